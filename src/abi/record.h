@@ -1,0 +1,92 @@
+/*
+ * Layouts shared by the tracer, the eBPF programs and (later) the agent: the only copy of each.
+ *
+ * A record is what one clause of one firing leaves in the output stream: a header, the clause's integer
+ * fields in 8-byte slots, and the bytes of its strings behind them.  A string field's slot holds the
+ * offset of its first byte from the start of the record in the low 32 bits, and its length with the NUL in
+ * the high 32.
+ *
+ *	0        8        16       24       32 + 8*nfields
+ *	| time   |clause  |tid|pid |cpu|size| slots ...  | strings, each with its NUL ... |
+ *	         |probe   |
+ */
+#ifndef DTAP_ABI_RECORD_H
+#define DTAP_ABI_RECORD_H
+
+#ifdef __bpf__
+typedef unsigned char abi_u8;
+typedef unsigned int abi_u32;
+typedef unsigned long long abi_u64;
+#else
+#include <stdint.h>
+typedef uint8_t abi_u8;
+typedef uint32_t abi_u32;
+typedef uint64_t abi_u64;
+#endif
+
+enum { ABI_VERSION = 1 };
+
+struct abi_record {
+	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
+	abi_u32 rec;		/* struct ir_rec's id, or ABI_REC_ERROR */
+	abi_u32 probe;		/* index of the fired probe in the session's table */
+	abi_u32 tid, pid;
+	abi_u32 cpu;
+	abi_u32 size;		/* bytes, with this header; a multiple of 8 */
+	/* abi_u64 slots[] follow */
+};
+_Static_assert(sizeof(struct abi_record) == 32, "record header");
+
+/* Why a clause ended early: the fault types of the DTrace guide, "dtrace Provider", table of ERROR's arg4. */
+enum abi_fault {
+	ABI_FAULT_NONE = 0,
+	ABI_FAULT_BADADDR = 1,		/* value: the address */
+	ABI_FAULT_BADALIGN = 2,
+	ABI_FAULT_ILLOP = 3,
+	ABI_FAULT_DIVZERO = 4,
+	ABI_FAULT_NOSCRATCH = 5,	/* value: the size asked for */
+	ABI_FAULT_KPRIV = 6,
+	ABI_FAULT_UPRIV = 7,
+	ABI_FAULT_TUPOFLOW = 8,
+	ABI_FAULT_BADSTACK = 9,
+};
+
+/* The record of a fault: its slots are epid, action number (from 1), instruction offset in bytes, enum
+ * abi_fault, value: ERROR's arg1 to arg5. */
+enum { ABI_REC_ERROR = 0xffffffff, ABI_ERROR_SLOTS = 5 };
+
+/* What a program knows of the probe that fired: one entry of the session's probe table, by abi_record.probe. */
+struct abi_probe {
+	abi_u32 id;			/* as dtrace -l shows it */
+	abi_u32 epid;			/* of the probe's first clause; the others follow */
+	abi_u32 flags;			/* ABI_PROBE_* */
+	abi_u32 pad;
+	char prov[64], mod[64], func[192], name[64];	/* cut, with a NUL: DTRACE_PROVNAMELEN ... of the guide */
+};
+_Static_assert(sizeof(struct abi_probe) == 400, "probe table entry");
+
+enum { ABI_PROBE_PID_SUFFIX = 1 };	/* prov is a base name: the firing process's pid belongs behind it */
+
+/* What is counted when it is lost. */
+enum abi_drop {
+	ABI_DROP_RECORD,	/* the output stream was full */
+	ABI_DROP_AGG,		/* no room for a new key of an aggregation */
+	ABI_DROP_DYNVAR,	/* no room for an associative array's or thread-local variable's element */
+	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
+	ABI_DROP_MAX,
+};
+
+/* The state that the tracer and its programs share. */
+enum abi_state { ABI_STATE_OFF, ABI_STATE_ACTIVE, ABI_STATE_DRAINING };
+
+struct abi_control {
+	abi_u32 state;			/* enum abi_state; a program that finds it not ACTIVE does nothing */
+	abi_u32 version;		/* ABI_VERSION */
+	abi_u64 walltime_off_ns;	/* add to CLOCK_MONOTONIC for CLOCK_REALTIME */
+	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
+	abi_u64 target_pid;		/* $target, 0 when there is none */
+	abi_u64 reserved[9];
+};
+_Static_assert(sizeof(struct abi_control) == 128, "control block");
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * From IR to eBPF, as a pure function: no system call, no libbpf, no live system.
+ *
+ * One eBPF program runs the clauses of one firing, in order, each ending by itself.  Where a probe's
+ * arguments lie differs from site to site (ebpf_env.args), so sites with the same operands and clauses share
+ * a program; which probe fired comes from the attach cookie (the probe's index in the session's table).
+ *
+ * The result names maps by number (struct ebpf_map); whoever loads it creates them and patches the file
+ * descriptors in where the relocations say.
+ */
+#ifndef DTAP_BPF_EBPF_H
+#define DTAP_BPF_EBPF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/bpf.h>
+
+#include "ir/ir.h"
+
+struct arena;
+struct strbuf;
+
+/* What the program is given as its context, and hence where arguments and the probe's index come from. */
+enum ebpf_ctx {
+	EBPF_CTX_UPROBE,	/* struct pt_regs; the probe's index is the attach cookie */
+	EBPF_CTX_PERF,		/* struct bpf_perf_event_data (profile-N); the index is the attach cookie;
+				 * arg0 is the kernel's pc or 0, arg1 the user's pc or 0 */
+	EBPF_CTX_RUN,		/* BPF_PROG_TEST_RUN of a raw tracepoint program (BEGIN, END, ERROR, tick): u64[11],
+				 * the probe's index and arg0 to arg9 */
+};
+
+enum ebpf_loc { EBPF_LOC_NONE, EBPF_LOC_CONST, EBPF_LOC_REG, EBPF_LOC_MEM };
+
+/* Where one argument is when the probe fires.  Registers are byte offsets in struct pt_regs. */
+struct ebpf_operand {
+	enum ebpf_loc loc;
+	uint8_t width;		/* bytes: 1, 2, 4, 8 */
+	bool sign;
+	uint16_t reg_off;	/* REG, MEM base; for REG already pointing at a sub-register's low byte */
+	bool has_index;		/* MEM */
+	uint16_t index_off;
+	uint8_t scale;		/* 1, 2, 4, 8 */
+	int64_t value;		/* CONST: the value; MEM: displacement (absolute when there is no base) */
+	bool has_base;		/* MEM */
+};
+
+/* Where the program will run and what the kernel can do. */
+struct ebpf_env {
+	enum ebpf_ctx ctx;
+	struct ebpf_operand args[PROBE_MAX_ARGS];
+	unsigned int nargs;
+	uint32_t only_pid;	/* do nothing in other processes; 0: any */
+	bool sleepable;		/* may fault user pages in */
+	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
+	uint64_t ns_dev, ns_ino;
+	uint32_t ncpus;
+};
+
+/* --- maps -------------------------------------------------------------------------------------------- */
+
+/* Maps every session has, by number; the IR's follow from EBPF_MAP_FIRST on. */
+enum {
+	EBPF_MAP_CONTROL,	/* array of 1 struct abi_control, mmapable */
+	EBPF_MAP_PROBES,	/* array of struct abi_probe */
+	EBPF_MAP_OUT,		/* ring buffer */
+	EBPF_MAP_SCRATCH,	/* per-CPU array of scratch slots */
+	EBPF_MAP_RODATA,	/* array of 1: the strings of the program, frozen */
+	EBPF_MAP_GLOBALS,	/* array of 1: global variables, mmapable */
+	EBPF_MAP_THREADS,	/* hash by thread: all self-> variables that are not arrays */
+	EBPF_MAP_FIRST,
+};
+
+/* Sizes that the session's options decide. */
+struct ebpf_sizes {
+	uint32_t bufsize;	/* bytes of the ring buffer, a power of two of pages */
+	uint32_t aggsize;	/* bytes for the keys and values of one aggregation */
+	uint32_t dynvarsize;	/* bytes for the elements of one array and for the thread-local variables */
+	uint32_t nprobes;	/* entries of the probe table */
+};
+
+struct ebpf_map {
+	enum bpf_map_type type;
+	uint32_t key_size, value_size, max_entries, map_flags;
+	const void *init;	/* RODATA: value_size bytes; else NULL */
+	char name[BPF_OBJ_NAME_LEN];
+};
+
+/* What is shared by all programs of one IR program: map numbers, string constants, variable offsets. */
+struct ebpf_unit {
+	const struct ir_prog *prog;
+	struct ebpf_map *maps;	/* a map of type BPF_MAP_TYPE_UNSPEC is not needed by this program */
+	uint32_t nmaps;
+	const struct ebpf_private *priv;
+};
+
+/*
+ * Lay out @prog.  The unit lives in the program's arena.  NULL and a message at *err when it cannot be done
+ * (too many variables for one map ...).
+ */
+struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err);
+
+/*
+ * The maps that hold an aggregation or an associative array: one a key size class (ir/layout.h), from
+ * map number *first on; returns how many.
+ */
+unsigned int ebpf_agg_maps(const struct ebpf_unit *u, const struct ir_agg *g, uint32_t *first);
+unsigned int ebpf_map_maps(const struct ebpf_unit *u, const struct ir_map *m, uint32_t *first);
+
+/* --- programs ---------------------------------------------------------------------------------------- */
+
+struct ebpf_reloc {
+	uint32_t insn;		/* an ld_imm64 whose imm takes the map's fd */
+	uint32_t map;
+};
+
+/* From instructions back to the script: sorted by insn; each entry holds up to the next. */
+struct ebpf_line {
+	uint32_t insn, clause;
+	struct src_pos pos;
+};
+
+struct ebpf_prog {
+	enum bpf_prog_type type;
+	bool sleepable;
+	struct bpf_insn *insns;
+	uint32_t ninsns;
+	struct ebpf_reloc *relocs;
+	uint32_t nrelocs;
+	struct ebpf_line *lines;
+	uint32_t nlines;
+};
+
+/*
+ * The program that runs @clauses in order, and @errors (the ERROR clauses) when one of them faults.  It
+ * lives in the IR program's arena.  NULL and a message at *err when a clause cannot be expressed (too much
+ * scratch ...).
+ */
+struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
+			       struct ir_clause *const *clauses, unsigned int nclauses,
+			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
+
+/* The instruction that @insn belongs to in the script, or NULL. */
+const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn);
+
+/* One instruction a line, "  12: r1 = *(u64 *)(r6 + 112)": for -x bytecode and tests. */
+void ebpf_disasm(const struct ebpf_prog *p, struct strbuf *out);
+
+#endif

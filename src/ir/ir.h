@@ -1,0 +1,295 @@
+/*
+ * The intermediate representation: where the two languages meet.
+ *
+ * A program is a list of clauses, the variables, maps, aggregations and record layouts that they share, and
+ * what the tracer shall do with each record (the actions).  A clause is code: basic blocks of three-address
+ * instructions over virtual registers, each register an integer of 64 bits or a string.  A register may be
+ * assigned more than once (a conditional expression assigns it in both branches); it must be assigned on
+ * every path to a use.  ops.def lists the instructions.
+ *
+ * Nothing behind this header knows which language a program came from, and nothing in it knows eBPF.
+ *
+ * A string register holds a string of at most strsize - 1 bytes.  Strings made by CALL, VLD, MLD, STRC and
+ * BUILTIN are values: a later store to a variable does not change them.
+ *
+ * A clause that faults (ops.def, funcs.def: division by zero, a bad address) ends there; what it stored
+ * stays, the record it had not yet EMITted is never made, and the program's ERROR clauses run with arg1
+ * the clause's id, arg2 the action's number, arg3 0, arg4 the enum abi_fault, arg5 its value (DTrace guide,
+ * "dtrace Provider").
+ *
+ * All of it lives in one arena.
+ */
+#ifndef DTAP_IR_IR_H
+#define DTAP_IR_IR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lang/desc.h"
+#include "lang/source.h"
+
+struct arena;
+struct strbuf;
+
+enum ir_type { IR_VOID = '-', IR_INT = 'i', IR_STR = 's' };
+
+enum ir_op {
+#define IR_OP(NAME, ...) IR_##NAME,
+#include "ir/ops.def"
+#undef IR_OP
+	IR_OP_MAX
+};
+
+enum ir_builtin {
+#define IR_BUILTIN(NAME, ...) IR_B_##NAME,
+#include "ir/builtins.def"
+#undef IR_BUILTIN
+	IR_B_MAX
+};
+
+enum ir_fn {
+#define IR_FN(NAME, ...) IR_FN_##NAME,
+#include "ir/funcs.def"
+#undef IR_FN
+	IR_FN_MAX
+};
+
+enum ir_agg_fn {
+#define IR_AGG(NAME, ...) IR_A_##NAME,
+#include "ir/aggs.def"
+#undef IR_AGG
+	IR_A_MAX
+};
+
+typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
+enum { IR_NO_REG = 0xffffffff };
+
+enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256 };
+
+/* Where a variable or an associative array lives. */
+enum ir_class {
+	IR_GLOBAL,	/* one for the session */
+	IR_THREAD,	/* self->: one for each thread; an integer 0 or "" stored frees it */
+	IR_CLAUSE,	/* this->: one for each firing, shared by its clauses, 0 at its start */
+};
+
+/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
+struct ir_slot {
+	enum ir_type type;
+	uint8_t width;		/* bytes, integers only */
+	bool sign;		/* integers only */
+};
+
+struct ir_var {
+	uint32_t id;		/* index in ir_prog.vars */
+	const char *name;
+	enum ir_class cls;
+	struct ir_slot slot;
+};
+
+struct ir_map {
+	uint32_t id;		/* index in ir_prog.maps */
+	const char *name;
+	enum ir_class cls;	/* IR_GLOBAL or IR_THREAD: then the thread is one more key that nobody sees */
+	struct ir_slot keys[IR_MAX_KEYS];
+	uint32_t nkeys;
+	struct ir_slot value;
+	bool zero_frees;	/* storing 0 or "" removes the element (D) */
+	uint32_t max_entries;	/* 0: as the session's dynvarsize says */
+};
+
+struct ir_agg {
+	uint32_t id;		/* index in ir_prog.aggs; D's order of first mention */
+	const char *name;	/* without the @; "" for D's @[...] */
+	enum ir_agg_fn fn;
+	struct ir_slot keys[IR_MAX_KEYS];
+	uint32_t nkeys;
+	int64_t param[4];	/* lquantize: base, limit, step; llquantize: factor, low, high, steps */
+	bool sign;		/* the aggregated expression is signed */
+	struct src_pos pos;
+};
+
+/* What the tracer does when it gets a record.  One row each: actions.def. */
+enum ir_act_kind {
+#define IR_ACT(NAME, ...) IR_ACT_##NAME,
+#include "ir/actions.def"
+#undef IR_ACT
+	IR_ACT_MAX
+};
+
+struct ir_act {
+	enum ir_act_kind kind;
+	uint32_t field, nfields;	/* its part of the record's fields */
+	const struct fmt *fmt;		/* PRINTF, PRINTA: the parsed format (lang/format.h), or NULL for the default */
+	struct ir_agg **aggs;		/* PRINTA, CLEAR, TRUNC, NORMALIZE, DENORMALIZE */
+	uint32_t naggs;
+	struct src_pos pos;
+};
+
+/* A record's layout and what is done with it. */
+struct ir_rec {
+	uint32_t id;			/* index in ir_prog.recs */
+	uint32_t clause;		/* ir_clause's id */
+	struct ir_slot *fields;
+	uint32_t nfields;
+	size_t fields_cap;
+	struct ir_act *acts;
+	uint32_t nacts;
+	size_t acts_cap;
+};
+
+struct ir_block;
+
+struct ir_insn {
+	enum ir_op op;
+	uint8_t width;			/* EXT, LOAD, ULOAD */
+	bool sign;
+	ir_reg dst;			/* or IR_NO_REG */
+	ir_reg *args;
+	uint32_t nargs;
+	union {
+		int64_t imm;
+		const char *str;
+		enum ir_builtin bi;
+		enum ir_fn fn;
+		struct ir_var *var;
+		struct ir_map *map;
+		struct ir_agg *agg;
+		struct ir_rec *rec;
+		struct ir_block *target[2];
+	};
+	uint32_t act;			/* number of the action it belongs to, from 1; 0: the predicate */
+	struct src_pos pos;
+};
+
+struct ir_block {
+	uint32_t id;			/* index in ir_clause.blocks; 0 is where the clause starts */
+	struct ir_insn *insns;		/* the last one is JMP, BR, RET or FAULT */
+	uint32_t n;
+	size_t cap;
+};
+
+struct ir_clause {
+	uint32_t id;			/* index in ir_prog.clauses */
+	struct probe_desc *descs;	/* the probes it is for */
+	uint32_t ndescs;
+	struct src_pos pos;
+	struct ir_block **blocks;
+	uint32_t nblocks;
+	size_t blocks_cap;
+	enum ir_type *regs;		/* type by register */
+	uint32_t nregs;
+	size_t regs_cap;
+};
+
+struct ir_prog {
+	struct arena *arena;
+	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
+	struct ir_var **vars;
+	struct ir_map **maps;
+	struct ir_agg **aggs;
+	struct ir_rec **recs;
+	struct ir_clause **clauses;
+	uint32_t nvars, nmaps, naggs, nrecs, nclauses;
+	size_t vars_cap, maps_cap, aggs_cap, recs_cap, clauses_cap;
+};
+
+/* --- building (build.c) ------------------------------------------------------------------------------ */
+
+struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
+struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
+struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
+struct ir_agg *ir_agg_new(struct ir_prog *p, const char *name, enum ir_agg_fn fn);	/* caller fills the rest */
+struct ir_clause *ir_clause_new(struct ir_prog *p, struct src_pos pos);
+struct ir_rec *ir_rec_new(struct ir_prog *p, struct ir_clause *c);
+
+/* Add a field to a record: its number. */
+uint32_t ir_rec_field(struct ir_prog *p, struct ir_rec *r, struct ir_slot slot);
+
+/* Add an action over the next @nfields fields, which the caller adds after this call. */
+struct ir_act *ir_rec_act(struct ir_prog *p, struct ir_rec *r, enum ir_act_kind kind, struct src_pos pos);
+
+/*
+ * A builder appends to one block of one clause.  ir_build starts in a new clause's block 0.  After an
+ * instruction that ends a block, ir_at a new one before going on.
+ */
+struct ir_build {
+	struct ir_prog *prog;
+	struct ir_clause *clause;
+	struct ir_block *block;
+	struct src_pos pos;		/* these two are given to each instruction added */
+	uint32_t act;
+};
+
+void ir_build(struct ir_build *b, struct ir_prog *p, struct ir_clause *c);
+struct ir_block *ir_block_new(struct ir_build *b);
+void ir_at(struct ir_build *b, struct ir_block *block);
+ir_reg ir_reg_new(struct ir_build *b, enum ir_type type);
+
+ir_reg ir_const(struct ir_build *b, int64_t v);
+ir_reg ir_strc(struct ir_build *b, const char *s);
+void ir_mov(struct ir_build *b, ir_reg dst, ir_reg src);
+ir_reg ir_op1(struct ir_build *b, enum ir_op op, ir_reg a);			/* NEG, NOT */
+ir_reg ir_op2(struct ir_build *b, enum ir_op op, ir_reg x, ir_reg y);		/* ADD ... STRCMP */
+ir_reg ir_ext(struct ir_build *b, ir_reg a, unsigned int width, bool sign);	/* @a itself for width 8 */
+ir_reg ir_load(struct ir_build *b, enum ir_op op, ir_reg addr, unsigned int width, bool sign);
+ir_reg ir_builtin(struct ir_build *b, enum ir_builtin bi);
+ir_reg ir_arg(struct ir_build *b, unsigned int n);
+ir_reg ir_call(struct ir_build *b, enum ir_fn fn, const ir_reg *args, unsigned int n);
+ir_reg ir_vld(struct ir_build *b, struct ir_var *v);
+void ir_vst(struct ir_build *b, struct ir_var *v, ir_reg val);
+ir_reg ir_vadd(struct ir_build *b, struct ir_var *v, ir_reg val);
+ir_reg ir_mld(struct ir_build *b, struct ir_map *m, const ir_reg *keys);
+void ir_mst(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys);
+ir_reg ir_madd(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys);
+ir_reg ir_mhas(struct ir_build *b, struct ir_map *m, const ir_reg *keys);
+void ir_mdel(struct ir_build *b, struct ir_map *m, const ir_reg *keys);
+/* @args: the function's values (aggs.def), then the keys. */
+void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
+/* @args: one register a field. */
+void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args);
+void ir_exiting(struct ir_build *b);
+void ir_jmp(struct ir_build *b, struct ir_block *to);
+void ir_br(struct ir_build *b, ir_reg cond, struct ir_block *yes, struct ir_block *no);
+void ir_ret(struct ir_build *b);
+void ir_fault(struct ir_build *b, int kind, ir_reg value);
+
+/* --- facts (facts.c) --------------------------------------------------------------------------------- */
+
+const char *ir_op_text(enum ir_op op);
+const char *ir_builtin_text(enum ir_builtin bi);
+enum ir_type ir_builtin_type(enum ir_builtin bi);
+const char *ir_fn_text(enum ir_fn fn);
+enum ir_type ir_fn_result(enum ir_fn fn);
+const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
+const char *ir_agg_text(enum ir_agg_fn fn);
+unsigned int ir_agg_operands(enum ir_agg_fn fn);
+const char *ir_act_text(enum ir_act_kind kind);
+
+/*
+ * 64-bit words of an aggregated value (aggs.def); for lquantize and llquantize the number of buckets, the
+ * two open ends included.  0 when the parameters are impossible (more than 4096 buckets, step 0 ...).
+ */
+uint32_t ir_agg_words(const struct ir_agg *g);
+
+/* llquantize: the bucket of @v; lower bounds of bucket @i (INT64_MIN for the first).  DTrace guide, llquantize. */
+uint32_t ir_llquantize_bucket(const struct ir_agg *g, int64_t v);
+int64_t ir_llquantize_bound(const struct ir_agg *g, uint32_t i);
+
+/* --- text and checking (print.c, read.c, check.c) ---------------------------------------------------- */
+
+/* The program as text, readable again by ir_read: the form of tests/ir and of -x ir. */
+void ir_print(const struct ir_prog *p, struct strbuf *out);
+
+/* A program from its text.  NULL and a message in the arena at *err ("line 3: ..."). */
+struct ir_prog *ir_read(struct arena *a, const char *text, const char **err);
+
+/*
+ * Is the program well formed: operand counts and types by ops.def, blocks ended once, registers assigned on
+ * every path to a use, fields matching EMIT?  NULL, or what is wrong, in the program's arena.  Run after
+ * each lowering in debug builds: a failure is dtap's bug, never the script's.
+ */
+const char *ir_check(const struct ir_prog *p);
+
+#endif

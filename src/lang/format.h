@@ -1,0 +1,70 @@
+/*
+ * Format strings of printf and printa in both languages, parsed once when the script is compiled.
+ *
+ * Parsing knows the grammar of a conversion (flags, width, precision, size, letter) and nothing of values:
+ * the checkers compare each conversion with its argument, out/ prints.  Escapes (\n) are the lexers'.
+ * Sources: DTrace guide, "Output Formatting" (printf, printa); SystemTap language reference, "printf".
+ */
+#ifndef DTAP_LANG_FORMAT_H
+#define DTAP_LANG_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+
+enum fmt_lang { FMT_D, FMT_STP };
+
+enum fmt_flag {
+	FMT_LEFT = 1,		/* - */
+	FMT_PLUS = 2,		/* + */
+	FMT_SPACE = 4,		/* blank */
+	FMT_ALT = 8,		/* # */
+	FMT_ZERO = 16,		/* 0 */
+	FMT_GROUP = 32,		/* ' */
+	FMT_AGG = 64,		/* @: the aggregation's value (printa) */
+};
+
+/* What a conversion takes: tells the checkers, without a switch over letters in each of them. */
+enum fmt_kind {
+	FMT_NONE,		/* no argument: %%, the text behind the last conversion */
+	FMT_INT,		/* integer: d i o u x X c (and D's p a A u U k ...) */
+	FMT_STRING,		/* string: s, S */
+	FMT_ANY,		/* integer or string */
+	FMT_FLOAT,		/* e E f g G: no language of ours has the values; the checkers refuse them */
+	FMT_TIME,		/* D: Y T, an integer of ns */
+	FMT_ADDR,		/* D: a A p, an address */
+	FMT_BYTES,		/* stp: %m %M, memory */
+};
+
+struct fmt_conv {
+	const char *lit;	/* the text before the conversion, %% already made % */
+	size_t lit_len;
+	enum fmt_kind kind;
+	char letter;		/* 'd'; 0 for FMT_NONE */
+	uint8_t flags;
+	uint8_t size;		/* bytes as the h, hh, l, ll prefix says; 0: none given, the argument's own */
+	bool has_width, has_prec;
+	bool dyn_width, dyn_prec;	/* *: an integer argument before the value, width first */
+	int width, prec;
+	size_t off;		/* of the % in the format string */
+};
+
+struct fmt {
+	const char *text;	/* the whole, NUL-terminated */
+	struct fmt_conv *convs;	/* the last one is FMT_NONE with the text behind all conversions, maybe empty */
+	size_t n;
+};
+
+/*
+ * Parse the @len bytes at @s into @a.  NULL when it is no format: *err says why ("unknown conversion '%q'"),
+ * *off where.
+ */
+struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t len, const char **err,
+		      size_t *off);
+
+/* How many arguments the format takes, dynamic widths and precisions included, FMT_AGG conversions not. */
+size_t fmt_nargs(const struct fmt *f);
+
+#endif
