@@ -59,7 +59,7 @@ enum ir_agg_fn {
 #define IR_AGG(NAME, ...) IR_A_##NAME,
 #include "ir/aggs.def"
 #undef IR_AGG
-	IR_A_MAX
+	IR_A_NR
 };
 
 typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
