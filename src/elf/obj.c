@@ -224,21 +224,19 @@ static int read_headers(struct obj *o, struct strbuf *why)
 	return read_segments(o, why);
 }
 
-static int open_common(int fd, bool own, const char *path, struct obj **ret, struct strbuf *why)
+int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
 {
 	struct arena *a = arena_new();
 	struct obj *o;
 	int err;
 
 	if (!a) {
-		if (own)
-			close(fd);
+		close(fd);
 		return -ENOMEM;
 	}
 	o = arena_new_of(a, struct obj);
 	o->arena = a;
 	o->fd = fd;
-	o->own_fd = own;
 	o->info.path = arena_strdup(a, path);
 	err = read_headers(o, why);
 	if (err) {
@@ -248,11 +246,6 @@ static int open_common(int fd, bool own, const char *path, struct obj **ret, str
 	read_build_id(o);
 	*ret = o;
 	return 0;
-}
-
-int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
-{
-	return open_common(fd, false, path, ret, why);
 }
 
 int obj_open(const char *path, struct obj **ret, struct strbuf *why)
@@ -266,7 +259,7 @@ int obj_open(const char *path, struct obj **ret, struct strbuf *why)
 			strbuf_printf(why, "%s: %s", path, strerror(-err));
 		return err;
 	}
-	return open_common(fd, true, path, ret, why);
+	return obj_open_fd(fd, path, ret, why);
 }
 
 void obj_close(struct obj *o)
@@ -275,8 +268,7 @@ void obj_close(struct obj *o)
 		return;
 	obj_symtab_fini(o->symtab);
 	elf_end(o->elf);
-	if (o->own_fd)
-		close(o->fd);
+	close(o->fd);
 	arena_free(o->arena);
 }
 

@@ -50,8 +50,8 @@ struct obj_marker {
 };
 
 /*
- * Open the ELF file @path, or the one that @fd reads (which stays the caller's and must stay open; @path is
- * then its name in messages).  Regular files only.
+ * Open the ELF file @path, or the one that @fd reads; @path is then its name in messages.  @fd becomes the
+ * obj's, and is closed also when opening fails.  Regular files only.
  */
 int obj_open(const char *path, struct obj **ret, struct strbuf *why);
 int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why);

@@ -20,7 +20,6 @@ struct obj {
 	struct obj_info info;
 	struct arena *arena;
 	int fd;
-	bool own_fd;
 	Elf *elf;
 	struct obj_seg *segs;		/* PT_LOADs */
 	size_t nsegs;

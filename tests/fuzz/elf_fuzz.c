@@ -40,6 +40,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	obj_close(o);
 	strbuf_fini(&why);
-	close(fd);
 	return 0;
 }

@@ -42,14 +42,11 @@ static struct image image_read(void)
 
 static int image_open(const struct image *im, struct obj **o, struct strbuf *why)
 {
-	int fd = memfd_create("image", 0), err;
+	int fd = memfd_create("image", 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, im->data, im->len), im->len);
-	err = obj_open_fd(fd, "image", o, why);
-	if (err)
-		close(fd);
-	return err;
+	return obj_open_fd(fd, "image", o, why);
 }
 
 static Elf64_Shdr *image_section(const struct image *im, const char *name)
