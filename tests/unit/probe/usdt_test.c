@@ -198,6 +198,40 @@ static void deleted(void **state)
 	probe_set_free(set);
 }
 
+/* A program that runs although its notes are damaged: named, it is refused with the reason; else passed over. */
+static void damaged(void **state)
+{
+	char path[] = "/tmp/dtap-usdt-XXXXXX", cmd[256], *data, *note;
+	const char *const argv[] = { path, "wait", NULL };
+	struct probe_set *set = probe_set_new();
+	struct child c;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	close(mkstemp(path));
+	snprintf(cmd, sizeof(cmd), "cp %s %s && chmod 755 %s", MARKED, path, path);
+	assert_int_equal(system(cmd), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	note = memmem(data, (size_t)st.st_size, "\3\0\0\0stapsdt", 12);
+	assert_non_null(note);
+	assert_int_equal(pwrite(fd, "\xff\xff", 2, note - data - 4), 2);
+	close(fd);
+	free(data);
+
+	c = start(argv, NULL);
+	assert_int_equal(find(set, PROBE_ENABLE, text("marked%d", c.pid), "", "one").n, 0);
+	assert_string_equal(probe_why(set), text("%s: notes: truncated note at offset 0x0 of .note.stapsdt", path));
+	find(set, PROBE_ENABLE, "marked*", "", "");
+	assert_string_equal(probe_why(set), "");
+	stop(c);
+	unlink(path);
+	probe_set_free(set);
+}
+
 static bool own_mounts(const char *const *argv)
 {
 	char cmd[256];
@@ -300,6 +334,7 @@ int main(void)
 #ifdef MARKED
 		cmocka_unit_test(one_process), cmocka_unit_test(all_processes),
 		cmocka_unit_test(deleted),     cmocka_unit_test(mount_namespace),
+		cmocka_unit_test(damaged),
 #endif
 		cmocka_unit_test(chrooted_python),
 		cmocka_unit_test(nobody),
