@@ -80,8 +80,8 @@ static void sound(void **state)
 	assert_non_null(info->interp);
 	assert_false(info->is_static);
 	assert_int_equal(info->is_pie, info->type == ET_DYN);
-	assert_int_equal(info->nneeded, 1);
-	assert_string_equal(info->needed[0], "libc.so.6");
+	assert_int_equal(obj_links(o)->nneeded, 1);
+	assert_string_equal(obj_links(o)->needed[0], "libc.so.6");
 	assert_true(info->entry);
 	assert_false(obj_imports(o, execs));
 	assert_true(obj_imports(o, rw));
