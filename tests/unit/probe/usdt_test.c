@@ -1,6 +1,6 @@
 /*
  * The usdt provider on live processes: the program of elf/marked.c, run plainly, deleted, and in a mount
- * namespace of its own; and the oldest CPython in a chroot, when there is one.
+ * namespace of its own; and CPython 3.9 in a chroot, when there is one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/perf_event.h>
 
 #include <cmocka.h>
 
@@ -244,13 +247,23 @@ static bool own_mounts(const char *const *argv)
 	return !system(cmd);
 }
 
-/* The file is on a file system that only its process sees. */
+/* argv[2] is the process whose mounts to share. */
+static bool join_mounts(const char *const *argv)
+{
+	int fd = open(text("/proc/%s/ns/mnt", argv[2]), O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && !setns(fd, CLONE_NEWNS);
+}
+
+/* The file is on a file system that only its processes see; the path leads through one that runs. */
 static void mount_namespace(void **state)
 {
 	static const char *const argv[] = { "/mnt/hidden", "wait", NULL };
 	struct probe_set *set = probe_set_new();
-	struct child c = start(argv, own_mounts);
+	struct child c = start(argv, own_mounts), second;
+	const char *second_argv[] = { "/mnt/hidden", "wait", text("%d", c.pid), NULL };
 	struct probe_list l;
+	struct site *site;
 
 	(void)state;
 	if (!c.pid) {
@@ -262,8 +275,15 @@ static void mount_namespace(void **state)
 	assert_int_equal(l.n, 2);
 	assert_string_equal(l.probes[0]->mod, "hidden");
 	assert_string_equal(l.probes[0]->sites[0]->path, text("/proc/%d/root/mnt/hidden", c.pid));
-	assert_true(can_open(l.probes[0]->sites[0]->path));
+	site = l.probes[0]->sites[0];
+	assert_true(can_open(site->path));
+	second = start(second_argv, join_mounts);
 	stop(c);
+	l = find(set, PROBE_ENABLE, text("marked%d", second.pid), "", "one");
+	assert_int_equal(l.n, 2);
+	assert_ptr_equal(l.probes[0]->sites[0], site);
+	assert_true(can_open(site->path));
+	stop(second);
 	probe_set_free(set);
 }
 
@@ -283,14 +303,47 @@ static bool change_root(const char *const *argv)
 	return !chroot(bullseye()) && !chdir("/");
 }
 
-/* CPython 3.9 has all eight markers; the chroot must not keep us from its file. */
+/*
+ * Count the firings of @s in process @pid: a perf event's descriptor, or a negative errno.  The semaphore
+ * goes in the upper half of config (perf_event_open(2), "uprobe").
+ */
+static int count_site(const struct site *s, pid_t pid)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .config = s->sem_off << 32,
+					.config1 = (uintptr_t)s->path, .config2 = s->off };
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	unsigned int type;
+	int fd;
+
+	if (!f)
+		return -ENOENT;
+	if (fscanf(f, "%u", &type) != 1)
+		type = 0;
+	fclose(f);
+	attr.type = type;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * CPython 3.9 has all eight markers, and the chroot must not keep us from its file.  With function-entry armed
+ * it fires for each call: so offset, semaphore and path are what the kernel wants.
+ */
 static void chrooted_python(void **state)
 {
-	static const char *const argv[] = { "/usr/bin/python3.9", "-Sc",
-					    "import os, sys; os.write(1, b'x'); sys.stdin.read()", NULL };
+	static const char *const argv[] = {
+		"/usr/bin/python3.9", "-Sc",
+		"import os, sys\n"
+		"def f(): pass\n"
+		"os.write(1, b'x')\n"
+		"os.read(0, 1)\n"
+		"for i in range(1000): f()\n"
+		"os._exit(0)\n", NULL };
 	struct probe_set *set;
 	struct probe_list l;
 	struct child c = { 0 };
+	uint64_t count = 0;
+	int fd;
 
 	(void)state;
 	if (bullseye())
@@ -311,7 +364,15 @@ static void chrooted_python(void **state)
 	l = find(set, PROBE_ENABLE, text("python%d", c.pid), "", "function-entry");
 	assert_int_equal(l.n, 1);
 	assert_int_equal(l.probes[0]->sig.nargs, 3);
+	fd = count_site(l.probes[0]->sites[0], c.pid);
 	stop(c);
+	if (fd >= 0) {
+		assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+		close(fd);
+		assert_int_equal(count, 1000);
+	} else {
+		print_message("not counted: %s\n", strerror(-fd));
+	}
 	probe_set_free(set);
 }
 
