@@ -82,7 +82,7 @@ static int exec_failed(const char *name, const char *path, int err, struct strbu
 	bool exists = !access(path, F_OK);
 	struct strbuf interp = { 0 };
 
-	if (err == -ENOENT || err == -EACCES)
+	if ((err == -ENOENT || err == -EACCES) && !access(path, X_OK))	/* so it is not @path's own fault */
 		script_interp(path, &interp);
 	if (err == -ENOENT && !exists && !strchr(name, '/'))
 		target_fail(why, err, "command '%s' not found in PATH", name);
