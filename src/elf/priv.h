@@ -23,6 +23,9 @@ struct obj {
 	Elf *elf;
 	struct obj_seg *segs;		/* PT_LOADs */
 	size_t nsegs;
+	GElf_Phdr dynamic;		/* PT_DYNAMIC, p_filesz 0 when there is none */
+	bool links_read;
+	struct obj_links links;
 	bool markers_read;
 	struct obj_marker *markers;
 	size_t nmarkers, markers_cap;
