@@ -70,7 +70,8 @@ const struct obj_info *obj_info(const struct obj *o);
 const struct obj_links *obj_links(struct obj *o);
 
 /*
- * The marker sites of the notes (owner stapsdt, type 3), in the file's order; *n is 0 when there are none.
+ * The marker sites of the notes (owner stapsdt, type 3) of a program or library, in the file's order; *n is 0
+ * when there are none.
  * Locations are corrected for prelink by .stapsdt.base.  One damaged note makes the whole an error: the
  * sites of a marker belong together.
  */

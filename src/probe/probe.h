@@ -75,10 +75,10 @@ struct probe_set *probe_set_new(void);
 void probe_set_free(struct probe_set *set);	/* accepts NULL; probes and sites go with it */
 
 /*
- * Find the probes that @desc describes and append them to @out, each once, in the order of their ids within
- * a provider; returns how many.  @out's array belongs to the set.  What runs is looked at anew each time, so
- * ask again when a process has mapped more; files already read are remembered.  Processes that are named
- * must be readable; those that a pattern stumbles over need not be.
+ * Find the probes that @desc describes and append them to @out, each once, in the order of their
+ * ids; returns how many.  @out's array belongs to the set.  What runs is looked at anew each time, so ask
+ * again when a process has mapped more; files already read are remembered.  Processes that a pattern
+ * stumbles over and that cannot be read are passed over.
  *
  * A target's pid is already in the description ("python1234").  An id not given yet makes the whole system
  * be listed first, so that numbers of an earlier dtrace -l mostly hold.

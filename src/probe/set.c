@@ -177,6 +177,13 @@ bool found_match(const struct finding *f, const char *prov, const char *mod, con
 	       desc_glob(f->desc->func, func);
 }
 
+static int by_id(const void *x, const void *y)
+{
+	const struct probe *const *a = x, *const *b = y;
+
+	return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
 static void ask_providers(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
 			  struct probe_list *out)
 {
@@ -185,6 +192,8 @@ static void ask_providers(struct probe_set *set, const struct probe_desc *desc, 
 	set->finds++;
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		providers[i]->find(&f);
+	if (out->n > f.before)
+		qsort(out->probes + f.before, out->n - f.before, sizeof(*out->probes), by_id);
 }
 
 static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out)

@@ -190,6 +190,32 @@ static void prelinked(void **state)
 	free(im.data);
 }
 
+/* The notes lie behind 4 GiB of a sparse file. */
+static void huge(void **state)
+{
+	const uint64_t far = UINT64_C(5) << 30;
+	struct image im = image_read();
+	Elf64_Shdr *sh = image_section(&im, ".note.stapsdt");
+	uint64_t off = sh->sh_offset, size = sh->sh_size;
+	const struct obj_marker *m;
+	int fd = memfd_create("huge", 0);
+	struct obj *o;
+	size_t n;
+
+	(void)state;
+	sh->sh_offset = far;
+	assert_int_equal(write(fd, im.data, im.len), im.len);
+	assert_int_equal(pwrite(fd, im.data + off, size, (off_t)far), size);
+	memset(im.data + off, 0, size);
+	assert_int_equal(obj_open_fd(fd, "huge", &o, NULL), 0);
+	assert_int_equal(obj_info(o)->size, far + size);
+	assert_int_equal(obj_markers(o, &m, &n, NULL), 0);
+	assert_int_equal(n, 4);
+	assert_string_equal(m[3].name, "gc__start");
+	obj_close(o);
+	free(im.data);
+}
+
 /* Does opening @im and reading its markers fail, with @text in the reason? */
 static void refused(const struct image *im, const char *text)
 {
@@ -321,6 +347,7 @@ int main(void)
 		cmocka_unit_test(debugdata),
 		cmocka_unit_test(prelinked),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(huge),
 #endif
 	};
 

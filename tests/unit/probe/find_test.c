@@ -114,7 +114,7 @@ static void timer_patterns(void **state)
 	(void)state;
 	assert_non_null(mine);
 	assert_int_equal(probe_find(set, &d, PROBE_ENABLE, &list), 7);
-	assert_ptr_equal(list.probes[6], mine);
+	assert_ptr_equal(list.probes[0], mine);
 	assert_int_equal(mine->id, 4);
 	probe_set_free(set);
 }

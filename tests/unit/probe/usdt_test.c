@@ -1,6 +1,6 @@
 /*
  * The usdt provider on live processes: the program of elf/marked.c, run plainly, deleted, and in a mount
- * namespace of its own; and the oldest CPython in a chroot, when there is one.
+ * namespace of its own; and CPython 3.9 in a chroot, when there is one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,11 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/perf_event.h>
 
 #include <cmocka.h>
 
@@ -198,6 +201,40 @@ static void deleted(void **state)
 	probe_set_free(set);
 }
 
+/* A program that runs although its notes are damaged: named, it is refused with the reason; else passed over. */
+static void damaged(void **state)
+{
+	char path[] = "/tmp/dtap-usdt-XXXXXX", cmd[256], *data, *note;
+	const char *const argv[] = { path, "wait", NULL };
+	struct probe_set *set = probe_set_new();
+	struct child c;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	close(mkstemp(path));
+	snprintf(cmd, sizeof(cmd), "cp %s %s && chmod 755 %s", MARKED, path, path);
+	assert_int_equal(system(cmd), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	note = memmem(data, (size_t)st.st_size, "\3\0\0\0stapsdt", 12);
+	assert_non_null(note);
+	assert_int_equal(pwrite(fd, "\xff\xff", 2, note - data - 4), 2);
+	close(fd);
+	free(data);
+
+	c = start(argv, NULL);
+	assert_int_equal(find(set, PROBE_ENABLE, text("marked%d", c.pid), "", "one").n, 0);
+	assert_string_equal(probe_why(set), text("%s: notes: truncated note at offset 0x0 of .note.stapsdt", path));
+	find(set, PROBE_ENABLE, "marked*", "", "");
+	assert_string_equal(probe_why(set), "");
+	stop(c);
+	unlink(path);
+	probe_set_free(set);
+}
+
 static bool own_mounts(const char *const *argv)
 {
 	char cmd[256];
@@ -249,14 +286,47 @@ static bool change_root(const char *const *argv)
 	return !chroot(bullseye()) && !chdir("/");
 }
 
-/* CPython 3.9 has all eight markers; the chroot must not keep us from its file. */
+/*
+ * Count the firings of @s in process @pid: a perf event's descriptor, or a negative errno.  The semaphore
+ * goes in the upper half of config (perf_event_open(2), "uprobe").
+ */
+static int count_site(const struct site *s, pid_t pid)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .config = s->sem_off << 32,
+					.config1 = (uintptr_t)s->path, .config2 = s->off };
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	unsigned int type;
+	int fd;
+
+	if (!f)
+		return -ENOENT;
+	if (fscanf(f, "%u", &type) != 1)
+		type = 0;
+	fclose(f);
+	attr.type = type;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * CPython 3.9 has all eight markers, and the chroot must not keep us from its file.  With function-entry armed
+ * it fires for each call: so offset, semaphore and path are what the kernel wants.
+ */
 static void chrooted_python(void **state)
 {
-	static const char *const argv[] = { "/usr/bin/python3.9", "-Sc",
-					    "import os, sys; os.write(1, b'x'); sys.stdin.read()", NULL };
+	static const char *const argv[] = {
+		"/usr/bin/python3.9", "-Sc",
+		"import os, sys\n"
+		"def f(): pass\n"
+		"os.write(1, b'x')\n"
+		"os.read(0, 1)\n"
+		"for i in range(1000): f()\n"
+		"os._exit(0)\n", NULL };
 	struct probe_set *set;
 	struct probe_list l;
 	struct child c = { 0 };
+	uint64_t count = 0;
+	int fd;
 
 	(void)state;
 	if (bullseye())
@@ -277,7 +347,15 @@ static void chrooted_python(void **state)
 	l = find(set, PROBE_ENABLE, text("python%d", c.pid), "", "function-entry");
 	assert_int_equal(l.n, 1);
 	assert_int_equal(l.probes[0]->sig.nargs, 3);
+	fd = count_site(l.probes[0]->sites[0], c.pid);
 	stop(c);
+	if (fd >= 0) {
+		assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+		close(fd);
+		assert_int_equal(count, 1000);
+	} else {
+		print_message("not counted: %s\n", strerror(-fd));
+	}
 	probe_set_free(set);
 }
 
@@ -300,6 +378,7 @@ int main(void)
 #ifdef MARKED
 		cmocka_unit_test(one_process), cmocka_unit_test(all_processes),
 		cmocka_unit_test(deleted),     cmocka_unit_test(mount_namespace),
+		cmocka_unit_test(damaged),
 #endif
 		cmocka_unit_test(chrooted_python),
 		cmocka_unit_test(nobody),
