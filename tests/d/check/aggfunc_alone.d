@@ -1,0 +1,4 @@
+BEGIN
+{
+	count();	/* error: D_FUNC_IDKIND */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printa(@nosuch);	/* error: D_PRINTA_AGGBAD */
+}
