@@ -29,14 +29,18 @@ enum fmt_flag {
 /* What a conversion takes: tells the checkers, without a switch over letters in each of them. */
 enum fmt_kind {
 	FMT_NONE,		/* no argument: %%, the text behind the last conversion */
-	FMT_INT,		/* integer: d i o u x X c (and D's p a A u U k ...) */
+	FMT_INT,		/* integer: d i o u x X c, D's C, stp's b */
 	FMT_STRING,		/* string: s, S */
 	FMT_ANY,		/* integer or string */
 	FMT_FLOAT,		/* e E f g G: no language of ours has the values; the checkers refuse them */
 	FMT_TIME,		/* D: Y T, an integer of ns */
-	FMT_ADDR,		/* D: a A p, an address */
+	FMT_ADDR,		/* an address: p, D's a A */
 	FMT_BYTES,		/* stp: %m %M, memory */
+	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's k I P ls ws; the checkers say so */
 };
+
+/* Widths and precisions beyond this are refused; dynamic ones are cut to it. */
+enum { FMT_MAX_WIDTH = 32767 };
 
 struct fmt_conv {
 	const char *lit;	/* the text before the conversion, %% already made % */
@@ -44,7 +48,7 @@ struct fmt_conv {
 	enum fmt_kind kind;
 	char letter;		/* 'd'; 0 for FMT_NONE */
 	uint8_t flags;
-	uint8_t size;		/* bytes as the h, hh, l, ll prefix says; 0: none given, the argument's own */
+	uint8_t size;		/* bytes as the hh, h, l, ll (c: l, w) prefix says; 0: none, the argument's own */
 	bool has_width, has_prec;
 	bool dyn_width, dyn_prec;	/* *: an integer argument before the value, width first */
 	int width, prec;
@@ -58,8 +62,8 @@ struct fmt {
 };
 
 /*
- * Parse the @len bytes at @s into @a.  NULL when it is no format: *err says why ("unknown conversion '%q'"),
- * *off where.
+ * Parse the @len bytes at @s into @a.  NULL when it is no format: *err, in @a, says why ("format conversion #1
+ * is undefined: %q"), *off where in @s.  An empty format is one; D's checker refuses it.
  */
 struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t len, const char **err,
 		      size_t *off);

@@ -1,0 +1,80 @@
+# dtap's build is Meson's and Ninja's; this is the short way to the usual things.
+#
+#	make			build
+#	sudo make demo		the call hierarchy of a Python program, traced
+#	sudo make check		every test; ends with "N passed, N failed, N skipped"
+#	sudo make check-san	the same tests on a build with the address and undefined-behaviour sanitizers
+#	sudo make bench		what an event costs, beside bpftrace, in one run
+#	make fuzz		a short run of each fuzz driver
+#	make install		into DESTDIR, prefix (default /usr/local)
+#	make clean		remove the build folders
+#	make help		this list
+#
+# Missing Debian packages are installed when make runs as root; otherwise it says which and how.  Variables:
+# BUILD (default build), PYTEST_ARGS (such as -k gc), DTAP_CACHE (where the interpreters live, default
+# /var/cache/dtap).
+
+BUILD = build
+SAN = $(BUILD)-san
+FUZZ = $(BUILD)-fuzz
+FUZZ_SECONDS = 20
+PYTEST_ARGS =
+
+# Never the python3 of a virtual environment or of another installation.
+PYTHON = /usr/bin/python3
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/need build
+	@meson setup $(BUILD)
+
+$(SAN)/build.ninja:
+	@tools/need build
+	@meson setup $(SAN) -Db_sanitize=address,undefined -Db_lundef=false
+
+$(FUZZ)/build.ninja:
+	@tools/need build fuzz
+	@CC=clang meson setup $(FUZZ) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+
+demo: all
+	@tools/need pythons
+	@tools/pythons make >/dev/null
+	@tools/demo $(BUILD)
+
+# The packages come first: cmocka must be there when Meson looks for it.
+check:
+	@tools/need build test pythons
+	@$(MAKE) --no-print-directory all
+	@tools/pythons make
+	@$(PYTHON) tools/check $(BUILD) $(PYTEST_ARGS)
+
+check-san:
+	@tools/need build test pythons
+	@$(MAKE) --no-print-directory $(SAN)/build.ninja
+	@ninja -C $(SAN)
+	@tools/pythons make
+	@$(PYTHON) tools/check $(SAN) $(PYTEST_ARGS)
+
+bench: all
+	@tools/need pythons bench
+	@tools/pythons make >/dev/null
+	@$(PYTHON) bench/run $(BUILD)
+
+fuzz: $(FUZZ)/build.ninja
+	@ninja -C $(FUZZ)
+	@tools/fuzz $(FUZZ) $(FUZZ_SECONDS)
+
+# A prefix given here is kept in the build folder, as Meson does.
+install: all
+	@if [ -n "$(prefix)" ]; then meson configure $(BUILD) -Dprefix="$(prefix)"; fi
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(SAN) $(FUZZ)
+
+help:
+	@sed -n 's/^#\t//p' Makefile
+
+.PHONY: all demo check check-san bench fuzz install clean help

@@ -1,0 +1,162 @@
+/*
+ * Marker operands of aarch64, as GCC and clang print them; both drop or write the # before a number.
+ *
+ *	x0	w13	sp	d0		a register
+ *	-5	#5	foo			a constant, a symbol's address
+ *	[x1]	[sp, 12]	[x29, #-8]	memory
+ *	[x0, x1]	[x0,x1,lsl 3]		memory with an index
+ *	[x0, w1, sxtw 2]			understood, not readable: the index is half a register
+ *	[x0, #:lo12:foo+8]			memory at a symbol; x0 holds its page
+ */
+#include <elf.h>
+
+#include "arch/arch.h"
+#include "arch/scan.h"
+
+#define PAIR(N)							\
+	{ "x" #N, ARCH_REG_INT, 8, (N) * 8 },			\
+	{ "w" #N, ARCH_REG_INT, 4, (N) * 8 }
+
+/* struct user_pt_regs: x0 to x30, sp, pc (arch/arm64/include/uapi/asm/ptrace.h). */
+static const struct arch_reg regs[] = {
+	PAIR(0), PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6), PAIR(7),
+	PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14), PAIR(15),
+	PAIR(16), PAIR(17), PAIR(18), PAIR(19), PAIR(20), PAIR(21), PAIR(22), PAIR(23),
+	PAIR(24), PAIR(25), PAIR(26), PAIR(27), PAIR(28), PAIR(29), PAIR(30),
+	{ "fp",  ARCH_REG_INT,  8, 29 * 8 },
+	{ "lr",  ARCH_REG_INT,  8, 30 * 8 },
+	{ "sp",  ARCH_REG_INT,  8, 31 * 8 },
+	{ "wsp", ARCH_REG_INT,  4, 31 * 8 },
+	{ "xzr", ARCH_REG_ZERO, 8, 0 },
+	{ "wzr", ARCH_REG_ZERO, 4, 0 },
+};
+
+static const struct arch_reg pc = { "pc", ARCH_REG_PC, 8, 32 * 8 };
+
+/* By the letter before the number: which one it is makes no difference, none can be read. */
+static const struct arch_reg vectors[] = {
+	{ "b", ARCH_REG_VEC, 1, 0 }, { "h", ARCH_REG_VEC, 2, 0 },  { "s", ARCH_REG_VEC, 4, 0 },
+	{ "d", ARCH_REG_VEC, 8, 0 }, { "q", ARCH_REG_VEC, 16, 0 }, { "v", ARCH_REG_VEC, 16, 0 },
+};
+
+/* vector := ("b" | "h" | "s" | "d" | "q" | "v") digits */
+static const struct arch_reg *parse_vector(struct scan *s)
+{
+	struct scan at;
+	int64_t n;
+
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		at = *s;
+		if (scan_char(&at, vectors[i].name[0]) && scan_int(&at, &n) && n >= 0 && n <= 31 && scan_done(&at)) {
+			*s = at;
+			return &vectors[i];
+		}
+	}
+	return NULL;
+}
+
+static const struct arch_reg *parse_reg(struct scan *s)
+{
+	return scan_reg(s, regs, sizeof(regs) / sizeof(regs[0]));
+}
+
+/* Step over @word when it comes next. */
+static bool word(struct scan *s, const char *text)
+{
+	struct scan at = *s;
+
+	while (*text)
+		if (!scan_char(&at, *text++))
+			return false;
+	*s = at;
+	return true;
+}
+
+/* extend := "," ("lsl" | "sxtx" | "uxtw" | "sxtw") [["#"] number] */
+static const char *parse_extend(struct scan *s, struct arch_operand *op)
+{
+	int64_t shift = 0;
+
+	if (word(s, "uxtw") || word(s, "sxtw"))
+		op->why = "an index that is half a register";
+	else if (!word(s, "lsl") && !word(s, "sxtx"))
+		return "an index extension that is not understood";
+	scan_blanks(s);
+	scan_char(s, '#');
+	if (s->p < s->end && *s->p != ']' && !scan_int(s, &shift))
+		return "an index shift that is not understood";
+	if (shift < 0 || shift > 3)
+		return "an index shift that is not 0 to 3";
+	op->scale = (uint8_t)(1 << shift);
+	return NULL;
+}
+
+/* index := ["#"] (sum | ":lo12:" sum) | register [extend] */
+static const char *parse_index(struct scan *s, struct arch_operand *op)
+{
+	op->index = parse_reg(s);
+	if (op->index) {
+		op->scale = 1;
+		if (op->index->kind == ARCH_REG_ZERO)
+			op->index = NULL;
+		else if (op->index->width != 8)
+			op->why = "an index that is half a register";
+		scan_blanks(s);
+		if (!scan_char(s, ','))
+			return NULL;
+		scan_blanks(s);
+		return parse_extend(s, op);
+	}
+	scan_char(s, '#');
+	op->sym_kind = word(s, ":lo12:") ? ARCH_SYM_LO12 : ARCH_SYM_ADDR;
+	if (!scan_sum(s, &op->value, &op->sym, &op->sym_len))
+		return "an offset that is not understood";
+	return NULL;
+}
+
+/* memory := "[" register ["," index] "]" */
+static const char *parse_mem(struct scan *s, struct arch_operand *op)
+{
+	const char *bad = NULL;
+
+	op->loc = ARCH_LOC_MEM;
+	scan_blanks(s);
+	op->reg = parse_reg(s);
+	if (!op->reg || op->reg->kind != ARCH_REG_INT || op->reg->width != 8)
+		return "a base that is no 64-bit register";
+	scan_blanks(s);
+	if (scan_char(s, ',')) {
+		scan_blanks(s);
+		bad = parse_index(s, op);
+		scan_blanks(s);
+	}
+	if (!bad && (!scan_char(s, ']') || !scan_done(s)))
+		bad = "an address that is not understood";
+	return bad;
+}
+
+/* operand := memory | register | vector | ["#"] sum */
+static const char *parse(const char *text, size_t len, struct arch_operand *op)
+{
+	struct scan s = { text, text + len };
+
+	if (scan_char(&s, '['))
+		return parse_mem(&s, op);
+	op->reg = parse_reg(&s);
+	if (!op->reg)
+		op->reg = parse_vector(&s);
+	if (op->reg && scan_done(&s)) {
+		op->loc = op->reg->kind == ARCH_REG_ZERO ? ARCH_LOC_CONST : ARCH_LOC_REG;
+		if (op->loc == ARCH_LOC_CONST)
+			op->reg = NULL;
+		return NULL;
+	}
+	op->reg = NULL;
+	op->loc = ARCH_LOC_CONST;
+	scan_char(&s, '#');
+	if (!scan_sum(&s, &op->value, &op->sym, &op->sym_len) || !scan_done(&s))
+		return "an operand that is not understood";
+	return NULL;
+}
+
+const struct arch arch_aarch64 = { .name = "aarch64", .e_machine = EM_AARCH64, .pc = &pc, .parse = parse };

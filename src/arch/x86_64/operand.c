@@ -1,0 +1,166 @@
+/*
+ * Marker operands of x86-64, in AT&T syntax as GCC and clang print them.
+ *
+ *	%r13d	%ah	%xmm0			a register
+ *	$-5	$foo+8				a constant
+ *	112(%rsp)	(%rax,%rbx,8)		memory
+ *	16(,%rcx,8)	0x601040		memory without a base
+ *	foo+4(%rip)	foo			memory at a symbol
+ *	%fs:16	%fs:(%rax)			thread-local storage: understood, not readable
+ */
+#include <elf.h>
+
+#include "arch/arch.h"
+#include "arch/scan.h"
+
+static const struct arch_reg regs[] = {
+#define X86_REG(WORD, R8, R4, R2, R1)				\
+	{ R8, ARCH_REG_INT, 8, (WORD) * 8 },			\
+	{ R4, ARCH_REG_INT, 4, (WORD) * 8 },			\
+	{ R2, ARCH_REG_INT, 2, (WORD) * 8 },			\
+	{ R1, ARCH_REG_INT, 1, (WORD) * 8 },
+#include "arch/x86_64/regs.def"
+#undef X86_REG
+	{ "ah", ARCH_REG_INT, 1, 10 * 8 + 1 },
+	{ "bh", ARCH_REG_INT, 1, 5 * 8 + 1 },
+	{ "ch", ARCH_REG_INT, 1, 11 * 8 + 1 },
+	{ "dh", ARCH_REG_INT, 1, 12 * 8 + 1 },
+	{ "cs", ARCH_REG_SEG, 2, 0 },
+	{ "ds", ARCH_REG_SEG, 2, 0 },
+	{ "es", ARCH_REG_SEG, 2, 0 },
+	{ "fs", ARCH_REG_SEG, 2, 0 },
+	{ "gs", ARCH_REG_SEG, 2, 0 },
+	{ "ss", ARCH_REG_SEG, 2, 0 },
+};
+
+static const struct arch_reg rip = { "rip", ARCH_REG_PC, 8, 16 * 8 };
+
+/* All vector registers in one row a kind: which one it is makes no difference, none can be read. */
+static const struct arch_reg xmm = { "xmm", ARCH_REG_VEC, 16, 0 }, ymm = { "ymm", ARCH_REG_VEC, 32, 0 },
+			     zmm = { "zmm", ARCH_REG_VEC, 64, 0 }, mmx = { "mm", ARCH_REG_VEC, 8, 0 },
+			     x87 = { "st", ARCH_REG_VEC, 10, 0 };
+
+/* vector := ("xmm" | "ymm" | "zmm" | "mm") digits | "st" ["(" digit ")"] */
+static const struct arch_reg *parse_vector(struct scan *s)
+{
+	const struct arch_reg *r = &mmx;
+	struct scan at = *s;
+	int64_t n;
+
+	if (scan_char(&at, 's') && scan_char(&at, 't')) {
+		if (scan_char(&at, '(') && (!scan_int(&at, &n) || !scan_char(&at, ')')))
+			return NULL;
+		*s = at;
+		return &x87;
+	}
+	at = *s;
+	if (scan_char(&at, 'x'))
+		r = &xmm;
+	else if (scan_char(&at, 'y'))
+		r = &ymm;
+	else if (scan_char(&at, 'z'))
+		r = &zmm;
+	if (!scan_char(&at, 'm') || !scan_char(&at, 'm') || !scan_int(&at, &n) || n < 0 || n > 31)
+		return NULL;
+	*s = at;
+	return r;
+}
+
+/* register := "%" name */
+static const struct arch_reg *parse_reg(struct scan *s)
+{
+	const struct arch_reg *r;
+
+	if (!scan_char(s, '%'))
+		return NULL;
+	r = scan_reg(s, &rip, 1);
+	if (!r)
+		r = scan_reg(s, regs, sizeof(regs) / sizeof(regs[0]));
+	return r ? r : parse_vector(s);
+}
+
+static bool address_reg(const struct arch_reg *r)
+{
+	return r && (r->kind == ARCH_REG_INT || r->kind == ARCH_REG_PC);
+}
+
+/* base := "(" [register] ["," register ["," scale]] ")" */
+static const char *parse_base(struct scan *s, struct arch_operand *op)
+{
+	int64_t scale = 1;
+
+	if (s->p < s->end && *s->p == '%') {
+		op->reg = parse_reg(s);
+		if (!address_reg(op->reg))
+			return "a base that is no integer register";
+	}
+	if (scan_char(s, ',')) {
+		if (s->p < s->end && *s->p == '%') {
+			op->index = parse_reg(s);
+			if (!op->index || op->index->kind != ARCH_REG_INT)
+				return "an index that is no integer register";
+		}
+		if (scan_char(s, ',') && (!scan_int(s, &scale) || (scale != 1 && scale != 2 && scale != 4 && scale != 8)))
+			return "a scale that is not 1, 2, 4 or 8";
+	}
+	if (!scan_char(s, ')'))
+		return "brackets that do not close";
+	op->scale = op->index ? (uint8_t)scale : 0;
+	/* 32-bit addressing wraps at 4 GiB; compilers use it for x32 only, where no CPython exists. */
+	if ((op->reg && op->reg->width != 8) || (op->index && op->index->width != 8))
+		op->why = "an address in narrow registers";
+	return NULL;
+}
+
+/* memory := [sum] [base] */
+static const char *parse_mem(struct scan *s, struct arch_operand *op)
+{
+	const char *bad = NULL;
+	bool any = false;
+
+	op->loc = ARCH_LOC_MEM;
+	if (s->p < s->end && *s->p != '(') {
+		if (!scan_sum(s, &op->value, &op->sym, &op->sym_len))
+			return "an address that is not understood";
+		any = true;
+	}
+	if (scan_char(s, '(')) {
+		bad = parse_base(s, op);
+		any = true;
+	}
+	if (bad)
+		return bad;
+	if (op->sym)
+		op->sym_kind = op->reg && op->reg->kind == ARCH_REG_PC ? ARCH_SYM_PCREL : ARCH_SYM_ADDR;
+	return any && scan_done(s) ? NULL : "an address that is not understood";
+}
+
+/* operand := "$" sum | register | [segment ":"] memory */
+static const char *parse(const char *text, size_t len, struct arch_operand *op)
+{
+	struct scan s = { text, text + len };
+	const char *bad;
+
+	if (scan_char(&s, '$')) {
+		op->loc = ARCH_LOC_CONST;
+		if (!scan_sum(&s, &op->value, &op->sym, &op->sym_len) || !scan_done(&s))
+			return "a constant that is not understood";
+		return NULL;
+	}
+	if (s.p < s.end && *s.p == '%') {
+		op->reg = parse_reg(&s);
+		if (!op->reg)
+			return "an unknown register";
+		if (op->reg->kind != ARCH_REG_SEG || !scan_char(&s, ':')) {
+			op->loc = ARCH_LOC_REG;
+			return scan_done(&s) ? NULL : "a register with text behind it";
+		}
+		op->reg = NULL;
+		bad = parse_mem(&s, op);
+		op->why = "in thread-local storage";
+		return bad;
+	}
+	return parse_mem(&s, op);
+}
+
+const struct arch arch_x86_64 = { .name = "x86_64", .e_machine = EM_X86_64, .pc = &rip, .parse = parse };

@@ -1,0 +1,84 @@
+/*
+ * The one binary: finds the command by the name it was called by, or by its first argument.
+ */
+#include "cmd/cmd.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+static const struct command {
+	const char *name, *what;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+#define COMMAND(name, what) { #name, what, cmd_##name },
+#include "cmd/commands.def"
+#undef COMMAND
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct command *find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < NCOMMANDS; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void usage(FILE *f)
+{
+	int i;
+
+	fputs("usage: dtap COMMAND [argument ...]\n\n", f);
+	for (i = 0; i < NCOMMANDS; i++)
+		fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fputs("\nA link to dtap named after a command is that command.  'dtap COMMAND --help' tells more.\n", f);
+}
+
+/* No allocation here: there is no memory. */
+static void out_of_memory(void)
+{
+	static const char message[] = "dtap: out of memory\n";
+
+	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
+		_exit(CMD_ERROR);
+	_exit(CMD_ERROR);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	const struct command *c;
+
+	arena_on_oom(out_of_memory);
+	name = name ? name + 1 : argc > 0 ? argv[0] : "dtap";
+	c = find(name);
+	if (c)
+		return c->run(argc, argv);
+	if (argc < 2) {
+		usage(stderr);
+		return CMD_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return CMD_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("dtap " DTAP_VERSION);
+		return CMD_OK;
+	}
+	c = find(argv[1]);
+	if (!c) {
+		fprintf(stderr, "dtap: there is no command '%s'\n", argv[1]);
+		usage(stderr);
+		return CMD_USAGE;
+	}
+	return c->run(argc - 1, argv + 1);
+}

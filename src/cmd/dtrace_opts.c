@@ -1,0 +1,300 @@
+#include "cmd/dtrace_opts.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
+#include "session/options.h"
+
+/* The options with a letter: what getopt takes, --help shows, and nothing else has to know. */
+static const struct opt_row {
+	char letter;
+	const char *arg;	/* name of its argument, or NULL */
+	const char *what;
+} rows[] = {
+	{ 'b', "SIZE", "memory for records on their way to the tracer (-x bufsize)" },
+	{ 'c', "COMMAND", "run the command, trace it ($target), end with it" },
+	{ 'C', NULL, "run scripts through the C preprocessor" },
+	{ 'D', "NAME[=VALUE]", "define a macro for -C" },
+	{ 'e', NULL, "compile only, run nothing" },
+	{ 'f', "[[PROV:]MOD:]FUNC [CLAUSE]", "trace or list a function's probes" },
+	{ 'G', NULL, "write the object with a provider's semaphores (-s FILE, -o FILE)" },
+	{ 'h', NULL, "write the header of a provider definition (-s FILE, -o FILE)" },
+	{ 'H', NULL, "with -C: print the names of included files" },
+	{ 'i', "ID [CLAUSE]", "trace or list the probe of that number" },
+	{ 'I', "DIR", "look for included files there (-C)" },
+	{ 'l', NULL, "list probes instead of enabling them" },
+	{ 'L', "DIR", "look for D libraries there" },
+	{ 'm', "[PROV:]MOD [CLAUSE]", "trace or list a module's probes" },
+	{ 'n', "[[[PROV:]MOD:]FUNC:]NAME [CLAUSE]", "trace or list probes by name" },
+	{ 'o', "FILE", "append the output to the file" },
+	{ 'p', "PID", "trace the process ($target), end with it" },
+	{ 'P', "PROV [CLAUSE]", "trace or list a provider's probes" },
+	{ 'q', NULL, "quiet: print only what the script prints" },
+	{ 's', "FILE", "run the script, - is standard input" },
+	{ 'S', NULL, "show the intermediate code (-x ir)" },
+	{ 'U', "NAME", "undefine a macro for -C" },
+	{ 'v', NULL, "verbose: with -l the probes' arguments, else the programs" },
+	{ 'V', NULL, "print the version of the D language and of dtap" },
+	{ 'w', NULL, "permit destructive actions" },
+	{ 'x', "NAME[=VALUE]", "set an option, see below" },
+	{ 'Z', NULL, "permit probe descriptions that match no probe" },
+};
+
+/* Options of other DTraces that mean nothing here, each with the reason. */
+static const struct refused_row {
+	char letter;
+	const char *why;
+} refused[] = {
+	{ 'a', "there is no anonymous tracing state to claim on Linux" },
+	{ 'A', "anonymous tracing needs a kernel module, which dtap does not use" },
+	{ 'B', "there is no driver configuration to write to" },
+	{ 'F', "following calls by indentation (-F, flowindent) is not supported yet; indent with a self->"
+	       " variable, as the HOWTO's call_stack.d does" },
+};
+
+void dtrace_opts_help(void)
+{
+	size_t i;
+	int id;
+
+	puts("usage: dtrace [option ...] [-s FILE | -n DESCRIPTION | -P | -m | -f | -i ...] [argument ...]\n"
+	     "\n"
+	     "Runs D scripts: prints what they trace until exit(), Ctrl-C, or the target's end.\n");
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		printf("  -%c %s", rows[i].letter, rows[i].arg ? rows[i].arg : "");
+		printf("%*s%s\n", rows[i].arg && strlen(rows[i].arg) > 16 ? 1
+					: 17 - (rows[i].arg ? (int)strlen(rows[i].arg) : 0), "", rows[i].what);
+	}
+	puts("  -32, -64           for -G: the object's class\n"
+	     "  --help, --version\n"
+	     "\n"
+	     "Arguments are the script's $1, $2 ... and, as strings, $$1, $$2 ...\n"
+	     "\n"
+	     "Options of -x, also set by \"#pragma D option NAME=VALUE\":\n");
+	for (id = 0; id < OPT_MAX; id++)
+		printf("  %-18s %s\n", option_name((enum option_id)id), option_what((enum option_id)id));
+	puts("\nExit codes: 0, 1 after an error, 2 for a wrong command line; exit(N) in the script gives N.");
+}
+
+static int usage(void)
+{
+	fputs("Usage: dtrace [-32|-64] [-CeGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+	      "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
+	      "\t[-x opt[=val]]\n"
+	      "\t[-P provider [[ predicate ] action ]]\n"
+	      "\t[-m [ provider: ] module [[ predicate ] action ]]\n"
+	      "\t[-f [[ provider: ] module: ] func [[ predicate ] action ]]\n"
+	      "\t[-n [[[ provider: ] module: ] func: ] name [[ predicate ] action ]]\n"
+	      "\t[-i probe-id [[ predicate ] action ]] [ args ... ]\n"
+	      "dtrace --help explains them.\n", stderr);
+	return CMD_USAGE;
+}
+
+static void add_prog(struct dtrace_opts *o, struct arena *a, char opt, const char *text)
+{
+	o->progs = arena_grow(a, o->progs, &o->progs_cap, o->nprogs, sizeof(*o->progs));
+	o->progs[o->nprogs++] = (struct dtrace_prog){ opt, text };
+}
+
+static void add_text(struct arena *a, const char ***v, size_t *n, size_t *cap, const char *text)
+{
+	*v = arena_grow(a, *v, cap, *n, sizeof(**v));
+	(*v)[(*n)++] = text;
+}
+
+static void add_arg(struct dtrace_opts *o, struct arena *a, char *arg)
+{
+	o->args = arena_grow(a, o->args, &o->args_cap, (size_t)o->nargs, sizeof(*o->args));
+	o->args[o->nargs++] = arg;
+}
+
+static int add_pid(struct dtrace_opts *o, struct arena *a, const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || end == text || *end || pid <= 0 || pid > 0x7fffffff) {
+		fprintf(stderr, "dtrace: invalid pid: %s\n", text);
+		return CMD_USAGE;
+	}
+	o->pids = arena_grow(a, o->pids, &o->pids_cap, o->npids, sizeof(*o->pids));
+	o->pids[o->npids++] = (pid_t)pid;
+	return 0;
+}
+
+/* -x name[=value], and the letters that stand for one. */
+static int set_option(struct options *set, struct arena *a, const char *text)
+{
+	const char *eq = strchr(text, '=');
+	struct strbuf err = { 0 };
+	char *name = eq ? arena_strndup(a, text, (size_t)(eq - text)) : arena_strdup(a, text);
+	int e = options_set(set, name, eq ? eq + 1 : NULL, OPTION_COMMAND, &err);
+
+	if (e)
+		fprintf(stderr, "dtrace: failed to set -x %s: %s%s\n", text, strbuf_str(&err),
+			e == -ENOENT ? "; dtrace --help lists them" : "");
+	strbuf_fini(&err);
+	return e ? CMD_USAGE : 0;
+}
+
+static int refuse(int letter)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		if (refused[i].letter == letter) {
+			fprintf(stderr, "dtrace: option -%c: %s\n", letter, refused[i].why);
+			return CMD_USAGE;
+		}
+	}
+	return usage();
+}
+
+static int set_mode(struct dtrace_opts *o, enum dtrace_mode mode)
+{
+	if (o->mode != DTRACE_RUN && o->mode != mode) {
+		fputs("dtrace: only one of the options -e, -G, -h, -l and -V can be given\n", stderr);
+		return CMD_USAGE;
+	}
+	o->mode = mode;
+	return 0;
+}
+
+static int one_option(struct dtrace_opts *o, struct arena *a, struct options *set, int c, char *arg)
+{
+	switch (c) {
+	case 'b':
+		return set_option(set, a, arena_printf(a, "bufsize=%s", arg));
+	case 'c':
+		if (o->command) {
+			fputs("dtrace: -c can be given once\n", stderr);
+			return CMD_USAGE;
+		}
+		o->command = arg;
+		return 0;
+	case 'C':
+		o->cpp = true;
+		return 0;
+	case 'D':
+	case 'U':
+	case 'I':
+		add_text(a, &o->cpp_args, &o->ncpp_args, &o->cpp_args_cap, arena_printf(a, "-%c%s", c, arg));
+		return 0;
+	case 'H':
+		add_text(a, &o->cpp_args, &o->ncpp_args, &o->cpp_args_cap, "-H");
+		return 0;
+	case 'e':
+		return set_mode(o, DTRACE_COMPILE);
+	case 'G':
+		return set_mode(o, DTRACE_OBJECT);
+	case 'h':
+		return set_mode(o, DTRACE_HEADER);
+	case 'l':
+		return set_mode(o, DTRACE_LIST);
+	case 'V':
+		return set_mode(o, DTRACE_VERSION);
+	case 'L':
+		add_text(a, &o->lib_dirs, &o->nlib_dirs, &o->lib_dirs_cap, arg);
+		return 0;
+	case 'f':
+	case 'i':
+	case 'm':
+	case 'n':
+	case 'P':
+	case 's':
+		add_prog(o, a, (char)c, arg);
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 'p':
+		return add_pid(o, a, arg);
+	case 'q':
+		return set_option(set, a, "quiet");
+	case 'S':
+		o->show_source = true;
+		return set_option(set, a, "ir");
+	case 'v':
+		o->verbose = true;
+		return 0;
+	case 'w':
+		return set_option(set, a, "destructive");
+	case 'x':
+		return set_option(set, a, arg);
+	case 'Z':
+		return set_option(set, a, "zdefs");
+	case '3':
+	case '6':
+		if (strcmp(arg, c == '3' ? "2" : "4"))
+			return usage();
+		o->bits = c == '3' ? 32 : 64;
+		return 0;
+	case 1:	/* an operand */
+		add_arg(o, a, arg);
+		return 0;
+	default:
+		return refuse(c);
+	}
+}
+
+/* A place for a message that getopt would word without our name. */
+static int missing_argument(int c)
+{
+	fprintf(stderr, "dtrace: option -%c requires an argument\n", c);
+	return usage();
+}
+
+int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *set, int argc, char **argv)
+{
+	enum { HELP = 256 };
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, HELP },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	char letters[2 * sizeof(rows) / sizeof(rows[0]) + 16], *p = letters;
+	size_t i;
+	int c, e;
+
+	memset(o, 0, sizeof(*o));
+	*p++ = '-';	/* operands in order, as option 1: macro arguments may stand between options */
+	*p++ = ':';
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*p++ = rows[i].letter;
+		if (rows[i].arg)
+			*p++ = ':';
+	}
+	strcpy(p, "3:6:aABF");
+	add_arg(o, a, argv[0]);
+	opterr = optopt = 0;
+	optind = 0;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		if (c == ':')
+			return missing_argument(optopt);
+		if (c == HELP) {
+			o->mode = DTRACE_HELP;
+			return 0;
+		}
+		if (c == '?') {
+			if (optopt)
+				fprintf(stderr, "dtrace: there is no option -%c\n", optopt);
+			else
+				fprintf(stderr, "dtrace: there is no option %s\n", argv[optind - 1]);
+			return usage();
+		}
+		e = one_option(o, a, set, c, optarg);
+		if (e)
+			return e;
+	}
+	for (; optind < argc; optind++)
+		add_arg(o, a, argv[optind]);
+	return 0;
+}

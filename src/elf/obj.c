@@ -1,0 +1,286 @@
+/*
+ * Opening an ELF file: headers, segments, the dynamic section, the build id.
+ *
+ * Only headers and the dynamic section are read here; notes and symbols are read when asked for, because
+ * most files that a process maps have no markers.
+ */
+#include "elf/obj.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/priv.h"
+
+int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!why)
+		return err;
+	va_start(ap, fmt);
+	strbuf_printf(why, "%s: ", o->info.path);
+	strbuf_vprintf(why, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+Elf_Scn *obj_next_section(Elf *elf, Elf_Scn *scn, GElf_Word type, GElf_Shdr *shdr, Elf_Data **data)
+{
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, shdr) || shdr->sh_type != type)
+			continue;
+		*data = elf_getdata(scn, NULL);
+		if (*data && (*data)->d_buf && (*data)->d_size)
+			return scn;
+	}
+	return NULL;
+}
+
+const char *obj_section_name(Elf *elf, const GElf_Shdr *shdr)
+{
+	size_t strndx;
+	const char *name = NULL;
+
+	if (!elf_getshdrstrndx(elf, &strndx))
+		name = elf_strptr(elf, strndx, shdr->sh_name);
+	return name ? name : "";
+}
+
+Elf_Scn *obj_section(Elf *elf, const char *name, GElf_Shdr *shdr)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (gelf_getshdr(scn, shdr) && !strcmp(obj_section_name(elf, shdr), name))
+			return scn;
+	}
+	return NULL;
+}
+
+/* @len bytes at file offset @off as a string that ends within them, or NULL. */
+static const char *read_string(struct obj *o, uint64_t off, uint64_t len)
+{
+	Elf_Data *data;
+
+	if (!len || off > INT64_MAX || len > o->info.size || off > o->info.size - len)
+		return NULL;
+	data = elf_getdata_rawchunk(o->elf, (int64_t)off, len, ELF_T_BYTE);
+	if (!data || !data->d_buf || data->d_size < len || !memchr(data->d_buf, '\0', len))
+		return NULL;
+	return data->d_buf;
+}
+
+bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off)
+{
+	for (size_t i = 0; i < o->nsegs; i++) {
+		const struct obj_seg *g = &o->segs[i];
+
+		if ((exec && !g->exec) || addr < g->addr || addr - g->addr >= g->filesz)
+			continue;
+		*off = addr - g->addr + g->off;
+		return true;
+	}
+	return false;
+}
+
+/* The string at @at of the table at address @strtab. */
+static const char *dyn_string(struct obj *o, uint64_t strtab, uint64_t strsz, uint64_t at)
+{
+	uint64_t off;
+
+	if (at >= strsz || !obj_offset(o, strtab, false, &off) || off > o->info.size ||
+	    strsz > o->info.size - off)
+		return NULL;
+	return read_string(o, off + at, strsz - at);
+}
+
+static void read_dynamic(struct obj *o, const GElf_Phdr *ph)
+{
+	uint64_t strtab = 0, strsz = 0, flags = 0;
+	size_t cap = 0, n;
+	const char **needed = NULL;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
+		return;
+	data = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_DYN);
+	if (!data || !data->d_buf)
+		return;
+	n = data->d_size / gelf_fsize(o->elf, ELF_T_DYN, 1, EV_CURRENT);
+	if (n > INT32_MAX)
+		return;
+	for (int i = 0; i < (int)n && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		if (dyn.d_tag == DT_STRTAB)
+			strtab = dyn.d_un.d_ptr;
+		else if (dyn.d_tag == DT_STRSZ)
+			strsz = dyn.d_un.d_val;
+		else if (dyn.d_tag == DT_FLAGS_1)
+			flags = dyn.d_un.d_val;
+	}
+	for (int i = 0; i < (int)n && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		const char *s = NULL;
+
+		if (dyn.d_tag == DT_NEEDED || dyn.d_tag == DT_SONAME)
+			s = dyn_string(o, strtab, strsz, dyn.d_un.d_val);
+		if (!s)
+			continue;
+		if (dyn.d_tag == DT_SONAME) {
+			o->info.soname = s;
+			continue;
+		}
+		needed = arena_grow(o->arena, needed, &cap, o->info.nneeded, sizeof(*needed));
+		needed[o->info.nneeded++] = s;
+	}
+	o->info.needed = needed;
+	o->info.is_pie = flags & DF_1_PIE;
+}
+
+/* Segments, and what they say about how the file is started. */
+static int read_segments(struct obj *o, struct strbuf *why)
+{
+	size_t n = 0, cap = 0;
+	GElf_Phdr ph;
+
+	if (elf_getphdrnum(o->elf, &n) || n > INT32_MAX)
+		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program headers: %s", elf_errmsg(-1));
+	/* Two passes: strings of the dynamic section are found by the address of a segment. */
+	for (int i = 0; i < (int)n; i++) {
+		if (!gelf_getphdr(o->elf, i, &ph))
+			return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program header %d: %s", i, elf_errmsg(-1));
+		if (ph.p_type != PT_LOAD || !ph.p_filesz)
+			continue;
+		if (ph.p_filesz > UINT64_MAX - ph.p_vaddr || ph.p_filesz > UINT64_MAX - ph.p_offset)
+			return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program header %d wraps around", i);
+		o->segs = arena_grow(o->arena, o->segs, &cap, o->nsegs, sizeof(*o->segs));
+		o->segs[o->nsegs++] = (struct obj_seg){ ph.p_vaddr, ph.p_offset, ph.p_filesz, ph.p_flags & PF_X };
+	}
+	for (int i = 0; i < (int)n; i++) {
+		if (!gelf_getphdr(o->elf, i, &ph))
+			continue;
+		if (ph.p_type == PT_INTERP)
+			o->info.interp = read_string(o, ph.p_offset, ph.p_filesz);
+		else if (ph.p_type == PT_DYNAMIC)
+			read_dynamic(o, &ph);
+	}
+	if (o->info.type == ET_DYN && o->info.interp)
+		o->info.is_pie = true;
+	o->info.is_static = !o->info.interp && (o->info.type == ET_EXEC || o->info.is_pie);
+	return 0;
+}
+
+static void read_build_id(struct obj *o)
+{
+	size_t at, next, name, desc;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	GElf_Nhdr nhdr;
+	Elf_Data *data;
+
+	while ((scn = obj_next_section(o->elf, scn, SHT_NOTE, &shdr, &data))) {
+		for (at = 0; (next = gelf_getnote(data, at, &nhdr, &name, &desc)) > at; at = next) {
+			if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != sizeof("GNU") ||
+			    memcmp((char *)data->d_buf + name, "GNU", sizeof("GNU")))
+				continue;
+			o->info.build_id = (uint8_t *)data->d_buf + desc;
+			o->info.build_id_len = nhdr.n_descsz;
+			return;
+		}
+	}
+}
+
+static int read_headers(struct obj *o, struct strbuf *why)
+{
+	struct stat st;
+	GElf_Ehdr ehdr;
+
+	if (fstat(o->fd, &st))
+		return obj_fail(o, why, -errno, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return obj_fail(o, why, -ENOEXEC, "not a regular file");
+	o->info.dev = st.st_dev;
+	o->info.ino = st.st_ino;
+	o->info.size = (uint64_t)st.st_size;
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return obj_fail(o, why, -ENOTSUP, "libelf: %s", elf_errmsg(-1));
+	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
+	if (!o->elf)
+		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: %s", elf_errmsg(-1));
+	if (elf_kind(o->elf) != ELF_K_ELF)
+		return obj_fail(o, why, -ENOEXEC, "not an ELF file");
+	if (!gelf_getehdr(o->elf, &ehdr))
+		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: %s", elf_errmsg(-1));
+	o->info.machine = ehdr.e_machine;
+	o->info.type = ehdr.e_type;
+	o->info.elf_class = ehdr.e_ident[EI_CLASS];
+	o->info.entry = ehdr.e_entry;
+	return read_segments(o, why);
+}
+
+static int open_common(int fd, bool own, const char *path, struct obj **ret, struct strbuf *why)
+{
+	struct arena *a = arena_new();
+	struct obj *o;
+	int err;
+
+	if (!a) {
+		if (own)
+			close(fd);
+		return -ENOMEM;
+	}
+	o = arena_new_of(a, struct obj);
+	o->arena = a;
+	o->fd = fd;
+	o->own_fd = own;
+	o->info.path = arena_strdup(a, path);
+	err = read_headers(o, why);
+	if (err) {
+		obj_close(o);
+		return err;
+	}
+	read_build_id(o);
+	*ret = o;
+	return 0;
+}
+
+int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
+{
+	return open_common(fd, false, path, ret, why);
+}
+
+int obj_open(const char *path, struct obj **ret, struct strbuf *why)
+{
+	/* Not to wait for the writer of a pipe that somebody put in a program's place. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int err = -errno;
+
+	if (fd < 0) {
+		if (why)
+			strbuf_printf(why, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	return open_common(fd, true, path, ret, why);
+}
+
+void obj_close(struct obj *o)
+{
+	if (!o)
+		return;
+	obj_symtab_fini(o->symtab);
+	elf_end(o->elf);
+	if (o->own_fd)
+		close(o->fd);
+	arena_free(o->arena);
+}
+
+const struct obj_info *obj_info(const struct obj *o)
+{
+	return &o->info;
+}

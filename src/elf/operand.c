@@ -1,0 +1,57 @@
+/*
+ * The operands of a marker: the machine's parser finds their form, this file what their symbols stand for.
+ *
+ * A value relative to the program counter needs no load bias: when the site fires, the counter holds the
+ * site's address, so the distance between symbol and site in the file is the distance in memory.
+ */
+#include "elf/obj.h"
+
+#include <elf.h>
+
+#include "elf/priv.h"
+
+static void resolve(struct obj *o, const struct obj_marker *m, const struct arch *arch, struct arch_operand *op)
+{
+	bool fixed = o->info.type == ET_EXEC;
+	uint64_t addr;
+
+	if (!obj_symbol(o, op->sym, op->sym_len, &addr)) {
+		op->why = "relative to a symbol that the file does not name";
+		return;
+	}
+	addr += (uint64_t)op->value;
+	switch (op->sym_kind) {
+	case ARCH_SYM_LO12:
+		op->value = (int64_t)(addr & 0xfff);
+		break;
+	case ARCH_SYM_PCREL:
+		op->value = (int64_t)(addr - m->addr);
+		break;
+	case ARCH_SYM_ADDR:
+		if (fixed) {
+			op->value = (int64_t)addr;
+		} else if (op->loc == ARCH_LOC_MEM && !op->reg && !op->index) {
+			op->reg = arch->pc;
+			op->value = (int64_t)(addr - m->addr);
+		} else {
+			op->why = "an address that depends on where the file is loaded";
+			return;
+		}
+		break;
+	}
+	op->sym = NULL;
+}
+
+unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max)
+{
+	const struct arch *arch = o->info.elf_class == ELFCLASS64 ? arch_find(o->info.machine) : NULL;
+	unsigned int n = arch_operands(arch, m->args, ops, max);
+
+	for (unsigned int i = 0; i < n && i < max; i++) {
+		if (ops[i].sym && !ops[i].why)
+			resolve(o, m, arch, &ops[i]);
+		else if (ops[i].reg && ops[i].reg->kind == ARCH_REG_PC && ops[i].loc == ARCH_LOC_MEM && !ops[i].why)
+			ops[i].why = "a distance from an instruction that the note does not name";
+	}
+	return n;
+}

@@ -1,0 +1,283 @@
+/*
+ * Symbols: which function an address is in, which address a name stands for, what a file imports.
+ *
+ * A stripped program keeps .dynsym, the functions that others may call.  Some distributions add
+ * .gnu_debugdata: an ELF file of its own, compressed with xz, with a .symtab of the functions that .dynsym
+ * lacks.  Its addresses are the outer file's.
+ *
+ * Functions are sorted by address, each with the highest end among it and those before it: a search walks
+ * back from the last start until nothing that lies further back can reach the address.
+ */
+#include "elf/obj.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "elf/priv.h"
+
+enum {
+	XZ_MEM_MAX = 128 << 20,		/* bytes the decoder may take: what xz -9 needs, doubled */
+	XZ_OUT_MAX = 256 << 20,		/* bytes of symbols that we are ready to hold */
+};
+
+struct func {
+	uint64_t addr, end;	/* end: the first byte behind it */
+	uint64_t reach;		/* the highest end of this one and all before it in the table */
+	const char *name;
+	uint8_t bind;
+	bool sized;
+};
+
+struct object {
+	uint64_t addr;
+	const char *name;
+};
+
+struct obj_symtab {
+	struct func *funcs;
+	size_t nfuncs, funcs_cap;
+	struct object *objects;
+	size_t nobjects, objects_cap;
+	char *mini;		/* the decompressed .gnu_debugdata */
+	Elf *mini_elf;
+};
+
+/* Where the section that holds @addr ends, to bound a function that has no size. */
+static uint64_t section_end(Elf *elf, size_t ndx)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_getscn(elf, ndx);
+
+	if (!scn || !gelf_getshdr(scn, &shdr) || shdr.sh_size > UINT64_MAX - shdr.sh_addr)
+		return 0;
+	return shdr.sh_addr + shdr.sh_size;
+}
+
+static void add_symbol(struct obj *o, struct obj_symtab *t, Elf *elf, const GElf_Sym *sym, const char *name)
+{
+	int type = GELF_ST_TYPE(sym->st_info);
+	uint64_t end = sym->st_size <= UINT64_MAX - sym->st_value ? sym->st_value + sym->st_size : UINT64_MAX;
+
+	if (type == STT_OBJECT || type == STT_NOTYPE) {
+		t->objects = arena_grow(o->arena, t->objects, &t->objects_cap, t->nobjects, sizeof(*t->objects));
+		t->objects[t->nobjects++] = (struct object){ sym->st_value, name };
+		return;
+	}
+	if (type != STT_FUNC && type != STT_GNU_IFUNC)
+		return;
+	t->funcs = arena_grow(o->arena, t->funcs, &t->funcs_cap, t->nfuncs, sizeof(*t->funcs));
+	t->funcs[t->nfuncs++] = (struct func){
+		.addr = sym->st_value,
+		.end = sym->st_size ? end : section_end(elf, sym->st_shndx),
+		.name = name,
+		.bind = GELF_ST_BIND(sym->st_info),
+		.sized = sym->st_size,
+	};
+}
+
+/* Add the defined symbols of the tables of type @type; were there functions among them? */
+static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word type)
+{
+	size_t before = t->nfuncs, entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Sym sym;
+
+	while (entry && (scn = obj_next_section(elf, scn, type, &shdr, &data))) {
+		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
+			const char *name;
+
+			if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON)
+				continue;
+			name = elf_strptr(elf, shdr.sh_link, sym.st_name);
+			if (name && *name)
+				add_symbol(o, t, elf, &sym, name);
+		}
+	}
+	return t->nfuncs > before;
+}
+
+/* @in, @len bytes of xz, decompressed: on the heap, *out_len bytes.  NULL when it cannot be. */
+static char *unxz(const uint8_t *in, size_t len, size_t *out_len)
+{
+	lzma_stream s = LZMA_STREAM_INIT;
+	lzma_ret ret = LZMA_OK;
+	char *out = NULL, *bigger;
+	size_t cap = 0;
+
+	if (lzma_stream_decoder(&s, XZ_MEM_MAX, LZMA_CONCATENATED) != LZMA_OK)
+		return NULL;
+	s.next_in = in;
+	s.avail_in = len;
+	while (ret == LZMA_OK && cap < XZ_OUT_MAX) {
+		size_t done = (size_t)s.total_out;
+
+		cap = cap ? cap * 2 : 64 * 1024;
+		bigger = realloc(out, cap);
+		if (!bigger)
+			break;
+		out = bigger;
+		s.next_out = (uint8_t *)out + done;
+		s.avail_out = cap - done;
+		ret = lzma_code(&s, LZMA_FINISH);
+	}
+	*out_len = (size_t)s.total_out;
+	lzma_end(&s);
+	if (ret != LZMA_STREAM_END) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}
+
+static void add_debugdata(struct obj *o, struct obj_symtab *t)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = obj_section(o->elf, ".gnu_debugdata", &shdr);
+	Elf_Data *data = scn && shdr.sh_type == SHT_PROGBITS ? elf_rawdata(scn, NULL) : NULL;
+	size_t len;
+
+	if (!data || !data->d_buf)
+		return;
+	t->mini = unxz(data->d_buf, data->d_size, &len);
+	if (!t->mini)
+		return;
+	t->mini_elf = elf_memory(t->mini, len);
+	if (t->mini_elf && elf_kind(t->mini_elf) == ELF_K_ELF && gelf_getclass(t->mini_elf) == gelf_getclass(o->elf))
+		add_table(o, t, t->mini_elf, SHT_SYMTAB);
+}
+
+/* At one address: unsized first, then local, weak, global, so that the walk back meets the best one first. */
+static int rank(const struct func *f)
+{
+	if (!f->sized)
+		return 0;
+	return f->bind == STB_GLOBAL ? 3 : f->bind == STB_WEAK ? 2 : 1;
+}
+
+static int func_cmp(const void *x, const void *y)
+{
+	const struct func *a = x, *b = y;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	if (rank(a) != rank(b))
+		return rank(a) - rank(b);
+	return strcmp(b->name, a->name);
+}
+
+static void sort_funcs(struct obj_symtab *t)
+{
+	uint64_t reach = 0, next = UINT64_MAX;
+
+	if (!t->nfuncs)
+		return;
+	qsort(t->funcs, t->nfuncs, sizeof(*t->funcs), func_cmp);
+	/* A function without a size ends where the next one starts. */
+	for (size_t i = t->nfuncs; i-- > 0;) {
+		struct func *f = &t->funcs[i];
+
+		if (i + 1 < t->nfuncs && t->funcs[i + 1].addr != f->addr)
+			next = t->funcs[i + 1].addr;
+		if (!f->sized && f->end > next)
+			f->end = next;
+	}
+	for (size_t i = 0; i < t->nfuncs; i++) {
+		if (t->funcs[i].end > reach)
+			reach = t->funcs[i].end;
+		t->funcs[i].reach = reach;
+	}
+}
+
+static struct obj_symtab *symtab(struct obj *o)
+{
+	struct obj_symtab *t = o->symtab;
+
+	if (t)
+		return t;
+	t = o->symtab = arena_new_of(o->arena, struct obj_symtab);
+	if (!add_table(o, t, o->elf, SHT_SYMTAB)) {
+		add_table(o, t, o->elf, SHT_DYNSYM);
+		add_debugdata(o, t);
+	}
+	sort_funcs(t);
+	return t;
+}
+
+void obj_symtab_fini(struct obj_symtab *t)
+{
+	if (!t)
+		return;
+	elf_end(t->mini_elf);
+	free(t->mini);
+}
+
+const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
+{
+	const struct obj_symtab *t = symtab(o);
+	size_t lo = 0, hi = t->nfuncs;
+
+	while (lo < hi) {	/* the first function that starts behind @addr */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->funcs[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo-- > 0 && t->funcs[lo].reach > addr) {
+		if (t->funcs[lo].end <= addr)
+			continue;
+		if (off)
+			*off = addr - t->funcs[lo].addr;
+		return t->funcs[lo].name;
+	}
+	return NULL;
+}
+
+bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
+{
+	const struct obj_symtab *t = symtab(o);
+
+	for (size_t i = 0; i < t->nobjects; i++) {
+		if (!strncmp(t->objects[i].name, name, len) && !t->objects[i].name[len]) {
+			*addr = t->objects[i].addr;
+			return true;
+		}
+	}
+	for (size_t i = 0; i < t->nfuncs; i++) {
+		if (!strncmp(t->funcs[i].name, name, len) && !t->funcs[i].name[len]) {
+			*addr = t->funcs[i].addr;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool obj_imports(struct obj *o, const char *const *names)
+{
+	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Sym sym;
+
+	while (entry && (scn = obj_next_section(o->elf, scn, SHT_DYNSYM, &shdr, &data))) {
+		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
+			const char *name;
+
+			if (sym.st_shndx != SHN_UNDEF)
+				continue;
+			name = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
+			for (const char *const *n = names; name && *n; n++) {
+				if (!strcmp(name, *n))
+					return true;
+			}
+		}
+	}
+	return false;
+}

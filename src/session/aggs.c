@@ -1,0 +1,387 @@
+#include "session/aggs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytemap.h"
+#include "bpf/ebpf.h"
+#include "place/kernel.h"
+
+/* What is known of one key. */
+struct entry {
+	uint32_t map;			/* number of the map that has it: its key class */
+	size_t key_size;
+	bool truncated;			/* not shown until its value changes */
+	bool idle;			/* truncated, and unchanged when truncated again: can be forgotten */
+	bool seen;			/* in the last reading */
+	struct ir_value *keys;		/* decoded from raw_key */
+	void *raw_key;
+	uint64_t *total, *base, *shown;	/* words each; all of the entry is one allocation */
+};
+
+struct agg_state {
+	const struct ir_agg *agg;
+	uint32_t words;
+	uint64_t normal;
+	bool printed;
+	struct bytemap entries;		/* by map number and key */
+	struct agg_row *rows;		/* of the last reading, with their entries */
+	struct entry **row_entries;
+	size_t nrows;
+};
+
+struct aggs {
+	const struct ebpf_unit *unit;
+	struct kernel_place *place;
+	struct agg_state *states;	/* by ir_agg.id */
+};
+
+struct aggs *aggs_new(const struct ebpf_unit *unit, struct kernel_place *place)
+{
+	const struct ir_prog *prog = unit->prog;
+	struct aggs *a = calloc(1, sizeof(*a));
+	uint32_t i;
+
+	if (!a)
+		return NULL;
+	a->unit = unit;
+	a->place = place;
+	a->states = calloc(prog->naggs ? prog->naggs : 1, sizeof(*a->states));
+	if (!a->states) {
+		free(a);
+		return NULL;
+	}
+	for (i = 0; i < prog->naggs; i++) {
+		a->states[i].agg = prog->aggs[i];
+		a->states[i].words = ir_agg_words(prog->aggs[i]);
+		a->states[i].normal = 1;
+	}
+	return a;
+}
+
+void aggs_free(struct aggs *a)
+{
+	struct entry *e;
+	uint32_t i;
+	size_t pos;
+
+	if (!a)
+		return;
+	for (i = 0; i < a->unit->prog->naggs; i++) {
+		for (pos = 0; (e = bytemap_next(&a->states[i].entries, &pos));)
+			free(e);
+		bytemap_fini(&a->states[i].entries);
+		free(a->states[i].rows);
+		free(a->states[i].row_entries);
+	}
+	free(a->states);
+	free(a);
+}
+
+/* --- values ------------------------------------------------------------------------------------------- */
+
+static bool is_extreme(const struct ir_agg *g)
+{
+	return g->fn == IR_A_MIN || g->fn == IR_A_MAX;
+}
+
+/* Add @more (two words, low first) to the 128-bit @sum, or take it away. */
+static void add128(uint64_t sum[2], const uint64_t more[2])
+{
+	uint64_t low = sum[0] + more[0];
+
+	sum[1] += more[1] + (low < sum[0]);
+	sum[0] = low;
+}
+
+static void sub128(uint64_t from[2], const uint64_t less[2])
+{
+	uint64_t low = from[0] - less[0];
+
+	from[1] -= less[1] + (from[0] < less[0]);
+	from[0] = low;
+}
+
+/* Merge the value of one CPU into @total. */
+static void merge(const struct ir_agg *g, uint32_t words, uint64_t *total, const uint64_t *value)
+{
+	uint32_t i;
+
+	if (is_extreme(g)) {
+		bool less = g->sign ? (int64_t)value[0] < (int64_t)total[0] : value[0] < total[0];
+
+		if (value[1] && (!total[1] || (value[0] != total[0] && less == (g->fn == IR_A_MIN))))
+			total[0] = value[0];
+		total[1] |= value[1];
+		return;
+	}
+	for (i = 0; i < words; i++)
+		if (g->fn != IR_A_STDDEV || i < 2)
+			total[i] += value[i];
+	if (g->fn == IR_A_STDDEV)
+		add128(total + 2, value + 2);
+}
+
+/* What is shown: @total since @base. */
+static void subtract(const struct ir_agg *g, uint32_t words, uint64_t *shown, const uint64_t *total,
+		     const uint64_t *base)
+{
+	uint32_t i;
+
+	memcpy(shown, total, words * sizeof(*shown));
+	if (is_extreme(g))
+		return;
+	for (i = 0; i < words; i++)
+		if (g->fn != IR_A_STDDEV || i < 2)
+			shown[i] -= base[i];
+	if (g->fn == IR_A_STDDEV)
+		sub128(shown + 2, base + 2);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+/* While one map is read. */
+struct reading {
+	struct agg_state *st;
+	uint32_t map;
+	size_t key_size, value_size;
+	uint32_t strsize;
+	int error;
+};
+
+static struct entry *entry_new(struct reading *r, const void *key)
+{
+	struct agg_state *st = r->st;
+	const struct ir_agg *g = st->agg;
+	size_t words = st->words * sizeof(uint64_t);
+	struct entry *e = calloc(1, sizeof(*e) + g->nkeys * sizeof(*e->keys) + 3 * words + r->key_size);
+
+	if (!e) {
+		r->error = -ENOMEM;
+		return NULL;
+	}
+	e->keys = (struct ir_value *)(e + 1);
+	e->total = (uint64_t *)(e->keys + g->nkeys);
+	e->base = e->total + st->words;
+	e->shown = e->base + st->words;
+	e->raw_key = e->shown + st->words;
+	e->map = r->map;
+	e->key_size = r->key_size;
+	memcpy(e->raw_key, key, r->key_size);
+	r->error = ir_key_decode(g->keys, g->nkeys, 0, e->raw_key, r->key_size, e->keys);
+	if (r->error) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* A key's name in the table: the map's number, then the key. */
+static void *table_key(uint32_t map, const void *key, size_t size)
+{
+	char *p = malloc(sizeof(map) + size);
+
+	if (p) {
+		memcpy(p, &map, sizeof(map));
+		memcpy(p + sizeof(map), key, size);
+	}
+	return p;
+}
+
+static void read_element(void *ctx, const void *key, const void *value, unsigned int ncpus)
+{
+	struct reading *r = ctx;
+	struct agg_state *st = r->st;
+	size_t size = sizeof(r->map) + r->key_size;
+	struct entry *e;
+	unsigned int cpu;
+	void *name;
+
+	if (r->error)
+		return;
+	name = table_key(r->map, key, r->key_size);
+	if (!name) {
+		r->error = -ENOMEM;
+		return;
+	}
+	e = bytemap_get(&st->entries, name, size);
+	if (!e) {
+		e = entry_new(r, key);
+		if (e && bytemap_set(&st->entries, name, size, e)) {
+			free(e);
+			e = NULL;
+			r->error = -ENOMEM;
+		}
+	}
+	free(name);
+	if (!e)
+		return;
+	memset(e->total, 0, st->words * sizeof(*e->total));
+	for (cpu = 0; cpu < ncpus; cpu++)
+		merge(st->agg, st->words, e->total, (const uint64_t *)((const char *)value + cpu * r->value_size));
+	e->seen = true;
+}
+
+/* Was anything ever added?  An aggregation without keys is an array's element, there from the start. */
+static bool is_empty(const struct agg_state *st, const struct entry *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < st->words; i++)
+		if (e->total[i])
+			return false;
+	return st->agg->nkeys == 0;
+}
+
+static int make_rows(struct agg_state *st)
+{
+	struct agg_row *rows = realloc(st->rows, (st->entries.n + 1) * sizeof(*rows));
+	struct entry **entries;
+	struct entry *e;
+	size_t pos = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	st->rows = rows;
+	entries = realloc(st->row_entries, (st->entries.n + 1) * sizeof(struct entry *));
+	if (!entries)
+		return -ENOMEM;
+	st->row_entries = entries;
+	st->nrows = 0;
+	while ((e = bytemap_next(&st->entries, &pos))) {
+		if (is_empty(st, e))
+			continue;
+		subtract(st->agg, st->words, e->shown, e->total, e->base);
+		if (e->truncated) {
+			if (!e->seen || !memcmp(e->total, e->base, st->words * sizeof(*e->base)))
+				continue;
+			e->truncated = e->idle = false;
+		}
+		st->row_entries[st->nrows] = e;
+		st->rows[st->nrows++] = (struct agg_row){ e->keys, e->shown };
+	}
+	return 0;
+}
+
+long aggs_read(struct aggs *a, const struct ir_agg *g, const struct agg_row **rows)
+{
+	struct agg_state *st = &a->states[g->id];
+	struct reading r = { .st = st, .strsize = a->unit->prog->strsize };
+	uint32_t first, i, n = ebpf_agg_maps(a->unit, g, &first);
+	struct entry *e;
+	size_t pos = 0;
+	int err;
+
+	while ((e = bytemap_next(&st->entries, &pos)))
+		e->seen = false;
+	for (i = 0; i < n; i++) {
+		const struct ebpf_map *m = &a->unit->maps[first + i];
+
+		r.map = first + i;
+		r.key_size = m->key_size;
+		r.value_size = (m->value_size + 7) & ~7u;
+		err = kernel_map_each(a->place, first + i, read_element, &r);
+		if (err || r.error)
+			return err ? err : r.error;
+	}
+	err = make_rows(st);
+	if (err)
+		return err;
+	*rows = st->rows;
+	return (long)st->nrows;
+}
+
+/* --- what scripts do to them -------------------------------------------------------------------------- */
+
+/* Forget what @e has counted so far. */
+static int rebase(struct aggs *a, struct agg_state *st, struct entry *e)
+{
+	int err = 0;
+
+	if (is_extreme(st->agg)) {
+		err = kernel_map_delete(a->place, e->map, e->raw_key);
+		memset(e->total, 0, st->words * sizeof(*e->total));
+	}
+	memcpy(e->base, e->total, st->words * sizeof(*e->base));
+	return err == -ENOENT ? 0 : err;
+}
+
+int aggs_clear(struct aggs *a, const struct ir_agg *g)
+{
+	struct agg_state *st = &a->states[g->id];
+	size_t i;
+	int err = 0, e;
+
+	for (i = 0; i < st->nrows; i++) {
+		e = rebase(a, st, st->row_entries[i]);
+		if (e)
+			err = e;
+		memset(st->row_entries[i]->shown, 0, st->words * sizeof(uint64_t));
+	}
+	return err;
+}
+
+/* Remove what was truncated before and has not changed since; out of memory, it stays for another time. */
+static void forget_idle(struct aggs *a, struct agg_state *st)
+{
+	struct entry *e, **idle = malloc(st->entries.n * sizeof(struct entry *) + 1);
+	size_t pos = 0, n = 0;
+	void *name;
+
+	while (idle && (e = bytemap_next(&st->entries, &pos))) {
+		if (e->truncated && e->idle && st->agg->nkeys)
+			idle[n++] = e;
+		e->idle = e->truncated;
+	}
+	while (n--) {
+		e = idle[n];
+		name = table_key(e->map, e->raw_key, e->key_size);
+		if (!name)
+			break;
+		kernel_map_delete(a->place, e->map, e->raw_key);
+		bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
+		free(name);
+		free(e);
+	}
+	free(idle);
+}
+
+int aggs_trunc(struct aggs *a, const struct ir_agg *g, const size_t *index, size_t n)
+{
+	struct agg_state *st = &a->states[g->id];
+	size_t i;
+	int err = 0, e;
+
+	forget_idle(a, st);
+	for (i = 0; i < n; i++) {
+		struct entry *en = st->row_entries[index[i]];
+
+		e = rebase(a, st, en);
+		if (e)
+			err = e;
+		en->truncated = true;
+		en->idle = false;
+	}
+	return err;
+}
+
+void aggs_normalize(struct aggs *a, const struct ir_agg *g, uint64_t n)
+{
+	a->states[g->id].normal = n ? n : 1;
+}
+
+uint64_t aggs_normal(const struct aggs *a, const struct ir_agg *g)
+{
+	return a->states[g->id].normal;
+}
+
+void aggs_set_printed(struct aggs *a, const struct ir_agg *g)
+{
+	a->states[g->id].printed = true;
+}
+
+bool aggs_printed(const struct aggs *a, const struct ir_agg *g)
+{
+	return a->states[g->id].printed;
+}

@@ -1,0 +1,201 @@
+#include "session/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/strbuf.h"
+
+enum option_kind { BOOL, SIZE, RATE, INT, TEXT };
+
+static const struct option_row {
+	const char *name;
+	enum option_kind kind;
+	const char *def, *what;
+} rows[] = {
+#define OPTION(name, kind, def, what) { #name, kind, def, what },
+#include "session/options.def"
+#undef OPTION
+};
+
+static const int64_t ns_per_s = 1000000000;
+
+const char *option_name(enum option_id id)
+{
+	return rows[id].name;
+}
+
+const char *option_what(enum option_id id)
+{
+	return rows[id].what;
+}
+
+static int parse_int(const char *s, char **end, int64_t *ret)
+{
+	errno = 0;
+	*ret = strtoll(s, end, 0);
+	return errno || *end == s ? -EINVAL : 0;
+}
+
+int option_size(const char *s, int64_t *bytes)
+{
+	static const char units[] = "kmgt";
+	const char *unit;
+	unsigned int shift = 0;
+	char *end;
+
+	if (parse_int(s, &end, bytes) || *bytes < 0)
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, *end | 0x20);
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (unsigned int)(unit - units + 1);
+	}
+	if (*bytes > INT64_MAX >> shift)
+		return -EINVAL;
+	*bytes <<= shift;
+	return 0;
+}
+
+int option_rate(const char *s, int64_t *ns)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = {
+		{ "ns", 1 }, { "nsec", 1 }, { "us", 1000 }, { "usec", 1000 }, { "ms", 1000000 },
+		{ "msec", 1000000 }, { "s", 1000000000 }, { "sec", 1000000000 }, { "m", 60000000000 },
+		{ "min", 60000000000 }, { "h", 3600000000000 }, { "hour", 3600000000000 },
+		{ "d", 86400000000000 }, { "day", 86400000000000 },
+	};
+	int64_t n;
+	size_t i;
+	char *end;
+
+	if (parse_int(s, &end, &n) || n <= 0)
+		return -EINVAL;
+	if (!*end || !strcasecmp(end, "hz")) {
+		*ns = n > ns_per_s ? 1 : ns_per_s / n;
+		return 0;
+	}
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcasecmp(end, units[i].name))
+			continue;
+		if (n > INT64_MAX / units[i].ns)
+			return -EINVAL;
+		*ns = n * units[i].ns;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int option_bool(const char *s, int64_t *v)
+{
+	static const char *const yes[] = { "on", "enable", "yes", "set", "true" };
+	static const char *const no[] = { "off", "disable", "no", "unset", "false" };
+	char *end;
+	size_t i;
+
+	for (i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		if (!strcasecmp(s, yes[i]) || !strcasecmp(s, no[i])) {
+			*v = !strcasecmp(s, yes[i]);
+			return 0;
+		}
+	}
+	if (parse_int(s, &end, v) || *end)
+		return -EINVAL;
+	*v = *v != 0;
+	return 0;
+}
+
+static int parse_value(const struct option_row *row, const char *value, int64_t *v)
+{
+	char *end;
+
+	switch (row->kind) {
+	case BOOL:
+		return option_bool(value ? value : "on", v);
+	case SIZE:
+		return value ? option_size(value, v) : -EINVAL;
+	case RATE:
+		return value ? option_rate(value, v) : -EINVAL;
+	case INT:
+		return value && !parse_int(value, &end, v) && !*end ? 0 : -EINVAL;
+	case TEXT:
+		return value ? 0 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+static const char *kind_wants(enum option_kind kind)
+{
+	switch (kind) {
+	case BOOL:
+		return "no value, or on or off";
+	case SIZE:
+		return "a size such as 512k or 4m";
+	case RATE:
+		return "a rate such as 10hz or 50ms";
+	case INT:
+		return "a number";
+	case TEXT:
+		return "a value";
+	}
+	return "";
+}
+
+/* What one option refuses although its kind allows it: limits that the maps and strings have. */
+static const char *out_of_range(enum option_id id, int64_t v, const char *text)
+{
+	if (id == OPT_strsize && (v < 8 || v > 65536))
+		return "a size from 8 to 64k";
+	if ((id == OPT_bufsize || id == OPT_aggsize || id == OPT_dynvarsize) && (v < 4096 || v > 1ll << 31))
+		return "a size from 4k to 2g";
+	if (id == OPT_place && strcmp(text, "auto") && strcmp(text, "kernel"))
+		return "auto or kernel";
+	return NULL;
+}
+
+int options_set(struct options *o, const char *name, const char *value, enum option_from from,
+		struct strbuf *err)
+{
+	const char *wants;
+	int64_t v = 0;
+	int id;
+
+	for (id = 0; id < OPT_MAX && strcasecmp(rows[id].name, name); id++)
+		;
+	if (id == OPT_MAX) {
+		strbuf_printf(err, "there is no option '%s'", name);
+		return -ENOENT;
+	}
+	wants = parse_value(&rows[id], value, &v) ? kind_wants(rows[id].kind)
+						    : out_of_range((enum option_id)id, v, value ? value : "");
+	if (wants) {
+		strbuf_printf(err, "option '%s' takes %s", rows[id].name, wants);
+		if (value)
+			strbuf_printf(err, ", not '%s'", value);
+		return -EINVAL;
+	}
+	if (from < o->from[id])
+		return 0;
+	o->from[id] = from;
+	o->v[id] = v;
+	if (rows[id].kind == TEXT)
+		snprintf(o->text[id], sizeof(o->text[id]), "%s", value);
+	return 0;
+}
+
+void options_init(struct options *o)
+{
+	struct strbuf err = { 0 };
+	int id;
+
+	memset(o, 0, sizeof(*o));
+	for (id = 0; id < OPT_MAX; id++)
+		options_set(o, rows[id].name, rows[id].def, OPTION_DEFAULT, &err);
+	strbuf_fini(&err);
+}

@@ -1,0 +1,95 @@
+#include "session/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/record.h"
+
+int stream_add(struct stream *s, const void *rec, size_t size)
+{
+	const struct abi_record *hdr = rec;
+	struct stream_item *items;
+	size_t cap;
+	char *bytes;
+
+	if (size < sizeof(*hdr) || hdr->size > size)
+		return -EINVAL;
+	if (s->n == s->items_cap) {
+		cap = s->items_cap ? s->items_cap * 2 : 256;
+		items = realloc(s->items, cap * sizeof(*items));
+		if (!items)
+			return -ENOMEM;
+		s->items = items;
+		s->items_cap = cap;
+	}
+	if (s->cap - s->len < size) {
+		for (cap = s->cap ? s->cap : 16 * 1024; cap - s->len < size;)
+			cap *= 2;
+		bytes = realloc(s->bytes, cap);
+		if (!bytes)
+			return -ENOMEM;
+		s->bytes = bytes;
+		s->cap = cap;
+	}
+	memcpy(s->bytes + s->len, rec, size);
+	s->items[s->n++] = (struct stream_item){ hdr->time_ns, s->order++, s->len, size };
+	s->len += (size + 7) & ~(size_t)7;
+	return 0;
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct stream_item *a = x, *b = y;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Forget the first @n records and move the others to the front. */
+static void forget(struct stream *s, size_t n)
+{
+	size_t i, len = 0;
+	char *bytes;
+
+	s->n -= n;
+	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
+	if (!s->n) {
+		s->len = 0;
+		return;
+	}
+	for (i = 0; i < s->n; i++)
+		len += (s->items[i].size + 7) & ~(size_t)7;
+	bytes = malloc(len);
+	if (!bytes)		/* they stay where they are */
+		return;
+	for (i = 0, len = 0; i < s->n; i++) {
+		memcpy(bytes + len, s->bytes + s->items[i].off, s->items[i].size);
+		s->items[i].off = len;
+		len += (s->items[i].size + 7) & ~(size_t)7;
+	}
+	free(s->bytes);
+	s->bytes = bytes;
+	s->len = s->cap = len;
+}
+
+int stream_take(struct stream *s, uint64_t until_ns, int (*each)(void *ctx, const void *rec, size_t size),
+		void *ctx)
+{
+	size_t i;
+	int ret = 0;
+
+	qsort(s->items, s->n, sizeof(*s->items), by_time);
+	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++)
+		ret = each(ctx, s->bytes + s->items[i].off, s->items[i].size);
+	forget(s, i);
+	return ret;
+}
+
+void stream_fini(struct stream *s)
+{
+	free(s->bytes);
+	free(s->items);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,152 @@
+"""Scripts with mistakes: each a located error and exit code 1, none a crash; most useful under sanitizers.
+
+Nothing is traced (-e ends after compiling), but a compilation asks the machine for probes: needs_root.
+"""
+import pathlib
+import random
+import re
+
+import pytest
+
+import harness
+
+FILE = pathlib.Path(__file__).with_suffix(".txt").with_name("bad_scripts.txt")
+GOOD = "BEGIN { exit(0); }\n\n"
+
+pytestmark = pytest.mark.needs_root
+
+
+def scripts():
+    lines = FILE.read_text().splitlines()
+    return [line for line in lines if line and not re.match(r"# ", line)]
+
+
+def compile_only(dtrace, script, *options):
+    return dtrace("-q", "-e", *options, "-s", script, timeout=20)
+
+
+@pytest.mark.parametrize("text", scripts())
+def test_located(dtrace, tmp_path, text):
+    script = tmp_path / "bad.d"
+    script.write_text(f"{GOOD}{text}\n")
+    result = compile_only(dtrace, script)
+    assert result.code == 1 and result.out == "", result
+    assert result.err.startswith("dtrace: failed to compile script "), result
+    # A construct that is still open is noticed where the file ends.
+    assert re.search(r"bad\.d: line [345]: ", result.err), result
+    assert len(result.err) < 4000, result
+
+
+def test_position_and_caret(dtrace, tmp_path):
+    script = tmp_path / "bad.d"
+    script.write_text("BEGIN\n{\n\ttrace(nosuch);\n}\n")
+    result = compile_only(dtrace, script)
+    assert result.code == 1, result
+    assert re.match(r"dtrace: failed to compile script \S*bad\.d: line 3: ", result.err), result
+    lines = result.err.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip() == "trace(nosuch);")
+    assert lines[at + 1].rstrip()[-1] == "^", result
+    assert lines[at + 1].index("^") == lines[at].index("nosuch"), result
+
+
+def test_tag_on_request(dtrace, tmp_path):
+    script = tmp_path / "bad.d"
+    script.write_text("BEGIN { trace(1 }\n")
+    assert "[D_SYNTAX]" in compile_only(dtrace, script, "-x", "errtags").err
+    assert "[D_SYNTAX]" not in compile_only(dtrace, script).err
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_binary_garbage(dtrace, tmp_path, seed):
+    script = tmp_path / "bad.d"
+    script.write_bytes(random.Random(seed).randbytes(1 << seed % 14))
+    result = compile_only(dtrace, script)
+    assert result.code == 1 and result.err.startswith("dtrace: "), result
+
+
+WHOLE = """#pragma D option quiet
+struct pair { int a; char *b : 3; };
+inline int limit = 10 * sizeof (struct pair);
+self int depth;
+python*:::function-entry, BEGIN
+/self->depth < limit && copyinstr(arg0) != "x\\n"/
+{
+	@calls[copyinstr(arg1), 0x1f] = lquantize(arg2, 0, 100, 5);
+	this->x = (self->depth++ ? 'a' : $pid) << 2;
+	printf("%-10s %*d\\n", basename(copyinstr(arg0)), 5, this->x);
+	names[tid, "k"] = strjoin("a", lltostr(timestamp));
+}
+END { printa("%s %@d\\n", @calls); trunc(@calls, 3); }
+"""
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_mutilated_script(dtrace, tmp_path, seed):
+    """A script cut short, or with pieces removed, doubled and exchanged: any verdict but a crash."""
+    rng = random.Random(seed)
+    text = WHOLE[:rng.randrange(len(WHOLE))] if seed % 4 == 0 else WHOLE
+    for _ in range(seed % 4 * 2):
+        i, j, k = sorted(rng.randrange(len(text)) for _ in range(3))
+        text = rng.choice((text[:i] + text[j:], text[:j] + text[i:], text[:i] + text[j:k] + text[i:j] + text[k:],
+                           text[:i] + rng.choice("{}()/@;,:\"'\\*$#\0\xff") + text[i:]))
+    script = tmp_path / "bad.d"
+    script.write_text(text, encoding="latin-1")
+    result = compile_only(dtrace, script)
+    assert result.code in (0, 1), result
+    assert result.code == 0 or result.err.startswith("dtrace: "), result
+
+
+@pytest.mark.parametrize("text", ["", "\n", "/* only a comment */\n", "\0", "\ufeff"], ids=repr)
+def test_empty_script(dtrace, tmp_path, text):
+    script = tmp_path / "bad.d"
+    script.write_text(text)
+    result = compile_only(dtrace, script)
+    assert result.code in (1, 2) and result.err.startswith("dtrace: "), result
+
+
+@pytest.mark.parametrize("text", ["(" * 100000, "BEGIN { x = " + "(" * 100000, "BEGIN { x = " + "-" * 100000 + "1; }",
+                                  "BEGIN { x = " + "1 + " * 100000 + "1; }", "BEGIN { x = \"" + "a" * 1000000 + "\"; }",
+                                  "BEGIN { " + "if (1) { " * 20000, "int " + "*" * 100000 + "x;",
+                                  "BEGIN { " + "x" * 100000 + " = 1; }", "BEGIN," * 50000 + "BEGIN { }"],
+                         ids=lambda text: f"{text[:14]}...")
+def test_huge_script(dtrace, tmp_path, text):
+    """Depth and length have limits that are refusals, not crashes."""
+    script = tmp_path / "bad.d"
+    script.write_text(text)
+    assert compile_only(dtrace, script).code in (0, 1)
+
+
+OPTIONS = [
+    # what, exit code, words of the message
+    (["--nosuchoption"], 2, "Usage"),
+    (["-Y"], 2, "Usage"),
+    (["-s"], 2, "Usage"),
+    (["-n"], 2, "Usage"),
+    (["-p", "x", "-n", "BEGIN"], 2, "x"),
+    (["-p", "", "-n", "BEGIN"], 2, ""),
+    (["-p", "-5", "-n", "BEGIN"], 2, "-5"),
+    (["-b", "lots", "-n", "BEGIN"], 2, "lots"),
+    (["-x", "nosuchoption", "-n", "BEGIN"], 2, "nosuchoption"),
+    (["-x", "bufsize=lots", "-n", "BEGIN"], 2, "bufsize"),
+    (["-i", "x"], 2, "x"),
+    (["-s", "/nonexistent/script.d"], 1, "/nonexistent/script.d"),
+    (["-s", "/"], 1, "/"),
+    (["-s", "/dev/null"], 1, ""),
+    (["-n", ""], 1, ""),
+    (["-n", "nosuch:::probe"], 1, "does not match any probes"),
+    (["-P", "nosuchprovider"], 1, "nosuchprovider"),
+    (["-m", "nosuchmodule"], 1, "nosuchmodule"),
+    (["-f", "nosuchfunction"], 1, "nosuchfunction"),
+    (["-i", "4000000000"], 1, "4000000000"),
+    (["-n", "BEGIN { exit(0); }", "-o", "/nonexistent/out"], 1, "/nonexistent/out"),
+    (["-n", "BEGIN { trace(1 }"], 1, "line 1"),
+    (["-l", "-n", "nosuch:::probe"], 1, "does not match any probes"),
+    (["-q", "-n", "BEGIN { trace($1); exit(0); }"], 1, "$1"),
+    ([], 2, ""),
+]
+
+
+@pytest.mark.parametrize("argv, code, words", OPTIONS, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_bad_command_line(dtrace, argv, code, words):
+    result = dtrace(*argv, timeout=20)
+    assert result.code == code and words in result.err and result.out == "", result

@@ -1,0 +1,181 @@
+"""The life of a session: exit codes, signals, -c and -p, output files, scripts that name dtrace themselves."""
+import os
+import re
+import shutil
+import signal
+import tempfile
+
+import pytest
+
+import harness
+from harness import wait_until
+
+pytestmark = pytest.mark.needs_bpf
+
+
+def test_exit_code_of_the_script(dtrace):
+    assert tuple(dtrace("-q", "-n", "BEGIN { exit(0); }")) == (0, "", "")
+    assert tuple(dtrace("-q", "-n", "BEGIN { exit(3); }")) == (3, "", "")
+
+
+def test_begin_end_and_left_aggregations(dtrace):
+    result = dtrace("-q", "-n", """
+        BEGIN { printf("begin\\n"); @["left over"] = count(); exit(0); }
+        END { printf("end\\n"); }""")
+    assert re.fullmatch(r"begin\nend\n\s*left over +1\n", result.out), result
+
+
+def test_not_quiet(dtrace):
+    """Without -q: the matched probes, a heading, and a row for each probe that fires."""
+    result = dtrace("-n", "BEGIN { exit(0); }")
+    assert result.code == 0
+    assert "matched 1 probe" in result.err + result.out, result
+    assert re.search(r"CPU +ID +FUNCTION:NAME\n", result.out), result
+    assert re.search(r"^ +\d+ +1 +:BEGIN *$", result.out, re.M), result
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
+def test_signal_ends_the_session(how):
+    tracer = harness.dtrace_start("-q", "-n", """
+        BEGIN { printf("up\\n"); @["seen"] = count(); }
+        END { printf("down\\n"); }""")
+    assert tracer.stdout.readline() == b"up\n"      # BEGIN's output does not wait for the end
+    tracer.send_signal(how)
+    result = harness.finish(tracer, tracer.args)
+    assert result.code == 0, result
+    assert re.fullmatch(r"down\n\s*seen +1\n", result.out), result
+
+
+def test_tick(dtrace):
+    result = dtrace("-q", "-n", 'tick-50ms { printf("%d\\n", ++n); } tick-50ms /n == 3/ { exit(0); }')
+    assert (result.code, result.out) == (0, "1\n2\n3\n"), result
+
+
+def test_end_of_the_command_ends_the_session(dtrace):
+    result = dtrace("-q", "-n", "END { printf(\"end\\n\"); }", "-c", "/bin/echo hello")
+    assert result.code == 0 and sorted(result.out.split()) == ["end", "hello"], result
+
+
+def test_failing_command_is_not_dtraces_failure(dtrace):
+    result = dtrace("-q", "-n", "END { printf(\"end\\n\"); }", "-c", "/bin/false")
+    assert result.code == 0 and result.out == "end\n", result
+
+
+def test_command_not_found(dtrace):
+    result = dtrace("-q", "-n", "BEGIN { exit(0); }", "-c", "/nonexistent/command")
+    assert result.code == 1 and "/nonexistent/command" in result.err, result
+
+
+def test_no_such_process(dtrace):
+    result = dtrace("-q", "-n", "BEGIN { exit(0); }", "-p", "4194304")
+    assert result.code == 1 and "4194304" in result.err, result
+
+
+def test_target_variable(dtrace, start):
+    sleeper = start(["sleep", "60"])
+    result = dtrace("-q", "-n", "BEGIN { printf(\"%d\\n\", $target); exit(0); }", "-p", sleeper.pid)
+    assert result.out == f"{sleeper.pid}\n", result
+
+
+def test_attached_process_outlives_the_session(dtrace, start):
+    sleeper = start(["sleep", "60"])
+    assert dtrace("-q", "-n", "BEGIN { exit(0); }", "-p", sleeper.pid).code == 0
+    assert sleeper.poll() is None
+
+
+def test_output_file(dtrace, tmp_path):
+    """-o appends, as in dtrace(1)."""
+    path = tmp_path / "out"
+    for _ in range(2):
+        result = dtrace("-q", "-o", path, "-n", 'BEGIN { printf("to the file\\n"); exit(0); }')
+        assert tuple(result) == (0, "", ""), result
+    assert path.read_text() == "to the file\n" * 2
+
+
+@pytest.mark.parametrize("line", ["#!{dtrace} -s", "#!{dtrace} -qs"])
+def test_script_that_names_dtrace(tmp_path, line):
+    script = tmp_path / "script.d"
+    script.write_text(line.format(dtrace=harness.DTRACE) + """
+        #pragma D option quiet
+        BEGIN { printf("%s %d\\n", $$1, $2); exit(0); }""")
+    script.chmod(0o755)
+    result = harness.run([script, "word", 42])
+    assert tuple(result) == (0, "word 42\n", ""), result
+
+
+def test_script_on_standard_input(tmp_path):
+    script = tmp_path / "script.d"
+    script.write_text('BEGIN { printf("from a pipe\\n"); exit(0); }')
+    with open(script, encoding="utf-8") as stdin:
+        result = harness.run([harness.DTRACE, "-q", "-s", "/dev/stdin"], stdin=stdin)
+    assert tuple(result) == (0, "from a pipe\n", ""), result
+
+
+def test_several_scripts(dtrace, tmp_path):
+    script = tmp_path / "one.d"
+    script.write_text('BEGIN { printf("one\\n"); }')
+    result = dtrace("-q", "-s", script, "-n", 'BEGIN { printf("two\\n"); exit(0); }')
+    assert tuple(result) == (0, "one\ntwo\n", ""), result
+
+
+def test_compile_only(dtrace):
+    assert dtrace("-e", "-q", "-n", 'BEGIN { printf("never\\n"); }').out == ""
+
+
+def test_unmatched_probe(dtrace):
+    description = "nosuchprovider:::nothing"
+    result = dtrace("-q", "-n", description)
+    assert result.code == 1 and description in result.err and "does not match any probes" in result.err, result
+    result = dtrace("-q", "-Z", "-n", description, "-n", "BEGIN { exit(0); }")
+    assert result.code == 0, result
+
+
+def test_cpp(dtrace, tmp_path):
+    script = tmp_path / "script.d"
+    script.write_text('#define WORD "defined"\nBEGIN { printf("%s %d\\n", WORD, NUMBER); exit(0); }\n')
+    result = dtrace("-q", "-C", "-D", "NUMBER=7", "-s", script)
+    assert tuple(result) == (0, "defined 7\n", ""), result
+
+
+@pytest.mark.interps("3.9")
+def test_target_output_is_its_own(dtrace, interp):
+    """The target writes to dtrace's standard output, and its last word is not lost."""
+    result = dtrace("-q", "-n", "BEGIN { n = 0; }", "-c", interp.command("print('from the target')"))
+    assert result.code == 0 and result.out == "from the target\n", result
+
+
+def test_fault_fires_error_and_the_session_goes_on(dtrace):
+    result = dtrace("-q", "-n", """
+        BEGIN { trace(copyinstr(0)); printf("not reached\\n"); }
+        BEGIN { printf("next clause\\n"); exit(0); }
+        ERROR { printf("error %d\\n", arg4); }""")
+    assert result.code == 0 and "not reached" not in result.out, result
+    assert "next clause\n" in result.out and "error 1\n" in result.out, result      # 1: DTRACEFLT_BADADDR
+    assert re.search(r"error on enabled probe ID \d+ \(ID 1: dtrace:::BEGIN\): invalid address \(0x0\) in action #1",
+                     result.err), result
+
+
+def test_division_by_zero(dtrace):
+    result = dtrace("-q", "-n", "BEGIN { n = 0; trace(1 / n); } BEGIN { exit(0); }")
+    assert result.code == 0 and "divide-by-zero" in result.err, result
+
+
+def test_without_privilege():
+    """One line that says which capability is missing."""
+    with tempfile.TemporaryDirectory(prefix="dtap-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(harness.DTRACE, folder)
+        result = harness.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "-q", "-n",
+                              "BEGIN { exit(0); }"])
+    assert result.code == 1 and result.out == "", result
+    assert re.search(r"CAP_(BPF|PERFMON|SYS_ADMIN)", result.err), result
+    assert len(result.err.splitlines()) == 1, result
+
+
+def test_closed_output():
+    """A reader that goes (dtrace | head) ends the session; nothing hangs."""
+    tracer = harness.dtrace_start("-q", "-n", 'tick-1ms { printf("%d\\n", n++); }')
+    assert tracer.stdout.readline() == b"0\n"
+    tracer.stdout.close()
+    wait_until(lambda: tracer.poll() is not None, timeout=20, what="the end after the reader went")
+    tracer.stderr.close()

@@ -1,0 +1,45 @@
+/*
+ * Any bytes as an ELF file: markers, their operands and functions, imports.  The file lies in memory but is
+ * read through a descriptor, as real ones are.
+ */
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+#include "elf/obj.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = { "execve", "posix_spawn", NULL };
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	const struct obj_marker *m;
+	struct arch_operand ops[12];
+	struct strbuf why = { 0 };
+	struct obj *o = NULL;
+	size_t n = 0;
+	uint64_t off;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		__builtin_trap();
+	if (!obj_open_fd(fd, "fuzz", &o, &why)) {
+		if (obj_markers(o, &m, &n, &why))
+			n = 0;
+		for (size_t i = 0; i < n; i++) {
+			obj_operands(o, &m[i], ops, 12);
+			obj_func_at(o, m[i].addr, &off);
+			if (m[i].off >= size)
+				__builtin_trap();
+		}
+		obj_imports(o, names);
+		obj_func_at(o, obj_info(o)->entry, NULL);
+	} else if (!why.len) {
+		__builtin_trap();	/* each refusal has its reason */
+	}
+	obj_close(o);
+	strbuf_fini(&why);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,147 @@
+"""Golden tests: a D script whose comments say how to run it and what must come out.
+
+The forms are shown in tests/README.md.  The folder says how far a script must get:
+
+    tests/d/parse/   the parser's verdict      tests/d/check/   the checker's      tests/d/run/   the output
+"""
+import pathlib
+import re
+import shlex
+
+import pytest
+
+import harness
+
+DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
+KNOWN = {"program", "args", "python", "options", "sort", "exit", "stderr", "output", "script-args", "needs"}
+
+
+def is_golden(path):
+    return path.suffix == ".d" and path.parent.name == "run"
+
+
+class Directives:
+    def __init__(self, path):
+        self.path = path
+        self.values = {}
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            found = DIRECTIVE.match(line)
+            if not found:
+                continue
+            name, value = found.groups()
+            if name not in KNOWN:
+                raise pytest.Collector.CollectError(f"{path}:{number + 1}: no directive @@{name}")
+            if name == "output":
+                value = self._output_below(lines[number + 1:], number + 1)
+            self.values[name] = value or ""
+
+    def _output_below(self, lines, number):
+        """The lines up to the one that closes the comment."""
+        if "*/" not in lines:
+            raise pytest.Collector.CollectError(f"{self.path}:{number}: @@output needs a line */ behind it")
+        return "".join(f"{line}\n" for line in lines[:lines.index("*/")])
+
+    def get(self, name, default=None):
+        return self.values.get(name, default)
+
+    def __contains__(self, name):
+        return name in self.values
+
+    @property
+    def program(self):
+        if "program" in self:
+            return self.path.parent / self.values["program"]
+        beside = self.path.with_suffix(".py")
+        return beside if beside.exists() else None
+
+    @property
+    def output(self):
+        if "output" in self:
+            return self.values["output"]
+        beside = self.path.with_suffix(".out")
+        return beside.read_text() if beside.exists() else None
+
+
+class GoldenFile(pytest.File):
+    def collect(self):
+        directives = Directives(self.path)
+        versions = [None]
+        if directives.program:
+            versions = directives.get("python", "3.9").split()
+        for version in versions:
+            item = GoldenItem.from_parent(self, name=f"py{version}" if version else "run",
+                                          directives=directives, version=version)
+            item.add_marker("needs_bpf")
+            yield item
+
+
+class GoldenMismatch(AssertionError):
+    pass
+
+
+class GoldenItem(pytest.Item):
+    def __init__(self, *, directives, version, **kwargs):
+        super().__init__(**kwargs)
+        self.directives, self.version = directives, version
+
+    def runtest(self):
+        d = self.directives
+        argv = [*shlex.split(d.get("options", "-q")), "-s", str(d.path)]
+        interp = None
+        if self.version:
+            found = harness.interpreters().get(self.version, "tools/pythons does not know it")
+            if isinstance(found, str):
+                pytest.skip(f"no Python {self.version}: {found}")
+            interp = harness.Interp(self.version, found)
+            argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
+        try:
+            result = harness.dtrace(*argv, *shlex.split(d.get("script-args", "")))
+        finally:
+            if interp:
+                interp.close()
+        self.judge(result)
+
+    def judge(self, result):
+        d = self.directives
+        code = int(d.get("exit", "0"))
+        if result.code != code:
+            raise GoldenMismatch(f"exit code {result.code}, not {code}\n{result!r}")
+        if "stderr" in d:
+            if not re.search(d.get("stderr"), result.err):
+                raise GoldenMismatch(f"stderr does not match {d.get('stderr')!r}\n{result!r}")
+        elif result.err and not code:
+            raise GoldenMismatch(f"something on stderr\n{result!r}")
+        if d.output is None:
+            return
+        want, got = d.output.splitlines(), result.out.splitlines()
+        if "sort" in d:
+            try:
+                got = harness.in_time_order(result.out)
+            except (ValueError, IndexError):
+                raise GoldenMismatch(f"a line without time stamp\n{result!r}") from None
+        want, got = strip_empty(want), strip_empty(got)
+        if got != want:
+            raise GoldenMismatch(difference(want, got) + f"\n{result!r}")
+
+    def repr_failure(self, excinfo, style=None):
+        if isinstance(excinfo.value, AssertionError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self):
+        return self.path, 0, f"{self.path.name}[{self.name}]"
+
+
+def strip_empty(lines):
+    """Without empty lines at both ends; what ends an output is dtrace's business and not the test's."""
+    while lines and not lines[0].strip():
+        lines = lines[1:]
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def difference(want, got):
+    import difflib
+    return "\n".join(difflib.unified_diff(want, got, "expected", "got", lineterm=""))

@@ -1,0 +1,222 @@
+"""What the end-to-end tests share: the interpreters, running dtrace, and reading a traced process.
+
+conftest.py makes fixtures of these.  The build under test is $DTAP_BUILD (default build/).
+"""
+import ctypes
+import functools
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("DTAP_BUILD", TOP / "build")).resolve()
+DTRACE = BUILD / "dtrace"
+VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
+TIMEOUT_S = 60
+
+# What the sanitizers print and no command does.
+SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL")
+
+
+# --- interpreters ----------------------------------------------------------------------------------
+
+class Interp:
+    """One CPython: its version ("3.9"), the command that starts it, the root it lives in ("" for the host)."""
+
+    def __init__(self, version, argv):
+        self.version = version
+        self.argv = argv
+        self.root = argv[1] if argv[0] == "chroot" else ""
+        self._dir = None
+        self._markers = None
+
+    @property
+    def dir(self):
+        """A scratch folder inside the root, as seen from the host."""
+        if self._dir is None:
+            self._dir = pathlib.Path(tempfile.mkdtemp(prefix="dtap-", dir=f"{self.root}/tmp"))
+            self._dir.chmod(0o755)
+        return self._dir
+
+    def inside(self, path):
+        """The name that the interpreter knows a host path by."""
+        return str(path)[len(self.root):]
+
+    def add(self, source, name=None):
+        """Put a script, a path or its text, where the interpreter sees it; its name there."""
+        if isinstance(source, pathlib.Path):
+            to = self.dir / (name or source.name)
+            shutil.copy(source, to)
+        else:
+            to = self.dir / (name or "script.py")
+            to.write_text(source)
+        return self.inside(to)
+
+    def argv_of(self, script, *args):
+        return [*self.argv, self.add(script), *map(str, args)]
+
+    def command(self, script, *args):
+        """The words for dtrace -c that run a script (a path, or its text) in this interpreter."""
+        return " ".join(self.argv_of(script, *args))
+
+    @property
+    def executable(self):
+        """The interpreter's file, as the host sees it."""
+        found = subprocess.run([*self.argv, "-c", "import os, sys; print(os.path.realpath(sys.executable))"],
+                               stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        return self.root + found
+
+    @property
+    def markers(self):
+        """Marker names (function__entry) and the address of each one's semaphore."""
+        if self._markers is None:
+            notes = subprocess.run(["readelf", "-n", self.executable], stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.DEVNULL, check=True).stdout
+            found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: 0x([0-9a-f]+)", notes)
+            self._markers = {name: int(semaphore, 16) for name, semaphore in found}
+        return self._markers
+
+    def has_marker(self, name):
+        return name.replace("-", "__") in self.markers
+
+    def close(self):
+        if self._dir:
+            shutil.rmtree(self._dir, ignore_errors=True)
+            self._dir = None
+
+
+@functools.lru_cache(maxsize=None)
+def interpreters():
+    """Version -> argv of those that run here, or the reason (a string) why one does not."""
+    listed = subprocess.run([TOP / "tools/pythons", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = {}
+    for line in listed.splitlines():
+        version, *argv = line.split()
+        found[version] = argv if argv[0] != "#" else " ".join(argv[1:])
+    return found
+
+
+# --- what the machine allows -----------------------------------------------------------------------
+
+BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}
+BPF_PROG_LOAD, BPF_PROG_TYPE_KPROBE = 5, 2
+
+
+@functools.lru_cache(maxsize=None)
+def bpf_refusal():
+    """Why this machine lets nobody trace ("" when it does).  Asked of the kernel, so that a broken dtrace
+    fails its tests instead of skipping them."""
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+        return "this kernel has no uprobes (or /sys is not mounted)"
+    number = BPF_SYSCALL.get(platform.machine())
+    if number is None:
+        return f"dtap does not trace on {platform.machine()}"
+    # r0 = 0; exit
+    insns = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, 0, 0x95, 0, 0, 0))
+    licence = ctypes.create_string_buffer(b"GPL")
+    attr = struct.pack("<IIQQIIQII", BPF_PROG_TYPE_KPROBE, 2, ctypes.addressof(insns), ctypes.addressof(licence),
+                       0, 0, 0, 0, 0).ljust(128, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(number, BPF_PROG_LOAD, ctypes.create_string_buffer(attr, len(attr)), len(attr))
+    if fd < 0:
+        return f"the kernel refuses BPF: {os.strerror(ctypes.get_errno())}"
+    os.close(fd)
+    return ""
+
+
+# --- dtrace ----------------------------------------------------------------------------------------
+
+class Result:
+    """How a dtrace ended: exit code (negative: the signal), standard output and standard error."""
+
+    def __init__(self, argv, code, out, err):
+        self.argv, self.code, self.out, self.err = argv, code, out, err
+
+    def __iter__(self):
+        return iter((self.code, self.out, self.err))
+
+    def __repr__(self):
+        return f"{' '.join(map(str, self.argv))}\nexit {self.code}\n-- stdout\n{self.out}\n-- stderr\n{self.err}"
+
+
+def check_health(result):
+    """Fail when the command died of a signal or a sanitizer complained."""
+    assert not SANITIZER_REPORT.search(result.err), f"a sanitizer reports:\n{result!r}"
+    assert result.code not in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE,
+                               99), f"crashed:\n{result!r}"
+
+
+def run(argv, timeout=TIMEOUT_S, **kwargs):
+    """Run to the end.  A hang is ended by SIGTERM (so that dtrace disarms its probes), then SIGKILL."""
+    argv = [str(word) for word in argv]
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+    return finish(child, argv, timeout)
+
+
+def finish(child, argv, timeout=TIMEOUT_S):
+    hung = False
+    try:
+        out, err = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        hung = True
+        child.terminate()
+        try:
+            out, err = child.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+    result = Result(argv, child.returncode, out.decode(errors="surrogateescape"),
+                    err.decode(errors="surrogateescape"))
+    check_health(result)
+    assert not hung, f"no end after {timeout} s:\n{result!r}"
+    return result
+
+
+def dtrace(*args, **kwargs):
+    return run([DTRACE, *args], **kwargs)
+
+
+def dtrace_start(*args, **kwargs):
+    """Start a dtrace that goes on; the caller ends it with finish()."""
+    return subprocess.Popen([str(word) for word in (DTRACE, *args)], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+
+
+def in_time_order(text):
+    """What CPython's test_dtrace does to a tracer's output: rows "time stamp, tab, text" sorted by time, the
+    stamps taken off, empty lines and the traced program's own lines (#) left out."""
+    rows = [line.split("\t", 1) for line in text.splitlines() if line and not line.startswith("#")]
+    return [row[1] for row in sorted(rows, key=lambda row: int(row[0]))]
+
+
+# --- a traced process ------------------------------------------------------------------------------
+
+def wait_until(condition, timeout=TIMEOUT_S, what="condition"):
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{what}: not within {timeout} s")
+
+
+def semaphore(pid, interp, marker):
+    """The value of a marker's semaphore in a process: how many tracers listen."""
+    address = interp.markers[marker.replace("-", "__")]
+    with open(interp.executable, "rb") as elf:
+        kind = struct.unpack_from("<H", elf.read(18), 16)[0]
+    if kind == 3:               # ET_DYN: relative to where the file is mapped
+        with open(f"/proc/{pid}/maps") as maps:
+            address += next(int(line.split("-")[0], 16) for line in maps if interp.inside(interp.executable) in line)
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(address)
+        return struct.unpack("<H", memory.read(2))[0]

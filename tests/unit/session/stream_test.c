@@ -1,0 +1,101 @@
+#include "session/stream.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "abi/record.h"
+
+struct seen {
+	uint64_t times[16];
+	uint32_t probes[16];
+	unsigned int n, stop_after;
+};
+
+static int see(void *ctx, const void *rec, size_t size)
+{
+	const struct abi_record *r = rec;
+	struct seen *s = ctx;
+
+	assert_int_equal(size, r->size);
+	s->times[s->n] = r->time_ns;
+	s->probes[s->n++] = r->probe;
+	return s->n == s->stop_after ? 7 : 0;
+}
+
+static void put(struct stream *s, uint64_t time_ns, uint32_t probe)
+{
+	struct abi_record r = { .time_ns = time_ns, .probe = probe, .size = sizeof(r) };
+
+	assert_int_equal(stream_add(s, &r, sizeof(r)), 0);
+}
+
+static void hands_on_in_time_order(void **state)
+{
+	struct stream s = { 0 };
+	struct seen seen = { 0 };
+
+	(void)state;
+	put(&s, 30, 0);
+	put(&s, 10, 1);
+	put(&s, 20, 2);
+	put(&s, 20, 3);
+	put(&s, 40, 4);
+	assert_int_equal(stream_take(&s, 25, see, &seen), 0);
+	assert_int_equal(seen.n, 3);
+	assert_int_equal(seen.probes[0], 1);
+	assert_int_equal(seen.probes[1], 2);
+	assert_int_equal(seen.probes[2], 3);	/* same time: as written */
+	put(&s, 27, 5);				/* a late one, earlier than what is held */
+	assert_int_equal(stream_take(&s, UINT64_MAX, see, &seen), 0);
+	assert_int_equal(seen.n, 6);
+	assert_int_equal(seen.times[3], 27);
+	assert_int_equal(seen.times[4], 30);
+	assert_int_equal(seen.times[5], 40);
+	assert_int_equal(s.n, 0);
+	stream_fini(&s);
+}
+
+static void stops_when_told(void **state)
+{
+	struct stream s = { 0 };
+	struct seen seen = { .stop_after = 2 };
+
+	(void)state;
+	put(&s, 1, 0);
+	put(&s, 2, 0);
+	put(&s, 3, 0);
+	assert_int_equal(stream_take(&s, UINT64_MAX, see, &seen), 7);
+	assert_int_equal(seen.n, 2);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(stream_take(&s, UINT64_MAX, see, &seen), 0);
+	assert_int_equal(seen.times[2], 3);
+	stream_fini(&s);
+}
+
+static void refuses_what_is_no_record(void **state)
+{
+	struct abi_record r = { .size = sizeof(r) + 8 };
+	struct stream s = { 0 };
+
+	(void)state;
+	assert_int_equal(stream_add(&s, &r, 8), -EINVAL);
+	assert_int_equal(stream_add(&s, &r, sizeof(r)), -EINVAL);
+	assert_int_equal(s.n, 0);
+	stream_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hands_on_in_time_order),
+		cmocka_unit_test(stops_when_told),
+		cmocka_unit_test(refuses_what_is_no_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
