@@ -1,4 +1,4 @@
 BEGIN
 {
-	count();	/* error: D_FUNC_IDKIND */
+	count();	/* error: D_CG_EXPR */
 }
