@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
-from golden import GoldenFile, is_golden  # noqa: E402
+from golden import collector_of  # noqa: E402
 
 collect_ignore = ["harness.py", "golden.py"]
 
@@ -22,9 +22,8 @@ def pytest_configure(config):
 
 
 def pytest_collect_file(file_path, parent):
-    if is_golden(file_path):
-        return GoldenFile.from_parent(parent, path=file_path)
-    return None
+    collector = collector_of(file_path)
+    return collector.from_parent(parent, path=file_path) if collector else None
 
 
 def pytest_generate_tests(metafunc):

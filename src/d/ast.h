@@ -41,6 +41,7 @@ enum d_kind {
 	D_CAST,		/* (ctype)base */
 	D_SIZEOF,	/* sizeof (ctype)  sizeof base */
 	D_OFFSETOF,	/* offsetof(ctype, name) */
+	D_STRINGOF,	/* stringof base */
 	D_XLATE,	/* xlate <ctype>(base) */
 };
 
@@ -59,6 +60,8 @@ enum d_op {
 /* Which space a variable's name belongs to. */
 enum d_scope { D_GLOBAL_SCOPE, D_SELF, D_THIS };
 
+enum { D_MAX_DEPTH = 1000 };
+
 struct d_node {
 	enum d_kind kind;
 	enum d_op op;			/* UNARY, BINARY; ASSIGN: the op of "op=", D_OP_NONE for "=" */
@@ -69,14 +72,14 @@ struct d_node {
 	bool user;			/* [check] an address in the traced process, or an object there */
 
 	struct d_node *lhs, *rhs;	/* BINARY, ASSIGN, COND */
-	struct d_node *base;		/* UNARY, CAST, SIZEOF, XLATE, MEMBER, INDEX, CALL */
+	struct d_node *base;		/* UNARY, CAST, SIZEOF, STRINGOF, XLATE, MEMBER, INDEX, CALL */
 	struct d_node *cond;		/* COND */
 	struct d_node **args;		/* INDEX: the keys; CALL */
 	size_t nargs, args_cap;
 
 	const char *name;		/* NAME, AGG ("" for @), MEMBER, OFFSETOF */
 	enum d_scope scope;		/* NAME */
-	const char *mod;		/* NAME: mod`name, "" for `name; NULL: no backquote */
+	const char *mod;		/* NAME, CALL's base: mod`name, "" for `name; NULL: no backquote */
 	bool arrow;			/* MEMBER: -> */
 
 	const struct type *ctype;	/* CAST, SIZEOF (NULL: of base), OFFSETOF, XLATE */
@@ -85,6 +88,7 @@ struct d_node {
 	size_t str_len;			/* bytes; there may be NULs among them */
 	bool from_macro;		/* INT, STR: written $1 $$1 $target ... */
 	bool paren;			/* written in parentheses */
+	uint16_t depth;			/* of the tree below, at most D_MAX_DEPTH: recursion over it is safe */
 };
 
 /* --- statements and clauses -------------------------------------------------------------------------- */

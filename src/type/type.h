@@ -36,6 +36,8 @@ enum type_kind {
 	TYPE_QUAL,		/* const, volatile, restrict of another type */
 };
 
+enum { TYPE_MAX_DEPTH = 256 };	/* declarations beyond it are refused, so recursion over types is safe */
+
 enum type_quals { TYPE_CONST = 1, TYPE_VOLATILE = 2, TYPE_RESTRICT = 4 };
 
 /* C's integer ranks, for the usual conversions. */
@@ -68,12 +70,13 @@ struct type {
 	const char *name;		/* basic type, tag, typedef name; NULL: none */
 	uint64_t size;			/* bytes; see type_size */
 	uint32_t align;			/* bytes */
+	uint32_t depth;			/* pointers, arrays, functions and qualifiers on top of each other */
 	bool complete;			/* false: struct, union, enum only named so far; array without a count */
 	union {
 		struct {
 			bool sign;
 			enum type_rank rank;
-		} integer;		/* INT; and ENUM: an int */
+		} integer;		/* INT */
 		struct {
 			unsigned int quals;	/* QUAL: enum type_quals */
 			const struct type *to;	/* PTR, TYPEDEF, QUAL; what an ARRAY has, a FUNC returns */
@@ -85,6 +88,7 @@ struct type {
 		struct {
 			struct type_member *members;	/* STRUCT, UNION */
 			size_t nmembers, members_cap;
+			uint64_t bits;			/* laid out so far */
 		};
 		struct {
 			struct type_enumerator **values;	/* ENUM */
@@ -165,7 +169,7 @@ const struct type *type_qualify(struct types *ts, const struct type *t, unsigned
 const struct type *type_func(struct types *ts, const struct type *ret, const struct type *const *params,
 			     size_t nparams, bool varargs);
 
-/* A new typedef; NULL when @name is one already, of another type. */
+/* A new typedef, or the same again; NULL when @name is one already, of another type. */
 const struct type *type_typedef(struct types *ts, const char *name, const struct type *t);
 
 /* A new, incomplete struct, union or enum; @tag NULL: none.  The tag must be free (type_find_tag). */
