@@ -198,7 +198,7 @@ struct ir_slot type_slot(const struct type *t);
 /* --- expressions (check_name.c, check_expr.c, check_call.c) ------------------------------------------ */
 
 /* What a node is used for. */
-enum use { USE_READ, USE_ASSIGN, USE_MODIFY };
+enum use { USE_READ, USE_ASSIGN, USE_MODIFY };	/* MODIFY: op= */
 
 /* The type of @n, or NULL when something is wrong with it, which was then reported. */
 const struct type *check_expr(struct check *c, struct d_node *n);
@@ -217,6 +217,9 @@ bool check_is_args(struct check *c, const struct d_node *n);
 
 /* Type the keys of @id by @n's arguments, or compare them.  False: reported. */
 bool check_keys(struct check *c, struct d_ident *id, struct d_node *n);
+
+/* The subroutine, action or aggregating function @name, or NULL. */
+struct d_ident *check_func_find(struct check *c, const char *name);
 
 const struct type *check_call(struct check *c, struct d_node *n, bool statement);
 

@@ -110,8 +110,7 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 
 /* --- calls ------------------------------------------------------------------------------------------- */
 
-/* The function @name, made from its table's row when first asked for. */
-static struct d_ident *func_find(struct check *c, const char *name)
+struct d_ident *check_func_find(struct check *c, const char *name)
 {
 	struct d_ident *id = ident_find(c, SPACE_FUNC, name);
 	enum d_ident_kind kind = ID_SUBR;
@@ -157,7 +156,7 @@ static struct d_ident *check_func(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_FUNC_IDENT", "function designator is not of function type");
 		return NULL;
 	}
-	id = func_find(c, b->name);
+	id = check_func_find(c, b->name);
 	if (id)
 		return id;
 	id = ident_find(c, SPACE_GLOBAL, b->name);

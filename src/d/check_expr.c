@@ -166,13 +166,11 @@ static bool is_variable(const struct d_node *n)
 /* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
 static const struct type *check_target(struct check *c, struct d_node *n, enum use use)
 {
+	if (n->kind != D_NAME && !check_is_array_ref(c, n))
+		return check_expr(c, n);
 	n->type = NULL;
 	n->ident = NULL;
-	if (n->kind == D_NAME)
-		return check_name(c, n, use);
-	if (n->kind == D_INDEX && check_is_array_ref(c, n))
-		return check_array(c, n, use);
-	return check_expr(c, n);
+	return n->kind == D_NAME ? check_name(c, n, use) : check_array(c, n, use);
 }
 
 static bool check_writable(struct check *c, const struct d_node *n, const char *op)
@@ -258,7 +256,7 @@ static const struct type *check_op_assign(struct check *c, struct d_node *n)
 {
 	const char *op = arena_printf(c->arena, "%s=", d_op_text(n->op));
 	const struct d_node *l = n->lhs, *r = n->rhs;
-	bool have_l = check_target(c, n->lhs, USE_READ) != NULL;
+	bool have_l = check_target(c, n->lhs, USE_MODIFY) != NULL;
 	const struct type *t;
 
 	if (!check_expr(c, n->rhs) || !have_l)
@@ -353,7 +351,7 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 		check_unsupported(c, n->pos, "reading a floating-point value", NULL);
 		return NULL;
 	}
-	if (!type_is_complete(to) || !type_size(to)) {
+	if (!type_is_string(to) && (!type_is_complete(to) || !type_size(to))) {
 		check_error(c, n->pos, "D_OP_INCOMPLETE", "cannot dereference pointer to incomplete type %s",
 			    type_text(c->arena, to));
 		return NULL;

@@ -298,10 +298,21 @@ static ir_reg lower_comparison(struct lower *l, struct d_node *n)
 	}
 }
 
-/* 1 or 0 as the scalar @n is not 0 or is. */
+/* 1 or 0 as the scalar @n is @op (NE, EQ) 0 or is not. */
+static ir_reg compare_zero(struct lower *l, enum ir_op op, struct d_node *n)
+{
+	ir_reg v = lower_expr(l, n);
+
+	return ir_op2(&l->b, op, v, ir_const(&l->b, 0));
+}
+
 static ir_reg lower_truth(struct lower *l, struct d_node *n)
 {
-	return ir_op2(&l->b, IR_NE, lower_expr(l, n), ir_const(&l->b, 0));
+	/* Comparisons give 1 or 0 already. */
+	if ((n->kind == D_BINARY && n->op >= D_OP_EQ && n->op <= D_OP_LXOR) ||
+	    (n->kind == D_UNARY && n->op == D_OP_LNOT))
+		return lower_expr(l, n);
+	return compare_zero(l, IR_NE, n);
 }
 
 /* && and ||: the right side runs only when the left one does not decide. */
@@ -385,7 +396,7 @@ static ir_reg lower_unary(struct lower *l, struct d_node *n)
 	case D_OP_ADDR:
 		return lower_addr(l, n->base);
 	case D_OP_LNOT:
-		return ir_op2(&l->b, IR_EQ, lower_expr(l, n->base), ir_const(&l->b, 0));
+		return compare_zero(l, IR_EQ, n->base);
 	case D_OP_NOT:
 		return keep(l, ir_op1(&l->b, IR_NOT, lower_as(l, n->base, n->type)), n->type);
 	case D_OP_NEG:
