@@ -36,7 +36,7 @@ $(SAN)/build.ninja:
 
 $(FUZZ)/build.ninja:
 	@tools/need build fuzz
-	@CC=clang meson setup $(FUZZ) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	@CC=clang meson setup $(FUZZ) -Db_sanitize=address,undefined -Db_lundef=false -Dc_args=-fsanitize=fuzzer-no-link
 
 demo: all
 	@tools/need pythons
@@ -63,7 +63,6 @@ bench: all
 	@$(PYTHON) bench/run $(BUILD)
 
 fuzz: $(FUZZ)/build.ninja
-	@ninja -C $(FUZZ)
 	@tools/fuzz $(FUZZ) $(FUZZ_SECONDS)
 
 # A prefix given here is kept in the build folder, as Meson does.

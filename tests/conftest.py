@@ -1,6 +1,7 @@
 """Fixtures and markers of the end-to-end tests; tests/README.md shows how to use them."""
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
-from golden import GoldenFile, is_golden  # noqa: E402
+from golden import collector_of  # noqa: E402
 
 collect_ignore = ["harness.py", "golden.py"]
 
@@ -22,9 +23,8 @@ def pytest_configure(config):
 
 
 def pytest_collect_file(file_path, parent):
-    if is_golden(file_path):
-        return GoldenFile.from_parent(parent, path=file_path)
-    return None
+    collector = collector_of(file_path)
+    return collector.from_parent(parent, path=file_path) if collector else None
 
 
 def pytest_generate_tests(metafunc):
@@ -61,7 +61,6 @@ def dtrace():
 @pytest.fixture
 def start():
     """start(argv) -> a Popen whose process is ended with the test, whatever happens."""
-    import subprocess
     children = []
 
     def start(argv, **kwargs):

@@ -1,10 +1,9 @@
 """Golden tests: a D script whose comments say how to run it and what must come out.
 
-The forms are shown in tests/README.md.  The folder says how far a script must get:
-
-    tests/d/parse/   the parser's verdict      tests/d/check/   the checker's      tests/d/run/   the output
+The forms are shown in tests/README.md.  The folder says how far a script must get: in parse/ and check/
+the command must give the diagnostics that the comments name, in run/ the output.
 """
-import pathlib
+import difflib
 import re
 import shlex
 
@@ -13,11 +12,15 @@ import pytest
 import harness
 
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
-KNOWN = {"program", "args", "python", "options", "sort", "exit", "stderr", "output", "script-args", "needs"}
+KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
+EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 
-def is_golden(path):
-    return path.suffix == ".d" and path.parent.name == "run"
+def collector_of(path):
+    """The class that collects a file, by its folder; None when it is no golden test."""
+    if path.suffix != ".d" or path.parent.parent.name != "d":
+        return None
+    return {"run": RunFile, "parse": VerdictFile, "check": VerdictFile}.get(path.parent.name)
 
 
 class Directives:
@@ -63,24 +66,57 @@ class Directives:
         return beside.read_text() if beside.exists() else None
 
 
-class GoldenFile(pytest.File):
+class RunFile(pytest.File):
     def collect(self):
         directives = Directives(self.path)
         versions = [None]
         if directives.program:
             versions = directives.get("python", "3.9").split()
         for version in versions:
-            item = GoldenItem.from_parent(self, name=f"py{version}" if version else "run",
+            item = RunItem.from_parent(self, name=f"py{version}" if version else "run",
                                           directives=directives, version=version)
             item.add_marker("needs_bpf")
             yield item
 
 
-class GoldenMismatch(AssertionError):
-    pass
-
-
 class GoldenItem(pytest.Item):
+    def repr_failure(self, excinfo, style=None):
+        if isinstance(excinfo.value, AssertionError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self):
+        return self.path, 0, f"{self.path.name}[{self.name}]"
+
+
+class VerdictFile(pytest.File):
+    def collect(self):
+        item = VerdictItem.from_parent(self, name="verdict")
+        item.add_marker("needs_root")
+        yield item
+
+
+class VerdictItem(GoldenItem):
+    """The unit tests judge these scripts stage by stage; here the whole command does.  A script without an
+    expected error may still name probes that this machine lacks: then any verdict but a crash will do."""
+
+    def runtest(self):
+        expected = [(number, tag) for number, line in enumerate(self.path.read_text().splitlines(), 1)
+                    for tag in EXPECTED_ERROR.findall(line)]
+        result = harness.dtrace("-q", "-e", "-x", "errtags", "-s", self.path, timeout=20)
+        if not expected:
+            if result.code not in (0, 1):
+                raise AssertionError(f"exit code {result.code}\n{result!r}")
+            return
+        if result.code != 1:
+            raise AssertionError(f"exit code {result.code}, not 1\n{result!r}")
+        messages = result.err.splitlines()
+        for number, tag in expected:
+            if not any(f"[{tag}]" in message and f"line {number}:" in message for message in messages):
+                raise AssertionError(f"no [{tag}] on line {number}\n{result!r}")
+
+
+class RunItem(GoldenItem):
     def __init__(self, *, directives, version, **kwargs):
         super().__init__(**kwargs)
         self.directives, self.version = directives, version
@@ -106,12 +142,12 @@ class GoldenItem(pytest.Item):
         d = self.directives
         code = int(d.get("exit", "0"))
         if result.code != code:
-            raise GoldenMismatch(f"exit code {result.code}, not {code}\n{result!r}")
+            raise AssertionError(f"exit code {result.code}, not {code}\n{result!r}")
         if "stderr" in d:
             if not re.search(d.get("stderr"), result.err):
-                raise GoldenMismatch(f"stderr does not match {d.get('stderr')!r}\n{result!r}")
+                raise AssertionError(f"stderr does not match {d.get('stderr')!r}\n{result!r}")
         elif result.err and not code:
-            raise GoldenMismatch(f"something on stderr\n{result!r}")
+            raise AssertionError(f"something on stderr\n{result!r}")
         if d.output is None:
             return
         want, got = d.output.splitlines(), result.out.splitlines()
@@ -119,18 +155,12 @@ class GoldenItem(pytest.Item):
             try:
                 got = harness.in_time_order(result.out)
             except (ValueError, IndexError):
-                raise GoldenMismatch(f"a line without time stamp\n{result!r}") from None
+                raise AssertionError(f"a line without time stamp\n{result!r}") from None
         want, got = strip_empty(want), strip_empty(got)
+        if "blanks" in d:
+            want, got = ([" ".join(line.split()) for line in lines if line.strip()] for lines in (want, got))
         if got != want:
-            raise GoldenMismatch(difference(want, got) + f"\n{result!r}")
-
-    def repr_failure(self, excinfo, style=None):
-        if isinstance(excinfo.value, AssertionError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self):
-        return self.path, 0, f"{self.path.name}[{self.name}]"
+            raise AssertionError(difference(want, got) + f"\n{result!r}")
 
 
 def strip_empty(lines):
@@ -143,5 +173,4 @@ def strip_empty(lines):
 
 
 def difference(want, got):
-    import difflib
     return "\n".join(difflib.unified_diff(want, got, "expected", "got", lineterm=""))

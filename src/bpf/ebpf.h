@@ -52,6 +52,7 @@ struct ebpf_env {
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	bool sleepable;		/* may fault user pages in */
+	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
 	uint32_t ncpus;

@@ -90,57 +90,78 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off)
 	return false;
 }
 
-/* The string at @at of the table at address @strtab. */
-static const char *dyn_string(struct obj *o, uint64_t strtab, uint64_t strsz, uint64_t at)
+/* The dynamic section's entries, *n of them up to its end mark, or NULL. */
+static Elf_Data *read_dynamic(struct obj *o, int *n)
 {
-	uint64_t off;
-
-	if (at >= strsz || !obj_offset(o, strtab, false, &off) || off > o->info.size ||
-	    strsz > o->info.size - off)
-		return NULL;
-	return read_string(o, off + at, strsz - at);
-}
-
-static void read_dynamic(struct obj *o, const GElf_Phdr *ph)
-{
-	uint64_t strtab = 0, strsz = 0, flags = 0;
-	size_t cap = 0, n;
-	const char **needed = NULL;
+	const GElf_Phdr *ph = &o->dynamic;
 	Elf_Data *data;
 	GElf_Dyn dyn;
+	size_t max;
 
-	if (ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
-		return;
+	*n = 0;
+	if (!ph->p_filesz || ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
+		return NULL;
 	data = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_DYN);
 	if (!data || !data->d_buf)
-		return;
-	n = data->d_size / gelf_fsize(o->elf, ELF_T_DYN, 1, EV_CURRENT);
-	if (n > INT32_MAX)
-		return;
-	for (int i = 0; i < (int)n && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-		if (dyn.d_tag == DT_STRTAB)
-			strtab = dyn.d_un.d_ptr;
-		else if (dyn.d_tag == DT_STRSZ)
-			strsz = dyn.d_un.d_val;
-		else if (dyn.d_tag == DT_FLAGS_1)
-			flags = dyn.d_un.d_val;
-	}
-	for (int i = 0; i < (int)n && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-		const char *s = NULL;
+		return NULL;
+	max = data->d_size / gelf_fsize(o->elf, ELF_T_DYN, 1, EV_CURRENT);
+	while ((size_t)*n < max && *n < INT32_MAX && gelf_getdyn(data, *n, &dyn) && dyn.d_tag != DT_NULL)
+		++*n;
+	return data;
+}
 
-		if (dyn.d_tag == DT_NEEDED || dyn.d_tag == DT_SONAME)
-			s = dyn_string(o, strtab, strsz, dyn.d_un.d_val);
-		if (!s)
+/* The value of the entry @tag, 0 when there is none. */
+static uint64_t dyn_value(Elf_Data *data, int n, int64_t tag)
+{
+	GElf_Dyn dyn;
+
+	for (int i = 0; i < n; i++)
+		if (gelf_getdyn(data, i, &dyn) && dyn.d_tag == tag)
+			return dyn.d_un.d_val;
+	return 0;
+}
+
+/* Names are offsets in a table that the section gives by address. */
+static void read_links(struct obj *o)
+{
+	uint64_t strsz, off;
+	const char **needed = NULL, *names = NULL;
+	size_t cap = 0;
+	GElf_Dyn dyn;
+	int n;
+	Elf_Data *data = read_dynamic(o, &n);
+
+	strsz = dyn_value(data, n, DT_STRSZ);
+	if (strsz && obj_offset(o, dyn_value(data, n, DT_STRTAB), false, &off))
+		names = read_string(o, off, strsz);
+	if (!names)
+		return;
+	for (int i = 0; i < n; i++) {
+		const char *s;
+
+		if (!gelf_getdyn(data, i, &dyn) || (dyn.d_tag != DT_NEEDED && dyn.d_tag != DT_SONAME) ||
+		    dyn.d_un.d_val >= strsz)
+			continue;
+		s = names + dyn.d_un.d_val;
+		if (!memchr(s, '\0', strsz - dyn.d_un.d_val))
 			continue;
 		if (dyn.d_tag == DT_SONAME) {
-			o->info.soname = s;
+			o->links.soname = s;
 			continue;
 		}
-		needed = arena_grow(o->arena, needed, &cap, o->info.nneeded, sizeof(*needed));
-		needed[o->info.nneeded++] = s;
+		needed = arena_grow(o->arena, needed, &cap, o->links.nneeded, sizeof(*needed));
+		needed[o->links.nneeded++] = s;
 	}
-	o->info.needed = needed;
-	o->info.is_pie = flags & DF_1_PIE;
+	o->links.needed = needed;
+}
+
+const struct obj_links *obj_links(struct obj *o)
+{
+	if (!o->links_read) {
+		o->links_read = true;
+		read_links(o);
+	}
+	return &o->links;
 }
 
 /* Segments, and what they say about how the file is started. */
@@ -148,30 +169,28 @@ static int read_segments(struct obj *o, struct strbuf *why)
 {
 	size_t n = 0, cap = 0;
 	GElf_Phdr ph;
+	int ndyn;
+	Elf_Data *dyn;
 
 	if (elf_getphdrnum(o->elf, &n) || n > INT32_MAX)
 		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program headers: %s", elf_errmsg(-1));
-	/* Two passes: strings of the dynamic section are found by the address of a segment. */
 	for (int i = 0; i < (int)n; i++) {
 		if (!gelf_getphdr(o->elf, i, &ph))
 			return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program header %d: %s", i, elf_errmsg(-1));
-		if (ph.p_type != PT_LOAD || !ph.p_filesz)
-			continue;
 		if (ph.p_filesz > UINT64_MAX - ph.p_vaddr || ph.p_filesz > UINT64_MAX - ph.p_offset)
 			return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program header %d wraps around", i);
-		o->segs = arena_grow(o->arena, o->segs, &cap, o->nsegs, sizeof(*o->segs));
-		o->segs[o->nsegs++] = (struct obj_seg){ ph.p_vaddr, ph.p_offset, ph.p_filesz, ph.p_flags & PF_X };
-	}
-	for (int i = 0; i < (int)n; i++) {
-		if (!gelf_getphdr(o->elf, i, &ph))
-			continue;
 		if (ph.p_type == PT_INTERP)
 			o->info.interp = read_string(o, ph.p_offset, ph.p_filesz);
 		else if (ph.p_type == PT_DYNAMIC)
-			read_dynamic(o, &ph);
+			o->dynamic = ph;
+		if (ph.p_type != PT_LOAD || !ph.p_filesz)
+			continue;
+		o->segs = arena_grow(o->arena, o->segs, &cap, o->nsegs, sizeof(*o->segs));
+		o->segs[o->nsegs++] = (struct obj_seg){ ph.p_vaddr, ph.p_offset, ph.p_filesz, ph.p_flags & PF_X };
 	}
-	if (o->info.type == ET_DYN && o->info.interp)
-		o->info.is_pie = true;
+	/* Static programs that load anywhere have no interpreter; shared libraries may have one (libc). */
+	dyn = read_dynamic(o, &ndyn);
+	o->info.is_pie = dyn_value(dyn, ndyn, DT_FLAGS_1) & DF_1_PIE || (o->info.type == ET_DYN && o->info.interp);
 	o->info.is_static = !o->info.interp && (o->info.type == ET_EXEC || o->info.is_pie);
 	return 0;
 }
@@ -224,21 +243,19 @@ static int read_headers(struct obj *o, struct strbuf *why)
 	return read_segments(o, why);
 }
 
-static int open_common(int fd, bool own, const char *path, struct obj **ret, struct strbuf *why)
+int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
 {
 	struct arena *a = arena_new();
 	struct obj *o;
 	int err;
 
 	if (!a) {
-		if (own)
-			close(fd);
+		close(fd);
 		return -ENOMEM;
 	}
 	o = arena_new_of(a, struct obj);
 	o->arena = a;
 	o->fd = fd;
-	o->own_fd = own;
 	o->info.path = arena_strdup(a, path);
 	err = read_headers(o, why);
 	if (err) {
@@ -248,11 +265,6 @@ static int open_common(int fd, bool own, const char *path, struct obj **ret, str
 	read_build_id(o);
 	*ret = o;
 	return 0;
-}
-
-int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
-{
-	return open_common(fd, false, path, ret, why);
 }
 
 int obj_open(const char *path, struct obj **ret, struct strbuf *why)
@@ -266,7 +278,7 @@ int obj_open(const char *path, struct obj **ret, struct strbuf *why)
 			strbuf_printf(why, "%s: %s", path, strerror(-err));
 		return err;
 	}
-	return open_common(fd, true, path, ret, why);
+	return obj_open_fd(fd, path, ret, why);
 }
 
 void obj_close(struct obj *o)
@@ -275,8 +287,7 @@ void obj_close(struct obj *o)
 		return;
 	obj_symtab_fini(o->symtab);
 	elf_end(o->elf);
-	if (o->own_fd)
-		close(o->fd);
+	close(o->fd);
 	arena_free(o->arena);
 }
 

@@ -33,11 +33,15 @@ struct obj_info {
 	const char *interp;		/* the dynamic loader's path, or NULL */
 	bool is_pie;			/* a program that may load anywhere */
 	bool is_static;			/* a program that no dynamic loader starts */
-	const char *const *needed;	/* names of the libraries it asks for */
-	unsigned int nneeded;
-	const char *soname;		/* or NULL */
 	const uint8_t *build_id;	/* or NULL */
 	unsigned int build_id_len;
+};
+
+/* What the dynamic section says by name. */
+struct obj_links {
+	const char *const *needed;	/* the libraries it asks for, as it asks */
+	unsigned int nneeded;
+	const char *soname;		/* or NULL */
 };
 
 /*
@@ -50,8 +54,8 @@ struct obj_marker {
 };
 
 /*
- * Open the ELF file @path, or the one that @fd reads (which stays the caller's and must stay open; @path is
- * then its name in messages).  Regular files only.
+ * Open the ELF file @path, or the one that @fd reads; @path is then its name in messages.  @fd becomes the
+ * obj's, and is closed also when opening fails.  Regular files only.
  */
 int obj_open(const char *path, struct obj **ret, struct strbuf *why);
 int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why);
@@ -62,8 +66,12 @@ void obj_close(struct obj *o);
 /* What follows lives as long as @o. */
 const struct obj_info *obj_info(const struct obj *o);
 
+/* Never NULL; empty when there is no dynamic section or a damaged one. */
+const struct obj_links *obj_links(struct obj *o);
+
 /*
- * The marker sites of the notes (owner stapsdt, type 3), in the file's order; *n is 0 when there are none.
+ * The marker sites of the notes (owner stapsdt, type 3) of a program or library, in the file's order; *n is 0
+ * when there are none.
  * Locations are corrected for prelink by .stapsdt.base.  One damaged note makes the whole an error: the
  * sites of a marker belong together.
  */
@@ -74,7 +82,8 @@ int obj_markers(struct obj *o, const struct obj_marker **ret, size_t *n, struct 
  * where that makes the operand readable in place; symbol(%rip) gets the displacement from the marker's own
  * address, which is what the program counter holds when the site fires.
  */
-unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max);
+unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops,
+			  unsigned int max);
 
 /*
  * Where in the file address @addr lies, or false.  For executable code ask with @exec: only executable
@@ -88,7 +97,10 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
  */
 const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
 
-/* The address of the function or object @name (@len bytes), by the same tables.  False when there is none. */
+/*
+ * The address of the function or object @name (@len bytes), by the same tables.  False when there is none, or
+ * several: two files of a program may each have a static one of that name.
+ */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */

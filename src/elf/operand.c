@@ -7,6 +7,7 @@
 #include "elf/obj.h"
 
 #include <elf.h>
+#include <string.h>
 
 #include "elf/priv.h"
 
@@ -15,8 +16,12 @@ static void resolve(struct obj *o, const struct obj_marker *m, const struct arch
 	bool fixed = o->info.type == ET_EXEC;
 	uint64_t addr;
 
+	if (memchr(op->sym, '@', op->sym_len)) {	/* x@tpoff(%rbx), x@dtpoff(%rax) */
+		op->why = "in thread-local storage";
+		return;
+	}
 	if (!obj_symbol(o, op->sym, op->sym_len, &addr)) {
-		op->why = "relative to a symbol that the file does not name";
+		op->why = "relative to a symbol that the file does not name, or names twice";
 		return;
 	}
 	addr += (uint64_t)op->value;

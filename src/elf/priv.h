@@ -20,10 +20,12 @@ struct obj {
 	struct obj_info info;
 	struct arena *arena;
 	int fd;
-	bool own_fd;
 	Elf *elf;
 	struct obj_seg *segs;		/* PT_LOADs */
 	size_t nsegs;
+	GElf_Phdr dynamic;		/* PT_DYNAMIC, p_filesz 0 when there is none */
+	bool links_read;
+	struct obj_links links;
 	bool markers_read;
 	struct obj_marker *markers;
 	size_t nmarkers, markers_cap;

@@ -239,23 +239,33 @@ const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
 	return NULL;
 }
 
+/* One more address for a name: false when there are now two. */
+static bool same_addr(uint64_t *addr, bool *found, uint64_t next)
+{
+	if (*found && *addr != next)
+		return false;
+	*addr = next;
+	*found = true;
+	return true;
+}
+
+static bool is_name(const char *s, const char *name, size_t len)
+{
+	return !strncmp(s, name, len) && !s[len];
+}
+
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
 {
 	const struct obj_symtab *t = symtab(o);
+	bool found = false;
 
-	for (size_t i = 0; i < t->nobjects; i++) {
-		if (!strncmp(t->objects[i].name, name, len) && !t->objects[i].name[len]) {
-			*addr = t->objects[i].addr;
-			return true;
-		}
-	}
-	for (size_t i = 0; i < t->nfuncs; i++) {
-		if (!strncmp(t->funcs[i].name, name, len) && !t->funcs[i].name[len]) {
-			*addr = t->funcs[i].addr;
-			return true;
-		}
-	}
-	return false;
+	for (size_t i = 0; i < t->nobjects; i++)
+		if (is_name(t->objects[i].name, name, len) && !same_addr(addr, &found, t->objects[i].addr))
+			return false;
+	for (size_t i = 0; i < t->nfuncs; i++)
+		if (is_name(t->funcs[i].name, name, len) && !same_addr(addr, &found, t->funcs[i].addr))
+			return false;
+	return found;
 }
 
 bool obj_imports(struct obj *o, const char *const *names)

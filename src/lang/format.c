@@ -316,6 +316,7 @@ struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t
 	size_t cap = 0;
 	struct fmt_conv *c;
 
+	f->lang = lang;
 	f->text = arena_strndup(a, s, len);
 	for (;;) {
 		f->convs = arena_grow(a, f->convs, &cap, f->n, sizeof(*f->convs));

@@ -56,6 +56,7 @@ struct fmt_conv {
 };
 
 struct fmt {
+	enum fmt_lang lang;	/* whose rules print it */
 	const char *text;	/* the whole, NUL-terminated */
 	struct fmt_conv *convs;	/* the last one is FMT_NONE with the text behind all conversions, maybe empty */
 	size_t n;

@@ -6,6 +6,7 @@
 
 #include "base/bytemap.h"
 #include "bpf/ebpf.h"
+#include "ir/layout.h"
 #include "place/kernel.h"
 
 /* What is known of one key. */
@@ -26,7 +27,7 @@ struct agg_state {
 	uint64_t normal;
 	bool printed;
 	struct bytemap entries;		/* by map number and key */
-	struct agg_row *rows;		/* of the last reading, with their entries */
+	struct out_agg_row *rows;		/* of the last reading, with their entries */
 	struct entry **row_entries;
 	size_t nrows;
 };
@@ -236,7 +237,7 @@ static bool is_empty(const struct agg_state *st, const struct entry *e)
 
 static int make_rows(struct agg_state *st)
 {
-	struct agg_row *rows = realloc(st->rows, (st->entries.n + 1) * sizeof(*rows));
+	struct out_agg_row *rows = realloc(st->rows, (st->entries.n + 1) * sizeof(*rows));
 	struct entry **entries;
 	struct entry *e;
 	size_t pos = 0;
@@ -259,12 +260,12 @@ static int make_rows(struct agg_state *st)
 			e->truncated = e->idle = false;
 		}
 		st->row_entries[st->nrows] = e;
-		st->rows[st->nrows++] = (struct agg_row){ e->keys, e->shown };
+		st->rows[st->nrows++] = (struct out_agg_row){ e->keys, e->shown };
 	}
 	return 0;
 }
 
-long aggs_read(struct aggs *a, const struct ir_agg *g, const struct agg_row **rows)
+long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row **rows)
 {
 	struct agg_state *st = &a->states[g->id];
 	struct reading r = { .st = st, .strsize = a->unit->prog->strsize };

@@ -16,17 +16,11 @@
 #include <stdint.h>
 
 #include "ir/ir.h"
-#include "ir/layout.h"
+#include "out/agg.h"
 
 struct aggs;
 struct ebpf_unit;
 struct kernel_place;
-
-/* One key with its value; stays the snapshot's. */
-struct agg_row {
-	const struct ir_value *keys;	/* as many as the aggregation has */
-	const uint64_t *words;		/* as ir/aggs.def says */
-};
 
 /* For all aggregations of @unit's program, read from @place.  Both must outlive it.  NULL: no memory. */
 struct aggs *aggs_new(const struct ebpf_unit *unit, struct kernel_place *place);
@@ -36,7 +30,7 @@ void aggs_free(struct aggs *a);
  * Read @g now.  Its rows, in no order, are in *rows until the next call for @g; the count, or a negative
  * errno.
  */
-long aggs_read(struct aggs *a, const struct ir_agg *g, const struct agg_row **rows);
+long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row **rows);
 
 /* Set the values of the last aggs_read to zero and keep the keys. */
 int aggs_clear(struct aggs *a, const struct ir_agg *g);

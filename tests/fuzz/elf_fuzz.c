@@ -34,12 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				__builtin_trap();
 		}
 		obj_imports(o, names);
+		obj_links(o);
 		obj_func_at(o, obj_info(o)->entry, NULL);
 	} else if (!why.len) {
 		__builtin_trap();	/* each refusal has its reason */
 	}
 	obj_close(o);
 	strbuf_fini(&why);
-	close(fd);
 	return 0;
 }

@@ -42,14 +42,11 @@ static struct image image_read(void)
 
 static int image_open(const struct image *im, struct obj **o, struct strbuf *why)
 {
-	int fd = memfd_create("image", 0), err;
+	int fd = memfd_create("image", 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, im->data, im->len), im->len);
-	err = obj_open_fd(fd, "image", o, why);
-	if (err)
-		close(fd);
-	return err;
+	return obj_open_fd(fd, "image", o, why);
 }
 
 static Elf64_Shdr *image_section(const struct image *im, const char *name)
@@ -83,8 +80,8 @@ static void sound(void **state)
 	assert_non_null(info->interp);
 	assert_false(info->is_static);
 	assert_int_equal(info->is_pie, info->type == ET_DYN);
-	assert_int_equal(info->nneeded, 1);
-	assert_string_equal(info->needed[0], "libc.so.6");
+	assert_int_equal(obj_links(o)->nneeded, 1);
+	assert_string_equal(obj_links(o)->needed[0], "libc.so.6");
 	assert_true(info->entry);
 	assert_false(obj_imports(o, execs));
 	assert_true(obj_imports(o, rw));
@@ -190,6 +187,32 @@ static void prelinked(void **state)
 	}
 	obj_close(o);
 	obj_close(o0);
+	free(im.data);
+}
+
+/* The notes lie behind 4 GiB of a sparse file. */
+static void huge(void **state)
+{
+	const uint64_t far = UINT64_C(5) << 30;
+	struct image im = image_read();
+	Elf64_Shdr *sh = image_section(&im, ".note.stapsdt");
+	uint64_t off = sh->sh_offset, size = sh->sh_size;
+	const struct obj_marker *m;
+	int fd = memfd_create("huge", 0);
+	struct obj *o;
+	size_t n;
+
+	(void)state;
+	sh->sh_offset = far;
+	assert_int_equal(write(fd, im.data, im.len), im.len);
+	assert_int_equal(pwrite(fd, im.data + off, size, (off_t)far), size);
+	memset(im.data + off, 0, size);
+	assert_int_equal(obj_open_fd(fd, "huge", &o, NULL), 0);
+	assert_int_equal(obj_info(o)->size, far + size);
+	assert_int_equal(obj_markers(o, &m, &n, NULL), 0);
+	assert_int_equal(n, 4);
+	assert_string_equal(m[3].name, "gc__start");
+	obj_close(o);
 	free(im.data);
 }
 
@@ -324,6 +347,7 @@ int main(void)
 		cmocka_unit_test(debugdata),
 		cmocka_unit_test(prelinked),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(huge),
 #endif
 	};
 

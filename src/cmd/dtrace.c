@@ -1,0 +1,522 @@
+/*
+ * dtrace(1): options and messages around the library.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "cmd/dtrace_list.h"
+#include "cmd/dtrace_opts.h"
+#include "d/cpp.h"
+#include "d/d.h"
+#include "ir/ir.h"
+#include "lang/diag.h"
+#include "out/sink.h"
+#include "probe/probe.h"
+#include "session/launch.h"
+#include "session/options.h"
+#include "session/session.h"
+#include "target/target.h"
+
+/* One run of the command, from its options to its end. */
+struct run {
+	struct arena *arena;
+	struct dtrace_opts o;
+	struct options set;
+	struct diag diag;
+	const struct source **sources;	/* by program */
+	struct d *d;
+	struct probe_set *probes;
+	struct target **targets;
+	size_t ntargets;
+	struct ir_prog *prog;
+	struct out_sink out;
+	bool quiet;
+};
+
+/* A line on standard error, without its "dtrace: " and newline. */
+static void say(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "dtrace: %s\n", text);
+}
+
+/* As say() for errors that were worded below; takes the text. */
+static int fail(struct strbuf *err)
+{
+	say(NULL, err->len ? strbuf_str(err) : "failed without saying why");
+	strbuf_fini(err);
+	return CMD_ERROR;
+}
+
+/* --- compile errors ----------------------------------------------------------------------------------- */
+
+/* The program that @src is the text of, or NULL for text from an included file. */
+static const struct dtrace_prog *prog_of(const struct run *r, const struct source *src)
+{
+	size_t i;
+
+	for (i = 0; i < r->o.nprogs; i++)
+		if (r->sources[i] == src)
+			return &r->o.progs[i];
+	return NULL;
+}
+
+/* How DTrace names what it could not compile. */
+static void say_where(const struct run *r, const struct diag_msg *m, struct strbuf *b)
+{
+	const struct dtrace_prog *p = m->pos.src ? prog_of(r, m->pos.src) : NULL;
+	bool script = !p || p->opt == 's';
+
+	if (m->level == DIAG_WARNING)
+		strbuf_puts(b, "warning: ");
+	else if (script)
+		strbuf_puts(b, "failed to compile script ");
+	else
+		strbuf_puts(b, "invalid probe specifier ");
+	if (m->pos.src)
+		strbuf_printf(b, "%s: ", m->pos.src->name);
+	if (r->set.v[OPT_errtags])
+		strbuf_printf(b, "[%s] ", m->tag);
+	if (m->pos.line && script)
+		strbuf_printf(b, "line %u: column %u: ", m->pos.line, m->pos.col);
+}
+
+/* Print the diagnostics so far.  True when there are errors. */
+static bool report(struct run *r)
+{
+	struct strbuf b = { 0 };
+	size_t i;
+
+	for (i = 0; i < r->diag.n; i++) {
+		const struct diag_msg *m = &r->diag.msgs[i];
+
+		strbuf_clear(&b);
+		say_where(r, m, &b);
+		strbuf_puts(&b, m->text);
+		fprintf(stderr, "dtrace: %s\n", strbuf_str(&b));
+		strbuf_clear(&b);
+		diag_excerpt(&b, m->pos);
+		fputs(strbuf_str(&b), stderr);
+		if (m->hint)
+			fprintf(stderr, "\t%s\n", m->hint);
+	}
+	if (r->diag.errors > DIAG_MAX_ERRORS)
+		fprintf(stderr, "dtrace: %u more errors\n", r->diag.errors - DIAG_MAX_ERRORS);
+	strbuf_fini(&b);
+	return r->diag.errors > 0;
+}
+
+/* --- sources ------------------------------------------------------------------------------------------ */
+
+static enum d_spec spec_of(char opt)
+{
+	switch (opt) {
+	case 's':
+		return D_SPEC_FILE;
+	case 'P':
+		return D_SPEC_PROV;
+	case 'm':
+		return D_SPEC_MOD;
+	case 'f':
+		return D_SPEC_FUNC;
+	default:	/* -n, and -i, whose number is a description, too */
+		return D_SPEC_NAME;
+	}
+}
+
+static int read_source(struct run *r, const struct dtrace_prog *p, const struct source **ret)
+{
+	struct source *src = NULL;
+	const char *why = NULL;
+	int e;
+
+	if (p->opt != 's') {
+		*ret = source_text(r->arena, p->text, p->text, strlen(p->text));
+		return 0;
+	}
+	e = source_read(r->arena, p->text, &src);
+	if (e) {
+		fprintf(stderr, "dtrace: failed to open %s: %s\n", p->text,
+			e == -EFBIG ? "it is larger than 16 MiB, which no script is" : strerror(-e));
+		return CMD_ERROR;
+	}
+	if (r->o.cpp || r->set.v[OPT_cpp]) {
+		r->o.cpp_args = arena_grow(r->arena, r->o.cpp_args, &r->o.cpp_args_cap, r->o.ncpp_args,
+					   sizeof(*r->o.cpp_args));
+		r->o.cpp_args[r->o.ncpp_args] = NULL;
+		e = d_cpp(r->arena, src, r->o.cpp_args, &src, &why);
+		if (e) {
+			fprintf(stderr, "dtrace: failed to compile script %s: %s\n", p->text, why);
+			return CMD_ERROR;
+		}
+	}
+	*ret = src;
+	return 0;
+}
+
+static int set_script_options(struct run *r)
+{
+	const struct d_pragma *p;
+	struct strbuf err = { 0 };
+	size_t i;
+
+	for (i = 0; (p = d_option(r->d, i)); i++) {
+		strbuf_clear(&err);
+		if (options_set(&r->set, p->name, p->value, OPTION_SCRIPT, &err))
+			diag_error(&r->diag, p->pos, "D_PRAGMA_OPTSET", "%s", strbuf_str(&err));
+	}
+	strbuf_fini(&err);
+	return report(r) ? CMD_ERROR : 0;
+}
+
+/* Parse all programs. */
+static int parse(struct run *r)
+{
+	struct d_macros macros;
+	size_t i;
+	int e;
+
+	d_macros_init(&macros);
+	macros.argv = (const char *const *)r->o.args;
+	macros.argc = (unsigned int)r->o.nargs;
+	macros.target = r->ntargets ? target_pid(r->targets[0]) : 0;
+	macros.defaultargs = r->set.v[OPT_defaultargs];
+	for (i = 0; i < r->o.nprogs; i++)	/* argv[0] is the first script's name, as in DTrace */
+		if (r->o.progs[i].opt == 's') {
+			r->o.args[0] = (char *)(uintptr_t)r->o.progs[i].text;
+			break;
+		}
+	diag_init(&r->diag, r->arena);
+	r->d = d_new(r->arena, &r->diag, &macros);
+	r->sources = arena_alloc(r->arena, (r->o.nprogs + 1) * sizeof(*r->sources));
+	for (i = 0; i < r->o.nprogs; i++) {
+		e = read_source(r, &r->o.progs[i], &r->sources[i]);
+		if (e)
+			return e;
+		d_add(r->d, r->sources[i], spec_of(r->o.progs[i].opt));
+	}
+	d_end(r->d);
+	return report(r) ? CMD_ERROR : set_script_options(r);
+}
+
+/* --- targets ------------------------------------------------------------------------------------------ */
+
+static int open_targets(struct run *r)
+{
+	struct strbuf err = { 0 };
+	size_t i;
+	int e = 0;
+
+	r->targets = arena_alloc(r->arena, (r->o.npids + 1) * sizeof(struct target *));
+	if (r->o.command) {
+		e = target_create(r->o.command, &r->targets[0], &err);
+		if (e) {
+			fprintf(stderr, "dtrace: failed to execute %s: %s\n", r->o.command, strbuf_str(&err));
+			strbuf_fini(&err);
+			return CMD_ERROR;
+		}
+		r->ntargets++;
+	}
+	for (i = 0; i < r->o.npids; i++) {
+		e = target_attach(r->o.pids[i], &r->targets[r->ntargets], &err);
+		if (e) {
+			fprintf(stderr, "dtrace: failed to grab pid %d: %s\n", (int)r->o.pids[i],
+				strbuf_str(&err));
+			strbuf_fini(&err);
+			return CMD_ERROR;
+		}
+		r->ntargets++;
+	}
+	return 0;
+}
+
+/* Bring the command to the image that has the probes. */
+static int launch(struct run *r)
+{
+	const struct probe_desc **descs;
+	const struct probe_desc *all;
+	struct strbuf err = { 0 };
+	size_t n, i;
+	int e;
+
+	if (!r->o.command)
+		return 0;
+	all = d_descs(r->d, &n);
+	descs = arena_alloc(r->arena, (n + 1) * sizeof(*descs));
+	for (i = 0; i < n; i++)
+		descs[i] = &all[i];
+	e = launch_find(r->targets[0], r->probes, descs, n, &err);
+	if (e == -ESRCH && r->set.v[OPT_zdefs])
+		e = 0;
+	if (e == -EINTR) {
+		strbuf_fini(&err);
+		return CMD_ERROR;
+	}
+	/* A command that ended too early: the descriptions that match nothing are the message. */
+	if (e == -ESRCH)
+		e = 0;
+	if (e)
+		return fail(&err);
+	strbuf_fini(&err);
+	return 0;
+}
+
+static int compile(struct run *r)
+{
+	struct resolver resolver = probe_resolver(r->probes);
+	struct d_opts opts = { .strsize = (uint32_t)r->set.v[OPT_strsize], .zdefs = r->set.v[OPT_zdefs] };
+	struct strbuf text = { 0 };
+
+	r->prog = d_compile(r->d, &resolver, &opts);
+	if (report(r) || !r->prog)
+		return CMD_ERROR;
+	if (r->set.v[OPT_ir]) {
+		ir_print(r->prog, &text);
+		fputs(strbuf_str(&text), stderr);
+		strbuf_fini(&text);
+	}
+	return 0;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------ */
+
+static int open_output(struct run *r)
+{
+	int e;
+
+	if (!r->o.output)
+		e = out_open_fd(&r->out, STDOUT_FILENO);
+	else
+		e = out_open_file(&r->out, r->o.output);
+	if (e) {
+		fprintf(stderr, "dtrace: failed to open %s for output: %s\n",
+			r->o.output ? r->o.output : "standard output", strerror(-e));
+		return CMD_ERROR;
+	}
+	return 0;
+}
+
+/* "dtrace: script 'x.d' matched 3 probes" for each program, unless quiet. */
+static void say_matched(const struct run *r, const struct session *s)
+{
+	size_t i;
+
+	if (r->quiet)
+		return;
+	for (i = 0; i < r->o.nprogs; i++) {
+		unsigned int n = session_matched(s, r->sources[i]);
+
+		fprintf(stderr, "dtrace: %s '%s' matched %u probe%s\n",
+			r->o.progs[i].opt == 's' ? "script" : "description", r->o.progs[i].text, n,
+			n == 1 ? "" : "s");
+	}
+}
+
+static void say_ended(const struct run *r)
+{
+	size_t i;
+	int status;
+
+	if (r->quiet)
+		return;
+	for (i = 0; i < r->ntargets; i++) {
+		struct target *t = r->targets[i];
+		int pid = (int)target_pid(t);
+
+		if (target_poll(t) != TARGET_EXITED)
+			continue;
+		if (!target_exit_status(t, &status))
+			fprintf(stderr, "dtrace: pid %d has exited\n", pid);
+		else if (WIFSIGNALED(status))
+			fprintf(stderr, "dtrace: pid %d terminated by signal %d (%s)\n", pid, WTERMSIG(status),
+				strsignal(WTERMSIG(status)));
+		else if (WEXITSTATUS(status))
+			fprintf(stderr, "dtrace: pid %d exited with status %d\n", pid, WEXITSTATUS(status));
+		else
+			fprintf(stderr, "dtrace: pid %d has exited\n", pid);
+	}
+}
+
+/* Everything is armed: fire BEGIN, let the targets go, and print until the end. */
+static int run_session(struct run *r, struct session *s)
+{
+	struct strbuf err = { 0 };
+	size_t i;
+	int e = 0;
+
+	say_matched(r, s);
+	for (i = 0; i < r->ntargets && !e; i++)
+		e = session_watch(s, r->targets[i]);
+	if (e) {
+		strbuf_printf(&err, "cannot watch the target: %s", strerror(-e));
+		return fail(&err);
+	}
+	if (session_start(s) && r->o.command) {
+		e = target_release(r->targets[0], &err);
+		if (e)
+			return fail(&err);
+	}
+	e = session_run(s, &err);
+	say_ended(r);
+	if (e == -EPIPE) {	/* the reader has seen enough, as head(1) does */
+		strbuf_fini(&err);
+		return CMD_ERROR;
+	}
+	if (e)
+		return fail(&err);
+	strbuf_fini(&err);
+	return session_status(s);
+}
+
+static int enable_and_run(struct run *r)
+{
+	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
+	struct session_conf conf = {
+		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out, .message = say,
+		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
+		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
+	};
+	struct session *s = NULL;
+	int e, status;
+
+	e = session_new(&conf, &s, &err);
+	if (!e)
+		e = session_enable(s, &err);
+	fputs(strbuf_str(&code), stderr);
+	if (e) {
+		fputs(strbuf_str(&log), stderr);
+		status = fail(&err);
+	} else {
+		strbuf_fini(&err);
+		status = run_session(r, s);
+	}
+	session_free(s);
+	strbuf_fini(&log);
+	strbuf_fini(&code);
+	return status;
+}
+
+/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int trace(struct run *r)
+{
+	int e;
+
+	if (!r->o.nprogs) {
+		fputs("dtrace: no probes specified\n", stderr);
+		return CMD_USAGE;
+	}
+	block_signals();
+	e = open_targets(r);
+	if (!e)
+		e = parse(r);
+	r->quiet = r->set.v[OPT_quiet];
+	if (!e && !d_nclauses(r->d)) {
+		fputs("dtrace: no probes specified\n", stderr);
+		e = CMD_ERROR;
+	}
+	if (!e)
+		e = launch(r);
+	if (!e)
+		e = compile(r);
+	if (e || r->o.mode == DTRACE_COMPILE)
+		return e;
+	e = open_output(r);
+	if (e)
+		return e;
+	e = enable_and_run(r);
+	if (out_close(&r->out) && !e)
+		e = CMD_ERROR;
+	return e;
+}
+
+/* -l: with a target or a script they decide what there is to list. */
+static int list(struct run *r)
+{
+	struct probe_desc all = { .prov = "", .mod = "", .func = "", .name = "" };
+	const struct probe_desc *descs = &all;
+	size_t n = 1;
+	int e;
+
+	block_signals();
+	e = open_targets(r);
+	if (!e)
+		e = parse(r);
+	if (!e)
+		e = launch(r);
+	if (!e)
+		e = open_output(r);
+	if (e)
+		return e;
+	if (r->o.nprogs)
+		descs = d_descs(r->d, &n);
+	e = dtrace_list(r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
+	if (out_close(&r->out) && !e)
+		e = CMD_ERROR;
+	return e;
+}
+
+static int dispatch(struct run *r)
+{
+	switch (r->o.mode) {
+	case DTRACE_HELP:
+		dtrace_opts_help();
+		return CMD_OK;
+	case DTRACE_VERSION:
+		puts("dtrace: dtap " DTAP_VERSION ", D language 1.13");
+		return CMD_OK;
+	case DTRACE_LIST:
+		return list(r);
+	case DTRACE_HEADER:
+	case DTRACE_OBJECT:
+		fputs("dtrace: -h and -G are not supported yet\n", stderr);
+		return CMD_ERROR;
+	case DTRACE_RUN:
+	case DTRACE_COMPILE:
+		return trace(r);
+	}
+	return CMD_USAGE;
+}
+
+int cmd_dtrace(int argc, char **argv)
+{
+	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
+	size_t i;
+	int e;
+
+	if (!r.arena || !r.probes) {
+		fputs("dtrace: out of memory\n", stderr);
+		e = CMD_ERROR;
+		goto out;
+	}
+	options_init(&r.set);
+	e = dtrace_opts_parse(&r.o, r.arena, &r.set, argc, argv);
+	if (!e)
+		e = dispatch(&r);
+out:
+	for (i = 0; i < r.ntargets; i++)
+		target_free(r.targets[i]);
+	probe_set_free(r.probes);
+	arena_free(r.arena);
+	return e;
+}

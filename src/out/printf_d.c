@@ -1,0 +1,137 @@
+/*
+ * D's conversions, as the DTrace guide's "Output Formatting" and libdtrace have them.
+ *
+ * An integer has the size and sign of its type: %d of an unsigned value prints it unsigned, %x of an int
+ * prints 32 bits.  A size prefix converts first, as a C cast would, and makes %d signed.  %p has no 0x; %a
+ * and %A, which print symbols, have one where there is no symbol, and nobody looks for one yet.
+ */
+#include "out/printf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "out/sink.h"
+
+/* @v as an integer of @width bytes. */
+static int64_t cast(int64_t v, unsigned int width, bool sign)
+{
+	switch (width) {
+	case 1:
+		return sign ? (int8_t)v : (uint8_t)v;
+	case 2:
+		return sign ? (int16_t)v : (uint16_t)v;
+	case 4:
+		return sign ? (int64_t)(int32_t)v : (int64_t)(uint32_t)v;
+	default:
+		return v;
+	}
+}
+
+static int put_int(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, int64_t v,
+		   const struct ir_slot *slot)
+{
+	unsigned int width = c->size ? c->size : slot->width;
+	struct out_spec one = { .flags = spec->flags, .width = spec->width, .prec = -1 };
+	char ch = (char)v;
+
+	switch (c->letter) {
+	case 'd':
+	case 'i':
+		if (c->size || slot->sign)
+			out_field_signed(s, spec, cast(v, width, true));
+		else
+			out_field_unsigned(s, spec, (uint64_t)v, 10, false);
+		return 0;
+	case 'u':
+		out_field_unsigned(s, spec, (uint64_t)cast(v, width, false), 10, false);
+		return 0;
+	case 'o':
+		out_field_unsigned(s, spec, (uint64_t)cast(v, width, false), 8, false);
+		return 0;
+	case 'x':
+	case 'X':
+		out_field_unsigned(s, spec, (uint64_t)cast(v, width, false), 16, c->letter == 'X');
+		return 0;
+	case 'c':
+		if (c->size == 4)
+			out_field_rune(s, spec, (uint32_t)v);
+		else
+			out_field_bytes(s, &one, &ch, 1);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* The escapes of a D string literal. */
+static const struct out_escapes d_escapes = { "\a\b\f\n\r\t\v\"\\", "abfnrtv\"\\", true };
+
+static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+				  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+
+/* %Y and %T: nanoseconds since 1970 in local time, "1973 Dec  3 17:20:00" or as mail headers have it. */
+static int put_time(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, int64_t ns)
+{
+	time_t sec = (time_t)(ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	if (!localtime_r(&sec, &tm))
+		return -EINVAL;
+	if (c->letter == 'Y')
+		snprintf(text, sizeof(text), "%d %s %2d %02d:%02d:%02d", tm.tm_year + 1900, months[tm.tm_mon],
+			 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	else
+		snprintf(text, sizeof(text), "%s, %02d %s %d %02d:%02d:%02d %.16s", days[tm.tm_wday],
+			 tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec,
+			 tm.tm_zone);
+	out_field_string(s, spec, text);
+	return 0;
+}
+
+static void put_addr(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, uint64_t v)
+{
+	char text[24];
+
+	if (c->letter == 'p') {
+		out_field_unsigned(s, spec, v, 16, false);
+		return;
+	}
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)v);
+	out_field_string(s, spec, text);
+}
+
+int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
+	       const struct ir_value *v, const struct ir_slot *slot)
+{
+	char ch;
+
+	if (c->kind == FMT_STRING) {
+		if (v->type != IR_STR)
+			return -EINVAL;
+		if (c->letter == 'S')
+			out_field_escaped(s, spec, &d_escapes, v->s, strlen(v->s));
+		else
+			out_field_string(s, spec, v->s);
+		return 0;
+	}
+	if (v->type != IR_INT)
+		return -EINVAL;
+	switch (c->kind) {
+	case FMT_INT:
+		if (c->letter != 'C')
+			return put_int(s, c, spec, cast(v->i, slot->width, slot->sign), slot);
+		ch = (char)v->i;
+		out_field_escaped(s, spec, &d_escapes, &ch, 1);
+		return 0;
+	case FMT_TIME:
+		return put_time(s, c, spec, v->i);
+	case FMT_ADDR:
+		put_addr(s, c, spec, (uint64_t)cast(v->i, slot->width, false));
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}

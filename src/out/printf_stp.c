@@ -1,0 +1,93 @@
+/*
+ * SystemTap's conversions, as its language reference ("printf") and its runtime have them.
+ *
+ * Integers have 64 bits whatever the size prefix says.  # marks zero, too (0x0), %p is %#x, and %#c escapes
+ * a character that does not print.  %b writes the value's own bytes, as many as the precision or else the
+ * width says (1, 2, 4, 8), and NULs to the width.
+ */
+#include "out/printf.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "out/sink.h"
+
+static const struct out_escapes stp_escapes = { "\a\b\f\n\r\t\v'\\", "abfnrtv'\\", false };
+
+static int binary_size(int n)
+{
+	return n == 1 || n == 2 || n == 4 || n == 8 ? n : 0;
+}
+
+static void put_binary(struct out_sink *s, const struct out_spec *spec, int64_t v)
+{
+	int size = binary_size(spec->prec), pad;
+
+	if (!size)
+		size = spec->width && binary_size(spec->width) ? spec->width : 8;
+	pad = spec->width > size ? spec->width - size : 0;
+	if (!(spec->flags & FMT_LEFT))
+		out_pad(s, '\0', (size_t)pad);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	out_put(s, (const char *)&v + sizeof(v) - size, (size_t)size);
+#else
+	out_put(s, (const char *)&v, (size_t)size);
+#endif
+	if (spec->flags & FMT_LEFT)
+		out_pad(s, '\0', (size_t)pad);
+}
+
+static void put_char(struct out_sink *s, const struct out_spec *spec, int64_t v)
+{
+	struct out_spec whole = { .flags = spec->flags, .width = spec->width, .prec = -1 };
+	char c = (char)v;
+
+	if (spec->flags & FMT_ALT)
+		out_field_escaped(s, &whole, &stp_escapes, &c, 1);
+	else
+		out_field_bytes(s, &whole, &c, 1);
+}
+
+int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
+		 const struct ir_value *v, const struct ir_slot *slot)
+{
+	struct out_spec marked = *spec;
+
+	(void)slot;
+	marked.always = true;
+	/* Its runtime has no integers without digits. */
+	if (c->kind != FMT_STRING && !marked.prec)
+		marked.prec = -1;
+	if (v->type != (c->kind == FMT_STRING ? IR_STR : IR_INT))
+		return -EINVAL;
+	switch (c->letter) {
+	case 's':
+		out_field_string(s, spec, v->s);
+		return 0;
+	case 'd':
+	case 'i':
+		out_field_signed(s, &marked, v->i);
+		return 0;
+	case 'u':
+		out_field_unsigned(s, &marked, (uint64_t)v->i, 10, false);
+		return 0;
+	case 'o':
+		out_field_unsigned(s, &marked, (uint64_t)v->i, 8, false);
+		return 0;
+	case 'p':
+		marked.flags |= FMT_ALT;
+		/* fall through */
+	case 'x':
+	case 'X':
+		out_field_unsigned(s, &marked, (uint64_t)v->i, 16, c->letter == 'X');
+		return 0;
+	case 'c':
+		put_char(s, spec, v->i);
+		return 0;
+	case 'b':
+		put_binary(s, spec, v->i);
+		return 0;
+	default:
+		return -EINVAL;	/* m, M: memory that nobody recorded */
+	}
+}

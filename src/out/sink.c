@@ -1,0 +1,179 @@
+#include "out/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { BUF_SIZE = 64 * 1024 };
+
+int out_open_fd(struct out_sink *s, int fd)
+{
+	*s = (struct out_sink){ .fd = fd, .cap = BUF_SIZE, .buf = malloc(BUF_SIZE) };
+	return s->buf ? 0 : -ENOMEM;
+}
+
+int out_open_file(struct out_sink *s, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = out_open_fd(s, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	s->owned = true;
+	return 0;
+}
+
+void out_open_mem(struct out_sink *s)
+{
+	*s = (struct out_sink){ .fd = -1 };
+}
+
+static void lose(struct out_sink *s, size_t n, int err)
+{
+	if (!s->err)
+		s->err = err;
+	s->lost += n;
+}
+
+/* Write all of it, or lose the rest. */
+static void write_out(struct out_sink *s, const char *p, size_t n)
+{
+	struct pollfd pfd = { .fd = s->fd, .events = POLLOUT };
+	ssize_t done;
+
+	while (n && !s->err) {
+		done = write(s->fd, p, n);
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		} else if (done < 0 && errno == EAGAIN) {
+			poll(&pfd, 1, -1);
+		} else if (done == 0 || errno != EINTR) {
+			lose(s, 0, done ? -errno : -EIO);
+		}
+	}
+	s->lost += n;
+}
+
+/* A larger buffer for a sink in memory, with space for @n more and a NUL. */
+static bool grow(struct out_sink *s, size_t n)
+{
+	size_t cap = s->cap ? s->cap : 256;
+	char *buf;
+
+	while (cap - s->len <= n)
+		cap *= 2;
+	buf = realloc(s->buf, cap);
+	if (!buf)
+		return false;
+	s->buf = buf;
+	s->cap = cap;
+	return true;
+}
+
+char *out_room(struct out_sink *s, size_t n)
+{
+	if (s->cap - s->len > n)
+		return s->buf + s->len;
+	if (s->fd < 0) {
+		if (s->err || !grow(s, n)) {
+			lose(s, n, -ENOMEM);
+			return NULL;
+		}
+		return s->buf + s->len;
+	}
+	out_flush(s);
+	return s->buf;
+}
+
+void out_put_full(struct out_sink *s, const char *text, size_t len)
+{
+	char *p;
+
+	if (s->fd >= 0 && len >= s->cap) {
+		out_flush(s);
+		write_out(s, text, len);
+		return;
+	}
+	p = out_room(s, len);
+	if (p) {
+		memcpy(p, text, len);
+		s->len += len;
+	}
+}
+
+void out_pad(struct out_sink *s, char c, size_t n)
+{
+	while (n) {
+		size_t some = n < OUT_ROOM ? n : OUT_ROOM;
+		char *p = out_room(s, some);
+
+		if (p) {
+			memset(p, c, some);
+			s->len += some;
+		}
+		n -= some;
+	}
+}
+
+void out_format(struct out_sink *s, const char *format, ...)
+{
+	char *p = out_room(s, OUT_ROOM);
+	va_list ap;
+	int n;
+
+	if (!p)
+		return;
+	va_start(ap, format);
+	n = vsnprintf(p, OUT_ROOM, format, ap);
+	va_end(ap);
+	if (n > 0)
+		s->len += n < OUT_ROOM ? (size_t)n : OUT_ROOM - 1;
+}
+
+const char *out_text(struct out_sink *s)
+{
+	if (!s->buf && !grow(s, 0))
+		return "";
+	s->buf[s->len] = '\0';
+	return s->buf;
+}
+
+void out_reset(struct out_sink *s)
+{
+	s->len = 0;
+}
+
+int out_flush(struct out_sink *s)
+{
+	size_t n = s->len;
+
+	if (s->fd >= 0) {
+		s->len = 0;
+		write_out(s, s->buf, n);
+	}
+	return s->err;
+}
+
+int out_close(struct out_sink *s)
+{
+	int err;
+
+	if (!s->buf)
+		return s->err;
+	err = out_flush(s);
+	if (s->owned && close(s->fd) < 0 && !err)
+		err = -errno;
+	free(s->buf);
+	*s = (struct out_sink){ .fd = -1, .err = err, .lost = s->lost };
+	return err;
+}

@@ -1,0 +1,135 @@
+#include "out/trace.h"
+
+#include <string.h>
+
+#include "lang/format.h"
+#include "out/field.h"
+#include "out/sink.h"
+
+enum { TRACE_STRING_WIDTH = 33, KEY_STRING_WIDTH = 50, FLOW_WIDTH = 41 };
+
+enum flow { FLOW_NONE, FLOW_ENTRY, FLOW_RETURN };
+
+/* Is @name @word, or does it end in -@word?  So carpentry is no entry. */
+static bool names(const char *name, const char *word)
+{
+	size_t n = strlen(name), w = strlen(word);
+
+	return n >= w && !strcmp(name + n - w, word) && (n == w || name[n - w - 1] == '-');
+}
+
+/* Several clauses of one probe make one step: the first of an entry indents, the last of a return ends it. */
+static enum flow flow_of(const struct out_lines *l, const struct out_firing *f, const struct out_firing *next)
+{
+	if (names(f->name, "entry"))
+		return l->last_id == f->id && l->last_epid != f->epid ? FLOW_NONE : FLOW_ENTRY;
+	if (names(f->name, "return"))
+		return next && next->id == f->id && next->epid != f->epid ? FLOW_NONE : FLOW_RETURN;
+	return FLOW_NONE;
+}
+
+static void flow_line(struct out_sink *s, struct out_lines *l, const struct out_firing *f,
+		      const struct out_firing *next)
+{
+	bool syscall = !strcmp(f->prov, "syscall");
+	enum flow flow = flow_of(l, f, next);
+	const char *arrow = "| ";
+	size_t used;
+
+	if (flow == FLOW_ENTRY)
+		arrow = syscall ? " => " : " -> ";
+	if (flow == FLOW_RETURN) {
+		arrow = syscall ? " <= " : " <- ";
+		l->indent -= l->indent ? 2 : 0;
+	}
+	out_format(s, "%3u ", f->cpu);
+	out_pad(s, ' ', l->indent);
+	out_puts(s, arrow);
+	out_puts(s, f->func);
+	used = l->indent + strlen(arrow) + strlen(f->func);
+	if (flow == FLOW_NONE) {
+		out_putc(s, ':');
+		out_puts(s, f->name);
+		used += 1 + strlen(f->name);
+	}
+	out_pad(s, ' ', used < FLOW_WIDTH ? FLOW_WIDTH - used + 1 : 1);
+	if (flow == FLOW_ENTRY)
+		l->indent += 2;
+	l->last_id = f->id;
+	l->last_epid = f->epid;
+}
+
+void out_line_begin(struct out_sink *s, struct out_lines *l, const struct out_firing *f,
+		    const struct out_firing *next)
+{
+	size_t len;
+
+	if (!l->headed && l->flow)
+		out_format(s, "%3s %-*s\n", "CPU", FLOW_WIDTH, "FUNCTION");
+	else if (!l->headed && !l->quiet)
+		out_format(s, "%3s %6s %32s\n", "CPU", "ID", "FUNCTION:NAME");
+	l->headed = true;
+	if (l->flow) {
+		flow_line(s, l, f, next);
+	} else if (!l->quiet) {
+		out_format(s, "%3u %6u ", f->cpu, f->id);
+		len = strlen(f->func) + 1 + strlen(f->name);
+		out_pad(s, ' ', len < 32 ? 32 - len : 0);
+		out_puts(s, f->func);
+		out_putc(s, ':');
+		out_puts(s, f->name);
+		out_putc(s, ' ');
+	}
+}
+
+void out_line_end(struct out_sink *s, const struct out_lines *l)
+{
+	if (!l->quiet)
+		out_putc(s, '\n');
+}
+
+static void put_value(struct out_sink *s, const struct out_spec *spec, const struct ir_value *v,
+		      const struct ir_slot *slot)
+{
+	if (v->type == IR_STR)
+		out_field_string(s, spec, v->s);
+	else if (slot->sign)
+		out_field_signed(s, spec, v->i);
+	else
+		out_field_unsigned(s, spec, (uint64_t)v->i, 10, false);
+}
+
+/*
+ * Columns: integers to the right in 3, 5, 8 or 16 places by their size with a blank before them, strings to
+ * the left in @string_width with two.
+ */
+static void put_column(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot,
+		       int string_width)
+{
+	struct out_spec spec = { .prec = -1 };
+
+	if (v->type == IR_STR) {
+		out_puts(s, "  ");
+		spec.flags = FMT_LEFT;
+		spec.width = string_width;
+	} else {
+		out_putc(s, ' ');
+		spec.width = slot->width == 1 ? 3 : slot->width == 2 ? 5 : slot->width == 4 ? 8 : 16;
+	}
+	put_value(s, &spec, v, slot);
+}
+
+void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, bool quiet)
+{
+	static const struct out_spec bare = { .prec = -1 };
+
+	if (quiet)
+		put_value(s, &bare, v, slot);
+	else
+		put_column(s, v, slot, TRACE_STRING_WIDTH);
+}
+
+void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot)
+{
+	put_column(s, v, slot, KEY_STRING_WIDTH);
+}

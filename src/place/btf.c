@@ -1,0 +1,67 @@
+#include "place/btf.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/btf.h>
+
+#include "base/strbuf.h"
+
+/* The member @name of structure @type: its byte offset, and its own type in *of.  Anonymous members are looked into. */
+static int find_member(const struct btf *btf, uint32_t type, const char *name, uint32_t *off, uint32_t *of)
+{
+	const struct btf_type *t = btf__type_by_id(btf, type);
+	const struct btf_member *m = btf_members(t);
+	uint32_t inner;
+	int i;
+
+	for (i = 0; i < btf_vlen(t); i++) {
+		const char *is = btf__name_by_offset(btf, m[i].name_off);
+		int32_t id = btf__resolve_type(btf, m[i].type);
+
+		if (!*is && id > 0 && btf_is_composite(btf__type_by_id(btf, (uint32_t)id))) {
+			if (!find_member(btf, (uint32_t)id, name, &inner, of)) {
+				*off = btf_member_bit_offset(t, (uint32_t)i) / 8 + inner;
+				return 0;
+			}
+		} else if (!strcmp(is, name)) {
+			*off = btf_member_bit_offset(t, (uint32_t)i) / 8;
+			*of = id > 0 ? (uint32_t)id : 0;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int btf_task(struct btf_task *ret, struct strbuf *err)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	uint32_t se, se_type, off, type;
+	int task, e;
+
+	if (!btf) {
+		e = -errno;
+		strbuf_printf(err, "ppid and vtimestamp need the kernel's type information"
+				   " (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
+		return e;
+	}
+	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
+	e = task < 0 ? task : 0;
+	if (!e)
+		e = find_member(btf, (uint32_t)task, "real_parent", &ret->real_parent, &type);
+	if (!e)
+		e = find_member(btf, (uint32_t)task, "tgid", &ret->tgid, &type);
+	if (!e)
+		e = find_member(btf, (uint32_t)task, "se", &se, &se_type);
+	if (!e)
+		e = find_member(btf, se_type, "sum_exec_runtime", &off, &type);
+	if (!e) {
+		ret->sum_exec_runtime = se + off;
+		e = find_member(btf, se_type, "exec_start", &off, &type);
+		ret->exec_start = se + off;
+	}
+	if (e)
+		strbuf_puts(err, "this kernel's struct task_struct is not what ppid and vtimestamp need");
+	btf__free(btf);
+	return e;
+}

@@ -1,0 +1,25 @@
+/*
+ * Where the kernel keeps what eBPF helpers do not tell: offsets in struct task_struct, from the kernel's own
+ * type information (/sys/kernel/btf/vmlinux).
+ *
+ * Reading it takes some milliseconds and megabytes, so it is done only for programs that need it.
+ */
+#ifndef DTAP_PLACE_BTF_H
+#define DTAP_PLACE_BTF_H
+
+#include <stdint.h>
+
+struct strbuf;
+
+/* Byte offsets from the start of struct task_struct. */
+struct btf_task {
+	uint32_t real_parent;		/* pointer to the parent's task_struct */
+	uint32_t tgid;			/* of 4 bytes */
+	uint32_t sum_exec_runtime;	/* ns on a CPU up to the last scheduler tick or switch, 8 bytes */
+	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
+};
+
+/* 0, or a negative errno with a line in @err: a kernel without BTF, or one whose structures changed. */
+int btf_task(struct btf_task *ret, struct strbuf *err);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * Probes: what a user names, and the sites that are armed for it.
+ *
+ * A probe has four names and fires in one way (enum probe_kind).  A site is a place in a file: an offset, a
+ * semaphore, where the arguments are.  A marker that was inlined has many sites and is one probe for each
+ * function it is in; the processes that run one file share its sites but each has its own probe.  So the
+ * two are many to many.
+ *
+ * A probe set knows the probes found so far and finds more when asked.  Providers do the finding, one file
+ * each (providers.def); nothing here arms anything or prints.  Ids are given in the order of discovery, from
+ * 1, and stay for the set's life; BEGIN, END and ERROR are always 1, 2, 3.
+ */
+#ifndef DTAP_PROBE_PROBE_H
+#define DTAP_PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "lang/desc.h"
+
+struct ebpf_operand;
+struct probe_set;
+
+/* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
+struct site {
+	const char *path;		/* opens the file now, maybe through /proc/PID/root */
+	uint64_t dev, ino;		/* of the file, as /proc/PID/maps has them */
+	uint64_t off, sem_off;		/* sem_off 0: no semaphore */
+	const char *args_text;		/* the operands as the note has them */
+	unsigned int nargs;
+	struct arch_operand args[PROBE_MAX_ARGS];
+	struct site *next;		/* the set's */
+};
+
+/* How a probe fires. */
+enum probe_kind {
+	PROBE_BEGIN,	/* once, before any other */
+	PROBE_END,	/* once, after all others */
+	PROBE_ERROR,	/* when another probe's clause faults */
+	PROBE_TICK,	/* every period_ns on one CPU */
+	PROBE_PROFILE,	/* every period_ns on each CPU */
+	PROBE_SITES,	/* when a process runs over one of its sites */
+};
+
+struct probe {
+	uint32_t id;
+	const char *prov, *mod, *func, *name;	/* never NULL */
+	enum probe_kind kind;
+	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
+	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
+	uint64_t period_ns;		/* TICK, PROFILE */
+	struct probe_sig sig;
+	struct site **sites;
+	unsigned int nsites;
+	size_t sites_cap;
+	struct probe *next;		/* these two are the set's */
+	uint32_t found;
+};
+
+/* What probe_find is asked for.  They differ for a provider pattern that fits any pid, like python* or none. */
+enum probe_want {
+	PROBE_LIST,	/* one probe for each process there is, as a listing shows them */
+	PROBE_ENABLE,	/* instead, one system-wide probe that reaches later processes: pid 0, pid_suffix */
+};
+
+struct probe_list {
+	struct probe **probes;
+	size_t n, cap;
+};
+
+/* A set with BEGIN, END and ERROR in it, or NULL when there is no memory.  The caller frees it. */
+struct probe_set *probe_set_new(void);
+void probe_set_free(struct probe_set *set);	/* accepts NULL; probes and sites go with it */
+
+/*
+ * Find the probes that @desc describes and append them to @out, each once, in the order of their
+ * ids; returns how many.  @out's array belongs to the set.  What runs is looked at anew each time, so ask
+ * again when a process has mapped more; files already read are remembered.  Processes that a pattern
+ * stumbles over and that cannot be read are passed over.
+ *
+ * A target's pid is already in the description ("python1234").  An id not given yet makes the whole system
+ * be listed first, so that numbers of an earlier dtrace -l mostly hold.
+ */
+size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
+		  struct probe_list *out);
+
+/* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
+const char *probe_why(const struct probe_set *set);
+
+/* All probes of the set, by id from 1: NULL behind the last. */
+struct probe *probe_get(const struct probe_set *set, uint32_t id);
+
+/* The set as the resolver of a compilation: descriptions are looked up as PROBE_ENABLE. */
+struct resolver probe_resolver(struct probe_set *set);
+
+/* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
+const char *probe_arg_type(const struct probe_arg *arg);
+
+/*
+ * Where argument @n of @site is, in the code generator's terms.  NULL, or why it cannot be read (out->loc is
+ * then EBPF_LOC_NONE).
+ */
+const char *probe_site_arg(const struct site *site, unsigned int n, struct ebpf_operand *out);
+
+#endif

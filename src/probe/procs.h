@@ -1,0 +1,35 @@
+/*
+ * The processes there are and the files they execute, from /proc.
+ */
+#ifndef DTAP_PROBE_PROCS_H
+#define DTAP_PROBE_PROCS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct strbuf;
+
+/* An executable mapping of a file. */
+struct procs_map {
+	uint32_t pid;
+	uint64_t start, end;		/* addresses */
+	uint64_t dev, ino;		/* dev as makedev has it */
+	const char *path;		/* as the process's mount namespace names it, without " (deleted)" */
+};
+
+/*
+ * Call @fn for each executable file mapping of @pid, in the order of addresses, until it does not return 0.
+ * A kernel thread or a zombie has none.  0, what @fn returned, or a negative errno.
+ */
+int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx);
+
+/* Call @fn for each process, in the order of pids. 0 or a negative errno. */
+int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
+
+/*
+ * Open the mapped file itself, whatever root and mount namespace its process lives in, deleted or not, and
+ * put a path that leads to it into @path.  A descriptor, or a negative errno.
+ */
+int procs_open(const struct procs_map *m, struct strbuf *path);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * What a provider is, and what probe/ offers to providers.  Includers are files of probe/ only.
+ *
+ * To add one: probe/NAME.c with `const struct provider provider_NAME`, and a row in providers.def.
+ */
+#ifndef DTAP_PROBE_PROVIDER_H
+#define DTAP_PROBE_PROVIDER_H
+
+#include "probe/probe.h"
+
+struct arena;
+struct module;
+struct strbuf;
+
+/* One probe_find on its way through the providers. */
+struct finding {
+	struct probe_set *set;
+	const struct probe_desc *desc;
+	enum probe_want want;
+	struct probe_list *out;
+	size_t before;			/* out->n at its start */
+};
+
+struct provider {
+	/* Put the probes that f->desc describes into the set and, by found_add, into the answer. */
+	void (*find)(struct finding *f);
+};
+
+/*
+ * The set's probe with the names and the pid of @key, made of @key when it is new (names are copied, the id
+ * is given, sites and signature are then to be filled: *made).
+ */
+struct probe *set_probe(struct probe_set *set, const struct probe *key, bool *made);
+
+/* The set's site equal to @key, made of it when it is new; path and args_text must already be the set's. */
+struct site *set_site(struct probe_set *set, const struct site *key);
+
+/* Add @s to the sites of @p, unless it is one of them. */
+void probe_add_site(struct probe_set *set, struct probe *p, struct site *s);
+
+struct arena *set_arena(struct probe_set *set);
+
+/* The files seen so far: usdt.c's. */
+struct module **set_modules(struct probe_set *set);
+
+/* Where to say why something was not found. */
+struct strbuf *set_why(struct probe_set *set);
+
+/* Put @p into the answer, unless it is there already. */
+void found_add(struct finding *f, struct probe *p);
+
+/* Does the description match these names? */
+bool found_match(const struct finding *f, const char *prov, const char *mod, const char *func, const char *name);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * The probe set: probes and sites by hash, providers in turn.
+ */
+#include "probe/probe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "probe/provider.h"
+
+enum { BUCKETS = 4096 };	/* a listing of a large system has some ten thousand probes */
+
+struct probe_set {
+	struct arena *arena;
+	struct probe **probes;		/* by id - 1 */
+	size_t nprobes, probes_cap;
+	struct probe *by_name[BUCKETS];
+	struct site *by_place[BUCKETS];
+	struct module *modules;
+	struct strbuf why;
+	uint32_t finds;			/* number of the finding, for probe.found */
+};
+
+#define PROVIDER(NAME) extern const struct provider provider_##NAME;
+#include "probe/providers.def"
+#undef PROVIDER
+
+static const struct provider *const providers[] = {
+#define PROVIDER(NAME) &provider_##NAME,
+#include "probe/providers.def"
+#undef PROVIDER
+};
+
+/* FNV-1a, over a string with its NUL. */
+static uint32_t hash_string(uint32_t h, const char *s)
+{
+	do
+		h = (h ^ (unsigned char)*s) * 16777619;
+	while (*s++);
+	return h;
+}
+
+static uint32_t hash_u64(uint32_t h, uint64_t v)
+{
+	for (; v; v >>= 8)
+		h = (h ^ (v & 0xff)) * 16777619;
+	return h;
+}
+
+enum { HASH_START = 0x811c9dc5u };
+
+struct probe *set_probe(struct probe_set *set, const struct probe *key, bool *made)
+{
+	uint32_t h = hash_string(hash_string(HASH_START, key->prov), key->name);
+	struct probe **head = &set->by_name[hash_string(hash_string(h, key->mod), key->func) % BUCKETS];
+	struct probe *p;
+
+	*made = false;
+	for (p = *head; p; p = p->next) {
+		if (p->pid == key->pid && p->pid_suffix == key->pid_suffix && !strcmp(p->name, key->name) &&
+		    !strcmp(p->prov, key->prov) && !strcmp(p->mod, key->mod) && !strcmp(p->func, key->func))
+			return p;
+	}
+	p = arena_new_of(set->arena, struct probe);
+	*p = *key;
+	p->prov = arena_strdup(set->arena, key->prov);
+	p->mod = arena_strdup(set->arena, key->mod);
+	p->func = arena_strdup(set->arena, key->func);
+	p->name = arena_strdup(set->arena, key->name);
+	set->probes = arena_grow(set->arena, set->probes, &set->probes_cap, set->nprobes, sizeof(*set->probes));
+	set->probes[set->nprobes++] = p;
+	p->id = (uint32_t)set->nprobes;
+	p->next = *head;
+	*head = p;
+	*made = true;
+	return p;
+}
+
+struct site *set_site(struct probe_set *set, const struct site *key)
+{
+	struct site **head = &set->by_place[hash_u64(hash_u64(HASH_START, key->ino), key->off) % BUCKETS];
+	struct site *s;
+
+	for (s = *head; s; s = s->next) {
+		if (s->dev == key->dev && s->ino == key->ino && s->off == key->off && s->sem_off == key->sem_off &&
+		    !strcmp(s->args_text, key->args_text)) {
+			s->path = key->path;	/* the newest: an old one may lead through a process that ended */
+			return s;
+		}
+	}
+	s = arena_new_of(set->arena, struct site);
+	*s = *key;
+	s->next = *head;
+	*head = s;
+	return s;
+}
+
+void probe_add_site(struct probe_set *set, struct probe *p, struct site *s)
+{
+	for (unsigned int i = 0; i < p->nsites; i++)
+		if (p->sites[i] == s)
+			return;
+	p->sites = arena_grow(set->arena, p->sites, &p->sites_cap, p->nsites, sizeof(struct site *));
+	p->sites[p->nsites++] = s;
+}
+
+struct arena *set_arena(struct probe_set *set)
+{
+	return set->arena;
+}
+
+struct module **set_modules(struct probe_set *set)
+{
+	return &set->modules;
+}
+
+struct strbuf *set_why(struct probe_set *set)
+{
+	return &set->why;
+}
+
+struct probe_set *probe_set_new(void)
+{
+	/* The order gives the ids that the guide promises. */
+	static const struct probe first[] = {
+		{ .prov = "dtrace", .mod = "", .func = "", .name = "BEGIN", .kind = PROBE_BEGIN },
+		{ .prov = "dtrace", .mod = "", .func = "", .name = "END", .kind = PROBE_END },
+		{ .prov = "dtrace", .mod = "", .func = "", .name = "ERROR", .kind = PROBE_ERROR },
+	};
+	struct probe_set *set = calloc(1, sizeof(*set));
+	bool made;
+
+	if (!set)
+		return NULL;
+	set->arena = arena_new();
+	if (!set->arena) {
+		free(set);
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		set_probe(set, &first[i], &made);
+	return set;
+}
+
+void probe_set_free(struct probe_set *set)
+{
+	if (!set)
+		return;
+	strbuf_fini(&set->why);
+	arena_free(set->arena);
+	free(set);
+}
+
+struct probe *probe_get(const struct probe_set *set, uint32_t id)
+{
+	return id >= 1 && id <= set->nprobes ? set->probes[id - 1] : NULL;
+}
+
+const char *probe_why(const struct probe_set *set)
+{
+	return strbuf_str(&set->why);
+}
+
+void found_add(struct finding *f, struct probe *p)
+{
+	if (p->found == f->set->finds)
+		return;
+	p->found = f->set->finds;
+	f->out->probes = arena_grow(f->set->arena, f->out->probes, &f->out->cap, f->out->n, sizeof(p));
+	f->out->probes[f->out->n++] = p;
+}
+
+bool found_match(const struct finding *f, const char *prov, const char *mod, const char *func, const char *name)
+{
+	return desc_glob(f->desc->name, name) && desc_glob(f->desc->prov, prov) && desc_glob(f->desc->mod, mod) &&
+	       desc_glob(f->desc->func, func);
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const struct probe *const *a = x, *const *b = y;
+
+	return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
+static void ask_providers(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
+			  struct probe_list *out)
+{
+	struct finding f = { set, desc, want, out, out->n };
+
+	set->finds++;
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		providers[i]->find(&f);
+	if (out->n > f.before)
+		qsort(out->probes + f.before, out->n - f.before, sizeof(*out->probes), by_id);
+}
+
+static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out)
+{
+	static const struct probe_desc all = { .prov = "", .mod = "", .func = "", .name = "" };
+	struct probe_list ignored = { 0 };
+	struct probe *p = probe_get(set, id);
+
+	if (!p) {
+		ask_providers(set, &all, PROBE_LIST, &ignored);
+		strbuf_clear(&set->why);
+		p = probe_get(set, id);
+	}
+	if (!p)
+		return 0;
+	out->probes = arena_grow(set->arena, out->probes, &out->cap, out->n, sizeof(p));
+	out->probes[out->n++] = p;
+	return 1;
+}
+
+size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
+		  struct probe_list *out)
+{
+	size_t before = out->n;
+
+	strbuf_clear(&set->why);
+	if (desc->id)
+		return find_id(set, desc->id, out);
+	ask_providers(set, desc, want, out);
+	return out->n - before;
+}

@@ -1,0 +1,275 @@
+/*
+ * From clauses to armed sites: which probes each clause is for, one program for each set of sites that can
+ * share it, and the arming.
+ *
+ * Sites share a program when the same clauses run there and the arguments lie in the same places.  That is
+ * so for the many sites of a provider such as pid, and for what the compiler made of one marker by inlining
+ * the same way everywhere; the rest get programs of their own, which cost little.
+ */
+#include "session/private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+
+/* Sites to be armed with one program. */
+struct group {
+	const struct enabled *en;	/* whose clauses run */
+	struct ebpf_env env;
+	struct kernel_site *sites;
+	size_t nsites, cap;
+};
+
+struct groups {
+	struct group *v;
+	size_t n, cap;
+};
+
+/* --- clauses to probes -------------------------------------------------------------------------------- */
+
+/* The table's entry for @probe, made if need be. */
+static struct enabled *enabled_for(struct session *s, const struct probe *probe)
+{
+	struct enabled *en;
+	uint32_t i;
+
+	for (i = 0; i < s->nenabled; i++)
+		if (s->enabled[i].probe == probe)
+			return &s->enabled[i];
+	s->enabled = arena_grow(s->arena, s->enabled, &s->enabled_cap, s->nenabled, sizeof(*s->enabled));
+	en = &s->enabled[s->nenabled++];
+	memset(en, 0, sizeof(*en));
+	en->probe = probe;
+	en->prog = -1;
+	return en;
+}
+
+static void add_clause(struct session *s, const struct probe *probe, struct ir_clause *c)
+{
+	struct enabled *en = enabled_for(s, probe);
+
+	/* Once, even when several of its descriptions match. */
+	if (en->nclauses && en->clauses[en->nclauses - 1] == c)
+		return;
+	en->clauses = arena_grow(s->arena, en->clauses, &en->cap, en->nclauses, sizeof(struct ir_clause *));
+	en->clauses[en->nclauses++] = c;
+}
+
+void session_match(struct session *s)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	struct probe_list found = { 0 };
+	uint32_t i, j, epid = 1;
+	struct enabled *en;
+	size_t k;
+
+	for (i = 0; i < prog->nclauses; i++) {
+		struct ir_clause *c = prog->clauses[i];
+
+		for (j = 0; j < c->ndescs; j++) {
+			found.n = 0;
+			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
+			for (k = 0; k < found.n; k++)
+				add_clause(s, found.probes[k], c);
+		}
+	}
+	for (i = 0; i < s->nenabled; i++) {
+		en = &s->enabled[i];
+		en->epid = epid;
+		epid += en->nclauses;
+		if (en->probe->kind == PROBE_ERROR) {
+			s->errors = en->clauses;
+			s->nerrors = en->nclauses;
+			s->error_probe = i;
+		}
+	}
+}
+
+unsigned int session_matched(const struct session *s, const struct source *src)
+{
+	unsigned int n = 0;
+	uint32_t i, j;
+
+	for (i = 0; i < s->nenabled; i++)
+		for (j = 0; j < s->enabled[i].nclauses; j++)
+			n += s->enabled[i].clauses[j]->pos.src == src;
+	return n;
+}
+
+static int fill_probe_table(struct session *s)
+{
+	struct abi_probe entry;
+	uint32_t i;
+	int e = 0;
+
+	for (i = 0; i < s->nenabled && !e; i++) {
+		const struct probe *p = s->enabled[i].probe;
+
+		memset(&entry, 0, sizeof(entry));
+		entry.id = p->id;
+		entry.epid = s->enabled[i].epid;
+		entry.flags = p->pid_suffix ? ABI_PROBE_PID_SUFFIX : 0;
+		strncpy(entry.prov, p->prov, sizeof(entry.prov) - 1);
+		strncpy(entry.mod, p->mod, sizeof(entry.mod) - 1);
+		strncpy(entry.func, p->func, sizeof(entry.func) - 1);
+		strncpy(entry.name, p->name, sizeof(entry.name) - 1);
+		e = kernel_set_probe(s->place, i, &entry);
+	}
+	return e;
+}
+
+/* --- programs ----------------------------------------------------------------------------------------- */
+
+/* Generate and load what runs @en's clauses in @env: a handle, or a negative errno. */
+static int load(struct session *s, const struct enabled *en, const struct ebpf_env *env, bool multi,
+		struct strbuf *err)
+{
+	struct ebpf_prog *prog;
+	const char *why = NULL;
+
+	prog = ebpf_compile(s->unit, env, en->clauses, en->nclauses, s->errors, s->nerrors, &why);
+	if (!prog) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	if (s->conf.bytecode) {
+		strbuf_printf(s->conf.bytecode, "# %s:%s:%s:%s\n", en->probe->prov, en->probe->mod,
+			      en->probe->func, en->probe->name);
+		ebpf_disasm(prog, s->conf.bytecode);
+	}
+	return kernel_load(s->place, prog, multi, err, s->conf.verifier_log);
+}
+
+/* What is the same for all programs. */
+static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
+{
+	struct ebpf_env env = { .ctx = ctx };
+
+	env.error_probe = s->error_probe;
+	env.sleepable = ctx == EBPF_CTX_UPROBE && kernel_features(s->place)->sleepable;
+	env.pid_ns = s->pid_ns;
+	env.ns_dev = s->ns_dev;
+	env.ns_ino = s->ns_ino;
+	return env;
+}
+
+static bool same_clauses(const struct enabled *a, const struct enabled *b)
+{
+	return a->nclauses == b->nclauses && !memcmp(a->clauses, b->clauses, a->nclauses * sizeof(*a->clauses));
+}
+
+static bool same_operand(const struct ebpf_operand *a, const struct ebpf_operand *b)
+{
+	return a->loc == b->loc && a->width == b->width && a->sign == b->sign && a->value == b->value &&
+	       a->has_base == b->has_base && a->reg_off == b->reg_off && a->has_index == b->has_index &&
+	       a->index_off == b->index_off && a->scale == b->scale;
+}
+
+static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
+{
+	unsigned int i;
+
+	if (a->only_pid != b->only_pid || a->nargs != b->nargs)
+		return false;
+	for (i = 0; i < a->nargs; i++)
+		if (!same_operand(&a->args[i], &b->args[i]))
+			return false;
+	return true;
+}
+
+/* The group that a site with these operands belongs to, made if need be. */
+static struct group *group_for(struct session *s, struct groups *gs, const struct enabled *en,
+			       const struct ebpf_env *env)
+{
+	struct group *g;
+	size_t i;
+
+	for (i = 0; i < gs->n; i++) {
+		g = &gs->v[i];
+		if (same_clauses(g->en, en) && same_env(&g->env, env))
+			return g;
+	}
+	gs->v = arena_grow(s->arena, gs->v, &gs->cap, gs->n, sizeof(*gs->v));
+	g = &gs->v[gs->n++];
+	memset(g, 0, sizeof(*g));
+	g->en = en;
+	g->env = *env;
+	return g;
+}
+
+static void group_sites(struct session *s, struct groups *gs, const struct enabled *en)
+{
+	const struct probe *p = en->probe;
+	unsigned int i, n;
+	struct group *g;
+
+	for (i = 0; i < p->nsites; i++) {
+		const struct site *site = p->sites[i];
+		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
+
+		env.only_pid = p->pid;
+		env.nargs = site->nargs;
+		for (n = 0; n < site->nargs; n++)
+			probe_site_arg(site, n, &env.args[n]);
+		g = group_for(s, gs, en, &env);
+		g->sites = arena_grow(s->arena, g->sites, &g->cap, g->nsites, sizeof(*g->sites));
+		g->sites[g->nsites++] = (struct kernel_site){ site->path, site->off, site->sem_off,
+							      (uint32_t)(en - s->enabled) };
+	}
+}
+
+static int arm_groups(struct session *s, const struct groups *gs, struct strbuf *err)
+{
+	size_t i;
+	int e = 0, prog;
+
+	for (i = 0; i < gs->n && !e; i++) {
+		const struct group *g = &gs->v[i];
+		bool multi = kernel_use_multi(s->place, g->env.only_pid);
+
+		prog = load(s, g->en, &g->env, multi, err);
+		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->env.only_pid,
+							 err);
+	}
+	return e;
+}
+
+/* What the tracer fires itself, and what the kernel's clock does. */
+static int enable_other(struct session *s, struct enabled *en, struct strbuf *err)
+{
+	enum probe_kind kind = en->probe->kind;
+	struct ebpf_env env = base_env(s, kind == PROBE_PROFILE ? EBPF_CTX_PERF : EBPF_CTX_RUN);
+
+	en->prog = load(s, en, &env, false, err);
+	if (en->prog < 0)
+		return en->prog;
+	if (kind == PROBE_PROFILE)
+		return kernel_arm_profile(s->place, en->prog, en->probe->period_ns,
+					  (uint32_t)(en - s->enabled), err);
+	return 0;
+}
+
+int session_enable(struct session *s, struct strbuf *err)
+{
+	struct groups gs = { 0 };
+	uint32_t i;
+	int e;
+
+	e = fill_probe_table(s);
+	if (e) {
+		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));
+		return e;
+	}
+	for (i = 0; i < s->nenabled && !e; i++) {
+		struct enabled *en = &s->enabled[i];
+
+		if (en->probe->kind == PROBE_SITES)
+			group_sites(s, &gs, en);
+		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
+			e = enable_other(s, en, err);
+	}
+	return e ? e : arm_groups(s, &gs, err);
+}

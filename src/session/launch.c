@@ -1,0 +1,77 @@
+#include "session/launch.h"
+
+#include <errno.h>
+
+#include "base/strbuf.h"
+#include "probe/probe.h"
+#include "target/target.h"
+
+static bool matches(struct probe_set *set, const struct probe_desc *desc)
+{
+	struct probe_list found = { 0 };
+
+	return probe_find(set, desc, PROBE_ENABLE, &found) > 0;
+}
+
+/* Is there anything of @desc's provider?  Then the image is the right one, and the rest of the name wrong. */
+static bool has_provider(struct probe_set *set, const struct probe_desc *desc)
+{
+	struct probe_desc any = { .prov = desc->prov, .mod = "", .func = "", .name = "" };
+
+	return *desc->prov && matches(set, &any);
+}
+
+enum look { LOOK_ALL_FOUND, LOOK_HOPELESS, LOOK_SOME_MISSING };
+
+static enum look look(struct probe_set *set, const struct probe_desc *const *descs, size_t n)
+{
+	enum look seen = LOOK_ALL_FOUND;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (matches(set, descs[i]))
+			continue;
+		if (has_provider(set, descs[i]))
+			return LOOK_HOPELESS;
+		seen = LOOK_SOME_MISSING;
+	}
+	return seen;
+}
+
+/* -EINTR comes when somebody wants the command to end: it frees the target. */
+static int ended(struct target *t, struct strbuf *err)
+{
+	if (target_state(t) != TARGET_EXITED)
+		return 0;
+	strbuf_puts(err, "the command ended before it started a program with the probes asked for");
+	return -ESRCH;
+}
+
+int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *const *descs, size_t n,
+		struct strbuf *err)
+{
+	int e;
+
+	for (;;) {
+		if (look(set, descs, n) != LOOK_SOME_MISSING)
+			return 0;
+		if (target_state(t) == TARGET_AT_EXEC) {
+			/* A static program has no entry worth waiting for; one that is traced cannot get there. */
+			e = target_to_entry(t, err);
+			if (e && e != -EBUSY)
+				return e;
+			if (!e && !ended(t, err) && target_state(t) == TARGET_AT_ENTRY)
+				continue;
+		}
+		if (target_state(t) != TARGET_EXITED) {
+			if (!target_image_can_exec(t))
+				return 0;
+			e = target_next_exec(t, err);
+			if (e)
+				return e;
+		}
+		e = ended(t, err);
+		if (e)
+			return e;
+	}
+}

@@ -1,0 +1,86 @@
+/*
+ * What the files of session/ share.
+ */
+#ifndef DTAP_SESSION_PRIVATE_H
+#define DTAP_SESSION_PRIVATE_H
+
+#include "abi/record.h"
+#include "bpf/ebpf.h"
+#include "out/trace.h"
+#include "place/kernel.h"
+#include "probe/probe.h"
+#include "session/aggs.h"
+#include "session/session.h"
+#include "session/stream.h"
+
+/* A probe that clauses are enabled on; its index in the session's table is the attach cookie. */
+struct enabled {
+	const struct probe *probe;
+	struct ir_clause **clauses;	/* in the script's order */
+	uint32_t nclauses;
+	size_t cap;
+	uint32_t epid;			/* of the first clause */
+	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
+};
+
+/* Something with a descriptor that wakes the loop. */
+struct source_fd {
+	int fd;
+	bool owned;			/* closed with the session */
+	void (*ready)(struct session *s, struct source_fd *src);
+	struct enabled *tick;		/* for a timer */
+	struct target *target;		/* for a target's end */
+};
+
+struct session {
+	struct session_conf conf;
+	struct arena *arena;		/* the program's */
+	struct ebpf_unit *unit;
+	struct kernel_place *place;
+	struct aggs *aggs;
+	struct stream stream;
+	struct enabled *enabled;
+	uint32_t nenabled;
+	size_t enabled_cap;
+	struct ir_clause **errors;	/* the ERROR clauses */
+	uint32_t nerrors;
+	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
+	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
+	uint64_t ns_dev, ns_ino;
+	int epoll;
+	struct source_fd **sources;
+	size_t nsources, sources_cap;
+	unsigned int targets;		/* still running */
+	bool ending;			/* exit(), a signal, the targets' end */
+	int status;
+	int error;			/* negative errno that ended the session */
+	uint64_t drops[ABI_DROP_MAX];	/* reported so far */
+	struct out_lines lines;		/* what goes in front of records without -q */
+};
+
+/* enable.c: find each clause's probes and number them. */
+void session_match(struct session *s);
+
+/* session.c: wake the loop for @fd. */
+struct source_fd *session_source(struct session *s, int fd, bool owned,
+				 void (*ready)(struct session *s, struct source_fd *src));
+
+/* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
+int session_record(void *session, const void *rec, size_t size);
+
+/* report.c: print aggregations, with @fmt or (NULL) in columns; remember that they were printed. */
+int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt);
+
+/* report.c: keep the @keep largest values of @g, negative: that many smallest, and remove the other keys. */
+int session_trunc_agg(struct session *s, const struct ir_agg *g, int64_t keep);
+
+/* report.c: print the aggregations that the script did not print itself. */
+int session_print_aggs(struct session *s);
+
+/* records.c: tell of what was lost since the last time. */
+void session_report_drops(struct session *s);
+
+/* session.c: take records out of the stream and carry out those that are due; all of them if @last. */
+int session_drain(struct session *s, bool last);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * What is done with a record: its actions, one function each, called from one table.
+ */
+#include "session/private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "out/agg.h"
+#include "out/error.h"
+#include "out/printf.h"
+#include "out/sink.h"
+#include "out/trace.h"
+
+/* A record with its fields read, while its actions run. */
+struct reading {
+	struct session *s;
+	const struct ir_rec *rec;
+	const struct ir_value *fields;
+	const struct enabled *en;
+};
+
+/* --- actions ------------------------------------------------------------------------------------------ */
+
+/* @act's own fields. */
+static const struct ir_value *values(const struct reading *r, const struct ir_act *act)
+{
+	return r->fields + act->field;
+}
+
+static int act_printf(const struct reading *r, const struct ir_act *act)
+{
+	return out_printf(r->s->conf.out, act->fmt, values(r, act), r->rec->fields + act->field, act->nfields);
+}
+
+static int act_trace(const struct reading *r, const struct ir_act *act)
+{
+	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], r->s->lines.quiet);
+	return 0;
+}
+
+static int act_exit(const struct reading *r, const struct ir_act *act)
+{
+	r->s->status = (int)values(r, act)->i;
+	r->s->ending = true;
+	return 0;
+}
+
+static int act_printa(const struct reading *r, const struct ir_act *act)
+{
+	return session_print_agg(r->s, act->aggs, act->naggs, act->fmt);
+}
+
+static int act_clear(const struct reading *r, const struct ir_act *act)
+{
+	const struct out_agg_row *rows;
+	long n = aggs_read(r->s->aggs, act->aggs[0], &rows);
+
+	return n < 0 ? (int)n : aggs_clear(r->s->aggs, act->aggs[0]);
+}
+
+static int act_trunc(const struct reading *r, const struct ir_act *act)
+{
+	return session_trunc_agg(r->s, act->aggs[0], act->nfields ? values(r, act)->i : 0);
+}
+
+static int act_normalize(const struct reading *r, const struct ir_act *act)
+{
+	aggs_normalize(r->s->aggs, act->aggs[0], (uint64_t)values(r, act)->i);
+	return 0;
+}
+
+static int act_denormalize(const struct reading *r, const struct ir_act *act)
+{
+	aggs_normalize(r->s->aggs, act->aggs[0], 1);
+	return 0;
+}
+
+static int act_showprobe(const struct reading *r, const struct ir_act *act)
+{
+	(void)r;
+	(void)act;
+	return 0;
+}
+
+static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir_act *act) = {
+	[IR_ACT_PRINTF] = act_printf,
+	[IR_ACT_TRACE] = act_trace,
+	[IR_ACT_PRINTA] = act_printa,
+	[IR_ACT_EXIT] = act_exit,
+	[IR_ACT_CLEAR] = act_clear,
+	[IR_ACT_TRUNC] = act_trunc,
+	[IR_ACT_NORMALIZE] = act_normalize,
+	[IR_ACT_DENORMALIZE] = act_denormalize,
+	[IR_ACT_SHOWPROBE] = act_showprobe,
+};
+
+/* --- records ------------------------------------------------------------------------------------------ */
+
+/* The number of clause @clause among those enabled on @en, as EPIDs count; en->epid when it is none of them. */
+static uint32_t epid_of(const struct enabled *en, uint32_t clause)
+{
+	uint32_t i;
+
+	for (i = 0; i < en->nclauses; i++)
+		if (en->clauses[i]->id == clause)
+			return en->epid + i;
+	return en->epid;
+}
+
+static void message(struct session *s, const char *text)
+{
+	s->conf.message(s->conf.message_ctx, text);
+}
+
+/* A clause that faulted: DTrace's line for it. */
+static int error_record(struct session *s, const struct enabled *en, const struct abi_record *hdr)
+{
+	const uint64_t *slots = (const uint64_t *)(hdr + 1);
+	const struct out_fault fault = {
+		.epid = (uint32_t)slots[0],
+		.id = en->probe->id,
+		.prov = en->probe->prov, .mod = en->probe->mod, .func = en->probe->func, .name = en->probe->name,
+		.action = (uint32_t)slots[1],
+		.offset = (uint32_t)slots[2],
+		.fault = (uint32_t)slots[3],
+		.value = slots[4],
+	};
+	struct out_sink text;
+
+	out_open_mem(&text);
+	out_fault(&text, &fault);
+	message(s, out_text(&text));
+	out_close(&text);
+	return 0;
+}
+
+int session_record(void *session, const void *bytes, size_t size)
+{
+	struct session *s = session;
+	const struct ir_prog *prog = s->conf.prog;
+	const struct abi_record *hdr = bytes;
+	struct ir_value fields[IR_MAX_FIELDS];
+	struct reading r = { .s = s, .fields = fields };
+	struct out_firing firing;
+	uint32_t i;
+	int e = 0;
+
+	if (hdr->probe >= s->nenabled)
+		return -EINVAL;
+	r.en = &s->enabled[hdr->probe];
+	if (hdr->rec == ABI_REC_ERROR)
+		return size < sizeof(*hdr) + ABI_ERROR_SLOTS * sizeof(uint64_t) ? -EINVAL
+										: error_record(s, r.en, hdr);
+	if (hdr->rec >= prog->nrecs)
+		return -EINVAL;
+	r.rec = prog->recs[hdr->rec];
+	e = ir_rec_decode(r.rec, bytes, size, fields);
+	if (e)
+		return e;
+	firing = (struct out_firing){
+		.cpu = hdr->cpu,
+		.id = r.en->probe->id,
+		.epid = epid_of(r.en, r.rec->clause),
+		.prov = r.en->probe->prov, .func = r.en->probe->func, .name = r.en->probe->name,
+	};
+	out_line_begin(s->conf.out, &s->lines, &firing, NULL);
+	for (i = 0; i < r.rec->nacts && !e; i++)
+		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
+	out_line_end(s->conf.out, &s->lines);
+	return e;
+}
+
+void session_report_drops(struct session *s)
+{
+	const struct abi_control *c = kernel_control(s->place);
+	struct out_sink text;
+	int kind;
+
+	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
+		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
+
+		if (n == s->drops[kind])
+			continue;
+		out_open_mem(&text);
+		out_drops(&text, (enum abi_drop)kind, n - s->drops[kind], n);
+		s->drops[kind] = n;
+		message(s, out_text(&text));
+		out_close(&text);
+	}
+}

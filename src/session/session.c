@@ -1,0 +1,362 @@
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "out/sink.h"
+#include "session/private.h"
+#include "target/target.h"
+
+/* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
+enum { HELD_MAX_BYTES = 8 << 20 };
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- life --------------------------------------------------------------------------------------------- */
+
+static uint32_t power_of_two(int64_t at_least)
+{
+	uint32_t n = 4096;
+
+	while (n < at_least && n < 1u << 31)
+		n *= 2;
+	return n;
+}
+
+static int find_pid_ns(struct session *s, struct strbuf *err)
+{
+	struct target_pid_ns ns;
+	int e = target_pid_ns(&ns);
+
+	if (e) {
+		strbuf_printf(err, "cannot tell the pid namespace, is /proc mounted? %s", strerror(-e));
+		return e;
+	}
+	s->pid_ns = !ns.is_initial;
+	s->ns_dev = ns.dev;
+	s->ns_ino = ns.ino;
+	return 0;
+}
+
+int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
+{
+	const struct options *o = conf->opts;
+	struct ebpf_sizes sizes = {
+		.bufsize = power_of_two(o->v[OPT_bufsize]),
+		.aggsize = (uint32_t)o->v[OPT_aggsize],
+		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
+	};
+	struct session *s = calloc(1, sizeof(*s));
+	const char *why = NULL;
+	int e = -ENOMEM;
+
+	if (!s)
+		goto no_memory;
+	s->conf = *conf;
+	s->arena = conf->prog->arena;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0) {
+		e = -errno;
+		strbuf_printf(err, "cannot wait for events: %s", strerror(-e));
+		goto fail;
+	}
+	e = find_pid_ns(s, err);
+	if (e)
+		goto fail;
+	session_match(s);
+	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
+	if (!s->unit) {
+		strbuf_puts(err, why);
+		e = -EINVAL;
+		goto fail;
+	}
+	e = kernel_available(err);
+	if (!e)
+		e = kernel_new(s->unit, &s->place, err);
+	if (e)
+		goto fail;
+	s->aggs = aggs_new(s->unit, s->place);
+	if (!s->aggs) {
+		e = -ENOMEM;
+		goto no_memory;
+	}
+	s->lines.quiet = o->v[OPT_quiet];
+	kernel_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	*ret = s;
+	return 0;
+no_memory:
+	strbuf_puts(err, "out of memory");
+fail:
+	session_free(s);
+	return e;
+}
+
+void session_free(struct session *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	if (s->place)
+		kernel_control(s->place)->state = ABI_STATE_OFF;
+	for (i = 0; i < s->nsources; i++)
+		if (s->sources[i]->owned)
+			close(s->sources[i]->fd);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	aggs_free(s->aggs);
+	kernel_free(s->place);
+	stream_fini(&s->stream);
+	free(s);
+}
+
+int session_status(const struct session *s)
+{
+	return s->status;
+}
+
+/* --- events ------------------------------------------------------------------------------------------- */
+
+struct source_fd *session_source(struct session *s, int fd, bool owned,
+				 void (*ready)(struct session *s, struct source_fd *src))
+{
+	struct source_fd *src = arena_new_of(s->arena, struct source_fd);
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+
+	src->fd = fd;
+	src->owned = owned;
+	src->ready = ready;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev))
+		return NULL;
+	s->sources = arena_grow(s->arena, s->sources, &s->sources_cap, s->nsources, sizeof(*s->sources));
+	s->sources[s->nsources++] = src;
+	return src;
+}
+
+static void buffer_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	s->error = session_drain(s, false);
+}
+
+static void switch_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		s->error = session_drain(s, false);
+		session_report_drops(s);
+	}
+}
+
+static void tick_ready(struct session *s, struct source_fd *src)
+{
+	static const uint64_t no_args[10];
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	/* A tracer that was held up fires once for each tick missed, but does not try to make up for a sleep. */
+	if (ticks > 100)
+		ticks = 100;
+	while (ticks-- && !s->ending && !s->error) {
+		s->error = kernel_run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
+		if (!s->error)
+			s->error = session_drain(s, false);
+	}
+}
+
+static void signal_ready(struct session *s, struct source_fd *src)
+{
+	struct signalfd_siginfo info;
+
+	if (read(src->fd, &info, sizeof(info)) == sizeof(info))
+		s->ending = true;
+}
+
+static void target_ready(struct session *s, struct source_fd *src)
+{
+	if (target_poll(src->target) != TARGET_EXITED)
+		return;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, src->fd, NULL);
+	if (--s->targets == 0)
+		s->ending = true;
+}
+
+int session_watch(struct session *s, struct target *t)
+{
+	struct source_fd *src = session_source(s, target_fd(t), false, target_ready);
+
+	if (!src)
+		return -errno;
+	src->target = t;
+	s->targets++;
+	return 0;
+}
+
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
+{
+	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
+	struct itimerspec it = { period, period };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	struct source_fd *src;
+
+	if (fd < 0)
+		return -errno;
+	src = session_source(s, fd, true, tick ? tick_ready : switch_ready);
+	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
+		int e = -errno;
+
+		if (!src)
+			close(fd);
+		return e;
+	}
+	src->tick = tick;
+	return 0;
+}
+
+static int add_signals(struct session *s)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (!session_source(s, fd, true, signal_ready)) {
+		close(fd);
+		return -errno;
+	}
+	return 0;
+}
+
+static int add_sources(struct session *s)
+{
+	int fd = kernel_out_fd(s->place), e;
+	uint32_t i;
+
+	if (fd >= 0 && !session_source(s, fd, false, buffer_ready))
+		return -errno;
+	e = add_signals(s);
+	if (!e)
+		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL);
+	for (i = 0; i < s->nenabled && !e; i++)
+		if (s->enabled[i].probe->kind == PROBE_TICK)
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i]);
+	return e;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------ */
+
+static int hold_record(void *session, const void *rec, size_t size)
+{
+	struct session *s = session;
+	int e = stream_add(&s->stream, rec, size);
+
+	if (!e && s->stream.len > HELD_MAX_BYTES)
+		e = -EAGAIN;
+	return e;
+}
+
+int session_drain(struct session *s, bool last)
+{
+	uint64_t until;
+	int e, n;
+
+	do {
+		until = last ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - STREAM_SLACK_NS;
+		n = kernel_drain(s->place, hold_record, s);
+		if (n < 0 && n != -EAGAIN)
+			return n;
+		e = stream_take(&s->stream, until, session_record, s);
+	} while (!e && n == -EAGAIN && last);
+	if (!e)
+		e = out_flush(s->conf.out);
+	return e;
+}
+
+/* Run the programs of BEGIN or END: the probe that only the tracer fires. */
+static int fire(struct session *s, enum probe_kind kind)
+{
+	static const uint64_t no_args[10];
+	uint32_t i;
+	int e = 0;
+
+	for (i = 0; i < s->nenabled && !e; i++)
+		if (s->enabled[i].probe->kind == kind && s->enabled[i].prog >= 0)
+			e = kernel_run(s->place, s->enabled[i].prog, i, no_args);
+	return e;
+}
+
+static void set_state(struct session *s, enum abi_state state)
+{
+	__atomic_store_n(&kernel_control(s->place)->state, state, __ATOMIC_SEQ_CST);
+}
+
+bool session_start(struct session *s)
+{
+	/* While draining only what the tracer fires runs. */
+	set_state(s, ABI_STATE_DRAINING);
+	s->error = fire(s, PROBE_BEGIN);
+	if (!s->error)
+		s->error = session_drain(s, true);
+	if (s->error || s->ending)
+		return false;
+	set_state(s, ABI_STATE_ACTIVE);
+	return true;
+}
+
+int session_run(struct session *s, struct strbuf *err)
+{
+	struct epoll_event ev[16];
+	int i, n;
+
+	if (!s->error && !s->ending)
+		s->error = add_sources(s);
+	while (!s->error && !s->ending) {
+		n = epoll_wait(s->epoll, ev, 16, -1);
+		if (n < 0 && errno != EINTR)
+			s->error = -errno;
+		for (i = 0; i < n && !s->error && !s->ending; i++) {
+			struct source_fd *src = ev[i].data.ptr;
+
+			src->ready(s, src);
+		}
+	}
+	set_state(s, ABI_STATE_DRAINING);
+	kernel_disarm(s->place);
+	if (!s->error)
+		s->error = session_drain(s, true);
+	if (!s->error)
+		s->error = fire(s, PROBE_END);
+	if (!s->error)
+		s->error = session_drain(s, true);
+	if (!s->error)
+		s->error = session_print_aggs(s);
+	if (!s->error)
+		s->error = out_flush(s->conf.out);
+	session_report_drops(s);
+	if (s->error)
+		strbuf_printf(err, "the session ended early: %s", strerror(-s->error));
+	return s->error;
+}

@@ -1,0 +1,70 @@
+/*
+ * A session: one compiled program, armed, run and reported.
+ *
+ *	session_new	lay out the program, create its maps
+ *	session_enable	find the probes of each clause, generate and load the programs, arm the sites
+ *	session_start	fire BEGIN, open the gate for all other probes
+ *	session_run	print what comes until exit(), a signal or the end of all targets; fire END
+ *	session_free	take everything down again
+ *
+ * Between session_enable and session_start everything is armed but nothing fires, so a target that is held
+ * meanwhile misses nothing.  The session prints results to a sink and hands messages (drops, run-time
+ * faults) to its owner; it exits nowhere.
+ *
+ * It knows no provider by name: a probe tells what kind of thing fires it (probe/probe.h).
+ */
+#ifndef DTAP_SESSION_SESSION_H
+#define DTAP_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ir/ir.h"
+#include "session/options.h"
+
+struct probe_set;
+struct session;
+struct out_sink;
+struct strbuf;
+struct target;
+
+struct session_conf {
+	const struct options *opts;
+	const struct ir_prog *prog;
+	struct probe_set *probes;	/* expands the clauses' descriptions */
+	struct out_sink *out;
+	/* A line for the user, without "dtrace: " and newline. */
+	void (*message)(void *ctx, const char *text);
+	void *message_ctx;
+	struct strbuf *verifier_log;	/* when not NULL, gets the log of a refused program */
+	struct strbuf *bytecode;	/* when not NULL, gets the disassembly of all programs */
+};
+
+/*
+ * All that @conf points to must outlive the session.  0, or a negative errno with one line in @err; -EINVAL
+ * means that the program asks for something that cannot be done.
+ */
+int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err);
+void session_free(struct session *s);
+
+int session_enable(struct session *s, struct strbuf *err);
+
+/* Fire BEGIN and let the others.  False when BEGIN called exit(): session_run then ends at once. */
+bool session_start(struct session *s);
+
+/* End the session when all the targets named so far have exited; they must outlive it. */
+int session_watch(struct session *s, struct target *t);
+
+/*
+ * Until the end: 0, or a negative errno when the output cannot be written (-EPIPE: nobody reads it any
+ * more) or the system fails.  SIGINT, SIGTERM and SIGHUP, which must be blocked, end it in good order.
+ */
+int session_run(struct session *s, struct strbuf *err);
+
+/* What the script gave exit(), 0 without. */
+int session_status(const struct session *s);
+
+/* Probes that the clauses at @src matched, as DTrace counts them: each clause's probes. */
+unsigned int session_matched(const struct session *s, const struct source *src);
+
+#endif

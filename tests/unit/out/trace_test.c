@@ -1,0 +1,107 @@
+/* out/trace.c: the lines of the DTrace guide's examples. */
+#include "out_test.h"
+
+#include "out/trace.h"
+
+static void lines(void **state)
+{
+	struct out_firing begin = { .cpu = 0, .id = 1, .epid = 1, .prov = "dtrace", .func = "", .name = "BEGIN" };
+	struct out_firing read = { .cpu = 12, .id = 40000, .epid = 2, .prov = "python123",
+				   .func = "_PyEval_EvalFrameDefault", .name = "function-entry" };
+	struct out_lines l = { 0 };
+	struct out_sink s;
+
+	(void)state;
+	out_open_mem(&s);
+	out_line_begin(&s, &l, &begin, NULL);
+	out_puts(&s, "hello");
+	out_line_end(&s, &l);
+	out_line_begin(&s, &l, &read, NULL);
+	out_line_end(&s, &l);
+	assert_string_equal(out_text(&s), "CPU     ID                    FUNCTION:NAME\n"
+					  "  0      1                           :BEGIN hello\n"
+					  " 12  40000 _PyEval_EvalFrameDefault:function-entry \n");
+	out_close(&s);
+}
+
+static void quiet_lines(void **state)
+{
+	struct out_firing f = { .prov = "dtrace", .func = "", .name = "BEGIN" };
+	struct out_lines l = { .quiet = true };
+	struct out_sink s;
+
+	(void)state;
+	out_open_mem(&s);
+	out_line_begin(&s, &l, &f, NULL);
+	out_line_end(&s, &l);
+	assert_string_equal(out_text(&s), "");
+	out_close(&s);
+}
+
+static void flow(void **state)
+{
+	const struct out_firing f[] = {
+		{ .cpu = 1, .id = 7, .epid = 1, .prov = "pid1", .func = "main", .name = "entry" },
+		{ .cpu = 1, .id = 7, .epid = 2, .prov = "pid1", .func = "main", .name = "entry" },
+		{ .cpu = 1, .id = 8, .epid = 3, .prov = "syscall", .func = "read", .name = "entry" },
+		{ .cpu = 1, .id = 9, .epid = 4, .prov = "io", .func = "carp", .name = "carpentry" },
+		{ .cpu = 1, .id = 10, .epid = 5, .prov = "syscall", .func = "read", .name = "return" },
+		{ .cpu = 1, .id = 11, .epid = 6, .prov = "pid1", .func = "main", .name = "function-return" },
+		{ .cpu = 1, .id = 11, .epid = 7, .prov = "pid1", .func = "main", .name = "function-return" },
+	};
+	struct out_lines l = { .flow = true };
+	struct out_sink s;
+
+	(void)state;
+	out_open_mem(&s);
+	for (size_t i = 0; i < 7; i++) {
+		out_line_begin(&s, &l, &f[i], i < 6 ? &f[i + 1] : NULL);
+		out_puts(&s, ".");
+		out_line_end(&s, &l);
+	}
+	assert_string_equal(out_text(&s), "CPU FUNCTION                                 \n"
+					  "  1  -> main                                  .\n"
+					  "  1   | main:entry                            .\n"
+					  "  1    => read                                .\n"
+					  "  1     | carp:carpentry                      .\n"
+					  "  1    <= read                                .\n"
+					  "  1   | main:function-return                  .\n"
+					  "  1  <- main                                  .\n");
+	out_close(&s);
+}
+
+static void check(const char *want, struct typed t, bool quiet)
+{
+	struct out_sink s;
+
+	out_open_mem(&s);
+	out_trace(&s, &t.v, &t.slot, quiet);
+	assert_string_equal(out_text(&s), want);
+	out_close(&s);
+}
+
+/* libdtrace: 3, 5, 8 and 16 places by size; strings in 33 to the left. */
+static void traced(void **state)
+{
+	(void)state;
+	check("  -1", (struct typed)I8(-1), false);
+	check(" 255", (struct typed)U8(255), false);
+	check("    -1", (struct typed)I16(-1), false);
+	check("       -1", (struct typed)I32(-1), false);
+	check("               42", (struct typed)I64(42), false);
+	check(" 18446744073709551615", (struct typed)U64(-1), false);
+	check("  bash                             ", (struct typed)STR("bash"), false);
+	check("                                   ", (struct typed)STR(""), false);
+	check("42", (struct typed)I64(42), true);
+	check("bash", (struct typed)STR("bash"), true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines), cmocka_unit_test(quiet_lines), cmocka_unit_test(flow),
+		cmocka_unit_test(traced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
