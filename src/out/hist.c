@@ -1,0 +1,181 @@
+#include "out/hist.h"
+
+#include <stdio.h>
+
+#include "lang/format.h"
+#include "out/agg.h"
+#include "out/field.h"
+#include "out/sink.h"
+
+enum { BAR = 40, QUANTIZE_BINS = 127, QUANTIZE_ZERO = 63 };
+
+bool out_is_hist(const struct ir_agg *g)
+{
+	return g->fn == IR_A_QUANTIZE || g->fn == IR_A_LQUANTIZE || g->fn == IR_A_LLQUANTIZE;
+}
+
+static uint32_t bins(const struct ir_agg *g)
+{
+	return g->fn == IR_A_QUANTIZE ? QUANTIZE_BINS : ir_agg_words(g);
+}
+
+static int64_t count(const uint64_t *words, uint32_t i)
+{
+	return words ? (int64_t)words[i] : 0;
+}
+
+/* The first value of bin @i; of an open first bin the value behind its last. */
+static int64_t bound(const struct ir_agg *g, uint32_t i)
+{
+	switch (g->fn) {
+	case IR_A_QUANTIZE:
+		if (i == QUANTIZE_ZERO)
+			return 0;
+		return i > QUANTIZE_ZERO ? (int64_t)1 << (i - QUANTIZE_ZERO - 1)
+					 : -((int64_t)1 << (QUANTIZE_ZERO - 1 - i));
+	case IR_A_LQUANTIZE:
+		return (int64_t)((uint64_t)g->param[0] + (i ? i - 1 : 0) * (uint64_t)g->param[2]);
+	default:
+		return ir_llquantize_bound(g, i ? i : 1);
+	}
+}
+
+static void put_bound(struct out_sink *s, const struct ir_agg *g, uint32_t i)
+{
+	bool open = g->fn != IR_A_QUANTIZE;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s%lld", open && i == 0 ? "< " : open && i == bins(g) - 1 ? ">= " : "",
+		 (long long)bound(g, i));
+	out_format(s, "%16s ", text);
+}
+
+/* What a row's bar is measured by. */
+struct scale {
+	long double total;		/* of the counts' magnitudes */
+	bool positives, negatives;
+};
+
+static unsigned int bar_length(int64_t n, long double total, unsigned int whole)
+{
+	long double mag = n < 0 ? -(long double)n : (long double)n;
+
+	return total > 0 ? (unsigned int)(mag * whole / total + 0.5L) : 0;
+}
+
+/*
+ * A bar grows to the right of its axis.  Counts are negative only when the script increments by a negative
+ * number: their bars grow to the left, of an axis in the middle when there are both.
+ *
+ *	|@@@@@@@@@@                              10
+ *	                              @@@@@@@@@@| -10
+ *	               @@@@@|                     -5
+ */
+static void put_bar(struct out_sink *s, const struct scale *sc, int64_t n)
+{
+	bool both = sc->positives && sc->negatives;
+	unsigned int whole = both ? BAR / 2 : BAR, len = bar_length(n, sc->total, whole);
+	bool left = sc->negatives && (!both || n <= 0);
+
+	if (left) {
+		out_pad(s, ' ', whole - len);
+		out_pad(s, '@', len);
+		out_putc(s, '|');
+		out_pad(s, ' ', both ? whole : 0);
+	} else {
+		out_pad(s, ' ', both ? whole : 0);
+		out_putc(s, '|');
+		out_pad(s, '@', len);
+		out_pad(s, ' ', whole - len);
+	}
+}
+
+/* Which rows to show: *from to *to.  Of an empty distribution those around 0, or the first ones. */
+static void range(const struct ir_agg *g, const uint64_t *words, uint32_t *from, uint32_t *to)
+{
+	uint32_t n = bins(g), first = 0, last = n - 1;
+
+	while (first < n && !count(words, first))
+		first++;
+	if (first == n) {
+		*from = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO - 1 : 0;
+		*to = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO + 1 : g->fn == IR_A_LQUANTIZE ? 2 : 1;
+		if (*to >= n)
+			*to = n - 1;
+		return;
+	}
+	while (!count(words, last))
+		last--;
+	*from = first ? first - 1 : 0;
+	*to = last < n - 1 ? last + 1 : last;
+}
+
+void out_hist(struct out_sink *s, const struct ir_agg *g, const uint64_t *words, uint64_t normal)
+{
+	static const struct out_spec left = { .flags = FMT_LEFT, .width = 9, .prec = -1 };
+	struct scale sc = { 0 };
+	uint32_t i, from, to;
+
+	range(g, words, &from, &to);
+	for (i = from; i <= to; i++) {
+		int64_t n = count(words, i);
+
+		sc.positives |= n > 0;
+		sc.negatives |= n < 0;
+		sc.total += n < 0 ? -(long double)n : (long double)n;
+	}
+	out_format(s, "\n%16s %41s %-9s\n", "value", "------------- Distribution -------------", "count");
+	for (i = from; i <= to; i++) {
+		put_bound(s, g, i);
+		put_bar(s, &sc, count(words, i));
+		out_putc(s, ' ');
+		out_field_signed(s, &left, out_normalize(count(words, i), normal));
+		out_putc(s, '\n');
+	}
+}
+
+/* The open ends of a linear distribution weigh as the values next to them. */
+static long double sum(const struct ir_agg *g, const uint64_t *words)
+{
+	uint32_t i, n = bins(g);
+	long double total = 0, at;
+
+	for (i = 0; i < n; i++) {
+		if (!count(words, i))
+			continue;
+		at = bound(g, i);
+		if (i == 0 && g->fn != IR_A_QUANTIZE)
+			at -= 1;
+		if (i == n - 1 && g->fn == IR_A_LQUANTIZE)
+			at += 1;
+		total += at * count(words, i);
+	}
+	return total;
+}
+
+/* The bin that zero counts in, if there is one. */
+static int64_t zeros(const struct ir_agg *g, const uint64_t *words)
+{
+	uint32_t i, n = bins(g);
+
+	if (g->fn == IR_A_QUANTIZE)
+		return count(words, QUANTIZE_ZERO);
+	if (g->fn == IR_A_LLQUANTIZE)
+		return count(words, 0);
+	for (i = 0; i < n; i++)
+		if (bound(g, i) + (i == n - 1) - (i == 0) == 0)
+			return count(words, i);
+	return 0;
+}
+
+int out_hist_cmp(const struct ir_agg *g, const uint64_t *a, const uint64_t *b)
+{
+	long double sa = sum(g, a), sb = sum(g, b);
+	int64_t za, zb;
+
+	if (sa != sb)
+		return sa < sb ? -1 : 1;
+	za = zeros(g, a);
+	zb = zeros(g, b);
+	return (za > zb) - (za < zb);
+}
