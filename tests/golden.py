@@ -12,7 +12,7 @@ import pytest
 import harness
 
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
-KNOWN = {"program", "args", "python", "options", "sort", "exit", "stderr", "output", "script-args"}
+KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
 EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 
@@ -157,6 +157,8 @@ class RunItem(GoldenItem):
             except (ValueError, IndexError):
                 raise AssertionError(f"a line without time stamp\n{result!r}") from None
         want, got = strip_empty(want), strip_empty(got)
+        if "blanks" in d:
+            want, got = ([" ".join(line.split()) for line in lines if line.strip()] for lines in (want, got))
         if got != want:
             raise AssertionError(difference(want, got) + f"\n{result!r}")
 

@@ -82,7 +82,8 @@ int obj_markers(struct obj *o, const struct obj_marker **ret, size_t *n, struct 
  * where that makes the operand readable in place; symbol(%rip) gets the displacement from the marker's own
  * address, which is what the program counter holds when the site fires.
  */
-unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max);
+unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops,
+			  unsigned int max);
 
 /*
  * Where in the file address @addr lies, or false.  For executable code ask with @exec: only executable

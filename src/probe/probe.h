@@ -95,7 +95,7 @@ struct probe *probe_get(const struct probe_set *set, uint32_t id);
 /* The set as the resolver of a compilation: descriptions are looked up as PROBE_ENABLE. */
 struct resolver probe_resolver(struct probe_set *set);
 
-/* The argument's C type as a listing shows it: the known one, or int32_t, uint64_t, double ... by size and sign. */
+/* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
 const char *probe_arg_type(const struct probe_arg *arg);
 
 /*

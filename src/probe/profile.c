@@ -79,8 +79,8 @@ static void find_name(struct finding *f, const char *name)
 	if (!found_match(f, key.prov, key.mod, key.func, name))
 		return;
 	if (!key.period_ns) {
-		strbuf_printf(set_why(f->set), "%s: not an interval: a number with hz, ns, us, ms, s, m, h or d behind it",
-			      name);
+		strbuf_printf(set_why(f->set),
+			      "%s: not an interval: a number with hz, ns, us, ms, s, m, h or d behind it", name);
 		return;
 	}
 	if (key.period_ns < MIN_PERIOD_NS) {

@@ -86,8 +86,10 @@ struct site *set_site(struct probe_set *set, const struct site *key)
 
 	for (s = *head; s; s = s->next) {
 		if (s->dev == key->dev && s->ino == key->ino && s->off == key->off && s->sem_off == key->sem_off &&
-		    !strcmp(s->args_text, key->args_text))
+		    !strcmp(s->args_text, key->args_text)) {
+			s->path = key->path;	/* the newest: an old one may lead through a process that ended */
 			return s;
+		}
 	}
 	s = arena_new_of(set->arena, struct site);
 	*s = *key;

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -70,7 +71,8 @@ static const char *dash_name(struct arena *a, const char *name)
 	return s;
 }
 
-static void fill_marker(struct marker *mk, struct arena *a, struct module *m, struct obj *o, const struct obj_marker *om)
+static void fill_marker(struct marker *mk, struct arena *a, struct module *m, struct obj *o,
+			const struct obj_marker *om)
 {
 	const char *func = obj_func_at(o, om->addr, NULL);
 	struct site *s = &mk->site;
@@ -127,14 +129,35 @@ out:
 	strbuf_fini(&why);
 }
 
+/* A path through /proc ends with the process it leads through: take one through @map's instead. */
+static void module_keep_path(struct module *m, struct arena *a, const struct procs_map *map)
+{
+	struct strbuf path = { 0 };
+	int fd;
+
+	if (!m->nmarkers || strncmp(m->path, "/proc/", 6) || !access(m->path, F_OK))
+		return;
+	fd = procs_open(map, &path);
+	if (fd >= 0) {
+		m->path = arena_strdup(a, strbuf_str(&path));
+		for (size_t i = 0; i < m->nmarkers; i++)
+			m->markers[i].site.path = m->path;
+		close(fd);
+	}
+	strbuf_fini(&path);
+}
+
 static struct module *module_get(struct probe_set *set, const struct procs_map *map)
 {
 	struct module **head = set_modules(set), *m;
 	const char *slash;
 
-	for (m = *head; m; m = m->next)
-		if (m->ino == map->ino && m->dev == map->dev)
+	for (m = *head; m; m = m->next) {
+		if (m->ino == map->ino && m->dev == map->dev) {
+			module_keep_path(m, set_arena(set), map);
 			return m;
+		}
+	}
 	m = arena_new_of(set_arena(set), struct module);
 	m->dev = map->dev;
 	m->ino = map->ino;

@@ -247,13 +247,23 @@ static bool own_mounts(const char *const *argv)
 	return !system(cmd);
 }
 
-/* The file is on a file system that only its process sees. */
+/* argv[2] is the process whose mounts to share. */
+static bool join_mounts(const char *const *argv)
+{
+	int fd = open(text("/proc/%s/ns/mnt", argv[2]), O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && !setns(fd, CLONE_NEWNS);
+}
+
+/* The file is on a file system that only its processes see; the path leads through one that runs. */
 static void mount_namespace(void **state)
 {
 	static const char *const argv[] = { "/mnt/hidden", "wait", NULL };
 	struct probe_set *set = probe_set_new();
-	struct child c = start(argv, own_mounts);
+	struct child c = start(argv, own_mounts), second;
+	const char *second_argv[] = { "/mnt/hidden", "wait", text("%d", c.pid), NULL };
 	struct probe_list l;
+	struct site *site;
 
 	(void)state;
 	if (!c.pid) {
@@ -265,8 +275,15 @@ static void mount_namespace(void **state)
 	assert_int_equal(l.n, 2);
 	assert_string_equal(l.probes[0]->mod, "hidden");
 	assert_string_equal(l.probes[0]->sites[0]->path, text("/proc/%d/root/mnt/hidden", c.pid));
-	assert_true(can_open(l.probes[0]->sites[0]->path));
+	site = l.probes[0]->sites[0];
+	assert_true(can_open(site->path));
+	second = start(second_argv, join_mounts);
 	stop(c);
+	l = find(set, PROBE_ENABLE, text("marked%d", second.pid), "", "one");
+	assert_int_equal(l.n, 2);
+	assert_ptr_equal(l.probes[0]->sites[0], site);
+	assert_true(can_open(site->path));
+	stop(second);
 	probe_set_free(set);
 }
 

@@ -1,0 +1,288 @@
+#include "d/check.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "d/parse.h"
+
+void check_error(struct check *c, struct src_pos pos, const char *tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	diag_verror(c->diag, pos, tag, fmt, ap);
+	va_end(ap);
+}
+
+void check_unsupported(struct check *c, struct src_pos pos, const char *what, const char *instead)
+{
+	check_error(c, pos, "D_UNKNOWN", "%s is not supported yet", what);
+	if (instead)
+		diag_hint(c->diag, "%s", instead);
+}
+
+const char *check_text(struct check *c, const struct d_node *n)
+{
+	const char *t = n->type == &check_agg_type ? check_agg_type.name : type_text(c->arena, n->type);
+
+	return n->user && type_is_ptr(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
+}
+
+void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const struct resolver *resolver,
+		const struct d_opts *opts)
+{
+	memset(c, 0, sizeof(*c));
+	c->arena = prog->arena;
+	c->diag = diag;
+	c->prog = prog;
+	c->types = prog->types;
+	c->resolver = resolver;
+	c->opts = opts;
+	c->t_void = type_basic(c->types, TYPE_B_VOID);
+	c->t_int = type_basic(c->types, TYPE_B_INT);
+	c->t_int64 = type_find_typedef(c->types, "int64_t");
+	c->t_uint64 = type_find_typedef(c->types, "uint64_t");
+	c->t_size = type_find_typedef(c->types, "size_t");
+	c->t_string = type_basic(c->types, TYPE_B_STRING);
+}
+
+/* --- declarations ------------------------------------------------------------------------------------ */
+
+static bool same_keys(const struct d_ident *id, const struct d_params *keys)
+{
+	if (id->nkeys != keys->n)
+		return false;
+	for (size_t i = 0; i < keys->n; i++)
+		if (!type_same(id->keys[i], keys->v[i].type))
+			return false;
+	return true;
+}
+
+static void check_decl(struct check *c, const struct d_decl *d)
+{
+	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
+	enum d_ident_kind kind = d->assoc ? ID_ARRAY : ID_SCALAR;
+	struct d_ident *id = ident_find(c, space, d->name);
+
+	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
+		return;		/* says something about the kernel or a program: no variable of ours */
+	if (id && id->kind == ID_BUILTIN) {
+		check_error(c, d->pos, "D_DECL_IDRED", "built-in identifier redeclared: %s", d->name);
+		return;
+	}
+	if (d->assoc && space == SPACE_THIS) {
+		check_error(c, d->pos, "D_DECL_LOCASSC", "associative arrays may not be declared as local variables: %s",
+			    d->name);
+		return;
+	}
+	if (type_is_void(d->type)) {
+		check_error(c, d->pos, "D_DECL_VOIDOBJ", "cannot declare void object: %s", d->name);
+		return;
+	}
+	if (!type_is_complete(d->type)) {
+		check_error(c, d->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s: %s",
+			    type_text(c->arena, d->type), d->name);
+		return;
+	}
+	if (type_is_array(d->type)) {
+		check_unsupported(c, d->pos, "a variable that is a C array", "use an associative array: int a[int]");
+		return;
+	}
+	if (type_is_sou(d->type)) {
+		check_unsupported(c, d->pos, "a variable that holds a struct or union",
+				  "keep a pointer to it, or its members");
+		return;
+	}
+	if (!type_is_storable(d->type)) {
+		check_unsupported(c, d->pos, "a floating-point variable", NULL);
+		return;
+	}
+	if (id && (id->kind != kind || !type_same(id->type, d->type) || (d->assoc && !same_keys(id, &d->keys)))) {
+		check_error(c, d->pos, "D_DECL_IDRED", "identifier redeclared: %s\n\t current: %s %s\n\tprevious: %s %s",
+			    d->name, ident_kind_text(kind), type_text(c->arena, d->type), ident_kind_text(id->kind),
+			    type_text(c->arena, id->type));
+		return;
+	}
+	if (id)
+		return;
+	id = ident_new(c, kind, space, d->name, d->pos);
+	id->type = d->type;
+	id->declared = true;
+	if (!d->assoc)
+		return;
+	if (d->keys.n > IR_MAX_KEYS) {
+		check_error(c, d->pos, "D_KEY_TYPE", "%s[ ] has %zu keys, at most %d are possible", d->name, d->keys.n,
+			    IR_MAX_KEYS);
+		return;
+	}
+	id->keyed = true;
+	id->nkeys = d->keys.n;
+	id->keys = arena_alloc(c->arena, d->keys.n * sizeof(*id->keys));
+	for (size_t i = 0; i < d->keys.n; i++) {
+		id->keys[i] = d->keys.v[i].type;
+		if (!type_is_storable(id->keys[i]))
+			check_unsupported(c, d->keys.v[i].pos, "a key of this type", "use integers, pointers and strings");
+	}
+}
+
+static void check_inline(struct check *c, struct d_inline *inl)
+{
+	struct d_ident *id = ident_find(c, SPACE_GLOBAL, inl->name);
+	const struct type *t;
+
+	if (id) {
+		check_error(c, inl->pos, "D_DECL_IDRED", "identifier redefined: %s\n\t current: inline definition\n"
+			    "\tprevious: %s%s", inl->name, ident_kind_text(id->kind),
+			    id->kind == ID_INLINE ? " inline" : "");
+		return;
+	}
+	if (type_is_void(inl->type)) {
+		check_error(c, inl->pos, "D_DECL_VOIDOBJ", "cannot declare void inline: %s", inl->name);
+		return;
+	}
+	if (!type_is_storable(inl->type)) {
+		check_unsupported(c, inl->pos, "an inline of this type", "use integers, pointers and strings");
+		return;
+	}
+	/* The inline is not known in its own definition: that would have no end. */
+	id = arena_new_of(c->arena, struct d_ident);
+	id->params = arena_alloc(c->arena, (inl->params.n + 1) * sizeof(*id->params));
+	for (size_t i = 0; i < inl->params.n; i++) {
+		struct d_ident *p = arena_new_of(c->arena, struct d_ident);
+
+		p->kind = ID_PARAM;
+		p->name = inl->params.v[i].name ? inl->params.v[i].name : "";
+		p->type = inl->params.v[i].type;
+		p->next = c->params;
+		c->params = id->params[i] = p;
+		if (!type_is_storable(p->type))
+			check_unsupported(c, inl->params.v[i].pos, "a parameter of this type",
+					  "use integers, pointers and strings");
+	}
+	t = check_expr(c, inl->expr);
+	c->params = NULL;
+	if (!t)
+		return;
+	if (!type_takes(c, inl->type, inl->expr->user, inl->expr)) {
+		check_error(c, inl->pos, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
+			    inl->name, type_text(c->arena, inl->type), check_text(c, inl->expr));
+		return;
+	}
+	id->kind = ID_INLINE;
+	id->space = SPACE_GLOBAL;
+	id->name = inl->name;
+	id->pos = inl->pos;
+	id->type = inl->type;
+	id->inl = inl;
+	id->next = c->idents[SPACE_GLOBAL];
+	c->idents[SPACE_GLOBAL] = id;
+}
+
+/* --- clauses ----------------------------------------------------------------------------------------- */
+
+static void check_stmt(struct check *c, struct d_stmt *s)
+{
+	struct d_node *n = s->expr;
+
+	if (s->kind == D_STMT_IF) {
+		check_unsupported(c, s->pos, "if", "use clauses of their own with predicates, or ?:");
+		return;
+	}
+	if (n->kind == D_CALL) {
+		n->type = NULL;
+		n->ident = NULL;
+		check_call(c, n, true);
+		return;
+	}
+	if (!check_expr(c, n))
+		return;
+	if (check_is_agg_ref(n))
+		check_error(c, n->pos, "D_AGG_NULL", "expression has null effect: @%s", n->ident->name);
+}
+
+static void check_body(struct check *c, const struct d_clause *cl)
+{
+	if (!cl->body)
+		return;
+	for (size_t i = 0; i < cl->body->n; i++)
+		check_stmt(c, cl->body->stmts[i]);
+}
+
+static void check_pred(struct check *c, const struct d_clause *cl)
+{
+	if (!cl->pred || !check_expr(c, cl->pred))
+		return;
+	if (node_is_scalar(cl->pred))
+		return;
+	check_error(c, cl->pred->pos, "D_PRED_SCALAR", "predicate result must be of scalar type");
+	if (node_is_string(cl->pred))
+		diag_hint(c->diag, "compare the string: s != \"\"");
+}
+
+static void check_descs(struct check *c, const struct d_clause *cl)
+{
+	for (size_t i = 0; i < cl->ndescs; i++) {
+		const struct probe_desc *d = &cl->descs[i];
+
+		if (!c->resolver || c->opts->zdefs || c->resolver->match(c->resolver->ctx, d, NULL, NULL))
+			continue;
+		if (d->id)
+			check_error(c, d->pos, "D_PDESC_INVAL", "invalid probe identifier: %u", d->id);
+		else
+			check_error(c, d->pos, "D_PDESC_ZERO", "probe description %s:%s:%s:%s does not match any probes",
+				    d->prov, d->mod, d->func, d->name);
+	}
+}
+
+/*
+ * A predicate may read what the body assigns, and the other way round ("/n++/ { trace(n); }"), so the body is
+ * looked at first; when it finds names that nobody knows, it gets another chance behind the predicate.
+ */
+static void check_clause(struct check *c, struct d_clause *cl)
+{
+	struct diag before;
+
+	check_descs(c, cl);
+	c->clause = cl;
+	c->args_state = ARGS_UNKNOWN;
+	c->unknown = 0;
+	before = *c->diag;
+	check_body(c, cl);
+	if (c->unknown && cl->pred) {
+		*c->diag = before;
+		check_pred(c, cl);
+		check_body(c, cl);
+	} else {
+		check_pred(c, cl);
+	}
+	c->clause = NULL;
+}
+
+bool check_prog(struct check *c)
+{
+	unsigned int errors = c->diag->errors;
+
+	for (size_t i = 0; i < c->prog->nitems; i++) {
+		struct d_item *it = &c->prog->items[i];
+
+		switch (it->kind) {
+		case D_ITEM_CLAUSE:
+			check_clause(c, it->clause);
+			break;
+		case D_ITEM_DECL:
+			check_decl(c, it->decl);
+			break;
+		case D_ITEM_INLINE:
+			check_inline(c, it->inl);
+			break;
+		case D_ITEM_XLATOR:
+			check_unsupported(c, it->xlator->pos, "a translator", "read the struct's members through a pointer");
+			break;
+		case D_ITEM_PROVIDER:	/* describes probes to a linker; scripts see what the marker notes say */
+		case D_ITEM_PRAGMA:
+			break;
+		}
+	}
+	return c->diag->errors == errors;
+}

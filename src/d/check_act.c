@@ -1,0 +1,334 @@
+/*
+ * Actions: what they are given, and the formats of printf() and printa().
+ *
+ * Guide: "Actions and Subroutines", "Output Formatting".
+ */
+#include "d/check.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "lang/format.h"
+
+/* --- formats ----------------------------------------------------------------------------------------- */
+
+/* A value that a format is given: an argument of printf, a key of an aggregation, an aggregation's value. */
+struct value {
+	const struct type *type;
+	const char *text;		/* its type for messages */
+	struct src_pos pos;
+};
+
+/* What @k wants, as messages name it; NULL: it is satisfied with @v. */
+static const char *conv_wants(const struct fmt_conv *k, const struct value *v)
+{
+	const struct type *t = v->type;
+	bool is_int = type_is_integer(t), is_ptr = type_is_ptr(t) || type_is_array(t);
+
+	switch (k->kind) {
+	case FMT_INT:
+		return is_int ? NULL : "char, short, int, long, or long long";
+	case FMT_STRING:
+		return type_is_string(t) || type_is_char_array(t) ? NULL : "char [] or string (or use stringof)";
+	case FMT_ANY:
+		return is_int || type_is_string(t) ? NULL : "integer or string";
+	case FMT_TIME:
+		return is_int && type_size(t) == 8 ? NULL : "int64_t";
+	case FMT_ADDR:
+		return is_int || is_ptr ? NULL : "pointer or integer";
+	case FMT_FLOAT:
+		return "float, double, or long double";
+	default:
+		return "none";
+	}
+}
+
+static const char *conv_name(struct check *c, const struct fmt_conv *k)
+{
+	const char *size = k->size == 1 ? "hh" : k->size == 2 ? "h" : k->size == 8 ? "l" : "";
+
+	return arena_printf(c->arena, "%s%c", size, k->letter);
+}
+
+static struct fmt *parse_format(struct check *c, const struct d_node *call)
+{
+	const struct d_node *s = call->args[0];
+	const char *func = call->base->name, *err;
+	struct fmt *f;
+	size_t off;
+
+	if (!s->str_len) {
+		check_error(c, call->pos, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty", func);
+		return NULL;
+	}
+	f = fmt_parse(c->arena, FMT_D, s->str, s->str_len, &err, &off);
+	if (!f)
+		check_error(c, s->pos, "D_SYNTAX", "%s", err);
+	return f;
+}
+
+/* A dynamic width or precision takes an integer argument. */
+static bool check_dynamic(struct check *c, const struct d_node *call, const struct fmt_conv *k, size_t conv,
+			  const char *dyn, const struct value *v, size_t n, size_t *used)
+{
+	const char *func = call->base->name, *name = conv_name(c, k);
+
+	if (*used == n) {
+		check_error(c, call->pos, "D_PRINTF_DYN_PROTO", "%s( ) prototype mismatch: conversion #%zu (%%%s) is "
+			    "missing a corresponding \"%s\" argument", func, conv, name, dyn);
+		return false;
+	}
+	if (!type_is_integer(v[*used].type)) {
+		check_error(c, v[*used].pos, "D_PRINTF_DYN_TYPE", "%s( ) argument #%zu is incompatible with conversion "
+			    "#%zu prototype:\n\tconversion: %% %s %s\n\t prototype: int\n\t  argument: %s", func,
+			    *used + 2, conv, dyn, name, v[*used].text);
+		return false;
+	}
+	++*used;
+	return true;
+}
+
+/*
+ * Compare the conversions of @f with the @n values @v; @agg is what %@ takes, or NULL in a printf.  All
+ * values must be used when @exact.
+ */
+static bool check_format(struct check *c, const struct d_node *call, const struct fmt *f, const struct value *v,
+			 size_t n, const struct value *agg, bool exact)
+{
+	const char *func = call->base->name, *wants, *name;
+	size_t used = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct fmt_conv *k = &f->convs[i];
+		const struct value *val;
+
+		if (k->kind == FMT_NONE)
+			continue;
+		name = conv_name(c, k);
+		if (k->kind == FMT_UNSUP) {
+			check_unsupported(c, call->args[0]->pos, arena_printf(c->arena, "format conversion #%zu (%%%s)",
+									      i + 1, name), NULL);
+			return false;
+		}
+		if ((k->dyn_width && !check_dynamic(c, call, k, i + 1, "*", v, n, &used)) ||
+		    (k->dyn_prec && !check_dynamic(c, call, k, i + 1, ".*", v, n, &used)))
+			return false;
+		if (k->flags & FMT_AGG) {
+			if (!agg) {
+				check_error(c, call->args[0]->pos, "D_PRINTF_AGG_CONV", "%%@ conversion requires an "
+					    "aggregation and is not for use with %s( )", func);
+				return false;
+			}
+			val = agg;
+		} else if (used == n) {
+			check_error(c, call->pos, "D_PRINTF_ARG_PROTO", "%s( ) prototype mismatch: conversion #%zu "
+				    "(%%%s) is missing a corresponding value argument", func, i + 1, name);
+			return false;
+		} else {
+			val = &v[used++];
+		}
+		wants = conv_wants(k, val);
+		if (!wants)
+			continue;
+		check_error(c, val->pos, "D_PRINTF_ARG_TYPE", "%s( ) %s is incompatible with conversion #%zu "
+			    "prototype:\n\tconversion: %%%s\n\t prototype: %s\n\t  argument: %s", func,
+			    val == agg ? "aggregating action" : arena_printf(c->arena, "argument #%zu", used + 1), i + 1,
+			    name, wants, val->text);
+		if (k->kind == FMT_STRING && type_is_integer(val->type))
+			diag_hint(c->diag, "copyinstr() reads the string at an address; %%d prints an integer");
+		else if (k->kind == FMT_STRING && type_is_char_ptr(val->type))
+			diag_hint(c->diag, "stringof() reads the string that a pointer points to");
+		return false;
+	}
+	if (exact && used != n) {
+		check_error(c, call->pos, "D_PRINTF_ARG_EXTRA", "%s( ) prototype mismatch: only %zu arguments required "
+			    "by this format string", func, used);
+		return false;
+	}
+	return true;
+}
+
+static void set_format(struct check *c, struct d_node *call, const struct fmt *f)
+{
+	struct printed *p = arena_new_of(c->arena, struct printed);
+
+	p->fmt = f;
+	call->aux = p;
+}
+
+/* Can the value of @n be recorded?  A mistake is reported. */
+static bool recordable(struct check *c, const struct d_node *n)
+{
+	if (type_is_storable(n->type) || type_is_array(n->type))
+		return true;
+	check_unsupported(c, n->pos, "recording a struct or union", "record its members");
+	return false;
+}
+
+bool check_printf(struct check *c, struct d_node *call)
+{
+	const struct d_node *s = call->args[0];
+	size_t n = call->nargs - 1;
+	struct value *v;
+	struct fmt *f;
+
+	if (s->kind != D_STR) {
+		check_error(c, call->pos, "D_PRINTF_ARG_FMT", "%s( ) argument #1 is incompatible with prototype:\n"
+			    "\tprototype: string constant\n\t argument: %s", call->base->name, check_text(c, s));
+		return false;
+	}
+	f = parse_format(c, call);
+	if (!f)
+		return false;
+	if (n > IR_MAX_FIELDS) {
+		check_unsupported(c, call->pos, "a printf( ) of more than 256 values", "use several of them");
+		return false;
+	}
+	v = arena_alloc(c->arena, (n + 1) * sizeof(*v));
+	for (size_t i = 0; i < n; i++) {
+		v[i].type = call->args[i + 1]->type;
+		v[i].text = check_text(c, call->args[i + 1]);
+		v[i].pos = call->args[i + 1]->pos;
+	}
+	if (!check_format(c, call, f, v, n, NULL, true))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!recordable(c, call->args[i + 1]))
+			return false;
+	set_format(c, call, f);
+	return true;
+}
+
+bool check_trace(struct check *c, struct d_node *call)
+{
+	const struct d_node *n = call->args[0];
+
+	if (node_is_agg(n)) {
+		check_error(c, n->pos, "D_TRACE_AGG", "trace( ) may not be applied to an aggregation");
+		diag_hint(c->diag, "printa() prints aggregations");
+		return false;
+	}
+	if (type_is_void(n->type)) {
+		check_error(c, n->pos, "D_TRACE_VOID", "trace( ) may not be applied to a void expression");
+		return false;
+	}
+	return recordable(c, n);
+}
+
+bool check_exit(struct check *c, struct d_node *call)
+{
+	(void)c;
+	(void)call;
+	return true;
+}
+
+/* --- aggregations ------------------------------------------------------------------------------------ */
+
+/* Argument @i must be an aggregation. */
+static bool check_agg_arg(struct check *c, const struct d_node *call, size_t i, const char *tag)
+{
+	const struct d_node *n = call->args[i];
+
+	if (n->kind == D_AGG)
+		return true;
+	check_error(c, n->pos, tag, "%s( ) argument #%zu is incompatible with prototype:\n"
+		    "\tprototype: aggregation\n\t argument: %s", call->base->name, i + 1, check_text(c, n));
+	if (node_is_agg(n))
+		diag_hint(c->diag, "the aggregation is named without keys: @%s", n->ident->name);
+	return false;
+}
+
+/*
+ * clear(@a), trunc(@a, [n]), normalize(@a, n), denormalize(@a).  One row each, with the tags for a wrong
+ * number of arguments, for no aggregation and for a wrong second argument.
+ */
+static const struct aggact {
+	const char *name;
+	size_t least, most;
+	const char *tags[3];
+} aggacts[] = {
+	{ "clear", 1, 1, { "D_CLEAR_PROTO", "D_CLEAR_AGGARG", NULL } },
+	{ "denormalize", 1, 1, { "D_NORMALIZE_PROTO", "D_NORMALIZE_AGGARG", NULL } },
+	{ "normalize", 2, 2, { "D_NORMALIZE_PROTO", "D_NORMALIZE_AGGARG", "D_NORMALIZE_SCALAR" } },
+	{ "trunc", 1, 2, { "D_TRUNC_PROTO", "D_TRUNC_AGGARG", "D_TRUNC_SCALAR" } },
+};
+
+bool check_aggact(struct check *c, struct d_node *call)
+{
+	const struct aggact *a = aggacts;
+
+	while (strcmp(a->name, call->base->name) != 0)
+		a++;
+	if (call->nargs < a->least || call->nargs > a->most) {
+		check_error(c, call->pos, a->tags[0], "%s( ) prototype mismatch: %zu args passed, %s%zu expected", a->name,
+			    call->nargs, a->least == a->most ? "" : call->nargs < a->least ? "at least " : "no more than ",
+			    call->nargs < a->least ? a->least : a->most);
+		return false;
+	}
+	if (!check_agg_arg(c, call, 0, a->tags[1]))
+		return false;
+	if (call->nargs == 2 && !node_is_scalar(call->args[1])) {
+		check_error(c, call->args[1]->pos, a->tags[2], "%s( ) argument #2 must be of scalar type", a->name);
+		return false;
+	}
+	return true;
+}
+
+/* Aggregations printed together have keys of the same types. */
+static bool same_keys(struct check *c, const struct d_node *na, const struct d_node *nb)
+{
+	const struct d_ident *a = na->ident, *b = nb->ident;
+
+	if (a->nkeys != b->nkeys) {
+		check_error(c, nb->pos, "D_PRINTA_AGGKEY", "printa( ): @%s and @%s do not have matching key signatures: "
+			    "@%s has %zu key%s, @%s has %zu key%s", a->name, b->name, a->name, a->nkeys,
+			    a->nkeys == 1 ? "" : "s", b->name, b->nkeys, b->nkeys == 1 ? "" : "s");
+		return false;
+	}
+	for (size_t i = 0; i < a->nkeys; i++) {
+		const struct d_node key = { .kind = D_NAME, .type = b->keys[i] };
+
+		if (type_takes(c, a->keys[i], false, &key))
+			continue;
+		check_error(c, nb->pos, "D_PRINTA_AGGPROTO", "printa( ): @%s[ ] key #%zu is incompatible with @%s:\n"
+			    "%9s key #%zu: %s\n%9s key #%zu: %s", b->name, i + 1, a->name, a->name, i + 1,
+			    type_text(c->arena, a->keys[i]), b->name, i + 1, type_text(c->arena, b->keys[i]));
+		return false;
+	}
+	return true;
+}
+
+bool check_printa(struct check *c, struct d_node *call)
+{
+	bool has_fmt = call->args[0]->kind == D_STR;
+	size_t first = has_fmt ? 1 : 0;
+	struct fmt *f = NULL;
+	const struct d_ident *id;
+	struct value *v, agg;
+
+	if (call->nargs <= first) {
+		check_error(c, call->pos, "D_PRINTA_PROTO", "printa( ) prototype mismatch: %zu args passed, %d expected",
+			    call->nargs, has_fmt ? 2 : 1);
+		return false;
+	}
+	for (size_t i = first; i < call->nargs; i++)
+		if (!check_agg_arg(c, call, i, "D_PRINTA_AGGARG") ||
+		    (i > first && !same_keys(c, call->args[first], call->args[i])))
+			return false;
+	if (has_fmt) {
+		id = call->args[first]->ident;
+		f = parse_format(c, call);
+		if (!f)
+			return false;
+		v = arena_alloc(c->arena, (id->nkeys + 1) * sizeof(*v));
+		for (size_t i = 0; i < id->nkeys; i++)
+			v[i] = (struct value){ id->keys[i], type_text(c->arena, id->keys[i]), call->args[0]->pos };
+		agg.type = id->fn->fn == IR_A_COUNT ? c->t_uint64 : c->t_int64;
+		agg.text = type_text(c->arena, agg.type);
+		agg.pos = call->args[0]->pos;
+		if (!check_format(c, call, f, v, id->nkeys, &agg, false))
+			return false;
+	}
+	set_format(c, call, f);
+	return true;
+}

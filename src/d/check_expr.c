@@ -1,0 +1,691 @@
+#include "d/check.h"
+
+#include "base/arena.h"
+#include "d/parse.h"
+
+static void incompatible(struct check *c, const struct d_node *n, const char *op)
+{
+	check_error(c, n->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" %s \"%s\"",
+		    check_text(c, n->lhs), op, check_text(c, n->rhs));
+	if (type_is_string(n->lhs->type) != type_is_string(n->rhs->type) &&
+	    (type_is_integer(n->lhs->type) || type_is_integer(n->rhs->type)))
+		diag_hint(c->diag, "lltostr() makes a string of a number, copyinstr() one of an address");
+}
+
+static const char *wrong(const struct d_node *n)
+{
+	return d_op_text(n->op);
+}
+
+/* Both operands; true when both have types. */
+static bool check_operands(struct check *c, struct d_node *n)
+{
+	bool l = check_expr(c, n->lhs) != NULL;
+
+	return check_expr(c, n->rhs) && l;
+}
+
+static const struct type *check_division(struct check *c, struct d_node *n, const struct type *t)
+{
+	int64_t v;
+
+	if (d_const(c->prog, n->rhs, &v) && v == 0) {
+		check_error(c, n->pos, "D_DIV_ZERO", "expression contains division by zero");
+		return NULL;
+	}
+	return t;
+}
+
+/* lhs + rhs, lhs - rhs: integers, a pointer and an integer, the difference of two pointers. */
+static const struct type *check_additive(struct check *c, struct d_node *n)
+{
+	bool l_ptr = node_is_ptr(n->lhs) && !type_is_blind_ptr(n->lhs->type);
+	bool r_ptr = node_is_ptr(n->rhs) && !type_is_blind_ptr(n->rhs->type);
+	const struct type *t;
+
+	if (node_is_int(n->lhs) && node_is_int(n->rhs))
+		return type_arith(c->types, n->lhs->type, n->rhs->type);
+	if (l_ptr && node_is_int(n->rhs)) {
+		n->user = n->lhs->user;
+		return type_is_array(n->lhs->type) ? type_ptr(c->types, type_target(n->lhs->type)) : n->lhs->type;
+	}
+	if (node_is_int(n->lhs) && r_ptr && n->op == D_OP_ADD) {
+		n->user = n->rhs->user;
+		return type_is_array(n->rhs->type) ? type_ptr(c->types, type_target(n->rhs->type)) : n->rhs->type;
+	}
+	if (l_ptr && r_ptr && n->op == D_OP_SUB && type_ptr_compat(c, n->lhs, n->rhs, &t))
+		return type_basic(c->types, TYPE_B_LONG);
+	incompatible(c, n, d_op_text(n->op));
+	if (node_is_string(n->lhs) && node_is_string(n->rhs))
+		diag_hint(c->diag, "strjoin() joins strings");
+	else if (type_is_blind_ptr(n->lhs->type) || type_is_blind_ptr(n->rhs->type))
+		diag_hint(c->diag, "cast the pointer to one of a type with a size, as (char *)");
+	return NULL;
+}
+
+static const struct type *check_comparison(struct check *c, struct d_node *n)
+{
+	const struct d_node *l = n->lhs, *r = n->rhs;
+	const struct type *t;
+
+	if (node_is_int(l) && node_is_int(r))
+		return c->t_int;
+	if (type_is_str_like(l->type) && type_is_str_like(r->type) && (node_is_string(l) || node_is_string(r)))
+		return c->t_int;
+	if (type_ptr_compat(c, l, r, &t))
+		return c->t_int;
+	incompatible(c, n, d_op_text(n->op));
+	return NULL;
+}
+
+static const struct type *check_binary(struct check *c, struct d_node *n)
+{
+	if (!check_operands(c, n))
+		return NULL;
+	switch (n->op) {
+	case D_OP_AND:
+	case D_OP_OR:
+	case D_OP_XOR:
+	case D_OP_MOD:
+	case D_OP_SHL:
+	case D_OP_SHR:
+		if (!node_is_int(n->lhs) || !node_is_int(n->rhs)) {
+			check_error(c, n->pos, "D_OP_INT", "operator %s requires operands of integral type", wrong(n));
+			return NULL;
+		}
+		if (n->op == D_OP_SHL || n->op == D_OP_SHR)
+			return type_promote(c->types, n->lhs->type, 0);
+		if (n->op == D_OP_MOD)
+			return check_division(c, n, type_arith(c->types, n->lhs->type, n->rhs->type));
+		return type_arith(c->types, n->lhs->type, n->rhs->type);
+	case D_OP_MUL:
+	case D_OP_DIV:
+		if (!node_is_int(n->lhs) || !node_is_int(n->rhs)) {
+			check_error(c, n->pos, "D_OP_ARITH", "operator %s requires operands of arithmetic type",
+				    wrong(n));
+			return NULL;
+		}
+		if (n->op == D_OP_DIV)
+			return check_division(c, n, type_arith(c->types, n->lhs->type, n->rhs->type));
+		return type_arith(c->types, n->lhs->type, n->rhs->type);
+	case D_OP_LAND:
+	case D_OP_LOR:
+	case D_OP_LXOR:
+		if (!node_is_scalar(n->lhs) || !node_is_scalar(n->rhs)) {
+			check_error(c, n->pos, "D_OP_SCALAR", "operator %s requires operands of scalar type", wrong(n));
+			if (node_is_string(n->lhs) || node_is_string(n->rhs))
+				diag_hint(c->diag, "compare the string: s != \"\"");
+			return NULL;
+		}
+		return c->t_int;
+	case D_OP_ADD:
+	case D_OP_SUB:
+		return check_additive(c, n);
+	case D_OP_COMMA:
+		if (node_is_action(n->lhs) || node_is_action(n->rhs)) {
+			check_error(c, n->pos, "D_OP_ACT", "operator , operands cannot be actions");
+			diag_hint(c->diag, "separate actions by ;");
+			return NULL;
+		}
+		if (node_is_agg(n->lhs) || node_is_agg(n->rhs)) {
+			check_error(c, n->pos, "D_OP_DYN", "operator , operands cannot be of dynamic type");
+			return NULL;
+		}
+		n->user = n->rhs->user;
+		return n->rhs->type;
+	default:
+		return check_comparison(c, n);
+	}
+}
+
+/* --- lvalues ----------------------------------------------------------------------------------------- */
+
+/* Is @n a variable, a builtin or memory: something that has a place? */
+static bool is_lvalue(const struct d_node *n)
+{
+	switch (n->kind) {
+	case D_NAME:
+		return n->ident && n->ident->kind != ID_PARAM;
+	case D_INDEX:
+		return true;
+	case D_MEMBER:
+		return n->arrow || is_lvalue(n->base);
+	case D_UNARY:
+		return n->op == D_OP_DEREF;
+	default:
+		return false;
+	}
+}
+
+static bool is_variable(const struct d_node *n)
+{
+	return (n->kind == D_NAME || n->kind == D_INDEX) && n->ident &&
+	       (n->ident->kind == ID_SCALAR || n->ident->kind == ID_ARRAY);
+}
+
+/* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
+static const struct type *check_target(struct check *c, struct d_node *n, enum use use)
+{
+	n->type = NULL;
+	n->ident = NULL;
+	if (n->kind == D_NAME)
+		return check_name(c, n, use);
+	if (n->kind == D_INDEX && check_is_array_ref(c, n))
+		return check_array(c, n, use);
+	return check_expr(c, n);
+}
+
+static bool check_writable(struct check *c, const struct d_node *n, const char *op)
+{
+	if (!is_lvalue(n)) {
+		check_error(c, n->pos, "D_OP_LVAL", "operator %s requires modifiable lvalue as an operand", op);
+		return false;
+	}
+	if (!is_variable(n)) {
+		check_error(c, n->pos, "D_OP_WRITE", "operator %s can only be applied to a writable variable", op);
+		return false;
+	}
+	return true;
+}
+
+/* @id gets the type of the first value assigned to it. */
+static bool type_variable(struct check *c, struct d_ident *id, const struct d_node *target, const struct d_node *val)
+{
+	const struct type *t = val->type;
+
+	if (type_is_sou(t)) {
+		check_unsupported(c, target->pos, "a variable that holds a struct or union",
+				  "keep a pointer to it, or its members");
+		return false;
+	}
+	if (type_is_char_array(t)) {
+		t = c->t_string;
+	} else if (type_is_array(t)) {
+		check_error(c, target->pos, "D_OP_ARRFUN", "operator = may not be applied to operand of type \"%s\"",
+			    check_text(c, val));
+		return false;
+	}
+	if (!type_is_storable(t)) {
+		check_error(c, target->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" = \"%s\"",
+			    target->base ? "array element" : "variable", check_text(c, val));
+		return false;
+	}
+	id->type = t;
+	id->user = val->user && !type_is_string(t);
+	return true;
+}
+
+static const struct type *check_assign(struct check *c, struct d_node *n)
+{
+	struct d_node *l = n->lhs;
+	unsigned int errors = c->diag->errors;
+	const struct type *lt, *rt;
+
+	if (check_is_agg_ref(l)) {
+		if (check_agg_assign(c, n))
+			n->type = c->t_void;
+		return n->type;
+	}
+	lt = check_target(c, l, USE_ASSIGN);
+	rt = check_expr(c, n->rhs);
+	if (!rt || c->diag->errors != errors)
+		return NULL;
+	if (!lt) {
+		if (!type_variable(c, l->ident, l, n->rhs))
+			return NULL;
+		l->type = lt = l->ident->type;
+		l->user = l->ident->user;
+	}
+	if (type_is_array(lt)) {
+		check_error(c, n->pos, "D_OP_ARRFUN", "operator = may not be applied to operand of type \"%s\"",
+			    check_text(c, l));
+		return NULL;
+	}
+	if (!type_takes(c, lt, l->user, n->rhs) && is_lvalue(l)) {
+		incompatible(c, n, "=");
+		return NULL;
+	}
+	if (!check_writable(c, l, "="))
+		return NULL;
+	n->user = l->user;
+	return lt;
+}
+
+static const struct type *check_op_assign(struct check *c, struct d_node *n)
+{
+	const char *op = arena_printf(c->arena, "%s=", d_op_text(n->op));
+	const struct d_node *l = n->lhs, *r = n->rhs;
+	bool have_l = check_target(c, n->lhs, USE_READ) != NULL;
+	const struct type *t;
+
+	if (!check_expr(c, n->rhs) || !have_l)
+		return NULL;
+	switch (n->op) {
+	case D_OP_ADD:
+	case D_OP_SUB:
+		if (node_is_string(l) || node_is_string(r)) {
+			incompatible(c, n, op);
+			return NULL;
+		}
+		if (node_is_int(l) && node_is_int(r))
+			break;
+		if (!type_is_ptr(l->type) || type_is_blind_ptr(l->type)) {
+			check_error(c, n->pos, "D_OP_VFPTR", "operator %s requires left-hand scalar operand of known "
+				    "size", op);
+			return NULL;
+		}
+		if (!node_is_int(r) && !type_ptr_compat(c, l, r, &t)) {
+			incompatible(c, n, op);
+			return NULL;
+		}
+		break;
+	case D_OP_MUL:
+	case D_OP_DIV:
+		if (!node_is_int(l) || !node_is_int(r)) {
+			check_error(c, n->pos, "D_OP_ARITH", "operator %s requires operands of arithmetic type", op);
+			return NULL;
+		}
+		break;
+	default:
+		if (!node_is_int(l) || !node_is_int(r)) {
+			check_error(c, n->pos, "D_OP_INT", "operator %s requires operands of integral type", op);
+			return NULL;
+		}
+	}
+	if ((n->op == D_OP_DIV || n->op == D_OP_MOD) && !check_division(c, n, l->type))
+		return NULL;
+	if (!check_writable(c, l, op))
+		return NULL;
+	n->user = l->user;
+	return l->type;
+}
+
+static const struct type *check_step(struct check *c, struct d_node *n)
+{
+	struct d_node *b = n->base;
+	unsigned int errors = c->diag->errors;
+
+	if (!check_target(c, b, USE_ASSIGN)) {
+		if (c->diag->errors != errors)
+			return NULL;
+		b->type = b->ident->type = c->t_int64;
+	}
+	if (!node_is_scalar(b)) {
+		check_error(c, n->pos, "D_OP_SCALAR", "operator %s requires operand of scalar type", wrong(n));
+		return NULL;
+	}
+	if (type_is_blind_ptr(b->type)) {
+		check_error(c, n->pos, "D_OP_VFPTR", "operator %s requires an operand of known size", wrong(n));
+		return NULL;
+	}
+	if (!check_writable(c, b, wrong(n)))
+		return NULL;
+	n->user = b->user;
+	return b->type;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------ */
+
+/* The type of what is at the pointer @ptr. */
+static const struct type *check_deref(struct check *c, struct d_node *n, const struct d_node *ptr)
+{
+	const struct type *to;
+
+	if (!node_is_ptr(ptr)) {
+		check_error(c, n->pos, "D_DEREF_NONPTR", "cannot dereference non-pointer type");
+		if (node_is_int(ptr))
+			diag_hint(c->diag, "cast the address to a pointer first, as in *(int *)copyin(arg0, 4)");
+		return NULL;
+	}
+	to = type_target(ptr->type);
+	if (type_is_void(to)) {
+		check_error(c, n->pos, "D_DEREF_VOID", "cannot dereference pointer to void");
+		return NULL;
+	}
+	if (type_strip(to)->kind == TYPE_FUNC) {
+		check_error(c, n->pos, "D_DEREF_FUNC", "cannot dereference pointer to function");
+		return NULL;
+	}
+	if (type_strip(to)->kind == TYPE_FLOAT) {
+		check_unsupported(c, n->pos, "reading a floating-point value", NULL);
+		return NULL;
+	}
+	if (!type_is_complete(to) || !type_size(to)) {
+		check_error(c, n->pos, "D_OP_INCOMPLETE", "cannot dereference pointer to incomplete type %s",
+			    type_text(c->arena, to));
+		return NULL;
+	}
+	n->user = ptr->user;
+	return to;
+}
+
+/* base[i] of a pointer or an array: *(base + i). */
+static const struct type *check_index(struct check *c, struct d_node *n)
+{
+	if (check_is_args(c, n))
+		return check_args(c, n);
+	if (check_is_array_ref(c, n))
+		return check_array(c, n, USE_READ);
+	if (!check_expr(c, n->base))
+		return NULL;
+	for (size_t i = 0; i < n->nargs; i++)
+		if (!check_expr(c, n->args[i]))
+			return NULL;
+	if (n->nargs != 1) {
+		check_error(c, n->pos, "D_ARR_BADREF", "cannot access %s as an associative array",
+			    n->base->name ? n->base->name : "the operand");
+		return NULL;
+	}
+	if (!node_is_ptr(n->base) && node_is_string(n->base)) {
+		check_error(c, n->pos, "D_DEREF_NONPTR", "cannot dereference non-pointer type");
+		diag_hint(c->diag, "substr() gives a part of a string");
+		return NULL;
+	}
+	if (!node_is_int(n->args[0]) && node_is_ptr(n->base)) {
+		check_error(c, n->args[0]->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" + \"%s\"",
+			    check_text(c, n->base), check_text(c, n->args[0]));
+		return NULL;
+	}
+	return check_deref(c, n, n->base);
+}
+
+static const struct type *check_member(struct check *c, struct d_node *n)
+{
+	const char *op = n->arrow ? "->" : ".";
+	const struct type *t = check_expr(c, n->base);
+	const struct type_member *m;
+	uint64_t off;
+
+	if (!t)
+		return NULL;
+	if (n->arrow) {
+		if (!node_is_ptr(n->base)) {
+			check_error(c, n->pos, "D_OP_PTR", "operator -> must be applied to a pointer");
+			return NULL;
+		}
+		t = type_target(t);
+	}
+	t = type_strip(t);
+	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) {
+		check_error(c, n->pos, "D_OP_SOU", "operator %s cannot be applied to %stype \"%s\"; must be applied to a "
+			    "struct or union%s", op, n->arrow ? "pointer to " : "", type_text(c->arena, t),
+			    n->arrow ? " pointer" : "");
+		return NULL;
+	}
+	if (!t->complete) {
+		check_error(c, n->pos, "D_OP_INCOMPLETE", "operator %s cannot be applied to a forward declaration: no "
+			    "%s definition is available", op, type_text(c->arena, t));
+		return NULL;
+	}
+	m = type_find_member(t, n->name, &off);
+	if (!m) {
+		check_error(c, n->pos, "D_TYPE_MEMBER", "%s is not a member of %s", n->name, type_text(c->arena, t));
+		return NULL;
+	}
+	n->aux = (void *)m;
+	n->value = off;
+	n->user = n->base->user;
+	return m->type;
+}
+
+static bool is_bit_field(const struct d_node *n)
+{
+	return n->kind == D_MEMBER && n->aux && ((const struct type_member *)n->aux)->bits;
+}
+
+static const struct type *check_addr(struct check *c, struct d_node *n)
+{
+	struct d_node *b = n->base;
+
+	if (is_variable(b) || b->kind == D_AGG || node_is_agg(b)) {
+		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
+		return NULL;
+	}
+	if (!is_lvalue(b) || b->kind == D_NAME || (b->kind == D_INDEX && b->ident)) {
+		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
+		return NULL;
+	}
+	if (is_bit_field(b)) {
+		check_error(c, n->pos, "D_ADDROF_BITFIELD", "cannot take address of bit-field");
+		return NULL;
+	}
+	n->user = b->user;
+	return type_ptr(c->types, b->type);
+}
+
+/* --- the rest ---------------------------------------------------------------------------------------- */
+
+static const struct type *check_unary(struct check *c, struct d_node *n)
+{
+	struct d_node *b = n->base;
+
+	if (n->op == D_OP_PREINC || n->op == D_OP_PREDEC || n->op == D_OP_POSTINC || n->op == D_OP_POSTDEC)
+		return check_step(c, n);
+	if (!check_expr(c, b))
+		return NULL;
+	switch (n->op) {
+	case D_OP_DEREF:
+		return check_deref(c, n, b);
+	case D_OP_ADDR:
+		return check_addr(c, n);
+	case D_OP_LNOT:
+		if (!node_is_scalar(b)) {
+			check_error(c, n->pos, "D_OP_SCALAR", "operator ! requires an operand of scalar type");
+			if (node_is_string(b))
+				diag_hint(c->diag, "compare the string: s == \"\"");
+			return NULL;
+		}
+		return c->t_int;
+	case D_OP_NOT:
+		if (!node_is_int(b)) {
+			check_error(c, n->pos, "D_OP_INT", "operator ~ requires an operand of integral type");
+			return NULL;
+		}
+		return type_promote(c->types, b->type, 0);
+	default:
+		if (!node_is_int(b)) {
+			check_error(c, n->pos, "D_OP_ARITH", "operator %s requires an operand of arithmetic type",
+				    wrong(n));
+			return NULL;
+		}
+		return type_promote(c->types, b->type, 0);
+	}
+}
+
+static const struct type *check_cond(struct check *c, struct d_node *n)
+{
+	bool have_cond = check_expr(c, n->cond) != NULL;
+	struct d_node *l = n->lhs, *r = n->rhs;
+	const struct type *t;
+
+	if (!check_operands(c, n) || !have_cond)
+		return NULL;
+	if (!node_is_scalar(n->cond)) {
+		check_error(c, n->pos, "D_OP_SCALAR", "operator ?: expression must be of scalar type");
+		return NULL;
+	}
+	if (node_is_action(l) || node_is_action(r)) {
+		check_error(c, n->pos, "D_OP_ACT", "action cannot be used in a conditional context");
+		diag_hint(c->diag, "use a clause of its own with a predicate");
+		return NULL;
+	}
+	if (node_is_agg(l) || node_is_agg(r)) {
+		check_error(c, n->pos, "D_OP_DYN", "operator ?: operands cannot be of dynamic type");
+		return NULL;
+	}
+	n->user = l->user || r->user;
+	if (node_is_int(l) && node_is_int(r))
+		return type_same(l->type, r->type) ? l->type : type_arith(c->types, l->type, r->type);
+	if (type_is_str_like(l->type) && type_is_str_like(r->type) && (node_is_string(l) || node_is_string(r))) {
+		n->user = false;
+		return c->t_string;
+	}
+	if ((node_is_string(l) && node_is_zero(c, r)) || (node_is_string(r) && node_is_zero(c, l)))
+		return c->t_string;
+	if (type_ptr_compat(c, l, r, &t))
+		return type_is_array(t) ? type_ptr(c->types, type_target(t)) : t;
+	if (type_is_void(l->type) && type_is_void(r->type))
+		return c->t_void;
+	if (type_is_sou(l->type) && type_same(l->type, r->type)) {
+		check_unsupported(c, n->pos, "?: between structs or unions", "choose between pointers to them");
+		return NULL;
+	}
+	check_error(c, n->pos, "D_OP_INCOMPAT", "operator ?: operands must have compatible types");
+	return NULL;
+}
+
+static const struct type *check_cast(struct check *c, struct d_node *n)
+{
+	const struct type *to = n->ctype;
+	const struct d_node *b = n->base;
+
+	if (!check_expr(c, n->base))
+		return NULL;
+	if (node_is_action(b)) {
+		check_error(c, b->pos, "D_CG_EXPR", "%s( ) may not be called from a D expression (D program context "
+			    "required)", b->base->name);
+		return NULL;
+	}
+	n->user = b->user;
+	if (type_is_string(to)) {
+		if (node_is_scalar(b) || node_is_ptr(b) || type_is_str_like(b->type)) {
+			n->user = false;
+			return to;
+		}
+	} else if (type_is_void(to) || (type_is_scalar(to) && node_is_scalar(b)) ||
+		   (type_is_ptr(to) && node_is_ptr(b))) {
+		return to;
+	} else if (type_is_integer(to) && type_is_array(b->type)) {
+		return to;
+	} else if (!type_is_void(b->type) && type_same(to, b->type)) {
+		return to;
+	}
+	check_error(c, n->pos, "D_CAST_INVAL", "invalid cast expression: \"%s\" to \"%s\"", check_text(c, b),
+		    type_text(c->arena, to));
+	return NULL;
+}
+
+/* The size that sizeof gives; strings have the session's. */
+static uint64_t size_of(const struct check *c, const struct type *t, const struct d_node *n)
+{
+	if (n && n->kind == D_STR)
+		return n->str_len + 1;
+	if (type_is_string(t))
+		return c->opts->strsize;
+	return type_size(t);
+}
+
+static const struct type *check_sizeof(struct check *c, struct d_node *n)
+{
+	const struct type *t = n->ctype;
+
+	if (!t) {
+		t = check_expr(c, n->base);
+		if (!t)
+			return NULL;
+		if (is_bit_field(n->base)) {
+			check_error(c, n->pos, "D_SIZEOF_BITFIELD", "cannot apply sizeof to a bit-field");
+			return NULL;
+		}
+	}
+	n->value = size_of(c, t, n->base);
+	if (!n->value) {
+		check_error(c, n->pos, "D_SIZEOF_TYPE", "cannot apply sizeof to an operand of unknown size");
+		return NULL;
+	}
+	return c->t_size;
+}
+
+static const struct type *check_offsetof(struct check *c, struct d_node *n)
+{
+	const struct type *t = type_strip(n->ctype);
+	const struct type_member *m;
+	uint64_t off;
+
+	if ((t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || !t->complete) {
+		check_error(c, n->pos, "D_OFFSETOF_TYPE", "offsetof operand must be a struct or union type");
+		return NULL;
+	}
+	m = type_find_member(t, n->name, &off);
+	if (!m) {
+		check_error(c, n->pos, "D_TYPE_MEMBER", "%s is not a member of %s", n->name, type_text(c->arena, t));
+		return NULL;
+	}
+	if (m->bits) {
+		check_error(c, n->pos, "D_OFFSETOF_BITFIELD", "cannot take offset of a bit-field: %s", n->name);
+		return NULL;
+	}
+	n->value = off / 8;
+	return c->t_size;
+}
+
+static const struct type *check_agg_ref(struct check *c, struct d_node *n)
+{
+	const struct d_node *name = check_agg_name(c, n);
+	struct d_ident *id;
+
+	if (!name)
+		return NULL;
+	id = ident_find(c, SPACE_AGG, name->name);
+	if (!id || !id->fn) {
+		c->unknown++;
+		check_error(c, n->pos, "D_IDENT_UNDEF", "failed to resolve @%s: Unknown variable name", name->name);
+		diag_hint(c->diag, "an aggregation must be assigned before the text that uses it");
+		return NULL;
+	}
+	n->ident = id;
+	return &check_agg_type;
+}
+
+const struct type *check_expr(struct check *c, struct d_node *n)
+{
+	const struct type *t;
+
+	if (n->kind == D_INT || n->kind == D_STR)
+		return n->type;
+	n->type = NULL;
+	n->ident = NULL;
+	n->user = false;
+	switch (n->kind) {
+	case D_NAME:
+		t = check_name(c, n, USE_READ);
+		break;
+	case D_AGG:
+		t = check_agg_ref(c, n);
+		break;
+	case D_INDEX:
+		t = check_is_agg_ref(n) ? check_agg_ref(c, n) : check_index(c, n);
+		break;
+	case D_CALL:
+		t = check_call(c, n, false);
+		break;
+	case D_MEMBER:
+		t = check_member(c, n);
+		break;
+	case D_UNARY:
+		t = check_unary(c, n);
+		break;
+	case D_BINARY:
+		t = check_binary(c, n);
+		break;
+	case D_ASSIGN:
+		t = n->op == D_OP_NONE ? check_assign(c, n) : check_op_assign(c, n);
+		break;
+	case D_COND:
+		t = check_cond(c, n);
+		break;
+	case D_CAST:
+		t = check_cast(c, n);
+		break;
+	case D_SIZEOF:
+		t = check_sizeof(c, n);
+		break;
+	case D_OFFSETOF:
+		t = check_offsetof(c, n);
+		break;
+	default:
+		check_unsupported(c, n->pos, "xlate", "read the struct's members through a pointer");
+		t = NULL;
+	}
+	return n->type = t;
+}

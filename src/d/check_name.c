@@ -1,0 +1,388 @@
+#include "d/check.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "d/parse.h"
+
+static const struct builtin builtins[] = {
+#define D_GLOBAL(NAME, TYPE, SOURCE, NUMBER) { #NAME, TYPE, BUILTIN_##SOURCE, NUMBER },
+#include "d/globals.def"
+#undef D_GLOBAL
+};
+
+struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name)
+{
+	struct d_ident *id;
+
+	if (space == SPACE_GLOBAL)
+		for (id = c->params; id; id = id->next)
+			if (strcmp(id->name, name) == 0)
+				return id;
+	for (id = c->idents[space]; id; id = id->next)
+		if (strcmp(id->name, name) == 0)
+			return id;
+	if (space != SPACE_GLOBAL)
+		return NULL;
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+		if (strcmp(builtins[i].name, name) != 0)
+			continue;
+		id = ident_new(c, ID_BUILTIN, space, name, (struct src_pos){ 0 });
+		id->builtin = &builtins[i];
+		id->type = d_parse_type(c->prog, builtins[i].type);
+		return id;
+	}
+	return NULL;
+}
+
+struct d_ident *ident_new(struct check *c, enum d_ident_kind kind, enum ident_space space, const char *name,
+			  struct src_pos pos)
+{
+	struct d_ident *id = arena_new_of(c->arena, struct d_ident);
+
+	id->kind = kind;
+	id->space = space;
+	id->name = name;
+	id->pos = pos;
+	id->next = c->idents[space];
+	c->idents[space] = id;
+	return id;
+}
+
+const char *ident_kind_text(enum d_ident_kind kind)
+{
+	switch (kind) {
+	case ID_ARRAY:
+		return "associative array";
+	case ID_AGG:
+		return "aggregation";
+	case ID_SUBR:
+	case ID_ACTION:
+	case ID_AGGFUNC:
+		return "function";
+	default:
+		return "scalar";
+	}
+}
+
+static enum ident_space space_of(const struct d_node *n)
+{
+	static const enum ident_space spaces[] = {
+		[D_GLOBAL_SCOPE] = SPACE_GLOBAL, [D_SELF] = SPACE_SELF, [D_THIS] = SPACE_THIS,
+	};
+
+	return spaces[n->scope];
+}
+
+static const char *const prefixes[SPACE_MAX] = { [SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->" };
+
+static void undefined(struct check *c, const struct d_node *n)
+{
+	enum ident_space space = space_of(n);
+
+	c->unknown++;
+	if (space == SPACE_GLOBAL) {
+		check_error(c, n->pos, "D_IDENT_UNDEF", "failed to resolve %s: Unknown variable name", n->name);
+		diag_hint(c->diag, "a variable must be assigned or declared before the text that reads it");
+	} else {
+		check_error(c, n->pos, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned",
+			    prefixes[space], n->name);
+		diag_hint(c->diag, "assign it in an earlier clause, or declare it: \"%s int %s;\"",
+			  space == SPACE_SELF ? "self" : "this", n->name);
+	}
+}
+
+/* The node becomes the constant @v. */
+static const struct type *become_int(struct d_node *n, const struct type *t, int64_t v)
+{
+	n->kind = D_INT;
+	n->value = (uint64_t)v;
+	return n->type = t;
+}
+
+static const struct type *check_builtin(struct check *c, struct d_node *n, struct d_ident *id)
+{
+	const struct builtin *b = id->builtin;
+
+	if (b->source == BUILTIN_NONE) {
+		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), NULL);
+		return NULL;
+	}
+	if (b->source == BUILTIN_ARGS) {
+		check_error(c, n->pos, "D_IDENT_BADREF", "associative array '%s' may not be referenced as scalar",
+			    b->name);
+		return NULL;
+	}
+	return n->type = id->type;
+}
+
+const struct type *check_name(struct check *c, struct d_node *n, enum use use)
+{
+	enum ident_space space = space_of(n);
+	const struct type_enumerator *en;
+	struct d_ident *id;
+
+	if (n->mod) {
+		check_unsupported(c, n->pos, arena_printf(c->arena, "reading the symbol %s`%s", n->mod, n->name),
+				  "use probe arguments and copyin()");
+		return NULL;
+	}
+	id = ident_find(c, space, n->name);
+	if (!id && space == SPACE_GLOBAL) {
+		if (strcmp(n->name, "NULL") == 0)
+			return become_int(n, type_basic(c->types, TYPE_B_LONG), 0);
+		en = type_find_enumerator(c->types, n->name);
+		if (en)
+			return become_int(n, en->type, en->value);
+		id = ident_find(c, SPACE_FUNC, n->name);
+	}
+	if (!id) {
+		if (use == USE_READ) {
+			undefined(c, n);
+			return NULL;
+		}
+		id = ident_new(c, ID_SCALAR, space, n->name, n->pos);
+	}
+	n->ident = id;
+	switch (id->kind) {
+	case ID_BUILTIN:
+		return check_builtin(c, n, id);
+	case ID_SCALAR:
+		break;
+	case ID_INLINE:
+		if (!id->inl->assoc)
+			return n->type = id->type;
+		/* fall through */
+	default:
+		if (id->kind == ID_PARAM)
+			return n->type = id->type;
+		check_error(c, n->pos, "D_IDENT_BADREF", "%s '%s' may not be referenced as scalar",
+			    ident_kind_text(id->kind == ID_INLINE ? ID_ARRAY : id->kind), id->name);
+		return NULL;
+	}
+	if (!id->type) {
+		if (use != USE_ASSIGN) {
+			undefined(c, n);
+			return NULL;
+		}
+		return NULL;		/* the assignment gives the type */
+	}
+	n->user = id->user;
+	return n->type = id->type;
+}
+
+/* --- associative arrays ------------------------------------------------------------------------------ */
+
+bool check_is_args(struct check *c, const struct d_node *n)
+{
+	struct d_ident *id;
+
+	if (n->kind != D_INDEX || n->base->kind != D_NAME || n->base->scope != D_GLOBAL_SCOPE || n->base->mod)
+		return false;
+	id = ident_find(c, SPACE_GLOBAL, n->base->name);
+	return id && id->kind == ID_BUILTIN && id->builtin->source == BUILTIN_ARGS;
+}
+
+bool check_is_array_ref(struct check *c, struct d_node *n)
+{
+	struct d_ident *id;
+
+	if (n->kind != D_INDEX || n->base->kind != D_NAME || n->base->mod)
+		return false;
+	id = ident_find(c, space_of(n->base), n->base->name);
+	if (!id)	/* x[...] of an x never seen: an array that is new or undefined */
+		return space_of(n->base) != SPACE_GLOBAL || !ident_find(c, SPACE_FUNC, n->base->name);
+	return id->kind == ID_ARRAY || (id->kind == ID_INLINE && id->inl->assoc) ||
+	       (id->kind == ID_SCALAR && !id->type);
+}
+
+bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
+{
+	const char *at = id->kind == ID_AGG ? "@" : prefixes[id->space];
+	bool ok = true;
+
+	for (size_t i = 0; i < n->nargs; i++) {
+		if (!check_expr(c, n->args[i])) {
+			ok = false;
+		} else if (type_is_void(n->args[i]->type)) {
+			check_error(c, n->args[i]->pos, "D_KEY_TYPE",
+				    "%s expression may not be used as %s index: key #%zu", check_text(c, n->args[i]),
+				    ident_kind_text(id->kind), i + 1);
+			ok = false;
+		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type)) {
+			check_unsupported(c, n->args[i]->pos, "a struct or union as key", "use its members as keys");
+			ok = false;
+		}
+	}
+	if (n->nargs > IR_MAX_KEYS) {
+		check_error(c, n->pos, "D_KEY_TYPE", "%s%s[ ] has %zu keys, at most %d are possible", at, id->name,
+			    n->nargs, IR_MAX_KEYS);
+		return false;
+	}
+	if (!ok)
+		return false;
+	if (!id->keyed) {
+		id->keyed = true;
+		id->nkeys = n->nargs;
+		id->keys = arena_alloc(c->arena, n->nargs * sizeof(*id->keys));
+		for (size_t i = 0; i < n->nargs; i++) {
+			const struct type *t = n->args[i]->type;
+
+			id->keys[i] = type_is_char_array(t) ? c->t_string :
+				      type_is_array(t) ? type_ptr(c->types, type_target(t)) : t;
+		}
+		return true;
+	}
+	if (n->nargs != id->nkeys) {
+		check_error(c, n->pos, "D_PROTO_LEN", "%s%s[ ] prototype mismatch: %zu key%spassed, %zu expected", at,
+			    id->name, n->nargs, n->nargs == 1 ? " " : "s ", id->nkeys);
+		return false;
+	}
+	for (size_t i = 0; i < n->nargs; i++) {
+		if (type_takes(c, id->keys[i], n->args[i]->user, n->args[i]))
+			continue;
+		check_error(c, n->args[i]->pos, "D_PROTO_ARG",
+			    "%s%s[ ] key #%zu is incompatible with prototype:\n\tprototype: %s\n\t      key: %s", at,
+			    id->name, i + 1, type_text(c->arena, id->keys[i]), check_text(c, n->args[i]));
+		ok = false;
+	}
+	return ok;
+}
+
+const struct type *check_array(struct check *c, struct d_node *n, enum use use)
+{
+	struct d_node *base = n->base;
+	enum ident_space space = space_of(base);
+	struct d_ident *id = ident_find(c, space, base->name);
+	bool known = id && id->type;
+
+	if (id && id->kind == ID_INLINE) {
+		n->ident = id;
+		return check_inline_call(c, n);
+	}
+	if (!known && use == USE_READ) {
+		undefined(c, base);
+		return NULL;
+	}
+	if (!known && space == SPACE_THIS) {
+		check_error(c, n->pos, "D_ARR_LOCAL", "local variables may not be used as associative arrays: %s",
+			    base->name);
+		diag_hint(c->diag, "use self->%s[] or %s[]", base->name, base->name);
+		return NULL;
+	}
+	if (!id)
+		id = ident_new(c, ID_ARRAY, space, base->name, base->pos);
+	if (id->kind == ID_SCALAR)
+		id->kind = ID_ARRAY;
+	n->ident = id;
+	if (!check_keys(c, id, n))
+		return NULL;
+	if (!id->type)
+		return NULL;		/* the assignment gives the type */
+	n->user = id->user;
+	return n->type = id->type;
+}
+
+/* --- args[] ------------------------------------------------------------------------------------------ */
+
+static bool same_sig(const struct probe_sig *a, const struct probe_sig *b)
+{
+	if (a->nargs != b->nargs)
+		return false;
+	for (unsigned int i = 0; i < a->nargs; i++) {
+		const struct probe_arg *x = &a->args[i], *y = &b->args[i];
+
+		if (x->size != y->size || x->sign != y->sign || x->is_float != y->is_float || !x->type != !y->type ||
+		    (x->type && strcmp(x->type, y->type) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* Ask the resolver once a clause. */
+static void find_args(struct check *c)
+{
+	const struct d_clause *cl = c->clause;
+
+	c->args_state = ARGS_NONE;
+	for (size_t i = 0; i < cl->ndescs; i++) {
+		struct probe_sig sig = { 0 };
+		bool same = false;
+
+		if (!c->resolver || !c->resolver->match(c->resolver->ctx, &cl->descs[i], &sig, &same))
+			continue;
+		if (!same || (c->args_state == ARGS_SAME && !same_sig(&sig, &c->sig))) {
+			c->args_state = ARGS_DIFFER;
+			return;
+		}
+		c->sig = sig;
+		c->args_state = ARGS_SAME;
+	}
+}
+
+static const struct type *arg_type(struct check *c, struct d_node *n, const struct probe_arg *arg)
+{
+	const struct type *t;
+	size_t len;
+
+	if (arg->is_float) {
+		check_unsupported(c, n->pos, "a floating-point argument", NULL);
+		return NULL;
+	}
+	if (!arg->type)
+		return type_int(c->types, arg->size, arg->sign);
+	t = d_parse_type(c->prog, arg->type);
+	if (t && type_is_array(t))
+		t = type_ptr(c->types, type_target(t));
+	if (t && type_is_storable(t) && !type_is_string(t))
+		return t;
+	len = strlen(arg->type);
+	if (!t && len && arg->type[len - 1] == '*')	/* a pointer to something the script did not declare */
+		return type_ptr(c->types, c->t_void);
+	check_error(c, n->pos, "D_ARGS_TYPE", "failed to resolve native type for args[%llu]: %s",
+		    (unsigned long long)n->args[0]->value, arg->type);
+	diag_hint(c->diag, "arg%llu is the argument as an integer", (unsigned long long)n->args[0]->value);
+	return NULL;
+}
+
+const struct type *check_args(struct check *c, struct d_node *n)
+{
+	const struct probe_desc *d;
+	int64_t i;
+
+	n->ident = ident_find(c, SPACE_GLOBAL, n->base->name);
+	if (n->nargs != 1) {
+		check_error(c, n->pos, "D_PROTO_LEN", "args[ ] prototype mismatch: %zu args passed, 1 expected",
+			    n->nargs);
+		return NULL;
+	}
+	if (!check_expr(c, n->args[0]))
+		return NULL;
+	if (!node_is_int(n->args[0]) || !d_const(c->prog, n->args[0], &i)) {
+		check_error(c, n->args[0]->pos, "D_PROTO_ARG", "args[ ] argument #1 is incompatible with prototype:\n"
+			    "\tprototype: integer constant\n\t argument: %s", check_text(c, n->args[0]));
+		return NULL;
+	}
+	if (!c->clause) {
+		check_error(c, n->pos, "D_ARGS_NONE", "args[ ] may not be referenced outside of a probe clause");
+		return NULL;
+	}
+	if (c->args_state == ARGS_UNKNOWN)
+		find_args(c);
+	d = &c->clause->descs[0];
+	if (c->args_state == ARGS_DIFFER) {
+		check_error(c, n->pos, "D_ARGS_MULTI", "args[ ] may not be referenced because probe description "
+			    "%s:%s:%s:%s matches an unstable set of probes", d->prov, d->mod, d->func, d->name);
+		diag_hint(c->diag, "arg0 ... arg9 are the arguments as integers, whatever the probe");
+		return NULL;
+	}
+	if (i < 0 || c->args_state == ARGS_NONE || i >= (int64_t)c->sig.nargs) {
+		check_error(c, n->pos, "D_ARGS_IDX", "index %lld is out of range for %s:%s:%s:%s args[ ]",
+			    (long long)i, d->prov, d->mod, d->func, d->name);
+		return NULL;
+	}
+	n->type = arg_type(c, n, &c->sig.args[i]);
+	n->value = (uint64_t)i;
+	n->user = n->type && type_is_ptr(n->type);
+	return n->type;
+}

@@ -1,0 +1,93 @@
+#include "d/lower.h"
+
+#include "base/arena.h"
+#include "d/check.h"
+
+struct ir_rec *lower_rec(struct lower *l)
+{
+	if (!l->rec)
+		l->rec = ir_rec_new(l->prog, l->b.clause);
+	return l->rec;
+}
+
+void lower_next_action(struct lower *l)
+{
+	l->b.act++;
+}
+
+void lower_field(struct lower *l, ir_reg val, const struct type *t)
+{
+	if (l->rec->nfields < IR_MAX_FIELDS) {
+		l->fields[ir_rec_field(l->prog, l->rec, type_slot(t))] = val;
+	} else if (!l->too_many) {
+		l->too_many = true;
+		check_unsupported(l->check, l->b.pos, "recording more than 256 values in one clause",
+				  "use several clauses for the probe");
+	}
+}
+
+/* Aggregations are numbered in the order of their first mention, so that is where they are made. */
+static void lower_stmt(struct lower *l, struct d_stmt *s)
+{
+	struct d_node *n = s->expr;
+
+	l->b.pos = s->pos;
+	lower_next_action(l);
+	if (n->kind == D_CALL && n->ident->kind == ID_ACTION)
+		n->ident->action->lower(l, n);
+	else if (n->kind == D_ASSIGN && check_is_agg_ref(n->lhs))
+		lower_agg_assign(l, n);
+	else
+		lower_expr(l, n);
+}
+
+static void lower_pred(struct lower *l, struct d_node *pred)
+{
+	struct ir_block *body = ir_block_new(&l->b), *end = ir_block_new(&l->b);
+	ir_reg r;
+
+	l->b.pos = pred->pos;
+	r = lower_expr(l, pred);
+	ir_br(&l->b, r, body, end);
+	ir_at(&l->b, end);
+	ir_ret(&l->b);
+	ir_at(&l->b, body);
+}
+
+static void lower_clause(struct lower *l, struct d_clause *cl)
+{
+	struct ir_clause *ic = ir_clause_new(l->prog, cl->pos);
+
+	ic->descs = cl->descs;
+	ic->ndescs = (uint32_t)cl->ndescs;
+	l->rec = NULL;
+	ir_build(&l->b, l->prog, ic);
+	if (cl->pred)
+		lower_pred(l, cl->pred);
+	if (!cl->body || !cl->body->n) {
+		l->b.pos = cl->pos;
+		lower_next_action(l);
+		ir_rec_act(l->prog, lower_rec(l), IR_ACT_SHOWPROBE, cl->pos);
+	} else {
+		for (size_t i = 0; i < cl->body->n; i++)
+			lower_stmt(l, cl->body->stmts[i]);
+	}
+	if (l->rec)
+		ir_emit(&l->b, l->rec, l->fields);
+	ir_ret(&l->b);
+}
+
+struct ir_prog *lower_prog(struct check *c, uint32_t strsize)
+{
+	unsigned int errors = c->diag->errors;
+	struct lower *l = arena_new_of(c->arena, struct lower);
+
+	l->check = c;
+	l->prog = ir_prog_new(c->arena, strsize);
+	for (size_t i = 0; i < c->prog->nitems; i++)
+		if (c->prog->items[i].kind == D_ITEM_CLAUSE)
+			lower_clause(l, c->prog->items[i].clause);
+	if (l->nodes > LOWER_MAX_NODES)
+		check_error(c, (struct src_pos){ 0 }, "D_UNKNOWN", "the script's inlines make a program that is too large");
+	return c->diag->errors == errors ? l->prog : NULL;
+}

@@ -1,0 +1,88 @@
+/*
+ * Lowering: a checked program becomes IR.
+ *
+ * An integer's register holds its value as its type has it, extended to 64 bits by the type's sign; a pointer's
+ * an address; a string's the string.  A struct, union or array is represented by its address.
+ *
+ * A clause's data-recording actions share one record, which is written when the clause ends; their values
+ * are taken where the actions stand.  A clause that records nothing writes none, but one without statements
+ * writes a record that shows the probe.
+ *
+ * Actions are numbered from 1 as DTrace counts them in its error messages: a statement is one, a printf() one
+ * for each value, an aggregation one for itself, one for each key and one for its function.
+ *
+ * Files: lower.c clauses, lower_expr.c expressions, lower_mem.c memory, lower_act.c actions and aggregations.
+ */
+#ifndef DTAP_D_LOWER_H
+#define DTAP_D_LOWER_H
+
+#include "d/ast.h"
+#include "ir/ir.h"
+
+struct check;
+struct d_ident;
+
+enum { LOWER_MAX_NODES = 1 << 20 };
+
+struct lower {
+	struct check *check;		/* types, the arena, reports */
+	struct ir_prog *prog;
+	struct ir_build b;
+	struct ir_block *end;		/* where a clause goes whose predicate is false */
+	struct ir_rec *rec;		/* NULL until an action records something */
+	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
+	bool too_many;			/* more than IR_MAX_FIELDS: reported */
+	unsigned int nodes;		/* lowered so far */
+};
+
+/* The program of what @c has checked without a mistake.  NULL: something does not fit the IR, reported. */
+struct ir_prog *lower_prog(struct check *c, uint32_t strsize);
+
+/* The value of @n: a register; IR_NO_REG for what has none (void). */
+ir_reg lower_expr(struct lower *l, struct d_node *n);
+
+/* The same as a value of type @to: converted as by assignment. */
+ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to);
+
+/* Convert the value @r of type @from to @to, both integers or pointers. */
+ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const struct type *to);
+
+/* @n, which is string, array of char, pointer to char, or an address, as a string. */
+ir_reg lower_string(struct lower *l, struct d_node *n);
+
+/* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
+
+/* The address of the object that @n is in memory. */
+ir_reg lower_addr(struct lower *l, struct d_node *n);
+
+/* The value of @n, which is in memory: loaded, or its address for what is larger than a register. */
+ir_reg lower_load(struct lower *l, struct d_node *n);
+
+/* @ptr + @sign * @i elements of what the type @t points to. */
+ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign);
+
+/* --- statements (lower.c, lower_act.c) --------------------------------------------------------------- */
+
+/* The clause's record, made when first asked for, and the number of the action at hand. */
+struct ir_rec *lower_rec(struct lower *l);
+void lower_next_action(struct lower *l);
+
+/* Record @val, which is of type @t, as the next field of the action added last. */
+void lower_field(struct lower *l, ir_reg val, const struct type *t);
+
+void lower_printf(struct lower *l, struct d_node *call);
+void lower_printa(struct lower *l, struct d_node *call);
+void lower_trace(struct lower *l, struct d_node *call);
+void lower_exit(struct lower *l, struct d_node *call);
+void lower_aggact(struct lower *l, struct d_node *call);
+void lower_agg_assign(struct lower *l, struct d_node *n);
+
+/* The keys of @n by the signature of @id into @keys[IR_MAX_KEYS]. */
+void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys);
+
+/* The IR's objects for an identifier. */
+struct ir_var *lower_var(struct lower *l, struct d_ident *id);
+struct ir_map *lower_map(struct lower *l, struct d_ident *id);
+struct ir_agg *lower_agg(struct lower *l, struct d_ident *id);
+
+#endif

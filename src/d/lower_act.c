@@ -1,0 +1,131 @@
+/*
+ * Actions and aggregations.
+ */
+#include "d/lower.h"
+
+#include "base/arena.h"
+#include "d/check.h"
+
+/* What a value is when it is recorded: arrays of char are strings, other arrays addresses. */
+static const struct type *recorded_type(struct lower *l, const struct d_node *n)
+{
+	if (type_is_char_array(n->type))
+		return l->check->t_string;
+	if (type_is_array(n->type))
+		return type_ptr(l->check->types, type_target(n->type));
+	return n->type;
+}
+
+static void record(struct lower *l, struct d_node *n)
+{
+	const struct type *t = recorded_type(l, n);
+
+	lower_field(l, lower_as(l, n, t), t);
+}
+
+void lower_printf(struct lower *l, struct d_node *call)
+{
+	struct ir_rec *rec = lower_rec(l);
+	struct ir_act *act = ir_rec_act(l->prog, rec, IR_ACT_PRINTF, call->pos);
+
+	act->fmt = ((const struct printed *)call->aux)->fmt;
+	for (size_t i = 1; i < call->nargs; i++) {
+		if (i > 1)
+			lower_next_action(l);
+		record(l, call->args[i]);
+	}
+}
+
+void lower_trace(struct lower *l, struct d_node *call)
+{
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACE, call->pos);
+	record(l, call->args[0]);
+}
+
+void lower_exit(struct lower *l, struct d_node *call)
+{
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_EXIT, call->pos);
+	lower_field(l, lower_as(l, call->args[0], l->check->t_int), l->check->t_int);
+	ir_exiting(&l->b);
+}
+
+/* The aggregations among the arguments of @call from @first on. */
+static void set_aggs(struct lower *l, struct ir_act *act, struct d_node *call, size_t first)
+{
+	act->aggs = arena_alloc(l->prog->arena, call->nargs * sizeof(*act->aggs));
+	for (size_t i = first; i < call->nargs && call->args[i]->kind == D_AGG; i++) {
+		if (i > first && act->naggs)
+			lower_next_action(l);
+		act->aggs[act->naggs++] = lower_agg(l, call->args[i]->ident);
+	}
+}
+
+void lower_printa(struct lower *l, struct d_node *call)
+{
+	struct ir_act *act = ir_rec_act(l->prog, lower_rec(l), IR_ACT_PRINTA, call->pos);
+
+	act->fmt = ((const struct printed *)call->aux)->fmt;
+	set_aggs(l, act, call, act->fmt ? 1 : 0);
+}
+
+void lower_aggact(struct lower *l, struct d_node *call)
+{
+	static const struct {
+		char letter;
+		enum ir_act_kind kind;
+	} kinds[] = { { 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC } };
+	unsigned int k = 0;
+
+	while (kinds[k].letter != call->base->name[0])
+		k++;
+	set_aggs(l, ir_rec_act(l->prog, lower_rec(l), kinds[k].kind, call->pos), call, 0);
+	if (call->nargs > 1) {
+		lower_next_action(l);
+		record(l, call->args[1]);
+	}
+}
+
+struct ir_agg *lower_agg(struct lower *l, struct d_ident *id)
+{
+	struct ir_agg *g = id->agg;
+
+	if (g)
+		return g;
+	g = id->agg = ir_agg_new(l->prog, id->name, id->fn->fn);
+	g->nkeys = (uint32_t)id->nkeys;
+	for (size_t i = 0; i < id->nkeys; i++)
+		g->keys[i] = type_slot(id->keys[i]);
+	for (int i = 0; i < 4; i++)
+		g->param[i] = id->param[i];
+	g->sign = id->sign;
+	g->pos = id->pos;
+	return g;
+}
+
+/* @a[keys] = f(value, parameters, weight) */
+void lower_agg_assign(struct lower *l, struct d_node *n)
+{
+	struct d_node *ref = n->lhs, *call = n->rhs;
+	const struct aggfunc *f = call->ident->aggfunc;
+	struct ir_agg *g = lower_agg(l, ref->ident);
+	ir_reg args[2 + IR_MAX_KEYS], *keys = args;
+
+	if (call->nargs)
+		keys++;
+	if (f->fn == IR_A_QUANTIZE || f->nparams)
+		keys++;
+	lower_next_action(l);		/* DTrace's first action is the aggregation itself */
+	for (size_t i = 0; i < g->nkeys; i++) {
+		keys[i] = lower_as(l, ref->args[i], ref->ident->keys[i]);
+		lower_next_action(l);
+	}
+	if (call->nargs > 1U + f->nparams) {
+		args[1] = lower_expr(l, call->args[1 + f->nparams]);
+		lower_next_action(l);
+	} else if (f->weight) {
+		args[1] = ir_const(&l->b, 1);
+	}
+	if (call->nargs)
+		args[0] = lower_expr(l, call->args[0]);
+	ir_agg_add(&l->b, g, args);
+}

@@ -1,0 +1,531 @@
+#include "d/lower.h"
+
+#include <assert.h>
+
+#include "base/arena.h"
+#include "d/check.h"
+#include "d/parse.h"
+
+/* Keep @r, the result of an operation on values of type @t, in the range of @t. */
+static ir_reg keep(struct lower *l, ir_reg r, const struct type *t)
+{
+	struct ir_slot s = type_slot(t);
+
+	return ir_ext(&l->b, r, s.width, s.sign);
+}
+
+ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const struct type *to)
+{
+	const struct type *base = type_strip(to);
+	struct ir_slot f = type_slot(from), t = type_slot(to);
+
+	if (base->kind == TYPE_INT && base->integer.rank == RANK_BOOL)
+		return ir_op2(&l->b, IR_NE, r, ir_const(&l->b, 0));
+	if (t.width == 8 || (f.width < t.width && (!f.sign || t.sign)) || (f.width == t.width && f.sign == t.sign))
+		return r;
+	return ir_ext(&l->b, r, t.width, t.sign);
+}
+
+ir_reg lower_string(struct lower *l, struct d_node *n)
+{
+	ir_reg args[2];
+
+	if (type_is_string(n->type))
+		return lower_expr(l, n);
+	if (node_is_zero(l->check, n))
+		return ir_strc(&l->b, "");
+	args[0] = lower_expr(l, n);
+	if (!n->user)
+		return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+	args[1] = ir_const(&l->b, l->prog->strsize);
+	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+}
+
+ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)
+{
+	if (type_is_string(to))
+		return lower_string(l, n);
+	if (type_is_void(to))
+		return lower_expr(l, n);
+	return lower_convert(l, lower_expr(l, n), n->type, to);
+}
+
+/* --- variables --------------------------------------------------------------------------------------- */
+
+static const enum ir_class classes[SPACE_MAX] = {
+	[SPACE_GLOBAL] = IR_GLOBAL, [SPACE_SELF] = IR_THREAD, [SPACE_THIS] = IR_CLAUSE,
+};
+
+struct ir_var *lower_var(struct lower *l, struct d_ident *id)
+{
+	if (!id->var)
+		id->var = ir_var_new(l->prog, id->name, classes[id->space], type_slot(id->type));
+	return id->var;
+}
+
+struct ir_map *lower_map(struct lower *l, struct d_ident *id)
+{
+	struct ir_map *m = id->map;
+
+	if (m)
+		return m;
+	m = id->map = ir_map_new(l->prog, id->name, classes[id->space]);
+	m->nkeys = (uint32_t)id->nkeys;
+	for (size_t i = 0; i < id->nkeys; i++)
+		m->keys[i] = type_slot(id->keys[i]);
+	m->value = type_slot(id->type);
+	m->zero_frees = true;
+	return m;
+}
+
+void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys)
+{
+	for (size_t i = 0; i < id->nkeys; i++)
+		keys[i] = lower_as(l, n->args[i], id->keys[i]);
+}
+
+/* A variable or an element of an associative array, its keys computed once. */
+struct place {
+	struct ir_var *var;
+	struct ir_map *map;
+	ir_reg keys[IR_MAX_KEYS];
+};
+
+static void lower_place(struct lower *l, struct d_node *n, struct place *p)
+{
+	p->var = NULL;
+	p->map = NULL;
+	if (n->kind == D_NAME) {
+		p->var = lower_var(l, n->ident);
+	} else {
+		p->map = lower_map(l, n->ident);
+		lower_keys(l, n->ident, n, p->keys);
+	}
+}
+
+static ir_reg get(struct lower *l, const struct place *p)
+{
+	return p->var ? ir_vld(&l->b, p->var) : ir_mld(&l->b, p->map, p->keys);
+}
+
+static void put(struct lower *l, const struct place *p, ir_reg val)
+{
+	if (p->var)
+		ir_vst(&l->b, p->var, val);
+	else
+		ir_mst(&l->b, p->map, val, p->keys);
+}
+
+static ir_reg lower_assign(struct lower *l, struct d_node *n)
+{
+	struct place p;
+	ir_reg val;
+
+	lower_place(l, n->lhs, &p);
+	val = lower_as(l, n->rhs, n->lhs->type);
+	put(l, &p, val);
+	return val;
+}
+
+/*
+ * Add @r to @p: the value before.  What several CPUs share is added to in one step, if the value has a width
+ * that machines can do that with.  An element of an array that is counted down is stored, because 0 frees it.
+ */
+static ir_reg add_to(struct lower *l, const struct place *p, const struct type *t, ir_reg r, bool down)
+{
+	struct ir_slot s = type_slot(t);
+	bool wide = s.width >= 4;
+	ir_reg old;
+
+	if (p->var && p->var->cls == IR_GLOBAL && wide)
+		return keep(l, ir_vadd(&l->b, p->var, r), t);
+	if (p->map && p->map->cls == IR_GLOBAL && wide && !down)
+		return keep(l, ir_madd(&l->b, p->map, r, p->keys), t);
+	old = get(l, p);
+	put(l, p, keep(l, ir_op2(&l->b, IR_ADD, old, r), t));
+	return old;
+}
+
+/* ++x --x x++ x-- */
+static ir_reg lower_inc(struct lower *l, struct d_node *n)
+{
+	bool down = n->op == D_OP_PREDEC || n->op == D_OP_POSTDEC;
+	bool post = n->op == D_OP_POSTINC || n->op == D_OP_POSTDEC;
+	const struct type *t = n->type;
+	int64_t by = type_is_ptr(t) ? (int64_t)type_size(type_target(t)) : 1;
+	struct place p;
+	ir_reg step, old;
+
+	lower_place(l, n->base, &p);
+	step = ir_const(&l->b, down ? -by : by);
+	old = add_to(l, &p, t, step, down);
+	return post ? old : keep(l, ir_op2(&l->b, IR_ADD, old, step), t);
+}
+
+/* --- operators --------------------------------------------------------------------------------------- */
+
+/* @a op @b in the type @t: both are of that type, but a shift's @b. */
+static ir_reg arith(struct lower *l, enum d_op op, const struct type *t, ir_reg a, ir_reg b)
+{
+	bool sign = type_is_signed(t);
+	enum ir_op o;
+
+	switch (op) {
+	case D_OP_ADD:
+		o = IR_ADD;
+		break;
+	case D_OP_SUB:
+		o = IR_SUB;
+		break;
+	case D_OP_MUL:
+		o = IR_MUL;
+		break;
+	case D_OP_DIV:
+		o = sign ? IR_SDIV : IR_UDIV;
+		break;
+	case D_OP_MOD:
+		o = sign ? IR_SMOD : IR_UMOD;
+		break;
+	case D_OP_SHL:
+		o = IR_SHL;
+		break;
+	case D_OP_SHR:
+		o = sign ? IR_SAR : IR_SHR;
+		break;
+	case D_OP_AND:
+		return ir_op2(&l->b, IR_AND, a, b);	/* these three stay in range */
+	case D_OP_OR:
+		return ir_op2(&l->b, IR_OR, a, b);
+	default:
+		return ir_op2(&l->b, IR_XOR, a, b);
+	}
+	return keep(l, ir_op2(&l->b, o, a, b), t);
+}
+
+/* lhs op= rhs */
+static ir_reg lower_op_assign(struct lower *l, struct d_node *n)
+{
+	const struct type *t = n->lhs->type, *work = t;
+	bool ptr = type_is_ptr(t);
+	struct place p;
+	ir_reg a, b;
+
+	lower_place(l, n->lhs, &p);
+	if (ptr) {
+		b = lower_expr(l, n->rhs);
+		if (node_is_int(n->rhs))
+			b = lower_step(l, ir_const(&l->b, 0), t, b, 1);
+	} else if (n->op == D_OP_SHL || n->op == D_OP_SHR) {
+		work = type_promote(l->check->types, t, 0);
+		b = lower_expr(l, n->rhs);
+	} else {
+		work = type_arith(l->check->types, t, n->rhs->type);
+		b = lower_convert(l, lower_expr(l, n->rhs), n->rhs->type, work);
+	}
+	if (n->op == D_OP_ADD || n->op == D_OP_SUB) {
+		if (n->op == D_OP_SUB)
+			b = ir_op1(&l->b, IR_NEG, b);
+		a = add_to(l, &p, t, b, n->op == D_OP_SUB);
+		return keep(l, ir_op2(&l->b, IR_ADD, a, b), t);
+	}
+	a = lower_convert(l, get(l, &p), t, work);
+	a = lower_convert(l, arith(l, n->op, work, a, b), work, t);
+	put(l, &p, a);
+	return a;
+}
+
+static ir_reg lower_additive(struct lower *l, struct d_node *n)
+{
+	bool l_ptr = node_is_ptr(n->lhs), r_ptr = node_is_ptr(n->rhs);
+	ir_reg a, b;
+
+	if (!l_ptr && !r_ptr) {
+		a = lower_as(l, n->lhs, n->type);
+		return arith(l, n->op, n->type, a, lower_as(l, n->rhs, n->type));
+	}
+	a = lower_expr(l, n->lhs);
+	b = lower_expr(l, n->rhs);
+	if (l_ptr && r_ptr) {
+		uint64_t size = type_size(type_target(n->lhs->type));
+
+		a = ir_op2(&l->b, IR_SUB, a, b);
+		return size > 1 ? ir_op2(&l->b, IR_SDIV, a, ir_const(&l->b, (int64_t)size)) : a;
+	}
+	if (l_ptr)
+		return lower_step(l, a, n->lhs->type, b, n->op == D_OP_SUB ? -1 : 1);
+	return lower_step(l, b, n->rhs->type, a, 1);
+}
+
+static ir_reg lower_comparison(struct lower *l, struct d_node *n)
+{
+	bool sign = true;
+	ir_reg a, b, t;
+
+	if (node_is_string(n->lhs) || node_is_string(n->rhs)) {
+		a = lower_string(l, n->lhs);
+		a = ir_op2(&l->b, IR_STRCMP, a, lower_string(l, n->rhs));
+		b = ir_const(&l->b, 0);
+	} else if (node_is_int(n->lhs) && node_is_int(n->rhs)) {
+		const struct type *work = type_arith(l->check->types, n->lhs->type, n->rhs->type);
+
+		sign = type_is_signed(work);
+		a = lower_as(l, n->lhs, work);
+		b = lower_as(l, n->rhs, work);
+	} else {
+		sign = false;
+		a = lower_expr(l, n->lhs);
+		b = lower_expr(l, n->rhs);
+	}
+	if (n->op == D_OP_GT || n->op == D_OP_GE) {
+		t = a;
+		a = b;
+		b = t;
+	}
+	switch (n->op) {
+	case D_OP_EQ:
+		return ir_op2(&l->b, IR_EQ, a, b);
+	case D_OP_NE:
+		return ir_op2(&l->b, IR_NE, a, b);
+	case D_OP_LT:
+	case D_OP_GT:
+		return ir_op2(&l->b, sign ? IR_SLT : IR_ULT, a, b);
+	default:
+		return ir_op2(&l->b, sign ? IR_SLE : IR_ULE, a, b);
+	}
+}
+
+/* 1 or 0 as the scalar @n is not 0 or is. */
+static ir_reg lower_truth(struct lower *l, struct d_node *n)
+{
+	return ir_op2(&l->b, IR_NE, lower_expr(l, n), ir_const(&l->b, 0));
+}
+
+/* && and ||: the right side runs only when the left one does not decide. */
+static ir_reg lower_logic(struct lower *l, struct d_node *n)
+{
+	struct ir_block *more = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	ir_reg res = ir_reg_new(&l->b, IR_INT);
+
+	ir_mov(&l->b, res, lower_truth(l, n->lhs));
+	if (n->op == D_OP_LAND)
+		ir_br(&l->b, res, more, done);
+	else
+		ir_br(&l->b, res, done, more);
+	ir_at(&l->b, more);
+	ir_mov(&l->b, res, lower_truth(l, n->rhs));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return res;
+}
+
+static ir_reg lower_cond(struct lower *l, struct d_node *n)
+{
+	struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	bool has_value = !type_is_void(n->type);
+	ir_reg res = IR_NO_REG, v;
+
+	if (has_value)
+		res = ir_reg_new(&l->b, type_slot(n->type).type);
+	v = lower_expr(l, n->cond);
+	ir_br(&l->b, v, yes, no);
+	for (int i = 0; i < 2; i++) {
+		ir_at(&l->b, i == 0 ? yes : no);
+		v = lower_as(l, i == 0 ? n->lhs : n->rhs, n->type);
+		if (has_value)
+			ir_mov(&l->b, res, v);
+		ir_jmp(&l->b, done);
+	}
+	ir_at(&l->b, done);
+	return res;
+}
+
+static ir_reg lower_binary(struct lower *l, struct d_node *n)
+{
+	ir_reg a;
+
+	switch (n->op) {
+	case D_OP_ADD:
+	case D_OP_SUB:
+		return lower_additive(l, n);
+	case D_OP_SHL:
+	case D_OP_SHR:
+		a = lower_as(l, n->lhs, n->type);
+		return arith(l, n->op, n->type, a, lower_expr(l, n->rhs));
+	case D_OP_MUL:
+	case D_OP_DIV:
+	case D_OP_MOD:
+	case D_OP_AND:
+	case D_OP_OR:
+	case D_OP_XOR:
+		a = lower_as(l, n->lhs, n->type);
+		return arith(l, n->op, n->type, a, lower_as(l, n->rhs, n->type));
+	case D_OP_LAND:
+	case D_OP_LOR:
+		return lower_logic(l, n);
+	case D_OP_LXOR:
+		a = lower_truth(l, n->lhs);
+		return ir_op2(&l->b, IR_NE, a, lower_truth(l, n->rhs));
+	case D_OP_COMMA:
+		lower_expr(l, n->lhs);
+		return lower_expr(l, n->rhs);
+	default:
+		return lower_comparison(l, n);
+	}
+}
+
+static ir_reg lower_unary(struct lower *l, struct d_node *n)
+{
+	switch (n->op) {
+	case D_OP_DEREF:
+		return lower_load(l, n);
+	case D_OP_ADDR:
+		return lower_addr(l, n->base);
+	case D_OP_LNOT:
+		return ir_op2(&l->b, IR_EQ, lower_expr(l, n->base), ir_const(&l->b, 0));
+	case D_OP_NOT:
+		return keep(l, ir_op1(&l->b, IR_NOT, lower_as(l, n->base, n->type)), n->type);
+	case D_OP_NEG:
+		return keep(l, ir_op1(&l->b, IR_NEG, lower_as(l, n->base, n->type)), n->type);
+	case D_OP_PLUS:
+		return lower_as(l, n->base, n->type);
+	default:
+		return lower_inc(l, n);
+	}
+}
+
+/* --- names and calls --------------------------------------------------------------------------------- */
+
+static ir_reg lower_inline(struct lower *l, struct d_node *n)
+{
+	struct d_ident *id = n->ident;
+	struct d_node *saved[IR_MAX_KEYS];
+	ir_reg r;
+
+	/* The arguments stand for the parameters; an inline may be used in its own arguments. */
+	for (size_t i = 0; i < id->inl->params.n; i++) {
+		saved[i] = id->params[i]->arg;
+		id->params[i]->arg = n->args[i];
+	}
+	r = lower_as(l, id->inl->expr, id->type);
+	for (size_t i = 0; i < id->inl->params.n; i++)
+		id->params[i]->arg = saved[i];
+	return r;
+}
+
+static ir_reg lower_name(struct lower *l, struct d_node *n)
+{
+	const struct d_ident *id = n->ident;
+
+	switch (id->kind) {
+	case ID_BUILTIN:
+		if (id->builtin->source == BUILTIN_ARG)
+			return ir_arg(&l->b, id->builtin->number);
+		return ir_builtin(&l->b, (enum ir_builtin)id->builtin->number);
+	case ID_INLINE:
+		return lower_inline(l, n);
+	case ID_PARAM:
+		return lower_as(l, id->arg, id->type);
+	default:
+		return ir_vld(&l->b, lower_var(l, n->ident));
+	}
+}
+
+static ir_reg lower_index(struct lower *l, struct d_node *n)
+{
+	const struct d_ident *id = n->ident;
+	struct place p;
+
+	if (!id)
+		return lower_load(l, n);
+	switch (id->kind) {
+	case ID_INLINE:
+		return lower_inline(l, n);
+	case ID_BUILTIN:	/* args[n] */
+		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
+	default:
+		lower_place(l, n, &p);
+		return get(l, &p);
+	}
+}
+
+static ir_reg lower_call(struct lower *l, struct d_node *n)
+{
+	const struct d_ident *id = n->ident;
+	const struct proto *p = id->proto;
+	ir_reg args[PROTO_MAX];
+	int64_t left_out;
+
+	assert(id->kind == ID_SUBR);
+	for (unsigned int i = 0; i < p->nargs; i++) {
+		if (i >= n->nargs) {
+			left_out = id->subr->left_out;
+			args[i] = ir_const(&l->b, left_out == SUBR_STRSIZE ? (int64_t)l->prog->strsize : left_out);
+		} else if (type_is_char_ptr(p->args[i])) {
+			args[i] = lower_string(l, n->args[i]);
+		} else {
+			args[i] = lower_as(l, n->args[i], p->args[i]);
+		}
+	}
+	return ir_call(&l->b, (enum ir_fn)id->subr->fn, args, p->nargs);
+}
+
+static ir_reg lower_cast(struct lower *l, struct d_node *n)
+{
+	if (type_is_string(n->ctype))
+		return lower_string(l, n->base);
+	if (type_is_void(n->ctype)) {
+		lower_expr(l, n->base);
+		return IR_NO_REG;
+	}
+	return type_is_scalar(n->ctype) ? lower_as(l, n->base, n->ctype) : lower_expr(l, n->base);
+}
+
+ir_reg lower_expr(struct lower *l, struct d_node *n)
+{
+	struct src_pos saved = l->b.pos;
+	ir_reg r;
+
+	if (++l->nodes > LOWER_MAX_NODES)	/* inlines of inlines grow without bound */
+		return type_is_void(n->type) ? IR_NO_REG : type_is_string(n->type) ? ir_strc(&l->b, "") :
+		       ir_const(&l->b, 1);
+	l->b.pos = n->pos;
+	switch (n->kind) {
+	case D_INT:
+		r = ir_const(&l->b, (int64_t)n->value);
+		break;
+	case D_STR:
+		r = ir_strc(&l->b, n->str);
+		break;
+	case D_NAME:
+		r = lower_name(l, n);
+		break;
+	case D_INDEX:
+		r = lower_index(l, n);
+		break;
+	case D_CALL:
+		r = lower_call(l, n);
+		break;
+	case D_MEMBER:
+		r = lower_load(l, n);
+		break;
+	case D_UNARY:
+		r = lower_unary(l, n);
+		break;
+	case D_BINARY:
+		r = lower_binary(l, n);
+		break;
+	case D_ASSIGN:
+		r = n->op == D_OP_NONE ? lower_assign(l, n) : lower_op_assign(l, n);
+		break;
+	case D_COND:
+		r = lower_cond(l, n);
+		break;
+	case D_CAST:
+		r = lower_cast(l, n);
+		break;
+	default:		/* sizeof, offsetof: their value */
+		r = ir_const(&l->b, (int64_t)n->value);
+	}
+	l->b.pos = saved;
+	return r;
+}

@@ -1,0 +1,81 @@
+/*
+ * Memory: what pointers point to, members, elements, bit-fields.
+ *
+ * Addresses in the traced process are read with ULOAD, all others with LOAD; which of them a node is, the
+ * checker has found out.
+ */
+#include "d/lower.h"
+
+#include "d/check.h"
+
+ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign)
+{
+	uint64_t size = type_size(type_target(t));
+
+	if (size > 1)
+		i = ir_op2(&l->b, IR_MUL, i, ir_const(&l->b, (int64_t)size));
+	return ir_op2(&l->b, sign < 0 ? IR_SUB : IR_ADD, ptr, i);
+}
+
+static ir_reg add_bytes(struct lower *l, ir_reg addr, uint64_t n)
+{
+	return n ? ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, (int64_t)n)) : addr;
+}
+
+ir_reg lower_addr(struct lower *l, struct d_node *n)
+{
+	ir_reg base, i;
+
+	switch (n->kind) {
+	case D_UNARY:		/* *p */
+		return lower_expr(l, n->base);
+	case D_INDEX:		/* p[i] */
+		base = lower_expr(l, n->base);
+		i = lower_expr(l, n->args[0]);
+		return lower_step(l, base, n->base->type, i, 1);
+	case D_MEMBER:		/* of a bit-field: of the byte that it begins in */
+		base = n->arrow ? lower_expr(l, n->base) : lower_addr(l, n->base);
+		return add_bytes(l, base, n->value / 8);
+	default:		/* a struct that an expression gave: its value is its address */
+		return lower_expr(l, n);
+	}
+}
+
+/*
+ * A bit-field of @bits bits that begins @off bits into the byte at @addr.  The bytes it touches are read one by
+ * one when no load of 1, 2, 4 or 8 covers exactly them: what lies behind may not be there.
+ */
+static ir_reg load_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off, unsigned int bits, bool sign)
+{
+	unsigned int bytes = (off + bits + 7) / 8;
+	ir_reg v;
+
+	if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8) {
+		v = ir_load(&l->b, op, addr, bytes, false);
+	} else {
+		v = ir_load(&l->b, op, addr, 1, false);
+		for (unsigned int i = 1; i < bytes && i < 8; i++) {
+			ir_reg byte = ir_load(&l->b, op, add_bytes(l, addr, i), 1, false);
+
+			byte = ir_op2(&l->b, IR_SHL, byte, ir_const(&l->b, 8 * i));
+			v = ir_op2(&l->b, IR_OR, v, byte);
+		}
+	}
+	v = ir_op2(&l->b, IR_SHL, v, ir_const(&l->b, 64 - off - bits));
+	return ir_op2(&l->b, sign ? IR_SAR : IR_SHR, v, ir_const(&l->b, 64 - bits));
+}
+
+ir_reg lower_load(struct lower *l, struct d_node *n)
+{
+	const struct type_member *m = n->kind == D_MEMBER ? n->aux : NULL;
+	enum ir_op op = n->user ? IR_ULOAD : IR_LOAD;
+	ir_reg addr = lower_addr(l, n);
+	struct ir_slot slot;
+
+	if (m && m->bits)
+		return load_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
+	if (!type_is_scalar(n->type))
+		return addr;
+	slot = type_slot(n->type);
+	return ir_load(&l->b, op, addr, slot.width, slot.sign);
+}

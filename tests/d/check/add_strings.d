@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace("x" + "y");	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace((void *)arg0 + 1);	/* error: D_OP_INCOMPAT */
+}

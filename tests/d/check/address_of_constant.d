@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(&1);	/* error: D_ADDROF_LVAL */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	trace(@a + 1);	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a = 1;	/* error: D_AGG_FUNC */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	@a;	/* error: D_AGG_NULL */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a = strlen("x");	/* error: D_AGG_FUNC */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a = sum();	/* error: D_PROTO_LEN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a = sum("x");	/* error: D_AGG_SCALAR */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(@nosuch);	/* error: D_IDENT_UNDEF */
+}

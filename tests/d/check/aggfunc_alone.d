@@ -1,0 +1,4 @@
+BEGIN
+{
+	count();	/* error: D_CG_EXPR */
+}

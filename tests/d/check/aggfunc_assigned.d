@@ -1,0 +1,4 @@
+BEGIN
+{
+	x = count();	/* error: D_OP_INCOMPAT */
+}

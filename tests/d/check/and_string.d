@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(1 && "x");	/* error: D_OP_SCALAR */
+}

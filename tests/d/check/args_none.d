@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(args[0]);	/* error: D_ARGS_IDX */
+}

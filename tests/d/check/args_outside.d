@@ -1,0 +1,2 @@
+inline int A = args[0];	/* error: D_ARGS_NONE */
+BEGIN { }

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(a[1]);	/* error: D_VAR_UNDEF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(arg0->x);	/* error: D_OP_PTR */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	x = @a;	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	arg0 = 1;	/* error: D_OP_WRITE */
+}

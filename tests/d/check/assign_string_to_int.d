@@ -1,0 +1,5 @@
+BEGIN
+{
+	x = 1;
+	x = "one";	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	x = printf("x");	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(basename(arg0));	/* error: D_PROTO_ARG */
+}

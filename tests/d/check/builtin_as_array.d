@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(pid[1]);	/* error: D_DEREF_NONPTR */
+}

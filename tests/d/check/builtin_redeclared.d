@@ -1,0 +1,2 @@
+int pid;	/* error: D_DECL_IDRED */
+BEGIN { }

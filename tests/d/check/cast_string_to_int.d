@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace((int)"12");	/* error: D_CAST_INVAL */
+}

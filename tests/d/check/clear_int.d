@@ -1,0 +1,4 @@
+BEGIN
+{
+	clear(1);	/* error: D_CLEAR_AGGARG */
+}

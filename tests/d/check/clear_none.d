@@ -1,0 +1,4 @@
+BEGIN
+{
+	clear();	/* error: D_CLEAR_PROTO */
+}

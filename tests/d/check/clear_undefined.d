@@ -1,0 +1,4 @@
+BEGIN
+{
+	clear(@nosuch);	/* error: D_IDENT_UNDEF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("a"), 1;	/* error: D_OP_ACT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(~"x");	/* error: D_OP_INT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	pid ? printf("a") : printf("b");	/* error: D_OP_ACT */
+}

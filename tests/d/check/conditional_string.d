@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace("x" ? 1 : 2);	/* error: D_OP_SCALAR */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(copyinstr());	/* error: D_PROTO_LEN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(copyinstr(arg0, 1, 2));	/* error: D_PROTO_LEN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(copyinstr("x"));	/* error: D_PROTO_ARG */
+}

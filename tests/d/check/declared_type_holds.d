@@ -1,0 +1,5 @@
+int count_of;
+BEGIN
+{
+	count_of = "three";	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(*arg0);	/* error: D_DEREF_NONPTR */
+}

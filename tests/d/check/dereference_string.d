@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(*execname + "x");	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(*(void *)arg0);	/* error: D_DEREF_VOID */
+}

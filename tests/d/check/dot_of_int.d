@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(pid.x);	/* error: D_OP_SOU */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	exit();	/* error: D_PROTO_LEN */
+}

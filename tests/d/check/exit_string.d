@@ -1,0 +1,4 @@
+BEGIN
+{
+	exit("x");	/* error: D_PROTO_ARG */
+}

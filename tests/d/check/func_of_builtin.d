@@ -1,0 +1,4 @@
+BEGIN
+{
+	pid(1);	/* error: D_FUNC_IDKIND */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	x = nosuch(1);	/* error: D_FUNC_UNDEF */
+}

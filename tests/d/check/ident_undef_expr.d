@@ -1,0 +1,4 @@
+BEGIN
+{
+	x = y + 1;	/* error: D_IDENT_UNDEF */
+}

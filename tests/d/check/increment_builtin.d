@@ -1,0 +1,4 @@
+BEGIN
+{
+	timestamp++;	/* error: D_OP_WRITE */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	s = "x";
+	s++;	/* error: D_OP_SCALAR */
+}

@@ -1,0 +1,2 @@
+inline int N = N + 1;	/* error: D_IDENT_UNDEF */
+BEGIN { }

@@ -1,0 +1,2 @@
+inline int N = "x";	/* error: D_OP_INCOMPAT */
+BEGIN { }

@@ -1,0 +1,5 @@
+BEGIN
+{
+	a[1] = 1;
+	a[1, 2] = 1;	/* error: D_PROTO_LEN */
+}

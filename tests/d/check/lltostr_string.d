@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(lltostr("x"));	/* error: D_PROTO_ARG */
+}

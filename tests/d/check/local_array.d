@@ -1,0 +1,4 @@
+BEGIN
+{
+	this->a[1] = 1;	/* error: D_ARR_LOCAL */
+}

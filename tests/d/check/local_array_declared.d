@@ -1,0 +1,2 @@
+this int a[int];	/* error: D_DECL_LOCASSC */
+BEGIN { }

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(pid % (3 - 3));	/* error: D_DIV_ZERO */
+}

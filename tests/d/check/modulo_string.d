@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace("x" % 2);	/* error: D_OP_INT */
+}

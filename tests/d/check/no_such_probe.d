@@ -1,0 +1,3 @@
+nosuch:::probe	/* error: D_PDESC_ZERO */
+{
+}

@@ -1,0 +1,4 @@
+BEGIN,
+nosuch:::probe	/* error: D_PDESC_ZERO */
+{
+}

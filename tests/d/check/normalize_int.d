@@ -1,0 +1,4 @@
+BEGIN
+{
+	normalize(1, 2);	/* error: D_NORMALIZE_AGGARG */
+}

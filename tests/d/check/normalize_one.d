@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	normalize(@a);	/* error: D_NORMALIZE_PROTO */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	normalize(@a, "x");	/* error: D_NORMALIZE_SCALAR */
+}

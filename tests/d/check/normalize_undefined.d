@@ -1,0 +1,4 @@
+BEGIN
+{
+	normalize(@nosuch, 2);	/* error: D_IDENT_UNDEF */
+}

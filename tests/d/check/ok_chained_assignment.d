@@ -1,0 +1,5 @@
+BEGIN
+{
+	x = y = 3;
+	trace(x + y);
+}

@@ -1,0 +1,7 @@
+BEGIN
+{
+	n++;
+	++m;
+	self->k--;
+	trace(n + m + self->k);
+}

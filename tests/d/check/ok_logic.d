@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(pid && tid || !uid ^^ gid);
+}

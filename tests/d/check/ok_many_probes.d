@@ -1,0 +1,3 @@
+BEGIN, END, ERROR, tick-1s, profile-97, python123:::function-*
+{
+}

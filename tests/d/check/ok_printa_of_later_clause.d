@@ -1,0 +1,10 @@
+BEGIN
+{
+	@a = count();
+}
+
+END
+{
+	printa(@a);
+	trunc(@a, 1);
+}

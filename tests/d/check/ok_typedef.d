@@ -1,0 +1,7 @@
+typedef unsigned short port_t;
+port_t p;
+BEGIN
+{
+	p = 70000;
+	trace(p);
+}

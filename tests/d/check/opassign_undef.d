@@ -1,0 +1,4 @@
+BEGIN
+{
+	n += 1;	/* error: D_VAR_UNDEF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+/execname/	/* error: D_PRED_SCALAR */
+{
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a[1] = count();
+	printa("%s %@d", @a);	/* error: D_PRINTF_ARG_TYPE */
+}

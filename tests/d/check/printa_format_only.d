@@ -1,0 +1,4 @@
+BEGIN
+{
+	printa("%@d");	/* error: D_PRINTA_PROTO */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printa(1);	/* error: D_PRINTA_AGGARG */
+}

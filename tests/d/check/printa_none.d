@@ -1,0 +1,4 @@
+BEGIN
+{
+	printa();	/* error: D_PROTO_LEN */
+}

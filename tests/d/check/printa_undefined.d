@@ -1,0 +1,4 @@
+BEGIN
+{
+	printa(@nosuch);	/* error: D_IDENT_UNDEF */
+}

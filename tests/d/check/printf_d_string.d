@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%d", execname);	/* error: D_PRINTF_ARG_TYPE */
+}

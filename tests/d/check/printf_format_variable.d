@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf(execname);	/* error: D_PRINTF_ARG_FMT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%");	/* error: D_SYNTAX */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%.*s");	/* error: D_PRINTF_DYN_PROTO */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%Y", pid);	/* error: D_PRINTF_ARG_TYPE */
+}

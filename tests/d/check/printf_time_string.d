@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%Y", "x");	/* error: D_PRINTF_ARG_TYPE */
+}

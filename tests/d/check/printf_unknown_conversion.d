@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%z", 1);	/* error: D_SYNTAX */
+}

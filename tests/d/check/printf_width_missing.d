@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%*d");	/* error: D_PRINTF_DYN_PROTO */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%*d", 1);	/* error: D_PRINTF_ARG_PROTO */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	printf("%x", "x");	/* error: D_PRINTF_ARG_TYPE */
+}

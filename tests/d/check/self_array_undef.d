@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(self->a[1]);	/* error: D_VAR_UNDEF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(self->nosuch);	/* error: D_VAR_UNDEF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(sizeof (void));	/* error: D_SIZEOF_TYPE */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(stringof(printf("x")));	/* error: D_STRINGOF_TYPE */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(strjoin("x", 2));	/* error: D_PROTO_ARG */
+}

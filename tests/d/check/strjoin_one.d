@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(strjoin("x"));	/* error: D_PROTO_LEN */
+}

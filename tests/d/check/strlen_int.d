@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(strlen(arg0));	/* error: D_PROTO_ARG */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(strlen);	/* error: D_IDENT_BADREF */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(substr("x", "1"));	/* error: D_PROTO_ARG */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace((int *)arg0 - (char *)arg1);	/* error: D_OP_INCOMPAT */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(this->nosuch);	/* error: D_VAR_UNDEF */
+}

@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	trace(@a);	/* error: D_TRACE_AGG */
+}

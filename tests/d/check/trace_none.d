@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace();	/* error: D_PROTO_LEN */
+}

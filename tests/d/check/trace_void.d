@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(printf("x"));	/* error: D_TRACE_VOID */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trunc(1);	/* error: D_TRUNC_AGGARG */
+}

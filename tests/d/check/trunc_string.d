@@ -1,0 +1,5 @@
+BEGIN
+{
+	@a = count();
+	trunc(@a, "x");	/* error: D_TRUNC_SCALAR */
+}

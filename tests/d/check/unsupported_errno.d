@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(errno);	/* error: D_UNKNOWN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(rand());	/* error: D_UNKNOWN */
+}

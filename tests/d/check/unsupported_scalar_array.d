@@ -1,0 +1,2 @@
+int a[10];	/* error: D_UNKNOWN */
+BEGIN { }

@@ -1,0 +1,4 @@
+BEGIN
+{
+	self->spec = speculation();	/* error: D_UNKNOWN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	stack();	/* error: D_UNKNOWN */
+}

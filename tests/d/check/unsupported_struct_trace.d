@@ -1,0 +1,5 @@
+struct point { int x, y; };
+BEGIN
+{
+	trace(*(struct point *)arg0);	/* error: D_UNKNOWN */
+}

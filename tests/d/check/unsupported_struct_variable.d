@@ -1,0 +1,3 @@
+struct point { int x, y; };
+struct point p;	/* error: D_UNKNOWN */
+BEGIN { }

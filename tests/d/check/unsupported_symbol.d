@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(`jiffies);	/* error: D_UNKNOWN */
+}

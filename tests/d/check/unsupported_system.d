@@ -1,0 +1,4 @@
+BEGIN
+{
+	system("ls");	/* error: D_UNKNOWN */
+}

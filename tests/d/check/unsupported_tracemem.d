@@ -1,0 +1,4 @@
+BEGIN
+{
+	tracemem(arg0, 16);	/* error: D_UNKNOWN */
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a[ustack()] = count();	/* error: D_UNKNOWN */
+}

@@ -1,0 +1,9 @@
+BEGIN
+/self->traced/	/* error: D_VAR_UNDEF */
+{
+}
+
+END
+{
+	self->traced = 1;
+}

@@ -1,0 +1,3 @@
+int a;
+string a;	/* error: D_DECL_IDRED */
+BEGIN { }

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(strlen(printf("x")));	/* error: D_PROTO_ARG */
+}

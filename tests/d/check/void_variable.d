@@ -1,0 +1,2 @@
+void v;	/* error: D_DECL_VOIDOBJ */
+BEGIN { }

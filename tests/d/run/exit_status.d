@@ -1,0 +1,5 @@
+/* @@exit: 7 */
+BEGIN { printf("before\n"); exit(7); }
+/* @@output
+before
+*/
