@@ -42,17 +42,16 @@ struct run {
 	bool quiet;
 };
 
-/* A line on standard error, without its "dtrace: " and newline. */
-static void say(void *ctx, const char *text)
+static void message(void *ctx, const char *text)
 {
 	(void)ctx;
-	fprintf(stderr, "dtrace: %s\n", text);
+	fputs(text, stderr);
 }
 
-/* As say() for errors that were worded below; takes the text. */
+/* Print an error that was worded below, and release it. */
 static int fail(struct strbuf *err)
 {
-	say(NULL, err->len ? strbuf_str(err) : "failed without saying why");
+	fprintf(stderr, "dtrace: %s\n", err->len ? strbuf_str(err) : "failed without saying why");
 	strbuf_fini(err);
 	return CMD_ERROR;
 }
@@ -381,7 +380,8 @@ static int enable_and_run(struct run *r)
 {
 	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
 	struct session_conf conf = {
-		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out, .message = say,
+		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out,
+		.command = "dtrace", .message = message,
 		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
 		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
 	};

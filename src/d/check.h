@@ -144,6 +144,7 @@ struct check {
 	unsigned int unknown;			/* reports of names not known (yet) */
 
 	const struct d_clause *clause;		/* NULL: outside */
+	const struct d_node *stmt;		/* the statement's whole expression */
 	enum args_state args_state;
 	struct probe_sig sig;
 
@@ -177,7 +178,7 @@ bool node_is_int(const struct d_node *n);
 bool node_is_string(const struct d_node *n);
 bool node_is_ptr(const struct d_node *n);		/* pointer or array */
 bool node_is_scalar(const struct d_node *n);		/* integer or pointer */
-bool node_is_action(const struct d_node *n);		/* a call of an action */
+bool node_is_action(const struct d_node *n);		/* a call of an action or aggregating function */
 bool node_is_zero(const struct check *c, const struct d_node *n);	/* a constant 0 */
 bool type_is_str_like(const struct type *t);		/* string, array of char, pointer to char */
 bool type_is_blind_ptr(const struct type *t);		/* pointer to void or function: no size to step by */

@@ -91,7 +91,8 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 	for (size_t i = 0; i < n->nargs && i < p->nargs; i++) {
 		const struct d_node *a = n->args[i];
 
-		if (!p->args[i] || type_takes(c, p->args[i], a->user, a))
+		if (!p->args[i] || type_takes(c, p->args[i], a->user, a) ||
+		    (type_is_char_ptr(p->args[i]) && type_is_str_like(a->type)))
 			continue;
 		/* An address is what copyin() and its like are for, whatever its type. */
 		if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 && !type_is_signed(p->args[i]) &&

@@ -222,9 +222,12 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	const struct type *lt, *rt;
 
 	if (check_is_agg_ref(l)) {
-		if (check_agg_assign(c, n))
-			n->type = c->t_void;
-		return n->type;
+		if (n != c->stmt) {
+			check_error(c, n->pos, "D_CG_EXPR", "an aggregation may not be assigned in a D expression "
+				    "(D program context required)");
+			return NULL;
+		}
+		return check_agg_assign(c, n) ? c->t_void : NULL;
 	}
 	lt = check_target(c, l, USE_ASSIGN);
 	rt = check_expr(c, n->rhs);
@@ -547,7 +550,9 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 		return NULL;
 	}
 	n->user = b->user;
-	if (type_is_string(to)) {
+	if (node_is_agg(b)) {
+		;
+	} else if (type_is_string(to)) {
 		if (node_is_scalar(b) || node_is_ptr(b) || type_is_str_like(b->type)) {
 			n->user = false;
 			return to;
@@ -562,6 +567,18 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 	}
 	check_error(c, n->pos, "D_CAST_INVAL", "invalid cast expression: \"%s\" to \"%s\"", check_text(c, b),
 		    type_text(c->arena, to));
+	return NULL;
+}
+
+static const struct type *check_stringof(struct check *c, struct d_node *n)
+{
+	const struct d_node *b = n->base;
+
+	if (!check_expr(c, n->base))
+		return NULL;
+	if (!node_is_agg(b) && (node_is_scalar(b) || node_is_ptr(b) || type_is_str_like(b->type)))
+		return c->t_string;
+	check_error(c, n->pos, "D_STRINGOF_TYPE", "cannot apply stringof to a value of type %s", check_text(c, b));
 	return NULL;
 }
 
@@ -676,6 +693,9 @@ const struct type *check_expr(struct check *c, struct d_node *n)
 		break;
 	case D_CAST:
 		t = check_cast(c, n);
+		break;
+	case D_STRINGOF:
+		t = check_stringof(c, n);
 		break;
 	case D_SIZEOF:
 		t = check_sizeof(c, n);

@@ -26,19 +26,23 @@ ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const s
 	return ir_ext(&l->b, r, t.width, t.sign);
 }
 
+ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user)
+{
+	ir_reg args[2] = { addr };
+
+	if (!user)
+		return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+	args[1] = ir_const(&l->b, l->prog->strsize);
+	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+}
+
 ir_reg lower_string(struct lower *l, struct d_node *n)
 {
-	ir_reg args[2];
-
 	if (type_is_string(n->type))
 		return lower_expr(l, n);
 	if (node_is_zero(l->check, n))
 		return ir_strc(&l->b, "");
-	args[0] = lower_expr(l, n);
-	if (!n->user)
-		return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
-	args[1] = ir_const(&l->b, l->prog->strsize);
-	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+	return lower_string_at(l, lower_expr(l, n), n->user);
 }
 
 ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)
@@ -522,6 +526,9 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		break;
 	case D_CAST:
 		r = lower_cast(l, n);
+		break;
+	case D_STRINGOF:
+		r = lower_string(l, n->base);
 		break;
 	default:		/* sizeof, offsetof: their value */
 		r = ir_const(&l->b, (int64_t)n->value);
