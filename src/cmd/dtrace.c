@@ -276,6 +276,8 @@ static int compile(struct run *r)
 	struct strbuf text = { 0 };
 
 	r->prog = d_compile(r->d, &resolver, &opts);
+	if (r->diag.errors && *probe_why(r->probes))
+		diag_hint(&r->diag, "%s", probe_why(r->probes));
 	if (report(r) || !r->prog)
 		return CMD_ERROR;
 	if (r->set.v[OPT_ir]) {

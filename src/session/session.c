@@ -60,6 +60,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		.bufsize = power_of_two(o->v[OPT_bufsize]),
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
 	};
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
