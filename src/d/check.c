@@ -189,6 +189,7 @@ static void check_stmt(struct check *c, struct d_stmt *s)
 		check_unsupported(c, s->pos, "if", "use clauses of their own with predicates, or ?:");
 		return;
 	}
+	c->stmt = n;
 	if (n->kind == D_CALL) {
 		n->type = NULL;
 		n->ident = NULL;

@@ -50,6 +50,9 @@ ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const s
 /* @n, which is string, array of char, pointer to char, or an address, as a string. */
 ir_reg lower_string(struct lower *l, struct d_node *n);
 
+/* The string at the address @addr, of the traced process if @user. */
+ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
+
 /* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
 
 /* The address of the object that @n is in memory. */

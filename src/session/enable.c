@@ -153,6 +153,10 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.pid_ns = s->pid_ns;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;
+	env.task_parent = s->task.real_parent;
+	env.task_tgid = s->task.tgid;
+	env.task_runtime = s->task.sum_exec_runtime;
+	env.task_exec_start = s->task.exec_start;
 	return env;
 }
 
@@ -252,12 +256,38 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	return 0;
 }
 
+static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
+{
+	uint32_t b, i;
+
+	for (b = 0; b < c->nblocks; b++)
+		for (i = 0; i < c->blocks[b]->n; i++)
+			if (c->blocks[b]->insns[i].op == IR_BUILTIN && c->blocks[b]->insns[i].bi == bi)
+				return true;
+	return false;
+}
+
+/* Reading the kernel's type information takes its time: only for scripts that need it. */
+static int find_task(struct session *s, struct strbuf *err)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	uint32_t i;
+
+	for (i = 0; i < prog->nclauses; i++)
+		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP))
+			return btf_task(&s->task, err);
+	return 0;
+}
+
 int session_enable(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
 	uint32_t i;
 	int e;
 
+	e = find_task(s, err);
+	if (e)
+		return e;
 	e = fill_probe_table(s);
 	if (e) {
 		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));

@@ -7,6 +7,7 @@
 #include "abi/record.h"
 #include "bpf/ebpf.h"
 #include "out/trace.h"
+#include "place/btf.h"
 #include "place/kernel.h"
 #include "probe/probe.h"
 #include "session/aggs.h"
@@ -47,6 +48,7 @@ struct session {
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
+	struct btf_task task;
 	int epoll;
 	struct source_fd **sources;
 	size_t nsources, sources_cap;

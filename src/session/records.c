@@ -125,14 +125,14 @@ static int error_record(struct session *s, const struct enabled *en, const struc
 		.id = en->probe->id,
 		.prov = en->probe->prov, .mod = en->probe->mod, .func = en->probe->func, .name = en->probe->name,
 		.action = (uint32_t)slots[1],
-		.offset = (uint32_t)slots[2],
+		.off = (int64_t)slots[2],
 		.fault = (uint32_t)slots[3],
 		.value = slots[4],
 	};
 	struct out_sink text;
 
 	out_open_mem(&text);
-	out_fault(&text, &fault);
+	out_fault(&text, s->conf.command, &fault);
 	message(s, out_text(&text));
 	out_close(&text);
 	return 0;
@@ -186,7 +186,7 @@ void session_report_drops(struct session *s)
 		if (n == s->drops[kind])
 			continue;
 		out_open_mem(&text);
-		out_drops(&text, (enum abi_drop)kind, n - s->drops[kind], n);
+		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
 		s->drops[kind] = n;
 		message(s, out_text(&text));
 		out_close(&text);
