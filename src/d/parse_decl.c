@@ -733,6 +733,7 @@ static const struct type *parse_sou(struct parser *p, bool *defined)
 	struct src_pos pos = here(p);
 	bool scoped = peek(p) == TOK_IDENT && strchr(p->tok.str, '`');
 	const char *tag = parse_tag(p);
+	unsigned int nest;
 	struct type *t;
 
 	*defined = false;
@@ -745,10 +746,15 @@ static const struct type *parse_sou(struct parser *p, bool *defined)
 	*defined = true;
 	if (!enter(p))
 		return t;
+	nest = p->nest;
 	next(p);
-	do
+	do {
 		parse_member(p, t);
-	while (peek(p) != TOK_RBRACE && !p->failed);
+		if (p->failed) {
+			recover(p, UNTIL_STMT);
+			p->nest = nest;
+		}
+	} while (peek(p) != TOK_RBRACE && peek(p) != TOK_EOF);
 	expect(p, TOK_RBRACE);
 	leave(p);
 	type_finish(t);
