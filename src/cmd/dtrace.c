@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "cmd/dtrace_list.h"
 #include "cmd/dtrace_opts.h"
+#include "cmd/header.h"
 #include "d/cpp.h"
 #include "d/d.h"
 #include "ir/ir.h"
@@ -491,8 +492,7 @@ static int dispatch(struct run *r)
 		return list(r);
 	case DTRACE_HEADER:
 	case DTRACE_OBJECT:
-		fputs("dtrace: -h and -G are not supported yet\n", stderr);
-		return CMD_ERROR;
+		break;		/* cmd_dtrace has passed them on */
 	case DTRACE_RUN:
 	case DTRACE_COMPILE:
 		return trace(r);
@@ -500,7 +500,7 @@ static int dispatch(struct run *r)
 	return CMD_USAGE;
 }
 
-int cmd_dtrace(int argc, char **argv)
+static int trace_or_list(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
 	size_t i;
@@ -521,4 +521,10 @@ out:
 	probe_set_free(r.probes);
 	arena_free(r.arena);
 	return e;
+}
+
+int cmd_dtrace(int argc, char **argv)
+{
+	/* Asked first: build systems call -h and -G with words of other dtraces that only they know. */
+	return header_asked(argc, argv) ? header_main(argc, argv) : trace_or_list(argc, argv);
 }

@@ -568,7 +568,23 @@ static void check_prov_name(struct parser *p, const struct d_token *t, const cha
 			    t->str);
 }
 
-/* probe = "probe" identifier "(" parameters ")" (":" "(" parameters ")")? ";" */
+/* name = identifier ("-" identifier)*, as scripts write what C calls a__b: *t becomes the whole of it */
+static void parse_dashes(struct parser *p, struct d_token *t)
+{
+	struct d_token part;
+
+	while (accept(p, TOK_SUB)) {
+		if (peek(p) != TOK_IDENT) {
+			syntax(p, "the rest of a probe's name");
+			return;
+		}
+		part = next(p);
+		t->str = arena_printf(p->arena, "%s-%s", t->str, part.str);
+		t->len = strlen(t->str);
+	}
+}
+
+/* probe = "probe" name "(" parameters ")" (":" "(" parameters ")")? ";" */
 static void parse_probe(struct parser *p, struct d_provider *prov)
 {
 	enum { MAX_ARGS = 255 };
@@ -586,6 +602,7 @@ static void parse_probe(struct parser *p, struct d_provider *prov)
 		return;
 	}
 	t = next(p);
+	parse_dashes(p, &t);
 	check_prov_name(p, &t, "probe");
 	for (i = 0; i < prov->nprobes; i++)
 		if (!strcmp(prov->probes[i].name, t.str)) {
