@@ -150,6 +150,13 @@ struct source_fd *session_source(struct session *s, int fd, bool owned,
 	return src;
 }
 
+/* A program that calls exit() shuts the gate at once; its record, with the status, comes later. */
+static void notice_exit(struct session *s)
+{
+	if (__atomic_load_n(&kernel_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
+		s->ending = true;
+}
+
 static void buffer_ready(struct session *s, struct source_fd *src)
 {
 	(void)src;
@@ -163,6 +170,7 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
 		session_report_drops(s);
+		notice_exit(s);
 	}
 }
 
@@ -180,6 +188,7 @@ static void tick_ready(struct session *s, struct source_fd *src)
 		s->error = kernel_run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
 		if (!s->error)
 			s->error = session_drain(s, false);
+		notice_exit(s);
 	}
 }
 

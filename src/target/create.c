@@ -53,11 +53,14 @@ static int find_command(const char *name, struct strbuf *path)
 		err = is_command(strbuf_str(path));
 		if (!err)
 			return 0;
-		if (err == -EACCES)	/* as shells do: a later one may do, otherwise this is the reason */
+		/* As shells do: a later one may do, otherwise this is the reason; not a folder shut to us. */
+		if (err == -EACCES && !access(strbuf_str(path), F_OK))
 			ret = err;
 		if (!*end)
-			return ret;
+			break;
 	}
+	strbuf_clear(path);
+	return ret;
 }
 
 /* What the file @path wants to be run by, when it is a script: added to @interp. */

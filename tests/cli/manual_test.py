@@ -64,3 +64,9 @@ def test_completion(help_text):
     assert complete("-q", "-x", "place", "=", "k") == {"kernel"}
     assert complete("-s", str(PAGE)[:-2]) == {str(PAGE)}
     assert "1" in complete("-p", "")
+
+
+@pytest.mark.parametrize("page", sorted((harness.TOP / "doc" / "howto").glob("*.md")), ids=lambda page: page.stem)
+def test_paths_in_howtos(page):
+    paths = re.findall(r"`((?:src|tests|doc|share)/[\w/.-]+)`", page.read_text())
+    assert [path for path in paths if "NAME" not in path and not (harness.TOP / path).exists()] == []
