@@ -12,7 +12,7 @@ enum rt_fn {
 #define RT_FN(NAME, SYMBOL, WHAT) RT_##NAME,
 #include "bpf/rt/rt.def"
 #undef RT_FN
-	RT_MAX
+	RT_NR
 };
 
 /* Instruction @insn calls, or takes the address of, the function numbered @fn in rt_funcs. */

@@ -172,7 +172,6 @@ static long search_at(u32 k, struct search *c)
 static s64 find(const char *a, const char *b, u64 size, s64 from, u64 down)
 {
 	struct search c;
-	struct scan len;
 	u32 n;
 
 	c.a = (const u8 *)a;
