@@ -68,11 +68,6 @@ static const struct proto *proto_parse(struct check *c, const char *text)
 	return p;
 }
 
-static bool too_few_or_many(const struct proto *p, size_t nargs)
-{
-	return nargs < p->required || (!p->varargs && nargs > p->nargs);
-}
-
 bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 {
 	const struct proto *p = id->proto;
@@ -80,10 +75,12 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 
 	for (size_t i = 0; i < n->nargs; i++)
 		ok = check_expr(c, n->args[i]) && ok;
-	if (too_few_or_many(p, n->nargs)) {
+	if (n->nargs < p->required || (!p->varargs && n->nargs > p->nargs)) {
+		bool exact = !p->varargs && p->required == p->nargs, few = n->nargs < p->required;
+
 		check_error(c, n->pos, "D_PROTO_LEN", "%s( ) prototype mismatch: %zu arg%spassed, %s%u expected",
-			    id->name, n->nargs, n->nargs == 1 ? " " : "s ",
-			    p->varargs || p->required != p->nargs ? "at least " : "", p->required);
+			    id->name, n->nargs, n->nargs == 1 ? " " : "s ", exact ? "" : few ? "at least " : "at most ",
+			    few ? p->required : p->nargs);
 		return false;
 	}
 	if (!ok)

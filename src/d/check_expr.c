@@ -205,7 +205,10 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	}
 	if (!type_is_storable(t)) {
 		check_error(c, target->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" = \"%s\"",
-			    target->base ? "array element" : "variable", check_text(c, val));
+			    ident_kind_text(id->kind), check_text(c, val));
+		if (val->kind == D_CALL && val->ident && val->ident->kind == ID_AGGFUNC)
+			diag_hint(c->diag, "%s() is for aggregations: @%s = %s()", val->ident->name, id->name,
+				  val->ident->name);
 		return false;
 	}
 	id->type = t;

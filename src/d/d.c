@@ -1,8 +1,5 @@
 #include "d/d.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "base/arena.h"
 #include "d/check.h"
 #include "d/lower.h"
@@ -94,7 +91,6 @@ static uint32_t strsize_for(uint32_t asked)
 
 struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const struct d_opts *opts)
 {
-	struct ir_prog *p;
 	struct check c;
 
 	if (d->diag->errors)
@@ -104,7 +100,5 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 	check_init(&c, d->prog, d->diag, resolver, &d->opts);
 	if (!check_prog(&c))
 		return NULL;
-	p = lower_prog(&c, d->opts.strsize);
-	assert(!p || !ir_check(p));
-	return p;
+	return lower_prog(&c, d->opts.strsize);
 }

@@ -275,7 +275,7 @@ static enum int_error read_int(const char *s, size_t len, struct d_token *t, int
 	for (; i < len; i++) {
 		if ((s[i] == 'u' || s[i] == 'U') && !t->uns)
 			t->uns = true;
-		else if ((s[i] == 'l' || s[i] == 'L') && t->longs < 2)
+		else if ((s[i] == 'l' || s[i] == 'L') && (!t->longs || (t->longs == 1 && s[i] == s[i - 1])))
 			t->longs++;
 		else
 			break;

@@ -22,7 +22,8 @@
 struct check;
 struct d_ident;
 
-enum { LOWER_MAX_NODES = 1 << 20 };
+/* Inlines in inlines: what is beyond is reported, not lowered. */
+enum { LOWER_MAX_NODES = 1 << 20, LOWER_MAX_DEPTH = 200 };
 
 struct lower {
 	struct check *check;		/* types, the arena, reports */
@@ -33,6 +34,7 @@ struct lower {
 	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
 	unsigned int nodes;		/* lowered so far */
+	unsigned int depth;		/* of inlines in inlines */
 };
 
 /* The program of what @c has checked without a mistake.  NULL: something does not fit the IR, reported. */

@@ -416,6 +416,8 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	struct d_node *saved[IR_MAX_KEYS];
 	ir_reg r;
 
+	if (++l->depth > LOWER_MAX_DEPTH)
+		l->nodes = LOWER_MAX_NODES;
 	/* The arguments stand for the parameters; an inline may be used in its own arguments. */
 	for (size_t i = 0; i < id->inl->params.n; i++) {
 		saved[i] = id->params[i]->arg;
@@ -424,6 +426,7 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	r = lower_as(l, id->inl->expr, id->type);
 	for (size_t i = 0; i < id->inl->params.n; i++)
 		id->params[i]->arg = saved[i];
+	l->depth--;
 	return r;
 }
 

@@ -158,13 +158,7 @@ void leave(struct parser *p)
 
 /* --- going on after a mistake ------------------------------------------------------------------------ */
 
-enum until {
-	UNTIL_STMT,	/* behind a ';', or at the '}' of the block */
-	UNTIL_PRED,	/* behind the predicate's '/', or at a '{' */
-	UNTIL_ITEM,	/* behind a ';' or a whole { } */
-};
-
-static void recover(struct parser *p, enum until until)
+void recover(struct parser *p, enum until until)
 {
 	unsigned int depth = 0;
 	bool done = false;
@@ -388,10 +382,10 @@ static bool parse_desc(struct parser *p, struct probe_desc *d)
 	text = expand_desc(p, text, pos);
 	if (!text)
 		return false;
-	for (s = text; isdigit((unsigned char)*s) && id <= UINT32_MAX; s++)
-		id = id * 10 + (uint64_t)(*s - '0');
-	if (*s || !*text)
+	if (!*text || text[strspn(text, "0123456789")])
 		return split_desc(p, text, pos, d);
+	for (s = text; *s && id <= UINT32_MAX; s++)
+		id = id * 10 + (uint64_t)(*s - '0');
 	if (!id || id > UINT32_MAX) {
 		parse_error(p, pos, "D_PDESC_INVAL", "invalid probe id %s", text);
 		return false;

@@ -5,7 +5,7 @@
  * A function is named after what it reads and bears its grammar rule.  It looks at most one token ahead.
  * After a mistake the parser is in a failed state, in which there are no tokens: every loop ends, every
  * function returns what it has, nothing is reported.  Whoever knows where to go on (a statement's ';', a
- * declaration's end) calls parse_recover.
+ * declaration's end) calls recover.
  */
 #ifndef DTAP_D_PARSER_H
 #define DTAP_D_PARSER_H
@@ -62,6 +62,15 @@ void parse_fail(struct parser *p, struct src_pos pos, const char *tag, const cha
 /* One level deeper; false: too deep, reported and failed.  Each true one is undone by leave. */
 bool enter(struct parser *p);
 void leave(struct parser *p);
+
+enum until {
+	UNTIL_STMT,	/* behind a ';', or at the '}' of the block */
+	UNTIL_PRED,	/* behind the predicate's '/', or at a '{' */
+	UNTIL_ITEM,	/* behind a ';' or a whole { } */
+};
+
+/* Go on after a mistake: skip to @until, or to the end. */
+void recover(struct parser *p, enum until until);
 
 /* --- expressions (parse_expr.c) ---------------------------------------------------------------------- */
 

@@ -1,103 +1,22 @@
-/*
- * The checker's verdict on each script of a folder (the first argument): an error on each line that carries
- * a comment "error: TAG", with that tag, and no others.
- */
-#include <dirent.h>
+/* The checker's verdict on each script of tests/d/check; what passes is lowered. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "compile.h"
-#include "lang/source.h"
+#include "scripts.h"
 
-static const char *folder;
-
-/* The tag that line @line of @src wants: copied to @tag.  False: none. */
-static bool wanted(const struct source *src, unsigned int line, char tag[64])
+static void check(struct arena *a, const struct source *src, struct diag *diag)
 {
-	static const char mark[] = "/* error: ";
-	size_t len;
-	const char *s = source_line(src, line, &len);
-	const char *at = len ? memmem(s, len, mark, sizeof(mark) - 1) : NULL;
+	struct ir_prog *prog = compile_source(a, src, diag, NULL);
 
-	return at && sscanf(at + sizeof(mark) - 1, "%63s", tag) == 1;
-}
-
-static bool reported(const struct diag *d, unsigned int line, const char *tag)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (d->msgs[i].level == DIAG_ERROR && d->msgs[i].pos.line == line && strcmp(d->msgs[i].tag, tag) == 0)
-			return true;
-	return false;
-}
-
-static unsigned int check_script(const char *path, const char *name)
-{
-	struct compiled c;
-	struct source *src;
-	struct arena *a = arena_new();
-	unsigned int bad = 0, lines = 0;
-	char tag[64];
-
-	assert_int_equal(source_read(a, path, &src), 0);
-	compile_text(&c, name, src->text, src->len);
-	for (size_t i = 0; i < src->len; i++)
-		lines += src->text[i] == '\n';
-	for (unsigned int line = 1; line <= lines; line++) {
-		if (wanted(src, line, tag) && !reported(&c.diag, line, tag)) {
-			print_error("%s:%u: no %s\n", name, line, tag);
-			bad++;
-		}
-	}
-	for (size_t i = 0; i < c.diag.n; i++) {
-		const struct diag_msg *m = &c.diag.msgs[i];
-
-		if (m->level != DIAG_ERROR || (wanted(src, m->pos.line, tag) && strcmp(tag, m->tag) == 0))
-			continue;
-		print_error("%s:%u: unexpected %s: %s\n", name, m->pos.line, m->tag, m->text);
-		bad++;
-	}
-	if (!c.diag.errors && !c.prog) {
-		print_error("%s: no program and no error\n", name);
-		bad++;
-	}
-	compiled_free(&c);
-	arena_free(a);
-	return bad;
-}
-
-static void scripts(void **state)
-{
-	unsigned int bad = 0, n = 0;
-	struct dirent *e;
-	char path[4096];
-	DIR *dir = opendir(folder);
-
-	(void)state;
-	assert_non_null(dir);
-	while ((e = readdir(dir))) {
-		size_t len = strlen(e->d_name);
-
-		if (len < 2 || strcmp(e->d_name + len - 2, ".d") != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-		bad += check_script(path, e->d_name);
-		n++;
-	}
-	closedir(dir);
-	assert_true(n > 0);
-	assert_int_equal(bad, 0);
+	assert_int_equal(!prog, !!diag->errors);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(scripts) };
-
-	folder = argc > 1 ? argv[1] : ".";
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return scripts_main(argc, argv, check);
 }

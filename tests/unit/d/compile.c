@@ -64,20 +64,28 @@ static unsigned int match(void *ctx, const struct probe_desc *d, struct probe_si
 
 const struct resolver test_resolver = { .match = match };
 
-void compile_text(struct compiled *c, const char *name, const char *text, size_t len)
+struct ir_prog *compile_source(struct arena *a, const struct source *src, struct diag *diag, struct d **ret)
 {
 	const struct d_opts opts = { .strsize = 256 };
 	struct d_macros macros;
+	struct d *d;
 
+	memset(&macros, 0, sizeof(macros));
+	macros.target = 123;
+	d = d_new(a, diag, &macros);
+	d_add(d, src, D_SPEC_FILE);
+	d_end(d);
+	if (ret)
+		*ret = d;
+	return d_compile(d, &test_resolver, &opts);
+}
+
+void compile_text(struct compiled *c, const char *name, const char *text, size_t len)
+{
 	memset(c, 0, sizeof(*c));
 	c->arena = arena_new();
 	diag_init(&c->diag, c->arena);
-	memset(&macros, 0, sizeof(macros));
-	macros.target = 123;
-	c->d = d_new(c->arena, &c->diag, &macros);
-	d_add(c->d, source_text(c->arena, name, text, len), D_SPEC_FILE);
-	d_end(c->d);
-	c->prog = d_compile(c->d, &test_resolver, &opts);
+	c->prog = compile_source(c->arena, source_text(c->arena, name, text, len), &c->diag, &c->d);
 }
 
 void compiled_free(struct compiled *c)

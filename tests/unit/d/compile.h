@@ -27,6 +27,9 @@ struct compiled {
 
 extern const struct resolver test_resolver;
 
+/* Compile @src into @a.  @ret: where to put the compilation, or NULL. */
+struct ir_prog *compile_source(struct arena *a, const struct source *src, struct diag *diag, struct d **ret);
+
 /* Compile the @len bytes at @text, called @name; compiled_free releases it. */
 void compile_text(struct compiled *c, const char *name, const char *text, size_t len);
 void compiled_free(struct compiled *c);

@@ -564,6 +564,23 @@ static void inlines_cannot_explode(void **state)
 	compiled_free(&c);
 }
 
+static void inlines_cannot_dive(void **state)
+{
+	struct compiled c;
+	size_t size = 1 << 20, len = 0;
+	char *text = malloc(size);
+
+	(void)state;
+	len += (size_t)snprintf(text, size, "inline int g0[int x] = x;");
+	for (int i = 1; i < 5000; i++)
+		len += (size_t)snprintf(text + len, size - len, "inline int g%d[int x] = g%d[x];", i, i - 1);
+	len += (size_t)snprintf(text + len, size - len, "BEGIN { trace(g4999[1]); }");
+	compile_text(&c, "test", text, len);
+	assert_null(c.prog);
+	compiled_free(&c);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +606,7 @@ int main(void)
 		cmocka_unit_test(actions_are_numbered),
 		cmocka_unit_test(descriptions_are_kept),
 		cmocka_unit_test(inlines_cannot_explode),
+		cmocka_unit_test(inlines_cannot_dive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
