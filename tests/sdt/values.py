@@ -76,7 +76,10 @@ int main(int argc, char **argv)
 	struct flags low = { -4, 0, -549755813888ll, 0, 0, -16, LOWEST };
 	struct flags high = { 3, 127, 549755813887ll, 1099511627775ull, 1, 15, HIGHEST };
 
+	int once = 0;
+
 	(void)argv;
+	DTRACE_PROBE1(values, once, once++);
 	least(SCHAR_MIN, 0, SHRT_MIN, 0, INT_MIN, 0, LONG_MIN, 0, LLONG_MIN, 0, 0, LOWEST);
 	most(SCHAR_MAX, UCHAR_MAX, SHRT_MAX, USHRT_MAX, INT_MAX, UINT_MAX, LONG_MAX, ULONG_MAX,
 	     LLONG_MAX, ULLONG_MAX, argc == 1, HIGHEST);
@@ -87,7 +90,7 @@ int main(int argc, char **argv)
 	pointers(argc + 41, "text");
 	DTRACE_PROBE12(values, constants, (signed char)-1, (unsigned char)255, (short)-2, (unsigned short)65535,
 		       -3, 4294967295u, -4L, 5ul, LLONG_MAX, ULLONG_MAX, 'c' + 0, (_Bool)1);
-	return 0;
+	return once != 1;
 }
 '''
 
