@@ -365,7 +365,8 @@ static void check_param(struct parser *p, struct d_params *ps, const struct d_pa
 	if (param->name && !formals && has_param(ps, ps->n - 1, param->name))
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is already declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
-	if (param->name && formals && !has_param(formals, formals->n, param->name) && ps->n > formals->n)
+	if (param->name && formals && !has_param(formals, formals->n, param->name) &&
+	    (ps->n > formals->n || formals->v[ps->n - 1].name))	/* an unnamed one is meant by its place */
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is not declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
 	if (!param->name && !is_void && !(flags & PARAMS_ANON))
@@ -960,7 +961,8 @@ bool parse_inline_head(struct parser *p, struct d_inline *inl)
 	inl->assoc = is_assoc(&d);
 	inl->type = apply(p, &d, s.type);
 	if (s.class != TOK_EOF && s.class != KEY_STATIC)
-		parse_error(p, s.class_pos, "D_DECL_BADCLASS", "specified storage class not appropriate for inline declaration");
+		parse_error(p, s.class_pos, "D_DECL_BADCLASS",
+			    "specified storage class not appropriate for inline declaration");
 	if (type_strip(inl->type)->kind == TYPE_FUNC)
 		parse_error(p, d.pos, "D_DECL_COMBO", "cannot declare inline function: %s", d.name);
 	else
