@@ -39,7 +39,7 @@ static void set_map(struct ebpf_map *m, enum bpf_map_type type, uint32_t key_siz
 	m->value_size = value_size;
 	m->max_entries = max_entries;
 	m->map_flags = flags;
-	snprintf(m->name, sizeof(m->name), "%s", name);
+	snprintf(m->name, sizeof(m->name), "%.*s", (int)sizeof(m->name) - 1, name);
 }
 
 /* How many elements of that size @bytes hold. */

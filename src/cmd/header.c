@@ -224,6 +224,40 @@ static bool report(const struct diag *diag)
 	return diag->errors > 0;
 }
 
+/* Is the line at @s, behind its '#', one that D or the C preprocessor has a meaning for? */
+static bool is_directive(const char *s)
+{
+	static const char *const words[] = { "pragma", "line", "ident", "error", "warning", "include", "define",
+					     "undef", "if", "ifdef", "ifndef", "elif", "else", "endif" };
+	size_t i, len;
+
+	s += strspn(s, " \t");
+	len = strspn(s, "abcdefghijklmnopqrstuvwxyz");
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == len && !strncmp(words[i], s, len) && (!s[len] || strchr(" \t\r\n\"<", s[len])))
+			return true;
+	return (*s >= '0' && *s <= '9') || *s == '!';
+}
+
+/*
+ * SystemTap's dtrace takes other lines that begin with # for comments, and definitions such as libvirt's
+ * rely on it: blank them out, so that all else stays where it is.
+ */
+static struct source *without_hash_comments(struct arena *a, const struct source *src)
+{
+	char *text = arena_strndup(a, src->text, src->len), *line, *end;
+	const char *first;
+
+	for (line = text; line < text + src->len; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(text + src->len - line));
+		end = end ? end : text + src->len;
+		first = line + strspn(line, " \t");
+		if (*first == '#' && !is_directive(first + 1) && !memmem(first, (size_t)(end - first), "*/", 2))
+			memset(line, ' ', (size_t)(end - line));
+	}
+	return source_text(a, src->name, text, src->len);
+}
+
 static int read_script(struct arena *a, const struct header_opts *o, const char *path, struct source **ret)
 {
 	struct list args = o->cpp_args;
@@ -236,8 +270,10 @@ static int read_script(struct arena *a, const struct header_opts *o, const char 
 			e == -EFBIG ? "it is larger than 16 MiB, which no script is" : strerror(-e));
 		return CMD_ERROR;
 	}
-	if (!o->cpp)
+	if (!o->cpp) {
+		*ret = without_hash_comments(a, *ret);
 		return 0;
+	}
 	add(a, &args, NULL);
 	e = d_cpp(a, *ret, args.v, ret, &why);
 	if (e) {

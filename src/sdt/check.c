@@ -138,25 +138,30 @@ static void check_mapping(struct check *c, const struct sdt_provider *prov, cons
 
 /* --- probes and providers ----------------------------------------------------------------------------- */
 
-/* Has an earlier probe taken @macro, or taken @macro for its _ENABLED() or the reverse? */
+/* Is @longer the macro that asks whether anybody listens to the probe of @macro? */
+static bool is_enabled_macro(const char *longer, const char *macro)
+{
+	size_t len = strlen(macro);
+
+	return !strncmp(longer, macro, len) && !strcmp(longer + len, "_ENABLED");
+}
+
+/* Has an earlier probe one of the macros of @pr? */
 static void check_macro(struct check *c, const struct sdt_probe *pr)
 {
-	const char *enabled = arena_printf(c->a, "%s_ENABLED", pr->macro);
+	const struct sdt_probe *old;
 	size_t i, j;
 
 	for (i = 0; i < c->defs->n; i++) {
 		for (j = 0; j < c->defs->providers[i].nprobes; j++) {
-			const struct sdt_probe *old = &c->defs->providers[i].probes[j];
-			const char *macro = !strcmp(old->macro, pr->macro) || !strcmp(old->macro, enabled)
-					  ? old->macro : NULL;
-
-			if (!macro && !strcmp(arena_printf(c->a, "%s_ENABLED", old->macro), pr->macro))
-				macro = pr->macro;
-			if (!macro)
+			old = &c->defs->providers[i].probes[j];
+			if (strcmp(old->macro, pr->macro) != 0 && !is_enabled_macro(old->macro, pr->macro) &&
+			    !is_enabled_macro(pr->macro, old->macro))
 				continue;
 			diag_error(c->diag, pr->def->pos, "D_PROV_PRDUP",
-				   "probe %s makes the macro %s, and so does %s in line %u", pr->def->name, macro,
-				   old->def->name, old->def->pos.line);
+				   "probe %s makes the macro %s, and so does %s in line %u", pr->def->name,
+				   strlen(old->macro) > strlen(pr->macro) ? old->macro : pr->macro, old->def->name,
+				   old->def->pos.line);
 			return;
 		}
 	}

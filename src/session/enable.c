@@ -18,6 +18,7 @@
 /* Sites to be armed with one program. */
 struct group {
 	const struct enabled *en;	/* whose clauses run */
+	uint32_t pid;			/* where they fire; 0: everywhere */
 	struct ebpf_env env;
 	struct kernel_site *sites;
 	size_t nsites, cap;
@@ -176,7 +177,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->only_pid != b->only_pid || a->nargs != b->nargs)
+	if (a->nargs != b->nargs)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -193,13 +194,14 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 
 	for (i = 0; i < gs->n; i++) {
 		g = &gs->v[i];
-		if (same_clauses(g->en, en) && same_env(&g->env, env))
+		if (g->pid == en->probe->pid && same_clauses(g->en, en) && same_env(&g->env, env))
 			return g;
 	}
 	gs->v = arena_grow(s->arena, gs->v, &gs->cap, gs->n, sizeof(*gs->v));
 	g = &gs->v[gs->n++];
 	memset(g, 0, sizeof(*g));
 	g->en = en;
+	g->pid = en->probe->pid;
 	g->env = *env;
 	return g;
 }
@@ -214,7 +216,8 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 		const struct site *site = p->sites[i];
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
-		env.only_pid = p->pid;
+		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
+		env.only_pid = kernel_use_multi(s->place, p->pid) ? 0 : p->pid;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
@@ -232,11 +235,10 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 
 	for (i = 0; i < gs->n && !e; i++) {
 		const struct group *g = &gs->v[i];
-		bool multi = kernel_use_multi(s->place, g->env.only_pid);
+		bool multi = kernel_use_multi(s->place, g->pid);
 
 		prog = load(s, g->en, &g->env, multi, err);
-		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->env.only_pid,
-							 err);
+		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->pid, err);
 	}
 	return e;
 }

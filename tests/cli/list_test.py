@@ -14,14 +14,16 @@ Row = collections.namedtuple("Row", "id provider module function name")
 
 
 def rows(result):
-    """The rows under the heading "ID PROVIDER MODULE FUNCTION NAME"; a probe may have no function."""
+    """The rows under the heading "ID PROVIDER MODULE FUNCTION NAME".  A stripped file does not name
+    the function of a marker that GCC moved to the cold part; dtrace's own probes have no module either."""
     assert result.code == 0, result
     heading, *lines = [line for line in result.out.splitlines() if re.match(r" *(ID|\d+) ", line)]
     assert re.fullmatch(r" +ID +PROVIDER +MODULE +FUNCTION NAME", heading), result
     found = []
     for line in lines:
-        number, provider, module, *function, name = line.split()
-        found.append(Row(int(number), provider, module, " ".join(function), name))
+        number, provider, *place, name = line.split()
+        module, function = (place + ["", ""])[:2]
+        found.append(Row(int(number), provider, module, function, name))
     return found
 
 
@@ -42,7 +44,6 @@ def test_provider_of_a_process(dtrace, interp, sleeper):
     assert {row.provider for row in found} == {f"python{sleeper.pid}"}
     assert {row.module for row in found} == {pathlib.Path(interp.executable).name}
     assert len({row.id for row in found}) == len(found), "ids are unique"
-    assert all(row.function for row in found), "in some function"
 
 
 @pytest.mark.interps("3.9", "3.15")
@@ -52,14 +53,13 @@ def test_target_macro(dtrace, interp, sleeper):
 
 
 @pytest.mark.interps("3.9")
-def test_by_module_function_and_id(dtrace, interp, sleeper):
+def test_by_module_and_name(dtrace, interp, sleeper):
     provider = f"python{sleeper.pid}"
     every = rows(dtrace("-l", "-P", provider))
-    done = next(row for row in every if row.name == "gc-done")
+    entry = next(row for row in every if row.name == "function-entry")
     module = pathlib.Path(interp.executable).name
     assert {row[1:] for row in rows(dtrace("-l", "-m", f"{provider}:{module}"))} == {row[1:] for row in every}
-    assert done[1:] in {row[1:] for row in rows(dtrace("-l", "-f", f"{provider}::{done.function}"))}
-    assert [row[1:] for row in rows(dtrace("-l", "-n", f"{provider}:::gc-done"))] == [done[1:]]
+    assert [row[1:] for row in rows(dtrace("-l", "-n", f"{provider}:::function-entry"))] == [entry[1:]]
 
 
 @pytest.mark.interps("3.9")
@@ -80,6 +80,11 @@ def test_argument_types(dtrace, interp, sleeper):
     assert result.code == 0 and re.search(r"Argument Types\s+args\[0\]: int\b", result.out), result
 
 
+def test_by_id(dtrace):
+    """Numbers are given when probes are found, so they hold for one run: dtrace's own are always the same."""
+    assert [row.name for row in rows(dtrace("-l", "-i", "1"))] == ["BEGIN"]
+
+
 def test_builtin_probes(dtrace):
     found = rows(dtrace("-l", "-P", "dtrace"))
     assert [(row.id, row.name) for row in found] == [(1, "BEGIN"), (2, "END"), (3, "ERROR")]
@@ -88,3 +93,5 @@ def test_builtin_probes(dtrace):
 def test_nothing_matches(dtrace):
     result = dtrace("-l", "-P", "nosuchprovider")
     assert result.code == 1 and "nosuchprovider" in result.err, result
+    result = dtrace("-l", "-n", "nosuch:::probe")
+    assert result.code == 1 and "nosuch:::probe" in result.err, result

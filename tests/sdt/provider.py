@@ -155,6 +155,40 @@ def glib(report):
                 ('glib', 'mem__alloc'), ('glib', 'main__context__prepare'), ('gobject', 'object__new')})
 
 
+def definitions(report):
+    """Definitions with the peculiarities of others."""
+    b = Build(report, 'definitions')
+    good = {
+        # libvirt: '#' begins a comment
+        'libvirt': ('provider libvirt {\n\t# file: src/util/event_poll.c\n'
+                    '\tprobe event_poll_run(int nfds, int timeout);\n #prefix\n'
+                    '\tprobe rpc_client_msg_rx(void *client, int len, int proc, int type, int status);\n};\n', 2),
+        # Node: the translators are in another file
+        'node': ('typedef struct { int dummy; } own_t;\ntypedef struct { int dummy; } seen_t;\n'
+                 'provider node { probe net__stream__end(own_t *c, const char *a) :\n\t(seen_t *c, string a); };\n', 1),
+        # HotSpot: upper case; Erlang: hundreds of probes, and names of both kinds
+        'hotspot': ('provider hotspot_jni {\n  probe AllocObject__entry(void*, void*);\n'
+                    '  probe AllocObject__return(void*);\n  probe vm__init__begin();\n};\n', 3),
+        'erlang': ('provider erlang {\n' + ''.join('  probe user_trace__n%d(char *p, int n);\n' % n
+                                                   for n in range(951)) + '};\n', 951),
+        # shapes of text
+        'line ends': ('provider p {\r\n  probe a(int);\r\n};\r\n', 1),
+        'one line': ('provider p{probe a();probe b(int);};', 2),
+        'spread': ('provider\np\n{\nprobe\na\n(\nint\n)\n;\n}\n;', 1),
+        'comments': ('/* * / */ provider /**/ p /* { */ { probe a(/* int */); /* probe b(); */ };', 1),
+        'empty': ('', 0),
+        'no probes': ('provider p { };', 0),
+    }
+    for name, (text, count) in good.items():
+        b.write('p.d', text)
+        b.step(DTRACE + ['-h', '-s', 'p.d'])
+        b.write('use.c', '#include "p.h"\nint main(void) { return 0; }\n')
+        b.ok('%s: probes' % name, b.read('p.h').count('DTRACE_PROBE') == count, b.read('p.h'))
+        b.step(['gcc', '-Wall', '-Wextra', '-Werror', '-I', INCLUDE, '-c', 'use.c'])
+        b.step(DTRACE + ['-G', '-s', 'p.d'])
+        b.ok('%s: semaphores' % name, len(b.symbols('p.o')) == count)
+
+
 def command_lines(report):
     """What other builds write, and where output goes."""
     b = Build(report, 'command lines')
@@ -264,7 +298,7 @@ def types(report):
 
 def main():
     report = Report()
-    for case in (cpython, postgresql, glib, command_lines, objects, types):
+    for case in (cpython, postgresql, glib, definitions, command_lines, objects, types):
         case(report)
     report.finish()
 
