@@ -251,17 +251,12 @@ RT long rt_substr(char *dst, const char *s, u64 size, s64 first, s64 count)
 {
 	s64 len = rt_strlen(s, size), to;
 
-	if (first < 0) {
+	if (first < 0)
 		first += len;
-		/* Before the string: what lies there is nothing, but counts. */
-		if (first < 0 && count >= 0) {
-			count += first;
-			first = 0;
-			if (count < 0)
-				count = 0;
-		} else if (first < 0) {
-			first = 0;
-		}
+	if (first < 0) {
+		/* Before the string: what would lie there counts, but is nothing. */
+		count = count < 0 || count + first < 0 ? 0 : count + first;
+		first = 0;
 	}
 	if (count < 0)
 		to = len + count;
