@@ -92,9 +92,12 @@ static const char *const_text(const struct gen *g, uint32_t off)
 void gen_str_to(struct gen *g, ir_reg r, struct place to)
 {
 	const struct loc *l = &g->plan->locs[r];
+	const struct ir_insn *user = g->insn;
 
 	if (g->plan->late[r]) {
-		gen_make_str(g, g->plan->late[r], to);
+		g->insn = g->plan->late[r];	/* its faults are its own, not its user's */
+		gen_make_str(g, g->insn, to);
+		g->insn = user;
 		return;
 	}
 	if (l->kind == LOC_RODATA) {

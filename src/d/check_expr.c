@@ -550,6 +550,10 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 			    "required)", b->base->name);
 		return NULL;
 	}
+	if (!type_is_complete(to) && !type_is_void(to)) {
+		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
+		return NULL;
+	}
 	n->user = b->user;
 	if (node_is_agg(b)) {
 		;

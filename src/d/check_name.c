@@ -74,7 +74,9 @@ static enum ident_space space_of(const struct d_node *n)
 	return spaces[n->scope];
 }
 
-static const char *const prefixes[SPACE_MAX] = { [SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->" };
+static const char *const prefixes[SPACE_MAX] = {
+	[SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->",
+};
 
 /* DTrace distinguishes names that nobody can know from variables that nobody has assigned yet. */
 static void undefined(struct check *c, const struct d_node *n, bool variable)

@@ -95,7 +95,7 @@ bool type_takes(const struct check *c, const struct type *to, bool user, const s
 
 bool type_is_storable(const struct type *t)
 {
-	return type_is_scalar(t) || type_is_string(t);
+	return (type_is_scalar(t) || type_is_string(t)) && type_is_complete(t);
 }
 
 struct ir_slot type_slot(const struct type *t)

@@ -1,5 +1,7 @@
 #include "d/d.h"
 
+#include <assert.h>
+
 #include "base/arena.h"
 #include "d/check.h"
 #include "d/lower.h"
@@ -91,6 +93,7 @@ static uint32_t strsize_for(uint32_t asked)
 
 struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const struct d_opts *opts)
 {
+	struct ir_prog *p;
 	struct check c;
 
 	if (d->diag->errors)
@@ -100,5 +103,7 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 	check_init(&c, d->prog, d->diag, resolver, &d->opts);
 	if (!check_prog(&c))
 		return NULL;
-	return lower_prog(&c, d->opts.strsize);
+	p = lower_prog(&c, d->opts.strsize);
+	assert(!p || !ir_check(p));	/* what it refuses is dtap's mistake, never the script's */
+	return p;
 }

@@ -73,7 +73,9 @@ void lower_aggact(struct lower *l, struct d_node *call)
 	static const struct {
 		char letter;
 		enum ir_act_kind kind;
-	} kinds[] = { { 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC } };
+	} kinds[] = {
+		{ 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC },
+	};
 	unsigned int k = 0;
 
 	while (kinds[k].letter != call->base->name[0])

@@ -365,8 +365,8 @@ static void check_param(struct parser *p, struct d_params *ps, const struct d_pa
 	if (param->name && !formals && has_param(ps, ps->n - 1, param->name))
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is already declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
-	if (param->name && formals && !has_param(formals, formals->n, param->name) &&
-	    (ps->n > formals->n || formals->v[ps->n - 1].name))	/* an unnamed one is meant by its place */
+	/* A name that is no input's is made of the input at its place: probe x(int a) : (char *b). */
+	if (param->name && formals && !has_param(formals, formals->n, param->name) && ps->n > formals->n)
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is not declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
 	if (!param->name && !is_void && !(flags & PARAMS_ANON))

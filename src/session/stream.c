@@ -54,11 +54,11 @@ static void forget(struct stream *s, size_t n)
 	char *bytes;
 
 	s->n -= n;
-	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
 	if (!s->n) {
 		s->len = 0;
 		return;
 	}
+	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
 	for (i = 0; i < s->n; i++)
 		len += (s->items[i].size + 7) & ~(size_t)7;
 	bytes = malloc(len);
@@ -80,6 +80,8 @@ int stream_take(struct stream *s, uint64_t until_ns, int (*each)(void *ctx, cons
 	size_t i;
 	int ret = 0;
 
+	if (!s->n)
+		return 0;
 	qsort(s->items, s->n, sizeof(*s->items), by_time);
 	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++)
 		ret = each(ctx, s->bytes + s->items[i].off, s->items[i].size);

@@ -62,7 +62,7 @@ def test_completion(help_text):
     assert complete("-") == letters(help_text) | {"--help", "--version"}
     assert complete("-x", "place", "=") == {"auto", "kernel"}
     assert complete("-q", "-x", "place", "=", "k") == {"kernel"}
-    assert complete("-s", str(PAGE)[:-2]) == {str(PAGE)}
+    assert complete("-s", str(PAGE)[:-1]) == {str(PAGE)}
     assert "1" in complete("-p", "")
 
 

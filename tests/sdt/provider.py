@@ -87,6 +87,7 @@ def cpython(report):
                  and len({n['semaphore'] for n in found}) == 8, str(found))
             b.ok(cc + ' provider', {n['provider'] for n in found} == {'python'})
             b.step(['./cpython'])
+    traced_by_dtap(b)
     traced(b, './cpython', {
         'function__entry': ('"%s %s %d", str(arg0), str(arg1), arg2', 'demo.py start 3'),
         'line': ('"%s %s %d", str(arg0), str(arg1), arg2', 'demo.py start 4'),
@@ -97,6 +98,25 @@ def cpython(report):
         'audit': ('"%s %d", str(arg0), arg1', 'open 0'),
         'function__return': ('"%s %s %d", str(arg0), str(arg1), (int32)arg2', 'demo.py start -1'),
     }, 'python')
+
+
+def traced_by_dtap(b):
+    if b.run(DTRACE + ['-n', 'BEGIN { exit(0); }'])[0] != 0:
+        b.report.skip('dtap may not trace')
+        return
+    b.write('demo.d', """
+        python$target:::function-entry, python$target:::line, python$target:::function-return
+        { printf("%s %s %s %d\\n", probename, copyinstr(arg0), copyinstr(arg1), arg2); }
+        python$target:::gc-start, python$target:::gc-done { printf("%s %d\\n", probename, arg0); }
+        python$target:::import-find-load-start { printf("%s %s\\n", probename, copyinstr(arg0)); }
+        python$target:::import-find-load-done { printf("%s %s %d\\n", probename, copyinstr(arg0), arg1); }
+        python$target:::audit { printf("%s %s %d\\n", probename, copyinstr(arg0), arg1); }
+        """)
+    status, out = b.run(DTRACE + ['-q', '-s', 'demo.d', '-c', './cpython'])
+    b.ok('dtap sees all eight', status == 0 and out.split('\n') == [
+        'function-entry demo.py start 3', 'line demo.py start 4', 'gc-start 2', 'gc-done 1234567890123',
+        'import-find-load-start json', 'import-find-load-done json 0', 'audit open 0',
+        'function-return demo.py start -1', ''], out)
 
 
 def traced(b, program, probes, provider):

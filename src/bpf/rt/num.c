@@ -8,7 +8,7 @@
 struct digits {
 	char *dst;
 	u64 v, base;
-	u32 n, max;		/* characters there will be, and the most there may be */
+	u64 n, max;		/* characters there will be, and the most there may be */
 };
 
 static long count_digit(u32 k, struct digits *c)
@@ -20,28 +20,28 @@ static long count_digit(u32 k, struct digits *c)
 
 static long write_digit(u32 k, struct digits *c)
 {
-	u32 digit = (u32)(c->v % c->base), at = c->n - 1 - k;
+	u64 digit = c->v % c->base, at = c->n - 1 - k;
 
 	if (k >= c->n || at >= c->max)
 		return 1;
-	c->dst[at] = digit < 10 ? '0' + digit : 'a' + digit - 10;
+	c->dst[at] = (char)(digit < 10 ? '0' + digit : 'a' + digit - 10);
 	c->v /= c->base;
 	return 0;
 }
 
 /* Write the digits of @v behind the sign, if there is one; returns the bytes.  @dst has room for @max characters
  * and the NUL. */
-static inline __attribute__((always_inline)) u64 write_number(char *dst, u64 v, u64 base, u32 sign, u32 max)
+static inline __attribute__((always_inline)) u64 write_number(char *dst, u64 v, u64 base, u64 sign, u64 max)
 {
 	struct digits c = { dst, v, base, sign, max };
-	u32 n;
+	u64 n;
 
 	rt_loop(64, count_digit, &c, 0);
 	n = c.n;
 	if (n > max)
 		return 0;
 	c.v = v;
-	rt_loop(n - sign, write_digit, &c, 0);
+	rt_loop((u32)(n - sign), write_digit, &c, 0);
 	if (sign)
 		dst[0] = '-';
 	dst[n] = '\0';
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) u64 write_number(char *dst, u64 v, 
 
 RT u64 rt_lltostr(char *dst, s64 v, s64 base)
 {
-	u32 sign = base == 10 && v < 0;
+	u64 sign = base == 10 && v < 0;
 
 	/* A base that there is none for gives the empty string. */
 	if (base < 2 || base > 36) {

@@ -10,7 +10,7 @@ enum { NONE = -1 };
 /* What one walk over a string finds: its length, and the first and the last of one byte before @end. */
 struct scan {
 	const u8 *s;
-	u32 size, end;
+	u64 size, end;
 	u64 byte;		/* in each of the eight bytes */
 	s64 len, first, last;
 };
@@ -18,9 +18,9 @@ struct scan {
 static long scan_word(u32 k, struct scan *c)
 {
 	u64 word, nul, hit;
-	u32 at = k * 8;
+	u64 at = (u64)k * 8;
 
-	if (at >= c->size || at > 1u << 20)
+	if (at >= c->size)
 		return 1;
 	word = *(const u64 *)(c->s + at);
 	nul = zero_bytes(word);
@@ -40,10 +40,10 @@ static long scan_word(u32 k, struct scan *c)
 	return nul != 0;
 }
 
-static inline __attribute__((always_inline)) void scan(struct scan *c, const char *s, u64 size, u8 byte, u32 end)
+static inline __attribute__((always_inline)) void scan(struct scan *c, const char *s, u64 size, u8 byte, u64 end)
 {
 	c->s = (const u8 *)s;
-	c->size = (u32)size;
+	c->size = size;
 	c->end = end;
 	c->byte = byte * 0x0101010101010101ull;
 	c->len = 0;
@@ -73,7 +73,7 @@ RT long rt_strchr(char *dst, const char *s, u64 size, u64 byte)
 {
 	struct scan c;
 
-	scan(&c, s, size, (u8)byte, ~0u);
+	scan(&c, s, size, (u8)byte, ~0ull);
 	/* The NUL is a byte of the string, too. */
 	copy_from(dst, s, size, (u8)byte ? c.first : NONE);
 	return 0;
@@ -83,7 +83,7 @@ RT long rt_strrchr(char *dst, const char *s, u64 size, u64 byte)
 {
 	struct scan c;
 
-	scan(&c, s, size, (u8)byte, ~0u);
+	scan(&c, s, size, (u8)byte, ~0ull);
 	copy_from(dst, s, size, (u8)byte ? c.last : NONE);
 	return 0;
 }
@@ -92,16 +92,16 @@ RT long rt_strrchr(char *dst, const char *s, u64 size, u64 byte)
 
 struct compare {
 	const u8 *a, *b;
-	u32 size;
+	u64 size;
 	s64 result;
 };
 
 static long compare_word(u32 k, struct compare *c)
 {
 	u64 x, y, stop;
-	u32 at = k * 8, shift;
+	u64 at = (u64)k * 8, shift;
 
-	if (at >= c->size || at > 1u << 20)
+	if (at >= c->size)
 		return 1;
 	x = *(const u64 *)(c->a + at);
 	y = *(const u64 *)(c->b + at);
@@ -115,7 +115,7 @@ static long compare_word(u32 k, struct compare *c)
 
 RT s64 rt_strcmp(const char *a, const char *b, u64 size)
 {
-	struct compare c = { (const u8 *)a, (const u8 *)b, (u32)size, 0 };
+	struct compare c = { (const u8 *)a, (const u8 *)b, size, 0 };
 
 	rt_loop((u32)size / 8, compare_word, &c, 0);
 	return c.result;
@@ -125,22 +125,22 @@ RT s64 rt_strcmp(const char *a, const char *b, u64 size)
 
 struct search {
 	const u8 *a, *b;
-	u32 size;
-	u32 from, alen, blen;
-	u32 down;		/* towards lower indexes */
-	u32 at;			/* the index being tried */
+	u64 size;
+	u64 from, alen, blen;
+	u64 down;		/* towards lower indexes */
+	u64 at;			/* the index being tried */
 	u64 word, mask;		/* the first bytes of b, at most eight */
 	s64 found;
-	u32 differ;
+	u64 differ;
 };
 
 /* Compare word k of b with a's at the index being tried. */
 static long search_word(u32 k, struct search *c)
 {
-	u32 off = k * 8, at = c->at + off, left;
+	u64 off = (u64)k * 8, at = c->at + off, left;
 	u64 diff;
 
-	if (off >= c->size || at >= c->size || off > 1u << 20 || at > 1u << 20)
+	if (off >= c->size || at >= c->size)
 		return 1;
 	diff = *(const u64 *)(c->a + at) ^ *(const u64 *)(c->b + off);
 	left = c->blen - off;
@@ -152,15 +152,15 @@ static long search_word(u32 k, struct search *c)
 
 static long search_at(u32 k, struct search *c)
 {
-	u32 at = c->down ? c->from - k : c->from + k;
+	u64 at = c->down ? c->from - k : c->from + k;
 
-	if (at >= c->size || at > 1u << 20)
+	if (at >= c->size)
 		return 1;
 	if ((*(const u64 *)(c->a + at) ^ c->word) & c->mask)
 		return 0;
 	if (c->blen > 8) {
 		c->at = at;
-		rt_loop((c->blen + 7) / 8, search_word, c, 0);
+		rt_loop((u32)((c->blen + 7) / 8), search_word, c, 0);
 		if (c->differ)
 			return 0;
 	}
@@ -172,17 +172,17 @@ static long search_at(u32 k, struct search *c)
 static s64 find(const char *a, const char *b, u64 size, s64 from, u64 down)
 {
 	struct search c;
-	u32 n;
+	u64 n;
 
 	c.a = (const u8 *)a;
 	c.b = (const u8 *)b;
-	c.size = (u32)size;
+	c.size = size;
 	c.at = 0;
 	c.differ = 0;
 	c.found = NONE;
-	c.down = (u32)down;
-	c.alen = (u32)rt_strlen(a, size);
-	c.blen = (u32)rt_strlen(b, size);
+	c.down = down;
+	c.alen = (u64)rt_strlen(a, size);
+	c.blen = (u64)rt_strlen(b, size);
 	if (c.blen > c.alen)
 		return NONE;
 	c.word = *(const u64 *)b;
@@ -191,17 +191,17 @@ static s64 find(const char *a, const char *b, u64 size, s64 from, u64 down)
 	if (down) {
 		if (from < 0)
 			return NONE;
-		c.from = from >= n ? n - 1 : (u32)from;
+		c.from = (u64)from >= n ? n - 1 : (u64)from;
 		n = c.from + 1;
 	} else {
 		if (from < 0)
 			from = 0;
-		if (from >= n)
+		if ((u64)from >= n)
 			return NONE;
-		c.from = (u32)from;
+		c.from = (u64)from;
 		n -= c.from;
 	}
-	rt_loop(n, search_at, &c, 0);
+	rt_loop((u32)n, search_at, &c, 0);
 	return c.found;
 }
 
@@ -251,17 +251,12 @@ RT long rt_substr(char *dst, const char *s, u64 size, s64 first, s64 count)
 {
 	s64 len = rt_strlen(s, size), to;
 
-	if (first < 0) {
+	if (first < 0)
 		first += len;
-		/* Before the string: what lies there is nothing, but counts. */
-		if (first < 0 && count >= 0) {
-			count += first;
-			first = 0;
-			if (count < 0)
-				count = 0;
-		} else if (first < 0) {
-			first = 0;
-		}
+	if (first < 0) {
+		/* Before the string: what would lie there counts, but is nothing. */
+		count = count < 0 || count + first < 0 ? 0 : count + first;
+		first = 0;
 	}
 	if (count < 0)
 		to = len + count;
@@ -274,24 +269,24 @@ RT long rt_substr(char *dst, const char *s, u64 size, s64 first, s64 count)
 /* The end of @s without the slashes it ends in; 0 when it has nothing else. */
 struct strip {
 	const u8 *s;
-	u32 size, end;
+	u64 size, end;
 };
 
 static long strip_slash(u32 k, struct strip *c)
 {
-	u32 at = c->end - 1;
+	u64 at = c->end - 1;
 
-	if (!c->end || at >= c->size || at > 1u << 20 || c->s[at] != '/')
+	if (!c->end || at >= c->size || c->s[at] != '/')
 		return 1;
 	c->end = at;
 	return 0;
 }
 
-static inline __attribute__((always_inline)) u32 strip(const char *s, u64 size, u32 end)
+static inline __attribute__((always_inline)) u64 strip(const char *s, u64 size, u64 end)
 {
-	struct strip c = { (const u8 *)s, (u32)size, end };
+	struct strip c = { (const u8 *)s, size, end };
 
-	rt_loop(end, strip_slash, &c, 0);
+	rt_loop((u32)end, strip_slash, &c, 0);
 	return c.end;
 }
 
@@ -304,10 +299,10 @@ static inline __attribute__((always_inline)) void short_str(char *dst, char c)
 RT long rt_basename(char *dst, const char *s, u64 size)
 {
 	struct scan c;
-	u32 end;
+	u64 end;
 
-	scan(&c, s, size, '/', ~0u);
-	end = (u32)c.len;
+	scan(&c, s, size, '/', ~0ull);
+	end = (u64)c.len;
 	if (c.last >= 0 && c.last == c.len - 1) {
 		end = strip(s, size, end);
 		if (!end) {
@@ -326,9 +321,9 @@ RT long rt_basename(char *dst, const char *s, u64 size)
 RT long rt_dirname(char *dst, const char *s, u64 size)
 {
 	struct scan c;
-	u32 end;
+	u64 end;
 
-	end = (u32)rt_strlen(s, size);
+	end = (u64)rt_strlen(s, size);
 	if (end)
 		end = strip(s, size, end);
 	if (!end) {
@@ -341,7 +336,7 @@ RT long rt_dirname(char *dst, const char *s, u64 size)
 		short_str(dst, '.');
 		return 0;
 	}
-	end = strip(s, size, (u32)c.last + 1);
+	end = strip(s, size, (u64)c.last + 1);
 	if (!end)
 		short_str(dst, '/');
 	else
@@ -354,17 +349,17 @@ RT long rt_dirname(char *dst, const char *s, u64 size)
 struct cases {
 	const u8 *s;
 	u8 *dst;
-	u32 size;
-	u64 from, to;		/* the range of letters to change, in each byte: low bound, and behind the high */
+	u64 size;
+	u64 from, to;		/* what to add, in each byte, to carry from the first letter, from behind the last */
 };
 
 static long case_word(u32 k, struct cases *c)
 {
 	const u64 high = 0x8080808080808080ull;
-	u32 at = k * 8;
+	u64 at = (u64)k * 8;
 	u64 x, low, in;
 
-	if (at >= c->size || at > 1u << 20)
+	if (at >= c->size)
 		return 1;
 	x = *(const u64 *)(c->s + at);
 	low = x & ~high;
@@ -377,7 +372,7 @@ static long case_word(u32 k, struct cases *c)
 static inline __attribute__((always_inline)) void change_case(char *dst, const char *s, u64 size, u8 first)
 {
 	const u64 ones = 0x0101010101010101ull;
-	struct cases c = { (const u8 *)s, (u8 *)dst, (u32)size, (0x80ull - first) * ones,
+	struct cases c = { (const u8 *)s, (u8 *)dst, size, (0x80ull - first) * ones,
 			   (0x80ull - first - 26) * ones };
 
 	rt_loop((u32)size / 8, case_word, &c, 0);

@@ -32,7 +32,7 @@ static int64_t load(int64_t addr, unsigned int width, bool sign)
 static void set_str(struct eval_value *v, const char *s)
 {
 	v->type = IR_STR;
-	snprintf(v->s, sizeof(v->s), "%s", s);
+	snprintf(v->s, sizeof(v->s), "%.*s", EVAL_STR - 1, s);
 }
 
 static bool same(const struct eval_value *a, const struct eval_value *b)

@@ -86,7 +86,7 @@ static void accepts(void **state)
 		"BEGIN { exit(0); }",
 		"provider empty { };",
 		"provider p { probe a(); };\n#pragma D attributes Stable/Stable/Common provider p args",
-		"provider p { probe a(int a) : (char *b); };",
+		"provider p { probe a(int) : (char *b); };",
 		"provider p { probe a(string s, char *t) : (char *s, string t); };",
 		"struct s { int x; };\ntranslator struct s < int n > { x = n; };\n"
 		"provider p { probe a(int b) : (struct s *b); };",
@@ -134,13 +134,13 @@ static void names_probes(void **state)
 
 static void writes(void **state)
 {
-	struct compiled c = compile("provider p { probe a__b(const char *name, int) : (int b); };");
+	struct compiled c = compile("provider p { probe a__b(const char *name, int b) : (int b); };");
 	struct strbuf out = { 0 };
 
 	(void)state;
 	sdt_write_header(&out, &c.defs, "odd */ name.d");
 	assert_non_null(strstr(strbuf_str(&out), "odd * / name.d"));
-	assert_non_null(strstr(strbuf_str(&out), "/* probe a__b(const char *name, int) : (int b) */\n"));
+	assert_non_null(strstr(strbuf_str(&out), "/* probe a__b(const char *name, int b) : (int b) */\n"));
 	assert_non_null(strstr(strbuf_str(&out), "#define P_A_B(arg0, arg1) \\\n"
 			       "\tDTRACE_PROBE2(p, a__b, arg0, arg1)\n"));
 	assert_non_null(strstr(strbuf_str(&out), "# define P_A_B_ENABLED() __builtin_expect(p_a__b_semaphore, 0)\n"));
