@@ -14,7 +14,7 @@ struct entry {
 	uint32_t map;			/* number of the map that has it: its key class */
 	size_t key_size;
 	bool truncated;			/* not shown until its value changes */
-	bool idle;			/* truncated, and unchanged when truncated again: can be forgotten */
+	bool idle;			/* truncated, and still so when truncated again: can be forgotten */
 	bool seen;			/* in the last reading */
 	struct ir_value *keys;		/* decoded from raw_key */
 	void *raw_key;
@@ -26,6 +26,7 @@ struct agg_state {
 	uint32_t words;
 	uint64_t normal;
 	bool printed;
+	bool fresh;			/* read since aggs_stale() */
 	struct bytemap entries;		/* by map number and key */
 	struct out_agg_row *rows;		/* of the last reading, with their entries */
 	struct entry **row_entries;
@@ -265,11 +266,34 @@ static int make_rows(struct agg_state *st)
 	return 0;
 }
 
-long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row **rows)
+/* Remove what was truncated twice and has not changed; out of memory, it stays for another time. */
+static void forget_idle(struct aggs *a, struct agg_state *st)
 {
-	struct agg_state *st = &a->states[g->id];
+	struct entry *e, **idle = malloc(st->entries.n * sizeof(struct entry *) + 1);
+	size_t pos = 0, n = 0;
+	void *name;
+
+	while (idle && (e = bytemap_next(&st->entries, &pos)))
+		if (e->truncated && e->idle && st->agg->nkeys)
+			idle[n++] = e;
+	while (n--) {
+		e = idle[n];
+		name = table_key(e->map, e->raw_key, e->key_size);
+		if (!name)
+			break;
+		kernel_map_delete(a->place, e->map, e->raw_key);
+		bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
+		free(name);
+		free(e);
+	}
+	free(idle);
+}
+
+/* Read the maps of @st's aggregation. */
+static int read_maps(struct aggs *a, struct agg_state *st)
+{
 	struct reading r = { .st = st, .strsize = a->unit->prog->strsize };
-	uint32_t first, i, n = ebpf_agg_maps(a->unit, g, &first);
+	uint32_t first, i, n = ebpf_agg_maps(a->unit, st->agg, &first);
 	struct entry *e;
 	size_t pos = 0;
 	int err;
@@ -286,9 +310,30 @@ long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row 
 		if (err || r.error)
 			return err ? err : r.error;
 	}
-	err = make_rows(st);
+	return 0;
+}
+
+void aggs_stale(struct aggs *a)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->unit->prog->naggs; i++)
+		a->states[i].fresh = false;
+}
+
+long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row **rows)
+{
+	struct agg_state *st = &a->states[g->id];
+	bool fresh = st->fresh;
+	int err = fresh ? 0 : read_maps(a, st);
+
+	if (!err)
+		err = make_rows(st);
 	if (err)
 		return err;
+	if (!fresh)
+		forget_idle(a, st);	/* now, while what was read is news */
+	st->fresh = true;
 	*rows = st->rows;
 	return (long)st->nrows;
 }
@@ -323,38 +368,15 @@ int aggs_clear(struct aggs *a, const struct ir_agg *g)
 	return err;
 }
 
-/* Remove what was truncated before and has not changed since; out of memory, it stays for another time. */
-static void forget_idle(struct aggs *a, struct agg_state *st)
-{
-	struct entry *e, **idle = malloc(st->entries.n * sizeof(struct entry *) + 1);
-	size_t pos = 0, n = 0;
-	void *name;
-
-	while (idle && (e = bytemap_next(&st->entries, &pos))) {
-		if (e->truncated && e->idle && st->agg->nkeys)
-			idle[n++] = e;
-		e->idle = e->truncated;
-	}
-	while (n--) {
-		e = idle[n];
-		name = table_key(e->map, e->raw_key, e->key_size);
-		if (!name)
-			break;
-		kernel_map_delete(a->place, e->map, e->raw_key);
-		bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
-		free(name);
-		free(e);
-	}
-	free(idle);
-}
-
 int aggs_trunc(struct aggs *a, const struct ir_agg *g, const size_t *index, size_t n)
 {
 	struct agg_state *st = &a->states[g->id];
-	size_t i;
+	struct entry *old;
+	size_t i, pos = 0;
 	int err = 0, e;
 
-	forget_idle(a, st);
+	while ((old = bytemap_next(&st->entries, &pos)))
+		old->idle = old->truncated;
 	for (i = 0; i < n; i++) {
 		struct entry *en = st->row_entries[index[i]];
 

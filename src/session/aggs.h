@@ -6,7 +6,7 @@
  * and remember the values of that moment as the base that later values are shown relative to: no event
  * between two reports is lost or shown twice.  Two cases need more: a smallest or largest value has no
  * difference, so its key is removed from the map (an event of that very moment may go with it); and a key
- * that was truncated and not seen until the next truncation is removed to free its memory.
+ * that was truncated and not seen until after the next truncation is removed to free its memory.
  */
 #ifndef DTAP_SESSION_AGGS_H
 #define DTAP_SESSION_AGGS_H
@@ -27,10 +27,14 @@ struct aggs *aggs_new(const struct ebpf_unit *unit, struct kernel_place *place);
 void aggs_free(struct aggs *a);
 
 /*
- * Read @g now.  Its rows, in no order, are in *rows until the next call for @g; the count, or a negative
- * errno.
+ * @g as it is, or as it was when first read since aggs_stale(): what records that arrive together do to an
+ * aggregation, printa() and then clear(), they do to one reading, and nothing counted in between is lost.
+ * Its rows, in no order, are in *rows until the next call for @g; the count, or a negative errno.
  */
 long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row **rows);
+
+/* What was read is old: the next aggs_read of each aggregation reads it again. */
+void aggs_stale(struct aggs *a);
 
 /* Set the values of the last aggs_read to zero and keep the keys. */
 int aggs_clear(struct aggs *a, const struct ir_agg *g);

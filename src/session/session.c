@@ -298,6 +298,7 @@ int session_drain(struct session *s, bool last)
 		n = kernel_drain(s->place, hold_record, s);
 		if (n < 0 && n != -EAGAIN)
 			return n;
+		aggs_stale(s->aggs);
 		e = stream_take(&s->stream, until, session_record, s);
 	} while (!e && n == -EAGAIN && last);
 	if (!e)
@@ -361,6 +362,7 @@ int session_run(struct session *s, struct strbuf *err)
 		s->error = fire(s, PROBE_END);
 	if (!s->error)
 		s->error = session_drain(s, true);
+	aggs_stale(s->aggs);
 	if (!s->error)
 		s->error = session_print_aggs(s);
 	if (!s->error)
