@@ -78,10 +78,8 @@ static void say_where(const struct run *r, const struct diag_msg *m, struct strb
 
 	if (m->level == DIAG_WARNING)
 		strbuf_puts(b, "warning: ");
-	else if (script)
-		strbuf_puts(b, "failed to compile script ");
-	else
-		strbuf_puts(b, "invalid probe specifier ");
+	else if (m->pos.src)
+		strbuf_puts(b, script ? "failed to compile script " : "invalid probe specifier ");
 	if (m->pos.src)
 		strbuf_printf(b, "%s: ", m->pos.src->name);
 	if (r->set.v[OPT_errtags])
@@ -459,7 +457,7 @@ static int list(struct run *r)
 	struct probe_desc all = { .prov = "", .mod = "", .func = "", .name = "" };
 	const struct probe_desc *descs = &all;
 	size_t n = 1;
-	int e;
+	int e, err;
 
 	block_signals();
 	e = open_targets(r);
@@ -474,8 +472,11 @@ static int list(struct run *r)
 	if (r->o.nprogs)
 		descs = d_descs(r->d, &n);
 	e = dtrace_list(r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
-	if (out_close(&r->out) && !e)
+	err = out_close(&r->out);
+	if (err && !e) {
+		fprintf(stderr, "dtrace: failed to write the list: %s\n", strerror(-err));
 		e = CMD_ERROR;
+	}
 	return e;
 }
 

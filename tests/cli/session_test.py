@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
 
 import pytest
@@ -179,3 +180,18 @@ def test_closed_output():
     tracer.stdout.close()
     wait_until(lambda: tracer.poll() is not None, timeout=20, what="the end after the reader went")
     tracer.stderr.close()
+
+
+def test_argument_that_no_script_reads(dtrace):
+    result = dtrace("-q", "-n", "BEGIN { exit(0); }", "5")
+    assert tuple(result) == (1, "", "dtrace: extraneous argument '5' ($1 is not referenced)\n"), result
+
+
+@pytest.mark.parametrize("args", [["-l"], ["-q", "-n", 'BEGIN { printf("lost\\n"); exit(0); }']],
+                         ids=["list", "trace"])
+def test_full_disk(args):
+    """What could not be written is said and counts as a failure."""
+    with open("/dev/full", "wb") as full:
+        tracer = subprocess.run([harness.DTRACE, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30,
+                                check=False)
+    assert tracer.returncode == 1 and "No space left on device" in tracer.stderr, tracer
