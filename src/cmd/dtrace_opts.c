@@ -23,6 +23,7 @@ static const struct opt_row {
 	{ 'D', "NAME[=VALUE]", "define a macro for -C" },
 	{ 'e', NULL, "compile only, run nothing" },
 	{ 'f', "[[PROV:]MOD:]FUNC [CLAUSE]", "trace or list a function's probes" },
+	{ 'F', NULL, "indent the output at each entry, back at each return" },
 	{ 'G', NULL, "write the object with a provider's semaphores (-s FILE, -o FILE)" },
 	{ 'h', NULL, "write the header of a provider definition (-s FILE, -o FILE)" },
 	{ 'H', NULL, "with -C: print the names of included files" },
@@ -54,8 +55,6 @@ static const struct refused_row {
 	{ 'a', "there is no anonymous tracing state to claim on Linux" },
 	{ 'A', "anonymous tracing needs a kernel module, which dtap does not use" },
 	{ 'B', "there is no driver configuration to write to" },
-	{ 'F', "following calls by indentation (-F, flowindent) is not supported yet; indent with a self->"
-	       " variable, as the HOWTO's call_stack.d does" },
 };
 
 void dtrace_opts_help(void)
@@ -84,7 +83,7 @@ void dtrace_opts_help(void)
 
 static int usage(void)
 {
-	fputs("Usage: dtrace [-32|-64] [-CeGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+	fputs("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
 	      "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
 	      "\t[-x opt[=val]]\n"
 	      "\t[-P provider [[ predicate ] action ]]\n"
@@ -217,6 +216,8 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return 0;
 	case 'p':
 		return add_pid(o, a, arg);
+	case 'F':
+		return set_option(set, a, "flowindent");
 	case 'q':
 		return set_option(set, a, "quiet");
 	case 'S':
@@ -272,7 +273,7 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 		if (rows[i].arg)
 			*p++ = ':';
 	}
-	strcpy(p, "3:6:aABF");
+	strcpy(p, "3:6:aAB");
 	add_arg(o, a, argv[0]);
 	opterr = optopt = 0;
 	optind = 0;

@@ -68,7 +68,7 @@ struct source_fd *session_source(struct session *s, int fd, bool owned,
 				 void (*ready)(struct session *s, struct source_fd *src));
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
-int session_record(void *session, const void *rec, size_t size);
+int session_record(void *session, const void *rec, size_t size, const void *next);
 
 /* report.c: print aggregations, with @fmt or (NULL) in columns; remember that they were printed. */
 int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt);

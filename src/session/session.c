@@ -98,6 +98,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto no_memory;
 	}
 	s->lines.quiet = o->v[OPT_quiet];
+	s->lines.flow = o->v[OPT_flowindent];
 	kernel_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
