@@ -78,6 +78,8 @@ static void say_where(const struct run *r, const struct diag_msg *m, struct strb
 
 	if (m->level == DIAG_WARNING)
 		strbuf_puts(b, "warning: ");
+	else if (!m->pos.src)
+		;	/* about no script in particular: a macro argument that none uses */
 	else if (script)
 		strbuf_puts(b, "failed to compile script ");
 	else
