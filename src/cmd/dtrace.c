@@ -492,9 +492,6 @@ static int dispatch(struct run *r)
 		return CMD_OK;
 	case DTRACE_LIST:
 		return list(r);
-	case DTRACE_HEADER:
-	case DTRACE_OBJECT:
-		break;		/* cmd_dtrace has passed them on */
 	case DTRACE_RUN:
 	case DTRACE_COMPILE:
 		return trace(r);

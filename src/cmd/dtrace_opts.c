@@ -160,7 +160,7 @@ static int refuse(int letter)
 static int set_mode(struct dtrace_opts *o, enum dtrace_mode mode)
 {
 	if (o->mode != DTRACE_RUN && o->mode != mode) {
-		fputs("dtrace: only one of the options -e, -G, -h, -l and -V can be given\n", stderr);
+		fputs("dtrace: only one of the options -e, -l and -V can be given\n", stderr);
 		return CMD_USAGE;
 	}
 	o->mode = mode;
@@ -192,10 +192,6 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return 0;
 	case 'e':
 		return set_mode(o, DTRACE_COMPILE);
-	case 'G':
-		return set_mode(o, DTRACE_OBJECT);
-	case 'h':
-		return set_mode(o, DTRACE_HEADER);
 	case 'l':
 		return set_mode(o, DTRACE_LIST);
 	case 'V':
@@ -232,12 +228,9 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return set_option(set, a, arg);
 	case 'Z':
 		return set_option(set, a, "zdefs");
-	case '3':
+	case '3':	/* for -G alone */
 	case '6':
-		if (strcmp(arg, c == '3' ? "2" : "4"))
-			return usage();
-		o->bits = c == '3' ? 32 : 64;
-		return 0;
+		return strcmp(arg, c == '3' ? "2" : "4") ? usage() : 0;
 	case 1:	/* an operand */
 		add_arg(o, a, arg);
 		return 0;
