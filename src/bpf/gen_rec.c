@@ -25,18 +25,24 @@ void gen_header(struct gen *g, int base, int off, uint32_t rec)
 	asm_st(as, BPF_DW, base, off + (int)offsetof(struct abi_record, tid), R1);
 }
 
-/* Waking the tracer costs more than the record: only when a quarter of the stream is waiting for it; it also looks
- * by itself now and then. */
+/*
+ * Waking the tracer costs more than the record: only those do that find the stream about a quarter full, not
+ * all behind them, too.  It also looks by itself now and then.
+ */
+enum { WAKE_WINDOW = 4096 };
+
 void gen_output(struct gen *g, int base, int off, uint32_t size)
 {
 	struct assembler *as = &g->as;
 	uint32_t quiet = asm_label(as), ok = asm_label(as);
+	uint32_t quarter = g->unit->maps[EBPF_MAP_OUT].max_entries / 4;
 
 	asm_map(as, R1, EBPF_MAP_OUT);
 	asm_imm(as, R2, BPF_RB_AVAIL_DATA);
 	asm_helper(as, BPF_FUNC_ringbuf_query);
 	asm_imm(as, R4, BPF_RB_NO_WAKEUP);
-	asm_ji(as, BPF_JLT, R0, (int32_t)(g->unit->maps[EBPF_MAP_OUT].max_entries / 4), quiet);
+	asm_ji(as, BPF_JLT, R0, (int32_t)quarter, quiet);
+	asm_ji(as, BPF_JGE, R0, (int32_t)(quarter + WAKE_WINDOW), quiet);
 	asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
 	asm_place(as, quiet);
 	asm_map(as, R1, EBPF_MAP_OUT);

@@ -78,8 +78,12 @@ static void say_where(const struct run *r, const struct diag_msg *m, struct strb
 
 	if (m->level == DIAG_WARNING)
 		strbuf_puts(b, "warning: ");
-	else if (m->pos.src)
-		strbuf_puts(b, script ? "failed to compile script " : "invalid probe specifier ");
+	else if (!m->pos.src)
+		;	/* about no script in particular: a macro argument that none uses */
+	else if (script)
+		strbuf_puts(b, "failed to compile script ");
+	else
+		strbuf_puts(b, "invalid probe specifier ");
 	if (m->pos.src)
 		strbuf_printf(b, "%s: ", m->pos.src->name);
 	if (r->set.v[OPT_errtags])
@@ -491,9 +495,6 @@ static int dispatch(struct run *r)
 		return CMD_OK;
 	case DTRACE_LIST:
 		return list(r);
-	case DTRACE_HEADER:
-	case DTRACE_OBJECT:
-		break;		/* cmd_dtrace has passed them on */
 	case DTRACE_RUN:
 	case DTRACE_COMPILE:
 		return trace(r);

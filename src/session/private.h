@@ -63,12 +63,12 @@ struct session {
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
 
-/* session.c: wake the loop for @fd. */
-struct source_fd *session_source(struct session *s, int fd, bool owned,
+/* session.c: wake the loop for @events (of epoll) on @fd. */
+struct source_fd *session_source(struct session *s, int fd, bool owned, uint32_t events,
 				 void (*ready)(struct session *s, struct source_fd *src));
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
-int session_record(void *session, const void *rec, size_t size);
+int session_record(void *session, const void *rec, size_t size, const void *next);
 
 /* report.c: print aggregations, with @fmt or (NULL) in columns; remember that they were printed. */
 int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt);

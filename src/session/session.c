@@ -98,6 +98,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto no_memory;
 	}
 	s->lines.quiet = o->v[OPT_quiet];
+	s->lines.flow = o->v[OPT_flowindent];
 	kernel_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
@@ -134,11 +135,11 @@ int session_status(const struct session *s)
 
 /* --- events ------------------------------------------------------------------------------------------- */
 
-struct source_fd *session_source(struct session *s, int fd, bool owned,
+struct source_fd *session_source(struct session *s, int fd, bool owned, uint32_t events,
 				 void (*ready)(struct session *s, struct source_fd *src))
 {
 	struct source_fd *src = arena_new_of(s->arena, struct source_fd);
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+	struct epoll_event ev = { .events = events, .data.ptr = src };
 
 	src->fd = fd;
 	src->owned = owned;
@@ -211,7 +212,7 @@ static void target_ready(struct session *s, struct source_fd *src)
 
 int session_watch(struct session *s, struct target *t)
 {
-	struct source_fd *src = session_source(s, target_fd(t), false, target_ready);
+	struct source_fd *src = session_source(s, target_fd(t), false, EPOLLIN, target_ready);
 
 	if (!src)
 		return -errno;
@@ -229,7 +230,7 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 
 	if (fd < 0)
 		return -errno;
-	src = session_source(s, fd, true, tick ? tick_ready : switch_ready);
+	src = session_source(s, fd, true, EPOLLIN, tick ? tick_ready : switch_ready);
 	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
 		int e = -errno;
 
@@ -253,7 +254,7 @@ static int add_signals(struct session *s)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	if (!session_source(s, fd, true, signal_ready)) {
+	if (!session_source(s, fd, true, EPOLLIN, signal_ready)) {
 		close(fd);
 		return -errno;
 	}
@@ -265,7 +266,8 @@ static int add_sources(struct session *s)
 	int fd = kernel_out_fd(s->place), e;
 	uint32_t i;
 
-	if (fd >= 0 && !session_source(s, fd, false, buffer_ready))
+	/* Only when a program wakes us: that there are records again at once is no news under load. */
+	if (fd >= 0 && !session_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
 		return -errno;
 	e = add_signals(s);
 	if (!e)

@@ -1,6 +1,7 @@
 /*
  * Real processes, held and let go.  traced.c writes down how far it got.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -462,13 +463,35 @@ static void attaching(void **state)
 	strbuf_fini(&why);
 }
 
+/* A thread of @pid that is not its first, once it has one. */
+static pid_t other_thread(pid_t pid)
+{
+	const struct dirent *e;
+	pid_t tid = 0;
+	char path[64];
+	DIR *d;
+	int i;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	for (i = 0; i < 1000 && !tid; i++) {
+		usleep(10000);
+		d = opendir(path);
+		while (d && (e = readdir(d)))
+			if (atoi(e->d_name) > 0 && atoi(e->d_name) != pid)
+				tid = atoi(e->d_name);
+		if (d)
+			closedir(d);
+	}
+	return tid;
+}
+
 static void not_attaching(void **state)
 {
 	struct strbuf why = { 0 };
 	struct target *t;
 	char task[64];
 	pid_t pid, tid;
-	int i, status;
+	int status;
 
 	(void)state;
 	/* A thread's id: of a process that starts some and keeps them. */
@@ -477,15 +500,7 @@ static void not_attaching(void **state)
 		execl(CTOR_WAIT, CTOR_WAIT, NULL);
 		_exit(1);
 	}
-	for (i = 0, tid = 0; i < 200 && !tid; i++) {
-		usleep(10000);
-		for (tid = pid + 20; tid > pid; tid--) {
-			snprintf(task, sizeof(task), "/proc/%d/task/%d", (int)pid, (int)tid);
-			if (!access(task, F_OK))
-				break;
-		}
-		tid = tid == pid ? 0 : tid;
-	}
+	tid = other_thread(pid);
 	assert_true(tid);
 	snprintf(task, sizeof(task), "is a thread of process %d", (int)pid);
 	assert_int_equal(target_attach(tid, &t, &why), -EINVAL);
