@@ -463,7 +463,7 @@ static void attaching(void **state)
 	strbuf_fini(&why);
 }
 
-/* A thread of @pid that is not its first, once it has one. */
+/* The thread of @pid that was started first after its own, once there is one: ctor_lib.c's idle one, which stays. */
 static pid_t other_thread(pid_t pid)
 {
 	const struct dirent *e;
@@ -476,7 +476,7 @@ static pid_t other_thread(pid_t pid)
 	for (i = 0; i < 1000 && !tid; i++) {
 		usleep(10000);
 		d = opendir(path);
-		while (d && (e = readdir(d)))
+		while (d && !tid && (e = readdir(d)))
 			if (atoi(e->d_name) > 0 && atoi(e->d_name) != pid)
 				tid = atoi(e->d_name);
 		if (d)
