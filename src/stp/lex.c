@@ -275,7 +275,7 @@ static void read_token(struct lexer *l, struct stp_tok *t)
 			return;
 	}
 	if (c < 0) {
-		t->kind = STP_EOF;
+		t->kind = STP_EOF;	/* is said to stand where the last token does */
 	} else if (is_name_start(c)) {
 		strbuf_putc(&l->text, (char)get(l));
 		while (is_name(look(l, 0)))
@@ -311,6 +311,8 @@ void stp_lex(struct arena *a, const struct source *src, const struct stp_args *a
 		t = (struct stp_tok){0};
 		strbuf_clear(&l.text);
 		read_token(&l, &t);
+		if (t.kind == STP_EOF && ret->n)
+			t.pos = ret->v[ret->n - 1].pos;
 		t.len = l.text.len;
 		t.text = arena_strndup(a, strbuf_str(&l.text), l.text.len);
 		stp_toks_add(a, ret, &t);
