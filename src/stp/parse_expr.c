@@ -470,7 +470,13 @@ static bool parse_format(struct stp_parser *p, struct stp_node *n)
 	const char *why;
 	size_t off;
 
-	n->fmt = fmt_parse(p->arena, FMT_STP, n->str, n->str_len, &why, &off);
+	size_t percents = 0;
+
+	while (percents < n->str_len && n->str[n->str_len - 1 - percents] == '%')
+		percents++;
+	why = "a conversion is expected behind the last %";
+	if (percents % 2 == 0)
+		n->fmt = fmt_parse(p->arena, FMT_STP, n->str, n->str_len, &why, &off);
 	if (n->fmt)
 		return true;
 	stp_parse_error(p, p->t, "S_FORMAT", "invalid or missing conversion specifier");

@@ -142,13 +142,11 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 		if (strcmp(f->name, n->name) || !visible(f, n))
 			continue;
 		other = f;
-		if (sem_takes(f, n->nargs))
-			break;
+		if (sem_takes(f, n->nargs) && (!n->func || f->priority < n->func->priority))
+			n->func = f;
 	}
-	if (f) {
-		n->func = f;
+	if (n->func)
 		return;
-	}
 	if (other) {
 		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %zu args)", n->name,
 			  other->nparams);
@@ -170,15 +168,14 @@ static void chain_overloads(struct stp_prog *p)
 {
 	for (struct stp_func *f = p->funcs; f; f = f->next) {
 		struct stp_func *best = NULL;
+		bool behind = false;
 
 		for (struct stp_func *g = p->funcs; g; g = g->next) {
-			bool after = g->priority > f->priority;
-
-			if (g->priority == f->priority)
-				for (const struct stp_func *h = f->next; h && !after; h = h->next)
-					after = h == g;
-			if (g == f || !after || strcmp(g->name, f->name) || g->nparams != f->nparams ||
+			behind |= g == f;
+			if (g == f || g->nparams != f->nparams || strcmp(g->name, f->name) ||
 			    g->is_private != f->is_private || (g->is_private && g->pos.src != f->pos.src))
+				continue;
+			if (g->priority < f->priority || (g->priority == f->priority && !behind))
 				continue;
 			if (!best || g->priority < best->priority)
 				best = g;
