@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "lang/diag.h"
 
-enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100 };
+enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100, MAX_WORK = 50000 };
 
 /* A component of a row of points.def, read from its pattern. */
 struct row_comp {
@@ -34,7 +34,7 @@ struct expansion {
 	const struct stp_resolver *resolver;
 	const struct stp_probe *probe;		/* of the script, and which of its points */
 	const struct stp_point *written;
-	unsigned int depth, nhandlers;
+	unsigned int depth, nhandlers, work;
 };
 
 /* What runs at a point: blocks and conditions gathered on the way through aliases. */
@@ -360,6 +360,11 @@ static unsigned int expand_point(struct expansion *x, const struct stp_point *p,
 	unsigned int n, errors = x->diag->errors;
 	bool matched = false;
 
+	if (++x->work >= MAX_WORK) {
+		if (x->work == MAX_WORK)
+			diag_error(x->diag, x->probe->pos, "S_POINTS", "semantic error: aliases nested without end");
+		return 0;
+	}
 	if (p->cond) {
 		with.conds = arena_alloc(x->arena, (load->nconds + 1) * sizeof(*with.conds));
 		if (load->nconds)

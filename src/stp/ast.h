@@ -248,7 +248,8 @@ struct stp_func {
 	struct stp_stmt *body;
 	struct stp_vars locals;		/* [sym] without the parameters */
 	bool needed;			/* [sym] called by what is kept */
-	bool visiting, pure, pure_known;	/* elide.c */
+	bool pure;			/* elide.c: nobody sees that it was called */
+	unsigned int mark;		/* loops.c: seen in the search of that number */
 	struct stp_func *overload;	/* [sym] the next of the same name */
 	struct stp_func *next;
 };

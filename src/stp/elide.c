@@ -15,12 +15,11 @@ static void fold(void *ctx, struct stp_node **child);
 /* --- effects ----------------------------------------------------------------------------------------- */
 
 struct effects {
-	struct sem *sem;
 	bool any;
 };
 
 static void find_effects(void *ctx, struct stp_node **child);
-static bool is_pure(struct sem *s, struct stp_func *f);
+static bool is_pure(const struct stp_func *f);
 
 static void find_effects_stmt(void *ctx, struct stp_stmt **child)
 {
@@ -55,7 +54,7 @@ static void find_effects(void *ctx, struct stp_node **child)
 		break;
 	case STP_CALL:
 		if (n->func)
-			e->any |= !is_pure(e->sem, n->func);
+			e->any |= !is_pure(n->func);
 		else
 			e->any |= !n->builtin || !n->builtin->pure;
 		break;
@@ -65,22 +64,32 @@ static void find_effects(void *ctx, struct stp_node **child)
 	stp_each_node(*child, find_effects, e);
 }
 
-/* A function that is being looked at counts as pure: recursion adds nothing of its own. */
-static bool is_pure(struct sem *s, struct stp_func *f)
+static bool is_pure(const struct stp_func *f)
 {
-	bool pure = true;
+	while (f && f->pure)
+		f = f->overload;
+	return !f;
+}
 
-	for (; f && pure; f = f->overload) {
-		struct effects e = { .sem = s };
+/* All functions are pure until one has an effect or calls one that has. */
+static void find_pure_funcs(struct sem *s)
+{
+	bool again;
 
-		if (f->visiting)
-			continue;
-		f->visiting = true;
-		find_effects_stmt(&e, &f->body);
-		f->visiting = false;
-		pure = !e.any;
-	}
-	return pure;
+	for (struct stp_func *f = s->prog->funcs; f; f = f->next)
+		f->pure = true;
+	do {
+		again = false;
+		for (struct stp_func *f = s->prog->funcs; f; f = f->next) {
+			struct effects e = {0};
+
+			if (!f->pure)
+				continue;
+			find_effects_stmt(&e, &f->body);
+			f->pure = !e.any;
+			again |= e.any;
+		}
+	} while (again);
 }
 
 static void find_effects_here(void *ctx, struct stp_node **child)
@@ -95,7 +104,7 @@ static void find_effects_here(void *ctx, struct stp_node **child)
 		return;
 	}
 	if (n->kind == STP_PRINT || n->kind == STP_CALL) {
-		struct effects own = { .sem = e->sem };
+		struct effects own = {0};
 		struct stp_node alone = *n, *p = &alone;
 
 		alone.nargs = 0;
@@ -105,9 +114,9 @@ static void find_effects_here(void *ctx, struct stp_node **child)
 	stp_each_node(*child, find_effects_here, e);
 }
 
-static bool has_effect(struct sem *s, struct stp_node *n)
+static bool has_effect(struct stp_node *n)
 {
-	struct effects e = { .sem = s };
+	struct effects e = {0};
 
 	find_effects_here(&e, &n);
 	return e.any;
@@ -251,7 +260,7 @@ static void elide_stmt(void *ctx, struct stp_stmt **stmt)
 	stp_each_stmt(st, elide_stmt, s);
 	switch (st->kind) {
 	case STP_S_EXPR:
-		if (has_effect(s, st->expr))
+		if (has_effect(st->expr))
 			break;
 		diag_warn(s->diag, st->pos, "S_ELIDED", "Eliding side-effect-free expression : %s", st->what);
 		make_null(s, st);
@@ -401,6 +410,7 @@ bool sem_elide(struct sem *s)
 	do {
 		s->news = 0;
 		count_all(s);
+		find_pure_funcs(s);
 		elide_handlers(s);
 		elide_funcs(s);
 	} while (s->news);

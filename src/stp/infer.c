@@ -61,6 +61,11 @@ static enum stp_type meet_var(struct sem *s, struct stp_node *n, struct stp_var 
 	return meet(s, n, "", &v->type, &v->type_pos, &v->type_what, have);
 }
 
+/* What meet() calls an index or argument. */
+static const char *const nth_index[STP_MAX_INDEXES + 1] = {
+	"index 0", "index 1", "index 2", "index 3", "index 4", "index 5", "index 6", "index 7", "index 8", "index",
+};
+
 static bool meet_arity(struct sem *s, struct stp_node *n, size_t arity)
 {
 	struct stp_var *v = n->var;
@@ -107,7 +112,7 @@ static void infer_indexes(struct sem *s, struct stp_node *array, struct stp_node
 			continue;
 		t = infer(s, v[i], a->index_types[i] == STP_UNKNOWN ? STP_UNKNOWN : v[i]->kind == STP_NAME ?
 			  a->index_types[i] : STP_UNKNOWN);
-		meet(s, v[i], arena_printf(s->arena, "index %zu", i), &a->index_types[i], &a->index_pos[i],
+		meet(s, v[i], nth_index[i < STP_MAX_INDEXES ? i : STP_MAX_INDEXES], &a->index_types[i], &a->index_pos[i],
 		     &a->index_what[i], t);
 		if (s->final && a->index_types[i] == STP_UNKNOWN)
 			unresolved(s, v[i]);
@@ -145,6 +150,15 @@ static enum stp_type infer_name(struct sem *s, struct stp_node *n, enum stp_type
 	return t;
 }
 
+static struct stp_var *param(const struct stp_func *f, size_t i)
+{
+	struct stp_var *v = f->params.first;
+
+	while (i--)
+		v = v->next;
+	return v;
+}
+
 static enum stp_type infer_call(struct sem *s, struct stp_node *n, enum stp_type want)
 {
 	enum stp_type t = STP_UNKNOWN;
@@ -156,17 +170,19 @@ static enum stp_type infer_call(struct sem *s, struct stp_node *n, enum stp_type
 	}
 	if (!n->func)
 		return STP_UNKNOWN;
-	for (struct stp_func *f = n->func; f; f = f->overload) {
-		struct stp_var *p = f->params.first;
+	for (size_t i = 0; i < n->nargs; i++) {
+		struct stp_node *arg = n->args[i];
+		enum stp_type have = infer(s, arg, arg->kind == STP_NAME ? param(n->func, i)->type : STP_UNKNOWN);
 
-		for (size_t i = 0; i < n->nargs; i++, p = p->next) {
-			enum stp_type arg = infer(s, n->args[i], n->args[i]->kind == STP_NAME ? p->type : STP_UNKNOWN);
+		for (struct stp_func *f = n->func; f; f = f->overload) {
+			struct stp_var *p = param(f, i);
 
-			meet(s, n->args[i], arena_printf(s->arena, "index %zu", i), &p->type, &p->type_pos, &p->type_what,
-			     arg);
+			meet(s, arg, nth_index[i < STP_MAX_INDEXES ? i : STP_MAX_INDEXES], &p->type, &p->type_pos,
+			     &p->type_what, have);
 		}
-		t = meet(s, n, "", &f->type, &f->type_pos, &f->type_what, want);
 	}
+	for (struct stp_func *f = n->func; f; f = f->overload)
+		t = meet(s, n, "", &f->type, &f->type_pos, &f->type_what, want);
 	n->type = t;
 	return t;
 }

@@ -16,6 +16,7 @@ struct walk {
 
 struct search {
 	const struct stp_var *var;
+	unsigned int number;
 	bool found;
 };
 
@@ -37,11 +38,10 @@ static void find_change(void *ctx, struct stp_node **child)
 	if ((*child)->kind != STP_CALL || f->found)
 		return;
 	for (struct stp_func *g = (*child)->func; g; g = g->overload) {
-		if (g->visiting)
+		if (g->mark == f->number)
 			continue;
-		g->visiting = true;
+		g->mark = f->number;
 		find_change_stmt(f, &g->body);
-		g->visiting = false;
 	}
 }
 
@@ -57,7 +57,7 @@ static void check_node(void *ctx, struct stp_node **child)
 	struct stp_node *n = *child;
 
 	for (const struct walk *v = w; v; v = v->outer) {
-		struct search f = { .var = v->array };
+		struct search f = { .var = v->array, .number = w->sem->searches + 1 };
 
 		if (!v->array)
 			continue;
@@ -68,8 +68,8 @@ static void check_node(void *ctx, struct stp_node **child)
 		}
 		if (n->kind != STP_CALL || !n->func)
 			continue;
-		for (struct stp_func *g = n->func; g; g = g->overload)
-			find_change_stmt(&f, &g->body);
+		w->sem->searches++;
+		find_change(&f, &n);
 		if (f.found)
 			sem_error(w->sem, n, "S_FOREACH_CHANGE",
 				  "function call modifies var '%s' during 'foreach' iteration", v->array->name);

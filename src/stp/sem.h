@@ -43,6 +43,7 @@ struct sem {
 	struct stp_func *func;
 	bool in_cond;			/* in a probe's condition */
 	bool final;			/* sem_infer: report what is still unknown */
+	unsigned int searches;		/* sem_loops: numbers them */
 	unsigned int news;		/* sem_infer, sem_elide: things found out in this round */
 };
 

@@ -176,6 +176,37 @@ static void howto_tapset(void **state)
 	compiled_fini(&c);
 }
 
+/* Scripts whose naive treatment takes 2^100 steps. */
+static void explosions(void **state)
+{
+	struct strbuf b = {0};
+	struct compiled c;
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		strbuf_printf(&b, "probe a%d = a%d?, a%d? {} ", i, i + 1, i + 1);
+	strbuf_puts(&b, "probe a0?, begin { println(1) }");
+	check(&c, b.s, &resolver);
+	assert_string_equal(message(&c, DIAG_ERROR, 0), "semantic error: aliases nested without end");
+	compiled_fini(&c);
+	strbuf_clear(&b);
+	strbuf_puts(&b, "global g function f100() { return 1 } ");
+	for (int i = 0; i < 100; i++)
+		strbuf_printf(&b, "function f%d() { return f%d() + f%d() } ", i, i + 1, i + 1);
+	strbuf_puts(&b, "function o(x) { next } function o(x) { return x } probe begin { g[1] = 1 foreach (k in g) f0() "
+		    "foreach (k in g) println(f0()) println(");
+	for (int i = 0; i < 100; i++)
+		strbuf_puts(&b, "o(");
+	strbuf_puts(&b, "1");
+	for (int i = 0; i < 100; i++)
+		strbuf_puts(&b, ")");
+	strbuf_puts(&b, ") }");
+	check(&c, b.s, &resolver);
+	assert_string_equal(message(&c, DIAG_ERROR, 0), "");
+	compiled_fini(&c);
+	strbuf_fini(&b);
+}
+
 static void limits(void **state)
 {
 	struct compiled c;
@@ -194,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expansion), cmocka_unit_test(order), cmocka_unit_test(types),
 		cmocka_unit_test(mismatches), cmocka_unit_test(elision), cmocka_unit_test(howto_tapset),
-		cmocka_unit_test(limits),
+		cmocka_unit_test(explosions), cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
