@@ -543,22 +543,6 @@ static struct stp_node *parse_print(struct stp_parser *p, const struct stp_print
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
-/* '[' index { ',' index } ']', which only 'in' can follow; one index alone may also be a value */
-static struct stp_node *parse_tuple(struct stp_parser *p)
-{
-	struct stp_node *n = stp_new_node(p, STP_IN, p->t++);
-
-	if (!parse_node_indexes(p, n))
-		return NULL;
-	if (!stp_at_keyword(p, "in") && n->nargs == 1 && n->args[0])
-		return n->args[0];
-	if (!stp_at_keyword(p, "in")) {
-		stp_parse_error(p, p->t, "S_TUPLE", "unexpected comma-separated expression list");
-		return NULL;
-	}
-	return n;
-}
-
 /* symbol := print | target | name [ '(' args ')' | '[' indexes ']' ] */
 static struct stp_node *parse_symbol(struct stp_parser *p)
 {
@@ -584,7 +568,7 @@ static struct stp_node *parse_symbol(struct stp_parser *p)
 	return hang(p, n, base) && parse_node_indexes(p, n) ? n : NULL;
 }
 
-/* value := '(' expr ')' | '[' indexes ']' | '@'operator | symbol | literal */
+/* value := '(' expr ')' | '@'operator | symbol | literal */
 static struct stp_node *parse_value(struct stp_parser *p)
 {
 	struct stp_node *n;
@@ -601,8 +585,6 @@ static struct stp_node *parse_value(struct stp_parser *p)
 		n = stp_parse_expr(p);
 		return n && stp_expect_op(p, ")") ? n : NULL;
 	}
-	if (stp_at_op(p, "["))
-		return parse_tuple(p);
 	if (p->t->text[0] == '@')
 		return parse_at_op(p);
 	return stp_parse_literal(p);
@@ -613,7 +595,7 @@ static struct stp_node *parse_deref(struct stp_parser *p)
 {
 	struct stp_node *n = parse_value(p), *base = n;
 
-	if (!n || n->kind == STP_IN || (!stp_at_op(p, "->") && !stp_at_op(p, "[")))
+	if (!n || (!stp_at_op(p, "->") && !stp_at_op(p, "[")))
 		return n;
 	n = stp_new_node(p, STP_DEREF, p->t);
 	n->l = base;
@@ -761,21 +743,35 @@ struct stp_node *stp_parse_indexable(struct stp_parser *p)
 	return n;
 }
 
-/* array_in := comparison [ 'in' indexable ] */
-static struct stp_node *parse_in(struct stp_parser *p)
+/* Behind the keys of @n: 'in' indexable */
+static struct stp_node *parse_in_what(struct stp_parser *p, struct stp_node *n)
 {
-	struct stp_node *n = parse_comparison(p), *key = n;
-
-	if (!n || !stp_at_keyword(p, "in"))
-		return n;
-	if (n->kind != STP_IN || n->l) {
-		n = stp_new_node(p, STP_IN, p->t);
-		if (!add_arg(p, n, key))
-			return NULL;
-	}
 	p->t++;
 	n->l = stp_parse_indexable(p);
 	return hang(p, n, n->l) ? n : NULL;
+}
+
+/* array_in := comparison [ 'in' indexable ] | '[' indexes ']' 'in' indexable | '[' expr ']' */
+static struct stp_node *parse_in(struct stp_parser *p)
+{
+	struct stp_node *n, *key;
+
+	if (stp_at_op(p, "[")) {
+		n = stp_new_node(p, STP_IN, p->t++);
+		if (!parse_node_indexes(p, n))
+			return NULL;
+		if (stp_at_keyword(p, "in"))
+			return parse_in_what(p, n);
+		if (n->nargs == 1 && n->args[0])
+			return n->args[0];
+		stp_parse_error(p, p->t, "S_TUPLE", "unexpected comma-separated expression list");
+		return NULL;
+	}
+	key = parse_comparison(p);
+	if (!key || !stp_at_keyword(p, "in"))
+		return key;
+	n = stp_new_node(p, STP_IN, p->t);
+	return add_arg(p, n, key) ? parse_in_what(p, n) : NULL;
 }
 
 /* bit_and := array_in { '&' array_in } */
