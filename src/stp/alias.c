@@ -179,7 +179,8 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 	const char *names;
 	size_t bad;
 
-	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'", first->name);
+	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'",
+		   first->name);
 	if (why) {
 		diag_hint(x->diag, "%s", why);
 		return;
@@ -381,24 +382,17 @@ static unsigned int expand_point(struct expansion *x, const struct stp_point *p,
 	return n;
 }
 
-static bool check_alias_names(struct expansion *x)
+/* The components of an alias's name are plain names. */
+static void check_alias_name(struct expansion *x, const struct stp_point *name)
 {
-	bool ok = true;
+	for (size_t k = 0; k < name->n; k++) {
+		const struct stp_comp *c = &name->comps[k];
 
-	for (const struct stp_probe *probe = x->prog->probes; probe; probe = probe->next) {
-		for (size_t i = 0; i < probe->names.n; i++) {
-			for (size_t k = 0; k < probe->names.v[i]->n; k++) {
-				const struct stp_comp *c = &probe->names.v[i]->comps[k];
-
-				if (!c->arg && !is_pattern(c->name))
-					continue;
-				diag_error(x->diag, c->pos, "S_ALIAS_NAME", "semantic error: alias component %s contains illegal %s",
-					   c->name, c->arg ? "parameter" : "wildcard");
-				ok = false;
-			}
-		}
+		if (c->arg || is_pattern(c->name))
+			diag_error(x->diag, c->pos, "S_ALIAS_NAME",
+				   "semantic error: alias component %s contains illegal %s", c->name,
+				   c->arg ? "parameter" : "wildcard");
 	}
-	return ok;
 }
 
 bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resolver *resolver)
@@ -406,7 +400,9 @@ bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resol
 	struct expansion x = { .arena = prog->arena, .diag = diag, .prog = prog, .resolver = resolver };
 	unsigned int errors = diag->errors, n;
 
-	check_alias_names(&x);
+	for (const struct stp_probe *probe = prog->probes; probe; probe = probe->next)
+		for (size_t i = 0; i < probe->names.n; i++)
+			check_alias_name(&x, probe->names.v[i]);
 	for (struct stp_probe *probe = prog->probes; probe; probe = probe->next) {
 		struct load load = { .blocks = &probe->body, .nblocks = 1 };
 

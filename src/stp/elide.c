@@ -10,8 +10,6 @@
 #include "base/arena.h"
 #include "lang/diag.h"
 
-static void fold(void *ctx, struct stp_node **child);
-
 /* --- effects ----------------------------------------------------------------------------------------- */
 
 struct effects {

@@ -389,7 +389,8 @@ static void infer_foreach(struct sem *s, struct stp_stmt *st)
 		if (st->sort_by_stat && a->type != STP_UNKNOWN && a->type != STP_STATS)
 			sem_error(s, st->array, "S_TYPE", "invalid type %s", stp_type_text(a->type));
 		if (st->value && a->type == STP_STATS)
-			sem_error(s, st->value, "S_STAT_LOCAL", "stat locals not supported, missing global declaration?");
+			sem_error(s, st->value, "S_STAT_LOCAL",
+				  "stat locals not supported, missing global declaration?");
 		else if (st->value)
 			meet_var(s, st->array, a, infer(s, st->value, a->type));
 	}

@@ -282,9 +282,9 @@ static bool parse_comp_name(struct stp_parser *p, struct stp_comp *c)
 {
 	c->pos = p->t->pos;
 	while (p->t->kind == STP_IDENT || p->t->kind == STP_KEYWORD || stp_at_op(p, "*")) {
-		bool if_follows = c->name && (stp_at_keyword(p, "if") || (p->t->kind != STP_OP && p->t[-1].kind != STP_OP));
+		bool is_word = p->t->kind != STP_OP, behind_word = c->name && p->t[-1].kind != STP_OP;
 
-		if (if_follows)
+		if (c->name && ((is_word && behind_word) || stp_at_keyword(p, "if")))
 			break;
 		c->name = c->name ? arena_printf(p->arena, "%s%s", c->name, p->t->text) : p->t->text;
 		p->t++;

@@ -59,9 +59,6 @@ void sem_warn_unassigned(struct sem *s);
 /* "identifier 'x' at FILE:LINE:COL". */
 const char *sem_place(struct sem *s, const char *what, struct src_pos pos);
 
-/* Is @f, a function that a call of @nargs arguments could mean, one of its overloads? */
-bool sem_takes(const struct stp_func *f, size_t nargs);
-
 /* Report "semantic error: WHAT: the token of @n". */
 void sem_error(struct sem *s, const struct stp_node *n, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

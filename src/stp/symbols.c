@@ -98,8 +98,9 @@ static void resolve_array(struct sem *s, struct stp_node *n, size_t arity, enum 
 	}
 	v = n->kind == STP_NAME ? find_var(s, n) : NULL;
 	if (!v || !v->is_global) {
-		sem_error(s, n, "S_ARRAY_UNDECLARED", "unresolved arity-%zu global array %s, missing global declaration?",
-			  arity, n->name ? n->name : "");
+		sem_error(s, n, "S_ARRAY_UNDECLARED",
+			  "unresolved arity-%zu global array %s, missing global declaration?", arity,
+			  n->name ? n->name : "");
 		return;
 	}
 	n->var = v;
@@ -122,11 +123,6 @@ static bool is_lvalue(const struct stp_node *n)
 
 /* --- functions --------------------------------------------------------------------------------------- */
 
-bool sem_takes(const struct stp_func *f, size_t nargs)
-{
-	return f->nparams == nargs;
-}
-
 static bool visible(const struct stp_func *f, const struct stp_node *n)
 {
 	return !f->is_private || f->pos.src == n->pos.src;
@@ -142,7 +138,7 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 		if (strcmp(f->name, n->name) || !visible(f, n))
 			continue;
 		other = f;
-		if (sem_takes(f, n->nargs) && (!n->func || f->priority < n->func->priority))
+		if (f->nparams == n->nargs && (!n->func || f->priority < n->func->priority))
 			n->func = f;
 	}
 	if (n->func)
@@ -158,7 +154,8 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 		return;
 	b = stp_find_builtin(n->name, SIZE_MAX);
 	if (b)
-		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %u args)", n->name, b->nparams);
+		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %u args)", n->name,
+			  b->nparams);
 	else
 		sem_error(s, n, "S_FUNC_UNDEF", "unresolved function %s", n->name);
 }
@@ -463,8 +460,9 @@ static void warn_unassigned(struct sem *s, const struct stp_vars *vars)
 {
 	for (const struct stp_var *v = vars->first; v; v = v->next)
 		if (v->reads && !v->writes && !v->init && !v->is_param)
-			diag_warn(s->diag, v->pos, "S_NEVER_ASSIGNED", "never-assigned %s variable '%s': identifier '%s'",
-				  v->is_global ? "global" : "local", v->name, v->name);
+			diag_warn(s->diag, v->pos, "S_NEVER_ASSIGNED",
+				  "never-assigned %s variable '%s': identifier '%s'", v->is_global ? "global" : "local",
+				  v->name, v->name);
 }
 
 void sem_warn_unassigned(struct sem *s)

@@ -94,7 +94,8 @@ static void types(void **state)
 
 	(void)state;
 	check(&c, "global n, a, st function f(x, y) { return x . \"!\" }\n"
-	      "probe begin { a[f(\"k\", 2), 3] = n st <<< 1 foreach ([s, i] in a) println(s, i, @sum(st)) n++ }", &resolver);
+	      "probe begin { a[f(\"k\", 2), 3] = n st <<< 1 foreach ([s, i] in a) println(s, i, @sum(st)) n++ }",
+	      &resolver);
 	assert_non_null(c.prog);
 	v = c.prog->globals.first;
 	assert_int_equal(v->type, STP_LONG);

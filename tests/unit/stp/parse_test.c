@@ -90,7 +90,8 @@ static void argument_of_itself(void **state)
 static void macros(void **state)
 {
 	(void)state;
-	is("@define add(x, y) %( (@x + @y) %) @define two %( @add(1, 1) %) probe begin { v = @add(@two, f(2, 3)) }", NULL,
+	is("@define add(x, y) %( (@x + @y) %) @define two %( @add(1, 1) %) "
+	   "probe begin { v = @add(@two, f(2, 3)) }", NULL,
 	   "probe begin{\n(v) = (((1) + (1)) + (f(2, 3)));\n}\n");
 	is("@define a %( @a %) probe begin { @a }", NULL,
 	   "parse error: macros or conditionals nested without end\n         at: operator '@a'");
@@ -101,7 +102,8 @@ static void macros(void **state)
 static void conditionals(void **state)
 {
 	(void)state;
-	is("probe begin { %( kernel_v >= \"2.6.30\" && arch == \"x86*\" %? a %: b ) ( %) }", NULL, "probe begin{\na;\n}\n");
+	is("probe begin { %( kernel_v >= \"2.6.30\" && arch == \"x86*\" %? a %: b ) ( %) }", NULL,
+	   "probe begin{\na;\n}\n");
 	is("probe begin { %( kernel_vr == \"6.1.0-*\" %? %( 1 == 2 %? a %: b %) %) }", NULL, "probe begin{\nb;\n}\n");
 	is("probe begin { %( CONFIG_X == \"n\" || 1 > 2 %? a %) }", NULL, "probe begin{\na;\n}\n");
 	is("probe begin { %( $# == 0 %? a %: $1 %) }", NULL, "probe begin{\na;\n}\n");
