@@ -11,14 +11,16 @@
 #	make help		this list
 #
 # Missing Debian packages are installed when make runs as root; otherwise it says which and how.  Variables:
-# BUILD (default build), PYTEST_ARGS (such as -k gc), DTAP_CACHE (where the interpreters live, default
-# /var/cache/dtap).
+# BUILD (default build), PYTEST_ARGS (such as -k gc), UNIT_ARGS (meson test's, such as --suite unit), DTAP_CACHE
+# (where the interpreters live, default /var/cache/dtap).
 
 BUILD = build
 SAN = $(BUILD)-san
 FUZZ = $(BUILD)-fuzz
 FUZZ_SECONDS = 20
 PYTEST_ARGS =
+UNIT_ARGS =
+export UNIT_ARGS
 
 # Never the python3 of a virtual environment or of another installation.
 PYTHON = /usr/bin/python3

@@ -1,6 +1,7 @@
 """Fixtures and markers of the end-to-end tests; tests/README.md shows how to use them."""
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -60,7 +61,6 @@ def dtrace():
 @pytest.fixture
 def start():
     """start(argv) -> a Popen whose process is ended with the test, whatever happens."""
-    import subprocess
     children = []
 
     def start(argv, **kwargs):

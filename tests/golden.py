@@ -97,8 +97,8 @@ class VerdictFile(pytest.File):
 
 
 class VerdictItem(GoldenItem):
-    """The unit tests judge these scripts stage by stage; here the whole command does.  A script without an
-    expected error may still name probes that this machine lacks: then any verdict but a crash will do."""
+    """The unit tests judge these scripts stage by stage, with invented probes; here the whole command does.
+    A script may name probes that this machine lacks: then any verdict but a crash will do."""
 
     def runtest(self):
         expected = [(number, tag) for number, line in enumerate(self.path.read_text().splitlines(), 1)
@@ -111,6 +111,8 @@ class VerdictItem(GoldenItem):
         if result.code != 1:
             raise AssertionError(f"exit code {result.code}, not 1\n{result!r}")
         messages = result.err.splitlines()
+        if "[D_PDESC_ZERO]" in result.err and "D_PDESC_ZERO" not in dict(expected).values():
+            return
         for number, tag in expected:
             if not any(f"[{tag}]" in message and f"line {number}:" in message for message in messages):
                 raise AssertionError(f"no [{tag}] on line {number}\n{result!r}")

@@ -35,7 +35,6 @@ class Interp:
         self.argv = argv
         self.root = argv[1] if argv[0] == "chroot" else ""
         self._dir = None
-        self._markers = None
 
     @property
     def dir(self):
@@ -66,22 +65,20 @@ class Interp:
         """The words for dtrace -c that run a script (a path, or its text) in this interpreter."""
         return " ".join(self.argv_of(script, *args))
 
-    @property
+    @functools.cached_property
     def executable(self):
         """The interpreter's file, as the host sees it."""
         found = subprocess.run([*self.argv, "-c", "import os, sys; print(os.path.realpath(sys.executable))"],
                                stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         return self.root + found
 
-    @property
+    @functools.cached_property
     def markers(self):
         """Marker names (function__entry) and the address of each one's semaphore."""
-        if self._markers is None:
-            notes = subprocess.run(["readelf", "-n", self.executable], stdout=subprocess.PIPE, text=True,
-                                   stderr=subprocess.DEVNULL, check=True).stdout
-            found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: 0x([0-9a-f]+)", notes)
-            self._markers = {name: int(semaphore, 16) for name, semaphore in found}
-        return self._markers
+        notes = subprocess.run(["readelf", "-n", self.executable], stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.DEVNULL, check=True).stdout
+        found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: 0x([0-9a-f]+)", notes)
+        return {name: int(semaphore, 16) for name, semaphore in found}
 
     def has_marker(self, name):
         return name.replace("-", "__") in self.markers

@@ -37,10 +37,10 @@
  * Arguments
  *
  *	Any integer, enumeration, bit-field, pointer, array or function (these two as pointers) and, where
- *	the tracer can read them, float and double.  A tracer sees size and sign as the compiler does: a
- *	char is one byte.  Of a bit-field it sees the integer that holds it: the declared type, or with GCC
- *	in C the smallest that is wide enough.  What a pointer
- *	leads to has been stored when the marker is reached.
+ *	the tracer can read them, float, double and structures.  Each is evaluated once, whether or not
+ *	somebody listens, and what a pointer leads to has been stored when the marker is reached.  A tracer
+ *	sees size and sign as the compiler does: a char is one byte.  Of a bit-field it sees the integer that
+ *	holds it: the declared type, or with GCC in C the smallest that is wide enough.
  *
  *	With many arguments in a tight place GCC may report "'asm' operand has impossible constraints": pass
  *	variables instead of expressions, or define STAP_SDT_ARG_CONSTRAINT (default: nor, a constant, a
@@ -87,7 +87,8 @@
  *	There "memory" is what has the targets of pointers stored.
  *
  * Needs GCC or clang, C99 or C++98 and later, and the GNU assembler or clang's own.  Tested for x86-64, i386,
- * aarch64 and riscv64.  Names that begin with _SDT_ are this file's own.
+ * aarch64 and riscv64.  Names that begin with _SDT_ are this file's own.  The notes equal those of SystemTap's
+ * header of the same name but for enumerations with negative values, which that calls unsigned in C++.
  *
  * The note
  *

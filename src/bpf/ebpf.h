@@ -55,7 +55,10 @@ struct ebpf_env {
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
-	uint32_t ncpus;
+	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
+	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
+	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
+	int64_t sched_off_ns;
 };
 
 /* --- maps -------------------------------------------------------------------------------------------- */
@@ -65,7 +68,7 @@ enum {
 	EBPF_MAP_CONTROL,	/* array of 1 struct abi_control, mmapable */
 	EBPF_MAP_PROBES,	/* array of struct abi_probe */
 	EBPF_MAP_OUT,		/* ring buffer */
-	EBPF_MAP_SCRATCH,	/* per-CPU array of scratch slots */
+	EBPF_MAP_SCRATCH,	/* array of scratch slots, which programs take and give back */
 	EBPF_MAP_RODATA,	/* array of 1: the strings of the program, frozen */
 	EBPF_MAP_GLOBALS,	/* array of 1: global variables, mmapable */
 	EBPF_MAP_THREADS,	/* hash by thread: all self-> variables that are not arrays */
@@ -78,6 +81,7 @@ struct ebpf_sizes {
 	uint32_t aggsize;	/* bytes for the keys and values of one aggregation */
 	uint32_t dynvarsize;	/* bytes for the elements of one array and for the thread-local variables */
 	uint32_t nprobes;	/* entries of the probe table */
+	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 };
 
 struct ebpf_map {

@@ -15,6 +15,7 @@
 #include "base/strbuf.h"
 #include "cmd/dtrace_list.h"
 #include "cmd/dtrace_opts.h"
+#include "cmd/header.h"
 #include "d/cpp.h"
 #include "d/d.h"
 #include "ir/ir.h"
@@ -42,17 +43,16 @@ struct run {
 	bool quiet;
 };
 
-/* A line on standard error, without its "dtrace: " and newline. */
-static void say(void *ctx, const char *text)
+static void message(void *ctx, const char *text)
 {
 	(void)ctx;
-	fprintf(stderr, "dtrace: %s\n", text);
+	fputs(text, stderr);
 }
 
-/* As say() for errors that were worded below; takes the text. */
+/* Print an error that was worded below, and release it. */
 static int fail(struct strbuf *err)
 {
-	say(NULL, err->len ? strbuf_str(err) : "failed without saying why");
+	fprintf(stderr, "dtrace: %s\n", err->len ? strbuf_str(err) : "failed without saying why");
 	strbuf_fini(err);
 	return CMD_ERROR;
 }
@@ -78,6 +78,8 @@ static void say_where(const struct run *r, const struct diag_msg *m, struct strb
 
 	if (m->level == DIAG_WARNING)
 		strbuf_puts(b, "warning: ");
+	else if (!m->pos.src)
+		;	/* about no script in particular: a macro argument that none uses */
 	else if (script)
 		strbuf_puts(b, "failed to compile script ");
 	else
@@ -277,6 +279,8 @@ static int compile(struct run *r)
 	struct strbuf text = { 0 };
 
 	r->prog = d_compile(r->d, &resolver, &opts);
+	if (r->diag.errors && *probe_why(r->probes))
+		diag_hint(&r->diag, "%s", probe_why(r->probes));
 	if (report(r) || !r->prog)
 		return CMD_ERROR;
 	if (r->set.v[OPT_ir]) {
@@ -381,7 +385,8 @@ static int enable_and_run(struct run *r)
 {
 	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
 	struct session_conf conf = {
-		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out, .message = say,
+		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out,
+		.command = "dtrace", .message = message,
 		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
 		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
 	};
@@ -487,10 +492,6 @@ static int dispatch(struct run *r)
 		return CMD_OK;
 	case DTRACE_LIST:
 		return list(r);
-	case DTRACE_HEADER:
-	case DTRACE_OBJECT:
-		fputs("dtrace: -h and -G are not supported yet\n", stderr);
-		return CMD_ERROR;
 	case DTRACE_RUN:
 	case DTRACE_COMPILE:
 		return trace(r);
@@ -498,7 +499,7 @@ static int dispatch(struct run *r)
 	return CMD_USAGE;
 }
 
-int cmd_dtrace(int argc, char **argv)
+static int trace_or_list(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
 	size_t i;
@@ -519,4 +520,10 @@ out:
 	probe_set_free(r.probes);
 	arena_free(r.arena);
 	return e;
+}
+
+int cmd_dtrace(int argc, char **argv)
+{
+	/* Asked first: build systems call -h and -G with words of other dtraces that only they know. */
+	return header_asked(argc, argv) ? header_main(argc, argv) : trace_or_list(argc, argv);
 }

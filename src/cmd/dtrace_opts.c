@@ -23,6 +23,7 @@ static const struct opt_row {
 	{ 'D', "NAME[=VALUE]", "define a macro for -C" },
 	{ 'e', NULL, "compile only, run nothing" },
 	{ 'f', "[[PROV:]MOD:]FUNC [CLAUSE]", "trace or list a function's probes" },
+	{ 'F', NULL, "indent the output at each entry, back at each return" },
 	{ 'G', NULL, "write the object with a provider's semaphores (-s FILE, -o FILE)" },
 	{ 'h', NULL, "write the header of a provider definition (-s FILE, -o FILE)" },
 	{ 'H', NULL, "with -C: print the names of included files" },
@@ -54,8 +55,6 @@ static const struct refused_row {
 	{ 'a', "there is no anonymous tracing state to claim on Linux" },
 	{ 'A', "anonymous tracing needs a kernel module, which dtap does not use" },
 	{ 'B', "there is no driver configuration to write to" },
-	{ 'F', "following calls by indentation (-F, flowindent) is not supported yet; indent with a self->"
-	       " variable, as the HOWTO's call_stack.d does" },
 };
 
 void dtrace_opts_help(void)
@@ -84,7 +83,7 @@ void dtrace_opts_help(void)
 
 static int usage(void)
 {
-	fputs("Usage: dtrace [-32|-64] [-CeGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+	fputs("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
 	      "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
 	      "\t[-x opt[=val]]\n"
 	      "\t[-P provider [[ predicate ] action ]]\n"
@@ -161,7 +160,7 @@ static int refuse(int letter)
 static int set_mode(struct dtrace_opts *o, enum dtrace_mode mode)
 {
 	if (o->mode != DTRACE_RUN && o->mode != mode) {
-		fputs("dtrace: only one of the options -e, -G, -h, -l and -V can be given\n", stderr);
+		fputs("dtrace: only one of the options -e, -l and -V can be given\n", stderr);
 		return CMD_USAGE;
 	}
 	o->mode = mode;
@@ -193,10 +192,6 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return 0;
 	case 'e':
 		return set_mode(o, DTRACE_COMPILE);
-	case 'G':
-		return set_mode(o, DTRACE_OBJECT);
-	case 'h':
-		return set_mode(o, DTRACE_HEADER);
 	case 'l':
 		return set_mode(o, DTRACE_LIST);
 	case 'V':
@@ -217,6 +212,8 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return 0;
 	case 'p':
 		return add_pid(o, a, arg);
+	case 'F':
+		return set_option(set, a, "flowindent");
 	case 'q':
 		return set_option(set, a, "quiet");
 	case 'S':
@@ -231,12 +228,9 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return set_option(set, a, arg);
 	case 'Z':
 		return set_option(set, a, "zdefs");
-	case '3':
+	case '3':	/* for -G alone */
 	case '6':
-		if (strcmp(arg, c == '3' ? "2" : "4"))
-			return usage();
-		o->bits = c == '3' ? 32 : 64;
-		return 0;
+		return strcmp(arg, c == '3' ? "2" : "4") ? usage() : 0;
 	case 1:	/* an operand */
 		add_arg(o, a, arg);
 		return 0;
@@ -272,7 +266,7 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 		if (rows[i].arg)
 			*p++ = ':';
 	}
-	strcpy(p, "3:6:aABF");
+	strcpy(p, "3:6:aAB");
 	add_arg(o, a, argv[0]);
 	opterr = optopt = 0;
 	optind = 0;

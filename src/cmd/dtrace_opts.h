@@ -1,5 +1,6 @@
 /*
  * dtrace's command line, taken apart: which programs, which target, which mode.  Nothing is carried out.
+ * One with -h or -G is header.h's.
  *
  * Source: dtrace(1) of illumos and of Oracle Linux, "OPTIONS" and "OPERANDS".
  */
@@ -23,8 +24,6 @@ enum dtrace_mode {
 	DTRACE_RUN,
 	DTRACE_LIST,		/* -l */
 	DTRACE_COMPILE,		/* -e */
-	DTRACE_HEADER,		/* -h */
-	DTRACE_OBJECT,		/* -G */
 	DTRACE_VERSION,		/* -V */
 	DTRACE_HELP,		/* --help */
 };
@@ -45,7 +44,6 @@ struct dtrace_opts {
 	char **args;		/* macro arguments: args[0] is the script's name */
 	int nargs;
 	size_t args_cap;
-	int bits;		/* -32, -64, or 0 */
 	const char **lib_dirs;	/* -L */
 	size_t nlib_dirs, lib_dirs_cap;
 };

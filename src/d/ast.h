@@ -93,7 +93,7 @@ struct d_node {
 
 /* --- statements and clauses -------------------------------------------------------------------------- */
 
-enum d_stmt_kind { D_STMT_EXPR, D_STMT_IF };
+enum d_stmt_kind { D_STMT_EXPR, D_STMT_IF };	/* an empty statement leaves nothing */
 
 struct d_block;
 
@@ -153,6 +153,9 @@ struct d_inline {
 	bool assoc;			/* has parameters */
 	struct d_params params;
 	struct d_node *expr;
+	bool is_const;			/* no parameters, and @expr is a constant integer: @value of @value_type */
+	uint64_t value;
+	const struct type *value_type;
 };
 
 /* translator out < in name > { member = expr; ... }; */
@@ -220,6 +223,7 @@ struct d_prog {
 	struct types *types;
 	struct d_item *items;
 	size_t nitems, items_cap;
+	struct d_state *state;		/* the parser's own */
 };
 
 /* The operator as written ("+", "<<"); of D_OP_NONE "". */

@@ -122,7 +122,8 @@ static void check_decl(struct check *c, const struct d_decl *d)
 	for (size_t i = 0; i < d->keys.n; i++) {
 		id->keys[i] = d->keys.v[i].type;
 		if (!type_is_storable(id->keys[i]))
-			check_unsupported(c, d->keys.v[i].pos, "a key of this type", "use integers, pointers and strings");
+			check_unsupported(c, d->keys.v[i].pos, "a key of this type",
+					  "use integers, pointers and strings");
 	}
 }
 
@@ -189,6 +190,7 @@ static void check_stmt(struct check *c, struct d_stmt *s)
 		check_unsupported(c, s->pos, "if", "use clauses of their own with predicates, or ?:");
 		return;
 	}
+	c->stmt = n;
 	if (n->kind == D_CALL) {
 		n->type = NULL;
 		n->ident = NULL;
@@ -277,7 +279,8 @@ bool check_prog(struct check *c)
 			check_inline(c, it->inl);
 			break;
 		case D_ITEM_XLATOR:
-			check_unsupported(c, it->xlator->pos, "a translator", "read the struct's members through a pointer");
+			check_unsupported(c, it->xlator->pos, "a translator",
+					  "read the struct's members through a pointer");
 			break;
 		case D_ITEM_PROVIDER:	/* describes probes to a linker; scripts see what the marker notes say */
 		case D_ITEM_PRAGMA:

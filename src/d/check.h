@@ -144,6 +144,7 @@ struct check {
 	unsigned int unknown;			/* reports of names not known (yet) */
 
 	const struct d_clause *clause;		/* NULL: outside */
+	const struct d_node *stmt;		/* the statement's whole expression */
 	enum args_state args_state;
 	struct probe_sig sig;
 
@@ -177,7 +178,7 @@ bool node_is_int(const struct d_node *n);
 bool node_is_string(const struct d_node *n);
 bool node_is_ptr(const struct d_node *n);		/* pointer or array */
 bool node_is_scalar(const struct d_node *n);		/* integer or pointer */
-bool node_is_action(const struct d_node *n);		/* a call of an action */
+bool node_is_action(const struct d_node *n);		/* a call of an action or aggregating function */
 bool node_is_zero(const struct check *c, const struct d_node *n);	/* a constant 0 */
 bool type_is_str_like(const struct type *t);		/* string, array of char, pointer to char */
 bool type_is_blind_ptr(const struct type *t);		/* pointer to void or function: no size to step by */
@@ -197,7 +198,7 @@ struct ir_slot type_slot(const struct type *t);
 /* --- expressions (check_name.c, check_expr.c, check_call.c) ------------------------------------------ */
 
 /* What a node is used for. */
-enum use { USE_READ, USE_ASSIGN, USE_MODIFY };
+enum use { USE_READ, USE_ASSIGN, USE_MODIFY };	/* MODIFY: op= */
 
 /* The type of @n, or NULL when something is wrong with it, which was then reported. */
 const struct type *check_expr(struct check *c, struct d_node *n);
@@ -216,6 +217,9 @@ bool check_is_args(struct check *c, const struct d_node *n);
 
 /* Type the keys of @id by @n's arguments, or compare them.  False: reported. */
 bool check_keys(struct check *c, struct d_ident *id, struct d_node *n);
+
+/* The subroutine, action or aggregating function @name, or NULL. */
+struct d_ident *check_func_find(struct check *c, const char *name);
 
 const struct type *check_call(struct check *c, struct d_node *n, bool statement);
 

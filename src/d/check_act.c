@@ -260,9 +260,11 @@ bool check_aggact(struct check *c, struct d_node *call)
 	while (strcmp(a->name, call->base->name) != 0)
 		a++;
 	if (call->nargs < a->least || call->nargs > a->most) {
-		check_error(c, call->pos, a->tags[0], "%s( ) prototype mismatch: %zu args passed, %s%zu expected", a->name,
-			    call->nargs, a->least == a->most ? "" : call->nargs < a->least ? "at least " : "no more than ",
-			    call->nargs < a->least ? a->least : a->most);
+		bool few = call->nargs < a->least;
+
+		check_error(c, call->pos, a->tags[0], "%s( ) prototype mismatch: %zu args passed, %s%zu expected",
+			    a->name, call->nargs, a->least == a->most ? "" : few ? "at least " : "no more than ",
+			    few ? a->least : a->most);
 		return false;
 	}
 	if (!check_agg_arg(c, call, 0, a->tags[1]))

@@ -179,6 +179,14 @@ static bool same_params(struct check *c, const struct d_ident *id, const struct 
 	return true;
 }
 
+static uint32_t bucket_count(const struct aggfunc *f, const int64_t p[4])
+{
+	struct ir_agg g = { .fn = f->fn };
+
+	memcpy(g.param, p, sizeof(g.param));
+	return ir_agg_words(&g);
+}
+
 /* The value, the parameters and the weight of @call. */
 static bool check_aggfunc(struct check *c, struct d_ident *id, struct d_node *call, bool first)
 {
@@ -199,6 +207,10 @@ static bool check_aggfunc(struct check *c, struct d_ident *id, struct d_node *ca
 	if ((f->fn == IR_A_LQUANTIZE && !lquantize_params(c, call, p)) ||
 	    (f->fn == IR_A_LLQUANTIZE && !llquantize_params(c, call, p)))
 		return false;
+	if (f->nparams && !bucket_count(f, p)) {
+		check_unsupported(c, call->pos, "a distribution of more than 4096 buckets", "use larger or fewer steps");
+		return false;
+	}
 	if (call->nargs == most && f->weight) {
 		weight = call->args[most - 1];
 		if (!node_is_scalar(weight)) {

@@ -68,11 +68,6 @@ static const struct proto *proto_parse(struct check *c, const char *text)
 	return p;
 }
 
-static bool too_few_or_many(const struct proto *p, size_t nargs)
-{
-	return nargs < p->required || (!p->varargs && nargs > p->nargs);
-}
-
 bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 {
 	const struct proto *p = id->proto;
@@ -80,10 +75,12 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 
 	for (size_t i = 0; i < n->nargs; i++)
 		ok = check_expr(c, n->args[i]) && ok;
-	if (too_few_or_many(p, n->nargs)) {
+	if (n->nargs < p->required || (!p->varargs && n->nargs > p->nargs)) {
+		bool exact = !p->varargs && p->required == p->nargs, few = n->nargs < p->required;
+
 		check_error(c, n->pos, "D_PROTO_LEN", "%s( ) prototype mismatch: %zu arg%spassed, %s%u expected",
-			    id->name, n->nargs, n->nargs == 1 ? " " : "s ",
-			    p->varargs || p->required != p->nargs ? "at least " : "", p->required);
+			    id->name, n->nargs, n->nargs == 1 ? " " : "s ", exact ? "" : few ? "at least " : "at most ",
+			    few ? p->required : p->nargs);
 		return false;
 	}
 	if (!ok)
@@ -91,7 +88,8 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 	for (size_t i = 0; i < n->nargs && i < p->nargs; i++) {
 		const struct d_node *a = n->args[i];
 
-		if (!p->args[i] || type_takes(c, p->args[i], a->user, a))
+		if (!p->args[i] || type_takes(c, p->args[i], a->user, a) ||
+		    (type_is_char_ptr(p->args[i]) && type_is_str_like(a->type)))
 			continue;
 		/* An address is what copyin() and its like are for, whatever its type. */
 		if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 && !type_is_signed(p->args[i]) &&
@@ -109,8 +107,7 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 
 /* --- calls ------------------------------------------------------------------------------------------- */
 
-/* The function @name, made from its table's row when first asked for. */
-static struct d_ident *func_find(struct check *c, const char *name)
+struct d_ident *check_func_find(struct check *c, const char *name)
 {
 	struct d_ident *id = ident_find(c, SPACE_FUNC, name);
 	enum d_ident_kind kind = ID_SUBR;
@@ -156,7 +153,7 @@ static struct d_ident *check_func(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_FUNC_IDENT", "function designator is not of function type");
 		return NULL;
 	}
-	id = func_find(c, b->name);
+	id = check_func_find(c, b->name);
 	if (id)
 		return id;
 	id = ident_find(c, SPACE_GLOBAL, b->name);

@@ -166,13 +166,11 @@ static bool is_variable(const struct d_node *n)
 /* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
 static const struct type *check_target(struct check *c, struct d_node *n, enum use use)
 {
+	if (n->kind != D_NAME && !check_is_array_ref(c, n))
+		return check_expr(c, n);
 	n->type = NULL;
 	n->ident = NULL;
-	if (n->kind == D_NAME)
-		return check_name(c, n, use);
-	if (n->kind == D_INDEX && check_is_array_ref(c, n))
-		return check_array(c, n, use);
-	return check_expr(c, n);
+	return n->kind == D_NAME ? check_name(c, n, use) : check_array(c, n, use);
 }
 
 static bool check_writable(struct check *c, const struct d_node *n, const char *op)
@@ -207,7 +205,10 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	}
 	if (!type_is_storable(t)) {
 		check_error(c, target->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" = \"%s\"",
-			    target->base ? "array element" : "variable", check_text(c, val));
+			    ident_kind_text(id->kind), check_text(c, val));
+		if (val->kind == D_CALL && val->ident && val->ident->kind == ID_AGGFUNC)
+			diag_hint(c->diag, "%s() is for aggregations: @%s = %s()", val->ident->name, id->name,
+				  val->ident->name);
 		return false;
 	}
 	id->type = t;
@@ -222,9 +223,12 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	const struct type *lt, *rt;
 
 	if (check_is_agg_ref(l)) {
-		if (check_agg_assign(c, n))
-			n->type = c->t_void;
-		return n->type;
+		if (n != c->stmt) {
+			check_error(c, n->pos, "D_CG_EXPR", "an aggregation may not be assigned in a D expression "
+				    "(D program context required)");
+			return NULL;
+		}
+		return check_agg_assign(c, n) ? c->t_void : NULL;
 	}
 	lt = check_target(c, l, USE_ASSIGN);
 	rt = check_expr(c, n->rhs);
@@ -255,7 +259,7 @@ static const struct type *check_op_assign(struct check *c, struct d_node *n)
 {
 	const char *op = arena_printf(c->arena, "%s=", d_op_text(n->op));
 	const struct d_node *l = n->lhs, *r = n->rhs;
-	bool have_l = check_target(c, n->lhs, USE_READ) != NULL;
+	bool have_l = check_target(c, n->lhs, USE_MODIFY) != NULL;
 	const struct type *t;
 
 	if (!check_expr(c, n->rhs) || !have_l)
@@ -350,7 +354,7 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 		check_unsupported(c, n->pos, "reading a floating-point value", NULL);
 		return NULL;
 	}
-	if (!type_is_complete(to) || !type_size(to)) {
+	if (!type_is_string(to) && (!type_is_complete(to) || !type_size(to))) {
 		check_error(c, n->pos, "D_OP_INCOMPLETE", "cannot dereference pointer to incomplete type %s",
 			    type_text(c->arena, to));
 		return NULL;
@@ -546,8 +550,14 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 			    "required)", b->base->name);
 		return NULL;
 	}
+	if (!type_is_complete(to) && !type_is_void(to)) {
+		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
+		return NULL;
+	}
 	n->user = b->user;
-	if (type_is_string(to)) {
+	if (node_is_agg(b)) {
+		;
+	} else if (type_is_string(to)) {
 		if (node_is_scalar(b) || node_is_ptr(b) || type_is_str_like(b->type)) {
 			n->user = false;
 			return to;
@@ -562,6 +572,18 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 	}
 	check_error(c, n->pos, "D_CAST_INVAL", "invalid cast expression: \"%s\" to \"%s\"", check_text(c, b),
 		    type_text(c->arena, to));
+	return NULL;
+}
+
+static const struct type *check_stringof(struct check *c, struct d_node *n)
+{
+	const struct d_node *b = n->base;
+
+	if (!check_expr(c, n->base))
+		return NULL;
+	if (!node_is_agg(b) && (node_is_scalar(b) || node_is_ptr(b) || type_is_str_like(b->type)))
+		return c->t_string;
+	check_error(c, n->pos, "D_STRINGOF_TYPE", "cannot apply stringof to a value of type %s", check_text(c, b));
 	return NULL;
 }
 
@@ -676,6 +698,9 @@ const struct type *check_expr(struct check *c, struct d_node *n)
 		break;
 	case D_CAST:
 		t = check_cast(c, n);
+		break;
+	case D_STRINGOF:
+		t = check_stringof(c, n);
 		break;
 	case D_SIZEOF:
 		t = check_sizeof(c, n);

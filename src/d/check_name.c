@@ -74,22 +74,23 @@ static enum ident_space space_of(const struct d_node *n)
 	return spaces[n->scope];
 }
 
-static const char *const prefixes[SPACE_MAX] = { [SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->" };
+static const char *const prefixes[SPACE_MAX] = {
+	[SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->",
+};
 
-static void undefined(struct check *c, const struct d_node *n)
+/* DTrace distinguishes names that nobody can know from variables that nobody has assigned yet. */
+static void undefined(struct check *c, const struct d_node *n, bool variable)
 {
 	enum ident_space space = space_of(n);
 
 	c->unknown++;
-	if (space == SPACE_GLOBAL) {
+	if (variable || space != SPACE_GLOBAL)
+		check_error(c, n->pos, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned", prefixes[space],
+			    n->name);
+	else
 		check_error(c, n->pos, "D_IDENT_UNDEF", "failed to resolve %s: Unknown variable name", n->name);
-		diag_hint(c->diag, "a variable must be assigned or declared before the text that reads it");
-	} else {
-		check_error(c, n->pos, "D_VAR_UNDEF", "%s%s has not yet been declared or assigned",
-			    prefixes[space], n->name);
-		diag_hint(c->diag, "assign it in an earlier clause, or declare it: \"%s int %s;\"",
-			  space == SPACE_SELF ? "self" : "this", n->name);
-	}
+	diag_hint(c->diag, "a variable is assigned, or declared, before the text that reads it: %sint %s;",
+		  space == SPACE_SELF ? "self " : space == SPACE_THIS ? "this " : "", n->name);
 }
 
 /* The node becomes the constant @v. */
@@ -134,11 +135,11 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 		en = type_find_enumerator(c->types, n->name);
 		if (en)
 			return become_int(n, en->type, en->value);
-		id = ident_find(c, SPACE_FUNC, n->name);
+		id = check_func_find(c, n->name);
 	}
 	if (!id) {
-		if (use == USE_READ) {
-			undefined(c, n);
+		if (use != USE_ASSIGN) {
+			undefined(c, n, use == USE_MODIFY);
 			return NULL;
 		}
 		id = ident_new(c, ID_SCALAR, space, n->name, n->pos);
@@ -161,10 +162,8 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 		return NULL;
 	}
 	if (!id->type) {
-		if (use != USE_ASSIGN) {
-			undefined(c, n);
-			return NULL;
-		}
+		if (use != USE_ASSIGN)
+			undefined(c, n, use == USE_MODIFY);
 		return NULL;		/* the assignment gives the type */
 	}
 	n->user = id->user;
@@ -191,7 +190,7 @@ bool check_is_array_ref(struct check *c, struct d_node *n)
 		return false;
 	id = ident_find(c, space_of(n->base), n->base->name);
 	if (!id)	/* x[...] of an x never seen: an array that is new or undefined */
-		return space_of(n->base) != SPACE_GLOBAL || !ident_find(c, SPACE_FUNC, n->base->name);
+		return space_of(n->base) != SPACE_GLOBAL || !check_func_find(c, n->base->name);
 	return id->kind == ID_ARRAY || (id->kind == ID_INLINE && id->inl->assoc) ||
 	       (id->kind == ID_SCALAR && !id->type);
 }
@@ -260,8 +259,8 @@ const struct type *check_array(struct check *c, struct d_node *n, enum use use)
 		n->ident = id;
 		return check_inline_call(c, n);
 	}
-	if (!known && use == USE_READ) {
-		undefined(c, base);
+	if (!known && use != USE_ASSIGN) {
+		undefined(c, base, true);
 		return NULL;
 	}
 	if (!known && space == SPACE_THIS) {

@@ -31,7 +31,7 @@ bool node_is_scalar(const struct d_node *n)
 
 bool node_is_action(const struct d_node *n)
 {
-	return n->kind == D_CALL && n->ident && n->ident->kind == ID_ACTION;
+	return n->kind == D_CALL && n->ident && n->ident->kind != ID_SUBR;
 }
 
 bool node_is_zero(const struct check *c, const struct d_node *n)
@@ -84,8 +84,10 @@ bool type_takes(const struct check *c, const struct type *to, bool user, const s
 		return false;
 	if (type_is_integer(to) && type_is_integer(n->type))
 		return true;
-	if (type_is_str_like(to) && type_is_str_like(n->type))
+	if (type_is_string(to) && type_is_str_like(n->type))
 		return true;
+	if (node_is_string(n))	/* has no address that would last */
+		return false;
 	if (type_is_sou(to))
 		return type_same(to, n->type);
 	return type_ptr_compat(c, &want, n, &ignored);
@@ -93,7 +95,7 @@ bool type_takes(const struct check *c, const struct type *to, bool user, const s
 
 bool type_is_storable(const struct type *t)
 {
-	return type_is_scalar(t) || type_is_string(t);
+	return (type_is_scalar(t) || type_is_string(t)) && type_is_complete(t);
 }
 
 struct ir_slot type_slot(const struct type *t)

@@ -1,7 +1,6 @@
 #include "d/d.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "d/check.h"
@@ -105,6 +104,6 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 	if (!check_prog(&c))
 		return NULL;
 	p = lower_prog(&c, d->opts.strsize);
-	assert(!p || !ir_check(p));
+	assert(!p || !ir_check(p));	/* what it refuses is dtap's mistake, never the script's */
 	return p;
 }

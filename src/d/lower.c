@@ -88,6 +88,7 @@ struct ir_prog *lower_prog(struct check *c, uint32_t strsize)
 		if (c->prog->items[i].kind == D_ITEM_CLAUSE)
 			lower_clause(l, c->prog->items[i].clause);
 	if (l->nodes > LOWER_MAX_NODES)
-		check_error(c, (struct src_pos){ 0 }, "D_UNKNOWN", "the script's inlines make a program that is too large");
+		check_error(c, (struct src_pos){ 0 }, "D_UNKNOWN",
+			    "the script's inlines make a program that is too large or too deep");
 	return c->diag->errors == errors ? l->prog : NULL;
 }

@@ -22,7 +22,8 @@
 struct check;
 struct d_ident;
 
-enum { LOWER_MAX_NODES = 1 << 20 };
+/* Inlines in inlines: what is beyond is reported, not lowered. */
+enum { LOWER_MAX_NODES = 1 << 20, LOWER_MAX_DEPTH = 200 };
 
 struct lower {
 	struct check *check;		/* types, the arena, reports */
@@ -33,6 +34,7 @@ struct lower {
 	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
 	unsigned int nodes;		/* lowered so far */
+	unsigned int depth;		/* of inlines in inlines */
 };
 
 /* The program of what @c has checked without a mistake.  NULL: something does not fit the IR, reported. */
@@ -49,6 +51,9 @@ ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const s
 
 /* @n, which is string, array of char, pointer to char, or an address, as a string. */
 ir_reg lower_string(struct lower *l, struct d_node *n);
+
+/* The string at the address @addr, of the traced process if @user. */
+ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
 
 /* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
 

@@ -73,16 +73,18 @@ void lower_aggact(struct lower *l, struct d_node *call)
 	static const struct {
 		char letter;
 		enum ir_act_kind kind;
-	} kinds[] = { { 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC } };
+	} kinds[] = {
+		{ 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC },
+	};
 	unsigned int k = 0;
 
 	while (kinds[k].letter != call->base->name[0])
 		k++;
 	set_aggs(l, ir_rec_act(l->prog, lower_rec(l), kinds[k].kind, call->pos), call, 0);
-	if (call->nargs > 1) {
+	if (call->nargs > 1 || kinds[k].kind == IR_ACT_TRUNC)
 		lower_next_action(l);
+	if (call->nargs > 1)
 		record(l, call->args[1]);
-	}
 }
 
 struct ir_agg *lower_agg(struct lower *l, struct d_ident *id)
@@ -112,7 +114,7 @@ void lower_agg_assign(struct lower *l, struct d_node *n)
 
 	if (call->nargs)
 		keys++;
-	if (f->fn == IR_A_QUANTIZE || f->nparams)
+	if (f->weight)
 		keys++;
 	lower_next_action(l);		/* DTrace's first action is the aggregation itself */
 	for (size_t i = 0; i < g->nkeys; i++) {

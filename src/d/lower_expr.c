@@ -26,19 +26,23 @@ ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const s
 	return ir_ext(&l->b, r, t.width, t.sign);
 }
 
+ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user)
+{
+	ir_reg args[2] = { addr };
+
+	if (!user)
+		return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+	args[1] = ir_const(&l->b, l->prog->strsize);
+	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+}
+
 ir_reg lower_string(struct lower *l, struct d_node *n)
 {
-	ir_reg args[2];
-
 	if (type_is_string(n->type))
 		return lower_expr(l, n);
 	if (node_is_zero(l->check, n))
 		return ir_strc(&l->b, "");
-	args[0] = lower_expr(l, n);
-	if (!n->user)
-		return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
-	args[1] = ir_const(&l->b, l->prog->strsize);
-	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+	return lower_string_at(l, lower_expr(l, n), n->user);
 }
 
 ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)
@@ -294,10 +298,21 @@ static ir_reg lower_comparison(struct lower *l, struct d_node *n)
 	}
 }
 
-/* 1 or 0 as the scalar @n is not 0 or is. */
+/* 1 or 0 as the scalar @n is @op (NE, EQ) 0 or is not. */
+static ir_reg compare_zero(struct lower *l, enum ir_op op, struct d_node *n)
+{
+	ir_reg v = lower_expr(l, n);
+
+	return ir_op2(&l->b, op, v, ir_const(&l->b, 0));
+}
+
 static ir_reg lower_truth(struct lower *l, struct d_node *n)
 {
-	return ir_op2(&l->b, IR_NE, lower_expr(l, n), ir_const(&l->b, 0));
+	/* Comparisons give 1 or 0 already. */
+	if ((n->kind == D_BINARY && n->op >= D_OP_EQ && n->op <= D_OP_LXOR) ||
+	    (n->kind == D_UNARY && n->op == D_OP_LNOT))
+		return lower_expr(l, n);
+	return compare_zero(l, IR_NE, n);
 }
 
 /* && and ||: the right side runs only when the left one does not decide. */
@@ -381,7 +396,7 @@ static ir_reg lower_unary(struct lower *l, struct d_node *n)
 	case D_OP_ADDR:
 		return lower_addr(l, n->base);
 	case D_OP_LNOT:
-		return ir_op2(&l->b, IR_EQ, lower_expr(l, n->base), ir_const(&l->b, 0));
+		return compare_zero(l, IR_EQ, n->base);
 	case D_OP_NOT:
 		return keep(l, ir_op1(&l->b, IR_NOT, lower_as(l, n->base, n->type)), n->type);
 	case D_OP_NEG:
@@ -401,6 +416,8 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	struct d_node *saved[IR_MAX_KEYS];
 	ir_reg r;
 
+	if (++l->depth > LOWER_MAX_DEPTH)
+		l->nodes = LOWER_MAX_NODES;
 	/* The arguments stand for the parameters; an inline may be used in its own arguments. */
 	for (size_t i = 0; i < id->inl->params.n; i++) {
 		saved[i] = id->params[i]->arg;
@@ -409,6 +426,7 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	r = lower_as(l, id->inl->expr, id->type);
 	for (size_t i = 0; i < id->inl->params.n; i++)
 		id->params[i]->arg = saved[i];
+	l->depth--;
 	return r;
 }
 
@@ -522,6 +540,9 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		break;
 	case D_CAST:
 		r = lower_cast(l, n);
+		break;
+	case D_STRINGOF:
+		r = lower_string(l, n->base);
 		break;
 	default:		/* sizeof, offsetof: their value */
 		r = ir_const(&l->b, (int64_t)n->value);

@@ -74,6 +74,8 @@ ir_reg lower_load(struct lower *l, struct d_node *n)
 
 	if (m && m->bits)
 		return load_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
+	if (type_is_string(n->type))
+		return lower_string_at(l, addr, n->user);
 	if (!type_is_scalar(n->type))
 		return addr;
 	slot = type_slot(n->type);

@@ -66,7 +66,7 @@ void diag_excerpt(struct strbuf *out, struct src_pos pos)
 	const char *line;
 	size_t len, i;
 
-	if (!pos.src || !pos.line)
+	if (!pos.src || !pos.line || !pos.src->len)	/* a #line directive's file has a name only */
 		return;
 	line = source_line(pos.src, pos.line, &len);
 	strbuf_putc(out, '\t');

@@ -15,6 +15,7 @@ struct source {
 	const char *name;	/* as shown to the user: "call_stack.d", "<stdin>", "BEGIN { ..." */
 	const char *text;	/* NUL-terminated; may contain NULs before @len */
 	size_t len;		/* bytes */
+	const struct source *orig;	/* what a preprocessor made this from: positions speak of that; or NULL */
 };
 
 struct src_pos {

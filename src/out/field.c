@@ -14,6 +14,11 @@ static void number(struct out_sink *s, const struct out_spec *spec, const char *
 {
 	size_t width = (size_t)spec->width, zeros = 0, n;
 
+	if (!spec->width && spec->prec < 0) {
+		out_put(s, prefix, nprefix);
+		out_put(s, digits, ndigits);
+		return;
+	}
 	if (spec->prec >= 0 && (size_t)spec->prec > ndigits)
 		zeros = (size_t)spec->prec - ndigits;
 	n = nprefix + zeros + ndigits;
@@ -35,13 +40,17 @@ static char *put_digits(char *end, uint64_t v, unsigned int base, bool upper)
 {
 	const char *set = upper ? "0123456789ABCDEF" : "0123456789abcdef";
 
+	/* A division by a constant is a multiplication. */
 	if (base == 10) {
 		for (; v; v /= 10)
 			*--end = (char)('0' + v % 10);
-		return end;
+	} else if (base == 16) {
+		for (; v; v /= 16)
+			*--end = set[v % 16];
+	} else {
+		for (; v; v /= 8)
+			*--end = set[v % 8];
 	}
-	for (; v; v /= base)
-		*--end = set[v % base];
 	return end;
 }
 
@@ -82,6 +91,10 @@ void out_field_bytes(struct out_sink *s, const struct out_spec *spec, const char
 {
 	size_t width = (size_t)spec->width;
 
+	if (!spec->width && spec->prec < 0) {
+		out_put(s, p, len);
+		return;
+	}
 	if (spec->prec >= 0 && (size_t)spec->prec < len)
 		len = (size_t)spec->prec;
 	if (len < width && !(spec->flags & FMT_LEFT))
@@ -120,7 +133,7 @@ void out_field_escaped(struct out_sink *s, const struct out_spec *spec, const st
 		       const char *p, size_t len)
 {
 	size_t limit = spec->prec >= 0 ? (size_t)spec->prec : SIZE_MAX;
-	size_t i, n, total = 0, pad;
+	size_t i, j, n, total = 0, pad;
 	char text[4];
 
 	for (i = 0; i < len && total < limit; i++)
@@ -130,11 +143,10 @@ void out_field_escaped(struct out_sink *s, const struct out_spec *spec, const st
 	pad = (size_t)spec->width > total ? (size_t)spec->width - total : 0;
 	if (!(spec->flags & FMT_LEFT))
 		out_pad(s, ' ', pad);
-	for (i = 0; total; i++, total -= n) {
+	for (i = 0; total; i++) {
 		n = escape(esc, (unsigned char)p[i], text);
-		if (n > total)
-			n = total;
-		out_put(s, text, n);
+		for (j = 0; j < n && total; j++, total--)
+			out_putc(s, text[j]);
 	}
 	if (spec->flags & FMT_LEFT)
 		out_pad(s, ' ', pad);

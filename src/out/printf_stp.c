@@ -21,18 +21,17 @@ static int binary_size(int n)
 
 static void put_binary(struct out_sink *s, const struct out_spec *spec, int64_t v)
 {
-	int size = binary_size(spec->prec), pad;
+	const char *bytes = (const char *)&v;
+	int size = binary_size(spec->prec), i, first, pad;
 
 	if (!size)
 		size = spec->width && binary_size(spec->width) ? spec->width : 8;
+	first = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 8 - size : 0;
 	pad = spec->width > size ? spec->width - size : 0;
 	if (!(spec->flags & FMT_LEFT))
 		out_pad(s, '\0', (size_t)pad);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	out_put(s, (const char *)&v + sizeof(v) - size, (size_t)size);
-#else
-	out_put(s, (const char *)&v, (size_t)size);
-#endif
+	for (i = 0; i < size; i++)
+		out_putc(s, bytes[first + i]);
 	if (spec->flags & FMT_LEFT)
 		out_pad(s, '\0', (size_t)pad);
 }

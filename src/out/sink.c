@@ -95,7 +95,7 @@ char *out_room(struct out_sink *s, size_t n)
 	return s->buf;
 }
 
-void out_put(struct out_sink *s, const char *text, size_t len)
+void out_put_full(struct out_sink *s, const char *text, size_t len)
 {
 	char *p;
 
@@ -105,7 +105,7 @@ void out_put(struct out_sink *s, const char *text, size_t len)
 		return;
 	}
 	p = out_room(s, len);
-	if (p && len) {
+	if (p) {
 		memcpy(p, text, len);
 		s->len += len;
 	}

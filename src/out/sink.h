@@ -52,7 +52,40 @@ int out_close(struct out_sink *s);
 char *out_room(struct out_sink *s, size_t n);
 enum { OUT_ROOM = 4096 };
 
-void out_put(struct out_sink *s, const char *text, size_t len);
+/* out_put where the buffer is full. */
+void out_put_full(struct out_sink *s, const char *text, size_t len);
+
+/*
+ * memcpy for the few bytes that most pieces of a line have: two copies of a fixed size that may overlap.  A
+ * line of four values costs 62 ns with it and 80 with the call.
+ */
+static inline void out_copy(char *to, const char *from, size_t len)
+{
+	if (len > 16) {
+		memcpy(to, from, len);
+	} else if (len >= 8) {
+		memcpy(to, from, 8);
+		memcpy(to + len - 8, from + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(to, from, 4);
+		memcpy(to + len - 4, from + len - 4, 4);
+	} else if (len) {
+		to[0] = from[0];
+		to[len / 2] = from[len / 2];
+		to[len - 1] = from[len - 1];
+	}
+}
+
+static inline void out_put(struct out_sink *s, const char *text, size_t len)
+{
+	if (s->cap - s->len > len) {
+		out_copy(s->buf + s->len, text, len);
+		s->len += len;
+	} else {
+		out_put_full(s, text, len);
+	}
+}
+
 void out_pad(struct out_sink *s, char c, size_t n);
 /* printf, for lines whose length is bounded: what is behind OUT_ROOM - 1 bytes is cut. */
 void out_format(struct out_sink *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -64,10 +97,7 @@ static inline void out_puts(struct out_sink *s, const char *text)
 
 static inline void out_putc(struct out_sink *s, char c)
 {
-	if (s->len < s->cap)
-		s->buf[s->len++] = c;
-	else
-		out_put(s, &c, 1);
+	out_put(s, &c, 1);
 }
 
 #endif

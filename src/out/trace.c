@@ -18,13 +18,22 @@ static bool names(const char *name, const char *word)
 	return n >= w && !strcmp(name + n - w, word) && (n == w || name[n - w - 1] == '-');
 }
 
-/* Several clauses of one probe make one step: the first of an entry indents, the last of a return ends it. */
+static bool same_firing(const struct out_firing *a, const struct out_firing *b)
+{
+	return a->id == b->id && a->time_ns == b->time_ns && a->tid == b->tid && a->epid != b->epid;
+}
+
+/*
+ * Several clauses of one firing make one step: the first of an entry indents, the last of a return ends it.
+ * libdtrace goes by the probe alone, which serves its probes of one function each; a marker's probe is every
+ * function's.
+ */
 static enum flow flow_of(const struct out_lines *l, const struct out_firing *f, const struct out_firing *next)
 {
 	if (names(f->name, "entry"))
-		return l->last_id == f->id && l->last_epid != f->epid ? FLOW_NONE : FLOW_ENTRY;
+		return same_firing(&l->last, f) ? FLOW_NONE : FLOW_ENTRY;
 	if (names(f->name, "return"))
-		return next && next->id == f->id && next->epid != f->epid ? FLOW_NONE : FLOW_RETURN;
+		return next && same_firing(f, next) ? FLOW_NONE : FLOW_RETURN;
 	return FLOW_NONE;
 }
 
@@ -55,8 +64,7 @@ static void flow_line(struct out_sink *s, struct out_lines *l, const struct out_
 	out_pad(s, ' ', used < FLOW_WIDTH ? FLOW_WIDTH - used + 1 : 1);
 	if (flow == FLOW_ENTRY)
 		l->indent += 2;
-	l->last_id = f->id;
-	l->last_epid = f->epid;
+	l->last = *f;
 }
 
 void out_line_begin(struct out_sink *s, struct out_lines *l, const struct out_firing *f,

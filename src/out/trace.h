@@ -17,6 +17,8 @@ struct out_firing {
 	uint32_t cpu;
 	uint32_t id;		/* the probe's, as dtrace -l shows it */
 	uint32_t epid;		/* the enabled probe's */
+	uint64_t time_ns;	/* these and the id tell the clauses of one firing from those of another */
+	uint32_t tid;
 	const char *prov, *func, *name;
 };
 
@@ -25,7 +27,7 @@ struct out_lines {
 	bool quiet;		/* -q */
 	bool flow;		/* -F: entries and returns indent */
 	bool headed;		/* the column titles were printed */
-	uint32_t last_id, last_epid;
+	struct out_firing last;	/* its names are not looked at */
 	unsigned int indent;
 };
 

@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 
 #include "base/strbuf.h"
+#include "place/func_info.h"
 
 /* Since 6.6 in linux/bpf.h, which Debian 12's headers precede: enum bpf_attach_type, and the arm of union
  * bpf_attr that BPF_LINK_CREATE takes for it. */
@@ -318,11 +319,14 @@ static void complaint(const char *log, struct strbuf *out)
 	strbuf_add(out, found, len);
 }
 
-static int try_load(const struct kernel_prog *kp, const struct bpf_insn *insns, char *log, size_t log_size)
+static int try_load(const struct kernel_prog *kp, const struct bpf_insn *insns, const struct func_info *funcs,
+		    char *log, size_t log_size)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)(kp->multi ? ATTACH_UPROBE_MULTI : 0),
 		    .prog_flags = kp->prog->sleepable ? BPF_F_SLEEPABLE : 0,
+		    .prog_btf_fd = funcs->btf_fd >= 0 ? (uint32_t)funcs->btf_fd : 0,
+		    .func_info = funcs->v, .func_info_cnt = funcs->n, .func_info_rec_size = sizeof(*funcs->v),
 		    .log_buf = log, .log_size = (uint32_t)log_size, .log_level = log ? 1 : 0);
 	int fd = bpf_prog_load(kp->prog->type, "dtap", license, insns, kp->prog->ninsns, &opts);
 
@@ -330,8 +334,8 @@ static int try_load(const struct kernel_prog *kp, const struct bpf_insn *insns, 
 }
 
 /* The kernel refused: ask again for its log, and say where in the script it is. */
-static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn *insns, int refusal,
-			    struct strbuf *err, struct strbuf *log)
+static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn *insns,
+			    const struct func_info *funcs, int refusal, struct strbuf *err, struct strbuf *log)
 {
 	const size_t size = 16 << 20;
 	const struct ebpf_line *line;
@@ -344,7 +348,7 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 		return;
 	}
 	buf[0] = '\0';
-	try_load(kp, insns, buf, size);
+	try_load(kp, insns, funcs, buf, size);
 	buf[size - 1] = '\0';
 	line = ebpf_line_find(kp->prog, last_insn(buf));
 	if (line && line->pos.src && line->pos.line)
@@ -367,6 +371,7 @@ int kernel_load(struct kernel_place *k, const struct ebpf_prog *prog, bool multi
 		struct strbuf *log)
 {
 	struct bpf_insn *insns = NULL;
+	struct func_info funcs;
 	struct kernel_prog *kp;
 	size_t cap;
 	uint32_t i;
@@ -389,13 +394,19 @@ int kernel_load(struct kernel_place *k, const struct ebpf_prog *prog, bool multi
 	memcpy(insns, prog->insns, prog->ninsns * sizeof(*insns));
 	for (i = 0; i < prog->nrelocs; i++)
 		insns[prog->relocs[i].insn].imm = k->map_fds[prog->relocs[i].map];
-	fd = try_load(kp, insns, NULL, 0);
+	fd = func_info_make(insns, prog->ninsns, &funcs);
 	if (fd < 0) {
-		explain_refusal(kp, insns, fd, err, log);
-		free(insns);
-		return fd;
+		strbuf_printf(err, "the kernel refuses type information (BTF): %s", strerror(-fd));
+		goto out;
 	}
+	fd = try_load(kp, insns, &funcs, NULL, 0);
+	if (fd < 0)
+		explain_refusal(kp, insns, &funcs, fd, err, log);
+	func_info_fini(&funcs);
+out:
 	free(insns);
+	if (fd < 0)
+		return fd;
 	kp->fd = fd;
 	return (int)k->nprogs++;
 no_memory:

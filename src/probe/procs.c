@@ -5,59 +5,31 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
-
-/* "START-END r-xp OFFSET MAJOR:MINOR INODE   PATH".  False for a mapping that is not of our kind. */
-static bool parse_line(char *line, struct procs_map *m)
-{
-	static const char deleted[] = " (deleted)";
-	unsigned int major, minor;
-	char perms[5], *path;
-	size_t len;
-	int at = 0;
-
-	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &m->start, &m->end, perms, &major,
-		   &minor, &m->ino, &at) != 6 || !at)
-		return false;
-	path = line + at;
-	if (perms[2] != 'x' || !m->ino || *path != '/')
-		return false;
-	len = strlen(path);
-	if (len > sizeof(deleted) && !strcmp(path + len + 1 - sizeof(deleted), deleted))
-		path[len + 1 - sizeof(deleted)] = '\0';
-	m->dev = makedev(major, minor);
-	m->path = path;
-	return true;
-}
+#include "target/maps.h"
 
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx)
 {
-	struct procs_map m = { .pid = pid };
-	char name[32], *line = NULL;
-	size_t cap = 0;
-	int err = 0;
-	FILE *f;
+	struct target_maps maps;
+	size_t i;
+	int err = maps_read(pid, &maps);
 
-	snprintf(name, sizeof(name), "/proc/%" PRIu32 "/maps", pid);
-	f = fopen(name, "re");
-	if (!f)
-		return errno == ENOENT ? -ESRCH : -errno;
-	errno = 0;
-	while (!err && getline(&line, &cap, f) >= 0)
-		if (parse_line(line, &m))
-			err = fn(ctx, &m);
-	if (!err && ferror(f))
-		err = errno ? -errno : -EIO;
-	free(line);
-	fclose(f);
+	if (err)
+		return err;
+	for (i = 0; i < maps.n && !err; i++) {
+		const struct target_map *m = &maps.v[i];
+		const struct procs_map map = {
+			.pid = pid, .start = m->start, .end = m->end, .dev = m->dev, .ino = m->ino, .path = m->path,
+		};
+
+		if (m->is_exec && m->ino && *m->path == '/')
+			err = fn(ctx, &map);
+	}
+	target_maps_fini(&maps);
 	return err;
 }
 

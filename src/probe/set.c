@@ -216,6 +216,26 @@ static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out
 	return 1;
 }
 
+/* Nothing was found: is it a provider that others have? */
+static void say_later(struct probe_set *set, const struct probe_desc *desc)
+{
+	static const struct {
+		const char *pattern, *what;
+	} later[] = {
+#define LATER(pattern, what) { pattern, what },
+#include "probe/later.def"
+#undef LATER
+	};
+	size_t i;
+
+	for (i = 0; *desc->prov && i < sizeof(later) / sizeof(later[0]); i++) {
+		if (desc_glob(later[i].pattern, desc->prov)) {
+			strbuf_clear(&set->why);
+			strbuf_puts(&set->why, later[i].what);
+		}
+	}
+}
+
 size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
 		  struct probe_list *out)
 {
@@ -225,5 +245,7 @@ size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum pro
 	if (desc->id)
 		return find_id(set, desc->id, out);
 	ask_providers(set, desc, want, out);
+	if (out->n == before)
+		say_later(set, desc);
 	return out->n - before;
 }

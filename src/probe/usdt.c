@@ -275,12 +275,12 @@ static void look_at_any(void *ctx, uint32_t pid)
  */
 static void find_named(struct finding *f)
 {
-	const char *prov = f->desc->prov, *digits = prov + strlen(prov);
+	const char *prov = f->desc->prov, *longest = prov + strlen(prov), *digits;
 	bool matched = false;
 
-	while (digits > prov && isdigit((unsigned char)digits[-1]))
-		digits--;
-	for (; *digits && !matched; digits++) {
+	while (longest > prov && isdigit((unsigned char)longest[-1]))
+		longest--;
+	for (digits = longest; *digits && !matched; digits++) {
 		struct look l = { f, prov, (size_t)(digits - prov) };
 		unsigned long long pid = strtoull(digits, NULL, 10);
 		size_t before = f->out->n;
@@ -290,7 +290,7 @@ static void find_named(struct finding *f)
 			continue;
 		err = procs_maps((uint32_t)pid, look_at_map, &l);
 		matched = f->out->n > before;
-		if (err && !set_why(f->set)->len)
+		if (err && digits == longest)
 			strbuf_printf(set_why(f->set), "process %llu: %s", pid, strerror(-err));
 	}
 	if (matched)

@@ -18,6 +18,7 @@
 /* Sites to be armed with one program. */
 struct group {
 	const struct enabled *en;	/* whose clauses run */
+	uint32_t pid;			/* where they fire; 0: everywhere */
 	struct ebpf_env env;
 	struct kernel_site *sites;
 	size_t nsites, cap;
@@ -153,6 +154,10 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.pid_ns = s->pid_ns;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;
+	env.task_parent = s->task.real_parent;
+	env.task_tgid = s->task.tgid;
+	env.task_runtime = s->task.sum_exec_runtime;
+	env.task_exec_start = s->task.exec_start;
 	return env;
 }
 
@@ -172,7 +177,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->only_pid != b->only_pid || a->nargs != b->nargs)
+	if (a->nargs != b->nargs)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -189,13 +194,14 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 
 	for (i = 0; i < gs->n; i++) {
 		g = &gs->v[i];
-		if (same_clauses(g->en, en) && same_env(&g->env, env))
+		if (g->pid == en->probe->pid && same_clauses(g->en, en) && same_env(&g->env, env))
 			return g;
 	}
 	gs->v = arena_grow(s->arena, gs->v, &gs->cap, gs->n, sizeof(*gs->v));
 	g = &gs->v[gs->n++];
 	memset(g, 0, sizeof(*g));
 	g->en = en;
+	g->pid = en->probe->pid;
 	g->env = *env;
 	return g;
 }
@@ -210,7 +216,8 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 		const struct site *site = p->sites[i];
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
-		env.only_pid = p->pid;
+		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
+		env.only_pid = kernel_use_multi(s->place, p->pid) ? 0 : p->pid;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
@@ -228,11 +235,10 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 
 	for (i = 0; i < gs->n && !e; i++) {
 		const struct group *g = &gs->v[i];
-		bool multi = kernel_use_multi(s->place, g->env.only_pid);
+		bool multi = kernel_use_multi(s->place, g->pid);
 
 		prog = load(s, g->en, &g->env, multi, err);
-		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->env.only_pid,
-							 err);
+		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->pid, err);
 	}
 	return e;
 }
@@ -252,12 +258,38 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	return 0;
 }
 
+static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
+{
+	uint32_t b, i;
+
+	for (b = 0; b < c->nblocks; b++)
+		for (i = 0; i < c->blocks[b]->n; i++)
+			if (c->blocks[b]->insns[i].op == IR_BUILTIN && c->blocks[b]->insns[i].bi == bi)
+				return true;
+	return false;
+}
+
+/* Reading the kernel's type information takes its time: only for scripts that need it. */
+static int find_task(struct session *s, struct strbuf *err)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	uint32_t i;
+
+	for (i = 0; i < prog->nclauses; i++)
+		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP))
+			return btf_task(&s->task, err);
+	return 0;
+}
+
 int session_enable(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
 	uint32_t i;
 	int e;
 
+	e = find_task(s, err);
+	if (e)
+		return e;
 	e = fill_probe_table(s);
 	if (e) {
 		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));

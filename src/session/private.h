@@ -7,6 +7,7 @@
 #include "abi/record.h"
 #include "bpf/ebpf.h"
 #include "out/trace.h"
+#include "place/btf.h"
 #include "place/kernel.h"
 #include "probe/probe.h"
 #include "session/aggs.h"
@@ -47,6 +48,7 @@ struct session {
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
+	struct btf_task task;
 	int epoll;
 	struct source_fd **sources;
 	size_t nsources, sources_cap;
@@ -66,7 +68,7 @@ struct source_fd *session_source(struct session *s, int fd, bool owned,
 				 void (*ready)(struct session *s, struct source_fd *src));
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
-int session_record(void *session, const void *rec, size_t size);
+int session_record(void *session, const void *rec, size_t size, const void *next);
 
 /* report.c: print aggregations, with @fmt or (NULL) in columns; remember that they were printed. */
 int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt);

@@ -20,7 +20,6 @@ struct reading {
 	struct session *s;
 	const struct ir_rec *rec;
 	const struct ir_value *fields;
-	const struct enabled *en;
 };
 
 /* --- actions ------------------------------------------------------------------------------------------ */
@@ -125,49 +124,59 @@ static int error_record(struct session *s, const struct enabled *en, const struc
 		.id = en->probe->id,
 		.prov = en->probe->prov, .mod = en->probe->mod, .func = en->probe->func, .name = en->probe->name,
 		.action = (uint32_t)slots[1],
-		.offset = (uint32_t)slots[2],
+		.off = (int64_t)slots[2],
 		.fault = (uint32_t)slots[3],
 		.value = slots[4],
 	};
 	struct out_sink text;
 
 	out_open_mem(&text);
-	out_fault(&text, &fault);
+	out_fault(&text, s->conf.command, &fault);
 	message(s, out_text(&text));
 	out_close(&text);
 	return 0;
 }
 
-int session_record(void *session, const void *bytes, size_t size)
+/* Which clause of which probe made the record @hdr; false for one of a fault or of nobody we know. */
+static bool firing_of(const struct session *s, const struct abi_record *hdr, struct out_firing *ret)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	const struct enabled *en;
+
+	if (hdr->probe >= s->nenabled || hdr->rec >= prog->nrecs)
+		return false;
+	en = &s->enabled[hdr->probe];
+	*ret = (struct out_firing){
+		.cpu = hdr->cpu,
+		.id = en->probe->id,
+		.epid = epid_of(en, prog->recs[hdr->rec]->clause),
+		.time_ns = hdr->time_ns,
+		.tid = hdr->tid,
+		.prov = en->probe->prov, .func = en->probe->func, .name = en->probe->name,
+	};
+	return true;
+}
+
+int session_record(void *session, const void *bytes, size_t size, const void *next)
 {
 	struct session *s = session;
-	const struct ir_prog *prog = s->conf.prog;
 	const struct abi_record *hdr = bytes;
 	struct ir_value fields[IR_MAX_FIELDS];
 	struct reading r = { .s = s, .fields = fields };
-	struct out_firing firing;
+	struct out_firing firing, behind;
 	uint32_t i;
-	int e = 0;
+	int e;
 
-	if (hdr->probe >= s->nenabled)
-		return -EINVAL;
-	r.en = &s->enabled[hdr->probe];
 	if (hdr->rec == ABI_REC_ERROR)
-		return size < sizeof(*hdr) + ABI_ERROR_SLOTS * sizeof(uint64_t) ? -EINVAL
-										: error_record(s, r.en, hdr);
-	if (hdr->rec >= prog->nrecs)
+		return hdr->probe >= s->nenabled || size < sizeof(*hdr) + ABI_ERROR_SLOTS * sizeof(uint64_t) ?
+			       -EINVAL : error_record(s, &s->enabled[hdr->probe], hdr);
+	if (!firing_of(s, hdr, &firing))
 		return -EINVAL;
-	r.rec = prog->recs[hdr->rec];
+	r.rec = s->conf.prog->recs[hdr->rec];
 	e = ir_rec_decode(r.rec, bytes, size, fields);
 	if (e)
 		return e;
-	firing = (struct out_firing){
-		.cpu = hdr->cpu,
-		.id = r.en->probe->id,
-		.epid = epid_of(r.en, r.rec->clause),
-		.prov = r.en->probe->prov, .func = r.en->probe->func, .name = r.en->probe->name,
-	};
-	out_line_begin(s->conf.out, &s->lines, &firing, NULL);
+	out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
 	out_line_end(s->conf.out, &s->lines);
@@ -186,7 +195,7 @@ void session_report_drops(struct session *s)
 		if (n == s->drops[kind])
 			continue;
 		out_open_mem(&text);
-		out_drops(&text, (enum abi_drop)kind, n - s->drops[kind], n);
+		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
 		s->drops[kind] = n;
 		message(s, out_text(&text));
 		out_close(&text);

@@ -60,6 +60,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		.bufsize = power_of_two(o->v[OPT_bufsize]),
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
+		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
 	};
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
@@ -97,6 +98,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto no_memory;
 	}
 	s->lines.quiet = o->v[OPT_quiet];
+	s->lines.flow = o->v[OPT_flowindent];
 	kernel_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
@@ -149,6 +151,13 @@ struct source_fd *session_source(struct session *s, int fd, bool owned,
 	return src;
 }
 
+/* A program that calls exit() shuts the gate at once; its record, with the status, comes later. */
+static void notice_exit(struct session *s)
+{
+	if (__atomic_load_n(&kernel_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
+		s->ending = true;
+}
+
 static void buffer_ready(struct session *s, struct source_fd *src)
 {
 	(void)src;
@@ -162,6 +171,7 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
 		session_report_drops(s);
+		notice_exit(s);
 	}
 }
 
@@ -179,6 +189,7 @@ static void tick_ready(struct session *s, struct source_fd *src)
 		s->error = kernel_run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
 		if (!s->error)
 			s->error = session_drain(s, false);
+		notice_exit(s);
 	}
 }
 

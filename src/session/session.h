@@ -33,7 +33,8 @@ struct session_conf {
 	const struct ir_prog *prog;
 	struct probe_set *probes;	/* expands the clauses' descriptions */
 	struct out_sink *out;
-	/* A line for the user, without "dtrace: " and newline. */
+	const char *command;		/* its name stands in front of messages */
+	/* Lines for the user, complete with name and newline. */
 	void (*message)(void *ctx, const char *text);
 	void *message_ctx;
 	struct strbuf *verifier_log;	/* when not NULL, gets the log of a refused program */

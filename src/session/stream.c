@@ -54,11 +54,11 @@ static void forget(struct stream *s, size_t n)
 	char *bytes;
 
 	s->n -= n;
-	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
 	if (!s->n) {
 		s->len = 0;
 		return;
 	}
+	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
 	for (i = 0; i < s->n; i++)
 		len += (s->items[i].size + 7) & ~(size_t)7;
 	bytes = malloc(len);
@@ -74,15 +74,19 @@ static void forget(struct stream *s, size_t n)
 	s->len = s->cap = len;
 }
 
-int stream_take(struct stream *s, uint64_t until_ns, int (*each)(void *ctx, const void *rec, size_t size),
-		void *ctx)
+int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx)
 {
+	const struct stream_item *item;
 	size_t i;
 	int ret = 0;
 
+	if (!s->n)
+		return 0;
 	qsort(s->items, s->n, sizeof(*s->items), by_time);
-	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++)
-		ret = each(ctx, s->bytes + s->items[i].off, s->items[i].size);
+	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++) {
+		item = &s->items[i];
+		ret = each(ctx, s->bytes + item->off, item->size, i + 1 < s->n ? s->bytes + item[1].off : NULL);
+	}
 	forget(s, i);
 	return ret;
 }

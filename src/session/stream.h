@@ -34,11 +34,16 @@ struct stream {
 int stream_add(struct stream *s, const void *rec, size_t size);
 
 /*
+ * What gets the records: @rec of @size bytes, and the one behind it or NULL.  Records of one firing have the
+ * same time and so are never parted.
+ */
+typedef int stream_fn(void *ctx, const void *rec, size_t size, const void *next);
+
+/*
  * Hand all records up to @until_ns (UINT64_MAX: all) to @each in time order.  @each may stop it with a
  * value that is not 0, which is returned; the record it was given is gone, later ones stay.
  */
-int stream_take(struct stream *s, uint64_t until_ns, int (*each)(void *ctx, const void *rec, size_t size),
-		void *ctx);
+int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx);
 
 void stream_fini(struct stream *s);
 

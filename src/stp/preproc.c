@@ -281,17 +281,29 @@ static bool skip_conditional(struct run *in)
 	return false;
 }
 
+static bool ends_condition(const struct stp_tok *t)
+{
+	return t->kind == STP_EOF || is_op(t, "%?") || is_op(t, "%:") || is_op(t, "%(") || is_op(t, "%)");
+}
+
 /* conditional := '%(' condition '%?' tokens [ '%:' tokens ] '%)' */
 static bool conditional(struct stp_preproc *pp, struct run *in, const struct stp_tok *from, struct stp_toks *out,
 			unsigned int depth)
 {
 	const struct stp_tok *at = &in->v[in->i++];
-	struct run yes, no = {0};
+	struct run asked = { .v = in->v + in->i }, yes, no = {0};
+	struct stp_toks toks = {0};
 	bool truth;
 
-	if (!condition(pp, in, at, &truth))
+	/* Macros may stand in the condition. */
+	for (; in->i < in->n && !ends_condition(&in->v[in->i]); in->i++)
+		asked.n++;
+	if (!expand(pp, &asked, from, &toks, depth + 1))
 		return skip_conditional(in);
-	if (!peek_op(in, "%?")) {
+	asked = (struct run){ .v = toks.v, .n = toks.n };
+	if (!condition(pp, &asked, at, &truth))
+		return skip_conditional(in);
+	if (asked.i < asked.n || !peek_op(in, "%?")) {
 		error(pp, at, "S_PP_COND", "expected '%%?' marker for conditional");
 		return skip_conditional(in);
 	}

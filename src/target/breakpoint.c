@@ -29,7 +29,7 @@ static const struct machine machines[] = {
 	{ sizeof(struct user_regs_struct), offsetof(struct user_regs_struct, rip), 8, 1, 1, { 0xcc } },
 	{ 17 * 4, 12 * 4, 4, 1, 1, { 0xcc } },		/* i386 */
 #elif defined(__aarch64__)
-	{ sizeof(struct user_pt_regs), offsetof(struct user_pt_regs, pc), 8, 0, 4, { 0x00, 0x00, 0x20, 0xd4 } },
+	{ sizeof(struct user_regs_struct), offsetof(struct user_regs_struct, pc), 8, 0, 4, { 0x00, 0x00, 0x20, 0xd4 } },
 #endif
 	{ 0 }
 };

@@ -53,11 +53,14 @@ static int find_command(const char *name, struct strbuf *path)
 		err = is_command(strbuf_str(path));
 		if (!err)
 			return 0;
-		if (err == -EACCES)	/* as shells do: a later one may do, otherwise this is the reason */
+		/* As shells do: a later one may do, otherwise this is the reason; not a folder shut to us. */
+		if (err == -EACCES && !access(strbuf_str(path), F_OK))
 			ret = err;
 		if (!*end)
-			return ret;
+			break;
 	}
+	strbuf_clear(path);
+	return ret;
 }
 
 /* What the file @path wants to be run by, when it is a script: added to @interp. */
@@ -82,7 +85,7 @@ static int exec_failed(const char *name, const char *path, int err, struct strbu
 	bool exists = !access(path, F_OK);
 	struct strbuf interp = { 0 };
 
-	if (err == -ENOENT || err == -EACCES)
+	if ((err == -ENOENT || err == -EACCES) && !access(path, X_OK))	/* so it is not @path's own fault */
 		script_interp(path, &interp);
 	if (err == -ENOENT && !exists && !strchr(name, '/'))
 		target_fail(why, err, "command '%s' not found in PATH", name);

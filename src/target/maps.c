@@ -132,20 +132,26 @@ void target_maps_fini(struct target_maps *m)
 	memset(m, 0, sizeof(*m));
 }
 
-int target_maps(const struct target *t, struct target_maps *ret, struct strbuf *why)
+int maps_read(uint32_t pid, struct target_maps *ret)
 {
 	struct strbuf text = { 0 };
-	int err;
+	int err = proc_read((pid_t)pid, "maps", &text);
 
-	err = proc_read(t->pid, "maps", &text);
 	if (!err)
 		err = maps_parse(strbuf_str(&text), text.len, ret);
+	strbuf_fini(&text);
+	return err;
+}
+
+int target_maps(const struct target *t, struct target_maps *ret, struct strbuf *why)
+{
+	int err = maps_read((uint32_t)t->pid, ret);
+
 	if (!err && !ret->n) {		/* a zombie has no memory */
 		target_maps_fini(ret);
 		err = -ESRCH;
 	}
 	if (err)
 		target_fail_errno(why, err, "cannot read what process %d has mapped", (int)t->pid);
-	strbuf_fini(&text);
 	return err;
 }

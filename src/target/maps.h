@@ -29,6 +29,9 @@ struct target_maps {
 /* The mappings of a target as of now, by address.  -ESRCH: it has ended. */
 int target_maps(const struct target *t, struct target_maps *ret, struct strbuf *why);
 
+/* The same of any process; none for a kernel thread or a zombie.  A negative errno, -ESRCH: no such process. */
+int maps_read(uint32_t pid, struct target_maps *ret);
+
 /*
  * Read the text of a maps file.  \012 in a path becomes the newline that it stands for; the kernel escapes
  * nothing else.  A line that is none of a maps file's is -EBADMSG; -ENOMEM.

@@ -107,13 +107,9 @@ void type_print(struct strbuf *out, const struct type *t, const char *name)
 	left(out, t);
 	while (in->kind == TYPE_QUAL)
 		in = in->to;
-	if (name) {
-		if (out->len && out->s[out->len - 1] != '*')
-			strbuf_putc(out, ' ');
-		strbuf_puts(out, name);
-	} else if (in->kind == TYPE_ARRAY || in->kind == TYPE_FUNC) {
+	if ((name || is_postfix(in)) && out->len && out->s[out->len - 1] != '*')
 		strbuf_putc(out, ' ');
-	}
+	strbuf_puts(out, name ? name : "");
 	right(out, t);
 }
 

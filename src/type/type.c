@@ -87,6 +87,7 @@ static const struct {
 	{ "clock_t", TYPE_B_LONG },	   { "hrtime_t", TYPE_B_LLONG },
 	{ "offset_t", TYPE_B_LLONG },	   { "boolean_t", TYPE_B_INT },
 	{ "wchar_t", TYPE_B_INT },	   { "Py_ssize_t", TYPE_B_LONG },
+	{ "_Bool", TYPE_B_BOOL },
 };
 
 /* --- names ------------------------------------------------------------------------------------------- */
@@ -464,6 +465,8 @@ struct type *type_new_tagged(struct types *ts, enum type_kind kind, const char *
 
 	t->kind = kind;
 	t->align = 1;
+	if (kind == TYPE_ENUM)
+		t->size = t->align = 4;
 	if (tag) {
 		t->name = arena_strdup(ts->arena, tag);
 		add(ts->arena, &ts->tags, t->name, t);
@@ -490,13 +493,12 @@ int type_add_enumerator(struct types *ts, struct type *en, const char *name, int
 int type_add_member(struct types *ts, struct type *sou, const char *name, const struct type *t, unsigned int bits)
 {
 	const uint64_t max = (uint64_t)1 << 40;
-	uint64_t size = type_size(t), unit = size * 8, at = sou->kind == TYPE_UNION ? 0 : sou->bits, end, dummy;
+	uint64_t size = type_is_string(t) ? 256 : type_size(t), unit = size * 8, at = sou->kind == TYPE_UNION ? 0 : sou->bits, end, dummy;
 	struct type_member *m;
 	uint32_t align = type_align(t);
 
-	if (type_is_string(t) || !type_is_complete(t))
-		if (!type_is_array(t))	/* an array without a count may end a struct */
-			return -EINVAL;
+	if (!type_is_complete(t) && !type_is_array(t))	/* an array without a count may end a struct */
+		return -EINVAL;
 	if (name && type_find_member(sou, name, &dummy))
 		return -EEXIST;
 	if (size > max)
@@ -538,12 +540,11 @@ void type_break_bits(struct type *sou, const struct type *t)
 
 void type_finish(struct type *t)
 {
-	if (t->kind == TYPE_ENUM) {
-		t->size = t->align = 4;
-	} else {
+	if (t->kind != TYPE_ENUM) {
 		t->size = (t->bits + 7) / 8;
 		t->size = (t->size + t->align - 1) / t->align * t->align;
 	}
+	t->open = false;
 	t->complete = true;
 }
 

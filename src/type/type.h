@@ -6,7 +6,8 @@
  * so may readers of DWARF and BTF.  Types are built once and then only read.  Targets are LP64: int is 4
  * bytes, long and pointers are 8, char is signed (D's rule, whatever the machine's C does).
  *
- * D's string is a type of its own, without a size here (strsize is the session's).  Associative arrays and
+ * D's string is a type of its own, without a size here (strsize is the session's); as a member of a struct, which
+ * only translators fill, it counts 256 bytes.  Associative arrays and
  * aggregations are kinds of identifiers, not types.
  *
  * Typedefs and qualifiers stay visible for messages; type_strip looks through both.
@@ -71,6 +72,7 @@ struct type {
 	uint64_t size;			/* bytes; see type_size */
 	uint32_t align;			/* bytes */
 	uint32_t depth;			/* pointers, arrays, functions and qualifiers on top of each other */
+	bool open;			/* its members are being declared */
 	bool complete;			/* false: struct, union, enum only named so far; array without a count */
 	union {
 		struct {
@@ -176,7 +178,7 @@ const struct type *type_typedef(struct types *ts, const char *name, const struct
 struct type *type_new_tagged(struct types *ts, enum type_kind kind, const char *tag);
 
 /*
- * Add a member to the unfinished @sou.  @bits not 0: a bit-field of that width.  0, -EEXIST for a name that
+ * Add a member to the @sou, which is open.  @bits not 0: a bit-field of that width.  0, -EEXIST for a name that
  * it has, -EINVAL for a type without a size, -E2BIG when the whole would be too large for a size, -ERANGE
  * for a bit-field wider than its type or not of integer type.
  */

@@ -128,7 +128,7 @@ OPTIONS = [
     (["-b", "lots", "-n", "BEGIN"], 2, "lots"),
     (["-x", "nosuchoption", "-n", "BEGIN"], 2, "nosuchoption"),
     (["-x", "bufsize=lots", "-n", "BEGIN"], 2, "bufsize"),
-    (["-i", "x"], 2, "x"),
+    (["-i", "x"], 1, "x"),
     (["-s", "/nonexistent/script.d"], 1, "/nonexistent/script.d"),
     (["-s", "/"], 1, "/"),
     (["-s", "/dev/null"], 1, ""),
@@ -139,8 +139,7 @@ OPTIONS = [
     (["-f", "nosuchfunction"], 1, "nosuchfunction"),
     (["-i", "4000000000"], 1, "4000000000"),
     (["-n", "BEGIN { exit(0); }", "-o", "/nonexistent/out"], 1, "/nonexistent/out"),
-    (["-n", "BEGIN { trace(1 }"], 1, "line 1"),
-    (["-l", "-n", "nosuch:::probe"], 1, "does not match any probes"),
+    (["-n", "BEGIN { trace(1 }"], 1, "invalid probe specifier BEGIN { trace(1 }: syntax error"),
     (["-q", "-n", "BEGIN { trace($1); exit(0); }"], 1, "$1"),
     ([], 2, ""),
 ]

@@ -34,6 +34,8 @@ CRASHED = "[==========] Running 2 test(s).\n[ RUN      ] a\n[       OK ] a\n[ RU
     ("FAIL", CRASHED, "1 passed, 1 failed, 0 skipped"),
     ("FAIL", GOOD, "2 passed, 1 failed, 0 skipped"),        # a leak, found at its end
     ("OK", "not cmocka's", "1 passed, 0 failed, 0 skipped"),
+    ("OK", "SKIP b: no gdb\n5 passed, 0 failed, 1 skipped\n", "5 passed, 0 failed, 1 skipped"),
+    ("FAIL", "5 passed, 2 failed, 0 skipped\n", "5 passed, 2 failed, 0 skipped"),
     ("SKIP", "", "0 passed, 0 failed, 1 skipped"),
     ("TIMEOUT", "", "0 passed, 1 failed, 0 skipped"),
     ("ERROR", "", "0 passed, 1 failed, 0 skipped"),

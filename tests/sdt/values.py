@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """
 Values through markers: a program fires every scalar type with its extreme values, twelve arguments at a time,
-and tracers must print what the program passed.  gdb needs no privilege; bpftrace needs root and BPF.
+and tracers must print what the program passed.  gdb needs no privilege; dtap and bpftrace need root and BPF.
+Usage: values.py [DTAP]
 """
 
 import os
 import re
+import sys
 import tempfile
 
 from common import INCLUDE, Report, have, run
@@ -74,7 +76,10 @@ int main(int argc, char **argv)
 	struct flags low = { -4, 0, -549755813888ll, 0, 0, -16, LOWEST };
 	struct flags high = { 3, 127, 549755813887ll, 1099511627775ull, 1, 15, HIGHEST };
 
+	int once = 0;
+
 	(void)argv;
+	DTRACE_PROBE1(values, once, once++);
 	least(SCHAR_MIN, 0, SHRT_MIN, 0, INT_MIN, 0, LONG_MIN, 0, LLONG_MIN, 0, 0, LOWEST);
 	most(SCHAR_MAX, UCHAR_MAX, SHRT_MAX, USHRT_MAX, INT_MAX, UINT_MAX, LONG_MAX, ULONG_MAX,
 	     LLONG_MAX, ULLONG_MAX, argc == 1, HIGHEST);
@@ -85,7 +90,7 @@ int main(int argc, char **argv)
 	pointers(argc + 41, "text");
 	DTRACE_PROBE12(values, constants, (signed char)-1, (unsigned char)255, (short)-2, (unsigned short)65535,
 		       -3, 4294967295u, -4L, 5ul, LLONG_MAX, ULLONG_MAX, 'c' + 0, (_Bool)1);
-	return 0;
+	return once != 1;
 }
 '''
 
@@ -140,6 +145,17 @@ def bpftrace_values(program, shim):
     return run(['bpftrace', '-e', script, '-c', program], env=dict(os.environ, LD_PRELOAD=shim))[1]
 
 
+def dtap_values(dtap, program):
+    script = ''
+    for name, lists in WANT.items():
+        args = range(len(lists[0]))
+        script += 'values$target:::%s { printf("%s %s\\n", %s); }\n' % (
+            name, name, ' '.join(['%d'] * len(args)), ', '.join('args[%d]' % i for i in args))
+    script += ('values$target:::pointers { printf("text %s %d %s %d\\n", copyinstr(arg0), '
+               '*(int *)copyin(arg1, sizeof (int)), copyinstr(arg2), args[3]); }\n')
+    return run([dtap, 'dtrace', '-q', '-n', script, '-c', program])[1]
+
+
 def check(report, what, out, name, nargs=12):
     """Has the tracer printed what marker @name fired?"""
     if name == 'pointers':
@@ -153,6 +169,7 @@ def check(report, what, out, name, nargs=12):
 
 
 def main():
+    dtap = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None
     report = Report()
     tmp = tempfile.TemporaryDirectory()
     source, program, shim = tmp.name + '/values.c', tmp.name + '/values', tmp.name + '/shim.so'
@@ -161,6 +178,9 @@ def main():
     run(['gcc', '-w', '-shared', '-fPIC', tmp.name + '/shim.c', '-o', shim])
     bpftrace = have('bpftrace') and run(['bpftrace', '-e', 'BEGIN { exit(); }'],
                                         env=dict(os.environ, LD_PRELOAD=shim))[0] == 0
+    if dtap and run([dtap, 'dtrace', '-n', 'BEGIN { exit(0); }'])[0] != 0:
+        report.skip('dtap may not trace')
+        dtap = None
     for build in BUILDS:
         if not have(build[0]):
             report.skip(build[0] + ' is not installed')
@@ -182,6 +202,10 @@ def main():
                 report.skip('%s: gdb cannot read a byte register of %s' % (what, name))
             else:
                 check(report, what + ', gdb', out, name)
+        if dtap:
+            out = dtap_values(dtap, program)
+            for name in names:
+                check(report, what + ', dtap', out, name)
         if bpftrace:
             out = bpftrace_values(program, shim)
             for name in names:
@@ -191,4 +215,5 @@ def main():
     report.finish()
 
 
-main()
+if __name__ == '__main__':
+    main()

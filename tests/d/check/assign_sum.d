@@ -1,5 +1,5 @@
 BEGIN
 {
 	x = 1;
-	x + 1 = 2;	/* error: D_OP_LVAL */
+	(x + 1) = 2;	/* error: D_OP_LVAL */
 }

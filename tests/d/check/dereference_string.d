@@ -1,4 +1,4 @@
 BEGIN
 {
-	trace(*execname + "x");	/* error: D_OP_INCOMPAT */
+	trace(*execname);	/* error: D_DEREF_NONPTR */
 }

@@ -137,6 +137,21 @@ static void by_id(void **state)
 	probe_set_free(set);
 }
 
+static void providers_of_others(void **state)
+{
+	struct probe_desc syscall = { .prov = "syscall", .mod = "", .func = "open", .name = "entry" };
+	struct probe_desc pid = { .prov = "pid12", .mod = "", .func = "main", .name = "entry" };
+	struct probe_set *set = probe_set_new();
+	struct probe_list found = { 0 };
+
+	(void)state;
+	assert_int_equal(probe_find(set, &syscall, PROBE_ENABLE, &found), 0);
+	assert_string_equal(probe_why(set), "the syscall provider is not supported yet");
+	assert_int_equal(probe_find(set, &pid, PROBE_ENABLE, &found), 0);
+	assert_non_null(strstr(probe_why(set), "the pid provider is not supported yet"));
+	probe_set_free(set);
+}
+
 static void resolving(void **state)
 {
 	struct probe_set *set = probe_set_new();
@@ -204,7 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(builtin),   cmocka_unit_test(intervals), cmocka_unit_test(timer_patterns),
 		cmocka_unit_test(by_id),     cmocka_unit_test(resolving), cmocka_unit_test(operands),
-		cmocka_unit_test(types),
+		cmocka_unit_test(types),     cmocka_unit_test(providers_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,12 +16,13 @@ struct seen {
 	unsigned int n, stop_after;
 };
 
-static int see(void *ctx, const void *rec, size_t size)
+static int see(void *ctx, const void *rec, size_t size, const void *next)
 {
-	const struct abi_record *r = rec;
+	const struct abi_record *r = rec, *behind = next;
 	struct seen *s = ctx;
 
 	assert_int_equal(size, r->size);
+	assert_true(!behind || behind->time_ns >= r->time_ns);
 	s->times[s->n] = r->time_ns;
 	s->probes[s->n++] = r->probe;
 	return s->n == s->stop_after ? 7 : 0;

@@ -1,0 +1,172 @@
+#include "bpf/asm.h"
+
+#include "base/arena.h"
+
+uint32_t asm_label(struct assembler *a)
+{
+	a->labels = arena_grow(a->arena, a->labels, &a->labels_cap, a->nlabels, sizeof(*a->labels));
+	a->labels[a->nlabels] = ASM_UNSET;
+	return a->nlabels++;
+}
+
+void asm_place(struct assembler *a, uint32_t label)
+{
+	a->labels[label] = a->n;
+}
+
+void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos)
+{
+	struct ebpf_line *last = a->nlines ? &a->lines[a->nlines - 1] : NULL;
+
+	if (last && last->clause == clause && last->pos.src == pos.src && last->pos.line == pos.line &&
+	    last->pos.col == pos.col)
+		return;
+	if (!last || last->insn != a->n) {
+		a->lines = arena_grow(a->arena, a->lines, &a->lines_cap, a->nlines, sizeof(*a->lines));
+		last = &a->lines[a->nlines++];
+	}
+	*last = (struct ebpf_line){ .insn = a->n, .clause = clause, .pos = pos };
+}
+
+void asm_raw(struct assembler *a, struct bpf_insn insn)
+{
+	a->insns = arena_grow(a->arena, a->insns, &a->cap, a->n, sizeof(*a->insns));
+	a->insns[a->n++] = insn;
+}
+
+static void insn(struct assembler *a, int code, int dst, int src, int off, int32_t v)
+{
+	asm_raw(a, (struct bpf_insn){ .code = (__u8)code, .dst_reg = (__u8)dst, .src_reg = (__u8)src,
+				      .off = (__s16)off, .imm = v });
+}
+
+void asm_mov(struct assembler *a, int dst, int src)
+{
+	if (dst != src)
+		insn(a, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+void asm_imm(struct assembler *a, int dst, int64_t v)
+{
+	if (asm_fits(v)) {
+		insn(a, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)v);
+	} else if ((uint64_t)v <= UINT32_MAX) {
+		insn(a, BPF_ALU | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)v);
+	} else {
+		insn(a, BPF_LD | BPF_IMM | BPF_DW, dst, 0, 0, (int32_t)v);
+		insn(a, 0, 0, 0, 0, (int32_t)(v >> 32));
+	}
+}
+
+void asm_alu(struct assembler *a, int op, int dst, int src)
+{
+	insn(a, BPF_ALU64 | op | BPF_X, dst, src, 0, 0);
+}
+
+void asm_alui(struct assembler *a, int op, int dst, int32_t v)
+{
+	insn(a, BPF_ALU64 | op | BPF_K, dst, 0, 0, v);
+}
+
+void asm_neg(struct assembler *a, int dst)
+{
+	insn(a, BPF_ALU64 | BPF_NEG, dst, 0, 0, 0);
+}
+
+void asm_ld(struct assembler *a, int size, int dst, int base, int off)
+{
+	insn(a, BPF_LDX | BPF_MEM | size, dst, base, off, 0);
+}
+
+void asm_st(struct assembler *a, int size, int base, int off, int src)
+{
+	insn(a, BPF_STX | BPF_MEM | size, base, src, off, 0);
+}
+
+void asm_sti(struct assembler *a, int size, int base, int off, int32_t v)
+{
+	insn(a, BPF_ST | BPF_MEM | size, base, 0, off, v);
+}
+
+void asm_atomic(struct assembler *a, int op, int size, int base, int off, int src)
+{
+	insn(a, BPF_STX | BPF_ATOMIC | size, base, src, off, op);
+}
+
+/* A jump to @label, which asm_finish resolves. */
+static void jump(struct assembler *a, int code, int dst, int src, int32_t v, uint32_t label)
+{
+	a->fixes = arena_grow(a->arena, a->fixes, &a->fixes_cap, a->nfixes, sizeof(*a->fixes));
+	a->fixes[a->nfixes++] = (struct asm_fix){ .insn = a->n, .label = label };
+	insn(a, code, dst, src, 0, v);
+}
+
+void asm_ja(struct assembler *a, uint32_t label)
+{
+	jump(a, BPF_JMP | BPF_JA, 0, 0, 0, label);
+}
+
+void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label)
+{
+	jump(a, BPF_JMP | op | BPF_X, dst, src, 0, label);
+}
+
+void asm_ji(struct assembler *a, int op, int dst, int32_t v, uint32_t label)
+{
+	jump(a, BPF_JMP | op | BPF_K, dst, 0, v, label);
+}
+
+void asm_j32i(struct assembler *a, int op, int dst, int32_t v, uint32_t label)
+{
+	jump(a, BPF_JMP32 | op | BPF_K, dst, 0, v, label);
+}
+
+static void add_reloc(struct assembler *a, uint32_t map)
+{
+	a->relocs = arena_grow(a->arena, a->relocs, &a->relocs_cap, a->nrelocs, sizeof(*a->relocs));
+	a->relocs[a->nrelocs++] = (struct ebpf_reloc){ .insn = a->n, .map = map };
+}
+
+void asm_map(struct assembler *a, int dst, uint32_t map)
+{
+	add_reloc(a, map);
+	insn(a, BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_FD, 0, 0);
+	insn(a, 0, 0, 0, 0, 0);
+}
+
+void asm_map_value(struct assembler *a, int dst, uint32_t map, uint32_t off)
+{
+	add_reloc(a, map);
+	insn(a, BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_VALUE, 0, 0);
+	insn(a, 0, 0, 0, 0, (int32_t)off);
+}
+
+void asm_helper(struct assembler *a, int helper)
+{
+	insn(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
+}
+
+void asm_rt(struct assembler *a, enum rt_fn fn)
+{
+	a->calls = arena_grow(a->arena, a->calls, &a->calls_cap, a->ncalls, sizeof(*a->calls));
+	a->calls[a->ncalls++] = (struct asm_call){ .insn = a->n, .fn = fn };
+	insn(a, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 0);
+}
+
+void asm_exit(struct assembler *a)
+{
+	insn(a, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+const char *asm_finish(struct assembler *a)
+{
+	for (uint32_t k = 0; k < a->nfixes; k++) {
+		const struct asm_fix *f = &a->fixes[k];
+		int64_t off = (int64_t)a->labels[f->label] - f->insn - 1;
+
+		if (off != (int16_t)off)
+			return "the clauses of one probe make a program that is too long";
+		a->insns[f->insn].off = (__s16)off;
+	}
+	return NULL;
+}

@@ -1,0 +1,90 @@
+/*
+ * The assembler: a growing list of eBPF instructions with labels, and what whoever loads or links it must
+ * know (maps, runtime functions, script lines).
+ *
+ * Jumps reach 32 KiB of instructions; asm_finish says when a program is longer.
+ */
+#ifndef DTAP_BPF_ASM_H
+#define DTAP_BPF_ASM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/bpf.h>
+
+#include "bpf/ebpf.h"
+#include "bpf/rt.h"
+
+enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
+
+struct asm_fix {
+	uint32_t insn, label;
+};
+
+struct asm_call {
+	uint32_t insn;
+	enum rt_fn fn;
+};
+
+struct assembler {
+	struct arena *arena;
+	struct bpf_insn *insns;
+	uint32_t n;
+	size_t cap;
+	uint32_t *labels;		/* where each is; ASM_UNSET before it is placed */
+	uint32_t nlabels;
+	size_t labels_cap;
+	struct asm_fix *fixes;
+	uint32_t nfixes;
+	size_t fixes_cap;
+	struct asm_call *calls;
+	uint32_t ncalls;
+	size_t calls_cap;
+	struct ebpf_reloc *relocs;
+	uint32_t nrelocs;
+	size_t relocs_cap;
+	struct ebpf_line *lines;
+	uint32_t nlines;
+	size_t lines_cap;
+};
+
+enum { ASM_UNSET = 0xffffffff };
+
+uint32_t asm_label(struct assembler *a);
+void asm_place(struct assembler *a, uint32_t label);
+
+/* All instructions from here on belong to this place in the script. */
+void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos);
+
+void asm_raw(struct assembler *a, struct bpf_insn insn);
+void asm_mov(struct assembler *a, int dst, int src);
+void asm_imm(struct assembler *a, int dst, int64_t v);			/* dst = v */
+void asm_alu(struct assembler *a, int op, int dst, int src);		/* BPF_ADD ... on 64 bits */
+void asm_alui(struct assembler *a, int op, int dst, int32_t v);
+void asm_neg(struct assembler *a, int dst);
+void asm_ld(struct assembler *a, int size, int dst, int base, int off);	/* size: BPF_B ... BPF_DW */
+void asm_st(struct assembler *a, int size, int base, int off, int src);
+void asm_sti(struct assembler *a, int size, int base, int off, int32_t v);
+/* op: BPF_ADD, BPF_ADD | BPF_FETCH, BPF_XCHG ... */
+void asm_atomic(struct assembler *a, int op, int size, int base, int off, int src);
+void asm_ja(struct assembler *a, uint32_t label);
+void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label);
+void asm_ji(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
+void asm_j32i(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
+void asm_map(struct assembler *a, int dst, uint32_t map);
+void asm_map_value(struct assembler *a, int dst, uint32_t map, uint32_t off);
+void asm_helper(struct assembler *a, int helper);
+void asm_rt(struct assembler *a, enum rt_fn fn);
+void asm_exit(struct assembler *a);
+
+/* Resolve the labels.  NULL, or what is wrong. */
+const char *asm_finish(struct assembler *a);
+
+/* Does @v fit an instruction's 32-bit immediate, sign extended? */
+static inline bool asm_fits(int64_t v)
+{
+	return v == (int32_t)v;
+}
+
+#endif

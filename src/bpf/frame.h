@@ -1,0 +1,33 @@
+/*
+ * The stack frame of a program: offsets from R10.
+ *
+ * The verifier allows 512 bytes over a whole call chain.  The program itself takes FRAME_SIZE; the rest is for the
+ * runtime functions and their callbacks.
+ */
+#ifndef DTAP_BPF_FRAME_H
+#define DTAP_BPF_FRAME_H
+
+#include "bpf/plan.h"
+
+enum {
+	FRAME_KEY_SIZE = 72,
+
+	FRAME_CTX = -8,			/* the program's context */
+	FRAME_TIME = -16,		/* timestamp */
+	FRAME_PROBE = -24,		/* index of the probe that fired */
+	FRAME_TASK = -32,		/* struct bpf_pidns_info: tid, pid */
+	FRAME_CLAUSE = -40,		/* number of the clause that faulted, in the program's list */
+	FRAME_FAULT = -80,		/* what ERROR's arg1 to arg5 are, in that order */
+	FRAME_POS = -88,		/* bytes of the key or record built so far */
+	FRAME_TMP = -96,		/* within one instruction */
+	FRAME_TMP2 = -104,
+	FRAME_THREAD = -112,		/* a thread's key */
+	FRAME_KEY = FRAME_THREAD - FRAME_KEY_SIZE,	/* small keys, and the record of a fault */
+	FRAME_SPILLS = FRAME_KEY - 8 * PLAN_STACK_SLOTS,
+	FRAME_SIZE = -FRAME_SPILLS,
+};
+
+/* The five words at FRAME_FAULT. */
+enum { FAULT_EPID, FAULT_ACT, FAULT_OFF, FAULT_KIND, FAULT_VALUE };
+
+#endif

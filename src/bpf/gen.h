@@ -1,0 +1,175 @@
+/*
+ * Code generation, shared by its files: gen_int.c (arithmetic), gen_ctx.c (arguments, builtins), gen_str.c
+ * (strings, runtime functions), gen_key.c (keys), gen_var.c (variables and arrays), gen_agg.c and gen_rec.c.
+ * emit.c has the program around the clauses, and the table of who generates which operation.
+ *
+ * R0 to R5 are free between any two lines of a generator that call nothing.  R6 to R8 hold the clause's
+ * integers, R9 the scratch slot.  A generator writes its destination last (gen_put), behind every fault
+ * it may raise: the fault's value can still be an operand then.
+ */
+#ifndef DTAP_BPF_GEN_H
+#define DTAP_BPF_GEN_H
+
+#include "abi/record.h"
+#include "bpf/asm.h"
+#include "bpf/frame.h"
+#include "bpf/unit.h"
+
+/* Where a fault of the clause being generated jumps to, and what it reports there. */
+struct stub {
+	uint32_t label, at;	/* at: the instruction that found it */
+	uint32_t act;
+	enum abi_fault kind;
+	int value_off;		/* the value is in this word of the frame */
+};
+
+struct gen {
+	struct assembler as;
+	const struct ebpf_unit *unit;
+	const struct ebpf_private *priv;
+	const struct ir_prog *prog;
+	const struct ebpf_env *env;
+
+	/* The clause: */
+	const struct ir_clause *clause;
+	const struct plan *plan;
+	unsigned int number;		/* in the program's list */
+	bool in_error;			/* it is a clause of ERROR, run for a fault */
+	const struct ir_block *next;	/* the block that will follow */
+	uint32_t *labels;		/* by block */
+	uint32_t end;			/* label behind the clause */
+	const struct ir_insn *insn;
+	struct stub *stubs;
+	uint32_t nstubs;
+	size_t stubs_cap;
+
+	uint32_t needs;			/* of all clauses: enum plan_need */
+	const char *err;		/* the first thing that could not be generated */
+};
+
+typedef void gen_fn(struct gen *g, const struct ir_insn *i);
+
+gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, gen_compare, gen_strcmp;
+gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
+gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
+
+/* --- operands ---------------------------------------------------------------------------------------- */
+
+/* The register that has the integer @r: its own, or @tmp, loaded. */
+int gen_use(struct gen *g, ir_reg r, int tmp);
+
+/* Load the integer @r into @reg. */
+void gen_load(struct gen *g, int reg, ir_reg r);
+
+/* Is the integer @r a constant? */
+bool gen_is_const(const struct gen *g, ir_reg r, int64_t *v);
+
+/* Register @reg has the value of the destination of @i. */
+void gen_put(struct gen *g, const struct ir_insn *i, int reg);
+
+/* Sign or zero extend the low @width bytes of @reg in place. */
+void gen_extend(struct gen *g, int reg, unsigned int width, bool sign);
+
+/* @reg = the scratch slot + @off. */
+void gen_scratch(struct gen *g, int reg, uint32_t off);
+
+/* @reg = the address of string @r, which is not late. */
+void gen_str(struct gen *g, int reg, ir_reg r);
+
+/* --- faults and losses ------------------------------------------------------------------------------- */
+
+/* The label to jump to for a fault of @kind, whose value the frame's word @value_off has by then. */
+uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
+
+/* Count a loss. Uses R1 and R2. */
+void gen_drop(struct gen *g, enum abi_drop what);
+
+/* That cannot be generated; the first message stays. */
+void gen_refuse(struct gen *g, const char *why);
+
+/* Generate one instruction that is not late, or now is due. */
+void gen_insn(struct gen *g, const struct ir_insn *i);
+
+/* --- strings in place (gen_str.c) -------------------------------------------------------------------- */
+
+/* A place for a string: the scratch slot + off (+ the frame's FRAME_POS when @behind). */
+struct place {
+	uint32_t off;
+	bool behind;
+};
+
+/*
+ * Put the string @r, late or not, at @to, where strsize bytes are free.  R0: its length with the NUL, 1 to
+ * strsize, as the verifier knows too.
+ */
+void gen_str_to(struct gen *g, ir_reg r, struct place to);
+
+/* The same for what @i makes: copyinstr, stringof, a variable or a builtin. */
+void gen_make_str(struct gen *g, const struct ir_insn *i, struct place to);
+
+/* Its part in gen_var.c. */
+void gen_make_var_str(struct gen *g, const struct ir_insn *i, struct place to);
+
+/* The buffer of the string that @i makes. */
+struct place gen_str_dst(struct gen *g, const struct ir_insn *i);
+
+/* @reg = the address of @to.  Uses R0. */
+void gen_place(struct gen *g, int reg, struct place to);
+
+/*
+ * Copy the string at R3 to R1, with room for strsize bytes; R0 as above.  An @untrusted address may fault; any
+ * other is in a map.
+ */
+void gen_copy_str(struct gen *g, bool untrusted);
+
+/* --- keys (gen_key.c) -------------------------------------------------------------------------------- */
+
+/*
+ * Something done with a key: @each generates it, once per key class (ir/layout.h), with the key in place, and all of
+ * them fall through to what follows gen_keyed.
+ */
+struct keyed_use {
+	const struct keyed *keyed;
+	const struct ir_slot *parts;
+	const ir_reg *keys;
+	uint32_t n;
+	bool thread;			/* the thread is a hidden first integer */
+	const struct ir_slot *value;	/* of an array */
+	enum abi_drop drop;		/* what is lost when there is no room */
+	uint32_t other;			/* where @each goes when there is no element */
+	void (*each)(struct gen *g, const struct keyed_use *k, uint32_t map);
+};
+
+void gen_keyed(struct gen *g, const struct keyed_use *k);
+
+/* R2 = the key. */
+void gen_key_addr(struct gen *g, const struct keyed_use *k);
+
+/* For @each: R0 = the element; to @other when there is none. */
+void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map);
+
+/* For @each: R0 = the element, made of zeros if there was none; to @other when there is no room. */
+void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map);
+
+/* Store the thread's key at FRAME_THREAD. */
+void gen_thread_key(struct gen *g);
+
+/* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
+
+void gen_prologue_values(struct gen *g, uint32_t needs);
+/* R0 = the entry of the fired probe in the table; jumps to @none when there is none. */
+void gen_probe_entry(struct gen *g, uint32_t none);
+/* R0 = epid of the clause being generated. */
+void gen_epid(struct gen *g);
+void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to);
+
+/* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
+
+/* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */
+void gen_header(struct gen *g, int base, int off, uint32_t rec);
+
+/* Output the record at @base + @off of @size bytes, or as many as the header says when that is 0 (FRAME_POS has
+ * them, too). */
+void gen_output(struct gen *g, int base, int off, uint32_t size);
+
+#endif

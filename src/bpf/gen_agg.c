@@ -1,0 +1,239 @@
+/*
+ * Aggregations: an element of a per-CPU map takes each value in.
+ *
+ * A program can be preempted by another on its CPU, so every change is an atomic one.
+ */
+#include "bpf/gen.h"
+
+/* --- buckets ----------------------------------------------------------------------------------------- */
+/* R2 = the number of the bucket of the value in R2.  They use R1, R3, R4 and R5, not R0, and hardly branch: each path
+ * would be one more for the verifier to follow through the rest of the program. */
+
+/* 63 plus or minus the number of bits of the value's magnitude. */
+static void quantize(struct gen *g, const struct ir_agg *agg)
+{
+	struct assembler *as = &g->as;
+	uint32_t positive = asm_label(as), done = asm_label(as), fits = asm_label(as), up = asm_label(as);
+
+	(void)agg;
+	asm_mov(as, R4, R2);
+	asm_ji(as, BPF_JSGE, R2, 0, positive);
+	asm_neg(as, R2);
+	asm_place(as, positive);
+	/* All bits below the highest, too; then they are counted. */
+	for (int k = 1; k < 64; k *= 2) {
+		asm_mov(as, R1, R2);
+		asm_alui(as, BPF_RSH, R1, k);
+		asm_alu(as, BPF_OR, R2, R1);
+	}
+	asm_mov(as, R1, R2);
+	asm_alui(as, BPF_RSH, R1, 1);
+	asm_imm(as, R3, 0x5555555555555555);
+	asm_alu(as, BPF_AND, R1, R3);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_imm(as, R3, 0x3333333333333333);
+	asm_mov(as, R1, R2);
+	asm_alui(as, BPF_RSH, R1, 2);
+	asm_alu(as, BPF_AND, R1, R3);
+	asm_alu(as, BPF_AND, R2, R3);
+	asm_alu(as, BPF_ADD, R2, R1);
+	asm_mov(as, R1, R2);
+	asm_alui(as, BPF_RSH, R1, 4);
+	asm_alu(as, BPF_ADD, R2, R1);
+	asm_imm(as, R3, 0x0f0f0f0f0f0f0f0f);
+	asm_alu(as, BPF_AND, R2, R3);
+	asm_imm(as, R3, 0x0101010101010101);
+	asm_alu(as, BPF_MUL, R2, R3);
+	asm_alui(as, BPF_RSH, R2, 56);
+	asm_ji(as, BPF_JLE, R2, 63, fits);	/* 64 bits: INT64_MIN, which shares the last bucket */
+	asm_imm(as, R2, 63);
+	asm_place(as, fits);
+	asm_ji(as, BPF_JSGE, R4, 0, up);
+	asm_neg(as, R2);
+	asm_place(as, up);
+	asm_alui(as, BPF_ADD, R2, 63);
+	asm_place(as, done);
+}
+
+/* Jump to @label unless R2 < @bound, signed. */
+static void unless_below(struct gen *g, int64_t bound, uint32_t label)
+{
+	if (asm_fits(bound)) {
+		asm_ji(&g->as, BPF_JSGE, R2, (int32_t)bound, label);
+	} else {
+		asm_imm(&g->as, R1, bound);
+		asm_j(&g->as, BPF_JSGE, R2, R1, label);
+	}
+}
+
+/* R2 = (R2 - @from) / @width + @first, for a value not below @from. */
+static void linear(struct gen *g, int64_t from, int64_t width, uint32_t first)
+{
+	struct assembler *as = &g->as;
+
+	asm_imm(as, R1, from);
+	asm_alu(as, BPF_SUB, R2, R1);
+	if (width != 1) {
+		asm_imm(as, R1, width);
+		asm_alu(as, BPF_DIV, R2, R1);
+	}
+	asm_alui(as, BPF_ADD, R2, (int32_t)first);
+}
+
+static void lquantize(struct gen *g, const struct ir_agg *agg)
+{
+	int64_t base = agg->param[0], step = agg->param[2];
+	uint32_t words = ir_agg_words(agg);
+	struct assembler *as = &g->as;
+	uint32_t not_below = asm_label(as), above = asm_label(as), done = asm_label(as);
+
+	unless_below(g, base, not_below);
+	asm_imm(as, R2, 0);
+	asm_ja(as, done);
+	asm_place(as, not_below);
+	unless_below(g, base + (int64_t)(words - 2) * step, above);
+	linear(g, base, step, 1);
+	asm_ja(as, done);
+	asm_place(as, above);
+	asm_imm(as, R2, words - 1);
+	asm_place(as, done);
+}
+
+/* Runs of buckets of one width, from the lowest up. */
+static void llquantize(struct gen *g, const struct ir_agg *agg)
+{
+	uint32_t words = ir_agg_words(agg), n;
+	struct assembler *as = &g->as;
+	uint32_t next = asm_label(as), done = asm_label(as);
+
+	unless_below(g, ir_llquantize_bound(agg, 1), next);
+	asm_imm(as, R2, 0);
+	asm_ja(as, done);
+	for (uint32_t k = 1; k < words - 1; k += n) {
+		int64_t from = ir_llquantize_bound(agg, k), width = ir_llquantize_bound(agg, k + 1) - from;
+
+		for (n = 1; k + n < words - 1; n++) {
+			if (ir_llquantize_bound(agg, k + n + 1) - ir_llquantize_bound(agg, k + n) != width)
+				break;
+		}
+		asm_place(as, next);
+		next = asm_label(as);
+		unless_below(g, ir_llquantize_bound(agg, k + n), next);
+		linear(g, from, width, k);
+		asm_ja(as, done);
+	}
+	asm_place(as, next);
+	asm_imm(as, R2, words - 1);
+	asm_place(as, done);
+}
+
+/* --- taking a value in, the element at R0 ------------------------------------------------------------- */
+
+static void add_word(struct gen *g, int word, ir_reg r)
+{
+	asm_atomic(&g->as, BPF_ADD, BPF_DW, R0, 8 * word, gen_use(g, r, R1));
+}
+
+static void add_one(struct gen *g)
+{
+	asm_imm(&g->as, R1, 1);
+	asm_atomic(&g->as, BPF_ADD, BPF_DW, R0, 0, R1);
+}
+
+static void take_count(struct gen *g, const struct ir_insn *i)
+{
+	(void)i;
+	add_one(g);
+}
+
+static void take_sum(struct gen *g, const struct ir_insn *i)
+{
+	add_word(g, 0, i->args[0]);
+}
+
+static void take_avg(struct gen *g, const struct ir_insn *i)
+{
+	add_one(g);
+	add_word(g, 1, i->args[0]);
+}
+
+static void call_with_value(struct gen *g, const struct ir_insn *i, enum rt_fn fn)
+{
+	asm_mov(&g->as, R1, R0);
+	gen_load(g, R2, i->args[0]);
+	asm_rt(&g->as, fn);
+}
+
+static void take_min(struct gen *g, const struct ir_insn *i)
+{
+	call_with_value(g, i, i->agg->sign ? RT_MIN : RT_UMIN);
+}
+
+static void take_max(struct gen *g, const struct ir_insn *i)
+{
+	call_with_value(g, i, i->agg->sign ? RT_MAX : RT_UMAX);
+}
+
+static void take_stddev(struct gen *g, const struct ir_insn *i)
+{
+	call_with_value(g, i, RT_SQUARES);
+}
+
+static void take_bucket(struct gen *g, const struct ir_insn *i,
+			void (*bucket)(struct gen *g, const struct ir_agg *agg))
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	gen_load(g, R2, i->args[0]);
+	bucket(g, i->agg);
+	asm_ji(as, BPF_JGE, R2, (int32_t)ir_agg_words(i->agg), done);
+	asm_alui(as, BPF_LSH, R2, 3);
+	asm_alu(as, BPF_ADD, R0, R2);
+	add_word(g, 0, i->args[1]);
+	asm_place(as, done);
+}
+
+static void take_quantize(struct gen *g, const struct ir_insn *i)
+{
+	take_bucket(g, i, quantize);
+}
+
+static void take_lquantize(struct gen *g, const struct ir_insn *i)
+{
+	take_bucket(g, i, lquantize);
+}
+
+static void take_llquantize(struct gen *g, const struct ir_insn *i)
+{
+	take_bucket(g, i, llquantize);
+}
+
+static gen_fn *const takes[IR_A_NR] = {
+	[IR_A_COUNT] = take_count,
+	[IR_A_SUM] = take_sum,
+	[IR_A_MIN] = take_min,
+	[IR_A_MAX] = take_max,
+	[IR_A_AVG] = take_avg,
+	[IR_A_STDDEV] = take_stddev,
+	[IR_A_QUANTIZE] = take_quantize,
+	[IR_A_LQUANTIZE] = take_lquantize,
+	[IR_A_LLQUANTIZE] = take_llquantize,
+};
+
+void gen_agg(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = {
+		.keyed = &g->priv->aggs[i->agg->id],
+		.parts = i->agg->keys,
+		.keys = i->args + ir_agg_operands(i->agg->fn),
+		.n = i->agg->nkeys,
+		.drop = ABI_DROP_AGG,
+		.other = asm_label(&g->as),
+		.each = gen_key_get,
+	};
+
+	gen_keyed(g, &k);
+	takes[i->agg->fn](g, i);
+	asm_place(&g->as, k.other);
+}

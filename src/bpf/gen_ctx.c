@@ -1,0 +1,415 @@
+/*
+ * What a program learns from where it runs: arguments, builtins, its probe.
+ */
+#include "bpf/gen.h"
+
+#include <stddef.h>
+
+/* Offset of the program counter in struct pt_regs. */
+#if defined(__x86_64__)
+enum { PT_REGS_PC = 128 };
+#elif defined(__aarch64__)
+enum { PT_REGS_PC = 256 };
+#else
+#error "where is the program counter in struct pt_regs?"
+#endif
+
+static const uint8_t sizes[9] = { [1] = BPF_B, [2] = BPF_H, [4] = BPF_W, [8] = BPF_DW };
+
+/* --- once per firing ---------------------------------------------------------------------------------- */
+
+void gen_prologue_values(struct gen *g, uint32_t needs)
+{
+	struct assembler *as = &g->as;
+
+	if (needs & NEED_TIME) {
+		asm_helper(as, BPF_FUNC_ktime_get_ns);
+		asm_st(as, BPF_DW, R10, FRAME_TIME, R0);
+	}
+	if (needs & NEED_PROBE) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+		if (g->env->ctx == EBPF_CTX_RUN)
+			asm_ld(as, BPF_DW, R0, R1, 0);
+		else
+			asm_helper(as, BPF_FUNC_get_attach_cookie);
+		asm_st(as, BPF_DW, R10, FRAME_PROBE, R0);
+	}
+	if (needs & NEED_TASK) {
+		if (g->env->pid_ns) {
+			uint32_t ok = asm_label(as);
+
+			asm_imm(as, R1, (int64_t)g->env->ns_dev);
+			asm_imm(as, R2, (int64_t)g->env->ns_ino);
+			asm_mov(as, R3, R10);
+			asm_alui(as, BPF_ADD, R3, FRAME_TASK);
+			asm_imm(as, R4, 8);
+			asm_helper(as, BPF_FUNC_get_ns_current_pid_tgid);
+			asm_ji(as, BPF_JEQ, R0, 0, ok);
+			asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
+			asm_place(as, ok);
+		} else {
+			asm_helper(as, BPF_FUNC_get_current_pid_tgid);
+			asm_st(as, BPF_DW, R10, FRAME_TASK, R0);
+		}
+	}
+}
+
+/* --- arguments --------------------------------------------------------------------------------------- */
+
+/* R1 = the argument of a fault's clause. */
+static void error_arg(struct gen *g, int64_t n)
+{
+	if (n >= 1 && n <= ABI_ERROR_SLOTS)
+		asm_ld(&g->as, BPF_DW, R1, R10, FRAME_FAULT + 8 * (int)(n - 1));
+	else
+		asm_imm(&g->as, R1, 0);
+}
+
+/* R1 = the kernel's or the user's program counter, or 0 when the other was running. */
+static void perf_arg(struct gen *g, int64_t n)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	if (n > 1) {
+		asm_imm(as, R1, 0);
+		return;
+	}
+	asm_ld(as, BPF_DW, R2, R10, FRAME_CTX);
+	asm_ld(as, BPF_DW, R1, R2, PT_REGS_PC);
+	/* Kernel addresses have the sign bit. */
+	asm_ji(as, n == 0 ? BPF_JSLT : BPF_JSGE, R1, 0, done);
+	asm_imm(as, R1, 0);
+	asm_place(as, done);
+}
+
+/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address for a fault. */
+static void read_user(struct gen *g, unsigned int width)
+{
+	struct assembler *as = &g->as;
+
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, width);
+	asm_helper(as, BPF_FUNC_probe_read_user);
+	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+		uint32_t ok = asm_label(as);
+
+		asm_ji(as, BPF_JEQ, R0, 0, ok);
+		asm_mov(as, R1, R10);
+		asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+		asm_imm(as, R2, width);
+		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+		asm_helper(as, BPF_FUNC_copy_from_user);
+		asm_place(as, ok);
+	}
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+static void uprobe_arg(struct gen *g, const struct ebpf_operand *o)
+{
+	struct assembler *as = &g->as;
+
+	switch (o->loc) {
+	case EBPF_LOC_CONST:
+		asm_imm(as, R1, o->value);
+		return;
+	case EBPF_LOC_REG:
+		asm_ld(as, BPF_DW, R2, R10, FRAME_CTX);
+		asm_ld(as, sizes[o->width], R1, R2, o->reg_off);
+		break;
+	case EBPF_LOC_MEM:
+		asm_imm(as, R3, o->value);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_CTX);
+		if (o->has_base) {
+			asm_ld(as, BPF_DW, R1, R2, o->reg_off);
+			asm_alu(as, BPF_ADD, R3, R1);
+		}
+		if (o->has_index) {
+			asm_ld(as, BPF_DW, R1, R2, o->index_off);
+			asm_alui(as, BPF_MUL, R1, o->scale ? o->scale : 1);
+			asm_alu(as, BPF_ADD, R3, R1);
+		}
+		read_user(g, o->width);
+		asm_ld(as, sizes[o->width], R1, R10, FRAME_TMP);
+		break;
+	default:
+		asm_imm(as, R1, 0);
+		return;
+	}
+	if (o->sign)
+		gen_extend(g, R1, o->width, true);
+}
+
+void gen_arg(struct gen *g, const struct ir_insn *i)
+{
+	if (g->in_error) {
+		error_arg(g, i->imm);
+	} else if (g->env->ctx == EBPF_CTX_PERF) {
+		perf_arg(g, i->imm);
+	} else if (g->env->ctx == EBPF_CTX_RUN) {
+		if (i->imm < 10) {
+			asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
+			asm_ld(&g->as, BPF_DW, R1, R2, 8 + 8 * (int)i->imm);
+		} else {
+			asm_imm(&g->as, R1, 0);
+		}
+	} else if (i->imm < g->env->nargs) {
+		uprobe_arg(g, &g->env->args[i->imm]);
+	} else {
+		asm_imm(&g->as, R1, 0);
+	}
+	gen_put(g, i, R1);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------ */
+
+void gen_load_mem(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+
+	gen_load(g, R3, i->args[0]);
+	if (i->op == IR_ULOAD) {
+		read_user(g, i->width);
+	} else {
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+		asm_mov(as, R1, R10);
+		asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+		asm_imm(as, R2, i->width);
+		asm_helper(as, BPF_FUNC_probe_read_kernel);
+		asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	}
+	asm_ld(as, sizes[i->width], R1, R10, FRAME_TMP);
+	if (i->sign)
+		gen_extend(g, R1, i->width, true);
+	gen_put(g, i, R1);
+}
+
+/* --- the probe --------------------------------------------------------------------------------------- */
+
+void gen_probe_entry(struct gen *g, uint32_t none)
+{
+	struct assembler *as = &g->as;
+
+	if (g->in_error)
+		asm_imm(as, R1, g->env->error_probe);
+	else
+		asm_ld(as, BPF_DW, R1, R10, FRAME_PROBE);
+	asm_st(as, BPF_W, R10, FRAME_TMP, R1);
+	asm_map(as, R1, EBPF_MAP_PROBES);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, none);
+}
+
+void gen_epid(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
+	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
+	asm_place(as, none);
+}
+
+/* --- integer builtins --------------------------------------------------------------------------------- */
+
+/* R1 = the word of @size at offset @off of the kernel structure at R3; 0 when it cannot be read. */
+static void peek(struct gen *g, int size, uint32_t off)
+{
+	struct assembler *as = &g->as;
+
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, size == BPF_W ? 4 : 8);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_ld(as, size, R1, R10, FRAME_TMP);
+}
+
+static void need_task(struct gen *g, const char *builtin, bool known)
+{
+	if (!known)
+		gen_refuse(g, builtin);
+}
+
+/* A thread's time on CPUs is what the scheduler last added up and what has passed since. */
+static void vtimestamp(struct gen *g)
+{
+	const struct ebpf_env *e = g->env;
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
+		  e->task_runtime && e->task_exec_start);
+	asm_helper(as, BPF_FUNC_get_current_task);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	asm_mov(as, R3, R0);
+	peek(g, BPF_DW, e->task_exec_start);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TIME);
+	asm_imm(as, R0, e->sched_off_ns);
+	asm_alu(as, BPF_ADD, R2, R0);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R2);
+	peek(g, BPF_DW, e->task_runtime);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_ji(as, BPF_JSLT, R2, 0, done);	/* the clocks differ by little */
+	asm_alu(as, BPF_ADD, R1, R2);
+	asm_place(as, done);
+}
+
+static void integer_builtin(struct gen *g, enum ir_builtin bi)
+{
+	struct assembler *as = &g->as;
+	uint32_t none;
+
+	switch (bi) {
+	case IR_B_TIMESTAMP:
+		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+		break;
+	case IR_B_WALLTIMESTAMP:
+		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+		asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, walltime_off_ns));
+		asm_ld(as, BPF_DW, R2, R2, 0);
+		asm_alu(as, BPF_ADD, R1, R2);
+		break;
+	case IR_B_VTIMESTAMP:
+		vtimestamp(g);
+		break;
+	case IR_B_PID:
+		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
+		break;
+	case IR_B_TID:
+		asm_ld(as, BPF_W, R1, R10, FRAME_TASK);
+		break;
+	case IR_B_PPID:
+		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
+			  g->env->task_parent && g->env->task_tgid);
+		asm_helper(as, BPF_FUNC_get_current_task);
+		asm_mov(as, R3, R0);
+		peek(g, BPF_DW, g->env->task_parent);
+		asm_mov(as, R3, R1);
+		peek(g, BPF_W, g->env->task_tgid);
+		break;
+	case IR_B_UID:
+		asm_helper(as, BPF_FUNC_get_current_uid_gid);
+		asm_mov(as, R1, R0);
+		gen_extend(g, R1, 4, false);
+		break;
+	case IR_B_GID:
+		asm_helper(as, BPF_FUNC_get_current_uid_gid);
+		asm_mov(as, R1, R0);
+		asm_alui(as, BPF_RSH, R1, 32);
+		break;
+	case IR_B_CPU:
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_mov(as, R1, R0);
+		break;
+	case IR_B_EPID:
+		gen_epid(g);
+		asm_mov(as, R1, R0);
+		break;
+	case IR_B_ID:
+		none = asm_label(as);
+		gen_probe_entry(g, none);
+		asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
+		asm_place(as, none);
+		asm_mov(as, R1, R0);
+		break;
+	default:
+		gen_refuse(g, "a builtin of an unknown kind");
+		break;
+	}
+}
+
+/* --- string builtins ---------------------------------------------------------------------------------- */
+
+/* R3 = the probe's text at @off in its entry, or of an empty string. */
+static void probe_text(struct gen *g, uint32_t off)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), done = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_mov(as, R3, R0);
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_ja(as, done);
+	asm_place(as, none);
+	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+	asm_place(as, done);
+}
+
+/* The provider's name, and behind it the process's number where the table has only a base name. */
+static void add_pid(struct gen *g, struct place to)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+	int room = (int)g->prog->strsize - 24;
+
+	if (room < 1)
+		return;
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	gen_probe_entry(g, done);
+	asm_ld(as, BPF_W, R1, R0, offsetof(struct abi_probe, flags));
+	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
+	asm_alui(as, BPF_AND, R1, ABI_PROBE_PID_SUFFIX);
+	asm_ji(as, BPF_JEQ, R1, 0, done);
+	asm_ji(as, BPF_JGT, R0, room, done);
+	gen_place(g, R1, to);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_alui(as, BPF_SUB, R2, 1);
+	asm_ji(as, BPF_JGT, R2, room, done);
+	asm_alu(as, BPF_ADD, R1, R2);
+	asm_ld(as, BPF_W, R2, R10, FRAME_TASK + 4);
+	asm_rt(as, RT_DECIMAL);
+	asm_ji(as, BPF_JGT, R0, 24, done);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_alu(as, BPF_ADD, R0, R1);
+	asm_alui(as, BPF_SUB, R0, 1);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	asm_place(as, done);
+	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
+}
+
+void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to)
+{
+	static const uint32_t texts[IR_B_MAX] = {
+		[IR_B_PROBEPROV] = offsetof(struct abi_probe, prov),
+		[IR_B_PROBEMOD] = offsetof(struct abi_probe, mod),
+		[IR_B_PROBEFUNC] = offsetof(struct abi_probe, func),
+		[IR_B_PROBENAME] = offsetof(struct abi_probe, name),
+	};
+	struct assembler *as = &g->as;
+
+	if (i->bi == IR_B_EXECNAME) {
+		asm_mov(as, R1, R10);
+		asm_alui(as, BPF_ADD, R1, FRAME_KEY);
+		asm_imm(as, R2, 16);
+		asm_helper(as, BPF_FUNC_get_current_comm);
+		asm_mov(as, R3, R10);
+		asm_alui(as, BPF_ADD, R3, FRAME_KEY);
+	} else {
+		probe_text(g, texts[i->bi]);
+	}
+	gen_place(g, R1, to);
+	gen_copy_str(g, false);
+	if (i->bi == IR_B_PROBEPROV)
+		add_pid(g, to);
+}
+
+void gen_builtin(struct gen *g, const struct ir_insn *i)
+{
+	if (ir_builtin_type(i->bi) == IR_STR) {
+		gen_make_builtin_str(g, i, gen_str_dst(g, i));
+		return;
+	}
+	integer_builtin(g, i->bi);
+	gen_put(g, i, R1);
+}

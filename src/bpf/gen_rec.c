@@ -1,0 +1,111 @@
+/*
+ * Records: the output stream's elements (abi/record.h).
+ */
+#include "bpf/gen.h"
+
+#include <stddef.h>
+
+#include "ir/layout.h"
+
+void gen_header(struct gen *g, int base, int off, uint32_t rec)
+{
+	struct assembler *as = &g->as;
+
+	asm_helper(as, BPF_FUNC_get_smp_processor_id);
+	asm_st(as, BPF_W, base, off + (int)offsetof(struct abi_record, cpu), R0);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+	asm_st(as, BPF_DW, base, off + (int)offsetof(struct abi_record, time_ns), R1);
+	asm_sti(as, BPF_W, base, off + (int)offsetof(struct abi_record, rec), (int32_t)rec);
+	if (g->in_error)
+		asm_imm(as, R1, g->env->error_probe);
+	else
+		asm_ld(as, BPF_DW, R1, R10, FRAME_PROBE);
+	asm_st(as, BPF_W, base, off + (int)offsetof(struct abi_record, probe), R1);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TASK);	/* tid and pid, as the record has them */
+	asm_st(as, BPF_DW, base, off + (int)offsetof(struct abi_record, tid), R1);
+}
+
+/* Waking the tracer costs more than the record: only when a quarter of the stream is waiting for it; it also looks
+ * by itself now and then. */
+void gen_output(struct gen *g, int base, int off, uint32_t size)
+{
+	struct assembler *as = &g->as;
+	uint32_t quiet = asm_label(as), ok = asm_label(as);
+
+	asm_map(as, R1, EBPF_MAP_OUT);
+	asm_imm(as, R2, BPF_RB_AVAIL_DATA);
+	asm_helper(as, BPF_FUNC_ringbuf_query);
+	asm_imm(as, R4, BPF_RB_NO_WAKEUP);
+	asm_ji(as, BPF_JLT, R0, (int32_t)(g->unit->maps[EBPF_MAP_OUT].max_entries / 4), quiet);
+	asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
+	asm_place(as, quiet);
+	asm_map(as, R1, EBPF_MAP_OUT);
+	asm_mov(as, R2, base);
+	asm_alui(as, BPF_ADD, R2, off);
+	if (size)
+		asm_imm(as, R3, size);
+	else
+		asm_ld(as, BPF_DW, R3, R10, FRAME_POS);
+	asm_helper(as, BPF_FUNC_ringbuf_output);
+	asm_ji(as, BPF_JEQ, R0, 0, ok);
+	gen_drop(g, ABI_DROP_RECORD);
+	asm_place(as, ok);
+}
+
+static void string_field(struct gen *g, ir_reg r, int slot)
+{
+	struct assembler *as = &g->as;
+
+	gen_str_to(g, r, (struct place){ g->priv->work_off, true });
+	asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
+	asm_mov(as, R2, R0);
+	asm_alui(as, BPF_LSH, R2, 32);
+	asm_alu(as, BPF_OR, R2, R1);
+	asm_st(as, BPF_DW, R9, slot, R2);
+	asm_alu(as, BPF_ADD, R1, R0);
+	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
+}
+
+void gen_emit(struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_rec *rec = i->rec;
+	struct assembler *as = &g->as;
+	int base = (int)g->priv->work_off, slots = base + (int)sizeof(struct abi_record);
+	int fixed = (int)sizeof(struct abi_record) + 8 * (int)rec->nfields;
+	bool strs = false;
+
+	if (base + fixed > INT16_MAX) {
+		gen_refuse(g, "a clause has too many values at a time");
+		return;
+	}
+	asm_imm(as, R1, fixed);
+	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
+	for (uint32_t k = 0; k < rec->nfields; k++) {
+		int slot = slots + 8 * (int)k;
+
+		if (rec->fields[k].type == IR_STR) {
+			string_field(g, i->args[k], slot);
+			strs = true;
+		} else {
+			asm_st(as, BPF_DW, R9, slot, gen_use(g, i->args[k], R1));
+		}
+	}
+	gen_header(g, R9, base, rec->id);
+	if (strs) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
+		asm_alui(as, BPF_ADD, R1, 7);
+		asm_alui(as, BPF_AND, R1, -8);
+		asm_st(as, BPF_DW, R10, FRAME_POS, R1);
+		asm_st(as, BPF_W, R9, base + (int)offsetof(struct abi_record, size), R1);
+	} else {
+		asm_sti(as, BPF_W, R9, base + (int)offsetof(struct abi_record, size), fixed);
+	}
+	gen_output(g, R9, base, strs ? 0 : (uint32_t)fixed);
+}
+
+void gen_exiting(struct gen *g, const struct ir_insn *i)
+{
+	(void)i;
+	asm_map_value(&g->as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, state));
+	asm_sti(&g->as, BPF_W, R1, 0, ABI_STATE_DRAINING);
+}

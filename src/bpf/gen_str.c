@@ -1,0 +1,310 @@
+/*
+ * Strings: where they are, how they get there, and the runtime functions that work on them.
+ */
+#include "bpf/gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- places ------------------------------------------------------------------------------------------ */
+
+void gen_scratch(struct gen *g, int reg, uint32_t off)
+{
+	asm_mov(&g->as, reg, R9);
+	if (off)
+		asm_alui(&g->as, BPF_ADD, reg, (int32_t)off);
+}
+
+void gen_place(struct gen *g, int reg, struct place to)
+{
+	gen_scratch(g, reg, to.off);
+	if (to.behind) {
+		asm_ld(&g->as, BPF_DW, R0, R10, FRAME_POS);
+		asm_alu(&g->as, BPF_ADD, reg, R0);
+	}
+}
+
+static uint32_t buffer_off(const struct gen *g, const struct loc *l)
+{
+	return g->priv->strs_off + (uint32_t)l->v * g->priv->str_buf;
+}
+
+void gen_str(struct gen *g, int reg, ir_reg r)
+{
+	const struct loc *l = &g->plan->locs[r];
+
+	if (l->kind == LOC_RODATA)
+		asm_map_value(&g->as, reg, EBPF_MAP_RODATA, (uint32_t)l->v);
+	else if (l->kind == LOC_SCRATCH)
+		gen_scratch(g, reg, buffer_off(g, l));
+	else
+		abort();	/* ir_check has seen a definition on every path to a use */
+}
+
+struct place gen_str_dst(struct gen *g, const struct ir_insn *i)
+{
+	return (struct place){ .off = buffer_off(g, &g->plan->locs[i->dst]) };
+}
+
+/* --- copying ----------------------------------------------------------------------------------------- */
+
+void gen_copy_str(struct gen *g, bool untrusted)
+{
+	struct assembler *as = &g->as;
+
+	if (untrusted)
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	else
+		asm_sti(as, BPF_DW, R10, FRAME_TMP2, 0);
+	asm_imm(as, R2, g->prog->strsize);
+	asm_helper(as, BPF_FUNC_probe_read_kernel_str);
+	asm_ji(as, BPF_JSLT, R0, 1, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+/* Constants up to this many bytes are stored by instructions instead of copied by the kernel. */
+enum { STORE_MAX = 64 };
+
+static void store_const(struct gen *g, const char *s, struct place to)
+{
+	uint32_t len = (uint32_t)strlen(s) + 1;
+
+	gen_place(g, R1, to);
+	for (uint32_t k = 0; k < len; k += 4) {
+		char bytes[4] = { 0 };
+		int32_t v;
+
+		memcpy(bytes, s + k, len - k < 4 ? len - k : 4);
+		memcpy(&v, bytes, 4);
+		asm_sti(&g->as, BPF_W, R1, (int)k, v);
+	}
+	asm_imm(&g->as, R0, len);
+}
+
+static const char *const_text(const struct gen *g, uint32_t off)
+{
+	for (uint32_t k = 0; k < g->priv->nstrs; k++) {
+		if (g->priv->strs[k].off == off)
+			return g->priv->strs[k].s;
+	}
+	abort();	/* plan.c got the offset from this table */
+}
+
+void gen_str_to(struct gen *g, ir_reg r, struct place to)
+{
+	const struct loc *l = &g->plan->locs[r];
+	const struct ir_insn *user = g->insn;
+
+	if (g->plan->late[r]) {
+		g->insn = g->plan->late[r];	/* its faults are its own, not its user's */
+		gen_make_str(g, g->insn, to);
+		g->insn = user;
+		return;
+	}
+	if (l->kind == LOC_RODATA) {
+		const char *s = const_text(g, (uint32_t)l->v);
+
+		if (strlen(s) < STORE_MAX && strlen(s) < g->prog->strsize) {
+			store_const(g, s, to);
+			return;
+		}
+	}
+	gen_str(g, R3, r);
+	gen_place(g, R1, to);
+	gen_copy_str(g, false);
+}
+
+/* A constant for a register that has others, too. */
+void gen_strc(struct gen *g, const struct ir_insn *i)
+{
+	uint32_t off;
+
+	if (g->plan->locs[i->dst].kind != LOC_SCRATCH)
+		return;
+	off = unit_rodata(g->prog, (struct ebpf_private *)g->priv, i->str);
+	asm_map_value(&g->as, R3, EBPF_MAP_RODATA, off);
+	gen_place(g, R1, gen_str_dst(g, i));
+	gen_copy_str(g, false);
+}
+
+/* R2 = the integer @r, as an unsigned number at most @max. */
+static void load_size(struct gen *g, ir_reg r, uint32_t max)
+{
+	struct assembler *as = &g->as;
+	uint32_t ok;
+	int64_t v;
+
+	if (gen_is_const(g, r, &v)) {
+		asm_imm(as, R2, v < 0 || v > max ? max : v);
+		return;
+	}
+	ok = asm_label(as);
+	gen_load(g, R2, r);
+	asm_ji(as, BPF_JLE, R2, (int32_t)max, ok);
+	asm_imm(as, R2, max);
+	asm_place(as, ok);
+}
+
+/* R0 = length of the user's string at FRAME_TMP2, copied to @to. */
+static void read_user_str(struct gen *g, const struct ir_insn *i, struct place to)
+{
+	struct assembler *as = &g->as;
+	uint32_t some = asm_label(as);
+	int64_t v;
+
+	load_size(g, i->args[1], g->prog->strsize);
+	if (!gen_is_const(g, i->args[1], &v) || v == 0) {
+		/* Not even room for the NUL: the empty string. */
+		asm_ji(as, BPF_JNE, R2, 0, some);
+		asm_imm(as, R2, 1);
+		asm_place(as, some);
+	}
+	gen_place(g, R1, to);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+	asm_helper(as, BPF_FUNC_probe_read_user_str);
+}
+
+static void copyinstr(struct gen *g, const struct ir_insn *i, struct place to)
+{
+	struct assembler *as = &g->as;
+
+	gen_load(g, R3, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	read_user_str(g, i, to);
+	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+		uint32_t ok = asm_label(as);
+
+		asm_ji(as, BPF_JSGT, R0, 0, ok);
+		asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+		asm_imm(as, R2, g->prog->strsize);
+		asm_rt(as, RT_TOUCH);
+		read_user_str(g, i, to);
+		asm_place(as, ok);
+	}
+	asm_ji(as, BPF_JSLT, R0, 1, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+void gen_make_str(struct gen *g, const struct ir_insn *i, struct place to)
+{
+	if (i->op == IR_BUILTIN) {
+		gen_make_builtin_str(g, i, to);
+	} else if (i->op == IR_VLD) {
+		gen_make_var_str(g, i, to);
+	} else if (i->fn == IR_FN_COPYINSTR) {
+		copyinstr(g, i, to);
+	} else {
+		gen_load(g, R3, i->args[0]);
+		gen_place(g, R1, to);
+		gen_copy_str(g, true);
+	}
+}
+
+/* --- runtime functions ------------------------------------------------------------------------------- */
+
+static void copyin(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	const struct copyin *c = g->plan->copyins;
+	uint32_t off, ok;
+
+	while (c->insn != i)
+		c++;
+	off = g->priv->copyin_off + c->off;
+	gen_load(g, R3, i->args[0]);
+	gen_load(g, R2, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	asm_ji(as, BPF_JGT, R2, (int32_t)c->size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	gen_scratch(g, R1, off);
+	asm_helper(as, BPF_FUNC_probe_read_user);
+	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+		ok = asm_label(as);
+		asm_ji(as, BPF_JEQ, R0, 0, ok);
+		gen_scratch(g, R1, off);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+		asm_helper(as, BPF_FUNC_copy_from_user);
+		asm_place(as, ok);
+	}
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	/* Through memory, an address becomes a number that the script may calculate with. */
+	gen_scratch(g, R1, off);
+	gen_scratch(g, R2, g->priv->work_off);
+	asm_st(as, BPF_DW, R2, 0, R1);
+	asm_ld(as, BPF_DW, R1, R2, 0);
+	gen_put(g, i, R1);
+}
+
+/*
+ * How the other functions are called.  A letter an argument, R1 first: 0 1 2 the operands, d the result's
+ * buffer, w the work area (the string there is copied to the result's buffer, and so cut), z strsize.
+ */
+static const struct {
+	enum rt_fn rt;
+	const char *args;
+} calls[IR_FN_MAX] = {
+	[IR_FN_STRLEN] = { RT_STRLEN, "0z" },
+	[IR_FN_STRJOIN] = { RT_JOIN, "w01z" },
+	[IR_FN_SUBSTR] = { RT_SUBSTR, "d0z12" },
+	[IR_FN_INDEX] = { RT_INDEX, "01z2" },
+	[IR_FN_RINDEX] = { RT_RINDEX, "01z2" },
+	[IR_FN_STRCHR] = { RT_STRCHR, "d0z1" },
+	[IR_FN_STRRCHR] = { RT_STRRCHR, "d0z1" },
+	[IR_FN_STRSTR] = { RT_STRSTR, "d01z" },
+	[IR_FN_BASENAME] = { RT_BASENAME, "d0z" },
+	[IR_FN_DIRNAME] = { RT_DIRNAME, "d0z" },
+	[IR_FN_LLTOSTR] = { RT_LLTOSTR, "w01" },
+	[IR_FN_TOUPPER] = { RT_TOUPPER, "d0z" },
+	[IR_FN_TOLOWER] = { RT_TOLOWER, "d0z" },
+};
+
+static void operand(struct gen *g, int reg, ir_reg r)
+{
+	if (g->clause->regs[r] == IR_STR)
+		gen_str(g, reg, r);
+	else
+		gen_load(g, reg, r);
+}
+
+void gen_call(struct gen *g, const struct ir_insn *i)
+{
+	const char *args = calls[i->fn].args;
+
+	if (i->fn == IR_FN_COPYIN) {
+		copyin(g, i);
+		return;
+	}
+	if (!args) {
+		gen_make_str(g, i, gen_str_dst(g, i));
+		return;
+	}
+	for (int k = 0; args[k]; k++) {
+		int reg = R1 + k;
+
+		if (args[k] == 'd')
+			gen_place(g, reg, gen_str_dst(g, i));
+		else if (args[k] == 'w')
+			gen_scratch(g, reg, g->priv->work_off);
+		else if (args[k] == 'z')
+			asm_imm(&g->as, reg, g->prog->strsize);
+		else
+			operand(g, reg, i->args[args[k] - '0']);
+	}
+	asm_rt(&g->as, calls[i->fn].rt);
+	if (ir_fn_result(i->fn) == IR_INT) {
+		gen_put(g, i, R0);
+	} else if (args[0] == 'w') {
+		gen_scratch(g, R3, g->priv->work_off);
+		gen_place(g, R1, gen_str_dst(g, i));
+		gen_copy_str(g, false);
+	}
+}
+
+void gen_strcmp(struct gen *g, const struct ir_insn *i)
+{
+	gen_str(g, R1, i->args[0]);
+	gen_str(g, R2, i->args[1]);
+	asm_imm(&g->as, R3, g->prog->strsize);
+	asm_rt(&g->as, RT_STRCMP);
+	gen_put(g, i, R0);
+}

@@ -1,0 +1,378 @@
+/*
+ * Variables and associative arrays.
+ *
+ * An integer is 8 bytes at rest, whatever its width: its low bytes count, and reading extends them.  So all integers
+ * can be added to atomically.
+ */
+#include "bpf/gen.h"
+
+/* R0 = this thread's variables; to @none when it has none. */
+static void find_thread(struct gen *g, uint32_t none)
+{
+	struct assembler *as = &g->as;
+
+	gen_thread_key(g);
+	asm_map(as, R1, EBPF_MAP_THREADS);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, none);
+}
+
+/* The same, made of zeros if there was none; to @lost when there is no room. */
+static void get_thread(struct gen *g, uint32_t lost)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), full = asm_label(as), found = asm_label(as);
+
+	find_thread(g, none);
+	asm_ja(as, found);
+	asm_place(as, none);
+	asm_map(as, R1, EBPF_MAP_THREADS);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
+	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+	asm_imm(as, R4, BPF_NOEXIST);
+	asm_helper(as, BPF_FUNC_map_update_elem);
+	find_thread(g, full);
+	asm_ja(as, found);
+	asm_place(as, full);
+	gen_drop(g, ABI_DROP_DYNVAR);
+	asm_ja(as, lost);
+	asm_place(as, found);
+}
+
+/* R0 = where @v is, which is not a thread's. */
+static void var_addr(struct gen *g, const struct ir_var *v)
+{
+	if (v->cls == IR_GLOBAL)
+		asm_map_value(&g->as, R0, EBPF_MAP_GLOBALS, g->priv->var_off[v->id]);
+	else
+		gen_scratch(g, R0, g->priv->var_off[v->id]);
+}
+
+/* R0 = where @v is for reading; to @none when there is nothing. */
+static void find_var(struct gen *g, const struct ir_var *v, uint32_t none)
+{
+	if (v->cls != IR_THREAD) {
+		var_addr(g, v);
+		return;
+	}
+	find_thread(g, none);
+	if (g->priv->var_off[v->id])
+		asm_alui(&g->as, BPF_ADD, R0, (int32_t)g->priv->var_off[v->id]);
+}
+
+/* --- reading ----------------------------------------------------------------------------------------- */
+
+void gen_make_var_str(struct gen *g, const struct ir_insn *i, struct place to)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), found = asm_label(as);
+
+	find_var(g, i->var, none);
+	asm_mov(as, R3, R0);
+	if (i->var->cls == IR_THREAD) {
+		asm_ja(as, found);
+		asm_place(as, none);
+		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+		asm_place(as, found);
+	}
+	gen_place(g, R1, to);
+	gen_copy_str(g, false);
+}
+
+void gen_vld(struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_slot *s = &i->var->slot;
+	struct assembler *as = &g->as;
+	uint32_t none;
+
+	if (s->type == IR_STR) {
+		gen_make_var_str(g, i, gen_str_dst(g, i));
+		return;
+	}
+	none = asm_label(as);
+	asm_imm(as, R1, 0);
+	if (i->var->cls == IR_THREAD) {
+		uint32_t done = asm_label(as);
+
+		find_var(g, i->var, none);
+		asm_ld(as, BPF_DW, R1, R0, 0);
+		asm_ja(as, done);
+		asm_place(as, none);
+		asm_imm(as, R1, 0);
+		asm_place(as, done);
+	} else {
+		find_var(g, i->var, none);
+		asm_ld(as, BPF_DW, R1, R0, 0);
+	}
+	gen_extend(g, R1, s->width, s->sign);
+	gen_put(g, i, R1);
+}
+
+/* --- writing ----------------------------------------------------------------------------------------- */
+
+/* Copy the string @r to R0. */
+static void store_string(struct gen *g, ir_reg r)
+{
+	asm_mov(&g->as, R1, R0);
+	gen_str(g, R3, r);
+	gen_copy_str(g, false);
+}
+
+/* Remove the thread's variables, which are at R0, when all of them are zero. */
+static void free_thread(struct gen *g, uint32_t done)
+{
+	struct assembler *as = &g->as;
+
+	for (uint32_t k = 0; k < g->prog->nvars; k++) {
+		const struct ir_var *v = g->prog->vars[k];
+
+		if (v->cls != IR_THREAD)
+			continue;
+		asm_mov(as, R2, R0);
+		asm_alui(as, BPF_ADD, R2, (int32_t)g->priv->var_off[k]);
+		asm_ld(as, v->slot.type == IR_STR ? BPF_B : BPF_DW, R1, R2, 0);
+		asm_ji(as, BPF_JNE, R1, 0, done);
+	}
+	asm_map(as, R1, EBPF_MAP_THREADS);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
+	asm_helper(as, BPF_FUNC_map_delete_elem);
+}
+
+/* Jump to @zero if the value @r is 0 or "". */
+static void jump_if_zero(struct gen *g, ir_reg r, uint32_t zero)
+{
+	struct assembler *as = &g->as;
+
+	if (g->clause->regs[r] == IR_STR) {
+		gen_str(g, R1, r);
+		asm_ld(as, BPF_B, R1, R1, 0);
+		asm_ji(as, BPF_JEQ, R1, 0, zero);
+	} else {
+		asm_ji(as, BPF_JEQ, gen_use(g, r, R1), 0, zero);
+	}
+}
+
+/* The bytes of an integer slot that do not count are kept zero, so that a value of 0 is 0 at rest. */
+static int narrowed(struct gen *g, ir_reg r, const struct ir_slot *s)
+{
+	if (s->width >= 8 || s->width == 0)
+		return gen_use(g, r, R1);
+	gen_load(g, R1, r);
+	gen_extend(g, R1, s->width, s->sign);
+	return R1;
+}
+
+static void store_thread(struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_var *v = i->var;
+	struct assembler *as = &g->as;
+	uint32_t zero = asm_label(as), done = asm_label(as);
+
+	jump_if_zero(g, i->args[0], zero);
+	get_thread(g, done);
+	asm_alui(as, BPF_ADD, R0, (int32_t)g->priv->var_off[v->id]);
+	if (v->slot.type == IR_STR)
+		store_string(g, i->args[0]);
+	else
+		asm_st(as, BPF_DW, R0, 0, narrowed(g, i->args[0], &v->slot));
+	asm_ja(as, done);
+
+	asm_place(as, zero);
+	find_thread(g, done);
+	asm_mov(as, R2, R0);
+	asm_alui(as, BPF_ADD, R2, (int32_t)g->priv->var_off[v->id]);
+	asm_sti(as, v->slot.type == IR_STR ? BPF_B : BPF_DW, R2, 0, 0);
+	free_thread(g, done);
+	asm_place(as, done);
+}
+
+void gen_vst(struct gen *g, const struct ir_insn *i)
+{
+	if (i->var->cls == IR_THREAD) {
+		store_thread(g, i);
+		return;
+	}
+	var_addr(g, i->var);
+	if (i->var->slot.type == IR_STR)
+		store_string(g, i->args[0]);
+	else
+		asm_st(&g->as, BPF_DW, R0, 0, narrowed(g, i->args[0], &i->var->slot));
+}
+
+/* R1 = the integer at R0 before the integer @r is added to it. */
+static void add(struct gen *g, ir_reg r, const struct ir_slot *s)
+{
+	gen_load(g, R1, r);
+	asm_atomic(&g->as, BPF_ADD | BPF_FETCH, BPF_DW, R0, 0, R1);
+	gen_extend(g, R1, s->width ? s->width : 8, s->sign);
+}
+
+void gen_vadd(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	uint32_t lost = asm_label(as), done = asm_label(as);
+
+	if (i->var->cls == IR_THREAD) {
+		get_thread(g, lost);
+		if (g->priv->var_off[i->var->id])
+			asm_alui(as, BPF_ADD, R0, (int32_t)g->priv->var_off[i->var->id]);
+	} else {
+		var_addr(g, i->var);
+	}
+	add(g, i->args[0], &i->var->slot);
+	if (i->var->cls == IR_THREAD) {
+		asm_ja(as, done);
+		asm_place(as, lost);
+		asm_imm(as, R1, 0);
+		asm_place(as, done);
+	}
+	gen_put(g, i, R1);
+}
+
+/* --- associative arrays ------------------------------------------------------------------------------ */
+
+/* What is done with an array under the keys, which are the operands from @first on. */
+static struct keyed_use keyed(struct gen *g, const struct ir_insn *i, uint32_t first,
+			      void (*each)(struct gen *g, const struct keyed_use *k, uint32_t map))
+{
+	return (struct keyed_use){
+		.keyed = &g->priv->maps[i->map->id],
+		.parts = i->map->keys,
+		.keys = i->args + first,
+		.n = i->map->nkeys,
+		.thread = i->map->cls == IR_THREAD,
+		.value = &i->map->value,
+		.drop = ABI_DROP_DYNVAR,
+		.other = asm_label(&g->as),
+		.each = each,
+	};
+}
+
+void gen_mld(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = keyed(g, i, 0, gen_key_find);
+	const struct ir_slot *s = &i->map->value;
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	gen_keyed(g, &k);
+	if (s->type == IR_STR) {
+		asm_mov(as, R3, R0);
+		asm_ja(as, done);
+		asm_place(as, k.other);
+		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+		asm_place(as, done);
+		gen_place(g, R1, gen_str_dst(g, i));
+		gen_copy_str(g, false);
+		return;
+	}
+	asm_ld(as, BPF_DW, R1, R0, 0);
+	gen_extend(g, R1, s->width ? s->width : 8, s->sign);
+	asm_ja(as, done);
+	asm_place(as, k.other);
+	asm_imm(as, R1, 0);
+	asm_place(as, done);
+	gen_put(g, i, R1);
+}
+
+static void delete(struct gen *g, const struct keyed_use *k, uint32_t map)
+{
+	asm_map(&g->as, R1, map);
+	gen_key_addr(g, k);
+	asm_helper(&g->as, BPF_FUNC_map_delete_elem);
+}
+
+/* An element that is there is written in place: updating would make the kernel allocate another. */
+static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), found = asm_label(as);
+	ir_reg value = k->keys[-1];
+	struct keyed_use here = *k;
+
+	here.other = none;
+	gen_key_find(g, &here, map);
+	asm_ja(as, found);
+	asm_place(as, none);
+	if (g->clause->regs[value] == IR_STR) {
+		gen_str(g, R3, value);
+	} else {
+		asm_st(as, BPF_DW, R10, FRAME_TMP, narrowed(g, value, k->value));
+		asm_mov(as, R3, R10);
+		asm_alui(as, BPF_ADD, R3, FRAME_TMP);
+	}
+	asm_map(as, R1, map);
+	gen_key_addr(g, k);
+	asm_imm(as, R4, BPF_ANY);
+	asm_helper(as, BPF_FUNC_map_update_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, k->other);
+	gen_drop(g, k->drop);
+	asm_ja(as, k->other);
+	asm_place(as, found);
+}
+
+void gen_mst(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = keyed(g, i, 1, store_element);
+	struct assembler *as = &g->as;
+	uint32_t zero = asm_label(as);
+
+	if (i->map->zero_frees)
+		jump_if_zero(g, i->args[0], zero);
+	gen_keyed(g, &k);
+	if (i->map->value.type == IR_STR)
+		store_string(g, i->args[0]);
+	else
+		asm_st(as, BPF_DW, R0, 0, narrowed(g, i->args[0], &i->map->value));
+	asm_ja(as, k.other);
+	if (i->map->zero_frees) {
+		struct keyed_use del = keyed(g, i, 1, delete);
+
+		asm_place(as, zero);
+		gen_keyed(g, &del);
+		asm_place(as, del.other);
+	}
+	asm_place(as, k.other);
+}
+
+void gen_madd(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = keyed(g, i, 1, gen_key_get);
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	gen_keyed(g, &k);
+	add(g, i->args[0], &i->map->value);
+	asm_ja(as, done);
+	asm_place(as, k.other);
+	asm_imm(as, R1, 0);
+	asm_place(as, done);
+	gen_put(g, i, R1);
+}
+
+void gen_mhas(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = keyed(g, i, 0, gen_key_find);
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	gen_keyed(g, &k);
+	asm_imm(as, R1, 1);
+	asm_ja(as, done);
+	asm_place(as, k.other);
+	asm_imm(as, R1, 0);
+	asm_place(as, done);
+	gen_put(g, i, R1);
+}
+
+void gen_mdel(struct gen *g, const struct ir_insn *i)
+{
+	struct keyed_use k = keyed(g, i, 0, delete);
+
+	gen_keyed(g, &k);
+	asm_place(&g->as, k.other);
+}

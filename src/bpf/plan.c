@@ -1,0 +1,474 @@
+#include "bpf/plan.h"
+
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/arena.h"
+#include "bpf/frame.h"
+#include "bpf/unit.h"
+#include "ir/facts.h"
+#include "ir/layout.h"
+
+/* Largest copies that copyin makes: of a size known beforehand, of one that is not. */
+enum { COPYIN_MAX = 32 * 1024, COPYIN_UNKNOWN = 4096 };
+
+struct planner {
+	const struct ir_prog *prog;
+	const struct ir_clause *clause;
+	struct arena *arena;
+	struct ebpf_private *priv;
+	struct plan *plan;
+	uint32_t *ndefs, *nuses;	/* by register */
+	const struct ir_insn **def;	/* by register, of those with one definition */
+	uint32_t words;			/* 64-bit words of a set of registers */
+	uint64_t **in;			/* by block: registers alive at its start */
+	uint32_t *first, *last;		/* by register: its life */
+};
+
+/* --- order ------------------------------------------------------------------------------------------- */
+
+static unsigned int successors(const struct ir_block *b, struct ir_block *out[2])
+{
+	const struct ir_insn *end = &b->insns[b->n - 1];
+
+	if (end->op == IR_JMP) {
+		out[0] = end->target[0];
+		return 1;
+	}
+	if (end->op == IR_BR) {
+		out[0] = end->target[0];
+		out[1] = end->target[1];
+		return 2;
+	}
+	return 0;
+}
+
+/* Reverse postorder from block 0, without recursion: chains of blocks can be long. */
+static void order_blocks(struct planner *p)
+{
+	const struct ir_clause *c = p->clause;
+	struct ir_block **post = arena_alloc(p->arena, c->nblocks * sizeof(*post));
+	struct ir_block **stack = arena_alloc(p->arena, c->nblocks * sizeof(*stack));
+	uint8_t *next = arena_alloc(p->arena, c->nblocks);	/* successors gone through, plus 1; 0: not seen */
+	uint32_t depth = 0, n = 0;
+
+	stack[depth++] = c->blocks[0];
+	next[0] = 1;
+	while (depth) {
+		struct ir_block *b = stack[depth - 1], *succ[2];
+		unsigned int nsucc = successors(b, succ);
+
+		/* The second target first, so that the first comes right behind its branch. */
+		if (next[b->id] <= nsucc) {
+			struct ir_block *s = succ[nsucc - next[b->id]++];
+
+			if (!next[s->id]) {
+				next[s->id] = 1;
+				stack[depth++] = s;
+			}
+		} else {
+			post[n++] = b;
+			depth--;
+		}
+	}
+	for (uint32_t k = 0; k < n / 2; k++) {
+		struct ir_block *b = post[k];
+
+		post[k] = post[n - 1 - k];
+		post[n - 1 - k] = b;
+	}
+	p->plan->blocks = post;
+	p->plan->nblocks = n;
+}
+
+/* --- what is late ------------------------------------------------------------------------------------- */
+
+static void count(struct planner *p)
+{
+	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
+		const struct ir_block *k = p->plan->blocks[b];
+
+		for (uint32_t j = 0; j < k->n; j++) {
+			const struct ir_insn *i = &k->insns[j];
+
+			for (uint32_t x = 0; x < i->nargs; x++)
+				p->nuses[i->args[x]]++;
+			if (i->dst == IR_NO_REG)
+				continue;
+			p->ndefs[i->dst]++;
+			p->def[i->dst] = p->ndefs[i->dst] == 1 ? i : NULL;
+		}
+	}
+}
+
+/* Does @i change something that another instruction could read? */
+static bool stores(const struct ir_insn *i)
+{
+	switch (i->op) {
+	case IR_VST:
+	case IR_VADD:
+	case IR_MST:
+	case IR_MADD:
+	case IR_MDEL:
+	case IR_AGG:
+	case IR_EMIT:
+	case IR_EXITING:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Can @user take operand @k, a string, straight into place? */
+static bool takes_in_place(const struct ir_insn *user, uint32_t k)
+{
+	switch (user->op) {
+	case IR_AGG:
+	case IR_EMIT:
+	case IR_MHAS:
+	case IR_MLD:
+	case IR_MDEL:
+		return true;
+	case IR_MST:
+	case IR_MADD:
+		return k > 0;
+	default:
+		return false;
+	}
+}
+
+static bool makes_in_place(const struct ir_insn *i)
+{
+	return i->op == IR_VLD || i->op == IR_BUILTIN ||
+	       (i->op == IR_CALL && (i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF));
+}
+
+static bool is_compare(const struct ir_insn *i)
+{
+	return i->op >= IR_EQ && i->op <= IR_ULE;
+}
+
+/* May @i, the only definition of its register in this block, wait until @user, its only use? */
+static bool may_wait(const struct planner *p, const struct ir_insn *i, const struct ir_insn *user, uint32_t operand)
+{
+	for (uint32_t x = 0; x < i->nargs; x++) {
+		if (p->ndefs[i->args[x]] != 1)
+			return false;
+	}
+	if (user->op == IR_BR)
+		return is_compare(i);
+	return p->clause->regs[i->dst] == IR_STR && makes_in_place(i) && takes_in_place(user, operand);
+}
+
+static void find_late(struct planner *p)
+{
+	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
+		const struct ir_block *k = p->plan->blocks[b];
+		uint32_t barrier = 0;		/* the first instruction behind the last store */
+
+		for (uint32_t j = 0; j < k->n; j++) {
+			const struct ir_insn *user = &k->insns[j];
+
+			for (uint32_t x = 0; x < user->nargs; x++) {
+				ir_reg r = user->args[x];
+				const struct ir_insn *i = p->def[r];
+
+				if (p->ndefs[r] != 1 || p->nuses[r] != 1 || i < &k->insns[0] || i >= user)
+					continue;
+				if (p->clause->regs[r] == IR_STR && i < &k->insns[barrier])
+					continue;
+				if (may_wait(p, i, user, x))
+					p->plan->late[r] = i;
+			}
+			if (stores(user))
+				barrier = j + 1;
+		}
+	}
+}
+
+/* --- lives ------------------------------------------------------------------------------------------- */
+
+static bool in_set(const uint64_t *set, ir_reg r)
+{
+	return set[r / 64] >> (r % 64) & 1;
+}
+
+/* Call @fn for each register that generating @i reads. */
+static void each_use(struct planner *p, const struct ir_insn *i, uint32_t pos,
+		     void (*fn)(struct planner *p, ir_reg r, uint32_t pos))
+{
+	for (uint32_t x = 0; x < i->nargs; x++) {
+		const struct ir_insn *late = p->plan->late[i->args[x]];
+
+		if (late)
+			each_use(p, late, pos, fn);
+		else
+			fn(p, i->args[x], pos);
+	}
+}
+
+static bool is_late(const struct planner *p, const struct ir_insn *i)
+{
+	return i->dst != IR_NO_REG && p->plan->late[i->dst] == i;
+}
+
+static void extend(struct planner *p, ir_reg r, uint32_t pos)
+{
+	if (p->first[r] > pos)
+		p->first[r] = pos;
+	if (p->last[r] < pos)
+		p->last[r] = pos;
+}
+
+static void set_use(struct planner *p, ir_reg r, uint32_t block)
+{
+	p->in[block][r / 64] |= 1ull << (r % 64);
+}
+
+/* One backward pass over block @b; true when more turned out to be alive at its start. */
+static bool flow(struct planner *p, const struct ir_block *b)
+{
+	uint64_t *in = p->in[b->id], *old = arena_alloc(p->arena, (p->words + 1) * sizeof(*old));
+	struct ir_block *succ[2];
+	unsigned int nsucc = successors(b, succ);
+
+	memcpy(old, in, p->words * sizeof(*old));
+	memset(in, 0, p->words * sizeof(*in));
+	for (unsigned int s = 0; s < nsucc; s++) {
+		const uint64_t *of = succ[s] == b ? old : p->in[succ[s]->id];
+
+		for (uint32_t w = 0; w < p->words; w++)
+			in[w] |= of[w];
+	}
+	for (uint32_t j = b->n; j-- > 0;) {
+		const struct ir_insn *i = &b->insns[j];
+
+		if (is_late(p, i))
+			continue;
+		if (i->dst != IR_NO_REG)
+			in[i->dst / 64] &= ~(1ull << (i->dst % 64));
+		each_use(p, i, b->id, set_use);
+	}
+	return memcmp(old, in, p->words * sizeof(*old)) != 0;
+}
+
+static void find_lives(struct planner *p)
+{
+	const struct plan *plan = p->plan;
+	uint32_t pos = 0;
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (uint32_t b = plan->nblocks; b-- > 0;)
+			again |= flow(p, plan->blocks[b]);
+	}
+	/* Positions: an instruction reads at 2n and writes at 2n + 1; a string is written at 2n, so that it
+	 * never shares its buffer with an operand. */
+	for (uint32_t b = 0; b < plan->nblocks; b++) {
+		const struct ir_block *k = plan->blocks[b];
+		struct ir_block *succ[2];
+		unsigned int nsucc = successors(k, succ);
+		uint32_t end = pos + 2 * k->n - 1;
+
+		for (ir_reg r = 0; r < p->clause->nregs; r++) {
+			if (in_set(p->in[k->id], r))
+				extend(p, r, pos);
+			for (unsigned int s = 0; s < nsucc; s++) {
+				if (in_set(p->in[succ[s]->id], r))
+					extend(p, r, end);
+			}
+		}
+		for (uint32_t j = 0; j < k->n; j++, pos += 2) {
+			const struct ir_insn *i = &k->insns[j];
+
+			if (is_late(p, i))
+				continue;
+			each_use(p, i, pos, extend);
+			if (i->dst != IR_NO_REG)
+				extend(p, i->dst, p->clause->regs[i->dst] == IR_STR ? pos : pos + 1);
+		}
+	}
+}
+
+static void allocate(struct planner *p)
+{
+	struct plan *plan = p->plan;
+	struct interval *ints = arena_alloc(p->arena, p->clause->nregs * sizeof(*ints) + 1);
+	struct interval *strs = arena_alloc(p->arena, p->clause->nregs * sizeof(*strs) + 1);
+	uint32_t nints = 0, nstrs = 0;
+
+	for (ir_reg r = 0; r < p->clause->nregs; r++) {
+		const struct ir_insn *def = p->ndefs[r] == 1 ? p->def[r] : NULL;
+		struct interval life = { r, p->first[r], p->last[r] };
+
+		if (!p->ndefs[r] || plan->late[r])
+			continue;
+		if (def && def->op == IR_CONST) {
+			plan->locs[r] = (struct loc){ LOC_CONST, def->imm };
+		} else if (def && def->op == IR_STRC) {
+			plan->locs[r] = (struct loc){ LOC_RODATA, unit_rodata(p->prog, p->priv, def->str) };
+		} else if (p->clause->regs[r] == IR_STR) {
+			strs[nstrs++] = life;
+		} else if (p->nuses[r]) {
+			ints[nints++] = life;
+		}
+	}
+	plan->nspills = regs_integers(p->arena, ints, nints, plan->locs);
+	plan->nstrs = regs_strings(p->arena, strs, nstrs, plan->locs);
+}
+
+/* --- what it needs ----------------------------------------------------------------------------------- */
+
+static void need_work(struct plan *plan, uint64_t bytes)
+{
+	if (plan->work < bytes)
+		plan->work = bytes > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)bytes;
+}
+
+/* Memory to build a key of @k in, unless it fits on the stack. */
+static void need_key(struct plan *plan, const struct keyed *k)
+{
+	uint64_t max = k->sizes[k->n - 1];
+
+	/* Behind the largest key lies room for what the zeroing of its tail writes beyond. */
+	if (k->strs || max > FRAME_KEY_SIZE)
+		need_work(plan, 2 * max + 64);
+}
+
+static void need_copyin(struct planner *p, const struct ir_insn *i)
+{
+	struct plan *plan = p->plan;
+	const struct loc *size = &plan->locs[i->args[1]];
+	uint64_t bytes = COPYIN_UNKNOWN;
+
+	if (size->kind == LOC_CONST)
+		bytes = size->v < 0 || size->v > COPYIN_MAX ? COPYIN_MAX : (uint64_t)size->v;
+	plan->copyins = arena_grow(p->arena, plan->copyins, &plan->copyins_cap, plan->ncopyins,
+				   sizeof(*plan->copyins));
+	plan->copyins[plan->ncopyins++] = (struct copyin){ i, p->priv->copyin_size, (uint32_t)bytes };
+	/* Strings may be read from the copy: a string's worth of bytes behind its end is readable. */
+	p->priv->copyin_size += ((uint32_t)bytes + 15) & ~7u;
+	plan->needs |= NEED_SCRATCH;
+}
+
+static void need_of_var(struct planner *p, const struct ir_var *v)
+{
+	if (v->cls == IR_CLAUSE)
+		p->plan->needs |= NEED_CLAUSE_VARS | NEED_SCRATCH;
+}
+
+static void need_of_builtin(struct planner *p, enum ir_builtin bi)
+{
+	switch (bi) {
+	case IR_B_TIMESTAMP:
+	case IR_B_WALLTIMESTAMP:
+	case IR_B_VTIMESTAMP:
+		p->plan->needs |= NEED_TIME;
+		break;
+	case IR_B_PID:
+	case IR_B_TID:
+	case IR_B_PROBEPROV:
+		p->plan->needs |= NEED_TASK | NEED_PROBE;
+		break;
+	case IR_B_EPID:
+	case IR_B_ID:
+	case IR_B_PROBEMOD:
+	case IR_B_PROBEFUNC:
+	case IR_B_PROBENAME:
+		p->plan->needs |= NEED_PROBE;
+		break;
+	default:
+		break;
+	}
+}
+
+static void need_of_insn(struct planner *p, const struct ir_insn *i)
+{
+	struct plan *plan = p->plan;
+	uint32_t strsize = p->prog->strsize;
+
+	switch (i->op) {
+	case IR_SDIV:
+	case IR_UDIV:
+	case IR_SMOD:
+	case IR_UMOD:
+	case IR_FAULT:
+	case IR_LOAD:
+	case IR_ULOAD:
+	case IR_ARG:
+		plan->needs |= NEED_FAULT;
+		break;
+	case IR_CALL:
+		plan->needs |= NEED_FAULT;
+		need_work(plan, 2 * (uint64_t)strsize + 64);
+		if (i->fn == IR_FN_COPYIN)
+			need_copyin(p, i);
+		break;
+	case IR_BUILTIN:
+		need_of_builtin(p, i->bi);
+		break;
+	case IR_VLD:
+	case IR_VST:
+	case IR_VADD:
+		need_of_var(p, i->var);
+		break;
+	case IR_MLD:
+	case IR_MST:
+	case IR_MADD:
+	case IR_MHAS:
+	case IR_MDEL:
+		plan->needs |= NEED_FAULT;
+		need_key(plan, &p->priv->maps[i->map->id]);
+		break;
+	case IR_AGG:
+		plan->needs |= NEED_FAULT;
+		need_key(plan, &p->priv->aggs[i->agg->id]);
+		break;
+	case IR_EMIT:
+		plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT;
+		need_work(plan, (uint64_t)ir_rec_max(i->rec, strsize) + 64);
+		break;
+	default:
+		break;
+	}
+}
+
+static void find_needs(struct planner *p)
+{
+	struct plan *plan = p->plan;
+
+	for (uint32_t b = 0; b < plan->nblocks; b++) {
+		for (uint32_t j = 0; j < plan->blocks[b]->n; j++)
+			need_of_insn(p, &plan->blocks[b]->insns[j]);
+	}
+	if (plan->nspills || plan->nstrs || plan->work)
+		plan->needs |= NEED_SCRATCH;
+}
+
+struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, struct ebpf_private *priv)
+{
+	struct arena *a = prog->arena;
+	struct planner p = { .prog = prog, .clause = c, .arena = a, .priv = priv };
+
+	p.plan = arena_new_of(a, struct plan);
+	p.plan->locs = arena_alloc(a, c->nregs * sizeof(*p.plan->locs) + 1);
+	p.plan->late = arena_alloc(a, c->nregs * sizeof(*p.plan->late) + 1);
+	p.ndefs = arena_alloc(a, c->nregs * sizeof(*p.ndefs) + 1);
+	p.nuses = arena_alloc(a, c->nregs * sizeof(*p.nuses) + 1);
+	p.def = arena_alloc(a, c->nregs * sizeof(*p.def) + 1);
+	p.first = arena_alloc(a, c->nregs * sizeof(*p.first) + 1);
+	p.last = arena_alloc(a, c->nregs * sizeof(*p.last) + 1);
+	memset(p.first, 0xff, c->nregs * sizeof(*p.first));
+	p.words = (c->nregs + 63) / 64;
+	p.in = arena_alloc(a, c->nblocks * sizeof(*p.in));
+	for (uint32_t b = 0; b < c->nblocks; b++)
+		p.in[b] = arena_alloc(a, p.words * sizeof(**p.in) + 1);
+	order_blocks(&p);
+	count(&p);
+	find_late(&p);
+	find_lives(&p);
+	allocate(&p);
+	find_needs(&p);
+	return p.plan;
+}

@@ -1,0 +1,47 @@
+/*
+ * Restricted C for the runtime functions: no maps, no globals, no loops that the verifier would have to
+ * unroll (rt_loop instead), and as little stack as can be: a program has FRAME_SIZE bytes of the 512 already.
+ *
+ * A string lies in a buffer of @size bytes, a multiple of 8, with a NUL among them; @size + 8 may be read.
+ */
+#ifndef DTAP_BPF_RT_RT_H
+#define DTAP_BPF_RT_RT_H
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+#define RT __attribute__((noinline))
+
+static long (*const rt_copy_str)(void *dst, u32 size, const void *src) = (void *)115;	/* probe_read_kernel_str */
+static long (*const rt_copy_from_user)(void *dst, u32 size, u64 src) = (void *)148;
+static long (*const rt_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
+
+/* Keep the compiler from knowing what the verifier must be shown. */
+#define rt_opaque(x) __asm__ volatile("" : "+r"(x))
+
+/* 0x80 in each byte of @x that is 0, exactly. */
+static inline __attribute__((always_inline)) u64 zero_bytes(u64 x)
+{
+	const u64 low7 = 0x7f7f7f7f7f7f7f7full;
+
+	return ~(((x & low7) + low7) | x | low7);
+}
+
+/* Number of the lowest, the highest byte marked in @m, which has one. */
+static inline __attribute__((always_inline)) u32 lowest(u64 m)
+{
+	m &= -m;
+	return (u32)((((m - 1) & 0x0101010101010101ull) * 0x0101010101010101ull) >> 56) - 1;
+}
+
+static inline __attribute__((always_inline)) u32 highest(u64 m)
+{
+	m |= m >> 8;
+	m |= m >> 16;
+	m |= m >> 32;
+	return (u32)((((m >> 7) & 0x0101010101010101ull) * 0x0101010101010101ull) >> 56) - 1;
+}
+
+#endif

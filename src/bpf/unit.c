@@ -1,0 +1,335 @@
+/*
+ * The maps of a session, and what lies where in them.
+ */
+#include "bpf/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/arena.h"
+
+enum {
+	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
+	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
+	SCRATCH_MAX = 4 << 20,
+	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
+	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
+};
+
+static uint32_t align8(uint32_t n)
+{
+	return (n + 7) & ~7u;
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static void set_map(struct ebpf_map *m, enum bpf_map_type type, uint32_t key_size, uint32_t value_size,
+		    uint32_t max_entries, uint32_t flags, const char *name)
+{
+	m->type = type;
+	m->key_size = key_size;
+	m->value_size = value_size;
+	m->max_entries = max_entries;
+	m->map_flags = flags;
+	snprintf(m->name, sizeof(m->name), "%.*s", (int)sizeof(m->name) - 1, name);
+}
+
+/* How many elements of that size @bytes hold. */
+static uint32_t entries(uint32_t bytes, uint32_t key_size, uint32_t value_size)
+{
+	uint32_t n = bytes / (key_size + value_size + ELEMENT_OVERHEAD);
+
+	return n < 16 ? 16 : n;
+}
+
+uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const char *s)
+{
+	size_t len = strnlen(s, prog->strsize - 1);
+	struct rodata_str *str;
+
+	for (uint32_t k = 0; k < p->nstrs; k++) {
+		if (!strncmp(p->strs[k].s, s, len) && strlen(p->strs[k].s) == len)
+			return p->strs[k].off;
+	}
+	p->strs = arena_grow(prog->arena, p->strs, &p->strs_cap, p->nstrs, sizeof(*p->strs));
+	str = &p->strs[p->nstrs++];
+	str->s = arena_strndup(prog->arena, s, len);
+	str->off = p->rodata_size;
+	p->rodata_size += align8((uint32_t)len + 1);
+	return str->off;
+}
+
+/* --- the IR's own ------------------------------------------------------------------------------------- */
+
+static uint32_t slot_size(const struct ir_prog *prog, const struct ir_slot *s)
+{
+	return s->type == IR_STR ? prog->strsize : 8;
+}
+
+/* Number the maps of the keys @k, from *next on. */
+static void number_keyed(struct keyed *k, const struct ir_prog *prog, const struct ir_slot *keys, uint32_t nkeys,
+			 uint32_t hidden, uint32_t *next)
+{
+	k->n = ir_key_sizes(keys, nkeys, hidden, prog->strsize, k->sizes);
+	k->ints = hidden;
+	for (uint32_t i = 0; i < nkeys; i++) {
+		if (keys[i].type == IR_STR)
+			k->strs++;
+		else
+			k->ints++;
+	}
+	k->first = *next;
+	*next += k->n;
+}
+
+static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *sizes)
+{
+	const struct ir_prog *prog = u->prog;
+
+	for (uint32_t i = 0; i < prog->nmaps; i++) {
+		const struct ir_map *m = prog->maps[i];
+		const struct keyed *k = &u->priv->maps[i];
+		uint32_t value = slot_size(prog, &m->value);
+
+		for (unsigned int c = 0; c < k->n; c++) {
+			char name[32];
+
+			if (k->sizes[c] > VALUE_MAX)
+				return arena_printf(prog->arena, "the keys of the array %s are too large: lower strsize",
+						    m->name);
+			snprintf(name, sizeof(name), "array%u_%u", i, c);
+			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
+				m->max_entries ? m->max_entries : entries(sizes->dynvarsize, k->sizes[c], value),
+				BPF_F_NO_PREALLOC, name);
+		}
+	}
+	return NULL;
+}
+
+static const char *plan_aggs(struct ebpf_unit *u, const struct ebpf_sizes *sizes, uint32_t *largest)
+{
+	const struct ir_prog *prog = u->prog;
+
+	for (uint32_t i = 0; i < prog->naggs; i++) {
+		const struct ir_agg *g = prog->aggs[i];
+		const struct keyed *k = &u->priv->aggs[i];
+		uint32_t value = ir_agg_words(g) * 8;
+
+		if (!value || value > PERCPU_VALUE_MAX)
+			return arena_printf(prog->arena, "the aggregation @%s has impossible parameters", g->name);
+		if (*largest < value)
+			*largest = value;
+		for (unsigned int c = 0; c < k->n; c++) {
+			struct ebpf_map *m = &u->maps[k->first + c];
+			char name[32];
+
+			if (k->sizes[c] > VALUE_MAX)
+				return arena_printf(prog->arena, "the keys of the aggregation @%s are too large: "
+						    "lower strsize", g->name);
+			snprintf(name, sizeof(name), "agg%u_%u", i, c);
+			if (g->nkeys)
+				set_map(m, BPF_MAP_TYPE_PERCPU_HASH, k->sizes[c], value,
+					entries(sizes->aggsize, k->sizes[c], value), BPF_F_NO_PREALLOC, name);
+			else
+				set_map(m, BPF_MAP_TYPE_PERCPU_ARRAY, 4, value, 1, 0, name);
+		}
+	}
+	return NULL;
+}
+
+/* --- variables ---------------------------------------------------------------------------------------- */
+
+/* Give the variables of class @cls and type @type offsets from *size on. */
+static const char *place_vars(struct ebpf_unit *u, uint32_t *off, enum ir_class cls, enum ir_type type,
+			      uint32_t each, uint32_t *size)
+{
+	for (uint32_t i = 0; i < u->prog->nvars; i++) {
+		const struct ir_var *v = u->prog->vars[i];
+
+		if (v->cls != cls || v->slot.type != type)
+			continue;
+		off[i] = *size;
+		*size += each;
+		if (*size > VALUE_MAX)
+			return arena_printf(u->prog->arena, "the variables take too much memory at %s: lower strsize",
+					    v->name);
+	}
+	return NULL;
+}
+
+static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
+{
+	uint32_t strsize = u->prog->strsize, globals = 0;
+	const char *err;
+
+	err = place_vars(u, p->var_off, IR_GLOBAL, IR_INT, 8, &globals);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_GLOBAL, IR_STR, strsize, &globals);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_THREAD, IR_INT, 8, &p->threads_size);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_THREAD, IR_STR, strsize, &p->threads_size);
+	if (err)
+		return err;
+	if (globals)
+		set_map(&u->maps[EBPF_MAP_GLOBALS], BPF_MAP_TYPE_ARRAY, 4, globals, 1, BPF_F_MMAPABLE, "globals");
+	if (p->threads_size)
+		set_map(&u->maps[EBPF_MAP_THREADS], BPF_MAP_TYPE_HASH, 8, p->threads_size,
+			entries(sizes->dynvarsize, 8, p->threads_size), BPF_F_NO_PREALLOC, "threads");
+	return NULL;
+}
+
+/* --- scratch ------------------------------------------------------------------------------------------ */
+
+static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
+{
+	uint32_t spills = 0, work = 0, strs = 0, needs = 0, off;
+	uint64_t size;
+	const char *err;
+
+	for (uint32_t i = 0; i < u->prog->nclauses; i++) {
+		const struct plan *plan = p->plans[i];
+
+		needs |= plan->needs;
+		if (spills < plan->nspills)
+			spills = plan->nspills;
+		if (work < plan->work)
+			work = plan->work;
+		if (strs < plan->nstrs)
+			strs = plan->nstrs;
+	}
+	if (!(needs & NEED_SCRATCH))
+		return NULL;
+	off = SCRATCH_SPILLS + 8 * spills;
+	err = place_vars(u, p->var_off, IR_CLAUSE, IR_INT, 8, &off);
+	if (err)
+		return err;
+	p->work_off = off;
+	size = (uint64_t)off + align8(work);
+	p->strs_off = (uint32_t)size;
+	size += (uint64_t)strs * p->str_buf;
+	if (size > SCRATCH_MAX)
+		goto too_large;
+	off = (uint32_t)size;
+	err = place_vars(u, p->var_off, IR_CLAUSE, IR_STR, p->str_buf, &off);
+	if (err)
+		return err;
+	p->copyin_off = off;
+	size = (uint64_t)off + p->copyin_size + u->prog->strsize;
+	if (size > SCRATCH_MAX)
+		goto too_large;
+	p->scratch_slots = sizes->ncpus ? power_of_two(2 * sizes->ncpus) : SCRATCH_SLOTS_UNKNOWN;
+	if (p->scratch_slots < 2 * SCRATCH_TRIES)
+		p->scratch_slots = 2 * SCRATCH_TRIES;
+	set_map(&u->maps[EBPF_MAP_SCRATCH], BPF_MAP_TYPE_ARRAY, 4, ((uint32_t)size + 63) & ~63u, p->scratch_slots, 0,
+		"scratch");
+	return NULL;
+too_large:
+	return "the program's strings take too much scratch memory: lower strsize";
+}
+
+/* The strings, and zeros behind them: so many that any string may be read for strsize bytes, any new value or
+ * rest of a key be copied from them. */
+static void plan_rodata(struct ebpf_unit *u, struct ebpf_private *p, uint32_t zeros)
+{
+	char *init;
+
+	p->zeros_off = p->rodata_size;
+	p->zeros_size = align8(zeros) + 64;
+	init = arena_alloc(u->prog->arena, p->zeros_off + p->zeros_size);
+	for (uint32_t k = 0; k < p->nstrs; k++)
+		strcpy(init + p->strs[k].off, p->strs[k].s);
+	set_map(&u->maps[EBPF_MAP_RODATA], BPF_MAP_TYPE_ARRAY, 4, p->zeros_off + p->zeros_size, 1, BPF_F_RDONLY_PROG,
+		"rodata");
+	u->maps[EBPF_MAP_RODATA].init = init;
+}
+
+static uint32_t max(uint32_t x, uint32_t y)
+{
+	return x > y ? x : y;
+}
+
+/* Strings that are copied to a register with several definitions: plans know only of the others. */
+static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
+{
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[c]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++) {
+				if (k->insns[j].op == IR_STRC)
+					unit_rodata(prog, p, k->insns[j].str);
+			}
+		}
+	}
+}
+
+struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)
+{
+	struct arena *a = prog->arena;
+	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
+	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
+	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize;
+
+	u->prog = prog;
+	u->priv = p;
+	p->str_buf = prog->strsize + 8;
+	p->var_off = arena_alloc(a, prog->nvars * sizeof(*p->var_off) + 1);
+	p->maps = arena_alloc(a, prog->nmaps * sizeof(*p->maps) + 1);
+	p->aggs = arena_alloc(a, prog->naggs * sizeof(*p->aggs) + 1);
+	p->plans = arena_alloc(a, prog->nclauses * sizeof(*p->plans) + 1);
+	for (uint32_t i = 0; i < prog->nmaps; i++) {
+		const struct ir_map *m = prog->maps[i];
+
+		number_keyed(&p->maps[i], prog, m->keys, m->nkeys, m->cls == IR_THREAD, &next);
+		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], slot_size(prog, &m->value)));
+	}
+	for (uint32_t i = 0; i < prog->naggs; i++) {
+		const struct ir_agg *g = prog->aggs[i];
+
+		number_keyed(&p->aggs[i], prog, g->keys, g->nkeys, 0, &next);
+		zeros = max(zeros, p->aggs[i].sizes[p->aggs[i].n - 1]);
+	}
+	u->nmaps = next;
+	u->maps = arena_alloc(a, next * sizeof(*u->maps));
+	add_strings(prog, p);
+	for (uint32_t i = 0; i < prog->nclauses; i++)
+		p->plans[i] = plan_new(prog, prog->clauses[i], p);
+
+	set_map(&u->maps[EBPF_MAP_CONTROL], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_control), 1, BPF_F_MMAPABLE,
+		"control");
+	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
+		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
+	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
+	*err = plan_arrays(u, sizes);
+	if (!*err)
+		*err = plan_aggs(u, sizes, &zeros);
+	if (!*err)
+		*err = plan_vars(u, p, sizes);
+	if (!*err)
+		*err = plan_scratch(u, p, sizes);
+	if (*err)
+		return NULL;
+	plan_rodata(u, p, max(zeros, p->threads_size));
+	return u;
+}
+
+unsigned int ebpf_agg_maps(const struct ebpf_unit *u, const struct ir_agg *g, uint32_t *first)
+{
+	*first = u->priv->aggs[g->id].first;
+	return u->priv->aggs[g->id].n;
+}
+
+unsigned int ebpf_map_maps(const struct ebpf_unit *u, const struct ir_map *m, uint32_t *first)
+{
+	*first = u->priv->maps[m->id].first;
+	return u->priv->maps[m->id].n;
+}

@@ -1,0 +1,55 @@
+/*
+ * What unit.c decides for all programs of a session, for the code generators alone.
+ */
+#ifndef DTAP_BPF_UNIT_H
+#define DTAP_BPF_UNIT_H
+
+#include "bpf/ebpf.h"
+#include "bpf/plan.h"
+#include "ir/layout.h"
+
+/*
+ * A scratch slot.  A program takes one and gives it back when it ends; whoever preempts it takes another.
+ *
+ *	busy | spilled integers | integer this-> | work area | string buffers | this-> strings | copyin copies
+ */
+enum {
+	SCRATCH_BUSY = 0,
+	SCRATCH_SPILLS = 8,
+	SCRATCH_TRIES = 8,	/* slots a program tries before it gives up */
+};
+
+struct rodata_str {
+	const char *s;
+	uint32_t off;
+};
+
+/* The maps of an associative array or an aggregation. */
+struct keyed {
+	uint32_t first;			/* number of the first map */
+	unsigned int n;			/* key classes */
+	uint32_t ints, strs;		/* parts of each type, the thread among them */
+	uint32_t sizes[IR_KEY_CLASSES];	/* bytes of the key in each */
+};
+
+struct ebpf_private {
+	struct plan **plans;		/* by clause */
+	uint32_t *var_off;		/* by variable, in its map's value or in the scratch slot */
+	struct keyed *maps, *aggs;	/* by id */
+	struct rodata_str *strs;
+	uint32_t nstrs;
+	size_t strs_cap;
+	uint32_t rodata_size;		/* bytes in use, while strings are added */
+	uint32_t zeros_off;		/* in the read-only map: zeros_size bytes of 0 */
+	uint32_t zeros_size;
+	uint32_t threads_size;		/* bytes of a thread's variables */
+	uint32_t scratch_slots;		/* a power of two */
+	uint32_t work_off, strs_off, copyin_off;
+	uint32_t copyin_size;
+	uint32_t str_buf;		/* bytes of a string buffer: strsize and what words may read beyond */
+};
+
+/* The offset of @s, cut to what a string may hold, in the read-only map. */
+uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const char *s);
+
+#endif

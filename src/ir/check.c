@@ -1,0 +1,322 @@
+/*
+ * Is a program well formed?  Everything that the code generators take for granted is checked here.
+ */
+#include "ir/ir.h"
+
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/arena.h"
+#include "ir/facts.h"
+
+struct checker {
+	const struct ir_prog *prog;
+	const struct ir_clause *clause;
+	const struct ir_block *block;
+	uint32_t at;			/* number of the instruction in the block */
+	const char *err;
+};
+
+static bool fail(struct checker *c, const char *what)
+{
+	const struct ir_insn *i = c->block && c->at < c->block->n ? &c->block->insns[c->at] : NULL;
+
+	if (!c->err && i)
+		c->err = arena_printf(c->prog->arena, "clause %u, block b%u, instruction %u (%s): %s", c->clause->id,
+				      c->block->id, c->at, i->op < IR_OP_MAX ? ir_op_text(i->op) : "?", what);
+	else if (!c->err && c->clause)
+		c->err = arena_printf(c->prog->arena, "clause %u: %s", c->clause->id, what);
+	else if (!c->err)
+		c->err = what;
+	return false;
+}
+
+/* --- declarations ------------------------------------------------------------------------------------- */
+
+static bool slot_ok(const struct ir_slot *s)
+{
+	return s->type == IR_STR ||
+	       (s->type == IR_INT && (s->width == 1 || s->width == 2 || s->width == 4 || s->width == 8));
+}
+
+static bool slots_ok(const struct ir_slot *s, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++) {
+		if (!slot_ok(&s[k]))
+			return false;
+	}
+	return true;
+}
+
+static bool check_rec(struct checker *c, const struct ir_rec *r)
+{
+	if (r->nfields > IR_MAX_FIELDS || !slots_ok(r->fields, r->nfields))
+		return fail(c, "a record with an impossible field");
+	if (r->clause >= c->prog->nclauses)
+		return fail(c, "a record of a clause that there is not");
+	for (uint32_t k = 0; k < r->nacts; k++) {
+		const struct ir_act *act = &r->acts[k];
+
+		if ((unsigned int)act->kind >= IR_ACT_MAX || act->field > r->nfields ||
+		    act->nfields > r->nfields - act->field)
+			return fail(c, "an action on fields that there are not");
+	}
+	return true;
+}
+
+static bool check_declarations(struct checker *c)
+{
+	const struct ir_prog *p = c->prog;
+
+	if (p->strsize < 8 || p->strsize > 64 * 1024 || p->strsize % 8)
+		return fail(c, "strsize out of range");
+	for (uint32_t k = 0; k < p->nvars; k++) {
+		if (p->vars[k]->id != k || !slot_ok(&p->vars[k]->slot))
+			return fail(c, "a variable of an impossible type");
+	}
+	for (uint32_t k = 0; k < p->nmaps; k++) {
+		const struct ir_map *m = p->maps[k];
+
+		if (m->id != k || m->nkeys > IR_MAX_KEYS || !slots_ok(m->keys, m->nkeys) || !slot_ok(&m->value) ||
+		    m->cls == IR_CLAUSE)
+			return fail(c, "an array of an impossible type");
+	}
+	for (uint32_t k = 0; k < p->naggs; k++) {
+		const struct ir_agg *g = p->aggs[k];
+
+		if (g->id != k || (unsigned int)g->fn >= IR_A_NR || g->nkeys > IR_MAX_KEYS ||
+		    !slots_ok(g->keys, g->nkeys))
+			return fail(c, "an aggregation of an impossible type");
+		if (!ir_agg_words(g))
+			return fail(c, "an aggregation with impossible parameters");
+	}
+	for (uint32_t k = 0; k < p->nrecs; k++) {
+		if (p->recs[k]->id != k || !check_rec(c, p->recs[k]))
+			return fail(c, "a record out of order");
+	}
+	return true;
+}
+
+/* --- instructions ------------------------------------------------------------------------------------- */
+
+static bool check_width(const struct ir_insn *i)
+{
+	return i->width == 1 || i->width == 2 || i->width == 4 || i->width == 8;
+}
+
+static bool own_block(const struct checker *c, const struct ir_block *b)
+{
+	return b && b->id < c->clause->nblocks && c->clause->blocks[b->id] == b;
+}
+
+static bool check_attr(struct checker *c, const struct ir_insn *i)
+{
+	const struct ir_prog *p = c->prog;
+
+	switch (ir_op_fact(i->op)->attr) {
+	case IR_ATTR_STR:
+		return i->str || fail(c, "no string");
+	case IR_ATTR_WIDTH:
+		return check_width(i) || fail(c, "an impossible width");
+	case IR_ATTR_FN:
+		return (unsigned int)i->fn < IR_FN_MAX || fail(c, "an unknown function");
+	case IR_ATTR_BI:
+		return (unsigned int)i->bi < IR_B_MAX || fail(c, "an unknown builtin");
+	case IR_ATTR_VAR:
+		if (!i->var || i->var->id >= p->nvars || p->vars[i->var->id] != i->var)
+			return fail(c, "a variable of another program");
+		return i->op != IR_VADD || i->var->slot.type == IR_INT || fail(c, "an addition to a string");
+	case IR_ATTR_MAP:
+		if (!i->map || i->map->id >= p->nmaps || p->maps[i->map->id] != i->map)
+			return fail(c, "an array of another program");
+		return i->op != IR_MADD || i->map->value.type == IR_INT || fail(c, "an addition to a string");
+	case IR_ATTR_AGG:
+		return (i->agg && i->agg->id < p->naggs && p->aggs[i->agg->id] == i->agg) ||
+		       fail(c, "an aggregation of another program");
+	case IR_ATTR_REC:
+		if (!i->rec || i->rec->id >= p->nrecs || p->recs[i->rec->id] != i->rec)
+			return fail(c, "a record of another program");
+		return i->rec->clause == c->clause->id || fail(c, "a record of another clause");
+	case IR_ATTR_BRANCH:
+		return (own_block(c, i->target[0]) && own_block(c, i->target[1])) || fail(c, "a block of another clause");
+	case IR_ATTR_JUMP:
+		return own_block(c, i->target[0]) || fail(c, "a block of another clause");
+	case IR_ATTR_IMM:
+		if (i->op == IR_ARG && i->imm < 0)
+			return fail(c, "a negative argument number");
+		if (i->op == IR_FAULT && (i->imm <= ABI_FAULT_NONE || i->imm > ABI_FAULT_BADSTACK))
+			return fail(c, "an unknown fault");
+		return true;
+	case IR_ATTR_NONE:
+		break;
+	}
+	return true;
+}
+
+static bool check_operands(struct checker *c, const struct ir_insn *i)
+{
+	enum ir_type types[IR_MAX_OPERANDS], result;
+	uint32_t n;
+
+	ir_insn_types(i, types, &n, &result);
+	if (i->nargs != n)
+		return fail(c, "the wrong number of operands");
+	for (uint32_t k = 0; k < n; k++) {
+		if (i->args[k] >= c->clause->nregs)
+			return fail(c, "an operand that there is not");
+		if (types[k] != IR_VOID && c->clause->regs[i->args[k]] != types[k])
+			return fail(c, "an operand of the wrong type");
+	}
+	if (i->op == IR_MOV)
+		result = c->clause->regs[i->args[0]];
+	if ((i->dst == IR_NO_REG) != (result == IR_VOID))
+		return fail(c, result == IR_VOID ? "a result that there is not" : "no result");
+	if (i->dst == IR_NO_REG)
+		return true;
+	if (i->dst >= c->clause->nregs)
+		return fail(c, "a result that there is not");
+	return c->clause->regs[i->dst] == result || fail(c, "a result of the wrong type");
+}
+
+static bool check_block(struct checker *c, const struct ir_block *b)
+{
+	c->block = b;
+	c->at = 0;
+	if (!b->n)
+		return fail(c, arena_printf(c->prog->arena, "block b%u is empty", b->id));
+	for (c->at = 0; c->at < b->n; c->at++) {
+		const struct ir_insn *i = &b->insns[c->at];
+
+		if ((unsigned int)i->op >= IR_OP_MAX)
+			return fail(c, "an unknown operation");
+		if (!check_attr(c, i) || !check_operands(c, i))
+			return false;
+		if (ir_op_fact(i->op)->ends != (c->at + 1 == b->n))
+			return fail(c, c->at + 1 == b->n ? "the block does not end" : "the block ends before its end");
+	}
+	return true;
+}
+
+/* --- assigned before use ------------------------------------------------------------------------------ */
+
+static bool in_set(const uint64_t *set, ir_reg r)
+{
+	return set[r / 64] >> (r % 64) & 1;
+}
+
+static unsigned int successors(const struct ir_block *b, const struct ir_block *out[2])
+{
+	const struct ir_insn *end = &b->insns[b->n - 1];
+
+	out[0] = end->target[0];
+	out[1] = end->target[1];
+	return end->op == IR_JMP ? 1 : end->op == IR_BR ? 2 : 0;
+}
+
+/* Walk over @b with the registers @set assigned; *set is changed.  With @c, report what is not. */
+static bool walk(struct checker *c, const struct ir_block *b, uint64_t *set)
+{
+	c->block = b;
+	for (uint32_t k = 0; k < b->n; k++) {
+		const struct ir_insn *i = &b->insns[k];
+
+		c->at = k;
+		for (uint32_t x = 0; x < i->nargs; x++) {
+			if (!in_set(set, i->args[x]))
+				return fail(c, arena_printf(c->prog->arena, "r%u is not assigned on every path to it",
+							    i->args[x]));
+		}
+		if (i->dst != IR_NO_REG)
+			set[i->dst / 64] |= 1ull << (i->dst % 64);
+	}
+	return true;
+}
+
+/* What is assigned at the start of each block: on all paths, so sets begin full and shrink; NULL is full (a
+ * block that cannot be reached). */
+static bool check_assigned(struct checker *c)
+{
+	const struct ir_clause *cl = c->clause;
+	struct arena *a = c->prog->arena;
+	uint32_t words = cl->nregs / 64 + 1, top = 0;
+	uint64_t **in = arena_alloc(a, cl->nblocks * sizeof(*in));
+	uint64_t *set = arena_alloc(a, words * sizeof(*set));
+	bool *queued = arena_alloc(a, cl->nblocks * sizeof(*queued));
+	uint32_t *queue = arena_alloc(a, cl->nblocks * sizeof(*queue));
+
+	in[0] = arena_alloc(a, words * sizeof(**in));
+	queue[top++] = 0;
+	queued[0] = true;
+	while (top) {
+		const struct ir_block *b = cl->blocks[queue[--top]], *succ[2];
+		unsigned int nsucc = successors(b, succ);
+
+		queued[b->id] = false;
+		memcpy(set, in[b->id], words * sizeof(*set));
+		for (uint32_t k = 0; k < b->n; k++) {
+			ir_reg dst = b->insns[k].dst;
+
+			if (dst != IR_NO_REG)
+				set[dst / 64] |= 1ull << (dst % 64);
+		}
+		for (unsigned int s = 0; s < nsucc; s++) {
+			uint32_t to = succ[s]->id;
+			bool less = !in[to];
+
+			if (!in[to]) {
+				in[to] = arena_alloc(a, words * sizeof(**in));
+				memcpy(in[to], set, words * sizeof(*set));
+			}
+			for (uint32_t w = 0; w < words; w++) {
+				less |= (in[to][w] & ~set[w]) != 0;
+				in[to][w] &= set[w];
+			}
+			if (less && !queued[to]) {
+				queued[to] = true;
+				queue[top++] = to;
+			}
+		}
+	}
+	for (uint32_t b = 0; b < cl->nblocks; b++) {
+		if (!in[b])
+			continue;
+		memcpy(set, in[b], words * sizeof(*set));
+		if (!walk(c, cl->blocks[b], set))
+			return false;
+	}
+	return true;
+}
+
+static bool check_clause(struct checker *c)
+{
+	const struct ir_clause *cl = c->clause;
+
+	if (!cl->nblocks)
+		return fail(c, "no code");
+	for (uint32_t r = 0; r < cl->nregs; r++) {
+		if (cl->regs[r] != IR_INT && cl->regs[r] != IR_STR)
+			return fail(c, "a register of no type");
+	}
+	for (uint32_t b = 0; b < cl->nblocks; b++) {
+		if (cl->blocks[b]->id != b)
+			return fail(c, "a block out of order");
+		if (!check_block(c, cl->blocks[b]))
+			return false;
+	}
+	return check_assigned(c);
+}
+
+const char *ir_check(const struct ir_prog *p)
+{
+	struct checker c = { .prog = p };
+
+	if (!check_declarations(&c))
+		return c.err;
+	for (uint32_t k = 0; k < p->nclauses; k++) {
+		c.clause = p->clauses[k];
+		c.block = NULL;
+		if (c.clause->id != k || !check_clause(&c))
+			return c.err ? c.err : "a clause out of order";
+	}
+	return NULL;
+}

@@ -1,0 +1,124 @@
+/*
+ * What a provider definition becomes in C: macros around <sys/sdt.h>, and semaphores.
+ */
+#include "sdt/sdt.h"
+
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "d/ast.h"
+#include "type/type.h"
+
+/*
+ * The header decides about semaphores by asking whether <sys/sdt.h> was there before it: a program that
+ * includes that first, without _SDT_HAS_SEMAPHORES, wants none, need not link the object of -G, and its
+ * _ENABLED() macros are 1.
+ */
+static const char prologue[] =
+	"#ifndef _SYS_SDT_H\n"
+	"# define _SDT_HAS_SEMAPHORES 1\n"
+	"#endif\n"
+	"#include <sys/sdt.h>\n"
+	"\n"
+	"#ifdef __cplusplus\n"
+	"extern \"C\" {\n"
+	"#endif\n";
+
+static const char epilogue[] =
+	"\n"
+	"#ifdef __cplusplus\n"
+	"}\n"
+	"#endif\n";
+
+/* Hidden: the object of -G is linked into each program or library, so that no access goes through a table. */
+static const char attributes[] = "__attribute__((unused, section(\".probes\"), visibility(\"hidden\")))";
+
+/* A file name in a comment must not end it. */
+static void write_name(struct strbuf *out, const char *s)
+{
+	for (; *s; s++) {
+		strbuf_putc(out, *s == '\n' ? ' ' : *s);
+		if (s[0] == '*' && s[1] == '/')
+			strbuf_putc(out, ' ');
+	}
+}
+
+static void write_params(struct strbuf *out, const struct d_params *params)
+{
+	size_t i;
+
+	for (i = 0; i < params->n; i++) {
+		strbuf_puts(out, i ? ", " : "");
+		type_print(out, params->v[i].type, params->v[i].name);
+	}
+}
+
+/* "arg0, arg1": the macro's parameters */
+static void write_args(struct strbuf *out, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		strbuf_printf(out, "%sarg%zu", i ? ", " : "", i);
+}
+
+static void write_probe(struct strbuf *out, const struct sdt_provider *prov, const struct sdt_probe *pr)
+{
+	const char *semaphore = "_semaphore";
+	size_t n = pr->def->args.n;
+
+	strbuf_printf(out, "\n/* probe %s(", pr->def->name);
+	write_params(out, &pr->def->args);
+	strbuf_puts(out, ")");
+	if (pr->def->has_xargs) {
+		strbuf_puts(out, " : (");
+		write_params(out, &pr->def->xargs);
+		strbuf_puts(out, ")");
+	}
+	strbuf_puts(out, " */\n");
+	strbuf_printf(out, "#ifdef _SDT_HAS_SEMAPHORES\n"
+		      "extern unsigned short %s_%s%s\n\t%s;\n"
+		      "# define %s_ENABLED() __builtin_expect(%s_%s%s, 0)\n"
+		      "#else\n"
+		      "# define %s_ENABLED() 1\n"
+		      "#endif\n",
+		      prov->name, pr->marker, semaphore, attributes, pr->macro, prov->name, pr->marker, semaphore,
+		      pr->macro);
+	strbuf_printf(out, "#define %s(", pr->macro);
+	write_args(out, n);
+	strbuf_puts(out, ") \\\n\tDTRACE_PROBE");
+	if (n)
+		strbuf_printf(out, "%zu", n);
+	strbuf_printf(out, "(%s, %s%s", prov->name, pr->marker, n ? ", " : "");
+	write_args(out, n);
+	strbuf_puts(out, ")\n");
+}
+
+void sdt_write_header(struct strbuf *out, const struct sdt_defs *defs, const char *source)
+{
+	size_t i, j;
+
+	strbuf_puts(out, "/* Made by dtrace -h from ");
+	write_name(out, source);
+	strbuf_puts(out, ".  Changes will be lost. */\n\n");
+	strbuf_puts(out, prologue);
+	for (i = 0; i < defs->n; i++)
+		for (j = 0; j < defs->providers[i].nprobes; j++)
+			write_probe(out, &defs->providers[i], &defs->providers[i].probes[j]);
+	strbuf_puts(out, epilogue);
+}
+
+void sdt_write_semaphores(struct strbuf *out, const struct sdt_defs *defs, const char *source)
+{
+	size_t i, j;
+
+	strbuf_puts(out, "/* Made by dtrace -G from ");
+	write_name(out, source);
+	strbuf_puts(out, ". */\n");
+	/* A program with markers and no provider's semaphores gets an object all the same: it is not empty C. */
+	strbuf_puts(out, "extern int dtap_sdt_object;\n");
+	for (i = 0; i < defs->n; i++)
+		for (j = 0; j < defs->providers[i].nprobes; j++)
+			strbuf_printf(out, "unsigned short %s_%s_semaphore %s;\n", defs->providers[i].name,
+				      defs->providers[i].probes[j].marker, attributes);
+}

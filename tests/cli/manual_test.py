@@ -1,0 +1,72 @@
+"""The manual page and the completion know what dtrace --help knows, neither less nor more."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+
+PAGE = harness.TOP / "doc" / "man" / "dtrace.1"
+COMPLETION = harness.TOP / "share" / "completions" / "dtrace"
+
+# Understood beside -G alone, so that the help does not show it.
+OF_G = {"-k"}
+
+
+@pytest.fixture(scope="module")
+def help_text():
+    return harness.dtrace("--help").out
+
+
+def letters(help_text):
+    return set(re.findall(r"^  (-[A-Za-z]) ", help_text, re.M))
+
+
+def names(help_text):
+    table = help_text.partition("Options of -x")[2].partition("Exit codes")[0]
+    return set(re.findall(r"^  ([a-z]\w*) ", table, re.M))
+
+
+def test_letters_in_the_manual(help_text):
+    items = [line for line in PAGE.read_text().splitlines() if line.startswith(".It Fl ")]
+    found = {f"-{letter}" for line in items for letter in re.findall(r"Fl ([A-Za-z])\b", line)}
+    assert found == letters(help_text) | OF_G
+
+
+def test_names_in_the_manual(help_text):
+    items = [line for line in PAGE.read_text().splitlines() if line.startswith(".It Cm ")]
+    found = {name for line in items for name in re.findall(r"(?:Cm|,) ([a-z]+)\b", line)}
+    assert found == names(help_text)
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_manual_is_sound():
+    result = harness.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", PAGE])
+    assert (result.code, result.err) == (0, "")
+
+
+def complete(*words):
+    """What the completion offers for the last of @words."""
+    script = f'source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("${{@}}"); COMP_CWORD=$(($# - 1))\n' \
+             '_dtrace "$1"; printf "%s\\n" "${COMPREPLY[@]}"'
+    result = subprocess.run(["bash", "-c", script, "bash", str(harness.DTRACE), *words], text=True, check=True,
+                            capture_output=True, timeout=20)
+    assert result.stderr == ""
+    return set(result.stdout.split())
+
+
+def test_completion(help_text):
+    assert complete("-x", "") == names(help_text)
+    assert complete("-x", "aggsort") == {name for name in names(help_text) if name.startswith("aggsort")}
+    assert complete("-") == letters(help_text) | {"--help", "--version"}
+    assert complete("-x", "place", "=") == {"auto", "kernel"}
+    assert complete("-q", "-x", "place", "=", "k") == {"kernel"}
+    assert complete("-s", str(PAGE)[:-1]) == {str(PAGE)}
+    assert "1" in complete("-p", "")
+
+
+@pytest.mark.parametrize("page", sorted((harness.TOP / "doc" / "howto").glob("*.md")), ids=lambda page: page.stem)
+def test_paths_in_howtos(page):
+    paths = re.findall(r"`((?:src|tests|doc|share)/[\w/.-]+)`", page.read_text())
+    assert [path for path in paths if "NAME" not in path and not (harness.TOP / path).exists()] == []

@@ -1,0 +1,4 @@
+BEGIN
+{
+	@a = count(), 1;	/* error: D_CG_EXPR */
+}

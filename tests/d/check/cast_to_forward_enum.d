@@ -1,0 +1,4 @@
+BEGIN
+{
+	x = (enum nosuch)arg0;	/* error: D_DECL_INCOMPLETE */
+}

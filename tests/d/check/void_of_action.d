@@ -1,0 +1,4 @@
+BEGIN
+{
+	(void)printf("x");	/* error: D_CG_EXPR */
+}

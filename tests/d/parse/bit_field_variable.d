@@ -1,0 +1,3 @@
+struct s {
+	int a : x; /* error: D_DECL_BFCONST */
+};

@@ -1,0 +1,3 @@
+struct s {
+	int a : 33; /* error: D_DECL_BFSIZE */
+};

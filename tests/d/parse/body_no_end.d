@@ -1,0 +1,2 @@
+BEGIN { trace(1);
+/* error: D_SYNTAX */

@@ -1,0 +1,3 @@
+BEGIN {
+	x = (f)(2); /* error: D_FUNC_IDENT */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = 1(2); /* error: D_FUNC_IDENT */
+}

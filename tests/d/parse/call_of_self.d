@@ -1,0 +1,3 @@
+BEGIN {
+	self->f(2); /* error: D_FUNC_IDENT */
+}

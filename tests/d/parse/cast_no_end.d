@@ -1,0 +1,3 @@
+BEGIN {
+	x = (int arg0; /* error: D_SYNTAX */
+}

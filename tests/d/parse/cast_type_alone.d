@@ -1,0 +1,3 @@
+BEGIN {
+	x = (int); /* error: D_SYNTAX */
+}

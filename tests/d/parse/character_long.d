@@ -1,0 +1,3 @@
+BEGIN {
+	x = 'abcdefghi'; /* error: D_CHR_OFLOW */
+}

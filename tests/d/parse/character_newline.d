@@ -1,0 +1,3 @@
+BEGIN {
+	/* error: D_CHR_NL */ x = 'a
+; }

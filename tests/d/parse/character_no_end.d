@@ -1,0 +1,2 @@
+BEGIN {
+/* error: D_SYNTAX */ x = 'a

@@ -1,0 +1,2 @@
+/* error: D_SYNTAX */ /* one /* two */
+BEGIN { }

@@ -1,0 +1,1 @@
+#define X 1 /* error: D_PRAGCTL_INVAL */

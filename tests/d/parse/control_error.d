@@ -1,0 +1,1 @@
+#error not here /* error: D_PRAGERR */

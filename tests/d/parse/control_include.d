@@ -1,0 +1,1 @@
+#include <stdio.h> /* error: D_PRAGCTL_INVAL */

@@ -1,0 +1,1 @@
+#line nothing /* error: D_PRAGMA_MALFORM */

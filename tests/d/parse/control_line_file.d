@@ -1,0 +1,1 @@
+#line 1 nothing /* error: D_PRAGMA_MALFORM */

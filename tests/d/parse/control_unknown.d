@@ -1,0 +1,1 @@
+#nosuch /* error: D_PRAGCTL_INVAL */

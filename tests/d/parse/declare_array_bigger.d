@@ -1,0 +1,1 @@
+int x[4000000000][4000000000]; /* error: D_DECL_ARRBIG */

@@ -1,0 +1,1 @@
+int x[]; /* error: D_DECL_ARRNULL */

@@ -1,0 +1,2 @@
+int n;
+int x[n]; /* error: D_DECL_ARRSUB */

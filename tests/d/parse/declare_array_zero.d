@@ -1,0 +1,1 @@
+int x[0]; /* error: D_DECL_ARRSUB */

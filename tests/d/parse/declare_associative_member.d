@@ -1,0 +1,1 @@
+struct s { int x[int]; }; /* error: D_DECL_DYNOBJ */

@@ -1,0 +1,1 @@
+int x[3][int]; /* error: D_DECL_DYNOBJ */

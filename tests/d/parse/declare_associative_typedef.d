@@ -1,0 +1,1 @@
+typedef int x[int]; /* error: D_DECL_DYNOBJ */

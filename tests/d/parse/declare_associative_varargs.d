@@ -1,0 +1,1 @@
+int x[int, ...]; /* error: D_DECL_PROTO_VARARGS */

@@ -1,0 +1,1 @@
+int x[void]; /* error: D_DECL_PROTO_TYPE */

@@ -1,0 +1,1 @@
+auto int x; /* error: D_DECL_BADCLASS */

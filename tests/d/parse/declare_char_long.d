@@ -1,0 +1,1 @@
+long char x; /* error: D_DECL_CHARATTR */

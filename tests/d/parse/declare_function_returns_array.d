@@ -1,0 +1,1 @@
+int x(int)[3]; /* error: D_DECL_COMBO */

@@ -1,0 +1,1 @@
+import x; /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+struct nosuch x; /* error: D_DECL_INCOMPLETE */

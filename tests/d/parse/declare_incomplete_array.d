@@ -1,0 +1,1 @@
+struct nosuch x[3]; /* error: D_DECL_INCOMPLETE */

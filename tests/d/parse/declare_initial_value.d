@@ -1,0 +1,1 @@
+int x = 1; /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+long short x; /* error: D_DECL_COMBO */

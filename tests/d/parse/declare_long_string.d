@@ -1,0 +1,1 @@
+long string x; /* error: D_DECL_LONGINT */

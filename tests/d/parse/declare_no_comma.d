@@ -1,0 +1,1 @@
+int x y; /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+register int x; /* error: D_DECL_BADCLASS */

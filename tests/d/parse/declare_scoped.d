@@ -1,0 +1,1 @@
+int a`b; /* error: D_DECL_SCOPE */

@@ -1,0 +1,1 @@
+enum e { a`b }; /* error: D_DECL_SCOPE */

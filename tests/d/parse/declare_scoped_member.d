@@ -1,0 +1,1 @@
+struct s { int a`b; }; /* error: D_DECL_SCOPE */

@@ -1,0 +1,1 @@
+struct a`b *x; /* error: D_DECL_SCOPE */

@@ -1,0 +1,1 @@
+self int f(int); /* error: D_DECL_BADCLASS */

@@ -1,0 +1,1 @@
+signed unsigned x; /* error: D_DECL_COMBO */

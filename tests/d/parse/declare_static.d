@@ -1,0 +1,1 @@
+static int x; /* error: D_DECL_BADCLASS */

@@ -1,0 +1,1 @@
+struct s { int a; } int x; /* error: D_DECL_COMBO */

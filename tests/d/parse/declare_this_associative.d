@@ -1,0 +1,1 @@
+this int x[int]; /* error: D_DECL_LOCASSC */

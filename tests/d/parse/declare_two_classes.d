@@ -1,0 +1,1 @@
+self this int x; /* error: D_DECL_CLASS */

@@ -1,0 +1,1 @@
+int char x; /* error: D_DECL_COMBO */

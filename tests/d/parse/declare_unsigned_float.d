@@ -1,0 +1,1 @@
+unsigned float x; /* error: D_DECL_SIGNINT */

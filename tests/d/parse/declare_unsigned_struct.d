@@ -1,0 +1,1 @@
+unsigned struct s *x; /* error: D_DECL_SIGNINT */

@@ -1,0 +1,1 @@
+int; /* error: D_DECL_USELESS */

@@ -1,0 +1,1 @@
+void x; /* error: D_DECL_VOIDOBJ */

@@ -1,0 +1,1 @@
+void x[3]; /* error: D_DECL_VOIDOBJ */

@@ -1,0 +1,1 @@
+unsigned void *x; /* error: D_DECL_VOIDATTR */

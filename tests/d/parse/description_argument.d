@@ -1,0 +1,1 @@
+pid$1:::entry { } /* error: D_PDESC_INVAL */

@@ -1,0 +1,1 @@
+pid$:::entry { } /* error: D_PDESC_INVAL */

@@ -1,0 +1,1 @@
+, BEGIN { } /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+99999999999 { } /* error: D_PDESC_INVAL */

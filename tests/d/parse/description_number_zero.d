@@ -1,0 +1,1 @@
+0 { } /* error: D_PDESC_INVAL */

@@ -1,0 +1,1 @@
+python$target:::gc-start { } /* error: D_PDESC_INVAL */

@@ -1,0 +1,1 @@
+a:b:c:d:e { } /* error: D_PDESC_INVAL */

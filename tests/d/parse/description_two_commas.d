@@ -1,0 +1,1 @@
+BEGIN,, END { } /* error: D_SYNTAX */

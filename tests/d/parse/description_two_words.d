@@ -1,0 +1,1 @@
+syscall open { } /* error: D_SYNTAX */

@@ -1,0 +1,3 @@
+BEGIN {
+	else trace(1); /* error: D_SYNTAX */
+}

@@ -1,0 +1,1 @@
+enum e { }; /* error: D_SYNTAX */

@@ -1,0 +1,2 @@
+enum e { A };
+enum f { A }; /* error: D_DECL_IDRED */

@@ -1,0 +1,2 @@
+enum e { A };
+enum e { B }; /* error: D_DECL_TYPERED */

@@ -1,0 +1,1 @@
+enum e { A = 2147483647, B }; /* error: D_DECL_ENOFLOW */

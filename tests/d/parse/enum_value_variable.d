@@ -1,0 +1,1 @@
+enum e { A = pid }; /* error: D_DECL_ENCONST */

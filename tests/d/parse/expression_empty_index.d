@@ -1,0 +1,3 @@
+BEGIN {
+	x = a[]; /* error: D_SYNTAX */
+}

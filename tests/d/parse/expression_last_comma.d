@@ -1,0 +1,3 @@
+BEGIN {
+	printf("", 1,); /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = ; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = a[1; /* error: D_SYNTAX */
+}

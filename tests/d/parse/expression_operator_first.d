@@ -1,0 +1,3 @@
+BEGIN {
+	= 1; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = a b; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = .5; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	if () trace(1); /* error: D_SYNTAX */
+}

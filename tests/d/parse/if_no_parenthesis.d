@@ -1,0 +1,3 @@
+BEGIN {
+	if 1 trace(1); /* error: D_SYNTAX */
+}

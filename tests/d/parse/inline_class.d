@@ -1,0 +1,1 @@
+inline self int x = 1; /* error: D_DECL_BADCLASS */

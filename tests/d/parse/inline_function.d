@@ -1,0 +1,1 @@
+inline int x(int a) = a; /* error: D_DECL_COMBO */

@@ -1,0 +1,1 @@
+inline = 1; /* error: D_SYNTAX */

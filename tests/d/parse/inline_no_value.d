@@ -1,0 +1,1 @@
+inline int x; /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+inline nosuch_t x = 1; /* error: D_SYNTAX */

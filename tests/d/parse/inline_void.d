@@ -1,0 +1,1 @@
+inline void x = 1; /* error: D_DECL_VOIDOBJ */

@@ -1,0 +1,3 @@
+BEGIN {
+	x = 0x; /* error: D_INT_DIGIT */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = 0x10000000000000000; /* error: D_INT_OFLOW */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = 12abc; /* error: D_INT_DIGIT */
+}

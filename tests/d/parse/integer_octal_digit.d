@@ -1,0 +1,3 @@
+BEGIN {
+	x = 089; /* error: D_INT_DIGIT */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = 1lul; /* error: D_INT_DIGIT */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	trace($$2); /* error: D_MACRO_UNDEF */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	trace($target); /* error: D_MACRO_UNDEF */
+}

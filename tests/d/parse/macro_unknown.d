@@ -1,0 +1,3 @@
+BEGIN {
+	trace($nosuch); /* error: D_MACRO_UNDEF */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = p->; /* error: D_SYNTAX */
+}

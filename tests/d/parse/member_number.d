@@ -1,0 +1,3 @@
+BEGIN {
+	x = p->1; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN
+{ }
+END /* error: D_SYNTAX */

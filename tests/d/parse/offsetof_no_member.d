@@ -1,0 +1,3 @@
+BEGIN {
+	x = offsetof(int); /* error: D_SYNTAX */
+}

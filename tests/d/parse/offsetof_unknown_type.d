@@ -1,0 +1,3 @@
+BEGIN {
+	x = offsetof(nosuch_t, a); /* error: D_SYNTAX */
+}

@@ -1,0 +1,1 @@
+BEGIN { @ = count(); @[pid] = sum(1); @a = avg(2); @b[execname, 1] = quantize(3); @_x1 = max(1); }

@@ -1,0 +1,1 @@
+BEGIN { p = (struct never_seen *)0; }

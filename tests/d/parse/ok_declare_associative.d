@@ -1,0 +1,4 @@
+int a[int];
+string b[int, string, char *];
+self int c[uint64_t];
+char *d[struct s *];

@@ -1,0 +1,3 @@
+extern int a;
+extern struct unknown b;
+extern char c[];

@@ -1,0 +1,5 @@
+self int a;
+this string b;
+self char *c;
+this long d, e;
+self f;

@@ -1,0 +1,2 @@
+dtrace:::BEGIN { }
+syscall::open:entry { }

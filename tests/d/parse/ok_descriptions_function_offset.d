@@ -1,0 +1,1 @@
+pid1:a.out:main:1f { }

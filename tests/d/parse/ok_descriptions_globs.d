@@ -1,0 +1,1 @@
+syscall::open*:entry, sys?all::[a-c]lose:*, syscall::[!x]*:entry, *:::*entry { }

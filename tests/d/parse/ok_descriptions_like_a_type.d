@@ -1,0 +1,1 @@
+int*:::entry, string:::x, uint64_t::f:entry { }

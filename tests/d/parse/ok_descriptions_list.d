@@ -1,0 +1,3 @@
+BEGIN,
+/* and */ END
+,tick-1s { }

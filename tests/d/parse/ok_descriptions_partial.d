@@ -1,0 +1,1 @@
+entry, open:entry, mod:open:entry { }

@@ -1,0 +1,1 @@
+ERROR { trace(arg4); }

@@ -1,0 +1,1 @@
+inline int big = pid > 1000 ? 1 : 0;

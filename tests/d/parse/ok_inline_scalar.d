@@ -1,0 +1,3 @@
+inline int N = 10;
+inline string S = "x";
+inline long M = N + 1;

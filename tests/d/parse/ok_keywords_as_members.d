@@ -1,0 +1,2 @@
+struct s { int x; };
+BEGIN { trace(p->probe); trace(p.string); trace(p->for); }

@@ -1,0 +1,1 @@
+pid$pid:::entry, syscall::f$uid:entry { }

@@ -1,0 +1,1 @@
+BEGIN { trace($pid); trace($uid); trace($$pid); trace($ppid + $gid); }

@@ -1,0 +1,1 @@
+BEGIN { x = a - --b; x = a-- - b; x = a - -b; }

@@ -1,0 +1,1 @@
+BEGIN { integer = 1; selfish = 2; string_x = 3; iff = 4; }

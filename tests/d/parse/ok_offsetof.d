@@ -1,0 +1,2 @@
+struct s { int a; long b; };
+BEGIN { trace(offsetof(struct s, b)); }

@@ -1,0 +1,2 @@
+char *p;
+BEGIN { trace(*p); trace(p[2]); trace(*(p + 1)); trace(&p == 0); }

@@ -1,0 +1,3 @@
+#pragma D binding "1.0" x
+#pragma D binding "1.2.3" y
+inline int x = 1;

@@ -1,0 +1,5 @@
+BEGIN
+{
+#pragma D option quiet
+	trace(1);
+}

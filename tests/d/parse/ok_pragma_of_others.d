@@ -1,0 +1,6 @@
+#pragma once
+#pragma GCC diagnostic push
+#pragma ident "1.0"
+#ident "1.0"
+#
+#pragma

@@ -1,0 +1,1 @@
+BEGIN { @a = count(); printa(@a); printa("%@d\n", @a); printa("%@d %@d\n", @a, @b); }

@@ -1,0 +1,6 @@
+provider python {
+	probe function__entry(const char *, const char *, int);
+	probe gc__start(int generation);
+	probe idle();
+	probe nothing(void);
+};

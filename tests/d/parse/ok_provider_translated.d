@@ -1,0 +1,1 @@
+provider p { probe x(int a, char *b) : (char *b, int a); probe y(struct s *q) : (struct s *q); };

@@ -1,0 +1,1 @@
+BEGIN { trace(`jiffies); trace(vmlinux`jiffies); trace(&`init_task); }

@@ -1,0 +1,3 @@
+BEGIN { self -> x = 1; this
+->
+y = 2; }

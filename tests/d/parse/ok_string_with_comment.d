@@ -1,0 +1,1 @@
+BEGIN { trace("/* no comment */"); trace("// none"); }

@@ -1,0 +1,1 @@
+BEGIN { trace(""); trace("a\tb\n"); trace("say \"x\""); trace("back\\slash"); trace("\101\x41"); }

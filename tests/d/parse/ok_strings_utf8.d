@@ -1,0 +1,1 @@
+BEGIN { trace("grüß dich"); /* ä */ }

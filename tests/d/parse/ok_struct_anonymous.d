@@ -1,0 +1,2 @@
+struct s { int a; union { int b; struct { int c, d; }; }; };
+BEGIN { trace(offsetof(struct s, d)); }

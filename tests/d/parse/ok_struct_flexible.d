@@ -1,0 +1,1 @@
+struct s { int n; char tail[]; };

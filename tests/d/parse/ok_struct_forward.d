@@ -1,0 +1,3 @@
+struct b;
+struct a { struct b *p; };
+struct b { struct a a; };

@@ -1,0 +1,1 @@
+typedef struct info { int a; string name; } info_t;

@@ -1,0 +1,2 @@
+typedef int foo;
+struct s { foo foo; };

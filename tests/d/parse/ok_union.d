@@ -1,0 +1,2 @@
+union u { int a; char b[8]; };
+union u x;

@@ -1,0 +1,2 @@
+int uint;
+BEGIN { uint = 1; trace((uint) + 1); }

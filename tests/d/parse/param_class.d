@@ -1,0 +1,1 @@
+int f(static int); /* error: D_DECL_PARMCLASS */

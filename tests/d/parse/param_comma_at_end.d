@@ -1,0 +1,1 @@
+int f(int,); /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+int f(int, nosuch_t); /* error: D_SYNTAX */

@@ -1,0 +1,1 @@
+int f(void x); /* error: D_DECL_PROTO_NAME */

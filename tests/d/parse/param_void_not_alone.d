@@ -1,0 +1,1 @@
+int f(int, void); /* error: D_DECL_PROTO_VOID */

@@ -1,0 +1,1 @@
+#pragma D attributes x /* error: D_PRAGMA_MALFORM */

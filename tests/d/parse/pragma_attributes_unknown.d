@@ -1,0 +1,1 @@
+#pragma D attributes Good/Good/Common x /* error: D_PRAGMA_INVAL */

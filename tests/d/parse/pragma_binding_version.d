@@ -1,0 +1,1 @@
+#pragma D binding "one" x /* error: D_PRAGMA_INVAL */

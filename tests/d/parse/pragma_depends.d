@@ -1,0 +1,1 @@
+#pragma D depends_on /* error: D_PRAGMA_MALFORM */

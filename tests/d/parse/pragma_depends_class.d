@@ -1,0 +1,1 @@
+#pragma D depends_on nothing x /* error: D_PRAGMA_INVAL */

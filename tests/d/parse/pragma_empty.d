@@ -1,0 +1,1 @@
+#pragma D /* error: D_PRAGMA_INVAL */

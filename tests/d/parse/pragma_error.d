@@ -1,0 +1,1 @@
+#pragma error /* error: D_PRAGERR */

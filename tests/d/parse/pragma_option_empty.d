@@ -1,0 +1,1 @@
+#pragma D option /* error: D_PRAGMA_MALFORM */

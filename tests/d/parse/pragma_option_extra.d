@@ -1,0 +1,1 @@
+#pragma D option quiet destructive /* error: D_PRAGMA_MALFORM */

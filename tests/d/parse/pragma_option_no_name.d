@@ -1,0 +1,1 @@
+#pragma D option =1 /* error: D_PRAGMA_MALFORM */

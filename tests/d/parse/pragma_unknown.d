@@ -1,0 +1,1 @@
+#pragma D nosuch /* error: D_PRAGMA_INVAL */

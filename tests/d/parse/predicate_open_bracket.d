@@ -1,0 +1,1 @@
+BEGIN / a[1 / { } /* error: D_SYNTAX */

@@ -1,0 +1,3 @@
+provider p {
+	probe xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx(); /* error: D_PROV_BADNAME */
+};

@@ -1,0 +1,3 @@
+provider p {
+	probe x; /* error: D_SYNTAX */
+};

@@ -1,0 +1,3 @@
+provider p {
+	probe x(int a) : (int a, int b); /* error: D_DECL_PROTO_FORM */
+};

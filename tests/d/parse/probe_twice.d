@@ -1,0 +1,4 @@
+provider p {
+	probe x();
+	probe x(int); /* error: D_PROV_PRDUP */
+};

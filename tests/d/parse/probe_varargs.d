@@ -1,0 +1,3 @@
+provider p {
+	probe x(int, ...); /* error: D_DECL_PROTO_VARARGS */
+};

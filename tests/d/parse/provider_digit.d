@@ -1,0 +1,1 @@
+provider python3 { }; /* error: D_PROV_BADNAME */

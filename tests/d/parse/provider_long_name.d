@@ -1,0 +1,1 @@
+provider pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp { }; /* error: D_PROV_BADNAME */

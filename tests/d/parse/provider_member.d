@@ -1,0 +1,3 @@
+provider p {
+	int x; /* error: D_SYNTAX */
+};

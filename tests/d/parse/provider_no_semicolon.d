@@ -1,0 +1,2 @@
+provider p { }
+BEGIN { } /* error: D_SYNTAX */

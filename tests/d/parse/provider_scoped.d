@@ -1,0 +1,1 @@
+provider a`b { }; /* error: D_PROV_BADNAME */

@@ -1,0 +1,3 @@
+BEGIN {
+	x = self; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = self.x; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	self->a`b = 1; /* error: D_SYNTAX */
+}

@@ -1,0 +1,5 @@
+BEGIN {
+	x = ; /* error: D_SYNTAX */
+	y = 1;
+	z = 1 +; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = sizeof; /* error: D_SYNTAX */
+}

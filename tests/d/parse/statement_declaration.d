@@ -1,0 +1,3 @@
+BEGIN {
+	int x; /* error: D_SYNTAX */
+}

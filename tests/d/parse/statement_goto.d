@@ -1,0 +1,3 @@
+BEGIN {
+	goto end; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	default; /* error: D_SYNTAX */
+}

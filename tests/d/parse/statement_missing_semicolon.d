@@ -1,0 +1,4 @@
+BEGIN {
+	x = 1
+	y = 2; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	return 1; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	this int x; /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	trace(1) trace(2); /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	@@x = 1; /* error: D_SYNTAX */
+}

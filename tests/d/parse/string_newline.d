@@ -1,0 +1,3 @@
+BEGIN {
+	/* error: D_STR_NL */ trace("a
+); }

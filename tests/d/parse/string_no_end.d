@@ -1,0 +1,2 @@
+BEGIN {
+/* error: D_SYNTAX */ trace("a); }

@@ -1,0 +1,3 @@
+struct s {
+	struct s a; /* error: D_DECL_INCOMPLETE */
+};

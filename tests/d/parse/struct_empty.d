@@ -1,0 +1,1 @@
+struct s { }; /* error: D_SYNTAX */

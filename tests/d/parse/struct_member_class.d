@@ -1,0 +1,3 @@
+struct s {
+	self int a; /* error: D_SYNTAX */
+};

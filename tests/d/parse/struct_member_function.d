@@ -1,0 +1,3 @@
+struct s {
+	int f(int); /* error: D_DECL_VOIDOBJ */
+};

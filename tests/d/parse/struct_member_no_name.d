@@ -1,0 +1,3 @@
+struct s {
+	int; /* error: D_DECL_MNAME */
+};

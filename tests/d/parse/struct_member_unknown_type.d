@@ -1,0 +1,3 @@
+struct s {
+	nosuch_t a; /* error: D_SYNTAX */
+};

@@ -1,0 +1,3 @@
+struct s {
+	void a; /* error: D_DECL_VOIDOBJ */
+};

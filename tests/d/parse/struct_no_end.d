@@ -1,0 +1,2 @@
+struct s { int a;
+/* error: D_SYNTAX */

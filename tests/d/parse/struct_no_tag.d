@@ -1,0 +1,1 @@
+struct *x; /* error: D_SYNTAX */

@@ -1,0 +1,3 @@
+BEGIN {
+	this-> = 1; /* error: D_SYNTAX */
+}

@@ -1,0 +1,4 @@
+struct s { int a; };
+translator struct s < int x > {
+	a; /* error: D_SYNTAX */
+};

@@ -1,0 +1,1 @@
+typedef int; /* error: D_DECL_USELESS */

@@ -1,0 +1,2 @@
+typedef int x;
+typedef long x; /* error: D_DECL_IDRED */

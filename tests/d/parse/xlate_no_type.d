@@ -1,0 +1,3 @@
+BEGIN {
+	x = xlate(arg0); /* error: D_SYNTAX */
+}

@@ -1,0 +1,3 @@
+BEGIN {
+	x = xlate <nosuch_t>(arg0); /* error: D_SYNTAX */
+}

@@ -1,0 +1,192 @@
+/*
+ * What can be said of programs without a kernel: which maps a unit needs, where lines are, what is refused, that
+ * relocations and jumps stay inside.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "bpf/ebpf.h"
+
+static const struct ebpf_sizes sizes = { .bufsize = 65536, .aggsize = 1 << 20, .dynvarsize = 1 << 20, .nprobes = 1 };
+
+static int set_up(void **state)
+{
+	*state = arena_new();
+	return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	arena_free(*state);
+	return 0;
+}
+
+static struct ebpf_unit *unit(struct arena *a, const char *text)
+{
+	const char *err = NULL;
+	struct ir_prog *p = ir_read(a, text, &err);
+	struct ebpf_unit *u;
+
+	if (!p)
+		fail_msg("%s", err);
+	if ((err = ir_check(p)))
+		fail_msg("%s", err);
+	u = ebpf_unit_new(p, &sizes, &err);
+	if (!u)
+		fail_msg("%s", err);
+	return u;
+}
+
+static struct ebpf_prog *compile(struct ebpf_unit *u, const struct ebpf_env *env)
+{
+	const char *err;
+	struct ebpf_prog *p = ebpf_compile(u, env, u->prog->clauses, u->prog->nclauses, NULL, 0, &err);
+
+	if (!p)
+		fail_msg("%s", err);
+	return p;
+}
+
+static void only_needed_maps(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "agg \"\" count keys i8\nclause\nb0: r0 = arg 0\nagg 0 r0\nret\n");
+	uint32_t first;
+
+	assert_int_equal(u->maps[EBPF_MAP_GLOBALS].type, BPF_MAP_TYPE_UNSPEC);
+	assert_int_equal(u->maps[EBPF_MAP_THREADS].type, BPF_MAP_TYPE_UNSPEC);
+	/* An integer key is built on the stack. */
+	assert_int_equal(u->maps[EBPF_MAP_SCRATCH].type, BPF_MAP_TYPE_UNSPEC);
+	assert_int_equal(ebpf_agg_maps(u, u->prog->aggs[0], &first), 1);
+	assert_int_equal(u->maps[first].type, BPF_MAP_TYPE_PERCPU_HASH);
+	assert_int_equal(u->maps[first].key_size, 8);
+}
+
+static void lines(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "clause\nb0:\nr0 = arg 0\nr1 = arg 1\nr2 = add r0 r1\n"
+					   "br b1 b1 r2\nb1:\nret\n");
+	struct ebpf_env env = { .ctx = EBPF_CTX_RUN };
+	struct ebpf_prog *p = compile(u, &env);
+
+	assert_null(ebpf_line_find(p, 0));
+	for (uint32_t k = 0; k < p->nlines; k++) {
+		assert_ptr_equal(ebpf_line_find(p, p->lines[k].insn), &p->lines[k]);
+		if (k)
+			assert_true(p->lines[k].insn > p->lines[k - 1].insn);
+	}
+	assert_int_equal(p->lines[0].pos.line, 3);
+	assert_ptr_equal(ebpf_line_find(p, p->ninsns), &p->lines[p->nlines - 1]);
+}
+
+static void all_inside(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "agg \"\" stddev keys s\nclause\nregs iiss\nb0:\nr0 = arg 0\nr1 = const 9\n"
+					   "r2 = call copyinstr r0 r1\nr3 = call basename r2\nagg 0 r0 r3\nret\n");
+	struct ebpf_env env = { .ctx = EBPF_CTX_UPROBE, .sleepable = true };
+	struct ebpf_prog *p = compile(u, &env);
+	struct strbuf text = { 0 };
+
+	assert_true(p->sleepable);
+	for (uint32_t k = 0; k < p->nrelocs; k++) {
+		assert_true(p->relocs[k].insn + 1 < p->ninsns);
+		assert_true(p->relocs[k].map < u->nmaps);
+		assert_int_equal(p->insns[p->relocs[k].insn].code, BPF_LD | BPF_IMM | BPF_DW);
+		assert_int_not_equal(u->maps[p->relocs[k].map].type, BPF_MAP_TYPE_UNSPEC);
+	}
+	for (uint32_t k = 0; k < p->ninsns; k++) {
+		const struct bpf_insn *i = &p->insns[k];
+		int64_t to = (int64_t)k + 1 + i->off;
+
+		if (i->code == (BPF_LD | BPF_IMM | BPF_DW)) {
+			k++;
+			continue;
+		}
+		if (i->code == (BPF_JMP | BPF_CALL) && i->src_reg == BPF_PSEUDO_CALL)
+			to = (int64_t)k + 1 + i->imm;
+		else if ((BPF_CLASS(i->code) != BPF_JMP && BPF_CLASS(i->code) != BPF_JMP32) ||
+			 BPF_OP(i->code) == BPF_CALL || BPF_OP(i->code) == BPF_EXIT)
+			continue;
+		assert_true(to >= 0 && to < p->ninsns);
+	}
+	ebpf_disasm(p, &text);
+	assert_null(strstr(strbuf_str(&text), "??"));
+	strbuf_fini(&text);
+}
+
+static void unknown_kernel_structures(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "clause\nb0: r0 = builtin ppid\nret\n");
+	struct ebpf_env env = { .ctx = EBPF_CTX_RUN };
+	const char *err = NULL;
+
+	assert_null(ebpf_compile(u, &env, u->prog->clauses, 1, NULL, 0, &err));
+	assert_non_null(strstr(err, "ppid"));
+}
+
+static void read_errors_have_lines(void **state)
+{
+	static const struct {
+		const char *text, *err;
+	} bad[] = {
+		{ "strsize 7", "line 1: strsize" },
+		{ "clause\nb0:\n\tr0 = nothing", "line 3: expected an operation" },
+		{ "clause\nb0:\nr0 = vld 3", "line 3: a number that refers to nothing" },
+		{ "var \"x", "line 1: a string without its end" },
+		{ "agg \"\" nothing keys", "line 1: expected an aggregating function" },
+		{ "?", "line 1: expected strsize" },
+	};
+
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		const char *err = NULL;
+
+		assert_null(ir_read(*state, bad[k].text, &err));
+		assert_non_null(strstr(err, bad[k].err));
+	}
+}
+
+static void check_finds(void **state)
+{
+	static const struct {
+		const char *text, *err;
+	} bad[] = {
+		{ "clause\nb0: r0 = const 1", "does not end" },
+		{ "clause\nb0: ret ret", "ends before its end" },
+		{ "clause\nb0: jmp b1", "b1 is empty" },
+		{ "clause\nb0: r0 = add r1 r1\nret", "r1 is not assigned" },
+		{ "clause\nregs is\nb0: r1 = strc \"\"\nr0 = neg r1\nret", "wrong type" },
+		{ "clause\nb0: r0 = add r0\nret", "wrong number of operands" },
+		{ "agg \"\" lquantize keys param 0 0 0 0\nclause\nb0: ret", "impossible parameters" },
+		{ "rec 1 fields\nclause\nb0: emit 0 ret\nclause\nb0: ret", "another clause" },
+	};
+
+	for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+		const char *err = NULL;
+		struct ir_prog *p = ir_read(*state, bad[k].text, &err);
+
+		assert_non_null(p);
+		err = ir_check(p);
+		assert_non_null(err);
+		if (!strstr(err, bad[k].err))
+			fail_msg("%s: %s", bad[k].err, err);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(only_needed_maps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(all_inside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unknown_kernel_structures, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(read_errors_have_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(check_finds, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
