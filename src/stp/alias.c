@@ -1,0 +1,420 @@
+#include "stp/point.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/diag.h"
+
+enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100, MAX_WORK = 50000 };
+
+/* A component of a row of points.def, read from its pattern. */
+struct row_comp {
+	char name[64];
+	char arg;		/* 'N', 'S', or 0: none */
+};
+
+static const struct row {
+	const char *pattern;
+	enum stp_point_kind kind;
+	int64_t low, high;
+} rows[] = {
+#define STP_POINT(pattern, kind, low, high) { pattern, STP_P_##kind, low, high },
+#include "stp/points.def"
+#undef STP_POINT
+};
+
+struct expansion {
+	struct arena *arena;
+	struct diag *diag;
+	struct stp_prog *prog;
+	const struct stp_resolver *resolver;
+	const struct stp_probe *probe;		/* of the script, and which of its points */
+	const struct stp_point *written;
+	unsigned int depth, nhandlers, work;
+};
+
+/* What runs at a point: blocks and conditions gathered on the way through aliases. */
+struct load {
+	struct stp_stmt **blocks;
+	size_t nblocks;
+	struct stp_node **conds;
+	size_t nconds;
+};
+
+static unsigned int expand_point(struct expansion *x, const struct stp_point *p, const struct load *load, bool quiet);
+
+/* --- matching ---------------------------------------------------------------------------------------- */
+
+static bool is_pattern(const char *name)
+{
+	return strchr(name, '*') != NULL;
+}
+
+static bool is_pattern_point(const struct stp_point *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (is_pattern(p->comps[i].name))
+			return true;
+	return false;
+}
+
+static size_t read_row(const struct row *row, struct row_comp comps[MAX_ROW_COMPS])
+{
+	const char *s = row->pattern;
+	size_t n = 0, len;
+
+	while (*s) {
+		struct row_comp *c = &comps[n++];
+
+		len = strcspn(s, ".(");
+		memcpy(c->name, s, len);
+		c->name[len] = '\0';
+		s += len;
+		c->arg = *s == '(' ? s[1] : '\0';
+		s += *s == '(' ? 3 : 0;
+		s += *s == '.';
+	}
+	return n;
+}
+
+static bool arg_fits(const struct stp_comp *c, char arg)
+{
+	if (!c->arg)
+		return !arg;
+	return arg == (c->arg->kind == STP_NUM ? 'N' : 'S');
+}
+
+/*
+ * Do the components @p of a point match the names @c of something that exists?  A ** stands for any number of
+ * components without arguments, and is what it matched in @into, which has room for all of @c.
+ */
+static bool match(const struct stp_comp *p, size_t np, const struct row_comp *c, size_t nc, struct stp_comp *into,
+		  struct arena *a)
+{
+	char joined[MAX_ROW_COMPS * 66] = "";
+
+	if (!np || !nc)
+		return np == nc;
+	if (!strstr(p->name, "**")) {
+		if (fnmatch(p->name, c->name, FNM_NOESCAPE) || !arg_fits(p, c->arg))
+			return false;
+		*into = *p;
+		into->name = is_pattern(p->name) ? arena_strdup(a, c->name) : p->name;
+		return match(p + 1, np - 1, c + 1, nc - 1, into + 1, a);
+	}
+	for (size_t k = 0; k < nc && !c[k].arg; k++) {
+		strncat(joined, k ? "." : "", sizeof(joined) - strlen(joined) - 1);
+		strncat(joined, c[k].name, sizeof(joined) - strlen(joined) - 1);
+		into[k] = *p;
+		into[k].name = arena_strdup(a, c[k].name);
+		if (!fnmatch(p->name, joined, FNM_NOESCAPE) &&
+		    match(p + 1, np - 1, c + k + 1, nc - k - 1, into + k + 1, a))
+			return true;
+	}
+	return false;
+}
+
+/* The components of an alias's name as those of a row; 0: it has more than anything matches. */
+static size_t alias_comps(const struct stp_point *name, struct row_comp comps[MAX_ROW_COMPS])
+{
+	if (name->n > MAX_ROW_COMPS)
+		return 0;
+	for (size_t i = 0; i < name->n; i++) {
+		if (strlen(name->comps[i].name) >= sizeof(comps[i].name))
+			return 0;
+		strcpy(comps[i].name, name->comps[i].name);
+		comps[i].arg = '\0';
+	}
+	return name->n;
+}
+
+/* --- reports ----------------------------------------------------------------------------------------- */
+
+/* The names that could have stood instead of the first component that matches nothing. */
+static const char *similar(struct expansion *x, const struct stp_point *p, size_t *bad)
+{
+	struct row_comp comps[MAX_ROW_COMPS];
+	struct strbuf b = {0};
+	const char *ret;
+
+	*bad = 0;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		size_t n = read_row(&rows[r], comps), k = 0;
+
+		while (k < n && k < p->n && !fnmatch(p->comps[k].name, comps[k].name, FNM_NOESCAPE) &&
+		       arg_fits(&p->comps[k], comps[k].arg))
+			k++;
+		if (k > *bad)
+			*bad = k;
+	}
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		size_t n = read_row(&rows[r], comps), k = 0;
+		char text[80];
+
+		while (k < n && k < p->n && !fnmatch(p->comps[k].name, comps[k].name, FNM_NOESCAPE) &&
+		       arg_fits(&p->comps[k], comps[k].arg))
+			k++;
+		if (k < *bad || k >= n)
+			continue;
+		snprintf(text, sizeof(text), "%s%s", comps[k].name,
+			 comps[k].arg == 'N' ? "(number)" : comps[k].arg == 'S' ? "(string)" : "");
+		if (b.s && strstr(b.s, text))
+			continue;
+		if (b.len)
+			strbuf_puts(&b, ", ");
+		strbuf_puts(&b, text);
+	}
+	ret = arena_strdup(x->arena, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+static void no_match(struct expansion *x, const struct stp_point *p, const char *tag, const char *why)
+{
+	const struct stp_comp *first = &p->comps[0];
+	const char *names;
+	size_t bad;
+
+	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'",
+		   first->name);
+	if (why) {
+		diag_hint(x->diag, "%s", why);
+		return;
+	}
+	names = similar(x, p, &bad);
+	if (bad == p->n)
+		diag_hint(x->diag, "probe point truncated (follow: %s)", names);
+	else if (!*names)
+		diag_hint(x->diag, "invalid suffix for probe: identifier '%s'", p->comps[bad].name);
+	else
+		diag_hint(x->diag, "probe point mismatch (similar: %s): identifier '%s'", names, p->comps[bad].name);
+}
+
+/* --- points that exist ------------------------------------------------------------------------------- */
+
+/* The numbers of a point are what it can have, or *why says what they are not. */
+static bool check_numbers(struct expansion *x, const struct row *row, const struct stp_point *p, const char **why)
+{
+	const struct stp_node *first = NULL, *random = NULL;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct stp_node *arg = p->comps[i].arg;
+
+		if (!arg || arg->kind != STP_NUM)
+			continue;
+		if (!strcmp(p->comps[i].name, "randomize"))
+			random = arg;
+		else if (!first)
+			first = arg;
+	}
+	if (!first || row->low == row->high)
+		return true;
+	if (first->value < row->low || first->value > row->high) {
+		*why = arena_printf(x->arena, "interval value out of range (%" PRId64 ", %" PRId64 ")", row->low,
+				    row->high);
+		return false;
+	}
+	if (random && (random->value < 0 || random->value > first->value)) {
+		*why = "randomization value out of range";
+		return false;
+	}
+	return true;
+}
+
+static unsigned int add_handler(struct expansion *x, const struct row *row, struct stp_point *p,
+				const struct load *load, bool quiet)
+{
+	struct stp_handler *h;
+	const char *why = NULL;
+
+	if (!check_numbers(x, row, p, &why)) {
+		if (!quiet)
+			no_match(x, p, "S_POINT_RANGE", why);
+		return 0;
+	}
+	if (x->resolver && !x->resolver->find(x->resolver->ctx, p, row->kind, &why)) {
+		if (!quiet)
+			no_match(x, p, "S_POINT_NONE", why ? why : "no match");
+		return 0;
+	}
+	if (x->nhandlers >= MAX_HANDLERS) {
+		if (x->nhandlers++ == MAX_HANDLERS)
+			diag_error(x->diag, p->pos, "S_POINTS", "semantic error: too many probes");
+		return 0;
+	}
+	x->nhandlers++;
+	h = arena_new_of(x->arena, struct stp_handler);
+	h->pos = x->probe->pos;
+	h->point = p;
+	h->written = x->written;
+	h->kind = row->kind;
+	h->locals.tail = &h->locals.first;
+	h->nblocks = h->blocks_cap = load->nblocks;
+	h->blocks = arena_alloc(x->arena, load->nblocks * sizeof(*h->blocks));
+	for (size_t i = 0; i < load->nblocks; i++)
+		h->blocks[i] = stp_copy_stmt(x->arena, load->blocks[i]);
+	h->nconds = h->conds_cap = load->nconds;
+	h->conds = arena_alloc(x->arena, (load->nconds + 1) * sizeof(*h->conds));
+	for (size_t i = 0; i < load->nconds; i++)
+		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
+	*x->prog->handlers_tail = h;
+	x->prog->handlers_tail = &h->next;
+	return 1;
+}
+
+static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, const struct load *load, bool quiet,
+				bool *matched)
+{
+	struct row_comp comps[MAX_ROW_COMPS];
+	struct stp_comp into[MAX_ROW_COMPS];
+	unsigned int n = 0;
+
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		size_t nc = read_row(&rows[r], comps);
+		struct stp_point *found;
+
+		if (!match(p->comps, p->n, comps, nc, into, x->arena))
+			continue;
+		*matched = true;
+		found = arena_new_of(x->arena, struct stp_point);
+		*found = *p;
+		found->n = found->cap = nc;
+		found->comps = arena_alloc(x->arena, nc * sizeof(*found->comps));
+		memcpy(found->comps, into, nc * sizeof(*found->comps));
+		n += add_handler(x, &rows[r], found, load, quiet || is_pattern_point(p));
+	}
+	return n;
+}
+
+/* --- aliases ----------------------------------------------------------------------------------------- */
+
+/* All points of @probe, with what stands behind the alias's name in @p as their suffix. */
+static unsigned int expand_alias(struct expansion *x, struct stp_probe *probe, const struct stp_point *p,
+				 size_t prefix, const struct load *load, bool quiet)
+{
+	struct load with = *load;
+	unsigned int n = 0, one;
+
+	if (probe->expanding || x->depth >= MAX_ALIAS_DEPTH) {
+		if (!quiet)
+			diag_error(x->diag, p->pos, "S_ALIAS_LOOP",
+				   "semantic error: recursive loop in alias expansion of %s", p->comps[0].name);
+		return 0;
+	}
+	with.blocks = arena_alloc(x->arena, (load->nblocks + 1) * sizeof(*with.blocks));
+	memcpy(with.blocks + !probe->epilogue, load->blocks, load->nblocks * sizeof(*with.blocks));
+	with.blocks[probe->epilogue ? load->nblocks : 0] = probe->body;
+	with.nblocks++;
+	probe->expanding = true;
+	x->depth++;
+	for (size_t i = 0; i < probe->points.n; i++) {
+		struct stp_point *to = arena_new_of(x->arena, struct stp_point);
+		const struct stp_point *from = probe->points.v[i];
+
+		*to = *from;
+		if (p->n > prefix) {
+			to->n = to->cap = from->n + p->n - prefix;
+			to->comps = arena_alloc(x->arena, to->n * sizeof(*to->comps));
+			memcpy(to->comps, from->comps, from->n * sizeof(*to->comps));
+			memcpy(to->comps + from->n, p->comps + prefix, (p->n - prefix) * sizeof(*to->comps));
+		}
+		one = expand_point(x, to, &with, quiet);
+		n += one;
+		if (one && from->sufficient)
+			break;
+	}
+	x->depth--;
+	probe->expanding = false;
+	return n;
+}
+
+static unsigned int expand_aliases(struct expansion *x, const struct stp_point *p, size_t prefix,
+				   const struct load *load, bool quiet, bool *matched)
+{
+	struct row_comp comps[MAX_ROW_COMPS];
+	struct stp_comp into[MAX_ROW_COMPS];
+	unsigned int n = 0;
+
+	for (struct stp_probe *probe = x->prog->probes; probe; probe = probe->next) {
+		for (size_t i = 0; i < probe->names.n; i++) {
+			size_t nc = alias_comps(probe->names.v[i], comps);
+
+			if (!nc || !match(p->comps, prefix, comps, nc, into, x->arena))
+				continue;
+			*matched = true;
+			n += expand_alias(x, probe, p, prefix, load, quiet || is_pattern_point(p));
+		}
+	}
+	return n;
+}
+
+/* --- the whole --------------------------------------------------------------------------------------- */
+
+/* The number of handlers made of @p. */
+static unsigned int expand_point(struct expansion *x, const struct stp_point *p, const struct load *load, bool quiet)
+{
+	struct load with = *load;
+	unsigned int n, errors = x->diag->errors;
+	bool matched = false;
+
+	if (++x->work >= MAX_WORK) {
+		if (x->work == MAX_WORK)
+			diag_error(x->diag, x->probe->pos, "S_POINTS", "semantic error: aliases nested without end");
+		return 0;
+	}
+	if (p->cond) {
+		with.conds = arena_alloc(x->arena, (load->nconds + 1) * sizeof(*with.conds));
+		if (load->nconds)
+			memcpy(with.conds, load->conds, load->nconds * sizeof(*with.conds));
+		with.conds[with.nconds++] = p->cond;
+	}
+	quiet |= p->optional;
+	n = expand_rows(x, p, &with, quiet, &matched);
+	n += expand_aliases(x, p, p->n, &with, quiet, &matched);
+	for (size_t prefix = p->n - 1; prefix && !matched; prefix--)
+		n += expand_aliases(x, p, prefix, &with, quiet, &matched);
+	if (!n && !quiet && x->diag->errors == errors)
+		no_match(x, p, "S_POINT_NONE", matched ? "no match" : NULL);
+	return n;
+}
+
+/* The components of an alias's name are plain names. */
+static void check_alias_name(struct expansion *x, const struct stp_point *name)
+{
+	for (size_t k = 0; k < name->n; k++) {
+		const struct stp_comp *c = &name->comps[k];
+
+		if (c->arg || is_pattern(c->name))
+			diag_error(x->diag, c->pos, "S_ALIAS_NAME",
+				   "semantic error: alias component %s contains illegal %s", c->name,
+				   c->arg ? "parameter" : "wildcard");
+	}
+}
+
+bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resolver *resolver)
+{
+	struct expansion x = { .arena = prog->arena, .diag = diag, .prog = prog, .resolver = resolver };
+	unsigned int errors = diag->errors, n;
+
+	for (const struct stp_probe *probe = prog->probes; probe; probe = probe->next)
+		for (size_t i = 0; i < probe->names.n; i++)
+			check_alias_name(&x, probe->names.v[i]);
+	for (struct stp_probe *probe = prog->probes; probe; probe = probe->next) {
+		struct load load = { .blocks = &probe->body, .nblocks = 1 };
+
+		if (probe->names.n)
+			continue;
+		for (size_t i = 0; i < probe->points.n; i++) {
+			x.probe = probe;
+			x.written = probe->points.v[i];
+			n = expand_point(&x, x.written, &load, false);
+			if (n && x.written->sufficient)
+				break;
+		}
+	}
+	return diag->errors == errors;
+}

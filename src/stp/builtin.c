@@ -1,0 +1,31 @@
+#include "stp/sem.h"
+
+#include <string.h>
+
+enum { NBUILTINS = 0
+#define STP_FUNC(name, proto, effect) + 1
+#include "stp/functions.def"
+#undef STP_FUNC
+};
+
+#define TYPE(c) ((c) == 'l' ? STP_LONG : (c) == 's' ? STP_STRINGS : STP_UNKNOWN)
+#define PURE true
+#define ACTS false
+
+/* The i-th parameter of a prototype stands at [2 + i]; shorter ones end with ')'. */
+static const struct stp_builtin builtins[NBUILTINS] = {
+#define STP_FUNC(name, proto, effect)                                                                         \
+	{ #name, TYPE((proto)[0]), sizeof(proto) - 4,                                                         \
+	  { TYPE((proto)[2]), TYPE((proto)[sizeof(proto) > 5 ? 3 : 1]), TYPE((proto)[sizeof(proto) > 6 ? 4 : 1]) }, \
+	  effect },
+#include "stp/functions.def"
+#undef STP_FUNC
+};
+
+const struct stp_builtin *stp_find_builtin(const char *name, size_t nparams)
+{
+	for (size_t i = 0; i < NBUILTINS; i++)
+		if (!strcmp(name, builtins[i].name) && (nparams == SIZE_MAX || nparams == builtins[i].nparams))
+			return &builtins[i];
+	return NULL;
+}

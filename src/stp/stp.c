@@ -1,0 +1,83 @@
+#include "stp/stp.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "lang/diag.h"
+#include "stp/lex.h"
+#include "stp/parse.h"
+#include "stp/sem.h"
+
+struct stp {
+	struct arena *arena;
+	struct diag *diag;
+	struct stp_env env;
+	struct stp_preproc preproc;
+	struct stp_prog *prog;
+	int64_t limits[STP_NLIMITS];
+};
+
+static const struct {
+	const char *name;
+	int64_t value;
+} limits[STP_NLIMITS] = {
+#define STP_LIMIT(name, value, what) { #name, value },
+#include "stp/limits.def"
+#undef STP_LIMIT
+};
+
+struct stp *stp_new(struct arena *a, struct diag *diag, const struct stp_env *env)
+{
+	struct stp *stp = arena_new_of(a, struct stp);
+
+	stp->arena = a;
+	stp->diag = diag;
+	stp->env = *env;
+	stp->prog = stp_prog_new(a);
+	for (size_t i = 0; i < STP_NLIMITS; i++)
+		stp->limits[i] = limits[i].value;
+	stp_preproc_init(&stp->preproc, a, diag, &stp->env);
+	return stp;
+}
+
+bool stp_add(struct stp *stp, const struct source *src, bool from_library)
+{
+	struct stp_toks read = {0}, toks = {0};
+
+	stp_lex(stp->arena, src, &stp->env.args, &read);
+	return stp_preproc(&stp->preproc, &read, &toks) &&
+	       stp_parse(stp->prog, stp->diag, &toks, from_library, stp->env.guru);
+}
+
+bool stp_set_limit(struct stp *stp, const char *name, int64_t value)
+{
+	for (size_t i = 0; i < STP_NLIMITS; i++) {
+		if (strcmp(name, limits[i].name))
+			continue;
+		stp->limits[i] = value;
+		return true;
+	}
+	return false;
+}
+
+int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit)
+{
+	return stp->limits[limit];
+}
+
+struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
+{
+	struct sem s = { .arena = stp->arena, .diag = stp->diag, .prog = stp->prog, .resolver = resolver };
+
+	if (!stp_expand(stp->prog, stp->diag, resolver) || !sem_symbols(&s))
+		return NULL;
+	sem_warn_unassigned(&s);
+	if (!sem_elide(&s) || !sem_infer(&s) || !sem_loops(&s))
+		return NULL;
+	return stp->prog;
+}
+
+const struct stp_prog *stp_tree(const struct stp *stp)
+{
+	return stp->prog;
+}

@@ -1,0 +1,475 @@
+#include "stp/sem.h"
+
+#include <regex.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "lang/diag.h"
+
+enum use { USE_READ, USE_WRITE, USE_BOTH };
+
+static void resolve(struct sem *s, struct stp_node *n, enum use use);
+
+static void resolve_child(void *ctx, struct stp_node **child)
+{
+	resolve(ctx, *child, USE_READ);
+}
+
+/* --- reports ----------------------------------------------------------------------------------------- */
+
+void sem_error(struct sem *s, const struct stp_node *n, const char *tag, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	diag_error(s->diag, n->pos, tag, "semantic error: %s: %s", arena_vprintf(s->arena, fmt, ap), n->what);
+	va_end(ap);
+}
+
+const char *sem_place(struct sem *s, const char *what, struct src_pos pos)
+{
+	return arena_printf(s->arena, "%s at %s:%u:%u", what ? what : "declaration", pos.src ? pos.src->name : "",
+			    pos.line, pos.col);
+}
+
+/* --- variables --------------------------------------------------------------------------------------- */
+
+static struct stp_var *find_global(struct sem *s, const char *name, const struct source *src)
+{
+	struct stp_var *v, *other = NULL;
+
+	for (v = s->prog->globals.first; v; v = v->next) {
+		if (strcmp(v->name, name))
+			continue;
+		if (v->pos.src == src)
+			return v;
+		if (!v->is_private)
+			other = v;
+	}
+	return other;
+}
+
+static struct stp_vars *scope_locals(struct sem *s)
+{
+	return s->func ? &s->func->locals : &s->handler->locals;
+}
+
+static struct stp_var *find_var(struct sem *s, const struct stp_node *n)
+{
+	struct stp_var *v = s->func ? stp_var_find(&s->func->params, n->name) : NULL;
+
+	if (!v)
+		v = find_global(s, n->name, n->pos.src);
+	return v ? v : stp_var_find(scope_locals(s), n->name);
+}
+
+static void count_use(struct stp_var *v, enum use use)
+{
+	v->reads += use != USE_WRITE;
+	v->writes += use != USE_READ;
+}
+
+/* The variable of a STP_NAME, which becomes a local if it is none yet. */
+static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
+{
+	struct stp_var *v = find_var(s, n);
+
+	if (s->in_cond && (!v || !v->is_global)) {
+		sem_error(s, n, "S_COND_LOCAL", "probe condition must not reference undeclared global");
+		return;
+	}
+	if (!v) {
+		v = stp_var_add(s->arena, scope_locals(s), n->name, n->pos);
+		v->arity = 0;
+	}
+	n->var = v;
+	count_use(v, use);
+}
+
+/* The array @n, used with @arity indexes. */
+static void resolve_array(struct sem *s, struct stp_node *n, size_t arity, enum use use)
+{
+	struct stp_var *v;
+
+	if (n->kind == STP_HIST) {
+		resolve(s, n, USE_READ);
+		return;
+	}
+	v = n->kind == STP_NAME ? find_var(s, n) : NULL;
+	if (!v || !v->is_global) {
+		sem_error(s, n, "S_ARRAY_UNDECLARED",
+			  "unresolved arity-%zu global array %s, missing global declaration?", arity,
+			  n->name ? n->name : "");
+		return;
+	}
+	n->var = v;
+	count_use(v, use);
+}
+
+static bool is_lvalue(const struct stp_node *n)
+{
+	switch (n->kind) {
+	case STP_NAME:
+	case STP_INDEX:
+	case STP_TARGET:
+	case STP_CAST:
+	case STP_DEREF:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* --- functions --------------------------------------------------------------------------------------- */
+
+static bool visible(const struct stp_func *f, const struct stp_node *n)
+{
+	return !f->is_private || f->pos.src == n->pos.src;
+}
+
+static void resolve_call(struct sem *s, struct stp_node *n)
+{
+	struct stp_func *f, *other = NULL;
+	const struct stp_builtin *b;
+
+	stp_each_node(n, resolve_child, s);
+	for (f = s->prog->funcs; f; f = f->next) {
+		if (strcmp(f->name, n->name) || !visible(f, n))
+			continue;
+		other = f;
+		if (f->nparams == n->nargs && (!n->func || f->priority < n->func->priority))
+			n->func = f;
+	}
+	if (n->func)
+		return;
+	if (other) {
+		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %zu args)", n->name,
+			  other->nparams);
+		diag_hint(s->diag, "%s", sem_place(s, other->what, other->pos));
+		return;
+	}
+	n->builtin = stp_find_builtin(n->name, n->nargs);
+	if (n->builtin)
+		return;
+	b = stp_find_builtin(n->name, SIZE_MAX);
+	if (b)
+		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %u args)", n->name,
+			  b->nparams);
+	else
+		sem_error(s, n, "S_FUNC_UNDEF", "unresolved function %s", n->name);
+}
+
+/* Functions of one name: those of smaller priority first, else in the order of the script. */
+static void chain_overloads(struct stp_prog *p)
+{
+	for (struct stp_func *f = p->funcs; f; f = f->next) {
+		struct stp_func *best = NULL;
+		bool behind = false;
+
+		for (struct stp_func *g = p->funcs; g; g = g->next) {
+			behind |= g == f;
+			if (g == f || g->nparams != f->nparams || strcmp(g->name, f->name) ||
+			    g->is_private != f->is_private || (g->is_private && g->pos.src != f->pos.src))
+				continue;
+			if (g->priority < f->priority || (g->priority == f->priority && !behind))
+				continue;
+			if (!best || g->priority < best->priority)
+				best = g;
+		}
+		f->overload = best;
+	}
+}
+
+/* --- expressions ------------------------------------------------------------------------------------- */
+
+static void resolve_index(struct sem *s, struct stp_node *n, enum use use)
+{
+	resolve_array(s, n->l, n->nargs, use);
+	for (size_t i = 0; i < n->nargs; i++) {
+		if (n->args[i])
+			resolve(s, n->args[i], USE_READ);
+		else
+			sem_error(s, n->l, "S_WILDCARD", "wildcard not allowed in array index");
+	}
+}
+
+static void resolve_assign(struct sem *s, struct stp_node *n)
+{
+	if (!is_lvalue(n->l)) {
+		sem_error(s, n, "S_LVALUE", "Expecting lvalue for assignment");
+		diag_hint(s->diag, "%s", sem_place(s, n->l->what, n->l->pos));
+		resolve(s, n->l, USE_READ);
+	} else {
+		resolve(s, n->l, USE_WRITE);
+	}
+	resolve(s, n->r, USE_READ);
+	if (n->op == STP_ADDEND && n->l->kind == STP_NAME && n->l->var && !n->l->var->is_global)
+		sem_error(s, n->l, "S_STAT_LOCAL", "stat locals not supported, missing global declaration?");
+}
+
+static struct stp_var *stat_var(const struct stp_node *n)
+{
+	if (n->kind == STP_INDEX)
+		n = n->l;
+	return n->kind == STP_NAME ? n->var : NULL;
+}
+
+static void resolve_stat(struct sem *s, struct stp_node *n)
+{
+	unsigned int hists = 1u << STP_HIST_LINEAR | 1u << STP_HIST_LOG;
+	struct stp_var *v;
+
+	resolve(s, n->l, USE_READ);
+	v = stat_var(n->l);
+	if (!v)
+		return;
+	if (n->kind == STP_HIST && (v->stats & hists) &&
+	    ((v->stats & hists) != 1u << n->stat || memcmp(v->hist, n->hist, sizeof(v->hist)))) {
+		sem_error(s, n, "S_HIST", "multiple histogram types declared on '%s'", v->name);
+		return;
+	}
+	v->stats |= 1u << n->stat;
+	if (n->kind == STP_HIST)
+		memcpy(v->hist, n->hist, sizeof(v->hist));
+	else if (n->stat == STP_STAT_VARIANCE)
+		v->shift = n->value;
+}
+
+/* $name: is there such a thing at the handler's point? */
+static void resolve_target(struct sem *s, struct stp_node *n)
+{
+	const struct stp_resolver *r = s->resolver;
+
+	stp_each_node(n, resolve_child, s);
+	n->type = STP_LONG;
+	if (n->pretty || !strncmp(n->name, "$$", 2))
+		n->type = STP_STRINGS;
+	n->resolved = s->handler && r && r->target &&
+		      r->target(r->ctx, s->handler->point, (enum stp_point_kind)s->handler->kind, n, &n->type);
+}
+
+static bool is_defined(const struct stp_node *n)
+{
+	return n->kind == STP_TARGET ? n->resolved : n->kind != STP_NAME;
+}
+
+static void set_number(struct stp_node *n, int64_t value)
+{
+	n->kind = STP_NUM;
+	n->value = value;
+	n->l = n->r = n->cond = NULL;
+	n->nargs = n->nparts = 0;
+	n->type = STP_LONG;
+}
+
+/* The regular expression of =~ is one. */
+static void check_regex(struct sem *s, struct stp_node *n)
+{
+	char why[128];
+	regex_t re;
+	int err = regcomp(&re, n->str, REG_EXTENDED | REG_NOSUB);
+
+	if (!err) {
+		regfree(&re);
+		return;
+	}
+	regerror(err, &re, why, sizeof(why));
+	diag_error(s->diag, n->pos, "S_REGEX", "semantic error: regex compilation error: %s: string '%s'", why, n->str);
+}
+
+static void resolve(struct sem *s, struct stp_node *n, enum use use)
+{
+	switch (n->kind) {
+	case STP_NAME:
+		resolve_name(s, n, use);
+		break;
+	case STP_INDEX:
+		resolve_index(s, n, use);
+		break;
+	case STP_IN:
+		resolve_array(s, n->l, n->nargs, USE_READ);
+		for (size_t i = 0; i < n->nargs; i++)
+			if (n->args[i])
+				resolve(s, n->args[i], USE_READ);
+		break;
+	case STP_CALL:
+		resolve_call(s, n);
+		break;
+	case STP_ASSIGN:
+		resolve_assign(s, n);
+		break;
+	case STP_PRE:
+	case STP_POST:
+		resolve(s, n->l, is_lvalue(n->l) ? USE_WRITE : USE_READ);
+		break;
+	case STP_EXTRACT:
+	case STP_HIST:
+		resolve_stat(s, n);
+		break;
+	case STP_MATCH:
+		check_regex(s, n);
+		resolve(s, n->l, USE_READ);
+		break;
+	case STP_TARGET:
+		resolve_target(s, n);
+		break;
+	case STP_DEFINED:
+		resolve(s, n->l, USE_READ);
+		set_number(n, is_defined(n->l));
+		break;
+	case STP_ENTRY:
+		if (s->handler && s->handler->kind != STP_P_RETURN && s->handler->kind != STP_P_PLT_RETURN &&
+		    s->handler->kind != STP_P_SYSCALL_RETURN)
+			sem_error(s, n, "S_ENTRY", "@entry is only valid in .return probes");
+		resolve(s, n->l, USE_READ);
+		break;
+	default:
+		stp_each_node(n, resolve_child, s);
+		break;
+	}
+}
+
+/* --- statements -------------------------------------------------------------------------------------- */
+
+static void resolve_foreach(struct sem *s, struct stp_stmt *st)
+{
+	size_t arity = st->nslice > st->nkeys ? st->nslice : st->nkeys;
+
+	resolve_array(s, st->array, arity, USE_READ);
+	if (st->nslice && st->nslice != st->nkeys)
+		sem_error(s, st->array, "S_ARRAY_UNDECLARED",
+			  "unresolved arity-%zu global array %s, missing global declaration?", st->nslice,
+			  st->array->name ? st->array->name : "");
+	for (size_t i = 0; i < st->nkeys; i++)
+		resolve(s, st->keys[i], USE_WRITE);
+	if (st->value)
+		resolve(s, st->value, USE_WRITE);
+	for (size_t i = 0; i < st->nslice; i++)
+		if (st->slice[i])
+			resolve(s, st->slice[i], USE_READ);
+	if (st->expr)
+		resolve(s, st->expr, USE_READ);
+	if (st->sort_by_stat && st->array->var)
+		st->array->var->stats |= 1u << st->sort_stat;
+}
+
+static void resolve_delete(struct sem *s, struct stp_stmt *st)
+{
+	struct stp_node *n = st->expr;
+
+	if (n->kind == STP_INDEX) {
+		resolve_array(s, n->l, n->nargs, USE_WRITE);
+		for (size_t i = 0; i < n->nargs; i++)
+			if (n->args[i])
+				resolve(s, n->args[i], USE_READ);
+	} else if (n->kind == STP_NAME) {
+		resolve(s, n, USE_WRITE);
+	} else {
+		sem_error(s, n, "S_DELETE", "invalid operand of delete expression");
+	}
+}
+
+static void resolve_stmt(void *ctx, struct stp_stmt **stmt)
+{
+	struct stp_stmt *st = *stmt;
+	struct sem *s = ctx;
+
+	switch (st->kind) {
+	case STP_S_FOREACH:
+		resolve_foreach(s, st);
+		break;
+	case STP_S_DELETE:
+		resolve_delete(s, st);
+		break;
+	case STP_S_TRY:
+		if (st->value)
+			resolve(s, st->value, USE_WRITE);
+		break;
+	default:
+		stp_each_expr(st, resolve_child, s);
+		break;
+	}
+	stp_each_stmt(st, resolve_stmt, s);
+}
+
+/* --- the whole --------------------------------------------------------------------------------------- */
+
+/* Functions of a library that nobody calls may be wrong: they are looked at when something needs them. */
+static void need_calls_node(void *ctx, struct stp_node **child);
+
+static void need_calls_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, need_calls_node, ctx);
+	stp_each_stmt(*child, need_calls_stmt, ctx);
+}
+
+static void need_func(struct sem *s, struct stp_func *f)
+{
+	struct stp_handler *handler = s->handler;
+	struct stp_func *func = s->func;
+
+	for (; f; f = f->overload) {
+		if (f->needed)
+			continue;
+		f->needed = true;
+		s->handler = NULL;
+		s->func = f;
+		resolve_stmt(s, &f->body);
+		need_calls_stmt(s, &f->body);
+	}
+	s->handler = handler;
+	s->func = func;
+}
+
+static void need_calls_node(void *ctx, struct stp_node **child)
+{
+	if ((*child)->kind == STP_CALL && (*child)->func)
+		need_func(ctx, (*child)->func);
+	stp_each_node(*child, need_calls_node, ctx);
+}
+
+bool sem_symbols(struct sem *s)
+{
+	unsigned int errors = s->diag->errors;
+
+	chain_overloads(s->prog);
+	for (struct stp_handler *h = s->prog->handlers; h; h = h->next) {
+		s->handler = h;
+		s->func = NULL;
+		s->in_cond = true;
+		for (size_t i = 0; i < h->nconds; i++) {
+			resolve(s, h->conds[i], USE_READ);
+			need_calls_node(s, &h->conds[i]);
+		}
+		s->in_cond = false;
+		for (size_t i = 0; i < h->nblocks; i++) {
+			resolve_stmt(s, &h->blocks[i]);
+			need_calls_stmt(s, &h->blocks[i]);
+		}
+	}
+	for (struct stp_func *f = s->prog->funcs; f; f = f->next)
+		if (!f->from_library)
+			need_func(s, f);
+	s->handler = NULL;
+	s->func = NULL;
+	return s->diag->errors == errors;
+}
+
+static void warn_unassigned(struct sem *s, const struct stp_vars *vars)
+{
+	for (const struct stp_var *v = vars->first; v; v = v->next)
+		if (v->reads && !v->writes && !v->init && !v->is_param)
+			diag_warn(s->diag, v->pos, "S_NEVER_ASSIGNED",
+				  "never-assigned %s variable '%s': identifier '%s'", v->is_global ? "global" : "local",
+				  v->name, v->name);
+}
+
+void sem_warn_unassigned(struct sem *s)
+{
+	warn_unassigned(s, &s->prog->globals);
+	for (const struct stp_handler *h = s->prog->handlers; h; h = h->next)
+		warn_unassigned(s, &h->locals);
+	for (const struct stp_func *f = s->prog->funcs; f; f = f->next)
+		warn_unassigned(s, &f->locals);
+}
