@@ -1,4 +1,5 @@
 """Counting calls exactly: an aggregation misses nothing, however many events there are."""
+import pathlib
 import re
 
 import pytest
@@ -7,23 +8,7 @@ pytestmark = [pytest.mark.needs_bpf, pytest.mark.interps("3.9")]
 
 CALLS = 1_000_000
 
-PROGRAM = """
-import sys, threading
-
-def leaf():
-    pass
-
-def work(calls):
-    for _ in range(calls):
-        leaf()
-
-calls, threads = map(int, sys.argv[1:])
-started = [threading.Thread(target=work, args=(calls // threads,)) for _ in range(threads)]
-for thread in started:
-    thread.start()
-for thread in started:
-    thread.join()
-"""
+PROGRAM = pathlib.Path(__file__).parent / "data" / "threads.py"
 
 
 def table(text):

@@ -1,4 +1,5 @@
 """Aggregations printed and emptied while events arrive: each event is in one report, none is in two."""
+import pathlib
 import re
 
 import pytest
@@ -7,23 +8,7 @@ pytestmark = [pytest.mark.needs_bpf, pytest.mark.interps("3.9")]
 
 CALLS, THREADS = 40_000, 4
 
-PROGRAM = """
-import sys, threading
-
-def leaf():
-    pass
-
-def work(calls):
-    for _ in range(calls):
-        leaf()
-
-calls, threads = map(int, sys.argv[1:])
-started = [threading.Thread(target=work, args=(calls // threads,)) for _ in range(threads)]
-for thread in started:
-    thread.start()
-for thread in started:
-    thread.join()
-"""
+PROGRAM = pathlib.Path(__file__).parent / "data" / "threads.py"
 
 REPORT = """
     printa("calls %@d\\n", @calls);
