@@ -1,5 +1,5 @@
 /*
- * eBPF in user space: a check at load time, and an interpreter.
+ * eBPF in user space: a check at load time, an interpreter, and a compiler for x86-64.
  *
  * What runs here comes from bpf/ but is trusted no more than the kernel trusts it, and memory it works on is
  * shared with processes that may have scribbled over it.  Safety is in two halves:
