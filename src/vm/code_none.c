@@ -1,0 +1,25 @@
+/*
+ * Machines without a compiler: the interpreter serves.
+ */
+#include "vm/prog.h"
+
+#include <errno.h>
+
+int vm_code_new(struct vm_prog *p)
+{
+	(void)p;
+	return -ENOTSUP;
+}
+
+void vm_code_free(struct vm_code *c)
+{
+	(void)c;
+}
+
+int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx)
+{
+	(void)p;
+	(void)t;
+	(void)ctx;
+	return -ENOTSUP;
+}

@@ -1,0 +1,84 @@
+/*
+ * A loaded program, as the check leaves it to the interpreter and the compiler.
+ */
+#ifndef DTAP_VM_PROG_H
+#define DTAP_VM_PROG_H
+
+#include "vm/vm.h"
+
+/* Newer than the headers of some systems that dtap is built on: version 4 of the instruction set. */
+enum {
+	VM_MEMSX = 0x80,	/* mode of BPF_LDX: sign-extending */
+	VM_FUNC_LOOP = 181,	/* BPF_FUNC_loop */
+	VM_PSEUDO_FUNC = 4,	/* BPF_PSEUDO_FUNC */
+};
+
+enum vm_call {
+	VM_CALL_FUNC,		/* to: the function */
+	VM_CALL_LOOP,		/* to: the callback */
+	VM_CALL_HELPER,		/* to: the row; no argument is a pointer */
+	VM_CALL_CHECKED,	/* likewise, but arguments must be checked */
+};
+
+/* What the check found out about an instruction. */
+struct vm_note {
+	bool safe;		/* a memory access that is decided: inside, and aligned if it is atomic */
+	uint8_t call;		/* enum vm_call */
+	uint32_t to;
+	uint32_t map;		/* CHECKED: the map that a VM_ARG_KEY or VM_ARG_VALUE is of */
+};
+
+struct vm_func {
+	uint32_t start, end;	/* instructions, the end exclusive */
+	uint32_t frame;		/* bytes of stack, a multiple of 16 */
+	uint32_t cost;		/* instructions on the longest way through it, with its calls */
+};
+
+struct vm_code;
+
+struct vm_prog {
+	struct vm_spec spec;	/* insns is the copy below */
+	struct bpf_insn *insns;
+	struct vm_note *notes;	/* one for each instruction */
+	struct vm_func *funcs;	/* [0] is the program itself; sorted by start */
+	uint32_t nfuncs;
+	struct vm_code *code;	/* compiled, or NULL */
+};
+
+/* May the running program use the @size bytes at @addr? */
+bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr, uint64_t size, bool write);
+
+/* Make the VM_CALL_CHECKED at @insn with t->args; the result to t->ret.  False: a bad argument. */
+bool vm_call_checked(const struct vm_prog *p, struct vm_thread *t, uint32_t insn);
+
+/* The 64 bits that the ld_imm64 @i loads. */
+uint64_t vm_imm64(const struct vm_prog *p, const struct bpf_insn *i);
+
+static inline unsigned int vm_size(uint8_t code)
+{
+	switch (BPF_SIZE(code)) {
+	case BPF_B:
+		return 1;
+	case BPF_H:
+		return 2;
+	case BPF_W:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+/* --- compiled code, of which each architecture has its own ------------------------------------------- */
+
+/* Compile @p to p->code; errors as of vm_compile. */
+int vm_code_new(struct vm_prog *p);
+void vm_code_free(struct vm_code *c);
+int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx);
+
+/*
+ * Executable memory with these bytes, or a negative errno: never writable while it can be executed.  It is
+ * given back with munmap.
+ */
+int vm_exec_map(const void *bytes, size_t size, void **ret);
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * run FILE.vm...: eBPF in text through each engine (the interpreter, compiled code where there is a compiler, the
+ * kernel where it lets us), which must all give what is written down, and the same memory.
+ *
+ * A file is a list of cases:
+ *
+ *	-- asm		a program (asm.h); its context is 12 words, map 0 has 64 bytes
+ *	-- args A B...	the context's first words; they follow each other with results:
+ *	-- result R	what r0 must be then, or "fault" or "time"
+ *	-- refused TEXT	instead: the check says something with TEXT in it
+ *	-- user		the kernel is not asked: it wants a proof where we compare, or is older than the instruction
+ *
+ * Helper 5 (the kernel's clock) gives 42 here, so its result is not to be returned; 1000 is
+ * fill(mem, size, byte), 1001 sum(a, b, c, d, e).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "asm.h"
+#include "place/func_info.h"
+#include "vm/vm.h"
+
+enum { MAX_INSNS = 4096, WRAP = 5, MEM = 64, WORDS = 12 };
+
+struct test {
+	const char *path;
+	unsigned int line, cases, compiled, kernel_runs;
+	int failures;
+	char asm_text[65536];
+	struct bpf_insn insns[MAX_INSNS];
+	int n;
+	bool user;
+	uint64_t ctx[WORDS];
+	struct vm_prog *prog;
+	uint8_t mem[MEM] __attribute__((aligned(8)));
+	int kernel;		/* 0: not loaded yet; -1: it cannot be */
+	int kernel_mem;
+};
+
+static void complain(struct test *t, const char *what, const char *text)
+{
+	fprintf(stderr, "%s:%u: %s %s\n", t->path, t->line, what, text);
+	t->failures++;
+}
+
+static uint64_t clock42(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, struct vm_thread *t)
+{
+	(void)a, (void)b, (void)c, (void)d, (void)e, (void)t;
+	return 42;
+}
+
+static uint64_t fill(uint64_t mem, uint64_t size, uint64_t byte, uint64_t d, uint64_t e, struct vm_thread *t)
+{
+	(void)d, (void)e, (void)t;
+	memset((void *)(uintptr_t)mem, (int)byte, size);
+	return size;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, struct vm_thread *t)
+{
+	(void)t;
+	return a + b + c + d + e;
+}
+
+static const struct vm_helper helpers[] = {
+	{ 5, clock42, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ 1000, fill, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY } },
+	{ 1001, sum, VM_RET_VALUE, { VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
+};
+
+/* --- the kernel -------------------------------------------------------------------------------------- */
+
+/*
+ * BPF_PROG_TEST_RUN gives 32 bits of r0 only, so the program is called from one that puts all of r0 behind the
+ * case's memory in the map.
+ */
+static void kernel_load(struct test *t)
+{
+	struct bpf_insn insns[MAX_INSNS + WRAP + 3];
+	struct func_info info = { .btf_fd = -1 };
+	LIBBPF_OPTS(bpf_map_create_opts, map_opts);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	int n = 0;
+
+	t->kernel = -1;
+	t->kernel_mem = bpf_map_create(BPF_MAP_TYPE_ARRAY, "mem", 4, MEM + 8, 1, &map_opts);
+	if (t->kernel_mem < 0)
+		return;
+	insns[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = WRAP };
+	insns[n++] = (struct bpf_insn){ .code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 1,
+					.src_reg = BPF_PSEUDO_MAP_VALUE };
+	insns[n++] = (struct bpf_insn){ .imm = MEM };
+	insns[n++] = (struct bpf_insn){ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 1, .src_reg = 0 };
+	insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
+	insns[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
+	memcpy(insns + n, t->insns, (size_t)t->n * sizeof(*insns));
+	n += t->n;
+	for (int k = 0; k < n; k++) {
+		if (insns[k].code == (BPF_LD | BPF_IMM | BPF_DW) && (insns[k].src_reg == BPF_PSEUDO_MAP_FD ||
+								     insns[k].src_reg == BPF_PSEUDO_MAP_VALUE))
+			insns[k].imm = t->kernel_mem;
+	}
+	if (!func_info_make(insns, (uint32_t)n, &info) && info.btf_fd >= 0) {
+		opts.prog_btf_fd = (uint32_t)info.btf_fd;
+		opts.func_info = info.v;
+		opts.func_info_cnt = info.n;
+		opts.func_info_rec_size = sizeof(*info.v);
+	}
+	t->kernel = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "vm", "GPL", insns, (size_t)n, &opts);
+	if (t->kernel < 0)
+		complain(t, "the kernel refuses it:", strerror(errno));
+	func_info_fini(&info);
+}
+
+static void kernel_run(struct test *t, uint64_t want, const uint8_t *mem)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = t->ctx, .ctx_size_in = sizeof(t->ctx));
+	uint8_t got[MEM + 8] = { 0 };
+	uint32_t key = 0;
+	uint64_t ret;
+
+	if (!t->kernel)
+		kernel_load(t);
+	if (t->kernel < 0 || bpf_map_update_elem(t->kernel_mem, &key, got, 0))
+		return;
+	if (bpf_prog_test_run_opts(t->kernel, &opts) || bpf_map_lookup_elem(t->kernel_mem, &key, got)) {
+		complain(t, "the kernel does not run it:", strerror(errno));
+		return;
+	}
+	memcpy(&ret, got + MEM, sizeof(ret));
+	if (ret != want || memcmp(mem, got, MEM))
+		complain(t, "kernel", "gives another result or memory");
+	t->kernel_runs++;
+}
+
+/* --- cases ------------------------------------------------------------------------------------------- */
+
+static void outcome(char *text, size_t size, int err, uint64_t ret)
+{
+	if (err)
+		snprintf(text, size, "%s", err == -EFAULT ? "fault" : err == -ETIME ? "time" : strerror(-err));
+	else
+		snprintf(text, size, "0x%llx", (unsigned long long)ret);
+}
+
+static void expect(struct test *t, const char *engine, int err, uint64_t ret, const char *want)
+{
+	char got[64], text[128];
+	bool same;
+
+	outcome(got, sizeof(got), err, ret);
+	if (err || (*want != '-' && (*want < '0' || *want > '9')))
+		same = !strcmp(got, want);
+	else
+		same = ret == (*want == '-' ? (uint64_t)strtoll(want, NULL, 0) : strtoull(want, NULL, 0));
+	snprintf(text, sizeof(text), "gives %s, not %s", got, want);
+	if (!same)
+		complain(t, engine, text);
+}
+
+static void result(struct test *t, const char *want)
+{
+	struct vm_thread thread = { .budget = 0 };
+	uint32_t fault;
+	uint8_t first[MEM];
+	uint64_t ret = 0;
+	int err;
+
+	if (!t->prog)
+		return;
+	t->cases++;
+	memset(t->mem, 0, sizeof(t->mem));
+	err = vm_interpret(t->prog, &thread, t->ctx, &ret);
+	expect(t, "interpreter", err, ret, want);
+	memcpy(first, t->mem, MEM);
+	fault = thread.fault_insn;
+	memset(t->mem, 0, sizeof(t->mem));
+	memset(&thread, 0, sizeof(thread));
+	expect(t, "vm_run", vm_run(t->prog, &thread, t->ctx, &ret), ret, want);
+	if (err && fault != thread.fault_insn)
+		complain(t, "vm_run", "fails at another instruction than the interpreter");
+	if (memcmp(first, t->mem, MEM))
+		complain(t, "vm_run", "leaves other memory than the interpreter");
+	if (!t->user && !err)
+		kernel_run(t, ret, first);
+}
+
+static void finish_program(struct test *t)
+{
+	if (t->kernel > 0)
+		close(t->kernel);
+	if (t->kernel_mem > 0)
+		close(t->kernel_mem);
+	t->kernel = t->kernel_mem = 0;
+	vm_free(t->prog);
+	t->prog = NULL;
+	t->user = getuid() != 0;
+	*t->asm_text = '\0';
+}
+
+static void load(struct test *t, const char *refused)
+{
+	struct vm_map map = { .handle = t->mem, .base = t->mem, .size = MEM, .key_size = 4, .value_size = MEM };
+	static struct vm_map maps[1];
+	struct vm_error why = { 0 };
+	char err[200];
+
+	maps[0] = map;
+	t->n = asm_read(t->asm_text, t->insns, MAX_INSNS, err);
+	if (t->n < 0) {
+		complain(t, "", err);
+		return;
+	}
+	if (!vm_load(&(struct vm_spec){ .insns = t->insns, .ninsns = (uint32_t)t->n, .maps = maps, .nmaps = 1,
+					.helpers = helpers, .nhelpers = sizeof(helpers) / sizeof(*helpers),
+					.ctx_size = sizeof(t->ctx) }, &t->prog, &why)) {
+		if (refused)
+			complain(t, "not refused:", refused);
+		else
+			t->compiled += !vm_compile(t->prog);
+	} else if (!refused || !strstr(why.text, refused)) {
+		complain(t, "refused:", why.text);
+	} else {
+		t->cases++;
+	}
+}
+
+static void args(struct test *t, char *s)
+{
+	int k = 0;
+
+	memset(t->ctx, 0, sizeof(t->ctx));
+	for (char *word = strtok(s, " "); word && k < WORDS; word = strtok(NULL, " "))
+		t->ctx[k++] = *word == '-' ? (uint64_t)strtoll(word, NULL, 0) : strtoull(word, NULL, 0);
+}
+
+static void run_line(struct test *t, char *s)
+{
+	s[strcspn(s, "\n")] = '\0';
+	if (strncmp(s, "-- ", 3)) {
+		size_t n = strlen(t->asm_text);
+
+		if (*s != '#')
+			snprintf(t->asm_text + n, sizeof(t->asm_text) - n, "%s\n", s);
+	} else if (!strcmp(s, "-- asm")) {
+		finish_program(t);
+		memset(t->ctx, 0, sizeof(t->ctx));
+	} else if (!strcmp(s, "-- user")) {
+		t->user = true;
+	} else if (!strncmp(s, "-- args ", 8)) {
+		args(t, s + 8);
+	} else if (!strncmp(s, "-- refused ", 11)) {
+		load(t, s + 11);
+	} else if (!strncmp(s, "-- result ", 10)) {
+		if (!t->prog)
+			load(t, NULL);
+		result(t, s + 10);
+	} else {
+		complain(t, "what is", s);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct test t;
+	char s[512];
+
+	for (int k = 1; k < argc; k++) {
+		FILE *f = fopen(argv[k], "r");
+
+		if (!f)
+			return 1;
+		t.path = argv[k];
+		for (t.line = 1; fgets(s, sizeof(s), f); t.line++)
+			run_line(&t, s);
+		finish_program(&t);
+		fclose(f);
+	}
+	printf("%u cases, %u programs compiled, %u cases also in the kernel\n", t.cases, t.compiled, t.kernel_runs);
+	return t.failures || !t.cases;
+}
