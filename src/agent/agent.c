@@ -14,10 +14,13 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/code.h"
 
@@ -35,6 +38,9 @@ static const struct hook *const hooks[] = {
  */
 static int taking_gil, closing;		/* atomic, sequentially consistent */
 
+/* Installing a hook may let another thread take the GIL, which must not start over in the middle. */
+static bool updating;
+
 /* With the GIL, in the main interpreter, no exception set. */
 static void update_hooks(void)
 {
@@ -42,8 +48,9 @@ static void update_hooks(void)
 	unsigned listeners = marker_listeners(), left = listeners;
 	bool was_busy = agent_busy;
 
-	agent_busy = true;
-	/* First, so that an audit event raised meanwhile does not start over. */
+	if (updating)
+		return;
+	updating = agent_busy = true;
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < sizeof(hooks) / sizeof(*hooks); i++) {
 		unsigned wants = left & hooks[i]->serves;
@@ -55,6 +62,7 @@ static void update_hooks(void)
 			supplied[i] = hooks[i]->update(wants);
 		agent.py.PyErr_Clear();
 	}
+	updating = false;
 	agent_busy = was_busy;
 }
 
@@ -63,17 +71,24 @@ static bool changed(void)
 	return marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED);
 }
 
+/*
+ * The watching thread: 0 none, 1 starting, else its kernel thread id; atomic.  @leave is a futex: 1 asks the thread
+ * to end.
+ */
+static int watcher, leave;
+
 static void watch(void *unused)
 {
 	const struct timespec period = { .tv_nsec = 100000000 };
 
 	(void)unused;
-	while (!__atomic_load_n(&closing, __ATOMIC_SEQ_CST)) {
-		nanosleep(&period, NULL);
+	__atomic_store_n(&watcher, (int)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&closing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&leave, __ATOMIC_SEQ_CST)) {
+		syscall(SYS_futex, &leave, FUTEX_WAIT_PRIVATE, 0, &period, NULL, 0);
 		if (!changed())
 			continue;
 		__atomic_store_n(&taking_gil, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&closing, __ATOMIC_SEQ_CST)) {
+		if (!__atomic_load_n(&closing, __ATOMIC_SEQ_CST) && !__atomic_load_n(&leave, __ATOMIC_SEQ_CST)) {
 			int state = agent.py.PyGILState_Ensure();
 
 			update_hooks();
@@ -89,15 +104,83 @@ static bool start_watching(void)
 	sigset_t all, old;
 	bool started;
 
+	if (__atomic_load_n(&watcher, __ATOMIC_SEQ_CST) || __atomic_load_n(&closing, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_store_n(&leave, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&watcher, 1, __ATOMIC_SEQ_CST);
 	memset(&all, 0xff, sizeof(all));
 	sigprocmask(SIG_SETMASK, &all, &old);
 	started = agent.py.PyThread_start_new_thread(watch, NULL) != (unsigned long)-1;
 	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (!started)
+		__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
 	return started;
 }
 
+/*
+ * Have the watching thread end and wait until the kernel has forgotten it (some 50 us), giving up after a tenth of a
+ * second.  The caller holds the GIL, which the thread may be about to take.
+ */
+static void stop_watching(void)
+{
+	const struct timespec wait = { .tv_nsec = 20000 };
+	int pid = (int)syscall(SYS_getpid);
+	void *thread;
+
+	if (!__atomic_load_n(&watcher, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&leave, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &leave, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	thread = agent.py.PyEval_SaveThread();
+	for (int i = 0; i < 1000; i++) {
+		int tid = __atomic_load_n(&watcher, __ATOMIC_SEQ_CST);
+
+		if (tid > 1 && syscall(SYS_tgkill, pid, tid, 0) < 0) {
+			__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
+			break;
+		}
+		nanosleep(&wait, NULL);
+	}
+	if (__atomic_load_n(&watcher, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&leave, 0, __ATOMIC_SEQ_CST);
+	agent.py.PyEval_RestoreThread(thread);
+}
+
+/* A pending call: the main thread runs it between two instructions. */
+static int watch_again(void *unused)
+{
+	(void)unused;
+	start_watching();
+	return 0;
+}
+
+/*
+ * Forking.  From 3.12 on os.fork() counts the process's threads, before and even after the callbacks in the parent,
+ * and warns if there are several: the watching thread is not there then.
+ */
+static struct pyobj *before_fork(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	int saved = errno;
+
+	(void)self;
+	(void)args;
+	(void)nargs;
+	stop_watching();
+	errno = saved;
+	return agent_none();
+}
+
+static struct pyobj *after_fork_parent(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	(void)self;
+	(void)args;
+	(void)nargs;
+	agent.py.Py_AddPendingCall(watch_again, NULL);
+	return agent_none();
+}
+
 /* The child has none of its parent's threads. */
-static struct pyobj *after_fork(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+static struct pyobj *after_fork_child(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	int saved = errno;
 
@@ -105,8 +188,9 @@ static struct pyobj *after_fork(struct pyobj *self, struct pyobj *const *args, s
 	(void)args;
 	(void)nargs;
 	__atomic_store_n(&taking_gil, 0, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&closing, __ATOMIC_SEQ_CST))
-		start_watching();
+	__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
+	updating = false;
+	start_watching();
 	errno = saved;
 	return agent_none();
 }
@@ -166,16 +250,35 @@ static bool has_gil(void)
 	return text && !strchr(text, 't');
 }
 
+/* The modules that hooks use, so that nothing of Python runs when they are installed. */
+static bool load_modules(void)
+{
+	static const char *const names[] = { "gc", "_thread", "_frozen_importlib" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct pyobj *module = agent.py.PyImport_ImportModule(names[i]);
+
+		agent_release(module);
+		if (!module)
+			return false;
+	}
+	return true;
+}
+
 /* At the first safe point.  Whatever fails leaves an agent that does nothing. */
 static void set_up(void)
 {
-	static struct capi_method fork_method = { "dtap_fork", after_fork, CAPI_FASTCALL, NULL };
+	static struct capi_method before_method = { "dtap_before_fork", before_fork, CAPI_FASTCALL, NULL };
+	static struct capi_method parent_method = { "dtap_after_fork", after_fork_parent, CAPI_FASTCALL, NULL };
+	static struct capi_method child_method = { "dtap_in_child", after_fork_child, CAPI_FASTCALL, NULL };
 	static struct capi_method exit_method = { "dtap_exit", at_exit, CAPI_FASTCALL, NULL };
 
 	agent_busy = true;
 	agent.phase = AGENT_OFF;
-	if (has_gil() && code_measure() &&
-	    call_at("posix", "register_at_fork", "after_in_child", &fork_method) &&
+	if (has_gil() && code_measure() && load_modules() &&
+	    call_at("posix", "register_at_fork", "before", &before_method) &&
+	    call_at("posix", "register_at_fork", "after_in_parent", &parent_method) &&
+	    call_at("posix", "register_at_fork", "after_in_child", &child_method) &&
 	    call_at("atexit", "register", NULL, &exit_method) && start_watching())
 		agent.phase = AGENT_READY;
 	agent.py.PyErr_Clear();

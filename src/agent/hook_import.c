@@ -23,7 +23,7 @@ static struct pyobj *original, *gcd_import, *wrapper;
 
 static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
-	bool from_c = nargs == 2 && args[1] != gcd_import;
+	bool from_c = nargs == 2 && args[1] != gcd_import && !agent_busy;
 	const char *name = from_c ? code_text(args[0]) : NULL;
 	struct pyobj *module;
 

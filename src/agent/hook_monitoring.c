@@ -39,9 +39,12 @@ static int tool = -1;
 /* Every callback has (code, instruction offset, ...). */
 static inline struct pyobj *fire(struct pyobj *const *args, void (*marker)(const char *, const char *, int))
 {
-	int saved = errno;
+	int saved = errno, line;
 	struct pyobj *code = args[0];
-	int line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+
+	if (agent_busy)
+		return agent_none();
+	line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
 
 	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
 	if (__builtin_expect(line < 0, 0))

@@ -18,8 +18,11 @@ static unsigned profiling, tracing;
 static void fire(struct pyobj *frame, void (*marker)(const char *, const char *, int))
 {
 	int saved = errno;
-	struct pyobj *code = agent.py.PyFrame_GetCode(frame);
+	struct pyobj *code;
 
+	if (agent_busy)
+		return;
+	code = agent.py.PyFrame_GetCode(frame);
 	marker(code_file(code), code_name(code), agent.py.PyFrame_GetLineNumber(frame));
 	agent.py.Py_DecRef(code);	/* the frame holds another */
 	errno = saved;

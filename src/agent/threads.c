@@ -39,16 +39,15 @@ static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing
 {
 	uint64_t id = agent.py.PyThreadState_GetID(thread);
 
-	if (expected && id > last_covered && id != adopted) {
+	if (expected && id > last_covered && id != adopted && !agent_busy) {
 		int saved = errno;
-		bool was_busy = agent_busy;
 
 		agent_busy = true;
 		adopted = id;
 		hook_trace_adopt();
 		if (!--expected)
 			stop_expecting();
-		agent_busy = was_busy;
+		agent_busy = false;
 		errno = saved;
 	}
 	return next(thread, frame, throwing);

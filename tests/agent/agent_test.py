@@ -5,9 +5,11 @@ agent's markers; both must tell the same.
 """
 import os
 import pathlib
+import random
 import re
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -150,7 +152,7 @@ def test_symbols():
     rows = [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
     assert {row[7] for row in rows} <= {
         "__errno_location", "dlsym", "getenv", "memcpy", "memset", "nanosleep", "sigprocmask", "strchr", "strcmp",
-        "strncmp"}
+        "strncmp", "syscall"}
     assert all(row[6] == "UND" for row in rows)
     assert [row[4] for row in rows if row[7] == "dlsym"] == ["WEAK"]
 
@@ -197,3 +199,194 @@ def test_native_calls(interp, program):
     file = interp.inside(interp.dir / program.name)
     got, want = ([line for line in lines if file in line] for lines in (got, want))
     assert len(want) > 3 and got == want
+
+
+BUSY = """
+import gc, sys, threading, time
+def spin():
+    leaf()
+def leaf():
+    pass
+def report():
+    monitoring = getattr(sys, "monitoring", None)
+    tools = [monitoring.get_tool(i) for i in range(6)] if monitoring else []
+    return [sys.getprofile(), sys.gettrace(), len(gc.callbacks), [t for t in tools if t]]
+def worker():
+    while not over:
+        spin()
+def wait():
+    sys.stdin.readline()
+    over.append(1)
+over = []
+calls = 0
+for target in worker, wait:
+    threading.Thread(target=target).start()
+print("ready", flush=True)
+while not over:
+    spin()
+print(report(), flush=True)
+"""
+
+
+@needs_bpf
+def test_attach_to_busy_threads(interp):
+    """Two threads that raise no audit event: both are seen at once, nothing is left behind; and again."""
+    child = start(interp, interp.add(BUSY, "busy.py"))
+    try:
+        ready(child)
+        for _ in range(5):
+            result = harness.dtrace("-q", "-n", """
+                BEGIN { start = timestamp; }
+                python$target:dtap-agent.so::function-entry /!first/ { first = timestamp; }
+                python$target:dtap-agent.so::function-entry /copyinstr(arg1) == "spin"/ { self->n++; @[tid] = count(); }
+                python$target:dtap-agent.so::line { lines++; }
+                python$target:dtap-agent.so::gc-start { }
+                python$target:dtap-agent.so::import-find-load-start { }
+                tick-600ms { printf("%d ms\\n", (first - start) / 1000000); exit(0); }
+                END { printa("thread %d\\n", @); }""", "-p", child.pid)
+            assert result.code == 0, result
+            assert int(re.search(r"(-?\d+) ms", result.out)[1]) < 250, result
+            assert result.out.count("thread") == 2, result
+        harness.wait_until(lambda: not semaphore(child.pid, "line"), what="semaphore")
+        time.sleep(0.3)
+        assert end(child) == ["[None, None, 0, []]"]
+    finally:
+        child.kill()
+
+
+@needs_bpf
+def test_no_utf8(interp, tmp_path):
+    """A name without a UTF-8 form is "<unknown>" and leaves no exception."""
+    program = tmp_path / "surrogate.py"
+    program.write_text("""
+code = compile("def f():\\n    return 1\\nf()", "file", "exec")
+inner = next(c for c in code.co_consts if hasattr(c, "co_name"))
+inner = inner.replace(co_name="\\udc80")
+exec(code.replace(co_consts=tuple(inner if hasattr(c, "co_name") else c for c in code.co_consts)))
+print("fine")
+""")
+    got = traced(interp, probe("function-entry", "file", "call %s %d", "copyinstr(arg1)", "arg2"), program,
+                 "function__entry")
+    assert got[1:] == ["call <unknown> 1"]
+
+
+@needs_bpf
+def test_fork(interp, tmp_path):
+    """A forked child goes on being watched, and learns of the end."""
+    program = tmp_path / "fork.py"
+    program.write_text("""
+import os
+def child(): pass
+def grandchild(): pass
+pid = os.fork()
+if not pid:
+    child()
+    pid = os.fork()
+    if not pid:
+        grandchild()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os._exit(0)
+os.waitpid(pid, 0)
+""")
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("function-entry", file, "%s", "copyinstr(arg1)"), program, "function__entry")
+    assert got[0] == "<module>"
+
+
+@needs_bpf
+def test_deep_recursion(interp):
+    """As deep as without the agent."""
+    program = """
+import sys, threading
+print("ready", flush=True)
+sys.stdin.readline()
+sys.setrecursionlimit(60000)
+def down(n):
+    return down(n - 1) if n else 0
+depth = 50000 if sys.version_info >= (3, 11) else 5000
+print(down(depth))
+t = threading.Thread(target=down, args=(1000,))
+t.start()
+t.join()
+try:
+    down(70000 if sys.version_info >= (3, 11) else 1)
+except RecursionError:
+    pass
+"""
+    child = start(interp, interp.add(program, "deep.py"))
+    tracer = None
+    try:
+        ready(child)
+        tracer = harness.dtrace_start("-q", "-n", 'python$target:dtap-agent.so::function-entry '
+                                      '/copyinstr(arg1) == "down"/ { n++; } '
+                                      'python$target:dtap-agent.so::line { lines++; } END { printf("%d\\n", n); }',
+                                      "-p", child.pid)
+        harness.wait_until(lambda: semaphore(child.pid, "line"), what="semaphore")
+        time.sleep(0.3)
+        assert end(child) == ["0"]
+        result = harness.finish(tracer, [])
+        assert result.code == 0 and int(result.out) >= (51000 if interp.version != "3.9" else 6000), result
+    finally:
+        child.kill()
+        tracer and tracer.kill()
+
+
+RESTLESS = """
+import os, random, sys, threading
+def leaf(n):
+    return n
+def some():
+    for i in range(200):
+        yield leaf(i)
+def work():
+    for i in range(10):
+        sum(some())
+    import colorsys
+end = []
+for i in range(20):
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    work()
+    for t in threads:
+        t.join()
+    if i % 5 == 0:
+        pid = os.fork()
+        if not pid:
+            work()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+daemon = threading.Thread(target=lambda: [work() for _ in iter(int, 1)], daemon=True)
+daemon.start()
+print("done", flush=True)
+"""
+
+
+@pytest.mark.needs_root
+def test_listeners_at_random_moments(interp):
+    """Semaphores that come and go, through thread starts, forks and the interpreter's end, disturb nothing."""
+    random.seed(4)
+    addresses = {name: address for name, (address, _) in notes().items()}
+    for _ in range(8):
+        child = start(interp, interp.add(RESTLESS, "restless.py"))
+        memory = None
+        try:
+            while child.poll() is None:
+                try:
+                    if not memory:
+                        if "python" not in os.readlink(f"/proc/{child.pid}/exe"):
+                            continue        # still env
+                        with open(f"/proc/{child.pid}/maps") as maps:
+                            base = next(int(line.split("-")[0], 16) for line in maps if AGENT.name in line)
+                        memory = open(f"/proc/{child.pid}/mem", "r+b", buffering=0)
+                    memory.seek(base + random.choice(list(addresses.values())))
+                    memory.write(struct.pack("<H", random.randint(0, 1)))
+                except (OSError, StopIteration):
+                    pass
+                time.sleep(random.random() / 30)
+            out, err = child.communicate()
+            assert (child.returncode, out, err) == (0, "done\n", "")
+        finally:
+            child.kill()
+            memory and memory.close()
