@@ -11,10 +11,7 @@
 #include "agent/agent.h"
 #include "agent/capi.h"
 
-/*
- * The offset of attribute @attr in @code, or -1.  A third of the words of a code object are pointers to other objects;
- * the attribute's own object is in one of them and, as names are unlike, in one only.
- */
+/* The offset in @code of the pointer that attribute @attr gives, or -1 when it is in no place or in two. */
 static long find_attr(struct pyobj *code, long size, const char *attr)
 {
 	const struct capi *py = &agent.py;
