@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent: the object loaded into a CPython process, which fires the markers that the interpreter lacks.
+ *
+ * It is a guest.  A callback leaves errno and the interpreter's error indicator as found; what the agent does to the
+ * interpreter by itself (installing hooks raises audit events) is not reported by its markers.  No hook is
+ * installed while no semaphore is raised.
+ */
+#ifndef AGENT_H
+#define AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/capi.h"
+#include "agent/marker.h"
+
+/*
+ * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: in this interpreter?  @update: from
+ * now on supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
+ * interpreter and only on a change; returns the markers it really supplies now.  Exceptions are the caller's to clear.
+ */
+struct hook {
+	unsigned serves;
+	bool (*usable)(void);
+	unsigned (*update)(unsigned wants);
+};
+
+extern const struct hook hook_monitoring, hook_profile, hook_trace, hook_gc, hook_import;
+
+/* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
+struct agent {
+	struct capi py;
+	enum { AGENT_WAITING, AGENT_READY, AGENT_OFF } phase;
+	unsigned installed;		/* markers whose hooks were asked for, as enum want; atomic */
+	long code_file_off, code_name_off;
+};
+
+extern struct agent agent;
+
+/* The agent itself is at work in this thread: its audit events are nobody's business. */
+extern __thread bool agent_busy;
+
+/*
+ * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.
+ * threads_watch() turns the search for starters on and off; threads_expect() is called when a thread is about to be
+ * started, and has it call hook_trace_adopt() before its first Python code.  threads_covered() says that all
+ * present threads are hooked.
+ */
+void threads_watch(bool on);
+void threads_covered(void);
+void threads_expect(void);
+/* Is a hook installed that belongs to threads? */
+bool hook_trace_per_thread(void);
+void hook_trace_adopt(void);
+
+static inline void agent_release(struct pyobj *obj)
+{
+	if (obj)
+		agent.py.Py_DecRef(obj);
+}
+
+/* A Python callable from a static method definition. */
+static inline struct pyobj *agent_callable(struct capi_method *def)
+{
+	return agent.py.PyCFunction_NewEx(def, NULL, NULL);
+}
+
+static inline struct pyobj *agent_none(void)
+{
+	agent.py.Py_IncRef(agent.py.none);
+	return agent.py.none;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resolving the C API.  The agent is linked with nothing and is loaded into every program of a preloaded tree, so
+ * dlsym itself may be missing: before glibc 2.34 it lives in a library that not every program loads.
+ */
+#include "agent/capi.h"
+
+/* Not <dlfcn.h>'s: weak, and found without a symbol version, which musl and each glibc then serve. */
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+
+static bool find(void *where, const char *name, bool needed)
+{
+	void *address = dlsym(NULL, name);	/* RTLD_DEFAULT */
+
+	__builtin_memcpy(where, &address, sizeof(address));
+	return address || !needed;
+}
+
+static int minor_of(const char *version)
+{
+	int minor = 0;
+
+	if (version[0] != '3' || version[1] != '.')
+		return -1;
+	for (version += 2; *version >= '0' && *version <= '9' && minor < 1000; version++)
+		minor = 10 * minor + (*version - '0');
+	return minor;
+}
+
+bool capi_resolve(struct capi *api)
+{
+	if (!dlsym)
+		return false;
+#define NEED(type, name, params)			\
+	if (!find(&api->name, #name, true))		\
+		return false;
+#define MAY(type, name, params) find(&api->name, #name, false);
+#include "agent/capi.def"
+#undef NEED
+#undef MAY
+	if (!find(&api->none, "_Py_NoneStruct", true))
+		return false;
+	api->minor = minor_of(api->Py_GetVersion());
+	if (api->minor < CAPI_MINOR_MIN || api->minor > CAPI_MINOR_MAX)
+		return false;
+	return api->minor >= 12 ? !!api->PyEval_SetTraceAllThreads
+				: api->_PyEval_SetTrace && api->_PyEval_SetProfile;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* gc-start and gc-done: a function in gc.callbacks. */
+#include "agent/agent.h"
+
+#include <errno.h>
+
+#include "agent/code.h"
+
+static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+
+static struct capi_method gc_method = { "dtap_gc", on_gc, CAPI_FASTCALL, NULL };
+static struct pyobj *callable;		/* while it is in gc.callbacks */
+
+static long count(struct pyobj *info, const char *key)
+{
+	struct pyobj *value = agent.py.PyDict_GetItemString(info, key);
+
+	return value ? agent.py.PyLong_AsLong(value) : 0;
+}
+
+/* (phase, info): "start" or "stop", and the counts */
+static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	int saved = errno;
+
+	(void)self;
+	if (nargs == 2) {
+		bool start = code_text(args[0])[2] == 'a';
+
+		if (start && marker_wanted(gc__start))
+			marker_gc__start((int)count(args[1], "generation"));
+		else if (!start && marker_wanted(gc__done))
+			marker_gc__done(count(args[1], "collected") + count(args[1], "uncollectable"));
+		agent.py.PyErr_Clear();
+	}
+	errno = saved;
+	return agent_none();
+}
+
+static bool usable(void)
+{
+	return true;
+}
+
+static unsigned update(unsigned wants)
+{
+	struct pyobj *gc, *callbacks = NULL;
+
+	if (!!wants == !!callable)
+		return wants;
+	gc = agent.py.PyImport_ImportModule("gc");
+	if (gc)
+		callbacks = agent.py.PyObject_GetAttrString(gc, "callbacks");
+	if (callbacks && wants) {
+		callable = agent_callable(&gc_method);
+		if (callable && agent.py.PyList_Append(callbacks, callable) < 0) {
+			agent_release(callable);
+			callable = NULL;
+		}
+	} else if (callbacks) {
+		agent_release(agent.py.PyObject_CallMethod(callbacks, "remove", "O", callable));
+		agent_release(callable);
+		callable = NULL;
+	}
+	agent_release(callbacks);
+	agent_release(gc);
+	return callable ? wants : 0;
+}
+
+const struct hook hook_gc = { WANT_gc__start | WANT_gc__done, usable, update };

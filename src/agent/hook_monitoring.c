@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function-entry and function-return from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every
+ * thread, and other tools keep their own events: there are six tool ids, and one that is free is taken.
+ *
+ * The six events pair as sys.setprofile's call and return do: a frame begins, is resumed, or is resumed by throw() or
+ * close(); it ends by return, by yield or await, or because an exception leaves it.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+
+#include "agent/code.h"
+
+static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+
+static struct capi_method entry_method = { "dtap_entry", on_entry, CAPI_FASTCALL, NULL };
+static struct capi_method return_method = { "dtap_return", on_return, CAPI_FASTCALL, NULL };
+
+/* The debugger's, coverage's and the profiler's ids (0, 1, 2) last: tools take them by convention. */
+static const int tool_ids[] = { 3, 4, 5, 2, 1, 0 };
+
+static const struct event {
+	const char *name;
+	unsigned want;
+	struct capi_method *method;
+} events[] = {
+	{ "PY_START", WANT_function__entry, &entry_method },
+	{ "PY_RESUME", WANT_function__entry, &entry_method },
+	{ "PY_THROW", WANT_function__entry, &entry_method },
+	{ "PY_RETURN", WANT_function__return, &return_method },
+	{ "PY_YIELD", WANT_function__return, &return_method },
+	{ "PY_UNWIND", WANT_function__return, &return_method },
+};
+
+static int tool = -1;
+
+/* Every callback has (code, instruction offset, ...). */
+static inline struct pyobj *fire(struct pyobj *const *args, void (*marker)(const char *, const char *, int))
+{
+	int saved = errno, line;
+	struct pyobj *code = args[0];
+
+	if (agent_busy)
+		return agent_none();
+	line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+
+	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
+	if (__builtin_expect(line < 0, 0))
+		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
+	marker(code_file(code), code_name(code), line);
+	errno = saved;
+	return agent_none();
+}
+
+static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	(void)self;
+	(void)nargs;
+	return fire(args, marker_function__entry);
+}
+
+static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	(void)self;
+	(void)nargs;
+	return fire(args, marker_function__return);
+}
+
+static bool usable(void)
+{
+	return agent.py.PySys_GetObject("monitoring") != NULL;
+}
+
+/* sys.monitoring.NAME(...), its result dropped.  False leaves the exception. */
+#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
+
+static bool dropped(struct pyobj *result)
+{
+	agent_release(result);
+	return result != NULL;
+}
+
+static bool take_tool(struct pyobj *monitoring)
+{
+	for (unsigned i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
+		if (call(monitoring, "use_tool_id", "is", tool_ids[i], "dtap")) {
+			tool = tool_ids[i];
+			return true;
+		}
+		agent.py.PyErr_Clear();
+	}
+	return false;
+}
+
+static int event_bit(struct pyobj *monitoring, const char *name)
+{
+	struct pyobj *namespace = agent.py.PyObject_GetAttrString(monitoring, "events"), *value = NULL;
+	int bit = 0;
+
+	if (namespace)
+		value = agent.py.PyObject_GetAttrString(namespace, name);
+	if (value)
+		bit = (int)agent.py.PyLong_AsLong(value);
+	agent_release(value);
+	agent_release(namespace);
+	return bit;
+}
+
+static bool register_event(struct pyobj *monitoring, int bit, struct capi_method *method)
+{
+	struct pyobj *callable = agent_callable(method);
+	bool done = callable && call(monitoring, "register_callback", "iiO", tool, bit, callable);
+
+	agent_release(callable);
+	return done;
+}
+
+static unsigned update(unsigned wants)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	int bits = 0;
+
+	if (!monitoring || (tool < 0 && (!wants || !take_tool(monitoring))))
+		return 0;
+	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		int bit = wants & events[i].want ? event_bit(monitoring, events[i].name) : 0;
+
+		if (bit > 0 && register_event(monitoring, bit, events[i].method))
+			bits |= bit;
+	}
+	if (!call(monitoring, "set_events", "ii", tool, bits))
+		wants = 0;
+	if (!wants) {
+		agent.py.PyErr_Clear();
+		call(monitoring, "free_tool_id", "i", tool);
+		tool = -1;
+	}
+	return wants;
+}
+
+const struct hook hook_monitoring = { WANT_function__entry | WANT_function__return, usable, update };

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sites of the agent's markers.  Each is a function of its own, so that inlining does not multiply sites and
+ * operands are the registers of the calling convention.  SDT_NO_RED_ZONE is true: the agent is compiled with
+ * -mno-red-zone.
+ */
+#include "agent/marker.h"
+
+#define SDT_NO_RED_ZONE 1
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+
+#define MARKER(name, params, ...)								\
+	unsigned short python_##name##_semaphore __attribute__((section(".probes")));		\
+	__attribute__((noinline)) void marker_##name params					\
+	{											\
+		STAP_PROBEV(python, name, __VA_ARGS__);						\
+	}
+MARKERS(MARKER)
+#undef MARKER
+
+unsigned marker_listeners(void)
+{
+	unsigned wants = 0;
+
+#define MARKER(name, ...) wants |= marker_wanted(name) ? WANT_##name : 0;
+	MARKERS(MARKER)
+#undef MARKER
+	return wants;
+}

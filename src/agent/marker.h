@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types.  Each has
+ * one site, in code without a red zone, and a semaphore that the kernel raises while somebody listens.
+ */
+#ifndef AGENT_MARKER_H
+#define AGENT_MARKER_H
+
+#include <stdbool.h>
+
+struct pyobj;
+
+/*	name, parameters of the C function that fires it, arguments */
+#define MARKERS(MARKER)										\
+	MARKER(function__entry, (const char *file, const char *func, int line), file, func, line)	\
+	MARKER(function__return, (const char *file, const char *func, int line), file, func, line)	\
+	MARKER(line, (const char *file, const char *func, int line), file, func, line)			\
+	MARKER(gc__start, (int generation), generation)							\
+	MARKER(gc__done, (long collected), collected)							\
+	MARKER(import__find__load__start, (const char *module), module)					\
+	MARKER(import__find__load__done, (const char *module, int found), module, found)		\
+	MARKER(audit, (const char *event, void *args), event, args)
+
+/* A bit for each marker: WANT_function__entry ... */
+enum want_index {
+#define MARKER(name, ...) WANT_INDEX_##name,
+	MARKERS(MARKER)
+#undef MARKER
+};
+
+enum want {
+#define MARKER(name, ...) WANT_##name = 1 << WANT_INDEX_##name,
+	MARKERS(MARKER)
+#undef MARKER
+};
+
+/* marker_NAME(...) fires the marker; whether somebody listens is the caller's to ask. */
+#define MARKER(name, params, ...)		\
+	extern unsigned short python_##name##_semaphore;	\
+	void marker_##name params;
+MARKERS(MARKER)
+#undef MARKER
+
+#define marker_wanted(name) \
+	__builtin_expect(__atomic_load_n(&python_##name##_semaphore, __ATOMIC_RELAXED) != 0, 0)
+
+/* The markers somebody listens to, as bits of enum want. */
+unsigned marker_listeners(void);
+
+#endif

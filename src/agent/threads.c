@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT *
+ * What announces a thread is the audit event of its start, from 3.12 on.  Before there is none: the C function
+ * behind _thread.start_new_thread is replaced in its method definition, which every reference to it shares.
+ */
+/*
+ * Threads to come.
+ *
+ * A frame evaluator (PEP 523) sees the first frame of a new thread before it runs, whatever started the thread.  But
+ * while one is installed, calls from Python to Python are not inlined and deep recursion uses up the C stack (3.11
+ * crashes at 100,000).  So it is installed when a thread is about to be started, and goes as soon as all
+ * expected threads have shown themselves.  A thread that C code starts and attaches by PyGILState_Ensure
+ * announces itself to nobody and is not seen.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+static unsigned expected;		/* threads announced and not seen yet */
+static uint64_t last_covered;		/* id of the youngest thread that had the hooks set for it */
+static capi_evaluator *next;
+static __thread uint64_t adopted;	/* id of the thread state that was adopted in this thread */
+
+static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing);
+
+static void set_evaluator(capi_evaluator *fn)
+{
+	agent.py._PyInterpreterState_SetEvalFrameFunc(agent.py.PyInterpreterState_Main(), fn);
+}
+
+static void stop_expecting(void)
+{
+	expected = 0;
+	if (next && agent.py._PyInterpreterState_GetEvalFrameFunc(agent.py.PyInterpreterState_Main()) == evaluate)
+		set_evaluator(next);
+}
+
+static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
+{
+	uint64_t id = agent.py.PyThreadState_GetID(thread);
+
+	if (expected && id > last_covered && id != adopted && !agent_busy) {
+		int saved = errno;
+
+		agent_busy = true;
+		adopted = id;
+		hook_trace_adopt();
+		if (!--expected)
+			stop_expecting();
+		agent_busy = false;
+		errno = saved;
+	}
+	return next(thread, frame, throwing);
+}
+
+void threads_expect(void)
+{
+	struct pyinterp *interp = agent.py.PyInterpreterState_Main();
+
+	if (agent.py.PyInterpreterState_Get() != interp)
+		return;
+	if (!expected++ && agent.py._PyInterpreterState_GetEvalFrameFunc(interp) != evaluate) {
+		next = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
+		set_evaluator(evaluate);
+	}
+}
+
+/* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
+static struct capi_method *starters[2];
+static capi_varargs *start_thread;
+
+static struct pyobj *announce(struct pyobj *self, struct pyobj *args)
+{
+	threads_expect();
+	return start_thread(self, args);
+}
+
+/*
+ * The method definition of a C function: its object points to it.  The search ends with the fields that every
+ * version has; a definition is known by its own function.
+ */
+static struct capi_method *definition_of(struct pyobj *fn)
+{
+	enum { HEAD_WORDS = 2 };	/* reference count and type; a debug build has two more */
+	void **words = (void **)fn, *address = agent.py.PyCFunction_GetFunction(fn);
+
+	for (int i = HEAD_WORDS; address && i < HEAD_WORDS + 3; i++) {
+		struct capi_method *def = words[i];
+
+		if (def && (uintptr_t)def % sizeof(void *) == 0 && (void *)def->fn == address)
+			return def;
+	}
+	return NULL;
+}
+
+static void find_starters(void)
+{
+	static const char *const names[] = { "start_new_thread", "start_new" };
+	struct pyobj *module = agent.py.PyImport_ImportModule("_thread"), *fn;
+
+	for (unsigned i = 0; module && i < 2; i++) {
+		fn = agent.py.PyObject_GetAttrString(module, names[i]);
+		starters[i] = fn ? definition_of(fn) : NULL;
+		agent_release(fn);
+	}
+	agent_release(module);
+	agent.py.PyErr_Clear();
+}
+
+void threads_watch(bool on)
+{
+	if (!on)
+		stop_expecting();
+	if (agent.py.minor >= 12)
+		return;
+	if (!start_thread)
+		find_starters();
+	if (!start_thread && starters[0])
+		start_thread = (capi_varargs *)(void *)starters[0]->fn;
+	for (unsigned i = 0; start_thread && i < 2; i++)
+		if (starters[i])
+			starters[i]->fn = (capi_fastcall *)(void *)(on ? announce : start_thread);
+}
+
+void threads_covered(void)
+{
+	const struct capi *py = &agent.py;
+	struct pythread *thread = py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
+
+	for (; thread; thread = py->PyThreadState_Next(thread)) {
+		uint64_t id = py->PyThreadState_GetID(thread);
+
+		if (id > last_covered)
+			last_covered = id;
+	}
+}

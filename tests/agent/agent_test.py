@@ -1,0 +1,394 @@
+"""The agent's markers, event for event against the interpreter's own hooks.
+
+Each program is run once with a witness (see runner.py) and once with the agent preloaded and dtrace reading the
+agent's markers; both must tell the same.
+"""
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+HERE = pathlib.Path(__file__).parent
+AGENT = harness.BUILD / "src/agent/dtap-agent.so"
+PROGRAMS = sorted((HERE / "programs").glob("*.py"))
+
+needs_bpf = pytest.mark.needs_bpf
+
+
+def notes():
+    """Marker -> (semaphore's address, arguments)."""
+    text = subprocess.run(["readelf", "-n", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: (0x[0-9a-f]+)\n\s*Arguments: (.*)", text)
+    return {name: (int(semaphore, 16), arguments) for name, semaphore, arguments in found}
+
+
+def semaphore(pid, name):
+    with open(f"/proc/{pid}/maps") as maps:
+        base = next((int(line.split("-")[0], 16) for line in maps if AGENT.name in line), None)
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(base + notes()[name][0])
+        return struct.unpack("<H", memory.read(2))[0]
+
+
+def start(interp, *args, preload=True):
+    """A Popen of the interpreter, with the agent or without."""
+    words = ["/usr/bin/env"]
+    if preload:
+        words += [f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1"]
+    if interp.root:
+        words = [*interp.argv[:2], *words, interp.argv[2]]
+    else:
+        words += interp.argv
+    return subprocess.Popen([*words, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+
+
+def end(child):
+    out, err = child.communicate("go\n", timeout=harness.TIMEOUT_S)
+    assert child.returncode == 0 and err == "", (child.returncode, out, err)
+    return out.splitlines()
+
+
+def ready(child):
+    line = child.stdout.readline()
+    assert line == "ready\n", (line, child.stderr.read())
+
+
+def witness(interp, mode, program):
+    child = start(interp, interp.add(HERE / "runner.py"), mode, interp.add(program), preload=False)
+    ready(child)
+    return end(child)
+
+
+def traced(interp, script, program, *listened):
+    """What a D script prints about a program; @listened are the markers that it must have armed first."""
+    child = start(interp, interp.add(HERE / "runner.py"), "markers", interp.add(program))
+    tracer = None
+    try:
+        ready(child)
+        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
+        harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
+                           what="semaphores")
+        end(child)
+        result = harness.finish(tracer, [script])
+        tracer = None
+    finally:
+        child.kill()
+        if tracer:
+            tracer.kill()
+    assert result.code == 0 and result.err == "", result
+    return result.out.splitlines()
+
+
+def probe(name, file, text, *args):
+    where = f'/copyinstr(arg0) == "{file}"/ ' if file else ""
+    return f'python$target:dtap-agent.so::{name} {where}{{ printf("{text}\\n", {", ".join(args)}); }}\n'
+
+
+def between(lines):
+    return lines[lines.index("audit dtap.begin") + 1:lines.index("audit dtap.end")]
+
+
+@needs_bpf
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_calls(interp, program):
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("function-entry", file, "call %s %d", "copyinstr(arg1)", "arg2") +
+                 probe("function-return", file, "return %s %d", "copyinstr(arg1)", "arg2"), program,
+                 "function__entry", "function__return")
+    want = witness(interp, "calls", program)
+    assert len(want) > 3 and got == want
+
+
+@needs_bpf
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_lines(interp, program):
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("line", file, "line %s %d", "copyinstr(arg1)", "arg2"), program, "line")
+    want = witness(interp, "lines", program)
+    assert len(want) > 3 and got == want
+
+
+@needs_bpf
+def test_gc(interp):
+    program = HERE / "programs/garbage.py"
+    got = traced(interp, probe("gc-start", None, "start %d", "arg0") + probe("gc-done", None, "done %d", "arg0"),
+                 program, "gc__start", "gc__done")
+    want = witness(interp, "gc", program)
+    assert len(want) == 8 and got[:8] == want
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", ["decorators", "threads", "signals"])
+def test_audit(interp, name):
+    program = HERE / f"programs/{name}.py"
+    got = traced(interp, probe("audit", None, "audit %s", "copyinstr(arg0)"), program, "audit")
+    assert between(got) == between(witness(interp, "audit", program))
+
+
+def test_note_arguments():
+    """Sizes and signs of the eight markers' arguments."""
+    sizes = {name: re.findall(r"(-?\d+)@", arguments) for name, (_, arguments) in notes().items()}
+    function = ["8", "8", "-4"]
+    assert sizes == {
+        "function__entry": function, "function__return": function, "line": function,
+        "gc__start": ["-4"], "gc__done": ["-8"],
+        "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"]}
+
+
+def test_symbols():
+    """No library, no symbol version, nothing exported, and only what every libc has had for long."""
+    dynamic = subprocess.run(["readelf", "-Wd", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "(NEEDED)" not in dynamic and "VERNEED" not in dynamic and "TEXTREL" not in dynamic
+    table = subprocess.run(["readelf", "-W", "--dyn-syms", AGENT], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    rows = [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
+    assert {row[7] for row in rows} <= {
+        "__errno_location", "dlsym", "getenv", "memcpy", "memset", "nanosleep", "sigprocmask", "strchr", "strcmp",
+        "strncmp", "syscall"}
+    assert all(row[6] == "UND" for row in rows)
+    assert [row[4] for row in rows if row[7] == "dlsym"] == ["WEAK"]
+
+
+@pytest.mark.parametrize("program", ["/bin/sh", "/bin/true", "/usr/bin/env"])
+def test_not_python(interp, program):
+    """In a process that is no CPython nothing happens, in each root's libc."""
+    argv = ["/usr/bin/env", f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1", program]
+    if program == "/bin/sh":
+        argv += ["-c", "echo fine"]
+    result = harness.run([*interp.argv[:2], *argv] if interp.root else argv)
+    assert result.code == 0 and result.err == "", result
+
+
+def beside_native(interp, program, *probes):
+    """The agent's markers and the interpreter's own in one run: two lists of lines.  @probes: name, format, args."""
+    script = "".join(f'python$target:::{name} {{ printf("%s|{text}\\n", probemod, {args}); }}\n'
+                     for name, text, args in probes)
+    lines = [line.split("|", 1) for line in
+             traced(interp, script, program, *(name.replace("-", "__") for name, _, _ in probes))]
+    return ([text for module, text in lines if module == AGENT.name],
+            [text for module, text in lines if module != AGENT.name])
+
+
+@needs_bpf
+def test_imports(interp):
+    """As the interpreter's own markers, which are sound everywhere; and among the audit events where they are."""
+    got, want = beside_native(interp, HERE / "data/imports.py",
+                              ("import-find-load-start", "start %s", "copyinstr(arg0)"),
+                              ("import-find-load-done", "done %s %d", "copyinstr(arg0), arg1"),
+                              ("audit", "audit %s", "copyinstr(arg0)"))
+    assert "done nothing.there 0" in want and "start xml" in want
+    assert between(got) == between(want)
+
+
+@needs_bpf
+@pytest.mark.interps("3.9")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_native_calls(interp, program):
+    """3.9's own function markers are what all others must equal."""
+    got, want = beside_native(interp, program,
+                              *((name, text + " %s %s %d", "copyinstr(arg0), copyinstr(arg1), arg2")
+                                for name, text in (("function-entry", "call"), ("function-return", "return"))))
+    file = interp.inside(interp.dir / program.name)
+    got, want = ([line for line in lines if file in line] for lines in (got, want))
+    assert len(want) > 3 and got == want
+
+
+BUSY = """
+import gc, sys, threading, time
+def spin():
+    leaf()
+def leaf():
+    pass
+def report():
+    monitoring = getattr(sys, "monitoring", None)
+    tools = [monitoring.get_tool(i) for i in range(6)] if monitoring else []
+    return [sys.getprofile(), sys.gettrace(), len(gc.callbacks), [t for t in tools if t]]
+def worker():
+    while not over:
+        spin()
+def wait():
+    sys.stdin.readline()
+    over.append(1)
+over = []
+calls = 0
+for target in worker, wait:
+    threading.Thread(target=target).start()
+print("ready", flush=True)
+while not over:
+    spin()
+print(report(), flush=True)
+"""
+
+
+@needs_bpf
+def test_attach_to_busy_threads(interp):
+    """Two threads that raise no audit event: both are seen at once, nothing is left behind; and again."""
+    child = start(interp, interp.add(BUSY, "busy.py"))
+    try:
+        ready(child)
+        for _ in range(5):
+            result = harness.dtrace("-q", "-n", """
+                BEGIN { start = timestamp; }
+                python$target:dtap-agent.so::function-entry /!first/ { first = timestamp; }
+                python$target:dtap-agent.so::function-entry /copyinstr(arg1) == "spin"/ { self->n++; @[tid] = count(); }
+                python$target:dtap-agent.so::line { lines++; }
+                python$target:dtap-agent.so::gc-start { }
+                python$target:dtap-agent.so::import-find-load-start { }
+                tick-600ms { printf("%d ms\\n", (first - start) / 1000000); exit(0); }
+                END { printa("thread %d\\n", @); }""", "-p", child.pid)
+            assert result.code == 0, result
+            assert int(re.search(r"(-?\d+) ms", result.out)[1]) < 250, result
+            assert result.out.count("thread") == 2, result
+        harness.wait_until(lambda: not semaphore(child.pid, "line"), what="semaphore")
+        time.sleep(0.3)
+        assert end(child) == ["[None, None, 0, []]"]
+    finally:
+        child.kill()
+
+
+@needs_bpf
+def test_no_utf8(interp, tmp_path):
+    """A name without a UTF-8 form is "<unknown>" and leaves no exception.  (On 3.9 another tracer of the
+    interpreter's own markers, anywhere on the machine, breaks this program.)"""
+    program = tmp_path / "surrogate.py"
+    program.write_text("""
+code = compile("def f():\\n    return 1\\nf()", "file", "exec")
+inner = next(c for c in code.co_consts if hasattr(c, "co_name"))
+inner = inner.replace(co_name="\\udc80")
+exec(code.replace(co_consts=tuple(inner if hasattr(c, "co_name") else c for c in code.co_consts)))
+print("fine")
+""")
+    got = traced(interp, probe("function-entry", "file", "call %s %d", "copyinstr(arg1)", "arg2"), program,
+                 "function__entry")
+    assert got[1:] == ["call <unknown> 1"]
+
+
+@needs_bpf
+def test_fork(interp, tmp_path):
+    """A forked child goes on being watched, and learns of the end."""
+    program = tmp_path / "fork.py"
+    program.write_text("""
+import os
+def child(): pass
+def grandchild(): pass
+pid = os.fork()
+if not pid:
+    child()
+    pid = os.fork()
+    if not pid:
+        grandchild()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os._exit(0)
+os.waitpid(pid, 0)
+""")
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("function-entry", file, "%s", "copyinstr(arg1)"), program, "function__entry")
+    assert got[0] == "<module>"
+
+
+@needs_bpf
+def test_deep_recursion(interp):
+    """As deep as without the agent."""
+    program = """
+import sys, threading
+print("ready", flush=True)
+sys.stdin.readline()
+sys.setrecursionlimit(60000)
+def down(n):
+    return down(n - 1) if n else 0
+depth = 50000 if sys.version_info >= (3, 11) else 5000
+print(down(depth))
+t = threading.Thread(target=down, args=(1000,))
+t.start()
+t.join()
+try:
+    down(70000 if sys.version_info >= (3, 11) else 1)
+except RecursionError:
+    pass
+"""
+    child = start(interp, interp.add(program, "deep.py"))
+    tracer = None
+    try:
+        ready(child)
+        tracer = harness.dtrace_start("-q", "-n", 'python$target:dtap-agent.so::function-entry '
+                                      '/copyinstr(arg1) == "down"/ { n++; } '
+                                      'python$target:dtap-agent.so::line { lines++; } END { printf("%d\\n", n); }',
+                                      "-p", child.pid)
+        harness.wait_until(lambda: semaphore(child.pid, "line"), what="semaphore")
+        time.sleep(0.3)
+        assert end(child) == ["0"]
+        result = harness.finish(tracer, [])
+        assert result.code == 0 and int(result.out) >= (51000 if interp.version != "3.9" else 6000), result
+    finally:
+        child.kill()
+        tracer and tracer.kill()
+
+
+RESTLESS = """
+import os, random, sys, threading
+def leaf(n):
+    return n
+def some():
+    for i in range(200):
+        yield leaf(i)
+def work():
+    for i in range(10):
+        sum(some())
+    import colorsys
+end = []
+for i in range(20):
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    work()
+    for t in threads:
+        t.join()
+    if i % 5 == 0:
+        pid = os.fork()
+        if not pid:
+            work()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+daemon = threading.Thread(target=lambda: [work() for _ in iter(int, 1)], daemon=True)
+daemon.start()
+print("done", flush=True)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+def test_listeners_at_random_moments(interp):
+    """Semaphores that come and go, through thread starts, forks and the interpreter's end, disturb nothing."""
+    random.seed(4)
+    addresses = {name: address for name, (address, _) in notes().items()}
+    for _ in range(8):
+        child = start(interp, interp.add(RESTLESS, "restless.py"))
+        memory = None
+        try:
+            while child.poll() is None:
+                try:
+                    if not memory:
+                        if "python" not in os.readlink(f"/proc/{child.pid}/exe"):
+                            continue        # still env
+                        with open(f"/proc/{child.pid}/maps") as maps:
+                            base = next(int(line.split("-")[0], 16) for line in maps if AGENT.name in line)
+                        memory = open(f"/proc/{child.pid}/mem", "r+b", buffering=0)
+                    memory.seek(base + random.choice(list(addresses.values())))
+                    memory.write(struct.pack("<H", random.randint(0, 1)))
+                except (OSError, StopIteration):
+                    pass
+                time.sleep(random.random() / 30)
+            out, err = child.communicate()
+            assert (child.returncode, out, err) == (0, "done\n", "")
+        finally:
+            child.kill()
+            memory and memory.close()
