@@ -4,10 +4,10 @@
  * Four steps, each over the whole program:
  *
  *	shape	each instruction by itself: opcode, registers, unused fields; functions, and that jumps stay in
- *		theirs and go forward
- *	graph	functions in an order in which callers come before what they call; no recursion; costs
- *	flow	what registers hold, function by function in that order: since jumps go forward only, an
- *		instruction comes after all that lead to it, and one pass is enough
+ *		theirs
+ *	graph	functions in an order in which callers come before what they call; no recursion, no loops; costs
+ *	flow	what registers hold, function by function in that order: since there are no loops, instructions
+ *		have an order, too, in which each comes after all that lead to it, and one pass is enough
  *	frames	the stack that chains of calls need
  *
  * A register holds nothing yet, a number, or a pointer known to be the stack, the context, a map's value plus
@@ -49,6 +49,8 @@ struct check {
 	enum mark *marks;	/* by function */
 	uint32_t *depth;	/* by function: frames that calls from it nest, it included */
 	uint32_t *order, norder;	/* callees before callers */
+	uint32_t *seq;		/* for each function from its start on: instructions in an order of execution */
+	enum mark *seen;	/* by instruction, while that is found */
 	uint32_t *ways;		/* by instruction: the most instructions that lead to it */
 	struct state *states;	/* by instruction: before it */
 	bool *called;		/* by function */
@@ -311,8 +313,6 @@ static int func_shape(struct check *c, const struct vm_func *f)
 		to = jump_to(i, at);
 		if (to < f->start || to >= f->end || c->second[to])
 			return refuse(c, at, "jump to no instruction of the function");
-		if (to <= at)
-			return refuse(c, at, "backward jump: loops are bpf_loop's");
 	}
 	if (c->second[last] || (!is_exit(&insns[last]) && !is_goto(&insns[last])))
 		return refuse(c, last, "the function does not end here");
@@ -339,24 +339,76 @@ static uint32_t callee(const struct check *c, uint32_t at)
 	return c->func_at[at + 1 + (uint32_t)c->p->insns[at].imm] - 1;
 }
 
+/* The @k-th instruction that can follow that at @at, or 0 (which follows none). */
+static uint32_t follower(const struct check *c, uint32_t at, int k)
+{
+	const struct bpf_insn *i = &c->p->insns[at];
+
+	if (is_exit(i) || (k == 1 && !is_branch(i)) || k > 1)
+		return 0;
+	if (k == 1 || is_goto(i))
+		return (uint32_t)jump_to(i, at);
+	return at + (is_imm64(i) ? 2 : 1);
+}
+
+/*
+ * Put the instructions of @f in an order in which each comes behind all that lead to it: compilers jump back to
+ * shared ends of functions, which is no loop.  Depth first, from the end of seq; the part of it not yet
+ * filled is the stack.
+ */
+static int sort(struct check *c, const struct vm_func *f)
+{
+	uint32_t *stack = &c->seq[f->start], open = 0, done = f->end;
+
+	stack[open++] = f->start;
+	c->seen[f->start] = OPEN;
+	while (open) {
+		uint32_t at = stack[open - 1], to = 0;
+
+		for (int k = 0; k < 2; k++) {
+			uint32_t next = follower(c, at, k);
+
+			if (next && c->seen[next] == OPEN)
+				return refuse(c, at, "a loop: loops are bpf_loop's");
+			if (next && c->seen[next] == NEW)
+				to = next;
+		}
+		if (to) {
+			c->seen[to] = OPEN;
+			stack[open++] = to;
+		} else {
+			c->seen[at] = DONE;
+			open--;
+			c->seq[--done] = at;
+		}
+	}
+	for (uint32_t at = f->start; at < f->end; at++) {
+		if (c->seen[at] == NEW && !c->second[at])
+			return refuse(c, at, "unreachable");
+	}
+	/* Second halves are not in it: close the gap. */
+	memmove(stack, &c->seq[done], (f->end - done) * sizeof(*stack));
+	for (uint32_t k = f->start + f->end - done; k < f->end; k++)
+		c->seq[k] = UINT32_MAX;
+	return 0;
+}
+
 /* The longest way through @f, whose callees are done.  A callback is charged by its loop. */
 static int cost_of(struct check *c, struct vm_func *f)
 {
-	for (uint32_t at = f->start; at < f->end; at++) {
-		const struct bpf_insn *i = &c->p->insns[at];
-		uint32_t ways = c->ways[at] + 1;
+	for (uint32_t n = f->start; n < f->end && c->seq[n] != UINT32_MAX; n++) {
+		uint32_t at = c->seq[n], ways = c->ways[at] + 1;
 
-		if (is_func_call(i))
+		if (is_func_call(&c->p->insns[at]))
 			ways += c->p->funcs[callee(c, at)].cost;
 		if (ways > VM_MAX_COST)
 			return refuse(c, at, "more than %d instructions in a run", VM_MAX_COST);
-		if (is_goto(i) || is_branch(i)) {
-			uint32_t to = (uint32_t)jump_to(i, at);
+		for (int k = 0; k < 2; k++) {
+			uint32_t to = follower(c, at, k);
 
-			c->ways[to] = ways > c->ways[to] ? ways : c->ways[to];
+			if (to && ways > c->ways[to])
+				c->ways[to] = ways;
 		}
-		if (!is_goto(i) && !is_exit(i) && at + 1 < f->end)
-			c->ways[at + 1] = ways > c->ways[at + 1] ? ways : c->ways[at + 1];
 		f->cost = ways > f->cost ? ways : f->cost;
 	}
 	return 0;
@@ -392,7 +444,8 @@ static int visit(struct check *c, uint32_t k, unsigned int nest)
 	}
 	c->marks[k] = DONE;
 	c->order[c->norder++] = k;
-	return cost_of(c, f);
+	err = sort(c, f);
+	return err ? err : cost_of(c, f);
 }
 
 static int graph(struct check *c)
@@ -690,23 +743,21 @@ static int insn_flow(struct check *c, struct vm_func *f, uint32_t at, struct sta
 
 static int func_flow(struct check *c, struct vm_func *f)
 {
-	for (uint32_t at = f->start; at < f->end; at++) {
-		const struct bpf_insn *i = &c->p->insns[at];
+	if (!c->states[f->start].reached)
+		return refuse(c, f->start, "unreachable");
+	for (uint32_t n = f->start; n < f->end && c->seq[n] != UINT32_MAX; n++) {
+		uint32_t at = c->seq[n];
 		struct state s = c->states[at];
-		uint32_t next = at + 1;
-		int err;
+		int err = insn_flow(c, f, at, &s);
 
-		if (!s.reached)
-			return refuse(c, at, "unreachable");
-		err = insn_flow(c, f, at, &s);
 		if (err)
 			return err;
-		if (is_imm64(i))
-			next = ++at + 1;
-		if (is_goto(i) || is_branch(i))
-			merge(&c->states[jump_to(i, at)], &s);
-		if (!is_goto(i) && !is_exit(i))
-			merge(&c->states[next], &s);
+		for (int k = 0; k < 2; k++) {
+			uint32_t to = follower(c, at, k);
+
+			if (to)
+				merge(&c->states[to], &s);
+		}
 	}
 	f->frame = (f->frame + 15) / 16 * 16;
 	return 0;
@@ -757,8 +808,10 @@ static int check_all(struct check *c)
 	c->second = calloc(c->n + 1, sizeof(*c->second));
 	c->func_at = calloc(c->n, sizeof(*c->func_at));
 	c->ways = calloc(c->n, sizeof(*c->ways));
+	c->seq = calloc(c->n, sizeof(*c->seq));
+	c->seen = calloc(c->n, sizeof(*c->seen));
 	c->states = calloc(c->n, sizeof(*c->states));
-	if (!c->second || !c->func_at || !c->ways || !c->states)
+	if (!c->second || !c->func_at || !c->ways || !c->seq || !c->seen || !c->states)
 		goto out;
 	err = shape(c);
 	if (err)
@@ -779,6 +832,8 @@ out:
 	free(c->second);
 	free(c->func_at);
 	free(c->ways);
+	free(c->seq);
+	free(c->seen);
 	free(c->states);
 	free(c->marks);
 	free(c->depth);

@@ -4,8 +4,8 @@
  * What runs here comes from bpf/ but is trusted no more than the kernel trusts it, and memory it works on is
  * shared with processes that may have scribbled over it.  Safety is in two halves:
  *
- * - When loading (vm_load), what does not depend on data is decided: every opcode and field is known, jumps go
- *   forward to an instruction of the same function, calls do not recurse and nest 8 deep at most, registers
+ * - When loading (vm_load), what does not depend on data is decided: every opcode and field is known, jumps
+ *   lead to an instruction of the same function and make no loop, calls do not recurse and nest 8 deep at most, registers
  *   are written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get
  *   the arguments their row asks for.  Pointers that are the stack, the context or a map's value plus a
  *   constant are followed, and accesses through them decided here, too.
@@ -14,7 +14,7 @@
  *   its null checks, its spilled pointers; the comparison costs about a nanosecond, cannot be wrong about a
  *   pointer that came from shared memory, and a failed one ends the run with -EFAULT.
  *
- * Runs end: jumps go only forward (the code generator makes no others), so a run without bpf_loop takes at
+ * Runs end: jumps make no loops, so a run without bpf_loop takes at
  * most VM_MAX_COST instructions, which is computed when loading; and each turn of bpf_loop is charged the
  * longest way through its callback, from a budget that is the whole run's.  An exhausted one ends it with
  * -ETIME.
