@@ -244,32 +244,20 @@ static int open_targets(struct run *r)
 /* Bring the command to the image that has the probes. */
 static int launch(struct run *r)
 {
-	const struct probe_desc **descs;
-	const struct probe_desc *all;
+	const struct probe_desc *descs;
 	struct strbuf err = { 0 };
-	size_t n, i;
+	size_t n;
 	int e;
 
 	if (!r->o.command)
 		return 0;
-	all = d_descs(r->d, &n);
-	descs = arena_alloc(r->arena, (n + 1) * sizeof(*descs));
-	for (i = 0; i < n; i++)
-		descs[i] = &all[i];
+	descs = d_descs(r->d, &n);
 	e = launch_find(r->targets[0], r->probes, descs, n, &err);
-	if (e == -ESRCH && r->set.v[OPT_zdefs])
-		e = 0;
-	if (e == -EINTR) {
-		strbuf_fini(&err);
-		return CMD_ERROR;
-	}
-	/* A command that ended too early: the descriptions that match nothing are the message. */
-	if (e == -ESRCH)
-		e = 0;
-	if (e)
+	/* A command that ended too early: the descriptions that match nothing are the message.  -EINTR: Ctrl-C. */
+	if (e && e != -ESRCH && e != -EINTR)
 		return fail(&err);
 	strbuf_fini(&err);
-	return 0;
+	return e == -EINTR ? CMD_ERROR : 0;
 }
 
 static int compile(struct run *r)
@@ -415,10 +403,7 @@ static void block_signals(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	session_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }

@@ -23,15 +23,15 @@ static bool has_provider(struct probe_set *set, const struct probe_desc *desc)
 
 enum look { LOOK_ALL_FOUND, LOOK_HOPELESS, LOOK_SOME_MISSING };
 
-static enum look look(struct probe_set *set, const struct probe_desc *const *descs, size_t n)
+static enum look look(struct probe_set *set, const struct probe_desc *descs, size_t n)
 {
 	enum look seen = LOOK_ALL_FOUND;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (matches(set, descs[i]))
+		if (matches(set, &descs[i]))
 			continue;
-		if (has_provider(set, descs[i]))
+		if (has_provider(set, &descs[i]))
 			return LOOK_HOPELESS;
 		seen = LOOK_SOME_MISSING;
 	}
@@ -47,7 +47,7 @@ static int ended(struct target *t, struct strbuf *err)
 	return -ESRCH;
 }
 
-int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *const *descs, size_t n,
+int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n,
 		struct strbuf *err)
 {
 	int e;

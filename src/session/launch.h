@@ -22,7 +22,7 @@ struct target;
  * rest never will; it stays held.  0 either way: the compilation says which description matches nothing.
  * -ESRCH with a line in @err when the target ended before.
  */
-int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *const *descs, size_t n,
+int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n,
 		struct strbuf *err);
 
 #endif

@@ -63,10 +63,6 @@ struct session {
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
 
-/* session.c: wake the loop for @events (of epoll) on @fd. */
-struct source_fd *session_source(struct session *s, int fd, bool owned, uint32_t events,
-				 void (*ready)(struct session *s, struct source_fd *src));
-
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
 int session_record(void *session, const void *rec, size_t size, const void *next);
 

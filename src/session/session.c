@@ -135,8 +135,9 @@ int session_status(const struct session *s)
 
 /* --- events ------------------------------------------------------------------------------------------- */
 
-struct source_fd *session_source(struct session *s, int fd, bool owned, uint32_t events,
-				 void (*ready)(struct session *s, struct source_fd *src))
+/* Wake the loop for @events (of epoll) on @fd. */
+static struct source_fd *add_source(struct session *s, int fd, bool owned, uint32_t events,
+				    void (*ready)(struct session *s, struct source_fd *src))
 {
 	struct source_fd *src = arena_new_of(s->arena, struct source_fd);
 	struct epoll_event ev = { .events = events, .data.ptr = src };
@@ -212,7 +213,7 @@ static void target_ready(struct session *s, struct source_fd *src)
 
 int session_watch(struct session *s, struct target *t)
 {
-	struct source_fd *src = session_source(s, target_fd(t), false, EPOLLIN, target_ready);
+	struct source_fd *src = add_source(s, target_fd(t), false, EPOLLIN, target_ready);
 
 	if (!src)
 		return -errno;
@@ -230,7 +231,7 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 
 	if (fd < 0)
 		return -errno;
-	src = session_source(s, fd, true, EPOLLIN, tick ? tick_ready : switch_ready);
+	src = add_source(s, fd, true, EPOLLIN, tick ? tick_ready : switch_ready);
 	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
 		int e = -errno;
 
@@ -242,19 +243,24 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 	return 0;
 }
 
+void session_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
 static int add_signals(struct session *s)
 {
 	sigset_t set;
 	int fd;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	session_signals(&set);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	if (!session_source(s, fd, true, EPOLLIN, signal_ready)) {
+	if (!add_source(s, fd, true, EPOLLIN, signal_ready)) {
 		close(fd);
 		return -errno;
 	}
@@ -267,7 +273,7 @@ static int add_sources(struct session *s)
 	uint32_t i;
 
 	/* Only when a program wakes us: that there are records again at once is no news under load. */
-	if (fd >= 0 && !session_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
+	if (fd >= 0 && !add_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
 		return -errno;
 	e = add_signals(s);
 	if (!e)

@@ -16,6 +16,7 @@
 #ifndef DTAP_SESSION_SESSION_H
 #define DTAP_SESSION_SESSION_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,9 +59,12 @@ int session_watch(struct session *s, struct target *t);
 
 /*
  * Until the end: 0, or a negative errno when the output cannot be written (-EPIPE: nobody reads it any
- * more) or the system fails.  SIGINT, SIGTERM and SIGHUP, which must be blocked, end it in good order.
+ * more) or the system fails.  The signals of session_signals, which must be blocked, end it in good order.
  */
 int session_run(struct session *s, struct strbuf *err);
+
+/* The signals that end a session: SIGINT, SIGTERM, SIGHUP. */
+void session_signals(sigset_t *set);
 
 /* What the script gave exit(), 0 without. */
 int session_status(const struct session *s);
