@@ -144,7 +144,7 @@ static int set_timeout(struct stap_opts *o, const char *text)
 
 	if (end == text || *end || !(seconds > 0) || seconds > 1e9) {
 		fputs("Invalid timeout interval.\n", stderr);
-		return usage();
+		return CMD_ERROR;
 	}
 	o->timeout_ns = (uint64_t)(seconds * 1e9);
 	return 0;
@@ -158,7 +158,7 @@ static int set_runtime(const char *mode)
 		fputs("ERROR: --runtime=dyninst: there is no Dyninst runtime: leave it out\n", stderr);
 	else
 		fprintf(stderr, "ERROR: %s is an invalid argument for --runtime\n", mode);
-	return usage();
+	return CMD_ERROR;
 }
 
 /* Is @version, "4.8", newer than the language here? */
@@ -174,7 +174,7 @@ static int set_compatible(struct stap_opts *o, const char *version)
 	if (major > our_major || (major == our_major && minor > our_minor)) {
 		fprintf(stderr, "ERROR: systemtap version %s cannot be compatible with future version %s\n",
 			STAP_VERSION, version);
-		return usage();
+		return CMD_ERROR;
 	}
 	o->compatible = version;
 	return 0;
@@ -211,7 +211,7 @@ static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, cons
 	case OPT_PID:
 		if (!to_number(arg, 1, INT32_MAX, &n)) {
 			fputs("Invalid target process ID number.\n", stderr);
-			return usage();
+			return CMD_ERROR;
 		}
 		o->pid = (pid_t)n;
 		return 0;
@@ -220,7 +220,7 @@ static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, cons
 	case OPT_PASS:
 		if (!to_number(arg, 1, 5, &n)) {
 			fputs("Invalid pass number (should be 1-5).\n", stderr);
-			return usage();
+			return CMD_ERROR;
 		}
 		o->last_pass = (unsigned int)n;
 		return 0;
@@ -333,7 +333,7 @@ static int check_together(struct stap_opts *o, struct arena *a, int argc, char *
 	}
 	if (o->no_time_limits && !o->guru) {
 		fputs("ERROR --suppress-time-limits requires guru mode (-g)\n", stderr);
-		return usage();
+		return CMD_ERROR;
 	}
 	if (o->max_bytes && !o->output) {
 		fputs("ERROR: -S requires -o FILE\n", stderr);

@@ -394,7 +394,7 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 		find_tracer(&s, PROBE_END);
 		break;
 	case STP_P_ERROR:
-		find_tracer(&s, PROBE_STAP_ERROR);
+		find_tracer(&s, PROBE_FAILED);
 		break;
 	case STP_P_NEVER:
 		points_add(&s, point, NULL);

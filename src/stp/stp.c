@@ -125,3 +125,8 @@ const struct stp_prog *stp_tree(const struct stp *stp)
 {
 	return stp->prog;
 }
+
+struct stp_prog *stp_parsed(struct stp *stp)
+{
+	return stp->prog;
+}

@@ -91,4 +91,7 @@ struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
 
+/* The same, for stp_expand alone: a list needs no types. */
+struct stp_prog *stp_parsed(struct stp *stp);
+
 #endif
