@@ -225,26 +225,15 @@ static bool check_numbers(struct expansion *x, const struct row *row, const stru
 	return true;
 }
 
-static unsigned int add_handler(struct expansion *x, const struct row *row, struct stp_point *p,
-				const struct load *load, bool quiet)
+static void add_handler(struct expansion *x, const struct row *row, const struct stp_point *p,
+			const struct load *load)
 {
 	struct stp_handler *h;
-	const char *why = NULL;
 
-	if (!check_numbers(x, row, p, &why)) {
-		if (!quiet)
-			no_match(x, p, "S_POINT_RANGE", why);
-		return 0;
-	}
-	if (x->resolver && !x->resolver->find(x->resolver->ctx, p, row->kind, &why)) {
-		if (!quiet)
-			no_match(x, p, "S_POINT_NONE", why ? why : "no match");
-		return 0;
-	}
 	if (x->nhandlers >= MAX_HANDLERS) {
 		if (x->nhandlers++ == MAX_HANDLERS)
-			diag_error(x->diag, p->pos, "S_POINTS", "semantic error: too many probes");
-		return 0;
+			diag_error(x->diag, x->written->pos, "S_POINTS", "semantic error: too many probes");
+		return;
 	}
 	x->nhandlers++;
 	h = arena_new_of(x->arena, struct stp_handler);
@@ -263,7 +252,28 @@ static unsigned int add_handler(struct expansion *x, const struct row *row, stru
 		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
 	*x->prog->handlers_tail = h;
 	x->prog->handlers_tail = &h->next;
-	return 1;
+}
+
+/* The handlers of @p, a point of the row: one for each point that exists. */
+static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
+				 const struct load *load, bool quiet)
+{
+	const struct stp_point **found = &p;
+	const char *why = NULL;
+	size_t n = 1;
+
+	if (!check_numbers(x, row, p, &why)) {
+		if (!quiet)
+			no_match(x, p, "S_POINT_RANGE", why);
+		return 0;
+	}
+	if (x->resolver)
+		n = x->resolver->find(x->resolver->ctx, p, row->kind, &found, &why);
+	if (!n && !quiet)
+		no_match(x, p, "S_POINT_NONE", why ? why : "no match");
+	for (size_t i = 0; i < n; i++)
+		add_handler(x, row, found[i], load);
+	return (unsigned int)n;
 }
 
 static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, const struct load *load, bool quiet,
@@ -285,7 +295,7 @@ static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, 
 		found->n = found->cap = nc;
 		found->comps = arena_alloc(x->arena, nc * sizeof(*found->comps));
 		memcpy(found->comps, into, nc * sizeof(*found->comps));
-		n += add_handler(x, &rows[r], found, load, quiet || is_pattern_point(p));
+		n += add_handlers(x, &rows[r], found, load, quiet || is_pattern_point(p));
 	}
 	return n;
 }

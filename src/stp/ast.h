@@ -24,6 +24,7 @@ struct arena;
 struct fmt;
 struct stp_func;
 struct stp_builtin;
+struct stp_source;
 struct strbuf;
 
 enum stp_type { STP_UNKNOWN, STP_LONG, STP_STRINGS, STP_STATS };
@@ -155,7 +156,8 @@ struct stp_node {
 	struct stp_var *var;		/* [sym] NAME */
 	struct stp_func *func;		/* [sym] NAME CALL: the first of its overloads */
 	const struct stp_builtin *builtin;	/* [sym] NAME CALL */
-	bool resolved;			/* [sym] TARGET: the point has it */
+	const struct stp_source *source;	/* [sym] TARGET: how the point has it, or NULL */
+	const char *why;		/* [sym] TARGET: why the point does not have it, or NULL */
 	uint16_t depth;			/* of the tree below, at most STP_MAX_DEPTH: recursion over it is safe */
 };
 

@@ -264,8 +264,11 @@ static enum stp_type infer_target(struct sem *s, struct stp_node *n, enum stp_ty
 	for (size_t i = 0; i < n->nparts; i++)
 		if (n->parts[i].index)
 			infer(s, n->parts[i].index, STP_LONG);
-	if (n->kind == STP_TARGET && !n->resolved && s->final)
+	if (n->kind == STP_TARGET && !n->source && s->final) {
 		sem_error(s, n, "S_TARGET", "unresolved target-symbol expression");
+		if (n->why)
+			diag_hint(s->diag, "%s", n->why);
+	}
 	if (n->kind != STP_TARGET)
 		infer(s, n->l, STP_LONG);
 	return expect(s, n, want, n->pretty || n->type == STP_STRINGS ? STP_STRINGS : STP_LONG);

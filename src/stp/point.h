@@ -28,19 +28,50 @@ enum stp_point_kind {
 	STP_P_TRACEPOINT, STP_P_KERNEL, STP_P_PERF, STP_P_PROCFS, STP_P_INPUT,
 };
 
+/* How the value of a context variable is had: where it begins, then steps through memory. */
+enum stp_source_kind {
+	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
+	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
+	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames variables @names: $$vars, $$parms */
+};
+
+enum { STP_MAX_STEPS = 8 };
+
+/* From an address to the value at it: @width bytes at @off behind it, of the traced process or the kernel. */
+struct stp_step {
+	int64_t off;
+	uint8_t width;
+	bool sign, kernel;
+};
+
+struct stp_source {
+	enum stp_source_kind kind;
+	enum stp_type type;		/* STP_LONG, STP_STRINGS: with a LONG source the string at that address */
+	uint32_t arg;
+	const char *text;
+	const char **names;		/* with their $ */
+	size_t nnames;
+	struct stp_step steps[STP_MAX_STEPS];
+	unsigned int nsteps;
+};
+
 struct stp_resolver {
 	void *ctx;
 	/*
-	 * Is there anything at @point, which is of @kind?  If not, *why may become a sentence (in static memory
-	 * or the compilation's arena) that says what is missing.
+	 * What is there at @point, which is of @kind?  Returns how many points that exist, which become handlers
+	 * of their own, and gives them in *found, an array in the compilation's arena: @point itself, or what its
+	 * patterns match, @point->comps copied and completed (paths absolute, names as they are).  If 0, *why may
+	 * become a sentence (in static memory or the arena) that says what is missing.
 	 */
-	bool (*find)(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const char **why);
+	size_t (*find)(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
+		       const struct stp_point ***found, const char **why);
 	/*
-	 * Has @point the context variable @target (STP_TARGET, with its parts)?  *type becomes STP_LONG or
-	 * STP_STRINGS.  $$name and its like, which are strings, are asked for as well.
+	 * Has @point the context variable @target (STP_TARGET, with its parts)?  *source, zeroed before, becomes
+	 * how it is had.  $$name and its like, which are strings, are asked for as well.  If not, *why may become
+	 * a sentence that says why not.
 	 */
 	bool (*target)(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
-		       const struct stp_node *target, enum stp_type *type);
+		       const struct stp_node *target, struct stp_source *source, const char **why);
 };
 
 /*

@@ -5,6 +5,7 @@
  *	stp_add(stp, source, true);		each tapset file
  *	stp_add(stp, source, false);		the script
  *	prog = stp_check(stp, &resolver);	the handlers, functions and globals that remain
+ *	code = stp_compile(stp, prog);		the same as IR
  *
  * All of it lives in the arena.  Mistakes go to the diag in stap's words; wherever one was made the function
  * returns false or NULL.  A message's text begins with "parse error: " or "semantic error: "; a hint is stap's
@@ -22,6 +23,8 @@
 
 struct arena;
 struct diag;
+struct ir_clause;
+struct ir_prog;
 struct source;
 struct stp;
 
@@ -44,6 +47,42 @@ int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit);
 
 /* Expand, resolve, leave out, infer; once.  @resolver as in stp_expand. */
 struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver);
+
+/*
+ * A clause of the program: a handler.  Its code begins with its conditions, and ends at once if one is false.
+ * The session sets the clause's probe descriptions from the handler's point.
+ */
+struct stp_clause {
+	struct ir_clause *code;
+	const struct stp_handler *handler;	/* NULL: made by dtap, as @kind says */
+	enum stp_point_kind kind;
+	/*
+	 * BEGIN END ERROR: they run in ascending order, equal ones in the order of this array.  The first BEGIN may
+	 * be one of dtap that gives globals their initial values, the last END and ERROR one that shows the globals
+	 * that were never read.
+	 */
+	int64_t order;
+	const char *pp;				/* the point as text, what pp() says */
+};
+
+/*
+ * What a fault says: record ABI_REC_ERROR's action number is an index here.  "division by 0 near operator '/' at
+ * FILE:3:7"; an empty @what: nothing behind the message.
+ */
+struct stp_near {
+	const char *what;
+	struct src_pos pos;
+};
+
+struct stp_code {
+	struct ir_prog *prog;
+	struct stp_clause *clauses;	/* prog->nclauses, the same order */
+	struct stp_near *nears;
+	uint32_t nnears;
+};
+
+/* The program as IR, once.  NULL: something cannot be carried out, reported. */
+struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);

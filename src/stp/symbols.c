@@ -239,19 +239,20 @@ static void resolve_stat(struct sem *s, struct stp_node *n)
 /* $name: is there such a thing at the handler's point? */
 static void resolve_target(struct sem *s, struct stp_node *n)
 {
+	struct stp_source *source = arena_new_of(s->arena, struct stp_source);
 	const struct stp_resolver *r = s->resolver;
 
 	stp_each_node(n, resolve_child, s);
-	n->type = STP_LONG;
-	if (n->pretty || !strncmp(n->name, "$$", 2))
-		n->type = STP_STRINGS;
-	n->resolved = s->handler && r && r->target &&
-		      r->target(r->ctx, s->handler->point, (enum stp_point_kind)s->handler->kind, n, &n->type);
+	source->type = n->pretty || !strncmp(n->name, "$$", 2) ? STP_STRINGS : STP_LONG;
+	if (s->handler && r && r->target && r->target(r->ctx, s->handler->point,
+						      (enum stp_point_kind)s->handler->kind, n, source, &n->why))
+		n->source = source;
+	n->type = source->type;
 }
 
 static bool is_defined(const struct stp_node *n)
 {
-	return n->kind == STP_TARGET ? n->resolved : n->kind != STP_NAME;
+	return n->kind == STP_TARGET ? n->source != NULL : n->kind != STP_NAME;
 }
 
 static void set_number(struct stp_node *n, int64_t value)

@@ -9,19 +9,22 @@
 
 #include "tree.h"
 
-static bool find(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const char **why)
+static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
+		   const struct stp_point ***found, const char **why)
 {
 	(void)ctx;
+	(void)found;
 	*why = "no such marker";
 	return kind != STP_P_MARK || !strncmp(point->comps[point->n - 1].arg->str, "gc__", 4);
 }
 
 static bool find_target(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
-			const struct stp_node *target, enum stp_type *type)
+			const struct stp_node *target, struct stp_source *source, const char **why)
 {
 	(void)ctx;
 	(void)point;
-	(void)type;
+	(void)source;
+	(void)why;
 	return kind == STP_P_MARK && (!strcmp(target->name, "$arg1") || !strcmp(target->name, "$$name"));
 }
 
