@@ -181,6 +181,16 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 	struct assembler *as = &g->as;
 	uint32_t got = asm_label(as);
 
+	if (g->env->user_space) {
+		asm_sti(as, BPF_W, R10, FRAME_TMP, 0);
+		asm_map(as, R1, EBPF_MAP_SCRATCH);
+		asm_mov(as, R2, R10);
+		asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_ji(as, BPF_JEQ, R0, 0, busy);
+		asm_mov(as, R9, R0);
+		return;
+	}
 	asm_helper(as, BPF_FUNC_get_smp_processor_id);
 	asm_mov(as, R6, R0);
 	asm_alui(as, BPF_LSH, R6, 1);
@@ -253,7 +263,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		faults |= g->nstubs > 0;
 		asm_place(as, ends[k]);
 	}
-	if (g->needs & NEED_SCRATCH)
+	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_place(as, out);
 	asm_imm(as, R0, 0);
@@ -277,6 +287,7 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		[EBPF_CTX_UPROBE] = BPF_PROG_TYPE_KPROBE,
 		[EBPF_CTX_PERF] = BPF_PROG_TYPE_PERF_EVENT,
 		[EBPF_CTX_RUN] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
 	};
 	struct arena *a = u->prog->arena;
 	struct gen g = { .as.arena = a, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };

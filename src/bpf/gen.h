@@ -156,6 +156,12 @@ void gen_thread_key(struct gen *g);
 
 /* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
 
+/* Is the context the probe's index and the arguments, 8 bytes each? */
+static inline bool gen_ctx_is_words(const struct gen *g)
+{
+	return g->env->ctx == EBPF_CTX_RUN || g->env->ctx == EBPF_CTX_TARGET;
+}
+
 void gen_prologue_values(struct gen *g, uint32_t needs);
 /* R0 = the entry of the fired probe in the table; jumps to @none when there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
