@@ -100,6 +100,9 @@ bool probe_has_module(const struct probe_desc *desc);
 /* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);
 
+/* The agent's marker that @p means, as its number in the order of agent/marker.h; -1: none of the agent's. */
+int probe_marker(const struct probe *p);
+
 /* All probes of the set, by id from 1: NULL behind the last. */
 struct probe *probe_get(const struct probe_set *set, uint32_t id);
 
