@@ -85,6 +85,18 @@ static int act_showprobe(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+static int act_error(const struct reading *r, const struct ir_act *act)
+{
+	session_stap_error(r->s, values(r, act));
+	return 0;
+}
+
+static int act_warn(const struct reading *r, const struct ir_act *act)
+{
+	session_stap_warn(r->s, values(r, act)->s);
+	return 0;
+}
+
 static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir_act *act) = {
 	[IR_ACT_PRINTF] = act_printf,
 	[IR_ACT_TRACE] = act_trace,
@@ -95,6 +107,8 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_NORMALIZE] = act_normalize,
 	[IR_ACT_DENORMALIZE] = act_denormalize,
 	[IR_ACT_SHOWPROBE] = act_showprobe,
+	[IR_ACT_ERROR] = act_error,
+	[IR_ACT_WARN] = act_warn,
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -194,6 +208,11 @@ void session_report_drops(struct session *s)
 
 		if (n == s->drops[kind])
 			continue;
+		if (s->conf.stp) {
+			session_stap_lost(s, (enum abi_drop)kind, n - s->drops[kind]);
+			s->drops[kind] = n;
+			continue;
+		}
 		out_open_mem(&text);
 		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
 		s->drops[kind] = n;
