@@ -59,6 +59,8 @@ struct stp_var {
 	int64_t hist[3];		/* [sym] @hist_linear: low, high, width */
 	int64_t shift;			/* [sym] bit shift of @avg and @variance */
 	unsigned int reads, writes;	/* [sym] */
+	bool from_library;
+	bool used;			/* display.c: its value is */
 	struct stp_var *next;
 };
 

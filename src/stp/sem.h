@@ -53,6 +53,9 @@ bool sem_elide(struct sem *s);
 bool sem_infer(struct sem *s);
 bool sem_loops(struct sem *s);
 
+/* Make handlers that show the globals which are written and never read.  Behind the others. */
+void sem_display(struct stp_prog *p);
+
 /* Warn of variables that are read and never assigned.  Between sem_symbols and sem_elide. */
 void sem_warn_unassigned(struct sem *s);
 

@@ -74,6 +74,7 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 	sem_warn_unassigned(&s);
 	if (!sem_elide(&s) || !sem_infer(&s) || !sem_loops(&s))
 		return NULL;
+	sem_display(stp->prog);
 	return stp->prog;
 }
 
