@@ -27,8 +27,19 @@ enum abi_agent_kind {
 	ABI_AGENT_HELLO = 1,	/* first of all, once the agent is in working order, or with ABI_AGENT_OFF and @why */
 	ABI_AGENT_STATE,	/* the answer to LOOK, with its seq; @supplied is what is hooked now */
 	/* From the tracer. */
-	ABI_AGENT_LOOK,		/* semaphores have changed: look at them now, install or remove hooks, answer */
+	ABI_AGENT_LOOK,		/* look at the semaphores and at @leave now, install or remove hooks, answer */
 };
+
+/*
+ * An agent that comes with its program says HELLO before the program's first line runs, and waits for the LOOK that
+ * answers it, ABI_AGENT_WAIT_MS at most.  A marker that every tracer leaves is not supplied.
+ */
+enum { ABI_AGENT_WAIT_MS = 500 };
+
+/* The markers that an interpreter may have itself; in agent/marker.h, whose order gives the bits, they come first. */
+#define ABI_AGENT_MARKERS(MARKER)								\
+	MARKER(function__entry) MARKER(function__return) MARKER(line) MARKER(gc__start) MARKER(gc__done)	\
+	MARKER(import__find__load__start) MARKER(import__find__load__done) MARKER(audit)
 
 enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF };
 
@@ -41,7 +52,8 @@ struct abi_agent_msg {
 	uint32_t python;	/* HELLO: the interpreter's PY_VERSION_HEX */
 	uint32_t can;		/* HELLO: the markers it could supply, a bit each in the order of agent/marker.h */
 	uint32_t supplied;	/* STATE: the markers it supplies now */
-	uint32_t reserved;
+	uint32_t leave;		/* LOOK: markers not to be supplied although their semaphores may be up: this tracer
+				   has them from the interpreter's own sites */
 	char why[ABI_AGENT_WHY];	/* OFF, or what is missing in @supplied and why; NUL-terminated */
 };
 

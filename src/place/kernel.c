@@ -21,7 +21,7 @@
 
 /* Since 6.6 in linux/bpf.h, which Debian 12's headers precede: enum bpf_attach_type, and the arm of union
  * bpf_attr that BPF_LINK_CREATE takes for it. */
-enum { ATTACH_UPROBE_MULTI = 48 };
+enum { ATTACH_UPROBE_MULTI = 48, UPROBE_MULTI_RETURN = 1 };
 
 struct uprobe_multi_attr {
 	uint32_t prog_fd, target_fd, attach_type, flags;
@@ -51,6 +51,7 @@ struct kernel_place {
 	size_t nprogs, progs_cap;
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
+	size_t skipped;			/* sites that the kernel refused */
 };
 
 /* --- what the kernel allows --------------------------------------------------------------------------- */
@@ -441,7 +442,7 @@ bool kernel_use_multi(const struct kernel_place *k, uint32_t pid)
 	return pid ? k->features.multi_pid : k->features.uprobe_multi;
 }
 
-/* Arm the @n sites, all of one file, with one link. */
+/* Arm the @n sites, all of one file and of one kind, with one link. */
 static int arm_multi(struct kernel_place *k, int prog_fd, const struct kernel_site *sites, size_t n, uint32_t pid)
 {
 	uint64_t *v = malloc(3 * n * sizeof(*v));
@@ -467,6 +468,7 @@ static int arm_multi(struct kernel_place *k, int prog_fd, const struct kernel_si
 	attr.cookies = (uintptr_t)(v + 2 * n);
 	attr.cnt = (uint32_t)n;
 	attr.pid = pid;
+	attr.multi_flags = sites[0].ret ? UPROBE_MULTI_RETURN : 0;
 	fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (fd < 0)
 		fd = -errno;
@@ -513,7 +515,7 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_sit
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
-	attr.config = site->sem_off << 32;	/* format/ref_ctr_offset: config:32-63 */
+	attr.config = site->sem_off << 32 | site->ret;	/* format/ref_ctr_offset: config:32-63, retprobe: config:0 */
 	attr.config1 = (uintptr_t)site->path;
 	attr.config2 = site->off;
 	event = (int)syscall(__NR_perf_event_open, &attr, pid ? (int)pid : -1, pid ? -1 : 0, -1,
@@ -545,26 +547,66 @@ static int refused_site(const struct kernel_site *s, int e, struct strbuf *err)
 	return e;
 }
 
+/* Is it the instruction that the kernel does not like? */
+static bool is_bad_insn(int e)
+{
+	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
+}
+
+/*
+ * Arm the @n sites of one file and one kind.  A link is refused as a whole for one of its sites: halves of it then
+ * find that one.  *bad is a site that was refused, for its message.
+ */
+static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const struct kernel_site *sites, size_t n,
+		   uint32_t pid, const struct kernel_site **bad)
+{
+	size_t before = k->skipped, half = n / 2;
+	int e, other;
+
+	e = kp->multi ? arm_multi(k, kp->fd, sites, n, pid) : arm_perf(k, kp->fd, sites, pid);
+	if (!e)
+		return 0;
+	*bad = sites;
+	if (n == 1)
+		k->skipped++;
+	if (n == 1 || !is_bad_insn(e))
+		return e;
+	e = arm_run(k, kp, sites, half, pid, bad);
+	if (e && !is_bad_insn(e))
+		return e;
+	other = arm_run(k, kp, sites + half, n - half, pid, bad);
+	if (other && !is_bad_insn(other))
+		return other;
+	return k->skipped - before == n ? e : 0;
+}
+
 int kernel_arm_uprobes(struct kernel_place *k, int prog, const struct kernel_site *sites, size_t n, uint32_t pid,
 		       struct strbuf *err)
 {
 	const struct kernel_prog *kp = &k->progs[prog];
-	size_t i, end;
-	int e;
+	const struct kernel_site *bad = NULL;
+	size_t i, end, before = k->skipped;
+	int e, refusal = 0;
 
 	for (i = 0; i < n; i = end) {
 		end = i + 1;
-		if (kp->multi) {
-			while (end < n && !strcmp(sites[end].path, sites[i].path))
-				end++;
-			e = arm_multi(k, kp->fd, sites + i, end - i, pid);
-		} else {
-			e = arm_perf(k, kp->fd, sites + i, pid);
-		}
+		while (kp->multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
+		       sites[end].ret == sites[i].ret)
+			end++;
+		e = arm_run(k, kp, sites + i, end - i, pid, &bad);
+		if (e && !is_bad_insn(e))
+			return refused_site(bad, e, err);
 		if (e)
-			return refused_site(&sites[i], e, err);
+			refusal = e;
 	}
+	if (n && k->skipped - before == n)
+		return refused_site(bad, refusal, err);
 	return 0;
+}
+
+size_t kernel_skipped(const struct kernel_place *k)
+{
+	return k->skipped;
 }
 
 int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)

@@ -64,6 +64,7 @@ struct kernel_site {
 	uint64_t off;		/* of the instruction in the file */
 	uint64_t sem_off;	/* of the semaphore in the file, 0: none */
 	uint32_t probe;		/* index in the probe table */
+	bool ret;		/* fire when the function that starts there returns */
 };
 
 /*
@@ -72,6 +73,10 @@ struct kernel_site {
  */
 int kernel_arm_uprobes(struct kernel_place *k, int prog, const struct kernel_site *sites, size_t n, uint32_t pid,
 		       struct strbuf *err);
+
+/* How many sites kernel_arm_uprobes has left out so far: of several it arms those that the kernel takes. */
+size_t kernel_skipped(const struct kernel_place *k);
+
 bool kernel_use_multi(const struct kernel_place *k, uint32_t pid);
 
 /* Fire @prog for probe @probe every @period_ns of each CPU's time. */

@@ -43,6 +43,11 @@ struct arena *set_arena(struct probe_set *set);
 /* The files seen so far: usdt.c's. */
 struct module **set_modules(struct probe_set *set);
 
+struct pid_file;
+
+/* The files whose functions were read: pid.c's. */
+struct pid_file **set_pid_files(struct probe_set *set);
+
 /* Where to say why something was not found. */
 struct strbuf *set_why(struct probe_set *set);
 

@@ -20,6 +20,7 @@ struct probe_set {
 	struct probe *by_name[BUCKETS];
 	struct site *by_place[BUCKETS];
 	struct module *modules;
+	struct pid_file *pid_files;
 	struct strbuf why;
 	uint32_t finds;			/* number of the finding, for probe.found */
 };
@@ -115,6 +116,11 @@ struct arena *set_arena(struct probe_set *set)
 struct module **set_modules(struct probe_set *set)
 {
 	return &set->modules;
+}
+
+struct pid_file **set_pid_files(struct probe_set *set)
+{
+	return &set->pid_files;
 }
 
 struct strbuf *set_why(struct probe_set *set)

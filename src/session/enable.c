@@ -19,6 +19,7 @@
 struct group {
 	const struct enabled *en;	/* whose clauses run */
 	uint32_t pid;			/* where they fire; 0: everywhere */
+	bool ret;
 	struct ebpf_env env;
 	struct kernel_site *sites;
 	size_t nsites, cap;
@@ -186,7 +187,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 }
 
 /* The group that a site with these operands belongs to, made if need be. */
-static struct group *group_for(struct session *s, struct groups *gs, const struct enabled *en,
+static struct group *group_for(struct session *s, struct groups *gs, const struct enabled *en, bool ret,
 			       const struct ebpf_env *env)
 {
 	struct group *g;
@@ -194,7 +195,7 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 
 	for (i = 0; i < gs->n; i++) {
 		g = &gs->v[i];
-		if (g->pid == en->probe->pid && same_clauses(g->en, en) && same_env(&g->env, env))
+		if (g->pid == en->probe->pid && g->ret == ret && same_clauses(g->en, en) && same_env(&g->env, env))
 			return g;
 	}
 	gs->v = arena_grow(s->arena, gs->v, &gs->cap, gs->n, sizeof(*gs->v));
@@ -202,6 +203,7 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 	memset(g, 0, sizeof(*g));
 	g->en = en;
 	g->pid = en->probe->pid;
+	g->ret = ret;
 	g->env = *env;
 	return g;
 }
@@ -221,10 +223,10 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
-		g = group_for(s, gs, en, &env);
+		g = group_for(s, gs, en, site->ret, &env);
 		g->sites = arena_grow(s->arena, g->sites, &g->cap, g->nsites, sizeof(*g->sites));
 		g->sites[g->nsites++] = (struct kernel_site){ site->path, site->off, site->sem_off,
-							      (uint32_t)(en - s->enabled) };
+							      (uint32_t)(en - s->enabled), site->ret };
 	}
 }
 
@@ -281,6 +283,17 @@ static int find_task(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+/* Of many sites some may lie on instructions that nothing can be armed on. */
+static void say_skipped(struct session *s)
+{
+	struct strbuf text = { 0 };
+
+	strbuf_printf(&text, "%s: %zu sites were left out: the kernel cannot put a breakpoint on the instructions"
+		      " there\n", s->conf.command, kernel_skipped(s->place));
+	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
+	strbuf_fini(&text);
+}
+
 int session_enable(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
@@ -303,5 +316,9 @@ int session_enable(struct session *s, struct strbuf *err)
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
-	return e ? e : arm_groups(s, &gs, err);
+	if (!e)
+		e = arm_groups(s, &gs, err);
+	if (!e && kernel_skipped(s->place))
+		say_skipped(s);
+	return e;
 }
