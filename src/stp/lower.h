@@ -12,7 +12,7 @@
  * what was counted is paid for before the control flow parts or joins, or when ten have come together.
  *
  * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c
- * variables, arrays, statistics, lower_print.c output, lower_call.c functions, lower_func*.c builtin functions.
+ * variables, arrays, statistics, lower_print.c output, lower_call.c functions, lower_func.c builtin functions.
  */
 #ifndef DTAP_STP_LOWER_H
 #define DTAP_STP_LOWER_H
@@ -68,6 +68,8 @@ struct low {
 	struct low_call *call;
 	struct low_proc *procs, **procs_tail;
 	bool counting;			/* statements of this clause */
+	unsigned int walks;		/* numbers has_loops's */
+	struct ir_var *tokens;		/* what tokenize() has not given yet, or NULL */
 	unsigned int statements;	/* counted, not yet paid for */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;
@@ -106,6 +108,9 @@ void low_effect(struct low *l, struct stp_node *n);
 /* Go to @yes if @n is not 0, else to @no. */
 void low_cond(struct low *l, struct stp_node *n, struct ir_block *yes, struct ir_block *no);
 
+/* @a @op @b; a fault names @at. */
+ir_reg low_op(struct low *l, enum stp_op op, const struct stp_node *at, ir_reg a, ir_reg b);
+
 ir_reg low_const(struct low *l, int64_t v);
 ir_reg low_str(struct low *l, const char *s);
 
@@ -117,10 +122,14 @@ struct ir_map *low_map(struct low *l, struct stp_var *v);
 /* A local of the clause that no script can name. */
 struct ir_var *low_temp(struct low *l, enum stp_type type);
 
-/* The variable or element @n. */
-void low_place(struct low *l, struct stp_node *n, struct low_place *p);
-ir_reg low_get(struct low *l, const struct low_place *p);
-void low_put(struct low *l, const struct low_place *p, ir_reg val);
+/*
+ * The values of the @n expressions @v, from left to right, into @vals; NULL ones are left out.  Each is alive at the
+ * end, whatever the others do.
+ */
+void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals);
+
+/* @val into the variable that @n, a STP_NAME, stands for. */
+void low_store(struct low *l, struct stp_node *n, ir_reg val);
 
 ir_reg low_assign(struct low *l, struct stp_node *n, bool used);
 ir_reg low_crement(struct low *l, struct stp_node *n, bool used);
@@ -155,5 +164,19 @@ ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsign
 
 ir_reg low_call(struct low *l, struct stp_node *n);
 ir_reg low_target(struct low *l, struct stp_node *n);
+ir_reg low_entry(struct low *l, struct stp_node *n);
+ir_reg low_match(struct low *l, struct stp_node *n);
+
+/* Lower the procedures that the clause calls, and those that they call. */
+void low_procs(struct low *l);
+
+/* Find the functions of @p that call themselves. */
+void low_find_recursive(struct stp_prog *p);
+
+/* Give the variables @vars the value that they begin with. */
+void low_clear(struct low *l, const struct stp_vars *vars);
+
+/* The program of @tree, or NULL: reported. */
+struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree);
 
 #endif

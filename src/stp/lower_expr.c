@@ -81,10 +81,21 @@ static ir_reg lower_choice(struct low *l, struct stp_node *n)
 
 /* --- operators --------------------------------------------------------------------------------------- */
 
+/* Both operands of @n. */
+static void lower_both(struct low *l, struct stp_node *n, ir_reg vals[2])
+{
+	struct stp_node *v[2] = { n->l, n->r };
+
+	low_values(l, v, 2, vals);
+}
+
 static ir_reg lower_comparison(struct low *l, struct stp_node *n)
 {
-	ir_reg a = low_expr(l, n->l), b = low_expr(l, n->r);
+	ir_reg v[2], a, b;
 
+	lower_both(l, n, v);
+	a = v[0];
+	b = v[1];
 	if (n->l->type == STP_STRINGS) {
 		a = ir_op2(&l->b, IR_STRCMP, a, b);
 		b = low_const(l, 0);
@@ -123,13 +134,12 @@ ir_reg low_op(struct low *l, enum stp_op op, const struct stp_node *at, ir_reg a
 
 static ir_reg lower_binary(struct low *l, struct stp_node *n)
 {
-	ir_reg a, b;
+	ir_reg v[2];
 
 	if (n->op >= STP_EQ && n->op <= STP_GE)
 		return lower_comparison(l, n);
-	a = low_expr(l, n->l);
-	b = low_expr(l, n->r);
-	return low_op(l, n->op, n, a, b);
+	lower_both(l, n, v);
+	return low_op(l, n->op, n, v[0], v[1]);
 }
 
 static ir_reg lower_unary(struct low *l, struct stp_node *n)

@@ -3,6 +3,9 @@
  */
 #include "stp/lower.h"
 
+#include <string.h>
+
+#include "abi/record.h"
 #include "base/arena.h"
 
 enum { PAY_AT = 10 };		/* as SystemTap's translator has it */
@@ -138,14 +141,14 @@ static void lower_for(struct low *l, struct stp_stmt *s)
 
 /* --- try --------------------------------------------------------------------------------------------- */
 
-/* if the fault was of @kind: its message, which may have its value in it, into @v; then go to @end. */
-static void lower_message(struct low *l, ir_reg kind, int64_t which, const char *text, struct ir_var *v,
+/* If @r is @which: the message @text, which may have the fault's value in it, into @v; then go to @end. */
+static void lower_message(struct low *l, ir_reg r, int64_t which, const char *text, struct ir_var *v,
 			  struct ir_block *end)
 {
 	struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b);
 	ir_reg value;
 
-	ir_br(&l->b, ir_op2(&l->b, IR_EQ, kind, low_const(l, which)), yes, no);
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, r, low_const(l, which)), yes, no);
 	ir_at(&l->b, yes);
 	value = ir_caught(&l->b, IR_CAUGHT_VALUE);
 	ir_vst(&l->b, v, low_sprintf(l, text, &value, strchr(text, '%') ? 1 : 0));
@@ -153,15 +156,26 @@ static void lower_message(struct low *l, ir_reg kind, int64_t which, const char 
 	ir_at(&l->b, no);
 }
 
-static void lower_caught(struct low *l, struct ir_var *v)
+/* The message of the error that was caught, into @v.  Its place is one from @first on, or in a procedure. */
+static void lower_caught(struct low *l, struct ir_var *v, uint32_t first)
 {
-	struct ir_block *end = ir_block_new(&l->b);
-	ir_reg kind = ir_caught(&l->b, IR_CAUGHT_KIND);
+	struct ir_block *end = ir_block_new(&l->b), *own = ir_block_new(&l->b), *other = ir_block_new(&l->b);
+	ir_reg kind = ir_caught(&l->b, IR_CAUGHT_KIND), act;
+	uint32_t n = l->code->nnears;
 
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, kind, low_const(l, ABI_FAULT_ERROR)), own, other);
+	ir_at(&l->b, own);
+	ir_vst(&l->b, v, ir_caughtstr(&l->b));
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, other);
+	act = ir_caught(&l->b, IR_CAUGHT_ACT);
+	for (uint32_t i = first; i < n; i++)
+		if (l->code->nears[i].text)
+			lower_message(l, act, i, l->code->nears[i].text, v, end);
 #define STP_FAULT(kind_, text) lower_message(l, kind, ABI_FAULT_##kind_, text, v, end);
 #include "stp/faults.def"
 #undef STP_FAULT
-	ir_vst(&l->b, v, ir_caughtstr(&l->b));
+	ir_vst(&l->b, v, low_str(l, "unknown fault"));
 	ir_jmp(&l->b, end);
 	ir_at(&l->b, end);
 }
@@ -169,8 +183,11 @@ static void lower_caught(struct low *l, struct ir_var *v)
 static void lower_try(struct low *l, struct stp_stmt *s)
 {
 	struct ir_block *body = ir_block_new(&l->b), *caught = ir_block_new(&l->b), *end = ir_block_new(&l->b);
+	uint32_t first;
 
 	low_count(l, 0, s->what, s->pos, true);
+	low_near(l, s->what, s->pos);
+	first = l->code->nnears;
 	ir_try(&l->b, caught, body);
 	l->tries++;
 	ir_at(&l->b, body);
@@ -182,7 +199,7 @@ static void lower_try(struct low *l, struct stp_stmt *s)
 	ir_at(&l->b, caught);
 	l->statements = 0;
 	if (s->value)
-		lower_caught(l, low_var(l, s->value->var));
+		lower_caught(l, low_var(l, s->value->var), first);
 	if (s->no) {
 		low_stmt(l, s->no);
 		count(l, s->no, 0, true);

@@ -22,6 +22,11 @@ struct diag;
 
 enum { STP_MAX_PARAMS = 6 };
 
+struct low;
+
+/* What a function becomes: a builtin or a runtime function of the IR, several instructions, or it is not there. */
+enum stp_by { STP_BY_NONE, STP_BY_BUILTIN, STP_BY_RUNTIME, STP_BY_CODE };
+
 /* A row of functions.def. */
 struct stp_builtin {
 	const char *name;
@@ -29,6 +34,11 @@ struct stp_builtin {
 	unsigned int nparams;
 	enum stp_type params[STP_MAX_PARAMS];
 	bool pure;
+	enum stp_by how;
+	unsigned int number;		/* enum ir_builtin or ir_fn */
+	uint32_t (*lower)(struct low *l, struct stp_node *call, const uint32_t *args);	/* of ir_reg (lower.h) */
+	bool parts;			/* registers do not outlive it */
+	const char *instead;		/* what to use where there is none, or NULL */
 };
 
 const struct stp_builtin *stp_find_builtin(const char *name, size_t nparams);

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "lang/diag.h"
 #include "stp/lex.h"
+#include "stp/lower.h"
 #include "stp/parse.h"
 #include "stp/sem.h"
 
@@ -76,6 +77,11 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 		return NULL;
 	sem_display(stp->prog);
 	return stp->prog;
+}
+
+struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog)
+{
+	return low_prog(stp, stp->arena, stp->diag, prog);
 }
 
 const struct stp_prog *stp_tree(const struct stp *stp)
