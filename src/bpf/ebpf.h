@@ -28,6 +28,8 @@ enum ebpf_ctx {
 				 * arg0 is the kernel's pc or 0, arg1 the user's pc or 0 */
 	EBPF_CTX_RUN,		/* BPF_PROG_TEST_RUN of a raw tracepoint program (BEGIN, END, ERROR, tick): u64[11],
 				 * the probe's index and arg0 to arg9 */
+	EBPF_CTX_TARGET,	/* a marker that fires inside the target place's process: the same words; the state has
+				 * to be active */
 };
 
 enum ebpf_loc { EBPF_LOC_NONE, EBPF_LOC_CONST, EBPF_LOC_REG, EBPF_LOC_MEM };
@@ -53,6 +55,8 @@ struct ebpf_env {
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	bool sleepable;		/* may fault user pages in */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
+	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
+				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are

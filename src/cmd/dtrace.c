@@ -220,7 +220,7 @@ static int open_targets(struct run *r)
 
 	r->targets = arena_alloc(r->arena, (r->o.npids + 1) * sizeof(struct target *));
 	if (r->o.command) {
-		e = target_create(r->o.command, &r->targets[0], &err);
+		e = target_create(r->o.command, NULL, &r->targets[0], &err);
 		if (e) {
 			fprintf(stderr, "dtrace: failed to execute %s: %s\n", r->o.command, strbuf_str(&err));
 			strbuf_fini(&err);
