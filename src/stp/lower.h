@@ -34,9 +34,8 @@ struct low_loop {
 
 /* The function being lowered. */
 struct low_call {
-	const struct stp_func *func;
 	struct ir_var *result;		/* NULL: it has none */
-	struct ir_block *next, *end;	/* where next and return go */
+	struct ir_block *next, *end;	/* where next and return go; next is NULL before one is met */
 	bool procedure;
 	unsigned int tries;		/* around it */
 	struct low_loop *loop;		/* the caller's */
@@ -99,7 +98,7 @@ struct ir_slot low_slot(enum stp_type type);
 
 /* --- lower_expr.c ------------------------------------------------------------------------------------ */
 
-/* The value of @n; IR_NO_REG for a call without result. */
+/* The value of @n; 0 of what has none. */
 ir_reg low_expr(struct low *l, struct stp_node *n);
 
 /* @n for its effect alone. */

@@ -68,6 +68,14 @@ void low_clear(struct low *l, const struct stp_vars *vars)
 			ir_vst(&l->b, low_var(l, v), low_dummy(l, v->type));
 }
 
+/* What @f and its overloads return; one that only goes to the next has no type of its own. */
+static enum stp_type result_type(const struct stp_func *f)
+{
+	while (f && f->type == STP_UNKNOWN)
+		f = f->overload;
+	return f ? f->type : STP_UNKNOWN;
+}
+
 /* The bodies of @f and its overloads; control is at c->end afterwards. */
 static void lower_bodies(struct low *l, struct stp_func *f, struct low_call *c)
 {
@@ -78,17 +86,19 @@ static void lower_bodies(struct low *l, struct stp_func *f, struct low_call *c)
 	l->loop = NULL;
 	l->call = c;
 	if (c->result)
-		ir_vst(&l->b, c->result, low_dummy(l, f->type));
+		ir_vst(&l->b, c->result, low_dummy(l, result_type(f)));
 	for (; f; f = f->overload) {
-		c->func = f;
-		c->next = ir_block_new(&l->b);
+		c->next = NULL;
 		low_clear(l, &f->locals);
 		low_stmt(l, f->body);
 		low_count(l, 0, f->body->what, f->body->pos, true);
 		ir_jmp(&l->b, c->end);
+		if (!c->next)
+			break;
 		ir_at(&l->b, c->next);
 	}
-	ir_raise(&l->b, low_str(l, "all functions exhausted"));
+	if (!f)
+		ir_raise(&l->b, low_str(l, "all functions exhausted"));
 	ir_at(&l->b, c->end);
 	l->call = c->outer;
 	l->loop = c->loop;
@@ -96,7 +106,8 @@ static void lower_bodies(struct low *l, struct stp_func *f, struct low_call *c)
 
 static ir_reg lower_inline(struct low *l, struct stp_node *n, const ir_reg *args)
 {
-	struct low_call c = { .result = n->func->type == STP_UNKNOWN ? NULL : low_temp(l, n->func->type) };
+	enum stp_type type = result_type(n->func);
+	struct low_call c = { .result = type == STP_UNKNOWN ? NULL : low_temp(l, type) };
 
 	if (l->calls >= LOW_MAX_CALLS) {
 		l->nodes = LOW_MAX_NODES + 1;
@@ -127,8 +138,8 @@ static struct low_proc *find_proc(struct low *l, struct stp_func *f)
 	p = arena_new_of(l->arena, struct low_proc);
 	p->func = f;
 	p->block = ir_block_new(&l->b);
-	if (f->type != STP_UNKNOWN)
-		p->result = ir_var_new(l->prog, f->name, IR_LOCAL, low_slot(f->type));
+	if (result_type(f) != STP_UNKNOWN)
+		p->result = ir_var_new(l->prog, f->name, IR_LOCAL, low_slot(result_type(f)));
 	*l->procs_tail = p;
 	l->procs_tail = &p->next;
 	return p;

@@ -9,6 +9,7 @@
 #include "abi/record.h"
 #include "abi/stat.h"
 #include "base/arena.h"
+#include "lang/diag.h"
 
 /* --- what there is ----------------------------------------------------------------------------------- */
 
@@ -29,7 +30,7 @@ struct ir_var *low_temp(struct low *l, enum stp_type type)
 	return ir_var_new(l->prog, "", local_class(l), low_slot(type));
 }
 
-static void set_statistic(struct ir_map *m, const struct stp_var *v)
+static void set_statistic(struct low *l, struct ir_map *m, const struct stp_var *v)
 {
 	m->stat = IR_STAT_PLAIN;
 	if (v->stats & 1u << STP_HIST_LOG)
@@ -40,6 +41,12 @@ static void set_statistic(struct ir_map *m, const struct stp_var *v)
 		m->linear[i] = v->hist[i];
 	m->extremes = v->stats & (1u << STP_STAT_MIN | 1u << STP_STAT_MAX);
 	m->squares = v->stats & 1u << STP_STAT_VARIANCE;
+	if (!ir_stat_words(m)) {
+		diag_error(l->diag, v->pos, "S_HIST", "semantic error: histogram of '%s' has impossible bounds or too many "
+			   "buckets: identifier '%s'", v->name, v->name);
+		diag_hint(l->diag, "@hist_linear takes the lowest value, a larger highest one, and the width of a bucket");
+		m->stat = IR_STAT_PLAIN;
+	}
 }
 
 struct ir_map *low_map(struct low *l, struct stp_var *v)
@@ -53,7 +60,7 @@ struct ir_map *low_map(struct low *l, struct stp_var *v)
 	for (uint32_t i = 0; i < m->nkeys; i++)
 		m->keys[i] = low_slot(v->index_types[i]);
 	if (v->type == STP_STATS)
-		set_statistic(m, v);
+		set_statistic(l, m, v);
 	else
 		m->value = low_slot(v->type);
 	m->ordered = true;
@@ -126,7 +133,7 @@ void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals
 /* The place @n, and with @r its value into *val. */
 static void lower_place(struct low *l, struct stp_node *n, struct low_place *p, struct stp_node *r, ir_reg *val)
 {
-	struct stp_node *v[STP_MAX_INDEXES + 1];
+	struct stp_node *v[STP_MAX_INDEXES + 1] = {0};
 	ir_reg vals[STP_MAX_INDEXES + 1];
 	size_t nkeys = n->kind == STP_INDEX ? n->nargs : 0;
 
@@ -497,15 +504,18 @@ static void foreach_bucket(struct low *l, struct stp_stmt *s)
 
 void low_foreach(struct low *l, struct stp_stmt *s)
 {
-	struct ir_block *begun = ir_block_new(&l->b), *head = ir_block_new(&l->b);
-	struct ir_block *body = ir_block_new(&l->b), *out = ir_block_new(&l->b);
-	struct low_loop loop = { .again = head, .out = out, .tries = l->tries, .outer = l->loop };
+	struct low_loop loop = { .tries = l->tries, .outer = l->loop };
+	struct ir_block *begun, *head, *body, *out;
 	ir_reg more;
 
 	if (s->array->kind == STP_HIST) {
 		foreach_bucket(l, s);
 		return;
 	}
+	begun = ir_block_new(&l->b);
+	loop.again = head = ir_block_new(&l->b);
+	body = ir_block_new(&l->b);
+	loop.out = out = ir_block_new(&l->b);
 	loop.iter = new_iter(l, low_map(l, s->array->var), s->slice, s->nslice);
 	set_sort(s, loop.iter);
 	more = begin_iter(l, loop.iter, s->expr, INT64_MAX, s->slice, s->nslice);

@@ -150,6 +150,8 @@ static ir_reg lower_unary(struct low *l, struct stp_node *n)
 	case STP_NOT:
 		return ir_op1(&l->b, IR_NOT, low_expr(l, n->l));
 	case STP_NEG:
+		if (n->l->kind == STP_NUM)
+			return low_const(l, (int64_t)-(uint64_t)n->l->value);
 		return ir_op1(&l->b, IR_NEG, low_expr(l, n->l));
 	default:
 		return low_expr(l, n->l);
@@ -258,6 +260,8 @@ ir_reg low_expr(struct low *l, struct stp_node *n)
 		return low_dummy(l, n->type);
 	l->b.pos = n->pos;
 	r = expr(l, n, true);
+	if (r == IR_NO_REG)		/* exit() + 1 */
+		r = low_const(l, 0);
 	l->b.pos = pos;
 	l->b.act = act;
 	return r;

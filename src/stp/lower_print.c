@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "abi/record.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"

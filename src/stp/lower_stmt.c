@@ -65,6 +65,8 @@ static void lower_next(struct low *l, struct stp_stmt *s)
 	count(l, s, 1, true);
 	if (l->call) {
 		low_leave(l, l->call->tries, NULL);
+		if (!l->call->next)
+			l->call->next = ir_block_new(&l->b);
 		jump(l, l->call->next);
 		return;
 	}
