@@ -91,7 +91,7 @@ static int open_target(struct stap_program *p)
 
 	if (!p->o->command || p->o->last_pass < 5)
 		return 0;
-	if (target_create(p->o->command, &p->target, &err)) {
+	if (target_create(p->o->command, NULL, &p->target, &err)) {
 		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
 		return -ENOENT;
 	}
