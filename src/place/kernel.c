@@ -14,6 +14,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 
 #include "base/strbuf.h"
@@ -52,6 +53,7 @@ struct kernel_place {
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
 	size_t skipped;			/* sites that the kernel refused */
+	bool tracepoints;		/* some are armed */
 };
 
 /* --- what the kernel allows --------------------------------------------------------------------------- */
@@ -633,11 +635,31 @@ int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uin
 	return 0;
 }
 
+int kernel_arm_tracepoint(struct kernel_place *k, int prog, const char *name, struct strbuf *err)
+{
+	int fd = bpf_raw_tracepoint_open(name, k->progs[prog].fd), e;
+
+	e = fd < 0 ? -errno : keep_link(k, fd);
+	if (e)
+		strbuf_printf(err, "cannot attach to the kernel's tracepoint %s: %s", name, strerror(-e));
+	k->tracepoints = true;
+	return e;
+}
+
+int kernel_set_syscall(struct kernel_place *k, uint32_t key, const struct ebpf_syscall *call)
+{
+	return bpf_map_update_elem(k->map_fds[EBPF_MAP_SYSCALLS], &key, call, BPF_ANY) ? -errno : 0;
+}
+
 void kernel_disarm(struct kernel_place *k)
 {
 	/* The last close of a link detaches and waits for the programs under way. */
 	while (k->nlinks)
 		close(k->links[--k->nlinks]);
+	/* But not that of a tracepoint.  This waits until every CPU has left what it was running. */
+	if (k->tracepoints)
+		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	k->tracepoints = false;
 }
 
 int kernel_run(struct kernel_place *k, int prog, uint32_t probe, const uint64_t args[10])

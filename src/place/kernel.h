@@ -82,6 +82,12 @@ bool kernel_use_multi(const struct kernel_place *k, uint32_t pid);
 /* Fire @prog for probe @probe every @period_ns of each CPU's time. */
 int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err);
 
+/* Fire @prog at the raw tracepoint @name. */
+int kernel_arm_tracepoint(struct kernel_place *k, int prog, const char *name, struct strbuf *err);
+
+/* Let entry @key (EBPF_SYSCALL_KEY) of the table of system calls be @call. */
+int kernel_set_syscall(struct kernel_place *k, uint32_t key, const struct ebpf_syscall *call);
+
 /* Take all sites and profiles down.  When it returns no program that they fired is still running. */
 void kernel_disarm(struct kernel_place *k);
 

@@ -245,6 +245,41 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 	return e;
 }
 
+/* --- tracepoints -------------------------------------------------------------------------------------- */
+
+/* Do these system calls share a program? */
+static bool same_tp_group(const struct enabled *a, const struct enabled *b)
+{
+	return a->probe->kind == PROBE_TP && a->probe->tp->syscalls && a->probe->tp->syscalls == b->probe->tp->syscalls &&
+	       same_clauses(a, b);
+}
+
+/* The program for the tracepoint of @en, which is table entry @i, unless one before it has loaded it already. */
+static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
+{
+	const struct ebpf_tp *tp = en->probe->tp;
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
+	int prog, e;
+
+	if (!tp->syscalls)
+		first = i;
+	while (first < i && !same_tp_group(&s->enabled[first], en))
+		first++;
+	if (tp->syscalls) {
+		struct ebpf_syscall call = { first + 1, i };
+
+		e = kernel_set_syscall(s->place, EBPF_SYSCALL_KEY(tp->syscall, tp->syscalls == EBPF_TP_EXIT), &call);
+		if (e || first < i)
+			return e;
+	}
+	env.tp = tp;
+	env.probe = i;
+	env.group = first + 1;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : kernel_arm_tracepoint(s->place, prog, tp->name, err);
+}
+
 /* What the tracer fires itself, and what the kernel's clock does. */
 static int enable_other(struct session *s, struct enabled *en, struct strbuf *err)
 {
@@ -313,6 +348,8 @@ int session_enable(struct session *s, struct strbuf *err)
 
 		if (en->probe->kind == PROBE_SITES)
 			group_sites(s, &gs, en);
+		else if (en->probe->kind == PROBE_TP)
+			e = enable_tp(s, en, err);
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
