@@ -29,6 +29,8 @@ enum ebpf_ctx {
 	EBPF_CTX_RUN,		/* BPF_PROG_TEST_RUN of a raw tracepoint program (BEGIN, END, ERROR, tick): u64[11],
 				 * the probe's index and arg0 to arg9 */
 	EBPF_CTX_TP,		/* a raw tracepoint: u64[], its arguments as ebpf_env.tp reads them */
+	EBPF_CTX_TARGET,	/* a marker that fires inside the target place's process: the same words; the state has
+				 * to be active */
 };
 
 enum ebpf_loc { EBPF_LOC_NONE, EBPF_LOC_CONST, EBPF_LOC_REG, EBPF_LOC_MEM };
@@ -95,6 +97,8 @@ struct ebpf_env {
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
+				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
