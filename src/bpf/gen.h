@@ -187,6 +187,12 @@ void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
 /* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
 
+/* Is the context the probe's index and the arguments, 8 bytes each? */
+static inline bool gen_ctx_is_words(const struct gen *g)
+{
+	return g->env->ctx == EBPF_CTX_RUN || g->env->ctx == EBPF_CTX_TARGET;
+}
+
 void gen_prologue_values(struct gen *g, uint32_t needs);
 /* R0 = the entry of the fired probe in the table; jumps to @none when there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
@@ -196,6 +202,20 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 
 /* FRAME_ELEM = the statistic of @m under the keys; an empty one faults. */
 void gen_find_stat(struct gen *g, const struct ir_map *m, const ir_reg *keys);
+
+/* --- tracepoints (gen_tp.c) --------------------------------------------------------------------------- */
+
+/* To @out when the firing is none of this program's; else FRAME_PROBE is known, for system calls. */
+void gen_tp_filter(struct gen *g, uint32_t out);
+/* R1 = argument @n. */
+void gen_tp_arg(struct gen *g, int64_t n);
+/* R1 = the error of the system call that returns, or 0. */
+void gen_tp_errno(struct gen *g);
+/* Is the firing about another thread than the one that runs?  Then FRAME_TASK has it, once gen_tp_task has run. */
+bool gen_tp_other_task(const struct gen *g);
+void gen_tp_task(struct gen *g);
+/* That thread's command name into the 16 bytes at FRAME_KEY. */
+void gen_tp_comm(struct gen *g);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

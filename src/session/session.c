@@ -14,6 +14,7 @@
 #include "base/strbuf.h"
 #include "out/sink.h"
 #include "place/kernel.h"
+#include "place/target.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -54,6 +55,16 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+static int new_place(struct session *s, struct strbuf *err)
+{
+	int e;
+
+	if (!strcmp(s->conf.opts->text[OPT_place], "target"))
+		return target_place_new(s->unit, &s->place, err);
+	e = kernel_available(err);
+	return e ? e : kernel_new(s->unit, &s->place, err);
+}
+
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
 {
 	const struct options *o = conf->opts;
@@ -66,6 +77,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
 	int e = -ENOMEM;
+	uint32_t i;
 
 	if (!s)
 		goto no_memory;
@@ -82,15 +94,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto fail;
 	session_match(s);
 	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	for (i = 0; i < s->nenabled; i++)
+		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
 	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
 	if (!s->unit) {
 		strbuf_puts(err, why);
 		e = -EINVAL;
 		goto fail;
 	}
-	e = kernel_available(err);
-	if (!e)
-		e = kernel_new(s->unit, &s->place, err);
+	e = new_place(s, err);
 	if (e)
 		goto fail;
 	s->aggs = aggs_new(s->unit, s->place);
