@@ -115,9 +115,11 @@ static void name_probes(struct stap_program *p)
 {
 	for (uint32_t i = 0; i < p->code->prog->nclauses; i++) {
 		const struct stp_clause *c = &p->code->clauses[i];
-		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point)
-						 : points_own(p->points, c->kind);
+		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL;
+		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR);
 
+		if (own && !(p->o->no_globals && c->kind != STP_P_BEGIN))
+			probe = points_own(p->points, c->kind);
 		if (!probe)
 			continue;
 		probe->order = c->order;

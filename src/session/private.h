@@ -83,6 +83,9 @@ void session_report_drops(struct session *s);
 void session_stap_error(struct session *s, const struct ir_value *values);
 void session_stap_warn(struct session *s, const char *text);
 
+/* stap.c: print the statistic of @m in @words (abi/stat.h) as the histogram it has; @newline: and an empty line. */
+int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t *words, bool newline);
+
 /* stap.c: @n more things of @kind were lost; and what is said of all that at the end. */
 void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n);
 void session_stap_summary(struct session *s);

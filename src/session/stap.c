@@ -8,10 +8,13 @@
  */
 #include "session/private.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
+#include "abi/stat.h"
 #include "base/strbuf.h"
+#include "out/hist_stp.h"
+#include "out/sink.h"
 #include "stp/stp.h"
 
 static const char *fault_format(uint64_t kind)
@@ -54,7 +57,9 @@ bool session_stap_failed(const struct session *s)
 /* Fields: kind, value, number of the place, text. */
 void session_stap_error(struct session *s, const struct ir_value *v)
 {
-	const char *format = fault_format((uint64_t)v[0].i);
+	const struct stp_near *near = v[2].i >= 0 && v[2].i < (int64_t)s->conf.stp->nnears ?
+					      &s->conf.stp->nears[v[2].i] : NULL;
+	const char *format = near && near->text ? near->text : fault_format((uint64_t)v[0].i);
 	struct strbuf b = { 0 };
 
 	s->nfaults++;
@@ -71,9 +76,7 @@ void session_stap_error(struct session *s, const struct ir_value *v)
 		put_fault(&b, format, (uint64_t)v[1].i);
 	else
 		strbuf_printf(&b, "fault %" PRId64 " at 0x%" PRIx64, v[0].i, (uint64_t)v[1].i);
-	if (v[2].i >= 0 && v[2].i < (int64_t)s->conf.stp->nnears && *s->conf.stp->nears[v[2].i].what) {
-		const struct stp_near *near = &s->conf.stp->nears[v[2].i];
-
+	if (near && near->what && *near->what) {
 		strbuf_printf(&b, " near %s", near->what);
 		if (near->pos.src)
 			strbuf_printf(&b, " at %s:%u:%u", near->pos.src->name, near->pos.line, near->pos.col);
@@ -81,6 +84,22 @@ void session_stap_error(struct session *s, const struct ir_value *v)
 	strbuf_putc(&b, '\n');
 	say(s, &b);
 	strbuf_fini(&b);
+}
+
+int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t *words, bool newline)
+{
+	struct out_stp_hist h = {
+		.linear = m->stat == IR_STAT_LINEAR,
+		.start = m->linear[0], .interval = m->linear[2],
+		.n = ir_stat_words(m) - ABI_STAT_BUCKETS, .counts = words + ABI_STAT_BUCKETS, .elision = OUT_STP_ELISION,
+	};
+
+	if (m->stat != IR_STAT_LOG && m->stat != IR_STAT_LINEAR)
+		return -EINVAL;
+	out_stp_hist(s->conf.out, &h);
+	if (newline)
+		out_putc(s->conf.out, '\n');
+	return 0;
 }
 
 void session_stap_warn(struct session *s, const char *text)
