@@ -172,6 +172,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->ctx == EBPF_CTX_TP)
+		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
 		gen_prologue_values(g, NEED_TASK);
 	if (g->env->only_pid) {
@@ -252,7 +254,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
 		g->needs |= needs_of(g, errors, nerrors);
-	if (g->env->only_pid)
+	if (g->env->only_pid || gen_tp_other_task(g))
 		g->needs |= NEED_TASK;
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
@@ -291,6 +293,7 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		[EBPF_CTX_UPROBE] = BPF_PROG_TYPE_KPROBE,
 		[EBPF_CTX_PERF] = BPF_PROG_TYPE_PERF_EVENT,
 		[EBPF_CTX_RUN] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+		[EBPF_CTX_TP] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
 	};
 	struct arena *a = u->prog->arena;

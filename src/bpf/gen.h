@@ -190,6 +190,20 @@ void gen_probe_entry(struct gen *g, uint32_t none);
 void gen_epid(struct gen *g);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to);
 
+/* --- tracepoints (gen_tp.c) --------------------------------------------------------------------------- */
+
+/* To @out when the firing is none of this program's; else FRAME_PROBE is known, for system calls. */
+void gen_tp_filter(struct gen *g, uint32_t out);
+/* R1 = argument @n. */
+void gen_tp_arg(struct gen *g, int64_t n);
+/* R1 = the error of the system call that returns, or 0. */
+void gen_tp_errno(struct gen *g);
+/* Is the firing about another thread than the one that runs?  Then FRAME_TASK has it, once gen_tp_task has run. */
+bool gen_tp_other_task(const struct gen *g);
+void gen_tp_task(struct gen *g);
+/* That thread's command name into the 16 bytes at FRAME_KEY. */
+void gen_tp_comm(struct gen *g);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */

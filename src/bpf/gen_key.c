@@ -4,9 +4,18 @@
  */
 #include "bpf/gen.h"
 
+/* R0 = the thread */
+static void thread(struct gen *g)
+{
+	if (gen_tp_other_task(g))
+		asm_ld(&g->as, BPF_DW, R0, R10, FRAME_TASK);
+	else
+		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+}
+
 void gen_thread_key(struct gen *g)
 {
-	asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+	thread(g);
 	asm_st(&g->as, BPF_DW, R10, FRAME_THREAD, R0);
 }
 
@@ -28,7 +37,7 @@ static void build_integers(struct gen *g, const struct keyed_use *k)
 	uint32_t off = 0;
 
 	if (k->thread) {
-		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+		thread(g);
 		store(g, k, off, R0);
 		off += 8;
 	}

@@ -341,6 +341,9 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
 		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
+	if (sizes->syscalls)
+		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
+			2 * EBPF_SYSCALLS, 0, "syscalls");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

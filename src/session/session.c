@@ -77,6 +77,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
 	int e = -ENOMEM;
+	uint32_t i;
 
 	if (!s)
 		goto no_memory;
@@ -93,6 +94,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto fail;
 	session_match(s);
 	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	for (i = 0; i < s->nenabled; i++)
+		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
 	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
 	if (!s->unit) {
 		strbuf_puts(err, why);
