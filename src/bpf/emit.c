@@ -28,7 +28,9 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
 	[IR_SPEND] = gen_spend,	    [IR_PASS] = gen_pass,     [IR_ENTER] = gen_enter,	[IR_LEAVE] = gen_leave,
 	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
-	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed,
+	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
+	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
+	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 
 void gen_refuse(struct gen *g, const char *why)
