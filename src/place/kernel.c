@@ -14,6 +14,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 
 #include "base/strbuf.h"
@@ -38,7 +39,15 @@ struct kernel_prog {
 	bool multi;
 };
 
+/* What this kernel can do, found out by asking it. */
+struct kernel_features {
+	bool uprobe_multi;	/* one link for many sites (6.6) */
+	bool multi_pid;		/* whose pid filter means the process, not its first thread (6.10) */
+	bool sleepable;		/* uprobe programs that may fault pages in (6.0) */
+};
+
 struct kernel_place {
+	struct place place;
 	const struct ebpf_unit *unit;
 	struct kernel_features features;
 	int *map_fds;			/* -1: not created */
@@ -52,7 +61,13 @@ struct kernel_place {
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
 	size_t skipped;			/* sites that the kernel refused */
+	bool tracepoints;		/* some are armed */
 };
+
+static struct kernel_place *of(struct place *place)
+{
+	return (struct kernel_place *)place;
+}
 
 /* --- what the kernel allows --------------------------------------------------------------------------- */
 
@@ -185,67 +200,25 @@ static int ring_record(void *ctx, void *data, size_t size)
 	return k->record(k->record_ctx, data, size);
 }
 
-int kernel_new(const struct ebpf_unit *unit, struct kernel_place **ret, struct strbuf *err)
+static void disarm(struct place *place)
 {
-	struct kernel_place *k = calloc(1, sizeof(*k));
-	int ncpus, e = -ENOMEM;
-	uint32_t i;
+	struct kernel_place *k = of(place);
 
-	if (!k)
-		goto no_memory;
-	k->unit = unit;
-	raise_memlock();
-	find_features(&k->features);
-	ncpus = libbpf_num_possible_cpus();
-	if (ncpus < 0) {
-		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");
-		e = ncpus;
-		goto fail;
-	}
-	k->ncpus = (unsigned int)ncpus;
-	k->map_fds = malloc(unit->nmaps * sizeof(*k->map_fds));
-	if (!k->map_fds)
-		goto no_memory;
-	for (i = 0; i < unit->nmaps; i++)
-		k->map_fds[i] = -1;
-	for (i = 0; i < unit->nmaps; i++) {
-		e = create_map(k, i, err);
-		if (e)
-			goto fail;
-	}
-	k->control = mmap(NULL, sizeof(*k->control), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  k->map_fds[EBPF_MAP_CONTROL], 0);
-	if (k->control == MAP_FAILED) {
-		e = -errno;
-		k->control = NULL;
-		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
-		goto fail;
-	}
-	k->control->version = ABI_VERSION;
-	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
-		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
-		if (!k->ring) {
-			e = -errno;
-			strbuf_printf(err, "cannot map the output buffer: %s", strerror(-e));
-			goto fail;
-		}
-	}
-	*ret = k;
-	return 0;
-no_memory:
-	strbuf_puts(err, "out of memory");
-fail:
-	kernel_free(k);
-	return e;
+	/* The last close of a link detaches and waits for the programs under way. */
+	while (k->nlinks)
+		close(k->links[--k->nlinks]);
+	/* But not that of a tracepoint.  This waits until every CPU has left what it was running. */
+	if (k->tracepoints)
+		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	k->tracepoints = false;
 }
 
-void kernel_free(struct kernel_place *k)
+static void free_place(struct place *place)
 {
+	struct kernel_place *k = of(place);
 	size_t i;
 
-	if (!k)
-		return;
-	kernel_disarm(k);
+	disarm(place);
 	for (i = 0; i < k->nprogs; i++)
 		close(k->progs[i].fd);
 	ring_buffer__free(k->ring);
@@ -261,18 +234,16 @@ void kernel_free(struct kernel_place *k)
 	free(k);
 }
 
-const struct kernel_features *kernel_features(const struct kernel_place *k)
+static struct abi_control *control(struct place *place)
 {
-	return &k->features;
-}
+	struct kernel_place *k = of(place);
 
-struct abi_control *kernel_control(struct kernel_place *k)
-{
 	return k->control;
 }
 
-int kernel_set_probe(struct kernel_place *k, uint32_t index, const struct abi_probe *probe)
+static int set_probe(struct place *place, uint32_t index, const struct abi_probe *probe)
 {
+	struct kernel_place *k = of(place);
 	int fd = k->map_fds[EBPF_MAP_PROBES];
 
 	if (fd < 0)
@@ -368,9 +339,9 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	free(buf);
 }
 
-int kernel_load(struct kernel_place *k, const struct ebpf_prog *prog, bool multi, struct strbuf *err,
-		struct strbuf *log)
+static int load(struct place *place, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log)
 {
+	struct kernel_place *k = of(place);
 	struct bpf_insn *insns = NULL;
 	struct func_info funcs;
 	struct kernel_prog *kp;
@@ -437,13 +408,15 @@ static int keep_link(struct kernel_place *k, int fd)
 	return 0;
 }
 
-bool kernel_use_multi(const struct kernel_place *k, uint32_t pid)
+static bool use_multi(const struct place *place, uint32_t pid)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
 	return pid ? k->features.multi_pid : k->features.uprobe_multi;
 }
 
 /* Arm the @n sites, all of one file and of one kind, with one link. */
-static int arm_multi(struct kernel_place *k, int prog_fd, const struct kernel_site *sites, size_t n, uint32_t pid)
+static int arm_multi(struct kernel_place *k, int prog_fd, const struct place_site *sites, size_t n, uint32_t pid)
 {
 	uint64_t *v = malloc(3 * n * sizeof(*v));
 	struct uprobe_multi_attr attr;
@@ -500,7 +473,7 @@ static int link_perf_event(struct kernel_place *k, int prog_fd, int event, uint3
 	return keep_link(k, link);
 }
 
-static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_site *site, uint32_t pid)
+static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site *site, uint32_t pid)
 {
 	struct perf_event_attr attr;
 	unsigned int type;
@@ -525,7 +498,7 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_sit
 	return link_perf_event(k, prog_fd, event, site->probe);
 }
 
-static int refused_site(const struct kernel_site *s, int e, struct strbuf *err)
+static int refused_site(const struct place_site *s, int e, struct strbuf *err)
 {
 	strbuf_printf(err, "cannot arm %s at offset 0x%llx: ", s->path, (unsigned long long)s->off);
 	switch (e) {
@@ -557,8 +530,8 @@ static bool is_bad_insn(int e)
  * Arm the @n sites of one file and one kind.  A link is refused as a whole for one of its sites: halves of it then
  * find that one.  *bad is a site that was refused, for its message.
  */
-static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const struct kernel_site *sites, size_t n,
-		   uint32_t pid, const struct kernel_site **bad)
+static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const struct place_site *sites, size_t n,
+		   uint32_t pid, const struct place_site **bad)
 {
 	size_t before = k->skipped, half = n / 2;
 	int e, other;
@@ -580,11 +553,12 @@ static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const s
 	return k->skipped - before == n ? e : 0;
 }
 
-int kernel_arm_uprobes(struct kernel_place *k, int prog, const struct kernel_site *sites, size_t n, uint32_t pid,
-		       struct strbuf *err)
+static int arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
+		     struct strbuf *err)
 {
+	struct kernel_place *k = of(place);
 	const struct kernel_prog *kp = &k->progs[prog];
-	const struct kernel_site *bad = NULL;
+	const struct place_site *bad = NULL;
 	size_t i, end, before = k->skipped;
 	int e, refusal = 0;
 
@@ -604,13 +578,16 @@ int kernel_arm_uprobes(struct kernel_place *k, int prog, const struct kernel_sit
 	return 0;
 }
 
-size_t kernel_skipped(const struct kernel_place *k)
+static size_t skipped(const struct place *place)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
 	return k->skipped;
 }
 
-int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)
+static int arm_profile(struct place *place, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)
 {
+	struct kernel_place *k = of(place);
 	struct perf_event_attr attr;
 	unsigned int cpu;
 	int event, e;
@@ -633,15 +610,28 @@ int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uin
 	return 0;
 }
 
-void kernel_disarm(struct kernel_place *k)
+static int arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err)
 {
-	/* The last close of a link detaches and waits for the programs under way. */
-	while (k->nlinks)
-		close(k->links[--k->nlinks]);
+	struct kernel_place *k = of(place);
+	int fd = bpf_raw_tracepoint_open(name, k->progs[prog].fd), e;
+
+	e = fd < 0 ? -errno : keep_link(k, fd);
+	if (e)
+		strbuf_printf(err, "cannot attach to the kernel's tracepoint %s: %s", name, strerror(-e));
+	k->tracepoints = true;
+	return e;
 }
 
-int kernel_run(struct kernel_place *k, int prog, uint32_t probe, const uint64_t args[10])
+static int set_syscall(struct place *place, uint32_t key, const struct ebpf_syscall *call)
 {
+	struct kernel_place *k = of(place);
+
+	return bpf_map_update_elem(k->map_fds[EBPF_MAP_SYSCALLS], &key, call, BPF_ANY) ? -errno : 0;
+}
+
+static int run(struct place *place, int prog, uint32_t probe, const uint64_t args[10])
+{
+	struct kernel_place *k = of(place);
 	uint64_t ctx[11];
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
 
@@ -652,13 +642,17 @@ int kernel_run(struct kernel_place *k, int prog, uint32_t probe, const uint64_t 
 
 /* --- results ------------------------------------------------------------------------------------------ */
 
-int kernel_out_fd(const struct kernel_place *k)
+static int out_fd(const struct place *place)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
 	return k->ring ? ring_buffer__epoll_fd(k->ring) : -1;
 }
 
-int kernel_drain(struct kernel_place *k, int (*record)(void *ctx, const void *rec, size_t size), void *ctx)
+static int drain(struct place *place, int (*record)(void *ctx, const void *rec, size_t size), void *ctx)
 {
+	struct kernel_place *k = of(place);
+
 	if (!k->ring)
 		return 0;
 	k->record = record;
@@ -671,9 +665,10 @@ static bool is_percpu(enum bpf_map_type type)
 	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY;
 }
 
-int kernel_map_each(struct kernel_place *k, uint32_t map,
+static int map_each(struct place *place, uint32_t map,
 		    void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx)
 {
+	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
 	unsigned int ncpus = is_percpu(m->type) ? k->ncpus : 1;
 	size_t value_size = (size_t)((m->value_size + 7) & ~7u) * ncpus;
@@ -719,8 +714,9 @@ int kernel_map_each(struct kernel_place *k, uint32_t map,
 	return e;
 }
 
-int kernel_map_delete(struct kernel_place *k, uint32_t map, const void *key)
+static int map_delete(struct place *place, uint32_t map, const void *key)
 {
+	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
 	size_t size = (size_t)((m->value_size + 7) & ~7u) * (is_percpu(m->type) ? k->ncpus : 1);
 	void *zero;
@@ -733,5 +729,83 @@ int kernel_map_delete(struct kernel_place *k, uint32_t map, const void *key)
 		return -ENOMEM;
 	e = bpf_map_update_elem(k->map_fds[map], key, zero, BPF_ANY) ? -errno : 0;
 	free(zero);
+	return e;
+}
+
+/* --- the place ---------------------------------------------------------------------------------------- */
+
+static const struct place_ops ops = {
+	.free = free_place,
+	.control = control,
+	.set_probe = set_probe,
+	.load = load,
+	.arm_sites = arm_sites,
+	.use_multi = use_multi,
+	.skipped = skipped,
+	.arm_profile = arm_profile,
+	.arm_tracepoint = arm_tracepoint,
+	.set_syscall = set_syscall,
+	.disarm = disarm,
+	.run = run,
+	.out_fd = out_fd,
+	.drain = drain,
+	.map_each = map_each,
+	.map_delete = map_delete,
+};
+
+int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *err)
+{
+	struct kernel_place *k = calloc(1, sizeof(*k));
+	int ncpus, e = -ENOMEM;
+	uint32_t i;
+
+	if (!k)
+		goto no_memory;
+	k->place.ops = &ops;
+	k->unit = unit;
+	raise_memlock();
+	find_features(&k->features);
+	k->place.sleepable = k->features.sleepable;
+	ncpus = libbpf_num_possible_cpus();
+	if (ncpus < 0) {
+		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");
+		e = ncpus;
+		goto fail;
+	}
+	k->ncpus = (unsigned int)ncpus;
+	k->map_fds = malloc(unit->nmaps * sizeof(*k->map_fds));
+	if (!k->map_fds)
+		goto no_memory;
+	for (i = 0; i < unit->nmaps; i++)
+		k->map_fds[i] = -1;
+	for (i = 0; i < unit->nmaps; i++) {
+		e = create_map(k, i, err);
+		if (e)
+			goto fail;
+	}
+	k->control = mmap(NULL, sizeof(*k->control), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  k->map_fds[EBPF_MAP_CONTROL], 0);
+	if (k->control == MAP_FAILED) {
+		e = -errno;
+		k->control = NULL;
+		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
+		goto fail;
+	}
+	k->control->version = ABI_VERSION;
+	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
+		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
+		if (!k->ring) {
+			e = -errno;
+			strbuf_printf(err, "cannot map the output buffer: %s", strerror(-e));
+			goto fail;
+		}
+	}
+	*ret = &k->place;
+	return 0;
+no_memory:
+	strbuf_puts(err, "out of memory");
+fail:
+	if (k)
+		free_place(&k->place);
 	return e;
 }

@@ -21,7 +21,7 @@ struct group {
 	uint32_t pid;			/* where they fire; 0: everywhere */
 	bool ret;
 	struct ebpf_env env;
-	struct kernel_site *sites;
+	struct place_site *sites;
 	size_t nsites, cap;
 };
 
@@ -118,7 +118,7 @@ static int fill_probe_table(struct session *s)
 		strncpy(entry.mod, p->mod, sizeof(entry.mod) - 1);
 		strncpy(entry.func, p->func, sizeof(entry.func) - 1);
 		strncpy(entry.name, p->name, sizeof(entry.name) - 1);
-		e = kernel_set_probe(s->place, i, &entry);
+		e = s->place->ops->set_probe(s->place, i, &entry);
 	}
 	return e;
 }
@@ -142,7 +142,7 @@ static int load(struct session *s, const struct enabled *en, const struct ebpf_e
 			      en->probe->func, en->probe->name);
 		ebpf_disasm(prog, s->conf.bytecode);
 	}
-	return kernel_load(s->place, prog, multi, err, s->conf.verifier_log);
+	return s->place->ops->load(s->place, prog, multi, err, s->conf.verifier_log);
 }
 
 /* What is the same for all programs. */
@@ -151,8 +151,9 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	struct ebpf_env env = { .ctx = ctx };
 
 	env.error_probe = s->error_probe;
-	env.sleepable = ctx == EBPF_CTX_UPROBE && kernel_features(s->place)->sleepable;
-	env.pid_ns = s->pid_ns;
+	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
+	env.user_space = s->place->in_target;
+	env.pid_ns = s->pid_ns && !env.user_space;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;
 	env.task_parent = s->task.real_parent;
@@ -219,13 +220,13 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
 		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
-		env.only_pid = kernel_use_multi(s->place, p->pid) ? 0 : p->pid;
+		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
 		g = group_for(s, gs, en, site->ret, &env);
 		g->sites = arena_grow(s->arena, g->sites, &g->cap, g->nsites, sizeof(*g->sites));
-		g->sites[g->nsites++] = (struct kernel_site){ site->path, site->off, site->sem_off,
+		g->sites[g->nsites++] = (struct place_site){ site->path, site->off, site->sem_off,
 							      (uint32_t)(en - s->enabled), site->ret };
 	}
 }
@@ -237,12 +238,87 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 
 	for (i = 0; i < gs->n && !e; i++) {
 		const struct group *g = &gs->v[i];
-		bool multi = kernel_use_multi(s->place, g->pid);
+		bool multi = s->place->ops->use_multi(s->place, g->pid);
 
 		prog = load(s, g->en, &g->env, multi, err);
-		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->pid, err);
+		e = prog < 0 ? prog : s->place->ops->arm_sites(s->place, prog, g->sites, g->nsites, g->pid, err);
 	}
 	return e;
+}
+
+static int refuse_place(const struct probe *p, struct strbuf *err)
+{
+	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the target place, where only Python's markers from dtap's agent do:"
+		      " use -x place=kernel", p->prov, p->mod, p->func, p->name);
+	return -EINVAL;
+}
+
+/* --- tracepoints -------------------------------------------------------------------------------------- */
+
+/* Do these system calls share a program? */
+static bool same_tp_group(const struct enabled *a, const struct enabled *b)
+{
+	return a->probe->kind == PROBE_TP && a->probe->tp->syscalls && a->probe->tp->syscalls == b->probe->tp->syscalls &&
+	       same_clauses(a, b);
+}
+
+/* The program for the tracepoint of @en, which is table entry @i, unless one before it has loaded it already. */
+static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
+{
+	const struct ebpf_tp *tp = en->probe->tp;
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
+	int prog, e;
+
+	if (!s->place->ops->arm_tracepoint)
+		return refuse_place(en->probe, err);
+	if (!tp->syscalls)
+		first = i;
+	while (first < i && !same_tp_group(&s->enabled[first], en))
+		first++;
+	if (tp->syscalls) {
+		struct ebpf_syscall call = { first + 1, i };
+
+		e = s->place->ops->set_syscall(s->place, EBPF_SYSCALL_KEY(tp->syscall, tp->syscalls == EBPF_TP_EXIT), &call);
+		if (e || first < i)
+			return e;
+	}
+	env.tp = tp;
+	env.probe = i;
+	env.group = first + 1;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : s->place->ops->arm_tracepoint(s->place, prog, tp->name, err);
+}
+
+/* --- in the target ------------------------------------------------------------------------------------ */
+
+/* The arguments that @en's clauses read, bit n for arg n. */
+static uint32_t uses_of(const struct enabled *en)
+{
+	uint32_t uses = 0, c, b, i;
+
+	for (c = 0; c < en->nclauses; c++)
+		for (b = 0; b < en->clauses[c]->nblocks; b++)
+			for (i = 0; i < en->clauses[c]->blocks[b]->n; i++) {
+				const struct ir_insn *insn = &en->clauses[c]->blocks[b]->insns[i];
+
+				if (insn->op == IR_ARG && insn->imm >= 0 && insn->imm < 32)
+					uses |= (uint32_t)1 << insn->imm;
+			}
+	return uses;
+}
+
+static int arm_marker(struct session *s, const struct enabled *en, struct strbuf *err)
+{
+	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
+	struct place_marker m = { .probe = (uint32_t)(en - s->enabled), .pid = en->probe->pid, .uses = uses_of(en) };
+	int marker = probe_marker(en->probe), prog;
+
+	if (marker < 0)
+		return refuse_place(en->probe, err);
+	m.marker = (uint32_t)marker;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : s->place->ops->arm_marker(s->place, prog, &m, err);
 }
 
 /* What the tracer fires itself, and what the kernel's clock does. */
@@ -251,11 +327,13 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	enum probe_kind kind = en->probe->kind;
 	struct ebpf_env env = base_env(s, kind == PROBE_PROFILE ? EBPF_CTX_PERF : EBPF_CTX_RUN);
 
+	if (kind == PROBE_PROFILE && s->place->in_target)
+		return refuse_place(en->probe, err);
 	en->prog = load(s, en, &env, false, err);
 	if (en->prog < 0)
 		return en->prog;
 	if (kind == PROBE_PROFILE)
-		return kernel_arm_profile(s->place, en->prog, en->probe->period_ns,
+		return s->place->ops->arm_profile(s->place, en->prog, en->probe->period_ns,
 					  (uint32_t)(en - s->enabled), err);
 	return 0;
 }
@@ -289,7 +367,7 @@ static void say_skipped(struct session *s)
 	struct strbuf text = { 0 };
 
 	strbuf_printf(&text, "%s: %zu sites were left out: the kernel cannot put a breakpoint on the instructions"
-		      " there\n", s->conf.command, kernel_skipped(s->place));
+		      " there\n", s->conf.command, s->place->ops->skipped(s->place));
 	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
 	strbuf_fini(&text);
 }
@@ -300,7 +378,7 @@ int session_enable(struct session *s, struct strbuf *err)
 	uint32_t i;
 	int e;
 
-	e = find_task(s, err);
+	e = s->place->in_target ? 0 : find_task(s, err);
 	if (e)
 		return e;
 	e = fill_probe_table(s);
@@ -311,14 +389,20 @@ int session_enable(struct session *s, struct strbuf *err)
 	for (i = 0; i < s->nenabled && !e; i++) {
 		struct enabled *en = &s->enabled[i];
 
-		if (en->probe->kind == PROBE_SITES)
+		if (en->probe->kind == PROBE_SITES && s->place->in_target)
+			e = arm_marker(s, en, err);
+		else if (en->probe->kind == PROBE_SITES)
 			group_sites(s, &gs, en);
+		else if (en->probe->kind == PROBE_TP)
+			e = enable_tp(s, en, err);
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
 	if (!e)
 		e = arm_groups(s, &gs, err);
-	if (!e && kernel_skipped(s->place))
+	if (!e && s->place->ops->skipped && s->place->ops->skipped(s->place))
 		say_skipped(s);
+	if (!e && s->place->ops->ready)
+		e = s->place->ops->ready(s->place, err);
 	return e;
 }
