@@ -385,8 +385,6 @@ static const char *const refusals[STP_P_INPUT + 1] = {
 	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
 	[STP_P_SYSCALL_ENTRY] = "system calls of processes are not supported",
 	[STP_P_SYSCALL_RETURN] = "system calls of processes are not supported",
-	[STP_P_FUNCTION] = "functions are not supported yet: probe a marker",
-	[STP_P_RETURN] = "functions are not supported yet: probe a marker",
 	[STP_P_PROCESS_BEGIN] = "the begin and end of processes are not supported yet",
 	[STP_P_PROCESS_END] = "the begin and end of processes are not supported yet",
 	[STP_P_THREAD_BEGIN] = "the begin and end of threads are not supported yet",
@@ -423,6 +421,10 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_MARK:
 		points_find_marks(&s);
 		break;
+	case STP_P_FUNCTION:
+	case STP_P_RETURN:
+		points_find_funcs(&s, kind == STP_P_RETURN);
+		break;
 	default:
 		s.why = refusals[kind];
 		break;
@@ -439,6 +441,8 @@ static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind
 
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
+	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
+		return points_func_target(kind == STP_P_RETURN, target, source, why);
 	*why = "this probe point has no context variables";
 	return false;
 }
@@ -452,6 +456,8 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 {
 	const struct points_found *f = find_found(p, found);
 
-	for (unsigned int i = 0; f && f->probe && f->probe->kind == PROBE_SITES && i < f->probe->sig.nargs; i++)
+	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
+	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)
+		strbuf_puts(out, " $return:long");
 }
