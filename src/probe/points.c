@@ -273,6 +273,27 @@ static void one_program(struct points_search *s, const char *path)
 	s->file = file;
 }
 
+/*
+ * A command such as "chroot ROOT python3 x.py" or "env python3" becomes the traced program only at its last exec: what
+ * is not found yet is looked for in the next one.
+ */
+static void each_image(struct points_search *s)
+{
+	struct points *p = s->p;
+	size_t before = s->n;
+	const char *path, *why = NULL;
+
+	s->pid = p->conf.held;
+	do {
+		path = pid_program(s, p->conf.held, false);
+		if (path)
+			one_program(s, path);
+		if (!why || path)
+			why = s->why;
+	} while (s->n == before && p->conf.next_image(p->conf.ctx));
+	s->why = why;
+}
+
 void points_each_file(struct points_search *s)
 {
 	const struct stp_node *arg = s->point->comps[0].arg;
@@ -290,8 +311,10 @@ void points_each_file(struct points_search *s)
 	} else if (p->conf.pid) {
 		s->pid = p->conf.pid;
 		path = pid_program(s, p->conf.pid, true);
+	} else if (p->conf.held) {
+		each_image(s);
+		return;
 	} else if (p->conf.command) {
-		s->bare = true;
 		path = exec_find(p->arena, command_word(p), NULL);
 		if (!path)
 			s->why = "no match";
@@ -312,13 +335,6 @@ struct stp_point *points_in_file(struct points_search *s, const char *path)
 	if (points_comp(found, "library"))
 		points_set(s->p, found, "library", path);
 	return found;
-}
-
-void points_target(struct points *p, uint32_t pid)
-{
-	for (size_t i = 0; i < p->nfound; i++)
-		if (p->found[i].bare && p->found[i].probe)
-			p->found[i].probe->pid = pid;
 }
 
 /* --- the resolver ------------------------------------------------------------------------------------- */

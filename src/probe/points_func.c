@@ -35,7 +35,6 @@ static void add_func(struct points_search *s, struct points_file *f, const struc
 	probe_add_site(s->p->set, probe, set_site(s->p->set, &site));
 	probe->sig.nargs = site.nargs;
 	points_add(s, point, probe);
-	s->p->found[s->p->nfound - 1].bare = s->bare;
 }
 
 /* Of several names at one address the last that fits is the best. */
@@ -90,7 +89,9 @@ bool points_func_target(bool at_return, const struct stp_node *target, struct st
 	if (at_return && (!strcmp(target->name, "$return") || !strcmp(target->name, "$$return"))) {
 		if (target->name[1] == '$') {
 			static const char *names[] = { "$return" };
+			static struct stp_source items[] = { { .kind = STP_SRC_ARG, .type = STP_LONG, .arg = 1 } };
 
+			source->items = items;
 			source->kind = STP_SRC_LIST;
 			source->type = STP_STRINGS;
 			source->names = names;

@@ -89,7 +89,6 @@ static void add_mark(struct points_search *s, struct points_file *f, const struc
 	}
 	fill_sig(probe);
 	points_add(s, point, probe);
-	s->p->found[s->p->nfound - 1].bare = s->bare;
 	s->p->found[s->p->nfound - 1].prov = arena_strdup(s->p->arena, first->prov);
 	s->p->found[s->p->nfound - 1].mark = arena_strdup(s->p->arena, first->name);
 }
@@ -135,6 +134,7 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 {
 	const char *name = target->name;
 	unsigned int nargs = f ? f->probe->sig.nargs : 0;
+	struct stp_source *items;
 	unsigned long n;
 	char *end;
 
@@ -153,8 +153,11 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		source->type = STP_STRINGS;
 		source->nnames = nargs;
 		source->names = arena_alloc(p->arena, (nargs + 1) * sizeof(*source->names));
-		for (unsigned int i = 0; i < nargs; i++)
+		source->items = items = arena_alloc(p->arena, (nargs + 1) * sizeof(*items));
+		for (unsigned int i = 0; i < nargs; i++) {
 			source->names[i] = arena_printf(p->arena, "$arg%u", i + 1);
+			items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i };
+		}
 		return true;
 	}
 	if (strncmp(name, "$arg", 4)) {

@@ -22,7 +22,6 @@ struct points_file {
 struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
-	bool bare;		/* of the target alone */
 	const char *prov, *mark;	/* a marker's */
 };
 
@@ -43,7 +42,6 @@ struct points_search {
 	size_t n, cap;
 	const char *why;		/* nothing was found: why */
 	uint32_t pid;			/* of the process that the point names, or 0 */
-	bool bare;			/* the target of -c, which has no pid yet */
 	const char *name;		/* points_func.c: the function's */
 	bool at_return;
 	const char *program;		/* whose file it is */
