@@ -362,7 +362,7 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 		n++;
 	l.code->clauses = arena_alloc(a, n * sizeof(*l.code->clauses));
 	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
-	l.code->nears[l.code->nnears++] = (struct stp_near){0};
+	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
 	l.prog->nesting = nesting(stp);
 	low_find_recursive(tree);
 	make_tokens(&l);
