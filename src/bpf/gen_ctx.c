@@ -32,12 +32,18 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
 		if (gen_ctx_is_words(g))
 			asm_ld(as, BPF_DW, R0, R1, 0);
+		else if (g->env->ctx == EBPF_CTX_TP && g->env->tp->syscalls)
+			asm_ld(as, BPF_DW, R0, R10, FRAME_PROBE);
+		else if (g->env->ctx == EBPF_CTX_TP)
+			asm_imm(as, R0, g->env->probe);
 		else
 			asm_helper(as, BPF_FUNC_get_attach_cookie);
 		asm_st(as, BPF_DW, R10, FRAME_PROBE, R0);
 	}
 	if (needs & NEED_TASK) {
-		if (g->env->pid_ns) {
+		if (gen_tp_other_task(g)) {
+			gen_tp_task(g);
+		} else if (g->env->pid_ns) {
 			uint32_t ok = asm_label(as);
 
 			asm_imm(as, R1, (int64_t)g->env->ns_dev);
@@ -149,6 +155,8 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 {
 	if (g->in_error) {
 		error_arg(g, i->imm);
+	} else if (g->env->ctx == EBPF_CTX_TP) {
+		gen_tp_arg(g, i->imm);
 	} else if (g->env->ctx == EBPF_CTX_PERF) {
 		perf_arg(g, i->imm);
 	} else if (gen_ctx_is_words(g)) {
@@ -325,6 +333,9 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 		asm_helper(as, BPF_FUNC_get_smp_processor_id);
 		asm_mov(as, R1, R0);
 		break;
+	case IR_B_ERRNO:
+		gen_tp_errno(g);
+		break;
 	case IR_B_EPID:
 		gen_epid(g);
 		asm_mov(as, R1, R0);
@@ -405,7 +416,10 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 		asm_mov(as, R1, R10);
 		asm_alui(as, BPF_ADD, R1, FRAME_KEY);
 		asm_imm(as, R2, 16);
-		asm_helper(as, BPF_FUNC_get_current_comm);
+		if (gen_tp_other_task(g))
+			gen_tp_comm(g);
+		else
+			asm_helper(as, BPF_FUNC_get_current_comm);
 		asm_mov(as, R3, R10);
 		asm_alui(as, BPF_ADD, R3, FRAME_KEY);
 	} else {

@@ -246,14 +246,51 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 	return e;
 }
 
-/* --- in the target ------------------------------------------------------------------------------------ */
-
 static int refuse_place(const struct probe *p, struct strbuf *err)
 {
 	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the target place, where only Python's markers from dtap's agent do:"
 		      " use -x place=kernel", p->prov, p->mod, p->func, p->name);
 	return -EINVAL;
 }
+
+/* --- tracepoints -------------------------------------------------------------------------------------- */
+
+/* Do these system calls share a program? */
+static bool same_tp_group(const struct enabled *a, const struct enabled *b)
+{
+	return a->probe->kind == PROBE_TP && a->probe->tp->syscalls && a->probe->tp->syscalls == b->probe->tp->syscalls &&
+	       same_clauses(a, b);
+}
+
+/* The program for the tracepoint of @en, which is table entry @i, unless one before it has loaded it already. */
+static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
+{
+	const struct ebpf_tp *tp = en->probe->tp;
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
+	int prog, e;
+
+	if (!s->place->ops->arm_tracepoint)
+		return refuse_place(en->probe, err);
+	if (!tp->syscalls)
+		first = i;
+	while (first < i && !same_tp_group(&s->enabled[first], en))
+		first++;
+	if (tp->syscalls) {
+		struct ebpf_syscall call = { first + 1, i };
+
+		e = s->place->ops->set_syscall(s->place, EBPF_SYSCALL_KEY(tp->syscall, tp->syscalls == EBPF_TP_EXIT), &call);
+		if (e || first < i)
+			return e;
+	}
+	env.tp = tp;
+	env.probe = i;
+	env.group = first + 1;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : s->place->ops->arm_tracepoint(s->place, prog, tp->name, err);
+}
+
+/* --- in the target ------------------------------------------------------------------------------------ */
 
 /* The arguments that @en's clauses read, bit n for arg n. */
 static uint32_t uses_of(const struct enabled *en)
@@ -356,6 +393,8 @@ int session_enable(struct session *s, struct strbuf *err)
 			e = arm_marker(s, en, err);
 		else if (en->probe->kind == PROBE_SITES)
 			group_sites(s, &gs, en);
+		else if (en->probe->kind == PROBE_TP)
+			e = enable_tp(s, en, err);
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
