@@ -273,42 +273,53 @@ static int pass_2(struct run *r)
 
 /* --- passes 3 to 5 ------------------------------------------------------------------------------------ */
 
-static int later_passes(struct run *r)
+static int later_passes(struct run *r, struct stap_program *p)
 {
-	struct stap_program p = {
-		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .prog = r->prog,
-		.points = r->points, .probes = r->probes,
-	};
 	int e;
 
 	pass_begins(r);
-	e = stap_translate(&p);
+	e = stap_translate(p);
 	stap_msg_print(&r->msg, &r->diag);
-	if (e) {
-		stap_unload(&p);
+	if (e)
 		return pass_failed(r, 3, "translation");
-	}
 	pass_ends(r, "Pass 3: translated to intermediate code");
 	if (r->o.last_pass == 3) {
-		stap_show_code(&p);
+		stap_show_code(p);
 		return 0;
 	}
 	pass_begins(r);
-	e = stap_load(&p);
-	if (e) {
-		stap_unload(&p);
+	if (stap_load(p))
 		return pass_failed(r, 4, "compilation");
-	}
 	pass_ends(r, "Pass 4: compiled to bytecode");
-	if (r->o.last_pass == 5) {
-		pass_begins(r);
-		if (r->o.verbose)
-			fputs("Pass 5: starting run.\n", stderr);
-		e = stap_run(&p);
-		pass_ends(r, "Pass 5: run completed");
-		if (e)
-			e = pass_failed(r, 5, "run");
-	}
+	if (r->o.last_pass == 4)
+		return 0;
+	pass_begins(r);
+	if (r->o.verbose)
+		fputs("Pass 5: starting run.\n", stderr);
+	e = stap_run(p);
+	pass_ends(r, "Pass 5: run completed");
+	return e ? pass_failed(r, 5, "run") : 0;
+}
+
+/* Pass 2 looks at the command's program, so the command is started before it. */
+static int passes_from_2(struct run *r)
+{
+	struct stap_program p = {
+		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .probes = r->probes,
+	};
+	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot, .next_image = stap_next_image, .ctx = &p };
+	int e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
+
+	if (e < 0)
+		return pass_failed(r, 5, "run");
+	conf.held = (uint32_t)e;
+	r->points = p.points = points_new(r->arena, r->probes, &conf);
+	e = pass_2(r);
+	p.prog = r->prog;
+	if (!e && r->o.last_pass == 2)
+		stap_dump_checked(r->prog);
+	else if (!e)
+		e = later_passes(r, &p);
 	stap_unload(&p);
 	return e;
 }
@@ -323,24 +334,19 @@ static int run_script(struct run *r)
 		stap_dump_tree(stp_tree(r->stp), r->name);
 		return 0;
 	}
-	e = pass_2(r);
-	if (e)
-		return e;
-	if (r->o.last_pass == 2) {
-		stap_dump_checked(r->prog);
-		return 0;
-	}
-	return later_passes(r);
+	return passes_from_2(r);
 }
 
 static int list(struct run *r)
 {
+	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot };
 	struct stp_prog *prog;
 	int e = pass_1(r);
 
 	if (e)
 		return e;
 	prog = stp_parsed(r->stp);
+	r->points = points_new(r->arena, r->probes, &conf);
 	switch (r->o.mode) {
 	case STAP_DUMP_ALIASES:
 		stap_dump_aliases(prog);
@@ -376,7 +382,6 @@ static int dispatch(struct run *r)
 int cmd_stap(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
-	struct points_conf conf = { 0 };
 	int e;
 
 	if (!r.arena || !r.probes) {
@@ -387,8 +392,6 @@ int cmd_stap(int argc, char **argv)
 	e = stap_opts_parse(&r.o, r.arena, argc, argv);
 	if (!e) {
 		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags };
-		conf = (struct points_conf){ r.o.command, (uint32_t)r.o.pid, r.o.sysroot };
-		r.points = points_new(r.arena, r.probes, &conf);
 		e = dispatch(&r);
 	}
 out:

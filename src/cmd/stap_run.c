@@ -85,21 +85,6 @@ static int set_globals(struct stap_program *p)
 	return 0;
 }
 
-static int open_target(struct stap_program *p)
-{
-	struct strbuf err = { 0 };
-
-	if (!p->o->command || p->o->last_pass < 5)
-		return 0;
-	if (target_create(p->o->command, NULL, &p->target, &err)) {
-		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
-		return -ENOENT;
-	}
-	points_target(p->points, (uint32_t)target_pid(p->target));
-	strbuf_fini(&err);
-	return 0;
-}
-
 /* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
 static void block_signals(void)
 {
@@ -108,6 +93,29 @@ static void block_signals(void)
 	session_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+int stap_hold(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+
+	block_signals();
+	if (!p->o->command)
+		return 0;
+	if (target_create(p->o->command, NULL, &p->target, &err)) {
+		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
+		return -1;
+	}
+	strbuf_fini(&err);
+	return (int)target_pid(p->target);
+}
+
+bool stap_next_image(void *program)
+{
+	struct stap_program *p = program;
+
+	return target_state(p->target) == TARGET_AT_EXEC && target_image_can_exec(p->target) &&
+	       !target_next_exec(p->target, NULL) && target_state(p->target) == TARGET_AT_EXEC;
 }
 
 /* Each clause is for the probe that its handler's point became. */
@@ -132,12 +140,8 @@ static void name_probes(struct stap_program *p)
 
 int stap_translate(struct stap_program *p)
 {
-	int e;
+	int e = set_globals(p);
 
-	block_signals();
-	e = open_target(p);
-	if (!e)
-		e = set_globals(p);
 	if (e)
 		return e;
 	p->code = stp_compile(p->stp, p->prog);
