@@ -290,7 +290,7 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 	ir_at(&l->b, body);
 	lower_conds(l, h);
 	if (l->counting)
-		ir_budget(&l->b, budget(l, h));
+		ir_budget(&l->b, budget(l, h) - 1);	/* SystemTap fails when nothing is left */
 	low_clear(l, &h->locals);
 	if (l->tokens)
 		ir_vst(&l->b, l->tokens, low_str(l, ""));

@@ -181,8 +181,8 @@ static void catching(void **state)
 	has("probe begin { println(1 / tid()) }", "try");
 	has("probe begin { error(\"x\") }", "act error");
 	has_not("probe begin { println(1) }", "spend");
-	has("probe begin { while (1) println(1) }", "budget 10000");
-	has("probe timer.s(1) { while (1) println(1) }", "budget 1000\n");
+	has("probe begin { while (1) println(1) }", "budget 9999");
+	has("probe timer.s(1) { while (1) println(1) }", "budget 999\n");
 	has_not("global n probe begin { n += 2 println(n) }", "vst");
 	has("global n probe begin { n += 2 println(n) }", "vadd");
 	has("global a probe begin { a[1]++ println(a[1]) }", "madd");
