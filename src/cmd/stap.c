@@ -171,10 +171,8 @@ static int set_limits(struct run *r)
 		/* Others are for the C code of a module that is not made here. */
 		stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1);
 	}
-	if (r->o.no_time_limits) {
+	if (r->o.no_time_limits)
 		stp_set_limit(r->stp, "MAXACTION", INT64_MAX);
-		stp_set_limit(r->stp, "MAXACTION_BEGIN_END", INT64_MAX);
-	}
 	return 0;
 }
 
