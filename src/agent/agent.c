@@ -27,7 +27,7 @@ static const struct hook hook_audit;
 
 /* The first hook of the table that serves a marker and is usable supplies it. */
 static const struct hook *const hooks[] = {
-	&hook_monitoring, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_audit,
+	&hook_monitoring, &hook_eval, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_audit,
 };
 
 enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };

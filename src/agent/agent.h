@@ -27,7 +27,7 @@ struct hook {
 	unsigned (*update)(unsigned wants);
 };
 
-extern const struct hook hook_monitoring, hook_profile, hook_trace, hook_gc, hook_import;
+extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import;
 
 /* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
 struct agent {
@@ -64,12 +64,13 @@ void agent_forked(void);
 /*
  * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.
  * threads_watch() turns the search for starters on and off; threads_expect() is called when a thread is about to be
- * started, and has it call hook_trace_adopt() before its first Python code.  threads_covered() says that all
- * present threads are hooked.
+ * started, and has it call hook_trace_adopt() before its first Python code: its first frame, of which
+ * threads_seen() is told.  threads_covered() says that all present threads are hooked.
  */
 void threads_watch(bool on);
 void threads_covered(void);
 void threads_expect(void);
+void threads_seen(struct pythread *thread);
 /* Is a hook installed that belongs to threads? */
 bool hook_trace_per_thread(void);
 void hook_trace_adopt(void);

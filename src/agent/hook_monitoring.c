@@ -7,10 +7,7 @@
  * close(); it ends by return, by yield or await, or because an exception leaves it.
  */
 #include "agent/agent.h"
-
-#include <errno.h>
-
-#include "agent/code.h"
+#include "agent/fire.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -36,21 +33,25 @@ static const struct event {
 
 static int tool = -1;
 
-/* Every callback has (code, instruction offset, ...). */
-static inline struct pyobj *fire(struct pyobj *const *args, void (*marker)(const char *, const char *, int))
+/* @where: the offset of the instruction, a Python integer. */
+static int line_of_offset(const struct moment *moment)
 {
-	int saved = errno, line;
-	struct pyobj *code = args[0];
-
-	if (agent_busy)
-		return agent_none();
-	line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
+	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
 
 	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
 	if (__builtin_expect(line < 0, 0))
 		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
-	marker(code_file(code), code_name(code), line);
-	errno = saved;
+	return line;
+}
+
+/* Every callback has (code, instruction offset, ...). */
+static inline struct pyobj *fire_at(struct pyobj *const *args, fire *to)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+
+	if (!agent_busy)
+		to(&moment);
 	return agent_none();
 }
 
@@ -58,14 +59,14 @@ static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssi
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_function__entry);
+	return fire_at(args, fire_function__entry);
 }
 
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_function__return);
+	return fire_at(args, fire_function__return);
 }
 
 static bool usable(void)

@@ -8,24 +8,24 @@
  * profiler's own, and a program that sets its own takes theirs.
  */
 #include "agent/agent.h"
-
-#include <errno.h>
-
-#include "agent/code.h"
+#include "agent/fire.h"
 
 static unsigned profiling, tracing;
 
-static void fire(struct pyobj *frame, void (*marker)(const char *, const char *, int))
+static int line_of_frame(const struct moment *moment)
 {
-	int saved = errno;
-	struct pyobj *code;
+	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
+}
+
+static void fire_frame(struct pyobj *frame, fire *to)
+{
+	struct moment moment = { .line = line_of_frame, .where = frame };
 
 	if (agent_busy)
 		return;
-	code = agent.py.PyFrame_GetCode(frame);
-	marker(code_file(code), code_name(code), agent.py.PyFrame_GetLineNumber(frame));
-	agent.py.Py_DecRef(code);	/* the frame holds another */
-	errno = saved;
+	moment.code = agent.py.PyFrame_GetCode(frame);
+	to(&moment);
+	agent.py.Py_DecRef(moment.code);	/* the frame holds another */
 }
 
 static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
@@ -33,9 +33,9 @@ static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct p
 	(void)arg;
 	(void)value;
 	if (what == CAPI_TRACE_CALL && marker_wanted(function__entry))
-		fire(frame, marker_function__entry);
+		fire_frame(frame, fire_function__entry);
 	else if (what == CAPI_TRACE_RETURN && marker_wanted(function__return))
-		fire(frame, marker_function__return);
+		fire_frame(frame, fire_function__return);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyo
 	(void)arg;
 	(void)value;
 	if (what == CAPI_TRACE_LINE)
-		fire(frame, marker_line);
+		fire_frame(frame, fire_line);
 	return 0;
 }
 

@@ -1,14 +1,13 @@
-/* SPDX-License-Identifier: MIT *
- * What announces a thread is the audit event of its start, from 3.12 on.  Before there is none: the C function
- * behind _thread.start_new_thread is replaced in its method definition, which every reference to it shares.
- */
+/* SPDX-License-Identifier: MIT */
 /*
  * Threads to come.
  *
  * A frame evaluator (PEP 523) sees the first frame of a new thread before it runs, whatever started the thread.  But
  * while one is installed, calls from Python to Python are not inlined and deep recursion uses up the C stack (3.11
  * crashes at 100,000).  So it is installed when a thread is about to be started, and goes as soon as all
- * expected threads have shown themselves.  A thread that C code starts and attaches by PyGILState_Ensure
+ * expected threads have shown themselves.  What announces a thread is the audit event of its start, from 3.12 on.
+ * Before there is none: the C function behind _thread.start_new_thread is replaced in its method definition, which
+ * every reference to it shares.  A thread that C code starts and attaches by PyGILState_Ensure
  * announces itself to nobody and is not seen.
  */
 #include "agent/agent.h"
@@ -16,53 +15,35 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/eval.h"
+
 static unsigned expected;		/* threads announced and not seen yet */
 static uint64_t last_covered;		/* id of the youngest thread that had the hooks set for it */
-static capi_evaluator *next;
 static __thread uint64_t adopted;	/* id of the thread state that was adopted in this thread */
 
-static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing);
-
-static void set_evaluator(capi_evaluator *fn)
-{
-	agent.py._PyInterpreterState_SetEvalFrameFunc(agent.py.PyInterpreterState_Main(), fn);
-}
-
-static void stop_expecting(void)
-{
-	expected = 0;
-	if (next && agent.py._PyInterpreterState_GetEvalFrameFunc(agent.py.PyInterpreterState_Main()) == evaluate)
-		set_evaluator(next);
-}
-
-static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
+void threads_seen(struct pythread *thread)
 {
 	uint64_t id = agent.py.PyThreadState_GetID(thread);
 
-	if (expected && id > last_covered && id != adopted && !agent_busy) {
+	if (id > last_covered && id != adopted && !agent_busy) {
 		int saved = errno;
 
 		agent_busy = true;
 		adopted = id;
 		hook_trace_adopt();
 		if (!--expected)
-			stop_expecting();
+			eval_use(EVAL_THREADS, false);
 		agent_busy = false;
 		errno = saved;
 	}
-	return next(thread, frame, throwing);
 }
 
 void threads_expect(void)
 {
-	struct pyinterp *interp = agent.py.PyInterpreterState_Main();
-
-	if (agent.py.PyInterpreterState_Get() != interp)
+	if (agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
 		return;
-	if (!expected++ && agent.py._PyInterpreterState_GetEvalFrameFunc(interp) != evaluate) {
-		next = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
-		set_evaluator(evaluate);
-	}
+	expected++;
+	eval_use(EVAL_THREADS, true);
 }
 
 /* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
@@ -109,8 +90,10 @@ static void find_starters(void)
 
 void threads_watch(bool on)
 {
-	if (!on)
-		stop_expecting();
+	if (!on) {
+		expected = 0;
+		eval_use(EVAL_THREADS, false);
+	}
 	if (agent.py.minor >= 12)
 		return;
 	if (!start_thread)
