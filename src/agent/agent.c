@@ -18,6 +18,7 @@
 #include "agent/code.h"
 #include "agent/control.h"
 #include "agent/environ.h"
+#include "agent/slot.h"
 #include "agent/watch.h"
 
 struct agent agent;
@@ -34,6 +35,7 @@ enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
 
 /* Installing a hook may let another thread take the GIL, which must not start over in the middle. */
 static bool updating;
+static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
 
 void agent_update_hooks(void)
 {
@@ -45,6 +47,8 @@ void agent_update_hooks(void)
 		return;
 	updating = agent_busy = true;
 	agent.why[0] = 0;
+	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
+		hook_trace_again();
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
 	agent.supplied = 0;
 	for (unsigned i = 0; i < HOOKS; i++) {
@@ -65,7 +69,8 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-	       marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED);
+	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) ||
+		marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
 void agent_why(const char *text)
@@ -156,15 +161,12 @@ static bool at_safe_point(void)
 	       agent.py.PyInterpreterState_Get() == agent.py.PyInterpreterState_Main();
 }
 
-/* At a safe point nobody needs to wait for the agent's thread. */
+/* The first safe point: the program must not get further without its hooks. */
 static void look_here(void)
 {
 	if (!at_safe_point() || agent.py.PyErr_Occurred())
 		return;
-	if (agent.phase == AGENT_WAITING)
-		agent_set_up();
-	else
-		agent_update_hooks();
+	agent_set_up();
 	if (agent.phase == AGENT_READY)
 		watch_start();
 	else if (agent.phase == AGENT_OFF)
@@ -181,8 +183,12 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	audit_hook = AUDIT_CALLED;
 	if (agent_busy)
 		return 0;
-	if (!watch_closing() && (agent.phase == AGENT_WAITING || agent_changed()))
+	if (!watch_closing() && agent.phase == AGENT_WAITING)
 		look_here();
+	if (slot_displaced(event))
+		__atomic_store_n(&displaced, true, __ATOMIC_RELAXED);
+	if (agent_changed())
+		watch_start();
 	if (hook_trace_per_thread() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();

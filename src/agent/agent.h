@@ -74,6 +74,10 @@ void threads_seen(struct pythread *thread);
 /* Is a hook installed that belongs to threads? */
 bool hook_trace_per_thread(void);
 void hook_trace_adopt(void);
+/* What hook_profile needs to be installed later from any thread. */
+bool hook_profile_prepare(void);
+/* Some thread may have lost the hook to the program. */
+void hook_trace_again(void);
 
 static inline void agent_release(struct pyobj *obj)
 {

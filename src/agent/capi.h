@@ -32,6 +32,7 @@ struct capi_method {
 	const char *doc;
 };
 
+#define CAPI_O 0x0008		/* METH_O */
 #define CAPI_FASTCALL 0x0080	/* METH_FASTCALL */
 
 /* What a trace or profile function is told: PyTrace_... */

@@ -121,6 +121,8 @@ static unsigned update(unsigned wants)
 		handed_over = wants;
 		return hook_profile.update(wants);
 	}
+	if (wants && !hook_profile_prepare())
+		wants = 0;
 	if (!wants || !eval_used(EVAL_EVENTS))
 		generation++;
 	eval_use(EVAL_EVENTS, wants);

@@ -92,6 +92,7 @@ static bool take_tool(struct pyobj *monitoring)
 		}
 		agent.py.PyErr_Clear();
 	}
+	agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
 	return false;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "agent/eval.h"
+#include "agent/methods.h"
 
 static unsigned expected;		/* threads announced and not seen yet */
 static uint64_t last_covered;		/* id of the youngest thread that had the hooks set for it */
@@ -56,36 +57,12 @@ static struct pyobj *announce(struct pyobj *self, struct pyobj *args)
 	return start_thread(self, args);
 }
 
-/*
- * The method definition of a C function: its object points to it.  The search ends with the fields that every
- * version has; a definition is known by its own function.
- */
-static struct capi_method *definition_of(struct pyobj *fn)
-{
-	enum { HEAD_WORDS = 2 };	/* reference count and type; a debug build has two more */
-	void **words = (void **)fn, *address = agent.py.PyCFunction_GetFunction(fn);
-
-	for (int i = HEAD_WORDS; address && i < HEAD_WORDS + 3; i++) {
-		struct capi_method *def = words[i];
-
-		if (def && (uintptr_t)def % sizeof(void *) == 0 && (void *)def->fn == address)
-			return def;
-	}
-	return NULL;
-}
-
 static void find_starters(void)
 {
 	static const char *const names[] = { "start_new_thread", "start_new" };
-	struct pyobj *module = agent.py.PyImport_ImportModule("_thread"), *fn;
 
-	for (unsigned i = 0; module && i < 2; i++) {
-		fn = agent.py.PyObject_GetAttrString(module, names[i]);
-		starters[i] = fn ? definition_of(fn) : NULL;
-		agent_release(fn);
-	}
-	agent_release(module);
-	agent.py.PyErr_Clear();
+	for (unsigned i = 0; i < 2; i++)
+		starters[i] = methods_find("_thread", names[i]);
 }
 
 void threads_watch(bool on)

@@ -208,6 +208,17 @@ def test_native_calls(interp, program):
     assert len(want) > 3 and got == want
 
 
+@needs_bpf
+def test_lines_beside_trace_function(interp):
+    """Lines come whatever trace function the program sets, from Python or from C, or removes, or loses."""
+    program = HERE / "data/own_trace.py"
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("line", file, "%s %d", "copyinstr(arg1)", "arg2"), program, "line")
+    work = [line for line in got if line.startswith("work")]
+    once = work[:9]
+    assert len(set(once)) == 4 and work == once * 6, work
+
+
 BUSY = """
 import gc, sys, threading, time
 def spin():
