@@ -17,6 +17,7 @@
 #include "abi/agent.h"
 #include "agent/code.h"
 #include "agent/control.h"
+#include "agent/engine.h"
 #include "agent/environ.h"
 #include "agent/slot.h"
 #include "agent/watch.h"
@@ -40,11 +41,13 @@ static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
 void agent_update_hooks(void)
 {
 	static unsigned supplied[HOOKS];
-	unsigned listeners = marker_listeners(), left = listeners;
+	unsigned listeners, left;
 	bool was_busy = agent_busy;
 
 	if (updating)
 		return;
+	engine_update();
+	left = listeners = marker_listeners() | engine_markers;
 	updating = agent_busy = true;
 	agent.why[0] = 0;
 	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
@@ -69,8 +72,13 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
+<<<<<<< HEAD
 	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) ||
 		marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
+=======
+	       (engine_changed() ||
+		(marker_listeners() | engine_markers) != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
+>>>>>>> main
 }
 
 void agent_why(const char *text)
@@ -86,6 +94,7 @@ void agent_why(const char *text)
 void agent_forked(void)
 {
 	updating = false;
+	engine_forked();
 }
 
 /* An interpreter without a GIL needs locks that the hooks do not take. */
@@ -194,6 +203,11 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		threads_expect();
 	if (marker_wanted(audit))
 		marker_audit(event, args);
+	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
+		const uint64_t words[3] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
+
+		engine_fire(WANT_INDEX_audit, words, 1);
+	}
 	errno = saved;
 	return 0;
 }

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 
@@ -63,7 +64,7 @@ static void with_gil(void (*fn)(void))
 /* Semaphores may have changed, or what was missing may be there now. */
 static void look(void)
 {
-	if (agent.phase == AGENT_READY && (agent_changed() || marker_listeners() != agent.supplied))
+	if (agent.phase == AGENT_READY && (agent_changed() || (marker_listeners() | engine_markers) != agent.supplied))
 		with_gil(agent_update_hooks);
 }
 

@@ -97,6 +97,13 @@ static bool stores(const struct ir_insn *i)
 	case IR_AGG:
 	case IR_EMIT:
 	case IR_EXITING:
+	case IR_PASS:
+	case IR_MCLEAR:
+	case IR_STAT:
+	case IR_ITER:
+	case IR_INEXT:
+	case IR_IDONE:
+	case IR_SPEND:
 		return true;
 	default:
 		return false;
@@ -340,6 +347,8 @@ static void need_of_var(struct planner *p, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE)
 		p->plan->needs |= NEED_CLAUSE_VARS | NEED_SCRATCH;
+	else if (v->cls == IR_LOCAL || v->cls == IR_FRAME)
+		p->plan->needs |= NEED_SCRATCH;
 }
 
 static void need_of_builtin(struct planner *p, enum ir_builtin bi)
@@ -397,11 +406,36 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_VADD:
 		need_of_var(p, i->var);
 		break;
+	case IR_PASS:
+	case IR_ENTER:
+	case IR_LEAVE:
+		plan->needs |= NEED_CALLS | NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_TURN:
+	case IR_TRY:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_BUDGET:
+	case IR_SPEND:
+	case IR_ENDTRY:
+	case IR_RAISE:
+	case IR_CAUGHT:
+	case IR_CAUGHTSTR:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT;
+		break;
 	case IR_MLD:
 	case IR_MST:
 	case IR_MADD:
 	case IR_MHAS:
 	case IR_MDEL:
+	case IR_STAT:
+	case IR_SCOUNT:
+	case IR_SSUM:
+	case IR_SMIN:
+	case IR_SMAX:
+	case IR_SAVG:
+	case IR_SVARIANCE:
+	case IR_SBUCKET:
 		plan->needs |= NEED_FAULT;
 		need_key(plan, &p->priv->maps[i->map->id]);
 		break;
@@ -412,6 +446,8 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_EMIT:
 		plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT;
 		need_work(plan, (uint64_t)ir_rec_max(i->rec, strsize) + 64);
+		if (i->rec->stat)
+			need_key(plan, &p->priv->maps[i->rec->stat->id]);
 		break;
 	default:
 		break;

@@ -119,6 +119,9 @@ int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n);
  */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
 
+/* The address of the function or object @name that it exports, for dlsym to find; the first of several versions. */
+bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
+
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */
 bool obj_imports(struct obj *o, const char *const *names);
 

@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "bpf/ebpf.h"
 #include "lang/desc.h"
 
-struct ebpf_operand;
 struct probe_set;
 
 /* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
@@ -43,6 +43,8 @@ enum probe_kind {
 	PROBE_TICK,	/* every period_ns on one CPU */
 	PROBE_PROFILE,	/* every period_ns on each CPU */
 	PROBE_SITES,	/* when a process runs over one of its sites */
+	PROBE_TP,	/* at a tracepoint of the kernel */
+	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
 };
 
 struct probe {
@@ -52,6 +54,9 @@ struct probe {
 	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
 	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
 	uint64_t period_ns;		/* TICK, PROFILE */
+	struct ebpf_tp *tp;		/* TP: the set's */
+	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
+	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;
 	unsigned int nsites;
@@ -96,6 +101,9 @@ bool probe_has_module(const struct probe_desc *desc);
 
 /* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);
+
+/* The agent's marker that @p means, as its number in the order of agent/marker.h; -1: none of the agent's. */
+int probe_marker(const struct probe *p);
 
 /* All probes of the set, by id from 1: NULL behind the last. */
 struct probe *probe_get(const struct probe_set *set, uint32_t id);

@@ -43,6 +43,14 @@ struct arena *set_arena(struct probe_set *set);
 /* The files seen so far: usdt.c's. */
 struct module **set_modules(struct probe_set *set);
 
+struct ktypes;
+
+/* The kernel's types, read when first asked for.  NULL: there are none, and set_why says so. */
+struct ktypes *set_ktypes(struct probe_set *set);
+
+/* The number of system call @name, or -1 (syscall.c). */
+int syscall_number(const char *name);
+
 struct pid_file;
 
 /* The files whose functions were read: pid.c's. */

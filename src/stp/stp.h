@@ -41,6 +41,10 @@ struct stp *stp_new(struct arena *a, struct diag *diag, const struct stp_env *en
 /* Read one file.  Of a library nothing needs to be used, embedded C apart all may stand in it. */
 bool stp_add(struct stp *stp, const struct source *src, bool from_library);
 
+/* The same for a library's file, without the functions and aliases ("a.b.c") that are @hidden by others. */
+bool stp_add_library(struct stp *stp, const struct source *src,
+		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx);
+
 /* -DNAME=VALUE.  False: there is no such limit. */
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value);
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit);
@@ -58,19 +62,19 @@ struct stp_clause {
 	enum stp_point_kind kind;
 	/*
 	 * BEGIN END ERROR: they run in ascending order, equal ones in the order of this array.  The first BEGIN may
-	 * be one of dtap that gives globals their initial values, the last END and ERROR one that shows the globals
-	 * that were never read.
+	 * be one of dtap, without a handler, that gives globals their initial values.
 	 */
 	int64_t order;
 	const char *pp;				/* the point as text, what pp() says */
 };
 
 /*
- * What a fault says: record ABI_REC_ERROR's action number is an index here.  "division by 0 near operator '/' at
- * FILE:3:7"; an empty @what: nothing behind the message.
+ * What an error says: "division by 0 near operator '/' at FILE:3:7", by the number of its place (IR_ACT_ERROR).
+ * Without @what nothing is behind the message, which is @text with the fault's value, or without one the words
+ * of faults.def.
  */
 struct stp_near {
-	const char *what;
+	const char *what, *text;
 	struct src_pos pos;
 };
 
@@ -86,5 +90,8 @@ struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
+
+/* The same, for stp_expand alone: a list needs no types. */
+struct stp_prog *stp_parsed(struct stp *stp);
 
 #endif
