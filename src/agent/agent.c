@@ -38,6 +38,11 @@ enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
 static bool updating;
 static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
 
+unsigned agent_listeners(void)
+{
+	return (marker_raised_mask() & ~control_left()) | engine_markers;
+}
+
 void agent_update_hooks(void)
 {
 	static unsigned supplied[HOOKS];
@@ -47,7 +52,8 @@ void agent_update_hooks(void)
 	if (updating)
 		return;
 	engine_update();
-	left = listeners = marker_listeners() | engine_markers;
+	marker_mask = marker_raised_mask() & ~control_left();
+	left = listeners = marker_mask | engine_markers;
 	updating = agent_busy = true;
 	agent.why[0] = 0;
 	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
@@ -72,13 +78,8 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-<<<<<<< HEAD
-	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) ||
-		marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
-=======
-	       (engine_changed() ||
-		(marker_listeners() | engine_markers) != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
->>>>>>> main
+	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) || engine_changed() ||
+		agent_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
 void agent_why(const char *text)
@@ -176,10 +177,12 @@ static void look_here(void)
 	if (!at_safe_point() || agent.py.PyErr_Occurred())
 		return;
 	agent_set_up();
+	if (agent.phase < AGENT_READY)
+		return;
+	control_greet();
+	control_first_look(agent_update_hooks);
 	if (agent.phase == AGENT_READY)
 		watch_start();
-	else if (agent.phase == AGENT_OFF)
-		control_greet();
 }
 
 static enum { AUDIT_NONE, AUDIT_ADDED, AUDIT_CALLED } audit_hook;
@@ -201,7 +204,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	if (hook_trace_per_thread() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();
-	if (marker_wanted(audit))
+	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
 	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
 		const uint64_t words[3] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };

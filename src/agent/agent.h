@@ -52,6 +52,8 @@ extern __thread bool agent_busy;
  */
 void agent_set_up(void);
 void agent_update_hooks(void);
+/* The markers that ought to be supplied, as enum want.  Needs no GIL. */
+unsigned agent_listeners(void);
 /* Are the hooks out of date?  Needs no GIL. */
 bool agent_changed(void);
 /* A hook says why it cannot supply what it is asked for. */

@@ -91,10 +91,10 @@ struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, 
 	if (agent_busy || (__builtin_expect(here < stack_limit, 0) && stack_ends(here)) ||
 	    frame_makes_generator(&layout, frame) || frame_cannot_start(&layout, thread))
 		return next(thread, frame, throwing);
-	if (marker_wanted(function__entry))
+	if (fire_wanted(function__entry))
 		fire_frame(frame, throwing, fire_function__entry);
 	result = next(thread, frame, throwing);
-	if (marker_wanted(function__return) && begun == generation)
+	if (fire_wanted(function__return) && begun == generation)
 		fire_frame(frame, !result, fire_function__return);
 	return result;
 }

@@ -8,7 +8,6 @@
  * threads.c.
  */
 #include "agent/agent.h"
-<<<<<<< HEAD
 #include "agent/fire.h"
 #include "agent/slot.h"
 
@@ -28,76 +27,22 @@ static void fire_frame(struct pyobj *frame, fire *to)
 	moment.code = agent.py.PyFrame_GetCode(frame);
 	to(&moment);
 	agent.py.Py_DecRef(moment.code);	/* the frame holds another */
-=======
-
-#include <errno.h>
-
-#include "agent/code.h"
-#include "agent/engine.h"
-
-static unsigned profiling, tracing;
-
-static void fire(struct pyobj *frame, bool wanted, enum want_index index,
-		 void (*marker)(const char *, const char *, int))
-{
-	int saved = errno, line = 0;
-	struct pyobj *code;
-
-	if (agent_busy)
-		return;
-	code = agent.py.PyFrame_GetCode(frame);
-	if (wanted || engine_reads_line(index))
-		line = agent.py.PyFrame_GetLineNumber(frame);
-	if (wanted)
-		marker(code_file(code), code_name(code), line);
-	if (engine_markers & 1u << index)
-		engine_fire_code(index, code, line);
-	agent.py.Py_DecRef(code);	/* the frame holds another */
-	errno = saved;
->>>>>>> main
 }
 
 static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-<<<<<<< HEAD
-	if (what == CAPI_TRACE_CALL && marker_wanted(function__entry))
+	if (what == CAPI_TRACE_CALL && fire_wanted(function__entry))
 		fire_frame(frame, fire_function__entry);
-	else if (what == CAPI_TRACE_RETURN && marker_wanted(function__return))
+	else if (what == CAPI_TRACE_RETURN && fire_wanted(function__return))
 		fire_frame(frame, fire_function__return);
 	return slot_pass(SLOT_PROFILE, arg, frame, what, value);
-=======
-	(void)arg;
-	(void)value;
-	if (what == CAPI_TRACE_CALL && (marker_wanted(function__entry) || engine_wanted(function__entry)))
-		fire(frame, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
-	else if (what == CAPI_TRACE_RETURN && (marker_wanted(function__return) || engine_wanted(function__return)))
-		fire(frame, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
-	return 0;
->>>>>>> main
 }
 
 static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-<<<<<<< HEAD
-	if (what == CAPI_TRACE_LINE && marker_wanted(line))
+	if (what == CAPI_TRACE_LINE && fire_wanted(line))
 		fire_frame(frame, fire_line);
 	return slot_pass(SLOT_TRACE, arg, frame, what, value);
-=======
-	(void)arg;
-	(void)value;
-	if (what == CAPI_TRACE_LINE)
-		fire(frame, marker_wanted(line), WANT_INDEX_line, marker_line);
-	return 0;
-}
-
-static void each_thread(int (*set)(struct pythread *, capi_tracefunc *, struct pyobj *), capi_tracefunc *fn)
-{
-	const struct capi *py = &agent.py;
-	struct pythread *thread = py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
-
-	for (; thread; thread = py->PyThreadState_Next(thread))
-		set(thread, fn, NULL);
->>>>>>> main
 }
 
 bool hook_trace_per_thread(void)

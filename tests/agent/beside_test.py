@@ -75,8 +75,7 @@ for line in sys.stdin:
 @pytest.fixture
 def tool(interp, listener):  # noqa: F811
     child = preloaded(interp, listener, interp.add(TOOL, "tool.py"))
-    channel = listener.accept()
-    assert channel.receive().phase == READY
+    channel, _ = listener.hello()
     ready(child)
 
     def hooks(*names):
@@ -187,8 +186,7 @@ for line in sys.stdin:
 @pytest.fixture
 def monitoring(interp, listener):  # noqa: F811
     child = preloaded(interp, listener, interp.add(MONITORING, "monitoring.py"))
-    channel = listener.accept()
-    assert channel.receive().phase == READY
+    channel, _ = listener.hello()
     ready(child)
     yield child, channel
     child.kill()
