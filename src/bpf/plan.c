@@ -420,6 +420,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_VADD:
 		need_of_var(p, i->var);
 		break;
+	case IR_ITER:
+	case IR_INEXT:
+	case IR_IKEY:
+	case IR_IVALUE:
+	case IR_IDONE:
+		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		need_work(plan, 2 * (uint64_t)strsize + 64);
+		break;
 	case IR_PASS:
 	case IR_ENTER:
 	case IR_LEAVE:

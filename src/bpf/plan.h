@@ -38,6 +38,7 @@ enum plan_need {
 	NEED_STATE = 64,	/* of gen_flow.c */
 	NEED_CALLS = 128,	/* frames of procedures */
 	NEED_LOOPS = 256,	/* may_goto */
+	NEED_ITERS = 512,
 };
 
 struct copyin {

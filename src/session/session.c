@@ -389,6 +389,8 @@ int session_drain(struct session *s, bool last)
 	} while (!e && n == -EAGAIN && last);
 	if (!e)
 		e = out_flush(s->conf.out);
+	if (!e && s->conf.written)
+		s->conf.written(s->conf.message_ctx);
 	return e;
 }
 

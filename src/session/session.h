@@ -39,6 +39,8 @@ struct session_conf {
 	/* Lines for the user, complete with name and newline. */
 	void (*message)(void *ctx, const char *text);
 	void *message_ctx;
+	/* After output was handed to @out's descriptor; NULL: nobody wants to know.  With message_ctx. */
+	void (*written)(void *ctx);
 	const struct stp_code *stp;	/* of a SystemTap script: what its faults say; else NULL */
 	int64_t max_errors, max_skipped;	/* SystemTap: more of them end the session */
 	bool silent_errors;		/* SystemTap: say nothing of faults */
