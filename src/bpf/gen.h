@@ -225,6 +225,13 @@ void gen_tp_task(struct gen *g);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
 
+/* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
+
+/* IR_FN_STACK, IR_FN_ADDR */
+void gen_stack(struct gen *g, const struct ir_insn *i);
+/* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */
+void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */

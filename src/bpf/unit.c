@@ -20,6 +20,7 @@ enum {
 	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
+	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
 };
 
 static uint32_t align8(uint32_t n)
@@ -364,6 +365,22 @@ static bool has_ordered(const struct ir_prog *prog)
 	return false;
 }
 
+static bool uses_stacks(const struct ir_prog *prog)
+{
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[c]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++) {
+				if (k->insns[j].op == IR_CALL &&
+				    (k->insns[j].fn == IR_FN_STACK || k->insns[j].fn == IR_FN_ADDR))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
 struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)
 {
 	struct arena *a = prog->arena;
@@ -407,6 +424,8 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");
+	if (uses_stacks(prog))
+		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

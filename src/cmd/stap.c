@@ -171,10 +171,8 @@ static int set_limits(struct run *r)
 		/* Others are for the C code of a module that is not made here. */
 		stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1);
 	}
-	if (r->o.no_time_limits) {
+	if (r->o.no_time_limits)
 		stp_set_limit(r->stp, "MAXACTION", INT64_MAX);
-		stp_set_limit(r->stp, "MAXACTION_BEGIN_END", INT64_MAX);
-	}
 	return 0;
 }
 
@@ -195,6 +193,7 @@ static int pass_1(struct run *r)
 	diag_init(&r->diag, r->arena);
 	stp_env_init(&r->env, r->arena);
 	r->env.guru = r->o.guru;
+	r->env.unoptimized = r->o.unoptimized;
 	r->env.args = (struct stp_args){ r->o.args.v, r->o.args.n };
 	if (r->o.compatible)
 		r->env.systemtap_v = r->o.compatible;
@@ -241,10 +240,35 @@ static unsigned int count_handlers(const struct stp_prog *prog)
 	return n;
 }
 
+/* Does @text have $N or @N in it, or $# or @#, which count them? */
+static bool uses_arg(const char *text, size_t len, unsigned int n)
+{
+	char number[12];
+	size_t digits = (size_t)snprintf(number, sizeof(number), "%u", n);
+
+	for (size_t i = 0; i + 1 < len; i++) {
+		if (text[i] != '$' && text[i] != '@')
+			continue;
+		if (text[i + 1] == '#')
+			return true;
+		if (i + digits < len && !strncmp(text + i + 1, number, digits) &&
+		    (i + digits + 1 >= len || text[i + digits + 1] < '0' || text[i + digits + 1] > '9'))
+			return true;
+	}
+	return false;
+}
+
 /* An argument that the script does not look at is likely one too many. */
 static void warn_unused_args(struct run *r)
 {
-	(void)r;
+	for (unsigned int n = 1; n <= r->o.args.n; n++) {
+		bool used = false;
+
+		for (size_t i = 0; i < r->msg.nscripts; i++)
+			used |= uses_arg(r->msg.scripts[i]->text, r->msg.scripts[i]->len, n);
+		if (!used)
+			stap_msg_warn(&r->msg, "unused command line option $%u/@%u", n, n);
+	}
 }
 
 static int pass_2(struct run *r)
@@ -313,6 +337,7 @@ static int passes_from_2(struct run *r)
 	if (e < 0)
 		return pass_failed(r, 5, "run");
 	conf.held = (uint32_t)e;
+	conf.skip_badvars = r->o.skip_badvars;
 	r->points = p.points = points_new(r->arena, r->probes, &conf);
 	e = pass_2(r);
 	p.prog = r->prog;
@@ -391,8 +416,10 @@ int cmd_stap(int argc, char **argv)
 	}
 	e = stap_opts_parse(&r.o, r.arena, argc, argv);
 	if (!e) {
-		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags };
+		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags,
+					  .all = r.o.verbose || r.o.errtags };
 		e = dispatch(&r);
+		stap_msg_end(&r.msg);
 	}
 out:
 	points_free(r.points);

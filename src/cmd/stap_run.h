@@ -36,7 +36,9 @@ struct stap_program {
 	struct target *target;
 	struct session *session;
 	struct out_sink out;
-	unsigned int errors;
+	const char *file;		/* of -o, dates put in; NULL: standard output */
+	unsigned int files;		/* -S: begun so far */
+	int ready_fd;			/* -F: where the parent waits; else -1 */
 };
 
 /*

@@ -450,17 +450,29 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	return s.n;
 }
 
-static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const struct stp_node *target,
-		   struct stp_source *source, const char **why)
+static bool find_target(struct points *p, const struct stp_point *point, enum stp_point_kind kind,
+			const struct stp_node *target, struct stp_source *source, const char **why)
 {
-	struct points *p = ctx;
-
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
 		return points_func_target(kind == STP_P_RETURN, target, source, why);
 	*why = "this probe point has no context variables";
 	return false;
+}
+
+static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const struct stp_node *target,
+		   struct stp_source *source, const char **why)
+{
+	struct points *p = ctx;
+
+	if (find_target(p, point, kind, target, source, why))
+		return true;
+	if (!p->conf.skip_badvars || target->name[1] == '$')
+		return false;
+	/* An argument that the probe does not have is 0. */
+	*source = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = PROBE_MAX_ARGS - 1 };
+	return true;
 }
 
 struct stp_resolver points_resolver(struct points *p)

@@ -28,6 +28,7 @@ struct points_conf {
 	uint32_t pid;			/* of -x, or 0 */
 	const char *sysroot;		/* in front of paths, or NULL */
 	uint32_t held;			/* the command's process, held at an exec; 0: it was not started */
+	bool skip_badvars;		/* context variables that cannot be had are 0 */
 	/* Let the held process go on to another program: false when it will not.  NULL with @held 0. */
 	bool (*next_image)(void *ctx);
 	void *ctx;
