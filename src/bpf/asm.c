@@ -14,6 +14,14 @@ void asm_place(struct assembler *a, uint32_t label)
 	a->labels[label] = a->n;
 }
 
+bool asm_wanted(const struct assembler *a, uint32_t label)
+{
+	for (uint32_t i = 0; i < a->nfixes; i++)
+		if (a->fixes[i].label == label)
+			return true;
+	return false;
+}
+
 void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos)
 {
 	struct ebpf_line *last = a->nlines ? &a->lines[a->nlines - 1] : NULL;
