@@ -31,6 +31,8 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
 	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
 	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
+	[IR_ITER] = gen_iter,	    [IR_INEXT] = gen_inext,   [IR_IKEY] = gen_ikey,	[IR_IVALUE] = gen_ivalue,
+	[IR_IDONE] = gen_idone,
 	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 
@@ -265,12 +267,14 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		uint32_t end = asm_label(as), faulted = asm_label(as);
 
 		g->end = end;
+		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
 		asm_place(as, faulted);
 		if (g->nstubs)
 			gen_faulted(g, errors, nerrors);
 		asm_place(as, end);
+		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
 	}
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);

@@ -276,6 +276,10 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		copyin(g, i);
 		return;
 	}
+	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
+		gen_stack(g, i);
+		return;
+	}
 	if (!args && i->fn != IR_FN_COPYINSTR && i->fn != IR_FN_STRINGOF) {
 		gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_fn_text(i->fn)));
 		return;

@@ -343,6 +343,12 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
+static void need_stack(struct plan *plan)
+{
+	plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	need_work(plan, sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+}
+
 static void need_of_var(struct planner *p, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE)
@@ -363,6 +369,12 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_TID:
 	case IR_B_PROBEPROV:
 		p->plan->needs |= NEED_TASK | NEED_PROBE;
+		break;
+	case IR_B_CALLER:
+	case IR_B_UCALLER:
+	case IR_B_STACKDEPTH:
+	case IR_B_USTACKDEPTH:
+		need_stack(p->plan);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -397,6 +409,8 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, 2 * (uint64_t)strsize + 64);
 		if (i->fn == IR_FN_COPYIN)
 			need_copyin(p, i);
+		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
+			need_stack(plan);
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
@@ -405,6 +419,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_VST:
 	case IR_VADD:
 		need_of_var(p, i->var);
+		break;
+	case IR_ITER:
+	case IR_INEXT:
+	case IR_IKEY:
+	case IR_IVALUE:
+	case IR_IDONE:
+		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		need_work(plan, 2 * (uint64_t)strsize + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:

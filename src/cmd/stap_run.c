@@ -1,37 +1,347 @@
 #include "cmd/stap_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
 #include "cmd/stap_msg.h"
 #include "cmd/stap_opts.h"
+#include "ir/ir.h"
 #include "lang/diag.h"
+#include "probe/points.h"
+#include "probe/probe.h"
+#include "session/session.h"
 #include "stp/stp.h"
+#include "target/target.h"
+
+/* --- pass 3 ------------------------------------------------------------------------------------------- */
+
+static int fail(const char *what, struct strbuf *err)
+{
+	fprintf(stderr, "ERROR: %s%s%s\n", what, *what ? ": " : "", err->len ? strbuf_str(err) : "failed without saying why");
+	strbuf_fini(err);
+	return CMD_ERROR;
+}
+
+/* Give a global its first value, as its type takes it. */
+static void set_global(struct stap_program *p, struct stp_var *v, const char *value)
+{
+	struct stp_node *n = arena_new_of(p->arena, struct stp_node);
+
+	n->kind = v->type == STP_STRINGS ? STP_STR : STP_NUM;
+	n->type = v->type;
+	n->pos = v->pos;
+	n->str = value;
+	n->str_len = strlen(value);
+	n->value = strtoll(value, NULL, 0);
+	v->init = n;
+}
+
+static bool set_global_named(struct stap_program *p, const char *name, const char *value)
+{
+	for (struct stp_var *v = p->prog->globals.first; v; v = v->next) {
+		if (strcmp(v->name, name) || v->arity > 0 || v->is_private)
+			continue;
+		set_global(p, v, value);
+		return true;
+	}
+	return false;
+}
+
+/* What the tapset cannot find out for itself. */
+static void set_own_globals(struct stap_program *p)
+{
+	time_t now = time(NULL);
+	pid_t target = p->target ? target_pid(p->target) : p->o->pid;
+	struct tm tm = { 0 };
+
+	localtime_r(&now, &tm);
+	set_global_named(p, "_stap_target", arena_printf(p->arena, "%d", (int)target));
+	set_global_named(p, "_stap_tz_west", arena_printf(p->arena, "%ld", -tm.tm_gmtoff));
+	set_global_named(p, "_stap_tz_name", arena_strdup(p->arena, tm.tm_zone ? tm.tm_zone : "UTC"));
+}
+
+static int set_globals(struct stap_program *p)
+{
+	set_own_globals(p);
+	for (size_t i = 0; i < p->o->globals.n; i++) {
+		const char *text = p->o->globals.v[i], *eq = strchr(text, '=');
+		char *name = arena_strndup(p->arena, text, (size_t)(eq - text));
+
+		if (set_global_named(p, name, eq + 1))
+			continue;
+		fprintf(stderr, "ERROR: -G %s: the script has no global variable of that name that is no array\n", text);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	session_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/*
+ * -F: the parent waits until everything is armed, prints the pid of its child, which goes on, and exits.  0 in the
+ * child, or without -F.
+ */
+static int detach(struct stap_program *p)
+{
+	char ready = 0;
+	int ends[2];
+	pid_t pid;
+
+	p->ready_fd = -1;
+	if (!p->o->flight)
+		return 0;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		close(ends[0]);
+		p->ready_fd = ends[1];
+		setsid();
+		return 0;
+	}
+	close(ends[1]);
+	if (read(ends[0], &ready, 1) != 1)
+		_exit(CMD_ERROR);
+	printf("%d\n", (int)pid);
+	fflush(stdout);
+	_exit(CMD_OK);
+}
+
+int stap_hold(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+	int e = detach(p);
+
+	if (e) {
+		fprintf(stderr, "ERROR: cannot go into the background: %s\n", strerror(-e));
+		return -1;
+	}
+
+	block_signals();
+	if (!p->o->command)
+		return 0;
+	if (target_create(p->o->command, NULL, &p->target, &err)) {
+		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
+		return -1;
+	}
+	strbuf_fini(&err);
+	return (int)target_pid(p->target);
+}
+
+bool stap_next_image(void *program)
+{
+	struct stap_program *p = program;
+
+	return target_state(p->target) == TARGET_AT_EXEC && target_image_can_exec(p->target) &&
+	       !target_next_exec(p->target, NULL) && target_state(p->target) == TARGET_AT_EXEC;
+}
+
+/* Each clause is for the probe that its handler's point became. */
+static void name_probes(struct stap_program *p)
+{
+	for (uint32_t i = 0; i < p->code->prog->nclauses; i++) {
+		const struct stp_clause *c = &p->code->clauses[i];
+		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL;
+		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR);
+
+		if (own && !(p->o->no_globals && c->kind != STP_P_BEGIN))
+			probe = points_own(p->points, c->kind);
+		if (!probe)
+			continue;
+		probe->order = c->order;
+		c->code->descs = arena_alloc(p->arena, sizeof(*c->code->descs));
+		c->code->descs[0] = (struct probe_desc){ .prov = "", .mod = "", .func = "", .name = "",
+							 .id = probe->id, .pos = c->code->pos };
+		c->code->ndescs = 1;
+	}
+}
 
 int stap_translate(struct stap_program *p)
 {
-	diag_error(p->diag, (struct src_pos){ 0 }, "S_RUN", "semantic error: dtap reads and checks SystemTap scripts, it does not run them yet");
-	return -EINVAL;
+	int e = set_globals(p);
+
+	if (e)
+		return e;
+	p->code = stp_compile(p->stp, p->prog);
+	if (!p->code || p->diag->errors)
+		return -EINVAL;
+	name_probes(p);
+	return 0;
 }
 
 void stap_show_code(const struct stap_program *p)
 {
-	(void)p;
+	struct strbuf text = { 0 };
+
+	ir_print(p->code->prog, &text);
+	fputs(strbuf_str(&text), stdout);
+	strbuf_fini(&text);
+}
+
+/* --- pass 4 ------------------------------------------------------------------------------------------- */
+
+static void message(void *ctx, const char *text)
+{
+	const struct stap_program *p = ctx;
+
+	if (!strncmp(text, "WARNING: ", 9) && p->o->no_warnings)
+		return;
+	fputs(text, stderr);
+}
+
+/* --- output ------------------------------------------------------------------------------------------- */
+
+/* The name of the @n-th file of -S, or of the only one. */
+static const char *file_name(const struct stap_program *p, unsigned int n)
+{
+	return p->o->max_bytes ? arena_printf(p->arena, "%s.%u", p->file, n) : p->file;
+}
+
+static int open_output(struct stap_program *p)
+{
+	char name[4096];
+	time_t now = time(NULL);
+	struct tm tm;
+	int e;
+
+	if (!p->o->output) {
+		e = out_open_fd(&p->out, STDOUT_FILENO);
+	} else {
+		localtime_r(&now, &tm);
+		if (!strftime(name, sizeof(name), p->o->output, &tm))
+			snprintf(name, sizeof(name), "%s", p->o->output);
+		p->file = arena_strdup(p->arena, name);
+		if (truncate(file_name(p, p->files), 0) && errno != ENOENT && errno != EINVAL)
+			e = -errno;
+		else
+			e = out_open_file(&p->out, file_name(p, p->files));
+	}
+	if (e)
+		fprintf(stderr, "ERROR: Couldn't open output file %s: %s\n",
+			p->o->output ? p->o->output : "standard output", strerror(-e));
+	return e;
+}
+
+/* -S: go on in a new file when this one is large enough, and remove the oldest. */
+static void written(void *ctx)
+{
+	struct stap_program *p = ctx;
+	int fd;
+
+	if (!p->o->max_bytes || lseek(p->out.fd, 0, SEEK_END) < (off_t)p->o->max_bytes)
+		return;
+	fd = open(file_name(p, p->files + 1), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return;		/* then this one grows */
+	p->files++;
+	dup3(fd, p->out.fd, O_CLOEXEC);
+	close(fd);
+	if (p->o->max_files && p->files >= p->o->max_files)
+		unlink(file_name(p, p->files - p->o->max_files));
+}
+
+static void say_ready(struct stap_program *p)
+{
+	int null;
+
+	if (p->ready_fd < 0)
+		return;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)	/* whoever reads what stap prints shall not wait for the child */
+		dup2(null, fd);
+	if (write(p->ready_fd, "", 1) != 1)
+		return;
+	close(p->ready_fd);
 }
 
 int stap_load(struct stap_program *p)
 {
-	(void)p;
-	return 1;
+	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
+	struct session_conf conf;
+	int e;
+
+	options_init(&p->set);
+	p->set.v[OPT_quiet] = 1;
+	p->set.v[OPT_destructive] = p->o->guru;
+	if (p->o->bufsize_mb)
+		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
+	e = open_output(p);
+	if (e)
+		return e;
+	conf = (struct session_conf){
+		.opts = &p->set, .prog = p->code->prog, .probes = p->probes, .out = &p->out, .command = "stap",
+		.message = message, .message_ctx = p, .written = written, .stp = p->code, .silent_errors = p->o->no_handler_errors,
+		.max_errors = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXERRORS),
+		.max_skipped = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXSKIPPED),
+		.timeout_ns = p->o->timeout_ns,
+		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
+	};
+	e = session_new(&conf, &p->session, &err);
+	if (!e)
+		e = session_enable(p->session, &err);
+	fputs(strbuf_str(&code), stderr);
+	if (e) {
+		fputs(strbuf_str(&log), stderr);
+		fail("", &err);
+	}
+	strbuf_fini(&err);
+	strbuf_fini(&log);
+	strbuf_fini(&code);
+	return e ? CMD_ERROR : 0;
 }
+
+/* --- pass 5 ------------------------------------------------------------------------------------------- */
 
 int stap_run(struct stap_program *p)
 {
-	(void)p;
-	return 1;
+	struct strbuf err = { 0 };
+	int e = p->target ? session_watch(p->session, p->target) : 0;
+
+	if (e) {
+		strbuf_puts(&err, strerror(-e));
+		return fail("cannot watch the target", &err);
+	}
+	say_ready(p);
+	if (session_start(p->session) && p->target && target_release(p->target, &err))
+		return fail("cannot start the target", &err);
+	e = session_run(p->session, &err);
+	if (e == -EPIPE) {	/* the reader has seen enough, as head(1) does */
+		strbuf_fini(&err);
+		return CMD_ERROR;
+	}
+	if (e)
+		return fail("", &err);
+	strbuf_fini(&err);
+	return session_status(p->session) ? CMD_ERROR : 0;
 }
 
 void stap_unload(struct stap_program *p)
 {
-	(void)p;
+	session_free(p->session);
+	p->session = NULL;
+	if (out_close(&p->out) && p->o->output)
+		fprintf(stderr, "ERROR: Couldn't write output file %s\n", p->o->output);
+	target_free(p->target);
+	p->target = NULL;
 }

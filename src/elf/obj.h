@@ -91,6 +91,9 @@ unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch
  */
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 
+/* The address that offset @off of the file is loaded at, or false: it is not. */
+bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr);
+
 /*
  * The function that contains @addr, or NULL; *off, when not NULL, becomes the distance from its start.  From
  * .symtab, else from .dynsym and .gnu_debugdata.  Damaged symbols count as none.
@@ -118,6 +121,9 @@ int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n);
  * several: two files of a program may each have a static one of that name.
  */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
+
+/* The address of the function or object @name that it exports, for dlsym to find; the first of several versions. */
+bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */
 bool obj_imports(struct obj *o, const char *const *names);

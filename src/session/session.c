@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -12,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "out/names.h"
 #include "out/sink.h"
 #include "place/kernel.h"
 #include "place/target.h"
@@ -110,6 +112,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -ENOMEM;
 		goto no_memory;
 	}
+	if (s->unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC) {
+		s->names = names_new();
+		if (!s->names) {
+			e = -ENOMEM;
+			goto no_memory;
+		}
+		s->conf.out->names = s->names;
+		aggs_set_names(s->aggs, s->names, session_pull, s);
+	}
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.flow = o->v[OPT_flowindent];
 	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
@@ -136,6 +147,9 @@ void session_free(struct session *s)
 	if (s->epoll >= 0)
 		close(s->epoll);
 	aggs_free(s->aggs);
+	if (s->names)
+		s->conf.out->names = NULL;
+	names_free(s->names);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	free(s);
@@ -189,6 +203,26 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	}
 }
 
+/* The next firing of a timer whose periods vary: once, between period - random and period + random. */
+static void tick_again(struct source_fd *src)
+{
+	const struct probe *p = src->tick->probe;
+	uint64_t ns, dice;
+
+	if (getrandom(&dice, sizeof(dice), 0) != sizeof(dice))
+		dice = now_ns(CLOCK_MONOTONIC);
+	ns = p->period_ns - p->random_ns + dice % (2 * p->random_ns + 1);
+	ns += !ns;
+	struct itimerspec it = { .it_value = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) } };
+	timerfd_settime(src->fd, 0, &it, NULL);
+}
+
+static void timeout_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	s->ending = true;
+}
+
 static void tick_ready(struct session *s, struct source_fd *src)
 {
 	static const uint64_t no_args[10];
@@ -196,6 +230,8 @@ static void tick_ready(struct session *s, struct source_fd *src)
 
 	if (read(src->fd, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
+	if (src->tick->probe->random_ns)
+		tick_again(src);
 	/* A tracer that was held up fires once for each tick missed, but does not try to make up for a sleep. */
 	if (ticks > 100)
 		ticks = 100;
@@ -232,10 +268,24 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
+	if (s->names)
+		names_watch(s->names, (uint32_t)target_pid(t));
 	return 0;
 }
 
-static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
+void session_know(struct session *s, struct target *t)
+{
+	if (!s->names)
+		return;
+	if (target_state(t) == TARGET_AT_EXEC)
+		target_to_entry(t, NULL);
+	if (target_state(t) != TARGET_EXITED)
+		names_watch(s->names, (uint32_t)target_pid(t));
+}
+
+/* Call @ready each @period_ns. */
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
+		     void (*ready)(struct session *s, struct source_fd *src))
 {
 	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
 	struct itimerspec it = { period, period };
@@ -244,7 +294,7 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 
 	if (fd < 0)
 		return -errno;
-	src = add_source(s, fd, true, EPOLLIN, tick ? tick_ready : switch_ready);
+	src = add_source(s, fd, true, EPOLLIN, ready);
 	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
 		int e = -errno;
 
@@ -290,10 +340,12 @@ static int add_sources(struct session *s)
 		return -errno;
 	e = add_signals(s);
 	if (!e)
-		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL);
+		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL, switch_ready);
+	if (!e && s->conf.timeout_ns)
+		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready);
 	for (i = 0; i < s->nenabled && !e; i++)
 		if (s->enabled[i].probe->kind == PROBE_TICK)
-			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i]);
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready);
 	return e;
 }
 
@@ -301,12 +353,25 @@ static int add_sources(struct session *s)
 
 static int hold_record(void *session, const void *rec, size_t size)
 {
+	const struct abi_record *hdr = rec;
 	struct session *s = session;
-	int e = stream_add(&s->stream, rec, size);
+	int e;
 
+	/* At once, while its process lives. */
+	if (hdr->rec == ABI_REC_STACK)
+		return s->names ? names_add(s->names, rec, size) : 0;
+	e = stream_add(&s->stream, rec, size);
 	if (!e && s->stream.len > HELD_MAX_BYTES)
 		e = -EAGAIN;
 	return e;
+}
+
+int session_pull(void *session)
+{
+	struct session *s = session;
+	int n = s->place->ops->drain(s->place, hold_record, s);
+
+	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
 int session_drain(struct session *s, bool last)
@@ -324,19 +389,36 @@ int session_drain(struct session *s, bool last)
 	} while (!e && n == -EAGAIN && last);
 	if (!e)
 		e = out_flush(s->conf.out);
+	if (!e && s->conf.written)
+		s->conf.written(s->conf.message_ctx);
 	return e;
 }
 
-/* Run the programs of BEGIN or END: the probe that only the tracer fires. */
+static int by_order(const void *x, const void *y)
+{
+	const struct enabled *const *a = x, *const *b = y;
+	int64_t m = (*a)->probe->order, n = (*b)->probe->order;
+
+	return m != n ? (m > n) - (m < n) : (*a > *b) - (*a < *b);
+}
+
+/* Run the programs of BEGIN, END or FAILED, the probes that only the tracer fires, in their order. */
 static int fire(struct session *s, enum probe_kind kind)
 {
 	static const uint64_t no_args[10];
-	uint32_t i;
+	struct enabled **v = arena_alloc(s->arena, (s->nenabled + 1) * sizeof(struct enabled *));
+	uint32_t i, n = 0;
 	int e = 0;
 
-	for (i = 0; i < s->nenabled && !e; i++)
+	for (i = 0; i < s->nenabled; i++)
 		if (s->enabled[i].probe->kind == kind && s->enabled[i].prog >= 0)
-			e = s->place->ops->run(s->place, s->enabled[i].prog, i, no_args);
+			v[n++] = &s->enabled[i];
+	qsort(v, n, sizeof(*v), by_order);
+	for (i = 0; i < n && !e; i++) {
+		if (kind == PROBE_BEGIN && s->conf.stp && (int64_t)place_control(s->place)->errors > s->conf.max_errors)
+			break;	/* the others have nothing to begin with any more */
+		e = s->place->ops->run(s->place, v[i]->prog, (uint32_t)(v[i] - s->enabled), no_args);
+	}
 	return e;
 }
 
@@ -380,7 +462,7 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (!s->error)
-		s->error = fire(s, PROBE_END);
+		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	aggs_stale(s->aggs);
@@ -389,6 +471,8 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = out_flush(s->conf.out);
 	session_report_drops(s);
+	if (s->conf.stp)
+		session_stap_summary(s);
 	if (s->error)
 		strbuf_printf(err, "the session ended early: %s", strerror(-s->error));
 	return s->error;

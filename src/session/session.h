@@ -26,6 +26,7 @@
 struct probe_set;
 struct session;
 struct out_sink;
+struct stp_code;
 struct strbuf;
 struct target;
 
@@ -38,6 +39,12 @@ struct session_conf {
 	/* Lines for the user, complete with name and newline. */
 	void (*message)(void *ctx, const char *text);
 	void *message_ctx;
+	/* After output was handed to @out's descriptor; NULL: nobody wants to know.  With message_ctx. */
+	void (*written)(void *ctx);
+	const struct stp_code *stp;	/* of a SystemTap script: what its faults say; else NULL */
+	int64_t max_errors, max_skipped;	/* SystemTap: more of them end the session */
+	bool silent_errors;		/* SystemTap: say nothing of faults */
+	uint64_t timeout_ns;		/* end after that time; 0: never */
 	struct strbuf *verifier_log;	/* when not NULL, gets the log of a refused program */
 	struct strbuf *bytecode;	/* when not NULL, gets the disassembly of all programs */
 };
@@ -54,6 +61,12 @@ int session_enable(struct session *s, struct strbuf *err);
 /* Fire BEGIN and let the others.  False when BEGIN called exit(): session_run then ends at once. */
 bool session_start(struct session *s);
 
+/*
+ * Between session_start and target_release: when the program asks for stacks, let a held target run to its entry
+ * point, so that the libraries in them are known even if it ends at once.
+ */
+void session_know(struct session *s, struct target *t);
+
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);
 
@@ -66,7 +79,7 @@ int session_run(struct session *s, struct strbuf *err);
 /* The signals that end a session: SIGINT, SIGTERM, SIGHUP. */
 void session_signals(sigset_t *set);
 
-/* What the script gave exit(), 0 without. */
+/* What the script gave exit(), 0 without; 1 when faults ended a SystemTap script. */
 int session_status(const struct session *s);
 
 /* Probes that the clauses at @src matched, as DTrace counts them: each clause's probes. */
