@@ -68,7 +68,12 @@ def witness(interp, mode, program):
 
 
 def traced(interp, script, program, *listened):
-    """What a D script prints about a program; @listened are the markers that it must have armed first."""
+    return traced_both(interp, script, program, *listened)[0]
+
+
+def traced_both(interp, script, program, *listened):
+    """What a D script prints about a program, and what that prints; @listened are the markers that must have been
+    armed first."""
     child = start(interp, interp.add(HERE / "runner.py"), "markers", interp.add(program))
     tracer = None
     try:
@@ -76,7 +81,8 @@ def traced(interp, script, program, *listened):
         tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
         harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
                            what="semaphores")
-        end(child)
+        time.sleep(0.1)         # the kernel raises a semaphore just before it puts the breakpoint there
+        own = end(child)
         result = harness.finish(tracer, [script])
         tracer = None
     finally:
@@ -84,7 +90,7 @@ def traced(interp, script, program, *listened):
         if tracer:
             tracer.kill()
     assert result.code == 0 and result.err == "", result
-    return result.out.splitlines()
+    return result.out.splitlines(), own
 
 
 def probe(name, file, text, *args):
@@ -202,6 +208,17 @@ def test_native_calls(interp, program):
     assert len(want) > 3 and got == want
 
 
+@needs_bpf
+def test_lines_beside_trace_function(interp):
+    """Lines come whatever trace function the program sets, from Python or from C, or removes, or loses."""
+    program = HERE / "data/own_trace.py"
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("line", file, "%s %d", "copyinstr(arg1)", "arg2"), program, "line")
+    work = [line for line in got if line.startswith("work")]
+    once = work[:9]
+    assert len(set(once)) == 4 and work == once * 6, work
+
+
 BUSY = """
 import gc, sys, threading, time
 def spin():
@@ -294,6 +311,24 @@ os.waitpid(pid, 0)
     file = interp.inside(interp.dir / program.name)
     got = traced(interp, probe("function-entry", file, "%s", "copyinstr(arg1)"), program, "function__entry")
     assert got[0] == "<module>"
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", ["limits", "deep"])
+def test_counts(interp, name):
+    """At the recursion limit and near the end of the C stack the program itself counts: no witness can go there
+    and leave the limit where it is."""
+    program = HERE / f"data/{name}.py"
+    file = interp.inside(interp.dir / program.name)
+    script = "".join(f'python$target:dtap-agent.so::function-{name} /copyinstr(arg0) == "{file}"/ '
+                     f'{{ @{name}[copyinstr(arg1)] = count(); }}\n' for name in ("entry", "return"))
+    script += 'END { printa("entry %s %@d\\n", @entry); printa("return %s %@d\\n", @return); }'
+    got, own = traced_both(interp, script, program, "function__entry", "function__return")
+    want = dict(line.split() for line in own)
+    assert len(want) > 2
+    for kind in "entry", "return":
+        found = [row for row in map(str.split, got) if row and row[0] == kind]
+        assert {name: n for _, name, n in found if name in want} == want
 
 
 @needs_bpf
