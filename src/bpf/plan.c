@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/put.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -404,10 +405,11 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_ARG:
 		plan->needs |= NEED_FAULT;
 		break;
+	case IR_SPRINTF:
 	case IR_CALL:
 		plan->needs |= NEED_FAULT;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
-		if (i->fn == IR_FN_COPYIN)
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		if (i->op == IR_CALL && i->fn == IR_FN_COPYIN)
 			need_copyin(p, i);
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 			need_stack(plan);

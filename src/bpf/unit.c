@@ -9,6 +9,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
+#include "lang/format.h"
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
@@ -332,6 +333,12 @@ static uint32_t max(uint32_t x, uint32_t y)
 	return x > y ? x : y;
 }
 
+static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, const struct fmt *f)
+{
+	for (size_t k = 0; k < f->n; k++)
+		unit_rodata(prog, p, arena_strndup(prog->arena, f->convs[k].lit, f->convs[k].lit_len));
+}
+
 /* Strings that are copied to a register with several definitions: plans know only of the others. */
 static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 {
@@ -342,6 +349,8 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 			for (uint32_t j = 0; j < k->n; j++) {
 				if (k->insns[j].op == IR_STRC)
 					unit_rodata(prog, p, k->insns[j].str);
+				if (k->insns[j].op == IR_SPRINTF)
+					add_literals(prog, p, k->insns[j].fmt);
 			}
 		}
 	}
