@@ -14,14 +14,6 @@ void asm_place(struct assembler *a, uint32_t label)
 	a->labels[label] = a->n;
 }
 
-bool asm_wanted(const struct assembler *a, uint32_t label)
-{
-	for (uint32_t i = 0; i < a->nfixes; i++)
-		if (a->fixes[i].label == label)
-			return true;
-	return false;
-}
-
 void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos)
 {
 	struct ebpf_line *last = a->nlines ? &a->lines[a->nlines - 1] : NULL;
@@ -107,6 +99,14 @@ static void jump(struct assembler *a, int code, int dst, int src, int32_t v, uin
 	a->fixes = arena_grow(a->arena, a->fixes, &a->fixes_cap, a->nfixes, sizeof(*a->fixes));
 	a->fixes[a->nfixes++] = (struct asm_fix){ .insn = a->n, .label = label };
 	insn(a, code, dst, src, 0, v);
+}
+
+bool asm_wanted(const struct assembler *a, uint32_t label)
+{
+	for (uint32_t i = 0; i < a->nfixes; i++)
+		if (a->fixes[i].label == label)
+			return true;
+	return false;
 }
 
 void asm_ja(struct assembler *a, uint32_t label)
