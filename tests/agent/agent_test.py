@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import time
@@ -149,19 +150,70 @@ def test_note_arguments():
         "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"]}
 
 
+def dynamic_symbols(path):
+    table = subprocess.run(["readelf", "-W", "--dyn-syms", path], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    return [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
+
+
+def defined(*paths):
+    return {row[7].split("@")[0] for path in paths for row in dynamic_symbols(path) if row[6] != "UND"}
+
+
+# What the agent imports: in glibc since 2.27, in musl since 1.1.20.
+IMPORTS = set("""
+    __errno_location calloc clock_gettime close connect dlsym fcntl free ftruncate getenv getgid getppid getsockopt
+    getuid kill lseek madvise memchr memcmp memcpy memfd_create memmove memset mmap munmap nanosleep poll realloc recv
+    recvmsg send sigprocmask socket socketpair strchr strcmp strlen strncmp strnlen syscall vsnprintf write""".split())
+
+
 def test_symbols():
     """No library, no symbol version, nothing exported, and only what every libc has had for long."""
     dynamic = subprocess.run(["readelf", "-Wd", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert "(NEEDED)" not in dynamic and "VERNEED" not in dynamic and "TEXTREL" not in dynamic
-    table = subprocess.run(["readelf", "-W", "--dyn-syms", AGENT], stdout=subprocess.PIPE, text=True,
-                           check=True).stdout
-    rows = [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
-    assert {row[7] for row in rows} <= {
-        "__errno_location", "close", "connect", "dlsym", "getenv", "getsockopt", "memcmp", "memcpy", "memset",
-        "nanosleep", "poll", "recv", "send", "sigprocmask", "socket", "socketpair", "strchr", "strcmp", "strlen",
-        "strncmp", "syscall"}
+    rows = dynamic_symbols(AGENT)
+    assert {row[7] for row in rows} - IMPORTS == set()
     assert all(row[6] == "UND" for row in rows)
     assert [row[4] for row in rows if row[7] == "dlsym"] == ["WEAK"]
+
+
+def test_symbols_of_this_libc(interp):
+    """dlsym is weak: before glibc 2.34 it is in a library of its own."""
+    libraries = [path for name in ("libc.so.6", "libdl.so.2")
+                 for path in pathlib.Path(f"{interp.root}/lib/x86_64-linux-gnu").glob(name)]
+    if not libraries:
+        pytest.skip("another machine's libc")
+    assert {row[7] for row in dynamic_symbols(AGENT)} <= defined(*libraries)
+
+
+def test_symbols_of_musl():
+    musl = next(pathlib.Path("/lib").glob("ld-musl-*.so.1"), None)
+    if not musl:
+        pytest.skip("musl is not installed")
+    assert {row[7] for row in dynamic_symbols(AGENT)} <= defined(musl)
+
+
+def test_entry_point():
+    """Where tracers enter: no symbol of it is exported."""
+    header = subprocess.run(["readelf", "-Wh", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    symbols = subprocess.run(["nm", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    entry = int(re.search(r"Entry point address: +(0x[0-9a-f]+)", header)[1], 16)
+    assert re.search(r"^([0-9a-f]+) t agent_entry$", symbols, re.M)[1] == f"{entry:016x}"
+
+
+@pytest.mark.parametrize("source", sorted((harness.TOP / "src/agent").glob("*.c")), ids=lambda p: p.stem)
+def test_compiles_for_aarch64(source, tmp_path):
+    """With whatever compiles for it: a cross compiler, or clang with that machine's headers."""
+    headers = pathlib.Path("/usr/aarch64-linux-gnu/include")
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        argv = ["aarch64-linux-gnu-gcc"]
+    elif shutil.which("clang") and headers.exists():
+        argv = ["clang", "--target=aarch64-linux-gnu", "-isystem", headers]
+    else:
+        pytest.skip("nothing here compiles for aarch64")
+    result = harness.run([*argv, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-Wall", "-Werror", "-I",
+                          harness.TOP / "include", "-I", harness.TOP / "src", "-c", source, "-o", tmp_path / "x.o"])
+    assert result.code == 0, result
 
 
 @pytest.mark.parametrize("program", ["/bin/sh", "/bin/true", "/usr/bin/env"])
