@@ -31,7 +31,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
 	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
 	[IR_ITER] = gen_iter,	    [IR_INEXT] = gen_inext,   [IR_IKEY] = gen_ikey,	[IR_IVALUE] = gen_ivalue,
-	[IR_IDONE] = gen_idone,
+	[IR_IDONE] = gen_idone,	    [IR_SPRINTF] = gen_sprintf,
 	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 

@@ -333,6 +333,12 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 		asm_helper(as, BPF_FUNC_get_smp_processor_id);
 		asm_mov(as, R1, R0);
 		break;
+	case IR_B_CALLER:
+	case IR_B_UCALLER:
+	case IR_B_STACKDEPTH:
+	case IR_B_USTACKDEPTH:
+		gen_stack_builtin(g, bi);
+		break;
 	case IR_B_ERRNO:
 		gen_tp_errno(g);
 		break;

@@ -61,6 +61,12 @@ int session_enable(struct session *s, struct strbuf *err);
 /* Fire BEGIN and let the others.  False when BEGIN called exit(): session_run then ends at once. */
 bool session_start(struct session *s);
 
+/*
+ * Between session_start and target_release: when the program asks for stacks, let a held target run to its entry
+ * point, so that the libraries in them are known even if it ends at once.
+ */
+void session_know(struct session *s, struct target *t);
+
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);
 
