@@ -140,14 +140,52 @@ def test_audit(interp, name):
     assert between(got) == between(witness(interp, "audit", program))
 
 
+@needs_bpf
+@pytest.mark.parametrize("program", [HERE / "data/ccalls.py", *PROGRAMS], ids=lambda p: p.stem)
+def test_ccalls(interp, program):
+    file = interp.inside(interp.dir / program.name)
+    if program.stem in ("threads", "signals"):
+        pytest.skip("the witness sees one thread; signals come when they like")
+    args = "copyinstr(arg1)", "arg2", "copyinstr(arg3)"
+    got = traced(interp, probe("cfunction-entry", file, "entry %s %d %s", *args) +
+                 probe("cfunction-return", file, "return %s %d %s", *args), program,
+                 "cfunction__entry", "cfunction__return")
+    want = witness(interp, "ccalls", program)
+    assert got == want
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", ["exceptions", "throwing", "generators", "coroutines", "recursion"])
+def test_raises(interp, name):
+    """As sys.settrace's exceptions.  What only ends an iteration or a generator may or may not be there."""
+    program = HERE / f"programs/{name}.py"
+    file = interp.inside(interp.dir / program.name)
+    script = (f'python$target:dtap-agent.so::exception-raise /copyinstr(arg1) == "{file}"/ '
+              '{ printf("%s %s %d\\n", copyinstr(arg0), copyinstr(arg2), arg3); }')
+    got = traced(interp, script, program, "exception__raise")
+    want = witness(interp, "raises", program)
+    got, want = ([line for line in lines if not re.match("StopIteration|GeneratorExit", line)]
+                 for lines in (got, want))
+    assert got == want
+
+
+@needs_bpf
+def test_thread_starts(interp):
+    got = traced(interp, probe("thread-start", None, "%s %s", "basename(copyinstr(arg0))", "copyinstr(arg1)"),
+                 HERE / "data/starts.py", "thread__start")
+    assert got == ["threading.py _bootstrap"] * 3 + ["starts.py raw"]
+
+
 def test_note_arguments():
-    """Sizes and signs of the eight markers' arguments."""
+    """Sizes and signs of the markers' arguments."""
     sizes = {name: re.findall(r"(-?\d+)@", arguments) for name, (_, arguments) in notes().items()}
     function = ["8", "8", "-4"]
     assert sizes == {
         "function__entry": function, "function__return": function, "line": function,
         "gc__start": ["-4"], "gc__done": ["-8"],
-        "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"]}
+        "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"],
+        "cfunction__entry": [*function, "8"], "cfunction__return": [*function, "8"],
+        "exception__raise": ["8", *function], "thread__start": function}
 
 
 def dynamic_symbols(path):
