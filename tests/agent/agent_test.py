@@ -15,10 +15,21 @@ import time
 import pytest
 
 import harness
+from agent.channel import Listener
 
 HERE = pathlib.Path(__file__).parent
 AGENT = harness.BUILD / "src/agent/dtap-agent.so"
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
+
+# The markers in the order of their bits.
+NAMES = ["function__entry", "function__return", "line", "gc__start", "gc__done", "import__find__load__start",
+         "import__find__load__done", "audit", "cfunction__entry", "cfunction__return", "exception__raise",
+         "thread__start"]
+
+
+def bits(*names):
+    return sum(1 << NAMES.index(name) for name in names)
+
 
 needs_bpf = pytest.mark.needs_bpf
 
@@ -38,17 +49,32 @@ def semaphore(pid, name):
         return struct.unpack("<H", memory.read(2))[0]
 
 
-def start(interp, *args, preload=True):
-    """A Popen of the interpreter, with the agent or without."""
-    words = ["/usr/bin/env"]
-    if preload:
-        words += [f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1"]
-    if interp.root:
-        words = [*interp.argv[:2], *words, interp.argv[2]]
-    else:
-        words += interp.argv
-    return subprocess.Popen([*words, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+def agent(interp):
+    """The agent as the interpreter knows it; copied once, since what is mapped must not be written."""
+    if not (interp.dir / AGENT.name).exists():
+        interp.add(AGENT)
+    return interp.inside(interp.dir / AGENT.name)
+
+
+def environment(interp, **env):
+    """Words that start the interpreter with these variables added."""
+    words = ["/usr/bin/env", *(f"{name}={value}" for name, value in env.items())]
+    return [*interp.argv[:2], *words, interp.argv[2]] if interp.root else [*words, *interp.argv]
+
+
+def start(interp, *args, **env):
+    return subprocess.Popen([*environment(interp, **env), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+
+
+def polling(interp, *args):
+    """With the agent preloaded, which looks for listeners by itself."""
+    return start(interp, *args, LD_PRELOAD=agent(interp), DTAP_AGENT_POLL=1)
+
+
+def preloaded(interp, listener, *args):
+    """With the agent preloaded, which has a channel to the listener."""
+    return start(interp, *args, LD_PRELOAD=agent(interp), DTAP_AGENT=listener.name)
 
 
 def end(child):
@@ -63,7 +89,7 @@ def ready(child):
 
 
 def witness(interp, mode, program):
-    child = start(interp, interp.add(HERE / "runner.py"), mode, interp.add(program), preload=False)
+    child = start(interp, interp.add(HERE / "runner.py"), mode, interp.add(program))
     ready(child)
     return end(child)
 
@@ -75,18 +101,22 @@ def traced(interp, script, program, *listened):
 def traced_both(interp, script, program, *listened):
     """What a D script prints about a program, and what that prints; @listened are the markers that must have been
     armed first."""
-    child = start(interp, interp.add(HERE / "runner.py"), "markers", interp.add(program))
+    listener = Listener()
+    child = preloaded(interp, listener, interp.add(HERE / "runner.py"), "markers", interp.add(program))
     tracer = None
     try:
+        channel, _ = listener.hello()
         ready(child)
         tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
         harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
                            what="semaphores")
+        assert channel.look().supplied == bits(*listened)
         time.sleep(0.1)         # the kernel raises a semaphore just before it puts the breakpoint there
         own = end(child)
         result = harness.finish(tracer, [script])
         tracer = None
     finally:
+        listener.close()
         child.kill()
         if tracer:
             tracer.kill()
@@ -257,7 +287,7 @@ def test_compiles_for_aarch64(source, tmp_path):
 @pytest.mark.parametrize("program", ["/bin/sh", "/bin/true", "/usr/bin/env"])
 def test_not_python(interp, program):
     """In a process that is no CPython nothing happens, in each root's libc."""
-    argv = ["/usr/bin/env", f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1", program]
+    argv = ["/usr/bin/env", f"LD_PRELOAD={agent(interp)}", "DTAP_AGENT_POLL=1", program]
     if program == "/bin/sh":
         argv += ["-c", "echo fine"]
     result = harness.run([*interp.argv[:2], *argv] if interp.root else argv)
@@ -339,7 +369,7 @@ print(report(), flush=True)
 @needs_bpf
 def test_attach_to_busy_threads(interp):
     """Two threads that raise no audit event: both are seen at once, nothing is left behind; and again."""
-    child = start(interp, interp.add(BUSY, "busy.py"))
+    child = polling(interp, interp.add(BUSY, "busy.py"))
     try:
         ready(child)
         for _ in range(5):
@@ -441,7 +471,7 @@ try:
 except RecursionError:
     pass
 """
-    child = start(interp, interp.add(program, "deep.py"))
+    child = polling(interp, interp.add(program, "deep.py"))
     tracer = None
     try:
         ready(child)
@@ -497,7 +527,7 @@ def test_listeners_at_random_moments(interp):
     random.seed(4)
     addresses = {name: address for name, (address, _) in notes().items()}
     for _ in range(8):
-        child = start(interp, interp.add(RESTLESS, "restless.py"))
+        child = polling(interp, interp.add(RESTLESS, "restless.py"))
         memory = None
         try:
             while child.poll() is None:
