@@ -279,6 +279,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 			r->thread.values[SHM_SCRATCH] = (uint64_t)(uintptr_t)(r->lane + s->maps[k].off);
 	}
 	r->wake_fd = -1;
+	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	return 0;
 }
 
@@ -287,6 +288,8 @@ void shm_run_fini(struct shm_run *r)
 	if (r->lane)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;
+	free(r->cache);
+	r->cache = NULL;
 }
 
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
