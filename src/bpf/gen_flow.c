@@ -294,7 +294,7 @@ void gen_flow_returns(struct gen *g)
 {
 	if (!(g->plan->needs & NEED_CALLS))
 		return;
-	if (g->nenters)
+	if (g->nenters && asm_wanted(&g->as, g->leave))
 		returns(g);
 	else
 		asm_place(&g->as, g->leave);
