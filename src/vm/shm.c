@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vm/add.h"
+#include "vm/prog.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -301,7 +302,7 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	if (l->busy)
 		return false;
 	l->busy = 1;
-	err = vm_run(p, &r->thread, ctx, &result);
+	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	if (err)
 		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
