@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "abi/segment.h"
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
@@ -196,11 +197,7 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 	uint32_t got = asm_label(as);
 
 	if (g->env->user_space) {
-		asm_sti(as, BPF_W, R10, FRAME_TMP, 0);
-		asm_map(as, R1, EBPF_MAP_SCRATCH);
-		asm_mov(as, R2, R10);
-		asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_helper(as, ABI_HELPER_SCRATCH);
 		asm_ji(as, BPF_JEQ, R0, 0, busy);
 		asm_mov(as, R9, R0);
 		return;

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vm/add.h"
+#include "vm/prog.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -163,6 +165,20 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	return 0;
 }
 
+bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
+{
+	uint64_t first = (uint64_t)(m - s->maps);
+
+	if (!classes || first >= s->nmaps || classes > s->nmaps - first || m[classes - 1].key_size > ABI_ADD_STRING_MAX)
+		return false;
+	for (uint32_t c = 0; c < classes; c++) {
+		if (m[c].kind != ABI_MAP_LANE_HASH || m[c].value_size != m->value_size ||
+		    (c && m[c].key_size < m[c - 1].key_size))
+			return false;
+	}
+	return true;
+}
+
 void shm_fini(struct shm *s)
 {
 	free(s->maps);
@@ -258,8 +274,13 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	r->lane = lane_at(s, n);
 	r->number = n;
 	r->is_tracer = n == 0;
-	r->pid_tgid = (uint64_t)pid << 32 | pid;
+	r->thread.values[SHM_TASK] = (uint64_t)pid << 32 | pid;
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		if (s->maps[k].kind == ABI_MAP_SCRATCH)
+			r->thread.values[SHM_SCRATCH] = (uint64_t)(uintptr_t)(r->lane + s->maps[k].off);
+	}
 	r->wake_fd = -1;
+	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	return 0;
 }
 
@@ -268,6 +289,8 @@ void shm_run_fini(struct shm_run *r)
 	if (r->lane)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;
+	free(r->cache);
+	r->cache = NULL;
 }
 
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
@@ -279,7 +302,7 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	if (l->busy)
 		return false;
 	l->busy = 1;
-	err = vm_run(p, &r->thread, ctx, &result);
+	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	if (err)
 		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
