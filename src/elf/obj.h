@@ -91,6 +91,9 @@ unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch
  */
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 
+/* Copy the @len bytes that the file has for address @addr; false when it has not so many. */
+bool obj_read(const struct obj *o, uint64_t addr, void *buf, size_t len);
+
 /*
  * The function that contains @addr, or NULL; *off, when not NULL, becomes the distance from its start.  From
  * .symtab, else from .dynsym and .gnu_debugdata.  Damaged symbols count as none.
@@ -102,6 +105,9 @@ const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
  * several: two files of a program may each have a static one of that name.
  */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
+
+/* Does it export @name to the programs and libraries that link to it?  Its address then in @addr. */
+bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */
 bool obj_imports(struct obj *o, const char *const *names);

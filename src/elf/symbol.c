@@ -268,6 +268,30 @@ bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
 	return found;
 }
 
+bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
+{
+	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Sym sym;
+
+	while (entry && (scn = obj_next_section(o->elf, scn, SHT_DYNSYM, &shdr, &data))) {
+		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
+			const char *found;
+
+			if (sym.st_shndx == SHN_UNDEF)
+				continue;
+			found = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
+			if (found && !strcmp(found, name)) {
+				*addr = sym.st_value;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 bool obj_imports(struct obj *o, const char *const *names)
 {
 	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);

@@ -222,6 +222,23 @@ int session_watch(struct session *s, struct target *t)
 	return 0;
 }
 
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
+	return 0;
+}
+
 static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 {
 	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
