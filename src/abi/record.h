@@ -49,6 +49,13 @@ enum abi_fault {
 	ABI_FAULT_UPRIV = 7,
 	ABI_FAULT_TUPOFLOW = 8,
 	ABI_FAULT_BADSTACK = 9,
+	/* SystemTap's: */
+	ABI_FAULT_ACTIONS = 16,		/* too many statements */
+	ABI_FAULT_NESTING = 17,		/* too many calls inside each other */
+	ABI_FAULT_OVERFLOW = 18,	/* no room in an array; value: how many elements it may have */
+	ABI_FAULT_EMPTY = 19,		/* a statistic without values */
+	ABI_FAULT_ERROR = 20,		/* the script's own */
+	ABI_FAULT_MAX,
 };
 
 /* The record of a fault: its slots are epid, action number (from 1), instruction offset in bytes, enum
@@ -73,6 +80,7 @@ enum abi_drop {
 	ABI_DROP_AGG,		/* no room for a new key of an aggregation */
 	ABI_DROP_DYNVAR,	/* no room for an associative array's or thread-local variable's element */
 	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
+	ABI_DROP_ITER,		/* no room for an iteration over an array */
 	ABI_DROP_MAX,
 };
 
@@ -85,7 +93,8 @@ struct abi_control {
 	abi_u64 walltime_off_ns;	/* add to CLOCK_MONOTONIC for CLOCK_REALTIME */
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
-	abi_u64 reserved[9];
+	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
+	abi_u64 reserved[7];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

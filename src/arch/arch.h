@@ -59,6 +59,11 @@ struct arch {
 	const char *name;
 	uint16_t e_machine;
 	const struct arch_reg *pc;
+	/* Where a function's first ten integer arguments are at its entry, and its result at its return, as operands:
+	 * the machine's procedure call standard (System V ABI, AMD64 supplement; AAPCS64). */
+	const char *call_args, *call_result;
+	/* The length in bytes of the instruction at @p, of which @n can be read; 0: none that is known. */
+	unsigned int (*insn_len)(const uint8_t *p, size_t n);
 	/*
 	 * Parse the operand of @len bytes at @s, which stands behind the size.  Sets every field but size, sign
 	 * and is_float of the zeroed @op.  NULL, or what is wrong.

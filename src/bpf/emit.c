@@ -79,7 +79,10 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 				continue;
 			g->insn = i;
 			asm_line(&g->as, c->id, i->pos);
-			generators[i->op](g, i);
+			if (generators[i->op])
+				generators[i->op](g, i);
+			else
+				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
 		}
 	}
 }

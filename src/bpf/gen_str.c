@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+
 /* --- places ------------------------------------------------------------------------------------------ */
 
 void gen_scratch(struct gen *g, int reg, uint32_t off)
@@ -272,6 +274,10 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 
 	if (i->fn == IR_FN_COPYIN) {
 		copyin(g, i);
+		return;
+	}
+	if (!args && i->fn != IR_FN_COPYINSTR && i->fn != IR_FN_STRINGOF) {
+		gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_fn_text(i->fn)));
 		return;
 	}
 	if (!args) {

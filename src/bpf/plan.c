@@ -27,22 +27,6 @@ struct planner {
 
 /* --- order ------------------------------------------------------------------------------------------- */
 
-static unsigned int successors(const struct ir_block *b, struct ir_block *out[2])
-{
-	const struct ir_insn *end = &b->insns[b->n - 1];
-
-	if (end->op == IR_JMP) {
-		out[0] = end->target[0];
-		return 1;
-	}
-	if (end->op == IR_BR) {
-		out[0] = end->target[0];
-		out[1] = end->target[1];
-		return 2;
-	}
-	return 0;
-}
-
 /* Reverse postorder from block 0, without recursion: chains of blocks can be long. */
 static void order_blocks(struct planner *p)
 {
@@ -56,7 +40,7 @@ static void order_blocks(struct planner *p)
 	next[0] = 1;
 	while (depth) {
 		struct ir_block *b = stack[depth - 1], *succ[2];
-		unsigned int nsucc = successors(b, succ);
+		unsigned int nsucc = ir_successors(b, succ);
 
 		/* The second target first, so that the first comes right behind its branch. */
 		if (next[b->id] <= nsucc) {
@@ -230,7 +214,7 @@ static bool flow(struct planner *p, const struct ir_block *b)
 {
 	uint64_t *in = p->in[b->id], *old = arena_alloc(p->arena, (p->words + 1) * sizeof(*old));
 	struct ir_block *succ[2];
-	unsigned int nsucc = successors(b, succ);
+	unsigned int nsucc = ir_successors(b, succ);
 
 	memcpy(old, in, p->words * sizeof(*old));
 	memset(in, 0, p->words * sizeof(*in));
@@ -268,7 +252,7 @@ static void find_lives(struct planner *p)
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 		struct ir_block *succ[2];
-		unsigned int nsucc = successors(k, succ);
+		unsigned int nsucc = ir_successors(k, succ);
 		uint32_t end = pos + 2 * k->n - 1;
 
 		for (ir_reg r = 0; r < p->clause->nregs; r++) {

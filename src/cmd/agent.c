@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
-#include "session/supply.h"
+#include "target/agent.h"
 
 #define OBJECT "dtap-agent.so"
 #define PTH "dtap-agent.pth"
@@ -228,12 +228,13 @@ static int remove_files(const struct agent_run *r)
 static int install(struct agent_run *r)
 {
 	struct strbuf object = { 0 }, pth = { 0 };
-	char *from = supply_object();
-	struct strbuf folder = { 0 };
+	struct strbuf folder = { 0 }, from = { 0 }, why = { 0 };
 	int e, err;
 
-	if (!from)
-		return complain(OBJECT " is not beside this dtap: install dtap first");
+	if (agents_object(&from, &why)) {
+		e = complain("%s", strbuf_str(&why));
+		goto out;
+	}
 	e = find_python(r);
 	if (e)
 		goto out;
@@ -247,7 +248,7 @@ static int install(struct agent_run *r)
 		e = complain("cannot make %s: %s", strbuf_str(&folder), strerror(errno));
 		goto out;
 	}
-	err = read_file(from, &object);
+	err = read_file(strbuf_str(&from), &object);
 	write_pth(&pth, r->facts[FOLDER]);
 	if (!err)
 		err = write_file(strbuf_str(&r->object), object.s, object.len);
@@ -267,7 +268,8 @@ static int install(struct agent_run *r)
 		printf("installed in %s: Python %s loads the agent from its next start on\n", strbuf_str(&folder),
 		       r->facts[VERSION]);
 out:
-	free(from);
+	strbuf_fini(&from);
+	strbuf_fini(&why);
 	strbuf_fini(&object);
 	strbuf_fini(&pth);
 	strbuf_fini(&folder);
@@ -293,13 +295,12 @@ static int uninstall(struct agent_run *r)
 /* Exit code 0 when it is installed and loads. */
 static int status(struct agent_run *r)
 {
-	char *mine = supply_object();
+	struct strbuf mine = { 0 };
 	int e = find_python(r);
 
-	if (e) {
-		free(mine);
+	if (e)
 		return e;
-	}
+	agents_object(&mine, NULL);
 	printf("python: %s, CPython %s%s%s\n", r->python, r->facts[VERSION], *r->root ? " in " : "", r->root);
 	printf("folder: %s%s\n", r->root, r->facts[FOLDER]);
 	if (!is_installed(r)) {
@@ -309,11 +310,11 @@ static int status(struct agent_run *r)
 		printf("agent: installed, but it is not loaded\n");
 		e = CMD_ERROR;
 	} else {
-		printf("agent: installed%s\n", mine && same_files(mine, strbuf_str(&r->object)) ? ""
+		printf("agent: installed%s\n", same_files(strbuf_str(&mine), strbuf_str(&r->object)) ? ""
 				: ", another version than this dtap's: install it again");
 		printf("bpftrace: usdt:%s:python:function__entry\n", strbuf_str(&r->object));
 	}
-	free(mine);
+	strbuf_fini(&mine);
 	return e;
 }
 

@@ -231,12 +231,21 @@ static enum python_mode mode_of(const char *agent)
 	return !strcmp(agent, "always") ? PYTHON_ALWAYS : !strcmp(agent, "never") ? PYTHON_NEVER : PYTHON_AUTO;
 }
 
+static void agent_message(void *ctx, const char *text)
+{
+	const struct run *r = ctx;
+
+	if (!r->quiet)
+		fprintf(stderr, "# dtrace: %s\n", text);
+}
+
 /*
  * Whether the command needs the agent has to be known before it is started, so the programs are parsed once
  * before their $target exists.  Their mistakes are reported when they are parsed in earnest.
  */
-static int foresee(struct run *r, const char *const **env)
+static int foresee(struct run *r, const struct target_preload **preload)
 {
+	struct supply_conf conf = { .probes = r->probes, .message = agent_message, .ctx = r };
 	struct arena *a = arena_new();
 	struct strbuf err = { 0 };
 	const struct probe_desc *descs;
@@ -246,17 +255,18 @@ static int foresee(struct run *r, const char *const **env)
 	size_t n, i;
 	int e;
 
-	*env = NULL;
+	*preload = NULL;
 	if (!a)
 		return CMD_ERROR;
 	d = parse_for(r, a, &diag, INT32_MAX);
 	for (i = 0; (p = d_option(d, i)); i++)
 		options_set(&r->set, p->name, p->value, OPTION_SCRIPT, &err);
 	strbuf_clear(&err);
-	e = supply_new(r->probes, mode_of(r->set.text[OPT_agent]), &r->supply, &err);
+	conf.mode = mode_of(r->set.text[OPT_agent]);
+	e = supply_new(&conf, &r->supply, &err);
 	descs = d_descs(d, &n);
 	if (!e && r->o.command)
-		e = supply_foresee(r->supply, descs, n, r->o.command, env, &err);
+		e = supply_foresee(r->supply, descs, n, r->o.command, preload, &err);
 	arena_free(a);
 	if (e)
 		return fail(&err);
@@ -264,20 +274,23 @@ static int foresee(struct run *r, const char *const **env)
 	return 0;
 }
 
-/* Load the agent into the running processes that need it. */
+/* Bring the agent into the processes that need it and run already, or cannot have brought it along. */
 static int attach_agents(struct run *r)
 {
-	pid_t *pids = r->o.pids;
 	const struct probe_desc *descs;
 	struct strbuf err = { 0 };
-	unsigned int missed = 0;
-	size_t n;
-	int e;
+	size_t n, i;
+	unsigned int missed;
+	int e = 0;
 
 	descs = d_descs(r->d, &n);
-	e = supply_attach(r->supply, descs, n, pids, r->o.npids, &missed, &err);
+	for (i = 0; i < r->ntargets && !e; i++)
+		e = target_state(r->targets[i]) == TARGET_RUNNING ?
+			    supply_attach(r->supply, descs, n, r->targets[i], &err) :
+			    supply_settle(r->supply, descs, n, r->targets[i], &err);
 	if (e)
 		return fail(&err);
+	missed = supply_attach_all(r->supply, descs, n, &err);
 	if (missed && !r->quiet)
 		fprintf(stderr, "# dtrace: %u running Python%s cannot be given the agent and %s not covered: %s\n", missed,
 			missed == 1 ? "" : "s", missed == 1 ? "is" : "are", strbuf_str(&err));
@@ -298,16 +311,15 @@ static void say_supplied(const struct run *r)
 
 /* --- targets ------------------------------------------------------------------------------------------ */
 
-static int open_targets(struct run *r, const char *const *env)
+static int open_targets(struct run *r, const struct target_preload *preload)
 {
-	(void)env;
 	struct strbuf err = { 0 };
 	size_t i;
 	int e = 0;
 
 	r->targets = arena_alloc(r->arena, (r->o.npids + 1) * sizeof(struct target *));
 	if (r->o.command) {
-		e = target_create(r->o.command, &r->targets[0], &err);
+		e = target_create(r->o.command, preload, &r->targets[0], &err);
 		if (e) {
 			fprintf(stderr, "dtrace: failed to execute %s: %s\n", r->o.command, strbuf_str(&err));
 			strbuf_fini(&err);
@@ -330,12 +342,12 @@ static int open_targets(struct run *r, const char *const *env)
 
 static int read_and_open(struct run *r)
 {
-	const char *const *env;
+	const struct target_preload *preload;
 	int e = read_sources(r);
 
 	if (!e)
-		e = foresee(r, &env);
-	return e ? e : open_targets(r, env);
+		e = foresee(r, &preload);
+	return e ? e : open_targets(r, preload);
 }
 
 /* Bring the command to the image that has the probes. */

@@ -90,13 +90,6 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off)
 	return false;
 }
 
-bool obj_read(const struct obj *o, uint64_t addr, void *buf, size_t len)
-{
-	uint64_t off;
-
-	return obj_offset(o, addr, false, &off) && off <= INT64_MAX && pread(o->fd, buf, len, (off_t)off) == (ssize_t)len;
-}
-
 /* The dynamic section's entries, *n of them up to its end mark, or NULL. */
 static Elf_Data *read_dynamic(struct obj *o, int *n)
 {

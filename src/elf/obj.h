@@ -91,14 +91,27 @@ unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch
  */
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 
-/* Copy the @len bytes that the file has for address @addr; false when it has not so many. */
-bool obj_read(const struct obj *o, uint64_t addr, void *buf, size_t len);
-
 /*
  * The function that contains @addr, or NULL; *off, when not NULL, becomes the distance from its start.  From
  * .symtab, else from .dynsym and .gnu_debugdata.  Damaged symbols count as none.
  */
 const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
+
+/* One function of the file, by its symbol. */
+struct obj_func {
+	const char *name;
+	uint64_t addr, end;		/* @end: the first byte behind it */
+	bool is_ifunc;			/* its code picks the function that callers then get */
+};
+
+/*
+ * Function @i in the order of addresses, by the same tables; false behind the last.  Several at one address are
+ * aliases, the best name last.
+ */
+bool obj_func(struct obj *o, size_t i, struct obj_func *ret);
+
+/* Read @n bytes at offset @off of the file. 0 or a negative errno. */
+int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n);
 
 /*
  * The address of the function or object @name (@len bytes), by the same tables.  False when there is none, or

@@ -14,6 +14,7 @@
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "elf/priv.h"
@@ -28,7 +29,7 @@ struct func {
 	uint64_t reach;		/* the highest end of this one and all before it in the table */
 	const char *name;
 	uint8_t bind;
-	bool sized;
+	bool sized, ifunc;
 };
 
 struct object {
@@ -75,6 +76,7 @@ static void add_symbol(struct obj *o, struct obj_symtab *t, Elf *elf, const GElf
 		.name = name,
 		.bind = GELF_ST_BIND(sym->st_info),
 		.sized = sym->st_size,
+		.ifunc = type == STT_GNU_IFUNC,
 	};
 }
 
@@ -151,12 +153,24 @@ static void add_debugdata(struct obj *o, struct obj_symtab *t)
 		add_table(o, t, t->mini_elf, SHT_SYMTAB);
 }
 
-/* At one address: unsized first, then local, weak, global, so that the walk back meets the best one first. */
+/*
+ * At one address: unsized first, then local, then the others, of those the names with more underscores in front (a
+ * library's own) and the longer ones, so that the walk back meets the best name first.
+ */
 static int rank(const struct func *f)
 {
-	if (!f->sized)
-		return 0;
-	return f->bind == STB_GLOBAL ? 3 : f->bind == STB_WEAK ? 2 : 1;
+	return !f->sized ? 0 : f->bind == STB_LOCAL ? 1 : 2;
+}
+
+static int name_cmp(const char *a, const char *b)
+{
+	size_t ua = strspn(a, "_"), ub = strspn(b, "_"), la = strlen(a), lb = strlen(b);
+
+	if (ua != ub)
+		return ua > ub ? -1 : 1;
+	if (la != lb)
+		return la > lb ? -1 : 1;
+	return strcmp(b, a);
 }
 
 static int func_cmp(const void *x, const void *y)
@@ -167,7 +181,7 @@ static int func_cmp(const void *x, const void *y)
 		return a->addr < b->addr ? -1 : 1;
 	if (rank(a) != rank(b))
 		return rank(a) - rank(b);
-	return strcmp(b->name, a->name);
+	return name_cmp(a->name, b->name);
 }
 
 static void sort_funcs(struct obj_symtab *t)
@@ -237,6 +251,25 @@ const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
 		return t->funcs[lo].name;
 	}
 	return NULL;
+}
+
+bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
+{
+	const struct obj_symtab *t = symtab(o);
+
+	if (i >= t->nfuncs)
+		return false;
+	*ret = (struct obj_func){ t->funcs[i].name, t->funcs[i].addr, t->funcs[i].end, t->funcs[i].ifunc };
+	return true;
+}
+
+int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n)
+{
+	ssize_t got = off > INT64_MAX ? 0 : pread(o->fd, buf, n, (off_t)off);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == n ? 0 : -EIO;
 }
 
 /* One more address for a name: false when there are now two. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "lang/format.h"
 
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize)
 {
@@ -11,6 +12,7 @@ struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize)
 
 	p->arena = a;
 	p->strsize = strsize;
+	p->nesting = IR_NESTING;
 	return p;
 }
 
@@ -37,6 +39,17 @@ struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls
 	p->maps = arena_grow(p->arena, p->maps, &p->maps_cap, p->nmaps, sizeof(*p->maps));
 	p->maps[p->nmaps++] = m;
 	return m;
+}
+
+struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m)
+{
+	struct ir_iter *it = arena_new_of(p->arena, struct ir_iter);
+
+	it->id = p->niters;
+	it->map = m;
+	p->iters = arena_grow(p->arena, p->iters, &p->iters_cap, p->niters, sizeof(*p->iters));
+	p->iters[p->niters++] = it;
+	return it;
 }
 
 struct ir_agg *ir_agg_new(struct ir_prog *p, const char *name, enum ir_agg_fn fn)
@@ -310,7 +323,7 @@ void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args)
 
 void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args)
 {
-	add(b, IR_EMIT, IR_NO_REG, args, r->nfields)->rec = r;
+	add(b, IR_EMIT, IR_NO_REG, args, r->nfields + (r->stat ? r->stat->nkeys : 0))->rec = r;
 }
 
 void ir_exiting(struct ir_build *b)
@@ -339,4 +352,157 @@ void ir_ret(struct ir_build *b)
 void ir_fault(struct ir_build *b, int kind, ir_reg value)
 {
 	add(b, IR_FAULT, IR_NO_REG, &value, 1)->imm = kind;
+}
+
+/* --- SystemTap's ------------------------------------------------------------------------------------------ */
+
+void ir_mclear(struct ir_build *b, struct ir_map *m)
+{
+	add(b, IR_MCLEAR, IR_NO_REG, NULL, 0)->map = m;
+}
+
+void ir_stat(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys)
+{
+	add_keyed(b, IR_STAT, IR_NO_REG, val, keys, m->nkeys)->map = m;
+}
+
+ir_reg ir_extract(struct ir_build *b, enum ir_op op, struct ir_map *m, const ir_reg *keys)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add(b, op, dst, keys, m->nkeys)->map = m;
+	return dst;
+}
+
+ir_reg ir_bucket(struct ir_build *b, struct ir_map *m, ir_reg n, const ir_reg *keys)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add_keyed(b, IR_SBUCKET, dst, n, keys, m->nkeys)->map = m;
+	return dst;
+}
+
+ir_reg ir_iter(struct ir_build *b, struct ir_iter *it, ir_reg limit, const ir_reg *given)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add_keyed(b, IR_ITER, dst, limit, given, (unsigned int)__builtin_popcount(it->given))->iter = it;
+	return dst;
+}
+
+ir_reg ir_inext(struct ir_build *b, struct ir_iter *it)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add(b, IR_INEXT, dst, NULL, 0)->iter = it;
+	return dst;
+}
+
+ir_reg ir_ikey(struct ir_build *b, struct ir_iter *it, unsigned int part)
+{
+	ir_reg dst = ir_reg_new(b, it->map->keys[part].type);
+	struct ir_insn *i = add(b, IR_IKEY, dst, NULL, 0);
+
+	i->iter = it;
+	i->part = part;
+	return dst;
+}
+
+ir_reg ir_ivalue(struct ir_build *b, struct ir_iter *it)
+{
+	ir_reg dst = ir_reg_new(b, it->map->value.type);
+
+	add(b, IR_IVALUE, dst, NULL, 0)->iter = it;
+	return dst;
+}
+
+void ir_idone(struct ir_build *b, struct ir_iter *it)
+{
+	add(b, IR_IDONE, IR_NO_REG, NULL, 0)->iter = it;
+}
+
+ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args)
+{
+	ir_reg dst = ir_reg_new(b, IR_STR);
+
+	add(b, IR_SPRINTF, dst, args, (unsigned int)fmt_nargs(f))->fmt = f;
+	return dst;
+}
+
+void ir_turn(struct ir_build *b)
+{
+	add(b, IR_TURN, IR_NO_REG, NULL, 0);
+}
+
+void ir_pass(struct ir_build *b, struct ir_var *v, ir_reg val)
+{
+	add(b, IR_PASS, IR_NO_REG, &val, 1)->var = v;
+}
+
+/* An instruction that ends a block with two targets. */
+static void add_fork(struct ir_build *b, enum ir_op op, struct ir_block *first, struct ir_block *second)
+{
+	struct ir_insn *i = add(b, op, IR_NO_REG, NULL, 0);
+
+	i->target[0] = first;
+	i->target[1] = second;
+}
+
+void ir_enter(struct ir_build *b, struct ir_block *procedure, struct ir_block *then)
+{
+	add_fork(b, IR_ENTER, procedure, then);
+}
+
+void ir_leave(struct ir_build *b)
+{
+	add(b, IR_LEAVE, IR_NO_REG, NULL, 0);
+}
+
+void ir_try(struct ir_build *b, struct ir_block *caught, struct ir_block *body)
+{
+	add_fork(b, IR_TRY, caught, body);
+}
+
+void ir_endtry(struct ir_build *b)
+{
+	add(b, IR_ENDTRY, IR_NO_REG, NULL, 0);
+}
+
+ir_reg ir_caught(struct ir_build *b, int what)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add(b, IR_CAUGHT, dst, NULL, 0)->imm = what;
+	return dst;
+}
+
+ir_reg ir_caughtstr(struct ir_build *b)
+{
+	ir_reg dst = ir_reg_new(b, IR_STR);
+
+	add(b, IR_CAUGHTSTR, dst, NULL, 0);
+	return dst;
+}
+
+void ir_raise(struct ir_build *b, ir_reg text)
+{
+	add(b, IR_RAISE, IR_NO_REG, &text, 1);
+}
+
+void ir_budget(struct ir_build *b, int64_t n)
+{
+	add(b, IR_BUDGET, IR_NO_REG, NULL, 0)->imm = n;
+}
+
+void ir_spend(struct ir_build *b, int64_t n)
+{
+	add(b, IR_SPEND, IR_NO_REG, NULL, 0)->imm = n;
+}
+
+ir_reg ir_failed(struct ir_build *b)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add(b, IR_FAILED, dst, NULL, 0);
+	return dst;
 }

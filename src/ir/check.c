@@ -8,6 +8,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "ir/facts.h"
+#include "lang/format.h"
 
 struct checker {
 	const struct ir_prog *prog;
@@ -54,6 +55,8 @@ static bool check_rec(struct checker *c, const struct ir_rec *r)
 		return fail(c, "a record with an impossible field");
 	if (r->clause >= c->prog->nclauses)
 		return fail(c, "a record of a clause that there is not");
+	if (r->stat && (r->stat->id >= c->prog->nmaps || c->prog->maps[r->stat->id] != r->stat || !r->stat->stat))
+		return fail(c, "a record of a statistic that there is not");
 	for (uint32_t k = 0; k < r->nacts; k++) {
 		const struct ir_act *act = &r->acts[k];
 
@@ -64,22 +67,44 @@ static bool check_rec(struct checker *c, const struct ir_rec *r)
 	return true;
 }
 
+static bool check_iter(struct checker *c, const struct ir_iter *it)
+{
+	const struct ir_map *m = it->map;
+
+	if (!m || m->id >= c->prog->nmaps || c->prog->maps[m->id] != m || !m->ordered || !m->nkeys)
+		return fail(c, "an iteration over what has no order");
+	if ((unsigned int)it->sort >= IR_SORT_NR || (it->sort == IR_SORT_KEY && it->column >= m->nkeys) ||
+	    (it->sort == IR_SORT_VALUE && m->stat) || (it->sort > IR_SORT_VALUE && !m->stat) ||
+	    ((it->sort == IR_SORT_MIN || it->sort == IR_SORT_MAX) && !m->extremes) ||
+	    (it->sort == IR_SORT_VARIANCE && !m->squares))
+		return fail(c, "an iteration sorted by what there is not");
+	return !((uint64_t)it->given >> m->nkeys) || fail(c, "an iteration over keys that there are not");
+}
+
 static bool check_declarations(struct checker *c)
 {
 	const struct ir_prog *p = c->prog;
 
+	if (!p->nesting || p->nesting > IR_MAX_NESTING)
+		return fail(c, "nesting out of range");
 	if (p->strsize < 8 || p->strsize > 64 * 1024 || p->strsize % 8)
 		return fail(c, "strsize out of range");
 	for (uint32_t k = 0; k < p->nvars; k++) {
-		if (p->vars[k]->id != k || !slot_ok(&p->vars[k]->slot))
+		if (p->vars[k]->id != k || p->vars[k]->cls > IR_FRAME || !slot_ok(&p->vars[k]->slot))
 			return fail(c, "a variable of an impossible type");
 	}
 	for (uint32_t k = 0; k < p->nmaps; k++) {
 		const struct ir_map *m = p->maps[k];
 
-		if (m->id != k || m->nkeys > IR_MAX_KEYS || !slots_ok(m->keys, m->nkeys) || !slot_ok(&m->value) ||
-		    m->cls == IR_CLAUSE)
+		if (m->id != k || m->nkeys > IR_MAX_KEYS || !slots_ok(m->keys, m->nkeys) ||
+		    m->cls > IR_THREAD || !(m->stat ? ir_stat_words(m) : (uint32_t)slot_ok(&m->value)))
 			return fail(c, "an array of an impossible type");
+		if (m->ordered ? !m->max_entries || m->zero_frees || m->cls != IR_GLOBAL : m->wraps || m->stat)
+			return fail(c, "an array that is half ordered");
+	}
+	for (uint32_t k = 0; k < p->niters; k++) {
+		if (p->iters[k]->id != k || !check_iter(c, p->iters[k]))
+			return fail(c, "an iteration out of order");
 	}
 	for (uint32_t k = 0; k < p->naggs; k++) {
 		const struct ir_agg *g = p->aggs[k];
@@ -109,6 +134,48 @@ static bool own_block(const struct checker *c, const struct ir_block *b)
 	return b && b->id < c->clause->nblocks && c->clause->blocks[b->id] == b;
 }
 
+/* Is the map of the right kind for the operation? */
+static bool check_map_op(struct checker *c, const struct ir_insn *i)
+{
+	const struct ir_map *m = i->map;
+
+	switch (i->op) {
+	case IR_MLD:
+	case IR_MST:
+		return !m->stat || fail(c, "the value of a statistic");
+	case IR_MADD:
+		return (!m->stat && m->value.type == IR_INT) || fail(c, "an addition to what is no integer");
+	case IR_STAT:
+	case IR_SCOUNT:
+	case IR_SSUM:
+	case IR_SAVG:
+		return m->stat || fail(c, "no statistic");
+	case IR_SMIN:
+	case IR_SMAX:
+		return m->extremes || fail(c, "the statistic does not keep that");
+	case IR_SVARIANCE:
+		return m->squares || fail(c, "the statistic does not keep that");
+	case IR_SBUCKET:
+		return m->stat > IR_STAT_PLAIN || fail(c, "the statistic does not keep that");
+	case IR_MCLEAR:
+		return m->ordered || fail(c, "the array has no order");
+	default:
+		return true;
+	}
+}
+
+static bool check_fmt(struct checker *c, const struct fmt *f)
+{
+	if (!f)
+		return fail(c, "no format");
+	for (size_t k = 0; k < f->n; k++) {
+		if (f->convs[k].kind != FMT_NONE && f->convs[k].kind != FMT_INT && f->convs[k].kind != FMT_STRING &&
+		    f->convs[k].kind != FMT_ADDR)
+			return fail(c, "a conversion that makes no string");
+	}
+	return fmt_nargs(f) <= IR_MAX_KEYS || fail(c, "too many conversions");
+}
+
 static bool check_attr(struct checker *c, const struct ir_insn *i)
 {
 	const struct ir_prog *p = c->prog;
@@ -125,11 +192,13 @@ static bool check_attr(struct checker *c, const struct ir_insn *i)
 	case IR_ATTR_VAR:
 		if (!i->var || i->var->id >= p->nvars || p->vars[i->var->id] != i->var)
 			return fail(c, "a variable of another program");
+		if (i->op == IR_PASS && i->var->cls != IR_FRAME)
+			return fail(c, "an argument that no call has anew");
 		return i->op != IR_VADD || i->var->slot.type == IR_INT || fail(c, "an addition to a string");
 	case IR_ATTR_MAP:
 		if (!i->map || i->map->id >= p->nmaps || p->maps[i->map->id] != i->map)
 			return fail(c, "an array of another program");
-		return i->op != IR_MADD || i->map->value.type == IR_INT || fail(c, "an addition to a string");
+		return check_map_op(c, i);
 	case IR_ATTR_AGG:
 		return (i->agg && i->agg->id < p->naggs && p->aggs[i->agg->id] == i->agg) ||
 		       fail(c, "an aggregation of another program");
@@ -137,6 +206,15 @@ static bool check_attr(struct checker *c, const struct ir_insn *i)
 		if (!i->rec || i->rec->id >= p->nrecs || p->recs[i->rec->id] != i->rec)
 			return fail(c, "a record of another program");
 		return i->rec->clause == c->clause->id || fail(c, "a record of another clause");
+	case IR_ATTR_ITER:
+	case IR_ATTR_PART:
+		if (!i->iter || i->iter->id >= p->niters || p->iters[i->iter->id] != i->iter)
+			return fail(c, "an iteration of another program");
+		if (i->op == IR_IKEY && i->part >= i->iter->map->nkeys)
+			return fail(c, "a part of the key that there is not");
+		return i->op != IR_IVALUE || !i->iter->map->stat || fail(c, "the value of a statistic");
+	case IR_ATTR_FMT:
+		return check_fmt(c, i->fmt);
 	case IR_ATTR_BRANCH:
 		return (own_block(c, i->target[0]) && own_block(c, i->target[1])) || fail(c, "a block of another clause");
 	case IR_ATTR_JUMP:
@@ -144,8 +222,12 @@ static bool check_attr(struct checker *c, const struct ir_insn *i)
 	case IR_ATTR_IMM:
 		if (i->op == IR_ARG && i->imm < 0)
 			return fail(c, "a negative argument number");
-		if (i->op == IR_FAULT && (i->imm <= ABI_FAULT_NONE || i->imm > ABI_FAULT_BADSTACK))
+		if (i->op == IR_FAULT && (i->imm <= ABI_FAULT_NONE || i->imm >= ABI_FAULT_MAX))
 			return fail(c, "an unknown fault");
+		if ((i->op == IR_BUDGET || i->op == IR_SPEND) && (i->imm < 0 || i->imm > INT32_MAX))
+			return fail(c, "an impossible number of statements");
+		if (i->op == IR_CAUGHT && (i->imm < IR_CAUGHT_KIND || i->imm > IR_CAUGHT_ACT))
+			return fail(c, "a fault has no such part");
 		return true;
 	case IR_ATTR_NONE:
 		break;
@@ -191,6 +273,8 @@ static bool check_block(struct checker *c, const struct ir_block *b)
 			return fail(c, "an unknown operation");
 		if (!check_attr(c, i) || !check_operands(c, i))
 			return false;
+		if (i->op == IR_TURN && c->at)
+			return fail(c, "a loop's head is not at its block's");
 		if (ir_op_fact(i->op)->ends != (c->at + 1 == b->n))
 			return fail(c, c->at + 1 == b->n ? "the block does not end" : "the block ends before its end");
 	}
@@ -202,15 +286,6 @@ static bool check_block(struct checker *c, const struct ir_block *b)
 static bool in_set(const uint64_t *set, ir_reg r)
 {
 	return set[r / 64] >> (r % 64) & 1;
-}
-
-static unsigned int successors(const struct ir_block *b, const struct ir_block *out[2])
-{
-	const struct ir_insn *end = &b->insns[b->n - 1];
-
-	out[0] = end->target[0];
-	out[1] = end->target[1];
-	return end->op == IR_JMP ? 1 : end->op == IR_BR ? 2 : 0;
 }
 
 /* Walk over @b with the registers @set assigned; *set is changed.  With @c, report what is not. */
@@ -248,8 +323,9 @@ static bool check_assigned(struct checker *c)
 	queue[top++] = 0;
 	queued[0] = true;
 	while (top) {
-		const struct ir_block *b = cl->blocks[queue[--top]], *succ[2];
-		unsigned int nsucc = successors(b, succ);
+		const struct ir_block *b = cl->blocks[queue[--top]];
+		struct ir_block *succ[2];
+		unsigned int nsucc = ir_successors(b, succ), forgets = ir_forgets(b, succ, nsucc);
 
 		queued[b->id] = false;
 		memcpy(set, in[b->id], words * sizeof(*set));
@@ -265,9 +341,11 @@ static bool check_assigned(struct checker *c)
 
 			if (!in[to]) {
 				in[to] = arena_alloc(a, words * sizeof(**in));
-				memcpy(in[to], set, words * sizeof(*set));
+				/* Where no register may be alive, none is assigned. */
+				if (!(forgets >> s & 1))
+					memcpy(in[to], set, words * sizeof(*set));
 			}
-			for (uint32_t w = 0; w < words; w++) {
+			for (uint32_t w = 0; w < words && !(forgets >> s & 1); w++) {
 				less |= (in[to][w] & ~set[w]) != 0;
 				in[to][w] &= set[w];
 			}
@@ -283,6 +361,49 @@ static bool check_assigned(struct checker *c)
 		memcpy(set, in[b], words * sizeof(*set));
 		if (!walk(c, cl->blocks[b], set))
 			return false;
+	}
+	return true;
+}
+
+/* Every cycle has a loop's head in it, or goes through a procedure. */
+static bool check_loops(struct checker *c)
+{
+	const struct ir_clause *cl = c->clause;
+	uint32_t *stack = arena_alloc(c->prog->arena, cl->nblocks * sizeof(*stack));
+	uint8_t *next = arena_alloc(c->prog->arena, cl->nblocks);	/* successors gone through, plus 1 */
+	bool *open = arena_alloc(c->prog->arena, cl->nblocks * sizeof(*open));
+
+	c->block = NULL;
+	for (uint32_t root = 0; root < cl->nblocks; root++) {
+		uint32_t depth = 0;
+
+		if (next[root])
+			continue;
+		stack[depth++] = root;
+		next[root] = 1;
+		open[root] = true;
+		while (depth) {
+			const struct ir_block *b = cl->blocks[stack[depth - 1]];
+			struct ir_block *succ[2];
+			unsigned int n = ir_successors(b, succ), s = next[b->id] - 1u;
+
+			if (s >= n) {
+				open[b->id] = false;
+				depth--;
+				continue;
+			}
+			next[b->id]++;
+			if (succ[s]->insns[0].op == IR_TURN || b->insns[b->n - 1].op == IR_ENTER)
+				continue;
+			if (open[succ[s]->id])
+				return fail(c, arena_printf(c->prog->arena, "block b%u is in a loop without TURN",
+							    succ[s]->id));
+			if (!next[succ[s]->id]) {
+				next[succ[s]->id] = 1;
+				open[succ[s]->id] = true;
+				stack[depth++] = succ[s]->id;
+			}
+		}
 	}
 	return true;
 }
@@ -303,7 +424,7 @@ static bool check_clause(struct checker *c)
 		if (!check_block(c, cl->blocks[b]))
 			return false;
 	}
-	return check_assigned(c);
+	return check_assigned(c) && check_loops(c);
 }
 
 const char *ir_check(const struct ir_prog *p)

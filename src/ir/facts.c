@@ -5,13 +5,16 @@
 
 #include <string.h>
 
+#include "abi/stat.h"
 #include "ir/facts.h"
+#include "lang/format.h"
 
 static const struct ir_op_fact ops[IR_OP_MAX] = {
 #define IR_OP(NAME, TEXT, RESULT, OPERANDS, ATTR, WHAT)                                                       \
 	[IR_##NAME] = { TEXT, RESULT[0], OPERANDS, IR_ATTR_##ATTR,                                             \
 			IR_##NAME == IR_JMP || IR_##NAME == IR_BR || IR_##NAME == IR_RET ||                    \
-				IR_##NAME == IR_FAULT },
+				IR_##NAME == IR_FAULT || IR_##NAME == IR_ENTER || IR_##NAME == IR_LEAVE ||     \
+				IR_##NAME == IR_TRY || IR_##NAME == IR_RAISE },
 #include "ir/ops.def"
 #undef IR_OP
 };
@@ -50,6 +53,14 @@ static const char *const acts[IR_ACT_MAX] = {
 #include "ir/actions.def"
 #undef IR_ACT
 };
+
+const char *ir_sort_text(enum ir_sort sort)
+{
+	static const char *const texts[IR_SORT_NR] = { "none", "key", "value", "count", "sum", "min", "max",
+						       "avg", "variance" };
+
+	return texts[sort];
+}
 
 const struct ir_op_fact *ir_op_fact(enum ir_op op)
 {
@@ -110,6 +121,22 @@ static uint32_t add_slots(enum ir_type *types, uint32_t n, const struct ir_slot 
 	return n;
 }
 
+static uint32_t add_conversions(enum ir_type *types, uint32_t n, const struct fmt *f)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		const struct fmt_conv *c = &f->convs[k];
+
+		if (c->kind == FMT_NONE)
+			continue;
+		if (c->dyn_width)
+			types[n++] = IR_INT;
+		if (c->dyn_prec)
+			types[n++] = IR_INT;
+		types[n++] = c->kind == FMT_STRING ? IR_STR : IR_INT;
+	}
+	return n;
+}
+
 void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, enum ir_type *result)
 {
 	const struct ir_op_fact *f = &ops[i->op];
@@ -134,6 +161,7 @@ void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, en
 		*result = i->var->slot.type;
 		break;
 	case IR_VST:
+	case IR_PASS:
 		types[k++] = i->var->slot.type;
 		break;
 	case IR_MLD:
@@ -150,7 +178,34 @@ void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, en
 		break;
 	case IR_MHAS:
 	case IR_MDEL:
+	case IR_SCOUNT:
+	case IR_SSUM:
+	case IR_SMIN:
+	case IR_SMAX:
+	case IR_SAVG:
+	case IR_SVARIANCE:
 		k = add_slots(types, k, i->map->keys, i->map->nkeys);
+		break;
+	case IR_STAT:
+	case IR_SBUCKET:
+		types[k++] = IR_INT;
+		k = add_slots(types, k, i->map->keys, i->map->nkeys);
+		break;
+	case IR_ITER:
+		types[k++] = IR_INT;
+		for (uint32_t j = 0; j < i->iter->map->nkeys; j++) {
+			if (i->iter->given >> j & 1)
+				types[k++] = i->iter->map->keys[j].type;
+		}
+		break;
+	case IR_IKEY:
+		*result = i->iter->map->keys[i->part].type;
+		break;
+	case IR_IVALUE:
+		*result = i->iter->map->value.type;
+		break;
+	case IR_SPRINTF:
+		k = add_conversions(types, k, i->fmt);
 		break;
 	case IR_AGG:
 		for (unsigned int j = 0; j < aggs[i->agg->fn].operands; j++)
@@ -159,11 +214,46 @@ void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, en
 		break;
 	case IR_EMIT:
 		k = add_slots(types, k, i->rec->fields, i->rec->nfields);
+		if (i->rec->stat)
+			k = add_slots(types, k, i->rec->stat->keys, i->rec->stat->nkeys);
 		break;
 	default:
 		break;
 	}
 	*n = k;
+}
+
+/* --- control flow ------------------------------------------------------------------------------------ */
+
+unsigned int ir_successors(const struct ir_block *b, struct ir_block *out[2])
+{
+	const struct ir_insn *end = &b->insns[b->n - 1];
+
+	switch (end->op) {
+	case IR_JMP:
+		out[0] = end->target[0];
+		return 1;
+	case IR_BR:
+	case IR_ENTER:
+	case IR_TRY:
+		out[0] = end->target[0];
+		out[1] = end->target[1];
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+unsigned int ir_forgets(const struct ir_block *b, struct ir_block *const out[2], unsigned int n)
+{
+	enum ir_op end = b->insns[b->n - 1].op;
+	unsigned int which = end == IR_ENTER ? 3 : end == IR_TRY ? 1 : 0;
+
+	for (unsigned int k = 0; k < n; k++) {
+		if (out[k]->n && out[k]->insns[0].op == IR_TURN)
+			which |= 1u << k;
+	}
+	return which;
 }
 
 /* --- aggregated values ------------------------------------------------------------------------------- */
@@ -269,4 +359,26 @@ int64_t ir_llquantize_bound(const struct ir_agg *g, uint32_t i)
 		first += part.n;
 	}
 	return part.to;
+}
+
+/* --- statistics ---------------------------------------------------------------------------------------- */
+
+uint32_t ir_stat_words(const struct ir_map *m)
+{
+	uint64_t span;
+
+	switch (m->stat) {
+	case IR_STAT_PLAIN:
+		return ABI_STAT_BUCKETS;
+	case IR_STAT_LOG:
+		return ABI_STAT_BUCKETS + ABI_STAT_LOG_BUCKETS;
+	case IR_STAT_LINEAR:
+		if (m->linear[2] <= 0 || m->linear[1] <= m->linear[0])
+			return 0;
+		/* Below low, the buckets from low to that of high, above. */
+		span = ((uint64_t)m->linear[1] - (uint64_t)m->linear[0]) / (uint64_t)m->linear[2];
+		return span > MAX_BUCKETS ? 0 : ABI_STAT_BUCKETS + (uint32_t)span + 3;
+	default:
+		return 0;
+	}
 }

@@ -7,6 +7,21 @@
  * assigned more than once (a conditional expression assigns it in both branches); it must be assigned on
  * every path to a use.  ops.def lists the instructions.
  *
+ * What a clause keeps for longer lies in variables (IR_LOCAL): no register is alive where control comes from
+ * more than one direction in time, which is
+ *	- at the head of a loop: every cycle of blocks goes through one that begins with TURN;
+ *	- at the first block of a procedure and where its caller goes on (ENTER);
+ *	- where a fault is caught (TRY).
+ *
+ * A procedure is blocks that ENTER leads to and LEAVE leaves.  It is the clause's own, may ENTER itself, and has
+ * variables that each call has anew (IR_FRAME).  A caller puts arguments there with PASS and goes on in the
+ * block that its ENTER names; a result comes back in an IR_LOCAL.  ir_prog.nesting calls may be inside each
+ * other.
+ *
+ * TRY names the block that a fault from now on goes to, until ENDTRY; they nest, and leaving a region in any way
+ * but a fault takes an ENDTRY for each one left.  A fault takes the innermost TRY away and returns to the calls
+ * that its TRY was in; then CAUGHT and CAUGHTSTR tell of it.
+ *
  * Nothing behind this header knows which language a program came from, and nothing in it knows eBPF.
  *
  * A string register holds a string of at most strsize - 1 bytes.  Strings made by CALL, VLD, MLD, STRC and
@@ -65,13 +80,15 @@ enum ir_agg_fn {
 typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
 enum { IR_NO_REG = 0xffffffff };
 
-enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256 };
+enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
 
 /* Where a variable or an associative array lives. */
 enum ir_class {
 	IR_GLOBAL,	/* one for the session */
 	IR_THREAD,	/* self->: one for each thread; an integer 0 or "" stored frees it */
 	IR_CLAUSE,	/* this->: one for each firing, shared by its clauses, 0 at its start */
+	IR_LOCAL,	/* one for each firing; nothing in it before it is stored to */
+	IR_FRAME,	/* the same for each call of a procedure, and the clause outside of all calls */
 };
 
 /* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
@@ -88,15 +105,49 @@ struct ir_var {
 	struct ir_slot slot;
 };
 
+/*
+ * An array's elements may be statistics: STAT takes a value in, SCOUNT and its like read.  They keep count and
+ * sum, and what else is asked for.  Without keys it is one statistic.  Buckets are SystemTap's (language
+ * reference, "Histogram extractors").
+ */
+enum ir_stat { IR_STAT_NONE, IR_STAT_PLAIN, IR_STAT_LOG, IR_STAT_LINEAR };
+
 struct ir_map {
 	uint32_t id;		/* index in ir_prog.maps */
 	const char *name;
 	enum ir_class cls;	/* IR_GLOBAL or IR_THREAD: then the thread is one more key that nobody sees */
 	struct ir_slot keys[IR_MAX_KEYS];
 	uint32_t nkeys;
-	struct ir_slot value;
+	struct ir_slot value;	/* not of statistics */
+	enum ir_stat stat;
+	bool extremes, squares;	/* statistics: SMIN and SMAX, SVARIANCE can be asked for */
+	int64_t linear[3];	/* IR_STAT_LINEAR: low, high, width */
 	bool zero_frees;	/* storing 0 or "" removes the element (D) */
-	uint32_t max_entries;	/* 0: as the session's dynvarsize says */
+	bool ordered;		/* elements know in which order they came; one too many is a fault (SystemTap) */
+	bool wraps;		/* ordered: instead, the oldest element goes */
+	uint32_t max_entries;	/* 0: as the session's dynvarsize says; ordered: not 0 */
+};
+
+/* What an iteration is sorted by.  Equals stay in the order in which they came. */
+enum ir_sort {
+	IR_SORT_NONE,		/* the order in which they came */
+	IR_SORT_KEY,		/* part @column of the key */
+	IR_SORT_VALUE,
+	IR_SORT_COUNT, IR_SORT_SUM, IR_SORT_MIN, IR_SORT_MAX, IR_SORT_AVG, IR_SORT_VARIANCE,
+	IR_SORT_NR
+};
+
+/*
+ * An iteration over an ordered map.  Its state is the firing's, as an IR_LOCAL's: one that is under way must not be
+ * started again (in a procedure that calls itself).
+ */
+struct ir_iter {
+	uint32_t id;		/* index in ir_prog.iters */
+	struct ir_map *map;
+	enum ir_sort sort;
+	uint32_t column;
+	bool down;		/* the largest first */
+	uint32_t given;		/* bit n: only elements whose key part n is the one that ITER has as an operand */
 };
 
 struct ir_agg {
@@ -131,6 +182,7 @@ struct ir_act {
 struct ir_rec {
 	uint32_t id;			/* index in ir_prog.recs */
 	uint32_t clause;		/* ir_clause's id */
+	struct ir_map *stat;		/* behind the fields: a statistic of this map, whose keys EMIT has last; or NULL */
 	struct ir_slot *fields;
 	uint32_t nfields;
 	size_t fields_cap;
@@ -145,6 +197,7 @@ struct ir_insn {
 	enum ir_op op;
 	uint8_t width;			/* EXT, LOAD, ULOAD */
 	bool sign;
+	uint32_t part;			/* IKEY */
 	ir_reg dst;			/* or IR_NO_REG */
 	ir_reg *args;
 	uint32_t nargs;
@@ -157,6 +210,8 @@ struct ir_insn {
 		struct ir_map *map;
 		struct ir_agg *agg;
 		struct ir_rec *rec;
+		struct ir_iter *iter;
+		const struct fmt *fmt;
 		struct ir_block *target[2];
 	};
 	uint32_t act;			/* number of the action it belongs to, from 1; 0: the predicate */
@@ -165,7 +220,7 @@ struct ir_insn {
 
 struct ir_block {
 	uint32_t id;			/* index in ir_clause.blocks; 0 is where the clause starts */
-	struct ir_insn *insns;		/* the last one is JMP, BR, RET or FAULT */
+	struct ir_insn *insns;		/* the last one is one that ends a block, and no other */
 	uint32_t n;
 	size_t cap;
 };
@@ -186,13 +241,15 @@ struct ir_clause {
 struct ir_prog {
 	struct arena *arena;
 	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
+	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
 	struct ir_var **vars;
 	struct ir_map **maps;
+	struct ir_iter **iters;
 	struct ir_agg **aggs;
 	struct ir_rec **recs;
 	struct ir_clause **clauses;
-	uint32_t nvars, nmaps, naggs, nrecs, nclauses;
-	size_t vars_cap, maps_cap, aggs_cap, recs_cap, clauses_cap;
+	uint32_t nvars, nmaps, niters, naggs, nrecs, nclauses;
+	size_t vars_cap, maps_cap, iters_cap, aggs_cap, recs_cap, clauses_cap;
 };
 
 /* --- building (build.c) ------------------------------------------------------------------------------ */
@@ -200,6 +257,7 @@ struct ir_prog {
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
 struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
 struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
+struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m);			/* the same */
 struct ir_agg *ir_agg_new(struct ir_prog *p, const char *name, enum ir_agg_fn fn);	/* caller fills the rest */
 struct ir_clause *ir_clause_new(struct ir_prog *p, struct src_pos pos);
 struct ir_rec *ir_rec_new(struct ir_prog *p, struct ir_clause *c);
@@ -245,15 +303,40 @@ void ir_mst(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys
 ir_reg ir_madd(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys);
 ir_reg ir_mhas(struct ir_build *b, struct ir_map *m, const ir_reg *keys);
 void ir_mdel(struct ir_build *b, struct ir_map *m, const ir_reg *keys);
+void ir_mclear(struct ir_build *b, struct ir_map *m);
+void ir_stat(struct ir_build *b, struct ir_map *m, ir_reg val, const ir_reg *keys);
+ir_reg ir_extract(struct ir_build *b, enum ir_op op, struct ir_map *m, const ir_reg *keys);	/* SCOUNT ... */
+ir_reg ir_bucket(struct ir_build *b, struct ir_map *m, ir_reg n, const ir_reg *keys);
+/* @given: the key parts of @it->given, in order. */
+ir_reg ir_iter(struct ir_build *b, struct ir_iter *it, ir_reg limit, const ir_reg *given);
+ir_reg ir_inext(struct ir_build *b, struct ir_iter *it);
+ir_reg ir_ikey(struct ir_build *b, struct ir_iter *it, unsigned int part);
+ir_reg ir_ivalue(struct ir_build *b, struct ir_iter *it);
+void ir_idone(struct ir_build *b, struct ir_iter *it);
+/* @args: the conversions' arguments, fmt_nargs of them. */
+ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 /* @args: the function's values (aggs.def), then the keys. */
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
-/* @args: one register a field. */
+/* @args: one register a field, then the keys of the statistic. */
 void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args);
 void ir_exiting(struct ir_build *b);
 void ir_jmp(struct ir_build *b, struct ir_block *to);
 void ir_br(struct ir_build *b, ir_reg cond, struct ir_block *yes, struct ir_block *no);
 void ir_ret(struct ir_build *b);
 void ir_fault(struct ir_build *b, int kind, ir_reg value);
+void ir_turn(struct ir_build *b);
+void ir_pass(struct ir_build *b, struct ir_var *v, ir_reg val);
+void ir_enter(struct ir_build *b, struct ir_block *procedure, struct ir_block *then);
+void ir_leave(struct ir_build *b);
+void ir_try(struct ir_build *b, struct ir_block *caught, struct ir_block *body);
+void ir_endtry(struct ir_build *b);
+enum { IR_CAUGHT_KIND, IR_CAUGHT_VALUE, IR_CAUGHT_ACT };	/* enum abi_fault, its value, ir_insn.act of where */
+ir_reg ir_caught(struct ir_build *b, int what);
+ir_reg ir_caughtstr(struct ir_build *b);
+void ir_raise(struct ir_build *b, ir_reg text);
+void ir_budget(struct ir_build *b, int64_t n);
+void ir_spend(struct ir_build *b, int64_t n);
+ir_reg ir_failed(struct ir_build *b);
 
 /* --- facts (facts.c) --------------------------------------------------------------------------------- */
 
@@ -266,6 +349,9 @@ const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
 const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);
+
+/* 64-bit words of an element of the statistics @m (abi/stat.h). */
+uint32_t ir_stat_words(const struct ir_map *m);
 
 /*
  * 64-bit words of an aggregated value (aggs.def); for lquantize and llquantize the number of buckets, the

@@ -46,12 +46,44 @@ static void print_slots(struct strbuf *out, const char *word, const struct ir_sl
 
 static void print_var(struct strbuf *out, const struct ir_var *v)
 {
-	static const char *const classes[] = { "global", "thread", "clause" };
+	static const char *const classes[] = { "global", "thread", "clause", "local", "frame" };
 
 	strbuf_puts(out, "var ");
 	print_string(out, v->name);
 	strbuf_printf(out, " %s", classes[v->cls]);
 	print_slot(out, &v->slot);
+	strbuf_putc(out, '\n');
+}
+
+static void print_map_value(struct strbuf *out, const struct ir_map *m)
+{
+	if (m->stat == IR_STAT_NONE) {
+		print_slots(out, "value", &m->value, 1);
+		return;
+	}
+	strbuf_puts(out, " stat");
+	if (m->extremes)
+		strbuf_puts(out, " extremes");
+	if (m->squares)
+		strbuf_puts(out, " squares");
+	if (m->stat == IR_STAT_LOG)
+		strbuf_puts(out, " log");
+	else if (m->stat == IR_STAT_LINEAR)
+		strbuf_printf(out, " linear %" PRId64 " %" PRId64 " %" PRId64, m->linear[0], m->linear[1],
+			      m->linear[2]);
+}
+
+static void print_iter(struct strbuf *out, const struct ir_iter *it)
+{
+	strbuf_printf(out, "iter %u", it->map->id);
+	if (it->sort != IR_SORT_NONE)
+		strbuf_printf(out, " sort %s", ir_sort_text(it->sort));
+	if (it->sort == IR_SORT_KEY)
+		strbuf_printf(out, " %u", it->column);
+	if (it->down)
+		strbuf_puts(out, " down");
+	if (it->given)
+		strbuf_printf(out, " given %u", it->given);
 	strbuf_putc(out, '\n');
 }
 
@@ -61,9 +93,11 @@ static void print_map(struct strbuf *out, const struct ir_map *m)
 	print_string(out, m->name);
 	strbuf_puts(out, m->cls == IR_THREAD ? " thread" : " global");
 	print_slots(out, "keys", m->keys, m->nkeys);
-	print_slots(out, "value", &m->value, 1);
+	print_map_value(out, m);
 	if (m->zero_frees)
 		strbuf_puts(out, " frees");
+	if (m->ordered)
+		strbuf_puts(out, m->wraps ? " wraps" : " ordered");
 	if (m->max_entries)
 		strbuf_printf(out, " max %u", m->max_entries);
 	strbuf_putc(out, '\n');
@@ -87,6 +121,8 @@ static void print_rec(struct strbuf *out, const struct ir_rec *r)
 {
 	strbuf_printf(out, "rec %u", r->clause);
 	print_slots(out, "fields", r->fields, r->nfields);
+	if (r->stat)
+		strbuf_printf(out, " stat %u", r->stat->id);
 	strbuf_putc(out, '\n');
 	for (uint32_t k = 0; k < r->nacts; k++) {
 		const struct ir_act *act = &r->acts[k];
@@ -134,6 +170,16 @@ static void print_attr(struct strbuf *out, const struct ir_insn *i)
 		break;
 	case IR_ATTR_REC:
 		strbuf_printf(out, " %u", i->rec->id);
+		break;
+	case IR_ATTR_ITER:
+		strbuf_printf(out, " %u", i->iter->id);
+		break;
+	case IR_ATTR_PART:
+		strbuf_printf(out, " %u %u", i->iter->id, i->part);
+		break;
+	case IR_ATTR_FMT:
+		strbuf_putc(out, ' ');
+		print_string(out, i->fmt->text);
 		break;
 	case IR_ATTR_JUMP:
 		strbuf_printf(out, " b%u", i->target[0]->id);
@@ -198,10 +244,14 @@ static void print_clause(struct strbuf *out, const struct ir_clause *c)
 void ir_print(const struct ir_prog *p, struct strbuf *out)
 {
 	strbuf_printf(out, "strsize %u\n", p->strsize);
+	if (p->nesting != IR_NESTING)
+		strbuf_printf(out, "nesting %u\n", p->nesting);
 	for (uint32_t k = 0; k < p->nvars; k++)
 		print_var(out, p->vars[k]);
 	for (uint32_t k = 0; k < p->nmaps; k++)
 		print_map(out, p->maps[k]);
+	for (uint32_t k = 0; k < p->niters; k++)
+		print_iter(out, p->iters[k]);
 	for (uint32_t k = 0; k < p->naggs; k++)
 		print_agg(out, p->aggs[k]);
 	for (uint32_t k = 0; k < p->nrecs; k++)

@@ -1,12 +1,15 @@
 /*
  * The IR from text.
  *
- *	program  = ["strsize" N] { var | map | agg | rec | clause }
+ *	program  = ["strsize" N] ["nesting" N] { var | map | iter | agg | rec | clause }
  *	slot     = "s" | ("i" | "u") ("1" | "2" | "4" | "8")
- *	var      = "var" STRING ("global" | "thread" | "clause") slot
- *	map      = "map" STRING ("global" | "thread") "keys" {slot} "value" slot ["frees"] ["max" N]
+ *	var      = "var" STRING ("global" | "thread" | "clause" | "local" | "frame") slot
+ *	map      = "map" STRING ("global" | "thread") "keys" {slot} ("value" slot | stat) ["frees"]
+ *		   ["ordered" | "wraps"] ["max" N]
+ *	stat     = "stat" ["extremes"] ["squares"] ["log" | "linear" N N N]
+ *	iter     = "iter" MAP ["sort" ("key" N | "value" | "count" | ...)] ["down"] ["given" BITS]
  *	agg      = "agg" STRING function "keys" {slot} ["param" N N N N] ["signed"]
- *	rec      = "rec" CLAUSE "fields" {slot} {act}
+ *	rec      = "rec" CLAUSE "fields" {slot} ["stat" MAP] {act}
  *	act      = "act" action FIELD COUNT ["aggs" {N}] ["fmt" STRING]
  *	clause   = "clause" {NUMBER | STRING ":" STRING ":" STRING ":" STRING} ["regs" TYPES] {block}
  *	block    = "b" N ":" {insn}
@@ -266,10 +269,55 @@ static void read_var(struct reader *r)
 		cls = IR_THREAD;
 	else if (accept(r, "clause"))
 		cls = IR_CLAUSE;
+	else if (accept(r, "local"))
+		cls = IR_LOCAL;
+	else if (accept(r, "frame"))
+		cls = IR_FRAME;
 	else
 		expect(r, "global");
 	s = slot(r);
 	ir_var_new(r->prog, name, cls, s);
+}
+
+static void read_stat(struct reader *r, struct ir_map *m)
+{
+	m->stat = IR_STAT_PLAIN;
+	m->extremes = accept(r, "extremes");
+	m->squares = accept(r, "squares");
+	if (accept(r, "log")) {
+		m->stat = IR_STAT_LOG;
+	} else if (accept(r, "linear")) {
+		m->stat = IR_STAT_LINEAR;
+		for (int k = 0; k < 3; k++)
+			m->linear[k] = number(r);
+	}
+}
+
+static void read_iter(struct reader *r)
+{
+	uint32_t map = index_of(r, r->prog->nmaps);
+	struct ir_iter *it;
+
+	if (r->err)
+		return;
+	it = ir_iter_new(r->prog, r->prog->maps[map]);
+	if (accept(r, "sort")) {
+		unsigned int sort = 0;
+
+		while (sort < IR_SORT_NR && !is(r, ir_sort_text((enum ir_sort)sort)))
+			sort++;
+		if (sort == IR_SORT_NR) {
+			fail(r, "expected what to sort by");
+			return;
+		}
+		next(r);
+		it->sort = (enum ir_sort)sort;
+		if (it->sort == IR_SORT_KEY)
+			it->column = index_of(r, IR_MAX_KEYS);
+	}
+	it->down = accept(r, "down");
+	if (accept(r, "given"))
+		it->given = index_of(r, UINT32_MAX);
 }
 
 static void read_map(struct reader *r)
@@ -284,9 +332,15 @@ static void read_map(struct reader *r)
 		expect(r, "global");
 	m = ir_map_new(r->prog, name, cls);
 	m->nkeys = keys(r, m->keys);
-	expect(r, "value");
-	m->value = slot(r);
+	if (accept(r, "stat")) {
+		read_stat(r, m);
+	} else {
+		expect(r, "value");
+		m->value = slot(r);
+	}
 	m->zero_frees = accept(r, "frees");
+	m->wraps = accept(r, "wraps");
+	m->ordered = m->wraps || accept(r, "ordered");
 	if (accept(r, "max"))
 		m->max_entries = index_of(r, 1u << 30);
 }
@@ -314,13 +368,13 @@ static void read_agg(struct reader *r)
 	g->pos = (struct src_pos){ r->src, r->tok_line, 1 };
 }
 
-static const struct fmt *read_format(struct reader *r)
+static const struct fmt *read_format(struct reader *r, enum fmt_lang first)
 {
 	const char *text = string(r), *err;
 	struct fmt *f;
 	size_t off;
 
-	f = fmt_parse(r->arena, FMT_D, text, strlen(text), &err, &off);
+	f = fmt_parse(r->arena, first, text, strlen(text), &err, &off);
 	if (!f)
 		f = fmt_parse(r->arena, FMT_STP, text, strlen(text), &err, &off);
 	if (!f)
@@ -356,7 +410,7 @@ static void read_act(struct reader *r, struct ir_rec *rec)
 		}
 	}
 	if (accept(r, "fmt"))
-		act->fmt = read_format(r);
+		act->fmt = read_format(r, FMT_D);
 }
 
 static void read_rec(struct reader *r)
@@ -371,6 +425,11 @@ static void read_rec(struct reader *r)
 			return;
 		}
 		ir_rec_field(r->prog, rec, slot(r));
+	}
+	if (accept(r, "stat")) {
+		uint32_t map = index_of(r, r->prog->nmaps);
+
+		rec->stat = r->err ? NULL : r->prog->maps[map];
 	}
 	while (accept(r, "act"))
 		read_act(r, rec);
@@ -481,6 +540,16 @@ static void read_attr(struct reader *r, struct ir_insn *i)
 		k = index_of(r, p->nrecs);
 		i->rec = r->err ? NULL : p->recs[k];
 		break;
+	case IR_ATTR_ITER:
+	case IR_ATTR_PART:
+		k = index_of(r, p->niters);
+		i->iter = r->err ? NULL : p->iters[k];
+		if (ir_op_fact(i->op)->attr == IR_ATTR_PART)
+			i->part = index_of(r, IR_MAX_KEYS);
+		break;
+	case IR_ATTR_FMT:
+		i->fmt = read_format(r, FMT_STP);
+		break;
 	case IR_ATTR_BRANCH:
 		i->target[0] = block(r);
 		i->target[1] = block(r);
@@ -550,7 +619,8 @@ static void read_desc(struct reader *r, struct ir_clause *c, size_t *cap)
 
 static bool at_declaration(const struct reader *r)
 {
-	return is(r, "clause") || is(r, "var") || is(r, "map") || is(r, "rec") || is(r, "strsize");
+	return is(r, "clause") || is(r, "var") || is(r, "map") || is(r, "rec") || is(r, "strsize") ||
+	       is(r, "nesting");
 }
 
 static void read_clause(struct reader *r)
@@ -576,8 +646,9 @@ static void read_clause(struct reader *r)
 	while (!r->err && r->tok != T_END && !at_declaration(r)) {
 		const char *ahead = r->p + strspn(r->p, " \t");
 
-		/* "agg" declares an aggregation with a name, and adds to one with a number. */
-		if (is(r, "agg") && *ahead == '"')
+		/* "agg" declares an aggregation with a name, and adds to one with a number.  "iter" begins an
+		 * iteration when it has a result. */
+		if ((is(r, "agg") && *ahead == '"') || is(r, "iter"))
 			break;
 		if (numbered(r, 'b', MAX_BLOCKS, &n) && *ahead == ':') {
 			ir_at(&r->build, block(r));
@@ -598,6 +669,11 @@ static void read_strsize(struct reader *r)
 		r->prog->strsize = (uint32_t)v;
 }
 
+static void read_nesting(struct reader *r)
+{
+	r->prog->nesting = index_of(r, IR_MAX_NESTING + 1);
+}
+
 struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 {
 	static const struct {
@@ -606,6 +682,7 @@ struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 	} things[] = {
 		{ "strsize", read_strsize }, { "var", read_var }, { "map", read_map },
 		{ "agg", read_agg },	     { "rec", read_rec }, { "clause", read_clause },
+		{ "iter", read_iter },	     { "nesting", read_nesting },
 	};
 	struct reader r = { .arena = a, .p = text, .line = 1 };
 
@@ -618,7 +695,7 @@ struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 		while (k < n && !is(&r, things[k].word))
 			k++;
 		if (k == n) {
-			fail(&r, "expected strsize, var, map, agg, rec or clause");
+			fail(&r, "expected strsize, nesting, var, map, iter, agg, rec or clause");
 			break;
 		}
 		next(&r);

@@ -43,6 +43,7 @@ void out_drops(struct out_sink *s, const char *prog, enum abi_drop kind, uint64_
 		[ABI_DROP_RECORD] = { "drop", "" },
 		[ABI_DROP_AGG] = { "aggregation drop", "" },
 		[ABI_DROP_DYNVAR] = { "dynamic variable drop", "" },
+		[ABI_DROP_ITER] = { "iteration drop", "" },
 		[ABI_DROP_BUSY] = { "drop", " (all scratch space busy)" },
 	};
 

@@ -21,7 +21,7 @@
 
 /* Since 6.6 in linux/bpf.h, which Debian 12's headers precede: enum bpf_attach_type, and the arm of union
  * bpf_attr that BPF_LINK_CREATE takes for it. */
-enum { ATTACH_UPROBE_MULTI = 48 };
+enum { ATTACH_UPROBE_MULTI = 48, UPROBE_MULTI_RETURN = 1 };
 
 struct uprobe_multi_attr {
 	uint32_t prog_fd, target_fd, attach_type, flags;
@@ -38,7 +38,15 @@ struct kernel_prog {
 	bool multi;
 };
 
+/* What this kernel can do, found out by asking it. */
+struct kernel_features {
+	bool uprobe_multi;	/* one link for many sites (6.6) */
+	bool multi_pid;		/* whose pid filter means the process, not its first thread (6.10) */
+	bool sleepable;		/* uprobe programs that may fault pages in (6.0) */
+};
+
 struct kernel_place {
+	struct place place;
 	const struct ebpf_unit *unit;
 	struct kernel_features features;
 	int *map_fds;			/* -1: not created */
@@ -51,7 +59,13 @@ struct kernel_place {
 	size_t nprogs, progs_cap;
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
+	size_t skipped;			/* sites that the kernel refused */
 };
+
+static struct kernel_place *of(struct place *place)
+{
+	return (struct kernel_place *)place;
+}
 
 /* --- what the kernel allows --------------------------------------------------------------------------- */
 
@@ -184,67 +198,21 @@ static int ring_record(void *ctx, void *data, size_t size)
 	return k->record(k->record_ctx, data, size);
 }
 
-int kernel_new(const struct ebpf_unit *unit, struct kernel_place **ret, struct strbuf *err)
+static void disarm(struct place *place)
 {
-	struct kernel_place *k = calloc(1, sizeof(*k));
-	int ncpus, e = -ENOMEM;
-	uint32_t i;
+	struct kernel_place *k = of(place);
 
-	if (!k)
-		goto no_memory;
-	k->unit = unit;
-	raise_memlock();
-	find_features(&k->features);
-	ncpus = libbpf_num_possible_cpus();
-	if (ncpus < 0) {
-		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");
-		e = ncpus;
-		goto fail;
-	}
-	k->ncpus = (unsigned int)ncpus;
-	k->map_fds = malloc(unit->nmaps * sizeof(*k->map_fds));
-	if (!k->map_fds)
-		goto no_memory;
-	for (i = 0; i < unit->nmaps; i++)
-		k->map_fds[i] = -1;
-	for (i = 0; i < unit->nmaps; i++) {
-		e = create_map(k, i, err);
-		if (e)
-			goto fail;
-	}
-	k->control = mmap(NULL, sizeof(*k->control), PROT_READ | PROT_WRITE, MAP_SHARED,
-			  k->map_fds[EBPF_MAP_CONTROL], 0);
-	if (k->control == MAP_FAILED) {
-		e = -errno;
-		k->control = NULL;
-		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
-		goto fail;
-	}
-	k->control->version = ABI_VERSION;
-	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
-		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
-		if (!k->ring) {
-			e = -errno;
-			strbuf_printf(err, "cannot map the output buffer: %s", strerror(-e));
-			goto fail;
-		}
-	}
-	*ret = k;
-	return 0;
-no_memory:
-	strbuf_puts(err, "out of memory");
-fail:
-	kernel_free(k);
-	return e;
+	/* The last close of a link detaches and waits for the programs under way. */
+	while (k->nlinks)
+		close(k->links[--k->nlinks]);
 }
 
-void kernel_free(struct kernel_place *k)
+static void free_place(struct place *place)
 {
+	struct kernel_place *k = of(place);
 	size_t i;
 
-	if (!k)
-		return;
-	kernel_disarm(k);
+	disarm(place);
 	for (i = 0; i < k->nprogs; i++)
 		close(k->progs[i].fd);
 	ring_buffer__free(k->ring);
@@ -260,18 +228,16 @@ void kernel_free(struct kernel_place *k)
 	free(k);
 }
 
-const struct kernel_features *kernel_features(const struct kernel_place *k)
+static struct abi_control *control(struct place *place)
 {
-	return &k->features;
-}
+	struct kernel_place *k = of(place);
 
-struct abi_control *kernel_control(struct kernel_place *k)
-{
 	return k->control;
 }
 
-int kernel_set_probe(struct kernel_place *k, uint32_t index, const struct abi_probe *probe)
+static int set_probe(struct place *place, uint32_t index, const struct abi_probe *probe)
 {
+	struct kernel_place *k = of(place);
 	int fd = k->map_fds[EBPF_MAP_PROBES];
 
 	if (fd < 0)
@@ -367,9 +333,9 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	free(buf);
 }
 
-int kernel_load(struct kernel_place *k, const struct ebpf_prog *prog, bool multi, struct strbuf *err,
-		struct strbuf *log)
+static int load(struct place *place, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log)
 {
+	struct kernel_place *k = of(place);
 	struct bpf_insn *insns = NULL;
 	struct func_info funcs;
 	struct kernel_prog *kp;
@@ -436,13 +402,15 @@ static int keep_link(struct kernel_place *k, int fd)
 	return 0;
 }
 
-bool kernel_use_multi(const struct kernel_place *k, uint32_t pid)
+static bool use_multi(const struct place *place, uint32_t pid)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
 	return pid ? k->features.multi_pid : k->features.uprobe_multi;
 }
 
-/* Arm the @n sites, all of one file, with one link. */
-static int arm_multi(struct kernel_place *k, int prog_fd, const struct kernel_site *sites, size_t n, uint32_t pid)
+/* Arm the @n sites, all of one file and of one kind, with one link. */
+static int arm_multi(struct kernel_place *k, int prog_fd, const struct place_site *sites, size_t n, uint32_t pid)
 {
 	uint64_t *v = malloc(3 * n * sizeof(*v));
 	struct uprobe_multi_attr attr;
@@ -467,6 +435,7 @@ static int arm_multi(struct kernel_place *k, int prog_fd, const struct kernel_si
 	attr.cookies = (uintptr_t)(v + 2 * n);
 	attr.cnt = (uint32_t)n;
 	attr.pid = pid;
+	attr.multi_flags = sites[0].ret ? UPROBE_MULTI_RETURN : 0;
 	fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	if (fd < 0)
 		fd = -errno;
@@ -498,7 +467,7 @@ static int link_perf_event(struct kernel_place *k, int prog_fd, int event, uint3
 	return keep_link(k, link);
 }
 
-static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_site *site, uint32_t pid)
+static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site *site, uint32_t pid)
 {
 	struct perf_event_attr attr;
 	unsigned int type;
@@ -513,7 +482,7 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_sit
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
-	attr.config = site->sem_off << 32;	/* format/ref_ctr_offset: config:32-63 */
+	attr.config = site->sem_off << 32 | site->ret;	/* format/ref_ctr_offset: config:32-63, retprobe: config:0 */
 	attr.config1 = (uintptr_t)site->path;
 	attr.config2 = site->off;
 	event = (int)syscall(__NR_perf_event_open, &attr, pid ? (int)pid : -1, pid ? -1 : 0, -1,
@@ -523,7 +492,7 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct kernel_sit
 	return link_perf_event(k, prog_fd, event, site->probe);
 }
 
-static int refused_site(const struct kernel_site *s, int e, struct strbuf *err)
+static int refused_site(const struct place_site *s, int e, struct strbuf *err)
 {
 	strbuf_printf(err, "cannot arm %s at offset 0x%llx: ", s->path, (unsigned long long)s->off);
 	switch (e) {
@@ -545,30 +514,74 @@ static int refused_site(const struct kernel_site *s, int e, struct strbuf *err)
 	return e;
 }
 
-int kernel_arm_uprobes(struct kernel_place *k, int prog, const struct kernel_site *sites, size_t n, uint32_t pid,
-		       struct strbuf *err)
+/* Is it the instruction that the kernel does not like? */
+static bool is_bad_insn(int e)
 {
+	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
+}
+
+/*
+ * Arm the @n sites of one file and one kind.  A link is refused as a whole for one of its sites: halves of it then
+ * find that one.  *bad is a site that was refused, for its message.
+ */
+static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const struct place_site *sites, size_t n,
+		   uint32_t pid, const struct place_site **bad)
+{
+	size_t before = k->skipped, half = n / 2;
+	int e, other;
+
+	e = kp->multi ? arm_multi(k, kp->fd, sites, n, pid) : arm_perf(k, kp->fd, sites, pid);
+	if (!e)
+		return 0;
+	*bad = sites;
+	if (n == 1)
+		k->skipped++;
+	if (n == 1 || !is_bad_insn(e))
+		return e;
+	e = arm_run(k, kp, sites, half, pid, bad);
+	if (e && !is_bad_insn(e))
+		return e;
+	other = arm_run(k, kp, sites + half, n - half, pid, bad);
+	if (other && !is_bad_insn(other))
+		return other;
+	return k->skipped - before == n ? e : 0;
+}
+
+static int arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
+		     struct strbuf *err)
+{
+	struct kernel_place *k = of(place);
 	const struct kernel_prog *kp = &k->progs[prog];
-	size_t i, end;
-	int e;
+	const struct place_site *bad = NULL;
+	size_t i, end, before = k->skipped;
+	int e, refusal = 0;
 
 	for (i = 0; i < n; i = end) {
 		end = i + 1;
-		if (kp->multi) {
-			while (end < n && !strcmp(sites[end].path, sites[i].path))
-				end++;
-			e = arm_multi(k, kp->fd, sites + i, end - i, pid);
-		} else {
-			e = arm_perf(k, kp->fd, sites + i, pid);
-		}
+		while (kp->multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
+		       sites[end].ret == sites[i].ret)
+			end++;
+		e = arm_run(k, kp, sites + i, end - i, pid, &bad);
+		if (e && !is_bad_insn(e))
+			return refused_site(bad, e, err);
 		if (e)
-			return refused_site(&sites[i], e, err);
+			refusal = e;
 	}
+	if (n && k->skipped - before == n)
+		return refused_site(bad, refusal, err);
 	return 0;
 }
 
-int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)
+static size_t skipped(const struct place *place)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
+	return k->skipped;
+}
+
+static int arm_profile(struct place *place, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)
+{
+	struct kernel_place *k = of(place);
 	struct perf_event_attr attr;
 	unsigned int cpu;
 	int event, e;
@@ -591,15 +604,9 @@ int kernel_arm_profile(struct kernel_place *k, int prog, uint64_t period_ns, uin
 	return 0;
 }
 
-void kernel_disarm(struct kernel_place *k)
+static int run(struct place *place, int prog, uint32_t probe, const uint64_t args[10])
 {
-	/* The last close of a link detaches and waits for the programs under way. */
-	while (k->nlinks)
-		close(k->links[--k->nlinks]);
-}
-
-int kernel_run(struct kernel_place *k, int prog, uint32_t probe, const uint64_t args[10])
-{
+	struct kernel_place *k = of(place);
 	uint64_t ctx[11];
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
 
@@ -610,13 +617,17 @@ int kernel_run(struct kernel_place *k, int prog, uint32_t probe, const uint64_t 
 
 /* --- results ------------------------------------------------------------------------------------------ */
 
-int kernel_out_fd(const struct kernel_place *k)
+static int out_fd(const struct place *place)
 {
+	const struct kernel_place *k = (const struct kernel_place *)place;
+
 	return k->ring ? ring_buffer__epoll_fd(k->ring) : -1;
 }
 
-int kernel_drain(struct kernel_place *k, int (*record)(void *ctx, const void *rec, size_t size), void *ctx)
+static int drain(struct place *place, int (*record)(void *ctx, const void *rec, size_t size), void *ctx)
 {
+	struct kernel_place *k = of(place);
+
 	if (!k->ring)
 		return 0;
 	k->record = record;
@@ -629,9 +640,10 @@ static bool is_percpu(enum bpf_map_type type)
 	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY;
 }
 
-int kernel_map_each(struct kernel_place *k, uint32_t map,
+static int map_each(struct place *place, uint32_t map,
 		    void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx)
 {
+	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
 	unsigned int ncpus = is_percpu(m->type) ? k->ncpus : 1;
 	size_t value_size = (size_t)((m->value_size + 7) & ~7u) * ncpus;
@@ -677,8 +689,9 @@ int kernel_map_each(struct kernel_place *k, uint32_t map,
 	return e;
 }
 
-int kernel_map_delete(struct kernel_place *k, uint32_t map, const void *key)
+static int map_delete(struct place *place, uint32_t map, const void *key)
 {
+	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
 	size_t size = (size_t)((m->value_size + 7) & ~7u) * (is_percpu(m->type) ? k->ncpus : 1);
 	void *zero;
@@ -691,5 +704,81 @@ int kernel_map_delete(struct kernel_place *k, uint32_t map, const void *key)
 		return -ENOMEM;
 	e = bpf_map_update_elem(k->map_fds[map], key, zero, BPF_ANY) ? -errno : 0;
 	free(zero);
+	return e;
+}
+
+/* --- the place ---------------------------------------------------------------------------------------- */
+
+static const struct place_ops ops = {
+	.free = free_place,
+	.control = control,
+	.set_probe = set_probe,
+	.load = load,
+	.arm_sites = arm_sites,
+	.use_multi = use_multi,
+	.skipped = skipped,
+	.arm_profile = arm_profile,
+	.disarm = disarm,
+	.run = run,
+	.out_fd = out_fd,
+	.drain = drain,
+	.map_each = map_each,
+	.map_delete = map_delete,
+};
+
+int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *err)
+{
+	struct kernel_place *k = calloc(1, sizeof(*k));
+	int ncpus, e = -ENOMEM;
+	uint32_t i;
+
+	if (!k)
+		goto no_memory;
+	k->place.ops = &ops;
+	k->unit = unit;
+	raise_memlock();
+	find_features(&k->features);
+	k->place.sleepable = k->features.sleepable;
+	ncpus = libbpf_num_possible_cpus();
+	if (ncpus < 0) {
+		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");
+		e = ncpus;
+		goto fail;
+	}
+	k->ncpus = (unsigned int)ncpus;
+	k->map_fds = malloc(unit->nmaps * sizeof(*k->map_fds));
+	if (!k->map_fds)
+		goto no_memory;
+	for (i = 0; i < unit->nmaps; i++)
+		k->map_fds[i] = -1;
+	for (i = 0; i < unit->nmaps; i++) {
+		e = create_map(k, i, err);
+		if (e)
+			goto fail;
+	}
+	k->control = mmap(NULL, sizeof(*k->control), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  k->map_fds[EBPF_MAP_CONTROL], 0);
+	if (k->control == MAP_FAILED) {
+		e = -errno;
+		k->control = NULL;
+		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
+		goto fail;
+	}
+	k->control->version = ABI_VERSION;
+	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
+		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
+		if (!k->ring) {
+			e = -errno;
+			strbuf_printf(err, "cannot map the output buffer: %s", strerror(-e));
+			goto fail;
+		}
+	}
+	*ret = &k->place;
+	return 0;
+no_memory:
+	strbuf_puts(err, "out of memory");
+fail:
+	if (k)
+		free_place(&k->place);
 	return e;
 }

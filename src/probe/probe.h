@@ -32,6 +32,7 @@ struct site {
 	const char *args_text;		/* the operands as the note has them */
 	unsigned int nargs;
 	struct arch_operand args[PROBE_MAX_ARGS];
+	bool ret;			/* fires when the function that starts here returns */
 	struct site *next;		/* the set's */
 };
 
@@ -92,6 +93,13 @@ void probe_set_free(struct probe_set *set);	/* accepts NULL; probes and sites go
  */
 size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
 		  struct probe_list *out);
+
+/*
+ * Of a process that is being started: does what @desc names only exist when the dynamic loader has done its work?
+ * And, for such a description, is the module there that it names?
+ */
+bool probe_wants_libraries(const struct probe_desc *desc);
+bool probe_has_module(const struct probe_desc *desc);
 
 /* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);

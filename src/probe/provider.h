@@ -49,6 +49,10 @@ struct module *set_agent(struct probe_set *set);
 
 /* Remember that the agent supplies marker @name (the set's) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
+struct pid_file;
+
+/* The files whose functions were read: pid.c's. */
+struct pid_file **set_pid_files(struct probe_set *set);
 
 /* Where to say why something was not found. */
 struct strbuf *set_why(struct probe_set *set);

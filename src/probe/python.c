@@ -52,12 +52,12 @@ const char *python_unsound(uint16_t version, const char *name)
 /* Py_Version is a constant: PY_VERSION_HEX in an unsigned long (C API, "API and ABI Versioning"). */
 static uint16_t version_of(struct obj *o)
 {
-	uint64_t addr, hex;
+	uint64_t addr, off, hex;
 
 	if (obj_exports(o, "Py_Version", &addr)) {
-		if (obj_read(o, addr, &hex, sizeof(hex)))
-			return (uint16_t)(hex >> 16);
-		return 0;
+		if (!obj_offset(o, addr, false, &off) || obj_read(o, off, &hex, sizeof(hex)))
+			return 0;
+		return (uint16_t)(hex >> 16);
 	}
 	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++)
 		if (obj_exports(o, exported[i].symbol, &addr))

@@ -28,6 +28,7 @@ struct probe_set {
 		const char *name;
 	} *supplied;			/* by the agent, each once */
 	size_t nsupplied, supplied_cap;
+	struct pid_file *pid_files;
 	struct strbuf why;
 	uint32_t finds;			/* number of the finding, for probe.found */
 };
@@ -171,6 +172,11 @@ void probe_agent_say(const struct probe_set *set, struct strbuf *out)
 		if (last)
 			strbuf_printf(out, " of Python %d.%d", v[i].version >> 8, v[i].version & 0xff);
 	}
+}
+
+struct pid_file **set_pid_files(struct probe_set *set)
+{
+	return &set->pid_files;
 }
 
 struct strbuf *set_why(struct probe_set *set)

@@ -7,7 +7,7 @@
 #include "base/bytemap.h"
 #include "bpf/ebpf.h"
 #include "ir/layout.h"
-#include "place/kernel.h"
+#include "place/place.h"
 
 /* What is known of one key. */
 struct entry {
@@ -35,11 +35,11 @@ struct agg_state {
 
 struct aggs {
 	const struct ebpf_unit *unit;
-	struct kernel_place *place;
+	struct place *place;
 	struct agg_state *states;	/* by ir_agg.id */
 };
 
-struct aggs *aggs_new(const struct ebpf_unit *unit, struct kernel_place *place)
+struct aggs *aggs_new(const struct ebpf_unit *unit, struct place *place)
 {
 	const struct ir_prog *prog = unit->prog;
 	struct aggs *a = calloc(1, sizeof(*a));
@@ -219,7 +219,8 @@ static void read_element(void *ctx, const void *key, const void *value, unsigned
 	free(name);
 	if (!e)
 		return;
-	memset(e->total, 0, st->words * sizeof(*e->total));
+	if (!e->seen)	/* a key can come several times in one reading */
+		memset(e->total, 0, st->words * sizeof(*e->total));
 	for (cpu = 0; cpu < ncpus; cpu++)
 		merge(st->agg, st->words, e->total, (const uint64_t *)((const char *)value + cpu * r->value_size));
 	e->seen = true;
@@ -281,7 +282,7 @@ static void forget_idle(struct aggs *a, struct agg_state *st)
 		name = table_key(e->map, e->raw_key, e->key_size);
 		if (!name)
 			break;
-		kernel_map_delete(a->place, e->map, e->raw_key);
+		a->place->ops->map_delete(a->place, e->map, e->raw_key);
 		bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
 		free(name);
 		free(e);
@@ -306,7 +307,7 @@ static int read_maps(struct aggs *a, struct agg_state *st)
 		r.map = first + i;
 		r.key_size = m->key_size;
 		r.value_size = (m->value_size + 7) & ~7u;
-		err = kernel_map_each(a->place, first + i, read_element, &r);
+		err = a->place->ops->map_each(a->place, first + i, read_element, &r);
 		if (err || r.error)
 			return err ? err : r.error;
 	}
@@ -346,7 +347,7 @@ static int rebase(struct aggs *a, struct agg_state *st, struct entry *e)
 	int err = 0;
 
 	if (is_extreme(st->agg)) {
-		err = kernel_map_delete(a->place, e->map, e->raw_key);
+		err = a->place->ops->map_delete(a->place, e->map, e->raw_key);
 		memset(e->total, 0, st->words * sizeof(*e->total));
 	}
 	memcpy(e->base, e->total, st->words * sizeof(*e->base));

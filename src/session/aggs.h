@@ -20,10 +20,10 @@
 
 struct aggs;
 struct ebpf_unit;
-struct kernel_place;
+struct place;
 
 /* For all aggregations of @unit's program, read from @place.  Both must outlive it.  NULL: no memory. */
-struct aggs *aggs_new(const struct ebpf_unit *unit, struct kernel_place *place);
+struct aggs *aggs_new(const struct ebpf_unit *unit, struct place *place);
 void aggs_free(struct aggs *a);
 
 /*

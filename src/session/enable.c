@@ -19,8 +19,9 @@
 struct group {
 	const struct enabled *en;	/* whose clauses run */
 	uint32_t pid;			/* where they fire; 0: everywhere */
+	bool ret;
 	struct ebpf_env env;
-	struct kernel_site *sites;
+	struct place_site *sites;
 	size_t nsites, cap;
 };
 
@@ -117,7 +118,7 @@ static int fill_probe_table(struct session *s)
 		strncpy(entry.mod, p->mod, sizeof(entry.mod) - 1);
 		strncpy(entry.func, p->func, sizeof(entry.func) - 1);
 		strncpy(entry.name, p->name, sizeof(entry.name) - 1);
-		e = kernel_set_probe(s->place, i, &entry);
+		e = s->place->ops->set_probe(s->place, i, &entry);
 	}
 	return e;
 }
@@ -141,7 +142,7 @@ static int load(struct session *s, const struct enabled *en, const struct ebpf_e
 			      en->probe->func, en->probe->name);
 		ebpf_disasm(prog, s->conf.bytecode);
 	}
-	return kernel_load(s->place, prog, multi, err, s->conf.verifier_log);
+	return s->place->ops->load(s->place, prog, multi, err, s->conf.verifier_log);
 }
 
 /* What is the same for all programs. */
@@ -150,7 +151,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	struct ebpf_env env = { .ctx = ctx };
 
 	env.error_probe = s->error_probe;
-	env.sleepable = ctx == EBPF_CTX_UPROBE && kernel_features(s->place)->sleepable;
+	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.pid_ns = s->pid_ns;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;
@@ -186,7 +187,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 }
 
 /* The group that a site with these operands belongs to, made if need be. */
-static struct group *group_for(struct session *s, struct groups *gs, const struct enabled *en,
+static struct group *group_for(struct session *s, struct groups *gs, const struct enabled *en, bool ret,
 			       const struct ebpf_env *env)
 {
 	struct group *g;
@@ -194,7 +195,7 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 
 	for (i = 0; i < gs->n; i++) {
 		g = &gs->v[i];
-		if (g->pid == en->probe->pid && same_clauses(g->en, en) && same_env(&g->env, env))
+		if (g->pid == en->probe->pid && g->ret == ret && same_clauses(g->en, en) && same_env(&g->env, env))
 			return g;
 	}
 	gs->v = arena_grow(s->arena, gs->v, &gs->cap, gs->n, sizeof(*gs->v));
@@ -202,6 +203,7 @@ static struct group *group_for(struct session *s, struct groups *gs, const struc
 	memset(g, 0, sizeof(*g));
 	g->en = en;
 	g->pid = en->probe->pid;
+	g->ret = ret;
 	g->env = *env;
 	return g;
 }
@@ -217,14 +219,14 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
 		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
-		env.only_pid = kernel_use_multi(s->place, p->pid) ? 0 : p->pid;
+		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
-		g = group_for(s, gs, en, &env);
+		g = group_for(s, gs, en, site->ret, &env);
 		g->sites = arena_grow(s->arena, g->sites, &g->cap, g->nsites, sizeof(*g->sites));
-		g->sites[g->nsites++] = (struct kernel_site){ site->path, site->off, site->sem_off,
-							      (uint32_t)(en - s->enabled) };
+		g->sites[g->nsites++] = (struct place_site){ site->path, site->off, site->sem_off,
+							      (uint32_t)(en - s->enabled), site->ret };
 	}
 }
 
@@ -235,10 +237,10 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 
 	for (i = 0; i < gs->n && !e; i++) {
 		const struct group *g = &gs->v[i];
-		bool multi = kernel_use_multi(s->place, g->pid);
+		bool multi = s->place->ops->use_multi(s->place, g->pid);
 
 		prog = load(s, g->en, &g->env, multi, err);
-		e = prog < 0 ? prog : kernel_arm_uprobes(s->place, prog, g->sites, g->nsites, g->pid, err);
+		e = prog < 0 ? prog : s->place->ops->arm_sites(s->place, prog, g->sites, g->nsites, g->pid, err);
 	}
 	return e;
 }
@@ -253,7 +255,7 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	if (en->prog < 0)
 		return en->prog;
 	if (kind == PROBE_PROFILE)
-		return kernel_arm_profile(s->place, en->prog, en->probe->period_ns,
+		return s->place->ops->arm_profile(s->place, en->prog, en->probe->period_ns,
 					  (uint32_t)(en - s->enabled), err);
 	return 0;
 }
@@ -281,6 +283,17 @@ static int find_task(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+/* Of many sites some may lie on instructions that nothing can be armed on. */
+static void say_skipped(struct session *s)
+{
+	struct strbuf text = { 0 };
+
+	strbuf_printf(&text, "%s: %zu sites were left out: the kernel cannot put a breakpoint on the instructions"
+		      " there\n", s->conf.command, s->place->ops->skipped(s->place));
+	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
+	strbuf_fini(&text);
+}
+
 int session_enable(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
@@ -303,5 +316,9 @@ int session_enable(struct session *s, struct strbuf *err)
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
-	return e ? e : arm_groups(s, &gs, err);
+	if (!e)
+		e = arm_groups(s, &gs, err);
+	if (!e && s->place->ops->skipped(s->place))
+		say_skipped(s);
+	return e;
 }

@@ -18,7 +18,7 @@ static bool has_provider(struct probe_set *set, const struct probe_desc *desc)
 {
 	struct probe_desc any = { .prov = desc->prov, .mod = "", .func = "", .name = "" };
 
-	return *desc->prov && matches(set, &any);
+	return *desc->prov && !probe_wants_libraries(desc) && matches(set, &any);
 }
 
 enum look { LOOK_ALL_FOUND, LOOK_HOPELESS, LOOK_SOME_MISSING };
@@ -31,7 +31,7 @@ static enum look look(struct probe_set *set, const struct probe_desc *descs, siz
 	for (i = 0; i < n; i++) {
 		if (matches(set, &descs[i]))
 			continue;
-		if (has_provider(set, &descs[i]))
+		if (has_provider(set, &descs[i]) || probe_has_module(&descs[i]))
 			return LOOK_HOPELESS;
 		seen = LOOK_SOME_MISSING;
 	}
@@ -50,10 +50,16 @@ static int ended(struct target *t, struct strbuf *err)
 int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n,
 		struct strbuf *err)
 {
+	bool libraries = false;
+	size_t i;
 	int e;
 
+	for (i = 0; i < n; i++)
+		libraries |= probe_wants_libraries(&descs[i]);
 	for (;;) {
-		if (look(set, descs, n) != LOOK_SOME_MISSING)
+		bool early = libraries && target_state(t) == TARGET_AT_EXEC;
+
+		if (!early && look(set, descs, n) != LOOK_SOME_MISSING)
 			return 0;
 		if (target_state(t) == TARGET_AT_EXEC) {
 			/* A static program has no entry worth waiting for; one that is traced cannot get there. */
@@ -62,6 +68,10 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 				return e;
 			if (!e && !ended(t, err) && target_state(t) == TARGET_AT_ENTRY)
 				continue;
+			if (early && target_state(t) == TARGET_AT_EXEC) {
+				libraries = e != -EBUSY;
+				continue;
+			}
 		}
 		if (target_state(t) != TARGET_EXITED) {
 			if (!target_image_can_exec(t))

@@ -8,7 +8,7 @@
 #include "bpf/ebpf.h"
 #include "out/trace.h"
 #include "place/btf.h"
-#include "place/kernel.h"
+#include "place/place.h"
 #include "probe/probe.h"
 #include "session/aggs.h"
 #include "session/session.h"
@@ -39,7 +39,7 @@ struct session {
 	struct session_conf conf;
 	struct arena *arena;		/* the program's */
 	struct ebpf_unit *unit;
-	struct kernel_place *place;
+	struct place *place;
 	struct aggs *aggs;
 	struct stream stream;
 	struct enabled *enabled;

@@ -185,7 +185,7 @@ int session_record(void *session, const void *bytes, size_t size, const void *ne
 
 void session_report_drops(struct session *s)
 {
-	const struct abi_control *c = kernel_control(s->place);
+	const struct abi_control *c = place_control(s->place);
 	struct out_sink text;
 	int kind;
 

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "out/sink.h"
+#include "place/kernel.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -99,7 +100,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	}
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.flow = o->v[OPT_flowindent];
-	kernel_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
 no_memory:
@@ -116,14 +117,14 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	if (s->place)
-		kernel_control(s->place)->state = ABI_STATE_OFF;
+		place_control(s->place)->state = ABI_STATE_OFF;
 	for (i = 0; i < s->nsources; i++)
 		if (s->sources[i]->owned)
 			close(s->sources[i]->fd);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	aggs_free(s->aggs);
-	kernel_free(s->place);
+	place_free(s->place);
 	stream_fini(&s->stream);
 	free(s);
 }
@@ -155,7 +156,7 @@ static struct source_fd *add_source(struct session *s, int fd, bool owned, uint3
 /* A program that calls exit() shuts the gate at once; its record, with the status, comes later. */
 static void notice_exit(struct session *s)
 {
-	if (__atomic_load_n(&kernel_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
+	if (__atomic_load_n(&place_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
 		s->ending = true;
 }
 
@@ -187,7 +188,7 @@ static void tick_ready(struct session *s, struct source_fd *src)
 	if (ticks > 100)
 		ticks = 100;
 	while (ticks-- && !s->ending && !s->error) {
-		s->error = kernel_run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
+		s->error = s->place->ops->run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
 		if (!s->error)
 			s->error = session_drain(s, false);
 		notice_exit(s);
@@ -286,7 +287,7 @@ static int add_signals(struct session *s)
 
 static int add_sources(struct session *s)
 {
-	int fd = kernel_out_fd(s->place), e;
+	int fd = s->place->ops->out_fd(s->place), e;
 	uint32_t i;
 
 	/* Only when a program wakes us: that there are records again at once is no news under load. */
@@ -320,7 +321,7 @@ int session_drain(struct session *s, bool last)
 
 	do {
 		until = last ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - STREAM_SLACK_NS;
-		n = kernel_drain(s->place, hold_record, s);
+		n = s->place->ops->drain(s->place, hold_record, s);
 		if (n < 0 && n != -EAGAIN)
 			return n;
 		aggs_stale(s->aggs);
@@ -340,13 +341,13 @@ static int fire(struct session *s, enum probe_kind kind)
 
 	for (i = 0; i < s->nenabled && !e; i++)
 		if (s->enabled[i].probe->kind == kind && s->enabled[i].prog >= 0)
-			e = kernel_run(s->place, s->enabled[i].prog, i, no_args);
+			e = s->place->ops->run(s->place, s->enabled[i].prog, i, no_args);
 	return e;
 }
 
 static void set_state(struct session *s, enum abi_state state)
 {
-	__atomic_store_n(&kernel_control(s->place)->state, state, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
 }
 
 bool session_start(struct session *s)
@@ -380,7 +381,7 @@ int session_run(struct session *s, struct strbuf *err)
 		}
 	}
 	set_state(s, ABI_STATE_DRAINING);
-	kernel_disarm(s->place);
+	s->place->ops->disarm(s->place);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (!s->error)

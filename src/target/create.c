@@ -103,7 +103,7 @@ static int exec_failed(const char *name, const char *path, int err, struct strbu
 }
 
 /* In the child: wait for the tracer's word, then become the command.  Only async-signal-safe calls. */
-static void __attribute__((noreturn)) child_main(int sock, const char *path, char *const *argv)
+static void __attribute__((noreturn)) child_main(int sock, const char *path, char *const *argv, char *const *env)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
 	sigset_t none;
@@ -117,7 +117,7 @@ static void __attribute__((noreturn)) child_main(int sock, const char *path, cha
 			sigaction(i, &dfl, NULL);	/* refused for SIGKILL and the like: nothing to do */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execv(path, argv);
+	execve(path, argv, env);
 	err = errno;
 	if (write(sock, &err, sizeof(err)) < 0)
 		_exit(126);
@@ -125,7 +125,7 @@ static void __attribute__((noreturn)) child_main(int sock, const char *path, cha
 }
 
 /* Fork the child of @t, and hold it at its exec of @path.  A child that cannot exec is reaped. */
-static int start(struct target *t, const char *path, char *const *argv, struct strbuf *why)
+static int start(struct target *t, const char *path, char *const *argv, char *const *env, struct strbuf *why)
 {
 	int sock[2] = { -1, -1 }, err, exec_err;
 
@@ -134,7 +134,7 @@ static int start(struct target *t, const char *path, char *const *argv, struct s
 	t->pid = fork();
 	if (t->pid == 0) {
 		close(sock[0]);
-		child_main(sock[1], path, argv);
+		child_main(sock[1], path, argv, env);
 	}
 	if (t->pid < 0) {
 		err = target_fail_errno(why, -errno, "cannot start %s", argv[0]);
@@ -168,11 +168,24 @@ out:
 	return err;
 }
 
-int target_create(const char *cmdline, struct target **ret, struct strbuf *why)
+int target_find_command(const char *cmdline, struct strbuf *path)
+{
+	char **argv = NULL;
+	size_t argc;
+	int err = words_split(cmdline, &argv, &argc);
+
+	if (!err)
+		err = argc ? find_command(argv[0], path) : -EINVAL;
+	free(argv);
+	return err;
+}
+
+int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
+		  struct strbuf *why)
 {
 	struct strbuf path = { 0 };
 	struct target *t = NULL;
-	char **argv = NULL;
+	char **argv = NULL, **env = NULL;
 	size_t argc;
 	int err;
 
@@ -191,15 +204,17 @@ int target_create(const char *cmdline, struct target **ret, struct strbuf *why)
 		goto out;
 	}
 	t = calloc(1, sizeof(*t));
-	if (!t) {
+	env = preload ? preload_environ(preload) : NULL;
+	if (!t || (preload && !env)) {
 		err = target_fail_errno(why, -ENOMEM, "cannot start %s", argv[0]);
 		goto out;
 	}
+	t->preload = preload;
 	t->pid = -1;
 	t->pidfd = -1;
 	t->is_child = true;
 	t->is_moving = true;
-	err = start(t, path.s, argv, why);
+	err = start(t, path.s, argv, env ? env : environ, why);
 	if (!err) {
 		*ret = t;
 		t = NULL;
@@ -207,6 +222,7 @@ int target_create(const char *cmdline, struct target **ret, struct strbuf *why)
 out:
 	target_free(t);
 	strbuf_fini(&path);
+	free(env);
 	free(argv);
 	return err;
 }

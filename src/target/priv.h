@@ -24,6 +24,7 @@ struct target {
 	uint64_t start_time;	/* of an attached target, in clock ticks since boot: which one is meant by @pid */
 	struct target_thread *threads;	/* those under ptrace, the first thread first; empty once released */
 	size_t nthreads, threads_cap;
+	const struct target_preload *preload;	/* or NULL; its owner's */
 	/* The entry breakpoint, when it is set. */
 	uint64_t entry;		/* 0: not set */
 	unsigned long entry_word;	/* what was there */
@@ -57,5 +58,14 @@ uint64_t proc_stat_field(const char *stat, int nr);
 int entry_set(struct target *t, struct strbuf *why);
 bool entry_hit(const struct target *t);
 int entry_undo(struct target *t, struct strbuf *why);
+
+/*
+ * preload.c: this process's environment and what @p adds, a list that ends with NULL on the heap, in one piece; NULL: no
+ * memory.
+ */
+char **preload_environ(const struct target_preload *p);
+
+/* preload.c: of a target that is AT_EXEC, take the object out of LD_PRELOAD again if the program cannot load it. */
+void preload_fit(const struct target *t);
 
 #endif

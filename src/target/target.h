@@ -27,6 +27,12 @@ struct strbuf;
 struct target;
 struct target_map;
 
+/* An object that a created target is to bring along, and what is to be in its environment besides. */
+struct target_preload {
+	const char *path;		/* into LD_PRELOAD, in front of what is there */
+	const char *const *environ;	/* "NAME=VALUE", up to a NULL; or NULL */
+};
+
 enum target_state {
 	TARGET_AT_EXEC,		/* held; of the new image no instruction was executed */
 	TARGET_AT_ENTRY,	/* held at the program's entry point */
@@ -40,10 +46,18 @@ enum target_state {
  * it starts with no blocked signals and with the default action for each, except that an ignored SIGHUP
  * stays ignored, for nohup.  Descriptors that are not close-on-exec are inherited.
  *
+ * With @preload the environment is this process's and what that says.  A program that could not load the object,
+ * because it runs under another root or is for another machine, finds it taken out of LD_PRELOAD; children that such
+ * a program starts do not have it either.  @preload must outlive the target's release.
+ *
  * -EINVAL: @cmdline has no word in it, or an open quote; -ENOENT, -EACCES, -ENOEXEC and others from execve:
  * no such command, not executable, no program or script; -EINTR as target_next_exec.
  */
-int target_create(const char *cmdline, struct target **ret, struct strbuf *why);
+int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
+		  struct strbuf *why);
+
+/* Add the path of the file that target_create() would start for @cmdline to @path.  0 or a negative errno. */
+int target_find_command(const char *cmdline, struct strbuf *path);
 
 /*
  * Watch process @pid.  -ESRCH: no such process, or a zombie; -EPERM: another user's, or otherwise shut to

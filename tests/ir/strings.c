@@ -238,7 +238,7 @@ int main(void)
 	struct ebpf_env env = { .ctx = EBPF_CTX_RUN };
 	struct arena *a = arena_new();
 	struct strbuf text = { 0 };
-	struct kernel_place *place = NULL;
+	struct place *place = NULL;
 	struct check c = { 0 };
 	const char *err;
 	struct ebpf_unit *u;
@@ -261,12 +261,12 @@ int main(void)
 		printf("skipped: %s\n", strbuf_str(&text));
 		return 77;
 	}
-	number = kernel_load(place, p, false, &text, NULL);
+	number = place->ops->load(place, p, false, &text, NULL);
 	if (number < 0) {
 		fprintf(stderr, "%s\n", strbuf_str(&text));
 		return 1;
 	}
-	kernel_control(place)->state = ABI_STATE_ACTIVE;
+	place_control(place)->state = ABI_STATE_ACTIVE;
 	c.prog = prog;
 	for (int k = 0; k < ROUNDS && c.failures < 20; k++) {
 		struct input in = { .a = "" };
@@ -279,17 +279,17 @@ int main(void)
 		args[3] = (uint64_t)in.y;
 		args[4] = (uint64_t)in.c;
 		c.in = &in;
-		if (kernel_run(place, number, 0, args)) {
+		if (place->ops->run(place, number, 0, args)) {
 			fprintf(stderr, "cannot run the program\n");
 			c.failures++;
 		}
-		kernel_drain(place, check_record, &c);
+		place->ops->drain(place, check_record, &c);
 	}
 	if (c.records != ROUNDS && !c.failures) {
 		fprintf(stderr, "%u records of %d\n", c.records, ROUNDS);
 		c.failures++;
 	}
-	kernel_free(place);
+	place_free(place);
 	strbuf_fini(&text);
 	arena_free(a);
 	return c.failures ? 1 : 0;

@@ -159,4 +159,18 @@ static const char *parse(const char *text, size_t len, struct arch_operand *op)
 	return NULL;
 }
 
-const struct arch arch_aarch64 = { .name = "aarch64", .e_machine = EM_AARCH64, .pc = &pc, .parse = parse };
+static unsigned int insn_len(const uint8_t *p, size_t n)
+{
+	(void)p;
+	return n < 4 ? 0 : 4;
+}
+
+const struct arch arch_aarch64 = {
+	.name = "aarch64",
+	.e_machine = EM_AARCH64,
+	.pc = &pc,
+	.call_args = "-8@x0 -8@x1 -8@x2 -8@x3 -8@x4 -8@x5 -8@x6 -8@x7 -8@[sp] -8@[sp, 8]",
+	.call_result = "-8@-1 -8@x0",
+	.insn_len = insn_len,
+	.parse = parse,
+};

@@ -12,6 +12,7 @@
 
 #include "arch/arch.h"
 #include "arch/scan.h"
+#include "arch/x86_64/len.h"
 
 static const struct arch_reg regs[] = {
 #define X86_REG(WORD, R8, R4, R2, R1)				\
@@ -163,4 +164,12 @@ static const char *parse(const char *text, size_t len, struct arch_operand *op)
 	return parse_mem(&s, op);
 }
 
-const struct arch arch_x86_64 = { .name = "x86_64", .e_machine = EM_X86_64, .pc = &rip, .parse = parse };
+const struct arch arch_x86_64 = {
+	.name = "x86_64",
+	.e_machine = EM_X86_64,
+	.pc = &rip,
+	.call_args = "-8@%rdi -8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 -8@8(%rsp) -8@16(%rsp) -8@24(%rsp) -8@32(%rsp)",
+	.call_result = "-8@$-1 -8@%rax",
+	.insn_len = x86_64_insn_len,
+	.parse = parse,
+};

@@ -147,6 +147,8 @@ static void debugdata(void **state)
 	strbuf_printf(&path, "%s/small", dir);
 	if (system(strbuf_str(&cmd))) {
 		print_message("needs binutils and xz\n");
+		strbuf_fini(&cmd);
+		strbuf_fini(&path);
 		skip();
 	}
 	assert_int_equal(obj_open(strbuf_str(&path), &o, NULL), 0);

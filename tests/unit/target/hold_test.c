@@ -50,7 +50,7 @@ static struct target *create(const char *cmdline)
 	struct strbuf why = { 0 };
 	struct target *t = NULL;
 
-	if (target_create(cmdline, &t, &why))
+	if (target_create(cmdline, NULL, &t, &why))
 		fail_msg("%s: %s", cmdline, strbuf_str(&why));
 	assert_int_equal(target_state(t), TARGET_AT_EXEC);
 	return t;
@@ -61,7 +61,7 @@ static void refused(const char *cmdline, int err, const char *part)
 	struct strbuf why = { 0 };
 	struct target *t = NULL;
 
-	assert_int_equal(target_create(cmdline, &t, &why), err);
+	assert_int_equal(target_create(cmdline, NULL, &t, &why), err);
 	assert_null(t);
 	if (!strstr(strbuf_str(&why), part))
 		fail_msg("%s", strbuf_str(&why));
@@ -374,7 +374,7 @@ static pid_t target_of_dead_tracer(bool release)
 	if (!tracer) {
 		struct target *t = NULL;
 
-		if (target_create(TRACED_PIE " wait", &t, NULL) || (release && target_release(t, NULL)))
+		if (target_create(TRACED_PIE " wait", NULL, &t, NULL) || (release && target_release(t, NULL)))
 			_exit(1);
 		pid = target_pid(t);
 		if (write(p[1], &pid, sizeof(pid)) != sizeof(pid))
@@ -657,7 +657,7 @@ int main(void)
 	};
 	struct target *t = NULL;
 
-	if (target_create("true", &t, NULL) == -EPERM) {
+	if (target_create("true", NULL, &t, NULL) == -EPERM) {
 		printf("ptrace is forbidden here\n");
 		return 77;	/* skipped */
 	}

@@ -1,0 +1,318 @@
+/*
+ * The kernel's helpers, by its numbers, over a session's shared memory: what bpf/ generates calls to.
+ *
+ * Reading a process's memory at an address that a script made up must not fault.  Asking the system to copy
+ * it (process_vm_readv on oneself, always permitted) costs a system call; the strings that came with the event
+ * are known to be good and copied directly.
+ */
+#include "vm/shm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vm/ring.h"
+#include "vm/table.h"
+
+#define HELPER(NAME)										\
+	static uint64_t NAME(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5, struct vm_thread *t)
+
+static struct shm_run *run_of(const struct vm_thread *t)
+{
+	return t->user;
+}
+
+static const struct shm_map *map_of(uint64_t handle)
+{
+	return (const struct shm_map *)(uintptr_t)handle;
+}
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static uint64_t error(int err)
+{
+	return (uint64_t)(int64_t)err;
+}
+
+#define UNUSED5() ((void)r1, (void)r2, (void)r3, (void)r4, (void)r5, (void)t)
+
+/* --- maps --------------------------------------------------------------------------------------------- */
+
+HELPER(map_lookup)
+{
+	const struct shm_map *m = map_of(r1);
+	struct shm_run *r = run_of(t);
+	uint32_t at;
+
+	(void)r3, (void)r4, (void)r5;
+	switch (m->kind) {
+	case ABI_MAP_LANE_HASH:
+		return (uint64_t)(uintptr_t)lane_table_find(m, r->lane, pointer(r2));
+	case ABI_MAP_SHARED_HASH:
+		return (uint64_t)(uintptr_t)shared_table_find(m, r->shm->data, pointer(r2));
+	case ABI_MAP_SCRATCH:
+	case ABI_MAP_LANE_ARRAY:
+		return (uint64_t)(uintptr_t)(r->lane + m->off);
+	case ABI_MAP_IMAGE:
+	case ABI_MAP_ARRAY:
+		memcpy(&at, pointer(r2), sizeof(at));
+		if (at >= m->max_entries)
+			return 0;
+		return (uint64_t)(uintptr_t)((m->kind == ABI_MAP_IMAGE ? r->shm->image : r->shm->data) + m->off +
+					     (uint64_t)at * m->value_size);
+	default:
+		return 0;
+	}
+}
+
+HELPER(map_update)
+{
+	const struct shm_map *m = map_of(r1);
+	struct shm_run *r = run_of(t);
+
+	(void)r5;
+	if (m->kind == ABI_MAP_LANE_HASH)
+		return error(lane_table_put(m, r->lane, pointer(r2), pointer(r3), r4));
+	if (m->kind == ABI_MAP_SHARED_HASH)
+		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, (uint32_t)r->pid_tgid));
+	return error(-EINVAL);
+}
+
+HELPER(map_delete)
+{
+	const struct shm_map *m = map_of(r1);
+	struct shm_run *r = run_of(t);
+
+	(void)r3, (void)r4, (void)r5;
+	if (m->kind == ABI_MAP_LANE_HASH)
+		return error(lane_table_del(m, r->lane, pointer(r2)));
+	if (m->kind == ABI_MAP_SHARED_HASH)
+		return error(shared_table_del(m, r->shm->data, pointer(r2), (uint32_t)r->pid_tgid));
+	return error(-EINVAL);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+/* How many bytes from @addr on are the segment's, or 0. */
+static uint64_t in_segment(const struct shm *s, uint64_t addr)
+{
+	uint64_t off = addr - (uint64_t)(uintptr_t)s->data;
+
+	if (off < s->data_size)
+		return s->data_size - off;
+	off = addr - (uint64_t)(uintptr_t)s->image;
+	return off < s->image_size ? s->image_size - off : 0;
+}
+
+static bool in_stack(const struct vm_thread *t, uint64_t addr, uint64_t size)
+{
+	return addr - (uint64_t)(uintptr_t)t->stack <= VM_STACK - size;
+}
+
+static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint64_t size)
+{
+	struct iovec to = { dst, size }, from = { pointer(addr), size };
+
+	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)(r->pid_tgid >> 32), &to, 1L, &from, 1L, 0L) ==
+					(long)size;
+}
+
+HELPER(probe_read)	/* dst, size, src */
+{
+	struct shm_run *r = run_of(t);
+	int saved = errno;
+
+	(void)r4, (void)r5;
+	if (!r2)
+		return 0;
+	if (in_segment(r->shm, r3) >= r2 || (r2 <= VM_STACK && in_stack(t, r3, r2))) {
+		memmove(pointer(r1), pointer(r3), r2);
+		return 0;
+	}
+	if (read_process(r, pointer(r1), r3, r2))
+		return 0;
+	errno = saved;
+	memset(pointer(r1), 0, r2);
+	return error(-EFAULT);
+}
+
+/* A string that can be read for @max bytes or to its NUL, cut to @size; bytes with the NUL. */
+static uint64_t copy_string(char *dst, uint64_t size, const char *src, uint64_t max)
+{
+	uint64_t n = strnlen(src, max < size - 1 ? max : size - 1);
+
+	memmove(dst, src, n);
+	dst[n] = '\0';
+	return n + 1;
+}
+
+static uint64_t read_process_string(struct shm_run *r, char *dst, uint64_t size, uint64_t addr)
+{
+	uint64_t got = 0;
+	int saved = errno;
+
+	while (got < size) {
+		/* Up to the next page, behind which there may be nothing. */
+		uint64_t part = 4096 - ((addr + got) & 4095);
+		char *end;
+
+		if (part > size - got)
+			part = size - got;
+		if (!read_process(r, dst + got, addr + got, part)) {
+			errno = saved;
+			memset(dst, 0, size);
+			return error(-EFAULT);
+		}
+		end = memchr(dst + got, 0, part);
+		if (end)
+			return (uint64_t)(end - dst) + 1;
+		got += part;
+	}
+	dst[size - 1] = '\0';
+	return size;
+}
+
+HELPER(probe_read_str)	/* dst, size, src */
+{
+	struct shm_run *r = run_of(t);
+	uint64_t room;
+
+	(void)r4, (void)r5;
+	if (!r2)
+		return 0;
+	for (uint32_t k = 0; k < r->nstrings; k++) {
+		if (r3 == r->strings[k])
+			return copy_string(pointer(r1), r2, pointer(r3), UINT64_MAX);
+	}
+	room = in_segment(r->shm, r3);
+	if (!room && in_stack(t, r3, 0))
+		room = (uint64_t)(uintptr_t)(t->stack + VM_STACK) - r3;
+	if (room)
+		return copy_string(pointer(r1), r2, pointer(r3), room);
+	return read_process_string(r, pointer(r1), r2, r3);
+}
+
+/* --- where and when ----------------------------------------------------------------------------------- */
+
+HELPER(ktime)
+{
+	UNUSED5();
+	return shm_now(run_of(t)->shm);
+}
+
+HELPER(pid_tgid)
+{
+	UNUSED5();
+	return run_of(t)->pid_tgid;
+}
+
+HELPER(uid_gid)
+{
+	UNUSED5();
+	return (uint64_t)getgid() << 32 | getuid();
+}
+
+HELPER(cpu)
+{
+	unsigned int cpu = 0;
+
+	UNUSED5();
+#if defined(__x86_64__)
+	/* The limit of this segment is the processor's number, as the vDSO's getcpu has it (Linux 2.6.23). */
+	__asm__("lsl %1, %0" : "=r"(cpu) : "r"(0x7b) : "cc");
+	return cpu & 0xfff;
+#else
+	syscall(SYS_getcpu, &cpu, NULL, NULL);
+	return cpu;
+#endif
+}
+
+HELPER(comm)	/* dst, size */
+{
+	char name[16] = "";
+	int saved = errno;
+
+	(void)r3, (void)r4, (void)r5, (void)t;
+	syscall(SYS_prctl, 16 /* PR_GET_NAME */, name);
+	errno = saved;
+	if (r2)
+		copy_string(pointer(r1), r2, name, sizeof(name));
+	return 0;
+}
+
+HELPER(parent)
+{
+	UNUSED5();
+	return (uint64_t)getppid();
+}
+
+HELPER(thread_time)
+{
+	struct timespec ts = { 0 };
+
+	UNUSED5();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- output ------------------------------------------------------------------------------------------- */
+
+/* Only the first that finds it asleep pays for the system call. */
+static void wake(struct shm_run *r)
+{
+	struct abi_data *d = (struct abi_data *)r->shm->data;
+	static const uint64_t one = 1;
+	int saved = errno;
+
+	if (r->wake_fd < 0 || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+		return;
+	if (write(r->wake_fd, &one, sizeof(one)) < 0)
+		errno = saved;
+}
+
+HELPER(ring_output)	/* map, data, size, flags */
+{
+	struct shm_run *r = run_of(t);
+	int err = ring_put(map_of(r1), r->lane, pointer(r2), (uint32_t)r3);
+
+	(void)r5;
+	if (r4 == BPF_RB_FORCE_WAKEUP)
+		wake(r);
+	return error(err);
+}
+
+HELPER(ring_query)	/* map, what: the bytes not yet read are all that programs ask for */
+{
+	UNUSED5();
+	return ring_used(run_of(t)->lane);
+}
+
+#define MAP_KEY { VM_ARG_MAP, VM_ARG_KEY }
+#define INTO { VM_ARG_WRITE, VM_ARG_SIZE }
+#define INTO_FROM { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY }
+
+const struct vm_helper shm_helpers[] = {
+	{ BPF_FUNC_map_lookup_elem, map_lookup, VM_RET_VALUE, MAP_KEY },
+	{ BPF_FUNC_map_update_elem, map_update, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_KEY, VM_ARG_VALUE, VM_ARG_ANY } },
+	{ BPF_FUNC_map_delete_elem, map_delete, VM_RET_VALUE, MAP_KEY },
+	{ BPF_FUNC_probe_read_user, probe_read, VM_RET_VALUE, INTO_FROM },
+	{ BPF_FUNC_probe_read_kernel, probe_read, VM_RET_VALUE, INTO_FROM },
+	{ BPF_FUNC_probe_read_user_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
+	{ BPF_FUNC_probe_read_kernel_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
+	{ BPF_FUNC_ktime_get_ns, ktime, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_get_current_pid_tgid, pid_tgid, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_get_current_uid_gid, uid_gid, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_get_smp_processor_id, cpu, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_get_current_comm, comm, VM_RET_VALUE, INTO },
+	{ BPF_FUNC_ringbuf_output, ring_output, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_READ, VM_ARG_SIZE, VM_ARG_ANY } },
+	{ BPF_FUNC_ringbuf_query, ring_query, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY } },
+	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },
+};
+const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

@@ -1,0 +1,19 @@
+/*
+ * The ring of records in a lane: one writer, the lane's owner; one reader, the tracer.
+ */
+#ifndef DTAP_VM_RING_H
+#define DTAP_VM_RING_H
+
+#include "vm/shm.h"
+
+/* Append @size bytes (a multiple of 8).  0 or -EAGAIN: no room. */
+int ring_put(const struct shm_map *m, uint8_t *lane, const void *data, uint32_t size);
+
+/* Bytes not yet read. */
+uint64_t ring_used(const uint8_t *lane);
+
+/* See shm_drain. */
+int ring_drain(const struct shm_map *m, uint8_t *lane, int (*record)(void *ctx, const void *rec, size_t size),
+	       void *ctx, uint64_t *lost);
+
+#endif

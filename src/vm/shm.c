@@ -1,0 +1,434 @@
+#include "vm/shm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vm/ring.h"
+#include "vm/table.h"
+
+/* --- the image ---------------------------------------------------------------------------------------- */
+
+static bool within(uint64_t off, uint64_t size, uint64_t all)
+{
+	return off <= all && size <= all - off;
+}
+
+static bool power_of_two(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* What a table of these numbers takes; where its parts are goes to @m. */
+static uint64_t table_layout(const struct abi_map *from, struct shm_map *m)
+{
+	uint64_t index = (uint64_t)from->buckets * 4;
+
+	m->mask = from->buckets - 1;
+	m->stride = from->stride;
+	m->locks_off = sizeof(struct abi_table) + index;
+	m->elems_off = m->locks_off + (from->kind == ABI_MAP_SHARED_HASH ? index : 0);
+	m->elems_off = (m->elems_off + 63) & ~(uint64_t)63;
+	return m->elems_off + (uint64_t)from->max_entries * from->stride;
+}
+
+static bool table_good(const struct abi_map *from, struct shm_map *m)
+{
+	uint64_t elem = sizeof(struct abi_elem) + (uint64_t)from->key_size + from->value_size;
+
+	return power_of_two(from->buckets) && from->max_entries && from->key_size && from->key_size % 8 == 0 &&
+	       from->value_size && from->stride % 8 == 0 && from->stride >= elem &&
+	       (from->kind != ABI_MAP_LANE_HASH || from->buckets > from->max_entries) &&
+	       from->max_entries < UINT32_MAX - 1 && table_layout(from, m) <= from->size;
+}
+
+/* Check row @from and copy it to @m. */
+static bool map_good(const struct shm *s, const struct abi_map *from, struct shm_map *m)
+{
+	uint64_t values = (uint64_t)from->value_size * from->max_entries;
+
+	m->kind = (enum abi_map_kind)from->kind;
+	m->key_size = from->key_size;
+	m->value_size = from->value_size;
+	m->max_entries = from->max_entries;
+	m->off = from->off;
+	m->size = from->size;
+	if (from->kind == ABI_MAP_NONE)
+		return true;
+	if (from->off % 8 || !from->size)
+		return false;
+	switch (from->kind) {
+	case ABI_MAP_IMAGE:
+		return within(from->off, from->size, s->image_size) && from->value_size && values <= from->size &&
+		       from->key_size == 4;
+	case ABI_MAP_ARRAY:
+		return within(from->off, from->size, s->lanes_off) && from->value_size && values <= from->size &&
+		       from->key_size == 4;
+	case ABI_MAP_SHARED_HASH:
+		return within(from->off, from->size, s->lanes_off) && from->off >= sizeof(struct abi_data) &&
+		       table_good(from, m);
+	}
+	if (!within(from->off, from->size, s->lane_size) || from->off < sizeof(struct abi_lane))
+		return false;
+	switch (from->kind) {
+	case ABI_MAP_OUT:
+		return power_of_two(from->max_entries) && from->max_entries <= from->size && from->max_entries >= 4096;
+	case ABI_MAP_SCRATCH:
+	case ABI_MAP_LANE_ARRAY:
+		return from->key_size == 4 && from->value_size && from->value_size <= from->size;
+	case ABI_MAP_LANE_HASH:
+		return table_good(from, m);
+	default:
+		return false;
+	}
+}
+
+static const char *header_wrong(const struct shm *s, const struct abi_image *h)
+{
+	if (s->image_size < sizeof(*h) || h->magic != ABI_SEGMENT_MAGIC)
+		return "no segment of dtap's";
+	if (h->version != ABI_SEGMENT_VERSION)
+		return "the segment is of another version of dtap";
+	if (h->size != s->image_size || h->data_size != s->data_size)
+		return "the segment has another size than it says";
+	if (!h->nlanes || h->nlanes > ABI_MAX_LANES || h->nmaps > ABI_MAX_MAPS || h->nprogs > ABI_MAX_PROGS ||
+	    h->nfires > ABI_MAX_PROGS * 8)
+		return "the segment has impossible numbers";
+	if (h->lanes_off % ABI_ALIGN || h->lane_size % ABI_ALIGN || h->lane_size < sizeof(struct abi_lane) ||
+	    h->lanes_off < sizeof(struct abi_data) || h->lane_size > UINT64_MAX / ABI_MAX_LANES ||
+	    !within(h->lanes_off, h->lane_size * h->nlanes, s->data_size))
+		return "the segment's lanes are outside of it";
+	return NULL;
+}
+
+int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
+		     const char **why)
+{
+	const struct abi_image *h = image;
+	struct shm s = { .image = image, .data = data, .image_size = image_size, .data_size = data_size };
+	const struct abi_map *maps = (const struct abi_map *)(h + 1);
+	uint64_t tables;
+
+	*why = header_wrong(&s, h);
+	if (*why)
+		return -EINVAL;
+	tables = sizeof(*h) + (uint64_t)h->nmaps * sizeof(struct abi_map) +
+		 (uint64_t)h->nprogs * sizeof(struct abi_prog) + (uint64_t)h->nfires * sizeof(struct abi_fire);
+	if (tables > image_size) {
+		*why = "the segment's tables are outside of it";
+		return -EINVAL;
+	}
+	s.nmaps = h->nmaps;
+	s.nlanes = h->nlanes;
+	s.nprogs = h->nprogs;
+	s.nfires = h->nfires;
+	s.lanes_off = h->lanes_off;
+	s.lane_size = h->lane_size;
+	s.progs = (const struct abi_prog *)(maps + h->nmaps);
+	s.fires = (const struct abi_fire *)(s.progs + h->nprogs);
+	s.maps = calloc((size_t)s.nmaps + 1, sizeof(*s.maps));
+	s.rows = calloc((size_t)s.nmaps + 1, sizeof(*s.rows));
+	s.nrows = s.nmaps + 1;
+	if (!s.maps || !s.rows) {
+		shm_fini(&s);
+		*why = "out of memory";
+		return -ENOMEM;
+	}
+	for (uint32_t k = 0; k < s.nmaps; k++) {
+		struct vm_map *row = &s.rows[k];
+
+		if (!map_good(&s, &maps[k], &s.maps[k])) {
+			shm_fini(&s);
+			*why = "the segment has an impossible map";
+			return -EINVAL;
+		}
+		row->handle = &s.maps[k];
+		row->key_size = maps[k].key_size;
+		row->value_size = maps[k].value_size;
+		if (maps[k].kind == ABI_MAP_IMAGE) {
+			row->base = (void *)(uintptr_t)(s.image + maps[k].off);
+			row->size = maps[k].size;
+			row->readonly = true;
+		} else if (maps[k].kind == ABI_MAP_ARRAY) {
+			row->base = s.data + maps[k].off;
+			row->size = maps[k].size;
+		}
+	}
+	s.rows[s.nmaps] = (struct vm_map){ .base = s.data, .size = s.data_size };
+	*ret = s;
+	return 0;
+}
+
+void shm_fini(struct shm *s)
+{
+	free(s->maps);
+	free(s->rows);
+	s->maps = NULL;
+	s->rows = NULL;
+}
+
+int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm_error *err)
+{
+	const struct abi_prog *p = &s->progs[prog];
+	struct vm_spec spec = {
+		.ninsns = p->ninsns,
+		.maps = s->rows, .nmaps = s->nrows,
+		.helpers = shm_helpers, .nhelpers = shm_nhelpers,
+		.ctx_size = 11 * sizeof(uint64_t),
+	};
+
+	err->insn = 0;
+	strcpy(err->text, "outside of the segment");
+	if (prog >= s->nprogs || p->off % 8 || !within(p->off, (uint64_t)p->ninsns * sizeof(struct bpf_insn), s->image_size))
+		return -EINVAL;
+	spec.insns = (const struct bpf_insn *)(s->image + p->off);
+	return vm_load(&spec, ret, err);
+}
+
+/* --- lanes -------------------------------------------------------------------------------------------- */
+
+static struct abi_data *data_of(const struct shm *s)
+{
+	return (struct abi_data *)s->data;
+}
+
+static uint8_t *lane_at(const struct shm *s, uint32_t n)
+{
+	return s->data + s->lanes_off + (uint64_t)n * s->lane_size;
+}
+
+/* A process that was killed can have left anything half done. */
+static void repair(const struct shm *s, uint8_t *lane)
+{
+	struct abi_lane *l = (struct abi_lane *)lane;
+
+	l->busy = 0;
+	if (l->changing) {
+		for (uint32_t k = 0; k < s->nmaps; k++) {
+			if (s->maps[k].kind == ABI_MAP_LANE_HASH)
+				lane_table_repair(&s->maps[k], lane);
+		}
+		l->changing = 0;
+	}
+}
+
+/* Take lane @n if nobody has it, or (@inherit) nobody alive. */
+static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pid, uint64_t start)
+{
+	struct abi_lane *l = (struct abi_lane *)lane_at(s, n);
+	struct abi_data *d = data_of(s);
+	uint32_t owner = __atomic_load_n(&l->owner, __ATOMIC_ACQUIRE), high;
+
+	if (owner) {
+		bool stale = owner == pid && l->owner_start != start;
+
+		if (!inherit || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
+			return false;
+	}
+	if (!__atomic_compare_exchange_n(&l->owner, &owner, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	l->owner_start = start;
+	repair(s, (uint8_t *)l);
+	high = __atomic_load_n(&d->lanes_high, __ATOMIC_RELAXED);
+	while (high <= n && !__atomic_compare_exchange_n(&d->lanes_high, &high, n + 1, false, __ATOMIC_ACQ_REL,
+							 __ATOMIC_RELAXED))
+		;
+	return true;
+}
+
+int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start)
+{
+	uint32_t n = (uint32_t)number;
+	bool taken = number >= 0 && n < s->nlanes && take_lane(s, n, true, pid, start);
+
+	for (int inherit = 0; number < 0 && !taken && inherit < 2; inherit++) {
+		for (n = 1; !taken && n < s->nlanes; n++)
+			taken = take_lane(s, n, inherit, pid, start);
+		n--;
+	}
+	if (!taken)
+		return -EAGAIN;
+	memset(r, 0, sizeof(*r));
+	r->thread.user = r;
+	r->shm = s;
+	r->lane = lane_at(s, n);
+	r->number = n;
+	r->is_tracer = n == 0;
+	r->pid_tgid = (uint64_t)pid << 32 | pid;
+	r->wake_fd = -1;
+	return 0;
+}
+
+void shm_run_fini(struct shm_run *r)
+{
+	if (r->lane)
+		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
+	r->lane = NULL;
+}
+
+bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
+{
+	struct abi_lane *l = (struct abi_lane *)r->lane;
+	uint64_t result;
+	int err;
+
+	if (l->busy)
+		return false;
+	l->busy = 1;
+	err = vm_run(p, &r->thread, ctx, &result);
+	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
+	if (err)
+		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
+	return !err;
+}
+
+/* --- time --------------------------------------------------------------------------------------------- */
+
+static uint64_t system_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t shm_now(const struct shm *s)
+{
+#if defined(__x86_64__)
+	const struct abi_clock *c = &data_of(s)->clock;
+
+	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
+		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
+		uint64_t tsc = __builtin_ia32_rdtsc(), ns;
+
+		ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
+			return ns;
+	}
+#else
+	(void)s;
+#endif
+	return system_now();
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+static uint32_t lanes_used(const struct shm *s)
+{
+	uint32_t high = __atomic_load_n(&data_of(s)->lanes_high, __ATOMIC_ACQUIRE);
+
+	return high < s->nlanes ? high : s->nlanes;
+}
+
+void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
+		  void *ctx)
+{
+	const struct shm_map *m = &s->maps[map];
+
+	switch (m->kind) {
+	case ABI_MAP_SHARED_HASH:
+		table_each(m, s->data + m->off, each, ctx);
+		break;
+	case ABI_MAP_IMAGE:
+	case ABI_MAP_ARRAY:
+		for (uint32_t k = 0; k < m->max_entries; k++)
+			each(ctx, &k, (m->kind == ABI_MAP_ARRAY ? s->data : s->image) + m->off +
+				      (uint64_t)k * m->value_size);
+		break;
+	case ABI_MAP_LANE_ARRAY:
+	case ABI_MAP_LANE_HASH:
+		for (uint32_t n = 0; n < lanes_used(s); n++) {
+			static const uint32_t zero;
+
+			if (m->kind == ABI_MAP_LANE_HASH)
+				table_each(m, lane_at(s, n) + m->off, each, ctx);
+			else
+				each(ctx, &zero, lane_at(s, n) + m->off);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+static void clear_words(void *at, uint32_t size)
+{
+	uint64_t *words = at;
+
+	for (uint32_t k = 0; k < size / 8; k++)
+		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
+}
+
+int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
+{
+	const struct shm_map *m = &s->maps[map];
+	uint32_t at;
+	int err = -ENOENT;
+
+	switch (m->kind) {
+	case ABI_MAP_SHARED_HASH:
+		return shared_table_del(m, s->data, key, (uint32_t)syscall(SYS_gettid));
+	case ABI_MAP_ARRAY:
+		memcpy(&at, key, sizeof(at));
+		if (at >= m->max_entries)
+			return -ENOENT;
+		clear_words(s->data + m->off + (uint64_t)at * m->value_size, m->value_size);
+		return 0;
+	case ABI_MAP_LANE_ARRAY:
+	case ABI_MAP_LANE_HASH:
+		for (uint32_t n = 0; n < lanes_used(s); n++) {
+			if (m->kind == ABI_MAP_LANE_ARRAY)
+				clear_words(lane_at(s, n) + m->off, m->value_size);
+			else if (lane_table_kill(m, lane_at(s, n), key))
+				continue;
+			err = 0;
+		}
+		return err;
+	default:
+		return -ENOENT;
+	}
+}
+
+static const struct shm_map *out_map(const struct shm *s)
+{
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		if (s->maps[k].kind == ABI_MAP_OUT)
+			return &s->maps[k];
+	}
+	return NULL;
+}
+
+int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, size_t size), void *ctx,
+	      uint64_t *lost)
+{
+	const struct shm_map *m = out_map(s);
+	int n, all = 0;
+
+	__atomic_store_n(&data_of(s)->woken, 0, __ATOMIC_SEQ_CST);
+	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
+		n = ring_drain(m, lane_at(s, k), record, ctx, lost);
+		if (n < 0)
+			return n;
+		all += n;
+	}
+	return all;
+}
+
+uint64_t shm_fill(const struct shm *s, uint64_t *room)
+{
+	const struct shm_map *m = out_map(s);
+	uint64_t most = 0;
+
+	*room = m ? m->max_entries : 0;
+	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
+		uint64_t used = ring_used(lane_at(s, k));
+
+		most = used > most ? used : most;
+	}
+	return most;
+}

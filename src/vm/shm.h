@@ -1,0 +1,102 @@
+/*
+ * A session's shared memory as one process uses it: the maps of abi/segment.h for programs that run in vm/, and
+ * the kernel's helpers over them.
+ *
+ * What lies where is copied from the image once, checked, and never read again, so what others write to the
+ * data can give wrong results but no access outside of it.  No function here waits but for a bucket's lock,
+ * and that not for long; none allocates but shm_open.
+ */
+#ifndef DTAP_VM_SHM_H
+#define DTAP_VM_SHM_H
+
+#include "abi/segment.h"
+#include "vm/vm.h"
+
+struct shm;
+
+struct shm_map {
+	enum abi_map_kind kind;
+	uint32_t key_size, value_size, max_entries;
+	uint64_t off, size;
+	/* Tables: */
+	uint32_t mask;			/* buckets - 1 */
+	uint32_t stride;
+	uint64_t locks_off, elems_off;	/* from the table's start */
+};
+
+struct shm {
+	const uint8_t *image;
+	uint8_t *data;
+	uint64_t image_size, data_size, lanes_off, lane_size;
+	uint32_t nmaps, nlanes, nprogs, nfires;
+	const struct abi_prog *progs;	/* in the image */
+	const struct abi_fire *fires;
+	struct shm_map *maps;
+	struct vm_map *rows;		/* for struct vm_spec: a row a map, then the whole data */
+	uint32_t nrows;
+};
+
+/*
+ * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
+ */
+struct shm_run {
+	struct vm_thread thread;	/* user: this struct */
+	const struct shm *shm;
+	uint8_t *lane;
+	uint32_t number;		/* of the lane */
+	bool is_tracer;			/* no memory but the segment's can be read */
+	uint64_t pid_tgid;		/* as the kernel's helper gives it: pid above, tid below */
+	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
+	uint32_t nstrings;		/* ... so many */
+	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
+};
+
+/*
+ * Use the segment mapped at @image and @data.  The image must be one that nobody can write.  0; -EINVAL and a
+ * reason in *why when it is none; -ENOMEM.
+ */
+int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
+		     const char **why);
+void shm_fini(struct shm *s);		/* unmaps nothing */
+
+/* The helpers that programs may call, for struct vm_spec. */
+extern const struct vm_helper shm_helpers[];
+extern const uint32_t shm_nhelpers;
+
+/* Load program @prog of the image; errors as of vm_load. */
+int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm_error *err);
+
+/*
+ * Take lane @number (the tracer: 0) or, with a negative one, any for the process @pid, which started at @start;
+ * from a process that has ended it is inherited with all it counted.  0, -EAGAIN when all are taken.
+ */
+int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
+void shm_run_fini(struct shm_run *r);	/* give the lane back */
+
+/* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
+bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
+
+/* ns of CLOCK_MONOTONIC. */
+uint64_t shm_now(const struct shm *s);
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+/*
+ * Every element of map @map in all lanes that were ever used; a key of a lane's map can come once for each lane.
+ * @key and @value can change while they are read.
+ */
+void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
+		  void *ctx);
+
+/* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
+int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
+
+/* Records of all lanes' rings, one lane after the other.  Stops when @record returns a negative errno, and returns
+ * it; else how many.  A ring that makes no sense is emptied and *lost raised. */
+int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, size_t size), void *ctx,
+	      uint64_t *lost);
+
+/* Bytes in the fullest ring, and how many would fit. */
+uint64_t shm_fill(const struct shm *s, uint64_t *room);
+
+#endif

@@ -1,0 +1,463 @@
+#include "vm/table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- parts ------------------------------------------------------------------------------------------- */
+
+/* Odd and without pattern: the fractional digits of pi, with the lowest bit set. */
+static const uint64_t factors[32] = {
+	0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89, 0x452821e638d01377,
+	0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917, 0x9216d5d98979fb1b, 0xd1310ba698dfb5ad,
+	0x2ffd72dbd01adfb7, 0xb8e1afed6a267e97, 0xba7c9045f12c7f99, 0x24a19947b3916cf7, 0x0801f2e2858efc17,
+	0x636920d871574e69, 0xa458fea3f4933d7f, 0x0d95748f728eb659, 0x718bcd5882154aef, 0x7b54a41dc25a59b5,
+	0x9c30d5392af26013, 0xc5d1b023286085f1, 0xca417918b8db38ef, 0x8e79dcb0603a180f, 0x6c9e0e8bb01e8a3f,
+	0xd71577c1bd314b27, 0x78af2fda55605c61, 0xe65525f3aa55ab95, 0x5748986263e81441, 0x55ca396a2aab10b7,
+	0xb4cc5c341141e8cf, 0xa15486af7c72e993,
+};
+
+/* A sum of independent products, so a processor computes them side by side; zero words add nothing. */
+uint32_t table_hash(const void *key, uint32_t size)
+{
+	const uint8_t *p = key;
+	uint64_t h = 0, w;
+
+	for (uint32_t k = 0; k < size / 8; k++) {
+		memcpy(&w, p + 8 * k, 8);
+		if (k && k % 32 == 0)
+			h = h << 5 | h >> 59;
+		h += w * factors[k % 32];
+	}
+	h ^= h >> 32;
+	h *= 0x9e3779b97f4a7c15;
+	return (uint32_t)(h >> 32);
+}
+
+static struct abi_table *header(const struct shm_map *m, uint8_t *base)
+{
+	return (struct abi_table *)(base + m->off);
+}
+
+static uint32_t *index_of(const struct shm_map *m, uint8_t *base)
+{
+	return (uint32_t *)(base + m->off + sizeof(struct abi_table));
+}
+
+static struct abi_elem *elem_at(const struct shm_map *m, uint8_t *base, uint32_t n)
+{
+	return (struct abi_elem *)(base + m->off + m->elems_off + (uint64_t)n * m->stride);
+}
+
+/* The element that a link or an index word @ref (1 + its number) means, or NULL. */
+static struct abi_elem *elem_of(const struct shm_map *m, uint8_t *base, uint32_t ref)
+{
+	return ref - 1 < m->max_entries ? elem_at(m, base, ref - 1) : NULL;
+}
+
+static uint8_t *key_of(struct abi_elem *e)
+{
+	return (uint8_t *)(e + 1);
+}
+
+static uint8_t *value_of(const struct shm_map *m, struct abi_elem *e)
+{
+	return (uint8_t *)(e + 1) + m->key_size;
+}
+
+static bool same_key(const struct shm_map *m, struct abi_elem *e, const void *key)
+{
+	const uint8_t *have = key_of(e), *want = key;
+	uint64_t a, b;
+
+	for (uint32_t k = 0; k < m->key_size; k += 8) {
+		memcpy(&a, have + k, 8);
+		memcpy(&b, want + k, 8);
+		if (a != b)
+			return false;
+	}
+	return true;
+}
+
+static void set_state(struct abi_elem *e, enum abi_elem_state state)
+{
+	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
+}
+
+static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, const void *key, const void *value)
+{
+	e->hash = hash;
+	memcpy(key_of(e), key, m->key_size);
+	memcpy(value_of(m, e), value, m->value_size);
+	set_state(e, ABI_ELEM_LIVE);
+}
+
+/* --- a lane's ---------------------------------------------------------------------------------------- */
+
+/* The element of @key, live or dead, or NULL; *slot is where in the index it is or would be. */
+static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t *slot)
+{
+	const uint32_t *index = index_of(m, lane);
+	uint32_t at = hash & m->mask;
+
+	for (uint32_t k = 0; k <= m->mask; k++, at = (at + 1) & m->mask) {
+		struct abi_elem *e;
+
+		*slot = at;
+		if (!index[at])
+			return NULL;
+		e = elem_of(m, lane, index[at]);
+		if (e && e->hash == hash && same_key(m, e, key))
+			return e;
+	}
+	*slot = UINT32_MAX;
+	return NULL;
+}
+
+void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint32_t slot;
+	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
+
+	return e && e->state == ABI_ELEM_LIVE ? value_of(m, e) : NULL;
+}
+
+static void set_changing(uint8_t *lane, uint32_t v)
+{
+	struct abi_lane *l = (struct abi_lane *)lane;
+
+	/* The owner may be killed at any instruction; the compiler must keep this one where it is. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->changing, v, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Take index word @hole away, moving those behind it that would not be found any more. */
+static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
+{
+	uint32_t *index = index_of(m, lane), at = hole;
+
+	for (uint32_t k = 0; k < m->mask; k++) {
+		struct abi_elem *e;
+
+		at = (at + 1) & m->mask;
+		if (!index[at])
+			break;
+		e = elem_of(m, lane, index[at]);
+		/* Its own place is behind the hole, cyclically: it stays. */
+		if (e && ((at - e->hash) & m->mask) < ((at - hole) & m->mask))
+			continue;
+		index[hole] = index[at];
+		hole = at;
+	}
+	index[hole] = 0;
+}
+
+static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e)
+{
+	struct abi_table *t = header(m, lane);
+	uint32_t n = (uint32_t)(((uint8_t *)e - (lane + m->off + m->elems_off)) / m->stride);
+
+	set_state(e, ABI_ELEM_FREE);
+	e->next = t->free;
+	t->free = n + 1;
+	t->live--;
+}
+
+/* The table is full: make those free that the tracer removed. */
+static void recycle_dead(const struct shm_map *m, uint8_t *lane)
+{
+	uint32_t slot;
+
+	for (uint32_t n = 0; n < m->max_entries; n++) {
+		struct abi_elem *e = elem_at(m, lane, n);
+
+		if (e->state == ABI_ELEM_DEAD && probe(m, lane, key_of(e), e->hash, &slot) == e) {
+			close_hole(m, lane, slot);
+			give_back(m, lane, e);
+		}
+	}
+}
+
+static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n)
+{
+	struct abi_table *t = header(m, lane);
+	struct abi_elem *e;
+
+	if (!t->free && t->used < m->max_entries) {
+		*n = t->used;
+		return elem_at(m, lane, *n);
+	}
+	e = elem_of(m, lane, t->free);
+	if (e) {
+		*n = t->free - 1;
+		t->free = e->next;
+	}
+	return e;
+}
+
+int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags)
+{
+	uint32_t hash = table_hash(key, m->key_size), slot, n;
+	struct abi_elem *e = probe(m, lane, key, hash, &slot);
+	struct abi_table *t = header(m, lane);
+
+	if (e) {
+		if (flags == BPF_NOEXIST && e->state == ABI_ELEM_LIVE)
+			return -EEXIST;
+		memcpy(value_of(m, e), value, m->value_size);
+		set_state(e, ABI_ELEM_LIVE);
+		return 0;
+	}
+	set_changing(lane, 1);
+	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
+	if (!e) {
+		recycle_dead(m, lane);
+		probe(m, lane, key, hash, &slot);
+		e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
+	}
+	if (e) {
+		fill(m, e, hash, key, value);
+		index_of(m, lane)[slot] = n + 1;
+		t->live++;
+		if (n == t->used)
+			__atomic_store_n(&t->used, n + 1, __ATOMIC_RELEASE);
+	}
+	set_changing(lane, 0);
+	return e ? 0 : -E2BIG;
+}
+
+int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint32_t slot;
+	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
+	bool live = e && e->state == ABI_ELEM_LIVE;
+
+	if (e) {
+		set_changing(lane, 1);
+		close_hole(m, lane, slot);
+		give_back(m, lane, e);
+		set_changing(lane, 0);
+	}
+	return live ? 0 : -ENOENT;
+}
+
+int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint32_t slot, live = ABI_ELEM_LIVE;
+	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
+	uint64_t *words;
+
+	if (!e || !__atomic_compare_exchange_n(&e->state, &live, ABI_ELEM_DEAD, false, __ATOMIC_ACQ_REL,
+					       __ATOMIC_RELAXED))
+		return -ENOENT;
+	words = (uint64_t *)value_of(m, e);
+	for (uint32_t k = 0; k < m->value_size / 8; k++)
+		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+void lane_table_repair(const struct shm_map *m, uint8_t *lane)
+{
+	uint32_t *index = index_of(m, lane), slot;
+	struct abi_table *t = header(m, lane);
+
+	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
+	if (t->used > m->max_entries)
+		t->used = m->max_entries;
+	/* One that was being filled lies right behind the last. */
+	if (t->used < m->max_entries && elem_at(m, lane, t->used)->state == ABI_ELEM_LIVE)
+		t->used++;
+	t->free = t->live = 0;
+	for (uint32_t n = 0; n < t->used; n++) {
+		struct abi_elem *e = elem_at(m, lane, n);
+
+		if (e->state != ABI_ELEM_FREE && !probe(m, lane, key_of(e), e->hash, &slot) && slot != UINT32_MAX) {
+			index[slot] = n + 1;
+			t->live++;
+		} else {
+			e->state = ABI_ELEM_FREE;
+			e->next = t->free;
+			t->free = n + 1;
+		}
+	}
+}
+
+/* --- shared ------------------------------------------------------------------------------------------ */
+
+enum {
+	SPINS = 2000,		/* looks at a lock before asking whether its owner lives */
+	ROUNDS = 50,		/* of that before giving up: the caller counts a loss */
+	RESTARTS = 8,
+};
+
+static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t tid)
+{
+	uint32_t *word = (uint32_t *)(base + m->off + m->locks_off) + bucket, owner;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int k = 0; k < SPINS; k++) {
+			owner = 0;
+			if (__atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+				return true;
+#if defined(__x86_64__)
+			__builtin_ia32_pause();
+#endif
+		}
+		/* The chain is sound at every moment, so what a dead owner left is taken over as it is. */
+		if ((owner == tid || (syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH)) &&
+		    __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		syscall(SYS_sched_yield);
+	}
+	return false;
+}
+
+static void unlock(const struct shm_map *m, uint8_t *base, uint32_t bucket)
+{
+	uint32_t *word = (uint32_t *)(base + m->off + m->locks_off) + bucket;
+
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+/* *link: the word that refers to the element found. */
+static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const void *key, uint32_t hash, uint32_t **link)
+{
+	uint32_t *at = &index_of(m, base)[hash & m->mask];
+
+	for (int restart = 0; restart < RESTARTS; restart++) {
+		bool strayed = false;
+
+		*link = at;
+		/* A chain longer than the table is a ring: scribbled. */
+		for (uint32_t k = 0; k < m->max_entries; k++) {
+			struct abi_elem *e = elem_of(m, base, __atomic_load_n(*link, __ATOMIC_ACQUIRE));
+
+			if (!e)
+				return NULL;
+			if (e->hash == hash && e->state == ABI_ELEM_LIVE && same_key(m, e, key))
+				return e;
+			/* Taken out and used again meanwhile: this is another bucket's chain now. */
+			strayed = ((e->hash ^ hash) & m->mask) != 0;
+			if (strayed)
+				break;
+			*link = &e->next;
+		}
+		if (!strayed)
+			return NULL;
+	}
+	return NULL;
+}
+
+void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key)
+{
+	uint32_t *link;
+	struct abi_elem *e = follow(m, base, key, table_hash(key, m->key_size), &link);
+
+	return e ? value_of(m, e) : NULL;
+}
+
+/* Unused elements first, so that one given back rests for long: somebody may still hold its address. */
+static struct abi_elem *take_shared(const struct shm_map *m, uint8_t *base, uint32_t *n)
+{
+	struct abi_table *t = header(m, base);
+	uint32_t used = __atomic_load_n(&t->used, __ATOMIC_RELAXED);
+	uint64_t top = __atomic_load_n(&t->free_tagged, __ATOMIC_ACQUIRE), next;
+	struct abi_elem *e;
+
+	while (used < m->max_entries) {
+		if (__atomic_compare_exchange_n(&t->used, &used, used + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			*n = used;
+			return elem_at(m, base, used);
+		}
+	}
+	do {
+		e = elem_of(m, base, (uint32_t)top);
+		if (!e)
+			return NULL;
+		next = ((top >> 32) + 1) << 32 | __atomic_load_n(&e->next, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&t->free_tagged, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	*n = (uint32_t)top - 1;
+	return e;
+}
+
+static void give_back_shared(const struct shm_map *m, uint8_t *base, struct abi_elem *e, uint32_t ref)
+{
+	struct abi_table *t = header(m, base);
+	uint64_t top = __atomic_load_n(&t->free_tagged, __ATOMIC_RELAXED), next;
+
+	set_state(e, ABI_ELEM_FREE);
+	do {
+		__atomic_store_n(&e->next, (uint32_t)top, __ATOMIC_RELAXED);
+		next = ((top >> 32) + 1) << 32 | ref;
+	} while (!__atomic_compare_exchange_n(&t->free_tagged, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, const void *value, uint64_t flags,
+		     uint32_t tid)
+{
+	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, n;
+	struct abi_elem *e;
+	int err = 0;
+
+	if (!lock(m, base, bucket, tid))
+		return -EBUSY;
+	e = follow(m, base, key, hash, &link);
+	if (e) {
+		if (flags == BPF_NOEXIST)
+			err = -EEXIST;
+		else
+			memcpy(value_of(m, e), value, m->value_size);
+	} else {
+		e = take_shared(m, base, &n);
+		if (e) {
+			uint32_t *head = &index_of(m, base)[bucket];
+
+			fill(m, e, hash, key, value);
+			__atomic_store_n(&e->next, *head, __ATOMIC_RELAXED);
+			__atomic_store_n(head, n + 1, __ATOMIC_RELEASE);
+		} else {
+			err = -E2BIG;
+		}
+	}
+	unlock(m, base, bucket);
+	return err;
+}
+
+int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, uint32_t tid)
+{
+	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, ref = 0;
+	struct abi_elem *e;
+
+	if (!lock(m, base, bucket, tid))
+		return -EBUSY;
+	e = follow(m, base, key, hash, &link);
+	if (e) {
+		ref = *link;
+		__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
+	}
+	unlock(m, base, bucket);
+	if (!e)
+		return -ENOENT;
+	give_back_shared(m, base, e, ref);
+	return 0;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------- */
+
+void table_each(const struct shm_map *m, const uint8_t *at,
+		void (*each)(void *ctx, const void *key, const void *value), void *ctx)
+{
+	const struct abi_table *t = (const struct abi_table *)at;
+	uint32_t used = __atomic_load_n(&t->used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
+		const struct abi_elem *e =
+			(const struct abi_elem *)(at + m->elems_off + (uint64_t)n * m->stride);
+
+		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ABI_ELEM_LIVE)
+			each(ctx, e + 1, (const uint8_t *)(e + 1) + m->key_size);
+	}
+}

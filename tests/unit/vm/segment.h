@@ -1,0 +1,22 @@
+/*
+ * A small segment in this process's memory, for tests: maps of each kind, no programs.
+ */
+#ifndef TEST_SEGMENT_H
+#define TEST_SEGMENT_H
+
+#include "vm/shm.h"
+
+enum { SEG_ARRAY, SEG_RODATA, SEG_SHARED, SEG_OUT, SEG_SCRATCH, SEG_LANE_ARRAY, SEG_LANE_HASH, SEG_MAPS };
+enum { SEG_ENTRIES = 100, SEG_LANES = 4, SEG_RING = 4096 };
+
+struct segment {
+	uint8_t *image, *data;		/* data is shared with children */
+	uint64_t image_size, data_size;
+};
+
+void segment_make(struct segment *s);
+void segment_free(struct segment *s);
+struct abi_image *segment_header(struct segment *s);
+struct abi_map *segment_map(struct segment *s, unsigned int n);
+
+#endif

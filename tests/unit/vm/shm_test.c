@@ -1,0 +1,212 @@
+/* Segments that are refused, lanes, rings. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "segment.h"
+#include "vm/ring.h"
+
+static int open_it(struct segment *seg, struct shm *shm)
+{
+	const char *why;
+
+	return shm_open_segment(seg->image, seg->image_size, seg->data, seg->data_size, shm, &why);
+}
+
+/* Any byte of the tables changed: refused, or what is accepted lies inside. */
+static void changed_image(void **state)
+{
+	struct segment seg;
+	struct shm shm;
+	size_t tables = sizeof(struct abi_image) + SEG_MAPS * sizeof(struct abi_map);
+	unsigned int refused = 0, accepted = 0;
+
+	(void)state;
+	segment_make(&seg);
+	for (size_t at = 0; at < tables; at++) {
+		static const uint8_t changes[] = { 0x01, 0x08, 0x40, 0x80, 0xff };
+
+		for (size_t c = 0; c < sizeof(changes); c++) {
+			seg.image[at] ^= changes[c];
+			if (open_it(&seg, &shm)) {
+				refused++;
+			} else {
+				accepted++;
+				for (uint32_t k = 0; k < shm.nrows; k++) {
+					const struct vm_map *row = &shm.rows[k];
+					const uint8_t *base = row->base;
+
+					if (!base)
+						continue;
+					assert_true((base >= seg.data && base + row->size <= seg.data + seg.data_size) ||
+						    (base >= seg.image && base + row->size <= seg.image + seg.image_size));
+				}
+				shm_fini(&shm);
+			}
+			seg.image[at] ^= changes[c];
+		}
+	}
+	assert_true(refused > 100 && accepted > 0);
+	segment_free(&seg);
+}
+
+static void lanes(void **state)
+{
+	uint32_t me = (uint32_t)getpid();
+	struct segment seg;
+	struct shm_run a, b, c, d;
+	struct shm shm;
+	pid_t child;
+
+	(void)state;
+	segment_make(&seg);
+	assert_int_equal(open_it(&seg, &shm), 0);
+	assert_int_equal(shm_run_init(&a, &shm, 0, me, 5), 0);
+	assert_int_equal(shm_run_init(&b, &shm, -1, me, 5), 0);
+	assert_int_equal(b.number, 1);
+	child = fork();
+	if (!child) {
+		shm_run_init(&c, &shm, -1, (uint32_t)getpid(), 6);
+		_exit((int)c.number);
+	}
+	{
+		int status;
+
+		waitpid(child, &status, 0);
+		assert_int_equal(WEXITSTATUS(status), 2);
+	}
+	/* Free ones come first, then those of the dead. */
+	assert_int_equal(shm_run_init(&c, &shm, -1, me, 5), 0);
+	assert_int_equal(c.number, 3);
+	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
+	assert_int_equal(d.number, 2);
+	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), -EAGAIN);
+	shm_run_fini(&c);
+	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
+	assert_int_equal(d.number, 3);
+	shm_fini(&shm);
+	segment_free(&seg);
+}
+
+struct reader {
+	uint64_t next, n;
+	bool wrong;
+	int answer;
+};
+
+static int read_record(void *ctx, const void *rec, size_t size)
+{
+	struct reader *r = ctx;
+	const uint64_t *words = rec;
+
+	if (words[0] != r->next || size != 32 + 8 * (r->next % 20))
+		r->wrong = true;
+	for (size_t k = 1; k < size / 8; k++)
+		r->wrong |= words[k] != ~words[0];
+	r->next = words[0] + 1;
+	r->n++;
+	return r->answer;
+}
+
+static void write_records(const struct shm_map *m, uint8_t *lane, uint64_t n, bool wait)
+{
+	uint64_t words[32];
+
+	for (uint64_t k = 0; k < n; k++) {
+		words[0] = k;
+		for (int w = 1; w < 32; w++)
+			words[w] = ~k;
+		while (ring_put(m, lane, words, (uint32_t)(32 + 8 * (k % 20))) && wait)
+			;
+	}
+}
+
+static void ring(void **state)
+{
+	struct reader r = { 0 };
+	struct segment seg;
+	struct abi_lane *lane;
+	struct shm shm;
+	uint64_t lost = 0;
+
+	(void)state;
+	segment_make(&seg);
+	assert_int_equal(open_it(&seg, &shm), 0);
+	lane = (struct abi_lane *)(seg.data + shm.lanes_off);
+	((struct abi_data *)seg.data)->lanes_high = 1;
+	/* All of a writer that waits for room arrives, in order. */
+	if (!fork()) {
+		write_records(&shm.maps[SEG_OUT], (uint8_t *)lane, 300000, true);
+		_exit(0);
+	}
+	while (r.n < 300000 && !r.wrong)
+		shm_drain(&shm, read_record, &r, &lost);
+	wait(NULL);
+	assert_false(r.wrong);
+	assert_int_equal(lost, 0);
+	/* What does not fit is refused, what did is there. */
+	write_records(&shm.maps[SEG_OUT], (uint8_t *)lane, 1000, false);
+	assert_true(ring_used((uint8_t *)lane) <= SEG_RING);
+	r = (struct reader){ .answer = -EINTR };
+	assert_int_equal(shm_drain(&shm, read_record, &r, &lost), -EINTR);
+	assert_int_equal(r.n, 1);
+	segment_free(&seg);
+	shm_fini(&shm);
+}
+
+static int any_record(void *ctx, const void *rec, size_t size)
+{
+	volatile uint8_t sum = 0;
+
+	for (size_t k = 0; k < size; k++)
+		sum = (uint8_t)(sum + ((const uint8_t *)rec)[k]);
+	*(uint64_t *)ctx += size;
+	return 0;
+}
+
+static void scribbled_ring(void **state)
+{
+	struct segment seg;
+	struct abi_lane *lane;
+	struct shm shm;
+	uint64_t lost = 0, bytes = 0;
+
+	(void)state;
+	segment_make(&seg);
+	assert_int_equal(open_it(&seg, &shm), 0);
+	lane = (struct abi_lane *)(seg.data + shm.lanes_off);
+	srand(3);
+	for (int round = 0; round < 20000; round++) {
+		uint8_t *ring = (uint8_t *)lane + shm.maps[SEG_OUT].off;
+
+		((struct abi_data *)seg.data)->lanes_high = round % 2 ? 1 : 0xffffffff;
+		for (int k = 0; k < 64; k++)
+			ring[rand() % SEG_RING] = (uint8_t)(rand() % 2 ? 8 * (rand() % 32) : rand());
+		lane->head += (uint64_t)(rand() % 5000) - (rand() % 10 ? 0 : 1);
+		if (rand() % 10 == 0)
+			lane->tail = (uint64_t)rand() << (rand() % 40);
+		shm_drain(&shm, any_record, &bytes, &lost);
+		ring_put(&shm.maps[SEG_OUT], (uint8_t *)lane, ring, 64);
+	}
+	assert_true(lost > 100);
+	segment_free(&seg);
+	shm_fini(&shm);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(changed_image),
+		cmocka_unit_test(lanes),
+		cmocka_unit_test(ring),
+		cmocka_unit_test(scribbled_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

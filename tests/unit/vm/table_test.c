@@ -1,0 +1,303 @@
+/* Hash tables against a plain array of what must be in them; readers and killed writers. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "segment.h"
+#include "vm/table.h"
+
+enum { KEYS = 3 * SEG_ENTRIES / 2 };
+
+struct fixture {
+	struct segment seg;
+	struct shm shm;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	const char *why;
+
+	segment_make(&f->seg);
+	assert_int_equal(shm_open_segment(f->seg.image, f->seg.image_size, f->seg.data, f->seg.data_size, &f->shm, &why), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	shm_fini(&f->shm);
+	segment_free(&f->seg);
+	free(f);
+	return 0;
+}
+
+static void make_key(uint64_t key[2], unsigned int n)
+{
+	key[0] = n;
+	key[1] = n % 7;
+}
+
+struct seen {
+	uint64_t values[KEYS];
+	unsigned int n, bad;
+};
+
+static void see(void *ctx, const void *key, const void *value)
+{
+	struct seen *s = ctx;
+	const uint64_t *k = key;
+
+	s->n++;
+	if (k[0] >= KEYS || k[1] != k[0] % 7)
+		s->bad++;
+	else
+		s->values[k[0]] += *(const uint64_t *)value;
+}
+
+/* Random operations; @shared or the lane's. */
+static void against_model(struct fixture *f, bool shared)
+{
+	const struct shm_map *m = &f->shm.maps[shared ? SEG_SHARED : SEG_LANE_HASH];
+	uint8_t *base = shared ? f->seg.data : f->seg.data + f->shm.lanes_off;
+	uint64_t model[KEYS] = { 0 }, key[2], v, *p;
+	unsigned int live = 0;
+
+	srand(7);
+	for (int step = 0; step < 200000; step++) {
+		unsigned int k = (unsigned int)rand() % KEYS, op = (unsigned int)rand() % 4;
+		int err;
+
+		make_key(key, k);
+		v = (uint64_t)step + 1;
+		if (op < 2) {
+			uint64_t flags = op ? BPF_NOEXIST : BPF_ANY;
+
+			err = shared ? shared_table_put(m, base, key, &v, flags, 1) :
+				       lane_table_put(m, base, key, &v, flags);
+			if (model[k] && op) {
+				assert_int_equal(err, -EEXIST);
+			} else if (!model[k] && live == SEG_ENTRIES) {
+				assert_int_equal(err, -E2BIG);
+			} else {
+				assert_int_equal(err, 0);
+				live += !model[k];
+				model[k] = v;
+			}
+		} else if (op == 2) {
+			err = shared ? shared_table_del(m, base, key, 1) : lane_table_del(m, base, key);
+			assert_int_equal(err, model[k] ? 0 : -ENOENT);
+			live -= !!model[k];
+			model[k] = 0;
+		}
+		p = shared ? shared_table_find(m, base, key) : lane_table_find(m, base, key);
+		assert_true(model[k] ? p && *p == model[k] : !p);
+		if (step % 1000 == 0) {
+			struct seen seen = { .n = 0 };
+
+			if (!shared)
+				lane_table_repair(m, base);
+			table_each(m, base + m->off, see, &seen);
+			assert_int_equal(seen.n, live);
+			assert_memory_equal(seen.values, model, sizeof(model));
+		}
+	}
+}
+
+static void lane_table(void **state)
+{
+	against_model(*state, false);
+}
+
+static void shared_table(void **state)
+{
+	against_model(*state, true);
+}
+
+/* What the tracer removes makes room for others, and comes back when its key does. */
+static void tracer_removes(void **state)
+{
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint8_t *lane = f->seg.data + f->shm.lanes_off;
+	uint64_t key[2], one = 1;
+
+	for (unsigned int k = 0; k < SEG_ENTRIES; k++) {
+		make_key(key, k);
+		assert_int_equal(lane_table_put(m, lane, key, &one, BPF_ANY), 0);
+	}
+	for (unsigned int k = 0; k < 10; k++) {
+		make_key(key, k);
+		assert_int_equal(lane_table_kill(m, lane, key), 0);
+		assert_int_equal(lane_table_kill(m, lane, key), -ENOENT);
+		assert_null(lane_table_find(m, lane, key));
+	}
+	make_key(key, 3);
+	assert_int_equal(lane_table_put(m, lane, key, &one, BPF_NOEXIST), 0);
+	assert_non_null(lane_table_find(m, lane, key));
+	for (unsigned int k = SEG_ENTRIES; k < SEG_ENTRIES + 9; k++) {
+		make_key(key, k);
+		assert_int_equal(lane_table_put(m, lane, key, &one, BPF_ANY), 0);
+	}
+	make_key(key, SEG_ENTRIES + 9);
+	assert_int_equal(lane_table_put(m, lane, key, &one, BPF_ANY), -E2BIG);
+	make_key(key, 3);
+	assert_non_null(lane_table_find(m, lane, key));
+}
+
+/* Several processes add to the same keys; what they added is what is there. */
+static void shared_by_processes(void **state)
+{
+	enum { PROCESSES = 4, ROUNDS = 20000 };
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_SHARED];
+	struct seen seen = { .n = 0 };
+	uint64_t key[2], zero = 0, sum = 0;
+
+	for (int n = 0; n < PROCESSES; n++) {
+		if (fork())
+			continue;
+		for (unsigned int k = 0; k < ROUNDS; k++) {
+			uint64_t *p;
+
+			make_key(key, k % SEG_ENTRIES);
+			p = shared_table_find(m, f->seg.data, key);
+			if (!p) {
+				shared_table_put(m, f->seg.data, key, &zero, BPF_NOEXIST, (uint32_t)getpid());
+				p = shared_table_find(m, f->seg.data, key);
+			}
+			__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+		}
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	table_each(m, f->seg.data + m->off, see, &seen);
+	assert_int_equal(seen.n, SEG_ENTRIES);
+	assert_int_equal(seen.bad, 0);
+	for (unsigned int k = 0; k < KEYS; k++)
+		sum += seen.values[k];
+	assert_int_equal(sum, PROCESSES * ROUNDS);
+}
+
+/* Writers are killed anywhere; the others go on, and nothing false is in the tables. */
+static void killed_writers(void **state)
+{
+	struct fixture *f = *state;
+	const struct shm_map *shared = &f->shm.maps[SEG_SHARED], *own = &f->shm.maps[SEG_LANE_HASH];
+	struct seen seen;
+
+	for (int round = 0; round < 60; round++) {
+		pid_t pids[3];
+
+		for (int n = 0; n < 3; n++) {
+			pids[n] = fork();
+			if (!pids[n]) {
+				struct shm_run r;
+				uint64_t key[2], v = 1;
+				unsigned int k = (unsigned int)n;
+
+				if (shm_run_init(&r, &f->shm, n, (uint32_t)getpid(), 1))
+					_exit(1);
+				for (;; k = k * 1103515245 + 12345) {
+					make_key(key, (k >> 16) % KEYS);
+					shared_table_put(shared, f->seg.data, key, &v, BPF_ANY, (uint32_t)getpid());
+					lane_table_put(own, r.lane, key, &v, BPF_ANY);
+					make_key(key, (k >> 8) % KEYS);
+					shared_table_del(shared, f->seg.data, key, (uint32_t)getpid());
+					lane_table_del(own, r.lane, key);
+				}
+			}
+		}
+		usleep(1000 + (useconds_t)round * 37);
+		for (int n = 0; n < 3; n++)
+			kill(pids[n], SIGKILL);
+		while (wait(NULL) > 0)
+			;
+		memset(&seen, 0, sizeof(seen));
+		table_each(shared, f->seg.data + shared->off, see, &seen);
+		assert_int_equal(seen.bad, 0);
+		for (int n = 0; n < 3; n++) {
+			memset(&seen, 0, sizeof(seen));
+			table_each(own, f->seg.data + f->shm.lanes_off + (uint64_t)n * f->shm.lane_size + own->off, see,
+				   &seen);
+			assert_int_equal(seen.bad, 0);
+		}
+	}
+	/* Each key can still be put, found and taken out once. */
+	for (unsigned int k = 0; k < SEG_ENTRIES / 2; k++) {
+		struct shm_run r;
+		uint64_t key[2], v = 5, *p;
+
+		make_key(key, k);
+		assert_int_equal(shm_run_init(&r, &f->shm, 1, (uint32_t)getpid(), 1), 0);
+		assert_int_equal(lane_table_put(own, r.lane, key, &v, BPF_ANY), 0);
+		p = lane_table_find(own, r.lane, key);
+		assert_true(p && *p == 5);
+		assert_int_equal(lane_table_del(own, r.lane, key), 0);
+		assert_null(lane_table_find(own, r.lane, key));
+		shm_run_fini(&r);
+		assert_int_equal(shared_table_put(shared, f->seg.data, key, &v, BPF_ANY, 1), 0);
+		assert_int_equal(shared_table_del(shared, f->seg.data, key, 1), 0);
+		assert_null(shared_table_find(shared, f->seg.data, key));
+	}
+}
+
+/* Random bytes instead of a table: any answer, but no access outside. */
+static void scribbled(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = { .n = 0 };
+
+	srand(11);
+	for (int round = 0; round < 300; round++) {
+		uint64_t key[2], v = 1;
+
+		for (uint64_t k = sizeof(struct abi_data); k < f->seg.data_size; k++)
+			f->seg.data[k] = (uint8_t)(rand() % 3 ? rand() % 4 : rand());
+		for (unsigned int n = 0; n < 20; n++) {
+			make_key(key, (unsigned int)rand() % KEYS);
+			for (int shared = 0; shared < 2; shared++) {
+				const struct shm_map *m = &f->shm.maps[shared ? SEG_SHARED : SEG_LANE_HASH];
+				uint8_t *base = shared ? f->seg.data : f->seg.data + f->shm.lanes_off;
+
+				memset(f->seg.data + m->off + m->locks_off, 0, shared ? ((size_t)m->mask + 1) * 4 : 0);
+				if (shared) {
+					shared_table_find(m, base, key);
+					shared_table_put(m, base, key, &v, BPF_ANY, 1);
+					shared_table_del(m, base, key, 1);
+				} else {
+					lane_table_find(m, base, key);
+					lane_table_put(m, base, key, &v, BPF_ANY);
+					lane_table_del(m, base, key);
+					lane_table_kill(m, base, key);
+					lane_table_repair(m, base);
+				}
+				table_each(m, base + m->off, see, &seen);
+			}
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(lane_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(shared_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(tracer_removes, setup, teardown),
+		cmocka_unit_test_setup_teardown(shared_by_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(killed_writers, setup, teardown),
+		cmocka_unit_test_setup_teardown(scribbled, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
