@@ -1,9 +1,10 @@
-"""Golden tests: a D script whose comments say how to run it and what must come out.
+"""Golden tests: a D or SystemTap script whose comments say how to run it and what must come out.
 
 The forms are shown in tests/README.md.  The folder says how far a script must get: in parse/ and check/
 the command must give the diagnostics that the comments name, in run/ the output.
 """
 import difflib
+import os
 import re
 import shlex
 
@@ -18,9 +19,11 @@ EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 def collector_of(path):
     """The class that collects a file, by its folder; None when it is no golden test."""
-    if path.suffix != ".d" or path.parent.parent.name != "d":
+    if path.suffix[1:] != path.parent.parent.name:
         return None
-    return {"run": RunFile, "parse": VerdictFile, "check": VerdictFile}.get(path.parent.name)
+    kinds = {".d": {"run": RunFile, "parse": VerdictFile, "check": VerdictFile},
+             ".stp": {"run": StapRunFile, "parse": StapVerdictFile, "check": StapVerdictFile}}
+    return kinds.get(path.suffix, {}).get(path.parent.name)
 
 
 class Directives:
@@ -68,15 +71,24 @@ class Directives:
 
 class RunFile(pytest.File):
     def collect(self):
+        item_class = self.item_class()
         directives = Directives(self.path)
         versions = [None]
         if directives.program:
             versions = directives.get("python", "3.9").split()
         for version in versions:
-            item = RunItem.from_parent(self, name=f"py{version}" if version else "run",
+            item = item_class.from_parent(self, name=f"py{version}" if version else "run",
                                           directives=directives, version=version)
             item.add_marker("needs_bpf")
             yield item
+
+    def item_class(self):
+        return RunItem
+
+
+class StapRunFile(RunFile):
+    def item_class(self):
+        return StapRunItem
 
 
 class GoldenItem(pytest.Item):
@@ -118,27 +130,61 @@ class VerdictItem(GoldenItem):
                 raise AssertionError(f"no [{tag}] on line {number}\n{result!r}")
 
 
+class StapVerdictFile(pytest.File):
+    def collect(self):
+        item = StapVerdictItem.from_parent(self, name="verdict")
+        item.add_marker("needs_root")
+        yield item
+
+
+class StapVerdictItem(GoldenItem):
+    """As VerdictItem; the folder says the pass.  Warnings are left out."""
+
+    def runtest(self):
+        expected = [(number, tag) for number, line in enumerate(self.path.read_text().splitlines(), 1)
+                    for tag in EXPECTED_ERROR.findall(line)]
+        last = {"parse": "-p1", "check": "-p2"}[self.path.parent.name]
+        result = harness.stap("-w", "--errtags", last, self.path, timeout=20)
+        if not expected:
+            if result.code not in (0, 1):
+                raise AssertionError(f"exit code {result.code}\n{result!r}")
+            return
+        if result.code != 1:
+            raise AssertionError(f"exit code {result.code}, not 1\n{result!r}")
+        if "[S_POINT_NONE]" in result.err and "S_POINT_NONE" not in dict(expected).values():
+            return      # a probe point that this machine lacks
+        messages = re.split(r"^(?=\[S_)", result.err, flags=re.M)
+        for number, tag in expected:
+            if not any(message.startswith(f"[{tag}]") and (f":{number}:" in message or " at " not in message)
+                       for message in messages):
+                raise AssertionError(f"no [{tag}] on line {number}\n{result!r}")
+
+
 class RunItem(GoldenItem):
     def __init__(self, *, directives, version, **kwargs):
         super().__init__(**kwargs)
         self.directives, self.version = directives, version
 
     def runtest(self):
-        d = self.directives
-        argv = [*shlex.split(d.get("options", "-q")), "-s", str(d.path)]
         interp = None
         if self.version:
             found = harness.interpreters().get(self.version, "tools/pythons does not know it")
             if isinstance(found, str):
                 pytest.skip(f"no Python {self.version}: {found}")
             interp = harness.Interp(self.version, found)
-            argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
         try:
-            result = harness.dtrace(*argv, *shlex.split(d.get("script-args", "")))
+            result = self.run(interp)
         finally:
             if interp:
                 interp.close()
         self.judge(result)
+
+    def run(self, interp):
+        d = self.directives
+        argv = [*shlex.split(d.get("options", "-q")), "-s", str(d.path)]
+        if interp:
+            argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
+        return harness.dtrace(*argv, *shlex.split(d.get("script-args", "")))
 
     def judge(self, result):
         d = self.directives
@@ -163,6 +209,19 @@ class RunItem(GoldenItem):
             want, got = ([" ".join(line.split()) for line in lines if line.strip()] for lines in (want, got))
         if got != want:
             raise AssertionError(difference(want, got) + f"\n{result!r}")
+
+
+class StapRunItem(RunItem):
+    """@@options are stap's; @@script-args stand behind the script."""
+
+    def run(self, interp):
+        d = self.directives
+        argv = [*shlex.split(d.get("options", "")), str(d.path)]
+        env = dict(os.environ)
+        if interp:
+            argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
+            env["DTAP_PYTHON"] = interp.executable
+        return harness.stap(*argv, *shlex.split(d.get("script-args", "")), env=env)
 
 
 def strip_empty(lines):

@@ -18,6 +18,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("DTAP_BUILD", TOP / "build")).resolve()
 DTRACE = BUILD / "dtrace"
+STAP = BUILD / "stap"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
 
@@ -179,6 +180,10 @@ def finish(child, argv, timeout=TIMEOUT_S):
 
 def dtrace(*args, **kwargs):
     return run([DTRACE, *args], **kwargs)
+
+
+def stap(*args, **kwargs):
+    return run([STAP, *args], **kwargs)
 
 
 def dtrace_start(*args, **kwargs):

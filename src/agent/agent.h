@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/agent.h"
 #include "agent/capi.h"
 #include "agent/marker.h"
 
@@ -31,8 +32,11 @@ extern const struct hook hook_monitoring, hook_profile, hook_trace, hook_gc, hoo
 /* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
 struct agent {
 	struct capi py;
-	enum { AGENT_WAITING, AGENT_READY, AGENT_OFF } phase;
-	unsigned installed;		/* markers whose hooks were asked for, as enum want; atomic */
+	bool resolved;			/* @py has been tried */
+	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
+	unsigned can, installed, supplied;	/* markers, as enum want: with usable hooks, hooks asked for (atomic),
+						   hooks in place */
+	char why[ABI_AGENT_WHY];	/* it is off, or not all that is asked for is supplied */
 	long code_file_off, code_name_off;
 };
 
@@ -40,6 +44,22 @@ extern struct agent agent;
 
 /* The agent itself is at work in this thread: its audit events are nobody's business. */
 extern __thread bool agent_busy;
+
+/*
+ * With the GIL, in the main interpreter, no exception set.  agent_set_up() is the first thing to be called;
+ * whatever fails there leaves an agent that does nothing.  agent_update_hooks() brings the hooks up to date with the
+ * semaphores.
+ */
+void agent_set_up(void);
+void agent_update_hooks(void);
+/* Are the hooks out of date?  Needs no GIL. */
+bool agent_changed(void);
+/* A hook says why it cannot supply what it is asked for. */
+void agent_why(const char *text);
+/* Audit events reach the agent from now on; false when another audit hook refuses that. */
+bool agent_audits(void);
+/* In a child of fork, before anything else. */
+void agent_forked(void);
 
 /*
  * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.

@@ -27,22 +27,29 @@ static int minor_of(const char *version)
 	return minor;
 }
 
-bool capi_resolve(struct capi *api)
+const char *capi_resolve(struct capi *api)
 {
-	if (!dlsym)
-		return false;
+	static const char no_api[] = "no CPython that exports its C API", too_old[] = "CPython before 3.9",
+			  too_new[] = "a CPython newer than this agent", odd[] = "CPython of an unknown build";
+
+	if (!dlsym || !find(&api->Py_GetVersion, "Py_GetVersion", true))
+		return no_api;
+	api->minor = minor_of(api->Py_GetVersion());
+	if (api->minor < CAPI_MINOR_MIN)
+		return too_old;
+	api->version_hex = 0x03000000 | (uint32_t)api->minor << 16;
+	if (api->minor > CAPI_MINOR_MAX)
+		return too_new;
 #define NEED(type, name, params)			\
 	if (!find(&api->name, #name, true))		\
-		return false;
+		return odd;
 #define MAY(type, name, params) find(&api->name, #name, false);
 #include "agent/capi.def"
 #undef NEED
 #undef MAY
 	if (!find(&api->none, "_Py_NoneStruct", true))
-		return false;
-	api->minor = minor_of(api->Py_GetVersion());
-	if (api->minor < CAPI_MINOR_MIN || api->minor > CAPI_MINOR_MAX)
-		return false;
-	return api->minor >= 12 ? !!api->PyEval_SetTraceAllThreads
-				: api->_PyEval_SetTrace && api->_PyEval_SetProfile;
+		return odd;
+	if (api->minor >= 12 ? !api->PyEval_SetTraceAllThreads : !api->_PyEval_SetTrace || !api->_PyEval_SetProfile)
+		return odd;
+	return NULL;
 }

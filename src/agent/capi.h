@@ -41,7 +41,8 @@ enum capi_trace { CAPI_TRACE_CALL = 0, CAPI_TRACE_LINE = 2, CAPI_TRACE_RETURN = 
 enum { CAPI_MINOR_MIN = 9, CAPI_MINOR_MAX = 15 };
 
 struct capi {
-	int minor;		/* 3.MINOR */
+	int minor;		/* 3.MINOR; 0: no CPython that exports its API */
+	uint32_t version_hex;	/* PY_VERSION_HEX, without the last 16 bits until sys.hexversion has been read */
 	struct pyobj *none;
 #define NEED(type, name, params) type (*name) params;
 #define MAY NEED
@@ -51,9 +52,9 @@ struct capi {
 };
 
 /*
- * Resolve the table.  False: this process is no CPython, none that exports its API, or one of a version that
- * the agent does not know.  Needs no interpreter, runs no Python.
+ * Resolve the table.  NULL, or why not: this process is no CPython, none that exports its API, or one of a version
+ * that the agent does not know.  Needs no interpreter, runs no Python.
  */
-bool capi_resolve(struct capi *api);
+const char *capi_resolve(struct capi *api);
 
 #endif

@@ -91,6 +91,8 @@ static unsigned trace_update(unsigned wants)
 	else
 		each_thread(agent.py._PyEval_SetTrace, fn);
 	tracing = wants;
+	if (wants && agent.py.minor >= 12)
+		agent_audits();
 	threads_watch(hook_trace_per_thread());
 	threads_covered();
 	return wants;

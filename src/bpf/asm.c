@@ -106,6 +106,11 @@ void asm_ja(struct assembler *a, uint32_t label)
 	jump(a, BPF_JMP | BPF_JA, 0, 0, 0, label);
 }
 
+void asm_may_goto(struct assembler *a, uint32_t label)
+{
+	jump(a, BPF_JMP | ASM_JCOND, 0, ASM_MAY_GOTO, 0, label);
+}
+
 void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label)
 {
 	jump(a, BPF_JMP | op | BPF_X, dst, src, 0, label);

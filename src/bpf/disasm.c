@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/strbuf.h"
+#include "bpf/asm.h"
 
 static const char *size_text(unsigned int code)
 {
@@ -61,6 +62,8 @@ static void jump(struct strbuf *out, const struct bpf_insn *i, uint32_t at)
 		strbuf_printf(out, "call helper#%d", i->imm);
 	else if (BPF_OP(i->code) == BPF_JA)
 		strbuf_printf(out, "goto %lld", to);
+	else if (i->code == (BPF_JMP | ASM_JCOND))
+		strbuf_printf(out, "may_goto %lld", to);
 	else if (!op)
 		strbuf_printf(out, "?? 0x%02x", i->code);
 	else if (BPF_SRC(i->code) == BPF_X)

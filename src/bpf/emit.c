@@ -2,9 +2,9 @@
  * A program: the clauses of a firing in order, and around them what they share.
  *
  *	state, process filter; take a scratch slot; time, probe, task
- *	clause 0 ... clause n - 1	each with the stubs of its faults behind it
+ *	clause 0 ... clause n - 1	each with the stubs of its faults behind it, the error record and the ERROR
+ *					clauses
  *	give the scratch slot back
- *	faults: the error record, the ERROR clauses, on behind the clause that faulted
  *	runtime functions
  */
 #include <stddef.h>
@@ -25,7 +25,10 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
-	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting,
+	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
+	[IR_SPEND] = gen_spend,	    [IR_PASS] = gen_pass,     [IR_ENTER] = gen_enter,	[IR_LEAVE] = gen_leave,
+	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
+	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed,
 };
 
 void gen_refuse(struct gen *g, const char *why)
@@ -67,6 +70,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	g->labels = arena_alloc(g->prog->arena, c->nblocks * sizeof(*g->labels));
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
+	gen_flow_begin(g);
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
@@ -85,6 +89,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
 		}
 	}
+	gen_flow_returns(g);
 }
 
 /* The stubs of the clause just generated: what ERROR's arguments will be, then to @faulted. */
@@ -96,16 +101,21 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 		const struct stub *s = &g->stubs[k];
 
 		asm_place(as, s->label);
-		asm_ld(as, BPF_DW, R1, R10, s->value_off);
+		if (s->value_off == NO_VALUE)
+			asm_imm(as, R1, 0);
+		else
+			asm_ld(as, BPF_DW, R1, R10, s->value_off);
+		if (g->ntries) {
+			gen_catchable(g, s);
+			continue;
+		}
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_ACT, (int32_t)s->act);
-		/* From a register: kernels before 6.3 do not follow a constant stored to the stack. */
-		asm_imm(as, R1, g->number);
-		asm_st(as, BPF_DW, R10, FRAME_CLAUSE, R1);
 		asm_ja(as, faulted);
 	}
+	gen_flow_catches(g, faulted);
 }
 
 /* --- faults ------------------------------------------------------------------------------------------ */
@@ -121,8 +131,7 @@ static void gen_error_record(struct gen *g)
 	g->in_error = false;
 	gen_probe_entry(g, none);
 	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
-	asm_ld(as, BPF_DW, R1, R10, FRAME_CLAUSE);
-	asm_alu(as, BPF_ADD, R0, R1);
+	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
 	asm_place(as, none);
 	asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_EPID, R0);
 	gen_header(g, R10, FRAME_KEY, ABI_REC_ERROR);
@@ -134,8 +143,11 @@ static void gen_error_record(struct gen *g)
 	gen_output(g, R10, FRAME_KEY, (uint32_t)size);
 }
 
-static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned int nerrors, const uint32_t *ends,
-			unsigned int nclauses)
+/*
+ * Behind the clause that was just generated.  Each has this anew: what came back from one place to behind any clause
+ * would be a loop to those who look at jumps alone.
+ */
+static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
 
@@ -145,10 +157,6 @@ static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned
 		gen_clause(g, errors[k], k, true);
 		asm_place(as, g->end);
 	}
-	asm_ld(as, BPF_DW, R1, R10, FRAME_CLAUSE);
-	for (unsigned int k = 0; k + 1 < nclauses; k++)
-		asm_ji(as, BPF_JEQ, R1, (int32_t)k, ends[k]);
-	asm_ja(as, ends[nclauses - 1]);
 }
 
 /* --- before the clauses ------------------------------------------------------------------------------- */
@@ -229,13 +237,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			struct ir_clause *const *errors, unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
-	uint32_t *ends = arena_alloc(g->prog->arena, nclauses * sizeof(*ends) + 1);
-	uint32_t out = asm_label(as), busy = asm_label(as), faulted = asm_label(as);
-	bool faults;
+	uint32_t out = asm_label(as), busy = asm_label(as);
 
 	g->needs = needs_of(g, clauses, nclauses);
-	faults = g->needs & NEED_FAULT;
-	if (faults)
+	if (g->needs & NEED_FAULT)
 		g->needs |= needs_of(g, errors, nerrors);
 	if (g->env->only_pid)
 		g->needs |= NEED_TASK;
@@ -245,13 +250,16 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	gen_prologue_values(g, g->needs & ~(uint32_t)NEED_TASK);
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
-	faults = false;
 	for (unsigned int k = 0; k < nclauses; k++) {
-		g->end = ends[k] = asm_label(as);
+		uint32_t end = asm_label(as), faulted = asm_label(as);
+
+		g->end = end;
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
-		faults |= g->nstubs > 0;
-		asm_place(as, ends[k]);
+		asm_place(as, faulted);
+		if (g->nstubs)
+			gen_faulted(g, errors, nerrors);
+		asm_place(as, end);
 	}
 	if (g->needs & NEED_SCRATCH)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
@@ -262,10 +270,6 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		asm_place(as, busy);
 		gen_drop(g, ABI_DROP_BUSY);
 		asm_ja(as, out);
-	}
-	if (faults) {
-		asm_place(as, faulted);
-		gen_faulted(g, errors, nerrors, ends, nclauses);
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
  * Code generation, shared by its files: gen_int.c (arithmetic), gen_ctx.c (arguments, builtins), gen_str.c
- * (strings, runtime functions), gen_key.c (keys), gen_var.c (variables and arrays), gen_agg.c and gen_rec.c.
+ * (strings, runtime functions), gen_key.c (keys), gen_var.c (variables and arrays), gen_flow.c (loops, calls, caught
+ * faults), gen_agg.c and gen_rec.c.
  * emit.c has the program around the clauses, and the table of who generates which operation.
  *
  * R0 to R5 are free between any two lines of a generator that call nothing.  R6 to R8 hold the clause's
@@ -20,8 +21,10 @@ struct stub {
 	uint32_t label, at;	/* at: the instruction that found it */
 	uint32_t act;
 	enum abi_fault kind;
-	int value_off;		/* the value is in this word of the frame */
+	int value_off;		/* the value is in this word of the frame; NO_VALUE: it is 0 */
 };
+
+enum { NO_VALUE = 0 };
 
 struct gen {
 	struct assembler as;
@@ -39,6 +42,9 @@ struct gen {
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label behind the clause */
 	const struct ir_insn *insn;
+	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
+	uint32_t nenters, ntries;
+	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
 	struct stub *stubs;
 	uint32_t nstubs;
 	size_t stubs_cap;
@@ -51,6 +57,8 @@ typedef void gen_fn(struct gen *g, const struct ir_insn *i);
 
 gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, gen_compare, gen_strcmp;
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
+gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
+gen_fn gen_caughtstr, gen_failed;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -80,6 +88,9 @@ void gen_str(struct gen *g, int reg, ir_reg r);
 
 /* The label to jump to for a fault of @kind, whose value the frame's word @value_off has by then. */
 uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
+
+/* What stub @s does in a clause that has TRYs, its value in R1. */
+void gen_catchable(struct gen *g, const struct stub *s);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);
@@ -153,6 +164,16 @@ void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map);
 
 /* Store the thread's key at FRAME_THREAD. */
 void gen_thread_key(struct gen *g);
+
+/* --- control flow (gen_flow.c) ------------------------------------------------------------------------ */
+
+/* Before a clause; behind it, what its LEAVEs lead to; behind its stubs, what they lead to. */
+void gen_flow_begin(struct gen *g);
+void gen_flow_returns(struct gen *g);
+void gen_flow_catches(struct gen *g, uint32_t faulted);
+
+/* @reg = where the IR_FRAME variable @v is, or (@next) will be in the call that is ENTERed next. */
+void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
 /* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
 

@@ -47,6 +47,8 @@ static void var_addr(struct gen *g, const struct ir_var *v)
 {
 	if (v->cls == IR_GLOBAL)
 		asm_map_value(&g->as, R0, EBPF_MAP_GLOBALS, g->priv->var_off[v->id]);
+	else if (v->cls == IR_FRAME)
+		gen_frame_var(g, R0, v, false);
 	else
 		gen_scratch(g, R0, g->priv->var_off[v->id]);
 }
@@ -197,6 +199,15 @@ void gen_vst(struct gen *g, const struct ir_insn *i)
 		return;
 	}
 	var_addr(g, i->var);
+	if (i->var->slot.type == IR_STR)
+		store_string(g, i->args[0]);
+	else
+		asm_st(&g->as, BPF_DW, R0, 0, narrowed(g, i->args[0], &i->var->slot));
+}
+
+void gen_pass(struct gen *g, const struct ir_insn *i)
+{
+	gen_frame_var(g, R0, i->var, true);
 	if (i->var->slot.type == IR_STR)
 		store_string(g, i->args[0]);
 	else

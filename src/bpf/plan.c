@@ -97,6 +97,13 @@ static bool stores(const struct ir_insn *i)
 	case IR_AGG:
 	case IR_EMIT:
 	case IR_EXITING:
+	case IR_PASS:
+	case IR_MCLEAR:
+	case IR_STAT:
+	case IR_ITER:
+	case IR_INEXT:
+	case IR_IDONE:
+	case IR_SPEND:
 		return true;
 	default:
 		return false;
@@ -340,6 +347,8 @@ static void need_of_var(struct planner *p, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE)
 		p->plan->needs |= NEED_CLAUSE_VARS | NEED_SCRATCH;
+	else if (v->cls == IR_LOCAL || v->cls == IR_FRAME)
+		p->plan->needs |= NEED_SCRATCH;
 }
 
 static void need_of_builtin(struct planner *p, enum ir_builtin bi)
@@ -396,6 +405,23 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_VST:
 	case IR_VADD:
 		need_of_var(p, i->var);
+		break;
+	case IR_PASS:
+	case IR_ENTER:
+	case IR_LEAVE:
+		plan->needs |= NEED_CALLS | NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_TURN:
+	case IR_TRY:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_BUDGET:
+	case IR_SPEND:
+	case IR_ENDTRY:
+	case IR_RAISE:
+	case IR_CAUGHT:
+	case IR_CAUGHTSTR:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT;
 		break;
 	case IR_MLD:
 	case IR_MST:

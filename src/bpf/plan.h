@@ -35,6 +35,9 @@ enum plan_need {
 	NEED_TASK = 8,		/* pid and tid as the user knows them */
 	NEED_FAULT = 16,	/* it can fault */
 	NEED_CLAUSE_VARS = 32,	/* this-> */
+	NEED_STATE = 64,	/* of gen_flow.c */
+	NEED_CALLS = 128,	/* frames of procedures */
+	NEED_LOOPS = 256,	/* may_goto */
 };
 
 struct copyin {

@@ -189,6 +189,29 @@ static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const 
 
 /* --- scratch ------------------------------------------------------------------------------------------ */
 
+/* The raised text, and the frames: one for the clause itself and for each call, and another that arguments may be
+ * PASSed to though the call will be one too many. */
+static const char *plan_frames(struct ebpf_unit *u, struct ebpf_private *p, uint32_t needs, uint32_t *off)
+{
+	uint32_t frames = needs & NEED_CALLS ? u->prog->nesting + 2 : 1;
+	const char *err;
+
+	p->raise_off = *off;
+	if (needs & NEED_STATE)
+		*off += p->str_buf;
+	p->frame_size = 8;
+	err = place_vars(u, p->var_off, IR_FRAME, IR_INT, 8, &p->frame_size);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_FRAME, IR_STR, p->str_buf, &p->frame_size);
+	if (err)
+		return err;
+	p->frames_off = *off;
+	if ((uint64_t)frames * p->frame_size > SCRATCH_MAX)
+		return "the variables of procedures take too much memory: lower the nesting of calls, or strsize";
+	*off += frames * p->frame_size;
+	return NULL;
+}
+
 static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
 	uint32_t spills = 0, work = 0, strs = 0, needs = 0, off;
@@ -210,8 +233,13 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 		return NULL;
 	off = SCRATCH_SPILLS + 8 * spills;
 	err = place_vars(u, p->var_off, IR_CLAUSE, IR_INT, 8, &off);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_LOCAL, IR_INT, 8, &off);
 	if (err)
 		return err;
+	p->state_off = off;
+	if (needs & NEED_STATE)
+		off += 8 * STATE_WORDS;
 	p->work_off = off;
 	size = (uint64_t)off + align8(work);
 	p->strs_off = (uint32_t)size;
@@ -220,6 +248,10 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 		goto too_large;
 	off = (uint32_t)size;
 	err = place_vars(u, p->var_off, IR_CLAUSE, IR_STR, p->str_buf, &off);
+	if (!err)
+		err = place_vars(u, p->var_off, IR_LOCAL, IR_STR, p->str_buf, &off);
+	if (!err)
+		err = plan_frames(u, p, needs, &off);
 	if (err)
 		return err;
 	p->copyin_off = off;

@@ -11,12 +11,23 @@
 /*
  * A scratch slot.  A program takes one and gives it back when it ends; whoever preempts it takes another.
  *
- *	busy | spilled integers | integer this-> | work area | string buffers | this-> strings | copyin copies
+ *	busy | spilled integers | integer this-> and locals | state | work area | string buffers | this-> strings and
+ *	locals | raised text | frames of procedures | copyin copies
  */
 enum {
 	SCRATCH_BUSY = 0,
 	SCRATCH_SPILLS = 8,
 	SCRATCH_TRIES = 8,	/* slots a program tries before it gives up */
+};
+
+/* Words of the state (gen_flow.c). */
+enum {
+	STATE_ACTIONS,		/* what may still be SPENT */
+	STATE_DEPTH,		/* calls inside each other */
+	STATE_NTRIES,
+	STATE_FAULT,		/* three words, as IR_CAUGHT_KIND ... number them */
+	STATE_TRIES = STATE_FAULT + 3,
+	STATE_WORDS = STATE_TRIES + IR_MAX_TRIES,
 };
 
 struct rodata_str {
@@ -34,7 +45,7 @@ struct keyed {
 
 struct ebpf_private {
 	struct plan **plans;		/* by clause */
-	uint32_t *var_off;		/* by variable, in its map's value or in the scratch slot */
+	uint32_t *var_off;		/* by variable, in its map's value, the scratch slot or its frame */
 	struct keyed *maps, *aggs;	/* by id */
 	struct rodata_str *strs;
 	uint32_t nstrs;
@@ -44,7 +55,8 @@ struct ebpf_private {
 	uint32_t zeros_size;
 	uint32_t threads_size;		/* bytes of a thread's variables */
 	uint32_t scratch_slots;		/* a power of two */
-	uint32_t work_off, strs_off, copyin_off;
+	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
+	uint32_t frame_size;		/* bytes of a procedure's frame */
 	uint32_t copyin_size;
 	uint32_t str_buf;		/* bytes of a string buffer: strsize and what words may read beyond */
 };

@@ -44,6 +44,7 @@ enum probe_kind {
 	PROBE_TICK,	/* every period_ns on one CPU */
 	PROBE_PROFILE,	/* every period_ns on each CPU */
 	PROBE_SITES,	/* when a process runs over one of its sites */
+	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
 };
 
 struct probe {
@@ -53,6 +54,8 @@ struct probe {
 	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
 	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
 	uint64_t period_ns;		/* TICK, PROFILE */
+	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
+	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;
 	unsigned int nsites;

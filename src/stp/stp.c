@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "lang/diag.h"
 #include "stp/lex.h"
 #include "stp/parse.h"
@@ -49,6 +50,49 @@ bool stp_add(struct stp *stp, const struct source *src, bool from_library)
 	       stp_parse(stp->prog, stp->diag, &toks, from_library, stp->env.guru);
 }
 
+static void drop_functions(struct stp_prog *prog, struct stp_func **from,
+			   bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx)
+{
+	while (*from)
+		if (hidden(ctx, (*from)->name, false))
+			*from = (*from)->next;
+		else
+			from = &(*from)->next;
+	prog->funcs_tail = from;
+}
+
+static bool is_hidden_alias(const struct stp_probe *p, bool (*hidden)(void *ctx, const char *name, bool alias),
+			    void *ctx)
+{
+	struct strbuf name = {0};
+	bool found = false;
+
+	for (size_t i = 0; i < p->names.n && !found; i++) {
+		strbuf_clear(&name);
+		stp_dump_point(&name, p->names.v[i]);
+		found = hidden(ctx, strbuf_str(&name), true);
+	}
+	strbuf_fini(&name);
+	return found;
+}
+
+bool stp_add_library(struct stp *stp, const struct source *src,
+		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx)
+{
+	struct stp_func **funcs = stp->prog->funcs_tail;
+	struct stp_probe **probes = stp->prog->probes_tail;
+	bool ok = stp_add(stp, src, true);
+
+	drop_functions(stp->prog, funcs, hidden, ctx);
+	while (*probes)
+		if (is_hidden_alias(*probes, hidden, ctx))
+			*probes = (*probes)->next;
+		else
+			probes = &(*probes)->next;
+	stp->prog->probes_tail = probes;
+	return ok;
+}
+
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value)
 {
 	for (size_t i = 0; i < STP_NLIMITS; i++) {
@@ -78,6 +122,11 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 }
 
 const struct stp_prog *stp_tree(const struct stp *stp)
+{
+	return stp->prog;
+}
+
+struct stp_prog *stp_parsed(struct stp *stp)
 {
 	return stp->prog;
 }

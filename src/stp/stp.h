@@ -41,6 +41,10 @@ struct stp *stp_new(struct arena *a, struct diag *diag, const struct stp_env *en
 /* Read one file.  Of a library nothing needs to be used, embedded C apart all may stand in it. */
 bool stp_add(struct stp *stp, const struct source *src, bool from_library);
 
+/* The same for a library's file, without the functions and aliases ("a.b.c") that are @hidden by others. */
+bool stp_add_library(struct stp *stp, const struct source *src,
+		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx);
+
 /* -DNAME=VALUE.  False: there is no such limit. */
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value);
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit);
@@ -86,5 +90,8 @@ struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
+
+/* The same, for stp_expand alone: a list needs no types. */
+struct stp_prog *stp_parsed(struct stp *stp);
 
 #endif

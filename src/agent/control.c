@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The channels to tracers.
+ *
+ * The descriptors live among the program's, which may close every number it finds and open files of its own
+ * there.  So all of them are sockets, each is known by its cookie (SO_COOKIE, Linux 4.12), and nothing is read, written
+ * or closed by a number that has become somebody else's.
+ */
+#include "agent/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "abi/agent.h"
+#include "agent/agent.h"
+
+#ifndef SO_COOKIE
+#define SO_COOKIE 57
+#endif
+
+/* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
+struct channel {
+	int fd;			/* atomic */
+	bool greeted;
+	uint64_t cookie;
+};
+
+static struct channel channels[CONTROL_CHANNELS];
+static struct channel waker[2];		/* the thread's end, the others' */
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t size = sizeof(cookie);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0)
+		return 0;
+	return cookie;
+}
+
+static int fd_of(const struct channel *channel)
+{
+	int fd = __atomic_load_n(&channel->fd, __ATOMIC_SEQ_CST);
+
+	return fd > 1 && cookie_of(fd) == channel->cookie ? fd : -1;
+}
+
+/* A duplicate with a number that the program will not meet by chance, or -errno. */
+static int high_duplicate(int fd)
+{
+	static const int lowest[] = { 500, 100, 3 };
+
+	for (unsigned i = 0; i < sizeof(lowest) / sizeof(*lowest); i++) {
+		long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest[i]);
+
+		if (high >= 0)
+			return (int)high;
+	}
+	return -errno;
+}
+
+static void drop(struct channel *channel)
+{
+	int fd = fd_of(channel);
+
+	__atomic_store_n(&channel->fd, 0, __ATOMIC_SEQ_CST);
+	if (fd >= 0)
+		close(fd);
+}
+
+int control_add(int fd)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		int none = 0, high;
+
+		if (!__atomic_compare_exchange_n(&channels[i].fd, &none, 1, false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
+			continue;
+		high = high_duplicate(fd);
+		if (high < 0) {
+			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
+			return high;
+		}
+		channels[i].greeted = false;
+		channels[i].cookie = cookie_of(high);
+		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
+		close(fd);
+		return 0;
+	}
+	return -EUSERS;
+}
+
+/* Who made the socket at the other end: this user or root? */
+static bool trusted(int fd)
+{
+	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
+}
+
+int control_connect(void)
+{
+	const char *name = getenv(ABI_AGENT_ENV);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = name ? strlen(name) : 0;
+	int fd, err;
+
+	if (!length || length >= sizeof(address.sun_path))
+		return -ENOENT;
+	memcpy(address.sun_path + 1, name, length);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
+		err = -errno;
+	else
+		err = trusted(fd) ? control_add(fd) : -EPERM;
+	if (err)
+		close(fd);
+	return err;
+}
+
+bool control_has_channel(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (__atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
+void control_forget(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		drop(&channels[i]);
+	drop(&waker[0]);
+	drop(&waker[1]);
+}
+
+static void copy_why(char *to)
+{
+	size_t length = strlen(agent.why);
+
+	if (length >= ABI_AGENT_WHY)
+		length = ABI_AGENT_WHY - 1;
+	memcpy(to, agent.why, length);
+	to[length] = 0;
+}
+
+static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq)
+{
+	struct abi_agent_msg msg;
+
+	if (fd < 0)
+		return;
+	memset(&msg, 0, sizeof(msg));
+	msg.version = ABI_AGENT_VERSION;
+	msg.kind = (uint16_t)kind;
+	msg.seq = seq;
+	msg.pid = (uint32_t)syscall(SYS_getpid);
+	msg.phase = agent.phase == AGENT_READY ? ABI_AGENT_READY : ABI_AGENT_OFF;
+	if (kind == ABI_AGENT_HELLO) {
+		msg.python = agent.py.version_hex;
+		msg.can = agent.phase == AGENT_READY ? agent.can : 0;
+	} else {
+		msg.supplied = agent.supplied;
+	}
+	copy_why(msg.why);
+	send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void control_greet(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		if (fd_of(&channels[i]) < 0 || channels[i].greeted)
+			continue;
+		channels[i].greeted = true;
+		send_message(fd_of(&channels[i]), ABI_AGENT_HELLO, 0);
+		if (agent.phase == AGENT_OFF)
+			drop(&channels[i]);
+	}
+}
+
+void control_refuse(int fd)
+{
+	send_message(fd, ABI_AGENT_HELLO, 0);
+}
+
+int control_make_waker(void)
+{
+	int pair[2];
+
+	if (fd_of(&waker[0]) >= 0 && fd_of(&waker[1]) >= 0)
+		return 0;
+	drop(&waker[0]);
+	drop(&waker[1]);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		int high = high_duplicate(pair[i]);
+
+		if (high >= 0) {
+			close(pair[i]);
+			pair[i] = high;
+		}
+		waker[i].cookie = cookie_of(pair[i]);
+		__atomic_store_n(&waker[i].fd, pair[i], __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+void control_wake(void)
+{
+	int fd = fd_of(&waker[1]);
+
+	if (fd >= 0)
+		send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int control_waits(struct pollfd *polled)
+{
+	polled[0] = (struct pollfd){ .fd = fd_of(&waker[0]), .events = POLLIN };
+	for (int i = 0; i < CONTROL_CHANNELS; i++) {
+		int fd = __atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST);
+
+		/* One that the program has closed is as good as gone. */
+		if (fd > 1 && fd_of(&channels[i]) < 0)
+			drop(&channels[i]);
+		polled[1 + i] = (struct pollfd){ .fd = fd_of(&channels[i]), .events = POLLIN };
+	}
+	return CONTROL_POLLED;
+}
+
+/* One message; false: the channel has ended. */
+static bool serve_one(struct channel *channel, int fd, void (*look)(void))
+{
+	struct abi_agent_msg msg;
+	ssize_t got = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (got != sizeof(msg) || msg.version != ABI_AGENT_VERSION)
+		return false;
+	if (msg.kind == ABI_AGENT_LOOK) {
+		look();
+		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq);
+	}
+	return true;
+}
+
+bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
+{
+	bool ended = false;
+	char byte[8];
+
+	if (polled[0].revents && fd_of(&waker[0]) >= 0)
+		recv(polled[0].fd, byte, sizeof(byte), MSG_DONTWAIT);
+	for (int i = 1; i < n; i++) {
+		struct channel *channel = &channels[i - 1];
+
+		if (!polled[i].revents || fd_of(channel) != polled[i].fd)
+			continue;
+		if (serve_one(channel, polled[i].fd, look))
+			continue;
+		drop(channel);
+		ended = true;
+	}
+	return ended;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hiding the agent in os.environ.  Its data is posix.environ, a dictionary of bytes that was filled when the
+ * interpreter started; changing that leaves C's environ alone.
+ */
+#include "agent/environ.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/agent.h"
+#include "agent/agent.h"
+
+static bool is_separator(char c)
+{
+	return c == ':' || c == ' ';
+}
+
+/* Is the @length bytes long @element of LD_PRELOAD the agent?  The dynamic linker keeps the name it was given. */
+static bool is_self(const char *element, size_t length)
+{
+	struct { const char *file; void *base; const char *name; void *address; } found = { 0 };	/* Dl_info */
+
+	return agent.py.dladdr((void *)environ_hide, &found) && found.file && strlen(found.file) == length &&
+	       !memcmp(found.file, element, length);
+}
+
+/* Copies @list without the agent to @rest, which is as long; true when it was there. */
+static bool without_self(const char *list, char *rest)
+{
+	bool there = false;
+	size_t n = 0;
+
+	while (*list) {
+		size_t length = 0;
+
+		while (list[length] && !is_separator(list[length]))
+			length++;
+		if (!there && length && is_self(list, length)) {
+			there = true;
+			list += length + !!list[length];
+			continue;
+		}
+		length += !!list[length];
+		memcpy(rest + n, list, length);
+		n += length;
+		list += length;
+	}
+	while (there && n && is_separator(rest[n - 1]))
+		n--;
+	rest[n] = 0;
+	return there;
+}
+
+void environ_hide(void)
+{
+	static char rest[4096];
+	const struct capi *py = &agent.py;
+	const char *preload = getenv("LD_PRELOAD");
+	struct pyobj *module, *environ;
+
+	if (!getenv(ABI_AGENT_ENV))
+		return;
+	module = py->PyImport_ImportModule("posix");
+	environ = module ? py->PyObject_GetAttrString(module, "environ") : NULL;
+	if (environ) {
+		agent_release(py->PyObject_CallMethod(environ, "pop", "yO", ABI_AGENT_ENV, py->none));
+		if (preload && strlen(preload) < sizeof(rest) && without_self(preload, rest))
+			agent_release(*rest ? py->PyObject_CallMethod(environ, "__setitem__", "yy", "LD_PRELOAD",
+								      rest)
+					    : py->PyObject_CallMethod(environ, "pop", "yO", "LD_PRELOAD",
+								      py->none));
+	}
+	agent_release(environ);
+	agent_release(module);
+}

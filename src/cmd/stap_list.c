@@ -1,0 +1,286 @@
+#include "cmd/stap_list.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/diag.h"
+#include "probe/points.h"
+#include "stp/point.h"
+#include "stp/sem.h"
+
+/* Lines that are printed in order, each once. */
+struct lines {
+	struct arena *arena;
+	char **v;
+	size_t n, cap;
+};
+
+static void add_line(struct lines *l, const char *text)
+{
+	l->v = arena_grow(l->arena, l->v, &l->cap, l->n, sizeof(*l->v));
+	l->v[l->n++] = arena_strdup(l->arena, text);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static unsigned int print_lines(struct lines *l)
+{
+	unsigned int n = 0;
+
+	if (l->n)
+		qsort(l->v, l->n, sizeof(*l->v), by_text);
+	for (size_t i = 0; i < l->n; i++) {
+		if (i && !strcmp(l->v[i], l->v[i - 1]))
+			continue;
+		puts(l->v[i]);
+		n++;
+	}
+	return n;
+}
+
+/* --- -l and -L ---------------------------------------------------------------------------------------- */
+
+static bool same_point(const struct stp_point *pattern, const struct stp_point *name)
+{
+	if (pattern->n != name->n)
+		return false;
+	for (size_t i = 0; i < pattern->n; i++)
+		if (pattern->comps[i].arg || fnmatch(pattern->comps[i].name, name->comps[i].name, 0))
+			return false;
+	return true;
+}
+
+static void add_handlers(struct lines *l, struct stp_prog *prog, struct points *points, const char *alias, bool vars)
+{
+	struct strbuf b = { 0 };
+
+	for (const struct stp_handler *h = prog->handlers; h; h = h->next) {
+		struct stp_point plain = *h->point;
+
+		strbuf_clear(&b);
+		plain.optional = plain.sufficient = false;
+		plain.cond = NULL;
+		if (alias)
+			strbuf_puts(&b, alias);
+		else
+			stp_dump_point(&b, &plain);
+		if (vars)
+			points_vars(points, h->point, &b);
+		add_line(l, strbuf_str(&b));
+	}
+	strbuf_fini(&b);
+}
+
+/* Expand the probe as if its point were @point, and add what there is. */
+static void add_expanded(struct lines *l, struct stp_prog *prog, struct stp_probe *probe, struct stp_point *point,
+			 struct points *points, const char *alias, bool vars)
+{
+	struct stp_resolver resolver = points_resolver(points);
+	struct diag quiet;
+
+	diag_init(&quiet, l->arena);
+	probe->points.v = &point;
+	probe->points.n = 1;
+	prog->handlers = NULL;
+	prog->handlers_tail = &prog->handlers;
+	if (stp_expand(prog, &quiet, &resolver) || prog->handlers)
+		add_handlers(l, prog, points, alias, vars);
+}
+
+unsigned int stap_list_points(struct stp_prog *prog, struct diag *diag, struct points *points, bool vars)
+{
+	struct lines l = { .arena = prog->arena };
+	struct stp_probe *probe = prog->probes;
+	struct stp_points written;
+	struct strbuf name = { 0 };
+
+	(void)diag;
+	while (probe && (probe->names.n || probe->from_library))
+		probe = probe->next;
+	if (!probe)
+		return 0;
+	written = probe->points;
+	for (size_t i = 0; i < written.n; i++) {
+		size_t before = l.n;
+
+		for (struct stp_probe *a = prog->probes; a; a = a->next) {
+			for (size_t k = 0; k < a->names.n; k++) {
+				if (!same_point(written.v[i], a->names.v[k]))
+					continue;
+				strbuf_clear(&name);
+				stp_dump_point(&name, a->names.v[k]);
+				add_expanded(&l, prog, probe, a->names.v[k], points, strbuf_str(&name), vars);
+			}
+		}
+		if (l.n == before)
+			add_expanded(&l, prog, probe, written.v[i], points, NULL, vars);
+	}
+	strbuf_fini(&name);
+	return print_lines(&l);
+}
+
+/* --- --dump ------------------------------------------------------------------------------------------- */
+
+void stap_dump_types(void)
+{
+	static const char *const rows[] = {
+#define STP_POINT(pattern, kind, low, high) pattern,
+#include "stp/points.def"
+#undef STP_POINT
+	};
+	struct lines l = { .arena = arena_new() };
+	struct strbuf b = { 0 };
+
+	for (size_t i = 0; l.arena && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		strbuf_clear(&b);
+		for (const char *s = rows[i]; *s; s++) {
+			if (s[0] == '(' && s[2] == ')') {
+				strbuf_puts(&b, s[1] == 'N' ? "(number)" : "(string)");
+				s += 2;
+			} else {
+				strbuf_putc(&b, *s);
+			}
+		}
+		add_line(&l, strbuf_str(&b));
+	}
+	print_lines(&l);
+	strbuf_fini(&b);
+	arena_free(l.arena);
+}
+
+void stap_dump_aliases(const struct stp_prog *prog)
+{
+	struct lines l = { .arena = prog->arena };
+	struct strbuf b = { 0 };
+
+	for (const struct stp_probe *p = prog->probes; p; p = p->next) {
+		for (size_t i = 0; i < p->names.n; i++) {
+			if (*p->names.v[i]->comps[0].name == '_')
+				continue;
+			strbuf_clear(&b);
+			stp_dump_point(&b, p->names.v[i]);
+			strbuf_puts(&b, p->epilogue ? " += " : " = ");
+			for (size_t k = 0; k < p->points.n; k++) {
+				if (k)
+					strbuf_puts(&b, ", ");
+				stp_dump_point(&b, p->points.v[k]);
+			}
+			add_line(&l, strbuf_str(&b));
+		}
+	}
+	print_lines(&l);
+	strbuf_fini(&b);
+}
+
+static void put_function(struct strbuf *b, const struct stp_func *f)
+{
+	strbuf_printf(b, "%s:%s (", f->name, stp_type_text(f->type));
+	for (const struct stp_var *v = f->params.first; v; v = v->next)
+		strbuf_printf(b, "%s%s:%s", v == f->params.first ? "" : ", ", v->name, stp_type_text(v->type));
+	strbuf_putc(b, ')');
+}
+
+void stap_dump_functions(const struct stp_prog *prog)
+{
+	static const struct {
+		const char *name, *proto;
+	} rows[] = {
+#define STP_FUNC(name, proto, ...) { #name, proto },
+#include "stp/functions.def"
+#undef STP_FUNC
+	};
+	struct lines l = { .arena = prog->arena };
+	struct strbuf b = { 0 };
+
+	for (const struct stp_func *f = prog->funcs; f; f = f->next) {
+		if (f->is_private || *f->name == '_')
+			continue;
+		strbuf_clear(&b);
+		put_function(&b, f);
+		add_line(&l, strbuf_str(&b));
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const char *const types[] = { ['l'] = "long", ['s'] = "string", ['v'] = "unknown" };
+		const char *s = rows[i].proto;
+
+		strbuf_clear(&b);
+		strbuf_printf(&b, "%s:%s (", rows[i].name, types[(unsigned char)*s]);
+		for (s += 2; *s != ')'; s++)
+			strbuf_printf(&b, "%sarg%d:%s", s > rows[i].proto + 2 ? ", " : "",
+				      (int)(s - rows[i].proto - 1), types[(unsigned char)*s]);
+		strbuf_putc(&b, ')');
+		add_line(&l, strbuf_str(&b));
+	}
+	print_lines(&l);
+	strbuf_fini(&b);
+}
+
+/* --- after the passes --------------------------------------------------------------------------------- */
+
+void stap_dump_tree(const struct stp_prog *prog, const char *name)
+{
+	struct strbuf b = { 0 };
+
+	stp_dump(&b, prog);
+	printf("# parse tree dump\n# file %s\n%s\n", name, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
+static void put_global(struct strbuf *b, const struct stp_var *v)
+{
+	strbuf_puts(b, v->name);
+	if (v->arity > 0) {
+		strbuf_putc(b, '[');
+		for (int i = 0; i < v->arity; i++)
+			strbuf_printf(b, "%s%s", i ? ", " : "", stp_type_text(v->index_types[i]));
+		strbuf_putc(b, ']');
+	}
+	strbuf_printf(b, ":%s\n", stp_type_text(v->type));
+}
+
+void stap_dump_checked(const struct stp_prog *prog)
+{
+	struct strbuf b = { 0 };
+	bool any = false;
+
+	for (const struct stp_var *v = prog->globals.first; v; v = v->next) {
+		if (!v->reads && !v->writes)
+			continue;
+		strbuf_puts(&b, any ? "" : "# globals\n");
+		put_global(&b, v);
+		any = true;
+	}
+	any = false;
+	for (const struct stp_func *f = prog->funcs; f; f = f->next) {
+		if (!f->needed)
+			continue;
+		strbuf_puts(&b, any ? "" : "# functions\n");
+		put_function(&b, f);
+		strbuf_putc(&b, '\n');
+		any = true;
+	}
+	if (prog->handlers)
+		strbuf_puts(&b, "# probes\n");
+	for (const struct stp_handler *h = prog->handlers; h; h = h->next) {
+		stp_dump_point(&b, h->point);
+		strbuf_puts(&b, " /* <- ");
+		stp_dump_point(&b, h->written);
+		strbuf_puts(&b, " */\n");
+		any = false;
+		for (const struct stp_var *v = h->locals.first; v; v = v->next) {
+			strbuf_puts(&b, any ? "" : "  # locals\n");
+			strbuf_puts(&b, "  ");
+			put_global(&b, v);
+			any = true;
+		}
+	}
+	fputs(strbuf_str(&b), stdout);
+	strbuf_fini(&b);
+}

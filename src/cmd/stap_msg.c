@@ -1,0 +1,108 @@
+#include "cmd/stap_msg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "lang/source.h"
+
+static void put_place(struct strbuf *b, struct src_pos pos)
+{
+	if (pos.src && pos.line)
+		strbuf_printf(b, " at %s:%u:%u", pos.src->name, pos.line, pos.col);
+}
+
+/* The line with @label in front, and a caret under the column; tabs in the line stay tabs in front of it. */
+static void put_line(struct strbuf *b, const char *label, struct src_pos pos)
+{
+	const char *line;
+	size_t len, i;
+
+	if (!pos.src || !pos.line)
+		return;
+	line = source_line(pos.src, pos.line, &len);
+	strbuf_puts(b, label);
+	for (i = 0; i < len; i++)	/* control bytes of a binary file must not reach the terminal */
+		strbuf_putc(b, (unsigned char)line[i] < ' ' && line[i] != '\t' ? '?' : line[i]);
+	strbuf_printf(b, "\n%*s", (int)strlen(label), "");
+	for (i = 0; i + 1 < pos.col && i < len; i++) {
+		if (line[i] == '\t')
+			strbuf_putc(b, '\t');
+		else if (((unsigned char)line[i] & 0xc0) != 0x80)	/* one column a UTF-8 character */
+			strbuf_putc(b, ' ');
+	}
+	strbuf_puts(b, "^\n");
+}
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* stap's second message; what dtap advises and where another declaration stands are no errors of their own. */
+static void put_hint(struct strbuf *b, const struct diag_msg *m)
+{
+	if (!m->hint)
+		return;
+	if (begins(m->text, "semantic error: ") && !begins(m->hint, "identifier '") && !begins(m->hint, "dtap ") &&
+	    !begins(m->hint, "write "))
+		strbuf_puts(b, "semantic error: ");
+	strbuf_printf(b, "%s\n\n", m->hint);
+}
+
+static void put_msg(struct strbuf *b, const struct stap_msg *how, const struct diag_msg *m)
+{
+	bool parse = begins(m->text, "parse error: "), eof = strstr(m->text, "saw: ") && strstr(m->text, " EOF");
+
+	if (how->errtags)
+		strbuf_printf(b, "[%s] ", m->tag);
+	if (m->level == DIAG_WARNING) {
+		strbuf_printf(b, "WARNING: %s", m->text);
+		put_place(b, m->pos);
+		strbuf_putc(b, '\n');
+		put_line(b, " source: ", m->pos);
+		return;
+	}
+	strbuf_puts(b, m->text);
+	if (!eof || how->errtags)
+		put_place(b, m->pos);
+	strbuf_putc(b, '\n');
+	if (!eof)
+		put_line(b, parse ? "     source: " : "        source: ", m->pos);
+	strbuf_putc(b, '\n');
+	put_hint(b, m);
+}
+
+void stap_msg_print(struct stap_msg *how, const struct diag *d)
+{
+	struct strbuf b = { 0 };
+
+	for (; how->shown < d->n; how->shown++) {
+		const struct diag_msg *m = &d->msgs[how->shown];
+
+		if (m->level == DIAG_WARNING) {
+			how->warnings++;
+			if (how->no_warnings)
+				continue;
+		}
+		strbuf_clear(&b);
+		put_msg(&b, how, m);
+		fputs(strbuf_str(&b), stderr);
+	}
+	strbuf_fini(&b);
+}
+
+void stap_msg_warn(struct stap_msg *m, const char *fmt, ...)
+{
+	va_list ap;
+
+	m->warnings++;
+	if (m->no_warnings)
+		return;
+	fputs("WARNING: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}

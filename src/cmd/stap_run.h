@@ -1,0 +1,55 @@
+/*
+ * stap's passes 3 to 5: from the checked script to its run.
+ */
+#ifndef DTAP_CMD_STAP_RUN_H
+#define DTAP_CMD_STAP_RUN_H
+
+#include "out/sink.h"
+#include "session/options.h"
+
+struct arena;
+struct diag;
+struct points;
+struct probe_set;
+struct session;
+struct stap_msg;
+struct stap_opts;
+struct stp;
+struct stp_code;
+struct stp_prog;
+struct target;
+
+struct stap_program {
+	struct arena *arena;
+	const struct stap_opts *o;
+	struct diag *diag;
+	struct stap_msg *msg;
+	struct stp *stp;
+	struct stp_prog *prog;
+	struct points *points;
+	struct probe_set *probes;
+
+	struct stp_code *code;		/* the rest is stap_run.c's */
+	struct options set;
+	struct target *target;
+	struct session *session;
+	struct out_sink out;
+	unsigned int errors;
+};
+
+/* Lower.  0, or -EINVAL: reported in the diag. */
+int stap_translate(struct stap_program *p);
+
+/* Print the intermediate code, as -p3 does. */
+void stap_show_code(const struct stap_program *p);
+
+/* Make bytecode, load it and arm the probes.  0, or 1 or a negative errno after a message on standard error. */
+int stap_load(struct stap_program *p);
+
+/* From the begin probes to the end probes: the exit code. */
+int stap_run(struct stap_program *p);
+
+/* Take everything down; what was not loaded as well. */
+void stap_unload(struct stap_program *p);
+
+#endif

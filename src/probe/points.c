@@ -1,0 +1,445 @@
+#include "probe/points.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/obj.h"
+#include "probe/exec.h"
+#include "probe/points_priv.h"
+
+/* --- files -------------------------------------------------------------------------------------------- */
+
+struct points *points_new(struct arena *a, struct probe_set *set, const struct points_conf *conf)
+{
+	struct points *p = arena_new_of(a, struct points);
+
+	p->arena = a;
+	p->set = set;
+	p->conf = *conf;
+	return p;
+}
+
+void points_free(struct points *p)
+{
+	for (struct points_file *f = p ? p->files : NULL; f; f = f->next)
+		obj_close(f->obj);
+}
+
+struct points_file *points_open(struct points *p, const char *path)
+{
+	const struct obj_marker *markers = NULL;
+	struct strbuf why = { 0 };
+	struct points_file *f;
+	const struct arch *arch;
+
+	for (f = p->files; f; f = f->next)
+		if (!strcmp(f->path, path))
+			return f;
+	f = arena_new_of(p->arena, struct points_file);
+	f->path = arena_strdup(p->arena, path);
+	f->next = p->files;
+	p->files = f;
+	f->err = obj_open(f->path, &f->obj, &why);
+	if (!f->err) {
+		arch = arch_find(obj_info(f->obj)->machine);
+		f->err = arch && arch != arch_host() ? -ENOEXEC : obj_markers(f->obj, &markers, &f->nmarkers, &why);
+	}
+	f->markers = markers;
+	if (f->err)
+		f->why = arena_strdup(p->arena, strbuf_str(&why));
+	strbuf_fini(&why);
+	return f;
+}
+
+/* --- what was found ----------------------------------------------------------------------------------- */
+
+void points_add(struct points_search *s, const struct stp_point *point, struct probe *probe)
+{
+	struct points *p = s->p;
+
+	p->found = arena_grow(p->arena, p->found, &p->found_cap, p->nfound, sizeof(*p->found));
+	p->found[p->nfound++] = (struct points_found){ point, probe };
+	s->v = arena_grow(p->arena, s->v, &s->cap, s->n, sizeof(*s->v));
+	s->v[s->n++] = point;
+}
+
+static const struct points_found *find_found(const struct points *p, const struct stp_point *point)
+{
+	for (size_t i = p->nfound; i--;)
+		if (p->found[i].point == point)
+			return &p->found[i];
+	return NULL;
+}
+
+struct probe *points_probe(const struct points *p, const struct stp_point *found)
+{
+	const struct points_found *f = find_found(p, found);
+
+	return f ? f->probe : NULL;
+}
+
+/* A copy of the point, whose components' arguments can then be set. */
+struct stp_point *points_copy(struct points *p, const struct stp_point *point)
+{
+	struct stp_point *copy = arena_new_of(p->arena, struct stp_point);
+
+	*copy = *point;
+	copy->cap = copy->n;
+	copy->comps = arena_alloc(p->arena, copy->n * sizeof(*copy->comps));
+	memcpy(copy->comps, point->comps, copy->n * sizeof(*copy->comps));
+	return copy;
+}
+
+/* Make component @name of @point say @text. */
+void points_set(struct points *p, struct stp_point *point, const char *name, const char *text)
+{
+	for (size_t i = 0; i < point->n; i++) {
+		struct stp_node *arg;
+
+		if (strcmp(point->comps[i].name, name))
+			continue;
+		arg = arena_new_of(p->arena, struct stp_node);
+		arg->kind = STP_STR;
+		arg->pos = point->comps[i].pos;
+		arg->str = arena_strdup(p->arena, text);
+		arg->str_len = strlen(text);
+		point->comps[i].arg = arg;
+	}
+}
+
+const struct stp_comp *points_comp(const struct stp_point *point, const char *name)
+{
+	for (size_t i = 0; i < point->n; i++)
+		if (!strcmp(point->comps[i].name, name))
+			return &point->comps[i];
+	return NULL;
+}
+
+/* The text in component @name's brackets, or NULL. */
+const char *points_text(const struct stp_point *point, const char *name)
+{
+	const struct stp_comp *c = points_comp(point, name);
+
+	return c && c->arg && c->arg->kind == STP_STR ? c->arg->str : NULL;
+}
+
+/* The set's probe for @point, which fires as @key says. */
+struct probe *points_make(struct points *p, const struct stp_point *point, struct probe *key)
+{
+	struct strbuf name = { 0 };
+	struct stp_point plain = *point;
+	struct probe *probe;
+	bool made;
+
+	plain.optional = plain.sufficient = false;
+	plain.cond = NULL;
+	stp_dump_point(&name, &plain);
+	key->prov = "stap";
+	key->mod = key->mod ? key->mod : "";
+	key->func = key->func ? key->func : "";
+	key->name = strbuf_str(&name);
+	probe = set_probe(p->set, key, &made);
+	strbuf_fini(&name);
+	return probe;
+}
+
+/* --- which file --------------------------------------------------------------------------------------- */
+
+/* The first word of the command, as far as that is plain. */
+static const char *command_word(struct points *p)
+{
+	const char *s = p->conf.command + strspn(p->conf.command, " \t\n");
+
+	return arena_strndup(p->arena, s, strcspn(s, " \t\n"));
+}
+
+static const char *pid_program(struct points_search *s, uint32_t pid, bool unspecified)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0) {
+		s->why = arena_printf(s->p->arena, "cannot probe pid %" PRIu32 ": %s%s", pid,
+				      errno == ENOENT ? "No such process" : strerror(errno),
+				      unspecified ? " (invalid -x pid for unspecified process probe [man stapprobes])"
+						  : "");
+		return NULL;
+	}
+	path[n] = '\0';
+	/* Under another root the path means another file. */
+	return access(path, R_OK) ? arena_strdup(s->p->arena, link) : arena_strdup(s->p->arena, path);
+}
+
+static void each_program(struct points_search *s, const char *pattern)
+{
+	const char *path;
+	glob_t g;
+
+	if (!strpbrk(pattern, "*?[")) {
+		path = exec_find(s->p->arena, pattern, s->p->conf.sysroot);
+		if (path)
+			s->file(s, path);
+		else if (!strchr(pattern, '/'))
+			s->why = arena_printf(s->p->arena, "cannot find executable '%s'", pattern);
+		else
+			s->why = "no match";
+		return;
+	}
+	path = arena_printf(s->p->arena, "%s%s", s->p->conf.sysroot ? s->p->conf.sysroot : "", pattern);
+	if (glob(path, GLOB_BRACE, NULL, &g)) {
+		s->why = arena_printf(s->p->arena, "glob %s error (%d)", pattern, GLOB_NOMATCH);
+		return;
+	}
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		char real[PATH_MAX];
+		bool again = false;
+
+		if (!realpath(g.gl_pathv[i], real))
+			continue;
+		for (size_t k = 0; k < i && !again; k++) {	/* a link to what another name led to */
+			char other[PATH_MAX];
+
+			again = realpath(g.gl_pathv[k], other) && !strcmp(real, other);
+		}
+		if (!again)
+			s->file(s, arena_strdup(s->p->arena, real));
+	}
+	globfree(&g);
+}
+
+/* Is it the library that the script means: by its path, or by its name? */
+static bool is_library(const char *pattern, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !fnmatch(pattern, path, 0) || (!strchr(pattern, '/') && slash && !fnmatch(pattern, slash + 1, 0));
+}
+
+/* Call s->file for each library of the program that the pattern means. */
+static void each_library(struct points_search *s, const char *program, const char *pattern)
+{
+	struct points_file *f = points_open(s->p, program);
+	const char **libs;
+	char real[PATH_MAX];
+	unsigned int n = 0;
+	size_t i, nlibs;
+
+	s->program = program;
+	if (f->err) {
+		s->why = f->why;
+		return;
+	}
+	nlibs = exec_libraries(s->p->arena, f->obj, s->p->conf.sysroot, &libs);
+	for (i = 0; i < nlibs; i++) {
+		if (!is_library(pattern, libs[i]))
+			continue;
+		s->file(s, libs[i]);
+		n++;
+	}
+	/* A link's name: libpython3.so for libpython3.11.so.1.0; or one that the program loads itself. */
+	if (!n && strchr(pattern, '/') && realpath(pattern, real)) {
+		s->file(s, arena_strdup(s->p->arena, real));
+		n++;
+	}
+	if (!n && !s->why)
+		s->why = arena_printf(s->p->arena, "%s is linked to no library '%s'", program, pattern);
+}
+
+static void one_program(struct points_search *s, const char *path)
+{
+	const char *library = points_text(s->point, "library");
+	void (*file)(struct points_search *s, const char *path) = s->file;
+
+	if (!library) {
+		s->program = path;
+		s->file = s->in_file;
+		s->in_file(s, path);
+	} else {
+		s->file = s->in_file;
+		each_library(s, path, library);
+	}
+	s->file = file;
+}
+
+void points_each_file(struct points_search *s)
+{
+	const struct stp_node *arg = s->point->comps[0].arg;
+	struct points *p = s->p;
+	const char *path;
+
+	s->file = one_program;
+	if (arg && arg->kind == STP_STR) {
+		each_program(s, arg->str);
+		return;
+	}
+	if (arg) {
+		s->pid = (uint32_t)arg->value;
+		path = pid_program(s, s->pid, false);
+	} else if (p->conf.pid) {
+		s->pid = p->conf.pid;
+		path = pid_program(s, p->conf.pid, true);
+	} else if (p->conf.command) {
+		s->bare = true;
+		path = exec_find(p->arena, command_word(p), NULL);
+		if (!path)
+			s->why = "no match";
+	} else {
+		s->why = "unspecified process probe is invalid without a -c COMMAND or -x PID [man stapprobes]";
+		return;
+	}
+	if (path)
+		one_program(s, path);
+}
+
+/* A point in @path as it is shown: with the whole paths. */
+struct stp_point *points_in_file(struct points_search *s, const char *path)
+{
+	struct stp_point *found = points_copy(s->p, s->point);
+
+	points_set(s->p, found, "process", s->program);
+	if (points_comp(found, "library"))
+		points_set(s->p, found, "library", path);
+	return found;
+}
+
+void points_target(struct points *p, uint32_t pid)
+{
+	for (size_t i = 0; i < p->nfound; i++)
+		if (p->found[i].bare && p->found[i].probe)
+			p->found[i].probe->pid = pid;
+}
+
+/* --- the resolver ------------------------------------------------------------------------------------- */
+
+static void find_tracer(struct points_search *s, enum probe_kind kind)
+{
+	struct probe key = { .kind = kind, .mod = arena_printf(s->p->arena, "%zu", s->p->nfound) };
+
+	/* Each is a probe of its own: they run one after the other, by their numbers. */
+	points_add(s, s->point, points_make(s->p, s->point, &key));
+}
+
+static void find_timer(struct points_search *s, enum stp_point_kind kind)
+{
+	static const struct {
+		enum stp_point_kind kind;
+		uint64_t ns;
+	} units[] = {
+		{ STP_P_TIMER_S, 1000000000 }, { STP_P_TIMER_MS, 1000000 }, { STP_P_TIMER_US, 1000 },
+		{ STP_P_TIMER_NS, 1 }, { STP_P_TIMER_JIFFIES, 1000000000 / 250 },
+	};
+	struct probe key = { .kind = PROBE_TICK, .mod = arena_printf(s->p->arena, "%zu", s->p->nfound) };
+	const struct stp_comp *random = points_comp(s->point, "randomize");
+	uint64_t n = s->point->n > 1 && s->point->comps[1].arg ? (uint64_t)s->point->comps[1].arg->value : 1;
+
+	if (kind == STP_P_TIMER_PROFILE) {
+		key.kind = PROBE_PROFILE;
+		key.period_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	} else if (kind == STP_P_TIMER_HZ) {
+		key.period_ns = 1000000000 / n;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (units[i].kind != kind)
+			continue;
+		key.period_ns = n * units[i].ns;
+		if (random && random->arg)
+			key.random_ns = (uint64_t)random->arg->value * units[i].ns;
+	}
+	points_add(s, s->point, points_make(s->p, s->point, &key));
+}
+
+static const char *const refusals[STP_P_INPUT + 1] = {
+	[STP_P_INLINE] = "inlined functions need debuginfo, which dtap does not read: probe a marker or the function itself",
+	[STP_P_CALLEE] = "callees need debuginfo, which dtap does not read: name the function itself",
+	[STP_P_STATEMENT] = "statements need debuginfo, which dtap does not read: probe a marker or a function",
+	[STP_P_PLT] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
+	[STP_P_PLT_RETURN] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
+	[STP_P_TRACEPOINT] = "kernel tracepoints are not supported",
+	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
+	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
+	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
+	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
+	[STP_P_SYSCALL_ENTRY] = "system calls of processes are not supported",
+	[STP_P_SYSCALL_RETURN] = "system calls of processes are not supported",
+	[STP_P_FUNCTION] = "functions are not supported yet: probe a marker",
+	[STP_P_RETURN] = "functions are not supported yet: probe a marker",
+	[STP_P_PROCESS_BEGIN] = "the begin and end of processes are not supported yet",
+	[STP_P_PROCESS_END] = "the begin and end of processes are not supported yet",
+	[STP_P_THREAD_BEGIN] = "the begin and end of threads are not supported yet",
+	[STP_P_THREAD_END] = "the begin and end of threads are not supported yet",
+};
+
+static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
+		   const struct stp_point ***found, const char **why)
+{
+	struct points_search s = { .p = ctx, .point = point };
+
+	switch (kind) {
+	case STP_P_BEGIN:
+		find_tracer(&s, PROBE_BEGIN);
+		break;
+	case STP_P_END:
+		find_tracer(&s, PROBE_END);
+		break;
+	case STP_P_ERROR:
+		find_tracer(&s, PROBE_FAILED);
+		break;
+	case STP_P_NEVER:
+		points_add(&s, point, NULL);
+		break;
+	case STP_P_TIMER_S:
+	case STP_P_TIMER_MS:
+	case STP_P_TIMER_US:
+	case STP_P_TIMER_NS:
+	case STP_P_TIMER_HZ:
+	case STP_P_TIMER_JIFFIES:
+	case STP_P_TIMER_PROFILE:
+		find_timer(&s, kind);
+		break;
+	case STP_P_MARK:
+		points_find_marks(&s);
+		break;
+	default:
+		s.why = refusals[kind];
+		break;
+	}
+	*found = s.v;
+	*why = s.n ? NULL : s.why;
+	return s.n;
+}
+
+static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const struct stp_node *target,
+		   struct stp_source *source, const char **why)
+{
+	struct points *p = ctx;
+
+	if (kind == STP_P_MARK)
+		return points_mark_target(p, find_found(p, point), target, source, why);
+	*why = "this probe point has no context variables";
+	return false;
+}
+
+struct stp_resolver points_resolver(struct points *p)
+{
+	return (struct stp_resolver){ .ctx = p, .find = find, .target = target };
+}
+
+void points_vars(const struct points *p, const struct stp_point *found, struct strbuf *out)
+{
+	const struct points_found *f = find_found(p, found);
+
+	for (unsigned int i = 0; f && f->probe && f->probe->kind == PROBE_SITES && i < f->probe->sig.nargs; i++)
+		strbuf_printf(out, " $arg%u:long", i + 1);
+}

@@ -1,0 +1,47 @@
+/*
+ * SystemTap's probe points as probes: the resolver that the language asks, over a probe set.
+ *
+ * SystemTap names files, not processes: a point holds for whoever runs the file, now or later, unless it names
+ * a process id, or is the bare "process", which is the target of -c or -x alone.  Each point found has one
+ * probe of the set, made when it is found; its name is the point as pp() shows it.
+ *
+ * Man page stapprobes(3stap): "PROBE POINT FAMILIES".
+ */
+#ifndef DTAP_PROBE_POINTS_H
+#define DTAP_PROBE_POINTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stp/point.h"
+
+struct arena;
+struct points;
+struct probe;
+struct probe_set;
+struct strbuf;
+
+/* What the points are resolved against; texts outlive it. */
+struct points_conf {
+	const char *command;		/* of -c, or NULL */
+	uint32_t pid;			/* of -x, or 0 */
+	const char *sysroot;		/* in front of paths, or NULL */
+};
+
+/* Memory comes from @a, which may be the compilation's.  points_free closes files; it accepts NULL. */
+struct points *points_new(struct arena *a, struct probe_set *set, const struct points_conf *conf);
+void points_free(struct points *p);
+
+struct stp_resolver points_resolver(struct points *p);
+
+/* The probe of a point that was found, or NULL. */
+struct probe *points_probe(const struct points *p, const struct stp_point *found);
+
+/* A bare "process" was found: its probes fire in process @pid alone, the target. */
+void points_target(struct points *p, uint32_t pid);
+
+/* Add the point's context variables to @out as stap -L has them: " $arg1:long $arg2:long". */
+void points_vars(const struct points *p, const struct stp_point *found, struct strbuf *out);
+
+#endif

@@ -1,0 +1,236 @@
+/*
+ * process(...).mark("..."): static markers, by the names that their notes have.  A - in a name stands for __, as
+ * in a provider definition.
+ */
+#include "probe/points_priv.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/obj.h"
+
+enum { NSIMILAR = 5 };
+
+/* gc-start -> gc__start */
+static const char *with_underscores(struct arena *a, const char *pattern)
+{
+	struct strbuf b = { 0 };
+	const char *ret;
+
+	if (!strchr(pattern, '-') || strchr(pattern, '['))
+		return pattern;
+	for (; *pattern; pattern++) {
+		if (*pattern == '-')
+			strbuf_puts(&b, "__");
+		else
+			strbuf_putc(&b, *pattern);
+	}
+	ret = arena_strdup(a, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+/* How many letters to change, add or remove to make one of the other (Levenshtein); names over 63 bytes are cut. */
+static unsigned int distance(const char *a, const char *b)
+{
+	unsigned int row[64], n = (unsigned int)strnlen(b, 63), above, left;
+
+	for (unsigned int k = 0; k <= n; k++)
+		row[k] = k;
+	for (unsigned int i = 0; a[i]; i++) {
+		above = row[0];
+		row[0] = left = i + 1;
+		for (unsigned int k = 1; k <= n; k++) {
+			unsigned int best = above + (a[i] != b[k - 1]);
+
+			above = row[k];
+			if (above + 1 < best)
+				best = above + 1;
+			if (left + 1 < best)
+				best = left + 1;
+			row[k] = left = best;
+		}
+	}
+	return row[n];
+}
+
+/* "no match (similar marks: a, b)" */
+static const char *similar(struct points_search *s, const struct points_file *f, const char *pattern)
+{
+	const char *best[NSIMILAR];
+	unsigned int far[NSIMILAR], n = 0;
+	struct strbuf b = { 0 };
+	const char *ret;
+
+	for (size_t i = 0; i < f->nmarkers; i++) {
+		unsigned int d = distance(f->markers[i].name, pattern), at = 0;
+		bool again = false;
+
+		for (unsigned int k = 0; k < n && !again; k++)
+			again = !strcmp(best[k], f->markers[i].name);
+		while (at < n && far[at] <= d)
+			at++;
+		if (again || at == NSIMILAR)
+			continue;
+		n += n < NSIMILAR;
+		memmove(best + at + 1, best + at, (n - at - 1) * sizeof(*best));
+		memmove(far + at + 1, far + at, (n - at - 1) * sizeof(*far));
+		best[at] = f->markers[i].name;
+		far[at] = d;
+	}
+	if (!n)
+		return "no match";
+	strbuf_puts(&b, "no match (similar marks: ");
+	for (unsigned int i = 0; i < n; i++)
+		strbuf_printf(&b, "%s%s", i ? ", " : "", best[i]);
+	strbuf_putc(&b, ')');
+	ret = arena_strdup(s->p->arena, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m)
+{
+	const struct obj_info *info = obj_info(f->obj);
+	struct site key = {
+		.path = f->path, .dev = info->dev, .ino = info->ino, .off = m->off, .sem_off = m->sem_off,
+		.args_text = arena_strdup(set_arena(p->set), m->args),
+	};
+
+	key.nargs = obj_operands(f->obj, m, key.args, PROBE_MAX_ARGS);
+	if (key.nargs > PROBE_MAX_ARGS)
+		key.nargs = PROBE_MAX_ARGS;
+	for (unsigned int i = 0; i < key.nargs; i++)	/* the symbol's name goes with the file */
+		key.args[i].sym = NULL;
+	return set_site(p->set, &key);
+}
+
+/* Inlining gives one marker several sites: the arguments are those that all have. */
+static void fill_sig(struct probe *probe)
+{
+	const struct site *first = probe->sites[0];
+
+	probe->sig.nargs = first->nargs;
+	for (unsigned int i = 0; i < first->nargs; i++) {
+		probe->sig.args[i].size = first->args[i].size;
+		probe->sig.args[i].sign = first->args[i].sign;
+		probe->sig.args[i].is_float = first->args[i].is_float;
+	}
+	for (unsigned int i = 1; i < probe->nsites; i++)
+		if (probe->sites[i]->nargs < probe->sig.nargs)
+			probe->sig.nargs = probe->sites[i]->nargs;
+}
+
+static void add_mark(struct points_search *s, struct points_file *f, const struct obj_marker *first)
+{
+	struct stp_point *point = points_in_file(s, f->path);
+	const char *func = obj_func_at(f->obj, first->addr, NULL);
+	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = func };
+	struct probe *probe;
+
+	points_set(s->p, point, "mark", first->name);
+	if (points_comp(point, "provider"))
+		points_set(s->p, point, "provider", first->prov);
+	probe = points_make(s->p, point, &key);
+	for (size_t i = 0; i < f->nmarkers; i++) {
+		const struct obj_marker *m = &f->markers[i];
+
+		if (!strcmp(m->name, first->name) && !strcmp(m->prov, first->prov))
+			probe_add_site(s->p->set, probe, make_site(s->p, f, m));
+	}
+	fill_sig(probe);
+	points_add(s, point, probe);
+	s->p->found[s->p->nfound - 1].bare = s->bare;
+	s->p->found[s->p->nfound - 1].prov = arena_strdup(s->p->arena, first->prov);
+	s->p->found[s->p->nfound - 1].mark = arena_strdup(s->p->arena, first->name);
+}
+
+static bool is_first(const struct points_file *f, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(f->markers[k].name, f->markers[i].name) && !strcmp(f->markers[k].prov, f->markers[i].prov))
+			return false;
+	return true;
+}
+
+static void in_file(struct points_search *s, const char *path)
+{
+	const char *mark = with_underscores(s->p->arena, points_text(s->point, "mark"));
+	const char *prov = points_text(s->point, "provider");
+	struct points_file *f = points_open(s->p, path);
+	size_t before = s->n;
+
+	if (f->err) {
+		s->why = f->why;
+		return;
+	}
+	for (size_t i = 0; i < f->nmarkers; i++) {
+		const struct obj_marker *m = &f->markers[i];
+
+		if (!fnmatch(mark, m->name, 0) && (!prov || !fnmatch(prov, m->prov, 0)) && is_first(f, i))
+			add_mark(s, f, m);
+	}
+	if (s->n == before)
+		s->why = similar(s, f, mark);
+}
+
+void points_find_marks(struct points_search *s)
+{
+	s->in_file = in_file;
+	points_each_file(s);
+}
+
+/* $argN, $$name, $$provider, $$vars and $$parms. */
+bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			struct stp_source *source, const char **why)
+{
+	const char *name = target->name;
+	unsigned int nargs = f ? f->probe->sig.nargs : 0;
+	unsigned long n;
+	char *end;
+
+	if (target->is_var) {
+		*why = "@var needs debuginfo, which dtap does not read";
+		return false;
+	}
+	if (!strcmp(name, "$$name") || !strcmp(name, "$$provider")) {
+		source->kind = STP_SRC_TEXT;
+		source->type = STP_STRINGS;
+		source->text = name[2] == 'n' ? f->mark : f->prov;
+		return true;
+	}
+	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms")) {
+		source->kind = STP_SRC_LIST;
+		source->type = STP_STRINGS;
+		source->nnames = nargs;
+		source->names = arena_alloc(p->arena, (nargs + 1) * sizeof(*source->names));
+		for (unsigned int i = 0; i < nargs; i++)
+			source->names[i] = arena_printf(p->arena, "$arg%u", i + 1);
+		return true;
+	}
+	if (strncmp(name, "$arg", 4)) {
+		*why = "unable to find a local of that name: the marker has $arg1, $arg2 ... alone, dtap reads no debuginfo";
+		return false;
+	}
+	n = strtoul(name + 4, &end, 10);
+	if (*end || n < 1 || n > nargs) {
+		*why = nargs ? arena_printf(p->arena, "the marker %s has $arg1 to $arg%u", f->mark, nargs)
+			     : "the marker has no arguments";
+		return false;
+	}
+	for (unsigned int i = 0; i < f->probe->nsites; i++) {
+		const struct arch_operand *op = &f->probe->sites[i]->args[n - 1];
+
+		if (op->is_float || op->why) {
+			*why = op->why ? op->why : "the argument is a floating-point number";
+			return false;
+		}
+	}
+	source->kind = STP_SRC_ARG;
+	source->type = STP_LONG;
+	source->arg = (uint32_t)n - 1;
+	return true;
+}

@@ -1,0 +1,70 @@
+/*
+ * What the files behind points.h share.
+ */
+#ifndef DTAP_PROBE_POINTS_PRIV_H
+#define DTAP_PROBE_POINTS_PRIV_H
+
+#include "probe/points.h"
+#include "probe/provider.h"
+
+struct obj_marker;
+
+struct points_file {
+	const char *path;
+	struct obj *obj;
+	const struct obj_marker *markers;
+	size_t nmarkers;
+	int err;
+	const char *why;	/* it cannot be read: why */
+	struct points_file *next;
+};
+
+struct points_found {
+	const struct stp_point *point;
+	struct probe *probe;
+	bool bare;		/* of the target alone */
+	const char *prov, *mark;	/* a marker's */
+};
+
+struct points {
+	struct arena *arena;
+	struct probe_set *set;
+	struct points_conf conf;
+	struct points_file *files;
+	struct points_found *found;
+	size_t nfound, found_cap;
+};
+
+/* One point on its way to those that exist. */
+struct points_search {
+	struct points *p;
+	const struct stp_point *point;
+	const struct stp_point **v;	/* found */
+	size_t n, cap;
+	const char *why;		/* nothing was found: why */
+	uint32_t pid;			/* of the process that the point names, or 0 */
+	bool bare;			/* the target of -c, which has no pid yet */
+	const char *program;		/* whose file it is */
+	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
+	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
+};
+
+struct points_file *points_open(struct points *p, const char *path);
+
+/* Call s->in_file for each program or library that s->point names; or s->why. */
+void points_each_file(struct points_search *s);
+
+void points_add(struct points_search *s, const struct stp_point *point, struct probe *probe);
+struct stp_point *points_copy(struct points *p, const struct stp_point *point);
+struct stp_point *points_in_file(struct points_search *s, const char *path);
+void points_set(struct points *p, struct stp_point *point, const char *name, const char *text);
+const struct stp_comp *points_comp(const struct stp_point *point, const char *name);
+const char *points_text(const struct stp_point *point, const char *name);
+struct probe *points_make(struct points *p, const struct stp_point *point, struct probe *key);
+
+/* points_mark.c */
+void points_find_marks(struct points_search *s);
+bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			struct stp_source *source, const char **why);
+
+#endif
