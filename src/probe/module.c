@@ -1,5 +1,6 @@
 #include "probe/module.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -132,12 +133,16 @@ struct module *module_get(struct probe_set *set, const struct procs_map *map)
 
 struct module *module_open(struct probe_set *set, const char *path)
 {
-	struct procs_map map = { .path = path };
+	char *real = realpath(path, NULL);	/* as /proc/PID/maps will have it */
+	struct procs_map map = { .path = real };
+	struct module *m = NULL;
 	struct stat st;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return NULL;
-	map.dev = st.st_dev;
-	map.ino = st.st_ino;
-	return module_get(set, &map);
+	if (real && !stat(real, &st) && S_ISREG(st.st_mode)) {
+		map.dev = st.st_dev;
+		map.ino = st.st_ino;
+		m = module_get(set, &map);
+	}
+	free(real);
+	return m;
 }

@@ -52,7 +52,7 @@ def test_install_and_remove(venv):
     assert status.code == 0 and "agent: installed\n" in status.out, status
     again = venv.agent("install")
     assert again.code == 0, again
-    result = venv.run(f"{LOADED}; import os; print([name for name in os.environ if 'DTAP' in name])", "-W", "error")
+    result = venv.run(f"{LOADED}; import os; print([name for name in os.environ if 'DTAP_AGENT' in name])", "-W", "error::DeprecationWarning")
     assert (result.code, result.out, result.err) == (0, "True\n[]\n", "")
     done = venv.agent("remove")
     assert done.code == 0 and "removed from" in done.out and venv.files == [], done
@@ -92,7 +92,7 @@ def test_not_writable(venv):
 def answers(tmp_path, *lines):
     """A program that answers as an interpreter would."""
     fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    fake.write_text("#!/bin/sh\n" + "".join(f'echo "{line}"\n' for line in lines))
     fake.chmod(0o755)
     return fake
 
