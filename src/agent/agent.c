@@ -35,10 +35,15 @@ enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
 /* Installing a hook may let another thread take the GIL, which must not start over in the middle. */
 static bool updating;
 
+unsigned agent_wanted(void)
+{
+	return marker_listeners() & ~control_left();
+}
+
 void agent_update_hooks(void)
 {
 	static unsigned supplied[HOOKS];
-	unsigned listeners = marker_listeners(), left = listeners;
+	unsigned listeners = agent_wanted(), left = listeners;
 	bool was_busy = agent_busy;
 
 	if (updating)
@@ -65,7 +70,7 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-	       marker_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED);
+	       agent_wanted() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED);
 }
 
 void agent_why(const char *text)
@@ -126,6 +131,9 @@ static void read_version(void)
 		agent.py.version_hex = (uint32_t)agent.py.PyLong_AsLong(hex);
 }
 
+/* A preloaded agent is set up before the program begins: until its tracers have been heard there is time. */
+static bool preloaded;
+
 void agent_set_up(void)
 {
 	if (agent.phase != AGENT_WAITING)
@@ -141,6 +149,8 @@ void agent_set_up(void)
 		environ_hide();
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
+		if (preloaded)
+			control_introduce();
 		agent_update_hooks();
 	} else {
 		agent.py.PyErr_Clear();
@@ -290,8 +300,10 @@ __attribute__((constructor)) static void start(void)
 		watch_poll();
 	if (control_connect() && !polling)
 		return;
-	if (agent.py.Py_IsInitialized())
+	if (agent.py.Py_IsInitialized()) {
 		watch_start();
-	else if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
+	} else if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0) {
 		audit_hook = AUDIT_ADDED;
+		preloaded = true;
+	}
 }

@@ -54,6 +54,8 @@ void agent_set_up(void);
 void agent_update_hooks(void);
 /* Are the hooks out of date?  Needs no GIL. */
 bool agent_changed(void);
+/* The markers to supply: those with listeners, but for those that the tracers have from elsewhere. */
+unsigned agent_wanted(void);
 /* A hook says why it cannot supply what it is asked for. */
 void agent_why(const char *text);
 /* Audit events reach the agent from now on; false when another audit hook refuses that. */

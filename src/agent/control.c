@@ -28,11 +28,14 @@
 /* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
 struct channel {
 	int fd;			/* atomic */
-	bool greeted;
+	bool greeted, looked;
+	unsigned leave;		/* markers that its tracer has from elsewhere */
 	uint64_t cookie;
 };
 
 static struct channel channels[CONTROL_CHANNELS];
+static unsigned left;			/* what all of them leave: asked at each audit event; atomic */
+static unsigned inherited;		/* what was left when this process was forked */
 static struct channel waker[2];		/* the thread's end, the others' */
 
 static uint64_t cookie_of(int fd)
@@ -66,11 +69,27 @@ static int high_duplicate(int fd)
 	return -errno;
 }
 
+/* Some channel has come or gone, or its tracer has spoken. */
+static void update_left(void)
+{
+	unsigned all = ~0u;
+	bool any = false;
+
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		if (__atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST) <= 1)
+			continue;
+		all &= channels[i].leave;
+		any = true;
+	}
+	__atomic_store_n(&left, any ? all : 0, __ATOMIC_RELAXED);
+}
+
 static void drop(struct channel *channel)
 {
 	int fd = fd_of(channel);
 
 	__atomic_store_n(&channel->fd, 0, __ATOMIC_SEQ_CST);
+	update_left();
 	if (fd >= 0)
 		close(fd);
 }
@@ -88,9 +107,11 @@ int control_add(int fd)
 			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
 			return high;
 		}
-		channels[i].greeted = false;
+		channels[i].greeted = channels[i].looked = false;
+		channels[i].leave = inherited;
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
+		update_left();
 		close(fd);
 		return 0;
 	}
@@ -138,8 +159,14 @@ bool control_has_channel(void)
 	return false;
 }
 
+unsigned control_left(void)
+{
+	return __atomic_load_n(&left, __ATOMIC_RELAXED);
+}
+
 void control_forget(void)
 {
+	inherited = control_left();
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
 		drop(&channels[i]);
 	drop(&waker[0]);
@@ -251,6 +278,9 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	if (got != sizeof(msg) || msg.version != ABI_AGENT_VERSION)
 		return false;
 	if (msg.kind == ABI_AGENT_LOOK) {
+		channel->leave = msg.leave;
+		channel->looked = true;
+		update_left();
 		look();
 		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq);
 	}
@@ -275,4 +305,31 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 		ended = true;
 	}
 	return ended;
+}
+
+static bool all_looked(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (fd_of(&channels[i]) >= 0 && !channels[i].looked)
+			return false;
+	return true;
+}
+
+/* The answer to a LOOK says what is supplied, which is nothing yet. */
+static void nothing_yet(void)
+{
+}
+
+void control_introduce(void)
+{
+	enum { STEP_MS = 20 };
+	struct pollfd polled[CONTROL_POLLED];
+
+	control_greet();
+	for (int waited_ms = 0; waited_ms < ABI_AGENT_WAIT_MS && !all_looked(); waited_ms += STEP_MS) {
+		int n = control_waits(polled);
+
+		poll(polled, (unsigned)n, STEP_MS);
+		control_serve(polled, n, nothing_yet);
+	}
 }

@@ -63,7 +63,7 @@ static void with_gil(void (*fn)(void))
 /* Semaphores may have changed, or what was missing may be there now. */
 static void look(void)
 {
-	if (agent.phase == AGENT_READY && (agent_changed() || marker_listeners() != agent.supplied))
+	if (agent.phase == AGENT_READY && (agent_changed() || agent_wanted() != agent.supplied))
 		with_gil(agent_update_hooks);
 }
 

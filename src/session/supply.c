@@ -251,4 +251,3 @@ void supply_say(const struct supply *s, struct strbuf *out)
 {
 	probe_agent_say(s->conf.probes, out);
 }
-/* TEMP */ __attribute__((weak)) int agents_attach(struct agents *a, struct target *t, struct strbuf *err) { (void)a; (void)t; strbuf_puts(err, "attach not there"); return -ENOTSUP; }
