@@ -9,7 +9,9 @@
  *   name of a socket of the abstract namespace (without the leading NUL) on which the tracer listens.  The agent
  *   connects, in this process and in each that is forked or executed from it.
  * - In a running process the tracer makes a socket pair, loads the object, and has one thread call the object's
- *   ELF entry point, agent_entry(fd).  So is a second tracer introduced to an agent that is there already.
+ *   ELF entry point, agent_entry(fd).  So is a second tracer introduced to an agent that is there already.  An agent that
+ *   takes the channel moves it to another number; a descriptor that is still open when agent_entry() has returned was not
+ *   taken, and the tracer closes it.
  *
  * Both ends look at the other's credentials (SO_PEERCRED): the same user, or root.
  */
@@ -25,9 +27,12 @@ enum { ABI_AGENT_VERSION = 1, ABI_AGENT_WHY = 200 };
 enum abi_agent_kind {
 	/* From the agent. */
 	ABI_AGENT_HELLO = 1,	/* first of all, once the agent is in working order, or with ABI_AGENT_OFF and @why */
-	ABI_AGENT_STATE,	/* the answer to LOOK, with its seq; @supplied is what is hooked now */
+	ABI_AGENT_STATE,	/* the answer to LOOK and SEGMENT, with its seq; @supplied is what is hooked now */
 	/* From the tracer. */
 	ABI_AGENT_LOOK,		/* look at the semaphores and at @leave now, install or remove hooks, answer */
+	ABI_AGENT_SEGMENT,	/* with three descriptors (SCM_RIGHTS): image and data of abi/segment.h, and the eventfd
+				 * that wakes the tracer.  What its programs want counts from the next LOOK on; it goes
+				 * with the channel.  Answered by STATE, whose @why is empty when all is well */
 };
 
 /*

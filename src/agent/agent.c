@@ -17,6 +17,7 @@
 #include "abi/agent.h"
 #include "agent/code.h"
 #include "agent/control.h"
+#include "agent/engine.h"
 #include "agent/environ.h"
 #include "agent/watch.h"
 
@@ -37,17 +38,19 @@ static bool updating;
 
 unsigned agent_wanted(void)
 {
-	return marker_listeners() & ~control_left();
+	return (marker_listeners() & ~control_left()) | engine_markers;
 }
 
 void agent_update_hooks(void)
 {
 	static unsigned supplied[HOOKS];
-	unsigned listeners = agent_wanted(), left = listeners;
+	unsigned listeners, left;
 	bool was_busy = agent_busy;
 
 	if (updating)
 		return;
+	engine_update();
+	left = listeners = agent_wanted();
 	updating = agent_busy = true;
 	agent.why[0] = 0;
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
@@ -70,7 +73,7 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-	       agent_wanted() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED);
+	       (engine_changed() || agent_wanted() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
 void agent_why(const char *text)
@@ -86,6 +89,7 @@ void agent_why(const char *text)
 void agent_forked(void)
 {
 	updating = false;
+	engine_forked();
 }
 
 /* An interpreter without a GIL needs locks that the hooks do not take. */
@@ -198,6 +202,11 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		threads_expect();
 	if (marker_wanted(audit))
 		marker_audit(event, args);
+	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
+		const uint64_t words[3] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
+
+		engine_fire(WANT_INDEX_audit, words, 1);
+	}
 	errno = saved;
 	return 0;
 }

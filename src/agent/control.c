@@ -20,6 +20,7 @@
 
 #include "abi/agent.h"
 #include "agent/agent.h"
+#include "agent/engine.h"
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -88,6 +89,7 @@ static void drop(struct channel *channel)
 {
 	int fd = fd_of(channel);
 
+	engine_channel_ended(channel->cookie);
 	__atomic_store_n(&channel->fd, 0, __ATOMIC_SEQ_CST);
 	update_left();
 	if (fd >= 0)
@@ -267,16 +269,73 @@ int control_waits(struct pollfd *polled)
 	return CONTROL_POLLED;
 }
 
+enum { SEGMENT_FDS = 3 };
+
+static void close_all(const int fds[SEGMENT_FDS])
+{
+	for (int i = 0; i < SEGMENT_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* A message and the descriptors that came with it; -1 where there were fewer. */
+static ssize_t receive(int fd, struct abi_agent_msg *msg, int fds[SEGMENT_FDS])
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(SEGMENT_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = { msg, sizeof(*msg) };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = got >= 0 ? CMSG_FIRSTHDR(&hdr) : NULL;
+
+	for (int i = 0; i < SEGMENT_FDS; i++)
+		fds[i] = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		memcpy(fds, CMSG_DATA(c), bytes < SEGMENT_FDS * sizeof(int) ? bytes : SEGMENT_FDS * sizeof(int));
+	}
+	return got;
+}
+
+static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], uint32_t seq)
+{
+	const char *why = "a segment without its files";
+	bool whole = fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
+	int wake = whole ? high_duplicate(fds[2]) : -1;
+	int files[SEGMENT_FDS] = { fds[0], fds[1], wake };
+
+	agent_why("");
+	if (wake < 0 || engine_receive(channel->cookie, files, &why)) {
+		agent_why(why);
+		if (wake >= 0)
+			close(wake);
+	}
+	close_all(fds);
+	send_message(fd_of(channel), ABI_AGENT_STATE, seq);
+}
+
 /* One message; false: the channel has ended. */
 static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 {
 	struct abi_agent_msg msg;
-	ssize_t got = recv(fd, &msg, sizeof(msg), MSG_DONTWAIT);
+	int fds[SEGMENT_FDS];
+	ssize_t got = receive(fd, &msg, fds);
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR;
-	if (got != sizeof(msg) || msg.version != ABI_AGENT_VERSION)
+	if (got != sizeof(msg) || msg.version != ABI_AGENT_VERSION) {
+		close_all(fds);
 		return false;
+	}
+	if (msg.kind == ABI_AGENT_SEGMENT) {
+		take_segment(channel, fds, msg.seq);
+		return true;
+	}
+	close_all(fds);
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
 		channel->looked = true;

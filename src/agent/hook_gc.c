@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "agent/code.h"
+#include "agent/engine.h"
 
 static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
@@ -27,10 +28,16 @@ static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_
 	if (nargs == 2) {
 		bool start = code_text(args[0])[2] == 'a';
 
+		long what = start ? count(args[1], "generation") :
+				    count(args[1], "collected") + count(args[1], "uncollectable");
+		uint64_t words[3] = { (uint64_t)what };
+
 		if (start && marker_wanted(gc__start))
-			marker_gc__start((int)count(args[1], "generation"));
+			marker_gc__start((int)what);
 		else if (!start && marker_wanted(gc__done))
-			marker_gc__done(count(args[1], "collected") + count(args[1], "uncollectable"));
+			marker_gc__done(what);
+		if (start ? engine_wanted(gc__start) : engine_wanted(gc__done))
+			engine_fire(start ? WANT_INDEX_gc__start : WANT_INDEX_gc__done, words, 0);
 		agent.py.PyErr_Clear();
 	}
 	errno = saved;

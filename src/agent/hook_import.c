@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 
 #include "agent/code.h"
+#include "agent/engine.h"
 
 static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
@@ -25,17 +26,23 @@ static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args
 {
 	bool from_c = nargs == 2 && args[1] != gcd_import && !agent_busy;
 	const char *name = from_c ? code_text(args[0]) : NULL;
+	uint64_t words[3] = { (uint64_t)(uintptr_t)name };
 	struct pyobj *module;
 
 	(void)self;
 	if (from_c && marker_wanted(import__find__load__start))
 		marker_import__find__load__start(name);
+	if (from_c && engine_wanted(import__find__load__start))
+		engine_fire(WANT_INDEX_import__find__load__start, words, 1);
 	/* Called with two arguments; with others, let the original complain. */
 	module = agent.py.PyObject_CallFunctionObjArgs(original, nargs > 0 ? args[0] : NULL,
 						       nargs > 1 ? args[1] : NULL,
 						       nargs > 2 ? args[2] : NULL, NULL);
 	if (from_c && marker_wanted(import__find__load__done))
 		marker_import__find__load__done(name, module != NULL);
+	words[1] = module != NULL;
+	if (from_c && engine_wanted(import__find__load__done))
+		engine_fire(WANT_INDEX_import__find__load__done, words, 1);
 	return module;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "agent/code.h"
+#include "agent/engine.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -37,19 +38,31 @@ static const struct event {
 static int tool = -1;
 
 /* Every callback has (code, instruction offset, ...). */
-static inline struct pyobj *fire(struct pyobj *const *args, void (*marker)(const char *, const char *, int))
+static inline int line_of(struct pyobj *const *args, struct pyobj *code)
 {
-	int saved = errno, line;
-	struct pyobj *code = args[0];
-
-	if (agent_busy)
-		return agent_none();
-	line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+	int line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
 
 	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
 	if (__builtin_expect(line < 0, 0))
 		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
-	marker(code_file(code), code_name(code), line);
+	return line;
+}
+
+static inline struct pyobj *fire(struct pyobj *const *args, bool wanted, enum want_index index,
+				 void (*marker)(const char *, const char *, int))
+{
+	bool engine = engine_markers & 1u << index;
+	struct pyobj *code = args[0];
+	int saved = errno, line = 0;
+
+	if (agent_busy)
+		return agent_none();
+	if (wanted || engine_reads_line(index))
+		line = line_of(args, code);
+	if (wanted)
+		marker(code_file(code), code_name(code), line);
+	if (engine)
+		engine_fire_code(index, code, line);
 	errno = saved;
 	return agent_none();
 }
@@ -58,14 +71,14 @@ static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssi
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_function__entry);
+	return fire(args, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
 }
 
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_function__return);
+	return fire(args, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
 }
 
 static bool usable(void)

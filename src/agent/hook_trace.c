@@ -12,18 +12,25 @@
 #include <errno.h>
 
 #include "agent/code.h"
+#include "agent/engine.h"
 
 static unsigned profiling, tracing;
 
-static void fire(struct pyobj *frame, void (*marker)(const char *, const char *, int))
+static void fire(struct pyobj *frame, bool wanted, enum want_index index,
+		 void (*marker)(const char *, const char *, int))
 {
-	int saved = errno;
+	int saved = errno, line = 0;
 	struct pyobj *code;
 
 	if (agent_busy)
 		return;
 	code = agent.py.PyFrame_GetCode(frame);
-	marker(code_file(code), code_name(code), agent.py.PyFrame_GetLineNumber(frame));
+	if (wanted || engine_reads_line(index))
+		line = agent.py.PyFrame_GetLineNumber(frame);
+	if (wanted)
+		marker(code_file(code), code_name(code), line);
+	if (engine_markers & 1u << index)
+		engine_fire_code(index, code, line);
 	agent.py.Py_DecRef(code);	/* the frame holds another */
 	errno = saved;
 }
@@ -32,10 +39,10 @@ static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct p
 {
 	(void)arg;
 	(void)value;
-	if (what == CAPI_TRACE_CALL && marker_wanted(function__entry))
-		fire(frame, marker_function__entry);
-	else if (what == CAPI_TRACE_RETURN && marker_wanted(function__return))
-		fire(frame, marker_function__return);
+	if (what == CAPI_TRACE_CALL && (marker_wanted(function__entry) || engine_wanted(function__entry)))
+		fire(frame, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
+	else if (what == CAPI_TRACE_RETURN && (marker_wanted(function__return) || engine_wanted(function__return)))
+		fire(frame, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
 	return 0;
 }
 
@@ -44,7 +51,7 @@ static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyo
 	(void)arg;
 	(void)value;
 	if (what == CAPI_TRACE_LINE)
-		fire(frame, marker_line);
+		fire(frame, marker_wanted(line), WANT_INDEX_line, marker_line);
 	return 0;
 }
 

@@ -26,6 +26,7 @@ enum want_index {
 #define MARKER(name, ...) WANT_INDEX_##name,
 	MARKERS(MARKER)
 #undef MARKER
+	WANT_COUNT
 };
 
 enum want {

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 

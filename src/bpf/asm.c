@@ -151,10 +151,22 @@ void asm_helper(struct assembler *a, int helper)
 	insn(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
-void asm_rt(struct assembler *a, enum rt_fn fn)
+static void add_call(struct assembler *a, enum rt_fn fn)
 {
 	a->calls = arena_grow(a->arena, a->calls, &a->calls_cap, a->ncalls, sizeof(*a->calls));
 	a->calls[a->ncalls++] = (struct asm_call){ .insn = a->n, .fn = fn };
+}
+
+void asm_rt_addr(struct assembler *a, int dst, enum rt_fn fn)
+{
+	add_call(a, fn);
+	insn(a, BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_FUNC, 0, 0);
+	insn(a, 0, 0, 0, 0, 0);
+}
+
+void asm_rt(struct assembler *a, enum rt_fn fn)
+{
+	add_call(a, fn);
 	insn(a, BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 0);
 }
 

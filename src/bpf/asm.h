@@ -81,6 +81,7 @@ void asm_map(struct assembler *a, int dst, uint32_t map);
 void asm_map_value(struct assembler *a, int dst, uint32_t map, uint32_t off);
 void asm_helper(struct assembler *a, int helper);
 void asm_rt(struct assembler *a, enum rt_fn fn);
+void asm_rt_addr(struct assembler *a, int dst, enum rt_fn fn);		/* dst = the function, for bpf_loop and the like */
 void asm_exit(struct assembler *a);
 
 /* Resolve the labels.  NULL, or what is wrong. */

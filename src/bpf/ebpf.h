@@ -28,6 +28,9 @@ enum ebpf_ctx {
 				 * arg0 is the kernel's pc or 0, arg1 the user's pc or 0 */
 	EBPF_CTX_RUN,		/* BPF_PROG_TEST_RUN of a raw tracepoint program (BEGIN, END, ERROR, tick): u64[11],
 				 * the probe's index and arg0 to arg9 */
+	EBPF_CTX_TP,		/* a raw tracepoint: u64[], its arguments as ebpf_env.tp reads them */
+	EBPF_CTX_TARGET,	/* a marker that fires inside the target place's process: the same words; the state has
+				 * to be active */
 };
 
 enum ebpf_loc { EBPF_LOC_NONE, EBPF_LOC_CONST, EBPF_LOC_REG, EBPF_LOC_MEM };
@@ -45,6 +48,44 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
+enum { EBPF_TP_DEREFS = 3, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
+
+/*
+ * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
+ * structure and reading at offset off[0] of it, in what is there at off[1], and so on.  A bad address reads as 0.
+ */
+struct ebpf_tp_value {
+	enum ebpf_tp_kind {
+		EBPF_TP_NONE,		/* 0 */
+		EBPF_TP_VALUE,
+		EBPF_TP_CONST,		/* off[0] */
+		EBPF_TP_EXIT_REASON,	/* an exit code as wait(2) has it, read as CLD_EXITED, CLD_KILLED or CLD_DUMPED */
+		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
+	} kind;
+	uint8_t word, derefs;
+	uint8_t width;			/* bytes read last */
+	bool sign;
+	uint32_t off[EBPF_TP_DEREFS];
+};
+
+/* A probe on a raw tracepoint. */
+struct ebpf_tp {
+	const char *name;		/* of the tracepoint */
+	enum { EBPF_TP_PLAIN, EBPF_TP_ENTER, EBPF_TP_EXIT } syscalls;	/* of sys_enter, sys_exit: which call decides */
+	uint32_t syscall;		/* its number */
+	struct ebpf_tp_value args[EBPF_TP_ARGS];
+	unsigned int nargs;
+	struct {			/* it fires only when (value & mask) == want, or if differs != want */
+		struct ebpf_tp_value value;
+		uint32_t mask, want;	/* mask 0: the whole value */
+		bool differs;
+	} filters[EBPF_TP_FILTERS];
+	unsigned int nfilters;
+	/* Who it is about, when it is not who runs: the struct task_struct, and where that has these (bytes). */
+	struct ebpf_tp_value task;
+	uint32_t task_pid, task_tgid, task_comm;
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
@@ -53,6 +94,11 @@ struct ebpf_env {
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	bool sleepable;		/* may fault user pages in */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
+	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
+	uint32_t probe;		/* TP but system calls: the probe's index */
+	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
+				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
@@ -72,7 +118,19 @@ enum {
 	EBPF_MAP_RODATA,	/* array of 1: the strings of the program, frozen */
 	EBPF_MAP_GLOBALS,	/* array of 1: global variables, mmapable */
 	EBPF_MAP_THREADS,	/* hash by thread: all self-> variables that are not arrays */
+	EBPF_MAP_ORDER,		/* array of 1: for each array of the IR how many elements an ordered one has, and
+				 * the number of the one that came last */
+	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
+	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_FIRST,
+};
+
+enum { EBPF_SYSCALLS = 1024 };	/* more than there are */
+#define EBPF_SYSCALL_KEY(NUMBER, IS_EXIT) ((NUMBER) + ((IS_EXIT) ? EBPF_SYSCALLS : 0))
+
+struct ebpf_syscall {
+	uint32_t group;		/* the program that runs for it; 0: none */
+	uint32_t probe;		/* the probe's index */
 };
 
 /* Sizes that the session's options decide. */
@@ -82,6 +140,7 @@ struct ebpf_sizes {
 	uint32_t dynvarsize;	/* bytes for the elements of one array and for the thread-local variables */
 	uint32_t nprobes;	/* entries of the probe table */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
+	bool syscalls;		/* system calls are traced */
 };
 
 struct ebpf_map {

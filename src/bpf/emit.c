@@ -28,7 +28,9 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
 	[IR_SPEND] = gen_spend,	    [IR_PASS] = gen_pass,     [IR_ENTER] = gen_enter,	[IR_LEAVE] = gen_leave,
 	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
-	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed,
+	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
+	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
+	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 
 void gen_refuse(struct gen *g, const char *why)
@@ -172,6 +174,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->ctx == EBPF_CTX_TP)
+		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
 		gen_prologue_values(g, NEED_TASK);
 	if (g->env->only_pid) {
@@ -189,6 +193,16 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 	struct assembler *as = &g->as;
 	uint32_t got = asm_label(as);
 
+	if (g->env->user_space) {
+		asm_sti(as, BPF_W, R10, FRAME_TMP, 0);
+		asm_map(as, R1, EBPF_MAP_SCRATCH);
+		asm_mov(as, R2, R10);
+		asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_ji(as, BPF_JEQ, R0, 0, busy);
+		asm_mov(as, R9, R0);
+		return;
+	}
 	asm_helper(as, BPF_FUNC_get_smp_processor_id);
 	asm_mov(as, R6, R0);
 	asm_alui(as, BPF_LSH, R6, 1);
@@ -242,7 +256,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
 		g->needs |= needs_of(g, errors, nerrors);
-	if (g->env->only_pid)
+	if (g->env->only_pid || gen_tp_other_task(g))
 		g->needs |= NEED_TASK;
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
@@ -261,7 +275,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			gen_faulted(g, errors, nerrors);
 		asm_place(as, end);
 	}
-	if (g->needs & NEED_SCRATCH)
+	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_place(as, out);
 	asm_imm(as, R0, 0);
@@ -281,6 +295,8 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		[EBPF_CTX_UPROBE] = BPF_PROG_TYPE_KPROBE,
 		[EBPF_CTX_PERF] = BPF_PROG_TYPE_PERF_EVENT,
 		[EBPF_CTX_RUN] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+		[EBPF_CTX_TP] = BPF_PROG_TYPE_RAW_TRACEPOINT,
+		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
 	};
 	struct arena *a = u->prog->arena;
 	struct gen g = { .as.arena = a, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };

@@ -58,7 +58,7 @@ typedef void gen_fn(struct gen *g, const struct ir_insn *i);
 gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, gen_compare, gen_strcmp;
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
 gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
-gen_fn gen_caughtstr, gen_failed;
+gen_fn gen_caughtstr, gen_failed, gen_mclear, gen_stat, gen_extract, gen_sbucket;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -146,6 +146,7 @@ struct keyed_use {
 	uint32_t n;
 	bool thread;			/* the thread is a hidden first integer */
 	const struct ir_slot *value;	/* of an array */
+	const struct ir_map *map;	/* an ordered one, or NULL */
 	enum abi_drop drop;		/* what is lost when there is no room */
 	uint32_t other;			/* where @each goes when there is no element */
 	void (*each)(struct gen *g, const struct keyed_use *k, uint32_t map);
@@ -159,8 +160,17 @@ void gen_key_addr(struct gen *g, const struct keyed_use *k);
 /* For @each: R0 = the element; to @other when there is none. */
 void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map);
 
+/* The address of word @word of what is known of ordered map @m: 0 how many elements, 1 the number of the last. */
+void gen_order(struct gen *g, int reg, const struct ir_map *m, int word);
+
 /* For @each: R0 = the element, made of zeros if there was none; to @other when there is no room. */
 void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map);
+
+/* For @each: remove the element; to @other when there is none. */
+void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map);
+
+/* Call @fn for each element of @map, with FRAME_WALK as its context. */
+void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn);
 
 /* Store the thread's key at FRAME_THREAD. */
 void gen_thread_key(struct gen *g);
@@ -177,12 +187,35 @@ void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
 /* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
 
+/* Is the context the probe's index and the arguments, 8 bytes each? */
+static inline bool gen_ctx_is_words(const struct gen *g)
+{
+	return g->env->ctx == EBPF_CTX_RUN || g->env->ctx == EBPF_CTX_TARGET;
+}
+
 void gen_prologue_values(struct gen *g, uint32_t needs);
 /* R0 = the entry of the fired probe in the table; jumps to @none when there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
 /* R0 = epid of the clause being generated. */
 void gen_epid(struct gen *g);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to);
+
+/* FRAME_ELEM = the statistic of @m under the keys; an empty one faults. */
+void gen_find_stat(struct gen *g, const struct ir_map *m, const ir_reg *keys);
+
+/* --- tracepoints (gen_tp.c) --------------------------------------------------------------------------- */
+
+/* To @out when the firing is none of this program's; else FRAME_PROBE is known, for system calls. */
+void gen_tp_filter(struct gen *g, uint32_t out);
+/* R1 = argument @n. */
+void gen_tp_arg(struct gen *g, int64_t n);
+/* R1 = the error of the system call that returns, or 0. */
+void gen_tp_errno(struct gen *g);
+/* Is the firing about another thread than the one that runs?  Then FRAME_TASK has it, once gen_tp_task has run. */
+bool gen_tp_other_task(const struct gen *g);
+void gen_tp_task(struct gen *g);
+/* That thread's command name into the 16 bytes at FRAME_KEY. */
+void gen_tp_comm(struct gen *g);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

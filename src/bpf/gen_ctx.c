@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "abi/segment.h"
+
 /* Offset of the program counter in struct pt_regs. */
 #if defined(__x86_64__)
 enum { PT_REGS_PC = 128 };
@@ -28,14 +30,20 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 	}
 	if (needs & NEED_PROBE) {
 		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
-		if (g->env->ctx == EBPF_CTX_RUN)
+		if (gen_ctx_is_words(g))
 			asm_ld(as, BPF_DW, R0, R1, 0);
+		else if (g->env->ctx == EBPF_CTX_TP && g->env->tp->syscalls)
+			asm_ld(as, BPF_DW, R0, R10, FRAME_PROBE);
+		else if (g->env->ctx == EBPF_CTX_TP)
+			asm_imm(as, R0, g->env->probe);
 		else
 			asm_helper(as, BPF_FUNC_get_attach_cookie);
 		asm_st(as, BPF_DW, R10, FRAME_PROBE, R0);
 	}
 	if (needs & NEED_TASK) {
-		if (g->env->pid_ns) {
+		if (gen_tp_other_task(g)) {
+			gen_tp_task(g);
+		} else if (g->env->pid_ns) {
 			uint32_t ok = asm_label(as);
 
 			asm_imm(as, R1, (int64_t)g->env->ns_dev);
@@ -147,9 +155,11 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 {
 	if (g->in_error) {
 		error_arg(g, i->imm);
+	} else if (g->env->ctx == EBPF_CTX_TP) {
+		gen_tp_arg(g, i->imm);
 	} else if (g->env->ctx == EBPF_CTX_PERF) {
 		perf_arg(g, i->imm);
-	} else if (g->env->ctx == EBPF_CTX_RUN) {
+	} else if (gen_ctx_is_words(g)) {
 		if (i->imm < 10) {
 			asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
 			asm_ld(&g->as, BPF_DW, R1, R2, 8 + 8 * (int)i->imm);
@@ -244,8 +254,14 @@ static void vtimestamp(struct gen *g)
 {
 	const struct ebpf_env *e = g->env;
 	struct assembler *as = &g->as;
-	uint32_t done = asm_label(as);
+	uint32_t done;
 
+	if (e->user_space) {
+		asm_helper(as, ABI_HELPER_THREAD_TIME);
+		asm_mov(as, R1, R0);
+		return;
+	}
+	done = asm_label(as);
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
 	asm_helper(as, BPF_FUNC_get_current_task);
@@ -290,6 +306,11 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK);
 		break;
 	case IR_B_PPID:
+		if (g->env->user_space) {
+			asm_helper(as, ABI_HELPER_PARENT);
+			asm_mov(as, R1, R0);
+			break;
+		}
 		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
 			  g->env->task_parent && g->env->task_tgid);
 		asm_helper(as, BPF_FUNC_get_current_task);
@@ -311,6 +332,9 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 	case IR_B_CPU:
 		asm_helper(as, BPF_FUNC_get_smp_processor_id);
 		asm_mov(as, R1, R0);
+		break;
+	case IR_B_ERRNO:
+		gen_tp_errno(g);
 		break;
 	case IR_B_EPID:
 		gen_epid(g);
@@ -392,7 +416,10 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 		asm_mov(as, R1, R10);
 		asm_alui(as, BPF_ADD, R1, FRAME_KEY);
 		asm_imm(as, R2, 16);
-		asm_helper(as, BPF_FUNC_get_current_comm);
+		if (gen_tp_other_task(g))
+			gen_tp_comm(g);
+		else
+			asm_helper(as, BPF_FUNC_get_current_comm);
 		asm_mov(as, R3, R10);
 		asm_alui(as, BPF_ADD, R3, FRAME_KEY);
 	} else {

@@ -4,9 +4,18 @@
  */
 #include "bpf/gen.h"
 
+/* R0 = the thread */
+static void thread(struct gen *g)
+{
+	if (gen_tp_other_task(g))
+		asm_ld(&g->as, BPF_DW, R0, R10, FRAME_TASK);
+	else
+		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+}
+
 void gen_thread_key(struct gen *g)
 {
-	asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+	thread(g);
 	asm_st(&g->as, BPF_DW, R10, FRAME_THREAD, R0);
 }
 
@@ -28,7 +37,7 @@ static void build_integers(struct gen *g, const struct keyed_use *k)
 	uint32_t off = 0;
 
 	if (k->thread) {
-		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
+		thread(g);
 		store(g, k, off, R0);
 		off += 8;
 	}
@@ -139,11 +148,96 @@ void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_ji(&g->as, BPF_JEQ, R0, 0, k->other);
 }
 
+void gen_order(struct gen *g, int reg, const struct ir_map *m, int word)
+{
+	asm_map_value(&g->as, reg, EBPF_MAP_ORDER, 16 * m->id + 8 * (uint32_t)word);
+}
+
+/* Add @n to the number of elements. Uses R1 and R2. */
+static void count_elements(struct gen *g, const struct ir_map *m, int n)
+{
+	gen_order(g, R1, m, 0);
+	asm_imm(&g->as, R2, n);
+	asm_atomic(&g->as, BPF_ADD, BPF_DW, R1, 0, R2);
+}
+
+/* Take the oldest element away: of all maps of the array, hence two walks. */
+static void evict(struct gen *g, const struct keyed_use *k)
+{
+	struct assembler *as = &g->as;
+	enum rt_fn walks[2] = { RT_OLDEST, RT_EVICT };
+
+	asm_imm(as, R1, -1);
+	asm_st(as, BPF_DW, R10, FRAME_WALK, R1);	/* the number of the oldest */
+	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);	/* how many are gone */
+	for (int w = 0; w < 2; w++) {
+		for (unsigned int cls = 0; cls < k->keyed->n; cls++)
+			gen_walk(g, k->keyed->first + cls, walks[w]);
+	}
+	asm_ld(as, BPF_DW, R2, R10, FRAME_WALK + 8);
+	gen_order(g, R1, k->map, 0);
+	asm_neg(as, R2);
+	asm_atomic(as, BPF_ADD, BPF_DW, R1, 0, R2);
+}
+
+/*
+ * R0 = the element of an ordered map, made if there was none.  Who makes one first counts it, so there are never
+ * more than there may be; its number, which it gets when it is there, makes it known to iterations.
+ */
+static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
+{
+	const struct ir_map *m = k->map;
+	struct assembler *as = &g->as;
+	uint32_t found = asm_label(as), full = asm_label(as), made = asm_label(as), room = asm_label(as);
+
+	lookup(g, k, map);
+	asm_ji(as, BPF_JNE, R0, 0, found);
+	for (int tries = m->wraps ? 2 : 1; tries; tries--) {
+		gen_order(g, R1, m, 0);
+		asm_imm(as, R2, 1);
+		asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
+		asm_ji(as, BPF_JLT, R2, (int32_t)m->max_entries, room);
+		count_elements(g, m, -1);
+		if (tries > 1)
+			evict(g, k);
+	}
+	asm_place(as, full);
+	asm_imm(as, R1, m->max_entries);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R1);
+	asm_ja(as, gen_fault(g, ABI_FAULT_OVERFLOW, FRAME_TMP));
+
+	asm_place(as, room);
+	asm_map(as, R1, map);
+	gen_key_addr(g, k);
+	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+	asm_imm(as, R4, BPF_NOEXIST);
+	asm_helper(as, BPF_FUNC_map_update_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, made);
+	/* Somebody else was faster, or the kernel has no memory. */
+	count_elements(g, m, -1);
+	lookup(g, k, map);
+	asm_ji(as, BPF_JEQ, R0, 0, full);
+	asm_ja(as, found);
+	asm_place(as, made);
+	lookup(g, k, map);
+	asm_ji(as, BPF_JEQ, R0, 0, full);
+	gen_order(g, R1, m, 1);
+	asm_imm(as, R2, 1);
+	asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
+	asm_alui(as, BPF_ADD, R2, 1);
+	asm_st(as, BPF_DW, R0, 0, R2);
+	asm_place(as, found);
+}
+
 void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
 	struct assembler *as = &g->as;
 	uint32_t found = asm_label(as);
 
+	if (k->map) {
+		make_ordered(g, k, map);
+		return;
+	}
 	if (g->unit->maps[map].type == BPF_MAP_TYPE_PERCPU_ARRAY) {
 		gen_key_find(g, k, map);
 		return;
@@ -160,4 +254,50 @@ void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map)
 	gen_drop(g, k->drop);
 	asm_ja(as, k->other);
 	asm_place(as, found);
+}
+
+void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map)
+{
+	struct assembler *as = &g->as;
+
+	if (k->map) {
+		/* Without a number first: who reads it in an iteration sees that it is not the same any more. */
+		gen_key_find(g, k, map);
+		asm_imm(as, R1, 0);
+		asm_atomic(as, BPF_XCHG, BPF_DW, R0, 0, R1);
+	}
+	asm_map(as, R1, map);
+	gen_key_addr(g, k);
+	asm_helper(as, BPF_FUNC_map_delete_elem);
+	if (k->map) {
+		asm_ji(as, BPF_JNE, R0, 0, k->other);
+		count_elements(g, k->map, -1);
+	}
+}
+
+void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn)
+{
+	struct assembler *as = &g->as;
+
+	asm_map(as, R1, map);
+	asm_rt_addr(as, R2, fn);
+	asm_mov(as, R3, R10);
+	asm_alui(as, BPF_ADD, R3, FRAME_WALK);
+	asm_imm(as, R4, 0);
+	asm_helper(as, BPF_FUNC_for_each_map_elem);
+}
+
+/* Those that come meanwhile may stay. */
+void gen_mclear(struct gen *g, const struct ir_insn *i)
+{
+	const struct keyed *k = &g->priv->maps[i->map->id];
+	struct assembler *as = &g->as;
+
+	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);
+	for (unsigned int cls = 0; cls < k->n; cls++)
+		gen_walk(g, k->first + cls, RT_CLEAR);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_WALK + 8);
+	gen_order(g, R1, i->map, 0);
+	asm_neg(as, R2);
+	asm_atomic(as, BPF_ADD, BPF_DW, R1, 0, R2);
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "abi/stat.h"
 #include "ir/layout.h"
 
 void gen_header(struct gen *g, int base, int off, uint32_t rec)
@@ -72,20 +73,41 @@ static void string_field(struct gen *g, ir_reg r, int slot)
 	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
 }
 
+/* The statistic at FRAME_ELEM lies behind the slots, before all strings. */
+static void stat_field(struct gen *g, const struct ir_map *m, int slot, uint32_t off)
+{
+	struct assembler *as = &g->as;
+	uint32_t bytes = ir_stat_words(m) * 8;
+
+	gen_scratch(g, R1, g->priv->work_off + off);
+	asm_imm(as, R2, bytes);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_ELEM);
+	asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_imm(as, R1, (int64_t)((uint64_t)bytes << 32 | off));
+	asm_st(as, BPF_DW, R9, slot, R1);
+	asm_imm(as, R1, off + bytes);
+	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
+}
+
 void gen_emit(struct gen *g, const struct ir_insn *i)
 {
 	const struct ir_rec *rec = i->rec;
 	struct assembler *as = &g->as;
 	int base = (int)g->priv->work_off, slots = base + (int)sizeof(struct abi_record);
-	int fixed = (int)sizeof(struct abi_record) + 8 * (int)rec->nfields;
-	bool strs = false;
+	int fixed = (int)sizeof(struct abi_record) + 8 * ((int)rec->nfields + (rec->stat != NULL));
+	bool strs = rec->stat != NULL;
 
 	if (base + fixed > INT16_MAX) {
 		gen_refuse(g, "a clause has too many values at a time");
 		return;
 	}
+	if (rec->stat)
+		gen_find_stat(g, rec->stat, i->args + rec->nfields);
 	asm_imm(as, R1, fixed);
 	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
+	if (rec->stat)
+		stat_field(g, rec->stat, slots + 8 * (int)rec->nfields, (uint32_t)fixed);
 	for (uint32_t k = 0; k < rec->nfields; k++) {
 		int slot = slots + 8 * (int)k;
 

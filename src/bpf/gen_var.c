@@ -6,6 +6,8 @@
  */
 #include "bpf/gen.h"
 
+#include "abi/stat.h"
+
 /* R0 = this thread's variables; to @none when it has none. */
 static void find_thread(struct gen *g, uint32_t none)
 {
@@ -257,6 +259,7 @@ static struct keyed_use keyed(struct gen *g, const struct ir_insn *i, uint32_t f
 		.n = i->map->nkeys,
 		.thread = i->map->cls == IR_THREAD,
 		.value = &i->map->value,
+		.map = i->map->ordered ? i->map : NULL,
 		.drop = ABI_DROP_DYNVAR,
 		.other = asm_label(&g->as),
 		.each = each,
@@ -273,6 +276,8 @@ void gen_mld(struct gen *g, const struct ir_insn *i)
 	gen_keyed(g, &k);
 	if (s->type == IR_STR) {
 		asm_mov(as, R3, R0);
+		if (i->map->ordered)
+			asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
 		asm_ja(as, done);
 		asm_place(as, k.other);
 		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
@@ -281,20 +286,13 @@ void gen_mld(struct gen *g, const struct ir_insn *i)
 		gen_copy_str(g, false);
 		return;
 	}
-	asm_ld(as, BPF_DW, R1, R0, 0);
+	asm_ld(as, BPF_DW, R1, R0, i->map->ordered ? ABI_ELEMENT_VALUE : 0);
 	gen_extend(g, R1, s->width ? s->width : 8, s->sign);
 	asm_ja(as, done);
 	asm_place(as, k.other);
 	asm_imm(as, R1, 0);
 	asm_place(as, done);
 	gen_put(g, i, R1);
-}
-
-static void delete(struct gen *g, const struct keyed_use *k, uint32_t map)
-{
-	asm_map(&g->as, R1, map);
-	gen_key_addr(g, k);
-	asm_helper(&g->as, BPF_FUNC_map_delete_elem);
 }
 
 /* An element that is there is written in place: updating would make the kernel allocate another. */
@@ -305,6 +303,10 @@ static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map
 	ir_reg value = k->keys[-1];
 	struct keyed_use here = *k;
 
+	if (k->map) {
+		gen_key_get(g, k, map);
+		return;
+	}
 	here.other = none;
 	gen_key_find(g, &here, map);
 	asm_ja(as, found);
@@ -335,13 +337,15 @@ void gen_mst(struct gen *g, const struct ir_insn *i)
 	if (i->map->zero_frees)
 		jump_if_zero(g, i->args[0], zero);
 	gen_keyed(g, &k);
+	if (i->map->ordered)
+		asm_alui(as, BPF_ADD, R0, ABI_ELEMENT_VALUE);
 	if (i->map->value.type == IR_STR)
 		store_string(g, i->args[0]);
 	else
 		asm_st(as, BPF_DW, R0, 0, narrowed(g, i->args[0], &i->map->value));
 	asm_ja(as, k.other);
 	if (i->map->zero_frees) {
-		struct keyed_use del = keyed(g, i, 1, delete);
+		struct keyed_use del = keyed(g, i, 1, gen_key_delete);
 
 		asm_place(as, zero);
 		gen_keyed(g, &del);
@@ -357,6 +361,8 @@ void gen_madd(struct gen *g, const struct ir_insn *i)
 	uint32_t done = asm_label(as);
 
 	gen_keyed(g, &k);
+	if (i->map->ordered)
+		asm_alui(as, BPF_ADD, R0, ABI_ELEMENT_VALUE);
 	add(g, i->args[0], &i->map->value);
 	asm_ja(as, done);
 	asm_place(as, k.other);
@@ -382,7 +388,7 @@ void gen_mhas(struct gen *g, const struct ir_insn *i)
 
 void gen_mdel(struct gen *g, const struct ir_insn *i)
 {
-	struct keyed_use k = keyed(g, i, 0, delete);
+	struct keyed_use k = keyed(g, i, 0, gen_key_delete);
 
 	gen_keyed(g, &k);
 	asm_place(&g->as, k.other);

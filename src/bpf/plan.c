@@ -428,6 +428,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_MADD:
 	case IR_MHAS:
 	case IR_MDEL:
+	case IR_STAT:
+	case IR_SCOUNT:
+	case IR_SSUM:
+	case IR_SMIN:
+	case IR_SMAX:
+	case IR_SAVG:
+	case IR_SVARIANCE:
+	case IR_SBUCKET:
 		plan->needs |= NEED_FAULT;
 		need_key(plan, &p->priv->maps[i->map->id]);
 		break;
@@ -438,6 +446,8 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_EMIT:
 		plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT;
 		need_work(plan, (uint64_t)ir_rec_max(i->rec, strsize) + 64);
+		if (i->rec->stat)
+			need_key(plan, &p->priv->maps[i->rec->stat->id]);
 		break;
 	default:
 		break;

@@ -14,6 +14,7 @@ enum {
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
 	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
+	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
 };
 
@@ -69,10 +70,6 @@ uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const c
 
 /* --- the IR's own ------------------------------------------------------------------------------------- */
 
-static uint32_t slot_size(const struct ir_prog *prog, const struct ir_slot *s)
-{
-	return s->type == IR_STR ? prog->strsize : 8;
-}
 
 /* Number the maps of the keys @k, from *next on. */
 static void number_keyed(struct keyed *k, const struct ir_prog *prog, const struct ir_slot *keys, uint32_t nkeys,
@@ -97,7 +94,7 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		const struct ir_map *m = prog->maps[i];
 		const struct keyed *k = &u->priv->maps[i];
-		uint32_t value = slot_size(prog, &m->value);
+		uint32_t value = ir_map_value_size(m, prog->strsize);
 
 		for (unsigned int c = 0; c < k->n; c++) {
 			char name[32];
@@ -107,7 +104,7 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 						    m->name);
 			snprintf(name, sizeof(name), "array%u_%u", i, c);
 			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
-				m->max_entries ? m->max_entries : entries(sizes->dynvarsize, k->sizes[c], value),
+				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) : entries(sizes->dynvarsize, k->sizes[c], value),
 				BPF_F_NO_PREALLOC, name);
 		}
 	}
@@ -304,6 +301,15 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 	}
 }
 
+static bool has_ordered(const struct ir_prog *prog)
+{
+	for (uint32_t i = 0; i < prog->nmaps; i++) {
+		if (prog->maps[i]->ordered)
+			return true;
+	}
+	return false;
+}
+
 struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)
 {
 	struct arena *a = prog->arena;
@@ -322,7 +328,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 		const struct ir_map *m = prog->maps[i];
 
 		number_keyed(&p->maps[i], prog, m->keys, m->nkeys, m->cls == IR_THREAD, &next);
-		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], slot_size(prog, &m->value)));
+		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], ir_map_value_size(m, prog->strsize)));
 	}
 	for (uint32_t i = 0; i < prog->naggs; i++) {
 		const struct ir_agg *g = prog->aggs[i];
@@ -341,6 +347,11 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
 		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
+	if (prog->nmaps && has_ordered(prog))
+		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, 16 * prog->nmaps, 1, 0, "order");
+	if (sizes->syscalls)
+		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
+			2 * EBPF_SYSCALLS, 0, "syscalls");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

@@ -210,6 +210,9 @@ static int pass_1(struct run *r)
 		more[i] = source_text(r->arena, "<input>", r->o.more.v[i], strlen(r->o.more.v[i]));
 		stp_tapset_script(r->tapset, more[i]);
 	}
+	more[r->o.more.n] = src;
+	r->msg.scripts = more;
+	r->msg.nscripts = r->o.more.n + 1;
 	for (size_t i = 0; i < r->o.dirs.n; i++)
 		stp_tapset_dir(r->tapset, r->o.dirs.v[i], r->o.file);
 	add_own_tapset(r);
@@ -281,8 +284,10 @@ static int later_passes(struct run *r)
 	pass_begins(r);
 	e = stap_translate(&p);
 	stap_msg_print(&r->msg, &r->diag);
-	if (e)
+	if (e) {
+		stap_unload(&p);
 		return pass_failed(r, 3, "translation");
+	}
 	pass_ends(r, "Pass 3: translated to intermediate code");
 	if (r->o.last_pass == 3) {
 		stap_show_code(&p);
@@ -292,7 +297,7 @@ static int later_passes(struct run *r)
 	e = stap_load(&p);
 	if (e) {
 		stap_unload(&p);
-		return e < 0 ? CMD_ERROR : pass_failed(r, 4, "compilation");
+		return pass_failed(r, 4, "compilation");
 	}
 	pass_ends(r, "Pass 4: compiled to bytecode");
 	if (r->o.last_pass == 5) {

@@ -74,6 +74,15 @@ static void put_msg(struct strbuf *b, const struct stap_msg *how, const struct d
 	put_hint(b, m);
 }
 
+/* A warning about the user's own script? */
+static bool concerns_user(const struct stap_msg *how, const struct diag_msg *m)
+{
+	for (size_t i = 0; i < how->nscripts; i++)
+		if (how->scripts[i] == m->pos.src)
+			return true;
+	return !how->nscripts || !m->pos.src;
+}
+
 void stap_msg_print(struct stap_msg *how, const struct diag *d)
 {
 	struct strbuf b = { 0 };
@@ -82,6 +91,8 @@ void stap_msg_print(struct stap_msg *how, const struct diag *d)
 		const struct diag_msg *m = &d->msgs[how->shown];
 
 		if (m->level == DIAG_WARNING) {
+			if (!concerns_user(how, m))
+				continue;
 			how->warnings++;
 			if (how->no_warnings)
 				continue;

@@ -15,6 +15,8 @@
 
 struct stap_msg {
 	bool no_warnings, errtags;
+	const struct source **scripts;	/* warnings about others, the tapset, are not shown; NULL: all are */
+	size_t nscripts;
 	size_t shown;		/* messages of the diag that have been printed */
 	unsigned int warnings;	/* printed or kept back */
 };

@@ -119,7 +119,7 @@ int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n);
  */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
 
-/* Does it export @name to the programs and libraries that link to it?  Its address then in @addr. */
+/* The address of the function or object @name that it exports, for dlsym to find; the first of several versions. */
 bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */

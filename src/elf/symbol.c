@@ -311,12 +311,14 @@ bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
 
 	while (entry && (scn = obj_next_section(o->elf, scn, SHT_DYNSYM, &shdr, &data))) {
 		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
-			const char *found;
+			const char *s;
 
-			if (sym.st_shndx == SHN_UNDEF)
+			/* What stands for an indirect function is the address of its chooser. */
+			if (sym.st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym.st_info) == STT_GNU_IFUNC ||
+			    GELF_ST_BIND(sym.st_info) == STB_LOCAL)
 				continue;
-			found = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
-			if (found && !strcmp(found, name)) {
+			s = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
+			if (s && !strcmp(s, name)) {
 				*addr = sym.st_value;
 				return true;
 			}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/record.h"
+#include "abi/stat.h"
 
 /* Bytes of a string in the first and the second class; most names fit in the first. */
 enum { SHORT_STR = 32, MIDDLE_STR = 128 };
@@ -87,6 +88,8 @@ size_t ir_rec_max(const struct ir_rec *r, uint32_t strsize)
 {
 	size_t size = sizeof(struct abi_record) + (size_t)r->nfields * 8;
 
+	if (r->stat)
+		size += 8 + ir_stat_words(r->stat) * 8;
 	for (uint32_t k = 0; k < r->nfields; k++) {
 		if (r->fields[k].type == IR_STR)
 			size += strsize;
@@ -117,4 +120,27 @@ int ir_rec_decode(const struct ir_rec *r, const void *rec, size_t size, struct i
 		out[k] = (struct ir_value){ .type = IR_STR, .s = p + off };
 	}
 	return 0;
+}
+
+int ir_rec_stat(const struct ir_rec *r, const void *rec, size_t size, const uint64_t **words)
+{
+	size_t slot = sizeof(struct abi_record) + (size_t)r->nfields * 8;
+	uint64_t raw;
+	uint32_t off;
+
+	if (!r->stat || size < slot + 8)
+		return -EINVAL;
+	memcpy(&raw, (const char *)rec + slot, 8);
+	off = (uint32_t)raw;
+	if (raw >> 32 != ir_stat_words(r->stat) * 8 || off % 8 || off > size || raw >> 32 > size - off)
+		return -EINVAL;
+	*words = (const uint64_t *)(const void *)((const char *)rec + off);
+	return 0;
+}
+
+uint32_t ir_map_value_size(const struct ir_map *m, uint32_t strsize)
+{
+	uint32_t value = m->stat ? ir_stat_words(m) * 8 : m->value.type == IR_STR ? strsize : 8;
+
+	return value + (m->ordered ? ABI_ELEMENT_VALUE : 0);
 }

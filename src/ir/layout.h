@@ -39,4 +39,10 @@ size_t ir_rec_max(const struct ir_rec *r, uint32_t strsize);
 /* The fields of the record of @size bytes (header included) at @rec.  0, or -EINVAL for bytes that are none. */
 int ir_rec_decode(const struct ir_rec *r, const void *rec, size_t size, struct ir_value *out);
 
+/* The words (abi/stat.h) of the statistic in such a record, in place, if @rec is aligned to 8.  0 or -EINVAL. */
+int ir_rec_stat(const struct ir_rec *r, const void *rec, size_t size, const uint64_t **words);
+
+/* Bytes of an element of @m, in a map: what abi/stat.h says for ordered ones, else the value alone. */
+uint32_t ir_map_value_size(const struct ir_map *m, uint32_t strsize);
+
 #endif

@@ -14,6 +14,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 
 #include "base/strbuf.h"
@@ -60,6 +61,7 @@ struct kernel_place {
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
 	size_t skipped;			/* sites that the kernel refused */
+	bool tracepoints;		/* some are armed */
 };
 
 static struct kernel_place *of(struct place *place)
@@ -205,6 +207,10 @@ static void disarm(struct place *place)
 	/* The last close of a link detaches and waits for the programs under way. */
 	while (k->nlinks)
 		close(k->links[--k->nlinks]);
+	/* But not that of a tracepoint.  This waits until every CPU has left what it was running. */
+	if (k->tracepoints)
+		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	k->tracepoints = false;
 }
 
 static void free_place(struct place *place)
@@ -604,6 +610,25 @@ static int arm_profile(struct place *place, int prog, uint64_t period_ns, uint32
 	return 0;
 }
 
+static int arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err)
+{
+	struct kernel_place *k = of(place);
+	int fd = bpf_raw_tracepoint_open(name, k->progs[prog].fd), e;
+
+	e = fd < 0 ? -errno : keep_link(k, fd);
+	if (e)
+		strbuf_printf(err, "cannot attach to the kernel's tracepoint %s: %s", name, strerror(-e));
+	k->tracepoints = true;
+	return e;
+}
+
+static int set_syscall(struct place *place, uint32_t key, const struct ebpf_syscall *call)
+{
+	struct kernel_place *k = of(place);
+
+	return bpf_map_update_elem(k->map_fds[EBPF_MAP_SYSCALLS], &key, call, BPF_ANY) ? -errno : 0;
+}
+
 static int run(struct place *place, int prog, uint32_t probe, const uint64_t args[10])
 {
 	struct kernel_place *k = of(place);
@@ -718,6 +743,8 @@ static const struct place_ops ops = {
 	.use_multi = use_multi,
 	.skipped = skipped,
 	.arm_profile = arm_profile,
+	.arm_tracepoint = arm_tracepoint,
+	.set_syscall = set_syscall,
 	.disarm = disarm,
 	.run = run,
 	.out_fd = out_fd,

@@ -65,6 +65,12 @@ struct place_ops {
 	/* Fire @prog for probe @probe every @period_ns of each CPU's time. */
 	int (*arm_profile)(struct place *p, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err);
 
+	/* Fire @prog at the kernel's raw tracepoint @name. */
+	int (*arm_tracepoint)(struct place *p, int prog, const char *name, struct strbuf *err);
+
+	/* Let entry @key (EBPF_SYSCALL_KEY) of the table of system calls be @call. */
+	int (*set_syscall)(struct place *p, uint32_t key, const struct ebpf_syscall *call);
+
 	/* Fire @prog, compiled for EBPF_CTX_TARGET, at a marker of the agent. */
 	int (*arm_marker)(struct place *p, int prog, const struct place_marker *m, struct strbuf *err);
 

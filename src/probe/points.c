@@ -331,6 +331,18 @@ static void find_tracer(struct points_search *s, enum probe_kind kind)
 	points_add(s, s->point, points_make(s->p, s->point, &key));
 }
 
+struct probe *points_own(struct points *p, enum stp_point_kind kind)
+{
+	struct probe key = {
+		.prov = "stap", .mod = "", .func = "",
+		.kind = kind == STP_P_BEGIN ? PROBE_BEGIN : kind == STP_P_END ? PROBE_END : PROBE_FAILED,
+		.name = kind == STP_P_BEGIN ? "begin" : kind == STP_P_END ? "end" : "error",
+	};
+	bool made;
+
+	return set_probe(p->set, &key, &made);
+}
+
 static void find_timer(struct points_search *s, enum stp_point_kind kind)
 {
 	static const struct {

@@ -38,6 +38,9 @@ struct stp_resolver points_resolver(struct points *p);
 /* The probe of a point that was found, or NULL. */
 struct probe *points_probe(const struct points *p, const struct stp_point *found);
 
+/* A probe of PROBE_BEGIN, END or FAILED that no script names: dtap's own. */
+struct probe *points_own(struct points *p, enum stp_point_kind kind);
+
 /* A bare "process" was found: its probes fire in process @pid alone, the target. */
 void points_target(struct points *p, uint32_t pid);
 

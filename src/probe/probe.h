@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 #include "arch/arch.h"
+#include "bpf/ebpf.h"
 #include "lang/desc.h"
 
-struct ebpf_operand;
 struct probe_set;
 struct strbuf;
 
@@ -44,6 +44,7 @@ enum probe_kind {
 	PROBE_TICK,	/* every period_ns on one CPU */
 	PROBE_PROFILE,	/* every period_ns on each CPU */
 	PROBE_SITES,	/* when a process runs over one of its sites */
+	PROBE_TP,	/* at a tracepoint of the kernel */
 	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
 };
 
@@ -54,6 +55,7 @@ struct probe {
 	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
 	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
 	uint64_t period_ns;		/* TICK, PROFILE */
+	struct ebpf_tp *tp;		/* TP: the set's */
 	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
 	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
@@ -130,6 +132,9 @@ uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid);
 
 /* Add to @out what the agent supplies of the probes found: "function-entry and line of Python 3.13". */
 void probe_agent_say(const struct probe_set *set, struct strbuf *out);
+
+/* The agent's marker that @p means, as its number in the order of agent/marker.h; -1: none of the agent's. */
+int probe_marker(const struct probe *p);
 
 /* All probes of the set, by id from 1: NULL behind the last. */
 struct probe *probe_get(const struct probe_set *set, uint32_t id);

@@ -49,6 +49,15 @@ struct module *set_agent(struct probe_set *set);
 
 /* Remember that the agent supplies marker @name (the set's) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
+
+struct ktypes;
+
+/* The kernel's types, read when first asked for.  NULL: there are none, and set_why says so. */
+struct ktypes *set_ktypes(struct probe_set *set);
+
+/* The number of system call @name, or -1 (syscall.c). */
+int syscall_number(const char *name);
+
 struct pid_file;
 
 /* The files whose functions were read: pid.c's. */

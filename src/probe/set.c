@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "probe/ktypes.h"
 #include "probe/module.h"
 #include "probe/provider.h"
 
@@ -29,6 +30,8 @@ struct probe_set {
 	} *supplied;			/* by the agent, each once */
 	size_t nsupplied, supplied_cap;
 	struct pid_file *pid_files;
+	struct ktypes *ktypes;
+	bool ktypes_tried;
 	struct strbuf why;
 	uint32_t finds;			/* number of the finding, for probe.found */
 };
@@ -179,6 +182,18 @@ struct pid_file **set_pid_files(struct probe_set *set)
 	return &set->pid_files;
 }
 
+struct ktypes *set_ktypes(struct probe_set *set)
+{
+	if (!set->ktypes_tried) {
+		set->ktypes_tried = true;
+		set->ktypes = ktypes_new();
+	}
+	if (!set->ktypes && !strstr(strbuf_str(&set->why), "BTF"))
+		strbuf_printf(&set->why, "%sthe kernel's type information cannot be read (/sys/kernel/btf/vmlinux,"
+			      " CONFIG_DEBUG_INFO_BTF)", set->why.len ? "; " : "");
+	return set->ktypes;
+}
+
 struct strbuf *set_why(struct probe_set *set)
 {
 	return &set->why;
@@ -213,6 +228,7 @@ void probe_set_free(struct probe_set *set)
 	if (!set)
 		return;
 	strbuf_fini(&set->why);
+	ktypes_free(set->ktypes);
 	arena_free(set->arena);
 	free(set);
 }

@@ -152,7 +152,8 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 
 	env.error_probe = s->error_probe;
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
-	env.pid_ns = s->pid_ns;
+	env.user_space = s->place->in_target;
+	env.pid_ns = s->pid_ns && !env.user_space;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;
 	env.task_parent = s->task.real_parent;
@@ -245,12 +246,89 @@ static int arm_groups(struct session *s, const struct groups *gs, struct strbuf 
 	return e;
 }
 
+static int refuse_place(const struct probe *p, struct strbuf *err)
+{
+	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the target place, where only Python's markers from dtap's agent do:"
+		      " use -x place=kernel", p->prov, p->mod, p->func, p->name);
+	return -EINVAL;
+}
+
+/* --- tracepoints -------------------------------------------------------------------------------------- */
+
+/* Do these system calls share a program? */
+static bool same_tp_group(const struct enabled *a, const struct enabled *b)
+{
+	return a->probe->kind == PROBE_TP && a->probe->tp->syscalls && a->probe->tp->syscalls == b->probe->tp->syscalls &&
+	       same_clauses(a, b);
+}
+
+/* The program for the tracepoint of @en, which is table entry @i, unless one before it has loaded it already. */
+static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
+{
+	const struct ebpf_tp *tp = en->probe->tp;
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
+	int prog, e;
+
+	if (!s->place->ops->arm_tracepoint)
+		return refuse_place(en->probe, err);
+	if (!tp->syscalls)
+		first = i;
+	while (first < i && !same_tp_group(&s->enabled[first], en))
+		first++;
+	if (tp->syscalls) {
+		struct ebpf_syscall call = { first + 1, i };
+
+		e = s->place->ops->set_syscall(s->place, EBPF_SYSCALL_KEY(tp->syscall, tp->syscalls == EBPF_TP_EXIT), &call);
+		if (e || first < i)
+			return e;
+	}
+	env.tp = tp;
+	env.probe = i;
+	env.group = first + 1;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : s->place->ops->arm_tracepoint(s->place, prog, tp->name, err);
+}
+
+/* --- in the target ------------------------------------------------------------------------------------ */
+
+/* The arguments that @en's clauses read, bit n for arg n. */
+static uint32_t uses_of(const struct enabled *en)
+{
+	uint32_t uses = 0, c, b, i;
+
+	for (c = 0; c < en->nclauses; c++)
+		for (b = 0; b < en->clauses[c]->nblocks; b++)
+			for (i = 0; i < en->clauses[c]->blocks[b]->n; i++) {
+				const struct ir_insn *insn = &en->clauses[c]->blocks[b]->insns[i];
+
+				if (insn->op == IR_ARG && insn->imm >= 0 && insn->imm < 32)
+					uses |= (uint32_t)1 << insn->imm;
+			}
+	return uses;
+}
+
+static int arm_marker(struct session *s, const struct enabled *en, struct strbuf *err)
+{
+	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
+	struct place_marker m = { .probe = (uint32_t)(en - s->enabled), .pid = en->probe->pid, .uses = uses_of(en) };
+	int marker = probe_marker(en->probe), prog;
+
+	if (marker < 0)
+		return refuse_place(en->probe, err);
+	m.marker = (uint32_t)marker;
+	prog = load(s, en, &env, false, err);
+	return prog < 0 ? prog : s->place->ops->arm_marker(s->place, prog, &m, err);
+}
+
 /* What the tracer fires itself, and what the kernel's clock does. */
 static int enable_other(struct session *s, struct enabled *en, struct strbuf *err)
 {
 	enum probe_kind kind = en->probe->kind;
 	struct ebpf_env env = base_env(s, kind == PROBE_PROFILE ? EBPF_CTX_PERF : EBPF_CTX_RUN);
 
+	if (kind == PROBE_PROFILE && s->place->in_target)
+		return refuse_place(en->probe, err);
 	en->prog = load(s, en, &env, false, err);
 	if (en->prog < 0)
 		return en->prog;
@@ -300,7 +378,7 @@ int session_enable(struct session *s, struct strbuf *err)
 	uint32_t i;
 	int e;
 
-	e = find_task(s, err);
+	e = s->place->in_target ? 0 : find_task(s, err);
 	if (e)
 		return e;
 	e = fill_probe_table(s);
@@ -311,14 +389,20 @@ int session_enable(struct session *s, struct strbuf *err)
 	for (i = 0; i < s->nenabled && !e; i++) {
 		struct enabled *en = &s->enabled[i];
 
-		if (en->probe->kind == PROBE_SITES)
+		if (en->probe->kind == PROBE_SITES && s->place->in_target)
+			e = arm_marker(s, en, err);
+		else if (en->probe->kind == PROBE_SITES)
 			group_sites(s, &gs, en);
+		else if (en->probe->kind == PROBE_TP)
+			e = enable_tp(s, en, err);
 		else if (en->probe->kind != PROBE_ERROR)	/* its clauses are part of the other programs */
 			e = enable_other(s, en, err);
 	}
 	if (!e)
 		e = arm_groups(s, &gs, err);
-	if (!e && s->place->ops->skipped(s->place))
+	if (!e && s->place->ops->skipped && s->place->ops->skipped(s->place))
 		say_skipped(s);
+	if (!e && s->place->ops->ready)
+		e = s->place->ops->ready(s->place, err);
 	return e;
 }

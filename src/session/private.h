@@ -56,6 +56,7 @@ struct session {
 	size_t nsources, sources_cap;
 	unsigned int targets;		/* still running */
 	bool ending;			/* exit(), a signal, the targets' end */
+	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
 	int status;
 	int error;			/* negative errno that ended the session */
 	uint64_t drops[ABI_DROP_MAX];	/* reported so far */
@@ -79,6 +80,20 @@ int session_print_aggs(struct session *s);
 
 /* records.c: tell of what was lost since the last time. */
 void session_report_drops(struct session *s);
+
+/* stap.c: SystemTap's error() and faults, and warn().  @values: the action's fields (ir/actions.def). */
+void session_stap_error(struct session *s, const struct ir_value *values);
+void session_stap_warn(struct session *s, const char *text);
+
+/* stap.c: print the statistic of @m in @words (abi/stat.h) as the histogram it has; @newline: and an empty line. */
+int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t *words, bool newline);
+
+/* stap.c: @n more things of @kind were lost; and what is said of all that at the end. */
+void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n);
+void session_stap_summary(struct session *s);
+
+/* stap.c: did faults end the session? */
+bool session_stap_failed(const struct session *s);
 
 /* session.c: take records out of the stream and carry out those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);

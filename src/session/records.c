@@ -20,6 +20,8 @@ struct reading {
 	struct session *s;
 	const struct ir_rec *rec;
 	const struct ir_value *fields;
+	const void *bytes;		/* the record itself */
+	size_t size;
 };
 
 /* --- actions ------------------------------------------------------------------------------------------ */
@@ -85,6 +87,26 @@ static int act_showprobe(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+static int act_error(const struct reading *r, const struct ir_act *act)
+{
+	session_stap_error(r->s, values(r, act));
+	return 0;
+}
+
+static int act_warn(const struct reading *r, const struct ir_act *act)
+{
+	session_stap_warn(r->s, values(r, act)->s);
+	return 0;
+}
+
+static int act_hist(const struct reading *r, const struct ir_act *act)
+{
+	const uint64_t *words;
+	int e = ir_rec_stat(r->rec, r->bytes, r->size, &words);
+
+	return e ? e : session_stap_hist(r->s, r->rec->stat, words, values(r, act)->i);
+}
+
 static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir_act *act) = {
 	[IR_ACT_PRINTF] = act_printf,
 	[IR_ACT_TRACE] = act_trace,
@@ -95,6 +117,9 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_NORMALIZE] = act_normalize,
 	[IR_ACT_DENORMALIZE] = act_denormalize,
 	[IR_ACT_SHOWPROBE] = act_showprobe,
+	[IR_ACT_ERROR] = act_error,
+	[IR_ACT_WARN] = act_warn,
+	[IR_ACT_HIST] = act_hist,
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -162,7 +187,7 @@ int session_record(void *session, const void *bytes, size_t size, const void *ne
 	struct session *s = session;
 	const struct abi_record *hdr = bytes;
 	struct ir_value fields[IR_MAX_FIELDS];
-	struct reading r = { .s = s, .fields = fields };
+	struct reading r = { .s = s, .fields = fields, .bytes = bytes, .size = size };
 	struct out_firing firing, behind;
 	uint32_t i;
 	int e;
@@ -194,6 +219,11 @@ void session_report_drops(struct session *s)
 
 		if (n == s->drops[kind])
 			continue;
+		if (s->conf.stp) {
+			session_stap_lost(s, (enum abi_drop)kind, n - s->drops[kind]);
+			s->drops[kind] = n;
+			continue;
+		}
 		out_open_mem(&text);
 		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
 		s->drops[kind] = n;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "base/strbuf.h"
 #include "out/sink.h"
 #include "place/kernel.h"
+#include "place/target.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -54,6 +56,16 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+static int new_place(struct session *s, struct strbuf *err)
+{
+	int e;
+
+	if (!strcmp(s->conf.opts->text[OPT_place], "target"))
+		return target_place_new(s->unit, &s->place, err);
+	e = kernel_available(err);
+	return e ? e : kernel_new(s->unit, &s->place, err);
+}
+
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
 {
 	const struct options *o = conf->opts;
@@ -66,6 +78,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
 	int e = -ENOMEM;
+	uint32_t i;
 
 	if (!s)
 		goto no_memory;
@@ -82,15 +95,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto fail;
 	session_match(s);
 	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	for (i = 0; i < s->nenabled; i++)
+		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
 	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
 	if (!s->unit) {
 		strbuf_puts(err, why);
 		e = -EINVAL;
 		goto fail;
 	}
-	e = kernel_available(err);
-	if (!e)
-		e = kernel_new(s->unit, &s->place, err);
+	e = new_place(s, err);
 	if (e)
 		goto fail;
 	s->aggs = aggs_new(s->unit, s->place);
@@ -177,6 +190,26 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	}
 }
 
+/* The next firing of a timer whose periods vary: once, between period - random and period + random. */
+static void tick_again(struct source_fd *src)
+{
+	const struct probe *p = src->tick->probe;
+	uint64_t ns, dice;
+
+	if (getrandom(&dice, sizeof(dice), 0) != sizeof(dice))
+		dice = now_ns(CLOCK_MONOTONIC);
+	ns = p->period_ns - p->random_ns + dice % (2 * p->random_ns + 1);
+	ns += !ns;
+	struct itimerspec it = { .it_value = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) } };
+	timerfd_settime(src->fd, 0, &it, NULL);
+}
+
+static void timeout_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	s->ending = true;
+}
+
 static void tick_ready(struct session *s, struct source_fd *src)
 {
 	static const uint64_t no_args[10];
@@ -184,6 +217,8 @@ static void tick_ready(struct session *s, struct source_fd *src)
 
 	if (read(src->fd, &ticks, sizeof(ticks)) != sizeof(ticks))
 		return;
+	if (src->tick->probe->random_ns)
+		tick_again(src);
 	/* A tracer that was held up fires once for each tick missed, but does not try to make up for a sleep. */
 	if (ticks > 100)
 		ticks = 100;
@@ -240,7 +275,9 @@ int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *
 	return 0;
 }
 
-static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
+/* Call @ready each @period_ns. */
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
+		     void (*ready)(struct session *s, struct source_fd *src))
 {
 	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
 	struct itimerspec it = { period, period };
@@ -249,7 +286,7 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick)
 
 	if (fd < 0)
 		return -errno;
-	src = add_source(s, fd, true, EPOLLIN, tick ? tick_ready : switch_ready);
+	src = add_source(s, fd, true, EPOLLIN, ready);
 	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
 		int e = -errno;
 
@@ -295,10 +332,12 @@ static int add_sources(struct session *s)
 		return -errno;
 	e = add_signals(s);
 	if (!e)
-		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL);
+		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL, switch_ready);
+	if (!e && s->conf.timeout_ns)
+		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready);
 	for (i = 0; i < s->nenabled && !e; i++)
 		if (s->enabled[i].probe->kind == PROBE_TICK)
-			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i]);
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready);
 	return e;
 }
 
@@ -332,16 +371,31 @@ int session_drain(struct session *s, bool last)
 	return e;
 }
 
-/* Run the programs of BEGIN or END: the probe that only the tracer fires. */
+static int by_order(const void *x, const void *y)
+{
+	const struct enabled *const *a = x, *const *b = y;
+	int64_t m = (*a)->probe->order, n = (*b)->probe->order;
+
+	return m != n ? (m > n) - (m < n) : (*a > *b) - (*a < *b);
+}
+
+/* Run the programs of BEGIN, END or FAILED, the probes that only the tracer fires, in their order. */
 static int fire(struct session *s, enum probe_kind kind)
 {
 	static const uint64_t no_args[10];
-	uint32_t i;
+	struct enabled **v = arena_alloc(s->arena, (s->nenabled + 1) * sizeof(struct enabled *));
+	uint32_t i, n = 0;
 	int e = 0;
 
-	for (i = 0; i < s->nenabled && !e; i++)
+	for (i = 0; i < s->nenabled; i++)
 		if (s->enabled[i].probe->kind == kind && s->enabled[i].prog >= 0)
-			e = s->place->ops->run(s->place, s->enabled[i].prog, i, no_args);
+			v[n++] = &s->enabled[i];
+	qsort(v, n, sizeof(*v), by_order);
+	for (i = 0; i < n && !e; i++) {
+		if (kind == PROBE_BEGIN && s->conf.stp && (int64_t)place_control(s->place)->errors > s->conf.max_errors)
+			break;	/* the others have nothing to begin with any more */
+		e = s->place->ops->run(s->place, v[i]->prog, (uint32_t)(v[i] - s->enabled), no_args);
+	}
 	return e;
 }
 
@@ -385,7 +439,7 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (!s->error)
-		s->error = fire(s, PROBE_END);
+		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	aggs_stale(s->aggs);
@@ -394,6 +448,8 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = out_flush(s->conf.out);
 	session_report_drops(s);
+	if (s->conf.stp)
+		session_stap_summary(s);
 	if (s->error)
 		strbuf_printf(err, "the session ended early: %s", strerror(-s->error));
 	return s->error;

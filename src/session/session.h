@@ -26,6 +26,7 @@
 struct probe_set;
 struct session;
 struct out_sink;
+struct stp_code;
 struct strbuf;
 struct target;
 
@@ -38,6 +39,10 @@ struct session_conf {
 	/* Lines for the user, complete with name and newline. */
 	void (*message)(void *ctx, const char *text);
 	void *message_ctx;
+	const struct stp_code *stp;	/* of a SystemTap script: what its faults say; else NULL */
+	int64_t max_errors, max_skipped;	/* SystemTap: more of them end the session */
+	bool silent_errors;		/* SystemTap: say nothing of faults */
+	uint64_t timeout_ns;		/* end after that time; 0: never */
 	struct strbuf *verifier_log;	/* when not NULL, gets the log of a refused program */
 	struct strbuf *bytecode;	/* when not NULL, gets the disassembly of all programs */
 };
@@ -69,7 +74,7 @@ int session_run(struct session *s, struct strbuf *err);
 /* The signals that end a session: SIGINT, SIGTERM, SIGHUP. */
 void session_signals(sigset_t *set);
 
-/* What the script gave exit(), 0 without. */
+/* What the script gave exit(), 0 without; 1 when faults ended a SystemTap script. */
 int session_status(const struct session *s);
 
 /* Probes that the clauses at @src matched, as DTrace counts them: each clause's probes. */

@@ -22,6 +22,8 @@
 
 struct arena;
 struct fmt;
+struct ir_map;
+struct ir_var;
 struct stp_func;
 struct stp_builtin;
 struct stp_source;
@@ -59,6 +61,10 @@ struct stp_var {
 	int64_t hist[3];		/* [sym] @hist_linear: low, high, width */
 	int64_t shift;			/* [sym] bit shift of @avg and @variance */
 	unsigned int reads, writes;	/* [sym] */
+	bool from_library;
+	bool used;			/* display.c: its value is */
+	struct ir_var *ir;		/* lower_data.c */
+	struct ir_map *map;
 	struct stp_var *next;
 };
 
@@ -252,6 +258,8 @@ struct stp_func {
 	bool needed;			/* [sym] called by what is kept */
 	bool pure;			/* elide.c: nobody sees that it was called */
 	unsigned int mark;		/* loops.c: seen in the search of that number */
+	bool recursive;			/* lower_call.c: it calls itself, maybe through others */
+	const struct stp_func *seen;	/* lower_call.c: where that was looked for last */
 	struct stp_func *overload;	/* [sym] the next of the same name */
 	struct stp_func *next;
 };

@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "ir/ir.h"
+#include "stp/lower_func.h"
+
 enum { NBUILTINS = 0
-#define STP_FUNC(name, proto, effect) + 1
+#define STP_FUNC(name, proto, effect, ...) + 1
 #include "stp/functions.def"
 #undef STP_FUNC
 };
@@ -11,13 +14,19 @@ enum { NBUILTINS = 0
 #define TYPE(c) ((c) == 'l' ? STP_LONG : (c) == 's' ? STP_STRINGS : STP_UNKNOWN)
 #define PURE true
 #define ACTS false
+#define BUILTIN(x) STP_BY_BUILTIN, IR_B_##x
+#define RUNTIME(x) STP_BY_RUNTIME, IR_FN_##x
+#define CODE(x) STP_BY_CODE, 0, low_func_##x
+#define WITH(x, n) STP_BY_CODE, n, low_func_##x
+#define PARTS(x, n) STP_BY_CODE, n, low_func_##x, true
+#define NONE(text) STP_BY_NONE, 0, NULL, false, text
 
 /* The i-th parameter of a prototype stands at [2 + i]; shorter ones end with ')'. */
 static const struct stp_builtin builtins[NBUILTINS] = {
-#define STP_FUNC(name, proto, effect)                                                                         \
+#define STP_FUNC(name, proto, effect, ...)                                                                         \
 	{ #name, TYPE((proto)[0]), sizeof(proto) - 4,                                                         \
 	  { TYPE((proto)[2]), TYPE((proto)[sizeof(proto) > 5 ? 3 : 1]), TYPE((proto)[sizeof(proto) > 6 ? 4 : 1]) }, \
-	  effect },
+	  effect, __VA_ARGS__ },
 #include "stp/functions.def"
 #undef STP_FUNC
 };

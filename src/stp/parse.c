@@ -121,6 +121,7 @@ static bool parse_global(struct stp_parser *p, bool is_private)
 	v = stp_var_add(p->arena, &p->prog->globals, name, t->pos);
 	v->is_global = true;
 	v->is_private = is_private;
+	v->from_library = p->from_library;
 	v->wrap = stp_accept_op(p, "%");
 	if (stp_accept_op(p, "[")) {
 		t = p->t;

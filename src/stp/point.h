@@ -32,7 +32,7 @@ enum stp_point_kind {
 enum stp_source_kind {
 	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
-	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames variables @names: $$vars, $$parms */
+	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames sources @items: $$vars, $$parms */
 };
 
 enum { STP_MAX_STEPS = 8 };
@@ -49,7 +49,8 @@ struct stp_source {
 	enum stp_type type;		/* STP_LONG, STP_STRINGS: with a LONG source the string at that address */
 	uint32_t arg;
 	const char *text;
-	const char **names;		/* with their $ */
+	const char **names;		/* LIST: what stands before the = */
+	const struct stp_source *items;
 	size_t nnames;
 	struct stp_step steps[STP_MAX_STEPS];
 	unsigned int nsteps;

@@ -22,6 +22,11 @@ struct diag;
 
 enum { STP_MAX_PARAMS = 6 };
 
+struct low;
+
+/* What a function becomes: a builtin or a runtime function of the IR, several instructions, or it is not there. */
+enum stp_by { STP_BY_NONE, STP_BY_BUILTIN, STP_BY_RUNTIME, STP_BY_CODE };
+
 /* A row of functions.def. */
 struct stp_builtin {
 	const char *name;
@@ -29,6 +34,11 @@ struct stp_builtin {
 	unsigned int nparams;
 	enum stp_type params[STP_MAX_PARAMS];
 	bool pure;
+	enum stp_by how;
+	unsigned int number;		/* enum ir_builtin or ir_fn */
+	uint32_t (*lower)(struct low *l, struct stp_node *call, const uint32_t *args);	/* of ir_reg (lower.h) */
+	bool parts;			/* registers do not outlive it */
+	const char *instead;		/* what to use where there is none, or NULL */
 };
 
 const struct stp_builtin *stp_find_builtin(const char *name, size_t nparams);
@@ -52,6 +62,9 @@ bool sem_symbols(struct sem *s);
 bool sem_elide(struct sem *s);
 bool sem_infer(struct sem *s);
 bool sem_loops(struct sem *s);
+
+/* Make handlers that show the globals which are written and never read.  Behind the others. */
+void sem_display(struct stp_prog *p);
 
 /* Warn of variables that are read and never assigned.  Between sem_symbols and sem_elide. */
 void sem_warn_unassigned(struct sem *s);

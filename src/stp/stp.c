@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "lang/diag.h"
 #include "stp/lex.h"
+#include "stp/lower.h"
 #include "stp/parse.h"
 #include "stp/sem.h"
 
@@ -118,7 +119,13 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 	sem_warn_unassigned(&s);
 	if (!sem_elide(&s) || !sem_infer(&s) || !sem_loops(&s))
 		return NULL;
+	sem_display(stp->prog);
 	return stp->prog;
+}
+
+struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog)
+{
+	return low_prog(stp, stp->arena, stp->diag, prog);
 }
 
 const struct stp_prog *stp_tree(const struct stp *stp)

@@ -62,19 +62,19 @@ struct stp_clause {
 	enum stp_point_kind kind;
 	/*
 	 * BEGIN END ERROR: they run in ascending order, equal ones in the order of this array.  The first BEGIN may
-	 * be one of dtap that gives globals their initial values, the last END and ERROR one that shows the globals
-	 * that were never read.
+	 * be one of dtap, without a handler, that gives globals their initial values.
 	 */
 	int64_t order;
 	const char *pp;				/* the point as text, what pp() says */
 };
 
 /*
- * What a fault says: record ABI_REC_ERROR's action number is an index here.  "division by 0 near operator '/' at
- * FILE:3:7"; an empty @what: nothing behind the message.
+ * What an error says: "division by 0 near operator '/' at FILE:3:7", by the number of its place (IR_ACT_ERROR).
+ * Without @what nothing is behind the message, which is @text with the fault's value, or without one the words
+ * of faults.def.
  */
 struct stp_near {
-	const char *what;
+	const char *what, *text;
 	struct src_pos pos;
 };
 

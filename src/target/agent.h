@@ -99,6 +99,12 @@ int agents_wait(struct agents *a, pid_t pid, int timeout_ms, struct strbuf *why)
 void agents_leave(struct agents *a, pid_t pid, uint32_t leave);
 
 /*
+ * A session's segment: from now on each agent is sent it once, before the next LOOK, so that markers run its programs
+ * there.  @fds: image, data and wake of abi/segment.h; they stay the caller's and must outlive @a.
+ */
+void agents_offer(struct agents *a, const int fds[3]);
+
+/*
  * The semaphores, or what is left, have changed: have all agents that are ready look, and wait for their answers.  0, or
  * -ETIMEDOUT: some did not answer in time; they will have looked some time.
  */

@@ -13,6 +13,7 @@ struct channel {
 	int fd;
 	pid_t pid;		/* 0: outside of our pid namespace */
 	enum { CHANNEL_NEW, CHANNEL_READY, CHANNEL_OFF } state;
+	bool has_segment;	/* it was sent what is offered */
 	bool is_asked;		/* the answer to the last LOOK is still to come */
 	uint32_t python, can, leave;
 	char *why;		/* or NULL */
@@ -27,6 +28,8 @@ struct agents {
 	int epoll, listener;
 	bool is_full;		/* no room for more descriptors: nobody is accepted */
 	uint32_t seq;		/* of the last LOOK */
+	bool offers;
+	int segment[3];		/* when it offers one */
 	char name[48];		/* of the socket, without the NUL in front */
 	char env[sizeof(ABI_AGENT_ENV) + 48];
 	const char *environ[2];

@@ -22,6 +22,9 @@
 
 enum { BACKLOG = 128, EVENTS = 16, ROUNDS = 16 };
 
+/* No LOOK has this number. */
+#define SEGMENT_SEQ UINT32_MAX
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -172,12 +175,39 @@ static void keep_why(struct channel *c, const char *why, size_t max)
 			c->why[i] = '?';
 }
 
+static void send_segment(const struct agents *a, struct channel *c)
+{
+	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_SEGMENT, .seq = SEGMENT_SEQ };
+	struct iovec iov = { &m, sizeof(m) };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(a->segment))];
+	} control = { .space = { 0 } };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *h = CMSG_FIRSTHDR(&hdr);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(a->segment));
+	memcpy(CMSG_DATA(h), a->segment, sizeof(a->segment));
+	c->has_segment = sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+}
+
+void agents_offer(struct agents *a, const int fds[3])
+{
+	memcpy(a->segment, fds, sizeof(a->segment));
+	a->offers = true;
+}
+
 static void send_look(struct agents *a, struct channel *c)
 {
 	struct abi_agent_msg m = {
 		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_LOOK, .seq = a->seq, .leave = c->leave,
 	};
 
+	if (a->offers && !c->has_segment)
+		send_segment(a, c);
 	c->is_asked = send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
 }
 

@@ -25,7 +25,6 @@
 
 #include "target/priv.h"
 
-enum { HOLD_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL };
 enum { IDLE_NS = 20 * 1000 * 1000 };
 
 static struct target_thread *find_thread(struct target *t, pid_t tid)

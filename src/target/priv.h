@@ -4,6 +4,8 @@
 #ifndef DTAP_TARGET_PRIV_H
 #define DTAP_TARGET_PRIV_H
 
+#include <sys/ptrace.h>
+
 #include "base/strbuf.h"
 #include "target/target.h"
 
@@ -38,6 +40,9 @@ int target_fail_errno(struct strbuf *why, int err, const char *fmt, ...) __attri
 
 /* pidfd_open, close-on-exec; -1 when the kernel has none. */
 int target_pidfd(pid_t pid);
+
+/* hold.c: the ptrace options of a target that is held. */
+enum { HOLD_OPTIONS = PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL };
 
 /* hold.c: put the target's first thread under ptrace; it is not stopped by that.  0 or a negative errno. */
 int hold_seize(struct target *t);

@@ -394,6 +394,19 @@ int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
 	}
 }
 
+bool shm_busy(const struct shm *s)
+{
+	for (uint32_t k = 1; k < lanes_used(s); k++) {
+		const struct abi_lane *l = (const struct abi_lane *)lane_at(s, k);
+		uint32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
+
+		if (__atomic_load_n(&l->busy, __ATOMIC_ACQUIRE) && owner &&
+		    !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))
+			return true;
+	}
+	return false;
+}
+
 static const struct shm_map *out_map(const struct shm *s)
 {
 	for (uint32_t k = 0; k < s->nmaps; k++) {

@@ -96,6 +96,9 @@ int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
 int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, size_t size), void *ctx,
 	      uint64_t *lost);
 
+/* Does a living process run a program? */
+bool shm_busy(const struct shm *s);
+
 /* Bytes in the fullest ring, and how many would fit. */
 uint64_t shm_fill(const struct shm *s, uint64_t *room);
 

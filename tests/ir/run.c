@@ -5,7 +5,8 @@
  * begin with "#:" say what happens; they are carried out in order:
  *
  *	#: run [ARG...]			run it; an argument is a number, or a string (its address is passed)
- *	#: record N VALUE...		the next record is of layout N with these fields
+ *	#: record N VALUE... [= WORD...]	the next record is of layout N with these fields, and the statistic's
+ *					words
  *	#: error ACTION FAULT [VALUE]	the next record is of a fault
  *	#: map N KEY... = VALUE|none	the array N has, or has not, the element
  *	#: agg N KEY... = WORD...	the aggregation has these words, summed over the CPUs ("I:WORD": word I only,
@@ -31,6 +32,7 @@
 #include <bpf/libbpf.h>
 
 #include "abi/record.h"
+#include "abi/stat.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "bpf/ebpf.h"
@@ -349,6 +351,26 @@ static const struct abi_record *next_record(struct run *r, size_t *size)
 	return (const struct abi_record *)r->records[r->nread++];
 }
 
+/* The statistic in the record is the words behind "=": how many of @v come before that. */
+static unsigned int check_stat(struct run *r, const struct ir_rec *rec, const struct abi_record *h,
+			       const struct value *v, unsigned int n)
+{
+	const uint64_t *words;
+	unsigned int equals = 0;
+
+	while (equals < n && !is_equals(&v[equals]))
+		equals++;
+	if (ir_rec_stat(rec, h, h->size, &words) || n - equals - 1 != ir_stat_words(rec->stat)) {
+		complain(r, "no statistic of that size");
+		return equals;
+	}
+	for (unsigned int k = 0; equals + 1 + k < n; k++) {
+		if (words[k] != (uint64_t)v[equals + 1 + k].i)
+			complain(r, "word %u of the statistic is %" PRId64, k, (int64_t)words[k]);
+	}
+	return equals;
+}
+
 static void do_record(struct run *r, const char *p)
 {
 	struct ir_value got[IR_MAX_FIELDS];
@@ -372,8 +394,10 @@ static void do_record(struct run *r, const char *p)
 		complain(r, "a malformed record");
 		return;
 	}
+	if (rec->stat)
+		n = check_stat(r, rec, h, v, n);
 	ok = n - 1 == rec->nfields;
-	for (uint32_t k = 0; k < rec->nfields; k++) {
+	for (uint32_t k = 0; ok && k < rec->nfields; k++) {
 		show(&text, &got[k]);
 		ok = ok && same(&v[1 + k], &got[k]);
 	}
@@ -462,8 +486,8 @@ static void do_map(struct run *r, const char *p)
 		return;
 	}
 	got.type = m->value.type;
-	got.s = value;
-	memcpy(&got.i, value, 8);
+	got.s = value + (m->ordered ? ABI_ELEMENT_VALUE : 0);
+	memcpy(&got.i, got.s, 8);
 	if (want->is_none || !same(want, &got)) {
 		struct strbuf text = { 0 };
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine: taking in segments, and running their programs.
+ *
+ * The GIL serialises events of a process, so one lane serves all its threads; that thread variables are kept apart
+ * is the programs' business, which put the thread into their keys.  A lane is taken with the first event.
+ */
+#include "agent/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "vm/shm.h"
+
+/* A program that a marker runs. */
+struct fire {
+	const struct vm_prog *prog;
+	uint64_t probe;
+};
+
+struct session {
+	struct session *next;
+	uint64_t channel;
+	void *image, *data;
+	uint64_t image_size, data_size;
+	struct shm shm;
+	struct vm_prog **progs;
+	struct fire *fires;
+	uint32_t first[WANT_COUNT + 1];	/* by marker: in fires */
+	unsigned char uses[WANT_COUNT];
+	unsigned markers;
+	struct shm_run run;		/* lane NULL: none taken yet */
+	int wake_fd;
+	bool unserved;			/* there is no lane left */
+};
+
+unsigned engine_markers;
+unsigned char engine_uses[WANT_COUNT];
+
+static struct session *active;		/* with the GIL */
+static struct session *pending;		/* pushed by the agent's thread, atomic */
+enum { ENDED = 16 };
+static uint64_t ended[ENDED];		/* channels; 0: a free place; atomic */
+static bool some_ended;			/* atomic */
+static __thread uint32_t own_tid;
+
+/* --- taking in ---------------------------------------------------------------------------------------- */
+
+static void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	shm_run_fini(&s->run);
+	for (uint32_t k = 0; s->progs && k < s->shm.nprogs; k++)
+		vm_free(s->progs[k]);
+	free(s->progs);
+	free(s->fires);
+	shm_fini(&s->shm);
+	if (s->image)
+		munmap(s->image, s->image_size);
+	if (s->data)
+		munmap(s->data, s->data_size);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	free(s);
+}
+
+/* Map all of @fd.  The tracer sealed its size, so that reading never meets the end of the file. */
+static int map_file(int fd, int prot, int seals, void **ret, uint64_t *size)
+{
+	long end = lseek(fd, 0, SEEK_END);
+	int have = fcntl(fd, F_GET_SEALS);
+	void *at;
+
+	if (end <= 0 || have < 0 || (have & seals) != seals)
+		return -EINVAL;
+	at = mmap(NULL, (size_t)end, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	madvise(at, (size_t)end, MADV_DONTDUMP);
+	*ret = at;
+	*size = (uint64_t)end;
+	return 0;
+}
+
+static int load_programs(struct session *s, const char **why)
+{
+	struct vm_error error;
+
+	s->progs = calloc(s->shm.nprogs + 1, sizeof(struct vm_prog *));
+	if (!s->progs)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < s->shm.nprogs; k++) {
+		int err = shm_load(&s->shm, k, &s->progs[k], &error);
+
+		if (err) {
+			*why = "the agent refuses a program of the tracer's";
+			return err;
+		}
+		/* Where no code can be made the interpreter serves. */
+		vm_compile(s->progs[k]);
+	}
+	return 0;
+}
+
+/* Sort what markers run, those of one in their order. */
+static int sort_fires(struct session *s, uint32_t pid)
+{
+	uint32_t n = 0;
+
+	s->fires = calloc(s->shm.nfires + 1, sizeof(*s->fires));
+	if (!s->fires)
+		return -ENOMEM;
+	for (uint32_t marker = 0; marker < WANT_COUNT; marker++) {
+		s->first[marker] = n;
+		for (uint32_t k = 0; k < s->shm.nfires; k++) {
+			const struct abi_fire *f = &s->shm.fires[k];
+
+			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != pid))
+				continue;
+			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe };
+			s->uses[marker] |= (unsigned char)f->uses;
+			s->markers |= 1u << marker;
+		}
+	}
+	s->first[WANT_COUNT] = n;
+	return 0;
+}
+
+static uint32_t process_id(void)
+{
+	return (uint32_t)syscall(SYS_getpid);
+}
+
+int engine_receive(uint64_t channel, const int fds[3], const char **why)
+{
+	enum { SIZE = F_SEAL_SHRINK | F_SEAL_GROW };
+	struct session *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	*why = "no memory for the tracer's segment";
+	if (!s)
+		return err;
+	s->channel = channel;
+	s->wake_fd = -1;
+	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
+	if (!err)
+		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
+	if (!err)
+		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
+	if (!err)
+		err = load_programs(s, why);
+	if (!err)
+		err = sort_fires(s, process_id());
+	if (err) {
+		session_free(s);
+		return err;
+	}
+	s->wake_fd = fds[2];
+	s->next = __atomic_load_n(&pending, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&pending, &s->next, s, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return 0;
+}
+
+/* --- coming and going --------------------------------------------------------------------------------- */
+
+void engine_channel_ended(uint64_t channel)
+{
+	for (unsigned k = 0; k < ENDED; k++) {
+		uint64_t none = 0;
+
+		if (__atomic_compare_exchange_n(&ended[k], &none, channel, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			break;
+	}
+	__atomic_store_n(&some_ended, true, __ATOMIC_RELEASE);
+}
+
+bool engine_changed(void)
+{
+	return __atomic_load_n(&pending, __ATOMIC_RELAXED) || __atomic_load_n(&some_ended, __ATOMIC_RELAXED);
+}
+
+static void sum_up(void)
+{
+	unsigned markers = 0;
+
+	memset(engine_uses, 0, sizeof(engine_uses));
+	for (struct session *s = active; s; s = s->next) {
+		markers |= s->markers;
+		for (unsigned k = 0; k < WANT_COUNT; k++)
+			engine_uses[k] |= s->uses[k];
+	}
+	engine_markers = markers;
+}
+
+static void remove_session(uint64_t channel)
+{
+	struct session **link = &active, *s;
+
+	while ((s = *link)) {
+		if (s->channel != channel) {
+			link = &s->next;
+			continue;
+		}
+		*link = s->next;
+		session_free(s);
+	}
+}
+
+void engine_update(void)
+{
+	struct session **end = &active;
+	uint64_t gone[ENDED];
+
+	if (!engine_changed())
+		return;
+	__atomic_store_n(&some_ended, false, __ATOMIC_SEQ_CST);
+	/* The ended first: what came over one of them was pending before it ended. */
+	for (unsigned k = 0; k < ENDED; k++)
+		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
+	while (*end)
+		end = &(*end)->next;
+	*end = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	for (unsigned k = 0; k < ENDED; k++)
+		if (gone[k])
+			remove_session(gone[k]);
+	sum_up();
+}
+
+void engine_forked(void)
+{
+	own_tid = 0;
+	while (active) {
+		active->run.lane = NULL;	/* the lane is the parent's still */
+		remove_session(active->channel);
+	}
+	pending = NULL;		/* taken in by a thread that is not here: lost, not freed */
+	sum_up();
+}
+
+/* --- events ------------------------------------------------------------------------------------------- */
+
+static bool take_lane(struct session *s)
+{
+	struct abi_data *d = s->data;
+	struct timespec now;
+
+	if (s->run.lane)
+		return true;
+	if (!s->unserved) {
+		clock_gettime(CLOCK_BOOTTIME, &now);
+		if (!shm_run_init(&s->run, &s->shm, -1, process_id(), (uint64_t)now.tv_sec * 1000000000 +
+				  (uint64_t)now.tv_nsec)) {
+			s->run.wake_fd = s->wake_fd;
+			return true;
+		}
+		s->unserved = true;
+	}
+	__atomic_fetch_add(&d->no_lane, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings)
+{
+	uint64_t ctx[11] = { 0, args[0], args[1], args[2] };
+	int saved = errno;
+
+	if (__builtin_expect(!own_tid, 0))
+		own_tid = (uint32_t)syscall(SYS_gettid);
+	for (struct session *s = active; s; s = s->next) {
+		uint32_t k = s->first[marker], end = s->first[marker + 1];
+
+		if (k == end || __atomic_load_n(&((struct abi_data *)s->data)->control.state, __ATOMIC_RELAXED) !=
+					ABI_STATE_ACTIVE || !take_lane(s))
+			continue;
+		s->run.pid_tgid = (s->run.pid_tgid & ~(uint64_t)0xffffffff) | own_tid;
+		s->run.strings = ctx + 1;
+		s->run.nstrings = nstrings;
+		for (; k < end; k++) {
+			ctx[0] = s->fires[k].probe;
+			shm_run_prog(&s->run, s->fires[k].prog, ctx);
+		}
+	}
+	errno = saved;
+}

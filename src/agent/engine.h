@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine: programs of tracers that run in this process when a marker fires, over memory that the tracer reads
+ * (abi/segment.h).  A marker that only the engine wants fires no semaphore and no breakpoint.
+ *
+ * A segment is taken in by engine_receive() without the GIL; engine_update() with it makes new ones active and takes
+ * those away whose channel has ended.  Hooks ask engine_wanted() and call engine_fire(), with the GIL.
+ */
+#ifndef AGENT_ENGINE_H
+#define AGENT_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/code.h"
+#include "agent/marker.h"
+
+/*
+ * Take in the segment of the files @fds (image, data, wake; they stay the caller's but for wake, which is taken
+ * over), which came over channel @channel.  0 or -errno with a reason in *why.
+ */
+int engine_receive(uint64_t channel, const int fds[3], const char **why);
+/* The channel has ended: its segments go with the next engine_update(). */
+void engine_channel_ended(uint64_t channel);
+
+bool engine_changed(void);
+/* Markers that some program wants, as enum want; engine_update() is behind it when engine_changed(). */
+void engine_update(void);
+/* In a child of fork: the parent's lanes are not its own. */
+void engine_forked(void);
+
+extern unsigned engine_markers;				/* enum want; written with the GIL */
+extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that programs read, bit n for argument n */
+
+#define engine_wanted(name) __builtin_expect((engine_markers & WANT_##name) != 0, 0)
+#define engine_reads_line(marker) ((engine_uses[marker] & 4) != 0)
+
+/* Run what wants @marker.  The first @nstrings arguments are strings that end in a NUL, or 0. */
+void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings);
+
+/* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
+static inline void engine_fire_code(enum want_index marker, struct pyobj *code, int line)
+{
+	unsigned uses = engine_uses[marker];
+	const uint64_t args[3] = {
+		uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0,
+		uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0,
+		(uint64_t)(int64_t)line,
+	};
+
+	engine_fire(marker, args, 2);
+}
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * Raw tracepoints: whether a firing counts, the values that it gives, and whom it is about.
+ *
+ * All system calls fire two tracepoints, so many probes share one program: it looks up the call's number in
+ * EBPF_MAP_SYSCALLS and goes on when the entry names its group, with the probe that the entry names.  Calls of 32-bit
+ * programs have numbers of their own and are passed over.
+ */
+#include "bpf/gen.h"
+
+#include <stddef.h>
+
+/* Offsets in struct pt_regs: the first six arguments of a system call, and a range with the number in it. */
+#if defined(__x86_64__)
+static const uint16_t arg_regs[] = { 112, 104, 96, 56, 72, 64 };	/* rdi rsi rdx r10 r8 r9 */
+enum { RANGE = 120, RANGE_SIZE = 24, NUMBER = 0, NUMBER_SIZE = BPF_DW };	/* orig_ax, ip, cs */
+enum { CS = 16, CS_32 = 0x23 };
+#elif defined(__aarch64__)
+static const uint16_t arg_regs[] = { 272, 8, 16, 24, 32, 40 };	/* orig_x0 x1 ... x5 */
+enum { RANGE = 280, RANGE_SIZE = 4, NUMBER = 0, NUMBER_SIZE = BPF_W };	/* syscallno */
+#else
+#error "where are the arguments of system calls in struct pt_regs?"
+#endif
+
+enum { MAX_ERRNO = 4095 };
+
+/* Read @size bytes of kernel memory at R3 to the frame's @off; zeros when it cannot be read. */
+static void read_kernel(struct gen *g, int off, int32_t size)
+{
+	struct assembler *as = &g->as;
+
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, off);
+	asm_imm(as, R2, size);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+}
+
+/* R1 = argument @word of the tracepoint. */
+static void load_word(struct gen *g, unsigned int word)
+{
+	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
+	asm_ld(&g->as, BPF_DW, R1, R2, 8 * (int)word);
+}
+
+/* R1 = 0 unless it is a kernel's error, then minus it. */
+static void to_errno(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	asm_neg(as, R1);
+	asm_mov(as, R2, R1);
+	asm_alui(as, BPF_SUB, R2, 1);
+	asm_ji(as, BPF_JLT, R2, MAX_ERRNO, done);
+	asm_imm(as, R1, 0);
+	asm_place(as, done);
+}
+
+/* R1 = CLD_EXITED (1), CLD_KILLED (2) or CLD_DUMPED (3) of the exit code R1. */
+static void to_reason(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	asm_mov(as, R2, R1);
+	asm_imm(as, R1, 1);
+	asm_mov(as, R3, R2);
+	asm_alui(as, BPF_AND, R3, 0x7f);
+	asm_ji(as, BPF_JEQ, R3, 0, done);
+	asm_imm(as, R1, 2);
+	asm_alui(as, BPF_AND, R2, 0x80);
+	asm_ji(as, BPF_JEQ, R2, 0, done);
+	asm_imm(as, R1, 3);
+	asm_place(as, done);
+}
+
+/* R1 = @v. */
+static void value(struct gen *g, const struct ebpf_tp_value *v)
+{
+	struct assembler *as = &g->as;
+
+	if (v->kind == EBPF_TP_NONE || v->kind == EBPF_TP_CONST) {
+		asm_imm(as, R1, v->kind == EBPF_TP_CONST ? v->off[0] : 0);
+		return;
+	}
+	load_word(g, v->word);
+	for (unsigned int k = 0; k < v->derefs; k++) {
+		bool last = k + 1 == v->derefs;
+
+		asm_mov(as, R3, R1);
+		asm_alui(as, BPF_ADD, R3, (int32_t)v->off[k]);
+		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+		read_kernel(g, FRAME_TMP, last ? v->width : 8);
+		asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+	}
+	if (v->width < 8)
+		gen_extend(g, R1, v->width, v->sign);
+	if (v->kind == EBPF_TP_ERRNO)
+		to_errno(g);
+	if (v->kind == EBPF_TP_EXIT_REASON)
+		to_reason(g);
+}
+
+/* --- system calls ------------------------------------------------------------------------------------- */
+
+static void syscall_filter(struct gen *g, uint32_t out)
+{
+	struct assembler *as = &g->as;
+	bool is_exit = g->env->tp->syscalls == EBPF_TP_EXIT;
+
+	load_word(g, 0);
+	asm_mov(as, R3, R1);
+	asm_alui(as, BPF_ADD, R3, RANGE);
+	read_kernel(g, FRAME_KEY, RANGE_SIZE);
+	asm_ji(as, BPF_JNE, R0, 0, out);
+#if defined(__x86_64__)
+	asm_ld(as, BPF_DW, R1, R10, FRAME_KEY + CS);
+	asm_ji(as, BPF_JEQ, R1, CS_32, out);
+#endif
+	asm_ld(as, NUMBER_SIZE, R1, R10, FRAME_KEY + NUMBER);
+	asm_ji(as, BPF_JGE, R1, EBPF_SYSCALLS, out);
+	if (is_exit)
+		asm_alui(as, BPF_ADD, R1, EBPF_SYSCALLS);
+	asm_st(as, BPF_W, R10, FRAME_TMP, R1);
+	asm_map(as, R1, EBPF_MAP_SYSCALLS);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, out);
+	asm_ld(as, BPF_W, R1, R0, offsetof(struct ebpf_syscall, group));
+	asm_ji(as, BPF_JNE, R1, (int32_t)g->env->group, out);
+	asm_ld(as, BPF_W, R1, R0, offsetof(struct ebpf_syscall, probe));
+	asm_st(as, BPF_DW, R10, FRAME_PROBE, R1);
+}
+
+/* An error returns -1, as from the C library; errno tells which. */
+static void syscall_result(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	load_word(g, 1);
+	asm_mov(as, R2, R1);
+	asm_alui(as, BPF_ADD, R2, MAX_ERRNO);
+	asm_ji(as, BPF_JGE, R2, MAX_ERRNO, done);
+	asm_imm(as, R1, -1);
+	asm_place(as, done);
+}
+
+static void syscall_arg(struct gen *g, int64_t n)
+{
+	struct assembler *as = &g->as;
+
+	if (n >= (int64_t)(sizeof(arg_regs) / sizeof(arg_regs[0]))) {
+		asm_imm(as, R1, 0);
+		return;
+	}
+	load_word(g, 0);
+	asm_mov(as, R3, R1);
+	asm_alui(as, BPF_ADD, R3, arg_regs[n]);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	read_kernel(g, FRAME_TMP, 8);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+}
+
+/* --- for the rest of the generator -------------------------------------------------------------------- */
+
+void gen_tp_filter(struct gen *g, uint32_t out)
+{
+	const struct ebpf_tp *tp = g->env->tp;
+
+	if (tp->syscalls)
+		syscall_filter(g, out);
+	for (unsigned int k = 0; k < tp->nfilters; k++) {
+		value(g, &tp->filters[k].value);
+		if (tp->filters[k].mask)
+			asm_alui(&g->as, BPF_AND, R1, (int32_t)tp->filters[k].mask);
+		asm_ji(&g->as, tp->filters[k].differs ? BPF_JEQ : BPF_JNE, R1, (int32_t)tp->filters[k].want, out);
+	}
+}
+
+void gen_tp_arg(struct gen *g, int64_t n)
+{
+	const struct ebpf_tp *tp = g->env->tp;
+
+	if (n < (int64_t)tp->nargs)
+		value(g, &tp->args[n]);
+	else if (tp->nargs || !tp->syscalls)
+		asm_imm(&g->as, R1, 0);
+	else if (tp->syscalls == EBPF_TP_ENTER)
+		syscall_arg(g, n);
+	else if (n < 2)
+		syscall_result(g);
+	else
+		asm_imm(&g->as, R1, 0);
+}
+
+void gen_tp_errno(struct gen *g)
+{
+	if (g->env->ctx != EBPF_CTX_TP || g->env->tp->syscalls != EBPF_TP_EXIT) {
+		asm_imm(&g->as, R1, 0);
+		return;
+	}
+	load_word(g, 1);
+	to_errno(g);
+}
+
+bool gen_tp_other_task(const struct gen *g)
+{
+	return g->env->ctx == EBPF_CTX_TP && g->env->tp->task.kind;
+}
+
+/* Read the @size bytes at @off of the task to the frame's @to. */
+static void read_task(struct gen *g, uint32_t off, int to, int32_t size)
+{
+	value(g, &g->env->tp->task);
+	asm_mov(&g->as, R3, R1);
+	asm_alui(&g->as, BPF_ADD, R3, (int32_t)off);
+	read_kernel(g, to, size);
+}
+
+void gen_tp_task(struct gen *g)
+{
+	asm_sti(&g->as, BPF_DW, R10, FRAME_TASK, 0);
+	read_task(g, g->env->tp->task_pid, FRAME_TASK, 4);
+	read_task(g, g->env->tp->task_tgid, FRAME_TASK + 4, 4);
+}
+
+void gen_tp_comm(struct gen *g)
+{
+	asm_sti(&g->as, BPF_DW, R10, FRAME_KEY, 0);
+	asm_sti(&g->as, BPF_DW, R10, FRAME_KEY + 8, 0);
+	read_task(g, g->env->tp->task_comm, FRAME_KEY, 16);
+}

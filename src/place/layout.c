@@ -1,0 +1,150 @@
+#include "place/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { LANES_MAX = 64, LANES_MIN = 4, ELEM_ALIGN = 64 };
+
+/* Address space, of which only what is used takes memory. */
+static const uint64_t data_max = (uint64_t)16 << 30;
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static uint32_t power_of_two(uint64_t at_least)
+{
+	uint32_t n = 16;
+
+	while (n < at_least && n < (uint32_t)1 << 31)
+		n *= 2;
+	return n;
+}
+
+/* The self-> variables, and the arrays whose keys begin with a thread, are only ever used by the thread's process. */
+static bool is_thread_map(const struct ebpf_unit *u, uint32_t number)
+{
+	uint32_t first;
+
+	if (number == EBPF_MAP_THREADS)
+		return true;
+	for (uint32_t i = 0; i < u->prog->nmaps; i++) {
+		unsigned int n = ebpf_map_maps(u, u->prog->maps[i], &first);
+
+		if (u->prog->maps[i]->cls == IR_THREAD && number >= first && number < first + n)
+			return true;
+	}
+	return false;
+}
+
+static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
+{
+	switch (number) {
+	case EBPF_MAP_PROBES:
+	case EBPF_MAP_RODATA:
+		return ABI_MAP_IMAGE;
+	case EBPF_MAP_OUT:
+		return ABI_MAP_OUT;
+	case EBPF_MAP_SCRATCH:
+		return ABI_MAP_SCRATCH;
+	}
+	switch (u->maps[number].type) {
+	case BPF_MAP_TYPE_ARRAY:
+		return ABI_MAP_ARRAY;
+	case BPF_MAP_TYPE_HASH:
+		return is_thread_map(u, number) ? ABI_MAP_LANE_HASH : ABI_MAP_SHARED_HASH;
+	case BPF_MAP_TYPE_PERCPU_HASH:
+		return ABI_MAP_LANE_HASH;
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		return ABI_MAP_LANE_ARRAY;
+	default:
+		return ABI_MAP_KINDS;
+	}
+}
+
+static bool is_lane_kind(enum abi_map_kind kind)
+{
+	return kind == ABI_MAP_OUT || kind == ABI_MAP_SCRATCH || kind == ABI_MAP_LANE_ARRAY ||
+	       kind == ABI_MAP_LANE_HASH;
+}
+
+/* Short elements get a cache line of their own: what a key is compared with and what it counts lie together. */
+static void size_table(struct abi_map *m)
+{
+	uint64_t stride = sizeof(struct abi_elem) + m->key_size + round_up(m->value_size, 8), index;
+
+	m->stride = (uint32_t)(stride <= ELEM_ALIGN ? ELEM_ALIGN : stride);
+	m->buckets = power_of_two((uint64_t)m->max_entries * 2);
+	index = (uint64_t)m->buckets * 4 * (m->kind == ABI_MAP_SHARED_HASH ? 2 : 1);
+	m->size = round_up(sizeof(struct abi_table) + index, 64) + (uint64_t)m->max_entries * m->stride;
+}
+
+static void size_map(struct abi_map *m, const struct ebpf_map *from)
+{
+	m->key_size = from->key_size;
+	m->value_size = from->value_size;
+	m->max_entries = from->max_entries;
+	switch (m->kind) {
+	case ABI_MAP_OUT:
+		m->size = m->max_entries;
+		break;
+	case ABI_MAP_SCRATCH:
+	case ABI_MAP_LANE_ARRAY:
+		m->max_entries = 1;
+		m->size = round_up(m->value_size, 8);
+		break;
+	case ABI_MAP_LANE_HASH:
+	case ABI_MAP_SHARED_HASH:
+		size_table(m);
+		break;
+	default:
+		m->size = round_up((uint64_t)m->value_size * m->max_entries, 8);
+	}
+}
+
+int layout_make(const struct ebpf_unit *unit, struct layout *ret)
+{
+	struct layout l = { .lane_size = sizeof(struct abi_lane) };
+	uint64_t shared = round_up(sizeof(struct abi_data), ABI_ALIGN);
+
+	l.maps = calloc(unit->nmaps, sizeof(*l.maps));
+	if (!l.maps)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < unit->nmaps; i++) {
+		struct abi_map *m = &l.maps[i];
+
+		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC)
+			continue;
+		m->kind = kind_of(unit, i);
+		size_map(m, &unit->maps[i]);
+		if (i == EBPF_MAP_CONTROL || m->kind == ABI_MAP_IMAGE)
+			continue;		/* the control block is the data's start */
+		if (is_lane_kind(m->kind)) {
+			l.lane_size = round_up(l.lane_size, m->size >= ABI_ALIGN ? ABI_ALIGN : 64);
+			m->off = l.lane_size;
+			l.lane_size += m->size;
+		} else {
+			m->off = shared;
+			shared = round_up(shared + m->size, ABI_ALIGN);
+		}
+	}
+	l.lanes_off = shared;
+	l.lane_size = round_up(l.lane_size, ABI_ALIGN);
+	if (shared + LANES_MIN * l.lane_size > data_max) {
+		layout_fini(&l);
+		return -E2BIG;
+	}
+	l.nlanes = LANES_MAX;
+	while (shared + l.nlanes * l.lane_size > data_max)
+		l.nlanes--;
+	l.data_size = shared + l.nlanes * l.lane_size;
+	*ret = l;
+	return 0;
+}
+
+void layout_fini(struct layout *l)
+{
+	free(l->maps);
+	l->maps = NULL;
+}

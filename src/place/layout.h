@@ -1,0 +1,20 @@
+/*
+ * What lies where in a session's shared memory: from the maps of an ebpf_unit to rows of abi/segment.h.
+ */
+#ifndef DTAP_PLACE_LAYOUT_H
+#define DTAP_PLACE_LAYOUT_H
+
+#include "abi/segment.h"
+#include "bpf/ebpf.h"
+
+struct layout {
+	struct abi_map *maps;		/* unit->nmaps; those in the image have no offset yet */
+	uint64_t lanes_off, lane_size, data_size;
+	uint32_t nlanes;
+};
+
+/* 0, -ENOMEM, or -E2BIG when there is no room for enough lanes. */
+int layout_make(const struct ebpf_unit *unit, struct layout *ret);
+void layout_fini(struct layout *l);
+
+#endif

@@ -1,0 +1,195 @@
+#include "probe/ktypes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/btf.h>
+
+static const char prefix[] = "btf_trace_";
+
+struct ktypes *ktypes_new(void)
+{
+	return (struct ktypes *)btf__load_vmlinux_btf();
+}
+
+void ktypes_free(struct ktypes *k)
+{
+	btf__free((struct btf *)k);
+}
+
+static const struct btf *btf_of(const struct ktypes *k)
+{
+	return (const struct btf *)k;
+}
+
+void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx)
+{
+	const struct btf *btf = btf_of(k);
+	uint32_t n = btf__type_cnt(btf);
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+		const char *name;
+
+		if (!btf_is_typedef(t))
+			continue;
+		name = btf__name_by_offset(btf, t->name_off);
+		if (name && !strncmp(name, prefix, sizeof(prefix) - 1))
+			fn(ctx, name + sizeof(prefix) - 1);
+	}
+}
+
+/* The type @id without names and qualifiers, or NULL. */
+static const struct btf_type *bare(const struct btf *btf, uint32_t id)
+{
+	int32_t to = btf__resolve_type(btf, id);
+
+	return to > 0 ? btf__type_by_id(btf, (uint32_t)to) : NULL;
+}
+
+/* How an integer, enum or pointer of type @id is read. */
+static bool scalar(const struct btf *btf, uint32_t id, uint8_t *size, bool *sign)
+{
+	const struct btf_type *t = bare(btf, id);
+
+	if (!t)
+		return false;
+	*sign = btf_is_int(t) && (btf_int_encoding(t) & BTF_INT_SIGNED);
+	if (btf_is_ptr(t)) {
+		*size = 8;
+		return true;
+	}
+	if ((!btf_is_int(t) && !btf_is_any_enum(t)) || t->size > 8)
+		return false;
+	*size = (uint8_t)t->size;
+	return true;
+}
+
+/* The parameters of tracepoint @name; *n without the first, which is nobody's. */
+static const struct btf_param *params(const struct btf *btf, const char *name, unsigned int *n)
+{
+	const struct btf_type *t;
+	char full[160];
+	int id;
+
+	if (strlen(name) >= sizeof(full) - sizeof(prefix))
+		return NULL;
+	strcpy(full, prefix);
+	strcat(full, name);
+	id = btf__find_by_name_kind(btf, full, BTF_KIND_TYPEDEF);
+	t = id > 0 ? bare(btf, (uint32_t)id) : NULL;
+	t = t && btf_is_ptr(t) ? bare(btf, t->type) : NULL;
+	if (!t || !btf_is_func_proto(t) || !btf_vlen(t))
+		return NULL;
+	*n = btf_vlen(t) - 1u;
+	return btf_params(t) + 1;
+}
+
+int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig)
+{
+	const struct btf *btf = btf_of(k);
+	const struct btf_param *p;
+	unsigned int n = 0;
+
+	p = params(btf, name, &n);
+	if (!p)
+		return -1;
+	if (n > EBPF_TP_ARGS)
+		n = EBPF_TP_ARGS;
+	for (unsigned int i = 0; sig && i < n; i++) {
+		sig->args[i] = (struct probe_arg){ .size = 8 };
+		scalar(btf, p[i].type, &sig->args[i].size, &sig->args[i].sign);
+	}
+	if (sig)
+		sig->nargs = n;
+	return (int)n;
+}
+
+/* --- members ------------------------------------------------------------------------------------------ */
+
+/* Member @name of @t, also inside of anonymous ones: its type, 0 when there is none; *bits is moved by its offset. */
+static uint32_t find_member(const struct btf *btf, const struct btf_type *t, const char *name, size_t len,
+			    uint32_t *bits)
+{
+	const struct btf_member *m = btf_members(t);
+
+	for (uint32_t i = 0; i < btf_vlen(t); i++) {
+		const char *is = btf__name_by_offset(btf, m[i].name_off);
+		uint32_t at = *bits + btf_member_bit_offset(t, i), found;
+		const struct btf_type *inner;
+
+		if (*is) {
+			if (strncmp(is, name, len) || is[len] || btf_member_bitfield_size(t, i))
+				continue;
+			*bits = at;
+			return m[i].type;
+		}
+		inner = bare(btf, m[i].type);
+		if (!inner || !btf_is_composite(inner))
+			continue;
+		found = find_member(btf, inner, name, len, &at);
+		if (found) {
+			*bits = at;
+			return found;
+		}
+	}
+	return 0;
+}
+
+bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint8_t *size, bool *sign)
+{
+	const struct btf *btf = btf_of(k);
+	size_t len = strcspn(path, ".:");
+	uint32_t bits = 0, type;
+	char name[64];
+	int id;
+
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, path, len);
+	name[len] = '\0';
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	if (id <= 0)
+		return false;
+	type = (uint32_t)id;
+	for (path += len; *path == '.'; path += len) {
+		const struct btf_type *t = bare(btf, type);
+
+		path++;
+		len = strcspn(path, ".:");
+		if (!t || !btf_is_composite(t))
+			return false;
+		type = find_member(btf, t, path, len, &bits);
+		if (!type)
+			return false;
+	}
+	*off = bits / 8;
+	return scalar(btf, type, size, sign);
+}
+
+bool ktypes_value(const struct ktypes *k, const char *name, const char *text, struct ebpf_tp_value *v)
+{
+	const struct btf_param *p;
+	unsigned int n = 0;
+	char *end;
+
+	memset(v, 0, sizeof(*v));
+	v->kind = EBPF_TP_VALUE;
+	if (!strncmp(text, "errno ", 6)) {
+		v->kind = EBPF_TP_ERRNO;
+		text += 6;
+	} else if (!strncmp(text, "reason ", 7)) {
+		v->kind = EBPF_TP_EXIT_REASON;
+		text += 7;
+	}
+	v->word = (uint8_t)strtoul(text, &end, 10);
+	p = params(btf_of(k), name, &n);
+	if (!p || v->word >= n || !scalar(btf_of(k), p[v->word].type, &v->width, &v->sign))
+		return false;
+	for (; *end == ':'; end += strcspn(end, ":")) {
+		end++;
+		if (v->derefs == EBPF_TP_DEREFS || !ktypes_member(k, end, &v->off[v->derefs++], &v->width, &v->sign))
+			return false;
+	}
+	return true;
+}

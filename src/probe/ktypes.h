@@ -1,0 +1,46 @@
+/*
+ * The kernel's tracepoints and where in its structures things are, from its own type information (BTF).
+ *
+ * For each tracepoint NAME that BPF can attach to, BTF has a type btf_trace_NAME: a pointer to a function, whose
+ * parameters behind the first are what the tracepoint gives.  Reading BTF takes some ten milliseconds and megabytes, so
+ * it is done only for descriptions that need it.
+ */
+#ifndef DTAP_PROBE_KTYPES_H
+#define DTAP_PROBE_KTYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/ebpf.h"
+#include "lang/desc.h"
+
+struct ktypes;
+
+/* NULL: this kernel has none, or they cannot be read. */
+struct ktypes *ktypes_new(void);
+void ktypes_free(struct ktypes *k);	/* accepts NULL */
+
+/* Call @fn with the name of each tracepoint. */
+void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx);
+
+/* What tracepoint @name gives: how many values, or -1 when there is no such one.  @sig may be NULL. */
+int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig);
+
+/*
+ * The value that @text describes, among those of tracepoint @name:
+ *
+ *	2				its argument 2
+ *	2:task_struct.pid		member pid of the struct task_struct that argument 2 points to
+ *	0:pt_regs.di			likewise
+ *	0:task_struct.signal:signal_struct.live.counter		and on from there
+ *	errno 1, reason ...		see enum ebpf_tp_kind
+ *
+ * False when this kernel has nothing of the kind.
+ */
+bool ktypes_value(const struct ktypes *k, const char *name, const char *text, struct ebpf_tp_value *v);
+
+/* The byte offset of @path ("task_struct.pid"), and how to read what is there; false when it is no scalar, or not there:
+ * *off is then untouched. */
+bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint8_t *size, bool *sign);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * Globals that the script writes and never reads are shown at its end, as stap(1) has it under "VARIABLES":
+ *
+ *	probe end { printf("g=%#d\n", g) }
+ *	probe end { foreach (v = [i0, i1] in a-) printf("a[%#d,\"%#s\"]=%#d\n", i0, i1, v) }
+ *	probe end { if (@count(s)) printf("s @count=%#d ...\n", @count(s), ...) else printf("s @count=0x0\n") }
+ *
+ * The handlers are made behind the type inference, as it would have annotated them.  A value that only its own
+ * change uses (n++ as a statement) does not count as read; globals of a library are not shown.
+ */
+#include "stp/sem.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/format.h"
+
+/* --- which ------------------------------------------------------------------------------------------- */
+
+static void use_stmt(void *ctx, struct stp_stmt **child);
+
+static struct stp_var *base_var(const struct stp_node *n)
+{
+	return n->kind == STP_INDEX ? n->l->var : n->kind == STP_NAME ? n->var : NULL;
+}
+
+/* What is behind @child is used; @ctx is not. */
+static void use(void *ctx, struct stp_node **child)
+{
+	struct stp_node *n = *child;
+
+	if (n->kind == STP_ASSIGN && (n->op == STP_OP_NONE || n->op == STP_ADDEND)) {
+		if (n->l->kind == STP_INDEX)
+			for (size_t i = 0; i < n->l->nargs; i++)
+				use(ctx, &n->l->args[i]);
+		else if (n->l->kind != STP_NAME)
+			use(ctx, &n->l);
+		use(ctx, &n->r);
+		return;
+	}
+	if (n->kind == STP_NAME && n->var)
+		n->var->used = true;
+	stp_each_node(n, use, ctx);
+}
+
+/* @n is carried out for its effect alone. */
+static void use_effect(struct stp_node *n)
+{
+	bool changes = n->kind == STP_PRE || n->kind == STP_POST || n->kind == STP_ASSIGN;
+
+	if (!changes || !base_var(n->l)) {
+		use(NULL, &n);
+		return;
+	}
+	if (n->l->kind == STP_INDEX)
+		for (size_t i = 0; i < n->l->nargs; i++)
+			use(NULL, &n->l->args[i]);
+	if (n->r)
+		use(NULL, &n->r);
+}
+
+static void use_stmt(void *ctx, struct stp_stmt **child)
+{
+	struct stp_stmt *s = *child;
+
+	switch (s->kind) {
+	case STP_S_EXPR:
+		use_effect(s->expr);
+		break;
+	case STP_S_DELETE:
+		if (s->expr->kind == STP_INDEX)
+			for (size_t i = 0; i < s->expr->nargs; i++)
+				if (s->expr->args[i])
+					use(ctx, &s->expr->args[i]);
+		break;
+	case STP_S_FOR:
+		if (s->init)
+			use_effect(s->init);
+		if (s->expr)
+			use(ctx, &s->expr);
+		if (s->incr)
+			use_effect(s->incr);
+		break;
+	default:
+		stp_each_expr(s, use, ctx);
+		break;
+	}
+	stp_each_stmt(s, use_stmt, ctx);
+}
+
+static void find_used(struct stp_prog *p)
+{
+	for (struct stp_handler *h = p->handlers; h; h = h->next) {
+		for (size_t i = 0; i < h->nconds; i++)
+			use(NULL, &h->conds[i]);
+		for (size_t i = 0; i < h->nblocks; i++)
+			use_stmt(NULL, &h->blocks[i]);
+	}
+	for (struct stp_func *f = p->funcs; f; f = f->next)
+		use_stmt(NULL, &f->body);
+}
+
+/* --- how --------------------------------------------------------------------------------------------- */
+
+static struct stp_node *node(struct arena *a, enum stp_kind kind, const struct stp_var *v, enum stp_type type)
+{
+	struct stp_node *n = arena_new_of(a, struct stp_node);
+
+	n->kind = kind;
+	n->pos = v->pos;
+	n->type = type;
+	n->what = arena_printf(a, "identifier '%s'", v->name);
+	return n;
+}
+
+static struct stp_node *name(struct arena *a, struct stp_var *v)
+{
+	struct stp_node *n = node(a, STP_NAME, v, v->type);
+
+	n->name = v->name;
+	n->var = v;
+	return n;
+}
+
+static void add_arg(struct arena *a, struct stp_node *n, struct stp_node *arg)
+{
+	n->args = arena_grow(a, n->args, &n->args_cap, n->nargs, sizeof(*n->args));
+	n->args[n->nargs++] = arg;
+}
+
+static struct stp_stmt *stmt(struct arena *a, enum stp_stmt_kind kind, const struct stp_var *v)
+{
+	struct stp_stmt *s = arena_new_of(a, struct stp_stmt);
+
+	s->kind = kind;
+	s->pos = v->pos;
+	s->what = arena_printf(a, "identifier '%s'", v->name);
+	return s;
+}
+
+static struct stp_node *local(struct arena *a, struct stp_handler *h, const struct stp_var *v, const char *called,
+			      enum stp_type type)
+{
+	struct stp_var *l = stp_var_add(a, &h->locals, called, v->pos);
+
+	l->arity = 0;
+	l->type = type;
+	l->synthetic = true;
+	return name(a, l);
+}
+
+static struct stp_stmt *print(struct arena *a, const struct stp_var *v, const char *format, struct stp_node *n)
+{
+	static const struct stp_print printf_op = { "printf", .formatted = true };
+	struct stp_stmt *s = stmt(a, STP_S_EXPR, v);
+	const char *err;
+	size_t off;
+
+	n->print = &printf_op;
+	n->str = format;
+	n->str_len = strlen(format);
+	n->fmt = fmt_parse(a, FMT_STP, format, n->str_len, &err, &off);
+	s->expr = n;
+	return s;
+}
+
+/* The statistic of @v, or of its element that @call's first arguments index. */
+static void add_stats(struct arena *a, struct strbuf *b, struct stp_var *v, struct stp_node *call)
+{
+	static const enum stp_stat shown[] = {
+		STP_STAT_COUNT, STP_STAT_MIN, STP_STAT_MAX, STP_STAT_SUM, STP_STAT_AVG,
+	};
+	size_t nkeys = call->nargs;
+
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		struct stp_node *x = node(a, STP_EXTRACT, v, STP_LONG);
+
+		x->stat = shown[i];
+		x->l = name(a, v);
+		if (nkeys) {
+			struct stp_node *index = node(a, STP_INDEX, v, STP_STATS);
+
+			index->l = x->l;
+			for (size_t k = 0; k < nkeys; k++)
+				add_arg(a, index, name(a, call->args[k]->var));
+			x->l = index;
+		}
+		v->stats |= 1u << shown[i];
+		add_arg(a, call, x);
+		strbuf_printf(b, " %s=%%#d", stp_stat_text(shown[i]));
+	}
+}
+
+static void add_value(struct arena *a, struct strbuf *b, struct stp_node *call, struct stp_node *value)
+{
+	strbuf_puts(b, value->type == STP_STRINGS ? "=\"%#s\"" : "=%#d");
+	add_arg(a, call, value);
+}
+
+static struct stp_stmt *show_scalar(struct arena *a, struct stp_var *v)
+{
+	struct stp_node *call = node(a, STP_PRINT, v, STP_LONG);
+	struct stp_stmt *s, *choose;
+	struct strbuf b = {0};
+
+	strbuf_puts(&b, v->name);
+	if (v->type == STP_STATS)
+		add_stats(a, &b, v, call);
+	else
+		add_value(a, &b, call, name(a, v));
+	strbuf_putc(&b, '\n');
+	s = print(a, v, arena_strdup(a, strbuf_str(&b)), call);
+	strbuf_fini(&b);
+	if (v->type != STP_STATS)
+		return s;
+	choose = stmt(a, STP_S_IF, v);
+	choose->expr = call->args[0];
+	choose->yes = s;
+	choose->no = print(a, v, arena_printf(a, "%s @count=0x0\n", v->name), node(a, STP_PRINT, v, STP_LONG));
+	return choose;
+}
+
+static struct stp_stmt *show_array(struct arena *a, struct stp_handler *h, struct stp_var *v)
+{
+	struct stp_node *call = node(a, STP_PRINT, v, STP_LONG);
+	struct stp_stmt *s = stmt(a, STP_S_FOREACH, v);
+	struct strbuf b = {0};
+
+	s->array = name(a, v);
+	s->sort_dir = -1;
+	strbuf_printf(&b, "%s[", v->name);
+	for (int i = 0; i < v->arity; i++) {
+		struct stp_node *key = local(a, h, v, arena_printf(a, "__idx%d", i), v->index_types[i]);
+
+		strbuf_printf(&b, "%s%s", i ? "," : "", key->type == STP_STRINGS ? "\"%#s\"" : "%#d");
+		s->keys = arena_grow(a, s->keys, &s->keys_cap, s->nkeys, sizeof(*s->keys));
+		s->keys[s->nkeys++] = key;
+		add_arg(a, call, name(a, key->var));
+	}
+	strbuf_putc(&b, ']');
+	if (v->type == STP_STATS) {
+		add_stats(a, &b, v, call);
+	} else {
+		s->value = local(a, h, v, "__val", v->type);
+		add_value(a, &b, call, name(a, s->value->var));
+	}
+	strbuf_putc(&b, '\n');
+	s->yes = print(a, v, arena_strdup(a, strbuf_str(&b)), call);
+	strbuf_fini(&b);
+	return s;
+}
+
+static void show(struct stp_prog *p, struct stp_var *v)
+{
+	struct stp_handler *h = arena_new_of(p->arena, struct stp_handler);
+	struct stp_point *end = arena_new_of(p->arena, struct stp_point);
+
+	end->pos = v->pos;
+	end->comps = arena_new_of(p->arena, struct stp_comp);
+	end->comps[0].name = "end";
+	end->comps[0].pos = v->pos;
+	end->n = end->cap = 1;
+	h->pos = v->pos;
+	h->point = h->written = end;
+	h->kind = STP_P_END;
+	h->locals.tail = &h->locals.first;
+	h->blocks = arena_new_of(p->arena, struct stp_stmt *);
+	h->blocks[0] = v->arity > 0 ? show_array(p->arena, h, v) : show_scalar(p->arena, v);
+	h->nblocks = h->blocks_cap = 1;
+	*p->handlers_tail = h;
+	p->handlers_tail = &h->next;
+}
+
+void sem_display(struct stp_prog *p)
+{
+	find_used(p);
+	for (struct stp_var *v = p->globals.first; v; v = v->next)
+		if (!v->used && v->writes && !v->from_library && v->type != STP_UNKNOWN)
+			show(p, v);
+}

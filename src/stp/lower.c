@@ -1,0 +1,379 @@
+#include "stp/lower.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/diag.h"
+
+enum { STRSIZE_MIN = 8, STRSIZE_MAX = 64 << 10 };
+
+/* --- reports ----------------------------------------------------------------------------------------- */
+
+void low_refuse(struct low *l, const struct stp_node *n, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	diag_error(l->diag, n->pos, "S_UNSUPPORTED", "semantic error: %s: %s", arena_vprintf(l->arena, fmt, ap),
+		   n->what ? n->what : "keyword");
+	va_end(ap);
+	if (hint)
+		diag_hint(l->diag, "%s", hint);
+}
+
+void low_near(struct low *l, const char *what, struct src_pos pos)
+{
+	struct stp_code *c = l->code;
+	const struct stp_near *last = &c->nears[c->nnears - 1];
+
+	if (last->what != what || last->pos.line != pos.line || last->pos.col != pos.col ||
+	    last->pos.src != pos.src) {
+		c->nears = arena_grow(l->arena, c->nears, &l->nears_cap, c->nnears, sizeof(*c->nears));
+		c->nears[c->nnears++] = (struct stp_near){ .what = what, .pos = pos };
+	}
+	l->b.act = c->nnears - 1;
+	l->b.pos = pos;
+}
+
+ir_reg low_dummy(struct low *l, enum stp_type type)
+{
+	return type == STP_STRINGS ? low_str(l, "") : low_const(l, 0);
+}
+
+struct ir_slot low_slot(enum stp_type type)
+{
+	if (type == STP_STRINGS)
+		return (struct ir_slot){ .type = IR_STR };
+	return (struct ir_slot){ .type = IR_INT, .width = 8, .sign = true };
+}
+
+/* --- clauses ----------------------------------------------------------------------------------------- */
+
+static const char *point_text(struct low *l, const struct stp_point *p)
+{
+	struct stp_point bare = *p;
+	struct strbuf b = {0};
+	const char *ret;
+
+	bare.optional = bare.sufficient = false;
+	bare.cond = NULL;
+	stp_dump_point(&b, &bare);
+	ret = arena_strdup(l->arena, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+static bool is_ordered(enum stp_point_kind kind)
+{
+	return kind == STP_P_BEGIN || kind == STP_P_END || kind == STP_P_ERROR;
+}
+
+static struct stp_clause *new_clause(struct low *l, struct src_pos pos, const struct stp_handler *h,
+				     enum stp_point_kind kind)
+{
+	struct ir_clause *ic = ir_clause_new(l->prog, pos);
+	struct stp_clause *c = &l->code->clauses[ic->id];
+	const struct stp_node *arg = h ? h->point->comps[0].arg : NULL;
+
+	c->code = ic;
+	c->handler = h;
+	c->kind = kind;
+	c->order = !h ? INT64_MIN : is_ordered(kind) && arg ? arg->value : 0;
+	c->pp = h ? point_text(l, h->point) : "begin";
+	ir_build(&l->b, l->prog, ic);
+	l->b.pos = pos;
+	l->handler = h;
+	l->clause = c;
+	l->loop = NULL;
+	l->tries = 0;
+	l->call = NULL;
+	l->procs = NULL;
+	l->procs_tail = &l->procs;
+	l->statements = 0;
+	return c;
+}
+
+static bool has_value(const struct stp_node *init)
+{
+	return init && (init->kind == STP_NUM ? init->value != 0 : init->str_len != 0);
+}
+
+/* A BEGIN before all others, if a global has a value from the start. */
+static void lower_inits(struct low *l)
+{
+	bool made = false;
+
+	for (struct stp_var *v = l->tree->globals.first; v; v = v->next) {
+		if (!has_value(v->init) || (!v->reads && !v->writes))
+			continue;
+		if (!made)
+			new_clause(l, v->pos, NULL, STP_P_BEGIN);
+		made = true;
+		ir_vst(&l->b, low_var(l, v), low_expr(l, v->init));
+	}
+	if (made)
+		ir_ret(&l->b);
+}
+
+/* --- errors ------------------------------------------------------------------------------------------ */
+
+static bool can_fault(const struct ir_insn *i)
+{
+	switch (i->op) {
+	case IR_SDIV:
+	case IR_SMOD:
+	case IR_LOAD:
+	case IR_ULOAD:
+	case IR_FAULT:
+	case IR_RAISE:
+	case IR_TURN:
+	case IR_SPEND:
+	case IR_ENTER:
+	case IR_SMIN:
+	case IR_SMAX:
+	case IR_SAVG:
+	case IR_SVARIANCE:
+		return true;
+	case IR_MST:
+	case IR_MADD:
+	case IR_STAT:
+		return i->map->nkeys && !i->map->wraps;
+	case IR_CALL:
+		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF;
+	default:
+		return false;
+	}
+}
+
+static bool clause_faults(const struct ir_clause *c)
+{
+	for (uint32_t b = 0; b < c->nblocks; b++)
+		for (uint32_t i = 0; i < c->blocks[b]->n; i++)
+			if (can_fault(&c->blocks[b]->insns[i]))
+				return true;
+	return false;
+}
+
+/* A clause that never faults needs nothing that catches. */
+static void drop_tries(struct ir_clause *c)
+{
+	for (uint32_t b = 0; b < c->nblocks; b++) {
+		struct ir_block *block = c->blocks[b];
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < block->n; i++) {
+			if (block->insns[i].op == IR_TRY) {
+				block->insns[i].op = IR_JMP;
+				block->insns[i].target[0] = block->insns[i].target[1];
+			}
+			if (block->insns[i].op != IR_ENDTRY)
+				block->insns[n++] = block->insns[i];
+		}
+		block->n = n;
+	}
+}
+
+/* Report the error that ends the handler, and end the session if it was one too many. */
+static void lower_failure(struct low *l)
+{
+	struct ir_block *text = ir_block_new(&l->b), *none = ir_block_new(&l->b), *both = ir_block_new(&l->b);
+	struct ir_block *on = ir_block_new(&l->b), *stop = ir_block_new(&l->b);
+	ir_reg f[4] = { ir_caught(&l->b, IR_CAUGHT_KIND), ir_caught(&l->b, IR_CAUGHT_VALUE),
+			ir_caught(&l->b, IR_CAUGHT_ACT), ir_reg_new(&l->b, IR_STR) };
+
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, f[0], low_const(l, ABI_FAULT_ERROR)), text, none);
+	ir_at(&l->b, text);
+	ir_mov(&l->b, f[3], ir_caughtstr(&l->b));
+	ir_jmp(&l->b, both);
+	ir_at(&l->b, none);
+	ir_mov(&l->b, f[3], low_str(l, ""));
+	ir_jmp(&l->b, both);
+	ir_at(&l->b, both);
+	low_record(l, IR_ACT_ERROR, NULL, f, 4, l->b.pos);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), low_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
+	      on, stop);
+	ir_at(&l->b, stop);
+	ir_exiting(&l->b);
+	ir_ret(&l->b);
+	ir_at(&l->b, on);
+	ir_ret(&l->b);
+}
+
+/* --- counting statements ----------------------------------------------------------------------------- */
+
+struct loops {
+	unsigned int number;
+	bool found;
+};
+
+static void find_loops(void *ctx, struct stp_stmt **child);
+
+static void find_loops_node(void *ctx, struct stp_node **child)
+{
+	struct loops *w = ctx;
+
+	stp_each_node(*child, find_loops_node, ctx);
+	if ((*child)->kind != STP_CALL)
+		return;
+	for (struct stp_func *f = (*child)->func; f; f = f->overload) {
+		w->found |= f->recursive;
+		if (f->mark == w->number)
+			continue;
+		f->mark = w->number;
+		find_loops(ctx, &f->body);
+	}
+}
+
+static void find_loops(void *ctx, struct stp_stmt **child)
+{
+	struct stp_stmt *s = *child;
+	struct loops *w = ctx;
+
+	w->found |= s->kind == STP_S_FOR || s->kind == STP_S_FOREACH;
+	stp_each_expr(s, find_loops_node, ctx);
+	stp_each_stmt(s, find_loops, ctx);
+}
+
+/* The statements that @h may execute; INT64_MAX: any number. */
+static int64_t budget(const struct low *l, const struct stp_handler *h)
+{
+	int64_t n = stp_get_limit(l->stp, STP_MAXACTION), own = stp_get_limit(l->stp, STP_MAXACTION_INTERRUPTIBLE);
+
+	if (!is_ordered((enum stp_point_kind)h->kind) || n == INT64_MAX)
+		return n;
+	return own ? own : n * 10;
+}
+
+/* A handler that ends by itself is counted only where the limit is so low that it might matter. */
+static bool is_counted(struct low *l, const struct stp_handler *h)
+{
+	struct loops w = { .number = UINT_MAX - l->walks++ };
+	int64_t n = budget(l, h);
+
+	for (size_t i = 0; i < h->nblocks; i++)
+		find_loops(&w, &h->blocks[i]);
+	return n != INT64_MAX && (w.found || n < 500);
+}
+
+/* --- handlers ---------------------------------------------------------------------------------------- */
+
+static void lower_conds(struct low *l, const struct stp_handler *h)
+{
+	struct ir_block *body, *end;
+
+	for (size_t i = 0; i < h->nconds; i++) {
+		body = ir_block_new(&l->b);
+		end = ir_block_new(&l->b);
+		low_cond(l, h->conds[i], body, end);
+		ir_at(&l->b, end);
+		ir_endtry(&l->b);
+		ir_ret(&l->b);
+		ir_at(&l->b, body);
+	}
+}
+
+static void lower_handler(struct low *l, const struct stp_handler *h)
+{
+	struct ir_block *body, *caught;
+
+	new_clause(l, h->pos, h, (enum stp_point_kind)h->kind);
+	l->counting = is_counted(l, h);
+	body = ir_block_new(&l->b);
+	caught = ir_block_new(&l->b);
+	ir_try(&l->b, caught, body);
+	l->tries = 1;
+	ir_at(&l->b, body);
+	lower_conds(l, h);
+	if (l->counting)
+		ir_budget(&l->b, budget(l, h));
+	low_clear(l, &h->locals);
+	if (l->tokens)
+		ir_vst(&l->b, l->tokens, low_str(l, ""));
+	for (size_t i = 0; i < h->nblocks; i++)
+		low_stmt(l, h->blocks[i]);
+	low_count(l, 0, l->last_what, l->last_pos, true);
+	ir_endtry(&l->b);
+	ir_ret(&l->b);
+	low_procs(l);
+	ir_at(&l->b, caught);
+	lower_failure(l);
+	if (!clause_faults(l->clause->code))
+		drop_tries(l->clause->code);
+}
+
+/* Does the script call tokenize(), which remembers? */
+static void find_tokens_node(void *ctx, struct stp_node **child)
+{
+	bool *found = ctx;
+
+	*found |= (*child)->kind == STP_CALL && (*child)->builtin && !strcmp((*child)->builtin->name, "tokenize");
+	stp_each_node(*child, find_tokens_node, ctx);
+}
+
+static void find_tokens(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, find_tokens_node, ctx);
+	stp_each_stmt(*child, find_tokens, ctx);
+}
+
+static void make_tokens(struct low *l)
+{
+	bool found = false;
+
+	for (struct stp_handler *h = l->tree->handlers; h; h = h->next)
+		for (size_t i = 0; i < h->nblocks; i++)
+			find_tokens(&found, &h->blocks[i]);
+	for (struct stp_func *f = l->tree->funcs; f; f = f->next)
+		find_tokens(&found, &f->body);
+	if (found)
+		l->tokens = ir_var_new(l->prog, "tokenize", IR_LOCAL, low_slot(STP_STRINGS));
+}
+
+static uint32_t strsize(const struct stp *stp)
+{
+	int64_t len = stp_get_limit(stp, STP_MAXSTRINGLEN);
+
+	if (len < STRSIZE_MIN)
+		return STRSIZE_MIN;
+	return len > STRSIZE_MAX ? STRSIZE_MAX : ((uint32_t)len + 7) & ~7u;
+}
+
+static uint32_t nesting(const struct stp *stp)
+{
+	int64_t n = stp_get_limit(stp, STP_MAXNESTING);
+
+	return n < 1 ? 1 : n > IR_MAX_NESTING ? IR_MAX_NESTING : (uint32_t)n;
+}
+
+struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree)
+{
+	struct low l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
+	unsigned int errors = diag->errors, n = 1;
+
+	l.prog = ir_prog_new(a, strsize(stp));
+	l.code = arena_new_of(a, struct stp_code);
+	l.code->prog = l.prog;
+	for (const struct stp_handler *h = tree->handlers; h; h = h->next)
+		n++;
+	l.code->clauses = arena_alloc(a, n * sizeof(*l.code->clauses));
+	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
+	l.code->nears[l.code->nnears++] = (struct stp_near){0};
+	l.prog->nesting = nesting(stp);
+	low_find_recursive(tree);
+	make_tokens(&l);
+	lower_inits(&l);
+	for (const struct stp_handler *h = tree->handlers; h; h = h->next)
+		lower_handler(&l, h);
+	if (l.nodes > LOW_MAX_NODES)
+		diag_error(diag, tree->handlers->pos, "S_SIZE",
+			   "semantic error: the script's functions make a program that is too large");
+	if (diag->errors != errors)
+		return NULL;
+	assert(!ir_check(l.prog));	/* what it refuses is dtap's mistake, never the script's */
+	return l.code;
+}

@@ -1,0 +1,290 @@
+/*
+ * Functions: expanded where they are called, or procedures if they call themselves; context variables.
+ *
+ * Overloads of a name are tried one after the other: `next` in one goes to the next, and behind the last is an
+ * error (language reference, "Overloading").
+ */
+#include "stp/lower.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/diag.h"
+
+/* --- who calls itself -------------------------------------------------------------------------------- */
+
+struct search {
+	struct stp_prog *prog;
+	const struct stp_func *from;
+	bool found;
+};
+
+static void search_stmt(void *ctx, struct stp_stmt **child);
+
+/* Mark what is called from the function searched from, and see whether that is itself. */
+static void search_node(void *ctx, struct stp_node **child)
+{
+	struct search *s = ctx;
+
+	stp_each_node(*child, search_node, ctx);
+	if ((*child)->kind != STP_CALL)
+		return;
+	for (struct stp_func *f = (*child)->func; f; f = f->overload) {
+		s->found |= f == s->from;
+		if (f->seen == s->from)
+			continue;
+		f->seen = s->from;
+		search_stmt(ctx, &f->body);
+	}
+}
+
+static void search_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, search_node, ctx);
+	stp_each_stmt(*child, search_stmt, ctx);
+}
+
+void low_find_recursive(struct stp_prog *p)
+{
+	for (struct stp_func *f = p->funcs; f; f = f->next) {
+		struct search s = { .prog = p, .from = f };
+
+		search_stmt(&s, &f->body);
+		f->recursive = s.found;
+	}
+	/* Overloads are one body. */
+	for (struct stp_func *f = p->funcs; f; f = f->next)
+		for (const struct stp_func *g = f; g; g = g->overload)
+			f->recursive |= g->recursive;
+}
+
+/* --- bodies ------------------------------------------------------------------------------------------ */
+
+void low_clear(struct low *l, const struct stp_vars *vars)
+{
+	for (struct stp_var *v = vars->first; v; v = v->next)
+		if (v->type == STP_LONG || v->type == STP_STRINGS)
+			ir_vst(&l->b, low_var(l, v), low_dummy(l, v->type));
+}
+
+/* What @f and its overloads return; one that only goes to the next has no type of its own. */
+static enum stp_type result_type(const struct stp_func *f)
+{
+	while (f && f->type == STP_UNKNOWN)
+		f = f->overload;
+	return f ? f->type : STP_UNKNOWN;
+}
+
+/* The bodies of @f and its overloads; control is at c->end afterwards. */
+static void lower_bodies(struct low *l, struct stp_func *f, struct low_call *c)
+{
+	c->tries = l->tries;
+	c->loop = l->loop;
+	c->outer = l->call;
+	c->end = ir_block_new(&l->b);
+	l->loop = NULL;
+	l->call = c;
+	if (c->result)
+		ir_vst(&l->b, c->result, low_dummy(l, result_type(f)));
+	for (; f; f = f->overload) {
+		c->next = NULL;
+		low_clear(l, &f->locals);
+		low_stmt(l, f->body);
+		low_count(l, 0, f->body->what, f->body->pos, true);
+		ir_jmp(&l->b, c->end);
+		if (!c->next)
+			break;
+		ir_at(&l->b, c->next);
+	}
+	if (!f)
+		ir_raise(&l->b, low_str(l, "all functions exhausted"));
+	ir_at(&l->b, c->end);
+	l->call = c->outer;
+	l->loop = c->loop;
+}
+
+static ir_reg lower_inline(struct low *l, struct stp_node *n, const ir_reg *args)
+{
+	enum stp_type type = result_type(n->func);
+	struct low_call c = { .result = type == STP_UNKNOWN ? NULL : low_temp(l, type) };
+
+	if (l->calls >= LOW_MAX_CALLS) {
+		l->nodes = LOW_MAX_NODES + 1;
+		return low_dummy(l, n->type);
+	}
+	for (struct stp_func *f = n->func; f; f = f->overload) {
+		const ir_reg *arg = args;
+
+		for (struct stp_var *p = f->params.first; p; p = p->next, arg++)
+			if (p->type != STP_UNKNOWN)
+				ir_vst(&l->b, low_var(l, p), *arg);
+	}
+	l->calls++;
+	lower_bodies(l, n->func, &c);
+	l->calls--;
+	return c.result ? ir_vld(&l->b, c.result) : IR_NO_REG;
+}
+
+/* --- procedures -------------------------------------------------------------------------------------- */
+
+static struct low_proc *find_proc(struct low *l, struct stp_func *f)
+{
+	struct low_proc *p;
+
+	for (p = l->procs; p; p = p->next)
+		if (p->func == f)
+			return p;
+	p = arena_new_of(l->arena, struct low_proc);
+	p->func = f;
+	p->block = ir_block_new(&l->b);
+	if (result_type(f) != STP_UNKNOWN)
+		p->result = ir_var_new(l->prog, f->name, IR_LOCAL, low_slot(result_type(f)));
+	*l->procs_tail = p;
+	l->procs_tail = &p->next;
+	return p;
+}
+
+static ir_reg lower_enter(struct low *l, struct stp_node *n, const ir_reg *args)
+{
+	struct low_proc *p = find_proc(l, n->func);
+	struct ir_block *then = ir_block_new(&l->b);
+
+	for (struct stp_func *f = n->func; f; f = f->overload) {
+		const ir_reg *arg = args;
+
+		for (struct stp_var *v = f->params.first; v; v = v->next, arg++) {
+			if (v->type == STP_UNKNOWN)
+				continue;
+			if (!v->ir)
+				v->ir = ir_var_new(l->prog, v->name, IR_FRAME, low_slot(v->type));
+			ir_pass(&l->b, v->ir, *arg);
+		}
+	}
+	low_near(l, n->what, n->pos);
+	ir_enter(&l->b, p->block, then);
+	ir_at(&l->b, then);
+	return p->result ? ir_vld(&l->b, p->result) : IR_NO_REG;
+}
+
+void low_procs(struct low *l)
+{
+	for (struct low_proc *p = l->procs; p; p = p->next) {
+		struct low_call c = { .procedure = true, .result = p->result };
+
+		ir_at(&l->b, p->block);
+		l->tries = 0;
+		l->loop = NULL;
+		l->call = NULL;
+		l->statements = 0;
+		lower_bodies(l, p->func, &c);
+		ir_leave(&l->b);
+	}
+}
+
+/* --- calls ------------------------------------------------------------------------------------------- */
+
+static ir_reg lower_builtin(struct low *l, struct stp_node *n, const ir_reg *args)
+{
+	const struct stp_builtin *b = n->builtin;
+
+	low_near(l, n->what, n->pos);
+	switch (b->how) {
+	case STP_BY_BUILTIN:
+		return ir_builtin(&l->b, (enum ir_builtin)b->number);
+	case STP_BY_RUNTIME:
+		return ir_call(&l->b, (enum ir_fn)b->number, args, b->nparams);
+	case STP_BY_CODE:
+		return b->lower(l, n, args);
+	default:
+		low_refuse(l, n, b->instead, "the function is not available");
+		return b->result == STP_UNKNOWN ? IR_NO_REG : low_dummy(l, b->result);
+	}
+}
+
+ir_reg low_call(struct low *l, struct stp_node *n)
+{
+	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
+
+	low_values(l, n->args, n->nargs, args);
+	if (n->builtin)
+		return lower_builtin(l, n, args);
+	return n->func->recursive ? lower_enter(l, n, args) : lower_inline(l, n, args);
+}
+
+/* --- context variables ------------------------------------------------------------------------------- */
+
+static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_source *src);
+
+/* "a=0x1 b=0x2" */
+static ir_reg lower_list(struct low *l, struct stp_node *n, const struct stp_source *src)
+{
+	ir_reg vals[IR_MAX_KEYS];
+	struct strbuf b = {0};
+	unsigned int nvals = 0;
+	ir_reg r;
+
+	for (size_t i = 0; i < src->nnames && nvals < IR_MAX_KEYS; i++) {
+		ir_reg v = lower_source(l, n, &src->items[i]);
+
+		strbuf_printf(&b, "%s%s=%s", i ? " " : "", src->names[i],
+			      src->items[i].type == STP_STRINGS ? "\"%s\"" : "%#x");
+		vals[nvals++] = v;
+	}
+	r = low_sprintf(l, arena_strdup(l->arena, strbuf_str(&b)), vals, nvals);
+	strbuf_fini(&b);
+	return r;
+}
+
+static ir_reg copyinstr(struct low *l, ir_reg addr, int64_t size)
+{
+	ir_reg args[2] = { addr, low_const(l, size) };
+
+	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
+}
+
+static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_source *src)
+{
+	ir_reg r;
+
+	switch (src->kind) {
+	case STP_SRC_TEXT:
+		return low_str(l, src->text);
+	case STP_SRC_LIST:
+		return lower_list(l, n, src);
+	default:
+		break;
+	}
+	r = ir_arg(&l->b, src->arg);
+	for (unsigned int i = 0; i < src->nsteps; i++) {
+		const struct stp_step *s = &src->steps[i];
+
+		if (s->off)
+			r = ir_op2(&l->b, IR_ADD, r, low_const(l, s->off));
+		if (s->width)
+			r = ir_load(&l->b, s->kernel ? IR_LOAD : IR_ULOAD, r, s->width, s->sign);
+	}
+	if (src->type != STP_STRINGS)
+		return r;
+	if (src->nsteps && src->steps[src->nsteps - 1].kernel)
+		return ir_call(&l->b, IR_FN_STRINGOF, &r, 1);
+	return copyinstr(l, r, l->prog->strsize);
+}
+
+ir_reg low_target(struct low *l, struct stp_node *n)
+{
+	low_near(l, n->what, n->pos);
+	return lower_source(l, n, n->source);
+}
+
+ir_reg low_entry(struct low *l, struct stp_node *n)
+{
+	low_refuse(l, n, "keep it in an array by tid(), in a probe of the function's .call", "@entry is not available");
+	return low_dummy(l, n->type);
+}
+
+ir_reg low_match(struct low *l, struct stp_node *n)
+{
+	low_refuse(l, n, "use isinstr(), strpos() and substr()", "regular expressions are not available");
+	return low_dummy(l, STP_LONG);
+}

@@ -1,0 +1,35 @@
+/*
+ * The builtin functions that become several instructions: functions.def names them.
+ */
+#ifndef DTAP_STP_LOWER_FUNC_H
+#define DTAP_STP_LOWER_FUNC_H
+
+#include "ir/ir.h"
+
+struct low;
+struct stp_node;
+
+/* The value of @call, a call of the function, whose arguments are @args; IR_NO_REG without one. */
+typedef ir_reg low_func(struct low *l, struct stp_node *call, const ir_reg *args);
+
+/* the handler (lower_func.c) */
+low_func low_func_pp, low_func_pn, low_func_ppfunc, low_func_probefunc, low_func_probemod, low_func_probe_type;
+low_func low_func_is_return, low_func_module_name, low_func_stp_pid;
+
+/* time; WITH: ns of a unit */
+low_func low_func_wall, low_func_monotonic, low_func_clock_gettime;
+low_func low_func_number;		/* WITH: the value */
+
+/* strings */
+low_func low_func_isdigit, low_func_isinstr, low_func_stringat, low_func_strpos, low_func_text_str;
+low_func low_func_text_strn, low_func_string_quoted, low_func_tokenize;
+
+/* memory (lower_mem.c); WITH: bytes, + 16 signed; of strings 1: argument 1 is the length */
+low_func low_func_user_memory, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
+low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at, low_func_string_warn;
+low_func low_func_kernel_string_or;
+
+/* output and the session */
+low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * The builtin functions that read memory.  What cannot be read is an error that names the call, or what the
+ * function's name promises instead (tapset reference, "User-space string and data functions").
+ */
+#include "stp/lower_func.h"
+
+#include "base/arena.h"
+#include "lang/diag.h"
+#include "stp/lower.h"
+
+enum { SIGNED = 16 };
+
+/* --- numbers ----------------------------------------------------------------------------------------- */
+
+static ir_reg memory(struct low *l, struct stp_node *call, const ir_reg *args, enum ir_op op)
+{
+	unsigned int n = call->builtin->number;
+
+	return ir_load(&l->b, op, args[0], n & ~SIGNED, n & SIGNED);
+}
+
+ir_reg low_func_user_memory(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	return memory(l, call, args, IR_ULOAD);
+}
+
+ir_reg low_func_kernel_memory(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	return memory(l, call, args, IR_LOAD);
+}
+
+/* int_arg(n): the n-th argument, from 1. */
+ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	const struct stp_node *n = call->args[0];
+	unsigned int type = call->builtin->number;
+
+	(void)args;
+	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN) {
+		low_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
+			   "the argument is not known");
+		return low_const(l, 0);
+	}
+	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1), type & ~SIGNED, type & SIGNED);
+}
+
+/* --- strings ----------------------------------------------------------------------------------------- */
+
+/* @n, at least @low and at most @high. */
+static ir_reg clamp(struct low *l, ir_reg n, int64_t low, int64_t high)
+{
+	struct ir_block *small = ir_block_new(&l->b), *other = ir_block_new(&l->b), *large = ir_block_new(&l->b);
+	struct ir_block *end = ir_block_new(&l->b);
+	ir_reg r = ir_reg_new(&l->b, IR_INT);
+
+	ir_mov(&l->b, r, n);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, n, low_const(l, low)), small, other);
+	ir_at(&l->b, small);
+	ir_mov(&l->b, r, low_const(l, low));
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, other);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, low_const(l, high), n), large, end);
+	ir_at(&l->b, large);
+	ir_mov(&l->b, r, low_const(l, high));
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, end);
+	return r;
+}
+
+/* Bytes with the NUL of a string at most as long as the call's second argument, if it has one. */
+static ir_reg string_size(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	int64_t max = l->prog->strsize;
+	const struct stp_node *n;
+
+	if (!call->builtin->number)
+		return low_const(l, max);
+	n = call->args[1];
+	if (n->kind == STP_NUM)
+		return low_const(l, n->value < 0 ? 1 : n->value >= max ? max : n->value + 1);
+	return clamp(l, ir_op2(&l->b, IR_ADD, args[1], low_const(l, 1)), 1, max);
+}
+
+static ir_reg copy(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	ir_reg both[2] = { args[0], string_size(l, call, args) };
+
+	return ir_call(&l->b, IR_FN_COPYINSTR, both, 2);
+}
+
+#define COPY_FAULT "user string copy fault -14 at 0x%x [man error::fault]"
+
+ir_reg low_func_user_string(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	l->code->nears[l->b.act].text = COPY_FAULT;
+	return copy(l, call, args);
+}
+
+ir_reg low_func_kernel_string(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)call;
+	l->code->nears[l->b.act].text = "kernel string copy fault at 0x%x [man error::fault]";
+	return ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+}
+
+/*
+ * The value of what is lowered between guard and guarded, or of what is lowered behind that if it faulted.  Arguments
+ * that the latter needs are kept in variables.
+ */
+struct guard {
+	struct ir_var *value, *kept;
+	struct ir_block *caught, *end;
+};
+
+static void guard(struct low *l, struct guard *g, ir_reg keep, enum stp_type type)
+{
+	struct ir_block *body = ir_block_new(&l->b);
+
+	g->value = low_temp(l, STP_STRINGS);
+	g->caught = ir_block_new(&l->b);
+	g->end = ir_block_new(&l->b);
+	if (type != STP_UNKNOWN) {
+		g->kept = low_temp(l, type);
+		ir_vst(&l->b, g->kept, keep);
+	}
+	ir_try(&l->b, g->caught, body);
+	ir_at(&l->b, body);
+}
+
+static void guarded(struct low *l, struct guard *g, ir_reg value)
+{
+	ir_endtry(&l->b);
+	ir_vst(&l->b, g->value, value);
+	ir_jmp(&l->b, g->end);
+	ir_at(&l->b, g->caught);
+}
+
+static ir_reg otherwise(struct low *l, struct guard *g, ir_reg value)
+{
+	ir_vst(&l->b, g->value, value);
+	ir_jmp(&l->b, g->end);
+	ir_at(&l->b, g->end);
+	return ir_vld(&l->b, g->value);
+}
+
+ir_reg low_func_string_or(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+
+	guard(l, &g, args[call->nargs - 1], STP_STRINGS);
+	guarded(l, &g, copy(l, call, args));
+	return otherwise(l, &g, ir_vld(&l->b, g.kept));
+}
+
+ir_reg low_func_kernel_string_or(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+
+	(void)call;
+	guard(l, &g, args[1], STP_STRINGS);
+	guarded(l, &g, ir_call(&l->b, IR_FN_STRINGOF, args, 1));
+	return otherwise(l, &g, ir_vld(&l->b, g.kept));
+}
+
+ir_reg low_func_string_nofault(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+
+	guard(l, &g, 0, STP_UNKNOWN);
+	guarded(l, &g, copy(l, call, args));
+	return otherwise(l, &g, low_str(l, ""));
+}
+
+/* In quotes; else the address. */
+ir_reg low_func_string_quoted_at(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+	ir_reg both[2];
+
+	guard(l, &g, args[0], STP_LONG);
+	both[0] = copy(l, call, args);
+	both[1] = low_const(l, 1);
+	guarded(l, &g, ir_call(&l->b, IR_FN_ESCAPE, both, 2));
+	both[0] = ir_vld(&l->b, g.kept);
+	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
+}
+
+ir_reg low_func_string_warn(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+	ir_reg r;
+
+	guard(l, &g, args[0], STP_LONG);
+	guarded(l, &g, copy(l, call, args));
+	r = ir_vld(&l->b, g.kept);
+	r = low_sprintf(l, COPY_FAULT, &r, 1);
+	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
+	return otherwise(l, &g, low_str(l, ""));
+}

@@ -1,0 +1,217 @@
+#include "target/chain.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "target/priv.h"
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Mostly it is a matter of microseconds, in which the target stands still: no sleep at first. */
+int chain_wait(pid_t tid, int timeout_ms, int *status)
+{
+	enum { SPIN_US = 300, NAP_NS = 200000 };
+	uint64_t begin = now_us(), now = begin;
+	struct timespec nap = { .tv_nsec = NAP_NS };
+	pid_t r;
+
+	for (;;) {
+		r = waitpid(tid, status, WNOHANG | __WALL);
+		if (r == tid)
+			return WIFSTOPPED(*status) ? 0 : -ESRCH;
+		if (r < 0 && errno != EINTR)
+			return -ESRCH;
+		now = now_us();
+		if (now - begin > (uint64_t)timeout_ms * 1000)
+			return -ETIMEDOUT;
+		if (now - begin < SPIN_US)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	}
+}
+
+/* --- memory --------------------------------------------------------------------------------------------- */
+
+static int copy(const struct chain *c, uint64_t addr, void *mem, size_t len, bool write)
+{
+	struct iovec here = { mem, len }, there = { (void *)(uintptr_t)addr, len };
+	ssize_t n = write ? process_vm_writev(c->tid, &here, 1, &there, 1, 0)
+			  : process_vm_readv(c->tid, &here, 1, &there, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+int chain_read(const struct chain *c, uint64_t addr, void *to, size_t len)
+{
+	return copy(c, addr, to, len, false);
+}
+
+int chain_write(const struct chain *c, uint64_t addr, const void *from, size_t len)
+{
+	return copy(c, addr, (void *)(uintptr_t)from, len, true);
+}
+
+/* --- layout --------------------------------------------------------------------------------------------- */
+
+static uint64_t frame_at(const struct chain *c, unsigned int i)
+{
+	return c->base + i * arch_remote()->frame;
+}
+
+/*
+ * How far down the stack at @sp may reach.  The first thread's grows while it is used, up to a limit, but not for what
+ * another process writes there.
+ */
+static bool has_room(const struct chain *c, uint64_t lowest_written)
+{
+	const struct target_map *m = guest_map(&c->g->maps, c->at.sp);
+	struct rlimit limit;
+	uint64_t low;
+
+	if (!m || !m->is_writable || m->is_shared || lowest_written < m->start)
+		return false;
+	low = m->start;
+	if (!strcmp(m->path, "[stack]") && !prlimit(c->tid, RLIMIT_STACK, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		low = limit.rlim_cur < m->end ? m->end - limit.rlim_cur : 0;
+	else if (!strcmp(m->path, "[stack]"))
+		low = 0;
+	if (low > m->start)
+		low = m->start;
+	return lowest_written - low >= CHAIN_ROOM;
+}
+
+int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n)
+{
+	const struct arch_remote *arch = arch_remote();
+	size_t fp_len, fp_align;
+	unsigned int i;
+	int err;
+
+	*c = (struct chain){ .g = g, .tid = tid, .n = n };
+	err = arch->look(tid, &c->at);
+	if (!err)
+		err = arch->save(tid, &c->found, &fp_len, &fp_align);
+	if (err)
+		return err;
+	c->fp = (c->at.sp - arch->red_zone - fp_len) & ~(uint64_t)(fp_align - 1);
+	c->data = (c->fp - CHAIN_DATA) & ~15ull;
+	c->base = c->data - (n + 1) * arch->frame - 8;	/* frame sizes are multiples of 16 */
+	if (!has_room(c, c->base))
+		return -ENOSPC;
+	c->len = (size_t)(c->fp + fp_len - c->base);
+	c->mem = calloc(1, c->len);
+	if (!c->mem)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		chain_set(c, i, NULL);
+	arch->put_found(c->found, c->mem + n * arch->frame, g->restorer, c->fp);
+	arch->put_fp(c->found, c->mem + (c->fp - c->base));
+	return 0;
+}
+
+void chain_fini(struct chain *c)
+{
+	if (c->found)
+		arch_remote()->free(c->found);
+	free(c->mem);
+	c->found = NULL;
+	c->mem = NULL;
+}
+
+void chain_set(struct chain *c, unsigned int i, const struct remote_call *call)
+{
+	const struct remote_call nothing = { .fn = c->g->swab, .arg = { c->data, c->data, 0 } };
+	const struct arch_remote *arch = arch_remote();
+
+	arch->put_call(c->found, c->mem + i * arch->frame, call ? call : &nothing, c->g->restorer, frame_at(c, i + 1));
+}
+
+int chain_store(struct chain *c, unsigned int from)
+{
+	size_t frame = arch_remote()->frame;
+
+	return chain_write(c, frame_at(c, from), c->mem + from * frame, (c->n - from) * frame);
+}
+
+uint64_t chain_arg0(const struct chain *c, unsigned int i)
+{
+	return frame_at(c, i) + arch_remote()->arg0;
+}
+
+void chain_put(struct chain *c, size_t off, const void *from, size_t len)
+{
+	memcpy(c->mem + (c->data - c->base) + off, from, len);
+}
+
+void chain_wipe(struct chain *c)
+{
+	memset(c->mem, 0, c->len);
+	chain_write(c, c->base, c->mem, c->len);
+}
+
+/* --- running -------------------------------------------------------------------------------------------- */
+
+int chain_go(struct chain *c)
+{
+	int err = chain_write(c, c->base, c->mem, c->len);
+
+	return err ? err : arch_remote()->go(c->tid, c->found, c->g->restorer, c->base);
+}
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
+}
+
+/* Has the thread, which entered or left a system call, come as far as call @i's end? */
+static bool has_come(const struct chain *c, unsigned int i)
+{
+	struct remote_thread t;
+
+	if (arch_remote()->look(c->tid, &t))
+		return false;
+	if (i < c->n)
+		return arch_remote()->is_at(&t, frame_at(c, i + 1));
+	return t.nr < 0 && t.sp == c->at.sp;	/* what rt_sigreturn leaves */
+}
+
+int chain_run(struct chain *c, unsigned int i, int timeout_ms)
+{
+	uint64_t end = now_us() + (uint64_t)timeout_ms * 1000, now;
+	int status, sig = 0, err;
+
+	for (;;) {
+		if (ptrace(PTRACE_SYSCALL, c->tid, NULL, (void *)(uintptr_t)sig))
+			return -ESRCH;
+		now = now_us();
+		err = chain_wait(c->tid, now < end ? (int)((end - now) / 1000) : 0, &status);
+		if (err)
+			return err;
+		sig = WSTOPSIG(status);
+		if (sig == (SIGTRAP | 0x80) && has_come(c, i))
+			return 0;
+		if (sig == (SIGTRAP | 0x80) || status >> 16) {	/* a group-stop comes back when the thread is let go */
+			sig = 0;
+		} else if (is_fault(sig)) {
+			arch_remote()->go(c->tid, c->found, c->g->restorer, frame_at(c, c->n));
+			return -EFAULT;
+		}
+	}
+}

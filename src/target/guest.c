@@ -1,0 +1,405 @@
+/*
+ * Facts that this rests on: CPython 3.8 and later exports PySys_AddAuditHook; a free-threaded one exports
+ * _Py_DecRefShared; PyPy exports pypy_main_startup.  glibc has dlopen in libc from 2.34 on, before in libdl, which
+ * every CPython is linked to; musl has loader and C library in one file.
+ */
+#include "target/guest.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arch/arch.h"
+#include "arch/remote.h"
+#include "elf/obj.h"
+#include "target/agent_priv.h"
+
+enum { TEXT_MAX = 64 << 20 };		/* bytes of a C library's text that we are ready to search */
+
+static const char *base_name(const char *path)
+{
+	const char *s = strrchr(path, '/');
+
+	return s ? s + 1 : path;
+}
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* libc.so.6, libc-2.31.so, libc.musl-x86_64.so.1; musl's own name is the loader's. */
+static bool is_libc_name(const char *base)
+{
+	return begins(base, "libc.so") || begins(base, "libc-2.") || begins(base, "libc.musl-") || begins(base, "ld-musl-");
+}
+
+static bool is_libdl_name(const char *base)
+{
+	return begins(base, "libdl.so") || begins(base, "libdl-2.");
+}
+
+/* The unwinder calls back from within the loader's list of objects. */
+static bool is_loader_name(const char *base)
+{
+	return begins(base, "ld-linux") || begins(base, "ld-2.") || begins(base, "ld.so") || begins(base, "ld64.so") ||
+	       begins(base, "libgcc_s") || begins(base, "libunwind") || is_libdl_name(base);
+}
+
+static bool is_allocator_name(const char *base)
+{
+	return strstr(base, "malloc") != NULL;	/* jemalloc, tcmalloc, mimalloc, rpmalloc, snmalloc */
+}
+
+const struct target_map *guest_map(const struct target_maps *maps, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < maps->n; i++)
+		if (addr >= maps->v[i].start && addr < maps->v[i].end)
+			return &maps->v[i];
+	return NULL;
+}
+
+enum guest_code guest_code(const struct guest *g, uint64_t pc)
+{
+	const struct target_map *m = guest_map(&g->maps, pc);
+	const char *base = m ? base_name(m->path) : NULL;
+
+	if (!m || !m->is_exec)
+		return GUEST_NONE;
+	if (m->path[0] == '[')
+		return GUEST_KERNEL;
+	if (m->ino && m->ino == g->python_ino && m->dev == g->python_dev)
+		return GUEST_PYTHON;
+	if (is_loader_name(base))
+		return GUEST_LOADER;
+	if (is_libc_name(base))
+		return GUEST_LIBC;
+	return is_allocator_name(base) ? GUEST_ALLOCATOR : GUEST_OTHER;
+}
+
+/* A mapped file, its code mapping first. */
+struct mapped {
+	const struct target *t;
+	const struct target_maps *maps;
+	const struct target_map *m;
+	struct obj *o;
+	char *reach;
+};
+
+static void close_mapped(struct mapped *f)
+{
+	obj_close(f->o);
+	free(f->reach);
+	f->o = NULL;
+	f->reach = NULL;
+}
+
+static bool open_mapped(struct mapped *f, const struct target *t, const struct target_maps *maps,
+			const struct target_map *m)
+{
+	struct strbuf reach = { 0 };
+
+	*f = (struct mapped){ .t = t, .maps = maps, .m = m };
+	if (target_reach(t, m, &reach) || reach.failed || obj_open(reach.s, &f->o, NULL)) {
+		strbuf_fini(&reach);
+		return false;
+	}
+	f->reach = reach.s;
+	return true;
+}
+
+static bool same_file(const struct target_map *a, const struct target_map *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* Where the file's address @addr is in the process, or 0. */
+static uint64_t place(const struct mapped *f, uint64_t addr)
+{
+	const struct target_map *m;
+	uint64_t off;
+	size_t i;
+
+	if (!obj_offset(f->o, addr, false, &off))
+		return 0;
+	for (i = 0; i < f->maps->n; i++) {
+		m = &f->maps->v[i];
+		if (same_file(m, f->m) && off >= m->off && off - m->off < m->end - m->start)
+			return m->start + (off - m->off);
+	}
+	return 0;
+}
+
+/* Where the exported @name is in the process, or 0. */
+static uint64_t find(const struct mapped *f, const char *name)
+{
+	uint64_t addr;
+
+	return obj_exports(f->o, name, &addr) ? place(f, addr) : 0;
+}
+
+/* --- the C library ------------------------------------------------------------------------------------- */
+
+/* The restorer in the code mapping of @f, or 0. */
+static uint64_t find_restorer(const struct mapped *f)
+{
+	const struct arch_remote *arch = arch_remote();
+	uint64_t len = f->m->end - f->m->start, ret = 0;
+	FILE *file = len <= TEXT_MAX ? fopen(f->reach, "re") : NULL;
+	uint8_t *text = file ? malloc(len) : NULL, *at;
+
+	if (text && !fseek(file, (long)f->m->off, SEEK_SET)) {
+		len = fread(text, 1, len, file);
+		at = memmem(text, len, arch->restorer, arch->restorer_len);
+		if (at)
+			ret = f->m->start + (uint64_t)(at - text);
+	}
+	free(text);
+	if (file)
+		fclose(file);
+	return ret;
+}
+
+static void use_libc(struct guest *g, const struct mapped *f)
+{
+	g->syscall = find(f, "syscall");
+	g->close = find(f, "close");
+	g->recvmsg = find(f, "recvmsg");
+	g->swab = find(f, "swab");
+	g->errno_location = find(f, "__errno_location");
+	g->restorer = find_restorer(f);
+	g->is_musl = strstr(base_name(f->m->path), "musl") != NULL;
+	if (!g->dlopen)
+		g->dlopen = find(f, "dlopen");
+}
+
+/* --- the interpreter ------------------------------------------------------------------------------------ */
+
+struct python {
+	bool has_api, is_old, is_pypy, is_free_threaded;
+};
+
+static void look_for_python(struct guest *g, struct python *p, const struct mapped *f)
+{
+	uint64_t addr;
+
+	p->is_pypy |= obj_exports(f->o, "pypy_main_startup", &addr) || obj_exports(f->o, "PyPy_Initialize", &addr);
+	if (!obj_exports(f->o, "Py_InitializeEx", &addr))
+		return;
+	if (obj_exports(f->o, "PySys_AddAuditHook", &addr)) {
+		p->has_api = true;
+		/* An allocator that is part of the interpreter is not told from it. */
+		if (!obj_exports(f->o, "malloc", &addr)) {
+			g->python_dev = f->m->dev;
+			g->python_ino = f->m->ino;
+		}
+	} else {
+		p->is_old = true;
+	}
+	p->is_free_threaded |= obj_exports(f->o, "_Py_DecRefShared", &addr);
+}
+
+static bool may_be_python(const char *base)
+{
+	return strstr(base, "python") || strstr(base, "pypy");
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+/* The first code mapping of its file? */
+static bool is_first(const struct target_maps *maps, size_t i)
+{
+	size_t j;
+
+	if (!maps->v[i].is_exec || !maps->v[i].ino)
+		return false;
+	for (j = 0; j < i; j++)
+		if (maps->v[j].is_exec && same_file(&maps->v[j], &maps->v[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Look at the mapped files: those of which the name promises something, or, @all, the others as well, for an
+ * interpreter that is part of another program.
+ */
+static void look_at_files(const struct target *t, struct guest *g, struct python *p, const struct target_image *image,
+			  bool all)
+{
+	struct mapped f;
+	size_t i;
+
+	for (i = 0; i < g->maps.n; i++) {
+		const struct target_map *m = &g->maps.v[i];
+		const char *base = base_name(m->path);
+		bool is_python = may_be_python(base) || m->ino == image->ino;
+		bool is_promising = is_libc_name(base) || is_libdl_name(base) || is_python;
+
+		if (!is_first(&g->maps, i) || is_promising == all || !open_mapped(&f, t, &g->maps, m))
+			continue;
+		if (is_libc_name(base) && !all)
+			use_libc(g, &f);
+		else if (is_libdl_name(base) && !all)
+			g->dlopen = find(&f, "dlopen");
+		else
+			look_for_python(g, p, &f);
+		close_mapped(&f);
+	}
+}
+
+static int refuse(const struct target *t, const char *reason, struct strbuf *why)
+{
+	return target_fail(why, -ENOTSUP, "cannot load dtap's agent into process %d: %s", (int)target_pid(t), reason);
+}
+
+static int check_image(const struct target *t, const struct target_image *i, struct strbuf *why)
+{
+	const struct arch *host = arch_host();
+	struct obj *o = NULL;
+	bool is_static;
+
+	if (!arch_remote() || !host)
+		return refuse(t, "dtap can do that on x86-64 only", why);
+	if (i->elf_class == ELFCLASS32)
+		return refuse(t, "it is a 32-bit program", why);
+	if (i->machine && i->machine != host->e_machine)
+		return refuse(t, "it is a program for another machine", why);
+	if (obj_open(i->reach, &o, NULL))
+		return 0;
+	is_static = obj_info(o)->is_static;
+	obj_close(o);
+	return is_static ? refuse(t, "its program is linked statically, and has no dynamic loader", why) : 0;
+}
+
+static int check_python(const struct target *t, const struct python *p, struct strbuf *why)
+{
+	if (p->is_pypy)
+		return refuse(t, "it is a PyPy; the agent is for CPython", why);
+	if (p->is_free_threaded)
+		return refuse(t, "it is a CPython without a GIL (free-threaded), which the agent cannot hook yet", why);
+	if (p->is_old && !p->has_api)
+		return refuse(t, "its CPython is older than 3.8", why);
+	if (!p->has_api)
+		return refuse(t, "it is no CPython, or one that does not export its C API", why);
+	return 0;
+}
+
+/* A shadow stack refuses returns that no call has made, and so the way in. */
+static bool has_shadow_stack(const struct target *t)
+{
+	struct strbuf status = { 0 };
+	const char *features = proc_read(t->pid, "status", &status) ? NULL
+									: proc_status_field(status.s, "x86_Thread_features");
+	bool ret = features && !strncmp(features, "shstk", 5);
+
+	strbuf_fini(&status);
+	return ret;
+}
+
+static bool sees_object(const struct agents *a, const struct target *t)
+{
+	struct strbuf rooted = { 0 }, status = { 0 };
+	const char *uid = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "Uid");
+	struct stat st;
+	bool ret;
+
+	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, a->object);
+	ret = uid && strtoul(uid, NULL, 10) == geteuid() && !stat(strbuf_str(&rooted), &st) && st.st_dev == a->dev &&
+	      st.st_ino == a->ino;
+	strbuf_fini(&rooted);
+	strbuf_fini(&status);
+	return ret;
+}
+
+int guest_find(const struct agents *a, const struct target *t, struct guest *ret, struct strbuf *why)
+{
+	struct target_image image;
+	struct python py = { 0 };
+	size_t i;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	err = target_image(t, &image, why);
+	if (err)
+		return err;
+	err = check_image(t, &image, why);
+	if (!err)
+		err = target_maps(t, &ret->maps, why);
+	if (err)
+		goto out;
+	look_at_files(t, ret, &py, &image, false);
+	if (!py.has_api && !py.is_pypy)
+		look_at_files(t, ret, &py, &image, true);
+	err = check_python(t, &py, why);
+	if (err)
+		goto out;
+	if (!ret->dlopen || !ret->syscall || !ret->close || !ret->recvmsg || !ret->swab || !ret->restorer)
+		err = refuse(t, "its C library is none that dtap knows", why);
+	else if (has_shadow_stack(t))
+		err = refuse(t, "it runs with a shadow stack", why);
+	for (i = 0; i < ret->maps.n; i++)
+		ret->has_allocator |= ret->maps.v[i].is_exec && is_allocator_name(base_name(ret->maps.v[i].path));
+	ret->sees_object = sees_object(a, t);
+	ret->entry = guest_entry(a, t);
+out:
+	target_image_fini(&image);
+	return err;
+}
+
+void guest_fini(struct guest *g)
+{
+	target_maps_fini(&g->maps);
+	memset(g, 0, sizeof(*g));
+}
+
+/* Is @m of our object, or of another copy of it? */
+static bool is_object(const struct agents *a, const struct target *t, const struct target_map *m)
+{
+	struct strbuf reach = { 0 };
+	struct stat st;
+	bool ret;
+
+	if (m->ino == a->ino && m->dev == a->dev)
+		return true;
+	if (m->ino != a->ino && !strstr(base_name(m->path), "dtap-agent"))
+		return false;
+	ret = !target_reach(t, m, &reach) && !stat(strbuf_str(&reach), &st) &&
+	      ((st.st_dev == a->dev && st.st_ino == a->ino) || strstr(base_name(m->path), "dtap-agent"));
+	strbuf_fini(&reach);
+	return ret;
+}
+
+uint64_t guest_entry(const struct agents *a, const struct target *t)
+{
+	struct target_maps maps;
+	struct mapped f;
+	uint64_t ret = 0;
+	size_t i;
+
+	if (target_maps(t, &maps, NULL))
+		return 0;
+	for (i = 0; i < maps.n && !ret; i++) {
+		if (!is_first(&maps, i) || !is_object(a, t, &maps.v[i]) || !open_mapped(&f, t, &maps, &maps.v[i]))
+			continue;
+		if (obj_info(f.o)->entry)
+			ret = place(&f, obj_info(f.o)->entry);
+		close_mapped(&f);
+	}
+	target_maps_fini(&maps);
+	return ret;
+}
+
+int agents_check(const struct agents *a, const struct target *t, struct strbuf *why)
+{
+	struct guest g;
+	int err = guest_find(a, t, &g, why);
+
+	guest_fini(&g);
+	return err;
+}

@@ -1,0 +1,99 @@
+/*
+ * When is a thread at a point where it may call dlopen?  When it is not inside of malloc or of the loader, whose locks it
+ * would hold.  Both are known by what they do and whom they call:
+ *
+ * - In user mode, code that is neither theirs nor the C library's is not called by them, with three exceptions:
+ *   a signal handler (recognised by the restorer that it returns to), and outside of the interpreter the choosers of
+ *   indirect functions and the unwinder's look at the loader's list (recognised by the loader's code among the nearest
+ *   words on the stack; the interpreter's frames have old ones of no meaning there).
+ * - In the kernel, of the calls in which a thread waits they use only futex, for their locks: with the expected value 2 in
+ *   glibc, where condition variables, semaphores and joins never wait so.  A replaced allocator may also sleep.
+ *   The loader's own calls are in its own code.
+ *
+ * Constructors of libraries are called by the loader too, but they may call dlopen by the loader's own rules.
+ */
+#include "target/safepoint.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+enum { NEAR = 2048 };	/* bytes of stack to look at: a handler's frames, the loader's frame that called */
+
+/* The kernel's own results of an interrupted system call (include/linux/errno.h). */
+static bool is_waiting(const struct remote_thread *t)
+{
+	return t->nr >= 0 && (t->result == -512 || t->result == -513 || t->result == -514 || t->result == -516 ||
+			      t->result == -EINTR);
+}
+
+static bool may_hold_lock(const struct guest *g, const struct remote_thread *t)
+{
+	enum { CMD = 0x7f, WAIT = 0, LOCK_PI = 6, WAIT_REQUEUE_PI = 11 };
+	int cmd = (int)t->arg[1] & CMD;
+
+	switch (t->nr) {
+	case SYS_futex:
+		if (g->is_musl || g->has_allocator || t->result == -EINTR)
+			return true;
+		return (cmd == WAIT && (uint32_t)t->arg[2] == 2) || (cmd >= LOCK_PI && cmd <= WAIT_REQUEUE_PI && cmd != 9 &&
+								    cmd != 10);
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_sched_yield:
+		return g->has_allocator;
+	default:
+		return false;
+	}
+}
+
+static bool has_own_tls(pid_t tid, const struct remote_thread *t)
+{
+	uint64_t head[3] = { 0 };
+	struct iovec here = { head, sizeof(head) }, there = { (void *)(uintptr_t)t->tls, sizeof(head) };
+
+	/* Its first or third word points to itself, in glibc both (the TLS ABI of x86-64, and tcbhead_t). */
+	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(head) && (head[0] == t->tls || head[2] == t->tls);
+}
+
+/* Is there among the nearest words on the stack what a handler, or the loader, returns to? */
+static bool is_called_back(const struct guest *g, pid_t tid, const struct remote_thread *t, enum guest_code code)
+{
+	uint64_t words[NEAR / sizeof(uint64_t)], at = t->sp & ~7ull;
+	const struct target_map *m = guest_map(&g->maps, at);
+	struct iovec here = { words, sizeof(words) }, there = { (void *)(uintptr_t)at, sizeof(words) };
+	ssize_t n, i;
+
+	if (!m)
+		return true;
+	if (m->end - at < sizeof(words))
+		here.iov_len = there.iov_len = (size_t)(m->end - at);
+	n = process_vm_readv(tid, &here, 1, &there, 1, 0);
+	for (i = 0; i < n / (ssize_t)sizeof(uint64_t); i++)
+		if (words[i] == g->restorer ||
+		    (code != GUEST_PYTHON && guest_code(g, words[i]) == GUEST_LOADER))
+			return true;
+	return n < 0;
+}
+
+const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct remote_thread *t)
+{
+	enum guest_code code = guest_code(g, t->pc);
+
+	if (!t->is_native)
+		return "executes 32-bit code";
+	if (!has_own_tls(tid, t))
+		return "was not made by the C library";
+	if (code == GUEST_NONE || code == GUEST_KERNEL)
+		return "executes what is no file's code";
+	if (code == GUEST_LOADER)
+		return "is in the dynamic loader";
+	if (code == GUEST_ALLOCATOR)
+		return "is in the memory allocator";
+	if (is_waiting(t))
+		return may_hold_lock(g, t) ? "waits for a lock in the C library" : NULL;
+	if (code == GUEST_LIBC)
+		return "is in the C library";
+	return is_called_back(g, tid, t, code) ? "is in a signal handler or called by the dynamic loader" : NULL;
+}

@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(cwd);	/* error: D_UNKNOWN */
+}

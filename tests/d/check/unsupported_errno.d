@@ -1,4 +1,0 @@
-BEGIN
-{
-	trace(errno);	/* error: D_UNKNOWN */
-}
