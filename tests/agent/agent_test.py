@@ -73,9 +73,10 @@ def traced(interp, script, program, *listened):
     tracer = None
     try:
         ready(child)
-        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
-        harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
-                           what="semaphores")
+        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", 'BEGIN { printf("up\\n"); }', "-n", script,
+                                      "-p", child.pid)
+        assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+        assert all(semaphore(child.pid, m) for m in listened)
         end(child)
         result = harness.finish(tracer, [script])
         tracer = None
