@@ -27,7 +27,7 @@ struct hook {
 	unsigned (*update)(unsigned wants);
 };
 
-extern const struct hook hook_monitoring, hook_profile, hook_trace, hook_gc, hook_import;
+extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import;
 
 /* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
 struct agent {
@@ -52,10 +52,10 @@ extern __thread bool agent_busy;
  */
 void agent_set_up(void);
 void agent_update_hooks(void);
+/* The markers that ought to be supplied, as enum want.  Needs no GIL. */
+unsigned agent_listeners(void);
 /* Are the hooks out of date?  Needs no GIL. */
 bool agent_changed(void);
-/* The markers to supply: those with listeners, but for those that the tracers have from elsewhere. */
-unsigned agent_wanted(void);
 /* A hook says why it cannot supply what it is asked for. */
 void agent_why(const char *text);
 /* Audit events reach the agent from now on; false when another audit hook refuses that. */
@@ -66,15 +66,20 @@ void agent_forked(void);
 /*
  * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.
  * threads_watch() turns the search for starters on and off; threads_expect() is called when a thread is about to be
- * started, and has it call hook_trace_adopt() before its first Python code.  threads_covered() says that all
- * present threads are hooked.
+ * started, and has it call hook_trace_adopt() before its first Python code: its first frame, of which
+ * threads_seen() is told.  threads_covered() says that all present threads are hooked.
  */
 void threads_watch(bool on);
 void threads_covered(void);
 void threads_expect(void);
+void threads_seen(struct pythread *thread);
 /* Is a hook installed that belongs to threads? */
 bool hook_trace_per_thread(void);
 void hook_trace_adopt(void);
+/* What hook_profile needs to be installed later from any thread. */
+bool hook_profile_prepare(void);
+/* Some thread may have lost the hook to the program. */
+void hook_trace_again(void);
 
 static inline void agent_release(struct pyobj *obj)
 {

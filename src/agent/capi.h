@@ -32,6 +32,7 @@ struct capi_method {
 	const char *doc;
 };
 
+#define CAPI_O 0x0008		/* METH_O */
 #define CAPI_FASTCALL 0x0080	/* METH_FASTCALL */
 
 /* What a trace or profile function is told: PyTrace_... */
@@ -43,7 +44,7 @@ enum { CAPI_MINOR_MIN = 9, CAPI_MINOR_MAX = 15 };
 struct capi {
 	int minor;		/* 3.MINOR; 0: no CPython that exports its API */
 	uint32_t version_hex;	/* PY_VERSION_HEX, without the last 16 bits until sys.hexversion has been read */
-	struct pyobj *none;
+	struct pyobj *none, *PyFrame_Type;
 #define NEED(type, name, params) type (*name) params;
 #define MAY NEED
 #include "agent/capi.def"

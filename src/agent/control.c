@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/agent.h"
@@ -29,15 +30,15 @@
 /* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
 struct channel {
 	int fd;			/* atomic */
-	bool greeted, looked;
-	unsigned leave;		/* markers that its tracer has from elsewhere */
+	bool greeted, looked;	/* HELLO is sent; a LOOK has come */
+	uint32_t leave;		/* of the last LOOK */
 	uint64_t cookie;
 };
 
 static struct channel channels[CONTROL_CHANNELS];
-static unsigned left;			/* what all of them leave: asked at each audit event; atomic */
-static unsigned inherited;		/* what was left when this process was forked */
 static struct channel waker[2];		/* the thread's end, the others' */
+
+static unsigned left;			/* atomic */
 
 static uint64_t cookie_of(int fd)
 {
@@ -70,28 +71,12 @@ static int high_duplicate(int fd)
 	return -errno;
 }
 
-/* Some channel has come or gone, or its tracer has spoken. */
-static void update_left(void)
-{
-	unsigned all = ~0u;
-	bool any = false;
-
-	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
-		if (__atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST) <= 1)
-			continue;
-		all &= channels[i].leave;
-		any = true;
-	}
-	__atomic_store_n(&left, any ? all : 0, __ATOMIC_RELAXED);
-}
-
 static void drop(struct channel *channel)
 {
 	int fd = fd_of(channel);
 
 	engine_channel_ended(channel->cookie);
 	__atomic_store_n(&channel->fd, 0, __ATOMIC_SEQ_CST);
-	update_left();
 	if (fd >= 0)
 		close(fd);
 }
@@ -110,10 +95,8 @@ int control_add(int fd)
 			return high;
 		}
 		channels[i].greeted = channels[i].looked = false;
-		channels[i].leave = inherited;
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
-		update_left();
 		close(fd);
 		return 0;
 	}
@@ -153,6 +136,27 @@ int control_connect(void)
 	return err;
 }
 
+unsigned control_left(void)
+{
+	return __atomic_load_n(&left, __ATOMIC_RELAXED);
+}
+
+/* A tracer that has not said anything yet does not count. */
+static void sum_up_left(void)
+{
+	unsigned all = ~0u;
+	bool looked = false;
+
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		if (fd_of(&channels[i]) < 0 || !channels[i].looked)
+			continue;
+		looked = true;
+		all &= channels[i].leave;
+	}
+	if (looked || !control_has_channel())
+		__atomic_store_n(&left, looked ? all : 0, __ATOMIC_RELAXED);
+}
+
 bool control_has_channel(void)
 {
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
@@ -161,18 +165,14 @@ bool control_has_channel(void)
 	return false;
 }
 
-unsigned control_left(void)
+void control_forked(void)
 {
-	return __atomic_load_n(&left, __ATOMIC_RELAXED);
-}
-
-void control_forget(void)
-{
-	inherited = control_left();
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
 		drop(&channels[i]);
 	drop(&waker[0]);
 	drop(&waker[1]);
+	control_connect();
+	sum_up_left();
 }
 
 static void copy_why(char *to)
@@ -339,7 +339,7 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
 		channel->looked = true;
-		update_left();
+		sum_up_left();
 		look();
 		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq);
 	}
@@ -361,6 +361,7 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 		if (serve_one(channel, polled[i].fd, look))
 			continue;
 		drop(channel);
+		sum_up_left();
 		ended = true;
 	}
 	return ended;
@@ -374,21 +375,23 @@ static bool all_looked(void)
 	return true;
 }
 
-/* The answer to a LOOK says what is supplied, which is nothing yet. */
-static void nothing_yet(void)
+static long long now_ms(void)
 {
+	struct timespec now = { 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-void control_introduce(void)
+void control_first_look(void (*look)(void))
 {
-	enum { STEP_MS = 20 };
+	long long end = now_ms() + ABI_AGENT_WAIT_MS, now;
 	struct pollfd polled[CONTROL_POLLED];
 
-	control_greet();
-	for (int waited_ms = 0; waited_ms < ABI_AGENT_WAIT_MS && !all_looked(); waited_ms += STEP_MS) {
+	while (!all_looked() && (now = now_ms()) < end) {
 		int n = control_waits(polled);
 
-		poll(polled, (unsigned)n, STEP_MS);
-		control_serve(polled, n, nothing_yet);
+		poll(polled, (unsigned)n, (int)(end - now));
+		control_serve(polled, n, look);
 	}
 }

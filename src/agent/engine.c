@@ -281,7 +281,7 @@ void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrin
 		if (k == end || __atomic_load_n(&((struct abi_data *)s->data)->control.state, __ATOMIC_RELAXED) !=
 					ABI_STATE_ACTIVE || !take_lane(s))
 			continue;
-		s->run.pid_tgid = (s->run.pid_tgid & ~(uint64_t)0xffffffff) | own_tid;
+		shm_set_tid(&s->run, own_tid);
 		s->run.strings = ctx + 1;
 		s->run.nstrings = nstrings;
 		for (; k < end; k++) {

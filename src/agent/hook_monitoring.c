@@ -7,11 +7,7 @@
  * close(); it ends by return, by yield or await, or because an exception leaves it.
  */
 #include "agent/agent.h"
-
-#include <errno.h>
-
-#include "agent/code.h"
-#include "agent/engine.h"
+#include "agent/fire.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -37,10 +33,11 @@ static const struct event {
 
 static int tool = -1;
 
-/* Every callback has (code, instruction offset, ...). */
-static inline int line_of(struct pyobj *const *args, struct pyobj *code)
+/* @where: the offset of the instruction, a Python integer. */
+static int line_of_offset(const struct moment *moment)
 {
-	int line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
+	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
 
 	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
 	if (__builtin_expect(line < 0, 0))
@@ -48,22 +45,13 @@ static inline int line_of(struct pyobj *const *args, struct pyobj *code)
 	return line;
 }
 
-static inline struct pyobj *fire(struct pyobj *const *args, bool wanted, enum want_index index,
-				 void (*marker)(const char *, const char *, int))
+/* Every callback has (code, instruction offset, ...). */
+static inline struct pyobj *fire_at(struct pyobj *const *args, fire *to)
 {
-	bool engine = engine_markers & 1u << index;
-	struct pyobj *code = args[0];
-	int saved = errno, line = 0;
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
-	if (agent_busy)
-		return agent_none();
-	if (wanted || engine_reads_line(index))
-		line = line_of(args, code);
-	if (wanted)
-		marker(code_file(code), code_name(code), line);
-	if (engine)
-		engine_fire_code(index, code, line);
-	errno = saved;
+	if (!agent_busy)
+		to(&moment);
 	return agent_none();
 }
 
@@ -71,14 +59,14 @@ static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssi
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
+	return fire_at(args, fire_function__entry);
 }
 
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
+	return fire_at(args, fire_function__return);
 }
 
 static bool usable(void)
@@ -104,6 +92,7 @@ static bool take_tool(struct pyobj *monitoring)
 		}
 		agent.py.PyErr_Clear();
 	}
+	agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
 	return false;
 }
 

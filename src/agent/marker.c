@@ -20,11 +20,13 @@
 MARKERS(MARKER)
 #undef MARKER
 
-unsigned marker_listeners(void)
+unsigned marker_mask;
+
+unsigned marker_raised_mask(void)
 {
 	unsigned wants = 0;
 
-#define MARKER(name, ...) wants |= marker_wanted(name) ? WANT_##name : 0;
+#define MARKER(name, ...) wants |= marker_raised(name) ? WANT_##name : 0;
 	MARKERS(MARKER)
 #undef MARKER
 	return wants;

@@ -42,10 +42,16 @@ enum want {
 MARKERS(MARKER)
 #undef MARKER
 
-#define marker_wanted(name) \
-	__builtin_expect(__atomic_load_n(&python_##name##_semaphore, __ATOMIC_RELAXED) != 0, 0)
+/*
+ * marker_raised(): does a tracer's semaphore say so?  marker_wanted(): is it to be fired?  That is decided when hooks are
+ * changed, by semaphores and by what tracers leave to the interpreter; marker_mask holds it, as enum want.
+ */
+#define marker_raised(name) (__atomic_load_n(&python_##name##_semaphore, __ATOMIC_RELAXED) != 0)
+#define marker_wanted(name) __builtin_expect((marker_mask & WANT_##name) != 0, 0)
+
+extern unsigned marker_mask;		/* written with the GIL */
 
 /* The markers somebody listens to, as bits of enum want. */
-unsigned marker_listeners(void);
+unsigned marker_raised_mask(void);
 
 #endif

@@ -67,6 +67,9 @@ struct arch_remote {
 			 uint64_t next);
 	void (*put_found)(const struct remote_found *f, void *to, uint64_t restorer, uint64_t fp_at);
 
+	/* Would the call that the thread waits in end with EINTR? */
+	bool (*is_spoilt)(const struct remote_thread *t);
+
 	/* Send the stopped thread to the frame at @frame, by the restorer.  At once or not at all. */
 	int (*go)(pid_t tid, const struct remote_found *f, uint64_t restorer, uint64_t frame);
 

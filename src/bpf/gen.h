@@ -45,6 +45,7 @@ struct gen {
 	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
 	uint32_t nenters, ntries;
 	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
+	uint32_t iter_next;		/* label: to the next element of an iteration */
 	struct stub *stubs;
 	uint32_t nstubs;
 	size_t stubs_cap;
@@ -59,6 +60,7 @@ gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, ge
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
 gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
 gen_fn gen_caughtstr, gen_failed, gen_mclear, gen_stat, gen_extract, gen_sbucket;
+gen_fn gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -169,8 +171,8 @@ void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map);
 /* For @each: remove the element; to @other when there is none. */
 void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map);
 
-/* Call @fn for each element of @map, with FRAME_WALK as its context. */
-void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn);
+/* Call @fn for each element of @map, with the frame from @ctx on as its context. */
+void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn, int ctx);
 
 /* Store the thread's key at FRAME_THREAD. */
 void gen_thread_key(struct gen *g);
@@ -200,6 +202,12 @@ void gen_probe_entry(struct gen *g, uint32_t none);
 void gen_epid(struct gen *g);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to);
 
+/* --- iterations (gen_iter.c) --------------------------------------------------------------------------- */
+
+/* Before and behind a clause with @plan: buffers that are taken are given back. */
+void gen_iters_begin(struct gen *g, const struct plan *plan);
+void gen_iters_end(struct gen *g, const struct plan *plan);
+
 /* FRAME_ELEM = the statistic of @m under the keys; an empty one faults. */
 void gen_find_stat(struct gen *g, const struct ir_map *m, const ir_reg *keys);
 
@@ -216,6 +224,13 @@ bool gen_tp_other_task(const struct gen *g);
 void gen_tp_task(struct gen *g);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
+
+/* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
+
+/* IR_FN_STACK, IR_FN_ADDR */
+void gen_stack(struct gen *g, const struct ir_insn *i);
+/* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */
+void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

@@ -172,7 +172,7 @@ static void evict(struct gen *g, const struct keyed_use *k)
 	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);	/* how many are gone */
 	for (int w = 0; w < 2; w++) {
 		for (unsigned int cls = 0; cls < k->keyed->n; cls++)
-			gen_walk(g, k->keyed->first + cls, walks[w]);
+			gen_walk(g, k->keyed->first + cls, walks[w], FRAME_WALK);
 	}
 	asm_ld(as, BPF_DW, R2, R10, FRAME_WALK + 8);
 	gen_order(g, R1, k->map, 0);
@@ -275,14 +275,14 @@ void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map)
 	}
 }
 
-void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn)
+void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn, int ctx)
 {
 	struct assembler *as = &g->as;
 
 	asm_map(as, R1, map);
 	asm_rt_addr(as, R2, fn);
 	asm_mov(as, R3, R10);
-	asm_alui(as, BPF_ADD, R3, FRAME_WALK);
+	asm_alui(as, BPF_ADD, R3, ctx);
 	asm_imm(as, R4, 0);
 	asm_helper(as, BPF_FUNC_for_each_map_elem);
 }
@@ -295,7 +295,7 @@ void gen_mclear(struct gen *g, const struct ir_insn *i)
 
 	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);
 	for (unsigned int cls = 0; cls < k->n; cls++)
-		gen_walk(g, k->first + cls, RT_CLEAR);
+		gen_walk(g, k->first + cls, RT_CLEAR, FRAME_WALK);
 	asm_ld(as, BPF_DW, R2, R10, FRAME_WALK + 8);
 	gen_order(g, R1, i->map, 0);
 	asm_neg(as, R2);

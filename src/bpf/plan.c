@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/put.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -343,6 +344,12 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
+static void need_stack(struct plan *plan)
+{
+	plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	need_work(plan, sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+}
+
 static void need_of_var(struct planner *p, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE)
@@ -363,6 +370,12 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_TID:
 	case IR_B_PROBEPROV:
 		p->plan->needs |= NEED_TASK | NEED_PROBE;
+		break;
+	case IR_B_CALLER:
+	case IR_B_UCALLER:
+	case IR_B_STACKDEPTH:
+	case IR_B_USTACKDEPTH:
+		need_stack(p->plan);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -392,11 +405,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_ARG:
 		plan->needs |= NEED_FAULT;
 		break;
+	case IR_SPRINTF:
 	case IR_CALL:
 		plan->needs |= NEED_FAULT;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
-		if (i->fn == IR_FN_COPYIN)
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		if (i->op == IR_CALL && i->fn == IR_FN_COPYIN)
 			need_copyin(p, i);
+		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
+			need_stack(plan);
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
@@ -405,6 +421,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_VST:
 	case IR_VADD:
 		need_of_var(p, i->var);
+		break;
+	case IR_ITER:
+	case IR_INEXT:
+	case IR_IKEY:
+	case IR_IVALUE:
+	case IR_IDONE:
+		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		need_work(plan, 2 * (uint64_t)strsize + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:

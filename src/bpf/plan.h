@@ -38,6 +38,7 @@ enum plan_need {
 	NEED_STATE = 64,	/* of gen_flow.c */
 	NEED_CALLS = 128,	/* frames of procedures */
 	NEED_LOOPS = 256,	/* may_goto */
+	NEED_ITERS = 512,
 };
 
 struct copyin {
@@ -62,6 +63,7 @@ struct plan {
 struct ebpf_private;
 
 enum { PLAN_STACK_SLOTS = 8 };
+enum { PLAN_STACK_FRAMES = 127 };	/* what the kernel walks at most (kernel.perf_event_max_stack) */
 
 /* Make @c's plan.  @priv has the read-only strings; its copyin area grows. */
 struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, struct ebpf_private *priv);

@@ -8,14 +8,19 @@
 
 #include "abi/record.h"
 #include "base/arena.h"
+#include "bpf/rt/iter.h"
+#include "lang/format.h"
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
+	ITERS_MAX = 64 << 20,		/* bytes of all buffers for iterations */
+	ITER_BUFFERS = 8,
 	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
+	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
 };
 
 static uint32_t align8(uint32_t n)
@@ -209,6 +214,47 @@ static const char *plan_frames(struct ebpf_unit *u, struct ebpf_private *p, uint
 	return NULL;
 }
 
+/* State of iterations: unit.h's words, the given parts of keys, the key and the value of an element. */
+static void place_iters(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *off)
+{
+	for (uint32_t i = 0; i < u->prog->niters; i++) {
+		const struct ir_map *m = u->prog->iters[i]->map;
+		struct iter_place *place = &p->iters[i];
+
+		place->off = *off;
+		*off += 8 * ITER_WORDS;
+		for (uint32_t k = 0; k < m->nkeys; k++) {
+			if (u->prog->iters[i]->given >> k & 1)
+				*off += m->keys[k].type == IR_STR ? p->str_buf : 8;
+		}
+		place->key = *off;
+		*off += p->maps[m->id].sizes[p->maps[m->id].n - 1] + 8;
+		place->value = *off;
+		*off += m->value.type == IR_STR ? p->str_buf : 8;
+	}
+}
+
+/* Buffers that iterations take: as many as can be inside each other on two CPUs, or what memory there is for. */
+static const char *plan_iters(struct ebpf_unit *u, struct ebpf_private *p)
+{
+	uint64_t size;
+
+	if (!u->prog->niters)
+		return NULL;
+	for (uint32_t i = 0; i < u->prog->niters; i++) {
+		if (p->iter_max < u->prog->iters[i]->map->max_entries)
+			p->iter_max = u->prog->iters[i]->map->max_entries;
+	}
+	size = ITER_HEADER + ((uint64_t)p->iter_max << ITER_ENTRY_SHIFT);
+	if (size > ITERS_MAX / 2)
+		return "an array that is iterated over is too large: lower MAXMAPENTRIES";
+	p->iter_buffers = ITER_BUFFERS;
+	while (p->iter_buffers * size > ITERS_MAX)
+		p->iter_buffers--;
+	set_map(&u->maps[EBPF_MAP_ITERS], BPF_MAP_TYPE_ARRAY, 4, (uint32_t)size, p->iter_buffers, 0, "iters");
+	return NULL;
+}
+
 static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
 	uint32_t spills = 0, work = 0, strs = 0, needs = 0, off;
@@ -251,6 +297,7 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 		err = plan_frames(u, p, needs, &off);
 	if (err)
 		return err;
+	place_iters(u, p, &off);
 	p->copyin_off = off;
 	size = (uint64_t)off + p->copyin_size + u->prog->strsize;
 	if (size > SCRATCH_MAX)
@@ -286,6 +333,12 @@ static uint32_t max(uint32_t x, uint32_t y)
 	return x > y ? x : y;
 }
 
+static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, const struct fmt *f)
+{
+	for (size_t k = 0; k < f->n; k++)
+		unit_rodata(prog, p, arena_strndup(prog->arena, f->convs[k].lit, f->convs[k].lit_len));
+}
+
 /* Strings that are copied to a register with several definitions: plans know only of the others. */
 static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 {
@@ -296,6 +349,8 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 			for (uint32_t j = 0; j < k->n; j++) {
 				if (k->insns[j].op == IR_STRC)
 					unit_rodata(prog, p, k->insns[j].str);
+				if (k->insns[j].op == IR_SPRINTF)
+					add_literals(prog, p, k->insns[j].fmt);
 			}
 		}
 	}
@@ -306,6 +361,22 @@ static bool has_ordered(const struct ir_prog *prog)
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		if (prog->maps[i]->ordered)
 			return true;
+	}
+	return false;
+}
+
+static bool uses_stacks(const struct ir_prog *prog)
+{
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[c]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++) {
+				if (k->insns[j].op == IR_CALL &&
+				    (k->insns[j].fn == IR_FN_STACK || k->insns[j].fn == IR_FN_ADDR))
+					return true;
+			}
+		}
 	}
 	return false;
 }
@@ -323,6 +394,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	p->var_off = arena_alloc(a, prog->nvars * sizeof(*p->var_off) + 1);
 	p->maps = arena_alloc(a, prog->nmaps * sizeof(*p->maps) + 1);
 	p->aggs = arena_alloc(a, prog->naggs * sizeof(*p->aggs) + 1);
+	p->iters = arena_alloc(a, prog->niters * sizeof(*p->iters) + 1);
 	p->plans = arena_alloc(a, prog->nclauses * sizeof(*p->plans) + 1);
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		const struct ir_map *m = prog->maps[i];
@@ -352,11 +424,15 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");
+	if (uses_stacks(prog))
+		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);
 	if (!*err)
 		*err = plan_vars(u, p, sizes);
+	if (!*err)
+		*err = plan_iters(u, p);
 	if (!*err)
 		*err = plan_scratch(u, p, sizes);
 	if (*err)

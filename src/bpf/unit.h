@@ -12,7 +12,7 @@
  * A scratch slot.  A program takes one and gives it back when it ends; whoever preempts it takes another.
  *
  *	busy | spilled integers | integer this-> and locals | state | work area | string buffers | this-> strings and
- *	locals | raised text | frames of procedures | copyin copies
+ *	locals | raised text | frames of procedures | iterations | copyin copies
  */
 enum {
 	SCRATCH_BUSY = 0,
@@ -28,6 +28,14 @@ enum {
 	STATE_FAULT,		/* three words, as IR_CAUGHT_KIND ... number them */
 	STATE_TRIES = STATE_FAULT + 3,
 	STATE_WORDS = STATE_TRIES + IR_MAX_TRIES,
+};
+
+/* Words of an iteration's state (gen_iter.c). */
+enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_SEEN, ITER_WORDS };
+
+/* Where it is in the scratch slot; its key and its value. */
+struct iter_place {
+	uint32_t off, key, value;
 };
 
 struct rodata_str {
@@ -57,6 +65,9 @@ struct ebpf_private {
 	uint32_t scratch_slots;		/* a power of two */
 	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
 	uint32_t frame_size;		/* bytes of a procedure's frame */
+	struct iter_place *iters;	/* by id */
+	uint32_t iter_max;		/* entries of a buffer for an iteration */
+	uint32_t iter_buffers;
 	uint32_t copyin_size;
 	uint32_t str_buf;		/* bytes of a string buffer: strsize and what words may read beyond */
 };

@@ -372,7 +372,10 @@ static int launch(struct run *r)
 static int compile(struct run *r)
 {
 	struct resolver resolver = probe_resolver(r->probes);
-	struct d_opts opts = { .strsize = (uint32_t)r->set.v[OPT_strsize], .zdefs = r->set.v[OPT_zdefs] };
+	struct d_opts opts = { .strsize = (uint32_t)r->set.v[OPT_strsize], .zdefs = r->set.v[OPT_zdefs],
+			       .stackframes = (uint32_t)r->set.v[OPT_stackframes],
+			       .ustackframes = (uint32_t)r->set.v[OPT_ustackframes],
+			       .jstackframes = (uint32_t)r->set.v[OPT_jstackframes] };
 	struct strbuf text = { 0 };
 
 	r->prog = d_compile(r->d, &resolver, &opts);
@@ -466,6 +469,7 @@ static int run_session(struct run *r, struct session *s)
 		return fail(&err);
 	}
 	if (session_start(s) && r->o.command) {
+		session_know(s, r->targets[0]);
 		e = target_release(r->targets[0], &err);
 		if (e)
 			return fail(&err);

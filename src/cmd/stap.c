@@ -171,10 +171,8 @@ static int set_limits(struct run *r)
 		/* Others are for the C code of a module that is not made here. */
 		stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1);
 	}
-	if (r->o.no_time_limits) {
+	if (r->o.no_time_limits)
 		stp_set_limit(r->stp, "MAXACTION", INT64_MAX);
-		stp_set_limit(r->stp, "MAXACTION_BEGIN_END", INT64_MAX);
-	}
 	return 0;
 }
 
@@ -195,6 +193,7 @@ static int pass_1(struct run *r)
 	diag_init(&r->diag, r->arena);
 	stp_env_init(&r->env, r->arena);
 	r->env.guru = r->o.guru;
+	r->env.unoptimized = r->o.unoptimized;
 	r->env.args = (struct stp_args){ r->o.args.v, r->o.args.n };
 	if (r->o.compatible)
 		r->env.systemtap_v = r->o.compatible;
@@ -241,10 +240,35 @@ static unsigned int count_handlers(const struct stp_prog *prog)
 	return n;
 }
 
+/* Does @text have $N or @N in it, or $# or @#, which count them? */
+static bool uses_arg(const char *text, size_t len, unsigned int n)
+{
+	char number[12];
+	size_t digits = (size_t)snprintf(number, sizeof(number), "%u", n);
+
+	for (size_t i = 0; i + 1 < len; i++) {
+		if (text[i] != '$' && text[i] != '@')
+			continue;
+		if (text[i + 1] == '#')
+			return true;
+		if (i + digits < len && !strncmp(text + i + 1, number, digits) &&
+		    (i + digits + 1 >= len || text[i + digits + 1] < '0' || text[i + digits + 1] > '9'))
+			return true;
+	}
+	return false;
+}
+
 /* An argument that the script does not look at is likely one too many. */
 static void warn_unused_args(struct run *r)
 {
-	(void)r;
+	for (unsigned int n = 1; n <= r->o.args.n; n++) {
+		bool used = false;
+
+		for (size_t i = 0; i < r->msg.nscripts; i++)
+			used |= uses_arg(r->msg.scripts[i]->text, r->msg.scripts[i]->len, n);
+		if (!used)
+			stap_msg_warn(&r->msg, "unused command line option $%u/@%u", n, n);
+	}
 }
 
 static int pass_2(struct run *r)
@@ -273,42 +297,54 @@ static int pass_2(struct run *r)
 
 /* --- passes 3 to 5 ------------------------------------------------------------------------------------ */
 
-static int later_passes(struct run *r)
+static int later_passes(struct run *r, struct stap_program *p)
 {
-	struct stap_program p = {
-		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .prog = r->prog,
-		.points = r->points, .probes = r->probes,
-	};
 	int e;
 
 	pass_begins(r);
-	e = stap_translate(&p);
+	e = stap_translate(p);
 	stap_msg_print(&r->msg, &r->diag);
-	if (e) {
-		stap_unload(&p);
+	if (e)
 		return pass_failed(r, 3, "translation");
-	}
 	pass_ends(r, "Pass 3: translated to intermediate code");
 	if (r->o.last_pass == 3) {
-		stap_show_code(&p);
+		stap_show_code(p);
 		return 0;
 	}
 	pass_begins(r);
-	e = stap_load(&p);
-	if (e) {
-		stap_unload(&p);
+	if (stap_load(p))
 		return pass_failed(r, 4, "compilation");
-	}
 	pass_ends(r, "Pass 4: compiled to bytecode");
-	if (r->o.last_pass == 5) {
-		pass_begins(r);
-		if (r->o.verbose)
-			fputs("Pass 5: starting run.\n", stderr);
-		e = stap_run(&p);
-		pass_ends(r, "Pass 5: run completed");
-		if (e)
-			e = pass_failed(r, 5, "run");
-	}
+	if (r->o.last_pass == 4)
+		return 0;
+	pass_begins(r);
+	if (r->o.verbose)
+		fputs("Pass 5: starting run.\n", stderr);
+	e = stap_run(p);
+	pass_ends(r, "Pass 5: run completed");
+	return e ? pass_failed(r, 5, "run") : 0;
+}
+
+/* Pass 2 looks at the command's program, so the command is started before it. */
+static int passes_from_2(struct run *r)
+{
+	struct stap_program p = {
+		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .probes = r->probes,
+	};
+	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot, .next_image = stap_next_image, .ctx = &p };
+	int e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
+
+	if (e < 0)
+		return pass_failed(r, 5, "run");
+	conf.held = (uint32_t)e;
+	conf.skip_badvars = r->o.skip_badvars;
+	r->points = p.points = points_new(r->arena, r->probes, &conf);
+	e = pass_2(r);
+	p.prog = r->prog;
+	if (!e && r->o.last_pass == 2)
+		stap_dump_checked(r->prog);
+	else if (!e)
+		e = later_passes(r, &p);
 	stap_unload(&p);
 	return e;
 }
@@ -323,24 +359,19 @@ static int run_script(struct run *r)
 		stap_dump_tree(stp_tree(r->stp), r->name);
 		return 0;
 	}
-	e = pass_2(r);
-	if (e)
-		return e;
-	if (r->o.last_pass == 2) {
-		stap_dump_checked(r->prog);
-		return 0;
-	}
-	return later_passes(r);
+	return passes_from_2(r);
 }
 
 static int list(struct run *r)
 {
+	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot };
 	struct stp_prog *prog;
 	int e = pass_1(r);
 
 	if (e)
 		return e;
 	prog = stp_parsed(r->stp);
+	r->points = points_new(r->arena, r->probes, &conf);
 	switch (r->o.mode) {
 	case STAP_DUMP_ALIASES:
 		stap_dump_aliases(prog);
@@ -376,7 +407,6 @@ static int dispatch(struct run *r)
 int cmd_stap(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
-	struct points_conf conf = { 0 };
 	int e;
 
 	if (!r.arena || !r.probes) {
@@ -386,10 +416,10 @@ int cmd_stap(int argc, char **argv)
 	}
 	e = stap_opts_parse(&r.o, r.arena, argc, argv);
 	if (!e) {
-		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags };
-		conf = (struct points_conf){ r.o.command, (uint32_t)r.o.pid, r.o.sysroot };
-		r.points = points_new(r.arena, r.probes, &conf);
+		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags,
+					  .all = r.o.verbose || r.o.errtags };
 		e = dispatch(&r);
+		stap_msg_end(&r.msg);
 	}
 out:
 	points_free(r.points);

@@ -74,6 +74,42 @@ static void put_msg(struct strbuf *b, const struct stap_msg *how, const struct d
 	put_hint(b, m);
 }
 
+/* The length of @text without the token that it names at its end: "unresolved type : identifier 'x'". */
+static size_t kind_len(const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n > 1 && (text[n - 1] != ' ' || text[n - 2] != ':'))
+		n--;
+	return n > 1 ? n : strlen(text);
+}
+
+/* Was one said before that differs in the token alone? */
+static bool is_similar(const struct diag *d, size_t i)
+{
+	const struct diag_msg *m = &d->msgs[i];
+	size_t n = kind_len(m->text);
+
+	for (size_t k = 0; k < i; k++) {
+		const struct diag_msg *o = &d->msgs[k];
+
+		if (o->level == m->level && kind_len(o->text) == n && !strncmp(o->text, m->text, n) &&
+		    !strcmp(o->hint ? o->hint : "", m->hint ? m->hint : ""))
+			return true;
+	}
+	return false;
+}
+
+void stap_msg_end(const struct stap_msg *m)
+{
+	if (m->similar_errors)
+		fprintf(stderr, "Number of similar error messages suppressed: %u.\n", m->similar_errors);
+	if (m->similar_warnings && !m->no_warnings)
+		fprintf(stderr, "Number of similar warning messages suppressed: %u.\n", m->similar_warnings);
+	if (m->similar_errors || (m->similar_warnings && !m->no_warnings))
+		fputs("Rerun with -v to see them.\n", stderr);
+}
+
 /* A warning about the user's own script? */
 static bool concerns_user(const struct stap_msg *how, const struct diag_msg *m)
 {
@@ -96,6 +132,13 @@ void stap_msg_print(struct stap_msg *how, const struct diag *d)
 			how->warnings++;
 			if (how->no_warnings)
 				continue;
+		}
+		if (!how->all && !begins(m->text, "parse error: ") && is_similar(d, how->shown)) {
+			if (m->level == DIAG_WARNING)
+				how->similar_warnings++;
+			else
+				how->similar_errors++;
+			continue;
 		}
 		strbuf_clear(&b);
 		put_msg(&b, how, m);

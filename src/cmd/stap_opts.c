@@ -49,8 +49,8 @@ static void help_row(const struct opt_row *r)
 		snprintf(text, sizeof(text), "-%c%s%s%s%s%s", r->letter, r->arg ? " " : "", r->arg ? r->arg : "",
 			 r->name ? " --" : "", r->name ? r->name : "", "");
 	else
-		snprintf(text, sizeof(text), "--%s%s%s", r->name, r->arg && *r->arg != '[' ? "=" : "",
-			 r->arg ? r->arg : "");
+		snprintf(text, sizeof(text), "--%s%s%s", r->name, !r->arg ? "" : *r->arg == '[' ? "[=" : "=",
+			 !r->arg ? "" : r->arg + (*r->arg == '['));
 	printf("  %-26s %s\n", text, r->what);
 }
 
@@ -266,9 +266,6 @@ static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, cons
 		return 0;
 	case OPT_UNOPTIMIZED:
 		o->unoptimized = true;
-		return 0;
-	case OPT_TIMING:
-		o->timing = true;
 		return 0;
 	case OPT_RUNTIME:
 		return set_runtime(arg);

@@ -1,6 +1,7 @@
 #include "cmd/stap_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -85,21 +86,6 @@ static int set_globals(struct stap_program *p)
 	return 0;
 }
 
-static int open_target(struct stap_program *p)
-{
-	struct strbuf err = { 0 };
-
-	if (!p->o->command || p->o->last_pass < 5)
-		return 0;
-	if (target_create(p->o->command, NULL, &p->target, &err)) {
-		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
-		return -ENOENT;
-	}
-	points_target(p->points, (uint32_t)target_pid(p->target));
-	strbuf_fini(&err);
-	return 0;
-}
-
 /* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
 static void block_signals(void)
 {
@@ -108,6 +94,67 @@ static void block_signals(void)
 	session_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+/*
+ * -F: the parent waits until everything is armed, prints the pid of its child, which goes on, and exits.  0 in the
+ * child, or without -F.
+ */
+static int detach(struct stap_program *p)
+{
+	char ready = 0;
+	int ends[2];
+	pid_t pid;
+
+	p->ready_fd = -1;
+	if (!p->o->flight)
+		return 0;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		close(ends[0]);
+		p->ready_fd = ends[1];
+		setsid();
+		return 0;
+	}
+	close(ends[1]);
+	if (read(ends[0], &ready, 1) != 1)
+		_exit(CMD_ERROR);
+	printf("%d\n", (int)pid);
+	fflush(stdout);
+	_exit(CMD_OK);
+}
+
+int stap_hold(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+	int e = detach(p);
+
+	if (e) {
+		fprintf(stderr, "ERROR: cannot go into the background: %s\n", strerror(-e));
+		return -1;
+	}
+
+	block_signals();
+	if (!p->o->command)
+		return 0;
+	if (target_create(p->o->command, NULL, &p->target, &err)) {
+		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
+		return -1;
+	}
+	strbuf_fini(&err);
+	return (int)target_pid(p->target);
+}
+
+bool stap_next_image(void *program)
+{
+	struct stap_program *p = program;
+
+	return target_state(p->target) == TARGET_AT_EXEC && target_image_can_exec(p->target) &&
+	       !target_next_exec(p->target, NULL) && target_state(p->target) == TARGET_AT_EXEC;
 }
 
 /* Each clause is for the probe that its handler's point became. */
@@ -132,12 +179,8 @@ static void name_probes(struct stap_program *p)
 
 int stap_translate(struct stap_program *p)
 {
-	int e;
+	int e = set_globals(p);
 
-	block_signals();
-	e = open_target(p);
-	if (!e)
-		e = set_globals(p);
 	if (e)
 		return e;
 	p->code = stp_compile(p->stp, p->prog);
@@ -167,6 +210,14 @@ static void message(void *ctx, const char *text)
 	fputs(text, stderr);
 }
 
+/* --- output ------------------------------------------------------------------------------------------- */
+
+/* The name of the @n-th file of -S, or of the only one. */
+static const char *file_name(const struct stap_program *p, unsigned int n)
+{
+	return p->o->max_bytes ? arena_printf(p->arena, "%s.%u", p->file, n) : p->file;
+}
+
 static int open_output(struct stap_program *p)
 {
 	char name[4096];
@@ -180,15 +231,48 @@ static int open_output(struct stap_program *p)
 		localtime_r(&now, &tm);
 		if (!strftime(name, sizeof(name), p->o->output, &tm))
 			snprintf(name, sizeof(name), "%s", p->o->output);
-		if (truncate(name, 0) && errno != ENOENT && errno != EINVAL)
+		p->file = arena_strdup(p->arena, name);
+		if (truncate(file_name(p, p->files), 0) && errno != ENOENT && errno != EINVAL)
 			e = -errno;
 		else
-			e = out_open_file(&p->out, name);
+			e = out_open_file(&p->out, file_name(p, p->files));
 	}
 	if (e)
 		fprintf(stderr, "ERROR: Couldn't open output file %s: %s\n",
 			p->o->output ? p->o->output : "standard output", strerror(-e));
 	return e;
+}
+
+/* -S: go on in a new file when this one is large enough, and remove the oldest. */
+static void written(void *ctx)
+{
+	struct stap_program *p = ctx;
+	int fd;
+
+	if (!p->o->max_bytes || lseek(p->out.fd, 0, SEEK_END) < (off_t)p->o->max_bytes)
+		return;
+	fd = open(file_name(p, p->files + 1), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return;		/* then this one grows */
+	p->files++;
+	dup3(fd, p->out.fd, O_CLOEXEC);
+	close(fd);
+	if (p->o->max_files && p->files >= p->o->max_files)
+		unlink(file_name(p, p->files - p->o->max_files));
+}
+
+static void say_ready(struct stap_program *p)
+{
+	int null;
+
+	if (p->ready_fd < 0)
+		return;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)	/* whoever reads what stap prints shall not wait for the child */
+		dup2(null, fd);
+	if (write(p->ready_fd, "", 1) != 1)
+		return;
+	close(p->ready_fd);
 }
 
 int stap_load(struct stap_program *p)
@@ -207,7 +291,7 @@ int stap_load(struct stap_program *p)
 		return e;
 	conf = (struct session_conf){
 		.opts = &p->set, .prog = p->code->prog, .probes = p->probes, .out = &p->out, .command = "stap",
-		.message = message, .message_ctx = p, .stp = p->code, .silent_errors = p->o->no_handler_errors,
+		.message = message, .message_ctx = p, .written = written, .stp = p->code, .silent_errors = p->o->no_handler_errors,
 		.max_errors = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXERRORS),
 		.max_skipped = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXSKIPPED),
 		.timeout_ns = p->o->timeout_ns,
@@ -238,6 +322,7 @@ int stap_run(struct stap_program *p)
 		strbuf_puts(&err, strerror(-e));
 		return fail("cannot watch the target", &err);
 	}
+	say_ready(p);
 	if (session_start(p->session) && p->target && target_release(p->target, &err))
 		return fail("cannot start the target", &err);
 	e = session_run(p->session, &err);

@@ -4,6 +4,8 @@
 #ifndef DTAP_CMD_STAP_RUN_H
 #define DTAP_CMD_STAP_RUN_H
 
+#include <stdbool.h>
+
 #include "out/sink.h"
 #include "session/options.h"
 
@@ -34,8 +36,19 @@ struct stap_program {
 	struct target *target;
 	struct session *session;
 	struct out_sink out;
-	unsigned int errors;
+	const char *file;		/* of -o, dates put in; NULL: standard output */
+	unsigned int files;		/* -S: begun so far */
+	int ready_fd;			/* -F: where the parent waits; else -1 */
 };
+
+/*
+ * Start the command of -c, if there is one, and hold it: its process id, 0 without, or -1 after a message on standard
+ * error.  What can block signals is blocked from then on.
+ */
+int stap_hold(struct stap_program *p);
+
+/* For struct points_conf: let the command go on to its next exec. */
+bool stap_next_image(void *program);
 
 /* Lower.  0, or -EINVAL: reported in the diag. */
 int stap_translate(struct stap_program *p);

@@ -148,6 +148,8 @@ struct check {
 	enum args_state args_state;
 	struct probe_sig sig;
 
+	bool in_agg_key;			/* where stack() and its kind have a value */
+
 	const struct type *t_void, *t_int, *t_int64, *t_uint64, *t_size, *t_string;
 };
 
@@ -233,6 +235,8 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
 
 bool check_printf(struct check *c, struct d_node *call);
 bool check_printa(struct check *c, struct d_node *call);
+bool check_stack(struct check *c, struct d_node *call);
+bool check_symbol(struct check *c, struct d_node *call);
 bool check_trace(struct check *c, struct d_node *call);
 bool check_exit(struct check *c, struct d_node *call);
 bool check_aggact(struct check *c, struct d_node *call);	/* clear trunc normalize denormalize */

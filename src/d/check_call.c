@@ -185,6 +185,12 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 		diag_hint(c->diag, "assign it to an aggregation: @name = %s(...)", id->name);
 		return NULL;
 	}
+	if (id->kind == ID_ACTION && !statement && !c->in_agg_key && !type_is_void(id->type)) {
+		check_error(c, n->pos, "D_ACT_SPEC", "%s( ) may not be called from a D expression (D program context "
+			    "required)", id->name);
+		diag_hint(c->diag, "it is a statement of its own, or a key of an aggregation");
+		return NULL;
+	}
 	if (id->kind == ID_ACTION && !id->action->check(c, n))
 		return NULL;
 	return n->type = id->type;

@@ -78,9 +78,14 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t);
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
+void lower_stack(struct lower *l, struct d_node *call);
+void lower_symbol(struct lower *l, struct d_node *call);
 void lower_exit(struct lower *l, struct d_node *call);
 void lower_aggact(struct lower *l, struct d_node *call);
 void lower_agg_assign(struct lower *l, struct d_node *n);
+
+/* The number that stack(), usym() or one of their kind gives. */
+ir_reg lower_stack_value(struct lower *l, struct d_node *call);
 
 /* The keys of @n by the signature of @id into @keys[IR_MAX_KEYS]. */
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys);

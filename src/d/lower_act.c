@@ -42,6 +42,38 @@ void lower_trace(struct lower *l, struct d_node *call)
 	record(l, call->args[0]);
 }
 
+ir_reg lower_stack_value(struct lower *l, struct d_node *call)
+{
+	const struct d_opts *o = l->check->opts;
+	const char *name = call->base->name;
+	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
+	ir_reg args[2];
+
+	if (call->ident->action->check == check_symbol) {
+		args[0] = ir_const(&l->b, name[0] == 'u');
+		args[1] = lower_expr(l, call->args[0]);
+		return ir_call(&l->b, IR_FN_ADDR, args, 2);
+	}
+	if (!frames)
+		frames = name[0] == 's' ? 20 : name[0] == 'j' ? 50 : 100;
+	if (call->nargs)
+		d_const(l->check->prog, call->args[0], &frames);
+	args[0] = ir_const(&l->b, name[0] != 's');
+	args[1] = ir_const(&l->b, frames);
+	return ir_call(&l->b, IR_FN_STACK, args, 2);
+}
+
+void lower_stack(struct lower *l, struct d_node *call)
+{
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_STACK, call->pos);
+	lower_field(l, lower_stack_value(l, call), call->type);
+}
+
+void lower_symbol(struct lower *l, struct d_node *call)
+{
+	lower_stack(l, call);
+}
+
 void lower_exit(struct lower *l, struct d_node *call)
 {
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_EXIT, call->pos);

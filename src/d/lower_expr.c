@@ -521,7 +521,7 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		r = lower_index(l, n);
 		break;
 	case D_CALL:
-		r = lower_call(l, n);
+		r = n->ident->kind == ID_ACTION ? lower_stack_value(l, n) : lower_call(l, n);
 		break;
 	case D_MEMBER:
 		r = lower_load(l, n);

@@ -302,7 +302,7 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 	uint64_t ctx[11] = { probe };
 
 	memcpy(ctx + 1, args, 10 * sizeof(*args));
-	t->run.pid_tgid = (uint64_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
+	shm_set_tid(&t->run, (uint32_t)syscall(SYS_gettid));
 	shm_run_prog(&t->run, t->progs[prog].vm, ctx);
 	return 0;
 }

@@ -17,6 +17,7 @@ struct marker {
 	const char *name;	/* with dashes */
 	struct site site;
 	bool is_used;		/* a description to be enabled has found it */
+	bool is_named;		/* and has named its file */
 };
 
 struct module {

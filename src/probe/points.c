@@ -273,6 +273,27 @@ static void one_program(struct points_search *s, const char *path)
 	s->file = file;
 }
 
+/*
+ * A command such as "chroot ROOT python3 x.py" or "env python3" becomes the traced program only at its last exec: what
+ * is not found yet is looked for in the next one.
+ */
+static void each_image(struct points_search *s)
+{
+	struct points *p = s->p;
+	size_t before = s->n;
+	const char *path, *why = NULL;
+
+	s->pid = p->conf.held;
+	do {
+		path = pid_program(s, p->conf.held, false);
+		if (path)
+			one_program(s, path);
+		if (!why || path)
+			why = s->why;
+	} while (s->n == before && p->conf.next_image(p->conf.ctx));
+	s->why = why;
+}
+
 void points_each_file(struct points_search *s)
 {
 	const struct stp_node *arg = s->point->comps[0].arg;
@@ -290,8 +311,10 @@ void points_each_file(struct points_search *s)
 	} else if (p->conf.pid) {
 		s->pid = p->conf.pid;
 		path = pid_program(s, p->conf.pid, true);
+	} else if (p->conf.held) {
+		each_image(s);
+		return;
 	} else if (p->conf.command) {
-		s->bare = true;
 		path = exec_find(p->arena, command_word(p), NULL);
 		if (!path)
 			s->why = "no match";
@@ -312,13 +335,6 @@ struct stp_point *points_in_file(struct points_search *s, const char *path)
 	if (points_comp(found, "library"))
 		points_set(s->p, found, "library", path);
 	return found;
-}
-
-void points_target(struct points *p, uint32_t pid)
-{
-	for (size_t i = 0; i < p->nfound; i++)
-		if (p->found[i].bare && p->found[i].probe)
-			p->found[i].probe->pid = pid;
 }
 
 /* --- the resolver ------------------------------------------------------------------------------------- */
@@ -385,8 +401,6 @@ static const char *const refusals[STP_P_INPUT + 1] = {
 	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
 	[STP_P_SYSCALL_ENTRY] = "system calls of processes are not supported",
 	[STP_P_SYSCALL_RETURN] = "system calls of processes are not supported",
-	[STP_P_FUNCTION] = "functions are not supported yet: probe a marker",
-	[STP_P_RETURN] = "functions are not supported yet: probe a marker",
 	[STP_P_PROCESS_BEGIN] = "the begin and end of processes are not supported yet",
 	[STP_P_PROCESS_END] = "the begin and end of processes are not supported yet",
 	[STP_P_THREAD_BEGIN] = "the begin and end of threads are not supported yet",
@@ -423,6 +437,10 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_MARK:
 		points_find_marks(&s);
 		break;
+	case STP_P_FUNCTION:
+	case STP_P_RETURN:
+		points_find_funcs(&s, kind == STP_P_RETURN);
+		break;
 	default:
 		s.why = refusals[kind];
 		break;
@@ -432,15 +450,29 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	return s.n;
 }
 
+static bool find_target(struct points *p, const struct stp_point *point, enum stp_point_kind kind,
+			const struct stp_node *target, struct stp_source *source, const char **why)
+{
+	if (kind == STP_P_MARK)
+		return points_mark_target(p, find_found(p, point), target, source, why);
+	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
+		return points_func_target(kind == STP_P_RETURN, target, source, why);
+	*why = "this probe point has no context variables";
+	return false;
+}
+
 static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind kind, const struct stp_node *target,
 		   struct stp_source *source, const char **why)
 {
 	struct points *p = ctx;
 
-	if (kind == STP_P_MARK)
-		return points_mark_target(p, find_found(p, point), target, source, why);
-	*why = "this probe point has no context variables";
-	return false;
+	if (find_target(p, point, kind, target, source, why))
+		return true;
+	if (!p->conf.skip_badvars || target->name[1] == '$')
+		return false;
+	/* An argument that the probe does not have is 0. */
+	*source = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = PROBE_MAX_ARGS - 1 };
+	return true;
 }
 
 struct stp_resolver points_resolver(struct points *p)
@@ -452,6 +484,8 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 {
 	const struct points_found *f = find_found(p, found);
 
-	for (unsigned int i = 0; f && f->probe && f->probe->kind == PROBE_SITES && i < f->probe->sig.nargs; i++)
+	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
+	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)
+		strbuf_puts(out, " $return:long");
 }

@@ -27,6 +27,11 @@ struct points_conf {
 	const char *command;		/* of -c, or NULL */
 	uint32_t pid;			/* of -x, or 0 */
 	const char *sysroot;		/* in front of paths, or NULL */
+	uint32_t held;			/* the command's process, held at an exec; 0: it was not started */
+	bool skip_badvars;		/* context variables that cannot be had are 0 */
+	/* Let the held process go on to another program: false when it will not.  NULL with @held 0. */
+	bool (*next_image)(void *ctx);
+	void *ctx;
 };
 
 /* Memory comes from @a, which may be the compilation's.  points_free closes files; it accepts NULL. */
@@ -40,9 +45,6 @@ struct probe *points_probe(const struct points *p, const struct stp_point *found
 
 /* A probe of PROBE_BEGIN, END or FAILED that no script names: dtap's own. */
 struct probe *points_own(struct points *p, enum stp_point_kind kind);
-
-/* A bare "process" was found: its probes fire in process @pid alone, the target. */
-void points_target(struct points *p, uint32_t pid);
 
 /* Add the point's context variables to @out as stap -L has them: " $arg1:long $arg2:long". */
 void points_vars(const struct points *p, const struct stp_point *found, struct strbuf *out);

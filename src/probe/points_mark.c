@@ -12,8 +12,6 @@
 #include "base/strbuf.h"
 #include "elf/obj.h"
 
-enum { NSIMILAR = 5 };
-
 /* gc-start -> gc__start */
 static const char *with_underscores(struct arena *a, const char *pattern)
 {
@@ -33,63 +31,11 @@ static const char *with_underscores(struct arena *a, const char *pattern)
 	return ret;
 }
 
-/* How many letters to change, add or remove to make one of the other (Levenshtein); names over 63 bytes are cut. */
-static unsigned int distance(const char *a, const char *b)
+static const char *mark_name(const void *file, size_t i)
 {
-	unsigned int row[64], n = (unsigned int)strnlen(b, 63), above, left;
+	const struct points_file *f = file;
 
-	for (unsigned int k = 0; k <= n; k++)
-		row[k] = k;
-	for (unsigned int i = 0; a[i]; i++) {
-		above = row[0];
-		row[0] = left = i + 1;
-		for (unsigned int k = 1; k <= n; k++) {
-			unsigned int best = above + (a[i] != b[k - 1]);
-
-			above = row[k];
-			if (above + 1 < best)
-				best = above + 1;
-			if (left + 1 < best)
-				best = left + 1;
-			row[k] = left = best;
-		}
-	}
-	return row[n];
-}
-
-/* "no match (similar marks: a, b)" */
-static const char *similar(struct points_search *s, const struct points_file *f, const char *pattern)
-{
-	const char *best[NSIMILAR];
-	unsigned int far[NSIMILAR], n = 0;
-	struct strbuf b = { 0 };
-	const char *ret;
-
-	for (size_t i = 0; i < f->nmarkers; i++) {
-		unsigned int d = distance(f->markers[i].name, pattern), at = 0;
-		bool again = false;
-
-		for (unsigned int k = 0; k < n && !again; k++)
-			again = !strcmp(best[k], f->markers[i].name);
-		while (at < n && far[at] <= d)
-			at++;
-		if (again || at == NSIMILAR)
-			continue;
-		n += n < NSIMILAR;
-		memmove(best + at + 1, best + at, (n - at - 1) * sizeof(*best));
-		memmove(far + at + 1, far + at, (n - at - 1) * sizeof(*far));
-		best[at] = f->markers[i].name;
-		far[at] = d;
-	}
-	if (!n)
-		return "no match";
-	strbuf_puts(&b, "no match (similar marks: ");
-	for (unsigned int i = 0; i < n; i++)
-		strbuf_printf(&b, "%s%s", i ? ", " : "", best[i]);
-	strbuf_putc(&b, ')');
-	ret = arena_strdup(s->p->arena, strbuf_str(&b));
-	strbuf_fini(&b);
-	return ret;
+	return i < f->nmarkers ? f->markers[i].name : NULL;
 }
 
 static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m)
@@ -143,7 +89,6 @@ static void add_mark(struct points_search *s, struct points_file *f, const struc
 	}
 	fill_sig(probe);
 	points_add(s, point, probe);
-	s->p->found[s->p->nfound - 1].bare = s->bare;
 	s->p->found[s->p->nfound - 1].prov = arena_strdup(s->p->arena, first->prov);
 	s->p->found[s->p->nfound - 1].mark = arena_strdup(s->p->arena, first->name);
 }
@@ -174,7 +119,7 @@ static void in_file(struct points_search *s, const char *path)
 			add_mark(s, f, m);
 	}
 	if (s->n == before)
-		s->why = similar(s, f, mark);
+		s->why = points_similar(s, "marks", mark, mark_name, f);
 }
 
 void points_find_marks(struct points_search *s)
@@ -189,6 +134,7 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 {
 	const char *name = target->name;
 	unsigned int nargs = f ? f->probe->sig.nargs : 0;
+	struct stp_source *items;
 	unsigned long n;
 	char *end;
 
@@ -207,8 +153,11 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		source->type = STP_STRINGS;
 		source->nnames = nargs;
 		source->names = arena_alloc(p->arena, (nargs + 1) * sizeof(*source->names));
-		for (unsigned int i = 0; i < nargs; i++)
+		source->items = items = arena_alloc(p->arena, (nargs + 1) * sizeof(*items));
+		for (unsigned int i = 0; i < nargs; i++) {
 			source->names[i] = arena_printf(p->arena, "$arg%u", i + 1);
+			items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i };
+		}
 		return true;
 	}
 	if (strncmp(name, "$arg", 4)) {

@@ -22,7 +22,6 @@ struct points_file {
 struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
-	bool bare;		/* of the target alone */
 	const char *prov, *mark;	/* a marker's */
 };
 
@@ -43,7 +42,8 @@ struct points_search {
 	size_t n, cap;
 	const char *why;		/* nothing was found: why */
 	uint32_t pid;			/* of the process that the point names, or 0 */
-	bool bare;			/* the target of -c, which has no pid yet */
+	const char *name;		/* points_func.c: the function's */
+	bool at_return;
 	const char *program;		/* whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
@@ -66,5 +66,13 @@ struct probe *points_make(struct points *p, const struct stp_point *point, struc
 void points_find_marks(struct points_search *s);
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why);
+
+/* points_func.c */
+void points_find_funcs(struct points_search *s, bool at_return);
+bool points_func_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why);
+
+/* points_similar.c: "no match (similar @what: ...)" of the names that @name gives, NULL behind the last. */
+const char *points_similar(struct points_search *s, const char *what, const char *pattern,
+			   const char *(*name)(const void *ctx, size_t i), const void *ctx);
 
 #endif

@@ -33,6 +33,7 @@ struct site {
 	unsigned int nargs;
 	struct arch_operand args[PROBE_MAX_ARGS];
 	bool ret;			/* fires when the function that starts here returns */
+	bool skips_caller;		/* a function's start, where frame pointers lead to its caller's caller */
 	struct site *next;		/* the set's */
 };
 

@@ -143,6 +143,11 @@ static bool has_own(const struct python_process *p, const char *name)
 	return false;
 }
 
+bool python_names_file(const struct probe_desc *desc)
+{
+	return *desc->mod && !desc_is_glob(desc->mod);
+}
+
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name)
 {
@@ -151,7 +156,7 @@ bool python_takes(const struct python_process *p, enum python_mode mode, const s
 	/* Preloaded, it is in the programs on the way to the interpreter, too. */
 	if (m->python.is_agent && m != p->agent)
 		return false;
-	if (*desc->mod && !desc_is_glob(desc->mod))
+	if (python_names_file(desc))
 		return true;
 	if (mode == PYTHON_NEVER)
 		agent = false;
@@ -262,7 +267,10 @@ uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
 		const struct module *m = p.modules[i];
 
 		for (j = 0; j < m->nmarkers && !m->python.is_agent; j++) {
-			if (!m->markers[j].is_used || strcmp(m->markers[j].prov, PYTHON_PROVIDER))
+			const struct marker *twin = p.agent ? find_marker(p.agent, m->markers[j].raw) : NULL;
+
+			if (!m->markers[j].is_used || strcmp(m->markers[j].prov, PYTHON_PROVIDER) ||
+			    (twin && twin->is_named))
 				continue;
 			for (bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++)
 				if (!strcmp(names[bit], m->markers[j].raw))

@@ -45,6 +45,9 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name);
 
+/* Has the description named a file?  Then that one is meant, be there a better one or not. */
+bool python_names_file(const struct probe_desc *desc);
+
 /* What is wrong with a CPython's own marker, or NULL. */
 const char *python_unsound(uint16_t version, const char *name);
 

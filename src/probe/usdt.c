@@ -107,6 +107,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	found_add(l->f, p);
 	if (l->f->want == PROBE_ENABLE) {
 		mk->is_used = true;
+		mk->is_named = mk->is_named || python_names_file(desc);
 		if (m->python.is_agent)
 			set_supplies(l->f->set, l->python.version, mk->name);
 	}

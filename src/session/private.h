@@ -41,6 +41,7 @@ struct session {
 	struct ebpf_unit *unit;
 	struct place *place;
 	struct aggs *aggs;
+	struct names *names;		/* what numbers of stacks stand for */
 	struct stream stream;
 	struct enabled *enabled;
 	uint32_t nenabled;
@@ -94,6 +95,9 @@ void session_stap_summary(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);
+
+/* session.c: take records out of the stream and hold them. */
+int session_pull(void *session);
 
 /* session.c: take records out of the stream and carry out those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);

@@ -43,6 +43,12 @@ static int act_trace(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+static int act_stack(const struct reading *r, const struct ir_act *act)
+{
+	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
+	return 0;
+}
+
 static int act_exit(const struct reading *r, const struct ir_act *act)
 {
 	r->s->status = (int)values(r, act)->i;
@@ -111,6 +117,7 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_PRINTF] = act_printf,
 	[IR_ACT_TRACE] = act_trace,
 	[IR_ACT_PRINTA] = act_printa,
+	[IR_ACT_STACK] = act_stack,
 	[IR_ACT_EXIT] = act_exit,
 	[IR_ACT_CLEAR] = act_clear,
 	[IR_ACT_TRUNC] = act_trunc,

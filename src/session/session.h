@@ -39,6 +39,8 @@ struct session_conf {
 	/* Lines for the user, complete with name and newline. */
 	void (*message)(void *ctx, const char *text);
 	void *message_ctx;
+	/* After output was handed to @out's descriptor; NULL: nobody wants to know.  With message_ctx. */
+	void (*written)(void *ctx);
 	const struct stp_code *stp;	/* of a SystemTap script: what its faults say; else NULL */
 	int64_t max_errors, max_skipped;	/* SystemTap: more of them end the session */
 	bool silent_errors;		/* SystemTap: say nothing of faults */
@@ -58,6 +60,12 @@ int session_enable(struct session *s, struct strbuf *err);
 
 /* Fire BEGIN and let the others.  False when BEGIN called exit(): session_run then ends at once. */
 bool session_start(struct session *s);
+
+/*
+ * Between session_start and target_release: when the program asks for stacks, let a held target run to its entry
+ * point, so that the libraries in them are known even if it ends at once.
+ */
+void session_know(struct session *s, struct target *t);
 
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);

@@ -45,8 +45,20 @@ static void find_change(void *ctx, struct stp_node **child)
 	}
 }
 
+/* The variable that delete changes. */
+static const struct stp_node *deleted(const struct stp_stmt *s)
+{
+	if (s->kind != STP_S_DELETE)
+		return NULL;
+	return s->expr->kind == STP_INDEX ? s->expr->l : s->expr;
+}
+
 static void find_change_stmt(void *ctx, struct stp_stmt **child)
 {
+	const struct stp_node *gone = deleted(*child);
+	struct search *f = ctx;
+
+	f->found |= gone && gone->var == f->var;
 	stp_each_expr(*child, find_change, ctx);
 	stp_each_stmt(*child, find_change_stmt, ctx);
 }
@@ -77,6 +89,18 @@ static void check_node(void *ctx, struct stp_node **child)
 	stp_each_node(n, check_node, ctx);
 }
 
+static void change_error(const struct walk *w, const struct stp_node *n)
+{
+	sem_error(w->sem, n, "S_FOREACH_CHANGE", "variable '%s' modified during 'foreach' iteration", n->var->name);
+}
+
+static void check_delete(const struct walk *w, const struct stp_node *gone)
+{
+	for (const struct walk *v = w; gone && v; v = v->outer)
+		if (v->array && v->array == gone->var)
+			change_error(w, gone);
+}
+
 static void check_stmt(void *ctx, struct stp_stmt **child)
 {
 	const struct walk *outer = ctx;
@@ -87,6 +111,7 @@ static void check_stmt(void *ctx, struct stp_stmt **child)
 		diag_error(w.sem->diag, st->pos, "S_LOOP", "semantic error: cannot '%s' outside loop: %s",
 			   st->kind == STP_S_BREAK ? "break" : "continue", st->what);
 	stp_each_expr(st, check_node, &w);
+	check_delete(&w, deleted(st));
 	w.loops += st->kind == STP_S_FOR || st->kind == STP_S_FOREACH;
 	if (st->kind == STP_S_FOREACH)
 		w.array = st->array->var;

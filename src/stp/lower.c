@@ -290,7 +290,7 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 	ir_at(&l->b, body);
 	lower_conds(l, h);
 	if (l->counting)
-		ir_budget(&l->b, budget(l, h));
+		ir_budget(&l->b, budget(l, h) - 1);	/* SystemTap fails when nothing is left */
 	low_clear(l, &h->locals);
 	if (l->tokens)
 		ir_vst(&l->b, l->tokens, low_str(l, ""));
@@ -362,7 +362,7 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 		n++;
 	l.code->clauses = arena_alloc(a, n * sizeof(*l.code->clauses));
 	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
-	l.code->nears[l.code->nnears++] = (struct stp_near){0};
+	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
 	l.prog->nesting = nesting(stp);
 	low_find_recursive(tree);
 	make_tokens(&l);

@@ -133,6 +133,17 @@ ir_reg low_func_stp_pid(struct low *l, struct stp_node *call, const ir_reg *args
 	return low_const(l, getpid());
 }
 
+/* A number's place in a function's result is argument 1 of the probe at its return (arch.h, call_result). */
+ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)args;
+	if (l->handler->kind != STP_P_RETURN) {
+		low_refuse(l, call, "it is known in a probe of a function's .return", "there is no returned value");
+		return low_const(l, 0);
+	}
+	return ir_arg(&l->b, 1);
+}
+
 ir_reg low_func_number(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
@@ -269,16 +280,17 @@ ir_reg low_func_text_strn(struct low *l, struct stp_node *call, const ir_reg *ar
 /* tokenize(string, delimiters) begins, tokenize(delimiters) or an empty string goes on. */
 ir_reg low_func_tokenize(struct low *l, struct stp_node *call, const ir_reg *args)
 {
-	struct ir_block *begin = ir_block_new(&l->b), *on = ir_block_new(&l->b);
 	ir_reg both[2], r;
 
 	if (call->nargs == 2) {
+		struct ir_block *begin = ir_block_new(&l->b), *on = ir_block_new(&l->b);
+
 		ir_br(&l->b, ir_call(&l->b, IR_FN_STRLEN, args, 1), begin, on);
 		ir_at(&l->b, begin);
 		ir_vst(&l->b, l->tokens, args[0]);
+		ir_jmp(&l->b, on);
+		ir_at(&l->b, on);
 	}
-	ir_jmp(&l->b, on);
-	ir_at(&l->b, on);
 	both[0] = ir_vld(&l->b, l->tokens);
 	both[1] = args[call->nargs - 1];
 	r = ir_call(&l->b, IR_FN_TOKEN, both, 2);
@@ -315,7 +327,7 @@ ir_reg low_func_abort(struct low *l, struct stp_node *call, const ir_reg *args)
 ir_reg low_func_error(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)call;
-	low_near(l, NULL, (struct src_pos){0});
+	low_near(l, "", (struct src_pos){0});
 	ir_raise(&l->b, args[0]);
 	return unreached(l);
 }
@@ -324,7 +336,7 @@ ir_reg low_func_assert(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	struct ir_block *good = ir_block_new(&l->b), *bad = ir_block_new(&l->b);
 
-	low_near(l, NULL, (struct src_pos){0});
+	low_near(l, "", (struct src_pos){0});
 	ir_br(&l->b, args[0], good, bad);
 	ir_at(&l->b, bad);
 	ir_raise(&l->b, call->nargs > 1 ? args[1] : low_str(l, "Assertion failed"));

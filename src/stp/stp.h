@@ -70,7 +70,7 @@ struct stp_clause {
 
 /*
  * What an error says: "division by 0 near operator '/' at FILE:3:7", by the number of its place (IR_ACT_ERROR).
- * Without @what nothing is behind the message, which is @text with the fault's value, or without one the words
+ * With @what empty nothing is behind the message, which is @text with the fault's value, or without one the words
  * of faults.def.
  */
 struct stp_near {

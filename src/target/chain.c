@@ -13,6 +13,8 @@
 
 #include "target/priv.h"
 
+enum { PAGE = 4096 };
+
 static uint64_t now_us(void)
 {
 	struct timespec t;
@@ -100,7 +102,7 @@ static bool has_room(const struct chain *c, uint64_t lowest_written)
 int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n)
 {
 	const struct arch_remote *arch = arch_remote();
-	size_t fp_len, fp_align;
+	size_t fp_len, fp_align, frames;
 	unsigned int i;
 	int err;
 
@@ -112,7 +114,14 @@ int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n
 		return err;
 	c->fp = (c->at.sp - arch->red_zone - fp_len) & ~(uint64_t)(fp_align - 1);
 	c->data = (c->fp - CHAIN_DATA) & ~15ull;
-	c->base = c->data - (n + 1) * arch->frame - 8;	/* frame sizes are multiples of 16 */
+	/*
+	 * In one page: a tracer that is killed while it writes to several may have written some of them.  Frame sizes are
+	 * multiples of 16.
+	 */
+	frames = (n + 1) * arch->frame;
+	c->base = c->data - frames - 8;
+	if (c->base / PAGE != (c->base + frames - 1) / PAGE)
+		c->base = (c->base + frames) / PAGE * PAGE - frames - 8;
 	if (!has_room(c, c->base))
 		return -ENOSPC;
 	c->len = (size_t)(c->fp + fp_len - c->base);

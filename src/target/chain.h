@@ -14,7 +14,7 @@
 #include "arch/remote.h"
 #include "target/guest.h"
 
-enum { CHAIN_MAX = 16, CHAIN_DATA = 640, CHAIN_ROOM = 64 << 10 };
+enum { CHAIN_MAX = 11, CHAIN_DATA = 640, CHAIN_ROOM = 64 << 10 };
 
 struct chain {
 	const struct guest *g;
@@ -30,7 +30,7 @@ struct chain {
 };
 
 /*
- * Lay out @n calls, all of which do nothing, for thread @tid, which is in a ptrace stop.  -ENOMEM; -ENOSPC: its stack has no
+ * Lay out @n calls, CHAIN_MAX at most, all of which do nothing, for thread @tid, which is in a ptrace stop.  -ENOMEM; -ENOSPC: its stack has no
  * room below; others from ptrace.  chain_fini() in each case.
  */
 int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n);

@@ -50,8 +50,10 @@ enum {
 	GIVE_UP_MS = 5000,	/* no thread at a safe point */
 	STOP_MS = 50,		/* a thread that does not stop: another one */
 	CALL_MS = 10000,
+	NAP_MAX_NS = 2000000,
 	THREADS_MAX = 32,	/* that are tried in a round */
 	PATH_ROOM = 400,
+	POLITE_ROUNDS = 5,	/* in which a thread is looked for that need not be disturbed */
 };
 
 struct data {
@@ -75,6 +77,7 @@ struct injection {
 	const char *unsafe;	/* the last reason */
 	pid_t stuck[THREADS_MAX];	/* seized, and not stopped yet */
 	unsigned int nstuck;
+	bool is_polite;		/* no call is made to end with EINTR */
 	bool at_entry;		/* a created target: load only, the object finds its way by the environment */
 	int fd;			/* our end */
 	int err;
@@ -414,6 +417,8 @@ static bool try_thread(struct injection *j, pid_t tid)
 	j->unsafe = err == -ENOSPC ? "is near the end of its stack" : "cannot be looked at";
 	if (!err)
 		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
+	if (!err && !j->unsafe && j->is_polite && arch_remote()->is_spoilt(&j->c.at))
+		j->unsafe = "waits in the kernel";
 	if (!err && !j->unsafe)
 		j->err = inject(j);
 	detach(tid, status);	/* one that is still on its way is let go with this thread's end */
@@ -445,7 +450,7 @@ static void find_thread(struct injection *j)
 	uint64_t end = now_ms() + GIVE_UP_MS;
 	struct timespec nap = { .tv_nsec = 500000 };
 	pid_t tids[THREADS_MAX];
-	unsigned int n, i;
+	unsigned int n, i, round = 0;
 
 	do {
 		n = list_threads(j, tids, THREADS_MAX);
@@ -453,12 +458,14 @@ static void find_thread(struct injection *j)
 			j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
 			return;
 		}
+		j->is_polite = n > 1 && round < POLITE_ROUNDS;
 		for (i = 0; i < n; i++)
 			if (!is_stuck(j, tids[i]) && try_thread(j, tids[i]))
 				return;
 		nanosleep(&nap, NULL);
-		if (nap.tv_nsec < 20000000)
-			nap.tv_nsec += nap.tv_nsec / 2;
+		if (nap.tv_nsec < NAP_MAX_NS)
+			nap.tv_nsec += nap.tv_nsec / 8;
+		round++;
 		free_stuck(j);
 	} while (now_ms() < end);
 	j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "

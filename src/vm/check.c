@@ -649,7 +649,10 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 			break;
 		}
 	}
-	s->r[0] = h->ret == VM_RET_VOID ? unset : number;
+	if (h->ret == VM_RET_CTX)
+		s->r[0] = (struct val){ .kind = CTX };
+	else
+		s->r[0] = h->ret == VM_RET_VOID ? unset : number;
 	return 0;
 }
 

@@ -277,7 +277,10 @@ static int call(struct machine *m)
 	case VM_CALL_LOOP:
 		return start_loop(m, &p->funcs[note->to]);
 	case VM_CALL_HELPER:
-		m->r[0] = h->fn(m->r[1], m->r[2], m->r[3], m->r[4], m->r[5], m->t);
+		if (h->fn)
+			m->r[0] = h->fn(m->r[1], m->r[2], m->r[3], m->r[4], m->r[5], m->t);
+		else
+			m->r[0] = h->ret == VM_RET_CTX ? (uint64_t)(uintptr_t)m->t->ctx : m->t->values[h->value];
 		break;
 	default:
 		memcpy(m->t->args, &m->r[1], sizeof(m->t->args));

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vm/add.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -163,6 +164,20 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	return 0;
 }
 
+bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
+{
+	uint64_t first = (uint64_t)(m - s->maps);
+
+	if (!classes || first >= s->nmaps || classes > s->nmaps - first || m[classes - 1].key_size > ABI_ADD_STRING_MAX)
+		return false;
+	for (uint32_t c = 0; c < classes; c++) {
+		if (m[c].kind != ABI_MAP_LANE_HASH || m[c].value_size != m->value_size ||
+		    (c && m[c].key_size < m[c - 1].key_size))
+			return false;
+	}
+	return true;
+}
+
 void shm_fini(struct shm *s)
 {
 	free(s->maps);
@@ -258,7 +273,11 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	r->lane = lane_at(s, n);
 	r->number = n;
 	r->is_tracer = n == 0;
-	r->pid_tgid = (uint64_t)pid << 32 | pid;
+	r->thread.values[SHM_TASK] = (uint64_t)pid << 32 | pid;
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		if (s->maps[k].kind == ABI_MAP_SCRATCH)
+			r->thread.values[SHM_SCRATCH] = (uint64_t)(uintptr_t)(r->lane + s->maps[k].off);
+	}
 	r->wake_fd = -1;
 	return 0;
 }

@@ -36,6 +36,12 @@ struct shm {
 	uint32_t nrows;
 };
 
+/* What is in vm_thread.values. */
+enum {
+	SHM_SCRATCH,			/* address of the lane's scratch memory, 0: there is none */
+	SHM_TASK,			/* as get_current_pid_tgid gives it: pid above, tid below */
+};
+
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
  */
@@ -45,7 +51,6 @@ struct shm_run {
 	uint8_t *lane;
 	uint32_t number;		/* of the lane */
 	bool is_tracer;			/* no memory but the segment's can be read */
-	uint64_t pid_tgid;		/* as the kernel's helper gives it: pid above, tid below */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
@@ -72,6 +77,12 @@ int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm
  */
 int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
 void shm_run_fini(struct shm_run *r);	/* give the lane back */
+
+/* The thread that runs programs from now on. */
+static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
+{
+	r->thread.values[SHM_TASK] = (r->thread.values[SHM_TASK] & ~(uint64_t)UINT32_MAX) | tid;
+}
 
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);

@@ -41,6 +41,7 @@ enum {
 	VM_MAX_COST = 1000000,		/* instructions that a run takes without its loops' turns */
 	VM_MAX_LOOPS = 1 << 23,		/* turns of one bpf_loop; more are -E2BIG to the program */
 	VM_DEFAULT_BUDGET = 10000000,	/* instructions in loops' turns */
+	VM_VALUES = 4,
 };
 
 /* What one thread needs to run programs: its own, used by one run at a time (a helper starts no other). */
@@ -49,6 +50,7 @@ struct vm_thread {
 	void *user;			/* the helpers' */
 	/* Out: after a run that failed, where, as an index into vm_spec.insns. */
 	uint32_t fault_insn;
+	uint64_t values[VM_VALUES];	/* what helpers without a function return */
 	/* The engine's own. */
 	void *ctx;
 	uint64_t budget, ret, args[5];
@@ -81,14 +83,19 @@ enum vm_arg {
 enum vm_ret {
 	VM_RET_VALUE,
 	VM_RET_VOID,			/* r0 is not to be read */
+	VM_RET_CTX,			/* the context; there is no function */
 };
 
-/* A function of the host, by the kernel's number or one of the caller's own.  It may not unwind. */
+/*
+ * A function of the host, by the kernel's number or one of the caller's own.  It may not unwind.  Without one the
+ * result is vm_thread.values[value], which costs no call.
+ */
 struct vm_helper {
 	uint32_t number;
 	uint64_t (*fn)(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5, struct vm_thread *t);
 	enum vm_ret ret;
 	enum vm_arg args[5];
+	uint32_t value;
 };
 
 /* All but insns must stay for as long as the program lives.  bpf_loop is the engine's own, not a row. */

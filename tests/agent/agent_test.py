@@ -68,16 +68,22 @@ def witness(interp, mode, program):
 
 
 def traced(interp, script, program, *listened):
-    """What a D script prints about a program; @listened are the markers that it must have armed first."""
+    return traced_both(interp, script, program, *listened)[0]
+
+
+def traced_both(interp, script, program, *listened):
+    """What a D script prints about a program, and what that prints; @listened are the markers that must have been
+    armed first."""
     child = start(interp, interp.add(HERE / "runner.py"), "markers", interp.add(program))
     tracer = None
     try:
         ready(child)
-        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", 'BEGIN { printf("up\\n"); }', "-n", script,
+        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }',
+                                      "-n", script,
                                       "-p", child.pid)
         assert tracer.stdout.readline() == b"up\n", tracer.communicate()
         assert all(semaphore(child.pid, m) for m in listened)
-        end(child)
+        own = end(child)
         result = harness.finish(tracer, [script])
         tracer = None
     finally:
@@ -85,7 +91,7 @@ def traced(interp, script, program, *listened):
         if tracer:
             tracer.kill()
     assert result.code == 0 and result.err == "", result
-    return result.out.splitlines()
+    return result.out.splitlines(), own
 
 
 def probe(name, file, text, *args):
@@ -171,8 +177,8 @@ def test_not_python(interp, program):
 
 def beside_native(interp, program, *probes):
     """The agent's markers and the interpreter's own in one run: two lists of lines.  @probes: name, format, args."""
-    script = "".join(f'python$target:::{name} {{ printf("%s|{text}\\n", probemod, {args}); }}\n'
-                     for name, text, args in probes)
+    script = "".join(f'python$target:{module}::{name} {{ printf("%s|{text}\\n", probemod, {args}); }}\n'
+                     for name, text, args in probes for module in (AGENT.name, pathlib.Path(interp.executable).name))
     lines = [line.split("|", 1) for line in
              traced(interp, script, program, *(name.replace("-", "__") for name, _, _ in probes))]
     return ([text for module, text in lines if module == AGENT.name],
@@ -201,6 +207,17 @@ def test_native_calls(interp, program):
     file = interp.inside(interp.dir / program.name)
     got, want = ([line for line in lines if file in line] for lines in (got, want))
     assert len(want) > 3 and got == want
+
+
+@needs_bpf
+def test_lines_beside_trace_function(interp):
+    """Lines come whatever trace function the program sets, from Python or from C, or removes, or loses."""
+    program = HERE / "data/own_trace.py"
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("line", file, "%s %d", "copyinstr(arg1)", "arg2"), program, "line")
+    work = [line for line in got if line.startswith("work")]
+    once = work[:9]
+    assert len(set(once)) == 4 and work == once * 6, work
 
 
 BUSY = """
@@ -295,6 +312,24 @@ os.waitpid(pid, 0)
     file = interp.inside(interp.dir / program.name)
     got = traced(interp, probe("function-entry", file, "%s", "copyinstr(arg1)"), program, "function__entry")
     assert got[0] == "<module>"
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", ["limits", "deep"])
+def test_counts(interp, name):
+    """At the recursion limit and near the end of the C stack the program itself counts: no witness can go there
+    and leave the limit where it is."""
+    program = HERE / f"data/{name}.py"
+    file = interp.inside(interp.dir / program.name)
+    script = "".join(f'python$target:dtap-agent.so::function-{name} /copyinstr(arg0) == "{file}"/ '
+                     f'{{ @{name}[copyinstr(arg1)] = count(); }}\n' for name in ("entry", "return"))
+    script += 'END { printa("entry %s %@d\\n", @entry); printa("return %s %@d\\n", @return); }'
+    got, own = traced_both(interp, script, program, "function__entry", "function__return")
+    want = dict(line.split() for line in own)
+    assert len(want) > 2
+    for kind in "entry", "return":
+        found = [row for row in map(str.split, got) if row and row[0] == kind]
+        assert {name: n for _, name, n in found if name in want} == want
 
 
 @needs_bpf

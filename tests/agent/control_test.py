@@ -3,6 +3,7 @@
 The semaphores are raised here by writing to the process's memory, as the kernel does for a tracer.
 """
 import os
+import select
 import signal
 import socket
 import struct
@@ -82,9 +83,8 @@ def test_look(interp, listener):
     """HELLO when it works, hooks by LOOK, and nothing left when the tracer has gone."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        hello = channel.receive()
-        assert (hello.kind, hello.phase, hello.pid, hello.why) == (HELLO, READY, child.pid, ""), hello
+        channel, hello = listener.hello()
+        assert (hello.phase, hello.pid, hello.why) == (READY, child.pid, ""), hello
         major, minor = map(int, interp.version.split("."))
         assert hello.python >> 16 == major << 8 | minor and hello.python & 0xf0 in (0xa0, 0xb0, 0xc0, 0xf0)
         assert hello.can & 0xff == 0xff
@@ -112,8 +112,7 @@ def test_idle_thread_sleeps(interp, listener):
     """With a tracer that has nothing to say the agent's thread never wakes; without one it is gone."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         def switches():
             found = {}
@@ -242,12 +241,56 @@ def test_attach_often(interp, listener):
         child.kill()
 
 
+def test_first_look(interp, listener):
+    """A program waits for its tracer's first LOOK, with the hooks of before; half a second and no more."""
+    begin = time.monotonic()
+    child = preloaded(interp, listener, "-c", "print('ran', flush=True); input()")
+    try:
+        channel = listener.accept()
+        assert channel.receive().kind == HELLO
+        assert not select.select([child.stdout], [], [], 0.2)[0]
+        listen(child.pid, "gc__start")
+        assert channel.look().supplied == bits("gc__start")
+        assert child.stdout.readline() == "ran\n"
+        assert time.monotonic() - begin < 5
+        end(child)
+        channel.close()
+        begin = time.monotonic()
+        child = preloaded(interp, listener, "-c", "print('ran', flush=True)")
+        channel = listener.accept()
+        assert child.stdout.readline() == "ran\n" and time.monotonic() - begin > 0.45
+        child.communicate()
+    finally:
+        child.kill()
+
+
+def test_left_to_the_interpreter(interp, listener):
+    """What every tracer leaves is not supplied, though its semaphore is up; what one wants is."""
+    child, channels, numbers = enter(interp)
+    try:
+        for channel, number in zip(channels[:2], numbers):
+            assert ask(child, f"enter {number}") == "0"
+            channel.receive()
+        for name in "gc__start", "gc__done", "audit":
+            listen(child.pid, name)
+        every = bits("gc__start", "gc__done", "audit")
+        assert channels[0].look().supplied == every
+        assert channels[0].look(bits("gc__done", "audit")).supplied == bits("gc__start")
+        assert channels[1].look(bits("gc__start", "audit")).supplied == every - bits("audit")
+        channels[1].close()
+        harness.wait_until(lambda: channels[0].look(bits("gc__done", "audit")).supplied == bits("gc__start"), 1)
+        channels[0].close()
+        harness.wait_until(lambda: ask(child, "report") == "1 1", 1)
+        assert end(child) == []
+    finally:
+        child.kill()
+
+
 def test_killed_tracer(interp, listener):
     """A tracer that dies by SIGKILL: its end of the channel closes with it."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         holder = os.fork()
         if not holder:
@@ -307,6 +350,10 @@ def test_children(interp, listener, how, connections):
             message = channel.receive()
             if message:                # a forked child may have ended before
                 assert (message.kind, message.phase) == (HELLO, READY)
+                try:
+                    channel.look()
+                except (AssertionError, OSError):
+                    pass
             hellos.append(channel)
         out, err = child.communicate(timeout=harness.TIMEOUT_S)
         assert (child.returncode, out, err) == (0, "", "")
@@ -375,8 +422,7 @@ assert all(os.fstat(f.fileno()).st_size == 0 for f in files)
 """
     child = preloaded(interp, listener, interp.add(program, "closer.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         assert end(child) == []
     finally:

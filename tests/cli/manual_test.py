@@ -8,6 +8,7 @@ import pytest
 import harness
 
 PAGE = harness.TOP / "doc" / "man" / "dtrace.1"
+STAP_PAGE = PAGE.with_name("stap.1")
 COMPLETION = harness.TOP / "share" / "completions" / "dtrace"
 
 # Understood beside -G alone, so that the help does not show it.
@@ -41,16 +42,34 @@ def test_names_in_the_manual(help_text):
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-def test_manual_is_sound():
-    result = harness.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", PAGE])
+@pytest.mark.parametrize("page", [PAGE, STAP_PAGE], ids=["dtrace", "stap"])
+def test_manual_is_sound(page):
+    result = harness.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", page])
     assert (result.code, result.err) == (0, "")
 
 
-def complete(*words):
+def stap_options():
+    return set(re.findall(r"(?<![\w-])--?[A-Za-z][a-z-]*", "\n".join(
+        line[:28] for line in harness.stap("--help").out.splitlines() if line.startswith("  -"))))
+
+
+def test_options_of_stap_in_the_manual():
+    items = [line for line in STAP_PAGE.read_text().splitlines() if line.startswith(".It Fl ")]
+    found = {f"-{name}" for line in items for name in re.findall(r"Fl (-?[A-Za-z][a-z-]*)", line)}
+    assert found == stap_options()
+
+
+def test_completion_of_stap():
+    page = harness.TOP / "share" / "completions" / "stap"
+    assert complete("-", page=page, command="stap") == stap_options()
+    assert "python.function.entry" in complete("-l", "python.f", page=page, command="stap")
+
+
+def complete(*words, page=COMPLETION, command="dtrace"):
     """What the completion offers for the last of @words."""
-    script = f'source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("${{@}}"); COMP_CWORD=$(($# - 1))\n' \
-             '_dtrace "$1"; printf "%s\\n" "${COMPREPLY[@]}"'
-    result = subprocess.run(["bash", "-c", script, "bash", str(harness.DTRACE), *words], text=True, check=True,
+    script = f'source {page}; compopt() {{ :; }}; COMP_WORDS=("${{@}}"); COMP_CWORD=$(($# - 1))\n' \
+             f'_{command} "$1"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    result = subprocess.run(["bash", "-c", script, "bash", str(harness.BUILD / command), *words], text=True, check=True,
                             capture_output=True, timeout=20)
     assert result.stderr == ""
     return set(result.stdout.split())

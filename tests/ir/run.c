@@ -245,6 +245,13 @@ static bool next_value(struct run *r, const char **p, struct value *v)
 			if (**p == '\\' && (*p)[1] == 'n') {
 				v->s[n++] = '\n';
 				(*p)++;
+			} else if (**p == '\\' && (*p)[1] == 'x') {
+				char hex[3] = { (*p)[2], (*p)[3], '\0' };
+
+				v->s[n++] = (char)strtol(hex, NULL, 16);
+				*p += 3;
+			} else if (**p == '\\' && ((*p)[1] == '"' || (*p)[1] == '\\')) {
+				v->s[n++] = *++*p;
 			} else if (**p == '*' && isdigit((unsigned char)(*p)[1]) && n) {
 				/* "a*40": the byte before it, 40 times */
 				long times = strtol(*p + 1, &end, 10);

@@ -107,7 +107,7 @@ needs_agent = pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
 def test_attached(interp, start):
     """Events come, and when the tracer has gone nothing is left but the object."""
     target = Busy(interp, start)
-    tracer = attach(target.pid, "-n", 'BEGIN { printf("up\\n"); }')
+    tracer = attach(target.pid, "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }')
     assert tracer.stdout.readline() == b"up\n", tracer.communicate()
     assert semaphores(target.pid)["function__entry"] == 1
     target.goes_on()

@@ -1,5 +1,7 @@
 /*
- * attach OBJECT PID [TIMES]: bring the agent into a process and take it out again, saying what happens.
+ * attach OBJECT PID [TIMES]	bring the agent into a process and take it out again, saying what happens; with
+ *				0 times it stays until standard input ends
+ * attach OBJECT -c COMMAND	have COMMAND bring it along: a Python, perhaps by an exec or two
  */
 #include <poll.h>
 #include <stdio.h>
@@ -67,12 +69,60 @@ static int once(const char *object, pid_t pid, bool stay)
 	return err;
 }
 
+/* Is it the interpreter that the command runs in the end? */
+static bool is_python(struct target *t)
+{
+	struct target_image image;
+	bool ret = !target_image(t, &image, NULL) && strstr(image.path, "python");
+
+	if (ret)
+		target_image_fini(&image);
+	return ret;
+}
+
+static int launch(const char *object, const char *command)
+{
+	struct strbuf why = { 0 };
+	struct agents *a = NULL;
+	struct target *t = NULL;
+	int err = agents_new(&a, object, hear, NULL, &why), status = 0;
+
+	if (!err)
+		err = target_create(command, agents_preload(a), &t, &why);
+	while (!err && target_state(t) != TARGET_EXITED && !is_python(t))
+		err = target_next_exec(t, &why);
+	if (!err)
+		err = target_to_entry(t, &why);
+	if (!err)
+		err = agents_attach(a, t, &why);
+	if (!err)
+		err = target_release(t, &why);
+	if (err)
+		printf("error %d: %s\n", err, strbuf_str(&why));
+	while (!err && target_poll(t) != TARGET_EXITED) {
+		struct pollfd p = { agents_fd(a), POLLIN, 0 };
+
+		poll(&p, 1, 10);
+		agents_turn(a);
+	}
+	agents_turn(a);
+	if (!err && target_exit_status(t, &status))
+		printf("status %x\n", (unsigned int)status);
+	target_free(t);
+	agents_free(a);
+	strbuf_fini(&why);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	int times = argc > 3 ? atoi(argv[3]) : 1, i, err = 0;
 
 	if (argc < 3)
 		return 2;
+	setlinebuf(stdout);
+	if (argc == 4 && !strcmp(argv[2], "-c"))
+		return launch(argv[1], argv[3]) != 0;
 	is_quiet = times > 1;
 	for (i = 0; i < times && !err; i++)
 		err = once(argv[1], (pid_t)atoi(argv[2]), argc > 3 && times == 0);

@@ -3,9 +3,11 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "abi/agent.h"
@@ -31,6 +33,21 @@ static void *serve(void *arg)
 }
 
 int agent_entry(int given);
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *name = getenv(ABI_AGENT_ENV);
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (!name)
+		return;
+	memcpy(addr.sun_path + 1, name, strlen(name));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&addr,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) || agent_entry(fd))
+		close(fd);
+}
 
 int agent_entry(int given)
 {

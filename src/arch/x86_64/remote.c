@@ -63,17 +63,22 @@ struct remote_found {
 /* mov $15,%rax; syscall */
 static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05 };
 
+static struct remote_thread to_thread(const struct user_regs_struct *r)
+{
+	return (struct remote_thread){
+		.pc = r->rip, .sp = r->rsp, .tls = r->fs_base, .is_native = r->cs == USER_CS,
+		.nr = (long)r->orig_rax, .result = (long)r->rax,
+		.arg = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 },
+	};
+}
+
 static int look(pid_t tid, struct remote_thread *ret)
 {
 	struct user_regs_struct r;
 
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &r))
 		return -errno;
-	*ret = (struct remote_thread){
-		.pc = r.rip, .sp = r.rsp, .tls = r.fs_base, .is_native = r.cs == USER_CS,
-		.nr = (long)r.orig_rax, .result = (long)r.rax,
-		.arg = { r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9 },
-	};
+	*ret = to_thread(&r);
 	return 0;
 }
 
@@ -179,57 +184,68 @@ static void put_call(const struct remote_found *f, void *to, const struct remote
  * From anew where its time is a point of time, or where the program could not learn that it was interrupted; EINTR
  * where it can tell the rest.
  */
-static bool again_after_block(const struct user_regs_struct *r)
+static bool again_after_block(const struct remote_thread *t)
 {
 	enum { FUTEX_CMD = 0x7f, FUTEX_WAIT_BITSET = 9 };
 
-	switch (r->orig_rax) {
+	switch (t->nr) {
 	case SYS_futex:
-		return (r->rsi & FUTEX_CMD) == FUTEX_WAIT_BITSET;
+		return (t->arg[1] & FUTEX_CMD) == FUTEX_WAIT_BITSET;
 	case SYS_nanosleep:
-		return r->rsi == 0;
+		return t->arg[1] == 0;
 	case SYS_clock_nanosleep:
-		return r->r10 == 0;
+		return t->arg[3] == 0;
 	default:
 		return false;
 	}
 }
 
-/* What the kernel does with an interrupted call when there is no handler to run (arch_do_signal_or_restart). */
-static void restart(struct user_regs_struct *r)
+static bool is_epoll(const struct remote_thread *t)
 {
-	bool again = false;
+	return t->nr == SYS_epoll_wait || t->nr == SYS_epoll_pwait;
+}
 
-	if ((long)r->orig_rax < 0)
-		return;
-	switch (-(long)r->rax) {
+/* What becomes of an interrupted call when there is no handler to run: the kernel's arch_do_signal_or_restart. */
+static enum { KEEP, AGAIN, SPOILT } restart(const struct remote_thread *t)
+{
+	if (t->nr < 0)
+		return KEEP;
+	switch (-t->result) {
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
 	case ERESTARTNOHAND:
-		again = true;
-		break;
+		return AGAIN;
 	case ERESTART_RESTARTBLOCK:
-		again = again_after_block(r);
-		if (!again)
-			r->rax = (unsigned long)-EINTR;
-		break;
-	case EINTR:
-		/* These do not start anew by themselves even after a mere stop (signal(7)). */
-		again = (r->orig_rax == SYS_epoll_wait || r->orig_rax == SYS_epoll_pwait) && (int)r->r10 < 0;
-		break;
+		return again_after_block(t) ? AGAIN : SPOILT;
+	case EINTR:	/* does not start anew by itself even after a mere stop (signal(7)) */
+		return !is_epoll(t) ? KEEP : (int)t->arg[3] < 0 ? AGAIN : SPOILT;
+	default:
+		return KEEP;
 	}
-	if (again) {
-		r->rax = r->orig_rax;
-		r->rip -= 2;		/* syscall */
-	}
+}
+
+static bool is_spoilt(const struct remote_thread *t)
+{
+	return restart(t) == SPOILT;
 }
 
 static void put_found(const struct remote_found *f, void *to, uint64_t at_restorer, uint64_t fp_at)
 {
 	struct user_regs_struct r = f->regs;
+	struct remote_thread t = to_thread(&r);
 	struct frame fr;
 
-	restart(&r);
+	switch (restart(&t)) {
+	case AGAIN:
+		r.rax = r.orig_rax;
+		r.rip -= 2;		/* syscall */
+		break;
+	case SPOILT:
+		r.rax = (unsigned long)-EINTR;
+		break;
+	case KEEP:
+		break;
+	}
 	fr = (struct frame){
 		.restorer = at_restorer, .flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
 		.altstack.flags = NO_ALTSTACK,
@@ -303,6 +319,7 @@ static const struct arch_remote remote = {
 	.restorer = restorer, .restorer_len = sizeof(restorer), .red_zone = RED_ZONE, .frame = sizeof(struct frame),
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
+	.is_spoilt = is_spoilt,
 	.go = go, .is_at = is_at, .errno_at = errno_at,
 };
 

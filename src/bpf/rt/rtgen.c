@@ -1,8 +1,8 @@
 /*
  * rtgen OUT.c OBJECT...: from the runtime library's objects, compiled for eBPF, to C tables (bpf/rt.h).
  *
- * A function is taken with the calls in it, and with the addresses of functions that bpf_loop is given.  Data
- * of any kind is refused: the functions must not have any.  Runs when dtap is built.
+ * A function is taken with the calls in it, of other objects' functions, too, and with the addresses of functions that
+ * bpf_loop is given.  Data of any kind is refused: the functions must not have any.  Runs when dtap is built.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +87,16 @@ static struct func *find_at(struct library *lib, const struct object *o, size_t 
 	return NULL;
 }
 
+static struct func *find_named(struct library *lib, const struct object *o, const char *name)
+{
+	for (unsigned int k = 0; k < lib->n; k++) {
+		if (lib->funcs[k].insns && !strcmp(lib->funcs[k].name, name))
+			return &lib->funcs[k];
+	}
+	die(o->path, "no function %s", name);
+	return NULL;
+}
+
 static void add_func(struct library *lib, const struct object *o, const GElf_Sym *sym, const char *name)
 {
 	Elf_Scn *scn = elf_getscn(o->elf, sym->st_shndx);
@@ -161,7 +171,9 @@ static void read_reloc(struct library *lib, const struct object *o, size_t secti
 		die(o->path, "%s: a relocation of an instruction that is no call", f->name);
 		return;
 	}
-	if (GELF_ST_TYPE(sym.st_info) == STT_SECTION)
+	if (sym.st_shndx == SHN_UNDEF)
+		add_ref(o, f, at, find_named(lib, o, elf_strptr(o->elf, o->symtab.sh_link, sym.st_name)), lib);
+	else if (GELF_ST_TYPE(sym.st_info) == STT_SECTION)
 		add_ref(o, f, at, find_at(lib, o, sym.st_shndx, (uint64_t)addend), lib);
 	else
 		add_ref(o, f, at, find_at(lib, o, sym.st_shndx, sym.st_value), lib);
@@ -200,26 +212,41 @@ static void find_symbols(struct object *o)
 	die(o->path, "no symbols");
 }
 
-static void read_object(struct library *lib, const char *path, unsigned int number)
+static void open_object(struct object *o, const char *path, unsigned int number)
 {
-	struct object o = { .path = path, .number = number };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Elf_Scn *scn = NULL;
 	GElf_Ehdr ehdr;
-	GElf_Shdr sh;
 
+	*o = (struct object){ .path = path, .number = number };
 	if (fd < 0)
 		die(path, "%s", strerror(errno));
-	o.elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!o.elf || !gelf_getehdr(o.elf, &ehdr) || ehdr.e_machine != EM_BPF)
+	o->elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!o->elf || !gelf_getehdr(o->elf, &ehdr) || ehdr.e_machine != EM_BPF)
 		die(path, "no eBPF object");
-	find_symbols(&o);
+	find_symbols(o);
+}
+
+static void read_functions(struct library *lib, const char *path, unsigned int number)
+{
+	struct object o;
+
+	open_object(&o, path, number);
 	for (size_t k = 0; k < o.nsyms; k++) {
 		GElf_Sym sym;
 
 		if (gelf_getsym(o.syms, (int)k, &sym) && GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_size)
 			add_func(lib, &o, &sym, elf_strptr(o.elf, o.symtab.sh_link, sym.st_name));
 	}
+}
+
+/* What the functions refer to, when all functions are known. */
+static void read_references(struct library *lib, const char *path, unsigned int number)
+{
+	Elf_Scn *scn = NULL;
+	struct object o;
+	GElf_Shdr sh;
+
+	open_object(&o, path, number);
 	while ((scn = elf_nextscn(o.elf, scn))) {
 		Elf_Data *data = elf_getdata(scn, NULL);
 		GElf_Rel rel;
@@ -240,8 +267,6 @@ static void read_object(struct library *lib, const char *path, unsigned int numb
 		if (lib->funcs[k].insns && lib->funcs[k].object == number)
 			read_calls(lib, &o, &lib->funcs[k]);
 	}
-	elf_end(o.elf);
-	close(fd);
 }
 
 /* --- writing ----------------------------------------------------------------------------------------- */
@@ -294,7 +319,9 @@ int main(int argc, char **argv)
 	elf_version(EV_CURRENT);
 	lib.n = NLISTED;
 	for (int k = 2; k < argc; k++)
-		read_object(&lib, argv[k], (unsigned int)k);
+		read_functions(&lib, argv[k], (unsigned int)k);
+	for (int k = 2; k < argc; k++)
+		read_references(&lib, argv[k], (unsigned int)k);
 	for (unsigned int k = 0; k < NLISTED; k++) {
 		if (!lib.funcs[k].insns)
 			die(listed[k], "in rt.def, but in no object");

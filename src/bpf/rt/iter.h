@@ -1,0 +1,27 @@
+/*
+ * What an iteration's buffer holds, for the code that fills, sorts and reads it.
+ *
+ * A buffer is a header, whose first word says that it is taken and whose second how many entries there are, and entries.  An entry points at the key and the
+ * value of an element, which may be gone when they are read: the element's number tells.
+ */
+#ifndef DTAP_BPF_RT_ITER_H
+#define DTAP_BPF_RT_ITER_H
+
+enum { ITER_COUNT = 8, ITER_HEADER = 64, ITER_ENTRY_SHIFT = 5 };
+
+/* Words of an entry. */
+enum { ENTRY_NUMBER, ENTRY_KEY, ENTRY_VALUE, ENTRY_SORT };	/* number << 2 | the key's class */
+
+/* Words of the context of the functions that collect. */
+enum {
+	COLLECT_BUF, COLLECT_MAX, COLLECT_CLASS,
+	COLLECT_OFF,		/* of an integer to sort by, in the key or in the value; of the key's first string */
+	COLLECT_NTH,		/* the key's string to sort by */
+	COLLECT_WORK, COLLECT_STRSIZE,
+	COLLECT_WORDS
+};
+
+/* How to sort; in the bits from SORT_SIZE_SHIFT on the size of strings. */
+enum { SORT_DOWN = 1, SORT_STRINGS = 2, SORT_SIZE_SHIFT = 8 };
+
+#endif
