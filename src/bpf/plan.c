@@ -28,8 +28,8 @@ struct planner {
 
 /* --- order ------------------------------------------------------------------------------------------- */
 
-/* Reverse postorder from block 0, without recursion: chains of blocks can be long. */
-static void order_blocks(struct planner *p)
+/* Reverse postorder from block 0, without recursion: chains of blocks can be long.  @back: procedures come back. */
+static void order_from(struct planner *p, bool back)
 {
 	const struct ir_clause *c = p->clause;
 	struct ir_block **post = arena_alloc(p->arena, c->nblocks * sizeof(*post));
@@ -43,6 +43,8 @@ static void order_blocks(struct planner *p)
 		struct ir_block *b = stack[depth - 1], *succ[2];
 		unsigned int nsucc = ir_successors(b, succ);
 
+		if (b->insns[b->n - 1].op == IR_ENTER && !back)
+			nsucc = 1;
 		/* The second target first, so that the first comes right behind its branch. */
 		if (next[b->id] <= nsucc) {
 			struct ir_block *s = succ[nsucc - next[b->id]++];
@@ -64,6 +66,20 @@ static void order_blocks(struct planner *p)
 	}
 	p->plan->blocks = post;
 	p->plan->nblocks = n;
+}
+
+/* Nothing behind a call is reached where no procedure ends. */
+static void order_blocks(struct planner *p)
+{
+	order_from(p, false);
+	for (uint32_t k = 0; k < p->plan->nblocks; k++) {
+		const struct ir_block *b = p->plan->blocks[k];
+
+		if (b->insns[b->n - 1].op == IR_LEAVE) {
+			order_from(p, true);
+			return;
+		}
+	}
 }
 
 /* --- what is late ------------------------------------------------------------------------------------- */

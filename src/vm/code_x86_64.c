@@ -493,6 +493,12 @@ static void emit_jump(struct compiler *c, const struct vm_func *f, const struct 
 		x86_u8(b, 0xc3);					/* ret */
 	} else if (BPF_OP(i->code) == BPF_JA) {
 		jump_to(c, x86_jmp(b), at + 1 + (uint32_t)(BPF_CLASS(i->code) == BPF_JMP32 ? i->imm : i->off));
+	} else if (i->code == VM_MAY_GOTO) {
+		x86_load(b, 8, false, X11, X12, THREAD(budget));
+		x86_alu_imm(b, true, X86_SUB, X11, (int32_t)(f->cost + vm_reserve(&c->p->spec)));
+		jump_to(c, x86_jcc(b, X86_B), at + 1 + (uint32_t)i->off);
+		x86_alu_imm(b, true, X86_ADD, X11, (int32_t)vm_reserve(&c->p->spec));
+		x86_store(b, 8, X12, THREAD(budget), X11);
 	} else if (BPF_OP(i->code) != BPF_CALL) {
 		emit_branch(c, i, at);
 	} else if (note->call == VM_CALL_FUNC) {

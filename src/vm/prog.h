@@ -11,6 +11,7 @@ enum {
 	VM_MEMSX = 0x80,	/* mode of BPF_LDX: sign-extending */
 	VM_FUNC_LOOP = 181,	/* BPF_FUNC_loop */
 	VM_PSEUDO_FUNC = 4,	/* BPF_PSEUDO_FUNC */
+	VM_MAY_GOTO = BPF_JMP | 0xe0,	/* BPF_JCOND, of which there is this one */
 };
 
 enum vm_call {
@@ -33,6 +34,13 @@ struct vm_func {
 	uint32_t frame;		/* bytes of stack, a multiple of 16 */
 	uint32_t cost;		/* instructions on the longest way through it, with its calls */
 };
+
+/* What a run's last part of the budget is kept for: when it is reached, may_goto goes, and loops with it, but the turns of
+ * bpf_loop go on. */
+static inline uint64_t vm_reserve(const struct vm_spec *s)
+{
+	return s->budget / 8 < 1 << 20 ? s->budget / 8 : 1 << 20;
+}
 
 struct vm_code;
 

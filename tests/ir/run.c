@@ -1,5 +1,5 @@
 /*
- * run FILE.ir...: run IR programs in the kernel and check what they leave behind.
+ * run [-v] FILE.ir...: run IR programs in the kernel and check what they leave behind.
  *
  * All clauses of a file make one program, but those for a probe named ERROR, which run for its faults.  Lines that
  * begin with "#:" say what happens; they are carried out in order:
@@ -190,6 +190,11 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 		strbuf_fini(&text);
 	} else if (r->verbose) {
 		printf("%s: %s: %u instructions\n", r->path, what, p->ninsns);
+		opts.log_buf = log;
+		opts.log_size = sizeof(log);
+		opts.log_level = 4;
+		close(bpf_prog_load(p->type, "ir", "Dual MIT/GPL", insns, p->ninsns, &opts));
+		printf("%s", strstr(log, "processed") ? strstr(log, "processed") : log);
 	}
 	func_info_fini(&funcs);
 	return fd;
