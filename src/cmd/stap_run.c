@@ -21,7 +21,9 @@
 #include "probe/points.h"
 #include "probe/probe.h"
 #include "session/session.h"
+#include "session/supply.h"
 #include "stp/stp.h"
+#include "target/agent.h"
 #include "target/target.h"
 
 /* --- pass 3 ------------------------------------------------------------------------------------------- */
@@ -128,8 +130,82 @@ static int detach(struct stap_program *p)
 	_exit(CMD_OK);
 }
 
+/* --- Python's markers ---------------------------------------------------------------------------------- */
+
+static void agent_message(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "# stap: %s\n", text);
+}
+
+/* Find the agent, and say how the command is to be started. */
+static int foresee(struct stap_program *p, const struct target_preload **preload)
+{
+	struct supply_conf conf = { .probes = p->probes, .message = agent_message };
+	struct points_conf points = { .command = p->o->command, .sysroot = p->o->sysroot };
+	const struct probe_desc *descs;
+	struct points *look;
+	struct strbuf err = { 0 };
+	size_t n;
+	int e;
+
+	*preload = NULL;
+	e = supply_new(&conf, &p->supply, &err);
+	if (!e && p->agent.len && p->o->command) {
+		points.agent = strbuf_str(&p->agent);
+		look = points_new(p->arena, p->probes, &points);
+		n = points_foresee(look, stp_tree(p->stp), &descs);
+		e = supply_foresee(p->supply, descs, n, p->o->command, preload, &err);
+		points_free(look);
+	}
+	if (e)
+		return fail("", &err);
+	strbuf_fini(&err);
+	return 0;
+}
+
+/* Bring the agent to the target, or without one to all programs that the points mean. */
+static int bring_agent(struct stap_program *p)
+{
+	const struct probe_desc *descs;
+	struct strbuf err = { 0 };
+	struct target *t = NULL;
+	unsigned int missed;
+	size_t n = points_supplied(p->points, &descs);
+	int e = 0;
+
+	if (!n)
+		return 0;
+	if (p->target) {
+		/* It may be a wrapper still, whose last exec is the program that the points name. */
+		while (!points_is_supplied(p->points, (uint32_t)target_pid(p->target)) && stap_next_image(p))
+			;
+		e = supply_settle(p->supply, descs, n, p->target, &err);
+	} else if (p->o->pid) {
+		e = target_attach(p->o->pid, &t, &err);
+		if (!e)
+			e = supply_attach(p->supply, descs, n, t, &err);
+		target_free(t);
+	} else {
+		missed = supply_attach_all(p->supply, descs, n, &err);
+		if (missed)
+			fprintf(stderr, "# stap: %u running Python%s cannot be given the agent and %s not covered: %s\n",
+				missed, missed == 1 ? "" : "s", missed == 1 ? "is" : "are", strbuf_str(&err));
+	}
+	if (e)
+		return fail("", &err);
+	strbuf_clear(&err);
+	points_say_supplied(p->points, &err);
+	fprintf(stderr, "# stap: dtap's agent supplies %s\n", strbuf_str(&err));
+	strbuf_fini(&err);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- */
+
 int stap_hold(struct stap_program *p)
 {
+	const struct target_preload *preload;
 	struct strbuf err = { 0 };
 	int e = detach(p);
 
@@ -137,11 +213,13 @@ int stap_hold(struct stap_program *p)
 		fprintf(stderr, "ERROR: cannot go into the background: %s\n", strerror(-e));
 		return -1;
 	}
+	if (foresee(p, &preload))
+		return -1;
 
 	block_signals();
 	if (!p->o->command)
 		return 0;
-	if (target_create(p->o->command, NULL, &p->target, &err)) {
+	if (target_create(p->o->command, preload, &p->target, &err)) {
 		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
 		return -1;
 	}
@@ -297,6 +375,8 @@ int stap_load(struct stap_program *p)
 		.timeout_ns = p->o->timeout_ns,
 		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
 	};
+	if (p->o->last_pass == 5 && bring_agent(p))
+		return CMD_ERROR;
 	e = session_new(&conf, &p->session, &err);
 	if (!e)
 		e = session_enable(p->session, &err);
@@ -316,8 +396,11 @@ int stap_load(struct stap_program *p)
 int stap_run(struct stap_program *p)
 {
 	struct strbuf err = { 0 };
-	int e = p->target ? session_watch(p->session, p->target) : 0;
+	int e = supply_start(p->supply, p->session, &err);
 
+	if (e)
+		return fail("", &err);
+	e = p->target ? session_watch(p->session, p->target) : 0;
 	if (e) {
 		strbuf_puts(&err, strerror(-e));
 		return fail("cannot watch the target", &err);
@@ -344,4 +427,7 @@ void stap_unload(struct stap_program *p)
 		fprintf(stderr, "ERROR: Couldn't write output file %s\n", p->o->output);
 	target_free(p->target);
 	p->target = NULL;
+	supply_free(p->supply);
+	p->supply = NULL;
+	strbuf_fini(&p->agent);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/strbuf.h"
 #include "out/sink.h"
 #include "session/options.h"
 
@@ -19,6 +20,7 @@ struct stap_opts;
 struct stp;
 struct stp_code;
 struct stp_prog;
+struct supply;
 struct target;
 
 struct stap_program {
@@ -33,7 +35,9 @@ struct stap_program {
 
 	struct stp_code *code;		/* the rest is stap_run.c's */
 	struct options set;
-	struct target *target;
+	struct supply *supply;
+	struct strbuf agent;		/* the path of the agent's object */
+	struct target *target;		/* of -c */
 	struct session *session;
 	struct out_sink out;
 	const char *file;		/* of -o, dates put in; NULL: standard output */
