@@ -20,6 +20,7 @@
 #include "lang/diag.h"
 #include "probe/points.h"
 #include "probe/probe.h"
+#include "probe/procs.h"
 #include "session/session.h"
 #include "session/supply.h"
 #include "stp/stp.h"
@@ -164,33 +165,73 @@ static int foresee(struct stap_program *p, const struct target_preload **preload
 	return 0;
 }
 
-/* Bring the agent to the target, or without one to all programs that the points mean. */
-static int bring_agent(struct stap_program *p)
+static void add_pid(struct stap_program *p, uint32_t pid)
+{
+	p->pids = arena_grow(p->arena, p->pids, &p->pids_cap, p->npids, sizeof(*p->pids));
+	p->pids[p->npids++] = pid;
+}
+
+static int bring_to(struct stap_program *p, uint32_t pid, struct strbuf *err)
 {
 	const struct probe_desc *descs;
-	struct strbuf err = { 0 };
 	struct target *t = NULL;
+	size_t n = points_supplied(p->points, pid, &descs);
+	int e = target_attach((pid_t)pid, &t, err);
+
+	if (!e)
+		e = supply_attach(p->supply, descs, n, t, err);
+	target_free(t);
+	if (!e)
+		add_pid(p, pid);
+	return e;
+}
+
+struct bringing {
+	struct stap_program *p;
 	unsigned int missed;
-	size_t n = points_supplied(p->points, &descs);
+	struct strbuf why;
+};
+
+static void bring_to_each(void *ctx, uint32_t pid)
+{
+	struct bringing *b = ctx;
+	struct strbuf err = { 0 };
+	int e;
+
+	if (!points_is_supplied(b->p->points, pid))
+		return;
+	e = bring_to(b->p, pid, &err);
+	if (e && e != -ESRCH && !b->missed++)
+		strbuf_puts(&b->why, strbuf_str(&err));
+	strbuf_fini(&err);
+}
+
+/* Bring the agent to the target, or without one to all processes that the points mean. */
+static int bring_agent(struct stap_program *p)
+{
+	struct bringing b = { .p = p };
+	const struct probe_desc *descs;
+	struct strbuf err = { 0 };
+	uint32_t held = p->target ? (uint32_t)target_pid(p->target) : 0;
+	size_t n = points_supplied(p->points, held, &descs);
 	int e = 0;
 
 	if (!n)
 		return 0;
 	if (p->target) {
 		/* It may be a wrapper still, whose last exec is the program that the points name. */
-		while (!points_is_supplied(p->points, (uint32_t)target_pid(p->target)) && stap_next_image(p))
+		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
+		add_pid(p, held);
 	} else if (p->o->pid) {
-		e = target_attach(p->o->pid, &t, &err);
-		if (!e)
-			e = supply_attach(p->supply, descs, n, t, &err);
-		target_free(t);
+		e = bring_to(p, (uint32_t)p->o->pid, &err);
 	} else {
-		missed = supply_attach_all(p->supply, descs, n, &err);
-		if (missed)
-			fprintf(stderr, "# stap: %u running Python%s cannot be given the agent and %s not covered: %s\n",
-				missed, missed == 1 ? "" : "s", missed == 1 ? "is" : "are", strbuf_str(&err));
+		procs_each(bring_to_each, &b);
+		if (b.missed)
+			fprintf(stderr, "# stap: %u process%s cannot be given the agent and %s not covered: %s\n", b.missed,
+				b.missed == 1 ? "" : "es", b.missed == 1 ? "is" : "are", strbuf_str(&b.why));
+		strbuf_fini(&b.why);
 	}
 	if (e)
 		return fail("", &err);
@@ -235,23 +276,36 @@ bool stap_next_image(void *program)
 	       !target_next_exec(p->target, NULL) && target_state(p->target) == TARGET_AT_EXEC;
 }
 
+static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *cap, const struct probe *probe)
+{
+	code->descs = arena_grow(p->arena, code->descs, cap, code->ndescs, sizeof(*code->descs));
+	code->descs[code->ndescs++] = (struct probe_desc){ .prov = "", .mod = "", .func = "", .name = "",
+							   .id = probe->id, .pos = code->pos };
+}
+
 /* Each clause is for the probe that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	for (uint32_t i = 0; i < p->code->prog->nclauses; i++) {
 		const struct stp_clause *c = &p->code->clauses[i];
-		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL;
+		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL, *one;
 		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR);
+		size_t cap = 0;
 
+		c->code->descs = NULL;
+		c->code->ndescs = 0;
 		if (own && !(p->o->no_globals && c->kind != STP_P_BEGIN))
 			probe = points_own(p->points, c->kind);
 		if (!probe)
 			continue;
+		for (size_t k = 0; k < p->npids; k++) {
+			one = c->handler ? points_in_process(p->points, c->handler->point, p->pids[k]) : NULL;
+			if (one)
+				add_probe(p, c->code, &cap, one);
+		}
 		probe->order = c->order;
-		c->code->descs = arena_alloc(p->arena, sizeof(*c->code->descs));
-		c->code->descs[0] = (struct probe_desc){ .prov = "", .mod = "", .func = "", .name = "",
-							 .id = probe->id, .pos = c->code->pos };
-		c->code->ndescs = 1;
+		if (!c->code->ndescs)
+			add_probe(p, c->code, &cap, probe);
 	}
 }
 
@@ -264,7 +318,6 @@ int stap_translate(struct stap_program *p)
 	p->code = stp_compile(p->stp, p->prog);
 	if (!p->code || p->diag->errors)
 		return -EINVAL;
-	name_probes(p);
 	return 0;
 }
 
@@ -377,6 +430,7 @@ int stap_load(struct stap_program *p)
 	};
 	if (p->o->last_pass == 5 && bring_agent(p))
 		return CMD_ERROR;
+	name_probes(p);
 	e = session_new(&conf, &p->session, &err);
 	if (!e)
 		e = session_enable(p->session, &err);

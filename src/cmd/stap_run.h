@@ -5,6 +5,8 @@
 #define DTAP_CMD_STAP_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/strbuf.h"
 #include "out/sink.h"
@@ -36,6 +38,8 @@ struct stap_program {
 	struct stp_code *code;		/* the rest is stap_run.c's */
 	struct options set;
 	struct supply *supply;
+	uint32_t *pids;			/* the processes that the agent was brought to */
+	size_t npids, pids_cap;
 	struct strbuf agent;		/* the path of the agent's object */
 	struct target *target;		/* of -c */
 	struct session *session;

@@ -50,10 +50,16 @@ struct probe *points_own(struct points *p, enum stp_point_kind kind);
 
 /*
  * The markers that the agent supplies, as session/supply.h wants them described, in the arena: those of the points
- * found; or, before the command is started, those that the points of @prog could need, their target being any number.
+ * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could need, their target being any number.
  */
-size_t points_supplied(const struct points *p, const struct probe_desc **ret);
+size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret);
 size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret);
+
+/*
+ * What the agent supplies fires in every process that has it, so it is asked for by process: add the probe of @found for
+ * process @pid.  NULL: it has no part in this, its own probe is what there is.
+ */
+struct probe *points_in_process(struct points *p, const struct stp_point *found, uint32_t pid);
 
 /* Is process @pid running a program, or linked to a library, that is to have a marker from the agent? */
 bool points_is_supplied(struct points *p, uint32_t pid);

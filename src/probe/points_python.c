@@ -66,22 +66,16 @@ out:
 	strbuf_fini(&name);
 }
 
-size_t points_supplied(const struct points *p, const struct probe_desc **ret)
+size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret)
 {
 	struct descs d = { .p = (struct points *)(uintptr_t)p };
-	uint32_t target = p->conf.held ? p->conf.held : p->conf.pid;
 	char prov[32] = PYTHON_PROVIDER "*";
 
-	for (size_t i = 0; i < p->nfound; i++) {
-		const struct points_found *f = &p->found[i];
-		uint32_t pid = f->probe && f->probe->pid ? f->probe->pid : target;
-
-		if (!f->supplied)
-			continue;
-		if (pid)
-			snprintf(prov, sizeof(prov), PYTHON_PROVIDER "%" PRIu32, pid);
-		add_desc(&d, prov, f->mark);
-	}
+	if (pid)
+		snprintf(prov, sizeof(prov), PYTHON_PROVIDER "%" PRIu32, pid);
+	for (size_t i = 0; i < p->nfound; i++)
+		if (p->found[i].supplied)
+			add_desc(&d, prov, p->found[i].mark);
 	*ret = d.v;
 	return d.n;
 }
@@ -114,6 +108,24 @@ bool points_is_supplied(struct points *p, uint32_t pid)
 				return true;
 	}
 	return false;
+}
+
+struct probe *points_in_process(struct points *p, const struct stp_point *found, uint32_t pid)
+{
+	struct probe *all = points_probe(p, found), *one;
+	struct probe key;
+	bool made, supplied = false;
+
+	for (size_t i = 0; i < p->nfound; i++)
+		supplied |= p->found[i].point == found && p->found[i].supplied;
+	if (!supplied || all->pid)
+		return NULL;
+	key = (struct probe){ .prov = all->prov, .mod = all->mod, .func = all->func, .name = all->name,
+			      .kind = all->kind, .pid = pid, .sig = all->sig };
+	one = set_probe(p->set, &key, &made);
+	for (unsigned int i = 0; made && i < all->nsites; i++)
+		probe_add_site(p->set, one, all->sites[i]);
+	return one;
 }
 
 /* --- before the command is started ---------------------------------------------------------------------- */

@@ -75,6 +75,8 @@ def check_hierarchy(interp, lines):
     wanted = [(int(depth), way, name, first_line(name, way, line)) for depth, way, name, line in
               (row.split() for row in witness.splitlines() if re.match(r"\d+ (=>|<=) ", row))]
     wanted = [row for row in wanted if row[2] != "hook"]
+    if rows[0][5] == "<=":      # tracing began inside of a call, whose return thread_indent() cannot pair
+        called, wanted = ([(0, *row[1:]) for row in some] for some in (called, wanted))
     shift = called[0][0] - wanted[0][0]
     assert [(depth - shift, way, name, line) for depth, way, name, line in called] == \
            [row for row in wanted if row[0] >= wanted[0][0]][:len(called)]
