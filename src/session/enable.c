@@ -271,6 +271,7 @@ static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
 	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
 	int prog, e;
 
+	env.only_pid = en->probe->pid;
 	if (!s->place->ops->arm_tracepoint)
 		return refuse_place(en->probe, err);
 	if (!tp->syscalls)

@@ -35,6 +35,7 @@ struct source_fd {
 
 struct session {
 	struct session_conf conf;
+	struct options opts;		/* conf.opts is this copy, which setopt() changes */
 	struct arena *arena;		/* the program's */
 	struct ebpf_unit *unit;
 	struct place *place;
@@ -76,6 +77,9 @@ int session_trunc_agg(struct session *s, const struct ir_agg *g, int64_t keep);
 
 /* report.c: print the aggregations that the script did not print itself. */
 int session_print_aggs(struct session *s);
+
+/* records.c: a line for the user, "dtrace: ...". */
+void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* records.c: tell of what was lost since the last time. */
 void session_report_drops(struct session *s);

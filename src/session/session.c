@@ -84,6 +84,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (!s)
 		goto no_memory;
 	s->conf = *conf;
+	s->opts = *conf->opts;
+	s->conf.opts = &s->opts;
 	s->arena = conf->prog->arena;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0) {

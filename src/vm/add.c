@@ -4,7 +4,11 @@
  * What it does is what the program could do by itself: read the string, make a key of it, find or make the element in
  * the lane's table of the key's class (ir/layout.h), add.  Done here it needs no copy of the string and no zeros behind
  * it.  A string of up to 31 bytes that came with the event is looked at in two registers: it may be read beyond its NUL
- * as long as its page does not end.  That makes 5 ns of 70.
+ * as long as its page does not end.
+ *
+ * Names that come with events have few addresses, and the same address mostly means the same string.  So where it was
+ * found last is remembered by address and compared with what is there now, which needs no hash and lets the processor
+ * go ahead while it compares.
  */
 #include "vm/add.h"
 
@@ -78,6 +82,78 @@ static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const
 	return NULL;
 }
 
+/* --- by address --- */
+
+static inline struct shm_cached *cached_at(const struct shm_run *r, const struct shm_map *m, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)(uintptr_t)m) * 0x9e3779b97f4a7c15;
+
+	return &r->cache[h >> 51];
+}
+_Static_assert(SHM_CACHED == 1 << (64 - 51), "bits of the hash");
+
+#if defined(__x86_64__)
+/* Is the string at @s the key of 32 bytes, zeros behind its NUL, at @key? */
+__attribute__((no_sanitize("address"))) static inline bool same_short(const char *s, const uint8_t *key)
+{
+	const __m128i zero = _mm_setzero_si128();
+	__m128i low = _mm_loadu_si128((const __m128i *)key), high = _mm_loadu_si128((const __m128i *)(key + 16));
+	uint32_t nuls, same;
+
+	if (((uintptr_t)s & (PAGE - 1)) > PAGE - SHORT)
+		return !strcmp(s, (const char *)key);
+	nuls = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, zero)) |
+	       (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(high, zero)) << 16;
+	same = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_loadu_si128((const __m128i *)s))) |
+	       (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(high, _mm_loadu_si128((const __m128i *)(s + 16)))) << 16;
+	if (!nuls)
+		return false;
+	nuls ^= nuls - 1;	/* the bits up to the first NUL */
+	return (same & nuls) == nuls;
+}
+#endif
+
+static inline bool same_string(const struct shm_map *m, const char *s, const uint8_t *key)
+{
+#if defined(__x86_64__)
+	if (m->key_size == SHORT)
+		return same_short(s, key);
+#endif
+	return !strncmp(s, (const char *)key, m->key_size);
+}
+
+static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_map *m, uint64_t classes, uint64_t address)
+{
+	const struct shm_cached *c = cached_at(r, m, address);
+	uint64_t class = c->map - (uint64_t)(m - r->shm->maps);
+	struct abi_elem *e;
+
+	if (c->address != address || class >= classes)
+		return NULL;
+	m += class;
+	e = table_elem(m, r->lane, c->elem + 1);
+	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
+		return NULL;
+	return (uint64_t *)table_value(m, e);
+}
+
+/* @words are the value of an element of one of @m's classes. */
+static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t address,
+		     const uint64_t *words)
+{
+	for (uint32_t k = 0; k < classes; k++) {
+		uint64_t off = (uint64_t)((const uint8_t *)words - (r->lane + m[k].off + m[k].elems_off));
+
+		if (off < (uint64_t)m[k].max_entries * m[k].stride) {
+			*cached_at(r, m, address) = (struct shm_cached){ address, (uint32_t)(off / m[k].stride),
+									 (uint32_t)(&m[k] - r->shm->maps) };
+			return;
+		}
+	}
+}
+
+/* --- the helper --- */
+
 /* Find or make the element of @key, which is as long as keys of @m are. */
 static uint64_t *get(const struct shm_map *m, uint8_t *lane, const void *key)
 {
@@ -112,19 +188,35 @@ __attribute__((noinline)) static int64_t get_any(struct shm_run *r, const struct
 	return *words ? 0 : -E2BIG;
 }
 
+__attribute__((noinline)) static int64_t find_slowly(struct shm_run *r, const struct shm_map *m, uint32_t classes,
+						  uint64_t address, bool known, uint64_t **words)
+{
+	uint64_t w[4];
+	int64_t err;
+
+	if (!shm_good_classes(r->shm, m, classes))
+		return -EINVAL;
+	if (known && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w))
+		*words = find_short(m, r->lane, w);
+	err = *words ? 0 : get_any(r, m, classes, address, words);
+	if (!err && known && r->cache)
+		remember(r, m, classes, address, *words);
+	return err;
+}
+
 uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_t word, uint64_t value,
 		       struct vm_thread *t)
 {
 	const struct shm_map *m = (const struct shm_map *)(uintptr_t)map;
 	struct shm_run *r = t->user;
-	uint64_t *words = NULL, w[4];
+	bool known = is_known(r, address);
+	uint64_t *words = NULL;
 	int64_t err;
 
-	if (__builtin_expect(is_known(r, address) && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w), 1))
-		words = find_short(m, r->lane, w);
+	if (__builtin_expect(known && r->cache, 1))
+		words = find_cached(r, m, classes, address);
 	if (__builtin_expect(!words, 0)) {
-		err = shm_good_classes(r->shm, m, (uint32_t)classes) ?
-			get_any(r, m, (uint32_t)classes, address, &words) : -EINVAL;
+		err = find_slowly(r, m, (uint32_t)classes, address, known, &words);
 		if (err)
 			return (uint64_t)err;
 	}

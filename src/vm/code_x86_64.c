@@ -27,7 +27,7 @@ static const uint8_t func_kept[] = { RBX, X13, X14, X15 };
 #define THREAD(FIELD) ((int32_t)offsetof(struct vm_thread, FIELD))
 
 struct vm_code {
-	int (*entry)(struct vm_thread *t, void *ctx);
+	void *base;
 	size_t size;
 	uint32_t *at;		/* by instruction: the offset behind its code */
 };
@@ -44,7 +44,7 @@ struct compiler {
 	struct fix *fixes;	/* one for each instruction at most */
 	uint32_t nfixes;
 	size_t checks[2][9];	/* by direction and size */
-	size_t fault, timeout, entry;
+	size_t fault, timeout, entry, exit;
 };
 
 static void jump_to(struct compiler *c, size_t jump, uint32_t insn)
@@ -71,13 +71,13 @@ static unsigned int kept_registers(const struct vm_prog *p, uint8_t kept[6])
 	return n;
 }
 
+/* The program itself lies behind it. */
 static void emit_entry(struct compiler *c)
 {
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t kept[6];
 	unsigned int n = kept_registers(c->p, kept), pad = n % 2 ? 0 : 8;
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	struct x86_buf *b = &c->b;
-	size_t out, to_out;
 
 	c->entry = b->n;
 	x86_bytes(b, endbr64, sizeof(endbr64));
@@ -88,7 +88,17 @@ static void emit_entry(struct compiler *c)
 	x86_store(b, 8, X12, THREAD(native_sp), RSP);
 	x86_rm(b, true, 0x8d, RBP, X12, THREAD(stack) + VM_STACK);	/* lea */
 	x86_mov(b, true, RDI, RSI);
-	jump_to(c, x86_call(b), 0);
+}
+
+/* The way out, with the result in rax; that of faults and timeouts. */
+static void emit_exit(struct compiler *c)
+{
+	uint8_t kept[6];
+	unsigned int n = kept_registers(c->p, kept), pad = n % 2 ? 0 : 8;
+	struct x86_buf *b = &c->b;
+	size_t out, to_out;
+
+	c->exit = b->n;
 	x86_store(b, 8, X12, THREAD(ret), RAX);
 	x86_mov_imm(b, RAX, 0);
 	out = b->n;
@@ -486,13 +496,21 @@ static void emit_jump(struct compiler *c, const struct vm_func *f, const struct 
 	const struct vm_note *note = &c->p->notes[at];
 	struct x86_buf *b = &c->b;
 
-	if (BPF_OP(i->code) == BPF_EXIT) {
+	if (BPF_OP(i->code) == BPF_EXIT && f == c->p->funcs) {
+		x86_land(b, x86_jmp(b), c->exit);
+	} else if (BPF_OP(i->code) == BPF_EXIT) {
 		x86_alu_imm(b, true, X86_ADD, RSP, 8);
-		for (size_t k = f == c->p->funcs ? 0 : sizeof(func_kept); k--;)
+		for (size_t k = sizeof(func_kept); k--;)
 			x86_pop(b, func_kept[k]);
 		x86_u8(b, 0xc3);					/* ret */
 	} else if (BPF_OP(i->code) == BPF_JA) {
 		jump_to(c, x86_jmp(b), at + 1 + (uint32_t)(BPF_CLASS(i->code) == BPF_JMP32 ? i->imm : i->off));
+	} else if (i->code == VM_MAY_GOTO) {
+		x86_load(b, 8, false, X11, X12, THREAD(budget));
+		x86_alu_imm(b, true, X86_SUB, X11, (int32_t)(f->cost + vm_reserve(&c->p->spec)));
+		jump_to(c, x86_jcc(b, X86_B), at + 1 + (uint32_t)i->off);
+		x86_alu_imm(b, true, X86_ADD, X11, (int32_t)vm_reserve(&c->p->spec));
+		x86_store(b, 8, X12, THREAD(budget), X11);
 	} else if (BPF_OP(i->code) != BPF_CALL) {
 		emit_branch(c, i, at);
 	} else if (note->call == VM_CALL_FUNC) {
@@ -509,10 +527,14 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 	struct x86_buf *b = &c->b;
 
 	c->at[f->start] = (uint32_t)b->n;
-	/* The entry has kept them for the program itself, which nobody else calls. */
-	for (size_t k = 0; f != c->p->funcs && k < sizeof(func_kept); k++)
-		x86_push(b, func_kept[k]);
-	x86_alu_imm(b, true, X86_SUB, RSP, 8);
+	if (f == c->p->funcs) {
+		emit_entry(c);
+		c->at[0] = (uint32_t)b->n;
+	} else {
+		for (size_t k = 0; k < sizeof(func_kept); k++)
+			x86_push(b, func_kept[k]);
+		x86_alu_imm(b, true, X86_SUB, RSP, 8);
+	}
 	for (uint32_t at = f->start; at < f->end; at++) {
 		const struct bpf_insn *i = &c->p->insns[at];
 
@@ -540,7 +562,7 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 
 static int emit_all(struct compiler *c)
 {
-	emit_entry(c);
+	emit_exit(c);
 	for (unsigned int size = 1; size <= 8; size *= 2) {
 		emit_check(c, false, size);
 		emit_check(c, true, size);
@@ -568,7 +590,8 @@ int vm_code_new(struct vm_prog *p)
 		err = vm_exec_map(c.b.p, c.b.n, &at);
 	if (!err) {
 		code->size = c.b.n;
-		code->entry = (int (*)(struct vm_thread *, void *))((uintptr_t)at + c.entry);
+		code->base = at;
+		p->entry = (int (*)(struct vm_thread *, void *))((uintptr_t)at + c.entry);
 		code->at = c.ends;
 		c.ends = NULL;
 		p->code = code;
@@ -586,22 +609,18 @@ void vm_code_free(struct vm_code *c)
 {
 	if (!c)
 		return;
-	munmap((void *)(uintptr_t)c->entry, c->size);	/* the entry is the first code */
+	munmap(c->base, c->size);
 	free(c->at);
 	free(c);
 }
 
-int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx)
+void vm_code_fault(const struct vm_prog *p, struct vm_thread *t)
 {
 	const struct vm_code *c = p->code;
-	uint64_t start = (uint64_t)(uintptr_t)c->entry;
-	int err = c->entry(t, ctx);
+	uint64_t start = (uint64_t)(uintptr_t)c->base;
 
-	if (err) {
-		/* The fault's call returns into the code of its instruction. */
-		t->fault_insn = 0;
-		while (start + c->at[t->fault_insn] < t->native_fault)
-			t->fault_insn++;
-	}
-	return err;
+	/* The fault's call returns into the code of its instruction. */
+	t->fault_insn = 0;
+	while (start + c->at[t->fault_insn] < t->native_fault)
+		t->fault_insn++;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vm/add.h"
+#include "vm/prog.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -279,6 +280,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 			r->thread.values[SHM_SCRATCH] = (uint64_t)(uintptr_t)(r->lane + s->maps[k].off);
 	}
 	r->wake_fd = -1;
+	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	return 0;
 }
 
@@ -287,6 +289,8 @@ void shm_run_fini(struct shm_run *r)
 	if (r->lane)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;
+	free(r->cache);
+	r->cache = NULL;
 }
 
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
@@ -298,7 +302,7 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	if (l->busy)
 		return false;
 	l->busy = 1;
-	err = vm_run(p, &r->thread, ctx, &result);
+	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	if (err)
 		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);

@@ -4,7 +4,7 @@
  *
  * What lies where is copied from the image once, checked, and never read again, so what others write to the
  * data can give wrong results but no access outside of it.  No function here waits but for a bucket's lock,
- * and that not for long; none allocates but shm_open.
+ * and that not for long; none allocates but shm_open and shm_run_init.
  */
 #ifndef DTAP_VM_SHM_H
 #define DTAP_VM_SHM_H
@@ -42,6 +42,15 @@ enum {
 	SHM_TASK,			/* as get_current_pid_tgid gives it: pid above, tid below */
 };
 
+/* Where a string was found before: a hint, since its address may be another string's now. */
+struct shm_cached {
+	uint64_t address;
+	uint32_t elem;			/* its number ... */
+	uint32_t map;			/* ... in this map */
+};
+
+enum { SHM_CACHED = 8192 };
+
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
  */
@@ -53,6 +62,7 @@ struct shm_run {
 	bool is_tracer;			/* no memory but the segment's can be read */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
+	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 

@@ -5,7 +5,7 @@
  * shared with processes that may have scribbled over it.  Safety is in two halves:
  *
  * - When loading (vm_load), what does not depend on data is decided: every opcode and field is known, jumps
- *   lead to an instruction of the same function and make no loop, calls do not recurse and nest 8 deep at most, registers
+ *   lead to an instruction of the same function and make no loop without may_goto, calls do not recurse and nest 8 deep at most, registers
  *   are written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get
  *   the arguments their row asks for.  Pointers that are the stack, the context or a map's value plus a
  *   constant are followed, and accesses through them decided here, too.
@@ -14,10 +14,10 @@
  *   its null checks, its spilled pointers; the comparison costs about a nanosecond, cannot be wrong about a
  *   pointer that came from shared memory, and a failed one ends the run with -EFAULT.
  *
- * Runs end: jumps make no loops, so a run without bpf_loop takes at
- * most VM_MAX_COST instructions, which is computed when loading; and each turn of bpf_loop is charged the
- * longest way through its callback, from a budget that is the whole run's.  An exhausted one ends it with
- * -ETIME.
+ * Runs end: each loop that jumps make has a may_goto in it, so from one of them to the next, or the end, a run takes
+ * at most VM_MAX_COST instructions, which is computed when loading.  Each may_goto is charged the longest of those
+ * ways, each turn of bpf_loop the longest way through its callback, from a budget that is the whole run's.
+ * When there is not much left may_goto goes to its target; an exhausted one ends the run with -ETIME.
  *
  * The instruction set is the kernel's up to version 4 of the set (sign-extending loads and moves, signed
  * division, bswap, long jumps), with its semantics: division by 0 gives 0, modulo by 0 the dividend, shifts
