@@ -232,6 +232,11 @@ void gen_stack(struct gen *g, const struct ir_insn *i);
 /* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */
 void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
+/* --- what acts on the process (gen_act.c) ------------------------------------------------------------- */
+
+/* Generate the call @i if it is rand or signal. */
+bool gen_act(struct gen *g, const struct ir_insn *i);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */

@@ -287,6 +287,8 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		copyin(g, i);
 		return;
 	}
+	if (gen_act(g, i))
+		return;
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
 		gen_stack(g, i);
 		return;

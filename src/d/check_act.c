@@ -59,7 +59,7 @@ static struct fmt *parse_format(struct check *c, const struct d_node *call)
 	struct fmt *f;
 	size_t off;
 
-	if (!s->str_len) {
+	if (!s->str_len && strcmp(func, "freopen") != 0) {	/* freopen(""): back to where it was */
 		check_error(c, call->pos, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty", func);
 		return NULL;
 	}
@@ -215,6 +215,31 @@ bool check_trace(struct check *c, struct d_node *call)
 		return false;
 	}
 	return recordable(c, n);
+}
+
+/* system(format, ...), freopen(format, ...), ftruncate() */
+bool check_command(struct check *c, struct d_node *call)
+{
+	return !call->nargs || check_printf(c, call);
+}
+
+bool check_signal(struct check *c, struct d_node *call)
+{
+	(void)c;
+	(void)call;
+	return true;
+}
+
+bool check_setopt(struct check *c, struct d_node *call)
+{
+	for (size_t i = 0; i < call->nargs; i++) {
+		if (call->args[i]->kind == D_STR)
+			continue;
+		check_error(c, call->args[i]->pos, i ? "D_SETOPT_VALUE" : "D_SETOPT_NAME", "setopt( ) argument #%zu must be a "
+			    "string constant", i + 1);
+		return false;
+	}
+	return true;
 }
 
 bool check_exit(struct check *c, struct d_node *call)

@@ -484,6 +484,8 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 			args[i] = lower_as(l, n->args[i], p->args[i]);
 		}
 	}
+	if (id->subr->fn == SUBR_LOWERED)
+		return lower_subr(l, n, args);
 	return ir_call(&l->b, (enum ir_fn)id->subr->fn, args, p->nargs);
 }
 

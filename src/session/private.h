@@ -31,10 +31,13 @@ struct source_fd {
 	void (*ready)(struct session *s, struct source_fd *src);
 	struct enabled *tick;		/* for a timer */
 	struct target *target;		/* for a target's end */
+	void (*other)(void *ctx);	/* for the owner's */
+	void *ctx;
 };
 
 struct session {
 	struct session_conf conf;
+	struct options opts;		/* conf.opts is this copy, which setopt() changes */
 	struct arena *arena;		/* the program's */
 	struct ebpf_unit *unit;
 	struct place *place;
@@ -76,6 +79,9 @@ int session_trunc_agg(struct session *s, const struct ir_agg *g, int64_t keep);
 
 /* report.c: print the aggregations that the script did not print itself. */
 int session_print_aggs(struct session *s);
+
+/* records.c: a line for the user, "dtrace: ...". */
+void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* records.c: tell of what was lost since the last time. */
 void session_report_drops(struct session *s);

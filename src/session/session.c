@@ -84,6 +84,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (!s)
 		goto no_memory;
 	s->conf = *conf;
+	s->opts = *conf->opts;
+	s->conf.opts = &s->opts;
 	s->arena = conf->prog->arena;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0) {
@@ -270,6 +272,23 @@ int session_watch(struct session *s, struct target *t)
 	s->targets++;
 	if (s->names)
 		names_watch(s->names, (uint32_t)target_pid(t));
+	return 0;
+}
+
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
 	return 0;
 }
 

@@ -6,9 +6,9 @@ BEGIN
 	ustack(-1);	/* error: D_USTACK_FRAMES */
 	ustack(1, -1);	/* error: D_USTACK_STRSIZE */
 	ustack(1, 2, 3);	/* error: D_USTACK_PROTO */
-	y = ustack();	/* error: D_ACT_SPEC */
-	z[usym(1)] = 1;	/* error: D_ACT_SPEC */
-	trace(stack());	/* error: D_ACT_SPEC */
+	y = ustack();	/* error: D_CG_EXPR */
+	z[usym(1)] = 1;	/* error: D_CG_EXPR */
+	trace(stack());	/* error: D_CG_EXPR */
 	uaddr();	/* error: D_PROTO_LEN */
 	@[execname] = count();
 	printa("%k %@d\n", @);	/* error: D_PRINTF_ARG_TYPE */
