@@ -29,7 +29,8 @@ static const struct hook hook_audit;
 
 /* The first hook of the table that serves a marker and is usable supplies it. */
 static const struct hook *const hooks[] = {
-	&hook_monitoring, &hook_eval, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_audit,
+	&hook_monitoring, &hook_eval, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_thread,
+	&hook_audit,
 };
 
 enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
@@ -201,7 +202,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		__atomic_store_n(&displaced, true, __ATOMIC_RELAXED);
 	if (agent_changed())
 		watch_start();
-	if (hook_trace_per_thread() && agent.py.minor >= 12 &&
+	if (threads_watched() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))

@@ -16,7 +16,7 @@ static capi_evaluator *next;
 static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
 {
 	if (uses & EVAL_THREADS)
-		threads_seen(thread);
+		threads_seen(thread, frame);
 	if (uses & EVAL_EVENTS)
 		return hook_eval_run(thread, frame, throwing, next);
 	return next(thread, frame, throwing);

@@ -16,4 +16,7 @@ bool eval_used(enum eval_use use);
 /* EVAL_EVENTS in hook_eval.c: run a frame, with its entry and return. */
 struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next);
 
+/* The code object of a frame before 3.12, where the evaluator is usable; the frame's. */
+struct pyobj *hook_eval_code(void *frame);
+
 #endif

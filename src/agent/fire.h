@@ -37,7 +37,13 @@ struct moment {
 FIRE(function__entry)
 FIRE(function__return)
 FIRE(line)
+FIRE(thread__start)
 #undef FIRE
+
+/* A call of or return from the C function @callable; the moment is the caller's. */
+void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry);
+bool fire_is_cfunction(struct pyobj *callable);
+void fire_exception(const struct moment *moment, struct pyobj *type);
 
 /* Does anybody want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))

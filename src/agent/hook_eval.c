@@ -47,7 +47,7 @@ static void hand_over(void)
 	handed_over = true;
 	generation++;
 	eval_use(EVAL_EVENTS, false);
-	hook_profile.update(wanted);
+	hook_profile_take_over(wanted);
 	agent.py.PyErr_Clear();
 	agent_busy = false;
 	agent.py.PyErr_Restore(type, value, traceback);
@@ -99,6 +99,14 @@ struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, 
 	return result;
 }
 
+struct pyobj *hook_eval_code(void *frame)
+{
+	struct moment moment;
+
+	frame_moment(&layout, frame, &moment);
+	return moment.code;
+}
+
 static bool usable(void)
 {
 	static enum { UNKNOWN, YES, NO } answer;
@@ -119,7 +127,7 @@ static unsigned update(unsigned wants)
 	wanted = wants;
 	if (handed_over) {
 		handed_over = wants;
-		return hook_profile.update(wants);
+		return hook_profile_take_over(wants);
 	}
 	if (wants && !hook_profile_prepare())
 		wants = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types.  Each has
- * one site, in code without a red zone, and a semaphore that the kernel raises while somebody listens.
+ * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types, in its order
+ * (abi/agent.h), then those that only the agent has.  Each has one site, in code without a red zone, and a semaphore that the kernel raises while somebody listens.
  */
 #ifndef AGENT_MARKER_H
 #define AGENT_MARKER_H
@@ -19,7 +19,14 @@ struct pyobj;
 	MARKER(gc__done, (long collected), collected)							\
 	MARKER(import__find__load__start, (const char *module), module)					\
 	MARKER(import__find__load__done, (const char *module, int found), module, found)		\
-	MARKER(audit, (const char *event, void *args), event, args)
+	MARKER(audit, (const char *event, void *args), event, args)				\
+	MARKER(cfunction__entry, (const char *file, const char *func, int line, const char *name),	\
+	       file, func, line, name)								\
+	MARKER(cfunction__return, (const char *file, const char *func, int line, const char *name),	\
+	       file, func, line, name)								\
+	MARKER(exception__raise, (const char *type, const char *file, const char *func, int line),	\
+	       type, file, func, line)								\
+	MARKER(thread__start, (const char *file, const char *func, int line), file, func, line)
 
 /* A bit for each marker: WANT_function__entry ... */
 enum want_index {

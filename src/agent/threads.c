@@ -16,13 +16,32 @@
 #include <string.h>
 
 #include "agent/eval.h"
+#include "agent/fire.h"
 #include "agent/methods.h"
 
+static unsigned uses;			/* of enum threads_use */
 static unsigned expected;		/* threads announced and not seen yet */
 static uint64_t last_covered;		/* id of the youngest thread that had the hooks set for it */
 static __thread uint64_t adopted;	/* id of the thread state that was adopted in this thread */
 
-void threads_seen(struct pythread *thread)
+static int first_line(const struct moment *moment)
+{
+	return agent.py.PyCode_Addr2Line(moment->code, -1);
+}
+
+static void fire_start(void *frame)
+{
+	struct pyobj *code = agent.py.PyUnstable_InterpreterFrame_GetCode
+				     ? agent.py.PyUnstable_InterpreterFrame_GetCode(frame)
+				     : hook_eval_code(frame);
+	struct moment moment = { .code = code, .line = first_line };
+
+	fire_thread__start(&moment);
+	if (agent.py.PyUnstable_InterpreterFrame_GetCode)
+		agent.py.Py_DecRef(code);
+}
+
+void threads_seen(struct pythread *thread, void *frame)
 {
 	uint64_t id = agent.py.PyThreadState_GetID(thread);
 
@@ -32,6 +51,8 @@ void threads_seen(struct pythread *thread)
 		agent_busy = true;
 		adopted = id;
 		hook_trace_adopt();
+		if (uses & THREADS_MARKER && fire_wanted(thread__start))
+			fire_start(frame);
 		if (!--expected)
 			eval_use(EVAL_THREADS, false);
 		agent_busy = false;
@@ -65,14 +86,8 @@ static void find_starters(void)
 		starters[i] = methods_find("_thread", names[i]);
 }
 
-void threads_watch(bool on)
+static void replace_starters(bool on)
 {
-	if (!on) {
-		expected = 0;
-		eval_use(EVAL_THREADS, false);
-	}
-	if (agent.py.minor >= 12)
-		return;
 	if (!start_thread)
 		find_starters();
 	if (!start_thread && starters[0])
@@ -82,7 +97,8 @@ void threads_watch(bool on)
 			starters[i]->fn = (capi_fastcall *)(void *)(on ? announce : start_thread);
 }
 
-void threads_covered(void)
+/* All present threads are taken care of. */
+static void cover(void)
 {
 	const struct capi *py = &agent.py;
 	struct pythread *thread = py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
@@ -94,3 +110,35 @@ void threads_covered(void)
 			last_covered = id;
 	}
 }
+
+bool threads_watched(void)
+{
+	return uses;
+}
+
+void threads_watch(enum threads_use use, bool on)
+{
+	uses = on ? uses | use : uses & ~use;
+	if (!uses) {
+		expected = 0;
+		eval_use(EVAL_THREADS, false);
+	}
+	if (agent.py.minor < 12)
+		replace_starters(uses);
+	else if (on)
+		agent_audits();
+	cover();
+}
+
+static bool usable(void)
+{
+	return agent.py.PyUnstable_InterpreterFrame_GetCode || hook_eval.usable();
+}
+
+static unsigned update(unsigned wants)
+{
+	threads_watch(THREADS_MARKER, wants);
+	return wants;
+}
+
+const struct hook hook_thread = { WANT_thread__start, usable, update };

@@ -31,6 +31,8 @@ struct source_fd {
 	void (*ready)(struct session *s, struct source_fd *src);
 	struct enabled *tick;		/* for a timer */
 	struct target *target;		/* for a target's end */
+	void (*other)(void *ctx);	/* for the owner's */
+	void *ctx;
 };
 
 struct session {

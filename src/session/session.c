@@ -275,6 +275,23 @@ int session_watch(struct session *s, struct target *t)
 	return 0;
 }
 
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
+	return 0;
+}
+
 void session_know(struct session *s, struct target *t)
 {
 	if (!s->names)

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from agent.agent_test import AGENT, end, ready
+from agent.agent_test import agent, end, ready
 from agent.channel import READY
 from agent.control_test import ENTERED, ask, bits, listen, listener, preloaded  # noqa: F401
 
@@ -238,7 +238,7 @@ sys.addaudithook(refuse)
 
 def test_audit_refused(interp, listener):  # noqa: F811
     """An audit hook that refuses others leaves the rest of the agent at work."""
-    child = subprocess.Popen([*interp.argv, interp.add(REFUSE + ENTERED, "refuse.py"), interp.add(AGENT)],
+    child = subprocess.Popen([*interp.argv, interp.add(REFUSE + ENTERED, "refuse.py"), agent(interp)],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         ready(child)

@@ -13,36 +13,16 @@ import time
 import pytest
 
 import harness
-from agent.agent_test import AGENT, end, notes, ready, semaphore
+from agent.agent_test import AGENT, NAMES, agent, bits, end, environment, notes, preloaded, ready
 from agent.channel import HELLO, READY, Channel, Listener
 
 pytestmark = pytest.mark.needs_root
-
-NAMES = ["function__entry", "function__return", "line", "gc__start", "gc__done", "import__find__load__start",
-         "import__find__load__done", "audit"]
-
-
-def bits(*names):
-    return sum(1 << NAMES.index(name) for name in names)
-
 
 @pytest.fixture
 def listener():
     listener = Listener()
     yield listener
     listener.close()
-
-
-def environment(interp, **env):
-    """Words that start the interpreter with these variables added."""
-    words = ["/usr/bin/env", *(f"{name}={value}" for name, value in env.items())]
-    return [*interp.argv[:2], *words, interp.argv[2]] if interp.root else [*words, *interp.argv]
-
-
-def preloaded(interp, listener, *args, **env):
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT=listener.name, **env)
-    return subprocess.Popen([*words, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
 
 
 def listen(pid, name, on=1):
@@ -160,7 +140,7 @@ for line in sys.stdin:
 def enter(interp, *args):
     """A child that loads the agent; socket pairs made beforehand, as descriptors cannot follow it."""
     pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
-    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), interp.add(AGENT), *args],
+    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), agent(interp), *args],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              pass_fds=[theirs.fileno() for _, theirs in pairs])
     ready(child)
@@ -367,10 +347,10 @@ def test_environment(interp, listener):
     script = ("import os, subprocess, sys; env = 'DTAP_AGENT' in os.environ, os.environ.get('LD_PRELOAD'); "
               "print(*env, os.getenvb(b'DTAP_AGENT')); "
               "sys.stdout.flush(); subprocess.run(['/bin/sh', '-c', 'echo $DTAP_AGENT $LD_PRELOAD'])")
-    agent = interp.add(AGENT)
+    own = agent(interp)
     other = "libm.so.6"
-    for preload, rest in ((agent, "None"), (f"{other}:{agent}", other), (f"{agent} {other}", other),
-                          (f"{other}:{agent}:{other}", f"{other}:{other}")):
+    for preload, rest in ((own, "None"), (f"{other}:{own}", other), (f"{own} {other}", other),
+                          (f"{other}:{own}:{other}", f"{other}:{other}")):
         words = environment(interp, LD_PRELOAD=preload, DTAP_AGENT=listener.name)
         result = harness.run([*words, "-c", script])
         assert result.err == "" and result.out.splitlines() == [
@@ -379,7 +359,7 @@ def test_environment(interp, listener):
 
 def test_nobody_listens(interp):
     """A name without a listener: nothing happens, no thread."""
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT="dtap-nobody")
+    words = environment(interp, LD_PRELOAD=agent(interp), DTAP_AGENT="dtap-nobody")
     result = harness.run([*words, "-c", "import os; print(len(os.listdir('/proc/self/task')))"])
     assert (result.code, result.out, result.err) == (0, "1\n", ""), result
 
@@ -397,7 +377,7 @@ def test_stranger_listens(interp):
         sock.listen(5)
         os._exit(0)
     os.waitpid(pid, 0)
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT=name)
+    words = environment(interp, LD_PRELOAD=agent(interp), DTAP_AGENT=name)
     result = harness.run([*words, "-c", "import os; print(len(os.listdir('/proc/self/task')))"])
     assert (result.code, result.out, result.err) == (0, "1\n", ""), result
     accepted, _ = sock.accept()
