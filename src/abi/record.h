@@ -62,6 +62,14 @@ enum abi_fault {
  * abi_fault, value: ERROR's arg1 to arg5. */
 enum { ABI_REC_ERROR = 0xffffffff, ABI_ERROR_SLOTS = 5 };
 
+/*
+ * The record of a stack, or of one address, that a program has not met before: its slots are the number that stands
+ * for it in fields and keys, ABI_STACK_* with the number of frames asked for in the high 32 bits, and the addresses,
+ * innermost first.  It comes before the first record that has the number.
+ */
+enum { ABI_REC_STACK = 0xfffffffe };
+enum { ABI_STACK_USER = 1 };	/* addresses of the process, not of the kernel */
+
 /* What a program knows of the probe that fired: one entry of the session's probe table, by abi_record.probe. */
 struct abi_probe {
 	abi_u32 id;			/* as dtrace -l shows it */

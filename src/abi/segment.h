@@ -71,10 +71,16 @@ struct abi_prog {
 	abi_u32 tracer;			/* 1: only the tracer runs it */
 };
 
+/* strsize for which ABI_HELPER_ADD_BY_STRING serves. */
+enum { ABI_ADD_STRING_MAX = 4096 };
+
 /* Helpers that the kernel does not have, beyond its numbers. */
 enum {
 	ABI_HELPER_PARENT = 0x10000,	/* the parent's pid */
 	ABI_HELPER_THREAD_TIME,		/* ns that this thread has run */
+	ABI_HELPER_SCRATCH,		/* the lane's scratch memory, or 0 */
+	ABI_HELPER_CTX,			/* the context */
+	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
 };
 
 /* What a marker of the agent runs: those of one marker in the order in which they are to run. */

@@ -19,6 +19,7 @@
 #include "agent/control.h"
 #include "agent/engine.h"
 #include "agent/environ.h"
+#include "agent/slot.h"
 #include "agent/watch.h"
 
 struct agent agent;
@@ -28,13 +29,20 @@ static const struct hook hook_audit;
 
 /* The first hook of the table that serves a marker and is usable supplies it. */
 static const struct hook *const hooks[] = {
-	&hook_monitoring, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_audit,
+	&hook_monitoring, &hook_eval, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_thread,
+	&hook_audit,
 };
 
 enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
 
 /* Installing a hook may let another thread take the GIL, which must not start over in the middle. */
 static bool updating;
+static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
+
+unsigned agent_listeners(void)
+{
+	return (marker_raised_mask() & ~control_left()) | engine_markers;
+}
 
 void agent_update_hooks(void)
 {
@@ -45,9 +53,12 @@ void agent_update_hooks(void)
 	if (updating)
 		return;
 	engine_update();
-	left = listeners = marker_listeners() | engine_markers;
+	marker_mask = marker_raised_mask() & ~control_left();
+	left = listeners = marker_mask | engine_markers;
 	updating = agent_busy = true;
 	agent.why[0] = 0;
+	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
+		hook_trace_again();
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
 	agent.supplied = 0;
 	for (unsigned i = 0; i < HOOKS; i++) {
@@ -68,8 +79,8 @@ void agent_update_hooks(void)
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-	       (engine_changed() ||
-		(marker_listeners() | engine_markers) != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
+	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) || engine_changed() ||
+		agent_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
 void agent_why(const char *text)
@@ -161,19 +172,18 @@ static bool at_safe_point(void)
 	       agent.py.PyInterpreterState_Get() == agent.py.PyInterpreterState_Main();
 }
 
-/* At a safe point nobody needs to wait for the agent's thread. */
+/* The first safe point: the program must not get further without its hooks. */
 static void look_here(void)
 {
 	if (!at_safe_point() || agent.py.PyErr_Occurred())
 		return;
-	if (agent.phase == AGENT_WAITING)
-		agent_set_up();
-	else
-		agent_update_hooks();
+	agent_set_up();
+	if (agent.phase < AGENT_READY)
+		return;
+	control_greet();
+	control_first_look(agent_update_hooks);
 	if (agent.phase == AGENT_READY)
 		watch_start();
-	else if (agent.phase == AGENT_OFF)
-		control_greet();
 }
 
 static enum { AUDIT_NONE, AUDIT_ADDED, AUDIT_CALLED } audit_hook;
@@ -186,12 +196,16 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	audit_hook = AUDIT_CALLED;
 	if (agent_busy)
 		return 0;
-	if (!watch_closing() && (agent.phase == AGENT_WAITING || agent_changed()))
+	if (!watch_closing() && agent.phase == AGENT_WAITING)
 		look_here();
-	if (hook_trace_per_thread() && agent.py.minor >= 12 &&
+	if (slot_displaced(event))
+		__atomic_store_n(&displaced, true, __ATOMIC_RELAXED);
+	if (agent_changed())
+		watch_start();
+	if (threads_watched() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();
-	if (marker_wanted(audit))
+	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
 	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
 		const uint64_t words[3] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };

@@ -27,7 +27,7 @@ struct hook {
 	unsigned (*update)(unsigned wants);
 };
 
-extern const struct hook hook_monitoring, hook_profile, hook_trace, hook_gc, hook_import;
+extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import, hook_thread;
 
 /* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
 struct agent {
@@ -52,6 +52,8 @@ extern __thread bool agent_busy;
  */
 void agent_set_up(void);
 void agent_update_hooks(void);
+/* The markers that ought to be supplied, as enum want.  Needs no GIL. */
+unsigned agent_listeners(void);
 /* Are the hooks out of date?  Needs no GIL. */
 bool agent_changed(void);
 /* A hook says why it cannot supply what it is asked for. */
@@ -63,21 +65,34 @@ void agent_forked(void);
 
 /*
  * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.
- * threads_watch() turns the search for starters on and off; threads_expect() is called when a thread is about to be
- * started, and has it call hook_trace_adopt() before its first Python code.  threads_covered() says that all
- * present threads are hooked.
+ * threads_watch() says for whom starters are watched; threads_expect() is called when a thread is about to be
+ * started, and threads_seen() with its first frame.
  */
-void threads_watch(bool on);
-void threads_covered(void);
+enum threads_use { THREADS_TRACE = 1, THREADS_PROFILE = 2, THREADS_MARKER = 4 };
+
+void threads_watch(enum threads_use use, bool on);
+bool threads_watched(void);
 void threads_expect(void);
-/* Is a hook installed that belongs to threads? */
-bool hook_trace_per_thread(void);
+void threads_seen(struct pythread *thread, void *frame);
+
+/* In a new thread: the trace and profile functions that others have. */
 void hook_trace_adopt(void);
+/* The same for any thread that has lost them to the program. */
+void hook_trace_again(void);
+/* The profile function supplies @wants of the function pair from now on; what it needs for that from any thread. */
+unsigned hook_profile_take_over(unsigned wants);
+bool hook_profile_prepare(void);
 
 static inline void agent_release(struct pyobj *obj)
 {
 	if (obj)
 		agent.py.Py_DecRef(obj);
+}
+
+/* PyObject's ob_type, where there is a GIL. */
+static inline struct pyobj *agent_type(struct pyobj *obj)
+{
+	return ((struct pyobj **)obj)[1];
 }
 
 /* A Python callable from a static method definition. */

@@ -47,7 +47,10 @@ const char *capi_resolve(struct capi *api)
 #include "agent/capi.def"
 #undef NEED
 #undef MAY
-	if (!find(&api->none, "_Py_NoneStruct", true))
+	if (!find(&api->none, "_Py_NoneStruct", true) || !find(&api->PyFrame_Type, "PyFrame_Type", true) ||
+	    !find(&api->PyCFunction_Type, "PyCFunction_Type", true) ||
+	    !find(&api->PyCMethod_Type, "PyCMethod_Type", true) ||
+	    !find(&api->PyMethodDescr_Type, "PyMethodDescr_Type", true))
 		return odd;
 	if (api->minor >= 12 ? !api->PyEval_SetTraceAllThreads : !api->_PyEval_SetTrace || !api->_PyEval_SetProfile)
 		return odd;

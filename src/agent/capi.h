@@ -32,10 +32,14 @@ struct capi_method {
 	const char *doc;
 };
 
+#define CAPI_O 0x0008		/* METH_O */
 #define CAPI_FASTCALL 0x0080	/* METH_FASTCALL */
 
 /* What a trace or profile function is told: PyTrace_... */
-enum capi_trace { CAPI_TRACE_CALL = 0, CAPI_TRACE_LINE = 2, CAPI_TRACE_RETURN = 3 };
+enum capi_trace {
+	CAPI_TRACE_CALL, CAPI_TRACE_EXCEPTION, CAPI_TRACE_LINE, CAPI_TRACE_RETURN, CAPI_TRACE_C_CALL,
+	CAPI_TRACE_C_EXCEPTION, CAPI_TRACE_C_RETURN
+};
 
 /* 3.8 has no PyFrame_GetCode; what comes after 3.15 is not known. */
 enum { CAPI_MINOR_MIN = 9, CAPI_MINOR_MAX = 15 };
@@ -43,7 +47,7 @@ enum { CAPI_MINOR_MIN = 9, CAPI_MINOR_MAX = 15 };
 struct capi {
 	int minor;		/* 3.MINOR; 0: no CPython that exports its API */
 	uint32_t version_hex;	/* PY_VERSION_HEX, without the last 16 bits until sys.hexversion has been read */
-	struct pyobj *none;
+	struct pyobj *none, *PyFrame_Type, *PyCFunction_Type, *PyCMethod_Type, *PyMethodDescr_Type;
 #define NEED(type, name, params) type (*name) params;
 #define MAY NEED
 #include "agent/capi.def"

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/agent.h"
@@ -29,12 +30,15 @@
 /* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
 struct channel {
 	int fd;			/* atomic */
-	bool greeted;
+	bool greeted, looked;	/* HELLO is sent; a LOOK has come */
+	uint32_t leave;		/* of the last LOOK */
 	uint64_t cookie;
 };
 
 static struct channel channels[CONTROL_CHANNELS];
 static struct channel waker[2];		/* the thread's end, the others' */
+
+static unsigned left;			/* atomic */
 
 static uint64_t cookie_of(int fd)
 {
@@ -90,7 +94,7 @@ int control_add(int fd)
 			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
 			return high;
 		}
-		channels[i].greeted = false;
+		channels[i].greeted = channels[i].looked = false;
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
 		close(fd);
@@ -132,6 +136,27 @@ int control_connect(void)
 	return err;
 }
 
+unsigned control_left(void)
+{
+	return __atomic_load_n(&left, __ATOMIC_RELAXED);
+}
+
+/* A tracer that has not said anything yet does not count. */
+static void sum_up_left(void)
+{
+	unsigned all = ~0u;
+	bool looked = false;
+
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		if (fd_of(&channels[i]) < 0 || !channels[i].looked)
+			continue;
+		looked = true;
+		all &= channels[i].leave;
+	}
+	if (looked || !control_has_channel())
+		__atomic_store_n(&left, looked ? all : 0, __ATOMIC_RELAXED);
+}
+
 bool control_has_channel(void)
 {
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
@@ -140,12 +165,14 @@ bool control_has_channel(void)
 	return false;
 }
 
-void control_forget(void)
+void control_forked(void)
 {
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
 		drop(&channels[i]);
 	drop(&waker[0]);
 	drop(&waker[1]);
+	control_connect();
+	sum_up_left();
 }
 
 static void copy_why(char *to)
@@ -310,6 +337,9 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	}
 	close_all(fds);
 	if (msg.kind == ABI_AGENT_LOOK) {
+		channel->leave = msg.leave;
+		channel->looked = true;
+		sum_up_left();
 		look();
 		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq);
 	}
@@ -331,7 +361,37 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 		if (serve_one(channel, polled[i].fd, look))
 			continue;
 		drop(channel);
+		sum_up_left();
 		ended = true;
 	}
 	return ended;
+}
+
+static bool all_looked(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (fd_of(&channels[i]) >= 0 && !channels[i].looked)
+			return false;
+	return true;
+}
+
+static long long now_ms(void)
+{
+	struct timespec now = { 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+void control_first_look(void (*look)(void))
+{
+	long long end = now_ms() + ABI_AGENT_WAIT_MS, now;
+	struct pollfd polled[CONTROL_POLLED];
+
+	while (!all_looked() && (now = now_ms()) < end) {
+		int n = control_waits(polled);
+
+		poll(polled, (unsigned)n, (int)(end - now));
+		control_serve(polled, n, look);
+	}
 }

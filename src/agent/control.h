@@ -26,10 +26,18 @@ int control_connect(void);
 bool control_has_channel(void);
 /* HELLO to a channel that is not taken over, for an agent that is off. */
 void control_refuse(int fd);
-/* In a child of fork: the parent's channels are not its own. */
-void control_forget(void);
+/* In a child of fork: the parent's channels are not its own, but a tracer that is known by name gets one. */
+void control_forked(void);
 /* To every channel that has not had it: HELLO.  An agent that is off has no more to say, and ends the channel. */
 void control_greet(void);
+
+/* The markers that every tracer leaves to the interpreter, as enum want; a child of fork begins with its parent's. */
+unsigned control_left(void);
+/*
+ * Wait for the LOOK that answers HELLO, ABI_AGENT_WAIT_MS at most, in the agent's thread's place: before there is
+ * one.
+ */
+void control_first_look(void (*look)(void));
 
 /* A socket pair by which others wake the agent's thread; made anew where the program closed it.  0 or -errno. */
 int control_make_waker(void);

@@ -36,6 +36,7 @@ struct session {
 	uint32_t first[WANT_COUNT + 1];	/* by marker: in fires */
 	unsigned char uses[WANT_COUNT];
 	unsigned markers;
+	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
 	int wake_fd;
 	bool unserved;			/* there is no lane left */
@@ -270,24 +271,20 @@ static bool take_lane(struct session *s)
 
 void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings)
 {
-	uint64_t ctx[11] = { 0, args[0], args[1], args[2] };
-	int saved = errno;
-
 	if (__builtin_expect(!own_tid, 0))
 		own_tid = (uint32_t)syscall(SYS_gettid);
 	for (struct session *s = active; s; s = s->next) {
 		uint32_t k = s->first[marker], end = s->first[marker + 1];
 
-		if (k == end || __atomic_load_n(&((struct abi_data *)s->data)->control.state, __ATOMIC_RELAXED) !=
-					ABI_STATE_ACTIVE || !take_lane(s))
+		if (k == end || !take_lane(s))
 			continue;
-		s->run.pid_tgid = (s->run.pid_tgid & ~(uint64_t)0xffffffff) | own_tid;
-		s->run.strings = ctx + 1;
+		memcpy(s->ctx + 1, args, 3 * sizeof(*args));
+		shm_set_tid(&s->run, own_tid);
+		s->run.strings = s->ctx + 1;
 		s->run.nstrings = nstrings;
 		for (; k < end; k++) {
-			ctx[0] = s->fires[k].probe;
-			shm_run_prog(&s->run, s->fires[k].prog, ctx);
+			s->ctx[0] = s->fires[k].probe;
+			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);
 		}
 	}
-	errno = saved;
 }

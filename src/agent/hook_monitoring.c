@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * function-entry and function-return from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every
+ * Calls and exceptions from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every
  * thread, and other tools keep their own events: there are six tool ids, and one that is free is taken.
  *
  * The six events pair as sys.setprofile's call and return do: a frame begins, is resumed, or is resumed by throw() or
  * close(); it ends by return, by yield or await, or because an exception leaves it.
  */
 #include "agent/agent.h"
-
-#include <errno.h>
-
-#include "agent/code.h"
-#include "agent/engine.h"
+#include "agent/fire.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
+static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+
 static struct capi_method entry_method = { "dtap_entry", on_entry, CAPI_FASTCALL, NULL };
 static struct capi_method return_method = { "dtap_return", on_return, CAPI_FASTCALL, NULL };
+static struct capi_method call_method = { "dtap_call", on_call, CAPI_FASTCALL, NULL };
+static struct capi_method c_return_method = { "dtap_c_return", on_c_return, CAPI_FASTCALL, NULL };
+static struct capi_method raise_method = { "dtap_raise", on_raise, CAPI_FASTCALL, NULL };
 
 /* The debugger's, coverage's and the profiler's ids (0, 1, 2) last: tools take them by convention. */
 static const int tool_ids[] = { 3, 4, 5, 2, 1, 0 };
@@ -33,14 +36,19 @@ static const struct event {
 	{ "PY_RETURN", WANT_function__return, &return_method },
 	{ "PY_YIELD", WANT_function__return, &return_method },
 	{ "PY_UNWIND", WANT_function__return, &return_method },
+	{ "CALL", WANT_cfunction__entry | WANT_cfunction__return, &call_method },	/* C_... need it */
+	{ "C_RETURN", WANT_cfunction__return, &c_return_method },
+	{ "C_RAISE", WANT_cfunction__return, &c_return_method },
+	{ "RAISE", WANT_exception__raise, &raise_method },
 };
 
 static int tool = -1;
 
-/* Every callback has (code, instruction offset, ...). */
-static inline int line_of(struct pyobj *const *args, struct pyobj *code)
+/* @where: the offset of the instruction, a Python integer. */
+static int line_of_offset(const struct moment *moment)
 {
-	int line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong(args[1]));
+	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
+	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
 
 	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
 	if (__builtin_expect(line < 0, 0))
@@ -48,22 +56,13 @@ static inline int line_of(struct pyobj *const *args, struct pyobj *code)
 	return line;
 }
 
-static inline struct pyobj *fire(struct pyobj *const *args, bool wanted, enum want_index index,
-				 void (*marker)(const char *, const char *, int))
+/* Every callback has (code, instruction offset, ...). */
+static inline struct pyobj *fire_at(struct pyobj *const *args, fire *to)
 {
-	bool engine = engine_markers & 1u << index;
-	struct pyobj *code = args[0];
-	int saved = errno, line = 0;
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
-	if (agent_busy)
-		return agent_none();
-	if (wanted || engine_reads_line(index))
-		line = line_of(args, code);
-	if (wanted)
-		marker(code_file(code), code_name(code), line);
-	if (engine)
-		engine_fire_code(index, code, line);
-	errno = saved;
+	if (!agent_busy)
+		to(&moment);
 	return agent_none();
 }
 
@@ -71,14 +70,46 @@ static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssi
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
+	return fire_at(args, fire_function__entry);
 }
 
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	(void)self;
 	(void)nargs;
-	return fire(args, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
+	return fire_at(args, fire_function__return);
+}
+
+/* (code, instruction offset, callable, first argument): of any callable. */
+static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+
+	(void)self;
+	if (!agent_busy && nargs > 2 && marker_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
+		fire_cfunction(&moment, args[2], true);
+	return agent_none();
+}
+
+static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+
+	(void)self;
+	if (!agent_busy && nargs > 2 && fire_is_cfunction(args[2]))
+		fire_cfunction(&moment, args[2], false);
+	return agent_none();
+}
+
+/* (code, instruction offset, exception) */
+static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+
+	(void)self;
+	if (!agent_busy && nargs > 2)
+		fire_exception(&moment, agent_type(args[2]));
+	return agent_none();
 }
 
 static bool usable(void)
@@ -104,6 +135,7 @@ static bool take_tool(struct pyobj *monitoring)
 		}
 		agent.py.PyErr_Clear();
 	}
+	agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
 	return false;
 }
 
@@ -121,9 +153,10 @@ static int event_bit(struct pyobj *monitoring, const char *name)
 	return bit;
 }
 
+/* Without a @method: nobody. */
 static bool register_event(struct pyobj *monitoring, int bit, struct capi_method *method)
 {
-	struct pyobj *callable = agent_callable(method);
+	struct pyobj *callable = method ? agent_callable(method) : agent_none();
 	bool done = callable && call(monitoring, "register_callback", "iiO", tool, bit, callable);
 
 	agent_release(callable);
@@ -133,14 +166,15 @@ static bool register_event(struct pyobj *monitoring, int bit, struct capi_method
 static unsigned update(unsigned wants)
 {
 	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
-	int bits = 0;
+	int bits = 0;	/* those of C_RETURN and C_RAISE only with that of CALL */
 
 	if (!monitoring || (tool < 0 && (!wants || !take_tool(monitoring))))
 		return 0;
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
-		int bit = wants & events[i].want ? event_bit(monitoring, events[i].name) : 0;
+		bool wanted = wants & events[i].want;
+		int bit = event_bit(monitoring, events[i].name);
 
-		if (bit > 0 && register_event(monitoring, bit, events[i].method))
+		if (bit > 0 && register_event(monitoring, bit, wanted ? events[i].method : NULL) && wanted)
 			bits |= bit;
 	}
 	if (!call(monitoring, "set_events", "ii", tool, bits))
@@ -153,4 +187,8 @@ static unsigned update(unsigned wants)
 	return wants;
 }
 
-const struct hook hook_monitoring = { WANT_function__entry | WANT_function__return, usable, update };
+const struct hook hook_monitoring = {
+	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
+		WANT_exception__raise,
+	usable, update
+};

@@ -3,70 +3,82 @@
  * C profile and trace functions.
  *
  * The trace function serves line in every version, because "line" means sys.settrace's line events, which
- * sys.monitoring's LINE is not.  The profile function serves function-entry and function-return before 3.12.  Both
- * belong to a thread: present threads get them here, new ones by threads.c.  They take the place of a debugger's or
- * profiler's own, and a program that sets its own takes theirs.
+ * sys.monitoring's LINE is not, and exceptions before 3.12.  The profile function serves calls of C functions before
+ * 3.12, and of Python functions where the frame evaluator cannot.  Both
+ * belong to a thread: present threads get them by slot.c, which shares the place with the program's own, new ones by
+ * threads.c.
  */
 #include "agent/agent.h"
+#include "agent/fire.h"
+#include "agent/slot.h"
 
-#include <errno.h>
+/* Markers that the functions supply.  The profile function has two employers: the table of hooks and hook_eval. */
+static unsigned profiling, asked, handed, tracing;
 
-#include "agent/code.h"
-#include "agent/engine.h"
-
-static unsigned profiling, tracing;
-
-static void fire(struct pyobj *frame, bool wanted, enum want_index index,
-		 void (*marker)(const char *, const char *, int))
+static int line_of_frame(const struct moment *moment)
 {
-	int saved = errno, line = 0;
-	struct pyobj *code;
+	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
+}
+
+/* The moment of a frame object; its code is the caller's to release. */
+static struct moment moment_of(struct pyobj *frame)
+{
+	return (struct moment){ agent.py.PyFrame_GetCode(frame), line_of_frame, frame };
+}
+
+static void fire_frame(struct pyobj *frame, fire *to)
+{
+	struct moment moment;
 
 	if (agent_busy)
 		return;
-	code = agent.py.PyFrame_GetCode(frame);
-	if (wanted || engine_reads_line(index))
-		line = agent.py.PyFrame_GetLineNumber(frame);
-	if (wanted)
-		marker(code_file(code), code_name(code), line);
-	if (engine_markers & 1u << index)
-		engine_fire_code(index, code, line);
-	agent.py.Py_DecRef(code);	/* the frame holds another */
-	errno = saved;
+	moment = moment_of(frame);
+	to(&moment);
+	agent.py.Py_DecRef(moment.code);	/* the frame holds another */
+}
+
+static void fire_c(struct pyobj *frame, struct pyobj *callable, bool entry)
+{
+	struct moment moment;
+
+	if (agent_busy || !callable || !(profiling & (entry ? WANT_cfunction__entry : WANT_cfunction__return)))
+		return;
+	moment = moment_of(frame);
+	fire_cfunction(&moment, callable, entry);
+	agent.py.Py_DecRef(moment.code);
 }
 
 static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	(void)arg;
-	(void)value;
-	if (what == CAPI_TRACE_CALL && (marker_wanted(function__entry) || engine_wanted(function__entry)))
-		fire(frame, marker_wanted(function__entry), WANT_INDEX_function__entry, marker_function__entry);
-	else if (what == CAPI_TRACE_RETURN && (marker_wanted(function__return) || engine_wanted(function__return)))
-		fire(frame, marker_wanted(function__return), WANT_INDEX_function__return, marker_function__return);
-	return 0;
+	if (what == CAPI_TRACE_CALL && profiling & WANT_function__entry)
+		fire_frame(frame, fire_function__entry);
+	else if (what == CAPI_TRACE_RETURN && profiling & WANT_function__return)
+		fire_frame(frame, fire_function__return);
+	else if (what >= CAPI_TRACE_C_CALL)
+		fire_c(frame, value, what == CAPI_TRACE_C_CALL);
+	return slot_pass(SLOT_PROFILE, arg, frame, what, value);
+}
+
+/* @value of an exception: a tuple of type, value, traceback; the value can still be its arguments. */
+static void fire_raise(struct pyobj *frame, struct pyobj *value)
+{
+	struct pyobj *type = agent.py.PyTuple_GetItem(value, 0);
+	struct moment moment;
+
+	if (agent_busy || !type)
+		return;
+	moment = moment_of(frame);
+	fire_exception(&moment, type);
+	agent.py.Py_DecRef(moment.code);
 }
 
 static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	(void)arg;
-	(void)value;
-	if (what == CAPI_TRACE_LINE)
-		fire(frame, marker_wanted(line), WANT_INDEX_line, marker_line);
-	return 0;
-}
-
-static void each_thread(int (*set)(struct pythread *, capi_tracefunc *, struct pyobj *), capi_tracefunc *fn)
-{
-	const struct capi *py = &agent.py;
-	struct pythread *thread = py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
-
-	for (; thread; thread = py->PyThreadState_Next(thread))
-		set(thread, fn, NULL);
-}
-
-bool hook_trace_per_thread(void)
-{
-	return profiling | tracing;
+	if (what == CAPI_TRACE_LINE && fire_wanted(line))
+		fire_frame(frame, fire_line);
+	else if (what == CAPI_TRACE_EXCEPTION && tracing & WANT_exception__raise)
+		fire_raise(frame, value);
+	return slot_pass(SLOT_TRACE, arg, frame, what, value);
 }
 
 static bool profile_usable(void)
@@ -74,14 +86,35 @@ static bool profile_usable(void)
 	return agent.py.minor < 12;
 }
 
+bool hook_profile_prepare(void)
+{
+	return slot_measure(SLOT_PROFILE, on_profile);
+}
+
+static void profile_apply(void)
+{
+	unsigned wants = asked | handed;
+
+	if (!wants)
+		slot_remove(SLOT_PROFILE);
+	else if (!slot_install(SLOT_PROFILE, on_profile))
+		wants = 0;
+	profiling = wants;
+	threads_watch(THREADS_PROFILE, wants);
+}
+
 static unsigned profile_update(unsigned wants)
 {
-	if (!!wants != !!profiling)
-		each_thread(agent.py._PyEval_SetProfile, wants ? on_profile : NULL);
-	profiling = wants;
-	threads_watch(hook_trace_per_thread());
-	threads_covered();
-	return wants;
+	asked = wants;
+	profile_apply();
+	return asked & profiling;
+}
+
+unsigned hook_profile_take_over(unsigned wants)
+{
+	handed = wants;
+	profile_apply();
+	return handed & profiling;
 }
 
 static bool trace_usable(void)
@@ -91,27 +124,34 @@ static bool trace_usable(void)
 
 static unsigned trace_update(unsigned wants)
 {
-	capi_tracefunc *fn = wants ? on_trace : NULL;
-
-	if (agent.py.PyEval_SetTraceAllThreads)
-		agent.py.PyEval_SetTraceAllThreads(fn, NULL);
-	else
-		each_thread(agent.py._PyEval_SetTrace, fn);
-	tracing = wants;
-	if (wants && agent.py.minor >= 12)
+	/* C code that takes a slot announces itself by an audit event. */
+	if (wants)
 		agent_audits();
-	threads_watch(hook_trace_per_thread());
-	threads_covered();
+	if (!wants)
+		slot_remove(SLOT_TRACE);
+	else if (!slot_install(SLOT_TRACE, on_trace))
+		wants = 0;
+	tracing = wants;
+	threads_watch(THREADS_TRACE, wants);
 	return wants;
 }
 
 void hook_trace_adopt(void)
 {
-	if (profiling)
-		agent.py.PyEval_SetProfile(on_profile, NULL);
-	if (tracing)
-		agent.py.PyEval_SetTrace(on_trace, NULL);
+	slot_adopt(SLOT_PROFILE);
+	slot_adopt(SLOT_TRACE);
 }
 
-const struct hook hook_profile = { WANT_function__entry | WANT_function__return, profile_usable, profile_update };
-const struct hook hook_trace = { WANT_line, trace_usable, trace_update };
+void hook_trace_again(void)
+{
+	if (profiling)
+		slot_install(SLOT_PROFILE, on_profile);
+	if (tracing)
+		slot_install(SLOT_TRACE, on_trace);
+}
+
+const struct hook hook_profile = {
+	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return,
+	profile_usable, profile_update
+};
+const struct hook hook_trace = { WANT_line | WANT_exception__raise, trace_usable, trace_update };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sites of the agent's markers.  Each is a function of its own, so that inlining does not multiply sites and
- * operands are the registers of the calling convention.  SDT_NO_RED_ZONE is true: the agent is compiled with
- * -mno-red-zone.
+ * operands are the registers of the calling convention.
+ *
+ * The nops are short.  A long one the kernel turns into a call of a page that it adds to the process, from Linux 6.18
+ * on; a child of fork has the call and not the page, and dies at its first event (seen with 6.18.44).
  */
 #include "agent/marker.h"
 
-#define SDT_NO_RED_ZONE 1
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
@@ -19,11 +20,13 @@
 MARKERS(MARKER)
 #undef MARKER
 
-unsigned marker_listeners(void)
+unsigned marker_mask;
+
+unsigned marker_raised_mask(void)
 {
 	unsigned wants = 0;
 
-#define MARKER(name, ...) wants |= marker_wanted(name) ? WANT_##name : 0;
+#define MARKER(name, ...) wants |= marker_raised(name) ? WANT_##name : 0;
 	MARKERS(MARKER)
 #undef MARKER
 	return wants;

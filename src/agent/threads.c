@@ -1,14 +1,13 @@
-/* SPDX-License-Identifier: MIT *
- * What announces a thread is the audit event of its start, from 3.12 on.  Before there is none: the C function
- * behind _thread.start_new_thread is replaced in its method definition, which every reference to it shares.
- */
+/* SPDX-License-Identifier: MIT */
 /*
  * Threads to come.
  *
  * A frame evaluator (PEP 523) sees the first frame of a new thread before it runs, whatever started the thread.  But
  * while one is installed, calls from Python to Python are not inlined and deep recursion uses up the C stack (3.11
  * crashes at 100,000).  So it is installed when a thread is about to be started, and goes as soon as all
- * expected threads have shown themselves.  A thread that C code starts and attaches by PyGILState_Ensure
+ * expected threads have shown themselves.  What announces a thread is the audit event of its start, from 3.12 on.
+ * Before there is none: the C function behind _thread.start_new_thread is replaced in its method definition, which
+ * every reference to it shares.  A thread that C code starts and attaches by PyGILState_Ensure
  * announces itself to nobody and is not seen.
  */
 #include "agent/agent.h"
@@ -16,53 +15,57 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/eval.h"
+#include "agent/fire.h"
+#include "agent/methods.h"
+
+static unsigned uses;			/* of enum threads_use */
 static unsigned expected;		/* threads announced and not seen yet */
 static uint64_t last_covered;		/* id of the youngest thread that had the hooks set for it */
-static capi_evaluator *next;
 static __thread uint64_t adopted;	/* id of the thread state that was adopted in this thread */
 
-static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing);
-
-static void set_evaluator(capi_evaluator *fn)
+static int first_line(const struct moment *moment)
 {
-	agent.py._PyInterpreterState_SetEvalFrameFunc(agent.py.PyInterpreterState_Main(), fn);
+	return agent.py.PyCode_Addr2Line(moment->code, -1);
 }
 
-static void stop_expecting(void)
+static void fire_start(void *frame)
 {
-	expected = 0;
-	if (next && agent.py._PyInterpreterState_GetEvalFrameFunc(agent.py.PyInterpreterState_Main()) == evaluate)
-		set_evaluator(next);
+	struct pyobj *code = agent.py.PyUnstable_InterpreterFrame_GetCode
+				     ? agent.py.PyUnstable_InterpreterFrame_GetCode(frame)
+				     : hook_eval_code(frame);
+	struct moment moment = { .code = code, .line = first_line };
+
+	fire_thread__start(&moment);
+	if (agent.py.PyUnstable_InterpreterFrame_GetCode)
+		agent.py.Py_DecRef(code);
 }
 
-static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
+void threads_seen(struct pythread *thread, void *frame)
 {
 	uint64_t id = agent.py.PyThreadState_GetID(thread);
 
-	if (expected && id > last_covered && id != adopted && !agent_busy) {
+	if (id > last_covered && id != adopted && !agent_busy) {
 		int saved = errno;
 
 		agent_busy = true;
 		adopted = id;
 		hook_trace_adopt();
+		if (uses & THREADS_MARKER && fire_wanted(thread__start))
+			fire_start(frame);
 		if (!--expected)
-			stop_expecting();
+			eval_use(EVAL_THREADS, false);
 		agent_busy = false;
 		errno = saved;
 	}
-	return next(thread, frame, throwing);
 }
 
 void threads_expect(void)
 {
-	struct pyinterp *interp = agent.py.PyInterpreterState_Main();
-
-	if (agent.py.PyInterpreterState_Get() != interp)
+	if (agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
 		return;
-	if (!expected++ && agent.py._PyInterpreterState_GetEvalFrameFunc(interp) != evaluate) {
-		next = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
-		set_evaluator(evaluate);
-	}
+	expected++;
+	eval_use(EVAL_THREADS, true);
 }
 
 /* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
@@ -75,44 +78,16 @@ static struct pyobj *announce(struct pyobj *self, struct pyobj *args)
 	return start_thread(self, args);
 }
 
-/*
- * The method definition of a C function: its object points to it.  The search ends with the fields that every
- * version has; a definition is known by its own function.
- */
-static struct capi_method *definition_of(struct pyobj *fn)
-{
-	enum { HEAD_WORDS = 2 };	/* reference count and type; a debug build has two more */
-	void **words = (void **)fn, *address = agent.py.PyCFunction_GetFunction(fn);
-
-	for (int i = HEAD_WORDS; address && i < HEAD_WORDS + 3; i++) {
-		struct capi_method *def = words[i];
-
-		if (def && (uintptr_t)def % sizeof(void *) == 0 && (void *)def->fn == address)
-			return def;
-	}
-	return NULL;
-}
-
 static void find_starters(void)
 {
 	static const char *const names[] = { "start_new_thread", "start_new" };
-	struct pyobj *module = agent.py.PyImport_ImportModule("_thread"), *fn;
 
-	for (unsigned i = 0; module && i < 2; i++) {
-		fn = agent.py.PyObject_GetAttrString(module, names[i]);
-		starters[i] = fn ? definition_of(fn) : NULL;
-		agent_release(fn);
-	}
-	agent_release(module);
-	agent.py.PyErr_Clear();
+	for (unsigned i = 0; i < 2; i++)
+		starters[i] = methods_find("_thread", names[i]);
 }
 
-void threads_watch(bool on)
+static void replace_starters(bool on)
 {
-	if (!on)
-		stop_expecting();
-	if (agent.py.minor >= 12)
-		return;
 	if (!start_thread)
 		find_starters();
 	if (!start_thread && starters[0])
@@ -122,7 +97,8 @@ void threads_watch(bool on)
 			starters[i]->fn = (capi_fastcall *)(void *)(on ? announce : start_thread);
 }
 
-void threads_covered(void)
+/* All present threads are taken care of. */
+static void cover(void)
 {
 	const struct capi *py = &agent.py;
 	struct pythread *thread = py->PyInterpreterState_ThreadHead(py->PyInterpreterState_Main());
@@ -134,3 +110,35 @@ void threads_covered(void)
 			last_covered = id;
 	}
 }
+
+bool threads_watched(void)
+{
+	return uses;
+}
+
+void threads_watch(enum threads_use use, bool on)
+{
+	uses = on ? uses | use : uses & ~use;
+	if (!uses) {
+		expected = 0;
+		eval_use(EVAL_THREADS, false);
+	}
+	if (agent.py.minor < 12)
+		replace_starters(uses);
+	else if (on)
+		agent_audits();
+	cover();
+}
+
+static bool usable(void)
+{
+	return agent.py.PyUnstable_InterpreterFrame_GetCode || hook_eval.usable();
+}
+
+static unsigned update(unsigned wants)
+{
+	threads_watch(THREADS_MARKER, wants);
+	return wants;
+}
+
+const struct hook hook_thread = { WANT_thread__start, usable, update };

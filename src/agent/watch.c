@@ -19,7 +19,6 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
-#include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 
@@ -64,7 +63,7 @@ static void with_gil(void (*fn)(void))
 /* Semaphores may have changed, or what was missing may be there now. */
 static void look(void)
 {
-	if (agent.phase == AGENT_READY && (agent_changed() || (marker_listeners() | engine_markers) != agent.supplied))
+	if (agent.phase == AGENT_READY && (agent_changed() || agent_listeners() != agent.supplied))
 		with_gil(agent_update_hooks);
 }
 
@@ -237,7 +236,6 @@ static struct pyobj *after_fork_parent(struct pyobj *self, struct pyobj *const *
 	return agent_none();
 }
 
-/* A tracer that is known by name gets a channel from the child, too. */
 static struct pyobj *after_fork_child(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	int saved = errno;
@@ -247,8 +245,7 @@ static struct pyobj *after_fork_child(struct pyobj *self, struct pyobj *const *a
 	(void)nargs;
 	forget_thread();
 	agent_forked();
-	control_forget();
-	control_connect();
+	control_forked();
 	watch_again(NULL);
 	errno = saved;
 	return agent_none();

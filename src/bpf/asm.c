@@ -101,6 +101,14 @@ static void jump(struct assembler *a, int code, int dst, int src, int32_t v, uin
 	insn(a, code, dst, src, 0, v);
 }
 
+bool asm_wanted(const struct assembler *a, uint32_t label)
+{
+	for (uint32_t i = 0; i < a->nfixes; i++)
+		if (a->fixes[i].label == label)
+			return true;
+	return false;
+}
+
 void asm_ja(struct assembler *a, uint32_t label)
 {
 	jump(a, BPF_JMP | BPF_JA, 0, 0, 0, label);

@@ -57,6 +57,9 @@ enum { ASM_JCOND = 0xe0, ASM_MAY_GOTO = 0 };
 uint32_t asm_label(struct assembler *a);
 void asm_place(struct assembler *a, uint32_t label);
 
+/* Does a jump lead to @label?  The kernel refuses code that none leads to. */
+bool asm_wanted(const struct assembler *a, uint32_t label);
+
 /* All instructions from here on belong to this place in the script. */
 void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos);
 

@@ -93,6 +93,7 @@ struct ebpf_env {
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	bool sleepable;		/* may fault user pages in */
+	bool skips_caller;	/* UPROBE at a function's start: the user's stack as the kernel walks it lacks the caller */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
@@ -122,6 +123,7 @@ enum {
 				 * the number of the one that came last */
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
+	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
 	EBPF_MAP_FIRST,
 };
 

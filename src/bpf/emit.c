@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 
+#include "abi/segment.h"
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
@@ -31,7 +32,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
 	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
 	[IR_ITER] = gen_iter,	    [IR_INEXT] = gen_inext,   [IR_IKEY] = gen_ikey,	[IR_IVALUE] = gen_ivalue,
-	[IR_IDONE] = gen_idone,
+	[IR_IDONE] = gen_idone,	    [IR_SPRINTF] = gen_sprintf,
 	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 
@@ -196,11 +197,7 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 	uint32_t got = asm_label(as);
 
 	if (g->env->user_space) {
-		asm_sti(as, BPF_W, R10, FRAME_TMP, 0);
-		asm_map(as, R1, EBPF_MAP_SCRATCH);
-		asm_mov(as, R2, R10);
-		asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_helper(as, ABI_HELPER_SCRATCH);
 		asm_ji(as, BPF_JEQ, R0, 0, busy);
 		asm_mov(as, R9, R0);
 		return;

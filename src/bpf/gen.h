@@ -60,7 +60,7 @@ gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, ge
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
 gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
 gen_fn gen_caughtstr, gen_failed, gen_mclear, gen_stat, gen_extract, gen_sbucket;
-gen_fn gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
+gen_fn gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -224,6 +224,18 @@ bool gen_tp_other_task(const struct gen *g);
 void gen_tp_task(struct gen *g);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
+
+/* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
+
+/* IR_FN_STACK, IR_FN_ADDR */
+void gen_stack(struct gen *g, const struct ir_insn *i);
+/* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */
+void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
+
+/* --- what acts on the process (gen_act.c) ------------------------------------------------------------- */
+
+/* Generate the call @i if it is rand or signal. */
+bool gen_act(struct gen *g, const struct ir_insn *i);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,10 @@
  */
 #include "bpf/gen.h"
 
+#include <errno.h>
+
+#include "abi/segment.h"
+
 /* --- buckets ----------------------------------------------------------------------------------------- */
 /* R2 = the number of the bucket of the value in R2.  They use R1, R3, R4 and R5, not R0, and hardly branch: each path
  * would be one more for the verifier to follow through the rest of the program. */
@@ -129,15 +133,28 @@ static void llquantize(struct gen *g, const struct ir_agg *agg)
 
 /* --- taking a value in, the element at R0 ------------------------------------------------------------- */
 
+/* Add R1 to word @word.  A lane has one writer, which needs no atomic operation. */
+static void add_r1(struct gen *g, int word)
+{
+	if (g->env->user_space) {
+		asm_ld(&g->as, BPF_DW, R2, R0, 8 * word);
+		asm_alu(&g->as, BPF_ADD, R2, R1);
+		asm_st(&g->as, BPF_DW, R0, 8 * word, R2);
+	} else {
+		asm_atomic(&g->as, BPF_ADD, BPF_DW, R0, 8 * word, R1);
+	}
+}
+
 static void add_word(struct gen *g, int word, ir_reg r)
 {
-	asm_atomic(&g->as, BPF_ADD, BPF_DW, R0, 8 * word, gen_use(g, r, R1));
+	gen_load(g, R1, r);
+	add_r1(g, word);
 }
 
 static void add_one(struct gen *g)
 {
 	asm_imm(&g->as, R1, 1);
-	asm_atomic(&g->as, BPF_ADD, BPF_DW, R0, 0, R1);
+	add_r1(g, 0);
 }
 
 static void take_count(struct gen *g, const struct ir_insn *i)
@@ -221,8 +238,75 @@ static gen_fn *const takes[IR_A_NR] = {
 	[IR_A_LLQUANTIZE] = take_llquantize,
 };
 
+/* --- in one step -------------------------------------------------------------------------------------- */
+
+/* What ABI_HELPER_ADD_BY_STRING serves: one key, a string of the process's copied whole, and one word that changes. */
+static const struct ir_insn *string_key(const struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_insn *copy;
+	int64_t size;
+
+	if (!g->env->user_space || i->agg->nkeys != 1 || i->agg->keys[0].type != IR_STR ||
+	    g->prog->strsize > ABI_ADD_STRING_MAX)
+		return NULL;
+	copy = g->plan->late[i->args[ir_agg_operands(i->agg->fn)]];
+	if (!copy || copy->op != IR_CALL || copy->fn != IR_FN_COPYINSTR || !gen_is_const(g, copy->args[1], &size) ||
+	    (size >= 0 && size < g->prog->strsize))
+		return NULL;
+	return copy;
+}
+
+/* R4 = the word, R5 = what is added to it; to @done when that is none. */
+static void one_word(struct gen *g, const struct ir_insn *i, uint32_t done)
+{
+	struct assembler *as = &g->as;
+	void (*bucket)(struct gen *g, const struct ir_agg *agg) = i->agg->fn == IR_A_QUANTIZE ? quantize :
+		i->agg->fn == IR_A_LQUANTIZE ? lquantize : i->agg->fn == IR_A_LLQUANTIZE ? llquantize : NULL;
+
+	if (bucket) {
+		gen_load(g, R2, i->args[0]);
+		bucket(g, i->agg);
+		asm_ji(as, BPF_JGE, R2, (int32_t)ir_agg_words(i->agg), done);
+		asm_mov(as, R4, R2);
+		gen_load(g, R5, i->args[1]);
+	} else {
+		asm_imm(as, R4, 0);
+		if (i->agg->fn == IR_A_COUNT)
+			asm_imm(as, R5, 1);
+		else
+			gen_load(g, R5, i->args[0]);
+	}
+}
+
+static bool is_one_word(enum ir_agg_fn fn)
+{
+	return fn == IR_A_COUNT || fn == IR_A_SUM || fn == IR_A_QUANTIZE || fn == IR_A_LQUANTIZE ||
+	       fn == IR_A_LLQUANTIZE;
+}
+
+static void add_by_string(struct gen *g, const struct ir_insn *i, const struct ir_insn *copy)
+{
+	const struct keyed *k = &g->priv->aggs[i->agg->id];
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	one_word(g, i, done);
+	gen_load(g, R2, copy->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R2);
+	asm_map(as, R1, k->first);
+	asm_imm(as, R3, k->n);
+	asm_helper(as, ABI_HELPER_ADD_BY_STRING);
+	asm_ji(as, BPF_JEQ, R0, 0, done);
+	g->insn = copy;		/* the fault is the copying's */
+	asm_ji(as, BPF_JEQ, R0, -EFAULT, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	g->insn = i;
+	gen_drop(g, ABI_DROP_AGG);
+	asm_place(as, done);
+}
+
 void gen_agg(struct gen *g, const struct ir_insn *i)
 {
+	const struct ir_insn *copy = is_one_word(i->agg->fn) ? string_key(g, i) : NULL;
 	struct keyed_use k = {
 		.keyed = &g->priv->aggs[i->agg->id],
 		.parts = i->agg->keys,
@@ -233,6 +317,10 @@ void gen_agg(struct gen *g, const struct ir_insn *i)
 		.each = gen_key_get,
 	};
 
+	if (copy) {
+		add_by_string(g, i, copy);
+		return;
+	}
 	gen_keyed(g, &k);
 	takes[i->agg->fn](g, i);
 	asm_place(&g->as, k.other);

@@ -30,8 +30,10 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 	}
 	if (needs & NEED_PROBE) {
 		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+		if (g->env->user_space)
+			asm_helper(as, ABI_HELPER_CTX);
 		if (gen_ctx_is_words(g))
-			asm_ld(as, BPF_DW, R0, R1, 0);
+			asm_ld(as, BPF_DW, R0, g->env->user_space ? R0 : R1, 0);
 		else if (g->env->ctx == EBPF_CTX_TP && g->env->tp->syscalls)
 			asm_ld(as, BPF_DW, R0, R10, FRAME_PROBE);
 		else if (g->env->ctx == EBPF_CTX_TP)
@@ -161,8 +163,12 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 		perf_arg(g, i->imm);
 	} else if (gen_ctx_is_words(g)) {
 		if (i->imm < 10) {
-			asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
-			asm_ld(&g->as, BPF_DW, R1, R2, 8 + 8 * (int)i->imm);
+			/* The engine loses sight of an address that was stored. */
+			if (g->env->user_space)
+				asm_helper(&g->as, ABI_HELPER_CTX);
+			else
+				asm_ld(&g->as, BPF_DW, R0, R10, FRAME_CTX);
+			asm_ld(&g->as, BPF_DW, R1, R0, 8 + 8 * (int)i->imm);
 		} else {
 			asm_imm(&g->as, R1, 0);
 		}
@@ -332,6 +338,12 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 	case IR_B_CPU:
 		asm_helper(as, BPF_FUNC_get_smp_processor_id);
 		asm_mov(as, R1, R0);
+		break;
+	case IR_B_CALLER:
+	case IR_B_UCALLER:
+	case IR_B_STACKDEPTH:
+	case IR_B_USTACKDEPTH:
+		gen_stack_builtin(g, bi);
 		break;
 	case IR_B_ERRNO:
 		gen_tp_errno(g);

@@ -26,6 +26,9 @@ static void forget_registers(struct gen *g)
 {
 	for (int r = R6; r <= R8; r++)
 		asm_imm(&g->as, r, 0);
+	for (int off = FRAME_POS; off >= FRAME_WALK; off -= 8)
+		if (off != FRAME_LATE)
+			asm_sti(&g->as, BPF_DW, R10, off, 0);
 }
 
 void gen_turn(struct gen *g, const struct ir_insn *i)
@@ -108,7 +111,6 @@ static void returns(struct gen *g)
 	asm_place(as, g->leave);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_LOCALS);
 	asm_ld(as, BPF_DW, R3, R1, 0);
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R3);
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_DEPTH));
 	asm_alui(as, BPF_SUB, R1, 1);
 	/* No ENTER led here. */
@@ -118,7 +120,6 @@ static void returns(struct gen *g)
 	forget_registers(g);
 	/* Returns of one procedure to itself make a loop. */
 	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
-	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->enters[k]->target[1]->id]);
 	asm_ja(as, g->labels[g->enters[g->nenters - 1]->target[1]->id]);
@@ -294,7 +295,7 @@ void gen_flow_returns(struct gen *g)
 {
 	if (!(g->plan->needs & NEED_CALLS))
 		return;
-	if (g->nenters)
+	if (g->nenters && asm_wanted(&g->as, g->leave))
 		returns(g);
 	else
 		asm_place(&g->as, g->leave);

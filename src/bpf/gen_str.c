@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "bpf/rt/put.h"
+#include "lang/format.h"
 
 /* --- places ------------------------------------------------------------------------------------------ */
 
@@ -239,7 +241,8 @@ static void copyin(struct gen *g, const struct ir_insn *i)
 
 /*
  * How the other functions are called.  A letter an argument, R1 first: 0 1 2 the operands, d the result's
- * buffer, w the work area (the string there is copied to the result's buffer, and so cut), z strsize.
+ * buffer, w the work area (the string there is copied to the result's buffer, and so cut), p the work area as
+ * rt/put.h has it (likewise), z strsize.
  */
 static const struct {
 	enum rt_fn rt;
@@ -258,6 +261,14 @@ static const struct {
 	[IR_FN_LLTOSTR] = { RT_LLTOSTR, "w01" },
 	[IR_FN_TOUPPER] = { RT_TOUPPER, "d0z" },
 	[IR_FN_TOLOWER] = { RT_TOLOWER, "d0z" },
+	[IR_FN_SLICE] = { RT_SLICE, "d0z12" },
+	[IR_FN_BYTEAT] = { RT_BYTEAT, "0z1" },
+	[IR_FN_REPLACE] = { RT_REPLACE, "p012z" },
+	[IR_FN_TOKEN] = { RT_TOKEN, "p01z" },
+	[IR_FN_UNTOKEN] = { RT_UNTOKEN, "p01z" },
+	[IR_FN_STRTOL] = { RT_STRTOL, "0z1" },
+	[IR_FN_ESCAPE] = { RT_ESCAPE, "p0z1" },
+	[IR_FN_CHARSTR] = { RT_CHARSTR, "d0" },
 };
 
 static void operand(struct gen *g, int reg, ir_reg r)
@@ -276,6 +287,12 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		copyin(g, i);
 		return;
 	}
+	if (gen_act(g, i))
+		return;
+	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
+		gen_stack(g, i);
+		return;
+	}
 	if (!args && i->fn != IR_FN_COPYINSTR && i->fn != IR_FN_STRINGOF) {
 		gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_fn_text(i->fn)));
 		return;
@@ -289,7 +306,7 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 
 		if (args[k] == 'd')
 			gen_place(g, reg, gen_str_dst(g, i));
-		else if (args[k] == 'w')
+		else if (args[k] == 'w' || args[k] == 'p')
 			gen_scratch(g, reg, g->priv->work_off);
 		else if (args[k] == 'z')
 			asm_imm(&g->as, reg, g->prog->strsize);
@@ -299,8 +316,8 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 	asm_rt(&g->as, calls[i->fn].rt);
 	if (ir_fn_result(i->fn) == IR_INT) {
 		gen_put(g, i, R0);
-	} else if (args[0] == 'w') {
-		gen_scratch(g, R3, g->priv->work_off);
+	} else if (args[0] == 'w' || args[0] == 'p') {
+		gen_scratch(g, R3, g->priv->work_off + (args[0] == 'p' ? PUT_STATE : 0));
 		gen_place(g, R1, gen_str_dst(g, i));
 		gen_copy_str(g, false);
 	}
@@ -313,4 +330,92 @@ void gen_strcmp(struct gen *g, const struct ir_insn *i)
 	asm_imm(&g->as, R3, g->prog->strsize);
 	asm_rt(&g->as, RT_STRCMP);
 	gen_put(g, i, R0);
+}
+
+/* --- sprintf ------------------------------------------------------------------------------------------- */
+
+static void put_literal(struct gen *g, const char *s, size_t len)
+{
+	uint32_t off;
+
+	if (!len)
+		return;
+	off = unit_rodata(g->prog, (struct ebpf_private *)g->priv, arena_strndup(g->prog->arena, s, len));
+	gen_scratch(g, R1, g->priv->work_off);
+	asm_map_value(&g->as, R2, EBPF_MAP_RODATA, off);
+	asm_imm(&g->as, R3, (int64_t)PUT_NO_PREC << PUT_PREC_SHIFT);
+	asm_imm(&g->as, R4, g->prog->strsize);
+	asm_rt(&g->as, RT_PUT_STR);
+}
+
+/* R3 |= the width (@shift 0) or precision in the register @r; a negative one as C has it. */
+static void dynamic(struct gen *g, ir_reg r, int shift)
+{
+	struct assembler *as = &g->as;
+	uint32_t positive = asm_label(as), fits = asm_label(as);
+
+	gen_load(g, R1, r);
+	asm_ji(as, BPF_JSGE, R1, 0, positive);
+	if (shift) {
+		asm_imm(as, R1, PUT_NO_PREC);
+		asm_ja(as, fits);
+	} else {
+		asm_imm(as, R2, (int64_t)FMT_LEFT << PUT_FLAGS_SHIFT);
+		asm_alu(as, BPF_OR, R3, R2);
+		asm_neg(as, R1);
+	}
+	asm_place(as, positive);
+	asm_ji(as, BPF_JLE, R1, PUT_MAX, fits);
+	asm_imm(as, R1, PUT_MAX);
+	asm_place(as, fits);
+	if (shift)
+		asm_alui(as, BPF_LSH, R1, shift);
+	asm_alu(as, BPF_OR, R3, R1);
+}
+
+/* The conversion @c of the operands from @args on: how many it took. */
+static unsigned int put_conversion(struct gen *g, const struct fmt_conv *c, const ir_reg *args)
+{
+	struct assembler *as = &g->as;
+	uint64_t look = (uint64_t)(c->has_width ? c->width : 0) | (uint64_t)c->flags << PUT_FLAGS_SHIFT |
+			(uint64_t)(uint8_t)c->letter << PUT_LETTER_SHIFT;
+	unsigned int n = 0;
+
+	if (!c->dyn_prec)
+		look |= (uint64_t)(c->has_prec ? c->prec : PUT_NO_PREC) << PUT_PREC_SHIFT;
+	asm_imm(as, R3, (int64_t)look);
+	if (c->dyn_width)
+		dynamic(g, args[n++], 0);
+	if (c->dyn_prec)
+		dynamic(g, args[n++], PUT_PREC_SHIFT);
+	operand(g, R2, args[n++]);
+	gen_scratch(g, R1, g->priv->work_off);
+	asm_imm(as, R4, g->prog->strsize);
+	asm_rt(as, c->kind == FMT_STRING ? RT_PUT_STR : RT_PUT_INT);
+	return n;
+}
+
+void gen_sprintf(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	const ir_reg *args = i->args;
+
+	_Static_assert(FMT_LEFT == 1 && FMT_PLUS == 2 && FMT_SPACE == 4 && FMT_ALT == 8 && FMT_ZERO == 16,
+		       "as rt/put.c has them");
+	gen_scratch(g, R1, g->priv->work_off);
+	asm_sti(as, BPF_DW, R1, 0, 0);
+	asm_sti(as, BPF_DW, R1, PUT_STATE, 0);
+	for (size_t k = 0; k < i->fmt->n; k++) {
+		const struct fmt_conv *c = &i->fmt->convs[k];
+
+		put_literal(g, c->lit, c->lit_len);
+		if (c->kind == FMT_NONE)
+			continue;
+		if (c->letter == 'b' || c->letter == 'm' || c->letter == 'M')
+			gen_refuse(g, "sprintf: %b, %m and %M make bytes that a string cannot have: use printf");
+		args += put_conversion(g, c, args);
+	}
+	gen_scratch(g, R3, g->priv->work_off + PUT_STATE);
+	gen_place(g, R1, gen_str_dst(g, i));
+	gen_copy_str(g, false);
 }

@@ -364,10 +364,12 @@ void gen_madd(struct gen *g, const struct ir_insn *i)
 	if (i->map->ordered)
 		asm_alui(as, BPF_ADD, R0, ABI_ELEMENT_VALUE);
 	add(g, i->args[0], &i->map->value);
-	asm_ja(as, done);
-	asm_place(as, k.other);
-	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	if (asm_wanted(as, k.other)) {
+		asm_ja(as, done);
+		asm_place(as, k.other);
+		asm_imm(as, R1, 0);
+		asm_place(as, done);
+	}
 	gen_put(g, i, R1);
 }
 

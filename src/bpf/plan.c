@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/put.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -27,8 +28,8 @@ struct planner {
 
 /* --- order ------------------------------------------------------------------------------------------- */
 
-/* Reverse postorder from block 0, without recursion: chains of blocks can be long. */
-static void order_blocks(struct planner *p)
+/* Reverse postorder from block 0, without recursion: chains of blocks can be long.  @back: procedures come back. */
+static void order_from(struct planner *p, bool back)
 {
 	const struct ir_clause *c = p->clause;
 	struct ir_block **post = arena_alloc(p->arena, c->nblocks * sizeof(*post));
@@ -42,6 +43,8 @@ static void order_blocks(struct planner *p)
 		struct ir_block *b = stack[depth - 1], *succ[2];
 		unsigned int nsucc = ir_successors(b, succ);
 
+		if (b->insns[b->n - 1].op == IR_ENTER && !back)
+			nsucc = 1;
 		/* The second target first, so that the first comes right behind its branch. */
 		if (next[b->id] <= nsucc) {
 			struct ir_block *s = succ[nsucc - next[b->id]++];
@@ -63,6 +66,20 @@ static void order_blocks(struct planner *p)
 	}
 	p->plan->blocks = post;
 	p->plan->nblocks = n;
+}
+
+/* Nothing behind a call is reached where no procedure ends. */
+static void order_blocks(struct planner *p)
+{
+	order_from(p, false);
+	for (uint32_t k = 0; k < p->plan->nblocks; k++) {
+		const struct ir_block *b = p->plan->blocks[k];
+
+		if (b->insns[b->n - 1].op == IR_LEAVE) {
+			order_from(p, true);
+			return;
+		}
+	}
 }
 
 /* --- what is late ------------------------------------------------------------------------------------- */
@@ -343,6 +360,12 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
+static void need_stack(struct plan *plan)
+{
+	plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	need_work(plan, sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+}
+
 static void need_of_var(struct planner *p, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE)
@@ -363,6 +386,12 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_TID:
 	case IR_B_PROBEPROV:
 		p->plan->needs |= NEED_TASK | NEED_PROBE;
+		break;
+	case IR_B_CALLER:
+	case IR_B_UCALLER:
+	case IR_B_STACKDEPTH:
+	case IR_B_USTACKDEPTH:
+		need_stack(p->plan);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -392,11 +421,14 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_ARG:
 		plan->needs |= NEED_FAULT;
 		break;
+	case IR_SPRINTF:
 	case IR_CALL:
 		plan->needs |= NEED_FAULT;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
-		if (i->fn == IR_FN_COPYIN)
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		if (i->op == IR_CALL && i->fn == IR_FN_COPYIN)
 			need_copyin(p, i);
+		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
+			need_stack(plan);
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);

@@ -63,6 +63,7 @@ struct plan {
 struct ebpf_private;
 
 enum { PLAN_STACK_SLOTS = 8 };
+enum { PLAN_STACK_FRAMES = 127 };	/* what the kernel walks at most (kernel.perf_event_max_stack) */
 
 /* Make @c's plan.  @priv has the read-only strings; its copyin area grows. */
 struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, struct ebpf_private *priv);

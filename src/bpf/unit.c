@@ -9,6 +9,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
+#include "lang/format.h"
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
@@ -19,6 +20,7 @@ enum {
 	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
+	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
 };
 
 static uint32_t align8(uint32_t n)
@@ -331,6 +333,12 @@ static uint32_t max(uint32_t x, uint32_t y)
 	return x > y ? x : y;
 }
 
+static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, const struct fmt *f)
+{
+	for (size_t k = 0; k < f->n; k++)
+		unit_rodata(prog, p, arena_strndup(prog->arena, f->convs[k].lit, f->convs[k].lit_len));
+}
+
 /* Strings that are copied to a register with several definitions: plans know only of the others. */
 static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 {
@@ -341,6 +349,8 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 			for (uint32_t j = 0; j < k->n; j++) {
 				if (k->insns[j].op == IR_STRC)
 					unit_rodata(prog, p, k->insns[j].str);
+				if (k->insns[j].op == IR_SPRINTF)
+					add_literals(prog, p, k->insns[j].fmt);
 			}
 		}
 	}
@@ -351,6 +361,22 @@ static bool has_ordered(const struct ir_prog *prog)
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		if (prog->maps[i]->ordered)
 			return true;
+	}
+	return false;
+}
+
+static bool uses_stacks(const struct ir_prog *prog)
+{
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[c]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++) {
+				if (k->insns[j].op == IR_CALL &&
+				    (k->insns[j].fn == IR_FN_STACK || k->insns[j].fn == IR_FN_ADDR))
+					return true;
+			}
+		}
 	}
 	return false;
 }
@@ -398,6 +424,8 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");
+	if (uses_stacks(prog))
+		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

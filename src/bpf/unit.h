@@ -31,7 +31,7 @@ enum {
 };
 
 /* Words of an iteration's state (gen_iter.c). */
-enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_SEEN, ITER_WORDS };
+enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_WORDS };
 
 /* Where it is in the scratch slot; its key and its value. */
 struct iter_place {

@@ -102,11 +102,11 @@ struct builtin {
 	unsigned int number;
 };
 
-enum { SUBR_STRSIZE = -1 };
+enum { SUBR_STRSIZE = -1, SUBR_LOWERED = -2 };
 
 struct subr {
 	const char *name, *proto;
-	int fn;			/* enum ir_fn, or -1: not supported yet */
+	int fn;			/* enum ir_fn, SUBR_LOWERED, or -1: not supported yet */
 	int left_out;		/* the last argument's value when it is left out; SUBR_STRSIZE */
 };
 
@@ -147,6 +147,8 @@ struct check {
 	const struct d_node *stmt;		/* the statement's whole expression */
 	enum args_state args_state;
 	struct probe_sig sig;
+
+	bool in_agg_key;			/* where stack() and its kind have a value */
 
 	const struct type *t_void, *t_int, *t_int64, *t_uint64, *t_size, *t_string;
 };
@@ -233,6 +235,11 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
 
 bool check_printf(struct check *c, struct d_node *call);
 bool check_printa(struct check *c, struct d_node *call);
+bool check_stack(struct check *c, struct d_node *call);
+bool check_symbol(struct check *c, struct d_node *call);
+bool check_command(struct check *c, struct d_node *call);
+bool check_signal(struct check *c, struct d_node *call);
+bool check_setopt(struct check *c, struct d_node *call);
 bool check_trace(struct check *c, struct d_node *call);
 bool check_exit(struct check *c, struct d_node *call);
 bool check_aggact(struct check *c, struct d_node *call);	/* clear trunc normalize denormalize */

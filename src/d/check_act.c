@@ -36,6 +36,8 @@ static const char *conv_wants(const struct fmt_conv *k, const struct value *v)
 		return is_int && type_size(t) == 8 ? NULL : "int64_t";
 	case FMT_ADDR:
 		return is_int || is_ptr ? NULL : "pointer or integer";
+	case FMT_STACK:
+		return type_slot(t).show == IR_SHOW_STACK ? NULL : "stack";
 	case FMT_FLOAT:
 		return "float, double, or long double";
 	default:
@@ -57,7 +59,7 @@ static struct fmt *parse_format(struct check *c, const struct d_node *call)
 	struct fmt *f;
 	size_t off;
 
-	if (!s->str_len) {
+	if (!s->str_len && strcmp(func, "freopen") != 0) {	/* freopen(""): back to where it was */
 		check_error(c, call->pos, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty", func);
 		return NULL;
 	}
@@ -215,7 +217,66 @@ bool check_trace(struct check *c, struct d_node *call)
 	return recordable(c, n);
 }
 
+/* system(format, ...), freopen(format, ...), ftruncate() */
+bool check_command(struct check *c, struct d_node *call)
+{
+	return !call->nargs || check_printf(c, call);
+}
+
+bool check_signal(struct check *c, struct d_node *call)
+{
+	(void)c;
+	(void)call;
+	return true;
+}
+
+bool check_setopt(struct check *c, struct d_node *call)
+{
+	for (size_t i = 0; i < call->nargs; i++) {
+		if (call->args[i]->kind == D_STR)
+			continue;
+		check_error(c, call->args[i]->pos, i ? "D_SETOPT_VALUE" : "D_SETOPT_NAME", "setopt( ) argument #%zu must be a "
+			    "string constant", i + 1);
+		return false;
+	}
+	return true;
+}
+
 bool check_exit(struct check *c, struct d_node *call)
+{
+	(void)c;
+	(void)call;
+	return true;
+}
+
+/* --- stacks and addresses ---------------------------------------------------------------------------- */
+
+/* stack([frames]), ustack([frames, [string size]]) */
+bool check_stack(struct check *c, struct d_node *call)
+{
+	const char *func = call->base->name;
+	bool user = func[0] != 's';
+	size_t most = user ? 2 : 1;
+	int64_t v;
+
+	if (call->nargs > most) {
+		check_error(c, call->pos, user ? "D_USTACK_PROTO" : "D_STACK_PROTO", "%s( ) prototype mismatch: too many "
+			    "arguments", func);
+		return false;
+	}
+	for (size_t i = 0; i < call->nargs; i++) {
+		const struct d_node *n = call->args[i];
+
+		if (node_is_int(n) && d_const(c->prog, n, &v) && v >= (i ? 0 : 1) && v <= INT32_MAX)
+			continue;
+		check_error(c, n->pos, !user ? "D_STACK_SIZE" : i ? "D_USTACK_STRSIZE" : "D_USTACK_FRAMES", "%s( ) argument #%zu "
+			    "must be a %s integer constant", func, i + 1, i ? "positive or zero" : "non-zero positive");
+		return false;
+	}
+	return true;
+}
+
+bool check_symbol(struct check *c, struct d_node *call)
 {
 	(void)c;
 	(void)call;

@@ -12,15 +12,18 @@
 
 #define FN_NONE (-1)
 #define FN(f) IR_FN_##f
+#define FN_LOWERED SUBR_LOWERED
 
 static const struct subr subrs[] = {
 #define IR_FN_NONE FN_NONE
+#define IR_FN_LOWERED FN_LOWERED
 #define STRSIZE SUBR_STRSIZE
 #define D_SUBR(NAME, PROTO, FUNCTION, LEFT_OUT) { #NAME, PROTO, FN(FUNCTION), LEFT_OUT },
 #include "d/subrs.def"
 #undef D_SUBR
 #undef STRSIZE
 #undef IR_FN_NONE
+#undef IR_FN_LOWERED
 };
 
 #define check_none NULL
@@ -165,6 +168,17 @@ static struct d_ident *check_func(struct check *c, struct d_node *n)
 	return NULL;
 }
 
+/* DTrace guide, "Destructive Actions". */
+static bool is_destructive(const struct d_ident *id)
+{
+	static const char *const names[] = { "copyout", "copyoutstr", "raise", "stop", "system" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], id->name) == 0)
+			return true;
+	return false;
+}
+
 const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 {
 	struct d_ident *id = check_func(c, n);
@@ -172,9 +186,14 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 	if (!id)
 		return NULL;
 	n->ident = id;
-	if ((id->kind == ID_SUBR && id->subr->fn < 0) || (id->kind == ID_ACTION && !id->action->check)) {
+	if ((id->kind == ID_SUBR && id->subr->fn == FN_NONE) || (id->kind == ID_ACTION && !id->action->check)) {
 		check_unsupported(c, n->pos, arena_printf(c->arena, "%s( )", id->name),
 				  id->kind == ID_ACTION ? id->action->instead : NULL);
+		return NULL;
+	}
+	if (is_destructive(id) && !c->opts->destructive) {
+		check_error(c, n->pos, "D_DESTRUCTIVE", "%s( ): destructive actions are not allowed", id->name);
+		diag_hint(c->diag, "-w, or #pragma D option destructive, allows them");
 		return NULL;
 	}
 	if (!check_proto(c, id, n))
@@ -183,6 +202,12 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 		check_error(c, n->pos, "D_CG_EXPR", "%s( ) may not be called from a D expression (D program context "
 			    "required)", id->name);
 		diag_hint(c->diag, "assign it to an aggregation: @name = %s(...)", id->name);
+		return NULL;
+	}
+	if (id->kind == ID_ACTION && !statement && !c->in_agg_key && !type_is_void(id->type)) {
+		check_error(c, n->pos, "D_CG_EXPR", "%s( ) may not be called from a D expression (D program context "
+			    "required)", id->name);
+		diag_hint(c->diag, "it is a statement of its own, or a key of an aggregation");
 		return NULL;
 	}
 	if (id->kind == ID_ACTION && !id->action->check(c, n))

@@ -201,7 +201,12 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 	bool ok = true;
 
 	for (size_t i = 0; i < n->nargs; i++) {
-		if (!check_expr(c, n->args[i])) {
+		bool ok_type;
+
+		c->in_agg_key = id->kind == ID_AGG && n->args[i]->kind == D_CALL;
+		ok_type = check_expr(c, n->args[i]) != NULL;
+		c->in_agg_key = false;
+		if (!ok_type) {
 			ok = false;
 		} else if (type_is_void(n->args[i]->type)) {
 			check_error(c, n->args[i]->pos, "D_KEY_TYPE",

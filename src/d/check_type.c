@@ -1,5 +1,7 @@
 #include "d/check.h"
 
+#include <string.h>
+
 #include "d/parse.h"
 
 const struct type check_agg_type = { .kind = TYPE_VOID, .name = "aggregation", .align = 1 };
@@ -100,8 +102,18 @@ bool type_is_storable(const struct type *t)
 
 struct ir_slot type_slot(const struct type *t)
 {
+	static const struct {
+		const char *name;
+		enum ir_show show;
+	} shown[] = {
+		{ "_stack", IR_SHOW_STACK }, { "_addr", IR_SHOW_ADDR }, { "_sym", IR_SHOW_SYM }, { "_mod", IR_SHOW_MOD },
+	};
+
 	if (type_is_string(t))
 		return (struct ir_slot){ .type = IR_STR };
+	for (size_t i = 0; t->kind == TYPE_TYPEDEF && t->name[0] == '_' && i < sizeof(shown) / sizeof(shown[0]); i++)
+		if (strcmp(t->name, shown[i].name) == 0)
+			return (struct ir_slot){ IR_INT, 8, false, shown[i].show };
 	if (type_is_integer(t))
 		return (struct ir_slot){ IR_INT, (uint8_t)type_size(t), type_is_signed(t) };
 	return (struct ir_slot){ IR_INT, 8, false };

@@ -32,6 +32,7 @@ struct lower {
 	struct ir_block *end;		/* where a clause goes whose predicate is false */
 	struct ir_rec *rec;		/* NULL until an action records something */
 	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
+	struct ir_var *token;		/* what strtok() has left, NULL until it is used */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
 	unsigned int nodes;		/* lowered so far */
 	unsigned int depth;		/* of inlines in inlines */
@@ -78,9 +79,20 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t);
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
+void lower_stack(struct lower *l, struct d_node *call);
+void lower_symbol(struct lower *l, struct d_node *call);
+void lower_command(struct lower *l, struct d_node *call);
+void lower_signal(struct lower *l, struct d_node *call);
+void lower_setopt(struct lower *l, struct d_node *call);
 void lower_exit(struct lower *l, struct d_node *call);
 void lower_aggact(struct lower *l, struct d_node *call);
 void lower_agg_assign(struct lower *l, struct d_node *n);
+
+/* The number that stack(), usym() or one of their kind gives. */
+ir_reg lower_stack_value(struct lower *l, struct d_node *call);
+
+/* The subroutine that @call calls with the values @args, made of other operations (lower_subr.c). */
+ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args);
 
 /* The keys of @n by the signature of @id into @keys[IR_MAX_KEYS]. */
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys);

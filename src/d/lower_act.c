@@ -3,6 +3,8 @@
  */
 #include "d/lower.h"
 
+#include <signal.h>
+
 #include "base/arena.h"
 #include "d/check.h"
 
@@ -23,10 +25,10 @@ static void record(struct lower *l, struct d_node *n)
 	lower_field(l, lower_as(l, n, t), t);
 }
 
-void lower_printf(struct lower *l, struct d_node *call)
+static void format(struct lower *l, struct d_node *call, enum ir_act_kind kind)
 {
 	struct ir_rec *rec = lower_rec(l);
-	struct ir_act *act = ir_rec_act(l->prog, rec, IR_ACT_PRINTF, call->pos);
+	struct ir_act *act = ir_rec_act(l->prog, rec, kind, call->pos);
 
 	act->fmt = ((const struct printed *)call->aux)->fmt;
 	for (size_t i = 1; i < call->nargs; i++) {
@@ -36,10 +38,70 @@ void lower_printf(struct lower *l, struct d_node *call)
 	}
 }
 
+void lower_printf(struct lower *l, struct d_node *call)
+{
+	format(l, call, IR_ACT_PRINTF);
+}
+
+void lower_command(struct lower *l, struct d_node *call)
+{
+	if (!call->nargs)
+		ir_rec_act(l->prog, lower_rec(l), IR_ACT_FTRUNCATE, call->pos);
+	else
+		format(l, call, call->base->name[0] == 's' ? IR_ACT_SYSTEM : IR_ACT_FREOPEN);
+}
+
+/* raise(signal), stop() */
+void lower_signal(struct lower *l, struct d_node *call)
+{
+	ir_reg sig = call->nargs ? lower_as(l, call->args[0], l->check->t_int) : ir_const(&l->b, SIGSTOP);
+
+	ir_call(&l->b, IR_FN_SIGNAL, &sig, 1);
+}
+
+void lower_setopt(struct lower *l, struct d_node *call)
+{
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_SETOPT, call->pos);
+	for (size_t i = 0; i < call->nargs; i++)
+		record(l, call->args[i]);
+}
+
 void lower_trace(struct lower *l, struct d_node *call)
 {
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACE, call->pos);
 	record(l, call->args[0]);
+}
+
+ir_reg lower_stack_value(struct lower *l, struct d_node *call)
+{
+	const struct d_opts *o = l->check->opts;
+	const char *name = call->base->name;
+	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
+	ir_reg args[2];
+
+	if (call->ident->action->check == check_symbol) {
+		args[0] = ir_const(&l->b, name[0] == 'u');
+		args[1] = lower_expr(l, call->args[0]);
+		return ir_call(&l->b, IR_FN_ADDR, args, 2);
+	}
+	if (!frames)
+		frames = name[0] == 's' ? 20 : name[0] == 'j' ? 50 : 100;
+	if (call->nargs)
+		d_const(l->check->prog, call->args[0], &frames);
+	args[0] = ir_const(&l->b, name[0] != 's');
+	args[1] = ir_const(&l->b, frames);
+	return ir_call(&l->b, IR_FN_STACK, args, 2);
+}
+
+void lower_stack(struct lower *l, struct d_node *call)
+{
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_STACK, call->pos);
+	lower_field(l, lower_stack_value(l, call), call->type);
+}
+
+void lower_symbol(struct lower *l, struct d_node *call)
+{
+	lower_stack(l, call);
 }
 
 void lower_exit(struct lower *l, struct d_node *call)

@@ -484,6 +484,8 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 			args[i] = lower_as(l, n->args[i], p->args[i]);
 		}
 	}
+	if (id->subr->fn == SUBR_LOWERED)
+		return lower_subr(l, n, args);
 	return ir_call(&l->b, (enum ir_fn)id->subr->fn, args, p->nargs);
 }
 
@@ -521,7 +523,7 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		r = lower_index(l, n);
 		break;
 	case D_CALL:
-		r = lower_call(l, n);
+		r = n->ident->kind == ID_ACTION ? lower_stack_value(l, n) : lower_call(l, n);
 		break;
 	case D_MEMBER:
 		r = lower_load(l, n);

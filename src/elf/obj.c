@@ -77,6 +77,19 @@ static const char *read_string(struct obj *o, uint64_t off, uint64_t len)
 	return data->d_buf;
 }
 
+bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr)
+{
+	for (size_t i = 0; i < o->nsegs; i++) {
+		const struct obj_seg *g = &o->segs[i];
+
+		if (off >= g->off && off - g->off < g->filesz) {
+			*addr = g->addr + (off - g->off);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off)
 {
 	for (size_t i = 0; i < o->nsegs; i++) {

@@ -91,6 +91,9 @@ unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch
  */
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 
+/* The address that offset @off of the file is loaded at, or false: it is not. */
+bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr);
+
 /*
  * The function that contains @addr, or NULL; *off, when not NULL, becomes the distance from its start.  From
  * .symtab, else from .dynsym and .gnu_debugdata.  Damaged symbols count as none.

@@ -91,11 +91,21 @@ enum ir_class {
 	IR_FRAME,	/* the same for each call of a procedure, and the clause outside of all calls */
 };
 
+/* How a number that stands for addresses (ABI_REC_STACK) is shown. */
+enum ir_show {
+	IR_SHOW_NUMBER,		/* it stands for nothing but itself */
+	IR_SHOW_STACK,		/* a line a frame */
+	IR_SHOW_ADDR,		/* module`function+offset */
+	IR_SHOW_SYM,		/* module`function */
+	IR_SHOW_MOD,		/* module */
+};
+
 /* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
 struct ir_slot {
 	enum ir_type type;
 	uint8_t width;		/* bytes, integers only */
 	bool sign;		/* integers only */
+	uint8_t show;		/* enum ir_show */
 };
 
 struct ir_var {

@@ -43,7 +43,7 @@ static const struct letter d_letters[] = {
 	{ 'G', FMT_FLOAT, true, SIZE_LDBL },
 	{ 'i', FMT_INT, true, SIZE_INT },
 	{ 'I', FMT_UNSUP, true, SIZE_NONE },
-	{ 'k', FMT_UNSUP, true, SIZE_NONE },
+	{ 'k', FMT_STACK, true, SIZE_NONE },
 	{ 'o', FMT_INT, true, SIZE_INT },
 	{ 'p', FMT_ADDR, true, SIZE_NONE },
 	{ 'P', FMT_UNSUP, true, SIZE_NONE },

@@ -35,8 +35,9 @@ enum fmt_kind {
 	FMT_FLOAT,		/* e E f g G: no language of ours has the values; the checkers refuse them */
 	FMT_TIME,		/* D: Y T, an integer of ns */
 	FMT_ADDR,		/* an address: p, D's a A */
+	FMT_STACK,		/* D: k, a stack */
 	FMT_BYTES,		/* stp: %m %M, memory */
-	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's k I P ls ws; the checkers say so */
+	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's I P ls ws; the checkers say so */
 };
 
 /* Widths and precisions beyond this are refused; dynamic ones are cut to it. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "out/names.h"
 #include "out/sink.h"
 
 /* @v as an integer of @width bytes. */
@@ -106,7 +107,7 @@ static void put_addr(struct out_sink *s, const struct fmt_conv *c, const struct 
 int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
 	       const struct ir_value *v, const struct ir_slot *slot)
 {
-	char ch;
+	char ch, text[512];
 
 	if (c->kind == FMT_STRING) {
 		if (v->type != IR_STR)
@@ -119,7 +120,16 @@ int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_sp
 	}
 	if (v->type != IR_INT)
 		return -EINVAL;
+	if (slot->show && s->names && c->kind == FMT_ADDR && c->letter != 'p') {
+		out_field_string(s, spec, names_text(s->names, slot->show, (uint64_t)v->i, text, sizeof(text)));
+		return 0;
+	}
 	switch (c->kind) {
+	case FMT_STACK:
+		if (s->names)
+			names_put_stack(s->names, s, (uint64_t)v->i,
+					spec->width ? (unsigned int)spec->width : OUT_STACK_INDENT);
+		return 0;
 	case FMT_INT:
 		if (c->letter != 'C')
 			return put_int(s, c, spec, cast(v->i, slot->width, slot->sign), slot);

@@ -6,13 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUF_SIZE = 64 * 1024 };
 
 int out_open_fd(struct out_sink *s, int fd)
 {
-	*s = (struct out_sink){ .fd = fd, .cap = BUF_SIZE, .buf = malloc(BUF_SIZE) };
+	*s = (struct out_sink){ .fd = fd, .first = -1, .cap = BUF_SIZE, .buf = malloc(BUF_SIZE) };
 	return s->buf ? 0 : -ENOMEM;
 }
 
@@ -34,7 +35,40 @@ int out_open_file(struct out_sink *s, const char *path)
 
 void out_open_mem(struct out_sink *s)
 {
-	*s = (struct out_sink){ .fd = -1 };
+	*s = (struct out_sink){ .fd = -1, .first = -1 };
+}
+
+int out_reopen(struct out_sink *s, const char *path)
+{
+	int fd = -1, err = out_flush(s);
+
+	if (err)
+		return err;
+	if (*path) {
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		if (fd < 0)
+			return -errno;
+	}
+	if (s->first >= 0) {
+		close(s->fd);
+		s->fd = s->first;
+		s->first = -1;
+	}
+	if (fd >= 0) {
+		s->first = s->fd;
+		s->fd = fd;
+	}
+	return 0;
+}
+
+int out_truncate(struct out_sink *s)
+{
+	struct stat st;
+	int err = out_flush(s);
+
+	if (!err && !fstat(s->fd, &st) && S_ISREG(st.st_mode) && (ftruncate(s->fd, 0) || lseek(s->fd, 0, SEEK_SET)))
+		err = -errno;
+	return err;
 }
 
 static void lose(struct out_sink *s, size_t n, int err)
@@ -170,7 +204,7 @@ int out_close(struct out_sink *s)
 
 	if (!s->buf)
 		return s->err;
-	err = out_flush(s);
+	err = out_reopen(s, "");
 	if (s->owned && close(s->fd) < 0 && !err)
 		err = -errno;
 	free(s->buf);

@@ -15,11 +15,15 @@
 #include <stdint.h>
 #include <string.h>
 
+struct names;
+
 struct out_sink {
+	const struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
 	char *buf;
 	size_t len, cap;
 	int fd;			/* -1: memory */
 	bool owned;		/* out_close closes the descriptor */
+	int first;		/* -1, or the descriptor of the start, while out_reopen's is used; @owned is its */
 	int err;		/* 0, or the first negative errno */
 	uint64_t lost;		/* bytes thrown away since */
 };
@@ -40,6 +44,12 @@ const char *out_text(struct out_sink *s);
 
 /* Forget what a sink in memory holds. */
 void out_reset(struct out_sink *s);
+
+/* Write to the end of the file @path from here on; "" is the descriptor of the start again.  0 or a negative errno. */
+int out_reopen(struct out_sink *s, const char *path);
+
+/* Cut the file that is written to, if it is one. 0 or the first error ever met. */
+int out_truncate(struct out_sink *s);
 
 /* Hand everything to the descriptor.  0, or the first error ever met. */
 int out_flush(struct out_sink *s);

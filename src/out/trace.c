@@ -4,6 +4,7 @@
 
 #include "lang/format.h"
 #include "out/field.h"
+#include "out/names.h"
 #include "out/sink.h"
 
 enum { TRACE_STRING_WIDTH = 33, KEY_STRING_WIDTH = 50, FLOW_WIDTH = 41 };
@@ -115,7 +116,19 @@ static void put_column(struct out_sink *s, const struct ir_value *v, const struc
 		       int string_width)
 {
 	struct out_spec spec = { .prec = -1 };
+	char text[512];
 
+	if (slot->show == IR_SHOW_STACK && s->names) {
+		names_put_stack(s->names, s, (uint64_t)v->i, OUT_STACK_INDENT);
+		return;
+	}
+	if (slot->show && s->names) {
+		out_puts(s, "  ");
+		spec.flags = FMT_LEFT;
+		spec.width = KEY_STRING_WIDTH;
+		out_field_string(s, &spec, names_text(s->names, slot->show, (uint64_t)v->i, text, sizeof(text)));
+		return;
+	}
 	if (v->type == IR_STR) {
 		out_puts(s, "  ");
 		spec.flags = FMT_LEFT;

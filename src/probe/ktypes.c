@@ -193,3 +193,73 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
 	}
 	return true;
 }
+
+/* --- by name ------------------------------------------------------------------------------------------ */
+
+const char *ktypes_arg_name(const struct ktypes *k, const char *name, unsigned int i)
+{
+	/* The type has no names for them; the function that the kernel calls at the tracepoint has. */
+	static const char caller[] = "__traceiter_";
+	const struct btf *btf = btf_of(k);
+	const struct btf_type *t;
+	char full[160];
+	int id;
+
+	if (strlen(name) >= sizeof(full) - sizeof(caller))
+		return NULL;
+	strcpy(full, caller);
+	strcat(full, name);
+	id = btf__find_by_name_kind(btf, full, BTF_KIND_FUNC);
+	t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	if (!t || !btf_is_func_proto(t) || i + 1 >= btf_vlen(t))
+		return NULL;
+	return btf__name_by_offset(btf, btf_params(t)[i + 1].name_off);
+}
+
+static bool is_text(const struct btf *btf, const struct btf_type *t)
+{
+	const struct btf_type *of = t && btf_is_array(t) ? bare(btf, btf_array(t)->type) : NULL;
+
+	return of && btf_is_int(of) && of->size == 1;
+}
+
+int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const char *const *names, size_t n,
+		struct ktypes_step *steps, unsigned int max, bool *string)
+{
+	const struct btf *btf = btf_of(k);
+	unsigned int nparams = 0, nsteps = 0;
+	const struct btf_param *p = params(btf, name, &nparams);
+	const struct btf_type *t = p && i < nparams ? bare(btf, p[i].type) : NULL;
+	uint32_t bits = 0, type = 0;
+
+	*string = false;
+	for (size_t m = 0; m < n; m++) {
+		if (t && btf_is_ptr(t)) {
+			if (m) {	/* a pointer that a member holds */
+				if (nsteps == max)
+					return -1;
+				steps[nsteps++] = (struct ktypes_step){ bits / 8, 8, false };
+				bits = 0;
+			}
+			t = bare(btf, t->type);
+		}
+		if (!t || !btf_is_composite(t))
+			return -1;
+		type = find_member(btf, t, names[m], strlen(names[m]), &bits);
+		t = type ? bare(btf, type) : NULL;
+		if (!t)
+			return -1;
+	}
+	if (!n)
+		return 0;
+	if (nsteps == max)
+		return -1;
+	steps[nsteps] = (struct ktypes_step){ bits / 8, 0, false };
+	if (is_text(btf, t))
+		*string = true;
+	else if (!btf_is_array(t) && !btf_is_composite(t) &&
+		 !scalar(btf, type, &steps[nsteps].width, &steps[nsteps].sign))
+		return -1;
+	return (int)nsteps + 1;
+}

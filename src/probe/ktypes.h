@@ -43,4 +43,21 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
  * *off is then untouched. */
 bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint8_t *size, bool *sign);
 
+/* What argument @i of tracepoint @name is called; NULL: there is none. */
+const char *ktypes_arg_name(const struct ktypes *k, const char *name, unsigned int i);
+
+/* From an address to the value at it, or (width 0) to the address @off behind it. */
+struct ktypes_step {
+	uint32_t off;
+	uint8_t width;
+	bool sign;
+};
+
+/*
+ * The @n members @names one inside the other, of the structure that argument @i of tracepoint @name points to: up to
+ * @max steps, how many is returned; -1: no such members, or no value.  *string: what is there is text.
+ */
+int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const char *const *names, size_t n,
+		struct ktypes_step *steps, unsigned int max, bool *string);
+
 #endif

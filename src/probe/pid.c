@@ -19,12 +19,14 @@
 #include "probe/provider.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -40,6 +42,7 @@ enum { CODE_MAX = 1 << 20 };	/* bytes of a function that are decoded */
 struct func {
 	const char *name;
 	uint64_t off, size;	/* in the file */
+	bool walked;		/* the kernel knows that its start is one, and finds its caller */
 };
 
 struct pid_file {
@@ -76,6 +79,23 @@ static uint32_t pid_of(const char *prov)
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
+/*
+ * Walking a stack from a function's first instruction misses the caller, since the frame is not set up yet.  Linux 6.12
+ * knows the start of a function on x86-64 by push %rbp and endbr64 (arch/x86/events/core.c, is_uprobe_at_func_entry).
+ */
+static bool is_walked(const struct obj *o, uint64_t off)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned int major = 0, minor = 0;
+	struct utsname uts;
+	uint8_t code[4];
+
+	if (obj_info(o)->machine != EM_X86_64 || uname(&uts) || sscanf(uts.release, "%u.%u", &major, &minor) != 2 ||
+	    major < 6 || (major == 6 && minor < 12) || obj_read(o, off, code, sizeof(code)))
+		return false;
+	return code[0] == 0x55 || !memcmp(code, endbr64, sizeof(code));
+}
+
 static void read_funcs(struct pid_file *pf, struct arena *a, struct obj *o)
 {
 	struct obj_func of;
@@ -85,7 +105,8 @@ static void read_funcs(struct pid_file *pf, struct arena *a, struct obj *o)
 		if (of.is_ifunc || of.end <= of.addr || !obj_offset(o, of.addr, true, &off))
 			continue;
 		pf->funcs = arena_grow(a, pf->funcs, &pf->cap, pf->nfuncs, sizeof(*pf->funcs));
-		pf->funcs[pf->nfuncs++] = (struct func){ arena_strdup(a, of.name), off, of.end - of.addr };
+		pf->funcs[pf->nfuncs++] = (struct func){ arena_strdup(a, of.name), off, of.end - of.addr,
+							is_walked(o, off) };
 	}
 }
 
@@ -150,6 +171,7 @@ static void add_probe(const struct look *l, const struct pid_file *pf, const str
 	struct site site = { .path = pf->path, .dev = pf->dev, .ino = pf->ino, .off = fn->off + off, .ret = ret };
 	struct probe *p;
 
+	site.skips_caller = !ret && off == 0 && !fn->walked;
 	site.args_text = ret ? pf->arch->call_result : entry ? pf->arch->call_args : "";
 	if (ret) {
 		memcpy(site.args, pf->result, sizeof(pf->result));

@@ -394,17 +394,10 @@ static const char *const refusals[STP_P_INPUT + 1] = {
 	[STP_P_STATEMENT] = "statements need debuginfo, which dtap does not read: probe a marker or a function",
 	[STP_P_PLT] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
 	[STP_P_PLT_RETURN] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
-	[STP_P_TRACEPOINT] = "kernel tracepoints are not supported",
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
 	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
 	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
-	[STP_P_SYSCALL_ENTRY] = "system calls of processes are not supported",
-	[STP_P_SYSCALL_RETURN] = "system calls of processes are not supported",
-	[STP_P_PROCESS_BEGIN] = "the begin and end of processes are not supported yet",
-	[STP_P_PROCESS_END] = "the begin and end of processes are not supported yet",
-	[STP_P_THREAD_BEGIN] = "the begin and end of threads are not supported yet",
-	[STP_P_THREAD_END] = "the begin and end of threads are not supported yet",
 };
 
 static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
@@ -441,6 +434,23 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_RETURN:
 		points_find_funcs(&s, kind == STP_P_RETURN);
 		break;
+	case STP_P_PROCESS_BEGIN:
+		points_find_begin(&s);
+		break;
+	case STP_P_PROCESS_END:
+	case STP_P_THREAD_END:
+		points_find_end(&s, kind == STP_P_THREAD_END);
+		break;
+	case STP_P_THREAD_BEGIN:
+		points_find_thread(&s);
+		break;
+	case STP_P_SYSCALL_ENTRY:
+	case STP_P_SYSCALL_RETURN:
+		points_find_syscall(&s, kind == STP_P_SYSCALL_RETURN);
+		break;
+	case STP_P_TRACEPOINT:
+		points_find_trace(&s);
+		break;
 	default:
 		s.why = refusals[kind];
 		break;
@@ -457,6 +467,10 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 		return points_mark_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
 		return points_func_target(kind == STP_P_RETURN, target, source, why);
+	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
+		return points_syscall_target(kind == STP_P_SYSCALL_RETURN, target, source, why);
+	if (kind == STP_P_TRACEPOINT)
+		return points_trace_target(p, find_found(p, point), target, source, why);
 	*why = "this probe point has no context variables";
 	return false;
 }
@@ -486,6 +500,8 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 
 	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
+	if (f && points_comp(found, "trace"))
+		points_trace_vars(p, f, out);
 	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)
 		strbuf_puts(out, " $return:long");
 }

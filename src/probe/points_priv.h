@@ -23,6 +23,7 @@ struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
 	const char *prov, *mark;	/* a marker's */
+	const char *tracepoint;		/* the kernel's */
 };
 
 struct points {
@@ -70,6 +71,17 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
 bool points_func_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why);
+
+/* points_kernel.c */
+void points_find_begin(struct points_search *s);
+void points_find_end(struct points_search *s, bool thread);
+void points_find_thread(struct points_search *s);
+void points_find_syscall(struct points_search *s, bool at_return);
+void points_find_trace(struct points_search *s);
+bool points_syscall_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why);
+bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why);
+void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out);
 
 /* points_similar.c: "no match (similar @what: ...)" of the names that @name gives, NULL behind the last. */
 const char *points_similar(struct points_search *s, const char *what, const char *pattern,

@@ -23,7 +23,7 @@ int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), vo
 	for (i = 0; i < maps.n && !err; i++) {
 		const struct target_map *m = &maps.v[i];
 		const struct procs_map map = {
-			.pid = pid, .start = m->start, .end = m->end, .dev = m->dev, .ino = m->ino, .path = m->path,
+			.pid = pid, .start = m->start, .end = m->end, .off = m->off, .dev = m->dev, .ino = m->ino, .path = m->path,
 		};
 
 		if (m->is_exec && m->ino && *m->path == '/')

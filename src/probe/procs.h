@@ -13,6 +13,7 @@ struct strbuf;
 struct procs_map {
 	uint32_t pid;
 	uint64_t start, end;		/* addresses */
+	uint64_t off;			/* of @start in the file */
 	uint64_t dev, ino;		/* dev as makedev has it */
 	const char *path;		/* as the process's mount namespace names it, without " (deleted)" */
 };

@@ -40,8 +40,15 @@ void probe_add_site(struct probe_set *set, struct probe *p, struct site *s);
 
 struct arena *set_arena(struct probe_set *set);
 
-/* The files seen so far: usdt.c's. */
+/* The files seen so far: module.c's. */
 struct module **set_modules(struct probe_set *set);
+
+/* The choice for Python's markers, and the agent's object, or NULL: there is none, or none is wanted. */
+enum python_mode set_python_mode(const struct probe_set *set);
+struct module *set_agent(struct probe_set *set);
+
+/* Remember that the agent supplies marker @name (the set's) of an interpreter. */
+void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 
 struct ktypes;
 

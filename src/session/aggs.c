@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/bytemap.h"
+#include "base/strbuf.h"
 #include "bpf/ebpf.h"
 #include "ir/layout.h"
+#include "out/names.h"
 #include "place/place.h"
 
 /* What is known of one key. */
@@ -16,6 +18,7 @@ struct entry {
 	bool truncated;			/* not shown until its value changes */
 	bool idle;			/* truncated, and still so when truncated again: can be forgotten */
 	bool seen;			/* in the last reading */
+	struct entry *same;		/* shown in one row with this one */
 	struct ir_value *keys;		/* decoded from raw_key */
 	void *raw_key;
 	uint64_t *total, *base, *shown;	/* words each; all of the entry is one allocation */
@@ -37,6 +40,9 @@ struct aggs {
 	const struct ebpf_unit *unit;
 	struct place *place;
 	struct agg_state *states;	/* by ir_agg.id */
+	struct names *names;
+	int (*pull)(void *ctx);
+	void *pull_ctx;
 };
 
 struct aggs *aggs_new(const struct ebpf_unit *unit, struct place *place)
@@ -267,6 +273,78 @@ static int make_rows(struct agg_state *st)
 	return 0;
 }
 
+void aggs_set_names(struct aggs *a, struct names *names, int (*pull)(void *ctx), void *ctx)
+{
+	a->names = names;
+	a->pull = pull;
+	a->pull_ctx = ctx;
+}
+
+/* Replace the numbers in @e's keys by the first ones that are shown alike; false when there are none such. */
+static bool same_names(struct aggs *a, const struct ir_agg *g, struct entry *e)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < g->nkeys; i++) {
+		enum ir_show show = (enum ir_show)g->keys[i].show;
+
+		if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
+			continue;
+		e->keys[i].i = (int64_t)names_same(a->names, show, (uint64_t)e->keys[i].i);
+		any = true;
+	}
+	return any;
+}
+
+/* The bytes of @e's keys; equal keys have equal bytes. */
+static void key_bytes(const struct ir_agg *g, const struct entry *e, struct strbuf *out)
+{
+	uint32_t i;
+
+	strbuf_clear(out);
+	for (i = 0; i < g->nkeys; i++) {
+		if (e->keys[i].type == IR_STR)
+			strbuf_add(out, e->keys[i].s, strlen(e->keys[i].s) + 1);
+		else
+			strbuf_add(out, (const char *)&e->keys[i].i, sizeof(e->keys[i].i));
+	}
+}
+
+/* Make one row of those whose keys are shown alike. */
+static int join_rows(struct aggs *a, struct agg_state *st)
+{
+	struct bytemap rows = { 0 };
+	struct strbuf key = { 0 };
+	size_t i, n = 0;
+	int err = 0;
+
+	for (i = 0; i < st->nrows && !err; i++) {
+		struct entry *e = st->row_entries[i], *first;
+
+		e->same = NULL;
+		if (!same_names(a, st->agg, e)) {
+			n++;
+			continue;
+		}
+		key_bytes(st->agg, e, &key);
+		first = bytemap_get(&rows, key.s, key.len);
+		if (first) {
+			merge(st->agg, st->words, first->shown, e->shown);
+			e->same = first->same;
+			first->same = e;
+			continue;
+		}
+		err = bytemap_set(&rows, key.s, key.len, e);
+		st->rows[n] = st->rows[i];
+		st->row_entries[n++] = e;
+	}
+	st->nrows = n;
+	bytemap_fini(&rows);
+	strbuf_fini(&key);
+	return err;
+}
+
 /* Remove what was truncated twice and has not changed; out of memory, it stays for another time. */
 static void forget_idle(struct aggs *a, struct agg_state *st)
 {
@@ -328,8 +406,12 @@ long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row 
 	bool fresh = st->fresh;
 	int err = fresh ? 0 : read_maps(a, st);
 
+	if (!err && a->names && !fresh)
+		err = a->pull(a->pull_ctx);
 	if (!err)
 		err = make_rows(st);
+	if (!err && a->names)
+		err = join_rows(a, st);
 	if (err)
 		return err;
 	if (!fresh)
@@ -357,14 +439,17 @@ static int rebase(struct aggs *a, struct agg_state *st, struct entry *e)
 int aggs_clear(struct aggs *a, const struct ir_agg *g)
 {
 	struct agg_state *st = &a->states[g->id];
+	struct entry *en;
 	size_t i;
 	int err = 0, e;
 
 	for (i = 0; i < st->nrows; i++) {
-		e = rebase(a, st, st->row_entries[i]);
-		if (e)
-			err = e;
-		memset(st->row_entries[i]->shown, 0, st->words * sizeof(uint64_t));
+		for (en = st->row_entries[i]; en; en = en->same) {
+			e = rebase(a, st, en);
+			if (e)
+				err = e;
+			memset(en->shown, 0, st->words * sizeof(uint64_t));
+		}
 	}
 	return err;
 }
@@ -379,13 +464,15 @@ int aggs_trunc(struct aggs *a, const struct ir_agg *g, const size_t *index, size
 	while ((old = bytemap_next(&st->entries, &pos)))
 		old->idle = old->truncated;
 	for (i = 0; i < n; i++) {
-		struct entry *en = st->row_entries[index[i]];
+		struct entry *en;
 
-		e = rebase(a, st, en);
-		if (e)
-			err = e;
-		en->truncated = true;
-		en->idle = false;
+		for (en = st->row_entries[index[i]]; en; en = en->same) {
+			e = rebase(a, st, en);
+			if (e)
+				err = e;
+			en->truncated = true;
+			en->idle = false;
+		}
 	}
 	return err;
 }

@@ -19,12 +19,19 @@
 #include "out/agg.h"
 
 struct aggs;
+struct names;
 struct ebpf_unit;
 struct place;
 
 /* For all aggregations of @unit's program, read from @place.  Both must outlive it.  NULL: no memory. */
 struct aggs *aggs_new(const struct ebpf_unit *unit, struct place *place);
 void aggs_free(struct aggs *a);
+
+/*
+ * Keys may be numbers that @names knows: those that are shown alike are then one key.  @pull makes it know what
+ * programs have told of meanwhile.
+ */
+void aggs_set_names(struct aggs *a, struct names *names, int (*pull)(void *ctx), void *ctx);
 
 /*
  * @g as it is, or as it was when first read since aggs_stale(): what records that arrive together do to an

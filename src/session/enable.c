@@ -179,7 +179,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->nargs != b->nargs)
+	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -221,6 +221,7 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 
 		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
 		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
+		env.skips_caller = site->skips_caller;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);
@@ -270,6 +271,7 @@ static int enable_tp(struct session *s, struct enabled *en, struct strbuf *err)
 	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
 	int prog, e;
 
+	env.only_pid = en->probe->pid;
 	if (!s->place->ops->arm_tracepoint)
 		return refuse_place(en->probe, err);
 	if (!tp->syscalls)

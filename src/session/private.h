@@ -31,14 +31,18 @@ struct source_fd {
 	void (*ready)(struct session *s, struct source_fd *src);
 	struct enabled *tick;		/* for a timer */
 	struct target *target;		/* for a target's end */
+	void (*other)(void *ctx);	/* for the owner's */
+	void *ctx;
 };
 
 struct session {
 	struct session_conf conf;
+	struct options opts;		/* conf.opts is this copy, which setopt() changes */
 	struct arena *arena;		/* the program's */
 	struct ebpf_unit *unit;
 	struct place *place;
 	struct aggs *aggs;
+	struct names *names;		/* what numbers of stacks stand for */
 	struct stream stream;
 	struct enabled *enabled;
 	uint32_t nenabled;
@@ -76,6 +80,9 @@ int session_trunc_agg(struct session *s, const struct ir_agg *g, int64_t keep);
 /* report.c: print the aggregations that the script did not print itself. */
 int session_print_aggs(struct session *s);
 
+/* records.c: a line for the user, "dtrace: ...". */
+void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* records.c: tell of what was lost since the last time. */
 void session_report_drops(struct session *s);
 
@@ -92,6 +99,9 @@ void session_stap_summary(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);
+
+/* session.c: take records out of the stream and hold them. */
+int session_pull(void *session);
 
 /* session.c: take records out of the stream and carry out those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);

@@ -4,9 +4,13 @@
 #include "session/private.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "out/agg.h"
@@ -40,6 +44,86 @@ static int act_printf(const struct reading *r, const struct ir_act *act)
 static int act_trace(const struct reading *r, const struct ir_act *act)
 {
 	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], r->s->lines.quiet);
+	return 0;
+}
+
+static int act_stack(const struct reading *r, const struct ir_act *act)
+{
+	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
+	return 0;
+}
+
+/* The text of @act's format; the caller closes @text. */
+static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
+{
+	out_open_mem(text);
+	return out_printf(text, act->fmt, values(r, act), r->rec->fields + act->field, act->nfields);
+}
+
+/* Run @command with the signals that the session keeps for itself; its failure is its own. */
+static void run_command(const char *command)
+{
+	char sh[] = "sh", c[] = "-c", *const argv[] = { sh, c, (char *)(uintptr_t)command, NULL };
+	posix_spawnattr_t attr;
+	sigset_t none;
+	pid_t pid;
+
+	sigemptyset(&none);
+	if (posix_spawnattr_init(&attr))
+		return;
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	if (!posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ))
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	posix_spawnattr_destroy(&attr);
+}
+
+static int act_system(const struct reading *r, const struct ir_act *act)
+{
+	struct out_sink text;
+	int e = format_text(r, act, &text);
+
+	if (!e)
+		e = out_flush(r->s->conf.out);
+	if (!e)
+		run_command(out_text(&text));
+	out_close(&text);
+	return e;
+}
+
+/* DTrace guide, freopen(): "" is where the output went before. */
+static int act_freopen(const struct reading *r, const struct ir_act *act)
+{
+	struct out_sink text;
+	int e = format_text(r, act, &text), refused;
+
+	if (!e) {
+		refused = out_reopen(r->s->conf.out, out_text(&text));
+		if (refused)
+			session_warn(r->s, "freopen: %s: %s", out_text(&text), strerror(-refused));
+	}
+	out_close(&text);
+	return e;
+}
+
+static int act_ftruncate(const struct reading *r, const struct ir_act *act)
+{
+	(void)act;
+	return out_truncate(r->s->conf.out);
+}
+
+static int act_setopt(const struct reading *r, const struct ir_act *act)
+{
+	const struct ir_value *v = values(r, act);
+	struct session *s = r->s;
+	struct strbuf err = { 0 };
+
+	if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
+		session_warn(s, "setopt: %s", strbuf_str(&err));
+	s->lines.quiet = s->opts.v[OPT_quiet];
+	s->lines.flow = s->opts.v[OPT_flowindent];
+	strbuf_fini(&err);
 	return 0;
 }
 
@@ -111,6 +195,11 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_PRINTF] = act_printf,
 	[IR_ACT_TRACE] = act_trace,
 	[IR_ACT_PRINTA] = act_printa,
+	[IR_ACT_STACK] = act_stack,
+	[IR_ACT_SYSTEM] = act_system,
+	[IR_ACT_FREOPEN] = act_freopen,
+	[IR_ACT_FTRUNCATE] = act_ftruncate,
+	[IR_ACT_SETOPT] = act_setopt,
 	[IR_ACT_EXIT] = act_exit,
 	[IR_ACT_CLEAR] = act_clear,
 	[IR_ACT_TRUNC] = act_trunc,
@@ -133,6 +222,20 @@ static uint32_t epid_of(const struct enabled *en, uint32_t clause)
 		if (en->clauses[i]->id == clause)
 			return en->epid + i;
 	return en->epid;
+}
+
+void session_warn(struct session *s, const char *fmt, ...)
+{
+	struct strbuf b = { 0 };
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	strbuf_printf(&b, "%s: %s\n", s->conf.command, text);
+	s->conf.message(s->conf.message_ctx, strbuf_str(&b));
+	strbuf_fini(&b);
 }
 
 static void message(struct session *s, const char *text)

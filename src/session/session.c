@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "out/names.h"
 #include "out/sink.h"
 #include "place/kernel.h"
 #include "place/target.h"
@@ -83,6 +84,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (!s)
 		goto no_memory;
 	s->conf = *conf;
+	s->opts = *conf->opts;
+	s->conf.opts = &s->opts;
 	s->arena = conf->prog->arena;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0) {
@@ -111,6 +114,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -ENOMEM;
 		goto no_memory;
 	}
+	if (s->unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC) {
+		s->names = names_new();
+		if (!s->names) {
+			e = -ENOMEM;
+			goto no_memory;
+		}
+		s->conf.out->names = s->names;
+		aggs_set_names(s->aggs, s->names, session_pull, s);
+	}
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.flow = o->v[OPT_flowindent];
 	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
@@ -137,6 +149,9 @@ void session_free(struct session *s)
 	if (s->epoll >= 0)
 		close(s->epoll);
 	aggs_free(s->aggs);
+	if (s->names)
+		s->conf.out->names = NULL;
+	names_free(s->names);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	free(s);
@@ -255,7 +270,36 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
+	if (s->names)
+		names_watch(s->names, (uint32_t)target_pid(t));
 	return 0;
+}
+
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
+	return 0;
+}
+
+void session_know(struct session *s, struct target *t)
+{
+	if (!s->names)
+		return;
+	if (target_state(t) == TARGET_AT_EXEC)
+		target_to_entry(t, NULL);
+	if (target_state(t) != TARGET_EXITED)
+		names_watch(s->names, (uint32_t)target_pid(t));
 }
 
 /* Call @ready each @period_ns. */
@@ -328,12 +372,25 @@ static int add_sources(struct session *s)
 
 static int hold_record(void *session, const void *rec, size_t size)
 {
+	const struct abi_record *hdr = rec;
 	struct session *s = session;
-	int e = stream_add(&s->stream, rec, size);
+	int e;
 
+	/* At once, while its process lives. */
+	if (hdr->rec == ABI_REC_STACK)
+		return s->names ? names_add(s->names, rec, size) : 0;
+	e = stream_add(&s->stream, rec, size);
 	if (!e && s->stream.len > HELD_MAX_BYTES)
 		e = -EAGAIN;
 	return e;
+}
+
+int session_pull(void *session)
+{
+	struct session *s = session;
+	int n = s->place->ops->drain(s->place, hold_record, s);
+
+	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
 int session_drain(struct session *s, bool last)

@@ -61,8 +61,17 @@ int session_enable(struct session *s, struct strbuf *err);
 /* Fire BEGIN and let the others.  False when BEGIN called exit(): session_run then ends at once. */
 bool session_start(struct session *s);
 
+/*
+ * Between session_start and target_release: when the program asks for stacks, let a held target run to its entry
+ * point, so that the libraries in them are known even if it ends at once.
+ */
+void session_know(struct session *s, struct target *t);
+
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);
+
+/* Call @ready whenever @fd, which stays the caller's, can be read while the session runs.  0 or a negative errno. */
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx);
 
 /*
  * Until the end: 0, or a negative errno when the output cannot be written (-EPIPE: nobody reads it any

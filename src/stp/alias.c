@@ -225,6 +225,22 @@ static bool check_numbers(struct expansion *x, const struct row *row, const stru
 	return true;
 }
 
+static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
+				 const struct load *load, bool quiet);
+
+/* What @entry wants at the entry of the function whose return is @p. */
+static void add_entry(struct expansion *x, const struct stp_point *p, struct stp_stmt *block)
+{
+	static const struct row entry = { "", STP_P_FUNCTION, 0, 0 };
+	struct stp_point *at = arena_new_of(x->arena, struct stp_point);
+	struct load load = { .blocks = &block, .nblocks = 1 };
+
+	*at = *p;
+	at->n = at->cap = p->n - 1;
+	at->cond = NULL;
+	add_handlers(x, &entry, at, &load, false);
+}
+
 static void add_handler(struct expansion *x, const struct row *row, const struct stp_point *p,
 			const struct load *load)
 {
@@ -252,6 +268,12 @@ static void add_handler(struct expansion *x, const struct row *row, const struct
 		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
 	*x->prog->handlers_tail = h;
 	x->prog->handlers_tail = &h->next;
+	if (h->kind == STP_P_RETURN) {
+		struct stp_stmt *block = stp_split_entries(x->prog, h);
+
+		if (block)
+			add_entry(x, p, block);
+	}
 }
 
 /* The handlers of @p, a point of the row: one for each point that exists. */

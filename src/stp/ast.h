@@ -285,6 +285,7 @@ struct stp_prog {
 	struct stp_probe *probes, **probes_tail;	/* aliases too, in order */
 	struct stp_func *funcs, **funcs_tail;
 	struct stp_handler *handlers, **handlers_tail;	/* [alias] */
+	size_t nentries;				/* [alias] @entry so far */
 };
 
 struct stp_prog *stp_prog_new(struct arena *a);

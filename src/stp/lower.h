@@ -163,7 +163,6 @@ ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsign
 
 ir_reg low_call(struct low *l, struct stp_node *n);
 ir_reg low_target(struct low *l, struct stp_node *n);
-ir_reg low_entry(struct low *l, struct stp_node *n);
 ir_reg low_match(struct low *l, struct stp_node *n);
 
 /* Lower the procedures that the clause calls, and those that they call. */

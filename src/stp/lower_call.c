@@ -277,12 +277,6 @@ ir_reg low_target(struct low *l, struct stp_node *n)
 	return lower_source(l, n, n->source);
 }
 
-ir_reg low_entry(struct low *l, struct stp_node *n)
-{
-	low_refuse(l, n, "keep it in an array by tid(), in a probe of the function's .call", "@entry is not available");
-	return low_dummy(l, n->type);
-}
-
 ir_reg low_match(struct low *l, struct stp_node *n)
 {
 	low_refuse(l, n, "use isinstr(), strpos() and substr()", "regular expressions are not available");

@@ -173,6 +173,9 @@ static ir_reg lower_later(struct low *l, struct stp_node *n)
 	case STP_REGISTER:
 		low_refuse(l, n, "use the context variables of the probe", "registers are not available");
 		break;
+	case STP_ENTRY:
+		low_refuse(l, n, "use it in a probe of a function's .return", "@entry has no entry here");
+		break;
 	case STP_ADDRESS:
 		low_refuse(l, n, NULL, "nothing here has an address");
 		break;
@@ -231,8 +234,6 @@ static ir_reg expr(struct low *l, struct stp_node *n, bool used)
 		return low_match(l, n);
 	case STP_TARGET:
 		return low_target(l, n);
-	case STP_ENTRY:
-		return low_entry(l, n);
 	case STP_EXTRACT:
 		return low_extract(l, n);
 	case STP_PRINT:
@@ -261,7 +262,7 @@ ir_reg low_expr(struct low *l, struct stp_node *n)
 	l->b.pos = n->pos;
 	r = expr(l, n, true);
 	if (r == IR_NO_REG)		/* exit() + 1 */
-		r = low_const(l, 0);
+		r = low_dummy(l, n->type);
 	l->b.pos = pos;
 	l->b.act = act;
 	return r;

@@ -133,6 +133,17 @@ ir_reg low_func_stp_pid(struct low *l, struct stp_node *call, const ir_reg *args
 	return low_const(l, getpid());
 }
 
+/* A number's place in a function's result is argument 1 of the probe at its return (arch.h, call_result). */
+ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)args;
+	if (l->handler->kind != STP_P_RETURN) {
+		low_refuse(l, call, "it is known in a probe of a function's .return", "there is no returned value");
+		return low_const(l, 0);
+	}
+	return ir_arg(&l->b, 1);
+}
+
 ir_reg low_func_number(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;

@@ -81,4 +81,10 @@ struct stp_resolver {
  */
 bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resolver *resolver);
 
+/*
+ * Take the @entry out of @h, a handler of a function's return: what must run at the function's entry, a block that is
+ * nobody's yet, or NULL (entry.c).
+ */
+struct stp_stmt *stp_split_entries(struct stp_prog *prog, struct stp_handler *h);
+
 #endif

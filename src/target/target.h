@@ -56,6 +56,9 @@ enum target_state {
 int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
 		  struct strbuf *why);
 
+/* Add the path of the file that target_create() would start for @cmdline to @path.  0 or a negative errno. */
+int target_find_command(const char *cmdline, struct strbuf *path);
+
 /*
  * Watch process @pid.  -ESRCH: no such process, or a zombie; -EPERM: another user's, or otherwise shut to
  * the tracer; -EINVAL: a kernel thread, or the id of a thread that is not its process's first.

@@ -88,6 +88,9 @@ static const struct {
 	{ "offset_t", TYPE_B_LLONG },	   { "boolean_t", TYPE_B_INT },
 	{ "wchar_t", TYPE_B_INT },	   { "Py_ssize_t", TYPE_B_LONG },
 	{ "_Bool", TYPE_B_BOOL },
+	/* What stack() and its kind give: numbers that stand for addresses. */
+	{ "_stack", TYPE_B_ULONG },	   { "_addr", TYPE_B_ULONG },
+	{ "_sym", TYPE_B_ULONG },	   { "_mod", TYPE_B_ULONG },
 };
 
 /* --- names ------------------------------------------------------------------------------------------- */

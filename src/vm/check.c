@@ -5,9 +5,11 @@
  *
  *	shape	each instruction by itself: opcode, registers, unused fields; functions, and that jumps stay in
  *		theirs
- *	graph	functions in an order in which callers come before what they call; no recursion, no loops; costs
- *	flow	what registers hold, function by function in that order: since there are no loops, instructions
- *		have an order, too, in which each comes after all that lead to it, and one pass is enough
+ *	graph	functions in an order in which callers come before what they call; no recursion, no loops but
+ *		through may_goto; costs
+ *	flow	what registers hold, function by function in that order.  Instructions have an order, too, in which
+ *		each comes after all that lead to it, may_gotos' way on excepted: one pass is enough without
+ *		them, else it is repeated until nothing changes
  *	frames	the stack that chains of calls need
  *
  * A register holds nothing yet, a number, or a pointer known to be the stack, the context, a map's value plus
@@ -25,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, MAP, FUNC };
+enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC };
 
 struct val {
 	uint8_t kind;
 	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function */
-	int32_t off;		/* FRAME, CTX, VALUE */
+	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH */
 };
 
 struct state {
@@ -89,6 +91,11 @@ static bool is_exit(const struct bpf_insn *i)
 	return i->code == (BPF_JMP | BPF_EXIT);
 }
 
+static bool is_may_goto(const struct bpf_insn *i)
+{
+	return i->code == VM_MAY_GOTO;
+}
+
 static bool is_goto(const struct bpf_insn *i)
 {
 	return (BPF_CLASS(i->code) == BPF_JMP || BPF_CLASS(i->code) == BPF_JMP32) && BPF_OP(i->code) == BPF_JA;
@@ -133,6 +140,8 @@ static bool jump_known(const struct bpf_insn *i)
 	bool reg = BPF_SRC(i->code) == BPF_X;
 
 	switch (i->code) {
+	case VM_MAY_GOTO:
+		return !i->dst_reg && !i->src_reg && !i->imm;
 	case BPF_JMP | BPF_EXIT:
 		return !i->dst_reg && !i->src_reg && !i->off && !i->imm;
 	case BPF_JMP | BPF_CALL:
@@ -351,25 +360,27 @@ static uint32_t follower(const struct check *c, uint32_t at, int k)
 	return at + (is_imm64(i) ? 2 : 1);
 }
 
-/*
- * Put the instructions of @f in an order in which each comes behind all that lead to it: compilers jump back to
- * shared ends of functions, which is no loop.  Depth first, from the end of seq; the part of it not yet
- * filled is the stack.
- */
-static int sort(struct check *c, const struct vm_func *f)
+/* The same, but for the way on from a may_goto: what is left has no loops. */
+static uint32_t forward(const struct check *c, uint32_t at, int k)
 {
-	uint32_t *stack = &c->seq[f->start], open = 0, done = f->end;
+	return k == 0 && is_may_goto(&c->p->insns[at]) ? 0 : follower(c, at, k);
+}
 
-	stack[open++] = f->start;
-	c->seen[f->start] = OPEN;
+/* Order what can be reached from @root and was not seen, in front of seq[*done]; depth first. */
+static int sort_from(struct check *c, const struct vm_func *f, uint32_t root, uint32_t *first)
+{
+	uint32_t *stack = &c->seq[f->start], open = 0, done = *first;
+
+	stack[open++] = root;
+	c->seen[root] = OPEN;
 	while (open) {
 		uint32_t at = stack[open - 1], to = 0;
 
 		for (int k = 0; k < 2; k++) {
-			uint32_t next = follower(c, at, k);
+			uint32_t next = forward(c, at, k);
 
 			if (next && c->seen[next] == OPEN)
-				return refuse(c, at, "a loop: loops are bpf_loop's");
+				return refuse(c, at, "a loop without may_goto");
 			if (next && c->seen[next] == NEW)
 				to = next;
 		}
@@ -382,6 +393,33 @@ static int sort(struct check *c, const struct vm_func *f)
 			c->seq[--done] = at;
 		}
 	}
+	*first = done;
+	return 0;
+}
+
+/*
+ * Put the instructions of @f in an order in which each comes behind all that lead to it: compilers jump back to
+ * shared ends of functions, which is no loop.  It is filled from its end; the part of it not yet filled is the
+ * stack.
+ */
+static int sort(struct check *c, const struct vm_func *f)
+{
+	uint32_t *stack = &c->seq[f->start], done = f->end;
+	int err = sort_from(c, f, f->start, &done);
+	bool more = true;
+
+	while (!err && more) {
+		more = false;
+		for (uint32_t at = f->start; !err && at < f->end; at++) {
+			if (c->second[at] || c->seen[at] != DONE || !is_may_goto(&c->p->insns[at]) ||
+			    c->seen[at + 1] != NEW)
+				continue;
+			err = sort_from(c, f, at + 1, &done);
+			more = true;
+		}
+	}
+	if (err)
+		return err;
 	for (uint32_t at = f->start; at < f->end; at++) {
 		if (c->seen[at] == NEW && !c->second[at])
 			return refuse(c, at, "unreachable");
@@ -404,7 +442,7 @@ static int cost_of(struct check *c, struct vm_func *f)
 		if (ways > VM_MAX_COST)
 			return refuse(c, at, "more than %d instructions in a run", VM_MAX_COST);
 		for (int k = 0; k < 2; k++) {
-			uint32_t to = follower(c, at, k);
+			uint32_t to = forward(c, at, k);
 
 			if (to && ways > c->ways[to])
 				c->ways[to] = ways;
@@ -465,22 +503,34 @@ static int graph(struct check *c)
 
 static const struct val number = { .kind = NUMBER }, unset = { .kind = UNSET };
 
-static void merge_val(struct val *into, struct val v)
+static bool same(struct val a, struct val b)
 {
-	if (into->kind == UNSET || v.kind == UNSET)
-		*into = unset;
-	else if (into->kind != v.kind || into->index != v.index || into->off != v.off)
-		*into = number;
+	return a.kind == b.kind && a.index == b.index && a.off == b.off;
 }
 
-static void merge(struct state *into, const struct state *s)
+/* Whether that changed *into. */
+static bool merge_val(struct val *into, struct val v)
 {
+	struct val old = *into;
+
+	if (into->kind == UNSET || v.kind == UNSET)
+		*into = unset;
+	else if (!same(*into, v))
+		*into = number;
+	return !same(old, *into);
+}
+
+static bool merge(struct state *into, const struct state *s)
+{
+	bool changed = false;
+
 	if (!into->reached) {
 		*into = *s;
-		return;
+		return true;
 	}
 	for (int k = 0; k <= 10; k++)
-		merge_val(&into->r[k], s->r[k]);
+		changed |= merge_val(&into->r[k], s->r[k]);
+	return changed;
 }
 
 /* As a function that is called sees it. */
@@ -534,6 +584,10 @@ static int access(struct check *c, struct vm_func *f, uint32_t at, struct val ba
 		if (write && !spec->ctx_writable)
 			return refuse(c, at, "the context is read-only");
 		break;
+	case SCRATCH:
+		if (off < 0 || off + size > spec->scratch)
+			return refuse(c, at, "outside of the scratch memory");
+		break;
 	case VALUE:
 		if (off < 0 || (uint64_t)(off + size) > map->size)
 			return refuse(c, at, "outside of map %u", base.index);
@@ -541,6 +595,7 @@ static int access(struct check *c, struct vm_func *f, uint32_t at, struct val ba
 			return refuse(c, at, "map %u is read-only", base.index);
 		break;
 	case NUMBER:
+		c->p->notes[at].safe = false;	/* an earlier pass may have known better */
 		return 0;
 	default:
 		return refuse(c, at, "not a pointer to memory");
@@ -558,7 +613,7 @@ static struct val pointer_alu(struct vm_func *f, const struct bpf_insn *i, struc
 
 	if (i->code == (BPF_ALU64 | BPF_MOV | BPF_X) && !i->off)
 		return src;
-	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE)
+	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE && dst.kind != SCRATCH)
 		return number;
 	if (i->code == (BPF_ALU64 | BPF_ADD | BPF_K))
 		off += i->imm;
@@ -649,7 +704,14 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 			break;
 		}
 	}
-	s->r[0] = h->ret == VM_RET_VOID ? unset : number;
+	if (h->ret == VM_RET_SCRATCH && !spec->scratch)
+		return refuse(c, at, "there is no scratch memory");
+	if (h->ret == VM_RET_CTX)
+		s->r[0] = (struct val){ .kind = CTX };
+	else if (h->ret == VM_RET_SCRATCH)
+		s->r[0] = (struct val){ .kind = SCRATCH };
+	else
+		s->r[0] = h->ret == VM_RET_VOID ? unset : number;
 	return 0;
 }
 
@@ -734,7 +796,7 @@ static int insn_flow(struct check *c, struct vm_func *f, uint32_t at, struct sta
 			return call_flow(c, at, s);
 		if (is_exit(i))
 			return need(c, at, s, 0);
-		if (is_goto(i))
+		if (is_goto(i) || is_may_goto(i))
 			return 0;
 		err = need(c, at, s, i->dst_reg);
 		return err || BPF_SRC(i->code) == BPF_K ? err : need(c, at, s, i->src_reg);
@@ -743,20 +805,25 @@ static int insn_flow(struct check *c, struct vm_func *f, uint32_t at, struct sta
 
 static int func_flow(struct check *c, struct vm_func *f)
 {
+	bool again = true;
+
 	if (!c->states[f->start].reached)
 		return refuse(c, f->start, "unreachable");
-	for (uint32_t n = f->start; n < f->end && c->seq[n] != UINT32_MAX; n++) {
-		uint32_t at = c->seq[n];
-		struct state s = c->states[at];
-		int err = insn_flow(c, f, at, &s);
+	while (again) {
+		again = false;
+		for (uint32_t n = f->start; n < f->end && c->seq[n] != UINT32_MAX; n++) {
+			uint32_t at = c->seq[n];
+			struct state s = c->states[at];
+			int err = s.reached ? insn_flow(c, f, at, &s) : 0;
 
-		if (err)
-			return err;
-		for (int k = 0; k < 2; k++) {
-			uint32_t to = follower(c, at, k);
+			if (err)
+				return err;
+			for (int k = 0; s.reached && k < 2; k++) {
+				uint32_t to = follower(c, at, k);
+				bool changed = to && merge(&c->states[to], &s);
 
-			if (to)
-				merge(&c->states[to], &s);
+				again |= changed && is_may_goto(&c->p->insns[at]);
+			}
 		}
 	}
 	f->frame = (f->frame + 15) / 16 * 16;

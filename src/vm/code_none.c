@@ -16,10 +16,8 @@ void vm_code_free(struct vm_code *c)
 	(void)c;
 }
 
-int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx)
+void vm_code_fault(const struct vm_prog *p, struct vm_thread *t)
 {
 	(void)p;
 	(void)t;
-	(void)ctx;
-	return -ENOTSUP;
 }

@@ -21,10 +21,13 @@
 
 static const uint8_t regs[11] = { RAX, RDI, RSI, RDX, RCX, X8, RBX, X13, X14, X15, RBP };
 
+/* What a called function keeps for its caller. */
+static const uint8_t func_kept[] = { RBX, X13, X14, X15 };
+
 #define THREAD(FIELD) ((int32_t)offsetof(struct vm_thread, FIELD))
 
 struct vm_code {
-	int (*entry)(struct vm_thread *t, void *ctx);
+	void *base;
 	size_t size;
 	uint32_t *at;		/* by instruction: the offset behind its code */
 };
@@ -41,7 +44,7 @@ struct compiler {
 	struct fix *fixes;	/* one for each instruction at most */
 	uint32_t nfixes;
 	size_t checks[2][9];	/* by direction and size */
-	size_t fault, timeout, entry;
+	size_t fault, timeout, entry, exit;
 };
 
 static void jump_to(struct compiler *c, size_t jump, uint32_t insn)
@@ -51,29 +54,57 @@ static void jump_to(struct compiler *c, size_t jump, uint32_t insn)
 
 /* --- the frame of all ---------------------------------------------------------------------------------- */
 
+/* The callee-saved registers that the program uses, to @kept; returns how many. */
+static unsigned int kept_registers(const struct vm_prog *p, uint8_t kept[6])
+{
+	bool used[11] = { false };
+	unsigned int n = 0;
+
+	for (uint32_t at = 0; at < p->spec.ninsns; at++)
+		used[p->insns[at].dst_reg <= 10 ? p->insns[at].dst_reg : 0] =
+			used[p->insns[at].src_reg <= 10 ? p->insns[at].src_reg : 0] = true;
+	kept[n++] = RBP;
+	kept[n++] = X12;
+	for (int r = 6; r <= 9; r++)
+		if (used[r])
+			kept[n++] = regs[r];
+	return n;
+}
+
+/* The program itself lies behind it. */
 static void emit_entry(struct compiler *c)
 {
-	static const uint8_t kept[] = { RBX, RBP, X12, X13, X14, X15 };
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t kept[6];
+	unsigned int n = kept_registers(c->p, kept), pad = n % 2 ? 0 : 8;
 	struct x86_buf *b = &c->b;
-	size_t out, to_out;
 
 	c->entry = b->n;
 	x86_bytes(b, endbr64, sizeof(endbr64));
-	for (size_t k = 0; k < sizeof(kept); k++)
+	for (unsigned int k = 0; k < n; k++)
 		x86_push(b, kept[k]);
-	x86_alu_imm(b, true, X86_SUB, RSP, 8);
+	x86_alu_imm(b, true, X86_SUB, RSP, (int32_t)pad);
 	x86_mov(b, true, X12, RDI);
 	x86_store(b, 8, X12, THREAD(native_sp), RSP);
 	x86_rm(b, true, 0x8d, RBP, X12, THREAD(stack) + VM_STACK);	/* lea */
 	x86_mov(b, true, RDI, RSI);
-	jump_to(c, x86_call(b), 0);
+}
+
+/* The way out, with the result in rax; that of faults and timeouts. */
+static void emit_exit(struct compiler *c)
+{
+	uint8_t kept[6];
+	unsigned int n = kept_registers(c->p, kept), pad = n % 2 ? 0 : 8;
+	struct x86_buf *b = &c->b;
+	size_t out, to_out;
+
+	c->exit = b->n;
 	x86_store(b, 8, X12, THREAD(ret), RAX);
 	x86_mov_imm(b, RAX, 0);
 	out = b->n;
-	x86_alu_imm(b, true, X86_ADD, RSP, 8);
-	for (size_t k = sizeof(kept); k--;)
-		x86_pop(b, kept[k]);
+	x86_alu_imm(b, true, X86_ADD, RSP, (int32_t)pad);
+	while (n)
+		x86_pop(b, kept[--n]);
 	x86_u8(b, 0xc3);						/* ret */
 	for (int k = 0; k < 2; k++) {
 		*(k ? &c->timeout : &c->fault) = b->n;			/* called: the address says where */
@@ -101,23 +132,43 @@ static void emit_region(struct compiler *c, uint64_t all, unsigned int size)
 	x86_land(b, next, b->n);
 }
 
+static bool usable(const struct vm_spec *s, uint32_t k, bool write, unsigned int size)
+{
+	return s->maps[k].base && s->maps[k].size >= size && !(write && s->maps[k].readonly);
+}
+
+/* Is map @k's memory part of another's, so that asking for that one is enough? */
+static bool covered(const struct vm_spec *s, uint32_t k, bool write, unsigned int size)
+{
+	uint64_t base = (uint64_t)(uintptr_t)s->maps[k].base;
+
+	for (uint32_t j = 0; j < s->nmaps; j++) {
+		uint64_t other = (uint64_t)(uintptr_t)s->maps[j].base;
+
+		if (j != k && usable(s, j, write, size) && base >= other && base - other <= s->maps[j].size &&
+		    s->maps[k].size <= s->maps[j].size - (base - other) && (s->maps[k].size < s->maps[j].size || j < k))
+			return true;
+	}
+	return false;
+}
+
 static void emit_check(struct compiler *c, bool write, unsigned int size)
 {
 	const struct vm_spec *s = &c->p->spec;
 	struct x86_buf *b = &c->b;
 
 	c->checks[write][size] = b->n;
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		if (!usable(s, k, write, size) || covered(s, k, write, size))
+			continue;
+		x86_mov_imm(b, X10, (uint64_t)(uintptr_t)s->maps[k].base);
+		emit_region(c, s->maps[k].size, size);
+	}
 	x86_rm(b, true, 0x8d, X10, X12, THREAD(stack));			/* lea */
 	emit_region(c, VM_STACK, size);
 	if (s->ctx_size >= size && (!write || s->ctx_writable)) {
 		x86_load(b, 8, false, X10, X12, THREAD(ctx));
 		emit_region(c, s->ctx_size, size);
-	}
-	for (uint32_t k = 0; k < s->nmaps; k++) {
-		if (!s->maps[k].base || s->maps[k].size < size || (write && s->maps[k].readonly))
-			continue;
-		x86_mov_imm(b, X10, (uint64_t)(uintptr_t)s->maps[k].base);
-		emit_region(c, s->maps[k].size, size);
 	}
 	x86_land(b, x86_jmp(b), c->fault);
 }
@@ -413,6 +464,13 @@ static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t
 	struct x86_buf *b = &c->b;
 	size_t good;
 
+	if (note->call == VM_CALL_HELPER && !c->p->spec.helpers[note->to].fn) {
+		const struct vm_helper *h = &c->p->spec.helpers[note->to];
+
+		x86_load(b, 8, false, RAX, X12, h->ret == VM_RET_CTX ? THREAD(ctx) :
+			 THREAD(values) + 8 * (int32_t)h->value);
+		return;
+	}
 	if (note->call == VM_CALL_HELPER) {
 		x86_mov(b, true, X9, X12);
 		x86_mov_imm(b, RAX, (uint64_t)(uintptr_t)c->p->spec.helpers[note->to].fn);
@@ -435,17 +493,24 @@ static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t
 
 static void emit_jump(struct compiler *c, const struct vm_func *f, const struct bpf_insn *i, uint32_t at)
 {
-	static const uint8_t kept[] = { RBX, X13, X14, X15 };
 	const struct vm_note *note = &c->p->notes[at];
 	struct x86_buf *b = &c->b;
 
-	if (BPF_OP(i->code) == BPF_EXIT) {
+	if (BPF_OP(i->code) == BPF_EXIT && f == c->p->funcs) {
+		x86_land(b, x86_jmp(b), c->exit);
+	} else if (BPF_OP(i->code) == BPF_EXIT) {
 		x86_alu_imm(b, true, X86_ADD, RSP, 8);
-		for (size_t k = sizeof(kept); k--;)
-			x86_pop(b, kept[k]);
+		for (size_t k = sizeof(func_kept); k--;)
+			x86_pop(b, func_kept[k]);
 		x86_u8(b, 0xc3);					/* ret */
 	} else if (BPF_OP(i->code) == BPF_JA) {
 		jump_to(c, x86_jmp(b), at + 1 + (uint32_t)(BPF_CLASS(i->code) == BPF_JMP32 ? i->imm : i->off));
+	} else if (i->code == VM_MAY_GOTO) {
+		x86_load(b, 8, false, X11, X12, THREAD(budget));
+		x86_alu_imm(b, true, X86_SUB, X11, (int32_t)(f->cost + vm_reserve(&c->p->spec)));
+		jump_to(c, x86_jcc(b, X86_B), at + 1 + (uint32_t)i->off);
+		x86_alu_imm(b, true, X86_ADD, X11, (int32_t)vm_reserve(&c->p->spec));
+		x86_store(b, 8, X12, THREAD(budget), X11);
 	} else if (BPF_OP(i->code) != BPF_CALL) {
 		emit_branch(c, i, at);
 	} else if (note->call == VM_CALL_FUNC) {
@@ -462,11 +527,14 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 	struct x86_buf *b = &c->b;
 
 	c->at[f->start] = (uint32_t)b->n;
-	x86_push(b, RBX);
-	x86_push(b, X13);
-	x86_push(b, X14);
-	x86_push(b, X15);
-	x86_alu_imm(b, true, X86_SUB, RSP, 8);
+	if (f == c->p->funcs) {
+		emit_entry(c);
+		c->at[0] = (uint32_t)b->n;
+	} else {
+		for (size_t k = 0; k < sizeof(func_kept); k++)
+			x86_push(b, func_kept[k]);
+		x86_alu_imm(b, true, X86_SUB, RSP, 8);
+	}
 	for (uint32_t at = f->start; at < f->end; at++) {
 		const struct bpf_insn *i = &c->p->insns[at];
 
@@ -494,7 +562,7 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 
 static int emit_all(struct compiler *c)
 {
-	emit_entry(c);
+	emit_exit(c);
 	for (unsigned int size = 1; size <= 8; size *= 2) {
 		emit_check(c, false, size);
 		emit_check(c, true, size);
@@ -522,7 +590,8 @@ int vm_code_new(struct vm_prog *p)
 		err = vm_exec_map(c.b.p, c.b.n, &at);
 	if (!err) {
 		code->size = c.b.n;
-		code->entry = (int (*)(struct vm_thread *, void *))((uintptr_t)at + c.entry);
+		code->base = at;
+		p->entry = (int (*)(struct vm_thread *, void *))((uintptr_t)at + c.entry);
 		code->at = c.ends;
 		c.ends = NULL;
 		p->code = code;
@@ -540,22 +609,18 @@ void vm_code_free(struct vm_code *c)
 {
 	if (!c)
 		return;
-	munmap((void *)(uintptr_t)c->entry, c->size);	/* the entry is the first code */
+	munmap(c->base, c->size);
 	free(c->at);
 	free(c);
 }
 
-int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx)
+void vm_code_fault(const struct vm_prog *p, struct vm_thread *t)
 {
 	const struct vm_code *c = p->code;
-	uint64_t start = (uint64_t)(uintptr_t)c->entry;
-	int err = c->entry(t, ctx);
+	uint64_t start = (uint64_t)(uintptr_t)c->base;
 
-	if (err) {
-		/* The fault's call returns into the code of its instruction. */
-		t->fault_insn = 0;
-		while (start + c->at[t->fault_insn] < t->native_fault)
-			t->fault_insn++;
-	}
-	return err;
+	/* The fault's call returns into the code of its instruction. */
+	t->fault_insn = 0;
+	while (start + c->at[t->fault_insn] < t->native_fault)
+		t->fault_insn++;
 }

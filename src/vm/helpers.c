@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "vm/add.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -80,7 +81,7 @@ HELPER(map_update)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_put(m, r->lane, pointer(r2), pointer(r3), r4));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, (uint32_t)r->pid_tgid));
+		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, (uint32_t)r->thread.values[SHM_TASK]));
 	return error(-EINVAL);
 }
 
@@ -93,7 +94,7 @@ HELPER(map_delete)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_del(m, r->lane, pointer(r2)));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_del(m, r->shm->data, pointer(r2), (uint32_t)r->pid_tgid));
+		return error(shared_table_del(m, r->shm->data, pointer(r2), (uint32_t)r->thread.values[SHM_TASK]));
 	return error(-EINVAL);
 }
 
@@ -119,7 +120,7 @@ static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint
 {
 	struct iovec to = { dst, size }, from = { pointer(addr), size };
 
-	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)(r->pid_tgid >> 32), &to, 1L, &from, 1L, 0L) ==
+	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)(r->thread.values[SHM_TASK] >> 32), &to, 1L, &from, 1L, 0L) ==
 					(long)size;
 }
 
@@ -178,24 +179,27 @@ static uint64_t read_process_string(struct shm_run *r, char *dst, uint64_t size,
 	return size;
 }
 
-HELPER(probe_read_str)	/* dst, size, src */
+uint64_t shm_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t address)
 {
-	struct shm_run *r = run_of(t);
+	struct vm_thread *t = &r->thread;
 	uint64_t room;
 
-	(void)r4, (void)r5;
-	if (!r2)
-		return 0;
 	for (uint32_t k = 0; k < r->nstrings; k++) {
-		if (r3 == r->strings[k])
-			return copy_string(pointer(r1), r2, pointer(r3), UINT64_MAX);
+		if (address == r->strings[k])
+			return copy_string(dst, size, pointer(address), UINT64_MAX);
 	}
-	room = in_segment(r->shm, r3);
-	if (!room && in_stack(t, r3, 0))
-		room = (uint64_t)(uintptr_t)(t->stack + VM_STACK) - r3;
+	room = in_segment(r->shm, address);
+	if (!room && in_stack(t, address, 0))
+		room = (uint64_t)(uintptr_t)(t->stack + VM_STACK) - address;
 	if (room)
-		return copy_string(pointer(r1), r2, pointer(r3), room);
-	return read_process_string(r, pointer(r1), r2, r3);
+		return copy_string(dst, size, pointer(address), room);
+	return read_process_string(r, dst, size, address);
+}
+
+HELPER(probe_read_str)	/* dst, size, src */
+{
+	(void)r4, (void)r5;
+	return r2 ? shm_read_string(run_of(t), pointer(r1), r2, r3) : 0;
 }
 
 /* --- where and when ----------------------------------------------------------------------------------- */
@@ -203,13 +207,7 @@ HELPER(probe_read_str)	/* dst, size, src */
 HELPER(ktime)
 {
 	UNUSED5();
-	return shm_now(run_of(t)->shm);
-}
-
-HELPER(pid_tgid)
-{
-	UNUSED5();
-	return run_of(t)->pid_tgid;
+	return shm_now_and_cpu(run_of(t)->shm, &run_of(t)->cpu);
 }
 
 HELPER(uid_gid)
@@ -223,6 +221,8 @@ HELPER(cpu)
 	unsigned int cpu = 0;
 
 	UNUSED5();
+	if (run_of(t)->cpu)
+		return run_of(t)->cpu - 1;
 #if defined(__x86_64__)
 	/* The limit of this segment is the processor's number, as the vDSO's getcpu has it (Linux 2.6.23). */
 	__asm__("lsl %1, %0" : "=r"(cpu) : "r"(0x7b) : "cc");
@@ -270,7 +270,7 @@ static void wake(struct shm_run *r)
 	static const uint64_t one = 1;
 	int saved = errno;
 
-	if (r->wake_fd < 0 || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+	if (r->wake_fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
 		return;
 	if (write(r->wake_fd, &one, sizeof(one)) < 0)
 		errno = saved;
@@ -279,10 +279,12 @@ static void wake(struct shm_run *r)
 HELPER(ring_output)	/* map, data, size, flags */
 {
 	struct shm_run *r = run_of(t);
-	int err = ring_put(map_of(r1), r->lane, pointer(r2), (uint32_t)r3);
+	const struct shm_map *m = map_of(r1);
+	int err = ring_put(m, r->lane, pointer(r2), (uint32_t)r3);
 
-	(void)r5;
-	if (r4 == BPF_RB_FORCE_WAKEUP)
+	(void)r4, (void)r5;
+	/* Waking costs more than the record; the tracer also looks by itself now and then. */
+	if (ring_used(r->lane) >= m->max_entries / 4)
 		wake(r);
 	return error(err);
 }
@@ -306,7 +308,11 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_probe_read_user_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
 	{ BPF_FUNC_probe_read_kernel_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
 	{ BPF_FUNC_ktime_get_ns, ktime, VM_RET_VALUE, { VM_ARG_NONE } },
-	{ BPF_FUNC_get_current_pid_tgid, pid_tgid, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_get_current_pid_tgid, NULL, VM_RET_VALUE, { VM_ARG_NONE }, SHM_TASK },
+	{ ABI_HELPER_SCRATCH, NULL, VM_RET_SCRATCH, { VM_ARG_NONE }, SHM_SCRATCH },
+	{ ABI_HELPER_CTX, NULL, VM_RET_CTX, { VM_ARG_NONE } },
+	{ ABI_HELPER_ADD_BY_STRING, add_by_string, VM_RET_VALUE,
+	  { VM_ARG_MAP, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ BPF_FUNC_get_current_uid_gid, uid_gid, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ BPF_FUNC_get_smp_processor_id, cpu, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ BPF_FUNC_get_current_comm, comm, VM_RET_VALUE, INTO },

@@ -277,7 +277,10 @@ static int call(struct machine *m)
 	case VM_CALL_LOOP:
 		return start_loop(m, &p->funcs[note->to]);
 	case VM_CALL_HELPER:
-		m->r[0] = h->fn(m->r[1], m->r[2], m->r[3], m->r[4], m->r[5], m->t);
+		if (h->fn)
+			m->r[0] = h->fn(m->r[1], m->r[2], m->r[3], m->r[4], m->r[5], m->t);
+		else
+			m->r[0] = h->ret == VM_RET_CTX ? (uint64_t)(uintptr_t)m->t->ctx : m->t->values[h->value];
 		break;
 	default:
 		memcpy(m->t->args, &m->r[1], sizeof(m->t->args));
@@ -303,6 +306,18 @@ static int leave(struct machine *m)
 	return 0;
 }
 
+static void may_goto(struct machine *m, const struct bpf_insn *i)
+{
+	uint64_t cost = m->frames[m->nframes - 1].func->cost;
+
+	if (m->t->budget < cost + vm_reserve(&m->p->spec)) {
+		m->pc += 1 + (uint32_t)i->off;
+		return;
+	}
+	m->t->budget -= cost;
+	m->pc++;
+}
+
 static int step(struct machine *m, const struct bpf_insn *i)
 {
 	int err = 0;
@@ -323,7 +338,9 @@ static int step(struct machine *m, const struct bpf_insn *i)
 			return call(m);
 		if (BPF_OP(i->code) == BPF_EXIT)
 			return leave(m);
-		if (BPF_OP(i->code) == BPF_JA)
+		if (i->code == VM_MAY_GOTO)
+			may_goto(m, i);
+		else if (BPF_OP(i->code) == BPF_JA)
 			m->pc += 1 + (uint32_t)(BPF_CLASS(i->code) == BPF_JMP32 ? i->imm : i->off);
 		else
 			m->pc += 1 + (holds(m, i) ? (uint32_t)i->off : 0);

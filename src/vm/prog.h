@@ -11,6 +11,7 @@ enum {
 	VM_MEMSX = 0x80,	/* mode of BPF_LDX: sign-extending */
 	VM_FUNC_LOOP = 181,	/* BPF_FUNC_loop */
 	VM_PSEUDO_FUNC = 4,	/* BPF_PSEUDO_FUNC */
+	VM_MAY_GOTO = BPF_JMP | 0xe0,	/* BPF_JCOND, of which there is this one */
 };
 
 enum vm_call {
@@ -34,6 +35,13 @@ struct vm_func {
 	uint32_t cost;		/* instructions on the longest way through it, with its calls */
 };
 
+/* What a run's last part of the budget is kept for: when it is reached, may_goto goes, and loops with it, but the turns of
+ * bpf_loop go on. */
+static inline uint64_t vm_reserve(const struct vm_spec *s)
+{
+	return s->budget / 8 < 1 << 20 ? s->budget / 8 : 1 << 20;
+}
+
 struct vm_code;
 
 struct vm_prog {
@@ -43,7 +51,16 @@ struct vm_prog {
 	struct vm_func *funcs;	/* [0] is the program itself; sorted by start */
 	uint32_t nfuncs;
 	struct vm_code *code;	/* compiled, or NULL */
+	int (*entry)(struct vm_thread *t, void *ctx);	/* of the code */
 };
+
+/* Run @p, which is compiled: 0 and the result in t->ret, or as vm_run; only after that is the rest of @t known. */
+static inline int vm_enter(const struct vm_prog *p, struct vm_thread *t, void *ctx)
+{
+	t->ctx = ctx;
+	t->budget = p->spec.budget;
+	return p->entry(t, ctx);
+}
 
 /* May the running program use the @size bytes at @addr? */
 bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr, uint64_t size, bool write);
@@ -73,7 +90,8 @@ static inline unsigned int vm_size(uint8_t code)
 /* Compile @p to p->code; errors as of vm_compile. */
 int vm_code_new(struct vm_prog *p);
 void vm_code_free(struct vm_code *c);
-int vm_code_run(const struct vm_prog *p, struct vm_thread *t, void *ctx);
+/* Find out where the run that just failed did so. */
+void vm_code_fault(const struct vm_prog *p, struct vm_thread *t);
 
 /*
  * Executable memory with these bytes, or a negative errno: never writable while it can be executed.  It is

@@ -92,10 +92,10 @@ int vm_run(const struct vm_prog *p, struct vm_thread *t, void *ctx, uint64_t *re
 
 	if (!p->code)
 		return vm_interpret(p, t, ctx, ret);
-	t->ctx = ctx;
-	t->budget = p->spec.budget;
-	err = vm_code_run(p, t, ctx);
-	if (!err)
+	err = vm_enter(p, t, ctx);
+	if (err)
+		vm_code_fault(p, t);
+	else
 		*ret = t->ret;
 	return err;
 }

@@ -4,7 +4,7 @@
  *
  * What lies where is copied from the image once, checked, and never read again, so what others write to the
  * data can give wrong results but no access outside of it.  No function here waits but for a bucket's lock,
- * and that not for long; none allocates but shm_open.
+ * and that not for long; none allocates but shm_open and shm_run_init.
  */
 #ifndef DTAP_VM_SHM_H
 #define DTAP_VM_SHM_H
@@ -36,6 +36,21 @@ struct shm {
 	uint32_t nrows;
 };
 
+/* What is in vm_thread.values. */
+enum {
+	SHM_SCRATCH,			/* address of the lane's scratch memory, 0: there is none */
+	SHM_TASK,			/* as get_current_pid_tgid gives it: pid above, tid below */
+};
+
+/* Where a string was found before: a hint, since its address may be another string's now. */
+struct shm_cached {
+	uint64_t address;
+	uint32_t elem;			/* its number ... */
+	uint32_t map;			/* ... in this map */
+};
+
+enum { SHM_CACHED = 8192 };
+
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
  */
@@ -44,10 +59,11 @@ struct shm_run {
 	const struct shm *shm;
 	uint8_t *lane;
 	uint32_t number;		/* of the lane */
+	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool is_tracer;			/* no memory but the segment's can be read */
-	uint64_t pid_tgid;		/* as the kernel's helper gives it: pid above, tid below */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
+	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
@@ -73,10 +89,17 @@ int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm
 int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
 void shm_run_fini(struct shm_run *r);	/* give the lane back */
 
+/* The thread that runs programs from now on. */
+static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
+{
+	r->thread.values[SHM_TASK] = (r->thread.values[SHM_TASK] & ~(uint64_t)UINT32_MAX) | tid;
+}
+
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 
-/* ns of CLOCK_MONOTONIC. */
+/* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
+uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
 /* --- reading ------------------------------------------------------------------------------------------ */

@@ -1,23 +1,10 @@
-#include "vm/table.h"
+#include "vm/table_priv.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* --- parts ------------------------------------------------------------------------------------------- */
-
-/* Odd and without pattern: the fractional digits of pi, with the lowest bit set. */
-static const uint64_t factors[32] = {
-	0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1, 0x082efa98ec4e6c89, 0x452821e638d01377,
-	0xbe5466cf34e90c6d, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917, 0x9216d5d98979fb1b, 0xd1310ba698dfb5ad,
-	0x2ffd72dbd01adfb7, 0xb8e1afed6a267e97, 0xba7c9045f12c7f99, 0x24a19947b3916cf7, 0x0801f2e2858efc17,
-	0x636920d871574e69, 0xa458fea3f4933d7f, 0x0d95748f728eb659, 0x718bcd5882154aef, 0x7b54a41dc25a59b5,
-	0x9c30d5392af26013, 0xc5d1b023286085f1, 0xca417918b8db38ef, 0x8e79dcb0603a180f, 0x6c9e0e8bb01e8a3f,
-	0xd71577c1bd314b27, 0x78af2fda55605c61, 0xe65525f3aa55ab95, 0x5748986263e81441, 0x55ca396a2aab10b7,
-	0xb4cc5c341141e8cf, 0xa15486af7c72e993,
-};
 
 /* A sum of independent products, so a processor computes them side by side; zero words add nothing. */
 uint32_t table_hash(const void *key, uint32_t size)
@@ -29,56 +16,9 @@ uint32_t table_hash(const void *key, uint32_t size)
 		memcpy(&w, p + 8 * k, 8);
 		if (k && k % 32 == 0)
 			h = h << 5 | h >> 59;
-		h += w * factors[k % 32];
+		h += w * table_factors[k % 32];
 	}
-	h ^= h >> 32;
-	h *= 0x9e3779b97f4a7c15;
-	return (uint32_t)(h >> 32);
-}
-
-static struct abi_table *header(const struct shm_map *m, uint8_t *base)
-{
-	return (struct abi_table *)(base + m->off);
-}
-
-static uint32_t *index_of(const struct shm_map *m, uint8_t *base)
-{
-	return (uint32_t *)(base + m->off + sizeof(struct abi_table));
-}
-
-static struct abi_elem *elem_at(const struct shm_map *m, uint8_t *base, uint32_t n)
-{
-	return (struct abi_elem *)(base + m->off + m->elems_off + (uint64_t)n * m->stride);
-}
-
-/* The element that a link or an index word @ref (1 + its number) means, or NULL. */
-static struct abi_elem *elem_of(const struct shm_map *m, uint8_t *base, uint32_t ref)
-{
-	return ref - 1 < m->max_entries ? elem_at(m, base, ref - 1) : NULL;
-}
-
-static uint8_t *key_of(struct abi_elem *e)
-{
-	return (uint8_t *)(e + 1);
-}
-
-static uint8_t *value_of(const struct shm_map *m, struct abi_elem *e)
-{
-	return (uint8_t *)(e + 1) + m->key_size;
-}
-
-static bool same_key(const struct shm_map *m, struct abi_elem *e, const void *key)
-{
-	const uint8_t *have = key_of(e), *want = key;
-	uint64_t a, b;
-
-	for (uint32_t k = 0; k < m->key_size; k += 8) {
-		memcpy(&a, have + k, 8);
-		memcpy(&b, want + k, 8);
-		if (a != b)
-			return false;
-	}
-	return true;
+	return table_mix(h);
 }
 
 static void set_state(struct abi_elem *e, enum abi_elem_state state)
@@ -86,11 +26,20 @@ static void set_state(struct abi_elem *e, enum abi_elem_state state)
 	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
 }
 
+/* NULL: zeros */
+static void set_value(const struct shm_map *m, struct abi_elem *e, const void *value)
+{
+	if (value)
+		memcpy(table_value(m, e), value, m->value_size);
+	else
+		memset(table_value(m, e), 0, m->value_size);
+}
+
 static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, const void *key, const void *value)
 {
 	e->hash = hash;
-	memcpy(key_of(e), key, m->key_size);
-	memcpy(value_of(m, e), value, m->value_size);
+	memcpy(table_key(e), key, m->key_size);
+	set_value(m, e, value);
 	set_state(e, ABI_ELEM_LIVE);
 }
 
@@ -99,7 +48,7 @@ static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, con
 /* The element of @key, live or dead, or NULL; *slot is where in the index it is or would be. */
 static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t *slot)
 {
-	const uint32_t *index = index_of(m, lane);
+	const uint32_t *index = table_index(m, lane);
 	uint32_t at = hash & m->mask;
 
 	for (uint32_t k = 0; k <= m->mask; k++, at = (at + 1) & m->mask) {
@@ -108,8 +57,8 @@ static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void
 		*slot = at;
 		if (!index[at])
 			return NULL;
-		e = elem_of(m, lane, index[at]);
-		if (e && e->hash == hash && same_key(m, e, key))
+		e = table_elem(m, lane, index[at]);
+		if (e && e->hash == hash && table_same_key(m, e, key))
 			return e;
 	}
 	*slot = UINT32_MAX;
@@ -121,7 +70,7 @@ void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key)
 	uint32_t slot;
 	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
 
-	return e && e->state == ABI_ELEM_LIVE ? value_of(m, e) : NULL;
+	return e && e->state == ABI_ELEM_LIVE ? table_value(m, e) : NULL;
 }
 
 static void set_changing(uint8_t *lane, uint32_t v)
@@ -137,7 +86,7 @@ static void set_changing(uint8_t *lane, uint32_t v)
 /* Take index word @hole away, moving those behind it that would not be found any more. */
 static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 {
-	uint32_t *index = index_of(m, lane), at = hole;
+	uint32_t *index = table_index(m, lane), at = hole;
 
 	for (uint32_t k = 0; k < m->mask; k++) {
 		struct abi_elem *e;
@@ -145,7 +94,7 @@ static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 		at = (at + 1) & m->mask;
 		if (!index[at])
 			break;
-		e = elem_of(m, lane, index[at]);
+		e = table_elem(m, lane, index[at]);
 		/* Its own place is behind the hole, cyclically: it stays. */
 		if (e && ((at - e->hash) & m->mask) < ((at - hole) & m->mask))
 			continue;
@@ -157,7 +106,7 @@ static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 
 static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e)
 {
-	struct abi_table *t = header(m, lane);
+	struct abi_table *t = table_header(m, lane);
 	uint32_t n = (uint32_t)(((uint8_t *)e - (lane + m->off + m->elems_off)) / m->stride);
 
 	set_state(e, ABI_ELEM_FREE);
@@ -172,9 +121,9 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 	uint32_t slot;
 
 	for (uint32_t n = 0; n < m->max_entries; n++) {
-		struct abi_elem *e = elem_at(m, lane, n);
+		struct abi_elem *e = table_elem_at(m, lane, n);
 
-		if (e->state == ABI_ELEM_DEAD && probe(m, lane, key_of(e), e->hash, &slot) == e) {
+		if (e->state == ABI_ELEM_DEAD && probe(m, lane, table_key(e), e->hash, &slot) == e) {
 			close_hole(m, lane, slot);
 			give_back(m, lane, e);
 		}
@@ -183,14 +132,14 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 
 static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n)
 {
-	struct abi_table *t = header(m, lane);
+	struct abi_table *t = table_header(m, lane);
 	struct abi_elem *e;
 
 	if (!t->free && t->used < m->max_entries) {
 		*n = t->used;
-		return elem_at(m, lane, *n);
+		return table_elem_at(m, lane, *n);
 	}
-	e = elem_of(m, lane, t->free);
+	e = table_elem(m, lane, t->free);
 	if (e) {
 		*n = t->free - 1;
 		t->free = e->next;
@@ -202,12 +151,12 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 {
 	uint32_t hash = table_hash(key, m->key_size), slot, n;
 	struct abi_elem *e = probe(m, lane, key, hash, &slot);
-	struct abi_table *t = header(m, lane);
+	struct abi_table *t = table_header(m, lane);
 
 	if (e) {
 		if (flags == BPF_NOEXIST && e->state == ABI_ELEM_LIVE)
 			return -EEXIST;
-		memcpy(value_of(m, e), value, m->value_size);
+		set_value(m, e, value);
 		set_state(e, ABI_ELEM_LIVE);
 		return 0;
 	}
@@ -220,7 +169,7 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 	}
 	if (e) {
 		fill(m, e, hash, key, value);
-		index_of(m, lane)[slot] = n + 1;
+		table_index(m, lane)[slot] = n + 1;
 		t->live++;
 		if (n == t->used)
 			__atomic_store_n(&t->used, n + 1, __ATOMIC_RELEASE);
@@ -253,7 +202,7 @@ int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 	if (!e || !__atomic_compare_exchange_n(&e->state, &live, ABI_ELEM_DEAD, false, __ATOMIC_ACQ_REL,
 					       __ATOMIC_RELAXED))
 		return -ENOENT;
-	words = (uint64_t *)value_of(m, e);
+	words = (uint64_t *)table_value(m, e);
 	for (uint32_t k = 0; k < m->value_size / 8; k++)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
 	return 0;
@@ -261,20 +210,20 @@ int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 
 void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 {
-	uint32_t *index = index_of(m, lane), slot;
-	struct abi_table *t = header(m, lane);
+	uint32_t *index = table_index(m, lane), slot;
+	struct abi_table *t = table_header(m, lane);
 
 	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
 	if (t->used > m->max_entries)
 		t->used = m->max_entries;
 	/* One that was being filled lies right behind the last. */
-	if (t->used < m->max_entries && elem_at(m, lane, t->used)->state == ABI_ELEM_LIVE)
+	if (t->used < m->max_entries && table_elem_at(m, lane, t->used)->state == ABI_ELEM_LIVE)
 		t->used++;
 	t->free = t->live = 0;
 	for (uint32_t n = 0; n < t->used; n++) {
-		struct abi_elem *e = elem_at(m, lane, n);
+		struct abi_elem *e = table_elem_at(m, lane, n);
 
-		if (e->state != ABI_ELEM_FREE && !probe(m, lane, key_of(e), e->hash, &slot) && slot != UINT32_MAX) {
+		if (e->state != ABI_ELEM_FREE && !probe(m, lane, table_key(e), e->hash, &slot) && slot != UINT32_MAX) {
 			index[slot] = n + 1;
 			t->live++;
 		} else {
@@ -325,7 +274,7 @@ static void unlock(const struct shm_map *m, uint8_t *base, uint32_t bucket)
 /* *link: the word that refers to the element found. */
 static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const void *key, uint32_t hash, uint32_t **link)
 {
-	uint32_t *at = &index_of(m, base)[hash & m->mask];
+	uint32_t *at = &table_index(m, base)[hash & m->mask];
 
 	for (int restart = 0; restart < RESTARTS; restart++) {
 		bool strayed = false;
@@ -333,11 +282,11 @@ static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const voi
 		*link = at;
 		/* A chain longer than the table is a ring: scribbled. */
 		for (uint32_t k = 0; k < m->max_entries; k++) {
-			struct abi_elem *e = elem_of(m, base, __atomic_load_n(*link, __ATOMIC_ACQUIRE));
+			struct abi_elem *e = table_elem(m, base, __atomic_load_n(*link, __ATOMIC_ACQUIRE));
 
 			if (!e)
 				return NULL;
-			if (e->hash == hash && e->state == ABI_ELEM_LIVE && same_key(m, e, key))
+			if (e->hash == hash && e->state == ABI_ELEM_LIVE && table_same_key(m, e, key))
 				return e;
 			/* Taken out and used again meanwhile: this is another bucket's chain now. */
 			strayed = ((e->hash ^ hash) & m->mask) != 0;
@@ -356,13 +305,13 @@ void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key)
 	uint32_t *link;
 	struct abi_elem *e = follow(m, base, key, table_hash(key, m->key_size), &link);
 
-	return e ? value_of(m, e) : NULL;
+	return e ? table_value(m, e) : NULL;
 }
 
 /* Unused elements first, so that one given back rests for long: somebody may still hold its address. */
 static struct abi_elem *take_shared(const struct shm_map *m, uint8_t *base, uint32_t *n)
 {
-	struct abi_table *t = header(m, base);
+	struct abi_table *t = table_header(m, base);
 	uint32_t used = __atomic_load_n(&t->used, __ATOMIC_RELAXED);
 	uint64_t top = __atomic_load_n(&t->free_tagged, __ATOMIC_ACQUIRE), next;
 	struct abi_elem *e;
@@ -370,11 +319,11 @@ static struct abi_elem *take_shared(const struct shm_map *m, uint8_t *base, uint
 	while (used < m->max_entries) {
 		if (__atomic_compare_exchange_n(&t->used, &used, used + 1, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			*n = used;
-			return elem_at(m, base, used);
+			return table_elem_at(m, base, used);
 		}
 	}
 	do {
-		e = elem_of(m, base, (uint32_t)top);
+		e = table_elem(m, base, (uint32_t)top);
 		if (!e)
 			return NULL;
 		next = ((top >> 32) + 1) << 32 | __atomic_load_n(&e->next, __ATOMIC_RELAXED);
@@ -385,7 +334,7 @@ static struct abi_elem *take_shared(const struct shm_map *m, uint8_t *base, uint
 
 static void give_back_shared(const struct shm_map *m, uint8_t *base, struct abi_elem *e, uint32_t ref)
 {
-	struct abi_table *t = header(m, base);
+	struct abi_table *t = table_header(m, base);
 	uint64_t top = __atomic_load_n(&t->free_tagged, __ATOMIC_RELAXED), next;
 
 	set_state(e, ABI_ELEM_FREE);
@@ -409,11 +358,11 @@ int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, co
 		if (flags == BPF_NOEXIST)
 			err = -EEXIST;
 		else
-			memcpy(value_of(m, e), value, m->value_size);
+			memcpy(table_value(m, e), value, m->value_size);
 	} else {
 		e = take_shared(m, base, &n);
 		if (e) {
-			uint32_t *head = &index_of(m, base)[bucket];
+			uint32_t *head = &table_index(m, base)[bucket];
 
 			fill(m, e, hash, key, value);
 			__atomic_store_n(&e->next, *head, __ATOMIC_RELAXED);

@@ -16,7 +16,7 @@ uint32_t table_hash(const void *key, uint32_t size);
 
 void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key);
 
-/* @flags: BPF_ANY or BPF_NOEXIST.  0, -EEXIST, -E2BIG. */
+/* @flags: BPF_ANY or BPF_NOEXIST.  @value: NULL for zeros.  0, -EEXIST, -E2BIG. */
 int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags);
 int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key);	/* 0, -ENOENT */
 

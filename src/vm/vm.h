@@ -5,7 +5,7 @@
  * shared with processes that may have scribbled over it.  Safety is in two halves:
  *
  * - When loading (vm_load), what does not depend on data is decided: every opcode and field is known, jumps
- *   lead to an instruction of the same function and make no loop, calls do not recurse and nest 8 deep at most, registers
+ *   lead to an instruction of the same function and make no loop without may_goto, calls do not recurse and nest 8 deep at most, registers
  *   are written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get
  *   the arguments their row asks for.  Pointers that are the stack, the context or a map's value plus a
  *   constant are followed, and accesses through them decided here, too.
@@ -14,10 +14,10 @@
  *   its null checks, its spilled pointers; the comparison costs about a nanosecond, cannot be wrong about a
  *   pointer that came from shared memory, and a failed one ends the run with -EFAULT.
  *
- * Runs end: jumps make no loops, so a run without bpf_loop takes at
- * most VM_MAX_COST instructions, which is computed when loading; and each turn of bpf_loop is charged the
- * longest way through its callback, from a budget that is the whole run's.  An exhausted one ends it with
- * -ETIME.
+ * Runs end: each loop that jumps make has a may_goto in it, so from one of them to the next, or the end, a run takes
+ * at most VM_MAX_COST instructions, which is computed when loading.  Each may_goto is charged the longest of those
+ * ways, each turn of bpf_loop the longest way through its callback, from a budget that is the whole run's.
+ * When there is not much left may_goto goes to its target; an exhausted one ends the run with -ETIME.
  *
  * The instruction set is the kernel's up to version 4 of the set (sign-extending loads and moves, signed
  * division, bswap, long jumps), with its semantics: division by 0 gives 0, modulo by 0 the dividend, shifts
@@ -41,6 +41,7 @@ enum {
 	VM_MAX_COST = 1000000,		/* instructions that a run takes without its loops' turns */
 	VM_MAX_LOOPS = 1 << 23,		/* turns of one bpf_loop; more are -E2BIG to the program */
 	VM_DEFAULT_BUDGET = 10000000,	/* instructions in loops' turns */
+	VM_VALUES = 4,
 };
 
 /* What one thread needs to run programs: its own, used by one run at a time (a helper starts no other). */
@@ -49,6 +50,7 @@ struct vm_thread {
 	void *user;			/* the helpers' */
 	/* Out: after a run that failed, where, as an index into vm_spec.insns. */
 	uint32_t fault_insn;
+	uint64_t values[VM_VALUES];	/* what helpers without a function return */
 	/* The engine's own. */
 	void *ctx;
 	uint64_t budget, ret, args[5];
@@ -81,14 +83,20 @@ enum vm_arg {
 enum vm_ret {
 	VM_RET_VALUE,
 	VM_RET_VOID,			/* r0 is not to be read */
+	VM_RET_CTX,			/* the context; there is no function */
+	VM_RET_SCRATCH,			/* memory of vm_spec.scratch's size; there is no function */
 };
 
-/* A function of the host, by the kernel's number or one of the caller's own.  It may not unwind. */
+/*
+ * A function of the host, by the kernel's number or one of the caller's own.  It may not unwind.  Without one the
+ * result is vm_thread.values[value], which costs no call.
+ */
 struct vm_helper {
 	uint32_t number;
 	uint64_t (*fn)(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5, struct vm_thread *t);
 	enum vm_ret ret;
 	enum vm_arg args[5];
+	uint32_t value;
 };
 
 /* All but insns must stay for as long as the program lives.  bpf_loop is the engine's own, not a row. */
@@ -101,6 +109,7 @@ struct vm_spec {
 	uint32_t nhelpers;
 	uint32_t ctx_size;		/* readable bytes at the context, which is aligned to 8 */
 	bool ctx_writable;
+	uint32_t scratch;		/* bytes at the address that VM_RET_SCRATCH gives, aligned to 8; 0: there are none */
 	uint64_t budget;		/* 0: VM_DEFAULT_BUDGET */
 };
 

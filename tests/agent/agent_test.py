@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import time
@@ -14,10 +15,21 @@ import time
 import pytest
 
 import harness
+from agent.channel import Listener
 
 HERE = pathlib.Path(__file__).parent
 AGENT = harness.BUILD / "src/agent/dtap-agent.so"
 PROGRAMS = sorted((HERE / "programs").glob("*.py"))
+
+# The markers in the order of their bits.
+NAMES = ["function__entry", "function__return", "line", "gc__start", "gc__done", "import__find__load__start",
+         "import__find__load__done", "audit", "cfunction__entry", "cfunction__return", "exception__raise",
+         "thread__start"]
+
+
+def bits(*names):
+    return sum(1 << NAMES.index(name) for name in names)
+
 
 needs_bpf = pytest.mark.needs_bpf
 
@@ -37,17 +49,32 @@ def semaphore(pid, name):
         return struct.unpack("<H", memory.read(2))[0]
 
 
-def start(interp, *args, preload=True):
-    """A Popen of the interpreter, with the agent or without."""
-    words = ["/usr/bin/env"]
-    if preload:
-        words += [f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1"]
-    if interp.root:
-        words = [*interp.argv[:2], *words, interp.argv[2]]
-    else:
-        words += interp.argv
-    return subprocess.Popen([*words, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+def agent(interp):
+    """The agent as the interpreter knows it; copied once, since what is mapped must not be written."""
+    if not (interp.dir / AGENT.name).exists():
+        interp.add(AGENT)
+    return interp.inside(interp.dir / AGENT.name)
+
+
+def environment(interp, **env):
+    """Words that start the interpreter with these variables added."""
+    words = ["/usr/bin/env", *(f"{name}={value}" for name, value in env.items())]
+    return [*interp.argv[:2], *words, interp.argv[2]] if interp.root else [*words, *interp.argv]
+
+
+def start(interp, *args, **env):
+    return subprocess.Popen([*environment(interp, **env), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"})
+
+
+def polling(interp, *args):
+    """With the agent preloaded, which looks for listeners by itself."""
+    return start(interp, *args, LD_PRELOAD=agent(interp), DTAP_AGENT_POLL=1)
+
+
+def preloaded(interp, listener, *args):
+    """With the agent preloaded, which has a channel to the listener."""
+    return start(interp, *args, LD_PRELOAD=agent(interp), DTAP_AGENT=listener.name)
 
 
 def end(child):
@@ -62,29 +89,40 @@ def ready(child):
 
 
 def witness(interp, mode, program):
-    child = start(interp, interp.add(HERE / "runner.py"), mode, interp.add(program), preload=False)
+    child = start(interp, interp.add(HERE / "runner.py"), mode, interp.add(program))
     ready(child)
     return end(child)
 
 
 def traced(interp, script, program, *listened):
-    """What a D script prints about a program; @listened are the markers that it must have armed first."""
-    child = start(interp, interp.add(HERE / "runner.py"), "markers", interp.add(program))
+    return traced_both(interp, script, program, *listened)[0]
+
+
+def traced_both(interp, script, program, *listened):
+    """What a D script prints about a program, and what that prints; @listened are the markers that must have been
+    armed first."""
+    listener = Listener()
+    child = preloaded(interp, listener, interp.add(HERE / "runner.py"), "markers", interp.add(program))
     tracer = None
     try:
+        channel, _ = listener.hello()
         ready(child)
-        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
-        harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
-                           what="semaphores")
-        end(child)
+        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }',
+                                      "-n", script,
+                                      "-p", child.pid)
+        assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+        assert all(semaphore(child.pid, m) for m in listened)
+        assert channel.look().supplied == bits(*listened)
+        own = end(child)
         result = harness.finish(tracer, [script])
         tracer = None
     finally:
+        listener.close()
         child.kill()
         if tracer:
             tracer.kill()
     assert result.code == 0 and result.err == "", result
-    return result.out.splitlines()
+    return result.out.splitlines(), own
 
 
 def probe(name, file, text, *args):
@@ -133,35 +171,124 @@ def test_audit(interp, name):
     assert between(got) == between(witness(interp, "audit", program))
 
 
+@needs_bpf
+@pytest.mark.parametrize("program", [HERE / "data/ccalls.py", *PROGRAMS], ids=lambda p: p.stem)
+def test_ccalls(interp, program):
+    file = interp.inside(interp.dir / program.name)
+    if program.stem in ("threads", "signals"):
+        pytest.skip("the witness sees one thread; signals come when they like")
+    args = "copyinstr(arg1)", "arg2", "copyinstr(arg3)"
+    got = traced(interp, probe("cfunction-entry", file, "entry %s %d %s", *args) +
+                 probe("cfunction-return", file, "return %s %d %s", *args), program,
+                 "cfunction__entry", "cfunction__return")
+    want = witness(interp, "ccalls", program)
+    assert got == want
+
+
+@needs_bpf
+@pytest.mark.parametrize("name", ["exceptions", "throwing", "generators", "coroutines", "recursion"])
+def test_raises(interp, name):
+    """As sys.settrace's exceptions.  What only ends an iteration or a generator may or may not be there."""
+    program = HERE / f"programs/{name}.py"
+    file = interp.inside(interp.dir / program.name)
+    script = (f'python$target:dtap-agent.so::exception-raise /copyinstr(arg1) == "{file}"/ '
+              '{ printf("%s %s %d\\n", copyinstr(arg0), copyinstr(arg2), arg3); }')
+    got = traced(interp, script, program, "exception__raise")
+    want = witness(interp, "raises", program)
+    got, want = ([line for line in lines if not re.match("StopIteration|GeneratorExit", line)]
+                 for lines in (got, want))
+    assert got == want
+
+
+@needs_bpf
+def test_thread_starts(interp):
+    got = traced(interp, probe("thread-start", None, "%s %s", "basename(copyinstr(arg0))", "copyinstr(arg1)"),
+                 HERE / "data/starts.py", "thread__start")
+    assert got == ["threading.py _bootstrap"] * 3 + ["starts.py raw"]
+
+
 def test_note_arguments():
-    """Sizes and signs of the eight markers' arguments."""
+    """Sizes and signs of the markers' arguments."""
     sizes = {name: re.findall(r"(-?\d+)@", arguments) for name, (_, arguments) in notes().items()}
     function = ["8", "8", "-4"]
     assert sizes == {
         "function__entry": function, "function__return": function, "line": function,
         "gc__start": ["-4"], "gc__done": ["-8"],
-        "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"]}
+        "import__find__load__start": ["8"], "import__find__load__done": ["8", "-4"], "audit": ["8", "8"],
+        "cfunction__entry": [*function, "8"], "cfunction__return": [*function, "8"],
+        "exception__raise": ["8", *function], "thread__start": function}
+
+
+def dynamic_symbols(path):
+    table = subprocess.run(["readelf", "-W", "--dyn-syms", path], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    return [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
+
+
+def defined(*paths):
+    return {row[7].split("@")[0] for path in paths for row in dynamic_symbols(path) if row[6] != "UND"}
+
+
+# What the agent imports: in glibc since 2.27, in musl since 1.1.20.
+IMPORTS = set("""
+    __errno_location calloc clock_gettime close connect dlsym fcntl free ftruncate getenv getgid getppid getsockopt
+    getuid kill lseek madvise memchr memcmp memcpy memfd_create memmove memset mmap munmap nanosleep poll realloc recv
+    recvmsg send sigprocmask socket socketpair strchr strcmp strlen strncmp strnlen syscall vsnprintf write""".split())
 
 
 def test_symbols():
     """No library, no symbol version, nothing exported, and only what every libc has had for long."""
     dynamic = subprocess.run(["readelf", "-Wd", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
     assert "(NEEDED)" not in dynamic and "VERNEED" not in dynamic and "TEXTREL" not in dynamic
-    table = subprocess.run(["readelf", "-W", "--dyn-syms", AGENT], stdout=subprocess.PIPE, text=True,
-                           check=True).stdout
-    rows = [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
-    assert {row[7] for row in rows} <= {
-        "__errno_location", "close", "connect", "dlsym", "getenv", "getsockopt", "memcmp", "memcpy", "memset",
-        "nanosleep", "poll", "recv", "send", "sigprocmask", "socket", "socketpair", "strchr", "strcmp", "strlen",
-        "strncmp", "syscall"}
+    rows = dynamic_symbols(AGENT)
+    assert {row[7] for row in rows} - IMPORTS == set()
     assert all(row[6] == "UND" for row in rows)
     assert [row[4] for row in rows if row[7] == "dlsym"] == ["WEAK"]
+
+
+def test_symbols_of_this_libc(interp):
+    """dlsym is weak: before glibc 2.34 it is in a library of its own."""
+    libraries = [path for name in ("libc.so.6", "libdl.so.2")
+                 for path in pathlib.Path(f"{interp.root}/lib/x86_64-linux-gnu").glob(name)]
+    if not libraries:
+        pytest.skip("another machine's libc")
+    assert {row[7] for row in dynamic_symbols(AGENT)} <= defined(*libraries)
+
+
+def test_symbols_of_musl():
+    musl = next(pathlib.Path("/lib").glob("ld-musl-*.so.1"), None)
+    if not musl:
+        pytest.skip("musl is not installed")
+    assert {row[7] for row in dynamic_symbols(AGENT)} <= defined(musl)
+
+
+def test_entry_point():
+    """Where tracers enter: no symbol of it is exported."""
+    header = subprocess.run(["readelf", "-Wh", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    symbols = subprocess.run(["nm", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    entry = int(re.search(r"Entry point address: +(0x[0-9a-f]+)", header)[1], 16)
+    assert re.search(r"^([0-9a-f]+) t agent_entry$", symbols, re.M)[1] == f"{entry:016x}"
+
+
+@pytest.mark.parametrize("source", sorted((harness.TOP / "src/agent").glob("*.c")), ids=lambda p: p.stem)
+def test_compiles_for_aarch64(source, tmp_path):
+    """With whatever compiles for it: a cross compiler, or clang with that machine's headers."""
+    headers = pathlib.Path("/usr/aarch64-linux-gnu/include")
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        argv = ["aarch64-linux-gnu-gcc"]
+    elif shutil.which("clang") and headers.exists():
+        argv = ["clang", "--target=aarch64-linux-gnu", "-isystem", headers]
+    else:
+        pytest.skip("nothing here compiles for aarch64")
+    result = harness.run([*argv, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-Wall", "-Werror", "-I",
+                          harness.TOP / "include", "-I", harness.TOP / "src", "-c", source, "-o", tmp_path / "x.o"])
+    assert result.code == 0, result
 
 
 @pytest.mark.parametrize("program", ["/bin/sh", "/bin/true", "/usr/bin/env"])
 def test_not_python(interp, program):
     """In a process that is no CPython nothing happens, in each root's libc."""
-    argv = ["/usr/bin/env", f"LD_PRELOAD={interp.add(AGENT)}", "DTAP_AGENT_POLL=1", program]
+    argv = ["/usr/bin/env", f"LD_PRELOAD={agent(interp)}", "DTAP_AGENT_POLL=1", program]
     if program == "/bin/sh":
         argv += ["-c", "echo fine"]
     result = harness.run([*interp.argv[:2], *argv] if interp.root else argv)
@@ -170,8 +297,8 @@ def test_not_python(interp, program):
 
 def beside_native(interp, program, *probes):
     """The agent's markers and the interpreter's own in one run: two lists of lines.  @probes: name, format, args."""
-    script = "".join(f'python$target:::{name} {{ printf("%s|{text}\\n", probemod, {args}); }}\n'
-                     for name, text, args in probes)
+    script = "".join(f'python$target:{module}::{name} {{ printf("%s|{text}\\n", probemod, {args}); }}\n'
+                     for name, text, args in probes for module in (AGENT.name, pathlib.Path(interp.executable).name))
     lines = [line.split("|", 1) for line in
              traced(interp, script, program, *(name.replace("-", "__") for name, _, _ in probes))]
     return ([text for module, text in lines if module == AGENT.name],
@@ -200,6 +327,17 @@ def test_native_calls(interp, program):
     file = interp.inside(interp.dir / program.name)
     got, want = ([line for line in lines if file in line] for lines in (got, want))
     assert len(want) > 3 and got == want
+
+
+@needs_bpf
+def test_lines_beside_trace_function(interp):
+    """Lines come whatever trace function the program sets, from Python or from C, or removes, or loses."""
+    program = HERE / "data/own_trace.py"
+    file = interp.inside(interp.dir / program.name)
+    got = traced(interp, probe("line", file, "%s %d", "copyinstr(arg1)", "arg2"), program, "line")
+    work = [line for line in got if line.startswith("work")]
+    once = work[:9]
+    assert len(set(once)) == 4 and work == once * 6, work
 
 
 BUSY = """
@@ -232,7 +370,7 @@ print(report(), flush=True)
 @needs_bpf
 def test_attach_to_busy_threads(interp):
     """Two threads that raise no audit event: both are seen at once, nothing is left behind; and again."""
-    child = start(interp, interp.add(BUSY, "busy.py"))
+    child = polling(interp, interp.add(BUSY, "busy.py"))
     try:
         ready(child)
         for _ in range(5):
@@ -297,6 +435,24 @@ os.waitpid(pid, 0)
 
 
 @needs_bpf
+@pytest.mark.parametrize("name", ["limits", "deep"])
+def test_counts(interp, name):
+    """At the recursion limit and near the end of the C stack the program itself counts: no witness can go there
+    and leave the limit where it is."""
+    program = HERE / f"data/{name}.py"
+    file = interp.inside(interp.dir / program.name)
+    script = "".join(f'python$target:dtap-agent.so::function-{name} /copyinstr(arg0) == "{file}"/ '
+                     f'{{ @{name}[copyinstr(arg1)] = count(); }}\n' for name in ("entry", "return"))
+    script += 'END { printa("entry %s %@d\\n", @entry); printa("return %s %@d\\n", @return); }'
+    got, own = traced_both(interp, script, program, "function__entry", "function__return")
+    want = dict(line.split() for line in own)
+    assert len(want) > 2
+    for kind in "entry", "return":
+        found = [row for row in map(str.split, got) if row and row[0] == kind]
+        assert {name: n for _, name, n in found if name in want} == want
+
+
+@needs_bpf
 def test_deep_recursion(interp):
     """As deep as without the agent."""
     program = """
@@ -316,7 +472,7 @@ try:
 except RecursionError:
     pass
 """
-    child = start(interp, interp.add(program, "deep.py"))
+    child = polling(interp, interp.add(program, "deep.py"))
     tracer = None
     try:
         ready(child)
@@ -372,7 +528,7 @@ def test_listeners_at_random_moments(interp):
     random.seed(4)
     addresses = {name: address for name, (address, _) in notes().items()}
     for _ in range(8):
-        child = start(interp, interp.add(RESTLESS, "restless.py"))
+        child = polling(interp, interp.add(RESTLESS, "restless.py"))
         memory = None
         try:
             while child.poll() is None:

@@ -9,7 +9,7 @@ HELLO, STATE, LOOK = 1, 2, 3
 READY, OFF = 1, 2
 TIMEOUT_S = 20
 
-Message = collections.namedtuple("Message", "version kind seq pid phase python can supplied reserved why")
+Message = collections.namedtuple("Message", "version kind seq pid phase python can supplied leave why")
 
 
 class Channel:
@@ -27,9 +27,9 @@ class Channel:
         assert message.version == 1
         return message._replace(why=message.why.split(b"\0")[0].decode())
 
-    def look(self):
+    def look(self, leave=0):
         self.seq += 1
-        self.sock.send(LAYOUT.pack(1, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, 0, b""))
+        self.sock.send(LAYOUT.pack(1, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, leave, b""))
         state = self.receive()
         assert state and state.kind == STATE and state.seq == self.seq, state
         return state
@@ -50,6 +50,13 @@ class Listener:
 
     def accept(self):
         return Channel(self.sock.accept()[0])
+
+    def hello(self):
+        """A new channel that a preloaded program no longer waits for, and its HELLO."""
+        channel = self.accept()
+        hello = channel.receive()
+        assert hello.kind == HELLO and channel.look().supplied == 0
+        return channel, hello
 
     def pending(self):
         self.sock.settimeout(0.3)

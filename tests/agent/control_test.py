@@ -3,6 +3,7 @@
 The semaphores are raised here by writing to the process's memory, as the kernel does for a tracer.
 """
 import os
+import select
 import signal
 import socket
 import struct
@@ -12,36 +13,16 @@ import time
 import pytest
 
 import harness
-from agent.agent_test import AGENT, end, notes, ready, semaphore
+from agent.agent_test import AGENT, NAMES, agent, bits, end, environment, notes, preloaded, ready
 from agent.channel import HELLO, READY, Channel, Listener
 
 pytestmark = pytest.mark.needs_root
-
-NAMES = ["function__entry", "function__return", "line", "gc__start", "gc__done", "import__find__load__start",
-         "import__find__load__done", "audit"]
-
-
-def bits(*names):
-    return sum(1 << NAMES.index(name) for name in names)
-
 
 @pytest.fixture
 def listener():
     listener = Listener()
     yield listener
     listener.close()
-
-
-def environment(interp, **env):
-    """Words that start the interpreter with these variables added."""
-    words = ["/usr/bin/env", *(f"{name}={value}" for name, value in env.items())]
-    return [*interp.argv[:2], *words, interp.argv[2]] if interp.root else [*words, *interp.argv]
-
-
-def preloaded(interp, listener, *args, **env):
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT=listener.name, **env)
-    return subprocess.Popen([*words, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
 
 
 def listen(pid, name, on=1):
@@ -82,9 +63,8 @@ def test_look(interp, listener):
     """HELLO when it works, hooks by LOOK, and nothing left when the tracer has gone."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        hello = channel.receive()
-        assert (hello.kind, hello.phase, hello.pid, hello.why) == (HELLO, READY, child.pid, ""), hello
+        channel, hello = listener.hello()
+        assert (hello.phase, hello.pid, hello.why) == (READY, child.pid, ""), hello
         major, minor = map(int, interp.version.split("."))
         assert hello.python >> 16 == major << 8 | minor and hello.python & 0xf0 in (0xa0, 0xb0, 0xc0, 0xf0)
         assert hello.can & 0xff == 0xff
@@ -112,8 +92,7 @@ def test_idle_thread_sleeps(interp, listener):
     """With a tracer that has nothing to say the agent's thread never wakes; without one it is gone."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         def switches():
             found = {}
@@ -161,7 +140,7 @@ for line in sys.stdin:
 def enter(interp, *args):
     """A child that loads the agent; socket pairs made beforehand, as descriptors cannot follow it."""
     pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
-    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), interp.add(AGENT), *args],
+    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), agent(interp), *args],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              pass_fds=[theirs.fileno() for _, theirs in pairs])
     ready(child)
@@ -242,12 +221,56 @@ def test_attach_often(interp, listener):
         child.kill()
 
 
+def test_first_look(interp, listener):
+    """A program waits for its tracer's first LOOK, with the hooks of before; half a second and no more."""
+    begin = time.monotonic()
+    child = preloaded(interp, listener, "-c", "print('ran', flush=True); input()")
+    try:
+        channel = listener.accept()
+        assert channel.receive().kind == HELLO
+        assert not select.select([child.stdout], [], [], 0.2)[0]
+        listen(child.pid, "gc__start")
+        assert channel.look().supplied == bits("gc__start")
+        assert child.stdout.readline() == "ran\n"
+        assert time.monotonic() - begin < 5
+        end(child)
+        channel.close()
+        begin = time.monotonic()
+        child = preloaded(interp, listener, "-c", "print('ran', flush=True)")
+        channel = listener.accept()
+        assert child.stdout.readline() == "ran\n" and time.monotonic() - begin > 0.45
+        child.communicate()
+    finally:
+        child.kill()
+
+
+def test_left_to_the_interpreter(interp, listener):
+    """What every tracer leaves is not supplied, though its semaphore is up; what one wants is."""
+    child, channels, numbers = enter(interp)
+    try:
+        for channel, number in zip(channels[:2], numbers):
+            assert ask(child, f"enter {number}") == "0"
+            channel.receive()
+        for name in "gc__start", "gc__done", "audit":
+            listen(child.pid, name)
+        every = bits("gc__start", "gc__done", "audit")
+        assert channels[0].look().supplied == every
+        assert channels[0].look(bits("gc__done", "audit")).supplied == bits("gc__start")
+        assert channels[1].look(bits("gc__start", "audit")).supplied == every - bits("audit")
+        channels[1].close()
+        harness.wait_until(lambda: channels[0].look(bits("gc__done", "audit")).supplied == bits("gc__start"), 1)
+        channels[0].close()
+        harness.wait_until(lambda: ask(child, "report") == "1 1", 1)
+        assert end(child) == []
+    finally:
+        child.kill()
+
+
 def test_killed_tracer(interp, listener):
     """A tracer that dies by SIGKILL: its end of the channel closes with it."""
     child = preloaded(interp, listener, interp.add(REPORT, "report.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         holder = os.fork()
         if not holder:
@@ -307,6 +330,10 @@ def test_children(interp, listener, how, connections):
             message = channel.receive()
             if message:                # a forked child may have ended before
                 assert (message.kind, message.phase) == (HELLO, READY)
+                try:
+                    channel.look()
+                except (AssertionError, OSError):
+                    pass
             hellos.append(channel)
         out, err = child.communicate(timeout=harness.TIMEOUT_S)
         assert (child.returncode, out, err) == (0, "", "")
@@ -320,10 +347,10 @@ def test_environment(interp, listener):
     script = ("import os, subprocess, sys; env = 'DTAP_AGENT' in os.environ, os.environ.get('LD_PRELOAD'); "
               "print(*env, os.getenvb(b'DTAP_AGENT')); "
               "sys.stdout.flush(); subprocess.run(['/bin/sh', '-c', 'echo $DTAP_AGENT $LD_PRELOAD'])")
-    agent = interp.add(AGENT)
+    own = agent(interp)
     other = "libm.so.6"
-    for preload, rest in ((agent, "None"), (f"{other}:{agent}", other), (f"{agent} {other}", other),
-                          (f"{other}:{agent}:{other}", f"{other}:{other}")):
+    for preload, rest in ((own, "None"), (f"{other}:{own}", other), (f"{own} {other}", other),
+                          (f"{other}:{own}:{other}", f"{other}:{other}")):
         words = environment(interp, LD_PRELOAD=preload, DTAP_AGENT=listener.name)
         result = harness.run([*words, "-c", script])
         assert result.err == "" and result.out.splitlines() == [
@@ -332,7 +359,7 @@ def test_environment(interp, listener):
 
 def test_nobody_listens(interp):
     """A name without a listener: nothing happens, no thread."""
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT="dtap-nobody")
+    words = environment(interp, LD_PRELOAD=agent(interp), DTAP_AGENT="dtap-nobody")
     result = harness.run([*words, "-c", "import os; print(len(os.listdir('/proc/self/task')))"])
     assert (result.code, result.out, result.err) == (0, "1\n", ""), result
 
@@ -350,7 +377,7 @@ def test_stranger_listens(interp):
         sock.listen(5)
         os._exit(0)
     os.waitpid(pid, 0)
-    words = environment(interp, LD_PRELOAD=interp.add(AGENT), DTAP_AGENT=name)
+    words = environment(interp, LD_PRELOAD=agent(interp), DTAP_AGENT=name)
     result = harness.run([*words, "-c", "import os; print(len(os.listdir('/proc/self/task')))"])
     assert (result.code, result.out, result.err) == (0, "1\n", ""), result
     accepted, _ = sock.accept()
@@ -375,8 +402,7 @@ assert all(os.fstat(f.fileno()).st_size == 0 for f in files)
 """
     child = preloaded(interp, listener, interp.add(program, "closer.py"))
     try:
-        channel = listener.accept()
-        channel.receive()
+        channel, _ = listener.hello()
         ready(child)
         assert end(child) == []
     finally:

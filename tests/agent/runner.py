@@ -1,7 +1,8 @@
 """Run PROGRAM between two lines on stdin: runner.py MODE PROGRAM.
 
 MODE is "markers" (somebody else watches) or a witness, whose events go to stdout, one a line, for code of the
-program's own file: "calls" (sys.setprofile), "lines" (sys.settrace), "gc" (gc.callbacks), "audit" (an audit hook).
+program's own file: "calls" (sys.setprofile), "lines" (sys.settrace), "gc" (gc.callbacks), "audit" (an audit hook),
+"ccalls" (C functions by sys.setprofile), "raises" (sys.settrace's exceptions).
 """
 import gc
 import sys
@@ -20,6 +21,18 @@ def trace(frame, event, arg):
     if event == "line" and frame.f_code.co_filename == program:
         events.append("line %s %d" % (frame.f_code.co_name, frame.f_lineno))
     return trace
+
+
+def c_profile(frame, event, arg):
+    if event.startswith("c_") and frame.f_code.co_filename == program:
+        what = "entry" if event == "c_call" else "return"
+        events.append("%s %s %d %s" % (what, frame.f_code.co_name, frame.f_lineno, arg.__name__))
+
+
+def raises(frame, event, arg):
+    if event == "exception" and frame.f_code.co_filename == program:
+        events.append("%s %s %d" % (arg[0].__name__, frame.f_code.co_name, frame.f_lineno))
+    return raises
 
 
 def collected(phase, info):
@@ -45,6 +58,10 @@ if mode == "calls":
 elif mode == "lines":
     threading.settrace(trace)
     sys.settrace(trace)
+elif mode == "ccalls":
+    sys.setprofile(c_profile)
+elif mode == "raises":
+    sys.settrace(raises)
 elif mode == "gc":
     gc.callbacks.append(collected)
 elif mode == "audit":
@@ -55,8 +72,8 @@ try:
 except SystemExit:
     pass
 sys.audit("dtap.end")
-sys.setprofile(None) if mode == "calls" else None
-sys.settrace(None) if mode == "lines" else None
+sys.setprofile(None) if mode in ("calls", "ccalls") else None
+sys.settrace(None) if mode in ("lines", "raises") else None
 if mode == "gc":
     gc.callbacks.remove(collected)
 for event in list(events):

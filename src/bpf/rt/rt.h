@@ -18,7 +18,7 @@ static long (*const rt_copy_str)(void *dst, u32 size, const void *src) = (void *
 static long (*const rt_copy_from_user)(void *dst, u32 size, u64 src) = (void *)148;
 static long (*const rt_loop)(u32 n, void *fn, void *ctx, u64 flags) = (void *)181;
 
-struct scan;
+s64 rt_strlen(const char *s, u64 size);
 s64 rt_strcmp(const char *a, const char *b, u64 size);		/* str.c */
 s64 rt_avg(const u64 *w);					/* stat.c */
 s64 rt_variance(const u64 *w);

@@ -55,6 +55,24 @@ static void counts_by_name(void **state)
 	}
 }
 
+/* Several clauses of one program may fault, each by itself. */
+static void faults(void **state)
+{
+	struct inside in;
+
+	(void)state;
+	for (int compile = 0; compile < 2; compile++) {
+		inside_make(&in, ENTRY "{ @[\"a\"] = sum(6 / arg2); } " ENTRY "{ @[\"b\"] = sum(10 / (arg2 - 1)); } "
+				 ENTRY "{ @[\"c\"] = sum(arg2); }", &sizes, compile);
+		for (int k = 0; k < 3; k++)
+			inside_fire(&in, "file", "f", k);
+		assert_int_equal(inside_count(&in, 0, "a", NULL), 6 + 3);
+		assert_int_equal(inside_count(&in, 0, "b", NULL), (uint64_t)-10 + 10);
+		assert_int_equal(inside_count(&in, 0, "c", NULL), 3);
+		inside_free(&in);
+	}
+}
+
 /* More keys than fit are counted losses; those that are in go on counting. */
 static void full(void **state)
 {
@@ -156,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_by_name),
+		cmocka_unit_test(faults),
 		cmocka_unit_test(full),
 		cmocka_unit_test(records),
 		cmocka_unit_test(any_address),

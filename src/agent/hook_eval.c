@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * function-entry and function-return before 3.12: a frame evaluator.
+ *
+ * It is called where sys.setprofile would report a call and returns where it would report a return, in every thread,
+ * and costs a fraction of a profile function.  It sees two things that are no events: the making of a generator
+ * object, in 3.11, and a frame that cannot start because the recursion limit is reached.
+ *
+ * The price is C stack, one evaluation for each Python frame, where 3.11 has none; 3.9 has one anyway.  So when a
+ * thread has used a quarter of its stack, the profile function takes over, in all threads, until nobody listens any
+ * more.  Evaluations that are going on then say nothing at their end: the profile function does.  The same after
+ * hooks have been removed.
+ */
+#include "agent/agent.h"
+#include "agent/eval.h"
+#include "agent/frame.h"
+
+static struct frame_layout layout;
+static unsigned generation;		/* counts installations and handings over */
+static unsigned wanted;
+static bool handed_over;
+
+/* Below this address the stack of this thread is no longer ours.  Unknown until the first evaluation. */
+static __thread char *stack_limit = (char *)-1;
+
+static char *find_stack_limit(void)
+{
+	char attr[256] __attribute__((aligned(16)));	/* pthread_attr_t: 56 bytes in every C library */
+	char *low = NULL;
+	size_t size = 0;
+	long pthread = (long)agent.py.pthread_self();
+
+	if (agent.py.pthread_getattr_np((void *)pthread, attr))
+		return NULL;
+	if (agent.py.pthread_attr_getstack(attr, (void **)&low, &size))
+		low = NULL;
+	agent.py.pthread_attr_destroy(attr);
+	return low ? low + size - size / 4 : NULL;
+}
+
+static void hand_over(void)
+{
+	struct pyobj *type, *value, *traceback;
+
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	agent_busy = true;
+	handed_over = true;
+	generation++;
+	eval_use(EVAL_EVENTS, false);
+	hook_profile_take_over(wanted);
+	agent.py.PyErr_Clear();
+	agent_busy = false;
+	agent.py.PyErr_Restore(type, value, traceback);
+}
+
+/* True: this frame's events are not the evaluator's. */
+static __attribute__((noinline)) bool stack_ends(char *here)
+{
+	int saved = errno;
+
+	if (stack_limit == (char *)-1)
+		stack_limit = find_stack_limit();
+	if (here < stack_limit)
+		hand_over();
+	errno = saved;
+	return here < stack_limit;
+}
+
+/* An exception may be set: it enters by throw(), or leaves. */
+static inline void fire_frame(const void *frame, bool exception, fire *to)
+{
+	struct pyobj *type, *value, *traceback;
+	struct moment moment;
+
+	frame_moment(&layout, frame, &moment);
+	if (__builtin_expect(!exception, 1)) {
+		to(&moment);
+		return;
+	}
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	to(&moment);
+	agent.py.PyErr_Restore(type, value, traceback);
+}
+
+struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+{
+	char *here = __builtin_frame_address(0);
+	struct pyobj *result;
+	unsigned begun = generation;
+
+	if (agent_busy || (__builtin_expect(here < stack_limit, 0) && stack_ends(here)) ||
+	    frame_makes_generator(&layout, frame) || frame_cannot_start(&layout, thread))
+		return next(thread, frame, throwing);
+	if (fire_wanted(function__entry))
+		fire_frame(frame, throwing, fire_function__entry);
+	result = next(thread, frame, throwing);
+	if (fire_wanted(function__return) && begun == generation)
+		fire_frame(frame, !result, fire_function__return);
+	return result;
+}
+
+struct pyobj *hook_eval_code(void *frame)
+{
+	struct moment moment;
+
+	frame_moment(&layout, frame, &moment);
+	return moment.code;
+}
+
+static bool usable(void)
+{
+	static enum { UNKNOWN, YES, NO } answer;
+
+	if (answer == UNKNOWN) {
+		const struct capi *py = &agent.py;
+
+		answer = NO;
+		if (py->minor < 12 && py->pthread_getattr_np && py->pthread_attr_getstack &&
+		    py->pthread_attr_destroy && py->pthread_self && frame_measure(&layout))
+			answer = YES;
+	}
+	return answer == YES;
+}
+
+static unsigned update(unsigned wants)
+{
+	wanted = wants;
+	if (handed_over) {
+		handed_over = wants;
+		return hook_profile_take_over(wants);
+	}
+	if (wants && !hook_profile_prepare())
+		wants = 0;
+	if (!wants || !eval_used(EVAL_EVENTS))
+		generation++;
+	eval_use(EVAL_EVENTS, wants);
+	return wants;
+}
+
+const struct hook hook_eval = { WANT_function__entry | WANT_function__return, usable, update };

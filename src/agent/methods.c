@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding method definitions.  The search ends with the fields that every version has; a definition is known by
+ * its own function.
+ */
+#include "agent/methods.h"
+
+static struct capi_method *definition_of(struct pyobj *fn)
+{
+	enum { HEAD_WORDS = 2 };	/* reference count and type; a debug build has two more */
+	void **words = (void **)fn, *address = agent.py.PyCFunction_GetFunction(fn);
+
+	for (int i = HEAD_WORDS; address && i < HEAD_WORDS + 3; i++) {
+		struct capi_method *def = words[i];
+
+		if (def && (uintptr_t)def % sizeof(void *) == 0 && (void *)def->fn == address)
+			return def;
+	}
+	return NULL;
+}
+
+struct capi_method *methods_find(const char *module_name, const char *name)
+{
+	struct pyobj *module = agent.py.PyImport_ImportModule(module_name);
+	struct pyobj *fn = module ? agent.py.PyObject_GetAttrString(module, name) : NULL;
+	struct capi_method *def = fn ? definition_of(fn) : NULL;
+
+	agent_release(fn);
+	agent_release(module);
+	agent.py.PyErr_Clear();
+	return def;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * C functions of the interpreter, replaced in place: a builtin's object points to its method definition, which
+ * every reference to the builtin shares, so what the program took hold of earlier is replaced, too.
+ */
+#ifndef AGENT_METHODS_H
+#define AGENT_METHODS_H
+
+#include "agent/agent.h"
+
+/* The definition of @module_name.@name, or NULL: not there, not a builtin, not found for certain.  With the GIL. */
+struct capi_method *methods_find(const char *module_name, const char *name);
+
+#endif

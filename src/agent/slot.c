@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Slots of trace and profile functions.
+ *
+ * Where they are in a thread state is measured.  A slot that the program uses is taken by changing the pointer to the
+ * function alone: the interpreter keeps its counts and the program's object.  From 3.12 on, threads that use none
+ * can only be set all at once, which loses the program's objects; they are put back.
+ *
+ * sys.settrace() and sys.setprofile() are replaced in place to notice what the program sets.  C code that calls
+ * PyEval_SetTrace() (coverage.py) announces itself by an audit event only.
+ */
+#include "agent/slot.h"
+
+#include <string.h>
+
+#include "agent/methods.h"
+
+enum { THREAD_BYTES = 320, ROWS = 256, SETTERS = 2 };
+
+/* What a thread's slot holds for the program. */
+struct row {
+	struct pythread *thread;
+	uint64_t id;
+	capi_tracefunc *fn;
+	struct pyobj *obj;		/* while all threads are set at once */
+};
+
+struct setter {
+	struct capi_method *def;
+	capi_varargs *original;
+};
+
+static struct slot {
+	const char *setter_names[SETTERS], *getter;
+	capi_tracefunc *ours;
+	bool on;
+	long fn_off, obj_off;		/* in the thread state; 0: not measured */
+	struct setter setters[SETTERS];
+	struct row rows[ROWS];
+	unsigned n;
+} slots[] = {
+	[SLOT_TRACE] = { .setter_names = { "settrace", "_settraceallthreads" }, .getter = "gettrace" },
+	[SLOT_PROFILE] = { .setter_names = { "setprofile", "_setprofileallthreads" }, .getter = "getprofile" },
+};
+
+static __thread bool in_setter;		/* the program has called a replaced setter in this thread */
+
+static void set_own(const struct slot *slot, capi_tracefunc *fn, struct pyobj *obj)
+{
+	if (slot == &slots[SLOT_TRACE])
+		agent.py.PyEval_SetTrace(fn, obj);
+	else
+		agent.py.PyEval_SetProfile(fn, obj);
+}
+
+/* Up to 3.11. */
+static void set_thread(const struct slot *slot, struct pythread *thread, capi_tracefunc *fn)
+{
+	if (slot == &slots[SLOT_TRACE])
+		agent.py._PyEval_SetTrace(thread, fn, NULL);
+	else
+		agent.py._PyEval_SetProfile(thread, fn, NULL);
+}
+
+/* From 3.12 on. */
+static bool sets_all(void)
+{
+	return agent.py.PyEval_SetTraceAllThreads != NULL;
+}
+
+static void set_all(const struct slot *slot, capi_tracefunc *fn)
+{
+	if (slot == &slots[SLOT_TRACE])
+		agent.py.PyEval_SetTraceAllThreads(fn, NULL);
+	else
+		agent.py.PyEval_SetProfileAllThreads(fn, NULL);
+}
+
+static capi_tracefunc **fn_of(const struct slot *slot, struct pythread *thread)
+{
+	return (capi_tracefunc **)(void *)((char *)thread + slot->fn_off);
+}
+
+static struct pyobj **obj_of(const struct slot *slot, struct pythread *thread)
+{
+	return (struct pyobj **)(void *)((char *)thread + slot->obj_off);
+}
+
+static struct pythread *first_thread(void)
+{
+	return agent.py.PyInterpreterState_ThreadHead(agent.py.PyInterpreterState_Main());
+}
+
+#define for_each_thread(thread) \
+	for (struct pythread *thread = first_thread(); thread; thread = agent.py.PyThreadState_Next(thread))
+
+static struct row *find_row(struct slot *slot, struct pythread *thread)
+{
+	for (unsigned i = 0; i < slot->n; i++)
+		if (slot->rows[i].thread == thread && slot->rows[i].id == agent.py.PyThreadState_GetID(thread))
+			return &slot->rows[i];
+	return NULL;
+}
+
+static void drop_row(struct slot *slot, struct row *row)
+{
+	if (row)
+		*row = slot->rows[--slot->n];
+}
+
+static void drop_dead_rows(struct slot *slot)
+{
+	for (unsigned i = 0; i < slot->n;) {
+		bool alive = false;
+
+		for_each_thread(thread)
+			alive |= thread == slot->rows[i].thread &&
+				 agent.py.PyThreadState_GetID(thread) == slot->rows[i].id;
+		if (alive)
+			i++;
+		else
+			drop_row(slot, &slot->rows[i]);
+	}
+}
+
+/* The program's function stays in the slot when there are too many to remember. */
+static void take(struct slot *slot, struct pythread *thread)
+{
+	struct row *row = find_row(slot, thread);
+
+	if (!row && slot->n == ROWS)
+		drop_dead_rows(slot);
+	if (!row && slot->n == ROWS)
+		return;
+	if (!row)
+		row = &slot->rows[slot->n++];
+	*row = (struct row){ thread, agent.py.PyThreadState_GetID(thread), *fn_of(slot, thread), NULL };
+	*fn_of(slot, thread) = slot->ours;
+}
+
+static void adopt(struct slot *slot)
+{
+	struct pythread *thread = agent.py.PyThreadState_Get();
+	capi_tracefunc *fn = *fn_of(slot, thread);
+
+	if (fn && fn != slot->ours) {
+		take(slot, thread);
+	} else if (!fn) {
+		drop_row(slot, find_row(slot, thread));
+		set_own(slot, slot->ours, NULL);
+	}
+}
+
+static void set_unused(struct slot *slot)
+{
+	if (!sets_all()) {
+		for_each_thread(thread)
+			if (!*fn_of(slot, thread))
+				set_thread(slot, thread, slot->ours);
+		return;
+	}
+	for_each_thread(thread) {
+		struct row *row = find_row(slot, thread);
+
+		if (row) {
+			row->obj = *obj_of(slot, thread);
+			if (row->obj)
+				agent.py.Py_IncRef(row->obj);
+		}
+	}
+	set_all(slot, slot->ours);
+	for_each_thread(thread) {
+		struct row *row = find_row(slot, thread);
+
+		if (!row || !row->obj)
+			continue;
+		if (*fn_of(slot, thread) == slot->ours && !*obj_of(slot, thread))
+			*obj_of(slot, thread) = row->obj;	/* and its reference */
+		else
+			agent.py.Py_DecRef(row->obj);
+		row->obj = NULL;
+	}
+}
+
+static void put_everywhere(struct slot *slot)
+{
+	bool unused = false;
+
+	drop_dead_rows(slot);
+	for_each_thread(thread) {
+		capi_tracefunc *fn = *fn_of(slot, thread);
+
+		if (fn && fn != slot->ours)
+			take(slot, thread);
+		unused |= !fn;
+	}
+	if (unused)
+		set_unused(slot);
+}
+
+static struct pyobj *program_sets(enum slot_kind kind, unsigned which, struct pyobj *self, struct pyobj *arg)
+{
+	struct slot *slot = &slots[kind];
+	bool was_busy = agent_busy;
+	struct pyobj *result;
+
+	in_setter = true;
+	result = slot->setters[which].original(self, arg);
+	in_setter = false;
+	if (!result || !slot->on || agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
+		return result;
+	agent_busy = true;
+	if (which)
+		put_everywhere(slot);
+	else
+		adopt(slot);
+	agent.py.PyErr_Clear();
+	agent_busy = was_busy;
+	return result;
+}
+
+#define SETTER(name, kind, which)							\
+	static struct pyobj *name(struct pyobj *self, struct pyobj *arg)		\
+	{										\
+		return program_sets(kind, which, self, arg);				\
+	}
+SETTER(set_trace, SLOT_TRACE, 0)
+SETTER(set_trace_all, SLOT_TRACE, 1)
+SETTER(set_profile, SLOT_PROFILE, 0)
+SETTER(set_profile_all, SLOT_PROFILE, 1)
+#undef SETTER
+
+static capi_varargs *const replacements[][SETTERS] = {
+	[SLOT_TRACE] = { set_trace, set_trace_all },
+	[SLOT_PROFILE] = { set_profile, set_profile_all },
+};
+
+static void replace_setters(enum slot_kind kind, bool on)
+{
+	struct slot *slot = &slots[kind];
+
+	for (unsigned i = 0; i < SETTERS; i++) {
+		struct setter *setter = &slot->setters[i];
+
+		if (!setter->original) {
+			setter->def = methods_find("sys", slot->setter_names[i]);
+			if (!setter->def || setter->def->flags != CAPI_O)
+				continue;
+			setter->original = (capi_varargs *)(void *)setter->def->fn;
+		}
+		setter->def->fn = (capi_fastcall *)(void *)(on ? replacements[kind][i] : setter->original);
+	}
+}
+
+/* The only offset in @thread of the pointer @value, or 0. */
+static long find_pointer(struct pythread *thread, const void *value)
+{
+	long found = 0;
+
+	for (long off = sizeof(void *); off < THREAD_BYTES; off += sizeof(void *)) {
+		if (*(void **)((char *)thread + off) != value)
+			continue;
+		if (found)
+			return 0;
+		found = off;
+	}
+	return found;
+}
+
+bool slot_measure(enum slot_kind kind, capi_tracefunc *fn)
+{
+	struct slot *slot = &slots[kind];
+	struct pythread *thread = agent.py.PyThreadState_Get();
+	struct pyobj *sys, *set = NULL, *specimen;
+	bool used = true;
+
+	if (slot->fn_off)
+		return true;
+	sys = agent.py.PyImport_ImportModule("sys");
+	if (sys)
+		set = agent.py.PyObject_CallMethod(sys, slot->getter, NULL);
+	if (set)
+		used = set != agent.py.none;
+	agent_release(set);
+	agent_release(sys);
+	specimen = agent.py.PyDict_New();
+	if (!used && specimen) {
+		set_own(slot, fn, specimen);
+		slot->fn_off = find_pointer(thread, (void *)fn);
+		slot->obj_off = find_pointer(thread, specimen);
+		set_own(slot, NULL, NULL);
+	}
+	agent_release(specimen);
+	agent.py.PyErr_Clear();
+	if (slot->fn_off && slot->obj_off)
+		return true;
+	slot->fn_off = 0;
+	agent_why("line: the place of trace functions in this CPython's threads cannot be told");
+	return false;
+}
+
+bool slot_install(enum slot_kind kind, capi_tracefunc *fn)
+{
+	struct slot *slot = &slots[kind];
+
+	if (!slot_measure(kind, fn))
+		return false;
+	slot->ours = fn;
+	slot->on = true;
+	replace_setters(kind, true);
+	put_everywhere(slot);
+	return true;
+}
+
+void slot_remove(enum slot_kind kind)
+{
+	struct slot *slot = &slots[kind];
+	bool used = false;
+
+	if (!slot->on)
+		return;
+	slot->on = false;
+	replace_setters(kind, false);
+	for_each_thread(thread) {
+		struct row *row = find_row(slot, thread);
+
+		if (*fn_of(slot, thread) != slot->ours) {
+			used |= *fn_of(slot, thread) != NULL;
+		} else if (row) {
+			*fn_of(slot, thread) = row->fn;
+			used = true;
+		} else if (!sets_all()) {
+			set_thread(slot, thread, NULL);
+		}
+	}
+	slot->n = 0;
+	if (sets_all() && !used)
+		set_all(slot, NULL);
+}
+
+void slot_adopt(enum slot_kind kind)
+{
+	if (slots[kind].on)
+		adopt(&slots[kind]);
+}
+
+bool slot_displaced(const char *event)
+{
+	if (in_setter || strncmp(event, "sys.set", 7))
+		return false;
+	return (slots[SLOT_TRACE].on && !strcmp(event + 4, slots[SLOT_TRACE].setter_names[0])) ||
+	       (slots[SLOT_PROFILE].on && !strcmp(event + 4, slots[SLOT_PROFILE].setter_names[0]));
+}
+
+/* The program's function may have set another, or none, which it does when it fails. */
+static void adopt_again(struct slot *slot)
+{
+	struct pyobj *type, *value, *traceback;
+	bool was_busy = agent_busy;
+
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	agent_busy = true;
+	adopt(slot);
+	agent.py.PyErr_Clear();
+	agent_busy = was_busy;
+	agent.py.PyErr_Restore(type, value, traceback);
+}
+
+int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+{
+	struct slot *slot = &slots[kind];
+	struct pythread *thread;
+	struct row *row;
+	int result;
+
+	if (__builtin_expect(!slot->on, 0)) {
+		set_own(slot, NULL, NULL);
+		return 0;
+	}
+	if (__builtin_expect(!slot->n, 1))
+		return 0;
+	thread = agent.py.PyThreadState_Get();
+	row = find_row(slot, thread);
+	if (!row)
+		return 0;
+	result = row->fn(arg, frame, what, value);
+	if (slot->on && *fn_of(slot, thread) != slot->ours)
+		adopt_again(slot);
+	return result;
+}

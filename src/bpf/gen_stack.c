@@ -1,0 +1,208 @@
+/*
+ * Stacks, and addresses that are shown by name: each becomes a number, which fits in fields and keys like any other.
+ *
+ * The number is a hash of the addresses, and for the user's of the process.  The first time that a program meets one,
+ * it tells the tracer in a record of its own (ABI_REC_STACK) and wakes it, so that it can look for names while the
+ * process lives; EBPF_MAP_STACKS has those that the tracer was told of.
+ *
+ * The record is built in the work area, addresses in place: header | number | flags | addresses ...
+ */
+#include "bpf/gen.h"
+
+#include <stddef.h>
+
+/* Frames of the tracing itself that lie on top of a kernel stack at a tracepoint; the tracer leaves them out. */
+enum { OWN_FRAMES = 3 };
+
+enum { NUMBER = sizeof(struct abi_record), FLAGS = NUMBER + 8, ADDRS = FLAGS + 8 };
+
+/* Is there a stack, and is it that of whom the probe is about? */
+static bool has_stack(const struct gen *g)
+{
+	return g->env->ctx != EBPF_CTX_RUN && !g->in_error && !gen_tp_other_task(g);
+}
+
+/* R0 = bytes of the stack, which is put at @off of the work area. */
+static void walk(struct gen *g, bool user, uint32_t frames, uint32_t off)
+{
+	struct assembler *as = &g->as;
+	uint32_t ok = asm_label(as);
+
+	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+	gen_scratch(g, R2, g->priv->work_off + off);
+	asm_imm(as, R3, 8 * (int64_t)frames);
+	asm_imm(as, R4, user ? BPF_F_USER_STACK : 0);
+	asm_helper(as, BPF_FUNC_get_stack);
+	asm_ji(as, BPF_JSGE, R0, 0, ok);
+	asm_imm(as, R0, 0);
+	asm_place(as, ok);
+}
+
+/*
+ * The same, at ADDRS, at the start of a function: behind the program counter goes where the function returns to, then
+ * what the walk gives behind its own first address.
+ */
+static void walk_with_caller(struct gen *g, uint32_t frames)
+{
+	struct assembler *as = &g->as;
+	int addrs = (int)g->priv->work_off + ADDRS;
+	uint32_t none = asm_label(as);
+
+	walk(g, true, frames - 1, ADDRS + 8);
+	asm_ji(as, BPF_JEQ, R0, 0, none);
+	asm_alui(as, BPF_ADD, R0, 8);
+	asm_st(as, BPF_DW, R10, FRAME_POS, R0);
+	asm_ld(as, BPF_DW, R1, R9, addrs + 8);
+	asm_st(as, BPF_DW, R9, addrs, R1);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+#if defined(__x86_64__)
+	asm_ld(as, BPF_DW, R3, R1, 152);	/* sp: the return address lies there */
+	asm_mov(as, R1, R9);
+	asm_alui(as, BPF_ADD, R1, addrs + 8);
+	asm_imm(as, R2, 8);
+	asm_helper(as, BPF_FUNC_probe_read_user);
+#elif defined(__aarch64__)
+	asm_ld(as, BPF_DW, R1, R1, 240);	/* x30 */
+	asm_st(as, BPF_DW, R9, addrs + 8, R1);
+#else
+#error "where does a function return to at its start?"
+#endif
+	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
+	asm_place(as, none);
+}
+
+/* R0 and FRAME_POS = bytes of the stack, which is put in the work area. */
+static void read_stack(struct gen *g, bool user, uint32_t frames)
+{
+	if (!has_stack(g))
+		asm_imm(&g->as, R0, 0);
+	else if (user && g->env->skips_caller && frames > 1)
+		walk_with_caller(g, frames);
+	else
+		walk(g, user, frames, ADDRS);
+	asm_st(&g->as, BPF_DW, R10, FRAME_POS, R0);
+}
+
+/* FRAME_TMP2 = the hash of the up to @frames addresses.  Mixing: a multiplication and a shift for each. */
+static void hash(struct gen *g, bool user, uint32_t frames)
+{
+	struct assembler *as = &g->as;
+	int base = (int)g->priv->work_off, addrs = base + ADDRS;
+	uint32_t done = asm_label(as);
+
+	/* Through memory, so that the verifier does not look at each depth of the stack by itself. */
+	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
+	asm_st(as, BPF_DW, R9, base, R0);
+	asm_ld(as, BPF_DW, R1, R9, base);
+	asm_imm(as, R3, (int64_t)0x9e3779b97f4a7c15);
+	asm_imm(as, R0, user);
+	if (user) {
+		asm_ld(as, BPF_W, R0, R10, FRAME_TASK + 4);
+		asm_alui(as, BPF_ADD, R0, 2);
+	}
+	for (uint32_t k = 0; k < frames; k++) {
+		asm_ji(as, BPF_JLE, R1, (int32_t)(8 * k), done);
+		asm_ld(as, BPF_DW, R2, R9, addrs + 8 * (int)k);
+		asm_alu(as, BPF_XOR, R0, R2);
+		asm_alu(as, BPF_MUL, R0, R3);
+		asm_mov(as, R2, R0);
+		asm_alui(as, BPF_RSH, R2, 32);
+		asm_alu(as, BPF_XOR, R0, R2);
+	}
+	asm_place(as, done);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+}
+
+/* R1 = EBPF_MAP_STACKS, R2 = the number. */
+static void map_and_key(struct gen *g)
+{
+	asm_map(&g->as, R1, EBPF_MAP_STACKS);
+	asm_mov(&g->as, R2, R10);
+	asm_alui(&g->as, BPF_ADD, R2, FRAME_TMP2);
+}
+
+/* Tell the tracer unless it knows. */
+static void tell(struct gen *g, bool user, uint32_t frames)
+{
+	struct assembler *as = &g->as;
+	int base = (int)g->priv->work_off;
+	uint32_t known = asm_label(as), lost = asm_label(as);
+
+	map_and_key(g);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JNE, R0, 0, known);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_st(as, BPF_DW, R9, base + NUMBER, R1);
+	asm_sti(as, BPF_W, R9, base + FLAGS, user ? ABI_STACK_USER : 0);
+	asm_sti(as, BPF_W, R9, base + FLAGS + 4, (int32_t)frames);
+	gen_header(g, R9, base, ABI_REC_STACK);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_POS);
+	asm_alui(as, BPF_ADD, R3, ADDRS);
+	asm_st(as, BPF_W, R9, base + (int)offsetof(struct abi_record, size), R3);
+	asm_map(as, R1, EBPF_MAP_OUT);
+	gen_scratch(g, R2, (uint32_t)base);
+	asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
+	asm_helper(as, BPF_FUNC_ringbuf_output);
+	asm_ji(as, BPF_JNE, R0, 0, lost);
+	map_and_key(g);
+	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+	asm_imm(as, R4, BPF_ANY);
+	asm_helper(as, BPF_FUNC_map_update_elem);
+	asm_ja(as, known);
+	asm_place(as, lost);
+	gen_drop(g, ABI_DROP_RECORD);
+	asm_place(as, known);
+}
+
+static bool fits(struct gen *g)
+{
+	if (g->env->user_space)
+		gen_refuse(g, "stacks and symbols of addresses are for the kernel place: use -x place=kernel");
+	else if (g->priv->work_off + ADDRS + 8 * PLAN_STACK_FRAMES > INT16_MAX)
+		gen_refuse(g, "a clause has too many values at a time");
+	return !g->err;
+}
+
+void gen_stack(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	int64_t user = 0, frames = 1;
+	uint32_t read = 1;
+
+	if (!fits(g))
+		return;
+	gen_is_const(g, i->args[0], &user);
+	if (i->fn == IR_FN_ADDR) {
+		asm_st(as, BPF_DW, R9, (int)g->priv->work_off + ADDRS, gen_use(g, i->args[1], R1));
+		asm_imm(as, R0, 8);
+		asm_st(as, BPF_DW, R10, FRAME_POS, R0);
+	} else {
+		gen_is_const(g, i->args[1], &frames);
+		if (frames > PLAN_STACK_FRAMES - OWN_FRAMES)
+			frames = PLAN_STACK_FRAMES - OWN_FRAMES;
+		read = (uint32_t)frames + (user ? 0 : OWN_FRAMES);
+		read_stack(g, user, read);
+	}
+	hash(g, user, read);
+	tell(g, user, (uint32_t)frames);
+	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
+	gen_put(g, i, R0);
+}
+
+void gen_stack_builtin(struct gen *g, enum ir_builtin bi)
+{
+	struct assembler *as = &g->as;
+	bool user = bi == IR_B_UCALLER || bi == IR_B_USTACKDEPTH, depth = bi == IR_B_STACKDEPTH || bi == IR_B_USTACKDEPTH;
+	int second = (int)g->priv->work_off + ADDRS + 8;
+
+	if (!fits(g))
+		return;
+	asm_sti(as, BPF_DW, R9, second, 0);
+	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2);
+	if (depth) {
+		asm_mov(as, R1, R0);
+		asm_alui(as, BPF_RSH, R1, 3);
+	} else {
+		asm_ld(as, BPF_DW, R1, R9, second);
+	}
+}

@@ -1,0 +1,117 @@
+/*
+ * Subroutines that are made of other operations.
+ *
+ * Guide: "Actions and Subroutines".
+ */
+#include "d/lower.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "d/check.h"
+
+/* The low @bytes of @v in the other order: network and this machine's, which is little-endian. */
+static ir_reg swap(struct lower *l, ir_reg v, int bytes)
+{
+	ir_reg sum = ir_const(&l->b, 0), part;
+
+	for (int i = 0; i < bytes; i++) {
+		part = ir_op2(&l->b, IR_SHR, v, ir_const(&l->b, 8 * i));
+		part = ir_op2(&l->b, IR_AND, part, ir_const(&l->b, 0xff));
+		part = ir_op2(&l->b, IR_SHL, part, ir_const(&l->b, 8 * (bytes - 1 - i)));
+		sum = ir_op2(&l->b, IR_OR, sum, part);
+	}
+	return sum;
+}
+
+static ir_reg swap16(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return swap(l, args[0], 2);
+}
+
+static ir_reg swap32(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return swap(l, args[0], 4);
+}
+
+static ir_reg swap64(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return swap(l, args[0], 8);
+}
+
+/* Device numbers as programs see them: makedev(3), 12 and 32 bits of major, 8 and 12 of minor. */
+static ir_reg bits(struct lower *l, ir_reg v, int from, int64_t mask)
+{
+	return ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_SHR, v, ir_const(&l->b, from)), ir_const(&l->b, mask));
+}
+
+static ir_reg getmajor(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return ir_op2(&l->b, IR_OR, bits(l, args[0], 8, 0xfff), bits(l, args[0], 32, 0xfffff000));
+}
+
+static ir_reg getminor(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return ir_op2(&l->b, IR_OR, bits(l, args[0], 0, 0xff), bits(l, args[0], 12, 0xffffff00));
+}
+
+static ir_reg call2(struct lower *l, enum ir_fn fn, ir_reg a, ir_reg b)
+{
+	const ir_reg args[] = { a, b };
+
+	return ir_call(&l->b, fn, args, 2);
+}
+
+/* Four bytes at an address of ours, as 192.0.2.1. */
+static ir_reg inet_ntoa(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	ir_reg text = IR_NO_REG, byte;
+
+	(void)call;
+	for (int i = 0; i < 4; i++) {
+		byte = ir_load(&l->b, IR_LOAD, ir_op2(&l->b, IR_ADD, args[0], ir_const(&l->b, i)), 1, false);
+		byte = call2(l, IR_FN_LLTOSTR, byte, ir_const(&l->b, 10));
+		if (i)
+			text = call2(l, IR_FN_STRJOIN, text, ir_strc(&l->b, "."));
+		text = i ? call2(l, IR_FN_STRJOIN, text, byte) : byte;
+	}
+	return text;
+}
+
+/* With NULL it goes on where the clause's last one stopped. */
+static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	ir_reg from = args[0], token;
+
+	if (!l->token)
+		l->token = ir_var_new(l->prog, "strtok", IR_CLAUSE, (struct ir_slot){ .type = IR_STR });
+	if (node_is_zero(l->check, call->args[0]))
+		from = ir_vld(&l->b, l->token);
+	token = call2(l, IR_FN_TOKEN, from, args[1]);
+	ir_vst(&l->b, l->token, call2(l, IR_FN_UNTOKEN, from, args[1]));
+	return token;
+}
+
+ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	static const struct {
+		const char *name;
+		ir_reg (*lower)(struct lower *l, struct d_node *call, const ir_reg *args);
+	} subrs[] = {
+		{ "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
+		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "ntohl", swap32 }, { "ntohll", swap64 },
+		{ "ntohs", swap16 },	  { "strtok", next_token },
+	};
+	size_t i = 0;
+
+	while (strcmp(subrs[i].name, call->ident->name) != 0) {
+		i++;
+		assert(i < sizeof(subrs) / sizeof(subrs[0]));
+	}
+	return subrs[i].lower(l, call, args);
+}

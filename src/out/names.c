@@ -1,0 +1,371 @@
+#include "out/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/record.h"
+#include "base/arena.h"
+#include "base/bytemap.h"
+#include "base/strbuf.h"
+#include "elf/obj.h"
+#include "out/sink.h"
+#include "probe/procs.h"
+
+/* A file that was mapped somewhere. */
+struct file {
+	struct file *next;
+	uint64_t dev, ino;
+	const char *name;
+	struct obj *obj;	/* NULL: it cannot be read */
+};
+
+struct mapping {
+	uint64_t start, end, off;
+	struct file *file;
+};
+
+struct process {
+	struct process *next;
+	uint32_t pid;
+	struct mapping *v;	/* on the heap */
+	size_t n, cap;
+	uint64_t looked;	/* number of the stack that it was last looked at for */
+};
+
+struct ksym {
+	uint64_t addr;
+	const char *name, *mod;
+};
+
+/* An address and what is known of it. */
+struct frame {
+	uint64_t addr, off;
+	const char *mod, *func;	/* NULL: not known */
+};
+
+struct stack {
+	uint32_t pid;
+	bool user;
+	uint32_t nframes;
+	struct frame *frames;
+};
+
+struct names {
+	struct arena *arena;
+	struct bytemap stacks;		/* by number */
+	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
+	uint64_t nstacks;
+	struct process *processes;
+	struct file *files;
+	bool ksyms_read;
+	struct ksym *ksyms;
+	size_t nksyms, ksyms_cap;
+};
+
+struct names *names_new(void)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->arena = arena_new();
+	if (!n->arena) {
+		free(n);
+		return NULL;
+	}
+	return n;
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	for (struct process *p = n->processes; p; p = p->next)
+		free(p->v);
+	for (struct file *f = n->files; f; f = f->next)
+		obj_close(f->obj);
+	bytemap_fini(&n->stacks);
+	bytemap_fini(&n->texts);
+	arena_free(n->arena);
+	free(n);
+}
+
+/* --- processes ---------------------------------------------------------------------------------------- */
+
+static struct file *file_of(struct names *n, const struct procs_map *map)
+{
+	struct strbuf path = { 0 };
+	const char *slash;
+	struct file *f;
+	int fd;
+
+	for (f = n->files; f; f = f->next)
+		if (f->ino == map->ino && f->dev == map->dev)
+			return f;
+	f = arena_new_of(n->arena, struct file);
+	f->dev = map->dev;
+	f->ino = map->ino;
+	slash = strrchr(map->path, '/');
+	f->name = arena_strdup(n->arena, slash ? slash + 1 : map->path);
+	fd = procs_open(map, &path);
+	if (fd >= 0 && obj_open_fd(fd, strbuf_str(&path), &f->obj, NULL))
+		f->obj = NULL;
+	strbuf_fini(&path);
+	f->next = n->files;
+	n->files = f;
+	return f;
+}
+
+struct looking {
+	struct names *n;
+	struct process *p;
+};
+
+static int add_mapping(void *ctx, const struct procs_map *map)
+{
+	struct looking *l = ctx;
+	struct process *p = l->p;
+
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 32;
+		struct mapping *v = realloc(p->v, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		p->v = v;
+		p->cap = cap;
+	}
+	p->v[p->n++] = (struct mapping){ map->start, map->end, map->off, file_of(l->n, map) };
+	return 0;
+}
+
+/* A process that has gone keeps what was known of it. */
+static void look(struct names *n, struct process *p)
+{
+	struct process new = { .pid = p->pid };
+	struct looking l = { n, &new };
+
+	if (procs_maps(p->pid, add_mapping, &l) || !new.n) {
+		free(new.v);
+		return;
+	}
+	free(p->v);
+	p->v = new.v;
+	p->n = new.n;
+	p->cap = new.cap;
+}
+
+static struct process *process_of(struct names *n, uint32_t pid)
+{
+	struct process *p;
+
+	for (p = n->processes; p; p = p->next)
+		if (p->pid == pid)
+			return p;
+	p = arena_new_of(n->arena, struct process);
+	p->pid = pid;
+	p->next = n->processes;
+	n->processes = p;
+	return p;
+}
+
+void names_watch(struct names *n, uint32_t pid)
+{
+	look(n, process_of(n, pid));
+}
+
+static const struct mapping *find_mapping(const struct process *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (addr >= p->v[i].start && addr < p->v[i].end)
+			return &p->v[i];
+	return NULL;
+}
+
+static void name_user(struct names *n, uint32_t pid, struct frame *f)
+{
+	struct process *p = process_of(n, pid);
+	const struct mapping *m = find_mapping(p, f->addr);
+	const char *func;
+	uint64_t addr;
+
+	if (!m && p->looked != n->nstacks) {	/* once for a stack */
+		p->looked = n->nstacks;
+		look(n, p);
+		m = find_mapping(p, f->addr);
+	}
+	if (!m)
+		return;
+	f->mod = m->file->name;
+	if (!m->file->obj || !obj_addr(m->file->obj, f->addr - m->start + m->off, &addr))
+		return;
+	func = obj_func_at(m->file->obj, addr, &f->off);
+	f->func = func;		/* the file's, which stays open */
+}
+
+/* --- the kernel --------------------------------------------------------------------------------------- */
+
+static int ksym_cmp(const void *x, const void *y)
+{
+	const struct ksym *a = x, *b = y;
+
+	return (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 where they are a secret. */
+static void read_ksyms(struct names *n)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char *line = NULL, type, name[256], mod[64];
+	size_t cap = 0;
+	uint64_t addr;
+
+	n->ksyms_read = true;
+	while (f && getline(&line, &cap, f) > 0) {
+		int got = sscanf(line, "%" SCNx64 " %c %255s [%63[^]]", &addr, &type, name, mod);
+
+		if (got < 3 || !addr || !strchr("tTwW", type))
+			continue;
+		n->ksyms = arena_grow(n->arena, n->ksyms, &n->ksyms_cap, n->nksyms, sizeof(*n->ksyms));
+		n->ksyms[n->nksyms++] = (struct ksym){ addr, arena_strdup(n->arena, name),
+						       got > 3 ? arena_strdup(n->arena, mod) : "vmlinux" };
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	if (n->nksyms)
+		qsort(n->ksyms, n->nksyms, sizeof(*n->ksyms), ksym_cmp);
+}
+
+static void name_kernel(struct names *n, struct frame *f)
+{
+	size_t lo = 0, hi;
+
+	if (!n->ksyms_read)
+		read_ksyms(n);
+	for (hi = n->nksyms; lo < hi;) {	/* the first that starts behind the address */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (n->ksyms[mid].addr <= f->addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return;
+	f->mod = n->ksyms[lo - 1].mod;
+	f->func = n->ksyms[lo - 1].name;
+	f->off = f->addr - n->ksyms[lo - 1].addr;
+}
+
+/* --- stacks ------------------------------------------------------------------------------------------- */
+
+/* Is it a frame of the tracing at a tracepoint? */
+static bool is_own(const struct frame *f)
+{
+	return f->mod && f->func && (!strcmp(f->mod, "bpf") || !strncmp(f->func, "bpf_trace_run", 13) ||
+				     !strncmp(f->func, "__bpf_trace_", 12) || !strncmp(f->func, "__traceiter_", 12));
+}
+
+/* Leave out the tracing's own frames, and what is more than @most. */
+static void trim(struct stack *st, uint32_t most)
+{
+	while (!st->user && st->nframes && is_own(st->frames)) {
+		st->frames++;
+		st->nframes--;
+	}
+	if (most && st->nframes > most)
+		st->nframes = most;
+}
+
+int names_add(struct names *n, const void *rec, size_t size)
+{
+	const struct abi_record *hdr = rec;
+	const uint64_t *slots = (const uint64_t *)(hdr + 1);
+	struct stack *st;
+
+	if (size < sizeof(*hdr) + 16 || hdr->size > size || hdr->size < sizeof(*hdr) + 16)
+		return -EINVAL;
+	if (bytemap_get(&n->stacks, &slots[0], sizeof(slots[0])))
+		return 0;
+	n->nstacks++;
+	st = arena_new_of(n->arena, struct stack);
+	st->pid = hdr->pid;
+	st->user = slots[1] & ABI_STACK_USER;
+	st->nframes = (uint32_t)((hdr->size - sizeof(*hdr) - 16) / 8);
+	st->frames = arena_alloc(n->arena, st->nframes * sizeof(*st->frames) + 1);
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		st->frames[i].addr = slots[2 + i];
+		if (st->user)
+			name_user(n, st->pid, &st->frames[i]);
+		else
+			name_kernel(n, &st->frames[i]);
+	}
+	trim(st, (uint32_t)(slots[1] >> 32));
+	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
+}
+
+static const char *frame_text(const struct frame *f, enum ir_show show, char *buf, size_t size)
+{
+	if (!f->mod)
+		snprintf(buf, size, "0x%" PRIx64, f->addr);
+	else if (show == IR_SHOW_MOD)
+		snprintf(buf, size, "%s", f->mod);
+	else if (!f->func)
+		snprintf(buf, size, "%s`0x%" PRIx64, f->mod, f->addr);
+	else if (show == IR_SHOW_SYM || !f->off)
+		snprintf(buf, size, "%s`%s", f->mod, f->func);
+	else
+		snprintf(buf, size, "%s`%s+0x%" PRIx64, f->mod, f->func, f->off);
+	return buf;
+}
+
+void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)
+{
+	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+	char text[512];
+
+	out_putc(s, '\n');
+	for (uint32_t i = 0; st && i < st->nframes; i++) {
+		out_pad(s, ' ', indent);
+		out_puts(s, frame_text(&st->frames[i], IR_SHOW_STACK, text, sizeof(text)));
+		out_putc(s, '\n');
+	}
+}
+
+const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size)
+{
+	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+
+	if (st && st->nframes)
+		return frame_text(&st->frames[0], show, buf, size);
+	snprintf(buf, size, "?");
+	return buf;
+}
+
+uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
+{
+	const struct stack *st;
+	char text[512 + 16];
+	uint64_t *first;
+	int len;
+
+	if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
+		return number;
+	st = bytemap_get(&n->stacks, &number, sizeof(number));
+	if (!st || !st->nframes)
+		return number;
+	len = snprintf(text, 17, "%08x%d", st->pid, st->user);
+	frame_text(&st->frames[0], show, text + len, sizeof(text) - (size_t)len);
+	first = bytemap_get(&n->texts, text, strlen(text));
+	if (first)
+		return *first;
+	first = arena_alloc(n->arena, sizeof(*first));
+	*first = number;
+	bytemap_set(&n->texts, text, strlen(text), first);
+	return number;
+}

@@ -1,0 +1,41 @@
+/*
+ * Names for addresses: the stacks that programs told of, and the functions that their addresses lie in.
+ *
+ * A program sends each stack once, under a number (ABI_REC_STACK, bpf/gen_stack.c); fields and keys then have the
+ * number.  Its addresses are looked up when it comes, while its process most likely lives: mappings from /proc, functions
+ * from the files mapped, those of the kernel from /proc/kallsyms.  So they can be printed after the process has gone.
+ * An address that nobody knows is printed as it is.
+ */
+#ifndef DTAP_OUT_NAMES_H
+#define DTAP_OUT_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ir/ir.h"
+
+struct names;
+struct out_sink;
+
+struct names *names_new(void);	/* or NULL: no memory */
+void names_free(struct names *n);	/* accepts NULL */
+
+/* Take a note of what process @pid has mapped now. */
+void names_watch(struct names *n, uint32_t pid);
+
+/* The record of @size bytes at @rec, which says ABI_REC_STACK.  0, -ENOMEM, or -EINVAL for a damaged one. */
+int names_add(struct names *n, const void *rec, size_t size);
+
+/*
+ * Print what @number stands for: a stack as DTrace does, a new line and then a line for each frame, indented by @indent
+ * (IR_SHOW_STACK), or the name of the first address.  DTrace guide, "ustack() action", "uaddr() action".
+ */
+void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent);
+const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size);
+
+enum { OUT_STACK_INDENT = 14 };	/* DTrace's own */
+
+/* The number that stands for all those that @show prints like @number: for addresses in one function, one module. */
+uint64_t names_same(struct names *n, enum ir_show show, uint64_t number);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Points that the kernel's tracepoints serve: kernel.trace("..."), the begin and end of processes and threads, and
+ * their system calls.
+ *
+ * A program's begin is its entry point, so that process("PATH").begin needs no look at every exec of the system; a
+ * process that runs already does not begin again, but by another exec.  Of a process that ends the program is gone
+ * by then, so its end is known by its id alone.
+ */
+#include "probe/points_priv.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/obj.h"
+#include "probe/ktypes.h"
+
+/* A flag of clone(2) among the arguments of task_newtask; struct members by ktypes.h. */
+#define NEWTASK_FLAGS "1"
+enum { CLONE_THREAD_FLAG = 0x10000 };
+
+static struct ktypes *types(struct points_search *s)
+{
+	struct ktypes *k = set_ktypes(s->p->set);
+
+	if (!k)
+		s->why = "the kernel's type information (BTF), which tracepoints need, cannot be read";
+	return k;
+}
+
+/* Which process: the one that the point names, or the target of a bare "process"; 0: any.  False: it names a program. */
+static bool process_of(struct points_search *s, uint32_t *pid)
+{
+	const struct stp_node *arg = s->point->comps[0].arg;
+
+	*pid = 0;
+	if (arg && arg->kind == STP_STR)
+		return false;
+	if (arg)
+		*pid = (uint32_t)arg->value;
+	else
+		*pid = s->p->conf.held ? s->p->conf.held : s->p->conf.pid;
+	return true;
+}
+
+static struct probe *add_tp(struct points_search *s, const struct stp_point *point, const struct ebpf_tp *tp,
+			    uint32_t pid)
+{
+	struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .pid = pid };
+	struct probe *probe = points_make(s->p, point, &key);
+
+	if (!probe->tp) {
+		probe->tp = arena_new_of(s->p->arena, struct ebpf_tp);
+		*probe->tp = *tp;
+		probe->sig.nargs = tp->nargs;
+		for (unsigned int i = 0; i < tp->nargs; i++)
+			probe->sig.args[i] = (struct probe_arg){ .size = tp->args[i].width, .sign = tp->args[i].sign };
+	}
+	points_add(s, point, probe);
+	s->p->found[s->p->nfound - 1].tracepoint = tp->name;
+	return probe;
+}
+
+static bool add_filter(const struct ktypes *k, struct ebpf_tp *tp, const char *value, uint32_t mask, uint32_t want,
+		       bool differs)
+{
+	tp->filters[tp->nfilters].mask = mask;
+	tp->filters[tp->nfilters].want = want;
+	tp->filters[tp->nfilters].differs = differs;
+	return ktypes_value(k, tp->name, value, &tp->filters[tp->nfilters++].value);
+}
+
+/* --- begin and end ------------------------------------------------------------------------------------ */
+
+static void at_entry(struct points_search *s, const char *path)
+{
+	struct points_file *f = points_open(s->p, path);
+	const struct obj_info *info;
+	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path };
+	struct site site = { .path = f->path, .args_text = "" };
+	struct stp_point *point;
+	struct probe *probe;
+
+	if (f->err) {
+		s->why = f->why;
+		return;
+	}
+	info = obj_info(f->obj);
+	site.dev = info->dev;
+	site.ino = info->ino;
+	if (!info->entry || !obj_offset(f->obj, info->entry, true, &site.off)) {
+		s->why = arena_printf(s->p->arena, "%s is a library, not a program", path);
+		return;
+	}
+	point = points_copy(s->p, s->point);
+	if (s->point->comps[0].arg && s->point->comps[0].arg->kind == STP_STR)
+		points_set(s->p, point, "process", path);
+	probe = points_make(s->p, point, &key);
+	probe_add_site(s->p->set, probe, set_site(s->p->set, &site));
+	points_add(s, point, probe);
+}
+
+void points_find_begin(struct points_search *s)
+{
+	struct ebpf_tp tp = { .name = "sched_process_exec" };
+	const struct stp_node *arg = s->point->comps[0].arg;
+	uint32_t pid;
+
+	if ((arg && arg->kind == STP_STR) || (!arg && s->p->conf.held)) {
+		s->in_file = at_entry;
+		points_each_file(s);
+	} else if (process_of(s, &pid) && types(s)) {
+		add_tp(s, s->point, &tp, pid);
+	}
+}
+
+void points_find_end(struct points_search *s, bool thread)
+{
+	struct ebpf_tp tp = { .name = "sched_process_exit" };
+	struct ktypes *k;
+	uint32_t pid;
+
+	if (!process_of(s, &pid)) {
+		s->why = "the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		return;
+	}
+	k = types(s);
+	if (!k)
+		return;
+	/* Its second argument says whether the last thread goes (Linux 6.16). */
+	if (ktypes_args(k, tp.name, NULL) > 1)
+		add_filter(k, &tp, "1", 1, !thread, false);
+	else
+		add_filter(k, &tp, "0:task_struct.signal:signal_struct.live.counter", 0, 0, thread);
+	add_tp(s, s->point, &tp, pid);
+}
+
+void points_find_thread(struct points_search *s)
+{
+	struct ebpf_tp tp = { .name = "task_newtask" };
+	struct ktypes *k;
+	uint8_t size;
+	uint32_t pid;
+	bool sign;
+
+	if (!process_of(s, &pid)) {
+		s->why = "threads are known by the process's id: use process.thread.begin with -c or -x, or process(PID).thread.begin";
+		return;
+	}
+	k = types(s);
+	if (!k)
+		return;
+	add_filter(k, &tp, NEWTASK_FLAGS, CLONE_THREAD_FLAG, 0, true);
+	if (!ktypes_value(k, tp.name, "0", &tp.task) ||
+	    !ktypes_member(k, "task_struct.pid", &tp.task_pid, &size, &sign) ||
+	    !ktypes_member(k, "task_struct.tgid", &tp.task_tgid, &size, &sign)) {
+		s->why = "this kernel's struct task_struct is not known";
+		return;
+	}
+	ktypes_member(k, "task_struct.comm", &tp.task_comm, &size, &sign);
+	add_tp(s, s->point, &tp, pid);
+}
+
+/* --- system calls ------------------------------------------------------------------------------------- */
+
+/* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
+void points_find_syscall(struct points_search *s, bool at_return)
+{
+	static const char *const entry[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
+					     "0:pt_regs.r8", "0:pt_regs.r9" };
+	static const char *const exit[] = { "0:pt_regs.orig_ax", "1" };
+	const char *const *values = at_return ? exit : entry;
+	struct ebpf_tp tp = { .name = at_return ? "sys_exit" : "sys_enter" };
+	struct ktypes *k;
+	uint32_t pid;
+
+	if (!process_of(s, &pid)) {
+		s->why = "system calls are traced by the process's id: use process.syscall with -c or -x, or process(PID).syscall";
+		return;
+	}
+	k = types(s);
+	if (!k)
+		return;
+	for (tp.nargs = 0; tp.nargs < (at_return ? 2 : 7); tp.nargs++)
+		if (!ktypes_value(k, tp.name, values[tp.nargs], &tp.args[tp.nargs]))
+			break;
+	add_tp(s, s->point, &tp, pid);
+}
+
+bool points_syscall_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why)
+{
+	const char *name = target->name;
+	uint32_t arg;
+
+	if (!strcmp(name, "$syscall"))
+		arg = 0;
+	else if (at_return && !strcmp(name, "$return"))
+		arg = 1;
+	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
+		arg = (uint32_t)(name[4] - '0');
+	else {
+		*why = at_return ? "the point has $syscall and $return" : "the point has $syscall and $arg1 to $arg6";
+		return false;
+	}
+	source->kind = STP_SRC_ARG;
+	source->type = STP_LONG;
+	source->arg = arg;
+	return true;
+}
+
+/* --- kernel.trace ------------------------------------------------------------------------------------- */
+
+static void add_tracepoint(void *ctx, const char *name)
+{
+	struct points_search *s = ctx;
+	struct ktypes *k = set_ktypes(s->p->set);
+	struct ebpf_tp tp = { .name = name };
+	struct stp_point *point;
+	struct probe_sig sig;
+
+	if (fnmatch(s->name, name, 0) || ktypes_args(k, name, &sig) < 0)
+		return;
+	tp.name = arena_strdup(s->p->arena, name);
+	tp.nargs = sig.nargs;
+	for (unsigned int i = 0; i < sig.nargs; i++)
+		tp.args[i] = (struct ebpf_tp_value){ .kind = EBPF_TP_VALUE, .word = (uint8_t)i,
+						     .width = sig.args[i].size, .sign = sig.args[i].sign };
+	point = points_copy(s->p, s->point);
+	points_set(s->p, point, "trace", name);
+	add_tp(s, point, &tp, 0);
+}
+
+void points_find_trace(struct points_search *s)
+{
+	const char *name = points_text(s->point, "trace"), *colon = strchr(name, ':');
+	struct ktypes *k = types(s);
+
+	if (!k)
+		return;
+	s->name = colon ? colon + 1 : name;	/* the subsystem in front is not in the type information */
+	if (strpbrk(s->name, "*?["))
+		ktypes_each(k, add_tracepoint, s);
+	else
+		add_tracepoint(s, s->name);
+	if (!s->n)
+		s->why = "no match";
+}
+
+/* What argument @i is called: $prev, or $arg2. */
+static const char *arg_name(const struct points *p, const char *tracepoint, unsigned int i)
+{
+	const char *name = ktypes_arg_name(set_ktypes(p->set), tracepoint, i);
+
+	return name && *name ? arena_printf(p->arena, "$%s", name) : arena_printf(p->arena, "$arg%u", i + 1);
+}
+
+/* The number of the tracepoint's argument @name, -1 when it has none. */
+static int arg_number(const struct ktypes *k, const char *tracepoint, const char *name)
+{
+	const char *one;
+
+	for (unsigned int i = 0; (one = ktypes_arg_name(k, tracepoint, i)); i++)
+		if (!strcmp(one, name))
+			return (int)i;
+	/* By number, for kernels that do not tell the names. */
+	if (!strncmp(name, "arg", 3) && name[3] >= '1' && name[3] <= '9' && !name[4] &&
+	    name[3] - '0' <= ktypes_args(k, tracepoint, NULL))
+		return name[3] - '1';
+	return -1;
+}
+
+static bool list_args(struct points *p, const struct points_found *f, struct stp_source *source)
+{
+	unsigned int n = f->probe->sig.nargs;
+	struct stp_source *items = arena_alloc(p->arena, (n + 1) * sizeof(*items));
+
+	source->kind = STP_SRC_LIST;
+	source->type = STP_STRINGS;
+	source->names = arena_alloc(p->arena, (n + 1) * sizeof(*source->names));
+	source->items = items;
+	source->nnames = n;
+	for (unsigned int i = 0; i < n; i++) {
+		source->names[i] = arg_name(p, f->tracepoint, i);
+		items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i };
+	}
+	return true;
+}
+
+bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why)
+{
+	struct ktypes *k = set_ktypes(p->set);
+	struct ktypes_step steps[STP_MAX_STEPS];
+	const char *names[STP_MAX_STEPS];
+	bool string = false;
+	int arg, n;
+
+	if (!strcmp(target->name, "$$vars") || !strcmp(target->name, "$$parms"))
+		return list_args(p, f, source);
+	if (!strcmp(target->name, "$$name")) {
+		source->kind = STP_SRC_TEXT;
+		source->type = STP_STRINGS;
+		source->text = f->tracepoint;
+		return true;
+	}
+	arg = arg_number(k, f->tracepoint, target->name + 1);
+	if (arg < 0 || target->nparts > STP_MAX_STEPS) {
+		*why = arena_printf(p->arena, "the tracepoint %s has no argument of that name", f->tracepoint);
+		return false;
+	}
+	for (size_t i = 0; i < target->nparts; i++) {
+		names[i] = target->parts[i].name;
+		if (!names[i]) {
+			*why = "elements of kernel arrays are not supported";
+			return false;
+		}
+	}
+	n = ktypes_walk(k, f->tracepoint, (unsigned int)arg, names, target->nparts, steps, STP_MAX_STEPS, &string);
+	if (n < 0) {
+		*why = "the kernel's type information has no such members";
+		return false;
+	}
+	source->kind = STP_SRC_ARG;
+	source->type = string ? STP_STRINGS : STP_LONG;
+	source->arg = (uint32_t)arg;
+	source->nsteps = (unsigned int)n;
+	for (int i = 0; i < n; i++)
+		source->steps[i] = (struct stp_step){ steps[i].off, steps[i].width, steps[i].sign, true };
+	return true;
+}
+
+void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out)
+{
+	for (unsigned int i = 0; i < f->probe->sig.nargs; i++)
+		strbuf_printf(out, " %s:long", arg_name(p, f->tracepoint, i));
+}

@@ -1,0 +1,227 @@
+/*
+ * Adding to what stands under a string: @[copyinstr(arg1)] = count() and its like, in one step.
+ *
+ * What it does is what the program could do by itself: read the string, make a key of it, find or make the element in
+ * the lane's table of the key's class (ir/layout.h), add.  Done here it needs no copy of the string and no zeros behind
+ * it.  A string of up to 31 bytes that came with the event is looked at in two registers: it may be read beyond its NUL
+ * as long as its page does not end.
+ *
+ * Names that come with events have few addresses, and the same address mostly means the same string.  So where it was
+ * found last is remembered by address and compared with what is there now, which needs no hash and lets the processor
+ * go ahead while it compares.
+ */
+#include "vm/add.h"
+
+#include <errno.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "vm/table_priv.h"
+
+enum { SHORT = 32, PAGE = 4096 };
+
+/* The string's bytes and zeros to SHORT.  False: it is longer, or lies at the end of a page. */
+#if defined(__x86_64__)
+__attribute__((no_sanitize("address"))) static inline bool load_short(const char *s, uint64_t w[4])
+{
+	static const uint8_t masks[2 * SHORT] __attribute__((aligned(32))) = { [0 ... SHORT - 1] = 0xff };
+	const __m128i zero = _mm_setzero_si128();
+	__m128i low, high;
+	uint32_t nuls;
+
+	if (((uintptr_t)s & (PAGE - 1)) > PAGE - SHORT)
+		return false;
+	low = _mm_loadu_si128((const __m128i *)s);
+	high = _mm_loadu_si128((const __m128i *)(s + 16));
+	nuls = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, zero)) |
+	       (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(high, zero)) << 16;
+	if (!nuls)
+		return false;
+	s = (const char *)masks + SHORT - __builtin_ctz(nuls);
+	_mm_storeu_si128((__m128i *)w, _mm_and_si128(low, _mm_loadu_si128((const __m128i *)s)));
+	_mm_storeu_si128((__m128i *)(w + 2), _mm_and_si128(high, _mm_loadu_si128((const __m128i *)(s + 16))));
+	return true;
+}
+#else
+static inline bool load_short(const char *s, uint64_t w[4])
+{
+	(void)s;
+	(void)w;
+	return false;
+}
+#endif
+
+static inline bool is_known(const struct shm_run *r, uint64_t address)
+{
+	for (uint32_t k = 0; k < r->nstrings; k++)
+		if (r->strings[k] == address)
+			return true;
+	return false;
+}
+
+/* The words under @w, or NULL. */
+static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const uint64_t w[4])
+{
+	uint32_t hash = table_mix(w[0] * table_factors[0] + w[1] * table_factors[1] + w[2] * table_factors[2] +
+				  w[3] * table_factors[3]);
+	const uint32_t *index = table_index(m, lane);
+	uint32_t at = hash & m->mask;
+
+	for (int k = 0; k < 64 && index[at]; k++, at = (at + 1) & m->mask) {
+		struct abi_elem *e = table_elem(m, lane, index[at]);
+		uint64_t have[4];
+
+		if (!e || e->hash != hash)
+			continue;
+		memcpy(have, table_key(e), SHORT);
+		if (!((have[0] ^ w[0]) | (have[1] ^ w[1]) | (have[2] ^ w[2]) | (have[3] ^ w[3])))
+			return e->state == ABI_ELEM_LIVE ? (uint64_t *)table_value(m, e) : NULL;
+	}
+	return NULL;
+}
+
+/* --- by address --- */
+
+static inline struct shm_cached *cached_at(const struct shm_run *r, const struct shm_map *m, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)(uintptr_t)m) * 0x9e3779b97f4a7c15;
+
+	return &r->cache[h >> 51];
+}
+_Static_assert(SHM_CACHED == 1 << (64 - 51), "bits of the hash");
+
+#if defined(__x86_64__)
+/* Is the string at @s the key of 32 bytes, zeros behind its NUL, at @key? */
+__attribute__((no_sanitize("address"))) static inline bool same_short(const char *s, const uint8_t *key)
+{
+	const __m128i zero = _mm_setzero_si128();
+	__m128i low = _mm_loadu_si128((const __m128i *)key), high = _mm_loadu_si128((const __m128i *)(key + 16));
+	uint32_t nuls, same;
+
+	if (((uintptr_t)s & (PAGE - 1)) > PAGE - SHORT)
+		return !strcmp(s, (const char *)key);
+	nuls = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, zero)) |
+	       (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(high, zero)) << 16;
+	same = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(low, _mm_loadu_si128((const __m128i *)s))) |
+	       (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(high, _mm_loadu_si128((const __m128i *)(s + 16)))) << 16;
+	if (!nuls)
+		return false;
+	nuls ^= nuls - 1;	/* the bits up to the first NUL */
+	return (same & nuls) == nuls;
+}
+#endif
+
+static inline bool same_string(const struct shm_map *m, const char *s, const uint8_t *key)
+{
+#if defined(__x86_64__)
+	if (m->key_size == SHORT)
+		return same_short(s, key);
+#endif
+	return !strncmp(s, (const char *)key, m->key_size);
+}
+
+static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_map *m, uint64_t classes, uint64_t address)
+{
+	const struct shm_cached *c = cached_at(r, m, address);
+	uint64_t class = c->map - (uint64_t)(m - r->shm->maps);
+	struct abi_elem *e;
+
+	if (c->address != address || class >= classes)
+		return NULL;
+	m += class;
+	e = table_elem(m, r->lane, c->elem + 1);
+	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
+		return NULL;
+	return (uint64_t *)table_value(m, e);
+}
+
+/* @words are the value of an element of one of @m's classes. */
+static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t address,
+		     const uint64_t *words)
+{
+	for (uint32_t k = 0; k < classes; k++) {
+		uint64_t off = (uint64_t)((const uint8_t *)words - (r->lane + m[k].off + m[k].elems_off));
+
+		if (off < (uint64_t)m[k].max_entries * m[k].stride) {
+			*cached_at(r, m, address) = (struct shm_cached){ address, (uint32_t)(off / m[k].stride),
+									 (uint32_t)(&m[k] - r->shm->maps) };
+			return;
+		}
+	}
+}
+
+/* --- the helper --- */
+
+/* Find or make the element of @key, which is as long as keys of @m are. */
+static uint64_t *get(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint64_t *words = lane_table_find(m, lane, key);
+
+	if (!words && !lane_table_put(m, lane, key, NULL, BPF_ANY))
+		words = lane_table_find(m, lane, key);
+	return words;
+}
+
+/* Any string, the slow way. */
+__attribute__((noinline)) static int64_t get_any(struct shm_run *r, const struct shm_map *m, uint32_t classes,
+						 uint64_t address, uint64_t **words)
+{
+	uint64_t buf[ABI_ADD_STRING_MAX / 8 + 1];
+	uint64_t size = m[classes - 1].key_size, n;
+	uint32_t c = 0;
+
+	if (is_known(r, address)) {
+		n = strnlen((const char *)(uintptr_t)address, size - 1);
+		memcpy(buf, (const void *)(uintptr_t)address, n);
+		((char *)buf)[n++] = '\0';
+	} else {
+		n = shm_read_string(r, (char *)buf, size, address);
+		if ((int64_t)n < 1)
+			return -EFAULT;
+	}
+	while (n > m[c].key_size)
+		c++;
+	memset((char *)buf + n, 0, m[c].key_size - n);
+	*words = get(&m[c], r->lane, buf);
+	return *words ? 0 : -E2BIG;
+}
+
+__attribute__((noinline)) static int64_t find_slowly(struct shm_run *r, const struct shm_map *m, uint32_t classes,
+						  uint64_t address, bool known, uint64_t **words)
+{
+	uint64_t w[4];
+	int64_t err;
+
+	if (!shm_good_classes(r->shm, m, classes))
+		return -EINVAL;
+	if (known && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w))
+		*words = find_short(m, r->lane, w);
+	err = *words ? 0 : get_any(r, m, classes, address, words);
+	if (!err && known && r->cache)
+		remember(r, m, classes, address, *words);
+	return err;
+}
+
+uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_t word, uint64_t value,
+		       struct vm_thread *t)
+{
+	const struct shm_map *m = (const struct shm_map *)(uintptr_t)map;
+	struct shm_run *r = t->user;
+	bool known = is_known(r, address);
+	uint64_t *words = NULL;
+	int64_t err;
+
+	if (__builtin_expect(known && r->cache, 1))
+		words = find_cached(r, m, classes, address);
+	if (__builtin_expect(!words, 0)) {
+		err = find_slowly(r, m, (uint32_t)classes, address, known, &words);
+		if (err)
+			return (uint64_t)err;
+	}
+	if (word >= m->value_size / 8)
+		return 0;
+	words[word] += value;
+	return 0;
+}

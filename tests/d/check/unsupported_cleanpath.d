@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(cleanpath("/a/../b"));	/* error: D_UNKNOWN */
+}

@@ -1,4 +1,0 @@
-BEGIN
-{
-	trace(rand());	/* error: D_UNKNOWN */
-}

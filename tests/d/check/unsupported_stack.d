@@ -1,4 +1,0 @@
-BEGIN
-{
-	stack();	/* error: D_UNKNOWN */
-}

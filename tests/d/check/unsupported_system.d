@@ -1,4 +1,0 @@
-BEGIN
-{
-	system("ls");	/* error: D_UNKNOWN */
-}

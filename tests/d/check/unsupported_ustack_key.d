@@ -1,4 +1,0 @@
-BEGIN
-{
-	@a[ustack()] = count();	/* error: D_UNKNOWN */
-}
