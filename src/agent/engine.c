@@ -271,8 +271,6 @@ static bool take_lane(struct session *s)
 
 void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings)
 {
-	int saved = errno;
-
 	if (__builtin_expect(!own_tid, 0))
 		own_tid = (uint32_t)syscall(SYS_gettid);
 	for (struct session *s = active; s; s = s->next) {
@@ -289,5 +287,4 @@ void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrin
 			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);
 		}
 	}
-	errno = saved;
 }

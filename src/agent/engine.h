@@ -35,7 +35,7 @@ extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that prog
 #define engine_wanted(name) __builtin_expect((engine_markers & WANT_##name) != 0, 0)
 #define engine_reads_line(marker) ((engine_uses[marker] & 4) != 0)
 
-/* Run what wants @marker.  The first @nstrings arguments are strings that end in a NUL, or 0. */
+/* Run what wants @marker.  Changes errno.  The first @nstrings arguments are strings that end in a NUL, or 0. */
 void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings);
 
 /* The same for the markers with file, function and line of a code object; @line matters only where it is read. */

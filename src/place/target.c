@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "place/clock.h"
 #include "place/layout.h"
 #include "vm/shm.h"
 
@@ -35,6 +36,7 @@ struct target_place {
 	uint64_t image_size;
 	struct shm shm;
 	struct shm_run run;
+	struct clock clock;
 	uint64_t failed, unserved;	/* of struct abi_data, told so far */
 };
 
@@ -280,7 +282,7 @@ static int ready(struct place *place, struct strbuf *err)
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", why);
 		return e;
 	}
-	t->run.wake_fd = -1;
+	clock_start(&t->clock, &data_of(t)->clock);
 	return load_all(t, err);
 }
 
@@ -335,6 +337,7 @@ static int drain(struct place *place, int (*record)(void *ctx, const void *rec, 
 	int n = t->image ? shm_drain(&t->shm, record, ctx, &lost) : 0;
 
 	count_losses(t, lost);
+	clock_keep(&t->clock);
 	return n;
 }
 

@@ -59,6 +59,7 @@ struct shm_run {
 	const struct shm *shm;
 	uint8_t *lane;
 	uint32_t number;		/* of the lane */
+	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool is_tracer;			/* no memory but the segment's can be read */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
@@ -97,7 +98,8 @@ static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 
-/* ns of CLOCK_MONOTONIC. */
+/* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
+uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
 /* --- reading ------------------------------------------------------------------------------------------ */
