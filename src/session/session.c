@@ -302,6 +302,19 @@ void session_know(struct session *s, struct target *t)
 		names_watch(s->names, (uint32_t)target_pid(t));
 }
 
+bool session_segment(const struct session *s, int fds[3])
+{
+	struct target_place_fds f;
+
+	if (!s->place->in_target)
+		return false;
+	f = target_place_fds(s->place);
+	fds[0] = f.image;
+	fds[1] = f.data;
+	fds[2] = f.wake;
+	return true;
+}
+
 /* Call @ready each @period_ns. */
 static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
 		     void (*ready)(struct session *s, struct source_fd *src))

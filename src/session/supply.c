@@ -231,10 +231,12 @@ static void turn(void *ctx)
 
 int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
-	int e;
+	int segment[3], e;
 
 	if (!s->agents)
 		return 0;
+	if (session_segment(session, segment))
+		agents_offer(s->agents, segment);
 	e = agents_look(s->agents, LOOK_MS);
 	if (e) {
 		strbuf_printf(err, "an agent does not answer within %d s: its program keeps the GIL; try again, or use "

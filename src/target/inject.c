@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,6 +78,7 @@ struct injection {
 	const char *unsafe;	/* the last reason */
 	pid_t stuck[THREADS_MAX];	/* seized, and not stopped yet */
 	unsigned int nstuck;
+	bool is_stopped;	/* by job control: its threads stay where they are */
 	bool is_polite;		/* no call is made to end with EINTR */
 	bool at_entry;		/* a created target: load only, the object finds its way by the environment */
 	int fd;			/* our end */
@@ -154,7 +156,7 @@ static int run(struct injection *j, unsigned int i)
 	if (err == -ESRCH)
 		return target_fail(j->why, err, "process %d has ended", pid);
 	if (err == -ETIMEDOUT)
-		return target_fail(j->why, -EBUSY, "process %d does not come back from its dynamic loader; the agent may yet "
+		return target_fail(j->why, err, "process %d does not come back from its dynamic loader; the agent may yet "
 				   "get in, and will do nothing", pid);
 	if (err)
 		return target_fail(j->why, err, "loading the agent failed in process %d, which goes on without it", pid);
@@ -334,9 +336,9 @@ static int inject(struct injection *j)
 	if (!err && !j->at_entry)
 		err = enter(j, own, entry);
 	/* After a fault, too, the thread is on its way to where it was. */
-	if (err != -ESRCH && err != -EBUSY && !chain_run(&j->c, NCALLS, CALL_MS))
-		chain_wipe(&j->c);
-	return err;
+	if (err != -ESRCH && err != -ETIMEDOUT)
+		chain_finish(&j->c, CALL_MS);
+	return err == -ETIMEDOUT ? -EBUSY : err;
 }
 
 /* --- a thread at a safe point --------------------------------------------------------------------------- */
@@ -410,6 +412,7 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->unsafe = err == -ETIMEDOUT ? "waits in the kernel for something that cannot be interrupted" : j->unsafe;
 		return false;
 	}
+	j->is_stopped = WSTOPSIG(status) != SIGTRAP;
 	target_maps_fini(&j->g.maps);
 	err = target_maps(j->t, &j->g.maps, NULL);
 	if (!err)
@@ -467,9 +470,13 @@ static void find_thread(struct injection *j)
 			nap.tv_nsec += nap.tv_nsec / 8;
 		round++;
 		free_stuck(j);
-	} while (now_ms() < end);
-	j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "
-			     "the last one looked at %s", (int)j->t->pid, j->unsafe ? j->unsafe : "has ended");
+	} while (now_ms() < end && !(j->is_stopped && round > POLITE_ROUNDS));
+	if (j->is_stopped)
+		j->err = target_fail(j->why, -EBUSY, "process %d is stopped where the agent cannot be loaded without danger: let it "
+				     "go on (SIGCONT) and try again", (int)j->t->pid);
+	else
+		j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "
+				     "the last one looked at %s", (int)j->t->pid, j->unsafe ? j->unsafe : "has ended");
 }
 
 static void *attach_main(void *arg)
