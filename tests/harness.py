@@ -197,6 +197,7 @@ def in_time_order(text):
     """What CPython's test_dtrace does to a tracer's output: rows "time stamp, tab, text" sorted by time, the
     stamps taken off, empty lines and the traced program's own lines (#) left out."""
     rows = [line.split("\t", 1) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(len(row) == 2 for row in rows), text
     return [row[1] for row in sorted(rows, key=lambda row: int(row[0]))]
 
 
