@@ -137,6 +137,38 @@ static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_ma
 	return (uint64_t *)table_value(m, e);
 }
 
+static inline struct shm_object *object_at(const struct shm_run *r, const struct shm_map *m, uint64_t object)
+{
+	uint64_t h = (object ^ (uint64_t)(uintptr_t)m) * 0x9e3779b97f4a7c15;
+
+	return &r->objects[h >> 51];
+}
+
+bool add_count_object(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t object)
+{
+	const struct shm_object *o = object_at(r, m, object);
+	uint64_t class = o->map - (uint64_t)(m - r->shm->maps);
+	struct abi_elem *e;
+
+	if (__builtin_expect(o->object != object || class >= classes, 0))
+		return false;
+	m += class;
+	e = table_elem(m, r->lane, o->elem + 1);
+	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)o->address, table_key(e)))
+		return false;
+	(*(uint64_t *)table_value(m, e))++;
+	return true;
+}
+
+void add_learn_object(const struct shm_run *r, const struct shm_map *m, uint64_t object, uint64_t address)
+{
+	enum { HEADER_MAX = 128 };
+	const struct shm_cached *c = cached_at(r, m, address);
+
+	if (c->address == address && address - object < HEADER_MAX && *(const char *)(uintptr_t)address)
+		*object_at(r, m, object) = (struct shm_object){ object, address, c->elem, c->map, 0 };
+}
+
 /* @words are the value of an element of one of @m's classes. */
 static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t address,
 		     const uint64_t *words)

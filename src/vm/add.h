@@ -13,6 +13,14 @@
 uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_t word, uint64_t value,
 		       struct vm_thread *t);
 
+/*
+ * Count under the string that was learned to be in @object, which is alive.  False: that is not known; run the program,
+ * and let it be learned where the string was.  An object of another kind may have taken the address meanwhile, so the
+ * string is compared; objects that do not have it inside are not learned.
+ */
+bool add_count_object(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t object);
+void add_learn_object(const struct shm_run *r, const struct shm_map *m, uint64_t object, uint64_t address);
+
 /* Are these @classes maps from @m on tables for the keys of one string? */
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes);
 
