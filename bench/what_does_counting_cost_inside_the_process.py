@@ -16,7 +16,7 @@ import harness
 import measure
 import peer
 
-ROUNDS = 4
+ROUNDS = 8
 
 # Answers each line on stdin with one on stdout: a word is what to do, "NAMES THREADS" how to call.
 PROGRAM = r'''

@@ -216,12 +216,12 @@ static void find_count(enum want_index marker)
 	};
 }
 
-void engine_learn(enum want_index marker, uint64_t object, uint64_t address)
+void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
 {
 	const struct engine_count *c = &engine_counts[marker];
 
 	if (c->control)
-		add_learn_object(c->run, c->map, object, address);
+		add_learn_object(c->run, c->map, (uint64_t)(uintptr_t)code, c->off, address);
 }
 
 static void sum_up(void)

@@ -57,8 +57,8 @@ struct engine_count {
 
 extern struct engine_count engine_counts[WANT_COUNT];
 
-/* After the program has run: the string at @address is that of @object. */
-void engine_learn(enum want_index marker, uint64_t object, uint64_t address);
+/* After the program has run: the string at @address is @code's. */
+void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address);
 
 /* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
 static inline void engine_fire_code(enum want_index marker, struct pyobj *code, int line)
@@ -68,7 +68,7 @@ static inline void engine_fire_code(enum want_index marker, struct pyobj *code, 
 	uint64_t args[ENGINE_ARGS];
 
 	if (c->control && c->control->state == ABI_STATE_ACTIVE &&
-	    add_count_object(c->run, c->map, c->classes, *(const uint64_t *)((const char *)code + c->off)))
+	    add_count_object(c->run, c->map, c->classes, (uint64_t)(uintptr_t)code, c->off))
 		return;
 	args[0] = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	args[1] = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
@@ -76,7 +76,7 @@ static inline void engine_fire_code(enum want_index marker, struct pyobj *code, 
 	args[3] = 0;
 	engine_fire(marker, args, 3);
 	if (c->run)
-		engine_learn(marker, *(const uint64_t *)((const char *)code + c->off), args[c->arg]);
+		engine_learn(marker, code, args[c->arg]);
 }
 
 #endif

@@ -285,7 +285,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	}
 	r->wake_fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
-	r->objects = calloc(SHM_CACHED, sizeof(*r->objects));
+	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
 	return 0;
 }
 
