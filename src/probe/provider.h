@@ -58,7 +58,14 @@ struct ktypes *set_ktypes(struct probe_set *set);
 /* The number of system call @name, or -1 (syscall.c). */
 int syscall_number(const char *name);
 
+struct obj;
 struct pid_file;
+
+/*
+ * Walking a stack from a function's first instruction misses the caller, since the frame is not set up yet.  Does the
+ * kernel that runs find it nevertheless, at @off of @o?
+ */
+bool pid_is_walked(const struct obj *o, uint64_t off);
 
 /* The files whose functions were read: pid.c's. */
 struct pid_file **set_pid_files(struct probe_set *set);

@@ -156,6 +156,12 @@ ir_reg low_print(struct low *l, struct stp_node *n);
 void low_record(struct low *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
 		struct src_pos pos);
 
+/* The same with one value, which is printed as @show says. */
+void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos);
+
+/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to show it. */
+bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
+
 /* @format of the @n values @vals as a string. */
 ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsigned int n);
 

@@ -29,6 +29,9 @@ low_func low_func_user_memory, low_func_kernel_memory, low_func_arg, low_func_us
 low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at, low_func_string_warn;
 low_func low_func_kernel_string_or;
 
+/* stacks (lower_show.c); WITH: enum ir_show */
+low_func low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
+
 /* output and the session */
 low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;
 
