@@ -8,7 +8,7 @@
 
 static const char *const markers[] = {
 	"function-entry", "function-return", "line", "gc-start", "gc-done", "import-find-load-start",
-	"import-find-load-done", "audit",
+	"import-find-load-done", "audit", "cfunction-entry", "cfunction-return", "exception-raise", "thread-start",
 };
 
 int probe_marker(const struct probe *p)
