@@ -3,6 +3,7 @@
 What line and gc give differs a little between versions: where it does, the interpreter's own sys.settrace and
 gc.callbacks say what is right.
 """
+import os
 import pathlib
 import subprocess
 
@@ -52,9 +53,13 @@ print("\\n".join(events), file=sys.stderr)
 """
 
 
+# Both write to one stream, as there; a program that does not buffer would be interrupted in the middle of a line.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def trace(dtrace, interp, name, flags):
     program = interp.add(DATA / f"{name}.py")
-    result = dtrace("-q", "-s", DATA / f"{name}.d", "-c", " ".join([*interp.argv, *flags, program]))
+    result = dtrace("-q", "-s", DATA / f"{name}.d", "-c", " ".join([*interp.argv, *flags, program]), env=ENVIRONMENT)
     assert result.code == 0, result
     return harness.in_time_order(result.out + result.err), result
 
