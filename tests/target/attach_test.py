@@ -200,8 +200,12 @@ def test_many_times(start, interp):
     result = attach(child.pid, times, agent=AGENT, timeout=300)
     assert f"{times} of {times}" in result.out, result
     wait_until(lambda: speed() < 1.1 * before, what="the speed of before")
-    after = held_by(child.pid)
-    assert len(after[0]) <= len(fds) and after[1] <= threads and after[2] <= maps + 4, (after, fds, threads, maps)
+
+    def no_more():
+        after = held_by(child.pid)      # with a thread that reads, or not
+        return len(after[0]) <= len(fds) and after[1] <= threads + 1 and after[2] <= maps + 4
+
+    wait_until(no_more, timeout=10, what=f"{len(fds)} descriptors, {threads} threads, {maps} mappings")
 
 
 WORKERS = r"""
