@@ -159,7 +159,8 @@ void low_record(struct low *l, enum ir_act_kind kind, const char *format, const 
 /* The same with one value, which is printed as @show says. */
 void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos);
 
-/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to show it. */
+/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to
+ * show it. */
 bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
 
 /* @format of the @n values @vals as a string. */
