@@ -373,6 +373,7 @@ static int compile(struct run *r)
 {
 	struct resolver resolver = probe_resolver(r->probes);
 	struct d_opts opts = { .strsize = (uint32_t)r->set.v[OPT_strsize], .zdefs = r->set.v[OPT_zdefs],
+			       .nspec = (uint32_t)r->set.v[OPT_nspec],
 			       .destructive = r->set.v[OPT_destructive],
 			       .stackframes = (uint32_t)r->set.v[OPT_stackframes],
 			       .ustackframes = (uint32_t)r->set.v[OPT_ustackframes],

@@ -12,6 +12,7 @@
 #include "probe/probe.h"
 #include "session/aggs.h"
 #include "session/session.h"
+#include "session/spec.h"
 #include "session/stream.h"
 
 /* A probe that clauses are enabled on; its index in the session's table is the attach cookie. */
@@ -42,6 +43,8 @@ struct session {
 	struct ebpf_unit *unit;
 	struct place *place;
 	struct aggs *aggs;
+	struct specs *specs;		/* records of speculations */
+	uint64_t spec_busy;		/* speculations refused, not reported yet */
 	struct names *names;		/* what numbers of stacks stand for */
 	struct stream stream;
 	struct enabled *enabled;

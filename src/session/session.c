@@ -114,6 +114,11 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -ENOMEM;
 		goto no_memory;
 	}
+	s->specs = specs_new((size_t)o->v[OPT_specsize]);
+	if (!s->specs) {
+		e = -ENOMEM;
+		goto no_memory;
+	}
 	if (s->unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC) {
 		s->names = names_new();
 		if (!s->names) {
@@ -152,6 +157,7 @@ void session_free(struct session *s)
 	if (s->names)
 		s->conf.out->names = NULL;
 	names_free(s->names);
+	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	free(s);
