@@ -68,7 +68,9 @@ struct low {
 	struct low_proc *procs, **procs_tail;
 	bool counting;			/* statements of this clause */
 	unsigned int walks;		/* numbers has_loops's */
-	struct ir_var *tokens;		/* what tokenize() has not given yet, or NULL */
+	/* Locals of each handler; NULL where the script calls nothing that needs them: */
+	struct ir_var *tokens;		/* what tokenize() has not given yet */
+	struct ir_var *groups;		/* of the last match of =~, the whole among them; 0: it failed */
 	unsigned int statements;	/* counted, not yet paid for */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;
