@@ -519,14 +519,27 @@ static void attach_held(struct injection *j)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
 }
 
-/* Who traces it already?  ptrace has room for one. */
-static int check_tracer(const struct target *t, struct strbuf *why)
+static long tracer_of(const struct target *t)
 {
 	struct strbuf status = { 0 };
 	const char *tracer = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
 	long pid = tracer ? strtol(tracer, NULL, 10) : 0;
 
 	strbuf_fini(&status);
+	return pid;
+}
+
+/* Is it traced already?  ptrace has room for one.  A tracer that has just ended may still have its hand on it. */
+static int check_tracer(const struct target *t, struct strbuf *why)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	long pid = tracer_of(t);
+	int i;
+
+	for (i = 0; pid && i < 20; i++) {
+		nanosleep(&nap, NULL);
+		pid = tracer_of(t);
+	}
 	if (pid)
 		return target_fail(why, -EPERM, "process %d is traced by process %ld already (a debugger or strace)",
 				   (int)t->pid, pid);
