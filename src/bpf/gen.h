@@ -60,7 +60,7 @@ gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, ge
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
 gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
 gen_fn gen_caughtstr, gen_failed, gen_mclear, gen_stat, gen_extract, gen_sbucket;
-gen_fn gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
+gen_fn gen_match, gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -134,6 +134,9 @@ void gen_place(struct gen *g, int reg, struct place to);
  * other is in a map.
  */
 void gen_copy_str(struct gen *g, bool untrusted);
+
+/* Before a clause: nothing has matched yet. */
+void gen_match_begin(struct gen *g);
 
 /* --- keys (gen_key.c) -------------------------------------------------------------------------------- */
 

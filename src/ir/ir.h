@@ -333,6 +333,7 @@ ir_reg ir_ikey(struct ir_build *b, struct ir_iter *it, unsigned int part);
 ir_reg ir_ivalue(struct ir_build *b, struct ir_iter *it);
 void ir_idone(struct ir_build *b, struct ir_iter *it);
 /* @args: the conversions' arguments, fmt_nargs of them. */
+ir_reg ir_match(struct ir_build *b, const char *regex, ir_reg s);
 ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 /* @args: the function's values (aggs.def), then the keys. */
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);

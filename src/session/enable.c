@@ -346,7 +346,14 @@ static int arm_marker(struct session *s, const struct enabled *en, struct strbuf
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
 	struct place_marker m = { .probe = (uint32_t)(en - s->enabled), .pid = en->probe->pid, .uses = uses_of(en) };
 	int marker = probe_marker(en->probe), prog;
+	uint32_t arg, map;
+	unsigned int classes;
 
+	if (en->nclauses == 1 && ebpf_is_count(s->unit, en->clauses[0], &arg, &map, &classes)) {
+		m.count_arg = arg + 1;
+		m.count_map = map;
+		m.count_classes = classes;
+	}
 	if (marker < 0)
 		return refuse_place(en->probe, err);
 	m.marker = (uint32_t)marker;

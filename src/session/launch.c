@@ -38,6 +38,15 @@ static enum look look(struct probe_set *set, const struct probe_desc *descs, siz
 	return seen;
 }
 
+/* Descriptions of any process match what other processes have. */
+static bool any_pattern(const struct probe_desc *descs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (desc_is_glob(descs[i].prov))
+			return true;
+	return false;
+}
+
 /* -EINTR comes when somebody wants the command to end: it frees the target. */
 static int ended(struct target *t, struct strbuf *err)
 {
@@ -56,6 +65,12 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 
 	for (i = 0; i < n; i++)
 		libraries |= probe_wants_libraries(&descs[i]);
+	/* What other processes have makes a program on the way no better: it has none of it. */
+	while (any_pattern(descs, n) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
+		e = target_next_exec(t, err);
+		if (e)
+			return e;
+	}
 	for (;;) {
 		bool early = libraries && target_state(t) == TARGET_AT_EXEC;
 

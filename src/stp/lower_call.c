@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/regex.h"
 #include "stp/lower_func.h"
 
 /* --- who calls itself -------------------------------------------------------------------------------- */
@@ -286,6 +287,13 @@ ir_reg low_target(struct low *l, struct stp_node *n)
 
 ir_reg low_match(struct low *l, struct stp_node *n)
 {
-	low_refuse(l, n, "use isinstr(), strpos() and substr()", "regular expressions are not available");
-	return low_dummy(l, STP_LONG);
+	const char *why;
+	ir_reg r;
+
+	if (!regex_compile(l->arena, n->str, &why)) {
+		low_refuse(l, n, NULL, "regular expression '%s': %s", n->str, why);
+		return low_dummy(l, STP_LONG);
+	}
+	r = ir_match(&l->b, n->str, low_expr(l, n->l));
+	return n->negated ? ir_op2(&l->b, IR_EQ, r, low_const(l, 0)) : r;
 }
