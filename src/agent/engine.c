@@ -23,6 +23,7 @@
 struct fire {
 	const struct vm_prog *prog;
 	uint64_t probe;
+	const struct abi_fire *from;
 };
 
 struct session {
@@ -36,6 +37,7 @@ struct session {
 	uint32_t first[WANT_COUNT + 1];	/* by marker: in fires */
 	unsigned char uses[WANT_COUNT];
 	unsigned markers;
+	uint64_t strings[ENGINE_ARGS];
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
 	int wake_fd;
@@ -44,6 +46,7 @@ struct session {
 
 unsigned engine_markers;
 unsigned char engine_uses[WANT_COUNT];
+struct engine_count engine_counts[WANT_COUNT];
 
 static struct session *active;		/* with the GIL */
 static struct session *pending;		/* pushed by the agent's thread, atomic */
@@ -126,7 +129,7 @@ static int sort_fires(struct session *s, uint32_t pid)
 
 			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != pid))
 				continue;
-			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe };
+			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f };
 			s->uses[marker] |= (unsigned char)f->uses;
 			s->markers |= 1u << marker;
 		}
@@ -189,6 +192,38 @@ bool engine_changed(void)
 	return __atomic_load_n(&pending, __ATOMIC_RELAXED) || __atomic_load_n(&some_ended, __ATOMIC_RELAXED);
 }
 
+/*
+ * Where @marker runs one program that only counts: from then on it is not run.  Off until the lane is taken, which is
+ * when the program has run once.
+ */
+static void find_count(enum want_index marker)
+{
+	struct engine_count *c = &engine_counts[marker];
+	const struct session *s = active;
+	const struct abi_fire *f;
+
+	*c = (struct engine_count){ .control = NULL };
+	if (!s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane || !s->run.cache ||
+	    !s->run.objects || (marker != WANT_INDEX_function__entry && marker != WANT_INDEX_function__return))
+		return;
+	f = s->fires[s->first[marker]].from;
+	if (f->count_arg < 1 || f->count_arg > 2 || f->count_map >= s->shm.nmaps ||
+	    !shm_good_classes(&s->shm, &s->shm.maps[f->count_map], f->count_classes))
+		return;
+	*c = (struct engine_count){
+		.control = s->data, .run = &s->run, .map = &s->shm.maps[f->count_map], .classes = f->count_classes,
+		.off = f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, .arg = f->count_arg - 1,
+	};
+}
+
+void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
+{
+	const struct engine_count *c = &engine_counts[marker];
+
+	if (c->control)
+		add_learn_object(c->run, c->map, (uint64_t)(uintptr_t)code, c->off, address);
+}
+
 static void sum_up(void)
 {
 	unsigned markers = 0;
@@ -200,6 +235,8 @@ static void sum_up(void)
 			engine_uses[k] |= s->uses[k];
 	}
 	engine_markers = markers;
+	for (unsigned k = 0; k < WANT_COUNT; k++)
+		find_count((enum want_index)k);
 }
 
 static void remove_session(uint64_t channel)
@@ -261,6 +298,7 @@ static bool take_lane(struct session *s)
 		if (!shm_run_init(&s->run, &s->shm, -1, process_id(), (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake_fd = s->wake_fd;
+			sum_up();
 			return true;
 		}
 		s->unserved = true;
@@ -269,7 +307,22 @@ static bool take_lane(struct session *s)
 	return false;
 }
 
-void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings)
+/* The strings of the event, where helpers look for them. */
+static void note_strings(struct session *s, unsigned strings)
+{
+	if (strings == 3) {
+		s->run.strings = s->ctx + 1;
+		s->run.nstrings = 2;
+		return;
+	}
+	s->run.strings = s->strings;
+	s->run.nstrings = 0;
+	for (unsigned k = 0; k < ENGINE_ARGS; k++)
+		if (strings & 1u << k)
+			s->strings[s->run.nstrings++] = s->ctx[1 + k];
+}
+
+void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
 {
 	if (__builtin_expect(!own_tid, 0))
 		own_tid = (uint32_t)syscall(SYS_gettid);
@@ -278,10 +331,9 @@ void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrin
 
 		if (k == end || !take_lane(s))
 			continue;
-		memcpy(s->ctx + 1, args, 3 * sizeof(*args));
+		memcpy(s->ctx + 1, args, ENGINE_ARGS * sizeof(*args));
 		shm_set_tid(&s->run, own_tid);
-		s->run.strings = s->ctx + 1;
-		s->run.nstrings = nstrings;
+		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;
 			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);

@@ -206,6 +206,13 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
 
+/*
+ * Does @c do nothing but count under one string of an argument, @[copyinstr(argN)] = count()?  Then a marker inside a
+ * process may do so by itself: N, and the first of the maps with how many there are.
+ */
+bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *arg, uint32_t *map,
+		   unsigned int *classes);
+
 /* The instruction that @insn belongs to in the script, or NULL. */
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn);
 

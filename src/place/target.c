@@ -132,7 +132,8 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 		return -ENOMEM;
 	}
 	t->fires[t->nfires++] = (struct abi_fire){ .marker = m->marker, .prog = (uint32_t)prog, .probe = m->probe,
-						   .pid = m->pid, .uses = m->uses };
+						   .pid = m->pid, .uses = m->uses, .count_arg = m->count_arg,
+						   .count_map = m->count_map, .count_classes = m->count_classes };
 	return 0;
 }
 

@@ -285,6 +285,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	}
 	r->wake_fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
+	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
 	return 0;
 }
 
@@ -294,7 +295,9 @@ void shm_run_fini(struct shm_run *r)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;
 	free(r->cache);
+	free(r->objects);
 	r->cache = NULL;
+	r->objects = NULL;
 }
 
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])

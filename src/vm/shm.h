@@ -51,6 +51,16 @@ struct shm_cached {
 
 enum { SHM_CACHED = 8192 };
 
+/* The same by an object that refers to the object that has the string inside of it, @off from its start. */
+struct shm_object {
+	uint64_t owner, object;
+	uint32_t elem;
+	uint16_t map, off;
+	uint64_t pad;			/* a power of two in all: two lie in a cache line */
+};
+
+enum { SHM_OBJECTS = 16384 };
+
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
  */
@@ -64,6 +74,7 @@ struct shm_run {
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
+	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
