@@ -131,6 +131,9 @@ void target_image_fini(struct target_image *i);
  */
 bool target_image_can_exec(const struct target *t);
 
+/* Is it a program like chroot or env, which turns into another one and starts no other process?  False when in doubt. */
+bool target_image_only_execs(const struct target *t);
+
 /*
  * Add to @out a path by which the tracer can open the file of mapping @m of the target, be it in another
  * mount namespace, under another root, or deleted.  -ENOENT: the mapping is not of a file, or of one out of

@@ -1,8 +1,9 @@
 """dtap agent: an interpreter of a virtual environment loads the agent when it starts, and any tracer sees it."""
-import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -154,18 +155,15 @@ def test_bpftrace_counts(venv, start):
     assert venv.agent("install").code == 0
     shared = re.search(r"^bpftrace: usdt:(\S+):python:function__entry$", venv.agent("status").out, re.M).group(1)
     process = start([*venv.argv, "-c", COUNTED], stdin=subprocess.PIPE)
-    script = f'BEGIN {{ printf("up\\n"); }} usdt:{shared}:python:function__entry ' \
-             '/str(arg1) == "leaf"/ { @calls = count(); }'
-    tracer = start(["bpftrace", "-p", process.pid, "-e", script], stdout=subprocess.PIPE, text=True)
-    lines = []
-    while not lines or lines[-1] != "up\n":
-        lines.append(tracer.stdout.readline())
-        assert lines[-1], lines
-    # bpftrace raises the semaphore by its own hand, after BEGIN.
-    library = pathlib.Path(shared)
-    harness.wait_until(lambda: raised(process.pid, library), what="semaphore")
-    harness.wait_until(lambda: hooked(process.pid), timeout=1, what="the agent's look")
+    harness.wait_until(lambda: harness.agent_semaphores(process.pid), what="the agent in the program")
+    script = f'usdt:{shared}:python:function__entry /str(arg1) == "leaf"/ {{ @calls = count(); }}'
+    tracer = start(["bpftrace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    harness.wait_until(lambda: harness.agent_semaphores(process.pid)["function__entry"] or tracer.poll() is not None,
+                       what="bpftrace's probe")
+    time.sleep(0.5)     # the agent looks every tenth of a second
     process.stdin.write(b"\n")
     process.stdin.close()
-    out, _ = tracer.communicate(timeout=120)
-    assert re.findall(r"@calls: (\d+)", out) == [str(CALLS)], out
+    assert process.wait(timeout=60) == 0
+    tracer.send_signal(signal.SIGINT)
+    out, err = tracer.communicate(timeout=60)
+    assert re.findall(r"@calls: (\d+)", out) == [str(CALLS)], (out, err)

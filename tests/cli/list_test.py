@@ -85,7 +85,8 @@ def test_by_module_and_name(dtrace, interp, sleeper):
     every = rows(dtrace("-l", "-P", provider))
     entry = next(row for row in every if row.name == "function-entry")
     module = pathlib.Path(interp.executable).name
-    assert {row[1:] for row in rows(dtrace("-l", "-m", f"{provider}:{module}"))} == {row[1:] for row in every}
+    assert {row[1:] for row in rows(dtrace("-l", "-m", f"{provider}:{module}"))} == \
+        {row[1:] for row in every if row.module == module}
     assert [row[1:] for row in rows(dtrace("-l", "-n", f"{provider}:::function-entry"))] == [entry[1:]]
 
 

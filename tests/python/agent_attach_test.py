@@ -7,8 +7,6 @@ import pathlib
 import random
 import re
 import signal
-import struct
-import subprocess
 import time
 
 import pytest
@@ -17,7 +15,6 @@ import harness
 from harness import wait_until
 
 DATA = pathlib.Path(__file__).parent / "data"
-AGENT = harness.BUILD / "src/agent/dtap-agent.so"
 KILLS = int(os.environ.get("DTAP_KILLS", "5"))
 ATTACHES = int(os.environ.get("DTAP_ATTACHES", "10"))
 COUNT = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"
@@ -80,22 +77,6 @@ class Busy:
         return result
 
 
-def semaphores(pid):
-    """Marker -> value in the process, for each agent that is mapped there; None: none is."""
-    notes = subprocess.run(["readelf", "-n", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
-    found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: (0x[0-9a-f]+)", notes)
-    maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
-    bases = [int(line.split("-")[0], 16) for line in maps if "dtap-agent" in line and line.split()[2] == "00000000"]
-    if not bases:
-        return None
-    values = {}
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for name, address in found:
-            memory.seek(bases[0] + int(address, 16))
-            values[name] = struct.unpack("<H", memory.read(2))[0]
-    return values
-
-
 def attach(pid, *more):
     return harness.dtrace_start("-q", "-p", pid, "-n", COUNT, *more)
 
@@ -109,14 +90,14 @@ def test_attached(interp, start):
     target = Busy(interp, start)
     tracer = attach(target.pid, "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }')
     assert tracer.stdout.readline() == b"up\n", tracer.communicate()
-    assert semaphores(target.pid)["function__entry"] == 1
+    assert harness.agent_semaphores(target.pid)["function__entry"] == 1
     target.goes_on()
     tracer.send_signal(signal.SIGINT)
     result = harness.finish(tracer, tracer.args)
     rows = {key: int(value) for key, value in re.findall(r"^\s*(\S+) +(\d+)$", result.out, re.M)}
     assert result.code == 0 and result.err == "", result
     assert rows["add"] > 100 and rows["numbers"] > 100 and rows["fail"] > 5, result
-    assert set(semaphores(target.pid).values()) == {0}
+    assert set(harness.agent_semaphores(target.pid).values()) == {0}
     assert target.stop().startswith("right, hooks [],")
 
 
@@ -145,7 +126,7 @@ def test_killed(interp, start):
         tracer.send_signal(random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         tracer.communicate()
         target.goes_on()
-    wait_until(lambda: not any((semaphores(target.pid) or {"none": 0}).values()), timeout=5, what="semaphores at zero")
+    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), timeout=5, what="semaphores at zero")
     time.sleep(1)
     fast = target.is_as_fast(before)
     result = target.stop()
