@@ -342,6 +342,7 @@ static int passes_from_2(struct run *r)
 		return pass_failed(r, 5, "run");
 	conf.held = (uint32_t)e;
 	conf.agent = p.agent.len ? strbuf_str(&p.agent) : NULL;
+	conf.agent_always = stap_in_target(&p);
 	conf.skip_badvars = r->o.skip_badvars;
 	r->points = p.points = points_new(r->arena, r->probes, &conf);
 	e = pass_2(r);

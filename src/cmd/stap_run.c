@@ -139,6 +139,11 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# stap: %s\n", text);
 }
 
+bool stap_in_target(const struct stap_program *p)
+{
+	return p->o->place && !strcmp(p->o->place, "target");
+}
+
 /* Find the agent, and say how the command is to be started. */
 static int foresee(struct stap_program *p, const struct target_preload **preload)
 {
@@ -151,6 +156,8 @@ static int foresee(struct stap_program *p, const struct target_preload **preload
 	int e;
 
 	*preload = NULL;
+	conf.mode = stap_in_target(p) ? PYTHON_ALWAYS : PYTHON_AUTO;
+	points.agent_always = stap_in_target(p);
 	e = supply_new(&conf, &p->supply, &err);
 	if (!e && p->agent.len && p->o->command) {
 		points.agent = strbuf_str(&p->agent);
@@ -415,6 +422,8 @@ int stap_load(struct stap_program *p)
 	options_init(&p->set);
 	p->set.v[OPT_quiet] = 1;
 	p->set.v[OPT_destructive] = p->o->guru;
+	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
+		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
 	if (p->o->bufsize_mb)
 		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
 	e = open_output(p);

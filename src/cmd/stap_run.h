@@ -55,6 +55,9 @@ struct stap_program {
  */
 int stap_hold(struct stap_program *p);
 
+/* Does the script run inside of the traced processes (--place)? */
+bool stap_in_target(const struct stap_program *p);
+
 /* For struct points_conf: let the command go on to its next exec. */
 bool stap_next_image(void *program);
 

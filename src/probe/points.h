@@ -31,6 +31,7 @@ struct points_conf {
 	uint32_t held;			/* the command's process, held at an exec; 0: it was not started */
 	bool skip_badvars;		/* context variables that cannot be had are 0 */
 	const char *agent;		/* dtap's agent, which has Python's markers where interpreters lack them; or NULL */
+	bool agent_always;		/* also where they have them */
 	/* Let the held process go on to another program: false when it will not.  NULL with @held 0. */
 	bool (*next_image)(void *ctx);
 	void *ctx;

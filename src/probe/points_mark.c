@@ -94,6 +94,8 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 		if (same_mark(&from->markers[i], first))
 			probe_add_site(s->p->set, probe, make_site(s->p, from, &from->markers[i]));
 	fill_sig(probe);
+	if (from != f)
+		probe->agent_marker = points_agent_marker(first->name);
 	points_add(s, point, probe);
 	found = &s->p->found[s->p->nfound - 1];
 	found->prov = arena_strdup(s->p->arena, first->prov);

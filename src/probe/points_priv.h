@@ -76,6 +76,9 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
  */
 struct points_file *points_python_file(struct points *p, struct points_file *f, const char *name);
 
+/* points_python.c: struct probe's agent_marker of the agent's marker @name. */
+uint8_t points_agent_marker(const char *name);
+
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
 bool points_func_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why);

@@ -32,9 +32,27 @@ struct points_file *points_python_file(struct points *p, struct points_file *f, 
 
 	if (agent && (agent->err || !has_marker(agent, name)))
 		agent = NULL;
-	if (has_marker(f, name) && !(agent && python_unsound(f->python, name)))
+	if (has_marker(f, name) && !(agent && (p->conf.agent_always || python_unsound(f->python, name))))
 		return f;
 	return agent;
+}
+
+uint8_t points_agent_marker(const char *name)
+{
+	struct probe probe = { .kind = PROBE_SITES, .prov = PYTHON_PROVIDER, .mod = PYTHON_AGENT, .func = "" };
+	char dashed[64];
+	size_t n = 0;
+
+	for (; *name && n + 1 < sizeof(dashed); name++, n++) {
+		dashed[n] = *name;
+		if (name[0] == '_' && name[1] == '_') {
+			dashed[n] = '-';
+			name++;
+		}
+	}
+	dashed[n] = '\0';
+	probe.name = dashed;
+	return (uint8_t)(probe_marker(&probe) + 1);
 }
 
 struct descs {
@@ -121,7 +139,7 @@ struct probe *points_in_process(struct points *p, const struct stp_point *found,
 	if (!supplied || all->pid)
 		return NULL;
 	key = (struct probe){ .prov = all->prov, .mod = all->mod, .func = all->func, .name = all->name,
-			      .kind = all->kind, .pid = pid, .sig = all->sig };
+			      .kind = all->kind, .pid = pid, .sig = all->sig, .agent_marker = all->agent_marker };
 	one = set_probe(p->set, &key, &made);
 	for (unsigned int i = 0; made && i < all->nsites; i++)
 		probe_add_site(p->set, one, all->sites[i]);

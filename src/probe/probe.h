@@ -58,6 +58,7 @@ struct probe {
 	uint64_t period_ns;		/* TICK, PROFILE */
 	struct ebpf_tp *tp;		/* TP: the set's */
 	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
+	uint8_t agent_marker;		/* SITES: of the agent, 1 + the marker's number; 0: its names say it */
 	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;
