@@ -359,7 +359,7 @@ static int launch(struct run *r)
 	if (!r->o.command)
 		return 0;
 	descs = d_descs(r->d, &n);
-	e = launch_find(r->targets[0], r->probes, descs, n, &err);
+	e = launch_find(r->targets[0], r->probes, descs, n, r->set.v[OPT_zdefs], &err);
 	/* A command that ended too early: the descriptions that match nothing are the message.  -EINTR: Ctrl-C. */
 	if (e && e != -ESRCH && e != -EINTR)
 		return fail(&err);

@@ -14,7 +14,7 @@
  * A function that has several names is found by each of them, and once by a pattern.  What picks a function when the
  * program starts (IFUNC: memcpy and its kind) is left out, since those who call it get another.  An instruction is
  * only taken where decoding the function from its start arrives at it: in the middle of one a breakpoint would
- * destroy it.  Libraries that the process maps later are not seen.
+ * destroy it.  Libraries that the process maps later are seen when one asks again.
  */
 #include "probe/provider.h"
 

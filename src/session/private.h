@@ -50,6 +50,7 @@ struct session {
 	struct enabled *enabled;
 	uint32_t nenabled;
 	size_t enabled_cap;
+	uint32_t later;			/* entries of the table for libraries that are loaded later; 0: none are looked for */
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
@@ -70,6 +71,12 @@ struct session {
 
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
+
+/* How many functions of libraries that a process loads later can be traced. */
+enum { LATER_PROBES = 4096 };
+
+/* enable.c: look for functions of libraries that were loaded meanwhile, and arm them. 0, or a negative errno. */
+int session_look_again(struct session *s);
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
 int session_record(void *session, const void *rec, size_t size, const void *next);

@@ -97,7 +97,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (e)
 		goto fail;
 	session_match(s);
-	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	sizes.nprobes = (s->nenabled ? s->nenabled : 1) + s->later;
 	for (i = 0; i < s->nenabled; i++)
 		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
 	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
@@ -207,6 +207,8 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
 		session_report_drops(s);
+		if (!s->error)
+			s->error = session_look_again(s);
 		notice_exit(s);
 	}
 }

@@ -68,7 +68,9 @@ struct low {
 	struct low_proc *procs, **procs_tail;
 	bool counting;			/* statements of this clause */
 	unsigned int walks;		/* numbers has_loops's */
-	struct ir_var *tokens;		/* what tokenize() has not given yet, or NULL */
+	/* Locals of each handler; NULL where the script calls nothing that needs them: */
+	struct ir_var *tokens;		/* what tokenize() has not given yet */
+	struct ir_var *groups;		/* of the last match of =~, the whole among them; 0: it failed */
 	unsigned int statements;	/* counted, not yet paid for */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;
@@ -159,7 +161,8 @@ void low_record(struct low *l, enum ir_act_kind kind, const char *format, const 
 /* The same with one value, which is printed as @show says. */
 void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos);
 
-/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to show it. */
+/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to
+ * show it. */
 bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
 
 /* @format of the @n values @vals as a string. */

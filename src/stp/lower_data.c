@@ -247,12 +247,6 @@ ir_reg low_crement(struct low *l, struct stp_node *n, bool used)
 
 /* --- histograms as arrays ---------------------------------------------------------------------------- */
 
-/* The statistic that @n, an operand of @count and its like, is about. */
-static void lower_stat(struct low *l, struct stp_node *n, struct low_place *p)
-{
-	lower_place(l, n, p, NULL, NULL);
-}
-
 static int64_t buckets(const struct ir_map *m)
 {
 	return (int64_t)ir_stat_words(m) - ABI_STAT_BUCKETS;
@@ -310,7 +304,7 @@ ir_reg low_extract(struct low *l, struct stp_node *n)
 	};
 	struct low_place p;
 
-	lower_stat(l, n->l, &p);
+	lower_place(l, n->l, &p, NULL, NULL);
 	low_near(l, n->what, n->pos);
 	return ir_extract(&l->b, ops[n->stat], p.map, p.keys);
 }
@@ -473,7 +467,7 @@ static void foreach_bucket(struct low *l, struct stp_stmt *s)
 	ir_reg n;
 
 	ir_vst(&l->b, left, s->expr ? low_expr(l, s->expr) : low_const(l, INT64_MAX));
-	lower_stat(l, s->array->l, &p);
+	lower_place(l, s->array->l, &p, NULL, NULL);
 	for (uint32_t k = 0; k < p.map->nkeys; k++) {
 		kept[k] = ir_var_new(l->prog, "", i->cls, p.map->keys[k]);
 		ir_vst(&l->b, kept[k], p.keys[k]);
