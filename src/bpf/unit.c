@@ -349,6 +349,7 @@ static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, con
 static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const char *text, const char **err)
 {
 	struct rodata_regex *re;
+	const char *why;
 
 	for (uint32_t k = 0; k < p->nregexes; k++) {
 		if (!strcmp(p->regexes[k].text, text))
@@ -358,9 +359,11 @@ static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const 
 	re = &p->regexes[p->nregexes];
 	re->text = text;
 	re->off = p->rodata_size;
-	re->re = regex_compile(prog->arena, text, err);
-	if (!re->re)
+	re->re = regex_compile(prog->arena, text, &why);
+	if (!re->re) {
+		*err = arena_printf(prog->arena, "the regular expression %s: %s", text, why);
 		return;
+	}
 	p->rodata_size += 8 * re->re->nwords;
 	p->nregexes++;
 }
