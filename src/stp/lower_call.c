@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
-#include "lang/regex.h"
 #include "stp/lower_func.h"
 
 /* --- who calls itself -------------------------------------------------------------------------------- */
@@ -283,17 +282,4 @@ ir_reg low_target(struct low *l, struct stp_node *n)
 {
 	low_near(l, n->what, n->pos);
 	return lower_source(l, n, n->source);
-}
-
-ir_reg low_match(struct low *l, struct stp_node *n)
-{
-	const char *why;
-	ir_reg r;
-
-	if (!regex_compile(l->arena, n->str, &why)) {
-		low_refuse(l, n, NULL, "regular expression '%s': %s", n->str, why);
-		return low_dummy(l, STP_LONG);
-	}
-	r = ir_match(&l->b, n->str, low_expr(l, n->l));
-	return n->negated ? ir_op2(&l->b, IR_EQ, r, low_const(l, 0)) : r;
 }
