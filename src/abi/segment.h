@@ -102,7 +102,8 @@ struct abi_image {
 	abi_u64 data_size;
 	abi_u32 nmaps, nprogs, nfires, nlanes;
 	abi_u64 lanes_off, lane_size;	/* in the data; multiples of ABI_ALIGN */
-	abi_u64 reserved[4];
+	abi_u64 id;			/* random: the same one received again is known by it */
+	abi_u64 reserved[3];
 	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
 };
 _Static_assert(sizeof(struct abi_image) == 88, "segment's image");

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/control.h"
 #include "vm/shm.h"
 
 /* A program that a marker runs. */
@@ -51,7 +52,8 @@ struct engine_count engine_counts[WANT_COUNT];
 static struct session *active;		/* with the GIL */
 static struct session *pending;		/* pushed by the agent's thread, atomic */
 enum { ENDED = 16 };
-static uint64_t ended[ENDED];		/* channels; 0: a free place; atomic */
+static uint64_t ended[ENDED];
+#define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
 static bool some_ended;			/* atomic */
 static __thread uint32_t own_tid;
 
@@ -119,6 +121,8 @@ static int sort_fires(struct session *s, uint32_t pid)
 {
 	uint32_t n = 0;
 
+	s->markers = 0;
+	memset(s->uses, 0, sizeof(s->uses));
 	s->fires = calloc(s->shm.nfires + 1, sizeof(*s->fires));
 	if (!s->fires)
 		return -ENOMEM;
@@ -253,6 +257,30 @@ static void remove_session(uint64_t channel)
 	}
 }
 
+static uint64_t id_of(const struct session *s)
+{
+	return ((const struct abi_image *)s->image)->id;
+}
+
+/* Segments that this process has already, from its parent, are only given their channel; returns the others. */
+static struct session *take_over(struct session *news)
+{
+	struct session **link = &news, *s, *have;
+
+	while ((s = *link)) {
+		for (have = active; have && !(have->channel == INHERITED && id_of(have) == id_of(s)); have = have->next)
+			;
+		if (have) {
+			have->channel = s->channel;
+			*link = s->next;
+			session_free(s);
+		} else {
+			link = &s->next;
+		}
+	}
+	return news;
+}
+
 void engine_update(void)
 {
 	struct session **end = &active;
@@ -266,21 +294,41 @@ void engine_update(void)
 		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
 	while (*end)
 		end = &(*end)->next;
-	*end = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	*end = take_over(__atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE));
 	for (unsigned k = 0; k < ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
+	if (!control_has_channel())
+		remove_session(INHERITED);
 	sum_up();
 }
 
 void engine_forked(void)
 {
+	struct session **link = &active, *s;
+
 	own_tid = 0;
-	while (active) {
-		active->run.lane = NULL;	/* the lane is the parent's still */
-		remove_session(active->channel);
-	}
 	pending = NULL;		/* taken in by a thread that is not here: lost, not freed */
+	memset(ended, 0, sizeof(ended));
+	some_ended = false;
+	while ((s = *link)) {
+		s->run.lane = NULL;	/* it is the parent's still */
+		shm_run_fini(&s->run);
+		s->channel = INHERITED;
+		free(s->fires);
+		if (sort_fires(s, process_id()) || !s->markers) {
+			*link = s->next;
+			session_free(s);
+		} else {
+			link = &s->next;
+		}
+	}
+	sum_up();
+}
+
+void engine_orphaned(void)
+{
+	remove_session(INHERITED);
 	sum_up();
 }
 

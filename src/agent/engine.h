@@ -28,8 +28,12 @@ void engine_channel_ended(uint64_t channel);
 bool engine_changed(void);
 /* Markers that some program wants, as enum want; engine_update() is behind it when engine_changed(). */
 void engine_update(void);
-/* In a child of fork: the parent's lanes are not its own. */
+/*
+ * In a child of fork: it goes on with the programs that are for all processes, in lanes of its own, and waits for its
+ * own channel to the tracer to take them over.  When it turns out that there will be none: engine_orphaned().
+ */
 void engine_forked(void);
+void engine_orphaned(void);
 
 extern unsigned engine_markers;				/* enum want; written with the GIL */
 extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that programs read, bit n for argument n */

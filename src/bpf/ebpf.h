@@ -105,6 +105,7 @@ struct ebpf_env {
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
 	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
+	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	int64_t sched_off_ns;
 };
 

@@ -243,6 +243,11 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
 
+/* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
+
+/* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
+void gen_execargs(struct gen *g, struct place to, uint32_t none);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,6 +177,8 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size,
 	};
+	if (getrandom(&((struct abi_image *)image)->id, sizeof(uint64_t), GRND_NONBLOCK) < 0)
+		((struct abi_image *)image)->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t->data;
 	memcpy(at, l->maps, t->unit->nmaps * sizeof(*l->maps));
 	at += t->unit->nmaps * sizeof(*l->maps);
 	if (t->nprogs)

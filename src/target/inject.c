@@ -49,6 +49,7 @@ enum {
 
 enum {
 	GIVE_UP_MS = 5000,	/* no thread at a safe point */
+	REFUSED_MS = 500,	/* ptrace is refused */
 	STOP_MS = 50,		/* a thread that does not stop: another one */
 	CALL_MS = 10000,
 	NAP_MAX_NS = 2000000,
@@ -75,6 +76,7 @@ struct injection {
 	struct strbuf *why;
 	struct guest g;
 	struct chain c;
+	uint64_t begin;
 	const char *unsafe;	/* the last reason */
 	pid_t stuck[THREADS_MAX];	/* seized, and not stopped yet */
 	unsigned int nstuck;
@@ -403,6 +405,10 @@ static bool try_thread(struct injection *j, pid_t tid)
 {
 	int status, err = stop(j, tid, &status);
 
+	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
+		j->unsafe = "cannot be traced";
+		return false;
+	}
 	if (err == -EPERM) {
 		j->err = target_fail(j->why, err, "process %d: ptrace is not permitted (kernel.yama.ptrace_scope, a seccomp "
 				     "filter or a security module forbids it, or somebody else traces it)", (int)j->t->pid);
@@ -450,7 +456,7 @@ static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigne
 
 static void find_thread(struct injection *j)
 {
-	uint64_t end = now_ms() + GIVE_UP_MS;
+	uint64_t end = (j->begin = now_ms()) + GIVE_UP_MS;
 	struct timespec nap = { .tv_nsec = 500000 };
 	pid_t tids[THREADS_MAX];
 	unsigned int n, i, round = 0;

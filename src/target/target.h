@@ -29,7 +29,7 @@ struct target_map;
 
 /* An object that a created target is to bring along, and what is to be in its environment besides. */
 struct target_preload {
-	const char *path;		/* into LD_PRELOAD, in front of what is there */
+	const char *path;		/* into LD_PRELOAD, in front of what is there; or NULL */
 	const char *const *environ;	/* "NAME=VALUE", up to a NULL; or NULL */
 };
 

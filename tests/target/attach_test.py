@@ -4,6 +4,7 @@ attach.c does it; guest.c is a target that looks at all that could be spoilt; th
 """
 import ctypes
 import os
+import platform
 import random
 import shutil
 import signal
@@ -20,7 +21,8 @@ HERE = harness.BUILD / "tests/target"
 ATTACH, GUEST, STANDIN = HERE / "attach", HERE / "guest", HERE / "standin.so"
 AGENT = harness.BUILD / "src/agent/dtap-agent.so"
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root,
+              pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is for x86-64 only")]
 
 
 def attach(pid, *args, agent=STANDIN, timeout=60):
@@ -137,6 +139,7 @@ def run_python(start, interp, text, **kwargs):
 
 
 @pytest.mark.parametrize("doing", DOING)
+@pytest.mark.interps("3.9", "3.14")
 def test_main_thread_does(start, interp, doing):
     child = run_python(start, interp, DOING[doing])
     fds = held_by(child.pid)[0]
@@ -180,8 +183,9 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.interps("3.9", "3.11", "3.13", "3.15")
-def test_a_thousand_times(start, interp):
+def test_many_times(start, interp):
     """No leak, and the speed of before."""
+    times = 1000 if interp.version == "3.13" else 100
     child = start(interp.argv_of(ROUNDS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def speed():
@@ -193,11 +197,15 @@ def test_a_thousand_times(start, interp):
     attached(child.pid, agent=AGENT)
     before = min(speed() for _ in range(20))
     fds, threads, maps = held_by(child.pid)
-    result = attach(child.pid, 1000, agent=AGENT, timeout=300)
-    assert "1000 of 1000" in result.out, result
+    result = attach(child.pid, times, agent=AGENT, timeout=300)
+    assert f"{times} of {times}" in result.out, result
     wait_until(lambda: speed() < 1.1 * before, what="the speed of before")
-    after = held_by(child.pid)
-    assert len(after[0]) <= len(fds) and after[1] <= threads and after[2] <= maps + 4, (after, fds, threads, maps)
+
+    def no_more():
+        after = held_by(child.pid)      # with a thread that reads, or not
+        return len(after[0]) <= len(fds) and after[1] <= threads + 1 and after[2] <= maps + 4
+
+    wait_until(no_more, timeout=10, what=f"{len(fds)} descriptors, {threads} threads, {maps} mappings")
 
 
 WORKERS = r"""
@@ -335,6 +343,14 @@ def test_two_tracers(start):
     assert stays.communicate("x", timeout=10)[0].count("gone") == 0
 
 
+def test_at_the_same_time(start):
+    child = start(["/usr/bin/python3", "-c", "while True: pass"])
+    time.sleep(0.3)
+    tracers = [start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    for tracer in tracers:
+        assert "state" in tracer.communicate(timeout=20)[0]
+
+
 def test_process_ends(start):
     child = start(["/usr/bin/python3", "-c", "while True: pass"])
     time.sleep(0.3)
@@ -394,6 +410,13 @@ def test_preload(interp):
     assert f"ready {pids['parent']} " in result.out and f"state {pids['parent']} " in result.out, result
     if not interp.root:
         assert f"ready {pids['child']} " in result.out, result
+
+
+def test_folder_that_preload_cannot_name(tmp_path):
+    (tmp_path / "a b").mkdir()
+    agent = shutil.copy(STANDIN, tmp_path / "a b")
+    result = harness.run([ATTACH, agent, "-c", "/usr/bin/python3 -c pass"])
+    assert result.code == 0 and "state" in result.out and result.err == "", result
 
 
 def test_preload_keeps_what_is_there(tmp_path):
