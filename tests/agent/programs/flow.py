@@ -45,7 +45,7 @@ def chained(a):
     return 0 < a < 10 and not a == 5
 
 
-loop(6)
+loop(7)
 early(1)
 swallow()
 ternary(1, 0, 2)
