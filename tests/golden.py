@@ -14,6 +14,8 @@ import harness
 
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
 KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
+# What only the kernel place has.
+KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|ustack\(|stack\()")
 EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 
@@ -77,16 +79,28 @@ class RunFile(pytest.File):
         if directives.program:
             versions = directives.get("python", "3.9").split()
         for version in versions:
-            item = item_class.from_parent(self, name=f"py{version}" if version else "run",
-                                          directives=directives, version=version)
+            name = f"py{version}" if version else "run"
+            item = item_class.from_parent(self, name=name, directives=directives, version=version, place="kernel")
             item.add_marker("needs_bpf")
             yield item
+            if self.has_target_place(directives):
+                item = item_class.from_parent(self, name=f"{name}-target", directives=directives, version=version,
+                                              place="target")
+                item.add_marker("needs_root")  # for the interpreters' chroot only
+                yield item
+
+    def has_target_place(self, directives):
+        """The script must do the same in the traced process."""
+        return not KERNEL_ONLY.search(self.path.read_text()) and "-x place" not in directives.get("options", "")
 
     def item_class(self):
         return RunItem
 
 
 class StapRunFile(RunFile):
+    def has_target_place(self, directives):
+        return False
+
     def item_class(self):
         return StapRunItem
 
@@ -161,9 +175,9 @@ class StapVerdictItem(GoldenItem):
 
 
 class RunItem(GoldenItem):
-    def __init__(self, *, directives, version, **kwargs):
+    def __init__(self, *, directives, version, place, **kwargs):
         super().__init__(**kwargs)
-        self.directives, self.version = directives, version
+        self.directives, self.version, self.place = directives, version, place
 
     def runtest(self):
         interp = None
@@ -181,7 +195,7 @@ class RunItem(GoldenItem):
 
     def run(self, interp):
         d = self.directives
-        argv = [*shlex.split(d.get("options", "-q")), "-s", str(d.path)]
+        argv = [*shlex.split(d.get("options", "-q")), "-x", f"place={self.place}", "-s", str(d.path)]
         if interp:
             argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
         return harness.dtrace(*argv, *shlex.split(d.get("script-args", "")))

@@ -18,6 +18,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("DTAP_BUILD", TOP / "build")).resolve()
 DTRACE = BUILD / "dtrace"
+AGENT = BUILD / "src/agent/dtap-agent.so"
 STAP = BUILD / "stap"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
@@ -196,6 +197,7 @@ def in_time_order(text):
     """What CPython's test_dtrace does to a tracer's output: rows "time stamp, tab, text" sorted by time, the
     stamps taken off, empty lines and the traced program's own lines (#) left out."""
     rows = [line.split("\t", 1) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(len(row) == 2 for row in rows), text
     return [row[1] for row in sorted(rows, key=lambda row: int(row[0]))]
 
 
@@ -222,3 +224,19 @@ def semaphore(pid, interp, marker):
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         memory.seek(address)
         return struct.unpack("<H", memory.read(2))[0]
+
+
+def agent_semaphores(pid):
+    """Marker -> value in the process, for each agent that is mapped there; None: none is."""
+    notes = subprocess.run(["readelf", "-n", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: (0x[0-9a-f]+)", notes)
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    bases = [int(line.split("-")[0], 16) for line in maps if "dtap-agent" in line and line.split()[2] == "00000000"]
+    if not bases:
+        return None
+    values = {}
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for name, address in found:
+            memory.seek(bases[0] + int(address, 16))
+            values[name] = struct.unpack("<H", memory.read(2))[0]
+    return values

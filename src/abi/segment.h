@@ -90,8 +90,11 @@ struct abi_fire {
 	abi_u32 probe;			/* index in the probe table, the program's first argument */
 	abi_u32 pid;			/* in this process only; 0: in all */
 	abi_u32 uses;			/* arguments that the program reads: bit n for arg n */
-	abi_u32 pad;
+	/* The program is nothing but @[copyinstr(argN)] = count(): 1 + N, else 0; the first of the maps that it counts
+	 * in and how many there are. */
+	abi_u32 count_arg, count_map, count_classes;
 };
+_Static_assert(sizeof(struct abi_fire) == 32, "fire of a segment");
 
 struct abi_image {
 	abi_u32 magic, version;
@@ -99,7 +102,8 @@ struct abi_image {
 	abi_u64 data_size;
 	abi_u32 nmaps, nprogs, nfires, nlanes;
 	abi_u64 lanes_off, lane_size;	/* in the data; multiples of ABI_ALIGN */
-	abi_u64 reserved[4];
+	abi_u64 id;			/* random: the same one received again is known by it */
+	abi_u64 reserved[3];
 	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
 };
 _Static_assert(sizeof(struct abi_image) == 88, "segment's image");

@@ -208,7 +208,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
 	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
-		const uint64_t words[3] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
+		const uint64_t words[ENGINE_ARGS] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
 
 		engine_fire(WANT_INDEX_audit, words, 1);
 	}

@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/control.h"
 #include "vm/shm.h"
 
 /* A program that a marker runs. */
 struct fire {
 	const struct vm_prog *prog;
 	uint64_t probe;
+	const struct abi_fire *from;
 };
 
 struct session {
@@ -36,6 +38,7 @@ struct session {
 	uint32_t first[WANT_COUNT + 1];	/* by marker: in fires */
 	unsigned char uses[WANT_COUNT];
 	unsigned markers;
+	uint64_t strings[ENGINE_ARGS];
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
 	int wake_fd;
@@ -44,11 +47,13 @@ struct session {
 
 unsigned engine_markers;
 unsigned char engine_uses[WANT_COUNT];
+struct engine_count engine_counts[WANT_COUNT];
 
 static struct session *active;		/* with the GIL */
 static struct session *pending;		/* pushed by the agent's thread, atomic */
 enum { ENDED = 16 };
-static uint64_t ended[ENDED];		/* channels; 0: a free place; atomic */
+static uint64_t ended[ENDED];
+#define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
 static bool some_ended;			/* atomic */
 static __thread uint32_t own_tid;
 
@@ -116,6 +121,8 @@ static int sort_fires(struct session *s, uint32_t pid)
 {
 	uint32_t n = 0;
 
+	s->markers = 0;
+	memset(s->uses, 0, sizeof(s->uses));
 	s->fires = calloc(s->shm.nfires + 1, sizeof(*s->fires));
 	if (!s->fires)
 		return -ENOMEM;
@@ -126,7 +133,7 @@ static int sort_fires(struct session *s, uint32_t pid)
 
 			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != pid))
 				continue;
-			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe };
+			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f };
 			s->uses[marker] |= (unsigned char)f->uses;
 			s->markers |= 1u << marker;
 		}
@@ -189,6 +196,38 @@ bool engine_changed(void)
 	return __atomic_load_n(&pending, __ATOMIC_RELAXED) || __atomic_load_n(&some_ended, __ATOMIC_RELAXED);
 }
 
+/*
+ * Where @marker runs one program that only counts: from then on it is not run.  Off until the lane is taken, which is
+ * when the program has run once.
+ */
+static void find_count(enum want_index marker)
+{
+	struct engine_count *c = &engine_counts[marker];
+	const struct session *s = active;
+	const struct abi_fire *f;
+
+	*c = (struct engine_count){ .control = NULL };
+	if (!s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane || !s->run.cache ||
+	    !s->run.objects || (marker != WANT_INDEX_function__entry && marker != WANT_INDEX_function__return))
+		return;
+	f = s->fires[s->first[marker]].from;
+	if (f->count_arg < 1 || f->count_arg > 2 || f->count_map >= s->shm.nmaps ||
+	    !shm_good_classes(&s->shm, &s->shm.maps[f->count_map], f->count_classes))
+		return;
+	*c = (struct engine_count){
+		.control = s->data, .run = &s->run, .map = &s->shm.maps[f->count_map], .classes = f->count_classes,
+		.off = f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, .arg = f->count_arg - 1,
+	};
+}
+
+void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
+{
+	const struct engine_count *c = &engine_counts[marker];
+
+	if (c->control)
+		add_learn_object(c->run, c->map, (uint64_t)(uintptr_t)code, c->off, address);
+}
+
 static void sum_up(void)
 {
 	unsigned markers = 0;
@@ -200,6 +239,8 @@ static void sum_up(void)
 			engine_uses[k] |= s->uses[k];
 	}
 	engine_markers = markers;
+	for (unsigned k = 0; k < WANT_COUNT; k++)
+		find_count((enum want_index)k);
 }
 
 static void remove_session(uint64_t channel)
@@ -216,6 +257,30 @@ static void remove_session(uint64_t channel)
 	}
 }
 
+static uint64_t id_of(const struct session *s)
+{
+	return ((const struct abi_image *)s->image)->id;
+}
+
+/* Segments that this process has already, from its parent, are only given their channel; returns the others. */
+static struct session *take_over(struct session *news)
+{
+	struct session **link = &news, *s, *have;
+
+	while ((s = *link)) {
+		for (have = active; have && !(have->channel == INHERITED && id_of(have) == id_of(s)); have = have->next)
+			;
+		if (have) {
+			have->channel = s->channel;
+			*link = s->next;
+			session_free(s);
+		} else {
+			link = &s->next;
+		}
+	}
+	return news;
+}
+
 void engine_update(void)
 {
 	struct session **end = &active;
@@ -229,21 +294,41 @@ void engine_update(void)
 		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
 	while (*end)
 		end = &(*end)->next;
-	*end = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	*end = take_over(__atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE));
 	for (unsigned k = 0; k < ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
+	if (!control_has_channel())
+		remove_session(INHERITED);
 	sum_up();
 }
 
 void engine_forked(void)
 {
+	struct session **link = &active, *s;
+
 	own_tid = 0;
-	while (active) {
-		active->run.lane = NULL;	/* the lane is the parent's still */
-		remove_session(active->channel);
-	}
 	pending = NULL;		/* taken in by a thread that is not here: lost, not freed */
+	memset(ended, 0, sizeof(ended));
+	some_ended = false;
+	while ((s = *link)) {
+		s->run.lane = NULL;	/* it is the parent's still */
+		shm_run_fini(&s->run);
+		s->channel = INHERITED;
+		free(s->fires);
+		if (sort_fires(s, process_id()) || !s->markers) {
+			*link = s->next;
+			session_free(s);
+		} else {
+			link = &s->next;
+		}
+	}
+	sum_up();
+}
+
+void engine_orphaned(void)
+{
+	remove_session(INHERITED);
 	sum_up();
 }
 
@@ -261,6 +346,7 @@ static bool take_lane(struct session *s)
 		if (!shm_run_init(&s->run, &s->shm, -1, process_id(), (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake_fd = s->wake_fd;
+			sum_up();
 			return true;
 		}
 		s->unserved = true;
@@ -269,10 +355,23 @@ static bool take_lane(struct session *s)
 	return false;
 }
 
-void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings)
+/* The strings of the event, where helpers look for them. */
+static void note_strings(struct session *s, unsigned strings)
 {
-	int saved = errno;
+	if (strings == 3) {
+		s->run.strings = s->ctx + 1;
+		s->run.nstrings = 2;
+		return;
+	}
+	s->run.strings = s->strings;
+	s->run.nstrings = 0;
+	for (unsigned k = 0; k < ENGINE_ARGS; k++)
+		if (strings & 1u << k)
+			s->strings[s->run.nstrings++] = s->ctx[1 + k];
+}
 
+void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+{
 	if (__builtin_expect(!own_tid, 0))
 		own_tid = (uint32_t)syscall(SYS_gettid);
 	for (struct session *s = active; s; s = s->next) {
@@ -280,14 +379,12 @@ void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrin
 
 		if (k == end || !take_lane(s))
 			continue;
-		memcpy(s->ctx + 1, args, 3 * sizeof(*args));
+		memcpy(s->ctx + 1, args, ENGINE_ARGS * sizeof(*args));
 		shm_set_tid(&s->run, own_tid);
-		s->run.strings = s->ctx + 1;
-		s->run.nstrings = nstrings;
+		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;
 			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);
 		}
 	}
-	errno = saved;
 }

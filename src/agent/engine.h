@@ -12,8 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/record.h"
 #include "agent/code.h"
 #include "agent/marker.h"
+#include "vm/add.h"
 
 /*
  * Take in the segment of the files @fds (image, data, wake; they stay the caller's but for wake, which is taken
@@ -26,8 +28,12 @@ void engine_channel_ended(uint64_t channel);
 bool engine_changed(void);
 /* Markers that some program wants, as enum want; engine_update() is behind it when engine_changed(). */
 void engine_update(void);
-/* In a child of fork: the parent's lanes are not its own. */
+/*
+ * In a child of fork: it goes on with the programs that are for all processes, in lanes of its own, and waits for its
+ * own channel to the tracer to take them over.  When it turns out that there will be none: engine_orphaned().
+ */
 void engine_forked(void);
+void engine_orphaned(void);
 
 extern unsigned engine_markers;				/* enum want; written with the GIL */
 extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that programs read, bit n for argument n */
@@ -35,20 +41,46 @@ extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that prog
 #define engine_wanted(name) __builtin_expect((engine_markers & WANT_##name) != 0, 0)
 #define engine_reads_line(marker) ((engine_uses[marker] & 4) != 0)
 
-/* Run what wants @marker.  The first @nstrings arguments are strings that end in a NUL, or 0. */
-void engine_fire(enum want_index marker, const uint64_t args[3], unsigned nstrings);
+enum { ENGINE_ARGS = 4 };
+
+/* Run what wants @marker.  Changes errno.  The arguments whose bits are in @strings end in a NUL, or are 0. */
+void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings);
+
+/*
+ * What has a single program that counts under a string of the code object, at @off in it, is counted without running
+ * that (vm/add.h).
+ */
+struct engine_count {
+	const struct abi_control *control;	/* NULL: there is none */
+	const struct shm_run *run;
+	const struct shm_map *map;
+	uint32_t classes;
+	long off;
+	unsigned arg;				/* from 0 */
+};
+
+extern struct engine_count engine_counts[WANT_COUNT];
+
+/* After the program has run: the string at @address is @code's. */
+void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address);
 
 /* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
 static inline void engine_fire_code(enum want_index marker, struct pyobj *code, int line)
 {
+	const struct engine_count *c = &engine_counts[marker];
 	unsigned uses = engine_uses[marker];
-	const uint64_t args[3] = {
-		uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0,
-		uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0,
-		(uint64_t)(int64_t)line,
-	};
+	uint64_t args[ENGINE_ARGS];
 
-	engine_fire(marker, args, 2);
+	if (c->control && c->control->state == ABI_STATE_ACTIVE &&
+	    add_count_object(c->run, c->map, c->classes, (uint64_t)(uintptr_t)code, c->off))
+		return;
+	args[0] = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
+	args[1] = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+	args[2] = (uint64_t)(int64_t)line;
+	args[3] = 0;
+	engine_fire(marker, args, 3);
+	if (c->run)
+		engine_learn(marker, code, args[c->arg]);
 }
 
 #endif

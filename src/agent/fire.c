@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The markers whose arguments are not all in a moment.  Only tracers outside the process have them. */
+/* The markers whose arguments are not all in a moment. */
 #include "agent/fire.h"
 
 bool fire_is_cfunction(struct pyobj *callable)
@@ -26,8 +26,18 @@ void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool en
 	struct pyobj *held;
 	const char *name = name_of(callable, &held);
 
-	(entry ? marker_cfunction__entry : marker_cfunction__return)(code_file(moment->code), code_name(moment->code),
-								     moment->line(moment), name);
+	enum want_index index = entry ? WANT_INDEX_cfunction__entry : WANT_INDEX_cfunction__return;
+	const char *file = code_file(moment->code), *function = code_name(moment->code);
+	int line = moment->line(moment);
+
+	if (marker_mask & 1u << index)
+		(entry ? marker_cfunction__entry : marker_cfunction__return)(file, function, line, name);
+	if (engine_markers & 1u << index) {
+		const uint64_t args[ENGINE_ARGS] = { (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)function,
+						     (uint64_t)(int64_t)line, (uint64_t)(uintptr_t)name };
+
+		engine_fire(index, args, 1 | 2 | 8);
+	}
 	agent_release(held);
 	errno = saved;
 }
@@ -38,7 +48,17 @@ void fire_exception(const struct moment *moment, struct pyobj *type)
 	struct pyobj *held;
 	const char *name = name_of(type, &held);
 
-	marker_exception__raise(name, code_file(moment->code), code_name(moment->code), moment->line(moment));
+	const char *file = code_file(moment->code), *function = code_name(moment->code);
+	int line = moment->line(moment);
+
+	if (marker_wanted(exception__raise))
+		marker_exception__raise(name, file, function, line);
+	if (engine_wanted(exception__raise)) {
+		const uint64_t args[ENGINE_ARGS] = { (uint64_t)(uintptr_t)name, (uint64_t)(uintptr_t)file,
+						     (uint64_t)(uintptr_t)function, (uint64_t)(int64_t)line };
+
+		engine_fire(WANT_INDEX_exception__raise, args, 1 | 2 | 4);
+	}
 	agent_release(held);
 	errno = saved;
 }

@@ -30,7 +30,7 @@ static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_
 
 		long what = start ? count(args[1], "generation") :
 				    count(args[1], "collected") + count(args[1], "uncollectable");
-		uint64_t words[3] = { (uint64_t)what };
+		uint64_t words[ENGINE_ARGS] = { (uint64_t)what };
 
 		if (start && marker_wanted(gc__start))
 			marker_gc__start((int)what);

@@ -26,7 +26,7 @@ static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args
 {
 	bool from_c = nargs == 2 && args[1] != gcd_import && !agent_busy;
 	const char *name = from_c ? code_text(args[0]) : NULL;
-	uint64_t words[3] = { (uint64_t)(uintptr_t)name };
+	uint64_t words[ENGINE_ARGS] = { (uint64_t)(uintptr_t)name };
 	struct pyobj *module;
 
 	(void)self;

@@ -86,7 +86,7 @@ static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssiz
 	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
 	(void)self;
-	if (!agent_busy && nargs > 2 && marker_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
+	if (!agent_busy && nargs > 2 && fire_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
 		fire_cfunction(&moment, args[2], true);
 	return agent_none();
 }

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 
@@ -246,6 +247,8 @@ static struct pyobj *after_fork_child(struct pyobj *self, struct pyobj *const *a
 	forget_thread();
 	agent_forked();
 	control_forked();
+	if (!control_has_channel())
+		engine_orphaned();
 	watch_again(NULL);
 	errno = saved;
 	return agent_none();

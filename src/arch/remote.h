@@ -13,7 +13,7 @@
  * watches, changes frames ahead of it, or is dead.  No code is written anywhere.
  *
  * Signals wait until the end, but for those of faults.  A system call that the thread was found in is started anew as
- * the kernel does it after a signal without a handler, where that is the same thing; else it ends with EINTR.
+ * the kernel does it after a stop, where that is the same thing; else it ends with EINTR.
  */
 #ifndef DTAP_ARCH_REMOTE_H
 #define DTAP_ARCH_REMOTE_H
@@ -72,6 +72,13 @@ struct arch_remote {
 
 	/* Send the stopped thread to the frame at @frame, by the restorer.  At once or not at all. */
 	int (*go)(pid_t tid, const struct remote_found *f, uint64_t restorer, uint64_t frame);
+
+	/*
+	 * Give the thread, which the chain has brought back and which is in the stop that PTRACE_INTERRUPT makes, the
+	 * registers that it was found with in such a stop: the kernel then sees to the interrupted call itself, and to a
+	 * signal that has come meanwhile, whose handler has to end the call.
+	 */
+	int (*put_back)(pid_t tid, const struct remote_found *f);
 
 	/* The thread is in a stop at the entry of a system call: is it the rt_sigreturn to the frame at @frame? */
 	bool (*is_at)(const struct remote_thread *t, uint64_t frame);

@@ -32,7 +32,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
 	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
 	[IR_ITER] = gen_iter,	    [IR_INEXT] = gen_inext,   [IR_IKEY] = gen_ikey,	[IR_IVALUE] = gen_ivalue,
-	[IR_IDONE] = gen_idone,	    [IR_SPRINTF] = gen_sprintf,
+	[IR_IDONE] = gen_idone,	    [IR_SPRINTF] = gen_sprintf, [IR_MATCH] = gen_match,
 	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
 };
 
@@ -76,6 +76,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
 	gen_flow_begin(g);
+	gen_match_begin(g);
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
@@ -284,6 +285,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_SCRATCH) {
 		asm_place(as, busy);
 		gen_drop(g, ABI_DROP_BUSY);
+		gen_own_stack(g);
 		asm_ja(as, out);
 	}
 }

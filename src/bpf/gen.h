@@ -60,7 +60,7 @@ gen_fn gen_const, gen_strc, gen_mov, gen_alu, gen_divide, gen_unary, gen_ext, ge
 gen_fn gen_jmp, gen_br, gen_ret, gen_raise, gen_builtin, gen_arg, gen_call, gen_load_mem;
 gen_fn gen_turn, gen_budget, gen_spend, gen_pass, gen_enter, gen_leave, gen_try, gen_endtry, gen_raise_text, gen_caught;
 gen_fn gen_caughtstr, gen_failed, gen_mclear, gen_stat, gen_extract, gen_sbucket;
-gen_fn gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
+gen_fn gen_match, gen_sprintf, gen_iter, gen_inext, gen_ikey, gen_ivalue, gen_idone;
 gen_fn gen_vld, gen_vst, gen_vadd, gen_mld, gen_mst, gen_madd, gen_mhas, gen_mdel, gen_agg, gen_emit, gen_exiting;
 
 /* --- operands ---------------------------------------------------------------------------------------- */
@@ -135,6 +135,9 @@ void gen_place(struct gen *g, int reg, struct place to);
  */
 void gen_copy_str(struct gen *g, bool untrusted);
 
+/* Before a clause: nothing has matched yet. */
+void gen_match_begin(struct gen *g);
+
 /* --- keys (gen_key.c) -------------------------------------------------------------------------------- */
 
 /*
@@ -183,6 +186,9 @@ void gen_thread_key(struct gen *g);
 void gen_flow_begin(struct gen *g);
 void gen_flow_returns(struct gen *g);
 void gen_flow_catches(struct gen *g, uint32_t faulted);
+
+/* Somewhere in a program that has loops, where R0 to R5 are free. */
+void gen_own_stack(struct gen *g);
 
 /* @reg = where the IR_FRAME variable @v is, or (@next) will be in the call that is ENTERed next. */
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
@@ -236,6 +242,11 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
+
+/* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
+
+/* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
+void gen_execargs(struct gen *g, struct place to, uint32_t none);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

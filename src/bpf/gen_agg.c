@@ -256,6 +256,22 @@ static const struct ir_insn *string_key(const struct gen *g, const struct ir_ins
 	return copy;
 }
 
+bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *arg, uint32_t *map,
+		   unsigned int *classes)
+{
+	const struct ir_insn *i = c->blocks[0]->insns;
+
+	if (c->nblocks != 1 || c->blocks[0]->n != 5 || i[0].op != IR_ARG || i[1].op != IR_CONST || i[2].op != IR_CALL ||
+	    i[2].fn != IR_FN_COPYINSTR || i[2].args[0] != i[0].dst || i[2].args[1] != i[1].dst ||
+	    (i[1].imm >= 0 && i[1].imm < u->prog->strsize) || u->prog->strsize > ABI_ADD_STRING_MAX ||
+	    i[3].op != IR_AGG || i[3].agg->fn != IR_A_COUNT || i[3].agg->nkeys != 1 || i[3].args[0] != i[2].dst ||
+	    i[4].op != IR_RET)
+		return false;
+	*arg = (uint32_t)i[0].imm;
+	*classes = ebpf_agg_maps(u, i[3].agg, map);
+	return true;
+}
+
 /* R4 = the word, R5 = what is added to it; to @done when that is none. */
 static void one_word(struct gen *g, const struct ir_insn *i, uint32_t done)
 {
@@ -310,7 +326,7 @@ void gen_agg(struct gen *g, const struct ir_insn *i)
 	struct keyed_use k = {
 		.keyed = &g->priv->aggs[i->agg->id],
 		.parts = i->agg->keys,
-		.keys = i->args + ir_agg_operands(i->agg->fn),
+		.keys = i->args ? i->args + ir_agg_operands(i->agg->fn) : NULL,
 		.n = i->agg->nkeys,
 		.drop = ABI_DROP_AGG,
 		.other = asm_label(&g->as),

@@ -1,9 +1,9 @@
 /*
  * Iterations: a buffer is taken and filled with what is in the map, sorted, and read element by element.
  *
- * Others may change the map meanwhile.  An entry of the buffer is good as long as the element has the number that it
- * had, which is looked at before and after its key and value are copied: who removes an element takes its number
- * away first.
+ * Others may change the map meanwhile, and the kernel uses a removed element's memory again at once.  So when key and
+ * value are copied the key is looked up: an entry of the buffer is good if the element found has the number that the
+ * entry's had.
  *
  * State, at unit.h's iters[].off: the words below, the given key parts, the key and the value.
  */
@@ -318,24 +318,18 @@ static void copy(struct gen *g, uint32_t off, uint32_t bytes, uint32_t gone)
 	asm_ji(&g->as, BPF_JNE, R0, 0, gone);
 }
 
-/* To @gone unless the element still is what it was. */
-static void check_number(struct gen *g, const struct ir_iter *it, uint32_t gone)
-{
-	struct assembler *as = &g->as;
-
-	ld(g, R3, it, ITER_VALUE);
-	copy(g, place_of(g, it)->off + 8 * ITER_SEEN, 8, gone);
-	ld(g, R1, it, ITER_SEEN);
-	ld(g, R2, it, ITER_NUMBER);
-	asm_alui(as, BPF_RSH, R2, 2);
-	asm_j(as, BPF_JNE, R1, R2, gone);
-}
-
-static void copy_key(struct gen *g, const struct ir_iter *it, uint32_t gone)
+/* Copy key and value; to @gone unless the element still is what it was. */
+static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 {
 	const struct keyed *k = &g->priv->maps[it->map->id];
 	struct assembler *as = &g->as;
 	uint32_t done = asm_label(as);
+
+	if (!it->map->stat) {
+		ld(g, R3, it, ITER_VALUE);
+		asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
+		copy(g, place_of(g, it)->value, it->map->value.type == IR_STR ? g->prog->strsize : 8, gone);
+	}
 
 	for (unsigned int cls = 0; cls < k->n; cls++) {
 		uint32_t other = asm_label(as);
@@ -347,20 +341,19 @@ static void copy_key(struct gen *g, const struct ir_iter *it, uint32_t gone)
 		}
 		ld(g, R3, it, ITER_KEY);
 		copy(g, place_of(g, it)->key, k->sizes[cls], gone);
+		asm_map(as, R1, k->first + cls);
+		gen_scratch(g, R2, place_of(g, it)->key);
+		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_ji(as, BPF_JEQ, R0, 0, gone);
+		asm_ld(as, BPF_DW, R1, R0, 0);
+		ld(g, R2, it, ITER_NUMBER);
+		asm_alui(as, BPF_RSH, R2, 2);
+		asm_j(as, BPF_JNE, R1, R2, gone);
 		if (cls + 1 < k->n)
 			asm_ja(as, done);
 		asm_place(as, other);
 	}
 	asm_place(as, done);
-}
-
-static void copy_value(struct gen *g, const struct ir_iter *it, uint32_t gone)
-{
-	if (it->map->stat)
-		return;
-	ld(g, R3, it, ITER_VALUE);
-	asm_alui(&g->as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
-	copy(g, place_of(g, it)->value, it->map->value.type == IR_STR ? g->prog->strsize : 8, gone);
 }
 
 /* To the next element unless the part is the given one. */
@@ -413,10 +406,7 @@ void gen_inext(struct gen *g, const struct ir_insn *i)
 	st(g, it, ITER_KEY, R1);
 	asm_ld(as, BPF_DW, R1, R0, ITER_HEADER + 8 * ENTRY_VALUE);
 	st(g, it, ITER_VALUE, R1);
-	check_number(g, it, next);
-	copy_key(g, it, next);
-	copy_value(g, it, next);
-	check_number(g, it, next);
+	copy_element(g, it, next);
 	each_given(g, i, it, check_given);
 	ld(g, R1, it, ITER_LEFT);
 	asm_alui(as, BPF_SUB, R1, 1);

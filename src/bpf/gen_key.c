@@ -4,6 +4,8 @@
  */
 #include "bpf/gen.h"
 
+#include <errno.h>
+
 /* R0 = the thread */
 static void thread(struct gen *g)
 {
@@ -192,14 +194,20 @@ static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 
 	lookup(g, k, map);
 	asm_ji(as, BPF_JNE, R0, 0, found);
-	for (int tries = m->wraps ? 2 : 1; tries; tries--) {
-		gen_order(g, R1, m, 0);
-		asm_imm(as, R2, 1);
-		asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
-		asm_ji(as, BPF_JLT, R2, (int32_t)m->max_entries, room);
+	gen_order(g, R1, m, 0);
+	asm_imm(as, R2, 1);
+	asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
+	asm_ji(as, BPF_JLT, R2, (int32_t)m->max_entries, room);
+	if (m->wraps) {
+		/* Two that make room at a time may take the same one away; who comes next makes up for it. */
+		asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+		evict(g, k);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+		asm_ji(as, BPF_JLE, R2, (int32_t)m->max_entries, room);
+		evict(g, k);
+		asm_ja(as, room);
+	} else {
 		count_elements(g, m, -1);
-		if (tries > 1)
-			evict(g, k);
 	}
 	asm_place(as, full);
 	asm_imm(as, R1, m->max_entries);
@@ -214,13 +222,16 @@ static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	asm_ji(as, BPF_JEQ, R0, 0, made);
 	/* Somebody else was faster, or the kernel has no memory. */
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
 	count_elements(g, m, -1);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+	asm_ji(as, BPF_JNE, R1, -EEXIST, full);
 	lookup(g, k, map);
-	asm_ji(as, BPF_JEQ, R0, 0, full);
+	asm_ji(as, BPF_JEQ, R0, 0, k->other);
 	asm_ja(as, found);
 	asm_place(as, made);
 	lookup(g, k, map);
-	asm_ji(as, BPF_JEQ, R0, 0, full);
+	asm_ji(as, BPF_JEQ, R0, 0, k->other);	/* it is removed again already */
 	gen_order(g, R1, m, 1);
 	asm_imm(as, R2, 1);
 	asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
@@ -260,12 +271,6 @@ void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
 	struct assembler *as = &g->as;
 
-	if (k->map) {
-		/* Without a number first: who reads it in an iteration sees that it is not the same any more. */
-		gen_key_find(g, k, map);
-		asm_imm(as, R1, 0);
-		asm_atomic(as, BPF_XCHG, BPF_DW, R0, 0, R1);
-	}
 	asm_map(as, R1, map);
 	gen_key_addr(g, k);
 	asm_helper(as, BPF_FUNC_map_delete_elem);

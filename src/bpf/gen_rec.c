@@ -32,20 +32,33 @@ void gen_header(struct gen *g, int base, int off, uint32_t rec)
  */
 enum { WAKE_WINDOW = 4096 };
 
+/* R4 = whether the record to come is to wake the tracer.  In user space the helper sees to that. */
+static void gen_wake(struct gen *g)
+{
+	uint32_t quarter = g->unit->maps[EBPF_MAP_OUT].max_entries / 4;
+	struct assembler *as = &g->as;
+	uint32_t quiet = asm_label(as);
+
+	if (!g->env->user_space) {
+		asm_map(as, R1, EBPF_MAP_OUT);
+		asm_imm(as, R2, BPF_RB_AVAIL_DATA);
+		asm_helper(as, BPF_FUNC_ringbuf_query);
+	}
+	asm_imm(as, R4, BPF_RB_NO_WAKEUP);
+	if (!g->env->user_space) {
+		asm_ji(as, BPF_JLT, R0, (int32_t)quarter, quiet);
+		asm_ji(as, BPF_JGE, R0, (int32_t)(quarter + WAKE_WINDOW), quiet);
+		asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
+	}
+	asm_place(as, quiet);
+}
+
 void gen_output(struct gen *g, int base, int off, uint32_t size)
 {
 	struct assembler *as = &g->as;
-	uint32_t quiet = asm_label(as), ok = asm_label(as);
-	uint32_t quarter = g->unit->maps[EBPF_MAP_OUT].max_entries / 4;
+	uint32_t ok = asm_label(as);
 
-	asm_map(as, R1, EBPF_MAP_OUT);
-	asm_imm(as, R2, BPF_RB_AVAIL_DATA);
-	asm_helper(as, BPF_FUNC_ringbuf_query);
-	asm_imm(as, R4, BPF_RB_NO_WAKEUP);
-	asm_ji(as, BPF_JLT, R0, (int32_t)quarter, quiet);
-	asm_ji(as, BPF_JGE, R0, (int32_t)(quarter + WAKE_WINDOW), quiet);
-	asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
-	asm_place(as, quiet);
+	gen_wake(g);
 	asm_map(as, R1, EBPF_MAP_OUT);
 	asm_mov(as, R2, base);
 	asm_alui(as, BPF_ADD, R2, off);

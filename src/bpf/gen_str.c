@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
 #include "lang/format.h"
+#include "lang/regex.h"
 
 /* --- places ------------------------------------------------------------------------------------------ */
 
@@ -293,6 +295,14 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		gen_stack(g, i);
 		return;
 	}
+	if (i->fn == IR_FN_MATCHED) {
+		gen_place(g, R1, gen_str_dst(g, i));
+		gen_scratch(g, R2, g->priv->match_off);
+		asm_imm(&g->as, R3, g->prog->strsize);
+		gen_load(g, R4, i->args[0]);
+		asm_rt(&g->as, RT_MATCHED);
+		return;
+	}
 	if (!args && i->fn != IR_FN_COPYINSTR && i->fn != IR_FN_STRINGOF) {
 		gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_fn_text(i->fn)));
 		return;
@@ -418,4 +428,54 @@ void gen_sprintf(struct gen *g, const struct ir_insn *i)
 	gen_scratch(g, R3, g->priv->work_off + PUT_STATE);
 	gen_place(g, R1, gen_str_dst(g, i));
 	gen_copy_str(g, false);
+}
+
+/* --- regular expressions -------------------------------------------------------------------------------- */
+
+void gen_match_begin(struct gen *g)
+{
+	if (!g->priv->matched || !(g->plan->needs & NEED_SCRATCH))
+		return;
+	gen_scratch(g, R1, g->priv->match_off);
+	for (int k = 0; k < MATCH_KEPT; k++)
+		asm_sti(&g->as, BPF_DW, R1, 8 * k, -1);
+}
+
+/* Keep what matched, the string @r. */
+static void keep_match(struct gen *g, ir_reg r)
+{
+	struct assembler *as = &g->as;
+
+	gen_scratch(g, R1, g->priv->match_off);
+	asm_imm(as, R2, 8 * MATCH_KEPT);
+	gen_scratch(g, R3, g->priv->work_off + 8 * MATCH_SAVED);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	gen_str(g, R3, r);
+	gen_scratch(g, R1, g->priv->match_off + 8 * MATCH_KEPT);
+	gen_copy_str(g, false);
+}
+
+void gen_match(struct gen *g, const struct ir_insn *i)
+{
+	const struct rodata_regex *re = g->priv->regexes;
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	_Static_assert(REGEX_SLOTS == (int)MATCH_SLOTS && 2 * REGEX_GROUPS == (int)MATCH_KEPT, "as rt/match.h has them");
+	while (strcmp(re->text, i->str))
+		re++;
+	asm_map_value(as, R1, EBPF_MAP_RODATA, re->off);
+	asm_imm(as, R2, (int64_t)((uint64_t)re->re->ncode | (uint64_t)re->re->nwords << 16 |
+				  (uint64_t)g->prog->strsize << 32));
+	gen_str(g, R3, i->args[0]);
+	gen_scratch(g, R4, g->priv->work_off);
+	asm_rt(as, RT_MATCH);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
+	if (g->priv->matched) {
+		asm_ji(as, BPF_JEQ, R0, 0, none);
+		keep_match(g, i->args[0]);
+		asm_place(as, none);
+	}
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+	gen_put(g, i, R1);
 }

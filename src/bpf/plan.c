@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
@@ -420,6 +421,10 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_ULOAD:
 	case IR_ARG:
 		plan->needs |= NEED_FAULT;
+		break;
+	case IR_MATCH:
+		plan->needs |= NEED_FAULT;
+		need_work(plan, 8 * MATCH_WORDS);
 		break;
 	case IR_SPRINTF:
 	case IR_CALL:

@@ -9,7 +9,9 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
+#include "bpf/rt/match.h"
 #include "lang/format.h"
+#include "lang/regex.h"
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
@@ -298,6 +300,9 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	if (err)
 		return err;
 	place_iters(u, p, &off);
+	p->match_off = off;
+	if (p->matched)
+		off += 8 * MATCH_KEPT + p->str_buf;
 	p->copyin_off = off;
 	size = (uint64_t)off + p->copyin_size + u->prog->strsize;
 	if (size > SCRATCH_MAX)
@@ -323,6 +328,8 @@ static void plan_rodata(struct ebpf_unit *u, struct ebpf_private *p, uint32_t ze
 	init = arena_alloc(u->prog->arena, p->zeros_off + p->zeros_size);
 	for (uint32_t k = 0; k < p->nstrs; k++)
 		strcpy(init + p->strs[k].off, p->strs[k].s);
+	for (uint32_t k = 0; k < p->nregexes; k++)
+		memcpy(init + p->regexes[k].off, p->regexes[k].re->words, 8 * p->regexes[k].re->nwords);
 	set_map(&u->maps[EBPF_MAP_RODATA], BPF_MAP_TYPE_ARRAY, 4, p->zeros_off + p->zeros_size, 1, BPF_F_RDONLY_PROG,
 		"rodata");
 	u->maps[EBPF_MAP_RODATA].init = init;
@@ -339,8 +346,30 @@ static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, con
 		unit_rodata(prog, p, arena_strndup(prog->arena, f->convs[k].lit, f->convs[k].lit_len));
 }
 
+static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const char *text, const char **err)
+{
+	struct rodata_regex *re;
+	const char *why;
+
+	for (uint32_t k = 0; k < p->nregexes; k++) {
+		if (!strcmp(p->regexes[k].text, text))
+			return;
+	}
+	p->regexes = arena_grow(prog->arena, p->regexes, &p->regexes_cap, p->nregexes, sizeof(*p->regexes));
+	re = &p->regexes[p->nregexes];
+	re->text = text;
+	re->off = p->rodata_size;
+	re->re = regex_compile(prog->arena, text, &why);
+	if (!re->re) {
+		*err = arena_printf(prog->arena, "the regular expression %s: %s", text, why);
+		return;
+	}
+	p->rodata_size += 8 * re->re->nwords;
+	p->nregexes++;
+}
+
 /* Strings that are copied to a register with several definitions: plans know only of the others. */
-static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
+static void add_strings(const struct ir_prog *prog, struct ebpf_private *p, const char **err)
 {
 	for (uint32_t c = 0; c < prog->nclauses; c++) {
 		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
@@ -351,9 +380,22 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p)
 					unit_rodata(prog, p, k->insns[j].str);
 				if (k->insns[j].op == IR_SPRINTF)
 					add_literals(prog, p, k->insns[j].fmt);
+				if (k->insns[j].op == IR_MATCH)
+					add_regex(prog, p, k->insns[j].str, err);
+				if (k->insns[j].op == IR_CALL && k->insns[j].fn == IR_FN_MATCHED)
+					p->matched = true;
 			}
 		}
 	}
+}
+
+static bool has_loops(const struct ir_prog *prog, const struct ebpf_private *p)
+{
+	for (uint32_t i = 0; i < prog->nclauses; i++) {
+		if (p->plans[i]->needs & NEED_LOOPS)
+			return true;
+	}
+	return false;
 }
 
 static bool has_ordered(const struct ir_prog *prog)
@@ -410,7 +452,10 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	}
 	u->nmaps = next;
 	u->maps = arena_alloc(a, next * sizeof(*u->maps));
-	add_strings(prog, p);
+	*err = NULL;
+	add_strings(prog, p, err);
+	if (*err)
+		return NULL;
 	for (uint32_t i = 0; i < prog->nclauses; i++)
 		p->plans[i] = plan_new(prog, prog->clauses[i], p);
 
@@ -419,6 +464,8 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
 		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
+	if (has_loops(prog, p))
+		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
 	if (prog->nmaps && has_ordered(prog))
 		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, 16 * prog->nmaps, 1, 0, "order");
 	if (sizes->syscalls)

@@ -12,7 +12,7 @@
  * A scratch slot.  A program takes one and gives it back when it ends; whoever preempts it takes another.
  *
  *	busy | spilled integers | integer this-> and locals | state | work area | string buffers | this-> strings and
- *	locals | raised text | frames of procedures | iterations | copyin copies
+ *	locals | raised text | frames of procedures | iterations | the last match | copyin copies
  */
 enum {
 	SCRATCH_BUSY = 0,
@@ -31,11 +31,18 @@ enum {
 };
 
 /* Words of an iteration's state (gen_iter.c). */
-enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_SEEN, ITER_WORDS };
+enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_WORDS };
 
 /* Where it is in the scratch slot; its key and its value. */
 struct iter_place {
 	uint32_t off, key, value;
+};
+
+/* A regular expression's code in the read-only map. */
+struct rodata_regex {
+	const char *text;
+	const struct regex *re;
+	uint32_t off;
 };
 
 struct rodata_str {
@@ -58,6 +65,11 @@ struct ebpf_private {
 	struct rodata_str *strs;
 	uint32_t nstrs;
 	size_t strs_cap;
+	struct rodata_regex *regexes;
+	uint32_t nregexes;
+	size_t regexes_cap;
+	bool matched;			/* somebody asks for what matched: it is kept at match_off */
+	uint32_t match_off;		/* rt/match.h's slots, the string */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
 	uint32_t zeros_off;		/* in the read-only map: zeros_size bytes of 0 */
 	uint32_t zeros_size;

@@ -25,6 +25,7 @@
 #include "session/launch.h"
 #include "session/options.h"
 #include "session/session.h"
+#include "session/supply.h"
 #include "target/target.h"
 
 /* One run of the command, from its options to its end. */
@@ -38,6 +39,7 @@ struct run {
 	struct probe_set *probes;
 	struct target **targets;
 	size_t ntargets;
+	struct supply *supply;
 	struct ir_prog *prog;
 	struct out_sink out;
 	bool quiet;
@@ -180,39 +182,134 @@ static int set_script_options(struct run *r)
 	return report(r) ? CMD_ERROR : 0;
 }
 
-/* Parse all programs. */
-static int parse(struct run *r)
+static int read_sources(struct run *r)
 {
-	struct d_macros macros;
 	size_t i;
-	int e;
+	int e = 0;
 
-	d_macros_init(&macros);
-	macros.argv = (const char *const *)r->o.args;
-	macros.argc = (unsigned int)r->o.nargs;
-	macros.target = r->ntargets ? target_pid(r->targets[0]) : 0;
-	macros.defaultargs = r->set.v[OPT_defaultargs];
+	r->sources = arena_alloc(r->arena, (r->o.nprogs + 1) * sizeof(*r->sources));
+	for (i = 0; i < r->o.nprogs && !e; i++)
+		e = read_source(r, &r->o.progs[i], &r->sources[i]);
 	for (i = 0; i < r->o.nprogs; i++)	/* argv[0] is the first script's name, as in DTrace */
 		if (r->o.progs[i].opt == 's') {
 			r->o.args[0] = (char *)(uintptr_t)r->o.progs[i].text;
 			break;
 		}
-	diag_init(&r->diag, r->arena);
-	r->d = d_new(r->arena, &r->diag, &macros);
-	r->sources = arena_alloc(r->arena, (r->o.nprogs + 1) * sizeof(*r->sources));
-	for (i = 0; i < r->o.nprogs; i++) {
-		e = read_source(r, &r->o.progs[i], &r->sources[i]);
-		if (e)
-			return e;
-		d_add(r->d, r->sources[i], spec_of(r->o.progs[i].opt));
-	}
-	d_end(r->d);
+	return e;
+}
+
+/* Parse all programs, with @target as $target. */
+static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, int32_t target)
+{
+	struct d_macros macros;
+	struct d *d;
+	size_t i;
+
+	d_macros_init(&macros);
+	macros.argv = (const char *const *)r->o.args;
+	macros.argc = (unsigned int)r->o.nargs;
+	macros.target = target;
+	macros.defaultargs = r->set.v[OPT_defaultargs];
+	diag_init(diag, a);
+	d = d_new(a, diag, &macros);
+	for (i = 0; i < r->o.nprogs; i++)
+		d_add(d, r->sources[i], spec_of(r->o.progs[i].opt));
+	d_end(d);
+	return d;
+}
+
+static int parse(struct run *r)
+{
+	r->d = parse_for(r, r->arena, &r->diag, r->ntargets ? target_pid(r->targets[0]) : 0);
 	return report(r) ? CMD_ERROR : set_script_options(r);
+}
+
+/* --- Python's markers ---------------------------------------------------------------------------------- */
+
+static enum python_mode mode_of(const char *agent)
+{
+	return !strcmp(agent, "always") ? PYTHON_ALWAYS : !strcmp(agent, "never") ? PYTHON_NEVER : PYTHON_AUTO;
+}
+
+static void agent_message(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "# dtrace: %s\n", text);
+}
+
+/*
+ * Whether the command needs the agent has to be known before it is started, so the programs are parsed once
+ * before their $target exists.  Their mistakes are reported when they are parsed in earnest.
+ */
+static int foresee(struct run *r, const struct target_preload **preload)
+{
+	struct supply_conf conf = { .probes = r->probes, .message = agent_message, .ctx = r };
+	struct arena *a = arena_new();
+	struct strbuf err = { 0 };
+	const struct probe_desc *descs;
+	const struct d_pragma *p;
+	struct diag diag;
+	struct d *d;
+	size_t n, i;
+	int e;
+
+	*preload = NULL;
+	if (!a)
+		return CMD_ERROR;
+	d = parse_for(r, a, &diag, INT32_MAX);
+	for (i = 0; (p = d_option(d, i)); i++)
+		options_set(&r->set, p->name, p->value, OPTION_SCRIPT, &err);
+	strbuf_clear(&err);
+	conf.mode = !strcmp(r->set.text[OPT_place], "target") ? PYTHON_ALWAYS : mode_of(r->set.text[OPT_agent]);
+	e = supply_new(&conf, &r->supply, &err);
+	descs = d_descs(d, &n);
+	if (!e && r->o.command)
+		e = supply_foresee(r->supply, descs, n, r->o.command, preload, &err);
+	arena_free(a);
+	if (e)
+		return fail(&err);
+	strbuf_fini(&err);
+	return 0;
+}
+
+/* Bring the agent into the processes that need it and run already, or cannot have brought it along. */
+static int attach_agents(struct run *r)
+{
+	const struct probe_desc *descs;
+	struct strbuf err = { 0 };
+	size_t n, i;
+	unsigned int missed;
+	int e = 0;
+
+	descs = d_descs(r->d, &n);
+	for (i = 0; i < r->ntargets && !e; i++)
+		e = target_state(r->targets[i]) == TARGET_RUNNING ?
+			    supply_attach(r->supply, descs, n, r->targets[i], &err) :
+			    supply_settle(r->supply, descs, n, r->targets[i], &err);
+	if (e)
+		return fail(&err);
+	missed = supply_attach_all(r->supply, descs, n, &err);
+	if (missed && !r->quiet)
+		fprintf(stderr, "# dtrace: %u running Python%s cannot be given the agent and %s not covered: %s\n", missed,
+			missed == 1 ? "" : "s", missed == 1 ? "is" : "are", strbuf_str(&err));
+	strbuf_fini(&err);
+	return 0;
+}
+
+/* "# dtrace: dtap's agent supplies line of Python 3.13". */
+static void say_supplied(const struct run *r)
+{
+	struct strbuf what = { 0 };
+
+	supply_say(r->supply, &what);
+	if (what.len && !r->quiet)
+		fprintf(stderr, "# dtrace: dtap's agent supplies %s\n", strbuf_str(&what));
+	strbuf_fini(&what);
 }
 
 /* --- targets ------------------------------------------------------------------------------------------ */
 
-static int open_targets(struct run *r)
+static int open_targets(struct run *r, const struct target_preload *preload)
 {
 	struct strbuf err = { 0 };
 	size_t i;
@@ -220,7 +317,7 @@ static int open_targets(struct run *r)
 
 	r->targets = arena_alloc(r->arena, (r->o.npids + 1) * sizeof(struct target *));
 	if (r->o.command) {
-		e = target_create(r->o.command, NULL, &r->targets[0], &err);
+		e = target_create(r->o.command, preload, &r->targets[0], &err);
 		if (e) {
 			fprintf(stderr, "dtrace: failed to execute %s: %s\n", r->o.command, strbuf_str(&err));
 			strbuf_fini(&err);
@@ -241,6 +338,16 @@ static int open_targets(struct run *r)
 	return 0;
 }
 
+static int read_and_open(struct run *r)
+{
+	const struct target_preload *preload;
+	int e = read_sources(r);
+
+	if (!e)
+		e = foresee(r, &preload);
+	return e ? e : open_targets(r, preload);
+}
+
 /* Bring the command to the image that has the probes. */
 static int launch(struct run *r)
 {
@@ -252,7 +359,7 @@ static int launch(struct run *r)
 	if (!r->o.command)
 		return 0;
 	descs = d_descs(r->d, &n);
-	e = launch_find(r->targets[0], r->probes, descs, n, &err);
+	e = launch_find(r->targets[0], r->probes, descs, n, r->set.v[OPT_zdefs], &err);
 	/* A command that ended too early: the descriptions that match nothing are the message.  -EINTR: Ctrl-C. */
 	if (e && e != -ESRCH && e != -EINTR)
 		return fail(&err);
@@ -264,6 +371,7 @@ static int compile(struct run *r)
 {
 	struct resolver resolver = probe_resolver(r->probes);
 	struct d_opts opts = { .strsize = (uint32_t)r->set.v[OPT_strsize], .zdefs = r->set.v[OPT_zdefs],
+			       .nspec = (uint32_t)r->set.v[OPT_nspec],
 			       .destructive = r->set.v[OPT_destructive],
 			       .stackframes = (uint32_t)r->set.v[OPT_stackframes],
 			       .ustackframes = (uint32_t)r->set.v[OPT_ustackframes],
@@ -349,6 +457,10 @@ static int run_session(struct run *r, struct session *s)
 	size_t i;
 	int e = 0;
 
+	e = supply_start(r->supply, s, &err);
+	if (e)
+		return fail(&err);
+	say_supplied(r);
 	say_matched(r, s);
 	for (i = 0; i < r->ntargets && !e; i++)
 		e = session_watch(s, r->targets[i]);
@@ -422,7 +534,7 @@ static int trace(struct run *r)
 		return CMD_USAGE;
 	}
 	block_signals();
-	e = open_targets(r);
+	e = read_and_open(r);
 	if (!e)
 		e = parse(r);
 	r->quiet = r->set.v[OPT_quiet];
@@ -432,6 +544,8 @@ static int trace(struct run *r)
 	}
 	if (!e)
 		e = launch(r);
+	if (!e && r->o.mode == DTRACE_RUN)
+		e = attach_agents(r);
 	if (!e)
 		e = compile(r);
 	if (e || r->o.mode == DTRACE_COMPILE)
@@ -454,7 +568,7 @@ static int list(struct run *r)
 	int e, err;
 
 	block_signals();
-	e = open_targets(r);
+	e = read_and_open(r);
 	if (!e)
 		e = parse(r);
 	if (!e)
@@ -510,6 +624,7 @@ static int trace_or_list(int argc, char **argv)
 out:
 	for (i = 0; i < r.ntargets; i++)
 		target_free(r.targets[i]);
+	supply_free(r.supply);
 	probe_set_free(r.probes);
 	arena_free(r.arena);
 	return e;

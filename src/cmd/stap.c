@@ -29,6 +29,7 @@
 #include "probe/probe.h"
 #include "stp/stp.h"
 #include "stp/tapset.h"
+#include "target/agent.h"
 
 struct run {
 	struct arena *arena;
@@ -332,11 +333,16 @@ static int passes_from_2(struct run *r)
 		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .probes = r->probes,
 	};
 	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot, .next_image = stap_next_image, .ctx = &p };
-	int e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
+	int e;
+
+	agents_object(&p.agent, NULL);
+	e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
 
 	if (e < 0)
 		return pass_failed(r, 5, "run");
 	conf.held = (uint32_t)e;
+	conf.agent = p.agent.len ? strbuf_str(&p.agent) : NULL;
+	conf.agent_always = stap_in_target(&p);
 	conf.skip_badvars = r->o.skip_badvars;
 	r->points = p.points = points_new(r->arena, r->probes, &conf);
 	e = pass_2(r);

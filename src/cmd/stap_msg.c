@@ -7,10 +7,13 @@
 #include "base/strbuf.h"
 #include "lang/source.h"
 
-static void put_place(struct strbuf *b, struct src_pos pos)
+/* " at FILE:3:7"; SystemTap names a file once, then it is " at :3:7". */
+static void put_place(struct strbuf *b, struct stap_msg *how, struct src_pos pos, bool name_it)
 {
-	if (pos.src && pos.line)
-		strbuf_printf(b, " at %s:%u:%u", pos.src->name, pos.line, pos.col);
+	if (!pos.src || !pos.line)
+		return;
+	strbuf_printf(b, " at %s:%u:%u", name_it || how->last != pos.src ? pos.src->name : "", pos.line, pos.col);
+	how->last = pos.src;
 }
 
 /* The line with @label in front, and a caret under the column; tabs in the line stay tabs in front of it. */
@@ -40,18 +43,45 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* stap's second message; what dtap advises and where another declaration stands are no errors of their own. */
-static void put_hint(struct strbuf *b, const struct diag_msg *m)
+/* A place in the script of @pos at the end of @text, " at NAME:3:7": its length and line and column, or 0. */
+static size_t place_in(const char *text, struct src_pos *pos)
 {
+	const char *at = NULL, *next;
+	size_t name = pos->src ? strlen(pos->src->name) : 0;
+
+	for (next = text; (next = strstr(next, " at ")); next += 4)
+		at = next;
+	if (!at || !name || strncmp(at + 4, pos->src->name, name) ||
+	    sscanf(at + 4 + name, ":%u:%u", &pos->line, &pos->col) != 2)
+		return 0;
+	return strlen(at);
+}
+
+/* stap's second message; what dtap advises and where another declaration stands are no errors of their own. */
+static void put_hint(struct strbuf *b, struct stap_msg *how, const struct diag_msg *m)
+{
+	struct src_pos pos = m->pos;
+	size_t len, end;
+
 	if (!m->hint)
 		return;
 	if (begins(m->text, "semantic error: ") && !begins(m->hint, "identifier '") && !begins(m->hint, "dtap ") &&
-	    !begins(m->hint, "write "))
+	    !begins(m->hint, "write ") && !begins(m->hint, "use "))
 		strbuf_puts(b, "semantic error: ");
-	strbuf_printf(b, "%s\n\n", m->hint);
+	len = strlen(m->hint);
+	end = place_in(m->hint, &pos);
+	strbuf_add(b, m->hint, len - end);
+	if (end || (strstr(m->hint, ": identifier '") && m->hint[len - 1] == '\'')) {
+		put_place(b, how, pos, false);
+		strbuf_putc(b, '\n');
+		put_line(b, "        source: ", pos);
+	} else {
+		strbuf_putc(b, '\n');
+	}
+	strbuf_putc(b, '\n');
 }
 
-static void put_msg(struct strbuf *b, const struct stap_msg *how, const struct diag_msg *m)
+static void put_msg(struct strbuf *b, struct stap_msg *how, const struct diag_msg *m)
 {
 	bool parse = begins(m->text, "parse error: "), eof = strstr(m->text, "saw: ") && strstr(m->text, " EOF");
 
@@ -59,19 +89,19 @@ static void put_msg(struct strbuf *b, const struct stap_msg *how, const struct d
 		strbuf_printf(b, "[%s] ", m->tag);
 	if (m->level == DIAG_WARNING) {
 		strbuf_printf(b, "WARNING: %s", m->text);
-		put_place(b, m->pos);
+		put_place(b, how, m->pos, false);
 		strbuf_putc(b, '\n');
 		put_line(b, " source: ", m->pos);
 		return;
 	}
 	strbuf_puts(b, m->text);
 	if (!eof || how->errtags)
-		put_place(b, m->pos);
+		put_place(b, how, m->pos, parse);
 	strbuf_putc(b, '\n');
 	if (!eof)
 		put_line(b, parse ? "     source: " : "        source: ", m->pos);
 	strbuf_putc(b, '\n');
-	put_hint(b, m);
+	put_hint(b, how, m);
 }
 
 /* The length of @text without the token that it names at its end: "unresolved type : identifier 'x'". */

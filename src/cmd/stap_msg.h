@@ -18,6 +18,7 @@ struct stap_msg {
 	const struct source **scripts;	/* warnings about others, the tapset, are not shown; NULL: all are */
 	size_t nscripts;
 	bool all;		/* similar ones, too (-v) */
+	const struct source *last;	/* the file named last: the next message about it does not name it again */
 	size_t shown;		/* messages of the diag that have been printed */
 	unsigned int similar_errors, similar_warnings;	/* kept back */
 	unsigned int warnings;	/* printed or kept back */

@@ -20,8 +20,11 @@
 #include "lang/diag.h"
 #include "probe/points.h"
 #include "probe/probe.h"
+#include "probe/procs.h"
 #include "session/session.h"
+#include "session/supply.h"
 #include "stp/stp.h"
+#include "target/agent.h"
 #include "target/target.h"
 
 /* --- pass 3 ------------------------------------------------------------------------------------------- */
@@ -128,8 +131,129 @@ static int detach(struct stap_program *p)
 	_exit(CMD_OK);
 }
 
+/* --- Python's markers ---------------------------------------------------------------------------------- */
+
+static void agent_message(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "# stap: %s\n", text);
+}
+
+bool stap_in_target(const struct stap_program *p)
+{
+	return p->o->place && !strcmp(p->o->place, "target");
+}
+
+/* Find the agent, and say how the command is to be started. */
+static int foresee(struct stap_program *p, const struct target_preload **preload)
+{
+	struct supply_conf conf = { .probes = p->probes, .message = agent_message };
+	struct points_conf points = { .command = p->o->command, .sysroot = p->o->sysroot };
+	const struct probe_desc *descs;
+	struct points *look;
+	struct strbuf err = { 0 };
+	size_t n;
+	int e;
+
+	*preload = NULL;
+	conf.mode = stap_in_target(p) ? PYTHON_ALWAYS : PYTHON_AUTO;
+	points.agent_always = stap_in_target(p);
+	e = supply_new(&conf, &p->supply, &err);
+	if (!e && p->agent.len && p->o->command) {
+		points.agent = strbuf_str(&p->agent);
+		look = points_new(p->arena, p->probes, &points);
+		n = points_foresee(look, stp_tree(p->stp), &descs);
+		e = supply_foresee(p->supply, descs, n, p->o->command, preload, &err);
+		points_free(look);
+	}
+	if (e)
+		return fail("", &err);
+	strbuf_fini(&err);
+	return 0;
+}
+
+static void add_pid(struct stap_program *p, uint32_t pid)
+{
+	p->pids = arena_grow(p->arena, p->pids, &p->pids_cap, p->npids, sizeof(*p->pids));
+	p->pids[p->npids++] = pid;
+}
+
+static int bring_to(struct stap_program *p, uint32_t pid, struct strbuf *err)
+{
+	const struct probe_desc *descs;
+	struct target *t = NULL;
+	size_t n = points_supplied(p->points, pid, &descs);
+	int e = target_attach((pid_t)pid, &t, err);
+
+	if (!e)
+		e = supply_attach(p->supply, descs, n, t, err);
+	target_free(t);
+	if (!e)
+		add_pid(p, pid);
+	return e;
+}
+
+struct bringing {
+	struct stap_program *p;
+	unsigned int missed;
+	struct strbuf why;
+};
+
+static void bring_to_each(void *ctx, uint32_t pid)
+{
+	struct bringing *b = ctx;
+	struct strbuf err = { 0 };
+	int e;
+
+	if (!points_is_supplied(b->p->points, pid))
+		return;
+	e = bring_to(b->p, pid, &err);
+	if (e && e != -ESRCH && !b->missed++)
+		strbuf_puts(&b->why, strbuf_str(&err));
+	strbuf_fini(&err);
+}
+
+/* Bring the agent to the target, or without one to all processes that the points mean. */
+static int bring_agent(struct stap_program *p)
+{
+	struct bringing b = { .p = p };
+	const struct probe_desc *descs;
+	struct strbuf err = { 0 };
+	uint32_t held = p->target ? (uint32_t)target_pid(p->target) : 0;
+	size_t n = points_supplied(p->points, held, &descs);
+	int e = 0;
+
+	if (!n)
+		return 0;
+	if (p->target) {
+		/* It may be a wrapper still, whose last exec is the program that the points name. */
+		while (!points_is_supplied(p->points, held) && stap_next_image(p))
+			;
+		e = supply_settle(p->supply, descs, n, p->target, &err);
+		add_pid(p, held);
+	} else if (p->o->pid) {
+		e = bring_to(p, (uint32_t)p->o->pid, &err);
+	} else {
+		procs_each(bring_to_each, &b);
+		if (b.missed)
+			fprintf(stderr, "# stap: %u process%s cannot be given the agent and %s not covered: %s\n", b.missed,
+				b.missed == 1 ? "" : "es", b.missed == 1 ? "is" : "are", strbuf_str(&b.why));
+		strbuf_fini(&b.why);
+	}
+	if (e)
+		return fail("", &err);
+	strbuf_clear(&err);
+	points_say_supplied(p->points, &err);
+	fprintf(stderr, "# stap: dtap's agent supplies %s\n", strbuf_str(&err));
+	strbuf_fini(&err);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------- */
+
 int stap_hold(struct stap_program *p)
 {
+	const struct target_preload *preload;
 	struct strbuf err = { 0 };
 	int e = detach(p);
 
@@ -137,11 +261,13 @@ int stap_hold(struct stap_program *p)
 		fprintf(stderr, "ERROR: cannot go into the background: %s\n", strerror(-e));
 		return -1;
 	}
+	if (foresee(p, &preload))
+		return -1;
 
 	block_signals();
 	if (!p->o->command)
 		return 0;
-	if (target_create(p->o->command, NULL, &p->target, &err)) {
+	if (target_create(p->o->command, preload, &p->target, &err)) {
 		fail(arena_printf(p->arena, "cannot run '%s'", p->o->command), &err);
 		return -1;
 	}
@@ -157,23 +283,36 @@ bool stap_next_image(void *program)
 	       !target_next_exec(p->target, NULL) && target_state(p->target) == TARGET_AT_EXEC;
 }
 
+static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *cap, const struct probe *probe)
+{
+	code->descs = arena_grow(p->arena, code->descs, cap, code->ndescs, sizeof(*code->descs));
+	code->descs[code->ndescs++] = (struct probe_desc){ .prov = "", .mod = "", .func = "", .name = "",
+							   .id = probe->id, .pos = code->pos };
+}
+
 /* Each clause is for the probe that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	for (uint32_t i = 0; i < p->code->prog->nclauses; i++) {
 		const struct stp_clause *c = &p->code->clauses[i];
-		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL;
+		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL, *one;
 		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR);
+		size_t cap = 0;
 
+		c->code->descs = NULL;
+		c->code->ndescs = 0;
 		if (own && !(p->o->no_globals && c->kind != STP_P_BEGIN))
 			probe = points_own(p->points, c->kind);
 		if (!probe)
 			continue;
+		for (size_t k = 0; k < p->npids; k++) {
+			one = c->handler ? points_in_process(p->points, c->handler->point, p->pids[k]) : NULL;
+			if (one)
+				add_probe(p, c->code, &cap, one);
+		}
 		probe->order = c->order;
-		c->code->descs = arena_alloc(p->arena, sizeof(*c->code->descs));
-		c->code->descs[0] = (struct probe_desc){ .prov = "", .mod = "", .func = "", .name = "",
-							 .id = probe->id, .pos = c->code->pos };
-		c->code->ndescs = 1;
+		if (!c->code->ndescs)
+			add_probe(p, c->code, &cap, probe);
 	}
 }
 
@@ -186,7 +325,6 @@ int stap_translate(struct stap_program *p)
 	p->code = stp_compile(p->stp, p->prog);
 	if (!p->code || p->diag->errors)
 		return -EINVAL;
-	name_probes(p);
 	return 0;
 }
 
@@ -284,6 +422,8 @@ int stap_load(struct stap_program *p)
 	options_init(&p->set);
 	p->set.v[OPT_quiet] = 1;
 	p->set.v[OPT_destructive] = p->o->guru;
+	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
+		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
 	if (p->o->bufsize_mb)
 		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
 	e = open_output(p);
@@ -297,6 +437,9 @@ int stap_load(struct stap_program *p)
 		.timeout_ns = p->o->timeout_ns,
 		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
 	};
+	if (p->o->last_pass == 5 && bring_agent(p))
+		return CMD_ERROR;
+	name_probes(p);
 	e = session_new(&conf, &p->session, &err);
 	if (!e)
 		e = session_enable(p->session, &err);
@@ -316,8 +459,11 @@ int stap_load(struct stap_program *p)
 int stap_run(struct stap_program *p)
 {
 	struct strbuf err = { 0 };
-	int e = p->target ? session_watch(p->session, p->target) : 0;
+	int e = supply_start(p->supply, p->session, &err);
 
+	if (e)
+		return fail("", &err);
+	e = p->target ? session_watch(p->session, p->target) : 0;
 	if (e) {
 		strbuf_puts(&err, strerror(-e));
 		return fail("cannot watch the target", &err);
@@ -344,4 +490,7 @@ void stap_unload(struct stap_program *p)
 		fprintf(stderr, "ERROR: Couldn't write output file %s\n", p->o->output);
 	target_free(p->target);
 	p->target = NULL;
+	supply_free(p->supply);
+	p->supply = NULL;
+	strbuf_fini(&p->agent);
 }

@@ -5,7 +5,10 @@
 #define DTAP_CMD_STAP_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/strbuf.h"
 #include "out/sink.h"
 #include "session/options.h"
 
@@ -19,6 +22,7 @@ struct stap_opts;
 struct stp;
 struct stp_code;
 struct stp_prog;
+struct supply;
 struct target;
 
 struct stap_program {
@@ -33,7 +37,11 @@ struct stap_program {
 
 	struct stp_code *code;		/* the rest is stap_run.c's */
 	struct options set;
-	struct target *target;
+	struct supply *supply;
+	uint32_t *pids;			/* the processes that the agent was brought to */
+	size_t npids, pids_cap;
+	struct strbuf agent;		/* the path of the agent's object */
+	struct target *target;		/* of -c */
 	struct session *session;
 	struct out_sink out;
 	const char *file;		/* of -o, dates put in; NULL: standard output */
@@ -46,6 +54,9 @@ struct stap_program {
  * error.  What can block signals is blocked from then on.
  */
 int stap_hold(struct stap_program *p);
+
+/* Does the script run inside of the traced processes (--place)? */
+bool stap_in_target(const struct stap_program *p);
 
 /* For struct points_conf: let the command go on to its next exec. */
 bool stap_next_image(void *program);

@@ -258,6 +258,7 @@ static void check_clause(struct check *c, struct d_clause *cl)
 	} else {
 		check_pred(c, cl);
 	}
+	check_spec_rules(c, cl);
 	c->clause = NULL;
 }
 

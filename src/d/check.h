@@ -159,6 +159,9 @@ void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const s
 /* The whole program.  False: there were mistakes. */
 bool check_prog(struct check *c);
 
+/* The rules of speculations for the clause @cl, whose statements are checked (check_spec.c). */
+void check_spec_rules(struct check *c, const struct d_clause *cl);
+
 /* --- reports ----------------------------------------------------------------------------------------- */
 
 void check_error(struct check *c, struct src_pos pos, const char *tag, const char *fmt, ...)
@@ -240,6 +243,7 @@ bool check_symbol(struct check *c, struct d_node *call);
 bool check_command(struct check *c, struct d_node *call);
 bool check_signal(struct check *c, struct d_node *call);
 bool check_setopt(struct check *c, struct d_node *call);
+bool check_spec(struct check *c, struct d_node *call);
 bool check_trace(struct check *c, struct d_node *call);
 bool check_exit(struct check *c, struct d_node *call);
 bool check_aggact(struct check *c, struct d_node *call);	/* clear trunc normalize denormalize */

@@ -61,6 +61,7 @@ static void lower_clause(struct lower *l, struct d_clause *cl)
 	ic->descs = cl->descs;
 	ic->ndescs = (uint32_t)cl->ndescs;
 	l->rec = NULL;
+	l->spec_ok = IR_NO_REG;
 	ir_build(&l->b, l->prog, ic);
 	if (cl->pred)
 		lower_pred(l, cl->pred);
@@ -73,7 +74,7 @@ static void lower_clause(struct lower *l, struct d_clause *cl)
 			lower_stmt(l, cl->body->stmts[i]);
 	}
 	if (l->rec)
-		ir_emit(&l->b, l->rec, l->fields);
+		lower_spec_end(l);
 	ir_ret(&l->b);
 }
 

@@ -32,6 +32,8 @@ struct lower {
 	struct ir_block *end;		/* where a clause goes whose predicate is false */
 	struct ir_rec *rec;		/* NULL until an action records something */
 	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
+	ir_reg spec_ok;			/* is the clause's speculation under way; IR_NO_REG: it has none */
+	struct ir_var **spec_users, **spec_active;	/* by speculation; NULL until one is used */
 	struct ir_var *token;		/* what strtok() has left, NULL until it is used */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
 	unsigned int nodes;		/* lowered so far */
@@ -84,6 +86,7 @@ void lower_symbol(struct lower *l, struct d_node *call);
 void lower_command(struct lower *l, struct d_node *call);
 void lower_signal(struct lower *l, struct d_node *call);
 void lower_setopt(struct lower *l, struct d_node *call);
+void lower_spec(struct lower *l, struct d_node *call);
 void lower_exit(struct lower *l, struct d_node *call);
 void lower_aggact(struct lower *l, struct d_node *call);
 void lower_agg_assign(struct lower *l, struct d_node *n);
@@ -93,6 +96,10 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call);
 
 /* The subroutine that @call calls with the values @args, made of other operations (lower_subr.c). */
 ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args);
+
+/* speculation(), and the end of a clause that may be speculative: its record is written (lower_spec.c). */
+ir_reg lower_speculation(struct lower *l);
+void lower_spec_end(struct lower *l);
 
 /* The keys of @n by the signature of @id into @keys[IR_MAX_KEYS]. */
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys);

@@ -97,6 +97,13 @@ static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *arg
 	return token;
 }
 
+static ir_reg speculation(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	(void)args;
+	return lower_speculation(l);
+}
+
 ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	static const struct {
@@ -105,7 +112,8 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 	} subrs[] = {
 		{ "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "ntohl", swap32 }, { "ntohll", swap64 },
-		{ "ntohs", swap16 },	  { "strtok", next_token },
+		{ "ntohs", swap16 },	  { "speculation", speculation },
+		{ "strtok", next_token },
 	};
 	size_t i = 0;
 

@@ -94,18 +94,18 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 /* The address that offset @off of the file is loaded at, or false: it is not. */
 bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr);
 
-/*
- * The function that contains @addr, or NULL; *off, when not NULL, becomes the distance from its start.  From
- * .symtab, else from .dynsym and .gnu_debugdata.  Damaged symbols count as none.
- */
-const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
-
 /* One function of the file, by its symbol. */
 struct obj_func {
 	const char *name;
 	uint64_t addr, end;		/* @end: the first byte behind it */
 	bool is_ifunc;			/* its code picks the function that callers then get */
 };
+
+/* The function that contains @addr.  From .symtab, else from .dynsym and .gnu_debugdata; damaged symbols are none. */
+bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret);
+
+/* Its name, or NULL; *off, when not NULL, becomes the distance from its start. */
+const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
 
 /*
  * Function @i in the order of addresses, by the same tables; false behind the last.  Several at one address are

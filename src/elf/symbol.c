@@ -230,7 +230,12 @@ void obj_symtab_fini(struct obj_symtab *t)
 	free(t->mini);
 }
 
-const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
+static struct obj_func described(const struct func *f)
+{
+	return (struct obj_func){ f->name, f->addr, f->end, f->ifunc };
+}
+
+bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
 {
 	const struct obj_symtab *t = symtab(o);
 	size_t lo = 0, hi = t->nfuncs;
@@ -246,11 +251,21 @@ const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
 	while (lo-- > 0 && t->funcs[lo].reach > addr) {
 		if (t->funcs[lo].end <= addr)
 			continue;
-		if (off)
-			*off = addr - t->funcs[lo].addr;
-		return t->funcs[lo].name;
+		*ret = described(&t->funcs[lo]);
+		return true;
 	}
-	return NULL;
+	return false;
+}
+
+const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off)
+{
+	struct obj_func f;
+
+	if (!obj_func_find(o, addr, &f))
+		return NULL;
+	if (off)
+		*off = addr - f.addr;
+	return f.name;
 }
 
 bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
@@ -259,7 +274,7 @@ bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
 
 	if (i >= t->nfuncs)
 		return false;
-	*ret = (struct obj_func){ t->funcs[i].name, t->funcs[i].addr, t->funcs[i].end, t->funcs[i].ifunc };
+	*ret = described(&t->funcs[i]);
 	return true;
 }
 

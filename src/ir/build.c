@@ -429,6 +429,14 @@ ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args)
 	return dst;
 }
 
+ir_reg ir_match(struct ir_build *b, const char *regex, ir_reg s)
+{
+	ir_reg dst = ir_reg_new(b, IR_INT);
+
+	add(b, IR_MATCH, dst, &s, 1)->str = arena_strdup(b->prog->arena, regex);
+	return dst;
+}
+
 void ir_turn(struct ir_build *b)
 {
 	add(b, IR_TURN, IR_NO_REG, NULL, 0);

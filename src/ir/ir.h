@@ -98,6 +98,15 @@ enum ir_show {
 	IR_SHOW_ADDR,		/* module`function+offset */
 	IR_SHOW_SYM,		/* module`function */
 	IR_SHOW_MOD,		/* module */
+	/* SystemTap's, of a stack: */
+	IR_SHOW_STAP_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
+	IR_SHOW_STAP_SIMPLE,	/* lines "function+0x1 [file]" */
+	IR_SHOW_STAP_BRIEF,	/* lines "function+0x1" */
+	IR_SHOW_STAP_HEX,	/* "0x1234 0x5678 " */
+	/* and of its first frame: */
+	IR_SHOW_STAP_SYM,	/* function */
+	IR_SHOW_STAP_DATA,	/* function+0x1/0x10 [path] */
+	IR_SHOW_STAP_MOD,	/* path */
 };
 
 /* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
@@ -324,6 +333,7 @@ ir_reg ir_ikey(struct ir_build *b, struct ir_iter *it, unsigned int part);
 ir_reg ir_ivalue(struct ir_build *b, struct ir_iter *it);
 void ir_idone(struct ir_build *b, struct ir_iter *it);
 /* @args: the conversions' arguments, fmt_nargs of them. */
+ir_reg ir_match(struct ir_build *b, const char *regex, ir_reg s);
 ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 /* @args: the function's values (aggs.def), then the keys. */
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);

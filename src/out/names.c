@@ -19,7 +19,7 @@
 struct file {
 	struct file *next;
 	uint64_t dev, ino;
-	const char *name;
+	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
 };
 
@@ -43,8 +43,9 @@ struct ksym {
 
 /* An address and what is known of it. */
 struct frame {
-	uint64_t addr, off;
-	const char *mod, *func;	/* NULL: not known */
+	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
+	uint64_t mod_off;		/* from where the module is mapped */
+	const char *mod, *path, *func;	/* NULL: not known */
 };
 
 struct stack {
@@ -110,6 +111,7 @@ static struct file *file_of(struct names *n, const struct procs_map *map)
 	f->dev = map->dev;
 	f->ino = map->ino;
 	slash = strrchr(map->path, '/');
+	f->path = arena_strdup(n->arena, map->path);
 	f->name = arena_strdup(n->arena, slash ? slash + 1 : map->path);
 	fd = procs_open(map, &path);
 	if (fd >= 0 && obj_open_fd(fd, strbuf_str(&path), &f->obj, NULL))
@@ -190,7 +192,7 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 {
 	struct process *p = process_of(n, pid);
 	const struct mapping *m = find_mapping(p, f->addr);
-	const char *func;
+	struct obj_func func;
 	uint64_t addr;
 
 	if (!m && p->looked != n->nstacks) {	/* once for a stack */
@@ -201,10 +203,14 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 	if (!m)
 		return;
 	f->mod = m->file->name;
-	if (!m->file->obj || !obj_addr(m->file->obj, f->addr - m->start + m->off, &addr))
+	f->path = m->file->path;
+	f->mod_off = f->addr - m->start + m->off;
+	if (!m->file->obj || !obj_addr(m->file->obj, f->mod_off, &addr) ||
+	    !obj_func_find(m->file->obj, addr, &func))
 		return;
-	func = obj_func_at(m->file->obj, addr, &f->off);
-	f->func = func;		/* the file's, which stays open */
+	f->func = func.name;		/* the file's, which stays open */
+	f->off = addr - func.addr;
+	f->size = func.end - func.addr;
 }
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
@@ -257,7 +263,7 @@ static void name_kernel(struct names *n, struct frame *f)
 	}
 	if (!lo)
 		return;
-	f->mod = n->ksyms[lo - 1].mod;
+	f->mod = f->path = n->ksyms[lo - 1].mod;
 	f->func = n->ksyms[lo - 1].name;
 	f->off = f->addr - n->ksyms[lo - 1].addr;
 }
@@ -368,4 +374,66 @@ uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
 	*first = number;
 	bytemap_set(&n->texts, text, strlen(text), first);
 	return number;
+}
+
+/* --- SystemTap's -------------------------------------------------------------------------------------- */
+
+/* "function+0x1/0x10", without what is not known. */
+static void put_place(struct out_sink *s, const struct frame *f, bool size)
+{
+	out_format(s, "%s+0x%" PRIx64, f->func, f->off);
+	if (size && f->size)
+		out_format(s, "/0x%" PRIx64, f->size);
+}
+
+static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show show)
+{
+	switch (show) {
+	case IR_SHOW_STAP_HEX:
+		out_format(s, "0x%" PRIx64 " ", f->addr);
+		return;
+	case IR_SHOW_STAP_MOD:
+		out_puts(s, f->path ? f->path : "<unknown>");
+		return;
+	case IR_SHOW_STAP_FULL:
+		out_format(s, " 0x%" PRIx64, f->addr);
+		if (f->func) {
+			out_puts(s, " : ");
+			put_place(s, f, true);
+		}
+		break;
+	case IR_SHOW_STAP_SYM:
+		if (f->func)
+			out_puts(s, f->func);
+		else
+			out_format(s, "0x%" PRIx64, f->addr);
+		return;
+	default:
+		if (f->func)
+			put_place(s, f, show == IR_SHOW_STAP_DATA);
+		else
+			out_format(s, "0x%" PRIx64, f->addr);
+	}
+	if (show != IR_SHOW_STAP_BRIEF && f->path) {
+		out_format(s, " [%s", show == IR_SHOW_STAP_SIMPLE ? f->mod : f->path);
+		if (!f->func)
+			out_format(s, "+0x%" PRIx64, f->mod_off);
+		out_putc(s, ']');
+	}
+}
+
+void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
+{
+	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+
+	if (show >= IR_SHOW_STAP_SYM) {
+		if (st && st->nframes)
+			put_frame(s, &st->frames[0], show);
+		return;
+	}
+	for (uint32_t i = 0; st && i < st->nframes; i++) {
+		put_frame(s, &st->frames[i], show);
+		if (show != IR_SHOW_STAP_HEX)
+			out_putc(s, '\n');
+	}
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "out/names.h"
 #include "out/sink.h"
 
 static const struct out_escapes stp_escapes = { "\a\b\f\n\r\t\v'\\", "abfnrtv'\\", false };
@@ -47,16 +48,31 @@ static void put_char(struct out_sink *s, const struct out_spec *spec, int64_t v)
 		out_field_bytes(s, &whole, &c, 1);
 }
 
+/* What is known only now: names for addresses. */
+static void put_shown(struct out_sink *s, const struct out_spec *spec, enum ir_show show, uint64_t number)
+{
+	struct out_sink text;
+
+	out_open_mem(&text);
+	if (s->names)
+		names_put_stap(s->names, &text, show, number);
+	out_field_string(s, spec, out_text(&text));
+	out_close(&text);
+}
+
 int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
 		 const struct ir_value *v, const struct ir_slot *slot)
 {
 	struct out_spec marked = *spec;
 
-	(void)slot;
 	marked.always = true;
 	/* Its runtime has no integers without digits. */
 	if (c->kind != FMT_STRING && !marked.prec)
 		marked.prec = -1;
+	if (slot->show && c->kind == FMT_STRING && v->type == IR_INT) {
+		put_shown(s, spec, (enum ir_show)slot->show, (uint64_t)v->i);
+		return 0;
+	}
 	if (v->type != (c->kind == FMT_STRING ? IR_STR : IR_INT))
 		return -EINVAL;
 	switch (c->letter) {

@@ -87,6 +87,24 @@ static int read_setting(const char *path, char *buf, size_t size)
 	return 0;
 }
 
+/* Since 6.9 in linux/bpf.h: BPF_JMP | BPF_JCOND. */
+enum { MAY_GOTO = BPF_JMP | 0xe0 };
+
+/* Does the kernel know the instruction that loops need? */
+static bool knows_may_goto(void)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = MAY_GOTO },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "dtap_ask", license, insns, 3, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* Load "return 0" of a type: a descriptor or a negative errno. */
 static int load_trivial(enum bpf_prog_type type, int attach, uint32_t flags)
 {
@@ -313,6 +331,13 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	const struct ebpf_line *line;
 	char *buf;
 
+	for (uint32_t i = 0; i < kp->prog->ninsns; i++) {
+		if (insns[i].code == MAY_GOTO && !knows_may_goto()) {
+			strbuf_puts(err, "the script has loops, or functions that call themselves: in the kernel they need"
+					 " Linux 6.9 or later");
+			return;
+		}
+	}
 	strbuf_puts(err, "the kernel refused the program");
 	buf = refusal == -EPERM ? NULL : malloc(size);
 	if (!buf) {

@@ -33,6 +33,7 @@ struct place_marker {
 	uint32_t probe;
 	uint32_t pid;		/* in this process only; 0: in all that have the session's segment */
 	uint32_t uses;		/* arguments that the program reads: bit n for arg n */
+	uint32_t count_arg, count_map, count_classes;	/* as in struct abi_fire */
 };
 
 /* NULL where a place cannot do it: the session then does not ask. */

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "place/clock.h"
 #include "place/layout.h"
 #include "vm/shm.h"
 
@@ -35,6 +37,7 @@ struct target_place {
 	uint64_t image_size;
 	struct shm shm;
 	struct shm_run run;
+	struct clock clock;
 	uint64_t failed, unserved;	/* of struct abi_data, told so far */
 };
 
@@ -130,7 +133,8 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 		return -ENOMEM;
 	}
 	t->fires[t->nfires++] = (struct abi_fire){ .marker = m->marker, .prog = (uint32_t)prog, .probe = m->probe,
-						   .pid = m->pid, .uses = m->uses };
+						   .pid = m->pid, .uses = m->uses, .count_arg = m->count_arg,
+						   .count_map = m->count_map, .count_classes = m->count_classes };
 	return 0;
 }
 
@@ -173,6 +177,8 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size,
 	};
+	if (getrandom(&((struct abi_image *)image)->id, sizeof(uint64_t), GRND_NONBLOCK) < 0)
+		((struct abi_image *)image)->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t->data;
 	memcpy(at, l->maps, t->unit->nmaps * sizeof(*l->maps));
 	at += t->unit->nmaps * sizeof(*l->maps);
 	if (t->nprogs)
@@ -280,7 +286,7 @@ static int ready(struct place *place, struct strbuf *err)
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", why);
 		return e;
 	}
-	t->run.wake_fd = -1;
+	clock_start(&t->clock, &data_of(t)->clock);
 	return load_all(t, err);
 }
 
@@ -335,6 +341,7 @@ static int drain(struct place *place, int (*record)(void *ctx, const void *rec, 
 	int n = t->image ? shm_drain(&t->shm, record, ctx, &lost) : 0;
 
 	count_losses(t, lost);
+	clock_keep(&t->clock);
 	return n;
 }
 

@@ -14,7 +14,7 @@
  * A function that has several names is found by each of them, and once by a pattern.  What picks a function when the
  * program starts (IFUNC: memcpy and its kind) is left out, since those who call it get another.  An instruction is
  * only taken where decoding the function from its start arrives at it: in the middle of one a breakpoint would
- * destroy it.  Libraries that the process maps later are not seen.
+ * destroy it.  Libraries that the process maps later are seen when one asks again.
  */
 #include "probe/provider.h"
 
@@ -79,11 +79,9 @@ static uint32_t pid_of(const char *prov)
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
-/*
- * Walking a stack from a function's first instruction misses the caller, since the frame is not set up yet.  Linux 6.12
- * knows the start of a function on x86-64 by push %rbp and endbr64 (arch/x86/events/core.c, is_uprobe_at_func_entry).
- */
-static bool is_walked(const struct obj *o, uint64_t off)
+/* Linux 6.12 knows the start of a function on x86-64 by push %rbp and endbr64 (arch/x86/events/core.c,
+ * is_uprobe_at_func_entry). */
+bool pid_is_walked(const struct obj *o, uint64_t off)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	unsigned int major = 0, minor = 0;
@@ -106,7 +104,7 @@ static void read_funcs(struct pid_file *pf, struct arena *a, struct obj *o)
 			continue;
 		pf->funcs = arena_grow(a, pf->funcs, &pf->cap, pf->nfuncs, sizeof(*pf->funcs));
 		pf->funcs[pf->nfuncs++] = (struct func){ arena_strdup(a, of.name), off, of.end - of.addr,
-							is_walked(o, off) };
+							pid_is_walked(o, off) };
 	}
 }
 

@@ -16,6 +16,7 @@
 #include "elf/obj.h"
 #include "probe/exec.h"
 #include "probe/points_priv.h"
+#include "probe/python.h"
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
@@ -55,6 +56,12 @@ struct points_file *points_open(struct points *p, const char *path)
 		f->err = arch && arch != arch_host() ? -ENOEXEC : obj_markers(f->obj, &markers, &f->nmarkers, &why);
 	}
 	f->markers = markers;
+	if (!f->err) {
+		struct python_facts facts;
+
+		python_facts(f->obj, &facts);
+		f->python = facts.is_agent ? 0 : facts.version;
+	}
 	if (f->err)
 		f->why = arena_strdup(p->arena, strbuf_str(&why));
 	strbuf_fini(&why);

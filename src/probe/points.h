@@ -19,6 +19,7 @@
 struct arena;
 struct points;
 struct probe;
+struct probe_desc;
 struct probe_set;
 struct strbuf;
 
@@ -29,6 +30,8 @@ struct points_conf {
 	const char *sysroot;		/* in front of paths, or NULL */
 	uint32_t held;			/* the command's process, held at an exec; 0: it was not started */
 	bool skip_badvars;		/* context variables that cannot be had are 0 */
+	const char *agent;		/* dtap's agent, which has Python's markers where interpreters lack them; or NULL */
+	bool agent_always;		/* also where they have them */
 	/* Let the held process go on to another program: false when it will not.  NULL with @held 0. */
 	bool (*next_image)(void *ctx);
 	void *ctx;
@@ -45,6 +48,25 @@ struct probe *points_probe(const struct points *p, const struct stp_point *found
 
 /* A probe of PROBE_BEGIN, END or FAILED that no script names: dtap's own. */
 struct probe *points_own(struct points *p, enum stp_point_kind kind);
+
+/*
+ * The markers that the agent supplies, as session/supply.h wants them described, in the arena: those of the points
+ * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could need, their target being any number.
+ */
+size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret);
+size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret);
+
+/*
+ * What the agent supplies fires in every process that has it, so it is asked for by process: add the probe of @found for
+ * process @pid.  NULL: it has no part in this, its own probe is what there is.
+ */
+struct probe *points_in_process(struct points *p, const struct stp_point *found, uint32_t pid);
+
+/* Is process @pid running a program, or linked to a library, that is to have a marker from the agent? */
+bool points_is_supplied(struct points *p, uint32_t pid);
+
+/* Add to @out what the agent supplies: "function__entry of /usr/bin/python3.13". */
+void points_say_supplied(const struct points *p, struct strbuf *out);
 
 /* Add the point's context variables to @out as stap -L has them: " $arg1:long $arg2:long". */
 void points_vars(const struct points *p, const struct stp_point *found, struct strbuf *out);

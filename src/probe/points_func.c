@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "elf/obj.h"
+#include "probe/provider.h"
 
 static const char *func_name(const void *file, size_t i)
 {
@@ -26,7 +27,8 @@ static void add_func(struct points_search *s, struct points_file *f, const struc
 	const struct obj_info *info = obj_info(f->obj);
 	struct stp_point *point = points_in_file(s, f->path);
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = of->name }, *probe;
-	struct site site = { .path = f->path, .dev = info->dev, .ino = info->ino, .off = off, .ret = s->at_return };
+	struct site site = { .path = f->path, .dev = info->dev, .ino = info->ino, .off = off, .ret = s->at_return,
+			     .skips_caller = !s->at_return && !pid_is_walked(f->obj, off) };
 
 	site.args_text = s->at_return ? arch->call_result : arch->call_args;
 	site.nargs = arch_operands(arch, site.args_text, site.args, PROBE_MAX_ARGS);

@@ -3,6 +3,7 @@
  * in a provider definition.
  */
 #include "probe/points_priv.h"
+#include "probe/python.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -70,41 +71,65 @@ static void fill_sig(struct probe *probe)
 			probe->sig.nargs = probe->sites[i]->nargs;
 }
 
-static void add_mark(struct points_search *s, struct points_file *f, const struct obj_marker *first)
+static bool same_mark(const struct obj_marker *a, const struct obj_marker *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->prov, b->prov);
+}
+
+/* A point of file @f for marker @first, whose sites are in @from: @f itself, or the agent's object. */
+static void add_mark(struct points_search *s, struct points_file *f, struct points_file *from,
+		     const struct obj_marker *first)
 {
 	struct stp_point *point = points_in_file(s, f->path);
-	const char *func = obj_func_at(f->obj, first->addr, NULL);
+	const char *func = obj_func_at(from->obj, first->addr, NULL);
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = func };
+	struct points_found *found;
 	struct probe *probe;
 
 	points_set(s->p, point, "mark", first->name);
 	if (points_comp(point, "provider"))
 		points_set(s->p, point, "provider", first->prov);
 	probe = points_make(s->p, point, &key);
-	for (size_t i = 0; i < f->nmarkers; i++) {
-		const struct obj_marker *m = &f->markers[i];
-
-		if (!strcmp(m->name, first->name) && !strcmp(m->prov, first->prov))
-			probe_add_site(s->p->set, probe, make_site(s->p, f, m));
-	}
+	for (size_t i = 0; i < from->nmarkers; i++)
+		if (same_mark(&from->markers[i], first))
+			probe_add_site(s->p->set, probe, make_site(s->p, from, &from->markers[i]));
 	fill_sig(probe);
+	if (from != f)
+		probe->agent_marker = points_agent_marker(first->name);
 	points_add(s, point, probe);
-	s->p->found[s->p->nfound - 1].prov = arena_strdup(s->p->arena, first->prov);
-	s->p->found[s->p->nfound - 1].mark = arena_strdup(s->p->arena, first->name);
+	found = &s->p->found[s->p->nfound - 1];
+	found->prov = arena_strdup(s->p->arena, first->prov);
+	found->mark = arena_strdup(s->p->arena, first->name);
+	found->supplied = from == f ? NULL : f->path;
 }
 
 static bool is_first(const struct points_file *f, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (!strcmp(f->markers[k].name, f->markers[i].name) && !strcmp(f->markers[k].prov, f->markers[i].prov))
+		if (same_mark(&f->markers[k], &f->markers[i]))
 			return false;
 	return true;
+}
+
+/* The markers of @from that @f is to have from there. */
+static void add_marks(struct points_search *s, struct points_file *f, struct points_file *from, const char *mark)
+{
+	const char *prov = points_text(s->point, "provider");
+
+	for (size_t i = 0; i < from->nmarkers; i++) {
+		const struct obj_marker *m = &from->markers[i];
+		bool python = !strcmp(m->prov, PYTHON_PROVIDER);
+
+		if (fnmatch(mark, m->name, 0) || (prov && fnmatch(prov, m->prov, 0)) || !is_first(from, i) ||
+		    (python && points_python_file(s->p, f, m->name) != from))
+			continue;
+		add_mark(s, f, from, m);
+	}
 }
 
 static void in_file(struct points_search *s, const char *path)
 {
 	const char *mark = with_underscores(s->p->arena, points_text(s->point, "mark"));
-	const char *prov = points_text(s->point, "provider");
 	struct points_file *f = points_open(s->p, path);
 	size_t before = s->n;
 
@@ -112,12 +137,9 @@ static void in_file(struct points_search *s, const char *path)
 		s->why = f->why;
 		return;
 	}
-	for (size_t i = 0; i < f->nmarkers; i++) {
-		const struct obj_marker *m = &f->markers[i];
-
-		if (!fnmatch(mark, m->name, 0) && (!prov || !fnmatch(prov, m->prov, 0)) && is_first(f, i))
-			add_mark(s, f, m);
-	}
+	add_marks(s, f, f, mark);
+	if (f->python && s->p->conf.agent)
+		add_marks(s, f, points_open(s->p, s->p->conf.agent), mark);
 	if (s->n == before)
 		s->why = points_similar(s, "marks", mark, mark_name, f);
 }

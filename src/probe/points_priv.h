@@ -14,6 +14,7 @@ struct points_file {
 	struct obj *obj;
 	const struct obj_marker *markers;
 	size_t nmarkers;
+	uint16_t python;	/* version of the CPython in it, or 0 */
 	int err;
 	const char *why;	/* it cannot be read: why */
 	struct points_file *next;
@@ -23,6 +24,7 @@ struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
 	const char *prov, *mark;	/* a marker's */
+	const char *supplied;		/* by the agent: to the interpreter in this file */
 	const char *tracepoint;		/* the kernel's */
 };
 
@@ -67,6 +69,15 @@ struct probe *points_make(struct points *p, const struct stp_point *point, struc
 void points_find_marks(struct points_search *s);
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why);
+
+/*
+ * points_python.c: where the marker @name of provider "python" of the file is to be taken from: @f itself, or the agent's
+ * object; NULL: there is none.
+ */
+struct points_file *points_python_file(struct points *p, struct points_file *f, const char *name);
+
+/* points_python.c: struct probe's agent_marker of the agent's marker @name. */
+uint8_t points_agent_marker(const char *name);
 
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);

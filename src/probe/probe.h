@@ -22,6 +22,7 @@
 #include "lang/desc.h"
 
 struct probe_set;
+struct strbuf;
 
 /* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
 struct site {
@@ -57,6 +58,7 @@ struct probe {
 	uint64_t period_ns;		/* TICK, PROFILE */
 	struct ebpf_tp *tp;		/* TP: the set's */
 	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
+	uint8_t agent_marker;		/* SITES: of the agent, 1 + the marker's number; 0: its names say it */
 	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;
@@ -76,6 +78,12 @@ struct probe_list {
 	struct probe **probes;
 	size_t n, cap;
 };
+
+/*
+ * Which of CPython's markers come from dtap's agent, an object loaded into the interpreter: where its own are missing or
+ * unsound (probe/python.def), always, never.
+ */
+enum python_mode { PYTHON_AUTO, PYTHON_ALWAYS, PYTHON_NEVER };
 
 /* A set with BEGIN, END and ERROR in it, or NULL when there is no memory.  The caller frees it. */
 struct probe_set *probe_set_new(void);
@@ -102,6 +110,30 @@ bool probe_has_module(const struct probe_desc *desc);
 
 /* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);
+
+/*
+ * From now on Python's markers are chosen by @mode (before: PYTHON_NEVER).  @agent is the path of the agent's object,
+ * whose probes are found in each CPython that could be given it; NULL: only in those that have it.
+ */
+void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent);
+
+/* Could @desc mean a marker of the agent, in some process? */
+bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc);
+
+/* Does @desc mean a marker of the agent in this process? */
+bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
+
+/* The same of a program that would be started: the interpreter @path itself, were it one. */
+bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc);
+
+/* The processes that run a CPython which could be given the agent, in the order of pids. */
+int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid), void *ctx);
+
+/* Of a process: the markers that were found in the interpreter itself, to be enabled; bits as in abi/agent.h. */
+uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid);
+
+/* Add to @out what the agent supplies of the probes found: "function-entry and line of Python 3.13". */
+void probe_agent_say(const struct probe_set *set, struct strbuf *out);
 
 /* The agent's marker that @p means, as its number in the order of agent/marker.h; -1: none of the agent's. */
 int probe_marker(const struct probe *p);

@@ -40,8 +40,15 @@ void probe_add_site(struct probe_set *set, struct probe *p, struct site *s);
 
 struct arena *set_arena(struct probe_set *set);
 
-/* The files seen so far: usdt.c's. */
+/* The files seen so far: module.c's. */
 struct module **set_modules(struct probe_set *set);
+
+/* The choice for Python's markers, and the agent's object, or NULL: there is none, or none is wanted. */
+enum python_mode set_python_mode(const struct probe_set *set);
+struct module *set_agent(struct probe_set *set);
+
+/* Remember that the agent supplies marker @name (the set's) of an interpreter. */
+void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 
 struct ktypes;
 
@@ -51,7 +58,14 @@ struct ktypes *set_ktypes(struct probe_set *set);
 /* The number of system call @name, or -1 (syscall.c). */
 int syscall_number(const char *name);
 
+struct obj;
 struct pid_file;
+
+/*
+ * Walking a stack from a function's first instruction misses the caller, since the frame is not set up yet.  Does the
+ * kernel that runs find it nevertheless, at @off of @o?
+ */
+bool pid_is_walked(const struct obj *o, uint64_t off);
 
 /* The files whose functions were read: pid.c's. */
 struct pid_file **set_pid_files(struct probe_set *set);

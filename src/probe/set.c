@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "probe/ktypes.h"
+#include "probe/module.h"
 #include "probe/provider.h"
 
 enum { BUCKETS = 4096 };	/* a listing of a large system has some ten thousand probes */
@@ -21,6 +22,13 @@ struct probe_set {
 	struct probe *by_name[BUCKETS];
 	struct site *by_place[BUCKETS];
 	struct module *modules;
+	enum python_mode python_mode;
+	struct module *agent;
+	struct supplied {
+		uint16_t version;
+		const char *name;
+	} *supplied;			/* by the agent, each once */
+	size_t nsupplied, supplied_cap;
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
 	bool ktypes_tried;
@@ -121,6 +129,54 @@ struct module **set_modules(struct probe_set *set)
 	return &set->modules;
 }
 
+enum python_mode set_python_mode(const struct probe_set *set)
+{
+	return set->python_mode;
+}
+
+struct module *set_agent(struct probe_set *set)
+{
+	return set->agent;
+}
+
+void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
+{
+	set->python_mode = mode;
+	set->agent = agent && mode != PYTHON_NEVER ? module_open(set, agent) : NULL;
+}
+
+void set_supplies(struct probe_set *set, uint16_t version, const char *name)
+{
+	struct supplied *v = set->supplied;
+	size_t at = 0, i;
+
+	for (i = 0; i < set->nsupplied; i++) {
+		if (v[i].version == version && !strcmp(v[i].name, name))
+			return;
+		if (v[i].version <= version)
+			at = i + 1;
+	}
+	set->supplied = v = arena_grow(set->arena, v, &set->supplied_cap, set->nsupplied, sizeof(*v));
+	memmove(&v[at + 1], &v[at], (set->nsupplied++ - at) * sizeof(*v));
+	v[at] = (struct supplied){ version, name };
+}
+
+/* Names of one interpreter stand together: "a, b and c of Python 3.11, d of Python 3.13". */
+void probe_agent_say(const struct probe_set *set, struct strbuf *out)
+{
+	const struct supplied *v = set->supplied;
+	size_t i;
+
+	for (i = 0; i < set->nsupplied; i++) {
+		bool first = i == 0 || v[i - 1].version != v[i].version;
+		bool last = i + 1 == set->nsupplied || v[i + 1].version != v[i].version;
+
+		strbuf_printf(out, "%s%s", i == 0 ? "" : !first && last ? " and " : ", ", v[i].name);
+		if (last)
+			strbuf_printf(out, " of Python %d.%d", v[i].version >> 8, v[i].version & 0xff);
+	}
+}
+
 struct pid_file **set_pid_files(struct probe_set *set)
 {
 	return &set->pid_files;
@@ -156,6 +212,7 @@ struct probe_set *probe_set_new(void)
 
 	if (!set)
 		return NULL;
+	set->python_mode = PYTHON_NEVER;
 	set->arena = arena_new();
 	if (!set->arena) {
 		free(set);

@@ -60,12 +60,36 @@ static void add_clause(struct session *s, const struct probe *probe, struct ir_c
 	en->clauses[en->nclauses++] = c;
 }
 
+/* Does the script name functions of libraries that a process may load later? */
+static bool looks_again(const struct session *s)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	uint32_t i, j;
+
+	for (i = 0; s->conf.opts->v[OPT_zdefs] && i < prog->nclauses; i++)
+		for (j = 0; j < prog->clauses[i]->ndescs; j++)
+			if (probe_wants_libraries(&prog->clauses[i]->descs[j]))
+				return true;
+	return false;
+}
+
+/* Number the clauses of the probes from @first on. */
+static void number(struct session *s, uint32_t first)
+{
+	uint32_t epid = first ? s->enabled[first - 1].epid + s->enabled[first - 1].nclauses : 1, i;
+
+	for (i = first; i < s->nenabled; i++) {
+		s->enabled[i].epid = epid;
+		epid += s->enabled[i].nclauses;
+	}
+}
+
 void session_match(struct session *s)
 {
 	const struct ir_prog *prog = s->conf.prog;
 	struct probe_list found = { 0 };
-	uint32_t i, j, epid = 1;
 	struct enabled *en;
+	uint32_t i, j;
 	size_t k;
 
 	for (i = 0; i < prog->nclauses; i++) {
@@ -78,10 +102,17 @@ void session_match(struct session *s)
 				add_clause(s, found.probes[k], c);
 		}
 	}
+	number(s, 0);
+	if (looks_again(s)) {
+		/* Nothing moves in memory when the session adds to the table later. */
+		s->later = LATER_PROBES;
+		en = arena_alloc(s->arena, (s->nenabled + LATER_PROBES) * sizeof(*en));
+		memcpy(en, s->enabled, s->nenabled * sizeof(*en));
+		s->enabled = en;
+		s->enabled_cap = s->nenabled + LATER_PROBES;
+	}
 	for (i = 0; i < s->nenabled; i++) {
 		en = &s->enabled[i];
-		en->epid = epid;
-		epid += en->nclauses;
 		if (en->probe->kind == PROBE_ERROR) {
 			s->errors = en->clauses;
 			s->nerrors = en->nclauses;
@@ -101,13 +132,13 @@ unsigned int session_matched(const struct session *s, const struct source *src)
 	return n;
 }
 
-static int fill_probe_table(struct session *s)
+static int fill_probe_table(struct session *s, uint32_t first)
 {
 	struct abi_probe entry;
 	uint32_t i;
 	int e = 0;
 
-	for (i = 0; i < s->nenabled && !e; i++) {
+	for (i = first; i < s->nenabled && !e; i++) {
 		const struct probe *p = s->enabled[i].probe;
 
 		memset(&entry, 0, sizeof(entry));
@@ -160,6 +191,9 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->task.tgid;
 	env.task_runtime = s->task.sum_exec_runtime;
 	env.task_exec_start = s->task.exec_start;
+	env.task_mm = s->task.mm;
+	env.mm_arg_start = s->task.arg_start;
+	env.mm_arg_end = s->task.arg_end;
 	return env;
 }
 
@@ -315,7 +349,14 @@ static int arm_marker(struct session *s, const struct enabled *en, struct strbuf
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
 	struct place_marker m = { .probe = (uint32_t)(en - s->enabled), .pid = en->probe->pid, .uses = uses_of(en) };
 	int marker = probe_marker(en->probe), prog;
+	uint32_t arg, map;
+	unsigned int classes;
 
+	if (en->nclauses == 1 && ebpf_is_count(s->unit, en->clauses[0], &arg, &map, &classes)) {
+		m.count_arg = arg + 1;
+		m.count_map = map;
+		m.count_classes = classes;
+	}
 	if (marker < 0)
 		return refuse_place(en->probe, err);
 	m.marker = (uint32_t)marker;
@@ -358,7 +399,8 @@ static int find_task(struct session *s, struct strbuf *err)
 	uint32_t i;
 
 	for (i = 0; i < prog->nclauses; i++)
-		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP))
+		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
+		    clause_uses(prog->clauses[i], IR_B_EXECARGS))
 			return btf_task(&s->task, err);
 	return 0;
 }
@@ -383,7 +425,7 @@ int session_enable(struct session *s, struct strbuf *err)
 	e = s->place->in_target ? 0 : find_task(s, err);
 	if (e)
 		return e;
-	e = fill_probe_table(s);
+	e = fill_probe_table(s, 0);
 	if (e) {
 		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));
 		return e;
@@ -407,4 +449,43 @@ int session_enable(struct session *s, struct strbuf *err)
 	if (!e && s->place->ops->ready)
 		e = s->place->ops->ready(s->place, err);
 	return e;
+}
+
+int session_look_again(struct session *s)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	uint32_t first = s->nenabled, i, j;
+	struct probe_list found = { 0 };
+	struct strbuf err = { 0 };
+	struct groups gs = { 0 };
+	size_t k;
+	int e;
+
+	if (!s->later)
+		return 0;
+	for (i = 0; i < prog->nclauses; i++) {
+		struct ir_clause *c = prog->clauses[i];
+
+		for (j = 0; j < c->ndescs; j++) {
+			if (!probe_wants_libraries(&c->descs[j]))
+				continue;
+			found.n = 0;
+			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
+			for (k = 0; k < found.n && s->nenabled < s->enabled_cap; k++)
+				if (enabled_for(s, found.probes[k]) >= &s->enabled[first])
+					add_clause(s, found.probes[k], c);
+		}
+	}
+	if (first == s->nenabled)
+		return 0;
+	number(s, first);
+	e = fill_probe_table(s, first);
+	for (i = first; i < s->nenabled; i++)
+		group_sites(s, &gs, &s->enabled[i]);
+	if (!e)
+		e = arm_groups(s, &gs, &err);
+	if (e)
+		session_warn(s, "cannot trace what was loaded later: %s", err.len ? strbuf_str(&err) : strerror(-e));
+	strbuf_fini(&err);
+	return 0;
 }

@@ -23,19 +23,28 @@ static bool has_provider(struct probe_set *set, const struct probe_desc *desc)
 
 enum look { LOOK_ALL_FOUND, LOOK_HOPELESS, LOOK_SOME_MISSING };
 
-static enum look look(struct probe_set *set, const struct probe_desc *descs, size_t n)
+static enum look look(struct probe_set *set, const struct probe_desc *descs, size_t n, bool later)
 {
 	enum look seen = LOOK_ALL_FOUND;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (matches(set, &descs[i]))
+		if ((later && probe_wants_libraries(&descs[i])) || matches(set, &descs[i]))
 			continue;
 		if (has_provider(set, &descs[i]) || probe_has_module(&descs[i]))
 			return LOOK_HOPELESS;
 		seen = LOOK_SOME_MISSING;
 	}
 	return seen;
+}
+
+/* Descriptions of any process match what other processes have. */
+static bool any_pattern(const struct probe_desc *descs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (desc_is_glob(descs[i].prov))
+			return true;
+	return false;
 }
 
 /* -EINTR comes when somebody wants the command to end: it frees the target. */
@@ -47,7 +56,7 @@ static int ended(struct target *t, struct strbuf *err)
 	return -ESRCH;
 }
 
-int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n,
+int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n, bool later,
 		struct strbuf *err)
 {
 	bool libraries = false;
@@ -56,10 +65,16 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 
 	for (i = 0; i < n; i++)
 		libraries |= probe_wants_libraries(&descs[i]);
+	/* What other processes have makes a program on the way no better: it has none of it. */
+	while (any_pattern(descs, n) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
+		e = target_next_exec(t, err);
+		if (e)
+			return e;
+	}
 	for (;;) {
 		bool early = libraries && target_state(t) == TARGET_AT_EXEC;
 
-		if (!early && look(set, descs, n) != LOOK_SOME_MISSING)
+		if (!early && look(set, descs, n, later) != LOOK_SOME_MISSING)
 			return 0;
 		if (target_state(t) == TARGET_AT_EXEC) {
 			/* A static program has no entry worth waiting for; one that is traced cannot get there. */

@@ -9,6 +9,7 @@
 #ifndef DTAP_SESSION_LAUNCH_H
 #define DTAP_SESSION_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lang/desc.h"
@@ -20,9 +21,10 @@ struct target;
 /*
  * Move the held target @t on until each of the @n descriptions matches a probe, or it is certain that the
  * rest never will; it stays held.  0 either way: the compilation says which description matches nothing.
+ * @later: functions of libraries need not be there yet (-Z).
  * -ESRCH with a line in @err when the target ended before.
  */
-int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n,
+int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n, bool later,
 		struct strbuf *err);
 
 #endif

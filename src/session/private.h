@@ -12,6 +12,7 @@
 #include "probe/probe.h"
 #include "session/aggs.h"
 #include "session/session.h"
+#include "session/spec.h"
 #include "session/stream.h"
 
 /* A probe that clauses are enabled on; its index in the session's table is the attach cookie. */
@@ -31,6 +32,8 @@ struct source_fd {
 	void (*ready)(struct session *s, struct source_fd *src);
 	struct enabled *tick;		/* for a timer */
 	struct target *target;		/* for a target's end */
+	void (*other)(void *ctx);	/* for the owner's */
+	void *ctx;
 };
 
 struct session {
@@ -40,11 +43,14 @@ struct session {
 	struct ebpf_unit *unit;
 	struct place *place;
 	struct aggs *aggs;
+	struct specs *specs;		/* records of speculations */
+	uint64_t spec_busy;		/* speculations refused, not reported yet */
 	struct names *names;		/* what numbers of stacks stand for */
 	struct stream stream;
 	struct enabled *enabled;
 	uint32_t nenabled;
 	size_t enabled_cap;
+	uint32_t later;			/* entries of the table for libraries that are loaded later; 0: none are looked for */
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
@@ -65,6 +71,12 @@ struct session {
 
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
+
+/* How many functions of libraries that a process loads later can be traced. */
+enum { LATER_PROBES = 4096 };
+
+/* enable.c: look for functions of libraries that were loaded meanwhile, and arm them. 0, or a negative errno. */
+int session_look_again(struct session *s);
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
 int session_record(void *session, const void *rec, size_t size, const void *next);

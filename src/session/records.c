@@ -28,6 +28,8 @@ struct reading {
 	size_t size;
 };
 
+static int record(void *session, const void *bytes, size_t size, const void *next, bool committed);
+
 /* --- actions ------------------------------------------------------------------------------------------ */
 
 /* @act's own fields. */
@@ -127,6 +129,28 @@ static int act_setopt(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+static int act_nothing(const struct reading *r, const struct ir_act *act)
+{
+	(void)r;
+	(void)act;
+	return 0;
+}
+
+static int carry_out(void *session, const void *bytes, size_t size)
+{
+	return record(session, bytes, size, NULL, true);
+}
+
+static int act_commit(const struct reading *r, const struct ir_act *act)
+{
+	return specs_end(r->s->specs, values(r, act)->i, carry_out, r->s);
+}
+
+static int act_discard(const struct reading *r, const struct ir_act *act)
+{
+	return specs_end(r->s->specs, values(r, act)->i, NULL, NULL);
+}
+
 static int act_exit(const struct reading *r, const struct ir_act *act)
 {
 	r->s->status = (int)values(r, act)->i;
@@ -200,6 +224,10 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_FREOPEN] = act_freopen,
 	[IR_ACT_FTRUNCATE] = act_ftruncate,
 	[IR_ACT_SETOPT] = act_setopt,
+	[IR_ACT_SPECULATE] = act_nothing,
+	[IR_ACT_COMMIT] = act_commit,
+	[IR_ACT_DISCARD] = act_discard,
+	[IR_ACT_SPECBUSY] = act_nothing,
 	[IR_ACT_EXIT] = act_exit,
 	[IR_ACT_CLEAR] = act_clear,
 	[IR_ACT_TRUNC] = act_trunc,
@@ -285,7 +313,24 @@ static bool firing_of(const struct session *s, const struct abi_record *hdr, str
 	return true;
 }
 
-int session_record(void *session, const void *bytes, size_t size, const void *next)
+/* Does the record wait for a commit, or is it but a count?  0: neither; 1: it is done with. */
+static int speculative(struct session *s, const struct reading *r)
+{
+	const struct ir_act *first = r->rec->nacts ? r->rec->acts : NULL;
+	int e;
+
+	if (first && first->kind == IR_ACT_SPECBUSY) {
+		s->spec_busy++;
+		return 1;
+	}
+	if (!first || first->kind != IR_ACT_SPECULATE)
+		return 0;
+	e = specs_keep(s->specs, values(r, first)->i, r->bytes, r->size);
+	return e ? e : 1;
+}
+
+/* Carry out the record, unless it is speculative and not @committed. */
+static int record(void *session, const void *bytes, size_t size, const void *next, bool committed)
 {
 	struct session *s = session;
 	const struct abi_record *hdr = bytes;
@@ -304,11 +349,33 @@ int session_record(void *session, const void *bytes, size_t size, const void *ne
 	e = ir_rec_decode(r.rec, bytes, size, fields);
 	if (e)
 		return e;
+	if (!committed) {
+		e = speculative(s, &r);
+		if (e)
+			return e < 0 ? e : 0;
+	}
 	out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
 	out_line_end(s->conf.out, &s->lines);
 	return e;
+}
+
+int session_record(void *session, const void *bytes, size_t size, const void *next)
+{
+	return record(session, bytes, size, next, false);
+}
+
+static void report_speculations(struct session *s)
+{
+	uint64_t n = specs_drops(s->specs);
+
+	if (n)
+		session_warn(s, "%llu speculative drop%s", (unsigned long long)n, n == 1 ? "" : "s");
+	if (s->spec_busy)
+		session_warn(s, "%llu failed speculation%s (no speculative buffer available)",
+			     (unsigned long long)s->spec_busy, s->spec_busy == 1 ? "" : "s");
+	s->spec_busy = 0;
 }
 
 void session_report_drops(struct session *s)
@@ -317,6 +384,7 @@ void session_report_drops(struct session *s)
 	struct out_sink text;
 	int kind;
 
+	report_speculations(s);
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
 		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
 

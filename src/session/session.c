@@ -97,7 +97,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (e)
 		goto fail;
 	session_match(s);
-	sizes.nprobes = s->nenabled ? s->nenabled : 1;
+	sizes.nprobes = (s->nenabled ? s->nenabled : 1) + s->later;
 	for (i = 0; i < s->nenabled; i++)
 		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
 	s->unit = ebpf_unit_new(conf->prog, &sizes, &why);
@@ -111,6 +111,11 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto fail;
 	s->aggs = aggs_new(s->unit, s->place);
 	if (!s->aggs) {
+		e = -ENOMEM;
+		goto no_memory;
+	}
+	s->specs = specs_new((size_t)o->v[OPT_specsize]);
+	if (!s->specs) {
 		e = -ENOMEM;
 		goto no_memory;
 	}
@@ -152,6 +157,7 @@ void session_free(struct session *s)
 	if (s->names)
 		s->conf.out->names = NULL;
 	names_free(s->names);
+	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	free(s);
@@ -201,6 +207,8 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
 		session_report_drops(s);
+		if (!s->error)
+			s->error = session_look_again(s);
 		notice_exit(s);
 	}
 }
@@ -275,6 +283,23 @@ int session_watch(struct session *s, struct target *t)
 	return 0;
 }
 
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
+	return 0;
+}
+
 void session_know(struct session *s, struct target *t)
 {
 	if (!s->names)
@@ -283,6 +308,19 @@ void session_know(struct session *s, struct target *t)
 		target_to_entry(t, NULL);
 	if (target_state(t) != TARGET_EXITED)
 		names_watch(s->names, (uint32_t)target_pid(t));
+}
+
+bool session_segment(const struct session *s, int fds[3])
+{
+	struct target_place_fds f;
+
+	if (!s->place->in_target)
+		return false;
+	f = target_place_fds(s->place);
+	fds[0] = f.image;
+	fds[1] = f.data;
+	fds[2] = f.wake;
+	return true;
 }
 
 /* Call @ready each @period_ns. */

@@ -70,6 +70,12 @@ void session_know(struct session *s, struct target *t);
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);
 
+/* Call @ready whenever @fd, which stays the caller's, can be read while the session runs.  0 or a negative errno. */
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx);
+
+/* In the target place: the segment for the agents (target/agent.h), whose descriptors stay the session's. */
+bool session_segment(const struct session *s, int fds[3]);
+
 /*
  * Until the end: 0, or a negative errno when the output cannot be written (-EPIPE: nobody reads it any
  * more) or the system fails.  The signals of session_signals, which must be blocked, end it in good order.

@@ -19,6 +19,7 @@ enum { NBUILTINS = 0
 #define CODE(x) STP_BY_CODE, 0, low_func_##x
 #define WITH(x, n) STP_BY_CODE, n, low_func_##x
 #define PARTS(x, n) STP_BY_CODE, n, low_func_##x, true
+#define SHOW(x) STP_BY_SHOW, IR_SHOW_STAP_##x
 #define NONE(text) STP_BY_NONE, 0, NULL, false, text
 
 /* The i-th parameter of a prototype stands at [2 + i]; shorter ones end with ')'. */

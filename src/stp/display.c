@@ -18,8 +18,6 @@
 
 /* --- which ------------------------------------------------------------------------------------------- */
 
-static void use_stmt(void *ctx, struct stp_stmt **child);
-
 static struct stp_var *base_var(const struct stp_node *n)
 {
 	return n->kind == STP_INDEX ? n->l->var : n->kind == STP_NAME ? n->var : NULL;

@@ -166,7 +166,8 @@ static enum stp_type infer_call(struct sem *s, struct stp_node *n, enum stp_type
 	if (n->builtin) {
 		for (size_t i = 0; i < n->nargs; i++)
 			infer(s, n->args[i], n->builtin->params[i]);
-		return expect(s, n, want, n->builtin->result);
+		/* What has no result stands for any. */
+		return expect(s, n, want, n->builtin->result != STP_UNKNOWN ? n->builtin->result : want);
 	}
 	if (!n->func)
 		return STP_UNKNOWN;

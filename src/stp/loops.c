@@ -63,6 +63,11 @@ static void find_change_stmt(void *ctx, struct stp_stmt **child)
 	stp_each_stmt(*child, find_change_stmt, ctx);
 }
 
+static void change_error(const struct walk *w, const struct stp_node *n)
+{
+	sem_error(w->sem, n, "S_FOREACH_CHANGE", "variable '%s' modified during 'foreach' iteration", n->var->name);
+}
+
 static void check_node(void *ctx, struct stp_node **child)
 {
 	const struct walk *w = ctx;
@@ -74,8 +79,7 @@ static void check_node(void *ctx, struct stp_node **child)
 		if (!v->array)
 			continue;
 		if (changed(n) == v->array) {
-			sem_error(w->sem, n->l->kind == STP_INDEX ? n->l->l : n->l, "S_FOREACH_CHANGE",
-				  "variable '%s' modified during 'foreach' iteration", v->array->name);
+			change_error(w, n->l->kind == STP_INDEX ? n->l->l : n->l);
 			continue;
 		}
 		if (n->kind != STP_CALL || !n->func)
@@ -87,11 +91,6 @@ static void check_node(void *ctx, struct stp_node **child)
 				  "function call modifies var '%s' during 'foreach' iteration", v->array->name);
 	}
 	stp_each_node(n, check_node, ctx);
-}
-
-static void change_error(const struct walk *w, const struct stp_node *n)
-{
-	sem_error(w->sem, n, "S_FOREACH_CHANGE", "variable '%s' modified during 'foreach' iteration", n->var->name);
 }
 
 static void check_delete(const struct walk *w, const struct stp_node *gone)

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "stp/lower_func.h"
 
 enum { STRSIZE_MIN = 8, STRSIZE_MAX = 64 << 10 };
 
@@ -294,6 +295,8 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 	low_clear(l, &h->locals);
 	if (l->tokens)
 		ir_vst(&l->b, l->tokens, low_str(l, ""));
+	if (l->groups)
+		ir_vst(&l->b, l->groups, low_const(l, 0));
 	for (size_t i = 0; i < h->nblocks; i++)
 		low_stmt(l, h->blocks[i]);
 	low_count(l, 0, l->last_what, l->last_pos, true);
@@ -306,32 +309,40 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 		drop_tries(l->clause->code);
 }
 
-/* Does the script call tokenize(), which remembers? */
-static void find_tokens_node(void *ctx, struct stp_node **child)
-{
-	bool *found = ctx;
+/* Which functions that remember something does the script call? */
+struct remembering {
+	bool tokens, groups;
+};
 
-	*found |= (*child)->kind == STP_CALL && (*child)->builtin && !strcmp((*child)->builtin->name, "tokenize");
-	stp_each_node(*child, find_tokens_node, ctx);
+static void find_remembering_node(void *ctx, struct stp_node **child)
+{
+	const struct stp_builtin *b = (*child)->kind == STP_CALL ? (*child)->builtin : NULL;
+	struct remembering *r = ctx;
+
+	r->tokens |= b && b->lower == low_func_tokenize;
+	r->groups |= b && (b->lower == low_func_matched || b->lower == low_func_ngroups);
+	stp_each_node(*child, find_remembering_node, ctx);
 }
 
-static void find_tokens(void *ctx, struct stp_stmt **child)
+static void find_remembering(void *ctx, struct stp_stmt **child)
 {
-	stp_each_expr(*child, find_tokens_node, ctx);
-	stp_each_stmt(*child, find_tokens, ctx);
+	stp_each_expr(*child, find_remembering_node, ctx);
+	stp_each_stmt(*child, find_remembering, ctx);
 }
 
-static void make_tokens(struct low *l)
+static void make_memories(struct low *l)
 {
-	bool found = false;
+	struct remembering r = {0};
 
 	for (struct stp_handler *h = l->tree->handlers; h; h = h->next)
 		for (size_t i = 0; i < h->nblocks; i++)
-			find_tokens(&found, &h->blocks[i]);
+			find_remembering(&r, &h->blocks[i]);
 	for (struct stp_func *f = l->tree->funcs; f; f = f->next)
-		find_tokens(&found, &f->body);
-	if (found)
+		find_remembering(&r, &f->body);
+	if (r.tokens)
 		l->tokens = ir_var_new(l->prog, "tokenize", IR_LOCAL, low_slot(STP_STRINGS));
+	if (r.groups)
+		l->groups = ir_var_new(l->prog, "matched", IR_LOCAL, low_slot(STP_LONG));
 }
 
 static uint32_t strsize(const struct stp *stp)
@@ -365,7 +376,7 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
 	l.prog->nesting = nesting(stp);
 	low_find_recursive(tree);
-	make_tokens(&l);
+	make_memories(&l);
 	lower_inits(&l);
 	for (const struct stp_handler *h = tree->handlers; h; h = h->next)
 		lower_handler(&l, h);

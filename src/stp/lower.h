@@ -12,7 +12,7 @@
  * what was counted is paid for before the control flow parts or joins, or when ten have come together.
  *
  * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c
- * variables, arrays, statistics, lower_print.c output, lower_call.c functions, lower_func.c builtin functions.
+ * variables and assignment, lower_array.c arrays and statistics, lower_print.c output, lower_call.c functions, lower_func.c builtin functions.
  */
 #ifndef DTAP_STP_LOWER_H
 #define DTAP_STP_LOWER_H
@@ -68,7 +68,9 @@ struct low {
 	struct low_proc *procs, **procs_tail;
 	bool counting;			/* statements of this clause */
 	unsigned int walks;		/* numbers has_loops's */
-	struct ir_var *tokens;		/* what tokenize() has not given yet, or NULL */
+	/* Locals of each handler; NULL where the script calls nothing that needs them: */
+	struct ir_var *tokens;		/* what tokenize() has not given yet */
+	struct ir_var *groups;		/* of the last match of =~, the whole among them; 0: it failed */
 	unsigned int statements;	/* counted, not yet paid for */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;
@@ -127,11 +129,18 @@ struct ir_var *low_temp(struct low *l, enum stp_type type);
  */
 void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals);
 
+/* The place @n, its keys first, and then with @r that value into *val. */
+void low_place(struct low *l, struct stp_node *n, struct low_place *p, struct stp_node *r, ir_reg *val);
+ir_reg low_get(struct low *l, const struct low_place *p);
+void low_put(struct low *l, const struct low_place *p, ir_reg val);
+
 /* @val into the variable that @n, a STP_NAME, stands for. */
 void low_store(struct low *l, struct stp_node *n, ir_reg val);
 
 ir_reg low_assign(struct low *l, struct stp_node *n, bool used);
 ir_reg low_crement(struct low *l, struct stp_node *n, bool used);
+/* --- lower_array.c ----------------------------------------------------------------------------------- */
+
 ir_reg low_in(struct low *l, struct stp_node *n);
 ir_reg low_index(struct low *l, struct stp_node *n);
 ir_reg low_extract(struct low *l, struct stp_node *n);
@@ -155,6 +164,13 @@ ir_reg low_print(struct low *l, struct stp_node *n);
 /* A record with one action over the @n values @vals. */
 void low_record(struct low *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
 		struct src_pos pos);
+
+/* The same with one value, which is printed as @show says. */
+void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos);
+
+/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to
+ * show it. */
+bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
 
 /* @format of the @n values @vals as a string. */
 ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsigned int n);

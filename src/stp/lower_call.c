@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "stp/lower_func.h"
 
 /* --- who calls itself -------------------------------------------------------------------------------- */
 
@@ -196,6 +197,10 @@ static ir_reg lower_builtin(struct low *l, struct stp_node *n, const ir_reg *arg
 		return ir_call(&l->b, (enum ir_fn)b->number, args, b->nparams);
 	case STP_BY_CODE:
 		return b->lower(l, n, args);
+	case STP_BY_SHOW:
+		low_refuse(l, n, "make it an argument of print, printf or another print",
+			   "names of addresses are known only where they are printed");
+		return low_dummy(l, b->result);
 	default:
 		low_refuse(l, n, b->instead, "the function is not available");
 		return b->result == STP_UNKNOWN ? IR_NO_REG : low_dummy(l, b->result);
@@ -206,6 +211,8 @@ ir_reg low_call(struct low *l, struct stp_node *n)
 {
 	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
 
+	if (n->builtin && n->builtin->how == STP_BY_CODE && n->builtin->lower == low_func_print_usyms)
+		return lower_builtin(l, n, args);	/* its argument is no value */
 	low_values(l, n->args, n->nargs, args);
 	if (n->builtin)
 		return lower_builtin(l, n, args);
@@ -275,10 +282,4 @@ ir_reg low_target(struct low *l, struct stp_node *n)
 {
 	low_near(l, n->what, n->pos);
 	return lower_source(l, n, n->source);
-}
-
-ir_reg low_match(struct low *l, struct stp_node *n)
-{
-	low_refuse(l, n, "use isinstr(), strpos() and substr()", "regular expressions are not available");
-	return low_dummy(l, STP_LONG);
 }

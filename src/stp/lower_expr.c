@@ -262,7 +262,7 @@ ir_reg low_expr(struct low *l, struct stp_node *n)
 	l->b.pos = n->pos;
 	r = expr(l, n, true);
 	if (r == IR_NO_REG)		/* exit() + 1 */
-		r = low_const(l, 0);
+		r = low_dummy(l, n->type);
 	l->b.pos = pos;
 	l->b.act = act;
 	return r;

@@ -24,10 +24,15 @@ low_func low_func_number;		/* WITH: the value */
 low_func low_func_isdigit, low_func_isinstr, low_func_stringat, low_func_strpos, low_func_text_str;
 low_func low_func_text_strn, low_func_string_quoted, low_func_tokenize;
 
+low_func low_func_matched, low_func_ngroups;	/* lower_match.c */
+
 /* memory (lower_mem.c); WITH: bytes, + 16 signed; of strings 1: argument 1 is the length */
 low_func low_func_user_memory, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
 low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at, low_func_string_warn;
 low_func low_func_kernel_string_or;
+
+/* stacks (lower_show.c); WITH: enum ir_show */
+low_func low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
 
 /* output and the session */
 low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;

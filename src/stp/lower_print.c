@@ -21,8 +21,9 @@ static const struct fmt *parse_format(struct low *l, const char *text, size_t le
 	return fmt_parse(l->arena, FMT_STP, text, len, &err, &off);
 }
 
-static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, const ir_reg *vals, unsigned int n,
-		 struct src_pos pos)
+/* @shows: of each value, or NULL: none has one. */
+static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, const ir_reg *vals,
+		 const enum ir_show *shows, unsigned int n, struct src_pos pos)
 {
 	struct ir_rec *rec = ir_rec_new(l->prog, l->b.clause);
 
@@ -30,7 +31,10 @@ static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, co
 	for (unsigned int i = 0; i < n; i++) {
 		enum ir_type t = l->b.clause->regs[vals[i]];
 
-		ir_rec_field(l->prog, rec, low_slot(t == IR_STR ? STP_STRINGS : STP_LONG));
+		struct ir_slot slot = low_slot(t == IR_STR ? STP_STRINGS : STP_LONG);
+
+		slot.show = shows ? shows[i] : IR_SHOW_NUMBER;
+		ir_rec_field(l->prog, rec, slot);
 	}
 	ir_emit(&l->b, rec, vals);
 }
@@ -38,7 +42,12 @@ static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, co
 void low_record(struct low *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
 		struct src_pos pos)
 {
-	emit(l, kind, format ? parse_format(l, format, strlen(format)) : NULL, vals, n, pos);
+	emit(l, kind, format ? parse_format(l, format, strlen(format)) : NULL, vals, NULL, n, pos);
+}
+
+void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos)
+{
+	emit(l, IR_ACT_PRINTF, parse_format(l, "%s", 2), &val, &show, 1, pos);
 }
 
 ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsigned int n)
@@ -126,6 +135,8 @@ static bool check_format(struct low *l, struct stp_node *n, const struct fmt *f)
 
 ir_reg low_print(struct low *l, struct stp_node *n)
 {
+	struct stp_node *args[MAX_ARGS];
+	enum ir_show shows[MAX_ARGS];
 	const struct fmt *f;
 	ir_reg vals[MAX_ARGS];
 
@@ -145,9 +156,17 @@ ir_reg low_print(struct low *l, struct stp_node *n)
 	f = n->print->formatted ? n->fmt : own_format(l, n);
 	if (!check_format(l, n, f))
 		return low_dummy(l, n->type);
-	low_values(l, n->args, n->nargs, vals);
+	for (size_t i = 0; i < n->nargs; i++) {
+		shows[i] = IR_SHOW_NUMBER;
+		args[i] = n->args[i];
+	}
+	/* Numbers of stacks are not kept over what parts: prints have either in practice. */
+	for (size_t i = 0; i < n->nargs && !n->print->to_string; i++)
+		if (low_shown(l, n->args[i], &vals[i], &shows[i]))
+			args[i] = NULL;
+	low_values(l, args, n->nargs, vals);
 	if (n->print->to_string)
 		return ir_sprintf(&l->b, f, vals);
-	emit(l, IR_ACT_PRINTF, f, vals, (unsigned int)n->nargs, n->pos);
+	emit(l, IR_ACT_PRINTF, f, vals, shows, (unsigned int)n->nargs, n->pos);
 	return low_const(l, 0);
 }

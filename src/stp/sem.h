@@ -24,8 +24,11 @@ enum { STP_MAX_PARAMS = 6 };
 
 struct low;
 
-/* What a function becomes: a builtin or a runtime function of the IR, several instructions, or it is not there. */
-enum stp_by { STP_BY_NONE, STP_BY_BUILTIN, STP_BY_RUNTIME, STP_BY_CODE };
+/*
+ * What a function becomes: a builtin or a runtime function of the IR, several instructions, a number that has a name
+ * when it is printed (enum ir_show), or it is not there.
+ */
+enum stp_by { STP_BY_NONE, STP_BY_BUILTIN, STP_BY_RUNTIME, STP_BY_CODE, STP_BY_SHOW };
 
 /* A row of functions.def. */
 struct stp_builtin {
@@ -35,7 +38,7 @@ struct stp_builtin {
 	enum stp_type params[STP_MAX_PARAMS];
 	bool pure;
 	enum stp_by how;
-	unsigned int number;		/* enum ir_builtin or ir_fn */
+	unsigned int number;		/* enum ir_builtin, ir_fn or ir_show; of CODE as functions.def says */
 	uint32_t (*lower)(struct low *l, struct stp_node *call, const uint32_t *args);	/* of ir_reg (lower.h) */
 	bool parts;			/* registers do not outlive it */
 	const char *instead;		/* what to use where there is none, or NULL */

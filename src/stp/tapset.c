@@ -76,22 +76,24 @@ static void read_defs(struct stp_tapset *ts, struct file *f)
 {
 	const struct stp_tok *t = f->toks.v;
 	unsigned int depth = 0;
+	bool globals = false;	/* between "global" and the next declaration */
 
 	while (t->kind != STP_EOF) {
 		if (is(t, STP_OP, "{"))
 			depth++;
 		else if (is(t, STP_OP, "}") && depth)
 			depth--;
+		if (t->kind == STP_KEYWORD || *t->text == '@')
+			globals = is(t, STP_KEYWORD, "global") || is(t, STP_KEYWORD, "private");
 		if (is(t, STP_OP, "@define") && t[1].kind == STP_IDENT) {
 			define(ts, f, arena_printf(ts->arena, "@%s", t[1].text), false);
 		} else if (!depth && is(t, STP_KEYWORD, "probe")) {
 			t = read_aliases(ts, f, t + 1);
 			continue;
-		} else if (!depth && (is(t, STP_KEYWORD, "function") || is(t, STP_KEYWORD, "global")) &&
-			   t[1].kind == STP_IDENT) {
+		} else if (!depth && is(t, STP_KEYWORD, "function") && t[1].kind == STP_IDENT) {
 			define(ts, f, t[1].text, false);
-		} else if (!depth && is(t, STP_OP, ",") && t[1].kind == STP_IDENT) {
-			define(ts, f, t[1].text, false);	/* global a, b; a parameter does no harm */
+		} else if (!depth && globals && t[1].kind == STP_IDENT) {	/* global a, b[10], c = 5 */
+			define(ts, f, t[1].text, false);
 		}
 		t++;
 	}

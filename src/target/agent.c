@@ -12,6 +12,9 @@
 
 #define OBJECT "dtap-agent.so"
 
+/* What LD_PRELOAD cannot name: the loaders split there, and replace what begins with a dollar sign. */
+#define NOT_IN_PRELOAD " :\t\n$"
+
 /* Where it may be, seen from the folder of the running program, or absolute. */
 static const char *const places[] = {
 	"src/agent/" OBJECT,		/* in the build folder */
@@ -84,7 +87,9 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 	}
 	snprintf(a->env, sizeof(a->env), "%s=%s", ABI_AGENT_ENV, a->name);
 	a->environ[0] = a->env;
-	a->preload = (struct target_preload){ .path = a->object, .environ = a->environ };
+	a->preload = (struct target_preload){
+		.path = strpbrk(a->object, NOT_IN_PRELOAD) ? NULL : a->object, .environ = a->environ,
+	};
 	*ret = a;
 	return 0;
 }

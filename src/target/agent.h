@@ -59,7 +59,10 @@ int agents_object(struct strbuf *path, struct strbuf *why);
 /* The file of @a's object. */
 const char *agents_path(const struct agents *a);
 
-/* What target_create() must do so that the command brings the object along.  Lives as long as @a. */
+/*
+ * What target_create() must do so that the command brings the object along.  Lives as long as @a.  An object in a folder
+ * whose name LD_PRELOAD cannot hold (with blanks) comes by agents_attach() only, and not into children by exec.
+ */
 const struct target_preload *agents_preload(const struct agents *a);
 
 /*

@@ -169,12 +169,6 @@ void chain_put(struct chain *c, size_t off, const void *from, size_t len)
 	memcpy(c->mem + (c->data - c->base) + off, from, len);
 }
 
-void chain_wipe(struct chain *c)
-{
-	memset(c->mem, 0, c->len);
-	chain_write(c, c->base, c->mem, c->len);
-}
-
 /* --- running -------------------------------------------------------------------------------------------- */
 
 int chain_go(struct chain *c)
@@ -189,7 +183,7 @@ static bool is_fault(int sig)
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
 }
 
-/* Has the thread, which entered or left a system call, come as far as call @i's end? */
+/* Has the thread, which entered or left a system call, come as far as call @i's end, or behind the last one to its own? */
 static bool has_come(const struct chain *c, unsigned int i)
 {
 	struct remote_thread t;
@@ -223,4 +217,21 @@ int chain_run(struct chain *c, unsigned int i, int timeout_ms)
 			return -EFAULT;
 		}
 	}
+}
+
+int chain_finish(struct chain *c, int timeout_ms)
+{
+	int err = chain_run(c, c->n, timeout_ms), status;
+
+	if (err)
+		return err;
+	/* What lies there would look like a signal handler's frames, to us when we come again. */
+	memset(c->mem, 0, c->len);
+	chain_write(c, c->base, c->mem, c->len);
+	if (ptrace(PTRACE_INTERRUPT, c->tid, NULL, NULL) || ptrace(PTRACE_CONT, c->tid, NULL, NULL))
+		return -ESRCH;
+	err = chain_wait(c->tid, timeout_ms, &status);
+	if (!err && status >> 16 == PTRACE_EVENT_STOP)
+		arch_remote()->put_back(c->tid, c->found);
+	return err;
 }

@@ -52,14 +52,16 @@ int chain_write(const struct chain *c, uint64_t addr, const void *from, size_t l
 int chain_go(struct chain *c);
 
 /*
- * Let the thread run until call @i has returned; with @i the number of calls, until all registers are as they were found.
- * The thread has the ptrace option TRACESYSGOOD.  -ESRCH: it has ended; -ETIMEDOUT: it is still on its way;
+ * Let the thread run until call @i has returned.  The thread has the ptrace option TRACESYSGOOD.  -ESRCH: it has ended; -ETIMEDOUT: it is still on its way;
  * -EFAULT: a call ended by a fault, and the thread is about to go on as it was found.
  */
 int chain_run(struct chain *c, unsigned int i, int timeout_ms);
 
-/* Zero what the chain was made of, so that it is not taken for something later.  The thread is as it was found, and stopped. */
-void chain_wipe(struct chain *c);
+/*
+ * Let the thread run to the end of the chain: it is in a stop then as it was when it was found, nothing of the chain is left
+ * on its stack.  Errors as of chain_run.
+ */
+int chain_finish(struct chain *c, int timeout_ms);
 
 /* Wait for thread @tid to stop: 0 and the status as of waitpid, -ESRCH, or -ETIMEDOUT. */
 int chain_wait(pid_t tid, int timeout_ms, int *status);

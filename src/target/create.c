@@ -168,6 +168,18 @@ out:
 	return err;
 }
 
+int target_find_command(const char *cmdline, struct strbuf *path)
+{
+	char **argv = NULL;
+	size_t argc;
+	int err = words_split(cmdline, &argv, &argc);
+
+	if (!err)
+		err = argc ? find_command(argv[0], path) : -EINVAL;
+	free(argv);
+	return err;
+}
+
 int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
 		  struct strbuf *why)
 {

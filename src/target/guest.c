@@ -174,7 +174,7 @@ static void use_libc(struct guest *g, const struct mapped *f)
 	g->swab = find(f, "swab");
 	g->errno_location = find(f, "__errno_location");
 	g->restorer = find_restorer(f);
-	g->is_musl = strstr(base_name(f->m->path), "musl") != NULL;
+	g->is_musl = !find(f, "gnu_get_libc_version");
 	if (!g->dlopen)
 		g->dlopen = find(f, "dlopen");
 }

@@ -185,25 +185,53 @@ static bool is_libc(const char *needed)
 	return false;
 }
 
-bool target_image_can_exec(const struct target *t)
+/* The program that the target is running, or NULL when it cannot be read. */
+static struct obj *open_image(const struct target *t)
 {
-	static const char *const names[] = {
-		"execve", "execveat", "fexecve", "execv", "execvp", "execvpe", "execl", "execlp", "execle",
-		"posix_spawn", "posix_spawnp", "syscall", NULL
-	};
-	const struct obj_links *links;
 	struct obj *o = NULL;
 	char exe[32];
-	unsigned int i;
-	bool ret;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)t->pid);
-	if (obj_open(exe, &o, NULL))
-		return true;
-	links = obj_links(o);
-	ret = obj_info(o)->is_static || obj_imports(o, names);
-	for (i = 0; !ret && i < links->nneeded; i++)
-		ret = !is_libc(links->needed[i]);
+	obj_open(exe, &o, NULL);
+	return o;
+}
+
+/* Do its own imports show all that it can do? */
+static bool is_plain(struct obj *o)
+{
+	const struct obj_links *links = obj_links(o);
+	unsigned int i;
+
+	for (i = 0; i < links->nneeded; i++)
+		if (!is_libc(links->needed[i]))
+			return false;
+	return !obj_info(o)->is_static;
+}
+
+static const char *const execs[] = {
+	"execve", "execveat", "fexecve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", NULL
+};
+/* What comes to an exec, too. */
+static const char *const others[] = { "posix_spawn", "posix_spawnp", "syscall", NULL };
+static const char *const forks[] = {
+	"fork", "vfork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "system", "popen", "syscall",
+	"pthread_create", NULL
+};
+
+bool target_image_can_exec(const struct target *t)
+{
+	struct obj *o = open_image(t);
+	bool ret = !o || !is_plain(o) || obj_imports(o, execs) || obj_imports(o, others);
+
+	obj_close(o);
+	return ret;
+}
+
+bool target_image_only_execs(const struct target *t)
+{
+	struct obj *o = open_image(t);
+	bool ret = o && is_plain(o) && obj_imports(o, execs) && !obj_imports(o, forks);
+
 	obj_close(o);
 	return ret;
 }

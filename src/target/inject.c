@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ enum {
 
 enum {
 	GIVE_UP_MS = 5000,	/* no thread at a safe point */
+	REFUSED_MS = 500,	/* ptrace is refused */
 	STOP_MS = 50,		/* a thread that does not stop: another one */
 	CALL_MS = 10000,
 	NAP_MAX_NS = 2000000,
@@ -74,9 +76,11 @@ struct injection {
 	struct strbuf *why;
 	struct guest g;
 	struct chain c;
+	uint64_t begin;
 	const char *unsafe;	/* the last reason */
 	pid_t stuck[THREADS_MAX];	/* seized, and not stopped yet */
 	unsigned int nstuck;
+	bool is_stopped;	/* by job control: its threads stay where they are */
 	bool is_polite;		/* no call is made to end with EINTR */
 	bool at_entry;		/* a created target: load only, the object finds its way by the environment */
 	int fd;			/* our end */
@@ -154,7 +158,7 @@ static int run(struct injection *j, unsigned int i)
 	if (err == -ESRCH)
 		return target_fail(j->why, err, "process %d has ended", pid);
 	if (err == -ETIMEDOUT)
-		return target_fail(j->why, -EBUSY, "process %d does not come back from its dynamic loader; the agent may yet "
+		return target_fail(j->why, err, "process %d does not come back from its dynamic loader; the agent may yet "
 				   "get in, and will do nothing", pid);
 	if (err)
 		return target_fail(j->why, err, "loading the agent failed in process %d, which goes on without it", pid);
@@ -334,9 +338,9 @@ static int inject(struct injection *j)
 	if (!err && !j->at_entry)
 		err = enter(j, own, entry);
 	/* After a fault, too, the thread is on its way to where it was. */
-	if (err != -ESRCH && err != -EBUSY && !chain_run(&j->c, NCALLS, CALL_MS))
-		chain_wipe(&j->c);
-	return err;
+	if (err != -ESRCH && err != -ETIMEDOUT)
+		chain_finish(&j->c, CALL_MS);
+	return err == -ETIMEDOUT ? -EBUSY : err;
 }
 
 /* --- a thread at a safe point --------------------------------------------------------------------------- */
@@ -401,6 +405,10 @@ static bool try_thread(struct injection *j, pid_t tid)
 {
 	int status, err = stop(j, tid, &status);
 
+	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
+		j->unsafe = "cannot be traced";
+		return false;
+	}
 	if (err == -EPERM) {
 		j->err = target_fail(j->why, err, "process %d: ptrace is not permitted (kernel.yama.ptrace_scope, a seccomp "
 				     "filter or a security module forbids it, or somebody else traces it)", (int)j->t->pid);
@@ -410,6 +418,7 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->unsafe = err == -ETIMEDOUT ? "waits in the kernel for something that cannot be interrupted" : j->unsafe;
 		return false;
 	}
+	j->is_stopped = WSTOPSIG(status) != SIGTRAP;
 	target_maps_fini(&j->g.maps);
 	err = target_maps(j->t, &j->g.maps, NULL);
 	if (!err)
@@ -447,7 +456,7 @@ static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigne
 
 static void find_thread(struct injection *j)
 {
-	uint64_t end = now_ms() + GIVE_UP_MS;
+	uint64_t end = (j->begin = now_ms()) + GIVE_UP_MS;
 	struct timespec nap = { .tv_nsec = 500000 };
 	pid_t tids[THREADS_MAX];
 	unsigned int n, i, round = 0;
@@ -467,9 +476,13 @@ static void find_thread(struct injection *j)
 			nap.tv_nsec += nap.tv_nsec / 8;
 		round++;
 		free_stuck(j);
-	} while (now_ms() < end);
-	j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "
-			     "the last one looked at %s", (int)j->t->pid, j->unsafe ? j->unsafe : "has ended");
+	} while (now_ms() < end && !(j->is_stopped && round > POLITE_ROUNDS));
+	if (j->is_stopped)
+		j->err = target_fail(j->why, -EBUSY, "process %d is stopped where the agent cannot be loaded without danger: let it "
+				     "go on (SIGCONT) and try again", (int)j->t->pid);
+	else
+		j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "
+				     "the last one looked at %s", (int)j->t->pid, j->unsafe ? j->unsafe : "has ended");
 }
 
 static void *attach_main(void *arg)
@@ -512,14 +525,27 @@ static void attach_held(struct injection *j)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
 }
 
-/* Who traces it already?  ptrace has room for one. */
-static int check_tracer(const struct target *t, struct strbuf *why)
+static long tracer_of(const struct target *t)
 {
 	struct strbuf status = { 0 };
 	const char *tracer = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
 	long pid = tracer ? strtol(tracer, NULL, 10) : 0;
 
 	strbuf_fini(&status);
+	return pid;
+}
+
+/* Is it traced already?  ptrace has room for one.  A tracer that has just ended may still have its hand on it. */
+static int check_tracer(const struct target *t, struct strbuf *why)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	long pid = tracer_of(t);
+	int i;
+
+	for (i = 0; pid && i < 20; i++) {
+		nanosleep(&nap, NULL);
+		pid = tracer_of(t);
+	}
 	if (pid)
 		return target_fail(why, -EPERM, "process %d is traced by process %ld already (a debugger or strace)",
 				   (int)t->pid, pid);

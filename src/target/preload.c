@@ -34,7 +34,7 @@ static bool is_replaced(const struct target_preload *p, const char *v)
 {
 	const char *const *e;
 
-	if (same_name(v, VARIABLE))
+	if (p->path && same_name(v, VARIABLE))
 		return true;
 	for (e = p->environ; e && *e; e++)
 		if (same_name(v, *e))
@@ -45,7 +45,7 @@ static bool is_replaced(const struct target_preload *p, const char *v)
 char **preload_environ(const struct target_preload *p)
 {
 	const char *old = getenv("LD_PRELOAD"), *const *e;
-	size_t n = 2, len = sizeof(VARIABLE) + strlen(p->path) + 1 + (old ? strlen(old) : 0), i = 0;
+	size_t n = 2, len = sizeof(VARIABLE) + (p->path ? strlen(p->path) : 0) + 1 + (old ? strlen(old) : 0), i = 0;
 	char **ret, **v;
 
 	for (v = environ; *v; v++)
@@ -55,8 +55,10 @@ char **preload_environ(const struct target_preload *p)
 	ret = malloc(n * sizeof(*ret) + len);
 	if (!ret)
 		return NULL;
-	ret[i] = (char *)(ret + n);
-	snprintf(ret[i++], len, "%s%s%s%s", VARIABLE, p->path, old && *old ? ":" : "", old ? old : "");
+	if (p->path)
+		ret[i] = (char *)(ret + n);
+	if (p->path)
+		snprintf(ret[i++], len, "%s%s%s%s", VARIABLE, p->path, old && *old ? ":" : "", old ? old : "");
 	for (v = environ; *v; v++)
 		if (!is_replaced(p, *v))
 			ret[i++] = *v;
@@ -104,11 +106,11 @@ static void blot_out(pid_t pid, uint64_t addr, size_t len)
 void preload_fit(const struct target *t)
 {
 	const char *path = t->preload->path;
-	size_t len = strlen(path), n, at;
+	size_t len = path ? strlen(path) : 0, n, at;
 	struct strbuf env = { 0 }, stat = { 0 };
 	const char *v, *entry;
 
-	if (can_load(t, path) || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))
+	if (!path || can_load(t, path) || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))
 		goto out;
 	for (at = 0; at < env.len; at += strlen(env.s + at) + 1) {
 		v = env.s + at;

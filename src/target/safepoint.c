@@ -7,7 +7,8 @@
  *   indirect functions and the unwinder's look at the loader's list (recognised by the loader's code among the nearest
  *   words on the stack; the interpreter's frames have old ones of no meaning there).
  * - In the kernel, of the calls in which a thread waits they use only futex, for their locks: with the expected value 2 in
- *   glibc, where condition variables, semaphores and joins never wait so.  A replaced allocator may also sleep.
+ *   glibc, where condition variables, semaphores and joins never wait so; in musl the values do not tell.  A replaced
+ *   allocator may also sleep.
  *   The loader's own calls are in its own code.
  *
  * Constructors of libraries are called by the loader too, but they may call dlopen by the loader's own rules.

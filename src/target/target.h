@@ -29,7 +29,7 @@ struct target_map;
 
 /* An object that a created target is to bring along, and what is to be in its environment besides. */
 struct target_preload {
-	const char *path;		/* into LD_PRELOAD, in front of what is there */
+	const char *path;		/* into LD_PRELOAD, in front of what is there; or NULL */
 	const char *const *environ;	/* "NAME=VALUE", up to a NULL; or NULL */
 };
 
@@ -55,6 +55,9 @@ enum target_state {
  */
 int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
 		  struct strbuf *why);
+
+/* Add the path of the file that target_create() would start for @cmdline to @path.  0 or a negative errno. */
+int target_find_command(const char *cmdline, struct strbuf *path);
 
 /*
  * Watch process @pid.  -ESRCH: no such process, or a zombie; -EPERM: another user's, or otherwise shut to
@@ -127,6 +130,9 @@ void target_image_fini(struct target_image *i);
  * library's own, or cannot be read.
  */
 bool target_image_can_exec(const struct target *t);
+
+/* Is it a program like chroot or env, which turns into another one and starts no other process?  False when in doubt. */
+bool target_image_only_execs(const struct target *t);
 
 /*
  * Add to @out a path by which the tracer can open the file of mapping @m of the target, be it in another

@@ -13,6 +13,15 @@
 uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_t word, uint64_t value,
 		       struct vm_thread *t);
 
+/*
+ * Count under the string that was learned to be in the object that @owner refers to, @ref bytes from its start.  Both
+ * are alive.  False: that is not known; run the program, and let it be learned where the string was.  Other objects may
+ * have taken the addresses meanwhile, so the string is compared; objects that do not have it inside are not learned.
+ * That all is found from @owner lets the processor fetch it at once.
+ */
+bool add_count_object(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t owner, long ref);
+void add_learn_object(const struct shm_run *r, const struct shm_map *m, uint64_t owner, long ref, uint64_t address);
+
 /* Are these @classes maps from @m on tables for the keys of one string? */
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes);
 

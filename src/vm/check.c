@@ -27,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, MAP, FUNC };
+enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC };
 
 struct val {
 	uint8_t kind;
 	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function */
-	int32_t off;		/* FRAME, CTX, VALUE */
+	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH */
 };
 
 struct state {
@@ -584,6 +584,10 @@ static int access(struct check *c, struct vm_func *f, uint32_t at, struct val ba
 		if (write && !spec->ctx_writable)
 			return refuse(c, at, "the context is read-only");
 		break;
+	case SCRATCH:
+		if (off < 0 || off + size > spec->scratch)
+			return refuse(c, at, "outside of the scratch memory");
+		break;
 	case VALUE:
 		if (off < 0 || (uint64_t)(off + size) > map->size)
 			return refuse(c, at, "outside of map %u", base.index);
@@ -609,7 +613,7 @@ static struct val pointer_alu(struct vm_func *f, const struct bpf_insn *i, struc
 
 	if (i->code == (BPF_ALU64 | BPF_MOV | BPF_X) && !i->off)
 		return src;
-	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE)
+	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE && dst.kind != SCRATCH)
 		return number;
 	if (i->code == (BPF_ALU64 | BPF_ADD | BPF_K))
 		off += i->imm;
@@ -700,8 +704,12 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 			break;
 		}
 	}
+	if (h->ret == VM_RET_SCRATCH && !spec->scratch)
+		return refuse(c, at, "there is no scratch memory");
 	if (h->ret == VM_RET_CTX)
 		s->r[0] = (struct val){ .kind = CTX };
+	else if (h->ret == VM_RET_SCRATCH)
+		s->r[0] = (struct val){ .kind = SCRATCH };
 	else
 		s->r[0] = h->ret == VM_RET_VOID ? unset : number;
 	return 0;

@@ -207,7 +207,7 @@ HELPER(probe_read_str)	/* dst, size, src */
 HELPER(ktime)
 {
 	UNUSED5();
-	return shm_now(run_of(t)->shm);
+	return shm_now_and_cpu(run_of(t)->shm, &run_of(t)->cpu);
 }
 
 HELPER(uid_gid)
@@ -221,6 +221,8 @@ HELPER(cpu)
 	unsigned int cpu = 0;
 
 	UNUSED5();
+	if (run_of(t)->cpu)
+		return run_of(t)->cpu - 1;
 #if defined(__x86_64__)
 	/* The limit of this segment is the processor's number, as the vDSO's getcpu has it (Linux 2.6.23). */
 	__asm__("lsl %1, %0" : "=r"(cpu) : "r"(0x7b) : "cc");
@@ -268,7 +270,7 @@ static void wake(struct shm_run *r)
 	static const uint64_t one = 1;
 	int saved = errno;
 
-	if (r->wake_fd < 0 || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+	if (r->wake_fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
 		return;
 	if (write(r->wake_fd, &one, sizeof(one)) < 0)
 		errno = saved;
@@ -277,10 +279,12 @@ static void wake(struct shm_run *r)
 HELPER(ring_output)	/* map, data, size, flags */
 {
 	struct shm_run *r = run_of(t);
-	int err = ring_put(map_of(r1), r->lane, pointer(r2), (uint32_t)r3);
+	const struct shm_map *m = map_of(r1);
+	int err = ring_put(m, r->lane, pointer(r2), (uint32_t)r3);
 
-	(void)r5;
-	if (r4 == BPF_RB_FORCE_WAKEUP)
+	(void)r4, (void)r5;
+	/* Waking costs more than the record; the tracer also looks by itself now and then. */
+	if (ring_used(r->lane) >= m->max_entries / 4)
 		wake(r);
 	return error(err);
 }
@@ -305,7 +309,7 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_probe_read_kernel_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
 	{ BPF_FUNC_ktime_get_ns, ktime, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ BPF_FUNC_get_current_pid_tgid, NULL, VM_RET_VALUE, { VM_ARG_NONE }, SHM_TASK },
-	{ ABI_HELPER_SCRATCH, NULL, VM_RET_VALUE, { VM_ARG_NONE }, SHM_SCRATCH },
+	{ ABI_HELPER_SCRATCH, NULL, VM_RET_SCRATCH, { VM_ARG_NONE }, SHM_SCRATCH },
 	{ ABI_HELPER_CTX, NULL, VM_RET_CTX, { VM_ARG_NONE } },
 	{ ABI_HELPER_ADD_BY_STRING, add_by_string, VM_RET_VALUE,
 	  { VM_ARG_MAP, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },

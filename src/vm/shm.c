@@ -191,16 +191,20 @@ int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm
 {
 	const struct abi_prog *p = &s->progs[prog];
 	struct vm_spec spec = {
-		.ninsns = p->ninsns,
 		.maps = s->rows, .nmaps = s->nrows,
 		.helpers = shm_helpers, .nhelpers = shm_nhelpers,
 		.ctx_size = 11 * sizeof(uint64_t),
 	};
 
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		if (s->maps[k].kind == ABI_MAP_SCRATCH)
+			spec.scratch = s->maps[k].value_size & ~(uint32_t)7;
+	}
 	err->insn = 0;
 	strcpy(err->text, "outside of the segment");
 	if (prog >= s->nprogs || p->off % 8 || !within(p->off, (uint64_t)p->ninsns * sizeof(struct bpf_insn), s->image_size))
 		return -EINVAL;
+	spec.ninsns = p->ninsns;
 	spec.insns = (const struct bpf_insn *)(s->image + p->off);
 	return vm_load(&spec, ret, err);
 }
@@ -281,6 +285,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	}
 	r->wake_fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
+	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
 	return 0;
 }
 
@@ -290,7 +295,9 @@ void shm_run_fini(struct shm_run *r)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;
 	free(r->cache);
+	free(r->objects);
 	r->cache = NULL;
+	r->objects = NULL;
 }
 
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
@@ -302,6 +309,7 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	if (l->busy)
 		return false;
 	l->busy = 1;
+	r->cpu = 0;
 	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	if (err)
@@ -321,21 +329,31 @@ static uint64_t system_now(void)
 
 uint64_t shm_now(const struct shm *s)
 {
+	uint32_t cpu;
+
+	return shm_now_and_cpu(s, &cpu);
+}
+
+uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
+{
 #if defined(__x86_64__)
 	const struct abi_clock *c = &data_of(s)->clock;
 
 	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
 		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
-		uint64_t tsc = __builtin_ia32_rdtsc(), ns;
+		uint64_t tsc = __builtin_ia32_rdtscp(cpu), ns;
 
 		ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Linux puts the number in the lowest 12 bits (VDSO_CPUNODE_BITS). */
+		*cpu = (*cpu & 0xfff) + 1;
 		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
 			return ns;
 	}
 #else
 	(void)s;
 #endif
+	*cpu = 0;
 	return system_now();
 }
 

@@ -51,6 +51,16 @@ struct shm_cached {
 
 enum { SHM_CACHED = 8192 };
 
+/* The same by an object that refers to the object that has the string inside of it, @off from its start. */
+struct shm_object {
+	uint64_t owner, object;
+	uint32_t elem;
+	uint16_t map, off;
+	uint64_t pad;			/* a power of two in all: two lie in a cache line */
+};
+
+enum { SHM_OBJECTS = 16384 };
+
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
  */
@@ -59,10 +69,12 @@ struct shm_run {
 	const struct shm *shm;
 	uint8_t *lane;
 	uint32_t number;		/* of the lane */
+	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool is_tracer;			/* no memory but the segment's can be read */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
+	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
@@ -97,7 +109,8 @@ static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 
-/* ns of CLOCK_MONOTONIC. */
+/* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
+uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
 /* --- reading ------------------------------------------------------------------------------------------ */

@@ -84,6 +84,7 @@ enum vm_ret {
 	VM_RET_VALUE,
 	VM_RET_VOID,			/* r0 is not to be read */
 	VM_RET_CTX,			/* the context; there is no function */
+	VM_RET_SCRATCH,			/* memory of vm_spec.scratch's size; there is no function */
 };
 
 /*
@@ -108,6 +109,7 @@ struct vm_spec {
 	uint32_t nhelpers;
 	uint32_t ctx_size;		/* readable bytes at the context, which is aligned to 8 */
 	bool ctx_writable;
+	uint32_t scratch;		/* bytes at the address that VM_RET_SCRATCH gives, aligned to 8; 0: there are none */
 	uint64_t budget;		/* 0: VM_DEFAULT_BUDGET */
 };
 

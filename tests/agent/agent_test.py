@@ -107,11 +107,12 @@ def traced_both(interp, script, program, *listened):
     try:
         channel, _ = listener.hello()
         ready(child)
-        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", script, "-p", child.pid)
-        harness.wait_until(lambda: tracer.poll() is not None or all(semaphore(child.pid, m) for m in listened),
-                           what="semaphores")
+        tracer = harness.dtrace_start("-q", "-x", "strsize=1024", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }',
+                                      "-n", script,
+                                      "-p", child.pid)
+        assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+        assert all(semaphore(child.pid, m) for m in listened)
         assert channel.look().supplied == bits(*listened)
-        time.sleep(0.1)         # the kernel raises a semaphore just before it puts the breakpoint there
         own = end(child)
         result = harness.finish(tracer, [script])
         tracer = None
@@ -296,8 +297,8 @@ def test_not_python(interp, program):
 
 def beside_native(interp, program, *probes, where=""):
     """The agent's markers and the interpreter's own in one run: two lists of lines.  @probes: name, format, args."""
-    script = "".join(f'python$target:::{name} {where}{{ printf("%s|{text}\\n", probemod, {args}); }}\n'
-                     for name, text, args in probes)
+    script = "".join(f'python$target:{module}::{name} {where}{{ printf("%s|{text}\\n", probemod, {args}); }}\n'
+                     for name, text, args in probes for module in (AGENT.name, pathlib.Path(interp.executable).name))
     lines = [line.split("|", 1) for line in
              traced(interp, script, program, *(name.replace("-", "__") for name, _, _ in probes))]
     return ([text for module, text in lines if module == AGENT.name],

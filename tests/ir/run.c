@@ -5,6 +5,7 @@
  * begin with "#:" say what happens; they are carried out in order:
  *
  *	#: run [ARG...]			run it; an argument is a number, or a string (its address is passed)
+ *	#: parallel N TIMES [ARG...]	run it so often in each of N threads
  *	#: record N VALUE... [= WORD...]	the next record is of layout N with these fields, and the statistic's
  *					words
  *	#: error ACTION FAULT [VALUE]	the next record is of a fault
@@ -22,6 +23,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +355,50 @@ static void do_run(struct run *r, const char *p)
 	ring_buffer__consume(r->ring);
 }
 
+struct parallel {
+	int prog_fd;
+	int64_t times;
+	struct bpf_test_run_opts opts;
+	unsigned int refused;
+};
+
+static void *run_often(void *arg)
+{
+	struct parallel *p = arg;
+
+	for (int64_t k = 0; k < p->times; k++)
+		p->refused += bpf_prog_test_run_opts(p->prog_fd, &p->opts) != 0;
+	return NULL;
+}
+
+static void do_parallel(struct run *r, const char *p)
+{
+	uint64_t ctx[1 + MAX_ARGS] = { 0 };
+	struct value v[MAX_VALUES];
+	unsigned int n = values(r, p, v), started = 0;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
+	struct parallel par[16];
+	pthread_t threads[16];
+
+	if (n < 2 || v[0].i < 1 || v[0].i > 16) {
+		complain(r, "how many threads, how often?");
+		return;
+	}
+	for (unsigned int k = 2; k < n && k - 2 < MAX_ARGS; k++)
+		ctx[1 + k - 2] = (uint64_t)v[k].i;
+	for (; started < (unsigned int)v[0].i; started++) {
+		par[started] = (struct parallel){ r->prog_fd, v[1].i, opts, 0 };
+		if (pthread_create(&threads[started], NULL, run_often, &par[started]))
+			break;
+	}
+	for (unsigned int k = 0; k < started; k++) {
+		pthread_join(threads[k], NULL);
+		if (par[k].refused)
+			complain(r, "cannot run the program");
+	}
+	ring_buffer__consume(r->ring);
+}
+
 static const struct abi_record *next_record(struct run *r, size_t *size)
 {
 	if (r->nread == r->nrecords) {
@@ -633,7 +679,7 @@ static void carry_out(struct run *r, const char *line)
 		const char *word;
 		void (*fn)(struct run *r, const char *p);
 	} verbs[] = {
-		{ "run", do_run },     { "record", do_record }, { "error", do_error }, { "map", do_map },
+		{ "run", do_run },     { "parallel", do_parallel }, { "record", do_record }, { "error", do_error }, { "map", do_map },
 		{ "agg", do_agg },     { "global", do_global }, { "drops", do_drops }, { "entries", do_entries },
 	};
 	size_t len = strcspn(line, " \n");

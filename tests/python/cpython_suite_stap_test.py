@@ -22,7 +22,6 @@ def expected(name):
     return [line for line in (DATA / f"{name}.stp.expected").read_text().splitlines() if line]
 
 
-@pytest.mark.interps("3.9")
 @pytest.mark.parametrize("flags", [(), ("-OO",)], ids=["plain", "optimised"])
 @pytest.mark.parametrize("name", ["call_stack", "gc"])
 def test_case(interp, name, flags):

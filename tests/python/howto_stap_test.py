@@ -16,7 +16,7 @@ import harness
 
 DATA = pathlib.Path(__file__).parent / "data"
 
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.interps("3.9"), pytest.mark.parametrize("copy", ["zh", "ko"])]
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.parametrize("copy", ["zh", "ko"])]
 
 LINE = re.compile(r" *(\d+) (\S+)\((\d+)\):( *) (=>|<=) (\S+) in (.+):(\d+)$")
 
@@ -55,15 +55,28 @@ def command(interp):
     return " ".join(argv_of_copy(interp, DATA / "call_stack.py"))
 
 
+def said(result):
+    """Messages, without the line that tells what comes from the agent."""
+    return [line for line in result.err.splitlines() if not line.startswith("# ")]
+
+
+def first_line(name, way, line):
+    """Where a module begins is line 0 or 1, as versions have it."""
+    return 0 if (name, way) == ("<module>", "=>") else int(line)
+
+
 def check_hierarchy(interp, lines):
     rows = [LINE.match(line) for line in lines]
     assert rows and all(rows), lines[:5]
-    called = [(len(row[4]), row[5], row[6], int(row[8])) for row in rows if row[7].endswith("call_stack.py")]
+    called = [(len(row[4]), row[5], row[6], first_line(row[6], row[5], row[8])) for row in rows
+              if row[7].endswith("call_stack.py")]
     witness = subprocess.run(interp.argv_of(WITNESS, interp.add(DATA / "call_stack.py")), stdout=subprocess.PIPE,
                              text=True, check=True).stdout
-    wanted = [(int(depth), way, name, int(line)) for depth, way, name, line in
+    wanted = [(int(depth), way, name, first_line(name, way, line)) for depth, way, name, line in
               (row.split() for row in witness.splitlines() if re.match(r"\d+ (=>|<=) ", row))]
     wanted = [row for row in wanted if row[2] != "hook"]
+    if rows[0][5] == "<=":      # tracing began inside of a call, whose return thread_indent() cannot pair
+        called, wanted = ([(0, *row[1:]) for row in some] for some in (called, wanted))
     shift = called[0][0] - wanted[0][0]
     assert [(depth - shift, way, name, line) for depth, way, name, line in called] == \
            [row for row in wanted if row[0] >= wanted[0][0]][:len(called)]
@@ -73,7 +86,7 @@ def check_hierarchy(interp, lines):
 def test_direct(interp, copy, tmp_path):
     env = path_with_python(interp, tmp_path)
     result = harness.stap(DATA / f"howto_direct_{copy}.stp", "-c", command(interp), env=env)
-    assert (result.code, result.err) == (0, ""), result
+    assert (result.code, said(result)) == (0, []), result
     assert "\n" not in result.out and result.out.endswith("\\n")     # the script has a backslash too many
     check_hierarchy(interp, result.out.split("\\n")[:-1])
 
@@ -83,7 +96,7 @@ def test_direct_mended(interp, copy, tmp_path):
     script = tmp_path / "direct.stp"
     script.write_text((DATA / f"howto_direct_{copy}.stp").read_text().replace("\\\\n", "\\n"))
     result = harness.stap(script, "-c", command(interp), env=env)
-    assert (result.code, result.err) == (0, ""), result
+    assert (result.code, said(result)) == (0, []), result
     check_hierarchy(interp, result.out.splitlines())
 
 
@@ -99,7 +112,7 @@ def test_hierarchy_through_the_tapset(interp, copy, tmp_path):
     env = path_with_python(interp, tmp_path)
     result = harness.stap(*with_tapset(tmp_path, copy), DATA / f"howto_hierarchy_{copy}.stp", "-c",
                           command(interp), env=env)
-    assert (result.code, result.err) == (0, ""), result
+    assert (result.code, said(result)) == (0, []), result
     check_hierarchy(interp, result.out.splitlines())
 
 
@@ -131,7 +144,7 @@ def test_top(interp, copy, tmp_path, start):
     tracer = start([harness.STAP, "-T", "3.5", *with_tapset(tmp_path, copy), DATA / f"howto_top_{copy}.stp"], env=env,
                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     result = harness.finish(tracer, ["stap"])
-    assert (result.code, result.err) == (0, ""), result
+    assert (result.code, said(result)) == (0, []), result
     screens = result.out.split("\033[2J\033[1;1H")[1:]
     assert len(screens) >= 3, result
     row = re.compile(r" *(\d+) +(\S+) +(\d+) +(\S+) +(\d+)$")

@@ -46,7 +46,7 @@ class Target:
 
 def markers_of(interp):
     """A marker to trace, and those whose semaphores must be zero in the end."""
-    listened = "function-entry" if interp.version in ("3.9", "3.15") else "audit"
+    listened = "function-entry" if interp.version == "3.9" else "audit"
     return listened, list(interp.markers)
 
 

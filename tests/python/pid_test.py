@@ -113,3 +113,32 @@ def test_interpreter(dtrace, interp):
     assert result.code == 0, result
     rows = dict(((f, n), int(c)) for f, n, c in re.findall(r"^ +(\S+) +(\S+) +(\d+)$", result.out, re.M))
     assert rows == {("Py_BytesMain", "entry"): 1, ("PyGC_Collect", "entry"): 11, ("PyGC_Collect", "return"): 11}, result
+
+
+LATER = """
+import ctypes, ctypes.util, sys, time
+time.sleep(0.1)
+lib = ctypes.CDLL("libbz2.so.1.0")
+time.sleep(0.4)
+for i in range(13): lib.BZ2_bzlibVersion()
+"""
+
+
+@pytest.mark.parametrize("how", ["-c", "-p"])
+def test_libraries_loaded_later(dtrace, start, how):
+    """With -Z: what a process loads while it is traced is found; entry and return, each call."""
+    python = "/usr/bin/python3"
+    if subprocess.run([python, "-c", "import ctypes; ctypes.CDLL('libbz2.so.1.0')"]).returncode:
+        pytest.skip("needs libbz2")
+    script = "pid$target:libbz2*:BZ2_bzlibVersion: { @[probemod, probename] = count(); }"
+    if how == "-c":
+        result = dtrace("-q", "-Z", "-n", script, "-c", f"{python} -c '{LATER.replace(chr(39), chr(34))}'")
+    else:
+        other = start([python, "-c", "input()\n" + LATER], stdin=subprocess.PIPE)
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        result = dtrace("-q", "-Z", "-n", script, "-p", str(other.pid))
+    rows = dict((n, int(c)) for n, c in re.findall(r"^ +libbz2\S+ +(entry|return) +(\d+)$", result.out, re.M))
+    assert result.code == 0 and rows == {"entry": 13, "return": 13}, result
+    without = dtrace("-n", script, "-c", f"{python} -c pass")
+    assert without.code == 1 and "does not match any probes" in without.err, without

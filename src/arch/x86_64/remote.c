@@ -275,6 +275,16 @@ static int go(pid_t tid, const struct remote_found *f, uint64_t at_restorer, uin
 	return 0;
 }
 
+static int put_back(pid_t tid, const struct remote_found *f)
+{
+	struct user_regs_struct r = f->regs;
+	struct remote_thread t = to_thread(&r);
+
+	if (restart(&t) == AGAIN)
+		r.rax = (unsigned long)-ERESTARTNOHAND;
+	return ptrace(PTRACE_SETREGS, tid, NULL, &r) ? -errno : 0;
+}
+
 static bool is_at(const struct remote_thread *t, uint64_t frame)
 {
 	return t->nr == SYS_rt_sigreturn && t->sp == frame + sizeof(uint64_t);
@@ -320,7 +330,7 @@ static const struct arch_remote remote = {
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
 	.is_spoilt = is_spoilt,
-	.go = go, .is_at = is_at, .errno_at = errno_at,
+	.go = go, .put_back = put_back, .is_at = is_at, .errno_at = errno_at,
 };
 
 const struct arch_remote *arch_remote(void)

@@ -19,9 +19,8 @@ RT long rt_oldest(void *map, const void *key, u64 *value, struct removal *c)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) void delete(void *map, const void *key, u64 *value, struct removal *c)
+static inline __attribute__((always_inline)) void delete(void *map, const void *key, struct removal *c)
 {
-	__sync_lock_test_and_set(value, 0);
 	if (!rt_delete(map, key))
 		c->removed++;
 }
@@ -30,12 +29,12 @@ RT long rt_evict(void *map, const void *key, u64 *value, struct removal *c)
 {
 	if (*(volatile u64 *)value != c->number)
 		return 0;
-	delete(map, key, value, c);
+	delete(map, key, c);
 	return 1;
 }
 
 RT long rt_clear(void *map, const void *key, u64 *value, struct removal *c)
 {
-	delete(map, key, value, c);
+	delete(map, key, c);
 	return 0;
 }

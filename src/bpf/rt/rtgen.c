@@ -53,6 +53,7 @@ struct object {
 	const char *path;
 	unsigned int number;
 	Elf *elf;
+	int fd;
 	Elf_Data *syms;
 	GElf_Shdr symtab;
 	size_t nsyms;
@@ -217,13 +218,19 @@ static void open_object(struct object *o, const char *path, unsigned int number)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	GElf_Ehdr ehdr;
 
-	*o = (struct object){ .path = path, .number = number };
+	*o = (struct object){ .path = path, .number = number, .fd = fd };
 	if (fd < 0)
 		die(path, "%s", strerror(errno));
 	o->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!o->elf || !gelf_getehdr(o->elf, &ehdr) || ehdr.e_machine != EM_BPF)
 		die(path, "no eBPF object");
 	find_symbols(o);
+}
+
+static void close_object(struct object *o)
+{
+	elf_end(o->elf);
+	close(o->fd);
 }
 
 static void read_functions(struct library *lib, const char *path, unsigned int number)
@@ -237,6 +244,7 @@ static void read_functions(struct library *lib, const char *path, unsigned int n
 		if (gelf_getsym(o.syms, (int)k, &sym) && GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_size)
 			add_func(lib, &o, &sym, elf_strptr(o.elf, o.symtab.sh_link, sym.st_name));
 	}
+	close_object(&o);
 }
 
 /* What the functions refer to, when all functions are known. */
@@ -267,6 +275,7 @@ static void read_references(struct library *lib, const char *path, unsigned int 
 		if (lib->funcs[k].insns && lib->funcs[k].object == number)
 			read_calls(lib, &o, &lib->funcs[k]);
 	}
+	close_object(&o);
 }
 
 /* --- writing ----------------------------------------------------------------------------------------- */

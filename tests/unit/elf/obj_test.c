@@ -3,6 +3,7 @@
  * byte by byte in memory, so that each test shows what is wrong with its file.
  */
 #include <elf.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +109,32 @@ static void sound(void **state)
 	assert_null(ops[0].why);
 	assert_int_equal(ops[0].reg->kind, ARCH_REG_PC);
 	assert_int_equal(ops[0].value + (int64_t)m[3].addr, global + 4);
+	obj_close(o);
+}
+
+/* As dlsym finds them in the C library of this process. */
+static void exported_functions(void **state)
+{
+	const char *const names[] = { "dlsym", "swab", "syscall", "close" };
+	struct obj *o;
+	uint64_t addr;
+	Dl_info info;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *at = dlsym(RTLD_DEFAULT, names[i]);
+
+		assert_true(dladdr(at, &info));
+		assert_int_equal(obj_open(info.dli_fname, &o, NULL), 0);
+		assert_true(obj_exports(o, names[i], &addr));
+		assert_int_equal(addr, (uintptr_t)at - (uintptr_t)info.dli_fbase);
+		assert_false(obj_exports(o, "swa", &addr));
+		obj_close(o);
+	}
+	assert_int_equal(obj_open(MARKED, &o, NULL), 0);
+	assert_false(obj_exports(o, "marked_global", &addr));	/* in .symtab only */
+	assert_false(obj_exports(o, "puts", &addr));
 	obj_close(o);
 }
 
@@ -345,6 +372,7 @@ int main(void)
 		cmocka_unit_test(class32),
 #ifdef MARKED
 		cmocka_unit_test(sound),
+		cmocka_unit_test(exported_functions),
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(debugdata),
 		cmocka_unit_test(prelinked),

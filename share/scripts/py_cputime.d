@@ -1,0 +1,45 @@
+#!/usr/sbin/dtrace -Zs
+/*
+ * py_cputime.d - times on a CPU of Python functions, in microseconds.
+ *
+ *	py_cputime.d [-c COMMAND]
+ *
+ * Exclusive is the time in a function itself, inclusive with what it calls.  A function that is still running at the end
+ * is not counted, nor is one that the script did not see start.
+ */
+#pragma D option quiet
+
+dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
+
+python*:::function-entry
+{
+	self->depth++;
+	self->inner[self->depth] = 0;
+	self->start[self->depth] = vtimestamp;
+}
+
+python*:::function-return
+/self->start[self->depth]/
+{
+	this->inclusive = vtimestamp - self->start[self->depth];
+	this->exclusive = this->inclusive - self->inner[self->depth];
+	self->start[self->depth] = 0;
+	self->inner[self->depth] = 0;
+	this->file = basename(copyinstr(arg0));
+	this->func = copyinstr(arg1);
+	@calls[this->file, this->func] = count();
+	@exclusive[this->file, this->func] = sum(this->exclusive / 1000);
+	@inclusive[this->file, this->func] = sum(this->inclusive / 1000);
+	self->depth--;
+	self->inner[self->depth] += this->inclusive;
+}
+
+dtrace:::END
+{
+	printf("\nCount,\n   %-32s %-32s %10s\n", "FILE", "FUNC", "CALLS");
+	printa("   %-32s %-32s %@10d\n", @calls);
+	printf("\nExclusive CPU times (us),\n   %-32s %-32s %10s\n", "FILE", "FUNC", "TOTAL");
+	printa("   %-32s %-32s %@10d\n", @exclusive);
+	printf("\nInclusive CPU times (us),\n   %-32s %-32s %10s\n", "FILE", "FUNC", "TOTAL");
+	printa("   %-32s %-32s %@10d\n", @inclusive);
+}

@@ -1,0 +1,130 @@
+/*
+ * Speculations.
+ *
+ * The tracer keeps the records of speculative clauses and carries them out, or forgets them, when the record of a commit
+ * or discard comes; what programs share is which speculations are taken.  Two hidden global variables for each: how
+ * many are trying to take it (who finds none has it), and whether it is active, so that records behind its end and
+ * numbers that are none are dropped where they are made.
+ *
+ * Guide: "Speculative Tracing".
+ */
+#include "d/lower.h"
+
+#include "base/arena.h"
+#include "d/check.h"
+
+enum { NSPEC_MAX = 64 };
+
+static uint32_t nspec(const struct lower *l)
+{
+	uint32_t n = l->check->opts->nspec;
+
+	return !n ? 1 : n > NSPEC_MAX ? NSPEC_MAX : n;
+}
+
+static void make_vars(struct lower *l)
+{
+	const struct ir_slot number = { IR_INT, 8, true };
+	uint32_t n = nspec(l);
+
+	if (l->spec_users)
+		return;
+	l->spec_users = arena_alloc(l->prog->arena, n * sizeof(struct ir_var *));
+	l->spec_active = arena_alloc(l->prog->arena, n * sizeof(struct ir_var *));
+	for (uint32_t i = 0; i < n; i++) {
+		l->spec_users[i] = ir_var_new(l->prog, "speculation users", IR_GLOBAL, number);
+		l->spec_active[i] = ir_var_new(l->prog, "speculation active", IR_GLOBAL, number);
+	}
+}
+
+ir_reg lower_speculation(struct lower *l)
+{
+	struct ir_block *done = ir_block_new(&l->b);
+	ir_reg id = ir_reg_new(&l->b, IR_INT);
+	struct ir_rec *busy;
+
+	make_vars(l);
+	for (uint32_t i = 0; i < nspec(l); i++) {
+		struct ir_block *mine = ir_block_new(&l->b), *taken = ir_block_new(&l->b);
+		ir_reg before = ir_vadd(&l->b, l->spec_users[i], ir_const(&l->b, 1));
+
+		ir_br(&l->b, before, taken, mine);
+		ir_at(&l->b, mine);
+		ir_vst(&l->b, l->spec_active[i], ir_const(&l->b, 1));
+		ir_mov(&l->b, id, ir_const(&l->b, i + 1));
+		ir_jmp(&l->b, done);
+		ir_at(&l->b, taken);
+		ir_vadd(&l->b, l->spec_users[i], ir_const(&l->b, -1));
+	}
+	busy = ir_rec_new(l->prog, l->b.clause);
+	ir_rec_act(l->prog, busy, IR_ACT_SPECBUSY, l->b.pos);
+	ir_emit(&l->b, busy, NULL);
+	ir_mov(&l->b, id, ir_const(&l->b, 0));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return id;
+}
+
+/* Is speculation @id active? */
+static ir_reg active(struct lower *l, ir_reg id)
+{
+	ir_reg sum = ir_const(&l->b, 0), is;
+
+	for (uint32_t i = 0; i < nspec(l); i++) {
+		is = ir_op2(&l->b, IR_EQ, id, ir_const(&l->b, i + 1));
+		is = ir_op2(&l->b, IR_AND, is, ir_vld(&l->b, l->spec_active[i]));
+		sum = ir_op2(&l->b, IR_OR, sum, is);
+	}
+	return sum;
+}
+
+/* @id is free again, if it was active. */
+static void release(struct lower *l, ir_reg id)
+{
+	for (uint32_t i = 0; i < nspec(l); i++) {
+		struct ir_block *its = ir_block_new(&l->b), *next = ir_block_new(&l->b);
+		ir_reg is = ir_op2(&l->b, IR_EQ, id, ir_const(&l->b, i + 1));
+
+		ir_br(&l->b, ir_op2(&l->b, IR_AND, is, ir_vld(&l->b, l->spec_active[i])), its, next);
+		ir_at(&l->b, its);
+		ir_vst(&l->b, l->spec_active[i], ir_const(&l->b, 0));
+		ir_vadd(&l->b, l->spec_users[i], ir_const(&l->b, -1));
+		ir_jmp(&l->b, next);
+		ir_at(&l->b, next);
+	}
+}
+
+/* speculate(id), commit(id), discard(id) */
+void lower_spec(struct lower *l, struct d_node *call)
+{
+	char letter = call->base->name[0];
+	enum ir_act_kind kind = letter == 's' ? IR_ACT_SPECULATE : letter == 'c' ? IR_ACT_COMMIT : IR_ACT_DISCARD;
+	const struct type *t = l->check->t_int;
+	ir_reg id;
+
+	make_vars(l);
+	ir_rec_act(l->prog, lower_rec(l), kind, call->pos);
+	id = lower_as(l, call->args[0], t);
+	lower_field(l, id, t);
+	if (letter == 's')
+		l->spec_ok = active(l, id);
+	else
+		release(l, id);
+}
+
+void lower_spec_end(struct lower *l)
+{
+	struct ir_block *emit, *end;
+
+	if (l->spec_ok == IR_NO_REG) {
+		ir_emit(&l->b, l->rec, l->fields);
+		return;
+	}
+	emit = ir_block_new(&l->b);
+	end = ir_block_new(&l->b);
+	ir_br(&l->b, l->spec_ok, emit, end);
+	ir_at(&l->b, emit);
+	ir_emit(&l->b, l->rec, l->fields);
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, end);
+}

@@ -1,0 +1,420 @@
+#include "lang/regex.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum kind { EMPTY, CHAR, ANY, SET, BEGIN, END, SEQUENCE, CHOICE, REPEAT, GROUP };
+
+enum { MAX_DEPTH = 100, MAX_REPEAT = 255, NO_LIMIT = -1 };
+
+struct node {
+	enum kind kind;
+	struct node *l, *r;
+	int min, max;			/* REPEAT */
+	unsigned int group;
+	unsigned char byte;
+	uint64_t set[4];
+};
+
+struct compiler {
+	struct arena *arena;
+	const char *p, *err;
+	unsigned int groups, depth, slots;
+	uint64_t code[REGEX_MAX_CODE];
+	uint64_t (*sets)[4];
+	size_t sets_cap;
+	uint32_t ncode, nsets;
+};
+
+static struct node *new(struct compiler *c, enum kind kind)
+{
+	struct node *n = arena_new_of(c->arena, struct node);
+
+	n->kind = kind;
+	return n;
+}
+
+static struct node *fail(struct compiler *c, const char *why)
+{
+	if (!c->err)
+		c->err = why;
+	return new(c, EMPTY);
+}
+
+/* --- grammar ------------------------------------------------------------------------------------------- */
+
+static struct node *choice(struct compiler *c);
+
+static void add(struct node *n, unsigned char byte)
+{
+	n->set[byte / 64] |= 1ull << byte % 64;
+}
+
+/* "[:" name ":]" */
+static bool named(struct compiler *c, struct node *n)
+{
+	static const struct {
+		const char *name;
+		int (*is)(int c);
+	} classes[] = {
+		{ "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank }, { "cntrl", iscntrl },
+		{ "digit", isdigit }, { "graph", isgraph }, { "lower", islower }, { "print", isprint },
+		{ "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
+	};
+
+	for (size_t k = 0; k < sizeof(classes) / sizeof(classes[0]); k++) {
+		size_t len = strlen(classes[k].name);
+
+		if (strncmp(c->p + 2, classes[k].name, len) || strncmp(c->p + 2 + len, ":]", 2))
+			continue;
+		for (int b = 1; b < 128; b++) {
+			if (classes[k].is(b))
+				add(n, (unsigned char)b);
+		}
+		c->p += 4 + len;
+		return true;
+	}
+	return false;
+}
+
+/* set = "[" ["^"] {byte | byte "-" byte | class} "]": a "]" that comes first is a byte. */
+static struct node *set(struct compiler *c)
+{
+	struct node *n = new(c, SET);
+	bool not = *++c->p == '^', first = true;
+
+	c->p += not;
+	for (; *c->p && (*c->p != ']' || first); first = false) {
+		unsigned char from = (unsigned char)*c->p, to = from;
+
+		if (c->p[0] == '[' && c->p[1] == ':') {
+			if (!named(c, n))
+				return fail(c, "unknown character class");
+			continue;
+		}
+		if (from == '\\' && c->p[1])
+			to = from = (unsigned char)*++c->p;
+		c->p++;
+		if (c->p[0] == '-' && c->p[1] && c->p[1] != ']') {
+			to = (unsigned char)c->p[1];
+			c->p += 2;
+		}
+		if (to < from)
+			return fail(c, "a range that ends before it begins");
+		for (int b = from; b <= to; b++)
+			add(n, (unsigned char)b);
+	}
+	if (!*c->p)
+		return fail(c, "[ without ]");
+	c->p++;
+	for (int k = 0; not && k < 4; k++)
+		n->set[k] = ~n->set[k];
+	return n;
+}
+
+static struct node *group(struct compiler *c)
+{
+	struct node *n = new(c, GROUP);
+
+	n->group = ++c->groups;
+	if (++c->depth > MAX_DEPTH)
+		return fail(c, "too many parentheses inside each other");
+	c->p++;
+	n->l = choice(c);
+	c->depth--;
+	if (*c->p != ')')
+		return fail(c, "( without )");
+	c->p++;
+	return n;
+}
+
+/* atom = "(" choice ")" | set | "." | "^" | "$" | "\" byte | byte */
+static struct node *atom(struct compiler *c)
+{
+	struct node *n;
+
+	switch (*c->p) {
+	case '(':
+		return group(c);
+	case '[':
+		return set(c);
+	case '.':
+		c->p++;
+		return new(c, ANY);
+	case '^':
+		c->p++;
+		return new(c, BEGIN);
+	case '$':
+		c->p++;
+		return new(c, END);
+	case '*':
+	case '+':
+	case '?':
+	case '{':
+		return fail(c, "nothing to repeat");
+	case '\\':
+		if (!*++c->p)
+			return fail(c, "\\ at the end");
+		break;
+	default:
+		break;
+	}
+	n = new(c, CHAR);
+	n->byte = (unsigned char)*c->p++;
+	return n;
+}
+
+/* "{" m ["," [n]] "}" */
+static bool bounds(struct compiler *c, int *min, int *max)
+{
+	char *end;
+
+	c->p++;
+	if (!isdigit((unsigned char)*c->p))
+		return false;
+	*max = *min = (int)strtol(c->p, &end, 10);
+	c->p = end;
+	if (*c->p == ',') {
+		*max = NO_LIMIT;
+		if (isdigit((unsigned char)*++c->p)) {
+			*max = (int)strtol(c->p, &end, 10);
+			c->p = end;
+		}
+	}
+	return *c->p++ == '}' && *min <= MAX_REPEAT && *max <= MAX_REPEAT && (*max == NO_LIMIT || *max >= *min);
+}
+
+/* piece = atom {"*" | "+" | "?" | "{" ... "}"} */
+static struct node *piece(struct compiler *c)
+{
+	struct node *n = atom(c);
+
+	while (!c->err && *c->p && strchr("*+?{", *c->p)) {
+		struct node *r = new(c, REPEAT);
+
+		r->l = n;
+		r->min = *c->p == '+';
+		r->max = *c->p == '?' ? 1 : NO_LIMIT;
+		if (*c->p != '{')
+			c->p++;
+		else if (!bounds(c, &r->min, &r->max))
+			return fail(c, "a malformed {}");
+		n = r;
+	}
+	return n;
+}
+
+/* sequence = {piece} */
+static struct node *sequence(struct compiler *c)
+{
+	struct node *n = NULL;
+
+	while (!c->err && *c->p && *c->p != '|' && *c->p != ')') {
+		struct node *next = piece(c), *s;
+
+		if (!n) {
+			n = next;
+			continue;
+		}
+		s = new(c, SEQUENCE);
+		s->l = n;
+		s->r = next;
+		n = s;
+	}
+	return n ? n : new(c, EMPTY);
+}
+
+/* choice = sequence {"|" sequence} */
+static struct node *choice(struct compiler *c)
+{
+	struct node *n = sequence(c);
+
+	while (!c->err && *c->p == '|') {
+		struct node *either = new(c, CHOICE);
+
+		c->p++;
+		either->l = n;
+		either->r = sequence(c);
+		n = either;
+	}
+	return n;
+}
+
+/* --- code ---------------------------------------------------------------------------------------------- */
+
+static uint32_t put(struct compiler *c, enum regex_op op, uint64_t x, uint64_t y)
+{
+	if (c->ncode == REGEX_MAX_CODE) {
+		fail(c, "it is too long");
+		return 0;
+	}
+	c->code[c->ncode] = (uint64_t)op | x << 16 | y << 32;
+	return c->ncode++;
+}
+
+static void patch(struct compiler *c, uint32_t at, uint64_t x, uint64_t y)
+{
+	c->code[at] = (c->code[at] & 0xff) | x << 16 | y << 32;
+}
+
+static bool nullable(const struct node *n)
+{
+	switch (n->kind) {
+	case CHAR:
+	case ANY:
+	case SET:
+		return false;
+	case SEQUENCE:
+		return nullable(n->l) && nullable(n->r);
+	case CHOICE:
+		return nullable(n->l) || nullable(n->r);
+	case REPEAT:
+		return !n->min || nullable(n->l);
+	case GROUP:
+		return nullable(n->l);
+	default:
+		return true;
+	}
+}
+
+static void emit(struct compiler *c, const struct node *n);
+
+/* @n as often as can be: split L1 L3; L1: n; jmp split; L3.  A turn that takes nothing would go on for ever. */
+static void emit_star(struct compiler *c, const struct node *n)
+{
+	bool guard = nullable(n);
+	unsigned int slot = 0;
+	uint32_t split;
+
+	if (guard) {
+		slot = 2 * REGEX_GROUPS + c->slots++;
+		if (slot >= REGEX_SLOTS) {
+			fail(c, "too many repetitions of what may be empty");
+			return;
+		}
+	}
+	split = put(c, REGEX_SPLIT, 0, 0);
+	if (guard)
+		put(c, REGEX_SAVE, slot, 0);
+	emit(c, n);
+	if (guard)
+		put(c, REGEX_PROGRESS, slot, 0);
+	put(c, REGEX_JMP, split, 0);
+	patch(c, split, split + 1, c->ncode);
+}
+
+static void emit_repeat(struct compiler *c, const struct node *n)
+{
+	for (int k = 0; k < n->min && !c->err; k++)
+		emit(c, n->l);
+	if (n->max == NO_LIMIT) {
+		emit_star(c, n->l);
+		return;
+	}
+	for (int k = n->min; k < n->max && !c->err; k++) {
+		uint32_t split = put(c, REGEX_SPLIT, 0, 0);
+
+		emit(c, n->l);
+		patch(c, split, split + 1, c->ncode);
+	}
+}
+
+static void emit_choice(struct compiler *c, const struct node *n)
+{
+	uint32_t split = put(c, REGEX_SPLIT, 0, 0), jmp;
+
+	emit(c, n->l);
+	jmp = put(c, REGEX_JMP, 0, 0);
+	patch(c, split, split + 1, c->ncode);
+	emit(c, n->r);
+	patch(c, jmp, c->ncode, 0);
+}
+
+static void emit_set(struct compiler *c, const struct node *n)
+{
+	c->sets = arena_grow(c->arena, c->sets, &c->sets_cap, c->nsets, sizeof(*c->sets));
+	memcpy(c->sets[c->nsets], n->set, sizeof(n->set));
+	put(c, REGEX_SET, c->nsets++, 0);	/* its number; becomes a word's when the code is complete */
+}
+
+static void emit(struct compiler *c, const struct node *n)
+{
+	if (c->err)
+		return;
+	switch (n->kind) {
+	case EMPTY:
+		break;
+	case CHAR:
+		put(c, REGEX_CHAR, n->byte, 0);
+		break;
+	case ANY:
+		put(c, REGEX_ANY, 0, 0);
+		break;
+	case SET:
+		emit_set(c, n);
+		break;
+	case BEGIN:
+		put(c, REGEX_BEGIN, 0, 0);
+		break;
+	case END:
+		put(c, REGEX_END, 0, 0);
+		break;
+	case SEQUENCE:
+		emit(c, n->l);
+		emit(c, n->r);
+		break;
+	case CHOICE:
+		emit_choice(c, n);
+		break;
+	case REPEAT:
+		emit_repeat(c, n);
+		break;
+	case GROUP:
+		if (n->group < REGEX_GROUPS)
+			put(c, REGEX_SAVE, 2 * n->group, 0);
+		emit(c, n->l);
+		if (n->group < REGEX_GROUPS)
+			put(c, REGEX_SAVE, 2 * n->group + 1, 0);
+		break;
+	}
+}
+
+struct regex *regex_compile(struct arena *a, const char *text, const char **err)
+{
+	struct compiler *c = arena_new_of(a, struct compiler);
+	struct regex *re = arena_new_of(a, struct regex);
+	struct node *n;
+
+	c->arena = a;
+	c->p = text;
+	if (strlen(text) >= REGEX_MAX_CODE)
+		fail(c, "it is too long");
+	n = c->err ? NULL : choice(c);
+	if (!c->err && *c->p)
+		fail(c, ") without (");
+	if (!c->err) {
+		put(c, REGEX_SAVE, 0, 0);
+		emit(c, n);
+		put(c, REGEX_SAVE, 1, 0);
+		put(c, REGEX_MATCH, 0, 0);
+		put(c, REGEX_FAIL, 0, 0);
+	}
+	*err = c->err;
+	if (c->err)
+		return NULL;
+	re->ncode = c->ncode;
+	re->nwords = c->ncode + 4 * c->nsets;
+	re->words = arena_alloc(a, re->nwords * sizeof(*re->words));
+	for (uint32_t k = 0; k < c->ncode; k++) {
+		re->words[k] = c->code[k];
+		if ((c->code[k] & 0xff) == REGEX_SET)
+			re->words[k] = REGEX_SET | (c->ncode + 4 * (c->code[k] >> 16)) << 16;
+	}
+	for (uint32_t k = 0; k < c->nsets; k++)
+		memcpy(&re->words[c->ncode + 4 * k], c->sets[k], sizeof(c->sets[k]));
+	return re;
+}

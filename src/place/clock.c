@@ -1,0 +1,118 @@
+/*
+ * The kernel corrects the rate of CLOCK_MONOTONIC all the time (NTP), by up to 500 parts in a million; the counter's own
+ * is constant where the kernel uses it as its clock source.  So the rate is measured again and again over the whole
+ * session, and what the clock is ahead or behind by is made up for within a second: it never goes back.
+ */
+#include "place/clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+
+enum { TRIES = 5, CATCH_UP_NS = 1000000000, LEAP_NS = 10000000 };
+
+static bool is_clock_source(void)
+{
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	char name[8] = "";
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	return n >= 4 && !memcmp(name, "tsc\n", 4);
+}
+
+/* Both clocks at one moment: of some tries the one that took the shortest. */
+static void sample(uint64_t *tsc, uint64_t *ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int k = 0; k < TRIES; k++) {
+		struct timespec ts;
+		uint64_t before = __builtin_ia32_rdtsc(), after;
+
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		after = __builtin_ia32_rdtsc();
+		if (after - before < best) {
+			best = after - before;
+			*tsc = before + best / 2;
+			*ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+		}
+	}
+}
+
+static uint64_t scale(uint64_t ticks, uint64_t mult)
+{
+	return (uint64_t)((unsigned __int128)ticks * mult >> 32);
+}
+
+static void publish(struct abi_clock *c, uint64_t tsc, uint64_t ns, uint64_t mult)
+{
+	__atomic_store_n(&c->seq, c->seq + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	c->base_tsc = tsc;
+	c->base_ns = ns;
+	c->mult = mult;
+	__atomic_store_n(&c->seq, c->seq + 1, __ATOMIC_RELEASE);
+}
+
+void clock_start(struct clock *c, struct abi_clock *shared)
+{
+	const struct timespec wait = { .tv_nsec = 1000000 };
+	uint64_t tsc, ns;
+
+	*c = (struct clock){ .shared = shared };
+	if (!is_clock_source())
+		return;
+	sample(&c->first_tsc, &c->first_ns);
+	nanosleep(&wait, NULL);
+	sample(&tsc, &ns);
+	if (tsc <= c->first_tsc || ns <= c->first_ns)
+		return;
+	publish(shared, tsc, ns, (uint64_t)(((unsigned __int128)(ns - c->first_ns) << 32) / (tsc - c->first_tsc)));
+	__atomic_store_n(&shared->usable, 1, __ATOMIC_RELEASE);
+}
+
+void clock_keep(struct clock *c)
+{
+	struct abi_clock *s = c->shared;
+	uint64_t tsc, ns, shown, mult;
+	int64_t ahead;
+
+	if (!s || !s->usable)
+		return;
+	sample(&tsc, &ns);
+	if (tsc <= s->base_tsc || tsc <= c->first_tsc || ns <= c->first_ns)
+		return;
+	shown = s->base_ns + scale(tsc - s->base_tsc, s->mult);
+	mult = (uint64_t)(((unsigned __int128)(ns - c->first_ns) << 32) / (tsc - c->first_tsc));
+	ahead = (int64_t)(shown - ns);
+	if (ahead > LEAP_NS || ahead < -LEAP_NS) {
+		/* The machine slept, or was moved: better a leap than a false clock. */
+		c->first_tsc = tsc;
+		c->first_ns = ns;
+		publish(s, tsc, ns, s->mult);
+		return;
+	}
+	mult -= (uint64_t)((__int128)(int64_t)mult * ahead / CATCH_UP_NS);
+	publish(s, tsc, shown, mult);
+}
+
+#else
+
+void clock_start(struct clock *c, struct abi_clock *shared)
+{
+	*c = (struct clock){ .shared = shared };
+}
+
+void clock_keep(struct clock *c)
+{
+	(void)c;
+}
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * Which of Python's markers SystemTap's points have from dtap's agent: those that an interpreter lacks, or fires wrongly
+ * (probe/python.def).  A point that names a file means every process that runs it; with a target, the agent is brought
+ * to that alone.
+ */
+#include "probe/points_priv.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/obj.h"
+#include "lang/desc.h"
+#include "probe/exec.h"
+#include "probe/python.h"
+
+static bool has_marker(const struct points_file *f, const char *name)
+{
+	for (size_t i = 0; i < f->nmarkers; i++)
+		if (!strcmp(f->markers[i].name, name) && !strcmp(f->markers[i].prov, PYTHON_PROVIDER))
+			return true;
+	return false;
+}
+
+struct points_file *points_python_file(struct points *p, struct points_file *f, const char *name)
+{
+	struct points_file *agent = f->python && p->conf.agent ? points_open(p, p->conf.agent) : NULL;
+
+	if (agent && (agent->err || !has_marker(agent, name)))
+		agent = NULL;
+	if (has_marker(f, name) && !(agent && (p->conf.agent_always || python_unsound(f->python, name))))
+		return f;
+	return agent;
+}
+
+uint8_t points_agent_marker(const char *name)
+{
+	struct probe probe = { .kind = PROBE_SITES, .prov = PYTHON_PROVIDER, .mod = PYTHON_AGENT, .func = "" };
+	char dashed[64];
+	size_t n = 0;
+
+	for (; *name && n + 1 < sizeof(dashed); name++, n++) {
+		dashed[n] = *name;
+		if (name[0] == '_' && name[1] == '_') {
+			dashed[n] = '-';
+			name++;
+		}
+	}
+	dashed[n] = '\0';
+	probe.name = dashed;
+	return (uint8_t)(probe_marker(&probe) + 1);
+}
+
+struct descs {
+	struct points *p;
+	struct probe_desc *v;
+	size_t n, cap;
+};
+
+/* function__entry -> function-entry, and each description once. */
+static void add_desc(struct descs *d, const char *prov, const char *mark)
+{
+	struct strbuf name = { 0 };
+
+	for (; *mark; mark++) {
+		if (mark[0] == '_' && mark[1] == '_') {
+			strbuf_putc(&name, '-');
+			mark++;
+		} else {
+			strbuf_putc(&name, *mark);
+		}
+	}
+	for (size_t i = 0; i < d->n; i++)
+		if (!strcmp(d->v[i].prov, prov) && !strcmp(d->v[i].name, strbuf_str(&name)))
+			goto out;
+	d->v = arena_grow(d->p->arena, d->v, &d->cap, d->n, sizeof(*d->v));
+	d->v[d->n++] = (struct probe_desc){ .prov = arena_strdup(d->p->arena, prov), .mod = "", .func = "",
+					    .name = arena_strdup(d->p->arena, strbuf_str(&name)) };
+out:
+	strbuf_fini(&name);
+}
+
+size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret)
+{
+	struct descs d = { .p = (struct points *)(uintptr_t)p };
+	char prov[32] = PYTHON_PROVIDER "*";
+
+	if (pid)
+		snprintf(prov, sizeof(prov), PYTHON_PROVIDER "%" PRIu32, pid);
+	for (size_t i = 0; i < p->nfound; i++)
+		if (p->found[i].supplied)
+			add_desc(&d, prov, p->found[i].mark);
+	*ret = d.v;
+	return d.n;
+}
+
+bool points_is_supplied(struct points *p, uint32_t pid)
+{
+	char link[64], path[PATH_MAX];
+	struct points_file *f;
+	const char **libs;
+	size_t nlibs = 0;
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	f = points_open(p, path);
+	if (!f->err && !f->python)
+		nlibs = exec_libraries(p->arena, f->obj, p->conf.sysroot, &libs);
+	for (size_t i = 0; i < p->nfound; i++) {
+		const char *file = p->found[i].supplied;
+
+		if (!file)
+			continue;
+		if (!strcmp(file, path) || !strcmp(file, link))
+			return true;
+		for (size_t k = 0; k < nlibs; k++)
+			if (!strcmp(file, libs[k]))
+				return true;
+	}
+	return false;
+}
+
+struct probe *points_in_process(struct points *p, const struct stp_point *found, uint32_t pid)
+{
+	struct probe *all = points_probe(p, found), *one;
+	struct probe key;
+	bool made, supplied = false;
+
+	for (size_t i = 0; i < p->nfound; i++)
+		supplied |= p->found[i].point == found && p->found[i].supplied;
+	if (!supplied || all->pid)
+		return NULL;
+	key = (struct probe){ .prov = all->prov, .mod = all->mod, .func = all->func, .name = all->name,
+			      .kind = all->kind, .pid = pid, .sig = all->sig, .agent_marker = all->agent_marker };
+	one = set_probe(p->set, &key, &made);
+	for (unsigned int i = 0; made && i < all->nsites; i++)
+		probe_add_site(p->set, one, all->sites[i]);
+	return one;
+}
+
+/* --- before the command is started ---------------------------------------------------------------------- */
+
+/* Would a marker that @pattern means come from the agent, in program @path? */
+static bool needs_agent(struct points *p, const char *path, const char *library, const char *pattern)
+{
+	struct points_file *agent = points_open(p, p->conf.agent), *f = path ? points_open(p, path) : NULL;
+	const char **libs;
+	size_t n;
+
+	if (!f || f->err || agent->err)
+		return false;
+	for (size_t i = 0; i < agent->nmarkers; i++)
+		if (desc_glob(pattern, agent->markers[i].name) &&
+		    points_python_file(p, f, agent->markers[i].name) == agent)
+			return true;
+	if (!library)
+		return false;
+	n = exec_libraries(p->arena, f->obj, p->conf.sysroot, &libs);
+	for (size_t i = 0; i < n; i++)
+		if (strstr(libs[i], "python") && needs_agent(p, libs[i], NULL, pattern))
+			return true;
+	return false;
+}
+
+static void foresee_point(struct descs *d, const struct stp_point *point)
+{
+	const char *mark = points_text(point, "mark"), *path;
+
+	if (!mark || strcmp(point->comps[0].name, "process"))
+		return;
+	path = points_text(point, "process");
+	if (!point->comps[0].arg) {
+		add_desc(d, PYTHON_PROVIDER "2147483647", mark);
+	} else if (path && !strpbrk(path, "*?[")) {
+		path = exec_find(d->p->arena, path, d->p->conf.sysroot);
+		if (needs_agent(d->p, path, points_text(point, "library"), mark))
+			add_desc(d, PYTHON_PROVIDER "*", mark);
+	}
+}
+
+size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret)
+{
+	struct descs d = { .p = p };
+
+	for (const struct stp_probe *probe = prog->probes; probe && p->conf.agent; probe = probe->next)
+		for (size_t i = 0; i < probe->points.n; i++)
+			foresee_point(&d, probe->points.v[i]);
+	*ret = d.v;
+	return d.n;
+}
+
+void points_say_supplied(const struct points *p, struct strbuf *out)
+{
+	for (size_t i = 0; i < p->nfound; i++) {
+		const struct points_found *f = &p->found[i];
+		bool again = false;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = p->found[k].supplied && f->supplied && !strcmp(p->found[k].mark, f->mark) &&
+				!strcmp(p->found[k].supplied, f->supplied);
+		if (f->supplied && !again)
+			strbuf_printf(out, "%s%s of %s", out->len ? ", " : "", f->mark, f->supplied);
+	}
+}

@@ -1,0 +1,79 @@
+/*
+ * Stacks and names of addresses.  A program has them as numbers; the tracer has the names, and so they can be printed
+ * and nothing else.
+ *
+ * Stacks are walked by frame pointers.  Tapset reference, "User-space stack and symbol functions".
+ */
+#include "stp/lower_func.h"
+
+#include <string.h>
+
+#include "lang/diag.h"
+#include "stp/lower.h"
+
+static ir_reg stack(struct low *l, bool user, int64_t frames)
+{
+	ir_reg args[2] = { low_const(l, user), low_const(l, frames) };
+
+	return ir_call(&l->b, IR_FN_STACK, args, 2);
+}
+
+static ir_reg whole_stack(struct low *l, bool user)
+{
+	int64_t n = stp_get_limit(l->stp, STP_MAXBACKTRACE);
+
+	return stack(l, user, n < 1 ? 1 : n > 100 ? 100 : n);
+}
+
+static bool is_call(const struct stp_node *n, const char *name)
+{
+	return n->kind == STP_CALL && n->builtin && !strcmp(n->builtin->name, name);
+}
+
+bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show)
+{
+	ir_reg args[2];
+
+	if (n->kind != STP_CALL || !n->builtin || n->builtin->how != STP_BY_SHOW)
+		return false;
+	*show = (enum ir_show)n->builtin->number;
+	if (!n->nargs || is_call(n->args[0], "ubacktrace")) {
+		*val = whole_stack(l, true);
+		return true;
+	}
+	if (n->args[0]->type == STP_STRINGS) {
+		low_refuse(l, n, "write sprint_usyms(ubacktrace())", "only the stack at hand has names");
+		*val = low_const(l, 0);
+		return true;
+	}
+	if (is_call(n->args[0], "uaddr")) {
+		*val = stack(l, true, 1);
+		return true;
+	}
+	args[0] = low_const(l, n->builtin->name[0] == 'u');
+	args[1] = low_expr(l, n->args[0]);
+	*val = ir_call(&l->b, IR_FN_ADDR, args, 2);
+	return true;
+}
+
+ir_reg low_func_print_stack(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)args;
+	low_record_shown(l, whole_stack(l, true), (enum ir_show)call->builtin->number, call->pos);
+	return IR_NO_REG;
+}
+
+ir_reg low_func_print_backtrace(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)args;
+	low_record_shown(l, whole_stack(l, false), IR_SHOW_STAP_FULL, call->pos);
+	return IR_NO_REG;
+}
+
+ir_reg low_func_print_usyms(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	if (is_call(call->args[0], "ubacktrace"))
+		return low_func_print_stack(l, call, args);
+	low_refuse(l, call, "write print_usyms(ubacktrace())", "only the stack at hand has names");
+	return IR_NO_REG;
+}

@@ -1,0 +1,48 @@
+"""Speculations of a traced program: the guide's example, drops, and busy threads."""
+import re
+
+import pytest
+
+pytestmark = pytest.mark.needs_bpf
+
+PYTHON = "/usr/bin/python3"
+
+
+def test_only_failing_opens(dtrace):
+    """The guide's specopen.d: all that happens in a call is printed only when it fails."""
+    result = dtrace("-q", "-n", """
+        syscall::openat:entry /pid == $target/ { self->spec = speculation(); }
+        syscall::openat:entry /self->spec/ { speculate(self->spec); printf("open %s\\n", copyinstr(arg1)); }
+        syscall::openat:return /self->spec/ { speculate(self->spec); printf("errno %d\\n", errno); }
+        syscall::openat:return /self->spec && errno != 0/ { commit(self->spec); self->spec = 0; }
+        syscall::openat:return /self->spec && errno == 0/ { discard(self->spec); self->spec = 0; }""",
+        "-c", f"{PYTHON} -S -c 'import os\nfor p in (\"/etc/passwd\", \"/nosuch1\", \"/etc/passwd\", \"/nosuch2\"):\n"
+              " try: os.close(os.open(p, 0))\n except OSError: pass'")
+    assert result.code == 0 and "passwd" not in result.out, result
+    assert result.out.endswith("open /nosuch1\nerrno 2\nopen /nosuch2\nerrno 2\n"), result
+
+
+def test_drops(dtrace):
+    result = dtrace("-q", "-x", "specsize=1k", "-n", """
+        BEGIN { s = speculation(); x = speculation(); }
+        tick-1ms { speculate(s); printf("%d,", ++n); }
+        tick-1ms /n == 100/ { commit(s); }
+        tick-1ms /n == 105/ { exit(0); }""")
+    kept = result.out.rstrip(",").split(",")
+    lost = sum(map(int, re.findall(r"(\d+) speculative drops?", result.err)))
+    assert kept == [str(i + 1) for i in range(len(kept))] and len(kept) + lost == 100, result
+    assert "1 failed speculation (no speculative buffer available)" in result.err, result
+
+
+def test_threads(dtrace):
+    """Eight threads, a speculation each at a time; each commit prints the lines of its own thread, whole."""
+    result = dtrace("-q", "-x", "nspec=16", "-n", """
+        syscall::getsid:entry /pid == $target/ { self->spec = speculation(); self->n = arg0; }
+        syscall::getsid:entry /self->spec/ { speculate(self->spec); printf("\\n%d", tid); }
+        syscall::getpgid:entry /self->spec/ { speculate(self->spec); printf(" %d", tid); }
+        syscall::getppid:entry /self->spec/ { commit(self->spec); self->spec = 0; }""",
+        "-c", f"{PYTHON} -S -c 'import os, threading\ndef f():\n for i in range(50): os.getsid(0); os.getpgid(0); os.getppid()\n"
+              "ts = [threading.Thread(target=f) for i in range(8)]\nfor t in ts: t.start()\nfor t in ts: t.join()'")
+    lines = [line.split() for line in result.out.split("\n") if line]
+    assert len(lines) == 400 and all(len(l) == 2 and l[0] == l[1] for l in lines), (len(lines), result.err)
+    assert len({l[0] for l in lines}) == 8 and "failed" not in result.err

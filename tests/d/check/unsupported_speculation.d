@@ -1,4 +1,0 @@
-BEGIN
-{
-	self->spec = speculation();	/* error: D_UNKNOWN */
-}

@@ -1,0 +1,155 @@
+"""The agent in a running program: it comes and goes, and the program does not notice.
+
+DTAP_KILLS and DTAP_ATTACHES in the environment say how often, for a long run.
+"""
+import os
+import pathlib
+import random
+import re
+import signal
+import time
+
+import pytest
+
+import harness
+from harness import wait_until
+
+DATA = pathlib.Path(__file__).parent / "data"
+KILLS = int(os.environ.get("DTAP_KILLS", "5"))
+ATTACHES = int(os.environ.get("DTAP_ATTACHES", "10"))
+COUNT = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"
+THREADS = 4
+
+pytestmark = pytest.mark.needs_bpf
+
+
+class Busy:
+    """busy.py in an interpreter."""
+
+    def __init__(self, interp, start, threads=THREADS):
+        self.dir = interp.dir
+        self.process = start(interp.argv_of(DATA / "busy.py", interp.inside(self.dir), threads))
+        self.pid = int(wait_until(lambda: self.read("pid"), what="the target's start"))
+        wait_until(lambda: self.calls(), what="the target's first calls")
+
+    def read(self, name):
+        try:
+            return (self.dir / name).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def calls(self):
+        return int(self.read("calls") or 0)
+
+    def goes_on(self):
+        before = self.calls()
+        wait_until(lambda: self.calls() > before + 1000, what="progress of the target")
+
+    def cpu_s(self):
+        """Processor time used so far: calls a second of that do not depend on the machine's other work."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def speed(self):
+        """Calls in a second of processor time: the middle one of three rounds."""
+        rounds = []
+        for _ in range(3):
+            calls, cpu = self.calls(), self.cpu_s()
+            time.sleep(1)
+            rounds.append((self.calls() - calls) / max(self.cpu_s() - cpu, 0.1))
+        return sorted(rounds)[1]
+
+    def is_as_fast(self, before):
+        """Measured up to three times: the machine has other work."""
+        return any(self.speed() > 0.8 * before for _ in range(3))
+
+    def threads(self):
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    def memory_kb(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"^RssAnon:\s+(\d+)", status, re.M).group(1))
+
+    def stop(self):
+        (self.dir / "stop").touch()
+        result = wait_until(lambda: self.read("result"), what="the target's result")
+        assert self.process.wait(timeout=30) == 0
+        return result
+
+
+def attach(pid, *more):
+    return harness.dtrace_start("-q", "-p", pid, "-n", COUNT, *more)
+
+
+needs_agent = pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
+
+
+@needs_agent
+def test_attached(interp, start):
+    """Events come, and when the tracer has gone nothing is left but the object."""
+    target = Busy(interp, start)
+    tracer = attach(target.pid, "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }')
+    assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+    assert harness.agent_semaphores(target.pid)["function__entry"] == 1
+    target.goes_on()
+    tracer.send_signal(signal.SIGINT)
+    result = harness.finish(tracer, tracer.args)
+    rows = {key: int(value) for key, value in re.findall(r"^\s*(\S+) +(\d+)$", result.out, re.M)}
+    assert result.code == 0 and result.err == "", result
+    assert rows["add"] > 100 and rows["numbers"] > 100 and rows["fail"] > 5, result
+    assert set(harness.agent_semaphores(target.pid).values()) == {0}
+    assert target.stop().startswith("right, hooks [],")
+
+
+@needs_agent
+def test_message(interp, start):
+    """Who supplies what is said once, in a line that begins with #, and not with -q."""
+    target = Busy(interp, start, 1)
+    for quiet in ([], ["-q"]):
+        result = harness.dtrace(*quiet, "-p", target.pid, "-n", "python$target:::line", "-n", "python$target:::function-*",
+                                "-n", "tick-100ms { exit(0); }")
+        said = [line for line in result.err.splitlines() if line.startswith("#")]
+        want = f"# dtrace: dtap's agent supplies line, function-entry and function-return of Python {interp.version}"
+        assert result.code == 0 and said == ([] if quiet else [want]), result
+    target.stop()
+
+
+@needs_agent
+@pytest.mark.slow
+def test_killed(interp, start):
+    """SIGKILL of the tracer at any moment."""
+    target = Busy(interp, start)
+    before = target.speed()
+    for _ in range(KILLS):
+        tracer = attach(target.pid)
+        time.sleep(random.expovariate(1 / 0.15))
+        tracer.send_signal(random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+        tracer.communicate()
+        target.goes_on()
+    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), timeout=5, what="semaphores at zero")
+    time.sleep(1)
+    fast = target.is_as_fast(before)
+    result = target.stop()
+    assert result.startswith("right, hooks [],"), result
+    assert fast, f"no longer {before:.0f} calls a second"
+
+
+@needs_agent
+@pytest.mark.slow
+def test_many_times(interp, start):
+    """Attach and detach: no leak, the same speed."""
+    target = Busy(interp, start)
+    before, threads = target.speed(), target.threads()
+    memory = None
+    for i in range(ATTACHES):
+        result = harness.finish(attach(target.pid, "-n", "tick-20ms { exit(0); }"), [i])
+        assert result.code == 0 and result.err == "", result
+        if i == min(ATTACHES, 100) // 2:
+            memory = target.memory_kb()
+    wait_until(lambda: target.threads() == threads, timeout=5, what="the agent's thread gone")
+    grown = target.memory_kb() - memory
+    fast = target.is_as_fast(before)
+    result = target.stop()
+    assert result == "right, hooks [], files +2"    # the agent's own, a pair
+    assert grown < 2048, f"{grown} kB more"
+    assert fast, f"no longer {before:.0f} calls a second"

@@ -1,0 +1,195 @@
+"""SystemTap's probe points on real programs: libraries, functions, processes, threads, system calls, tracepoints."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.needs_bpf
+
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0"
+CALLS = "def f(): return g()\ndef g(): return 1\nf()\nf()\n"
+
+
+def said(result):
+    return [line for line in result.err.splitlines() if not line.startswith("# ")]
+
+
+def run(script, *args, **kwargs):
+    result = harness.stap("-e", script, *args, **kwargs)
+    assert (result.code, said(result)) == (0, []), result
+    return result.out.splitlines()
+
+
+@pytest.fixture
+def embedding(tmp_path):
+    """A small program that is linked to a shared CPython."""
+    if not os.path.exists(LIBRARY):
+        pytest.skip(f"{LIBRARY} is not installed")
+    source = tmp_path / "embed.c"
+    source.write_text("int Py_BytesMain(int argc, char **argv);\n"
+                      "int main(int argc, char **argv) { return Py_BytesMain(argc, argv); }\n")
+    subprocess.run(["gcc", source, "-o", tmp_path / "embed", LIBRARY], check=True)
+    return tmp_path / "embed"
+
+
+@pytest.mark.parametrize("library", ["libpython3.11.so.1.0", "libpython3*", LIBRARY])
+def test_library(embedding, tmp_path, library):
+    """The HOWTO's form for shared builds."""
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+    probe = 'probe process("%s").library("%s").mark("function__%s") ' \
+            '{ if (user_string($arg1) == "%s") println(thread_indent(%d), " %s ", user_string($arg2), " ", $arg3) }'
+    script = "".join(probe % (embedding, library, way, program, delta, arrow)
+                     for way, delta, arrow in (("entry", 1, "=>"), ("return", -1, "<=")))
+    lines = run(script, "-c", f"{embedding} {program}")
+    rows = [re.match(r" *\d+ embed\(\d+\):( *) (=>|<=) (\S+) (\d+)$", line).groups() for line in lines]
+    assert [(len(depth), *rest) for depth, *rest in rows] == [
+        (0, "=>", "<module>", "0"),
+        (1, "=>", "f", "1"), (2, "=>", "g", "2"), (2, "<=", "g", "2"), (1, "<=", "f", "1"),
+        (1, "=>", "f", "1"), (2, "=>", "g", "2"), (2, "<=", "g", "2"), (1, "<=", "f", "1"),
+        (0, "<=", "<module>", "4")]
+
+
+def test_listing(embedding):
+    point = f'process("{embedding}").library("libpython3.11*")'
+    result = harness.stap("-L", point + '.mark("gc__*")')
+    shown = f'process("{embedding}").library("{LIBRARY}")'
+    assert result.code == 0 and result.out == f'{shown}.mark("gc__done") $arg1:long\n{shown}.mark("gc__start") $arg1:long\n'
+
+
+LOOP = "import time\ndef f(): pass\nwhile 1:\n    f(); time.sleep(0.01)\n"
+
+
+@pytest.mark.interps("3.9", "3.11", "3.14")
+@pytest.mark.parametrize("bare", [True, False], ids=["process", "pid"])
+def test_running_process(interp, start, bare):
+    child = start(interp.argv_of(LOOP))
+    time.sleep(2)       # an agent gets into an interpreter that is up
+    point = "process" if bare else f"process({child.pid})"
+    script = f'global n probe {point}.mark("function__entry") {{ n[user_string($arg2)]++ }} ' \
+             'probe end { foreach (name in n) println(name, n[name] > 10, pid() != target(), target()) }'
+    lines = run(script, "-x", str(child.pid), "-T", "1.5")
+    assert lines == [f"f11{child.pid}"]
+    assert child.poll() is None
+
+
+PYTHON = os.path.realpath("/usr/bin/python3")
+
+
+def test_functions():
+    script = f'''probe process("{PYTHON}").function("PyList_Append") {{ if (!i++) println(probefunc(), pointer_arg(1) != 0, is_return()) }}
+                 probe process("{PYTHON}").function("PyList_Append").return {{ if (!r++) println($return, is_return()) }}
+                 global i, r probe end {{ println(i > 0, i == r) }}'''
+    lines = run(script, "-c", f"{PYTHON} -S -c 'x = []; [x.append(i) for i in range(5)]'")
+    assert lines == ["PyList_Append10", "01", "11"]
+
+
+def test_function_pattern():
+    result = harness.stap("-l", f'process("{PYTHON}").function("PyObject_CallMethod*").exported')
+    nm = subprocess.run(["nm", "-D", "--defined-only", PYTHON], stdout=subprocess.PIPE, text=True, check=True).stdout
+    wanted = sorted(set(re.findall(r" T (PyObject_CallMethod\w*)", nm)))
+    assert re.findall(r'function\("(\w+)"\)', result.out) == wanted
+
+
+def test_process_and_threads():
+    script = 'probe process.begin { println("begin", pid() == target(), pid() == tid()) } ' \
+             'probe process.thread.begin { println("thread", pid() == target(), pid() == tid()) } ' \
+             'probe process.thread.end { println("over", pid() == tid()) } ' \
+             'probe process.end { println("end", pid() == target()) }'
+    program = "import threading; t = threading.Thread(target=int); t.start(); t.join()"
+    assert run(script, "-c", f"{PYTHON} -S -c '{program}'") == ["begin11", "thread10", "over0", "end1"]
+
+
+def test_begin_by_path(tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(open("/bin/true", "rb").read())
+    program.chmod(0o755)
+    assert run(f'probe process("{program}").begin {{ println(execname(), pp()) }}',
+               "-c", f"sh -c '{program}; {program}'") == [f'programprocess("{program}").begin'] * 2
+
+
+def test_system_calls():
+    """write(2) is number 1 on x86-64."""
+    script = 'probe process.syscall { if ($syscall == 1 && $arg1 == 1) println("write ", $arg3) } ' \
+             'probe process.syscall.return { if ($syscall == 1 && $return == 7) println("returns ", $return) }'
+    lines = run(script, "-c", f"{PYTHON} -S -c 'import os; os.write(1, b\"1234567\")'")
+    assert [line.replace("1234567", "") for line in lines] == ["write 7", "returns 7"]
+
+
+def test_tracepoint():
+    script = 'probe kernel.trace("sched_process_exit") { if (pid() == target()) println($p->comm, $p->pid == target(), $$name) }'
+    assert run(script, "-c", "sleep 0.1") == ["sleep1sched_process_exit"]
+
+
+def test_no_such_tracepoint():
+    result = harness.stap("-p2", "-e", 'probe kernel.trace("no_such") { println(1) }')
+    assert result.code == 1 and "semantic error: no match" in result.err
+
+
+def test_limits_and_values():
+    assert run("global g = 1, s = \"x\" probe begin { println(g, s) exit() }", "-G", "g=42", "-G", "s=abc") == ["42abc"]
+    assert run('probe begin { println(strlen("12345678901234567890")) exit() }', "-DMAXSTRINGLEN=16") == ["15"]
+    result = harness.stap("-G", "nosuch=1", "-e", "probe begin { println(1) exit() }")
+    assert result.code == 1 and "-G nosuch=1" in result.err
+
+
+def test_output_files(tmp_path):
+    assert run('probe begin { println("here") exit() }', "-o", tmp_path / "out%%") == []
+    assert (tmp_path / "out%").read_text() == "here\n"
+    text = "x" * 99
+    run(f'probe timer.ms(5) {{ for (i = 0; i < 300; i++) println("{text}") }}', "-T", "2", "-S", "1,2", "-o",
+        tmp_path / "log", timeout=30)
+    files = sorted(tmp_path.glob("log.*"))
+    assert 1 <= len(files) <= 2 and all(set(path.read_text()) == {"x", "\n"} for path in files)
+
+
+def test_background(tmp_path):
+    out = tmp_path / "out"
+    begun = harness.stap("-F", "-o", out, "-T", "1", "-e", 'probe timer.ms(200) { println("tick") }')
+    assert begun.code == 0 and begun.out.strip().isdigit()
+    harness.wait_until(lambda: not os.path.exists(f"/proc/{begun.out.strip()}"), timeout=10)
+    assert set(out.read_text().split()) == {"tick"}
+
+
+def test_verbose_ends_as_drivers_look_for_it():
+    result = harness.stap("--runtime=kernel", "-v", "-e", "probe begin { exit() }")
+    assert result.code == 0
+    assert re.fullmatch(r"Pass 5: run completed in \d+usr/\d+sys/\d+real ms\.", result.err.splitlines()[-1])
+
+
+def test_interrupt(start):
+    tracer = start([harness.STAP, "-e", 'probe begin { println("on") } probe end { println("off") }'],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert tracer.stdout.readline() == b"on\n"
+    tracer.send_signal(2)
+    result = harness.finish(tracer, ["stap"])
+    assert (result.code, result.out, result.err) == (0, "off\n", "")
+
+
+def test_command_does_not_decide_the_status():
+    assert run("probe end { println(1) }", "-c", "sh -c 'exit 3'") == ["1"]
+
+
+def test_no_command():
+    result = harness.stap("-c", "/no/such/program", "-e", "probe begin { println(1) }")
+    assert result.code == 1 and "ERROR: " in result.err and result.out == ""
+
+
+def test_tapset_of_the_script_hides_ours(tmp_path):
+    (tmp_path / "mine.stp").write_text('function errno_str:string(n:long) { return "mine" }\n')
+    assert run("probe begin { println(errno_str(2)) exit() }", "-I", tmp_path) == ["mine"]
+    assert run("probe begin { println(errno_str(2)) exit() }") == ["ENOENT"]
+
+
+def test_bad_tapset_is_left_out(tmp_path):
+    (tmp_path / "bad.stp").write_text("function helper( {\n")
+    result = harness.stap("-I", tmp_path, "-e", "function helper() { return 5 } probe begin { println(helper()) exit() }")
+    assert (result.code, result.out) == (0, "5\n"), result
+    result = harness.stap("-I", tmp_path, "-p2", "-e", "probe begin { println(helper()) }")
+    assert result.code == 1 and "has errors, and will be skipped" in result.err
+
+

@@ -1,0 +1,315 @@
+"""The target place: scripts that run inside the traced Pythons (-x place=target).
+
+What must come out is what the program counts itself, or what the kernel place prints.
+"""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+ALL = ("3.9", "3.11", "3.13", "3.14", "3.15")
+TARGET = ("-q", "-x", "place=target")
+
+
+def counts(text):
+    """Rows of an aggregation with one key: {key: value}."""
+    return {key: int(value) for key, value in re.findall(r"^ +(\S.*?) +(-?\d+)$", text, flags=re.M)}
+
+
+CALLS = """
+def leaf():
+    pass
+
+def outer(n):
+    for _ in range(n):
+        leaf()
+
+outer(1234)
+outer(1)
+"""
+
+
+@pytest.mark.needs_root
+def test_counts(dtrace, interp):
+    result = dtrace(*TARGET, "-n", "python$target:::function-entry { @[copyinstr(arg1)] = count(); }",
+                    "-c", interp.command(CALLS))
+    assert result.code == 0, result
+    assert counts(result.out)["leaf"] == 1235 and counts(result.out)["outer"] == 2, result
+
+
+# Functions that come and go take each other's addresses, and those of their names.
+NAMES = """
+import collections, gc
+want = collections.Counter()
+for k in range(6000):
+    name = "made_%d" % (k % 37)
+    space = {}
+    exec("def %s(): pass" % name, space)
+    space[name]()
+    want[name] += 1
+    del space
+    if k % 500 == 0:
+        gc.collect()
+for name, n in want.items():
+    print("want", name, n)
+"""
+
+
+@pytest.mark.needs_root
+def test_names_that_move(dtrace, interp):
+    result = dtrace(*TARGET, "-n", "python$target:::function-entry { @[copyinstr(arg1)] = count(); }",
+                    "-c", interp.command(NAMES))
+    want = {name: int(n) for name, n in re.findall(r"^want (\S+) (\d+)$", result.out, flags=re.M)}
+    got = {name: n for name, n in counts(result.out).items() if name.startswith("made_")}
+    assert len(want) == 37 and got == want, result
+
+
+THREADS = """
+import threading
+
+def leaf():
+    pass
+
+def work():
+    for _ in range(50):
+        leaf()
+
+for _ in range(10):
+    group = [threading.Thread(target=work) for _ in range(50)]
+    for thread in group:
+        thread.start()
+    for thread in group:
+        thread.join()
+"""
+
+
+@pytest.mark.needs_root
+def test_threads(dtrace, interp):
+    """500 of them, each with variables of its own."""
+    result = dtrace(*TARGET, "-n", """
+        python$target:::function-entry /copyinstr(arg1) == "leaf"/
+        { self->n++; @all["all"] = count(); @most["most"] = max(self->n); @["threads", tid] = count(); }
+        """, "-c", interp.command(THREADS))
+    assert counts(result.out)["all"] == 25000 and counts(result.out)["most"] == 50, result
+    assert len(re.findall(r"^  threads +\d+ +50$", result.out, flags=re.M)) == 500, result
+
+
+FORKS = """
+import os
+
+def leaf():
+    pass
+
+def work(n):
+    for _ in range(n):
+        leaf()
+
+work(100)
+for k in range(1, 5):
+    if not os.fork():
+        work(1000 * k)
+        os._exit(0)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("provider, want", [("python*", [100, 1000, 2000, 3000, 4000]), ("python$target", [100])])
+def test_fork(dtrace, interp, provider, want):
+    result = dtrace(*TARGET, "-n", f'{provider}:::function-entry /copyinstr(arg1) == "leaf"/ {{ @[pid] = count(); }}',
+                    "-c", interp.command(FORKS))
+    assert sorted(counts(result.out).values()) == want, result
+
+
+TIMES = """
+#pragma D option quiet
+python$target:::function-entry /copyinstr(arg1) == "inner" || copyinstr(arg1) == "outer"/
+{
+	self->depth++;
+	self->begin[self->depth] = timestamp;
+	self->name[self->depth] = copyinstr(arg1);
+}
+python$target:::function-return /self->depth && copyinstr(arg1) == self->name[self->depth]/
+{
+	this->took = timestamp - self->begin[self->depth];
+	@n["n", basename(copyinstr(arg0)), copyinstr(arg1)] = count();
+	@sum["sum", basename(copyinstr(arg0)), copyinstr(arg1)] = sum(this->took);
+	self->begin[self->depth] = 0;
+	self->name[self->depth] = 0;
+	self->depth--;
+}
+"""
+
+NESTED = """
+import time
+
+def inner():
+    time.sleep(0.002)
+
+def outer(n):
+    for _ in range(n):
+        inner()
+
+outer(50)
+outer(50)
+"""
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.9", "3.13")
+def test_times_as_in_the_kernel_place(dtrace, interp):
+    """Elapsed times kept in self-> arrays by depth: the same calls, and a sum close to what the program slept."""
+    seen = {}
+    for place in ("kernel", "target"):
+        result = dtrace("-x", f"place={place}", "-x", "agent=always", "-n", TIMES, "-c",
+                        interp.command(NESTED))
+        rows = dict(((what, name), int(value)) for what, name, value in
+                    re.findall(r"^  (n|sum) +\S+ +(\w+) +(\d+)$", result.out, flags=re.M))
+        assert rows["n", "inner"] == 100 and rows["n", "outer"] == 2, result
+        assert rows["sum", "inner"] >= 200e6 and rows["sum", "outer"] >= rows["sum", "inner"], result
+        seen[place] = rows
+    assert seen["target"]["sum", "inner"] < 1.5 * seen["kernel"]["sum", "inner"]
+
+
+LOOP = """
+import sys, time
+
+def leaf():
+    pass
+
+print("ready", flush=True)
+end = time.time() + float(sys.argv[1])
+n = 0
+while time.time() < end:
+    for _ in range(1000):
+        leaf()
+    n += 1000
+    time.sleep(0.001)
+print(n, flush=True)
+"""
+
+
+@pytest.fixture
+def loop(interp, start):
+    def begin(seconds):
+        process = start(interp.argv_of(LOOP, seconds), stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        return process
+    return begin
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_running_process(dtrace, loop):
+    process = loop(20)
+    result = dtrace(*TARGET, "-n", """
+        python$target:::function-entry { @[copyinstr(arg1)] = count(); }
+        tick-1s { exit(5); }
+        """, "-p", process.pid)
+    assert result.code == 5 and counts(result.out)["leaf"] > 1000, result
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_target_killed(loop, start):
+    process = loop(20)
+    tracer = start([harness.DTRACE, *TARGET, "-n",
+                    "BEGIN { printf(\"up\\n\"); } python$target:::function-entry { @[copyinstr(arg1)] = count(); }",
+                    "-p", process.pid], stdout=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "up\n"
+    time.sleep(0.5)
+    process.kill()
+    out, _ = tracer.communicate(timeout=20)
+    assert tracer.returncode == 0 and counts(out)["leaf"] > 1000, out
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_tracer_killed(loop, start):
+    """The program goes on, without the segment."""
+    process = loop(3)
+    tracer = start([harness.DTRACE, *TARGET, "-n",
+                    "BEGIN { printf(\"up\\n\"); } python$target:::function-entry { @[copyinstr(arg1)] = count(); }",
+                    "-p", process.pid], stdout=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "up\n"
+    harness.wait_until(lambda: "dtap-data" in open(f"/proc/{process.pid}/maps").read(), what="the segment")
+    tracer.kill()
+    harness.wait_until(lambda: "dtap-data" not in open(f"/proc/{process.pid}/maps").read(), what="its going")
+    assert int(process.stdout.readline()) > 0 and process.wait(timeout=20) == 0
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_more_keys_than_fit(dtrace, interp):
+    """Losses are told, what is counted is right."""
+    program = """
+for k in range(30000):
+    space = {}
+    exec("def f%d(): pass" % k, space)
+    space["f%d" % k]()
+"""
+    result = dtrace(*TARGET, "-x", "aggsize=64k", "-n",
+                    "python$target:::function-entry /copyinstr(arg1) != \"<module>\"/ { @[copyinstr(arg1)] = count(); }",
+                    "-c", interp.command(program))
+    lost = sum(int(n) for n in re.findall(r"(\d+) aggregation drop", result.err))
+    got = counts(result.out)
+    assert lost > 1000 and result.code == 0, result
+    assert all(n == 1 for name, n in got.items() if re.fullmatch(r"f\d+", name))
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_every_record_arrives_or_is_counted(dtrace, interp):
+    program = """
+def leaf():
+    pass
+for _ in range(200000):
+    leaf()
+"""
+    result = dtrace(*TARGET, "-n", "python$target:::function-entry /copyinstr(arg1) == \"leaf\"/ "
+                    "{ printf(\"%s %d\\n\", copyinstr(arg1), arg2); }", "-c", interp.command(program))
+    lost = sum(int(n) for n in re.findall(r"(\d+) drops? on", result.err)) + \
+        sum(int(n) for n in re.findall(r"dtrace: (\d+) drops?\b(?! on)", result.err))
+    assert result.out.count("leaf 2\n") + lost == 200000, result.err
+
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+def test_without_privilege(interp, start):
+    """A command, a process of one's own, and another user's."""
+    script = interp.add(LOOP)
+    os.chmod(script, 0o644)
+    clause = "python$target:::function-entry { @[copyinstr(arg1)] = count(); } tick-1s { exit(0); }"
+    argv = [*NOBODY, harness.DTRACE, *TARGET, "-n", clause]
+    done = subprocess.run([*argv, "-c", f"{interp.argv[0]} {script} 5"], stdout=subprocess.PIPE, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    assert counts(done.stdout)["leaf"] > 1000, done
+    own = start([*NOBODY, *interp.argv, script, "20"], stdout=subprocess.PIPE, text=True)
+    assert own.stdout.readline() == "ready\n"
+    done = subprocess.run([*argv, "-p", str(own.pid)], stdout=subprocess.PIPE, text=True, timeout=60)
+    assert counts(done.stdout)["leaf"] > 1000, done
+    other = start([*interp.argv, script, "20"], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "ready\n"
+    done = subprocess.run([*argv, "-p", str(other.pid)], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "no permission" in done.stderr, done
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("probe", ["profile-97", "pid$target:::entry"])
+def test_what_it_cannot(dtrace, interp, probe):
+    result = dtrace(*TARGET, "-n", f"{probe} {{ exit(0); }}", "-c", interp.command("pass"))
+    assert result.code == 1 and "place=kernel" in result.err, result

@@ -1,0 +1,428 @@
+"""Bringing the agent into running processes and out again: at every kind of point, and what must not be disturbed.
+
+attach.c does it; guest.c is a target that looks at all that could be spoilt; the interpreters are real.
+"""
+import ctypes
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+import harness
+from harness import wait_until
+
+HERE = harness.BUILD / "tests/target"
+ATTACH, GUEST, STANDIN = HERE / "attach", HERE / "guest", HERE / "standin.so"
+AGENT = harness.BUILD / "src/agent/dtap-agent.so"
+
+pytestmark = [pytest.mark.needs_root,
+              pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is for x86-64 only")]
+
+
+def attach(pid, *args, agent=STANDIN, timeout=60):
+    return harness.run([ATTACH, agent, pid, *args], timeout=timeout)
+
+
+def attached(pid, *args, **kwargs):
+    result = attach(pid, *args, **kwargs)
+    assert result.code == 0 and "state" in result.out, result
+    return result
+
+
+def refused(pid, *words, **kwargs):
+    result = attach(pid, **kwargs)
+    assert result.code == 1, result
+    for word in words:
+        assert word in result.out, result
+
+
+@pytest.fixture
+def guest(start):
+    def guest(mode, program=GUEST, **kwargs):
+        child = start([program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
+        assert child.stdout.readline() == "up\n"
+        time.sleep(0.1)         # into the wait that comes next
+        return child
+    return guest
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rsplit(") ", 1)[1][0]
+
+
+def held_by(pid):
+    """What could leak: descriptors, threads, mappings."""
+    with open(f"/proc/{pid}/maps") as maps:
+        return sorted(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task")), len(maps.readlines())
+
+
+# --- the point is as it was found -------------------------------------------------------------------------
+
+def test_registers_and_errno(guest):
+    child = guest("regs")
+    for _ in range(3):
+        attached(child.pid)
+        attach(child.pid, 20)
+    time.sleep(0.2)
+    assert child.poll() is None, child.stdout.read()
+
+
+@pytest.mark.parametrize("mode, outcome", [
+    ("read", "1 - "), ("futex", "-1 Connection timed out 2"), ("usleep", "0 - "),
+    # What waits with a time from now that the kernel alone knows ends as by a signal.
+    ("poll", "-1 Interrupted system call "), ("nanosleep", "-1 Interrupted system call ")])
+def test_waiting_call(guest, mode, outcome):
+    child = guest(mode)
+    assert "attached" in attach(child.pid).out      # it may end at once
+    if mode == "read":
+        child.stdin.write("x")
+    assert child.communicate(timeout=10)[0].startswith(outcome)
+
+
+def test_signal_state(guest):
+    child = guest("mask")
+    attached(child.pid)
+    child.send_signal(signal.SIGUSR1)
+    assert child.communicate(timeout=10)[0] == "usr1 0 usr2 1 int 0 stack 1\n"
+
+
+def test_malloc_heavy(guest):
+    child = guest("malloc")
+    for _ in range(5):
+        attached(child.pid)
+
+
+@pytest.mark.parametrize("mode, reason", [
+    ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"),
+    ("stack", "danger")])
+def test_no_safe_point(guest, mode, reason):
+    child = guest(mode)
+    refused(child.pid, "no thread at a point", reason)
+    assert child.poll() is None and state(child.pid) in "RS"
+
+
+# --- interpreters ----------------------------------------------------------------------------------------
+
+# What the main thread does.  Each answers a line on stdin, or goes on for ever.
+DOING = {
+    "busy": "while True:\n    sum(range(100))",
+    "calls": "def f(n): return n and f(n - 1)\nwhile True: f(100)",
+    "sleep": "import time; time.sleep(1000)",
+    "select": "import select; select.select([0], [], [])",
+    "poll": "import select; p = select.poll(); p.register(0); p.poll(1000000) and None\nwhile True: p.poll(1000)",
+    "epoll": "import select; p = select.epoll(); p.poll(1000)",
+    "read": "import sys; sys.stdin.read()",
+    "lock": "import threading; l = threading.Lock(); l.acquire(); l.acquire()",
+    "wait": "import os, time\npid = os.fork()\nif not pid: time.sleep(1000)\nos.waitpid(pid, 0)",
+    "threads": "import threading, time\ndef f():\n    while True: time.sleep(0.001)\n"
+               "for _ in range(40): threading.Thread(target=f, daemon=True).start()\nthreading.Event().wait()",
+    "busy_threads": "import threading\ndef f():\n    while True: sum(range(100))\n"
+                    "for _ in range(4): threading.Thread(target=f, daemon=True).start()\nf()",
+    "extension": "import zlib\nd = bytes(10000000)\nwhile True: zlib.compress(d, 9)",
+    "regex": "import re\nwhile True: re.match('(a*)*b', 'a' * 25)",
+}
+
+
+def run_python(start, interp, text, **kwargs):
+    script = "import sys; print('up', flush=True)\n" + text + "\n"
+    child = start(interp.argv_of(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
+    assert child.stdout.readline() == "up\n"
+    time.sleep(0.1)
+    return child
+
+
+@pytest.mark.parametrize("doing", DOING)
+@pytest.mark.interps("3.9", "3.14")
+def test_main_thread_does(start, interp, doing):
+    child = run_python(start, interp, DOING[doing])
+    fds = held_by(child.pid)[0]
+    attached(child.pid)
+    maps = held_by(child.pid)[2]
+    result = attach(child.pid, 3)
+    assert "3 of 3" in result.out
+    wait_until(lambda: held_by(child.pid)[0] == fds, timeout=5, what="the descriptors of before")
+    assert child.poll() is None and held_by(child.pid)[2] <= maps + 4
+
+
+@pytest.mark.parametrize("doing", ["busy", "sleep", "busy_threads"])
+def test_the_agent_itself(start, interp, doing):
+    child = run_python(start, interp, DOING[doing])
+    attached(child.pid, agent=AGENT)
+    result = attached(child.pid, agent=AGENT)
+    assert f"ready {child.pid}" in result.out
+    assert child.poll() is None
+
+
+ROUNDS = r"""
+import sys, threading, time
+def f(n):
+    s = 0
+    for i in range(n): s += i
+    return s
+def speed():
+    best = 1e9
+    for _ in range(20):
+        t = time.perf_counter()
+        f(20000)
+        best = min(best, time.perf_counter() - t)
+    return best
+while True:
+    print(speed(), flush=True)
+    reader = threading.Thread(target=sys.stdin.readline)
+    reader.start()
+    while reader.is_alive(): f(1000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.interps("3.9", "3.11", "3.13", "3.15")
+def test_many_times(start, interp):
+    """No leak, and the speed of before."""
+    times = 1000 if interp.version == "3.13" else 100
+    child = start(interp.argv_of(ROUNDS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def speed():
+        child.stdin.write("\n")
+        child.stdin.flush()
+        return float(child.stdout.readline())
+
+    child.stdout.readline()
+    attached(child.pid, agent=AGENT)
+    before = min(speed() for _ in range(20))
+    fds, threads, maps = held_by(child.pid)
+    result = attach(child.pid, times, agent=AGENT, timeout=300)
+    assert f"{times} of {times}" in result.out, result
+    wait_until(lambda: speed() < 1.1 * before, what="the speed of before")
+
+    def no_more():
+        after = held_by(child.pid)      # with a thread that reads, or not
+        return len(after[0]) <= len(fds) and after[1] <= threads + 1 and after[2] <= maps + 4
+
+    wait_until(no_more, timeout=10, what=f"{len(fds)} descriptors, {threads} threads, {maps} mappings")
+
+
+WORKERS = r"""
+import sys, threading
+stop, rounds = False, [0] * 6
+def work(i):
+    d = {}
+    while not stop:
+        s = 0
+        for k in range(300):
+            s += k * k
+            d[k % 50] = str(s)
+        assert d[49] == '8955050', d[49]
+        rounds[i] += 1
+threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+for t in threads: t.start()
+print("up", flush=True)
+sys.stdin.read()
+stop = True
+for t in threads: t.join()
+print("right", all(rounds))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.interps("3.9", "3.11", "3.14")
+def test_tracer_is_killed(start, interp):
+    """At any moment; the descriptors of the process are those of before and its threads work on."""
+    child = start(interp.argv_of(WORKERS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+    attached(child.pid, agent=AGENT)
+    fds = held_by(child.pid)[0]
+    for _ in range(200):
+        tracer = subprocess.Popen([ATTACH, AGENT, str(child.pid)], stdout=subprocess.DEVNULL)
+        time.sleep(random.random() * 0.04)
+        tracer.kill()
+        tracer.wait()
+        assert child.poll() is None
+    wait_until(lambda: len(held_by(child.pid)[0]) <= len(fds), timeout=10, what="the descriptors of before")
+    assert child.communicate(timeout=30)[0] == "right True\n" and child.returncode == 0
+
+
+SIGNALS = r"""
+import select, signal, socket
+here, there = socket.socketpair()
+here.setblocking(False)
+there.setblocking(False)
+signal.set_wakeup_fd(there.fileno())            # a byte from each call of the handler
+signal.signal(signal.SIGRTMIN, lambda *_: None)
+print("up", flush=True)
+n = 0
+while n < 500:
+    select.select([here], [], [])
+    n += len(here.recv(1000))
+print("all", n, flush=True)
+"""
+
+
+@pytest.mark.interps("3.11")
+def test_signals_meanwhile(start, interp):
+    """None is lost, and each ends the call that waits."""
+    child = start(interp.argv_of(SIGNALS), stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+    tracers = 0
+    for i in range(500):
+        if i % 10 == 0:
+            tracer = subprocess.Popen([ATTACH, STANDIN, str(child.pid)], stdout=subprocess.DEVNULL)
+        os.kill(child.pid, signal.SIGRTMIN)
+        time.sleep(0.001)
+        if i % 10 == 9:
+            tracers += tracer.wait() == 0
+    assert child.communicate(timeout=10)[0] == "all 500\n" and tracers > 40
+
+
+def test_interrupt_is_not_lost(start):
+    """A SIGINT that comes while the agent is loaded interrupts the sleep that it found."""
+    script = "import time\nprint('up', flush=True)\ntry: time.sleep(100)\nexcept KeyboardInterrupt: print('interrupted')"
+    for i in range(10):
+        child = start(["/usr/bin/python3", "-c", script], stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "up\n"
+        time.sleep(0.05)
+        tracer = subprocess.Popen([ATTACH, STANDIN, str(child.pid)], stdout=subprocess.DEVNULL)
+        time.sleep(0.002 * i)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=10)[0] == "interrupted\n"
+        tracer.wait()
+
+
+# --- other processes -------------------------------------------------------------------------------------
+
+def test_stopped_process(start):
+    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(1000)"])
+    time.sleep(0.3)
+    child.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state(child.pid) == "T", what="the stop")
+    tracer = start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline().startswith("attached")
+    wait_until(lambda: state(child.pid) == "T", timeout=5, what="the stop of before")
+    child.send_signal(signal.SIGCONT)
+    assert f"ready {child.pid}" in tracer.communicate(timeout=10)[0]
+    assert state(child.pid) in "SR"
+
+
+def test_stopped_at_no_safe_point(guest):
+    child = guest("mutex")
+    child.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state(child.pid) == "T", what="the stop")
+    refused(child.pid, "SIGCONT")
+
+
+@pytest.mark.interps("3.9", "3.11")
+def test_another_user(start, interp):
+    """The object's folder may be closed to it."""
+    child = run_python(start, interp, DOING["sleep"], user=65534, group=65534) if not interp.root else None
+    if child is None:
+        text = "import os; os.setgid(65534); os.setuid(65534)\n" + DOING["sleep"]
+        child = run_python(start, interp, text)
+    attached(child.pid)
+
+
+def test_closed_folder(start, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o700)
+    agent = shutil.copy(STANDIN, tmp_path / "closed")
+    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(100)"], user=65534, group=65534, cwd="/")
+    time.sleep(0.3)
+    attached(child.pid, agent=agent)
+
+
+def test_two_tracers(start):
+    child = start(["/usr/bin/python3", "-c", "while True: pass"])
+    time.sleep(0.3)
+    stays = start([ATTACH, STANDIN, child.pid, 0], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: stays.stdout.readline() == "staying\n", what="the first tracer")
+    attached(child.pid)
+    assert stays.communicate("x", timeout=10)[0].count("gone") == 0
+
+
+def test_at_the_same_time(start):
+    child = start(["/usr/bin/python3", "-c", "while True: pass"])
+    time.sleep(0.3)
+    tracers = [start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    for tracer in tracers:
+        assert "state" in tracer.communicate(timeout=20)[0]
+
+
+def test_process_ends(start):
+    child = start(["/usr/bin/python3", "-c", "while True: pass"])
+    time.sleep(0.3)
+    stays = start([ATTACH, STANDIN, child.pid, 0], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: stays.stdout.readline() == "staying\n", what="the tracer")
+    child.kill()
+    assert stays.stdout.readline() == f"gone {child.pid} \n"
+    child.wait()
+    refused(child.pid, "no such process")
+
+
+@pytest.mark.parametrize("program, reason", [
+    ("guest_static", "linked statically"), ("guest_old", "older than 3.8"), ("guest_pypy", "PyPy"),
+    ("guest_free_threaded", "without a GIL")])
+def test_wrong_kinds(guest, program, reason):
+    child = guest("read", program=HERE / program)
+    refused(child.pid, "cannot load dtap's agent", reason)
+
+
+def test_no_python(start):
+    child = start(["sleep", "100"])
+    time.sleep(0.1)
+    refused(child.pid, "no CPython")
+
+
+def test_zombie(start):
+    child = start(["true"])
+    time.sleep(0.3)
+    refused(child.pid, "ended already")
+
+
+def test_traced_already(start):
+    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(100)"])
+    time.sleep(0.3)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+    assert libc.ptrace(0x4206, child.pid, None, None) == 0      # PTRACE_SEIZE
+    refused(child.pid, f"traced by process {os.getpid()} already")
+
+
+# --- created ---------------------------------------------------------------------------------------------
+
+CHILDREN = r"""
+import os, subprocess, sys
+assert os.environ["KEPT"] == "1"
+print("parent", os.getpid(), flush=True)
+child = subprocess.Popen([sys.executable, "-c", "import os; print('child', os.getpid())"])
+child.wait()
+"""
+
+
+def test_preload(interp):
+    """The command and its children by exec, those under the tracer's root; nothing is on stderr."""
+    result = harness.run([ATTACH, STANDIN, "-c", interp.command(CHILDREN)], env={**os.environ, "KEPT": "1"})
+    assert result.code == 0 and result.err == "" and result.out.endswith("status 0\n"), result
+    pids = dict(line.split()[:2] for line in result.out.splitlines() if line.split()[0] in ("parent", "child"))
+    assert f"ready {pids['parent']} " in result.out and f"state {pids['parent']} " in result.out, result
+    if not interp.root:
+        assert f"ready {pids['child']} " in result.out, result
+
+
+def test_folder_that_preload_cannot_name(tmp_path):
+    (tmp_path / "a b").mkdir()
+    agent = shutil.copy(STANDIN, tmp_path / "a b")
+    result = harness.run([ATTACH, agent, "-c", "/usr/bin/python3 -c pass"])
+    assert result.code == 0 and "state" in result.out and result.err == "", result
+
+
+def test_preload_keeps_what_is_there(tmp_path):
+    other = shutil.copy(STANDIN, tmp_path / "other.so")
+    script = "print(open('/proc/self/maps').read().count('other.so') > 0, end=' ')\nimport os; print(os.environ['LD_PRELOAD'])"
+    (tmp_path / "s.py").write_text(script)
+    result = harness.run([ATTACH, STANDIN, "-c", f"/usr/bin/python3 {tmp_path}/s.py"],
+                         env={**os.environ, "LD_PRELOAD": other})
+    assert f"True {STANDIN}:{other}\n" in result.out, result
