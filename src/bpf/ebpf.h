@@ -105,6 +105,7 @@ struct ebpf_env {
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
 	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
+	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	int64_t sched_off_ns;
 };
 
@@ -124,6 +125,7 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 

@@ -187,6 +187,9 @@ void gen_flow_begin(struct gen *g);
 void gen_flow_returns(struct gen *g);
 void gen_flow_catches(struct gen *g, uint32_t faulted);
 
+/* Somewhere in a program that has loops, where R0 to R5 are free. */
+void gen_own_stack(struct gen *g);
+
 /* @reg = where the IR_FRAME variable @v is, or (@next) will be in the call that is ENTERed next. */
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
@@ -239,6 +242,11 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
+
+/* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
+
+/* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
+void gen_execargs(struct gen *g, struct place to, uint32_t none);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

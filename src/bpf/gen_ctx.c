@@ -423,8 +423,14 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 		[IR_B_PROBENAME] = offsetof(struct abi_probe, name),
 	};
 	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), done = asm_label(as);
 
-	if (i->bi == IR_B_EXECNAME) {
+	if (i->bi == IR_B_EXECARGS) {
+		gen_execargs(g, to, none);
+		asm_ja(as, done);
+	}
+	asm_place(as, none);
+	if (i->bi == IR_B_EXECNAME || i->bi == IR_B_EXECARGS) {
 		asm_mov(as, R1, R10);
 		asm_alui(as, BPF_ADD, R1, FRAME_KEY);
 		asm_imm(as, R2, 16);
@@ -441,6 +447,7 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 	gen_copy_str(g, false);
 	if (i->bi == IR_B_PROBEPROV)
 		add_pid(g, to);
+	asm_place(as, done);
 }
 
 void gen_builtin(struct gen *g, const struct ir_insn *i)

@@ -117,8 +117,8 @@ static int check_python(const struct agent_run *r)
 
 	if (strcmp(r->facts[NAME], "cpython"))
 		return complain("%s is %s; the agent serves CPython alone", r->python, r->facts[NAME]);
-	if (sscanf(r->facts[VERSION], "3.%d", &minor) != 1 || minor < 8 || minor > 15)
-		return complain("%s is Python %s; the agent serves 3.8 to 3.15", r->python, r->facts[VERSION]);
+	if (sscanf(r->facts[VERSION], "3.%d", &minor) != 1 || minor < 9 || minor > 15)
+		return complain("%s is Python %s; the agent serves 3.9 to 3.15", r->python, r->facts[VERSION]);
 	if (strcmp(r->facts[BITS], "64"))
 		return complain("%s is a 32-bit program, which the agent does not serve", r->python);
 	if (strcmp(r->facts[THREADING], "gil"))

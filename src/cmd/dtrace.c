@@ -233,10 +233,8 @@ static enum python_mode mode_of(const char *agent)
 
 static void agent_message(void *ctx, const char *text)
 {
-	const struct run *r = ctx;
-
-	if (!r->quiet)
-		fprintf(stderr, "# dtrace: %s\n", text);
+	(void)ctx;
+	fprintf(stderr, "# dtrace: %s\n", text);
 }
 
 /*

@@ -1,5 +1,7 @@
 #include "d/check.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "d/parse.h"
 
@@ -393,6 +395,41 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 	return check_deref(c, n, n->base);
 }
 
+/*
+ * Members of DTrace's psinfo_t and lwpsinfo_t that are variables of their own here.  What probes of proc and sched have
+ * in place of such structures are ids: args[1]->pr_pid is args[1].
+ */
+static bool is_psinfo(struct check *c, struct d_node *n)
+{
+	static const struct {
+		const char *member, *name;
+	} rows[] = {
+		{ "pr_pid", "pid" },	 { "pr_ppid", "ppid" },	      { "pr_uid", "uid" },    { "pr_gid", "gid" },
+		{ "pr_fname", "execname" }, { "pr_psargs", "execargs" }, { "pr_lwpid", "tid" },
+	};
+	struct d_node *b = n->base;
+	size_t i;
+
+	if (!n->arrow)
+		return false;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].member, n->name) == 0)
+			break;
+	if (i == sizeof(rows) / sizeof(rows[0]))
+		return false;
+	if (b->kind == D_NAME && b->scope == D_GLOBAL_SCOPE && !b->mod &&
+	    (strcmp(b->name, "curpsinfo") == 0 || strcmp(b->name, "curlwpsinfo") == 0)) {
+		*n = *b;
+		n->name = rows[i].name;
+		return true;
+	}
+	if ((strcmp(n->name, "pr_pid") != 0 && strcmp(n->name, "pr_lwpid") != 0) || !check_is_args(c, b) ||
+	    !check_expr(c, b) || !type_is_integer(b->type))
+		return false;
+	*n = *b;
+	return true;
+}
+
 static const struct type *check_member(struct check *c, struct d_node *n)
 {
 	const char *op = n->arrow ? "->" : ".";
@@ -682,7 +719,7 @@ const struct type *check_expr(struct check *c, struct d_node *n)
 		t = check_call(c, n, false);
 		break;
 	case D_MEMBER:
-		t = check_member(c, n);
+		t = is_psinfo(c, n) ? check_expr(c, n) : check_member(c, n);
 		break;
 	case D_UNARY:
 		t = check_unary(c, n);

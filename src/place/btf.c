@@ -37,11 +37,11 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	uint32_t se, se_type, off, type;
-	int task, e;
+	int task, mm, e;
 
 	if (!btf) {
 		e = -errno;
-		strbuf_printf(err, "ppid and vtimestamp need the kernel's type information"
+		strbuf_printf(err, "ppid, vtimestamp and execargs need the kernel's type information"
 				   " (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
 		return e;
 	}
@@ -60,8 +60,15 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 		e = find_member(btf, se_type, "exec_start", &off, &type);
 		ret->exec_start = se + off;
 	}
+	mm = btf__find_by_name_kind(btf, "mm_struct", BTF_KIND_STRUCT);
+	if (!e)
+		e = mm < 0 ? mm : find_member(btf, (uint32_t)task, "mm", &ret->mm, &type);
+	if (!e)
+		e = find_member(btf, (uint32_t)mm, "arg_start", &ret->arg_start, &type);
+	if (!e)
+		e = find_member(btf, (uint32_t)mm, "arg_end", &ret->arg_end, &type);
 	if (e)
-		strbuf_puts(err, "this kernel's struct task_struct is not what ppid and vtimestamp need");
+		strbuf_puts(err, "this kernel's struct task_struct is not what ppid, vtimestamp and execargs need");
 	btf__free(btf);
 	return e;
 }

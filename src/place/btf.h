@@ -17,6 +17,8 @@ struct btf_task {
 	uint32_t tgid;			/* of 4 bytes */
 	uint32_t sum_exec_runtime;	/* ns on a CPU up to the last scheduler tick or switch, 8 bytes */
 	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
+	uint32_t mm;			/* pointer to struct mm_struct, in which: */
+	uint32_t arg_start, arg_end;	/* the user's addresses of the arguments, 8 bytes each */
 };
 
 /* 0, or a negative errno with a line in @err: a kernel without BTF, or one whose structures changed. */

@@ -13,7 +13,7 @@
 #include "probe/provider.h"
 
 /* The versions that the agent serves. */
-enum { AGENT_FIRST = 0x0308, AGENT_LAST = 0x030f };
+enum { AGENT_FIRST = 0x0309, AGENT_LAST = 0x030f };
 
 static const struct unsound {
 	const char *name;

@@ -191,6 +191,9 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->task.tgid;
 	env.task_runtime = s->task.sum_exec_runtime;
 	env.task_exec_start = s->task.exec_start;
+	env.task_mm = s->task.mm;
+	env.mm_arg_start = s->task.arg_start;
+	env.mm_arg_end = s->task.arg_end;
 	return env;
 }
 
@@ -396,7 +399,8 @@ static int find_task(struct session *s, struct strbuf *err)
 	uint32_t i;
 
 	for (i = 0; i < prog->nclauses; i++)
-		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP))
+		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
+		    clause_uses(prog->clauses[i], IR_B_EXECARGS))
 			return btf_task(&s->task, err);
 	return 0;
 }

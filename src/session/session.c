@@ -59,10 +59,16 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 
 static int new_place(struct session *s, struct strbuf *err)
 {
+	bool wait = !strcmp(s->conf.opts->text[OPT_bufpolicy], "wait");
 	int e;
 
 	if (!strcmp(s->conf.opts->text[OPT_place], "target"))
-		return target_place_new(s->unit, &s->place, err);
+		return target_place_new(s->unit, wait, &s->place, err);
+	if (wait) {
+		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; add "
+				 "-x place=target, or make bufsize larger");
+		return -EINVAL;
+	}
 	e = kernel_available(err);
 	return e ? e : kernel_new(s->unit, &s->place, err);
 }

@@ -18,7 +18,7 @@ struct supply {
 	struct agents *agents;	/* NULL: none needed so far */
 	struct target **attached;
 	size_t nattached, attached_cap;
-	struct session *session;
+	bool awaited, heard;	/* the command's agent, or some other */
 };
 
 int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbuf *err)
@@ -56,6 +56,10 @@ void supply_free(struct supply *s)
 
 	if (!s)
 		return;
+	/* As with one that takes rights from its file's owner, or is linked statically. */
+	if (s->awaited && !s->heard && s->conf.message)
+		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
+				"not fired");
 	agents_free(s->agents);
 	for (i = 0; i < s->nattached; i++)
 		target_free(s->attached[i]);
@@ -82,6 +86,7 @@ static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
 
+	s->heard = true;
 	switch (e->what) {
 	case AGENTS_READY:
 		agents_leave(s->agents, e->pid, probe_agent_leave(s->conf.probes, (uint32_t)e->pid));
@@ -102,6 +107,13 @@ static void heard(void *ctx, const struct agents_event *e)
 static int need_agents(struct supply *s, struct strbuf *err)
 {
 	return s->agents ? 0 : agents_new(&s->agents, strbuf_str(&s->object), heard, s, err);
+}
+
+/* What to do when the agent cannot be had. */
+static int without(int e, struct strbuf *err)
+{
+	strbuf_puts(err, "; -x agent=never traces without it, by the markers that the interpreter has itself");
+	return e;
 }
 
 /* --- a command ------------------------------------------------------------------------------------------ */
@@ -148,12 +160,18 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 {
 	int e = 0;
 
-	if (!s->agents || !target_other_root(t) || !is_meant(s, descs, n, target_pid(t)))
+	if (!s->agents || !is_meant(s, descs, n, target_pid(t)))
+		return 0;
+	s->awaited = true;
+	if (!target_other_root(t))
 		return 0;
 	if (target_state(t) == TARGET_AT_EXEC)
 		e = target_to_entry(t, err);
-	if (!e && target_state(t) == TARGET_AT_ENTRY)
+	if (!e && target_state(t) == TARGET_AT_ENTRY) {
 		e = agents_attach(s->agents, t, err);
+		if (e)
+			without(e, err);
+	}
 	return e;
 }
 
@@ -170,7 +188,7 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
 		e = agents_attach(s->agents, t, err);
 	if (!e)
 		e = agents_wait(s->agents, target_pid(t), READY_MS, err);
-	return e;
+	return e && target_poll(t) != TARGET_EXITED ? without(e, err) : e;
 }
 
 struct attaching {

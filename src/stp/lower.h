@@ -11,8 +11,9 @@
  * Statements are counted as SystemTap's translator does: most are one, a loop is one more for each turn, and
  * what was counted is paid for before the control flow parts or joins, or when ten have come together.
  *
- * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c
- * variables, arrays, statistics, lower_print.c output, lower_call.c functions, lower_func.c builtin functions.
+ * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c variables and
+ * assignment, lower_array.c arrays and statistics, lower_print.c output, lower_call.c functions; builtin functions:
+ * lower_func.c, lower_mem.c memory, lower_match.c regular expressions, lower_show.c stacks.
  */
 #ifndef DTAP_STP_LOWER_H
 #define DTAP_STP_LOWER_H
@@ -129,11 +130,18 @@ struct ir_var *low_temp(struct low *l, enum stp_type type);
  */
 void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals);
 
+/* The place @n, its keys first, and then with @r that value into *val. */
+void low_place(struct low *l, struct stp_node *n, struct low_place *p, struct stp_node *r, ir_reg *val);
+ir_reg low_get(struct low *l, const struct low_place *p);
+void low_put(struct low *l, const struct low_place *p, ir_reg val);
+
 /* @val into the variable that @n, a STP_NAME, stands for. */
 void low_store(struct low *l, struct stp_node *n, ir_reg val);
 
 ir_reg low_assign(struct low *l, struct stp_node *n, bool used);
 ir_reg low_crement(struct low *l, struct stp_node *n, bool used);
+/* --- lower_array.c ----------------------------------------------------------------------------------- */
+
 ir_reg low_in(struct low *l, struct stp_node *n);
 ir_reg low_index(struct low *l, struct stp_node *n);
 ir_reg low_extract(struct low *l, struct stp_node *n);

@@ -42,7 +42,7 @@ def test_names_in_the_manual(help_text):
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-@pytest.mark.parametrize("page", [PAGE, STAP_PAGE], ids=["dtrace", "stap"])
+@pytest.mark.parametrize("page", sorted(PAGE.parent.glob("*.1")), ids=lambda page: page.stem)
 def test_manual_is_sound(page):
     result = harness.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", page])
     assert (result.code, result.err) == (0, "")
@@ -83,6 +83,13 @@ def test_completion(help_text):
     assert complete("-q", "-x", "place", "=", "k") == {"kernel"}
     assert complete("-s", str(PAGE)[:-1]) == {str(PAGE)}
     assert "1" in complete("-p", "")
+    assert complete("-x", "agent", "=") == {"auto", "always", "never"}
+
+
+def test_completion_of_dtap():
+    page = harness.TOP / "share" / "completions" / "dtap"
+    assert {"agent", "dtrace", "stap", "--version"} <= complete("", page=page, command="dtap")
+    assert complete("agent", "", page=page, command="dtap") == {"install", "remove", "status", "--python", "--root", "--help"}
 
 
 @pytest.mark.parametrize("page", sorted((harness.TOP / "doc" / "howto").glob("*.md")), ids=lambda page: page.stem)

@@ -389,3 +389,25 @@ RT long rt_tolower(char *dst, const char *s, u64 size)
 	change_case(dst, s, size, 'A');
 	return 0;
 }
+
+static long blank_word(u32 k, struct cases *c)
+{
+	u64 at = (u64)k * 8, max = c->to, end = c->size, x, zeros;
+
+	if (at >= max || at >= end)
+		return 1;
+	x = *(const u64 *)(c->s + at);
+	zeros = zero_bytes(x);
+	if (end - at < 8)	/* what lies behind is not ours */
+		zeros &= (1ull << (end - at) * 8) - 1;
+	*(u64 *)(c->dst + at) = x | zeros >> 2;	/* 0x80 becomes 0x20 */
+	return 0;
+}
+
+RT long rt_blanks(char *dst, u64 size, u64 len)
+{
+	struct cases c = { (const u8 *)dst, (u8 *)dst, len, 0, size };
+
+	rt_loop((u32)size / 8, blank_word, &c, 0);
+	return 0;
+}

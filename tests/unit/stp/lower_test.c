@@ -214,6 +214,8 @@ static void refusals(void **state)
 		"semantic error: types of the program are not known here: operator '@cast'");
 	refused("global s probe begin { s <<< 1 println(@hist_linear(s, 10, 0, 1)) }",
 		"semantic error: histogram of 's' has impossible bounds or too many buckets: identifier 's'");
+	refused("global a function f(n) { foreach (k in a) { print(k) if (n) f(n - 1) } } probe begin { a[1] = 1 f(3) exit() }",
+		"semantic error: a function cannot call itself out of its foreach: identifier 'f'");
 	refused("probe begin { println(register(\"ax\")) }",
 		"semantic error: the function is not available: identifier 'register'");
 }

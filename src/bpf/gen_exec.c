@@ -1,0 +1,65 @@
+/*
+ * execargs: the arguments of the process, from its memory.  They lie there one behind the other, each with its NUL.
+ */
+#include "bpf/gen.h"
+
+/* R1 = the pointer at offset @off of the kernel structure at R1; 0 when it cannot be read. */
+static void follow(struct gen *g, uint32_t off)
+{
+	struct assembler *as = &g->as;
+
+	asm_mov(as, R3, R1);
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, 8);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+}
+
+void gen_execargs(struct gen *g, struct place to, uint32_t none)
+{
+	struct assembler *as = &g->as;
+	const struct ebpf_env *e = g->env;
+	uint32_t fits = asm_label(as);
+
+	if (e->user_space || !e->task_mm) {
+		gen_refuse(g, e->user_space ? "execargs is for the kernel place: use -x place=kernel" :
+					      "execargs: the kernel does not say where it keeps a process's arguments");
+		return;
+	}
+	if (gen_tp_other_task(g)) {	/* its memory is not at hand */
+		asm_ja(as, none);
+		return;
+	}
+	asm_helper(as, BPF_FUNC_get_current_task);
+	asm_mov(as, R1, R0);
+	follow(g, e->task_mm);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	follow(g, e->mm_arg_end);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	asm_mov(as, R1, R2);
+	follow(g, e->mm_arg_start);
+	asm_mov(as, R3, R1);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_ji(as, BPF_JSLE, R2, 1, none);
+	asm_ji(as, BPF_JLE, R2, (int32_t)g->prog->strsize, fits);
+	asm_imm(as, R2, g->prog->strsize);
+	asm_place(as, fits);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R2);
+	gen_place(g, R1, to);
+	asm_helper(as, BPF_FUNC_probe_read_user);
+	asm_ji(as, BPF_JNE, R0, 0, none);
+	gen_place(g, R1, to);
+	asm_imm(as, R2, g->prog->strsize);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+	asm_rt(as, RT_BLANKS);
+	/* The last NUL, or what the string is cut at. */
+	gen_place(g, R1, to);
+	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
+	asm_alu(as, BPF_ADD, R1, R0);
+	asm_sti(as, BPF_B, R1, -1, 0);
+}

@@ -1,0 +1,51 @@
+"""What a script can know of the process: execargs, and members of curpsinfo; /proc is the witness."""
+import re
+
+import pytest
+
+pytestmark = pytest.mark.needs_bpf
+
+PYTHON = "/usr/bin/python3"
+
+
+def test_execargs(dtrace, start):
+    words = [PYTHON, "-c", "import os, time\nwhile 1: os.getsid(0); time.sleep(0.01)", "", "one two", "x" * 40]
+    other = start(words)
+    result = dtrace("-q", "-n", 'syscall::getsid:entry /pid == %d/ { printf("%%s", execargs); exit(0); }' % other.pid)
+    cmdline = open(f"/proc/{other.pid}/cmdline").read()
+    assert result.out == cmdline[:-1].replace("\0", " ") == " ".join(words), result
+    for size in (8, 16, 64):
+        cut = dtrace("-q", "-x", f"strsize={size}", "-n",
+                     'syscall::getsid:entry /pid == %d/ { printf("%%s", execargs); exit(0); }' % other.pid)
+        assert cut.out == " ".join(words)[:size - 1], cut
+
+
+def test_execargs_as_key(dtrace, start):
+    """Equal arguments are one key, whatever lay in memory before."""
+    code = "import os, time\nfor i in range(40): os.getsid(0); time.sleep(0.005)"
+    for words in ("a", "bb bb"):
+        start([PYTHON, "-c", code, *words.split()])
+    result = dtrace("-q", "-n", """
+        syscall::getsid:entry /execname == "python3"/ { @[execargs, pid % 1] = count(); @n[probefunc, execargs] = count(); }
+        syscall::getsid:entry /++n == 60/ { exit(0); }""")
+    rows = re.findall(r"(a|bb bb) +0 +(\d+)$", result.out, re.M)
+    assert sorted(r[0] for r in rows) == ["a", "bb bb"] and 58 <= sum(int(r[1]) for r in rows) <= 62, result
+
+
+def test_psinfo(dtrace):
+    result = dtrace("-q", "-n", """
+        syscall::getppid:entry /pid == $target/ {
+            printf("%d %d %d %d %d %s [%s]", curpsinfo->pr_pid == pid, curpsinfo->pr_ppid == ppid, curpsinfo->pr_uid,
+                   curpsinfo->pr_gid, curlwpsinfo->pr_lwpid == tid, curpsinfo->pr_fname, curpsinfo->pr_psargs);
+        }""", "-c", f"{PYTHON} -c 'import os; os.getppid()'")
+    assert result.out == "1 1 0 0 1 python3 [%s -c import os; os.getppid()]" % PYTHON, result
+
+
+def test_members_of_arguments(dtrace):
+    """The guide's way to ask whom a signal is for."""
+    result = dtrace("-q", "-n", """
+        proc:::signal-send /args[1]->pr_pid == $target && pid == $target/ { printf("%d %d", args[2], args[0]->pr_lwpid == tid); }
+        proc:::create /pid == $target/ { child = args[0]->pr_pid; }
+        proc:::exit /pid == child/ { printf(" child %d", args[0]); }""",
+        "-c", "/bin/sh -c 'kill -CONT $$; /bin/true; exit 0'")
+    assert result.out == "18 1 child 1", result
