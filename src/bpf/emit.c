@@ -285,6 +285,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_SCRATCH) {
 		asm_place(as, busy);
 		gen_drop(g, ABI_DROP_BUSY);
+		gen_own_stack(g);
 		asm_ja(as, out);
 	}
 }

@@ -187,6 +187,9 @@ void gen_flow_begin(struct gen *g);
 void gen_flow_returns(struct gen *g);
 void gen_flow_catches(struct gen *g, uint32_t faulted);
 
+/* Somewhere in a program that has loops, where R0 to R5 are free. */
+void gen_own_stack(struct gen *g);
+
 /* @reg = where the IR_FRAME variable @v is, or (@next) will be in the call that is ENTERed next. */
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 

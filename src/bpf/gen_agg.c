@@ -326,7 +326,7 @@ void gen_agg(struct gen *g, const struct ir_insn *i)
 	struct keyed_use k = {
 		.keyed = &g->priv->aggs[i->agg->id],
 		.parts = i->agg->keys,
-		.keys = i->args + ir_agg_operands(i->agg->fn),
+		.keys = i->args ? i->args + ir_agg_operands(i->agg->fn) : NULL,
 		.n = i->agg->nkeys,
 		.drop = ABI_DROP_AGG,
 		.other = asm_label(&g->as),

@@ -38,6 +38,24 @@ void gen_turn(struct gen *g, const struct ir_insn *i)
 	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 }
 
+/*
+ * From 6.15 on the kernel measures the time that may_goto allows with the help of a word on the stack; when it gives
+ * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the
+ * loops end after 65535 turns.  A program that has a tail call gets no stack of its own: this one is never made.
+ * Programs that the tracer runs have the long loops; of the others' kinds one map could serve only one.
+ */
+void gen_own_stack(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	if (!(g->needs & NEED_LOOPS) || g->env->ctx != EBPF_CTX_RUN || g->env->user_space)
+		return;
+	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+	asm_map(as, R2, EBPF_MAP_CALLS);
+	asm_imm(as, R3, 0);
+	asm_helper(as, BPF_FUNC_tail_call);
+}
+
 /* --- budget ------------------------------------------------------------------------------------------- */
 
 void gen_budget(struct gen *g, const struct ir_insn *i)

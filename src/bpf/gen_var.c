@@ -255,7 +255,7 @@ static struct keyed_use keyed(struct gen *g, const struct ir_insn *i, uint32_t f
 	return (struct keyed_use){
 		.keyed = &g->priv->maps[i->map->id],
 		.parts = i->map->keys,
-		.keys = i->args + first,
+		.keys = i->args ? i->args + first : NULL,
 		.n = i->map->nkeys,
 		.thread = i->map->cls == IR_THREAD,
 		.value = &i->map->value,

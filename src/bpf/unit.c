@@ -349,6 +349,7 @@ static void add_literals(const struct ir_prog *prog, struct ebpf_private *p, con
 static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const char *text, const char **err)
 {
 	struct rodata_regex *re;
+	const char *why;
 
 	for (uint32_t k = 0; k < p->nregexes; k++) {
 		if (!strcmp(p->regexes[k].text, text))
@@ -358,9 +359,11 @@ static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const 
 	re = &p->regexes[p->nregexes];
 	re->text = text;
 	re->off = p->rodata_size;
-	re->re = regex_compile(prog->arena, text, err);
-	if (!re->re)
+	re->re = regex_compile(prog->arena, text, &why);
+	if (!re->re) {
+		*err = arena_printf(prog->arena, "the regular expression %s: %s", text, why);
 		return;
+	}
 	p->rodata_size += 8 * re->re->nwords;
 	p->nregexes++;
 }
@@ -384,6 +387,15 @@ static void add_strings(const struct ir_prog *prog, struct ebpf_private *p, cons
 			}
 		}
 	}
+}
+
+static bool has_loops(const struct ir_prog *prog, const struct ebpf_private *p)
+{
+	for (uint32_t i = 0; i < prog->nclauses; i++) {
+		if (p->plans[i]->needs & NEED_LOOPS)
+			return true;
+	}
+	return false;
 }
 
 static bool has_ordered(const struct ir_prog *prog)
@@ -452,6 +464,8 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
 		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
+	if (has_loops(prog, p))
+		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
 	if (prog->nmaps && has_ordered(prog))
 		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, 16 * prog->nmaps, 1, 0, "order");
 	if (sizes->syscalls)
