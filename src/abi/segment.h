@@ -43,6 +43,9 @@ enum {
 	ABI_RING_HEADER = 8,
 };
 
+/* A process that finds its ring full waits for the tracer instead of losing the record. */
+enum { ABI_SEGMENT_WAIT = 1 };
+
 enum abi_map_kind {
 	ABI_MAP_NONE,		/* not needed by this session's programs */
 	ABI_MAP_IMAGE,		/* an array in the image, read-only: off from its start */
@@ -103,7 +106,9 @@ struct abi_image {
 	abi_u32 nmaps, nprogs, nfires, nlanes;
 	abi_u64 lanes_off, lane_size;	/* in the data; multiples of ABI_ALIGN */
 	abi_u64 id;			/* random: the same one received again is known by it */
-	abi_u64 reserved[3];
+	abi_u32 flags;			/* ABI_SEGMENT_* */
+	abi_u32 pad;
+	abi_u64 reserved[2];
 	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
 };
 _Static_assert(sizeof(struct abi_image) == 88, "segment's image");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types, in its order
- * (abi/agent.h), then those that only the agent has.  Each has one site, in code without a red zone, and a semaphore that the kernel raises while somebody listens.
+ * (abi/agent.h), then those that only the agent has.  Each has one site and a semaphore that the kernel raises while somebody listens.
  */
 #ifndef AGENT_MARKER_H
 #define AGENT_MARKER_H

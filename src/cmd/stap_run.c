@@ -244,7 +244,8 @@ static int bring_agent(struct stap_program *p)
 		return fail("", &err);
 	strbuf_clear(&err);
 	points_say_supplied(p->points, &err);
-	fprintf(stderr, "# stap: dtap's agent supplies %s\n", strbuf_str(&err));
+	if (!p->o->no_warnings)
+		fprintf(stderr, "# stap: dtap's agent supplies %s\n", strbuf_str(&err));
 	strbuf_fini(&err);
 	return 0;
 }

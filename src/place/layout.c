@@ -5,6 +5,9 @@
 
 enum { LANES_MAX = 64, LANES_MIN = 4, ELEM_ALIGN = 64 };
 
+/* Events come ten times faster than through the kernel, and what a burst took is given back. */
+enum { RING_FACTOR = 16, RING_MAX = 256 << 20 };
+
 /* Address space, of which only what is used takes memory. */
 static const uint64_t data_max = (uint64_t)16 << 30;
 
@@ -87,6 +90,8 @@ static void size_map(struct abi_map *m, const struct ebpf_map *from)
 	m->max_entries = from->max_entries;
 	switch (m->kind) {
 	case ABI_MAP_OUT:
+		if (m->max_entries < RING_MAX)
+			m->max_entries = m->max_entries < RING_MAX / RING_FACTOR ? m->max_entries * RING_FACTOR : RING_MAX;
 		m->size = m->max_entries;
 		break;
 	case ABI_MAP_SCRATCH:

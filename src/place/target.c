@@ -35,6 +35,7 @@ struct target_place {
 	uint8_t *data;
 	void *image;			/* NULL until ready */
 	uint64_t image_size;
+	uint32_t flags;
 	struct shm shm;
 	struct shm_run run;
 	struct clock clock;
@@ -175,7 +176,7 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 		.magic = ABI_SEGMENT_MAGIC, .version = ABI_SEGMENT_VERSION, .size = t->image_size,
 		.data_size = l->data_size, .nmaps = t->unit->nmaps, .nprogs = (uint32_t)t->nprogs,
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
-		.lane_size = l->lane_size,
+		.lane_size = l->lane_size, .flags = t->flags,
 	};
 	if (getrandom(&((struct abi_image *)image)->id, sizeof(uint64_t), GRND_NONBLOCK) < 0)
 		((struct abi_image *)image)->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t->data;
@@ -286,6 +287,7 @@ static int ready(struct place *place, struct strbuf *err)
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", why);
 		return e;
 	}
+	t->shm.punch_fd = t->data_fd;
 	clock_start(&t->clock, &data_of(t)->clock);
 	return load_all(t, err);
 }
@@ -406,7 +408,7 @@ static int make_data(struct target_place *t)
 	return t->wake_fd < 0 ? -errno : 0;
 }
 
-int target_place_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *err)
+int target_place_new(const struct ebpf_unit *unit, bool wait, struct place **ret, struct strbuf *err)
 {
 	struct target_place *t = calloc(1, sizeof(*t));
 	int e = -ENOMEM;
@@ -417,6 +419,7 @@ int target_place_new(const struct ebpf_unit *unit, struct place **ret, struct st
 	}
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
+	t->flags = wait ? ABI_SEGMENT_WAIT : 0;
 	t->image_fd = t->data_fd = t->wake_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)

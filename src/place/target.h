@@ -12,8 +12,11 @@
 
 struct strbuf;
 
-/* Make the memory for @unit, which must outlive the place.  state is ABI_STATE_OFF. */
-int target_place_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *err);
+/*
+ * Make the memory for @unit, which must outlive the place.  state is ABI_STATE_OFF.  @wait: processes wait for room for
+ * their records.
+ */
+int target_place_new(const struct ebpf_unit *unit, bool wait, struct place **ret, struct strbuf *err);
 
 /* What an agent needs: descriptors that stay the place's, there once it is ready. */
 struct target_place_fds {

@@ -154,8 +154,8 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "a size from 8 to 64k";
 	if ((id == OPT_bufsize || id == OPT_aggsize || id == OPT_dynvarsize) && (v < 4096 || v > 1ll << 31))
 		return "a size from 4k to 2g";
-	if (id == OPT_bufpolicy && strcmp(text, "switch"))
-		return "switch; fill and ring are not supported yet";
+	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "wait"))
+		return "switch or wait; fill and ring are not supported yet";
 	if (id == OPT_bufresize && strcmp(text, "auto") && strcmp(text, "manual"))
 		return "auto or manual";
 	if (id == OPT_temporal && !v)

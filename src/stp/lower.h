@@ -11,8 +11,9 @@
  * Statements are counted as SystemTap's translator does: most are one, a loop is one more for each turn, and
  * what was counted is paid for before the control flow parts or joins, or when ten have come together.
  *
- * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c
- * variables and assignment, lower_array.c arrays and statistics, lower_print.c output, lower_call.c functions, lower_func.c builtin functions.
+ * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c variables and
+ * assignment, lower_array.c arrays and statistics, lower_print.c output, lower_call.c functions; builtin functions:
+ * lower_func.c, lower_mem.c memory, lower_match.c regular expressions, lower_show.c stacks.
  */
 #ifndef DTAP_STP_LOWER_H
 #define DTAP_STP_LOWER_H

@@ -8,6 +8,7 @@
 #include "vm/shm.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -276,6 +277,29 @@ static void wake(struct shm_run *r)
 		errno = saved;
 }
 
+/* A record that fills the ring's part of so much wakes the tracer. */
+enum { WAKE_PART = 64 };
+
+/* As long as the tracer lives and wants records; it looks at them at least every second. */
+static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
+{
+	const struct abi_data *d = (const struct abi_data *)r->shm->data;
+	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
+	const struct timespec wait = { .tv_nsec = 50000 };
+	int err = -EAGAIN, saved = errno;
+
+	for (int k = 0; err; k++) {
+		if (__atomic_load_n(&d->control.state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE ||
+		    (k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH))
+			break;
+		wake(r);
+		nanosleep(&wait, NULL);
+		err = ring_put(m, r->lane, data, size);
+	}
+	errno = saved;
+	return err;
+}
+
 HELPER(ring_output)	/* map, data, size, flags */
 {
 	struct shm_run *r = run_of(t);
@@ -284,8 +308,10 @@ HELPER(ring_output)	/* map, data, size, flags */
 
 	(void)r4, (void)r5;
 	/* Waking costs more than the record; the tracer also looks by itself now and then. */
-	if (ring_used(r->lane) >= m->max_entries / 4)
+	if (ring_used(r->lane) >= m->max_entries / WAKE_PART)
 		wake(r);
+	if (__builtin_expect(err && r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer, 0))
+		err = wait_for_room(r, m, pointer(r2), (uint32_t)r3);
 	return error(err);
 }
 

@@ -9,11 +9,11 @@
 /* Append @size bytes (a multiple of 8).  0 or -EAGAIN: no room. */
 int ring_put(const struct shm_map *m, uint8_t *lane, const void *data, uint32_t size);
 
-/* Bytes not yet read. */
+/* Bytes not yet read, and up to a page that was. */
 uint64_t ring_used(const uint8_t *lane);
 
 /* See shm_drain. */
-int ring_drain(const struct shm_map *m, uint8_t *lane, int (*record)(void *ctx, const void *rec, size_t size),
+int ring_drain(const struct shm *s, const struct shm_map *m, uint32_t number, int (*record)(void *ctx, const void *rec, size_t size),
 	       void *ctx, uint64_t *lost);
 
 #endif

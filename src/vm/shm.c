@@ -78,7 +78,7 @@ static bool map_good(const struct shm *s, const struct abi_map *from, struct shm
 		return false;
 	switch (from->kind) {
 	case ABI_MAP_OUT:
-		return power_of_two(from->max_entries) && from->max_entries <= from->size && from->max_entries >= 4096;
+		return power_of_two(from->max_entries) && from->max_entries <= from->size && from->max_entries >= 16384;
 	case ABI_MAP_SCRATCH:
 	case ABI_MAP_LANE_ARRAY:
 		return from->key_size == 4 && from->value_size && from->value_size <= from->size;
@@ -128,14 +128,17 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	s.nlanes = h->nlanes;
 	s.nprogs = h->nprogs;
 	s.nfires = h->nfires;
+	s.flags = h->flags;
+	s.punch_fd = -1;
 	s.lanes_off = h->lanes_off;
 	s.lane_size = h->lane_size;
 	s.progs = (const struct abi_prog *)(maps + h->nmaps);
 	s.fires = (const struct abi_fire *)(s.progs + h->nprogs);
 	s.maps = calloc((size_t)s.nmaps + 1, sizeof(*s.maps));
 	s.rows = calloc((size_t)s.nmaps + 1, sizeof(*s.rows));
+	s.read = calloc(s.nlanes, sizeof(*s.read));
 	s.nrows = s.nmaps + 1;
-	if (!s.maps || !s.rows) {
+	if (!s.maps || !s.rows || !s.read) {
 		shm_fini(&s);
 		*why = "out of memory";
 		return -ENOMEM;
@@ -183,6 +186,8 @@ void shm_fini(struct shm *s)
 {
 	free(s->maps);
 	free(s->rows);
+	free(s->read);
+	s->read = NULL;
 	s->maps = NULL;
 	s->rows = NULL;
 }
@@ -216,7 +221,7 @@ static struct abi_data *data_of(const struct shm *s)
 	return (struct abi_data *)s->data;
 }
 
-static uint8_t *lane_at(const struct shm *s, uint32_t n)
+uint8_t *shm_lane(const struct shm *s, uint32_t n)
 {
 	return s->data + s->lanes_off + (uint64_t)n * s->lane_size;
 }
@@ -239,7 +244,7 @@ static void repair(const struct shm *s, uint8_t *lane)
 /* Take lane @n if nobody has it, or (@inherit) nobody alive. */
 static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pid, uint64_t start)
 {
-	struct abi_lane *l = (struct abi_lane *)lane_at(s, n);
+	struct abi_lane *l = (struct abi_lane *)shm_lane(s, n);
 	struct abi_data *d = data_of(s);
 	uint32_t owner = __atomic_load_n(&l->owner, __ATOMIC_ACQUIRE), high;
 
@@ -275,7 +280,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	memset(r, 0, sizeof(*r));
 	r->thread.user = r;
 	r->shm = s;
-	r->lane = lane_at(s, n);
+	r->lane = shm_lane(s, n);
 	r->number = n;
 	r->is_tracer = n == 0;
 	r->thread.values[SHM_TASK] = (uint64_t)pid << 32 | pid;
@@ -387,9 +392,9 @@ void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, con
 			static const uint32_t zero;
 
 			if (m->kind == ABI_MAP_LANE_HASH)
-				table_each(m, lane_at(s, n) + m->off, each, ctx);
+				table_each(m, shm_lane(s, n) + m->off, each, ctx);
 			else
-				each(ctx, &zero, lane_at(s, n) + m->off);
+				each(ctx, &zero, shm_lane(s, n) + m->off);
 		}
 		break;
 	default:
@@ -424,8 +429,8 @@ int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
 	case ABI_MAP_LANE_HASH:
 		for (uint32_t n = 0; n < lanes_used(s); n++) {
 			if (m->kind == ABI_MAP_LANE_ARRAY)
-				clear_words(lane_at(s, n) + m->off, m->value_size);
-			else if (lane_table_kill(m, lane_at(s, n), key))
+				clear_words(shm_lane(s, n) + m->off, m->value_size);
+			else if (lane_table_kill(m, shm_lane(s, n), key))
 				continue;
 			err = 0;
 		}
@@ -438,7 +443,7 @@ int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
 bool shm_busy(const struct shm *s)
 {
 	for (uint32_t k = 1; k < lanes_used(s); k++) {
-		const struct abi_lane *l = (const struct abi_lane *)lane_at(s, k);
+		const struct abi_lane *l = (const struct abi_lane *)shm_lane(s, k);
 		uint32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
 
 		if (__atomic_load_n(&l->busy, __ATOMIC_ACQUIRE) && owner &&
@@ -465,7 +470,7 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 
 	__atomic_store_n(&data_of(s)->woken, 0, __ATOMIC_SEQ_CST);
 	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		n = ring_drain(m, lane_at(s, k), record, ctx, lost);
+		n = ring_drain(s, m, k, record, ctx, lost);
 		if (n < 0)
 			return n;
 		all += n;
@@ -480,7 +485,7 @@ uint64_t shm_fill(const struct shm *s, uint64_t *room)
 
 	*room = m ? m->max_entries : 0;
 	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		uint64_t used = ring_used(lane_at(s, k));
+		uint64_t used = ring_used(shm_lane(s, k));
 
 		most = used > most ? used : most;
 	}

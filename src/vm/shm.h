@@ -29,6 +29,9 @@ struct shm {
 	uint8_t *data;
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
+	uint32_t flags;			/* ABI_SEGMENT_* */
+	uint64_t *read;			/* by lane, the tracer's: bytes read of its ring */
+	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
 	const struct abi_prog *progs;	/* in the image */
 	const struct abi_fire *fires;
 	struct shm_map *maps;
@@ -124,6 +127,9 @@ void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, con
 
 /* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
+
+/* Lane @n, which is below nlanes. */
+uint8_t *shm_lane(const struct shm *s, uint32_t n);
 
 /* Records of all lanes' rings, one lane after the other.  Stops when @record returns a negative errno, and returns
  * it; else how many.  A ring that makes no sense is emptied and *lost raised. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, TABLE_BYTES = 5 * PAGE, LANE_BYTES = 16 * PAGE, LANES_OFF = 8 * PAGE };
+enum { PAGE = 4096, TABLE_BYTES = 5 * PAGE, LANE_BYTES = 24 * PAGE, LANES_OFF = 8 * PAGE };
 
 struct abi_image *segment_header(struct segment *s)
 {
@@ -32,7 +32,7 @@ void segment_make(struct segment *s)
 	*segment_map(s, SEG_ARRAY) = (struct abi_map){ ABI_MAP_ARRAY, 4, 16, 4, PAGE, 64, 0, 0 };
 	*segment_map(s, SEG_RODATA) = (struct abi_map){ ABI_MAP_IMAGE, 4, 64, 1, PAGE, 64, 0, 0 };
 	*segment_map(s, SEG_SHARED) = (struct abi_map){ ABI_MAP_SHARED_HASH, 16, 8, SEG_ENTRIES, 2 * PAGE, TABLE_BYTES, 128, 40 };
-	*segment_map(s, SEG_OUT) = (struct abi_map){ ABI_MAP_OUT, 0, 0, SEG_RING, PAGE, SEG_RING, 0, 0 };
+	*segment_map(s, SEG_OUT) = (struct abi_map){ ABI_MAP_OUT, 0, 0, SEG_RING, 16 * PAGE, SEG_RING, 0, 0 };
 	*segment_map(s, SEG_SCRATCH) = (struct abi_map){ ABI_MAP_SCRATCH, 4, 256, 8, 2 * PAGE, PAGE, 0, 0 };
 	*segment_map(s, SEG_LANE_ARRAY) = (struct abi_map){ ABI_MAP_LANE_ARRAY, 4, 8, 1, 3 * PAGE, 64, 0, 0 };
 	*segment_map(s, SEG_LANE_HASH) = (struct abi_map){ ABI_MAP_LANE_HASH, 16, 8, SEG_ENTRIES, 4 * PAGE, TABLE_BYTES, 256, 40 };

@@ -7,7 +7,7 @@
 #include "vm/shm.h"
 
 enum { SEG_ARRAY, SEG_RODATA, SEG_SHARED, SEG_OUT, SEG_SCRATCH, SEG_LANE_ARRAY, SEG_LANE_HASH, SEG_MAPS };
-enum { SEG_ENTRIES = 100, SEG_LANES = 4, SEG_RING = 4096 };
+enum { SEG_ENTRIES = 100, SEG_LANES = 4, SEG_RING = 16384 };
 
 struct segment {
 	uint8_t *image, *data;		/* data is shared with children */
