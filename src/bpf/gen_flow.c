@@ -21,8 +21,11 @@ static int state(const struct gen *g, int word)
 	return (int)g->priv->state_off + 8 * word;
 }
 
-/* Registers are not alive here: kernels that do not know that by themselves (before 6.15) find equal states sooner. */
-static void forget_registers(struct gen *g)
+/*
+ * Nothing in registers or in the frame's changing words is of use from here on.  The verifier compares it all the
+ * same with what it saw here before, as long as the loop is not done; made equal, it is done much sooner.
+ */
+static void forget(struct gen *g)
 {
 	for (int r = R6; r <= R8; r++)
 		asm_imm(&g->as, r, 0);
@@ -34,7 +37,7 @@ static void forget_registers(struct gen *g)
 void gen_turn(struct gen *g, const struct ir_insn *i)
 {
 	(void)i;
-	forget_registers(g);
+	forget(g);
 	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 }
 
@@ -111,7 +114,7 @@ void gen_enter(struct gen *g, const struct ir_insn *i)
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
 	asm_sti(as, BPF_DW, R2, 0, number);
-	forget_registers(g);
+	forget(g);
 	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 	asm_ja(as, g->labels[i->target[0]->id]);
 }
@@ -135,7 +138,7 @@ static void returns(struct gen *g)
 	asm_ji(as, BPF_JGE, R1, (int32_t)g->prog->nesting, g->end);
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
-	forget_registers(g);
+	forget(g);
 	/* Returns of one procedure to itself make a loop. */
 	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
@@ -194,7 +197,7 @@ static void catches(struct gen *g, uint32_t faulted)
 	uint32_t none = asm_label(as), late = asm_label(as), pop = asm_label(as);
 
 	asm_place(as, g->catch);
-	forget_registers(g);
+	forget(g);
 	/* A fault where a fault is caught makes a loop. */
 	asm_may_goto(as, late);
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));

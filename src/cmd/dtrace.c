@@ -260,7 +260,7 @@ static int foresee(struct run *r, const struct target_preload **preload)
 	for (i = 0; (p = d_option(d, i)); i++)
 		options_set(&r->set, p->name, p->value, OPTION_SCRIPT, &err);
 	strbuf_clear(&err);
-	conf.mode = !strcmp(r->set.text[OPT_place], "target") ? PYTHON_ALWAYS : mode_of(r->set.text[OPT_agent]);
+	conf.mode = session_in_target(&r->set) ? PYTHON_ALWAYS : mode_of(r->set.text[OPT_agent]);
 	e = supply_new(&conf, &r->supply, &err);
 	descs = d_descs(d, &n);
 	if (!e && r->o.command)

@@ -392,6 +392,17 @@ static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
 	return false;
 }
 
+static bool clause_calls(const struct ir_clause *c, enum ir_fn fn)
+{
+	uint32_t b, i;
+
+	for (b = 0; b < c->nblocks; b++)
+		for (i = 0; i < c->blocks[b]->n; i++)
+			if (c->blocks[b]->insns[i].op == IR_CALL && c->blocks[b]->insns[i].fn == fn)
+				return true;
+	return false;
+}
+
 /* Reading the kernel's type information takes its time: only for scripts that need it. */
 static int find_task(struct session *s, struct strbuf *err)
 {
@@ -400,7 +411,8 @@ static int find_task(struct session *s, struct strbuf *err)
 
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
-		    clause_uses(prog->clauses[i], IR_B_EXECARGS))
+		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
+		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF))
 			return btf_task(&s->task, err);
 	return 0;
 }

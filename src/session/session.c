@@ -57,19 +57,47 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+bool session_in_target(const struct options *o)
+{
+	struct strbuf why = { 0 };
+	bool in_target = !strcmp(o->text[OPT_place], "target");
+
+	if (!strcmp(o->text[OPT_place], "auto"))
+		in_target = !strcmp(o->text[OPT_bufpolicy], "wait") || kernel_available(&why);
+	strbuf_fini(&why);
+	return in_target;
+}
+
+/* A probe that can fire only where the kernel sees it, or NULL. */
+static const struct probe *kernel_probe(const struct session *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nenabled; i++) {
+		const struct probe *p = s->enabled[i].probe;
+
+		if (p->kind != PROBE_BEGIN && p->kind != PROBE_END && p->kind != PROBE_ERROR && p->kind != PROBE_TICK &&
+		    probe_marker(p) < 0)
+			return p;
+	}
+	return NULL;
+}
+
 static int new_place(struct session *s, struct strbuf *err)
 {
-	bool wait = !strcmp(s->conf.opts->text[OPT_bufpolicy], "wait");
+	const struct options *o = s->conf.opts;
+	bool wait = !strcmp(o->text[OPT_bufpolicy], "wait");
 	int e;
 
-	if (!strcmp(s->conf.opts->text[OPT_place], "target"))
+	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
+	if (session_in_target(o) && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
 		return target_place_new(s->unit, wait, &s->place, err);
-	if (wait) {
-		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; add "
-				 "-x place=target, or make bufsize larger");
-		return -EINVAL;
-	}
 	e = kernel_available(err);
+	if (!e && wait) {
+		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
+				 " larger instead");
+		e = -EINVAL;
+	}
 	return e ? e : kernel_new(s->unit, &s->place, err);
 }
 

@@ -73,6 +73,12 @@ int session_watch(struct session *s, struct target *t);
 /* Call @ready whenever @fd, which stays the caller's, can be read while the session runs.  0 or a negative errno. */
 int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx);
 
+/*
+ * Is the script to run inside the traced processes (-x place), as far as its probes allow?  Of itself that is so where
+ * the kernel does not let this user trace.
+ */
+bool session_in_target(const struct options *o);
+
 /* In the target place: the segment for the agents (target/agent.h), whose descriptors stay the session's. */
 bool session_segment(const struct session *s, int fds[3]);
 

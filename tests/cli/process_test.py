@@ -49,3 +49,13 @@ def test_members_of_arguments(dtrace):
         proc:::exit /pid == child/ { printf(" child %d", args[0]); }""",
         "-c", "/bin/sh -c 'kill -CONT $$; /bin/true; exit 0'")
     assert result.out == "18 1 child 1", result
+
+
+def test_progenyof(dtrace):
+    """The target, its children and theirs; not this test, from which they all descend."""
+    result = dtrace("-q", "-n", "syscall::getsid:entry /progenyof($target)/ { @[execname, pid == $target] = count(); }",
+                    "-c", f"/bin/sh -c '{PYTHON} -c \"import os; os.getsid(0)\"; sh -c \"{PYTHON} -c "
+                          "\\\"import os; os.getsid(0); os.getsid(0)\\\"; true\"; true'")
+    assert re.findall(r"^ +python3 +0 +(\d+)$", result.out, re.M) == ["3"], result
+    result = dtrace("-q", "-n", "BEGIN { printf(\"%d %d %d\", progenyof($pid), progenyof(1), progenyof(999999)); exit(0); }")
+    assert result.out == "1 1 0", result

@@ -385,7 +385,7 @@ static void do_parallel(struct run *r, const char *p)
 		return;
 	}
 	for (unsigned int k = 2; k < n && k - 2 < MAX_ARGS; k++)
-		ctx[1 + k - 2] = (uint64_t)v[k].i;
+		ctx[1 + k - 2] = v[k].is_str ? (uint64_t)(uintptr_t)v[k].s : (uint64_t)v[k].i;
 	for (; started < (unsigned int)v[0].i; started++) {
 		par[started] = (struct parallel){ r->prog_fd, v[1].i, opts, 0 };
 		if (pthread_create(&threads[started], NULL, run_often, &par[started]))

@@ -313,3 +313,36 @@ def test_without_privilege(interp, start):
 def test_what_it_cannot(dtrace, interp, probe):
     result = dtrace(*TARGET, "-n", f"{probe} {{ exit(0); }}", "-c", interp.command("pass"))
     assert result.code == 1 and "place=kernel" in result.err, result
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+def test_place_of_itself(interp):
+    """Where the kernel refuses, a script of Python's markers runs in the target; others are told what is missing."""
+    script = interp.add(CALLS)
+    os.chmod(script, 0o644)
+
+    def run(clause):
+        return subprocess.run([*NOBODY, harness.DTRACE, "-q", "-n", clause, "-c", f"{interp.argv[0]} {script}"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL)
+
+    done = run("python$target:::function-entry { @[copyinstr(arg1)] = count(); }")
+    assert done.returncode == 0 and counts(done.stdout)["leaf"] == 1235, done
+    done = run("profile-97 { exit(0); }")
+    assert done.returncode == 1 and "CAP_BPF" in done.stderr, done
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_the_target_waits(dtrace, interp):
+    program = """
+def leaf():
+    pass
+for _ in range(300000):
+    leaf()
+"""
+    result = dtrace(*TARGET, "-x", "bufpolicy=wait", "-x", "bufsize=4k", "-n",
+                    "python$target:::function-entry /copyinstr(arg1) == \"leaf\"/ { printf(\"%s\\n\", copyinstr(arg1)); }",
+                    "-c", interp.command(program))
+    assert result.out.count("leaf\n") == 300000 and result.err == "", result.err

@@ -73,10 +73,12 @@ static int once(const char *object, pid_t pid, bool stay)
 static bool is_python(struct target *t)
 {
 	struct target_image image;
-	bool ret = !target_image(t, &image, NULL) && strstr(image.path, "python");
+	bool ret;
 
-	if (ret)
-		target_image_fini(&image);
+	if (target_image(t, &image, NULL))
+		return false;
+	ret = strstr(image.path, "python");
+	target_image_fini(&image);
 	return ret;
 }
 

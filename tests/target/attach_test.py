@@ -423,6 +423,7 @@ def test_preload_keeps_what_is_there(tmp_path):
     other = shutil.copy(STANDIN, tmp_path / "other.so")
     script = "print(open('/proc/self/maps').read().count('other.so') > 0, end=' ')\nimport os; print(os.environ['LD_PRELOAD'])"
     (tmp_path / "s.py").write_text(script)
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     result = harness.run([ATTACH, STANDIN, "-c", f"/usr/bin/python3 {tmp_path}/s.py"],
-                         env={**os.environ, "LD_PRELOAD": other})
+                         env={**os.environ, "LD_PRELOAD": other, "ASAN_OPTIONS": sanitizer})
     assert f"True {STANDIN}:{other}\n" in result.out, result
