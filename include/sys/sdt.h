@@ -23,6 +23,7 @@
  *	where the x86-64 ABI lets a leaf function keep variables (the "red zone").  Nothing tells a header
  *	whether its marker stands in such a function, so only who compiles with -mno-red-zone may ask for
  *	the long form: define SDT_NO_RED_ZONE before including this file.  Other machines have one length.
+ *	Not for programs that fork: in Linux 6.18 the child has the call but not what it leads to, and dies at it.
  *
  * The macros
  *

@@ -2,8 +2,8 @@
 /*
  * The agent: the object loaded into a CPython process, which fires the markers that the interpreter lacks.
  *
- * It is a guest.  A callback leaves errno and the interpreter's error indicator as found; what the agent does to the
- * interpreter by itself (installing hooks raises audit events) is not reported by its markers.  No hook is
+ * It is a guest.  A callback leaves errno and the interpreter's error indicator as found; what the agent does to
+ * the interpreter by itself (installing hooks raises audit events) is not reported by its markers.  No hook is
  * installed while no semaphore is raised.
  */
 #ifndef AGENT_H
@@ -17,9 +17,10 @@
 #include "agent/marker.h"
 
 /*
- * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: in this interpreter?  @update: from
- * now on supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
- * interpreter and only on a change; returns the markers it really supplies now.  Exceptions are the caller's to clear.
+ * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: in this interpreter?  @update:
+ * from now on supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
+ * interpreter and only on a change; returns the markers it really supplies now.  Exceptions are the caller's to
+ * clear.
  */
 struct hook {
 	unsigned serves;
@@ -47,8 +48,8 @@ extern __thread bool agent_busy;
 
 /*
  * With the GIL, in the main interpreter, no exception set.  agent_set_up() is the first thing to be called;
- * whatever fails there leaves an agent that does nothing.  agent_update_hooks() brings the hooks up to date with the
- * semaphores.
+ * whatever fails there leaves an agent that does nothing.  agent_update_hooks() brings the hooks up to date with
+ * the semaphores.
  */
 void agent_set_up(void);
 void agent_update_hooks(void);

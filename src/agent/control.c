@@ -3,8 +3,8 @@
  * The channels to tracers.
  *
  * The descriptors live among the program's, which may close every number it finds and open files of its own
- * there.  So all of them are sockets, each is known by its cookie (SO_COOKIE, Linux 4.12), and nothing is read, written
- * or closed by a number that has become somebody else's.
+ * there.  So all of them are sockets, each is known by its cookie (SO_COOKIE, Linux 4.12), and nothing is read,
+ * written or closed by a number that has become somebody else's.
  */
 #include "agent/control.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's frame evaluator (PEP 523).  It stands before whatever evaluator there was, in the main interpreter, and
- * has two uses; it is gone when neither is wanted.  With the GIL.
+ * The agent's frame evaluator (PEP 523).  It stands before whatever evaluator there was, in the main interpreter,
+ * and has two uses; it is gone when neither is wanted.  With the GIL.
  */
 #ifndef AGENT_EVAL_H
 #define AGENT_EVAL_H

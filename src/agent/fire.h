@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one way from a hook to a marker about code, and to the engine: a moment, from which arguments are taken only here.  errno is kept.
- * Called with the GIL and without an exception set.
+ * The one way from a hook to a marker about code, and to the engine: a moment, from which arguments are taken only
+ * here.  errno is kept.  Called with the GIL and without an exception set.
  */
 #ifndef AGENT_FIRE_H
 #define AGENT_FIRE_H

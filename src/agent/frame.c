@@ -2,10 +2,11 @@
 /*
  * Frames before 3.12, measured.
  *
- * A specimen, a few lines that make and run a generator, is run under an evaluator that writes down the first words of
- * each frame.  The code object is the word that all agree on; the instruction pointer of a structure is the one
- * that stands just before the first instruction of the code at the start, and behind it on a resume.  Recursion is
- * counted in the thread state: Py_EnterRecursiveCall() shows where, and at the limit which byte allows for more.
+ * A specimen, a few lines that make and run a generator, is run under an evaluator that writes down the first
+ * words of each frame.  The code object is the word that all agree on; the instruction pointer of a structure is
+ * the one that stands just before the first instruction of the code at the start, and behind it on a resume.
+ * Recursion is counted in the thread state: Py_EnterRecursiveCall() shows where, and at the limit which byte
+ * allows for more.
  */
 #include "agent/frame.h"
 

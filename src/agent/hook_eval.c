@@ -2,14 +2,14 @@
 /*
  * function-entry and function-return before 3.12: a frame evaluator.
  *
- * It is called where sys.setprofile would report a call and returns where it would report a return, in every thread,
- * and costs a fraction of a profile function.  It sees two things that are no events: the making of a generator
- * object, in 3.11, and a frame that cannot start because the recursion limit is reached.
+ * It is called where sys.setprofile would report a call and returns where it would report a return, in every
+ * thread, and costs a fraction of a profile function.  It sees two things that are no events: the making of a
+ * generator object, in 3.11, and a frame that cannot start because the recursion limit is reached.
  *
  * The price is C stack, one evaluation for each Python frame, where 3.11 has none; 3.9 has one anyway.  So when a
- * thread has used a quarter of its stack, the profile function takes over, in all threads, until nobody listens any
- * more.  Evaluations that are going on then say nothing at their end: the profile function does.  The same after
- * hooks have been removed.
+ * thread has used a quarter of its stack, the profile function takes over, in all threads, until nobody listens
+ * any more.  Evaluations that are going on then say nothing at their end: the profile function does.  The same
+ * after hooks have been removed.
  */
 #include "agent/agent.h"
 #include "agent/eval.h"

@@ -2,11 +2,11 @@
 /*
  * import-find-load-start and -done: importlib's _find_and_load as called from C.
  *
- * The interpreter calls that function by its name in _frozen_importlib, so a C function of that name comes between.
- * It is left out of tracebacks and has no frame.  importlib.import_module() calls it too, and is told by
+ * The interpreter calls that function by its name in _frozen_importlib, so a C function of that name comes
+ * between.  It is left out of tracebacks and has no frame.  importlib.import_module() calls it too, and is told by
  * the function it hands over for nested imports: _gcd_import, where C hands over __import__.  The audit event
- * "import" is raised by C before this call up to 3.14 and inside it from 3.15 on, so the start marker comes after it or
- * before it as the interpreter's own does.
+ * "import" is raised by C before this call up to 3.14 and inside it from 3.15 on, so the start marker comes after
+ * it or before it as the interpreter's own does.
  */
 #include "agent/agent.h"
 

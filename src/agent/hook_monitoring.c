@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls and exceptions from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every
- * thread, and other tools keep their own events: there are six tool ids, and one that is free is taken.
+ * Calls and exceptions from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every thread, and other
+ * tools keep their own events: there are six tool ids, and one that is free is taken.
  *
- * The six events pair as sys.setprofile's call and return do: a frame begins, is resumed, or is resumed by throw() or
- * close(); it ends by return, by yield or await, or because an exception leaves it.
+ * The six events pair as sys.setprofile's call and return do: a frame begins, is resumed, or is resumed by throw()
+ * or close(); it ends by return, by yield or await, or because an exception leaves it.
  */
 #include "agent/agent.h"
 #include "agent/fire.h"

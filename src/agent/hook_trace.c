@@ -3,10 +3,9 @@
  * C profile and trace functions.
  *
  * The trace function serves line in every version, because "line" means sys.settrace's line events, which
- * sys.monitoring's LINE is not, and exceptions before 3.12.  The profile function serves calls of C functions before
- * 3.12, and of Python functions where the frame evaluator cannot.  Both
- * belong to a thread: present threads get them by slot.c, which shares the place with the program's own, new ones by
- * threads.c.
+ * sys.monitoring's LINE is not, and exceptions before 3.12.  The profile function serves calls of C functions
+ * before 3.12, and of Python functions where the frame evaluator cannot.  Both belong to a thread: present threads
+ * get them by slot.c, which shares the place with the program's own, new ones by threads.c.
  */
 #include "agent/agent.h"
 #include "agent/fire.h"

@@ -3,9 +3,9 @@
  * The sites of the agent's markers.  Each is a function of its own, so that inlining does not multiply sites and
  * operands are the registers of the calling convention.
  *
- * A site is a nop of one byte.  One of five would cost a tracer a third less: since Linux 6.18 the kernel replaces it
- * by a call to a page of its own.  But that page is not copied by fork while the call is, so that on 6.18 a child that
- * comes to a marker dies.
+ * A site is a nop of one byte.  One of five would cost a tracer a third less: since Linux 6.18 the kernel replaces
+ * it by a call to a page of its own.  But that page is not copied by fork while the call is, so that on 6.18 a
+ * child that comes to a marker dies.
  */
 #include "agent/marker.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types, in its order
- * (abi/agent.h), then those that only the agent has.  Each has one site and a semaphore that the kernel raises while somebody listens.
+ * The agent's markers: provider "python", the eight of CPython's HOWTO with its argument order and types, in its
+ * order (abi/agent.h), then those that only the agent has.  Each has one site and a semaphore that the kernel
+ * raises while somebody listens.
  */
 #ifndef AGENT_MARKER_H
 #define AGENT_MARKER_H
@@ -50,8 +51,9 @@ MARKERS(MARKER)
 #undef MARKER
 
 /*
- * marker_raised(): does a tracer's semaphore say so?  marker_wanted(): is it to be fired?  That is decided when hooks are
- * changed, by semaphores and by what tracers leave to the interpreter; marker_mask holds it, as enum want.
+ * marker_raised(): does a tracer's semaphore say so?  marker_wanted(): is it to be fired?  That is decided when
+ * hooks are changed, by semaphores and by what tracers leave to the interpreter; marker_mask holds it, as enum
+ * want.
  */
 #define marker_raised(name) (__atomic_load_n(&python_##name##_semaphore, __ATOMIC_RELAXED) != 0)
 #define marker_wanted(name) __builtin_expect((marker_mask & WANT_##name) != 0, 0)

@@ -2,9 +2,9 @@
 /*
  * Slots of trace and profile functions.
  *
- * Where they are in a thread state is measured.  A slot that the program uses is taken by changing the pointer to the
- * function alone: the interpreter keeps its counts and the program's object.  From 3.12 on, threads that use none
- * can only be set all at once, which loses the program's objects; they are put back.
+ * Where they are in a thread state is measured.  A slot that the program uses is taken by changing the pointer to
+ * the function alone: the interpreter keeps its counts and the program's object.  From 3.12 on, threads that use
+ * none can only be set all at once, which loses the program's objects; they are put back.
  *
  * sys.settrace() and sys.setprofile() are replaced in place to notice what the program sets.  C code that calls
  * PyEval_SetTrace() (coverage.py) announces itself by an audit event only.

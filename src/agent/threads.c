@@ -2,13 +2,13 @@
 /*
  * Threads to come.
  *
- * A frame evaluator (PEP 523) sees the first frame of a new thread before it runs, whatever started the thread.  But
- * while one is installed, calls from Python to Python are not inlined and deep recursion uses up the C stack (3.11
- * crashes at 100,000).  So it is installed when a thread is about to be started, and goes as soon as all
+ * A frame evaluator (PEP 523) sees the first frame of a new thread before it runs, whatever started the thread.
+ * But while one is installed, calls from Python to Python are not inlined and deep recursion uses up the C stack
+ * (3.11 crashes at 100,000).  So it is installed when a thread is about to be started, and goes as soon as all
  * expected threads have shown themselves.  What announces a thread is the audit event of its start, from 3.12 on.
  * Before there is none: the C function behind _thread.start_new_thread is replaced in its method definition, which
- * every reference to it shares.  A thread that C code starts and attaches by PyGILState_Ensure
- * announces itself to nobody and is not seen.
+ * every reference to it shares.  A thread that C code starts and attaches by PyGILState_Ensure announces itself to
+ * nobody and is not seen.
  */
 #include "agent/agent.h"
 

@@ -2,10 +2,10 @@
 /*
  * The agent's thread; fork and the interpreter's end.
  *
- * Listeners are known by the markers' semaphores.  A tracer with a channel says when they have changed; when a channel
- * ends, the kernel is lowering its tracer's semaphores, and the thread looks for a second.  Nobody tells of
- * foreign listeners: with DTAP_AGENT_POLL=1, and while hooks are there that no channel stands for, it looks every
- * 100 ms.  It touches nothing of Python until something has changed; then it takes the GIL.
+ * Listeners are known by the markers' semaphores.  A tracer with a channel says when they have changed; when a
+ * channel ends, the kernel is lowering its tracer's semaphores, and the thread looks for a second.  Nobody tells
+ * of foreign listeners: with DTAP_AGENT_POLL=1, and while hooks are there that no channel stands for, it looks
+ * every 100 ms.  It touches nothing of Python until something has changed; then it takes the GIL.
  */
 #include "agent/watch.h"
 

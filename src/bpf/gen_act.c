@@ -1,5 +1,5 @@
 /*
- * Functions that act on the traced process, and rand(): single helpers of the kernel.
+ * Functions that act on the traced process, rand() and progenyof(): what few helpers of the kernel do.
  */
 #include "bpf/gen.h"
 
@@ -17,20 +17,69 @@ static void send_signal(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
+enum { GENERATIONS = 24 };
+
+/* R1 = @size bytes at offset @off of the task at FRAME_TMP2. */
+static void read_task(struct gen *g, uint32_t off, int size)
+{
+	struct assembler *as = &g->as;
+
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, size);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+}
+
+/* From parent to parent; the kernel's own first process has number 0. */
+static void progenyof(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	const struct ebpf_env *e = g->env;
+	uint32_t yes = asm_label(as), no = asm_label(as), done = asm_label(as);
+
+	if (e->pid_ns || !e->task_parent || !e->task_tgid) {
+		gen_refuse(g, e->pid_ns ? "progenyof() cannot be told in a pid namespace" :
+					  "progenyof(): the kernel does not say where it keeps a process's parent");
+		return;
+	}
+	asm_helper(as, BPF_FUNC_get_current_task);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	for (int k = 0; k < GENERATIONS; k++) {
+		read_task(g, e->task_tgid, 4);
+		asm_ji(as, BPF_JEQ, R1, 0, no);
+		asm_mov(as, R0, R1);
+		gen_load(g, R2, i->args[0]);
+		asm_j(as, BPF_JEQ, R0, R2, yes);
+		read_task(g, e->task_parent, 8);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	}
+	asm_place(as, no);
+	asm_imm(as, R1, 0);
+	asm_ja(as, done);
+	asm_place(as, yes);
+	asm_imm(as, R1, 1);
+	asm_place(as, done);
+	gen_put(g, i, R1);
+}
+
 bool gen_act(struct gen *g, const struct ir_insn *i)
 {
 	static const struct {
 		enum ir_fn fn;
 		void (*gen)(struct gen *g, const struct ir_insn *i);
 	} fns[] = {
-		{ IR_FN_RAND, rand31 }, { IR_FN_SIGNAL, send_signal },
+		{ IR_FN_RAND, rand31 }, { IR_FN_SIGNAL, send_signal }, { IR_FN_PROGENYOF, progenyof },
 	};
 
 	for (size_t k = 0; k < sizeof(fns) / sizeof(fns[0]); k++) {
 		if (fns[k].fn != i->fn)
 			continue;
 		if (g->env->user_space)
-			gen_refuse(g, "rand() and what acts on a process are for the kernel place: use -x place=kernel");
+			gen_refuse(g, "rand(), progenyof() and what acts on a process are for the kernel place: use -x place=kernel");
 		else
 			fns[k].gen(g, i);
 		return true;

@@ -166,6 +166,24 @@ void points_find_thread(struct points_search *s)
 
 /* --- system calls ------------------------------------------------------------------------------------- */
 
+/* kernel.syscall("read"): $arg1 to $arg6, or $return, are the provider's arguments. */
+static void find_by_name(struct points_search *s, bool at_return)
+{
+	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = points_text(s->point, "syscall"),
+				   .name = at_return ? "return" : "entry" };
+	struct probe_list list = { 0 };
+	size_t n = probe_find(s->p->set, &desc, PROBE_ENABLE, &list);
+
+	for (size_t i = 0; i < n; i++) {
+		struct stp_point *point = points_copy(s->p, s->point);
+
+		points_set(s->p, point, "syscall", list.probes[i]->func);
+		add_tp(s, point, list.probes[i]->tp, 0)->sig = list.probes[i]->sig;
+	}
+	if (!n)
+		s->why = arena_printf(s->p->arena, "this machine has no system call '%s'", desc.func);
+}
+
 /* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
 void points_find_syscall(struct points_search *s, bool at_return)
 {
@@ -177,6 +195,10 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	struct ktypes *k;
 	uint32_t pid;
 
+	if (!strcmp(s->point->comps[0].name, "kernel")) {
+		find_by_name(s, at_return);
+		return;
+	}
 	if (!process_of(s, &pid)) {
 		s->why = "system calls are traced by the process's id: use process.syscall with -c or -x, or process(PID).syscall";
 		return;
@@ -190,19 +212,21 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	add_tp(s, s->point, &tp, pid);
 }
 
-bool points_syscall_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why)
+bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+			   struct stp_source *source, const char **why)
 {
+	bool named = !strcmp(point->comps[0].name, "kernel");
 	const char *name = target->name;
 	uint32_t arg;
 
-	if (!strcmp(name, "$syscall"))
+	if (!named && !strcmp(name, "$syscall"))
 		arg = 0;
 	else if (at_return && !strcmp(name, "$return"))
-		arg = 1;
+		arg = named ? 0 : 1;
 	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
-		arg = (uint32_t)(name[4] - '0');
+		arg = (uint32_t)(name[4] - '0') - named;
 	else {
-		*why = at_return ? "the point has $syscall and $return" : "the point has $syscall and $arg1 to $arg6";
+		*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
 		return false;
 	}
 	source->kind = STP_SRC_ARG;

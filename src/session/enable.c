@@ -107,7 +107,8 @@ void session_match(struct session *s)
 		/* Nothing moves in memory when the session adds to the table later. */
 		s->later = LATER_PROBES;
 		en = arena_alloc(s->arena, (s->nenabled + LATER_PROBES) * sizeof(*en));
-		memcpy(en, s->enabled, s->nenabled * sizeof(*en));
+		if (s->nenabled)
+			memcpy(en, s->enabled, s->nenabled * sizeof(*en));
 		s->enabled = en;
 		s->enabled_cap = s->nenabled + LATER_PROBES;
 	}
@@ -392,6 +393,17 @@ static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
 	return false;
 }
 
+static bool clause_calls(const struct ir_clause *c, enum ir_fn fn)
+{
+	uint32_t b, i;
+
+	for (b = 0; b < c->nblocks; b++)
+		for (i = 0; i < c->blocks[b]->n; i++)
+			if (c->blocks[b]->insns[i].op == IR_CALL && c->blocks[b]->insns[i].fn == fn)
+				return true;
+	return false;
+}
+
 /* Reading the kernel's type information takes its time: only for scripts that need it. */
 static int find_task(struct session *s, struct strbuf *err)
 {
@@ -400,7 +412,8 @@ static int find_task(struct session *s, struct strbuf *err)
 
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
-		    clause_uses(prog->clauses[i], IR_B_EXECARGS))
+		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
+		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF))
 			return btf_task(&s->task, err);
 	return 0;
 }

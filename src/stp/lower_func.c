@@ -355,3 +355,9 @@ ir_reg low_func_warn(struct low *l, struct stp_node *call, const ir_reg *args)
 	low_record(l, IR_ACT_WARN, NULL, args, 1, call->pos);
 	return IR_NO_REG;
 }
+
+ir_reg low_func_system(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	low_record(l, IR_ACT_SYSTEM, "%s", args, 1, call->pos);
+	return IR_NO_REG;
+}

@@ -36,5 +36,6 @@ low_func low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
 
 /* output and the session */
 low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;
+low_func low_func_system;
 
 #endif

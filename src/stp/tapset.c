@@ -1,5 +1,6 @@
 #include "stp/tapset.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,6 @@ static void read_defs(struct stp_tapset *ts, struct file *f)
 
 static struct file *add_file(struct stp_tapset *t, const struct source *src, unsigned int level)
 {
-	static const struct stp_args none;
 	struct file *f;
 
 	t->files = arena_grow(t->arena, t->files, &t->cap, t->nfiles, sizeof(*t->files));
@@ -109,9 +109,15 @@ static struct file *add_file(struct stp_tapset *t, const struct source *src, uns
 	memset(f, 0, sizeof(*f));
 	f->src = src;
 	f->level = level;
-	stp_lex(t->arena, src, &none, &f->toks);
-	read_defs(t, f);
 	return f;
+}
+
+static void read_file(struct stp_tapset *t, struct file *f)
+{
+	static const struct stp_args none;
+
+	stp_lex(t->arena, f->src, &none, &f->toks);
+	read_defs(t, f);
 }
 
 struct stp_tapset *stp_tapset_new(struct arena *a, const char *arch)
@@ -218,6 +224,7 @@ void stp_tapset_script(struct stp_tapset *t, const struct source *src)
 {
 	struct file *f = add_file(t, src, 0);
 
+	read_file(t, f);
 	f->needed = f->given = true;
 	use(t, f);
 }
@@ -225,6 +232,57 @@ void stp_tapset_script(struct stp_tapset *t, const struct source *src)
 void stp_tapset_all(struct stp_tapset *t)
 {
 	t->all = true;
+}
+
+/* The word at @s, which ends before @end: its length, 0 when none begins here. */
+static size_t word_at(const char *s, const char *end)
+{
+	const char *at = s;
+
+	while (at < end && (isalnum((unsigned char)*at) || *at == '_'))
+		at++;
+	return (size_t)(at - s);
+}
+
+static bool is_word(const char *s, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(s, word, len);
+}
+
+/*
+ * Could the file define something that is used?  Told by the words behind "probe", "function" and the like, without
+ * reading it in earnest: most files of a tapset are not needed.  May say yes where the answer is no.
+ */
+static bool may_be_needed(const struct stp_tapset *t, const struct file *f)
+{
+	const char *s = f->src->text, *end = s + f->src->len;
+	bool list = false;	/* words of a line that declares globals */
+	bool next = false;	/* the first word behind a keyword */
+	bool head = false;	/* between "probe" and what it does: another alias may stand behind = */
+	char macro[128];
+	size_t len;
+
+	for (; s < end; s += len ? len : 1) {
+		len = word_at(s, end);
+		if (!len) {
+			list = list && *s != '\n';
+			head = head && *s != '{';
+			next = next || (head && *s == '=');
+			continue;
+		}
+		if (next && len + 1 < sizeof(macro)) {
+			macro[0] = '@';
+			memcpy(macro + 1, s, len);
+			if (bytemap_get(&t->used, macro, len + 1))
+				return true;
+		}
+		if ((next || list) && bytemap_get(&t->used, s, len))
+			return true;
+		next = is_word(s, len, "probe") || is_word(s, len, "function") || is_word(s, len, "define");
+		head = head || is_word(s, len, "probe");
+		list = list || is_word(s, len, "global") || is_word(s, len, "private");
+	}
+	return false;
 }
 
 /* Mark the files that are needed, until no more become so. */
@@ -237,6 +295,8 @@ static void find_needed(struct stp_tapset *t)
 		for (size_t i = 0; i < t->nfiles; i++) {
 			struct file *f = &t->files[i];
 
+			if (!f->toks.v && (t->all || may_be_needed(t, f)))
+				read_file(t, f);
 			for (size_t k = 0; !f->needed && k < f->ndefs; k++)
 				f->needed = is_used(t, &f->defs[k]) &&
 					    !is_hidden(t, f->defs[k].name, f->defs[k].alias, f->level);

@@ -48,7 +48,7 @@ typedef void agents_fn(void *ctx, const struct agents_event *e);
 /*
  * Listen for agents.  @object is the object's file, NULL: the one of agents_object().  @fn hears of everything; it is
  * called by agents_turn(), agents_wait() and agents_look(), and may call agents_leave() and nothing else of here.
- * -ENOENT: there is no such object; -ENOTSUP: not on this machine.
+ * -ENOENT: there is no such object.
  */
 int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx, struct strbuf *why);
 void agents_free(struct agents *a);	/* accepts NULL */

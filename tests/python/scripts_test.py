@@ -22,7 +22,9 @@ def run(interp):
     def run(name):
         result = harness.run(["unshare", "--pid", "--mount-proc", "--fork", harness.DTRACE, "-Z", "-s",
                               TOP / "share" / "scripts" / f"py_{name}.d", "-c", interp.command(PROGRAM)])
-        assert result.code == 0 and "drop" not in result.err and "error" not in result.err, result
+        # Other Pythons of the machine may have more functions than there is room for; the program's own are looked at.
+        err = re.sub(r"\d+ aggregation drops?", "", result.err)
+        assert result.code == 0 and "drop" not in err and "error" not in err, result
         return result.out
 
     return run

@@ -193,3 +193,12 @@ def test_bad_tapset_is_left_out(tmp_path):
     assert result.code == 1 and "has errors, and will be skipped" in result.err
 
 
+
+
+def test_system_calls_by_name():
+    """The tapset's syscall aliases; AT_FDCWD is -100."""
+    script = 'probe syscall.openat { if (pid() == target() && filename == "/etc/hostname") printf("%s %d %d\\n", name, dfd, flags & 3) } ' \
+             'probe syscall.close.return { if (pid() == target()) closed[retstr]++ } global closed ' \
+             'probe end { println(closed["0"] > 0, closed["-9 (EBADF)"]) }'
+    lines = run(script, "-c", f"{PYTHON} -S -c 'import os; open(\"/etc/hostname\").close(); [os.closerange(900, 901)]'")
+    assert lines[0] == "openat -100 0" and lines[1][0] == "1", lines
