@@ -155,7 +155,7 @@ struct abi_table {
 	abi_u32 free;			/* LANE_HASH: 1 + first of the elements given back, chained by next */
 	abi_u64 free_tagged;		/* SHARED_HASH: the same in the low half, a count of changes in the high */
 	abi_u32 live;			/* elements in use, roughly */
-	abi_u32 pad;
+	abi_u32 dead;			/* LANE_HASH: not 0 when the tracer has removed some; atomic */
 	abi_u64 reserved[5];
 };
 _Static_assert(sizeof(struct abi_table) == 64, "table's header");

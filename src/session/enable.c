@@ -107,7 +107,8 @@ void session_match(struct session *s)
 		/* Nothing moves in memory when the session adds to the table later. */
 		s->later = LATER_PROBES;
 		en = arena_alloc(s->arena, (s->nenabled + LATER_PROBES) * sizeof(*en));
-		memcpy(en, s->enabled, s->nenabled * sizeof(*en));
+		if (s->nenabled)
+			memcpy(en, s->enabled, s->nenabled * sizeof(*en));
 		s->enabled = en;
 		s->enabled_cap = s->nenabled + LATER_PROBES;
 	}

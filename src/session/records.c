@@ -38,9 +38,15 @@ static const struct ir_value *values(const struct reading *r, const struct ir_ac
 	return r->fields + act->field;
 }
 
+/* Their types; a record without fields has no array of them. */
+static const struct ir_slot *slots(const struct reading *r, const struct ir_act *act)
+{
+	return act->nfields ? r->rec->fields + act->field : NULL;
+}
+
 static int act_printf(const struct reading *r, const struct ir_act *act)
 {
-	return out_printf(r->s->conf.out, act->fmt, values(r, act), r->rec->fields + act->field, act->nfields);
+	return out_printf(r->s->conf.out, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 static int act_trace(const struct reading *r, const struct ir_act *act)
@@ -59,7 +65,7 @@ static int act_stack(const struct reading *r, const struct ir_act *act)
 static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
 {
 	out_open_mem(text);
-	return out_printf(text, act->fmt, values(r, act), r->rec->fields + act->field, act->nfields);
+	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 /* Run @command with the signals that the session keeps for itself; its failure is its own. */

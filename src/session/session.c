@@ -425,6 +425,23 @@ static int add_sources(struct session *s)
 
 /* --- the run ------------------------------------------------------------------------------------------ */
 
+/*
+ * Any bytes can stand where a target writes records, and what is none is a loss; from the kernel it is our mistake.
+ * 0, or @e.
+ */
+static int forgive(struct session *s, int e)
+{
+	if (e != -EINVAL || !s->place->in_target)
+		return e;
+	__atomic_fetch_add(&place_control(s->place)->drops[ABI_DROP_RECORD], 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int carry_out(void *session, const void *rec, size_t size, const void *next)
+{
+	return forgive(session, session_record(session, rec, size, next));
+}
+
 static int hold_record(void *session, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
@@ -432,9 +449,11 @@ static int hold_record(void *session, const void *rec, size_t size)
 	int e;
 
 	/* At once, while its process lives. */
+	if (hdr->rec == ABI_REC_STACK && s->place->in_target)
+		return forgive(s, -EINVAL);
 	if (hdr->rec == ABI_REC_STACK)
 		return s->names ? names_add(s->names, rec, size) : 0;
-	e = stream_add(&s->stream, rec, size);
+	e = forgive(s, stream_add(&s->stream, rec, size));
 	if (!e && s->stream.len > HELD_MAX_BYTES)
 		e = -EAGAIN;
 	return e;
@@ -459,7 +478,7 @@ int session_drain(struct session *s, bool last)
 		if (n < 0 && n != -EAGAIN)
 			return n;
 		aggs_stale(s->aggs);
-		e = stream_take(&s->stream, until, session_record, s);
+		e = stream_take(&s->stream, until, carry_out, s);
 	} while (!e && n == -EAGAIN && last);
 	if (!e)
 		e = out_flush(s->conf.out);

@@ -45,12 +45,10 @@ static void find_change(void *ctx, struct stp_node **child)
 	}
 }
 
-/* The variable that delete changes. */
+/* The array that delete takes an element from.  To delete all of one is no mistake in SystemTap. */
 static const struct stp_node *deleted(const struct stp_stmt *s)
 {
-	if (s->kind != STP_S_DELETE)
-		return NULL;
-	return s->expr->kind == STP_INDEX ? s->expr->l : s->expr;
+	return s->kind == STP_S_DELETE && s->expr->kind == STP_INDEX ? s->expr->l : NULL;
 }
 
 static void find_change_stmt(void *ctx, struct stp_stmt **child)

@@ -311,12 +311,14 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	uint64_t result;
 	int err;
 
-	if (l->busy)
+	if (r->running)
 		return false;
-	l->busy = 1;
+	r->running = true;
+	__atomic_store_n(&l->busy, 1, __ATOMIC_RELAXED);
 	r->cpu = 0;
 	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
+	r->running = false;
 	if (err)
 		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
 	return !err;

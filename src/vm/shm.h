@@ -73,6 +73,7 @@ struct shm_run {
 	uint8_t *lane;
 	uint32_t number;		/* of the lane */
 	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
+	bool running;
 	bool is_tracer;			/* no memory but the segment's can be read */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */

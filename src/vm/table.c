@@ -45,13 +45,19 @@ static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, con
 
 /* --- a lane's ---------------------------------------------------------------------------------------- */
 
+/*
+ * More than any table that was written by these functions alone has in a row; what was scribbled on is not followed for
+ * longer, so that it costs the program little.
+ */
+enum { STEPS = 2048 };
+
 /* The element of @key, live or dead, or NULL; *slot is where in the index it is or would be. */
 static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t *slot)
 {
 	const uint32_t *index = table_index(m, lane);
 	uint32_t at = hash & m->mask;
 
-	for (uint32_t k = 0; k <= m->mask; k++, at = (at + 1) & m->mask) {
+	for (uint32_t k = 0; k <= m->mask && k < STEPS; k++, at = (at + 1) & m->mask) {
 		struct abi_elem *e;
 
 		*slot = at;
@@ -88,7 +94,7 @@ static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 {
 	uint32_t *index = table_index(m, lane), at = hole;
 
-	for (uint32_t k = 0; k < m->mask; k++) {
+	for (uint32_t k = 0; k < m->mask && k < STEPS; k++) {
 		struct abi_elem *e;
 
 		at = (at + 1) & m->mask;
@@ -120,6 +126,9 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 {
 	uint32_t slot;
 
+	/* Once for all that were removed: a full table costs no search for each key that does not fit. */
+	if (!__atomic_exchange_n(&table_header(m, lane)->dead, 0, __ATOMIC_ACQUIRE))
+		return;
 	for (uint32_t n = 0; n < m->max_entries; n++) {
 		struct abi_elem *e = table_elem_at(m, lane, n);
 
@@ -205,6 +214,7 @@ int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 	words = (uint64_t *)table_value(m, e);
 	for (uint32_t k = 0; k < m->value_size / 8; k++)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&table_header(m, lane)->dead, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -238,7 +248,7 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 
 enum {
 	SPINS = 2000,		/* looks at a lock before asking whether its owner lives */
-	ROUNDS = 50,		/* of that before giving up: the caller counts a loss */
+	ROUNDS = 50,		/* of that before taking it by force: nobody has it for so long */
 	RESTARTS = 8,
 };
 
@@ -261,7 +271,7 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 			return true;
 		syscall(SYS_sched_yield);
 	}
-	return false;
+	return __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void unlock(const struct shm_map *m, uint8_t *base, uint32_t bucket)
@@ -280,8 +290,8 @@ static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const voi
 		bool strayed = false;
 
 		*link = at;
-		/* A chain longer than the table is a ring: scribbled. */
-		for (uint32_t k = 0; k < m->max_entries; k++) {
+		/* A longer chain is a ring. */
+		for (uint32_t k = 0; k < m->max_entries && k < STEPS; k++) {
 			struct abi_elem *e = table_elem(m, base, __atomic_load_n(*link, __ATOMIC_ACQUIRE));
 
 			if (!e)

@@ -1,6 +1,7 @@
 """Programs in every shape they come in, and families of processes: bpftrace on the agent's markers, system-wide, beside
 sys.setprofile in the same programs.  It knows nothing of dtap, so this is also how others see the markers."""
 import collections
+import contextlib
 import os
 import re
 import shutil
@@ -94,13 +95,12 @@ def my_last():
 my_exit(3)
 """
 
-@pytest.fixture
-def peer(interp):
-    """Runs a command with the agent under bpftrace: the calls of each process, in the order of the processes."""
+@contextlib.contextmanager
+def bpftrace(interp, clause):
+    """While it has armed this clause on both function markers; what is yielded ends it and returns its output."""
     import peer
     path = interp.root + agent(interp)
-    script = "".join(f'usdt:{path}:python:function__{name} /strncmp(str(arg1), "my_", 3) == 0/ '
-                     f'{{ printf("%llu %d {text} %s %d\\n", nsecs, pid, str(arg1), arg2); }}\n'
+    script = "".join(f"usdt:{path}:python:function__{name} {clause}\n".replace("TEXT", text)
                      for name, text in (("entry", "call"), ("return", "return")))
     tracer = subprocess.Popen(peer.argv(script), env=peer.environment(), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -118,10 +118,20 @@ def peer(interp):
         assert "Lost" not in err, err
         return out
 
-    yield finish
-    canary.kill()
-    tracer.kill()
-    tracer.communicate()
+    try:
+        yield finish
+    finally:
+        canary.kill()
+        tracer.kill()
+        tracer.communicate()
+
+
+@pytest.fixture
+def peer(interp):
+    clause = ('/strncmp(str(arg1), "my_", 3) == 0/ '
+              '{ printf("%llu %d TEXT %s %d\\n", nsecs, pid, str(arg1), arg2); }')
+    with bpftrace(interp, clause) as finish:
+        yield finish
 
 
 def compare(interp, peer, args, stdin=""):
@@ -144,7 +154,7 @@ def compare(interp, peer, args, stdin=""):
 
 def harness_run(interp, args, stdin, **env):
     child = subprocess.run([*environment(interp, **env), *args], input=stdin, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE, text=True, timeout=20)
+                           stderr=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S)
     return child.returncode, child.stderr
 
 
@@ -195,3 +205,12 @@ def test_families(interp, peer, body, more, processes):
     calls = compare(interp, peer, [interp.add(body + more, "family.py"), "first"])
     assert len(calls) == processes
 
+
+@pytest.mark.slow
+@pytest.mark.interps("3.13")
+def test_million(interp):
+    """Another tracer counts every call."""
+    program = "def my_leaf(): pass\nfor i in range(1000000): my_leaf()\n"
+    with bpftrace(interp, '/str(arg1) == "my_leaf"/ { @TEXT = count(); }') as finish:
+        assert harness_run(interp, ["-c", program], "", LD_PRELOAD=agent(interp), DTAP_AGENT_POLL=1) == (0, "")
+        assert {"@call: 1000000", "@return: 1000000"} <= set(finish().splitlines())

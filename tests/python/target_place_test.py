@@ -3,6 +3,7 @@
 What must come out is what the program counts itself, or what the kernel place prints.
 """
 import os
+import random
 import re
 import signal
 import subprocess
@@ -101,6 +102,7 @@ def test_threads(dtrace, interp):
 
 FORKS = """
 import os
+import random
 
 def leaf():
     pass
@@ -346,3 +348,85 @@ for _ in range(300000):
                     "python$target:::function-entry /copyinstr(arg1) == \"leaf\"/ { printf(\"%s\\n\", copyinstr(arg1)); }",
                     "-c", interp.command(program))
     assert result.out.count("leaf\n") == 300000 and result.err == "", result.err
+
+
+BUSY = """
+import time
+
+def leaf(n):
+    return n + 1
+
+def other(text):
+    return text
+
+print("ready", flush=True)
+n = 0
+end = time.time() + 3
+while time.time() < end:
+    for _ in range(2000):
+        n = leaf(n)
+        other("x")
+    assert n % 2000 == 0
+print("right", flush=True)
+"""
+
+EVERYTHING = """
+python$target:::function-entry
+{
+	@[copyinstr(arg1)] = count();
+	self->depth++;
+	self->begin[self->depth % 7] = timestamp;
+	a[copyinstr(arg1), arg2] = arg2;
+	@q = quantize(timestamp - self->begin[self->depth % 5]);
+	printf("%s %d %d\\n", copyinstr(arg1), arg2, a["leaf", 3]);
+}
+python$target:::function-return
+{
+	@s[copyinstr(arg0), copyinstr(arg1)] = sum(arg2);
+	self->depth--;
+	a[copyinstr(arg1), arg2] = 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_scribbled_segment(interp, start, tmp_path, seed):
+    """Somebody writes what they like into the shared memory: wrong results, but the program does its work, and the
+    tracer comes to an end."""
+    rnd = random.Random(seed)
+    program = start([*interp.argv_of(BUSY)], stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "ready\n"
+    with open(tmp_path / "out", "wb") as out:
+        tracer = start([harness.DTRACE, *TARGET, "-n", EVERYTHING, "-p", program.pid], stdout=out, stderr=out)
+    names = []
+
+    def mapped():
+        names[:] = [name for name in os.listdir(f"/proc/{tracer.pid}/fd")
+                    if "dtap-data" in os.readlink(f"/proc/{tracer.pid}/fd/{name}")]
+        assert tracer.poll() is None, (tmp_path / "out").read_text(errors="replace")[-2000:]
+        return names
+
+    harness.wait_until(mapped, what="the segment")
+    memory = os.open(f"/proc/{tracer.pid}/fd/{names[0]}", os.O_RDWR)
+    end = time.time() + 2
+    while time.time() < end:
+        extents, at = [], 0
+        while True:
+            try:
+                at = os.lseek(memory, at, os.SEEK_DATA)
+            except OSError:
+                break
+            extents.append((at, os.lseek(memory, at, os.SEEK_HOLE)))
+            at = extents[-1][1]
+        for _ in range(200):
+            at = rnd.randrange(*rnd.choice(extents))
+            if at >= 8:         # not the gate, which would only end the session
+                os.pwrite(memory, bytes(rnd.choice((0, 0xff, rnd.randrange(256)))
+                                        for _ in range(rnd.choice((1, 4, 8, 64)))), at)
+    os.close(memory)
+    assert program.communicate(timeout=30)[0] == "right\n" and program.returncode == 0
+    assert tracer.wait(timeout=30) in (0, 1)
+    assert not harness.SANITIZER_REPORT.search((tmp_path / "out").read_text(errors="replace"))

@@ -79,7 +79,7 @@ static void says_what_an_option_takes(void **state)
 		{ "strsize", "4", "option 'strsize' takes a size from 8 to 64k, not '4'", -EINVAL },
 		{ "quiet", "maybe", "option 'quiet' takes no value, or on or off, not 'maybe'", -EINVAL },
 		{ "switchrate", "0", "option 'switchrate' takes a rate such as 10hz or 50ms, not '0'", -EINVAL },
-		{ "place", "moon", "option 'place' takes auto or kernel, not 'moon'", -EINVAL },
+		{ "place", "moon", "option 'place' takes auto, kernel or target, not 'moon'", -EINVAL },
 	};
 	struct strbuf err = { 0 };
 	struct options o;
