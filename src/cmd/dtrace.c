@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cmd/dtrace_list.h"
+#include "cmd/dtrace_msg.h"
 #include "cmd/dtrace_opts.h"
 #include "cmd/header.h"
 #include "d/cpp.h"
@@ -59,64 +60,10 @@ static int fail(struct strbuf *err)
 	return CMD_ERROR;
 }
 
-/* --- compile errors ----------------------------------------------------------------------------------- */
-
-/* The program that @src is the text of, or NULL for text from an included file. */
-static const struct dtrace_prog *prog_of(const struct run *r, const struct source *src)
-{
-	size_t i;
-
-	for (i = 0; i < r->o.nprogs; i++)
-		if (r->sources[i] == src)
-			return &r->o.progs[i];
-	return NULL;
-}
-
-/* How DTrace names what it could not compile. */
-static void say_where(const struct run *r, const struct diag_msg *m, struct strbuf *b)
-{
-	const struct dtrace_prog *p = m->pos.src ? prog_of(r, m->pos.src) : NULL;
-	bool script = !p || p->opt == 's';
-
-	if (m->level == DIAG_WARNING)
-		strbuf_puts(b, "warning: ");
-	else if (!m->pos.src)
-		;	/* about no script in particular: a macro argument that none uses */
-	else if (script)
-		strbuf_puts(b, "failed to compile script ");
-	else
-		strbuf_puts(b, "invalid probe specifier ");
-	if (m->pos.src)
-		strbuf_printf(b, "%s: ", m->pos.src->name);
-	if (r->set.v[OPT_errtags])
-		strbuf_printf(b, "[%s] ", m->tag);
-	if (m->pos.line && script)
-		strbuf_printf(b, "line %u: column %u: ", m->pos.line, m->pos.col);
-}
-
 /* Print the diagnostics so far.  True when there are errors. */
-static bool report(struct run *r)
+static bool report(const struct run *r)
 {
-	struct strbuf b = { 0 };
-	size_t i;
-
-	for (i = 0; i < r->diag.n; i++) {
-		const struct diag_msg *m = &r->diag.msgs[i];
-
-		strbuf_clear(&b);
-		say_where(r, m, &b);
-		strbuf_puts(&b, m->text);
-		fprintf(stderr, "dtrace: %s\n", strbuf_str(&b));
-		strbuf_clear(&b);
-		diag_excerpt(&b, m->pos);
-		fputs(strbuf_str(&b), stderr);
-		if (m->hint)
-			fprintf(stderr, "\t%s\n", m->hint);
-	}
-	if (r->diag.errors > DIAG_MAX_ERRORS)
-		fprintf(stderr, "dtrace: %u more errors\n", r->diag.errors - DIAG_MAX_ERRORS);
-	strbuf_fini(&b);
-	return r->diag.errors > 0;
+	return dtrace_report(&r->diag, &r->o, r->sources, r->set.v[OPT_errtags]);
 }
 
 /* --- sources ------------------------------------------------------------------------------------------ */
@@ -262,6 +209,12 @@ static int foresee(struct run *r, const struct target_preload **preload)
 	strbuf_clear(&err);
 	conf.mode = session_in_target(&r->set) ? PYTHON_ALWAYS : mode_of(r->set.text[OPT_agent]);
 	e = supply_new(&conf, &r->supply, &err);
+	if (e == -ENOENT && !strcmp(r->set.text[OPT_place], "auto") && strcmp(r->set.text[OPT_agent], "always")) {
+		/* Nobody has asked for the target place: the script may do without the agent. */
+		strbuf_clear(&err);
+		conf.mode = mode_of(r->set.text[OPT_agent]);
+		e = supply_new(&conf, &r->supply, &err);
+	}
 	descs = d_descs(d, &n);
 	if (!e && r->o.command)
 		e = supply_foresee(r->supply, descs, n, r->o.command, preload, &err);

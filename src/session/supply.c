@@ -16,8 +16,6 @@ struct supply {
 	struct supply_conf conf;
 	struct strbuf object;	/* empty: there is none */
 	struct agents *agents;	/* NULL: none needed so far */
-	struct target **attached;
-	size_t nattached, attached_cap;
 	bool awaited, heard;	/* the command's agent, or some other */
 };
 
@@ -52,8 +50,6 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 
 void supply_free(struct supply *s)
 {
-	size_t i;
-
 	if (!s)
 		return;
 	/* As with one that takes rights from its file's owner, or is linked statically. */
@@ -61,9 +57,6 @@ void supply_free(struct supply *s)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
 	agents_free(s->agents);
-	for (i = 0; i < s->nattached; i++)
-		target_free(s->attached[i]);
-	free(s->attached);
 	strbuf_fini(&s->object);
 	free(s);
 }
@@ -199,14 +192,6 @@ struct attaching {
 	struct strbuf *err;
 };
 
-static bool is_attached(const struct supply *s, uint32_t pid)
-{
-	for (size_t i = 0; i < s->nattached; i++)
-		if (target_pid(s->attached[i]) == (pid_t)pid)
-			return true;
-	return false;
-}
-
 static void attach_one(void *ctx, uint32_t pid)
 {
 	struct attaching *a = ctx;
@@ -215,7 +200,7 @@ static void attach_one(void *ctx, uint32_t pid)
 	struct strbuf err = { 0 };
 	int e;
 
-	if (is_attached(s, pid) || !is_meant(s, a->descs, a->n, (pid_t)pid))
+	if (!is_meant(s, a->descs, a->n, (pid_t)pid))
 		return;
 	e = target_attach((pid_t)pid, &t, &err);
 	if (!e)

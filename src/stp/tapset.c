@@ -184,7 +184,9 @@ static void use(struct stp_tapset *t, const struct file *f)
 	for (const struct stp_tok *k = f->toks.v; k->kind != STP_EOF; k++) {
 		if (k->kind == STP_IDENT || k->kind == STP_KEYWORD || (k->kind == STP_OP && *k->text == '@'))
 			bytemap_set(&t->used, k->text, k->len, (void *)(uintptr_t)k->text);
-		if (is(k, STP_OP, "*"))
+		/* x.* and x.y*, but no product. */
+		if (is(k, STP_OP, "*") && k > f->toks.v &&
+		    (is(k - 1, STP_OP, ".") || (k > f->toks.v + 1 && is(k - 2, STP_OP, "."))))
 			t->star = true;
 	}
 }

@@ -167,7 +167,7 @@ def test_without_privilege():
         os.chmod(folder, 0o755)
         copy = shutil.copy(harness.DTRACE, folder)
         result = harness.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "-q", "-n",
-                              "BEGIN { exit(0); }"])
+                              "profile-997 { exit(0); }"])
     assert result.code == 1 and result.out == "", result
     assert re.search(r"CAP_(BPF|PERFMON|SYS_ADMIN)", result.err), result
     assert len(result.err.splitlines()) == 1, result

@@ -101,6 +101,8 @@ static void aliases_by_all_of_their_name(void **state)
 	assert_string_equal(needed("probe x.w { println(v) }", NULL), "two.stp ");
 	assert_string_equal(needed("probe x.* { println(v) }", NULL), "one.stp two.stp ");
 	assert_string_equal(needed("probe begin { x = 1; println(x) }", NULL), "");
+	assert_string_equal(needed("probe begin { x = 2 * 3; println(x * x) }", NULL), "");
+	assert_string_equal(needed("probe x.w* { println(v) }", NULL), "one.stp two.stp ");
 	put("a", "three.stp", "probe p.q = r.s = begin { v = 3 }\n");
 	assert_string_equal(needed("probe r.s { println(v) }", NULL), "three.stp ");
 }
