@@ -271,6 +271,9 @@ static const struct {
 	[IR_FN_STRTOL] = { RT_STRTOL, "0z1" },
 	[IR_FN_ESCAPE] = { RT_ESCAPE, "p0z1" },
 	[IR_FN_CHARSTR] = { RT_CHARSTR, "d0" },
+	[IR_FN_CLEANPATH] = { RT_CLEANPATH, "p0z" },
+	[IR_FN_INET6] = { RT_INET6, "p01z" },
+	[IR_FN_JSON] = { RT_JSON, "p01z" },
 };
 
 static void operand(struct gen *g, int reg, ir_reg r)

@@ -81,6 +81,7 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t);
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
+void lower_tracemem(struct lower *l, struct d_node *call);
 void lower_stack(struct lower *l, struct d_node *call);
 void lower_symbol(struct lower *l, struct d_node *call);
 void lower_command(struct lower *l, struct d_node *call);
