@@ -248,6 +248,11 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
 
+/* --- facts of processes (gen_task.c) ------------------------------------------------------------------ */
+
+/* IR_FN_SELF, IR_FN_TASK */
+void gen_task(struct gen *g, const struct ir_insn *i);
+
 /* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
 
 /* The arguments of the process at @to, as gen_str_to; to @none when there are none. */

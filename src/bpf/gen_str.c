@@ -257,6 +257,10 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		return;
 	if (gen_act(g, i))
 		return;
+	if (i->fn == IR_FN_SELF || i->fn == IR_FN_TASK) {
+		gen_task(g, i);
+		return;
+	}
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
 		gen_stack(g, i);
 		return;
