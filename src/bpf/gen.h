@@ -231,6 +231,11 @@ void gen_tp_task(struct gen *g);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
 
+/* --- the clause's own memory (gen_copy.c) -------------------------------------------------------------- */
+
+/* Is @i a call of copyin or its like?  Its code is made. */
+bool gen_copy(struct gen *g, const struct ir_insn *i);
+
 /* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
 
 /* IR_FN_STACK, IR_FN_ADDR */

@@ -127,6 +127,13 @@ static ir_reg inet_ntop(struct lower *l, struct d_node *call, const ir_reg *args
 	return text;
 }
 
+static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	const ir_reg copy[] = { args[0], args[2], args[1] };
+
+	return ir_call(&l->b, call->args[0]->user ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+}
+
 /* With NULL it goes on where the clause's last one stopped. */
 static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *args)
 {
@@ -154,7 +161,7 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 		const char *name;
 		ir_reg (*lower)(struct lower *l, struct d_node *call, const ir_reg *args);
 	} subrs[] = {
-		{ "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
+		{ "bcopy", bcopy_bytes }, { "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
 		{ "inet_ntop", inet_ntop }, { "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
