@@ -1,5 +1,6 @@
 """What a SystemTap script can know of the process: the traced program itself and /proc are the witnesses."""
 import json
+import os
 
 import pytest
 
@@ -103,3 +104,28 @@ def test_in_the_target(interp, tmp_path):
         probe process.mark("function__entry") { if (euid() == 12 && egid() == 7) n++ }
         probe process.mark("function__return") { if (euid() == 12 && n) { %s println(cmdline_str()) exit() } }""" % IDS,
                        tmp_path, "--place=target")
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="names of registers")
+def test_registers(tmp_path):
+    """Arguments of a call of the C library, where the System V ABI puts them."""
+    program = tmp_path / "program.py"
+    libc = os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
+    script = """
+        probe process("%s").function("setpriority") { if (pid() == target()) {
+            printdln(" ", register("rdi"), u_register("esi") == pid(), register("edx"), u_register("edx"), register("dl"), u_register("dx"))
+            println(usymname(u_register("rip")))
+        } }""" % libc
+    said, lines = run(program, script, [PYTHON, str(program)], tail="os.setpriority(os.PRIO_PROCESS, os.getpid(), 5 - 12 + 1)",
+                      **ENVIRONMENT)
+    assert said and lines == ["0 0 3 3 3 3", "setpriority",     # os.nice(3) above
+                              "0 1 -6 4294967290 -6 65530", "setpriority"]
+
+
+@pytest.mark.parametrize("call, text", [
+    ('register("rdj")', "unknown register"), ('register("xmm0")', "unknown register"), ('register(execname())', "unknown register"),
+    ('register("rax")', "cannot access CPU registers in this context"), ("usymline(1)", "source lines are not read"),
+    ("module_size()", "no kernel module is made"), ("pid2task(1)", "can be had alone")])
+def test_what_cannot_be_had(call, text):
+    result = harness.stap("-e", "probe begin { println(%s) }" % call)
+    assert result.code == 1 and text in result.err, result
