@@ -217,6 +217,22 @@ bool check_trace(struct check *c, struct d_node *call)
 	return recordable(c, n);
 }
 
+bool check_print(struct check *c, struct d_node *call)
+{
+	const struct d_node *n = call->args[0];
+
+	if (node_is_agg(n)) {
+		check_error(c, n->pos, "D_PRINT_AGG", "print( ) may not be applied to an aggregation");
+		diag_hint(c->diag, "printa() prints aggregations");
+		return false;
+	}
+	if (type_is_void(n->type)) {
+		check_error(c, n->pos, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
+		return false;
+	}
+	return true;
+}
+
 /* tracemem(address, bytes, [bytes to show]) */
 bool check_tracemem(struct check *c, struct d_node *call)
 {
