@@ -146,7 +146,11 @@ class Tracer:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=60)
+        try:
+            self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
 
 
 def dtrace(pid):

@@ -84,6 +84,14 @@ enum {
 	ABI_HELPER_SCRATCH,		/* the lane's scratch memory, or 0 */
 	ABI_HELPER_CTX,			/* the context */
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
+	ABI_HELPER_SELF,		/* (enum abi_task): that of this process */
+};
+
+enum abi_task {
+#define ABI_TASK(NAME, ...) ABI_TASK_##NAME,
+#include "abi/task.def"
+#undef ABI_TASK
+	ABI_TASK_MAX
 };
 
 /* What a marker of the agent runs: those of one marker in the order in which they are to run. */

@@ -172,10 +172,13 @@ static bool at_safe_point(void)
 	       agent.py.PyInterpreterState_Get() == agent.py.PyInterpreterState_Main();
 }
 
-/* The first safe point: the program must not get further without its hooks. */
+/*
+ * The first safe point: the program must not get further without its hooks.  Not inside of a frame, whose return would
+ * be one without an entry: 3.15 counts as initialised only while it looks for the program to run.
+ */
 static void look_here(void)
 {
-	if (!at_safe_point() || agent.py.PyErr_Occurred())
+	if (!at_safe_point() || agent.py.PyErr_Occurred() || agent.py.PyEval_GetFrame())
 		return;
 	agent_set_up();
 	if (agent.phase < AGENT_READY)

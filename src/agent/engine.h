@@ -64,6 +64,15 @@ extern struct engine_count engine_counts[WANT_COUNT];
 /* After the program has run: the string at @address is @code's. */
 void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address);
 
+/* Was all that is wanted of @marker done by counting?  Leaves errno alone. */
+static inline bool engine_counted(enum want_index marker, struct pyobj *code)
+{
+	const struct engine_count *c = &engine_counts[marker];
+
+	return c->control && c->control->state == ABI_STATE_ACTIVE &&
+	       add_count_object(c->run, c->map, c->classes, (uint64_t)(uintptr_t)code, c->off);
+}
+
 /* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
 static inline void engine_fire_code(enum want_index marker, struct pyobj *code, int line)
 {
@@ -71,8 +80,7 @@ static inline void engine_fire_code(enum want_index marker, struct pyobj *code, 
 	unsigned uses = engine_uses[marker];
 	uint64_t args[ENGINE_ARGS];
 
-	if (c->control && c->control->state == ABI_STATE_ACTIVE &&
-	    add_count_object(c->run, c->map, c->classes, (uint64_t)(uintptr_t)code, c->off))
+	if (engine_counted(marker, code))
 		return;
 	args[0] = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	args[1] = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;

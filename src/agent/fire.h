@@ -24,8 +24,11 @@ struct moment {
 	static inline void fire_##name(const struct moment *moment)				\
 	{											\
 		bool marker = marker_wanted(name);						\
-		int saved = errno, line = 0;							\
+		int saved, line = 0;								\
 												\
+		if (!marker && engine_counted(WANT_INDEX_##name, moment->code))			\
+			return;									\
+		saved = errno;									\
 		if (marker || engine_reads_line(WANT_INDEX_##name))				\
 			line = moment->line(moment);						\
 		if (marker)									\

@@ -165,8 +165,8 @@ int watch_start(void)
 }
 
 /*
- * Have the thread end and wait until the kernel has forgotten it (some 50 us), giving up after a tenth of a
- * second.  The caller holds the GIL, which the thread may be about to take.
+ * Have the thread end and wait until the kernel has forgotten it (some 50 us), giving up after a second,
+ * which only a machine short of processors needs.  The caller holds the GIL, which the thread may be about to take.
  */
 static void stop(void)
 {
@@ -179,7 +179,7 @@ static void stop(void)
 	__atomic_store_n(&leave, 1, __ATOMIC_SEQ_CST);
 	control_wake();
 	thread = agent.py.PyEval_SaveThread();
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 14000; i++) {
 		int tid = __atomic_load_n(&watcher, __ATOMIC_SEQ_CST);
 
 		if (tid != 1 && (!tid || syscall(SYS_tgkill, pid, tid, 0) < 0)) {

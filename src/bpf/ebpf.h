@@ -16,6 +16,7 @@
 
 #include <linux/bpf.h>
 
+#include "abi/segment.h"
 #include "ir/ir.h"
 
 struct arena;
@@ -86,6 +87,18 @@ struct ebpf_tp {
 	uint32_t task_pid, task_tgid, task_comm;
 };
 
+/* Where the kernel has a fact of abi/task.def: bytes from each structure to what leads to the next, or is it. */
+struct ebpf_task_path {
+	uint32_t off[2];
+	uint8_t n;		/* 0: unknown */
+	uint8_t kind;		/* bytes, or: */
+};
+enum { EBPF_TASK_ADDR = 0, EBPF_TASK_NR = 16 };
+struct ebpf_tasks {
+	struct ebpf_task_path facts[ABI_TASK_MAX];
+	uint32_t pid_level, pid_numbers, number_size;	/* struct pid: numbers of this size, one per level */
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
@@ -107,6 +120,7 @@ struct ebpf_env {
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	int64_t sched_off_ns;
+	const struct ebpf_tasks *tasks;	/* or NULL */
 };
 
 /* --- maps -------------------------------------------------------------------------------------------- */

@@ -231,6 +231,11 @@ void gen_tp_task(struct gen *g);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
 
+/* --- the clause's own memory (gen_copy.c) -------------------------------------------------------------- */
+
+/* Is @i a call of copyin or its like?  Its code is made. */
+bool gen_copy(struct gen *g, const struct ir_insn *i);
+
 /* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
 
 /* IR_FN_STACK, IR_FN_ADDR */
@@ -242,6 +247,14 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
+
+/* IR_FN_REG (gen_ctx.c) */
+void gen_register(struct gen *g, const struct ir_insn *i);
+
+/* --- facts of processes (gen_task.c) ------------------------------------------------------------------ */
+
+/* IR_FN_SELF, IR_FN_TASK */
+void gen_task(struct gen *g, const struct ir_insn *i);
 
 /* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
 

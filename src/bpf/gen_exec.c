@@ -24,24 +24,32 @@ void gen_execargs(struct gen *g, struct place to, uint32_t none)
 	const struct ebpf_env *e = g->env;
 	uint32_t fits = asm_label(as);
 
-	if (e->user_space || !e->task_mm) {
-		gen_refuse(g, e->user_space ? "execargs is for the kernel place: use -x place=kernel" :
-					      "execargs: the kernel does not say where it keeps a process's arguments");
+	if (!e->user_space && !e->task_mm) {
+		gen_refuse(g, "execargs: the kernel does not say where it keeps a process's arguments");
 		return;
 	}
 	if (gen_tp_other_task(g)) {	/* its memory is not at hand */
 		asm_ja(as, none);
 		return;
 	}
-	asm_helper(as, BPF_FUNC_get_current_task);
-	asm_mov(as, R1, R0);
-	follow(g, e->task_mm);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	follow(g, e->mm_arg_end);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	asm_mov(as, R1, R2);
-	follow(g, e->mm_arg_start);
+	if (e->user_space) {
+		asm_imm(as, R1, ABI_TASK_ARG_END);
+		asm_helper(as, ABI_HELPER_SELF);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+		asm_imm(as, R1, ABI_TASK_ARG_START);
+		asm_helper(as, ABI_HELPER_SELF);
+		asm_mov(as, R1, R0);
+	} else {
+		asm_helper(as, BPF_FUNC_get_current_task);
+		asm_mov(as, R1, R0);
+		follow(g, e->task_mm);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+		follow(g, e->mm_arg_end);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+		asm_mov(as, R1, R2);
+		follow(g, e->mm_arg_start);
+	}
 	asm_mov(as, R3, R1);
 	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
 	asm_alu(as, BPF_SUB, R2, R1);

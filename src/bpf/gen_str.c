@@ -206,41 +206,6 @@ void gen_make_str(struct gen *g, const struct ir_insn *i, struct place to)
 
 /* --- runtime functions ------------------------------------------------------------------------------- */
 
-static void copyin(struct gen *g, const struct ir_insn *i)
-{
-	struct assembler *as = &g->as;
-	const struct copyin *c = g->plan->copyins;
-	uint32_t off, ok;
-
-	while (c->insn != i)
-		c++;
-	off = g->priv->copyin_off + c->off;
-	gen_load(g, R3, i->args[0]);
-	gen_load(g, R2, i->args[1]);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
-	asm_ji(as, BPF_JGT, R2, (int32_t)c->size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
-	gen_scratch(g, R1, off);
-	asm_helper(as, BPF_FUNC_probe_read_user);
-	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
-		ok = asm_label(as);
-		asm_ji(as, BPF_JEQ, R0, 0, ok);
-		gen_scratch(g, R1, off);
-		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
-		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
-		asm_helper(as, BPF_FUNC_copy_from_user);
-		asm_place(as, ok);
-	}
-	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
-	/* Through memory, an address becomes a number that the script may calculate with. */
-	gen_scratch(g, R1, off);
-	gen_scratch(g, R2, g->priv->work_off);
-	asm_st(as, BPF_DW, R2, 0, R1);
-	asm_ld(as, BPF_DW, R1, R2, 0);
-	gen_put(g, i, R1);
-}
-
 /*
  * How the other functions are called.  A letter an argument, R1 first: 0 1 2 the operands, d the result's
  * buffer, w the work area (the string there is copied to the result's buffer, and so cut), p the work area as
@@ -271,6 +236,9 @@ static const struct {
 	[IR_FN_STRTOL] = { RT_STRTOL, "0z1" },
 	[IR_FN_ESCAPE] = { RT_ESCAPE, "p0z1" },
 	[IR_FN_CHARSTR] = { RT_CHARSTR, "d0" },
+	[IR_FN_CLEANPATH] = { RT_CLEANPATH, "p0z" },
+	[IR_FN_INET6] = { RT_INET6, "p01z" },
+	[IR_FN_JSON] = { RT_JSON, "p01z" },
 };
 
 static void operand(struct gen *g, int reg, ir_reg r)
@@ -285,12 +253,18 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 {
 	const char *args = calls[i->fn].args;
 
-	if (i->fn == IR_FN_COPYIN) {
-		copyin(g, i);
+	if (gen_copy(g, i))
 		return;
-	}
 	if (gen_act(g, i))
 		return;
+	if (i->fn == IR_FN_SELF || i->fn == IR_FN_TASK) {
+		gen_task(g, i);
+		return;
+	}
+	if (i->fn == IR_FN_REG) {
+		gen_register(g, i);
+		return;
+	}
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
 		gen_stack(g, i);
 		return;

@@ -348,7 +348,7 @@ static void need_key(struct plan *plan, const struct keyed *k)
 static void need_copyin(struct planner *p, const struct ir_insn *i)
 {
 	struct plan *plan = p->plan;
-	const struct loc *size = &plan->locs[i->args[1]];
+	const struct loc *size = &plan->locs[i->args[i->fn == IR_FN_ALLOCA ? 0 : 1]];
 	uint64_t bytes = COPYIN_UNKNOWN;
 
 	if (size->kind == LOC_CONST)
@@ -430,8 +430,12 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_CALL:
 		plan->needs |= NEED_FAULT;
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
-		if (i->op == IR_CALL && i->fn == IR_FN_COPYIN)
+		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
+		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO)) {
+			plan->needs |= NEED_SCRATCH;
+			p->priv->copyin_written = true;
+		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 			need_stack(plan);
 		break;

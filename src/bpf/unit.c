@@ -304,7 +304,7 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	if (p->matched)
 		off += 8 * MATCH_KEPT + p->str_buf;
 	p->copyin_off = off;
-	size = (uint64_t)off + p->copyin_size + u->prog->strsize;
+	size = (uint64_t)off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + u->prog->strsize;
 	if (size > SCRATCH_MAX)
 		goto too_large;
 	p->scratch_slots = sizes->ncpus ? power_of_two(2 * sizes->ncpus) : SCRATCH_SLOTS_UNKNOWN;

@@ -81,6 +81,7 @@ struct ebpf_private {
 	uint32_t iter_max;		/* entries of a buffer for an iteration */
 	uint32_t iter_buffers;
 	uint32_t copyin_size;
+	bool copyin_written;			/* at places that the verifier does not know */
 	uint32_t str_buf;		/* bytes of a string buffer: strsize and what words may read beyond */
 };
 

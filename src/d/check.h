@@ -238,6 +238,8 @@ bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
 
 bool check_printf(struct check *c, struct d_node *call);
 bool check_printa(struct check *c, struct d_node *call);
+bool check_print(struct check *c, struct d_node *call);
+bool check_tracemem(struct check *c, struct d_node *call);
 bool check_stack(struct check *c, struct d_node *call);
 bool check_symbol(struct check *c, struct d_node *call);
 bool check_command(struct check *c, struct d_node *call);

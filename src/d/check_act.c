@@ -217,6 +217,56 @@ bool check_trace(struct check *c, struct d_node *call)
 	return recordable(c, n);
 }
 
+bool check_print(struct check *c, struct d_node *call)
+{
+	const struct d_node *n = call->args[0];
+
+	if (node_is_agg(n)) {
+		check_error(c, n->pos, "D_PRINT_AGG", "print( ) may not be applied to an aggregation");
+		diag_hint(c->diag, "printa() prints aggregations");
+		return false;
+	}
+	if (type_is_void(n->type)) {
+		check_error(c, n->pos, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
+		return false;
+	}
+	return true;
+}
+
+/* tracemem(address, bytes, [bytes to show]) */
+bool check_tracemem(struct check *c, struct d_node *call)
+{
+	const int64_t most = 8 * (IR_MAX_FIELDS - 8);
+	const struct d_node *n = call->args[0];
+	int64_t bytes;
+
+	if (call->nargs > 3) {
+		check_error(c, call->pos, "D_TRACEMEM_PROTO", "tracemem( ) prototype mismatch: expected 2 or 3 args");
+		return false;
+	}
+	if (!node_is_int(n) && !type_is_ptr(n->type) && !type_is_array(n->type)) {
+		check_error(c, n->pos, "D_TRACEMEM_ADDR", "tracemem( ) argument #1 is incompatible with prototype:\n"
+			    "\tprototype: pointer or integer\n\t argument: %s", check_text(c, n));
+		return false;
+	}
+	if (!node_is_int(call->args[1]) || !d_const(c->prog, call->args[1], &bytes) || bytes < 1) {
+		check_error(c, call->args[1]->pos, "D_TRACEMEM_SIZE", "tracemem( ) argument #2 must be a non-zero positive "
+			    "integral constant expression");
+		return false;
+	}
+	if (bytes > most) {
+		check_unsupported(c, call->args[1]->pos, arena_printf(c->arena, "tracemem( ) of more than %lld bytes",
+				  (long long)most), "use several of them, in several clauses");
+		return false;
+	}
+	if (call->nargs > 2 && !node_is_int(call->args[2])) {
+		check_error(c, call->args[2]->pos, "D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is incompatible with "
+			    "prototype:\n\tprototype: integer\n\t argument: %s", check_text(c, call->args[2]));
+		return false;
+	}
+	return true;
+}
+
 /* system(format, ...), freopen(format, ...), ftruncate() */
 bool check_command(struct check *c, struct d_node *call)
 {

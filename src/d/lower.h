@@ -66,6 +66,12 @@ ir_reg lower_addr(struct lower *l, struct d_node *n);
 /* The value of @n, which is in memory: loaded, or its address for what is larger than a register. */
 ir_reg lower_load(struct lower *l, struct d_node *n);
 
+/*
+ * A bit-field of @bits bits that begins @off bits into the byte at @addr, read with @op.  The bytes it touches are read
+ * one by one when no load of 1, 2, 4 or 8 covers exactly them: what lies behind may not be there.
+ */
+ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off, unsigned int bits, bool sign);
+
 /* @ptr + @sign * @i elements of what the type @t points to. */
 ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign);
 
@@ -81,6 +87,8 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t);
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
+void lower_print(struct lower *l, struct d_node *call);
+void lower_tracemem(struct lower *l, struct d_node *call);
 void lower_stack(struct lower *l, struct d_node *call);
 void lower_symbol(struct lower *l, struct d_node *call);
 void lower_command(struct lower *l, struct d_node *call);

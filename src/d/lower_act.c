@@ -72,6 +72,29 @@ void lower_trace(struct lower *l, struct d_node *call)
 	record(l, call->args[0]);
 }
 
+/* The bytes are fields: the eight of a word each, then what is left of them. */
+void lower_tracemem(struct lower *l, struct d_node *call)
+{
+	struct d_node *n = call->args[0];
+	ir_reg addr, size = ir_const(&l->b, -1);
+	int64_t bytes = 0;
+	unsigned int width;
+
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACEMEM, call->pos);
+	d_const(l->check->prog, call->args[1], &bytes);
+	addr = lower_expr(l, n);
+	if (call->nargs > 2)
+		size = lower_as(l, call->args[2], l->check->t_int64);
+	lower_field(l, size, l->check->t_int64);
+	for (int64_t at = 0; at < bytes; at += width) {
+		ir_reg from = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, at));
+
+		width = bytes - at >= 8 ? 8 : bytes - at >= 4 ? 4 : bytes - at >= 2 ? 2 : 1;
+		lower_field(l, ir_load(&l->b, n->user ? IR_ULOAD : IR_LOAD, from, width, false),
+			    type_int(l->check->types, width, false));
+	}
+}
+
 ir_reg lower_stack_value(struct lower *l, struct d_node *call)
 {
 	const struct d_opts *o = l->check->opts;

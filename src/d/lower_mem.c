@@ -41,11 +41,7 @@ ir_reg lower_addr(struct lower *l, struct d_node *n)
 	}
 }
 
-/*
- * A bit-field of @bits bits that begins @off bits into the byte at @addr.  The bytes it touches are read one by
- * one when no load of 1, 2, 4 or 8 covers exactly them: what lies behind may not be there.
- */
-static ir_reg load_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off, unsigned int bits, bool sign)
+ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off, unsigned int bits, bool sign)
 {
 	unsigned int bytes = (off + bits + 7) / 8;
 	ir_reg v;
@@ -73,7 +69,7 @@ ir_reg lower_load(struct lower *l, struct d_node *n)
 	struct ir_slot slot;
 
 	if (m && m->bits)
-		return load_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
+		return lower_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
 	if (type_is_string(n->type))
 		return lower_string_at(l, addr, n->user);
 	if (!type_is_scalar(n->type))

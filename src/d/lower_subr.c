@@ -7,7 +7,9 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "abi/record.h"
 #include "d/check.h"
 
 /* The low @bytes of @v in the other order: network and this machine's, which is little-endian. */
@@ -83,6 +85,55 @@ static ir_reg inet_ntoa(struct lower *l, struct d_node *call, const ir_reg *args
 	return text;
 }
 
+/* The eight bytes at @addr as a big-endian number. */
+static ir_reg load_swapped(struct lower *l, ir_reg addr, int64_t off)
+{
+	return swap(l, ir_load(&l->b, IR_LOAD, ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, off)), 8, false), 8);
+}
+
+/* Sixteen bytes at an address of ours, as 2001:db8::1. */
+static ir_reg ntoa6(struct lower *l, ir_reg addr)
+{
+	ir_reg high = load_swapped(l, addr, 0);
+
+	return call2(l, IR_FN_INET6, high, load_swapped(l, addr, 8));
+}
+
+static ir_reg inet_ntoa6(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return ntoa6(l, args[0]);
+}
+
+/* AF_INET or AF_INET6; another family is a fault. */
+static ir_reg inet_ntop(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	struct ir_block *four = ir_block_new(&l->b), *other = ir_block_new(&l->b), *six = ir_block_new(&l->b);
+	struct ir_block *none = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	ir_reg text = ir_reg_new(&l->b, IR_STR);
+
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[0], ir_const(&l->b, AF_INET)), four, other);
+	ir_at(&l->b, four);
+	ir_mov(&l->b, text, inet_ntoa(l, call, args + 1));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, other);
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[0], ir_const(&l->b, AF_INET6)), six, none);
+	ir_at(&l->b, six);
+	ir_mov(&l->b, text, ntoa6(l, args[1]));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, none);
+	ir_fault(&l->b, ABI_FAULT_ILLOP, args[0]);
+	ir_at(&l->b, done);
+	return text;
+}
+
+static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	const ir_reg copy[] = { args[0], args[2], args[1] };
+
+	return ir_call(&l->b, call->args[0]->user ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+}
+
 /* With NULL it goes on where the clause's last one stopped. */
 static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *args)
 {
@@ -110,8 +161,9 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 		const char *name;
 		ir_reg (*lower)(struct lower *l, struct d_node *call, const ir_reg *args);
 	} subrs[] = {
-		{ "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
-		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "ntohl", swap32 }, { "ntohll", swap64 },
+		{ "bcopy", bcopy_bytes }, { "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
+		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
+		{ "inet_ntop", inet_ntop }, { "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
 		{ "strtok", next_token },
 	};

@@ -154,3 +154,25 @@ void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot 
 {
 	put_column(s, v, slot, KEY_STRING_WIDTH);
 }
+
+/* DTrace guide, "trace": the table of a buffer that is no text. */
+void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n)
+{
+	enum { ROW = 16, MARGIN = 5 };
+
+	out_format(s, "\n%*s      ", MARGIN, "");
+	for (unsigned int k = 0; k < ROW; k++)
+		out_format(s, "  %x", k);
+	out_puts(s, "  0123456789abcdef\n");
+	for (size_t at = 0; at < n; at += ROW) {
+		size_t end = n - at < ROW ? n - at : ROW;
+
+		out_format(s, "%*s%5zx:", MARGIN, "", at);
+		for (size_t k = 0; k < end; k++)
+			out_format(s, " %02x", bytes[at + k]);
+		out_pad(s, ' ', 3 * (ROW - end) + 2);
+		for (size_t k = 0; k < end; k++)
+			out_putc(s, bytes[at + k] >= ' ' && bytes[at + k] <= '~' ? (char)bytes[at + k] : '.');
+		out_putc(s, '\n');
+	}
+}

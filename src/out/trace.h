@@ -44,6 +44,9 @@ void out_line_end(struct out_sink *s, const struct out_lines *l);
 /* trace(): the value in the column of its size, or bare when @quiet. */
 void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, bool quiet);
 
+/* tracemem(): the @n bytes as a table in hexadecimal and as text. */
+void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n);
+
 /* A value as trace() prints it, with the columns of an aggregation's key. */
 void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot);
 

@@ -1,6 +1,7 @@
 #include "place/btf.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bpf/btf.h>
@@ -31,6 +32,74 @@ static int find_member(const struct btf *btf, uint32_t type, const char *name, u
 		}
 	}
 	return -ENOENT;
+}
+
+/* Follow @path (abi/task.def) from structure @type. */
+static int find_path(const struct btf *btf, uint32_t type, const char *path, struct ebpf_task_path *ret)
+{
+	uint32_t off = 0;
+	char name[32];
+	size_t len;
+	int e;
+
+	if (!*path) {
+		ret->n = 1;
+		return 0;
+	}
+	for (;;) {
+		const struct btf_type *t;
+		int32_t id;
+
+		len = strcspn(path, "-[");
+		if (len >= sizeof(name) || ret->n == sizeof(ret->off) / sizeof(*ret->off))
+			return -EINVAL;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		e = find_member(btf, type, name, &off, &type);
+		if (e)
+			return e;
+		path += len;
+		if (*path == '[')	/* of pointers */
+			off += 8 * (uint32_t)strtoul(path + 1, NULL, 10);
+		ret->off[ret->n++] = off;
+		if (strncmp(path, "->", 2))
+			return 0;
+		t = btf__type_by_id(btf, type);
+		id = t && btf_is_ptr(t) ? btf__resolve_type(btf, t->type) : -1;
+		if (id <= 0 || !btf_is_composite(btf__type_by_id(btf, (uint32_t)id)))
+			return -ENOENT;
+		type = (uint32_t)id;
+		path += 2;
+	}
+}
+
+#define NR EBPF_TASK_NR
+#define ADDR EBPF_TASK_ADDR
+
+static void find_facts(const struct btf *btf, uint32_t task, struct ebpf_tasks *ret)
+{
+	static const struct { const char *path; uint8_t kind; } facts[ABI_TASK_MAX] = {
+#define ABI_TASK(NAME, path, kind, own) { path, kind },
+#include "abi/task.def"
+#undef ABI_TASK
+	};
+	int pid = btf__find_by_name_kind(btf, "pid", BTF_KIND_STRUCT);
+	int number = btf__find_by_name_kind(btf, "upid", BTF_KIND_STRUCT);
+	bool numbers = pid > 0 && number > 0;
+	uint32_t type;
+
+	if (numbers) {
+		ret->number_size = (uint32_t)btf__resolve_size(btf, (uint32_t)number);
+		numbers = !find_member(btf, (uint32_t)pid, "level", &ret->pid_level, &type) &&
+			  !find_member(btf, (uint32_t)pid, "numbers", &ret->pid_numbers, &type);
+	}
+	for (int i = 0; i < ABI_TASK_MAX; i++) {
+		struct ebpf_task_path *p = &ret->facts[i];
+
+		p->kind = facts[i].kind;
+		if (find_path(btf, task, facts[i].path, p) || (p->kind == EBPF_TASK_NR && !numbers))
+			p->n = 0;
+	}
 }
 
 int btf_task(struct btf_task *ret, struct strbuf *err)
@@ -67,6 +136,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 		e = find_member(btf, (uint32_t)mm, "arg_start", &ret->arg_start, &type);
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "arg_end", &ret->arg_end, &type);
+	if (!e)
+		find_facts(btf, (uint32_t)task, &ret->tasks);
 	if (e)
 		strbuf_puts(err, "this kernel's struct task_struct is not what ppid, vtimestamp and execargs need");
 	btf__free(btf);

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "bpf/ebpf.h"
+
 struct strbuf;
 
 /* Byte offsets from the start of struct task_struct. */
@@ -19,6 +21,7 @@ struct btf_task {
 	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
 	uint32_t mm;			/* pointer to struct mm_struct, in which: */
 	uint32_t arg_start, arg_end;	/* the user's addresses of the arguments, 8 bytes each */
+	struct ebpf_tasks tasks;	/* what this kernel lacks has no offsets */
 };
 
 /* 0, or a negative errno with a line in @err: a kernel without BTF, or one whose structures changed. */

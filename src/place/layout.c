@@ -119,7 +119,8 @@ int layout_make(const struct ebpf_unit *unit, struct layout *ret)
 	for (uint32_t i = 0; i < unit->nmaps; i++) {
 		struct abi_map *m = &l.maps[i];
 
-		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC)
+		/* Tail calls are for the kernel's stack alone. */
+		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || unit->maps[i].type == BPF_MAP_TYPE_PROG_ARRAY)
 			continue;
 		m->kind = kind_of(unit, i);
 		size_map(m, &unit->maps[i]);

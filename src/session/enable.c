@@ -195,6 +195,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;
+	env.tasks = &s->task.tasks;
 	return env;
 }
 
@@ -413,7 +414,8 @@ static int find_task(struct session *s, struct strbuf *err)
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
 		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
-		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF))
+		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF) ||
+		    clause_calls(prog->clauses[i], IR_FN_SELF) || clause_calls(prog->clauses[i], IR_FN_TASK))
 			return btf_task(&s->task, err);
 	return 0;
 }

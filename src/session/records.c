@@ -55,6 +55,23 @@ static int act_trace(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+/* The bytes of the fields behind the first, which says how many of them to show. */
+static int act_tracemem(const struct reading *r, const struct ir_act *act)
+{
+	const struct ir_value *v = values(r, act);
+	const struct ir_slot *slot = slots(r, act);
+	unsigned char bytes[8 * IR_MAX_FIELDS];
+	size_t n = 0;
+
+	for (size_t i = 1; i < act->nfields; i++)
+		for (unsigned int k = 0; k < slot[i].width; k++)
+			bytes[n++] = (unsigned char)((uint64_t)v[i].i >> 8 * k);
+	if (v[0].i >= 0 && (uint64_t)v[0].i < n)
+		n = (size_t)v[0].i;
+	out_bytes(r->s->conf.out, bytes, n);
+	return 0;
+}
+
 static int act_stack(const struct reading *r, const struct ir_act *act)
 {
 	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
@@ -225,6 +242,7 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_PRINTF] = act_printf,
 	[IR_ACT_TRACE] = act_trace,
 	[IR_ACT_PRINTA] = act_printa,
+	[IR_ACT_TRACEMEM] = act_tracemem,
 	[IR_ACT_STACK] = act_stack,
 	[IR_ACT_SYSTEM] = act_system,
 	[IR_ACT_FREOPEN] = act_freopen,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "abi/segment.h"
 #include "ir/ir.h"
 #include "stp/lower_func.h"
 

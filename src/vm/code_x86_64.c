@@ -35,12 +35,14 @@ struct vm_code {
 struct fix {
 	size_t jump;
 	uint32_t insn;
+	bool call;
 };
 
 struct compiler {
 	const struct vm_prog *p;
 	struct x86_buf b;
 	uint32_t *at, *ends;	/* by instruction: where its code starts, ends */
+	uint32_t *calls;	/* where a function's starts that begins with it: a loop may lead back to the first, too */
 	struct fix *fixes;	/* one for each instruction at most */
 	uint32_t nfixes;
 	size_t checks[2][9];	/* by direction and size */
@@ -49,7 +51,7 @@ struct compiler {
 
 static void jump_to(struct compiler *c, size_t jump, uint32_t insn)
 {
-	c->fixes[c->nfixes++] = (struct fix){ jump, insn };
+	c->fixes[c->nfixes++] = (struct fix){ jump, insn, false };
 }
 
 /* --- the frame of all ---------------------------------------------------------------------------------- */
@@ -411,7 +413,7 @@ static void emit_call(struct compiler *c, const struct vm_func *from, const stru
 	struct x86_buf *b = &c->b;
 
 	x86_alu_imm(b, true, X86_SUB, RBP, (int32_t)from->frame);
-	jump_to(c, x86_call(b), to->start);
+	c->fixes[c->nfixes++] = (struct fix){ x86_call(b), to->start, true };
 	x86_alu_imm(b, true, X86_ADD, RBP, (int32_t)from->frame);
 }
 
@@ -526,10 +528,9 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 {
 	struct x86_buf *b = &c->b;
 
-	c->at[f->start] = (uint32_t)b->n;
+	c->calls[f->start] = (uint32_t)b->n;
 	if (f == c->p->funcs) {
 		emit_entry(c);
-		c->at[0] = (uint32_t)b->n;
 	} else {
 		for (size_t k = 0; k < sizeof(func_kept); k++)
 			x86_push(b, func_kept[k]);
@@ -538,8 +539,7 @@ static void emit_func(struct compiler *c, const struct vm_func *f)
 	for (uint32_t at = f->start; at < f->end; at++) {
 		const struct bpf_insn *i = &c->p->insns[at];
 
-		if (at != f->start)
-			c->at[at] = (uint32_t)b->n;
+		c->at[at] = (uint32_t)b->n;
 		switch (BPF_CLASS(i->code)) {
 		case BPF_ALU: case BPF_ALU64:
 			emit_alu(c, i);
@@ -570,7 +570,7 @@ static int emit_all(struct compiler *c)
 	for (uint32_t k = 0; k < c->p->nfuncs; k++)
 		emit_func(c, &c->p->funcs[k]);
 	for (uint32_t k = 0; k < c->nfixes; k++)
-		x86_land(&c->b, c->fixes[k].jump, c->at[c->fixes[k].insn]);
+		x86_land(&c->b, c->fixes[k].jump, (c->fixes[k].call ? c->calls : c->at)[c->fixes[k].insn]);
 	return c->b.failed ? -ENOMEM : 0;
 }
 
@@ -582,9 +582,10 @@ int vm_code_new(struct vm_prog *p)
 	void *at;
 
 	c.at = calloc(p->spec.ninsns, sizeof(*c.at));
+	c.calls = calloc(p->spec.ninsns, sizeof(*c.calls));
 	c.ends = calloc(p->spec.ninsns, sizeof(*c.ends));
 	c.fixes = calloc(p->spec.ninsns + 1, sizeof(*c.fixes));
-	if (code && c.at && c.ends && c.fixes)
+	if (code && c.at && c.calls && c.ends && c.fixes)
 		err = emit_all(&c);
 	if (!err)
 		err = vm_exec_map(c.b.p, c.b.n, &at);
@@ -599,6 +600,7 @@ int vm_code_new(struct vm_prog *p)
 	}
 	free(code);
 	free(c.at);
+	free(c.calls);
 	free(c.ends);
 	free(c.fixes);
 	free(c.b.p);

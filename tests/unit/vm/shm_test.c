@@ -175,7 +175,7 @@ static void scribbled_ring(void **state)
 	struct segment seg;
 	struct abi_lane *lane;
 	struct shm shm;
-	uint64_t lost = 0, bytes = 0;
+	uint64_t lost = 0, bytes = 0, words[8] = { 0 };
 
 	(void)state;
 	segment_make(&seg);
@@ -192,7 +192,7 @@ static void scribbled_ring(void **state)
 		if (rand() % 10 == 0)
 			lane->tail = (uint64_t)rand() << (rand() % 40);
 		shm_drain(&shm, any_record, &bytes, &lost);
-		ring_put(&shm.maps[SEG_OUT], (uint8_t *)lane, ring, 64);
+		ring_put(&shm.maps[SEG_OUT], (uint8_t *)lane, words, sizeof(words));
 	}
 	assert_true(lost > 100);
 	segment_free(&seg);

@@ -1,0 +1,121 @@
+/*
+ * Memory of a clause's own, in its scratch: what copyin() copies, what alloca() gives, and what bcopy() and copyinto() put
+ * there.  Each call of copyin() and alloca() in the program has its place, as large as it may become.
+ */
+#include "bpf/gen.h"
+
+static const struct copyin *room(const struct gen *g, const struct ir_insn *i)
+{
+	const struct copyin *c = g->plan->copyins;
+
+	while (c->insn != i)
+		c++;
+	return c;
+}
+
+/* @reg = the address of scratch memory's byte @off, through memory: that makes it a number that scripts may calculate
+ * with.  Uses R0. */
+static void number_of(struct gen *g, int reg, uint32_t off)
+{
+	gen_scratch(g, reg, off);
+	gen_scratch(g, R0, g->priv->work_off);
+	asm_st(&g->as, BPF_DW, R0, 0, reg);
+	asm_ld(&g->as, BPF_DW, reg, R0, 0);
+}
+
+static void copyin(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	const struct copyin *c = room(g, i);
+	uint32_t off = g->priv->copyin_off + c->off, ok;
+
+	gen_load(g, R3, i->args[0]);
+	gen_load(g, R2, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	asm_ji(as, BPF_JGT, R2, (int32_t)c->size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	gen_scratch(g, R1, off);
+	asm_helper(as, BPF_FUNC_probe_read_user);
+	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+		ok = asm_label(as);
+		asm_ji(as, BPF_JEQ, R0, 0, ok);
+		gen_scratch(g, R1, off);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+		asm_helper(as, BPF_FUNC_copy_from_user);
+		asm_place(as, ok);
+	}
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	number_of(g, R1, off);
+	gen_put(g, i, R1);
+}
+
+static void alloca_bytes(struct gen *g, const struct ir_insn *i)
+{
+	const struct copyin *c = room(g, i);
+	struct assembler *as = &g->as;
+
+	gen_load(g, R1, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R1);
+	asm_ji(as, BPF_JGT, R1, (int32_t)c->size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
+	number_of(g, R1, g->priv->copyin_off + c->off);
+	gen_put(g, i, R1);
+}
+
+/*
+ * Copy b bytes from a to c, which is checked to lie in the clause's memory.  That the end does, too, is checked as well;
+ * the verifier does not see it, for which unit.c leaves room behind.
+ */
+static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
+{
+	int32_t all = (int32_t)g->priv->copyin_size;
+	struct assembler *as = &g->as;
+	uint32_t bad;
+
+	gen_load(g, R3, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	gen_load(g, R2, i->args[2]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	if (user && g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+		asm_mov(as, R1, R3);
+		gen_load(g, R2, i->args[1]);
+		asm_rt(as, RT_TOUCH);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+	}
+	bad = gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP);
+	number_of(g, R1, g->priv->copyin_off);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_mov(as, R1, R2);
+	gen_load(g, R2, i->args[1]);
+	asm_ji(as, BPF_JGT, R1, all, bad);
+	asm_ji(as, BPF_JGT, R2, all, bad);
+	asm_mov(as, R3, R1);
+	asm_alu(as, BPF_ADD, R3, R2);
+	asm_ji(as, BPF_JGT, R3, all, bad);
+	gen_scratch(g, R0, g->priv->copyin_off);
+	asm_alu(as, BPF_ADD, R0, R1);
+	asm_mov(as, R1, R0);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+	asm_helper(as, user ? BPF_FUNC_probe_read_user : BPF_FUNC_probe_read_kernel);
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	gen_put(g, i, R0);
+}
+
+bool gen_copy(struct gen *g, const struct ir_insn *i)
+{
+	switch (i->fn) {
+	case IR_FN_COPYIN:
+		copyin(g, i);
+		return true;
+	case IR_FN_ALLOCA:
+		alloca_bytes(g, i);
+		return true;
+	case IR_FN_BCOPY:
+	case IR_FN_COPYINTO:
+		copy_into(g, i, i->fn == IR_FN_COPYINTO);
+		return true;
+	default:
+		return false;
+	}
+}

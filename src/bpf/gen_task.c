@@ -1,0 +1,95 @@
+/*
+ * Facts of processes (abi/task.def): in the kernel from struct task_struct, in user space from the process itself.
+ */
+#include "bpf/gen.h"
+
+#include "abi/segment.h"
+#include "base/arena.h"
+
+static const char *const names[ABI_TASK_MAX] = {
+#define ABI_TASK(NAME, path, ...) path,
+#include "abi/task.def"
+#undef ABI_TASK
+};
+
+#define PROCESS(x) true
+#define NONE false
+static const bool in_user_space[ABI_TASK_MAX] = {
+#define ABI_TASK(NAME, path, kind, own) own,
+#include "abi/task.def"
+#undef ABI_TASK
+};
+
+/* R3 = @size bytes of the kernel's at R3 + @off.  What cannot be read is 0, or a fault. */
+static void follow(struct gen *g, uint32_t off, uint32_t size, bool faults)
+{
+	struct assembler *as = &g->as;
+
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, size);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	if (faults)
+		asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
+}
+
+/* R3 = the number of the struct pid at R3. */
+static void number(struct gen *g, bool faults)
+{
+	const struct ebpf_tasks *t = g->env->tasks;
+	struct assembler *as = &g->as;
+
+	if (g->env->pid_ns) {
+		/* In the innermost namespace that it is in, which is the tracer's if they share it. */
+		asm_st(as, BPF_DW, R10, FRAME_KEY, R3);
+		follow(g, t->pid_level, 4, faults);
+		asm_alui(as, BPF_MUL, R3, (int32_t)t->number_size);
+		asm_ld(as, BPF_DW, R1, R10, FRAME_KEY);
+		asm_alu(as, BPF_ADD, R3, R1);
+	}
+	follow(g, t->pid_numbers, 4, faults);
+}
+
+void gen_task(struct gen *g, const struct ir_insn *i)
+{
+	const struct ebpf_task_path *p;
+	struct assembler *as = &g->as;
+	bool self = i->fn == IR_FN_SELF;
+	int64_t what = 0;
+
+	gen_is_const(g, i->args[self ? 0 : 1], &what);
+	if (g->env->user_space) {
+		if (!self || !in_user_space[what]) {
+			gen_refuse(g, "pexecname() and the task functions are for the kernel place: use --place=kernel");
+			return;
+		}
+		asm_imm(as, R1, what);
+		asm_helper(as, ABI_HELPER_SELF);
+		gen_put(g, i, R0);
+		return;
+	}
+	p = g->env->tasks ? &g->env->tasks->facts[what] : NULL;
+	if (!p || !p->n) {
+		gen_refuse(g, arena_printf(g->prog->arena, "this kernel's struct task_struct has no %s", names[what]));
+		return;
+	}
+	if (self) {
+		asm_helper(as, BPF_FUNC_get_current_task);
+		asm_mov(as, R3, R0);
+	} else {
+		gen_load(g, R3, i->args[0]);
+	}
+	for (unsigned int k = 0; k + 1 < p->n; k++)
+		follow(g, p->off[k], 8, !self);
+	if (p->kind == EBPF_TASK_ADDR)
+		asm_alui(as, BPF_ADD, R3, (int32_t)p->off[p->n - 1]);
+	else
+		follow(g, p->off[p->n - 1], p->kind == EBPF_TASK_NR ? 8 : p->kind, !self);
+	if (p->kind == EBPF_TASK_NR)
+		number(g, !self);
+	gen_put(g, i, R3);
+}

@@ -1,0 +1,189 @@
+/*
+ * print(): a value with its type, structs and unions member by member.
+ *
+ * It becomes a printf() whose format has the types and names and whose values are the members.
+ *
+ * Guide: "Output Formatting", "print".  Floating-point members are named only; of an array the first elements are shown.
+ */
+#include "d/lower.h"
+
+#include <inttypes.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "d/check.h"
+#include "lang/format.h"
+
+enum { SHOWN_ELEMENTS = 16, INDENT = 4, MAX_DEPTH = 16 };
+
+struct printing {
+	struct lower *l;
+	struct strbuf text;		/* of the format */
+	bool user;			/* what is printed lies in the traced process */
+};
+
+static void print_at(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth);
+
+/* The name of @v's value, or its number when it has none. */
+static ir_reg enum_name(struct lower *l, const struct type *t, ir_reg v)
+{
+	const ir_reg decimal[] = { v, ir_const(&l->b, 10) };
+	struct ir_block *done = ir_block_new(&l->b);
+	ir_reg name = ir_reg_new(&l->b, IR_STR);
+
+	for (size_t i = 0; i < t->nvalues; i++) {
+		struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b);
+
+		ir_br(&l->b, ir_op2(&l->b, IR_EQ, v, ir_const(&l->b, t->values[i]->value)), yes, no);
+		ir_at(&l->b, yes);
+		ir_mov(&l->b, name, ir_strc(&l->b, t->values[i]->name));
+		ir_jmp(&l->b, done);
+		ir_at(&l->b, no);
+	}
+	ir_mov(&l->b, name, ir_call(&l->b, IR_FN_LLTOSTR, decimal, 2));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return name;
+}
+
+/* What is shown as a character: bytes of other types are numbers. */
+static bool is_char(const struct type *t)
+{
+	const struct type *base = type_strip(t);
+
+	return base->kind == TYPE_INT && base->integer.rank == RANK_CHAR && base->integer.sign;
+}
+
+/* The scalar @v. */
+static void print_value(struct printing *p, const struct type *t, ir_reg v)
+{
+	const struct type *base = type_strip(t);
+	struct lower *l = p->l;
+
+	if (base->kind == TYPE_ENUM) {
+		strbuf_puts(&p->text, "%s");
+		lower_field(l, enum_name(l, base, v), l->check->t_string);
+		return;
+	}
+	if (is_char(t))
+		strbuf_puts(&p->text, "'%C'");
+	else
+		strbuf_puts(&p->text, "0x%x");
+	lower_field(l, v, t);
+}
+
+static void print_text(struct printing *p, ir_reg s)
+{
+	strbuf_puts(&p->text, "\"%S\"");
+	lower_field(p->l, s, p->l->check->t_string);
+}
+
+static ir_reg behind(struct lower *l, ir_reg addr, uint64_t bytes)
+{
+	return bytes ? ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, (int64_t)bytes)) : addr;
+}
+
+static void indent(struct printing *p, unsigned int depth)
+{
+	strbuf_printf(&p->text, "%*s", (int)(INDENT * depth), "");
+}
+
+static void print_members(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+{
+	enum ir_op op = p->user ? IR_ULOAD : IR_LOAD;
+
+	strbuf_puts(&p->text, "{\n");
+	for (size_t i = 0; i < t->nmembers; i++) {
+		const struct type_member *m = &t->members[i];
+
+		indent(p, depth + 1);
+		type_print(&p->text, m->type, NULL);
+		if (m->name)
+			strbuf_printf(&p->text, " %s", m->name);
+		if (m->bits)
+			strbuf_printf(&p->text, " :%u", m->bits);
+		strbuf_puts(&p->text, " = ");
+		if (m->bits)
+			print_value(p, m->type, lower_bits(p->l, op, behind(p->l, addr, m->bit_off / 8), m->bit_off % 8,
+							   m->bits, type_is_signed(m->type)));
+		else
+			print_at(p, m->type, behind(p->l, addr, m->bit_off / 8), depth + 1);
+		strbuf_puts(&p->text, "\n");
+	}
+	indent(p, depth);
+	strbuf_puts(&p->text, "}");
+}
+
+static void print_elements(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+{
+	strbuf_puts(&p->text, "[ ");
+	for (uint64_t i = 0; i < t->count && i < SHOWN_ELEMENTS; i++) {
+		strbuf_puts(&p->text, i ? ", " : "");
+		print_at(p, t->to, behind(p->l, addr, i * type_size(t->to)), depth);
+	}
+	strbuf_puts(&p->text, t->count > SHOWN_ELEMENTS ? ", ... ]" : " ]");
+}
+
+/* At most @size bytes: the array's, which need not end in a NUL. */
+static ir_reg char_array(struct printing *p, ir_reg addr, uint64_t size)
+{
+	const ir_reg args[] = { addr, ir_const(&p->l->b, (int64_t)size + 1) };
+	ir_reg cut[3];
+
+	if (p->user)
+		return ir_call(&p->l->b, IR_FN_COPYINSTR, args, 2);
+	cut[0] = ir_call(&p->l->b, IR_FN_STRINGOF, args, 1);
+	cut[1] = ir_const(&p->l->b, 0);
+	cut[2] = ir_const(&p->l->b, (int64_t)size);
+	return ir_call(&p->l->b, IR_FN_SUBSTR, cut, 3);
+}
+
+/* What is at @addr. */
+static void print_at(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+{
+	const struct type *base = type_strip(t);
+	struct ir_slot slot;
+
+	if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
+		strbuf_puts(&p->text, "<");
+		type_print(&p->text, t, NULL);
+		strbuf_puts(&p->text, ">");
+	} else if (type_is_string(t)) {
+		print_text(p, lower_string_at(p->l, addr, p->user));
+	} else if (type_is_array(t) && is_char(base->to)) {
+		strbuf_puts(&p->text, "[ ");
+		print_text(p, char_array(p, addr, base->count));
+		strbuf_puts(&p->text, " ]");
+	} else if (type_is_array(t)) {
+		print_elements(p, base, addr, depth);
+	} else if (type_is_sou(t)) {
+		print_members(p, base, addr, depth);
+	} else {
+		slot = type_slot(t);
+		print_value(p, t, ir_load(&p->l->b, p->user ? IR_ULOAD : IR_LOAD, addr, slot.width, slot.sign));
+	}
+}
+
+void lower_print(struct lower *l, struct d_node *call)
+{
+	struct ir_rec *rec = lower_rec(l);
+	struct printing p = { .l = l, .user = call->args[0]->user };
+	struct d_node *n = call->args[0];
+	struct fmt *f;
+	const char *err;
+	size_t off, act;
+
+	ir_rec_act(l->prog, rec, IR_ACT_PRINTF, call->pos);
+	act = rec->nacts - 1;
+	type_print(&p.text, n->type, NULL);
+	strbuf_puts(&p.text, " ");
+	if (type_is_string(n->type))
+		print_text(&p, lower_string(l, n));
+	else if (type_is_scalar(n->type))
+		print_value(&p, n->type, lower_expr(l, n));
+	else
+		print_at(&p, n->type, lower_expr(l, n), 0);
+	f = fmt_parse(l->prog->arena, FMT_D, strbuf_str(&p.text), p.text.len, &err, &off);
+	strbuf_fini(&p.text);
+	rec->acts[act].fmt = f;
+}

@@ -1,4 +1,0 @@
-BEGIN
-{
-	trace(cleanpath("/a/../b"));	/* error: D_UNKNOWN */
-}

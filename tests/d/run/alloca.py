@@ -1,0 +1,5 @@
+def twelve_bytes():
+    pass
+
+
+twelve_bytes()

@@ -1,0 +1,5 @@
+def abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV():
+    pass
+
+
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV()
