@@ -248,6 +248,9 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 /* Generate the call @i if it is rand or signal. */
 bool gen_act(struct gen *g, const struct ir_insn *i);
 
+/* IR_FN_REG (gen_ctx.c) */
+void gen_register(struct gen *g, const struct ir_insn *i);
+
 /* --- facts of processes (gen_task.c) ------------------------------------------------------------------ */
 
 /* IR_FN_SELF, IR_FN_TASK */

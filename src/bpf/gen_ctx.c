@@ -180,6 +180,21 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R1);
 }
 
+void gen_register(struct gen *g, const struct ir_insn *i)
+{
+	int64_t off = 0, width = 0;
+
+	gen_is_const(g, i->args[0], &off);
+	gen_is_const(g, i->args[1], &width);
+	if (g->env->ctx != EBPF_CTX_UPROBE) {
+		gen_refuse(g, "registers are known where the kernel stops the process: use --place=kernel");
+		return;
+	}
+	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
+	asm_ld(&g->as, sizes[width], R1, R2, (int)off);
+	gen_put(g, i, R1);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------ */
 
 void gen_load_mem(struct gen *g, const struct ir_insn *i)

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "elf/debug.h"
 #include "elf/priv.h"
 
 int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
@@ -298,6 +299,7 @@ void obj_close(struct obj *o)
 {
 	if (!o)
 		return;
+	debug_close(o->debug);
 	obj_symtab_fini(o->symtab);
 	elf_end(o->elf);
 	close(o->fd);

@@ -9,6 +9,7 @@
 #include "elf/obj.h"
 
 struct arena;
+struct debug;
 struct obj_symtab;
 
 struct obj_seg {
@@ -29,6 +30,8 @@ struct obj {
 	bool markers_read;
 	struct obj_marker *markers;
 	size_t nmarkers, markers_cap;
+	bool debug_tried;
+	struct debug *debug;		/* debug.h */
 	struct obj_symtab *symtab;	/* NULL until somebody asks */
 };
 

@@ -473,7 +473,7 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
-		return points_func_target(kind == STP_P_RETURN, target, source, why);
+		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
 		return points_syscall_target(point, kind == STP_P_SYSCALL_RETURN, target, source, why);
 	if (kind == STP_P_TRACEPOINT)
@@ -496,9 +496,15 @@ static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind
 	return true;
 }
 
+static bool cast(void *ctx, const struct stp_point *point, const struct stp_node *node, struct stp_source *source,
+		 const char **why)
+{
+	return points_cast(ctx, point ? find_found(ctx, point) : NULL, node, source, why);
+}
+
 struct stp_resolver points_resolver(struct points *p)
 {
-	return (struct stp_resolver){ .ctx = p, .find = find, .target = target };
+	return (struct stp_resolver){ .ctx = p, .find = find, .target = target, .cast = cast };
 }
 
 void points_vars(const struct points *p, const struct stp_point *found, struct strbuf *out)
@@ -507,6 +513,8 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 
 	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
+	if (f && f->file && !f->probe->sites[0]->ret)
+		points_debug_vars(f, out);
 	if (f && points_comp(found, "trace"))
 		points_trace_vars(p, f, out);
 	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)

@@ -2,7 +2,8 @@
  * process(...).function("..."): functions by their symbols, at entry and at return.
  *
  * The arguments and the result are where the machine's calling convention puts integers; a script has them by
- * int_arg(1) and its like, and $return.  Names and places in source files need debuginfo, which dtap does not read.
+ * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the frame, the
+ * probe is behind the function's prologue.
  */
 #include "probe/points_priv.h"
 
@@ -10,8 +11,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "elf/debug.h"
 #include "elf/obj.h"
 #include "probe/provider.h"
+
+enum { REGISTER_ARGS = 6 };
 
 static const char *func_name(const void *file, size_t i)
 {
@@ -25,18 +29,31 @@ static void add_func(struct points_search *s, struct points_file *f, const struc
 {
 	const struct arch *arch = arch_host();
 	const struct obj_info *info = obj_info(f->obj);
+	struct debug *debug = obj_debug(f->obj);
+	uint64_t pc = debug && !s->at_return ? debug_body(debug, of->addr) : of->addr;
 	struct stp_point *point = points_in_file(s, f->path);
+	struct points_found *found;
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = of->name }, *probe;
 	struct site site = { .path = f->path, .dev = info->dev, .ino = info->ino, .off = off, .ret = s->at_return,
 			     .skips_caller = !s->at_return && !pid_is_walked(f->obj, off) };
 
+	if (pc != of->addr && obj_offset(f->obj, pc, true, &site.off))
+		site.skips_caller = false;
+	else
+		pc = of->addr;
 	site.args_text = s->at_return ? arch->call_result : arch->call_args;
 	site.nargs = arch_operands(arch, site.args_text, site.args, PROBE_MAX_ARGS);
+	/* Those on the stack are named by debug information, which needs the place. */
+	if (debug && !s->at_return && site.nargs > REGISTER_ARGS)
+		site.nargs = REGISTER_ARGS;
 	points_set(s->p, point, "function", of->name);
 	probe = points_make(s->p, point, &key);
 	probe_add_site(s->p->set, probe, set_site(s->p->set, &site));
 	probe->sig.nargs = site.nargs;
 	points_add(s, point, probe);
+	found = &s->p->found[s->p->nfound - 1];
+	found->file = f;
+	found->pc = pc;
 }
 
 /* Of several names at one address the last that fits is the best. */
@@ -86,7 +103,8 @@ void points_find_funcs(struct points_search *s, bool at_return)
 	points_each_file(s);
 }
 
-bool points_func_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why)
+bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
+			struct stp_source *source, const char **why)
 {
 	if (at_return && (!strcmp(target->name, "$return") || !strcmp(target->name, "$$return"))) {
 		if (target->name[1] == '$') {
@@ -105,7 +123,6 @@ bool points_func_target(bool at_return, const struct stp_node *target, struct st
 		source->arg = 1;	/* arch.h, call_result */
 		return true;
 	}
-	*why = at_return ? "the function's variables need debuginfo, which dtap does not read: there is $return"
-			 : "the function's variables need debuginfo, which dtap does not read: use int_arg(1), pointer_arg(2) ...";
-	return false;
+	/* At the return: asked by @defined alone, uses were moved to the entry (stp/entry.c); and @var. */
+	return points_debug_target(p, f, target, source, why);
 }

@@ -352,7 +352,8 @@ bool points_trace_target(struct points *p, const struct points_found *f, const s
 	source->arg = (uint32_t)arg;
 	source->nsteps = (unsigned int)n;
 	for (int i = 0; i < n; i++)
-		source->steps[i] = (struct stp_step){ steps[i].off, steps[i].width, steps[i].sign, true };
+		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
+							 .kernel = true };
 	return true;
 }
 

@@ -25,6 +25,8 @@ struct points_found {
 	struct probe *probe;
 	const char *prov, *mark;	/* a marker's */
 	const char *supplied;		/* by the agent: to the interpreter in this file */
+	struct points_file *file;	/* a function is in, at the address @pc */
+	uint64_t pc;
 	const char *tracepoint;		/* the kernel's */
 };
 
@@ -81,7 +83,15 @@ uint8_t points_agent_marker(const char *name);
 
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
-bool points_func_target(bool at_return, const struct stp_node *target, struct stp_source *source, const char **why);
+bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
+			struct stp_source *source, const char **why);
+
+/* points_debug.c */
+bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why);
+bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
+		 const char **why);
+void points_debug_vars(const struct points_found *f, struct strbuf *out);
 
 /* points_kernel.c */
 void points_find_begin(struct points_search *s);

@@ -31,6 +31,7 @@ struct entries {
 	struct stp_prog *prog;
 	struct saved *v;
 	size_t n, cap;
+	bool at_return;			/* of a function */
 };
 
 /* --- trees ------------------------------------------------------------------------------------------- */
@@ -113,6 +114,13 @@ static struct stp_var *array(struct entries *e, const char *called, struct src_p
 
 /* --- finding ----------------------------------------------------------------------------------------- */
 
+/* What is had at the function's entry alone: its own variables. */
+static bool is_gone(const struct stp_node *n)
+{
+	return n->kind == STP_TARGET && !n->is_var && strcmp(n->name, "$return") && strcmp(n->name, "$$return") &&
+	       strcmp(n->name, "$$name") && strcmp(n->name, "$$args");
+}
+
 /* Each @entry becomes the local that will have its value. */
 static void take_node(void *ctx, struct stp_node **child)
 {
@@ -121,14 +129,16 @@ static void take_node(void *ctx, struct stp_node **child)
 	struct saved *s;
 	size_t number;
 
-	if (n->kind != STP_ENTRY) {
+	if (n->kind == STP_DEFINED && e->at_return)
+		return;
+	if (n->kind != STP_ENTRY && !(e->at_return && is_gone(n))) {
 		stp_each_node(n, take_node, ctx);
 		return;
 	}
 	number = ++e->prog->nentries;
 	e->v = arena_grow(e->arena, e->v, &e->cap, e->n, sizeof(*e->v));
 	s = &e->v[e->n++];
-	s->expr = n->l;
+	s->expr = n->kind == STP_ENTRY ? n->l : n;
 	s->kept = array(e, arena_printf(e->arena, "_entry%zu", number), n->pos);
 	s->value = arena_printf(e->arena, "_entry_value%zu", number);
 	*child = name(e, s->value, n->pos);
@@ -168,7 +178,7 @@ static struct stp_stmt *prologue(struct entries *e, const struct stp_var *depth)
 
 struct stp_stmt *stp_split_entries(struct stp_prog *prog, struct stp_handler *h)
 {
-	struct entries e = { .arena = prog->arena, .prog = prog };
+	struct entries e = { .arena = prog->arena, .prog = prog, .at_return = h->kind == STP_P_RETURN };
 	struct stp_stmt **blocks, *block;
 	struct stp_var *depth;
 

@@ -232,8 +232,13 @@ static ir_reg lower_list(struct low *l, struct stp_node *n, const struct stp_sou
 	ir_reg r;
 
 	for (size_t i = 0; i < src->nnames && nvals < IR_MAX_KEYS; i++) {
-		ir_reg v = lower_source(l, n, &src->items[i]);
+		ir_reg v;
 
+		if (src->items[i].kind == STP_SRC_UNKNOWN) {
+			strbuf_printf(&b, "%s%s=?", i ? " " : "", src->names[i]);
+			continue;
+		}
+		v = lower_source(l, n, &src->items[i]);
 		strbuf_printf(&b, "%s%s=%s", i ? " " : "", src->names[i],
 			      src->items[i].type == STP_STRINGS ? "\"%s\"" : "%#x");
 		vals[nvals++] = v;
@@ -252,7 +257,8 @@ static ir_reg copyinstr(struct low *l, ir_reg addr, int64_t size)
 
 static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_source *src)
 {
-	ir_reg r;
+	struct stp_node *vs[STP_MAX_STEPS + 1] = { 0 };
+	ir_reg vals[STP_MAX_STEPS + 1], r;
 
 	switch (src->kind) {
 	case STP_SRC_TEXT:
@@ -262,15 +268,24 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 	default:
 		break;
 	}
-	r = ir_arg(&l->b, src->arg);
+	for (unsigned int i = 0; i < src->nsteps; i++)
+		vs[i] = src->steps[i].index;
+	vs[STP_MAX_STEPS] = src->kind == STP_SRC_VALUE ? n->l : NULL;
+	low_values(l, vs, STP_MAX_STEPS + 1, vals);
+	low_near(l, n->what, n->pos);
+	r = src->kind == STP_SRC_VALUE ? vals[STP_MAX_STEPS] : ir_arg(&l->b, src->arg);
 	for (unsigned int i = 0; i < src->nsteps; i++) {
 		const struct stp_step *s = &src->steps[i];
 
+		if (s->index)
+			r = ir_op2(&l->b, IR_ADD, r, ir_op2(&l->b, IR_MUL, vals[i], low_const(l, s->scale)));
 		if (s->off)
 			r = ir_op2(&l->b, IR_ADD, r, low_const(l, s->off));
 		if (s->width)
 			r = ir_load(&l->b, s->kernel ? IR_LOAD : IR_ULOAD, r, s->width, s->sign);
 	}
+	if (src->width)
+		r = ir_ext(&l->b, r, src->width, src->sign);
 	if (src->type != STP_STRINGS)
 		return r;
 	if (src->nsteps && src->steps[src->nsteps - 1].kernel)

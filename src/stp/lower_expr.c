@@ -181,7 +181,7 @@ static ir_reg lower_later(struct low *l, struct stp_node *n)
 		break;
 	case STP_CAST:
 	case STP_DEREF:
-		low_refuse(l, n, "read memory with user_int32(address + offset) and its like",
+		low_refuse(l, n, n->why ? n->why : "read memory with user_int32(address + offset) and its like",
 			   "types of the program are not known here");
 		break;
 	default:
@@ -234,6 +234,8 @@ static ir_reg expr(struct low *l, struct stp_node *n, bool used)
 		return low_match(l, n);
 	case STP_TARGET:
 		return low_target(l, n);
+	case STP_CAST:
+		return n->source ? low_target(l, n) : lower_later(l, n);
 	case STP_EXTRACT:
 		return low_extract(l, n);
 	case STP_PRINT:

@@ -17,6 +17,7 @@ low_func low_func_pp, low_func_pn, low_func_ppfunc, low_func_probefunc, low_func
 low_func low_func_is_return, low_func_module_name, low_func_stp_pid, low_func_returnval;
 
 /* facts of a process; WITH: enum abi_task (lower_task.c) */
+low_func low_func_register;		/* WITH: signed (lower_mem.c) */
 low_func low_func_self, low_func_task, low_func_task_text, low_func_task_nice, low_func_task_prio, low_func_pexecname;
 
 /* time; WITH: ns of a unit */

@@ -4,6 +4,9 @@
  */
 #include "stp/lower_func.h"
 
+#include <string.h>
+
+#include "arch/arch.h"
 #include "base/arena.h"
 #include "lang/diag.h"
 #include "stp/lower.h"
@@ -42,6 +45,39 @@ ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 		return low_const(l, 0);
 	}
 	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1), type & ~SIGNED, type & SIGNED);
+}
+
+static bool is_register(const struct arch *arch, const char *name, struct arch_operand *op)
+{
+	*op = (struct arch_operand){ 0 };
+	return !arch->parse(name, strlen(name), op) && op->loc == ARCH_LOC_REG && op->reg && op->reg->kind <= ARCH_REG_PC;
+}
+
+/* The processor's registers by its assembler's names. */
+ir_reg low_func_register(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	const struct arch *arch = arch_host();
+	const struct stp_node *n = call->args[0];
+	struct arch_operand op = { 0 };
+	int kind = l->handler ? (int)l->handler->kind : -1;
+	bool known = false;
+	ir_reg both[2];
+
+	(void)args;
+	if (n->kind == STP_STR && arch)
+		known = is_register(arch, n->str, &op) || is_register(arch, arena_printf(l->arena, "%%%s", n->str), &op);
+	if (!known) {
+		low_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
+		return low_const(l, 0);
+	}
+	if (kind != STP_P_FUNCTION && kind != STP_P_RETURN && kind != STP_P_STATEMENT && kind != STP_P_MARK) {
+		low_refuse(l, call, "they are known in probes of functions and marks",
+			   "cannot access CPU registers in this context");
+		return low_const(l, 0);
+	}
+	both[0] = low_const(l, op.reg->off);
+	both[1] = low_const(l, op.reg->width);
+	return ir_ext(&l->b, ir_call(&l->b, IR_FN_REG, both, 2), op.reg->width, call->builtin->number);
 }
 
 /* --- strings ----------------------------------------------------------------------------------------- */

@@ -31,15 +31,21 @@ enum stp_point_kind {
 /* How the value of a context variable is had: where it begins, then steps through memory. */
 enum stp_source_kind {
 	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
+	STP_SRC_VALUE,		/* the value of STP_CAST's expression */
+	STP_SRC_UNKNOWN,	/* "?", as an item of a LIST */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
 	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames sources @items: $$vars, $$parms */
 };
 
 enum { STP_MAX_STEPS = 8 };
 
-/* From an address to the value at it: @width bytes at @off behind it, of the traced process or the kernel. */
+/*
+ * From an address to the value at it: @width bytes at @off behind it, of the traced process or the kernel.  @width 0:
+ * to the address there.
+ */
 struct stp_step {
-	int64_t off;
+	int64_t off, scale;
+	struct stp_node *index;		/* @scale times that is added as well; or NULL */
 	uint8_t width;
 	bool sign, kernel;
 };
@@ -54,6 +60,8 @@ struct stp_source {
 	size_t nnames;
 	struct stp_step steps[STP_MAX_STEPS];
 	unsigned int nsteps;
+	uint8_t width;			/* not 0: of the value, its low bytes count, as a number with @sign */
+	bool sign;
 };
 
 struct stp_resolver {
@@ -73,6 +81,9 @@ struct stp_resolver {
 	 */
 	bool (*target)(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
 		       const struct stp_node *target, struct stp_source *source, const char **why);
+	/* The same of @cast, an STP_CAST, at @point or (NULL) in a function.  May be NULL: no types are known. */
+	bool (*cast)(void *ctx, const struct stp_point *point, const struct stp_node *cast, struct stp_source *source,
+		     const char **why);
 };
 
 /*

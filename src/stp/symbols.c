@@ -250,9 +250,20 @@ static void resolve_target(struct sem *s, struct stp_node *n)
 	n->type = source->type;
 }
 
+/* @cast: is there such a type? */
+static void resolve_cast(struct sem *s, struct stp_node *n)
+{
+	struct stp_source *source = arena_new_of(s->arena, struct stp_source);
+	const struct stp_resolver *r = s->resolver;
+
+	stp_each_node(n, resolve_child, s);
+	if (r && r->cast && r->cast(r->ctx, s->handler ? s->handler->point : NULL, n, source, &n->why))
+		n->source = source;
+}
+
 static bool is_defined(const struct stp_node *n)
 {
-	return n->kind == STP_TARGET ? n->source != NULL : n->kind != STP_NAME;
+	return n->kind == STP_TARGET || n->kind == STP_CAST ? n->source != NULL : n->kind != STP_NAME;
 }
 
 static void set_number(struct stp_node *n, int64_t value)
@@ -314,6 +325,9 @@ static void resolve(struct sem *s, struct stp_node *n, enum use use)
 		break;
 	case STP_TARGET:
 		resolve_target(s, n);
+		break;
+	case STP_CAST:
+		resolve_cast(s, n);
 		break;
 	case STP_DEFINED:
 		resolve(s, n->l, USE_READ);

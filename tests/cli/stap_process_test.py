@@ -1,5 +1,6 @@
 """What a SystemTap script can know of the process: the traced program itself and /proc are the witnesses."""
 import json
+import os
 
 import pytest
 
@@ -82,24 +83,47 @@ def test_in_the_kernel(tmp_path):
     assert lines[8:] == ["caught", "caught"]
 
 
-def check_python_probe(interp, script, tmp_path, *options):
+def check_python_probe(interp, tmp_path, *options):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM + "told()\n")
+    script = 'probe python.function.entry { if (funcname == "told") { %s %s } }' % (IDS, COMMAND_LINE)
     argv = [*interp.argv, interp.add(program), "one", "two"]
     said, lines = run(program, script, argv, *options, tail="told()\n", **ENVIRONMENT)
-    assert lines == [" ".join(map(str, said["ids"])), " ".join(said["words"])]
+    assert lines[0] == " ".join(map(str, said["ids"]))
+    check_command_line(said, lines[1:])
 
 
 @pytest.mark.interps("3.9", "3.13", "3.15")
 def test_in_a_python_probe(interp, tmp_path):
-    check_python_probe(interp, 'probe python.function.entry { if (funcname == "told") { %s println(cmdline_str()) } }' % IDS, tmp_path)
+    check_python_probe(interp, tmp_path)
 
 
 @pytest.mark.interps("3.13", "3.15")
 def test_in_the_target(interp, tmp_path):
-    """There it is the process itself that says it, here once it has told us: then nothing but told() is called."""
-    check_python_probe(interp, """
-        global n
-        probe process.mark("function__entry") { if (euid() == 12 && egid() == 7) n++ }
-        probe process.mark("function__return") { if (euid() == 12 && n) { %s println(cmdline_str()) exit() } }""" % IDS,
-                       tmp_path, "--place=target")
+    """There it is the process itself that says it."""
+    check_python_probe(interp, tmp_path, "--place=target")
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="names of registers")
+def test_registers(tmp_path):
+    """Arguments of a call of the C library, where the System V ABI puts them."""
+    program = tmp_path / "program.py"
+    libc = os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
+    script = """
+        probe process("%s").function("setpriority") { if (pid() == target()) {
+            printdln(" ", register("rdi"), u_register("esi") == pid(), register("edx"), u_register("edx"), register("dl"), u_register("dx"))
+            println(usymname(u_register("rip")))
+        } }""" % libc
+    said, lines = run(program, script, [PYTHON, str(program)], tail="os.setpriority(os.PRIO_PROCESS, os.getpid(), 5 - 12 + 1)",
+                      **ENVIRONMENT)
+    assert said and lines == ["0 0 3 3 3 3", "setpriority",     # os.nice(3) above
+                              "0 1 -6 4294967290 -6 65530", "setpriority"]
+
+
+@pytest.mark.parametrize("call, text", [
+    ('register("rdj")', "unknown register"), ('register("xmm0")', "unknown register"), ('register(execname())', "unknown register"),
+    ('register("rax")', "cannot access CPU registers in this context"), ("usymline(1)", "source lines are not read"),
+    ("module_size()", "no kernel module is made"), ("pid2task(1)", "can be had alone")])
+def test_what_cannot_be_had(call, text):
+    result = harness.stap("-e", "probe begin { println(%s) }" % call)
+    assert result.code == 1 and text in result.err, result

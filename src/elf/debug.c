@@ -1,0 +1,451 @@
+/*
+ * Debug information: scopes, places of variables, where a function's prologue ends.
+ *
+ * Expressions are computed as a register plus a number.  Inlined functions are passed over: what is asked for is the
+ * function whose code it is.
+ */
+#include "elf/debug.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+#include "elf/priv.h"
+
+enum { MAX_SCOPES = 32, MAX_STACK = 8, MAX_DEPTH = 4 };
+
+struct debug {
+	Dwarf *dw;
+	Dwarf_CFI *eh;			/* of the file itself; its own memory */
+	Elf *elf;			/* of another file, or NULL */
+	int fd;
+};
+
+/* --- the file ----------------------------------------------------------------------------------------- */
+
+static void open_by_id(const struct obj_info *info, struct debug *d)
+{
+	struct strbuf path = { 0 };
+
+	if (info->build_id_len < 2)
+		return;
+	strbuf_printf(&path, "/usr/lib/debug/.build-id/%02x/", info->build_id[0]);
+	for (unsigned int i = 1; i < info->build_id_len; i++)
+		strbuf_printf(&path, "%02x", info->build_id[i]);
+	strbuf_puts(&path, ".debug");
+	d->fd = open(strbuf_str(&path), O_RDONLY | O_CLOEXEC);
+	strbuf_fini(&path);
+	if (d->fd < 0)
+		return;
+	d->elf = elf_begin(d->fd, ELF_C_READ, NULL);
+	if (d->elf)
+		d->dw = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+}
+
+struct debug *obj_debug(struct obj *o)
+{
+	struct debug *d;
+	GElf_Shdr shdr;
+
+	if (o->debug_tried)
+		return o->debug;
+	o->debug_tried = true;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->fd = -1;
+	d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+	if (d->dw && !obj_section(o->elf, ".debug_info", &shdr) && !obj_section(o->elf, ".zdebug_info", &shdr)) {
+		dwarf_end(d->dw);
+		d->dw = NULL;
+	}
+	if (!d->dw)
+		open_by_id(obj_info(o), d);
+	if (!d->dw) {
+		debug_close(d);
+		return NULL;
+	}
+	d->eh = dwarf_getcfi_elf(o->elf);
+	o->debug = d;
+	return d;
+}
+
+Dwarf *debug_dwarf(const struct debug *d)
+{
+	return d->dw;
+}
+
+void debug_close(struct debug *d)
+{
+	if (!d)
+		return;
+	if (d->eh)
+		dwarf_cfi_end(d->eh);
+	if (d->dw)
+		dwarf_end(d->dw);
+	if (d->elf)
+		elf_end(d->elf);
+	if (d->fd >= 0)
+		close(d->fd);
+	free(d);
+}
+
+/* --- scopes ------------------------------------------------------------------------------------------- */
+
+/* What contains an address: the compilation unit, the function, its blocks. */
+struct scopes {
+	Dwarf_Die v[MAX_SCOPES];
+	int n, func;		/* @func: the function's number, 0: none */
+	uint64_t pc;
+};
+
+static bool find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit)
+{
+	Dwarf_CU *cu = NULL;
+
+	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, unit, NULL))
+		if (dwarf_haspc(unit, pc) > 0)
+			return true;
+	return false;
+}
+
+static bool find_inner(const Dwarf_Die *outer, uint64_t pc, Dwarf_Die *inner)
+{
+	if (dwarf_child((Dwarf_Die *)outer, inner))
+		return false;
+	do {
+		int tag = dwarf_tag(inner);
+
+		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace) &&
+		    (dwarf_haspc(inner, pc) > 0))
+			return true;
+	} while (!dwarf_siblingof(inner, inner));
+	return false;
+}
+
+static bool find_scopes(struct debug *d, uint64_t pc, struct scopes *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->pc = pc;
+	if (!find_unit(d, pc, &s->v[0]))
+		return false;
+	for (s->n = 1; s->n < MAX_SCOPES && find_inner(&s->v[s->n - 1], pc, &s->v[s->n]); s->n++)
+		if (dwarf_tag(&s->v[s->n]) == DW_TAG_subprogram)
+			s->func = s->n;
+	return true;
+}
+
+/* --- location expressions ----------------------------------------------------------------------------- */
+
+struct sum {
+	enum debug_base base;
+	unsigned int reg;
+	int64_t off;
+};
+
+struct eval {
+	struct debug *d;
+	const struct scopes *scopes;
+	unsigned int depth;
+	const char *why;
+	bool is_reg, is_value;		/* the result is a register, a value */
+	struct sum stack[MAX_STACK];
+	unsigned int n;
+};
+
+static bool run(struct eval *e, const Dwarf_Op *ops, size_t n);
+
+static bool refuse(struct eval *e, const char *why)
+{
+	e->why = why;
+	return false;
+}
+
+static bool push(struct eval *e, enum debug_base base, unsigned int reg, int64_t off)
+{
+	if (e->n == MAX_STACK)
+		return refuse(e, "its place is too complicated");
+	e->stack[e->n++] = (struct sum){ base, reg, off };
+	return true;
+}
+
+/* What another expression gives, as an address. */
+static bool push_other(struct eval *e, const Dwarf_Op *ops, size_t n, int64_t off)
+{
+	struct eval other = { .d = e->d, .scopes = e->scopes, .depth = e->depth + 1 };
+
+	if (other.depth > MAX_DEPTH)
+		return refuse(e, "its place is too complicated");
+	if (!run(&other, ops, n))
+		return refuse(e, other.why);
+	return push(e, other.stack[0].base, other.stack[0].reg, other.stack[0].off + off);
+}
+
+static bool push_cfa(struct eval *e)
+{
+	Dwarf_CFI *cfis[2] = { e->d->eh, dwarf_getcfi(e->d->dw) };
+	bool done = false;
+
+	for (int i = 0; i < 2 && !done; i++) {
+		Dwarf_Frame *frame = NULL;
+		Dwarf_Op *ops;
+		size_t n;
+
+		if (!cfis[i] || dwarf_cfi_addrframe(cfis[i], e->scopes->pc, &frame))
+			continue;
+		done = !dwarf_frame_cfa(frame, &ops, &n) && n > 0 && push_other(e, ops, n, 0);
+		free(frame);
+	}
+	return done || refuse(e, "the frame of its function is not described");
+}
+
+static bool push_frame(struct eval *e, int64_t off)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (!e->scopes->func ||
+	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->func], DW_AT_frame_base, &attr) ||
+	    dwarf_getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
+		return refuse(e, "the frame of its function is not described");
+	return push_other(e, ops, n, off);
+}
+
+static bool run_one(struct eval *e, const Dwarf_Op *op)
+{
+	struct sum *top = e->n ? &e->stack[e->n - 1] : NULL;
+
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
+		return push(e, DEBUG_REG, op->atom - DW_OP_breg0, (int64_t)op->number);
+	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
+		return push(e, DEBUG_CONST, 0, op->atom - DW_OP_lit0);
+	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
+		e->is_reg = true;
+		return push(e, DEBUG_REG, op->atom - DW_OP_reg0, 0);
+	}
+	switch (op->atom) {
+	case DW_OP_addr:
+		return push(e, DEBUG_ADDR, 0, (int64_t)op->number);
+	case DW_OP_bregx:
+		return push(e, DEBUG_REG, (unsigned int)op->number, (int64_t)op->number2);
+	case DW_OP_fbreg:
+		return push_frame(e, (int64_t)op->number);
+	case DW_OP_call_frame_cfa:
+		return push_cfa(e);
+	case DW_OP_const1u: case DW_OP_const1s: case DW_OP_const2u: case DW_OP_const2s: case DW_OP_const4u:
+	case DW_OP_const4s: case DW_OP_const8u: case DW_OP_const8s: case DW_OP_constu: case DW_OP_consts:
+		return push(e, DEBUG_CONST, 0, (int64_t)op->number);
+	case DW_OP_plus_uconst:
+		if (!top)
+			break;
+		top->off += (int64_t)op->number;
+		return true;
+	case DW_OP_plus:
+		if (e->n < 2 || (top[0].base != DEBUG_CONST && top[-1].base != DEBUG_CONST))
+			break;
+		if (top[-1].base == DEBUG_CONST) {
+			top[-1].base = top[0].base;
+			top[-1].reg = top[0].reg;
+		}
+		top[-1].off += top[0].off;
+		e->n--;
+		return true;
+	case DW_OP_minus:
+		if (e->n < 2 || top[0].base != DEBUG_CONST)
+			break;
+		top[-1].off -= top[0].off;
+		e->n--;
+		return true;
+	case DW_OP_stack_value:
+		e->is_value = true;
+		return true;
+	case DW_OP_form_tls_address:
+	case DW_OP_GNU_push_tls_address:
+		return refuse(e, "it is thread-local");
+	case DW_OP_piece:
+	case DW_OP_bit_piece:
+		return refuse(e, "it is kept in pieces");
+	case DW_OP_entry_value:
+	case DW_OP_GNU_entry_value:
+		return refuse(e, "here only the function's caller had it: probe the function's entry");
+	default:
+		break;
+	}
+	return refuse(e, "its place is too complicated");
+}
+
+static bool run(struct eval *e, const Dwarf_Op *ops, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!run_one(e, &ops[i]))
+			return false;
+	return e->n == 1 || refuse(e, n ? "its place is too complicated" : "it was optimized away");
+}
+
+/* --- variables ---------------------------------------------------------------------------------------- */
+
+static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, type);
+}
+
+static bool is_var(Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+
+	return tag == DW_TAG_formal_parameter || tag == DW_TAG_variable;
+}
+
+static bool is_called(Dwarf_Die *die, const char *name)
+{
+	const char *its = dwarf_diename(die);
+
+	return its && !strcmp(its, name);
+}
+
+static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *var, struct debug_var *ret)
+{
+	struct eval e = { .d = d, .scopes = s };
+	Dwarf_Attribute attr;
+	Dwarf_Sword value;
+	Dwarf_Op *ops;
+	size_t n;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!type_of(var, &ret->type))
+		return "its type is not described";
+	if (dwarf_attr_integrate(var, DW_AT_const_value, &attr) && !dwarf_formsdata(&attr, &value)) {
+		ret->off = value;
+		ret->is_value = true;
+		return NULL;
+	}
+	if (!dwarf_attr_integrate(var, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
+		return "it was optimized away, or has no value at this place yet";
+	if (!run(&e, ops, n))
+		return e.why;
+	ret->base = e.stack[0].base;
+	ret->reg = e.stack[0].reg;
+	ret->off = e.stack[0].off;
+	ret->is_value = e.is_reg || e.is_value;
+	return NULL;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = s ? strlen(s) : 0, m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end) && (n == m || s[n - m - 1] == '/' || *end == '/');
+}
+
+const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit, die;
+
+	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
+		if ((file && !ends_with(dwarf_diename(&unit), file)) || dwarf_child(&unit, &die))
+			continue;
+		do {
+			struct scopes s = { .n = 1 };
+			Dwarf_Attribute attr;
+
+			s.v[0] = unit;
+			if (dwarf_tag(&die) == DW_TAG_variable && is_called(&die, name) &&
+			    dwarf_attr(&die, DW_AT_location, &attr))
+				return locate(d, &s, &die, ret);
+		} while (!dwarf_siblingof(&die, &die));
+	}
+	return "no global variable of that name is described";
+}
+
+const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct debug_var *ret)
+{
+	struct scopes s;
+	Dwarf_Die die;
+
+	if (!find_scopes(d, pc, &s))
+		return "no debuginfo describes this function";
+	for (int i = s.n; i--;) {
+		if (dwarf_child(&s.v[i], &die))
+			continue;
+		do {
+			if (is_var(&die) && is_called(&die, name) && !dwarf_hasattr(&die, DW_AT_declaration) &&
+			    (i || dwarf_hasattr(&die, DW_AT_location)))
+				return locate(d, &s, &die, ret);
+		} while (!dwarf_siblingof(&die, &die));
+	}
+	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
+}
+
+void debug_each_var(struct debug *d, uint64_t pc, bool parms, bool locals,
+		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx)
+{
+	struct scopes s;
+	Dwarf_Die die, type;
+
+	if (!find_scopes(d, pc, &s) || !s.func)
+		return;
+	for (int i = s.func; i < s.n; i++) {
+		if (dwarf_child(&s.v[i], &die))
+			continue;
+		do {
+			int tag = dwarf_tag(&die);
+
+			if (((tag == DW_TAG_formal_parameter && parms) || (tag == DW_TAG_variable && locals)) &&
+			    dwarf_diename(&die) && type_of(&die, &type))
+				fn(ctx, dwarf_diename(&die), &type);
+		} while (!dwarf_siblingof(&die, &die));
+	}
+}
+
+/* --- the prologue ------------------------------------------------------------------------------------- */
+
+/* Is the parameter kept below its function's frame base, where the prologue puts it? */
+static bool is_in_frame(Dwarf_Die *parm)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *ops;
+	size_t n;
+
+	return dwarf_attr_integrate(parm, DW_AT_location, &attr) && !dwarf_getlocation(&attr, &ops, &n) && n == 1 &&
+	       ops[0].atom == DW_OP_fbreg && (int64_t)ops[0].number < 0;
+}
+
+static bool is_optimized(Dwarf_Die *unit)
+{
+	Dwarf_Attribute attr;
+	const char *producer = dwarf_attr(unit, DW_AT_producer, &attr) ? dwarf_formstring(&attr) : NULL;
+
+	return !producer || strncmp(producer, "GNU", 3) || strstr(producer, " -O");
+}
+
+uint64_t debug_body(struct debug *d, uint64_t entry)
+{
+	bool any = false, framed = false;
+	Dwarf_Addr *at = NULL, body = entry;
+	struct scopes s;
+	Dwarf_Die die;
+
+	if (!find_scopes(d, entry, &s) || !s.func)
+		return entry;
+	if (!dwarf_child(&s.v[s.func], &die)) {
+		do {
+			any |= dwarf_tag(&die) == DW_TAG_formal_parameter;
+			framed |= dwarf_tag(&die) == DW_TAG_formal_parameter && is_in_frame(&die);
+		} while (!dwarf_siblingof(&die, &die));
+	}
+	if (!framed && (any || is_optimized(&s.v[0])))
+		return entry;
+	if (dwarf_entry_breakpoints(&s.v[s.func], &at) > 0 && at[0] > entry && dwarf_haspc(&s.v[s.func], at[0]) > 0)
+		body = at[0];
+	free(at);
+	return body;
+}

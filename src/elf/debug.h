@@ -1,0 +1,92 @@
+/*
+ * What debug information says: where a function's variables are at an address, and what types they have.
+ *
+ * On libdw, which reads DWARF 2 to 5.  The information is the file's own, or that of its build id below
+ * /usr/lib/debug.  Addresses are the file's, as in obj.h.  A place that cannot be told by one register and a
+ * displacement (pieces, thread-local storage, values that were optimized away) is refused with a reason.
+ *
+ * DWARF 5: 2.5 location expressions, 2.6 location descriptions, 4.1 data objects, 5.5 arrays, 5.7 structures.
+ */
+#ifndef DTAP_ELF_DEBUG_H
+#define DTAP_ELF_DEBUG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <elfutils/libdw.h>
+
+struct debug;
+struct obj;
+struct strbuf;
+
+/* The debug information of @o, read when first asked for, or NULL.  It is closed with @o. */
+struct debug *obj_debug(struct obj *o);
+
+/* libdw's own. */
+Dwarf *debug_dwarf(const struct debug *d);
+
+/* obj_close's; accepts NULL. */
+void debug_close(struct debug *d);
+
+/*
+ * Where the variables of the function that starts at @entry are valid first: behind its prologue when they are kept in
+ * its frame, as compilers do without optimization; else @entry.
+ */
+uint64_t debug_body(struct debug *d, uint64_t entry);
+
+enum debug_base {
+	DEBUG_CONST,		/* 0 */
+	DEBUG_REG,		/* what register @reg holds, by DWARF's numbers of the machine */
+	DEBUG_ADDR,		/* where the file's address 0 is in the process */
+};
+
+/* A variable: at the address base + off, or (@is_value) that sum itself. */
+struct debug_var {
+	enum debug_base base;
+	unsigned int reg;
+	int64_t off;
+	bool is_value;
+	Dwarf_Die type;
+};
+
+/* The variable @name as code at @pc sees it: its block's, its function's, its file's.  NULL, or why not. */
+const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct debug_var *ret);
+
+/* The variable @name that is in no function, of the source file @file (its end suffices) or (NULL) of any. */
+const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret);
+
+/* The type called @name, "struct x", "union x", "enum x" or a typedef's or base type's name. */
+bool debug_type(struct debug *d, const char *name, Dwarf_Die *ret);
+
+/* Call @fn for each named parameter (@parms) and local variable (@locals) in scope at @pc, the outermost first. */
+void debug_each_var(struct debug *d, uint64_t pc, bool parms, bool locals,
+		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx);
+
+/* --- types -------------------------------------------------------------------------------------------- */
+
+enum debug_kind { DEBUG_INT, DEBUG_POINTER, DEBUG_ARRAY, DEBUG_STRUCT, DEBUG_FLOAT, DEBUG_OTHER };
+
+struct debug_shape {
+	enum debug_kind kind;
+	uint64_t size;		/* bytes, of an array an element's; 0: unknown */
+	bool sign;		/* INT */
+};
+
+/* @type without typedefs and qualifiers: *bare, which may be @type, and its shape. */
+void debug_shape(const Dwarf_Die *type, Dwarf_Die *bare, struct debug_shape *ret);
+
+/* What @type, bare, points to or is an array of; false: void, or neither. */
+bool debug_target(const Dwarf_Die *type, Dwarf_Die *ret);
+
+/* Bytes of a value of the type; 0: unknown.  How many indexes the array @type, bare, takes. */
+uint64_t debug_size(const Dwarf_Die *type);
+unsigned int debug_dims(const Dwarf_Die *type);
+
+/* Where member @name of the structure @type, bare, is.  NULL, or why not. */
+const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, Dwarf_Die *ret);
+
+/* Add the type's name to @out as stap -L has it: "struct node*", "char const*". */
+void debug_type_name(const Dwarf_Die *type, struct strbuf *out);
+
+#endif

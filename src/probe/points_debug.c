@@ -1,0 +1,361 @@
+/*
+ * The variables of functions by debug information: $name, @var and @cast with their members and elements, $$vars.
+ *
+ * A variable begins at a register, the program counter (from which what is global has a distance that loading does not
+ * change) or a constant: that becomes one more operand of the site, and the rest is steps.
+ */
+#include "probe/points_priv.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "elf/debug.h"
+#include "elf/obj.h"
+#include "probe/exec.h"
+
+enum { MAX_REGS = 32, MAX_ITEMS = 32 };
+
+struct walk {
+	struct points *p;
+	struct stp_source *source;
+	Dwarf_Die type;
+	int64_t off;		/* not yet a step */
+	bool in_memory;		/* the value is at the address had so far */
+	const char *why;
+};
+
+static bool refuse(struct walk *w, const char *why)
+{
+	w->why = why;
+	return false;
+}
+
+static bool add_step(struct walk *w, uint8_t width, bool sign, struct stp_node *index, int64_t scale)
+{
+	struct stp_source *s = w->source;
+
+	if (s->nsteps == STP_MAX_STEPS)
+		return refuse(w, "too many steps: keep the value between in a variable and use @cast");
+	s->steps[s->nsteps++] = (struct stp_step){ .off = w->off, .index = index, .scale = scale, .width = width,
+						   .sign = sign };
+	w->off = 0;
+	return true;
+}
+
+/* The value, a pointer, becomes the address. */
+static bool deref(struct walk *w, const Dwarf_Die *bare)
+{
+	if (w->in_memory && !add_step(w, 8, false, NULL, 0))
+		return false;
+	w->in_memory = true;
+	return debug_target(bare, &w->type) || refuse(w, "it points to no type that is described");
+}
+
+static bool member(struct walk *w, const char *name)
+{
+	struct debug_shape shape;
+	Dwarf_Die bare;
+	int64_t off;
+	const char *why;
+
+	debug_shape(&w->type, &bare, &shape);
+	if (shape.kind == DEBUG_POINTER) {
+		if (!deref(w, &bare))
+			return false;
+		debug_shape(&w->type, &bare, &shape);
+	}
+	if (shape.kind != DEBUG_STRUCT)
+		return refuse(w, arena_printf(w->p->arena, "what stands before ->%s is no structure", name));
+	if (!w->in_memory)
+		return refuse(w, "structures in registers are not supported");
+	why = debug_member(&bare, name, &off, &w->type);
+	if (why)
+		return refuse(w, arena_printf(w->p->arena, "->%s: %s", name, why));
+	w->off += off;
+	return true;
+}
+
+/* @any: the type itself is the elements'. */
+static bool element(struct walk *w, struct stp_node *index, bool any)
+{
+	struct debug_shape shape;
+	Dwarf_Die bare, to;
+	int64_t size;
+
+	debug_shape(&w->type, &bare, &shape);
+	if (shape.kind == DEBUG_ARRAY) {
+		if (debug_dims(&bare) != 1 || !debug_target(&bare, &to))
+			return refuse(w, "arrays of several dimensions are not supported: use & and an offset");
+		w->type = to;
+	} else if (shape.kind == DEBUG_POINTER && !any) {
+		if (!deref(w, &bare))
+			return false;
+	} else if (!any) {
+		return refuse(w, "what stands before [ is neither array nor pointer");
+	}
+	size = (int64_t)debug_size(&w->type);
+	if (!w->in_memory || !size)
+		return refuse(w, "the size of the elements is not known");
+	if (index->kind != STP_NUM)
+		return add_step(w, 0, false, index, size);
+	w->off += index->value * size;
+	return true;
+}
+
+/* The value at the end. */
+static bool fetch(struct walk *w, const struct stp_node *target)
+{
+	struct debug_shape shape;
+	Dwarf_Die bare;
+
+	if (target->addressed) {
+		if (!w->in_memory)
+			return refuse(w, "it is kept in a register and has no address");
+		return !w->off || add_step(w, 0, false, NULL, 0);
+	}
+	debug_shape(&w->type, &bare, &shape);
+	switch (shape.kind) {
+	case DEBUG_INT:
+	case DEBUG_POINTER:
+		break;
+	case DEBUG_ARRAY:
+		if (!w->in_memory)
+			return refuse(w, "it is an array in registers");
+		return !w->off || add_step(w, 0, false, NULL, 0);
+	case DEBUG_STRUCT:
+		return refuse(w, "it is a structure: name a member with ->");
+	case DEBUG_FLOAT:
+		return refuse(w, "it is a floating-point number, which SystemTap's language does not have");
+	default:
+		return refuse(w, "its type is not supported");
+	}
+	if (w->in_memory)
+		return add_step(w, (uint8_t)shape.size, shape.sign, NULL, 0);
+	if (w->off && !add_step(w, 0, false, NULL, 0))
+		return false;
+	w->source->width = shape.size < 8 ? (uint8_t)shape.size : 0;
+	w->source->sign = shape.sign;
+	return true;
+}
+
+static bool walk(struct walk *w, const struct stp_node *target)
+{
+	for (size_t i = 0; i < target->nparts; i++) {
+		const struct stp_part *part = &target->parts[i];
+
+		if (part->name ? !member(w, part->name) : !element(w, part->index, target->kind == STP_CAST && !i))
+			return false;
+	}
+	return fetch(w, target);
+}
+
+/* --- where it begins ---------------------------------------------------------------------------------- */
+
+static bool same(const struct arch_operand *a, const struct arch_operand *b)
+{
+	return a->loc == b->loc && a->reg == b->reg && a->size == b->size && a->value == b->value && !a->why;
+}
+
+/* The number of the site's operand that is @op. */
+static bool add_operand(struct walk *w, struct site *site, const struct arch_operand *op)
+{
+	unsigned int i = 0;
+
+	while (i < site->nargs && !same(&site->args[i], op))
+		i++;
+	if (i == PROBE_MAX_ARGS)
+		return refuse(w, "the probe uses variables in too many registers");
+	if (i == site->nargs)
+		site->args[site->nargs++] = *op;
+	w->source->arg = i;
+	return true;
+}
+
+/* Is it known by its distance from the probe alone? */
+static bool is_relative(const struct points_found *f, const struct debug_var *v)
+{
+	return v->base == DEBUG_ADDR && obj_info(f->file->obj)->type != ET_EXEC;
+}
+
+static bool begin(struct walk *w, const struct points_found *f, const struct debug_var *v)
+{
+	const struct arch *arch = arch_host();
+	struct arch_operand regs[MAX_REGS], op = { .loc = ARCH_LOC_CONST, .size = 8 };
+	unsigned int n = arch_operands(arch, arch->dwarf_regs, regs, MAX_REGS);
+
+	w->source->kind = STP_SRC_ARG;
+	w->source->type = STP_LONG;
+	w->type = v->type;
+	w->off = v->off;
+	w->in_memory = !v->is_value;
+	if (f->probe->nsites != 1)
+		return refuse(w, "several functions have this name: their variables cannot be told apart");
+	if (f->probe->sites[0]->ret && is_relative(f, v))
+		return refuse(w, "at a return the place of global variables is not known: write @entry(@var(\"...\"))");
+	if (v->base == DEBUG_REG) {
+		if (v->reg >= n)
+			return refuse(w, "it is in a vector register");
+		op = regs[v->reg];
+	} else if (is_relative(f, v)) {
+		op.loc = ARCH_LOC_REG;
+		op.reg = arch->pc;
+		w->off -= (int64_t)f->pc;
+	}
+	return add_operand(w, f->probe->sites[0], &op);
+}
+
+static bool one(struct points *p, const struct points_found *f, const struct stp_node *target,
+		const struct debug_var *v, struct stp_source *source, const char **why)
+{
+	struct walk w = { .p = p, .source = source };
+
+	if (begin(&w, f, v) && walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+/* --- $$vars and its like ------------------------------------------------------------------------------ */
+
+struct listing {
+	struct points *p;
+	const struct points_found *f;
+	const char *names[MAX_ITEMS];
+	struct stp_source items[MAX_ITEMS];
+	size_t n;
+	struct strbuf *out;
+};
+
+static void add_item(void *ctx, const char *name, const Dwarf_Die *type)
+{
+	static const struct stp_node plain = { .kind = STP_TARGET };
+	struct listing *l = ctx;
+	struct stp_source *item = &l->items[l->n];
+	struct debug_var v;
+	const char *why;
+
+	(void)type;
+	if (l->n == MAX_ITEMS)
+		return;
+	*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
+		*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
+	l->names[l->n++] = arena_strdup(l->p->arena, name);
+}
+
+static bool list(struct points *p, const struct points_found *f, bool parms, bool locals, struct stp_source *source)
+{
+	struct listing *l = arena_new_of(p->arena, struct listing);
+
+	l->p = p;
+	l->f = f;
+	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, add_item, l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, add_item, l);
+	source->kind = STP_SRC_LIST;
+	source->type = STP_STRINGS;
+	source->names = l->names;
+	source->items = l->items;
+	source->nnames = l->n;
+	return true;
+}
+
+static void show(void *ctx, const char *name, const Dwarf_Die *type)
+{
+	struct listing *l = ctx;
+	struct debug_var v;
+
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v))
+		return;
+	strbuf_printf(l->out, " $%s:", name);
+	debug_type_name(type, l->out);
+}
+
+void points_debug_vars(const struct points_found *f, struct strbuf *out)
+{
+	struct listing l = { .f = f, .out = out };
+
+	if (!f->file || !obj_debug(f->file->obj))
+		return;
+	debug_each_var(obj_debug(f->file->obj), f->pc, true, false, show, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, false, true, show, &l);
+}
+
+/* --- the resolver's ----------------------------------------------------------------------------------- */
+
+bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why)
+{
+	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
+	const char *name = target->name, *at, *missing;
+	struct debug_var v;
+
+	if (!d) {
+		*why = f && f->file ? arena_printf(p->arena, "%s has no debuginfo (compile it with -g, or install its debug "
+						   "package): use int_arg(1), pointer_arg(2) ...", f->file->path)
+				    : "the point has no debuginfo";
+		return false;
+	}
+	if (target->pretty) {
+		*why = "$name$ and $$vars$ are not supported: print the members by name, or use $$vars";
+		return false;
+	}
+	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
+		return list(p, f, name[2] != 'l', name[2] != 'p', source);
+	if (target->is_var) {
+		at = strchr(name, '@');
+		missing = debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name,
+				       at ? at + 1 : NULL, &v);
+	} else {
+		missing = debug_var(d, f->pc, name + 1, &v);
+	}
+	if (missing) {
+		*why = arena_printf(p->arena, "%s: %s", name, missing);
+		return false;
+	}
+	return one(p, f, target, &v, source, why);
+}
+
+/* The file that @cast's third part names, else the probe's. */
+static struct points_file *cast_file(struct points *p, const struct points_found *f, const char *module)
+{
+	const char *path;
+	struct points_file *file;
+
+	if (!module || !*module)
+		return f ? f->file : NULL;
+	path = exec_find(p->arena, module, p->conf.sysroot);
+	file = path ? points_open(p, path) : NULL;
+	return file && !file->err ? file : NULL;
+}
+
+bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
+		 const char **why)
+{
+	struct points_file *file = cast_file(p, f, cast->module);
+	struct debug *d = file ? obj_debug(file->obj) : NULL;
+	struct walk w = { .p = p, .source = source, .in_memory = true };
+	size_t len = cast->str_len;
+
+	while (len && strchr("* ", cast->str[len - 1]))
+		len--;
+	source->kind = STP_SRC_VALUE;
+	source->type = STP_LONG;
+	if (!d) {
+		*why = "no file with debuginfo is named here: write @cast(p, \"struct x\", \"/path/of/program\")";
+		return false;
+	}
+	if (cast->pretty) {
+		*why = "$ behind @cast is not supported: print the members by name";
+		return false;
+	}
+	if (!debug_type(d, arena_strndup(p->arena, cast->str, len), &w.type)) {
+		*why = arena_printf(p->arena, "type definition '%s' not found in '%s'", cast->str, file->path);
+		return false;
+	}
+	if (!cast->nparts || walk(&w, cast))
+		return true;
+	*why = w.why;
+	return false;
+}

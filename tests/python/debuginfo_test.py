@@ -1,0 +1,82 @@
+"""Variables of C functions by debug information; the traced program prints its own values."""
+import os
+import subprocess
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.needs_bpf
+
+SOURCE = os.path.join(os.path.dirname(__file__), "data", "variables.c")
+
+
+@pytest.fixture(params=["-O0", "-O2", "-O0 -no-pie", "-O2 -gdwarf-4", "-O2 -fomit-frame-pointer -fcf-protection=none"])
+def program(request, tmp_path):
+    path = tmp_path / "variables"
+    subprocess.run(["gcc", "-g", *request.param.split(), SOURCE, "-o", path], check=True)
+    return path
+
+
+def run(program, script, tmp_path):
+    """What stap printed, and what the program did."""
+    out = tmp_path / "out"
+    result = harness.stap("-o", str(out), "-e", script.replace("PROGRAM", str(program)), "-c", str(program))
+    assert result.code == 0, result
+    return out.read_text().splitlines(), result.out.splitlines()
+
+
+def test_variables(program, tmp_path):
+    """Parameters of all sizes and signs, members through pointers, unions and inner structures, globals."""
+    script = '''probe process("PROGRAM").function("add") {
+        printf("%d %d %d %s %d %d\\n", $a, $b, $c, user_string($s), $d, $g)
+        printf("%d %s %d %d %d %d\\n", $n->id, user_string($n->name), $n->in->s, $n->in->uc, $n->arr[2], $n->ux)
+        printf("%d %d %d\\n", $counter, @var("total"), @var("head@variables.c")->id)
+    }
+    probe process("PROGRAM").function("add").return { printf("= %d\\n", $return) }'''
+    traced, own = run(program, script, tmp_path)
+    assert len(own) == 8 and traced == own
+
+
+def test_ways(program, tmp_path):
+    """Elements by a computed index, addresses, @cast in functions, at the return what was there at the entry."""
+    script = '''function second(p) { return @cast(p, "struct node", "PROGRAM")->arr[1] }
+    probe process("PROGRAM").function("add") {
+        i = 3
+        println($n->arr[i], " ", &$n->arr[1] - &$n->arr[0], " ", second($n), " ", @cast($n, "struct node")->in->uc)
+        println(@defined($a), @defined($nothing), @defined($n->id), @defined($n->nothing))
+        println($n->next ? $n->next->id : 0)
+    }
+    probe process("PROGRAM").function("add").return { println($a, " ", $$parms) }'''
+    traced, own = run(program, script, tmp_path)
+    parms = [line.rsplit(" s=", 1)[0] for line in traced]
+    assert parms == ["40 8 20 250", "1010", "99", "-5 a=0xfffffffffffffffb b=0xc8 c=0x200000000",
+                     "4 8 2 200", "1010", "0", "6 a=0x6 b=0x1 c=0xfffffffffffffff7"]
+
+
+@pytest.mark.parametrize("what, why", [
+    ("$nothing", "$nothing: no variable of that name is in scope"),
+    ("$n->nothing", "->nothing: it has no such member"),
+    ("$n->in", "it is a structure: name a member with ->"),
+    ("$a->x", "what stands before ->x is no structure"),
+    ("$a[1]", "what stands before [ is neither array nor pointer"),
+    ('@var("nothing")', "nothing: no global variable of that name is described"),
+    ('@cast($n, "struct nothing")->x', "type definition 'struct nothing' not found in"),
+])
+def test_refused(program, what, why):
+    result = harness.stap("-e", 'probe process("%s").function("add") { println(%s) }' % (program, what))
+    assert result.code == 1 and why in result.err
+
+
+def test_listing(program):
+    """The types as C has them (variables.c)."""
+    result = harness.stap("-L", f'process("{program}").function("add")')
+    assert result.out.startswith(f'process("{program}").function("add") $a:int $b:unsigned char $c:long int '
+                                 "$s:char const* $d:short int $n:struct node* $g:int")
+
+
+def test_without(tmp_path):
+    path = tmp_path / "plain"
+    subprocess.run(["gcc", SOURCE, "-o", path], check=True)
+    result = harness.stap("-e", 'probe process("%s").function("add") { println($a) }' % path)
+    assert result.code == 1 and "has no debuginfo" in result.err
