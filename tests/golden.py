@@ -1,7 +1,7 @@
 """Golden tests: a D or SystemTap script whose comments say how to run it and what must come out.
 
 The forms are shown in tests/README.md.  The folder says how far a script must get: in parse/ and check/
-the command must give the diagnostics that the comments name, in run/ the output.
+the command must give the diagnostics that the comments name, in run/ the output.  d/guide/CHAPTER/ is as run/.
 """
 import difflib
 import os
@@ -21,6 +21,8 @@ EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 def collector_of(path):
     """The class that collects a file, by its folder; None when it is no golden test."""
+    if path.suffix == ".d" and path.parent.parent.name == "guide":      # tests/d/guide/CHAPTER/
+        return RunFile
     if path.suffix[1:] != path.parent.parent.name:
         return None
     kinds = {".d": {"run": RunFile, "parse": VerdictFile, "check": VerdictFile},

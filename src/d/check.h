@@ -106,8 +106,9 @@ enum { SUBR_STRSIZE = -1, SUBR_LOWERED = -2 };
 
 struct subr {
 	const char *name, *proto;
-	int fn;			/* enum ir_fn, SUBR_LOWERED, or -1: not supported yet */
+	int fn;			/* enum ir_fn, SUBR_LOWERED, or -1: not supported */
 	int left_out;		/* the last argument's value when it is left out; SUBR_STRSIZE */
+	const char *instead;	/* of one that is not supported: why, or what works; or NULL */
 };
 
 struct check;

@@ -15,14 +15,13 @@
 #define FN_LOWERED SUBR_LOWERED
 
 static const struct subr subrs[] = {
-#define IR_FN_NONE FN_NONE
 #define IR_FN_LOWERED FN_LOWERED
 #define STRSIZE SUBR_STRSIZE
-#define D_SUBR(NAME, PROTO, FUNCTION, LEFT_OUT) { #NAME, PROTO, FN(FUNCTION), LEFT_OUT },
+#define D_SUBR(NAME, PROTO, FUNCTION, LEFT_OUT) { #NAME, PROTO, FN(FUNCTION), LEFT_OUT, NULL },
+#define D_SUBR_NONE(NAME, PROTO, INSTEAD) { #NAME, PROTO, FN_NONE, 0, INSTEAD },
 #include "d/subrs.def"
 #undef D_SUBR
 #undef STRSIZE
-#undef IR_FN_NONE
 #undef IR_FN_LOWERED
 };
 
@@ -188,7 +187,7 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 	n->ident = id;
 	if ((id->kind == ID_SUBR && id->subr->fn == FN_NONE) || (id->kind == ID_ACTION && !id->action->check)) {
 		check_unsupported(c, n->pos, arena_printf(c->arena, "%s( )", id->name),
-				  id->kind == ID_ACTION ? id->action->instead : NULL);
+				  id->kind == ID_ACTION ? id->action->instead : id->subr->instead);
 		return NULL;
 	}
 	if (is_destructive(id) && !c->opts->destructive) {

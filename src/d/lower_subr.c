@@ -6,6 +6,7 @@
 #include "d/lower.h"
 
 #include <assert.h>
+#include <net/if_arp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -127,6 +128,32 @@ static ir_reg inet_ntop(struct lower *l, struct d_node *call, const ir_reg *args
 	return text;
 }
 
+/* Six bytes of Ethernet (ARPHRD_ETHER) as 00:1b:21:0a:0b:0c; another type is a fault. */
+static ir_reg link_ntop(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	struct ir_block *ether = ir_block_new(&l->b), *none = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	ir_reg text = ir_reg_new(&l->b, IR_STR), digit[2], byte, s = IR_NO_REG;
+
+	(void)call;
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[0], ir_const(&l->b, ARPHRD_ETHER)), ether, none);
+	ir_at(&l->b, none);
+	ir_fault(&l->b, ABI_FAULT_ILLOP, args[0]);
+	ir_at(&l->b, ether);
+	for (int i = 0; i < 6; i++) {
+		byte = ir_load(&l->b, IR_LOAD, ir_op2(&l->b, IR_ADD, args[1], ir_const(&l->b, i)), 1, false);
+		digit[0] = call2(l, IR_FN_LLTOSTR, bits(l, byte, 4, 15), ir_const(&l->b, 16));
+		digit[1] = call2(l, IR_FN_LLTOSTR, bits(l, byte, 0, 15), ir_const(&l->b, 16));
+		if (i)
+			s = call2(l, IR_FN_STRJOIN, s, ir_strc(&l->b, ":"));
+		s = i ? call2(l, IR_FN_STRJOIN, s, digit[0]) : digit[0];
+		s = call2(l, IR_FN_STRJOIN, s, digit[1]);
+	}
+	ir_mov(&l->b, text, s);
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return text;
+}
+
 static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	const ir_reg copy[] = { args[0], args[2], args[1] };
@@ -163,7 +190,8 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 	} subrs[] = {
 		{ "bcopy", bcopy_bytes }, { "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
-		{ "inet_ntop", inet_ntop }, { "ntohl", swap32 }, { "ntohll", swap64 },
+		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop },
+		{ "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
 		{ "strtok", next_token },
 	};
