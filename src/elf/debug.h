@@ -98,6 +98,19 @@ unsigned int debug_dims(const Dwarf_Die *type);
 /* Where member @name of the structure @type, bare, is.  NULL, or why not. */
 const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, Dwarf_Die *ret);
 
+/*
+ * Call @fn for each member of the structure @type, bare; @name is NULL for an inner structure without a name, @bits: it
+ * is a bit field.
+ */
+void debug_each_member(const Dwarf_Die *type,
+		       void (*fn)(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits), void *ctx);
+
+/* Elements of the array @type, bare, of one dimension; 0: unknown. */
+uint64_t debug_count(const Dwarf_Die *type);
+
+/* Is it a character's type? */
+bool debug_is_char(const Dwarf_Die *type);
+
 /* Add the type's name to @out as stap -L has it: "struct node*", "char const*". */
 void debug_type_name(const Dwarf_Die *type, struct strbuf *out);
 

@@ -146,6 +146,48 @@ const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, 
 	return find_member(type, name, 0, off, ret);
 }
 
+void debug_each_member(const Dwarf_Die *type,
+		       void (*fn)(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits), void *ctx)
+{
+	Dwarf_Die member;
+
+	if (dwarf_child((Dwarf_Die *)type, &member))
+		return;
+	do {
+		Dwarf_Attribute attr;
+		Dwarf_Word at = 0;
+		Dwarf_Die inner;
+
+		if (dwarf_tag(&member) != DW_TAG_member || !follow(&member, &inner) ||
+		    (dwarf_attr_integrate(&member, DW_AT_data_member_location, &attr) && dwarf_formudata(&attr, &at)))
+			continue;
+		fn(ctx, dwarf_diename(&member), (int64_t)at, &inner, dwarf_hasattr(&member, DW_AT_bit_size));
+	} while (!dwarf_siblingof(&member, &member));
+}
+
+uint64_t debug_count(const Dwarf_Die *type)
+{
+	uint64_t all = debug_size(type);
+	Dwarf_Die inner;
+
+	if (!follow((Dwarf_Die *)type, &inner) || !debug_size(&inner))
+		return 0;
+	return all / debug_size(&inner);
+}
+
+bool debug_is_char(const Dwarf_Die *type)
+{
+	struct debug_shape shape;
+	Dwarf_Attribute attr;
+	Dwarf_Word encoding = 0;
+	Dwarf_Die bare;
+
+	debug_shape(type, &bare, &shape);
+	if (dwarf_tag(&bare) == DW_TAG_base_type && dwarf_attr_integrate(&bare, DW_AT_encoding, &attr))
+		dwarf_formudata(&attr, &encoding);
+	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
+}
+
 static bool is_named(Dwarf_Die *die, int tag, const char *name)
 {
 	const char *its = dwarf_tag(die) == tag ? dwarf_diename(die) : NULL;

@@ -140,6 +140,8 @@ static bool fetch(struct walk *w, const struct stp_node *target)
 	return true;
 }
 
+static bool print(struct walk *w, unsigned int levels);
+
 static bool walk(struct walk *w, const struct stp_node *target)
 {
 	for (size_t i = 0; i < target->nparts; i++) {
@@ -148,7 +150,7 @@ static bool walk(struct walk *w, const struct stp_node *target)
 		if (part->name ? !member(w, part->name) : !element(w, part->index, target->kind == STP_CAST && !i))
 			return false;
 	}
-	return fetch(w, target);
+	return target->pretty ? print(w, target->pretty) : fetch(w, target);
 }
 
 /* --- where it begins ---------------------------------------------------------------------------------- */
@@ -261,6 +263,190 @@ static bool list(struct points *p, const struct points_found *f, bool parms, boo
 	return true;
 }
 
+/* --- $name$ and $name$$ ------------------------------------------------------------------------------- */
+
+enum { MAX_ELEMENTS = 8, MAX_LEVELS = 6 };
+
+struct pretty {
+	struct points *p;
+	struct strbuf format;
+	struct stp_source *items;
+	size_t n;
+	unsigned int level, levels;	/* of structures and arrays around; that are opened */
+	struct walk at;			/* whose members are shown */
+	bool first;
+};
+
+static void pretty(struct pretty *to, const struct walk *at);
+
+/* The value of @at printed by @conv. */
+static void pretty_item(struct pretty *to, const struct walk *at, const char *conv, enum stp_type type)
+{
+	static const struct stp_node plain = { .kind = STP_TARGET };
+	struct stp_source *item = &to->items[to->n];
+	struct walk w = *at;
+
+	if (to->n == MAX_ITEMS) {
+		strbuf_puts(&to->format, "...");
+		return;
+	}
+	*item = *at->source;
+	w.source = item;
+	if (!fetch(&w, &plain)) {
+		strbuf_puts(&to->format, "?");
+		return;
+	}
+	item->type = type;
+	strbuf_puts(&to->format, conv);
+	to->n++;
+}
+
+static void pretty_member(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits)
+{
+	struct pretty *to = ctx;
+	struct walk at = to->at;
+
+	at.off += off;
+	at.type = *type;
+	strbuf_printf(&to->format, "%s%s%s%s", to->first ? "" : ", ", name ? "." : "", name ? name : "", name ? "=" : "");
+	to->first = false;
+	if (bits)
+		strbuf_puts(&to->format, "?");
+	else
+		pretty(to, &at);
+	to->first = false;
+}
+
+static void pretty_struct(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
+{
+	struct walk outer = to->at;
+
+	if (to->level == to->levels || !at->in_memory) {
+		strbuf_puts(&to->format, "{...}");
+		return;
+	}
+	strbuf_puts(&to->format, "{");
+	to->level++;
+	to->at = *at;
+	to->first = true;
+	debug_each_member(bare, pretty_member, to);
+	to->at = outer;
+	to->level--;
+	strbuf_puts(&to->format, "}");
+}
+
+static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
+{
+	uint64_t n = debug_count(bare), i;
+	struct walk w = *at;
+
+	if (debug_target(bare, &w.type) && debug_is_char(&w.type) && debug_dims(bare) == 1) {
+		pretty_item(to, at, "%s", STP_STRINGS);
+		return;
+	}
+	if (to->level == to->levels || debug_dims(bare) != 1 || !n) {
+		strbuf_puts(&to->format, "[...]");
+		return;
+	}
+	strbuf_puts(&to->format, "[");
+	to->level++;
+	for (i = 0; i < n && i < MAX_ELEMENTS; i++) {
+		strbuf_puts(&to->format, i ? ", " : "");
+		pretty(to, &w);
+		w.off += (int64_t)debug_size(&w.type);
+	}
+	strbuf_puts(&to->format, i < n ? ", ...]" : "]");
+	to->level--;
+}
+
+/* A pointer to a structure is followed only where nothing is around it. */
+static void pretty(struct pretty *to, const struct walk *at)
+{
+	struct debug_shape shape, inner;
+	struct stp_source copy = *at->source;
+	struct walk w = *at;
+	Dwarf_Die bare, target, its;
+
+	w.source = &copy;
+	debug_shape(&at->type, &bare, &shape);
+	switch (shape.kind) {
+	case DEBUG_INT:
+		pretty_item(to, at, shape.sign ? "%d" : "%u", STP_LONG);
+		break;
+	case DEBUG_STRUCT:
+		pretty_struct(to, at, &bare);
+		break;
+	case DEBUG_ARRAY:
+		pretty_array(to, at, &bare);
+		break;
+	case DEBUG_POINTER:
+		if (!debug_target(&bare, &target)) {
+			pretty_item(to, at, "%#x", STP_LONG);
+			break;
+		}
+		debug_shape(&target, &its, &inner);
+		if (debug_is_char(&target))
+			pretty_item(to, at, "%s", STP_STRINGS);
+		else if (inner.kind == DEBUG_STRUCT && !to->level && deref(&w, &bare))
+			pretty_struct(to, &w, &its);
+		else
+			pretty_item(to, at, "%#x", STP_LONG);
+		break;
+	default:
+		strbuf_puts(&to->format, "?");
+		break;
+	}
+}
+
+/* What was walked to, printed. */
+static bool print(struct walk *w, unsigned int levels)
+{
+	struct pretty to = { .p = w->p, .levels = levels > 1 ? MAX_LEVELS : 1 };
+
+	to.items = arena_alloc(w->p->arena, MAX_ITEMS * sizeof(*to.items));
+	pretty(&to, w);
+	*w->source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = to.items, .nnames = to.n };
+	w->source->text = arena_strdup(w->p->arena, strbuf_str(&to.format));
+	strbuf_fini(&to.format);
+	return true;
+}
+
+struct pretty_list {
+	struct pretty to;
+	const struct points_found *f;
+};
+
+static void pretty_var(void *ctx, const char *name, const Dwarf_Die *type)
+{
+	struct pretty_list *l = ctx;
+	struct stp_source source = { 0 };
+	struct walk w = { .p = l->to.p, .source = &source };
+	struct debug_var v;
+
+	(void)type;
+	strbuf_printf(&l->to.format, "%s%s=", l->to.format.len ? " " : "", name);
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !begin(&w, l->f, &v))
+		strbuf_puts(&l->to.format, "?");
+	else
+		pretty(&l->to, &w);
+}
+
+/* $$vars$ and its like. */
+static bool list_pretty(struct points *p, const struct points_found *f, bool parms, bool locals, unsigned int levels,
+			struct stp_source *source)
+{
+	struct pretty_list l = { .to = { .p = p, .levels = levels > 1 ? MAX_LEVELS : 1 }, .f = f };
+
+	l.to.items = arena_alloc(p->arena, MAX_ITEMS * sizeof(*l.to.items));
+	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, pretty_var, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, pretty_var, &l);
+	*source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = l.to.items,
+				       .nnames = l.to.n };
+	source->text = arena_strdup(p->arena, strbuf_str(&l.to.format));
+	strbuf_fini(&l.to.format);
+	return true;
+}
+
 static void show(void *ctx, const char *name, const Dwarf_Die *type)
 {
 	struct listing *l = ctx;
@@ -297,12 +483,9 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 				    : "the point has no debuginfo";
 		return false;
 	}
-	if (target->pretty) {
-		*why = "$name$ and $$vars$ are not supported: print the members by name, or use $$vars";
-		return false;
-	}
 	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
-		return list(p, f, name[2] != 'l', name[2] != 'p', source);
+		return target->pretty ? list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
+				      : list(p, f, name[2] != 'l', name[2] != 'p', source);
 	if (target->is_var) {
 		at = strchr(name, '@');
 		missing = debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name,

@@ -248,6 +248,36 @@ static ir_reg lower_list(struct low *l, struct stp_node *n, const struct stp_sou
 	return r;
 }
 
+/* In quotes what can be read, else the address. */
+static ir_reg quoted(struct low *l, const struct stp_node *n, ir_reg addr)
+{
+	struct stp_node call = { .kind = STP_CALL, .pos = n->pos, .what = n->what, .nargs = 1,
+				 .builtin = stp_find_builtin("user_string_quoted", 1) };
+
+	return low_func_string_quoted_at(l, &call, &addr);
+}
+
+static ir_reg lower_format(struct low *l, struct stp_node *n, const struct stp_source *src)
+{
+	struct ir_var *kept[IR_MAX_KEYS];
+	ir_reg vals[IR_MAX_KEYS];
+
+	/* Reading strings parts the control flow, so each value waits in a variable. */
+	for (size_t i = 0; i < src->nnames; i++) {
+		struct stp_source item = src->items[i];
+		bool string = item.type == STP_STRINGS;
+		ir_reg v;
+
+		item.type = STP_LONG;
+		v = lower_source(l, n, &item);
+		kept[i] = low_temp(l, src->items[i].type);
+		ir_vst(&l->b, kept[i], string ? quoted(l, n, v) : v);
+	}
+	for (size_t i = 0; i < src->nnames; i++)
+		vals[i] = ir_vld(&l->b, kept[i]);
+	return low_sprintf(l, src->text, vals, (unsigned int)src->nnames);
+}
+
 static ir_reg copyinstr(struct low *l, ir_reg addr, int64_t size)
 {
 	ir_reg args[2] = { addr, low_const(l, size) };
@@ -263,6 +293,8 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 	switch (src->kind) {
 	case STP_SRC_TEXT:
 		return low_str(l, src->text);
+	case STP_SRC_FORMAT:
+		return lower_format(l, n, src);
 	case STP_SRC_LIST:
 		return lower_list(l, n, src);
 	default:

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "lang/diag.h"
+#include "stp/point.h"
 
 /* --- what there is ----------------------------------------------------------------------------------- */
 
@@ -88,6 +89,7 @@ static void find_parting(void *ctx, struct stp_node **child)
 	bool *found = ctx;
 
 	*found |= n->kind == STP_CALL && (n->func || (n->builtin && n->builtin->parts));
+	*found |= n->source && n->source->kind == STP_SRC_FORMAT;
 	stp_each_node(*child, find_parting, ctx);
 }
 

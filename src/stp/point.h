@@ -34,6 +34,7 @@ enum stp_source_kind {
 	STP_SRC_VALUE,		/* the value of STP_CAST's expression */
 	STP_SRC_UNKNOWN,	/* "?", as an item of a LIST */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
+	STP_SRC_FORMAT,		/* the @nnames sources @items printed by the format @text; strings in quotes */
 	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames sources @items: $$vars, $$parms */
 };
 

@@ -1,5 +1,6 @@
 """Variables of C functions by debug information; the traced program prints its own values."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -52,6 +53,21 @@ def test_ways(program, tmp_path):
     parms = [line.rsplit(" s=", 1)[0] for line in traced]
     assert parms == ["40 8 20 250", "1010", "99", "-5 a=0xfffffffffffffffb b=0xc8 c=0x200000000",
                      "4 8 2 200", "1010", "0", "6 a=0x6 b=0x1 c=0xfffffffffffffff7"]
+
+
+PARTS = '{.id=1, .name="first", .next=ADDRESS, .in=%s, .arr=%s, {%s}}'
+CLOSED = PARTS % ("{...}", "[...]", "...")
+
+
+@pytest.mark.parametrize("what, value", [
+    ("$a$", "-5"), ("$s$", '"hello"'), ("$n->in$", "{.s=-2, .uc=250}"), ("$n->arr$", "[10, 20, 30, 40]"),
+    ("$n$", CLOSED), ("$n$$", PARTS % ("{.s=-2, .uc=250}", "[10, 20, 30, 40]", ".ux=77, .uy=77")),
+    ("$$parms$", f'a=-5 b=200 c=8589934592 s="hello" d=-2 n={CLOSED} g=42'),
+])
+def test_pretty(program, tmp_path, what, value):
+    """One $ opens what the variable is, two open what is in it as well."""
+    traced, _ = run(program, 'probe process("PROGRAM").function("add") { println(%s) }' % what, tmp_path)
+    assert re.sub("next=0x[0-9a-f]+", "next=ADDRESS", traced[0]) == value
 
 
 def line_of(text):
