@@ -338,11 +338,11 @@ static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *va
 	return NULL;
 }
 
-static bool ends_with(const char *s, const char *end)
+bool debug_is_file(const char *path, const char *file)
 {
-	size_t n = s ? strlen(s) : 0, m = strlen(end);
+	size_t n = path ? strlen(path) : 0, m = strlen(file);
 
-	return n >= m && !strcmp(s + n - m, end) && (n == m || s[n - m - 1] == '/' || *end == '/');
+	return n >= m && !strcmp(path + n - m, file) && (n == m || path[n - m - 1] == '/' || *file == '/');
 }
 
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret)
@@ -351,7 +351,7 @@ const char *debug_global(struct debug *d, const char *name, const char *file, st
 	Dwarf_Die unit, die;
 
 	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
-		if ((file && !ends_with(dwarf_diename(&unit), file)) || dwarf_child(&unit, &die))
+		if ((file && !debug_is_file(dwarf_diename(&unit), file)) || dwarf_child(&unit, &die))
 			continue;
 		do {
 			struct scopes s = { .n = 1 };
@@ -448,4 +448,78 @@ uint64_t debug_body(struct debug *d, uint64_t entry)
 		body = at[0];
 	free(at);
 	return body;
+}
+
+/* --- source lines ------------------------------------------------------------------------------------- */
+
+bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line)
+{
+	struct scopes s;
+
+	if (!find_scopes(d, entry, &s) || !s.func)
+		return false;
+	*file = dwarf_decl_file(&s.v[s.func]);
+	return *file && !dwarf_decl_line(&s.v[s.func], line);
+}
+
+/* Call @fn for each statement of @file that begins in the function. */
+static void each_line(struct debug *d, uint64_t entry, const char *file,
+		      void (*fn)(void *ctx, int line, uint64_t addr), void *ctx)
+{
+	struct scopes s;
+	Dwarf_Lines *lines;
+	size_t n;
+
+	if (!find_scopes(d, entry, &s) || !s.func || dwarf_getsrclines(&s.v[0], &lines, &n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Line *l = dwarf_onesrcline(lines, i);
+		bool begins = false, ends = true;
+		Dwarf_Addr addr;
+		int number;
+
+		if (!l || dwarf_linebeginstatement(l, &begins) || dwarf_lineendsequence(l, &ends) || !begins || ends ||
+		    dwarf_lineaddr(l, &addr) || dwarf_lineno(l, &number) || dwarf_haspc(&s.v[s.func], addr) <= 0 ||
+		    !debug_is_file(dwarf_linesrc(l, NULL, NULL), file))
+			continue;
+		fn(ctx, number, addr);
+	}
+}
+
+struct line {
+	int line;
+	uint64_t addr;
+};
+
+static void first_of(void *ctx, int line, uint64_t addr)
+{
+	struct line *l = ctx;
+
+	if (line == l->line && (!l->addr || addr < l->addr))
+		l->addr = addr;
+}
+
+static void last_of(void *ctx, int line, uint64_t addr)
+{
+	struct line *l = ctx;
+
+	(void)addr;
+	if (line > l->line)
+		l->line = line;
+}
+
+uint64_t debug_line(struct debug *d, uint64_t entry, const char *file, int line)
+{
+	struct line l = { .line = line };
+
+	each_line(d, entry, file, first_of, &l);
+	return l.addr;
+}
+
+int debug_last_line(struct debug *d, uint64_t entry, const char *file)
+{
+	struct line l = { 0 };
+
+	each_line(d, entry, file, last_of, &l);
+	return l.line;
 }

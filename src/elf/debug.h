@@ -35,6 +35,18 @@ void debug_close(struct debug *d);
  */
 uint64_t debug_body(struct debug *d, uint64_t entry);
 
+/* The source file and line where the function that starts at @entry is declared; false: unknown. */
+bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line);
+
+/* Is @path the source file that a user calls @file: the whole path or its end? */
+bool debug_is_file(const char *path, const char *file);
+
+/* The first address at which a statement of @file's line @line begins in the function that starts at @entry; 0: none. */
+uint64_t debug_line(struct debug *d, uint64_t entry, const char *file, int line);
+
+/* The last line of @file that the function has code of, 0: none. */
+int debug_last_line(struct debug *d, uint64_t entry, const char *file);
+
 enum debug_base {
 	DEBUG_CONST,		/* 0 */
 	DEBUG_REG,		/* what register @reg holds, by DWARF's numbers of the machine */

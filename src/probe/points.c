@@ -396,9 +396,8 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 }
 
 static const char *const refusals[STP_P_INPUT + 1] = {
-	[STP_P_INLINE] = "inlined functions need debuginfo, which dtap does not read: probe a marker or the function itself",
-	[STP_P_CALLEE] = "callees need debuginfo, which dtap does not read: name the function itself",
-	[STP_P_STATEMENT] = "statements need debuginfo, which dtap does not read: probe a marker or a function",
+	[STP_P_INLINE] = "there are no probes in inlined functions: probe a marker or the function itself",
+	[STP_P_CALLEE] = "there are no probes of callees: name the function itself",
 	[STP_P_PLT] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
 	[STP_P_PLT_RETURN] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
@@ -441,6 +440,9 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_RETURN:
 		points_find_funcs(&s, kind == STP_P_RETURN);
 		break;
+	case STP_P_STATEMENT:
+		points_find_statements(&s);
+		break;
 	case STP_P_PROCESS_BEGIN:
 		points_find_begin(&s);
 		break;
@@ -472,7 +474,7 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 {
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
-	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN)
+	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
 		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
 		return points_syscall_target(point, kind == STP_P_SYSCALL_RETURN, target, source, why);

@@ -161,7 +161,7 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 	char *end;
 
 	if (target->is_var) {
-		*why = "@var needs debuginfo, which dtap does not read";
+		*why = "@var is for probes of functions and statements: a marker has $arg1, $arg2 ...";
 		return false;
 	}
 	if (!strcmp(name, "$$name") || !strcmp(name, "$$provider")) {
@@ -183,7 +183,7 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		return true;
 	}
 	if (strncmp(name, "$arg", 4)) {
-		*why = "unable to find a local of that name: the marker has $arg1, $arg2 ... alone, dtap reads no debuginfo";
+		*why = "unable to find a local of that name: the marker has $arg1, $arg2 ... alone";
 		return false;
 	}
 	n = strtoul(name + 4, &end, 10);

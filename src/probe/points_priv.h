@@ -48,7 +48,10 @@ struct points_search {
 	const char *why;		/* nothing was found: why */
 	uint32_t pid;			/* of the process that the point names, or 0 */
 	const char *name;		/* points_func.c: the function's */
-	bool at_return;
+	bool at_return, statement;
+	const char *source;		/* of the file that the function is to be in, or NULL */
+	int first, last;		/* lines of it; 0: none is named */
+	bool relative;			/* to the function's own */
 	const char *program;		/* whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
@@ -83,6 +86,7 @@ uint8_t points_agent_marker(const char *name);
 
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
+void points_find_statements(struct points_search *s);
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why);
 

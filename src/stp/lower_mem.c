@@ -39,7 +39,8 @@ ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 	unsigned int type = call->builtin->number;
 
 	(void)args;
-	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN) {
+	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN ||
+	    l->handler->kind == STP_P_STATEMENT) {
 		low_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
 			   "the argument is not known");
 		return low_const(l, 0);

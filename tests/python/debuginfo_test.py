@@ -54,6 +54,33 @@ def test_ways(program, tmp_path):
                      "4 8 2 200", "1010", "0", "6 a=0x6 b=0x1 c=0xfffffffffffffff7"]
 
 
+def line_of(text):
+    with open(SOURCE) as source:
+        return next(i for i, line in enumerate(source, 1) if text in line)
+
+
+def test_statement(program, tmp_path):
+    """A line by its number and by its distance from the function's; its variables at that place."""
+    number, start = line_of("return local + d"), line_of("long add(")
+    point = 'process("PROGRAM").statement("add@variables.c%s")'
+    script = "".join('probe %s { println("%s ", pp(), " ", $local, " ", $g) }\n' % (point % line, line)
+                     for line in (f":{number}", f"+{number - start}"))
+    traced, _ = run(program, script, tmp_path)
+    shown = f'process("{program}").statement("add@{SOURCE}:{number}")'
+    assert sorted(traced) == sorted(f"{line} {shown} {values}" for values in ("195 42", "7 43")
+                                    for line in (f":{number}", f"+{number - start}"))
+
+
+@pytest.mark.parametrize("pattern, functions", [
+    ("*@variables.c", ["add", "main"]), ("*@*", None), ("add@data/variables.c", ["add"]), ("*@other.c", []),
+    ("*@variables.c:%d" % line_of("counter++"), ["add"]), ("main@variables.c:%d" % line_of("counter++"), []),
+])
+def test_source(program, pattern, functions):
+    result = harness.stap("-l", f'process("{program}").function("{pattern}")')
+    found = [line.split('"')[3] for line in result.out.splitlines()]
+    assert {"add", "main"} <= set(found) if functions is None else found == functions
+
+
 @pytest.mark.parametrize("what, why", [
     ("$nothing", "$nothing: no variable of that name is in scope"),
     ("$n->nothing", "->nothing: it has no such member"),
@@ -66,6 +93,12 @@ def test_ways(program, tmp_path):
 def test_refused(program, what, why):
     result = harness.stap("-e", 'probe process("%s").function("add") { println(%s) }' % (program, what))
     assert result.code == 1 and why in result.err
+
+
+@pytest.mark.parametrize("point", ["add", "add@variables.c", "add@variables.c:x", "add@variables.c:100000"])
+def test_no_statement(program, point):
+    result = harness.stap("-e", f'probe process("{program}").statement("{point}") {{ }}')
+    assert result.code == 1 and "semantic error" in result.err
 
 
 def test_listing(program):
