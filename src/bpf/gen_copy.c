@@ -1,6 +1,7 @@
 /*
  * Memory of a clause's own, in its scratch: what copyin() copies, what alloca() gives, and what bcopy() and copyinto() put
- * there.  Each call of copyin() and alloca() in the program has its place, as large as it may become.
+ * there.  Each call of copyin() and alloca() in the program has its place, as large as it may become.  Also what else is the
+ * traced thread's: its registers.
  */
 #include "bpf/gen.h"
 
@@ -102,9 +103,26 @@ static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
 	gen_put(g, i, R0);
 }
 
+/* Only a uprobe's context is the process's registers. */
+static void user_reg(struct gen *g, const struct ir_insn *i)
+{
+	int64_t off = 0;
+
+	if (g->env->ctx != EBPF_CTX_UPROBE || g->in_error || !gen_is_const(g, i->args[0], &off)) {
+		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves");
+		return;
+	}
+	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_CTX);
+	asm_ld(&g->as, BPF_DW, R1, R1, (int)off);
+	gen_put(g, i, R1);
+}
+
 bool gen_copy(struct gen *g, const struct ir_insn *i)
 {
 	switch (i->fn) {
+	case IR_FN_UREG:
+		user_reg(g, i);
+		return true;
 	case IR_FN_COPYIN:
 		copyin(g, i);
 		return true;

@@ -94,7 +94,7 @@ struct d_ident {
 };
 
 /* Rows of globals.def, subrs.def, actions.def and aggfuncs.def. */
-enum builtin_source { BUILTIN_ARG, BUILTIN_ARGS, BUILTIN_BUILTIN, BUILTIN_NONE };
+enum builtin_source { BUILTIN_ARG, BUILTIN_ARGS, BUILTIN_UREGS, BUILTIN_BUILTIN, BUILTIN_NONE };
 
 struct builtin {
 	const char *name, *type;
@@ -219,6 +219,9 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use);
 bool check_is_array_ref(struct check *c, struct d_node *n);	/* is the D_INDEX an associative array's? */
 const struct type *check_array(struct check *c, struct d_node *n, enum use use);
 const struct type *check_args(struct check *c, struct d_node *n);	/* args[n] */
+/* Is @n uregs[...]?  Its type, and its register as @n->value. */
+bool check_is_uregs(struct check *c, const struct d_node *n);
+const struct type *check_uregs(struct check *c, struct d_node *n);
 bool check_is_args(struct check *c, const struct d_node *n);
 
 /* Type the keys of @id by @n's arguments, or compare them.  False: reported. */

@@ -370,6 +370,8 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 {
 	if (check_is_args(c, n))
 		return check_args(c, n);
+	if (check_is_uregs(c, n))
+		return check_uregs(c, n);
 	if (check_is_array_ref(c, n))
 		return check_array(c, n, USE_READ);
 	if (!check_expr(c, n->base))

@@ -109,7 +109,7 @@ static const struct type *check_builtin(struct check *c, struct d_node *n, struc
 		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), NULL);
 		return NULL;
 	}
-	if (b->source == BUILTIN_ARGS) {
+	if (b->source == BUILTIN_ARGS || b->source == BUILTIN_UREGS) {
 		check_error(c, n->pos, "D_IDENT_BADREF", "associative array '%s' may not be referenced as scalar",
 			    b->name);
 		return NULL;
@@ -180,6 +180,41 @@ bool check_is_args(struct check *c, const struct d_node *n)
 		return false;
 	id = ident_find(c, SPACE_GLOBAL, n->base->name);
 	return id && id->kind == ID_BUILTIN && id->builtin->source == BUILTIN_ARGS;
+}
+
+bool check_is_uregs(struct check *c, const struct d_node *n)
+{
+	struct d_ident *id;
+
+	if (n->kind != D_INDEX || n->base->kind != D_NAME || n->base->scope != D_GLOBAL_SCOPE || n->base->mod)
+		return false;
+	id = ident_find(c, SPACE_GLOBAL, n->base->name);
+	return id && id->kind == ID_BUILTIN && id->builtin->source == BUILTIN_UREGS;
+}
+
+const struct type *check_uregs(struct check *c, struct d_node *n)
+{
+	static const struct {
+		const char *name;
+		uint64_t off;
+	} regs[] = {
+#define D_UREG(NAME, OFF) { #NAME, OFF },
+#include "d/uregs.def"
+#undef D_UREG
+		{ NULL, 0 }
+	};
+	const struct d_node *r = n->args[0];
+
+	n->ident = ident_find(c, SPACE_GLOBAL, n->base->name);
+	for (size_t i = 0; n->nargs == 1 && r->kind == D_NAME && regs[i].name; i++) {
+		if (strcmp(regs[i].name, r->name) != 0)
+			continue;
+		n->value = regs[i].off;
+		return n->type = c->t_uint64;
+	}
+	check_error(c, r->pos, "D_PROTO_ARG", "uregs[ ] takes the name of a register of this machine: R_PC, R_SP, R_R0 and "
+		    "others");
+	return NULL;
 }
 
 bool check_is_array_ref(struct check *c, struct d_node *n)

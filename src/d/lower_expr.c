@@ -458,7 +458,12 @@ static ir_reg lower_index(struct lower *l, struct d_node *n)
 	switch (id->kind) {
 	case ID_INLINE:
 		return lower_inline(l, n);
-	case ID_BUILTIN:	/* args[n] */
+	case ID_BUILTIN:	/* args[n], uregs[n] */
+		if (id->builtin->source == BUILTIN_UREGS) {
+			const ir_reg off = ir_const(&l->b, (int64_t)n->value);
+
+			return ir_call(&l->b, IR_FN_UREG, &off, 1);
+		}
 		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
 	default:
 		lower_place(l, n, &p);
