@@ -151,6 +151,7 @@ struct sum {
 struct eval {
 	struct debug *d;
 	const struct scopes *scopes;
+	Dwarf_Attribute *attr;		/* whose expression it is, or NULL */
 	unsigned int depth;
 	const char *why;
 	bool is_reg, is_value;		/* the result is a register, a value */
@@ -207,6 +208,7 @@ static bool push_cfa(struct eval *e)
 static bool push_frame(struct eval *e, int64_t off)
 {
 	Dwarf_Attribute attr;
+	Dwarf_Addr entry;
 	Dwarf_Op *ops;
 	size_t n;
 
@@ -214,12 +216,18 @@ static bool push_frame(struct eval *e, int64_t off)
 	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->func], DW_AT_frame_base, &attr) ||
 	    dwarf_getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
 		return refuse(e, "the frame of its function is not described");
+	/* A register is the frame's base only once the prologue has set it up. */
+	if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 &&
+	    (dwarf_entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->func], &entry) || entry == e->scopes->pc))
+		return refuse(e, "at the entry of its function the frame is not set up yet: use .statement");
 	return push_other(e, ops, n, off);
 }
 
 static bool run_one(struct eval *e, const Dwarf_Op *op)
 {
 	struct sum *top = e->n ? &e->stack[e->n - 1] : NULL;
+	Dwarf_Attribute of;
+	Dwarf_Addr addr;
 
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
 		return push(e, DEBUG_REG, op->atom - DW_OP_breg0, (int64_t)op->number);
@@ -232,6 +240,11 @@ static bool run_one(struct eval *e, const Dwarf_Op *op)
 	switch (op->atom) {
 	case DW_OP_addr:
 		return push(e, DEBUG_ADDR, 0, (int64_t)op->number);
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
+		if (!e->attr || dwarf_getlocation_attr(e->attr, op, &of) || dwarf_formaddr(&of, &addr))
+			break;
+		return push(e, DEBUG_ADDR, 0, (int64_t)addr);
 	case DW_OP_bregx:
 		return push(e, DEBUG_REG, (unsigned int)op->number, (int64_t)op->number2);
 	case DW_OP_fbreg:
@@ -329,6 +342,7 @@ static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *va
 	}
 	if (!dwarf_attr_integrate(var, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
 		return "it was optimized away, or has no value at this place yet";
+	e.attr = &attr;
 	if (!run(&e, ops, n))
 		return e.why;
 	ret->base = e.stack[0].base;

@@ -39,6 +39,19 @@ def test_variables(program, tmp_path):
     assert len(own) == 8 and traced == own
 
 
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_clang(tmp_path, level):
+    """Frames by %rbp, addresses by index; with %rsp as its base the frame is not known at the entry."""
+    program = tmp_path / "variables"
+    subprocess.run(["clang", "-g", level, SOURCE, "-o", program], check=True)
+    traced, own = run(program, '''probe process("PROGRAM").function("add") {
+        printf("%d %d %d %s %d\\n", $a, $b, $c, user_string($s), $d)
+        printf("%d %d %d\\n", $counter, @var("total"), $head->id)
+    }''', tmp_path)
+    own = [line.rsplit(" ", 1)[0] if i % 4 == 0 else line for i, line in enumerate(own)]
+    assert traced == [line for i, line in enumerate(own) if i % 4 in (0, 2)]
+
+
 def test_ways(program, tmp_path):
     """Elements by a computed index, addresses, @cast in functions, at the return what was there at the entry."""
     script = '''function second(p) { return @cast(p, "struct node", "PROGRAM")->arr[1] }

@@ -17,7 +17,7 @@ int counter = -7;
 static unsigned long total = 1UL << 40;
 struct node head = { 99, "head", NULL, { -3, 200 }, { 1, 2, 3, 4 }, { 8 } };
 
-__attribute__((noipa)) long add(int a, unsigned char b, long c, const char *s, short d, struct node *n, int g)
+__attribute__((noipa, noinline)) long add(int a, unsigned char b, long c, const char *s, short d, struct node *n, int g)
 {
 	long local = a + b;
 
