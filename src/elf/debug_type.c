@@ -56,14 +56,12 @@ void debug_shape(const Dwarf_Die *type, Dwarf_Die *bare, struct debug_shape *ret
 	*bare = at;
 	ret->size = debug_size(&at);
 	switch (dwarf_tag(&at)) {
-	case DW_TAG_base_type:
+	case DW_TAG_enumeration_type:
+		for (int i = 0; i < MAX_LINKS && follow(&at, &next); i++)
+			at = next;
 		base_shape(&at, ret);
 		break;
-	case DW_TAG_enumeration_type:
-		if (follow(&at, &next)) {
-			debug_shape(&next, &next, ret);
-			break;
-		}
+	case DW_TAG_base_type:
 		base_shape(&at, ret);
 		break;
 	case DW_TAG_pointer_type:
