@@ -433,12 +433,13 @@ static bool is_in_frame(Dwarf_Die *parm)
 	       ops[0].atom == DW_OP_fbreg && (int64_t)ops[0].number < 0;
 }
 
+/* What an assembler made has no prologue that its lines would tell of. */
 static bool is_optimized(Dwarf_Die *unit)
 {
 	Dwarf_Attribute attr;
 	const char *producer = dwarf_attr(unit, DW_AT_producer, &attr) ? dwarf_formstring(&attr) : NULL;
 
-	return !producer || strncmp(producer, "GNU", 3) || strstr(producer, " -O");
+	return !producer || strncmp(producer, "GNU C", 5) || strstr(producer, " -O");
 }
 
 uint64_t debug_body(struct debug *d, uint64_t entry)

@@ -52,6 +52,18 @@ def test_clang(tmp_path, level):
     assert traced == [line for i, line in enumerate(own) if i % 4 in (0, 2)]
 
 
+def test_assembler(tmp_path):
+    """A function without a prologue is probed where it begins, not behind its first branch."""
+    (tmp_path / "early.s").write_text(".globl early\n.type early,@function\nearly:\n\tmov $1,%eax; "
+                                      "test %edi,%edi; jz 1f\n\tret\n1:\tnop\n\tret\n.size early,.-early\n"
+                                      '.section .note.GNU-stack,"",@progbits\n')
+    (tmp_path / "main.c").write_text("int early(int); int main(void) { early(0); early(1); early(0); return 0; }\n")
+    program = tmp_path / "early"
+    subprocess.run(["gcc", "-g", "early.s", "main.c", "-o", program], cwd=tmp_path, check=True)
+    traced, _ = run(program, 'probe process("PROGRAM").function("early") { println(int_arg(1)) }', tmp_path)
+    assert traced == ["0", "1", "0"]
+
+
 def test_ways(program, tmp_path):
     """Elements by a computed index, addresses, @cast in functions, at the return what was there at the entry."""
     script = '''function second(p) { return @cast(p, "struct node", "PROGRAM")->arr[1] }
