@@ -267,6 +267,16 @@ HELPER(thread_time)
 #define PROCESS(x) return (uint64_t)(x)
 #define NONE return 0
 
+/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
+static uint64_t decimal(const char *p)
+{
+	uint64_t n = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
+
 /* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
 static uint64_t own_memory(unsigned int field)
 {
@@ -287,7 +297,7 @@ static uint64_t own_memory(unsigned int field)
 	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
 	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
 		if (i >= 48)
-			known[i - 48] = strtoull(p, NULL, 10);
+			known[i - 48] = decimal(p + 1);
 	reader = getpid();
 	return known[field - 48];
 }
