@@ -317,8 +317,16 @@ __attribute__((constructor)) static void start(void)
 		watch_poll();
 	if (control_connect() && !polling)
 		return;
-	if (agent.py.Py_IsInitialized())
+	/*
+	 * The thread that loads the agent at the interpreter's start sets it up, too, at its next safe point: a thread
+	 * of the agent could come to it only when a short program is ending.
+	 */
+	if (agent.py.Py_IsInitialized() && !agent.py.PyGILState_Check()) {
 		watch_start();
-	else if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
+		return;
+	}
+	if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
 		audit_hook = AUDIT_ADDED;
+	else if (agent.py.Py_IsInitialized())
+		agent.py.PyErr_Clear();
 }
