@@ -154,7 +154,8 @@ def test_top(interp, copy, tmp_path, start):
         rows = [row.match(line) for line in lines[1:]]
         assert all(rows), lines
         calls = [int(found[5]) for found in rows]
-        assert calls == sorted(calls, reverse=True)
+        # Counting goes on while the rows are printed.
+        assert all(more >= less - 5 for more, less in zip(calls, calls[1:])), lines
         for program in programs:
             mine = [found for found in rows if int(found[1]) == program.pid]
             assert [found[4] for found in mine] == ["often", "seldom"], lines
