@@ -60,7 +60,7 @@ static void lanes(void **state)
 {
 	uint32_t me = (uint32_t)getpid();
 	struct segment seg;
-	struct shm_run a, b, c, d;
+	struct shm_run a, b, c, d, e;
 	struct shm shm;
 	pid_t child;
 
@@ -86,10 +86,14 @@ static void lanes(void **state)
 	assert_int_equal(c.number, 3);
 	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
 	assert_int_equal(d.number, 2);
-	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), -EAGAIN);
+	assert_int_equal(shm_run_init(&e, &shm, -1, me, 5), -EAGAIN);
 	shm_run_fini(&c);
-	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
-	assert_int_equal(d.number, 3);
+	assert_int_equal(shm_run_init(&e, &shm, -1, me, 5), 0);
+	assert_int_equal(e.number, 3);
+	shm_run_fini(&a);
+	shm_run_fini(&b);
+	shm_run_fini(&d);
+	shm_run_fini(&e);
 	shm_fini(&shm);
 	segment_free(&seg);
 }
