@@ -338,8 +338,10 @@ static int passes_from_2(struct run *r)
 	agents_object(&p.agent, NULL);
 	e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
 
-	if (e < 0)
+	if (e < 0) {
+		stap_unload(&p);
 		return pass_failed(r, 5, "run");
+	}
 	conf.held = (uint32_t)e;
 	conf.agent = p.agent.len ? strbuf_str(&p.agent) : NULL;
 	conf.agent_always = stap_in_target(&p);
