@@ -95,18 +95,23 @@ bool debug_target(const Dwarf_Die *type, Dwarf_Die *ret);
 uint64_t debug_size(const Dwarf_Die *type);
 unsigned int debug_dims(const Dwarf_Die *type);
 
+/* A member of a structure; a bit field is @bits wide, from bit @bit of the number of @width bytes at @off. */
+struct debug_member {
+	const char *name;	/* NULL: an inner structure without a name */
+	Dwarf_Die type;
+	int64_t off;
+	uint8_t width, bit, bits;	/* bits 0: it is no bit field */
+	const char *why;	/* its place is not known: why */
+};
+
 /* Where member @name of the structure @type, bare, is.  NULL, or why not. */
-const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, Dwarf_Die *ret);
+const char *debug_member(const Dwarf_Die *type, const char *name, struct debug_member *ret);
 
-/*
- * Call @fn for each member of the structure @type, bare; @name is NULL for an inner structure without a name, @bits: it
- * is a bit field.
- */
-void debug_each_member(const Dwarf_Die *type,
-		       void (*fn)(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits), void *ctx);
+/* Call @fn for each member of the structure @type, bare. */
+void debug_each_member(const Dwarf_Die *type, void (*fn)(void *ctx, const struct debug_member *m), void *ctx);
 
-/* Elements of the array @type, bare, of one dimension; 0: unknown. */
-uint64_t debug_count(const Dwarf_Die *type);
+/* Elements in dimension @dim of the array @type, bare; 0: unknown. */
+uint64_t debug_count(const Dwarf_Die *type, unsigned int dim);
 
 /* Is it a character's type? */
 bool debug_is_char(const Dwarf_Die *type);

@@ -501,6 +501,8 @@ static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind
 static bool cast(void *ctx, const struct stp_point *point, const struct stp_node *node, struct stp_source *source,
 		 const char **why)
 {
+	if (node->kind == STP_DEREF)
+		return points_deref(ctx, node, source, why);
 	return points_cast(ctx, point ? find_found(ctx, point) : NULL, node, source, why);
 }
 

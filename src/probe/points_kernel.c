@@ -313,14 +313,49 @@ static bool list_args(struct points *p, const struct points_found *f, struct stp
 	return true;
 }
 
+/* The members @n names behind a value of the kernel's type @type become steps of @source. */
+static bool walk(struct points *p, uint32_t type, const struct stp_node *n, struct stp_source *source, const char **why)
+{
+	struct ktypes_step steps[STP_MAX_STEPS];
+	const char *names[STP_MAX_STEPS];
+	bool string = false;
+	uint32_t target = 0;
+	int nsteps;
+
+	if (n->nparts > STP_MAX_STEPS || n->addressed) {
+		*why = "of the kernel's structures the members' values can be had alone";
+		return false;
+	}
+	for (size_t i = 0; i < n->nparts; i++) {
+		names[i] = n->parts[i].name;
+		if (!names[i]) {
+			*why = "elements of kernel arrays are not supported";
+			return false;
+		}
+	}
+	nsteps = ktypes_walk(set_ktypes(p->set), type, names, n->nparts, steps, STP_MAX_STEPS, &string, &target);
+	if (nsteps < 0) {
+		*why = "the kernel's type information has no such members";
+		return false;
+	}
+	if (n->pretty && !string) {
+		*why = "structures of the kernel are not printed whole: name the members";
+		return false;
+	}
+	source->type = n->pretty ? STP_STRINGS : STP_LONG;
+	source->nsteps = (unsigned int)nsteps;
+	source->target = target ? points_kernel_target(p, target) : NULL;
+	for (int i = 0; i < nsteps; i++)
+		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
+							 .kernel = true };
+	return true;
+}
+
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why)
 {
 	struct ktypes *k = set_ktypes(p->set);
-	struct ktypes_step steps[STP_MAX_STEPS];
-	const char *names[STP_MAX_STEPS];
-	bool string = false;
-	int arg, n;
+	int arg;
 
 	if (!strcmp(target->name, "$$vars") || !strcmp(target->name, "$$parms"))
 		return list_args(p, f, source);
@@ -331,30 +366,49 @@ bool points_trace_target(struct points *p, const struct points_found *f, const s
 		return true;
 	}
 	arg = arg_number(k, f->tracepoint, target->name + 1);
-	if (arg < 0 || target->nparts > STP_MAX_STEPS) {
+	if (arg < 0) {
 		*why = arena_printf(p->arena, "the tracepoint %s has no argument of that name", f->tracepoint);
 		return false;
 	}
-	for (size_t i = 0; i < target->nparts; i++) {
-		names[i] = target->parts[i].name;
-		if (!names[i]) {
-			*why = "elements of kernel arrays are not supported";
-			return false;
-		}
-	}
-	n = ktypes_walk(k, f->tracepoint, (unsigned int)arg, names, target->nparts, steps, STP_MAX_STEPS, &string);
-	if (n < 0) {
-		*why = "the kernel's type information has no such members";
+	source->kind = STP_SRC_ARG;
+	source->arg = (uint32_t)arg;
+	return walk(p, ktypes_arg_type(k, f->tracepoint, (unsigned int)arg), target, source, why);
+}
+
+/* Is it the kernel that @cast names: "kernel", "kernel<linux/sched.h>", "vmlinux"? */
+bool points_is_kernel(const char *module)
+{
+	return module && (!strcmp(module, "kernel") || !strncmp(module, "kernel<", 7) || !strcmp(module, "vmlinux"));
+}
+
+bool points_kernel_cast(struct points *p, const struct stp_node *cast, const char *type, struct stp_source *source,
+			const char **why)
+{
+	struct ktypes *k = set_ktypes(p->set);
+	uint32_t id;
+
+	source->kind = STP_SRC_VALUE;
+	if (!k) {
+		*why = "the kernel's type information (BTF) cannot be read";
 		return false;
 	}
-	source->kind = STP_SRC_ARG;
-	source->type = string ? STP_STRINGS : STP_LONG;
-	source->arg = (uint32_t)arg;
-	source->nsteps = (unsigned int)n;
-	for (int i = 0; i < n; i++)
-		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
-							 .kernel = true };
+	id = ktypes_find(k, type);
+	if (!id) {
+		*why = arena_printf(p->arena, "type definition '%s' not found in the kernel's type information", type);
+		return false;
+	}
+	if (!walk(p, id, cast, source, why))
+		return false;
+	if (!cast->nparts)
+		source->target = points_kernel_target(p, id);
 	return true;
+}
+
+bool points_kernel_deref(struct points *p, uint32_t type, const struct stp_node *deref, struct stp_source *source,
+			 const char **why)
+{
+	source->kind = STP_SRC_VALUE;
+	return walk(p, type, deref, source, why);
 }
 
 void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out)

@@ -8,6 +8,7 @@
 #include "probe/provider.h"
 
 struct obj_marker;
+struct points_target;
 
 struct points_file {
 	const char *path;
@@ -37,6 +38,7 @@ struct points {
 	struct points_file *files;
 	struct points_found *found;
 	size_t nfound, found_cap;
+	struct points_target *targets;	/* points_debug.c */
 };
 
 /* One point on its way to those that exist. */
@@ -95,6 +97,10 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 			 struct stp_source *source, const char **why);
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
 		 const char **why);
+/* -> and [] behind a value with a target. */
+bool points_deref(struct points *p, const struct stp_node *deref, struct stp_source *source, const char **why);
+/* What points to the kernel's structure @type (ktypes.h). */
+const struct points_target *points_kernel_target(struct points *p, uint32_t type);
 void points_debug_vars(const struct points_found *f, struct strbuf *out);
 
 /* points_kernel.c */
@@ -107,6 +113,11 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 			   struct stp_source *source, const char **why);
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
+bool points_is_kernel(const char *module);
+bool points_kernel_cast(struct points *p, const struct stp_node *cast, const char *type, struct stp_source *source,
+			const char **why);
+bool points_kernel_deref(struct points *p, uint32_t type, const struct stp_node *deref, struct stp_source *source,
+			 const char **why);
 void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out);
 
 /* points_similar.c: "no match (similar @what: ...)" of the names that @name gives, NULL behind the last. */
