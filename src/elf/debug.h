@@ -38,11 +38,24 @@ uint64_t debug_body(struct debug *d, uint64_t entry);
 /* The source file and line where the function that starts at @entry is declared; false: unknown. */
 bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line);
 
+/* Call @fn for each place where a copy of a function begins, that was inlined: its name, where it is declared. */
+void debug_each_inlined(struct debug *d,
+			void (*fn)(void *ctx, const char *name, uint64_t pc, const char *file, int line), void *ctx);
+
+/* Call @fn for each label of the function that starts at @entry. */
+void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const char *name, uint64_t pc), void *ctx);
+
+/* Does a statement begin at @pc?  If not, *before is where the last one did, 0: nowhere. */
+bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before);
+
 /* Is @path the source file that a user calls @file: the whole path or its end? */
 bool debug_is_file(const char *path, const char *file);
 
 /* The first address at which a statement of @file's line @line begins in the function that starts at @entry; 0: none. */
 uint64_t debug_line(struct debug *d, uint64_t entry, const char *file, int line);
+
+/* The line from @line on that has code of the function, or the last one before it; 0: none. */
+int debug_nearest_line(struct debug *d, uint64_t entry, const char *file, int line);
 
 /* The last line of @file that the function has code of, 0: none. */
 int debug_last_line(struct debug *d, uint64_t entry, const char *file);
@@ -62,8 +75,11 @@ struct debug_var {
 	Dwarf_Die type;
 };
 
-/* The variable @name as code at @pc sees it: its block's, its function's, its file's.  NULL, or why not. */
-const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct debug_var *ret);
+/*
+ * The variable @name as code at @pc sees it: its block's, its function's, its file's.  NULL, or why not.  The function is
+ * the one whose code it is, or (@inlined not NULL) the copy of the function @inlined that is inside of it.
+ */
+const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
 
 /* The variable @name that is in no function, of the source file @file (its end suffices) or (NULL) of any. */
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret);
@@ -72,7 +88,7 @@ const char *debug_global(struct debug *d, const char *name, const char *file, st
 bool debug_type(struct debug *d, const char *name, Dwarf_Die *ret);
 
 /* Call @fn for each named parameter (@parms) and local variable (@locals) in scope at @pc, the outermost first. */
-void debug_each_var(struct debug *d, uint64_t pc, bool parms, bool locals,
+void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx);
 
 /* --- types -------------------------------------------------------------------------------------------- */

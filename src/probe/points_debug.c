@@ -336,7 +336,7 @@ static void add_item(void *ctx, const char *name, const Dwarf_Die *type)
 	if (l->n == MAX_ITEMS)
 		return;
 	*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
 		*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
 	l->names[l->n++] = arena_strdup(l->p->arena, name);
 }
@@ -347,8 +347,8 @@ static bool list(struct points *p, const struct points_found *f, bool parms, boo
 
 	l->p = p;
 	l->f = f;
-	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, add_item, l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, add_item, l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, parms, false, add_item, l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, locals, add_item, l);
 	source->kind = STP_SRC_LIST;
 	source->type = STP_STRINGS;
 	source->names = l->names;
@@ -535,7 +535,7 @@ static void pretty_var(void *ctx, const char *name, const Dwarf_Die *type)
 
 	(void)type;
 	strbuf_printf(&l->to.format, "%s%s=", l->to.format.len ? " " : "", name);
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !begin(&w, l->f, &v))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !begin(&w, l->f, &v))
 		strbuf_puts(&l->to.format, "?");
 	else
 		pretty(&l->to, &w);
@@ -548,8 +548,8 @@ static bool list_pretty(struct points *p, const struct points_found *f, bool par
 	struct pretty_list l = { .to = { .p = p, .levels = levels > 1 ? MAX_LEVELS : 1 }, .f = f };
 
 	l.to.items = arena_alloc(p->arena, MAX_ITEMS * sizeof(*l.to.items));
-	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, pretty_var, &l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, pretty_var, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, parms, false, pretty_var, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, locals, pretty_var, &l);
 	*source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = l.to.items,
 				       .nnames = l.to.n };
 	source->text = arena_strdup(p->arena, strbuf_str(&l.to.format));
@@ -562,7 +562,7 @@ static void show(void *ctx, const char *name, const Dwarf_Die *type)
 	struct listing *l = ctx;
 	struct debug_var v;
 
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v))
 		return;
 	strbuf_printf(l->out, " $%s:", name);
 	debug_type_name(type, l->out);
@@ -574,8 +574,8 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 
 	if (!f->file || !obj_debug(f->file->obj))
 		return;
-	debug_each_var(obj_debug(f->file->obj), f->pc, true, false, show, &l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, true, show, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, true, false, show, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
 }
 
 /* --- the resolver's ----------------------------------------------------------------------------------- */
@@ -601,7 +601,7 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		missing = debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name,
 				       at ? at + 1 : NULL, &v);
 	} else {
-		missing = debug_var(d, f->pc, name + 1, &v);
+		missing = debug_var(d, f->pc, f->inlined, name + 1, &v);
 	}
 	if (missing) {
 		*why = arena_printf(p->arena, "%s: %s", name, missing);

@@ -12,6 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include <linux/magic.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -103,6 +108,49 @@ static void at_entry(struct points_search *s, const char *path)
 	points_add(s, point, probe);
 }
 
+/*
+ * A point of processes that run a certain program: the inode of their file is the program's.  On file systems whose
+ * device numbers for stat(2) are not the kernel's the file's size has to do.
+ */
+static void of_program(struct points_search *s, const char *path)
+{
+	static const char file[] = "0:task_struct.mm:mm_struct.exe_file:file.f_inode";
+	struct arena *a = s->p->arena;
+	struct ktypes *k = set_ktypes(s->p->set);
+	struct ebpf_tp tp = *s->tp;
+	struct stp_point *point;
+	struct statfs fs;
+	struct stat st;
+	bool odd;
+
+	if (stat(path, &st) || statfs(path, &fs)) {
+		s->why = "no match";
+		return;
+	}
+	odd = fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+	if (!add_filter(k, &tp, arena_printf(a, "%s:inode.i_ino", file), UINT32_MAX, (uint32_t)st.st_ino, false) ||
+	    !add_filter(k, &tp, arena_printf(a, "%s:inode.%s", file, odd ? "i_size" : "i_sb:super_block.s_dev"), UINT32_MAX,
+			odd ? (uint32_t)st.st_size : (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)), false)) {
+		s->why = "this kernel does not tell which program a process runs";
+		return;
+	}
+	point = points_copy(s->p, s->point);
+	points_set(s->p, point, "process", path);
+	add_tp(s, point, &tp, 0);
+}
+
+/* At the tracepoint @tp: of process @pid, or (@named) of those that run what the point names. */
+static void add_of(struct points_search *s, struct ebpf_tp *tp, uint32_t pid, bool named)
+{
+	if (!named) {
+		add_tp(s, s->point, tp, pid);
+		return;
+	}
+	s->tp = tp;
+	s->in_file = of_program;
+	points_each_file(s);
+}
+
 void points_find_begin(struct points_search *s)
 {
 	struct ebpf_tp tp = { .name = "sched_process_exec" };
@@ -122,20 +170,21 @@ void points_find_end(struct points_search *s, bool thread)
 	struct ebpf_tp tp = { .name = "sched_process_exit" };
 	struct ktypes *k;
 	uint32_t pid;
+	bool named = !process_of(s, &pid);
 
-	if (!process_of(s, &pid)) {
-		s->why = "the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
-		return;
-	}
 	k = types(s);
 	if (!k)
 		return;
+	if (named && ktypes_args(k, tp.name, NULL) < 2) {
+		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		return;
+	}
 	/* Its second argument says whether the last thread goes (Linux 6.16). */
 	if (ktypes_args(k, tp.name, NULL) > 1)
 		add_filter(k, &tp, "1", 1, !thread, false);
 	else
 		add_filter(k, &tp, "0:task_struct.signal:signal_struct.live.counter", 0, 0, thread);
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
 
 void points_find_thread(struct points_search *s)
@@ -144,12 +193,8 @@ void points_find_thread(struct points_search *s)
 	struct ktypes *k;
 	uint8_t size;
 	uint32_t pid;
-	bool sign;
+	bool sign, named = !process_of(s, &pid);
 
-	if (!process_of(s, &pid)) {
-		s->why = "threads are known by the process's id: use process.thread.begin with -c or -x, or process(PID).thread.begin";
-		return;
-	}
 	k = types(s);
 	if (!k)
 		return;
@@ -161,7 +206,7 @@ void points_find_thread(struct points_search *s)
 		return;
 	}
 	ktypes_member(k, "task_struct.comm", &tp.task_comm, &size, &sign);
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
 
 /* --- system calls ------------------------------------------------------------------------------------- */

@@ -10,6 +10,8 @@
 struct obj_marker;
 struct points_target;
 
+enum { POINTS_MAX_LINES = 16 };
+
 struct points_file {
 	const char *path;
 	struct obj *obj;
@@ -28,6 +30,7 @@ struct points_found {
 	const char *supplied;		/* by the agent: to the interpreter in this file */
 	struct points_file *file;	/* a function is in, at the address @pc */
 	uint64_t pc;
+	const char *inlined;		/* it is a copy of this one in another, or NULL */
 	const char *tracepoint;		/* the kernel's */
 };
 
@@ -52,8 +55,13 @@ struct points_search {
 	const char *name;		/* points_func.c: the function's */
 	bool at_return, statement;
 	const char *source;		/* of the file that the function is to be in, or NULL */
-	int first, last;		/* lines of it; 0: none is named */
+	struct { int first, last; } lines[POINTS_MAX_LINES];	/* of it */
+	unsigned int nlines;		/* 0: none is named */
 	bool relative;			/* to the function's own */
+	const struct ebpf_tp *tp;	/* points_kernel.c: of processes of a program */
+	uint64_t addr;			/* 0, or of the statement or function in the file */
+	const char *func;		/* being looked at */
+	const struct points_file *in;
 	const char *program;		/* whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
@@ -88,6 +96,9 @@ uint8_t points_agent_marker(const char *name);
 
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
+void points_find_plt(struct points_search *s, bool at_return);
+bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+		       struct stp_source *source, const char **why);
 void points_find_statements(struct points_search *s);
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why);

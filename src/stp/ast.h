@@ -224,6 +224,7 @@ struct stp_point {
 	struct stp_comp *comps;
 	size_t n, cap;
 	bool optional, sufficient;	/* ? ! */
+	bool inlined;			/* found: in a copy of the function inside of another */
 	struct stp_node *cond;		/* if (cond), or NULL */
 };
 
