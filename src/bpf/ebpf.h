@@ -119,6 +119,7 @@ struct ebpf_env {
 	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
+	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
 	int64_t sched_off_ns;
 	const struct ebpf_tasks *tasks;	/* or NULL */
 };
@@ -139,6 +140,8 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_PYTHONS,	/* hash by struct abi_python_key of struct abi_python, which the tracer fills */
+	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
 	EBPF_MAP_FIRST,
 };

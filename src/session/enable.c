@@ -195,6 +195,9 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;
+	env.mm_start_code = s->task.start_code;
+	env.mm_start_stack = s->task.start_stack;
+	env.task_tls = s->task.tls;
 	env.tasks = &s->task.tasks;
 	return env;
 }
@@ -411,6 +414,8 @@ static int find_task(struct session *s, struct strbuf *err)
 	const struct ir_prog *prog = s->conf.prog;
 	uint32_t i;
 
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
 		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
