@@ -50,7 +50,7 @@ enum { ABI_REC_PYTHON = 0xfffffffd };
  * looked for at the address while the process lives.
  */
 enum { ABI_REC_CODE = 0xfffffffc };
-enum { ABI_CODE_FILE = 512, ABI_CODE_NAME = 256, ABI_CODE_TABLE = 3072 };
+enum { ABI_CODE_FILE = 512, ABI_CODE_NAME = 256, ABI_CODE_TABLE = 16384 };
 
 struct abi_code {
 	struct abi_record hdr;

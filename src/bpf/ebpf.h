@@ -226,6 +226,12 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
 
 /*
+ * The program for the tracepoint sched_process_exec that asks about each process that starts (abi/python.h), for a unit
+ * whose stacks have frames of Python: so what it runs is known before it gets there.
+ */
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
+
+/*
  * Does @c do nothing but count under one string of an argument, @[copyinstr(argN)] = count()?  Then a marker inside a
  * process may do so by itself: N, and the first of the maps with how many there are.
  */

@@ -247,6 +247,9 @@ void gen_follow(struct gen *g, uint32_t off);
  */
 void gen_python(struct gen *g, uint32_t frames);
 
+/* Ask the tracer about the process. */
+void gen_python_ask(struct gen *g);
+
 /* IR_FN_STACK, IR_FN_ADDR */
 void gen_stack(struct gen *g, const struct ir_insn *i);
 /* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */

@@ -68,6 +68,16 @@ static void ask(struct gen *g)
 	asm_helper(as, BPF_FUNC_ringbuf_output);
 }
 
+void gen_python_ask(struct gen *g)
+{
+	if (!g->env->task_mm) {
+		gen_refuse(g, "the kernel does not say where it keeps a process's addresses");
+		return;
+	}
+	identify(g);
+	ask(g);
+}
+
 void gen_python(struct gen *g, uint32_t frames)
 {
 	struct assembler *as = &g->as;

@@ -23,6 +23,7 @@ struct file {
 	uint64_t dev, ino;
 	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
+	bool no_python;		/* it was asked about, and is no Python that is known */
 };
 
 struct mapping {
@@ -221,20 +222,55 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 
 /* --- Python ------------------------------------------------------------------------------------------- */
 
+struct looking_for_python {
+	struct names *n;
+	uint64_t first_ino;
+	struct abi_python *ret;
+	bool comes;		/* the program links to a library that is not there yet */
+};
+
+/* Is it, by its name, a program or library of Python? */
+static bool names_python_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strstr(slash ? slash : path, "python") != NULL;
+}
+
+/* 1: found. */
+static int look_for_python(void *ctx, const struct procs_map *map)
+{
+	struct looking_for_python *l = ctx;
+	const struct obj_links *links;
+	struct file *f;
+	uint64_t addr;
+	int e;
+
+	/* The program itself, and what is called so: of a process that starts nothing else is worth being opened. */
+	if (l->first_ino && map->ino != l->first_ino && !names_python_file(map->path))
+		return 0;
+	f = file_of(l->n, map);
+	if (!l->first_ino) {
+		l->first_ino = map->ino;
+		links = f->obj ? obj_links(f->obj) : NULL;
+		for (unsigned int i = 0; links && i < links->nneeded; i++)
+			l->comes |= names_python_file(links->needed[i]);
+	}
+	if (!f->obj || f->no_python || !obj_addr(f->obj, map->off, &addr))
+		return 0;
+	e = pylayout_find(f->obj, map->start - addr, l->ret);
+	f->no_python = e;
+	return !e;
+}
+
 int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 {
-	struct process *p = process_of(n, pid);
-	uint64_t addr;
-	int e = -ENOENT;
+	struct looking_for_python l = { .n = n, .ret = ret };
+	int e = procs_maps(pid, look_for_python, &l);
 
-	look(n, p);
-	for (size_t i = 0; i < p->n && e == -ENOENT; i++) {
-		const struct mapping *m = &p->v[i];
-
-		if (m->file->obj && obj_addr(m->file->obj, m->off, &addr))
-			e = pylayout_find(m->file->obj, m->start - addr, ret);
-	}
-	return e;
+	if (e > 0)
+		return 0;
+	return e < 0 ? e : l.comes ? -EAGAIN : -ENOENT;
 }
 
 int names_add_code(struct names *n, const void *rec, size_t size)

@@ -27,7 +27,10 @@ void names_free(struct names *n);	/* accepts NULL */
 /* Take a note of what process @pid has mapped now. */
 void names_watch(struct names *n, uint32_t pid);
 
-/* What programs need to walk the frames of Python of @pid, as of now.  -ENOENT: it is no Python; -ENOTSUP: another one. */
+/*
+ * What programs need to walk the frames of Python of @pid, as of now: 0.  -ENOENT: it is no Python, or another one;
+ * -EAGAIN: it is about to load one; or what the system said.
+ */
 int names_python(struct names *n, uint32_t pid, struct abi_python *ret);
 
 /* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */

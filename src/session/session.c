@@ -1,7 +1,9 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +19,7 @@
 #include "out/sink.h"
 #include "place/kernel.h"
 #include "place/target.h"
+#include "probe/procs.h"
 #include "probe/pylayout.h"
 #include "session/private.h"
 #include "target/target.h"
@@ -26,6 +29,9 @@ enum { HELD_MAX_BYTES = 8 << 20 };
 
 /* How often programs may ask again about processes that are no Python. */
 enum { PYTHON_ASKED = 1000 };
+
+/* How often to look for a library that a process is about to load. */
+enum { PYTHON_TRIES = 100 };
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -311,14 +317,19 @@ static void target_ready(struct session *s, struct source_fd *src)
 /* Tell the programs where process @pid, which they know by @key, has its frames of Python. */
 static void tell_python(struct session *s, uint32_t pid, const struct abi_python_key *key, bool asked)
 {
+	static const struct timespec pause = { 0, 200000 };
 	struct abi_python python;
+	int e = names_python(s->names, pid, &python);
 
-	if (!names_python(s->names, pid, &python)) {
-		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
-		return;
+	/* A process that has just started loads its libraries in no time, and Python takes some to start behind that. */
+	for (int tries = 0; e == -EAGAIN && tries < PYTHON_TRIES; tries++) {
+		nanosleep(&pause, NULL);
+		e = names_python(s->names, pid, &python);
 	}
-	/* It may be about to load its Python: let it be asked about again, some times. */
-	if (asked && s->nasked < PYTHON_ASKED) {
+	if (!e) {
+		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
+	} else if (asked && s->nasked < PYTHON_ASKED) {
+		/* It may load one later: let it be asked about again, some times. */
 		s->nasked++;
 		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
 	}
@@ -331,6 +342,25 @@ static void know_python(struct session *s, uint32_t pid)
 
 	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC && s->place->ops->map_set && !pylayout_key(pid, &key))
 		tell_python(s, pid, &key, false);
+}
+
+static void know_if_python(void *session, uint32_t pid)
+{
+	char link[64], exe[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	if (strstr(exe, "python"))
+		know_python(session, pid);
+}
+
+/* Of other processes, programs ask when they meet them; those that say that they are Python are known at once. */
+static void know_pythons(struct session *s)
+{
+	if (s->names && !s->targets && s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		procs_each(know_if_python, s);
 }
 
 int session_watch(struct session *s, struct target *t)
@@ -579,6 +609,7 @@ bool session_start(struct session *s)
 		s->error = session_drain(s, true);
 	if (s->error || s->ending)
 		return false;
+	know_pythons(s);
 	set_state(s, ABI_STATE_ACTIVE);
 	return true;
 }
