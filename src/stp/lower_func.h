@@ -31,7 +31,7 @@ low_func low_func_text_strn, low_func_string_quoted, low_func_tokenize;
 low_func low_func_matched, low_func_ngroups;	/* lower_match.c */
 
 /* memory (lower_mem.c); WITH: bytes, + 16 signed; of strings 1: argument 1 is the length */
-low_func low_func_user_memory, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
+low_func low_func_user_memory, low_func_user_peek, low_func_user_warn, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
 low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at, low_func_string_warn;
 low_func low_func_kernel_string_or;
 
