@@ -256,15 +256,39 @@ ir_reg low_func_string_quoted_at(struct low *l, struct stp_node *call, const ir_
 	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
 }
 
+ir_reg low_func_kernel_string_n(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	ir_reg part[3] = { low_func_kernel_string(l, call, args), low_const(l, 0), args[1] };
+
+	return ir_call(&l->b, IR_FN_SLICE, part, 3);
+}
+
+ir_reg low_func_kernel_string_quoted(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+	ir_reg both[2];
+
+	(void)call;
+	guard(l, &g, args[0], STP_LONG);
+	both[0] = ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+	both[1] = low_const(l, 1);
+	guarded(l, &g, ir_call(&l->b, IR_FN_ESCAPE, both, 2));
+	both[0] = ir_vld(&l->b, g.kept);
+	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
+}
+
+/* One more argument is what there is instead. */
 ir_reg low_func_string_warn(struct low *l, struct stp_node *call, const ir_reg *args)
 {
+	struct ir_var *instead = low_temp(l, STP_STRINGS);
 	struct guard g;
 	ir_reg r;
 
+	ir_vst(&l->b, instead, call->nargs > call->builtin->number + 1 ? args[call->nargs - 1] : low_str(l, ""));
 	guard(l, &g, args[0], STP_LONG);
 	guarded(l, &g, copy(l, call, args));
 	r = ir_vld(&l->b, g.kept);
 	r = low_sprintf(l, COPY_FAULT, &r, 1);
 	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
-	return otherwise(l, &g, low_str(l, ""));
+	return otherwise(l, &g, ir_vld(&l->b, instead));
 }
