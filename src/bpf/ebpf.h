@@ -105,6 +105,7 @@ struct ebpf_env {
 	struct ebpf_operand args[PROBE_MAX_ARGS];
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
+	uint32_t only_cpu;	/* do nothing on other CPUs than that number - 1; 0: any */
 	bool sleepable;		/* may fault user pages in */
 	bool skips_caller;	/* UPROBE at a function's start: the user's stack as the kernel walks it lacks the caller */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */

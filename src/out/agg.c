@@ -271,7 +271,7 @@ static void put_value(struct out_sink *s, const struct out_agg *a, const uint64_
 	bool sign;
 
 	if (out_is_hist(a->agg)) {
-		out_hist(s, a->agg, words, a->normal);
+		out_hist(s, a->agg, words, a->normal, a->zoom);
 		return;
 	}
 	v = out_agg_value(a->agg, words, a->normal, &sign);
@@ -299,7 +299,7 @@ static int conv_value(struct out_sink *s, const struct fmt *f, const struct fmt_
 	struct ir_slot slot = { .type = IR_INT, .width = 8 };
 
 	if (out_is_hist(a->agg)) {
-		out_hist(s, a->agg, words, a->normal);
+		out_hist(s, a->agg, words, a->normal, a->zoom);
 		return 0;
 	}
 	v.i = out_agg_value(a->agg, words, a->normal, &slot.sign);

@@ -27,6 +27,7 @@ struct out_agg {
 	const struct out_agg_row *rows;	/* in no order, keys differ */
 	size_t n;
 	uint64_t normal;		/* values are shown divided by it; 0 and 1: as they are */
+	bool zoom;			/* a distribution's bars are measured by the longest (aggzoom), not by the sum */
 };
 
 /*

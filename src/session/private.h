@@ -25,6 +25,8 @@ struct enabled {
 	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
 };
 
+enum { BUF_CPUS = 256 };		/* what is counted per CPU; further ones share */
+
 /* Something with a descriptor that wakes the loop. */
 struct source_fd {
 	int fd;
@@ -47,6 +49,12 @@ struct session {
 	uint64_t spec_busy;		/* speculations refused, not reported yet */
 	struct names *names;		/* what numbers of stacks stand for */
 	struct stream stream;
+	enum { BUF_SWITCH, BUF_RING, BUF_FILL } policy;
+	bool ended;			/* END is being fired */
+	size_t held_max;		/* RING: bytes after which the oldest are looked for */
+	bool closing;			/* END has been fired: what is held back is carried out now */
+	uint64_t filled[BUF_CPUS];	/* FILL: bytes of each CPU's records so far */
+	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
 	struct enabled *enabled;
 	uint32_t nenabled;
 	size_t enabled_cap;
@@ -109,6 +117,9 @@ void session_stap_summary(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);
+
+/* session.c: the options switchrate and statusrate may have changed. */
+void session_set_rates(struct session *s);
 
 /* session.c: take records out of the stream and hold them. */
 int session_pull(void *session);

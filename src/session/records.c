@@ -51,7 +51,7 @@ static int act_printf(const struct reading *r, const struct ir_act *act)
 
 static int act_trace(const struct reading *r, const struct ir_act *act)
 {
-	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], r->s->lines.quiet);
+	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], &r->s->lines);
 	return 0;
 }
 
@@ -144,10 +144,14 @@ static int act_setopt(const struct reading *r, const struct ir_act *act)
 	struct session *s = r->s;
 	struct strbuf err = { 0 };
 
-	if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
+	if (!option_is_dynamic(v[0].s))
+		session_warn(s, "setopt: option '%s' is read before the script runs: #pragma D option or -x set it", v[0].s);
+	else if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
 		session_warn(s, "setopt: %s", strbuf_str(&err));
 	s->lines.quiet = s->opts.v[OPT_quiet];
+	s->lines.rawbytes = s->opts.v[OPT_rawbytes] ? (unsigned int)s->opts.v[OPT_strsize] : 0;
 	s->lines.flow = s->opts.v[OPT_flowindent];
+	session_set_rates(s);
 	strbuf_fini(&err);
 	return 0;
 }
@@ -290,9 +294,11 @@ void session_warn(struct session *s, const char *fmt, ...)
 	strbuf_fini(&b);
 }
 
-static void message(struct session *s, const char *text)
+/* Hand a line to the user, and close it. */
+static void message(struct session *s, struct out_sink *text)
 {
-	s->conf.message(s->conf.message_ctx, text);
+	s->conf.message(s->conf.message_ctx, out_text(text));
+	out_close(text);
 }
 
 /* A clause that faulted: DTrace's line for it. */
@@ -312,8 +318,7 @@ static int error_record(struct session *s, const struct enabled *en, const struc
 
 	out_open_mem(&text);
 	out_fault(&text, s->conf.command, &fault);
-	message(s, out_text(&text));
-	out_close(&text);
+	message(s, &text);
 	return 0;
 }
 
@@ -390,39 +395,34 @@ int session_record(void *session, const void *bytes, size_t size, const void *ne
 	return record(session, bytes, size, next, false);
 }
 
-static void report_speculations(struct session *s)
+/* Tell of @n losses; SystemTap's are told at the end. */
+static void tell_drops(struct session *s, unsigned int kind, uint64_t n)
 {
-	uint64_t n = specs_drops(s->specs);
+	struct out_sink text;
 
-	if (n)
-		session_warn(s, "%llu speculative drop%s", (unsigned long long)n, n == 1 ? "" : "s");
-	if (s->spec_busy)
-		session_warn(s, "%llu failed speculation%s (no speculative buffer available)",
-			     (unsigned long long)s->spec_busy, s->spec_busy == 1 ? "" : "s");
-	s->spec_busy = 0;
+	if (!n)
+		return;
+	if (s->conf.stp) {
+		session_stap_lost(s, (enum abi_drop)kind, n);
+		return;
+	}
+	out_open_mem(&text);
+	out_drops(&text, s->conf.command, kind, n, -1, s->opts.v[OPT_droptags]);
+	message(s, &text);
 }
 
 void session_report_drops(struct session *s)
 {
 	const struct abi_control *c = place_control(s->place);
-	struct out_sink text;
 	int kind;
 
-	report_speculations(s);
+	tell_drops(s, OUT_DROP_SPEC, specs_drops(s->specs));
+	tell_drops(s, OUT_DROP_SPEC_NONE, s->spec_busy);
+	s->spec_busy = 0;
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
 		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
 
-		if (n == s->drops[kind])
-			continue;
-		if (s->conf.stp) {
-			session_stap_lost(s, (enum abi_drop)kind, n - s->drops[kind]);
-			s->drops[kind] = n;
-			continue;
-		}
-		out_open_mem(&text);
-		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
+		tell_drops(s, (unsigned int)kind, n - s->drops[kind]);
 		s->drops[kind] = n;
-		message(s, out_text(&text));
-		out_close(&text);
 	}
 }

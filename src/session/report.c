@@ -29,6 +29,7 @@ static int snapshot(struct session *s, const struct ir_agg *g, struct out_agg *o
 	out->agg = g;
 	out->n = (size_t)n;
 	out->normal = aggs_normal(s->aggs, g);
+	out->zoom = s->opts.v[OPT_aggzoom];
 	return 0;
 }
 
