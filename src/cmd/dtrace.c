@@ -442,7 +442,7 @@ static int enable_and_run(struct run *r)
 	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
 	struct session_conf conf = {
 		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out,
-		.command = "dtrace", .message = message,
+		.command = "dtrace", .message = message, .print_aggs = r->o.print_aggs,
 		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
 		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
 	};

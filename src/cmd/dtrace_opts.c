@@ -35,6 +35,7 @@ static const struct opt_row {
 	{ 'm', "[PROV:]MOD [CLAUSE]", "trace or list a module's probes" },
 	{ 'n', "[[[PROV:]MOD:]FUNC:]NAME [CLAUSE]", "trace or list probes by name" },
 	{ 'o', "FILE", "append the output to the file" },
+	{ 'O', NULL, "with -x oformat: print the aggregations at the end, too" },
 	{ 'p', "PID", "trace the process ($target), end with it" },
 	{ 'P', "PROV [CLAUSE]", "trace or list a provider's probes" },
 	{ 'q', NULL, "quiet: print only what the script prints" },
@@ -231,6 +232,9 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 		return 0;
 	case 'o':
 		o->output = arg;
+		return 0;
+	case 'O':
+		o->print_aggs = true;
 		return 0;
 	case 'p':
 		return add_pid(o, a, arg);

@@ -39,6 +39,7 @@ struct dtrace_opts {
 	size_t npids, pids_cap;
 	const char *output;	/* -o, or NULL */
 	bool verbose;		/* -v */
+	bool print_aggs;	/* -O */
 	bool show_source;	/* -S: the program's intermediate code */
 	struct cpp_args cpp;
 	char **args;		/* macro arguments: args[0] is the script's name */

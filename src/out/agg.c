@@ -370,6 +370,24 @@ int out_agg(struct out_sink *s, const struct out_agg *a, const struct out_agg_or
 	return err;
 }
 
+int out_agg_each(const struct out_agg *a, const struct out_agg_order *order,
+		 int (*each)(void *ctx, const struct out_agg_line *line), void *ctx)
+{
+	struct sorter by = { a, 1, order };
+	struct lines l;
+	int e = lines_init(&l, &by);
+
+	if (e)
+		return e;
+	for (size_t i = 0; i < l.n && !e; i++) {
+		const struct out_agg_line line = { a, l.v[i].keys, l.v[i].slots, l.v[i].words[0] };
+
+		e = each(ctx, &line);
+	}
+	lines_fini(&l);
+	return e;
+}
+
 long out_agg_trunc(const struct out_agg *a, int64_t keep, size_t *index)
 {
 	struct out_agg_order order = { .reverse = keep >= 0 };

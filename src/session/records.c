@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -44,13 +45,38 @@ static const struct ir_slot *slots(const struct reading *r, const struct ir_act 
 	return act->nfields ? r->rec->fields + act->field : NULL;
 }
 
+/* The text of @act's format; the caller closes @text. */
+static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
+{
+	out_open_mem(text);
+	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
+}
+
+/* Structured output: the text, then its arguments as trace() would have them. */
+static int document_printf(const struct reading *r, const struct ir_act *act)
+{
+	struct out_sink text;
+	int e = format_text(r, act, &text);
+
+	structured_text(r->s, "message", out_text(&text));
+	structured_values(r->s, "value", values(r, act), slots(r, act), act->nfields);
+	out_close(&text);
+	return e;
+}
+
 static int act_printf(const struct reading *r, const struct ir_act *act)
 {
+	if (r->s->doc)
+		return document_printf(r, act);
 	return out_printf(r->s->conf.out, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 static int act_trace(const struct reading *r, const struct ir_act *act)
 {
+	if (r->s->doc) {
+		structured_values(r->s, "value", values(r, act), slots(r, act), 1);
+		return 0;
+	}
 	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], &r->s->lines);
 	return 0;
 }
@@ -68,21 +94,26 @@ static int act_tracemem(const struct reading *r, const struct ir_act *act)
 			bytes[n++] = (unsigned char)((uint64_t)v[i].i >> 8 * k);
 	if (v[0].i >= 0 && (uint64_t)v[0].i < n)
 		n = (size_t)v[0].i;
+	if (r->s->doc) {
+		char hex[2 * sizeof(bytes) + 1] = "";
+
+		for (size_t i = 0; i < n; i++)
+			snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+		structured_text(r->s, "tracemem", hex);
+		return 0;
+	}
 	out_bytes(r->s->conf.out, bytes, n);
 	return 0;
 }
 
 static int act_stack(const struct reading *r, const struct ir_act *act)
 {
+	if (r->s->doc) {
+		structured_symbol(r->s, (uint64_t)values(r, act)->i, slots(r, act)->show);
+		return 0;
+	}
 	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
 	return 0;
-}
-
-/* The text of @act's format; the caller closes @text. */
-static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
-{
-	out_open_mem(text);
-	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 /* Run @command with the signals that the session keeps for itself; its failure is its own. */
@@ -383,10 +414,16 @@ static int record(void *session, const void *bytes, size_t size, const void *nex
 		if (e)
 			return e < 0 ? e : 0;
 	}
-	out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
+	if (s->doc)
+		structured_probe(s, firing.cpu, s->enabled[hdr->probe].probe);
+	else
+		out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
-	out_line_end(s->conf.out, &s->lines);
+	if (s->doc)
+		structured_probe_end(s);
+	else
+		out_line_end(s->conf.out, &s->lines);
 	return e;
 }
 
@@ -404,6 +441,11 @@ static void tell_drops(struct session *s, unsigned int kind, uint64_t n)
 		return;
 	if (s->conf.stp) {
 		session_stap_lost(s, (enum abi_drop)kind, n);
+		return;
+	}
+	if (s->doc) {
+		s->told[kind] += n;
+		structured_drops(s, kind, n, s->told[kind]);
 		return;
 	}
 	out_open_mem(&text);

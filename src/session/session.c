@@ -230,6 +230,7 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
+	free(s->doc);
 	free(s);
 }
 
@@ -628,7 +629,9 @@ bool session_start(struct session *s)
 {
 	/* While draining only what the tracer fires runs. */
 	set_state(s, ABI_STATE_DRAINING);
-	s->error = fire(s, PROBE_BEGIN);
+	s->error = structured_begin(s);
+	if (!s->error)
+		s->error = fire(s, PROBE_BEGIN);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (s->error || s->ending)
@@ -678,9 +681,10 @@ int session_run(struct session *s, struct strbuf *err)
 	aggs_stale(s->aggs);
 	if (!s->error)
 		s->error = session_print_aggs(s);
+	session_report_drops(s);
+	structured_end(s);
 	if (!s->error)
 		s->error = out_flush(s->conf.out);
-	session_report_drops(s);
 	if (s->conf.stp)
 		session_stap_summary(s);
 	if (s->error)
