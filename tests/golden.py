@@ -15,7 +15,7 @@ import harness
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
 KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
 # What only the kernel place has.
-KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|ustack\(|stack\()")
+KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|ustack\(|stack\(|curthread|fds\[)")
 EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 

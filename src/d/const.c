@@ -126,7 +126,7 @@ static bool eval_name(const struct d_prog *p, const struct d_node *n, struct val
 	const struct type_enumerator *e;
 	size_t i;
 
-	if (n->scope != D_GLOBAL_SCOPE || n->mod)
+	if (n->scope != D_GLOBAL_SCOPE || n->mod || !n->name)
 		return false;
 	e = type_find_enumerator(p->types, n->name);
 	if (e) {

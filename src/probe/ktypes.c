@@ -126,8 +126,8 @@ static bool type_text(const struct btf *btf, uint32_t id, char *buf, size_t size
 	switch (btf_kind(t)) {
 	case BTF_KIND_INT:
 		return *name && snprintf(buf, size, "%s", name) < (int)size;
-	case BTF_KIND_TYPEDEF:
-		return snprintf(buf, size, "vmlinux`%s", name) < (int)size;
+	case BTF_KIND_TYPEDEF:	/* bool is the script's as well */
+		return snprintf(buf, size, "%s%s", strcmp(name, "bool") ? "vmlinux`" : "", name) < (int)size;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 	case BTF_KIND_ENUM:
