@@ -149,7 +149,7 @@ static bool type_text(const struct btf *btf, uint32_t id, char *buf, size_t size
 	}
 }
 
-bool ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size)
+bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size)
 {
 	unsigned int n = 0;
 	const struct btf_param *p = params(btf_of(k), name, &n);

@@ -33,7 +33,7 @@ void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *trace
 int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig);
 
 /* The C type of argument @i of tracepoint @name, as a script writes it; false: it is too long, or has no name. */
-bool ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size);
+bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size);
 
 /*
  * The value that @text describes, among those of tracepoint @name:

@@ -37,7 +37,7 @@ static void find_one(void *ctx, const char *name)
 		p->tp->name = p->name;
 		p->tp->nargs = p->sig.nargs;
 		for (unsigned int i = 0; i < p->sig.nargs; i++) {
-			if (ktypes_arg_type(k, name, i, text, sizeof(text)))
+			if (ktypes_arg_text(k, name, i, text, sizeof(text)))
 				p->sig.args[i].type = arena_strdup(a, text);
 			p->tp->args[i] = (struct ebpf_tp_value){ .kind = EBPF_TP_VALUE, .word = (uint8_t)i,
 								 .width = p->sig.args[i].size,

@@ -11,7 +11,7 @@ syscall::write:entry
 	    (kernel`u8)0x1ff + sizeof (`u64) + sizeof (union kernel`sigval));
 	printf("%d %d %d %d\n", curpsinfo->pr_pid == pid, curpsinfo->pr_uid == uid, curpsinfo->pr_euid == uid,
 	    curpsinfo->pr_addr == (uintptr_t)curthread);
-	printf("%d %d %d\n", curpsinfo->pr_nlwp, curpsinfo->pr_pgid == curpsinfo->pr_pid,
+	printf("%d %d %d\n", curpsinfo->pr_nlwp >= 1, curpsinfo->pr_pgid == curpsinfo->pr_pid,
 	    curpsinfo->pr_argv == curthread->mm->arg_start);
 	printf("%s %d\n", curpsinfo->pr_psargs == execargs ? "psargs" : "", curlwpsinfo->pr_lwpid == tid);
 	printf("%c %d %d %d\n", curlwpsinfo->pr_sname, curlwpsinfo->pr_state == SONPROC, curlwpsinfo->pr_nice,
