@@ -312,8 +312,8 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		*err = g.err;
 		return NULL;
 	}
-	link_runtime(&g.as);
 	p = arena_new_of(a, struct ebpf_prog);
+	link_runtime(&g.as, u, p);
 	p->type = types[env->ctx];
 	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
 	p->insns = g.as.insns;

@@ -453,7 +453,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IVALUE:
 	case IR_IDONE:
 		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:
