@@ -753,6 +753,11 @@ static int map_each(struct place *place, uint32_t map,
 	return e;
 }
 
+static int map_set(struct place *place, uint32_t map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(of(place)->map_fds[map], key, value, BPF_ANY) ? -errno : 0;
+}
+
 static int map_delete(struct place *place, uint32_t map, const void *key)
 {
 	struct kernel_place *k = of(place);
@@ -789,6 +794,7 @@ static const struct place_ops ops = {
 	.out_fd = out_fd,
 	.drain = drain,
 	.map_each = map_each,
+	.map_set = map_set,
 	.map_delete = map_delete,
 };
 

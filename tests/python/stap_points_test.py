@@ -121,8 +121,8 @@ def test_system_calls():
 
 
 def test_tracepoint():
-    script = 'probe kernel.trace("sched_process_exit") { if (pid() == target()) println($p->comm, $p->pid == target(), $$name) }'
-    assert run(script, "-c", "sleep 0.1") == ["sleep1sched_process_exit"]
+    script = 'probe kernel.trace("sched_process_exit") { if (pid() == target()) println($p->comm$, $p->pid == target(), $$name) }'
+    assert run(script, "-c", "sleep 0.1") == ['"sleep"1sched_process_exit']
 
 
 def test_no_such_tracepoint():
