@@ -5,7 +5,8 @@
  * emit.c has the program around the clauses, and the table of who generates which operation.
  *
  * R0 to R5 are free between any two lines of a generator that call nothing.  R6 to R8 hold the clause's
- * integers, R9 the scratch slot.  A generator writes its destination last (gen_put), behind every fault
+ * integers, R9 the scratch slot; in a clause with loops R8 is the address of the frame of the procedure that was ENTERed
+ * last.  A generator writes its destination last (gen_put), behind every fault
  * it may raise: the fault's value can still be an operand then.
  */
 #ifndef DTAP_BPF_GEN_H
@@ -39,14 +40,16 @@ struct gen {
 	const struct plan *plan;
 	unsigned int number;		/* in the program's list */
 	bool in_error;			/* it is a clause of ERROR, run for a fault */
-	const struct ir_block *next;	/* the block that will follow */
+	const struct ir_block *block, *next;	/* at hand, and the one that will follow */
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label behind the clause */
 	const struct ir_insn *insn;
 	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
 	uint32_t nenters, ntries;
+	uint32_t uncopied;		/* label of the fault of a string that cannot be copied; or ASM_UNSET */
 	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
 	uint32_t iter_next;		/* label: to the next element of an iteration */
+	uint32_t dirty;			/* words of the frame that its instructions use (gen_flow.c) */
 	struct stub *stubs;
 	uint32_t nstubs;
 	size_t stubs_cap;
@@ -187,6 +190,12 @@ void gen_thread_key(struct gen *g);
 void gen_flow_begin(struct gen *g);
 void gen_flow_returns(struct gen *g);
 void gen_flow_catches(struct gen *g, uint32_t faulted);
+
+/* Where a block begins that a procedure may begin with. */
+void gen_procedure(struct gen *g, const struct ir_block *b);
+
+/* Behind an instruction whose code begins at @from: the frame is as it was before. */
+void gen_tidy(struct gen *g, uint32_t from);
 
 /* Somewhere in a program that has loops, where R0 to R5 are free. */
 void gen_own_stack(struct gen *g);
