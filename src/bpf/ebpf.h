@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 3, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -120,6 +120,7 @@ struct ebpf_env {
 	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
+	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
 	int64_t sched_off_ns;
 	const struct ebpf_tasks *tasks;	/* or NULL */
 };
@@ -140,6 +141,8 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_PYTHONS,	/* hash by struct abi_python_key of struct abi_python, which the tracer fills */
+	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
 	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
 	EBPF_MAP_FIRST,
@@ -204,6 +207,28 @@ struct ebpf_line {
 	struct src_pos pos;
 };
 
+/*
+ * A function in the program that can be looked at by itself: it relies on nothing but what its parameters are, the
+ * first in R1, and returns a number.
+ */
+enum { EBPF_PARAMS = 5 };
+
+struct ebpf_param {
+	enum ebpf_param_kind {
+		EBPF_PARAM_NUMBER,
+		EBPF_PARAM_ANY,		/* whatever address, which is only read from */
+		EBPF_PARAM_MEMORY,	/* the address of size bytes that may be read and written */
+	} kind;
+	uint32_t size;
+};
+
+struct ebpf_func {
+	uint32_t insn;			/* where it begins */
+	const char *name;
+	unsigned int nparams;
+	struct ebpf_param params[EBPF_PARAMS];
+};
+
 struct ebpf_prog {
 	enum bpf_prog_type type;
 	bool sleepable;
@@ -213,6 +238,8 @@ struct ebpf_prog {
 	uint32_t nrelocs;
 	struct ebpf_line *lines;
 	uint32_t nlines;
+	struct ebpf_func *funcs;	/* sorted by insn */
+	uint32_t nfuncs;
 };
 
 /*
@@ -223,6 +250,12 @@ struct ebpf_prog {
 struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
+
+/*
+ * The program for the tracepoint sched_process_exec that asks about each process that starts (abi/python.h), for a unit
+ * whose stacks have frames of Python: so what it runs is known before it gets there.
+ */
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
 
 /*
  * Does @c do nothing but count under one string of an argument, @[copyinstr(argN)] = count()?  Then a marker inside a

@@ -180,7 +180,7 @@ static int extended_option(struct dtrace_opts *o, struct arena *a, struct option
 		char letter;
 		bool arg;
 	} names[] = {
-		{ "cpphdrs", 'H', false }, { "define", 'D', true }, { "incdir", 'I', true }, { "libdir", 'L', true },
+		{ "cpphdrs", 'H', false }, { "define", 'D', true }, { "incdir", 'I', true },
 		{ "undef", 'U', true }, { "verbose", 'v', false },
 	};
 	char *eq = strchr(text, '=');

@@ -21,6 +21,8 @@ struct btf_task {
 	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
 	uint32_t mm;			/* pointer to struct mm_struct, in which: */
 	uint32_t arg_start, arg_end;	/* the user's addresses of the arguments, 8 bytes each */
+	uint32_t start_code, start_stack;	/* of the program and its first thread's stack, 8 bytes each */
+	uint32_t tls;			/* the base of the thread's storage, 8 bytes; 0: not known for this machine */
 	struct ebpf_tasks tasks;	/* what this kernel lacks has no offsets */
 };
 

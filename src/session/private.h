@@ -50,6 +50,7 @@ struct session {
 	struct specs *specs;		/* records of speculations */
 	uint64_t spec_busy;		/* speculations refused, not reported yet */
 	struct names *names;		/* what numbers of stacks stand for */
+	unsigned int nasked;		/* questions about processes that were answered with "not yet" */
 	struct stream stream;
 	enum { BUF_SWITCH, BUF_RING, BUF_FILL } policy;
 	bool ended;			/* END is being fired */

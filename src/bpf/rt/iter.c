@@ -78,18 +78,28 @@ RT long rt_collect_text(void *map, const u8 *key, const u8 *value, struct collec
 	return collect(key, value, c, (s64)words(value));
 }
 
-/* The key's nth string: each has to be copied to learn where the next begins. */
+struct pass {
+	char *work;
+	u64 size, at;
+};
+
+/* Each string has to be copied to learn where the next begins. */
+static long pass_string(u32 k, struct pass *p)
+{
+	long n = rt_copy_str(p->work, (u32)p->size, (const void *)p->at);
+
+	if (n > 0)
+		p->at += (u64)n;
+	return 0;
+}
+
+/* The key's nth string. */
 RT long rt_collect_key_text(void *map, const u8 *key, const u8 *value, struct collect *c)
 {
-	u64 at = (u64)key + c->off;
+	struct pass p = { c->work, c->strsize, (u64)key + c->off };
 
-	for (u64 k = 0; k < 32 && k < c->nth; k++) {
-		long n = rt_copy_str(c->work, (u32)c->strsize, (const void *)at);
-
-		if (n > 0)
-			at += (u64)n;
-	}
-	return collect(key, value, c, (s64)at);
+	rt_loop((u32)c->nth, pass_string, &p, 0);
+	return collect(key, value, c, (s64)p.at);
 }
 
 RT long rt_collect_avg(void *map, const u8 *key, const u8 *value, struct collect *c)
@@ -110,6 +120,7 @@ struct sort {
 	u8 *buf;
 	u64 max, how;
 	char *work;
+	u64 size;
 };
 
 INLINE u64 before(struct sort *c, u64 i, u64 j)
@@ -122,7 +133,7 @@ INLINE u64 before(struct sort *c, u64 i, u64 j)
 	x = entry(c->buf, i);
 	y = entry(c->buf, j);
 	if (c->how & SORT_STRINGS) {
-		u64 size = c->how >> SORT_SIZE_SHIFT;
+		u64 size = c->size;
 
 		rt_copy_str(c->work, (u32)size, (const void *)x->sort);
 		rt_copy_str(c->work + size + 8, (u32)size, (const void *)y->sort);
@@ -181,10 +192,10 @@ static long sink(u32 k, struct sort *c)
 	return 0;
 }
 
-RT long rt_sort(u8 *buf, u64 max, u64 how, char *work)
+RT long rt_sort(u8 *buf, u64 max, u64 how, char *work, u64 size)
 {
 	struct header *h = (struct header *)buf;
-	struct sort c = { buf, max, how, work };
+	struct sort c = { buf, max, how, work, size };
 	u64 n = h->n;
 
 	h->start = n / 2;
