@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 3, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -124,6 +124,7 @@ struct ebpf_env {
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	/* From there to the program's file: in struct mm_struct, file, inode twice, super_block. */
 	uint32_t mm_exe, file_inode, inode_number, inode_super, super_dev;
+	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
 	int64_t sched_off_ns;
 	const struct ebpf_tasks *tasks;	/* or NULL */
 };
@@ -144,6 +145,9 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_PYTHONS,	/* hash by struct abi_python_key of struct abi_python, which the tracer fills */
+	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
+	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
 	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
@@ -226,6 +230,12 @@ struct ebpf_prog {
 struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
+
+/*
+ * The program for the tracepoint sched_process_exec that asks about each process that starts (abi/python.h), for a unit
+ * whose stacks have frames of Python: so what it runs is known before it gets there.
+ */
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
 
 /*
  * Does @c do nothing but count under one string of an argument, @[copyinstr(argN)] = count()?  Then a marker inside a

@@ -292,9 +292,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	}
 }
 
-struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
-			       struct ir_clause *const *clauses, unsigned int nclauses,
-			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
+/* The finished program of @g, or NULL with a message. */
+static struct ebpf_prog *finish(struct gen *g, const char **err)
 {
 	static const enum bpf_prog_type types[] = {
 		[EBPF_CTX_UPROBE] = BPF_PROG_TYPE_KPROBE,
@@ -303,29 +302,55 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		[EBPF_CTX_TP] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
 	};
-	struct arena *a = u->prog->arena;
-	struct gen g = { .as.arena = a, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+	const struct ebpf_env *env = g->env;
 	struct ebpf_prog *p;
 
-	gen_program(&g, clauses, nclauses, errors, nerrors);
-	if (!g.err)
-		g.err = asm_finish(&g.as);
-	if (g.err) {
-		*err = g.err;
+	if (!g->err)
+		g->err = asm_finish(&g->as);
+	if (g->err) {
+		*err = g->err;
 		return NULL;
 	}
-	link_runtime(&g.as);
-	p = arena_new_of(a, struct ebpf_prog);
+	link_runtime(&g->as);
+	p = arena_new_of(g->prog->arena, struct ebpf_prog);
 	p->type = types[env->ctx];
 	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
-	p->insns = g.as.insns;
-	p->ninsns = g.as.n;
-	p->relocs = g.as.relocs;
-	p->nrelocs = g.as.nrelocs;
-	p->lines = g.as.lines;
-	p->nlines = g.as.nlines;
+	p->insns = g->as.insns;
+	p->ninsns = g->as.n;
+	p->relocs = g->as.relocs;
+	p->nrelocs = g->as.nrelocs;
+	p->lines = g->as.lines;
+	p->nlines = g->as.nlines;
 	*err = NULL;
 	return p;
+}
+
+struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
+			       struct ir_clause *const *clauses, unsigned int nclauses,
+			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
+{
+	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+
+	gen_program(&g, clauses, nclauses, errors, nerrors);
+	return finish(&g, err);
+}
+
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err)
+{
+	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+	struct assembler *as = &g.as;
+	uint32_t out = asm_label(as);
+
+	g.needs = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	gen_filter(&g, out);
+	gen_take_scratch(&g, out);
+	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
+	gen_python_ask(&g);
+	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
+	asm_place(as, out);
+	asm_imm(as, R0, 0);
+	asm_exit(as);
+	return finish(&g, err);
 }
 
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn)

@@ -238,6 +238,18 @@ bool gen_copy(struct gen *g, const struct ir_insn *i);
 
 /* --- stacks (gen_stack.c) ----------------------------------------------------------------------------- */
 
+/* R1 = the pointer at offset @off of the kernel structure at R1; 0 when it cannot be read. */
+void gen_follow(struct gen *g, uint32_t off);
+
+/*
+ * Add up to @frames of Python's behind what FRAME_POS says is in the record of a stack in the work area, to FRAME_POS,
+ * and to the number in FRAME_TMP2.
+ */
+void gen_python(struct gen *g, uint32_t frames);
+
+/* Ask the tracer about the process. */
+void gen_python_ask(struct gen *g);
+
 /* IR_FN_STACK, IR_FN_ADDR */
 void gen_stack(struct gen *g, const struct ir_insn *i);
 /* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */

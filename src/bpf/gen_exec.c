@@ -6,8 +6,7 @@
 
 #include "bpf/gen.h"
 
-/* R1 = the pointer at offset @off of the kernel structure at R1; 0 when it cannot be read. */
-static void follow(struct gen *g, uint32_t off)
+void gen_follow(struct gen *g, uint32_t off)
 {
 	struct assembler *as = &g->as;
 
@@ -66,13 +65,13 @@ void gen_execargs(struct gen *g, struct place to, uint32_t none)
 	} else {
 		asm_helper(as, BPF_FUNC_get_current_task);
 		asm_mov(as, R1, R0);
-		follow(g, e->task_mm);
+		gen_follow(g, e->task_mm);
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-		follow(g, e->mm_arg_end);
+		gen_follow(g, e->mm_arg_end);
 		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 		asm_mov(as, R1, R2);
-		follow(g, e->mm_arg_start);
+		gen_follow(g, e->mm_arg_start);
 	}
 	asm_mov(as, R3, R1);
 	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);

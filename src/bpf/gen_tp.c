@@ -190,6 +190,8 @@ void gen_tp_arg(struct gen *g, int64_t n)
 		syscall_arg(g, n);
 	else if (n < 2)
 		syscall_result(g);
+	else if (n == 2)
+		load_word(g, 1);
 	else
 		asm_imm(&g->as, R1, 0);
 }

@@ -7,6 +7,7 @@
 #include "bpf/frame.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
+#include "bpf/rt/python.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -361,10 +362,19 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
-static void need_stack(struct plan *plan)
+static void need_stack(struct planner *p, bool python)
 {
-	plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
-	need_work(plan, sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+	p->plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	p->priv->python |= python;
+	need_work(p->plan, python ? sizeof(struct py_work) : sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+}
+
+/* Has the stack that @i asks for frames of Python? */
+static bool is_python(const struct planner *p, const struct ir_insn *i)
+{
+	const struct loc *whose = &p->plan->locs[i->args[0]];
+
+	return i->fn == IR_FN_STACK && whose->kind == LOC_CONST && whose->v >= IR_STACK_PYTHON;
 }
 
 static void need_of_var(struct planner *p, const struct ir_var *v)
@@ -392,7 +402,7 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_UCALLER:
 	case IR_B_STACKDEPTH:
 	case IR_B_USTACKDEPTH:
-		need_stack(p->plan);
+		need_stack(p, false);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -437,7 +447,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 			p->priv->copyin_written = true;
 		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
-			need_stack(plan);
+			need_stack(p, is_python(p, i));
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);

@@ -127,6 +127,26 @@ static int find_exe(const struct btf *btf, uint32_t mm, struct btf_task *ret)
 	return e;
 }
 
+/* Where the kernel keeps the register that threads find their own storage by. */
+static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
+{
+	uint32_t thread, off, type;
+
+	if (find_member(btf, task, "thread", &thread, &type))
+		return;
+#if defined(__x86_64__)
+	if (!find_member(btf, type, "fsbase", &off, &type))
+		ret->tls = thread + off;
+#elif defined(__aarch64__)
+	uint32_t uw;
+
+	if (!find_member(btf, type, "uw", &uw, &type) && !find_member(btf, type, "tp_value", &off, &type))
+		ret->tls = thread + uw + off;
+#endif
+}
+
+#define NEEDING "ppid, vtimestamp, execargs, frames of Python and points of one program"
+
 int btf_task(struct btf_task *ret, struct strbuf *err)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -135,8 +155,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 
 	if (!btf) {
 		e = -errno;
-		strbuf_printf(err, "ppid, vtimestamp, execargs and the choice of a program's processes need the kernel's type"
-				   " information (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
+		strbuf_printf(err, NEEDING " need the kernel's type information (/sys/kernel/btf/vmlinux,"
+			      " CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
 		return e;
 	}
 	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
@@ -164,10 +184,15 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		e = find_exe(btf, (uint32_t)mm, ret);
 	if (!e)
+		e = find_member(btf, (uint32_t)mm, "start_code", &ret->start_code, &type);
+	if (!e)
+		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
+	if (!e)
+		find_tls(btf, (uint32_t)task, ret);
+	if (!e)
 		find_facts(btf, (uint32_t)task, &ret->tasks);
 	if (e)
-		strbuf_puts(err, "this kernel's struct task_struct is not what ppid, vtimestamp, execargs and the choice of a"
-				 " program's processes need");
+		strbuf_puts(err, "this kernel's struct task_struct is not what " NEEDING " need");
 	btf__free(btf);
 	return e;
 }

@@ -224,14 +224,48 @@ static bool is_text(const struct btf *btf, const struct btf_type *t)
 	return of && btf_is_int(of) && of->size == 1;
 }
 
-int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const char *const *names, size_t n,
-		struct ktypes_step *steps, unsigned int max, bool *string)
+uint32_t ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i)
+{
+	unsigned int n = 0;
+	const struct btf_param *p = params(btf_of(k), name, &n);
+
+	return p && i < n ? p[i].type : 0;
+}
+
+uint32_t ktypes_find(const struct ktypes *k, const char *name)
+{
+	static const struct {
+		const char *word;
+		uint32_t kind;
+	} kinds[] = {
+		{ "struct ", BTF_KIND_STRUCT }, { "union ", BTF_KIND_UNION }, { "", BTF_KIND_TYPEDEF }, { "", BTF_KIND_STRUCT },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t len = strlen(kinds[i].word);
+		int id = strncmp(name, kinds[i].word, len) ? 0 : btf__find_by_name_kind(btf_of(k), name + len, kinds[i].kind);
+
+		if (id > 0)
+			return (uint32_t)id;
+	}
+	return 0;
+}
+
+/* The structure that a value of type @t points to, or 0. */
+static uint32_t pointed(const struct btf *btf, const struct btf_type *t)
+{
+	const struct btf_type *to = t && btf_is_ptr(t) ? bare(btf, t->type) : NULL;
+
+	return to && btf_is_composite(to) ? t->type : 0;
+}
+
+int ktypes_walk(const struct ktypes *k, uint32_t type, const char *const *names, size_t n, struct ktypes_step *steps,
+		unsigned int max, bool *string, uint32_t *target)
 {
 	const struct btf *btf = btf_of(k);
-	unsigned int nparams = 0, nsteps = 0;
-	const struct btf_param *p = params(btf, name, &nparams);
-	const struct btf_type *t = p && i < nparams ? bare(btf, p[i].type) : NULL;
-	uint32_t bits = 0, type = 0;
+	const struct btf_type *t = type ? bare(btf, type) : NULL;
+	unsigned int nsteps = 0;
+	uint32_t bits = 0;
 
 	*string = false;
 	for (size_t m = 0; m < n; m++) {
@@ -251,6 +285,7 @@ int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const 
 		if (!t)
 			return -1;
 	}
+	*target = pointed(btf, t);
 	if (!n)
 		return 0;
 	if (nsteps == max)
@@ -261,5 +296,7 @@ int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const 
 	else if (!btf_is_array(t) && !btf_is_composite(t) &&
 		 !scalar(btf, type, &steps[nsteps].width, &steps[nsteps].sign))
 		return -1;
+	if (btf_is_composite(t))	/* its address is the value */
+		*target = type;
 	return (int)nsteps + 1;
 }

@@ -53,11 +53,16 @@ struct ktypes_step {
 	bool sign;
 };
 
+/* Types by number, 0: there is none: of argument @i of tracepoint @name; "struct x", "union x" or a typedef's name. */
+uint32_t ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i);
+uint32_t ktypes_find(const struct ktypes *k, const char *name);
+
 /*
- * The @n members @names one inside the other, of the structure that argument @i of tracepoint @name points to: up to
- * @max steps, how many is returned; -1: no such members, or no value.  *string: what is there is text.
+ * The @n members @names one inside the other, of the structure @type or (a pointer) that it points to: up to @max steps,
+ * how many is returned; -1: no such members, or no value.  *string: what is there is text; *target: the structure that
+ * the value points to, or 0.
  */
-int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const char *const *names, size_t n,
-		struct ktypes_step *steps, unsigned int max, bool *string);
+int ktypes_walk(const struct ktypes *k, uint32_t type, const char *const *names, size_t n, struct ktypes_step *steps,
+		unsigned int max, bool *string, uint32_t *target);
 
 #endif

@@ -200,6 +200,9 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.inode_number = s->task.i_ino;
 	env.inode_super = s->task.i_sb;
 	env.super_dev = s->task.s_dev;
+	env.mm_start_code = s->task.start_code;
+	env.mm_start_stack = s->task.start_stack;
+	env.task_tls = s->task.tls;
 	env.tasks = &s->task.tasks;
 	return env;
 }
@@ -391,6 +394,27 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	return 0;
 }
 
+/* Ask about the processes that start, when stacks have frames of Python. */
+static int watch_exec(struct session *s, struct strbuf *err)
+{
+	static const struct ebpf_tp tp = { .name = "sched_process_exec" };
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	struct ebpf_prog *prog;
+	const char *why = NULL;
+	int handle;
+
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type == BPF_MAP_TYPE_UNSPEC || !s->place->ops->arm_tracepoint)
+		return 0;
+	env.tp = &tp;
+	prog = ebpf_compile_ask(s->unit, &env, &why);
+	if (!prog) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	handle = s->place->ops->load(s->place, prog, false, err, s->conf.verifier_log);
+	return handle < 0 ? handle : s->place->ops->arm_tracepoint(s->place, handle, tp.name, err);
+}
+
 static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
 {
 	uint32_t b, i;
@@ -419,6 +443,8 @@ static int find_task(struct session *s, struct strbuf *err)
 	const struct ir_prog *prog = s->conf.prog;
 	uint32_t i;
 
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
 		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
@@ -470,6 +496,8 @@ int session_enable(struct session *s, struct strbuf *err)
 	}
 	if (!e)
 		e = arm_groups(s, &gs, err);
+	if (!e)
+		e = watch_exec(s, err);
 	if (!e && s->place->ops->skipped && s->place->ops->skipped(s->place))
 		say_skipped(s);
 	if (!e && s->place->ops->ready)

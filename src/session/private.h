@@ -46,6 +46,7 @@ struct session {
 	struct specs *specs;		/* records of speculations */
 	uint64_t spec_busy;		/* speculations refused, not reported yet */
 	struct names *names;		/* what numbers of stacks stand for */
+	unsigned int nasked;		/* questions about processes that were answered with "not yet" */
 	struct stream stream;
 	struct enabled *enabled;
 	uint32_t nenabled;

@@ -1,7 +1,9 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,11 +19,19 @@
 #include "out/sink.h"
 #include "place/kernel.h"
 #include "place/target.h"
+#include "probe/procs.h"
+#include "probe/pylayout.h"
 #include "session/private.h"
 #include "target/target.h"
 
 /* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
 enum { HELD_MAX_BYTES = 8 << 20 };
+
+/* How often programs may ask again about processes that are no Python. */
+enum { PYTHON_ASKED = 1000 };
+
+/* How often to look for a library that a process is about to load. */
+enum { PYTHON_TRIES = 100 };
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -304,6 +314,55 @@ static void target_ready(struct session *s, struct source_fd *src)
 		s->ending = true;
 }
 
+/* Tell the programs where process @pid, which they know by @key, has its frames of Python. */
+static void tell_python(struct session *s, uint32_t pid, const struct abi_python_key *key, bool asked)
+{
+	static const struct timespec pause = { 0, 200000 };
+	struct abi_python python;
+	int e = names_python(s->names, pid, &python);
+
+	/* A process that has just started loads its libraries in no time, and Python takes some to start behind that. */
+	for (int tries = 0; e == -EAGAIN && tries < PYTHON_TRIES; tries++) {
+		nanosleep(&pause, NULL);
+		e = names_python(s->names, pid, &python);
+	}
+	if (!e) {
+		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
+	} else if (asked && s->nasked < PYTHON_ASKED) {
+		/* It may load one later: let it be asked about again, some times. */
+		s->nasked++;
+		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
+	}
+}
+
+/* The same for a process that is known from the start, before anything of it is traced. */
+static void know_python(struct session *s, uint32_t pid)
+{
+	struct abi_python_key key;
+
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC && s->place->ops->map_set && !pylayout_key(pid, &key))
+		tell_python(s, pid, &key, false);
+}
+
+static void know_if_python(void *session, uint32_t pid)
+{
+	char link[64], exe[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	if (strstr(exe, "python"))
+		know_python(session, pid);
+}
+
+/* Of other processes, programs ask when they meet them; those that say that they are Python are known at once. */
+static void know_pythons(struct session *s)
+{
+	if (s->names && !s->targets && s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		procs_each(know_if_python, s);
+}
+
 int session_watch(struct session *s, struct target *t)
 {
 	struct source_fd *src = add_source(s, target_fd(t), false, EPOLLIN, target_ready);
@@ -312,8 +371,10 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
-	if (s->names)
+	if (s->names) {
 		names_watch(s->names, (uint32_t)target_pid(t));
+		know_python(s, (uint32_t)target_pid(t));
+	}
 	return 0;
 }
 
@@ -340,8 +401,10 @@ void session_know(struct session *s, struct target *t)
 		return;
 	if (target_state(t) == TARGET_AT_EXEC)
 		target_to_entry(t, NULL);
-	if (target_state(t) != TARGET_EXITED)
+	if (target_state(t) != TARGET_EXITED) {
 		names_watch(s->names, (uint32_t)target_pid(t));
+		know_python(s, (uint32_t)target_pid(t));
+	}
 }
 
 bool session_segment(const struct session *s, int fds[3])
@@ -442,17 +505,34 @@ static int carry_out(void *session, const void *rec, size_t size, const void *ne
 	return forgive(session, session_record(session, rec, size, next));
 }
 
+/* What is not carried out but known: at once, while its process lives. */
+static int name_record(struct session *s, const void *rec, size_t size)
+{
+	const struct abi_record *hdr = rec;
+
+	if (!s->names)
+		return 0;
+	switch (hdr->rec) {
+	case ABI_REC_STACK:
+		return names_add(s->names, rec, size);
+	case ABI_REC_CODE:
+		return names_add_code(s->names, rec, size);
+	default:
+		if (size < sizeof(*hdr) + sizeof(struct abi_python_key))
+			return -EINVAL;
+		tell_python(s, hdr->pid, (const struct abi_python_key *)(hdr + 1), true);
+		return 0;
+	}
+}
+
 static int hold_record(void *session, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
 	struct session *s = session;
 	int e;
 
-	/* At once, while its process lives. */
-	if (hdr->rec == ABI_REC_STACK && s->place->in_target)
-		return forgive(s, -EINVAL);
-	if (hdr->rec == ABI_REC_STACK)
-		return s->names ? names_add(s->names, rec, size) : 0;
+	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
+		return s->place->in_target ? forgive(s, -EINVAL) : name_record(s, rec, size);
 	e = forgive(s, stream_add(&s->stream, rec, size));
 	if (!e && s->stream.len > HELD_MAX_BYTES)
 		e = -EAGAIN;
@@ -529,6 +609,7 @@ bool session_start(struct session *s)
 		s->error = session_drain(s, true);
 	if (s->error || s->ending)
 		return false;
+	know_pythons(s);
 	set_state(s, ABI_STATE_ACTIVE);
 	return true;
 }

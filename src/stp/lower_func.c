@@ -137,7 +137,7 @@ ir_reg low_func_stp_pid(struct low *l, struct stp_node *call, const ir_reg *args
 ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
-	if (l->handler->kind != STP_P_RETURN) {
+	if (l->handler->kind != STP_P_RETURN && l->handler->kind != STP_P_PLT_RETURN) {
 		low_refuse(l, call, "it is known in a probe of a function's .return", "there is no returned value");
 		return low_const(l, 0);
 	}

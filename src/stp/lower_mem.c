@@ -40,7 +40,7 @@ ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 
 	(void)args;
 	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN ||
-	    l->handler->kind == STP_P_STATEMENT) {
+	    l->handler->kind == STP_P_STATEMENT || l->handler->kind == STP_P_INLINE || l->handler->point->inlined) {
 		low_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
 			   "the argument is not known");
 		return low_const(l, 0);
@@ -71,7 +71,8 @@ ir_reg low_func_register(struct low *l, struct stp_node *call, const ir_reg *arg
 		low_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
 		return low_const(l, 0);
 	}
-	if (kind != STP_P_FUNCTION && kind != STP_P_RETURN && kind != STP_P_STATEMENT && kind != STP_P_MARK) {
+	if (kind != STP_P_FUNCTION && kind != STP_P_RETURN && kind != STP_P_STATEMENT && kind != STP_P_MARK &&
+	    kind != STP_P_INLINE && kind != STP_P_PLT && kind != STP_P_PLT_RETURN) {
 		low_refuse(l, call, "they are known in probes of functions and marks",
 			   "cannot access CPU registers in this context");
 		return low_const(l, 0);

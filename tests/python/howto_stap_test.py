@@ -137,6 +137,7 @@ while time.time() < end:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_top(interp, copy, tmp_path, start):
     """Two programs for three seconds: each second both are there, the busier function first."""
     env = path_with_python(interp, tmp_path)
