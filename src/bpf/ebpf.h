@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -211,6 +211,28 @@ struct ebpf_line {
 	struct src_pos pos;
 };
 
+/*
+ * A function in the program that can be looked at by itself: it relies on nothing but what its parameters are, the
+ * first in R1, and returns a number.
+ */
+enum { EBPF_PARAMS = 5 };
+
+struct ebpf_param {
+	enum ebpf_param_kind {
+		EBPF_PARAM_NUMBER,
+		EBPF_PARAM_ANY,		/* whatever address, which is only read from */
+		EBPF_PARAM_MEMORY,	/* the address of size bytes that may be read and written */
+	} kind;
+	uint32_t size;
+};
+
+struct ebpf_func {
+	uint32_t insn;			/* where it begins */
+	const char *name;
+	unsigned int nparams;
+	struct ebpf_param params[EBPF_PARAMS];
+};
+
 struct ebpf_prog {
 	enum bpf_prog_type type;
 	bool sleepable;
@@ -220,6 +242,8 @@ struct ebpf_prog {
 	uint32_t nrelocs;
 	struct ebpf_line *lines;
 	uint32_t nlines;
+	struct ebpf_func *funcs;	/* sorted by insn */
+	uint32_t nfuncs;
 };
 
 /*

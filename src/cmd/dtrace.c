@@ -19,6 +19,7 @@
 #include "cmd/header.h"
 #include "d/cpp.h"
 #include "d/d.h"
+#include "d/lib.h"
 #include "ir/ir.h"
 #include "lang/diag.h"
 #include "out/sink.h"
@@ -37,6 +38,7 @@ struct run {
 	struct diag diag;
 	const struct source **sources;	/* by program */
 	struct d *d;
+	struct d_libs *libs;		/* NULL: none */
 	struct probe_set *probes;
 	struct target **targets;
 	size_t ntargets;
@@ -159,6 +161,7 @@ static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, in
 	macros.defaultargs = r->set.v[OPT_defaultargs];
 	diag_init(diag, a);
 	d = d_new(a, diag, &macros);
+	d_use(d, probe_types(r->probes, a), r->libs);
 	for (i = 0; i < r->o.nprogs; i++)
 		d_add(d, r->sources[i], spec_of(r->o.progs[i].opt));
 	d_end(d);
@@ -584,6 +587,18 @@ static int dispatch(struct run *r)
 	return CMD_USAGE;
 }
 
+/* dtap's own libraries, and those of -L, which come first. */
+static void find_libraries(struct run *r)
+{
+	const char *dir = *r->set.text[OPT_libdir] ? r->set.text[OPT_libdir] : cmd_share(r->arena, "dlib");
+
+	r->libs = d_libs_new(r->arena);
+	if (dir && !r->set.v[OPT_nolibs])
+		d_libs_dir(r->libs, dir);
+	for (size_t i = 0; i < r->o.nlib_dirs; i++)
+		d_libs_dir(r->libs, r->o.lib_dirs[i]);
+}
+
 static int trace_or_list(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
@@ -597,6 +612,7 @@ static int trace_or_list(int argc, char **argv)
 	}
 	options_init(&r.set);
 	e = dtrace_opts_parse(&r.o, r.arena, &r.set, argc, argv);
+	find_libraries(&r);
 	if (!e)
 		e = dispatch(&r);
 out:

@@ -529,6 +529,7 @@ static void parse_translator(struct parser *p)
 
 	next(p);
 	x->pos = here(p);
+	x->lazy = p->prog->state->in_lib;
 	x->out = parse_type_name(p);
 	if (!p->failed && !type_is_sou(x->out))
 		parse_error(p, x->pos, "D_XLATE_SOU", "translator output type must be a struct or union");

@@ -21,8 +21,10 @@
 #include "bpf/ebpf.h"
 #include "lang/desc.h"
 
+struct arena;
 struct probe_set;
 struct strbuf;
+struct type_source;
 
 /* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
 struct site {
@@ -159,6 +161,11 @@ struct probe *probe_get(const struct probe_set *set, uint32_t id);
 
 /* The set as the resolver of a compilation: descriptions are looked up as PROBE_ENABLE. */
 struct resolver probe_resolver(struct probe_set *set);
+
+/*
+ * The kernel's types for a compilation whose arena is @a; @set outlives it.  They are read when a script first names one.
+ */
+const struct type_source *probe_types(struct probe_set *set, struct arena *a);
 
 /* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
 const char *probe_arg_type(const struct probe_arg *arg);

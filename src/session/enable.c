@@ -443,6 +443,9 @@ static int find_task(struct session *s, struct strbuf *err)
 	const struct ir_prog *prog = s->conf.prog;
 	uint32_t i;
 
+	for (i = 0; i < s->nenabled; i++)	/* uid and gid of another thread than the one that runs */
+		if (s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->task.kind)
+			return btf_task(&s->task, err);
 	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
 		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)

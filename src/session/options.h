@@ -22,7 +22,7 @@ enum option_from { OPTION_DEFAULT, OPTION_SCRIPT, OPTION_COMMAND };
 
 struct options {
 	int64_t v[OPT_MAX];		/* BOOL 0 or 1, SIZE bytes, RATE ns, INT */
-	char text[OPT_MAX][64];		/* TEXT, cut */
+	char text[OPT_MAX][256];		/* TEXT, cut */
 	enum option_from from[OPT_MAX];
 };
 
