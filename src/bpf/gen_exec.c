@@ -27,16 +27,16 @@ void gen_exe_filter(struct gen *g, uint32_t out)
 
 	asm_helper(as, BPF_FUNC_get_current_task);
 	asm_mov(as, R1, R0);
-	follow(g, e->task_mm);
-	follow(g, e->mm_exe);
-	follow(g, e->file_inode);
+	gen_follow(g, e->task_mm);
+	gen_follow(g, e->mm_exe);
+	gen_follow(g, e->file_inode);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	follow(g, e->inode_number);
+	gen_follow(g, e->inode_number);
 	asm_imm(as, R2, (int64_t)e->exe_ino);
 	asm_j(as, BPF_JNE, R1, R2, out);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
-	follow(g, e->inode_super);
-	follow(g, e->super_dev);
+	gen_follow(g, e->inode_super);
+	gen_follow(g, e->super_dev);
 	/* A dev_t is 32 bits, 20 of them the minor number (include/linux/kdev_t.h). */
 	asm_j32i(as, BPF_JNE, R1, (int32_t)(major(e->exe_dev) << 20 | minor(e->exe_dev)), out);
 }
