@@ -196,6 +196,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*

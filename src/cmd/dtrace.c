@@ -226,6 +226,29 @@ static int foresee(struct run *r, const struct target_preload **preload)
 	return 0;
 }
 
+static bool is_target(void *ctx, uint32_t pid)
+{
+	const struct run *r = ctx;
+
+	for (size_t i = 0; i < r->ntargets; i++)
+		if ((uint32_t)target_pid(r->targets[i]) == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Who is to get the agent when it executes a program later: everybody, if a description is of any process.  Else a
+ * target does, but a command and its children hand it on themselves as long as they see its file.
+ */
+static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
+{
+	bool all = false, some = r->o.npids || (r->o.command && target_other_root(r->targets[0]));
+
+	for (size_t i = 0; i < n; i++)
+		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
+	return all || some ? supply_follow(r->supply, descs, n, all ? NULL : is_target, r, err) : 0;
+}
+
 /* Bring the agent into the processes that need it and run already, or cannot have brought it along. */
 static int attach_agents(struct run *r)
 {
@@ -240,6 +263,8 @@ static int attach_agents(struct run *r)
 		e = target_state(r->targets[i]) == TARGET_RUNNING ?
 			    supply_attach(r->supply, descs, n, r->targets[i], &err) :
 			    supply_settle(r->supply, descs, n, r->targets[i], &err);
+	if (!e)
+		e = follow(r, descs, n, &err);
 	if (e)
 		return fail(&err);
 	missed = supply_attach_all(r->supply, descs, n, &err);
