@@ -72,6 +72,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	g->number = number;
 	g->in_error = in_error;
 	g->nstubs = 0;
+	g->uncopied = ASM_UNSET;
 	g->labels = arena_alloc(g->prog->arena, c->nblocks * sizeof(*g->labels));
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
@@ -80,10 +81,13 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
+		g->block = k;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
+		gen_procedure(g, k);
 		for (uint32_t j = 0; j < k->n; j++) {
 			const struct ir_insn *i = &k->insns[j];
+			uint32_t from = g->as.n;
 
 			if (i->dst != IR_NO_REG && plan->late[i->dst] == i)
 				continue;
@@ -93,6 +97,8 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 				generators[i->op](g, i);
 			else
 				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
+			if (j + 1 < k->n)
+				gen_tidy(g, from);
 		}
 	}
 	gen_flow_returns(g);
@@ -178,6 +184,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->only_cpu) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_ji(as, BPF_JNE, R0, (int32_t)(g->env->only_cpu - 1), out);
+	}
 	if (g->env->ctx == EBPF_CTX_TP)
 		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
@@ -186,6 +196,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*
@@ -309,8 +321,8 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 		*err = g->err;
 		return NULL;
 	}
-	link_runtime(&g->as);
 	p = arena_new_of(g->prog->arena, struct ebpf_prog);
+	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
 	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
 	p->insns = g->as.insns;

@@ -209,9 +209,11 @@ void points_find_thread(struct points_search *s)
 	add_of(s, &tp, pid, named);
 }
 
+enum { SYSCALL_RETURNED = 2 };	/* of the provider's return probes: what the kernel returned */
+
 /* --- system calls ------------------------------------------------------------------------------------- */
 
-/* kernel.syscall("read"): $arg1 to $arg6, or $return, are the provider's arguments. */
+/* kernel.syscall("read"): $arg1 to $arg6 are the provider's arguments, $return is its last one. */
 static void find_by_name(struct points_search *s, bool at_return)
 {
 	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = points_text(s->point, "syscall"),
@@ -267,7 +269,7 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 	if (!named && !strcmp(name, "$syscall"))
 		arg = 0;
 	else if (at_return && !strcmp(name, "$return"))
-		arg = named ? 0 : 1;
+		arg = named ? SYSCALL_RETURNED : 1;
 	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
 		arg = (uint32_t)(name[4] - '0') - named;
 	else {
