@@ -593,6 +593,18 @@ bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before)
 	return *before == pc;
 }
 
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line)
+{
+	Dwarf_Line *l;
+	Dwarf_Die unit;
+
+	if (!find_unit(d, pc, &unit))
+		return false;
+	l = dwarf_getsrc_die(&unit, pc);
+	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
+	return *file && !dwarf_lineno(l, line) && *line > 0;
+}
+
 /* --- what is in functions ----------------------------------------------------------------------------- */
 
 struct search {

@@ -48,6 +48,9 @@ void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, con
 /* Does a statement begin at @pc?  If not, *before is where the last one did, 0: nowhere. */
 bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before);
 
+/* The source file and line of the code at @pc; false: unknown. */
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line);
+
 /* Is @path the source file that a user calls @file: the whole path or its end? */
 bool debug_is_file(const char *path, const char *file);
 
