@@ -413,6 +413,13 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const c
 	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
 }
 
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type)
+{
+	struct scopes s;
+
+	return find_scopes(d, pc, &s) && s.func && type_of(&s.v[s.func], type);
+}
+
 void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx)
 {

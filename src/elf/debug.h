@@ -84,6 +84,9 @@ struct debug_var {
  */
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
 
+/* The type of what the function whose code is at @pc returns; false: nothing, or it is not known. */
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type);
+
 /* The variable @name that is in no function, of the source file @file (its end suffices) or (NULL) of any. */
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret);
 
