@@ -146,7 +146,7 @@ struct abi_lane {
 	abi_u32 owner;			/* 0: nobody; else pid, changed by compare-and-swap */
 	abi_u32 busy;			/* 1: a program runs on it */
 	abi_u32 changing;		/* 1: a table's index is being changed; left so by an owner that was killed */
-	abi_u32 pad;
+	abi_u32 given_back;		/* how often an element of a table ceased to be its key's; the owner's to know */
 	abi_u64 owner_start;		/* when the owner started, to tell it from a later process of its number */
 	abi_u64 reserved[5];
 	/* The ring, by bytes ever written and read. */

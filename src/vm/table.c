@@ -115,6 +115,7 @@ static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e
 	uint32_t n = (uint32_t)(((uint8_t *)e - (lane + m->off + m->elems_off)) / m->stride);
 
 	set_state(e, ABI_ELEM_FREE);
+	((struct abi_lane *)lane)->given_back++;
 	e->next = t->free;
 	t->free = n + 1;
 	t->live--;
@@ -223,6 +224,7 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 	uint32_t *index = table_index(m, lane), slot;
 	struct abi_table *t = table_header(m, lane);
 
+	((struct abi_lane *)lane)->given_back++;
 	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
 	if (t->used > m->max_entries)
 		t->used = m->max_entries;
