@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abi/python.h"
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
@@ -23,6 +24,8 @@ enum {
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
 	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
+	CODES = 32768,			/* the same of Python's code objects */
+	PYTHONS = 1024,			/* processes whose frames of Python are known */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
 };
 
@@ -483,6 +486,12 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 			2 * EBPF_SYSCALLS, 0, "syscalls");
 	if (uses(prog, makes_stack))
 		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
+	if (p->python) {
+		set_map(&u->maps[EBPF_MAP_PYTHONS], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_python_key),
+			sizeof(struct abi_python), PYTHONS, 0, "pythons");
+		set_map(&u->maps[EBPF_MAP_CODES], BPF_MAP_TYPE_LRU_HASH, 8, 8, CODES, 0, "codes");
+		zeros = max(zeros, sizeof(struct abi_python));
+	}
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 8, VTIMES, 0, "vtimes");
 	*err = plan_arrays(u, sizes);

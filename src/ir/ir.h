@@ -91,6 +91,14 @@ enum ir_class {
 	IR_FRAME,	/* the same for each call of a procedure, and the clause outside of all calls */
 };
 
+/* Whose frames a stack has. */
+enum ir_stack {
+	IR_STACK_KERNEL,
+	IR_STACK_USER,
+	IR_STACK_PYTHON,	/* Python's functions alone */
+	IR_STACK_MIXED,		/* the user's, and Python's behind the native frames that run them */
+};
+
 /* How a number that stands for addresses (ABI_REC_STACK) is shown. */
 enum ir_show {
 	IR_SHOW_NUMBER,		/* it stands for nothing but itself */
@@ -214,7 +222,7 @@ struct ir_block;
 
 struct ir_insn {
 	enum ir_op op;
-	uint8_t width;			/* EXT, LOAD, ULOAD */
+	uint8_t width;			/* EXT, LOAD, ULOAD, UPEEK */
 	bool sign;
 	uint32_t part;			/* IKEY */
 	ir_reg dst;			/* or IR_NO_REG */
