@@ -173,6 +173,7 @@ enum abi_elem_state {
 	ABI_ELEM_FREE,
 	ABI_ELEM_LIVE,
 	ABI_ELEM_DEAD,			/* removed by the tracer from a lane's table: the owner revives or recycles it */
+	ABI_ELEM_NEW,			/* of a shared table: complete, but perhaps in no chain yet */
 };
 
 struct abi_elem {
