@@ -44,6 +44,7 @@ void out_drops(struct out_sink *s, const char *prog, enum abi_drop kind, uint64_
 		[ABI_DROP_AGG] = { "aggregation drop", "" },
 		[ABI_DROP_DYNVAR] = { "dynamic variable drop", "" },
 		[ABI_DROP_ITER] = { "iteration drop", "" },
+		[ABI_DROP_LOCK] = { "drop", " (variables locked)" },
 		[ABI_DROP_BUSY] = { "drop", " (all scratch space busy)" },
 	};
 
