@@ -290,6 +290,9 @@ void gen_task(struct gen *g, const struct ir_insn *i);
 /* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
 void gen_execargs(struct gen *g, struct place to, uint32_t none);
 
+/* Jump to @out in processes of another program than env->exe_ino's. */
+void gen_exe_filter(struct gen *g, uint32_t out);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* Fill in the header at @base + @off: all but the size.  FRAME_TIME, FRAME_PROBE and FRAME_TASK are known. */

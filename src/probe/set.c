@@ -24,6 +24,7 @@ struct probe_set {
 	struct module *modules;
 	enum python_mode python_mode;
 	struct module *agent;
+	struct python_hopes *hopes;
 	struct supplied {
 		uint16_t version;
 		const char *name;
@@ -137,6 +138,11 @@ enum python_mode set_python_mode(const struct probe_set *set)
 struct module *set_agent(struct probe_set *set)
 {
 	return set->agent;
+}
+
+struct python_hopes **set_hopes(struct probe_set *set)
+{
+	return &set->hopes;
 }
 
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
