@@ -32,6 +32,4 @@ BEGIN
 	by2[1] = p;
 	by2[1].x++;
 	by2[p] = p;			/* error: D_UNKNOWN */
-	((struct point *)alloca(8))->x = 1;	/* error: D_OP_WRITE */
-	((struct point *)alloca(8))->y++;	/* error: D_OP_WRITE */
 }
