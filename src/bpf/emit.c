@@ -24,7 +24,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_NE] = gen_compare,	    [IR_SLT] = gen_compare,   [IR_SLE] = gen_compare,	[IR_ULT] = gen_compare,
 	[IR_ULE] = gen_compare,	    [IR_STRCMP] = gen_strcmp, [IR_JMP] = gen_jmp,	[IR_BR] = gen_br,
 	[IR_RET] = gen_ret,	    [IR_FAULT] = gen_raise,   [IR_BUILTIN] = gen_builtin, [IR_ARG] = gen_arg,
-	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_VLD] = gen_vld,
+	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
@@ -185,6 +185,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->only_cpu) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_ji(as, BPF_JNE, R0, (int32_t)(g->env->only_cpu - 1), out);
+	}
 	if (g->env->ctx == EBPF_CTX_TP)
 		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
@@ -193,6 +197,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*

@@ -222,7 +222,7 @@ struct ir_block;
 
 struct ir_insn {
 	enum ir_op op;
-	uint8_t width;			/* EXT, LOAD, ULOAD */
+	uint8_t width;			/* EXT, LOAD, ULOAD, UPEEK */
 	bool sign;
 	uint32_t part;			/* IKEY */
 	ir_reg dst;			/* or IR_NO_REG */
