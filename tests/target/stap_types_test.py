@@ -83,3 +83,12 @@ def test_kernel():
         println(t->pid == tid(), t->real_parent->tgid == ppid(), " ", t->comm$, " ", kernel_string(t->comm)) }'''
     result = harness.stap("-e", script, "-c", "sleep 0")
     assert result.code == 0 and result.out == '11 "sleep" sleep\n', result
+
+
+def test_tasks():
+    script = '''probe kernel.trace("sched_process_exit") { if (!target_set_pid(pid())) next
+        println(task_cpu(task_current()) == cpu(), task_start_time(tid()) > 0, " ", task_ancestry(task_current(), 0)) }'''
+    result = harness.stap("-e", script, "-c", "sh -c 'sleep 0; true'")
+    assert result.code == 0
+    assert [line[:3] + line[line.index("stap"):] for line in result.out.splitlines()] == [
+        "11 stap=>sh=>sleep", "11 stap=>sh"], result
