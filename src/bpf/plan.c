@@ -460,7 +460,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
-		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO)) {
+		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
 		}

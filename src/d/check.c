@@ -59,6 +59,15 @@ static bool same_keys(const struct d_ident *id, const struct d_params *keys)
 	return true;
 }
 
+bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
+{
+	if (space != SPACE_THIS || type_size(t) <= OBJECT_THIS_MAX)
+		return true;
+	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", OBJECT_THIS_MAX),
+			  "make it thread-local: self->");
+	return false;
+}
+
 static void check_decl(struct check *c, const struct d_decl *d)
 {
 	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
@@ -85,16 +94,10 @@ static void check_decl(struct check *c, const struct d_decl *d)
 			    type_text(c->arena, d->type), d->name);
 		return;
 	}
-	if (type_is_array(d->type)) {
-		check_unsupported(c, d->pos, "a variable that is a C array", "use an associative array: int a[int]");
-		return;
-	}
-	if (type_is_sou(d->type)) {
-		check_unsupported(c, d->pos, "a variable that holds a struct or union",
-				  "keep a pointer to it, or its members");
-		return;
-	}
-	if (!type_is_storable(d->type)) {
+	if (type_is_array(d->type) || type_is_sou(d->type)) {
+		if (!check_object(c, d->pos, space, d->type))
+			return;
+	} else if (!type_is_storable(d->type)) {
 		check_unsupported(c, d->pos, "a floating-point variable", NULL);
 		return;
 	}
@@ -111,7 +114,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 	id->declared = true;
 	if (!d->assoc)
 		return;
-	if (d->keys.n > IR_MAX_KEYS) {
+	if (d->keys.n >= IR_MAX_KEYS) {
 		check_error(c, d->pos, "D_KEY_TYPE", "%s[ ] has %zu keys, at most %d are possible", d->name, d->keys.n,
 			    IR_MAX_KEYS);
 		return;

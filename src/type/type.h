@@ -6,8 +6,8 @@
  * so may readers of DWARF and BTF.  Types are built once and then only read.  Targets are LP64: int is 4
  * bytes, long and pointers are 8, char is signed (D's rule, whatever the machine's C does).
  *
- * D's string is a type of its own, without a size here (strsize is the session's); as a member of a struct, which
- * only translators fill, it counts 256 bytes.  Associative arrays and
+ * D's string is a type of its own, without a size here (strsize is the session's); as a member of a struct or an
+ * element of an array it counts 256 bytes.  Associative arrays and
  * aggregations are kinds of identifiers, not types.
  *
  * Typedefs and qualifiers stay visible for messages; type_strip looks through both.
@@ -159,6 +159,9 @@ unsigned int type_quals(const struct type *t);
 
 /* Bytes; 0 for void, string, functions and whatever is incomplete. */
 uint64_t type_size(const struct type *t);
+/* The same of a member or an element: a string counts there. */
+uint64_t type_stride(const struct type *t);
+
 uint32_t type_align(const struct type *t);	/* at least 1 */
 bool type_is_complete(const struct type *t);	/* has it a size, or is it string? */
 
