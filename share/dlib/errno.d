@@ -134,3 +134,4 @@ inline int ERFKILL = 132;
 inline int EWOULDBLOCK = 11;
 inline int EDEADLOCK = 35;
 inline int ENOTSUP = 95;
+inline int EOPNOTSUPP = 95;
