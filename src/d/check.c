@@ -72,7 +72,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 {
 	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
 	enum d_ident_kind kind = d->assoc ? ID_ARRAY : ID_SCALAR;
-	struct d_ident *id = ident_find(c, space, d->name);
+	struct d_ident *id = ident_known(c, space, d->name);
 
 	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
 		return;		/* says something about the kernel or a program: no variable of ours */
@@ -133,7 +133,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 
 static void check_inline(struct check *c, struct d_inline *inl)
 {
-	struct d_ident *id = ident_find(c, SPACE_GLOBAL, inl->name);
+	struct d_ident *id = ident_known(c, SPACE_GLOBAL, inl->name);
 	const struct type *t;
 
 	if (id) {
