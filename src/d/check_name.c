@@ -33,7 +33,7 @@ struct d_ident *ident_find(struct check *c, enum ident_space space, const char *
 	struct d_ident *id = ident_known(c, space, name);
 	size_t items = c->prog->nitems;
 
-	if (id || space != SPACE_GLOBAL || !d_libs_need(c->prog, name))
+	if (id || space != SPACE_GLOBAL || !d_libs_need(c->prog, name, D_LIB_VALUE))
 		return id;
 	check_new_items(c, items);
 	return ident_known(c, space, name);

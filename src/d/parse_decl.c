@@ -106,7 +106,7 @@ static const struct type *named_type(struct parser *p, const struct d_token *t)
 		return type_import(p->types, "a.out", TYPE_TYPEDEF, own);
 	if (is_shadowed(p, t->str))
 		return NULL;
-	if (!type && !tick && d_libs_need(p->prog, t->str))
+	if (!type && !tick && d_libs_need(p->prog, t->str, D_LIB_TYPE))
 		type = type_find_typedef(p->types, t->str);
 	if (type || !looks_like_type(p, t))
 		return type;
@@ -718,7 +718,7 @@ static struct type *tagged_type(struct parser *p, enum type_kind kind, const cha
 		parse_error(p, pos, "D_DECL_SCOPE", "D scoping operator may not be used in a type name");
 		module = tag = NULL;
 	}
-	if (!t && tag && !define && !module && d_libs_need(p->prog, tag))
+	if (!t && tag && !define && !module && d_libs_need(p->prog, tag, D_LIB_TYPE))
 		t = type_find_tag(p->types, tag);
 	if (!t && tag && !define && (!module || !is_own_scope(module))) {
 		t = (struct type *)(uintptr_t)type_import(p->types, module, kind, tag);
