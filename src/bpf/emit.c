@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
+#include "bpf/lock.h"
 
 static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CONST] = gen_const,	    [IR_STRC] = gen_strc,     [IR_MOV] = gen_mov,	[IR_ADD] = gen_alu,
@@ -277,9 +278,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	for (unsigned int k = 0; k < nclauses; k++) {
-		uint32_t end = asm_label(as), faulted = asm_label(as);
+		uint32_t end = asm_label(as), faulted = asm_label(as), skipped = asm_label(as);
 
 		g->end = end;
+		gen_lock(g, clauses[k], skipped);
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
@@ -288,6 +290,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			gen_faulted(g, errors, nerrors);
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
+		gen_unlock(g, clauses[k]);
+		asm_place(as, skipped);
 	}
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
