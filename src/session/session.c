@@ -15,7 +15,6 @@
 #include "base/strbuf.h"
 #include "out/names.h"
 #include "out/sink.h"
-#include "place/kernel.h"
 #include "place/target.h"
 #include "session/private.h"
 #include "target/target.h"
@@ -57,48 +56,23 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
-bool session_in_target(const struct options *o)
+/* The place, and what reads from it. */
+static int set_place(struct session *s, struct strbuf *err)
 {
-	struct strbuf why = { 0 };
-	bool in_target = !strcmp(o->text[OPT_place], "target");
+	int e = session_new_place(s, err);
 
-	if (!strcmp(o->text[OPT_place], "auto"))
-		in_target = !strcmp(o->text[OPT_bufpolicy], "wait") || kernel_available(&why);
-	strbuf_fini(&why);
-	return in_target;
-}
-
-/* A probe that can fire only where the kernel sees it, or NULL. */
-static const struct probe *kernel_probe(const struct session *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->nenabled; i++) {
-		const struct probe *p = s->enabled[i].probe;
-
-		if (p->kind != PROBE_BEGIN && p->kind != PROBE_END && p->kind != PROBE_ERROR && p->kind != PROBE_TICK &&
-		    probe_marker(p) < 0)
-			return p;
+	if (e)
+		return e;
+	aggs_free(s->aggs);
+	s->aggs = aggs_new(s->unit, s->place);
+	if (!s->aggs) {
+		strbuf_puts(err, "out of memory");
+		return -ENOMEM;
 	}
-	return NULL;
-}
-
-static int new_place(struct session *s, struct strbuf *err)
-{
-	const struct options *o = s->conf.opts;
-	bool wait = !strcmp(o->text[OPT_bufpolicy], "wait");
-	int e;
-
-	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
-	if (session_in_target(o) && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
-		return target_place_new(s->unit, wait, &s->place, err);
-	e = kernel_available(err);
-	if (!e && wait) {
-		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
-				 " larger instead");
-		e = -EINVAL;
-	}
-	return e ? e : kernel_new(s->unit, &s->place, err);
+	if (s->names)
+		aggs_set_names(s->aggs, s->names, session_pull, s);
+	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	return 0;
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
@@ -140,14 +114,6 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -EINVAL;
 		goto fail;
 	}
-	e = new_place(s, err);
-	if (e)
-		goto fail;
-	s->aggs = aggs_new(s->unit, s->place);
-	if (!s->aggs) {
-		e = -ENOMEM;
-		goto no_memory;
-	}
 	s->specs = specs_new((size_t)o->v[OPT_specsize]);
 	if (!s->specs) {
 		e = -ENOMEM;
@@ -160,11 +126,12 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 			goto no_memory;
 		}
 		s->conf.out->names = s->names;
-		aggs_set_names(s->aggs, s->names, session_pull, s);
 	}
+	e = set_place(s, err);
+	if (e)
+		goto fail;
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.flow = o->v[OPT_flowindent];
-	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
 no_memory:
@@ -194,7 +161,24 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
+	strbuf_fini(&s->why);
 	free(s);
+}
+
+int session_enable(struct session *s, struct strbuf *err)
+{
+	int e = session_arm(s, err);
+
+	if (e && session_move(s, err)) {
+		if (s->conf.bytecode)
+			strbuf_clear(s->conf.bytecode);
+		e = set_place(s, err);
+		if (!e)
+			e = session_arm(s, err);
+	}
+	if (!e)
+		session_say_place(s);
+	return e;
 }
 
 int session_status(const struct session *s)
