@@ -111,7 +111,9 @@ static int load_programs(struct session *s, const char **why)
 			return err;
 		}
 		/* Where no code can be made the interpreter serves. */
-		vm_compile(s->progs[k]);
+		err = vm_compile(s->progs[k]);
+		if (err)
+			__atomic_store_n(&((struct abi_control *)s->data)->interpreted, (uint64_t)-err, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

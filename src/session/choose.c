@@ -149,6 +149,19 @@ int session_new_place(struct session *s, struct strbuf *err)
 	return e;
 }
 
+void session_places(const struct options *o, struct strbuf *out)
+{
+	struct strbuf why = { 0 };
+
+	if (!is(o, OPT_place, "auto"))
+		strbuf_printf(out, "scripts run in the %s: -x place says so", o->text[OPT_place]);
+	else if (kernel_available(&why))
+		strbuf_printf(out, "scripts of Python's markers run in the target: %s", strbuf_str(&why));
+	else
+		strbuf_puts(out, "scripts run in the kernel, or in the target when all their markers come from dtap's agent");
+	strbuf_fini(&why);
+}
+
 void session_say_place(struct session *s)
 {
 	struct strbuf text = { 0 };

@@ -46,6 +46,7 @@ struct session {
 	bool place_chosen, in_target;	/* choose.c's: of those two */
 	bool may_move;			/* it may still go to the kernel place */
 	struct strbuf why;		/* it is that place */
+	bool told_interpreted;
 	struct aggs *aggs;
 	struct specs *specs;		/* records of speculations */
 	uint64_t spec_busy;		/* speculations refused, not reported yet */

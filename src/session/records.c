@@ -402,6 +402,21 @@ static void report_speculations(struct session *s)
 	s->spec_busy = 0;
 }
 
+/* Told once, by whichever process. */
+static void report_interpreted(struct session *s)
+{
+	uint64_t e = __atomic_load_n(&place_control(s->place)->interpreted, __ATOMIC_RELAXED);
+	struct strbuf text = { 0 };
+
+	if (!e || e > 4095 || s->told_interpreted || (s->lines.quiet && !s->conf.stp))
+		return;
+	s->told_interpreted = true;
+	strbuf_printf(&text, "# %s: a traced process cannot have machine code (%s): the programs are interpreted there, which "
+			     "takes longer\n", s->conf.command, strerror((int)e));
+	message(s, strbuf_str(&text));
+	strbuf_fini(&text);
+}
+
 void session_report_drops(struct session *s)
 {
 	const struct abi_control *c = place_control(s->place);
@@ -409,6 +424,7 @@ void session_report_drops(struct session *s)
 	int kind;
 
 	report_speculations(s);
+	report_interpreted(s);
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
 		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
 
