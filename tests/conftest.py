@@ -18,8 +18,25 @@ def pytest_configure(config):
     for line in ("needs_root: skipped for others",
                  "needs_bpf: skipped, with the kernel's reason, where BPF or uprobes are refused",
                  "interps(*versions): the interpreters of a test that uses the fixture interp (default: all)",
-                 "slow: takes seconds; left out of the sanitizer run of continuous integration"):
+                 "slow: takes seconds; left out of the sanitizer run of continuous integration",
+                 "alone: looks at, or disturbs, processes of other tests; nothing runs beside it under tools/check"):
         config.addinivalue_line("markers", line)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--turn", choices=["together", "alone"],
+                     help="only the tests that may run beside others, or only those marked alone (default: all)")
+
+
+def pytest_collection_modifyitems(config, items):
+    turn = config.getoption("--turn")
+    if turn:
+        def is_mine(item):
+            return bool(item.get_closest_marker("alone")) == (turn == "alone")
+
+        mine = [item for item in items if is_mine(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not is_mine(item)])
+        items[:] = mine
 
 
 def pytest_collect_file(file_path, parent):

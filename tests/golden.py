@@ -16,6 +16,9 @@ DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?
 KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
 # What only the kernel place has.
 KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|ustack\(|stack\()")
+STAP_KERNEL_ONLY = re.compile(r"\.function\(")
+# Where the kernel place uses the interpreter's own markers and has nothing to say.
+SUPPLIES = re.compile(r"^# stap: dtap's agent supplies .*\n", re.M)
 EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
 
 
@@ -101,7 +104,7 @@ class RunFile(pytest.File):
 
 class StapRunFile(RunFile):
     def has_target_place(self, directives):
-        return False
+        return not STAP_KERNEL_ONLY.search(self.path.read_text()) and "--place" not in directives.get("options", "")
 
     def item_class(self):
         return StapRunItem
@@ -232,12 +235,15 @@ class StapRunItem(RunItem):
 
     def run(self, interp):
         d = self.directives
-        argv = [*shlex.split(d.get("options", "")), str(d.path)]
+        argv = [*shlex.split(d.get("options", "")), f"--place={self.place}", str(d.path)]
         env = dict(os.environ)
         if interp:
             argv += ["-c", interp.command(d.program, *d.get("args", "").split())]
             env["DTAP_PYTHON"] = interp.executable
-        return harness.stap(*argv, *shlex.split(d.get("script-args", "")), env=env)
+        result = harness.stap(*argv, *shlex.split(d.get("script-args", "")), env=env)
+        if self.place == "target" and "stderr" not in d:
+            result.err = SUPPLIES.sub("", result.err)
+        return result
 
 
 def strip_empty(lines):

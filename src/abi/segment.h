@@ -55,6 +55,7 @@ enum abi_map_kind {
 	ABI_MAP_SCRATCH,	/* the lane's scratch memory, whatever the index */
 	ABI_MAP_LANE_ARRAY,	/* one element */
 	ABI_MAP_LANE_HASH,
+	ABI_MAP_LANE_BUFFERS,	/* an array; a run takes and gives back elements by their first word, which is 0 between runs */
 	ABI_MAP_KINDS
 };
 

@@ -104,7 +104,7 @@ static int load_programs(struct session *s, const char **why)
 	if (!s->progs)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < s->shm.nprogs; k++) {
-		int err = shm_load(&s->shm, k, &s->progs[k], &error);
+		int err = shm_load(&s->shm, k, SHM_BUDGET_TARGET, &s->progs[k], &error);
 
 		if (err) {
 			*why = "the agent refuses a program of the tracer's";

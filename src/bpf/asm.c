@@ -119,6 +119,11 @@ void asm_may_goto(struct assembler *a, uint32_t label)
 	jump(a, BPF_JMP | ASM_JCOND, 0, ASM_MAY_GOTO, 0, label);
 }
 
+void asm_last_goto(struct assembler *a, uint32_t label)
+{
+	jump(a, BPF_JMP | ASM_JCOND, 0, ASM_MAY_GOTO, ASM_LAST, label);
+}
+
 void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label)
 {
 	jump(a, BPF_JMP | op | BPF_X, dst, src, 0, label);

@@ -54,6 +54,9 @@ enum { ASM_UNSET = 0xffffffff };
 /* Since 6.9 in linux/bpf.h, which Debian 12's headers precede: enum bpf_cond_pseudo_jmp. */
 enum { ASM_JCOND = 0xe0, ASM_MAY_GOTO = 0 };
 
+/* The immediate of asm_last_goto. */
+enum { ASM_LAST = 1 };
+
 uint32_t asm_label(struct assembler *a);
 void asm_place(struct assembler *a, uint32_t label);
 
@@ -77,6 +80,8 @@ void asm_atomic(struct assembler *a, int op, int size, int base, int off, int sr
 void asm_ja(struct assembler *a, uint32_t label);
 /* Go on, or to @label when the program has been in its loops for too long (kernel 6.9). */
 void asm_may_goto(struct assembler *a, uint32_t label);
+/* The same in user space alone: it goes on for a while when may_goto does so no more (vm/vm.h). */
+void asm_last_goto(struct assembler *a, uint32_t label);
 void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label);
 void asm_ji(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
 void asm_j32i(struct assembler *a, int op, int dst, int32_t v, uint32_t label);

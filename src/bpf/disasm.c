@@ -63,7 +63,7 @@ static void jump(struct strbuf *out, const struct bpf_insn *i, uint32_t at)
 	else if (BPF_OP(i->code) == BPF_JA)
 		strbuf_printf(out, "goto %lld", to);
 	else if (i->code == (BPF_JMP | ASM_JCOND))
-		strbuf_printf(out, "may_goto %lld", to);
+		strbuf_printf(out, "%s_goto %lld", i->imm == ASM_LAST ? "last" : "may", to);
 	else if (!op)
 		strbuf_printf(out, "?? 0x%02x", i->code);
 	else if (BPF_SRC(i->code) == BPF_X)

@@ -139,6 +139,7 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
 	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
 	EBPF_MAP_FIRST,
 };

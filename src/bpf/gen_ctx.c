@@ -270,7 +270,49 @@ static void need_task(struct gen *g, const char *builtin, bool known)
 		gen_refuse(g, builtin);
 }
 
-/* A thread's time on CPUs is what the scheduler last added up and what has passed since. */
+/* Clocks that are further apart are those of two threads, of which one had the other's number before. */
+enum { VTIME_BACK_NS = 1000000000 };
+
+/* R1 = the time in R1, or what this thread was shown last, if that is later. */
+static void never_back(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t known = asm_label(as), later = asm_label(as), done = asm_label(as);
+
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	asm_helper(as, BPF_FUNC_get_current_pid_tgid);
+	asm_st(as, BPF_DW, R10, FRAME_THREAD, R0);
+	asm_map(as, R1, EBPF_MAP_VTIMES);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JNE, R0, 0, known);
+	asm_map(as, R1, EBPF_MAP_VTIMES);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
+	asm_mov(as, R3, R10);
+	asm_alui(as, BPF_ADD, R3, FRAME_TMP2);
+	asm_imm(as, R4, BPF_ANY);
+	asm_helper(as, BPF_FUNC_map_update_elem);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_ja(as, done);
+	asm_place(as, known);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_ld(as, BPF_DW, R2, R0, 0);
+	asm_mov(as, R3, R2);
+	asm_alu(as, BPF_SUB, R3, R1);
+	asm_ji(as, BPF_JLT, R3, VTIME_BACK_NS, later);
+	asm_st(as, BPF_DW, R0, 0, R1);
+	asm_ja(as, done);
+	asm_place(as, later);
+	asm_mov(as, R1, R2);
+	asm_place(as, done);
+}
+
+/*
+ * A thread's time on CPUs is what the scheduler last added up and what has passed since.  The scheduler's clocks are
+ * those of the CPUs, which a hypervisor's stolen time sets apart: a thread that moves could see its time go back.
+ */
 static void vtimestamp(struct gen *g)
 {
 	const struct ebpf_env *e = g->env;
@@ -300,6 +342,7 @@ static void vtimestamp(struct gen *g)
 	asm_ji(as, BPF_JSLT, R2, 0, done);	/* the clocks differ by little */
 	asm_alu(as, BPF_ADD, R1, R2);
 	asm_place(as, done);
+	never_back(g);
 }
 
 static void integer_builtin(struct gen *g, enum ir_builtin bi)

@@ -199,23 +199,23 @@ static void catches(struct gen *g, uint32_t faulted)
 	asm_place(as, g->catch);
 	forget(g);
 	/* A fault where a fault is caught makes a loop. */
-	asm_may_goto(as, g->env->user_space ? none : late);
+	asm_may_goto(as, late);
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
 	asm_ji(as, BPF_JEQ, R1, 0, none);
 	asm_ja(as, pop);
 	/*
-	 * Time is up, and this is the last time that something is caught: by the outermost TRY.  In user space, where
-	 * ways round that have no may_goto left are refused whatever the data, nothing is.
+	 * Time is up, and this is the last time that something is caught: by the outermost TRY.  User space refuses ways
+	 * round that have no may_goto left, whatever the data.
 	 */
-	if (!g->env->user_space) {
-		asm_place(as, late);
-		asm_ld(as, BPF_DW, R1, R10, FRAME_LATE);
-		asm_ji(as, BPF_JNE, R1, 0, g->end);
-		asm_sti(as, BPF_DW, R10, FRAME_LATE, 1);
-		asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
-		asm_ji(as, BPF_JEQ, R1, 0, none);
-		asm_imm(as, R1, 1);
-	}
+	asm_place(as, late);
+	if (g->env->user_space)
+		asm_last_goto(as, none);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_LATE);
+	asm_ji(as, BPF_JNE, R1, 0, g->end);
+	asm_sti(as, BPF_DW, R10, FRAME_LATE, 1);
+	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
+	asm_ji(as, BPF_JEQ, R1, 0, none);
+	asm_imm(as, R1, 1);
 	asm_place(as, pop);
 	asm_alui(as, BPF_SUB, R1, 1);
 	asm_ji(as, BPF_JGE, R1, IR_MAX_TRIES, none);	/* more ENDTRYs than TRYs */

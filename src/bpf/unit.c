@@ -23,6 +23,7 @@ enum {
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
 	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
+	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
 };
 
 static uint32_t align8(uint32_t n)
@@ -407,15 +408,24 @@ static bool has_ordered(const struct ir_prog *prog)
 	return false;
 }
 
-static bool uses_stacks(const struct ir_prog *prog)
+static bool makes_stack(const struct ir_insn *i)
+{
+	return i->op == IR_CALL && (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR);
+}
+
+static bool reads_vtimestamp(const struct ir_insn *i)
+{
+	return i->op == IR_BUILTIN && i->bi == IR_B_VTIMESTAMP;
+}
+
+static bool uses(const struct ir_prog *prog, bool (*is)(const struct ir_insn *i))
 {
 	for (uint32_t c = 0; c < prog->nclauses; c++) {
 		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
 			const struct ir_block *k = prog->clauses[c]->blocks[b];
 
 			for (uint32_t j = 0; j < k->n; j++) {
-				if (k->insns[j].op == IR_CALL &&
-				    (k->insns[j].fn == IR_FN_STACK || k->insns[j].fn == IR_FN_ADDR))
+				if (is(&k->insns[j]))
 					return true;
 			}
 		}
@@ -471,8 +481,10 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");
-	if (uses_stacks(prog))
+	if (uses(prog, makes_stack))
 		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
+	if (uses(prog, reads_vtimestamp))
+		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 8, VTIMES, 0, "vtimes");
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

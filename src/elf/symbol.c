@@ -316,7 +316,8 @@ bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
 	return found;
 }
 
-bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
+/* Whether one of the object's dynamic symbols is what "wanted" looks for. */
+static bool any_dynamic(struct obj *o, bool (*wanted)(const GElf_Sym *, const char *, void *), void *arg)
 {
 	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
 	Elf_Scn *scn = NULL;
@@ -326,42 +327,49 @@ bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
 
 	while (entry && (scn = obj_next_section(o->elf, scn, SHT_DYNSYM, &shdr, &data))) {
 		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
-			const char *s;
+			const char *name = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
 
-			/* What stands for an indirect function is the address of its chooser. */
-			if (sym.st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym.st_info) == STT_GNU_IFUNC ||
-			    GELF_ST_BIND(sym.st_info) == STB_LOCAL)
-				continue;
-			s = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
-			if (s && !strcmp(s, name)) {
-				*addr = sym.st_value;
+			if (name && wanted(&sym, name, arg))
 				return true;
-			}
 		}
+	}
+	return false;
+}
+
+struct export_wanted {
+	const char *name;
+	uint64_t *addr;
+};
+
+static bool exports(const GElf_Sym *sym, const char *name, void *arg)
+{
+	const struct export_wanted *w = arg;
+
+	/* What stands for an indirect function is the address of its chooser. */
+	if (sym->st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC ||
+	    GELF_ST_BIND(sym->st_info) == STB_LOCAL || strcmp(name, w->name))
+		return false;
+	*w->addr = sym->st_value;
+	return true;
+}
+
+bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
+{
+	return any_dynamic(o, exports, &(struct export_wanted){ name, addr });
+}
+
+static bool imports(const GElf_Sym *sym, const char *name, void *arg)
+{
+	if (sym->st_shndx != SHN_UNDEF)
+		return false;
+	for (const char *const *n = arg; *n; n++) {
+		if (!strcmp(name, *n))
+			return true;
 	}
 	return false;
 }
 
 bool obj_imports(struct obj *o, const char *const *names)
 {
-	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
-	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
-	Elf_Data *data;
-	GElf_Sym sym;
-
-	while (entry && (scn = obj_next_section(o->elf, scn, SHT_DYNSYM, &shdr, &data))) {
-		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
-			const char *name;
-
-			if (sym.st_shndx != SHN_UNDEF)
-				continue;
-			name = elf_strptr(o->elf, shdr.sh_link, sym.st_name);
-			for (const char *const *n = names; name && *n; n++) {
-				if (!strcmp(name, *n))
-					return true;
-			}
-		}
-	}
-	return false;
+	return any_dynamic(o, imports, (void *)names);
 }

@@ -182,6 +182,18 @@ static void find_features(struct kernel_features *f)
 
 /* --- maps --------------------------------------------------------------------------------------------- */
 
+/*
+ * A program can get little memory for one value of all CPUs at once: a burst of new keys with long values (quantize()
+ * has 1 kB) finds none until the kernel's worker has made some.  Ordinary memory it can get, so such values are shared
+ * by all CPUs; programs change them with atomic operations anyway.
+ */
+enum { PERCPU_HASH_VALUE_MAX = 256 };
+
+static enum bpf_map_type type_of(const struct ebpf_map *m)
+{
+	return m->type == BPF_MAP_TYPE_PERCPU_HASH && m->value_size > PERCPU_HASH_VALUE_MAX ? BPF_MAP_TYPE_HASH : m->type;
+}
+
 static int create_map(struct kernel_place *k, uint32_t number, struct strbuf *err)
 {
 	const struct ebpf_map *m = &k->unit->maps[number];
@@ -191,7 +203,7 @@ static int create_map(struct kernel_place *k, uint32_t number, struct strbuf *er
 
 	if (m->type == BPF_MAP_TYPE_UNSPEC)
 		return 0;
-	fd = bpf_map_create(m->type, m->name, m->key_size, m->value_size, m->max_entries, &opts);
+	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
 	if (fd < 0) {
 		fd = -errno;
 		strbuf_printf(err, "cannot create the BPF map %s (%u entries of %u bytes): %s", m->name,
@@ -685,8 +697,10 @@ static int drain(struct place *place, int (*record)(void *ctx, const void *rec, 
 	return ring_buffer__consume(k->ring);
 }
 
-static bool is_percpu(enum bpf_map_type type)
+static bool is_percpu(const struct ebpf_map *m)
 {
+	enum bpf_map_type type = type_of(m);
+
 	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY;
 }
 
@@ -695,7 +709,7 @@ static int map_each(struct place *place, uint32_t map,
 {
 	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
-	unsigned int ncpus = is_percpu(m->type) ? k->ncpus : 1;
+	unsigned int ncpus = is_percpu(m) ? k->ncpus : 1;
 	size_t value_size = (size_t)((m->value_size + 7) & ~7u) * ncpus;
 	uint32_t batch = 0, next = 0, count, want = 256, i;
 	char *keys = NULL, *values = NULL, *p;
@@ -743,7 +757,7 @@ static int map_delete(struct place *place, uint32_t map, const void *key)
 {
 	struct kernel_place *k = of(place);
 	const struct ebpf_map *m = &k->unit->maps[map];
-	size_t size = (size_t)((m->value_size + 7) & ~7u) * (is_percpu(m->type) ? k->ncpus : 1);
+	size_t size = (size_t)((m->value_size + 7) & ~7u) * (is_percpu(m) ? k->ncpus : 1);
 	void *zero;
 	int e;
 

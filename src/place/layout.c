@@ -51,6 +51,8 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 		return ABI_MAP_OUT;
 	case EBPF_MAP_SCRATCH:
 		return ABI_MAP_SCRATCH;
+	case EBPF_MAP_ITERS:
+		return ABI_MAP_LANE_BUFFERS;
 	}
 	switch (u->maps[number].type) {
 	case BPF_MAP_TYPE_ARRAY:
@@ -69,7 +71,7 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 static bool is_lane_kind(enum abi_map_kind kind)
 {
 	return kind == ABI_MAP_OUT || kind == ABI_MAP_SCRATCH || kind == ABI_MAP_LANE_ARRAY ||
-	       kind == ABI_MAP_LANE_HASH;
+	       kind == ABI_MAP_LANE_HASH || kind == ABI_MAP_LANE_BUFFERS;
 }
 
 /* Short elements get a cache line of their own: what a key is compared with and what it counts lie together. */

@@ -20,6 +20,7 @@
 struct loaded {
 	const struct ebpf_prog *prog;
 	struct vm_prog *vm;		/* once the place is ready */
+	bool ran;			/* here */
 };
 
 struct target_place {
@@ -258,7 +259,7 @@ static int load_all(struct target_place *t, struct strbuf *err)
 	struct vm_error why;
 
 	for (size_t i = 0; i < t->nprogs; i++) {
-		int e = shm_load(&t->shm, (uint32_t)i, &t->progs[i].vm, &why);
+		int e = shm_load(&t->shm, (uint32_t)i, SHM_BUDGET_TRACER, &t->progs[i].vm, &why);
 
 		if (e == -EINVAL)
 			say_refused(t->progs[i].prog, &why, err);
@@ -321,6 +322,10 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 	struct target_place *t = of(place);
 	uint64_t ctx[11] = { probe };
 
+	/* Without executable memory it is interpreted. */
+	if (!t->progs[prog].ran)
+		vm_compile(t->progs[prog].vm);
+	t->progs[prog].ran = true;
 	memcpy(ctx + 1, args, 10 * sizeof(*args));
 	shm_set_tid(&t->run, (uint32_t)syscall(SYS_gettid));
 	shm_run_prog(&t->run, t->progs[prog].vm, ctx);

@@ -65,8 +65,11 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 
 	for (i = 0; i < n; i++)
 		libraries |= probe_wants_libraries(&descs[i]);
-	/* What other processes have makes a program on the way no better: it has none of it. */
-	while (any_pattern(descs, n) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
+	/*
+	 * What other processes have makes a program on the way no better: it has none of it.  And a function of a library
+	 * is there in chroot's image as in the one that is meant.
+	 */
+	while ((libraries || any_pattern(descs, n)) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
 		e = target_next_exec(t, err);
 		if (e)
 			return e;

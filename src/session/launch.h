@@ -4,7 +4,9 @@
  * A command such as "chroot ROOT python3 x.py", "env python3" or "sh -c 'exec python3'" becomes the traced
  * program only at its last exec.  So while some probe description finds nothing, a held target that could
  * still exec is let on to its next exec, and looked at again; one whose libraries are not mapped yet is
- * first let on to its entry point, where the dynamic loader has done its work.
+ * first let on to its entry point, where the dynamic loader has done its work.  A program that does nothing but
+ * start another (chroot, env) is passed over where what it has could be mistaken for what is asked for: functions of
+ * libraries, and patterns that other processes match.
  */
 #ifndef DTAP_SESSION_LAUNCH_H
 #define DTAP_SESSION_LAUNCH_H

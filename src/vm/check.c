@@ -141,7 +141,7 @@ static bool jump_known(const struct bpf_insn *i)
 
 	switch (i->code) {
 	case VM_MAY_GOTO:
-		return !i->dst_reg && !i->src_reg && !i->imm;
+		return !i->dst_reg && !i->src_reg && (!i->imm || i->imm == VM_LAST);
 	case BPF_JMP | BPF_EXIT:
 		return !i->dst_reg && !i->src_reg && !i->off && !i->imm;
 	case BPF_JMP | BPF_CALL:
@@ -683,9 +683,12 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 			return err;
 		switch (h->args[k]) {
 		case VM_ARG_MAP:
-			if (s->r[1 + k].kind != MAP)
+			if (s->r[1 + k].kind != MAP && s->r[1 + k].kind != NUMBER)
 				return refuse(c, at, "r%d must be a map", 1 + k);
-			note->map = s->r[1 + k].index;
+			/* A callback is handed several: the map is found when it runs. */
+			note->map = s->r[1 + k].kind == MAP ? s->r[1 + k].index : VM_ANY_MAP;
+			if (note->map == VM_ANY_MAP)
+				note->call = VM_CALL_CHECKED;
 			have_map = true;
 			break;
 		case VM_ARG_KEY:
@@ -734,6 +737,30 @@ static int loop_flow(struct check *c, uint32_t at, struct state *s)
 	return 0;
 }
 
+static int each_flow(struct check *c, uint32_t at, struct state *s)
+{
+	struct vm_note *note = &c->p->notes[at];
+	struct val args[5] = { s->r[1], number, number, s->r[3] };
+	int err = 0;
+
+	for (int k = 1; !err && k <= 4; k++)
+		err = need(c, at, s, k);
+	if (err)
+		return err;
+	if (s->r[1].kind != MAP)
+		return refuse(c, at, "r1 must be a map");
+	if (!c->p->spec.next || !c->p->spec.maps[s->r[1].index].walked)
+		return refuse(c, at, "map %u cannot be walked", s->r[1].index);
+	if (s->r[2].kind != FUNC)
+		return refuse(c, at, "r2 must be a function");
+	note->call = VM_CALL_EACH;
+	note->to = s->r[2].index;
+	note->map = s->r[1].index;
+	enter(c, note->to, args);
+	s->r[0] = number;
+	return 0;
+}
+
 static int call_flow(struct check *c, uint32_t at, struct state *s)
 {
 	const struct bpf_insn *i = &c->p->insns[at];
@@ -746,6 +773,8 @@ static int call_flow(struct check *c, uint32_t at, struct state *s)
 		s->r[0] = number;
 	} else if (i->imm == VM_FUNC_LOOP) {
 		err = loop_flow(c, at, s);
+	} else if (i->imm == VM_FUNC_EACH) {
+		err = each_flow(c, at, s);
 	} else {
 		err = helper_flow(c, at, s);
 	}

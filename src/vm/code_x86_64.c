@@ -461,6 +461,46 @@ static void emit_loop(struct compiler *c, const struct vm_func *from, const stru
 	x86_land(b, none, b->n);
 }
 
+/* On the machine's stack while it runs: a struct vm_walk. */
+static void emit_each(struct compiler *c, const struct vm_func *from, const struct vm_func *to)
+{
+	struct x86_buf *b = &c->b;
+	size_t bad, good, end, top;
+
+	_Static_assert(sizeof(struct vm_walk) == 32, "what is pushed");
+	x86_mov_imm(b, RAX, (uint64_t)-EINVAL);
+	x86_test(b, true, RCX, RCX);
+	bad = x86_jcc(b, X86_NE);
+	x86_push(b, RDX);
+	x86_push(b, RCX);
+	x86_push(b, RCX);
+	x86_push(b, RDI);
+	top = b->n;
+	x86_mov_imm(b, RDI, (uint64_t)(uintptr_t)c->p);
+	x86_mov(b, true, RSI, X12);
+	x86_mov(b, true, RDX, RSP);
+	x86_mov_imm(b, RCX, to->cost);
+	x86_mov_imm(b, RAX, (uint64_t)(uintptr_t)vm_walk_next);
+	x86_call_reg(b, RAX);
+	x86_test(b, false, RAX, RAX);
+	end = x86_jcc(b, X86_E);
+	x86_alu_imm(b, false, X86_CMP, RAX, 0);
+	good = x86_jcc(b, X86_G);
+	x86_land(b, x86_call(b), c->timeout);
+	x86_land(b, good, b->n);
+	x86_load(b, 8, false, RDI, RSP, offsetof(struct vm_walk, handle));
+	x86_load(b, 8, false, RSI, X12, THREAD(args) + 8);
+	x86_load(b, 8, false, RDX, X12, THREAD(args) + 16);
+	x86_load(b, 8, false, RCX, RSP, offsetof(struct vm_walk, arg));
+	emit_call(c, from, to);
+	x86_test(b, true, RAX, RAX);
+	x86_land(b, x86_jcc(b, X86_E), top);
+	x86_land(b, end, b->n);
+	x86_load(b, 8, false, RAX, RSP, offsetof(struct vm_walk, turns));
+	x86_alu_imm(b, true, X86_ADD, RSP, sizeof(struct vm_walk));
+	x86_land(b, bad, b->n);
+}
+
 static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t at)
 {
 	struct x86_buf *b = &c->b;
@@ -509,9 +549,9 @@ static void emit_jump(struct compiler *c, const struct vm_func *f, const struct 
 		jump_to(c, x86_jmp(b), at + 1 + (uint32_t)(BPF_CLASS(i->code) == BPF_JMP32 ? i->imm : i->off));
 	} else if (i->code == VM_MAY_GOTO) {
 		x86_load(b, 8, false, X11, X12, THREAD(budget));
-		x86_alu_imm(b, true, X86_SUB, X11, (int32_t)(f->cost + vm_reserve(&c->p->spec)));
+		x86_alu_imm(b, true, X86_SUB, X11, (int32_t)(f->cost + vm_reserve(&c->p->spec, i)));
 		jump_to(c, x86_jcc(b, X86_B), at + 1 + (uint32_t)i->off);
-		x86_alu_imm(b, true, X86_ADD, X11, (int32_t)vm_reserve(&c->p->spec));
+		x86_alu_imm(b, true, X86_ADD, X11, (int32_t)vm_reserve(&c->p->spec, i));
 		x86_store(b, 8, X12, THREAD(budget), X11);
 	} else if (BPF_OP(i->code) != BPF_CALL) {
 		emit_branch(c, i, at);
@@ -519,6 +559,8 @@ static void emit_jump(struct compiler *c, const struct vm_func *f, const struct 
 		emit_call(c, f, &c->p->funcs[note->to]);
 	} else if (note->call == VM_CALL_LOOP) {
 		emit_loop(c, f, &c->p->funcs[note->to]);
+	} else if (note->call == VM_CALL_EACH) {
+		emit_each(c, f, &c->p->funcs[note->to]);
 	} else {
 		emit_helper(c, note, at);
 	}

@@ -65,11 +65,12 @@ HELPER(map_lookup)
 		return (uint64_t)(uintptr_t)(r->lane + m->off);
 	case ABI_MAP_IMAGE:
 	case ABI_MAP_ARRAY:
+	case ABI_MAP_LANE_BUFFERS:
 		memcpy(&at, pointer(r2), sizeof(at));
 		if (at >= m->max_entries)
 			return 0;
-		return (uint64_t)(uintptr_t)((m->kind == ABI_MAP_IMAGE ? r->shm->image : r->shm->data) + m->off +
-					     (uint64_t)at * m->value_size);
+		return (uint64_t)(uintptr_t)((m->kind == ABI_MAP_IMAGE ? r->shm->image : m->kind == ABI_MAP_ARRAY ?
+					      r->shm->data : r->lane) + m->off + (uint64_t)at * m->value_size);
 	default:
 		return 0;
 	}

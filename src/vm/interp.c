@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* An open call, or an open bpf_loop whose callback runs. */
+/* An open call, or an open bpf_loop or bpf_for_each_map_elem whose callback runs. */
 struct frame {
-	uint32_t back;		/* the instruction to go on with; in a loop, the bpf_loop itself */
+	uint32_t back;		/* the instruction to go on with */
 	const struct vm_func *func;
 	uint64_t saved[4];	/* r6 to r9 of the caller */
-	bool loop;
-	uint64_t turn, turns, arg;
+	enum vm_call kind;
+	uint64_t turn, turns, arg;	/* LOOP */
+	struct vm_walk walk;		/* EACH */
 };
 
 struct machine {
@@ -214,7 +215,7 @@ static void open_frame(struct machine *m, const struct vm_func *func)
 	memcpy(f->saved, &m->r[6], sizeof(f->saved));
 	f->func = func;
 	f->back = m->pc + 1;
-	f->loop = false;
+	f->kind = VM_CALL_FUNC;
 	m->r[10] -= caller->func->frame;
 	m->pc = func->start;
 }
@@ -228,21 +229,54 @@ static void close_frame(struct machine *m)
 	m->pc = f->back;
 }
 
-/* The next turn of the loop whose frame is the last one. */
-static int start_turn(struct machine *m)
+/* The callback of the last frame came back; *more: it is to run again. */
+static int next_turn(struct machine *m, struct frame *f, bool *more)
 {
-	struct frame *f = &m->frames[m->nframes - 1];
 	uint64_t cost = f->func->cost;
 
-	if (m->t->budget < cost) {
-		m->pc = f->back - 1;
+	*more = f->turn < f->turns;
+	if (!*more)
+		return 0;
+	if (m->t->budget < cost)
 		return -ETIME;
-	}
 	m->t->budget -= cost;
 	m->r[1] = f->turn++;
 	m->r[2] = f->arg;
-	m->pc = f->func->start;
 	return 0;
+}
+
+static int next_element(struct machine *m, struct frame *f, bool *more)
+{
+	int err = vm_walk_next(m->p, m->t, &f->walk, f->func->cost);
+
+	*more = err > 0;
+	if (err <= 0)
+		return err;
+	m->r[1] = (uint64_t)(uintptr_t)f->walk.handle;
+	m->r[2] = m->t->args[1];
+	m->r[3] = m->t->args[2];
+	m->r[4] = f->walk.arg;
+	return 0;
+}
+
+/* The next turn of what the last frame is for, or what is behind it. */
+static int go_on(struct machine *m, bool stop)
+{
+	struct frame *f = &m->frames[m->nframes - 1];
+	bool more = false;
+	int err = 0;
+
+	if (!stop)
+		err = f->kind == VM_CALL_LOOP ? next_turn(m, f, &more) : next_element(m, f, &more);
+	if (err) {
+		m->pc = f->back - 1;
+	} else if (more) {
+		m->pc = f->func->start;
+	} else {
+		m->r[0] = f->kind == VM_CALL_LOOP ? f->turn : f->walk.turns;
+		close_frame(m);
+	}
+	return err;
 }
 
 static int start_loop(struct machine *m, const struct vm_func *func)
@@ -257,11 +291,27 @@ static int start_loop(struct machine *m, const struct vm_func *func)
 	}
 	open_frame(m, func);
 	f = &m->frames[m->nframes - 1];
-	f->loop = true;
+	f->kind = VM_CALL_LOOP;
 	f->turn = 0;
 	f->turns = turns;
 	f->arg = m->r[3];
-	return start_turn(m);
+	return go_on(m, false);
+}
+
+static int start_walk(struct machine *m, const struct vm_func *func)
+{
+	struct frame *f;
+
+	if (m->r[4]) {
+		m->r[0] = (uint64_t)-EINVAL;
+		m->pc++;
+		return 0;
+	}
+	open_frame(m, func);
+	f = &m->frames[m->nframes - 1];
+	f->kind = VM_CALL_EACH;
+	f->walk = (struct vm_walk){ .handle = (void *)(uintptr_t)m->r[1], .arg = m->r[3] };
+	return go_on(m, false);
 }
 
 static int call(struct machine *m)
@@ -276,6 +326,8 @@ static int call(struct machine *m)
 		return 0;
 	case VM_CALL_LOOP:
 		return start_loop(m, &p->funcs[note->to]);
+	case VM_CALL_EACH:
+		return start_walk(m, &p->funcs[note->to]);
 	case VM_CALL_HELPER:
 		if (h->fn)
 			m->r[0] = h->fn(m->r[1], m->r[2], m->r[3], m->r[4], m->r[5], m->t);
@@ -293,15 +345,11 @@ static int call(struct machine *m)
 	return 0;
 }
 
-/* The end of a function: of a call, of a loop's turn. */
+/* The end of a function: of a call, of a callback. */
 static int leave(struct machine *m)
 {
-	const struct frame *f = &m->frames[m->nframes - 1];
-
-	if (f->loop && !m->r[0] && f->turn < f->turns)
-		return start_turn(m);
-	if (f->loop)
-		m->r[0] = f->turn;
+	if (m->frames[m->nframes - 1].kind != VM_CALL_FUNC)
+		return go_on(m, m->r[0] != 0);
 	close_frame(m);
 	return 0;
 }
@@ -310,7 +358,7 @@ static void may_goto(struct machine *m, const struct bpf_insn *i)
 {
 	uint64_t cost = m->frames[m->nframes - 1].func->cost;
 
-	if (m->t->budget < cost + vm_reserve(&m->p->spec)) {
+	if (m->t->budget < cost + vm_reserve(&m->p->spec, i)) {
 		m->pc += 1 + (uint32_t)i->off;
 		return;
 	}

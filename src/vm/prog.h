@@ -10,13 +10,16 @@
 enum {
 	VM_MEMSX = 0x80,	/* mode of BPF_LDX: sign-extending */
 	VM_FUNC_LOOP = 181,	/* BPF_FUNC_loop */
+	VM_FUNC_EACH = 164,	/* BPF_FUNC_for_each_map_elem */
 	VM_PSEUDO_FUNC = 4,	/* BPF_PSEUDO_FUNC */
 	VM_MAY_GOTO = BPF_JMP | 0xe0,	/* BPF_JCOND, of which there is this one */
+	VM_LAST = 1,			/* its immediate: not the kernel's */
 };
 
 enum vm_call {
 	VM_CALL_FUNC,		/* to: the function */
 	VM_CALL_LOOP,		/* to: the callback */
+	VM_CALL_EACH,		/* likewise, for the elements of map */
 	VM_CALL_HELPER,		/* to: the row; no argument is a pointer */
 	VM_CALL_CHECKED,	/* likewise, but arguments must be checked */
 };
@@ -26,8 +29,10 @@ struct vm_note {
 	bool safe;		/* a memory access that is decided: inside, and aligned if it is atomic */
 	uint8_t call;		/* enum vm_call */
 	uint32_t to;
-	uint32_t map;		/* CHECKED: the map that a VM_ARG_KEY or VM_ARG_VALUE is of */
+	uint32_t map;		/* CHECKED: the map that a VM_ARG_KEY or VM_ARG_VALUE is of, or VM_ANY_MAP */
 };
+
+enum { VM_ANY_MAP = UINT32_MAX };	/* the VM_ARG_MAP says */
 
 struct vm_func {
 	uint32_t start, end;	/* instructions, the end exclusive */
@@ -37,9 +42,11 @@ struct vm_func {
 
 /* What a run's last part of the budget is kept for: when it is reached, may_goto goes, and loops with it, but the turns of
  * bpf_loop go on. */
-static inline uint64_t vm_reserve(const struct vm_spec *s)
+static inline uint64_t vm_reserve(const struct vm_spec *s, const struct bpf_insn *may_goto)
 {
-	return s->budget / 8 < 1 << 20 ? s->budget / 8 : 1 << 20;
+	uint64_t reserve = s->budget / 8 < 1 << 22 ? s->budget / 8 : 1 << 22;
+
+	return may_goto->imm == VM_LAST ? reserve / 2 : reserve;
 }
 
 struct vm_code;
@@ -67,6 +74,17 @@ bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr,
 
 /* Make the VM_CALL_CHECKED at @insn with t->args; the result to t->ret.  False: a bad argument. */
 bool vm_call_checked(const struct vm_prog *p, struct vm_thread *t, uint32_t insn);
+
+/* A bpf_for_each_map_elem that is at work. */
+struct vm_walk {
+	void *handle;
+	uint64_t from;		/* number of the next element at least */
+	uint64_t turns;
+	uint64_t arg;		/* the callback's */
+};
+
+/* The next element's key and value to t->args[1] and [2]: 1; 0: there is none; -ETIME.  A turn costs @cost. */
+int vm_walk_next(const struct vm_prog *p, struct vm_thread *t, struct vm_walk *w, uint32_t cost);
 
 /* The 64 bits that the ld_imm64 @i loads. */
 uint64_t vm_imm64(const struct vm_prog *p, const struct bpf_insn *i);

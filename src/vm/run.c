@@ -26,13 +26,30 @@ bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr,
 	return false;
 }
 
-static bool args_good(const struct vm_prog *p, struct vm_thread *t, const struct vm_helper *h,
-		      const struct vm_map *map)
+/* The map whose handle is @handle, or NULL. */
+static const struct vm_map *map_of(const struct vm_prog *p, uint64_t handle)
 {
+	for (uint32_t k = 0; handle && k < p->spec.nmaps; k++) {
+		if ((uint64_t)(uintptr_t)p->spec.maps[k].handle == handle)
+			return &p->spec.maps[k];
+	}
+	return NULL;
+}
+
+static bool args_good(const struct vm_prog *p, struct vm_thread *t, const struct vm_helper *h, uint32_t known)
+{
+	const struct vm_map *map = known == VM_ANY_MAP ? NULL : &p->spec.maps[known];
 	uint64_t *args = t->args;
 
 	for (int k = 0; k < 5 && h->args[k] != VM_ARG_NONE; k++) {
 		switch (h->args[k]) {
+		case VM_ARG_MAP:
+			if (known != VM_ANY_MAP)
+				break;
+			map = map_of(p, args[k]);
+			if (!map)
+				return false;
+			break;
 		case VM_ARG_KEY:
 			if (!vm_reach(p, t, args[k], map->key_size, false))
 				return false;
@@ -59,10 +76,27 @@ bool vm_call_checked(const struct vm_prog *p, struct vm_thread *t, uint32_t insn
 	const struct vm_note *note = &p->notes[insn];
 	const struct vm_helper *h = &p->spec.helpers[note->to];
 
-	if (!args_good(p, t, h, &p->spec.maps[note->map]))
+	if (!args_good(p, t, h, note->map))
 		return false;
 	t->ret = h->fn(t->args[0], t->args[1], t->args[2], t->args[3], t->args[4], t);
 	return true;
+}
+
+int vm_walk_next(const struct vm_prog *p, struct vm_thread *t, struct vm_walk *w, uint32_t cost)
+{
+	struct vm_elem e;
+
+	if (!p->spec.next(w->handle, t, w->from, &e))
+		return 0;
+	/* What was passed over took time, too. */
+	if (t->budget < cost + (e.number - w->from))
+		return -ETIME;
+	t->budget -= cost + (e.number - w->from);
+	w->from = e.number + 1;
+	w->turns++;
+	t->args[1] = e.key;
+	t->args[2] = e.value;
+	return 1;
 }
 
 uint64_t vm_imm64(const struct vm_prog *p, const struct bpf_insn *i)

@@ -84,6 +84,8 @@ static bool map_good(const struct shm *s, const struct abi_map *from, struct shm
 		return from->key_size == 4 && from->value_size && from->value_size <= from->size;
 	case ABI_MAP_LANE_HASH:
 		return table_good(from, m);
+	case ABI_MAP_LANE_BUFFERS:
+		return from->key_size == 4 && from->value_size >= 8 && from->value_size % 8 == 0 && values <= from->size;
 	default:
 		return false;
 	}
@@ -152,6 +154,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 			return -EINVAL;
 		}
 		row->handle = &s.maps[k];
+		row->walked = maps[k].kind == ABI_MAP_LANE_HASH || maps[k].kind == ABI_MAP_SHARED_HASH;
 		row->key_size = maps[k].key_size;
 		row->value_size = maps[k].value_size;
 		if (maps[k].kind == ABI_MAP_IMAGE) {
@@ -192,13 +195,21 @@ void shm_fini(struct shm *s)
 	s->rows = NULL;
 }
 
-int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm_error *err)
+static bool next_element(void *handle, struct vm_thread *t, uint64_t from, struct vm_elem *ret)
+{
+	const struct shm_map *m = handle;
+	const struct shm_run *r = t->user;
+
+	return table_next(m, m->kind == ABI_MAP_LANE_HASH ? r->lane : r->shm->data, from, ret);
+}
+
+int shm_load(const struct shm *s, uint32_t prog, uint64_t budget, struct vm_prog **ret, struct vm_error *err)
 {
 	const struct abi_prog *p = &s->progs[prog];
 	struct vm_spec spec = {
 		.maps = s->rows, .nmaps = s->nrows,
 		.helpers = shm_helpers, .nhelpers = shm_nhelpers,
-		.ctx_size = 11 * sizeof(uint64_t),
+		.ctx_size = 11 * sizeof(uint64_t), .next = next_element, .budget = budget,
 	};
 
 	for (uint32_t k = 0; k < s->nmaps; k++) {
@@ -226,12 +237,24 @@ uint8_t *shm_lane(const struct shm *s, uint32_t n)
 	return s->data + s->lanes_off + (uint64_t)n * s->lane_size;
 }
 
+/* A run that did not come to its end has kept what it took. */
+static void release_buffers(const struct shm *s, uint8_t *lane)
+{
+	for (uint32_t k = 0; k < s->nmaps; k++) {
+		const struct shm_map *m = &s->maps[k];
+
+		for (uint32_t n = 0; m->kind == ABI_MAP_LANE_BUFFERS && n < m->max_entries; n++)
+			*(uint64_t *)(lane + m->off + (uint64_t)n * m->value_size) = 0;
+	}
+}
+
 /* A process that was killed can have left anything half done. */
 static void repair(const struct shm *s, uint8_t *lane)
 {
 	struct abi_lane *l = (struct abi_lane *)lane;
 
 	l->busy = 0;
+	release_buffers(s, lane);
 	if (l->changing) {
 		for (uint32_t k = 0; k < s->nmaps; k++) {
 			if (s->maps[k].kind == ABI_MAP_LANE_HASH)
@@ -317,6 +340,8 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	__atomic_store_n(&l->busy, 1, __ATOMIC_RELAXED);
 	r->cpu = 0;
 	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
+	if (__builtin_expect(err, 0))
+		release_buffers(r->shm, r->lane);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	r->running = false;
 	if (err)

@@ -94,8 +94,15 @@ void shm_fini(struct shm *s);		/* unmaps nothing */
 extern const struct vm_helper shm_helpers[];
 extern const uint32_t shm_nhelpers;
 
-/* Load program @prog of the image; errors as of vm_load. */
-int shm_load(const struct shm *s, uint32_t prog, struct vm_prog **ret, struct vm_error *err);
+/* Load program @prog of the image with vm_spec's @budget; errors as of vm_load. */
+int shm_load(const struct shm *s, uint32_t prog, uint64_t budget, struct vm_prog **ret, struct vm_error *err);
+
+/*
+ * Budgets: the loops of a program may take a good part of a second, as in the kernel (8 million turns there), where
+ * only the tracer waits for it, and less in a target.
+ */
+enum { SHM_BUDGET_TARGET = 1 << 28 };
+#define SHM_BUDGET_TRACER ((uint64_t)1 << 31)
 
 /*
  * Take lane @number (the tracer: 0) or, with a negative one, any for the process @pid, which started at @start;

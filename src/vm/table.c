@@ -40,7 +40,6 @@ static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, con
 	e->hash = hash;
 	memcpy(table_key(e), key, m->key_size);
 	set_value(m, e, value);
-	set_state(e, ABI_ELEM_LIVE);
 }
 
 /* --- a lane's ---------------------------------------------------------------------------------------- */
@@ -178,6 +177,7 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 	}
 	if (e) {
 		fill(m, e, hash, key, value);
+		set_state(e, ABI_ELEM_LIVE);
 		table_index(m, lane)[slot] = n + 1;
 		t->live++;
 		if (n == t->used)
@@ -245,6 +245,11 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 }
 
 /* --- shared ------------------------------------------------------------------------------------------ */
+
+/*
+ * A process may be killed between any two instructions of these functions.  An element is live only while it is in a
+ * chain: one that was left half way is lost, but neither found nor walked over, and its key can be made again.
+ */
 
 enum {
 	SPINS = 2000,		/* looks at a lock before asking whether its owner lives */
@@ -347,7 +352,6 @@ static void give_back_shared(const struct shm_map *m, uint8_t *base, struct abi_
 	struct abi_table *t = table_header(m, base);
 	uint64_t top = __atomic_load_n(&t->free_tagged, __ATOMIC_RELAXED), next;
 
-	set_state(e, ABI_ELEM_FREE);
 	do {
 		__atomic_store_n(&e->next, (uint32_t)top, __ATOMIC_RELAXED);
 		next = ((top >> 32) + 1) << 32 | ref;
@@ -377,6 +381,7 @@ int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, co
 			fill(m, e, hash, key, value);
 			__atomic_store_n(&e->next, *head, __ATOMIC_RELAXED);
 			__atomic_store_n(head, n + 1, __ATOMIC_RELEASE);
+			set_state(e, ABI_ELEM_LIVE);
 		} else {
 			err = -E2BIG;
 		}
@@ -395,6 +400,7 @@ int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, ui
 	e = follow(m, base, key, hash, &link);
 	if (e) {
 		ref = *link;
+		set_state(e, ABI_ELEM_FREE);
 		__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
 	}
 	unlock(m, base, bucket);
@@ -405,6 +411,21 @@ int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, ui
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */
+
+bool table_next(const struct shm_map *m, uint8_t *base, uint64_t from, struct vm_elem *ret)
+{
+	uint32_t used = __atomic_load_n(&table_header(m, base)->used, __ATOMIC_ACQUIRE);
+
+	for (uint64_t n = from; n < used && n < m->max_entries; n++) {
+		struct abi_elem *e = table_elem_at(m, base, (uint32_t)n);
+
+		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != ABI_ELEM_LIVE)
+			continue;
+		*ret = (struct vm_elem){ n, (uint64_t)(uintptr_t)table_key(e), (uint64_t)(uintptr_t)table_value(m, e) };
+		return true;
+	}
+	return false;
+}
 
 void table_each(const struct shm_map *m, const uint8_t *at,
 		void (*each)(void *ctx, const void *key, const void *value), void *ctx)

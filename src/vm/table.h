@@ -10,6 +10,12 @@
 
 #include "vm/shm.h"
 
+/*
+ * The first element in use whose number is not below @from, of either kind; @base is the lane, or the data.  False:
+ * there is none.
+ */
+bool table_next(const struct shm_map *m, uint8_t *base, uint64_t from, struct vm_elem *ret);
+
 uint32_t table_hash(const void *key, uint32_t size);
 
 /* --- of a lane: the caller is its only writer --- */

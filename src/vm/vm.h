@@ -16,8 +16,10 @@
  *
  * Runs end: each loop that jumps make has a may_goto in it, so from one of them to the next, or the end, a run takes
  * at most VM_MAX_COST instructions, which is computed when loading.  Each may_goto is charged the longest of those
- * ways, each turn of bpf_loop the longest way through its callback, from a budget that is the whole run's.
- * When there is not much left may_goto goes to its target; an exhausted one ends the run with -ETIME.
+ * ways, each turn of bpf_loop and each element of bpf_for_each_map_elem the longest way through its callback, from a
+ * budget that is the whole run's; an element that is passed over is charged one instruction.
+ * When there is not much left may_goto goes to its target; an exhausted one ends the run with -ETIME.  A may_goto with
+ * the immediate 1 goes on for half of what is left then, for what a program does about having run out of time.
  *
  * The instruction set is the kernel's up to version 4 of the set (sign-extending loads and moves, signed
  * division, bswap, long jumps), with its semantics: division by 0 gives 0, modulo by 0 the dividend, shifts
@@ -40,7 +42,7 @@ enum {
 	VM_MAX_INSNS = 1 << 16,
 	VM_MAX_COST = 1000000,		/* instructions that a run takes without its loops' turns */
 	VM_MAX_LOOPS = 1 << 23,		/* turns of one bpf_loop; more are -E2BIG to the program */
-	VM_DEFAULT_BUDGET = 10000000,	/* instructions in loops' turns */
+	VM_DEFAULT_BUDGET = 1 << 24,	/* instructions in loops' turns */
 	VM_VALUES = 4,
 };
 
@@ -69,12 +71,19 @@ struct vm_map {
 	uint64_t size;
 	uint32_t key_size, value_size;
 	bool readonly;
+	bool walked;			/* vm_spec.next has its elements */
+};
+
+/* One element of a map: numbers go up, from 0 on. */
+struct vm_elem {
+	uint64_t number;
+	uint64_t key, value;		/* addresses in the program's memory */
 };
 
 enum vm_arg {
 	VM_ARG_NONE,			/* not given; so are those behind it */
 	VM_ARG_ANY,
-	VM_ARG_MAP,			/* vm_map.handle; known when loading */
+	VM_ARG_MAP,			/* vm_map.handle; known when loading, or else found among the maps when it runs */
 	VM_ARG_KEY, VM_ARG_VALUE,	/* readable for the key_size, value_size of the map before it */
 	VM_ARG_READ, VM_ARG_WRITE,	/* usable for as many bytes as the VM_ARG_SIZE behind it says */
 	VM_ARG_SIZE,			/* 32 bits */
@@ -99,7 +108,7 @@ struct vm_helper {
 	uint32_t value;
 };
 
-/* All but insns must stay for as long as the program lives.  bpf_loop is the engine's own, not a row. */
+/* All but insns must stay for as long as the program lives.  bpf_loop and bpf_for_each_map_elem are the engine's own. */
 struct vm_spec {
 	const struct bpf_insn *insns;
 	uint32_t ninsns;
@@ -111,6 +120,11 @@ struct vm_spec {
 	bool ctx_writable;
 	uint32_t scratch;		/* bytes at the address that VM_RET_SCRATCH gives, aligned to 8; 0: there are none */
 	uint64_t budget;		/* 0: VM_DEFAULT_BUDGET */
+	/*
+	 * The first element of the map whose number is not below @from.  False: there is none.  Elements may come and go
+	 * meanwhile, also by the callback's doing.  NULL: no map is walked.
+	 */
+	bool (*next)(void *handle, struct vm_thread *t, uint64_t from, struct vm_elem *ret);
 };
 
 /* --- programs ---------------------------------------------------------------------------------------- */

@@ -97,8 +97,11 @@ def test_idle_thread_sleeps(interp, listener):
         def switches():
             found = {}
             for tid in os.listdir(f"/proc/{child.pid}/task"):
-                with open(f"/proc/{child.pid}/task/{tid}/status") as status:
-                    found[tid] = [line for line in status if "ctxt_switches" in line]
+                try:
+                    with open(f"/proc/{child.pid}/task/{tid}/status") as status:
+                        found[tid] = [line for line in status if "ctxt_switches" in line]
+                except (FileNotFoundError, ProcessLookupError):
+                    pass                # the thread has ended meanwhile
             return found
         time.sleep(0.2)
         before = switches()

@@ -149,6 +149,7 @@ for _ in range({CALLS}):
 
 @pytest.mark.needs_bpf
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.interps("3.13")
 @pytest.mark.skipif(not shutil.which("bpftrace"), reason="bpftrace is not installed")
 def test_bpftrace_counts(venv, start):

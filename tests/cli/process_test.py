@@ -20,6 +20,7 @@ def test_execargs(dtrace, start):
         assert cut.out == " ".join(words)[:size - 1], cut
 
 
+@pytest.mark.alone
 def test_execargs_as_key(dtrace, start):
     """Equal arguments are one key, whatever lay in memory before."""
     code = "import os, time\nfor i in range(40): os.getsid(0); time.sleep(0.005)"

@@ -1,6 +1,4 @@
-"""Speculations of a traced program: the guide's example, drops, and busy threads."""
-import re
-
+"""Speculations of a traced program: the guide's example, and busy threads (drops: tests/d/drops_test.py)."""
 import pytest
 
 pytestmark = pytest.mark.needs_bpf
@@ -20,18 +18,6 @@ def test_only_failing_opens(dtrace):
               " try: os.close(os.open(p, 0))\n except OSError: pass'")
     assert result.code == 0 and "passwd" not in result.out, result
     assert result.out.endswith("open /nosuch1\nerrno 2\nopen /nosuch2\nerrno 2\n"), result
-
-
-def test_drops(dtrace):
-    result = dtrace("-q", "-x", "specsize=1k", "-n", """
-        BEGIN { s = speculation(); x = speculation(); }
-        tick-1ms { speculate(s); printf("%d,", ++n); }
-        tick-1ms /n == 100/ { commit(s); }
-        tick-1ms /n == 105/ { exit(0); }""")
-    kept = result.out.rstrip(",").split(",")
-    lost = sum(map(int, re.findall(r"(\d+) speculative drops?", result.err)))
-    assert kept == [str(i + 1) for i in range(len(kept))] and len(kept) + lost == 100, result
-    assert "1 failed speculation (no speculative buffer available)" in result.err, result
 
 
 def test_threads(dtrace):

@@ -61,6 +61,7 @@ def test_predicates_of_several_clauses(dtrace):
                             ("other", "getuid", "10")], result
 
 
+@pytest.mark.alone
 def test_other_processes_too(dtrace, start):
     other = start([PYTHON, "-c", "import os, time\nwhile 1: os.getsid(0); time.sleep(0.01)"])
     result = dtrace("-q", "-n", "syscall::getsid:entry /execname == \"python3\"/ { printf(\"%d %s\\n\", pid, execname); exit(0); }")

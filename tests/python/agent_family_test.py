@@ -14,7 +14,7 @@ DATA = pathlib.Path(__file__).parent / "data"
 COUNT = 'python*:::function-entry /copyinstr(arg1) == "leaf"/ { @ = count(); }'
 ALONE = ["unshare", "--pid", "--mount-proc", "--fork"]
 
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")]
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone, pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")]
 
 
 def alone(*args):

@@ -128,6 +128,7 @@ TOP_PROGRAM = """
 import sys, time
 def often(): pass
 def seldom(): pass
+print("ready", flush=True)
 end = time.time() + float(sys.argv[1])
 while time.time() < end:
     often(); often(); seldom()
@@ -136,11 +137,14 @@ while time.time() < end:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_top(interp, copy, tmp_path, start):
     """Two programs for three seconds: each second both are there, the busier function first."""
     env = path_with_python(interp, tmp_path)
-    argv = argv_of_copy(interp, TOP_PROGRAM, "6")
-    programs = [start(argv), start(argv)]
+    argv = argv_of_copy(interp, TOP_PROGRAM, harness.TIMEOUT_S)
+    programs = [start(argv, stdout=subprocess.PIPE), start(argv, stdout=subprocess.PIPE)]
+    for program in programs:
+        assert program.stdout.readline() == b"ready\n"
     tracer = start([harness.STAP, "-T", "3.5", *with_tapset(tmp_path, copy), DATA / f"howto_top_{copy}.stp"], env=env,
                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     result = harness.finish(tracer, ["stap"])

@@ -11,7 +11,7 @@ from harness import semaphore, wait_until
 DATA = pathlib.Path(__file__).parent / "data"
 COUNT = "python$target:::%s { @[copyinstr(arg1)] = count(); }"
 
-pytestmark = pytest.mark.needs_bpf
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone]
 
 
 class Target:

@@ -115,6 +115,14 @@ def test_interpreter(dtrace, interp):
     assert rows == {("Py_BytesMain", "entry"): 1, ("PyGC_Collect", "entry"): 11, ("PyGC_Collect", "return"): 11}, result
 
 
+@pytest.mark.interps("3.9", "3.13")
+def test_library_of_another_root(dtrace, interp):
+    """The calls are in the interpreter's C library, not in that of the chroot(1) that starts it."""
+    script = interp.command("import os\nfor i in range(7): os.kill(os.getpid(), 0)\n")
+    result = dtrace("-q", "-n", "pid$target::kill:entry { @[arg1] = count(); }", "-c", script)
+    assert result.code == 0 and result.out.split() == ["0", "7"], result
+
+
 LATER = """
 import ctypes, ctypes.util, sys, time
 time.sleep(0.1)

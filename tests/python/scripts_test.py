@@ -6,7 +6,7 @@ import pytest
 
 import harness
 
-pytestmark = pytest.mark.needs_bpf
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone]
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = pathlib.Path(__file__).parent / "data" / "toolkit.py"

@@ -168,6 +168,7 @@ outer(50)
 
 
 @pytest.mark.needs_bpf
+@pytest.mark.alone
 @pytest.mark.interps("3.9", "3.13")
 def test_times_as_in_the_kernel_place(dtrace, interp):
     """Elapsed times kept in self-> arrays by depth: the same calls, and a sum close to what the program slept."""

@@ -249,6 +249,8 @@ static bool line(struct reader *r, const char *s)
 		return to_label(r, name, true) && put(r, BPF_JMP32 | BPF_JA, 0, 0, 0, 0);
 	if (sscanf(s, "may_goto %31s", name) == 1)
 		return to_label(r, name, false) && put(r, BPF_JMP | 0xe0, 0, 0, 0, 0);
+	if (sscanf(s, "last_goto %31s", name) == 1)
+		return to_label(r, name, false) && put(r, BPF_JMP | 0xe0, 0, 0, 0, 1);
 	if (sscanf(s, "goto %31s", name) == 1)
 		return to_label(r, name, false) && put(r, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	if (!strncmp(s, "if ", 3))

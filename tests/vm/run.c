@@ -4,7 +4,8 @@
  *
  * A file is a list of cases:
  *
- *	-- asm		a program (asm.h); its context is 12 words, map 0 has 64 bytes
+ *	-- asm		a program (asm.h); its context is 12 words, map 0 has 64 bytes, map 1 is to be walked: it has 10, 20
+ *			and 30 under 1, 2 and 3
  *	-- args A B...	the context's first words; they follow each other with results:
  *	-- result R	what r0 must be then, or "fault" or "time"
  *	-- refused TEXT	instead: the check says something with TEXT in it
@@ -40,8 +41,14 @@ struct test {
 	struct vm_prog *prog;
 	uint8_t mem[MEM] __attribute__((aligned(8)));
 	int kernel;		/* 0: not loaded yet; -1: it cannot be */
-	int kernel_mem;
+	int kernel_mem, kernel_elems;
 };
+
+enum { ELEMS = 5 };
+
+/* Map 1; a key of 0 is none. */
+static const uint64_t all_elems[ELEMS][2] = { { 0, 7 }, { 1, 10 }, { 0, 7 }, { 3, 30 }, { 2, 20 } };
+static uint64_t elems[ELEMS][2];
 
 static void complain(struct test *t, const char *what, const char *text)
 {
@@ -68,7 +75,33 @@ static uint64_t sum(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, 
 	return a + b + c + d + e;
 }
 
+/* map_delete_elem */
+static uint64_t delete(uint64_t map, uint64_t key, uint64_t c, uint64_t d, uint64_t e, struct vm_thread *t)
+{
+	(void)c, (void)d, (void)e, (void)t;
+	for (int k = 0; (void *)(uintptr_t)map == elems && k < ELEMS; k++) {
+		if (*(const uint64_t *)(uintptr_t)key == elems[k][0] && elems[k][0]) {
+			elems[k][0] = 0;
+			return 0;
+		}
+	}
+	return (uint64_t)-ENOENT;
+}
+
+static bool next(void *handle, struct vm_thread *t, uint64_t from, struct vm_elem *ret)
+{
+	(void)t;
+	for (; handle == elems && from < ELEMS; from++) {
+		if (!elems[from][0])
+			continue;
+		*ret = (struct vm_elem){ from, (uint64_t)(uintptr_t)&elems[from][0], (uint64_t)(uintptr_t)&elems[from][1] };
+		return true;
+	}
+	return false;
+}
+
 static const struct vm_helper helpers[] = {
+	{ 3, delete, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_KEY } },
 	{ 5, clock42, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ 1000, fill, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY } },
 	{ 1001, sum, VM_RET_VALUE, { VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
@@ -90,7 +123,8 @@ static void kernel_load(struct test *t)
 
 	t->kernel = -1;
 	t->kernel_mem = bpf_map_create(BPF_MAP_TYPE_ARRAY, "mem", 4, MEM + 8, 1, &map_opts);
-	if (t->kernel_mem < 0)
+	t->kernel_elems = bpf_map_create(BPF_MAP_TYPE_HASH, "elems", 8, 8, ELEMS, &map_opts);
+	if (t->kernel_mem < 0 || t->kernel_elems < 0)
 		return;
 	insns[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = WRAP };
 	insns[n++] = (struct bpf_insn){ .code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = 1,
@@ -104,7 +138,7 @@ static void kernel_load(struct test *t)
 	for (int k = 0; k < n; k++) {
 		if (insns[k].code == (BPF_LD | BPF_IMM | BPF_DW) && (insns[k].src_reg == BPF_PSEUDO_MAP_FD ||
 								     insns[k].src_reg == BPF_PSEUDO_MAP_VALUE))
-			insns[k].imm = t->kernel_mem;
+			insns[k].imm = insns[k].imm == 1 ? t->kernel_elems : t->kernel_mem;
 	}
 	if (!func_info_make(insns, (uint32_t)n, &info) && info.btf_fd >= 0) {
 		opts.prog_btf_fd = (uint32_t)info.btf_fd;
@@ -129,6 +163,10 @@ static void kernel_run(struct test *t, uint64_t want, const uint8_t *mem)
 		kernel_load(t);
 	if (t->kernel < 0 || bpf_map_update_elem(t->kernel_mem, &key, got, 0))
 		return;
+	for (int k = 0; k < ELEMS; k++) {
+		if (all_elems[k][0] && bpf_map_update_elem(t->kernel_elems, &all_elems[k][0], &all_elems[k][1], 0))
+			return;
+	}
 	if (bpf_prog_test_run_opts(t->kernel, &opts) || bpf_map_lookup_elem(t->kernel_mem, &key, got)) {
 		complain(t, "the kernel does not run it:", strerror(errno));
 		return;
@@ -176,12 +214,14 @@ static void result(struct test *t, const char *want)
 		return;
 	t->cases++;
 	memset(t->mem, 0, sizeof(t->mem));
+	memcpy(elems, all_elems, sizeof(elems));
 	err = vm_interpret(t->prog, &thread, t->ctx, &ret);
 	expect(t, "interpreter", err, ret, want);
 	memcpy(first, t->mem, MEM);
 	fault = thread.fault_insn;
 	memset(t->mem, 0, sizeof(t->mem));
 	memset(&thread, 0, sizeof(thread));
+	memcpy(elems, all_elems, sizeof(elems));
 	expect(t, "vm_run", vm_run(t->prog, &thread, t->ctx, &ret), ret, want);
 	if (err && fault != thread.fault_insn)
 		complain(t, "vm_run", "fails at another instruction than the interpreter");
@@ -197,7 +237,9 @@ static void finish_program(struct test *t)
 		close(t->kernel);
 	if (t->kernel_mem > 0)
 		close(t->kernel_mem);
-	t->kernel = t->kernel_mem = 0;
+	if (t->kernel_elems > 0)
+		close(t->kernel_elems);
+	t->kernel = t->kernel_mem = t->kernel_elems = 0;
 	vm_free(t->prog);
 	t->prog = NULL;
 	t->user = getuid() != 0;
@@ -207,19 +249,21 @@ static void finish_program(struct test *t)
 static void load(struct test *t, const char *refused)
 {
 	struct vm_map map = { .handle = t->mem, .base = t->mem, .size = MEM, .key_size = 4, .value_size = MEM };
-	static struct vm_map maps[1];
+	static struct vm_map maps[2];
 	struct vm_error why = { 0 };
 	char err[200];
 
 	maps[0] = map;
+	maps[1] = (struct vm_map){ .handle = elems, .base = elems, .size = sizeof(elems), .key_size = 8, .value_size = 8,
+				   .walked = true };
 	t->n = asm_read(t->asm_text, t->insns, MAX_INSNS, err);
 	if (t->n < 0) {
 		complain(t, "", err);
 		return;
 	}
-	if (!vm_load(&(struct vm_spec){ .insns = t->insns, .ninsns = (uint32_t)t->n, .maps = maps, .nmaps = 1,
+	if (!vm_load(&(struct vm_spec){ .insns = t->insns, .ninsns = (uint32_t)t->n, .maps = maps, .nmaps = 2,
 					.helpers = helpers, .nhelpers = sizeof(helpers) / sizeof(*helpers),
-					.ctx_size = sizeof(t->ctx) }, &t->prog, &why)) {
+					.ctx_size = sizeof(t->ctx), .next = next }, &t->prog, &why)) {
 		if (refused)
 			complain(t, "not refused:", refused);
 		else

@@ -78,18 +78,28 @@ RT long rt_collect_text(void *map, const u8 *key, const u8 *value, struct collec
 	return collect(key, value, c, (s64)words(value));
 }
 
-/* The key's nth string: each has to be copied to learn where the next begins. */
+struct pass {
+	char *work;
+	u64 size, at;
+};
+
+/* Each string has to be copied to learn where the next begins. */
+static long pass_string(u32 k, struct pass *p)
+{
+	long n = rt_copy_str(p->work, (u32)p->size, (const void *)p->at);
+
+	if (n > 0)
+		p->at += (u64)n;
+	return 0;
+}
+
+/* The key's nth string. */
 RT long rt_collect_key_text(void *map, const u8 *key, const u8 *value, struct collect *c)
 {
-	u64 at = (u64)key + c->off;
+	struct pass p = { c->work, c->strsize, (u64)key + c->off };
 
-	for (u64 k = 0; k < 32 && k < c->nth; k++) {
-		long n = rt_copy_str(c->work, (u32)c->strsize, (const void *)at);
-
-		if (n > 0)
-			at += (u64)n;
-	}
-	return collect(key, value, c, (s64)at);
+	rt_loop((u32)c->nth, pass_string, &p, 0);
+	return collect(key, value, c, (s64)p.at);
 }
 
 RT long rt_collect_avg(void *map, const u8 *key, const u8 *value, struct collect *c)

@@ -54,7 +54,7 @@ void inside_make(struct inside *in, const char *script, const struct ebpf_sizes 
 	in->data = map_fd(fds.data, PROT_READ | PROT_WRITE, &in->data_size);
 	if (shm_open_segment(in->image, in->image_size, in->data, in->data_size, &in->shm, &text))
 		fail(text);
-	if (shm_load(&in->shm, 0, &in->prog, &why))
+	if (shm_load(&in->shm, 0, SHM_BUDGET_TARGET, &in->prog, &why))
 		fail(why.text);
 	if (compile)
 		vm_compile(in->prog);

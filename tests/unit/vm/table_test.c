@@ -64,6 +64,23 @@ static void see(void *ctx, const void *key, const void *value)
 		s->values[k[0]] += *(const uint64_t *)value;
 }
 
+/* What is walked over is what can be found; returns how many. */
+static unsigned int walk(const struct shm_map *m, uint8_t *base, bool shared)
+{
+	struct vm_elem e = { .number = 0 };
+	unsigned int n = 0;
+
+	for (uint64_t from = 0; table_next(m, base, from, &e); from = e.number + 1) {
+		const void *key = (const void *)(uintptr_t)e.key;
+		void *found = shared ? shared_table_find(m, base, key) : lane_table_find(m, base, key);
+
+		assert_true(e.number >= from);
+		assert_ptr_equal(found, (void *)(uintptr_t)e.value);
+		n++;
+	}
+	return n;
+}
+
 /* Random operations; @shared or the lane's. */
 static void against_model(struct fixture *f, bool shared)
 {
@@ -108,6 +125,7 @@ static void against_model(struct fixture *f, bool shared)
 				lane_table_repair(m, base);
 			table_each(m, base + m->off, see, &seen);
 			assert_int_equal(seen.n, live);
+			assert_int_equal(walk(m, base, shared), live);
 			assert_memory_equal(seen.values, model, sizeof(model));
 		}
 	}
@@ -226,6 +244,7 @@ static void killed_writers(void **state)
 		memset(&seen, 0, sizeof(seen));
 		table_each(shared, f->seg.data + shared->off, see, &seen);
 		assert_int_equal(seen.bad, 0);
+		assert_int_equal(walk(shared, f->seg.data, true), seen.n);
 		for (int n = 0; n < 3; n++) {
 			memset(&seen, 0, sizeof(seen));
 			table_each(own, f->seg.data + f->shm.lanes_off + (uint64_t)n * f->shm.lane_size + own->off, see,
@@ -283,6 +302,9 @@ static void scribbled(void **state)
 					lane_table_repair(m, base);
 				}
 				table_each(m, base + m->off, see, &seen);
+				for (struct vm_elem e = { 0 }; table_next(m, base, e.number, &e); e.number++)
+					assert_in_range(e.key, (uintptr_t)f->seg.data,
+							(uintptr_t)f->seg.data + f->seg.data_size - m->key_size - m->value_size);
 			}
 		}
 	}
