@@ -155,6 +155,7 @@ void agent_set_up(void)
 		for (unsigned i = 0; i < HOOKS; i++)
 			agent.can |= hooks[i]->usable() ? hooks[i]->serves : 0;
 		environ_hide();
+		engine_watch_forks();
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
 		agent_update_hooks();

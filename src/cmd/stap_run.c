@@ -139,9 +139,24 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# stap: %s\n", text);
 }
 
+int stap_set_options(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+
+	options_init(&p->set);
+	p->set.v[OPT_quiet] = 1;
+	p->set.v[OPT_destructive] = p->o->guru;
+	p->set.v[OPT_showplace] = p->o->verbose > 0;
+	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
+		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
+	if (p->o->bufsize_mb)
+		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
+	return 0;
+}
+
 bool stap_in_target(const struct stap_program *p)
 {
-	return p->o->place && !strcmp(p->o->place, "target");
+	return session_in_target(&p->set) && (p->agent.len || !strcmp(p->set.text[OPT_place], "target"));
 }
 
 /* Find the agent, and say how the command is to be started. */
@@ -420,13 +435,6 @@ int stap_load(struct stap_program *p)
 	struct session_conf conf;
 	int e;
 
-	options_init(&p->set);
-	p->set.v[OPT_quiet] = 1;
-	p->set.v[OPT_destructive] = p->o->guru;
-	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
-		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
-	if (p->o->bufsize_mb)
-		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
 	e = open_output(p);
 	if (e)
 		return e;

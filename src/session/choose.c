@@ -10,6 +10,7 @@
  *   agent can have its hooks in, and after it has taken them out: 3.9 makes some 500 calls before the program's first.
  *   Nor should a process that needs no agent be given one.
  * - Patterns for whatever processes there are (python*): in most of them nobody put an agent.
+ * - Processes of another pid namespace: the numbers of their threads and parents are known to the kernel alone.
  *
  * Where the kernel lets this user trace nothing the target place is all there is, and every marker comes from the
  * agent.  What the target place refuses when programs are made for it (session_enable) goes to the kernel, too.
@@ -21,6 +22,7 @@
 #include "place/kernel.h"
 #include "place/target.h"
 #include "session/private.h"
+#include "target/target.h"
 
 static bool is(const struct options *o, enum option_id id, const char *value)
 {
@@ -76,8 +78,8 @@ static bool is_alike(struct session *s)
 		p = s->enabled[i].probe;
 		if (is_tracers(p))
 			continue;
-		if (!p->pid) {
-			because(s, p, "is for all processes");
+		if (!p->pid || target_other_pids((pid_t)p->pid)) {
+			because(s, p, p->pid ? "is in another pid namespace" : "is for all processes");
 			return false;
 		}
 		some = true;

@@ -85,7 +85,7 @@ HELPER(map_update)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_put(m, r->lane, pointer(r2), pointer(r3), r4));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, (uint32_t)r->thread.values[SHM_TASK]));
+		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, shm_locker(r)));
 	return error(-EINVAL);
 }
 
@@ -98,7 +98,7 @@ HELPER(map_delete)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_del(m, r->lane, pointer(r2)));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_del(m, r->shm->data, pointer(r2), (uint32_t)r->thread.values[SHM_TASK]));
+		return error(shared_table_del(m, r->shm->data, pointer(r2), shm_locker(r)));
 	return error(-EINVAL);
 }
 
@@ -120,12 +120,17 @@ static bool in_stack(const struct vm_thread *t, uint64_t addr, uint64_t size)
 	return addr - (uint64_t)(uintptr_t)t->stack <= VM_STACK - size;
 }
 
+/* This process, as its own namespace calls it. */
+static pid_t own_pid(const struct shm_run *r)
+{
+	return r->shm->other_pids ? (pid_t)syscall(SYS_getpid) : (pid_t)(r->thread.values[SHM_TASK] >> 32);
+}
+
 static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint64_t size)
 {
 	struct iovec to = { dst, size }, from = { pointer(addr), size };
 
-	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)(r->thread.values[SHM_TASK] >> 32), &to, 1L, &from, 1L, 0L) ==
-					(long)size;
+	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)own_pid(r), &to, 1L, &from, 1L, 0L) == (long)size;
 }
 
 HELPER(probe_read)	/* dst, size, src */
@@ -333,17 +338,31 @@ static void wake(struct shm_run *r)
 /* A record that fills the ring's part of so much wakes the tracer. */
 enum { WAKE_PART = 64 };
 
+/* Asked now and then while one waits; a tracer of another pid namespace is gone when it keeps its clock no more. */
+static bool tracer_gone(const struct shm_run *r, int k, uint64_t *kept)
+{
+	const struct abi_data *d = (const struct abi_data *)r->shm->data;
+	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
+	uint64_t before = *kept;
+
+	if (!r->shm->other_pids)
+		return k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH;
+	if (k % 30000)
+		return false;
+	*kept = __atomic_load_n(&d->clock.base_ns, __ATOMIC_RELAXED);
+	return k && *kept == before;
+}
+
 /* As long as the tracer lives and wants records; it looks at them at least every second. */
 static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
 {
 	const struct abi_data *d = (const struct abi_data *)r->shm->data;
-	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
 	const struct timespec wait = { .tv_nsec = 50000 };
 	int err = -EAGAIN, saved = errno;
+	uint64_t kept = 0;
 
 	for (int k = 0; err; k++) {
-		if (__atomic_load_n(&d->control.state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE ||
-		    (k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH))
+		if (__atomic_load_n(&d->control.state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE || tracer_gone(r, k, &kept))
 			break;
 		wake(r);
 		nanosleep(&wait, NULL);

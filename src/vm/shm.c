@@ -274,7 +274,7 @@ static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pi
 	if (owner) {
 		bool stale = owner == pid && l->owner_start != start;
 
-		if (!inherit || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
+		if (!inherit || s->other_pids || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
 			return false;
 	}
 	if (!__atomic_compare_exchange_n(&l->owner, &owner, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))

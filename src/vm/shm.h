@@ -30,6 +30,7 @@ struct shm {
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
+	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
 	uint64_t *read;			/* by lane, the tracer's: bytes read of its ring */
 	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
 	const struct abi_prog *progs;	/* in the image */
@@ -110,6 +111,14 @@ enum { SHM_BUDGET_TARGET = 1 << 28 };
  */
 int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
 void shm_run_fini(struct shm_run *r);	/* give the lane back */
+
+/* Who holds a lock of a shared table; nobody can ask whether those of other namespaces live. */
+#define SHM_OTHER_PIDS 0x80000000U
+static inline uint32_t shm_locker(const struct shm_run *r)
+{
+	return r->shm->other_pids ? SHM_OTHER_PIDS | (uint32_t)(r->thread.values[SHM_TASK] >> 32) :
+				    (uint32_t)r->thread.values[SHM_TASK];
+}
 
 /* The thread that runs programs from now on. */
 static inline void shm_set_tid(struct shm_run *r, uint32_t tid)

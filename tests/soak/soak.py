@@ -101,7 +101,7 @@ class Round:
         self.place = rnd.choice(options.place)
         self.attach = rnd.random() < 0.6
         # An agent comes into what is executed later by LD_PRELOAD alone, which names no file under another root.
-        native = version == "3.9" and self.place != "target"
+        native = version == "3.9" and self.place == "kernel"
         self.program = Program(rnd, native or (not self.attach and not self.interp.root))
         self.scripts = [Script(rnd, self.program, self.place) for _ in range(rnd.choice((1, 1, 1, 2, 3)) if self.attach else 1)]
         self.end = rnd.choice(("none", "none", "none", "tracer", "tracer", "program", "early"))
@@ -283,7 +283,7 @@ class Round:
         late = tracer.killed or self.end in ("early", "program")
         if code < 0 and -code != tracer.killed or code > 1 or (code == 1 and not late):
             raise Failed(f"tracer {tracer.number} ended with {code}:\n{err[-2000:]}")
-        if code == 1 and not TOO_LATE.search(err):
+        if code == 1 and not TOO_LATE.search(err) and not (tracer.killed and not err):
             raise Failed(f"tracer {tracer.number} ended with 1 and said\n{err[-2000:]}")
         strange = [line for line in err.splitlines() if not KNOWN_WORDS.match(line)]
         if strange and code == 0:
