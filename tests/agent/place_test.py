@@ -108,6 +108,22 @@ def traced(process, pid, start, *args):
     return tracer.communicate(timeout=harness.TIMEOUT_S)[0]
 
 
+@pytest.mark.interps("3.11", "3.14")
+def test_both_places_at_once(interp, waiting, start):
+    """A tracer in the kernel gets what one in the target has hooked already."""
+    process = waiting("for _ in range(500): leaf()")
+    up = ["-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', "-p", process.pid]
+    first, second = (harness.DTRACE, "-q", "-x", "place=target"), (harness.DTRACE, "-q", "-x", "place=kernel")
+    tracers = []
+    for argv in (first, second):
+        tracers.append(start([*argv, "-n", COUNT, *up], stdout=subprocess.PIPE, text=True))
+        assert tracers[-1].stdout.readline() == "up\n"
+    process.stdin.close()
+    assert process.wait(timeout=harness.TIMEOUT_S) == 0
+    for tracer in tracers:
+        assert counts(tracer.communicate(timeout=harness.TIMEOUT_S)[0]).get("leaf") == 500
+
+
 FORKS = """
 import gc
 def work():
