@@ -120,6 +120,41 @@ static bool in_stack(const struct vm_thread *t, uint64_t addr, uint64_t size)
 	return addr - (uint64_t)(uintptr_t)t->stack <= VM_STACK - size;
 }
 
+/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
+static uint64_t decimal(const char *p)
+{
+	uint64_t n = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
+
+/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
+static uint64_t own_memory(unsigned int field)
+{
+	static _Atomic uint64_t known[4];
+	static _Atomic pid_t reader;
+	char buf[1024], *p;
+	int fd, saved = errno;
+	ssize_t n;
+
+	if (reader == getpid())
+		return known[field - 48];
+	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
+	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
+		if (i >= 48)
+			known[i - 48] = decimal(p + 1);
+	reader = getpid();
+	return known[field - 48];
+}
+
 /* This process, as its own namespace calls it. */
 static pid_t own_pid(const struct shm_run *r)
 {
@@ -130,7 +165,9 @@ static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint
 {
 	struct iovec to = { dst, size }, from = { pointer(addr), size };
 
-	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)own_pid(r), &to, 1L, &from, 1L, 0L) == (long)size;
+	if (r->is_tracer && !(addr >= own_memory(48) && addr < own_memory(49) && size <= own_memory(49) - addr))
+		return false;
+	return syscall(SYS_process_vm_readv, (long)own_pid(r), &to, 1L, &from, 1L, 0L) == (long)size;
 }
 
 HELPER(probe_read)	/* dst, size, src */
@@ -270,42 +307,75 @@ HELPER(thread_time)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+enum { GENERATIONS = 24 };	/* as in the kernel place */
+
 #define PROCESS(x) return (uint64_t)(x)
 #define NONE return 0
 
-/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
-static uint64_t decimal(const char *p)
+/* Of those of the kernel this one has the width and no more: splitmix64, begun with the time. */
+HELPER(prandom)
 {
-	uint64_t n = 0;
+	struct shm_run *r = run_of(t);
+	uint64_t z;
 
-	for (; *p >= '0' && *p <= '9'; p++)
-		n = n * 10 + (uint64_t)(*p - '0');
-	return n;
+	UNUSED5();
+	if (!r->random)
+		r->random = shm_now(r->shm) ^ (uint64_t)(uintptr_t)r;
+	r->random += 0x9e3779b97f4a7c15;
+	z = (r->random ^ r->random >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (uint32_t)(z >> 32);
 }
 
-/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
-static uint64_t own_memory(unsigned int field)
+HELPER(send_signal)	/* signal: when the program is through, as the kernel's reaches the process then */
 {
-	static _Atomic uint64_t known[4];
-	static _Atomic pid_t reader;
-	char buf[1024], *p;
-	int fd, saved = errno;
-	ssize_t n;
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (r1 - 1 >= 64)
+		return error(-EINVAL);
+	run_of(t)->signals |= (uint64_t)1 << (r1 - 1);
+	return 0;
+}
 
-	if (reader == getpid())
-		return known[field - 48];
-	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+/* The parent of process @pid, 0 when it has none or cannot be looked at: field 4 of /proc/pid/stat. */
+static uint64_t parent_of(uint64_t pid)
+{
+	char path[32], digits[20], buf[512], *p = path + sizeof("/proc/") - 1;
+	int n = 0, fd;
+	ssize_t got;
+
+	memcpy(path, "/proc/", sizeof("/proc/"));
+	do {
+		digits[n++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid);
+	while (n)
+		*p++ = digits[--n];
+	memcpy(p, "/stat", sizeof("/stat"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
 	if (fd >= 0)
 		close(fd);
+	buf[got > 0 ? got : 0] = '\0';
+	p = strrchr(buf, ')');
+	return p && strlen(p) > 4 ? decimal(p + 4) : 0;	/* ") S 123" */
+}
+
+HELPER(progenyof)	/* pid */
+{
+	const struct shm_run *r = run_of(t);
+	uint64_t pid = r->thread.values[SHM_TASK] >> 32;
+	int saved = errno;
+
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (r1 == pid)
+		return 1;
+	if (r->shm->other_pids)
+		return error(-ENOTSUP);
+	pid = (uint64_t)getppid();
+	for (int k = 0; pid && pid != r1 && k < GENERATIONS; k++)
+		pid = parent_of(pid);
 	errno = saved;
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
-	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
-		if (i >= 48)
-			known[i - 48] = decimal(p + 1);
-	reader = getpid();
-	return known[field - 48];
+	return pid && pid == r1;
 }
 
 HELPER(self)	/* what */
@@ -419,5 +489,8 @@ const struct vm_helper shm_helpers[] = {
 	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_SELF, self, VM_RET_VALUE, { VM_ARG_ANY } },
+	{ ABI_HELPER_PROGENYOF, progenyof, VM_RET_VALUE, { VM_ARG_ANY } },
+	{ BPF_FUNC_get_prandom_u32, prandom, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };
 const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

@@ -75,7 +75,9 @@ struct shm_run {
 	uint32_t number;		/* of the lane */
 	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool running;
-	bool is_tracer;			/* no memory but the segment's can be read */
+	bool is_tracer;			/* no memory but the segment's, and its own arguments, can be read */
+	uint64_t signals;		/* to be sent to this process when the program has ended: bit n - 1 for signal n */
+	uint64_t random;		/* of rand(): the last number's state; 0: none yet */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */

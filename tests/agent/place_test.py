@@ -187,3 +187,54 @@ def test_other_pid_namespace_is_for_the_kernel(start):
     harness.wait_until(lambda: "python" in os.readlink(f"/proc/{pid}/exe"), what="the interpreter")
     result = harness.dtrace("-V", "-v", "-q", "-n", COUNT, "-p", pid)
     assert "runs in the kernel" in result.err and "is in another pid namespace" in result.err, result
+
+
+ACTIONS = """
+import signal
+def leaf(): pass
+def halt(): pass
+def shout(): pass
+signal.signal(10, lambda *args: print("got it", flush=True))
+for _ in range(100):
+    leaf()
+shout()
+print("on", flush=True)
+halt()
+print("end", flush=True)
+"""
+
+
+@pytest.mark.interps("3.11", "3.15")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_actions(interp, place):
+    """What acts on the process, and what asks about it."""
+    result = harness.dtrace("-w", "-q", "-x", f"place={place}", "-n", ENTRY + """ /copyinstr(arg1) == "shout"/ { raise(10); }
+        """ + ENTRY + """ /copyinstr(arg1) == "halt"/
+        {
+            printf("stopped\\n");
+            stop();
+            system("ps -o stat= -p %d; kill -CONT %d", pid, pid);
+        }
+        """ + ENTRY + """ /copyinstr(arg1) == "leaf"/
+        {
+            @low = min(rand()); @high = max(rand());
+            @of[progenyof($target), progenyof($1), progenyof(999999999)] = count();
+        }
+        BEGIN { printf("args %s\\n", execargs); }
+        END { printa("rand %@d\\n", @low); printa("rand %@d\\n", @high); printa("of %d %d %d %@d\\n", @of); }""",
+        "-c", interp.command(ACTIONS), os.getpid())
+    assert result.code == 0 and result.err == "", result
+    low, high = map(int, re.findall(r"^rand (\d+)$", result.out, flags=re.M))
+    assert 0 <= low < 2 ** 29 and 2 ** 30 < high < 2 ** 31, result
+    assert "of 1 1 0 100\n" in result.out and re.search(r"^args \S*dtrace -w -q -x place", result.out, flags=re.M), result
+    # What the program and the tracer print comes in no order, but the program goes on after the tracer's command.
+    assert re.search(r"got it\non\n(.*\n)*stopped\nT\S*\s(.*\n)*end\n", result.out) or \
+        re.search(r"stopped\nT\S*\s(.*\n)*end\n", result.out) and "got it\non\n" in result.out, result
+
+
+@pytest.mark.interps("3.11")
+def test_what_the_target_place_refuses(interp):
+    """By name, with the place that has it."""
+    for text in ("@[caller] = count();", "@[stack()] = count();", "trace(uregs[R_RIP]);", "trace(stackdepth);"):
+        result = harness.dtrace("-q", "-x", "place=target", "-n", ENTRY + " { " + text + " }", "-c", interp.command("pass"))
+        assert result.code == 1 and "place=kernel" in result.err and "without having" not in result.err, result
