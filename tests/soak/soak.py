@@ -109,7 +109,7 @@ class Round:
         self.end = rnd.choice(("none", "none", "none", "tracer", "tracer", "program", "early"))
         self.signal = rnd.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM))
         self.delay = rnd.expovariate(1 / 0.2)
-        self.tracers, self.process, self.pid, self.speed = [], None, 0, 0
+        self.tracers, self.process, self.pid, self.failed = [], None, 0, False
 
     def __str__(self):
         return (f"round {self.number}: Python {self.interp.version}, place={self.place}, "
@@ -302,11 +302,16 @@ class Round:
             if tracer.process.poll() is None:
                 tracer.process.kill()
                 tracer.process.wait()
-        for pid, _ in processes_of(self.dir.name):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        # One that is being executed right now has no words to be known by.
+        for _ in range(5):
+            for pid, _ in processes_of(self.dir.name):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if self.end == "none" and not self.failed:
+                break
+            time.sleep(0.02)
         if self.process:
             self.process.wait()
 
@@ -318,31 +323,35 @@ class Round:
         return to
 
 
-def leftovers(ours):
-    """Sockets and shared memory of tracers that are no more."""
-    found = []
-    for name in re.findall(r"@dtap-(\d+)-\w+", pathlib.Path("/proc/net/unix").read_text()):
-        if int(name) in ours:
-            found.append(f"socket of tracer {name}")
+def leftovers(round_):
+    """Sockets of tracers that are no more, after the moment that the kernel takes."""
+    ours = {tracer.process.pid for tracer in round_.tracers}
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        found = [line for line in pathlib.Path("/proc/net/unix").read_text().splitlines()
+                 if (name := re.search(r"@dtap-(\d+)-\w+", line)) and int(name[1]) in ours]
+        if not found:
+            break
+        time.sleep(0.05)
     return found
 
 
 def soak(options):
     """Rounds until the time is up; the number of those that failed."""
     end = time.monotonic() + options.seconds
-    failed, number, tracers = 0, options.first, set()
+    failed, number = 0, options.first
     while time.monotonic() < end and number < options.first + options.rounds:
         round_ = Round(options.seed, number, options)
         try:
             if options.verbose:
                 print(round_, flush=True)
             round_.run()
-            tracers |= {tracer.process.pid for tracer in round_.tracers}
-            left = leftovers(tracers)
+            left = leftovers(round_)
             if left:
                 raise Failed(", ".join(left))
         except (Failed, AssertionError, subprocess.TimeoutExpired) as error:
             failed += 1
+            round_.failed = True
             kept = round_.keep(options.keep) if options.keep else "nowhere, see --keep"
             print(f"{round_}\n  seed {options.seed}, kept in {kept}\n  {error}", flush=True)
         finally:
