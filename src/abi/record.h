@@ -65,10 +65,15 @@ enum { ABI_REC_ERROR = 0xffffffff, ABI_ERROR_SLOTS = 5 };
 /*
  * The record of a stack, or of one address, that a program has not met before: its slots are the number that stands
  * for it in fields and keys, ABI_STACK_* with the number of frames asked for in the high 32 bits, and the addresses,
- * innermost first.  It comes before the first record that has the number.
+ * innermost first.  It comes before the first record that has the number.  Behind the addresses are the frames of
+ * Python (abi/python.h), as many as fill the record; ABI_STACK_ADDRS of the flags is then how many addresses there are.
  */
 enum { ABI_REC_STACK = 0xfffffffe };
-enum { ABI_STACK_USER = 1 };	/* addresses of the process, not of the kernel */
+enum {
+	ABI_STACK_USER = 1,	/* addresses of the process, not of the kernel */
+	ABI_STACK_PYTHON = 2,
+};
+#define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 
 /* What a program knows of the probe that fired: one entry of the session's probe table, by abi_record.probe. */
 struct abi_probe {
@@ -89,6 +94,7 @@ enum abi_drop {
 	ABI_DROP_DYNVAR,	/* no room for an associative array's or thread-local variable's element */
 	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
 	ABI_DROP_ITER,		/* no room for an iteration over an array */
+	ABI_DROP_LOCK,		/* others had what a clause needs for too long: it was left out */
 	ABI_DROP_MAX,
 };
 
@@ -103,7 +109,7 @@ struct abi_control {
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
-	abi_u64 reserved[6];
+	abi_u64 reserved[5];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
+#include "bpf/lock.h"
 
 static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CONST] = gen_const,	    [IR_STRC] = gen_strc,     [IR_MOV] = gen_mov,	[IR_ADD] = gen_alu,
@@ -23,7 +24,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_NE] = gen_compare,	    [IR_SLT] = gen_compare,   [IR_SLE] = gen_compare,	[IR_ULT] = gen_compare,
 	[IR_ULE] = gen_compare,	    [IR_STRCMP] = gen_strcmp, [IR_JMP] = gen_jmp,	[IR_BR] = gen_br,
 	[IR_RET] = gen_ret,	    [IR_FAULT] = gen_raise,   [IR_BUILTIN] = gen_builtin, [IR_ARG] = gen_arg,
-	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_VLD] = gen_vld,
+	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
@@ -72,6 +73,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	g->number = number;
 	g->in_error = in_error;
 	g->nstubs = 0;
+	g->uncopied = ASM_UNSET;
 	g->labels = arena_alloc(g->prog->arena, c->nblocks * sizeof(*g->labels));
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
@@ -80,10 +82,13 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
+		g->block = k;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
+		gen_procedure(g, k);
 		for (uint32_t j = 0; j < k->n; j++) {
 			const struct ir_insn *i = &k->insns[j];
+			uint32_t from = g->as.n;
 
 			if (i->dst != IR_NO_REG && plan->late[i->dst] == i)
 				continue;
@@ -93,6 +98,8 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 				generators[i->op](g, i);
 			else
 				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
+			if (j + 1 < k->n)
+				gen_tidy(g, from);
 		}
 	}
 	gen_flow_returns(g);
@@ -178,6 +185,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->only_cpu) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_ji(as, BPF_JNE, R0, (int32_t)(g->env->only_cpu - 1), out);
+	}
 	if (g->env->ctx == EBPF_CTX_TP)
 		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
@@ -186,6 +197,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*
@@ -265,9 +278,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	for (unsigned int k = 0; k < nclauses; k++) {
-		uint32_t end = asm_label(as), faulted = asm_label(as);
+		uint32_t end = asm_label(as), faulted = asm_label(as), skipped = asm_label(as);
 
 		g->end = end;
+		gen_lock(g, clauses[k], skipped);
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
@@ -276,6 +290,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			gen_faulted(g, errors, nerrors);
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
+		gen_unlock(g, clauses[k]);
+		asm_place(as, skipped);
 	}
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
@@ -290,9 +306,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	}
 }
 
-struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
-			       struct ir_clause *const *clauses, unsigned int nclauses,
-			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
+/* The finished program of @g, or NULL with a message. */
+static struct ebpf_prog *finish(struct gen *g, const char **err)
 {
 	static const enum bpf_prog_type types[] = {
 		[EBPF_CTX_UPROBE] = BPF_PROG_TYPE_KPROBE,
@@ -301,29 +316,55 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 		[EBPF_CTX_TP] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
 	};
-	struct arena *a = u->prog->arena;
-	struct gen g = { .as.arena = a, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+	const struct ebpf_env *env = g->env;
 	struct ebpf_prog *p;
 
-	gen_program(&g, clauses, nclauses, errors, nerrors);
-	if (!g.err)
-		g.err = asm_finish(&g.as);
-	if (g.err) {
-		*err = g.err;
+	if (!g->err)
+		g->err = asm_finish(&g->as);
+	if (g->err) {
+		*err = g->err;
 		return NULL;
 	}
-	link_runtime(&g.as);
-	p = arena_new_of(a, struct ebpf_prog);
+	p = arena_new_of(g->prog->arena, struct ebpf_prog);
+	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
 	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
-	p->insns = g.as.insns;
-	p->ninsns = g.as.n;
-	p->relocs = g.as.relocs;
-	p->nrelocs = g.as.nrelocs;
-	p->lines = g.as.lines;
-	p->nlines = g.as.nlines;
+	p->insns = g->as.insns;
+	p->ninsns = g->as.n;
+	p->relocs = g->as.relocs;
+	p->nrelocs = g->as.nrelocs;
+	p->lines = g->as.lines;
+	p->nlines = g->as.nlines;
 	*err = NULL;
 	return p;
+}
+
+struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
+			       struct ir_clause *const *clauses, unsigned int nclauses,
+			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
+{
+	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+
+	gen_program(&g, clauses, nclauses, errors, nerrors);
+	return finish(&g, err);
+}
+
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err)
+{
+	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+	struct assembler *as = &g.as;
+	uint32_t out = asm_label(as);
+
+	g.needs = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	gen_filter(&g, out);
+	gen_take_scratch(&g, out);
+	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
+	gen_python_ask(&g);
+	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
+	asm_place(as, out);
+	asm_imm(as, R0, 0);
+	asm_exit(as);
+	return finish(&g, err);
 }
 
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn)

@@ -11,9 +11,12 @@
 
 #include <stddef.h>
 
+#include "bpf/rt/python.h"
+
 /* Frames of the tracing itself that lie on top of a kernel stack at a tracepoint; the tracer leaves them out. */
 enum { OWN_FRAMES = 3 };
 
+_Static_assert((int)PY_ADDRS == (int)PLAN_STACK_FRAMES, "room for the addresses");
 enum { NUMBER = sizeof(struct abi_record), FLAGS = NUMBER + 8, ADDRS = FLAGS + 8 };
 
 /* Is there a stack, and is it that of whom the probe is about? */
@@ -74,7 +77,7 @@ static void walk_with_caller(struct gen *g, uint32_t frames)
 /* R0 and FRAME_POS = bytes of the stack, which is put in the work area. */
 static void read_stack(struct gen *g, bool user, uint32_t frames)
 {
-	if (!has_stack(g))
+	if (!has_stack(g) || !frames)
 		asm_imm(&g->as, R0, 0);
 	else if (user && g->env->skips_caller && frames > 1)
 		walk_with_caller(g, frames);
@@ -122,18 +125,27 @@ static void map_and_key(struct gen *g)
 }
 
 /* Tell the tracer unless it knows. */
-static void tell(struct gen *g, bool user, uint32_t frames)
+static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 {
 	struct assembler *as = &g->as;
 	int base = (int)g->priv->work_off;
 	uint32_t known = asm_label(as), lost = asm_label(as);
+	uint32_t flags = (whose ? ABI_STACK_USER : 0) | (whose >= IR_STACK_PYTHON ? ABI_STACK_PYTHON : 0);
 
 	map_and_key(g);
 	asm_helper(as, BPF_FUNC_map_lookup_elem);
 	asm_ji(as, BPF_JNE, R0, 0, known);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_st(as, BPF_DW, R9, base + NUMBER, R1);
-	asm_sti(as, BPF_W, R9, base + FLAGS, user ? ABI_STACK_USER : 0);
+	if (whose == IR_STACK_MIXED && has_stack(g)) {	/* how many addresses stand in front of Python's frames */
+		gen_scratch(g, R5, (uint32_t)base + offsetof(struct py_work, addrs));
+		asm_ld(as, BPF_DW, R1, R5, 0);
+		asm_alui(as, BPF_LSH, R1, 8);
+		asm_alui(as, BPF_OR, R1, (int32_t)flags);
+		asm_st(as, BPF_W, R9, base + FLAGS, R1);
+	} else {
+		asm_sti(as, BPF_W, R9, base + FLAGS, (int32_t)flags);
+	}
 	asm_sti(as, BPF_W, R9, base + FLAGS + 4, (int32_t)frames);
 	gen_header(g, R9, base, ABI_REC_STACK);
 	asm_ld(as, BPF_DW, R3, R10, FRAME_POS);
@@ -166,12 +178,12 @@ static bool fits(struct gen *g)
 void gen_stack(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t user = 0, frames = 1;
+	int64_t whose = IR_STACK_KERNEL, frames = 1;
 	uint32_t read = 1;
 
 	if (!fits(g))
 		return;
-	gen_is_const(g, i->args[0], &user);
+	gen_is_const(g, i->args[0], &whose);
 	if (i->fn == IR_FN_ADDR) {
 		asm_st(as, BPF_DW, R9, (int)g->priv->work_off + ADDRS, gen_use(g, i->args[1], R1));
 		asm_imm(as, R0, 8);
@@ -180,11 +192,13 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 		gen_is_const(g, i->args[1], &frames);
 		if (frames > PLAN_STACK_FRAMES - OWN_FRAMES)
 			frames = PLAN_STACK_FRAMES - OWN_FRAMES;
-		read = (uint32_t)frames + (user ? 0 : OWN_FRAMES);
-		read_stack(g, user, read);
+		read = whose == IR_STACK_PYTHON ? 0 : (uint32_t)frames + (whose ? 0 : OWN_FRAMES);
+		read_stack(g, whose, read);
 	}
-	hash(g, user, read);
-	tell(g, user, (uint32_t)frames);
+	hash(g, whose, read);
+	if (i->fn == IR_FN_STACK && whose >= IR_STACK_PYTHON && has_stack(g))
+		gen_python(g, (uint32_t)frames);
+	tell(g, (enum ir_stack)whose, (uint32_t)frames);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
 	gen_put(g, i, R0);
 }

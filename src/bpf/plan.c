@@ -7,6 +7,7 @@
 #include "bpf/frame.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
+#include "bpf/rt/python.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -300,6 +301,22 @@ static void find_lives(struct planner *p)
 	}
 }
 
+/* Ways back to where the clause has been. */
+static bool has_loops(const struct planner *p)
+{
+	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
+		const struct ir_block *k = p->plan->blocks[b];
+
+		for (uint32_t j = 0; j < k->n; j++) {
+			enum ir_op op = k->insns[j].op;
+
+			if (op == IR_TURN || op == IR_ENTER || op == IR_TRY || op == IR_ITER)
+				return true;
+		}
+	}
+	return false;
+}
+
 static void allocate(struct planner *p)
 {
 	struct plan *plan = p->plan;
@@ -323,7 +340,9 @@ static void allocate(struct planner *p)
 			ints[nints++] = life;
 		}
 	}
-	plan->nspills = regs_integers(p->arena, ints, nints, plan->locs);
+	if (has_loops(p))
+		plan->needs |= NEED_LOOPS;
+	plan->nspills = (plan->needs & NEED_LOOPS ? regs_scratch : regs_integers)(p->arena, ints, nints, plan->locs);
 	plan->nstrs = regs_strings(p->arena, strs, nstrs, plan->locs);
 }
 
@@ -341,7 +360,7 @@ static void need_key(struct plan *plan, const struct keyed *k)
 	uint64_t max = k->sizes[k->n - 1];
 
 	/* Behind the largest key lies room for what the zeroing of its tail writes beyond. */
-	if (k->strs || max > FRAME_KEY_SIZE)
+	if (k->strs || max > FRAME_KEY_SIZE || plan->needs & NEED_LOOPS)
 		need_work(plan, 2 * max + 64);
 }
 
@@ -361,10 +380,19 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
-static void need_stack(struct plan *plan)
+static void need_stack(struct planner *p, bool python)
 {
-	plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
-	need_work(plan, sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+	p->plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	p->priv->python |= python;
+	need_work(p->plan, python ? sizeof(struct py_work) : sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+}
+
+/* Has the stack that @i asks for frames of Python? */
+static bool is_python(const struct planner *p, const struct ir_insn *i)
+{
+	const struct loc *whose = &p->plan->locs[i->args[0]];
+
+	return i->fn == IR_FN_STACK && whose->kind == LOC_CONST && whose->v >= IR_STACK_PYTHON;
 }
 
 static void need_of_var(struct planner *p, const struct ir_var *v)
@@ -392,7 +420,7 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_UCALLER:
 	case IR_B_STACKDEPTH:
 	case IR_B_USTACKDEPTH:
-		need_stack(p->plan);
+		need_stack(p, false);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -432,12 +460,12 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
-		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO)) {
+		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
 		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
-			need_stack(plan);
+			need_stack(p, is_python(p, i));
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
@@ -453,7 +481,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IVALUE:
 	case IR_IDONE:
 		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:

@@ -2,7 +2,9 @@
  * Where a clause keeps its values: the decisions that are made once per clause, before any program with it
  * is generated.
  *
- * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.
+ * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.  Those of
+ * a clause with loops all live there: the verifier knows nothing of that memory's content, and so has nothing to
+ * compare when it comes to a place again (gen_flow.c).
  * Strings never move: each register that holds one has a fixed buffer in scratch memory, shared by registers
  * that are not alive at the same time, or is a constant in the read-only map.  So the verifier always sees
  * constant offsets.  An instruction whose only use can take its result straight into place (a key, a record's
@@ -78,6 +80,9 @@ struct interval {
 
 /* Give the @n integer @lives registers or spill slots; sorts @lives.  Returns the spill slots in scratch. */
 uint32_t regs_integers(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);
+
+/* The same, with all in scratch. */
+uint32_t regs_scratch(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);
 
 /* Give the string @lives buffers; returns how many there are. */
 uint32_t regs_strings(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abi/python.h"
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
@@ -23,6 +24,8 @@ enum {
 	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
 	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
+	CODES = 32768,			/* the same of Python's code objects */
+	PYTHONS = 1024,			/* processes whose frames of Python are known */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
 };
 
@@ -438,7 +441,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	struct arena *a = prog->arena;
 	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
 	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
-	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize;
+	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize, order;
 
 	u->prog = prog;
 	u->priv = p;
@@ -476,13 +479,20 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
-	if (prog->nmaps && has_ordered(prog))
-		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, 16 * prog->nmaps, 1, 0, "order");
+	order = lock_plan(prog, p, sizes->ncpus, has_ordered(prog) ? 16 * prog->nmaps : 0);
+	if (order)
+		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, order, 1, 0, "order");
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");
 	if (uses(prog, makes_stack))
 		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
+	if (p->python) {
+		set_map(&u->maps[EBPF_MAP_PYTHONS], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_python_key),
+			sizeof(struct abi_python), PYTHONS, 0, "pythons");
+		set_map(&u->maps[EBPF_MAP_CODES], BPF_MAP_TYPE_LRU_HASH, 8, 8, CODES, 0, "codes");
+		zeros = max(zeros, sizeof(struct abi_python));
+	}
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 8, VTIMES, 0, "vtimes");
 	*err = plan_arrays(u, sizes);

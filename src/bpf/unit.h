@@ -5,6 +5,7 @@
 #define DTAP_BPF_UNIT_H
 
 #include "bpf/ebpf.h"
+#include "bpf/lock.h"
 #include "bpf/plan.h"
 #include "ir/layout.h"
 
@@ -68,6 +69,7 @@ struct ebpf_private {
 	struct rodata_regex *regexes;
 	uint32_t nregexes;
 	size_t regexes_cap;
+	bool python;			/* stacks have frames of Python */
 	bool matched;			/* somebody asks for what matched: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
@@ -75,6 +77,8 @@ struct ebpf_private {
 	uint32_t zeros_size;
 	uint32_t threads_size;		/* bytes of a thread's variables */
 	uint32_t scratch_slots;		/* a power of two */
+	struct lock_use *locks;		/* by clause */
+	uint32_t lock_slots;		/* a power of two */
 	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
 	uint32_t frame_size;		/* bytes of a procedure's frame */
 	struct iter_place *iters;	/* by id */

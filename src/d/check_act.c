@@ -301,12 +301,12 @@ bool check_exit(struct check *c, struct d_node *call)
 
 /* --- stacks and addresses ---------------------------------------------------------------------------- */
 
-/* stack([frames]), ustack([frames, [string size]]) */
+/* stack([frames]), ustack([frames, [string size]]), jstack(), pystack([frames]) */
 bool check_stack(struct check *c, struct d_node *call)
 {
 	const char *func = call->base->name;
 	bool user = func[0] != 's';
-	size_t most = user ? 2 : 1;
+	size_t most = user && func[0] != 'p' ? 2 : 1;
 	int64_t v;
 
 	if (call->nargs > most) {

@@ -100,6 +100,7 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call)
 	const struct d_opts *o = l->check->opts;
 	const char *name = call->base->name;
 	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
+	int64_t strings = name[0] == 'j';
 	ir_reg args[2];
 
 	if (call->ident->action->check == check_symbol) {
@@ -111,7 +112,10 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call)
 		frames = name[0] == 's' ? 20 : name[0] == 'j' ? 50 : 100;
 	if (call->nargs)
 		d_const(l->check->prog, call->args[0], &frames);
-	args[0] = ir_const(&l->b, name[0] != 's');
+	if (call->nargs > 1)
+		d_const(l->check->prog, call->args[1], &strings);
+	args[0] = ir_const(&l->b, name[0] == 's' ? IR_STACK_KERNEL : name[0] == 'p' ? IR_STACK_PYTHON :
+				  strings ? IR_STACK_MIXED : IR_STACK_USER);
 	args[1] = ir_const(&l->b, frames);
 	return ir_call(&l->b, IR_FN_STACK, args, 2);
 }

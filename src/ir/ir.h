@@ -91,6 +91,14 @@ enum ir_class {
 	IR_FRAME,	/* the same for each call of a procedure, and the clause outside of all calls */
 };
 
+/* Whose frames a stack has. */
+enum ir_stack {
+	IR_STACK_KERNEL,
+	IR_STACK_USER,
+	IR_STACK_PYTHON,	/* Python's functions alone */
+	IR_STACK_MIXED,		/* the user's, and Python's behind the native frames that run them */
+};
+
 /* How a number that stands for addresses (ABI_REC_STACK) is shown. */
 enum ir_show {
 	IR_SHOW_NUMBER,		/* it stands for nothing but itself */
@@ -214,7 +222,7 @@ struct ir_block;
 
 struct ir_insn {
 	enum ir_op op;
-	uint8_t width;			/* EXT, LOAD, ULOAD */
+	uint8_t width;			/* EXT, LOAD, ULOAD, UPEEK */
 	bool sign;
 	uint32_t part;			/* IKEY */
 	ir_reg dst;			/* or IR_NO_REG */
@@ -244,8 +252,16 @@ struct ir_block {
 	size_t cap;
 };
 
+/* When a clause runs. */
+enum ir_runs {
+	IR_EVENT,	/* whenever one of its probes fires, on several CPUs at a time */
+	IR_TRACER,	/* in the tracer, which runs one after the other */
+	IR_ALONE,	/* when no other does */
+};
+
 struct ir_clause {
 	uint32_t id;			/* index in ir_prog.clauses */
+	enum ir_runs runs;
 	struct probe_desc *descs;	/* the probes it is for */
 	uint32_t ndescs;
 	struct src_pos pos;
@@ -261,6 +277,8 @@ struct ir_prog {
 	struct arena *arena;
 	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
 	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
+	bool exclusive;			/* a clause has what it uses of IR_GLOBAL to itself, as far as others write to it */
+	uint64_t lock_wait_ns;		/* if others have it for so long, the clause is left out */
 	struct ir_var **vars;
 	struct ir_map **maps;
 	struct ir_iter **iters;

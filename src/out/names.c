@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/record.h"
+#include "abi/python.h"
 #include "base/arena.h"
 #include "base/bytemap.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
+#include "out/pycode.h"
 #include "out/sink.h"
 #include "probe/procs.h"
+#include "probe/pylayout.h"
 
 /* A file that was mapped somewhere. */
 struct file {
@@ -21,6 +23,7 @@ struct file {
 	uint64_t dev, ino;
 	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
+	bool no_python;		/* it was asked about, and is no Python that is known */
 };
 
 struct mapping {
@@ -46,6 +49,8 @@ struct frame {
 	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
 	uint64_t mod_off;		/* from where the module is mapped */
 	const char *mod, *path, *func;	/* NULL: not known */
+	const struct pycode *code;	/* of a frame of Python, which has nothing of the above */
+	uint32_t line;
 };
 
 struct stack {
@@ -58,6 +63,7 @@ struct stack {
 struct names {
 	struct arena *arena;
 	struct bytemap stacks;		/* by number */
+	struct bytemap codes;		/* struct pycode by number */
 	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
 	uint64_t nstacks;
 	struct process *processes;
@@ -90,6 +96,7 @@ void names_free(struct names *n)
 	for (struct file *f = n->files; f; f = f->next)
 		obj_close(f->obj);
 	bytemap_fini(&n->stacks);
+	bytemap_fini(&n->codes);
 	bytemap_fini(&n->texts);
 	arena_free(n->arena);
 	free(n);
@@ -213,6 +220,89 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 	f->size = func.end - func.addr;
 }
 
+/* --- Python ------------------------------------------------------------------------------------------- */
+
+struct looking_for_python {
+	struct names *n;
+	uint64_t first_ino;
+	struct abi_python *ret;
+	bool comes;		/* the program links to a library that is not there yet */
+};
+
+/* Is it, by its name, a program or library of Python? */
+static bool names_python_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strstr(slash ? slash : path, "python") != NULL;
+}
+
+/* 1: found. */
+static int look_for_python(void *ctx, const struct procs_map *map)
+{
+	struct looking_for_python *l = ctx;
+	const struct obj_links *links;
+	struct file *f;
+	uint64_t addr;
+	int e;
+
+	/* The program itself, and what is called so: of a process that starts nothing else is worth being opened. */
+	if (l->first_ino && map->ino != l->first_ino && !names_python_file(map->path))
+		return 0;
+	f = file_of(l->n, map);
+	if (!l->first_ino) {
+		l->first_ino = map->ino;
+		links = f->obj ? obj_links(f->obj) : NULL;
+		for (unsigned int i = 0; links && i < links->nneeded; i++)
+			l->comes |= names_python_file(links->needed[i]);
+	}
+	if (!f->obj || f->no_python || !obj_addr(f->obj, map->off, &addr))
+		return 0;
+	e = pylayout_find(f->obj, map->start - addr, l->ret);
+	f->no_python = e;
+	return !e;
+}
+
+int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
+{
+	struct looking_for_python l = { .n = n, .ret = ret };
+	int e = procs_maps(pid, look_for_python, &l);
+
+	if (e > 0)
+		return 0;
+	return e < 0 ? e : l.comes ? -EAGAIN : -ENOENT;
+}
+
+int names_add_code(struct names *n, const void *rec, size_t size)
+{
+	const struct abi_code *r = rec;
+	struct pycode *c = pycode_read(n->arena, rec, size);
+
+	return c ? bytemap_set(&n->codes, &r->number, sizeof(r->number), c) : -EINVAL;
+}
+
+/* Is it a call of what runs Python's code? */
+static bool is_evaluator(const struct frame *f)
+{
+	return f->func && !strncmp(f->func, "_PyEval_EvalFrameDefault", 24);
+}
+
+/* Put frames of Python behind those of @st, from frame *@at of the @npy at @py on: those of one native call, or all. */
+static void add_python(struct names *n, struct stack *st, const struct abi_pyframe *py, uint32_t npy, uint32_t *at,
+		       bool all)
+{
+	static const struct pycode unknown = { .file = "?", .name = "?" };
+	uint32_t first = *at;
+
+	for (; *at < npy && (all || *at == first || !(py[*at].flags & ABI_PYFRAME_FIRST)); ++*at) {
+		const struct pycode *c = bytemap_get(&n->codes, &py[*at].code, sizeof(py[*at].code));
+		struct frame *f = &st->frames[st->nframes++];
+
+		f->code = c ? c : &unknown;
+		f->line = c ? pycode_line(c, (int32_t)py[*at].instr) : 0;
+	}
+}
+
 /* --- the kernel --------------------------------------------------------------------------------------- */
 
 static int ksym_cmp(const void *x, const void *y)
@@ -292,6 +382,7 @@ int names_add(struct names *n, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
 	const uint64_t *slots = (const uint64_t *)(hdr + 1);
+	uint32_t nslots, naddrs, npy, at = 0;
 	struct stack *st;
 
 	if (size < sizeof(*hdr) + 16 || hdr->size > size || hdr->size < sizeof(*hdr) + 16)
@@ -302,22 +393,36 @@ int names_add(struct names *n, const void *rec, size_t size)
 	st = arena_new_of(n->arena, struct stack);
 	st->pid = hdr->pid;
 	st->user = slots[1] & ABI_STACK_USER;
-	st->nframes = (uint32_t)((hdr->size - sizeof(*hdr) - 16) / 8);
-	st->frames = arena_alloc(n->arena, st->nframes * sizeof(*st->frames) + 1);
-	for (uint32_t i = 0; i < st->nframes; i++) {
-		st->frames[i].addr = slots[2 + i];
-		if (st->user)
-			name_user(n, st->pid, &st->frames[i]);
-		else
-			name_kernel(n, &st->frames[i]);
+	naddrs = nslots = (uint32_t)((hdr->size - sizeof(*hdr) - 16) / 8);
+	if (slots[1] & ABI_STACK_PYTHON)
+		naddrs = ABI_STACK_ADDRS(slots[1]);
+	if (naddrs > nslots)
+		return -EINVAL;
+	npy = (nslots - naddrs) / 2;
+	st->frames = arena_alloc(n->arena, (naddrs + npy) * sizeof(*st->frames) + 1);
+	for (uint32_t i = 0; i < naddrs; i++) {
+		struct frame *f = &st->frames[st->nframes++];
+
+		f->addr = slots[2 + i];
+		if (!st->user) {
+			name_kernel(n, f);
+			continue;
+		}
+		name_user(n, st->pid, f);
+		if (npy && is_evaluator(f))
+			add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, false);
 	}
+	if (npy)
+		add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, true);
 	trim(st, (uint32_t)(slots[1] >> 32));
 	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
 }
 
 static const char *frame_text(const struct frame *f, enum ir_show show, char *buf, size_t size)
 {
-	if (!f->mod)
+	if (f->code)
+		snprintf(buf, size, "[ %s:%" PRIu32 " (%s) ]", f->code->file, f->line, f->code->name);
+	else if (!f->mod)
 		snprintf(buf, size, "0x%" PRIx64, f->addr);
 	else if (show == IR_SHOW_MOD)
 		snprintf(buf, size, "%s", f->mod);
@@ -333,7 +438,7 @@ static const char *frame_text(const struct frame *f, enum ir_show show, char *bu
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)
 {
 	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
-	char text[512];
+	char text[2048];
 
 	out_putc(s, '\n');
 	for (uint32_t i = 0; st && i < st->nframes; i++) {

@@ -5,6 +5,9 @@
  * number.  Its addresses are looked up when it comes, while its process most likely lives: mappings from /proc, functions
  * from the files mapped, those of the kernel from /proc/kallsyms.  So they can be printed after the process has gone.
  * An address that nobody knows is printed as it is.
+ *
+ * Frames of Python stand behind the native frame that runs them, a call of the interpreter's evaluator, as
+ * "[ file:line (function) ]"; behind all others when there is no such frame, as where native frames end early.
  */
 #ifndef DTAP_OUT_NAMES_H
 #define DTAP_OUT_NAMES_H
@@ -14,6 +17,7 @@
 
 #include "ir/ir.h"
 
+struct abi_python;
 struct names;
 struct out_sink;
 
@@ -23,7 +27,16 @@ void names_free(struct names *n);	/* accepts NULL */
 /* Take a note of what process @pid has mapped now. */
 void names_watch(struct names *n, uint32_t pid);
 
-/* The record of @size bytes at @rec, which says ABI_REC_STACK.  0, -ENOMEM, or -EINVAL for a damaged one. */
+/*
+ * What programs need to walk the frames of Python of @pid, as of now: 0.  -ENOENT: it is no Python, or another one;
+ * -EAGAIN: it is about to load one; or what the system said.
+ */
+int names_python(struct names *n, uint32_t pid, struct abi_python *ret);
+
+/* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */
+int names_add_code(struct names *n, const void *rec, size_t size);
+
+/* The same of ABI_REC_STACK. */
 int names_add(struct names *n, const void *rec, size_t size);
 
 /*

@@ -101,6 +101,9 @@ struct place_ops {
 	int (*map_each)(struct place *p, uint32_t map,
 			void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx);
 
+	/* Set an element. */
+	int (*map_set)(struct place *p, uint32_t map, const void *key, const void *value);
+
 	/* Remove an element.  -ENOENT when it is not there; an array's element is zeroed instead. */
 	int (*map_delete)(struct place *p, uint32_t map, const void *key);
 };

@@ -3,6 +3,7 @@
  *
  *	syscall:vmlinux:read:entry	arg0 to arg5 as the program gave them
  *	syscall:vmlinux:read:return	arg0 and arg1: what it returns, -1 when it failed; errno then says why
+ *					arg2: what the kernel returned, -errno when it failed
  *
  * Names and numbers are those of the machine's table; the kernel may have fewer.  They fire in all processes.
  */

@@ -24,6 +24,8 @@
 #include "session/private.h"
 #include "target/target.h"
 
+enum { BUF_MIN = 4096 };
+
 static bool is(const struct options *o, enum option_id id, const char *value)
 {
 	return !strcmp(o->text[id], value);
@@ -92,17 +94,24 @@ static bool is_alike(struct session *s)
 static int choose(struct session *s, struct strbuf *err)
 {
 	const struct options *o = s->conf.opts;
-	bool is_auto = is(o, OPT_place, "auto"), wait = is(o, OPT_bufpolicy, "wait");
+	bool is_auto = is(o, OPT_place, "auto"), wait = is(o, OPT_bufpolicy, "wait"), by_cpu = o->v[OPT_cpu] >= 0;
 	struct strbuf refusal = { 0 };
 	int e;
 
 	s->may_move = false;
 	s->in_target = is(o, OPT_place, "target");
 	because(s, NULL, "-x place says so");
+	if (s->in_target && by_cpu) {
+		strbuf_puts(err, "the option cpu is for the kernel place: in the target a thread's CPU is not asked for at"
+				 " each event; compare the variable cpu in a predicate");
+		return -EINVAL;
+	}
 	e = s->in_target ? 0 : kernel_available(&refusal);
-	if (!e && is_auto && !wait) {
+	if (!e && is_auto && by_cpu) {
+		because(s, NULL, "-x cpu is for that place");
+	} else if (!e && is_auto && !wait) {
 		s->in_target = s->may_move = is_alike(s);
-	} else if (is_auto && (e || wait) && !kernel_probe(s)) {
+	} else if (is_auto && !by_cpu && (e || wait) && !kernel_probe(s)) {
 		s->in_target = true;
 		because(s, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
 		e = 0;
@@ -119,11 +128,33 @@ static int choose(struct session *s, struct strbuf *err)
 	return e;
 }
 
+/*
+ * As much memory for records as there is, when not as much as was asked for; the programs do not know how much they
+ * write to.
+ */
+static int kernel_place(struct session *s, struct strbuf *err)
+{
+	struct ebpf_map *out = &s->unit->maps[EBPF_MAP_OUT];
+	uint32_t wanted = out->max_entries;
+	int e;
+
+	for (;;) {
+		e = kernel_new(s->unit, &s->place, err);
+		if ((e != -ENOMEM && e != -E2BIG) || strcmp(s->opts.text[OPT_bufresize], "auto") ||
+		    out->max_entries <= BUF_MIN)
+			break;
+		out->max_entries /= 2;
+		strbuf_clear(err);
+	}
+	if (!e && out->max_entries < wanted && !s->opts.v[OPT_quiet] && !s->opts.v[OPT_quietresize])
+		session_warn(s, "buffer size lowered to %uk", out->max_entries >> 10);
+	return e;
+}
+
 static int new_place(struct session *s, struct strbuf *err)
 {
-	if (s->in_target)
-		return target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), &s->place, err);
-	return kernel_new(s->unit, &s->place, err);
+	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), &s->place, err) :
+			      kernel_place(s, err);
 }
 
 bool session_move(struct session *s, struct strbuf *err)

@@ -183,6 +183,8 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	struct ebpf_env env = { .ctx = ctx };
 
 	env.error_probe = s->error_probe;
+	if (ctx != EBPF_CTX_RUN)
+		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.user_space = s->place->in_target;
 	env.pid_ns = s->pid_ns && !env.user_space;
@@ -195,6 +197,14 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;
+	env.mm_exe = s->task.exe_file;
+	env.file_inode = s->task.f_inode;
+	env.inode_number = s->task.i_ino;
+	env.inode_super = s->task.i_sb;
+	env.super_dev = s->task.s_dev;
+	env.mm_start_code = s->task.start_code;
+	env.mm_start_stack = s->task.start_stack;
+	env.task_tls = s->task.tls;
 	env.tasks = &s->task.tasks;
 	return env;
 }
@@ -215,7 +225,8 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller)
+	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller || a->exe_dev != b->exe_dev ||
+	    a->exe_ino != b->exe_ino)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -257,6 +268,8 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 
 		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
 		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
+		env.exe_dev = p->exe_dev;
+		env.exe_ino = p->exe_ino;
 		env.skips_caller = site->skips_caller;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
@@ -383,6 +396,27 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	return 0;
 }
 
+/* Ask about the processes that start, when stacks have frames of Python. */
+static int watch_exec(struct session *s, struct strbuf *err)
+{
+	static const struct ebpf_tp tp = { .name = "sched_process_exec" };
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	struct ebpf_prog *prog;
+	const char *why = NULL;
+	int handle;
+
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type == BPF_MAP_TYPE_UNSPEC || !s->place->ops->arm_tracepoint)
+		return 0;
+	env.tp = &tp;
+	prog = ebpf_compile_ask(s->unit, &env, &why);
+	if (!prog) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	handle = s->place->ops->load(s->place, prog, false, err, s->conf.verifier_log);
+	return handle < 0 ? handle : s->place->ops->arm_tracepoint(s->place, handle, tp.name, err);
+}
+
 static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
 {
 	uint32_t b, i;
@@ -411,11 +445,19 @@ static int find_task(struct session *s, struct strbuf *err)
 	const struct ir_prog *prog = s->conf.prog;
 	uint32_t i;
 
+	for (i = 0; i < s->nenabled; i++)	/* uid and gid of another thread than the one that runs */
+		if (s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->task.kind)
+			return btf_task(&s->task, err);
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
 		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
 		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF) ||
 		    clause_calls(prog->clauses[i], IR_FN_SELF) || clause_calls(prog->clauses[i], IR_FN_TASK))
+			return btf_task(&s->task, err);
+	for (i = 0; i < s->nenabled; i++)
+		if (s->enabled[i].probe->exe_ino)
 			return btf_task(&s->task, err);
 	return 0;
 }
@@ -459,6 +501,8 @@ int session_arm(struct session *s, struct strbuf *err)
 	}
 	if (!e)
 		e = arm_groups(s, &gs, err);
+	if (!e)
+		e = watch_exec(s, err);
 	if (!e && s->place->ops->skipped && s->place->ops->skipped(s->place))
 		say_skipped(s);
 	if (!e && s->place->ops->ready)

@@ -1,7 +1,9 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,11 +18,20 @@
 #include "out/names.h"
 #include "out/sink.h"
 #include "place/target.h"
+#include "probe/procs.h"
+#include "probe/pylayout.h"
 #include "session/private.h"
 #include "target/target.h"
 
 /* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
 enum { HELD_MAX_BYTES = 8 << 20 };
+
+enum { PASS_MIN = 1 << 20 };
+/* How often programs may ask again about processes that are no Python. */
+enum { PYTHON_ASKED = 1000 };
+
+/* How often to look for a library that a process is about to load. */
+enum { PYTHON_TRIES = 100 };
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -78,8 +89,11 @@ static int set_place(struct session *s, struct strbuf *err)
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
 {
 	const struct options *o = conf->opts;
+	const char *policy = o->text[OPT_bufpolicy];
+	bool holds = !strcmp(policy, "ring") || !strcmp(policy, "fill");
 	struct ebpf_sizes sizes = {
-		.bufsize = power_of_two(o->v[OPT_bufsize]),
+		/* What is held back is held here, and the buffer in between must not lose any of it. */
+		.bufsize = power_of_two(holds && o->v[OPT_bufsize] < PASS_MIN ? PASS_MIN : o->v[OPT_bufsize]),
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
@@ -130,7 +144,10 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	e = set_place(s, err);
 	if (e)
 		goto fail;
+	s->policy = !strcmp(policy, "ring") ? BUF_RING : holds ? BUF_FILL : BUF_SWITCH;
+	s->held_max = HELD_MAX_BYTES;
 	s->lines.quiet = o->v[OPT_quiet];
+	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
 	*ret = s;
 	return 0;
@@ -162,6 +179,7 @@ void session_free(struct session *s)
 	place_free(s->place);
 	stream_fini(&s->stream);
 	strbuf_fini(&s->why);
+	free(s->doc);
 	free(s);
 }
 
@@ -218,13 +236,20 @@ static void buffer_ready(struct session *s, struct source_fd *src)
 	s->error = session_drain(s, false);
 }
 
+static void status_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+		session_report_drops(s);
+}
+
 static void switch_ready(struct session *s, struct source_fd *src)
 {
 	uint64_t ticks;
 
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
-		session_report_drops(s);
 		if (!s->error)
 			s->error = session_look_again(s);
 		notice_exit(s);
@@ -288,6 +313,55 @@ static void target_ready(struct session *s, struct source_fd *src)
 		s->ending = true;
 }
 
+/* Tell the programs where process @pid, which they know by @key, has its frames of Python. */
+static void tell_python(struct session *s, uint32_t pid, const struct abi_python_key *key, bool asked)
+{
+	static const struct timespec pause = { 0, 200000 };
+	struct abi_python python;
+	int e = names_python(s->names, pid, &python);
+
+	/* A process that has just started loads its libraries in no time, and Python takes some to start behind that. */
+	for (int tries = 0; e == -EAGAIN && tries < PYTHON_TRIES; tries++) {
+		nanosleep(&pause, NULL);
+		e = names_python(s->names, pid, &python);
+	}
+	if (!e) {
+		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
+	} else if (asked && s->nasked < PYTHON_ASKED) {
+		/* It may load one later: let it be asked about again, some times. */
+		s->nasked++;
+		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
+	}
+}
+
+/* The same for a process that is known from the start, before anything of it is traced. */
+static void know_python(struct session *s, uint32_t pid)
+{
+	struct abi_python_key key;
+
+	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC && s->place->ops->map_set && !pylayout_key(pid, &key))
+		tell_python(s, pid, &key, false);
+}
+
+static void know_if_python(void *session, uint32_t pid)
+{
+	char link[64], exe[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	if (strstr(exe, "python"))
+		know_python(session, pid);
+}
+
+/* Of other processes, programs ask when they meet them; those that say that they are Python are known at once. */
+static void know_pythons(struct session *s)
+{
+	if (s->names && !s->targets && s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+		procs_each(know_if_python, s);
+}
+
 int session_watch(struct session *s, struct target *t)
 {
 	struct source_fd *src = add_source(s, target_fd(t), false, EPOLLIN, target_ready);
@@ -296,8 +370,10 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
-	if (s->names)
+	if (s->names) {
 		names_watch(s->names, (uint32_t)target_pid(t));
+		know_python(s, (uint32_t)target_pid(t));
+	}
 	return 0;
 }
 
@@ -324,8 +400,10 @@ void session_know(struct session *s, struct target *t)
 		return;
 	if (target_state(t) == TARGET_AT_EXEC)
 		target_to_entry(t, NULL);
-	if (target_state(t) != TARGET_EXITED)
+	if (target_state(t) != TARGET_EXITED) {
 		names_watch(s->names, (uint32_t)target_pid(t));
+		know_python(s, (uint32_t)target_pid(t));
+	}
 }
 
 bool session_segment(const struct session *s, int fds[3])
@@ -341,27 +419,41 @@ bool session_segment(const struct session *s, int fds[3])
 	return true;
 }
 
-/* Call @ready each @period_ns. */
-static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
-		     void (*ready)(struct session *s, struct source_fd *src))
+static int set_period(int fd, int64_t period_ns)
 {
 	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
 	struct itimerspec it = { period, period };
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	return timerfd_settime(fd, 0, &it, NULL) ? -errno : 0;
+}
+
+/* Call @ready each @period_ns. */
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
+		     void (*ready)(struct session *s, struct source_fd *src), struct source_fd **ret)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), e;
 	struct source_fd *src;
 
 	if (fd < 0)
 		return -errno;
 	src = add_source(s, fd, true, EPOLLIN, ready);
-	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
-		int e = -errno;
-
-		if (!src)
-			close(fd);
+	if (!src) {
+		e = -errno;
+		close(fd);
 		return e;
 	}
 	src->tick = tick;
-	return 0;
+	if (ret)
+		*ret = src;
+	return set_period(fd, period_ns);
+}
+
+void session_set_rates(struct session *s)
+{
+	if (s->switcher)
+		set_period(s->switcher->fd, s->opts.v[OPT_switchrate]);
+	if (s->teller)
+		set_period(s->teller->fd, s->opts.v[OPT_statusrate]);
 }
 
 void session_signals(sigset_t *set)
@@ -398,12 +490,15 @@ static int add_sources(struct session *s)
 		return -errno;
 	e = add_signals(s);
 	if (!e)
-		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL, switch_ready);
+		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->switcher);
+	if (!e)
+		e = add_timer(s, s->opts.v[OPT_statusrate], NULL, status_ready, &s->teller);
 	if (!e && s->conf.timeout_ns)
-		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready);
+		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
 	for (i = 0; i < s->nenabled && !e; i++)
 		if (s->enabled[i].probe->kind == PROBE_TICK)
-			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready);
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready,
+				      NULL);
 	return e;
 }
 
@@ -426,20 +521,82 @@ static int carry_out(void *session, const void *rec, size_t size, const void *ne
 	return forgive(session, session_record(session, rec, size, next));
 }
 
+static void set_state(struct session *s, enum abi_state state)
+{
+	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * DTrace guide, "fill Policy": the first record that finds its CPU's buffer full ends the tracing, and it and those
+ * behind it are lost.  What END records has room: it is fired when this is over.
+ */
+static bool finds_full(struct session *s, const struct abi_record *hdr, size_t size)
+{
+	uint64_t *filled = &s->filled[hdr->cpu % BUF_CPUS];
+
+	if (s->policy != BUF_FILL || s->ended)
+		return false;
+	*filled += size;
+	if (*filled <= (uint64_t)s->opts.v[OPT_bufsize])
+		return false;
+	if (!s->ending)
+		set_state(s, ABI_STATE_DRAINING);
+	s->ending = true;
+	__atomic_fetch_add(&place_control(s->place)->drops[ABI_DROP_RECORD], 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Records that are held back still end the session at once. */
+static bool calls_exit(const struct session *s, const struct abi_record *hdr)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	const struct ir_rec *rec = hdr->rec < prog->nrecs ? prog->recs[hdr->rec] : NULL;
+
+	for (uint32_t i = 0; rec && i < rec->nacts; i++)
+		if (rec->acts[i].kind == IR_ACT_EXIT)
+			return true;
+	return false;
+}
+
+/* What is not carried out but known: at once, while its process lives. */
+static int name_record(struct session *s, const void *rec, size_t size)
+{
+	const struct abi_record *hdr = rec;
+
+	if (!s->names)
+		return 0;
+	switch (hdr->rec) {
+	case ABI_REC_STACK:
+		return names_add(s->names, rec, size);
+	case ABI_REC_CODE:
+		return names_add_code(s->names, rec, size);
+	default:
+		if (size < sizeof(*hdr) + sizeof(struct abi_python_key))
+			return -EINVAL;
+		tell_python(s, hdr->pid, (const struct abi_python_key *)(hdr + 1), true);
+		return 0;
+	}
+}
+
 static int hold_record(void *session, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
 	struct session *s = session;
 	int e;
 
-	/* At once, while its process lives. */
-	if (hdr->rec == ABI_REC_STACK && s->place->in_target)
-		return forgive(s, -EINVAL);
-	if (hdr->rec == ABI_REC_STACK)
-		return s->names ? names_add(s->names, rec, size) : 0;
+	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
+		return s->place->in_target ? forgive(s, -EINVAL) : name_record(s, rec, size);
+	if (s->policy != BUF_SWITCH && calls_exit(s, hdr))
+		s->ending = true;
+	if (finds_full(s, hdr, size))
+		return 0;
 	e = forgive(s, stream_add(&s->stream, rec, size));
-	if (!e && s->stream.len > HELD_MAX_BYTES)
+	if (!e && s->stream.len > HELD_MAX_BYTES && s->policy == BUF_SWITCH)
 		e = -EAGAIN;
+	if (!e && s->policy == BUF_RING && s->stream.len > s->held_max) {
+		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
+		s->held_max = 2 * s->stream.len + HELD_MAX_BYTES;
+	}
 	return e;
 }
 
@@ -456,6 +613,10 @@ int session_drain(struct session *s, bool last)
 	uint64_t until;
 	int e, n;
 
+	if (s->policy != BUF_SWITCH && !s->closing) {
+		e = session_pull(s);
+		return e;
+	}
 	do {
 		until = last ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - STREAM_SLACK_NS;
 		n = s->place->ops->drain(s->place, hold_record, s);
@@ -499,22 +660,32 @@ static int fire(struct session *s, enum probe_kind kind)
 	return e;
 }
 
-static void set_state(struct session *s, enum abi_state state)
-{
-	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
-}
-
 bool session_start(struct session *s)
 {
 	/* While draining only what the tracer fires runs. */
 	set_state(s, ABI_STATE_DRAINING);
-	s->error = fire(s, PROBE_BEGIN);
+	s->error = structured_begin(s);
+	if (!s->error)
+		s->error = fire(s, PROBE_BEGIN);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (s->error || s->ending)
 		return false;
+	know_pythons(s);
 	set_state(s, ABI_STATE_ACTIVE);
 	return true;
+}
+
+static int take_the_rest(struct session *s)
+{
+	int e = session_drain(s, true);
+
+	if (e || s->policy == BUF_SWITCH)
+		return e;
+	if (s->policy == BUF_RING)
+		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
+	s->closing = true;
+	return e ? e : session_drain(s, true);
 }
 
 int session_run(struct session *s, struct strbuf *err)
@@ -538,16 +709,18 @@ int session_run(struct session *s, struct strbuf *err)
 	s->place->ops->disarm(s->place);
 	if (!s->error)
 		s->error = session_drain(s, true);
+	s->ended = true;
 	if (!s->error)
 		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
 	if (!s->error)
-		s->error = session_drain(s, true);
+		s->error = take_the_rest(s);
 	aggs_stale(s->aggs);
 	if (!s->error)
 		s->error = session_print_aggs(s);
+	session_report_drops(s);
+	structured_end(s);
 	if (!s->error)
 		s->error = out_flush(s->conf.out);
-	session_report_drops(s);
 	if (s->conf.stp)
 		session_stap_summary(s);
 	if (s->error)

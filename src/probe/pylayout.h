@@ -1,0 +1,26 @@
+/*
+ * How the frames of a CPython are found in its memory from outside, for programs in the kernel (abi/python.h).
+ *
+ * From 3.13 on the interpreter publishes the offsets (_Py_DebugOffsets); before, they are a table, one row a minor
+ * version (pylayout.def).  Either is checked: what is published must make sense, and a walk goes no further than a
+ * code object that does not say that it is one.
+ */
+#ifndef DTAP_PROBE_PYLAYOUT_H
+#define DTAP_PROBE_PYLAYOUT_H
+
+#include <stdint.h>
+
+#include "abi/python.h"
+
+struct obj;
+
+/*
+ * What is known of the CPython in @o, loaded @bias bytes from its own addresses.  -ENOENT: there is none in it;
+ * -ENOTSUP: one of another version, or built in another way (free-threaded).
+ */
+int pylayout_find(struct obj *o, uint64_t bias, struct abi_python *ret);
+
+/* The key by which programs know process @pid. 0 or a negative errno. */
+int pylayout_key(uint32_t pid, struct abi_python_key *ret);
+
+#endif
