@@ -316,8 +316,8 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	err = store(j, CLOSE_OWN);
 	/* It may have said why. */
 	if (!err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting",
-				  (int)j->t->pid);
+		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting, or "
+				  "already about to end", (int)j->t->pid);
 	return err;
 }
 
@@ -407,6 +407,10 @@ static bool try_thread(struct injection *j, pid_t tid)
 {
 	int status, err = stop(j, tid, &status);
 
+	if (err == -EPERM && target_poll(j->t) == TARGET_EXITED) {
+		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		return true;
+	}
 	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
 		j->unsafe = "cannot be traced";
 		return false;
