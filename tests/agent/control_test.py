@@ -187,6 +187,30 @@ def test_entry(interp):
         child.kill()
 
 
+def test_entry_of_a_stranger(interp):
+    """Who made the channel must be this user or root."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.seteuid(65534)
+    try:
+        strange = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    finally:
+        os.seteuid(0)
+    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), agent(interp)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             pass_fds=[theirs.fileno(), strange[1].fileno()])
+    try:
+        ready(child)
+        assert ask(child, f"enter {strange[1].fileno()}") == "-1"     # -EPERM
+        assert ask(child, "report") == "0 1"
+        assert ask(child, f"enter {theirs.fileno()}") == "0"
+        assert Channel(ours).receive().kind == HELLO
+        assert end(child) == []
+    finally:
+        child.kill()
+        for sock in (theirs, *strange):
+            sock.close()
+
+
 def test_entry_too_many(interp):
     child, channels, numbers = enter(interp)
     try:
