@@ -102,11 +102,8 @@ static int read_source(struct run *r, const struct dtrace_prog *p, const struct 
 			e == -EFBIG ? "it is larger than 16 MiB, which no script is" : strerror(-e));
 		return CMD_ERROR;
 	}
-	if (r->o.cpp || r->set.v[OPT_cpp]) {
-		r->o.cpp_args = arena_grow(r->arena, r->o.cpp_args, &r->o.cpp_args_cap, r->o.ncpp_args,
-					   sizeof(*r->o.cpp_args));
-		r->o.cpp_args[r->o.ncpp_args] = NULL;
-		e = d_cpp(r->arena, src, r->o.cpp_args, &src, &why);
+	if (r->o.cpp.wanted || r->set.v[OPT_cpp]) {
+		e = d_cpp(r->arena, src, cpp_args_list(&r->o.cpp, r->arena), &src, &why);
 		if (e) {
 			fprintf(stderr, "dtrace: failed to compile script %s: %s\n", p->text, why);
 			return CMD_ERROR;
@@ -159,6 +156,7 @@ static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, in
 	macros.argc = (unsigned int)r->o.nargs;
 	macros.target = target;
 	macros.defaultargs = r->set.v[OPT_defaultargs];
+	macros.argref = r->set.v[OPT_argref];
 	diag_init(diag, a);
 	d = d_new(a, diag, &macros);
 	d_use(d, probe_types(r->probes, a), r->libs);
@@ -170,6 +168,7 @@ static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, in
 
 static int parse(struct run *r)
 {
+	probe_set_target(r->probes, r->ntargets ? (uint32_t)target_pid(r->targets[0]) : 0);
 	r->d = parse_for(r, r->arena, &r->diag, r->ntargets ? target_pid(r->targets[0]) : 0);
 	return report(r) ? CMD_ERROR : set_script_options(r);
 }
@@ -472,7 +471,7 @@ static int enable_and_run(struct run *r)
 	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
 	struct session_conf conf = {
 		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out,
-		.command = "dtrace", .message = message,
+		.command = "dtrace", .message = message, .print_aggs = r->o.print_aggs,
 		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
 		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
 	};
@@ -519,7 +518,7 @@ static int trace(struct run *r)
 	if (!e)
 		e = parse(r);
 	r->quiet = r->set.v[OPT_quiet];
-	if (!e && !d_nclauses(r->d)) {
+	if (!e && !d_nclauses(r->d) && !r->set.v[OPT_empty]) {
 		fputs("dtrace: no probes specified\n", stderr);
 		e = CMD_ERROR;
 	}

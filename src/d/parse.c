@@ -743,7 +743,7 @@ bool d_parse_end(struct d_prog *prog)
 	bool ok = true;
 	unsigned int i;
 
-	for (i = 1; i < s->m.argc; i++) {
+	for (i = 1; i < s->m.argc && !s->m.argref; i++) {
 		if (s->used[i])
 			continue;
 		diag_error(prog->state->diag, nowhere, "D_MACRO_UNUSED",

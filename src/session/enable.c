@@ -183,6 +183,8 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	struct ebpf_env env = { .ctx = ctx };
 
 	env.error_probe = s->error_probe;
+	if (ctx != EBPF_CTX_RUN)
+		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.user_space = s->place->in_target;
 	env.pid_ns = s->pid_ns && !env.user_space;
