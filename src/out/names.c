@@ -12,6 +12,7 @@
 #include "base/bytemap.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
+#include "elf/unwind.h"
 #include "out/pycode.h"
 #include "out/sink.h"
 #include "probe/procs.h"
@@ -24,6 +25,11 @@ struct file {
 	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
 	bool no_python;		/* it was asked about, and is no Python that is known */
+	uint32_t number;	/* by which programs know its tables of abi/unwind.h; 0: they were not told of any */
+};
+
+enum {
+	IN_VAIN = 64,		/* questions about a process, without anything new */
 };
 
 struct mapping {
@@ -37,6 +43,8 @@ struct process {
 	struct mapping *v;	/* on the heap */
 	size_t n, cap;
 	uint64_t looked;	/* number of the stack that it was last looked at for */
+	size_t nunwound;	/* mappings that programs were told of */
+	unsigned int in_vain;	/* times that they asked, and there was nothing new */
 };
 
 struct ksym {
@@ -66,6 +74,7 @@ struct names {
 	struct bytemap codes;		/* struct pycode by number */
 	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
 	uint64_t nstacks;
+	uint32_t nunwind;		/* files that have tables */
 	struct process *processes;
 	struct file *files;
 	bool ksyms_read;
@@ -152,20 +161,21 @@ static int add_mapping(void *ctx, const struct procs_map *map)
 	return 0;
 }
 
-/* A process that has gone keeps what was known of it. */
-static void look(struct names *n, struct process *p)
+/* A process that has gone keeps what was known of it: false. */
+static bool look(struct names *n, struct process *p)
 {
 	struct process new = { .pid = p->pid };
 	struct looking l = { n, &new };
 
 	if (procs_maps(p->pid, add_mapping, &l) || !new.n) {
 		free(new.v);
-		return;
+		return false;
 	}
 	free(p->v);
 	p->v = new.v;
 	p->n = new.n;
 	p->cap = new.cap;
+	return true;
 }
 
 static struct process *process_of(struct names *n, uint32_t pid)
@@ -220,13 +230,78 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 	f->size = func.end - func.addr;
 }
 
+/* --- tables for walks ---------------------------------------------------------------------------------- */
+
+struct paging {
+	uint32_t file;
+	int (*page)(void *ctx, const struct abi_unwind_key *key, const struct abi_unwind_page *rows);
+	void *ctx;
+};
+
+static int put_page(void *ctx, uint32_t number, const struct abi_unwind_page *rows)
+{
+	const struct paging *p = ctx;
+	const struct abi_unwind_key key = { p->file, number };
+
+	return p->page(p->ctx, &key, rows);
+}
+
+bool names_is_loading(struct names *n, uint32_t pid)
+{
+	struct process *p = process_of(n, pid);
+	const struct obj_links *links;
+	const struct obj *o;
+	size_t have = 0;
+
+	if (!look(n, p) || !p->v[0].file->obj)
+		return false;
+	o = p->v[0].file->obj;
+	links = obj_links(p->v[0].file->obj);
+	for (size_t i = 0; i < p->n; i++)
+		have += !i || p->v[i].file != p->v[i - 1].file;
+	return have < 1 + (obj_info(o)->interp != NULL) + links->nneeded;
+}
+
+int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret,
+		 int (*page)(void *ctx, const struct abi_unwind_key *key, const struct abi_unwind_page *rows), void *ctx)
+{
+	struct process *p = process_of(n, pid);
+	uint64_t addr;
+	int e = 0;
+
+	if (!look(n, p))
+		return -ESRCH;
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < p->n && !e; i++) {
+		const struct mapping *m = &p->v[i];
+		struct file *f = m->file;
+
+		if (!f->obj || !obj_addr(f->obj, m->off, &addr) || ret->n == ABI_RANGES || m->end - m->start > UINT32_MAX)
+			continue;
+		if (!f->number) {
+			struct paging paging = { f->number = ++n->nunwind, page, ctx };
+
+			e = obj_unwind(f->obj, put_page, &paging);
+			if (e == -ENOENT || e == -ENOTSUP)
+				e = 0;
+		}
+		ret->v[ret->n++] = (struct abi_range){ m->start, m->start - addr, (uint32_t)(m->end - m->start), f->number };
+	}
+	for (size_t i = ret->n; i < ABI_RANGES; i++)
+		ret->v[i].start = ABI_RANGE_NONE;
+	/* Code that no file has is asked about again and again: not for ever. */
+	p->in_vain = p->nunwound == p->n ? p->in_vain + 1 : 0;
+	p->nunwound = p->n;
+	ret->asked = p->in_vain > IN_VAIN;
+	return e;
+}
+
 /* --- Python ------------------------------------------------------------------------------------------- */
 
 struct looking_for_python {
 	struct names *n;
 	uint64_t first_ino;
 	struct abi_python *ret;
-	bool comes;		/* the program links to a library that is not there yet */
 };
 
 /* Is it, by its name, a program or library of Python? */
@@ -241,7 +316,6 @@ static bool names_python_file(const char *path)
 static int look_for_python(void *ctx, const struct procs_map *map)
 {
 	struct looking_for_python *l = ctx;
-	const struct obj_links *links;
 	struct file *f;
 	uint64_t addr;
 	int e;
@@ -250,12 +324,8 @@ static int look_for_python(void *ctx, const struct procs_map *map)
 	if (l->first_ino && map->ino != l->first_ino && !names_python_file(map->path))
 		return 0;
 	f = file_of(l->n, map);
-	if (!l->first_ino) {
+	if (!l->first_ino)
 		l->first_ino = map->ino;
-		links = f->obj ? obj_links(f->obj) : NULL;
-		for (unsigned int i = 0; links && i < links->nneeded; i++)
-			l->comes |= names_python_file(links->needed[i]);
-	}
 	if (!f->obj || f->no_python || !obj_addr(f->obj, map->off, &addr))
 		return 0;
 	e = pylayout_find(f->obj, map->start - addr, l->ret);
@@ -270,7 +340,7 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 
 	if (e > 0)
 		return 0;
-	return e < 0 ? e : l.comes ? -EAGAIN : -ENOENT;
+	return e < 0 ? e : -ENOENT;
 }
 
 int names_add_code(struct names *n, const void *rec, size_t size)
