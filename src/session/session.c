@@ -348,10 +348,10 @@ static void tell_process(struct session *s, uint32_t pid, const struct abi_proce
 {
 	struct abi_ranges ranges;
 
-	if (has_map(s, EBPF_MAP_RANGES) && !names_unwind(s->names, pid, &ranges, put_page, s))
-		s->place->ops->map_set(s->place, EBPF_MAP_RANGES, key, &ranges);
 	if (has_map(s, EBPF_MAP_PYTHONS))
 		tell_python(s, pid, key, asked);
+	if (has_map(s, EBPF_MAP_RANGES) && !names_unwind(s->names, pid, &ranges, put_page, s))
+		s->place->ops->map_set(s->place, EBPF_MAP_RANGES, key, &ranges);
 }
 
 /* Is @pid, or what started it, one of the targets? */
