@@ -67,6 +67,9 @@ struct abi_pyframe {
 	abi_u32 instr;		/* the last instruction begun, bytes from the first; negative before it */
 	abi_u32 flags;
 };
-enum { ABI_PYFRAME_FIRST = 1 };		/* the innermost of those that one native call of the evaluator runs */
+enum {
+	ABI_PYFRAME_FIRST = 1,	/* the innermost of those that one native call of the evaluator runs */
+	ABI_PYFRAME_CALL = 2,	/* none, but that call, of those before it: instr is its number among the addresses */
+};
 
 #endif

@@ -165,6 +165,8 @@ void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 	struct assembler *as = &g->as;
 	uint32_t known = asm_label(as), complete = asm_label(as), unknown = asm_label(as);
 
+	gen_scratch(g, R5, (uint32_t)WORK(unwound));
+	asm_sti(as, BPF_DW, R5, 0, 0);
 	identify(g);
 	find_process(g, EBPF_MAP_RANGES);
 	asm_ji(as, BPF_JNE, R0, 0, known);
@@ -180,6 +182,8 @@ void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 	load_registers(g);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP);
 	call_walk(g, RT_UNWIND, EBPF_MAP_UNWIND);
+	gen_scratch(g, R5, (uint32_t)WORK(unwound));
+	asm_sti(as, BPF_DW, R5, 0, 1);
 	/* Code that nothing is known of: ask once more, unless it was done since the last answer. */
 	gen_scratch(g, R5, (uint32_t)WORK(pos));
 	asm_ld(as, BPF_DW, R1, R5, FROM(pos, missing));
@@ -215,6 +219,8 @@ void gen_python(struct gen *g, uint32_t frames)
 	asm_st(as, BPF_DW, R5, 0, R1);
 	asm_st(as, BPF_DW, R5, FROM(pos, addrs), R1);
 	asm_sti(as, BPF_DW, R5, FROM(pos, most), (int32_t)frames);
+	if (!g->priv->unwinds)
+		asm_sti(as, BPF_DW, R5, FROM(pos, unwound), 0);
 	identify(g);
 	find_process(g, EBPF_MAP_PYTHONS);
 	asm_ji(as, BPF_JNE, R0, 0, known);

@@ -357,20 +357,44 @@ static bool is_evaluator(const struct frame *f)
 	return f->func && !strncmp(f->func, "_PyEval_EvalFrameDefault", 24);
 }
 
-/* Put frames of Python behind those of @st, from frame *@at of the @npy at @py on: those of one native call, or all. */
-static void add_python(struct names *n, struct stack *st, const struct abi_pyframe *py, uint32_t npy, uint32_t *at,
-		       bool all)
+/* Frames of Python that one native call runs, of those of a record. */
+struct pyrun {
+	const struct abi_pyframe *v, *end, *next;
+	uint32_t call;			/* the number of that native frame; NO_CALL: whoever is next */
+};
+
+enum { NO_CALL = UINT32_MAX };
+
+/* The run that begins at @v, of those up to @end. */
+static struct pyrun run_at(const struct abi_pyframe *v, const struct abi_pyframe *end)
+{
+	struct pyrun run = { .v = v, .next = v, .call = NO_CALL };
+
+	while (run.next < end && !(run.next->flags & ABI_PYFRAME_CALL) && (run.next == v || !(run.next->flags & ABI_PYFRAME_FIRST)))
+		run.next++;
+	run.end = run.next;
+	if (run.next < end && run.next->flags & ABI_PYFRAME_CALL)
+		run.call = run.next++->instr;
+	return run;
+}
+
+static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 {
 	static const struct pycode unknown = { .file = "?", .name = "?" };
-	uint32_t first = *at;
 
-	for (; *at < npy && (all || *at == first || !(py[*at].flags & ABI_PYFRAME_FIRST)); ++*at) {
-		const struct pycode *c = bytemap_get(&n->codes, &py[*at].code, sizeof(py[*at].code));
+	for (const struct abi_pyframe *p = run->v; p < run->end; p++) {
+		const struct pycode *c = bytemap_get(&n->codes, &p->code, sizeof(p->code));
 		struct frame *f = &st->frames[st->nframes++];
 
 		f->code = c ? c : &unknown;
-		f->line = c ? pycode_line(c, (int32_t)py[*at].instr) : 0;
+		f->line = c ? pycode_line(c, (int32_t)p->instr) : 0;
 	}
+}
+
+/* Does native frame @f, which is number @number, run it? */
+static bool runs(const struct frame *f, uint32_t number, const struct pyrun *run)
+{
+	return run->call == NO_CALL ? is_evaluator(f) : run->call <= number;
 }
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
@@ -452,7 +476,9 @@ int names_add(struct names *n, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
 	const uint64_t *slots = (const uint64_t *)(hdr + 1);
-	uint32_t nslots, naddrs, npy, at = 0;
+	const struct abi_pyframe *py, *end;
+	uint32_t nslots, naddrs;
+	struct pyrun run;
 	struct stack *st;
 
 	if (size < sizeof(*hdr) + 16 || hdr->size > size || hdr->size < sizeof(*hdr) + 16)
@@ -468,10 +494,13 @@ int names_add(struct names *n, const void *rec, size_t size)
 		naddrs = ABI_STACK_ADDRS(slots[1]);
 	if (naddrs > nslots)
 		return -EINVAL;
-	npy = (nslots - naddrs) / 2;
-	st->frames = arena_alloc(n->arena, (naddrs + npy) * sizeof(*st->frames) + 1);
+	py = (const struct abi_pyframe *)&slots[2 + naddrs];
+	end = py + (nslots - naddrs) / 2;
+	st->frames = arena_alloc(n->arena, (naddrs + (size_t)(end - py)) * sizeof(*st->frames) + 1);
+	run = run_at(py, end);
 	for (uint32_t i = 0; i < naddrs; i++) {
 		struct frame *f = &st->frames[st->nframes++];
+		bool one = false;
 
 		f->addr = slots[2 + i];
 		if (!st->user) {
@@ -479,11 +508,14 @@ int names_add(struct names *n, const void *rec, size_t size)
 			continue;
 		}
 		name_user(n, st->pid, f);
-		if (npy && is_evaluator(f))
-			add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, false);
+		while (run.v < end && runs(f, i, &run) && !(one && run.call == NO_CALL)) {
+			add_run(n, st, &run);
+			one = true;
+			run = run_at(run.next, end);
+		}
 	}
-	if (npy)
-		add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, true);
+	for (; run.v < end; run = run_at(run.next, end))
+		add_run(n, st, &run);
 	trim(st, (uint32_t)(slots[1] >> 32));
 	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
 }

@@ -104,6 +104,24 @@ static __attribute__((noinline)) u64 tell_code(struct stack_walk *c, u64 number,
 	return 0;
 }
 
+/*
+ * The frame at @addr, which is none of Python's, is a variable of the native function that runs those before it: tell
+ * which one that is.
+ */
+INLINE void tell_call(struct stack_work *w, u64 addr)
+{
+	u64 at = 0, pos = w->pos;
+
+#pragma unroll
+	for (u32 step = (STACK_ADDRS + 1) / 2; step; step /= 2)
+		at += step & reaches(w->sps[(at + step) & STACK_ADDRS], addr) & reaches(at + step + 1, w->addrs);
+	if (!w->unwound || !w->addrs || pos > STACK_WORDS - 2)
+		return;
+	w->words[pos] = 0;
+	w->words[pos + 1] = at | (u64)ABI_PYFRAME_CALL << 32;
+	w->pos = pos + 2;
+}
+
 static long next_frame(u32 k, struct stack_walk *c)
 {
 	struct stack_work *w = c->work;
@@ -117,6 +135,7 @@ static long next_frame(u32 k, struct stack_walk *c)
 	w->frame = *(u64 *)(w->frame_bytes + (PY(c)->back & 0x7f));
 	if (PY(c)->runs == ABI_PYTHON_SHIM && w->frame_bytes[PY(c)->owner & 0x7f] >= SHIM_OWNER) {
 		w->first = ABI_PYFRAME_FIRST;
+		tell_call(w, frame);
 		return 0;
 	}
 	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + 8) != PY(c)->code_type)

@@ -23,6 +23,8 @@ struct stack_work {
 	abi_u64 pos, addrs, most, self;
 	/* The registers; they become those of frame after frame. */
 	abi_u64 ip, sp, bp;
+	/* Where each native frame begins; unwound: that is known. */
+	abi_u64 sps[STACK_ADDRS + 1], unwound;
 	/* What comes back: a hash of Python's frames. */
 	abi_u64 hash;
 	abi_u64 missing;		/* code was met of which nothing is known */

@@ -1,7 +1,5 @@
 /*
  * Native frames, by the tables of abi/unwind.h; where these have nothing, by the frame pointer.
- *
- * Searches take no branches: the verifier would follow each.
  */
 #include "rt.h"
 
@@ -13,15 +11,6 @@ static long (*const rt_read_user)(void *dst, u32 size, u64 src) = (void *)112;	/
 #define INLINE static inline __attribute__((always_inline))
 
 enum { FAR = 1 << 20 };		/* bytes that a frame pointer may lie above the stack pointer */
-
-/* All bits, if @v is at most @x. */
-INLINE u64 reaches(u64 v, u64 x)
-{
-	u64 mask = (u64)((s64)(v - x - 1) >> 63);
-
-	rt_opaque(mask);
-	return mask;
-}
 
 /* By the frame pointer: is that one? */
 INLINE long by_pointer(struct stack_work *w)
@@ -48,6 +37,7 @@ static long next_caller(u32 k, struct stack_walk *c)
 	if (!w->ip || pos >= STACK_ADDRS || pos >= w->most)
 		return 1;
 	w->words[pos] = w->ip;
+	w->sps[pos] = w->sp;
 	w->pos = pos + 1;
 	pc = w->ip - !!pos;		/* a call may be the last thing that a function does */
 #pragma unroll
