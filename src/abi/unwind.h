@@ -23,10 +23,13 @@ struct abi_ask {
 	abi_u64 starts;			/* it has just called exec; else it fires a probe */
 };
 
-/* A mapping of code: addresses from @start on, @size of them, are those of file @file plus @bias. */
+/*
+ * A mapping of code: the address of a byte of it in the file's own terms is that less @bias.  Of the pages that the file
+ * has by these, @npages from number @first on have rows, by entry @index and the following of the index.
+ */
 struct abi_range {
 	abi_u64 start, bias;
-	abi_u32 size, file;
+	abi_u32 size, first, npages, index;
 };
 
 /* A process's, by address; the entries that are left have the highest start there is. */
@@ -56,13 +59,14 @@ struct abi_unwind_row {
 #define ABI_UNWIND_RBP(BASE) ((abi_s16)(BASE) >> 2)
 #define ABI_UNWIND_PACK(BASE, RBP) ((abi_u16)((abi_u16)(BASE) | (abi_u16)(RBP) << 2))
 
-/* One page, by file and number; the first row is of its first byte, those that are left begin behind its last. */
-enum { ABI_UNWIND_SHIFT = 10, ABI_UNWIND_ROWS = 128 };
-struct abi_unwind_key {
-	abi_u32 file, page;
-};
-struct abi_unwind_page {
-	struct abi_unwind_row v[ABI_UNWIND_ROWS];
+/*
+ * The rows of all files, by pages of code: those of entry @i of the index begin at index[i] and end where the next ones
+ * begin.  The first row of a page is of its first byte.  Written before a struct abi_range leads there.
+ */
+enum { ABI_UNWIND_SHIFT = 10, ABI_UNWIND_PAGES = 1 << 17, ABI_UNWIND_ROWS = 1 << 20 };
+struct abi_unwind {
+	abi_u32 index[ABI_UNWIND_PAGES];
+	struct abi_unwind_row rows[ABI_UNWIND_ROWS];
 };
 _Static_assert(sizeof(struct abi_unwind_row) == 8, "unwinding");
 

@@ -141,7 +141,7 @@ enum {
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
 	EBPF_MAP_RANGES,	/* hash by struct abi_process_key of struct abi_ranges, which the tracer fills */
-	EBPF_MAP_UNWIND,	/* hash by struct abi_unwind_key of struct abi_unwind_page: the same */
+	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable: the same */
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */

@@ -120,7 +120,7 @@ void gen_ask(struct gen *g)
 	ask(g, true);
 }
 
-/* Call @fn, which needs what @known (in R0) says, and @map. */
+/* Call @fn, which needs what R0 has the address of, and @map. */
 static void call_walk(struct gen *g, enum rt_fn fn, uint32_t map)
 {
 	struct assembler *as = &g->as;
@@ -128,7 +128,10 @@ static void call_walk(struct gen *g, enum rt_fn fn, uint32_t map)
 	asm_st(as, BPF_DW, R10, WALK + (int)offsetof(struct stack_walk, known), R0);
 	gen_scratch(g, R1, g->priv->work_off);
 	asm_st(as, BPF_DW, R10, WALK + (int)offsetof(struct stack_walk, work), R1);
-	asm_map(as, R1, map);
+	if (map == EBPF_MAP_UNWIND)
+		asm_map_value(as, R1, map, 0);
+	else
+		asm_map(as, R1, map);
 	asm_st(as, BPF_DW, R10, WALK + (int)offsetof(struct stack_walk, map), R1);
 	asm_map(as, R1, EBPF_MAP_OUT);
 	asm_st(as, BPF_DW, R10, WALK + (int)offsetof(struct stack_walk, out), R1);

@@ -26,7 +26,6 @@ enum {
 	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
 	CODES = 32768,			/* the same of Python's code objects */
 	PROCESSES = 512,		/* whose mappings, or frames of Python, are known */
-	UNWIND_PAGES = 65536,		/* of code */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
 };
 
@@ -491,8 +490,8 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	if (p->unwinds) {
 		set_map(&u->maps[EBPF_MAP_RANGES], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_process_key),
 			sizeof(struct abi_ranges), PROCESSES, 0, "ranges");
-		set_map(&u->maps[EBPF_MAP_UNWIND], BPF_MAP_TYPE_HASH, sizeof(struct abi_unwind_key),
-			sizeof(struct abi_unwind_page), UNWIND_PAGES, BPF_F_NO_PREALLOC, "unwind");
+		set_map(&u->maps[EBPF_MAP_UNWIND], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_unwind), 1, BPF_F_MMAPABLE,
+			"unwind");
 		zeros = max(zeros, sizeof(struct abi_ranges));
 	}
 	if (p->python) {

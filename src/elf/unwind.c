@@ -12,36 +12,33 @@
 /* DWARF's numbers of registers (System V ABI, AMD64 supplement, 3.6.2). */
 enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 
-enum { RBP_MAX = 8191, PAGE = 1 << ABI_UNWIND_SHIFT, NOWHERE = 0xffff, SAVED_MAX = 8 };
+enum { RBP_MAX = 8191, PAGE = 1 << ABI_UNWIND_SHIFT, SAVED_MAX = 8 };
 
 /* Rows on their way into pages. */
 struct making {
-	int (*page)(void *ctx, uint32_t number, const struct abi_unwind_page *rows);
+	int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n);
 	void *ctx;
-	struct abi_unwind_page rows;
-	unsigned int n;
-	bool begun, full;
+	struct abi_unwind_row rows[PAGE];	/* one for each byte at most */
+	uint32_t n;
+	bool begun;
 	uint32_t number;		/* of the page at hand */
 	struct abi_unwind_row last;	/* what holds behind the last row */
 };
 
 static int flush(struct making *m)
 {
-	bool empty = !m->n || (m->n == 1 && m->rows.v[0].base == ABI_UNWIND_UNKNOWN);
-
-	for (unsigned int i = m->n; i < ABI_UNWIND_ROWS; i++)
-		m->rows.v[i] = (struct abi_unwind_row){ .at = NOWHERE };
-	return empty ? 0 : m->page(m->ctx, m->number, &m->rows);
+	if (m->n == 1 && m->rows[0].base == ABI_UNWIND_UNKNOWN)
+		return 0;
+	return m->page(m->ctx, m->number, m->rows, m->n);
 }
 
 static void begin(struct making *m, uint32_t number)
 {
 	m->number = number;
 	m->begun = true;
-	m->full = false;
 	m->n = 1;
-	m->rows.v[0] = m->last;
-	m->rows.v[0].at = 0;
+	m->rows[0] = m->last;
+	m->rows[0].at = 0;
 }
 
 /* From @addr on @row holds. */
@@ -61,16 +58,10 @@ static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
 	if (e || m->number != number || (row.base == m->last.base && row.cfa == m->last.cfa))
 		return e;
 	m->last = row;
-	if (m->full)
-		return 0;
-	if (m->rows.v[m->n - 1].at == row.at) {
-		m->rows.v[m->n - 1] = row;
-	} else if (m->n < ABI_UNWIND_ROWS - 1) {
-		m->rows.v[m->n++] = row;
-	} else {		/* too many: rather nothing than something wrong */
-		m->rows.v[m->n++] = (struct abi_unwind_row){ .at = row.at };
-		m->full = true;
-	}
+	if (m->rows[m->n - 1].at == row.at)
+		m->rows[m->n - 1] = row;
+	else
+		m->rows[m->n++] = row;
 	return 0;
 }
 
@@ -421,7 +412,7 @@ static int read_starts(const struct obj *o, uint64_t *addr, int32_t **ret, uint3
 	return obj_read(o, ph.p_offset + sizeof(head), *ret, 8 * (size_t)*n);
 }
 
-int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_page *rows), void *ctx)
+int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n), void *ctx)
 {
 	struct making m = { .page = page, .ctx = ctx };
 	struct section s = { 0 };

@@ -15,9 +15,9 @@
 struct obj;
 
 /*
- * Call @page for each page of code that something is known of, in order, until it does not return 0.  0, what @page
- * returned, -ENOENT when there is no such information, or -ENOTSUP on another machine than x86-64.
+ * Call @page for each page of code that something is known of, in order, with its @n rows, until it does not return 0.
+ * 0, what @page returned, -ENOENT when there is no such information, or -ENOTSUP on another machine than x86-64.
  */
-int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_page *rows), void *ctx);
+int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n), void *ctx);
 
 #endif

@@ -25,7 +25,8 @@ struct file {
 	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
 	bool no_python;		/* it was asked about, and is no Python that is known */
-	uint32_t number;	/* by which programs know its tables of abi/unwind.h; 0: they were not told of any */
+	bool unwound;		/* its rows are in the tables of abi/unwind.h, if it has any: */
+	uint32_t first, npages, index;
 };
 
 enum {
@@ -74,7 +75,7 @@ struct names {
 	struct bytemap codes;		/* struct pycode by number */
 	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
 	uint64_t nstacks;
-	uint32_t nunwind;		/* files that have tables */
+	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
 	struct process *processes;
 	struct file *files;
 	bool ksyms_read;
@@ -232,18 +233,43 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 
 /* --- tables for walks ---------------------------------------------------------------------------------- */
 
-struct paging {
-	uint32_t file;
-	int (*page)(void *ctx, const struct abi_unwind_key *key, const struct abi_unwind_page *rows);
-	void *ctx;
+struct tabling {
+	struct names *n;
+	struct file *f;
+	struct abi_unwind *tables;
 };
 
-static int put_page(void *ctx, uint32_t number, const struct abi_unwind_page *rows)
+/* Add the rows of page @number of the file; pages in between have none. */
+static int add_page(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t nrows)
 {
-	const struct paging *p = ctx;
-	const struct abi_unwind_key key = { p->file, number };
+	struct tabling *t = ctx;
+	struct names *n = t->n;
 
-	return p->page(p->ctx, &key, rows);
+	if (!t->f->npages)
+		t->f->first = number;
+	if (number - t->f->first >= ABI_UNWIND_PAGES - t->f->index - 1 || n->nrows + nrows > ABI_UNWIND_ROWS)
+		return -ENOSPC;
+	while (t->f->npages <= number - t->f->first)
+		t->tables->index[t->f->index + t->f->npages++] = n->nrows;
+	memcpy(&t->tables->rows[n->nrows], rows, nrows * sizeof(*rows));
+	n->nrows += nrows;
+	t->tables->index[t->f->index + t->f->npages] = n->nrows;
+	return 0;
+}
+
+/* What does not fit is looked for by frame pointers. */
+static void add_tables(struct names *n, struct file *f, struct abi_unwind *tables)
+{
+	struct tabling t = { n, f, tables };
+
+	if (f->unwound)
+		return;
+	f->unwound = true;
+	f->index = n->npages;
+	if (n->npages < ABI_UNWIND_PAGES - 1)
+		obj_unwind(f->obj, add_page, &t);
+	if (f->npages)
+		n->npages += f->npages + 1;
 }
 
 bool names_is_loading(struct names *n, uint32_t pid)
@@ -262,30 +288,23 @@ bool names_is_loading(struct names *n, uint32_t pid)
 	return have < 1 + (obj_info(o)->interp != NULL) + links->nneeded;
 }
 
-int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret,
-		 int (*page)(void *ctx, const struct abi_unwind_key *key, const struct abi_unwind_page *rows), void *ctx)
+int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables)
 {
 	struct process *p = process_of(n, pid);
 	uint64_t addr;
-	int e = 0;
 
 	if (!look(n, p))
 		return -ESRCH;
 	memset(ret, 0, sizeof(*ret));
-	for (size_t i = 0; i < p->n && !e; i++) {
+	for (size_t i = 0; i < p->n; i++) {
 		const struct mapping *m = &p->v[i];
 		struct file *f = m->file;
 
 		if (!f->obj || !obj_addr(f->obj, m->off, &addr) || ret->n == ABI_RANGES || m->end - m->start > UINT32_MAX)
 			continue;
-		if (!f->number) {
-			struct paging paging = { f->number = ++n->nunwind, page, ctx };
-
-			e = obj_unwind(f->obj, put_page, &paging);
-			if (e == -ENOENT || e == -ENOTSUP)
-				e = 0;
-		}
-		ret->v[ret->n++] = (struct abi_range){ m->start, m->start - addr, (uint32_t)(m->end - m->start), f->number };
+		add_tables(n, f, tables);
+		ret->v[ret->n++] = (struct abi_range){ m->start, m->start - addr, (uint32_t)(m->end - m->start), f->first,
+						       f->npages, f->index };
 	}
 	for (size_t i = ret->n; i < ABI_RANGES; i++)
 		ret->v[i].start = ABI_RANGE_NONE;
@@ -293,7 +312,7 @@ int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret,
 	p->in_vain = p->nunwound == p->n ? p->in_vain + 1 : 0;
 	p->nunwound = p->n;
 	ret->asked = p->in_vain > IN_VAIN;
-	return e;
+	return 0;
 }
 
 /* --- Python ------------------------------------------------------------------------------------------- */

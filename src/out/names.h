@@ -20,8 +20,7 @@
 
 struct abi_python;
 struct abi_ranges;
-struct abi_unwind_key;
-struct abi_unwind_page;
+struct abi_unwind;
 struct names;
 struct out_sink;
 
@@ -41,11 +40,10 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret);
 bool names_is_loading(struct names *n, uint32_t pid);
 
 /*
- * What programs need to walk the native frames of @pid, as of now: where it has which files.  @page is called for each
- * page of a file that it was not called for before.  0, what @page returned, or a negative errno.
+ * What programs need to walk the native frames of @pid, as of now: where it has which files.  The rows of files that were
+ * not met before are added to @tables, as long as there is room.  0, or -ESRCH: the process has gone.
  */
-int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret,
-		 int (*page)(void *ctx, const struct abi_unwind_key *key, const struct abi_unwind_page *rows), void *ctx);
+int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables);
 
 /* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */
 int names_add_code(struct names *n, const void *rec, size_t size);

@@ -329,15 +329,6 @@ static void tell_python(struct session *s, uint32_t pid, const struct abi_proces
 	}
 }
 
-/* What does not fit the map is not there: those frames are looked for by frame pointers. */
-static int put_page(void *session, const struct abi_unwind_key *key, const struct abi_unwind_page *rows)
-{
-	struct session *s = session;
-
-	s->place->ops->map_set(s->place, EBPF_MAP_UNWIND, key, rows);
-	return 0;
-}
-
 static bool has_map(const struct session *s, uint32_t map)
 {
 	return s->names && s->place->ops->map_set && s->unit->maps[map].type != BPF_MAP_TYPE_UNSPEC;
@@ -346,11 +337,12 @@ static bool has_map(const struct session *s, uint32_t map)
 /* Tell the programs what they need to walk the stacks of process @pid. */
 static void tell_process(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
 {
+	struct abi_unwind *tables = has_map(s, EBPF_MAP_RANGES) ? s->place->ops->map_memory(s->place, EBPF_MAP_UNWIND) : NULL;
 	struct abi_ranges ranges;
 
 	if (has_map(s, EBPF_MAP_PYTHONS))
 		tell_python(s, pid, key, asked);
-	if (has_map(s, EBPF_MAP_RANGES) && !names_unwind(s->names, pid, &ranges, put_page, s))
+	if (tables && !names_unwind(s->names, pid, &ranges, tables))
 		s->place->ops->map_set(s->place, EBPF_MAP_RANGES, key, &ranges);
 }
 

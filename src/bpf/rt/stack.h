@@ -38,7 +38,7 @@ struct stack_work {
 struct stack_walk {
 	const void *known;		/* struct abi_python, or struct abi_ranges */
 	struct stack_work *work;
-	void *map, *out;		/* EBPF_MAP_CODES or EBPF_MAP_UNWIND; EBPF_MAP_OUT */
+	void *map, *out;		/* EBPF_MAP_CODES, or what EBPF_MAP_UNWIND has; EBPF_MAP_OUT */
 };
 
 #endif

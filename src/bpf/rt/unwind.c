@@ -5,7 +5,6 @@
 
 #include "stack.h"
 
-static void *(*const rt_lookup)(void *map, const void *key) = (void *)1;	/* map_lookup_elem */
 static long (*const rt_read_user)(void *dst, u32 size, u64 src) = (void *)112;	/* probe_read_user */
 
 #define INLINE static inline __attribute__((always_inline))
@@ -28,10 +27,9 @@ INLINE long by_pointer(struct stack_work *w)
 static long next_caller(u32 k, struct stack_walk *c)
 {
 	const struct abi_ranges *r = c->known;
+	const struct abi_unwind *u = c->map;
 	struct stack_work *w = c->work;
-	const struct abi_unwind_page *page;
-	struct abi_unwind_key key;
-	u64 pos = w->pos, pc, at = 0, row, cfa, v;
+	u64 pos = w->pos, pc, at = 0, row, n, page, cfa, v;
 	u32 base;
 
 	if (!w->ip || pos >= STACK_ADDRS || pos >= w->most)
@@ -49,23 +47,26 @@ static long next_caller(u32 k, struct stack_walk *c)
 		return by_pointer(w);
 	}
 	pc -= r->v[at].bias;
-	key.file = r->v[at].file;
-	key.page = (u32)(pc >> ABI_UNWIND_SHIFT);
-	page = rt_lookup(c->map, &key);
-	if (!page)
+	page = (pc >> ABI_UNWIND_SHIFT) - r->v[at].first;
+	if (page >= r->v[at].npages)
+		return by_pointer(w);
+	page += r->v[at].index;
+	row = u->index[page & (ABI_UNWIND_PAGES - 1)];
+	n = u->index[(page + 1) & (ABI_UNWIND_PAGES - 1)] - row;
+	if (!n)
 		return by_pointer(w);
 	pc &= (1 << ABI_UNWIND_SHIFT) - 1;
-	row = 0;
+	at = 0;
 #pragma unroll
-	for (u32 step = ABI_UNWIND_ROWS / 2; step; step /= 2)
-		row += step & reaches(page->v[(row + step) & (ABI_UNWIND_ROWS - 1)].at, pc);
-	row &= ABI_UNWIND_ROWS - 1;
-	base = page->v[row].base;
+	for (u32 step = 1 << (ABI_UNWIND_SHIFT - 1); step; step /= 2)
+		at += step & reaches(u->rows[(row + at + step) & (ABI_UNWIND_ROWS - 1)].at, pc) & reaches(at + step + 1, n);
+	row = (row + at) & (ABI_UNWIND_ROWS - 1);
+	base = u->rows[row].base;
 	if (ABI_UNWIND_BASE(base) == ABI_UNWIND_END)
 		return 1;
 	if (ABI_UNWIND_BASE(base) == ABI_UNWIND_UNKNOWN)
 		return by_pointer(w);
-	cfa = (ABI_UNWIND_BASE(base) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)(s64)page->v[row].cfa;
+	cfa = (ABI_UNWIND_BASE(base) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)(s64)u->rows[row].cfa;
 	if (cfa <= w->sp)
 		return 1;
 	v = 0;
