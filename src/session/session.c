@@ -416,10 +416,7 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
-	if (s->names) {
-		names_watch(s->names, (uint32_t)target_pid(t));
-		know_process(s, (uint32_t)target_pid(t));
-	}
+	session_know_pid(s, (uint32_t)target_pid(t));
 	return 0;
 }
 
@@ -440,16 +437,22 @@ int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *
 	return 0;
 }
 
+void session_know_pid(struct session *s, uint32_t pid)
+{
+	if (!s->names)
+		return;
+	names_watch(s->names, pid);
+	know_process(s, pid);
+}
+
 void session_know(struct session *s, struct target *t)
 {
 	if (!s->names)
 		return;
 	if (target_state(t) == TARGET_AT_EXEC)
 		target_to_entry(t, NULL);
-	if (target_state(t) != TARGET_EXITED) {
-		names_watch(s->names, (uint32_t)target_pid(t));
-		know_process(s, (uint32_t)target_pid(t));
-	}
+	if (target_state(t) != TARGET_EXITED)
+		session_know_pid(s, (uint32_t)target_pid(t));
 }
 
 bool session_segment(const struct session *s, int fds[3])
