@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
+#include "bpf/lock.h"
 
 static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CONST] = gen_const,	    [IR_STRC] = gen_strc,     [IR_MOV] = gen_mov,	[IR_ADD] = gen_alu,
@@ -23,7 +24,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_NE] = gen_compare,	    [IR_SLT] = gen_compare,   [IR_SLE] = gen_compare,	[IR_ULT] = gen_compare,
 	[IR_ULE] = gen_compare,	    [IR_STRCMP] = gen_strcmp, [IR_JMP] = gen_jmp,	[IR_BR] = gen_br,
 	[IR_RET] = gen_ret,	    [IR_FAULT] = gen_raise,   [IR_BUILTIN] = gen_builtin, [IR_ARG] = gen_arg,
-	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_VLD] = gen_vld,
+	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
@@ -57,7 +58,7 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 		return g->end;
 	g->stubs = arena_grow(g->prog->arena, g->stubs, &g->stubs_cap, g->nstubs, sizeof(*g->stubs));
 	s = &g->stubs[g->nstubs++];
-	*s = (struct stub){ asm_label(&g->as), g->as.n, g->insn->act, kind, value_off };
+	*s = (struct stub){ asm_label(&g->as), g->as.n, g->region, g->insn->act, kind, value_off };
 	return s->label;
 }
 
@@ -72,6 +73,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	g->number = number;
 	g->in_error = in_error;
 	g->nstubs = 0;
+	g->uncopied = ASM_UNSET;
 	g->labels = arena_alloc(g->prog->arena, c->nblocks * sizeof(*g->labels));
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
@@ -80,10 +82,14 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
+		g->block = k;
+		g->region = plan->regions ? plan->regions[k->id] : NULL;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
+		gen_procedure(g, k);
 		for (uint32_t j = 0; j < k->n; j++) {
 			const struct ir_insn *i = &k->insns[j];
+			uint32_t from = g->as.n;
 
 			if (i->dst != IR_NO_REG && plan->late[i->dst] == i)
 				continue;
@@ -93,6 +99,8 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 				generators[i->op](g, i);
 			else
 				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
+			if (j + 1 < k->n)
+				gen_tidy(g, from);
 		}
 	}
 	gen_flow_returns(g);
@@ -111,10 +119,8 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 			asm_imm(as, R1, 0);
 		else
 			asm_ld(as, BPF_DW, R1, R10, s->value_off);
-		if (g->ntries) {
-			gen_catchable(g, s);
+		if (gen_catchable(g, s))
 			continue;
-		}
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
@@ -178,6 +184,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->only_cpu) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_ji(as, BPF_JNE, R0, (int32_t)(g->env->only_cpu - 1), out);
+	}
 	if (g->env->ctx == EBPF_CTX_TP)
 		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
@@ -186,6 +196,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*
@@ -265,17 +277,21 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	for (unsigned int k = 0; k < nclauses; k++) {
-		uint32_t end = asm_label(as), faulted = asm_label(as);
+		uint32_t end = asm_label(as), faulted = asm_label(as), skipped = asm_label(as);
 
 		g->end = end;
+		gen_lock(g, clauses[k], skipped);
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
-		asm_place(as, faulted);
-		if (g->nstubs)
+		if (asm_wanted(as, faulted)) {
+			asm_place(as, faulted);
 			gen_faulted(g, errors, nerrors);
+		}
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
+		gen_unlock(g, clauses[k]);
+		asm_place(as, skipped);
 	}
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
@@ -309,8 +325,8 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 		*err = g->err;
 		return NULL;
 	}
-	link_runtime(&g->as);
 	p = arena_new_of(g->prog->arena, struct ebpf_prog);
+	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
 	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
 	p->insns = g->as.insns;

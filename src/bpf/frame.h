@@ -16,12 +16,11 @@ enum {
 	FRAME_TIME = -16,		/* timestamp */
 	FRAME_PROBE = -24,		/* index of the probe that fired */
 	FRAME_TASK = -32,		/* struct bpf_pidns_info: tid, pid */
-	FRAME_LOCALS = -40,		/* address of the frame of the procedure that was ENTERed last */
-	FRAME_FAULT = -80,		/* what ERROR's arg1 to arg5 are, in that order */
-	FRAME_POS = -88,		/* bytes of the key or record built so far */
-	FRAME_TMP = -96,		/* within one instruction */
-	FRAME_TMP2 = -104,
-	FRAME_THREAD = -112,		/* a thread's key */
+	FRAME_FAULT = -72,		/* what ERROR's arg1 to arg5 are, in that order */
+	FRAME_POS = -80,		/* bytes of the key or record built so far */
+	FRAME_TMP = -88,		/* within one instruction */
+	FRAME_TMP2 = -96,
+	FRAME_THREAD = -104,		/* a thread's key */
 	FRAME_KEY = FRAME_THREAD - FRAME_KEY_SIZE,	/* small keys, the record of a fault, what ITER's walk carries */
 	FRAME_SPILLS = FRAME_KEY - 8 * PLAN_STACK_SLOTS,
 	/* What D's clauses do not need lies below, so that their programs' stack ends here. */

@@ -5,13 +5,15 @@
  * emit.c has the program around the clauses, and the table of who generates which operation.
  *
  * R0 to R5 are free between any two lines of a generator that call nothing.  R6 to R8 hold the clause's
- * integers, R9 the scratch slot.  A generator writes its destination last (gen_put), behind every fault
+ * integers, R9 the scratch slot; in a clause with loops R8 is the address of the frame of the procedure that was ENTERed
+ * last.  A generator writes its destination last (gen_put), behind every fault
  * it may raise: the fault's value can still be an operand then.
  */
 #ifndef DTAP_BPF_GEN_H
 #define DTAP_BPF_GEN_H
 
 #include "abi/record.h"
+#include "abi/segment.h"
 #include "bpf/asm.h"
 #include "bpf/frame.h"
 #include "bpf/unit.h"
@@ -19,6 +21,7 @@
 /* Where a fault of the clause being generated jumps to, and what it reports there. */
 struct stub {
 	uint32_t label, at;	/* at: the instruction that found it */
+	const struct region *region;	/* where it was, when that is known */
 	uint32_t act;
 	enum abi_fault kind;
 	int value_off;		/* the value is in this word of the frame; NO_VALUE: it is 0 */
@@ -38,14 +41,18 @@ struct gen {
 	const struct plan *plan;
 	unsigned int number;		/* in the program's list */
 	bool in_error;			/* it is a clause of ERROR, run for a fault */
-	const struct ir_block *next;	/* the block that will follow */
+	const struct ir_block *block, *next;	/* at hand, and the one that will follow */
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label behind the clause */
 	const struct ir_insn *insn;
-	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
+	const struct ir_insn **enters, **tries;	/* its ENTERs, and TRYs unless the plan has regions */
+	const struct region *region;	/* this place's */
+	uint32_t *caught;		/* label by region: from there on to who catches */
 	uint32_t nenters, ntries;
-	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
+	uint32_t uncopied;		/* label of the fault of a string that cannot be copied; or ASM_UNSET */
+	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are tries */
 	uint32_t iter_next;		/* label: to the next element of an iteration */
+	uint32_t dirty;			/* words of the frame that its instructions use (gen_flow.c) */
 	struct stub *stubs;
 	uint32_t nstubs;
 	size_t stubs_cap;
@@ -91,8 +98,8 @@ void gen_str(struct gen *g, int reg, ir_reg r);
 /* The label to jump to for a fault of @kind, whose value the frame's word @value_off has by then. */
 uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
 
-/* What stub @s does in a clause that has TRYs, its value in R1. */
-void gen_catchable(struct gen *g, const struct stub *s);
+/* What stub @s does, its value in R1, if its fault can be caught; false: it cannot. */
+bool gen_catchable(struct gen *g, const struct stub *s);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);
@@ -187,6 +194,12 @@ void gen_flow_begin(struct gen *g);
 void gen_flow_returns(struct gen *g);
 void gen_flow_catches(struct gen *g, uint32_t faulted);
 
+/* Where a block begins that a procedure may begin with. */
+void gen_procedure(struct gen *g, const struct ir_block *b);
+
+/* Behind an instruction whose code begins at @from: the frame is as it was before. */
+void gen_tidy(struct gen *g, uint32_t from);
+
 /* Somewhere in a program that has loops, where R0 to R5 are free. */
 void gen_own_stack(struct gen *g);
 
@@ -228,6 +241,13 @@ void gen_tp_errno(struct gen *g);
 /* Is the firing about another thread than the one that runs?  Then FRAME_TASK has it, once gen_tp_task has run. */
 bool gen_tp_other_task(const struct gen *g);
 void gen_tp_task(struct gen *g);
+void gen_tp_task_addr(struct gen *g);	/* R1 = its struct task_struct */
+
+/* R0 = the struct task_struct of the thread that the firing is about (gen_task.c). */
+void gen_current_task(struct gen *g);
+
+/* R1 = its fact @what, a number; what cannot be read is 0. */
+void gen_task_id(struct gen *g, enum abi_task what);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
 
@@ -278,6 +298,9 @@ void gen_task(struct gen *g, const struct ir_insn *i);
 
 /* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
 void gen_execargs(struct gen *g, struct place to, uint32_t none);
+
+/* Jump to @out in processes of another program than env->exe_ino's. */
+void gen_exe_filter(struct gen *g, uint32_t out);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

@@ -93,8 +93,8 @@ static void perf_arg(struct gen *g, int64_t n)
 	asm_place(as, done);
 }
 
-/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address for a fault. */
-static void read_user(struct gen *g, unsigned int width)
+/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address; R0 is 0 if that could be done. */
+static void try_user(struct gen *g, unsigned int width)
 {
 	struct assembler *as = &g->as;
 
@@ -115,7 +115,12 @@ static void read_user(struct gen *g, unsigned int width)
 		asm_helper(as, BPF_FUNC_copy_from_user);
 		asm_place(as, ok);
 	}
-	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+static void read_user(struct gen *g, unsigned int width)
+{
+	try_user(g, width);
+	asm_ji(&g->as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 }
 
 static void uprobe_arg(struct gen *g, const struct ebpf_operand *o)
@@ -204,6 +209,13 @@ void gen_load_mem(struct gen *g, const struct ir_insn *i)
 	gen_load(g, R3, i->args[0]);
 	if (i->op == IR_ULOAD) {
 		read_user(g, i->width);
+	} else if (i->op == IR_UPEEK) {
+		uint32_t ok = asm_label(as);
+
+		try_user(g, i->width);
+		asm_ji(as, BPF_JEQ, R0, 0, ok);
+		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+		asm_place(as, ok);
 	} else {
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
 		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
@@ -327,7 +339,7 @@ static void vtimestamp(struct gen *g)
 	done = asm_label(as);
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
-	asm_helper(as, BPF_FUNC_get_current_task);
+	gen_current_task(g);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
 	asm_mov(as, R3, R0);
 	peek(g, BPF_DW, e->task_exec_start);
@@ -377,18 +389,26 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 		}
 		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
 			  g->env->task_parent && g->env->task_tgid);
-		asm_helper(as, BPF_FUNC_get_current_task);
+		gen_current_task(g);
 		asm_mov(as, R3, R0);
 		peek(g, BPF_DW, g->env->task_parent);
 		asm_mov(as, R3, R1);
 		peek(g, BPF_W, g->env->task_tgid);
 		break;
 	case IR_B_UID:
+		if (gen_tp_other_task(g)) {
+			gen_task_id(g, ABI_TASK_UID);
+			break;
+		}
 		asm_helper(as, BPF_FUNC_get_current_uid_gid);
 		asm_mov(as, R1, R0);
 		gen_extend(g, R1, 4, false);
 		break;
 	case IR_B_GID:
+		if (gen_tp_other_task(g)) {
+			gen_task_id(g, ABI_TASK_GID);
+			break;
+		}
 		asm_helper(as, BPF_FUNC_get_current_uid_gid);
 		asm_mov(as, R1, R0);
 		asm_alui(as, BPF_RSH, R1, 32);
@@ -402,6 +422,12 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 	case IR_B_STACKDEPTH:
 	case IR_B_USTACKDEPTH:
 		gen_stack_builtin(g, bi);
+		break;
+	case IR_B_CURTHREAD:
+		if (g->env->user_space)
+			gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
+		gen_current_task(g);
+		asm_mov(as, R1, R0);
 		break;
 	case IR_B_ERRNO:
 		gen_tp_errno(g);

@@ -3,9 +3,17 @@
  *
  * The kernel verifies loops of unknown length when may_goto is in them (6.9): it looks at a loop's body until what
  * it knows of registers and stack changes no more.  So whatever a clause keeps is in scratch memory, of whose
- * content the verifier knows nothing: the number of calls, the way back from each, the TRYs.  Registers hold nothing
- * there (ir_check).  At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the
- * fault that using up the budget is.
+ * content the verifier knows nothing: the number of calls, the way back from each, the TRYs, all integers (plan.h).
+ * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault that using up the
+ * budget is.
+ *
+ * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
+ * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
+ * whatever way led to a place, it looks the same.  A may_goto stands wherever ways from all over the clause meet: at the
+ * head of a loop, at the start of a procedure and where it returns, where faults are caught.  There, and only there,
+ * the verifier ends a way that has been seen while others that began before are still under way.
+ *
+ * Where the TRYs of each place are known beforehand (tries.c), faults go straight there.  Else they are counted:
  *
  * State, at unit.h's state_off: the words below, then the TRYs: depth << 32 | number of the TRY.
  * A frame is the number of the ENTER it was made by, then the IR_FRAME variables.
@@ -21,23 +29,74 @@ static int state(const struct gen *g, int word)
 	return (int)g->priv->state_off + 8 * word;
 }
 
-/*
- * Nothing in registers or in the frame's changing words is of use from here on.  The verifier compares it all the
- * same with what it saw here before, as long as the loop is not done; made equal, it is done much sooner.
- */
-static void forget(struct gen *g)
+/* --- the frame ---------------------------------------------------------------------------------------- */
+
+/* Words of the frame by bit, from FRAME_POS down to FRAME_WALK: those that hold something within an instruction. */
+static int word_of(int off)
+{
+	int bit = (FRAME_POS - off) / 8;
+
+	_Static_assert((FRAME_POS - FRAME_WALK) / 8 < 32, "a bit for each");
+	return off > FRAME_POS || off < FRAME_WALK || off == FRAME_LATE ? -1 : bit;
+}
+
+/* What @i, which comes behind @before, does to the frame's words. */
+static uint32_t stores(const struct bpf_insn *before, const struct bpf_insn *i)
+{
+	bool address = i->code == (BPF_ALU64 | BPF_ADD | BPF_K) && before->code == (BPF_ALU64 | BPF_MOV | BPF_X) &&
+		       before->src_reg == R10 && before->dst_reg == i->dst_reg;
+	int cls = BPF_CLASS(i->code), bit;
+
+	if (address)
+		bit = word_of(i->imm);
+	else if ((cls == BPF_ST || cls == BPF_STX) && i->dst_reg == R10)
+		bit = word_of(i->off);
+	else
+		return 0;
+	if (bit < 0)
+		return 0;
+	/* Who writes to memory there that begins with FRAME_KEY may write to all of it. */
+	if (address && i->imm == FRAME_KEY)
+		return (uint32_t)(((1u << FRAME_KEY_SIZE / 8) - 1) << word_of(FRAME_THREAD - 8));
+	return 1u << bit;
+}
+
+static void clear(struct gen *g, uint32_t words)
+{
+	for (int bit = 0; bit < 32; bit++)
+		if (words >> bit & 1)
+			asm_sti(&g->as, BPF_DW, R10, FRAME_POS - 8 * bit, 0);
+}
+
+void gen_tidy(struct gen *g, uint32_t from)
+{
+	uint32_t words = 0;
+
+	if (!(g->plan->needs & NEED_LOOPS))
+		return;
+	for (uint32_t k = from + 1; k < g->as.n; k++)
+		words |= stores(&g->as.insns[k - 1], &g->as.insns[k]);
+	if (from < g->as.n)
+		words |= stores(&g->as.insns[from], &g->as.insns[from]);
+	g->dirty |= words;
+	clear(g, words);
+}
+
+/* Before a clause: others have left behind what they wanted. */
+static void clear_all(struct gen *g)
 {
 	for (int r = R6; r <= R8; r++)
 		asm_imm(&g->as, r, 0);
 	for (int off = FRAME_POS; off >= FRAME_WALK; off -= 8)
-		if (off != FRAME_LATE)
-			asm_sti(&g->as, BPF_DW, R10, off, 0);
+		asm_sti(&g->as, BPF_DW, R10, off, 0);
+	g->dirty = 0;
 }
+
+/* --- loops -------------------------------------------------------------------------------------------- */
 
 void gen_turn(struct gen *g, const struct ir_insn *i)
 {
 	(void)i;
-	forget(g);
 	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 }
 
@@ -66,27 +125,35 @@ void gen_budget(struct gen *g, const struct ir_insn *i)
 	asm_sti(&g->as, BPF_DW, R9, state(g, STATE_ACTIONS), (int32_t)i->imm);
 }
 
+/* The first one in a block spends for all of the block. */
 void gen_spend(struct gen *g, const struct ir_insn *i)
 {
+	const struct ir_insn *end = g->block->insns + g->block->n, *k;
 	struct assembler *as = &g->as;
+	int64_t n = 0;
 
+	for (k = g->block->insns; k < i; k++)
+		if (k->op == IR_SPEND)
+			return;
+	for (k = i; k < end; k++)
+		if (k->op == IR_SPEND)
+			n += k->imm;
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_ACTIONS));
-	asm_alui(as, BPF_SUB, R1, (int32_t)i->imm);
+	asm_alui(as, BPF_SUB, R1, (int32_t)n);
 	asm_st(as, BPF_DW, R9, state(g, STATE_ACTIONS), R1);
 	asm_ji(as, BPF_JSLT, R1, 0, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 }
 
 /* --- procedures --------------------------------------------------------------------------------------- */
 
-/* FRAME_LOCALS = the frame of call number R1 (0: of the clause itself), which is in range.  Uses R2. */
+/* R8 = the frame of call number R1 (0: of the clause itself), which is in range. */
 static void set_frame(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
-	gen_scratch(g, R2, g->priv->frames_off);
+	gen_scratch(g, R8, g->priv->frames_off);
 	asm_alui(as, BPF_MUL, R1, (int32_t)g->priv->frame_size);
-	asm_alu(as, BPF_ADD, R2, R1);
-	asm_st(as, BPF_DW, R10, FRAME_LOCALS, R2);
+	asm_alu(as, BPF_ADD, R8, R1);
 }
 
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next)
@@ -94,7 +161,7 @@ void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next)
 	uint32_t off = g->priv->var_off[v->id] + (next ? g->priv->frame_size : 0);
 
 	if (g->plan->needs & NEED_CALLS) {
-		asm_ld(&g->as, BPF_DW, reg, R10, FRAME_LOCALS);
+		asm_mov(&g->as, reg, R8);
 		asm_alui(&g->as, BPF_ADD, reg, (int32_t)off);
 	} else {
 		gen_scratch(g, reg, g->priv->frames_off + off);
@@ -113,10 +180,19 @@ void gen_enter(struct gen *g, const struct ir_insn *i)
 	asm_alui(as, BPF_ADD, R1, 1);
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
-	asm_sti(as, BPF_DW, R2, 0, number);
-	forget(g);
-	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+	asm_sti(as, BPF_DW, R8, 0, number);
 	asm_ja(as, g->labels[i->target[0]->id]);
+}
+
+void gen_procedure(struct gen *g, const struct ir_block *b)
+{
+	for (uint32_t k = 0; k < g->nenters; k++) {
+		if (g->enters[k]->target[0] == b) {
+			g->insn = &b->insns[0];
+			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+			return;
+		}
+	}
 }
 
 void gen_leave(struct gen *g, const struct ir_insn *i)
@@ -130,15 +206,13 @@ static void returns(struct gen *g)
 	struct assembler *as = &g->as;
 
 	asm_place(as, g->leave);
-	asm_ld(as, BPF_DW, R1, R10, FRAME_LOCALS);
-	asm_ld(as, BPF_DW, R3, R1, 0);
+	asm_ld(as, BPF_DW, R3, R8, 0);
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_DEPTH));
 	asm_alui(as, BPF_SUB, R1, 1);
 	/* No ENTER led here. */
 	asm_ji(as, BPF_JGE, R1, (int32_t)g->prog->nesting, g->end);
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
-	forget(g);
 	/* Returns of one procedure to itself make a loop. */
 	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
@@ -153,6 +227,13 @@ void gen_try(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 	int32_t number = 0;
 
+	if (g->plan->regions) {
+		/* Never; but code that nothing leads to the kernel refuses, and nothing in the region may fault. */
+		asm_ji(as, BPF_JEQ, R9, 0, g->caught[g->plan->regions[i->target[1]->id]->number]);
+		if (i->target[1] != g->next)
+			asm_ja(as, g->labels[i->target[1]->id]);
+		return;
+	}
 	while (g->tries[number] != i)
 		number++;
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
@@ -175,19 +256,42 @@ void gen_endtry(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 
 	(void)i;
+	if (g->plan->regions) {
+		g->region = g->region->outer;
+		return;
+	}
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
 	asm_alui(as, BPF_SUB, R1, 1);
 	asm_st(as, BPF_DW, R9, state(g, STATE_NTRIES), R1);
 }
 
-void gen_catchable(struct gen *g, const struct stub *s)
+bool gen_catchable(struct gen *g, const struct stub *s)
 {
 	struct assembler *as = &g->as;
 
+	if (!s->region && !g->ntries)
+		return false;
 	asm_st(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_VALUE), R1);
 	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_KIND), s->kind);
 	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_ACT), (int32_t)s->act);
-	asm_ja(as, g->catch);
+	asm_ja(as, s->region ? g->caught[s->region->number] : g->catch);
+	return true;
+}
+
+/* From each region's label to where its TRY says. */
+static void regions(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	for (uint32_t b = 0; b < g->plan->nblocks; b++) {
+		const struct ir_insn *end = &g->plan->blocks[b]->insns[g->plan->blocks[b]->n - 1];
+
+		if (end->op != IR_TRY)
+			continue;
+		asm_place(as, g->caught[g->plan->regions[end->target[1]->id]->number]);
+		clear(g, g->dirty);
+		asm_ja(as, g->labels[end->target[0]->id]);
+	}
 }
 
 /* From g->catch to where the innermost TRY says; without one the fault is as good as not catchable. */
@@ -197,7 +301,7 @@ static void catches(struct gen *g, uint32_t faulted)
 	uint32_t none = asm_label(as), late = asm_label(as), pop = asm_label(as);
 
 	asm_place(as, g->catch);
-	forget(g);
+	clear(g, g->dirty);
 	/* A fault where a fault is caught makes a loop. */
 	asm_may_goto(as, late);
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
@@ -300,12 +404,24 @@ void gen_flow_begin(struct gen *g)
 	struct assembler *as = &g->as;
 
 	g->enters = find(g, IR_ENTER, &g->nenters);
-	g->tries = find(g, IR_TRY, &g->ntries);
+	g->tries = NULL;
+	g->ntries = 0;
+	g->caught = NULL;
+	if (!g->plan->regions)
+		g->tries = find(g, IR_TRY, &g->ntries);
+	else if (g->plan->nregions)
+		g->caught = arena_alloc(g->prog->arena, g->plan->nregions * sizeof(*g->caught));
+	for (uint32_t k = 0; k < g->plan->nregions; k++)
+		g->caught[k] = asm_label(as);
 	g->catch = g->leave = 0;
+	if (g->plan->needs & NEED_LOOPS)
+		clear_all(g);
 	if (!(g->plan->needs & NEED_STATE))
 		return;
-	asm_sti(as, BPF_DW, R9, state(g, STATE_DEPTH), 0);
-	asm_sti(as, BPF_DW, R9, state(g, STATE_NTRIES), 0);
+	if (g->plan->needs & NEED_CALLS || g->ntries) {
+		asm_sti(as, BPF_DW, R9, state(g, STATE_DEPTH), 0);
+		asm_sti(as, BPF_DW, R9, state(g, STATE_NTRIES), 0);
+	}
 	if (g->plan->needs & NEED_CALLS) {
 		asm_imm(as, R1, 0);
 		set_frame(g);
@@ -331,4 +447,6 @@ void gen_flow_catches(struct gen *g, uint32_t faulted)
 {
 	if (g->ntries)
 		catches(g, faulted);
+	else if (g->caught)
+		regions(g);
 }

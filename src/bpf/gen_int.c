@@ -108,8 +108,23 @@ void gen_alu(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R1);
 }
 
-/* eBPF divides unsigned numbers: a signed division divides the magnitudes, and then gives the result its sign.
- * INT64_MIN is its own magnitude as an unsigned number, which makes the two edge cases right. */
+/*
+ * eBPF divides unsigned numbers: a signed division divides the magnitudes, and then gives the result its sign.
+ * INT64_MIN is its own magnitude as an unsigned number, which makes the two edge cases right.  No branches: (x ^ s) - s,
+ * s being x's sign in all bits, is x without it.
+ */
+
+/* @reg without its sign, which goes to all bits of @sign. */
+static void negate(struct gen *g, int reg, int sign)
+{
+	struct assembler *as = &g->as;
+
+	asm_mov(as, sign, reg);
+	asm_alui(as, BPF_ARSH, sign, 63);
+	asm_alu(as, BPF_XOR, reg, sign);
+	asm_alu(as, BPF_SUB, reg, sign);
+}
+
 void gen_divide(struct gen *g, const struct ir_insn *i)
 {
 	bool sign = i->op == IR_SDIV || i->op == IR_SMOD, mod = i->op == IR_SMOD || i->op == IR_UMOD;
@@ -118,28 +133,22 @@ void gen_divide(struct gen *g, const struct ir_insn *i)
 
 	gen_load(g, R1, i->args[0]);
 	gen_load(g, R2, i->args[1]);
-	if (!gen_is_const(g, i->args[1], &v) || v == 0) {
-		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
-		asm_ji(as, BPF_JEQ, R2, 0, gen_fault(g, ABI_FAULT_DIVZERO, FRAME_TMP));
-	}
+	if (!gen_is_const(g, i->args[1], &v))
+		v = 0;
+	if (!v)
+		asm_ji(as, BPF_JEQ, R2, 0, gen_fault(g, ABI_FAULT_DIVZERO, NO_VALUE));
 	if (sign) {
-		uint32_t x_pos = asm_label(as), y_pos = asm_label(as), pos = asm_label(as);
-
-		asm_mov(as, R3, R1);
-		if (!mod)
-			asm_alu(as, BPF_XOR, R3, R2);
-		asm_ji(as, BPF_JSGE, R1, 0, x_pos);
-		asm_neg(as, R1);
-		asm_place(as, x_pos);
-		asm_ji(as, BPF_JSGE, R2, 0, y_pos);
-		asm_neg(as, R2);
-		asm_place(as, y_pos);
-		asm_alu(as, mod ? BPF_MOD : BPF_DIV, R1, R2);
-		asm_ji(as, BPF_JSGE, R3, 0, pos);
-		asm_neg(as, R1);
-		asm_place(as, pos);
-	} else {
-		asm_alu(as, mod ? BPF_MOD : BPF_DIV, R1, R2);
+		negate(g, R1, R3);
+		if (v <= 0) {
+			negate(g, R2, R4);
+			if (!mod)
+				asm_alu(as, BPF_XOR, R3, R4);
+		}
+	}
+	asm_alu(as, mod ? BPF_MOD : BPF_DIV, R1, R2);
+	if (sign) {
+		asm_alu(as, BPF_XOR, R1, R3);
+		asm_alu(as, BPF_SUB, R1, R3);
 	}
 	gen_put(g, i, R1);
 }

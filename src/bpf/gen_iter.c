@@ -204,7 +204,7 @@ static void keep_given(struct gen *g, const struct ir_insn *insn, const struct i
 }
 
 /* What collects, and *@off, *@nth what it must know; *@how for rt_sort. */
-static enum rt_fn collector(const struct gen *g, const struct ir_iter *it, int32_t *off, int32_t *nth, int64_t *how)
+static enum rt_fn collector(const struct gen *g, const struct ir_iter *it, int32_t *off, int32_t *nth, int32_t *how)
 {
 	static const int stat_words[IR_SORT_NR] = {
 		[IR_SORT_COUNT] = ABI_STAT_COUNT, [IR_SORT_SUM] = ABI_STAT_SUM, [IR_SORT_MIN] = ABI_STAT_MIN,
@@ -223,13 +223,13 @@ static enum rt_fn collector(const struct gen *g, const struct ir_iter *it, int32
 		if (m->keys[it->column].type != IR_STR)
 			return RT_COLLECT_KEY;
 		*off = (int32_t)(8 * g->priv->maps[m->id].ints);
-		*how |= SORT_STRINGS | (int64_t)g->prog->strsize << SORT_SIZE_SHIFT;
+		*how |= SORT_STRINGS;
 		return RT_COLLECT_KEYSTR;
 	case IR_SORT_VALUE:
 		*off = ABI_ELEMENT_VALUE;
 		if (m->value.type != IR_STR)
 			return RT_COLLECT_WORD;
-		*how |= SORT_STRINGS | (int64_t)g->prog->strsize << SORT_SIZE_SHIFT;
+		*how |= SORT_STRINGS;
 		return RT_COLLECT_STR;
 	case IR_SORT_AVG:
 		return RT_COLLECT_AVG;
@@ -246,8 +246,7 @@ static void fill(struct gen *g, const struct ir_iter *it)
 {
 	const struct keyed *k = &g->priv->maps[it->map->id];
 	struct assembler *as = &g->as;
-	int32_t off, nth;
-	int64_t how;
+	int32_t off, nth, how;
 	enum rt_fn fn = collector(g, it, &off, &nth, &how);
 
 	_Static_assert(8 * COLLECT_WORDS <= FRAME_KEY_SIZE, "room for what a walk carries");
@@ -274,6 +273,7 @@ static void fill(struct gen *g, const struct ir_iter *it)
 	asm_imm(as, R2, g->priv->iter_max);
 	asm_imm(as, R3, how);
 	gen_scratch(g, R4, g->priv->work_off);
+	asm_imm(as, R5, g->prog->strsize);
 	asm_rt(as, RT_SORT);
 }
 
@@ -387,6 +387,9 @@ void gen_inext(struct gen *g, const struct ir_insn *i)
 
 	g->iter_next = next;
 	asm_place(as, next);
+	/* As gen_tidy leaves it: here comes back who has left out an element. */
+	asm_sti(as, BPF_DW, R10, FRAME_POS, 0);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
 	asm_may_goto(as, over);
 	own_buffer(g, it, over);
 	ld(g, R1, it, ITER_POS);

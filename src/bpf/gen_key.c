@@ -21,14 +21,15 @@ void gen_thread_key(struct gen *g)
 	asm_st(&g->as, BPF_DW, R10, FRAME_THREAD, R0);
 }
 
-static bool on_stack(const struct keyed_use *k)
+/* Not in clauses with loops: gen_flow.c, gen_forget. */
+static bool on_stack(const struct gen *g, const struct keyed_use *k)
 {
-	return !k->keyed->strs && k->keyed->sizes[0] <= FRAME_KEY_SIZE;
+	return !(g->plan->needs & NEED_LOOPS) && !k->keyed->strs && k->keyed->sizes[0] <= FRAME_KEY_SIZE;
 }
 
 static void store(struct gen *g, const struct keyed_use *k, uint32_t off, int reg)
 {
-	if (on_stack(k))
+	if (on_stack(g, k))
 		asm_st(&g->as, BPF_DW, R10, FRAME_KEY + (int)off, reg);
 	else
 		asm_st(&g->as, BPF_DW, R9, (int)(g->priv->work_off + off), reg);
@@ -105,7 +106,7 @@ void gen_keyed(struct gen *g, const struct keyed_use *k)
 	struct assembler *as = &g->as;
 	uint32_t done = asm_label(as);
 
-	if (!on_stack(k) && g->priv->work_off + k->keyed->ints * 8 + IR_MAX_KEYS * 32 > INT16_MAX)
+	if (!on_stack(g, k) && g->priv->work_off + k->keyed->ints * 8 + IR_MAX_KEYS * 32 > INT16_MAX)
 		gen_refuse(g, "a clause has too many values at a time");
 	build_integers(g, k);
 	build_strings(g, k);
@@ -129,7 +130,7 @@ void gen_keyed(struct gen *g, const struct keyed_use *k)
 
 void gen_key_addr(struct gen *g, const struct keyed_use *k)
 {
-	if (on_stack(k)) {
+	if (on_stack(g, k)) {
 		asm_mov(&g->as, R2, R10);
 		asm_alui(&g->as, BPF_ADD, R2, FRAME_KEY);
 	} else {

@@ -60,11 +60,13 @@ void gen_copy_str(struct gen *g, bool untrusted)
 
 	if (untrusted)
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
-	else
-		asm_sti(as, BPF_DW, R10, FRAME_TMP2, 0);
+	/* What is in a map is there: that the copy fails only the verifier believes, and one stub will do for all, in
+	 * whatever region. */
+	if (!untrusted && g->uncopied == ASM_UNSET)
+		g->uncopied = gen_fault(g, ABI_FAULT_BADADDR, NO_VALUE);
 	asm_imm(as, R2, g->prog->strsize);
 	asm_helper(as, BPF_FUNC_probe_read_kernel_str);
-	asm_ji(as, BPF_JSLT, R0, 1, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_ji(as, BPF_JSLT, R0, 1, untrusted ? gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2) : g->uncopied);
 }
 
 /* Constants up to this many bytes are stored by instructions instead of copied by the kernel. */

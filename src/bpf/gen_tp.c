@@ -190,6 +190,8 @@ void gen_tp_arg(struct gen *g, int64_t n)
 		syscall_arg(g, n);
 	else if (n < 2)
 		syscall_result(g);
+	else if (n == 2)
+		load_word(g, 1);
 	else
 		asm_imm(&g->as, R1, 0);
 }
@@ -216,6 +218,11 @@ static void read_task(struct gen *g, uint32_t off, int to, int32_t size)
 	asm_mov(&g->as, R3, R1);
 	asm_alui(&g->as, BPF_ADD, R3, (int32_t)off);
 	read_kernel(g, to, size);
+}
+
+void gen_tp_task_addr(struct gen *g)
+{
+	value(g, &g->env->tp->task);
 }
 
 void gen_tp_task(struct gen *g)

@@ -301,6 +301,22 @@ static void find_lives(struct planner *p)
 	}
 }
 
+/* Ways back to where the clause has been. */
+static bool has_loops(const struct planner *p)
+{
+	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
+		const struct ir_block *k = p->plan->blocks[b];
+
+		for (uint32_t j = 0; j < k->n; j++) {
+			enum ir_op op = k->insns[j].op;
+
+			if (op == IR_TURN || op == IR_ENTER || op == IR_ITER || (op == IR_TRY && !p->plan->regions))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void allocate(struct planner *p)
 {
 	struct plan *plan = p->plan;
@@ -324,7 +340,9 @@ static void allocate(struct planner *p)
 			ints[nints++] = life;
 		}
 	}
-	plan->nspills = regs_integers(p->arena, ints, nints, plan->locs);
+	if (has_loops(p))
+		plan->needs |= NEED_LOOPS;
+	plan->nspills = (plan->needs & NEED_LOOPS ? regs_scratch : regs_integers)(p->arena, ints, nints, plan->locs);
 	plan->nstrs = regs_strings(p->arena, strs, nstrs, plan->locs);
 }
 
@@ -342,7 +360,7 @@ static void need_key(struct plan *plan, const struct keyed *k)
 	uint64_t max = k->sizes[k->n - 1];
 
 	/* Behind the largest key lies room for what the zeroing of its tail writes beyond. */
-	if (k->strs || max > FRAME_KEY_SIZE)
+	if (k->strs || max > FRAME_KEY_SIZE || plan->needs & NEED_LOOPS)
 		need_work(plan, 2 * max + 64);
 }
 
@@ -446,7 +464,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
-		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO)) {
+		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
 		}
@@ -467,7 +485,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IVALUE:
 	case IR_IDONE:
 		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		need_work(plan, 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:
@@ -475,8 +493,10 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		plan->needs |= NEED_CALLS | NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
 		break;
 	case IR_TURN:
-	case IR_TRY:
 		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_TRY:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | (plan->regions ? 0 : NEED_LOOPS);
 		break;
 	case IR_BUDGET:
 	case IR_SPEND:
@@ -548,6 +568,7 @@ struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, str
 	for (uint32_t b = 0; b < c->nblocks; b++)
 		p.in[b] = arena_alloc(a, p.words * sizeof(**p.in) + 1);
 	order_blocks(&p);
+	tries_plan(a, c, p.plan);
 	count(&p);
 	find_late(&p);
 	find_lives(&p);

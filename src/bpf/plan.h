@@ -2,7 +2,9 @@
  * Where a clause keeps its values: the decisions that are made once per clause, before any program with it
  * is generated.
  *
- * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.
+ * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.  Those of
+ * a clause with loops all live there: the verifier knows nothing of that memory's content, and so has nothing to
+ * compare when it comes to a place again (gen_flow.c).
  * Strings never move: each register that holds one has a fixed buffer in scratch memory, shared by registers
  * that are not alive at the same time, or is a constant in the read-only map.  So the verifier always sees
  * constant offsets.  An instruction whose only use can take its result straight into place (a key, a record's
@@ -46,12 +48,21 @@ struct copyin {
 	uint32_t off, size;	/* off from the start of the unit's copyin area */
 };
 
+/* What is in a TRY. */
+struct region {
+	const struct ir_insn *insn;	/* the TRY */
+	struct region *outer;		/* the one that it is in, or NULL */
+	uint32_t number;
+};
+
 struct plan {
 	struct loc *locs;			/* by register */
 	const struct ir_insn **late;		/* by register: what makes its value, at its use; or NULL */
 	struct ir_block *const *blocks;		/* those that can be reached, in the order to generate */
 	uint32_t nblocks;
 	uint32_t needs;				/* enum plan_need */
+	struct region **regions;		/* by block: what its start is in; NULL: that is not the same always */
+	uint32_t nregions;
 	uint32_t nspills;			/* in scratch memory */
 	uint32_t nstrs;				/* string buffers */
 	uint32_t work;				/* bytes of memory that one instruction at a time may use */
@@ -68,6 +79,11 @@ enum { PLAN_STACK_FRAMES = 127 };	/* what the kernel walks at most (kernel.perf_
 /* Make @c's plan.  @priv has the read-only strings; its copyin area grows. */
 struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, struct ebpf_private *priv);
 
+/* --- tries.c ----------------------------------------------------------------------------------------- */
+
+/* Set @plan's regions; its blocks are known. */
+void tries_plan(struct arena *a, const struct ir_clause *c, struct plan *plan);
+
 /* --- regs.c ------------------------------------------------------------------------------------------ */
 
 /* One value's life: from the first position it is written at to the last it is read at. */
@@ -78,6 +94,9 @@ struct interval {
 
 /* Give the @n integer @lives registers or spill slots; sorts @lives.  Returns the spill slots in scratch. */
 uint32_t regs_integers(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);
+
+/* The same, with all in scratch. */
+uint32_t regs_scratch(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);
 
 /* Give the string @lives buffers; returns how many there are. */
 uint32_t regs_strings(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs);

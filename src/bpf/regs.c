@@ -42,6 +42,18 @@ static uint32_t colour(struct arena *a, const struct interval *lives, uint32_t n
 	return used;
 }
 
+uint32_t regs_scratch(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
+{
+	uint32_t *slots = arena_alloc(a, n * sizeof(*slots) + 1);
+	uint32_t used;
+
+	qsort(lives, n, sizeof(*lives), by_start);
+	used = colour(a, lives, n, true, slots);
+	for (uint32_t k = 0; k < n; k++)
+		locs[lives[k].reg] = (struct loc){ LOC_SCRATCH, slots[k] };
+	return used;
+}
+
 uint32_t regs_integers(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
 {
 	struct interval *spilled = arena_alloc(a, n * sizeof(*spilled) + 1);

@@ -9,7 +9,7 @@
 #include <linux/bpf.h>
 
 enum rt_fn {
-#define RT_FN(NAME, SYMBOL, WHAT) RT_##NAME,
+#define RT_FN(NAME, SYMBOL, PARAMS, WHAT) RT_##NAME,
 #include "bpf/rt/rt.def"
 #undef RT_FN
 	RT_NR

@@ -69,6 +69,7 @@ struct d_node {
 	const struct type *type;	/* [check] the value's type; INT and STR: set by the parser */
 	struct d_ident *ident;		/* [check] NAME, AGG, CALL, INDEX of an associative array */
 	void *aux;			/* [check] */
+	bool used;			/* [check] ASSIGN of an object: its value is used */
 	bool user;			/* [check] an address in the traced process, or an object there */
 
 	struct d_node *lhs, *rhs;	/* BINARY, ASSIGN, COND */
@@ -171,6 +172,7 @@ struct d_xlator {
 	const char *param;
 	struct d_xlator_member *members;
 	size_t nmembers, members_cap;
+	bool lazy;			/* a library's: members that nobody uses need not suit this kernel */
 };
 
 /* provider name { probe name(args) : (xargs); ... }; */
@@ -207,6 +209,7 @@ enum d_item_kind { D_ITEM_CLAUSE, D_ITEM_DECL, D_ITEM_INLINE, D_ITEM_XLATOR, D_I
 
 struct d_item {
 	enum d_item_kind kind;
+	bool checked;			/* [check] */
 	union {
 		struct d_clause *clause;
 		struct d_decl *decl;

@@ -15,7 +15,7 @@
  *
  * Files: check.c declarations and clauses, check_name.c names and variables, check_expr.c operators,
  * check_call.c functions and their prototypes, check_act.c actions and formats, check_agg.c aggregations,
- * check_type.c compares types.
+ * check_type.c compares types, check_xlate.c translators.
  */
 #ifndef DTAP_D_CHECK_H
 #define DTAP_D_CHECK_H
@@ -90,6 +90,8 @@ struct d_ident {
 	struct ir_var *var;		/* SCALAR: made by the lowering when first needed; the next two as well */
 	struct ir_map *map;
 	struct ir_agg *agg;
+	struct ir_map *strings;		/* of an object (lower_obj.c): its strings, or its words */
+	struct ir_var **words;
 	struct d_ident *next;		/* in its space, newest first */
 };
 
@@ -142,6 +144,7 @@ struct check {
 
 	struct d_ident *idents[SPACE_MAX];
 	struct d_ident *params;			/* of the inline at hand */
+	struct d_xstate *xlators;
 	unsigned int unknown;			/* reports of names not known (yet) */
 
 	const struct d_clause *clause;		/* NULL: outside */
@@ -201,6 +204,12 @@ bool type_is_storable(const struct type *t);
 /* How it is held. */
 struct ir_slot type_slot(const struct type *t);
 
+/*
+ * The variable that @n, checked, is a part of: itself, a member of it, an element of an array in it, and so on.  NULL: @n
+ * is in memory, or no lvalue.
+ */
+struct d_node *check_root(struct d_node *n);
+
 /* --- expressions (check_name.c, check_expr.c, check_call.c) ------------------------------------------ */
 
 /* What a node is used for. */
@@ -209,7 +218,9 @@ enum use { USE_READ, USE_ASSIGN, USE_MODIFY };	/* MODIFY: op= */
 /* The type of @n, or NULL when something is wrong with it, which was then reported. */
 const struct type *check_expr(struct check *c, struct d_node *n);
 
+/* The identifier @name; a library that declares it is brought, or (ident_known) not.  NULL: none. */
 struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name);
+struct d_ident *ident_known(struct check *c, enum ident_space space, const char *name);
 struct d_ident *ident_new(struct check *c, enum d_ident_kind kind, enum ident_space space, const char *name,
 			  struct src_pos pos);
 const char *ident_kind_text(enum d_ident_kind kind);
@@ -237,6 +248,41 @@ const struct type *check_inline_call(struct check *c, struct d_node *n);
 
 /* Check the arguments of @n, one by one and against @id's prototype. */
 bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
+
+/* --- translators (check_xlate.c) --------------------------------------------------------------------- */
+
+struct d_xstate;
+
+/* A translated object: what was translated, by what, and (NULL: none) the inline with parameters that it came from. */
+struct xlated {
+	struct d_xstate *state;
+	struct d_node *input, *outer;
+};
+
+void check_xlator(struct check *c, const struct d_xlator *x);
+const struct type *check_xlate(struct check *c, struct d_node *n);
+
+/* Is @n, checked, a translated object or (n->type) a pointer to one?  @ret is zeroed before. */
+bool check_xlated(struct d_node *n, struct xlated *ret);
+
+/*
+ * The type of @n, a member of a translated object, whose base and name are checked; NULL: reported.  n->ident is then an
+ * inline of the input, n->args[0], and n->aux the xlated's outer.
+ */
+const struct type *check_xlated_member(struct check *c, struct d_node *n);
+
+/* Its member @name as a checked node; NULL: the translator has none. */
+struct d_node *check_xlated_node(struct check *c, const struct xlated *x, const char *name, struct src_pos pos);
+
+/* Check the items from @first on, which a library has brought meanwhile (check.c). */
+void check_new_items(struct check *c, size_t first);
+
+/* d_parse_type, and what libraries it brings is checked. */
+const struct type *check_parse_type(struct check *c, const char *text);
+
+/* Can a variable of @space hold an object of @t, a struct, union or array?  False: reported (check.c). */
+enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 512 };
+bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t);
 
 /* --- statements (check_act.c, check_agg.c) ----------------------------------------------------------- */
 

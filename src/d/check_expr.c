@@ -159,10 +159,25 @@ static bool is_lvalue(const struct d_node *n)
 	}
 }
 
+struct d_node *check_root(struct d_node *n)
+{
+	switch (n->kind) {
+	case D_NAME:
+		return n->ident && n->ident->kind == ID_SCALAR ? n : NULL;
+	case D_INDEX:
+		if (n->ident)
+			return n->ident->kind == ID_ARRAY ? n : NULL;
+		return n->base->type && type_is_array(n->base->type) ? check_root(n->base) : NULL;
+	case D_MEMBER:
+		return n->arrow || n->ident ? NULL : check_root(n->base);
+	default:
+		return NULL;
+	}
+}
+
 static bool is_variable(const struct d_node *n)
 {
-	return (n->kind == D_NAME || n->kind == D_INDEX) && n->ident &&
-	       (n->ident->kind == ID_SCALAR || n->ident->kind == ID_ARRAY);
+	return check_root((struct d_node *)(uintptr_t)n);
 }
 
 /* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
@@ -194,9 +209,9 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	const struct type *t = val->type;
 
 	if (type_is_sou(t)) {
-		check_unsupported(c, target->pos, "a variable that holds a struct or union",
-				  "keep a pointer to it, or its members");
-		return false;
+		id->type = t;
+		id->user = val->user;
+		return check_object(c, target->pos, id->space, t);
 	}
 	if (type_is_char_array(t)) {
 		t = c->t_string;
@@ -223,6 +238,7 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	struct d_node *l = n->lhs;
 	unsigned int errors = c->diag->errors;
 	const struct type *lt, *rt;
+	struct xlated x = { 0 };
 
 	if (check_is_agg_ref(l)) {
 		if (n != c->stmt) {
@@ -251,8 +267,19 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 		incompatible(c, n, "=");
 		return NULL;
 	}
+	if (type_is_ptr(n->rhs->type) && check_xlated(n->rhs, &x)) {
+		check_error(c, n->pos, "D_OP_DYN", "operator = may not be applied to a translated pointer: it has members, "
+			    "and no value");
+		return NULL;
+	}
 	if (!check_writable(c, l, "="))
 		return NULL;
+	if (type_is_sou(lt) && type_size(lt) > OBJECT_COPY_MAX) {
+		check_unsupported(c, n->pos, arena_printf(c->arena, "assigning a struct or union of more than %d bytes",
+							  OBJECT_COPY_MAX), "assign the members that are needed");
+		return NULL;
+	}
+	n->used = n != c->stmt;
 	n->user = l->user;
 	return lt;
 }
@@ -365,6 +392,20 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 	return to;
 }
 
+/* Does the constant index of @n lie outside of the array variable? */
+static bool check_range(struct check *c, struct d_node *n)
+{
+	const struct type *t = type_strip(n->base->type);
+	int64_t v;
+
+	if (t->kind != TYPE_ARRAY || !t->complete || !check_root(n->base) || !d_const(c->prog, n->args[0], &v) ||
+	    (v >= 0 && (uint64_t)v < t->count))
+		return true;
+	check_error(c, n->args[0]->pos, "D_ARR_BADREF", "index %lld is out of range for \"%s\"", (long long)v,
+		    check_text(c, n->base));
+	return false;
+}
+
 /* base[i] of a pointer or an array: *(base + i). */
 static const struct type *check_index(struct check *c, struct d_node *n)
 {
@@ -394,7 +435,7 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 			    check_text(c, n->base), check_text(c, n->args[0]));
 		return NULL;
 	}
-	return check_deref(c, n, n->base);
+	return check_range(c, n) ? check_deref(c, n, n->base) : NULL;
 }
 
 /*
@@ -437,6 +478,7 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 	const char *op = n->arrow ? "->" : ".";
 	const struct type *t = check_expr(c, n->base);
 	const struct type_member *m;
+	struct xlated x = { 0 };
 	uint64_t off;
 
 	if (!t)
@@ -465,6 +507,8 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_TYPE_MEMBER", "%s is not a member of %s", n->name, type_text(c->arena, t));
 		return NULL;
 	}
+	if (check_xlated(n->base, &x))
+		return check_xlated_member(c, n);
 	n->aux = (void *)m;
 	n->value = off;
 	n->user = n->base->user;
@@ -473,7 +517,7 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 
 static bool is_bit_field(const struct d_node *n)
 {
-	return n->kind == D_MEMBER && n->aux && ((const struct type_member *)n->aux)->bits;
+	return n->kind == D_MEMBER && !n->ident && n->aux && ((const struct type_member *)n->aux)->bits;
 }
 
 static const struct type *check_addr(struct check *c, struct d_node *n)
@@ -484,7 +528,7 @@ static const struct type *check_addr(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
 		return NULL;
 	}
-	if (!is_lvalue(b) || b->kind == D_NAME || (b->kind == D_INDEX && b->ident)) {
+	if (!is_lvalue(b) || b->kind == D_NAME || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
 		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
 		return NULL;
 	}
@@ -593,7 +637,7 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
 		return NULL;
 	}
-	n->user = b->user;
+	n->user = b->user || type_is_user(to);
 	if (node_is_agg(b)) {
 		;
 	} else if (type_is_string(to)) {
@@ -748,8 +792,7 @@ const struct type *check_expr(struct check *c, struct d_node *n)
 		t = check_offsetof(c, n);
 		break;
 	default:
-		check_unsupported(c, n->pos, "xlate", "read the struct's members through a pointer");
-		t = NULL;
+		t = check_xlate(c, n);
 	}
 	return n->type = t;
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "abi/record.h"
+#include "abi/segment.h"
 #include "d/check.h"
 
 /* The low @bytes of @v in the other order: network and this machine's, which is little-endian. */
@@ -68,6 +69,42 @@ static ir_reg call2(struct lower *l, enum ir_fn fn, ir_reg a, ir_reg b)
 	const ir_reg args[] = { a, b };
 
 	return ir_call(&l->b, fn, args, 2);
+}
+
+/* @text = @prefix and @digits; go on at @done. */
+static void prefixed(struct lower *l, ir_reg text, const char *prefix, ir_reg digits, struct ir_block *done)
+{
+	ir_mov(&l->b, text, *prefix ? call2(l, IR_FN_STRJOIN, ir_strc(&l->b, prefix), digits) : digits);
+	ir_jmp(&l->b, done);
+}
+
+/* Numbers in base 16 begin with 0x, those in base 8 with 0, as illumos's do (DIF_SUBR_LLTOSTR). */
+static ir_reg lltostr(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	struct ir_block *hex, *other, *octal, *plain, *done;
+	ir_reg digits = call2(l, IR_FN_LLTOSTR, args[0], args[1]), text;
+	int64_t base = 10;
+
+	if (call->nargs < 2 || (d_const(l->check->prog, call->args[1], &base) && base != 8 && base != 16))
+		return digits;
+	hex = ir_block_new(&l->b);
+	other = ir_block_new(&l->b);
+	octal = ir_block_new(&l->b);
+	plain = ir_block_new(&l->b);
+	done = ir_block_new(&l->b);
+	text = ir_reg_new(&l->b, IR_STR);
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[1], ir_const(&l->b, 16)), hex, other);
+	ir_at(&l->b, hex);
+	prefixed(l, text, "0x", digits, done);
+	ir_at(&l->b, other);
+	ir_br(&l->b, ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_EQ, args[1], ir_const(&l->b, 8)),
+			    ir_op2(&l->b, IR_NE, args[0], ir_const(&l->b, 0))), octal, plain);
+	ir_at(&l->b, octal);
+	prefixed(l, text, "0", digits, done);
+	ir_at(&l->b, plain);
+	prefixed(l, text, "", digits, done);
+	ir_at(&l->b, done);
+	return text;
 }
 
 /* Four bytes at an address of ours, as 192.0.2.1. */
@@ -158,7 +195,7 @@ static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *ar
 {
 	const ir_reg copy[] = { args[0], args[2], args[1] };
 
-	return ir_call(&l->b, call->args[0]->user ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+	return ir_call(&l->b, lower_is_user(call->args[0]) ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
 }
 
 /* With NULL it goes on where the clause's last one stopped. */
@@ -173,6 +210,24 @@ static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *arg
 	token = call2(l, IR_FN_TOKEN, from, args[1]);
 	ir_vst(&l->b, l->token, call2(l, IR_FN_UNTOKEN, from, args[1]));
 	return token;
+}
+
+/* _task_pid() and its kind. */
+static ir_reg task_fact(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	static const struct {
+		const char *name;
+		int fact;
+	} facts[] = {
+		{ "_task_egid", ABI_TASK_EGID }, { "_task_euid", ABI_TASK_EUID }, { "_task_gid", ABI_TASK_GID },
+		{ "_task_pgrp", ABI_TASK_PGRP }, { "_task_pid", ABI_TASK_PID },	  { "_task_sid", ABI_TASK_SID },
+		{ "_task_tid", ABI_TASK_TID },	 { "_task_uid", ABI_TASK_UID },
+	};
+	size_t i = 0;
+
+	while (strcmp(facts[i].name, call->ident->name) != 0)
+		i++;
+	return call2(l, IR_FN_TASK, args[0], ir_const(&l->b, facts[i].fact));
 }
 
 static ir_reg speculation(struct lower *l, struct d_node *call, const ir_reg *args)
@@ -190,10 +245,13 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 	} subrs[] = {
 		{ "bcopy", bcopy_bytes }, { "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
-		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop },
+		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop }, { "lltostr", lltostr },
 		{ "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
 		{ "strtok", next_token },
+		{ "_task_egid", task_fact }, { "_task_euid", task_fact }, { "_task_gid", task_fact },
+		{ "_task_pgrp", task_fact }, { "_task_pid", task_fact },  { "_task_sid", task_fact },
+		{ "_task_tid", task_fact },  { "_task_uid", task_fact },
 	};
 	size_t i = 0;
 

@@ -2,7 +2,7 @@
  * Debug information: scopes, places of variables, where a function's prologue ends.
  *
  * Expressions are computed as a register plus a number.  Inlined functions are passed over: what is asked for is the
- * function whose code it is.
+ * function whose code it is, but where a copy of an inlined one is named.
  */
 #include "elf/debug.h"
 
@@ -17,16 +17,48 @@
 #include "base/strbuf.h"
 #include "elf/priv.h"
 
-enum { MAX_SCOPES = 32, MAX_STACK = 8, MAX_DEPTH = 4 };
+enum { MAX_SCOPES = 32, MAX_STACK = 8, MAX_DEPTH = 4, ENDED = 16 };
 
 struct debug {
 	Dwarf *dw;
 	Dwarf_CFI *eh;			/* of the file itself; its own memory */
 	Elf *elf;			/* of another file, or NULL */
 	int fd;
+	char *ended[ENDED];		/* end_strings's copies */
+	size_t nended;
 };
 
 /* --- the file ----------------------------------------------------------------------------------------- */
+
+/*
+ * libdw gives strings as they lie in the sections, and does not look for their ends.  A section whose last byte is no NUL
+ * is replaced by a copy with a NUL behind it, before libdw sees it.
+ */
+static void end_strings(Elf *elf, struct debug *d)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn)) && d->nended < ENDED) {
+		Elf_Data *data;
+		GElf_Shdr shdr;
+		char *copy;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    strncmp(obj_section_name(elf, &shdr), ".debug_", 7))
+			continue;
+		if (shdr.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (!data || !data->d_buf || !data->d_size || !((const char *)data->d_buf)[data->d_size - 1])
+			continue;
+		copy = malloc(data->d_size + 1);
+		if (!copy)
+			continue;
+		memcpy(copy, data->d_buf, data->d_size);
+		copy[data->d_size] = '\0';
+		data->d_buf = d->ended[d->nended++] = copy;
+	}
+}
 
 static void open_by_id(const struct obj_info *info, struct debug *d)
 {
@@ -43,8 +75,10 @@ static void open_by_id(const struct obj_info *info, struct debug *d)
 	if (d->fd < 0)
 		return;
 	d->elf = elf_begin(d->fd, ELF_C_READ, NULL);
-	if (d->elf)
+	if (d->elf) {
+		end_strings(d->elf, d);
 		d->dw = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+	}
 }
 
 struct debug *obj_debug(struct obj *o)
@@ -59,6 +93,7 @@ struct debug *obj_debug(struct obj *o)
 	if (!d)
 		return NULL;
 	d->fd = -1;
+	end_strings(o->elf, d);
 	d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
 	if (d->dw && !obj_section(o->elf, ".debug_info", &shdr) && !obj_section(o->elf, ".zdebug_info", &shdr)) {
 		dwarf_end(d->dw);
@@ -92,6 +127,8 @@ void debug_close(struct debug *d)
 		elf_end(d->elf);
 	if (d->fd >= 0)
 		close(d->fd);
+	while (d->nended)
+		free(d->ended[--d->nended]);
 	free(d);
 }
 
@@ -100,7 +137,8 @@ void debug_close(struct debug *d)
 /* What contains an address: the compilation unit, the function, its blocks. */
 struct scopes {
 	Dwarf_Die v[MAX_SCOPES];
-	int n, func;		/* @func: the function's number, 0: none */
+	int n, func;		/* @func: the function's number, 0: none; its variables are asked for */
+	int frame;		/* of the function whose frame it is: the same, but of an inlined one */
 	uint64_t pc;
 };
 
@@ -114,30 +152,50 @@ static bool find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit)
 	return false;
 }
 
-static bool find_inner(const Dwarf_Die *outer, uint64_t pc, Dwarf_Die *inner)
+static bool find_inner(const Dwarf_Die *outer, uint64_t pc, bool inlined, Dwarf_Die *inner)
 {
 	if (dwarf_child((Dwarf_Die *)outer, inner))
 		return false;
 	do {
 		int tag = dwarf_tag(inner);
 
-		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace) &&
+		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace ||
+		     (inlined && tag == DW_TAG_inlined_subroutine)) &&
 		    (dwarf_haspc(inner, pc) > 0))
 			return true;
 	} while (!dwarf_siblingof(inner, inner));
 	return false;
 }
 
-static bool find_scopes(struct debug *d, uint64_t pc, struct scopes *s)
+static bool is_called(Dwarf_Die *die, const char *name)
 {
+	const char *its = dwarf_diename(die);
+
+	return its && !strcmp(its, name);
+}
+
+static bool find_scopes_in(struct debug *d, uint64_t pc, const char *inlined, struct scopes *s)
+{
+	bool copies = inlined != NULL;
+
 	memset(s, 0, sizeof(*s));
 	s->pc = pc;
 	if (!find_unit(d, pc, &s->v[0]))
 		return false;
-	for (s->n = 1; s->n < MAX_SCOPES && find_inner(&s->v[s->n - 1], pc, &s->v[s->n]); s->n++)
+	for (s->n = 1; s->n < MAX_SCOPES && find_inner(&s->v[s->n - 1], pc, copies, &s->v[s->n]); s->n++) {
 		if (dwarf_tag(&s->v[s->n]) == DW_TAG_subprogram)
-			s->func = s->n;
-	return true;
+			s->func = s->frame = s->n;
+		if (!copies || dwarf_tag(&s->v[s->n]) != DW_TAG_inlined_subroutine || !is_called(&s->v[s->n], inlined))
+			continue;
+		s->func = s->n;
+		copies = false;
+	}
+	return !copies;
+}
+
+static bool find_scopes(struct debug *d, uint64_t pc, struct scopes *s)
+{
+	return find_scopes_in(d, pc, NULL, s);
 }
 
 /* --- location expressions ----------------------------------------------------------------------------- */
@@ -212,13 +270,13 @@ static bool push_frame(struct eval *e, int64_t off)
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (!e->scopes->func ||
-	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->func], DW_AT_frame_base, &attr) ||
+	if (!e->scopes->frame ||
+	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->frame], DW_AT_frame_base, &attr) ||
 	    dwarf_getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
 		return refuse(e, "the frame of its function is not described");
 	/* A register is the frame's base only once the prologue has set it up. */
 	if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 &&
-	    (dwarf_entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->func], &entry) || entry == e->scopes->pc))
+	    (dwarf_entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->frame], &entry) || entry == e->scopes->pc))
 		return refuse(e, "at the entry of its function the frame is not set up yet: use .statement");
 	return push_other(e, ops, n, off);
 }
@@ -317,13 +375,6 @@ static bool is_var(Dwarf_Die *die)
 	return tag == DW_TAG_formal_parameter || tag == DW_TAG_variable;
 }
 
-static bool is_called(Dwarf_Die *die, const char *name)
-{
-	const char *its = dwarf_diename(die);
-
-	return its && !strcmp(its, name);
-}
-
 static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *var, struct debug_var *ret)
 {
 	struct eval e = { .d = d, .scopes = s };
@@ -380,12 +431,12 @@ const char *debug_global(struct debug *d, const char *name, const char *file, st
 	return "no global variable of that name is described";
 }
 
-const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct debug_var *ret)
+const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret)
 {
 	struct scopes s;
 	Dwarf_Die die;
 
-	if (!find_scopes(d, pc, &s))
+	if (!find_scopes_in(d, pc, inlined, &s))
 		return "no debuginfo describes this function";
 	for (int i = s.n; i--;) {
 		if (dwarf_child(&s.v[i], &die))
@@ -399,13 +450,20 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct deb
 	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
 }
 
-void debug_each_var(struct debug *d, uint64_t pc, bool parms, bool locals,
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type)
+{
+	struct scopes s;
+
+	return find_scopes(d, pc, &s) && s.func && type_of(&s.v[s.func], type);
+}
+
+void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx)
 {
 	struct scopes s;
 	Dwarf_Die die, type;
 
-	if (!find_scopes(d, pc, &s) || !s.func)
+	if (!find_scopes_in(d, pc, inlined, &s) || !s.func)
 		return;
 	for (int i = s.func; i < s.n; i++) {
 		if (dwarf_child(&s.v[i], &die))
@@ -537,4 +595,141 @@ int debug_last_line(struct debug *d, uint64_t entry, const char *file)
 
 	each_line(d, entry, file, last_of, &l);
 	return l.line;
+}
+
+static void nearest_of(void *ctx, int line, uint64_t addr)
+{
+	struct line *l = ctx;	/* @line: what is wanted, @addr: the best so far */
+	int best = (int)l->addr;
+
+	(void)addr;
+	if (line >= l->line ? !best || best < l->line || line < best : !best || (best < l->line && line > best))
+		l->addr = (uint64_t)line;
+}
+
+int debug_nearest_line(struct debug *d, uint64_t entry, const char *file, int line)
+{
+	struct line l = { .line = line };
+
+	each_line(d, entry, file, nearest_of, &l);
+	return (int)l.addr;
+}
+
+bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before)
+{
+	Dwarf_Lines *lines;
+	Dwarf_Die unit;
+	size_t n;
+
+	*before = 0;
+	if (!find_unit(d, pc, &unit) || dwarf_getsrclines(&unit, &lines, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Line *l = dwarf_onesrcline(lines, i);
+		bool begins = false;
+		Dwarf_Addr addr;
+
+		if (!l || dwarf_linebeginstatement(l, &begins) || !begins || dwarf_lineaddr(l, &addr) || addr > pc)
+			continue;
+		if (addr > *before)
+			*before = addr;
+	}
+	return *before == pc;
+}
+
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line)
+{
+	Dwarf_Line *l;
+	Dwarf_Die unit;
+
+	if (!find_unit(d, pc, &unit))
+		return false;
+	l = dwarf_getsrc_die(&unit, pc);
+	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
+	return *file && !dwarf_lineno(l, line) && *line > 0;
+}
+
+/* --- what is in functions ----------------------------------------------------------------------------- */
+
+struct search {
+	void (*inlined)(void *ctx, const char *name, uint64_t pc, const char *file, int line);
+	void (*label)(void *ctx, const char *name, uint64_t pc);
+	void *ctx;
+};
+
+/*
+ * Where the code of a copy begins.  What GCC calls its entry may be in front of all its code, where its variables are not
+ * yet: then it is the first of it behind.
+ */
+static bool begin_of(Dwarf_Die *die, Dwarf_Addr *pc)
+{
+	Dwarf_Addr entry, base, start, end, best = UINT64_MAX;
+	ptrdiff_t at = 0;
+
+	if (dwarf_entrypc(die, &entry))
+		return false;
+	*pc = entry;
+	if (dwarf_haspc(die, entry) > 0)
+		return true;
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		if (start >= entry && start < best && start < end)
+			best = start;
+	*pc = best;
+	return best != UINT64_MAX;
+}
+
+static void search(const struct search *s, const Dwarf_Die *outer, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth > MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
+		return;
+	do {
+		const char *name = dwarf_diename(&die), *file;
+		Dwarf_Attribute attr;
+		Dwarf_Word line = 0;
+		Dwarf_Addr pc;
+
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+			if (!s->inlined || !name || !begin_of(&die, &pc))
+				break;
+			file = dwarf_decl_file(&die);
+			if (!dwarf_attr_integrate(&die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &line))
+				file = NULL;
+			s->inlined(s->ctx, name, pc, file, (int)line);
+			break;
+		case DW_TAG_label:
+			if (s->label && name && !dwarf_lowpc(&die, &pc))
+				s->label(s->ctx, name, pc);
+			continue;
+		case DW_TAG_subprogram:
+		case DW_TAG_lexical_block:
+		case DW_TAG_namespace:
+			break;
+		default:
+			continue;
+		}
+		search(s, &die, depth + 1);
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+void debug_each_inlined(struct debug *d,
+			void (*fn)(void *ctx, const char *name, uint64_t pc, const char *file, int line), void *ctx)
+{
+	struct search s = { .inlined = fn, .ctx = ctx };
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+		search(&s, &unit, 0);
+}
+
+void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const char *name, uint64_t pc), void *ctx)
+{
+	struct search s = { .label = fn, .ctx = ctx };
+	struct scopes at;
+
+	if (find_scopes(d, entry, &at) && at.func)
+		search(&s, &at.v[at.func], 0);
 }

@@ -38,11 +38,27 @@ uint64_t debug_body(struct debug *d, uint64_t entry);
 /* The source file and line where the function that starts at @entry is declared; false: unknown. */
 bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line);
 
+/* Call @fn for each place where a copy of a function begins, that was inlined: its name, where it is declared. */
+void debug_each_inlined(struct debug *d,
+			void (*fn)(void *ctx, const char *name, uint64_t pc, const char *file, int line), void *ctx);
+
+/* Call @fn for each label of the function that starts at @entry. */
+void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const char *name, uint64_t pc), void *ctx);
+
+/* Does a statement begin at @pc?  If not, *before is where the last one did, 0: nowhere. */
+bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before);
+
+/* The source file and line of the code at @pc; false: unknown. */
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line);
+
 /* Is @path the source file that a user calls @file: the whole path or its end? */
 bool debug_is_file(const char *path, const char *file);
 
 /* The first address at which a statement of @file's line @line begins in the function that starts at @entry; 0: none. */
 uint64_t debug_line(struct debug *d, uint64_t entry, const char *file, int line);
+
+/* The line from @line on that has code of the function, or the last one before it; 0: none. */
+int debug_nearest_line(struct debug *d, uint64_t entry, const char *file, int line);
 
 /* The last line of @file that the function has code of, 0: none. */
 int debug_last_line(struct debug *d, uint64_t entry, const char *file);
@@ -62,8 +78,14 @@ struct debug_var {
 	Dwarf_Die type;
 };
 
-/* The variable @name as code at @pc sees it: its block's, its function's, its file's.  NULL, or why not. */
-const char *debug_var(struct debug *d, uint64_t pc, const char *name, struct debug_var *ret);
+/*
+ * The variable @name as code at @pc sees it: its block's, its function's, its file's.  NULL, or why not.  The function is
+ * the one whose code it is, or (@inlined not NULL) the copy of the function @inlined that is inside of it.
+ */
+const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
+
+/* The type of what the function whose code is at @pc returns; false: nothing, or it is not known. */
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type);
 
 /* The variable @name that is in no function, of the source file @file (its end suffices) or (NULL) of any. */
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret);
@@ -72,7 +94,7 @@ const char *debug_global(struct debug *d, const char *name, const char *file, st
 bool debug_type(struct debug *d, const char *name, Dwarf_Die *ret);
 
 /* Call @fn for each named parameter (@parms) and local variable (@locals) in scope at @pc, the outermost first. */
-void debug_each_var(struct debug *d, uint64_t pc, bool parms, bool locals,
+void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx);
 
 /* --- types -------------------------------------------------------------------------------------------- */
@@ -95,18 +117,23 @@ bool debug_target(const Dwarf_Die *type, Dwarf_Die *ret);
 uint64_t debug_size(const Dwarf_Die *type);
 unsigned int debug_dims(const Dwarf_Die *type);
 
+/* A member of a structure; a bit field is @bits wide, from bit @bit of the number of @width bytes at @off. */
+struct debug_member {
+	const char *name;	/* NULL: an inner structure without a name */
+	Dwarf_Die type;
+	int64_t off;
+	uint8_t width, bit, bits;	/* bits 0: it is no bit field */
+	const char *why;	/* its place is not known: why */
+};
+
 /* Where member @name of the structure @type, bare, is.  NULL, or why not. */
-const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, Dwarf_Die *ret);
+const char *debug_member(const Dwarf_Die *type, const char *name, struct debug_member *ret);
 
-/*
- * Call @fn for each member of the structure @type, bare; @name is NULL for an inner structure without a name, @bits: it
- * is a bit field.
- */
-void debug_each_member(const Dwarf_Die *type,
-		       void (*fn)(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits), void *ctx);
+/* Call @fn for each member of the structure @type, bare. */
+void debug_each_member(const Dwarf_Die *type, void (*fn)(void *ctx, const struct debug_member *m), void *ctx);
 
-/* Elements of the array @type, bare, of one dimension; 0: unknown. */
-uint64_t debug_count(const Dwarf_Die *type);
+/* Elements in dimension @dim of the array @type, bare; 0: unknown. */
+uint64_t debug_count(const Dwarf_Die *type, unsigned int dim);
 
 /* Is it a character's type? */
 bool debug_is_char(const Dwarf_Die *type);

@@ -1,5 +1,5 @@
 /*
- * Debug information: types, their sizes, members and names.  Bit fields are refused.
+ * Debug information: types, their sizes, members and names.
  */
 #include "elf/debug.h"
 
@@ -102,75 +102,146 @@ bool debug_target(const Dwarf_Die *type, Dwarf_Die *ret)
 	return follow((Dwarf_Die *)type, ret);
 }
 
-static const char *find_member(const Dwarf_Die *type, const char *name, int depth, int64_t *off, Dwarf_Die *ret)
+/* Where the bit field @die is: bits from the start of the structure in DWARF 4 and 5, from the top of a number before. */
+static const char *place_bits(Dwarf_Die *die, struct debug_member *m)
+{
+	Dwarf_Word bits, at, first, size = debug_size(&m->type);
+	Dwarf_Attribute attr;
+
+	if (!dwarf_attr_integrate(die, DW_AT_bit_size, &attr))
+		return NULL;
+	if (dwarf_formudata(&attr, &bits) || !bits || bits > 64)
+		return "the bits of the member are not known";
+	if (dwarf_attr_integrate(die, DW_AT_data_bit_offset, &attr)) {
+		if (dwarf_formudata(&attr, &at))
+			return "the bits of the member are not known";
+		at += (Dwarf_Word)m->off * 8;
+	} else if (dwarf_attr_integrate(die, DW_AT_bit_offset, &attr)) {
+		if (dwarf_formudata(&attr, &at))
+			return "the bits of the member are not known";
+		if (dwarf_attr_integrate(die, DW_AT_byte_size, &attr))
+			dwarf_formudata(&attr, &size);
+		at = (Dwarf_Word)m->off * 8 + size * 8 - at - bits;
+	} else {
+		at = (Dwarf_Word)m->off * 8;
+	}
+	if (at > INT32_MAX)
+		return "the bits of the member are not known";
+	/* The number that the program reads, or in a packed structure the smallest around. */
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		size = 1;
+	first = at / (size * 8) * size;
+	if (at - first * 8 + bits > size * 8) {
+		first = at / 8;
+		for (size = 1; size < 8 && at % 8 + bits > size * 8;)
+			size *= 2;
+	}
+	if (at - first * 8 + bits > size * 8)
+		return "the bits of the member lie in more than 8 bytes";
+	m->off = (int64_t)first;
+	m->width = (uint8_t)size;
+	m->bit = (uint8_t)(at - first * 8);
+	m->bits = (uint8_t)bits;
+	return NULL;
+}
+
+/* Bytes from the start of the structure: a number, or in DWARF 2 the expression that adds it. */
+static bool member_off(Dwarf_Attribute *attr, Dwarf_Word *off)
+{
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (!dwarf_formudata(attr, off))
+		return true;
+	if (dwarf_getlocation(attr, &ops, &n) || n != 1 || ops[0].atom != DW_OP_plus_uconst)
+		return false;
+	*off = ops[0].number;
+	return true;
+}
+
+/* False: @die is no member. */
+static bool read_member(Dwarf_Die *die, struct debug_member *m)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word at = 0;
+
+	memset(m, 0, sizeof(*m));
+	if (dwarf_tag(die) != DW_TAG_member || !follow(die, &m->type))
+		return false;
+	m->name = dwarf_diename(die);
+	if (dwarf_attr_integrate(die, DW_AT_data_member_location, &attr) && !member_off(&attr, &at))
+		m->why = "the place of the member is not a number";
+	m->off = (int64_t)at;
+	if (!m->why)
+		m->why = place_bits(die, m);
+	return true;
+}
+
+static const char *find_member(const Dwarf_Die *type, const char *name, int depth, struct debug_member *ret)
 {
 	static const char none[] = "it has no such member";
-	Dwarf_Die member;
+	Dwarf_Die die;
 
-	if (depth > MAX_LINKS || dwarf_child((Dwarf_Die *)type, &member))
+	if (depth > MAX_LINKS || dwarf_child((Dwarf_Die *)type, &die))
 		return none;
 	do {
-		const char *its = dwarf_diename(&member), *why = none;
-		Dwarf_Attribute attr;
-		Dwarf_Word at = 0;
-		Dwarf_Die inner;
+		struct debug_member m;
+		const char *why;
 
-		if (dwarf_tag(&member) != DW_TAG_member || !follow(&member, &inner) || (its && strcmp(its, name)))
+		if (!read_member(&die, &m) || (m.name && strcmp(m.name, name)))
 			continue;
-		if (dwarf_attr_integrate(&member, DW_AT_data_member_location, &attr) && dwarf_formudata(&attr, &at))
-			return "the place of the member is not a number";
-		if (its) {
-			if (dwarf_hasattr(&member, DW_AT_bit_size))
-				return "bit fields are not supported: read the number that contains it";
-			*ret = inner;
-			*off += (int64_t)at;
-			return NULL;
+		if (m.name) {
+			*ret = m;
+			return m.why;
 		}
 		/* The members of one without a name are the outer one's. */
-		why = find_member(&inner, name, depth + 1, off, ret);
+		why = find_member(&m.type, name, depth + 1, ret);
 		if (why == none)
 			continue;
-		*off += (int64_t)at;
-		return why;
-	} while (!dwarf_siblingof(&member, &member));
+		ret->off += m.off;
+		return why ? why : m.why;
+	} while (!dwarf_siblingof(&die, &die));
 	return none;
 }
 
-const char *debug_member(const Dwarf_Die *type, const char *name, int64_t *off, Dwarf_Die *ret)
+const char *debug_member(const Dwarf_Die *type, const char *name, struct debug_member *ret)
 {
 	if (dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration))
 		return "the structure is only declared here";
-	*off = 0;
-	return find_member(type, name, 0, off, ret);
+	return find_member(type, name, 0, ret);
 }
 
-void debug_each_member(const Dwarf_Die *type,
-		       void (*fn)(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits), void *ctx)
+void debug_each_member(const Dwarf_Die *type, void (*fn)(void *ctx, const struct debug_member *m), void *ctx)
 {
-	Dwarf_Die member;
+	struct debug_member m;
+	Dwarf_Die die;
 
-	if (dwarf_child((Dwarf_Die *)type, &member))
+	if (dwarf_child((Dwarf_Die *)type, &die))
 		return;
 	do {
-		Dwarf_Attribute attr;
-		Dwarf_Word at = 0;
-		Dwarf_Die inner;
-
-		if (dwarf_tag(&member) != DW_TAG_member || !follow(&member, &inner) ||
-		    (dwarf_attr_integrate(&member, DW_AT_data_member_location, &attr) && dwarf_formudata(&attr, &at)))
-			continue;
-		fn(ctx, dwarf_diename(&member), (int64_t)at, &inner, dwarf_hasattr(&member, DW_AT_bit_size));
-	} while (!dwarf_siblingof(&member, &member));
+		if (read_member(&die, &m))
+			fn(ctx, &m);
+	} while (!dwarf_siblingof(&die, &die));
 }
 
-uint64_t debug_count(const Dwarf_Die *type)
+uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
 {
-	uint64_t all = debug_size(type);
-	Dwarf_Die inner;
+	Dwarf_Attribute attr;
+	Dwarf_Word n;
+	Dwarf_Die child;
 
-	if (!follow((Dwarf_Die *)type, &inner) || !debug_size(&inner))
+	if (dwarf_child((Dwarf_Die *)type, &child))
 		return 0;
-	return all / debug_size(&inner);
+	do {
+		if (dwarf_tag(&child) != DW_TAG_subrange_type || dim--)
+			continue;
+		if (dwarf_attr_integrate(&child, DW_AT_count, &attr) && !dwarf_formudata(&attr, &n))
+			return n;
+		if (dwarf_attr_integrate(&child, DW_AT_upper_bound, &attr) && !dwarf_formudata(&attr, &n))
+			return n < UINT32_MAX ? n + 1 : 0;
+		return 0;
+	} while (!dwarf_siblingof(&child, &child));
+	return 0;
 }
 
 bool debug_is_char(const Dwarf_Die *type)

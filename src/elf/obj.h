@@ -99,6 +99,7 @@ struct obj_func {
 	const char *name;
 	uint64_t addr, end;		/* @end: the first byte behind it */
 	bool is_ifunc;			/* its code picks the function that callers then get */
+	bool is_global;			/* other files of the program may call it */
 };
 
 /* The function that contains @addr.  From .symtab, else from .dynsym and .gnu_debugdata; damaged symbols are none. */
@@ -124,6 +125,9 @@ bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
 
 /* The address of the function or object @name that it exports, for dlsym to find; the first of several versions. */
 bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
+
+/* Call @fn for each function that the file calls through its procedure linkage table, with the entry's address. */
+void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */
 bool obj_imports(struct obj *o, const char *const *names);

@@ -232,7 +232,7 @@ void obj_symtab_fini(struct obj_symtab *t)
 
 static struct obj_func described(const struct func *f)
 {
-	return (struct obj_func){ f->name, f->addr, f->end, f->ifunc };
+	return (struct obj_func){ f->name, f->addr, f->end, f->ifunc, f->bind != STB_LOCAL };
 }
 
 bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)

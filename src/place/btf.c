@@ -37,7 +37,7 @@ static int find_member(const struct btf *btf, uint32_t type, const char *name, u
 /* Follow @path (abi/task.def) from structure @type. */
 static int find_path(const struct btf *btf, uint32_t type, const char *path, struct ebpf_task_path *ret)
 {
-	uint32_t off = 0;
+	uint32_t off = 0, base = 0;
 	char name[32];
 	size_t len;
 	int e;
@@ -50,7 +50,7 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 		const struct btf_type *t;
 		int32_t id;
 
-		len = strcspn(path, "-[");
+		len = strcspn(path, "-[.");
 		if (len >= sizeof(name) || ret->n == sizeof(ret->off) / sizeof(*ret->off))
 			return -EINVAL;
 		memcpy(name, path, len);
@@ -59,6 +59,13 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 		if (e)
 			return e;
 		path += len;
+		off += base;
+		if (*path == '.') {	/* a structure in it */
+			base = off;
+			path++;
+			continue;
+		}
+		base = 0;
 		if (*path == '[')	/* of pointers */
 			off += 8 * (uint32_t)strtoul(path + 1, NULL, 10);
 		ret->off[ret->n++] = off;
@@ -102,6 +109,31 @@ static void find_facts(const struct btf *btf, uint32_t task, struct ebpf_tasks *
 	}
 }
 
+static int find_in(const struct btf *btf, const char *name, const char *member, uint32_t *off)
+{
+	int type = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	uint32_t of;
+
+	return type < 0 ? type : find_member(btf, (uint32_t)type, member, off, &of);
+}
+
+/* From struct mm_struct to the file that the process executes. */
+static int find_exe(const struct btf *btf, uint32_t mm, struct btf_task *ret)
+{
+	uint32_t type;
+	int e = find_member(btf, mm, "exe_file", &ret->exe_file, &type);
+
+	if (!e)
+		e = find_in(btf, "file", "f_inode", &ret->f_inode);
+	if (!e)
+		e = find_in(btf, "inode", "i_ino", &ret->i_ino);
+	if (!e)
+		e = find_in(btf, "inode", "i_sb", &ret->i_sb);
+	if (!e)
+		e = find_in(btf, "super_block", "s_dev", &ret->s_dev);
+	return e;
+}
+
 /* Where the kernel keeps the register that threads find their own storage by. */
 static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 {
@@ -120,6 +152,8 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
+#define NEEDING "ppid, vtimestamp, execargs, frames of Python and points of one program"
+
 int btf_task(struct btf_task *ret, struct strbuf *err)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -128,8 +162,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 
 	if (!btf) {
 		e = -errno;
-		strbuf_printf(err, "ppid, vtimestamp, execargs and frames of Python need the kernel's type information"
-				   " (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
+		strbuf_printf(err, NEEDING " need the kernel's type information (/sys/kernel/btf/vmlinux,"
+			      " CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
 		return e;
 	}
 	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
@@ -155,6 +189,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "arg_end", &ret->arg_end, &type);
 	if (!e)
+		e = find_exe(btf, (uint32_t)mm, ret);
+	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_code", &ret->start_code, &type);
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
@@ -163,7 +199,7 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		find_facts(btf, (uint32_t)task, &ret->tasks);
 	if (e)
-		strbuf_puts(err, "this kernel's struct task_struct is not what ppid, vtimestamp, execargs and frames of Python need");
+		strbuf_puts(err, "this kernel's struct task_struct is not what " NEEDING " need");
 	btf__free(btf);
 	return e;
 }

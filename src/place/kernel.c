@@ -44,6 +44,7 @@ struct kernel_features {
 	bool uprobe_multi;	/* one link for many sites (6.6) */
 	bool multi_pid;		/* whose pid filter means the process, not its first thread (6.10) */
 	bool sleepable;		/* uprobe programs that may fault pages in (6.0) */
+	bool globals;		/* functions that are looked at once, whatever their callers (6.17); true: not refused yet */
 };
 
 struct kernel_place {
@@ -177,6 +178,7 @@ static void find_features(struct kernel_features *f)
 		f->sleepable = true;
 		close(fd);
 	}
+	f->globals = true;
 	/* Before 46ba0e49b642 (6.10) the filter compared threads; nothing but the version tells. */
 	if (!uname(&uts) && sscanf(uts.release, "%u.%u", &major, &minor) == 2)
 		f->multi_pid = f->uprobe_multi && (major > 6 || (major == 6 && minor >= 10));
@@ -380,11 +382,31 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	free(buf);
 }
 
+/* Load @kp with functions that are global, or with static ones. */
+static int load_as(struct kernel_prog *kp, const struct bpf_insn *insns, bool globals, bool explain, struct strbuf *err,
+		   struct strbuf *log)
+{
+	const struct ebpf_prog *prog = kp->prog;
+	struct func_info funcs;
+	int fd;
+
+	fd = func_info_make(insns, prog->ninsns, prog->funcs, globals ? prog->nfuncs : 0, &funcs);
+	if (fd < 0) {
+		if (explain)
+			strbuf_printf(err, "the kernel refuses type information (BTF): %s", strerror(-fd));
+		return fd;
+	}
+	fd = try_load(kp, insns, &funcs, NULL, 0);
+	if (fd < 0 && explain)
+		explain_refusal(kp, insns, &funcs, fd, err, log);
+	func_info_fini(&funcs);
+	return fd;
+}
+
 static int load(struct place *place, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log)
 {
 	struct kernel_place *k = of(place);
 	struct bpf_insn *insns = NULL;
-	struct func_info funcs;
 	struct kernel_prog *kp;
 	size_t cap;
 	uint32_t i;
@@ -407,16 +429,15 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	memcpy(insns, prog->insns, prog->ninsns * sizeof(*insns));
 	for (i = 0; i < prog->nrelocs; i++)
 		insns[prog->relocs[i].insn].imm = k->map_fds[prog->relocs[i].map];
-	fd = func_info_make(insns, prog->ninsns, &funcs);
+	fd = -EINVAL;
+	if (prog->nfuncs && k->features.globals)
+		fd = load_as(kp, insns, true, false, err, log);
 	if (fd < 0) {
-		strbuf_printf(err, "the kernel refuses type information (BTF): %s", strerror(-fd));
-		goto out;
+		fd = load_as(kp, insns, false, true, err, log);
+		/* What an older kernel takes so it would refuse otherwise each time. */
+		if (fd >= 0 && prog->nfuncs)
+			k->features.globals = false;
 	}
-	fd = try_load(kp, insns, &funcs, NULL, 0);
-	if (fd < 0)
-		explain_refusal(kp, insns, &funcs, fd, err, log);
-	func_info_fini(&funcs);
-out:
 	free(insns);
 	if (fd < 0)
 		return fd;

@@ -9,6 +9,7 @@
 #define DTAP_PROBE_KTYPES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/ebpf.h"
@@ -20,11 +21,19 @@ struct ktypes;
 struct ktypes *ktypes_new(void);
 void ktypes_free(struct ktypes *k);	/* accepts NULL */
 
+struct btf;
+
+/* libbpf's own. */
+const struct btf *ktypes_btf(const struct ktypes *k);
+
 /* Call @fn with the name of each tracepoint. */
 void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx);
 
 /* What tracepoint @name gives: how many values, or -1 when there is no such one.  @sig may be NULL. */
 int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig);
+
+/* The C type of argument @i of tracepoint @name, as a script writes it; false: it is too long, or has no name. */
+bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size);
 
 /*
  * The value that @text describes, among those of tracepoint @name:
@@ -53,11 +62,16 @@ struct ktypes_step {
 	bool sign;
 };
 
+/* Types by number, 0: there is none: of argument @i of tracepoint @name; "struct x", "union x" or a typedef's name. */
+uint32_t ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i);
+uint32_t ktypes_find(const struct ktypes *k, const char *name);
+
 /*
- * The @n members @names one inside the other, of the structure that argument @i of tracepoint @name points to: up to
- * @max steps, how many is returned; -1: no such members, or no value.  *string: what is there is text.
+ * The @n members @names one inside the other, of the structure @type or (a pointer) that it points to: up to @max steps,
+ * how many is returned; -1: no such members, or no value.  *string: what is there is text; *target: the structure that
+ * the value points to, or 0.
  */
-int ktypes_walk(const struct ktypes *k, const char *name, unsigned int i, const char *const *names, size_t n,
-		struct ktypes_step *steps, unsigned int max, bool *string);
+int ktypes_walk(const struct ktypes *k, uint32_t type, const char *const *names, size_t n, struct ktypes_step *steps,
+		unsigned int max, bool *string, uint32_t *target);
 
 #endif

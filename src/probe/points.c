@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "elf/debug.h"
 #include "elf/obj.h"
 #include "probe/exec.h"
 #include "probe/points_priv.h"
@@ -396,10 +397,7 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 }
 
 static const char *const refusals[STP_P_INPUT + 1] = {
-	[STP_P_INLINE] = "there are no probes in inlined functions: probe a marker or the function itself",
 	[STP_P_CALLEE] = "there are no probes of callees: name the function itself",
-	[STP_P_PLT] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
-	[STP_P_PLT_RETURN] = "there are no probes at PLT entries: probe the function in its library, .library(\"...\").function(\"...\")",
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
 	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
@@ -437,11 +435,19 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 		points_find_marks(&s);
 		break;
 	case STP_P_FUNCTION:
+	case STP_P_INLINE:
 	case STP_P_RETURN:
 		points_find_funcs(&s, kind == STP_P_RETURN);
 		break;
 	case STP_P_STATEMENT:
-		points_find_statements(&s);
+		if (points_comp(point, "function"))
+			points_find_funcs(&s, false);
+		else
+			points_find_statements(&s);
+		break;
+	case STP_P_PLT:
+	case STP_P_PLT_RETURN:
+		points_find_plt(&s, kind == STP_P_PLT_RETURN);
 		break;
 	case STP_P_PROCESS_BEGIN:
 		points_find_begin(&s);
@@ -474,7 +480,9 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 {
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
-	if (kind == STP_P_FUNCTION || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
+	if (kind == STP_P_PLT || kind == STP_P_PLT_RETURN)
+		return points_plt_target(point, kind == STP_P_PLT_RETURN, target, source, why);
+	if (kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
 		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
 		return points_syscall_target(point, kind == STP_P_SYSCALL_RETURN, target, source, why);
@@ -501,6 +509,8 @@ static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind
 static bool cast(void *ctx, const struct stp_point *point, const struct stp_node *node, struct stp_source *source,
 		 const char **why)
 {
+	if (node->kind == STP_DEREF)
+		return points_deref(ctx, node, source, why);
 	return points_cast(ctx, point ? find_found(ctx, point) : NULL, node, source, why);
 }
 
@@ -515,10 +525,10 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 
 	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
-	if (f && f->file && !f->probe->sites[0]->ret)
+	if (f && f->file)
 		points_debug_vars(f, out);
 	if (f && points_comp(found, "trace"))
 		points_trace_vars(p, f, out);
-	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)
+	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret && !(f->file && obj_debug(f->file->obj)))
 		strbuf_puts(out, " $return:long");
 }

@@ -19,12 +19,61 @@ enum { MAX_REGS = 32, MAX_ITEMS = 32 };
 
 struct walk {
 	struct points *p;
+	struct points_file *file;	/* whose types they are */
 	struct stp_source *source;
 	Dwarf_Die type;
 	int64_t off;		/* not yet a step */
 	bool in_memory;		/* the value is at the address had so far */
+	unsigned int dim;	/* @type is an array: indexes that it had so far */
+	struct debug_member bits;	/* it is a bit field */
 	const char *why;
 };
+
+/* What a value points to, for stp_source's target: one for each type of a file. */
+struct points_target {
+	struct points_file *file;	/* NULL: the kernel has it */
+	Dwarf_Die type;
+	const char *name;
+	uint32_t ktype;			/* of the kernel */
+	struct points_target *next;
+};
+
+/* A structure is described anew in each unit of a program; it is one by its name. */
+static const struct points_target *points_target(struct points *p, struct points_file *file, const Dwarf_Die *type)
+{
+	struct strbuf name = { 0 };
+	struct points_target *t;
+
+	debug_type_name(type, &name);
+	if (strstr(strbuf_str(&name), "{...}"))
+		strbuf_printf(&name, "%p", type->addr);
+	for (t = p->targets; t; t = t->next)
+		if (t->file == file && !strcmp(t->name, strbuf_str(&name)))
+			break;
+	if (!t) {
+		t = arena_new_of(p->arena, struct points_target);
+		*t = (struct points_target){ file, *type, arena_strdup(p->arena, strbuf_str(&name)), 0, p->targets };
+		p->targets = t;
+	}
+	strbuf_fini(&name);
+	return t;
+}
+
+const struct points_target *points_kernel_target(struct points *p, uint32_t type)
+{
+	struct points_target *t;
+
+	for (t = p->targets; t && (t->file || t->ktype != type); t = t->next)
+		;
+	if (!t) {
+		t = arena_new_of(p->arena, struct points_target);
+		t->ktype = type;
+		t->name = "";
+		t->next = p->targets;
+		p->targets = t;
+	}
+	return t;
+}
 
 static bool refuse(struct walk *w, const char *why)
 {
@@ -53,11 +102,19 @@ static bool deref(struct walk *w, const Dwarf_Die *bare)
 	return debug_target(bare, &w->type) || refuse(w, "it points to no type that is described");
 }
 
+static void go_to(struct walk *w, const struct debug_member *m)
+{
+	w->type = m->type;
+	w->off += m->off;
+	w->dim = 0;
+	w->bits = *m;
+}
+
 static bool member(struct walk *w, const char *name)
 {
 	struct debug_shape shape;
+	struct debug_member m;
 	Dwarf_Die bare;
-	int64_t off;
 	const char *why;
 
 	debug_shape(&w->type, &bare, &shape);
@@ -70,11 +127,22 @@ static bool member(struct walk *w, const char *name)
 		return refuse(w, arena_printf(w->p->arena, "what stands before ->%s is no structure", name));
 	if (!w->in_memory)
 		return refuse(w, "structures in registers are not supported");
-	why = debug_member(&bare, name, &off, &w->type);
+	why = debug_member(&bare, name, &m);
 	if (why)
 		return refuse(w, arena_printf(w->p->arena, "->%s: %s", name, why));
-	w->off += off;
+	go_to(w, &m);
 	return true;
+}
+
+/* Elements of one element of the array @bare at its dimension @dim: those that the indexes behind tell apart. */
+static uint64_t inner_count(const Dwarf_Die *bare, unsigned int dim)
+{
+	unsigned int n = debug_dims(bare);
+	uint64_t all = 1;
+
+	while (++dim < n)
+		all *= debug_count(bare, dim);
+	return all;
 }
 
 /* @any: the type itself is the elements'. */
@@ -85,18 +153,24 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 	int64_t size;
 
 	debug_shape(&w->type, &bare, &shape);
-	if (shape.kind == DEBUG_ARRAY) {
-		if (debug_dims(&bare) != 1 || !debug_target(&bare, &to))
-			return refuse(w, "arrays of several dimensions are not supported: use & and an offset");
-		w->type = to;
-	} else if (shape.kind == DEBUG_POINTER && !any) {
+	if (any) {
+		size = (int64_t)debug_size(&w->type);
+	} else if (shape.kind == DEBUG_ARRAY) {
+		if (!debug_target(&bare, &to))
+			return refuse(w, "the type of the elements is not known");
+		size = (int64_t)(debug_size(&to) * inner_count(&bare, w->dim));
+		if (++w->dim >= debug_dims(&bare)) {
+			w->type = to;
+			w->dim = 0;
+		}
+	} else if (shape.kind == DEBUG_POINTER) {
 		if (!deref(w, &bare))
 			return false;
-	} else if (!any) {
+		size = (int64_t)debug_size(&w->type);
+	} else {
 		return refuse(w, "what stands before [ is neither array nor pointer");
 	}
-	size = (int64_t)debug_size(&w->type);
-	if (!w->in_memory || !size)
+	if (!w->in_memory || size <= 0)
 		return refuse(w, "the size of the elements is not known");
 	if (index->kind != STP_NUM)
 		return add_step(w, 0, false, index, size);
@@ -104,25 +178,39 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 	return true;
 }
 
+/* The value, whose type is @type, points to that. */
+static void set_target(struct walk *w, const Dwarf_Die *type)
+{
+	w->source->target = points_target(w->p, w->file, type);
+}
+
 /* The value at the end. */
 static bool fetch(struct walk *w, const struct stp_node *target)
 {
 	struct debug_shape shape;
-	Dwarf_Die bare;
+	Dwarf_Die bare, to;
 
 	if (target->addressed) {
 		if (!w->in_memory)
 			return refuse(w, "it is kept in a register and has no address");
+		if (w->bits.bits)
+			return refuse(w, "a bit field has no address");
+		set_target(w, &w->type);
 		return !w->off || add_step(w, 0, false, NULL, 0);
 	}
 	debug_shape(&w->type, &bare, &shape);
 	switch (shape.kind) {
 	case DEBUG_INT:
+		break;
 	case DEBUG_POINTER:
+		if (debug_target(&bare, &to))
+			set_target(w, &to);
 		break;
 	case DEBUG_ARRAY:
 		if (!w->in_memory)
 			return refuse(w, "it is an array in registers");
+		if (w->dim + 1 >= debug_dims(&bare) && debug_target(&bare, &to))
+			set_target(w, &to);
 		return !w->off || add_step(w, 0, false, NULL, 0);
 	case DEBUG_STRUCT:
 		return refuse(w, "it is a structure: name a member with ->");
@@ -130,6 +218,12 @@ static bool fetch(struct walk *w, const struct stp_node *target)
 		return refuse(w, "it is a floating-point number, which SystemTap's language does not have");
 	default:
 		return refuse(w, "its type is not supported");
+	}
+	if (w->bits.bits) {
+		w->source->bit = w->bits.bit;
+		w->source->bits = w->bits.bits;
+		w->source->sign = shape.sign;
+		return add_step(w, w->bits.width, false, NULL, 0);
 	}
 	if (w->in_memory)
 		return add_step(w, (uint8_t)shape.size, shape.sign, NULL, 0);
@@ -147,7 +241,7 @@ static bool walk(struct walk *w, const struct stp_node *target)
 	for (size_t i = 0; i < target->nparts; i++) {
 		const struct stp_part *part = &target->parts[i];
 
-		if (part->name ? !member(w, part->name) : !element(w, part->index, target->kind == STP_CAST && !i))
+		if (part->name ? !member(w, part->name) : !element(w, part->index, target->kind != STP_TARGET && !i))
 			return false;
 	}
 	return target->pretty ? print(w, target->pretty) : fetch(w, target);
@@ -211,9 +305,40 @@ static bool begin(struct walk *w, const struct points_found *f, const struct deb
 static bool one(struct points *p, const struct points_found *f, const struct stp_node *target,
 		const struct debug_var *v, struct stp_source *source, const char **why)
 {
-	struct walk w = { .p = p, .source = source };
+	struct walk w = { .p = p, .file = f->file, .source = source };
 
 	if (begin(&w, f, v) && walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why)
+{
+	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
+	struct walk w = { .p = p, .file = f ? f->file : NULL, .source = source };
+	struct debug_shape shape;
+	const char *file;
+	Dwarf_Die bare;
+	int line;
+
+	source->kind = STP_SRC_ARG;
+	source->type = STP_LONG;
+	source->arg = 1;	/* arch.h, call_result */
+	if (!d || !debug_result(d, f->pc, &w.type)) {
+		bool described = d && debug_source(d, f->pc, &file, &line);
+
+		*why = described ? "the function has no return value" : "the type of the result is not known";
+		return !described && !target->nparts && !target->pretty;
+	}
+	debug_shape(&w.type, &bare, &shape);
+	if (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_FLOAT) {
+		*why = shape.kind == DEBUG_STRUCT ? "the result is a structure, which is not in one register" :
+						    "the result is a floating-point number";
+		return false;
+	}
+	if (walk(&w, target))
 		return true;
 	*why = w.why;
 	return false;
@@ -242,7 +367,7 @@ static void add_item(void *ctx, const char *name, const Dwarf_Die *type)
 	if (l->n == MAX_ITEMS)
 		return;
 	*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
 		*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
 	l->names[l->n++] = arena_strdup(l->p->arena, name);
 }
@@ -253,8 +378,8 @@ static bool list(struct points *p, const struct points_found *f, bool parms, boo
 
 	l->p = p;
 	l->f = f;
-	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, add_item, l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, add_item, l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, parms, false, add_item, l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, locals, add_item, l);
 	source->kind = STP_SRC_LIST;
 	source->type = STP_STRINGS;
 	source->names = l->names;
@@ -301,16 +426,16 @@ static void pretty_item(struct pretty *to, const struct walk *at, const char *co
 	to->n++;
 }
 
-static void pretty_member(void *ctx, const char *name, int64_t off, const Dwarf_Die *type, bool bits)
+static void pretty_member(void *ctx, const struct debug_member *m)
 {
 	struct pretty *to = ctx;
 	struct walk at = to->at;
 
-	at.off += off;
-	at.type = *type;
-	strbuf_printf(&to->format, "%s%s%s%s", to->first ? "" : ", ", name ? "." : "", name ? name : "", name ? "=" : "");
+	go_to(&at, m);
+	strbuf_printf(&to->format, "%s%s%s%s", to->first ? "" : ", ", m->name ? "." : "", m->name ? m->name : "",
+		      m->name ? "=" : "");
 	to->first = false;
-	if (bits)
+	if (m->why)
 		strbuf_puts(&to->format, "?");
 	else
 		pretty(to, &at);
@@ -335,25 +460,41 @@ static void pretty_struct(struct pretty *to, const struct walk *at, const Dwarf_
 	strbuf_puts(&to->format, "}");
 }
 
+/* An array of several dimensions is one of arrays. */
 static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
 {
-	uint64_t n = debug_count(bare), i;
+	uint64_t n = debug_count(bare, at->dim), i;
+	bool last = at->dim + 1 >= debug_dims(bare);
 	struct walk w = *at;
+	Dwarf_Die target;
+	int64_t size;
 
-	if (debug_target(bare, &w.type) && debug_is_char(&w.type) && debug_dims(bare) == 1) {
-		pretty_item(to, at, "%s", STP_STRINGS);
+	if (!debug_target(bare, &target)) {
+		strbuf_puts(&to->format, "?");
 		return;
 	}
-	if (to->level == to->levels || debug_dims(bare) != 1 || !n) {
+	if (last && debug_is_char(&target)) {
+		pretty_item(to, at, "%s", STP_STRINGS);
+		if (to->n && n < UINT32_MAX)
+			to->items[to->n - 1].size = (uint32_t)n;
+		return;
+	}
+	if (to->level == to->levels || !n || !at->in_memory) {
 		strbuf_puts(&to->format, "[...]");
 		return;
+	}
+	size = (int64_t)(debug_size(&target) * inner_count(bare, at->dim));
+	w.dim++;
+	if (last) {
+		w.type = target;
+		w.dim = 0;
 	}
 	strbuf_puts(&to->format, "[");
 	to->level++;
 	for (i = 0; i < n && i < MAX_ELEMENTS; i++) {
 		strbuf_puts(&to->format, i ? ", " : "");
 		pretty(to, &w);
-		w.off += (int64_t)debug_size(&w.type);
+		w.off += size;
 	}
 	strbuf_puts(&to->format, i < n ? ", ...]" : "]");
 	to->level--;
@@ -420,12 +561,12 @@ static void pretty_var(void *ctx, const char *name, const Dwarf_Die *type)
 {
 	struct pretty_list *l = ctx;
 	struct stp_source source = { 0 };
-	struct walk w = { .p = l->to.p, .source = &source };
+	struct walk w = { .p = l->to.p, .file = l->f->file, .source = &source };
 	struct debug_var v;
 
 	(void)type;
 	strbuf_printf(&l->to.format, "%s%s=", l->to.format.len ? " " : "", name);
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v) || !begin(&w, l->f, &v))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !begin(&w, l->f, &v))
 		strbuf_puts(&l->to.format, "?");
 	else
 		pretty(&l->to, &w);
@@ -438,8 +579,8 @@ static bool list_pretty(struct points *p, const struct points_found *f, bool par
 	struct pretty_list l = { .to = { .p = p, .levels = levels > 1 ? MAX_LEVELS : 1 }, .f = f };
 
 	l.to.items = arena_alloc(p->arena, MAX_ITEMS * sizeof(*l.to.items));
-	debug_each_var(obj_debug(f->file->obj), f->pc, parms, false, pretty_var, &l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, locals, pretty_var, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, parms, false, pretty_var, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, locals, pretty_var, &l);
 	*source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = l.to.items,
 				       .nnames = l.to.n };
 	source->text = arena_strdup(p->arena, strbuf_str(&l.to.format));
@@ -452,7 +593,7 @@ static void show(void *ctx, const char *name, const Dwarf_Die *type)
 	struct listing *l = ctx;
 	struct debug_var v;
 
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, name, &v))
+	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v))
 		return;
 	strbuf_printf(l->out, " $%s:", name);
 	debug_type_name(type, l->out);
@@ -462,10 +603,16 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 {
 	struct listing l = { .f = f, .out = out };
 
+	Dwarf_Die type;
+
 	if (!f->file || !obj_debug(f->file->obj))
 		return;
-	debug_each_var(obj_debug(f->file->obj), f->pc, true, false, show, &l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, false, true, show, &l);
+	if (f->probe->sites[0]->ret && debug_result(obj_debug(f->file->obj), f->pc, &type)) {
+		strbuf_puts(out, " $return:");
+		debug_type_name(&type, out);
+	}
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, true, false, show, &l);
+	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
 }
 
 /* --- the resolver's ----------------------------------------------------------------------------------- */
@@ -491,7 +638,7 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		missing = debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name,
 				       at ? at + 1 : NULL, &v);
 	} else {
-		missing = debug_var(d, f->pc, name + 1, &v);
+		missing = debug_var(d, f->pc, f->inlined, name + 1, &v);
 	}
 	if (missing) {
 		*why = arena_printf(p->arena, "%s: %s", name, missing);
@@ -516,28 +663,43 @@ static struct points_file *cast_file(struct points *p, const struct points_found
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
 		 const char **why)
 {
-	struct points_file *file = cast_file(p, f, cast->module);
+	struct points_file *file = points_is_kernel(cast->module) ? NULL : cast_file(p, f, cast->module);
 	struct debug *d = file ? obj_debug(file->obj) : NULL;
-	struct walk w = { .p = p, .source = source, .in_memory = true };
+	struct walk w = { .p = p, .file = file, .source = source, .in_memory = true };
 	size_t len = cast->str_len;
 
 	while (len && strchr("* ", cast->str[len - 1]))
 		len--;
+	if (points_is_kernel(cast->module))
+		return points_kernel_cast(p, cast, arena_strndup(p->arena, cast->str, len), source, why);
 	source->kind = STP_SRC_VALUE;
 	source->type = STP_LONG;
 	if (!d) {
 		*why = "no file with debuginfo is named here: write @cast(p, \"struct x\", \"/path/of/program\")";
 		return false;
 	}
-	if (cast->pretty) {
-		*why = "$ behind @cast is not supported: print the members by name";
-		return false;
-	}
 	if (!debug_type(d, arena_strndup(p->arena, cast->str, len), &w.type)) {
 		*why = arena_printf(p->arena, "type definition '%s' not found in '%s'", cast->str, file->path);
 		return false;
 	}
+	if (!cast->nparts)
+		source->target = points_target(p, file, &w.type);
 	if (!cast->nparts || walk(&w, cast))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+bool points_deref(struct points *p, const struct stp_node *deref, struct stp_source *source, const char **why)
+{
+	const struct points_target *target = deref->l->target;
+	struct walk w = { .p = p, .file = target->file, .source = source, .type = target->type, .in_memory = true };
+
+	if (!target->file)
+		return points_kernel_deref(p, target->ktype, deref, source, why);
+	source->kind = STP_SRC_VALUE;
+	source->type = STP_LONG;
+	if (walk(&w, deref))
 		return true;
 	*why = w.why;
 	return false;

@@ -27,20 +27,24 @@ static const char *func_name(const void *file, size_t i)
 	return obj_func(f->obj, i, &of) ? of.name : NULL;
 }
 
-/* A probe of @point at the address @pc of the function. */
-static void add_at(struct points_search *s, struct points_file *f, const struct obj_func *of, struct stp_point *point,
-		   uint64_t pc, bool at_entry)
+/* A probe of @point at the address @pc of the function; @inlined: of a copy of it, inside of another. */
+static void add_at(struct points_search *s, struct points_file *f, const char *name, struct stp_point *point, uint64_t pc,
+		   bool at_entry, bool inlined)
 {
 	const struct arch *arch = arch_host();
 	const struct obj_info *info = obj_info(f->obj);
-	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = of->name }, *probe;
+	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = name }, *probe;
 	struct site site = { .path = f->path, .dev = info->dev, .ino = info->ino, .ret = s->at_return };
 	struct points_found *found;
 
 	if (!obj_offset(f->obj, pc, true, &site.off))
 		return;
+	/* Each copy has its variables elsewhere, and so a probe of its own. */
+	if (inlined)
+		key.func = arena_printf(s->p->arena, "%s+%#jx", name, (uintmax_t)pc);
+	point->inlined = inlined;
 	site.skips_caller = at_entry && !s->at_return && !pid_is_walked(f->obj, site.off);
-	site.args_text = s->statement ? "" : s->at_return ? arch->call_result : arch->call_args;
+	site.args_text = s->statement || inlined ? "" : s->at_return ? arch->call_result : arch->call_args;
 	site.nargs = arch_operands(arch, site.args_text, site.args, PROBE_MAX_ARGS);
 	/* Those on the stack are named by debug information, which needs the place. */
 	if (obj_debug(f->obj) && !s->at_return && site.nargs > REGISTER_ARGS)
@@ -52,46 +56,91 @@ static void add_at(struct points_search *s, struct points_file *f, const struct 
 	found = &s->p->found[s->p->nfound - 1];
 	found->file = f;
 	found->pc = pc;
+	found->inlined = inlined ? name : NULL;
 }
 
-static void add_func(struct points_search *s, struct points_file *f, const struct obj_func *of)
+/* "f@file:line", or what is known of that. */
+static const char *full_name(struct points_search *s, const char *name, const char *file, int line)
+{
+	return file ? arena_printf(s->p->arena, "%s@%s:%d", name, file, line) : arena_strdup(s->p->arena, name);
+}
+
+/* @file NULL: unknown. */
+static void add_func(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line)
 {
 	struct debug *debug = obj_debug(f->obj);
 	uint64_t pc = debug && !s->at_return ? debug_body(debug, of->addr) : of->addr;
 	struct stp_point *point = points_in_file(s, f->path);
 
-	points_set(s->p, point, "function", of->name);
-	add_at(s, f, of, point, pc, pc == of->addr);
+	points_set(s->p, point, "function", full_name(s, of->name, file, line));
+	add_at(s, f, of->name, point, pc, pc == of->addr, false);
+}
+
+static void add_line(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line,
+		     int code)
+{
+	uint64_t pc = debug_line(obj_debug(f->obj), of->addr, file, code);
+	struct stp_point *point;
+
+	if (!pc)
+		return;
+	point = points_in_file(s, f->path);
+	points_set(s->p, point, "statement", full_name(s, of->name, file, line));
+	add_at(s, f, of->name, point, pc, pc == of->addr, false);
 }
 
 /* The lines of the function that the point names, each at its first statement. */
 static void add_lines(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file,
 		      int declared)
 {
-	int first = s->relative ? declared + s->first : s->first, last = s->relative ? declared + s->last : s->last;
-	int end = debug_last_line(obj_debug(f->obj), of->addr, file);
+	int end = debug_last_line(obj_debug(f->obj), of->addr, file), base = s->relative ? declared : 0;
 
-	for (int line = first < declared ? declared : first; line <= last && line <= end; line++) {
-		uint64_t pc = debug_line(obj_debug(f->obj), of->addr, file, line);
-		struct stp_point *point;
+	for (unsigned int i = 0; i < s->nlines; i++) {
+		int first = base + s->lines[i].first, last = s->lines[i].last == INT_MAX ? end : base + s->lines[i].last;
 
-		if (!pc)
+		if (points_comp(s->point, "nearest")) {
+			add_line(s, f, of, file, first, debug_nearest_line(obj_debug(f->obj), of->addr, file, first));
 			continue;
-		point = points_in_file(s, f->path);
-		points_set(s->p, point, "statement", arena_printf(s->p->arena, "%s@%s:%d", of->name, file, line));
-		add_at(s, f, of, point, pc, pc == of->addr);
+		}
+		for (int line = first < declared ? declared : first; line <= last && line <= end; line++)
+			add_line(s, f, of, file, line, line);
 	}
+}
+
+static bool has_line(const struct points_search *s, int from, int to)
+{
+	for (unsigned int i = 0; i < s->nlines; i++)
+		if (s->lines[i].first >= from && s->lines[i].first <= to)
+			return true;
+	return !s->nlines;
+}
+
+static void add_label(void *ctx, const char *name, uint64_t pc)
+{
+	struct points_search *s = ctx;
+	struct points_file *f = points_open(s->p, s->in->path);
+	struct stp_point *point;
+
+	if (fnmatch(points_text(s->point, "label"), name, 0))
+		return;
+	point = points_in_file(s, f->path);
+	points_set(s->p, point, "function", s->func);
+	points_set(s->p, point, "label", name);
+	add_at(s, f, s->name, point, pc, false, false);
 }
 
 /* A function whose name fits: is its source what the point names? */
 static void consider(struct points_search *s, struct points_file *f, const struct obj_func *of)
 {
-	struct debug *debug = s->source || s->statement ? obj_debug(f->obj) : NULL;
-	const char *file;
-	int declared;
+	struct debug *debug = obj_debug(f->obj);
+	const char *file = NULL;
+	int declared = 0;
+	bool known = debug && debug_source(debug, of->addr, &file, &declared);
 
-	if (!s->source && !s->statement) {
-		add_func(s, f, of);
+	if (s->addr && !s->statement && (s->addr < of->addr || s->addr >= of->end))
+		return;
+	if (!s->source && !s->statement && !s->nlines) {
+		add_func(s, f, of, known ? file : NULL, declared);
 		return;
 	}
 	if (!debug) {
@@ -99,12 +148,61 @@ static void consider(struct points_search *s, struct points_file *f, const struc
 				      f->path);
 		return;
 	}
-	if (!debug_source(debug, of->addr, &file, &declared) || (s->source && !debug_is_file(file, s->source)))
+	if (!known || (s->source && !debug_is_file(file, s->source)))
 		return;
-	if (s->statement)
+	if (points_comp(s->point, "label")) {
+		s->func = full_name(s, of->name, file, declared);
+		s->in = f;
+		debug_each_label(debug, of->addr, add_label, s);
+	} else if (s->statement) {
 		add_lines(s, f, of, file, declared);
-	else if (!s->first || (s->first >= declared && s->first <= debug_last_line(debug, of->addr, file)))
-		add_func(s, f, of);
+	} else if (has_line(s, declared, debug_last_line(debug, of->addr, file))) {
+		add_func(s, f, of, file, declared);
+	}
+}
+
+static void add_inlined(void *ctx, const char *name, uint64_t pc, const char *file, int line)
+{
+	struct points_search *s = ctx;
+	struct points_file *f = points_open(s->p, s->in->path);
+	struct stp_point *point;
+
+	if (fnmatch(s->name, name, 0) || (s->source && (!file || !debug_is_file(file, s->source))) || !has_line(s, line, line))
+		return;
+	point = points_in_file(s, f->path);
+	points_set(s->p, point, "function", full_name(s, name, file, line));
+	add_at(s, f, name, point, pc, false, true);
+}
+
+/* .function("f") means copies of it as well; with what is behind it, the function itself or those alone. */
+static void consider_inlined(struct points_search *s, struct points_file *f)
+{
+	const struct stp_point *p = s->point;
+	struct debug *debug = obj_debug(f->obj);
+
+	if (s->statement || s->at_return || s->addr || !debug || points_comp(p, "call") || points_comp(p, "exported"))
+		return;
+	s->in = f;
+	debug_each_inlined(debug, add_inlined, s);
+}
+
+/* The statement at s->addr.  Between instructions, or in the middle of one, a probe would destroy the program. */
+static void at_address(struct points_search *s, struct points_file *f)
+{
+	struct debug *debug = obj_debug(f->obj);
+	struct stp_point *point;
+	struct obj_func of;
+	uint64_t before = 0;
+
+	if (!obj_func_find(f->obj, s->addr, &of))
+		s->why = arena_printf(s->p->arena, "address %#jx is in no function", (uintmax_t)s->addr);
+	else if (s->addr != of.addr && (!debug || !debug_is_statement(debug, s->addr, &before)))
+		s->why = arena_printf(s->p->arena, "address %#jx does not match the beginning of a statement (try %#jx)",
+				      (uintmax_t)s->addr, (uintmax_t)(before > of.addr ? before : of.addr));
+	else {
+		point = points_in_file(s, f->path);
+		add_at(s, f, of.name, point, s->addr, s->addr == of.addr, false);
+	}
 }
 
 /* Of several names at one address the last that fits is the best. */
@@ -120,7 +218,11 @@ static void in_file(struct points_search *s, const char *path)
 		s->why = f->why;
 		return;
 	}
-	for (size_t i = 0; next; i++) {
+	if (s->addr && s->statement) {
+		at_address(s, f);
+		return;
+	}
+	for (size_t i = 0; next && !points_comp(s->point, "inline"); i++) {
 		next = obj_func(f->obj, i, &of);
 		if (last.name && (!next || of.addr != last.addr)) {
 			consider(s, f, &last);
@@ -128,30 +230,42 @@ static void in_file(struct points_search *s, const char *path)
 			last.name = NULL;
 		}
 		if (next && !of.is_ifunc && of.end > of.addr && !fnmatch(s->name, of.name, 0) &&
-		    (!exported || obj_exports(f->obj, of.name, &addr)))
+		    (!exported || of.is_global || obj_exports(f->obj, of.name, &addr)))
 			last = of;
 	}
-	if (s->n == before && fits)
-		s->why = s->why ? s->why : "no function of that name has code of that source file and line";
-	else if (s->n == before)
-		s->why = points_similar(s, "functions", s->name, func_name, f);
+	consider_inlined(s, f);
+	if (s->n != before || s->why)
+		return;
+	if (points_comp(s->point, "inline"))
+		s->why = obj_debug(f->obj) ? "no function of that name is inlined" :
+			 arena_printf(s->p->arena, "%s has no debuginfo, which tells what is inlined: compile it with -g", f->path);
+	else
+		s->why = fits ? "no function of that name has code of that source file and line" :
+				points_similar(s, "functions", s->name, func_name, f);
 }
 
-/* lines := ":" ( "*" | n [ "-" n ] ) | "+" n */
+/* lines := ":" ( "*" | range { "," range } ) | "+" range; range := n [ "-" n ] */
 static bool read_lines(struct points_search *s, const char *text)
 {
-	char *end;
+	char *at = (char *)text;
 
 	s->relative = *text == '+';
-	s->last = INT_MAX;
-	if (!strcmp(text, ":*"))
+	if (!strcmp(text, ":*")) {
+		s->lines[s->nlines++].last = INT_MAX;
 		return true;
-	if (text[1] < '0' || text[1] > '9')
-		return false;
-	s->first = s->last = (int)strtol(text + 1, &end, 10);
-	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
-		s->last = (int)strtol(end + 1, &end, 10);
-	return !*end;
+	}
+	do {
+		int first, last;
+
+		if (at[1] < '0' || at[1] > '9' || s->nlines == POINTS_MAX_LINES)
+			return false;
+		first = last = (int)strtol(at + 1, &at, 10);
+		if (*at == '-' && at[1] >= '0' && at[1] <= '9')
+			last = (int)strtol(at + 1, &at, 10);
+		s->lines[s->nlines].first = first;
+		s->lines[s->nlines++].last = last;
+	} while (*at == ',');
+	return !*at;
 }
 
 /* name := function [ "@" file [ lines ] ] */
@@ -167,63 +281,134 @@ static bool read_name(struct points_search *s, const char *name)
 	if (!lines && plus && plus[1] && !plus[1 + strspn(plus + 1, "0123456789")])
 		lines = plus;
 	s->source = arena_strndup(s->p->arena, at + 1, lines ? (size_t)(lines - at - 1) : strlen(at + 1));
+	if (!strcmp(s->source, "*"))
+		s->source = NULL;
 	return !lines || read_lines(s, lines);
+}
+
+/* .function(ADDRESS): what contains it; .statement(ADDRESS). */
+static bool read_address(struct points_search *s, const char *comp)
+{
+	const struct stp_comp *c = points_comp(s->point, comp);
+
+	if (!c->arg || c->arg->kind != STP_NUM || points_comp(s->point, "absolute")) {
+		s->why = "name the address in the file, as nm(1) shows it: process(\"PATH\").statement(ADDRESS)";
+		return false;
+	}
+	s->name = "*";
+	s->addr = (uint64_t)c->arg->value;
+	s->in_file = in_file;
+	return true;
 }
 
 void points_find_funcs(struct points_search *s, bool at_return)
 {
 	const char *name = points_text(s->point, "function");
 
-	if (!name) {
-		s->why = "functions by address are not supported: name it";
-		return;
-	}
-	if (!read_name(s, name)) {
-		s->why = "write function@file:line";
-		return;
-	}
 	s->at_return = at_return;
+	s->statement = points_comp(s->point, "label") != NULL;
 	s->in_file = in_file;
-	points_each_file(s);
+	if (!name && !read_address(s, "function"))
+		return;
+	if (name && !read_name(s, name))
+		s->why = "write function@file:line";
+	else
+		points_each_file(s);
 }
 
 void points_find_statements(struct points_search *s)
 {
 	const char *name = points_text(s->point, "statement");
 
-	if (!name || points_comp(s->point, "nearest")) {
-		s->why = "statements are named by function, file and line: .statement(\"main@prog.c:10\")";
-		return;
-	}
 	s->statement = true;
-	if (!read_name(s, name) || !s->last) {
-		s->why = "write function@file:line, with a * for all lines, or function@file+lines";
-		return;
-	}
 	s->in_file = in_file;
+	if (!name && !read_address(s, "statement"))
+		return;
+	if (name && (!read_name(s, name) || !s->nlines))
+		s->why = "write function@file:line, with a * for all lines, or function@file+lines";
+	else
+		points_each_file(s);
+}
+
+/* --- calls of libraries ------------------------------------------------------------------------------- */
+
+static void add_plt(void *ctx, const char *name, uint64_t addr)
+{
+	struct points_search *s = ctx;
+	struct points_file *f = points_open(s->p, s->in->path);
+	struct stp_point *point = points_in_file(s, f->path);
+	struct stp_comp *c;
+
+	if (fnmatch(s->name, name, 0))
+		return;
+	c = (struct stp_comp *)points_comp(point, "plt");
+	c->arg = arena_new_of(s->p->arena, struct stp_node);
+	c->arg->kind = STP_STR;
+	points_set(s->p, point, "plt", name);
+	add_at(s, f, name, point, addr, true, false);
+}
+
+static void plt_in_file(struct points_search *s, const char *path)
+{
+	struct points_file *f = points_open(s->p, path);
+	size_t before = s->n;
+
+	s->in = f;
+	if (f->err)
+		s->why = f->why;
+	else
+		obj_each_plt(f->obj, add_plt, s);
+	if (s->n == before && !s->why)
+		s->why = arena_printf(s->p->arena, "%s calls no such function through a procedure linkage table", path);
+}
+
+void points_find_plt(struct points_search *s, bool at_return)
+{
+	s->name = points_text(s->point, "plt");
+	s->name = s->name ? s->name : "*";
+	s->at_return = at_return;
+	s->in_file = plt_in_file;
 	points_each_file(s);
 }
 
-bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
-			struct stp_source *source, const char **why)
+bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+		       struct stp_source *source, const char **why)
 {
-	if (at_return && (!strcmp(target->name, "$return") || !strcmp(target->name, "$$return"))) {
-		if (target->name[1] == '$') {
-			static const char *names[] = { "$return" };
-			static struct stp_source items[] = { { .kind = STP_SRC_ARG, .type = STP_LONG, .arg = 1 } };
-
-			source->items = items;
-			source->kind = STP_SRC_LIST;
-			source->type = STP_STRINGS;
-			source->names = names;
-			source->nnames = 1;
-			return true;
-		}
+	if (!strcmp(target->name, "$$name")) {
+		source->kind = STP_SRC_TEXT;
+		source->type = STP_STRINGS;
+		source->text = points_text(point, "plt");
+		return true;
+	}
+	if (at_return && !strcmp(target->name, "$return")) {
 		source->kind = STP_SRC_ARG;
 		source->type = STP_LONG;
 		source->arg = 1;	/* arch.h, call_result */
 		return true;
 	}
+	*why = at_return ? "the point has $$name and $return" : "the point has $$name, and int_arg(1) and its like";
+	return false;
+}
+
+bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
+			struct stp_source *source, const char **why)
+{
+	static const struct stp_node plain = { .kind = STP_TARGET, .name = "$return" };
+	struct stp_source *item;
+
+	if (at_return && !strcmp(target->name, "$$return")) {
+		static const char *names[] = { "$return" };
+
+		item = arena_new_of(p->arena, struct stp_source);
+		source->nnames = points_debug_result(p, f, &plain, item, why);
+		source->items = item;
+		source->kind = STP_SRC_LIST;
+		source->type = STP_STRINGS;
+		source->names = names;
+		return true;
+	}
+	if (at_return && !strcmp(target->name, "$return"))
+		return points_debug_result(p, f, target, source, why);
 	/* At the return: asked by @defined alone, uses were moved to the entry (stp/entry.c); and @var. */
 	return points_debug_target(p, f, target, source, why);
 }

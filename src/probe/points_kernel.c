@@ -12,6 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include <linux/magic.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -103,6 +108,49 @@ static void at_entry(struct points_search *s, const char *path)
 	points_add(s, point, probe);
 }
 
+/*
+ * A point of processes that run a certain program: the inode of their file is the program's.  On file systems whose
+ * device numbers for stat(2) are not the kernel's the file's size has to do.
+ */
+static void of_program(struct points_search *s, const char *path)
+{
+	static const char file[] = "0:task_struct.mm:mm_struct.exe_file:file.f_inode";
+	struct arena *a = s->p->arena;
+	struct ktypes *k = set_ktypes(s->p->set);
+	struct ebpf_tp tp = *s->tp;
+	struct stp_point *point;
+	struct statfs fs;
+	struct stat st;
+	bool odd;
+
+	if (stat(path, &st) || statfs(path, &fs)) {
+		s->why = "no match";
+		return;
+	}
+	odd = fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+	if (!add_filter(k, &tp, arena_printf(a, "%s:inode.i_ino", file), UINT32_MAX, (uint32_t)st.st_ino, false) ||
+	    !add_filter(k, &tp, arena_printf(a, "%s:inode.%s", file, odd ? "i_size" : "i_sb:super_block.s_dev"), UINT32_MAX,
+			odd ? (uint32_t)st.st_size : (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)), false)) {
+		s->why = "this kernel does not tell which program a process runs";
+		return;
+	}
+	point = points_copy(s->p, s->point);
+	points_set(s->p, point, "process", path);
+	add_tp(s, point, &tp, 0);
+}
+
+/* At the tracepoint @tp: of process @pid, or (@named) of those that run what the point names. */
+static void add_of(struct points_search *s, struct ebpf_tp *tp, uint32_t pid, bool named)
+{
+	if (!named) {
+		add_tp(s, s->point, tp, pid);
+		return;
+	}
+	s->tp = tp;
+	s->in_file = of_program;
+	points_each_file(s);
+}
+
 void points_find_begin(struct points_search *s)
 {
 	struct ebpf_tp tp = { .name = "sched_process_exec" };
@@ -122,20 +170,21 @@ void points_find_end(struct points_search *s, bool thread)
 	struct ebpf_tp tp = { .name = "sched_process_exit" };
 	struct ktypes *k;
 	uint32_t pid;
+	bool named = !process_of(s, &pid);
 
-	if (!process_of(s, &pid)) {
-		s->why = "the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
-		return;
-	}
 	k = types(s);
 	if (!k)
 		return;
+	if (named && ktypes_args(k, tp.name, NULL) < 2) {
+		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		return;
+	}
 	/* Its second argument says whether the last thread goes (Linux 6.16). */
 	if (ktypes_args(k, tp.name, NULL) > 1)
 		add_filter(k, &tp, "1", 1, !thread, false);
 	else
 		add_filter(k, &tp, "0:task_struct.signal:signal_struct.live.counter", 0, 0, thread);
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
 
 void points_find_thread(struct points_search *s)
@@ -144,12 +193,8 @@ void points_find_thread(struct points_search *s)
 	struct ktypes *k;
 	uint8_t size;
 	uint32_t pid;
-	bool sign;
+	bool sign, named = !process_of(s, &pid);
 
-	if (!process_of(s, &pid)) {
-		s->why = "threads are known by the process's id: use process.thread.begin with -c or -x, or process(PID).thread.begin";
-		return;
-	}
 	k = types(s);
 	if (!k)
 		return;
@@ -161,12 +206,14 @@ void points_find_thread(struct points_search *s)
 		return;
 	}
 	ktypes_member(k, "task_struct.comm", &tp.task_comm, &size, &sign);
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
+
+enum { SYSCALL_RETURNED = 2 };	/* of the provider's return probes: what the kernel returned */
 
 /* --- system calls ------------------------------------------------------------------------------------- */
 
-/* kernel.syscall("read"): $arg1 to $arg6, or $return, are the provider's arguments. */
+/* kernel.syscall("read"): $arg1 to $arg6 are the provider's arguments, $return is its last one. */
 static void find_by_name(struct points_search *s, bool at_return)
 {
 	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = points_text(s->point, "syscall"),
@@ -222,7 +269,7 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 	if (!named && !strcmp(name, "$syscall"))
 		arg = 0;
 	else if (at_return && !strcmp(name, "$return"))
-		arg = named ? 0 : 1;
+		arg = named ? SYSCALL_RETURNED : 1;
 	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
 		arg = (uint32_t)(name[4] - '0') - named;
 	else {
@@ -313,14 +360,53 @@ static bool list_args(struct points *p, const struct points_found *f, struct stp
 	return true;
 }
 
+/* The members @n names behind a value of the kernel's type @type become steps of @source. */
+static bool walk(struct points *p, uint32_t type, const struct stp_node *n, struct stp_source *source, const char **why)
+{
+	struct ktypes_step steps[STP_MAX_STEPS];
+	const char *names[STP_MAX_STEPS];
+	bool string = false;
+	uint32_t target = 0;
+	int nsteps;
+
+	if (n->nparts > STP_MAX_STEPS) {
+		*why = "too many members: keep one between in a variable";
+		return false;
+	}
+	for (size_t i = 0; i < n->nparts; i++) {
+		names[i] = n->parts[i].name;
+		if (!names[i]) {
+			*why = "elements of kernel arrays are not supported";
+			return false;
+		}
+	}
+	nsteps = ktypes_walk(set_ktypes(p->set), type, names, n->nparts, steps, STP_MAX_STEPS, &string, &target);
+	if (nsteps < 0) {
+		*why = "the kernel's type information has no such members";
+		return false;
+	}
+	if (n->addressed && nsteps) {
+		steps[nsteps - 1].width = 0;
+		target = 0;
+	}
+	if (n->pretty && !string) {
+		*why = "structures of the kernel are not printed whole: name the members";
+		return false;
+	}
+	source->type = n->pretty ? STP_STRINGS : STP_LONG;
+	source->nsteps = (unsigned int)nsteps;
+	source->target = target ? points_kernel_target(p, target) : NULL;
+	for (int i = 0; i < nsteps; i++)
+		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
+							 .kernel = true };
+	return true;
+}
+
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why)
 {
 	struct ktypes *k = set_ktypes(p->set);
-	struct ktypes_step steps[STP_MAX_STEPS];
-	const char *names[STP_MAX_STEPS];
-	bool string = false;
-	int arg, n;
+	int arg;
 
 	if (!strcmp(target->name, "$$vars") || !strcmp(target->name, "$$parms"))
 		return list_args(p, f, source);
@@ -331,30 +417,49 @@ bool points_trace_target(struct points *p, const struct points_found *f, const s
 		return true;
 	}
 	arg = arg_number(k, f->tracepoint, target->name + 1);
-	if (arg < 0 || target->nparts > STP_MAX_STEPS) {
+	if (arg < 0) {
 		*why = arena_printf(p->arena, "the tracepoint %s has no argument of that name", f->tracepoint);
 		return false;
 	}
-	for (size_t i = 0; i < target->nparts; i++) {
-		names[i] = target->parts[i].name;
-		if (!names[i]) {
-			*why = "elements of kernel arrays are not supported";
-			return false;
-		}
-	}
-	n = ktypes_walk(k, f->tracepoint, (unsigned int)arg, names, target->nparts, steps, STP_MAX_STEPS, &string);
-	if (n < 0) {
-		*why = "the kernel's type information has no such members";
+	source->kind = STP_SRC_ARG;
+	source->arg = (uint32_t)arg;
+	return walk(p, ktypes_arg_type(k, f->tracepoint, (unsigned int)arg), target, source, why);
+}
+
+/* Is it the kernel that @cast names: "kernel", "kernel<linux/sched.h>", "vmlinux"? */
+bool points_is_kernel(const char *module)
+{
+	return module && (!strcmp(module, "kernel") || !strncmp(module, "kernel<", 7) || !strcmp(module, "vmlinux"));
+}
+
+bool points_kernel_cast(struct points *p, const struct stp_node *cast, const char *type, struct stp_source *source,
+			const char **why)
+{
+	struct ktypes *k = set_ktypes(p->set);
+	uint32_t id;
+
+	source->kind = STP_SRC_VALUE;
+	if (!k) {
+		*why = "the kernel's type information (BTF) cannot be read";
 		return false;
 	}
-	source->kind = STP_SRC_ARG;
-	source->type = string ? STP_STRINGS : STP_LONG;
-	source->arg = (uint32_t)arg;
-	source->nsteps = (unsigned int)n;
-	for (int i = 0; i < n; i++)
-		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
-							 .kernel = true };
+	id = ktypes_find(k, type);
+	if (!id) {
+		*why = arena_printf(p->arena, "type definition '%s' not found in the kernel's type information", type);
+		return false;
+	}
+	if (!walk(p, id, cast, source, why))
+		return false;
+	if (!cast->nparts)
+		source->target = points_kernel_target(p, id);
 	return true;
+}
+
+bool points_kernel_deref(struct points *p, uint32_t type, const struct stp_node *deref, struct stp_source *source,
+			 const char **why)
+{
+	source->kind = STP_SRC_VALUE;
+	return walk(p, type, deref, source, why);
 }
 
 void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out)

@@ -8,6 +8,9 @@
 #include "probe/provider.h"
 
 struct obj_marker;
+struct points_target;
+
+enum { POINTS_MAX_LINES = 16 };
 
 struct points_file {
 	const char *path;
@@ -25,8 +28,10 @@ struct points_found {
 	struct probe *probe;
 	const char *prov, *mark;	/* a marker's */
 	const char *supplied;		/* by the agent: to the interpreter in this file */
+	const char *program;		/* of it, then: who is supplied executes this; NULL: is linked to @supplied */
 	struct points_file *file;	/* a function is in, at the address @pc */
 	uint64_t pc;
+	const char *inlined;		/* it is a copy of this one in another, or NULL */
 	const char *tracepoint;		/* the kernel's */
 };
 
@@ -37,6 +42,7 @@ struct points {
 	struct points_file *files;
 	struct points_found *found;
 	size_t nfound, found_cap;
+	struct points_target *targets;	/* points_debug.c */
 };
 
 /* One point on its way to those that exist. */
@@ -50,8 +56,13 @@ struct points_search {
 	const char *name;		/* points_func.c: the function's */
 	bool at_return, statement;
 	const char *source;		/* of the file that the function is to be in, or NULL */
-	int first, last;		/* lines of it; 0: none is named */
+	struct { int first, last; } lines[POINTS_MAX_LINES];	/* of it */
+	unsigned int nlines;		/* 0: none is named */
 	bool relative;			/* to the function's own */
+	const struct ebpf_tp *tp;	/* points_kernel.c: of processes of a program */
+	uint64_t addr;			/* 0, or of the statement or function in the file */
+	const char *func;		/* being looked at */
+	const struct points_file *in;
 	const char *program;		/* whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
@@ -86,6 +97,9 @@ uint8_t points_agent_marker(const char *name);
 
 /* points_func.c */
 void points_find_funcs(struct points_search *s, bool at_return);
+void points_find_plt(struct points_search *s, bool at_return);
+bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+		       struct stp_source *source, const char **why);
 void points_find_statements(struct points_search *s);
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why);
@@ -93,8 +107,15 @@ bool points_func_target(struct points *p, const struct points_found *f, bool at_
 /* points_debug.c */
 bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
+/* $return, where the convention has it. */
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why);
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
 		 const char **why);
+/* -> and [] behind a value with a target. */
+bool points_deref(struct points *p, const struct stp_node *deref, struct stp_source *source, const char **why);
+/* What points to the kernel's structure @type (ktypes.h). */
+const struct points_target *points_kernel_target(struct points *p, uint32_t type);
 void points_debug_vars(const struct points_found *f, struct strbuf *out);
 
 /* points_kernel.c */
@@ -107,6 +128,11 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 			   struct stp_source *source, const char **why);
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
+bool points_is_kernel(const char *module);
+bool points_kernel_cast(struct points *p, const struct stp_node *cast, const char *type, struct stp_source *source,
+			const char **why);
+bool points_kernel_deref(struct points *p, uint32_t type, const struct stp_node *deref, struct stp_source *source,
+			 const char **why);
 void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out);
 
 /* points_similar.c: "no match (similar @what: ...)" of the names that @name gives, NULL behind the last. */

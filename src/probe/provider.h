@@ -10,6 +10,7 @@
 
 struct arena;
 struct module;
+struct python_hopes;
 struct strbuf;
 
 /* One probe_find on its way through the providers. */
@@ -47,10 +48,18 @@ struct module **set_modules(struct probe_set *set);
 enum python_mode set_python_mode(const struct probe_set *set);
 struct module *set_agent(struct probe_set *set);
 
+/* What programs have turned out to be (python.c). */
+struct python_hopes **set_hopes(struct probe_set *set);
+
 /* Remember that the agent supplies marker @name (the set's) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 
 struct ktypes;
+struct program_types;
+
+/* The target's number, or 0; types of its program, to be closed with the set. */
+uint32_t set_program(const struct probe_set *set);
+void set_keep(struct probe_set *set, struct program_types *p);
 
 /* The kernel's types, read when first asked for.  NULL: there are none, and set_why says so. */
 struct ktypes *set_ktypes(struct probe_set *set);

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "probe/ktypes.h"
+#include "probe/types.h"
 #include "probe/module.h"
 #include "probe/provider.h"
 
@@ -24,6 +25,7 @@ struct probe_set {
 	struct module *modules;
 	enum python_mode python_mode;
 	struct module *agent;
+	struct python_hopes *hopes;
 	struct supplied {
 		uint16_t version;
 		const char *name;
@@ -32,6 +34,9 @@ struct probe_set {
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
 	bool ktypes_tried;
+	uint32_t program;		/* pid of the target */
+	struct program_types *kept[4];	/* one for each compilation */
+	size_t nkept;
 	struct strbuf why;
 	uint32_t finds;			/* number of the finding, for probe.found */
 };
@@ -139,6 +144,11 @@ struct module *set_agent(struct probe_set *set)
 	return set->agent;
 }
 
+struct python_hopes **set_hopes(struct probe_set *set)
+{
+	return &set->hopes;
+}
+
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
 {
 	set->python_mode = mode;
@@ -194,6 +204,22 @@ struct ktypes *set_ktypes(struct probe_set *set)
 	return set->ktypes;
 }
 
+void probe_set_target(struct probe_set *set, uint32_t pid)
+{
+	set->program = pid;
+}
+
+uint32_t set_program(const struct probe_set *set)
+{
+	return set->program;
+}
+
+void set_keep(struct probe_set *set, struct program_types *p)
+{
+	if (set->nkept < sizeof(set->kept) / sizeof(set->kept[0]))
+		set->kept[set->nkept++] = p;
+}
+
 struct strbuf *set_why(struct probe_set *set)
 {
 	return &set->why;
@@ -229,6 +255,8 @@ void probe_set_free(struct probe_set *set)
 		return;
 	strbuf_fini(&set->why);
 	ktypes_free(set->ktypes);
+	for (size_t i = 0; i < set->nkept; i++)
+		program_types_close(set->kept[i]);
 	arena_free(set->arena);
 	free(set);
 }
@@ -295,7 +323,7 @@ static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out
 	return 1;
 }
 
-/* Nothing was found: is it a provider that others have? */
+/* Nothing was found: is it a provider that others have?  A word about the probe itself says more. */
 static void say_later(struct probe_set *set, const struct probe_desc *desc)
 {
 	static const struct {
@@ -307,7 +335,7 @@ static void say_later(struct probe_set *set, const struct probe_desc *desc)
 	};
 	size_t i;
 
-	for (i = 0; *desc->prov && i < sizeof(later) / sizeof(later[0]); i++) {
+	for (i = 0; *desc->prov && !strstr(strbuf_str(&set->why), ":::") && i < sizeof(later) / sizeof(later[0]); i++) {
 		if (desc_glob(later[i].pattern, desc->prov)) {
 			strbuf_clear(&set->why);
 			strbuf_puts(&set->why, later[i].what);

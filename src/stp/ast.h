@@ -63,6 +63,8 @@ struct stp_var {
 	unsigned int reads, writes;	/* [sym] */
 	bool from_library;
 	bool used;			/* display.c: its value is */
+	const void *target;		/* autocast.c: what the value, or an element's, points to, or NULL */
+	bool targets;			/* autocast.c: not always the same */
 	struct ir_var *ir;		/* lower_data.c */
 	struct ir_map *map;
 	struct stp_var *next;
@@ -162,8 +164,9 @@ struct stp_node {
 	struct stp_var *var;		/* [sym] NAME */
 	struct stp_func *func;		/* [sym] NAME CALL: the first of its overloads */
 	const struct stp_builtin *builtin;	/* [sym] NAME CALL */
-	const struct stp_source *source;	/* [sym] TARGET: how the point has it, or NULL */
-	const char *why;		/* [sym] TARGET: why the point does not have it, or NULL */
+	const struct stp_source *source;	/* [sym] TARGET CAST, DEREF (autocast.c): how it is had, or NULL */
+	const char *why;		/* [sym] TARGET CAST DEREF: why there is no source, or NULL */
+	const void *target;		/* autocast.c: what the value points to, the resolver's, or NULL */
 	uint16_t depth;			/* of the tree below, at most STP_MAX_DEPTH: recursion over it is safe */
 };
 
@@ -221,6 +224,7 @@ struct stp_point {
 	struct stp_comp *comps;
 	size_t n, cap;
 	bool optional, sufficient;	/* ? ! */
+	bool inlined;			/* found: in a copy of the function inside of another */
 	struct stp_node *cond;		/* if (cond), or NULL */
 };
 
@@ -257,6 +261,8 @@ struct stp_func {
 	struct stp_vars locals;		/* [sym] without the parameters */
 	bool needed;			/* [sym] called by what is kept */
 	bool pure;			/* elide.c: nobody sees that it was called */
+	const void *target;		/* autocast.c: what the result points to, or NULL */
+	bool targets;			/* autocast.c: not always the same */
 	unsigned int mark;		/* loops.c: seen in the search of that number */
 	bool recursive;			/* lower_call.c: it calls itself, maybe through others */
 	const struct stp_func *seen;	/* lower_call.c: where that was looked for last */

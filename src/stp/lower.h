@@ -72,6 +72,7 @@ struct low {
 	/* Locals of each handler; NULL where the script calls nothing that needs them: */
 	struct ir_var *tokens;		/* what tokenize() has not given yet */
 	struct ir_var *groups;		/* of the last match of =~, the whole among them; 0: it failed */
+	struct ir_var *base;		/* the value before -> of what is printed by $, or NULL */
 	unsigned int statements;	/* counted, not yet paid for */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;

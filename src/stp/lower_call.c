@@ -249,19 +249,29 @@ static ir_reg lower_list(struct low *l, struct stp_node *n, const struct stp_sou
 }
 
 /* In quotes what can be read, else the address. */
-static ir_reg quoted(struct low *l, const struct stp_node *n, ir_reg addr)
+static ir_reg quoted(struct low *l, const struct stp_node *n, ir_reg addr, uint32_t size)
 {
-	struct stp_node call = { .kind = STP_CALL, .pos = n->pos, .what = n->what, .nargs = 1,
-				 .builtin = stp_find_builtin("user_string_quoted", 1) };
+	struct stp_node max = { .kind = STP_NUM, .value = size }, *args[2] = { NULL, &max };
+	struct stp_node call = { .kind = STP_CALL, .pos = n->pos, .what = n->what, .nargs = size ? 2 : 1, .args = args,
+				 .builtin = stp_find_builtin(size ? "user_string_n_quoted" : "user_string_quoted",
+							     size ? 2 : 1) };
+	ir_reg vals[2] = { addr, low_const(l, size) };
 
-	return low_func_string_quoted_at(l, &call, &addr);
+	return low_func_string_quoted_at(l, &call, vals);
 }
 
 static ir_reg lower_format(struct low *l, struct stp_node *n, const struct stp_source *src)
 {
-	struct ir_var *kept[IR_MAX_KEYS];
+	struct ir_var *kept[IR_MAX_KEYS], *base = l->base;
 	ir_reg vals[IR_MAX_KEYS];
 
+	/* What is before -> is computed once. */
+	if (n->kind != STP_TARGET) {
+		ir_reg addr = low_expr(l, n->l);
+
+		l->base = low_temp(l, STP_LONG);
+		ir_vst(&l->b, l->base, addr);
+	}
 	/* Reading strings parts the control flow, so each value waits in a variable. */
 	for (size_t i = 0; i < src->nnames; i++) {
 		struct stp_source item = src->items[i];
@@ -271,8 +281,9 @@ static ir_reg lower_format(struct low *l, struct stp_node *n, const struct stp_s
 		item.type = STP_LONG;
 		v = lower_source(l, n, &item);
 		kept[i] = low_temp(l, src->items[i].type);
-		ir_vst(&l->b, kept[i], string ? quoted(l, n, v) : v);
+		ir_vst(&l->b, kept[i], string ? quoted(l, n, v, item.size) : v);
 	}
+	l->base = base;
 	for (size_t i = 0; i < src->nnames; i++)
 		vals[i] = ir_vld(&l->b, kept[i]);
 	return low_sprintf(l, src->text, vals, (unsigned int)src->nnames);
@@ -289,6 +300,7 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 {
 	struct stp_node *vs[STP_MAX_STEPS + 1] = { 0 };
 	ir_reg vals[STP_MAX_STEPS + 1], r;
+	struct ir_var *base = l->base;
 
 	switch (src->kind) {
 	case STP_SRC_TEXT:
@@ -302,10 +314,15 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 	}
 	for (unsigned int i = 0; i < src->nsteps; i++)
 		vs[i] = src->steps[i].index;
-	vs[STP_MAX_STEPS] = src->kind == STP_SRC_VALUE ? n->l : NULL;
+	vs[STP_MAX_STEPS] = src->kind == STP_SRC_VALUE && !base ? n->l : NULL;
+	l->base = NULL;
 	low_values(l, vs, STP_MAX_STEPS + 1, vals);
+	l->base = base;
 	low_near(l, n->what, n->pos);
-	r = src->kind == STP_SRC_VALUE ? vals[STP_MAX_STEPS] : ir_arg(&l->b, src->arg);
+	if (src->kind == STP_SRC_VALUE)
+		r = base ? ir_vld(&l->b, base) : vals[STP_MAX_STEPS];
+	else
+		r = ir_arg(&l->b, src->arg);
 	for (unsigned int i = 0; i < src->nsteps; i++) {
 		const struct stp_step *s = &src->steps[i];
 
@@ -316,12 +333,16 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 		if (s->width)
 			r = ir_load(&l->b, s->kernel ? IR_LOAD : IR_ULOAD, r, s->width, s->sign);
 	}
+	if (src->bits) {
+		r = ir_op2(&l->b, IR_SHL, r, low_const(l, 64 - src->bit - src->bits));
+		r = ir_op2(&l->b, src->sign ? IR_SAR : IR_SHR, r, low_const(l, 64 - src->bits));
+	}
 	if (src->width)
 		r = ir_ext(&l->b, r, src->width, src->sign);
 	if (src->type != STP_STRINGS)
 		return r;
 	if (src->nsteps && src->steps[src->nsteps - 1].kernel)
-		return ir_call(&l->b, IR_FN_STRINGOF, &r, 1);
+		return low_sprintf(l, "\"%s\"", (ir_reg[]){ ir_call(&l->b, IR_FN_STRINGOF, &r, 1) }, 1);
 	return copyinstr(l, r, l->prog->strsize);
 }
 

@@ -235,6 +235,7 @@ static ir_reg expr(struct low *l, struct stp_node *n, bool used)
 	case STP_TARGET:
 		return low_target(l, n);
 	case STP_CAST:
+	case STP_DEREF:
 		return n->source ? low_target(l, n) : lower_later(l, n);
 	case STP_EXTRACT:
 		return low_extract(l, n);

@@ -31,7 +31,7 @@ enum stp_point_kind {
 /* How the value of a context variable is had: where it begins, then steps through memory. */
 enum stp_source_kind {
 	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
-	STP_SRC_VALUE,		/* the value of STP_CAST's expression */
+	STP_SRC_VALUE,		/* the value of STP_CAST's or STP_DEREF's expression */
 	STP_SRC_UNKNOWN,	/* "?", as an item of a LIST */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
 	STP_SRC_FORMAT,		/* the @nnames sources @items printed by the format @text; strings in quotes */
@@ -62,7 +62,10 @@ struct stp_source {
 	struct stp_step steps[STP_MAX_STEPS];
 	unsigned int nsteps;
 	uint8_t width;			/* not 0: of the value, its low bytes count, as a number with @sign */
+	uint8_t bit, bits;		/* bits not 0: of the value those count, from @bit up */
 	bool sign;
+	uint32_t size;			/* of STRINGS in FORMAT: bytes that there can be; 0: up to a NUL */
+	const void *target;		/* what the value points to, for -> and [], the resolver's own; or NULL */
 };
 
 struct stp_resolver {
@@ -82,7 +85,10 @@ struct stp_resolver {
 	 */
 	bool (*target)(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
 		       const struct stp_node *target, struct stp_source *source, const char **why);
-	/* The same of @cast, an STP_CAST, at @point or (NULL) in a function.  May be NULL: no types are known. */
+	/*
+	 * The same of @cast, an STP_CAST, at @point or (NULL) in a function, and of -> and [] behind a value, an STP_DEREF
+	 * with a value whose target is known.  May be NULL: no types are known.
+	 */
 	bool (*cast)(void *ctx, const struct stp_point *point, const struct stp_node *cast, struct stp_source *source,
 		     const char **why);
 };

@@ -4,6 +4,7 @@
  *	sem_symbols	names become variables and functions; context variables are asked of the resolver
  *	sem_elide	code that has no effect is left out, before anybody looks at its types
  *	sem_infer	types, over the whole program at once
+ *	sem_autocast	-> behind values that context variables or casts gave a type
  *	sem_loops	what loops allow and forbid
  *
  * SystemTap's rules: the order of declarations does not matter; a name that is no global and no parameter is
@@ -64,6 +65,7 @@ struct sem {
 bool sem_symbols(struct sem *s);
 bool sem_elide(struct sem *s);
 bool sem_infer(struct sem *s);
+bool sem_autocast(struct sem *s);
 bool sem_loops(struct sem *s);
 
 /* Make handlers that show the globals which are written and never read.  Behind the others. */

@@ -117,7 +117,8 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 	if (!stp_expand(stp->prog, stp->diag, resolver) || !sem_symbols(&s))
 		return NULL;
 	sem_warn_unassigned(&s);
-	if ((!stp->env.unoptimized && !sem_elide(&s)) || !sem_infer(&s) || !sem_loops(&s))
+	if ((!stp->env.unoptimized && !sem_elide(&s)) || !sem_infer(&s) || !sem_autocast(&s) ||
+	    !sem_loops(&s))
 		return NULL;
 	sem_display(stp->prog);
 	return stp->prog;

