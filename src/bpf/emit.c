@@ -58,7 +58,7 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 		return g->end;
 	g->stubs = arena_grow(g->prog->arena, g->stubs, &g->stubs_cap, g->nstubs, sizeof(*g->stubs));
 	s = &g->stubs[g->nstubs++];
-	*s = (struct stub){ asm_label(&g->as), g->as.n, g->insn->act, kind, value_off };
+	*s = (struct stub){ asm_label(&g->as), g->as.n, g->region, g->insn->act, kind, value_off };
 	return s->label;
 }
 
@@ -83,6 +83,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 		const struct ir_block *k = plan->blocks[b];
 
 		g->block = k;
+		g->region = plan->regions ? plan->regions[k->id] : NULL;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
 		gen_procedure(g, k);
@@ -118,10 +119,8 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 			asm_imm(as, R1, 0);
 		else
 			asm_ld(as, BPF_DW, R1, R10, s->value_off);
-		if (g->ntries) {
-			gen_catchable(g, s);
+		if (gen_catchable(g, s))
 			continue;
-		}
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
@@ -285,9 +284,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
-		asm_place(as, faulted);
-		if (g->nstubs)
+		if (asm_wanted(as, faulted)) {
+			asm_place(as, faulted);
 			gen_faulted(g, errors, nerrors);
+		}
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
 		gen_unlock(g, clauses[k]);

@@ -26,7 +26,7 @@ const char *check_text(struct check *c, const struct d_node *n)
 {
 	const char *t = n->type == &check_agg_type ? check_agg_type.name : type_text(c->arena, n->type);
 
-	return n->user && type_is_ptr(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
+	return n->user && type_is_ptr(n->type) && !type_is_user(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
 }
 
 void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const struct resolver *resolver,
@@ -72,7 +72,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 {
 	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
 	enum d_ident_kind kind = d->assoc ? ID_ARRAY : ID_SCALAR;
-	struct d_ident *id = ident_find(c, space, d->name);
+	struct d_ident *id = ident_known(c, space, d->name);
 
 	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
 		return;		/* says something about the kernel or a program: no variable of ours */
@@ -111,6 +111,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 		return;
 	id = ident_new(c, kind, space, d->name, d->pos);
 	id->type = d->type;
+	id->user = type_is_user(d->type);
 	id->declared = true;
 	if (!d->assoc)
 		return;
@@ -132,7 +133,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 
 static void check_inline(struct check *c, struct d_inline *inl)
 {
-	struct d_ident *id = ident_find(c, SPACE_GLOBAL, inl->name);
+	struct d_ident *id = ident_known(c, SPACE_GLOBAL, inl->name);
 	const struct type *t;
 
 	if (id) {
@@ -158,6 +159,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 		p->kind = ID_PARAM;
 		p->name = inl->params.v[i].name ? inl->params.v[i].name : "";
 		p->type = inl->params.v[i].type;
+		p->user = type_is_user(p->type);
 		p->next = c->params;
 		c->params = id->params[i] = p;
 		if (!type_is_storable(p->type))
@@ -168,7 +170,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 	c->params = NULL;
 	if (!t)
 		return;
-	if (!type_takes(c, inl->type, inl->expr->user, inl->expr)) {
+	if (!type_takes(c, inl->type, inl->expr->user || type_is_user(inl->type), inl->expr)) {
 		check_error(c, inl->pos, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
 			    inl->name, type_text(c->arena, inl->type), check_text(c, inl->expr));
 		return;

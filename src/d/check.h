@@ -218,7 +218,9 @@ enum use { USE_READ, USE_ASSIGN, USE_MODIFY };	/* MODIFY: op= */
 /* The type of @n, or NULL when something is wrong with it, which was then reported. */
 const struct type *check_expr(struct check *c, struct d_node *n);
 
+/* The identifier @name; a library that declares it is brought, or (ident_known) not.  NULL: none. */
 struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name);
+struct d_ident *ident_known(struct check *c, enum ident_space space, const char *name);
 struct d_ident *ident_new(struct check *c, enum d_ident_kind kind, enum ident_space space, const char *name,
 			  struct src_pos pos);
 const char *ident_kind_text(enum d_ident_kind kind);

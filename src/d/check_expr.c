@@ -637,7 +637,7 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
 		return NULL;
 	}
-	n->user = b->user;
+	n->user = b->user || type_is_user(to);
 	if (node_is_agg(b)) {
 		;
 	} else if (type_is_string(to)) {

@@ -102,6 +102,8 @@ void check_xlator(struct check *c, const struct d_xlator *x)
 	st->in->kind = ID_PARAM;
 	st->in->name = x->param;
 	st->in->type = x->in;
+	st->in->user = type_is_user(x->in);
+	st->used = st->user = st->in->user;
 	st->members = arena_alloc(c->arena, (x->nmembers + 1) * sizeof(*st->members));
 	if (!x->lazy && !check_members(c, st))
 		return;

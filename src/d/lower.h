@@ -59,6 +59,9 @@ ir_reg lower_string(struct lower *l, struct d_node *n);
 /* The string at the address @addr, of the traced process if @user. */
 ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
 
+/* Is the value of @n an address in the traced process?  A variable's array, as a value, is a copy of ours. */
+bool lower_is_user(struct d_node *n);
+
 /* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
 
 /* The address of the object that @n is in memory. */

@@ -327,6 +327,12 @@ bool type_is_complete(const struct type *t)
 	return type_strip(t)->complete;
 }
 
+bool type_is_user(const struct type *t)
+{
+	t = type_strip(t);
+	return t->kind == TYPE_PTR && (type_quals(t->to) & TYPE_USER);
+}
+
 bool type_is_void(const struct type *t)
 {
 	return type_strip(t)->kind == TYPE_VOID;
