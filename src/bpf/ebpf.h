@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 3 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -105,6 +105,10 @@ struct ebpf_env {
 	struct ebpf_operand args[PROBE_MAX_ARGS];
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
+	uint32_t only_cpu;	/* do nothing on other CPUs than that number - 1; 0: any */
+	/* Do nothing in processes of other programs than this file, by device and inode as /proc/PID/maps has them;
+	 * exe_ino 0: any.  Not with user_space. */
+	uint64_t exe_dev, exe_ino;
 	bool sleepable;		/* may fault user pages in */
 	bool skips_caller;	/* UPROBE at a function's start: the user's stack as the kernel walks it lacks the caller */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
@@ -119,6 +123,8 @@ struct ebpf_env {
 	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
+	/* From there to the program's file: in struct mm_struct, file, inode twice, super_block. */
+	uint32_t mm_exe, file_inode, inode_number, inode_super, super_dev;
 	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
 	int64_t sched_off_ns;
 	const struct ebpf_tasks *tasks;	/* or NULL */

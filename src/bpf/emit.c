@@ -184,6 +184,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ji(as, BPF_JEQ, R2, ABI_STATE_OFF, out);
 	else
 		asm_ji(as, BPF_JNE, R2, ABI_STATE_ACTIVE, out);
+	if (g->env->only_cpu) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_ji(as, BPF_JNE, R0, (int32_t)(g->env->only_cpu - 1), out);
+	}
 	if (g->env->ctx == EBPF_CTX_TP)
 		gen_tp_filter(g, out);
 	if (g->needs & NEED_TASK)
@@ -192,6 +196,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
 	}
+	if (g->env->exe_ino)
+		gen_exe_filter(g, out);
 }
 
 /*

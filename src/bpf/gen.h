@@ -13,6 +13,7 @@
 #define DTAP_BPF_GEN_H
 
 #include "abi/record.h"
+#include "abi/segment.h"
 #include "bpf/asm.h"
 #include "bpf/frame.h"
 #include "bpf/unit.h"
@@ -237,6 +238,13 @@ void gen_tp_errno(struct gen *g);
 /* Is the firing about another thread than the one that runs?  Then FRAME_TASK has it, once gen_tp_task has run. */
 bool gen_tp_other_task(const struct gen *g);
 void gen_tp_task(struct gen *g);
+void gen_tp_task_addr(struct gen *g);	/* R1 = its struct task_struct */
+
+/* R0 = the struct task_struct of the thread that the firing is about (gen_task.c). */
+void gen_current_task(struct gen *g);
+
+/* R1 = its fact @what, a number; what cannot be read is 0. */
+void gen_task_id(struct gen *g, enum abi_task what);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */
 void gen_tp_comm(struct gen *g);
 
@@ -281,6 +289,9 @@ void gen_task(struct gen *g, const struct ir_insn *i);
 
 /* The arguments of the process at @to, as gen_str_to; to @none when there are none. */
 void gen_execargs(struct gen *g, struct place to, uint32_t none);
+
+/* Jump to @out in processes of another program than env->exe_ino's. */
+void gen_exe_filter(struct gen *g, uint32_t out);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

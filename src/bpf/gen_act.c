@@ -46,7 +46,7 @@ static void progenyof(struct gen *g, const struct ir_insn *i)
 					  "progenyof(): the kernel does not say where it keeps a process's parent");
 		return;
 	}
-	asm_helper(as, BPF_FUNC_get_current_task);
+	gen_current_task(g);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
 	for (int k = 0; k < GENERATIONS; k++) {
 		read_task(g, e->task_tgid, 4);

@@ -327,7 +327,7 @@ static void vtimestamp(struct gen *g)
 	done = asm_label(as);
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
-	asm_helper(as, BPF_FUNC_get_current_task);
+	gen_current_task(g);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
 	asm_mov(as, R3, R0);
 	peek(g, BPF_DW, e->task_exec_start);
@@ -377,18 +377,26 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 		}
 		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
 			  g->env->task_parent && g->env->task_tgid);
-		asm_helper(as, BPF_FUNC_get_current_task);
+		gen_current_task(g);
 		asm_mov(as, R3, R0);
 		peek(g, BPF_DW, g->env->task_parent);
 		asm_mov(as, R3, R1);
 		peek(g, BPF_W, g->env->task_tgid);
 		break;
 	case IR_B_UID:
+		if (gen_tp_other_task(g)) {
+			gen_task_id(g, ABI_TASK_UID);
+			break;
+		}
 		asm_helper(as, BPF_FUNC_get_current_uid_gid);
 		asm_mov(as, R1, R0);
 		gen_extend(g, R1, 4, false);
 		break;
 	case IR_B_GID:
+		if (gen_tp_other_task(g)) {
+			gen_task_id(g, ABI_TASK_GID);
+			break;
+		}
 		asm_helper(as, BPF_FUNC_get_current_uid_gid);
 		asm_mov(as, R1, R0);
 		asm_alui(as, BPF_RSH, R1, 32);
@@ -402,6 +410,12 @@ static void integer_builtin(struct gen *g, enum ir_builtin bi)
 	case IR_B_STACKDEPTH:
 	case IR_B_USTACKDEPTH:
 		gen_stack_builtin(g, bi);
+		break;
+	case IR_B_CURTHREAD:
+		if (g->env->user_space)
+			gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
+		gen_current_task(g);
+		asm_mov(as, R1, R0);
 		break;
 	case IR_B_ERRNO:
 		gen_tp_errno(g);

@@ -1,6 +1,9 @@
 /*
- * execargs: the arguments of the process, from its memory.  They lie there one behind the other, each with its NUL.
+ * The program that the process executes: its file; and execargs, its arguments, from its memory, where they lie one
+ * behind the other, each with its NUL.
  */
+#include <sys/sysmacros.h>
+
 #include "bpf/gen.h"
 
 void gen_follow(struct gen *g, uint32_t off)
@@ -15,6 +18,27 @@ void gen_follow(struct gen *g, uint32_t off)
 	asm_imm(as, R2, 8);
 	asm_helper(as, BPF_FUNC_probe_read_kernel);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+}
+
+void gen_exe_filter(struct gen *g, uint32_t out)
+{
+	const struct ebpf_env *e = g->env;
+	struct assembler *as = &g->as;
+
+	asm_helper(as, BPF_FUNC_get_current_task);
+	asm_mov(as, R1, R0);
+	gen_follow(g, e->task_mm);
+	gen_follow(g, e->mm_exe);
+	gen_follow(g, e->file_inode);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	gen_follow(g, e->inode_number);
+	asm_imm(as, R2, (int64_t)e->exe_ino);
+	asm_j(as, BPF_JNE, R1, R2, out);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	gen_follow(g, e->inode_super);
+	gen_follow(g, e->super_dev);
+	/* A dev_t is 32 bits, 20 of them the minor number (include/linux/kdev_t.h). */
+	asm_j32i(as, BPF_JNE, R1, (int32_t)(major(e->exe_dev) << 20 | minor(e->exe_dev)), out);
 }
 
 void gen_execargs(struct gen *g, struct place to, uint32_t none)

@@ -37,6 +37,32 @@ static void follow(struct gen *g, uint32_t off, uint32_t size, bool faults)
 	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
 }
 
+void gen_current_task(struct gen *g)
+{
+	if (gen_tp_other_task(g)) {
+		gen_tp_task_addr(g);
+		asm_mov(&g->as, R0, R1);
+	} else {
+		asm_helper(&g->as, BPF_FUNC_get_current_task);
+	}
+}
+
+void gen_task_id(struct gen *g, enum abi_task what)
+{
+	const struct ebpf_task_path *p = g->env->tasks ? &g->env->tasks->facts[what] : NULL;
+
+	if (!p || !p->n) {
+		gen_refuse(g, arena_printf(g->prog->arena, "this kernel's struct task_struct has no %s", names[what]));
+		return;
+	}
+	gen_current_task(g);
+	asm_mov(&g->as, R3, R0);
+	for (unsigned int k = 0; k + 1 < p->n; k++)
+		follow(g, p->off[k], 8, false);
+	follow(g, p->off[p->n - 1], p->kind, false);
+	asm_mov(&g->as, R1, R3);
+}
+
 /* R3 = the number of the struct pid at R3. */
 static void number(struct gen *g, bool faults)
 {
@@ -78,7 +104,7 @@ void gen_task(struct gen *g, const struct ir_insn *i)
 		return;
 	}
 	if (self) {
-		asm_helper(as, BPF_FUNC_get_current_task);
+		gen_current_task(g);
 		asm_mov(as, R3, R0);
 	} else {
 		gen_load(g, R3, i->args[0]);

@@ -220,6 +220,11 @@ static void read_task(struct gen *g, uint32_t off, int to, int32_t size)
 	read_kernel(g, to, size);
 }
 
+void gen_tp_task_addr(struct gen *g)
+{
+	value(g, &g->env->tp->task);
+}
+
 void gen_tp_task(struct gen *g)
 {
 	asm_sti(&g->as, BPF_DW, R10, FRAME_TASK, 0);

@@ -12,6 +12,11 @@ enum { CMD_OK = 0, CMD_ERROR = 1, CMD_USAGE = 2 };
 
 #define DTAP_VERSION "0.1.0"
 
+struct arena;
+
+/* The installed folder share/dtap/WHAT, or that of the source tree that this was built in; NULL: there is none. */
+const char *cmd_share(struct arena *a, const char *what);
+
 /* Each takes its own name as argv[0] and returns the exit code. */
 #define COMMAND(name, what) int cmd_##name(int argc, char **argv);
 #include "cmd/commands.def"

@@ -19,6 +19,7 @@
 #include "cmd/header.h"
 #include "d/cpp.h"
 #include "d/d.h"
+#include "d/lib.h"
 #include "ir/ir.h"
 #include "lang/diag.h"
 #include "out/sink.h"
@@ -37,6 +38,7 @@ struct run {
 	struct diag diag;
 	const struct source **sources;	/* by program */
 	struct d *d;
+	struct d_libs *libs;		/* NULL: none */
 	struct probe_set *probes;
 	struct target **targets;
 	size_t ntargets;
@@ -100,11 +102,8 @@ static int read_source(struct run *r, const struct dtrace_prog *p, const struct 
 			e == -EFBIG ? "it is larger than 16 MiB, which no script is" : strerror(-e));
 		return CMD_ERROR;
 	}
-	if (r->o.cpp || r->set.v[OPT_cpp]) {
-		r->o.cpp_args = arena_grow(r->arena, r->o.cpp_args, &r->o.cpp_args_cap, r->o.ncpp_args,
-					   sizeof(*r->o.cpp_args));
-		r->o.cpp_args[r->o.ncpp_args] = NULL;
-		e = d_cpp(r->arena, src, r->o.cpp_args, &src, &why);
+	if (r->o.cpp.wanted || r->set.v[OPT_cpp]) {
+		e = d_cpp(r->arena, src, cpp_args_list(&r->o.cpp, r->arena), &src, &why);
 		if (e) {
 			fprintf(stderr, "dtrace: failed to compile script %s: %s\n", p->text, why);
 			return CMD_ERROR;
@@ -157,8 +156,10 @@ static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, in
 	macros.argc = (unsigned int)r->o.nargs;
 	macros.target = target;
 	macros.defaultargs = r->set.v[OPT_defaultargs];
+	macros.argref = r->set.v[OPT_argref];
 	diag_init(diag, a);
 	d = d_new(a, diag, &macros);
+	d_use(d, probe_types(r->probes, a), r->libs);
 	for (i = 0; i < r->o.nprogs; i++)
 		d_add(d, r->sources[i], spec_of(r->o.progs[i].opt));
 	d_end(d);
@@ -225,6 +226,29 @@ static int foresee(struct run *r, const struct target_preload **preload)
 	return 0;
 }
 
+static bool is_target(void *ctx, uint32_t pid)
+{
+	const struct run *r = ctx;
+
+	for (size_t i = 0; i < r->ntargets; i++)
+		if ((uint32_t)target_pid(r->targets[i]) == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Who is to get the agent when it executes a program later: everybody, if a description is of any process.  Else a
+ * target does, but a command and its children hand it on themselves as long as they see its file.
+ */
+static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
+{
+	bool all = false, some = r->o.npids || (r->o.command && target_other_root(r->targets[0]));
+
+	for (size_t i = 0; i < n; i++)
+		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
+	return all || some ? supply_follow(r->supply, descs, n, all ? NULL : is_target, r, err) : 0;
+}
+
 /* Bring the agent into the processes that need it and run already, or cannot have brought it along. */
 static int attach_agents(struct run *r)
 {
@@ -239,6 +263,8 @@ static int attach_agents(struct run *r)
 		e = target_state(r->targets[i]) == TARGET_RUNNING ?
 			    supply_attach(r->supply, descs, n, r->targets[i], &err) :
 			    supply_settle(r->supply, descs, n, r->targets[i], &err);
+	if (!e)
+		e = follow(r, descs, n, &err);
 	if (e)
 		return fail(&err);
 	missed = supply_attach_all(r->supply, descs, n, &err);
@@ -444,7 +470,7 @@ static int enable_and_run(struct run *r)
 	struct strbuf err = { 0 }, log = { 0 }, code = { 0 };
 	struct session_conf conf = {
 		.opts = &r->set, .prog = r->prog, .probes = r->probes, .out = &r->out,
-		.command = "dtrace", .message = message,
+		.command = "dtrace", .message = message, .print_aggs = r->o.print_aggs,
 		.verifier_log = r->set.v[OPT_verifierlog] ? &log : NULL,
 		.bytecode = r->set.v[OPT_bytecode] ? &code : NULL,
 	};
@@ -491,7 +517,7 @@ static int trace(struct run *r)
 	if (!e)
 		e = parse(r);
 	r->quiet = r->set.v[OPT_quiet];
-	if (!e && !d_nclauses(r->d)) {
+	if (!e && !d_nclauses(r->d) && !r->set.v[OPT_empty]) {
 		fputs("dtrace: no probes specified\n", stderr);
 		e = CMD_ERROR;
 	}
@@ -559,6 +585,18 @@ static int dispatch(struct run *r)
 	return CMD_USAGE;
 }
 
+/* dtap's own libraries, and those of -L, which come first. */
+static void find_libraries(struct run *r)
+{
+	const char *dir = *r->set.text[OPT_libdir] ? r->set.text[OPT_libdir] : cmd_share(r->arena, "dlib");
+
+	r->libs = d_libs_new(r->arena);
+	if (dir && !r->set.v[OPT_nolibs])
+		d_libs_dir(r->libs, dir);
+	for (size_t i = 0; i < r->o.nlib_dirs; i++)
+		d_libs_dir(r->libs, r->o.lib_dirs[i]);
+}
+
 static int trace_or_list(int argc, char **argv)
 {
 	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
@@ -572,6 +610,7 @@ static int trace_or_list(int argc, char **argv)
 	}
 	options_init(&r.set);
 	e = dtrace_opts_parse(&r.o, r.arena, &r.set, argc, argv);
+	find_libraries(&r);
 	if (!e)
 		e = dispatch(&r);
 out:

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
@@ -34,6 +35,7 @@ static const struct opt_row {
 	{ 'm', "[PROV:]MOD [CLAUSE]", "trace or list a module's probes" },
 	{ 'n', "[[[PROV:]MOD:]FUNC:]NAME [CLAUSE]", "trace or list probes by name" },
 	{ 'o', "FILE", "append the output to the file" },
+	{ 'O', NULL, "with -x oformat: print the aggregations at the end, too" },
 	{ 'p', "PID", "trace the process ($target), end with it" },
 	{ 'P', "PROV [CLAUSE]", "trace or list a provider's probes" },
 	{ 'q', NULL, "quiet: print only what the script prints" },
@@ -44,6 +46,7 @@ static const struct opt_row {
 	{ 'V', NULL, "print the version of the D language and of dtap" },
 	{ 'w', NULL, "permit destructive actions" },
 	{ 'x', "NAME[=VALUE]", "set an option, see below" },
+	{ 'X', "a|c|t", "which ISO C the preprocessor of -C is; accepted" },
 	{ 'Z', NULL, "permit probe descriptions that match no probe" },
 };
 
@@ -167,8 +170,39 @@ static int set_mode(struct dtrace_opts *o, enum dtrace_mode mode)
 	return 0;
 }
 
+static int one_option(struct dtrace_opts *o, struct arena *a, struct options *set, int c, char *arg);
+
+/* -x: an option, or the long name of a letter that says something to this command alone. */
+static int extended_option(struct dtrace_opts *o, struct arena *a, struct options *set, char *text)
+{
+	static const struct {
+		const char *name;
+		char letter;
+		bool arg;
+	} names[] = {
+		{ "cpphdrs", 'H', false }, { "define", 'D', true }, { "incdir", 'I', true },
+		{ "undef", 'U', true }, { "verbose", 'v', false },
+	};
+	char *eq = strchr(text, '=');
+	size_t len = eq ? (size_t)(eq - text) : strlen(text), i;
+
+	if (eq && len == strlen("cppargs") && !strncmp(text, "cppargs", len)) {
+		char *words = arena_strdup(a, eq + 1), *at;
+
+		for (at = strtok_r(words, " ", &words); at; at = strtok_r(NULL, " ", &words))
+			cpp_args_add(&o->cpp, a, at);
+		return 0;
+	}
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i].name) == len && !strncmp(text, names[i].name, len) && names[i].arg == (eq != NULL))
+			return one_option(o, a, set, names[i].letter, eq ? eq + 1 : NULL);
+	return set_option(set, a, text);
+}
+
 static int one_option(struct dtrace_opts *o, struct arena *a, struct options *set, int c, char *arg)
 {
+	if (cpp_args_take(&o->cpp, a, c, arg))
+		return 0;
 	switch (c) {
 	case 'b':
 		return set_option(set, a, arena_printf(a, "bufsize=%s", arg));
@@ -178,17 +212,6 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 			return CMD_USAGE;
 		}
 		o->command = arg;
-		return 0;
-	case 'C':
-		o->cpp = true;
-		return 0;
-	case 'D':
-	case 'U':
-	case 'I':
-		add_text(a, &o->cpp_args, &o->ncpp_args, &o->cpp_args_cap, arena_printf(a, "-%c%s", c, arg));
-		return 0;
-	case 'H':
-		add_text(a, &o->cpp_args, &o->ncpp_args, &o->cpp_args_cap, "-H");
 		return 0;
 	case 'e':
 		return set_mode(o, DTRACE_COMPILE);
@@ -210,6 +233,9 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 	case 'o':
 		o->output = arg;
 		return 0;
+	case 'O':
+		o->print_aggs = true;
+		return 0;
 	case 'p':
 		return add_pid(o, a, arg);
 	case 'F':
@@ -225,7 +251,9 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 	case 'w':
 		return set_option(set, a, "destructive");
 	case 'x':
-		return set_option(set, a, arg);
+		return extended_option(o, a, set, arg);
+	case 'X':
+		return set_option(set, a, arena_printf(a, "stdc=%s", arg));
 	case 'Z':
 		return set_option(set, a, "zdefs");
 	case '3':	/* for -G alone */
@@ -254,6 +282,7 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
+	struct strbuf err = { 0 };
 	char letters[2 * sizeof(rows) / sizeof(rows[0]) + 16], *p = letters;
 	size_t i;
 	int c, e;
@@ -268,6 +297,12 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 	}
 	strcpy(p, "3:6:aAB");
 	add_arg(o, a, argv[0]);
+	e = options_from_environment(set, environ, &err);
+	if (e) {
+		fprintf(stderr, "dtrace: %s\n", strbuf_str(&err));
+		strbuf_fini(&err);
+		return CMD_USAGE;
+	}
 	opterr = optopt = 0;
 	optind = 0;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

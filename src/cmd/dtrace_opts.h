@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "cmd/cpp_args.h"
+
 struct arena;
 struct options;
 
@@ -37,10 +39,9 @@ struct dtrace_opts {
 	size_t npids, pids_cap;
 	const char *output;	/* -o, or NULL */
 	bool verbose;		/* -v */
+	bool print_aggs;	/* -O */
 	bool show_source;	/* -S: the program's intermediate code */
-	bool cpp;		/* -C */
-	const char **cpp_args;	/* -D, -U, -I, -H as cpp takes them */
-	size_t ncpp_args, cpp_args_cap;
+	struct cpp_args cpp;
 	char **args;		/* macro arguments: args[0] is the script's name */
 	int nargs;
 	size_t args_cap;

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/cpp_args.h"
 #include "d/cpp.h"
 #include "d/parse.h"
 #include "lang/diag.h"
@@ -35,9 +36,9 @@ struct list {
 struct header_opts {
 	char mode;		/* 'h' or 'G' */
 	struct list scripts;	/* -s */
-	struct list cpp_args;	/* -D, -U, -I, -H as cpp takes them */
+	struct cpp_args cpp;
 	const char *output;	/* -o, or NULL */
-	bool cpp, keep, verbose;
+	bool keep, verbose;
 	int bits;		/* 32, 64; 0: the compiler's */
 };
 
@@ -93,6 +94,8 @@ static int usage(void)
 
 static int one_option(struct header_opts *o, struct arena *a, int c, const char *arg)
 {
+	if (cpp_args_take(&o->cpp, a, c, arg))
+		return 0;
 	switch (c) {
 	case 'h':
 	case 'G':
@@ -107,17 +110,6 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 		return 0;
 	case 'o':
 		o->output = arg;
-		return 0;
-	case 'C':
-		o->cpp = true;
-		return 0;
-	case 'D':
-	case 'U':
-	case 'I':
-		add(a, &o->cpp_args, arena_printf(a, "-%c%s", c, arg));
-		return 0;
-	case 'H':
-		add(a, &o->cpp_args, "-H");
 		return 0;
 	case 'k':
 		o->keep = true;
@@ -137,6 +129,7 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 	case 'S':
 	case 'w':
 	case 'x':
+	case 'X':
 	case 'Z':
 	case 1:
 		return 0;
@@ -165,7 +158,7 @@ static int parse_options(struct header_opts *o, struct arena *a, int argc, char 
 	optind = 0;
 	for (;;) {
 		optopt = 0;
-		c = getopt_long(n, args, "-:hGs:o:CD:U:I:Hkv3:6:b:L:qSwx:Z", longs, NULL);
+		c = getopt_long(n, args, "-:hGs:o:CD:U:I:Hkv3:6:b:L:qSwx:X:Z", longs, NULL);
 		if (c == -1)
 			break;
 		e = one_option(o, a, c, c == '?' ? args[optind - 1] : optarg);
@@ -258,9 +251,8 @@ static struct source *without_hash_comments(struct arena *a, const struct source
 	return source_text(a, src->name, text, src->len);
 }
 
-static int read_script(struct arena *a, const struct header_opts *o, const char *path, struct source **ret)
+static int read_script(struct arena *a, struct header_opts *o, const char *path, struct source **ret)
 {
-	struct list args = o->cpp_args;
 	const char *why = NULL;
 	int e;
 
@@ -270,12 +262,11 @@ static int read_script(struct arena *a, const struct header_opts *o, const char 
 			e == -EFBIG ? "it is larger than 16 MiB, which no script is" : strerror(-e));
 		return CMD_ERROR;
 	}
-	if (!o->cpp) {
+	if (!o->cpp.wanted) {
 		*ret = without_hash_comments(a, *ret);
 		return 0;
 	}
-	add(a, &args, NULL);
-	e = d_cpp(a, *ret, args.v, ret, &why);
+	e = d_cpp(a, *ret, cpp_args_list(&o->cpp, a), ret, &why);
 	if (e) {
 		fprintf(stderr, "dtrace: failed to preprocess %s: %s\n", path, why ? why : strerror(-e));
 		return CMD_ERROR;
@@ -284,7 +275,7 @@ static int read_script(struct arena *a, const struct header_opts *o, const char 
 }
 
 /* Read, parse and check all scripts; mistakes have been reported when this fails. */
-static int compile(struct arena *a, const struct header_opts *o, struct sdt_defs *ret)
+static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 {
 	const char *argv[] = { o->scripts.v[0] };
 	struct d_macros macros;

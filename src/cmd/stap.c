@@ -91,28 +91,12 @@ static int pass_failed(const struct run *r, unsigned int pass, const char *what)
 /* The folder of the installed tapset, or of the source tree that this was built in. */
 static void add_own_tapset(struct run *r)
 {
-	static const char *const places[] = { "../share/dtap/tapset", "../share/tapset" };
 	const char *dir = getenv("SYSTEMTAP_TAPSET");
-	char exe[PATH_MAX];
-	ssize_t n;
 
-	if (dir && *dir) {
+	if (!dir || !*dir)
+		dir = cmd_share(r->arena, "tapset");
+	if (dir)
 		stp_tapset_dir(r->tapset, dir, r->o.file);
-		return;
-	}
-	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (n < 0)
-		return;
-	exe[n] = '\0';
-	dir = dirname(exe);
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const char *path = arena_printf(r->arena, "%s/%s", dir, places[i]);
-
-		if (!access(path, R_OK)) {
-			stp_tapset_dir(r->tapset, path, r->o.file);
-			return;
-		}
-	}
 }
 
 static int read_script(struct run *r, const struct source **ret)

@@ -181,13 +181,9 @@ static void add_pid(struct stap_program *p, uint32_t pid)
 static int bring_to(struct stap_program *p, uint32_t pid, struct strbuf *err)
 {
 	const struct probe_desc *descs;
-	struct target *t = NULL;
 	size_t n = points_supplied(p->points, pid, &descs);
-	int e = target_attach((pid_t)pid, &t, err);
+	int e = supply_attach_pid(p->supply, descs, n, pid, err);
 
-	if (!e)
-		e = supply_attach(p->supply, descs, n, t, err);
-	target_free(t);
 	if (!e)
 		add_pid(p, pid);
 	return e;
@@ -208,9 +204,25 @@ static void bring_to_each(void *ctx, uint32_t pid)
 	if (!points_is_supplied(b->p->points, pid))
 		return;
 	e = bring_to(b->p, pid, &err);
-	if (e && e != -ESRCH && !b->missed++)
+	if (e && e != -ESRCH && e != -EAGAIN && !b->missed++)
 		strbuf_puts(&b->why, strbuf_str(&err));
 	strbuf_fini(&err);
+}
+
+static bool runs_program(void *program, uint32_t pid)
+{
+	const struct stap_program *p = program;
+
+	return points_is_supplied_program(p->points, pid);
+}
+
+/* Who executes a program that a point names is meant, whenever that is. */
+static int follow(struct stap_program *p, struct strbuf *err)
+{
+	const struct probe_desc *descs;
+	size_t n = points_supplied(p->points, 0, &descs);
+
+	return supply_follow(p->supply, descs, n, runs_program, p, err);
 }
 
 /* Bring the agent to the target, or without one to all processes that the points mean. */
@@ -230,11 +242,15 @@ static int bring_agent(struct stap_program *p)
 		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
+		if (!e && target_other_root(p->target))	/* its children will not find the agent's file */
+			e = follow(p, &err);
 		add_pid(p, held);
 	} else if (p->o->pid) {
 		e = bring_to(p, (uint32_t)p->o->pid, &err);
 	} else {
-		procs_each(bring_to_each, &b);
+		e = follow(p, &err);
+		if (!e)
+			procs_each(bring_to_each, &b);
 		if (b.missed)
 			fprintf(stderr, "# stap: %u process%s cannot be given the agent and %s not covered: %s\n", b.missed,
 				b.missed == 1 ? "" : "es", b.missed == 1 ? "is" : "are", strbuf_str(&b.why));
@@ -294,6 +310,9 @@ static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *ca
 /* Each clause is for the probe that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
+	/* By the program, unless that is not to be asked where the handlers run, or one process is meant. */
+	bool each = p->o->pid || (p->o->command && session_in_target(&p->set));
+
 	for (uint32_t i = 0; i < p->code->prog->nclauses; i++) {
 		const struct stp_clause *c = &p->code->clauses[i];
 		struct probe *probe = c->handler ? points_probe(p->points, c->handler->point) : NULL, *one;
@@ -307,7 +326,8 @@ static void name_probes(struct stap_program *p)
 		if (!probe)
 			continue;
 		for (size_t k = 0; k < p->npids; k++) {
-			one = c->handler ? points_in_process(p->points, c->handler->point, p->pids[k]) : NULL;
+			one = c->handler && (each || !probe->exe_ino) ?
+				      points_in_process(p->points, c->handler->point, p->pids[k]) : NULL;
 			if (one)
 				add_probe(p, c->code, &cap, one);
 		}

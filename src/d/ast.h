@@ -171,6 +171,7 @@ struct d_xlator {
 	const char *param;
 	struct d_xlator_member *members;
 	size_t nmembers, members_cap;
+	bool lazy;			/* a library's: members that nobody uses need not suit this kernel */
 };
 
 /* provider name { probe name(args) : (xargs); ... }; */
@@ -207,6 +208,7 @@ enum d_item_kind { D_ITEM_CLAUSE, D_ITEM_DECL, D_ITEM_INLINE, D_ITEM_XLATOR, D_I
 
 struct d_item {
 	enum d_item_kind kind;
+	bool checked;			/* [check] */
 	union {
 		struct d_clause *clause;
 		struct d_decl *decl;

@@ -142,8 +142,8 @@ static void check_inline(struct check *c, struct d_inline *inl)
 		check_error(c, inl->pos, "D_DECL_VOIDOBJ", "cannot declare void inline: %s", inl->name);
 		return;
 	}
-	if (!type_is_storable(inl->type)) {
-		check_unsupported(c, inl->pos, "an inline of this type", "use integers, pointers and strings");
+	if (!type_is_storable(inl->type) && !type_is_sou(inl->type)) {
+		check_unsupported(c, inl->pos, "an inline of this type", "use integers, pointers, strings and structs");
 		return;
 	}
 	/* The inline is not known in its own definition: that would have no end. */
@@ -262,31 +262,53 @@ static void check_clause(struct check *c, struct d_clause *cl)
 	c->clause = NULL;
 }
 
+static void check_item(struct check *c, struct d_item *it)
+{
+	it->checked = true;
+	switch (it->kind) {
+	case D_ITEM_CLAUSE:
+		check_clause(c, it->clause);
+		break;
+	case D_ITEM_DECL:
+		check_decl(c, it->decl);
+		break;
+	case D_ITEM_INLINE:
+		check_inline(c, it->inl);
+		break;
+	case D_ITEM_XLATOR:
+		check_xlator(c, it->xlator);
+		break;
+	case D_ITEM_PROVIDER:	/* describes probes to a linker; scripts see what the marker notes say */
+	case D_ITEM_PRAGMA:
+		break;
+	}
+}
+
+void check_new_items(struct check *c, size_t first)
+{
+	struct d_ident *params = c->params;
+	const struct d_clause *clause = c->clause;
+	const struct d_node *stmt = c->stmt;
+	bool in_agg_key = c->in_agg_key;
+
+	c->params = NULL;
+	c->clause = NULL;
+	c->in_agg_key = false;
+	for (size_t i = first; i < c->prog->nitems; i++)
+		if (!c->prog->items[i].checked && c->prog->items[i].kind != D_ITEM_CLAUSE)
+			check_item(c, &c->prog->items[i]);
+	c->params = params;
+	c->clause = clause;
+	c->stmt = stmt;
+	c->in_agg_key = in_agg_key;
+}
+
 bool check_prog(struct check *c)
 {
 	unsigned int errors = c->diag->errors;
 
-	for (size_t i = 0; i < c->prog->nitems; i++) {
-		struct d_item *it = &c->prog->items[i];
-
-		switch (it->kind) {
-		case D_ITEM_CLAUSE:
-			check_clause(c, it->clause);
-			break;
-		case D_ITEM_DECL:
-			check_decl(c, it->decl);
-			break;
-		case D_ITEM_INLINE:
-			check_inline(c, it->inl);
-			break;
-		case D_ITEM_XLATOR:
-			check_unsupported(c, it->xlator->pos, "a translator",
-					  "read the struct's members through a pointer");
-			break;
-		case D_ITEM_PROVIDER:	/* describes probes to a linker; scripts see what the marker notes say */
-		case D_ITEM_PRAGMA:
-			break;
-		}
-	}
+	for (size_t i = 0; i < c->prog->nitems; i++)
+		if (!c->prog->items[i].checked)
+			check_item(c, &c->prog->items[i]);
 	return c->diag->errors == errors;
 }

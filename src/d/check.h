@@ -15,7 +15,7 @@
  *
  * Files: check.c declarations and clauses, check_name.c names and variables, check_expr.c operators,
  * check_call.c functions and their prototypes, check_act.c actions and formats, check_agg.c aggregations,
- * check_type.c compares types.
+ * check_type.c compares types, check_xlate.c translators.
  */
 #ifndef DTAP_D_CHECK_H
 #define DTAP_D_CHECK_H
@@ -142,6 +142,7 @@ struct check {
 
 	struct d_ident *idents[SPACE_MAX];
 	struct d_ident *params;			/* of the inline at hand */
+	struct d_xstate *xlators;
 	unsigned int unknown;			/* reports of names not known (yet) */
 
 	const struct d_clause *clause;		/* NULL: outside */
@@ -237,6 +238,37 @@ const struct type *check_inline_call(struct check *c, struct d_node *n);
 
 /* Check the arguments of @n, one by one and against @id's prototype. */
 bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
+
+/* --- translators (check_xlate.c) --------------------------------------------------------------------- */
+
+struct d_xstate;
+
+/* A translated object: what was translated, by what, and (NULL: none) the inline with parameters that it came from. */
+struct xlated {
+	struct d_xstate *state;
+	struct d_node *input, *outer;
+};
+
+void check_xlator(struct check *c, const struct d_xlator *x);
+const struct type *check_xlate(struct check *c, struct d_node *n);
+
+/* Is @n, checked, a translated object or (n->type) a pointer to one?  @ret is zeroed before. */
+bool check_xlated(struct d_node *n, struct xlated *ret);
+
+/*
+ * The type of @n, a member of a translated object, whose base and name are checked; NULL: reported.  n->ident is then an
+ * inline of the input, n->args[0], and n->aux the xlated's outer.
+ */
+const struct type *check_xlated_member(struct check *c, struct d_node *n);
+
+/* The @i-th member that it has, as in check_xlated_member, and its name; NULL: no more. */
+struct d_ident *check_xlated_ident(const struct xlated *x, size_t i, const char **name);
+
+/* Check the items from @first on, which a library has brought meanwhile (check.c). */
+void check_new_items(struct check *c, size_t first);
+
+/* d_parse_type, and what libraries it brings is checked. */
+const struct type *check_parse_type(struct check *c, const char *text);
 
 /* --- statements (check_act.c, check_agg.c) ----------------------------------------------------------- */
 

@@ -223,6 +223,7 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	struct d_node *l = n->lhs;
 	unsigned int errors = c->diag->errors;
 	const struct type *lt, *rt;
+	struct xlated x = { 0 };
 
 	if (check_is_agg_ref(l)) {
 		if (n != c->stmt) {
@@ -249,6 +250,11 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	}
 	if (!type_takes(c, lt, l->user, n->rhs) && is_lvalue(l)) {
 		incompatible(c, n, "=");
+		return NULL;
+	}
+	if (type_is_ptr(n->rhs->type) && check_xlated(n->rhs, &x)) {
+		check_error(c, n->pos, "D_OP_DYN", "operator = may not be applied to a translated pointer: it has members, "
+			    "and no value");
 		return NULL;
 	}
 	if (!check_writable(c, l, "="))
@@ -437,6 +443,7 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 	const char *op = n->arrow ? "->" : ".";
 	const struct type *t = check_expr(c, n->base);
 	const struct type_member *m;
+	struct xlated x = { 0 };
 	uint64_t off;
 
 	if (!t)
@@ -465,6 +472,8 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_TYPE_MEMBER", "%s is not a member of %s", n->name, type_text(c->arena, t));
 		return NULL;
 	}
+	if (check_xlated(n->base, &x))
+		return check_xlated_member(c, n);
 	n->aux = (void *)m;
 	n->value = off;
 	n->user = n->base->user;
@@ -473,7 +482,7 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 
 static bool is_bit_field(const struct d_node *n)
 {
-	return n->kind == D_MEMBER && n->aux && ((const struct type_member *)n->aux)->bits;
+	return n->kind == D_MEMBER && !n->ident && n->aux && ((const struct type_member *)n->aux)->bits;
 }
 
 static const struct type *check_addr(struct check *c, struct d_node *n)
@@ -484,7 +493,7 @@ static const struct type *check_addr(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
 		return NULL;
 	}
-	if (!is_lvalue(b) || b->kind == D_NAME || (b->kind == D_INDEX && b->ident)) {
+	if (!is_lvalue(b) || b->kind == D_NAME || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
 		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
 		return NULL;
 	}
@@ -748,8 +757,7 @@ const struct type *check_expr(struct check *c, struct d_node *n)
 		t = check_offsetof(c, n);
 		break;
 	default:
-		check_unsupported(c, n->pos, "xlate", "read the struct's members through a pointer");
-		t = NULL;
+		t = check_xlate(c, n);
 	}
 	return n->type = t;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "d/lib.h"
 #include "d/parse.h"
 
 static const struct builtin builtins[] = {
@@ -11,9 +12,12 @@ static const struct builtin builtins[] = {
 #undef D_GLOBAL
 };
 
+static struct d_ident *find_builtin(struct check *c, const char *name);
+
 struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name)
 {
 	struct d_ident *id;
+	size_t items;
 
 	if (space == SPACE_GLOBAL)
 		for (id = c->params; id; id = id->next)
@@ -24,10 +28,25 @@ struct d_ident *ident_find(struct check *c, enum ident_space space, const char *
 			return id;
 	if (space != SPACE_GLOBAL)
 		return NULL;
+	id = find_builtin(c, name);
+	items = c->prog->nitems;
+	if (id || !d_libs_need(c->prog, name))
+		return id;
+	check_new_items(c, items);
+	for (id = c->idents[space]; id; id = id->next)
+		if (strcmp(id->name, name) == 0)
+			return id;
+	return NULL;
+}
+
+static struct d_ident *find_builtin(struct check *c, const char *name)
+{
+	struct d_ident *id;
+
 	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
 		if (strcmp(builtins[i].name, name) != 0)
 			continue;
-		id = ident_new(c, ID_BUILTIN, space, name, (struct src_pos){ 0 });
+		id = ident_new(c, ID_BUILTIN, SPACE_GLOBAL, name, (struct src_pos){ 0 });
 		id->builtin = &builtins[i];
 		id->type = d_parse_type(c->prog, builtins[i].type);
 		return id;
@@ -151,12 +170,15 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 	case ID_SCALAR:
 		break;
 	case ID_INLINE:
+		n->user = id->inl->expr->user && type_is_ptr(id->type);
 		if (!id->inl->assoc)
 			return n->type = id->type;
 		/* fall through */
 	default:
-		if (id->kind == ID_PARAM)
+		if (id->kind == ID_PARAM) {
+			n->user = id->user;
 			return n->type = id->type;
+		}
 		check_error(c, n->pos, "D_IDENT_BADREF", "%s '%s' may not be referenced as scalar",
 			    ident_kind_text(id->kind == ID_INLINE ? ID_ARRAY : id->kind), id->name);
 		return NULL;
@@ -331,8 +353,7 @@ static bool same_sig(const struct probe_sig *a, const struct probe_sig *b)
 	for (unsigned int i = 0; i < a->nargs; i++) {
 		const struct probe_arg *x = &a->args[i], *y = &b->args[i];
 
-		if (x->size != y->size || x->sign != y->sign || x->is_float != y->is_float || !x->type != !y->type ||
-		    (x->type && strcmp(x->type, y->type) != 0))
+		if (!probe_arg_same(x, y))
 			return false;
 	}
 	return true;
@@ -359,6 +380,15 @@ static void find_args(struct check *c)
 	}
 }
 
+const struct type *check_parse_type(struct check *c, const char *text)
+{
+	size_t items = c->prog->nitems;
+	const struct type *t = d_parse_type(c->prog, text);
+
+	check_new_items(c, items);
+	return t;
+}
+
 static const struct type *arg_type(struct check *c, struct d_node *n, const struct probe_arg *arg)
 {
 	const struct type *t;
@@ -370,11 +400,13 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	}
 	if (!arg->type)
 		return type_int(c->types, arg->size, arg->sign);
-	t = d_parse_type(c->prog, arg->type);
+	t = check_parse_type(c, arg->type);
 	if (t && type_is_array(t))
 		t = type_ptr(c->types, type_target(t));
 	if (t && type_is_storable(t) && !type_is_string(t))
 		return t;
+	if (!t && arg->kernel)
+		return type_int(c->types, arg->size, arg->sign);
 	len = strlen(arg->type);
 	if (!t && len && arg->type[len - 1] == '*')	/* a pointer to something the script did not declare */
 		return type_ptr(c->types, c->t_void);
@@ -382,6 +414,32 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 		    (unsigned long long)n->args[0]->value, arg->type);
 	diag_hint(c->diag, "arg%llu is the argument as an integer", (unsigned long long)n->args[0]->value);
 	return NULL;
+}
+
+/* args[n] as the provider translates it: n->aux is the xlate of the argument that has what is translated. */
+static const struct type *translated(struct check *c, struct d_node *n, const struct probe_arg *arg)
+{
+	struct d_node *raw = arena_new_of(c->arena, struct d_node), *cast = arena_new_of(c->arena, struct d_node);
+	struct d_node *x = arena_new_of(c->arena, struct d_node);
+
+	raw->kind = D_NAME;
+	raw->name = arena_printf(c->arena, "arg%llu", (unsigned long long)n->value);
+	cast->kind = D_CAST;
+	cast->base = raw;
+	cast->ctype = check_parse_type(c, arg->type);
+	x->kind = D_XLATE;
+	x->base = cast;
+	x->ctype = check_parse_type(c, arg->xlate);
+	raw->pos = cast->pos = x->pos = n->pos;
+	if (!cast->ctype || !x->ctype) {
+		check_error(c, n->pos, "D_ARGS_TYPE", "failed to resolve native type for args[%llu]: %s",
+			    (unsigned long long)n->args[0]->value, cast->ctype ? arg->xlate : arg->type);
+		diag_hint(c->diag, "%s", cast->ctype ? "the library procfs.d has it: -x nolibs leaves it out" :
+			  "the kernel's type information has it (/sys/kernel/btf/vmlinux)");
+		return NULL;
+	}
+	n->aux = x;
+	return check_expr(c, x);
 }
 
 const struct type *check_args(struct check *c, struct d_node *n)
@@ -420,8 +478,9 @@ const struct type *check_args(struct check *c, struct d_node *n)
 			    (long long)i, d->prov, d->mod, d->func, d->name);
 		return NULL;
 	}
-	n->type = arg_type(c, n, &c->sig.args[i]);
-	n->value = (uint64_t)i;
-	n->user = n->type && type_is_ptr(n->type);
+	n->value = c->sig.args[i].raw ? c->sig.args[i].raw - 1u : (uint64_t)i;
+	n->aux = NULL;
+	n->type = c->sig.args[i].xlate ? translated(c, n, &c->sig.args[i]) : arg_type(c, n, &c->sig.args[i]);
+	n->user = n->type && type_is_ptr(n->type) && !c->sig.args[i].kernel;
 	return n->type;
 }

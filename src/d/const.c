@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "d/lib.h"
 
 struct value {
 	uint64_t v;		/* extended to 64 bits as its type's sign says */
@@ -125,12 +126,19 @@ static bool eval_name(const struct d_prog *p, const struct d_node *n, struct val
 	const struct type_enumerator *e;
 	size_t i;
 
-	if (n->scope != D_GLOBAL_SCOPE || n->mod)
+	if (n->scope != D_GLOBAL_SCOPE || n->mod || !n->name)
 		return false;
 	e = type_find_enumerator(p->types, n->name);
 	if (e) {
 		*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };
 		return true;
+	}
+	if (d_libs_need((struct d_prog *)(uintptr_t)p, n->name)) {	/* it adds to the tables, and changes nothing there */
+		e = type_find_enumerator(p->types, n->name);
+		if (e) {
+			*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };
+			return true;
+		}
 	}
 	for (i = 0; i < p->nitems; i++) {
 		const struct d_inline *inl = p->items[i].inl;

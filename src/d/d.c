@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "d/check.h"
+#include "d/lib.h"
 #include "d/lower.h"
 #include "ir/ir.h"
 
@@ -24,6 +25,12 @@ struct d *d_new(struct arena *a, struct diag *diag, const struct d_macros *m)
 	d->diag = diag;
 	d->prog = d_prog_new(a, diag, m);
 	return d;
+}
+
+void d_use(struct d *d, const struct type_source *types, struct d_libs *libs)
+{
+	types_set_source(d->prog->types, types);
+	d_libs_use(d->prog, libs);
 }
 
 bool d_add(struct d *d, const struct source *src, enum d_spec spec)

@@ -430,6 +430,23 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	return r;
 }
 
+/* A member of a translated object, in the terms of the inline that the object came from, if it has parameters. */
+static ir_reg lower_xlated(struct lower *l, struct d_node *n)
+{
+	const struct d_node *outer = n->aux;
+	struct d_node *saved[IR_MAX_KEYS];
+	ir_reg r;
+
+	for (size_t i = 0; outer && i < outer->nargs; i++) {
+		saved[i] = outer->ident->params[i]->arg;
+		outer->ident->params[i]->arg = outer->args[i];
+	}
+	r = lower_inline(l, n);
+	for (size_t i = 0; outer && i < outer->nargs; i++)
+		outer->ident->params[i]->arg = saved[i];
+	return r;
+}
+
 static ir_reg lower_name(struct lower *l, struct d_node *n)
 {
 	const struct d_ident *id = n->ident;
@@ -531,7 +548,10 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		r = n->ident->kind == ID_ACTION ? lower_stack_value(l, n) : lower_call(l, n);
 		break;
 	case D_MEMBER:
-		r = lower_load(l, n);
+		r = n->ident ? lower_xlated(l, n) : lower_load(l, n);
+		break;
+	case D_XLATE:		/* the input, where something else than a member is asked for */
+		r = lower_expr(l, n->base);
 		break;
 	case D_UNARY:
 		r = lower_unary(l, n);

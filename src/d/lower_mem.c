@@ -34,6 +34,8 @@ ir_reg lower_addr(struct lower *l, struct d_node *n)
 		i = lower_expr(l, n->args[0]);
 		return lower_step(l, base, n->base->type, i, 1);
 	case D_MEMBER:		/* of a bit-field: of the byte that it begins in */
+		if (n->ident)
+			return lower_expr(l, n);
 		base = n->arrow ? lower_expr(l, n->base) : lower_addr(l, n->base);
 		return add_bytes(l, base, n->value / 8);
 	default:		/* a struct that an expression gave: its value is its address */
@@ -63,7 +65,7 @@ ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off,
 
 ir_reg lower_load(struct lower *l, struct d_node *n)
 {
-	const struct type_member *m = n->kind == D_MEMBER ? n->aux : NULL;
+	const struct type_member *m = n->kind == D_MEMBER && !n->ident ? n->aux : NULL;
 	enum ir_op op = n->user ? IR_ULOAD : IR_LOAD;
 	ir_reg addr = lower_addr(l, n);
 	struct ir_slot slot;

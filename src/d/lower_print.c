@@ -92,6 +92,7 @@ static void print_members(struct printing *p, const struct type *t, ir_reg addr,
 {
 	enum ir_op op = p->user ? IR_ULOAD : IR_LOAD;
 
+	type_load(t);
 	strbuf_puts(&p->text, "{\n");
 	for (size_t i = 0; i < t->nmembers; i++) {
 		const struct type_member *m = &t->members[i];

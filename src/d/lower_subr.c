@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "abi/record.h"
+#include "abi/segment.h"
 #include "d/check.h"
 
 /* The low @bytes of @v in the other order: network and this machine's, which is little-endian. */
@@ -175,6 +176,24 @@ static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *arg
 	return token;
 }
 
+/* _task_pid() and its kind. */
+static ir_reg task_fact(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	static const struct {
+		const char *name;
+		int fact;
+	} facts[] = {
+		{ "_task_egid", ABI_TASK_EGID }, { "_task_euid", ABI_TASK_EUID }, { "_task_gid", ABI_TASK_GID },
+		{ "_task_pgrp", ABI_TASK_PGRP }, { "_task_pid", ABI_TASK_PID },	  { "_task_sid", ABI_TASK_SID },
+		{ "_task_tid", ABI_TASK_TID },	 { "_task_uid", ABI_TASK_UID },
+	};
+	size_t i = 0;
+
+	while (strcmp(facts[i].name, call->ident->name) != 0)
+		i++;
+	return call2(l, IR_FN_TASK, args[0], ir_const(&l->b, facts[i].fact));
+}
+
 static ir_reg speculation(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	(void)call;
@@ -194,6 +213,9 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 		{ "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
 		{ "strtok", next_token },
+		{ "_task_egid", task_fact }, { "_task_euid", task_fact }, { "_task_gid", task_fact },
+		{ "_task_pgrp", task_fact }, { "_task_pid", task_fact },  { "_task_sid", task_fact },
+		{ "_task_tid", task_fact },  { "_task_uid", task_fact },
 	};
 	size_t i = 0;
 

@@ -529,6 +529,7 @@ static void parse_translator(struct parser *p)
 
 	next(p);
 	x->pos = here(p);
+	x->lazy = p->prog->state->in_lib;
 	x->out = parse_type_name(p);
 	if (!p->failed && !type_is_sou(x->out))
 		parse_error(p, x->pos, "D_XLATE_SOU", "translator output type must be a struct or union");
@@ -742,7 +743,7 @@ bool d_parse_end(struct d_prog *prog)
 	bool ok = true;
 	unsigned int i;
 
-	for (i = 1; i < s->m.argc; i++) {
+	for (i = 1; i < s->m.argc && !s->m.argref; i++) {
 		if (s->used[i])
 			continue;
 		diag_error(prog->state->diag, nowhere, "D_MACRO_UNUSED",

@@ -27,6 +27,7 @@ struct d_macros {
 	int64_t target;			/* $target; 0: there is none */
 	int64_t pid, ppid, pgid, sid, uid, euid, gid, egid;
 	bool defaultargs;		/* an argument not given is 0 or ""; also #pragma D option defaultargs */
+	bool argref;			/* an argument that no script reads is no mistake; also as a #pragma */
 };
 
 /* Fill the ids of this process; the rest is zeroed. */

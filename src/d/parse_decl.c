@@ -10,11 +10,13 @@
  */
 #include "d/parser.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "d/lib.h"
 
 /* --- specifiers -------------------------------------------------------------------------------------- */
 
@@ -61,6 +63,44 @@ static bool is_class(enum d_tok kind)
 	       kind == KEY_TYPEDEF || kind == KEY_SELF || kind == KEY_THIS;
 }
 
+/*
+ * May the identifier @t, which the script does not know, be the name of somebody's type?  Asking has its price, so it has to
+ * look like one: a`b, foo_t where a declaration or a cast might be, (foo *).
+ */
+static bool looks_like_type(const struct parser *p, const struct d_token *t)
+{
+	const char *s = t->end, *end = p->lex.end;
+	bool stars = false;
+
+	if (strchr(t->str, '`'))
+		return true;
+	for (; s < end && (*s == ' ' || *s == '\t' || *s == '*'); s++)
+		stars |= *s == '*';
+	if (s < end && *s == ')' && stars)
+		return true;
+	return t->len > 2 && !strcmp(t->str + t->len - 2, "_t") && s < end &&
+	       (stars || *s == ')' || *s == '>' || *s == '_' || isalpha((unsigned char)*s));
+}
+
+/* The type that the identifier @t names, or NULL. */
+static const struct type *named_type(struct parser *p, const struct d_token *t)
+{
+	const char *tick = strrchr(t->str, '`');
+	const struct type *type = type_find_typedef(p->types, t->str);
+
+	if (is_shadowed(p, t->str))
+		return NULL;
+	if (!type && !tick && d_libs_need(p->prog, t->str))
+		type = type_find_typedef(p->types, t->str);
+	if (type || !looks_like_type(p, t))
+		return type;
+	if (!tick)
+		return type_import(p->types, NULL, TYPE_TYPEDEF, t->str);
+	if (!strncmp(t->str, "D`", 2) || !strncmp(t->str, "C`", 2))
+		return type_find_typedef(p->types, tick + 1);
+	return type_import(p->types, arena_strndup(p->arena, t->str, (size_t)(tick - t->str)), TYPE_TYPEDEF, tick + 1);
+}
+
 bool at_type(struct parser *p)
 {
 	switch (peek(p)) {
@@ -82,7 +122,7 @@ bool at_type(struct parser *p)
 	case KEY_RESTRICT:
 		return true;
 	case TOK_IDENT:
-		return type_find_typedef(p->types, p->tok.str) && !is_shadowed(p, p->tok.str);
+		return named_type(p, &p->tok) != NULL;
 	default:
 		return false;
 	}
@@ -228,7 +268,7 @@ static void parse_specs(struct parser *p, struct specs *s, int allow)
 				s->type = combine(p, s);
 				goto done;
 			}
-			s->named = type_find_typedef(p->types, p->tok.str);
+			s->named = named_type(p, &p->tok);
 			break;
 		default:
 			s->type = combine(p, s);
@@ -596,30 +636,75 @@ const struct type *parse_type_name(struct parser *p)
 
 /* --- structs, unions, enums -------------------------------------------------------------------------- */
 
-/* The tag behind struct, union or enum, or NULL.  A '`' in it is reported. */
-static const char *parse_tag(struct parser *p)
+/*
+ * The name of a type with its scope: module`name, `name of any module; *module is NULL without a '`'.  The parser stands
+ * behind the identifier @t.  Also a.out`name, the traced program's.
+ */
+static const char *parse_scope(struct parser *p, struct d_token t, const char **module)
+{
+	const char *tick;
+
+	*module = NULL;
+	if (!strcmp(t.str, "a") && peek(p) == TOK_DOT) {
+		next(p);
+		if (peek(p) != TOK_IDENT || strncmp(p->tok.str, "out`", 4)) {
+			syntax(p, "out` behind a.");
+			return t.str;
+		}
+		*module = "a.out";
+		return next(p).str + 4;
+	}
+	tick = strrchr(t.str, '`');
+	if (!tick)
+		return t.str;
+	*module = arena_strndup(p->arena, t.str, (size_t)(tick - t.str));
+	if (!tick[1])
+		parse_fail(p, t.pos, "D_SYNTAX", "syntax error: a name expected behind `");
+	return tick + 1;
+}
+
+/* The tag behind struct, union or enum, or NULL. */
+static const char *parse_tag(struct parser *p, const char **module)
 {
 	struct d_token t;
 
+	*module = NULL;
 	if (peek(p) != TOK_IDENT)
 		return NULL;
 	t = next(p);
-	if (strchr(t.str, '`')) {
-		parse_error(p, t.pos, "D_DECL_SCOPE", "D scoping operator may not be used in a type name");
-		return NULL;
-	}
-	return t.str;
+	return parse_scope(p, t, module);
+}
+
+/* Do these names mean the script's own types?  (the guide's names for them) */
+static bool is_own_scope(const char *module)
+{
+	return !module || !strcmp(module, "D") || !strcmp(module, "C");
 }
 
 /*
  * The type of "struct tag" and the like: known, or incomplete so far.  @define: its members follow.  Always a
  * type to go on with.
  */
-static struct type *tagged_type(struct parser *p, enum type_kind kind, const char *word, const char *tag,
-				struct src_pos pos, bool define)
+static struct type *tagged_type(struct parser *p, enum type_kind kind, const char *word, const char *module,
+				const char *tag, struct src_pos pos, bool define)
 {
-	struct type *t = tag ? type_find_tag(p->types, tag) : NULL;
+	struct type *t = tag && is_own_scope(module) ? type_find_tag(p->types, tag) : NULL;
 
+	if (module && define) {
+		parse_error(p, pos, "D_DECL_SCOPE", "D scoping operator may not be used in a type name");
+		module = tag = NULL;
+	}
+	if (!t && tag && !define && !module && d_libs_need(p->prog, tag))
+		t = type_find_tag(p->types, tag);
+	if (!t && tag && !define && (!module || !is_own_scope(module))) {
+		t = (struct type *)(uintptr_t)type_import(p->types, module, kind, tag);
+		if (t)
+			return t;
+	}
+	if (module && !t) {
+		parse_error(p, pos, "D_DECL_SCOPE", "failed to resolve type %s %s`%s: no such type", word, module, tag);
+		tag = NULL;
+	}
 	if (t && (t->kind != kind || (define && (t->complete || t->open)))) {
 		parse_error(p, pos, "D_DECL_TYPERED", "type redeclared: %s %s", word, tag);
 		t = NULL;
@@ -732,18 +817,18 @@ static const struct type *parse_sou(struct parser *p, bool *defined)
 	enum type_kind kind = word.kind == KEY_STRUCT ? TYPE_STRUCT : TYPE_UNION;
 	const char *text = tok_text(word.kind);
 	struct src_pos pos = here(p);
-	bool scoped = peek(p) == TOK_IDENT && strchr(p->tok.str, '`');
-	const char *tag = parse_tag(p);
+	const char *module;
+	const char *tag = parse_tag(p, &module);
 	unsigned int nest;
 	struct type *t;
 
 	*defined = false;
 	if (peek(p) != TOK_LBRACE) {
-		if (!tag && !scoped)
+		if (!tag)
 			syntax(p, "a tag or {");
-		return tagged_type(p, kind, text, tag, pos, false);
+		return tagged_type(p, kind, text, module, tag, pos, false);
 	}
-	t = tagged_type(p, kind, text, tag, pos, true);
+	t = tagged_type(p, kind, text, module, tag, pos, true);
 	*defined = true;
 	if (!enter(p))
 		return t;
@@ -803,21 +888,19 @@ static const struct type *parse_enum(struct parser *p, bool *defined)
 {
 	int64_t value = 0;
 	struct src_pos pos;
-	const char *tag;
+	const char *tag, *module;
 	struct type *t;
-	bool scoped;
 
 	next(p);
 	pos = here(p);
-	scoped = peek(p) == TOK_IDENT && strchr(p->tok.str, '`');
-	tag = parse_tag(p);
+	tag = parse_tag(p, &module);
 	*defined = false;
 	if (peek(p) != TOK_LBRACE) {
-		if (!tag && !scoped)
+		if (!tag)
 			syntax(p, "a tag or {");
-		return tagged_type(p, TYPE_ENUM, "enum", tag, pos, false);
+		return tagged_type(p, TYPE_ENUM, "enum", module, tag, pos, false);
 	}
-	t = tagged_type(p, TYPE_ENUM, "enum", tag, pos, true);
+	t = tagged_type(p, TYPE_ENUM, "enum", module, tag, pos, true);
 	*defined = true;
 	next(p);
 	do

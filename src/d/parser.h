@@ -21,6 +21,9 @@ enum { D_MAX_NEST = 200 };	/* parentheses, blocks, structs ... in each other: bo
 struct d_state {
 	struct diag *diag;
 	struct d_macro_state macros;
+	struct d_libs *libs;		/* or NULL */
+	unsigned int in_lib;		/* is a library being parsed? */
+	bool *lib_done;			/* which of them are parsed, or on their way */
 	const char **shadows;		/* variables that are called as a type is: the variable wins */
 	size_t nshadows, shadows_cap;
 };

@@ -191,6 +191,8 @@ static void pragma_option(struct line *line, size_t from)
 	add(line, D_PRAGMA_OPTION, name, value);
 	if (!strcmp(name, "defaultargs"))
 		l->macros->m.defaultargs = true;
+	if (!strcmp(name, "argref"))
+		l->macros->m.argref = true;
 }
 
 /* #pragma D attributes name-stability/data-stability/class what... */

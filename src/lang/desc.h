@@ -27,7 +27,12 @@ struct probe_arg {
 	const char *type;	/* C type as text ("const char *", "int"), or NULL when only the size is known */
 	uint8_t size;		/* 1, 2, 4 or 8 */
 	bool sign, is_float;
+	bool kernel;		/* a pointer is an address of the kernel, not of the traced process */
+	uint8_t raw;		/* 1 + the number of the argN that has the value; 0: that of its place */
+	const char *xlate;	/* what args[] translates the value, of @type, to ("psinfo_t *"), or NULL */
 };
+
+bool probe_arg_same(const struct probe_arg *a, const struct probe_arg *b);
 
 struct probe_sig {
 	unsigned int nargs;

@@ -29,15 +29,15 @@ enum fmt_flag {
 /* What a conversion takes: tells the checkers, without a switch over letters in each of them. */
 enum fmt_kind {
 	FMT_NONE,		/* no argument: %%, the text behind the last conversion */
-	FMT_INT,		/* integer: d i o u x X c, D's C, stp's b */
-	FMT_STRING,		/* string: s, S */
+	FMT_INT,		/* integer: d i o u x X c, D's C P, stp's b */
+	FMT_STRING,		/* string: s, S, D's I */
 	FMT_ANY,		/* integer or string */
 	FMT_FLOAT,		/* e E f g G: no language of ours has the values; the checkers refuse them */
 	FMT_TIME,		/* D: Y T, an integer of ns */
 	FMT_ADDR,		/* an address: p, D's a A */
 	FMT_STACK,		/* D: k, a stack */
 	FMT_BYTES,		/* stp: %m %M, memory */
-	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's I P ls ws; the checkers say so */
+	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's ls ws; the checkers say so */
 };
 
 /* Widths and precisions beyond this are refused; dynamic ones are cut to it. */

@@ -271,7 +271,7 @@ static void put_value(struct out_sink *s, const struct out_agg *a, const uint64_
 	bool sign;
 
 	if (out_is_hist(a->agg)) {
-		out_hist(s, a->agg, words, a->normal);
+		out_hist(s, a->agg, words, a->normal, a->zoom);
 		return;
 	}
 	v = out_agg_value(a->agg, words, a->normal, &sign);
@@ -299,7 +299,7 @@ static int conv_value(struct out_sink *s, const struct fmt *f, const struct fmt_
 	struct ir_slot slot = { .type = IR_INT, .width = 8 };
 
 	if (out_is_hist(a->agg)) {
-		out_hist(s, a->agg, words, a->normal);
+		out_hist(s, a->agg, words, a->normal, a->zoom);
 		return 0;
 	}
 	v.i = out_agg_value(a->agg, words, a->normal, &slot.sign);
@@ -368,6 +368,24 @@ int out_agg(struct out_sink *s, const struct out_agg *a, const struct out_agg_or
 		put_columns(s, a, 1, &l.v[i]);
 	lines_fini(&l);
 	return err;
+}
+
+int out_agg_each(const struct out_agg *a, const struct out_agg_order *order,
+		 int (*each)(void *ctx, const struct out_agg_line *line), void *ctx)
+{
+	struct sorter by = { a, 1, order };
+	struct lines l;
+	int e = lines_init(&l, &by);
+
+	if (e)
+		return e;
+	for (size_t i = 0; i < l.n && !e; i++) {
+		const struct out_agg_line line = { a, l.v[i].keys, l.v[i].slots, l.v[i].words[0] };
+
+		e = each(ctx, &line);
+	}
+	lines_fini(&l);
+	return e;
 }
 
 long out_agg_trunc(const struct out_agg *a, int64_t keep, size_t *index)

@@ -27,6 +27,7 @@ struct out_agg {
 	const struct out_agg_row *rows;	/* in no order, keys differ */
 	size_t n;
 	uint64_t normal;		/* values are shown divided by it; 0 and 1: as they are */
+	bool zoom;			/* a distribution's bars are measured by the longest (aggzoom), not by the sum */
 };
 
 /*
@@ -52,6 +53,16 @@ int out_printa(struct out_sink *s, const struct fmt *f, const struct out_agg *ag
 
 /* As out_printa in columns, without the empty line: an aggregation when the session ends. */
 int out_agg(struct out_sink *s, const struct out_agg *a, const struct out_agg_order *order);
+
+/* Give each line of the aggregation to @each, in order, until that does not return 0.  What it returned, or -ENOMEM. */
+struct out_agg_line {
+	const struct out_agg *agg;
+	const struct ir_value *keys;
+	const struct ir_slot *slots;
+	const uint64_t *words;
+};
+int out_agg_each(const struct out_agg *a, const struct out_agg_order *order,
+		 int (*each)(void *ctx, const struct out_agg_line *line), void *ctx);
 
 /*
  * trunc(): which rows go when the @keep largest stay, or for a negative @keep the smallest.  Their numbers in

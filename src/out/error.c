@@ -35,22 +35,39 @@ void out_fault(struct out_sink *s, const char *prog, const struct out_fault *f)
 	out_putc(s, '\n');
 }
 
-void out_drops(struct out_sink *s, const char *prog, enum abi_drop kind, uint64_t n, int cpu)
-{
-	static const struct {
-		const char *what, *behind;
-	} words[ABI_DROP_MAX] = {
-		[ABI_DROP_RECORD] = { "drop", "" },
-		[ABI_DROP_AGG] = { "aggregation drop", "" },
-		[ABI_DROP_DYNVAR] = { "dynamic variable drop", "" },
-		[ABI_DROP_ITER] = { "iteration drop", "" },
-		[ABI_DROP_BUSY] = { "drop", " (all scratch space busy)" },
-	};
+/* The kinds, with libdtrace's numbers and names (dtrace.h, enum dtrace_dropkind). */
+static const struct {
+	int number;
+	const char *tag, *what, *behind;
+} drops[OUT_DROP_MAX] = {
+	[ABI_DROP_RECORD] = { 0, "DTRACEDROP_PRINCIPAL", "drop", "" },
+	[ABI_DROP_AGG] = { 1, "DTRACEDROP_AGGREGATION", "aggregation drop", "" },
+	[ABI_DROP_DYNVAR] = { 2, "DTRACEDROP_DYNAMIC", "dynamic variable drop", "" },
+	[ABI_DROP_ITER] = { 2, "DTRACEDROP_DYNAMIC", "iteration drop", "" },
+	[ABI_DROP_BUSY] = { 0, "DTRACEDROP_PRINCIPAL", "drop", " (all scratch space busy)" },
+	[OUT_DROP_SPEC] = { 5, "DTRACEDROP_SPEC", "speculative drop", "" },
+	[OUT_DROP_SPEC_NONE] = { 7, "DTRACEDROP_SPECUNAVAIL", "failed speculation", " (no speculative buffer available)" },
+};
 
-	if (!n || kind >= ABI_DROP_MAX)
+int out_drop_number(unsigned int kind)
+{
+	return kind < OUT_DROP_MAX ? drops[kind].number : -1;
+}
+
+void out_drop_words(struct out_sink *s, unsigned int kind, uint64_t n)
+{
+	if (kind < OUT_DROP_MAX)
+		out_format(s, "%llu %s%s%s", (unsigned long long)n, drops[kind].what, n > 1 ? "s" : "", drops[kind].behind);
+}
+
+void out_drops(struct out_sink *s, const char *prog, unsigned int kind, uint64_t n, int cpu, bool tags)
+{
+	if (!n || kind >= OUT_DROP_MAX)
 		return;
-	out_format(s, "%s: %llu %s%s%s", prog, (unsigned long long)n, words[kind].what, n > 1 ? "s" : "",
-		   words[kind].behind);
+	out_format(s, "%s: ", prog);
+	if (tags)
+		out_format(s, "[%s] ", drops[kind].tag);
+	out_drop_words(s, kind, n);
 	if (cpu >= 0 && kind != ABI_DROP_DYNVAR)
 		out_format(s, " on CPU %d", cpu);
 	out_putc(s, '\n');

@@ -5,6 +5,7 @@
 #ifndef DTAP_OUT_ERROR_H
 #define DTAP_OUT_ERROR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/record.h"
@@ -27,7 +28,17 @@ void out_fault(struct out_sink *s, const char *prog, const struct out_fault *f);
 /* "divide-by-zero": the text of a fault, never NULL. */
 const char *out_fault_text(uint32_t fault);
 
-/* @n things of @kind were lost since the last such line, on CPU @cpu; -1: on any. */
-void out_drops(struct out_sink *s, const char *prog, enum abi_drop kind, uint64_t n, int cpu);
+/* What is lost: enum abi_drop, and what the tracer itself loses. */
+enum out_drop { OUT_DROP_SPEC = ABI_DROP_MAX, OUT_DROP_SPEC_NONE, OUT_DROP_MAX };
+
+/*
+ * @n things of @kind (enum abi_drop or out_drop) were lost since the last such line, on CPU @cpu; -1: on any.  @tags:
+ * the kind's name in brackets goes in front (-x droptags).
+ */
+void out_drops(struct out_sink *s, const char *prog, unsigned int kind, uint64_t n, int cpu, bool tags);
+
+/* DTrace's number of the kind, and its words for @n of them. */
+int out_drop_number(unsigned int kind);
+void out_drop_words(struct out_sink *s, unsigned int kind, uint64_t n);
 
 #endif

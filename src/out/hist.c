@@ -19,13 +19,13 @@ static uint32_t bins(const struct ir_agg *g)
 	return g->fn == IR_A_QUANTIZE ? QUANTIZE_BINS : ir_agg_words(g);
 }
 
-static int64_t count(const uint64_t *words, uint32_t i)
+int64_t out_hist_count(const uint64_t *words, uint32_t i)
 {
 	return words ? (int64_t)words[i] : 0;
 }
 
 /* The first value of bin @i; of an open first bin the value behind its last. */
-static int64_t bound(const struct ir_agg *g, uint32_t i)
+int64_t out_hist_bound(const struct ir_agg *g, uint32_t i)
 {
 	switch (g->fn) {
 	case IR_A_QUANTIZE:
@@ -46,7 +46,7 @@ static void put_bound(struct out_sink *s, const struct ir_agg *g, uint32_t i)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%s%lld", open && i == 0 ? "< " : open && i == bins(g) - 1 ? ">= " : "",
-		 (long long)bound(g, i));
+		 (long long)out_hist_bound(g, i));
 	out_format(s, "%16s ", text);
 }
 
@@ -56,11 +56,14 @@ struct scale {
 	bool positives, negatives;
 };
 
+static long double mag(int64_t n)
+{
+	return n < 0 ? -(long double)n : (long double)n;
+}
+
 static unsigned int bar_length(int64_t n, long double total, unsigned int whole)
 {
-	long double mag = n < 0 ? -(long double)n : (long double)n;
-
-	return total > 0 ? (unsigned int)(mag * whole / total + 0.5L) : 0;
+	return total > 0 ? (unsigned int)(mag(n) * whole / total + 0.5L) : 0;
 }
 
 /*
@@ -91,11 +94,11 @@ static void put_bar(struct out_sink *s, const struct scale *sc, int64_t n)
 }
 
 /* Which rows to show: *from to *to.  Of an empty distribution those around 0, or the first ones. */
-static void range(const struct ir_agg *g, const uint64_t *words, uint32_t *from, uint32_t *to)
+void out_hist_range(const struct ir_agg *g, const uint64_t *words, uint32_t *from, uint32_t *to)
 {
 	uint32_t n = bins(g), first = 0, last = n - 1;
 
-	while (first < n && !count(words, first))
+	while (first < n && !out_hist_count(words, first))
 		first++;
 	if (first == n) {
 		*from = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO - 1 : 0;
@@ -104,32 +107,35 @@ static void range(const struct ir_agg *g, const uint64_t *words, uint32_t *from,
 			*to = n - 1;
 		return;
 	}
-	while (!count(words, last))
+	while (!out_hist_count(words, last))
 		last--;
 	*from = first ? first - 1 : 0;
 	*to = last < n - 1 ? last + 1 : last;
 }
 
-void out_hist(struct out_sink *s, const struct ir_agg *g, const uint64_t *words, uint64_t normal)
+void out_hist(struct out_sink *s, const struct ir_agg *g, const uint64_t *words, uint64_t normal, bool zoom)
 {
 	static const struct out_spec left = { .flags = FMT_LEFT, .width = 9, .prec = -1 };
 	struct scale sc = { 0 };
 	uint32_t i, from, to;
 
-	range(g, words, &from, &to);
+	out_hist_range(g, words, &from, &to);
 	for (i = from; i <= to; i++) {
-		int64_t n = count(words, i);
+		int64_t n = out_hist_count(words, i);
 
 		sc.positives |= n > 0;
 		sc.negatives |= n < 0;
-		sc.total += n < 0 ? -(long double)n : (long double)n;
+		if (!zoom)
+			sc.total += mag(n);
+		else if (sc.total < mag(n) / 0.95L)
+			sc.total = mag(n) / 0.95L;
 	}
 	out_format(s, "\n%16s %41s %-9s\n", "value", "------------- Distribution -------------", "count");
 	for (i = from; i <= to; i++) {
 		put_bound(s, g, i);
-		put_bar(s, &sc, count(words, i));
+		put_bar(s, &sc, out_hist_count(words, i));
 		out_putc(s, ' ');
-		out_field_signed(s, &left, out_normalize(count(words, i), normal));
+		out_field_signed(s, &left, out_normalize(out_hist_count(words, i), normal));
 		out_putc(s, '\n');
 	}
 }
@@ -141,14 +147,14 @@ static long double sum(const struct ir_agg *g, const uint64_t *words)
 	long double total = 0, at;
 
 	for (i = 0; i < n; i++) {
-		if (!count(words, i))
+		if (!out_hist_count(words, i))
 			continue;
-		at = bound(g, i);
+		at = out_hist_bound(g, i);
 		if (i == 0 && g->fn != IR_A_QUANTIZE)
 			at -= 1;
 		if (i == n - 1 && g->fn == IR_A_LQUANTIZE)
 			at += 1;
-		total += at * count(words, i);
+		total += at * out_hist_count(words, i);
 	}
 	return total;
 }
@@ -159,12 +165,12 @@ static int64_t zeros(const struct ir_agg *g, const uint64_t *words)
 	uint32_t i, n = bins(g);
 
 	if (g->fn == IR_A_QUANTIZE)
-		return count(words, QUANTIZE_ZERO);
+		return out_hist_count(words, QUANTIZE_ZERO);
 	if (g->fn == IR_A_LLQUANTIZE)
-		return count(words, 0);
+		return out_hist_count(words, 0);
 	for (i = 0; i < n; i++)
-		if (bound(g, i) + (i == n - 1) - (i == 0) == 0)
-			return count(words, i);
+		if (out_hist_bound(g, i) + (i == n - 1) - (i == 0) == 0)
+			return out_hist_count(words, i);
 	return 0;
 }
 

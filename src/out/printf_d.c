@@ -7,7 +7,9 @@
  */
 #include "out/printf.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -27,6 +29,32 @@ static int64_t cast(int64_t v, unsigned int width, bool sign)
 	default:
 		return v;
 	}
+}
+
+/* %P: the service at a port, as services(5) names it, or its number. */
+static void put_port(struct out_sink *s, const struct out_spec *spec, uint16_t port)
+{
+	struct servent entry, *found = NULL;
+	char buf[1024], number[8];
+
+	snprintf(number, sizeof(number), "%u", port);
+	if (getservbyport_r(htons(port), NULL, &entry, buf, sizeof(buf), &found))
+		found = NULL;
+	out_field_string(s, spec, found ? found->s_name : number);
+}
+
+/* %I: the name of a host by its address, or the address. */
+static void put_host(struct out_sink *s, const struct out_spec *spec, const char *address)
+{
+	const struct addrinfo numeric = { .ai_flags = AI_NUMERICHOST };
+	struct addrinfo *info = NULL;
+	char name[NI_MAXHOST];
+	bool known = !getaddrinfo(address, NULL, &numeric, &info) &&
+		     !getnameinfo(info->ai_addr, info->ai_addrlen, name, sizeof(name), NULL, 0, NI_NAMEREQD);
+
+	out_field_string(s, spec, known ? name : address);
+	if (info)
+		freeaddrinfo(info);
 }
 
 static int put_int(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, int64_t v,
@@ -53,6 +81,9 @@ static int put_int(struct out_sink *s, const struct fmt_conv *c, const struct ou
 	case 'x':
 	case 'X':
 		out_field_unsigned(s, spec, (uint64_t)cast(v, width, false), 16, c->letter == 'X');
+		return 0;
+	case 'P':
+		put_port(s, spec, (uint16_t)v);
 		return 0;
 	case 'c':
 		if (c->size == 4)
@@ -112,7 +143,9 @@ int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_sp
 	if (c->kind == FMT_STRING) {
 		if (v->type != IR_STR)
 			return -EINVAL;
-		if (c->letter == 'S')
+		if (c->letter == 'I')
+			put_host(s, spec, v->s);
+		else if (c->letter == 'S')
 			out_field_escaped(s, spec, &d_escapes, v->s, strlen(v->s));
 		else
 			out_field_string(s, spec, v->s);

@@ -140,11 +140,52 @@ static void put_column(struct out_sink *s, const struct ir_value *v, const struc
 	put_value(s, &spec, v, slot);
 }
 
-void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, bool quiet)
+enum { BYTES_ROW = 16, BYTES_MARGIN = 5 };
+
+static void put_bytes_head(struct out_sink *s)
+{
+	out_format(s, "\n%*s      ", BYTES_MARGIN, "");
+	for (unsigned int k = 0; k < BYTES_ROW; k++)
+		out_format(s, "  %x", k);
+	out_puts(s, "  0123456789abcdef\n");
+}
+
+/* The @n bytes at @at of the table. */
+static void put_bytes_row(struct out_sink *s, const unsigned char *bytes, size_t at, size_t n)
+{
+	out_format(s, "%*s%5zx:", BYTES_MARGIN, "", at);
+	for (size_t k = 0; k < n; k++)
+		out_format(s, " %02x", bytes[k]);
+	out_pad(s, ' ', 3 * (BYTES_ROW - n) + 2);
+	for (size_t k = 0; k < n; k++)
+		out_putc(s, bytes[k] >= ' ' && bytes[k] <= '~' ? (char)bytes[k] : '.');
+	out_putc(s, '\n');
+}
+
+/* A string and the zeros behind it. */
+static void put_raw(struct out_sink *s, const char *text, unsigned int size)
+{
+	unsigned char bytes[16];
+	size_t len = strlen(text);
+
+	put_bytes_head(s);
+	for (size_t at = 0; at < size; at += sizeof(bytes)) {
+		size_t n = size - at < sizeof(bytes) ? size - at : sizeof(bytes);
+
+		memset(bytes, 0, sizeof(bytes));
+		if (at < len)
+			memcpy(bytes, text + at, len - at < n ? len - at : n);
+		put_bytes_row(s, bytes, at, n);
+	}
+}
+
+void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, const struct out_lines *l)
 {
 	static const struct out_spec bare = { .prec = -1 };
 
-	if (quiet)
+	if (l->rawbytes && v->type == IR_STR)
+		put_raw(s, v->s, l->rawbytes);
+	else if (l->quiet)
 		put_value(s, &bare, v, slot);
 	else
 		put_column(s, v, slot, TRACE_STRING_WIDTH);
@@ -158,21 +199,7 @@ void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot 
 /* DTrace guide, "trace": the table of a buffer that is no text. */
 void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n)
 {
-	enum { ROW = 16, MARGIN = 5 };
-
-	out_format(s, "\n%*s      ", MARGIN, "");
-	for (unsigned int k = 0; k < ROW; k++)
-		out_format(s, "  %x", k);
-	out_puts(s, "  0123456789abcdef\n");
-	for (size_t at = 0; at < n; at += ROW) {
-		size_t end = n - at < ROW ? n - at : ROW;
-
-		out_format(s, "%*s%5zx:", MARGIN, "", at);
-		for (size_t k = 0; k < end; k++)
-			out_format(s, " %02x", bytes[at + k]);
-		out_pad(s, ' ', 3 * (ROW - end) + 2);
-		for (size_t k = 0; k < end; k++)
-			out_putc(s, bytes[at + k] >= ' ' && bytes[at + k] <= '~' ? (char)bytes[at + k] : '.');
-		out_putc(s, '\n');
-	}
+	put_bytes_head(s);
+	for (size_t at = 0; at < n; at += BYTES_ROW)
+		put_bytes_row(s, bytes + at, at, n - at < BYTES_ROW ? n - at : BYTES_ROW);
 }

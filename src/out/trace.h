@@ -22,10 +22,11 @@ struct out_firing {
 	const char *prov, *func, *name;
 };
 
-/* The state that goes from line to line.  Zero it and set the first two. */
+/* The state that goes from line to line.  Zero it and set the first three. */
 struct out_lines {
 	bool quiet;		/* -q */
 	bool flow;		/* -F: entries and returns indent */
+	unsigned int rawbytes;	/* strings are tables of that many bytes; 0: text */
 	bool headed;		/* the column titles were printed */
 	struct out_firing last;	/* its names are not looked at */
 	unsigned int indent;
@@ -41,8 +42,8 @@ void out_line_begin(struct out_sink *s, struct out_lines *l, const struct out_fi
 /* The end of the record's line. */
 void out_line_end(struct out_sink *s, const struct out_lines *l);
 
-/* trace(): the value in the column of its size, or bare when @quiet. */
-void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, bool quiet);
+/* trace(): the value in the column of its size, or bare when quiet. */
+void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, const struct out_lines *l);
 
 /* tracemem(): the @n bytes as a table in hexadecimal and as text. */
 void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n);

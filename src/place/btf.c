@@ -102,6 +102,31 @@ static void find_facts(const struct btf *btf, uint32_t task, struct ebpf_tasks *
 	}
 }
 
+static int find_in(const struct btf *btf, const char *name, const char *member, uint32_t *off)
+{
+	int type = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	uint32_t of;
+
+	return type < 0 ? type : find_member(btf, (uint32_t)type, member, off, &of);
+}
+
+/* From struct mm_struct to the file that the process executes. */
+static int find_exe(const struct btf *btf, uint32_t mm, struct btf_task *ret)
+{
+	uint32_t type;
+	int e = find_member(btf, mm, "exe_file", &ret->exe_file, &type);
+
+	if (!e)
+		e = find_in(btf, "file", "f_inode", &ret->f_inode);
+	if (!e)
+		e = find_in(btf, "inode", "i_ino", &ret->i_ino);
+	if (!e)
+		e = find_in(btf, "inode", "i_sb", &ret->i_sb);
+	if (!e)
+		e = find_in(btf, "super_block", "s_dev", &ret->s_dev);
+	return e;
+}
+
 /* Where the kernel keeps the register that threads find their own storage by. */
 static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 {
@@ -120,6 +145,8 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
+#define NEEDING "ppid, vtimestamp, execargs, frames of Python and points of one program"
+
 int btf_task(struct btf_task *ret, struct strbuf *err)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -128,8 +155,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 
 	if (!btf) {
 		e = -errno;
-		strbuf_printf(err, "ppid, vtimestamp, execargs and frames of Python need the kernel's type information"
-				   " (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
+		strbuf_printf(err, NEEDING " need the kernel's type information (/sys/kernel/btf/vmlinux,"
+			      " CONFIG_DEBUG_INFO_BTF): %s", strerror(-e));
 		return e;
 	}
 	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
@@ -155,6 +182,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "arg_end", &ret->arg_end, &type);
 	if (!e)
+		e = find_exe(btf, (uint32_t)mm, ret);
+	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_code", &ret->start_code, &type);
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
@@ -163,7 +192,7 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		find_facts(btf, (uint32_t)task, &ret->tasks);
 	if (e)
-		strbuf_puts(err, "this kernel's struct task_struct is not what ppid, vtimestamp, execargs and frames of Python need");
+		strbuf_puts(err, "this kernel's struct task_struct is not what " NEEDING " need");
 	btf__free(btf);
 	return e;
 }

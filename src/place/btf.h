@@ -21,6 +21,10 @@ struct btf_task {
 	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
 	uint32_t mm;			/* pointer to struct mm_struct, in which: */
 	uint32_t arg_start, arg_end;	/* the user's addresses of the arguments, 8 bytes each */
+	uint32_t exe_file;		/* pointer to the program's struct file, in which: */
+	uint32_t f_inode;		/* pointer to struct inode, in which: */
+	uint32_t i_ino, i_sb;		/* its number, 8 bytes; pointer to struct super_block, in which: */
+	uint32_t s_dev;			/* 4 bytes */
 	uint32_t start_code, start_stack;	/* of the program and its first thread's stack, 8 bytes each */
 	uint32_t tls;			/* the base of the thread's storage, 8 bytes; 0: not known for this machine */
 	struct ebpf_tasks tasks;	/* what this kernel lacks has no offsets */

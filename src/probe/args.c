@@ -9,6 +9,8 @@
 
 const char *probe_arg_type(const struct probe_arg *arg)
 {
+	if (arg->xlate)
+		return arg->xlate;
 	if (arg->type)
 		return arg->type;
 	if (arg->is_float)

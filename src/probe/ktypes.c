@@ -1,5 +1,6 @@
 #include "probe/ktypes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,11 @@ void ktypes_free(struct ktypes *k)
 static const struct btf *btf_of(const struct ktypes *k)
 {
 	return (const struct btf *)k;
+}
+
+const struct btf *ktypes_btf(const struct ktypes *k)
+{
+	return btf_of(k);
 }
 
 void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx)
@@ -99,10 +105,56 @@ int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig)
 	for (unsigned int i = 0; sig && i < n; i++) {
 		sig->args[i] = (struct probe_arg){ .size = 8 };
 		scalar(btf, p[i].type, &sig->args[i].size, &sig->args[i].sign);
+		sig->args[i].kernel = true;
 	}
 	if (sig)
 		sig->nargs = n;
 	return (int)n;
+}
+
+/* The type @id in C; false when it is none that has a short text. */
+static bool type_text(const struct btf *btf, uint32_t id, char *buf, size_t size)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+	const char *name = t ? btf__name_by_offset(btf, t->name_off) : "";
+	size_t n;
+
+	if (!id)
+		return snprintf(buf, size, "void") < (int)size;
+	if (!t)
+		return false;
+	switch (btf_kind(t)) {
+	case BTF_KIND_INT:
+		return *name && snprintf(buf, size, "%s", name) < (int)size;
+	case BTF_KIND_TYPEDEF:	/* bool is the script's as well */
+		return snprintf(buf, size, "%s%s", strcmp(name, "bool") ? "vmlinux`" : "", name) < (int)size;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FWD:
+		return *name && snprintf(buf, size, "%s %s", btf_is_enum(t) ? "enum" : btf_is_union(t) ? "union" : "struct",
+					 name) < (int)size;
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPE_TAG:
+		return type_text(btf, t->type, buf, size);
+	case BTF_KIND_PTR:
+		if (!type_text(btf, t->type, buf, size))
+			return false;
+		n = strlen(buf);
+		return snprintf(buf + n, size - n, "%s*", buf[n - 1] == '*' ? "" : " ") < (int)(size - n);
+	default:
+		return false;
+	}
+}
+
+bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size)
+{
+	unsigned int n = 0;
+	const struct btf_param *p = params(btf_of(k), name, &n);
+
+	return p && i < n && type_text(btf_of(k), p[i].type, buf, size);
 }
 
 /* --- members ------------------------------------------------------------------------------------------ */

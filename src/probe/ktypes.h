@@ -9,6 +9,7 @@
 #define DTAP_PROBE_KTYPES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/ebpf.h"
@@ -20,11 +21,19 @@ struct ktypes;
 struct ktypes *ktypes_new(void);
 void ktypes_free(struct ktypes *k);	/* accepts NULL */
 
+struct btf;
+
+/* libbpf's own. */
+const struct btf *ktypes_btf(const struct ktypes *k);
+
 /* Call @fn with the name of each tracepoint. */
 void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx);
 
 /* What tracepoint @name gives: how many values, or -1 when there is no such one.  @sig may be NULL. */
 int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig);
+
+/* The C type of argument @i of tracepoint @name, as a script writes it; false: it is too long, or has no name. */
+bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size);
 
 /*
  * The value that @text describes, among those of tracepoint @name:

@@ -61,10 +61,12 @@ static void module_read(struct module *m, struct arena *a, const struct procs_ma
 	struct obj *o = NULL;
 	size_t n = 0;
 
+	m->is_unread = fd < 0;
 	if (fd < 0) {
 		m->why = arena_printf(a, "%s: %s", map->path, strerror(-fd));
 		goto out;
 	}
+	m->why = NULL;
 	m->path = arena_strdup(a, strbuf_str(&path));
 	err = obj_open_fd(fd, m->path, &o, &why);
 	if (!err)
@@ -116,7 +118,11 @@ struct module *module_get(struct probe_set *set, const struct procs_map *map)
 
 	for (m = *head; m; m = m->next) {
 		if (m->ino == map->ino && m->dev == map->dev) {
-			module_keep_path(m, set_arena(set), map);
+			/* That process may have ended before its file could be opened. */
+			if (m->is_unread)
+				module_read(m, set_arena(set), map);
+			else
+				module_keep_path(m, set_arena(set), map);
 			return m;
 		}
 	}

@@ -28,6 +28,7 @@ struct module {
 	size_t nmarkers;
 	struct python_facts python;
 	const char *why;		/* the file was refused: why, else NULL */
+	bool is_unread;			/* it could not even be opened */
 };
 
 /* The module of a mapped file. */

@@ -57,13 +57,18 @@ size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_
 size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret);
 
 /*
- * What the agent supplies fires in every process that has it, so it is asked for by process: add the probe of @found for
- * process @pid.  NULL: it has no part in this, its own probe is what there is.
+ * What the agent supplies fires in every process that has it, but for points of a program, whose probe knows that
+ * (exe_ino).  Where that is not so, or does not help, it is asked for by process: add the probe of @found for process
+ * @pid.  NULL: it has no part in this, its own probe is what there is.
  */
 struct probe *points_in_process(struct points *p, const struct stp_point *found, uint32_t pid);
 
-/* Is process @pid running a program, or linked to a library, that is to have a marker from the agent? */
+/*
+ * Is process @pid running a program, or linked to a library, that is to have a marker from the agent?  The same of programs
+ * alone, which takes little time, and no memory.
+ */
 bool points_is_supplied(struct points *p, uint32_t pid);
+bool points_is_supplied_program(const struct points *p, uint32_t pid);
 
 /* Add to @out what the agent supplies: "function__entry of /usr/bin/python3.13". */
 void points_say_supplied(const struct points *p, struct strbuf *out);

@@ -3,6 +3,7 @@
  * in a provider definition.
  */
 #include "probe/points_priv.h"
+#include "probe/procs.h"
 #include "probe/python.h"
 
 #include <fnmatch.h>
@@ -76,6 +77,21 @@ static bool same_mark(const struct obj_marker *a, const struct obj_marker *b)
 	return !strcmp(a->name, b->name) && !strcmp(a->prov, b->prov);
 }
 
+/*
+ * The agent's object is in processes of all kinds: it is to fire in those alone that execute the program which the point
+ * names.  A point that names a library in its place does not tell who they are.
+ */
+static const char *find_program(const struct points_search *s, struct probe *probe)
+{
+	const struct points_file *p = points_open(s->p, s->program);
+
+	if (p->err || !obj_info(p->obj)->interp)
+		return NULL;
+	if (s->pid || procs_identify(s->program, &probe->exe_dev, &probe->exe_ino))
+		probe->exe_ino = 0;
+	return s->program;
+}
+
 /* A point of file @f for marker @first, whose sites are in @from: @f itself, or the agent's object. */
 static void add_mark(struct points_search *s, struct points_file *f, struct points_file *from,
 		     const struct obj_marker *first)
@@ -83,6 +99,7 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 	struct stp_point *point = points_in_file(s, f->path);
 	const char *func = obj_func_at(from->obj, first->addr, NULL);
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = func };
+	const char *program = NULL;
 	struct points_found *found;
 	struct probe *probe;
 
@@ -94,13 +111,16 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 		if (same_mark(&from->markers[i], first))
 			probe_add_site(s->p->set, probe, make_site(s->p, from, &from->markers[i]));
 	fill_sig(probe);
-	if (from != f)
+	if (from != f) {
 		probe->agent_marker = points_agent_marker(first->name);
+		program = find_program(s, probe);
+	}
 	points_add(s, point, probe);
 	found = &s->p->found[s->p->nfound - 1];
 	found->prov = arena_strdup(s->p->arena, first->prov);
 	found->mark = arena_strdup(s->p->arena, first->name);
 	found->supplied = from == f ? NULL : f->path;
+	found->program = program;
 }
 
 static bool is_first(const struct points_file *f, size_t i)

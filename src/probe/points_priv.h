@@ -28,6 +28,7 @@ struct points_found {
 	struct probe *probe;
 	const char *prov, *mark;	/* a marker's */
 	const char *supplied;		/* by the agent: to the interpreter in this file */
+	const char *program;		/* of it, then: who is supplied executes this; NULL: is linked to @supplied */
 	struct points_file *file;	/* a function is in, at the address @pc */
 	uint64_t pc;
 	const char *inlined;		/* it is a copy of this one in another, or NULL */

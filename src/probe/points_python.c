@@ -98,30 +98,52 @@ size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_
 	return d.n;
 }
 
+/* What process @pid executes, and the link that leads there.  False: nothing of ours. */
+static bool find_exe(uint32_t pid, char link[static 64], char path[static PATH_MAX])
+{
+	ssize_t len;
+
+	snprintf(link, 64, "/proc/%" PRIu32 "/exe", pid);
+	len = readlink(link, path, PATH_MAX - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return true;
+}
+
+bool points_is_supplied_program(const struct points *p, uint32_t pid)
+{
+	char link[64], path[PATH_MAX];
+
+	if (!find_exe(pid, link, path))
+		return false;
+	for (size_t i = 0; i < p->nfound; i++) {
+		const char *program = p->found[i].program;
+
+		if (program && (!strcmp(program, path) || !strcmp(program, link)))
+			return true;
+	}
+	return false;
+}
+
 bool points_is_supplied(struct points *p, uint32_t pid)
 {
 	char link[64], path[PATH_MAX];
 	struct points_file *f;
 	const char **libs;
 	size_t nlibs = 0;
-	ssize_t len;
 
-	snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
-	len = readlink(link, path, sizeof(path) - 1);
-	if (len < 0)
+	if (points_is_supplied_program(p, pid))
+		return true;
+	if (!find_exe(pid, link, path))
 		return false;
-	path[len] = '\0';
 	f = points_open(p, path);
 	if (!f->err && !f->python)
 		nlibs = exec_libraries(p->arena, f->obj, p->conf.sysroot, &libs);
 	for (size_t i = 0; i < p->nfound; i++) {
 		const char *file = p->found[i].supplied;
 
-		if (!file)
-			continue;
-		if (!strcmp(file, path) || !strcmp(file, link))
-			return true;
-		for (size_t k = 0; k < nlibs; k++)
+		for (size_t k = 0; file && !p->found[i].program && k < nlibs; k++)
 			if (!strcmp(file, libs[k]))
 				return true;
 	}

@@ -21,8 +21,10 @@
 #include "bpf/ebpf.h"
 #include "lang/desc.h"
 
+struct arena;
 struct probe_set;
 struct strbuf;
+struct type_source;
 
 /* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
 struct site {
@@ -54,6 +56,7 @@ struct probe {
 	const char *prov, *mod, *func, *name;	/* never NULL */
 	enum probe_kind kind;
 	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
+	uint64_t exe_dev, exe_ino;	/* SITES: of the only program in which it fires; exe_ino 0: in all */
 	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
 	uint64_t period_ns;		/* TICK, PROFILE */
 	struct ebpf_tp *tp;		/* TP: the set's */
@@ -123,6 +126,21 @@ bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc);
 /* Does @desc mean a marker of the agent in this process? */
 bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
 
+/*
+ * The same of a process that has come after the probes were found.  Where its interpreter's own markers are in a file
+ * that none of them is in, the agent serves a description of any process.
+ */
+bool probe_agent_meant_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
+
+/* Is a process that has just executed a program a Python? */
+enum probe_hope {
+	PROBE_HOPE_NONE,	/* it has ended, or is none of ours */
+	PROBE_HOPE_SMALL,	/* no, unless it loads one later, as a program with plug-ins might */
+	PROBE_HOPE_SOON,	/* it is linked to one, which is not mapped yet */
+	PROBE_HOPE_IS,		/* yes; its interpreter may still be starting */
+};
+enum probe_hope probe_agent_hope(struct probe_set *set, uint32_t pid);
+
 /* The same of a program that would be started: the interpreter @path itself, were it one. */
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc);
 
@@ -143,6 +161,11 @@ struct probe *probe_get(const struct probe_set *set, uint32_t id);
 
 /* The set as the resolver of a compilation: descriptions are looked up as PROBE_ENABLE. */
 struct resolver probe_resolver(struct probe_set *set);
+
+/*
+ * The kernel's types for a compilation whose arena is @a; @set outlives it.  They are read when a script first names one.
+ */
+const struct type_source *probe_types(struct probe_set *set, struct arena *a);
 
 /* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
 const char *probe_arg_type(const struct probe_arg *arg);

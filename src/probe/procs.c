@@ -5,8 +5,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
@@ -50,6 +54,69 @@ int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx)
 	}
 	closedir(d);
 	return 0;
+}
+
+struct identity {
+	uint64_t start, *dev, *ino;
+};
+
+static int is_it(void *ctx, const struct procs_map *m)
+{
+	const struct identity *id = ctx;
+
+	if (m->start != id->start)
+		return 0;
+	*id->dev = m->dev;
+	*id->ino = m->ino;
+	return 1;
+}
+
+/* Ask for our own mapping of it. */
+int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	struct identity id = { 0, dev, ino };
+	void *map;
+
+	if (fd < 0)
+		return -errno;
+	map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	err = map == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (err)
+		return err;
+	id.start = (uintptr_t)map;
+	err = procs_maps((uint32_t)getpid(), is_it, &id);
+	munmap(map, 1);
+	return err > 0 ? 0 : err ? err : -ENOENT;
+}
+
+/* Field 22 of stat is the time of its start, in clock ticks since the machine's (proc_pid_stat(5)). */
+uint64_t procs_age_ms(uint32_t pid)
+{
+	enum { START = 22 };
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), now, start;
+	char path[32], text[1024], *s;
+	struct timespec t;
+	ssize_t n;
+	int fd, i;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return UINT64_MAX;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	s = strrchr(text, ')');
+	for (i = 2; s && i < START; i++)
+		s = strchr(s + 1, ' ');
+	if (!s)
+		return UINT64_MAX;
+	start = strtoull(s, NULL, 10) * 1000 / hz;
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return now > start ? now - start : 0;
 }
 
 /* Open @path if it is the mapped file.  Some file systems show another device in stat than in maps. */

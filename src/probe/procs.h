@@ -27,6 +27,12 @@ int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), vo
 /* Call @fn for each process, in the order of pids. 0 or a negative errno. */
 int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
+/* Device and inode of the file @path as /proc/PID/maps has them; some file systems show others in stat.  0 or -errno. */
+int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
+
+/* How long ago @pid was forked; UINT64_MAX: there is no such process. */
+uint64_t procs_age_ms(uint32_t pid);
+
 /*
  * Open the mapped file itself, whatever root and mount namespace its process lives in, deleted or not, and
  * put a path that leads to it into @path.  A descriptor, or a negative errno.

@@ -10,6 +10,7 @@
 
 struct arena;
 struct module;
+struct python_hopes;
 struct strbuf;
 
 /* One probe_find on its way through the providers. */
@@ -46,6 +47,9 @@ struct module **set_modules(struct probe_set *set);
 /* The choice for Python's markers, and the agent's object, or NULL: there is none, or none is wanted. */
 enum python_mode set_python_mode(const struct probe_set *set);
 struct module *set_agent(struct probe_set *set);
+
+/* What programs have turned out to be (python.c). */
+struct python_hopes **set_hopes(struct probe_set *set);
 
 /* Remember that the agent supplies marker @name (the set's) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);

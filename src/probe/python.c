@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "abi/agent.h"
 #include "base/arena.h"
@@ -207,15 +208,19 @@ static bool takes_agent(const struct python_process *p, struct probe_set *set, c
 	return false;
 }
 
-bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+static bool look_at_meant(struct python_process *p, struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
 {
-	struct python_process p = { 0 };
 	char prov[32];
 
 	snprintf(prov, sizeof(prov), PYTHON_PROVIDER "%" PRIu32, pid);
-	if (desc->id || !desc_glob(desc->prov, prov) || python_look(&p, set, pid))
-		return false;
-	return takes_agent(&p, set, desc);
+	return !desc->id && desc_glob(desc->prov, prov) && !python_look(p, set, pid);
+}
+
+bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+{
+	struct python_process p = { 0 };
+
+	return look_at_meant(&p, set, pid, desc) && takes_agent(&p, set, desc);
 }
 
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc)
@@ -249,6 +254,109 @@ int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid),
 	struct each e = { set, fn, ctx };
 
 	return procs_each(each_process, &e);
+}
+
+/* --- processes that may become Pythons ------------------------------------------------------------------ */
+
+enum { HOPES = 512 };	/* programs remembered; more of them push others out */
+
+struct python_hopes {
+	struct {
+		uint64_t dev, ino;
+		enum probe_hope hope;	/* NONE: an empty row */
+	} rows[HOPES];
+	struct python_process process;	/* the one looked at last */
+};
+
+static struct python_hopes *get_hopes(struct probe_set *set)
+{
+	struct python_hopes **hopes = set_hopes(set);
+
+	if (!*hopes)
+		*hopes = arena_alloc(set_arena(set), sizeof(**hopes));
+	return *hopes;
+}
+
+/* What the program at @path promises. */
+static enum probe_hope hope_of_file(const char *path)
+{
+	enum probe_hope hope = PROBE_HOPE_SMALL;
+	const struct obj_links *links;
+	struct obj *o = NULL;
+
+	if (obj_open(path, &o, NULL))
+		return PROBE_HOPE_NONE;
+	links = obj_links(o);
+	for (unsigned int i = 0; i < links->nneeded; i++)
+		if (strstr(links->needed[i], "python"))
+			hope = PROBE_HOPE_SOON;
+	if (version_of(o))
+		hope = PROBE_HOPE_IS;
+	obj_close(o);
+	return hope;
+}
+
+static int is_mapped(void *ctx, const struct procs_map *map)
+{
+	const char *slash = strrchr(map->path, '/');
+
+	(void)ctx;
+	return strstr(slash, PYTHON_PROVIDER) ? 1 : 0;
+}
+
+/* Most of what is executed on a machine is no Python, and the same programs again and again. */
+enum probe_hope probe_agent_hope(struct probe_set *set, uint32_t pid)
+{
+	struct python_hopes *hopes = get_hopes(set);
+	char path[32];
+	struct stat st;
+	size_t i;
+	int mapped;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	if (stat(path, &st))
+		return PROBE_HOPE_NONE;
+	i = (st.st_ino ^ st.st_dev << 3) % HOPES;
+	if (!hopes->rows[i].hope || hopes->rows[i].ino != st.st_ino || hopes->rows[i].dev != st.st_dev) {
+		hopes->rows[i].ino = st.st_ino;
+		hopes->rows[i].dev = st.st_dev;
+		hopes->rows[i].hope = hope_of_file(path);
+	}
+	if (hopes->rows[i].hope == PROBE_HOPE_IS)
+		return PROBE_HOPE_IS;
+	mapped = procs_maps(pid, is_mapped, NULL);
+	if (mapped <= 0)
+		return mapped < 0 ? PROBE_HOPE_NONE : hopes->rows[i].hope;
+	python_look(&hopes->process, set, pid);
+	return hopes->process.version ? PROBE_HOPE_IS : PROBE_HOPE_SOON;
+}
+
+/* Has the process a marker of that name that the agent did not bring, and that somebody has found? */
+static bool has_used(const struct python_process *p, const char *name)
+{
+	for (size_t i = 0; i < p->nmodules; i++) {
+		const struct marker *mk = p->modules[i]->python.is_agent ? NULL : find_marker(p->modules[i], name);
+
+		if (mk && mk->is_used)
+			return true;
+	}
+	return false;
+}
+
+bool probe_agent_meant_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+{
+	struct python_process *p = &get_hopes(set)->process;
+
+	if (!look_at_meant(p, set, pid, desc))
+		return false;
+	if (takes_agent(p, set, desc))
+		return true;
+	if (python_names_file(desc) || set_python_mode(set) == PYTHON_NEVER || !desc_is_glob(desc->prov))
+		return false;
+	for (size_t i = 0; p->agent && i < p->agent->nmarkers; i++)
+		if (describes(desc, p->agent, &p->agent->markers[i]) && !has_used(p, p->agent->markers[i].raw))
+			return true;
+	return false;
 }
 
 uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)

@@ -21,6 +21,7 @@ static void find_one(void *ctx, const char *name)
 	struct arena *a = set_arena(f->set);
 	struct ktypes *k = set_ktypes(f->set);
 	struct probe *p;
+	char text[96];
 	int nargs;
 	bool made;
 
@@ -35,10 +36,13 @@ static void find_one(void *ctx, const char *name)
 		p->tp = arena_new_of(a, struct ebpf_tp);
 		p->tp->name = p->name;
 		p->tp->nargs = p->sig.nargs;
-		for (unsigned int i = 0; i < p->sig.nargs; i++)
+		for (unsigned int i = 0; i < p->sig.nargs; i++) {
+			if (ktypes_arg_text(k, name, i, text, sizeof(text)))
+				p->sig.args[i].type = arena_strdup(a, text);
 			p->tp->args[i] = (struct ebpf_tp_value){ .kind = EBPF_TP_VALUE, .word = (uint8_t)i,
 								 .width = p->sig.args[i].size,
 								 .sign = p->sig.args[i].sign };
+		}
 	}
 	found_add(f, p);
 }

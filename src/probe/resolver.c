@@ -4,20 +4,12 @@
  */
 #include "probe/probe.h"
 
-#include <string.h>
-
-static bool same_arg(const struct probe_arg *x, const struct probe_arg *y)
-{
-	return x->size == y->size && x->sign == y->sign && x->is_float == y->is_float && !x->type == !y->type &&
-	       (!x->type || !strcmp(x->type, y->type));
-}
-
 static bool same_sig(const struct probe_sig *x, const struct probe_sig *y)
 {
 	if (x->nargs != y->nargs)
 		return false;
 	for (unsigned int i = 0; i < x->nargs; i++)
-		if (!same_arg(&x->args[i], &y->args[i]))
+		if (!probe_arg_same(&x->args[i], &y->args[i]))
 			return false;
 	return true;
 }

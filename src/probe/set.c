@@ -24,6 +24,7 @@ struct probe_set {
 	struct module *modules;
 	enum python_mode python_mode;
 	struct module *agent;
+	struct python_hopes *hopes;
 	struct supplied {
 		uint16_t version;
 		const char *name;
@@ -137,6 +138,11 @@ enum python_mode set_python_mode(const struct probe_set *set)
 struct module *set_agent(struct probe_set *set)
 {
 	return set->agent;
+}
+
+struct python_hopes **set_hopes(struct probe_set *set)
+{
+	return &set->hopes;
 }
 
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
@@ -295,7 +301,7 @@ static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out
 	return 1;
 }
 
-/* Nothing was found: is it a provider that others have? */
+/* Nothing was found: is it a provider that others have?  A word about the probe itself says more. */
 static void say_later(struct probe_set *set, const struct probe_desc *desc)
 {
 	static const struct {
@@ -307,7 +313,7 @@ static void say_later(struct probe_set *set, const struct probe_desc *desc)
 	};
 	size_t i;
 
-	for (i = 0; *desc->prov && i < sizeof(later) / sizeof(later[0]); i++) {
+	for (i = 0; *desc->prov && !strstr(strbuf_str(&set->why), ":::") && i < sizeof(later) / sizeof(later[0]); i++) {
 		if (desc_glob(later[i].pattern, desc->prov)) {
 			strbuf_clear(&set->why);
 			strbuf_puts(&set->why, later[i].what);

@@ -10,16 +10,38 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "probe/ktypes.h"
 
 extern const struct provider provider_proc, provider_sched;
 
 static const struct row {
-	const char *prov, *name, *tracepoint, *who, *filters, *args;
+	const char *prov, *name, *tracepoint, *who, *filters, *args, *types;
 } rows[] = {
 #define TASK(...) { __VA_ARGS__ },
+#define TASK_NONE(...)
 #include "probe/task.def"
 #undef TASK
+#undef TASK_NONE
+};
+
+static const struct {
+	const char *prov, *name, *why;
+} missing[] = {
+#define TASK(...)
+#define TASK_NONE(...) { __VA_ARGS__ },
+#include "probe/task.def"
+#undef TASK
+#undef TASK_NONE
+};
+
+/* What args[] may be translated to, and what from. */
+static const struct {
+	const char *name, *from, *to;
+} translated[] = {
+	{ "psinfo", "struct task_struct *", "psinfo_t *" },
+	{ "lwpsinfo", "struct task_struct *", "lwpsinfo_t *" },
+	{ "siginfo", "struct kernel_siginfo *", "siginfo_t *" },
 };
 
 /* The next of the list at *p, which is moved behind it; "" at its end. */
@@ -83,6 +105,33 @@ static bool describe(const struct ktypes *k, const struct row *row, struct ebpf_
 	       (ktypes_member(k, "task_struct.comm", &tp->task_comm, &size, &sign) || tp->task_comm);
 }
 
+/* args[], as @types says. */
+static void describe_args(struct arena *a, const char *types, struct probe_sig *sig)
+{
+	char item[64], *number;
+
+	while (*types) {
+		struct probe_arg *arg = &sig->args[sig->nargs++];
+
+		next_item(&types, item, sizeof(item));
+		number = strrchr(item, ' ');
+		*number++ = '\0';
+		*arg = (struct probe_arg){ .size = 8, .raw = (uint8_t)(1 + atoi(number)) };
+		for (size_t i = 0; i < sizeof(translated) / sizeof(translated[0]); i++)
+			if (!strcmp(item, translated[i].name)) {
+				arg->type = translated[i].from;
+				arg->xlate = translated[i].to;
+				arg->kernel = true;
+			}
+		if (!arg->xlate)
+			arg->type = arena_strdup(a, item);
+		if (!strcmp(item, "int")) {
+			arg->size = 4;
+			arg->sign = true;
+		}
+	}
+}
+
 static void find_row(struct finding *f, const struct row *row)
 {
 	struct probe key = { .prov = row->prov, .mod = "vmlinux", .func = "", .name = row->name, .kind = PROBE_TP };
@@ -100,15 +149,28 @@ static void find_row(struct finding *f, const struct row *row)
 	if (made) {
 		p->tp = arena_new_of(set_arena(f->set), struct ebpf_tp);
 		*p->tp = tp;
-		p->sig.nargs = tp.nargs;
-		for (unsigned int i = 0; i < tp.nargs; i++)
-			p->sig.args[i] = (struct probe_arg){ .size = tp.args[i].width, .sign = tp.args[i].sign };
+		describe_args(set_arena(f->set), row->types, &p->sig);
 	}
 	found_add(f, p);
 }
 
+/* A description that names a probe of Solaris which Linux cannot have is told why. */
+static void say_missing(struct finding *f, const char *prov)
+{
+	struct strbuf *why = set_why(f->set);
+
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		if (strcmp(missing[i].prov, prov) || strcmp(f->desc->name, missing[i].name) ||
+		    strcmp(f->desc->prov, prov) || strstr(strbuf_str(why), missing[i].why))
+			continue;
+		strbuf_clear(why);
+		strbuf_printf(why, "%s:::%s: %s", prov, missing[i].name, missing[i].why);
+	}
+}
+
 static void find_in(struct finding *f, const char *prov)
 {
+	say_missing(f, prov);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].prov, prov))
 			find_row(f, &rows[i]);

@@ -9,7 +9,7 @@
  * A description names a process ("python1234") or is a pattern, and then all of /proc is looked at.  A
  * pattern that fits every pid of a provider (python*, or none at all) is not bound to the processes of this
  * moment when probes are enabled: the kernel arms a file for everyone who runs it, so one system-wide
- * probe then stands for all, and reaches those that start later.
+ * probe then stands for all, and reaches those that start later.  The agent's file, too, is then armed.
  *
  * Of CPython's markers the interpreter's own and the agent's are told apart by python.h.
  */
@@ -108,7 +108,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	if (l->f->want == PROBE_ENABLE) {
 		mk->is_used = true;
 		mk->is_named = mk->is_named || python_names_file(desc);
-		if (m->python.is_agent)
+		if (m->python.is_agent && l->python.version)
 			set_supplies(l->f->set, l->python.version, mk->name);
 	}
 }
@@ -167,6 +167,23 @@ static void look_at_any(void *ctx, uint32_t pid)
 }
 
 /*
+ * A description of any process means those that start later, too, and who knows which interpreter they will run: the
+ * agent's markers are among what is enabled, be there a process that needs them now or not.
+ */
+static void look_at_later(struct look *l)
+{
+	struct module *agent = set_agent(l->f->set);
+	const struct probe_desc *desc = l->f->desc;
+
+	if (l->f->want != PROBE_ENABLE || !agent || !fits_any_pid(desc->prov, PYTHON_PROVIDER))
+		return;
+	l->python = (struct python_process){ 0 };
+	for (size_t i = 0; desc_glob(desc->mod, agent->name) && i < agent->nmarkers; i++)
+		if (desc_glob(desc->name, agent->markers[i].name) && desc_glob(desc->func, agent->markers[i].func))
+			look_at_marker(l, agent, &agent->markers[i]);
+}
+
+/*
  * A provider without pattern: every way to cut it into a base name and a pid, because base names may end
  * in digits.  The longest pid first: of two that exist it is the likelier.
  */
@@ -207,6 +224,7 @@ static void find(struct finding *f)
 	if (!*f->desc->prov && *f->desc->name && !desc_is_glob(f->desc->name) && f->out->n > f->before)
 		return;
 	err = procs_each(look_at_any, &l);
+	look_at_later(&l);
 	if (err)
 		strbuf_printf(set_why(f->set), "/proc: %s", strerror(-err));
 }

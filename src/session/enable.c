@@ -183,6 +183,8 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	struct ebpf_env env = { .ctx = ctx };
 
 	env.error_probe = s->error_probe;
+	if (ctx != EBPF_CTX_RUN)
+		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.user_space = s->place->in_target;
 	env.pid_ns = s->pid_ns && !env.user_space;
@@ -195,6 +197,11 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;
+	env.mm_exe = s->task.exe_file;
+	env.file_inode = s->task.f_inode;
+	env.inode_number = s->task.i_ino;
+	env.inode_super = s->task.i_sb;
+	env.super_dev = s->task.s_dev;
 	env.mm_start_code = s->task.start_code;
 	env.mm_start_stack = s->task.start_stack;
 	env.task_tls = s->task.tls;
@@ -218,7 +225,8 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller)
+	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller || a->exe_dev != b->exe_dev ||
+	    a->exe_ino != b->exe_ino)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -260,6 +268,8 @@ static void group_sites(struct session *s, struct groups *gs, const struct enabl
 
 		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
 		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
+		env.exe_dev = p->exe_dev;
+		env.exe_ino = p->exe_ino;
 		env.skips_caller = site->skips_caller;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
@@ -435,6 +445,9 @@ static int find_task(struct session *s, struct strbuf *err)
 	const struct ir_prog *prog = s->conf.prog;
 	uint32_t i;
 
+	for (i = 0; i < s->nenabled; i++)	/* uid and gid of another thread than the one that runs */
+		if (s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->task.kind)
+			return btf_task(&s->task, err);
 	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
 		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)
@@ -442,6 +455,9 @@ static int find_task(struct session *s, struct strbuf *err)
 		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
 		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF) ||
 		    clause_calls(prog->clauses[i], IR_FN_SELF) || clause_calls(prog->clauses[i], IR_FN_TASK))
+			return btf_task(&s->task, err);
+	for (i = 0; i < s->nenabled; i++)
+		if (s->enabled[i].probe->exe_ino)
 			return btf_task(&s->task, err);
 	return 0;
 }

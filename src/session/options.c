@@ -20,6 +20,22 @@ static const struct option_row {
 #undef OPTION
 };
 
+static const struct {
+	const char *name, *why;
+} missing[] = {
+#define OPTION(name, kind, def, what)
+#define OPTION_NONE(name, why) { #name, why },
+#include "session/options.def"
+#undef OPTION
+};
+
+/* Oracle Linux DTrace Guide, "Dynamic Runtime Options"; the others are looked at before the script runs. */
+static const enum option_id dynamic[] = {
+	OPT_aggrate, OPT_aggsortkey, OPT_aggsortkeypos, OPT_aggsortpos, OPT_aggsortrev, OPT_aggzoom, OPT_cleanrate,
+	OPT_droptags, OPT_flowindent, OPT_quiet, OPT_quietresize, OPT_rawbytes, OPT_statusrate, OPT_switchrate,
+	OPT_temporal,
+};
+
 static const int64_t ns_per_s = 1000000000;
 
 const char *option_name(enum option_id id)
@@ -147,6 +163,17 @@ static const char *kind_wants(enum option_kind kind)
 	return "";
 }
 
+/* "1.6", "1.6.3": none above what dtap has. */
+static bool version_known(const char *text)
+{
+	unsigned int major, minor, micro = 0;
+	int end = 0;
+
+	if (sscanf(text, "%3u.%3u%n.%3u%n", &major, &minor, &end, &micro, &end) < 2 || text[end])
+		return false;
+	return major < 1 || (major == 1 && minor <= 13);
+}
+
 /* What one option refuses although its kind allows it: limits that the maps and strings have. */
 static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 {
@@ -154,8 +181,23 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "a size from 8 to 64k";
 	if ((id == OPT_bufsize || id == OPT_aggsize || id == OPT_dynvarsize) && (v < 4096 || v > 1ll << 31))
 		return "a size from 4k to 2g";
-	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "wait"))
-		return "switch or wait; fill and ring are not supported yet";
+	if (id == OPT_specsize && (v < 64 || v > 1ll << 31))
+		return "a size from 64 to 2g";
+	if (id == OPT_nspec && (v < 1 || v > 64))
+		return "a number from 1 to 64";
+	if (id == OPT_cpu && (v < -1 || v > 1 << 20))
+		return "the number of a CPU, or -1 for all";
+	if ((id == OPT_stackframes || id == OPT_ustackframes || id == OPT_jstackframes) && v < 1)
+		return "a number from 1 on";
+	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "ring") && strcmp(text, "fill") &&
+	    strcmp(text, "wait"))
+		return "switch, ring, fill or wait";
+	if (id == OPT_oformat && strcmp(text, "text") && strcmp(text, "json") && strcmp(text, "xml"))
+		return "text, json or xml";
+	if (id == OPT_stdc && strcmp(text, "a") && strcmp(text, "c") && strcmp(text, "t"))
+		return "a, c or t: the C preprocessor is none of K&R C";
+	if (id == OPT_version && !version_known(text))
+		return "a version of D up to 1.13";
 	if (id == OPT_bufresize && strcmp(text, "auto") && strcmp(text, "manual"))
 		return "auto or manual";
 	if (id == OPT_temporal && !v)
@@ -177,6 +219,12 @@ int options_set(struct options *o, const char *name, const char *value, enum opt
 	for (id = 0; id < OPT_MAX && strcasecmp(rows[id].name, name); id++)
 		;
 	if (id == OPT_MAX) {
+		for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+			if (strcasecmp(missing[i].name, name))
+				continue;
+			strbuf_printf(err, "dtap has no option '%s': %s", missing[i].name, missing[i].why);
+			return -ENOTSUP;
+		}
 		strbuf_printf(err, "there is no option '%s'", name);
 		return -ENOENT;
 	}
@@ -206,4 +254,38 @@ void options_init(struct options *o)
 	for (id = 0; id < OPT_MAX; id++)
 		options_set(o, rows[id].name, rows[id].def, OPTION_DEFAULT, &err);
 	strbuf_fini(&err);
+}
+
+bool option_is_dynamic(const char *name)
+{
+	for (int id = 0; id < OPT_MAX; id++) {
+		if (strcasecmp(rows[id].name, name))
+			continue;
+		for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++)
+			if (dynamic[i] == (enum option_id)id)
+				return true;
+		return false;
+	}
+	return true;
+}
+
+int options_from_environment(struct options *o, char *const *environ, struct strbuf *err)
+{
+	static const char prefix[] = "DTRACE_OPT_";
+	char name[64];
+
+	for (; *environ; environ++) {
+		const char *eq = strchr(*environ, '='), *from = *environ + sizeof(prefix) - 1;
+		int e;
+
+		if (!eq || strncmp(*environ, prefix, sizeof(prefix) - 1) || (size_t)(eq - from) >= sizeof(name))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(eq - from), from);
+		e = options_set(o, name, eq[1] ? eq + 1 : NULL, OPTION_COMMAND, err);
+		if (e) {
+			strbuf_printf(err, " (in the environment: %s)", *environ);
+			return e;
+		}
+	}
+	return 0;
 }

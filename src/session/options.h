@@ -22,7 +22,7 @@ enum option_from { OPTION_DEFAULT, OPTION_SCRIPT, OPTION_COMMAND };
 
 struct options {
 	int64_t v[OPT_MAX];		/* BOOL 0 or 1, SIZE bytes, RATE ns, INT */
-	char text[OPT_MAX][64];		/* TEXT, cut */
+	char text[OPT_MAX][256];		/* TEXT, cut */
 	enum option_from from[OPT_MAX];
 };
 
@@ -31,10 +31,20 @@ void options_init(struct options *o);
 
 /*
  * Set @name to @value (NULL: none given).  0, also when a setting that wins over @from stays; -ENOENT for an
- * unknown name and -EINVAL for a value it cannot have, with a sentence for the user in @err.
+ * unknown name, -ENOTSUP for one that only other DTraces have and -EINVAL for a value it cannot have, with a
+ * sentence for the user in @err.
  */
 int options_set(struct options *o, const char *name, const char *value, enum option_from from,
 		struct strbuf *err);
+
+/* Can the option of that name change while the script runs, as setopt() wants?  True for unknown names, too. */
+bool option_is_dynamic(const char *name);
+
+/*
+ * Set what the environment has as DTRACE_OPT_NAME=value, as if it stood on the command line.  0, or as options_set, whose
+ * sentence names the variable.
+ */
+int options_from_environment(struct options *o, char *const *environ, struct strbuf *err);
 
 /* Values as users write them: "4m" in bytes; "10ms" or "20hz" in ns.  0 or -EINVAL. */
 int option_size(const char *s, int64_t *bytes);

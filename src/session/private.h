@@ -6,6 +6,8 @@
 
 #include "abi/record.h"
 #include "bpf/ebpf.h"
+#include "out/agg.h"
+#include "out/error.h"
 #include "out/trace.h"
 #include "place/btf.h"
 #include "place/place.h"
@@ -24,6 +26,8 @@ struct enabled {
 	uint32_t epid;			/* of the first clause */
 	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
 };
+
+enum { BUF_CPUS = 256 };		/* what is counted per CPU; further ones share */
 
 /* Something with a descriptor that wakes the loop. */
 struct source_fd {
@@ -48,6 +52,12 @@ struct session {
 	struct names *names;		/* what numbers of stacks stand for */
 	unsigned int nasked;		/* questions about processes that were answered with "not yet" */
 	struct stream stream;
+	enum { BUF_SWITCH, BUF_RING, BUF_FILL } policy;
+	bool ended;			/* END is being fired */
+	size_t held_max;		/* RING: bytes after which the oldest are looked for */
+	bool closing;			/* END has been fired: what is held back is carried out now */
+	uint64_t filled[BUF_CPUS];	/* FILL: bytes of each CPU's records so far */
+	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
 	struct enabled *enabled;
 	uint32_t nenabled;
 	size_t enabled_cap;
@@ -67,6 +77,8 @@ struct session {
 	int status;
 	int error;			/* negative errno that ended the session */
 	uint64_t drops[ABI_DROP_MAX];	/* reported so far */
+	struct out_doc *doc;		/* the output as a document (oformat); NULL: text */
+	uint64_t told[OUT_DROP_MAX];	/* losses in it so far */
 	struct out_lines lines;		/* what goes in front of records without -q */
 };
 
@@ -110,6 +122,24 @@ void session_stap_summary(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);
+
+/*
+ * structured.c: the output as a document.  A record's is one probe, open while its actions run; each action's values
+ * or text are objects in it.
+ */
+int structured_begin(struct session *s);
+void structured_end(struct session *s);
+void structured_probe(struct session *s, uint32_t cpu, const struct probe *p);
+void structured_probe_end(struct session *s);
+void structured_values(struct session *s, const char *name, const struct ir_value *v, const struct ir_slot *slots, size_t n);
+void structured_text(struct session *s, const char *name, const char *text);
+void structured_symbol(struct session *s, uint64_t number, enum ir_show show);
+int structured_agg(struct session *s, const struct out_agg *a, const struct out_agg_order *order);
+int structured_last_agg(struct session *s, const struct out_agg *a, const struct out_agg_order *order);
+void structured_drops(struct session *s, unsigned int kind, uint64_t n, uint64_t total);
+
+/* session.c: the options switchrate and statusrate may have changed. */
+void session_set_rates(struct session *s);
 
 /* session.c: take records out of the stream and hold them. */
 int session_pull(void *session);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -44,14 +45,39 @@ static const struct ir_slot *slots(const struct reading *r, const struct ir_act 
 	return act->nfields ? r->rec->fields + act->field : NULL;
 }
 
+/* The text of @act's format; the caller closes @text. */
+static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
+{
+	out_open_mem(text);
+	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
+}
+
+/* Structured output: the text, then its arguments as trace() would have them. */
+static int document_printf(const struct reading *r, const struct ir_act *act)
+{
+	struct out_sink text;
+	int e = format_text(r, act, &text);
+
+	structured_text(r->s, "message", out_text(&text));
+	structured_values(r->s, "value", values(r, act), slots(r, act), act->nfields);
+	out_close(&text);
+	return e;
+}
+
 static int act_printf(const struct reading *r, const struct ir_act *act)
 {
+	if (r->s->doc)
+		return document_printf(r, act);
 	return out_printf(r->s->conf.out, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 static int act_trace(const struct reading *r, const struct ir_act *act)
 {
-	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], r->s->lines.quiet);
+	if (r->s->doc) {
+		structured_values(r->s, "value", values(r, act), slots(r, act), 1);
+		return 0;
+	}
+	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], &r->s->lines);
 	return 0;
 }
 
@@ -68,21 +94,26 @@ static int act_tracemem(const struct reading *r, const struct ir_act *act)
 			bytes[n++] = (unsigned char)((uint64_t)v[i].i >> 8 * k);
 	if (v[0].i >= 0 && (uint64_t)v[0].i < n)
 		n = (size_t)v[0].i;
+	if (r->s->doc) {
+		char hex[2 * sizeof(bytes) + 1] = "";
+
+		for (size_t i = 0; i < n; i++)
+			snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+		structured_text(r->s, "tracemem", hex);
+		return 0;
+	}
 	out_bytes(r->s->conf.out, bytes, n);
 	return 0;
 }
 
 static int act_stack(const struct reading *r, const struct ir_act *act)
 {
+	if (r->s->doc) {
+		structured_symbol(r->s, (uint64_t)values(r, act)->i, slots(r, act)->show);
+		return 0;
+	}
 	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
 	return 0;
-}
-
-/* The text of @act's format; the caller closes @text. */
-static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
-{
-	out_open_mem(text);
-	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
 }
 
 /* Run @command with the signals that the session keeps for itself; its failure is its own. */
@@ -144,10 +175,14 @@ static int act_setopt(const struct reading *r, const struct ir_act *act)
 	struct session *s = r->s;
 	struct strbuf err = { 0 };
 
-	if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
+	if (!option_is_dynamic(v[0].s))
+		session_warn(s, "setopt: option '%s' is read before the script runs: #pragma D option or -x set it", v[0].s);
+	else if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
 		session_warn(s, "setopt: %s", strbuf_str(&err));
 	s->lines.quiet = s->opts.v[OPT_quiet];
+	s->lines.rawbytes = s->opts.v[OPT_rawbytes] ? (unsigned int)s->opts.v[OPT_strsize] : 0;
 	s->lines.flow = s->opts.v[OPT_flowindent];
+	session_set_rates(s);
 	strbuf_fini(&err);
 	return 0;
 }
@@ -290,9 +325,11 @@ void session_warn(struct session *s, const char *fmt, ...)
 	strbuf_fini(&b);
 }
 
-static void message(struct session *s, const char *text)
+/* Hand a line to the user, and close it. */
+static void message(struct session *s, struct out_sink *text)
 {
-	s->conf.message(s->conf.message_ctx, text);
+	s->conf.message(s->conf.message_ctx, out_text(text));
+	out_close(text);
 }
 
 /* A clause that faulted: DTrace's line for it. */
@@ -312,8 +349,7 @@ static int error_record(struct session *s, const struct enabled *en, const struc
 
 	out_open_mem(&text);
 	out_fault(&text, s->conf.command, &fault);
-	message(s, out_text(&text));
-	out_close(&text);
+	message(s, &text);
 	return 0;
 }
 
@@ -378,10 +414,16 @@ static int record(void *session, const void *bytes, size_t size, const void *nex
 		if (e)
 			return e < 0 ? e : 0;
 	}
-	out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
+	if (s->doc)
+		structured_probe(s, firing.cpu, s->enabled[hdr->probe].probe);
+	else
+		out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
-	out_line_end(s->conf.out, &s->lines);
+	if (s->doc)
+		structured_probe_end(s);
+	else
+		out_line_end(s->conf.out, &s->lines);
 	return e;
 }
 
@@ -390,39 +432,39 @@ int session_record(void *session, const void *bytes, size_t size, const void *ne
 	return record(session, bytes, size, next, false);
 }
 
-static void report_speculations(struct session *s)
+/* Tell of @n losses; SystemTap's are told at the end. */
+static void tell_drops(struct session *s, unsigned int kind, uint64_t n)
 {
-	uint64_t n = specs_drops(s->specs);
+	struct out_sink text;
 
-	if (n)
-		session_warn(s, "%llu speculative drop%s", (unsigned long long)n, n == 1 ? "" : "s");
-	if (s->spec_busy)
-		session_warn(s, "%llu failed speculation%s (no speculative buffer available)",
-			     (unsigned long long)s->spec_busy, s->spec_busy == 1 ? "" : "s");
-	s->spec_busy = 0;
+	if (!n)
+		return;
+	if (s->conf.stp) {
+		session_stap_lost(s, (enum abi_drop)kind, n);
+		return;
+	}
+	if (s->doc) {
+		s->told[kind] += n;
+		structured_drops(s, kind, n, s->told[kind]);
+		return;
+	}
+	out_open_mem(&text);
+	out_drops(&text, s->conf.command, kind, n, -1, s->opts.v[OPT_droptags]);
+	message(s, &text);
 }
 
 void session_report_drops(struct session *s)
 {
 	const struct abi_control *c = place_control(s->place);
-	struct out_sink text;
 	int kind;
 
-	report_speculations(s);
+	tell_drops(s, OUT_DROP_SPEC, specs_drops(s->specs));
+	tell_drops(s, OUT_DROP_SPEC_NONE, s->spec_busy);
+	s->spec_busy = 0;
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
 		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
 
-		if (n == s->drops[kind])
-			continue;
-		if (s->conf.stp) {
-			session_stap_lost(s, (enum abi_drop)kind, n - s->drops[kind]);
-			s->drops[kind] = n;
-			continue;
-		}
-		out_open_mem(&text);
-		out_drops(&text, s->conf.command, (enum abi_drop)kind, n - s->drops[kind], -1);
+		tell_drops(s, (unsigned int)kind, n - s->drops[kind]);
 		s->drops[kind] = n;
-		message(s, out_text(&text));
-		out_close(&text);
 	}
 }

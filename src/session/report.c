@@ -29,6 +29,7 @@ static int snapshot(struct session *s, const struct ir_agg *g, struct out_agg *o
 	out->agg = g;
 	out->n = (size_t)n;
 	out->normal = aggs_normal(s->aggs, g);
+	out->zoom = s->opts.v[OPT_aggzoom];
 	return 0;
 }
 
@@ -43,7 +44,9 @@ int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n,
 		e = snapshot(s, aggs[i], &snaps[i]);
 		aggs_set_printed(s->aggs, aggs[i]);
 	}
-	if (!e)
+	for (i = 0; i < n && !e && s->doc; i++)
+		e = structured_agg(s, &snaps[i], &order);
+	if (!e && !s->doc)
 		e = out_printa(s->conf.out, fmt, snaps, n, &order);
 	free(snaps);
 	return e;
@@ -73,11 +76,13 @@ int session_print_aggs(struct session *s)
 	uint32_t i;
 	int e = 0;
 
-	for (i = 0; i < prog->naggs && !e; i++) {
+	for (i = 0; i < prog->naggs && !e && (!s->doc || s->conf.print_aggs); i++) {
 		if (aggs_printed(s->aggs, prog->aggs[i]))
 			continue;
 		e = snapshot(s, prog->aggs[i], &snap);
-		if (!e && snap.n)
+		if (!e && snap.n && s->doc)
+			e = structured_last_agg(s, &snap, &order);
+		else if (!e && snap.n)
 			e = out_agg(s->conf.out, &snap, &order);
 	}
 	return e;

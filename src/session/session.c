@@ -27,6 +27,7 @@
 /* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
 enum { HELD_MAX_BYTES = 8 << 20 };
 
+enum { BUF_MIN = 4096, PASS_MIN = 1 << 20 };
 /* How often programs may ask again about processes that are no Python. */
 enum { PYTHON_ASKED = 1000 };
 
@@ -93,6 +94,29 @@ static const struct probe *kernel_probe(const struct session *s)
 	return NULL;
 }
 
+/*
+ * As much memory for records as there is, when not as much as was asked for; the programs do not know how much they
+ * write to.
+ */
+static int kernel_place(struct session *s, struct strbuf *err)
+{
+	struct ebpf_map *out = &s->unit->maps[EBPF_MAP_OUT];
+	uint32_t wanted = out->max_entries;
+	int e;
+
+	for (;;) {
+		e = kernel_new(s->unit, &s->place, err);
+		if ((e != -ENOMEM && e != -E2BIG) || strcmp(s->opts.text[OPT_bufresize], "auto") ||
+		    out->max_entries <= BUF_MIN)
+			break;
+		out->max_entries /= 2;
+		strbuf_clear(err);
+	}
+	if (!e && out->max_entries < wanted && !s->opts.v[OPT_quiet] && !s->opts.v[OPT_quietresize])
+		session_warn(s, "buffer size lowered to %uk", out->max_entries >> 10);
+	return e;
+}
+
 static int new_place(struct session *s, struct strbuf *err)
 {
 	const struct options *o = s->conf.opts;
@@ -100,7 +124,12 @@ static int new_place(struct session *s, struct strbuf *err)
 	int e;
 
 	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
-	if (session_in_target(o) && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
+	if (!strcmp(o->text[OPT_place], "target") && o->v[OPT_cpu] >= 0) {
+		strbuf_puts(err, "the option cpu is for the kernel place: in the target a thread's CPU is not asked for at"
+				 " each event; compare the variable cpu in a predicate");
+		return -EINVAL;
+	}
+	if (session_in_target(o) && o->v[OPT_cpu] < 0 && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
 		return target_place_new(s->unit, wait, &s->place, err);
 	e = kernel_available(err);
 	if (!e && wait) {
@@ -108,14 +137,17 @@ static int new_place(struct session *s, struct strbuf *err)
 				 " larger instead");
 		e = -EINVAL;
 	}
-	return e ? e : kernel_new(s->unit, &s->place, err);
+	return e ? e : kernel_place(s, err);
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
 {
 	const struct options *o = conf->opts;
+	const char *policy = o->text[OPT_bufpolicy];
+	bool holds = !strcmp(policy, "ring") || !strcmp(policy, "fill");
 	struct ebpf_sizes sizes = {
-		.bufsize = power_of_two(o->v[OPT_bufsize]),
+		/* What is held back is held here, and the buffer in between must not lose any of it. */
+		.bufsize = power_of_two(holds && o->v[OPT_bufsize] < PASS_MIN ? PASS_MIN : o->v[OPT_bufsize]),
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
@@ -172,7 +204,10 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		s->conf.out->names = s->names;
 		aggs_set_names(s->aggs, s->names, session_pull, s);
 	}
+	s->policy = !strcmp(policy, "ring") ? BUF_RING : holds ? BUF_FILL : BUF_SWITCH;
+	s->held_max = HELD_MAX_BYTES;
 	s->lines.quiet = o->v[OPT_quiet];
+	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
 	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
@@ -204,6 +239,7 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
+	free(s->doc);
 	free(s);
 }
 
@@ -244,13 +280,20 @@ static void buffer_ready(struct session *s, struct source_fd *src)
 	s->error = session_drain(s, false);
 }
 
+static void status_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+		session_report_drops(s);
+}
+
 static void switch_ready(struct session *s, struct source_fd *src)
 {
 	uint64_t ticks;
 
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		s->error = session_drain(s, false);
-		session_report_drops(s);
 		if (!s->error)
 			s->error = session_look_again(s);
 		notice_exit(s);
@@ -420,27 +463,41 @@ bool session_segment(const struct session *s, int fds[3])
 	return true;
 }
 
-/* Call @ready each @period_ns. */
-static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
-		     void (*ready)(struct session *s, struct source_fd *src))
+static int set_period(int fd, int64_t period_ns)
 {
 	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
 	struct itimerspec it = { period, period };
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	return timerfd_settime(fd, 0, &it, NULL) ? -errno : 0;
+}
+
+/* Call @ready each @period_ns. */
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
+		     void (*ready)(struct session *s, struct source_fd *src), struct source_fd **ret)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), e;
 	struct source_fd *src;
 
 	if (fd < 0)
 		return -errno;
 	src = add_source(s, fd, true, EPOLLIN, ready);
-	if (!src || timerfd_settime(fd, 0, &it, NULL)) {
-		int e = -errno;
-
-		if (!src)
-			close(fd);
+	if (!src) {
+		e = -errno;
+		close(fd);
 		return e;
 	}
 	src->tick = tick;
-	return 0;
+	if (ret)
+		*ret = src;
+	return set_period(fd, period_ns);
+}
+
+void session_set_rates(struct session *s)
+{
+	if (s->switcher)
+		set_period(s->switcher->fd, s->opts.v[OPT_switchrate]);
+	if (s->teller)
+		set_period(s->teller->fd, s->opts.v[OPT_statusrate]);
 }
 
 void session_signals(sigset_t *set)
@@ -477,12 +534,15 @@ static int add_sources(struct session *s)
 		return -errno;
 	e = add_signals(s);
 	if (!e)
-		e = add_timer(s, s->conf.opts->v[OPT_switchrate], NULL, switch_ready);
+		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->switcher);
+	if (!e)
+		e = add_timer(s, s->opts.v[OPT_statusrate], NULL, status_ready, &s->teller);
 	if (!e && s->conf.timeout_ns)
-		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready);
+		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
 	for (i = 0; i < s->nenabled && !e; i++)
 		if (s->enabled[i].probe->kind == PROBE_TICK)
-			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready);
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready,
+				      NULL);
 	return e;
 }
 
@@ -503,6 +563,43 @@ static int forgive(struct session *s, int e)
 static int carry_out(void *session, const void *rec, size_t size, const void *next)
 {
 	return forgive(session, session_record(session, rec, size, next));
+}
+
+static void set_state(struct session *s, enum abi_state state)
+{
+	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * DTrace guide, "fill Policy": the first record that finds its CPU's buffer full ends the tracing, and it and those
+ * behind it are lost.  What END records has room: it is fired when this is over.
+ */
+static bool finds_full(struct session *s, const struct abi_record *hdr, size_t size)
+{
+	uint64_t *filled = &s->filled[hdr->cpu % BUF_CPUS];
+
+	if (s->policy != BUF_FILL || s->ended)
+		return false;
+	*filled += size;
+	if (*filled <= (uint64_t)s->opts.v[OPT_bufsize])
+		return false;
+	if (!s->ending)
+		set_state(s, ABI_STATE_DRAINING);
+	s->ending = true;
+	__atomic_fetch_add(&place_control(s->place)->drops[ABI_DROP_RECORD], 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Records that are held back still end the session at once. */
+static bool calls_exit(const struct session *s, const struct abi_record *hdr)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	const struct ir_rec *rec = hdr->rec < prog->nrecs ? prog->recs[hdr->rec] : NULL;
+
+	for (uint32_t i = 0; rec && i < rec->nacts; i++)
+		if (rec->acts[i].kind == IR_ACT_EXIT)
+			return true;
+	return false;
 }
 
 /* What is not carried out but known: at once, while its process lives. */
@@ -533,9 +630,17 @@ static int hold_record(void *session, const void *rec, size_t size)
 
 	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
 		return s->place->in_target ? forgive(s, -EINVAL) : name_record(s, rec, size);
+	if (s->policy != BUF_SWITCH && calls_exit(s, hdr))
+		s->ending = true;
+	if (finds_full(s, hdr, size))
+		return 0;
 	e = forgive(s, stream_add(&s->stream, rec, size));
-	if (!e && s->stream.len > HELD_MAX_BYTES)
+	if (!e && s->stream.len > HELD_MAX_BYTES && s->policy == BUF_SWITCH)
 		e = -EAGAIN;
+	if (!e && s->policy == BUF_RING && s->stream.len > s->held_max) {
+		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
+		s->held_max = 2 * s->stream.len + HELD_MAX_BYTES;
+	}
 	return e;
 }
 
@@ -552,6 +657,10 @@ int session_drain(struct session *s, bool last)
 	uint64_t until;
 	int e, n;
 
+	if (s->policy != BUF_SWITCH && !s->closing) {
+		e = session_pull(s);
+		return e;
+	}
 	do {
 		until = last ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - STREAM_SLACK_NS;
 		n = s->place->ops->drain(s->place, hold_record, s);
@@ -595,16 +704,13 @@ static int fire(struct session *s, enum probe_kind kind)
 	return e;
 }
 
-static void set_state(struct session *s, enum abi_state state)
-{
-	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
-}
-
 bool session_start(struct session *s)
 {
 	/* While draining only what the tracer fires runs. */
 	set_state(s, ABI_STATE_DRAINING);
-	s->error = fire(s, PROBE_BEGIN);
+	s->error = structured_begin(s);
+	if (!s->error)
+		s->error = fire(s, PROBE_BEGIN);
 	if (!s->error)
 		s->error = session_drain(s, true);
 	if (s->error || s->ending)
@@ -612,6 +718,18 @@ bool session_start(struct session *s)
 	know_pythons(s);
 	set_state(s, ABI_STATE_ACTIVE);
 	return true;
+}
+
+static int take_the_rest(struct session *s)
+{
+	int e = session_drain(s, true);
+
+	if (e || s->policy == BUF_SWITCH)
+		return e;
+	if (s->policy == BUF_RING)
+		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
+	s->closing = true;
+	return e ? e : session_drain(s, true);
 }
 
 int session_run(struct session *s, struct strbuf *err)
@@ -635,16 +753,18 @@ int session_run(struct session *s, struct strbuf *err)
 	s->place->ops->disarm(s->place);
 	if (!s->error)
 		s->error = session_drain(s, true);
+	s->ended = true;
 	if (!s->error)
 		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
 	if (!s->error)
-		s->error = session_drain(s, true);
+		s->error = take_the_rest(s);
 	aggs_stale(s->aggs);
 	if (!s->error)
 		s->error = session_print_aggs(s);
+	session_report_drops(s);
+	structured_end(s);
 	if (!s->error)
 		s->error = out_flush(s->conf.out);
-	session_report_drops(s);
 	if (s->conf.stp)
 		session_stap_summary(s);
 	if (s->error)

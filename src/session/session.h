@@ -45,6 +45,7 @@ struct session_conf {
 	int64_t max_errors, max_skipped;	/* SystemTap: more of them end the session */
 	bool silent_errors;		/* SystemTap: say nothing of faults */
 	uint64_t timeout_ns;		/* end after that time; 0: never */
+	bool print_aggs;		/* at the end also where the output is a document (dtrace -O) */
 	struct strbuf *verifier_log;	/* when not NULL, gets the log of a refused program */
 	struct strbuf *bytecode;	/* when not NULL, gets the disassembly of all programs */
 };

@@ -47,18 +47,16 @@ static int by_time(const void *x, const void *y)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Forget the first @n records and move the others to the front. */
-static void forget(struct stream *s, size_t n)
+/* Move the bytes of the records together. */
+static void compact(struct stream *s)
 {
 	size_t i, len = 0;
 	char *bytes;
 
-	s->n -= n;
 	if (!s->n) {
 		s->len = 0;
 		return;
 	}
-	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
 	for (i = 0; i < s->n; i++)
 		len += (s->items[i].size + 7) & ~(size_t)7;
 	bytes = malloc(len);
@@ -72,6 +70,41 @@ static void forget(struct stream *s, size_t n)
 	free(s->bytes);
 	s->bytes = bytes;
 	s->len = s->cap = len;
+}
+
+/* Forget the first @n records and move the others to the front. */
+static void forget(struct stream *s, size_t n)
+{
+	s->n -= n;
+	memmove(s->items, s->items + n, s->n * sizeof(*s->items));
+	compact(s);
+}
+
+int stream_keep_last(struct stream *s, size_t bytes)
+{
+	enum { CPUS_MAX = 4096 };
+	size_t *used = calloc(CPUS_MAX, sizeof(*used)), i, to = s->n;
+
+	if (!used)
+		return -ENOMEM;
+	for (i = s->n; i-- > 0;) {
+		struct abi_record hdr;
+		size_t *mine;
+
+		memcpy(&hdr, s->bytes + s->items[i].off, sizeof(hdr));
+		mine = &used[hdr.cpu % CPUS_MAX];
+		if (*mine > bytes || s->items[i].size > bytes - *mine) {
+			*mine = bytes + 1;	/* and what is older goes as well */
+			continue;
+		}
+		*mine += s->items[i].size;
+		s->items[--to] = s->items[i];
+	}
+	s->n -= to;
+	memmove(s->items, s->items + to, s->n * sizeof(*s->items));
+	compact(s);
+	free(used);
+	return 0;
 }
 
 int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx)

@@ -45,6 +45,12 @@ typedef int stream_fn(void *ctx, const void *rec, size_t size, const void *next)
  */
 int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx);
 
+/*
+ * Keep of each CPU's records the last that have together at most @bytes, headers included.  0, or -ENOMEM: all are
+ * kept.
+ */
+int stream_keep_last(struct stream *s, size_t bytes);
+
 void stream_fini(struct stream *s);
 
 #endif

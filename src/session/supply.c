@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "probe/procs.h"
+#include "session/newcomers.h"
 #include "session/session.h"
 #include "target/agent.h"
 #include "target/target.h"
@@ -12,11 +14,19 @@
 /* An agent answers once its program lets go of the GIL: 5 ms after it is asked, longer while a C function keeps it. */
 enum { READY_MS = 5000, LOOK_MS = 5000 };
 
+/* A process that is younger may still be on the way to its interpreter. */
+enum { YOUNG_MS = 10000 };
+
 struct supply {
 	struct supply_conf conf;
 	struct strbuf object;	/* empty: there is none */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent, or some other */
+	struct newcomers *newcomers;	/* or NULL, and then what follows is unset */
+	const struct probe_desc *descs;	/* that mean the agent in them */
+	size_t ndescs;
+	bool (*also)(void *ctx, uint32_t pid);
+	void *also_ctx;
 };
 
 int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbuf *err)
@@ -56,6 +66,7 @@ void supply_free(struct supply *s)
 	if (s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
+	newcomers_free(s->newcomers);
 	agents_free(s->agents);
 	strbuf_fini(&s->object);
 	free(s);
@@ -184,6 +195,12 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
 	return e && target_poll(t) != TARGET_EXITED ? without(e, err) : e;
 }
 
+/* So young that its interpreter may still be starting? */
+static bool is_young(uint32_t pid)
+{
+	return procs_age_ms(pid) < YOUNG_MS;
+}
+
 struct attaching {
 	struct supply *s;
 	const struct probe_desc *descs;
@@ -192,23 +209,30 @@ struct attaching {
 	struct strbuf *err;
 };
 
+int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
+{
+	struct target *t = NULL;
+	int e;
+
+	e = target_attach((pid_t)pid, &t, err);
+	if (!e)
+		e = supply_attach(s, descs, n, t, err);
+	target_free(t);
+	return e && e != -ESRCH && s->newcomers && is_young(pid) ? -EAGAIN : e;
+}
+
 static void attach_one(void *ctx, uint32_t pid)
 {
 	struct attaching *a = ctx;
-	struct supply *s = a->s;
-	struct target *t = NULL;
 	struct strbuf err = { 0 };
 	int e;
 
-	if (!is_meant(s, a->descs, a->n, (pid_t)pid))
+	if (!is_meant(a->s, a->descs, a->n, (pid_t)pid))
 		return;
-	e = target_attach((pid_t)pid, &t, &err);
-	if (!e)
-		e = supply_attach(s, a->descs, a->n, t, &err);
-	if (e && e != -ESRCH && !a->missed++)
+	e = supply_attach_pid(a->s, a->descs, a->n, pid, &err);
+	if (e && e != -ESRCH && e != -EAGAIN && !a->missed++)
 		strbuf_puts(a->err, strbuf_str(&err));
 	strbuf_fini(&err);
-	target_free(t);
 }
 
 unsigned int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err)
@@ -221,6 +245,99 @@ unsigned int supply_attach_all(struct supply *s, const struct probe_desc *descs,
 	if (wide)
 		probe_agent_each(s->conf.probes, attach_one, &a);
 	return a.missed;
+}
+
+/* --- processes to come ---------------------------------------------------------------------------------- */
+
+static void say_missed(struct supply *s, uint32_t pid, const char *why)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
+	if (s->conf.message)
+		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
+static bool is_meant_later(const struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->ndescs; i++)
+		if (probe_agent_meant_later(s->conf.probes, pid, &s->descs[i]))
+			return true;
+	return false;
+}
+
+static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
+{
+	struct supply *s = ctx;
+	struct target *t = NULL;
+	struct strbuf err = { 0 };
+	int e;
+
+	if (s->also && !s->also(s->also_ctx, pid))
+		return NEWCOMER_DONE;
+	switch (probe_agent_hope(s->conf.probes, pid)) {
+	case PROBE_HOPE_NONE:
+		return NEWCOMER_DONE;
+	case PROBE_HOPE_SMALL:
+		return NEWCOMER_HARDLY;
+	case PROBE_HOPE_SOON:
+		return NEWCOMER_SOON;
+	case PROBE_HOPE_IS:
+		break;
+	}
+	agents_turn(s->agents);		/* one that was brought along may be there */
+	if (agents_have(s->agents, (pid_t)pid) || !is_meant_later(s, pid))
+		return NEWCOMER_DONE;
+	e = target_attach((pid_t)pid, &t, &err);
+	if (!e)
+		e = agents_try(s->agents, t, &err);
+	target_free(t);
+	if (e && e != -ESRCH && last)
+		say_missed(s, pid, strbuf_str(&err));
+	strbuf_fini(&err);
+	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
+}
+
+static void add_young(void *ctx, uint32_t pid)
+{
+	struct supply *s = ctx;
+
+	if (is_young(pid))
+		newcomers_add(s->newcomers, pid);
+}
+
+int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
+		  void *ctx, struct strbuf *err)
+{
+	const struct newcomers_conf conf = { look_at, s };
+	bool named = false;
+	int e;
+
+	for (size_t i = 0; i < n; i++)
+		named = named || probe_agent_named(s->conf.probes, &descs[i]);
+	if (!named)
+		return 0;
+	e = need_agents(s, err);
+	if (e)
+		return e;
+	s->descs = descs;
+	s->ndescs = n;
+	s->also = also;
+	s->also_ctx = ctx;
+	e = newcomers_new(&conf, &s->newcomers);
+	if (e)
+		strbuf_printf(err, "cannot watch for processes that are started: %s", strerror(-e));
+	else
+		procs_each(add_young, s);
+	return e;
+}
+
+static void turn_newcomers(void *ctx)
+{
+	struct supply *s = ctx;
+
+	newcomers_turn(s->newcomers);
 }
 
 /* --- the run -------------------------------------------------------------------------------------------- */
@@ -247,6 +364,8 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 		return e;
 	}
 	e = session_watch_fd(session, agents_fd(s->agents), turn, s);
+	if (!e && s->newcomers)
+		e = session_watch_fd(session, newcomers_fd(s->newcomers), turn_newcomers, s);
 	if (e)
 		strbuf_printf(err, "cannot watch the agents: %s", strerror(-e));
 	return e;

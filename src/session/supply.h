@@ -5,6 +5,7 @@
  *	supply_new	find the agent's object, tell the probe set
  *	supply_foresee	the descriptions are known, the command not started: is it to bring the agent along?
  *	supply_settle	the command is held, at the image to trace
+ *	supply_follow	into those that will be started from now on, while the session runs
  *	supply_attach	into the processes that run already
  *	supply_start	the sites are armed: have the agents look, and follow those to come while the session runs
  *	supply_free	the agents take their hooks away
@@ -52,6 +53,14 @@ int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, c
  */
 int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);
 
+/*
+ * Processes that execute a program from now on get the agent, too, if one of the descriptions means it there and @also,
+ * unless it is NULL, says yes; so do those that have only just begun.  @descs and @ctx must outlive @s, whose message()
+ * is told of each that should have it and cannot.
+ */
+int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
+		  void *ctx, struct strbuf *err);
+
 /* Bring the agent into running @t, if one of the descriptions means it there. */
 int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);
 
@@ -60,6 +69,9 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
  * the reason of the first in @err.
  */
 unsigned int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err);
+
+/* The same for process @pid: -EAGAIN: not now, but supply_follow() looks after it. */
+int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err);
 
 /* The session's sites are armed and nothing has fired yet.  0: each agent in a running process has its hooks in. */
 int supply_start(struct supply *s, struct session *session, struct strbuf *err);

@@ -86,6 +86,15 @@ int agents_check(const struct agents *a, const struct target *t, struct strbuf *
  */
 int agents_attach(struct agents *a, struct target *t, struct strbuf *why);
 
+/*
+ * The same of a running process, within some milliseconds.  What cannot be now may be soon: of one that has only just
+ * been started that is so for every error but -ESRCH.
+ */
+int agents_try(struct agents *a, struct target *t, struct strbuf *why);
+
+/* Is there a channel to an agent in process @pid? */
+bool agents_have(const struct agents *a, pid_t pid);
+
 /* For poll or epoll: readable when there is something to do for agents_turn(). */
 int agents_fd(const struct agents *a);
 

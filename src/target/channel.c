@@ -109,6 +109,11 @@ static struct channel *find(const struct agents *a, pid_t pid)
 	return NULL;
 }
 
+bool agents_have(const struct agents *a, pid_t pid)
+{
+	return find(a, pid) != NULL;
+}
+
 /* The agent of the same user, or root's; root traces everybody. */
 static bool is_trusted(int fd, pid_t *pid)
 {

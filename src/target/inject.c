@@ -49,6 +49,7 @@ enum {
 
 enum {
 	GIVE_UP_MS = 5000,	/* no thread at a safe point */
+	HASTY_MS = 5,
 	REFUSED_MS = 500,	/* ptrace is refused */
 	STOP_MS = 50,		/* a thread that does not stop: another one */
 	CALL_MS = 10000,
@@ -82,6 +83,7 @@ struct injection {
 	unsigned int nstuck;
 	bool is_stopped;	/* by job control: its threads stay where they are */
 	bool is_polite;		/* no call is made to end with EINTR */
+	bool is_hasty;		/* a look or two, not some seconds */
 	bool at_entry;		/* a created target: load only, the object finds its way by the environment */
 	int fd;			/* our end */
 	int err;
@@ -456,7 +458,7 @@ static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigne
 
 static void find_thread(struct injection *j)
 {
-	uint64_t end = (j->begin = now_ms()) + GIVE_UP_MS;
+	uint64_t end = (j->begin = now_ms()) + (j->is_hasty ? HASTY_MS : GIVE_UP_MS);
 	struct timespec nap = { .tv_nsec = 500000 };
 	pid_t tids[THREADS_MAX];
 	unsigned int n, i, round = 0;
@@ -536,13 +538,13 @@ static long tracer_of(const struct target *t)
 }
 
 /* Is it traced already?  ptrace has room for one.  A tracer that has just ended may still have its hand on it. */
-static int check_tracer(const struct target *t, struct strbuf *why)
+static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *why)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
 	long pid = tracer_of(t);
 	int i;
 
-	for (i = 0; pid && i < 20; i++) {
+	for (i = is_hasty ? 20 : 0; pid && i < 20; i++) {
 		nanosleep(&nap, NULL);
 		pid = tracer_of(t);
 	}
@@ -552,9 +554,9 @@ static int check_tracer(const struct target *t, struct strbuf *why)
 	return 0;
 }
 
-int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
+static int attach(struct agents *a, struct target *t, bool is_hasty, struct strbuf *why)
 {
-	struct injection j = { .a = a, .t = t, .why = why, .fd = -1 };
+	struct injection j = { .a = a, .t = t, .why = why, .is_hasty = is_hasty, .fd = -1 };
 	int err;
 
 	if (t->state != TARGET_RUNNING && (t->state != TARGET_AT_ENTRY || t->is_moving))
@@ -562,7 +564,7 @@ int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
 	j.at_entry = t->state == TARGET_AT_ENTRY;
 	err = guest_find(a, t, &j.g, why);
 	if (!err && !j.at_entry)
-		err = check_tracer(t, why);
+		err = check_tracer(t, is_hasty, why);
 	if (!err) {
 		if (j.at_entry)
 			attach_held(&j);
@@ -576,4 +578,14 @@ int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
 	if (j.fd >= 0)
 		close(j.fd);
 	return err;
+}
+
+int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
+{
+	return attach(a, t, false, why);
+}
+
+int agents_try(struct agents *a, struct target *t, struct strbuf *why)
+{
+	return attach(a, t, true, why);
 }

@@ -26,6 +26,8 @@ struct table {
 struct types {
 	struct arena *arena;
 	struct table typedefs, tags, enumerators;
+	struct table imports;		/* by "module`kind name": what the source has said, NULL included */
+	const struct type_source *source;
 	struct type basic[TYPE_B_MAX];
 };
 
@@ -210,6 +212,78 @@ const struct type_enumerator *type_find_enumerator(const struct types *ts, const
 	const struct entry *e = find(&ts->enumerators, name);
 
 	return e ? e->what : NULL;
+}
+
+/* --- sources ----------------------------------------------------------------------------------------- */
+
+void types_set_source(struct types *ts, const struct type_source *s)
+{
+	ts->source = s;
+}
+
+const struct type *type_import(struct types *ts, const char *module, enum type_kind kind, const char *name)
+{
+	const struct type *t;
+	struct entry *e;
+	char *key;
+
+	if (!ts->source)
+		return NULL;
+	key = arena_printf(ts->arena, "%s`%d %s", module ? module : "", (int)kind, name);
+	e = find(&ts->imports, key);
+	if (e)
+		return e->what;
+	t = ts->source->find(ts->source, ts, module, kind, name);
+	add(ts->arena, &ts->imports, key, (void *)(uintptr_t)t);
+	return t;
+}
+
+const struct type *type_load(const struct type *t)
+{
+	/* Which members it has does not depend on when they are asked for, so the type stays the same. */
+	struct type *own = (struct type *)(uintptr_t)t;
+	const struct type_source *s = t->source;
+
+	if (!s)
+		return t;
+	own->source = NULL;
+	s->members(s, own->types, own);
+	return t;
+}
+
+struct type *type_untabled(struct types *ts, enum type_kind kind, const char *tag)
+{
+	struct type *t = arena_new_of(ts->arena, struct type);
+
+	t->kind = kind;
+	t->align = 1;
+	t->types = ts;
+	t->name = tag ? arena_strdup(ts->arena, tag) : NULL;
+	return t;
+}
+
+void type_put_member(struct types *ts, struct type *sou, const char *name, const struct type *t, uint64_t bit_off,
+		     unsigned int bits)
+{
+	struct type_member *m;
+
+	sou->members = arena_grow(ts->arena, sou->members, &sou->members_cap, sou->nmembers, sizeof(*m));
+	m = &sou->members[sou->nmembers++];
+	m->name = name ? arena_strdup(ts->arena, name) : NULL;
+	m->type = t;
+	m->bit_off = bit_off;
+	m->bits = bits;
+}
+
+void type_put_enumerator(struct types *ts, struct type *en, const char *name, int64_t value)
+{
+	struct type_enumerator *e = arena_new_of(ts->arena, struct type_enumerator);
+
+	e->name = arena_strdup(ts->arena, name);
+	e->value = value;
+	e->type = en;
+	en->values = arena_grow(ts->arena, en->values, &en->values_cap, en->nvalues, sizeof(*en->values));
+	en->values[en->nvalues++] = e;
 }
 
 /* --- asking ------------------------------------------------------------------------------------------ */
@@ -462,12 +536,18 @@ const struct type *type_typedef(struct types *ts, const char *name, const struct
 	return t;
 }
 
+struct type *type_alias(struct types *ts, const char *name, const struct type *to)
+{
+	struct type *t = derive(ts, TYPE_TYPEDEF, to);
+
+	t->name = arena_strdup(ts->arena, name);
+	return t;
+}
+
 struct type *type_new_tagged(struct types *ts, enum type_kind kind, const char *tag)
 {
-	struct type *t = arena_new_of(ts->arena, struct type);
+	struct type *t = type_untabled(ts, kind, NULL);
 
-	t->kind = kind;
-	t->align = 1;
 	if (kind == TYPE_ENUM)
 		t->size = t->align = 4;
 	if (tag) {
@@ -559,6 +639,7 @@ const struct type_member *type_find_member(const struct type *t, const char *nam
 	t = type_strip(t);
 	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION)
 		return NULL;
+	type_load(t);
 	for (i = 0; i < t->nmembers; i++) {
 		if (t->members[i].name) {
 			if (strcmp(t->members[i].name, name) != 0)

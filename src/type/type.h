@@ -66,6 +66,8 @@ struct type_enumerator {
 	const struct type *type;	/* its enum */
 };
 
+struct type_source;
+
 struct type {
 	enum type_kind kind;
 	const char *name;		/* basic type, tag, typedef name; NULL: none */
@@ -74,6 +76,9 @@ struct type {
 	uint32_t depth;			/* pointers, arrays, functions and qualifiers on top of each other */
 	bool open;			/* its members are being declared */
 	bool complete;			/* false: struct, union, enum only named so far; array without a count */
+	const struct type_source *source;	/* not NULL: has the members of this STRUCT or UNION, which nobody has asked for */
+	uint32_t source_id;			/* the source's own */
+	struct types *types;			/* whose it is, of a struct, union, enum */
 	union {
 		struct {
 			bool sign;
@@ -103,6 +108,24 @@ struct types;
 
 struct types *types_new(struct arena *a);
 
+/*
+ * Types that nobody has declared: the kernel's, a program's.  They are made when they are first named; a structure's
+ * members when they are first asked for.  Enumerators of a source are known by its types alone, not by their names.
+ */
+struct type_source {
+	/*
+	 * The struct, union, enum or (TYPE_TYPEDEF) typedef called @name in @module, NULL: wherever it is found first; made
+	 * with the functions for building below.  NULL: none.
+	 */
+	const struct type *(*find)(const struct type_source *s, struct types *ts, const char *module, enum type_kind kind,
+				   const char *name);
+	/* Add the members to @t, whose size and alignment are known and stay. */
+	void (*members)(const struct type_source *s, struct types *ts, struct type *t);
+};
+
+/* Ask @s, which outlives @ts, for what is not declared.  NULL: nobody. */
+void types_set_source(struct types *ts, const struct type_source *s);
+
 /* --- finding ----------------------------------------------------------------------------------------- */
 
 const struct type *type_basic(const struct types *ts, enum type_basic b);
@@ -113,6 +136,12 @@ const struct type *type_int(const struct types *ts, unsigned int bytes, bool sig
 const struct type *type_find_typedef(const struct types *ts, const char *name);	/* or NULL */
 struct type *type_find_tag(const struct types *ts, const char *tag);	/* or NULL; of any of the three kinds */
 const struct type_enumerator *type_find_enumerator(const struct types *ts, const char *name);	/* or NULL */
+
+/* What the source has of @kind (TYPE_TYPEDEF, or a tag's) as @name in @module (NULL: anywhere); NULL: nothing. */
+const struct type *type_import(struct types *ts, const char *module, enum type_kind kind, const char *name);
+
+/* @t, a struct or union behind type_strip, with its members there: all who look at t->members come through here. */
+const struct type *type_load(const struct type *t);
 
 /*
  * The member @name of the struct or union @t (typedefs and qualifiers looked through), also inside anonymous
@@ -189,6 +218,15 @@ void type_break_bits(struct type *sou, const struct type *t);
 
 /* All members are there: the size is rounded up to the alignment and the type is complete. */
 void type_finish(struct type *sou);
+
+/* For sources: a typedef, and a struct, union or enum, that no table of @ts has. */
+struct type *type_alias(struct types *ts, const char *name, const struct type *t);
+struct type *type_untabled(struct types *ts, enum type_kind kind, const char *tag);
+
+/* For sources: add a member at a place that is known, and a value.  @name NULL: an anonymous member. */
+void type_put_member(struct types *ts, struct type *sou, const char *name, const struct type *t, uint64_t bit_off,
+		     unsigned int bits);
+void type_put_enumerator(struct types *ts, struct type *en, const char *name, int64_t value);
 
 /* Add a named value to an enum; complete after the last one with type_finish.  -EEXIST: the name is taken. */
 int type_add_enumerator(struct types *ts, struct type *en, const char *name, int64_t value);

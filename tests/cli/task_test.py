@@ -105,8 +105,8 @@ def test_list_is_bpftraces(dtrace):
 
 
 def test_what_is_not_there(dtrace):
-    for desc, words in (("proc:::start", "the kernel has no tracepoint for it"),
-                        ("sched:::enqueue", "the kernel has no tracepoint for it"),
+    for desc, words in (("proc:::nosuch", "the kernel has no tracepoint for it"),
+                        ("sched:::enqueue", "the kernel does not tell of its queues"),
                         ("sdt:::sched_switch", "provider rawtp"), ("rawtp:::nosuch", "does not match any probes")):
         result = dtrace("-n", desc)
         assert result.code == 1 and words in result.err, result

@@ -116,7 +116,7 @@ static void d_letters(void **state)
 		{ "%lld", FMT_INT, 'd', 8 }, { "%llX", FMT_INT, 'X', 8 }, { "%e", FMT_FLOAT, 'e', 0 },
 		{ "%LG", FMT_FLOAT, 'G', 0 }, { "%f", FMT_FLOAT, 'f', 0 }, { "%s", FMT_STRING, 's', 0 },
 		{ "%S", FMT_STRING, 'S', 0 }, { "%ws", FMT_UNSUP, 's', 4 }, { "%ls", FMT_UNSUP, 's', 8 },
-		{ "%k", FMT_STACK, 'k', 0 }, { "%P", FMT_UNSUP, 'P', 0 }, { "%I", FMT_UNSUP, 'I', 0 },
+		{ "%k", FMT_STACK, 'k', 0 }, { "%P", FMT_INT, 'P', 0 }, { "%I", FMT_STRING, 'I', 0 },
 		{ "%Y", FMT_TIME, 'Y', 0 }, { "%T", FMT_TIME, 'T', 0 }, { "%l@d", FMT_INT, 'd', 8 },
 	};
 

@@ -36,13 +36,13 @@ static void drops(void **state)
 
 	(void)state;
 	out_open_mem(&s);
-	out_drops(&s, "dtrace", ABI_DROP_RECORD, 0, 0);
-	out_drops(&s, "dtrace", ABI_DROP_RECORD, 12, 0);
-	out_drops(&s, "dtrace", ABI_DROP_RECORD, 1, 3);
-	out_drops(&s, "dtrace", ABI_DROP_RECORD, 5, -1);
-	out_drops(&s, "dtrace", ABI_DROP_AGG, 3, 0);
-	out_drops(&s, "dtrace", ABI_DROP_DYNVAR, 5, 0);
-	out_drops(&s, "dtrace", ABI_DROP_DYNVAR, 1, -1);
+	out_drops(&s, "dtrace", ABI_DROP_RECORD, 0, 0, false);
+	out_drops(&s, "dtrace", ABI_DROP_RECORD, 12, 0, false);
+	out_drops(&s, "dtrace", ABI_DROP_RECORD, 1, 3, false);
+	out_drops(&s, "dtrace", ABI_DROP_RECORD, 5, -1, false);
+	out_drops(&s, "dtrace", ABI_DROP_AGG, 3, 0, false);
+	out_drops(&s, "dtrace", ABI_DROP_DYNVAR, 5, 0, false);
+	out_drops(&s, "dtrace", ABI_DROP_DYNVAR, 1, -1, false);
 	assert_string_equal(out_text(&s), "dtrace: 12 drops on CPU 0\n"
 					  "dtrace: 1 drop on CPU 3\n"
 					  "dtrace: 5 drops\n"

@@ -14,7 +14,7 @@ static void check(const struct ir_agg *g, const uint64_t *words, uint64_t normal
 	struct out_sink s;
 
 	out_open_mem(&s);
-	out_hist(&s, g, words, normal);
+	out_hist(&s, g, words, normal, false);
 	assert_string_equal(out_text(&s), want);
 	out_close(&s);
 }

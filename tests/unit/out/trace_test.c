@@ -72,10 +72,11 @@ static void flow(void **state)
 
 static void check(const char *want, struct typed t, bool quiet)
 {
+	const struct out_lines l = { .quiet = quiet };
 	struct out_sink s;
 
 	out_open_mem(&s);
-	out_trace(&s, &t.v, &t.slot, quiet);
+	out_trace(&s, &t.v, &t.slot, &l);
 	assert_string_equal(out_text(&s), want);
 	out_close(&s);
 }

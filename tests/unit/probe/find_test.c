@@ -139,7 +139,7 @@ static void by_id(void **state)
 
 static void providers_of_others(void **state)
 {
-	struct probe_desc start = { .prov = "proc", .mod = "", .func = "", .name = "start" };
+	struct probe_desc start = { .prov = "proc", .mod = "", .func = "", .name = "nosuch" };
 	struct probe_desc pid = { .prov = "io", .mod = "", .func = "", .name = "start" };
 	struct probe_set *set = probe_set_new();
 	struct probe_list found = { 0 };

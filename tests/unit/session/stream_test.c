@@ -90,10 +90,36 @@ static void refuses_what_is_no_record(void **state)
 	stream_fini(&s);
 }
 
+static void put_on(struct stream *s, uint64_t time_ns, uint32_t probe, uint32_t cpu)
+{
+	struct abi_record r = { .time_ns = time_ns, .probe = probe, .size = sizeof(r), .cpu = cpu };
+
+	assert_int_equal(stream_add(s, &r, sizeof(r)), 0);
+}
+
+static void keeps_the_last_of_each_cpu(void **state)
+{
+	struct stream s = { 0 };
+	struct seen seen = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		put_on(&s, 10 * i, i, i == 0);
+	assert_int_equal(stream_keep_last(&s, 2 * sizeof(struct abi_record) + 8), 0);
+	assert_int_equal(stream_take(&s, UINT64_MAX, see, &seen), 0);
+	assert_int_equal(seen.n, 3);		/* the only one of CPU 1, and two of CPU 0 */
+	assert_int_equal(seen.probes[0], 0);
+	assert_int_equal(seen.probes[1], 4);
+	assert_int_equal(seen.probes[2], 5);
+	assert_int_equal(stream_keep_last(&s, 100), 0);
+	stream_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hands_on_in_time_order),
+		cmocka_unit_test(keeps_the_last_of_each_cpu),
 		cmocka_unit_test(stops_when_told),
 		cmocka_unit_test(refuses_what_is_no_record),
 	};

@@ -1,0 +1,157 @@
+#include "out/doc.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "out/sink.h"
+
+static struct doc_level *level(struct out_doc *d)
+{
+	assert(d->depth);
+	return &d->levels[d->depth - 1];
+}
+
+/* Bytes of the UTF-8 character at @p, 0 when there is none (RFC 3629, section 4). */
+static unsigned int utf8(const unsigned char *p)
+{
+	static const struct {
+		unsigned char from, to, first, last;	/* the lead byte's range, and the second byte's */
+		unsigned int n;
+	} forms[] = {
+		{ 0x01, 0x7f, 0, 0, 1 },	{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 },	{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },	{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (*p < forms[i].from || *p > forms[i].to)
+			continue;
+		for (unsigned int k = 1; k < forms[i].n; k++)
+			if (p[k] < (k == 1 ? forms[i].first : 0x80) || p[k] > (k == 1 ? forms[i].last : 0xbf))
+				return 0;
+		return forms[i].n;
+	}
+	return 0;
+}
+
+static void put_escaped(struct out_doc *d, const char *text)
+{
+	static const char plain[] = "\"\\\n\r\t\b\f", names[] = "\"\\nrtbf";
+	const unsigned char *p = (const unsigned char *)text;
+	const char *at;
+	unsigned int n;
+
+	for (; *p; p += n ? n : 1) {
+		n = utf8(p);
+		if (!n || (d->xml && *p < ' ' && *p != '\t' && *p != '\n' && *p != '\r'))
+			out_puts(d->sink, "\xef\xbf\xbd");
+		else if (d->xml && (*p == '<' || *p == '>' || *p == '&'))
+			out_puts(d->sink, *p == '<' ? "&lt;" : *p == '>' ? "&gt;" : "&amp;");
+		else if (!d->xml && (at = strchr(plain, *p)))
+			out_format(d->sink, "\\%c", names[at - plain]);
+		else if (!d->xml && *p < ' ')
+			out_format(d->sink, "\\u%04x", *p);
+		else
+			out_put(d->sink, (const char *)p, n);
+	}
+}
+
+/* What stands before a value or an opening bracket: the name that it has here is returned. */
+static const char *lead(struct out_doc *d, const char *name)
+{
+	struct doc_level *in = level(d);
+
+	if (in->list)
+		name = in->name;
+	if (d->xml) {
+		out_format(d->sink, "<%s>", name);
+	} else {
+		if (in->any)
+			out_puts(d->sink, d->depth == 3 && in->list ? ",\n" : ",");
+		if (!in->list)
+			out_format(d->sink, "\"%s\":", name);
+	}
+	in->any = true;
+	return name;
+}
+
+static void open_level(struct out_doc *d, const char *name, bool list)
+{
+	assert(d->depth < DOC_DEPTH);
+	d->levels[d->depth++] = (struct doc_level){ .name = name, .list = list };
+}
+
+void doc_begin(struct out_doc *d, struct out_sink *sink, bool xml)
+{
+	*d = (struct out_doc){ .sink = sink, .xml = xml };
+	out_puts(sink, xml ? "<?xml version=\"1.0\"?>\n" : "{");
+	open_level(d, NULL, false);
+}
+
+void doc_end(struct out_doc *d)
+{
+	while (d->depth > 1)
+		doc_close(d);
+	out_puts(d->sink, d->xml ? "\n" : "}\n");
+}
+
+void doc_object(struct out_doc *d, const char *name)
+{
+	name = lead(d, name);
+	if (!d->xml)
+		out_putc(d->sink, '{');
+	open_level(d, name, false);
+}
+
+void doc_list(struct out_doc *d, const char *name)
+{
+	if (!d->xml) {
+		lead(d, name);
+		out_putc(d->sink, '[');
+	}
+	open_level(d, name, true);
+}
+
+void doc_item(struct out_doc *d)
+{
+	doc_object(d, NULL);
+}
+
+void doc_close(struct out_doc *d)
+{
+	const struct doc_level *l = level(d);
+
+	if (!d->xml)
+		out_putc(d->sink, l->list ? ']' : '}');
+	else if (!l->list)
+		out_format(d->sink, "</%s>", l->name);
+	d->depth--;
+}
+
+void doc_signed(struct out_doc *d, const char *name, int64_t v)
+{
+	name = lead(d, name);
+	out_format(d->sink, "%lld", (long long)v);
+	if (d->xml)
+		out_format(d->sink, "</%s>", name);
+}
+
+void doc_unsigned(struct out_doc *d, const char *name, uint64_t v)
+{
+	name = lead(d, name);
+	out_format(d->sink, "%llu", (unsigned long long)v);
+	if (d->xml)
+		out_format(d->sink, "</%s>", name);
+}
+
+void doc_text(struct out_doc *d, const char *name, const char *text)
+{
+	name = lead(d, name);
+	if (!d->xml)
+		out_putc(d->sink, '"');
+	put_escaped(d, text);
+	if (d->xml)
+		out_format(d->sink, "</%s>", name);
+	else
+		out_putc(d->sink, '"');
+}

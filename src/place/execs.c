@@ -1,0 +1,244 @@
+#include "place/execs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "target/target.h"
+
+enum {
+	RING_BYTES = 64 << 10,	/* 4,096 programs that nobody has asked for yet; what more there are is lost */
+	LOOK_MS = 250,
+};
+
+/* A process as the last look at /proc has found it. */
+struct running {
+	uint32_t pid;
+	uint64_t dev, ino;	/* of its program */
+};
+
+struct execs {
+	struct ring_buffer *ring;	/* NULL: /proc is looked through */
+	int map, prog, link;
+	int timer;
+	struct running *known;
+	size_t nknown;
+	void (*fn)(void *ctx, uint32_t pid);	/* during execs_take */
+	void *ctx;
+};
+
+/* --- the kernel tells --------------------------------------------------------------------------------- */
+
+#define INSN(CODE, DST, SRC, OFF, IMM)	\
+	{ .code = (CODE), .dst_reg = (DST), .src_reg = (SRC), .off = (OFF), .imm = (int32_t)(IMM) }
+#define MOV(DST, SRC)		INSN(BPF_ALU64 | BPF_MOV | BPF_X, DST, SRC, 0, 0)
+#define MOVI(DST, V)		INSN(BPF_ALU64 | BPF_MOV | BPF_K, DST, 0, 0, V)
+#define ADDI(DST, V)		INSN(BPF_ALU64 | BPF_ADD | BPF_K, DST, 0, 0, V)
+#define CALL(HELPER)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_##HELPER)
+#define IMM64(DST, SRC, V)	INSN(BPF_LD | BPF_IMM | BPF_DW, DST, SRC, 0, V), INSN(0, 0, 0, 0, (uint64_t)(V) >> 32)
+
+/*
+ * The process's number as the tracer's pid namespace has it, into the ring.  struct bpf_pidns_info is at r10 - 8: pid,
+ * then tgid.  One that the namespace does not have is passed over.
+ */
+static int load(struct execs *e)
+{
+	struct target_pid_ns ns;
+	int err = target_pid_ns(&ns);
+	const struct bpf_insn initial[] = {
+		CALL(get_current_pid_tgid),
+		INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, -8, 0),	/* tgid is the upper half */
+	}, nested[] = {
+		IMM64(BPF_REG_1, 0, ns.dev),
+		IMM64(BPF_REG_2, 0, ns.ino),
+		MOV(BPF_REG_3, BPF_REG_10),
+		ADDI(BPF_REG_3, -8),
+		MOVI(BPF_REG_4, 8),
+		CALL(get_ns_current_pid_tgid),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 7, 0),		/* to the end */
+	}, rest[] = {
+		IMM64(BPF_REG_1, BPF_PSEUDO_MAP_FD, e->map),
+		MOV(BPF_REG_2, BPF_REG_10),
+		ADDI(BPF_REG_2, -4),
+		MOVI(BPF_REG_3, 4),
+		MOVI(BPF_REG_4, 0),
+		CALL(ringbuf_output),
+		MOVI(BPF_REG_0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	struct bpf_insn insns[32];
+	size_t n = 0;
+
+	if (err)
+		return err;
+	memcpy(insns, ns.is_initial ? initial : nested, ns.is_initial ? sizeof(initial) : sizeof(nested));
+	n = ns.is_initial ? sizeof(initial) / sizeof(*insns) : sizeof(nested) / sizeof(*insns);
+	memcpy(insns + n, rest, sizeof(rest));
+	n += sizeof(rest) / sizeof(*rest);
+	e->prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "dtap_execs", "Dual MIT/GPL", insns, n, NULL);
+	return e->prog < 0 ? -errno : 0;
+}
+
+static int taken(void *ctx, void *data, size_t size)
+{
+	const struct execs *e = ctx;
+	uint32_t pid;
+
+	if (size == sizeof(pid)) {
+		memcpy(&pid, data, sizeof(pid));
+		e->fn(e->ctx, pid);
+	}
+	return 0;
+}
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void stop_asking(struct execs *e)
+{
+	close_one(&e->link);
+	close_one(&e->prog);
+	ring_buffer__free(e->ring);
+	e->ring = NULL;
+	close_one(&e->map);
+}
+
+static int ask_kernel(struct execs *e)
+{
+	int err = 0;
+
+	e->map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dtap_execs", 0, 0, RING_BYTES, NULL);
+	if (e->map < 0)
+		return -errno;
+	e->ring = ring_buffer__new(e->map, taken, e, NULL);
+	if (!e->ring)
+		err = -errno;
+	if (!err)
+		err = load(e);
+	if (!err) {
+		e->link = bpf_raw_tracepoint_open("sched_process_exec", e->prog);
+		err = e->link < 0 ? -errno : 0;
+	}
+	if (err)
+		stop_asking(e);
+	return err;
+}
+
+/* --- looking through /proc ---------------------------------------------------------------------------- */
+
+static bool is_same(const struct running *a, const struct running *b)
+{
+	return a->pid == b->pid && a->dev == b->dev && a->ino == b->ino;
+}
+
+/* The processes there are, by number; those that were not so before are told to @fn, which may be NULL. */
+static void look(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx)
+{
+	struct running *now = NULL, *p;
+	size_t n = 0, cap = 0, old = 0;
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	struct stat st;
+	char path[32];
+
+	while (d && (entry = readdir(d))) {	/* procfs lists processes in the order of their numbers */
+		struct running r = { .pid = (uint32_t)strtoul(entry->d_name, NULL, 10) };
+
+		if (!r.pid)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%u/exe", r.pid);
+		if (stat(path, &st))
+			continue;
+		r.dev = st.st_dev;
+		r.ino = st.st_ino;
+		if (n == cap) {
+			cap = cap ? 2 * cap : 256;
+			p = realloc(now, cap * sizeof(*now));
+			if (!p)
+				break;
+			now = p;
+		}
+		now[n++] = r;
+		while (old < e->nknown && e->known[old].pid < r.pid)
+			old++;
+		if (fn && !(old < e->nknown && is_same(&e->known[old], &r)))
+			fn(ctx, r.pid);
+	}
+	if (d)
+		closedir(d);
+	free(e->known);
+	e->known = now;
+	e->nknown = n;
+}
+
+static int ask_proc(struct execs *e)
+{
+	const struct itimerspec every = { { 0, LOOK_MS * 1000000L }, { 0, LOOK_MS * 1000000L } };
+
+	e->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (e->timer < 0 || timerfd_settime(e->timer, 0, &every, NULL))
+		return -errno;
+	look(e, NULL, NULL);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------ */
+
+int execs_open(struct execs **ret)
+{
+	struct execs *e = calloc(1, sizeof(*e));
+	int err = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->map = e->prog = e->link = e->timer = -1;
+	if (ask_kernel(e))
+		err = ask_proc(e);
+	if (err) {
+		execs_close(e);
+		return err;
+	}
+	*ret = e;
+	return 0;
+}
+
+void execs_close(struct execs *e)
+{
+	if (!e)
+		return;
+	stop_asking(e);
+	close_one(&e->timer);
+	free(e->known);
+	free(e);
+}
+
+int execs_fd(const struct execs *e)
+{
+	return e->ring ? ring_buffer__epoll_fd(e->ring) : e->timer;
+}
+
+void execs_take(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx)
+{
+	uint64_t ticks;
+
+	e->fn = fn;
+	e->ctx = ctx;
+	if (e->ring)
+		ring_buffer__consume(e->ring);
+	else if (read(e->timer, &ticks, sizeof(ticks)) == sizeof(ticks))
+		look(e, fn, ctx);
+}

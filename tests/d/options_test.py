@@ -1,0 +1,143 @@
+"""Options of the guide's table: what each changes, or why there is none."""
+import os
+import re
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.needs_bpf
+
+PYTHON = "/usr/bin/python3"
+
+
+def one_cpu():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def calls(n):
+    return (f"{PYTHON} -S -c 'import ctypes; f = ctypes.CDLL(None).getpgid; f.argtypes = [ctypes.c_int]\n"
+            f"for i in range({n}): f(i)'")
+
+
+SCRIPT = """
+    syscall::getpgid:entry /pid == $target/ { printf("%d ", arg0); }
+    syscall::getpgid:entry /pid == $target && arg0 == 999/ { exit(3); }
+    END { printf("end"); }"""
+
+
+def test_ring(dtrace):
+    """The last records are kept and printed at the end; what they displaced is no drop."""
+    result = dtrace("-q", "-x", "bufpolicy=ring", "-x", "bufsize=4k", "-n", SCRIPT, "-c", calls(1000),
+                    preexec_fn=one_cpu)
+    words = result.out.split()
+    assert result.code == 3 and result.err == "" and words[-1] == "end", result
+    first = 1000 - len(words[:-1])
+    assert words[:-1] == [str(i) for i in range(first, 1000)] and 20 < len(words) < 200, result
+
+
+def test_fill(dtrace):
+    """The first records are kept; the one that has no room ends it all, and END still has its own."""
+    result = dtrace("-q", "-x", "bufpolicy=fill", "-x", "bufsize=4k", "-n", SCRIPT, "-c", calls(1000),
+                    preexec_fn=one_cpu)
+    words = result.out.split()
+    assert result.code == 0 and words[-1] == "end", result
+    assert words[:-1] == [str(i) for i in range(len(words) - 1)] and 20 < len(words) < 200, result
+    assert re.fullmatch(r"dtrace: \d+ drops?\n", result.err), result
+
+
+@pytest.mark.parametrize("policy", ["ring", "fill"])
+def test_nothing_is_printed_before_the_end(policy, tmp_path):
+    """What the command finds in the output file, some switches later; aggregations are as ever."""
+    out = tmp_path / "out"
+    result = harness.dtrace("-q", "-x", f"bufpolicy={policy}", "-x", "switchrate=1ms", "-o", out, "-n",
+                            "syscall::getpgid:entry /pid == $target/ { trace(arg0); @ = count(); }", "-c",
+                            f"{PYTHON} -S -c 'import os, time\nfor i in range(9): os.getpgid(0); time.sleep(0.01)\n"
+                            f"print(os.path.getsize(\"{out}\"))'")
+    assert result.code == 0 and result.out == "0\n", result
+    assert out.read_text().split() == ["000000000", "9"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_cpu(dtrace):
+    cpu = max(os.sched_getaffinity(0))
+    result = dtrace("-q", "-x", f"cpu={cpu}", "-n", "profile-997 { @[cpu] = count(); } tick-200ms { exit(0); }")
+    assert result.code == 0 and [row.split()[0] for row in result.out.splitlines() if row] == [str(cpu)], result
+
+
+def test_environment(dtrace):
+    """DTRACE_OPT_NAME is -x name; what stands on the command line wins."""
+    def run(*argv, **env):
+        return dtrace(*argv, "-n", 'BEGIN { trace("abcdefghijklmnop"); exit(0); }', env={**os.environ, **env})
+
+    assert run(DTRACE_OPT_QUIET="1", DTRACE_OPT_STRSIZE="8").out == "abcdefg"
+    assert run("-x", "strsize=32", DTRACE_OPT_QUIET="1", DTRACE_OPT_STRSIZE="8").out == "abcdefghijklmnop"
+    bad = run(DTRACE_OPT_STRSIZE="x")
+    assert bad.code == 2 and "DTRACE_OPT_STRSIZE=x" in bad.err, bad
+
+
+def test_status_rate(dtrace):
+    """Losses are told that often, and the rest at the end."""
+    seldom = dtrace("-q", "-x", "statusrate=1hour", "-n",
+                    "syscall::getpgid:entry /pid == $target/ { s[arg0] = speculation(); }", "-c", calls(100))
+    assert seldom.err == "dtrace: 99 failed speculations (no speculative buffer available)\n", seldom
+
+
+def test_drop_tags(dtrace):
+    result = dtrace("-q", "-x", "droptags", "-n", "BEGIN { a = speculation(); b = speculation(); exit(0); }")
+    assert result.err == ("dtrace: [DTRACEDROP_SPECUNAVAIL] 1 failed speculation (no speculative buffer available)\n")
+
+
+def test_cpp_by_name(dtrace, tmp_path):
+    """-x define and the like are -D and the like."""
+    (tmp_path / "three.h").write_text("#define THREE 3\n")
+    script = tmp_path / "x.d"
+    script.write_text("#include <three.h>\nBEGIN { printf(\"%d\", THREE + FOUR + FIVE); exit(0); }\n")
+    result = dtrace("-q", "-x", "cpp", "-x", f"incdir={tmp_path}", "-x", "define=FOUR=4", "-x", "cppargs=-DFIVE=5 -DSIX",
+                    "-s", script)
+    assert result.code == 0 and result.out == "12", result
+    result = dtrace("-q", "-C", "-x", f"incdir={tmp_path}", "-x", "define=FOUR=4", "-D", "FIVE=5", "-x", "undef=FOUR",
+                    "-s", script)
+    assert result.code == 1 and "FOUR" in result.err, result
+
+
+def test_unused_arguments(dtrace):
+    script = "BEGIN { trace($1); exit(0); }"
+    assert dtrace("-q", "-n", script, "1", "2").code == 1
+    assert dtrace("-q", "-x", "argref", "-n", script, "1", "2").out == "1"
+    assert dtrace("-q", "-n", "#pragma D option argref\n" + script, "1", "2").out == "1"
+
+
+def test_empty_script(dtrace, tmp_path):
+    script = tmp_path / "x.d"
+    script.write_text("int x;\n")
+    assert dtrace("-e", "-s", script).code == 1
+    assert dtrace("-e", "-x", "empty", "-s", script).code == 0
+
+
+def test_setopt_of_what_is_settled(dtrace):
+    result = dtrace("-n", 'BEGIN { setopt("quiet"); setopt("bufsize", "8m"); setopt("nosuch"); exit(0); }')
+    assert result.code == 0 and "setopt: option 'bufsize' is read before" in result.err, result
+    assert "setopt: there is no option 'nosuch'" in result.err, result
+
+
+NONE = """agghist aggpack aggpercpu core cpppath ctfpath ctypes debug debugassert disasm dofversion dtypes errexit evaltime
+    grabanon iregs kdefs knodefs late lazyload ldpath linkmode linknommap linktype lockmem maxframes modpath noresolve pgmax
+    preallocate procfspath scratchsize stackindent strip tree tregs udefs unodefs uresolve""".split()
+
+
+def test_options_of_others(dtrace):
+    """Each is refused with a sentence of its own, on the command line and in a script."""
+    for name in NONE:
+        result = dtrace("-x", f"{name}=1", "-n", "BEGIN", timeout=20)
+        assert result.code == 2 and f"dtap has no option '{name}': " in result.err, result
+    script = dtrace("-n", "#pragma D option grabanon\nBEGIN", timeout=20)
+    assert script.code == 1 and "no anonymous tracing state" in script.err, script
+
+
+@pytest.mark.parametrize("option", ["bufpolicy=none", "bufresize=x", "cpu=-2", "nspec=65", "nspec=0", "specsize=1",
+                                    "oformat=html", "version=2.0", "version=1", "stdc=s", "temporal=off", "strsize=4",
+                                    "aggrate=0", "statusrate=never", "ustackframes=0", "aggsize=1k", "dynvarsize=1"])
+def test_values_that_nobody_can_have(dtrace, option):
+    result = dtrace("-x", option, "-n", "BEGIN", timeout=20)
+    assert result.code == 2 and f"option '{option.split('=')[0]}' takes " in result.err, result
