@@ -15,8 +15,8 @@ import harness
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
 KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
 # What only the kernel place has.
-KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|[ujpy]*stack\(|curthread|fds\[)")
-STAP_KERNEL_ONLY = re.compile(r"\.function\(")
+KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|[ujpy]*stack\(|curthread|fds\[|rand\()")
+STAP_KERNEL_ONLY = re.compile(r"\.function\(|\bprobe (syscall|kernel)\.")
 # Where the kernel place uses the interpreter's own markers and has nothing to say.
 SUPPLIES = re.compile(r"^# stap: dtap's agent supplies .*\n", re.M)
 EXPECTED_ERROR = re.compile(r"/\* error: (\w+) \*/")
@@ -95,7 +95,9 @@ class RunFile(pytest.File):
                 yield item
 
     def has_target_place(self, directives):
-        """The script must do the same in the traced process."""
+        """The script must do the same in the traced process; one that is refused does not get that far."""
+        if directives.get("exit") == "1" and directives.output is None:
+            return False
         return not KERNEL_ONLY.search(self.path.read_text()) and "-x place" not in directives.get("options", "")
 
     def item_class(self):

@@ -94,6 +94,7 @@ enum abi_drop {
 	ABI_DROP_DYNVAR,	/* no room for an associative array's or thread-local variable's element */
 	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
 	ABI_DROP_ITER,		/* no room for an iteration over an array */
+	ABI_DROP_LOCK,		/* others had what a clause needs for too long: it was left out */
 	ABI_DROP_MAX,
 };
 
@@ -107,7 +108,7 @@ struct abi_control {
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
-	abi_u64 reserved[7];
+	abi_u64 reserved[6];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -146,7 +146,7 @@ struct abi_lane {
 	abi_u32 owner;			/* 0: nobody; else pid, changed by compare-and-swap */
 	abi_u32 busy;			/* 1: a program runs on it */
 	abi_u32 changing;		/* 1: a table's index is being changed; left so by an owner that was killed */
-	abi_u32 pad;
+	abi_u32 given_back;		/* how often an element of a table ceased to be its key's; the owner's to know */
 	abi_u64 owner_start;		/* when the owner started, to tell it from a later process of its number */
 	abi_u64 reserved[5];
 	/* The ring, by bytes ever written and read. */
@@ -173,6 +173,7 @@ enum abi_elem_state {
 	ABI_ELEM_FREE,
 	ABI_ELEM_LIVE,
 	ABI_ELEM_DEAD,			/* removed by the tracer from a lane's table: the owner revives or recycles it */
+	ABI_ELEM_NEW,			/* of a shared table: complete, but perhaps in no chain yet */
 };
 
 struct abi_elem {

@@ -59,11 +59,13 @@ static __thread uint32_t own_tid;
 
 /* --- taking in ---------------------------------------------------------------------------------------- */
 
+static void leave_lane(struct session *s);
+
 static void session_free(struct session *s)
 {
 	if (!s)
 		return;
-	shm_run_fini(&s->run);
+	leave_lane(s);
 	for (uint32_t k = 0; s->progs && k < s->shm.nprogs; k++)
 		vm_free(s->progs[k]);
 	free(s->progs);
@@ -215,17 +217,32 @@ static void find_count(enum want_index marker)
 	    !shm_good_classes(&s->shm, &s->shm.maps[f->count_map], f->count_classes))
 		return;
 	*c = (struct engine_count){
-		.control = s->data, .run = &s->run, .map = &s->shm.maps[f->count_map], .classes = f->count_classes,
-		.off = f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, .arg = f->count_arg - 1,
+		.control = s->data,
+		.in = { s->run.objects, (const struct abi_lane *)s->run.lane,
+			f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, (uint16_t)f->count_map },
+		.run = &s->run, .classes = f->count_classes, .arg = f->count_arg - 1,
 	};
 }
 
 void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
 {
 	const struct engine_count *c = &engine_counts[marker];
+	uint64_t learned, forgotten;
 
-	if (c->control)
-		add_learn_object(c->run, c->map, (uint64_t)(uintptr_t)code, c->off, address);
+	if (!c->control)
+		return;
+	learned = add_learn_object(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, address, &forgotten);
+	if (learned)
+		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)learned);
+	agent_release((struct pyobj *)(uintptr_t)forgotten);
+}
+
+/* The lane goes: what was kept for its sake need not be.  With the GIL. */
+static void leave_lane(struct session *s)
+{
+	for (unsigned k = 0; s->run.objects && k < SHM_OBJECTS; k++)
+		agent_release((struct pyobj *)(uintptr_t)s->run.objects[k].object);
+	shm_run_fini(&s->run);
 }
 
 static void sum_up(void)
@@ -313,7 +330,7 @@ void engine_forked(void)
 	some_ended = false;
 	while ((s = *link)) {
 		s->run.lane = NULL;	/* it is the parent's still */
-		shm_run_fini(&s->run);
+		leave_lane(s);
 		s->channel = INHERITED;
 		free(s->fires);
 		if (sort_fires(s, process_id()) || !s->markers) {

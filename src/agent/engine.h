@@ -52,10 +52,9 @@ void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsig
  */
 struct engine_count {
 	const struct abi_control *control;	/* NULL: there is none */
+	struct add_objects in;			/* strings that are known are kept alive */
 	const struct shm_run *run;
-	const struct shm_map *map;
 	uint32_t classes;
-	long off;
 	unsigned arg;				/* from 0 */
 };
 
@@ -70,7 +69,7 @@ static inline bool engine_counted(enum want_index marker, struct pyobj *code)
 	const struct engine_count *c = &engine_counts[marker];
 
 	return c->control && c->control->state == ABI_STATE_ACTIVE &&
-	       add_count_object(c->run, c->map, c->classes, (uint64_t)(uintptr_t)code, c->off);
+	       add_count_object(&c->in, (uint64_t)(uintptr_t)code);
 }
 
 /* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
@@ -80,8 +79,6 @@ static inline void engine_fire_code(enum want_index marker, struct pyobj *code, 
 	unsigned uses = engine_uses[marker];
 	uint64_t args[ENGINE_ARGS];
 
-	if (engine_counted(marker, code))
-		return;
 	args[0] = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	args[1] = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	args[2] = (uint64_t)(int64_t)line;

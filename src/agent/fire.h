@@ -24,11 +24,8 @@ struct moment {
 	static inline void fire_##name(const struct moment *moment)				\
 	{											\
 		bool marker = marker_wanted(name);						\
-		int saved, line = 0;								\
+		int saved = errno, line = 0;							\
 												\
-		if (!marker && engine_counted(WANT_INDEX_##name, moment->code))			\
-			return;									\
-		saved = errno;									\
 		if (marker || engine_reads_line(WANT_INDEX_##name))				\
 			line = moment->line(moment);						\
 		if (marker)									\
@@ -47,6 +44,9 @@ FIRE(thread__start)
 void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry);
 bool fire_is_cfunction(struct pyobj *callable);
 void fire_exception(const struct moment *moment, struct pyobj *type);
+
+/* Was all that is wanted of a marker of @code done by counting?  Asked before fire_NAME(). */
+#define fire_counted(name, code) (!marker_wanted(name) && engine_counted(WANT_INDEX_##name, code))
 
 /* Does anybody want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))

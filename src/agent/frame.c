@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-enum { SEEN_FRAMES = 4, SEEN_WORDS = 12, THREAD_BYTES = 128, INSTRUCTION = 2, MANY_INSTRUCTIONS = 200 };
-enum { CO_GENERATORS = 0x20 | 0x80 | 0x200, FILE_INPUT = 257 };
+enum { SEEN_FRAMES = 4, SEEN_WORDS = 12, THREAD_BYTES = 128, INTERP_BYTES = 256, INSTRUCTION = 2, MANY_INSTRUCTIONS = 200 };
+enum { FILE_INPUT = 257 };
 
 /* What the measuring evaluator has seen.  Only one thread measures, with the GIL. */
 static struct {
@@ -146,6 +146,35 @@ static long find_flags(struct pyobj *code)
 	return found;
 }
 
+/*
+ * Where the limit of depth lies is worth knowing, since asking for it takes longer than all else; without it, it is
+ * asked for.
+ */
+static void measure_limit(struct frame_layout *layout)
+{
+	const struct capi *py = &agent.py;
+	const char *thread = (const char *)py->PyThreadState_Get(), *interp = (const char *)py->PyInterpreterState_Main();
+	int limit = py->Py_GetRecursionLimit();
+	long found = 0, owner = 0;
+
+	for (long off = 0; off < THREAD_BYTES; off += sizeof(void *)) {
+		if (*(const char *const *)(thread + off) == interp)
+			owner = owner ? -1 : off;
+	}
+	if (owner <= 0 || !py->Py_SetRecursionLimit)
+		return;
+	py->Py_SetRecursionLimit(limit + 1);
+	for (long off = 0; off < INTERP_BYTES; off += sizeof(int)) {
+		if (*(const int *)(interp + off) == limit + 1)
+			found = found ? -1 : off;
+	}
+	py->Py_SetRecursionLimit(limit);
+	if (found <= 0 || *(const int *)(interp + found) != limit)
+		return;
+	layout->interp_off = owner;
+	layout->limit_off = found;
+}
+
 static bool measure_depth(struct frame_layout *layout)
 {
 	const struct capi *py = &agent.py;
@@ -186,6 +215,8 @@ static bool measure_depth(struct frame_layout *layout)
 	py->PyErr_Clear();
 	if (!layout->depth_falls && *overflowed != flag)
 		layout->overflowed_off = (long)(overflowed - (char *)thread);
+	if (!layout->depth_falls)
+		measure_limit(layout);
 	*depth = old;
 	*overflowed = flag;
 	return true;
@@ -209,36 +240,6 @@ bool frame_measure(struct frame_layout *layout)
 	return done;
 }
 
-static struct pyobj *code_of(const struct frame_layout *layout, const void *frame)
-{
-	return *(struct pyobj **)((char *)frame + layout->code_off);
-}
-
-/* The last instruction begun, as an offset in bytes; negative before the first. */
-static long instr_of(const struct frame_layout *layout, const void *frame)
-{
-	return *(char **)((char *)frame + layout->instr_off) -
-	       ((char *)code_of(layout, frame) + layout->first_off);
-}
-
-bool frame_makes_generator(const struct frame_layout *layout, const void *frame)
-{
-	if (layout->object)
-		return false;
-	return *(int *)((char *)code_of(layout, frame) + layout->flags_off) & CO_GENERATORS &&
-	       instr_of(layout, frame) < 0;
-}
-
-bool frame_cannot_start(const struct frame_layout *layout, const struct pythread *thread)
-{
-	int depth = *(const int *)((const char *)thread + layout->depth_off);
-
-	if (layout->depth_falls)
-		return depth <= 0;
-	return depth >= agent.py.Py_GetRecursionLimit() &&
-	       !(layout->overflowed_off && *((const char *)thread + layout->overflowed_off));
-}
-
 static int line_of_object(const struct moment *moment)
 {
 	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
@@ -255,7 +256,7 @@ static int line_of_instruction(const struct moment *moment)
 
 void frame_moment(const struct frame_layout *layout, const void *frame, struct moment *moment)
 {
-	moment->code = code_of(layout, frame);
+	moment->code = frame_code(layout, frame);
 	moment->line = layout->object ? line_of_object : line_of_instruction;
-	moment->where = layout->object ? frame : (void *)instr_of(layout, frame);
+	moment->where = layout->object ? frame : (void *)frame_instr(layout, frame);
 }

@@ -67,7 +67,7 @@ static __attribute__((noinline)) bool stack_ends(char *here)
 }
 
 /* An exception may be set: it enters by throw(), or leaves. */
-static inline void fire_frame(const void *frame, bool exception, fire *to)
+static __attribute__((noinline)) void fire_frame(const void *frame, bool exception, fire *to)
 {
 	struct pyobj *type, *value, *traceback;
 	struct moment moment;
@@ -82,7 +82,8 @@ static inline void fire_frame(const void *frame, bool exception, fire *to)
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
-struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+static __attribute__((noinline)) struct pyobj *run_any(struct pythread *thread, void *frame, int throwing,
+						      capi_evaluator *next)
 {
 	char *here = __builtin_frame_address(0);
 	struct pyobj *result;
@@ -91,20 +92,32 @@ struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, 
 	if (agent_busy || (__builtin_expect(here < stack_limit, 0) && stack_ends(here)) ||
 	    frame_makes_generator(&layout, frame) || frame_cannot_start(&layout, thread))
 		return next(thread, frame, throwing);
-	if (fire_wanted(function__entry))
+	if (!fire_counted(function__entry, frame_code(&layout, frame)) && fire_wanted(function__entry))
 		fire_frame(frame, throwing, fire_function__entry);
+	/* Who wants to know of returns from now on learns of those of frames to come. */
+	if (!fire_wanted(function__return))
+		return next(thread, frame, throwing);
 	result = next(thread, frame, throwing);
-	if (fire_wanted(function__return) && begun == generation)
+	if (begun == generation && !fire_counted(function__return, frame_code(&layout, frame)) &&
+	    fire_wanted(function__return))
 		fire_frame(frame, !result, fire_function__return);
 	return result;
 }
 
+/* Nothing but counting how often functions are entered leaves no frame on the stack. */
+struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+{
+	if (__builtin_expect(!agent_busy && (char *)__builtin_frame_address(0) >= stack_limit &&
+			     !fire_wanted(function__return) && !frame_makes_generator(&layout, frame) &&
+			     frame_can_start(&layout, thread) &&
+			     fire_counted(function__entry, frame_code(&layout, frame)), 1))
+		return next(thread, frame, throwing);
+	return run_any(thread, frame, throwing, next);
+}
+
 struct pyobj *hook_eval_code(void *frame)
 {
-	struct moment moment;
-
-	frame_moment(&layout, frame, &moment);
-	return moment.code;
+	return frame_code(&layout, frame);
 }
 
 static bool usable(void)

@@ -66,19 +66,27 @@ static inline struct pyobj *fire_at(struct pyobj *const *args, fire *to)
 	return agent_none();
 }
 
-static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
-{
-	(void)self;
-	(void)nargs;
-	return fire_at(args, fire_function__entry);
-}
-
-static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
-{
-	(void)self;
-	(void)nargs;
-	return fire_at(args, fire_function__return);
-}
+/*
+ * Counting alone is done in registers; all else is in a function of its own.  None is immortal from 3.12 on, where this
+ * hook is used (PEP 683).
+ */
+#define ON(event, name)											\
+	static __attribute__((noinline)) struct pyobj *event##_any(struct pyobj *const *args)		\
+	{												\
+		return fire_at(args, fire_##name);							\
+	}												\
+													\
+	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
+	{												\
+		(void)self;										\
+		(void)nargs;										\
+		if (__builtin_expect(!agent_busy && fire_counted(name, args[0]), 1))			\
+			return agent.py.none;								\
+		return event##_any(args);								\
+	}
+ON(on_entry, function__entry)
+ON(on_return, function__return)
+#undef ON
 
 /* (code, instruction offset, callable, first argument): of any callable. */
 static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)

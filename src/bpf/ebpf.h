@@ -142,7 +142,7 @@ enum {
 	EBPF_MAP_GLOBALS,	/* array of 1: global variables, mmapable */
 	EBPF_MAP_THREADS,	/* hash by thread: all self-> variables that are not arrays */
 	EBPF_MAP_ORDER,		/* array of 1: for each array of the IR how many elements an ordered one has, and
-				 * the number of the one that came last */
+				 * the number of the one that came last; behind them the locks (lock.h) */
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
+#include "bpf/lock.h"
 
 static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CONST] = gen_const,	    [IR_STRC] = gen_strc,     [IR_MOV] = gen_mov,	[IR_ADD] = gen_alu,
@@ -23,7 +24,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_NE] = gen_compare,	    [IR_SLT] = gen_compare,   [IR_SLE] = gen_compare,	[IR_ULT] = gen_compare,
 	[IR_ULE] = gen_compare,	    [IR_STRCMP] = gen_strcmp, [IR_JMP] = gen_jmp,	[IR_BR] = gen_br,
 	[IR_RET] = gen_ret,	    [IR_FAULT] = gen_raise,   [IR_BUILTIN] = gen_builtin, [IR_ARG] = gen_arg,
-	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_VLD] = gen_vld,
+	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
 	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
@@ -57,7 +58,7 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 		return g->end;
 	g->stubs = arena_grow(g->prog->arena, g->stubs, &g->stubs_cap, g->nstubs, sizeof(*g->stubs));
 	s = &g->stubs[g->nstubs++];
-	*s = (struct stub){ asm_label(&g->as), g->as.n, g->insn->act, kind, value_off };
+	*s = (struct stub){ asm_label(&g->as), g->as.n, g->region, g->insn->act, kind, value_off };
 	return s->label;
 }
 
@@ -82,6 +83,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 		const struct ir_block *k = plan->blocks[b];
 
 		g->block = k;
+		g->region = plan->regions ? plan->regions[k->id] : NULL;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
 		gen_procedure(g, k);
@@ -117,10 +119,8 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 			asm_imm(as, R1, 0);
 		else
 			asm_ld(as, BPF_DW, R1, R10, s->value_off);
-		if (g->ntries) {
-			gen_catchable(g, s);
+		if (gen_catchable(g, s))
 			continue;
-		}
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
@@ -277,17 +277,21 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	for (unsigned int k = 0; k < nclauses; k++) {
-		uint32_t end = asm_label(as), faulted = asm_label(as);
+		uint32_t end = asm_label(as), faulted = asm_label(as), skipped = asm_label(as);
 
 		g->end = end;
+		gen_lock(g, clauses[k], skipped);
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
-		asm_place(as, faulted);
-		if (g->nstubs)
+		if (asm_wanted(as, faulted)) {
+			asm_place(as, faulted);
 			gen_faulted(g, errors, nerrors);
+		}
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
+		gen_unlock(g, clauses[k]);
+		asm_place(as, skipped);
 	}
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);

@@ -21,6 +21,7 @@
 /* Where a fault of the clause being generated jumps to, and what it reports there. */
 struct stub {
 	uint32_t label, at;	/* at: the instruction that found it */
+	const struct region *region;	/* where it was, when that is known */
 	uint32_t act;
 	enum abi_fault kind;
 	int value_off;		/* the value is in this word of the frame; NO_VALUE: it is 0 */
@@ -44,10 +45,12 @@ struct gen {
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label behind the clause */
 	const struct ir_insn *insn;
-	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
+	const struct ir_insn **enters, **tries;	/* its ENTERs, and TRYs unless the plan has regions */
+	const struct region *region;	/* this place's */
+	uint32_t *caught;		/* label by region: from there on to who catches */
 	uint32_t nenters, ntries;
 	uint32_t uncopied;		/* label of the fault of a string that cannot be copied; or ASM_UNSET */
-	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
+	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are tries */
 	uint32_t iter_next;		/* label: to the next element of an iteration */
 	uint32_t dirty;			/* words of the frame that its instructions use (gen_flow.c) */
 	struct stub *stubs;
@@ -95,8 +98,8 @@ void gen_str(struct gen *g, int reg, ir_reg r);
 /* The label to jump to for a fault of @kind, whose value the frame's word @value_off has by then. */
 uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
 
-/* What stub @s does in a clause that has TRYs, its value in R1. */
-void gen_catchable(struct gen *g, const struct stub *s);
+/* What stub @s does, its value in R1, if its fault can be caught; false: it cannot. */
+bool gen_catchable(struct gen *g, const struct stub *s);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);

@@ -103,6 +103,29 @@ static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
 	gen_put(g, i, R0);
 }
 
+static void poke(struct gen *g, const struct ir_insn *i)
+{
+	int32_t all = (int32_t)g->priv->copyin_size;
+	struct assembler *as = &g->as;
+	uint32_t bad;
+
+	gen_load(g, R2, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	bad = gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP);
+	number_of(g, R1, g->priv->copyin_off);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_ji(as, BPF_JGT, R2, all - 8, bad);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	gen_load(g, R3, i->args[1]);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+	asm_ji(as, BPF_JGT, R2, all - 8, bad);
+	gen_scratch(g, R0, g->priv->copyin_off);
+	asm_alu(as, BPF_ADD, R0, R2);
+	asm_st(as, BPF_DW, R0, 0, R3);
+	asm_imm(as, R0, 0);
+	gen_put(g, i, R0);
+}
+
 /* Only a uprobe's context is the process's registers. */
 static void user_reg(struct gen *g, const struct ir_insn *i)
 {
@@ -128,6 +151,9 @@ bool gen_copy(struct gen *g, const struct ir_insn *i)
 		return true;
 	case IR_FN_ALLOCA:
 		alloca_bytes(g, i);
+		return true;
+	case IR_FN_POKE:
+		poke(g, i);
 		return true;
 	case IR_FN_BCOPY:
 	case IR_FN_COPYINTO:

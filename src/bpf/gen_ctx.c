@@ -93,8 +93,8 @@ static void perf_arg(struct gen *g, int64_t n)
 	asm_place(as, done);
 }
 
-/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address for a fault. */
-static void read_user(struct gen *g, unsigned int width)
+/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address; R0 is 0 if that could be done. */
+static void try_user(struct gen *g, unsigned int width)
 {
 	struct assembler *as = &g->as;
 
@@ -115,7 +115,12 @@ static void read_user(struct gen *g, unsigned int width)
 		asm_helper(as, BPF_FUNC_copy_from_user);
 		asm_place(as, ok);
 	}
-	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+static void read_user(struct gen *g, unsigned int width)
+{
+	try_user(g, width);
+	asm_ji(&g->as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 }
 
 static void uprobe_arg(struct gen *g, const struct ebpf_operand *o)
@@ -204,6 +209,13 @@ void gen_load_mem(struct gen *g, const struct ir_insn *i)
 	gen_load(g, R3, i->args[0]);
 	if (i->op == IR_ULOAD) {
 		read_user(g, i->width);
+	} else if (i->op == IR_UPEEK) {
+		uint32_t ok = asm_label(as);
+
+		try_user(g, i->width);
+		asm_ji(as, BPF_JEQ, R0, 0, ok);
+		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+		asm_place(as, ok);
 	} else {
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
 		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);

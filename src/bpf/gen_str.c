@@ -60,7 +60,8 @@ void gen_copy_str(struct gen *g, bool untrusted)
 
 	if (untrusted)
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
-	/* What is in a map is there: that the copy fails only the verifier believes, and one stub will do for all. */
+	/* What is in a map is there: that the copy fails only the verifier believes, and one stub will do for all, in
+	 * whatever region. */
 	if (!untrusted && g->uncopied == ASM_UNSET)
 		g->uncopied = gen_fault(g, ABI_FAULT_BADADDR, NO_VALUE);
 	asm_imm(as, R2, g->prog->strsize);

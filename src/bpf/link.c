@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "bpf/asm.h"
 #include "bpf/rt/iter.h"
+#include "bpf/rt/lock.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
 #include "bpf/unit.h"
@@ -47,6 +48,8 @@ static struct ebpf_param param(const struct ebpf_unit *u, char letter)
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, 16 };
 	case 'V':
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, 32 };
+	case 'l':
+		return (struct ebpf_param){ EBPF_PARAM_MEMORY, LOCK_LINE * (1 + u->priv->lock_slots) };
 	default:
 		return (struct ebpf_param){ EBPF_PARAM_NUMBER, 0 };
 	}
@@ -72,6 +75,8 @@ static void begin(struct linker *l, uint32_t fn)
 			asm_imm(l->as, f->nparams, l->unit->prog->strsize);
 		else if (*p == 'e')
 			asm_imm(l->as, f->nparams, l->unit->priv->iter_max);
+		else if (*p == 'k')
+			asm_imm(l->as, f->nparams, l->unit->priv->lock_slots);
 	}
 }
 

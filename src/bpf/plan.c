@@ -310,7 +310,7 @@ static bool has_loops(const struct planner *p)
 		for (uint32_t j = 0; j < k->n; j++) {
 			enum ir_op op = k->insns[j].op;
 
-			if (op == IR_TURN || op == IR_ENTER || op == IR_TRY || op == IR_ITER)
+			if (op == IR_TURN || op == IR_ENTER || op == IR_ITER || (op == IR_TRY && !p->plan->regions))
 				return true;
 		}
 	}
@@ -460,7 +460,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
-		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO)) {
+		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
 		}
@@ -489,8 +489,10 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		plan->needs |= NEED_CALLS | NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
 		break;
 	case IR_TURN:
-	case IR_TRY:
 		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
+		break;
+	case IR_TRY:
+		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | (plan->regions ? 0 : NEED_LOOPS);
 		break;
 	case IR_BUDGET:
 	case IR_SPEND:
@@ -562,6 +564,7 @@ struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, str
 	for (uint32_t b = 0; b < c->nblocks; b++)
 		p.in[b] = arena_alloc(a, p.words * sizeof(**p.in) + 1);
 	order_blocks(&p);
+	tries_plan(a, c, p.plan);
 	count(&p);
 	find_late(&p);
 	find_lives(&p);

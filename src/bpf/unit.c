@@ -441,7 +441,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	struct arena *a = prog->arena;
 	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
 	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
-	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize;
+	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize, order;
 
 	u->prog = prog;
 	u->priv = p;
@@ -479,8 +479,9 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
-	if (prog->nmaps && has_ordered(prog))
-		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, 16 * prog->nmaps, 1, 0, "order");
+	order = lock_plan(prog, p, sizes->ncpus, has_ordered(prog) ? 16 * prog->nmaps : 0);
+	if (order)
+		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, order, 1, 0, "order");
 	if (sizes->syscalls)
 		set_map(&u->maps[EBPF_MAP_SYSCALLS], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct ebpf_syscall),
 			2 * EBPF_SYSCALLS, 0, "syscalls");

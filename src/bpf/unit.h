@@ -5,6 +5,7 @@
 #define DTAP_BPF_UNIT_H
 
 #include "bpf/ebpf.h"
+#include "bpf/lock.h"
 #include "bpf/plan.h"
 #include "ir/layout.h"
 
@@ -76,6 +77,8 @@ struct ebpf_private {
 	uint32_t zeros_size;
 	uint32_t threads_size;		/* bytes of a thread's variables */
 	uint32_t scratch_slots;		/* a power of two */
+	struct lock_use *locks;		/* by clause */
+	uint32_t lock_slots;		/* a power of two */
 	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
 	uint32_t frame_size;		/* bytes of a procedure's frame */
 	struct iter_place *iters;	/* by id */

@@ -168,6 +168,7 @@ static struct d *parse_for(struct run *r, struct arena *a, struct diag *diag, in
 
 static int parse(struct run *r)
 {
+	probe_set_target(r->probes, r->ntargets ? (uint32_t)target_pid(r->targets[0]) : 0);
 	r->d = parse_for(r, r->arena, &r->diag, r->ntargets ? target_pid(r->targets[0]) : 0);
 	return report(r) ? CMD_ERROR : set_script_options(r);
 }

@@ -69,6 +69,7 @@ struct d_node {
 	const struct type *type;	/* [check] the value's type; INT and STR: set by the parser */
 	struct d_ident *ident;		/* [check] NAME, AGG, CALL, INDEX of an associative array */
 	void *aux;			/* [check] */
+	bool used;			/* [check] ASSIGN of an object: its value is used */
 	bool user;			/* [check] an address in the traced process, or an object there */
 
 	struct d_node *lhs, *rhs;	/* BINARY, ASSIGN, COND */

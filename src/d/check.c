@@ -26,7 +26,7 @@ const char *check_text(struct check *c, const struct d_node *n)
 {
 	const char *t = n->type == &check_agg_type ? check_agg_type.name : type_text(c->arena, n->type);
 
-	return n->user && type_is_ptr(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
+	return n->user && type_is_ptr(n->type) && !type_is_user(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
 }
 
 void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const struct resolver *resolver,
@@ -59,11 +59,20 @@ static bool same_keys(const struct d_ident *id, const struct d_params *keys)
 	return true;
 }
 
+bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
+{
+	if (space != SPACE_THIS || type_size(t) <= OBJECT_THIS_MAX)
+		return true;
+	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", OBJECT_THIS_MAX),
+			  "make it thread-local: self->");
+	return false;
+}
+
 static void check_decl(struct check *c, const struct d_decl *d)
 {
 	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
 	enum d_ident_kind kind = d->assoc ? ID_ARRAY : ID_SCALAR;
-	struct d_ident *id = ident_find(c, space, d->name);
+	struct d_ident *id = ident_known(c, space, d->name);
 
 	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
 		return;		/* says something about the kernel or a program: no variable of ours */
@@ -85,16 +94,10 @@ static void check_decl(struct check *c, const struct d_decl *d)
 			    type_text(c->arena, d->type), d->name);
 		return;
 	}
-	if (type_is_array(d->type)) {
-		check_unsupported(c, d->pos, "a variable that is a C array", "use an associative array: int a[int]");
-		return;
-	}
-	if (type_is_sou(d->type)) {
-		check_unsupported(c, d->pos, "a variable that holds a struct or union",
-				  "keep a pointer to it, or its members");
-		return;
-	}
-	if (!type_is_storable(d->type)) {
+	if (type_is_array(d->type) || type_is_sou(d->type)) {
+		if (!check_object(c, d->pos, space, d->type))
+			return;
+	} else if (!type_is_storable(d->type)) {
 		check_unsupported(c, d->pos, "a floating-point variable", NULL);
 		return;
 	}
@@ -108,10 +111,11 @@ static void check_decl(struct check *c, const struct d_decl *d)
 		return;
 	id = ident_new(c, kind, space, d->name, d->pos);
 	id->type = d->type;
+	id->user = type_is_user(d->type);
 	id->declared = true;
 	if (!d->assoc)
 		return;
-	if (d->keys.n > IR_MAX_KEYS) {
+	if (d->keys.n >= IR_MAX_KEYS) {
 		check_error(c, d->pos, "D_KEY_TYPE", "%s[ ] has %zu keys, at most %d are possible", d->name, d->keys.n,
 			    IR_MAX_KEYS);
 		return;
@@ -129,7 +133,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 
 static void check_inline(struct check *c, struct d_inline *inl)
 {
-	struct d_ident *id = ident_find(c, SPACE_GLOBAL, inl->name);
+	struct d_ident *id = ident_known(c, SPACE_GLOBAL, inl->name);
 	const struct type *t;
 
 	if (id) {
@@ -155,6 +159,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 		p->kind = ID_PARAM;
 		p->name = inl->params.v[i].name ? inl->params.v[i].name : "";
 		p->type = inl->params.v[i].type;
+		p->user = type_is_user(p->type);
 		p->next = c->params;
 		c->params = id->params[i] = p;
 		if (!type_is_storable(p->type))
@@ -165,7 +170,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 	c->params = NULL;
 	if (!t)
 		return;
-	if (!type_takes(c, inl->type, inl->expr->user, inl->expr)) {
+	if (!type_takes(c, inl->type, inl->expr->user || type_is_user(inl->type), inl->expr)) {
 		check_error(c, inl->pos, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
 			    inl->name, type_text(c->arena, inl->type), check_text(c, inl->expr));
 		return;

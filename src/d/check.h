@@ -90,6 +90,8 @@ struct d_ident {
 	struct ir_var *var;		/* SCALAR: made by the lowering when first needed; the next two as well */
 	struct ir_map *map;
 	struct ir_agg *agg;
+	struct ir_map *strings;		/* of an object (lower_obj.c): its strings, or its words */
+	struct ir_var **words;
 	struct d_ident *next;		/* in its space, newest first */
 };
 
@@ -202,6 +204,12 @@ bool type_is_storable(const struct type *t);
 /* How it is held. */
 struct ir_slot type_slot(const struct type *t);
 
+/*
+ * The variable that @n, checked, is a part of: itself, a member of it, an element of an array in it, and so on.  NULL: @n
+ * is in memory, or no lvalue.
+ */
+struct d_node *check_root(struct d_node *n);
+
 /* --- expressions (check_name.c, check_expr.c, check_call.c) ------------------------------------------ */
 
 /* What a node is used for. */
@@ -210,7 +218,9 @@ enum use { USE_READ, USE_ASSIGN, USE_MODIFY };	/* MODIFY: op= */
 /* The type of @n, or NULL when something is wrong with it, which was then reported. */
 const struct type *check_expr(struct check *c, struct d_node *n);
 
+/* The identifier @name; a library that declares it is brought, or (ident_known) not.  NULL: none. */
 struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name);
+struct d_ident *ident_known(struct check *c, enum ident_space space, const char *name);
 struct d_ident *ident_new(struct check *c, enum d_ident_kind kind, enum ident_space space, const char *name,
 			  struct src_pos pos);
 const char *ident_kind_text(enum d_ident_kind kind);
@@ -261,14 +271,18 @@ bool check_xlated(struct d_node *n, struct xlated *ret);
  */
 const struct type *check_xlated_member(struct check *c, struct d_node *n);
 
-/* The @i-th member that it has, as in check_xlated_member, and its name; NULL: no more. */
-struct d_ident *check_xlated_ident(const struct xlated *x, size_t i, const char **name);
+/* Its member @name as a checked node; NULL: the translator has none. */
+struct d_node *check_xlated_node(struct check *c, const struct xlated *x, const char *name, struct src_pos pos);
 
 /* Check the items from @first on, which a library has brought meanwhile (check.c). */
 void check_new_items(struct check *c, size_t first);
 
 /* d_parse_type, and what libraries it brings is checked. */
 const struct type *check_parse_type(struct check *c, const char *text);
+
+/* Can a variable of @space hold an object of @t, a struct, union or array?  False: reported (check.c). */
+enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 512 };
+bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t);
 
 /* --- statements (check_act.c, check_agg.c) ----------------------------------------------------------- */
 

@@ -159,10 +159,25 @@ static bool is_lvalue(const struct d_node *n)
 	}
 }
 
+struct d_node *check_root(struct d_node *n)
+{
+	switch (n->kind) {
+	case D_NAME:
+		return n->ident && n->ident->kind == ID_SCALAR ? n : NULL;
+	case D_INDEX:
+		if (n->ident)
+			return n->ident->kind == ID_ARRAY ? n : NULL;
+		return n->base->type && type_is_array(n->base->type) ? check_root(n->base) : NULL;
+	case D_MEMBER:
+		return n->arrow || n->ident ? NULL : check_root(n->base);
+	default:
+		return NULL;
+	}
+}
+
 static bool is_variable(const struct d_node *n)
 {
-	return (n->kind == D_NAME || n->kind == D_INDEX) && n->ident &&
-	       (n->ident->kind == ID_SCALAR || n->ident->kind == ID_ARRAY);
+	return check_root((struct d_node *)(uintptr_t)n);
 }
 
 /* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
@@ -194,9 +209,9 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	const struct type *t = val->type;
 
 	if (type_is_sou(t)) {
-		check_unsupported(c, target->pos, "a variable that holds a struct or union",
-				  "keep a pointer to it, or its members");
-		return false;
+		id->type = t;
+		id->user = val->user;
+		return check_object(c, target->pos, id->space, t);
 	}
 	if (type_is_char_array(t)) {
 		t = c->t_string;
@@ -259,6 +274,12 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	}
 	if (!check_writable(c, l, "="))
 		return NULL;
+	if (type_is_sou(lt) && type_size(lt) > OBJECT_COPY_MAX) {
+		check_unsupported(c, n->pos, arena_printf(c->arena, "assigning a struct or union of more than %d bytes",
+							  OBJECT_COPY_MAX), "assign the members that are needed");
+		return NULL;
+	}
+	n->used = n != c->stmt;
 	n->user = l->user;
 	return lt;
 }
@@ -371,6 +392,20 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 	return to;
 }
 
+/* Does the constant index of @n lie outside of the array variable? */
+static bool check_range(struct check *c, struct d_node *n)
+{
+	const struct type *t = type_strip(n->base->type);
+	int64_t v;
+
+	if (t->kind != TYPE_ARRAY || !t->complete || !check_root(n->base) || !d_const(c->prog, n->args[0], &v) ||
+	    (v >= 0 && (uint64_t)v < t->count))
+		return true;
+	check_error(c, n->args[0]->pos, "D_ARR_BADREF", "index %lld is out of range for \"%s\"", (long long)v,
+		    check_text(c, n->base));
+	return false;
+}
+
 /* base[i] of a pointer or an array: *(base + i). */
 static const struct type *check_index(struct check *c, struct d_node *n)
 {
@@ -400,7 +435,7 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 			    check_text(c, n->base), check_text(c, n->args[0]));
 		return NULL;
 	}
-	return check_deref(c, n, n->base);
+	return check_range(c, n) ? check_deref(c, n, n->base) : NULL;
 }
 
 /*
@@ -602,7 +637,7 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
 		return NULL;
 	}
-	n->user = b->user;
+	n->user = b->user || type_is_user(to);
 	if (node_is_agg(b)) {
 		;
 	} else if (type_is_string(to)) {

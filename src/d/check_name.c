@@ -14,10 +14,9 @@ static const struct builtin builtins[] = {
 
 static struct d_ident *find_builtin(struct check *c, const char *name);
 
-struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name)
+struct d_ident *ident_known(struct check *c, enum ident_space space, const char *name)
 {
 	struct d_ident *id;
-	size_t items;
 
 	if (space == SPACE_GLOBAL)
 		for (id = c->params; id; id = id->next)
@@ -26,17 +25,18 @@ struct d_ident *ident_find(struct check *c, enum ident_space space, const char *
 	for (id = c->idents[space]; id; id = id->next)
 		if (strcmp(id->name, name) == 0)
 			return id;
-	if (space != SPACE_GLOBAL)
-		return NULL;
-	id = find_builtin(c, name);
-	items = c->prog->nitems;
-	if (id || !d_libs_need(c->prog, name))
+	return space == SPACE_GLOBAL ? find_builtin(c, name) : NULL;
+}
+
+struct d_ident *ident_find(struct check *c, enum ident_space space, const char *name)
+{
+	struct d_ident *id = ident_known(c, space, name);
+	size_t items = c->prog->nitems;
+
+	if (id || space != SPACE_GLOBAL || !d_libs_need(c->prog, name, D_LIB_VALUE))
 		return id;
 	check_new_items(c, items);
-	for (id = c->idents[space]; id; id = id->next)
-		if (strcmp(id->name, name) == 0)
-			return id;
-	return NULL;
+	return ident_known(c, space, name);
 }
 
 static struct d_ident *find_builtin(struct check *c, const char *name)

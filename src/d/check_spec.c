@@ -39,6 +39,16 @@ static void commit(struct check *c, const struct d_node *n, struct doing *d)
 	d->commits = true;
 }
 
+static bool is_destructive(const char *name)
+{
+	static const char *const names[] = { "freopen", "raise", "stop", "system" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
 static void action(struct check *c, const struct d_node *n, struct doing *d)
 {
 	const char *name = n->ident->name;
@@ -49,7 +59,7 @@ static void action(struct check *c, const struct d_node *n, struct doing *d)
 		commit(c, n, d);
 	} else if (!strcmp(name, "exit") && d->speculates) {
 		check_error(c, n->pos, "D_EXIT_SPEC", "exit( ) may not follow speculate( )");
-	} else if ((!strcmp(name, "raise") || !strcmp(name, "stop")) && d->speculates) {
+	} else if (is_destructive(name) && d->speculates) {
 		check_error(c, n->pos, "D_ACT_SPEC", "destructive actions may not follow speculate( )");
 	} else if (strcmp(name, "discard") && strcmp(name, "exit") && strcmp(name, "raise") && strcmp(name, "stop")) {
 		if (d->commits)

@@ -102,6 +102,8 @@ void check_xlator(struct check *c, const struct d_xlator *x)
 	st->in->kind = ID_PARAM;
 	st->in->name = x->param;
 	st->in->type = x->in;
+	st->in->user = type_is_user(x->in);
+	st->used = st->user = st->in->user;
 	st->members = arena_alloc(c->arena, (x->nmembers + 1) * sizeof(*st->members));
 	if (!x->lazy && !check_members(c, st))
 		return;
@@ -183,39 +185,51 @@ bool check_xlated(struct d_node *n, struct xlated *ret)
 	}
 }
 
-const struct type *check_xlated_member(struct check *c, struct d_node *n)
+struct d_node *check_xlated_node(struct check *c, const struct xlated *x, const char *name, struct src_pos pos)
 {
-	struct xlated x = { 0 };
-	const struct d_xlator *t;
+	const struct d_xlator *t = x->state->x;
+	struct d_node *n;
 
-	if (!check_xlated(n->base, &x))
-		return NULL;
-	t = x.state->x;
-	for (size_t i = 0; i < t->nmembers; i++) {
-		struct d_ident *id;
-
-		if (strcmp(t->members[i].name, n->name) != 0)
+	for (size_t i = 0; name && i < t->nmembers; i++) {
+		if (strcmp(t->members[i].name, name) != 0)
 			continue;
-		if (!x.state->members[i] && !check_one(c, x.state, i))
+		if (!x->state->members[i] && !check_one(c, x->state, i))
 			return NULL;
-		id = x.state->members[i];
-		n->ident = id;
+		n = arena_new_of(c->arena, struct d_node);
+		n->kind = D_MEMBER;
+		n->pos = pos;
+		n->name = name;
+		n->ident = x->state->members[i];
 		n->args = arena_alloc(c->arena, sizeof(*n->args));
-		n->args[0] = x.input;
+		n->args[0] = x->input;
 		n->nargs = 1;
-		n->aux = x.outer;
-		n->user = t->members[i].expr->user && type_is_ptr(id->type);
-		return id->type;
+		n->aux = x->outer;
+		n->type = n->ident->type;
+		n->user = t->members[i].expr->user && type_is_ptr(n->type);
+		return n;
 	}
-	check_error(c, n->pos, "D_XLATE_NOCONV", "translator for %s does not define conversion for member: %s",
-		    type_text(c->arena, t->out), n->name);
 	return NULL;
 }
 
-struct d_ident *check_xlated_ident(const struct xlated *x, size_t i, const char **name)
+const struct type *check_xlated_member(struct check *c, struct d_node *n)
 {
-	if (i >= x->state->x->nmembers)
+	unsigned int errors = c->diag->errors;
+	struct xlated x = { 0 };
+	struct d_node *m;
+
+	if (!check_xlated(n->base, &x))
 		return NULL;
-	*name = x->state->x->members[i].name;
-	return x->state->members[i];
+	m = check_xlated_node(c, &x, n->name, n->pos);
+	if (!m) {
+		if (errors == c->diag->errors)
+			check_error(c, n->pos, "D_XLATE_NOCONV", "translator for %s does not define conversion for member: %s",
+				    type_text(c->arena, x.state->x->out), n->name);
+		return NULL;
+	}
+	n->ident = m->ident;
+	n->args = m->args;
+	n->nargs = 1;
+	n->aux = m->aux;
+	n->user = m->user;
+	return m->type;
 }

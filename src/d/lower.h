@@ -11,7 +11,8 @@
  * Actions are numbered from 1 as DTrace counts them in its error messages: a statement is one, a printf() one
  * for each value, an aggregation one for itself, one for each key and one for its function.
  *
- * Files: lower.c clauses, lower_expr.c expressions, lower_mem.c memory, lower_act.c actions and aggregations.
+ * Files: lower.c clauses, lower_expr.c expressions, lower_mem.c memory, lower_obj.c objects, lower_act.c actions and
+ * aggregations.
  */
 #ifndef DTAP_D_LOWER_H
 #define DTAP_D_LOWER_H
@@ -58,6 +59,9 @@ ir_reg lower_string(struct lower *l, struct d_node *n);
 /* The string at the address @addr, of the traced process if @user. */
 ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
 
+/* Is the value of @n an address in the traced process?  A variable's array, as a value, is a copy of ours. */
+bool lower_is_user(struct d_node *n);
+
 /* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
 
 /* The address of the object that @n is in memory. */
@@ -74,6 +78,45 @@ ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off,
 
 /* @ptr + @sign * @i elements of what the type @t points to. */
 ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign);
+
+/* --- objects (lower_obj.c) --------------------------------------------------------------------------- */
+
+/* A struct, union, array or something in one: in memory, or (id) in a variable. */
+struct object {
+	bool user;			/* the memory is the traced process's */
+	ir_reg addr;
+	struct d_ident *id;
+	ir_reg keys[IR_MAX_KEYS];	/* of an element of an associative array */
+	uint64_t off;			/* bytes from the start of the variable, and as many more: */
+	ir_reg dyn;			/* or IR_NO_REG */
+};
+
+/* Where @n is, a variable's part or in memory. */
+void lower_object(struct lower *l, struct d_node *n, struct object *o);
+
+/* What is @bytes behind its start. */
+struct object lower_part(struct lower *l, const struct object *o, uint64_t bytes);
+
+/* A scalar of type @t at bit @bit of @o, @bits wide if it is a bit-field, else 0: read, and (in a variable) written. */
+ir_reg lower_get(struct lower *l, const struct object *o, const struct type *t, uint64_t bit, unsigned int bits);
+void lower_put(struct lower *l, const struct object *o, const struct type *t, uint64_t bit, unsigned int bits, ir_reg v);
+
+/* Can it be added to in one step?  Then do so; the result is the value before. */
+bool lower_adds(const struct object *o, unsigned int bits);
+ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v);
+
+/* A string in it, at its start. */
+ir_reg lower_get_string(struct lower *l, const struct object *o);
+void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
+
+bool type_has_string(const struct type *t);
+
+/* Copy an object of type @t; @to is a variable's. */
+void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);
+void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);
+
+/* Its address, or that of a copy of the variable. */
+ir_reg lower_in_memory(struct lower *l, const struct object *o, const struct type *t);
 
 /* --- statements (lower.c, lower_act.c) --------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ void lower_tracemem(struct lower *l, struct d_node *call)
 		ir_reg from = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, at));
 
 		width = bytes - at >= 8 ? 8 : bytes - at >= 4 ? 4 : bytes - at >= 2 ? 2 : 1;
-		lower_field(l, ir_load(&l->b, n->user ? IR_ULOAD : IR_LOAD, from, width, false),
+		lower_field(l, ir_load(&l->b, lower_is_user(n) ? IR_ULOAD : IR_LOAD, from, width, false),
 			    type_int(l->check->types, width, false));
 	}
 }

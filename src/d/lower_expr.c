@@ -36,13 +36,18 @@ ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user)
 	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
 }
 
+bool lower_is_user(struct d_node *n)
+{
+	return n->user && (type_is_ptr(n->type) || !check_root(n));
+}
+
 ir_reg lower_string(struct lower *l, struct d_node *n)
 {
 	if (type_is_string(n->type))
 		return lower_expr(l, n);
 	if (node_is_zero(l->check, n))
 		return ir_strc(&l->b, "");
-	return lower_string_at(l, lower_expr(l, n), n->user);
+	return lower_string_at(l, lower_expr(l, n), lower_is_user(n));
 }
 
 ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)
@@ -88,18 +93,37 @@ void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_
 		keys[i] = lower_as(l, n->args[i], id->keys[i]);
 }
 
-/* A variable or an element of an associative array, its keys computed once. */
+/* A variable, an element of an associative array, or (type) a scalar or string in an object; its keys computed once. */
 struct place {
 	struct ir_var *var;
 	struct ir_map *map;
 	ir_reg keys[IR_MAX_KEYS];
+	const struct type *type;
+	struct object obj;
+	uint64_t bit;
+	unsigned int bits;
 };
+
+static bool is_object(const struct type *t)
+{
+	return type_is_sou(t) || type_is_array(t);
+}
 
 static void lower_place(struct lower *l, struct d_node *n, struct place *p)
 {
+	const struct d_node *root = check_root(n);
+
 	p->var = NULL;
 	p->map = NULL;
-	if (n->kind == D_NAME) {
+	p->type = NULL;
+	if (root != n || is_object(n->type)) {
+		const struct type_member *m = n->kind == D_MEMBER ? n->aux : NULL;
+
+		p->type = n->type;
+		lower_object(l, n, &p->obj);
+		p->bits = m ? m->bits : 0;
+		p->bit = m ? n->value % 8 : 0;
+	} else if (n->kind == D_NAME) {
 		p->var = lower_var(l, n->ident);
 	} else {
 		p->map = lower_map(l, n->ident);
@@ -109,12 +133,20 @@ static void lower_place(struct lower *l, struct d_node *n, struct place *p)
 
 static ir_reg get(struct lower *l, const struct place *p)
 {
+	if (p->type && type_is_string(p->type))
+		return lower_get_string(l, &p->obj);
+	if (p->type)
+		return lower_get(l, &p->obj, p->type, p->bit, p->bits);
 	return p->var ? ir_vld(&l->b, p->var) : ir_mld(&l->b, p->map, p->keys);
 }
 
 static void put(struct lower *l, const struct place *p, ir_reg val)
 {
-	if (p->var)
+	if (p->type && type_is_string(p->type))
+		lower_put_string(l, &p->obj, val);
+	else if (p->type)
+		lower_put(l, &p->obj, p->type, p->bit, p->bits, val);
+	else if (p->var)
 		ir_vst(&l->b, p->var, val);
 	else
 		ir_mst(&l->b, p->map, val, p->keys);
@@ -126,9 +158,13 @@ static ir_reg lower_assign(struct lower *l, struct d_node *n)
 	ir_reg val;
 
 	lower_place(l, n->lhs, &p);
+	if (is_object(n->lhs->type)) {
+		lower_assign_object(l, &p.obj, n->rhs);
+		return n->used ? lower_in_memory(l, &p.obj, n->lhs->type) : IR_NO_REG;
+	}
 	val = lower_as(l, n->rhs, n->lhs->type);
 	put(l, &p, val);
-	return val;
+	return p.type && p.bits ? get(l, &p) : val;
 }
 
 /*
@@ -141,6 +177,8 @@ static ir_reg add_to(struct lower *l, const struct place *p, const struct type *
 	bool wide = s.width >= 4;
 	ir_reg old;
 
+	if (p->type && !down && s.width == 8 && lower_adds(&p->obj, p->bits ? p->bits : 64))
+		return keep(l, lower_add(l, &p->obj, p->bit, r), t);
 	if (p->var && p->var->cls == IR_GLOBAL && wide)
 		return keep(l, ir_vadd(&l->b, p->var, r), t);
 	if (p->map && p->map->cls == IR_GLOBAL && wide && !down)
@@ -461,6 +499,12 @@ static ir_reg lower_name(struct lower *l, struct d_node *n)
 	case ID_PARAM:
 		return lower_as(l, id->arg, id->type);
 	default:
+		if (is_object(n->type)) {
+			struct object o;
+
+			lower_object(l, n, &o);
+			return lower_in_memory(l, &o, n->type);
+		}
 		return ir_vld(&l->b, lower_var(l, n->ident));
 	}
 }
@@ -484,7 +528,7 @@ static ir_reg lower_index(struct lower *l, struct d_node *n)
 		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
 	default:
 		lower_place(l, n, &p);
-		return get(l, &p);
+		return is_object(n->type) ? lower_in_memory(l, &p.obj, n->type) : get(l, &p);
 	}
 }
 

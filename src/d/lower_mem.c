@@ -67,9 +67,19 @@ ir_reg lower_load(struct lower *l, struct d_node *n)
 {
 	const struct type_member *m = n->kind == D_MEMBER && !n->ident ? n->aux : NULL;
 	enum ir_op op = n->user ? IR_ULOAD : IR_LOAD;
-	ir_reg addr = lower_addr(l, n);
 	struct ir_slot slot;
+	struct object o;
+	ir_reg addr;
 
+	if (check_root(n)) {
+		lower_object(l, n, &o);
+		if (type_is_string(n->type))
+			return lower_get_string(l, &o);
+		if (!type_is_scalar(n->type))
+			return lower_in_memory(l, &o, n->type);
+		return lower_get(l, &o, n->type, m ? n->value % 8 : 0, m ? m->bits : 0);
+	}
+	addr = lower_addr(l, n);
 	if (m && m->bits)
 		return lower_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
 	if (type_is_string(n->type))

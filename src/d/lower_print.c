@@ -19,10 +19,11 @@ enum { SHOWN_ELEMENTS = 16, INDENT = 4, MAX_DEPTH = 16 };
 struct printing {
 	struct lower *l;
 	struct strbuf text;		/* of the format */
-	bool user;			/* what is printed lies in the traced process */
+	struct src_pos pos;
 };
 
-static void print_at(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth);
+static void print_at(struct printing *p, const struct type *t, const struct object *o, unsigned int depth);
+static void print_node(struct printing *p, struct d_node *n, unsigned int depth);
 
 /* The name of @v's value, or its number when it has none. */
 static ir_reg enum_name(struct lower *l, const struct type *t, ir_reg v)
@@ -78,25 +79,24 @@ static void print_text(struct printing *p, ir_reg s)
 	lower_field(p->l, s, p->l->check->t_string);
 }
 
-static ir_reg behind(struct lower *l, ir_reg addr, uint64_t bytes)
-{
-	return bytes ? ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, (int64_t)bytes)) : addr;
-}
-
 static void indent(struct printing *p, unsigned int depth)
 {
 	strbuf_printf(&p->text, "%*s", (int)(INDENT * depth), "");
 }
 
-static void print_members(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+/* The members at @o, or those that the translated @x has. */
+static void print_members(struct printing *p, const struct type *t, const struct object *o, const struct xlated *x,
+			  unsigned int depth)
 {
-	enum ir_op op = p->user ? IR_ULOAD : IR_LOAD;
-
 	type_load(t);
 	strbuf_puts(&p->text, "{\n");
 	for (size_t i = 0; i < t->nmembers; i++) {
 		const struct type_member *m = &t->members[i];
+		struct d_node *n = x ? check_xlated_node(p->l->check, x, m->name, p->pos) : NULL;
+		struct object at;
 
+		if (x && !n)
+			continue;
 		indent(p, depth + 1);
 		type_print(&p->text, m->type, NULL);
 		if (m->name)
@@ -104,34 +104,41 @@ static void print_members(struct printing *p, const struct type *t, ir_reg addr,
 		if (m->bits)
 			strbuf_printf(&p->text, " :%u", m->bits);
 		strbuf_puts(&p->text, " = ");
-		if (m->bits)
-			print_value(p, m->type, lower_bits(p->l, op, behind(p->l, addr, m->bit_off / 8), m->bit_off % 8,
-							   m->bits, type_is_signed(m->type)));
-		else
-			print_at(p, m->type, behind(p->l, addr, m->bit_off / 8), depth + 1);
+		if (x) {
+			print_node(p, n, depth + 1);
+		} else if (m->bits) {
+			print_value(p, m->type, lower_get(p->l, o, m->type, m->bit_off, m->bits));
+		} else {
+			at = lower_part(p->l, o, m->bit_off / 8);
+			print_at(p, m->type, &at, depth + 1);
+		}
 		strbuf_puts(&p->text, "\n");
 	}
 	indent(p, depth);
 	strbuf_puts(&p->text, "}");
 }
 
-static void print_elements(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+static void print_elements(struct printing *p, const struct type *t, const struct object *o, unsigned int depth)
 {
+	struct object at;
+
 	strbuf_puts(&p->text, "[ ");
 	for (uint64_t i = 0; i < t->count && i < SHOWN_ELEMENTS; i++) {
 		strbuf_puts(&p->text, i ? ", " : "");
-		print_at(p, t->to, behind(p->l, addr, i * type_size(t->to)), depth);
+		at = lower_part(p->l, o, i * type_stride(t->to));
+		print_at(p, t->to, &at, depth);
 	}
 	strbuf_puts(&p->text, t->count > SHOWN_ELEMENTS ? ", ... ]" : " ]");
 }
 
 /* At most @size bytes: the array's, which need not end in a NUL. */
-static ir_reg char_array(struct printing *p, ir_reg addr, uint64_t size)
+static ir_reg char_array(struct printing *p, const struct type *t, const struct object *o)
 {
-	const ir_reg args[] = { addr, ir_const(&p->l->b, (int64_t)size + 1) };
+	uint64_t size = t->count;
+	const ir_reg args[] = { lower_in_memory(p->l, o, t), ir_const(&p->l->b, (int64_t)size + 1) };
 	ir_reg cut[3];
 
-	if (p->user)
+	if (o->user)
 		return ir_call(&p->l->b, IR_FN_COPYINSTR, args, 2);
 	cut[0] = ir_call(&p->l->b, IR_FN_STRINGOF, args, 1);
 	cut[1] = ir_const(&p->l->b, 0);
@@ -139,36 +146,51 @@ static ir_reg char_array(struct printing *p, ir_reg addr, uint64_t size)
 	return ir_call(&p->l->b, IR_FN_SUBSTR, cut, 3);
 }
 
-/* What is at @addr. */
-static void print_at(struct printing *p, const struct type *t, ir_reg addr, unsigned int depth)
+/* What is at @o. */
+static void print_at(struct printing *p, const struct type *t, const struct object *o, unsigned int depth)
 {
 	const struct type *base = type_strip(t);
-	struct ir_slot slot;
 
 	if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
 		strbuf_puts(&p->text, "<");
 		type_print(&p->text, t, NULL);
 		strbuf_puts(&p->text, ">");
 	} else if (type_is_string(t)) {
-		print_text(p, lower_string_at(p->l, addr, p->user));
+		print_text(p, lower_get_string(p->l, o));
 	} else if (type_is_array(t) && is_char(base->to)) {
 		strbuf_puts(&p->text, "[ ");
-		print_text(p, char_array(p, addr, base->count));
+		print_text(p, char_array(p, base, o));
 		strbuf_puts(&p->text, " ]");
 	} else if (type_is_array(t)) {
-		print_elements(p, base, addr, depth);
+		print_elements(p, base, o, depth);
 	} else if (type_is_sou(t)) {
-		print_members(p, base, addr, depth);
+		print_members(p, base, o, NULL, depth);
 	} else {
-		slot = type_slot(t);
-		print_value(p, t, ir_load(&p->l->b, p->user ? IR_ULOAD : IR_LOAD, addr, slot.width, slot.sign));
+		print_value(p, t, lower_get(p->l, o, t, 0, 0));
+	}
+}
+
+static void print_node(struct printing *p, struct d_node *n, unsigned int depth)
+{
+	struct xlated x = { 0 };
+	struct object o;
+
+	if (type_is_string(n->type)) {
+		print_text(p, lower_string(p->l, n));
+	} else if (type_is_scalar(n->type)) {
+		print_value(p, n->type, lower_expr(p->l, n));
+	} else if (check_xlated(n, &x)) {
+		print_members(p, type_strip(n->type), NULL, &x, depth);
+	} else {
+		lower_object(p->l, n, &o);
+		print_at(p, n->type, &o, depth);
 	}
 }
 
 void lower_print(struct lower *l, struct d_node *call)
 {
 	struct ir_rec *rec = lower_rec(l);
-	struct printing p = { .l = l, .user = call->args[0]->user };
+	struct printing p = { .l = l, .pos = call->pos };
 	struct d_node *n = call->args[0];
 	struct fmt *f;
 	const char *err;
@@ -178,12 +200,7 @@ void lower_print(struct lower *l, struct d_node *call)
 	act = rec->nacts - 1;
 	type_print(&p.text, n->type, NULL);
 	strbuf_puts(&p.text, " ");
-	if (type_is_string(n->type))
-		print_text(&p, lower_string(l, n));
-	else if (type_is_scalar(n->type))
-		print_value(&p, n->type, lower_expr(l, n));
-	else
-		print_at(&p, n->type, lower_expr(l, n), 0);
+	print_node(&p, n, 0);
 	f = fmt_parse(l->prog->arena, FMT_D, strbuf_str(&p.text), p.text.len, &err, &off);
 	strbuf_fini(&p.text);
 	rec->acts[act].fmt = f;

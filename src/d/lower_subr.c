@@ -71,6 +71,42 @@ static ir_reg call2(struct lower *l, enum ir_fn fn, ir_reg a, ir_reg b)
 	return ir_call(&l->b, fn, args, 2);
 }
 
+/* @text = @prefix and @digits; go on at @done. */
+static void prefixed(struct lower *l, ir_reg text, const char *prefix, ir_reg digits, struct ir_block *done)
+{
+	ir_mov(&l->b, text, *prefix ? call2(l, IR_FN_STRJOIN, ir_strc(&l->b, prefix), digits) : digits);
+	ir_jmp(&l->b, done);
+}
+
+/* Numbers in base 16 begin with 0x, those in base 8 with 0, as illumos's do (DIF_SUBR_LLTOSTR). */
+static ir_reg lltostr(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	struct ir_block *hex, *other, *octal, *plain, *done;
+	ir_reg digits = call2(l, IR_FN_LLTOSTR, args[0], args[1]), text;
+	int64_t base = 10;
+
+	if (call->nargs < 2 || (d_const(l->check->prog, call->args[1], &base) && base != 8 && base != 16))
+		return digits;
+	hex = ir_block_new(&l->b);
+	other = ir_block_new(&l->b);
+	octal = ir_block_new(&l->b);
+	plain = ir_block_new(&l->b);
+	done = ir_block_new(&l->b);
+	text = ir_reg_new(&l->b, IR_STR);
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[1], ir_const(&l->b, 16)), hex, other);
+	ir_at(&l->b, hex);
+	prefixed(l, text, "0x", digits, done);
+	ir_at(&l->b, other);
+	ir_br(&l->b, ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_EQ, args[1], ir_const(&l->b, 8)),
+			    ir_op2(&l->b, IR_NE, args[0], ir_const(&l->b, 0))), octal, plain);
+	ir_at(&l->b, octal);
+	prefixed(l, text, "0", digits, done);
+	ir_at(&l->b, plain);
+	prefixed(l, text, "", digits, done);
+	ir_at(&l->b, done);
+	return text;
+}
+
 /* Four bytes at an address of ours, as 192.0.2.1. */
 static ir_reg inet_ntoa(struct lower *l, struct d_node *call, const ir_reg *args)
 {
@@ -159,7 +195,7 @@ static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *ar
 {
 	const ir_reg copy[] = { args[0], args[2], args[1] };
 
-	return ir_call(&l->b, call->args[0]->user ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+	return ir_call(&l->b, lower_is_user(call->args[0]) ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
 }
 
 /* With NULL it goes on where the clause's last one stopped. */
@@ -209,7 +245,7 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 	} subrs[] = {
 		{ "bcopy", bcopy_bytes }, { "getmajor", getmajor }, { "getminor", getminor }, { "htonl", swap32 },  { "htonll", swap64 },
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
-		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop },
+		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop }, { "lltostr", lltostr },
 		{ "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "speculation", speculation },
 		{ "strtok", next_token },

@@ -17,16 +17,48 @@
 #include "base/strbuf.h"
 #include "elf/priv.h"
 
-enum { MAX_SCOPES = 32, MAX_STACK = 8, MAX_DEPTH = 4 };
+enum { MAX_SCOPES = 32, MAX_STACK = 8, MAX_DEPTH = 4, ENDED = 16 };
 
 struct debug {
 	Dwarf *dw;
 	Dwarf_CFI *eh;			/* of the file itself; its own memory */
 	Elf *elf;			/* of another file, or NULL */
 	int fd;
+	char *ended[ENDED];		/* end_strings's copies */
+	size_t nended;
 };
 
 /* --- the file ----------------------------------------------------------------------------------------- */
+
+/*
+ * libdw gives strings as they lie in the sections, and does not look for their ends.  A section whose last byte is no NUL
+ * is replaced by a copy with a NUL behind it, before libdw sees it.
+ */
+static void end_strings(Elf *elf, struct debug *d)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn)) && d->nended < ENDED) {
+		Elf_Data *data;
+		GElf_Shdr shdr;
+		char *copy;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    strncmp(obj_section_name(elf, &shdr), ".debug_", 7))
+			continue;
+		if (shdr.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (!data || !data->d_buf || !data->d_size || !((const char *)data->d_buf)[data->d_size - 1])
+			continue;
+		copy = malloc(data->d_size + 1);
+		if (!copy)
+			continue;
+		memcpy(copy, data->d_buf, data->d_size);
+		copy[data->d_size] = '\0';
+		data->d_buf = d->ended[d->nended++] = copy;
+	}
+}
 
 static void open_by_id(const struct obj_info *info, struct debug *d)
 {
@@ -43,8 +75,10 @@ static void open_by_id(const struct obj_info *info, struct debug *d)
 	if (d->fd < 0)
 		return;
 	d->elf = elf_begin(d->fd, ELF_C_READ, NULL);
-	if (d->elf)
+	if (d->elf) {
+		end_strings(d->elf, d);
 		d->dw = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+	}
 }
 
 struct debug *obj_debug(struct obj *o)
@@ -59,6 +93,7 @@ struct debug *obj_debug(struct obj *o)
 	if (!d)
 		return NULL;
 	d->fd = -1;
+	end_strings(o->elf, d);
 	d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
 	if (d->dw && !obj_section(o->elf, ".debug_info", &shdr) && !obj_section(o->elf, ".zdebug_info", &shdr)) {
 		dwarf_end(d->dw);
@@ -92,6 +127,8 @@ void debug_close(struct debug *d)
 		elf_end(d->elf);
 	if (d->fd >= 0)
 		close(d->fd);
+	while (d->nended)
+		free(d->ended[--d->nended]);
 	free(d);
 }
 
@@ -413,6 +450,13 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const c
 	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
 }
 
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type)
+{
+	struct scopes s;
+
+	return find_scopes(d, pc, &s) && s.func && type_of(&s.v[s.func], type);
+}
+
 void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx)
 {
@@ -591,6 +635,18 @@ bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before)
 			*before = addr;
 	}
 	return *before == pc;
+}
+
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line)
+{
+	Dwarf_Line *l;
+	Dwarf_Die unit;
+
+	if (!find_unit(d, pc, &unit))
+		return false;
+	l = dwarf_getsrc_die(&unit, pc);
+	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
+	return *file && !dwarf_lineno(l, line) && *line > 0;
 }
 
 /* --- what is in functions ----------------------------------------------------------------------------- */

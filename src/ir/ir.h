@@ -108,13 +108,18 @@ enum ir_show {
 	IR_SHOW_MOD,		/* module */
 	/* SystemTap's, of a stack: */
 	IR_SHOW_STAP_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
+	IR_SHOW_STAP_FULLER,	/* lines " 0x1234 : function+0x1/0x10 at source:line [path]" */
 	IR_SHOW_STAP_SIMPLE,	/* lines "function+0x1 [file]" */
 	IR_SHOW_STAP_BRIEF,	/* lines "function+0x1" */
 	IR_SHOW_STAP_HEX,	/* "0x1234 0x5678 " */
+	IR_SHOW_STAP_CALLERS,	/* "0x1234 0x5678" */
 	/* and of its first frame: */
 	IR_SHOW_STAP_SYM,	/* function */
 	IR_SHOW_STAP_DATA,	/* function+0x1/0x10 [path] */
 	IR_SHOW_STAP_MOD,	/* path */
+	IR_SHOW_STAP_FILE,	/* source, or "0x1234" */
+	IR_SHOW_STAP_LINE,	/* line */
+	IR_SHOW_STAP_FILELINE,	/* source:line */
 };
 
 /* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
@@ -222,7 +227,7 @@ struct ir_block;
 
 struct ir_insn {
 	enum ir_op op;
-	uint8_t width;			/* EXT, LOAD, ULOAD */
+	uint8_t width;			/* EXT, LOAD, ULOAD, UPEEK */
 	bool sign;
 	uint32_t part;			/* IKEY */
 	ir_reg dst;			/* or IR_NO_REG */
@@ -252,8 +257,16 @@ struct ir_block {
 	size_t cap;
 };
 
+/* When a clause runs. */
+enum ir_runs {
+	IR_EVENT,	/* whenever one of its probes fires, on several CPUs at a time */
+	IR_TRACER,	/* in the tracer, which runs one after the other */
+	IR_ALONE,	/* when no other does */
+};
+
 struct ir_clause {
 	uint32_t id;			/* index in ir_prog.clauses */
+	enum ir_runs runs;
 	struct probe_desc *descs;	/* the probes it is for */
 	uint32_t ndescs;
 	struct src_pos pos;
@@ -269,6 +282,8 @@ struct ir_prog {
 	struct arena *arena;
 	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
 	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
+	bool exclusive;			/* a clause has what it uses of IR_GLOBAL to itself, as far as others write to it */
+	uint64_t lock_wait_ns;		/* if others have it for so long, the clause is left out */
 	struct ir_var **vars;
 	struct ir_map **maps;
 	struct ir_iter **iters;

@@ -227,6 +227,8 @@ static void print_clause(struct strbuf *out, const struct ir_clause *c)
 	strbuf_puts(out, "clause");
 	for (uint32_t k = 0; k < c->ndescs; k++)
 		print_desc(out, &c->descs[k]);
+	if (c->runs != IR_EVENT)
+		strbuf_puts(out, c->runs == IR_ALONE ? " alone" : " tracer");
 	strbuf_putc(out, '\n');
 	if (c->nregs) {
 		strbuf_puts(out, "regs ");
@@ -246,6 +248,8 @@ void ir_print(const struct ir_prog *p, struct strbuf *out)
 	strbuf_printf(out, "strsize %u\n", p->strsize);
 	if (p->nesting != IR_NESTING)
 		strbuf_printf(out, "nesting %u\n", p->nesting);
+	if (p->exclusive)
+		strbuf_printf(out, "exclusive %" PRIu64 "\n", p->lock_wait_ns);
 	for (uint32_t k = 0; k < p->nvars; k++)
 		print_var(out, p->vars[k]);
 	for (uint32_t k = 0; k < p->nmaps; k++)

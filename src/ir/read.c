@@ -1,7 +1,7 @@
 /*
  * The IR from text.
  *
- *	program  = ["strsize" N] ["nesting" N] { var | map | iter | agg | rec | clause }
+ *	program  = ["strsize" N] ["nesting" N] ["exclusive" N] { var | map | iter | agg | rec | clause }
  *	slot     = "s" | ("i" | "u") ("1" | "2" | "4" | "8")
  *	var      = "var" STRING ("global" | "thread" | "clause" | "local" | "frame") slot
  *	map      = "map" STRING ("global" | "thread") "keys" {slot} ("value" slot | stat) ["frees"]
@@ -11,7 +11,7 @@
  *	agg      = "agg" STRING function "keys" {slot} ["param" N N N N] ["signed"]
  *	rec      = "rec" CLAUSE "fields" {slot} ["stat" MAP] {act}
  *	act      = "act" action FIELD COUNT ["aggs" {N}] ["fmt" STRING]
- *	clause   = "clause" {NUMBER | STRING ":" STRING ":" STRING ":" STRING} ["regs" TYPES] {block}
+ *	clause   = "clause" {NUMBER | STRING ":" STRING ":" STRING ":" STRING} ["alone" | "tracer"] ["regs" TYPES] {block}
  *	block    = "b" N ":" {insn}
  *	insn     = ["r" N "="] operation [attribute] {"r" N} ["@" ACTION]
  *
@@ -620,7 +620,7 @@ static void read_desc(struct reader *r, struct ir_clause *c, size_t *cap)
 static bool at_declaration(const struct reader *r)
 {
 	return is(r, "clause") || is(r, "var") || is(r, "map") || is(r, "rec") || is(r, "strsize") ||
-	       is(r, "nesting");
+	       is(r, "nesting") || is(r, "exclusive");
 }
 
 static void read_clause(struct reader *r)
@@ -634,6 +634,10 @@ static void read_clause(struct reader *r)
 	r->ntypes = 0;
 	while (!r->err && (r->tok == T_NUMBER || r->tok == T_STRING))
 		read_desc(r, c, &cap);
+	if (accept(r, "alone"))
+		c->runs = IR_ALONE;
+	else if (accept(r, "tracer"))
+		c->runs = IR_TRACER;
 	if (accept(r, "regs")) {
 		r->types = r->text;
 		r->ntypes = strlen(r->text);
@@ -674,6 +678,12 @@ static void read_nesting(struct reader *r)
 	r->prog->nesting = index_of(r, IR_MAX_NESTING + 1);
 }
 
+static void read_exclusive(struct reader *r)
+{
+	r->prog->exclusive = true;
+	r->prog->lock_wait_ns = (uint64_t)number(r);
+}
+
 struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 {
 	static const struct {
@@ -682,7 +692,7 @@ struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 	} things[] = {
 		{ "strsize", read_strsize }, { "var", read_var }, { "map", read_map },
 		{ "agg", read_agg },	     { "rec", read_rec }, { "clause", read_clause },
-		{ "iter", read_iter },	     { "nesting", read_nesting },
+		{ "iter", read_iter },	     { "nesting", read_nesting }, { "exclusive", read_exclusive },
 	};
 	struct reader r = { .arena = a, .p = text, .line = 1 };
 
@@ -695,7 +705,7 @@ struct ir_prog *ir_read(struct arena *a, const char *text, const char **err)
 		while (k < n && !is(&r, things[k].word))
 			k++;
 		if (k == n) {
-			fail(&r, "expected strsize, nesting, var, map, iter, agg, rec or clause");
+			fail(&r, "expected strsize, nesting, exclusive, var, map, iter, agg, rec or clause");
 			break;
 		}
 		next(&r);

@@ -44,6 +44,7 @@ static const struct {
 	[ABI_DROP_AGG] = { 1, "DTRACEDROP_AGGREGATION", "aggregation drop", "" },
 	[ABI_DROP_DYNVAR] = { 2, "DTRACEDROP_DYNAMIC", "dynamic variable drop", "" },
 	[ABI_DROP_ITER] = { 2, "DTRACEDROP_DYNAMIC", "iteration drop", "" },
+	[ABI_DROP_LOCK] = { 0, "DTRACEDROP_PRINCIPAL", "drop", " (variables locked)" },
 	[ABI_DROP_BUSY] = { 0, "DTRACEDROP_PRINCIPAL", "drop", " (all scratch space busy)" },
 	[OUT_DROP_SPEC] = { 5, "DTRACEDROP_SPEC", "speculative drop", "" },
 	[OUT_DROP_SPEC_NONE] = { 7, "DTRACEDROP_SPECUNAVAIL", "failed speculation", " (no speculative buffer available)" },

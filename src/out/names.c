@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/bytemap.h"
 #include "base/strbuf.h"
+#include "elf/debug.h"
 #include "elf/obj.h"
 #include "out/pycode.h"
 #include "out/sink.h"
@@ -49,6 +50,8 @@ struct frame {
 	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
 	uint64_t mod_off;		/* from where the module is mapped */
 	const char *mod, *path, *func;	/* NULL: not known */
+	struct obj *obj;		/* the file that it is in, NULL: not known; it stays open */
+	uint64_t obj_addr;		/* the address there */
 	const struct pycode *code;	/* of a frame of Python, which has nothing of the above */
 	uint32_t line;
 };
@@ -215,6 +218,8 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 	if (!m->file->obj || !obj_addr(m->file->obj, f->mod_off, &addr) ||
 	    !obj_func_find(m->file->obj, addr, &func))
 		return;
+	f->obj = m->file->obj;
+	f->obj_addr = addr;
 	f->func = func.name;		/* the file's, which stays open */
 	f->off = addr - func.addr;
 	f->size = func.end - func.addr;
@@ -491,9 +496,43 @@ static void put_place(struct out_sink *s, const struct frame *f, bool size)
 		out_format(s, "/0x%" PRIx64, f->size);
 }
 
-static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show show)
+/* The source and line of a frame; of a caller that of its call, which is before the address. */
+static bool source_of(const struct frame *f, bool is_caller, const char **file, int *line)
 {
+	struct debug *d = f->obj ? obj_debug(f->obj) : NULL;
+
+	return d && debug_source_at(d, f->obj_addr - is_caller, file, line);
+}
+
+static void put_source(struct out_sink *s, const struct frame *f, enum ir_show show)
+{
+	const char *file;
+	int line;
+
+	if (!source_of(f, false, &file, &line))
+		out_format(s, "0x%" PRIx64, f->addr);
+	else if (show == IR_SHOW_STAP_LINE)
+		out_format(s, "%d", line);
+	else if (show == IR_SHOW_STAP_FILE)
+		out_puts(s, file);
+	else
+		out_format(s, "%s:%d", file, line);
+}
+
+static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show show, bool is_caller)
+{
+	const char *file;
+	int line;
+
 	switch (show) {
+	case IR_SHOW_STAP_FILE:
+	case IR_SHOW_STAP_LINE:
+	case IR_SHOW_STAP_FILELINE:
+		put_source(s, f, show);
+		return;
+	case IR_SHOW_STAP_CALLERS:
+		out_format(s, "%s0x%" PRIx64, is_caller ? " " : "", f->addr);
+		return;
 	case IR_SHOW_STAP_HEX:
 		out_format(s, "0x%" PRIx64 " ", f->addr);
 		return;
@@ -501,11 +540,14 @@ static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show sh
 		out_puts(s, f->path ? f->path : "<unknown>");
 		return;
 	case IR_SHOW_STAP_FULL:
+	case IR_SHOW_STAP_FULLER:
 		out_format(s, " 0x%" PRIx64, f->addr);
 		if (f->func) {
 			out_puts(s, " : ");
 			put_place(s, f, true);
 		}
+		if (show == IR_SHOW_STAP_FULLER && source_of(f, is_caller, &file, &line))
+			out_format(s, " at %s:%d", file, line);
 		break;
 	case IR_SHOW_STAP_SYM:
 		if (f->func)
@@ -533,12 +575,12 @@ void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show
 
 	if (show >= IR_SHOW_STAP_SYM) {
 		if (st && st->nframes)
-			put_frame(s, &st->frames[0], show);
+			put_frame(s, &st->frames[0], show, false);
 		return;
 	}
 	for (uint32_t i = 0; st && i < st->nframes; i++) {
-		put_frame(s, &st->frames[i], show);
-		if (show != IR_SHOW_STAP_HEX)
+		put_frame(s, &st->frames[i], show, i > 0);
+		if (show != IR_SHOW_STAP_HEX && show != IR_SHOW_STAP_CALLERS)
 			out_putc(s, '\n');
 	}
 }

@@ -37,7 +37,7 @@ static int find_member(const struct btf *btf, uint32_t type, const char *name, u
 /* Follow @path (abi/task.def) from structure @type. */
 static int find_path(const struct btf *btf, uint32_t type, const char *path, struct ebpf_task_path *ret)
 {
-	uint32_t off = 0;
+	uint32_t off = 0, base = 0;
 	char name[32];
 	size_t len;
 	int e;
@@ -50,7 +50,7 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 		const struct btf_type *t;
 		int32_t id;
 
-		len = strcspn(path, "-[");
+		len = strcspn(path, "-[.");
 		if (len >= sizeof(name) || ret->n == sizeof(ret->off) / sizeof(*ret->off))
 			return -EINVAL;
 		memcpy(name, path, len);
@@ -59,6 +59,13 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 		if (e)
 			return e;
 		path += len;
+		off += base;
+		if (*path == '.') {	/* a structure in it */
+			base = off;
+			path++;
+			continue;
+		}
+		base = 0;
 		if (*path == '[')	/* of pointers */
 			off += 8 * (uint32_t)strtoul(path + 1, NULL, 10);
 		ret->off[ret->n++] = off;

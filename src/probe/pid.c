@@ -2,8 +2,8 @@
  * The pid provider: the functions of a process.  DTrace guide, "pid Provider".
  *
  *	provider  pid1234; a script says pid$target
- *	module    the base name of the file; in a description also its path, the base name up to ".so", or a.out for
- *		  the program itself
+ *	module    the base name of the file; in a description also its path, the base name up to ".so" or, as in
+ *		  libc-2.31.so, up to the version, or a.out for the program itself
  *	function  a symbol of .symtab, or of .dynsym and .gnu_debugdata in a stripped file
  *	name      entry, return, or an instruction's distance from the start of the function, in hex
  *
@@ -237,16 +237,23 @@ static void look_at_func(const struct look *l, const struct pid_file *pf, const 
 	}
 }
 
+/* Is @name, that of a library, @mod and a version?  libc.so.6, libc-2.31.so */
+static bool is_versioned(const char *name, const char *mod)
+{
+	size_t len = strlen(mod);
+
+	return len && !strncmp(name, mod, len) &&
+	       (!strncmp(name + len, ".so", 3) || (name[len] == '-' && isdigit((unsigned char)name[len + 1])));
+}
+
 /* a.out, the base name, the path, or libc for libc.so.6 */
 static bool module_matches(const struct look *l, const struct procs_map *map)
 {
 	const char *mod = l->f->desc->mod, *slash = strrchr(map->path, '/'), *name = slash ? slash + 1 : map->path;
-	size_t len = strlen(mod);
 
 	if (!strcmp(mod, "a.out"))
 		return map->ino == l->exe_ino && map->dev == l->exe_dev;
-	return desc_glob(mod, name) || !strcmp(mod, map->path) ||
-	       (len && !strncmp(name, mod, len) && !strncmp(name + len, ".so", 3));
+	return desc_glob(mod, name) || !strcmp(mod, map->path) || is_versioned(name, mod);
 }
 
 static int look_at_map(void *ctx, const struct procs_map *map)
@@ -324,7 +331,7 @@ static void find(struct finding *f)
 	}
 	read_exe(&l);
 	err = procs_maps(l.pid, look_at_map, &l);
-	if (err)
+	if (err && !set_why(f->set)->len)
 		strbuf_printf(set_why(f->set), "process %" PRIu32 ": %s", l.pid, strerror(-err));
 }
 

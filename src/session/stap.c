@@ -119,6 +119,7 @@ void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n)
 	case ABI_DROP_RECORD:
 		strbuf_printf(&b, "WARNING: There were %" PRIu64 " transport failures.\n", n);
 		break;
+	case ABI_DROP_LOCK:
 	case ABI_DROP_BUSY:
 		s->nskipped += n;
 		if (!session_stap_failed(s) || s->ending)

@@ -74,6 +74,12 @@ static bool is_ordered(enum stp_point_kind kind)
 	return kind == STP_P_BEGIN || kind == STP_P_END || kind == STP_P_ERROR;
 }
 
+/* Timers fire in the tracer. */
+static bool is_tracer(enum stp_point_kind kind)
+{
+	return kind >= STP_P_TIMER_S && kind <= STP_P_TIMER_JIFFIES;
+}
+
 static struct stp_clause *new_clause(struct low *l, struct src_pos pos, const struct stp_handler *h,
 				     enum stp_point_kind kind)
 {
@@ -86,6 +92,7 @@ static struct stp_clause *new_clause(struct low *l, struct src_pos pos, const st
 	c->kind = kind;
 	c->order = !h ? INT64_MIN : is_ordered(kind) && arg ? arg->value : 0;
 	c->pp = h ? point_text(l, h->point) : "begin";
+	ic->runs = is_ordered(kind) || kind == STP_P_NEVER ? IR_ALONE : is_tracer(kind) ? IR_TRACER : IR_EVENT;
 	ir_build(&l->b, l->prog, ic);
 	l->b.pos = pos;
 	l->handler = h;
@@ -361,6 +368,16 @@ static uint32_t nesting(const struct stp *stp)
 	return n < 1 ? 1 : n > IR_MAX_NESTING ? IR_MAX_NESTING : (uint32_t)n;
 }
 
+/* As long as MAXTRYLOCK attempts TRYLOCKDELAY us apart take, a second at most. */
+static uint64_t lock_wait(const struct stp *stp)
+{
+	int64_t n = stp_get_limit(stp, STP_MAXTRYLOCK), us = stp_get_limit(stp, STP_TRYLOCKDELAY);
+
+	if (n <= 0 || us <= 0)
+		return 0;
+	return n > 1000000 / us ? 1000000000 : (uint64_t)(n * us) * 1000;
+}
+
 struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree)
 {
 	struct low l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
@@ -375,6 +392,8 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
 	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
 	l.prog->nesting = nesting(stp);
+	l.prog->exclusive = true;
+	l.prog->lock_wait_ns = lock_wait(stp);
 	low_find_recursive(tree);
 	make_memories(&l);
 	lower_inits(&l);

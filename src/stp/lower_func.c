@@ -144,10 +144,61 @@ ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *ar
 	return ir_arg(&l->b, 1);
 }
 
+/* The label of .label("x"). */
+ir_reg low_func_pnlabel(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	const char *s = comp_text(l, "label");
+
+	(void)call;
+	(void)args;
+	return low_str(l, s ? s : "");
+}
+
+ir_reg low_func_remote_uri(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)call;
+	(void)args;
+	return low_str(l, "");
+}
+
+ir_reg low_func_registers_valid(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	int kind = l->handler->kind;
+
+	(void)call;
+	(void)args;
+	return low_const(l, kind == STP_P_MARK || kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN ||
+			    kind == STP_P_STATEMENT || kind == STP_P_PLT || kind == STP_P_PLT_RETURN);
+}
+
+/* Has the process the user that runs the script? */
+ir_reg low_func_is_myproc(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)call;
+	(void)args;
+	return ir_op2(&l->b, IR_EQ, ir_builtin(&l->b, IR_B_UID), low_const(l, getuid()));
+}
+
+ir_reg low_func_page_size(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)call;
+	(void)args;
+	return low_const(l, sysconf(_SC_PAGESIZE));
+}
+
+/* Where a function's arguments are does not depend on this. */
+ir_reg low_func_nothing(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	(void)l;
+	(void)call;
+	(void)args;
+	return IR_NO_REG;
+}
+
 ir_reg low_func_number(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
-	return low_const(l, call->builtin->number);
+	return low_const(l, (int)call->builtin->number);
 }
 
 /* --- time -------------------------------------------------------------------------------------------- */

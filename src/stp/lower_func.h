@@ -14,6 +14,8 @@ typedef ir_reg low_func(struct low *l, struct stp_node *call, const ir_reg *args
 
 /* the handler (lower_func.c) */
 low_func low_func_pp, low_func_pn, low_func_ppfunc, low_func_probefunc, low_func_probemod, low_func_probe_type;
+low_func low_func_pnlabel, low_func_registers_valid, low_func_remote_uri, low_func_is_myproc, low_func_nothing;
+low_func low_func_page_size;
 low_func low_func_is_return, low_func_module_name, low_func_stp_pid, low_func_returnval;
 
 /* facts of a process; WITH: enum abi_task (lower_task.c) */
@@ -31,12 +33,12 @@ low_func low_func_text_strn, low_func_string_quoted, low_func_tokenize;
 low_func low_func_matched, low_func_ngroups;	/* lower_match.c */
 
 /* memory (lower_mem.c); WITH: bytes, + 16 signed; of strings 1: argument 1 is the length */
-low_func low_func_user_memory, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
+low_func low_func_user_memory, low_func_user_peek, low_func_user_warn, low_func_kernel_memory, low_func_arg, low_func_user_string, low_func_kernel_string;
 low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at, low_func_string_warn;
-low_func low_func_kernel_string_or;
+low_func low_func_kernel_string_or, low_func_kernel_string_n, low_func_kernel_string_quoted;
 
 /* stacks (lower_show.c); WITH: enum ir_show */
-low_func low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
+low_func low_func_uaddr, low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
 
 /* output and the session */
 low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;

@@ -27,6 +27,39 @@ ir_reg low_func_user_memory(struct low *l, struct stp_node *call, const ir_reg *
 	return memory(l, call, args, IR_ULOAD);
 }
 
+/* 0 where nothing can be read. */
+ir_reg low_func_user_peek(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	return memory(l, call, args, IR_UPEEK);
+}
+
+/* The same with a warning. */
+ir_reg low_func_user_warn(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct ir_block *body = ir_block_new(&l->b), *caught = ir_block_new(&l->b), *end = ir_block_new(&l->b);
+	struct ir_var *value = low_temp(l, STP_LONG), *at = low_temp(l, STP_LONG);
+	const char *type = call->builtin->name + strlen("user_");
+	bool is_unsigned = *type == 'u';
+	ir_reg r;
+
+	ir_vst(&l->b, value, low_const(l, 0));
+	ir_vst(&l->b, at, args[0]);
+	ir_try(&l->b, caught, body);
+	ir_at(&l->b, body);
+	r = memory(l, call, args, IR_ULOAD);
+	ir_endtry(&l->b);
+	ir_vst(&l->b, value, r);
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, caught);
+	r = ir_vld(&l->b, at);
+	r = low_sprintf(l, arena_printf(l->arena, "user %s%.*s copy fault %%p [man error::fault]", is_unsigned ? "unsigned " : "",
+					(int)strcspn(type + is_unsigned, "_"), type + is_unsigned), &r, 1);
+	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, end);
+	return ir_vld(&l->b, value);
+}
+
 ir_reg low_func_kernel_memory(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	return memory(l, call, args, IR_LOAD);
@@ -223,15 +256,39 @@ ir_reg low_func_string_quoted_at(struct low *l, struct stp_node *call, const ir_
 	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
 }
 
+ir_reg low_func_kernel_string_n(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	ir_reg part[3] = { low_func_kernel_string(l, call, args), low_const(l, 0), args[1] };
+
+	return ir_call(&l->b, IR_FN_SLICE, part, 3);
+}
+
+ir_reg low_func_kernel_string_quoted(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct guard g;
+	ir_reg both[2];
+
+	(void)call;
+	guard(l, &g, args[0], STP_LONG);
+	both[0] = ir_call(&l->b, IR_FN_STRINGOF, args, 1);
+	both[1] = low_const(l, 1);
+	guarded(l, &g, ir_call(&l->b, IR_FN_ESCAPE, both, 2));
+	both[0] = ir_vld(&l->b, g.kept);
+	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
+}
+
+/* One more argument is what there is instead. */
 ir_reg low_func_string_warn(struct low *l, struct stp_node *call, const ir_reg *args)
 {
+	struct ir_var *instead = low_temp(l, STP_STRINGS);
 	struct guard g;
 	ir_reg r;
 
+	ir_vst(&l->b, instead, call->nargs > call->builtin->number + 1 ? args[call->nargs - 1] : low_str(l, ""));
 	guard(l, &g, args[0], STP_LONG);
 	guarded(l, &g, copy(l, call, args));
 	r = ir_vld(&l->b, g.kept);
 	r = low_sprintf(l, COPY_FAULT, &r, 1);
 	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
-	return otherwise(l, &g, low_str(l, ""));
+	return otherwise(l, &g, ir_vld(&l->b, instead));
 }

@@ -311,6 +311,11 @@ uint64_t type_size(const struct type *t)
 	return t->complete ? t->size : 0;
 }
 
+uint64_t type_stride(const struct type *t)
+{
+	return type_is_string(t) ? 256 : type_size(t);
+}
+
 uint32_t type_align(const struct type *t)
 {
 	t = type_strip(t);
@@ -320,6 +325,12 @@ uint32_t type_align(const struct type *t)
 bool type_is_complete(const struct type *t)
 {
 	return type_strip(t)->complete;
+}
+
+bool type_is_user(const struct type *t)
+{
+	t = type_strip(t);
+	return t->kind == TYPE_PTR && (type_quals(t->to) & TYPE_USER);
 }
 
 bool type_is_void(const struct type *t)
@@ -490,7 +501,7 @@ const struct type *type_array(struct types *ts, const struct type *of, uint64_t 
 	t->count = count;
 	t->complete = counted;
 	t->align = type_align(of);
-	if (__builtin_mul_overflow(count, type_size(of), &t->size))
+	if (__builtin_mul_overflow(count, type_stride(of), &t->size))
 		t->size = UINT64_MAX;
 	return t;
 }
@@ -576,7 +587,7 @@ int type_add_enumerator(struct types *ts, struct type *en, const char *name, int
 int type_add_member(struct types *ts, struct type *sou, const char *name, const struct type *t, unsigned int bits)
 {
 	const uint64_t max = (uint64_t)1 << 40;
-	uint64_t size = type_is_string(t) ? 256 : type_size(t), unit = size * 8, at = sou->kind == TYPE_UNION ? 0 : sou->bits, end, dummy;
+	uint64_t size = type_stride(t), unit = size * 8, at = sou->kind == TYPE_UNION ? 0 : sou->bits, end, dummy;
 	struct type_member *m;
 	uint32_t align = type_align(t);
 

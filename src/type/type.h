@@ -6,8 +6,8 @@
  * so may readers of DWARF and BTF.  Types are built once and then only read.  Targets are LP64: int is 4
  * bytes, long and pointers are 8, char is signed (D's rule, whatever the machine's C does).
  *
- * D's string is a type of its own, without a size here (strsize is the session's); as a member of a struct, which
- * only translators fill, it counts 256 bytes.  Associative arrays and
+ * D's string is a type of its own, without a size here (strsize is the session's); as a member of a struct or an
+ * element of an array it counts 256 bytes.  Associative arrays and
  * aggregations are kinds of identifiers, not types.
  *
  * Typedefs and qualifiers stay visible for messages; type_strip looks through both.
@@ -39,7 +39,8 @@ enum type_kind {
 
 enum { TYPE_MAX_DEPTH = 256 };	/* declarations beyond it are refused, so recursion over types is safe */
 
-enum type_quals { TYPE_CONST = 1, TYPE_VOLATILE = 2, TYPE_RESTRICT = 4 };
+/* USER: D's userland, of objects in the traced process. */
+enum type_quals { TYPE_CONST = 1, TYPE_VOLATILE = 2, TYPE_RESTRICT = 4, TYPE_USER = 8 };
 
 /* C's integer ranks, for the usual conversions. */
 enum type_rank { RANK_BOOL, RANK_CHAR, RANK_SHORT, RANK_INT, RANK_LONG, RANK_LLONG };
@@ -159,11 +160,15 @@ unsigned int type_quals(const struct type *t);
 
 /* Bytes; 0 for void, string, functions and whatever is incomplete. */
 uint64_t type_size(const struct type *t);
+/* The same of a member or an element: a string counts there. */
+uint64_t type_stride(const struct type *t);
+
 uint32_t type_align(const struct type *t);	/* at least 1 */
 bool type_is_complete(const struct type *t);	/* has it a size, or is it string? */
 
 /* All look through typedefs and qualifiers. */
 bool type_is_void(const struct type *t);
+bool type_is_user(const struct type *t);	/* a pointer to a userland object */
 bool type_is_integer(const struct type *t);	/* INT or ENUM */
 bool type_is_signed(const struct type *t);	/* a signed integer */
 bool type_is_scalar(const struct type *t);	/* integer or pointer */

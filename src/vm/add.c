@@ -137,56 +137,34 @@ static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_ma
 	return (uint64_t *)table_value(m, e);
 }
 
-/* Where @owner can be: there and in the place behind. */
-static inline struct shm_object *objects_at(const struct shm_run *r, const struct shm_map *m, uint64_t owner)
+uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
+			  uint64_t address, uint64_t *forgotten)
 {
-	uint64_t h = (owner ^ (uint64_t)(uintptr_t)m) * 0x9e3779b97f4a7c15;
+	const struct shm_map *first = &r->shm->maps[a->map], *m;
+	const struct shm_cached *c = cached_at(r, first, address);
+	struct shm_object *o = add_objects_at(a, owner);
+	uint64_t object, class = c->map - (uint64_t)a->map;
+	struct abi_elem *e;
 
-	return &r->objects[h >> 50 & ~(uint64_t)1];
-}
-_Static_assert(SHM_OBJECTS == 1 << (64 - 50), "bits of the hash");
-
-static inline uint64_t referred(uint64_t owner, long ref)
-{
-	uint64_t object;
-
-	memcpy(&object, (const char *)(uintptr_t)owner + ref, sizeof(object));
+	*forgotten = 0;
+	if (c->address != address || class >= classes)
+		return 0;
+	m = first + class;
+	e = table_elem(m, r->lane, c->elem + 1);
+	/* What was remembered by the address may be of before: the string of then was another. */
+	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
+		return 0;
+	/* The first of the two is the one found at once: it stays, but every other one takes its turn. */
+	if (o->owner && o->owner != owner && (o[1].owner == owner || !o[1].owner || !(owner >> 9 & 1)))
+		o++;
+	memcpy(&object, (const char *)(uintptr_t)owner + a->ref, sizeof(object));
+	*forgotten = o->object;
+	*o = (struct shm_object){ owner, object, (uint8_t *)e, ((const struct abi_lane *)r->lane)->given_back,
+				  (uint16_t)(sizeof(*e) + m->key_size), a->map };
 	return object;
 }
-
-bool add_count_object(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t owner, long ref)
-{
-	const struct shm_object *o = objects_at(r, m, owner);
-	struct abi_elem *e;
-	uint64_t class;
-
-	o += o->owner != owner;
-	class = o->map - (uint64_t)(m - r->shm->maps);
-	if (__builtin_expect(o->owner != owner || class >= classes || o->object != referred(owner, ref), 0))
-		return false;
-	m += class;
-	e = table_elem(m, r->lane, o->elem + 1);
-	if (!e || e->state != ABI_ELEM_LIVE ||
-	    !same_string(m, (const char *)(uintptr_t)(o->object + o->off), table_key(e)))
-		return false;
-	(*(uint64_t *)table_value(m, e))++;
-	return true;
-}
-
-void add_learn_object(const struct shm_run *r, const struct shm_map *m, uint64_t owner, long ref, uint64_t address)
-{
-	enum { HEADER_MAX = 128 };
-	const struct shm_cached *c = cached_at(r, m, address);
-	struct shm_object *o = objects_at(r, m, owner);
-	uint64_t object = referred(owner, ref);
-
-	if (c->address != address || address - object >= HEADER_MAX || !*(const char *)(uintptr_t)address)
-		return;
-	if (o->owner && o->owner != owner && !(o[1].owner && o[1].owner != owner && (owner >> 8 & 1)))
-		o++;
-	*o = (struct shm_object){ owner, object, c->elem, (uint16_t)c->map, (uint16_t)(address - object), 0 };
-}
-_Static_assert(ABI_MAX_MAPS <= UINT16_MAX, "numbers of maps");
+_Static_assert(ABI_MAX_MAPS <= UINT16_MAX && ABI_ADD_STRING_MAX + sizeof(struct abi_elem) + 8 <= UINT16_MAX,
+	       "fields of struct shm_object");
 
 /* @words are the value of an element of one of @m's classes. */
 static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t address,

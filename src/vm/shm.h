@@ -54,15 +54,20 @@ struct shm_cached {
 
 enum { SHM_CACHED = 8192 };
 
-/* The same by an object that refers to the object that has the string inside of it, @off from its start. */
+/*
+ * The same by an object that refers to the object whose string it is.  No hint: who has a struct shm_object keeps that
+ * object alive and as it is, so its address means that string.
+ */
 struct shm_object {
 	uint64_t owner, object;
-	uint32_t elem;
-	uint16_t map, off;
-	uint64_t pad;			/* a power of two in all: two lie in a cache line */
+	uint8_t *elem;
+	uint32_t given_back;		/* the lane's when it was learned */
+	uint16_t value;			/* from the element to its value */
+	uint16_t map;			/* the first of those that are counted in */
 };
+_Static_assert(sizeof(struct shm_object) == 32, "two lie in a cache line");
 
-enum { SHM_OBJECTS = 16384 };
+enum { SHM_OBJECTS = 32768 };
 
 /*
  * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A sum of independent products, so a processor computes them side by side; zero words add nothing. */
@@ -115,6 +116,7 @@ static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e
 	uint32_t n = (uint32_t)(((uint8_t *)e - (lane + m->off + m->elems_off)) / m->stride);
 
 	set_state(e, ABI_ELEM_FREE);
+	((struct abi_lane *)lane)->given_back++;
 	e->next = t->free;
 	t->free = n + 1;
 	t->live--;
@@ -223,6 +225,7 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 	uint32_t *index = table_index(m, lane), slot;
 	struct abi_table *t = table_header(m, lane);
 
+	((struct abi_lane *)lane)->given_back++;
 	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
 	if (t->used > m->max_entries)
 		t->used = m->max_entries;
@@ -247,13 +250,18 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 /* --- shared ------------------------------------------------------------------------------------------ */
 
 /*
- * A process may be killed between any two instructions of these functions.  An element is live only while it is in a
- * chain: one that was left half way is lost, but neither found nor walked over, and its key can be made again.
+ * A process may be killed between any two instructions of these functions, or stand still there for longer than others
+ * wait for its lock.  So what decides is done by compare-and-swap: that an element comes into a chain, that it is
+ * deleted, that it leaves the chain.  The lock only keeps writers from disturbing each other.
+ *
+ * An element is live from when it is in a chain; whoever finds it there before its maker has said so says so.  One that
+ * was left half way is lost, but neither found nor walked over, and its key can be made again.
  */
-
 enum {
 	SPINS = 2000,		/* looks at a lock before asking whether its owner lives */
-	ROUNDS = 50,		/* of that before taking it by force: nobody has it for so long */
+	BUSY_ROUNDS = 10,	/* of that before sleeping in between ... */
+	ROUNDS = 2000,		/* ... and before taking it by force, some 0.3 s: an owner that lives is hardly kept from
+				   running for so long */
 	RESTARTS = 8,
 };
 
@@ -262,7 +270,7 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 	uint32_t *word = (uint32_t *)(base + m->off + m->locks_off) + bucket, owner;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		for (int k = 0; k < SPINS; k++) {
+		for (int k = 0; k < (round < BUSY_ROUNDS ? SPINS : 1); k++) {
 			owner = 0;
 			if (__atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 				return true;
@@ -274,16 +282,32 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 		if ((owner == tid || (syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH)) &&
 		    __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
-		syscall(SYS_sched_yield);
+		if (round < BUSY_ROUNDS)
+			syscall(SYS_sched_yield);
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	}
 	return __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static void unlock(const struct shm_map *m, uint8_t *base, uint32_t bucket)
+static void unlock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t tid)
 {
 	uint32_t *word = (uint32_t *)(base + m->off + m->locks_off) + bucket;
 
-	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(word, &tid, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static bool change_state(struct abi_elem *e, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&e->state, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Is @e, found in a chain, live? */
+static bool is_live(struct abi_elem *e)
+{
+	uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+
+	return state == ABI_ELEM_LIVE || (state == ABI_ELEM_NEW && change_state(e, ABI_ELEM_NEW, ABI_ELEM_LIVE));
 }
 
 /* *link: the word that refers to the element found. */
@@ -301,7 +325,7 @@ static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const voi
 
 			if (!e)
 				return NULL;
-			if (e->hash == hash && e->state == ABI_ELEM_LIVE && table_same_key(m, e, key))
+			if (e->hash == hash && table_same_key(m, e, key) && is_live(e))
 				return e;
 			/* Taken out and used again meanwhile: this is another bucket's chain now. */
 			strayed = ((e->hash ^ hash) & m->mask) != 0;
@@ -358,56 +382,93 @@ static void give_back_shared(const struct shm_map *m, uint8_t *base, struct abi_
 	} while (!__atomic_compare_exchange_n(&t->free_tagged, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
+/* Put @e into the chain of @bucket, whose first was *first.  False: it is another one now. */
+static bool chain(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t first, struct abi_elem *e, uint32_t ref)
+{
+	__atomic_store_n(&e->next, first, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&table_index(m, base)[bucket], &first, ref, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
 int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, const void *value, uint64_t flags,
 		     uint32_t tid)
 {
-	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, n;
-	struct abi_elem *e;
+	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, first, n;
+	struct abi_elem *e, *made = NULL;
 	int err = 0;
 
 	if (!lock(m, base, bucket, tid))
 		return -EBUSY;
-	e = follow(m, base, key, hash, &link);
-	if (e) {
+	do {
+		first = __atomic_load_n(&table_index(m, base)[bucket], __ATOMIC_ACQUIRE);
+		e = follow(m, base, key, hash, &link);
+		if (e)
+			break;
+		if (!made) {
+			made = take_shared(m, base, &n);
+			if (!made)
+				break;
+			fill(m, made, hash, key, value);
+			set_state(made, ABI_ELEM_NEW);
+		}
+	} while (!chain(m, base, bucket, first, made, n + 1));
+	if (!e && made) {
+		change_state(made, ABI_ELEM_NEW, ABI_ELEM_LIVE);
+	} else if (!e) {
+		err = -E2BIG;
+	} else {
 		if (flags == BPF_NOEXIST)
 			err = -EEXIST;
 		else
 			memcpy(table_value(m, e), value, m->value_size);
-	} else {
-		e = take_shared(m, base, &n);
-		if (e) {
-			uint32_t *head = &table_index(m, base)[bucket];
-
-			fill(m, e, hash, key, value);
-			__atomic_store_n(&e->next, *head, __ATOMIC_RELAXED);
-			__atomic_store_n(head, n + 1, __ATOMIC_RELEASE);
-			set_state(e, ABI_ELEM_LIVE);
-		} else {
-			err = -E2BIG;
+		if (made) {
+			set_state(made, ABI_ELEM_FREE);
+			give_back_shared(m, base, made, n + 1);
 		}
 	}
-	unlock(m, base, bucket);
+	unlock(m, base, bucket, tid);
 	return err;
+}
+
+/* Take element @ref, which was deleted, out of its chain.  False: it is not found there, and is lost. */
+static bool unchain(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t *link, uint32_t ref)
+{
+	uint32_t next = __atomic_load_n(&table_elem(m, base, ref)->next, __ATOMIC_ACQUIRE), seen = ref;
+
+	if (__atomic_compare_exchange_n(link, &seen, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return true;
+	link = &table_index(m, base)[bucket];
+	for (uint32_t k = 0; k < m->max_entries && k < STEPS; k++) {
+		uint32_t at = __atomic_load_n(link, __ATOMIC_ACQUIRE);
+		struct abi_elem *e = table_elem(m, base, at);
+
+		if (!e)
+			return false;
+		if (at == ref && __atomic_compare_exchange_n(link, &at, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return true;
+		link = &e->next;
+	}
+	return false;
 }
 
 int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, uint32_t tid)
 {
-	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, ref = 0;
+	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, ref;
+	bool deleted = false, out = false;
 	struct abi_elem *e;
 
 	if (!lock(m, base, bucket, tid))
 		return -EBUSY;
 	e = follow(m, base, key, hash, &link);
 	if (e) {
-		ref = *link;
-		set_state(e, ABI_ELEM_FREE);
-		__atomic_store_n(link, e->next, __ATOMIC_RELEASE);
+		ref = (uint32_t)(((uint8_t *)e - (base + m->off + m->elems_off)) / m->stride) + 1;
+		deleted = change_state(e, ABI_ELEM_LIVE, ABI_ELEM_FREE);
+		out = deleted && unchain(m, base, bucket, link, ref);
 	}
-	unlock(m, base, bucket);
-	if (!e)
-		return -ENOENT;
-	give_back_shared(m, base, e, ref);
-	return 0;
+	unlock(m, base, bucket, tid);
+	if (out)
+		give_back_shared(m, base, e, ref);
+	return deleted ? 0 : -ENOENT;
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */

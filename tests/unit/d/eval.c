@@ -176,6 +176,7 @@ static void step(struct eval *e, const struct ir_insn *i, const struct eval_valu
 		call(i, a, r);
 		break;
 	case IR_ULOAD:
+	case IR_UPEEK:
 		e->user_loads++;
 		/* fall through */
 	case IR_LOAD:

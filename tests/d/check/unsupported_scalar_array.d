@@ -1,2 +1,0 @@
-int a[10];	/* error: D_UNKNOWN */
-BEGIN { }

@@ -1,0 +1,6 @@
+/* #ident and #error. */
+#ident "@(#)x.d 1.0"
+BEGIN { trace("ok"); exit(0); }
+/* @@output
+ok
+*/

@@ -1,0 +1,5 @@
+/* The last statement needs no semicolon. */
+BEGIN { trace("x"); exit(0) }
+/* @@output
+x
+*/

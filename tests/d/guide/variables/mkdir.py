@@ -1,0 +1,6 @@
+import os
+
+try:
+    os.mkdir("/no/such/folder")
+except OSError:
+    pass
