@@ -367,7 +367,7 @@ struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_
 	gen_filter(&g, out);
 	gen_take_scratch(&g, out);
 	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
-	gen_python_ask(&g);
+	gen_ask(&g);
 	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_place(as, out);
 	asm_imm(as, R0, 0);

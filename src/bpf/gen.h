@@ -271,8 +271,14 @@ void gen_follow(struct gen *g, uint32_t off);
  */
 void gen_python(struct gen *g, uint32_t frames);
 
+/*
+ * Put up to @frames addresses of the user's stack in their place in the work area, by the tables of abi/unwind.h.  R0:
+ * their bytes, at @done; or it goes on here: the process is not known.  Uses what gen_python uses.
+ */
+void gen_unwind(struct gen *g, uint32_t frames, uint32_t done);
+
 /* Ask the tracer about the process. */
-void gen_python_ask(struct gen *g);
+void gen_ask(struct gen *g);
 
 /* IR_FN_STACK, IR_FN_ADDR */
 void gen_stack(struct gen *g, const struct ir_insn *i);

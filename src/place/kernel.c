@@ -54,6 +54,8 @@ struct kernel_place {
 	int *map_fds;			/* -1: not created */
 	unsigned int ncpus;		/* possible ones */
 	struct abi_control *control;
+	void *memory;			/* of the one map that somebody asked for */
+	size_t memory_size;
 	struct ring_buffer *ring;
 	int (*record)(void *ctx, const void *rec, size_t size);		/* during kernel_drain */
 	void *record_ctx;
@@ -256,6 +258,8 @@ static void free_place(struct place *place)
 	ring_buffer__free(k->ring);
 	if (k->control)
 		munmap(k->control, sizeof(*k->control));
+	if (k->memory)
+		munmap(k->memory, k->memory_size);
 	if (k->map_fds)
 		for (i = 0; i < k->unit->nmaps; i++)
 			if (k->map_fds[i] >= 0)
@@ -780,6 +784,22 @@ static int map_each(struct place *place, uint32_t map,
 	return e;
 }
 
+static void *map_memory(struct place *place, uint32_t map)
+{
+	struct kernel_place *k = of(place);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (k->unit->maps[map].value_size + page - 1) & ~(page - 1);
+	void *p;
+
+	if (!k->memory) {
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, k->map_fds[map], 0);
+		if (p == MAP_FAILED)
+			return NULL;
+		k->memory = p;
+		k->memory_size = size;
+	}
+	return k->memory;
+}
+
 static int map_set(struct place *place, uint32_t map, const void *key, const void *value)
 {
 	return bpf_map_update_elem(of(place)->map_fds[map], key, value, BPF_ANY) ? -errno : 0;
@@ -821,6 +841,7 @@ static const struct place_ops ops = {
 	.out_fd = out_fd,
 	.drain = drain,
 	.map_each = map_each,
+	.map_memory = map_memory,
 	.map_set = map_set,
 	.map_delete = map_delete,
 };

@@ -313,6 +313,37 @@ static bool one(struct points *p, const struct points_found *f, const struct stp
 	return false;
 }
 
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why)
+{
+	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
+	struct walk w = { .p = p, .file = f ? f->file : NULL, .source = source };
+	struct debug_shape shape;
+	const char *file;
+	Dwarf_Die bare;
+	int line;
+
+	source->kind = STP_SRC_ARG;
+	source->type = STP_LONG;
+	source->arg = 1;	/* arch.h, call_result */
+	if (!d || !debug_result(d, f->pc, &w.type)) {
+		bool described = d && debug_source(d, f->pc, &file, &line);
+
+		*why = described ? "the function has no return value" : "the type of the result is not known";
+		return !described && !target->nparts && !target->pretty;
+	}
+	debug_shape(&w.type, &bare, &shape);
+	if (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_FLOAT) {
+		*why = shape.kind == DEBUG_STRUCT ? "the result is a structure, which is not in one register" :
+						    "the result is a floating-point number";
+		return false;
+	}
+	if (walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
 /* --- $$vars and its like ------------------------------------------------------------------------------ */
 
 struct listing {
@@ -572,8 +603,14 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 {
 	struct listing l = { .f = f, .out = out };
 
+	Dwarf_Die type;
+
 	if (!f->file || !obj_debug(f->file->obj))
 		return;
+	if (f->probe->sites[0]->ret && debug_result(obj_debug(f->file->obj), f->pc, &type)) {
+		strbuf_puts(out, " $return:");
+		debug_type_name(&type, out);
+	}
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, true, false, show, &l);
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
 }

@@ -369,8 +369,8 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	uint32_t target = 0;
 	int nsteps;
 
-	if (n->nparts > STP_MAX_STEPS || n->addressed) {
-		*why = "of the kernel's structures the members' values can be had alone";
+	if (n->nparts > STP_MAX_STEPS) {
+		*why = "too many members: keep one between in a variable";
 		return false;
 	}
 	for (size_t i = 0; i < n->nparts; i++) {
@@ -384,6 +384,10 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	if (nsteps < 0) {
 		*why = "the kernel's type information has no such members";
 		return false;
+	}
+	if (n->addressed && nsteps) {
+		steps[nsteps - 1].width = 0;
+		target = 0;
 	}
 	if (n->pretty && !string) {
 		*why = "structures of the kernel are not printed whole: name the members";

@@ -107,6 +107,9 @@ bool points_func_target(struct points *p, const struct points_found *f, bool at_
 /* points_debug.c */
 bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
+/* $return, where the convention has it. */
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why);
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
 		 const char **why);
 /* -> and [] behind a value with a target. */

@@ -90,3 +90,18 @@ def test_process(program, tmp_path):
 def test_refused(program, point, why):
     result = harness.stap("-e", f'probe process("{program}").{point} }}')
     assert result.code == 1 and why in result.err
+
+
+def test_lines(program, tmp_path):
+    """Addresses by source and line; a caller by the line of its call."""
+    script = '''probe PROGRAM.function("work").call {
+        println(usymfileline(uaddr()), " ", usymline(uaddr()), " ", usymfile(uaddr()), " ", usymline(16))
+        println(ucallers(0), " ", ucallers(1)) print_ubacktrace_fileline() print_ustack(ubacktrace()) }'''
+    lines = run(program, script, tmp_path)[0]
+    work, main = line_of("long work(") + 1, line_of("work(10")    # the code begins at the brace
+    assert lines[0] == f"{SOURCE}:{work} {work} {SOURCE} 0x10"
+    first, again, caller = lines[1].split()
+    assert first == again
+    assert lines[2].startswith(f" {first} : work+0x0/0x") and lines[2].endswith(f" at {SOURCE}:{work} [{program}]")
+    assert lines[3].startswith(f" {caller} : main+0x") and f" at {SOURCE}:{main} [" in lines[3]
+    assert any(line.startswith(f" {first} : work+0x0/0x") and " at " not in line for line in lines[4:])
