@@ -10,8 +10,8 @@
  *   connects, in this process and in each that is forked or executed from it.
  * - In a running process the tracer makes a socket pair, loads the object, and has one thread call the object's
  *   ELF entry point, agent_entry(fd).  So is a second tracer introduced to an agent that is there already.  An agent that
- *   takes the channel moves it to another number; a descriptor that is still open when agent_entry() has returned was not
- *   taken, and the tracer closes it.
+ *   takes the channel moves it to another number; one that does not closes it.  A descriptor that is still open when
+ *   agent_entry() has returned is closed by the tracer, if that lives.
  *
  * Both ends look at the other's credentials (SO_PEERCRED): the same user, or root.
  */

@@ -273,9 +273,10 @@ static bool resolve(void)
 
 /*
  * The object's ELF entry point: how a tracer introduces itself to a running process (abi/agent.h).  @fd is the
- * agent's from then on.  Called in any thread, without the GIL, where the thread holds no lock of the C library.
- * 0; or -errno, and @fd stays the caller's: -EAGAIN before the interpreter has started, -ENOEXEC when this is no
- * CPython that the agent knows (a HELLO says why), -EUSERS with too many tracers, others from starting a thread.
+ * agent's from then on, and closed if it is not taken: the tracer may have died meanwhile.  Called in any thread, without
+ * the GIL, where the thread holds no lock of the C library.  0; or -errno: -EAGAIN before the interpreter has started, -ENOEXEC when this is no
+ * CPython that the agent knows (a HELLO says why), -EPERM when another user than this one or root has made the
+ * channel, -EUSERS with too many tracers, others from starting a thread.
  */
 int agent_entry(int fd);
 
@@ -290,9 +291,12 @@ int agent_entry(int fd)
 		err = -EAGAIN;
 	} else {
 		err = control_add(fd);
-		if (!err)
-			err = watch_start();
+		if (!err) {
+			errno = saved;
+			return watch_start();
+		}
 	}
+	close(fd);
 	errno = saved;
 	return err;
 }

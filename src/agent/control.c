@@ -81,8 +81,20 @@ static void drop(struct channel *channel)
 		close(fd);
 }
 
+/* Who made the socket at the other end: this user or root? */
+static bool trusted(int fd)
+{
+	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
+}
+
 int control_add(int fd)
 {
+	if (!trusted(fd))
+		return -EPERM;
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
 		int none = 0, high;
 
@@ -103,16 +115,6 @@ int control_add(int fd)
 	return -EUSERS;
 }
 
-/* Who made the socket at the other end: this user or root? */
-static bool trusted(int fd)
-{
-	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
-}
-
 int control_connect(void)
 {
 	const char *name = getenv(ABI_AGENT_ENV);
@@ -130,7 +132,7 @@ int control_connect(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
 		err = -errno;
 	else
-		err = trusted(fd) ? control_add(fd) : -EPERM;
+		err = control_add(fd);
 	if (err)
 		close(fd);
 	return err;

@@ -490,6 +490,8 @@ int stap_run(struct stap_program *p)
 		strbuf_puts(&err, strerror(-e));
 		return fail("cannot watch the target", &err);
 	}
+	if (!p->target && p->o->pid)
+		session_know_pid(p->session, (uint32_t)p->o->pid);
 	say_ready(p);
 	if (session_start(p->session) && p->target && target_release(p->target, &err))
 		return fail("cannot start the target", &err);

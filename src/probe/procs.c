@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/unwind.h"
 #include "base/strbuf.h"
 #include "target/maps.h"
 
@@ -183,4 +184,43 @@ int procs_open(const struct procs_map *m, struct strbuf *path)
 	strbuf_printf(path, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start, m->end);
 	fd = open(strbuf_str(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 ? fd : err;
+}
+
+/* What is behind the command's name in /proc/PID/stat; the name may have anything in it, a parenthesis ends it. */
+static const char *read_stat(uint32_t pid, char *text, size_t size)
+{
+	char path[64], *end;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	n = fread(text, 1, size - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end ? end + 1 : NULL;
+}
+
+uint32_t procs_parent(uint32_t pid)
+{
+	char text[2048];
+	const char *stat = read_stat(pid, text, sizeof(text));
+	uint32_t parent;
+
+	return stat && sscanf(stat, " %*c %" SCNu32, &parent) == 1 ? parent : 0;
+}
+
+int procs_key(uint32_t pid, struct abi_process_key *ret)
+{
+	char text[2048];
+	const char *stat = read_stat(pid, text, sizeof(text));
+
+	if (!stat)
+		return -ESRCH;
+	/* Fields 26 and 28 (proc_pid_stat(5)). */
+	return sscanf(stat, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u"
+			    " %*d %*u %" SCNu64 " %*u %" SCNu64, &ret->start_code, &ret->start_stack) == 2 ? 0 : -EBADMSG;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct abi_process_key;
 struct strbuf;
 
 /* An executable mapping of a file. */
@@ -24,6 +25,12 @@ struct procs_map {
  * A kernel thread or a zombie has none.  0, what @fn returned, or a negative errno.
  */
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx);
+
+/* The process that @pid is a child of; 0: nobody knows. */
+uint32_t procs_parent(uint32_t pid);
+
+/* The key by which programs know process @pid. 0 or a negative errno. */
+int procs_key(uint32_t pid, struct abi_process_key *ret);
 
 /* Call @fn for each process, in the order of pids. 0 or a negative errno. */
 int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);

@@ -67,6 +67,7 @@ bool session_start(struct session *s);
  * point, so that the libraries in them are known even if it ends at once.
  */
 void session_know(struct session *s, struct target *t);
+void session_know_pid(struct session *s, uint32_t pid);
 
 /* End the session when all the targets named so far have exited; they must outlive it. */
 int session_watch(struct session *s, struct target *t);

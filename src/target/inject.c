@@ -303,6 +303,7 @@ static uint64_t socket_of(const struct injection *j, int fd)
 static int enter(struct injection *j, int own, uint64_t entry)
 {
 	uint64_t socket = socket_of(j, own);
+	bool is_refused;
 	char byte;
 	int err;
 
@@ -310,14 +311,18 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	err = store(j, ENTER);
 	if (!err)
 		err = run(j, ENTER);
-	if (err || socket_of(j, own) != socket)
+	if (err)
 		return err;
-	set(j, CLOSE_OWN, j->g.close, (uint64_t)own, 0, 0);
-	err = store(j, CLOSE_OWN);
-	/* It may have said why. */
-	if (!err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting",
-				  (int)j->t->pid);
+	if (socket_of(j, own) == socket) {
+		set(j, CLOSE_OWN, j->g.close, (uint64_t)own, 0, 0);
+		err = store(j, CLOSE_OWN);
+		is_refused = !err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+	} else {
+		is_refused = recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	}
+	if (is_refused)	/* and has not said why */
+		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting, or "
+				  "already about to end", (int)j->t->pid);
 	return err;
 }
 
@@ -407,6 +412,10 @@ static bool try_thread(struct injection *j, pid_t tid)
 {
 	int status, err = stop(j, tid, &status);
 
+	if (err == -EPERM && target_poll(j->t) == TARGET_EXITED) {
+		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		return true;
+	}
 	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
 		j->unsafe = "cannot be traced";
 		return false;
