@@ -61,6 +61,7 @@ enum abi_fault {
 	ABI_FAULT_OVERFLOW = 18,	/* no room in an array; value: how many elements it may have */
 	ABI_FAULT_EMPTY = 19,		/* a statistic without values */
 	ABI_FAULT_ERROR = 20,		/* the script's own */
+	ABI_FAULT_TIME = 21,		/* it took longer than the kernel allows */
 	ABI_FAULT_MAX,
 };
 

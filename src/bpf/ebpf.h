@@ -151,7 +151,8 @@ enum {
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
-	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
+	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
+				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 

@@ -228,10 +228,11 @@ static bool runs_program(void *program, uint32_t pid)
 {
 	const struct stap_program *p = program;
 
-	return points_is_supplied_program(p->points, pid);
+	return points_is_supplied_program(p->points, pid) &&
+	       (!p->target || procs_descends(pid, (uint32_t)target_pid(p->target)));
 }
 
-/* Who executes a program that a point names is meant, whenever that is. */
+/* Who executes a program that a point names is meant, whenever that is; with a target, if it descends from that. */
 static int follow(struct stap_program *p, struct strbuf *err)
 {
 	const struct probe_desc *descs;
