@@ -147,10 +147,13 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
-	EBPF_MAP_PYTHONS,	/* hash by struct abi_python_key of struct abi_python, which the tracer fills */
+	EBPF_MAP_RANGES,	/* hash by struct abi_process_key of struct abi_ranges, which the tracer fills */
+	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable: the same */
+	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
-	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
+	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
+				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 
@@ -170,6 +173,7 @@ struct ebpf_sizes {
 	uint32_t nprobes;	/* entries of the probe table */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
+	bool unwind;		/* native stacks are walked by tables of abi/unwind.h, where there are some */
 };
 
 struct ebpf_map {

@@ -147,7 +147,9 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 				  "use probe arguments and copyin()");
 		return NULL;
 	}
-	id = ident_find(c, space, n->name);
+	id = ident_known(c, space, n->name);
+	if (!id && !type_find_enumerator(c->types, n->name))
+		id = ident_find(c, space, n->name);
 	if (!id && space == SPACE_GLOBAL) {
 		if (strcmp(n->name, "NULL") == 0)
 			return become_int(n, type_basic(c->types, TYPE_B_LONG), 0);
