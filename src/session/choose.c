@@ -10,6 +10,7 @@
  *   agent can have its hooks in, and after it has taken them out: 3.9 makes some 500 calls before the program's first.
  *   Nor should a process that needs no agent be given one.
  * - Patterns for whatever processes there are (python*): in most of them nobody put an agent.
+ * - Processes that are not to have all the address space they like.
  * - Processes of another pid namespace: the numbers of their threads and parents are known to the kernel alone.
  *
  * Where the kernel lets this user trace nothing the target place is all there is, and every marker comes from the
@@ -17,6 +18,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/strbuf.h"
 #include "place/kernel.h"
@@ -65,10 +67,18 @@ static void because(struct session *s, const struct probe *p, const char *why)
 	strbuf_puts(&s->why, why);
 }
 
+static bool has_limit(uint32_t pid)
+{
+	struct rlimit limit;
+
+	return !prlimit((pid_t)pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Would the script notice no difference? */
 static bool is_alike(struct session *s)
 {
 	const struct probe *p = kernel_probe(s);
+	const char *why = NULL;
 	bool some = false;
 
 	if (p) {
@@ -80,8 +90,14 @@ static bool is_alike(struct session *s)
 		p = s->enabled[i].probe;
 		if (is_tracers(p))
 			continue;
-		if (!p->pid || target_other_pids((pid_t)p->pid)) {
-			because(s, p, p->pid ? "is in another pid namespace" : "is for all processes");
+		if (!p->pid)
+			why = "is for all processes";
+		else if (target_other_pids((pid_t)p->pid))
+			why = "is in another pid namespace";
+		else if (has_limit(p->pid))
+			why = "is in a process whose memory is limited (RLIMIT_AS)";
+		if (why) {
+			because(s, p, why);
 			return false;
 		}
 		some = true;
@@ -151,9 +167,30 @@ static int kernel_place(struct session *s, struct strbuf *err)
 	return e;
 }
 
+/* How many processes the script is about; 0: any number. */
+static unsigned int processes(const struct session *s)
+{
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < s->nenabled; i++) {
+		const struct probe *p = s->enabled[i].probe;
+		uint32_t k = 0;
+
+		if (is_tracers(p))
+			continue;
+		if (!p->pid)
+			return 0;
+		while (s->enabled[k].probe->pid != p->pid)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
 static int new_place(struct session *s, struct strbuf *err)
 {
-	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), &s->place, err) :
+	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), processes(s), &s->place,
+					       err) :
 			      kernel_place(s, err);
 }
 
