@@ -86,6 +86,10 @@ static bool is_alike(struct session *s)
 			"is the interpreter's own marker" : "fires there alone");
 		return false;
 	}
+	if (s->later) {
+		because(s, NULL, "functions of libraries fire there alone");
+		return false;
+	}
 	for (uint32_t i = 0; i < s->nenabled; i++) {
 		p = s->enabled[i].probe;
 		if (is_tracers(p))
@@ -122,12 +126,17 @@ static int choose(struct session *s, struct strbuf *err)
 				 " each event; compare the variable cpu in a predicate");
 		return -EINVAL;
 	}
+	if (s->in_target && s->later) {
+		strbuf_puts(err, "functions of libraries, whenever they are loaded, cannot fire in the target place: use -x "
+				 "place=kernel");
+		return -EINVAL;
+	}
 	e = s->in_target ? 0 : kernel_available(&refusal);
 	if (!e && is_auto && by_cpu) {
 		because(s, NULL, "-x cpu is for that place");
 	} else if (!e && is_auto && !wait) {
 		s->in_target = s->may_move = is_alike(s);
-	} else if (is_auto && !by_cpu && (e || wait) && !kernel_probe(s)) {
+	} else if (is_auto && !by_cpu && (e || wait) && !s->later && !kernel_probe(s)) {
 		s->in_target = true;
 		because(s, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
 		e = 0;
