@@ -366,11 +366,14 @@ uint64_t shm_now(const struct shm *s)
 	return shm_now_and_cpu(s, &cpu);
 }
 
-#if defined(__x86_64__)
-/* Where the C library keeps struct rseq of each thread, from the thread pointer on (glibc 2.35); others have none. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
+static long rseq_off;
 
+void shm_use_rseq(long off)
+{
+	rseq_off = off;
+}
+
+#if defined(__x86_64__)
 /*
  * The cycle counter, and 1 + the processor's number or 0.  The two come together in an instruction that waits for all
  * before it, which takes as long again as reading the counter.  The kernel keeps the number in struct rseq, too; the
@@ -379,14 +382,13 @@ extern const unsigned int __rseq_size __attribute__((weak));
 static inline uint64_t cycles(uint32_t *cpu)
 {
 	uint64_t tsc;
-	int32_t id;
+	int32_t id = -1;
 
-	if (__builtin_expect(&__rseq_size && __rseq_size, 1)) {
-		__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(id) : "r"(__rseq_offset));	/* cpu_id */
-		if (__builtin_expect(id >= 0, 1)) {
-			*cpu = (uint32_t)id + 1;
-			return __builtin_ia32_rdtsc();
-		}
+	if (rseq_off)
+		__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(id) : "r"(rseq_off));	/* cpu_id */
+	if (__builtin_expect(id >= 0, 1)) {
+		*cpu = (uint32_t)id + 1;
+		return __builtin_ia32_rdtsc();
 	}
 	tsc = __builtin_ia32_rdtscp(cpu);
 	*cpu = (*cpu & 0xfff) + 1;	/* Linux puts the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */

@@ -135,6 +135,9 @@ static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 
+/* Where the C library has each thread's struct rseq, from the thread pointer on, is known from now on. */
+void shm_use_rseq(long off);
+
 /* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
