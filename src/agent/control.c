@@ -81,8 +81,20 @@ static void drop(struct channel *channel)
 		close(fd);
 }
 
+/* Who made the socket at the other end: this user or root? */
+static bool trusted(int fd)
+{
+	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
+}
+
 int control_add(int fd)
 {
+	if (!trusted(fd))
+		return -EPERM;
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
 		int none = 0, high;
 
@@ -103,16 +115,6 @@ int control_add(int fd)
 	return -EUSERS;
 }
 
-/* Who made the socket at the other end: this user or root? */
-static bool trusted(int fd)
-{
-	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
-}
-
 int control_connect(void)
 {
 	const char *name = getenv(ABI_AGENT_ENV);
@@ -130,7 +132,7 @@ int control_connect(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
 		err = -errno;
 	else
-		err = trusted(fd) ? control_add(fd) : -EPERM;
+		err = control_add(fd);
 	if (err)
 		close(fd);
 	return err;
@@ -301,21 +303,22 @@ static ssize_t receive(int fd, struct abi_agent_msg *msg, int fds[SEGMENT_FDS])
 	return got;
 }
 
-static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], uint32_t seq)
+static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const struct abi_agent_msg *msg)
 {
+	const struct engine_who who = { msg->pid, msg->phase == ABI_AGENT_OTHER_PIDS };
 	const char *why = "a segment without its files";
 	bool whole = fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
 	int wake = whole ? high_duplicate(fds[2]) : -1;
 	int files[SEGMENT_FDS] = { fds[0], fds[1], wake };
 
 	agent_why("");
-	if (wake < 0 || engine_receive(channel->cookie, files, &why)) {
+	if (wake < 0 || engine_receive(channel->cookie, files, &who, &why)) {
 		agent_why(why);
 		if (wake >= 0)
 			close(wake);
 	}
 	close_all(fds);
-	send_message(fd_of(channel), ABI_AGENT_STATE, seq);
+	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq);
 }
 
 /* One message; false: the channel has ended. */
@@ -332,7 +335,7 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 		return false;
 	}
 	if (msg.kind == ABI_AGENT_SEGMENT) {
-		take_segment(channel, fds, msg.seq);
+		take_segment(channel, fds, &msg);
 		return true;
 	}
 	close_all(fds);

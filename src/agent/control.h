@@ -15,12 +15,13 @@ struct pollfd;
 
 /*
  * Take over @fd, a connected channel.  It moves to a high number, where programs do not count theirs.  0, or -errno
- * and the caller still owns it; -EUSERS when there are CONTROL_CHANNELS already.
+ * and the caller still owns it; -EPERM when who made the other end is neither this user nor root; -EUSERS when there
+ * are CONTROL_CHANNELS already.
  */
 int control_add(int fd);
 /*
  * Connect to the socket of the abstract namespace that DTAP_AGENT names, if it does.  0, or -errno: -ENOENT without
- * a name, -EPERM when who listens there is neither this user nor root.  Never waits.
+ * a name, others as control_add().  Never waits.
  */
 int control_connect(void);
 bool control_has_channel(void);

@@ -26,6 +26,9 @@ enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 /*
  * Between the thread and the end of the interpreter.  The thread says that it is going to take the GIL, then
  * looks whether the end has begun; the end is announced, then waits until the thread is not taking the GIL.
+ * That is so from agent_set_up() on, which takes the GIL itself: of an end that begins before, or by a program that
+ * has cleared atexit's list, the interpreter must tell.  Until atexit's functions have run it says nothing, and takes a
+ * new thread as any other; if the end then overtakes this one, it ends, or sleeps for good (3.14), as daemon threads do.
  */
 static int taking_gil, closing;		/* atomic, sequentially consistent */
 
@@ -49,10 +52,17 @@ static bool leaving(void)
 	return __atomic_load_n(&leave, __ATOMIC_SEQ_CST);
 }
 
+static bool has_interpreter(void)
+{
+	int (*ending)(void) = agent.py.Py_IsFinalizing ? agent.py.Py_IsFinalizing : agent.py._Py_IsFinalizing;
+
+	return agent.py.Py_IsInitialized() && !(ending && ending());
+}
+
 static void with_gil(void (*fn)(void))
 {
 	__atomic_store_n(&taking_gil, 1, __ATOMIC_SEQ_CST);
-	if (!watch_closing() && !leaving()) {
+	if (!watch_closing() && !leaving() && has_interpreter()) {
 		int state = agent.py.PyGILState_Ensure();
 
 		fn();

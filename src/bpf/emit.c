@@ -43,6 +43,14 @@ void gen_refuse(struct gen *g, const char *why)
 		g->err = why;
 }
 
+bool gen_faults_in(struct gen *g)
+{
+	bool may = g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE;
+
+	g->faults_in |= may;
+	return may;
+}
+
 void gen_drop(struct gen *g, enum abi_drop what)
 {
 	asm_map_value(&g->as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, drops) + 8 * (uint32_t)what);
@@ -58,7 +66,7 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 		return g->end;
 	g->stubs = arena_grow(g->prog->arena, g->stubs, &g->stubs_cap, g->nstubs, sizeof(*g->stubs));
 	s = &g->stubs[g->nstubs++];
-	*s = (struct stub){ asm_label(&g->as), g->as.n, g->insn->act, kind, value_off };
+	*s = (struct stub){ asm_label(&g->as), g->as.n, g->region, g->insn->act, kind, value_off };
 	return s->label;
 }
 
@@ -83,6 +91,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 		const struct ir_block *k = plan->blocks[b];
 
 		g->block = k;
+		g->region = plan->regions ? plan->regions[k->id] : NULL;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
 		asm_place(&g->as, g->labels[k->id]);
 		gen_procedure(g, k);
@@ -118,10 +127,8 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 			asm_imm(as, R1, 0);
 		else
 			asm_ld(as, BPF_DW, R1, R10, s->value_off);
-		if (g->ntries) {
-			gen_catchable(g, s);
+		if (gen_catchable(g, s))
 			continue;
-		}
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
@@ -285,9 +292,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
 		gen_clause(g, clauses[k], k, false);
 		gen_stubs(g, faulted);
-		asm_place(as, faulted);
-		if (g->nstubs)
+		if (asm_wanted(as, faulted)) {
+			asm_place(as, faulted);
 			gen_faulted(g, errors, nerrors);
+		}
 		asm_place(as, end);
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
 		gen_unlock(g, clauses[k]);
@@ -328,7 +336,7 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 	p = arena_new_of(g->prog->arena, struct ebpf_prog);
 	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
-	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
+	p->sleepable = g->faults_in;
 	p->insns = g->as.insns;
 	p->ninsns = g->as.n;
 	p->relocs = g->as.relocs;
@@ -359,7 +367,7 @@ struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_
 	gen_filter(&g, out);
 	gen_take_scratch(&g, out);
 	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
-	gen_python_ask(&g);
+	gen_ask(&g);
 	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_place(as, out);
 	asm_imm(as, R0, 0);

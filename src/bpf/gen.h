@@ -21,6 +21,7 @@
 /* Where a fault of the clause being generated jumps to, and what it reports there. */
 struct stub {
 	uint32_t label, at;	/* at: the instruction that found it */
+	const struct region *region;	/* where it was, when that is known */
 	uint32_t act;
 	enum abi_fault kind;
 	int value_off;		/* the value is in this word of the frame; NO_VALUE: it is 0 */
@@ -44,10 +45,12 @@ struct gen {
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label behind the clause */
 	const struct ir_insn *insn;
-	const struct ir_insn **enters, **tries;	/* its ENTERs and TRYs */
+	const struct ir_insn **enters, **tries;	/* its ENTERs, and TRYs unless the plan has regions */
+	const struct region *region;	/* this place's */
+	uint32_t *caught;		/* label by region: from there on to who catches */
 	uint32_t nenters, ntries;
 	uint32_t uncopied;		/* label of the fault of a string that cannot be copied; or ASM_UNSET */
-	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are TRYs */
+	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are tries */
 	uint32_t iter_next;		/* label: to the next element of an iteration */
 	uint32_t dirty;			/* words of the frame that its instructions use (gen_flow.c) */
 	struct stub *stubs;
@@ -55,6 +58,7 @@ struct gen {
 	size_t stubs_cap;
 
 	uint32_t needs;			/* of all clauses: enum plan_need */
+	bool faults_in;			/* it reads memory of the user's that may have to be faulted in first */
 	const char *err;		/* the first thing that could not be generated */
 };
 
@@ -95,8 +99,11 @@ void gen_str(struct gen *g, int reg, ir_reg r);
 /* The label to jump to for a fault of @kind, whose value the frame's word @value_off has by then. */
 uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
 
-/* What stub @s does in a clause that has TRYs, its value in R1. */
-void gen_catchable(struct gen *g, const struct stub *s);
+/* What stub @s does, its value in R1, if its fault can be caught; false: it cannot. */
+bool gen_catchable(struct gen *g, const struct stub *s);
+
+/* May what the user has in memory be faulted in here?  It is going to be. */
+bool gen_faults_in(struct gen *g);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);
@@ -264,8 +271,14 @@ void gen_follow(struct gen *g, uint32_t off);
  */
 void gen_python(struct gen *g, uint32_t frames);
 
+/*
+ * Put up to @frames addresses of the user's stack in their place in the work area, by the tables of abi/unwind.h.  R0:
+ * their bytes, at @done; or it goes on here: the process is not known.  Uses what gen_python uses.
+ */
+void gen_unwind(struct gen *g, uint32_t frames, uint32_t done);
+
 /* Ask the tracer about the process. */
-void gen_python_ask(struct gen *g);
+void gen_ask(struct gen *g);
 
 /* IR_FN_STACK, IR_FN_ADDR */
 void gen_stack(struct gen *g, const struct ir_insn *i);

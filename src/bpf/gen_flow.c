@@ -4,14 +4,15 @@
  * The kernel verifies loops of unknown length when may_goto is in them (6.9): it looks at a loop's body until what
  * it knows of registers and stack changes no more.  So whatever a clause keeps is in scratch memory, of whose
  * content the verifier knows nothing: the number of calls, the way back from each, the TRYs, all integers (plan.h).
- * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault that using up the
- * budget is.
+ * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault ABI_FAULT_TIME.
  *
  * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
  * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
  * whatever way led to a place, it looks the same.  A may_goto stands wherever ways from all over the clause meet: at the
  * head of a loop, at the start of a procedure and where it returns, where faults are caught.  There, and only there,
  * the verifier ends a way that has been seen while others that began before are still under way.
+ *
+ * Where the TRYs of each place are known beforehand (tries.c), faults go straight there.  Else they are counted:
  *
  * State, at unit.h's state_off: the words below, then the TRYs: depth << 32 | number of the TRY.
  * A frame is the number of the ENTER it was made by, then the IR_FRAME variables.
@@ -95,20 +96,21 @@ static void clear_all(struct gen *g)
 void gen_turn(struct gen *g, const struct ir_insn *i)
 {
 	(void)i;
-	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 }
 
 /*
  * From 6.15 on the kernel measures the time that may_goto allows with the help of a word on the stack; when it gives
  * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the
  * loops end after 65535 turns.  A program that has a tail call gets no stack of its own: this one is never made.
- * Programs that the tracer runs have the long loops; of the others' kinds one map could serve only one.
+ * The map that it names is the program's own: one serves programs of one kind only.  Programs that may sleep cannot have
+ * it, and are left with 65535 turns.
  */
 void gen_own_stack(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
-	if (!(g->needs & NEED_LOOPS) || g->env->ctx != EBPF_CTX_RUN || g->env->user_space)
+	if (!(g->needs & NEED_LOOPS) || g->env->user_space || g->faults_in)
 		return;
 	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
 	asm_map(as, R2, EBPF_MAP_CALLS);
@@ -187,7 +189,7 @@ void gen_procedure(struct gen *g, const struct ir_block *b)
 	for (uint32_t k = 0; k < g->nenters; k++) {
 		if (g->enters[k]->target[0] == b) {
 			g->insn = &b->insns[0];
-			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 			return;
 		}
 	}
@@ -212,7 +214,7 @@ static void returns(struct gen *g)
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
 	/* Returns of one procedure to itself make a loop. */
-	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+	asm_may_goto(as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->enters[k]->target[1]->id]);
 	asm_ja(as, g->labels[g->enters[g->nenters - 1]->target[1]->id]);
@@ -225,6 +227,13 @@ void gen_try(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 	int32_t number = 0;
 
+	if (g->plan->regions) {
+		/* Never; but code that nothing leads to the kernel refuses, and nothing in the region may fault. */
+		asm_ji(as, BPF_JEQ, R9, 0, g->caught[g->plan->regions[i->target[1]->id]->number]);
+		if (i->target[1] != g->next)
+			asm_ja(as, g->labels[i->target[1]->id]);
+		return;
+	}
 	while (g->tries[number] != i)
 		number++;
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
@@ -247,19 +256,42 @@ void gen_endtry(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 
 	(void)i;
+	if (g->plan->regions) {
+		g->region = g->region->outer;
+		return;
+	}
 	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
 	asm_alui(as, BPF_SUB, R1, 1);
 	asm_st(as, BPF_DW, R9, state(g, STATE_NTRIES), R1);
 }
 
-void gen_catchable(struct gen *g, const struct stub *s)
+bool gen_catchable(struct gen *g, const struct stub *s)
 {
 	struct assembler *as = &g->as;
 
+	if (!s->region && !g->ntries)
+		return false;
 	asm_st(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_VALUE), R1);
 	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_KIND), s->kind);
 	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_ACT), (int32_t)s->act);
-	asm_ja(as, g->catch);
+	asm_ja(as, s->region ? g->caught[s->region->number] : g->catch);
+	return true;
+}
+
+/* From each region's label to where its TRY says. */
+static void regions(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	for (uint32_t b = 0; b < g->plan->nblocks; b++) {
+		const struct ir_insn *end = &g->plan->blocks[b]->insns[g->plan->blocks[b]->n - 1];
+
+		if (end->op != IR_TRY)
+			continue;
+		asm_place(as, g->caught[g->plan->regions[end->target[1]->id]->number]);
+		clear(g, g->dirty);
+		asm_ja(as, g->labels[end->target[0]->id]);
+	}
 }
 
 /* From g->catch to where the innermost TRY says; without one the fault is as good as not catchable. */
@@ -372,14 +404,24 @@ void gen_flow_begin(struct gen *g)
 	struct assembler *as = &g->as;
 
 	g->enters = find(g, IR_ENTER, &g->nenters);
-	g->tries = find(g, IR_TRY, &g->ntries);
+	g->tries = NULL;
+	g->ntries = 0;
+	g->caught = NULL;
+	if (!g->plan->regions)
+		g->tries = find(g, IR_TRY, &g->ntries);
+	else if (g->plan->nregions)
+		g->caught = arena_alloc(g->prog->arena, g->plan->nregions * sizeof(*g->caught));
+	for (uint32_t k = 0; k < g->plan->nregions; k++)
+		g->caught[k] = asm_label(as);
 	g->catch = g->leave = 0;
 	if (g->plan->needs & NEED_LOOPS)
 		clear_all(g);
 	if (!(g->plan->needs & NEED_STATE))
 		return;
-	asm_sti(as, BPF_DW, R9, state(g, STATE_DEPTH), 0);
-	asm_sti(as, BPF_DW, R9, state(g, STATE_NTRIES), 0);
+	if (g->plan->needs & NEED_CALLS || g->ntries) {
+		asm_sti(as, BPF_DW, R9, state(g, STATE_DEPTH), 0);
+		asm_sti(as, BPF_DW, R9, state(g, STATE_NTRIES), 0);
+	}
 	if (g->plan->needs & NEED_CALLS) {
 		asm_imm(as, R1, 0);
 		set_frame(g);
@@ -405,4 +447,6 @@ void gen_flow_catches(struct gen *g, uint32_t faulted)
 {
 	if (g->ntries)
 		catches(g, faulted);
+	else if (g->caught)
+		regions(g);
 }

@@ -48,12 +48,21 @@ struct copyin {
 	uint32_t off, size;	/* off from the start of the unit's copyin area */
 };
 
+/* What is in a TRY. */
+struct region {
+	const struct ir_insn *insn;	/* the TRY */
+	struct region *outer;		/* the one that it is in, or NULL */
+	uint32_t number;
+};
+
 struct plan {
 	struct loc *locs;			/* by register */
 	const struct ir_insn **late;		/* by register: what makes its value, at its use; or NULL */
 	struct ir_block *const *blocks;		/* those that can be reached, in the order to generate */
 	uint32_t nblocks;
 	uint32_t needs;				/* enum plan_need */
+	struct region **regions;		/* by block: what its start is in; NULL: that is not the same always */
+	uint32_t nregions;
 	uint32_t nspills;			/* in scratch memory */
 	uint32_t nstrs;				/* string buffers */
 	uint32_t work;				/* bytes of memory that one instruction at a time may use */
@@ -69,6 +78,11 @@ enum { PLAN_STACK_FRAMES = 127 };	/* what the kernel walks at most (kernel.perf_
 
 /* Make @c's plan.  @priv has the read-only strings; its copyin area grows. */
 struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, struct ebpf_private *priv);
+
+/* --- tries.c ----------------------------------------------------------------------------------------- */
+
+/* Set @plan's regions; its blocks are known. */
+void tries_plan(struct arena *a, const struct ir_clause *c, struct plan *plan);
 
 /* --- regs.c ------------------------------------------------------------------------------------------ */
 

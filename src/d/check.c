@@ -26,7 +26,7 @@ const char *check_text(struct check *c, const struct d_node *n)
 {
 	const char *t = n->type == &check_agg_type ? check_agg_type.name : type_text(c->arena, n->type);
 
-	return n->user && type_is_ptr(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
+	return n->user && type_is_ptr(n->type) && !type_is_user(n->type) ? arena_printf(c->arena, "userland %s", t) : t;
 }
 
 void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const struct resolver *resolver,
@@ -59,8 +59,27 @@ static bool same_keys(const struct d_ident *id, const struct d_params *keys)
 	return true;
 }
 
+/* Strings of variables lie apart, so other members cannot show their bytes. */
+static bool is_string_in_union(const struct type *t)
+{
+	t = type_strip(t);
+	if (t->kind == TYPE_ARRAY)
+		return is_string_in_union(t->to);
+	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION)
+		return false;
+	type_load(t);
+	for (size_t i = 0; i < t->nmembers; i++)
+		if (t->kind == TYPE_UNION ? type_has_string(t->members[i].type) : is_string_in_union(t->members[i].type))
+			return true;
+	return false;
+}
+
 bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
 {
+	if (is_string_in_union(t)) {
+		check_unsupported(c, pos, "a variable that holds a union with a string", "give the union an array of char");
+		return false;
+	}
 	if (space != SPACE_THIS || type_size(t) <= OBJECT_THIS_MAX)
 		return true;
 	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", OBJECT_THIS_MAX),
@@ -72,7 +91,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 {
 	enum ident_space space = d->scope == D_SELF ? SPACE_SELF : d->scope == D_THIS ? SPACE_THIS : SPACE_GLOBAL;
 	enum d_ident_kind kind = d->assoc ? ID_ARRAY : ID_SCALAR;
-	struct d_ident *id = ident_find(c, space, d->name);
+	struct d_ident *id = ident_known(c, space, d->name);
 
 	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
 		return;		/* says something about the kernel or a program: no variable of ours */
@@ -111,6 +130,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 		return;
 	id = ident_new(c, kind, space, d->name, d->pos);
 	id->type = d->type;
+	id->user = type_is_user(d->type);
 	id->declared = true;
 	if (!d->assoc)
 		return;
@@ -132,7 +152,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 
 static void check_inline(struct check *c, struct d_inline *inl)
 {
-	struct d_ident *id = ident_find(c, SPACE_GLOBAL, inl->name);
+	struct d_ident *id = ident_known(c, SPACE_GLOBAL, inl->name);
 	const struct type *t;
 
 	if (id) {
@@ -158,6 +178,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 		p->kind = ID_PARAM;
 		p->name = inl->params.v[i].name ? inl->params.v[i].name : "";
 		p->type = inl->params.v[i].type;
+		p->user = type_is_user(p->type);
 		p->next = c->params;
 		c->params = id->params[i] = p;
 		if (!type_is_storable(p->type))
@@ -168,7 +189,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 	c->params = NULL;
 	if (!t)
 		return;
-	if (!type_takes(c, inl->type, inl->expr->user, inl->expr)) {
+	if (!type_takes(c, inl->type, inl->expr->user || type_is_user(inl->type), inl->expr)) {
 		check_error(c, inl->pos, "D_OP_INCOMPAT", "inline %s definition uses incompatible types: \"%s\" = \"%s\"",
 			    inl->name, type_text(c->arena, inl->type), check_text(c, inl->expr));
 		return;

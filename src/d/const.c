@@ -133,7 +133,7 @@ static bool eval_name(const struct d_prog *p, const struct d_node *n, struct val
 		*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };
 		return true;
 	}
-	if (d_libs_need((struct d_prog *)(uintptr_t)p, n->name)) {	/* it adds to the tables, and changes nothing there */
+	if (d_libs_need((struct d_prog *)(uintptr_t)p, n->name, D_LIB_VALUE)) {	/* it adds to the tables, and changes nothing there */
 		e = type_find_enumerator(p->types, n->name);
 		if (e) {
 			*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };

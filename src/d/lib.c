@@ -15,7 +15,10 @@ enum { MAX_LIBS = 256, MAX_NAME = 64 };
 struct lib {
 	const struct source *src;
 	const char *base;		/* "procfs.d" */
-	const char **names;		/* that it declares */
+	struct lib_name {
+		const char *name;
+		enum d_lib_kind kind;
+	} *names;			/* that it declares */
 	size_t nnames, cap;
 };
 
@@ -45,14 +48,14 @@ struct scan {
 	bool named;			/* the declaration at hand has declared its name */
 };
 
-static void declare(struct scan *s, const char *name)
+static void declare(struct scan *s, const char *name, enum d_lib_kind kind)
 {
 	struct lib *l = s->lib;
 
 	if (!*name)
 		return;
 	l->names = arena_grow(s->arena, l->names, &l->cap, l->nnames, sizeof(*l->names));
-	l->names[l->nnames++] = arena_strdup(s->arena, name);
+	l->names[l->nnames++] = (struct lib_name){ arena_strdup(s->arena, name), kind };
 }
 
 static bool is_tagged(const char *word)
@@ -79,7 +82,7 @@ static void scan_word(struct scan *s)
 	snprintf(s->word, sizeof(s->word), "%.*s", (int)n, s->p);
 	s->p += n;
 	if (s->depth && s->depth == s->enum_depth && !s->named) {
-		declare(s, s->word);
+		declare(s, s->word, D_LIB_VALUE);
 		s->named = true;
 	}
 }
@@ -92,7 +95,7 @@ static void scan_mark(struct scan *s, char c)
 		if (!strcmp(s->word, "enum") || !strcmp(s->last, "enum"))
 			s->enum_depth = s->depth;
 		if (is_tagged(s->last))
-			declare(s, s->word);
+			declare(s, s->word, D_LIB_TYPE);
 		s->named = false;
 		break;
 	case '}':
@@ -108,7 +111,7 @@ static void scan_mark(struct scan *s, char c)
 	case '[':
 	case ';':
 		if (!s->depth && !s->named)
-			declare(s, s->word);
+			declare(s, s->word, c == ';' ? D_LIB_TYPE : D_LIB_VALUE);
 		s->named = !s->depth || s->depth == s->enum_depth;
 		if (c == ';' && !s->depth)
 			s->named = false;
@@ -235,7 +238,7 @@ static void use(struct d_prog *p, struct lib *lib)
 	p->state->in_lib--;
 }
 
-bool d_libs_need(struct d_prog *p, const char *name)
+bool d_libs_need(struct d_prog *p, const char *name, enum d_lib_kind kind)
 {
 	struct d_libs *l = p->state->libs;
 
@@ -243,7 +246,7 @@ bool d_libs_need(struct d_prog *p, const char *name)
 		struct lib *lib = &l->libs[i];
 
 		for (size_t k = 0; !p->state->lib_done[i] && k < lib->nnames; k++)
-			if (!strcmp(lib->names[k], name)) {
+			if (lib->names[k].kind == kind && !strcmp(lib->names[k].name, name)) {
 				use(p, lib);
 				return true;
 			}

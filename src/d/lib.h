@@ -28,7 +28,9 @@ void d_libs_dir(struct d_libs *l, const char *dir);
 /* What @p may use from now on.  NULL: nothing. */
 void d_libs_use(struct d_prog *p, struct d_libs *l);
 
+enum d_lib_kind { D_LIB_TYPE, D_LIB_VALUE };	/* typedefs and tags; inlines and enumerators */
+
 /* Parse the library that declares @name, unless that was done.  True: it was done now, @name may be known. */
-bool d_libs_need(struct d_prog *p, const char *name);
+bool d_libs_need(struct d_prog *p, const char *name, enum d_lib_kind kind);
 
 #endif

@@ -59,6 +59,9 @@ ir_reg lower_string(struct lower *l, struct d_node *n);
 /* The string at the address @addr, of the traced process if @user. */
 ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
 
+/* Is the value of @n an address in the traced process?  A variable's array, as a value, is a copy of ours. */
+bool lower_is_user(struct d_node *n);
+
 /* --- memory (lower_mem.c) ---------------------------------------------------------------------------- */
 
 /* The address of the object that @n is in memory. */
@@ -105,8 +108,6 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 /* A string in it, at its start. */
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
-
-bool type_has_string(const struct type *t);
 
 /* Copy an object of type @t; @to is a variable's. */
 void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);

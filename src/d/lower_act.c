@@ -90,7 +90,7 @@ void lower_tracemem(struct lower *l, struct d_node *call)
 		ir_reg from = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, at));
 
 		width = bytes - at >= 8 ? 8 : bytes - at >= 4 ? 4 : bytes - at >= 2 ? 2 : 1;
-		lower_field(l, ir_load(&l->b, n->user ? IR_ULOAD : IR_LOAD, from, width, false),
+		lower_field(l, ir_load(&l->b, lower_is_user(n) ? IR_ULOAD : IR_LOAD, from, width, false),
 			    type_int(l->check->types, width, false));
 	}
 }
@@ -100,7 +100,7 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call)
 	const struct d_opts *o = l->check->opts;
 	const char *name = call->base->name;
 	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
-	int64_t strings = name[0] == 'j';
+	int64_t strings = 1;	/* for the names of what interpreters run; 0: the native frames alone */
 	ir_reg args[2];
 
 	if (call->ident->action->check == check_symbol) {

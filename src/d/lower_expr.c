@@ -36,13 +36,18 @@ ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user)
 	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
 }
 
+bool lower_is_user(struct d_node *n)
+{
+	return n->user && (type_is_ptr(n->type) || !check_root(n));
+}
+
 ir_reg lower_string(struct lower *l, struct d_node *n)
 {
 	if (type_is_string(n->type))
 		return lower_expr(l, n);
 	if (node_is_zero(l->check, n))
 		return ir_strc(&l->b, "");
-	return lower_string_at(l, lower_expr(l, n), n->user);
+	return lower_string_at(l, lower_expr(l, n), lower_is_user(n));
 }
 
 ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)

@@ -195,7 +195,7 @@ static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *ar
 {
 	const ir_reg copy[] = { args[0], args[2], args[1] };
 
-	return ir_call(&l->b, call->args[0]->user ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+	return ir_call(&l->b, lower_is_user(call->args[0]) ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
 }
 
 /* With NULL it goes on where the clause's last one stopped. */

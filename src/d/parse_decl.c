@@ -82,15 +82,31 @@ static bool looks_like_type(const struct parser *p, const struct d_token *t)
 	       (stars || *s == ')' || *s == '>' || *s == '_' || isalpha((unsigned char)*s));
 }
 
+/* Behind the identifier @t, a: the NAME of a.out`NAME; NULL: it is another one. */
+static const char *program_type(struct parser *p, const struct d_token *t)
+{
+	static const char scope[] = ".out`";
+	const char *s = t->end + sizeof(scope) - 1, *end = p->lex.end;
+	size_t n = 0;
+
+	if (strcmp(t->str, "a") || s > end || strncmp(t->end, scope, sizeof(scope) - 1))
+		return NULL;
+	while (s + n < end && (isalnum((unsigned char)s[n]) || s[n] == '_'))
+		n++;
+	return n ? arena_strndup(p->arena, s, n) : NULL;
+}
+
 /* The type that the identifier @t names, or NULL. */
 static const struct type *named_type(struct parser *p, const struct d_token *t)
 {
-	const char *tick = strrchr(t->str, '`');
+	const char *tick = strrchr(t->str, '`'), *own = program_type(p, t);
 	const struct type *type = type_find_typedef(p->types, t->str);
 
+	if (own)
+		return type_import(p->types, "a.out", TYPE_TYPEDEF, own);
 	if (is_shadowed(p, t->str))
 		return NULL;
-	if (!type && !tick && d_libs_need(p->prog, t->str))
+	if (!type && !tick && d_libs_need(p->prog, t->str, D_LIB_TYPE))
 		type = type_find_typedef(p->types, t->str);
 	if (type || !looks_like_type(p, t))
 		return type;
@@ -120,6 +136,7 @@ bool at_type(struct parser *p)
 	case KEY_CONST:
 	case KEY_VOLATILE:
 	case KEY_RESTRICT:
+	case KEY_USERLAND:
 		return true;
 	case TOK_IDENT:
 		return named_type(p, &p->tok) != NULL;
@@ -203,7 +220,7 @@ static const struct type *combine(struct parser *p, const struct specs *s)
 }
 
 /*
- * specifiers = (class | qualifier | "void" | "char" | "short" | "int" | "long" | "float" | "double" | "signed"
+ * specifiers = (class | qualifier | "userland" | "void" | "char" | "short" | "int" | "long" | "float" | "double" | "signed"
  *	| "unsigned" | "string" | typedef-name | struct | enum)+
  */
 static void parse_specs(struct parser *p, struct specs *s, int allow)
@@ -229,6 +246,9 @@ static void parse_specs(struct parser *p, struct specs *s, int allow)
 			break;
 		case KEY_RESTRICT:
 			s->quals |= TYPE_RESTRICT;
+			break;
+		case KEY_USERLAND:	/* of illumos and FreeBSD: what pointers to it point to is the process's */
+			s->quals |= TYPE_USER;
 			break;
 		case KEY_SHORT:
 			s->nshort++;
@@ -269,6 +289,10 @@ static void parse_specs(struct parser *p, struct specs *s, int allow)
 				goto done;
 			}
 			s->named = named_type(p, &p->tok);
+			if (program_type(p, &p->tok)) {		/* a . out`name */
+				next(p);
+				next(p);
+			}
 			break;
 		default:
 			s->type = combine(p, s);
@@ -694,7 +718,7 @@ static struct type *tagged_type(struct parser *p, enum type_kind kind, const cha
 		parse_error(p, pos, "D_DECL_SCOPE", "D scoping operator may not be used in a type name");
 		module = tag = NULL;
 	}
-	if (!t && tag && !define && !module && d_libs_need(p->prog, tag))
+	if (!t && tag && !define && !module && d_libs_need(p->prog, tag, D_LIB_TYPE))
 		t = type_find_tag(p->types, tag);
 	if (!t && tag && !define && (!module || !is_own_scope(module))) {
 		t = (struct type *)(uintptr_t)type_import(p->types, module, kind, tag);

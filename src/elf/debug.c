@@ -450,6 +450,13 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const c
 	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
 }
 
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type)
+{
+	struct scopes s;
+
+	return find_scopes(d, pc, &s) && s.func && type_of(&s.v[s.func], type);
+}
+
 void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parms, bool locals,
 		    void (*fn)(void *ctx, const char *name, const Dwarf_Die *type), void *ctx)
 {
@@ -628,6 +635,18 @@ bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before)
 			*before = addr;
 	}
 	return *before == pc;
+}
+
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line)
+{
+	Dwarf_Line *l;
+	Dwarf_Die unit;
+
+	if (!find_unit(d, pc, &unit))
+		return false;
+	l = dwarf_getsrc_die(&unit, pc);
+	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
+	return *file && !dwarf_lineno(l, line) && *line > 0;
 }
 
 /* --- what is in functions ----------------------------------------------------------------------------- */

@@ -48,6 +48,9 @@ void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, con
 /* Does a statement begin at @pc?  If not, *before is where the last one did, 0: nowhere. */
 bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before);
 
+/* The source file and line of the code at @pc; false: unknown. */
+bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line);
+
 /* Is @path the source file that a user calls @file: the whole path or its end? */
 bool debug_is_file(const char *path, const char *file);
 
@@ -80,6 +83,9 @@ struct debug_var {
  * the one whose code it is, or (@inlined not NULL) the copy of the function @inlined that is inside of it.
  */
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
+
+/* The type of what the function whose code is at @pc returns; false: nothing, or it is not known. */
+bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type);
 
 /* The variable @name that is in no function, of the source file @file (its end suffices) or (NULL) of any. */
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret);

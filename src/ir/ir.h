@@ -108,13 +108,18 @@ enum ir_show {
 	IR_SHOW_MOD,		/* module */
 	/* SystemTap's, of a stack: */
 	IR_SHOW_STAP_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
+	IR_SHOW_STAP_FULLER,	/* lines " 0x1234 : function+0x1/0x10 at source:line [path]" */
 	IR_SHOW_STAP_SIMPLE,	/* lines "function+0x1 [file]" */
 	IR_SHOW_STAP_BRIEF,	/* lines "function+0x1" */
 	IR_SHOW_STAP_HEX,	/* "0x1234 0x5678 " */
+	IR_SHOW_STAP_CALLERS,	/* "0x1234 0x5678" */
 	/* and of its first frame: */
 	IR_SHOW_STAP_SYM,	/* function */
 	IR_SHOW_STAP_DATA,	/* function+0x1/0x10 [path] */
 	IR_SHOW_STAP_MOD,	/* path */
+	IR_SHOW_STAP_FILE,	/* source, or "0x1234" */
+	IR_SHOW_STAP_LINE,	/* line */
+	IR_SHOW_STAP_FILELINE,	/* source:line */
 };
 
 /* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "elf/debug.h"
 #include "elf/obj.h"
 #include "probe/exec.h"
 #include "probe/points_priv.h"
@@ -524,10 +525,10 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 
 	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
-	if (f && f->file && !f->probe->sites[0]->ret)
+	if (f && f->file)
 		points_debug_vars(f, out);
 	if (f && points_comp(found, "trace"))
 		points_trace_vars(p, f, out);
-	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret)
+	if (f && f->probe && f->probe->nsites && f->probe->sites[0]->ret && !(f->file && obj_debug(f->file->obj)))
 		strbuf_puts(out, " $return:long");
 }

@@ -102,6 +102,56 @@ static bool deref(struct walk *w, const Dwarf_Die *bare)
 	return debug_target(bare, &w->type) || refuse(w, "it points to no type that is described");
 }
 
+struct alternatives {
+	struct strbuf text;
+	const char *prefix;
+	unsigned int n;
+};
+
+enum { MAX_ALTERNATIVES = 12 };
+
+static void add_alternative(struct alternatives *a, const char *name)
+{
+	if (name && a->n++ < MAX_ALTERNATIVES)
+		strbuf_printf(&a->text, "%s%s%s", a->text.len ? ", " : "", a->prefix, name);
+}
+
+static void member_alternative(void *ctx, const struct debug_member *m)
+{
+	add_alternative(ctx, m->name);
+}
+
+static void var_alternative(void *ctx, const char *name, const Dwarf_Die *type)
+{
+	(void)type;
+	add_alternative(ctx, name);
+}
+
+/* "MESSAGE (alternatives: a, b)" */
+static const char *with_alternatives(struct points *p, const char *message, struct alternatives *a)
+{
+	if (a->n)
+		message = arena_printf(p->arena, "%s (alternatives: %s%s)", message, strbuf_str(&a->text),
+				       a->n > MAX_ALTERNATIVES ? ", ..." : "");
+	strbuf_fini(&a->text);
+	return message;
+}
+
+/* @why is told when the structure has no members at all, as one that is only declared. */
+static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *name, const char *why)
+{
+	struct alternatives a = { .prefix = "" };
+	struct strbuf of = { 0 };
+	const char *message;
+
+	debug_type_name(type, &of);
+	debug_each_member(type, member_alternative, &a);
+	message = arena_printf(w->p->arena, "unable to find member '%s' for %s%s%s", name, strbuf_str(&of), a.n ? "" : ": ",
+			       a.n ? "" : why);
+	strbuf_fini(&of);
+	return with_alternatives(w->p, message, &a);
+}
+
 static void go_to(struct walk *w, const struct debug_member *m)
 {
 	w->type = m->type;
@@ -127,7 +177,10 @@ static bool member(struct walk *w, const char *name)
 		return refuse(w, arena_printf(w->p->arena, "what stands before ->%s is no structure", name));
 	if (!w->in_memory)
 		return refuse(w, "structures in registers are not supported");
+	m.name = NULL;
 	why = debug_member(&bare, name, &m);
+	if (why && !m.name)
+		return refuse(w, no_member(w, &bare, name, why));
 	if (why)
 		return refuse(w, arena_printf(w->p->arena, "->%s: %s", name, why));
 	go_to(w, &m);
@@ -308,6 +361,37 @@ static bool one(struct points *p, const struct points_found *f, const struct stp
 	struct walk w = { .p = p, .file = f->file, .source = source };
 
 	if (begin(&w, f, v) && walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why)
+{
+	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
+	struct walk w = { .p = p, .file = f ? f->file : NULL, .source = source };
+	struct debug_shape shape;
+	const char *file;
+	Dwarf_Die bare;
+	int line;
+
+	source->kind = STP_SRC_ARG;
+	source->type = STP_LONG;
+	source->arg = 1;	/* arch.h, call_result */
+	if (!d || !debug_result(d, f->pc, &w.type)) {
+		bool described = d && debug_source(d, f->pc, &file, &line);
+
+		*why = described ? "the function has no return value" : "the type of the result is not known";
+		return !described && !target->nparts && !target->pretty;
+	}
+	debug_shape(&w.type, &bare, &shape);
+	if (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_FLOAT) {
+		*why = shape.kind == DEBUG_STRUCT ? "the result is a structure, which is not in one register" :
+						    "the result is a floating-point number";
+		return false;
+	}
+	if (walk(&w, target))
 		return true;
 	*why = w.why;
 	return false;
@@ -572,10 +656,24 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 {
 	struct listing l = { .f = f, .out = out };
 
+	Dwarf_Die type;
+
 	if (!f->file || !obj_debug(f->file->obj))
 		return;
+	if (f->probe->sites[0]->ret && debug_result(obj_debug(f->file->obj), f->pc, &type)) {
+		strbuf_puts(out, " $return:");
+		debug_type_name(&type, out);
+	}
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, true, false, show, &l);
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
+}
+
+/* Is @file the program or library that the script calls @module? */
+static bool is_file(struct points *p, const struct points_file *file, const char *module)
+{
+	const char *path = exec_find(p->arena, module, p->conf.sysroot), *slash = strrchr(file->path, '/');
+
+	return (path && !strcmp(path, file->path)) || !strcmp(module, file->path) || (slash && !strcmp(module, slash + 1));
 }
 
 /* --- the resolver's ----------------------------------------------------------------------------------- */
@@ -593,6 +691,10 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 				    : "the point has no debuginfo";
 		return false;
 	}
+	if (target->is_var && target->module && *target->module && !is_file(p, f->file, target->module)) {
+		*why = arena_printf(p->arena, "where %s is in memory is known in probes of that file alone", target->module);
+		return false;
+	}
 	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
 		return target->pretty ? list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
 				      : list(p, f, name[2] != 'l', name[2] != 'p', source);
@@ -604,7 +706,11 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		missing = debug_var(d, f->pc, f->inlined, name + 1, &v);
 	}
 	if (missing) {
-		*why = arena_printf(p->arena, "%s: %s", name, missing);
+		struct alternatives a = { .prefix = "$" };
+
+		if (!target->is_var)
+			debug_each_var(d, f->pc, f->inlined, true, true, var_alternative, &a);
+		*why = with_alternatives(p, arena_printf(p->arena, "%s: %s", name, missing), &a);
 		return false;
 	}
 	return one(p, f, target, &v, source, why);

@@ -393,23 +393,22 @@ bool points_plt_target(const struct stp_point *point, bool at_return, const stru
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why)
 {
-	if (at_return && (!strcmp(target->name, "$return") || !strcmp(target->name, "$$return"))) {
-		if (target->name[1] == '$') {
-			static const char *names[] = { "$return" };
-			static struct stp_source items[] = { { .kind = STP_SRC_ARG, .type = STP_LONG, .arg = 1 } };
+	static const struct stp_node plain = { .kind = STP_TARGET, .name = "$return" };
+	struct stp_source *item;
 
-			source->items = items;
-			source->kind = STP_SRC_LIST;
-			source->type = STP_STRINGS;
-			source->names = names;
-			source->nnames = 1;
-			return true;
-		}
-		source->kind = STP_SRC_ARG;
-		source->type = STP_LONG;
-		source->arg = 1;	/* arch.h, call_result */
+	if (at_return && !strcmp(target->name, "$$return")) {
+		static const char *names[] = { "$return" };
+
+		item = arena_new_of(p->arena, struct stp_source);
+		source->nnames = points_debug_result(p, f, &plain, item, why);
+		source->items = item;
+		source->kind = STP_SRC_LIST;
+		source->type = STP_STRINGS;
+		source->names = names;
 		return true;
 	}
+	if (at_return && !strcmp(target->name, "$return"))
+		return points_debug_result(p, f, target, source, why);
 	/* At the return: asked by @defined alone, uses were moved to the entry (stp/entry.c); and @var. */
 	return points_debug_target(p, f, target, source, why);
 }

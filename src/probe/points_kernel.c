@@ -114,8 +114,8 @@ static void at_entry(struct points_search *s, const char *path)
  */
 static void of_program(struct points_search *s, const char *path)
 {
-	static const char file[] = "0:task_struct.mm:mm_struct.exe_file:file.f_inode";
 	struct arena *a = s->p->arena;
+	const char *file = arena_printf(a, "%s:task_struct.mm:mm_struct.exe_file:file.f_inode", s->task);
 	struct ktypes *k = set_ktypes(s->p->set);
 	struct ebpf_tp tp = *s->tp;
 	struct stp_point *point;
@@ -147,6 +147,7 @@ static void add_of(struct points_search *s, struct ebpf_tp *tp, uint32_t pid, bo
 		return;
 	}
 	s->tp = tp;
+	s->task = s->task ? s->task : "0";
 	s->in_file = of_program;
 	points_each_file(s);
 }
@@ -241,22 +242,21 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	struct ebpf_tp tp = { .name = at_return ? "sys_exit" : "sys_enter" };
 	struct ktypes *k;
 	uint32_t pid;
+	bool named;
 
 	if (!strcmp(s->point->comps[0].name, "kernel")) {
 		find_by_name(s, at_return);
 		return;
 	}
-	if (!process_of(s, &pid)) {
-		s->why = "system calls are traced by the process's id: use process.syscall with -c or -x, or process(PID).syscall";
-		return;
-	}
+	named = !process_of(s, &pid);
+	s->task = "current";
 	k = types(s);
 	if (!k)
 		return;
 	for (tp.nargs = 0; tp.nargs < (at_return ? 2 : 7); tp.nargs++)
 		if (!ktypes_value(k, tp.name, values[tp.nargs], &tp.args[tp.nargs]))
 			break;
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
 
 bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
@@ -369,8 +369,8 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	uint32_t target = 0;
 	int nsteps;
 
-	if (n->nparts > STP_MAX_STEPS || n->addressed) {
-		*why = "of the kernel's structures the members' values can be had alone";
+	if (n->nparts > STP_MAX_STEPS) {
+		*why = "too many members: keep one between in a variable";
 		return false;
 	}
 	for (size_t i = 0; i < n->nparts; i++) {
@@ -384,6 +384,10 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	if (nsteps < 0) {
 		*why = "the kernel's type information has no such members";
 		return false;
+	}
+	if (n->addressed && nsteps) {
+		steps[nsteps - 1].width = 0;
+		target = 0;
 	}
 	if (n->pretty && !string) {
 		*why = "structures of the kernel are not printed whole: name the members";

@@ -60,6 +60,7 @@ struct points_search {
 	unsigned int nlines;		/* 0: none is named */
 	bool relative;			/* to the function's own */
 	const struct ebpf_tp *tp;	/* points_kernel.c: of processes of a program */
+	const char *task;		/* there: the task, for ktypes.h */
 	uint64_t addr;			/* 0, or of the statement or function in the file */
 	const char *func;		/* being looked at */
 	const struct points_file *in;
@@ -106,6 +107,9 @@ bool points_func_target(struct points *p, const struct points_found *f, bool at_
 
 /* points_debug.c */
 bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			 struct stp_source *source, const char **why);
+/* $return, where the convention has it. */
+bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,
 		 const char **why);

@@ -167,6 +167,9 @@ struct resolver probe_resolver(struct probe_set *set);
  */
 const struct type_source *probe_types(struct probe_set *set, struct arena *a);
 
+/* The process whose program's types these are, too (struct a.out`x); 0: none.  For compilations from then on. */
+void probe_set_target(struct probe_set *set, uint32_t pid);
+
 /* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
 const char *probe_arg_type(const struct probe_arg *arg);
 

@@ -55,6 +55,11 @@ struct python_hopes **set_hopes(struct probe_set *set);
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 
 struct ktypes;
+struct program_types;
+
+/* The target's number, or 0; types of its program, to be closed with the set. */
+uint32_t set_program(const struct probe_set *set);
+void set_keep(struct probe_set *set, struct program_types *p);
 
 /* The kernel's types, read when first asked for.  NULL: there are none, and set_why says so. */
 struct ktypes *set_ktypes(struct probe_set *set);

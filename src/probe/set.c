@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "probe/ktypes.h"
+#include "probe/types.h"
 #include "probe/module.h"
 #include "probe/provider.h"
 
@@ -33,6 +34,9 @@ struct probe_set {
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
 	bool ktypes_tried;
+	uint32_t program;		/* pid of the target */
+	struct program_types *kept[4];	/* one for each compilation */
+	size_t nkept;
 	struct strbuf why;
 	uint32_t finds;			/* number of the finding, for probe.found */
 };
@@ -200,6 +204,22 @@ struct ktypes *set_ktypes(struct probe_set *set)
 	return set->ktypes;
 }
 
+void probe_set_target(struct probe_set *set, uint32_t pid)
+{
+	set->program = pid;
+}
+
+uint32_t set_program(const struct probe_set *set)
+{
+	return set->program;
+}
+
+void set_keep(struct probe_set *set, struct program_types *p)
+{
+	if (set->nkept < sizeof(set->kept) / sizeof(set->kept[0]))
+		set->kept[set->nkept++] = p;
+}
+
 struct strbuf *set_why(struct probe_set *set)
 {
 	return &set->why;
@@ -235,6 +255,8 @@ void probe_set_free(struct probe_set *set)
 		return;
 	strbuf_fini(&set->why);
 	ktypes_free(set->ktypes);
+	for (size_t i = 0; i < set->nkept; i++)
+		program_types_close(set->kept[i]);
 	arena_free(set->arena);
 	free(set);
 }

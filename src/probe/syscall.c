@@ -1,7 +1,7 @@
 /*
  * The syscall provider: entry and return of each system call.  DTrace guide, "syscall Provider".
  *
- *	syscall:vmlinux:read:entry	arg0 to arg5 as the program gave them
+ *	syscall:vmlinux:read:entry	arg0 to arg5 as the program gave them; args[] by syscall_args.def
  *	syscall:vmlinux:read:return	arg0 and arg1: what it returns, -1 when it failed; errno then says why
  *					arg2: what the kernel returned, -errno when it failed
  *
@@ -40,6 +40,33 @@ int syscall_number(const char *name)
 	return -1;
 }
 
+/* args[] of the entry of call @name, or six integers. */
+static void describe_args(struct arena *a, const char *name, struct probe_sig *sig)
+{
+	static const struct {
+		const char *name, *types;
+	} known[] = {
+#define SYSCALL_ARGS(NAME, TYPES) { #NAME, TYPES },
+#include "probe/syscall_args.def"
+#undef SYSCALL_ARGS
+	};
+	const char *s, *end;
+	size_t i = 0;
+
+	while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i].name, name))
+		i++;
+	if (i == sizeof(known) / sizeof(known[0])) {
+		for (sig->nargs = 0; sig->nargs < 6; sig->nargs++)
+			sig->args[sig->nargs] = (struct probe_arg){ .size = 8, .sign = true };
+		return;
+	}
+	for (s = known[i].types; *s; s = end + strspn(end, ", ")) {
+		end = strchrnul(s, ',');
+		sig->args[sig->nargs++] = (struct probe_arg){ .type = arena_strndup(a, s, (size_t)(end - s)), .size = 8,
+							      .sign = true };
+	}
+}
+
 static void add(struct finding *f, size_t i, bool is_exit)
 {
 	struct probe key = { .prov = "syscall", .mod = "vmlinux", .func = calls[i].name,
@@ -53,8 +80,11 @@ static void add(struct finding *f, size_t i, bool is_exit)
 		p->tp->name = is_exit ? "sys_exit" : "sys_enter";
 		p->tp->syscalls = is_exit ? EBPF_TP_EXIT : EBPF_TP_ENTER;
 		p->tp->syscall = calls[i].number;
-		p->sig.nargs = is_exit ? 2 : 6;
-		for (unsigned int n = 0; n < p->sig.nargs; n++)
+		if (is_exit)
+			p->sig.nargs = 2;
+		else
+			describe_args(set_arena(f->set), p->func, &p->sig);
+		for (unsigned int n = 0; is_exit && n < p->sig.nargs; n++)
 			p->sig.args[n] = (struct probe_arg){ .size = 8, .sign = true };
 	}
 	found_add(f, p);

@@ -1,6 +1,7 @@
 /*
  * The kernel's C types for scripts, from its own type information (BTF), each made when it is first asked for.
  *
+ * a.out is the target's program.  A name without a module is looked for in the kernel first, then there.
  * Modules that mean the kernel: vmlinux, kernel, and (so that scripts of Solaris need no change) genunix and unix.
  */
 #include "probe/probe.h"
@@ -13,6 +14,7 @@
 #include "base/arena.h"
 #include "probe/ktypes.h"
 #include "probe/provider.h"
+#include "probe/types.h"
 #include "type/type.h"
 
 struct import {
@@ -22,6 +24,7 @@ struct import {
 	const struct btf *btf;		/* NULL until it is needed */
 	const struct type **made;	/* by BTF's number */
 	uint32_t n;
+	struct program_types *program;	/* NULL until it is needed */
 };
 
 enum { MAX_CHAIN = 64 };		/* pointers to arrays of pointers ... on top of each other */
@@ -174,6 +177,19 @@ static bool is_kernel(const char *module)
 	       !strcmp(module, "genunix") || !strcmp(module, "unix");
 }
 
+static const struct type *find_in_program(struct import *im, struct types *ts, enum type_kind kind, const char *name)
+{
+	uint32_t pid = set_program(im->set);
+
+	if (!pid)
+		return NULL;
+	if (!im->program) {
+		im->program = program_types_new(im->arena, arena_printf(im->arena, "/proc/%u/exe", (unsigned int)pid));
+		set_keep(im->set, im->program);
+	}
+	return program_types_find(im->program, ts, kind, name);
+}
+
 static const struct type *find(const struct type_source *s, struct types *ts, const char *module, enum type_kind kind,
 			       const char *name)
 {
@@ -182,12 +198,16 @@ static const struct type *find(const struct type_source *s, struct types *ts, co
 					  [TYPE_ENUM] = BTF_KIND_ENUM, [TYPE_TYPEDEF] = BTF_KIND_TYPEDEF };
 	int id;
 
+	if (module && !strcmp(module, "a.out"))
+		return find_in_program(im, ts, kind, name);
 	if (!is_kernel(module) || !open_btf(im))
-		return NULL;
+		return module && *module ? NULL : find_in_program(im, ts, kind, name);
 	id = btf__find_by_name_kind(im->btf, name, kinds[kind]);
 	if (id <= 0 && kind == TYPE_ENUM)
 		id = btf__find_by_name_kind(im->btf, name, BTF_KIND_ENUM64);
-	return id > 0 ? make(im, ts, (uint32_t)id, 0) : NULL;
+	if (id > 0)
+		return make(im, ts, (uint32_t)id, 0);
+	return module && *module ? NULL : find_in_program(im, ts, kind, name);
 }
 
 static void members(const struct type_source *s, struct types *ts, struct type *sou)

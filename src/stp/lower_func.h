@@ -38,7 +38,7 @@ low_func low_func_string_or, low_func_string_nofault, low_func_string_quoted_at,
 low_func low_func_kernel_string_or, low_func_kernel_string_n, low_func_kernel_string_quoted;
 
 /* stacks (lower_show.c); WITH: enum ir_show */
-low_func low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
+low_func low_func_uaddr, low_func_print_stack, low_func_print_backtrace, low_func_print_usyms;
 
 /* output and the session */
 low_func low_func_abort, low_func_assert, low_func_error, low_func_exit, low_func_log, low_func_warn;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "lang/diag.h"
 #include "stp/lower.h"
 
@@ -30,6 +31,22 @@ static bool is_call(const struct stp_node *n, const char *name)
 	return n->kind == STP_CALL && n->builtin && !strcmp(n->builtin->name, name);
 }
 
+/* ucallers(n): the address at hand and those of n callers; -1: all. */
+static ir_reg callers(struct low *l, const struct stp_node *n)
+{
+	const struct stp_node *levels = n->args[0];
+	bool minus = levels->kind == STP_UNARY && levels->op == STP_NEG && levels->l->kind == STP_NUM && levels->l->value == 1;
+	int64_t max = stp_get_limit(l->stp, STP_MAXBACKTRACE);
+
+	if (minus || (levels->kind == STP_NUM && levels->value < 0))
+		return whole_stack(l, true);
+	if (levels->kind != STP_NUM) {
+		low_refuse(l, n, NULL, "the number of callers must be a constant");
+		return low_const(l, 0);
+	}
+	return stack(l, true, levels->value + 1 < max ? levels->value + 1 : max);
+}
+
 bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show)
 {
 	ir_reg args[2];
@@ -37,6 +54,10 @@ bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *sho
 	if (n->kind != STP_CALL || !n->builtin || n->builtin->how != STP_BY_SHOW)
 		return false;
 	*show = (enum ir_show)n->builtin->number;
+	if (*show == IR_SHOW_STAP_CALLERS) {
+		*val = callers(l, n);
+		return true;
+	}
 	if (!n->nargs || is_call(n->args[0], "ubacktrace")) {
 		*val = whole_stack(l, true);
 		return true;
@@ -54,6 +75,21 @@ bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *sho
 	args[1] = low_expr(l, n->args[0]);
 	*val = ir_call(&l->b, IR_FN_ADDR, args, 2);
 	return true;
+}
+
+/* As a number it is the program counter's. */
+ir_reg low_func_uaddr(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	const struct arch_reg *pc = arch_host()->pc;
+	int kind = l->handler->kind;
+	ir_reg both[2] = { low_const(l, pc->off), low_const(l, pc->width) };
+
+	(void)args;
+	if (kind != STP_P_FUNCTION && kind != STP_P_INLINE && kind != STP_P_STATEMENT && kind != STP_P_MARK && kind != STP_P_PLT) {
+		low_refuse(l, call, "print usymname(uaddr()) or usymdata(uaddr())", "the address is not known as a number here");
+		return low_const(l, 0);
+	}
+	return ir_call(&l->b, IR_FN_REG, both, 2);
 }
 
 ir_reg low_func_print_stack(struct low *l, struct stp_node *call, const ir_reg *args)

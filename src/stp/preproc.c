@@ -398,6 +398,11 @@ static bool define(struct stp_preproc *pp, struct run *in)
 		return false;
 	}
 	in->i++;
+	for (size_t i = 0; i < body.n; i++)
+		if (is_op(&body.v[i], "@define")) {
+			error(pp, &body.v[i], "S_MACRO", "'@define' forbidden inside macro body");
+			return false;
+		}
 	m->body = body.v;
 	m->nbody = body.n;
 	old = find_macro(pp, m->name);

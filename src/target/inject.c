@@ -303,6 +303,7 @@ static uint64_t socket_of(const struct injection *j, int fd)
 static int enter(struct injection *j, int own, uint64_t entry)
 {
 	uint64_t socket = socket_of(j, own);
+	bool is_refused;
 	char byte;
 	int err;
 
@@ -310,14 +311,18 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	err = store(j, ENTER);
 	if (!err)
 		err = run(j, ENTER);
-	if (err || socket_of(j, own) != socket)
+	if (err)
 		return err;
-	set(j, CLOSE_OWN, j->g.close, (uint64_t)own, 0, 0);
-	err = store(j, CLOSE_OWN);
-	/* It may have said why. */
-	if (!err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting",
-				  (int)j->t->pid);
+	if (socket_of(j, own) == socket) {
+		set(j, CLOSE_OWN, j->g.close, (uint64_t)own, 0, 0);
+		err = store(j, CLOSE_OWN);
+		is_refused = !err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+	} else {
+		is_refused = recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	}
+	if (is_refused)	/* and has not said why */
+		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting, or "
+				  "already about to end", (int)j->t->pid);
 	return err;
 }
 
@@ -402,12 +407,28 @@ static int stop(struct injection *j, pid_t tid, int *status)
 	}
 }
 
+/* Who traces the process or thread @pid; 0: nobody. */
+static long tracer_of(pid_t pid)
+{
+	struct strbuf status = { 0 };
+	const char *tracer = proc_read(pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
+	long ret = tracer ? strtol(tracer, NULL, 10) : 0;
+
+	strbuf_fini(&status);
+	return ret;
+}
+
 /* Try with thread @tid: true when it was the one, and j->err says how it went. */
 static bool try_thread(struct injection *j, pid_t tid)
 {
 	int status, err = stop(j, tid, &status);
 
-	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
+	if (err == -EPERM && target_poll(j->t) == TARGET_EXITED) {
+		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		return true;
+	}
+	/* Another tracer that brings its agent soon lets go; who has not traced it yet may be about to. */
+	if (err == -EPERM && now_ms() < j->begin + (tracer_of(tid) ? GIVE_UP_MS : REFUSED_MS)) {
 		j->unsafe = "cannot be traced";
 		return false;
 	}
@@ -527,26 +548,16 @@ static void attach_held(struct injection *j)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
 }
 
-static long tracer_of(const struct target *t)
-{
-	struct strbuf status = { 0 };
-	const char *tracer = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
-	long pid = tracer ? strtol(tracer, NULL, 10) : 0;
-
-	strbuf_fini(&status);
-	return pid;
-}
-
 /* Is it traced already?  ptrace has room for one.  A tracer that has just ended may still have its hand on it. */
 static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *why)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
-	long pid = tracer_of(t);
+	long pid = tracer_of(t->pid);
 	int i;
 
-	for (i = is_hasty ? 20 : 0; pid && i < 20; i++) {
+	for (i = is_hasty ? 100 : 0; pid && i < 100; i++) {
 		nanosleep(&nap, NULL);
-		pid = tracer_of(t);
+		pid = tracer_of(t->pid);
 	}
 	if (pid)
 		return target_fail(why, -EPERM, "process %d is traced by process %ld already (a debugger or strace)",

@@ -16,7 +16,8 @@ static void print_quals(struct strbuf *out, unsigned int quals, const char *afte
 	static const struct {
 		unsigned int qual;
 		const char *name;
-	} names[] = { { TYPE_CONST, "const" }, { TYPE_VOLATILE, "volatile" }, { TYPE_RESTRICT, "restrict" } };
+	} names[] = { { TYPE_CONST, "const" }, { TYPE_VOLATILE, "volatile" }, { TYPE_RESTRICT, "restrict" },
+		    { TYPE_USER, "userland" } };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -39,7 +39,8 @@ enum type_kind {
 
 enum { TYPE_MAX_DEPTH = 256 };	/* declarations beyond it are refused, so recursion over types is safe */
 
-enum type_quals { TYPE_CONST = 1, TYPE_VOLATILE = 2, TYPE_RESTRICT = 4 };
+/* USER: D's userland, of objects in the traced process. */
+enum type_quals { TYPE_CONST = 1, TYPE_VOLATILE = 2, TYPE_RESTRICT = 4, TYPE_USER = 8 };
 
 /* C's integer ranks, for the usual conversions. */
 enum type_rank { RANK_BOOL, RANK_CHAR, RANK_SHORT, RANK_INT, RANK_LONG, RANK_LLONG };
@@ -167,6 +168,7 @@ bool type_is_complete(const struct type *t);	/* has it a size, or is it string? 
 
 /* All look through typedefs and qualifiers. */
 bool type_is_void(const struct type *t);
+bool type_is_user(const struct type *t);	/* a pointer to a userland object */
 bool type_is_integer(const struct type *t);	/* INT or ENUM */
 bool type_is_signed(const struct type *t);	/* a signed integer */
 bool type_is_scalar(const struct type *t);	/* integer or pointer */
@@ -174,6 +176,7 @@ bool type_is_ptr(const struct type *t);
 bool type_is_array(const struct type *t);
 bool type_is_sou(const struct type *t);		/* struct or union */
 bool type_is_string(const struct type *t);	/* D's string only */
+bool type_has_string(const struct type *t);	/* or is one */
 bool type_is_char_array(const struct type *t);
 bool type_is_char_ptr(const struct type *t);
 

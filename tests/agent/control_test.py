@@ -187,11 +187,38 @@ def test_entry(interp):
         child.kill()
 
 
+def test_entry_of_a_stranger(interp):
+    """Who made the channel must be this user or root."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.seteuid(65534)
+    try:
+        strange = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    finally:
+        os.seteuid(0)
+    child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), agent(interp)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             pass_fds=[theirs.fileno(), strange[1].fileno()])
+    try:
+        ready(child)
+        assert ask(child, f"enter {strange[1].fileno()}") == "-1"     # -EPERM
+        assert ask(child, "report") == "0 1"
+        assert ask(child, f"enter {theirs.fileno()}") == "0"
+        assert Channel(ours).receive().kind == HELLO
+        assert end(child) == []
+    finally:
+        child.kill()
+        for sock in (theirs, *strange):
+            sock.close()
+
+
 def test_entry_too_many(interp):
     child, channels, numbers = enter(interp)
     try:
+        before = len(os.listdir(f"/proc/{child.pid}/fd"))
         got = [int(ask(child, f"enter {number}")) for number in numbers]
         assert got == [0] * 8 + [-87] * 4          # -EUSERS
+        # Four are closed, and there is the pair by which the agent's thread is woken.
+        harness.wait_until(lambda: len(os.listdir(f"/proc/{child.pid}/fd")) == before - 4 + 2, 5, "the others' end")
         assert all(channel.receive().kind == HELLO for channel in channels[:8])
         assert end(child) == []
     finally:

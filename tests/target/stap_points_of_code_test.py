@@ -1,5 +1,6 @@
 """Points inside of programs that only debug information or the linker's tables know: inlined functions, labels, calls."""
 import os
+import platform
 import subprocess
 
 import pytest
@@ -8,6 +9,7 @@ import harness
 
 pytestmark = pytest.mark.needs_bpf
 
+EXIT_GROUP = 231 if platform.machine() == "x86_64" else 94
 SOURCE = os.path.join(os.path.dirname(__file__), "data", "copies.c")
 
 
@@ -76,8 +78,9 @@ def test_address(program, tmp_path):
 def test_process(program, tmp_path):
     """The end of processes and their threads, by their program."""
     script = '''probe PROGRAM.end { println("end ", execname()) } probe PROGRAM.thread.begin { println("thread") }
-                probe PROGRAM.thread.end { println("thread ends") }'''
-    assert run(program, script, tmp_path)[0] == ["thread", "thread ends", "end copies"]
+                probe PROGRAM.thread.end { println("thread ends") }
+                probe PROGRAM.syscall { if ($syscall == %d) println("leaves ", $arg1) }''' % EXIT_GROUP
+    assert run(program, script, tmp_path)[0] == ["thread", "thread ends", "leaves 0", "end copies"]
 
 
 @pytest.mark.parametrize("point, why", [
@@ -90,3 +93,18 @@ def test_process(program, tmp_path):
 def test_refused(program, point, why):
     result = harness.stap("-e", f'probe process("{program}").{point} }}')
     assert result.code == 1 and why in result.err
+
+
+def test_lines(program, tmp_path):
+    """Addresses by source and line; a caller by the line of its call."""
+    script = '''probe PROGRAM.function("work").call {
+        println(usymfileline(uaddr()), " ", usymline(uaddr()), " ", usymfile(uaddr()), " ", usymline(16))
+        println(ucallers(0), " ", ucallers(1)) print_ubacktrace_fileline() print_ustack(ubacktrace()) }'''
+    lines = run(program, script, tmp_path)[0]
+    work, main = line_of("long work(") + 1, line_of("work(10")    # the code begins at the brace
+    assert lines[0] == f"{SOURCE}:{work} {work} {SOURCE} 0x10"
+    first, again, caller = lines[1].split()
+    assert first == again
+    assert lines[2].startswith(f" {first} : work+0x0/0x") and lines[2].endswith(f" at {SOURCE}:{work} [{program}]")
+    assert lines[3].startswith(f" {caller} : main+0x") and f" at {SOURCE}:{main} [" in lines[3]
+    assert any(line.startswith(f" {first} : work+0x0/0x") and " at " not in line for line in lines[4:])

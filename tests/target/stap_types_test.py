@@ -67,12 +67,30 @@ def test_pretty(program, tmp_path, what, value):
 
 
 @pytest.mark.parametrize("body, why", [
-    ("x = 3 println(x->n)", "unknown type in dereference"), ("w = $w println(w->nothing)", "it has no such member"),
+    ("x = 3 println(x->n)", "unknown type in dereference"), ("w = $w println(w->nothing)", "unable to find member 'nothing' for struct whole (alternatives: n, name, "),
     ("println(&$w->bits->a)", "a bit field has no address"),
     ("w = $w w = &$w->arr[0] println(w->n)", "unknown type in dereference"),
 ])
 def test_refused(program, body, why):
     result = harness.stap("-e", 'probe process("%s").function("work") { %s }' % (program, body))
+    assert result.code == 1 and why in result.err
+
+
+def test_result(program, tmp_path):
+    """With its sign and its structure."""
+    script = "".join('probe process("%s").function("%s").return { %s }\n' % (program, function, body) for function, body in (
+        ("negative", 'println($return, " ", $$return)'), ("narrow", "println($return)"),
+        ("other", 'println($return->n, " ", user_string($return->name)) r = $return println(r->n)'),
+        ("nothing", 'println("[", $$return, "]", @defined($return))')))
+    out = tmp_path / "out"
+    result = harness.stap("-o", str(out), "-e", script, "-c", str(program))
+    assert result.code == 0, result
+    assert out.read_text().splitlines() == ["-5 $return=0xfffffffffffffffb", "-55", "10 second", "10", "[]0"]
+
+
+@pytest.mark.parametrize("function, why", [("nothing", "has no return value"), ("real", "is a floating-point number")])
+def test_no_result(program, function, why):
+    result = harness.stap("-e", 'probe process("%s").function("%s").return { println($return) }' % (program, function))
     assert result.code == 1 and why in result.err
 
 

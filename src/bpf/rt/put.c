@@ -13,6 +13,7 @@ struct put {
 	u64 n, v;
 	u64 from, to;		/* of what is looked for */
 	u64 set[4];		/* of bytes */
+	u64 sign, mark, zeros;	/* of a number: a character or 0; of "0x" so many; zeros in front */
 };
 
 struct piece {
@@ -122,9 +123,10 @@ static long put_digit(u32 k, struct piece *c)
 RT long rt_put_int(u8 *work, u64 v, u64 look, u64 size)
 {
 	struct piece c = begin(work, size);
+	volatile struct put *p = (struct put *)work;
 	u64 width = look & 0xffff, prec = look >> PUT_PREC_SHIFT & 0xffff, flags = look >> PUT_FLAGS_SHIFT & 0xff;
-	u8 letter = (u8)(look >> PUT_LETTER_SHIFT), sign = 0;
-	u64 digits, zeros, mark = 0, all;
+	u8 letter = (u8)(look >> PUT_LETTER_SHIFT);
+	u64 all;
 
 	if (letter == 'c') {
 		if (width > 1 && !(flags & LEFT))
@@ -135,40 +137,43 @@ RT long rt_put_int(u8 *work, u64 v, u64 look, u64 size)
 		put_nul(&c);
 		return 0;
 	}
-	c.base = letter == 'o' ? 8 : letter == 'x' || letter == 'X' || letter == 'p' ? 16 : 10;
+	/* In the work area, where what each of these is does not multiply with what the others are. */
+	p->sign = 0;
+	p->mark = 0;
+	p->from = letter == 'o' ? 8 : letter == 'x' || letter == 'X' || letter == 'p' ? 16 : 10;
 	if (letter == 'd' || letter == 'i') {
-		sign = (s64)v < 0 ? '-' : flags & PLUS ? '+' : flags & SPACE ? ' ' : 0;
+		p->sign = (s64)v < 0 ? '-' : flags & PLUS ? '+' : flags & SPACE ? ' ' : 0;
 		v = (s64)v < 0 ? -v : v;
 	}
+	c.base = p->from;
 	if (letter == 'p' || (flags & ALT && c.base == 16))
-		mark = 2;
+		p->mark = 2;
 	else if (flags & ALT && c.base == 8)
-		mark = 1;
-	c.p->v = v;
-	c.p->n = 0;
+		p->mark = 1;
+	p->v = v;
+	p->n = 0;
 	rt_loop(22, put_count, &c, 0);
-	digits = c.p->n;
-	all = digits + mark + (sign != 0);
-	zeros = prec != PUT_NO_PREC && prec > digits ? prec - digits : 0;
+	p->zeros = prec != PUT_NO_PREC && prec > p->n ? prec - p->n : 0;
+	all = p->n + p->mark + (p->sign != 0);
 	if (prec == PUT_NO_PREC && (flags & (ZERO | LEFT)) == ZERO && width > all)
-		zeros = width - all;
-	all += zeros;
+		p->zeros = width - all;
+	all += p->zeros;
 	if (width > all && !(flags & LEFT))
 		fill(&c, ' ', width - all);
-	if (sign)
-		put_byte(c.p, c.dst, size, (char)sign);
-	if (mark)
+	if (p->sign)
+		put_byte(c.p, c.dst, size, (char)p->sign);
+	if (p->mark)
 		put_byte(c.p, c.dst, size, '0');
-	if (mark == 2)
+	if (p->mark == 2)
 		put_byte(c.p, c.dst, size, letter == 'X' ? 'X' : 'x');
-	fill(&c, '0', zeros);
-	c.p->v = v;
+	fill(&c, '0', p->zeros);
+	p->v = v;
 	c.arg = letter == 'X' ? 'A' : 'a';
 	rt_loop(22, put_digit, &c, 0);
-	all = c.p->pos + c.p->n;
-	c.p->pos = all < size ? all : size - 1;
+	all = p->pos + p->n;
+	p->pos = all < size ? all : size - 1;
 	if (width && flags & LEFT) {
-		all = (sign != 0) + mark + zeros + c.p->n;
+		all = (p->sign != 0) + p->mark + p->zeros + p->n;
 		if (width > all)
 			fill(&c, ' ', width - all);
 	}

@@ -31,7 +31,15 @@ __attribute__((noinline)) int work(struct whole *w, int i)
 	return 0;
 }
 
+__attribute__((noinline)) int negative(int n) { return -n; }
+__attribute__((noinline)) signed char narrow(int n) { return (signed char)(n + 200); }
+__attribute__((noinline)) struct whole *other(struct whole *w) { second.n++; return w->next; }
+__attribute__((noinline)) void nothing(int n) { second.n += n; }
+__attribute__((noinline)) double real(int n) { return n * 1.5; }
+
 int main(void)
 {
-	return work(&first, 1);
+	work(&first, 1);
+	nothing(negative(5) + narrow(1) + other(&first)->n + (int)real(3));
+	return 0;
 }
