@@ -4,9 +4,11 @@
 #ifndef DTAP_PROBE_PROCS_H
 #define DTAP_PROBE_PROCS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct abi_process_key;
 struct strbuf;
 
 /* An executable mapping of a file. */
@@ -24,6 +26,12 @@ struct procs_map {
  */
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx);
 
+/* The process that @pid is a child of; 0: nobody knows. */
+uint32_t procs_parent(uint32_t pid);
+
+/* The key by which programs know process @pid. 0 or a negative errno. */
+int procs_key(uint32_t pid, struct abi_process_key *ret);
+
 /* Call @fn for each process, in the order of pids. 0 or a negative errno. */
 int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
@@ -32,6 +40,9 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
 
 /* How long ago @pid was forked; UINT64_MAX: there is no such process. */
 uint64_t procs_age_ms(uint32_t pid);
+
+/* Is @pid the process @ancestor, or a child, or a child's child ...?  One whose parent has ended is not. */
+bool procs_descends(uint32_t pid, uint32_t ancestor);
 
 /*
  * Open the mapped file itself, whatever root and mount namespace its process lives in, deleted or not, and
