@@ -212,11 +212,12 @@ static void bring_to_each(void *ctx, uint32_t pid)
 static bool runs_program(void *program, uint32_t pid)
 {
 	const struct stap_program *p = program;
+	uint32_t of = p->target ? (uint32_t)target_pid(p->target) : 0;
 
-	return points_is_supplied_program(p->points, pid);
+	return points_is_supplied_program(p->points, pid) && (!of || pid == of || procs_descends(pid, of));
 }
 
-/* Who executes a program that a point names is meant, whenever that is. */
+/* Who executes a program that a point names is meant, whenever that is; with a command, of its family. */
 static int follow(struct stap_program *p, struct strbuf *err)
 {
 	const struct probe_desc *descs;

@@ -91,29 +91,49 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
 	return err > 0 ? 0 : err ? err : -ENOENT;
 }
 
-/* Field 22 of stat is the time of its start, in clock ticks since the machine's (proc_pid_stat(5)). */
-uint64_t procs_age_ms(uint32_t pid)
+/* Field @n of the process's stat, from 4 on (proc_pid_stat(5)).  False: there is no such process. */
+static bool stat_field(uint32_t pid, int n, uint64_t *ret)
 {
-	enum { START = 22 };
-	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), now, start;
 	char path[32], text[1024], *s;
-	struct timespec t;
-	ssize_t n;
+	ssize_t len;
 	int fd, i;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return UINT64_MAX;
-	n = read(fd, text, sizeof(text) - 1);
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	s = strrchr(text, ')');
-	for (i = 2; s && i < START; i++)
+	text[len < 0 ? 0 : len] = '\0';
+	s = strrchr(text, ')');		/* the second */
+	for (i = 2; s && i < n; i++)
 		s = strchr(s + 1, ' ');
-	if (!s)
+	*ret = s ? strtoull(s, NULL, 10) : 0;
+	return s != NULL;
+}
+
+bool procs_descends(uint32_t pid, uint32_t of)
+{
+	enum { PARENT = 4, DEPTH = 4096 };
+	uint64_t up = pid;
+	int i;
+
+	for (i = 0; i < DEPTH && up && stat_field((uint32_t)up, PARENT, &up); i++)
+		if (up == of)
+			return true;
+	return false;
+}
+
+/* The time of its start is counted in clock ticks since the machine's. */
+uint64_t procs_age_ms(uint32_t pid)
+{
+	enum { START = 22 };
+	uint64_t now, start;
+	struct timespec t;
+
+	if (!stat_field(pid, START, &start))
 		return UINT64_MAX;
-	start = strtoull(s, NULL, 10) * 1000 / hz;
+	start = start * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	return now > start ? now - start : 0;

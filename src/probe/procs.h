@@ -4,6 +4,7 @@
 #ifndef DTAP_PROBE_PROCS_H
 #define DTAP_PROBE_PROCS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
 /* Device and inode of the file @path as /proc/PID/maps has them; some file systems show others in stat.  0 or -errno. */
 int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
+
+/* Is @pid a child of @of, or a child's child, and so on?  Only what all in between still live for is known. */
+bool procs_descends(uint32_t pid, uint32_t of);
 
 /* How long ago @pid was forked; UINT64_MAX: there is no such process. */
 uint64_t procs_age_ms(uint32_t pid);
