@@ -5,7 +5,7 @@
  *	py_mallocstk.d -c COMMAND
  *	py_mallocstk.d -p PID
  *
- * C frames are those that frame pointers lead to.
+ * Behind the C frames that run Python stand its functions, as [ file:line (function) ].
  */
 #pragma D option quiet
 #pragma D option ustackframes=8

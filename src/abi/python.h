@@ -2,17 +2,14 @@
  * Python's frames as programs in the kernel walk them: what the tracer tells of a process, and what a program tells of a
  * code object.
  *
- * A program knows a process by struct abi_python_key, which is the same in what it forks and another after exec.  One
- * that it finds nothing for it asks about (ABI_REC_PYTHON); the answer is a struct abi_python.
+ * A program knows a process as abi/unwind.h has it, and asks about one that it finds nothing for; the answer is a
+ * struct abi_python.
  */
 #ifndef DTAP_ABI_PYTHON_H
 #define DTAP_ABI_PYTHON_H
 
 #include "abi/record.h"
-
-struct abi_python_key {
-	abi_u64 start_code, start_stack;	/* of struct mm_struct; fields 26 and 28 of /proc/PID/stat */
-};
+#include "abi/unwind.h"
 
 /* How the runs of frames that one native call of the evaluator has are told apart. */
 enum abi_python_runs {
@@ -42,9 +39,6 @@ _Static_assert(sizeof(struct abi_python) == 120, "what is known of a Python");
 
 enum { ABI_PYTHON_FRAME = 112, ABI_PYTHON_CODE = 168 };		/* bytes read of each, at most */
 
-/* The record of a process to be asked about: the header, and its key. */
-enum { ABI_REC_PYTHON = 0xfffffffd };
-
 /*
  * The record of a code object that a program has not met before.  What could not be read has no bytes here, and can be
  * looked for at the address while the process lives.
@@ -73,6 +67,9 @@ struct abi_pyframe {
 	abi_u32 instr;		/* the last instruction begun, bytes from the first; negative before it */
 	abi_u32 flags;
 };
-enum { ABI_PYFRAME_FIRST = 1 };		/* the innermost of those that one native call of the evaluator runs */
+enum {
+	ABI_PYFRAME_FIRST = 1,	/* the innermost of those that one native call of the evaluator runs */
+	ABI_PYFRAME_CALL = 2,	/* none, but that call, of those before it: instr is its number among the addresses */
+};
 
 #endif

@@ -15,11 +15,17 @@
 
 #ifdef __bpf__
 typedef unsigned char abi_u8;
+typedef unsigned short abi_u16;
+typedef short abi_s16;
+typedef int abi_s32;
 typedef unsigned int abi_u32;
 typedef unsigned long long abi_u64;
 #else
 #include <stdint.h>
 typedef uint8_t abi_u8;
+typedef uint16_t abi_u16;
+typedef int16_t abi_s16;
+typedef int32_t abi_s32;
 typedef uint32_t abi_u32;
 typedef uint64_t abi_u64;
 #endif
@@ -55,6 +61,7 @@ enum abi_fault {
 	ABI_FAULT_OVERFLOW = 18,	/* no room in an array; value: how many elements it may have */
 	ABI_FAULT_EMPTY = 19,		/* a statistic without values */
 	ABI_FAULT_ERROR = 20,		/* the script's own */
+	ABI_FAULT_TIME = 21,		/* it took longer than the kernel allows */
 	ABI_FAULT_MAX,
 };
 
@@ -108,7 +115,8 @@ struct abi_control {
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
-	abi_u64 reserved[6];
+	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
+	abi_u64 reserved[5];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -61,6 +61,7 @@ struct ebpf_tp_value {
 		EBPF_TP_VALUE,
 		EBPF_TP_CONST,		/* off[0] */
 		EBPF_TP_EXIT_REASON,	/* an exit code as wait(2) has it, read as CLD_EXITED, CLD_KILLED or CLD_DUMPED */
+		EBPF_TP_CURRENT,	/* from the struct task_struct of who runs, in place of argument @word */
 		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
 	} kind;
 	uint8_t word, derefs;
@@ -146,10 +147,13 @@ enum {
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
 	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
 	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
-	EBPF_MAP_PYTHONS,	/* hash by struct abi_python_key of struct abi_python, which the tracer fills */
+	EBPF_MAP_RANGES,	/* hash by struct abi_process_key of struct abi_ranges, which the tracer fills */
+	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable: the same */
+	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
-	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
+	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
+				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 
@@ -169,6 +173,7 @@ struct ebpf_sizes {
 	uint32_t nprobes;	/* entries of the probe table */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
+	bool unwind;		/* native stacks are walked by tables of abi/unwind.h, where there are some */
 };
 
 struct ebpf_map {

@@ -58,6 +58,7 @@ struct gen {
 	size_t stubs_cap;
 
 	uint32_t needs;			/* of all clauses: enum plan_need */
+	bool faults_in;			/* it reads memory of the user's that may have to be faulted in first */
 	const char *err;		/* the first thing that could not be generated */
 };
 
@@ -100,6 +101,9 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
 
 /* What stub @s does, its value in R1, if its fault can be caught; false: it cannot. */
 bool gen_catchable(struct gen *g, const struct stub *s);
+
+/* May what the user has in memory be faulted in here?  It is going to be. */
+bool gen_faults_in(struct gen *g);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);
@@ -267,8 +271,14 @@ void gen_follow(struct gen *g, uint32_t off);
  */
 void gen_python(struct gen *g, uint32_t frames);
 
+/*
+ * Put up to @frames addresses of the user's stack in their place in the work area, by the tables of abi/unwind.h.  R0:
+ * their bytes, at @done; or it goes on here: the process is not known.  Uses what gen_python uses.
+ */
+void gen_unwind(struct gen *g, uint32_t frames, uint32_t done);
+
 /* Ask the tracer about the process. */
-void gen_python_ask(struct gen *g);
+void gen_ask(struct gen *g);
 
 /* IR_FN_STACK, IR_FN_ADDR */
 void gen_stack(struct gen *g, const struct ir_insn *i);

@@ -11,12 +11,12 @@
 
 #include <stddef.h>
 
-#include "bpf/rt/python.h"
+#include "bpf/rt/stack.h"
 
 /* Frames of the tracing itself that lie on top of a kernel stack at a tracepoint; the tracer leaves them out. */
 enum { OWN_FRAMES = 3 };
 
-_Static_assert((int)PY_ADDRS == (int)PLAN_STACK_FRAMES, "room for the addresses");
+_Static_assert((int)STACK_ADDRS == (int)PLAN_STACK_FRAMES, "room for the addresses");
 enum { NUMBER = sizeof(struct abi_record), FLAGS = NUMBER + 8, ADDRS = FLAGS + 8 };
 
 /* Is there a stack, and is it that of whom the probe is about? */
@@ -77,12 +77,17 @@ static void walk_with_caller(struct gen *g, uint32_t frames)
 /* R0 and FRAME_POS = bytes of the stack, which is put in the work area. */
 static void read_stack(struct gen *g, bool user, uint32_t frames)
 {
+	uint32_t done = asm_label(&g->as);
+
+	if (user && has_stack(g) && frames && g->priv->unwinds)
+		gen_unwind(g, frames, done);
 	if (!has_stack(g) || !frames)
 		asm_imm(&g->as, R0, 0);
 	else if (user && g->env->skips_caller && frames > 1)
 		walk_with_caller(g, frames);
 	else
 		walk(g, user, frames, ADDRS);
+	asm_place(&g->as, done);
 	asm_st(&g->as, BPF_DW, R10, FRAME_POS, R0);
 }
 
@@ -138,7 +143,7 @@ static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_st(as, BPF_DW, R9, base + NUMBER, R1);
 	if (whose == IR_STACK_MIXED && has_stack(g)) {	/* how many addresses stand in front of Python's frames */
-		gen_scratch(g, R5, (uint32_t)base + offsetof(struct py_work, addrs));
+		gen_scratch(g, R5, (uint32_t)base + offsetof(struct stack_work, addrs));
 		asm_ld(as, BPF_DW, R1, R5, 0);
 		asm_alui(as, BPF_LSH, R1, 8);
 		asm_alui(as, BPF_OR, R1, (int32_t)flags);

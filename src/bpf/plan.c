@@ -7,7 +7,7 @@
 #include "bpf/frame.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
-#include "bpf/rt/python.h"
+#include "bpf/rt/stack.h"
 #include "bpf/unit.h"
 #include "ir/facts.h"
 #include "ir/layout.h"
@@ -380,19 +380,23 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->needs |= NEED_SCRATCH;
 }
 
-static void need_stack(struct planner *p, bool python)
+static void need_stack(struct planner *p, enum ir_stack whose)
 {
+	bool python = whose >= IR_STACK_PYTHON, unwinds = p->priv->unwind && (whose == IR_STACK_USER || whose == IR_STACK_MIXED);
+
 	p->plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
 	p->priv->python |= python;
-	need_work(p->plan, python ? sizeof(struct py_work) : sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
+	p->priv->unwinds |= unwinds;
+	need_work(p->plan, python || unwinds ? sizeof(struct stack_work) :
+						sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
 }
 
-/* Has the stack that @i asks for frames of Python? */
-static bool is_python(const struct planner *p, const struct ir_insn *i)
+/* Whose frames has the stack that @i asks for? */
+static enum ir_stack whose_stack(const struct planner *p, const struct ir_insn *i)
 {
 	const struct loc *whose = &p->plan->locs[i->args[0]];
 
-	return i->fn == IR_FN_STACK && whose->kind == LOC_CONST && whose->v >= IR_STACK_PYTHON;
+	return i->fn == IR_FN_STACK && whose->kind == LOC_CONST ? (enum ir_stack)whose->v : IR_STACK_KERNEL;
 }
 
 static void need_of_var(struct planner *p, const struct ir_var *v)
@@ -420,7 +424,7 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_UCALLER:
 	case IR_B_STACKDEPTH:
 	case IR_B_USTACKDEPTH:
-		need_stack(p, false);
+		need_stack(p, IR_STACK_KERNEL);
 		break;
 	case IR_B_EPID:
 	case IR_B_ID:
@@ -465,7 +469,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 			p->priv->copyin_written = true;
 		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
-			need_stack(p, is_python(p, i));
+			need_stack(p, whose_stack(p, i));
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);

@@ -25,7 +25,7 @@ enum {
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
 	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
 	CODES = 32768,			/* the same of Python's code objects */
-	PYTHONS = 1024,			/* processes whose frames of Python are known */
+	PROCESSES = 512,		/* whose mappings, or frames of Python, are known */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
 };
 
@@ -464,6 +464,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 		zeros = max(zeros, p->aggs[i].sizes[p->aggs[i].n - 1]);
 	}
 	u->nmaps = next;
+	p->unwind = sizes->unwind;
 	u->maps = arena_alloc(a, next * sizeof(*u->maps));
 	*err = NULL;
 	add_strings(prog, p, err);
@@ -487,9 +488,16 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 			2 * EBPF_SYSCALLS, 0, "syscalls");
 	if (uses(prog, makes_stack))
 		set_map(&u->maps[EBPF_MAP_STACKS], BPF_MAP_TYPE_LRU_HASH, 8, 8, STACKS, 0, "stacks");
+	if (p->unwinds) {
+		set_map(&u->maps[EBPF_MAP_RANGES], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_process_key),
+			sizeof(struct abi_ranges), PROCESSES, 0, "ranges");
+		set_map(&u->maps[EBPF_MAP_UNWIND], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_unwind), 1, BPF_F_MMAPABLE,
+			"unwind");
+		zeros = max(zeros, sizeof(struct abi_ranges));
+	}
 	if (p->python) {
-		set_map(&u->maps[EBPF_MAP_PYTHONS], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_python_key),
-			sizeof(struct abi_python), PYTHONS, 0, "pythons");
+		set_map(&u->maps[EBPF_MAP_PYTHONS], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_process_key),
+			sizeof(struct abi_python), PROCESSES, 0, "pythons");
 		set_map(&u->maps[EBPF_MAP_CODES], BPF_MAP_TYPE_LRU_HASH, 8, 8, CODES, 0, "codes");
 		zeros = max(zeros, sizeof(struct abi_python));
 	}

@@ -70,6 +70,7 @@ struct ebpf_private {
 	uint32_t nregexes;
 	size_t regexes_cap;
 	bool python;			/* stacks have frames of Python */
+	bool unwind, unwinds;		/* the user's are walked by tables: it is wanted; there are some */
 	bool matched;			/* somebody asks for what matched: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */

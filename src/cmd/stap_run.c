@@ -139,9 +139,24 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# stap: %s\n", text);
 }
 
+int stap_set_options(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+
+	options_init(&p->set);
+	p->set.v[OPT_quiet] = 1;
+	p->set.v[OPT_destructive] = p->o->guru;
+	p->set.v[OPT_showplace] = p->o->verbose > 0;
+	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
+		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
+	if (p->o->bufsize_mb)
+		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
+	return 0;
+}
+
 bool stap_in_target(const struct stap_program *p)
 {
-	return p->o->place && !strcmp(p->o->place, "target");
+	return session_in_target(&p->set) && (p->agent.len || !strcmp(p->set.text[OPT_place], "target"));
 }
 
 /* Find the agent, and say how the command is to be started. */
@@ -212,12 +227,12 @@ static void bring_to_each(void *ctx, uint32_t pid)
 static bool runs_program(void *program, uint32_t pid)
 {
 	const struct stap_program *p = program;
-	uint32_t of = p->target ? (uint32_t)target_pid(p->target) : 0;
 
-	return points_is_supplied_program(p->points, pid) && (!of || pid == of || procs_descends(pid, of));
+	return points_is_supplied_program(p->points, pid) &&
+	       (!p->target || procs_descends(pid, (uint32_t)target_pid(p->target)));
 }
 
-/* Who executes a program that a point names is meant, whenever that is; with a command, of its family. */
+/* Who executes a program that a point names is meant, whenever that is; with a target, if it descends from that. */
 static int follow(struct stap_program *p, struct strbuf *err)
 {
 	const struct probe_desc *descs;
@@ -441,13 +456,6 @@ int stap_load(struct stap_program *p)
 	struct session_conf conf;
 	int e;
 
-	options_init(&p->set);
-	p->set.v[OPT_quiet] = 1;
-	p->set.v[OPT_destructive] = p->o->guru;
-	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
-		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
-	if (p->o->bufsize_mb)
-		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
 	e = open_output(p);
 	if (e)
 		return e;
@@ -490,6 +498,8 @@ int stap_run(struct stap_program *p)
 		strbuf_puts(&err, strerror(-e));
 		return fail("cannot watch the target", &err);
 	}
+	if (!p->target && p->o->pid)
+		session_know_pid(p->session, (uint32_t)p->o->pid);
 	say_ready(p);
 	if (session_start(p->session) && p->target && target_release(p->target, &err))
 		return fail("cannot start the target", &err);

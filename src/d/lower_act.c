@@ -100,7 +100,7 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call)
 	const struct d_opts *o = l->check->opts;
 	const char *name = call->base->name;
 	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
-	int64_t strings = name[0] == 'j';
+	int64_t strings = 1;	/* for the names of what interpreters run; 0: the native frames alone */
 	ir_reg args[2];
 
 	if (call->ident->action->check == check_symbol) {

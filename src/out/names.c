@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/obj.h"
+#include "elf/unwind.h"
 #include "out/pycode.h"
 #include "out/sink.h"
 #include "probe/procs.h"
@@ -25,6 +26,12 @@ struct file {
 	const char *name, *path;
 	struct obj *obj;	/* NULL: it cannot be read */
 	bool no_python;		/* it was asked about, and is no Python that is known */
+	bool unwound;		/* its rows are in the tables of abi/unwind.h, if it has any: */
+	uint32_t first, npages, index;
+};
+
+enum {
+	IN_VAIN = 64,		/* questions about a process, without anything new */
 };
 
 struct mapping {
@@ -38,6 +45,8 @@ struct process {
 	struct mapping *v;	/* on the heap */
 	size_t n, cap;
 	uint64_t looked;	/* number of the stack that it was last looked at for */
+	size_t nunwound;	/* mappings that programs were told of */
+	unsigned int in_vain;	/* times that they asked, and there was nothing new */
 };
 
 struct ksym {
@@ -69,6 +78,7 @@ struct names {
 	struct bytemap codes;		/* struct pycode by number */
 	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
 	uint64_t nstacks;
+	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
 	struct process *processes;
 	struct file *files;
 	bool ksyms_read;
@@ -155,20 +165,21 @@ static int add_mapping(void *ctx, const struct procs_map *map)
 	return 0;
 }
 
-/* A process that has gone keeps what was known of it. */
-static void look(struct names *n, struct process *p)
+/* A process that has gone keeps what was known of it: false. */
+static bool look(struct names *n, struct process *p)
 {
 	struct process new = { .pid = p->pid };
 	struct looking l = { n, &new };
 
 	if (procs_maps(p->pid, add_mapping, &l) || !new.n) {
 		free(new.v);
-		return;
+		return false;
 	}
 	free(p->v);
 	p->v = new.v;
 	p->n = new.n;
 	p->cap = new.cap;
+	return true;
 }
 
 static struct process *process_of(struct names *n, uint32_t pid)
@@ -225,13 +236,96 @@ static void name_user(struct names *n, uint32_t pid, struct frame *f)
 	f->size = func.end - func.addr;
 }
 
+/* --- tables for walks ---------------------------------------------------------------------------------- */
+
+struct tabling {
+	struct names *n;
+	struct file *f;
+	struct abi_unwind *tables;
+};
+
+/* Add the rows of page @number of the file; pages in between have none. */
+static int add_page(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t nrows)
+{
+	struct tabling *t = ctx;
+	struct names *n = t->n;
+
+	if (!t->f->npages)
+		t->f->first = number;
+	if (number - t->f->first >= ABI_UNWIND_PAGES - t->f->index - 1 || n->nrows + nrows > ABI_UNWIND_ROWS)
+		return -ENOSPC;
+	while (t->f->npages <= number - t->f->first)
+		t->tables->index[t->f->index + t->f->npages++] = n->nrows;
+	memcpy(&t->tables->rows[n->nrows], rows, nrows * sizeof(*rows));
+	n->nrows += nrows;
+	t->tables->index[t->f->index + t->f->npages] = n->nrows;
+	return 0;
+}
+
+/* What does not fit is looked for by frame pointers. */
+static void add_tables(struct names *n, struct file *f, struct abi_unwind *tables)
+{
+	struct tabling t = { n, f, tables };
+
+	if (f->unwound)
+		return;
+	f->unwound = true;
+	f->index = n->npages;
+	if (n->npages < ABI_UNWIND_PAGES - 1)
+		obj_unwind(f->obj, add_page, &t);
+	if (f->npages)
+		n->npages += f->npages + 1;
+}
+
+bool names_is_loading(struct names *n, uint32_t pid)
+{
+	struct process *p = process_of(n, pid);
+	const struct obj_links *links;
+	const struct obj *o;
+	size_t have = 0;
+
+	if (!look(n, p) || !p->v[0].file->obj)
+		return false;
+	o = p->v[0].file->obj;
+	links = obj_links(p->v[0].file->obj);
+	for (size_t i = 0; i < p->n; i++)
+		have += !i || p->v[i].file != p->v[i - 1].file;
+	return have < 1 + (obj_info(o)->interp != NULL) + links->nneeded;
+}
+
+int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables)
+{
+	struct process *p = process_of(n, pid);
+	uint64_t addr;
+
+	if (!look(n, p))
+		return -ESRCH;
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mapping *m = &p->v[i];
+		struct file *f = m->file;
+
+		if (!f->obj || !obj_addr(f->obj, m->off, &addr) || ret->n == ABI_RANGES || m->end - m->start > UINT32_MAX)
+			continue;
+		add_tables(n, f, tables);
+		ret->v[ret->n++] = (struct abi_range){ m->start, m->start - addr, (uint32_t)(m->end - m->start), f->first,
+						       f->npages, f->index };
+	}
+	for (size_t i = ret->n; i < ABI_RANGES; i++)
+		ret->v[i].start = ABI_RANGE_NONE;
+	/* Code that no file has is asked about again and again: not for ever. */
+	p->in_vain = p->nunwound == p->n ? p->in_vain + 1 : 0;
+	p->nunwound = p->n;
+	ret->asked = p->in_vain > IN_VAIN;
+	return 0;
+}
+
 /* --- Python ------------------------------------------------------------------------------------------- */
 
 struct looking_for_python {
 	struct names *n;
 	uint64_t first_ino;
 	struct abi_python *ret;
-	bool comes;		/* the program links to a library that is not there yet */
 };
 
 /* Is it, by its name, a program or library of Python? */
@@ -246,7 +340,6 @@ static bool names_python_file(const char *path)
 static int look_for_python(void *ctx, const struct procs_map *map)
 {
 	struct looking_for_python *l = ctx;
-	const struct obj_links *links;
 	struct file *f;
 	uint64_t addr;
 	int e;
@@ -255,12 +348,8 @@ static int look_for_python(void *ctx, const struct procs_map *map)
 	if (l->first_ino && map->ino != l->first_ino && !names_python_file(map->path))
 		return 0;
 	f = file_of(l->n, map);
-	if (!l->first_ino) {
+	if (!l->first_ino)
 		l->first_ino = map->ino;
-		links = f->obj ? obj_links(f->obj) : NULL;
-		for (unsigned int i = 0; links && i < links->nneeded; i++)
-			l->comes |= names_python_file(links->needed[i]);
-	}
 	if (!f->obj || f->no_python || !obj_addr(f->obj, map->off, &addr))
 		return 0;
 	e = pylayout_find(f->obj, map->start - addr, l->ret);
@@ -275,7 +364,7 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 
 	if (e > 0)
 		return 0;
-	return e < 0 ? e : l.comes ? -EAGAIN : -ENOENT;
+	return e < 0 ? e : -ENOENT;
 }
 
 int names_add_code(struct names *n, const void *rec, size_t size)
@@ -292,20 +381,44 @@ static bool is_evaluator(const struct frame *f)
 	return f->func && !strncmp(f->func, "_PyEval_EvalFrameDefault", 24);
 }
 
-/* Put frames of Python behind those of @st, from frame *@at of the @npy at @py on: those of one native call, or all. */
-static void add_python(struct names *n, struct stack *st, const struct abi_pyframe *py, uint32_t npy, uint32_t *at,
-		       bool all)
+/* Frames of Python that one native call runs, of those of a record. */
+struct pyrun {
+	const struct abi_pyframe *v, *end, *next;
+	uint32_t call;			/* the number of that native frame; NO_CALL: whoever is next */
+};
+
+enum { NO_CALL = UINT32_MAX };
+
+/* The run that begins at @v, of those up to @end. */
+static struct pyrun run_at(const struct abi_pyframe *v, const struct abi_pyframe *end)
+{
+	struct pyrun run = { .v = v, .next = v, .call = NO_CALL };
+
+	while (run.next < end && !(run.next->flags & ABI_PYFRAME_CALL) && (run.next == v || !(run.next->flags & ABI_PYFRAME_FIRST)))
+		run.next++;
+	run.end = run.next;
+	if (run.next < end && run.next->flags & ABI_PYFRAME_CALL)
+		run.call = run.next++->instr;
+	return run;
+}
+
+static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 {
 	static const struct pycode unknown = { .file = "?", .name = "?" };
-	uint32_t first = *at;
 
-	for (; *at < npy && (all || *at == first || !(py[*at].flags & ABI_PYFRAME_FIRST)); ++*at) {
-		const struct pycode *c = bytemap_get(&n->codes, &py[*at].code, sizeof(py[*at].code));
+	for (const struct abi_pyframe *p = run->v; p < run->end; p++) {
+		const struct pycode *c = bytemap_get(&n->codes, &p->code, sizeof(p->code));
 		struct frame *f = &st->frames[st->nframes++];
 
 		f->code = c ? c : &unknown;
-		f->line = c ? pycode_line(c, (int32_t)py[*at].instr) : 0;
+		f->line = c ? pycode_line(c, (int32_t)p->instr) : 0;
 	}
+}
+
+/* Does native frame @f, which is number @number, run it? */
+static bool runs(const struct frame *f, uint32_t number, const struct pyrun *run)
+{
+	return run->call == NO_CALL ? is_evaluator(f) : run->call <= number;
 }
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
@@ -387,7 +500,9 @@ int names_add(struct names *n, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
 	const uint64_t *slots = (const uint64_t *)(hdr + 1);
-	uint32_t nslots, naddrs, npy, at = 0;
+	const struct abi_pyframe *py, *end;
+	uint32_t nslots, naddrs;
+	struct pyrun run;
 	struct stack *st;
 
 	if (size < sizeof(*hdr) + 16 || hdr->size > size || hdr->size < sizeof(*hdr) + 16)
@@ -403,10 +518,13 @@ int names_add(struct names *n, const void *rec, size_t size)
 		naddrs = ABI_STACK_ADDRS(slots[1]);
 	if (naddrs > nslots)
 		return -EINVAL;
-	npy = (nslots - naddrs) / 2;
-	st->frames = arena_alloc(n->arena, (naddrs + npy) * sizeof(*st->frames) + 1);
+	py = (const struct abi_pyframe *)&slots[2 + naddrs];
+	end = py + (nslots - naddrs) / 2;
+	st->frames = arena_alloc(n->arena, (naddrs + (size_t)(end - py)) * sizeof(*st->frames) + 1);
+	run = run_at(py, end);
 	for (uint32_t i = 0; i < naddrs; i++) {
 		struct frame *f = &st->frames[st->nframes++];
+		bool one = false;
 
 		f->addr = slots[2 + i];
 		if (!st->user) {
@@ -414,11 +532,14 @@ int names_add(struct names *n, const void *rec, size_t size)
 			continue;
 		}
 		name_user(n, st->pid, f);
-		if (npy && is_evaluator(f))
-			add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, false);
+		while (run.v < end && runs(f, i, &run) && !(one && run.call == NO_CALL)) {
+			add_run(n, st, &run);
+			one = true;
+			run = run_at(run.next, end);
+		}
 	}
-	if (npy)
-		add_python(n, st, (const struct abi_pyframe *)&slots[2 + naddrs], npy, &at, true);
+	for (; run.v < end; run = run_at(run.next, end))
+		add_run(n, st, &run);
 	trim(st, (uint32_t)(slots[1] >> 32));
 	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
 }

@@ -12,12 +12,15 @@
 #ifndef DTAP_OUT_NAMES_H
 #define DTAP_OUT_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "ir/ir.h"
 
 struct abi_python;
+struct abi_ranges;
+struct abi_unwind;
 struct names;
 struct out_sink;
 
@@ -29,9 +32,18 @@ void names_watch(struct names *n, uint32_t pid);
 
 /*
  * What programs need to walk the frames of Python of @pid, as of now: 0.  -ENOENT: it is no Python, or another one;
- * -EAGAIN: it is about to load one; or what the system said.
+ * or what the system said.
  */
 int names_python(struct names *n, uint32_t pid, struct abi_python *ret);
+
+/* Has the program of @pid not all libraries yet that it links to? */
+bool names_is_loading(struct names *n, uint32_t pid);
+
+/*
+ * What programs need to walk the native frames of @pid, as of now: where it has which files.  The rows of files that were
+ * not met before are added to @tables, as long as there is room.  0, or -ESRCH: the process has gone.
+ */
+int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables);
 
 /* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */
 int names_add_code(struct names *n, const void *rec, size_t size);

@@ -54,6 +54,8 @@ struct kernel_place {
 	int *map_fds;			/* -1: not created */
 	unsigned int ncpus;		/* possible ones */
 	struct abi_control *control;
+	void *memory;			/* of the one map that somebody asked for */
+	size_t memory_size;
 	struct ring_buffer *ring;
 	int (*record)(void *ctx, const void *rec, size_t size);		/* during kernel_drain */
 	void *record_ctx;
@@ -203,7 +205,7 @@ static int create_map(struct kernel_place *k, uint32_t number, struct strbuf *er
 	uint32_t zero = 0;
 	int fd;
 
-	if (m->type == BPF_MAP_TYPE_UNSPEC)
+	if (m->type == BPF_MAP_TYPE_UNSPEC || number == EBPF_MAP_CALLS)
 		return 0;
 	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
 	if (fd < 0) {
@@ -256,6 +258,8 @@ static void free_place(struct place *place)
 	ring_buffer__free(k->ring);
 	if (k->control)
 		munmap(k->control, sizeof(*k->control));
+	if (k->memory)
+		munmap(k->memory, k->memory_size);
 	if (k->map_fds)
 		for (i = 0; i < k->unit->nmaps; i++)
 			if (k->map_fds[i] >= 0)
@@ -406,7 +410,7 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	struct kernel_prog *kp;
 	size_t cap;
 	uint32_t i;
-	int fd;
+	int fd, calls = -1;
 
 	if (k->nprogs == k->progs_cap) {
 		cap = k->progs_cap ? k->progs_cap * 2 : 8;
@@ -423,8 +427,12 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	if (!insns)
 		goto no_memory;
 	memcpy(insns, prog->insns, prog->ninsns * sizeof(*insns));
-	for (i = 0; i < prog->nrelocs; i++)
-		insns[prog->relocs[i].insn].imm = k->map_fds[prog->relocs[i].map];
+	for (i = 0; i < prog->nrelocs; i++) {
+		fd = k->map_fds[prog->relocs[i].map];
+		if (prog->relocs[i].map == EBPF_MAP_CALLS)
+			fd = calls = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "calls", 4, 4, 1, NULL);
+		insns[prog->relocs[i].insn].imm = fd;
+	}
 	fd = -EINVAL;
 	if (prog->nfuncs && k->features.globals)
 		fd = load_as(kp, insns, true, false, err, log);
@@ -434,6 +442,8 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 		if (fd >= 0 && prog->nfuncs)
 			k->features.globals = false;
 	}
+	if (calls >= 0)
+		close(calls);
 	free(insns);
 	if (fd < 0)
 		return fd;
@@ -774,6 +784,22 @@ static int map_each(struct place *place, uint32_t map,
 	return e;
 }
 
+static void *map_memory(struct place *place, uint32_t map)
+{
+	struct kernel_place *k = of(place);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (k->unit->maps[map].value_size + page - 1) & ~(page - 1);
+	void *p;
+
+	if (!k->memory) {
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, k->map_fds[map], 0);
+		if (p == MAP_FAILED)
+			return NULL;
+		k->memory = p;
+		k->memory_size = size;
+	}
+	return k->memory;
+}
+
 static int map_set(struct place *place, uint32_t map, const void *key, const void *value)
 {
 	return bpf_map_update_elem(of(place)->map_fds[map], key, value, BPF_ANY) ? -errno : 0;
@@ -815,6 +841,7 @@ static const struct place_ops ops = {
 	.out_fd = out_fd,
 	.drain = drain,
 	.map_each = map_each,
+	.map_memory = map_memory,
 	.map_set = map_set,
 	.map_delete = map_delete,
 };

@@ -101,6 +101,9 @@ struct place_ops {
 	int (*map_each)(struct place *p, uint32_t map,
 			void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx);
 
+	/* The only element of an array that is mmapable, as programs have it; stays the place's. NULL: that cannot be. */
+	void *(*map_memory)(struct place *p, uint32_t map);
+
 	/* Set an element. */
 	int (*map_set)(struct place *p, uint32_t map, const void *key, const void *value);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/unwind.h"
 #include "base/strbuf.h"
 #include "target/maps.h"
 
@@ -91,8 +92,8 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
 	return err > 0 ? 0 : err ? err : -ENOENT;
 }
 
-/* Field @n of the process's stat, from 4 on (proc_pid_stat(5)).  False: there is no such process. */
-static bool stat_field(uint32_t pid, int n, uint64_t *ret)
+/* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)), a number; false if there is no such process. */
+static bool stat_field(uint32_t pid, int n, uint64_t *value)
 {
 	char path[32], text[1024], *s;
 	ssize_t len;
@@ -105,29 +106,17 @@ static bool stat_field(uint32_t pid, int n, uint64_t *ret)
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len < 0 ? 0 : len] = '\0';
-	s = strrchr(text, ')');		/* the second */
+	s = strrchr(text, ')');
 	for (i = 2; s && i < n; i++)
 		s = strchr(s + 1, ' ');
-	*ret = s ? strtoull(s, NULL, 10) : 0;
-	return s != NULL;
+	if (s)
+		*value = strtoull(s, NULL, 10);
+	return s;
 }
 
-bool procs_descends(uint32_t pid, uint32_t of)
-{
-	enum { PARENT = 4, DEPTH = 4096 };
-	uint64_t up = pid;
-	int i;
-
-	for (i = 0; i < DEPTH && up && stat_field((uint32_t)up, PARENT, &up); i++)
-		if (up == of)
-			return true;
-	return false;
-}
-
-/* The time of its start is counted in clock ticks since the machine's. */
 uint64_t procs_age_ms(uint32_t pid)
 {
-	enum { START = 22 };
+	enum { START = 22 };	/* in clock ticks since the machine's start */
 	uint64_t now, start;
 	struct timespec t;
 
@@ -137,6 +126,17 @@ uint64_t procs_age_ms(uint32_t pid)
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	return now > start ? now - start : 0;
+}
+
+bool procs_descends(uint32_t pid, uint32_t ancestor)
+{
+	enum { PARENT = 4 };
+	uint64_t at = pid;
+
+	while (at && at != ancestor)
+		if (!stat_field((uint32_t)at, PARENT, &at))
+			return false;
+	return at;
 }
 
 /* Open @path if it is the mapped file.  Some file systems show another device in stat than in maps. */
@@ -184,4 +184,43 @@ int procs_open(const struct procs_map *m, struct strbuf *path)
 	strbuf_printf(path, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start, m->end);
 	fd = open(strbuf_str(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 ? fd : err;
+}
+
+/* What is behind the command's name in /proc/PID/stat; the name may have anything in it, a parenthesis ends it. */
+static const char *read_stat(uint32_t pid, char *text, size_t size)
+{
+	char path[64], *end;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	n = fread(text, 1, size - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end ? end + 1 : NULL;
+}
+
+uint32_t procs_parent(uint32_t pid)
+{
+	char text[2048];
+	const char *stat = read_stat(pid, text, sizeof(text));
+	uint32_t parent;
+
+	return stat && sscanf(stat, " %*c %" SCNu32, &parent) == 1 ? parent : 0;
+}
+
+int procs_key(uint32_t pid, struct abi_process_key *ret)
+{
+	char text[2048];
+	const char *stat = read_stat(pid, text, sizeof(text));
+
+	if (!stat)
+		return -ESRCH;
+	/* Fields 26 and 28 (proc_pid_stat(5)). */
+	return sscanf(stat, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u"
+			    " %*d %*u %" SCNu64 " %*u %" SCNu64, &ret->start_code, &ret->start_stack) == 2 ? 0 : -EBADMSG;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct abi_process_key;
 struct strbuf;
 
 /* An executable mapping of a file. */
@@ -25,17 +26,23 @@ struct procs_map {
  */
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx);
 
+/* The process that @pid is a child of; 0: nobody knows. */
+uint32_t procs_parent(uint32_t pid);
+
+/* The key by which programs know process @pid. 0 or a negative errno. */
+int procs_key(uint32_t pid, struct abi_process_key *ret);
+
 /* Call @fn for each process, in the order of pids. 0 or a negative errno. */
 int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
 /* Device and inode of the file @path as /proc/PID/maps has them; some file systems show others in stat.  0 or -errno. */
 int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
 
-/* Is @pid a child of @of, or a child's child, and so on?  Only what all in between still live for is known. */
-bool procs_descends(uint32_t pid, uint32_t of);
-
 /* How long ago @pid was forked; UINT64_MAX: there is no such process. */
 uint64_t procs_age_ms(uint32_t pid);
+
+/* Is @pid the process @ancestor, or a child, or a child's child ...?  One whose parent has ended is not. */
+bool procs_descends(uint32_t pid, uint32_t ancestor);
 
 /*
  * Open the mapped file itself, whatever root and mount namespace its process lives in, deleted or not, and

@@ -1,9 +1,7 @@
 #include "probe/pylayout.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "elf/obj.h"
@@ -120,25 +118,4 @@ int pylayout_find(struct obj *o, uint64_t bias, struct abi_python *ret)
 		ret->code_type = code_type + bias;
 	}
 	return e;
-}
-
-/* proc_pid_stat(5): the command's name, which may have anything in it, ends at the last parenthesis. */
-int pylayout_key(uint32_t pid, struct abi_python_key *ret)
-{
-	char path[64], text[2048], *p;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u"
-				" %*d %*u %" SCNu64 " %*u %" SCNu64, &ret->start_code, &ret->start_stack) != 2)
-		return -EBADMSG;
-	return 0;
 }

@@ -20,7 +20,4 @@ struct obj;
  */
 int pylayout_find(struct obj *o, uint64_t bias, struct abi_python *ret);
 
-/* The key by which programs know process @pid. 0 or a negative errno. */
-int pylayout_key(uint32_t pid, struct abi_python_key *ret);
-
 #endif

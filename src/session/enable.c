@@ -155,6 +155,13 @@ static int fill_probe_table(struct session *s, uint32_t first)
 	return e;
 }
 
+/* Do programs walk stacks themselves? */
+static bool walks(const struct session *s)
+{
+	return s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ||
+	       s->unit->maps[EBPF_MAP_RANGES].type != BPF_MAP_TYPE_UNSPEC;
+}
+
 /* --- programs ----------------------------------------------------------------------------------------- */
 
 /* Generate and load what runs @en's clauses in @env: a handle, or a negative errno. */
@@ -396,7 +403,7 @@ static int enable_other(struct session *s, struct enabled *en, struct strbuf *er
 	return 0;
 }
 
-/* Ask about the processes that start, when stacks have frames of Python. */
+/* Ask about the processes that start, when more is needed to walk their stacks than the kernel knows. */
 static int watch_exec(struct session *s, struct strbuf *err)
 {
 	static const struct ebpf_tp tp = { .name = "sched_process_exec" };
@@ -405,7 +412,7 @@ static int watch_exec(struct session *s, struct strbuf *err)
 	const char *why = NULL;
 	int handle;
 
-	if (s->unit->maps[EBPF_MAP_PYTHONS].type == BPF_MAP_TYPE_UNSPEC || !s->place->ops->arm_tracepoint)
+	if (!walks(s) || !s->place->ops->arm_tracepoint)
 		return 0;
 	env.tp = &tp;
 	prog = ebpf_compile_ask(s->unit, &env, &why);
@@ -448,7 +455,7 @@ static int find_task(struct session *s, struct strbuf *err)
 	for (i = 0; i < s->nenabled; i++)	/* uid and gid of another thread than the one that runs */
 		if (s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->task.kind)
 			return btf_task(&s->task, err);
-	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+	if (walks(s))
 		return btf_task(&s->task, err);
 	for (i = 0; i < prog->nclauses; i++)
 		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
@@ -473,7 +480,7 @@ static void say_skipped(struct session *s)
 	strbuf_fini(&text);
 }
 
-int session_enable(struct session *s, struct strbuf *err)
+int session_arm(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
 	uint32_t i;

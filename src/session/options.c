@@ -202,6 +202,8 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "auto or manual";
 	if (id == OPT_temporal && !v)
 		return "on: output is always in time order";
+	if (id == OPT_ustackunwind && strcmp(text, "auto") && strcmp(text, "fp"))
+		return "auto or fp";
 	if (id == OPT_place && strcmp(text, "auto") && strcmp(text, "kernel") && strcmp(text, "target"))
 		return "auto, kernel or target";
 	if (id == OPT_agent && strcmp(text, "auto") && strcmp(text, "always") && strcmp(text, "never"))

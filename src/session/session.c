@@ -13,26 +13,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/python.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "out/names.h"
 #include "out/sink.h"
-#include "place/kernel.h"
 #include "place/target.h"
 #include "probe/procs.h"
-#include "probe/pylayout.h"
 #include "session/private.h"
 #include "target/target.h"
 
 /* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
 enum { HELD_MAX_BYTES = 8 << 20 };
 
-enum { BUF_MIN = 4096, PASS_MIN = 1 << 20 };
+enum { PASS_MIN = 1 << 20 };
 /* How often programs may ask again about processes that are no Python. */
 enum { PYTHON_ASKED = 1000 };
 
-/* How often to look for a library that a process is about to load. */
-enum { PYTHON_TRIES = 100 };
+/* How often to look whether a process has loaded its libraries. */
+enum { LOADING_TRIES = 50 };
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -68,76 +67,23 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
-bool session_in_target(const struct options *o)
+/* The place, and what reads from it. */
+static int set_place(struct session *s, struct strbuf *err)
 {
-	struct strbuf why = { 0 };
-	bool in_target = !strcmp(o->text[OPT_place], "target");
+	int e = session_new_place(s, err);
 
-	if (!strcmp(o->text[OPT_place], "auto"))
-		in_target = !strcmp(o->text[OPT_bufpolicy], "wait") || kernel_available(&why);
-	strbuf_fini(&why);
-	return in_target;
-}
-
-/* A probe that can fire only where the kernel sees it, or NULL. */
-static const struct probe *kernel_probe(const struct session *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->nenabled; i++) {
-		const struct probe *p = s->enabled[i].probe;
-
-		if (p->kind != PROBE_BEGIN && p->kind != PROBE_END && p->kind != PROBE_ERROR && p->kind != PROBE_TICK &&
-		    probe_marker(p) < 0)
-			return p;
+	if (e)
+		return e;
+	aggs_free(s->aggs);
+	s->aggs = aggs_new(s->unit, s->place);
+	if (!s->aggs) {
+		strbuf_puts(err, "out of memory");
+		return -ENOMEM;
 	}
-	return NULL;
-}
-
-/*
- * As much memory for records as there is, when not as much as was asked for; the programs do not know how much they
- * write to.
- */
-static int kernel_place(struct session *s, struct strbuf *err)
-{
-	struct ebpf_map *out = &s->unit->maps[EBPF_MAP_OUT];
-	uint32_t wanted = out->max_entries;
-	int e;
-
-	for (;;) {
-		e = kernel_new(s->unit, &s->place, err);
-		if ((e != -ENOMEM && e != -E2BIG) || strcmp(s->opts.text[OPT_bufresize], "auto") ||
-		    out->max_entries <= BUF_MIN)
-			break;
-		out->max_entries /= 2;
-		strbuf_clear(err);
-	}
-	if (!e && out->max_entries < wanted && !s->opts.v[OPT_quiet] && !s->opts.v[OPT_quietresize])
-		session_warn(s, "buffer size lowered to %uk", out->max_entries >> 10);
-	return e;
-}
-
-static int new_place(struct session *s, struct strbuf *err)
-{
-	const struct options *o = s->conf.opts;
-	bool wait = !strcmp(o->text[OPT_bufpolicy], "wait");
-	int e;
-
-	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
-	if (!strcmp(o->text[OPT_place], "target") && o->v[OPT_cpu] >= 0) {
-		strbuf_puts(err, "the option cpu is for the kernel place: in the target a thread's CPU is not asked for at"
-				 " each event; compare the variable cpu in a predicate");
-		return -EINVAL;
-	}
-	if (session_in_target(o) && o->v[OPT_cpu] < 0 && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
-		return target_place_new(s->unit, wait, &s->place, err);
-	e = kernel_available(err);
-	if (!e && wait) {
-		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
-				 " larger instead");
-		e = -EINVAL;
-	}
-	return e ? e : kernel_place(s, err);
+	if (s->names)
+		aggs_set_names(s->aggs, s->names, session_pull, s);
+	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	return 0;
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
@@ -151,6 +97,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.unwind = !strcmp(o->text[OPT_ustackunwind], "auto"),
 	};
 	struct session *s = calloc(1, sizeof(*s));
 	const char *why = NULL;
@@ -182,14 +129,6 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -EINVAL;
 		goto fail;
 	}
-	e = new_place(s, err);
-	if (e)
-		goto fail;
-	s->aggs = aggs_new(s->unit, s->place);
-	if (!s->aggs) {
-		e = -ENOMEM;
-		goto no_memory;
-	}
 	s->specs = specs_new((size_t)o->v[OPT_specsize]);
 	if (!s->specs) {
 		e = -ENOMEM;
@@ -202,14 +141,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 			goto no_memory;
 		}
 		s->conf.out->names = s->names;
-		aggs_set_names(s->aggs, s->names, session_pull, s);
 	}
+	e = set_place(s, err);
+	if (e)
+		goto fail;
 	s->policy = !strcmp(policy, "ring") ? BUF_RING : holds ? BUF_FILL : BUF_SWITCH;
 	s->held_max = HELD_MAX_BYTES;
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
-	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
 no_memory:
@@ -239,8 +179,25 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
+	strbuf_fini(&s->why);
 	free(s->doc);
 	free(s);
+}
+
+int session_enable(struct session *s, struct strbuf *err)
+{
+	int e = session_arm(s, err);
+
+	if (e && session_move(s, err)) {
+		if (s->conf.bytecode)
+			strbuf_clear(s->conf.bytecode);
+		e = set_place(s, err);
+		if (!e)
+			e = session_arm(s, err);
+	}
+	if (!e)
+		session_say_place(s);
+	return e;
 }
 
 int session_status(const struct session *s)
@@ -357,19 +314,12 @@ static void target_ready(struct session *s, struct source_fd *src)
 		s->ending = true;
 }
 
-/* Tell the programs where process @pid, which they know by @key, has its frames of Python. */
-static void tell_python(struct session *s, uint32_t pid, const struct abi_python_key *key, bool asked)
+/* Where process @pid, which programs know by @key, has its frames of Python. */
+static void tell_python(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
 {
-	static const struct timespec pause = { 0, 200000 };
 	struct abi_python python;
-	int e = names_python(s->names, pid, &python);
 
-	/* A process that has just started loads its libraries in no time, and Python takes some to start behind that. */
-	for (int tries = 0; e == -EAGAIN && tries < PYTHON_TRIES; tries++) {
-		nanosleep(&pause, NULL);
-		e = names_python(s->names, pid, &python);
-	}
-	if (!e) {
+	if (!names_python(s->names, pid, &python)) {
 		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
 	} else if (asked && s->nasked < PYTHON_ASKED) {
 		/* It may load one later: let it be asked about again, some times. */
@@ -378,13 +328,64 @@ static void tell_python(struct session *s, uint32_t pid, const struct abi_python
 	}
 }
 
-/* The same for a process that is known from the start, before anything of it is traced. */
-static void know_python(struct session *s, uint32_t pid)
+static bool has_map(const struct session *s, uint32_t map)
 {
-	struct abi_python_key key;
+	return s->names && s->place->ops->map_set && s->unit->maps[map].type != BPF_MAP_TYPE_UNSPEC;
+}
 
-	if (s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC && s->place->ops->map_set && !pylayout_key(pid, &key))
-		tell_python(s, pid, &key, false);
+/* Tell the programs what they need to walk the stacks of process @pid. */
+static void tell_process(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
+{
+	struct abi_unwind *tables = has_map(s, EBPF_MAP_RANGES) ? s->place->ops->map_memory(s->place, EBPF_MAP_UNWIND) : NULL;
+	struct abi_ranges ranges;
+
+	if (has_map(s, EBPF_MAP_PYTHONS))
+		tell_python(s, pid, key, asked);
+	if (tables && !names_unwind(s->names, pid, &ranges, tables))
+		s->place->ops->map_set(s->place, EBPF_MAP_RANGES, key, &ranges);
+}
+
+/* Is @pid, or what started it, one of the targets? */
+static bool is_target(const struct session *s, uint32_t pid)
+{
+	for (int generations = 0; pid > 1 && generations < 32; generations++) {
+		for (size_t i = 0; i < s->nsources; i++)
+			if (s->sources[i]->target && (uint32_t)target_pid(s->sources[i]->target) == pid)
+				return true;
+		pid = procs_parent(pid);
+	}
+	return false;
+}
+
+/*
+ * A process has called exec: what it will need is told now, as far as it is traced for certain; the others will ask.
+ * It loads its libraries in no time, and Python takes some to start behind that.
+ */
+static void tell_starting(struct session *s, uint32_t pid, const struct abi_process_key *key)
+{
+	static const struct timespec pause = { 0, 200000 };
+
+	if (is_target(s, pid)) {
+		for (int tries = 0; tries < LOADING_TRIES && names_is_loading(s->names, pid); tries++)
+			nanosleep(&pause, NULL);
+		tell_process(s, pid, key, true);
+		return;
+	}
+	if (has_map(s, EBPF_MAP_RANGES))
+		s->place->ops->map_delete(s->place, EBPF_MAP_RANGES, key);
+	if (!s->targets && has_map(s, EBPF_MAP_PYTHONS))
+		tell_python(s, pid, key, true);
+	else if (has_map(s, EBPF_MAP_PYTHONS))
+		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
+}
+
+/* The same for a process that is known from the start, before anything of it is traced. */
+static void know_process(struct session *s, uint32_t pid)
+{
+	struct abi_process_key key;
+
+	if ((has_map(s, EBPF_MAP_RANGES) || has_map(s, EBPF_MAP_PYTHONS)) && !procs_key(pid, &key))
+		tell_process(s, pid, &key, false);
 }
 
 static void know_if_python(void *session, uint32_t pid)
@@ -396,13 +397,13 @@ static void know_if_python(void *session, uint32_t pid)
 	n = readlink(link, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	if (strstr(exe, "python"))
-		know_python(session, pid);
+		know_process(session, pid);
 }
 
 /* Of other processes, programs ask when they meet them; those that say that they are Python are known at once. */
 static void know_pythons(struct session *s)
 {
-	if (s->names && !s->targets && s->unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC)
+	if (!s->targets && has_map(s, EBPF_MAP_PYTHONS))
 		procs_each(know_if_python, s);
 }
 
@@ -414,10 +415,7 @@ int session_watch(struct session *s, struct target *t)
 		return -errno;
 	src->target = t;
 	s->targets++;
-	if (s->names) {
-		names_watch(s->names, (uint32_t)target_pid(t));
-		know_python(s, (uint32_t)target_pid(t));
-	}
+	session_know_pid(s, (uint32_t)target_pid(t));
 	return 0;
 }
 
@@ -438,16 +436,22 @@ int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *
 	return 0;
 }
 
+void session_know_pid(struct session *s, uint32_t pid)
+{
+	if (!s->names)
+		return;
+	names_watch(s->names, pid);
+	know_process(s, pid);
+}
+
 void session_know(struct session *s, struct target *t)
 {
 	if (!s->names)
 		return;
 	if (target_state(t) == TARGET_AT_EXEC)
 		target_to_entry(t, NULL);
-	if (target_state(t) != TARGET_EXITED) {
-		names_watch(s->names, (uint32_t)target_pid(t));
-		know_python(s, (uint32_t)target_pid(t));
-	}
+	if (target_state(t) != TARGET_EXITED)
+		session_know_pid(s, (uint32_t)target_pid(t));
 }
 
 bool session_segment(const struct session *s, int fds[3])
@@ -606,6 +610,7 @@ static bool calls_exit(const struct session *s, const struct abi_record *hdr)
 static int name_record(struct session *s, const void *rec, size_t size)
 {
 	const struct abi_record *hdr = rec;
+	const struct abi_ask *ask = rec;
 
 	if (!s->names)
 		return 0;
@@ -615,9 +620,12 @@ static int name_record(struct session *s, const void *rec, size_t size)
 	case ABI_REC_CODE:
 		return names_add_code(s->names, rec, size);
 	default:
-		if (size < sizeof(*hdr) + sizeof(struct abi_python_key))
+		if (size < sizeof(*ask))
 			return -EINVAL;
-		tell_python(s, hdr->pid, (const struct abi_python_key *)(hdr + 1), true);
+		if (ask->starts)
+			tell_starting(s, hdr->pid, &ask->key);
+		else
+			tell_process(s, hdr->pid, &ask->key, true);
 		return 0;
 	}
 }

@@ -1,5 +1,6 @@
 """pystack() and jstack(): the frames of Python, with the program's own view of its stack as the witness."""
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -55,3 +56,61 @@ def test_size(dtrace, interp):
     result = dtrace("-q", "-n", "syscall::getppid:entry /pid == $target/ { pystack(1); }",
                     "-c", interp.command("import os\ndef f(): os.getppid()\nf()\n"))
     assert re.fullmatch(r"\s*\[ \S+:2 \(f\) \]\s*", result.out), result
+
+
+@pytest.fixture
+def blocked(start, interp):
+    child = start(interp.argv_of(HERE / "blocked.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
+    yield child
+    child.communicate(b"q", timeout=harness.TIMEOUT_S)
+
+
+def test_mixed(blocked, interp):
+    """The C functions and those of Python that they run, in order, from the system call to where the process starts."""
+    tracer = harness.dtrace_start("-q", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', "-n",
+                                  "syscall::read:entry /pid == $target && arg0 == 0/ { ustack(); exit(0); }", "-p", blocked.pid)
+    try:
+        assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+        blocked.stdin.write(b"x")
+        blocked.stdin.flush()
+        result = harness.finish(tracer, [])
+    finally:
+        tracer.kill()
+    lines = [line.strip() for line in result.out.splitlines() if line.strip()]
+    python = [n for n, line in enumerate(lines) if line.startswith("[")]
+    assert [re.sub(r".*/", "", lines[n]) for n in python] == [
+        "blocked.py:7 (third) ]", "blocked.py:12 (second) ]", "blocked.py:17 (first) ]", "blocked.py:20 (<module>) ]"], result
+    # read() and what Python calls it by; sorted() calls second from C, as the program itself is called; a Python of old
+    # calls itself for each function.
+    assert re.match(r"lib(c|pthread)\S*`", lines[0]) and python[0] >= 3, result
+    assert python[2] - python[1] >= 3 and python[1] - python[0] == (1 if interp.version != "3.9" else 3), result
+    assert len(lines) - python[3] >= 6 and re.search("`_start", lines[-1]), result
+
+
+@pytest.mark.interps("3.11")             # gdb of the host is at home there alone
+def test_native(blocked, interp):
+    """The addresses of the C frames, by call frame information, are those that gdb finds."""
+    if not shutil.which("gdb"):
+        pytest.skip("needs gdb")
+    tracer = subprocess.Popen([harness.STAP, "-x", str(blocked.pid), "-DMAXBACKTRACE=50", "-e", """
+            global up
+            probe timer.ms(20) { if (!up++) println("up") }
+        probe syscall.read { if (pid() == target() && fd == 0) { println(ubacktrace()); exit() } }"""],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+        blocked.stdin.write(b"x")
+        blocked.stdin.flush()
+        result = harness.finish(tracer, [])
+    finally:
+        tracer.kill()
+    found = [int(word, 16) for word in result.out.split()]
+    told = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set auto-load off", "-iex", "set sysroot /",
+                           "-ex", "bt -frame-info location-and-address", "-p", str(blocked.pid)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=harness.TIMEOUT_S).stdout
+    want = [int(word, 16) for word in re.findall(r"^#\d+ +0x([0-9a-f]+) in", told, re.M)]
+    if len(want) < 5:
+        pytest.skip("gdb may not look")
+    assert found and found == want[:len(found)], (result, told)
+    assert len(found) == len(want)

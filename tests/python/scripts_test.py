@@ -1,6 +1,9 @@
 """share/scripts: each script on a program of known shape, on each interpreter."""
+import os
 import pathlib
 import re
+import signal
+import subprocess
 
 import pytest
 
@@ -152,3 +155,100 @@ def test_mallocstk(run):
     out = run("mallocstk")
     part = out[out.index("toolkit.py, big\n"):]
     assert re.search(r"^ {14}libc\S*`malloc\n {14}python3\S*`", part, re.M), out
+
+
+JOB = """
+import os, time
+
+def NAME():
+    n = len(bytearray(300_000)) + os.getppid()
+    for i in range(10_000):
+        n += i
+    return n
+
+while True:
+    for i in range(20):
+        NAME()
+        time.sleep(0.001)
+    os.write(1, b".")
+"""
+
+
+class Job:
+    """A program that runs in the pid namespace of process @init, on one interpreter."""
+
+    def __init__(self, init, version):
+        found = harness.interpreters().get(version, "unknown")
+        if isinstance(found, str):
+            pytest.skip(f"no Python {version}: {found}")
+        self.interp = harness.Interp(version, found)
+        self.name = f"job{version.replace('.', '_')}"
+        script = self.interp.add(JOB.replace("NAME", self.name), f"{self.name}.py")
+        self.enter = subprocess.Popen(["nsenter", "-t", str(init), "-p", "-m", *found, script], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE)
+
+    def done(self, rounds):
+        """Wait until it has come round that often, what it has done already not counted."""
+        os.set_blocking(self.enter.stdout.fileno(), False)
+        self.enter.stdout.read()
+        os.set_blocking(self.enter.stdout.fileno(), True)
+        self.enter.stdout.read(rounds)
+
+    @property
+    def pid(self):
+        """As the namespace has it."""
+        status = pathlib.Path(f"/proc/{child_of(self.enter.pid)}/status").read_text()
+        return re.search(r"^NSpid:.*\t(\d+)$", status, re.M).group(1)
+
+    def close(self):
+        self.enter.wait()
+        self.enter.stdout.close()
+        self.interp.close()
+
+
+def child_of(pid):
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(text[0]) if text else None
+
+
+@pytest.fixture(scope="module")
+def five():
+    """The namespace's first process, and a program on each interpreter."""
+    unshare = subprocess.Popen(["unshare", "--pid", "--mount-proc", "--fork", "--kill-child", "sleep", "600"])
+    jobs = []
+    try:
+        init = harness.wait_until(lambda: child_of(unshare.pid), 10)
+        jobs += [Job(init, version) for version in harness.VERSIONS]
+        for job in jobs:
+            job.done(1)
+        yield init, jobs
+    finally:
+        unshare.kill()
+        unshare.wait()
+        for job in jobs:
+            job.close()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+def test_all_interpreters_at_once(five, script, tmp_path):
+    """Without a target: every Python that runs, of whatever version, in one session."""
+    init, jobs = five
+    out = tmp_path / "out"
+    target = []
+    if "$target" in script.read_text():     # what asks for functions of a library is about one process
+        jobs = jobs[-1:]
+        target = ["-p", jobs[0].pid]
+    enter = subprocess.Popen(["nsenter", "-t", str(init), "-p", "-m", harness.DTRACE, "-Z", "-x", "aggsize=16m", "-o", out,
+                              "-s", script, *target], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    harness.wait_until(lambda: enter.poll() is not None or out.exists() and out.stat().st_size)
+    if enter.poll() is None:
+        for job in jobs:
+            job.done(2)
+        os.kill(child_of(enter.pid), signal.SIGINT)
+    result = harness.finish(enter, enter.args)
+    err = re.sub(r"\d+ (aggregation )?drops?", "", result.err)     # the machine may be slow
+    assert result.code == 0 and "error" not in err, result
+    text = out.read_text(errors="replace")
+    missing = [job.name for job in jobs if job.name not in text]
+    assert not missing, (missing, result, text[-2000:])

@@ -7,13 +7,14 @@
  */
 #include "rt.h"
 
-#include "python.h"
+#include "stack.h"
 
 static void *(*const rt_lookup)(void *map, const void *key) = (void *)1;	/* map_lookup_elem */
 static long (*const rt_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
 static long (*const rt_read_user)(void *dst, u32 size, u64 src) = (void *)112;	/* probe_read_user */
 static long (*const rt_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;	/* ringbuf_output */
 
+#define PY(C) ((const struct abi_python *)(C)->known)
 #define INLINE static inline __attribute__((always_inline))
 
 enum { SHIM_OWNER = 3 };		/* FRAME_OWNED_BY_CSTACK, FRAME_OWNED_BY_INTERPRETER and what came later */
@@ -34,27 +35,27 @@ INLINE u64 mix(u64 hash, u64 v)
 	return hash ^ hash >> 32;
 }
 
-static long find_thread(u32 k, struct py_walk *c)
+static long find_thread(u32 k, struct stack_walk *c)
 {
-	struct py_work *w = c->work;
+	struct stack_work *w = c->work;
 
 	if (!w->thread) {
-		w->interp = word(w->interp + c->py->next_interp);
+		w->interp = word(w->interp + PY(c)->next_interp);
 		if (!w->interp)
 			return 1;
-		w->thread = word(w->interp + c->py->threads);
+		w->thread = word(w->interp + PY(c)->threads);
 		return 0;
 	}
-	if (word(w->thread + c->py->thread_id) == w->self)
+	if (word(w->thread + PY(c)->thread_id) == w->self)
 		return 1;
-	w->thread = word(w->thread + c->py->next_thread);
+	w->thread = word(w->thread + PY(c)->next_thread);
 	return 0;
 }
 
 /* The characters of the str at @addr: to @dst, @max bytes at most. */
 #define TEXT(FIELD, TEXT, MAX, ADDR)									\
 	do {												\
-		u64 addr_ = (ADDR), length_ = word(addr_ + c->py->length), state_ = word(addr_ + c->py->state);	\
+		u64 addr_ = (ADDR), length_ = word(addr_ + PY(c)->length), state_ = word(addr_ + PY(c)->state);	\
 		u64 kind_ = state_ >> 2 & 7, bytes_ = length_ * kind_;					\
 													\
 		w->code.FIELD.length = (u32)length_;							\
@@ -62,34 +63,34 @@ static long find_thread(u32 k, struct py_walk *c)
 		if (bytes_ > (MAX) || length_ > (MAX))							\
 			bytes_ = (MAX);									\
 		rt_opaque(bytes_);									\
-		addr_ += state_ & STATE_ASCII ? c->py->ascii_data : c->py->other_data;			\
+		addr_ += state_ & STATE_ASCII ? PY(c)->ascii_data : PY(c)->other_data;			\
 		w->code.FIELD.addr = addr_;								\
 		if (!(state_ & STATE_COMPACT) || bytes_ > (MAX) || rt_read_user(w->code.TEXT, (u32)bytes_, addr_)) \
 			bytes_ = 0;									\
 		w->code.FIELD.bytes = (u32)bytes_;							\
 	} while (0)
 
-static __attribute__((noinline)) u64 tell_code(struct py_walk *c, u64 number, u64 code)
+static __attribute__((noinline)) u64 tell_code(struct stack_walk *c, u64 number, u64 code)
 {
-	struct py_work *w = c->work;
+	struct stack_work *w = c->work;
 	u64 table, n;
 
 	w->code.hdr = w->hdr;
 	w->code.hdr.rec = ABI_REC_CODE;
 	w->code.number = number;
-	w->code.version = c->py->version;
-	w->code.line = *(u32 *)(w->code_bytes + (c->py->line & 0xff));
-	TEXT(file, file_text, ABI_CODE_FILE, *(u64 *)(w->code_bytes + (c->py->file & 0xff)));
-	TEXT(name, name_text, ABI_CODE_NAME, *(u64 *)(w->code_bytes + (c->py->name & 0xff)));
-	table = *(u64 *)(w->code_bytes + (c->py->table & 0xff));
-	n = word(table + c->py->bytes_size);
-	w->code.table.addr = table + c->py->bytes_data;
+	w->code.version = PY(c)->version;
+	w->code.line = *(u32 *)(w->code_bytes + (PY(c)->line & 0xff));
+	TEXT(file, file_text, ABI_CODE_FILE, *(u64 *)(w->code_bytes + (PY(c)->file & 0xff)));
+	TEXT(name, name_text, ABI_CODE_NAME, *(u64 *)(w->code_bytes + (PY(c)->name & 0xff)));
+	table = *(u64 *)(w->code_bytes + (PY(c)->table & 0xff));
+	n = word(table + PY(c)->bytes_size);
+	w->code.table.addr = table + PY(c)->bytes_data;
 	w->code.table.length = (u32)n;
 	w->code.table.kind = 1;
 	if (n > ABI_CODE_TABLE)
 		n = ABI_CODE_TABLE;
 	rt_opaque(n);
-	if (n > ABI_CODE_TABLE || rt_read_user(w->code.table_bytes, (u32)n, table + c->py->bytes_data))
+	if (n > ABI_CODE_TABLE || rt_read_user(w->code.table_bytes, (u32)n, table + PY(c)->bytes_data))
 		n = 0;
 	w->code.table.bytes = (u32)n;
 	n = (n + 7) & ~7ull;
@@ -99,69 +100,88 @@ static __attribute__((noinline)) u64 tell_code(struct py_walk *c, u64 number, u6
 	w->code.hdr.size = (u32)n;
 	if (rt_output(c->out, &w->code, n, 0))
 		return 1;
-	rt_update(c->codes, &number, &number, 0);
+	rt_update(c->map, &number, &number, 0);
 	return 0;
 }
 
-static long next_frame(u32 k, struct py_walk *c)
+/*
+ * The frame at @addr, which is none of Python's, is a variable of the native function that runs those before it: tell
+ * which one that is.
+ */
+INLINE void tell_call(struct stack_work *w, u64 addr)
 {
-	struct py_work *w = c->work;
-	u64 frame = w->frame, size = c->py->frame_size, code, number, instr, pos;
+	u64 at = 0, pos = w->pos;
+
+#pragma unroll
+	for (u32 step = (STACK_ADDRS + 1) / 2; step; step /= 2)
+		at += step & reaches(w->sps[(at + step) & STACK_ADDRS], addr) & reaches(at + step + 1, w->addrs);
+	if (!w->unwound || !w->addrs || pos > STACK_WORDS - 2)
+		return;
+	w->words[pos] = 0;
+	w->words[pos + 1] = at | (u64)ABI_PYFRAME_CALL << 32;
+	w->pos = pos + 2;
+}
+
+static long next_frame(u32 k, struct stack_walk *c)
+{
+	struct stack_work *w = c->work;
+	u64 frame = w->frame, size = PY(c)->frame_size, code, number, instr, pos;
 
 	if (!frame || w->n >= w->most || size > ABI_PYTHON_FRAME)
 		return 1;
 	if (rt_read_user(w->frame_bytes, (u32)size, frame))
 		return 1;
-	code = *(u64 *)(w->frame_bytes + (c->py->code & 0x7f)) & ~(u64)TAG_BITS;
-	w->frame = *(u64 *)(w->frame_bytes + (c->py->back & 0x7f));
-	if (c->py->runs == ABI_PYTHON_SHIM && w->frame_bytes[c->py->owner & 0x7f] >= SHIM_OWNER) {
+	code = *(u64 *)(w->frame_bytes + (PY(c)->code & 0x7f)) & ~(u64)TAG_BITS;
+	w->frame = *(u64 *)(w->frame_bytes + (PY(c)->back & 0x7f));
+	if (PY(c)->runs == ABI_PYTHON_SHIM && w->frame_bytes[PY(c)->owner & 0x7f] >= SHIM_OWNER) {
 		w->first = ABI_PYFRAME_FIRST;
+		tell_call(w, frame);
 		return 0;
 	}
-	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + 8) != c->py->code_type)
+	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + 8) != PY(c)->code_type)
 		return 1;
-	if (c->py->lasti_scale)
-		instr = (u64)(s64)*(int *)(w->frame_bytes + (c->py->instr & 0x7f)) * c->py->lasti_scale;
+	if (PY(c)->lasti_scale)
+		instr = (u64)(s64)*(int *)(w->frame_bytes + (PY(c)->instr & 0x7f)) * PY(c)->lasti_scale;
 	else
-		instr = *(u64 *)(w->frame_bytes + (c->py->instr & 0x7f)) - (code + c->py->first_instr);
-	number = mix(mix(w->hdr.pid, code), *(u32 *)(w->code_bytes + (c->py->line & 0xff)));
-	number = mix(mix(number, *(u64 *)(w->code_bytes + (c->py->file & 0xff))),
-		     *(u64 *)(w->code_bytes + (c->py->name & 0xff)));
-	number = mix(number, *(u64 *)(w->code_bytes + (c->py->table & 0xff)));
-	if (!rt_lookup(c->codes, &number))
+		instr = *(u64 *)(w->frame_bytes + (PY(c)->instr & 0x7f)) - (code + PY(c)->first_instr);
+	number = mix(mix(w->hdr.pid, code), *(u32 *)(w->code_bytes + (PY(c)->line & 0xff)));
+	number = mix(mix(number, *(u64 *)(w->code_bytes + (PY(c)->file & 0xff))),
+		     *(u64 *)(w->code_bytes + (PY(c)->name & 0xff)));
+	number = mix(number, *(u64 *)(w->code_bytes + (PY(c)->table & 0xff)));
+	if (!rt_lookup(c->map, &number))
 		tell_code(c, number, code);
 	instr = (u32)instr | w->first << 32;
 	pos = w->pos;
-	if (pos > PY_WORDS - 2)
+	if (pos > STACK_WORDS - 2)
 		return 1;
 	w->words[pos] = number;
 	w->words[pos + 1] = instr;
 	w->pos = pos + 2;
 	w->hash = mix(mix(w->hash, number), instr);
 	w->n++;
-	w->first = c->py->runs == ABI_PYTHON_EACH ||
-		   (c->py->runs == ABI_PYTHON_MARKED && w->frame_bytes[c->py->owner & 0x7f]);
+	w->first = PY(c)->runs == ABI_PYTHON_EACH ||
+		   (PY(c)->runs == ABI_PYTHON_MARKED && w->frame_bytes[PY(c)->owner & 0x7f]);
 	return 0;
 }
 
-RT s64 rt_python(struct py_walk *c)
+RT s64 rt_python(struct stack_walk *c)
 {
-	struct py_work *w = c->work;
+	struct stack_work *w = c->work;
 	u64 addr = 0;
 
 	w->hash = w->n = 0;
 	w->first = ABI_PYFRAME_FIRST;
-	w->interp = word(c->py->runtime + c->py->interp);
+	w->interp = word(PY(c)->runtime + PY(c)->interp);
 	if (!w->interp)
 		return 0;
-	w->thread = word(w->interp + c->py->threads);
-	rt_loop(PY_THREADS, find_thread, c, 0);
-	if (!w->thread || word(w->thread + c->py->thread_id) != w->self)
+	w->thread = word(w->interp + PY(c)->threads);
+	rt_loop(STACK_THREADS, find_thread, c, 0);
+	if (!w->thread || word(w->thread + PY(c)->thread_id) != w->self)
 		return 0;
-	addr = word(w->thread + c->py->frame);
-	if (addr && c->py->cframe_frame != ABI_PYTHON_NONE)
-		addr = word(addr + c->py->cframe_frame);
+	addr = word(w->thread + PY(c)->frame);
+	if (addr && PY(c)->cframe_frame != ABI_PYTHON_NONE)
+		addr = word(addr + PY(c)->cframe_frame);
 	w->frame = addr;
-	rt_loop(2 * PY_FRAMES, next_frame, c, 0);
+	rt_loop(2 * STACK_FRAMES, next_frame, c, 0);
 	return 0;
 }

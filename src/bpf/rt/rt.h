@@ -49,4 +49,13 @@ static inline __attribute__((always_inline)) u32 highest(u64 m)
 	return (u32)((((m >> 7) & 0x0101010101010101ull) * 0x0101010101010101ull) >> 56) - 1;
 }
 
+/* All bits, if @v is at most @x: for searches without branches, each of which the verifier would follow. */
+static inline __attribute__((always_inline)) u64 reaches(u64 v, u64 x)
+{
+	u64 mask = (u64)((s64)(v - x - 1) >> 63);
+
+	rt_opaque(mask);
+	return mask;
+}
+
 #endif

@@ -1,17 +1,21 @@
-/* Arguments of a system call, with strings copied from the process.
+/* A string that a system call is given is looked at when it returns: then the kernel has read it.
    @@program: open.py
    @@python: 3.9 */
 syscall::openat:entry
-/pid == $target && copyinstr(arg1) == "/no/such/file"/
+/pid == $target/
 {
-	self->open = 1;
-	printf("%s %d ", copyinstr(arg1), (int)arg2 & 3);
+	self->path = arg1;
+	self->flags = arg2;
 }
 syscall::openat:return
-/self->open/
+/self->path && errno == 2 && strstr(copyinstr(self->path), "/no/such/") != NULL/
 {
-	printf("%d %d\n", (int)arg1, errno);
-	self->open = 0;
+	printf("%s %d %d %d\n", copyinstr(self->path), self->flags & 3, (int)arg1, errno);
+}
+syscall::openat:return
+{
+	self->path = 0;
+	self->flags = 0;
 }
 /* @@output
 /no/such/file 0 -1 2

@@ -1,0 +1,447 @@
+#include "elf/unwind.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/priv.h"
+
+/* DWARF's numbers of registers (System V ABI, AMD64 supplement, 3.6.2). */
+enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
+
+enum { RBP_MAX = 8191, PAGE = 1 << ABI_UNWIND_SHIFT, SAVED_MAX = 8 };
+
+/* Rows on their way into pages. */
+struct making {
+	int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n);
+	void *ctx;
+	struct abi_unwind_row rows[PAGE];	/* one for each byte at most */
+	uint32_t n;
+	bool begun;
+	uint32_t number;		/* of the page at hand */
+	struct abi_unwind_row last;	/* what holds behind the last row */
+};
+
+static int flush(struct making *m)
+{
+	if (m->n == 1 && m->rows[0].base == ABI_UNWIND_UNKNOWN)
+		return 0;
+	return m->page(m->ctx, m->number, m->rows, m->n);
+}
+
+static void begin(struct making *m, uint32_t number)
+{
+	m->number = number;
+	m->begun = true;
+	m->n = 1;
+	m->rows[0] = m->last;
+	m->rows[0].at = 0;
+}
+
+/* From @addr on @row holds. */
+static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
+{
+	uint32_t number = (uint32_t)(addr >> ABI_UNWIND_SHIFT);
+	int e = 0;
+
+	while (m->begun && m->number < number && !e) {
+		e = flush(m);
+		/* What nothing is known of has no pages. */
+		begin(m, m->last.base == ABI_UNWIND_UNKNOWN ? number : m->number + 1);
+	}
+	if (!m->begun)
+		begin(m, number);
+	row.at = (uint16_t)(addr & (PAGE - 1));
+	if (e || m->number != number || (row.base == m->last.base && row.cfa == m->last.cfa))
+		return e;
+	m->last = row;
+	if (m->rows[m->n - 1].at == row.at)
+		m->rows[m->n - 1] = row;
+	else
+		m->rows[m->n++] = row;
+	return 0;
+}
+
+/* --- a function's instructions (DWARF 5, 6.4.2) ---------------------------------------------------------- */
+
+/* What an instruction says where the caller's values are, as far as a row needs it. */
+struct rules {
+	bool known;			/* the CFA is a register and a number */
+	uint64_t reg;
+	int64_t off;
+	int64_t rbp;			/* saved at CFA + rbp; 0: not saved */
+	bool rbp_known, ends;
+};
+
+struct reading {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static uint64_t read_fixed(struct reading *r, unsigned int n)
+{
+	uint64_t v = 0;
+
+	if ((size_t)(r->end - r->p) < n) {
+		r->bad = true;
+		r->p = r->end;
+		return 0;
+	}
+	memcpy(&v, r->p, n);
+	r->p += n;
+	return v;
+}
+
+static uint64_t read_uleb(struct reading *r)
+{
+	unsigned int shift = 0;
+	uint64_t v = 0;
+	uint8_t b;
+
+	do {
+		b = (uint8_t)read_fixed(r, 1);
+		if (shift < 64)
+			v |= (uint64_t)(b & 0x7f) << shift;
+		shift += 7;
+	} while (b & 0x80 && !r->bad);
+	return v;
+}
+
+static int64_t read_sleb(struct reading *r)
+{
+	const uint8_t *from = r->p;
+	uint64_t v = read_uleb(r);
+	unsigned int bits = 7 * (unsigned int)(r->p - from);
+
+	if (!r->bad && bits < 64 && r->p[-1] & 0x40)
+		v |= ~(uint64_t)0 << bits;
+	return (int64_t)v;
+}
+
+/* An expression, or what else has its length before it. */
+static void skip_block(struct reading *r)
+{
+	uint64_t n = read_uleb(r);
+
+	if (n > (size_t)(r->end - r->p))
+		r->bad = true;
+	else
+		r->p += n;
+}
+
+/* What a function begins with, from its CIE. */
+struct origin {
+	Dwarf_Off off;			/* of the CIE */
+	bool usable;
+	uint64_t code_align;
+	int64_t data_align;
+	bool has_size;			/* FDEs have augmentation data */
+	struct rules rules;
+};
+
+struct running {
+	struct making *m;		/* NULL: the CIE's */
+	const struct origin *from;
+	uint64_t addr;
+	struct rules now;
+};
+
+static struct abi_unwind_row row_of(const struct rules *s)
+{
+	struct abi_unwind_row row = { 0 };
+
+	if (s->ends) {
+		row.base = ABI_UNWIND_END;
+		return row;
+	}
+	if (!s->known || !s->rbp_known || (s->reg != REG_RSP && s->reg != REG_RBP) || s->off != (int32_t)s->off ||
+	    s->rbp < -RBP_MAX || s->rbp > RBP_MAX)
+		return row;
+	row.base = ABI_UNWIND_PACK(s->reg == REG_RSP ? ABI_UNWIND_SP : ABI_UNWIND_BP, s->rbp);
+	row.cfa = (int32_t)s->off;
+	return row;
+}
+
+/* What holds up to @delta further is known now. */
+static int advance(struct running *f, uint64_t delta)
+{
+	int e = f->m && delta ? add(f->m, f->addr, row_of(&f->now)) : 0;
+
+	f->addr += delta * f->from->code_align;
+	return e;
+}
+
+/* Register @reg is saved at the CFA and @off, or (!@saved) in a way that no row has. */
+static void set_register(struct rules *s, uint64_t reg, bool saved, int64_t off)
+{
+	if (reg == REG_RBP) {
+		s->rbp_known = saved && off;
+		s->rbp = off;
+	} else if (reg == REG_RA && (!saved || off != -8)) {
+		s->known = false;
+	}
+}
+
+static void restore_register(struct rules *s, uint64_t reg, const struct rules *first)
+{
+	if (reg != REG_RBP)
+		return;
+	s->rbp = first->rbp;
+	s->rbp_known = first->rbp_known;
+}
+
+/* Run one instruction. 0, or a negative errno: it makes no sense. */
+static int run_one(struct running *f, struct reading *r, struct rules *saved, unsigned int *nsaved)
+{
+	const struct rules *first = &f->from->rules;
+	int64_t align = f->from->data_align;
+	uint8_t op = (uint8_t)read_fixed(r, 1);
+	struct rules *s = &f->now;
+	uint64_t reg;
+
+	switch (op & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(f, op & 0x3f);
+	case DW_CFA_offset:
+		set_register(s, op & 0x3f, true, (int64_t)read_uleb(r) * align);
+		return 0;
+	case DW_CFA_restore:
+		restore_register(s, op & 0x3f, first);
+		return 0;
+	default:
+		break;
+	}
+	switch (op) {
+	case DW_CFA_nop:
+		return 0;
+	case DW_CFA_advance_loc1:
+		return advance(f, read_fixed(r, 1));
+	case DW_CFA_advance_loc2:
+		return advance(f, read_fixed(r, 2));
+	case DW_CFA_advance_loc4:
+		return advance(f, read_fixed(r, 4));
+	case DW_CFA_offset_extended:
+		reg = read_uleb(r);
+		set_register(s, reg, true, (int64_t)read_uleb(r) * align);
+		return 0;
+	case DW_CFA_offset_extended_sf:
+		reg = read_uleb(r);
+		set_register(s, reg, true, read_sleb(r) * align);
+		return 0;
+	case DW_CFA_restore_extended:
+		restore_register(s, read_uleb(r), first);
+		return 0;
+	case DW_CFA_undefined:
+		reg = read_uleb(r);
+		s->ends |= reg == REG_RA;
+		return 0;
+	case DW_CFA_same_value:
+		if (read_uleb(r) == REG_RBP) {
+			s->rbp = 0;
+			s->rbp_known = true;
+		}
+		return 0;
+	case DW_CFA_register:
+	case DW_CFA_val_offset:
+	case DW_CFA_val_offset_sf:
+		set_register(s, read_uleb(r), false, 0);
+		read_uleb(r);
+		return 0;
+	case DW_CFA_expression:
+	case DW_CFA_val_expression:
+		set_register(s, read_uleb(r), false, 0);
+		skip_block(r);
+		return 0;
+	case DW_CFA_remember_state:
+		if (*nsaved == SAVED_MAX)
+			return -EINVAL;
+		saved[(*nsaved)++] = *s;
+		return 0;
+	case DW_CFA_restore_state:
+		if (!*nsaved)
+			return -EINVAL;
+		*s = saved[--*nsaved];
+		return 0;
+	case DW_CFA_def_cfa:
+		s->reg = read_uleb(r);
+		s->off = (int64_t)read_uleb(r);
+		s->known = true;
+		return 0;
+	case DW_CFA_def_cfa_sf:
+		s->reg = read_uleb(r);
+		s->off = read_sleb(r) * align;
+		s->known = true;
+		return 0;
+	case DW_CFA_def_cfa_register:
+		s->reg = read_uleb(r);
+		return 0;
+	case DW_CFA_def_cfa_offset:
+		s->off = (int64_t)read_uleb(r);
+		return 0;
+	case DW_CFA_def_cfa_offset_sf:
+		s->off = read_sleb(r) * align;
+		return 0;
+	case DW_CFA_def_cfa_expression:
+		s->known = false;
+		skip_block(r);
+		return 0;
+	case DW_CFA_GNU_args_size:
+		read_uleb(r);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int run(struct running *f, const uint8_t *p, const uint8_t *end)
+{
+	struct rules saved[SAVED_MAX];
+	struct reading r = { p, end, false };
+	unsigned int nsaved = 0;
+	int e = 0;
+
+	while (!e && !r.bad && r.p < r.end)
+		e = run_one(f, &r, saved, &nsaved);
+	return r.bad ? -EINVAL : e;
+}
+
+/* --- the section ----------------------------------------------------------------------------------------- */
+
+struct section {
+	const uint8_t *ident;		/* of the file */
+	Elf_Data *data;
+	uint64_t addr;
+	struct origin origin;		/* that of the last function: most have the same */
+};
+
+/* Read the CIE at @off. */
+static void read_origin(struct section *s, Dwarf_Off off)
+{
+	struct origin *o = &s->origin;
+	struct running f = { .from = o };
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+	const char *aug;
+
+	*o = (struct origin){ .off = off };
+	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || !dwarf_cfi_cie_p(&entry))
+		return;
+	aug = entry.cie.augmentation;
+	/* Addresses must be as all compilers write them, relative and in 4 bytes; what else there is has a size. */
+	if (aug[0] != 'z' || entry.cie.return_address_register != REG_RA)
+		return;
+	o->has_size = true;
+	for (size_t i = 1, at = 0; aug[i]; i++) {
+		uint8_t enc = at < entry.cie.augmentation_data_size ? entry.cie.augmentation_data[at] : 0;
+
+		if (aug[i] == 'R' && enc != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+			return;
+		if (aug[i] == 'P')	/* its encoding, and an address in it */
+			at += (enc & 7) == DW_EH_PE_absptr || (enc & 7) == DW_EH_PE_udata8 ? 8 : (enc & 7) == DW_EH_PE_udata2 ? 2 : 4;
+		at += aug[i] == 'R' || aug[i] == 'P' || aug[i] == 'L';
+	}
+	o->code_align = entry.cie.code_alignment_factor;
+	o->data_align = (int64_t)entry.cie.data_alignment_factor;
+	f.now.rbp_known = true;
+	o->usable = !run(&f, entry.cie.initial_instructions, entry.cie.initial_instructions_end);
+	o->rules = f.now;
+}
+
+/* The rows of the function whose FDE is at @off, and which starts at @addr. */
+static int add_function(struct making *m, struct section *s, Dwarf_Off off, uint64_t addr)
+{
+	struct abi_unwind_row unknown = { 0 };
+	struct running f = { .m = m, .from = &s->origin, .addr = addr };
+	Dwarf_CFI_Entry entry;
+	struct reading r;
+	uint64_t size;
+	Dwarf_Off next;
+	int e;
+
+	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || dwarf_cfi_cie_p(&entry))
+		return 0;
+	if (s->origin.off != entry.fde.CIE_pointer || !s->origin.code_align)
+		read_origin(s, entry.fde.CIE_pointer);
+	if (!s->origin.usable)
+		return 0;
+	r = (struct reading){ entry.fde.start, entry.fde.end, false };
+	read_fixed(&r, 4);
+	size = read_fixed(&r, 4);
+	skip_block(&r);
+	if (r.bad || size > INT32_MAX)
+		return 0;
+	f.now = s->origin.rules;
+	e = run(&f, r.p, r.end);
+	if (e == -EINVAL)
+		return add(m, f.addr > addr ? f.addr : addr, unknown);
+	if (!e && f.addr < addr + size)
+		e = add(m, f.addr, row_of(&f.now));
+	return e ? e : add(m, addr + size, unknown);
+}
+
+/*
+ * Where functions start: the table of .eh_frame_hdr (Linux Standard Base Core, 10.6.2), in the form that all linkers
+ * write, relative to itself in 4 bytes: pairs, of the function and of its entry.
+ */
+static int read_starts(const struct obj *o, uint64_t *addr, int32_t **ret, uint32_t *n)
+{
+	uint8_t head[12];
+	size_t nphdrs;
+	GElf_Phdr ph;
+
+	if (elf_getphdrnum(o->elf, &nphdrs))
+		return -ENOENT;
+	for (size_t i = 0; i < nphdrs; i++)
+		if (gelf_getphdr(o->elf, (int)i, &ph) && ph.p_type == PT_GNU_EH_FRAME)
+			break;
+		else if (i + 1 == nphdrs)
+			return -ENOENT;
+	if (!nphdrs || ph.p_filesz < sizeof(head) || obj_read(o, ph.p_offset, head, sizeof(head)) || head[0] != 1 ||
+	    head[2] != DW_EH_PE_udata4 || head[3] != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+		return -ENOENT;
+	memcpy(n, head + 8, sizeof(*n));
+	if (!*n || *n > (ph.p_filesz - sizeof(head)) / 8)
+		return -ENOENT;
+	*ret = malloc(8 * (size_t)*n);
+	if (!*ret)
+		return -ENOMEM;
+	*addr = ph.p_vaddr;
+	return obj_read(o, ph.p_offset + sizeof(head), *ret, 8 * (size_t)*n);
+}
+
+int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n), void *ctx)
+{
+	struct making m = { .page = page, .ctx = ctx };
+	struct section s = { 0 };
+	uint64_t base = 0, last = 0;
+	int32_t *starts = NULL;
+	uint32_t n = 0;
+	GElf_Shdr shdr;
+	Elf_Scn *scn;
+	int e;
+
+	if (o->info.machine != EM_X86_64)
+		return -ENOTSUP;
+	scn = obj_section(o->elf, ".eh_frame", &shdr);
+	s.ident = (const uint8_t *)elf_getident(o->elf, NULL);
+	s.data = scn && shdr.sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+	if (!s.data || !s.ident)
+		return -ENOENT;
+	s.addr = shdr.sh_addr;
+	e = read_starts(o, &base, &starts, &n);
+	for (uint32_t i = 0; i < n && !e; i++) {
+		uint64_t addr = base + (uint64_t)(int64_t)starts[2 * i], fde = base + (uint64_t)(int64_t)starts[2 * i + 1] - s.addr;
+
+		if (addr < last || addr >> ABI_UNWIND_SHIFT > UINT32_MAX || fde >= s.data->d_size)
+			continue;
+		last = addr;
+		e = add_function(&m, &s, fde, addr);
+	}
+	if (!e && m.begun)
+		e = flush(&m);
+	free(starts);
+	return e;
+}

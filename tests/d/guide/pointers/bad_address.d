@@ -1,0 +1,7 @@
+/* An address that cannot be read is told with its number.
+   @@stderr: invalid address \(0x123456\) in action #1 */
+BEGIN { trace(*(int *)0x123456); }
+BEGIN { exit(0); }
+/* @@output
+
+*/
