@@ -115,7 +115,8 @@ struct abi_control {
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
-	abi_u64 reserved[6];
+	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
+	abi_u64 reserved[5];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

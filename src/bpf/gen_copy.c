@@ -132,7 +132,7 @@ static void user_reg(struct gen *g, const struct ir_insn *i)
 	int64_t off = 0;
 
 	if (g->env->ctx != EBPF_CTX_UPROBE || g->in_error || !gen_is_const(g, i->args[0], &off)) {
-		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves");
+		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves: use -x place=kernel");
 		return;
 	}
 	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_CTX);

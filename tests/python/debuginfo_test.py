@@ -144,7 +144,7 @@ def test_source(program, pattern, functions):
 
 @pytest.mark.parametrize("what, why", [
     ("$nothing", "$nothing: no variable of that name is in scope"),
-    ("$n->nothing", "->nothing: it has no such member"),
+    ("$n->nothing", "unable to find member 'nothing' for struct node (alternatives: id, name"),
     ("$n->in", "it is a structure: name a member with ->"),
     ("$a->x", "what stands before ->x is no structure"),
     ("$a[1]", "what stands before [ is neither array nor pointer"),
