@@ -19,7 +19,7 @@ SAN = $(BUILD)-san
 FUZZ = $(BUILD)-fuzz
 FUZZ_SECONDS = 20
 PYTEST_ARGS =
-UNIT_ARGS =
+UNIT_ARGS ?=
 export UNIT_ARGS
 
 # Never the python3 of a virtual environment or of another installation.

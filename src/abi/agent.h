@@ -48,12 +48,15 @@ enum { ABI_AGENT_WAIT_MS = 500 };
 
 enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF };
 
+/* Is the process in another pid namespace than the tracer?  Then their numbers say nothing to each other. */
+enum abi_agent_pids { ABI_AGENT_SAME_PIDS, ABI_AGENT_OTHER_PIDS };
+
 struct abi_agent_msg {
 	uint16_t version;	/* ABI_AGENT_VERSION; another one: close the channel */
 	uint16_t kind;		/* enum abi_agent_kind */
 	uint32_t seq;		/* of a LOOK, repeated in its answer */
-	uint32_t pid;		/* the agent's, as its own pid namespace calls it */
-	uint32_t phase;		/* HELLO, STATE: enum abi_agent_phase */
+	uint32_t pid;		/* the agent's, as its own pid namespace calls it; SEGMENT: as the tracer's does */
+	uint32_t phase;		/* HELLO, STATE: enum abi_agent_phase; SEGMENT: enum abi_agent_pids */
 	uint32_t python;	/* HELLO: the interpreter's PY_VERSION_HEX */
 	uint32_t can;		/* HELLO: the markers it could supply, a bit each in the order of agent/marker.h */
 	uint32_t supplied;	/* STATE: the markers it supplies now */

@@ -61,6 +61,7 @@ enum abi_fault {
 	ABI_FAULT_OVERFLOW = 18,	/* no room in an array; value: how many elements it may have */
 	ABI_FAULT_EMPTY = 19,		/* a statistic without values */
 	ABI_FAULT_ERROR = 20,		/* the script's own */
+	ABI_FAULT_TIME = 21,		/* it took longer than the kernel allows */
 	ABI_FAULT_MAX,
 };
 
@@ -114,7 +115,8 @@ struct abi_control {
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
-	abi_u64 reserved[6];
+	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
+	abi_u64 reserved[5];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -86,6 +86,7 @@ enum {
 	ABI_HELPER_CTX,			/* the context */
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
 	ABI_HELPER_SELF,		/* (enum abi_task): that of this process */
+	ABI_HELPER_PROGENYOF,		/* (pid): 1 when this process is that or descends from it, else 0; or a negative errno */
 };
 
 enum abi_task {

@@ -39,9 +39,15 @@ enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
 static bool updating;
 static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
 
+/* The markers to be fired, of those that are supplied. */
+static unsigned raised(void)
+{
+	return marker_raised_mask() & ~control_left();
+}
+
 unsigned agent_listeners(void)
 {
-	return (marker_raised_mask() & ~control_left()) | engine_markers;
+	return raised() | engine_markers;
 }
 
 void agent_update_hooks(void)
@@ -53,7 +59,7 @@ void agent_update_hooks(void)
 	if (updating)
 		return;
 	engine_update();
-	marker_mask = marker_raised_mask() & ~control_left();
+	__atomic_store_n(&marker_mask, raised(), __ATOMIC_RELAXED);
 	left = listeners = marker_mask | engine_markers;
 	updating = agent_busy = true;
 	agent.why[0] = 0;
@@ -80,6 +86,7 @@ bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
 	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) || engine_changed() ||
+		raised() != __atomic_load_n(&marker_mask, __ATOMIC_RELAXED) ||
 		agent_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
@@ -155,6 +162,7 @@ void agent_set_up(void)
 		for (unsigned i = 0; i < HOOKS; i++)
 			agent.can |= hooks[i]->usable() ? hooks[i]->serves : 0;
 		environ_hide();
+		engine_watch_forks();
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
 		agent_update_hooks();

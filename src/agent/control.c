@@ -303,21 +303,22 @@ static ssize_t receive(int fd, struct abi_agent_msg *msg, int fds[SEGMENT_FDS])
 	return got;
 }
 
-static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], uint32_t seq)
+static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const struct abi_agent_msg *msg)
 {
+	const struct engine_who who = { msg->pid, msg->phase == ABI_AGENT_OTHER_PIDS };
 	const char *why = "a segment without its files";
 	bool whole = fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
 	int wake = whole ? high_duplicate(fds[2]) : -1;
 	int files[SEGMENT_FDS] = { fds[0], fds[1], wake };
 
 	agent_why("");
-	if (wake < 0 || engine_receive(channel->cookie, files, &why)) {
+	if (wake < 0 || engine_receive(channel->cookie, files, &who, &why)) {
 		agent_why(why);
 		if (wake >= 0)
 			close(wake);
 	}
 	close_all(fds);
-	send_message(fd_of(channel), ABI_AGENT_STATE, seq);
+	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq);
 }
 
 /* One message; false: the channel has ended. */
@@ -334,7 +335,7 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 		return false;
 	}
 	if (msg.kind == ABI_AGENT_SEGMENT) {
-		take_segment(channel, fds, msg.seq);
+		take_segment(channel, fds, &msg);
 		return true;
 	}
 	close_all(fds);

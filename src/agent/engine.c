@@ -30,6 +30,7 @@ struct fire {
 struct session {
 	struct session *next;
 	uint64_t channel;
+	uint32_t pid;			/* of this process, as the tracer calls it */
 	void *image, *data;
 	uint64_t image_size, data_size;
 	struct shm shm;
@@ -56,6 +57,9 @@ static uint64_t ended[ENDED];
 #define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
 static bool some_ended;			/* atomic */
 static __thread uint32_t own_tid;
+static bool forks_told;			/* by the C library */
+static bool forked;			/* a child, in which engine_forked() is still to come ... */
+static struct session *held;		/* ... with the parent's sessions */
 
 /* --- taking in ---------------------------------------------------------------------------------------- */
 
@@ -113,13 +117,15 @@ static int load_programs(struct session *s, const char **why)
 			return err;
 		}
 		/* Where no code can be made the interpreter serves. */
-		vm_compile(s->progs[k]);
+		err = vm_compile(s->progs[k]);
+		if (err)
+			__atomic_store_n(&((struct abi_control *)s->data)->interpreted, (uint64_t)-err, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
 /* Sort what markers run, those of one in their order. */
-static int sort_fires(struct session *s, uint32_t pid)
+static int sort_fires(struct session *s)
 {
 	uint32_t n = 0;
 
@@ -133,7 +139,7 @@ static int sort_fires(struct session *s, uint32_t pid)
 		for (uint32_t k = 0; k < s->shm.nfires; k++) {
 			const struct abi_fire *f = &s->shm.fires[k];
 
-			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != pid))
+			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != s->pid))
 				continue;
 			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f };
 			s->uses[marker] |= (unsigned char)f->uses;
@@ -149,7 +155,7 @@ static uint32_t process_id(void)
 	return (uint32_t)syscall(SYS_getpid);
 }
 
-int engine_receive(uint64_t channel, const int fds[3], const char **why)
+int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *who, const char **why)
 {
 	enum { SIZE = F_SEAL_SHRINK | F_SEAL_GROW };
 	struct session *s = calloc(1, sizeof(*s));
@@ -159,16 +165,18 @@ int engine_receive(uint64_t channel, const int fds[3], const char **why)
 	if (!s)
 		return err;
 	s->channel = channel;
+	s->pid = who->other_pids ? who->pid : process_id();
 	s->wake_fd = -1;
 	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
 	if (!err)
 		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
 	if (!err)
 		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
+	s->shm.other_pids = who->other_pids;
 	if (!err)
 		err = load_programs(s, why);
 	if (!err)
-		err = sort_fires(s, process_id());
+		err = sort_fires(s);
 	if (err) {
 		session_free(s);
 		return err;
@@ -303,6 +311,8 @@ void engine_update(void)
 	struct session **end = &active;
 	uint64_t gone[ENDED];
 
+	if (forked)
+		engine_forked();
 	if (!engine_changed())
 		return;
 	__atomic_store_n(&some_ended, false, __ATOMIC_SEQ_CST);
@@ -320,10 +330,38 @@ void engine_update(void)
 	sum_up();
 }
 
+/*
+ * Python runs functions in the child before it calls the agent's own, and their events are not to be written into the
+ * parent's lane, of which the child has the memory.  In fork() itself nothing but this can be done.
+ */
+static void in_child(void)
+{
+	forked = true;
+	held = active;
+	active = NULL;
+	own_tid = 0;
+	for (unsigned k = 0; k < WANT_COUNT; k++)
+		engine_counts[k].control = NULL;
+}
+
+void engine_watch_forks(void)
+{
+	if (agent.py.__register_atfork)
+		forks_told = !agent.py.__register_atfork(NULL, NULL, in_child, &agent);
+	else if (agent.py.pthread_atfork)
+		forks_told = !agent.py.pthread_atfork(NULL, NULL, in_child);
+}
+
 void engine_forked(void)
 {
 	struct session **link = &active, *s;
 
+	if (forks_told && !forked)
+		return;		/* an event came before and has done it */
+	if (forked)
+		active = held;
+	held = NULL;
+	forked = false;
 	own_tid = 0;
 	pending = NULL;		/* taken in by a thread that is not here: lost, not freed */
 	memset(ended, 0, sizeof(ended));
@@ -333,7 +371,10 @@ void engine_forked(void)
 		leave_lane(s);
 		s->channel = INHERITED;
 		free(s->fires);
-		if (sort_fires(s, process_id()) || !s->markers) {
+		s->fires = NULL;
+		s->pid = process_id();
+		/* What the tracer calls it is not known yet where that differs: it comes with the channel. */
+		if (s->shm.other_pids || sort_fires(s) || !s->markers) {
 			*link = s->next;
 			session_free(s);
 		} else {
@@ -360,7 +401,7 @@ static bool take_lane(struct session *s)
 		return true;
 	if (!s->unserved) {
 		clock_gettime(CLOCK_BOOTTIME, &now);
-		if (!shm_run_init(&s->run, &s->shm, -1, process_id(), (uint64_t)now.tv_sec * 1000000000 +
+		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake_fd = s->wake_fd;
 			sum_up();
@@ -389,6 +430,8 @@ static void note_strings(struct session *s, unsigned strings)
 
 void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
 {
+	if (__builtin_expect(forked, 0))
+		engine_forked();
 	if (__builtin_expect(!own_tid, 0))
 		own_tid = (uint32_t)syscall(SYS_gettid);
 	for (struct session *s = active; s; s = s->next) {
@@ -397,7 +440,7 @@ void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsig
 		if (k == end || !take_lane(s))
 			continue;
 		memcpy(s->ctx + 1, args, ENGINE_ARGS * sizeof(*args));
-		shm_set_tid(&s->run, own_tid);
+		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) && own_tid == process_id() ? s->pid : own_tid);
 		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;

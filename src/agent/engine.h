@@ -17,17 +17,25 @@
 #include "agent/marker.h"
 #include "vm/add.h"
 
+/* This process as the tracer calls it; @other_pids: from another pid namespace. */
+struct engine_who {
+	uint32_t pid;
+	bool other_pids;
+};
+
 /*
  * Take in the segment of the files @fds (image, data, wake; they stay the caller's but for wake, which is taken
  * over), which came over channel @channel.  0 or -errno with a reason in *why.
  */
-int engine_receive(uint64_t channel, const int fds[3], const char **why);
+int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *who, const char **why);
 /* The channel has ended: its segments go with the next engine_update(). */
 void engine_channel_ended(uint64_t channel);
 
 bool engine_changed(void);
 /* Markers that some program wants, as enum want; engine_update() is behind it when engine_changed(). */
 void engine_update(void);
+/* Have the C library tell of forks: with the GIL, once, before any segment comes. */
+void engine_watch_forks(void);
 /*
  * In a child of fork: it goes on with the programs that are for all processes, in lanes of its own, and waits for its
  * own channel to the tracer to take them over.  When it turns out that there will be none: engine_orphaned().

@@ -61,6 +61,7 @@ struct ebpf_tp_value {
 		EBPF_TP_VALUE,
 		EBPF_TP_CONST,		/* off[0] */
 		EBPF_TP_EXIT_REASON,	/* an exit code as wait(2) has it, read as CLD_EXITED, CLD_KILLED or CLD_DUMPED */
+		EBPF_TP_CURRENT,	/* from the struct task_struct of who runs, in place of argument @word */
 		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
 	} kind;
 	uint8_t word, derefs;
@@ -151,7 +152,8 @@ enum {
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
 	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
-	EBPF_MAP_CALLS,		/* program array of 1, empty (gen_flow.c, gen_own_stack) */
+	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
+				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 

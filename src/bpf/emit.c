@@ -43,6 +43,14 @@ void gen_refuse(struct gen *g, const char *why)
 		g->err = why;
 }
 
+bool gen_faults_in(struct gen *g)
+{
+	bool may = g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE;
+
+	g->faults_in |= may;
+	return may;
+}
+
 void gen_drop(struct gen *g, enum abi_drop what)
 {
 	asm_map_value(&g->as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, drops) + 8 * (uint32_t)what);
@@ -328,7 +336,7 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 	p = arena_new_of(g->prog->arena, struct ebpf_prog);
 	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
-	p->sleepable = env->sleepable && env->ctx == EBPF_CTX_UPROBE;
+	p->sleepable = g->faults_in;
 	p->insns = g->as.insns;
 	p->ninsns = g->as.n;
 	p->relocs = g->as.relocs;

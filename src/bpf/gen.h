@@ -58,6 +58,7 @@ struct gen {
 	size_t stubs_cap;
 
 	uint32_t needs;			/* of all clauses: enum plan_need */
+	bool faults_in;			/* it reads memory of the user's that may have to be faulted in first */
 	const char *err;		/* the first thing that could not be generated */
 };
 
@@ -100,6 +101,9 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off);
 
 /* What stub @s does, its value in R1, if its fault can be caught; false: it cannot. */
 bool gen_catchable(struct gen *g, const struct stub *s);
+
+/* May what the user has in memory be faulted in here?  It is going to be. */
+bool gen_faults_in(struct gen *g);
 
 /* Count a loss. Uses R1 and R2. */
 void gen_drop(struct gen *g, enum abi_drop what);

@@ -3,6 +3,8 @@
  */
 #include "bpf/gen.h"
 
+#include "abi/segment.h"
+
 static void rand31(struct gen *g, const struct ir_insn *i)
 {
 	asm_helper(&g->as, BPF_FUNC_get_prandom_u32);
@@ -41,6 +43,14 @@ static void progenyof(struct gen *g, const struct ir_insn *i)
 	const struct ebpf_env *e = g->env;
 	uint32_t yes = asm_label(as), no = asm_label(as), done = asm_label(as);
 
+	if (e->user_space) {
+		gen_load(g, R1, i->args[0]);
+		asm_helper(as, ABI_HELPER_PROGENYOF);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+		asm_ji(as, BPF_JSLT, R0, 0, gen_fault(g, ABI_FAULT_ILLOP, FRAME_TMP2));
+		gen_put(g, i, R0);
+		return;
+	}
 	if (e->pid_ns || !e->task_parent || !e->task_tgid) {
 		gen_refuse(g, e->pid_ns ? "progenyof() cannot be told in a pid namespace" :
 					  "progenyof(): the kernel does not say where it keeps a process's parent");
@@ -78,10 +88,7 @@ bool gen_act(struct gen *g, const struct ir_insn *i)
 	for (size_t k = 0; k < sizeof(fns) / sizeof(fns[0]); k++) {
 		if (fns[k].fn != i->fn)
 			continue;
-		if (g->env->user_space)
-			gen_refuse(g, "rand(), progenyof() and what acts on a process are for the kernel place: use -x place=kernel");
-		else
-			fns[k].gen(g, i);
+		fns[k].gen(g, i);
 		return true;
 	}
 	return false;

@@ -38,7 +38,7 @@ static void copyin(struct gen *g, const struct ir_insn *i)
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
 	gen_scratch(g, R1, off);
 	asm_helper(as, BPF_FUNC_probe_read_user);
-	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+	if (gen_faults_in(g)) {
 		ok = asm_label(as);
 		asm_ji(as, BPF_JEQ, R0, 0, ok);
 		gen_scratch(g, R1, off);
@@ -78,7 +78,7 @@ static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
 	gen_load(g, R2, i->args[2]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
-	if (user && g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+	if (user && gen_faults_in(g)) {
 		asm_mov(as, R1, R3);
 		gen_load(g, R2, i->args[1]);
 		asm_rt(as, RT_TOUCH);
@@ -132,7 +132,7 @@ static void user_reg(struct gen *g, const struct ir_insn *i)
 	int64_t off = 0;
 
 	if (g->env->ctx != EBPF_CTX_UPROBE || g->in_error || !gen_is_const(g, i->args[0], &off)) {
-		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves");
+		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves: use -x place=kernel");
 		return;
 	}
 	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_CTX);

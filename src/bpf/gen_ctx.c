@@ -104,7 +104,7 @@ static void try_user(struct gen *g, unsigned int width)
 	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
 	asm_imm(as, R2, width);
 	asm_helper(as, BPF_FUNC_probe_read_user);
-	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+	if (gen_faults_in(g)) {
 		uint32_t ok = asm_label(as);
 
 		asm_ji(as, BPF_JEQ, R0, 0, ok);

@@ -4,8 +4,7 @@
  * The kernel verifies loops of unknown length when may_goto is in them (6.9): it looks at a loop's body until what
  * it knows of registers and stack changes no more.  So whatever a clause keeps is in scratch memory, of whose
  * content the verifier knows nothing: the number of calls, the way back from each, the TRYs, all integers (plan.h).
- * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault that using up the
- * budget is.
+ * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault ABI_FAULT_TIME.
  *
  * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
  * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
@@ -97,20 +96,21 @@ static void clear_all(struct gen *g)
 void gen_turn(struct gen *g, const struct ir_insn *i)
 {
 	(void)i;
-	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 }
 
 /*
  * From 6.15 on the kernel measures the time that may_goto allows with the help of a word on the stack; when it gives
  * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the
  * loops end after 65535 turns.  A program that has a tail call gets no stack of its own: this one is never made.
- * Programs that the tracer runs have the long loops; of the others' kinds one map could serve only one.
+ * The map that it names is the program's own: one serves programs of one kind only.  Programs that may sleep cannot have
+ * it, and are left with 65535 turns.
  */
 void gen_own_stack(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
-	if (!(g->needs & NEED_LOOPS) || g->env->ctx != EBPF_CTX_RUN || g->env->user_space)
+	if (!(g->needs & NEED_LOOPS) || g->env->user_space || g->faults_in)
 		return;
 	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
 	asm_map(as, R2, EBPF_MAP_CALLS);
@@ -189,7 +189,7 @@ void gen_procedure(struct gen *g, const struct ir_block *b)
 	for (uint32_t k = 0; k < g->nenters; k++) {
 		if (g->enters[k]->target[0] == b) {
 			g->insn = &b->insns[0];
-			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 			return;
 		}
 	}
@@ -214,7 +214,7 @@ static void returns(struct gen *g)
 	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
 	set_frame(g);
 	/* Returns of one procedure to itself make a loop. */
-	asm_may_goto(as, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
+	asm_may_goto(as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->enters[k]->target[1]->id]);
 	asm_ja(as, g->labels[g->enters[g->nenters - 1]->target[1]->id]);

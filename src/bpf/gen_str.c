@@ -178,7 +178,7 @@ static void copyinstr(struct gen *g, const struct ir_insn *i, struct place to)
 	gen_load(g, R3, i->args[0]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
 	read_user_str(g, i, to);
-	if (g->env->sleepable && g->env->ctx == EBPF_CTX_UPROBE) {
+	if (gen_faults_in(g)) {
 		uint32_t ok = asm_label(as);
 
 		asm_ji(as, BPF_JSGT, R0, 0, ok);

@@ -487,7 +487,7 @@ static int enable_and_run(struct run *r)
 		status = fail(&err);
 	} else {
 		strbuf_fini(&err);
-		status = run_session(r, s);
+		status = r->o.mode == DTRACE_RUN ? run_session(r, s) : CMD_OK;
 	}
 	session_free(s);
 	strbuf_fini(&log);
@@ -568,6 +568,24 @@ static int list(struct run *r)
 	return e;
 }
 
+/* -V; with -v also where a script runs: the one that is given, which is not run, or any. */
+static int version(struct run *r)
+{
+	struct strbuf places = { 0 };
+
+	puts("dtrace: dtap " DTAP_VERSION ", D language 1.13");
+	if (!r->o.verbose)
+		return CMD_OK;
+	fflush(stdout);
+	r->set.v[OPT_showplace] = 1;
+	if (r->o.nprogs)
+		return trace(r);
+	session_places(&r->set, &places);
+	fprintf(stderr, "# dtrace: %s\n", strbuf_str(&places));
+	strbuf_fini(&places);
+	return CMD_OK;
+}
+
 static int dispatch(struct run *r)
 {
 	switch (r->o.mode) {
@@ -575,8 +593,7 @@ static int dispatch(struct run *r)
 		dtrace_opts_help();
 		return CMD_OK;
 	case DTRACE_VERSION:
-		puts("dtrace: dtap " DTAP_VERSION ", D language 1.13");
-		return CMD_OK;
+		return version(r);
 	case DTRACE_LIST:
 		return list(r);
 	case DTRACE_RUN:

@@ -320,8 +320,7 @@ static int passes_from_2(struct run *r)
 	int e;
 
 	agents_object(&p.agent, NULL);
-	e = r->o.last_pass == 5 ? stap_hold(&p) : 0;
-
+	e = stap_set_options(&p) ? -1 : r->o.last_pass == 5 ? stap_hold(&p) : 0;
 	if (e < 0) {
 		stap_unload(&p);
 		return pass_failed(r, 5, "run");

@@ -139,9 +139,24 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# stap: %s\n", text);
 }
 
+int stap_set_options(struct stap_program *p)
+{
+	struct strbuf err = { 0 };
+
+	options_init(&p->set);
+	p->set.v[OPT_quiet] = 1;
+	p->set.v[OPT_destructive] = p->o->guru;
+	p->set.v[OPT_showplace] = p->o->verbose > 0;
+	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
+		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
+	if (p->o->bufsize_mb)
+		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
+	return 0;
+}
+
 bool stap_in_target(const struct stap_program *p)
 {
-	return p->o->place && !strcmp(p->o->place, "target");
+	return session_in_target(&p->set) && (p->agent.len || !strcmp(p->set.text[OPT_place], "target"));
 }
 
 /* Find the agent, and say how the command is to be started. */
@@ -213,10 +228,11 @@ static bool runs_program(void *program, uint32_t pid)
 {
 	const struct stap_program *p = program;
 
-	return points_is_supplied_program(p->points, pid);
+	return points_is_supplied_program(p->points, pid) &&
+	       (!p->target || procs_descends(pid, (uint32_t)target_pid(p->target)));
 }
 
-/* Who executes a program that a point names is meant, whenever that is. */
+/* Who executes a program that a point names is meant, whenever that is; with a target, if it descends from that. */
 static int follow(struct stap_program *p, struct strbuf *err)
 {
 	const struct probe_desc *descs;
@@ -440,13 +456,6 @@ int stap_load(struct stap_program *p)
 	struct session_conf conf;
 	int e;
 
-	options_init(&p->set);
-	p->set.v[OPT_quiet] = 1;
-	p->set.v[OPT_destructive] = p->o->guru;
-	if (p->o->place && options_set(&p->set, "place", p->o->place, OPTION_COMMAND, &err))
-		return fail(arena_printf(p->arena, "--place=%s", p->o->place), &err);
-	if (p->o->bufsize_mb)
-		p->set.v[OPT_bufsize] = (int64_t)p->o->bufsize_mb << 20;
 	e = open_output(p);
 	if (e)
 		return e;

@@ -49,13 +49,16 @@ struct stap_program {
 	int ready_fd;			/* -F: where the parent waits; else -1 */
 };
 
+/* The session's options from stap's, first of all.  0, or 1 after a message on standard error. */
+int stap_set_options(struct stap_program *p);
+
 /*
  * Start the command of -c, if there is one, and hold it: its process id, 0 without, or -1 after a message on standard
  * error.  What can block signals is blocked from then on.
  */
 int stap_hold(struct stap_program *p);
 
-/* Does the script run inside of the traced processes (--place)? */
+/* Does the script run inside of the traced processes (--place), with all markers from the agent? */
 bool stap_in_target(const struct stap_program *p);
 
 /* For struct points_conf: let the command go on to its next exec. */

@@ -205,7 +205,7 @@ static int create_map(struct kernel_place *k, uint32_t number, struct strbuf *er
 	uint32_t zero = 0;
 	int fd;
 
-	if (m->type == BPF_MAP_TYPE_UNSPEC)
+	if (m->type == BPF_MAP_TYPE_UNSPEC || number == EBPF_MAP_CALLS)
 		return 0;
 	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
 	if (fd < 0) {
@@ -410,7 +410,7 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	struct kernel_prog *kp;
 	size_t cap;
 	uint32_t i;
-	int fd;
+	int fd, calls = -1;
 
 	if (k->nprogs == k->progs_cap) {
 		cap = k->progs_cap ? k->progs_cap * 2 : 8;
@@ -427,8 +427,12 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	if (!insns)
 		goto no_memory;
 	memcpy(insns, prog->insns, prog->ninsns * sizeof(*insns));
-	for (i = 0; i < prog->nrelocs; i++)
-		insns[prog->relocs[i].insn].imm = k->map_fds[prog->relocs[i].map];
+	for (i = 0; i < prog->nrelocs; i++) {
+		fd = k->map_fds[prog->relocs[i].map];
+		if (prog->relocs[i].map == EBPF_MAP_CALLS)
+			fd = calls = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "calls", 4, 4, 1, NULL);
+		insns[prog->relocs[i].insn].imm = fd;
+	}
 	fd = -EINVAL;
 	if (prog->nfuncs && k->features.globals)
 		fd = load_as(kp, insns, true, false, err, log);
@@ -438,6 +442,8 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 		if (fd >= 0 && prog->nfuncs)
 			k->features.globals = false;
 	}
+	if (calls >= 0)
+		close(calls);
 	free(insns);
 	if (fd < 0)
 		return fd;

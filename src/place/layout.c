@@ -121,8 +121,9 @@ int layout_make(const struct ebpf_unit *unit, struct layout *ret)
 	for (uint32_t i = 0; i < unit->nmaps; i++) {
 		struct abi_map *m = &l.maps[i];
 
-		/* Tail calls are for the kernel's stack alone. */
-		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || unit->maps[i].type == BPF_MAP_TYPE_PROG_ARRAY)
+		/* Tail calls are for the kernel's stack alone, and a process asks the system for its threads' times. */
+		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || unit->maps[i].type == BPF_MAP_TYPE_PROG_ARRAY ||
+		    i == EBPF_MAP_VTIMES)
 			continue;
 		m->kind = kind_of(unit, i);
 		size_map(m, &unit->maps[i]);

@@ -206,12 +206,24 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 	}
 }
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x8U	/* Linux 6.3 */
+#endif
+
+/* Never to be executed, without which vm.memfd_noexec=2 permits none. */
+static int new_file(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
 static int make_image(struct target_place *t, const struct abi_prog *progs)
 {
 	void *image;
 	int err = 0;
 
-	t->image_fd = memfd_create("dtap-image", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	t->image_fd = new_file("dtap-image");
 	if (t->image_fd < 0 || ftruncate(t->image_fd, (off_t)t->image_size))
 		return -errno;
 	image = mmap(NULL, t->image_size, PROT_READ | PROT_WRITE, MAP_SHARED, t->image_fd, 0);
@@ -401,7 +413,7 @@ static int make_data(struct target_place *t)
 {
 	void *data;
 
-	t->data_fd = memfd_create("dtap-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	t->data_fd = new_file("dtap-data");
 	if (t->data_fd < 0 || ftruncate(t->data_fd, (off_t)t->layout.data_size) ||
 	    fcntl(t->data_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;

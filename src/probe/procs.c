@@ -92,32 +92,51 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
 	return err > 0 ? 0 : err ? err : -ENOENT;
 }
 
-/* Field 22 of stat is the time of its start, in clock ticks since the machine's (proc_pid_stat(5)). */
-uint64_t procs_age_ms(uint32_t pid)
+/* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)), a number; false if there is no such process. */
+static bool stat_field(uint32_t pid, int n, uint64_t *value)
 {
-	enum { START = 22 };
-	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), now, start;
 	char path[32], text[1024], *s;
-	struct timespec t;
-	ssize_t n;
+	ssize_t len;
 	int fd, i;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return UINT64_MAX;
-	n = read(fd, text, sizeof(text) - 1);
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
+	text[len < 0 ? 0 : len] = '\0';
 	s = strrchr(text, ')');
-	for (i = 2; s && i < START; i++)
+	for (i = 2; s && i < n; i++)
 		s = strchr(s + 1, ' ');
-	if (!s)
+	if (s)
+		*value = strtoull(s, NULL, 10);
+	return s;
+}
+
+uint64_t procs_age_ms(uint32_t pid)
+{
+	enum { START = 22 };	/* in clock ticks since the machine's start */
+	uint64_t now, start;
+	struct timespec t;
+
+	if (!stat_field(pid, START, &start))
 		return UINT64_MAX;
-	start = strtoull(s, NULL, 10) * 1000 / hz;
+	start = start * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	now = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	return now > start ? now - start : 0;
+}
+
+bool procs_descends(uint32_t pid, uint32_t ancestor)
+{
+	enum { PARENT = 4 };
+	uint64_t at = pid;
+
+	while (at && at != ancestor)
+		if (!stat_field((uint32_t)at, PARENT, &at))
+			return false;
+	return at;
 }
 
 /* Open @path if it is the mapped file.  Some file systems show another device in stat than in maps. */

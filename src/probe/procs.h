@@ -4,6 +4,7 @@
 #ifndef DTAP_PROBE_PROCS_H
 #define DTAP_PROBE_PROCS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
 
 /* How long ago @pid was forked; UINT64_MAX: there is no such process. */
 uint64_t procs_age_ms(uint32_t pid);
+
+/* Is @pid the process @ancestor, or a child, or a child's child ...?  One whose parent has ended is not. */
+bool procs_descends(uint32_t pid, uint32_t ancestor);
 
 /*
  * Open the mapped file itself, whatever root and mount namespace its process lives in, deleted or not, and

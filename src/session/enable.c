@@ -480,7 +480,7 @@ static void say_skipped(struct session *s)
 	strbuf_fini(&text);
 }
 
-int session_enable(struct session *s, struct strbuf *err)
+int session_arm(struct session *s, struct strbuf *err)
 {
 	struct groups gs = { 0 };
 	uint32_t i;

@@ -5,6 +5,7 @@
 #define DTAP_SESSION_PRIVATE_H
 
 #include "abi/record.h"
+#include "base/strbuf.h"
 #include "bpf/ebpf.h"
 #include "out/agg.h"
 #include "out/error.h"
@@ -46,6 +47,10 @@ struct session {
 	struct arena *arena;		/* the program's */
 	struct ebpf_unit *unit;
 	struct place *place;
+	bool place_chosen, in_target;	/* choose.c's: of those two */
+	bool may_move;			/* it may still go to the kernel place */
+	struct strbuf why;		/* it is that place */
+	bool told_interpreted;
 	struct aggs *aggs;
 	struct specs *specs;		/* records of speculations */
 	uint64_t spec_busy;		/* speculations refused, not reported yet */
@@ -84,6 +89,21 @@ struct session {
 
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
+
+/* enable.c: session_enable() in the place that there is. */
+int session_arm(struct session *s, struct strbuf *err);
+
+/* choose.c: make s->place, the chosen one. */
+int session_new_place(struct session *s, struct strbuf *err);
+
+/*
+ * choose.c: the place has refused with @err, which is taken: is there another one to try?  Then there is no place until
+ * session_new_place().
+ */
+bool session_move(struct session *s, struct strbuf *err);
+
+/* choose.c: -x showplace. */
+void session_say_place(struct session *s);
 
 /* How many functions of libraries that a process loads later can be traced. */
 enum { LATER_PROBES = 4096 };

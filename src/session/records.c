@@ -453,11 +453,30 @@ static void tell_drops(struct session *s, unsigned int kind, uint64_t n)
 	message(s, &text);
 }
 
+/* Told once, by whichever process. */
+static void report_interpreted(struct session *s)
+{
+	uint64_t e = __atomic_load_n(&place_control(s->place)->interpreted, __ATOMIC_RELAXED);
+	struct out_sink text;
+
+	if (!e || e > 4095 || s->told_interpreted || (s->lines.quiet && !s->conf.stp))
+		return;
+	s->told_interpreted = true;
+	out_open_mem(&text);
+	out_puts(&text, "# ");
+	out_puts(&text, s->conf.command);
+	out_puts(&text, ": a traced process cannot have machine code (");
+	out_puts(&text, strerror((int)e));
+	out_puts(&text, "): the programs are interpreted there, which takes longer\n");
+	message(s, &text);
+}
+
 void session_report_drops(struct session *s)
 {
 	const struct abi_control *c = place_control(s->place);
 	int kind;
 
+	report_interpreted(s);
 	tell_drops(s, OUT_DROP_SPEC, specs_drops(s->specs));
 	tell_drops(s, OUT_DROP_SPEC_NONE, s->spec_busy);
 	s->spec_busy = 0;

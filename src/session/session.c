@@ -18,7 +18,6 @@
 #include "base/strbuf.h"
 #include "out/names.h"
 #include "out/sink.h"
-#include "place/kernel.h"
 #include "place/target.h"
 #include "probe/procs.h"
 #include "session/private.h"
@@ -27,7 +26,7 @@
 /* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
 enum { HELD_MAX_BYTES = 8 << 20 };
 
-enum { BUF_MIN = 4096, PASS_MIN = 1 << 20 };
+enum { PASS_MIN = 1 << 20 };
 /* How often programs may ask again about processes that are no Python. */
 enum { PYTHON_ASKED = 1000 };
 
@@ -68,76 +67,23 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
-bool session_in_target(const struct options *o)
+/* The place, and what reads from it. */
+static int set_place(struct session *s, struct strbuf *err)
 {
-	struct strbuf why = { 0 };
-	bool in_target = !strcmp(o->text[OPT_place], "target");
+	int e = session_new_place(s, err);
 
-	if (!strcmp(o->text[OPT_place], "auto"))
-		in_target = !strcmp(o->text[OPT_bufpolicy], "wait") || kernel_available(&why);
-	strbuf_fini(&why);
-	return in_target;
-}
-
-/* A probe that can fire only where the kernel sees it, or NULL. */
-static const struct probe *kernel_probe(const struct session *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->nenabled; i++) {
-		const struct probe *p = s->enabled[i].probe;
-
-		if (p->kind != PROBE_BEGIN && p->kind != PROBE_END && p->kind != PROBE_ERROR && p->kind != PROBE_TICK &&
-		    probe_marker(p) < 0)
-			return p;
+	if (e)
+		return e;
+	aggs_free(s->aggs);
+	s->aggs = aggs_new(s->unit, s->place);
+	if (!s->aggs) {
+		strbuf_puts(err, "out of memory");
+		return -ENOMEM;
 	}
-	return NULL;
-}
-
-/*
- * As much memory for records as there is, when not as much as was asked for; the programs do not know how much they
- * write to.
- */
-static int kernel_place(struct session *s, struct strbuf *err)
-{
-	struct ebpf_map *out = &s->unit->maps[EBPF_MAP_OUT];
-	uint32_t wanted = out->max_entries;
-	int e;
-
-	for (;;) {
-		e = kernel_new(s->unit, &s->place, err);
-		if ((e != -ENOMEM && e != -E2BIG) || strcmp(s->opts.text[OPT_bufresize], "auto") ||
-		    out->max_entries <= BUF_MIN)
-			break;
-		out->max_entries /= 2;
-		strbuf_clear(err);
-	}
-	if (!e && out->max_entries < wanted && !s->opts.v[OPT_quiet] && !s->opts.v[OPT_quietresize])
-		session_warn(s, "buffer size lowered to %uk", out->max_entries >> 10);
-	return e;
-}
-
-static int new_place(struct session *s, struct strbuf *err)
-{
-	const struct options *o = s->conf.opts;
-	bool wait = !strcmp(o->text[OPT_bufpolicy], "wait");
-	int e;
-
-	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
-	if (!strcmp(o->text[OPT_place], "target") && o->v[OPT_cpu] >= 0) {
-		strbuf_puts(err, "the option cpu is for the kernel place: in the target a thread's CPU is not asked for at"
-				 " each event; compare the variable cpu in a predicate");
-		return -EINVAL;
-	}
-	if (session_in_target(o) && o->v[OPT_cpu] < 0 && (strcmp(o->text[OPT_place], "auto") || !kernel_probe(s)))
-		return target_place_new(s->unit, wait, &s->place, err);
-	e = kernel_available(err);
-	if (!e && wait) {
-		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
-				 " larger instead");
-		e = -EINVAL;
-	}
-	return e ? e : kernel_place(s, err);
+	if (s->names)
+		aggs_set_names(s->aggs, s->names, session_pull, s);
+	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	return 0;
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
@@ -183,14 +129,6 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		e = -EINVAL;
 		goto fail;
 	}
-	e = new_place(s, err);
-	if (e)
-		goto fail;
-	s->aggs = aggs_new(s->unit, s->place);
-	if (!s->aggs) {
-		e = -ENOMEM;
-		goto no_memory;
-	}
 	s->specs = specs_new((size_t)o->v[OPT_specsize]);
 	if (!s->specs) {
 		e = -ENOMEM;
@@ -203,14 +141,15 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 			goto no_memory;
 		}
 		s->conf.out->names = s->names;
-		aggs_set_names(s->aggs, s->names, session_pull, s);
 	}
+	e = set_place(s, err);
+	if (e)
+		goto fail;
 	s->policy = !strcmp(policy, "ring") ? BUF_RING : holds ? BUF_FILL : BUF_SWITCH;
 	s->held_max = HELD_MAX_BYTES;
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
-	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	*ret = s;
 	return 0;
 no_memory:
@@ -240,8 +179,25 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	place_free(s->place);
 	stream_fini(&s->stream);
+	strbuf_fini(&s->why);
 	free(s->doc);
 	free(s);
+}
+
+int session_enable(struct session *s, struct strbuf *err)
+{
+	int e = session_arm(s, err);
+
+	if (e && session_move(s, err)) {
+		if (s->conf.bytecode)
+			strbuf_clear(s->conf.bytecode);
+		e = set_place(s, err);
+		if (!e)
+			e = session_arm(s, err);
+	}
+	if (!e)
+		session_say_place(s);
+	return e;
 }
 
 int session_status(const struct session *s)

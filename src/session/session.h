@@ -76,10 +76,13 @@ int session_watch(struct session *s, struct target *t);
 int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx);
 
 /*
- * Is the script to run inside the traced processes (-x place), as far as its probes allow?  Of itself that is so where
- * the kernel does not let this user trace.
+ * Is the script to run inside the traced processes (-x place), as far as its probes allow, with all markers from the
+ * agent?  Of itself that is so where the kernel does not let this user trace.
  */
 bool session_in_target(const struct options *o);
+
+/* What decides about the place of a script that is not known, in a few words. */
+void session_places(const struct options *o, struct strbuf *out);
 
 /* In the target place: the segment for the agents (target/agent.h), whose descriptors stay the session's. */
 bool session_segment(const struct session *s, int fds[3]);

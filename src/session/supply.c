@@ -22,6 +22,7 @@ struct supply {
 	struct strbuf object;	/* empty: there is none */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent, or some other */
+	bool started;
 	struct newcomers *newcomers;	/* or NULL, and then what follows is unset */
 	const struct probe_desc *descs;	/* that mean the agent in them */
 	size_t ndescs;
@@ -63,7 +64,7 @@ void supply_free(struct supply *s)
 	if (!s)
 		return;
 	/* As with one that takes rights from its file's owner, or is linked statically. */
-	if (s->awaited && !s->heard && s->conf.message)
+	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
 	newcomers_free(s->newcomers);
@@ -353,6 +354,7 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
 	int segment[3], e;
 
+	s->started = true;
 	if (!s->agents)
 		return 0;
 	if (session_segment(session, segment))

@@ -252,9 +252,10 @@ static int64_t budget(const struct low *l, const struct stp_handler *h)
 {
 	int64_t n = stp_get_limit(l->stp, STP_MAXACTION), own = stp_get_limit(l->stp, STP_MAXACTION_INTERRUPTIBLE);
 
-	if (!is_ordered((enum stp_point_kind)h->kind) || n == INT64_MAX)
-		return n;
-	return own ? own : n * 10;
+	if (is_ordered((enum stp_point_kind)h->kind) && n <= INT32_MAX)
+		n = own ? own : n * 10;
+	/* The kernel ends loops long before. */
+	return n > INT32_MAX ? INT64_MAX : n;
 }
 
 /* A handler that ends by itself is counted only where the limit is so low that it might matter. */

@@ -182,7 +182,10 @@ static void keep_why(struct channel *c, const char *why, size_t max)
 
 static void send_segment(const struct agents *a, struct channel *c)
 {
-	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_SEGMENT, .seq = SEGMENT_SEQ };
+	struct abi_agent_msg m = {
+		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_SEGMENT, .seq = SEGMENT_SEQ, .pid = (uint32_t)c->pid,
+		.phase = target_other_pids(c->pid) ? ABI_AGENT_OTHER_PIDS : ABI_AGENT_SAME_PIDS,
+	};
 	struct iovec iov = { &m, sizeof(m) };
 	union {
 		struct cmsghdr header;

@@ -248,3 +248,13 @@ int target_pid_ns(struct target_pid_ns *ret)
 	ret->is_initial = st.st_ino == INITIAL_INO;
 	return 0;
 }
+
+bool target_other_pids(pid_t pid)
+{
+	struct stat own, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	return !stat("/proc/self/ns/pid", &own) && !stat(path, &theirs) &&
+	       (own.st_ino != theirs.st_ino || own.st_dev != theirs.st_dev);
+}

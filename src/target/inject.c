@@ -407,6 +407,17 @@ static int stop(struct injection *j, pid_t tid, int *status)
 	}
 }
 
+/* Who traces the process or thread @pid; 0: nobody. */
+static long tracer_of(pid_t pid)
+{
+	struct strbuf status = { 0 };
+	const char *tracer = proc_read(pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
+	long ret = tracer ? strtol(tracer, NULL, 10) : 0;
+
+	strbuf_fini(&status);
+	return ret;
+}
+
 /* Try with thread @tid: true when it was the one, and j->err says how it went. */
 static bool try_thread(struct injection *j, pid_t tid)
 {
@@ -416,7 +427,8 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
 		return true;
 	}
-	if (err == -EPERM && now_ms() < j->begin + REFUSED_MS) {	/* by another tracer, perhaps: it soon lets go */
+	/* Another tracer that brings its agent soon lets go; who has not traced it yet may be about to. */
+	if (err == -EPERM && now_ms() < j->begin + (tracer_of(tid) ? GIVE_UP_MS : REFUSED_MS)) {
 		j->unsafe = "cannot be traced";
 		return false;
 	}
@@ -536,26 +548,16 @@ static void attach_held(struct injection *j)
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
 }
 
-static long tracer_of(const struct target *t)
-{
-	struct strbuf status = { 0 };
-	const char *tracer = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
-	long pid = tracer ? strtol(tracer, NULL, 10) : 0;
-
-	strbuf_fini(&status);
-	return pid;
-}
-
 /* Is it traced already?  ptrace has room for one.  A tracer that has just ended may still have its hand on it. */
 static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *why)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
-	long pid = tracer_of(t);
+	long pid = tracer_of(t->pid);
 	int i;
 
-	for (i = is_hasty ? 20 : 0; pid && i < 20; i++) {
+	for (i = is_hasty ? 100 : 0; pid && i < 100; i++) {
 		nanosleep(&nap, NULL);
-		pid = tracer_of(t);
+		pid = tracer_of(t->pid);
 	}
 	if (pid)
 		return target_fail(why, -EPERM, "process %d is traced by process %ld already (a debugger or strace)",

@@ -153,4 +153,7 @@ struct target_pid_ns {
 
 int target_pid_ns(struct target_pid_ns *ret);
 
+/* Is process @pid, as this one's pid namespace calls it, in another pid namespace, as far as can be told? */
+bool target_other_pids(pid_t pid);
+
 #endif

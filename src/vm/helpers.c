@@ -85,7 +85,7 @@ HELPER(map_update)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_put(m, r->lane, pointer(r2), pointer(r3), r4));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, (uint32_t)r->thread.values[SHM_TASK]));
+		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, shm_locker(r)));
 	return error(-EINVAL);
 }
 
@@ -98,7 +98,7 @@ HELPER(map_delete)
 	if (m->kind == ABI_MAP_LANE_HASH)
 		return error(lane_table_del(m, r->lane, pointer(r2)));
 	if (m->kind == ABI_MAP_SHARED_HASH)
-		return error(shared_table_del(m, r->shm->data, pointer(r2), (uint32_t)r->thread.values[SHM_TASK]));
+		return error(shared_table_del(m, r->shm->data, pointer(r2), shm_locker(r)));
 	return error(-EINVAL);
 }
 
@@ -120,12 +120,54 @@ static bool in_stack(const struct vm_thread *t, uint64_t addr, uint64_t size)
 	return addr - (uint64_t)(uintptr_t)t->stack <= VM_STACK - size;
 }
 
+/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
+static uint64_t decimal(const char *p)
+{
+	uint64_t n = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
+
+/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
+static uint64_t own_memory(unsigned int field)
+{
+	static _Atomic uint64_t known[4];
+	static _Atomic pid_t reader;
+	char buf[1024], *p;
+	int fd, saved = errno;
+	ssize_t n;
+
+	if (reader == getpid())
+		return known[field - 48];
+	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
+	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
+		if (i >= 48)
+			known[i - 48] = decimal(p + 1);
+	reader = getpid();
+	return known[field - 48];
+}
+
+/* This process, as its own namespace calls it. */
+static pid_t own_pid(const struct shm_run *r)
+{
+	return r->shm->other_pids ? (pid_t)syscall(SYS_getpid) : (pid_t)(r->thread.values[SHM_TASK] >> 32);
+}
+
 static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint64_t size)
 {
 	struct iovec to = { dst, size }, from = { pointer(addr), size };
 
-	return !r->is_tracer && syscall(SYS_process_vm_readv, (long)(r->thread.values[SHM_TASK] >> 32), &to, 1L, &from, 1L, 0L) ==
-					(long)size;
+	if (r->is_tracer && !(addr >= own_memory(48) && addr < own_memory(49) && size <= own_memory(49) - addr))
+		return false;
+	return syscall(SYS_process_vm_readv, (long)own_pid(r), &to, 1L, &from, 1L, 0L) == (long)size;
 }
 
 HELPER(probe_read)	/* dst, size, src */
@@ -265,42 +307,75 @@ HELPER(thread_time)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+enum { GENERATIONS = 24 };	/* as in the kernel place */
+
 #define PROCESS(x) return (uint64_t)(x)
 #define NONE return 0
 
-/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
-static uint64_t decimal(const char *p)
+/* Of those of the kernel this one has the width and no more: splitmix64, begun with the time. */
+HELPER(prandom)
 {
-	uint64_t n = 0;
+	struct shm_run *r = run_of(t);
+	uint64_t z;
 
-	for (; *p >= '0' && *p <= '9'; p++)
-		n = n * 10 + (uint64_t)(*p - '0');
-	return n;
+	UNUSED5();
+	if (!r->random)
+		r->random = shm_now(r->shm) ^ (uint64_t)(uintptr_t)r;
+	r->random += 0x9e3779b97f4a7c15;
+	z = (r->random ^ r->random >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (uint32_t)(z >> 32);
 }
 
-/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
-static uint64_t own_memory(unsigned int field)
+HELPER(send_signal)	/* signal: when the program is through, as the kernel's reaches the process then */
 {
-	static _Atomic uint64_t known[4];
-	static _Atomic pid_t reader;
-	char buf[1024], *p;
-	int fd, saved = errno;
-	ssize_t n;
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (r1 - 1 >= 64)
+		return error(-EINVAL);
+	run_of(t)->signals |= (uint64_t)1 << (r1 - 1);
+	return 0;
+}
 
-	if (reader == getpid())
-		return known[field - 48];
-	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+/* The parent of process @pid, 0 when it has none or cannot be looked at: field 4 of /proc/pid/stat. */
+static uint64_t parent_of(uint64_t pid)
+{
+	char path[32], digits[20], buf[512], *p = path + sizeof("/proc/") - 1;
+	int n = 0, fd;
+	ssize_t got;
+
+	memcpy(path, "/proc/", sizeof("/proc/"));
+	do {
+		digits[n++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid);
+	while (n)
+		*p++ = digits[--n];
+	memcpy(p, "/stat", sizeof("/stat"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
 	if (fd >= 0)
 		close(fd);
+	buf[got > 0 ? got : 0] = '\0';
+	p = strrchr(buf, ')');
+	return p && strlen(p) > 4 ? decimal(p + 4) : 0;	/* ") S 123" */
+}
+
+HELPER(progenyof)	/* pid */
+{
+	const struct shm_run *r = run_of(t);
+	uint64_t pid = r->thread.values[SHM_TASK] >> 32;
+	int saved = errno;
+
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (r1 == pid)
+		return 1;
+	if (r->shm->other_pids)
+		return error(-ENOTSUP);
+	pid = (uint64_t)getppid();
+	for (int k = 0; pid && pid != r1 && k < GENERATIONS; k++)
+		pid = parent_of(pid);
 	errno = saved;
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
-	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
-		if (i >= 48)
-			known[i - 48] = decimal(p + 1);
-	reader = getpid();
-	return known[field - 48];
+	return pid && pid == r1;
 }
 
 HELPER(self)	/* what */
@@ -333,17 +408,31 @@ static void wake(struct shm_run *r)
 /* A record that fills the ring's part of so much wakes the tracer. */
 enum { WAKE_PART = 64 };
 
+/* Asked now and then while one waits; a tracer of another pid namespace is gone when it keeps its clock no more. */
+static bool tracer_gone(const struct shm_run *r, int k, uint64_t *kept)
+{
+	const struct abi_data *d = (const struct abi_data *)r->shm->data;
+	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
+	uint64_t before = *kept;
+
+	if (!r->shm->other_pids)
+		return k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH;
+	if (k % 30000)
+		return false;
+	*kept = __atomic_load_n(&d->clock.base_ns, __ATOMIC_RELAXED);
+	return k && *kept == before;
+}
+
 /* As long as the tracer lives and wants records; it looks at them at least every second. */
 static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
 {
 	const struct abi_data *d = (const struct abi_data *)r->shm->data;
-	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
 	const struct timespec wait = { .tv_nsec = 50000 };
 	int err = -EAGAIN, saved = errno;
+	uint64_t kept = 0;
 
 	for (int k = 0; err; k++) {
-		if (__atomic_load_n(&d->control.state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE ||
-		    (k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH))
+		if (__atomic_load_n(&d->control.state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE || tracer_gone(r, k, &kept))
 			break;
 		wake(r);
 		nanosleep(&wait, NULL);
@@ -400,5 +489,8 @@ const struct vm_helper shm_helpers[] = {
 	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_SELF, self, VM_RET_VALUE, { VM_ARG_ANY } },
+	{ ABI_HELPER_PROGENYOF, progenyof, VM_RET_VALUE, { VM_ARG_ANY } },
+	{ BPF_FUNC_get_prandom_u32, prandom, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };
 const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

@@ -274,7 +274,7 @@ static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pi
 	if (owner) {
 		bool stale = owner == pid && l->owner_start != start;
 
-		if (!inherit || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
+		if (!inherit || s->other_pids || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
 			return false;
 	}
 	if (!__atomic_compare_exchange_n(&l->owner, &owner, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -328,6 +328,17 @@ void shm_run_fini(struct shm_run *r)
 	r->objects = NULL;
 }
 
+/* Now that the lane is at rest: the process may be stopped by it, or die. */
+static void send_signals(struct shm_run *r)
+{
+	uint64_t signals = r->signals;
+
+	r->signals = 0;
+	for (int k = 1; signals; k++, signals >>= 1)
+		if (signals & 1)
+			kill(getpid(), k);
+}
+
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 {
 	struct abi_lane *l = (struct abi_lane *)r->lane;
@@ -344,6 +355,8 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 		release_buffers(r->shm, r->lane);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	r->running = false;
+	if (__builtin_expect(r->signals != 0, 0))
+		send_signals(r);
 	if (err)
 		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
 	return !err;

@@ -30,6 +30,7 @@ struct shm {
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
+	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
 	uint64_t *read;			/* by lane, the tracer's: bytes read of its ring */
 	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
 	const struct abi_prog *progs;	/* in the image */
@@ -79,7 +80,9 @@ struct shm_run {
 	uint32_t number;		/* of the lane */
 	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool running;
-	bool is_tracer;			/* no memory but the segment's can be read */
+	bool is_tracer;			/* no memory but the segment's, and its own arguments, can be read */
+	uint64_t signals;		/* to be sent to this process when the program has ended: bit n - 1 for signal n */
+	uint64_t random;		/* of rand(): the last number's state; 0: none yet */
 	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
 	uint32_t nstrings;		/* ... so many */
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
@@ -115,6 +118,14 @@ enum { SHM_BUDGET_TARGET = 1 << 28 };
  */
 int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
 void shm_run_fini(struct shm_run *r);	/* give the lane back */
+
+/* Who holds a lock of a shared table; nobody can ask whether those of other namespaces live. */
+#define SHM_OTHER_PIDS 0x80000000U
+static inline uint32_t shm_locker(const struct shm_run *r)
+{
+	return r->shm->other_pids ? SHM_OTHER_PIDS | (uint32_t)(r->thread.values[SHM_TASK] >> 32) :
+				    (uint32_t)r->thread.values[SHM_TASK];
+}
 
 /* The thread that runs programs from now on. */
 static inline void shm_set_tid(struct shm_run *r, uint32_t tid)

@@ -279,7 +279,7 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 #endif
 		}
 		/* The chain is sound at every moment, so what a dead owner left is taken over as it is. */
-		if ((owner == tid || (syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH)) &&
+		if ((owner == tid || (!((owner | tid) & SHM_OTHER_PIDS) && syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH)) &&
 		    __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 		if (round < BUSY_ROUNDS)

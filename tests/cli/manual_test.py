@@ -79,7 +79,7 @@ def test_completion(help_text):
     assert complete("-x", "") == names(help_text)
     assert complete("-x", "aggsort") == {name for name in names(help_text) if name.startswith("aggsort")}
     assert complete("-") == letters(help_text) | {"--help", "--version"}
-    assert complete("-x", "place", "=") == {"auto", "kernel"}
+    assert complete("-x", "place", "=") == {"auto", "kernel", "target"}
     assert complete("-q", "-x", "place", "=", "k") == {"kernel"}
     assert complete("-s", str(PAGE)[:-1]) == {str(PAGE)}
     assert "1" in complete("-p", "")

@@ -210,7 +210,7 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 	const char *err;
 	struct ebpf_prog *p;
 	struct bpf_insn *insns;
-	int fd;
+	int fd, calls = -1;
 
 	p = ebpf_compile(r->unit, env, r->clauses, r->nclauses, r->errors, r->nerrors, &err);
 	if (!p) {
@@ -219,13 +219,19 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 	}
 	insns = arena_alloc(r->arena, p->ninsns * sizeof(*insns));
 	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
-	for (uint32_t k = 0; k < p->nrelocs; k++)
-		insns[p->relocs[k].insn].imm = r->fds[p->relocs[k].map];
+	for (uint32_t k = 0; k < p->nrelocs; k++) {
+		fd = r->fds[p->relocs[k].map];
+		if (p->relocs[k].map == EBPF_MAP_CALLS)
+			fd = calls = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "calls", 4, 4, 1, NULL);
+		insns[p->relocs[k].insn].imm = fd;
+	}
 	fd = load_as(r, p, insns, false, what);
 	if (fd >= 0 && p->nfuncs && has_globals()) {
 		close(fd);
 		fd = load_as(r, p, insns, true, what);
 	}
+	if (calls >= 0)
+		close(calls);
 	return fd;
 }
 

@@ -77,8 +77,8 @@ class Busy:
         return result
 
 
-def attach(pid, *more):
-    return harness.dtrace_start("-q", "-p", pid, "-n", COUNT, *more)
+def attach(pid, *more, place):
+    return harness.dtrace_start("-q", "-x", f"place={place}", "-p", pid, "-n", COUNT, *more)
 
 
 needs_agent = pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
@@ -88,7 +88,7 @@ needs_agent = pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
 def test_attached(interp, start):
     """Events come, and when the tracer has gone nothing is left but the object."""
     target = Busy(interp, start)
-    tracer = attach(target.pid, "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }')
+    tracer = attach(target.pid, "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', place="kernel")
     assert tracer.stdout.readline() == b"up\n", tracer.communicate()
     assert harness.agent_semaphores(target.pid)["function__entry"] == 1
     target.goes_on()
@@ -121,7 +121,7 @@ def test_killed(interp, start):
     target = Busy(interp, start)
     before = target.speed()
     for _ in range(KILLS):
-        tracer = attach(target.pid)
+        tracer = attach(target.pid, place=random.choice(["kernel", "target"]))
         time.sleep(random.expovariate(1 / 0.15))
         tracer.send_signal(random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         tracer.communicate()
@@ -142,7 +142,7 @@ def test_many_times(interp, start):
     before, threads = target.speed(), target.threads()
     memory = None
     for i in range(ATTACHES):
-        result = harness.finish(attach(target.pid, "-n", "tick-20ms { exit(0); }"), [i])
+        result = harness.finish(attach(target.pid, "-n", "tick-20ms { exit(0); }", place=("kernel", "target")[i % 2]), [i])
         assert result.code == 0 and result.err == "", result
         if i == min(ATTACHES, 100) // 2:
             memory = target.memory_kb()

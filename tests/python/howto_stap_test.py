@@ -158,8 +158,9 @@ def test_top(interp, copy, tmp_path, start):
         rows = [row.match(line) for line in lines[1:]]
         assert all(rows), lines
         calls = [int(found[5]) for found in rows]
-        # Counting goes on while the rows are printed.
-        assert all(more >= less - 5 for more, less in zip(calls, calls[1:])), lines
+        # In the kernel the handler that prints has fn_calls to itself; in the processes counting goes on meanwhile.
+        slack = 0 if interp.version == "3.9" else 5
+        assert all(more >= less - slack for more, less in zip(calls, calls[1:])), lines
         for program in programs:
             mine = [found for found in rows if int(found[1]) == program.pid]
             assert [found[4] for found in mine] == ["often", "seldom"], lines

@@ -81,8 +81,8 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 
 
 def test_functions():
-    script = f'''probe process("{PYTHON}").function("PyList_Append") {{ if (!i++) println(probefunc(), pointer_arg(1) != 0, is_return()) }}
-                 probe process("{PYTHON}").function("PyList_Append").return {{ if (!r++) println($return, is_return()) }}
+    script = f'''probe process("{PYTHON}").function("PyList_Append") {{ if (pid() == target() && !i++) println(probefunc(), pointer_arg(1) != 0, is_return()) }}
+                 probe process("{PYTHON}").function("PyList_Append").return {{ if (pid() == target() && !r++) println($return, is_return()) }}
                  global i, r probe end {{ println(i > 0, i == r) }}'''
     lines = run(script, "-c", f"{PYTHON} -S -c 'x = []; [x.append(i) for i in range(5)]'")
     assert lines == ["PyList_Append10", "01", "11"]

@@ -104,12 +104,12 @@ FORKS = """
 import os
 import random
 
-def leaf():
+def forked_leaf():
     pass
 
 def work(n):
     for _ in range(n):
-        leaf()
+        forked_leaf()
 
 work(100)
 for k in range(1, 5):
@@ -128,7 +128,7 @@ while True:
 @pytest.mark.interps("3.11")
 @pytest.mark.parametrize("provider, want", [("python*", [100, 1000, 2000, 3000, 4000]), ("python$target", [100])])
 def test_fork(dtrace, interp, provider, want):
-    result = dtrace(*TARGET, "-n", f'{provider}:::function-entry /copyinstr(arg1) == "leaf"/ {{ @[pid] = count(); }}',
+    result = dtrace(*TARGET, "-n", f'{provider}:::function-entry /copyinstr(arg1) == "forked_leaf"/ {{ @[pid] = count(); }}',
                     "-c", interp.command(FORKS))
     assert sorted(counts(result.out).values()) == want, result
 
