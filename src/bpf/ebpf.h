@@ -61,6 +61,7 @@ struct ebpf_tp_value {
 		EBPF_TP_VALUE,
 		EBPF_TP_CONST,		/* off[0] */
 		EBPF_TP_EXIT_REASON,	/* an exit code as wait(2) has it, read as CLD_EXITED, CLD_KILLED or CLD_DUMPED */
+		EBPF_TP_CURRENT,	/* from the struct task_struct of who runs, in place of argument @word */
 		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
 	} kind;
 	uint8_t word, derefs;

@@ -82,7 +82,12 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 		asm_imm(as, R1, v->kind == EBPF_TP_CONST ? v->off[0] : 0);
 		return;
 	}
-	load_word(g, v->word);
+	if (v->kind == EBPF_TP_CURRENT) {
+		asm_helper(as, BPF_FUNC_get_current_task);
+		asm_mov(as, R1, R0);
+	} else {
+		load_word(g, v->word);
+	}
 	for (unsigned int k = 0; k < v->derefs; k++) {
 		bool last = k + 1 == v->derefs;
 

@@ -137,6 +137,19 @@ static int set_size(struct stap_opts *o, const char *text)
 	return 0;
 }
 
+/* There is no module to be named so, but a script that is wrong with SystemTap is wrong here. */
+static int check_module(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n > 3 && !strcmp(name + n - 3, ".ko"))
+		n -= 3;
+	for (size_t i = 0; i < n; i++)
+		if (!islower((unsigned char)name[i]) && !isdigit((unsigned char)name[i]) && name[i] != '_')
+			return mismatch('m', name, "^[a-z0-9_]+$");
+	return n ? 0 : mismatch('m', name, "^[a-z0-9_]+$");
+}
+
 static int set_timeout(struct stap_opts *o, const char *text)
 {
 	char *end;
@@ -307,7 +320,14 @@ static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, cons
 	case OPT_DUMP_FUNCTIONS:
 		o->mode = STAP_DUMP_FUNCTIONS;
 		return 0;
-	default:	/* BPF, EXAMPLE, PRIVILEGE and what is accepted without effect */
+	case OPT_PRIVILEGE:
+		if (!arg || !strcmp(arg, "stapdev") || !strcmp(arg, "stapsys") || !strcmp(arg, "stapusr"))
+			return 0;
+		fprintf(stderr, "Invalid argument '%s' for --privilege.\n", arg);
+		return CMD_ERROR;
+	case OPT_MODULE:
+		return check_module(arg);
+	default:	/* BPF, EXAMPLE and what is accepted without effect */
 		return 0;
 	}
 }

@@ -236,7 +236,10 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
 	}
 	v->word = (uint8_t)strtoul(text, &end, 10);
 	p = params(btf_of(k), name, &n);
-	if (!p || v->word >= n || !scalar(btf_of(k), p[v->word].type, &v->width, &v->sign))
+	if (!strncmp(text, "current:", 8)) {
+		v->kind = EBPF_TP_CURRENT;
+		end = (char *)text + 7;
+	} else if (!p || v->word >= n || !scalar(btf_of(k), p[v->word].type, &v->width, &v->sign))
 		return false;
 	for (; *end == ':'; end += strcspn(end, ":")) {
 		end++;

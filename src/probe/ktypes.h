@@ -42,6 +42,7 @@ bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, c
  *	2:task_struct.pid		member pid of the struct task_struct that argument 2 points to
  *	0:pt_regs.di			likewise
  *	0:task_struct.signal:signal_struct.live.counter		and on from there
+ *	current:task_struct.pid		likewise, of the task that runs
  *	errno 1, reason ...		see enum ebpf_tp_kind
  *
  * False when this kernel has nothing of the kind.

@@ -102,6 +102,56 @@ static bool deref(struct walk *w, const Dwarf_Die *bare)
 	return debug_target(bare, &w->type) || refuse(w, "it points to no type that is described");
 }
 
+struct alternatives {
+	struct strbuf text;
+	const char *prefix;
+	unsigned int n;
+};
+
+enum { MAX_ALTERNATIVES = 12 };
+
+static void add_alternative(struct alternatives *a, const char *name)
+{
+	if (name && a->n++ < MAX_ALTERNATIVES)
+		strbuf_printf(&a->text, "%s%s%s", a->text.len ? ", " : "", a->prefix, name);
+}
+
+static void member_alternative(void *ctx, const struct debug_member *m)
+{
+	add_alternative(ctx, m->name);
+}
+
+static void var_alternative(void *ctx, const char *name, const Dwarf_Die *type)
+{
+	(void)type;
+	add_alternative(ctx, name);
+}
+
+/* "MESSAGE (alternatives: a, b)" */
+static const char *with_alternatives(struct points *p, const char *message, struct alternatives *a)
+{
+	if (a->n)
+		message = arena_printf(p->arena, "%s (alternatives: %s%s)", message, strbuf_str(&a->text),
+				       a->n > MAX_ALTERNATIVES ? ", ..." : "");
+	strbuf_fini(&a->text);
+	return message;
+}
+
+/* @why is told when the structure has no members at all, as one that is only declared. */
+static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *name, const char *why)
+{
+	struct alternatives a = { .prefix = "" };
+	struct strbuf of = { 0 };
+	const char *message;
+
+	debug_type_name(type, &of);
+	debug_each_member(type, member_alternative, &a);
+	message = arena_printf(w->p->arena, "unable to find member '%s' for %s%s%s", name, strbuf_str(&of), a.n ? "" : ": ",
+			       a.n ? "" : why);
+	strbuf_fini(&of);
+	return with_alternatives(w->p, message, &a);
+}
+
 static void go_to(struct walk *w, const struct debug_member *m)
 {
 	w->type = m->type;
@@ -127,7 +177,10 @@ static bool member(struct walk *w, const char *name)
 		return refuse(w, arena_printf(w->p->arena, "what stands before ->%s is no structure", name));
 	if (!w->in_memory)
 		return refuse(w, "structures in registers are not supported");
+	m.name = NULL;
 	why = debug_member(&bare, name, &m);
+	if (why && !m.name)
+		return refuse(w, no_member(w, &bare, name, why));
 	if (why)
 		return refuse(w, arena_printf(w->p->arena, "->%s: %s", name, why));
 	go_to(w, &m);
@@ -615,6 +668,14 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
 }
 
+/* Is @file the program or library that the script calls @module? */
+static bool is_file(struct points *p, const struct points_file *file, const char *module)
+{
+	const char *path = exec_find(p->arena, module, p->conf.sysroot), *slash = strrchr(file->path, '/');
+
+	return (path && !strcmp(path, file->path)) || !strcmp(module, file->path) || (slash && !strcmp(module, slash + 1));
+}
+
 /* --- the resolver's ----------------------------------------------------------------------------------- */
 
 bool points_debug_target(struct points *p, const struct points_found *f, const struct stp_node *target,
@@ -630,6 +691,10 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 				    : "the point has no debuginfo";
 		return false;
 	}
+	if (target->is_var && target->module && *target->module && !is_file(p, f->file, target->module)) {
+		*why = arena_printf(p->arena, "where %s is in memory is known in probes of that file alone", target->module);
+		return false;
+	}
 	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
 		return target->pretty ? list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
 				      : list(p, f, name[2] != 'l', name[2] != 'p', source);
@@ -641,7 +706,11 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		missing = debug_var(d, f->pc, f->inlined, name + 1, &v);
 	}
 	if (missing) {
-		*why = arena_printf(p->arena, "%s: %s", name, missing);
+		struct alternatives a = { .prefix = "$" };
+
+		if (!target->is_var)
+			debug_each_var(d, f->pc, f->inlined, true, true, var_alternative, &a);
+		*why = with_alternatives(p, arena_printf(p->arena, "%s: %s", name, missing), &a);
 		return false;
 	}
 	return one(p, f, target, &v, source, why);

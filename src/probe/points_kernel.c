@@ -114,8 +114,8 @@ static void at_entry(struct points_search *s, const char *path)
  */
 static void of_program(struct points_search *s, const char *path)
 {
-	static const char file[] = "0:task_struct.mm:mm_struct.exe_file:file.f_inode";
 	struct arena *a = s->p->arena;
+	const char *file = arena_printf(a, "%s:task_struct.mm:mm_struct.exe_file:file.f_inode", s->task);
 	struct ktypes *k = set_ktypes(s->p->set);
 	struct ebpf_tp tp = *s->tp;
 	struct stp_point *point;
@@ -147,6 +147,7 @@ static void add_of(struct points_search *s, struct ebpf_tp *tp, uint32_t pid, bo
 		return;
 	}
 	s->tp = tp;
+	s->task = s->task ? s->task : "0";
 	s->in_file = of_program;
 	points_each_file(s);
 }
@@ -241,22 +242,21 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	struct ebpf_tp tp = { .name = at_return ? "sys_exit" : "sys_enter" };
 	struct ktypes *k;
 	uint32_t pid;
+	bool named;
 
 	if (!strcmp(s->point->comps[0].name, "kernel")) {
 		find_by_name(s, at_return);
 		return;
 	}
-	if (!process_of(s, &pid)) {
-		s->why = "system calls are traced by the process's id: use process.syscall with -c or -x, or process(PID).syscall";
-		return;
-	}
+	named = !process_of(s, &pid);
+	s->task = "current";
 	k = types(s);
 	if (!k)
 		return;
 	for (tp.nargs = 0; tp.nargs < (at_return ? 2 : 7); tp.nargs++)
 		if (!ktypes_value(k, tp.name, values[tp.nargs], &tp.args[tp.nargs]))
 			break;
-	add_tp(s, s->point, &tp, pid);
+	add_of(s, &tp, pid, named);
 }
 
 bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,

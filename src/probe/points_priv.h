@@ -60,6 +60,7 @@ struct points_search {
 	unsigned int nlines;		/* 0: none is named */
 	bool relative;			/* to the function's own */
 	const struct ebpf_tp *tp;	/* points_kernel.c: of processes of a program */
+	const char *task;		/* there: the task, for ktypes.h */
 	uint64_t addr;			/* 0, or of the statement or function in the file */
 	const char *func;		/* being looked at */
 	const struct points_file *in;

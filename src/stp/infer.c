@@ -270,6 +270,8 @@ static enum stp_type infer_target(struct sem *s, struct stp_node *n, enum stp_ty
 		if (n->why)
 			diag_hint(s->diag, "%s", n->why);
 	}
+	if (n->kind == STP_CAST && !n->source && n->why && s->final)
+		sem_error(s, n, "S_CAST", "%s", n->why);
 	if (n->kind != STP_TARGET)
 		infer(s, n->l, STP_LONG);
 	return expect(s, n, want, n->pretty || n->type == STP_STRINGS ? STP_STRINGS : STP_LONG);

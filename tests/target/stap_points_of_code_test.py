@@ -1,5 +1,6 @@
 """Points inside of programs that only debug information or the linker's tables know: inlined functions, labels, calls."""
 import os
+import platform
 import subprocess
 
 import pytest
@@ -8,6 +9,7 @@ import harness
 
 pytestmark = pytest.mark.needs_bpf
 
+EXIT_GROUP = 231 if platform.machine() == "x86_64" else 94
 SOURCE = os.path.join(os.path.dirname(__file__), "data", "copies.c")
 
 
@@ -76,8 +78,9 @@ def test_address(program, tmp_path):
 def test_process(program, tmp_path):
     """The end of processes and their threads, by their program."""
     script = '''probe PROGRAM.end { println("end ", execname()) } probe PROGRAM.thread.begin { println("thread") }
-                probe PROGRAM.thread.end { println("thread ends") }'''
-    assert run(program, script, tmp_path)[0] == ["thread", "thread ends", "end copies"]
+                probe PROGRAM.thread.end { println("thread ends") }
+                probe PROGRAM.syscall { if ($syscall == %d) println("leaves ", $arg1) }''' % EXIT_GROUP
+    assert run(program, script, tmp_path)[0] == ["thread", "thread ends", "leaves 0", "end copies"]
 
 
 @pytest.mark.parametrize("point, why", [

@@ -67,7 +67,7 @@ def test_pretty(program, tmp_path, what, value):
 
 
 @pytest.mark.parametrize("body, why", [
-    ("x = 3 println(x->n)", "unknown type in dereference"), ("w = $w println(w->nothing)", "it has no such member"),
+    ("x = 3 println(x->n)", "unknown type in dereference"), ("w = $w println(w->nothing)", "unable to find member 'nothing' for struct whole (alternatives: n, name, "),
     ("println(&$w->bits->a)", "a bit field has no address"),
     ("w = $w w = &$w->arr[0] println(w->n)", "unknown type in dereference"),
 ])
