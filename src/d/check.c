@@ -59,8 +59,27 @@ static bool same_keys(const struct d_ident *id, const struct d_params *keys)
 	return true;
 }
 
+/* Strings of variables lie apart, so other members cannot show their bytes. */
+static bool is_string_in_union(const struct type *t)
+{
+	t = type_strip(t);
+	if (t->kind == TYPE_ARRAY)
+		return is_string_in_union(t->to);
+	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION)
+		return false;
+	type_load(t);
+	for (size_t i = 0; i < t->nmembers; i++)
+		if (t->kind == TYPE_UNION ? type_has_string(t->members[i].type) : is_string_in_union(t->members[i].type))
+			return true;
+	return false;
+}
+
 bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
 {
+	if (is_string_in_union(t)) {
+		check_unsupported(c, pos, "a variable that holds a union with a string", "give the union an array of char");
+		return false;
+	}
 	if (space != SPACE_THIS || type_size(t) <= OBJECT_THIS_MAX)
 		return true;
 	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", OBJECT_THIS_MAX),

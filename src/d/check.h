@@ -265,6 +265,9 @@ const struct type *check_xlate(struct check *c, struct d_node *n);
 /* Is @n, checked, a translated object or (n->type) a pointer to one?  @ret is zeroed before. */
 bool check_xlated(struct d_node *n, struct xlated *ret);
 
+/* A pointer made by xlate has members and nothing else.  False: @n is one and was reported as operand of @what. */
+bool check_not_xlated(struct check *c, struct d_node *n, const char *what);
+
 /*
  * The type of @n, a member of a translated object, whose base and name are checked; NULL: reported.  n->ident is then an
  * inline of the input, n->args[0], and n->aux the xlated's outer.
@@ -281,7 +284,7 @@ void check_new_items(struct check *c, size_t first);
 const struct type *check_parse_type(struct check *c, const char *text);
 
 /* Can a variable of @space hold an object of @t, a struct, union or array?  False: reported (check.c). */
-enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 512 };
+enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 1024 };
 bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t);
 
 /* --- statements (check_act.c, check_agg.c) ----------------------------------------------------------- */

@@ -161,6 +161,10 @@ static void set_format(struct check *c, struct d_node *call, const struct fmt *f
 /* Can the value of @n be recorded?  A mistake is reported. */
 static bool recordable(struct check *c, const struct d_node *n)
 {
+	if (type_is_array(n->type) && !type_is_char_array(n->type) && check_root((struct d_node *)(uintptr_t)n)) {
+		check_unsupported(c, n->pos, "recording an array that is a variable", "print() shows all of it, tracemem() its bytes");
+		return false;
+	}
 	if (type_is_storable(n->type) || type_is_array(n->type))
 		return true;
 	check_unsupported(c, n->pos, "recording a struct or union", "record its members");

@@ -228,6 +228,8 @@ const struct type *check_inline_call(struct check *c, struct d_node *n)
 		return NULL;
 	}
 	for (size_t i = 0; ok && i < n->nargs; i++) {
+		if (!check_not_xlated(c, n->args[i], "an inline"))
+			return NULL;
 		if (type_takes(c, params->v[i].type, n->args[i]->user, n->args[i]))
 			continue;
 		check_error(c, n->args[i]->pos, "D_PROTO_ARG", "%s[ ] key #%zu is incompatible with prototype:\n"

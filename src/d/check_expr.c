@@ -47,6 +47,8 @@ static const struct type *check_additive(struct check *c, struct d_node *n)
 
 	if (node_is_int(n->lhs) && node_is_int(n->rhs))
 		return type_arith(c->types, n->lhs->type, n->rhs->type);
+	if ((l_ptr && !check_not_xlated(c, n->lhs, "arithmetic")) || (r_ptr && !check_not_xlated(c, n->rhs, "arithmetic")))
+		return NULL;
 	if (l_ptr && node_is_int(n->rhs)) {
 		n->user = n->lhs->user;
 		return type_is_array(n->lhs->type) ? type_ptr(c->types, type_target(n->lhs->type)) : n->lhs->type;
@@ -238,7 +240,6 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	struct d_node *l = n->lhs;
 	unsigned int errors = c->diag->errors;
 	const struct type *lt, *rt;
-	struct xlated x = { 0 };
 
 	if (check_is_agg_ref(l)) {
 		if (n != c->stmt) {
@@ -267,11 +268,8 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 		incompatible(c, n, "=");
 		return NULL;
 	}
-	if (type_is_ptr(n->rhs->type) && check_xlated(n->rhs, &x)) {
-		check_error(c, n->pos, "D_OP_DYN", "operator = may not be applied to a translated pointer: it has members, "
-			    "and no value");
+	if (type_is_ptr(n->rhs->type) && !check_not_xlated(c, n->rhs, "operator ="))
 		return NULL;
-	}
 	if (!check_writable(c, l, "="))
 		return NULL;
 	if (type_is_sou(lt) && type_size(lt) > OBJECT_COPY_MAX) {
@@ -398,7 +396,12 @@ static bool check_range(struct check *c, struct d_node *n)
 	const struct type *t = type_strip(n->base->type);
 	int64_t v;
 
-	if (t->kind != TYPE_ARRAY || !t->complete || !check_root(n->base) || !d_const(c->prog, n->args[0], &v) ||
+	if (t->kind == TYPE_ARRAY && !t->complete && check_root(n->base)) {
+		check_error(c, n->pos, "D_ARR_BADREF", "a variable has no elements of an array without dimension: \"%s\"",
+			    check_text(c, n->base));
+		return false;
+	}
+	if (t->kind != TYPE_ARRAY || !check_root(n->base) || !d_const(c->prog, n->args[0], &v) ||
 	    (v >= 0 && (uint64_t)v < t->count))
 		return true;
 	check_error(c, n->args[0]->pos, "D_ARR_BADREF", "index %lld is out of range for \"%s\"", (long long)v,
@@ -435,7 +438,7 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 			    check_text(c, n->base), check_text(c, n->args[0]));
 		return NULL;
 	}
-	return check_range(c, n) ? check_deref(c, n, n->base) : NULL;
+	return check_not_xlated(c, n->base, "operator []") && check_range(c, n) ? check_deref(c, n, n->base) : NULL;
 }
 
 /*
@@ -600,6 +603,9 @@ static const struct type *check_cond(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_OP_DYN", "operator ?: operands cannot be of dynamic type");
 		return NULL;
 	}
+	if ((!type_is_void(l->type) && !check_not_xlated(c, l, "operator ?:")) ||
+	    (!type_is_void(r->type) && !check_not_xlated(c, r, "operator ?:")))
+		return NULL;
 	n->user = l->user || r->user;
 	if (node_is_int(l) && node_is_int(r))
 		return type_same(l->type, r->type) ? l->type : type_arith(c->types, l->type, r->type);
@@ -637,6 +643,8 @@ static const struct type *check_cast(struct check *c, struct d_node *n)
 		check_error(c, n->pos, "D_DECL_INCOMPLETE", "incomplete struct/union/enum %s", type_text(c->arena, to));
 		return NULL;
 	}
+	if ((type_is_ptr(to) || type_is_string(to)) && !check_not_xlated(c, n->base, "a cast"))
+		return NULL;
 	n->user = b->user || type_is_user(to);
 	if (node_is_agg(b)) {
 		;

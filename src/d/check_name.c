@@ -122,10 +122,23 @@ static const struct type *become_int(struct d_node *n, const struct type *t, int
 
 static const struct type *check_builtin(struct check *c, struct d_node *n, struct d_ident *id)
 {
+	static const struct {
+		const char *name, *instead;
+	} missing[] = {
+		{ "cwd", "the kernel gives no program a path: stringof(curthread->fs->pwd.dentry->d_name.name) is its last part" },
+		{ "ipl", "Linux has no priority levels of interrupts" },
+		{ "root", "the kernel gives no program a path: stringof(curthread->fs->root.dentry->d_name.name) is its last part" },
+		{ "zonename", "Linux has no zones" },
+	};
 	const struct builtin *b = id->builtin;
 
 	if (b->source == BUILTIN_NONE) {
-		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), NULL);
+		const char *instead = NULL;
+
+		for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+			if (strcmp(missing[i].name, b->name) == 0)
+				instead = missing[i].instead;
+		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), instead);
 		return NULL;
 	}
 	if (b->source == BUILTIN_ARGS || b->source == BUILTIN_UREGS) {
@@ -271,6 +284,9 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 			check_error(c, n->args[i]->pos, "D_KEY_TYPE",
 				    "%s expression may not be used as %s index: key #%zu", check_text(c, n->args[i]),
 				    ident_kind_text(id->kind), i + 1);
+			ok = false;
+		} else if (type_is_array(n->args[i]->type) && !type_is_char_array(n->args[i]->type) && check_root(n->args[i])) {
+			check_unsupported(c, n->args[i]->pos, "an array that is a variable as key", "use its elements as keys");
 			ok = false;
 		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type)) {
 			check_unsupported(c, n->args[i]->pos, "a struct or union as key", "use its members as keys");

@@ -136,6 +136,8 @@ const struct type *check_xlate(struct check *c, struct d_node *n)
 	}
 	if (!check_expr(c, n->base))
 		return NULL;
+	if (!check_not_xlated(c, n->base, "xlate"))
+		return NULL;
 	st = find_for(c, out, n->base);
 	if (!st) {
 		check_error(c, n->pos, "D_XLATE_NONE", "cannot translate from \"%s\" to \"%s\"", check_text(c, n->base),
@@ -156,6 +158,16 @@ const struct type *check_xlate(struct check *c, struct d_node *n)
 	st->user = n->base->user;
 	n->aux = st;
 	return n->ctype;
+}
+
+bool check_not_xlated(struct check *c, struct d_node *n, const char *what)
+{
+	struct xlated x = { 0 };
+
+	if (!check_xlated(n, &x))
+		return true;
+	check_error(c, n->pos, "D_OP_DYN", "%s may not be applied to what is translated: it has members, and no value", what);
+	return false;
 }
 
 bool check_xlated(struct d_node *n, struct xlated *ret)

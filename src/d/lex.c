@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "d/lib.h"
 #include "lang/diag.h"
 
 static const struct {
@@ -594,7 +595,7 @@ static bool is_decl_keyword(const char *s, size_t len)
 		KEY_AUTO, KEY_CHAR, KEY_CONST, KEY_COUNTER, KEY_DOUBLE, KEY_ENUM, KEY_EXTERN, KEY_FLOAT,
 		KEY_IMPORT, KEY_INLINE, KEY_INT, KEY_LONG, KEY_PROVIDER, KEY_REGISTER, KEY_RESTRICT, KEY_SELF,
 		KEY_SHORT, KEY_SIGNED, KEY_STATIC, KEY_STRING, KEY_STRUCT, KEY_THIS, KEY_TRANSLATOR,
-		KEY_TYPEDEF, KEY_UNION, KEY_UNSIGNED, KEY_VOID, KEY_VOLATILE,
+		KEY_TYPEDEF, KEY_UNION, KEY_UNSIGNED, KEY_USERLAND, KEY_VOID, KEY_VOLATILE,
 	};
 	size_t i;
 
@@ -607,6 +608,7 @@ static bool is_decl_keyword(const char *s, size_t len)
 bool lex_at_desc(const struct d_lex *l)
 {
 	size_t len = 0, word = 0;
+	const char *name;
 
 	if (is_digit(at(l, 0)))
 		return true;
@@ -620,9 +622,12 @@ bool lex_at_desc(const struct d_lex *l)
 		return true;
 	if (memchr(l->p, ':', len))
 		return true;
-	if (is_decl_keyword(l->p, word))
+	if (is_decl_keyword(l->p, word) || memchr(l->p, '`', word))
 		return false;
-	return !type_find_typedef(l->prog->types, arena_strndup(l->prog->arena, l->p, word));
+	name = arena_strndup(l->prog->arena, l->p, word);
+	if (!type_find_typedef(l->prog->types, name))
+		d_libs_need(l->prog, name, D_LIB_TYPE);
+	return !type_find_typedef(l->prog->types, name);
 }
 
 const char *lex_desc(struct d_lex *l, struct src_pos *pos)

@@ -109,8 +109,6 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
 
-bool type_has_string(const struct type *t);
-
 /* Copy an object of type @t; @to is a variable's. */
 void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);
 void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);

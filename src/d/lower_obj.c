@@ -52,7 +52,9 @@ static struct ir_var *var_of(struct lower *l, struct d_ident *id, uint64_t n, bo
 
 	if (!id->words)
 		id->words = arena_alloc(l->prog->arena, 2 * words * sizeof(*id->words));
-	v = &id->words[string ? words + n / 8 : n];
+	n = string ? n / 8 : n;
+	n = n < words ? n : words - 1;	/* debug information that lies about a member */
+	v = &id->words[string ? words + n : n];
 	if (!*v)
 		*v = ir_var_new(l->prog, arena_printf(l->prog->arena, "%s.%llu", id->name, (unsigned long long)n), IR_CLAUSE,
 				slot);
@@ -336,22 +338,6 @@ void lower_put_string(struct lower *l, const struct object *o, ir_reg v)
 }
 
 /* --- copies ------------------------------------------------------------------------------------------ */
-
-bool type_has_string(const struct type *t)
-{
-	t = type_strip(t);
-	if (t->kind == TYPE_STRING)
-		return true;
-	if (t->kind == TYPE_ARRAY)
-		return type_has_string(t->to);
-	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION)
-		return false;
-	type_load(t);
-	for (size_t i = 0; i < t->nmembers; i++)
-		if (type_has_string(t->members[i].type))
-			return true;
-	return false;
-}
 
 /* Eight bytes at @off of @o, fewer at the end of its @size, at most @unit at a time. */
 static ir_reg get_eight(struct lower *l, const struct object *o, uint64_t off, uint64_t size, unsigned int unit)

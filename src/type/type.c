@@ -378,6 +378,22 @@ bool type_is_string(const struct type *t)
 	return type_strip(t)->kind == TYPE_STRING;
 }
 
+bool type_has_string(const struct type *t)
+{
+	t = type_strip(t);
+	if (t->kind == TYPE_STRING)
+		return true;
+	if (t->kind == TYPE_ARRAY)
+		return type_has_string(t->to);
+	if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION)
+		return false;
+	type_load(t);
+	for (size_t i = 0; i < t->nmembers; i++)
+		if (type_has_string(t->members[i].type))
+			return true;
+	return false;
+}
+
 static bool is_char(const struct type *t)
 {
 	t = type_strip(t);

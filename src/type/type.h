@@ -176,6 +176,7 @@ bool type_is_ptr(const struct type *t);
 bool type_is_array(const struct type *t);
 bool type_is_sou(const struct type *t);		/* struct or union */
 bool type_is_string(const struct type *t);	/* D's string only */
+bool type_has_string(const struct type *t);	/* or is one */
 bool type_is_char_array(const struct type *t);
 bool type_is_char_ptr(const struct type *t);
 

@@ -5,8 +5,8 @@ struct point p;
 struct deep d;
 self struct big one, other;
 int a[10];
-this int small[128];
-this int large[129];			/* error: D_UNKNOWN */
+this int small[256];
+this int large[257];			/* error: D_UNKNOWN */
 self int many[100000];
 struct point by[struct point];		/* error: D_UNKNOWN */
 
@@ -28,7 +28,7 @@ BEGIN
 	d.nosuch = 1;			/* error: D_TYPE_MEMBER */
 	trace(p);			/* error: D_UNKNOWN */
 	self->one = self->other;	/* error: D_UNKNOWN */
-	self->many[99999] = this->small[127];
+	self->many[99999] = this->small[255];
 	by2[1] = p;
 	by2[1].x++;
 	by2[p] = p;			/* error: D_UNKNOWN */

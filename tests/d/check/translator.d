@@ -28,3 +28,17 @@ BEGIN
 	first->b = 1;			/* error: D_OP_WRITE */
 	trace(&first->b);		/* error: D_ADDROF_LVAL */
 }
+inline int of[struct dst *p] = p->b;
+translator struct other < struct dst *p > {
+	c = p->b;
+};
+BEGIN
+{
+	trace(((struct dst *)first)->b);	/* error: D_OP_DYN */
+	trace((first + 1)->b);			/* error: D_OP_DYN */
+	trace(first[0].b);			/* error: D_OP_DYN */
+	trace((arg0 ? first : first)->b);	/* error: D_OP_DYN */
+	trace(of[first]);			/* error: D_OP_DYN */
+	trace(xlate <struct other *> (first)->c);	/* error: D_OP_DYN */
+	trace((uintptr_t)first);
+}

@@ -1,0 +1,6 @@
+BEGIN
+{
+	trace(zonename);	/* error: D_UNKNOWN */
+	trace(root);		/* error: D_UNKNOWN */
+	trace(ipl);		/* error: D_UNKNOWN */
+}
