@@ -1,4 +1,5 @@
 """pystack() and jstack(): the frames of Python, with the program's own view of its stack as the witness."""
+import pathlib
 import re
 import shutil
 import subprocess
@@ -62,6 +63,7 @@ def test_size(dtrace, interp):
 def blocked(start, interp):
     child = start(interp.argv_of(HERE / "blocked.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"ready\n"
+    harness.wait_until(lambda: re.match(r"\d+ 0x0 ", pathlib.Path(f"/proc/{child.pid}/syscall").read_text()), what="read()")
     yield child
     child.communicate(b"q", timeout=harness.TIMEOUT_S)
 

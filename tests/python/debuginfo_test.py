@@ -95,6 +95,26 @@ def test_pretty(program, tmp_path, what, value):
     assert re.sub("next=0x[0-9a-f]+", "next=ADDRESS", traced[0]) == value
 
 
+def test_pretty_large(tmp_path):
+    """A structure of structures and its copy, all of it several times in a handler: not too much for the verifier."""
+    parts = "".join(f"struct in v{i}; " for i in range(5))
+    values = ", ".join(f'{{{i}, {-i}, "text{i}", {{1, 2, {i}}}}}' for i in range(5))
+    (tmp_path / "large.c").write_text(
+        f"struct in {{ int a; long b; char s[8]; short t[3]; }}; struct big {{ {parts} }};\n"
+        "__attribute__((noinline)) int work(struct big *p, struct big b) { return p->v0.a + b.v1.a; }\n"
+        f"int main(void) {{ struct big b = {{ {values} }}; return work(&b, b) - 1; }}\n")
+    program = tmp_path / "large"
+    subprocess.run(["gcc", "-g", "-O0", tmp_path / "large.c", "-o", program], check=True)
+    script = f'''probe process("{program}").function("work") {{
+        println($b$$) println($p$$) println($$vars$$) println($$parms$$) }}'''
+    result = harness.stap("-DMAXSTRINGLEN=2048", "-e", script, "-c", str(program))
+    whole = "{" + ", ".join(f'.v{i}={{.a={i}, .b={-i}, .s="text{i}", .t=[1, 2, {i}]}}' for i in range(5)) + "}"
+    assert result.code == 0, result
+    lines = result.out.splitlines()
+    assert lines[:2] == [whole, whole]
+    assert len(lines) == 4 and all(line.startswith(f"p={whole} b={{.v0=") for line in lines[2:]), result
+
+
 def line_of(text):
     with open(SOURCE) as source:
         return next(i for i, line in enumerate(source, 1) if text in line)

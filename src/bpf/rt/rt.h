@@ -52,8 +52,10 @@ static inline __attribute__((always_inline)) u32 highest(u64 m)
 /* All bits, if @v is at most @x: for searches without branches, each of which the verifier would follow. */
 static inline __attribute__((always_inline)) u64 reaches(u64 v, u64 x)
 {
-	u64 mask = (u64)((s64)(v - x - 1) >> 63);
+	u64 mask = v - x - 1;
 
+	rt_opaque(mask);
+	mask = (u64)((s64)mask >> 63);
 	rt_opaque(mask);
 	return mask;
 }

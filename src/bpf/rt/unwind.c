@@ -24,57 +24,63 @@ INLINE long by_pointer(struct stack_work *w)
 	return 0;
 }
 
-static long next_caller(u32 k, struct stack_walk *c)
+/* The row for @pc: its base, and its CFA in the high half; 0 when there is none. */
+static __attribute__((noinline)) u64 find_row(struct stack_walk *c, u64 pc)
 {
 	const struct abi_ranges *r = c->known;
 	const struct abi_unwind *u = c->map;
-	struct stack_work *w = c->work;
-	u64 pos = w->pos, pc, at = 0, row, n, page, cfa, v;
-	u32 base;
+	u64 at = 0, row, n, page;
 
-	if (!w->ip || pos >= STACK_ADDRS || pos >= w->most)
-		return 1;
-	w->words[pos] = w->ip;
-	w->sps[pos] = w->sp;
-	w->pos = pos + 1;
-	pc = w->ip - !!pos;		/* a call may be the last thing that a function does */
 #pragma unroll
 	for (u32 step = ABI_RANGES / 2; step; step /= 2)
 		at += step & reaches(r->v[(at + step) & (ABI_RANGES - 1)].start, pc);
 	at &= ABI_RANGES - 1;
 	if (pc - r->v[at].start >= r->v[at].size) {
-		w->missing = 1;
-		return by_pointer(w);
+		c->work->missing = 1;
+		return 0;
 	}
 	pc -= r->v[at].bias;
 	page = (pc >> ABI_UNWIND_SHIFT) - r->v[at].first;
 	if (page >= r->v[at].npages)
-		return by_pointer(w);
+		return 0;
 	page += r->v[at].index;
 	row = u->index[page & (ABI_UNWIND_PAGES - 1)];
 	n = u->index[(page + 1) & (ABI_UNWIND_PAGES - 1)] - row;
 	if (!n)
-		return by_pointer(w);
+		return 0;
 	pc &= (1 << ABI_UNWIND_SHIFT) - 1;
 	at = 0;
 #pragma unroll
 	for (u32 step = 1 << (ABI_UNWIND_SHIFT - 1); step; step /= 2)
 		at += step & reaches(u->rows[(row + at + step) & (ABI_UNWIND_ROWS - 1)].at, pc) & reaches(at + step + 1, n);
 	row = (row + at) & (ABI_UNWIND_ROWS - 1);
-	base = u->rows[row].base;
-	if (ABI_UNWIND_BASE(base) == ABI_UNWIND_END)
+	return u->rows[row].base | (u64)(u32)u->rows[row].cfa << 32;
+}
+
+static long next_caller(u32 k, struct stack_walk *c)
+{
+	struct stack_work *w = c->work;
+	u64 pos = w->pos, row, cfa, v;
+
+	if (!w->ip || pos >= STACK_ADDRS || pos >= w->most)
 		return 1;
-	if (ABI_UNWIND_BASE(base) == ABI_UNWIND_UNKNOWN)
+	w->words[pos] = w->ip;
+	w->sps[pos] = w->sp;
+	w->pos = pos + 1;
+	row = find_row(c, w->ip - !!pos);	/* a call may be the last thing that a function does */
+	if (ABI_UNWIND_BASE(row) == ABI_UNWIND_END)
+		return 1;
+	if (ABI_UNWIND_BASE(row) == ABI_UNWIND_UNKNOWN)
 		return by_pointer(w);
-	cfa = (ABI_UNWIND_BASE(base) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)(s64)u->rows[row].cfa;
+	cfa = (ABI_UNWIND_BASE(row) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)((s64)row >> 32);
 	if (cfa <= w->sp)
 		return 1;
 	v = 0;
 	if (rt_read_user(&v, 8, cfa - 8))
 		return 1;
 	w->ip = v;
-	if (ABI_UNWIND_RBP(base)) {
-		if (rt_read_user(&v, 8, cfa + (u64)(s64)ABI_UNWIND_RBP(base)))
+	if (ABI_UNWIND_RBP(row)) {
+		if (rt_read_user(&v, 8, cfa + (u64)(s64)ABI_UNWIND_RBP(row)))
 			return 1;
 		w->bp = v;
 	}
