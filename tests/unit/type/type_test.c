@@ -190,21 +190,21 @@ static const struct type_source far = { find_far, fill_far };
 
 static void sources(void **state)
 {
+	struct types *ts = ((struct fixture *)*state)->ts;
 	const struct type_member *m;
 	const struct type *t;
 	uint64_t off;
 
-	(void)state;
-	assert_null(type_import(f.ts, NULL, TYPE_STRUCT, "far"));	/* nobody is asked yet */
-	types_set_source(f.ts, &far);
-	t = type_import(f.ts, NULL, TYPE_STRUCT, "far");
+	assert_null(type_import(ts, NULL, TYPE_STRUCT, "far"));	/* nobody is asked yet */
+	types_set_source(ts, &far);
+	t = type_import(ts, NULL, TYPE_STRUCT, "far");
 	assert_non_null(t);
-	assert_ptr_equal(type_import(f.ts, NULL, TYPE_STRUCT, "far"), t);
-	assert_null(type_import(f.ts, NULL, TYPE_UNION, "far"));
-	assert_null(type_import(f.ts, NULL, TYPE_UNION, "far"));
-	assert_null(type_import(f.ts, "elsewhere", TYPE_STRUCT, "far"));
+	assert_ptr_equal(type_import(ts, NULL, TYPE_STRUCT, "far"), t);
+	assert_null(type_import(ts, NULL, TYPE_UNION, "far"));
+	assert_null(type_import(ts, NULL, TYPE_UNION, "far"));
+	assert_null(type_import(ts, "elsewhere", TYPE_STRUCT, "far"));
 	assert_int_equal(found, 3);
-	assert_null(type_find_tag(f.ts, "far"));		/* the script may still declare its own */
+	assert_null(type_find_tag(ts, "far"));		/* the script may still declare its own */
 	assert_int_equal(type_size(t), 16);
 	assert_int_equal(filled, 0);
 	m = type_find_member(t, "next", &off);
