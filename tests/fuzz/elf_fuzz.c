@@ -3,6 +3,7 @@
  * read through a descriptor, as real ones are.
  */
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +11,14 @@
 #include "elf/obj.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void take_entry(void *ctx, const char *name, uint64_t addr)
+{
+	volatile size_t seen = strlen(name) + addr;
+
+	(void)ctx;
+	(void)seen;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				__builtin_trap();
 		}
 		obj_imports(o, names);
+		obj_each_plt(o, take_entry, NULL);
 		obj_links(o);
 		obj_func_at(o, obj_info(o)->entry, NULL);
 	} else if (!why.len) {
