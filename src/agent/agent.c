@@ -272,8 +272,11 @@ static bool resolve(void)
 		return agent.phase != AGENT_OFF;
 	agent.resolved = true;
 	why = capi_resolve(&agent.py);
-	if (!why)
+	if (!why) {
+		if (agent.py.rseq_offset && agent.py.rseq_size && *agent.py.rseq_size)
+			shm_use_rseq(*agent.py.rseq_offset);
 		return true;
+	}
 	agent.phase = AGENT_OFF;
 	agent_why(why);
 	return false;

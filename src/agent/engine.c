@@ -428,7 +428,17 @@ static void note_strings(struct session *s, unsigned strings)
 			s->strings[s->run.nstrings++] = s->ctx[1 + k];
 }
 
-void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+/* Written where they are read from, word by word: what is just written cannot be read at once in other portions. */
+static void set_args(struct session *s, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3)
+{
+	_Static_assert(ENGINE_ARGS == 4, "arguments");
+	s->ctx[1] = arg0;
+	s->ctx[2] = arg1;
+	s->ctx[3] = arg2;
+	s->ctx[4] = arg3;
+}
+
+void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	if (__builtin_expect(forked, 0))
 		engine_forked();
@@ -439,7 +449,7 @@ void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsig
 
 		if (k == end || !take_lane(s))
 			continue;
-		memcpy(s->ctx + 1, args, ENGINE_ARGS * sizeof(*args));
+		set_args(s, arg0, arg1, arg2, arg3);
 		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) && own_tid == process_id() ? s->pid : own_tid);
 		note_strings(s, strings);
 		for (; k < end; k++) {

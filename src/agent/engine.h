@@ -52,7 +52,12 @@ extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that prog
 enum { ENGINE_ARGS = 4 };
 
 /* Run what wants @marker.  Changes errno.  The arguments whose bits are in @strings end in a NUL, or are 0. */
-void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings);
+void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
+
+static inline void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+{
+	engine_run(marker, args[0], args[1], args[2], args[3], strings);
+}
 
 /*
  * What has a single program that counts under a string of the code object, at @off in it, is counted without running
@@ -85,15 +90,12 @@ static inline void engine_fire_code(enum want_index marker, struct pyobj *code, 
 {
 	const struct engine_count *c = &engine_counts[marker];
 	unsigned uses = engine_uses[marker];
-	uint64_t args[ENGINE_ARGS];
+	uint64_t file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
+	uint64_t name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 
-	args[0] = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
-	args[1] = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
-	args[2] = (uint64_t)(int64_t)line;
-	args[3] = 0;
-	engine_fire(marker, args, 3);
+	engine_run(marker, file, name, (uint64_t)(int64_t)line, 0, 3);
 	if (c->run)
-		engine_learn(marker, code, args[c->arg]);
+		engine_learn(marker, code, c->arg ? name : file);
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include "cmd/dtrace_msg.h"
 #include "cmd/dtrace_opts.h"
 #include "cmd/header.h"
+#include "d/attr.h"
 #include "d/cpp.h"
 #include "d/d.h"
 #include "d/lib.h"
@@ -357,7 +358,10 @@ static int compile(struct run *r)
 			       .ustackframes = (uint32_t)r->set.v[OPT_ustackframes],
 			       .jstackframes = (uint32_t)r->set.v[OPT_jstackframes] };
 	struct strbuf text = { 0 };
+	struct d_attr amin;
 
+	attr_parse(r->set.text[OPT_amin], &amin);
+	opts.amin = &amin;
 	r->prog = d_compile(r->d, &resolver, &opts);
 	if (r->diag.errors && *probe_why(r->probes))
 		diag_hint(&r->diag, "%s", probe_why(r->probes));
@@ -369,6 +373,27 @@ static int compile(struct run *r)
 		strbuf_fini(&text);
 	}
 	return 0;
+}
+
+static void show_attributes(const char *what, struct d_attr a)
+{
+	printf("\tMinimum %s attributes\n\t\tIdentifier Names: %s\n\t\tData Semantics:   %s\n"
+	       "\t\tDependency Class: %s\n", what, attr_stability(a.name), attr_stability(a.data), attr_class(a.class));
+}
+
+/* -v: DTrace guide, "Stability", "Computing Stability". */
+static void show_stability(const struct run *r)
+{
+	for (size_t i = 0; i < r->o.nprogs; i++) {
+		struct d_attrs a = attr_of(d_tree(r->d), r->sources[i]);
+
+		printf("Stability data for %s %s:\n", r->o.progs[i].opt == 's' ? "script" : "description",
+		       r->o.progs[i].text);
+		show_attributes("probe description", a.descs);
+		show_attributes("probe statement", a.stmts);
+		putchar('\n');
+	}
+	fflush(stdout);
 }
 
 /* --- the run ------------------------------------------------------------------------------------------ */
@@ -528,6 +553,8 @@ static int trace(struct run *r)
 		e = attach_agents(r);
 	if (!e)
 		e = compile(r);
+	if (!e && r->o.verbose)
+		show_stability(r);
 	if (e || r->o.mode == DTRACE_COMPILE)
 		return e;
 	e = open_output(r);

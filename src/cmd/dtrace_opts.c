@@ -42,7 +42,7 @@ static const struct opt_row {
 	{ 's', "FILE", "run the script, - is standard input" },
 	{ 'S', NULL, "show the intermediate code (-x ir)" },
 	{ 'U', "NAME", "undefine a macro for -C" },
-	{ 'v', NULL, "verbose: with -l the probes' arguments, with -V where the script runs, else the programs" },
+	{ 'v', NULL, "verbose: with -l the probes' arguments, with -V where the script runs, else the scripts' stability" },
 	{ 'V', NULL, "print the version of the D language and of dtap" },
 	{ 'w', NULL, "permit destructive actions" },
 	{ 'x', "NAME[=VALUE]", "set an option, see below" },

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/arena.h"
+#include "d/attr.h"
 #include "d/check.h"
 #include "d/lib.h"
 #include "d/lower.h"
@@ -108,7 +109,7 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 	d->opts = *opts;
 	d->opts.strsize = strsize_for(opts->strsize);
 	check_init(&c, d->prog, d->diag, resolver, &d->opts);
-	if (!check_prog(&c))
+	if (!check_prog(&c) || (d->opts.amin && !attr_enforce(d->prog, d->opts.amin, d->diag)))
 		return NULL;
 	p = lower_prog(&c, d->opts.strsize);
 	assert(!p || !ir_check(p));	/* what it refuses is dtap's mistake, never the script's */

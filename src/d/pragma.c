@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "d/attr.h"
 #include "lang/diag.h"
 
 enum { MAX_WORDS = 16 };
@@ -198,31 +199,13 @@ static void pragma_option(struct line *line, size_t from)
 /* #pragma D attributes name-stability/data-stability/class what... */
 static void pragma_attributes(struct line *line, size_t from)
 {
-	static const char *const stabilities[] = { "Internal", "Private", "Obsolete", "External", "Unstable",
-						   "Evolving", "Stable", "Standard" };
-	static const char *const classes[] = { "Unknown", "CPU", "Platform", "Group", "ISA", "Common" };
-	const char *s, *slash;
-	size_t part, i, n, len;
-	bool ok = true;
+	struct d_attr attr;
 
 	if (line->n < from + 2) {
 		error(line, line->pos, "D_PRAGMA_MALFORM", "malformed #pragma attributes <attributes> <ident>");
 		return;
 	}
-	for (part = 0, s = line->words[from]; part < 3 && ok; part++) {
-		slash = strchr(s, '/');
-		len = slash ? (size_t)(slash - s) : strlen(s);
-		n = part < 2 ? 8 : 6;
-		for (i = 0; i < n; i++) {
-			const char *word = part < 2 ? stabilities[i] : classes[i];
-
-			if (strlen(word) == len && !strncmp(word, s, len))
-				break;
-		}
-		ok = i < n && !slash == (part == 2);
-		s = slash ? slash + 1 : s + len;
-	}
-	if (!ok) {
+	if (!attr_parse(line->words[from], &attr)) {
 		error(line, line->at[from], "D_PRAGMA_INVAL", "invalid attributes specified by #pragma attributes");
 		return;
 	}

@@ -198,7 +198,7 @@ static const char *find_member(const Dwarf_Die *type, const char *name, int dept
 		why = find_member(&m.type, name, depth + 1, ret);
 		if (why == none)
 			continue;
-		ret->off += m.off;
+		ret->off = (int64_t)((uint64_t)ret->off + (uint64_t)m.off);
 		return why ? why : m.why;
 	} while (!dwarf_siblingof(&die, &die));
 	return none;

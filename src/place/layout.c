@@ -110,7 +110,7 @@ static void size_map(struct abi_map *m, const struct ebpf_map *from)
 	}
 }
 
-int layout_make(const struct ebpf_unit *unit, struct layout *ret)
+int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct layout *ret)
 {
 	struct layout l = { .lane_size = sizeof(struct abi_lane) };
 	uint64_t shared = round_up(sizeof(struct abi_data), ABI_ALIGN);
@@ -144,7 +144,8 @@ int layout_make(const struct ebpf_unit *unit, struct layout *ret)
 		layout_fini(&l);
 		return -E2BIG;
 	}
-	l.nlanes = LANES_MAX;
+	/* One for the tracer, and another one for a process that a program was executed in. */
+	l.nlanes = processes && processes < LANES_MAX / 2 ? 2 + 2 * processes : LANES_MAX;
 	while (shared + l.nlanes * l.lane_size > data_max)
 		l.nlanes--;
 	l.data_size = shared + l.nlanes * l.lane_size;

@@ -425,7 +425,8 @@ static int make_data(struct target_place *t)
 	return t->wake_fd < 0 ? -errno : 0;
 }
 
-int target_place_new(const struct ebpf_unit *unit, bool wait, struct place **ret, struct strbuf *err)
+int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
+		     struct strbuf *err)
 {
 	struct target_place *t = calloc(1, sizeof(*t));
 	int e = -ENOMEM;
@@ -440,7 +441,7 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, struct place **ret
 	t->image_fd = t->data_fd = t->wake_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)
-		e = layout_make(unit, &t->layout);
+		e = layout_make(unit, processes, &t->layout);
 	if (!e)
 		e = make_data(t);
 	if (e) {

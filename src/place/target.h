@@ -14,9 +14,10 @@ struct strbuf;
 
 /*
  * Make the memory for @unit, which must outlive the place.  state is ABI_STATE_OFF.  @wait: processes wait for room for
- * their records.
+ * their records.  @processes: so many have events at most; 0: any number.
  */
-int target_place_new(const struct ebpf_unit *unit, bool wait, struct place **ret, struct strbuf *err);
+int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
+		     struct strbuf *err);
 
 /* What an agent needs: descriptors that stay the place's, there once it is ready. */
 struct target_place_fds {

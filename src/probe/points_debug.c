@@ -152,10 +152,16 @@ static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *
 	return with_alternatives(w->p, message, &a);
 }
 
+/* Debug information may say any number, and so may the script. */
+static void move(struct walk *w, int64_t n, int64_t size)
+{
+	w->off = (int64_t)((uint64_t)w->off + (uint64_t)n * (uint64_t)size);
+}
+
 static void go_to(struct walk *w, const struct debug_member *m)
 {
 	w->type = m->type;
-	w->off += m->off;
+	move(w, 1, m->off);
 	w->dim = 0;
 	w->bits = *m;
 }
@@ -227,7 +233,7 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 		return refuse(w, "the size of the elements is not known");
 	if (index->kind != STP_NUM)
 		return add_step(w, 0, false, index, size);
-	w->off += index->value * size;
+	move(w, index->value, size);
 	return true;
 }
 
@@ -547,7 +553,7 @@ static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_D
 	for (i = 0; i < n && i < MAX_ELEMENTS; i++) {
 		strbuf_puts(&to->format, i ? ", " : "");
 		pretty(to, &w);
-		w.off += size;
+		move(&w, 1, size);
 	}
 	strbuf_puts(&to->format, i < n ? ", ...]" : "]");
 	to->level--;

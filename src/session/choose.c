@@ -10,6 +10,7 @@
  *   agent can have its hooks in, and after it has taken them out: 3.9 makes some 500 calls before the program's first.
  *   Nor should a process that needs no agent be given one.
  * - Patterns for whatever processes there are (python*): in most of them nobody put an agent.
+ * - Processes that are not to have all the address space they like.
  * - Processes of another pid namespace: the numbers of their threads and parents are known to the kernel alone.
  *
  * Where the kernel lets this user trace nothing the target place is all there is, and every marker comes from the
@@ -17,6 +18,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/strbuf.h"
 #include "place/kernel.h"
@@ -65,10 +67,18 @@ static void because(struct session *s, const struct probe *p, const char *why)
 	strbuf_puts(&s->why, why);
 }
 
+static bool has_limit(uint32_t pid)
+{
+	struct rlimit limit;
+
+	return !prlimit((pid_t)pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Would the script notice no difference? */
 static bool is_alike(struct session *s)
 {
 	const struct probe *p = kernel_probe(s);
+	const char *why = NULL;
 	bool some = false;
 
 	if (p) {
@@ -76,12 +86,22 @@ static bool is_alike(struct session *s)
 			"is the interpreter's own marker" : "fires there alone");
 		return false;
 	}
+	if (s->later) {
+		because(s, NULL, "functions of libraries fire there alone");
+		return false;
+	}
 	for (uint32_t i = 0; i < s->nenabled; i++) {
 		p = s->enabled[i].probe;
 		if (is_tracers(p))
 			continue;
-		if (!p->pid || target_other_pids((pid_t)p->pid)) {
-			because(s, p, p->pid ? "is in another pid namespace" : "is for all processes");
+		if (!p->pid)
+			why = "is for all processes";
+		else if (target_other_pids((pid_t)p->pid))
+			why = "is in another pid namespace";
+		else if (has_limit(p->pid))
+			why = "is in a process whose memory is limited (RLIMIT_AS)";
+		if (why) {
+			because(s, p, why);
 			return false;
 		}
 		some = true;
@@ -106,12 +126,17 @@ static int choose(struct session *s, struct strbuf *err)
 				 " each event; compare the variable cpu in a predicate");
 		return -EINVAL;
 	}
+	if (s->in_target && s->later) {
+		strbuf_puts(err, "functions of libraries, whenever they are loaded, cannot fire in the target place: use -x "
+				 "place=kernel");
+		return -EINVAL;
+	}
 	e = s->in_target ? 0 : kernel_available(&refusal);
 	if (!e && is_auto && by_cpu) {
 		because(s, NULL, "-x cpu is for that place");
 	} else if (!e && is_auto && !wait) {
 		s->in_target = s->may_move = is_alike(s);
-	} else if (is_auto && !by_cpu && (e || wait) && !kernel_probe(s)) {
+	} else if (is_auto && !by_cpu && (e || wait) && !s->later && !kernel_probe(s)) {
 		s->in_target = true;
 		because(s, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
 		e = 0;
@@ -151,9 +176,30 @@ static int kernel_place(struct session *s, struct strbuf *err)
 	return e;
 }
 
+/* How many processes the script is about; 0: any number. */
+static unsigned int processes(const struct session *s)
+{
+	unsigned int n = 0;
+
+	for (uint32_t i = 0; i < s->nenabled; i++) {
+		const struct probe *p = s->enabled[i].probe;
+		uint32_t k = 0;
+
+		if (is_tracers(p))
+			continue;
+		if (!p->pid)
+			return 0;
+		while (s->enabled[k].probe->pid != p->pid)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
 static int new_place(struct session *s, struct strbuf *err)
 {
-	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), &s->place, err) :
+	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), processes(s), &s->place,
+					       err) :
 			      kernel_place(s, err);
 }
 

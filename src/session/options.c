@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/strbuf.h"
+#include "d/attr.h"
 
 enum option_kind { BOOL, SIZE, RATE, INT, TEXT };
 
@@ -196,6 +197,8 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "text, json or xml";
 	if (id == OPT_stdc && strcmp(text, "a") && strcmp(text, "c") && strcmp(text, "t"))
 		return "a, c or t: the C preprocessor is none of K&R C";
+	if (id == OPT_amin && !attr_parse(text, &(struct d_attr){ 0 }))
+		return "attributes such as Evolving/Evolving/Common";
 	if (id == OPT_version && !version_known(text))
 		return "a version of D up to 1.13";
 	if (id == OPT_bufresize && strcmp(text, "auto") && strcmp(text, "manual"))

@@ -540,7 +540,8 @@ static int add_sources(struct session *s)
 	if (!e)
 		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->switcher);
 	if (!e)
-		e = add_timer(s, s->opts.v[OPT_statusrate], NULL, status_ready, &s->teller);
+		/* What SystemTap's handlers could not do may end its session. */
+		e = add_timer(s, s->opts.v[s->conf.stp ? OPT_switchrate : OPT_statusrate], NULL, status_ready, &s->teller);
 	if (!e && s->conf.timeout_ns)
 		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
 	for (i = 0; i < s->nenabled && !e; i++)

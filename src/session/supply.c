@@ -287,9 +287,12 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 	case PROBE_HOPE_IS:
 		break;
 	}
-	agents_turn(s->agents);		/* one that was brought along may be there */
-	if (agents_have(s->agents, (pid_t)pid) || !is_meant_later(s, pid))
+	if (!is_meant_later(s, pid))
 		return NEWCOMER_DONE;
+	agents_turn(s->agents);
+	/* One that was brought along; or that of its program before, whose channel the kernel is about to close. */
+	if (agents_have(s->agents, (pid_t)pid))
+		return NEWCOMER_HARDLY;
 	e = target_attach((pid_t)pid, &t, &err);
 	if (!e)
 		e = agents_try(s->agents, t, &err);

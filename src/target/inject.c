@@ -283,6 +283,10 @@ static int load(struct injection *j, int own, bool by_path, uint64_t *entry)
 		if (!err)
 			*entry = guest_entry(j->a, j->t);
 	}
+	/* It has no room in the threads that there are for variables at a fixed place, which the agent has (TLS). */
+	if (!err && !*entry && j->g.is_musl)
+		err = target_fail(j->why, -ENOTSUP, "process %d runs on musl, whose dynamic loader takes dtap's agent at a "
+				  "program's start alone: have dtap start it (-c)", (int)j->t->pid);
 	if (!err && !*entry)
 		err = target_fail(j->why, -ENOTSUP, "process %d's dynamic loader refuses dtap's agent; is /proc mounted in its "
 				  "root?", (int)j->t->pid);

@@ -31,8 +31,8 @@ enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC };
 
 struct val {
 	uint8_t kind;
-	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function */
-	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH */
+	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function; NUMBER: 1 if it is known */
+	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH; a NUMBER that is known, which is not negative */
 };
 
 struct state {
@@ -613,6 +613,8 @@ static struct val pointer_alu(struct vm_func *f, const struct bpf_insn *i, struc
 
 	if (i->code == (BPF_ALU64 | BPF_MOV | BPF_X) && !i->off)
 		return src;
+	if (i->code == (BPF_ALU64 | BPF_MOV | BPF_K) && i->imm >= 0)
+		return (struct val){ .kind = NUMBER, .index = 1, .off = i->imm };
 	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE && dst.kind != SCRATCH)
 		return number;
 	if (i->code == (BPF_ALU64 | BPF_ADD | BPF_K))
@@ -664,6 +666,25 @@ static const struct vm_helper *find_helper(const struct vm_spec *spec, uint32_t 
 	return NULL;
 }
 
+/* May the @size bytes at @v be used, whatever the data? */
+static bool decided(const struct vm_spec *spec, struct val v, int64_t size, bool write)
+{
+	int64_t end = v.off + size;
+
+	switch (v.kind) {
+	case FRAME:
+		return v.off >= -VM_STACK && end <= 0;
+	case CTX:
+		return v.off >= 0 && end <= spec->ctx_size && (!write || spec->ctx_writable);
+	case SCRATCH:
+		return v.off >= 0 && end <= spec->scratch;
+	case VALUE:
+		return v.off >= 0 && (uint64_t)end <= spec->maps[v.index].size && !(write && spec->maps[v.index].readonly);
+	default:
+		return false;
+	}
+}
+
 static int helper_flow(struct check *c, uint32_t at, struct state *s)
 {
 	const struct vm_spec *spec = &c->p->spec;
@@ -695,13 +716,18 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 		case VM_ARG_VALUE:
 			if (!have_map)
 				return refuse(c, at, "helper %u has a key without a map", h->number);
-			note->call = VM_CALL_CHECKED;
+			if (note->map == VM_ANY_MAP ||
+			    !decided(spec, s->r[1 + k], h->args[k] == VM_ARG_KEY ? spec->maps[note->map].key_size :
+				     spec->maps[note->map].value_size, false))
+				note->call = VM_CALL_CHECKED;
 			break;
 		case VM_ARG_READ:
 		case VM_ARG_WRITE:
 			if (next != VM_ARG_SIZE)
 				return refuse(c, at, "helper %u has memory without a size", h->number);
-			note->call = VM_CALL_CHECKED;
+			if (s->r[2 + k].kind != NUMBER || !s->r[2 + k].index ||
+			    !decided(spec, s->r[1 + k], s->r[2 + k].off, h->args[k] == VM_ARG_WRITE))
+				note->call = VM_CALL_CHECKED;
 			break;
 		default:
 			break;

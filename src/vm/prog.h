@@ -20,7 +20,7 @@ enum vm_call {
 	VM_CALL_FUNC,		/* to: the function */
 	VM_CALL_LOOP,		/* to: the callback */
 	VM_CALL_EACH,		/* likewise, for the elements of map */
-	VM_CALL_HELPER,		/* to: the row; no argument is a pointer */
+	VM_CALL_HELPER,		/* to: the row; no argument is a pointer, or all are decided */
 	VM_CALL_CHECKED,	/* likewise, but arguments must be checked */
 };
 

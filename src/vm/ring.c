@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 
 static struct abi_lane *header(const uint8_t *lane)
 {
@@ -46,37 +47,74 @@ int ring_put(const struct shm_map *m, uint8_t *lane, const void *data, uint32_t 
 }
 
 /*
- * Rings are large, so that a burst fits; what it took is given back as it is read, but for the ring's beginning.  That is
- * done in whole pages, and the writer may use them again only afterwards: so how far was read is the reader's own to
- * know, and the tail follows page by page.
+ * Rings are large, so that a burst fits.  While records come their memory stays: to have it anew would cost their writer
+ * more than they do.  Afterwards it is given back, but for the ring's beginning and a part in front of the writer.
+ *
+ * The writer must not write to what is just given back.  So that is taken from it first: with the tail moved back there
+ * is less room.  A record that it is writing meanwhile, having seen the tail of before, is behind the head that is read
+ * after that, and far from what was taken.
  */
-enum { KEPT = 1 << 20, PAGE = 4096, AT_ONCE = 1 << 20 };
+enum { KEPT = 1 << 20, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20 };
 
-static void move_tail(const struct shm *s, const struct shm_map *m, uint8_t *lane, uint64_t to)
+static void punch(const struct shm *s, uint64_t base, uint64_t begin, uint64_t end)
 {
-	struct abi_lane *l = header(lane);
-	uint64_t ring = m->max_entries, begin, end;
-
-	to &= ~(uint64_t)(PAGE - 1);
-	if (to <= l->tail)
-		return;
-	begin = l->tail & (ring - 1);
-	end = begin + (to - l->tail);
 	if (begin < KEPT)
 		begin = KEPT;
-	if (end > ring)
-		end = ring;
-	if (s->punch_fd >= 0 && begin < end)
-		fallocate(s->punch_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)((uint64_t)(lane - s->data) + m->off + begin), (off_t)(end - begin));
-	__atomic_store_n(&l->tail, to, __ATOMIC_RELEASE);
+	if (begin < end)
+		fallocate(s->punch_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base + begin), (off_t)(end - begin));
+}
+
+static void give_back(const struct shm *s, const struct shm_map *m, uint8_t *lane)
+{
+	uint64_t ring = m->max_entries, margin = ring / 4, base = (uint64_t)(lane - s->data) + m->off, tail, from;
+	struct abi_lane *l = header(lane);
+
+	if (margin < 4 * RECORD_MOST)
+		return;
+	tail = l->tail;
+	__atomic_store_n(&l->tail, tail - (ring - margin), __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&l->head, __ATOMIC_SEQ_CST) - tail <= margin - 2 * RECORD_MOST) {
+		from = (tail + margin) & (ring - 1);
+		if (from + (ring - margin) <= ring) {
+			punch(s, base, from, from + (ring - margin));
+		} else {
+			punch(s, base, from, ring);
+			punch(s, base, 0, from + (ring - margin) - ring);
+		}
+	}
+	__atomic_store_n(&l->tail, tail, __ATOMIC_RELEASE);
+}
+
+/* All is read, @n records this time: is it the moment to give memory back? */
+static bool calm(const struct shm *s, uint32_t number, int n)
+{
+	struct shm_reader *r = &s->read[number];
+	struct timespec now;
+
+	if (s->punch_fd < 0 || r->off - r->given_back < KEPT)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (n)
+		r->last = now.tv_sec;
+	/* Nothing came for a while; or something always comes. */
+	if (now.tv_sec <= (n ? r->when : r->last) + 2)
+		return false;
+	r->given_back = r->off;
+	r->when = now.tv_sec;
+	return true;
+}
+
+/* The tail stays on a page. */
+static void move_tail(uint8_t *lane, uint64_t to)
+{
+	__atomic_store_n(&header(lane)->tail, to & ~(uint64_t)(PAGE - 1), __ATOMIC_RELEASE);
 }
 
 int ring_drain(const struct shm *s, const struct shm_map *m, uint32_t number,
 	       int (*record)(void *ctx, const void *rec, size_t size), void *ctx, uint64_t *lost)
 {
 	uint8_t *lane = shm_lane(s, number);
-	uint64_t ring = m->max_entries, head, tail = s->read[number];
+	uint64_t ring = m->max_entries, head, tail = s->read[number].off;
 	struct abi_lane *l = header(lane);
 	const uint8_t *base = lane + m->off;
 	int n = 0, err = 0;
@@ -100,15 +138,17 @@ int ring_drain(const struct shm *s, const struct shm_map *m, uint32_t number,
 			n++;
 		}
 		if (tail - l->tail >= AT_ONCE || !(tail & (ring - 1)))
-			move_tail(s, m, lane, tail);
+			move_tail(lane, tail);
 	}
-	move_tail(s, m, lane, tail);
-	s->read[number] = tail;
+	move_tail(lane, tail);
+	s->read[number].off = tail;
+	if (tail == head && calm(s, number, n))
+		give_back(s, m, lane);
 	return err < 0 ? err : n;
 nonsense:
 	head &= ~(uint64_t)7;
-	__atomic_store_n(&l->tail, head & ~(uint64_t)(PAGE - 1), __ATOMIC_RELEASE);
-	s->read[number] = head;
+	move_tail(lane, head);
+	s->read[number].off = head;
 	(*lost)++;
 	return n;
 }

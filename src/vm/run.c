@@ -17,7 +17,8 @@ bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr,
 		return true;
 	if ((!write || p->spec.ctx_writable) && inside(addr, size, t->ctx, p->spec.ctx_size))
 		return true;
-	for (uint32_t k = 0; k < p->spec.nmaps; k++) {
+	/* What has most of the others in it is the last. */
+	for (uint32_t k = p->spec.nmaps; k--;) {
 		const struct vm_map *m = &p->spec.maps[k];
 
 		if (m->base && !(write && m->readonly) && inside(addr, size, m->base, m->size))

@@ -379,6 +379,36 @@ uint64_t shm_now(const struct shm *s)
 	return shm_now_and_cpu(s, &cpu);
 }
 
+static long rseq_off;
+
+void shm_use_rseq(long off)
+{
+	rseq_off = off;
+}
+
+#if defined(__x86_64__)
+/*
+ * The cycle counter, and 1 + the processor's number or 0.  The two come together in an instruction that waits for all
+ * before it, which takes as long again as reading the counter.  The kernel keeps the number in struct rseq, too; the
+ * counter may be read some instructions early then.
+ */
+static inline uint64_t cycles(uint32_t *cpu)
+{
+	uint64_t tsc;
+	int32_t id = -1;
+
+	if (rseq_off)
+		__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(id) : "r"(rseq_off));	/* cpu_id */
+	if (__builtin_expect(id >= 0, 1)) {
+		*cpu = (uint32_t)id + 1;
+		return __builtin_ia32_rdtsc();
+	}
+	tsc = __builtin_ia32_rdtscp(cpu);
+	*cpu = (*cpu & 0xfff) + 1;	/* Linux puts the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */
+	return tsc;
+}
+#endif
+
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 {
 #if defined(__x86_64__)
@@ -386,12 +416,10 @@ uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 
 	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
 		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
-		uint64_t tsc = __builtin_ia32_rdtscp(cpu), ns;
+		uint64_t tsc = cycles(cpu), ns;
 
 		ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Linux puts the number in the lowest 12 bits (VDSO_CPUNODE_BITS). */
-		*cpu = (*cpu & 0xfff) + 1;
 		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
 			return ns;
 	}

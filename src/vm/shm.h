@@ -24,14 +24,23 @@ struct shm_map {
 	uint64_t locks_off, elems_off;	/* from the table's start */
 };
 
+/*
+ * Reading a lane's ring: bytes read; how many they were when memory was last given back; the seconds when that was and
+ * when there last was something to be read.
+ */
+struct shm_reader {
+	uint64_t off, given_back;
+	int64_t when, last;
+};
+
 struct shm {
 	const uint8_t *image;
 	uint8_t *data;
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
+	struct shm_reader *read;	/* by lane, the tracer's */
 	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
-	uint64_t *read;			/* by lane, the tracer's: bytes read of its ring */
 	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
 	const struct abi_prog *progs;	/* in the image */
 	const struct abi_fire *fires;
@@ -87,6 +96,7 @@ struct shm_run {
 	uint32_t nstrings;		/* ... so many */
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
 	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
+	uint64_t ring_ready;		/* bytes ever written to the ring for which there is memory, as far as is known */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
@@ -135,6 +145,9 @@ static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 
 /* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
+
+/* Where the C library has each thread's struct rseq, from the thread pointer on, is known from now on. */
+void shm_use_rseq(long off);
 
 /* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);

@@ -51,6 +51,28 @@ def test_choice(number):
     assert got[0] == place and why in got[1], got
 
 
+def test_limited_memory():
+    """A process whose address space is limited has no room for the tracer's memory, and must not be given less."""
+    found = harness.interpreters().get("3.11")
+    if isinstance(found, str):
+        pytest.skip(f"no Python 3.11: {found}")
+    result = harness.dtrace("-q", "-x", "showplace", "-n", ENTRY + " { n++; } END { trace(n > 0); }", "-c",
+                            " ".join(["prlimit", "--as=500000000", *found, "-c", "0"]))
+    assert result.out.split() == ["1"] and "runs in the kernel" in result.err and "RLIMIT_AS" in result.err, result
+
+
+def test_libraries_to_come(tmp_path):
+    """Whose functions can be traced in the kernel alone (-Z)."""
+    found = harness.interpreters().get("3.11")
+    if isinstance(found, str):
+        pytest.skip(f"no Python 3.11: {found}")
+    script = ["-q", "-Z", "-n", "pid$target:libnosuch.so:f:entry { n++; } " + ENTRY + " { n++; } END { trace(n > 0); }"]
+    result = harness.dtrace("-x", "showplace", *script, "-c", " ".join([*found, "-c", "0"]))
+    assert result.out.split() == ["1"] and "runs in the kernel" in result.err, result
+    result = harness.dtrace("-x", "place=target", *script, "-c", " ".join([*found, "-c", "0"]))
+    assert result.code == 1 and "place=kernel" in result.err, result
+
+
 def test_without_script():
     result = harness.dtrace("-V", "-v")
     assert result.code == 0 and re.fullmatch(r"# dtrace: scripts run in the .*\n", result.err), result

@@ -106,11 +106,15 @@ static void look_at_function(struct walk *w, uint64_t entry)
 {
 	uint64_t before, body = debug_body(w->debug, entry);
 	const char *file = NULL;
+	Dwarf_Die type;
 	int line = 0;
 
 	look_at_scope(w, entry, NULL);
 	look_at_scope(w, body, NULL);
 	debug_is_statement(w->debug, body, &before);
+	if (debug_result(w->debug, entry, &type))
+		look_at_type(w, &type);
+	debug_source_at(w->debug, body, &file, &line);
 	debug_each_label(w->debug, entry, look_at_label, w);
 	if (debug_source(w->debug, entry, &file, &line) && file) {
 		debug_line(w->debug, entry, file, line);

@@ -3,6 +3,7 @@
  * read through a descriptor, as real ones are.
  */
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +25,14 @@ static int page(void *ctx, uint32_t number, const struct abi_unwind_row *rows, u
 		if (rows[i].at <= rows[i - 1].at || rows[i].at >= 1 << ABI_UNWIND_SHIFT)
 			__builtin_trap();
 	return ++*pages > 10000;	/* enough */
+}
+
+static void take_entry(void *ctx, const char *name, uint64_t addr)
+{
+	volatile size_t seen = strlen(name) + addr;
+
+	(void)ctx;
+	(void)seen;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				__builtin_trap();
 		}
 		obj_imports(o, names);
+		obj_each_plt(o, take_entry, NULL);
 		obj_links(o);
 		obj_func_at(o, obj_info(o)->entry, NULL);
 		obj_unwind(o, page, &pages);

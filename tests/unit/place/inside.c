@@ -44,7 +44,7 @@ void inside_make(struct inside *in, const char *script, const struct ebpf_sizes 
 	p = in->unit ? ebpf_compile(in->unit, &env, in->c.prog->clauses, in->c.prog->nclauses, NULL, 0, &text) : NULL;
 	if (!p)
 		fail(text);
-	if (target_place_new(in->unit, false, &in->place, &err))
+	if (target_place_new(in->unit, false, 0, &in->place, &err))
 		fail(strbuf_str(&err));
 	prog = in->place->ops->load(in->place, p, false, &err, NULL);
 	if (prog < 0 || in->place->ops->arm_marker(in->place, prog, &marker, &err) || in->place->ops->ready(in->place, &err))
