@@ -438,6 +438,12 @@ static void set_args(struct session *s, uint64_t arg0, uint64_t arg1, uint64_t a
 	s->ctx[4] = arg3;
 }
 
+/* The tracer's number of the first thread is the process's, those of the others nobody knows here. */
+static uint32_t other_tid(const struct session *s)
+{
+	return own_tid == process_id() ? s->pid : own_tid;
+}
+
 void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	if (__builtin_expect(forked, 0))
@@ -450,7 +456,7 @@ void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t a
 		if (k == end || !take_lane(s))
 			continue;
 		set_args(s, arg0, arg1, arg2, arg3);
-		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) && own_tid == process_id() ? s->pid : own_tid);
+		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : own_tid);
 		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;

@@ -4,30 +4,17 @@
  * A variable begins at a register, the program counter (from which what is global has a distance that loading does not
  * change) or a constant: that becomes one more operand of the site, and the rest is steps.
  */
-#include "probe/points_priv.h"
+#include "probe/points_walk.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "elf/debug.h"
 #include "elf/obj.h"
 #include "probe/exec.h"
 
-enum { MAX_REGS = 32, MAX_ITEMS = 32 };
-
-struct walk {
-	struct points *p;
-	struct points_file *file;	/* whose types they are */
-	struct stp_source *source;
-	Dwarf_Die type;
-	int64_t off;		/* not yet a step */
-	bool in_memory;		/* the value is at the address had so far */
-	unsigned int dim;	/* @type is an array: indexes that it had so far */
-	struct debug_member bits;	/* it is a bit field */
-	const char *why;
-};
+enum { MAX_REGS = 32 };
 
 /* What a value points to, for stp_source's target: one for each type of a file. */
 struct points_target {
@@ -94,7 +81,7 @@ static bool add_step(struct walk *w, uint8_t width, bool sign, struct stp_node *
 }
 
 /* The value, a pointer, becomes the address. */
-static bool deref(struct walk *w, const Dwarf_Die *bare)
+bool walk_deref(struct walk *w, const Dwarf_Die *bare)
 {
 	if (w->in_memory && !add_step(w, 8, false, NULL, 0))
 		return false;
@@ -153,15 +140,15 @@ static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *
 }
 
 /* Debug information may say any number, and so may the script. */
-static void move(struct walk *w, int64_t n, int64_t size)
+void walk_move(struct walk *w, int64_t n, int64_t size)
 {
 	w->off = (int64_t)((uint64_t)w->off + (uint64_t)n * (uint64_t)size);
 }
 
-static void go_to(struct walk *w, const struct debug_member *m)
+void walk_to(struct walk *w, const struct debug_member *m)
 {
 	w->type = m->type;
-	move(w, 1, m->off);
+	walk_move(w, 1, m->off);
 	w->dim = 0;
 	w->bits = *m;
 }
@@ -175,7 +162,7 @@ static bool member(struct walk *w, const char *name)
 
 	debug_shape(&w->type, &bare, &shape);
 	if (shape.kind == DEBUG_POINTER) {
-		if (!deref(w, &bare))
+		if (!walk_deref(w, &bare))
 			return false;
 		debug_shape(&w->type, &bare, &shape);
 	}
@@ -189,12 +176,12 @@ static bool member(struct walk *w, const char *name)
 		return refuse(w, no_member(w, &bare, name, why));
 	if (why)
 		return refuse(w, arena_printf(w->p->arena, "->%s: %s", name, why));
-	go_to(w, &m);
+	walk_to(w, &m);
 	return true;
 }
 
 /* Elements of one element of the array @bare at its dimension @dim: those that the indexes behind tell apart. */
-static uint64_t inner_count(const Dwarf_Die *bare, unsigned int dim)
+uint64_t walk_inner_count(const Dwarf_Die *bare, unsigned int dim)
 {
 	unsigned int n = debug_dims(bare);
 	uint64_t all = 1;
@@ -217,13 +204,13 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 	} else if (shape.kind == DEBUG_ARRAY) {
 		if (!debug_target(&bare, &to))
 			return refuse(w, "the type of the elements is not known");
-		size = (int64_t)(debug_size(&to) * inner_count(&bare, w->dim));
+		size = (int64_t)(debug_size(&to) * walk_inner_count(&bare, w->dim));
 		if (++w->dim >= debug_dims(&bare)) {
 			w->type = to;
 			w->dim = 0;
 		}
 	} else if (shape.kind == DEBUG_POINTER) {
-		if (!deref(w, &bare))
+		if (!walk_deref(w, &bare))
 			return false;
 		size = (int64_t)debug_size(&w->type);
 	} else {
@@ -233,7 +220,7 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 		return refuse(w, "the size of the elements is not known");
 	if (index->kind != STP_NUM)
 		return add_step(w, 0, false, index, size);
-	move(w, index->value, size);
+	walk_move(w, index->value, size);
 	return true;
 }
 
@@ -244,7 +231,7 @@ static void set_target(struct walk *w, const Dwarf_Die *type)
 }
 
 /* The value at the end. */
-static bool fetch(struct walk *w, const struct stp_node *target)
+bool walk_fetch(struct walk *w, const struct stp_node *target)
 {
 	struct debug_shape shape;
 	Dwarf_Die bare, to;
@@ -293,8 +280,6 @@ static bool fetch(struct walk *w, const struct stp_node *target)
 	return true;
 }
 
-static bool print(struct walk *w, unsigned int levels);
-
 static bool walk(struct walk *w, const struct stp_node *target)
 {
 	for (size_t i = 0; i < target->nparts; i++) {
@@ -303,7 +288,7 @@ static bool walk(struct walk *w, const struct stp_node *target)
 		if (part->name ? !member(w, part->name) : !element(w, part->index, target->kind != STP_TARGET && !i))
 			return false;
 	}
-	return target->pretty ? print(w, target->pretty) : fetch(w, target);
+	return target->pretty ? walk_print(w, target->pretty) : walk_fetch(w, target);
 }
 
 /* --- where it begins ---------------------------------------------------------------------------------- */
@@ -334,7 +319,7 @@ static bool is_relative(const struct points_found *f, const struct debug_var *v)
 	return v->base == DEBUG_ADDR && obj_info(f->file->obj)->type != ET_EXEC;
 }
 
-static bool begin(struct walk *w, const struct points_found *f, const struct debug_var *v)
+bool walk_begin(struct walk *w, const struct points_found *f, const struct debug_var *v)
 {
 	const struct arch *arch = arch_host();
 	struct arch_operand regs[MAX_REGS], op = { .loc = ARCH_LOC_CONST, .size = 8 };
@@ -366,7 +351,7 @@ static bool one(struct points *p, const struct points_found *f, const struct stp
 {
 	struct walk w = { .p = p, .file = f->file, .source = source };
 
-	if (begin(&w, f, v) && walk(&w, target))
+	if (walk_begin(&w, f, v) && walk(&w, target))
 		return true;
 	*why = w.why;
 	return false;
@@ -408,8 +393,8 @@ bool points_debug_result(struct points *p, const struct points_found *f, const s
 struct listing {
 	struct points *p;
 	const struct points_found *f;
-	const char *names[MAX_ITEMS];
-	struct stp_source items[MAX_ITEMS];
+	const char *names[WALK_MAX_ITEMS];
+	struct stp_source items[WALK_MAX_ITEMS];
 	size_t n;
 	struct strbuf *out;
 };
@@ -423,7 +408,7 @@ static void add_item(void *ctx, const char *name, const Dwarf_Die *type)
 	const char *why;
 
 	(void)type;
-	if (l->n == MAX_ITEMS)
+	if (l->n == WALK_MAX_ITEMS)
 		return;
 	*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
 	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
@@ -447,205 +432,7 @@ static bool list(struct points *p, const struct points_found *f, bool parms, boo
 	return true;
 }
 
-/* --- $name$ and $name$$ ------------------------------------------------------------------------------- */
-
-enum { MAX_ELEMENTS = 8, MAX_LEVELS = 6 };
-
-struct pretty {
-	struct points *p;
-	struct strbuf format;
-	struct stp_source *items;
-	size_t n;
-	unsigned int level, levels;	/* of structures and arrays around; that are opened */
-	struct walk at;			/* whose members are shown */
-	bool first;
-};
-
-static void pretty(struct pretty *to, const struct walk *at);
-
-/* The value of @at printed by @conv. */
-static void pretty_item(struct pretty *to, const struct walk *at, const char *conv, enum stp_type type)
-{
-	static const struct stp_node plain = { .kind = STP_TARGET };
-	struct stp_source *item = &to->items[to->n];
-	struct walk w = *at;
-
-	if (to->n == MAX_ITEMS) {
-		strbuf_puts(&to->format, "...");
-		return;
-	}
-	*item = *at->source;
-	w.source = item;
-	if (!fetch(&w, &plain)) {
-		strbuf_puts(&to->format, "?");
-		return;
-	}
-	item->type = type;
-	strbuf_puts(&to->format, conv);
-	to->n++;
-}
-
-static void pretty_member(void *ctx, const struct debug_member *m)
-{
-	struct pretty *to = ctx;
-	struct walk at = to->at;
-
-	go_to(&at, m);
-	strbuf_printf(&to->format, "%s%s%s%s", to->first ? "" : ", ", m->name ? "." : "", m->name ? m->name : "",
-		      m->name ? "=" : "");
-	to->first = false;
-	if (m->why)
-		strbuf_puts(&to->format, "?");
-	else
-		pretty(to, &at);
-	to->first = false;
-}
-
-static void pretty_struct(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
-{
-	struct walk outer = to->at;
-
-	if (to->level == to->levels || !at->in_memory) {
-		strbuf_puts(&to->format, "{...}");
-		return;
-	}
-	strbuf_puts(&to->format, "{");
-	to->level++;
-	to->at = *at;
-	to->first = true;
-	debug_each_member(bare, pretty_member, to);
-	to->at = outer;
-	to->level--;
-	strbuf_puts(&to->format, "}");
-}
-
-/* An array of several dimensions is one of arrays. */
-static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
-{
-	uint64_t n = debug_count(bare, at->dim), i;
-	bool last = at->dim + 1 >= debug_dims(bare);
-	struct walk w = *at;
-	Dwarf_Die target;
-	int64_t size;
-
-	if (!debug_target(bare, &target)) {
-		strbuf_puts(&to->format, "?");
-		return;
-	}
-	if (last && debug_is_char(&target)) {
-		pretty_item(to, at, "%s", STP_STRINGS);
-		if (to->n && n < UINT32_MAX)
-			to->items[to->n - 1].size = (uint32_t)n;
-		return;
-	}
-	if (to->level == to->levels || !n || !at->in_memory) {
-		strbuf_puts(&to->format, "[...]");
-		return;
-	}
-	size = (int64_t)(debug_size(&target) * inner_count(bare, at->dim));
-	w.dim++;
-	if (last) {
-		w.type = target;
-		w.dim = 0;
-	}
-	strbuf_puts(&to->format, "[");
-	to->level++;
-	for (i = 0; i < n && i < MAX_ELEMENTS; i++) {
-		strbuf_puts(&to->format, i ? ", " : "");
-		pretty(to, &w);
-		move(&w, 1, size);
-	}
-	strbuf_puts(&to->format, i < n ? ", ...]" : "]");
-	to->level--;
-}
-
-/* A pointer to a structure is followed only where nothing is around it. */
-static void pretty(struct pretty *to, const struct walk *at)
-{
-	struct debug_shape shape, inner;
-	struct stp_source copy = *at->source;
-	struct walk w = *at;
-	Dwarf_Die bare, target, its;
-
-	w.source = &copy;
-	debug_shape(&at->type, &bare, &shape);
-	switch (shape.kind) {
-	case DEBUG_INT:
-		pretty_item(to, at, shape.sign ? "%d" : "%u", STP_LONG);
-		break;
-	case DEBUG_STRUCT:
-		pretty_struct(to, at, &bare);
-		break;
-	case DEBUG_ARRAY:
-		pretty_array(to, at, &bare);
-		break;
-	case DEBUG_POINTER:
-		if (!debug_target(&bare, &target)) {
-			pretty_item(to, at, "%#x", STP_LONG);
-			break;
-		}
-		debug_shape(&target, &its, &inner);
-		if (debug_is_char(&target))
-			pretty_item(to, at, "%s", STP_STRINGS);
-		else if (inner.kind == DEBUG_STRUCT && !to->level && deref(&w, &bare))
-			pretty_struct(to, &w, &its);
-		else
-			pretty_item(to, at, "%#x", STP_LONG);
-		break;
-	default:
-		strbuf_puts(&to->format, "?");
-		break;
-	}
-}
-
-/* What was walked to, printed. */
-static bool print(struct walk *w, unsigned int levels)
-{
-	struct pretty to = { .p = w->p, .levels = levels > 1 ? MAX_LEVELS : 1 };
-
-	to.items = arena_alloc(w->p->arena, MAX_ITEMS * sizeof(*to.items));
-	pretty(&to, w);
-	*w->source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = to.items, .nnames = to.n };
-	w->source->text = arena_strdup(w->p->arena, strbuf_str(&to.format));
-	strbuf_fini(&to.format);
-	return true;
-}
-
-struct pretty_list {
-	struct pretty to;
-	const struct points_found *f;
-};
-
-static void pretty_var(void *ctx, const char *name, const Dwarf_Die *type)
-{
-	struct pretty_list *l = ctx;
-	struct stp_source source = { 0 };
-	struct walk w = { .p = l->to.p, .file = l->f->file, .source = &source };
-	struct debug_var v;
-
-	(void)type;
-	strbuf_printf(&l->to.format, "%s%s=", l->to.format.len ? " " : "", name);
-	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !begin(&w, l->f, &v))
-		strbuf_puts(&l->to.format, "?");
-	else
-		pretty(&l->to, &w);
-}
-
-/* $$vars$ and its like. */
-static bool list_pretty(struct points *p, const struct points_found *f, bool parms, bool locals, unsigned int levels,
-			struct stp_source *source)
-{
-	struct pretty_list l = { .to = { .p = p, .levels = levels > 1 ? MAX_LEVELS : 1 }, .f = f };
-
-	l.to.items = arena_alloc(p->arena, MAX_ITEMS * sizeof(*l.to.items));
-	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, parms, false, pretty_var, &l);
-	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, locals, pretty_var, &l);
-	*source = (struct stp_source){ .kind = STP_SRC_FORMAT, .type = STP_STRINGS, .items = l.to.items,
-				       .nnames = l.to.n };
-	source->text = arena_strdup(p->arena, strbuf_str(&l.to.format));
-	strbuf_fini(&l.to.format);
-	return true;
-}
+/* --- stap -L ------------------------------------------------------------------------------------------ */
 
 static void show(void *ctx, const char *name, const Dwarf_Die *type)
 {
@@ -702,7 +489,7 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		return false;
 	}
 	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
-		return target->pretty ? list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
+		return target->pretty ? points_list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
 				      : list(p, f, name[2] != 'l', name[2] != 'p', source);
 	if (target->is_var) {
 		at = strchr(name, '@');

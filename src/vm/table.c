@@ -265,6 +265,12 @@ enum {
 	RESTARTS = 8,
 };
 
+/* Has thread @owner ended, as far as thread @tid can ask? */
+static bool is_dead(uint32_t owner, uint32_t tid)
+{
+	return !((owner | tid) & SHM_OTHER_PIDS) && syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH;
+}
+
 static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t tid)
 {
 	uint32_t *word = (uint32_t *)(base + m->off + m->locks_off) + bucket, owner;
@@ -279,7 +285,7 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 #endif
 		}
 		/* The chain is sound at every moment, so what a dead owner left is taken over as it is. */
-		if ((owner == tid || (!((owner | tid) & SHM_OTHER_PIDS) && syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH)) &&
+		if ((owner == tid || is_dead(owner, tid)) &&
 		    __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
 		if (round < BUSY_ROUNDS)

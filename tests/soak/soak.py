@@ -44,7 +44,7 @@ KNOWN_WORDS = re.compile(
 # A tracer whose target goes away, or is killed, before it is ready.
 TOO_LATE = re.compile(
     r"^dtrace: (failed to grab pid|.* (has gone|has ended|ended before|Interrupted system call|exited)"
-    r"|.*does not let its agent begin|.*No such process|invalid probe specifier|failed to compile"
+    r"|.*does not let its agent begin|.*takes no more tracers|.*No such process|invalid probe specifier|failed to compile"
     r"|.*no thread came to|.*ptrace is not permitted)", re.M)
 UP = 'tick-20ms /!up/ { up = 1; printf("up\\n"); }'
 # A marker of the agent, or of 3.9, is slow by a trap as long as it is armed.

@@ -84,6 +84,10 @@ static void lanes(void **state)
 	/* Free ones come first, then those of the dead. */
 	assert_int_equal(shm_run_init(&c, &shm, -1, me, 5), 0);
 	assert_int_equal(c.number, 3);
+	/* Who knows other numbers of processes cannot tell who is dead. */
+	shm.other_pids = true;
+	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), -EAGAIN);
+	shm.other_pids = false;
 	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
 	assert_int_equal(d.number, 2);
 	assert_int_equal(shm_run_init(&e, &shm, -1, me, 5), -EAGAIN);
