@@ -90,7 +90,7 @@ void gen_task(struct gen *g, const struct ir_insn *i)
 	gen_is_const(g, i->args[self ? 0 : 1], &what);
 	if (g->env->user_space) {
 		if (!self || !in_user_space[what]) {
-			gen_refuse(g, "pexecname() and the task functions are for the kernel place: use --place=kernel");
+			gen_refuse(g, "what the kernel knows of a process is for the kernel place: use place=kernel");
 			return;
 		}
 		asm_imm(as, R1, what);

@@ -64,7 +64,7 @@ static void punch(const struct shm *s, uint64_t base, uint64_t begin, uint64_t e
 		fallocate(s->punch_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base + begin), (off_t)(end - begin));
 }
 
-static void give_back(const struct shm *s, const struct shm_map *m, uint8_t *lane)
+void ring_give_back(const struct shm *s, const struct shm_map *m, uint8_t *lane)
 {
 	uint64_t ring = m->max_entries, margin = ring / 4, base = (uint64_t)(lane - s->data) + m->off, tail, from;
 	struct abi_lane *l = header(lane);
@@ -143,7 +143,7 @@ int ring_drain(const struct shm *s, const struct shm_map *m, uint32_t number,
 	move_tail(lane, tail);
 	s->read[number].off = tail;
 	if (tail == head && calm(s, number, n))
-		give_back(s, m, lane);
+		ring_give_back(s, m, lane);
 	return err < 0 ? err : n;
 nonsense:
 	head &= ~(uint64_t)7;

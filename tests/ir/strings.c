@@ -121,7 +121,10 @@ static void ref_lltostr(char *out, int64_t v, int64_t base)
 
 static void copy(char *out, const char *s)
 {
-	snprintf(out, STRSIZE, "%s", s ? s : "");
+	size_t len = s ? strnlen(s, STRSIZE - 1) : 0;
+
+	memcpy(out, len ? s : "", len);
+	out[len] = '\0';
 }
 
 static void reference(const struct input *in, struct output *out)

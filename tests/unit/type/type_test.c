@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -157,6 +158,63 @@ static void text(void **state)
 	assert_string_equal(type_text(f->a, type_new_tagged(f->ts, TYPE_ENUM, NULL)), "enum (anon)");
 }
 
+/* A source of one structure, "struct far { int a; struct far *next; }", which counts what it is asked. */
+static unsigned int found, filled;
+static const struct type_source far;
+
+static const struct type *find_far(const struct type_source *s, struct types *in, const char *module, enum type_kind kind,
+				   const char *name)
+{
+	struct type *t;
+
+	found++;
+	if (kind != TYPE_STRUCT || strcmp(name, "far") || (module && strcmp(module, "there")))
+		return NULL;
+	t = type_untabled(in, TYPE_STRUCT, name);
+	t->size = 16;
+	t->align = 8;
+	t->complete = true;
+	t->source = s;
+	return t;
+}
+
+static void fill_far(const struct type_source *s, struct types *in, struct type *t)
+{
+	(void)s;
+	filled++;
+	type_put_member(in, t, "a", type_basic(in, TYPE_B_INT), 0, 0);
+	type_put_member(in, t, "next", type_ptr(in, t), 64, 0);
+}
+
+static const struct type_source far = { find_far, fill_far };
+
+static void sources(void **state)
+{
+	struct types *ts = ((struct fixture *)*state)->ts;
+	const struct type_member *m;
+	const struct type *t;
+	uint64_t off;
+
+	assert_null(type_import(ts, NULL, TYPE_STRUCT, "far"));	/* nobody is asked yet */
+	types_set_source(ts, &far);
+	t = type_import(ts, NULL, TYPE_STRUCT, "far");
+	assert_non_null(t);
+	assert_ptr_equal(type_import(ts, NULL, TYPE_STRUCT, "far"), t);
+	assert_null(type_import(ts, NULL, TYPE_UNION, "far"));
+	assert_null(type_import(ts, NULL, TYPE_UNION, "far"));
+	assert_null(type_import(ts, "elsewhere", TYPE_STRUCT, "far"));
+	assert_int_equal(found, 3);
+	assert_null(type_find_tag(ts, "far"));		/* the script may still declare its own */
+	assert_int_equal(type_size(t), 16);
+	assert_int_equal(filled, 0);
+	m = type_find_member(t, "next", &off);
+	assert_non_null(m);
+	assert_int_equal(off, 64);
+	assert_ptr_equal(type_target(m->type), t);
+	assert_non_null(type_find_member(t, "a", &off));
+	assert_int_equal(filled, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +224,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(conversions, setup, teardown),
 		cmocka_unit_test_setup_teardown(same, setup, teardown),
 		cmocka_unit_test_setup_teardown(text, setup, teardown),
+		cmocka_unit_test_setup_teardown(sources, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +170,42 @@ static void ring(void **state)
 	shm_fini(&shm);
 }
 
+/* Memory is given back again and again while a writer is at work: nothing of what it writes is lost. */
+static void memory_given_back(void **state)
+{
+	enum { RING = 16 << 20, RECORDS = 250000 };
+	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
+	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct reader r = { 0 };
+	uint64_t lost = 0;
+	struct stat st;
+
+	(void)state;
+	s.data_size = s.lane_size;
+	s.punch_fd = memfd_create("ring", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(s.punch_fd, (off_t)s.data_size), 0);
+	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, s.punch_fd, 0);
+	assert_true(s.data != MAP_FAILED);
+	s.read = calloc(1, sizeof(*s.read));
+	if (!fork()) {
+		write_records(&m, s.data, RECORDS, true);
+		_exit(0);
+	}
+	while (r.n < RECORDS && !r.wrong) {
+		ring_drain(&s, &m, 0, read_record, &r, &lost);
+		ring_give_back(&s, &m, s.data);
+	}
+	wait(NULL);
+	assert_false(r.wrong);
+	assert_int_equal(lost, 0);
+	assert_int_equal(r.n, RECORDS);
+	assert_int_equal(fstat(s.punch_fd, &st), 0);
+	assert_true((uint64_t)st.st_blocks * 512 < RING / 2);
+	munmap(s.data, s.data_size);
+	close(s.punch_fd);
+	free(s.read);
+}
+
 static int any_record(void *ctx, const void *rec, size_t size)
 {
 	volatile uint8_t sum = 0;
@@ -213,6 +251,7 @@ int main(void)
 		cmocka_unit_test(changed_image),
 		cmocka_unit_test(lanes),
 		cmocka_unit_test(ring),
+		cmocka_unit_test(memory_given_back),
 		cmocka_unit_test(scribbled_ring),
 	};
 

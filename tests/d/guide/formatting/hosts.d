@@ -1,9 +1,9 @@
-/* %I names the host of an address; a text that is none stays as it is. */
+/* %I prints a text that is no address as it is. */
 BEGIN
 {
-	printf("%I %I", "127.0.0.1", "no-address");
+	printf("%I %-12I|", "no-address", "x");
 	exit(0);
 }
 /* @@output
-localhost no-address
+no-address x           |
 */
