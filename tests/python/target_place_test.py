@@ -404,9 +404,14 @@ def test_scribbled_segment(interp, start, tmp_path, seed):
         tracer = start([harness.DTRACE, *TARGET, "-n", EVERYTHING, "-p", program.pid], stdout=out, stderr=out)
     names = []
 
+    def file_of(name):
+        try:
+            return os.readlink(f"/proc/{tracer.pid}/fd/{name}")
+        except FileNotFoundError:       # closed meanwhile
+            return ""
+
     def mapped():
-        names[:] = [name for name in os.listdir(f"/proc/{tracer.pid}/fd")
-                    if "dtap-data" in os.readlink(f"/proc/{tracer.pid}/fd/{name}")]
+        names[:] = [name for name in os.listdir(f"/proc/{tracer.pid}/fd") if "dtap-data" in file_of(name)]
         assert tracer.poll() is None, (tmp_path / "out").read_text(errors="replace")[-2000:]
         return names
 
