@@ -22,6 +22,7 @@ struct making {
 	uint32_t n;
 	bool begun;
 	uint32_t number;		/* of the page at hand */
+	uint64_t addr;			/* of the last row */
 	struct abi_unwind_row last;	/* what holds behind the last row */
 };
 
@@ -41,11 +42,15 @@ static void begin(struct making *m, uint32_t number)
 	m->rows[0].at = 0;
 }
 
-/* From @addr on @row holds. */
+/* From @addr on @row holds; addresses only rise, what goes back overlaps something else. */
 static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
 {
 	uint32_t number = (uint32_t)(addr >> ABI_UNWIND_SHIFT);
 	int e = 0;
+
+	if (addr < m->addr || addr >> ABI_UNWIND_SHIFT > UINT32_MAX)
+		return 0;
+	m->addr = addr;
 
 	while (m->begun && m->number < number && !e) {
 		e = flush(m);

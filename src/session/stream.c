@@ -1,6 +1,7 @@
 #include "session/stream.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,15 @@ static int by_time(const void *x, const void *y)
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
 	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* As they are as a rule where one thread is traced. */
+static bool in_order(const struct stream *s)
+{
+	for (size_t i = 1; i < s->n; i++)
+		if (by_time(&s->items[i - 1], &s->items[i]) > 0)
+			return false;
+	return true;
 }
 
 /* Move the bytes of the records together. */
@@ -115,7 +125,8 @@ int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx)
 
 	if (!s->n)
 		return 0;
-	qsort(s->items, s->n, sizeof(*s->items), by_time);
+	if (!in_order(s))
+		qsort(s->items, s->n, sizeof(*s->items), by_time);
 	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++) {
 		item = &s->items[i];
 		ret = each(ctx, s->bytes + item->off, item->size, i + 1 < s->n ? s->bytes + item[1].off : NULL);

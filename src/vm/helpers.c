@@ -444,9 +444,10 @@ static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void 
 
 /*
  * Memory for the ring comes page by page, and each costs as much as many records do.  A run of pages asked for at once
- * costs a fraction of that (Linux 5.14).
+ * costs a fraction of that (Linux 5.14).  Asked for as if to be read: of shared memory they can be written all the same,
+ * and those that the tracer has made already come in groups.
  */
-enum { READY_LEAST = 1 << 14, READY_MOST = 1 << 18, PAGE = 4096, POPULATE_WRITE = 23 /* MADV_POPULATE_WRITE */ };
+enum { READY_LEAST = 1 << 14, READY_MOST = 1 << 18, PAGE = 4096, POPULATE_READ = 22 /* MADV_POPULATE_READ */ };
 
 __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct shm_map *m, uint32_t need)
 {
@@ -461,8 +462,8 @@ __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct
 	r->ring_ready = from + size;
 	part = size < m->max_entries - pos ? size : m->max_entries - pos;
 	/* What is refused comes page by page. */
-	if (syscall(SYS_madvise, r->lane + m->off + pos, part, POPULATE_WRITE) ||
-	    (part < size && syscall(SYS_madvise, r->lane + m->off, size - part, POPULATE_WRITE)))
+	if (syscall(SYS_madvise, r->lane + m->off + pos, part, POPULATE_READ) ||
+	    (part < size && syscall(SYS_madvise, r->lane + m->off, size - part, POPULATE_READ)))
 		r->ring_ready = UINT64_MAX;
 	errno = saved;
 }

@@ -25,11 +25,11 @@ struct shm_map {
 };
 
 /*
- * Reading a lane's ring: bytes read; how many they were when memory was last given back; the seconds when that was and
- * when there last was something to be read.
+ * Reading a lane's ring: bytes read; how many they were when memory was last given back; up to how many written there
+ * was memory made ahead of the writer; the seconds when some was given back and when there last was something to be read.
  */
 struct shm_reader {
-	uint64_t off, given_back;
+	uint64_t off, given_back, made;
 	int64_t when, last;
 };
 

@@ -44,9 +44,11 @@ def run(program, script, argv, *options, tail="", **env):
     program.write_text(PROGRAM + tail)
     result = harness.stap(*options, "-w", "-e", script, "-c", " ".join(argv),
                           env={"PATH": "/usr/bin:/usr/sbin:/bin", "SYSTEMTAP_TAPSET": str(harness.TOP / "share" / "tapset"), **env})
-    said, *lines = result.out.splitlines()
-    assert result.code == 0 and lines, result
-    return json.loads(said), lines
+    # Two programs write: the traced one, whose line is JSON, and stap, when it gets to it.
+    lines = result.out.splitlines()
+    said = [line for line in lines if line.startswith("{")]
+    assert result.code == 0 and len(said) == 1 and len(lines) > 1, result
+    return json.loads(said[0]), [line for line in lines if line not in said]
 
 
 def check_command_line(said, lines):

@@ -1,5 +1,5 @@
 /*
- * Any bytes as an ELF file: markers, their operands and functions, imports.  The file lies in memory but is
+ * Any bytes as an ELF file: markers, their operands and functions, imports, call frame information.  The file lies in memory but is
  * read through a descriptor, as real ones are.
  */
 #include <stdint.h>
@@ -9,8 +9,23 @@
 
 #include "base/strbuf.h"
 #include "elf/obj.h"
+#include "elf/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A search needs rows in order, the first of them at the start of the page. */
+static int page(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n)
+{
+	unsigned int *pages = ctx;
+
+	(void)number;
+	if (!n || rows[0].at)
+		__builtin_trap();
+	for (uint32_t i = 1; i < n; i++)
+		if (rows[i].at <= rows[i - 1].at || rows[i].at >= 1 << ABI_UNWIND_SHIFT)
+			__builtin_trap();
+	return ++*pages > 10000;	/* enough */
+}
 
 static void take_entry(void *ctx, const char *name, uint64_t addr)
 {
@@ -28,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arch_operand ops[12];
 	struct strbuf why = { 0 };
 	struct obj *o = NULL;
+	unsigned int pages = 0;
 	size_t n = 0;
 	uint64_t off;
 
@@ -46,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		obj_each_plt(o, take_entry, NULL);
 		obj_links(o);
 		obj_func_at(o, obj_info(o)->entry, NULL);
+		obj_unwind(o, page, &pages);
 	} else if (!why.len) {
 		__builtin_trap();	/* each refusal has its reason */
 	}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the seeds of corpus/elf: small programs with markers, as compiled, as a stripped library with
-# .gnu_debugdata, and for 32 bits.  The seeds are committed; run this again when the reader learns to read more.
+# .gnu_debugdata, with call frame information, and for 32 bits.  The seeds are committed; run this again when the
+# reader learns to read more.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 out=$here/corpus/elf
@@ -25,5 +26,13 @@ objcopy --strip-debug full.so mini
 xz mini
 strip full.so
 objcopy --add-section .gnu_debugdata=mini.xz full.so "$out/debugdata"
+cat >unwind.c <<'END'
+__attribute__((noinline)) int many(int a, int b, int c, int d) { volatile int v[300]; v[a] = b; return v[c] + d; }
+__attribute__((noinline)) int calls(int n) { return n ? many(n, 1, 2, 3) + calls(n - 1) * n : 0; }
+void _start(void) { calls(3); for (;;) ; }
+END
+${CC:-cc} -O1 -w -nostdlib -fno-stack-protector -fasynchronous-unwind-tables -static -Wl,-z,norelro,-z,noseparate-code \
+	-Wl,--build-id=none,--eh-frame-hdr -o "$out/unwind" unwind.c
+strip "$out/unwind"
 clang $small -m32 -static -o "$out/static32" seed.c
 ls -l "$out"

@@ -404,9 +404,14 @@ def test_scribbled_segment(interp, start, tmp_path, seed):
         tracer = start([harness.DTRACE, *TARGET, "-n", EVERYTHING, "-p", program.pid], stdout=out, stderr=out)
     names = []
 
+    def file_of(name):
+        try:
+            return os.readlink(f"/proc/{tracer.pid}/fd/{name}")
+        except FileNotFoundError:       # closed meanwhile
+            return ""
+
     def mapped():
-        names[:] = [name for name in os.listdir(f"/proc/{tracer.pid}/fd")
-                    if "dtap-data" in os.readlink(f"/proc/{tracer.pid}/fd/{name}")]
+        names[:] = [name for name in os.listdir(f"/proc/{tracer.pid}/fd") if "dtap-data" in file_of(name)]
         assert tracer.poll() is None, (tmp_path / "out").read_text(errors="replace")[-2000:]
         return names
 
@@ -422,7 +427,7 @@ def test_scribbled_segment(interp, start, tmp_path, seed):
                 break
             extents.append((at, os.lseek(memory, at, os.SEEK_HOLE)))
             at = extents[-1][1]
-        for _ in range(200):
+        for _ in range(200 if extents else 0):      # none: it was only just made
             at = rnd.randrange(*rnd.choice(extents))
             if at >= 8:         # not the gate, which would only end the session
                 os.pwrite(memory, bytes(rnd.choice((0, 0xff, rnd.randrange(256)))

@@ -206,6 +206,46 @@ static void memory_given_back(void **state)
 	free(s.read);
 }
 
+/* While much is written there is memory ahead of the writer, a part of the ring at most. */
+static void memory_made_ahead(void **state)
+{
+	enum { RING = 16 << 20, RECORDS = 2000, POPULATE_WRITE = 23 };
+	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
+	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct reader r = { 0 };
+	uint64_t lost = 0, bytes;
+	struct stat st;
+
+	(void)state;
+	s.data_size = s.lane_size;
+	s.punch_fd = memfd_create("ring", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(s.punch_fd, (off_t)s.data_size), 0);
+	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, s.punch_fd, 0);
+	assert_true(s.data != MAP_FAILED);
+	s.read = calloc(1, sizeof(*s.read));
+	if (madvise(s.data, ABI_ALIGN, POPULATE_WRITE))
+		skip();		/* before Linux 5.14 */
+	for (int k = 0; k < 100; k++) {
+		write_records(&m, s.data, RECORDS, false);
+		assert_int_equal(fstat(s.punch_fd, &st), 0);
+		bytes = (uint64_t)st.st_blocks * 512;
+		ring_drain(&s, &m, 0, read_record, &r, &lost);
+		assert_int_equal(fstat(s.punch_fd, &st), 0);
+		if (k < 2) {
+			assert_true((uint64_t)st.st_blocks * 512 >= s.read[0].off + (k ? 1 << 18 : 1 << 20));
+			assert_true((uint64_t)st.st_blocks * 512 <= s.read[0].off + RING / 4 + 2 * ABI_ALIGN);
+		}
+		r = (struct reader){ 0 };
+	}
+	/* All that there is, it is not made again. */
+	assert_int_equal((uint64_t)st.st_blocks * 512, bytes);
+	assert_true(bytes <= s.data_size);
+	assert_int_equal(lost, 0);
+	munmap(s.data, s.data_size);
+	close(s.punch_fd);
+	free(s.read);
+}
+
 static int any_record(void *ctx, const void *rec, size_t size)
 {
 	volatile uint8_t sum = 0;
@@ -252,6 +292,7 @@ int main(void)
 		cmocka_unit_test(lanes),
 		cmocka_unit_test(ring),
 		cmocka_unit_test(memory_given_back),
+		cmocka_unit_test(memory_made_ahead),
 		cmocka_unit_test(scribbled_ring),
 	};
 
