@@ -1,8 +1,6 @@
-/* What a variable or a cast points to may be written; the traced process and what has no
-   address of its own may not. */
+/* What a variable or a cast points to may be written. */
 struct point { int x, y; char name[4]; };
 inline struct point *fixed = (struct point *)arg0;
-userland struct point *theirs;
 BEGIN
 {
 	*(int *)0 = 1;
@@ -13,8 +11,6 @@ BEGIN
 	this->p->name[1] |= 2;
 	*&this->p->x = 1;
 	fixed->x = 1;			/* error: D_OP_WRITE */
-	theirs->x = 1;			/* error: D_OP_WRITE */
-	theirs->x++;			/* error: D_OP_WRITE */
 	this->p->name = "ab";		/* error: D_OP_ARRFUN */
 	*(void *)arg0 = 1;		/* error: D_DEREF_VOID */
 	this->p->x = "text";		/* error: D_OP_INCOMPAT */
