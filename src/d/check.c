@@ -206,12 +206,27 @@ static void check_inline(struct check *c, struct d_inline *inl)
 
 /* --- clauses ----------------------------------------------------------------------------------------- */
 
+/* @n decides whether what it stands before is done; @what: its name in a message. */
+static void check_cond(struct check *c, struct d_node *n, const char *what)
+{
+	c->stmt = NULL;
+	if (!check_expr(c, n) || node_is_scalar(n))
+		return;
+	check_error(c, n->pos, "D_PRED_SCALAR", "%s must be of scalar type", what);
+	if (node_is_string(n))
+		diag_hint(c->diag, "compare the string: s != \"\"");
+}
+
+static void check_block(struct check *c, const struct d_block *b);
+
 static void check_stmt(struct check *c, struct d_stmt *s)
 {
 	struct d_node *n = s->expr;
 
 	if (s->kind == D_STMT_IF) {
-		check_unsupported(c, s->pos, "if", "use clauses of their own with predicates, or ?:");
+		check_cond(c, n, "condition of if");
+		check_block(c, s->yes);
+		check_block(c, s->no);
 		return;
 	}
 	c->stmt = n;
@@ -227,23 +242,16 @@ static void check_stmt(struct check *c, struct d_stmt *s)
 		check_error(c, n->pos, "D_AGG_NULL", "expression has null effect: @%s", n->ident->name);
 }
 
-static void check_body(struct check *c, const struct d_clause *cl)
+static void check_block(struct check *c, const struct d_block *b)
 {
-	if (!cl->body)
-		return;
-	for (size_t i = 0; i < cl->body->n; i++)
-		check_stmt(c, cl->body->stmts[i]);
+	for (size_t i = 0; b && i < b->n; i++)
+		check_stmt(c, b->stmts[i]);
 }
 
 static void check_pred(struct check *c, const struct d_clause *cl)
 {
-	if (!cl->pred || !check_expr(c, cl->pred))
-		return;
-	if (node_is_scalar(cl->pred))
-		return;
-	check_error(c, cl->pred->pos, "D_PRED_SCALAR", "predicate result must be of scalar type");
-	if (node_is_string(cl->pred))
-		diag_hint(c->diag, "compare the string: s != \"\"");
+	if (cl->pred)
+		check_cond(c, cl->pred, "predicate result");
 }
 
 static void check_descs(struct check *c, const struct d_clause *cl)
@@ -274,11 +282,11 @@ static void check_clause(struct check *c, struct d_clause *cl)
 	c->args_state = ARGS_UNKNOWN;
 	c->unknown = 0;
 	before = *c->diag;
-	check_body(c, cl);
+	check_block(c, cl->body);
 	if (c->unknown && cl->pred) {
 		*c->diag = before;
 		check_pred(c, cl);
-		check_body(c, cl);
+		check_block(c, cl->body);
 	} else {
 		check_pred(c, cl);
 	}

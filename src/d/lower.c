@@ -5,9 +5,19 @@
 
 struct ir_rec *lower_rec(struct lower *l)
 {
-	if (!l->rec)
-		l->rec = ir_rec_new(l->prog, l->b.clause);
+	if (l->rec)
+		return l->rec;
+	l->rec = ir_rec_new(l->prog, l->b.clause);
+	if (l->spec_id != IR_NO_REG)
+		lower_spec_field(l);
 	return l->rec;
+}
+
+void lower_rec_end(struct lower *l)
+{
+	if (l->rec)
+		lower_spec_end(l);
+	l->rec = NULL;
 }
 
 void lower_next_action(struct lower *l)
@@ -26,6 +36,35 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t)
 	}
 }
 
+static void lower_block(struct lower *l, const struct d_block *b);
+
+/* A branch of an if: a speculation that begins there ends there. */
+static void lower_branch(struct lower *l, const struct d_block *b, struct ir_block *end)
+{
+	ir_reg id = l->spec_id, ok = l->spec_ok;
+
+	lower_block(l, b);
+	lower_rec_end(l);
+	l->spec_id = id;
+	l->spec_ok = ok;
+	ir_jmp(&l->b, end);
+}
+
+static void lower_if(struct lower *l, struct d_stmt *s)
+{
+	struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b), *end = s->no ? ir_block_new(&l->b) : no;
+
+	lower_rec_end(l);
+	ir_br(&l->b, lower_expr(l, s->expr), yes, no);
+	ir_at(&l->b, yes);
+	lower_branch(l, s->yes, end);
+	if (s->no) {
+		ir_at(&l->b, no);
+		lower_branch(l, s->no, end);
+	}
+	ir_at(&l->b, end);
+}
+
 /* Aggregations are numbered in the order of their first mention, so that is where they are made. */
 static void lower_stmt(struct lower *l, struct d_stmt *s)
 {
@@ -33,12 +72,20 @@ static void lower_stmt(struct lower *l, struct d_stmt *s)
 
 	l->b.pos = s->pos;
 	lower_next_action(l);
-	if (n->kind == D_CALL && n->ident->kind == ID_ACTION)
+	if (s->kind == D_STMT_IF)
+		lower_if(l, s);
+	else if (n->kind == D_CALL && n->ident->kind == ID_ACTION)
 		n->ident->action->lower(l, n);
 	else if (n->kind == D_ASSIGN && check_is_agg_ref(n->lhs))
 		lower_agg_assign(l, n);
 	else
 		lower_expr(l, n);
+}
+
+static void lower_block(struct lower *l, const struct d_block *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		lower_stmt(l, b->stmts[i]);
 }
 
 static void lower_pred(struct lower *l, struct d_node *pred)
@@ -61,7 +108,7 @@ static void lower_clause(struct lower *l, struct d_clause *cl)
 	ic->descs = cl->descs;
 	ic->ndescs = (uint32_t)cl->ndescs;
 	l->rec = NULL;
-	l->spec_ok = IR_NO_REG;
+	l->spec_id = l->spec_ok = IR_NO_REG;
 	ir_build(&l->b, l->prog, ic);
 	if (cl->pred)
 		lower_pred(l, cl->pred);
@@ -70,11 +117,9 @@ static void lower_clause(struct lower *l, struct d_clause *cl)
 		lower_next_action(l);
 		ir_rec_act(l->prog, lower_rec(l), IR_ACT_SHOWPROBE, cl->pos);
 	} else {
-		for (size_t i = 0; i < cl->body->n; i++)
-			lower_stmt(l, cl->body->stmts[i]);
+		lower_block(l, cl->body);
 	}
-	if (l->rec)
-		lower_spec_end(l);
+	lower_rec_end(l);
 	ir_ret(&l->b);
 }
 

@@ -8,7 +8,11 @@
  * are taken where the actions stand.  A clause that records nothing writes none, but one without statements
  * writes a record that shows the probe.
  *
- * Actions are numbered from 1 as DTrace counts them in its error messages: a statement is one, a printf() one
+ * An if divides its clause: what stands before it, each branch, and what stands behind it have a record each, written at
+ * its end, as if they were clauses of their own (which is what illumos makes of them).
+ *
+ * Actions are numbered from 1 as DTrace counts them in its error messages: a statement is one, and so is the
+ * condition of an if, a printf() one
  * for each value, an aggregation one for itself, one for each key and one for its function.
  *
  * Files: lower.c clauses, lower_expr.c expressions, lower_mem.c memory, lower_obj.c objects, lower_act.c actions and
@@ -33,7 +37,7 @@ struct lower {
 	struct ir_block *end;		/* where a clause goes whose predicate is false */
 	struct ir_rec *rec;		/* NULL until an action records something */
 	ir_reg fields[IR_MAX_FIELDS];	/* what goes into it */
-	ir_reg spec_ok;			/* is the clause's speculation under way; IR_NO_REG: it has none */
+	ir_reg spec_id, spec_ok;	/* the speculation, and is it under way; IR_NO_REG: there is none */
 	struct ir_var **spec_users, **spec_active;	/* by speculation; NULL until one is used */
 	struct ir_var *token;		/* what strtok() has left, NULL until it is used */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
@@ -125,8 +129,11 @@ ir_reg lower_in_memory(struct lower *l, const struct object *o, const struct typ
 
 /* --- statements (lower.c, lower_act.c) --------------------------------------------------------------- */
 
-/* The clause's record, made when first asked for, and the number of the action at hand. */
+/* The record that the actions at hand share, made when first asked for; it is written, and the next one is another. */
 struct ir_rec *lower_rec(struct lower *l);
+void lower_rec_end(struct lower *l);
+
+/* The next action has the next number. */
 void lower_next_action(struct lower *l);
 
 /* Record @val, which is of type @t, as the next field of the action added last. */
@@ -153,8 +160,9 @@ ir_reg lower_stack_value(struct lower *l, struct d_node *call);
 /* The subroutine that @call calls with the values @args, made of other operations (lower_subr.c). */
 ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args);
 
-/* speculation(), and the end of a clause that may be speculative: its record is written (lower_spec.c). */
+/* speculation(); a new record's first field; the end of a record, which may be speculative (lower_spec.c). */
 ir_reg lower_speculation(struct lower *l);
+void lower_spec_field(struct lower *l);
 void lower_spec_end(struct lower *l);
 
 /* The keys of @n by the signature of @id into @keys[IR_MAX_KEYS]. */

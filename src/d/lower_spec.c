@@ -98,18 +98,28 @@ static void release(struct lower *l, ir_reg id)
 void lower_spec(struct lower *l, struct d_node *call)
 {
 	char letter = call->base->name[0];
-	enum ir_act_kind kind = letter == 's' ? IR_ACT_SPECULATE : letter == 'c' ? IR_ACT_COMMIT : IR_ACT_DISCARD;
+	enum ir_act_kind kind = letter == 'c' ? IR_ACT_COMMIT : IR_ACT_DISCARD;
 	const struct type *t = l->check->t_int;
 	ir_reg id;
 
 	make_vars(l);
+	if (letter == 's') {
+		lower_rec_end(l);	/* what a discard() has begun is not speculative */
+		l->spec_id = lower_as(l, call->args[0], t);
+		l->spec_ok = active(l, l->spec_id);
+		lower_rec(l);
+		return;
+	}
 	ir_rec_act(l->prog, lower_rec(l), kind, call->pos);
 	id = lower_as(l, call->args[0], t);
 	lower_field(l, id, t);
-	if (letter == 's')
-		l->spec_ok = active(l, id);
-	else
-		release(l, id);
+	release(l, id);
+}
+
+void lower_spec_field(struct lower *l)
+{
+	ir_rec_act(l->prog, l->rec, IR_ACT_SPECULATE, l->b.pos);
+	lower_field(l, l->spec_id, l->check->t_int);
 }
 
 void lower_spec_end(struct lower *l)

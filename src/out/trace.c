@@ -21,13 +21,14 @@ static bool names(const char *name, const char *word)
 
 static bool same_firing(const struct out_firing *a, const struct out_firing *b)
 {
-	return a->id == b->id && a->time_ns == b->time_ns && a->tid == b->tid && a->epid != b->epid;
+	return a->id == b->id && a->time_ns == b->time_ns && a->tid == b->tid &&
+	       (a->epid != b->epid || a->rec != b->rec);
 }
 
 /*
- * Several clauses of one firing make one step: the first of an entry indents, the last of a return ends it.
- * libdtrace goes by the probe alone, which serves its probes of one function each; a marker's probe is every
- * function's.
+ * Several clauses of one firing, or parts of a clause with ifs, make one step: the first of an entry indents, the
+ * last of a return ends it.  libdtrace goes by the probe alone, which serves its probes of one function each; a
+ * marker's probe is every function's.
  */
 static enum flow flow_of(const struct out_lines *l, const struct out_firing *f, const struct out_firing *next)
 {

@@ -17,6 +17,7 @@ struct out_firing {
 	uint32_t cpu;
 	uint32_t id;		/* the probe's, as dtrace -l shows it */
 	uint32_t epid;		/* the enabled probe's */
+	uint32_t rec;		/* which of the clause's records */
 	uint64_t time_ns;	/* these and the id tell the clauses of one firing from those of another */
 	uint32_t tid;
 	const char *prov, *func, *name;

@@ -366,6 +366,7 @@ static bool firing_of(const struct session *s, const struct abi_record *hdr, str
 		.cpu = hdr->cpu,
 		.id = en->probe->id,
 		.epid = epid_of(en, prog->recs[hdr->rec]->clause),
+		.rec = hdr->rec,
 		.time_ns = hdr->time_ns,
 		.tid = hdr->tid,
 		.prov = en->probe->prov, .func = en->probe->func, .name = en->probe->name,

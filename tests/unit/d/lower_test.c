@@ -561,6 +561,24 @@ static void actions_are_numbered(void **state)
 	run_free(&r);
 }
 
+/* An if divides its clause: a record before it, one in each branch that records something, one behind it. */
+static void ifs_divide_records(void **state)
+{
+	struct run r;
+
+	(void)state;
+	run(&r, "BEGIN { trace(1); trace(2); if (~arg0) { trace(3); if (1) x = 1; } else { printf(\"%d %d\", 1, -arg0); }"
+		" trace(4); trace(5); trace(6); }");
+	assert_int_equal(r.c.prog->nrecs, 4);
+	assert_int_equal(r.c.prog->recs[0]->nacts, 2);
+	assert_int_equal(r.c.prog->recs[1]->nacts, 1);
+	assert_int_equal(r.c.prog->recs[2]->nacts, 1);
+	assert_int_equal(r.c.prog->recs[3]->nacts, 3);
+	assert_int_equal(action_of(r.c.prog->clauses[0], IR_NOT), 3);
+	assert_int_equal(action_of(r.c.prog->clauses[0], IR_NEG), 8);
+	run_free(&r);
+}
+
 static void descriptions_are_kept(void **state)
 {
 	const struct probe_desc *d;
@@ -641,6 +659,7 @@ int main(void)
 		cmocka_unit_test(predicates),
 		cmocka_unit_test(aggregations),
 		cmocka_unit_test(actions_are_numbered),
+		cmocka_unit_test(ifs_divide_records),
 		cmocka_unit_test(descriptions_are_kept),
 		cmocka_unit_test(inlines_cannot_explode),
 		cmocka_unit_test(inlines_cannot_dive),

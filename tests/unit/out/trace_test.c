@@ -42,7 +42,8 @@ static void flow(void **state)
 {
 	const struct out_firing f[] = {
 		{ .cpu = 1, .id = 7, .epid = 1, .prov = "pid1", .func = "main", .name = "entry" },
-		{ .cpu = 1, .id = 7, .epid = 2, .prov = "pid1", .func = "main", .name = "entry" },
+		{ .cpu = 1, .id = 7, .epid = 2, .rec = 1, .prov = "pid1", .func = "main", .name = "entry" },
+		{ .cpu = 1, .id = 7, .epid = 2, .rec = 2, .prov = "pid1", .func = "main", .name = "entry" },
 		{ .cpu = 1, .id = 8, .epid = 3, .prov = "syscall", .func = "read", .name = "entry" },
 		{ .cpu = 1, .id = 9, .epid = 4, .prov = "io", .func = "carp", .name = "carpentry" },
 		{ .cpu = 1, .id = 10, .epid = 5, .prov = "syscall", .func = "read", .name = "return" },
@@ -54,13 +55,14 @@ static void flow(void **state)
 
 	(void)state;
 	out_open_mem(&s);
-	for (size_t i = 0; i < 7; i++) {
-		out_line_begin(&s, &l, &f[i], i < 6 ? &f[i + 1] : NULL);
+	for (size_t i = 0; i < 8; i++) {
+		out_line_begin(&s, &l, &f[i], i < 7 ? &f[i + 1] : NULL);
 		out_puts(&s, ".");
 		out_line_end(&s, &l);
 	}
 	assert_string_equal(out_text(&s), "CPU FUNCTION                                 \n"
 					  "  1  -> main                                  .\n"
+					  "  1   | main:entry                            .\n"
 					  "  1   | main:entry                            .\n"
 					  "  1    => read                                .\n"
 					  "  1     | carp:carpentry                      .\n"
