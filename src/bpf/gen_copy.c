@@ -1,9 +1,11 @@
 /*
- * Memory of a clause's own, in its scratch: what copyin() copies, what alloca() gives, and what bcopy() and copyinto() put
- * there.  Each call of copyin() and alloca() in the program has its place, as large as it may become.  Also what else is the
- * traced thread's: its registers.
+ * Memory of a clause's own, in its scratch: what copyin() copies, what alloca() gives, and what bcopy(), copyinto() and
+ * stores through pointers put there.  Each call of copyin() and alloca() in the program has its place, as large as it may
+ * become.  Also what else is the traced thread's: its registers.
  */
 #include "bpf/gen.h"
+
+enum { ALLOCA_INLINE = 64 };	/* bytes that are made zero one word after the other */
 
 static const struct copyin *room(const struct gen *g, const struct ir_insn *i)
 {
@@ -52,15 +54,25 @@ static void copyin(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R1);
 }
 
+/* What is there was written when the clause ran before. */
 static void alloca_bytes(struct gen *g, const struct ir_insn *i)
 {
-	const struct copyin *c = room(g, i);
+	uint32_t off = g->priv->copyin_off + room(g, i)->off, size = room(g, i)->size;
 	struct assembler *as = &g->as;
+	int64_t bytes;
 
-	gen_load(g, R1, i->args[0]);
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R1);
-	asm_ji(as, BPF_JGT, R1, (int32_t)c->size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
-	number_of(g, R1, g->priv->copyin_off + c->off);
+	gen_load(g, R2, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	asm_ji(as, BPF_JGT, R2, (int32_t)size, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
+	gen_scratch(g, R1, off);
+	if (gen_is_const(g, i->args[0], &bytes) && size <= ALLOCA_INLINE) {
+		for (uint32_t at = 0; at < size; at += 8)
+			asm_sti(as, BPF_DW, R1, (int)at, 0);
+	} else {
+		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
+		asm_helper(as, BPF_FUNC_probe_read_kernel);
+	}
+	number_of(g, R1, off);
 	gen_put(g, i, R1);
 }
 
@@ -103,25 +115,45 @@ static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
 	gen_put(g, i, R0);
 }
 
-static void poke(struct gen *g, const struct ir_insn *i)
+/* R2 = how far into the clause's memory @addr is, @bytes of which lie in there; another one is a fault.  Uses R0 and R1. */
+static void inside(struct gen *g, ir_reg addr, int64_t bytes)
 {
-	int32_t all = (int32_t)g->priv->copyin_size;
 	struct assembler *as = &g->as;
-	uint32_t bad;
 
-	gen_load(g, R2, i->args[0]);
+	gen_load(g, R2, addr);
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
-	bad = gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP);
 	number_of(g, R1, g->priv->copyin_off);
 	asm_alu(as, BPF_SUB, R2, R1);
-	asm_ji(as, BPF_JGT, R2, all - 8, bad);
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	asm_ji(as, BPF_JGT, R2, (int32_t)(g->priv->copyin_size - bytes), gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP));
+}
+
+/* A store as DTrace does it (DIF_OP_STB to DIF_OP_STX): to scratch memory alone, at a multiple of its width. */
+static void poke(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	int64_t width = 8;
+
+	gen_is_const(g, i->args[2], &width);
 	gen_load(g, R3, i->args[1]);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
-	asm_ji(as, BPF_JGT, R2, all - 8, bad);
+	inside(g, i->args[0], width);
+	if (width > 1)
+		asm_ji(as, BPF_JSET, R2, (int32_t)width - 1, gen_fault(g, ABI_FAULT_BADALIGN, FRAME_TMP));
 	gen_scratch(g, R0, g->priv->copyin_off);
 	asm_alu(as, BPF_ADD, R0, R2);
-	asm_st(as, BPF_DW, R0, 0, R3);
+	asm_st(as, width == 8 ? BPF_DW : width == 4 ? BPF_W : width == 2 ? BPF_H : BPF_B, R0, 0, R3);
+	asm_imm(as, R0, 0);
+	gen_put(g, i, R0);
+}
+
+static void poke_string(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+
+	gen_str(g, R3, i->args[1]);
+	inside(g, i->args[0], g->prog->strsize);
+	gen_scratch(g, R1, g->priv->copyin_off);
+	asm_alu(as, BPF_ADD, R1, R2);
+	gen_copy_str(g, false);
 	asm_imm(as, R0, 0);
 	gen_put(g, i, R0);
 }
@@ -154,6 +186,9 @@ bool gen_copy(struct gen *g, const struct ir_insn *i)
 		return true;
 	case IR_FN_POKE:
 		poke(g, i);
+		return true;
+	case IR_FN_POKESTR:
+		poke_string(g, i);
 		return true;
 	case IR_FN_BCOPY:
 	case IR_FN_COPYINTO:

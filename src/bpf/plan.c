@@ -104,6 +104,13 @@ static void count(struct planner *p)
 	}
 }
 
+/* Does @i write to memory that copyin() or alloca() gave? */
+static bool writes_memory(const struct ir_insn *i)
+{
+	return i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE ||
+				    i->fn == IR_FN_POKESTR);
+}
+
 /* Does @i change something that another instruction could read? */
 static bool stores(const struct ir_insn *i)
 {
@@ -125,7 +132,7 @@ static bool stores(const struct ir_insn *i)
 	case IR_SPEND:
 		return true;
 	default:
-		return false;
+		return writes_memory(i);
 	}
 }
 
@@ -377,6 +384,8 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 	plan->copyins[plan->ncopyins++] = (struct copyin){ i, p->priv->copyin_size, (uint32_t)bytes };
 	/* Strings may be read from the copy: a string's worth of bytes behind its end is readable. */
 	p->priv->copyin_size += ((uint32_t)bytes + 15) & ~7u;
+	if (i->fn == IR_FN_ALLOCA && p->priv->alloca_max < bytes)
+		p->priv->alloca_max = (uint32_t)bytes;
 	plan->needs |= NEED_SCRATCH;
 }
 
@@ -464,9 +473,12 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
-		if (i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE)) {
+		if (writes_memory(i)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
+			/* So much there is that what is written can be inside. */
+			if (p->priv->copyin_size < strsize + 8)
+				p->priv->copyin_size = (strsize + 15) & ~7u;
 		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 			need_stack(p, whose_stack(p, i));

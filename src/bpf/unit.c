@@ -307,8 +307,8 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	p->match_off = off;
 	if (p->matched)
 		off += 8 * MATCH_KEPT + p->str_buf;
-	p->copyin_off = off;
-	size = (uint64_t)off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + u->prog->strsize;
+	p->copyin_off = (uint32_t)align8(off);
+	size = (uint64_t)p->copyin_off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + u->prog->strsize;
 	if (size > SCRATCH_MAX)
 		goto too_large;
 	p->scratch_slots = sizes->ncpus ? power_of_two(2 * sizes->ncpus) : SCRATCH_SLOTS_UNKNOWN;
@@ -514,7 +514,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 		*err = plan_scratch(u, p, sizes);
 	if (*err)
 		return NULL;
-	plan_rodata(u, p, max(zeros, p->threads_size));
+	plan_rodata(u, p, max(max(zeros, p->alloca_max), p->threads_size));
 	return u;
 }
 

@@ -8,8 +8,9 @@
  *  - A variable that is not declared gets the type of the first thing assigned to it, in the script's
  *    order; ++ and -- make it an int64_t.  An associative array's keys are typed by their first use.
  *  - 0 stands for "no string" wherever a pointer might.
- *  - Memory is read through pointers and never written.  Addresses are the kernel's (copyin() gives such);
- *    what args[] gives are addresses of the traced process, and a node knows that of itself (user).
+ *  - Memory is read through pointers, and written where it is the clause's own.  Addresses are the kernel's
+ *    (copyin() gives such); what args[] gives are addresses of the traced process, which is never written to,
+ *    and a node knows that of itself (user).
  *
  * A mistake is reported where it is; the node then has no type, and what is built on it keeps silent.
  *

@@ -192,14 +192,42 @@ static const struct type *check_target(struct check *c, struct d_node *n, enum u
 	return n->kind == D_NAME ? check_name(c, n, use) : check_array(c, n, use);
 }
 
+/*
+ * Is @n a variable, or what a variable or a cast points to, as DTrace has it?  Whether such memory is the clause's own shows
+ * when the store is made.
+ */
+static bool is_writable(const struct d_node *n)
+{
+	if (is_variable(n))
+		return true;
+	switch (n->kind) {
+	case D_CAST:
+		return type_is_ptr(n->type);
+	case D_UNARY:
+	case D_INDEX:
+	case D_MEMBER:
+		return !n->ident && is_writable(n->base);
+	case D_BINARY:
+		return is_writable(node_is_ptr(n->lhs) ? n->lhs : n->rhs);
+	case D_ASSIGN:
+		return is_writable(n->lhs);
+	case D_COND:
+		return is_writable(n->lhs) && is_writable(n->rhs);
+	default:
+		return false;
+	}
+}
+
 static bool check_writable(struct check *c, const struct d_node *n, const char *op)
 {
 	if (!is_lvalue(n)) {
 		check_error(c, n->pos, "D_OP_LVAL", "operator %s requires modifiable lvalue as an operand", op);
 		return false;
 	}
-	if (!is_variable(n)) {
+	if (!is_writable(n) || (n->user && !is_variable(n))) {
 		check_error(c, n->pos, "D_OP_WRITE", "operator %s can only be applied to a writable variable", op);
+		if (n->user)
+			diag_hint(c->diag, "the traced process is not written to");
 		return false;
 	}
 	return true;

@@ -76,6 +76,13 @@ ir_reg lower_load(struct lower *l, struct d_node *n);
  */
 ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off, unsigned int bits, bool sign);
 
+/*
+ * Store the low @width bytes of @v at @addr, or the @bits bits that begin @off bits into the byte there.  Memory that is not
+ * the clause's own is a fault.
+ */
+void lower_store(struct lower *l, ir_reg addr, ir_reg v, unsigned int width);
+void lower_store_bits(struct lower *l, ir_reg addr, unsigned int off, unsigned int bits, ir_reg v);
+
 /* @ptr + @sign * @i elements of what the type @t points to. */
 ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign);
 
@@ -97,7 +104,7 @@ void lower_object(struct lower *l, struct d_node *n, struct object *o);
 /* What is @bytes behind its start. */
 struct object lower_part(struct lower *l, const struct object *o, uint64_t bytes);
 
-/* A scalar of type @t at bit @bit of @o, @bits wide if it is a bit-field, else 0: read, and (in a variable) written. */
+/* A scalar of type @t at bit @bit of @o, @bits wide if it is a bit-field, else 0: read and written. */
 ir_reg lower_get(struct lower *l, const struct object *o, const struct type *t, uint64_t bit, unsigned int bits);
 void lower_put(struct lower *l, const struct object *o, const struct type *t, uint64_t bit, unsigned int bits, ir_reg v);
 
@@ -109,7 +116,7 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
 
-/* Copy an object of type @t; @to is a variable's. */
+/* Copy an object of type @t. */
 void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);
 void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);
 

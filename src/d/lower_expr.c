@@ -152,6 +152,12 @@ static void put(struct lower *l, const struct place *p, ir_reg val)
 		ir_mst(&l->b, p->map, val, p->keys);
 }
 
+/* What @p has now that @val was put there: of a bit-field not all. */
+static ir_reg stored(struct lower *l, const struct place *p, ir_reg val)
+{
+	return p->type && p->bits ? get(l, p) : val;
+}
+
 static ir_reg lower_assign(struct lower *l, struct d_node *n)
 {
 	struct place p;
@@ -164,7 +170,7 @@ static ir_reg lower_assign(struct lower *l, struct d_node *n)
 	}
 	val = lower_as(l, n->rhs, n->lhs->type);
 	put(l, &p, val);
-	return p.type && p.bits ? get(l, &p) : val;
+	return stored(l, &p, val);
 }
 
 /*
@@ -201,7 +207,7 @@ static ir_reg lower_inc(struct lower *l, struct d_node *n)
 	lower_place(l, n->base, &p);
 	step = ir_const(&l->b, down ? -by : by);
 	old = add_to(l, &p, t, step, down);
-	return post ? old : keep(l, ir_op2(&l->b, IR_ADD, old, step), t);
+	return post ? old : stored(l, &p, keep(l, ir_op2(&l->b, IR_ADD, old, step), t));
 }
 
 /* --- operators --------------------------------------------------------------------------------------- */
@@ -268,12 +274,12 @@ static ir_reg lower_op_assign(struct lower *l, struct d_node *n)
 		if (n->op == D_OP_SUB)
 			b = ir_op1(&l->b, IR_NEG, b);
 		a = add_to(l, &p, t, b, n->op == D_OP_SUB);
-		return keep(l, ir_op2(&l->b, IR_ADD, a, b), t);
+		return stored(l, &p, keep(l, ir_op2(&l->b, IR_ADD, a, b), t));
 	}
 	a = lower_convert(l, get(l, &p), t, work);
 	a = lower_convert(l, arith(l, n->op, work, a, b), work, t);
 	put(l, &p, a);
-	return a;
+	return stored(l, &p, a);
 }
 
 static ir_reg lower_additive(struct lower *l, struct d_node *n)
@@ -537,7 +543,7 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 	const struct d_ident *id = n->ident;
 	const struct proto *p = id->proto;
 	ir_reg args[PROTO_MAX];
-	int64_t left_out;
+	int64_t left_out, v;
 
 	assert(id->kind == ID_SUBR);
 	for (unsigned int i = 0; i < p->nargs; i++) {
@@ -546,6 +552,9 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 			args[i] = ir_const(&l->b, left_out == SUBR_STRSIZE ? (int64_t)l->prog->strsize : left_out);
 		} else if (type_is_char_ptr(p->args[i])) {
 			args[i] = lower_string(l, n->args[i]);
+		} else if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 &&
+			   d_const(l->check->prog, n->args[i], &v)) {
+			args[i] = ir_const(&l->b, v);	/* 2 * sizeof (int): how much memory a call may need is known */
 		} else {
 			args[i] = lower_as(l, n->args[i], p->args[i]);
 		}

@@ -2,7 +2,7 @@
  * Memory: what pointers point to, members, elements, bit-fields.
  *
  * Addresses in the traced process are read with ULOAD, all others with LOAD; which of them a node is, the
- * checker has found out.
+ * checker has found out.  Written is to the clause's own memory alone, what alloca() and copyin() gave.
  */
 #include "d/lower.h"
 
@@ -61,6 +61,34 @@ ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off,
 	}
 	v = ir_op2(&l->b, IR_SHL, v, ir_const(&l->b, 64 - off - bits));
 	return ir_op2(&l->b, sign ? IR_SAR : IR_SHR, v, ir_const(&l->b, 64 - bits));
+}
+
+void lower_store(struct lower *l, ir_reg addr, ir_reg v, unsigned int width)
+{
+	const ir_reg args[] = { addr, v, ir_const(&l->b, width) };
+
+	ir_call(&l->b, IR_FN_POKE, args, 3);
+}
+
+/* Byte by byte: what lies behind may not be there. */
+void lower_store_bits(struct lower *l, ir_reg addr, unsigned int off, unsigned int bits, ir_reg v)
+{
+	for (unsigned int at = 0; at < off + bits; at += 8) {
+		unsigned int from = at < off ? off - at : 0, to = off + bits - at < 8 ? off + bits - at : 8;
+		int64_t mask = (1 << to) - (1 << from);
+		ir_reg part = v, old, byte = add_bytes(l, addr, at / 8);
+
+		if (at < off)
+			part = ir_op2(&l->b, IR_SHL, v, ir_const(&l->b, off - at));
+		else if (at > off)
+			part = ir_op2(&l->b, IR_SHR, v, ir_const(&l->b, at - off));
+		if (mask != 0xff) {
+			old = ir_op2(&l->b, IR_AND, ir_load(&l->b, IR_LOAD, byte, 1, false), ir_const(&l->b, 0xff & ~mask));
+			part = ir_op2(&l->b, IR_AND, part, ir_const(&l->b, mask));
+			part = ir_op2(&l->b, IR_OR, old, part);
+		}
+		lower_store(l, byte, part, 1);
+	}
 }
 
 ir_reg lower_load(struct lower *l, struct d_node *n)

@@ -12,7 +12,6 @@
  */
 #include "d/lower.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "abi/record.h"
@@ -280,8 +279,12 @@ ir_reg lower_get(struct lower *l, const struct object *o, const struct type *t, 
 
 void lower_put(struct lower *l, const struct object *o, const struct type *t, uint64_t bit, unsigned int bits, ir_reg v)
 {
-	assert(o->id);
-	put_bits(l, o, bit, bits ? bits : 8u * type_slot(t).width, v);
+	if (!o->id && bits)
+		lower_store_bits(l, plus(l, o->addr, bit / 8), bit % 8, bits, v);
+	else if (!o->id)
+		lower_store(l, plus(l, o->addr, bit / 8), v, type_slot(t).width);
+	else
+		put_bits(l, o, bit, bits ? bits : 8u * type_slot(t).width, v);
 }
 
 bool lower_adds(const struct object *o, unsigned int bits)
@@ -323,6 +326,17 @@ void lower_put_string(struct lower *l, const struct object *o, ir_reg v)
 {
 	ir_reg keys[IR_MAX_KEYS];
 
+	if (!o->id && l->prog->strsize > type_stride(type_basic(l->check->types, TYPE_B_STRING))) {
+		check_unsupported(l->check, l->b.pos, "storing a string through a pointer, with a strsize of more than 256",
+				  "lower strsize, or store it in a variable");
+		return;
+	}
+	if (!o->id) {
+		keys[0] = o->addr;
+		keys[1] = v;
+		ir_call(&l->b, IR_FN_POKESTR, keys, 2);
+		return;
+	}
 	if (o->id->space == SPACE_THIS) {
 		if (o->dyn != IR_NO_REG)
 			check_unsupported(l->check, l->b.pos, "a string in a clause-local array, by an index that varies",
@@ -364,7 +378,7 @@ static unsigned int unit_of(const struct object *o, const struct type *t)
 {
 	uint32_t align = type_align(t);
 
-	return o->dyn == IR_NO_REG || align >= 8 ? 8 : align;
+	return (o->id && o->dyn == IR_NO_REG) || align >= 8 ? 8 : align;
 }
 
 static void copy_bytes(struct lower *l, const struct object *to, const struct object *from, const struct type *t)
@@ -372,9 +386,12 @@ static void copy_bytes(struct lower *l, const struct object *to, const struct ob
 	unsigned int unit = unit_of(to, t), part;
 	uint64_t size = type_size(t);
 
+	while (!to->id && size % unit)
+		unit /= 2;
 	for (uint64_t off = 0; off < size; off += unit) {
 		part = (unsigned int)(size - off < unit ? size - off : unit);
-		put_bits(l, to, off * 8, 8 * part, get_eight(l, from, off, off + part, unit_of(from, t)));
+		lower_put(l, to, type_int(l->check->types, part, false), off * 8, to->id ? 8 * part : 0,
+			  get_eight(l, from, off, off + part, unit_of(from, t)));
 	}
 }
 
@@ -382,7 +399,11 @@ void lower_copy(struct lower *l, const struct object *to, const struct object *f
 {
 	const struct type *base = type_strip(t);
 
-	if (!type_has_string(t)) {
+	if (!to->id && !from->id) {
+		const ir_reg args[] = { from->addr, ir_const(&l->b, (int64_t)type_size(t)), to->addr };
+
+		ir_call(&l->b, from->user ? IR_FN_COPYINTO : IR_FN_BCOPY, args, 3);
+	} else if (!type_has_string(t)) {
 		copy_bytes(l, to, from, t);
 	} else if (base->kind == TYPE_STRING) {
 		lower_put_string(l, to, lower_get_string(l, from));
@@ -449,7 +470,7 @@ void lower_assign_object(struct lower *l, const struct object *to, struct d_node
 ir_reg lower_in_memory(struct lower *l, const struct object *o, const struct type *t)
 {
 	uint64_t size = type_size(t);
-	ir_reg n = ir_const(&l->b, (int64_t)((size + 7) / 8 * 8 + 8)), mem, args[2];
+	ir_reg n = ir_const(&l->b, (int64_t)((size + 7) / 8 * 8 + 8)), mem;
 
 	if (!o->id)
 		return o->addr;
@@ -459,14 +480,9 @@ ir_reg lower_in_memory(struct lower *l, const struct object *o, const struct typ
 	}
 	mem = ir_call(&l->b, IR_FN_ALLOCA, &n, 1);
 	for (uint64_t off = 0; off < size; off += 8) {
-		args[0] = plus(l, mem, off);
-		args[1] = get_eight(l, o, off, size, unit_of(o, t));
-		ir_call(&l->b, IR_FN_POKE, args, 2);
+		ir_reg at = plus(l, mem, off);
+
+		lower_store(l, at, get_eight(l, o, off, size, unit_of(o, t)), 8);
 	}
-	if (type_is_char_array(t)) {	/* may be taken for a string */
-		args[0] = plus(l, mem, (size + 7) / 8 * 8);
-		args[1] = ir_const(&l->b, 0);
-		ir_call(&l->b, IR_FN_POKE, args, 2);
-	}
-	return mem;
+	return mem;		/* with a 0 behind it: an array of char may be taken for a string */
 }

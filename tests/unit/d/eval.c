@@ -79,6 +79,10 @@ static void call(const struct ir_insn *i, const struct eval_value *a, struct eva
 	case IR_FN_COPYIN:
 		*r = (struct eval_value){ .type = IR_INT, .i = a[0].i };
 		break;
+	case IR_FN_POKE:
+		memcpy((void *)(uintptr_t)a[0].i, &a[1].i, (size_t)a[2].i);
+		*r = (struct eval_value){ .type = IR_INT };
+		break;
 	case IR_FN_COPYINSTR:
 	case IR_FN_STRINGOF:
 		set_str(r, (const char *)(uintptr_t)a[0].i);

@@ -330,6 +330,42 @@ static void members(void **state)
 	run_free(&r);
 }
 
+/* The compiler's own stores are what ours are compared with. */
+static void stores(void **state)
+{
+	static const char text[] =
+		"struct inner { char name[8]; short a[4]; };"
+		"struct outer { unsigned int kind : 3; int delta : 7; unsigned int rest : 22; struct inner in;"
+		"	struct outer *next; union { int i; uint8_t bytes[8]; } u; uint64_t odd : 5; uint64_t wide : 33; };"
+		"BEGIN { this->p = (struct outer *)copyin(arg0, sizeof (struct outer)); this->p->kind = 9;"
+		"	trace(this->p->delta -= 66); this->p->rest ^= 0x155555; this->p->in.name[1] = 'x'; trace(this->p->in.a[2]--);"
+		"	this->p->next = this->p + 1; this->p->u.bytes[3] |= 0x80; this->p->odd--; this->p->wide = -2;"
+		"	trace(++*(short *)((char *)arg0 + (offsetof(struct outer, in) + 8))); }";
+	struct outer o = { .kind = 5, .delta = -3, .rest = 0x3fffff, .in = { "inner", { 1, 2, -3, 4 } }, .next = NULL,
+			   .u.i = 0x1234, .odd = 0, .wide = 0x1fedcba98 }, want = o;
+	struct run r;
+
+	(void)state;
+	want.kind = 1;
+	want.delta = 59;
+	want.rest ^= 0x155555;
+	want.in.name[1] = 'x';
+	want.in.a[2]--;
+	want.next = &o + 1;
+	want.u.bytes[3] |= 0x80;
+	want.odd = 31;
+	want.wide = 0x1fffffffe;
+	want.in.a[0]++;
+	run(&r, text);
+	r.e.args[0] = (int64_t)(uintptr_t)&o;
+	run_all(&r);
+	assert_memory_equal(&o, &want, sizeof(o));
+	assert_int_equal(r.e.fields[0].i, 59);
+	assert_int_equal(r.e.fields[1].i, -3);
+	assert_int_equal(r.e.fields[2].i, 2);
+	run_free(&r);
+}
+
 static void pointers(void **state)
 {
 	const int a[] = { 10, 20, 30, 40 };
@@ -595,6 +631,7 @@ int main(void)
 		cmocka_unit_test(values_are_taken_when_the_action_runs),
 		cmocka_unit_test(inlines),
 		cmocka_unit_test(members),
+		cmocka_unit_test(stores),
 		cmocka_unit_test(pointers),
 		cmocka_unit_test(args_have_the_probes_types),
 		cmocka_unit_test(args_point_into_the_process),
