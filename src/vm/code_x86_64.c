@@ -501,23 +501,75 @@ static void emit_each(struct compiler *c, const struct vm_func *from, const stru
 	x86_land(b, bad, b->n);
 }
 
+/* Which argument is memory, if that is all that a checked call does not know when loading; else -1. */
+static int memory_argument(const struct vm_helper *h, const struct vm_note *note)
+{
+	int found = -1;
+
+	for (int k = 0; k < 5 && h->args[k] != VM_ARG_NONE; k++) {
+		bool memory = h->args[k] == VM_ARG_READ || h->args[k] == VM_ARG_WRITE;
+
+		if (h->args[k] == VM_ARG_KEY || h->args[k] == VM_ARG_VALUE || (memory && found >= 0) ||
+		    (h->args[k] == VM_ARG_MAP && note->map == VM_ANY_MAP))
+			return -1;
+		if (memory)
+			found = k;
+	}
+	return found;
+}
+
+static void emit_helper_call(struct compiler *c, const struct vm_helper *h)
+{
+	x86_mov(&c->b, true, X9, X12);
+	x86_mov_imm(&c->b, RAX, (uint64_t)(uintptr_t)h->fn);
+	x86_call_reg(&c->b, RAX);
+}
+
+/*
+ * A call whose argument @k is memory in the last map, which has most of the others in it: no more need be checked.  To
+ * the two jumps in @others it goes with all else.  Returns the jump behind what makes the checked call.
+ */
+static size_t emit_memory_call(struct compiler *c, const struct vm_helper *h, int k, const struct vm_map *map,
+			       size_t others[2])
+{
+	int addr = regs[1 + k], size = regs[2 + k];
+	struct x86_buf *b = &c->b;
+
+	x86_mov(b, false, size, size);
+	x86_mov_imm(b, X10, map->size);
+	x86_alu(b, true, X86_SUB, X10, size);
+	others[0] = x86_jcc(b, X86_B);
+	x86_mov_imm(b, X11, (uint64_t)(uintptr_t)map->base);
+	x86_mov(b, true, X9, addr);
+	x86_alu(b, true, X86_SUB, X9, X11);
+	x86_alu(b, true, X86_CMP, X9, X10);
+	others[1] = x86_jcc(b, X86_A);
+	emit_helper_call(c, h);
+	return x86_jmp(b);
+}
+
 static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t at)
 {
+	const struct vm_spec *s = &c->p->spec;
+	const struct vm_helper *helper = &s->helpers[note->to];
 	struct x86_buf *b = &c->b;
-	size_t good;
+	size_t good, done = 0, others[2];
+	int memory;
 
-	if (note->call == VM_CALL_HELPER && !c->p->spec.helpers[note->to].fn) {
-		const struct vm_helper *h = &c->p->spec.helpers[note->to];
-
-		x86_load(b, 8, false, RAX, X12, h->ret == VM_RET_CTX ? THREAD(ctx) :
-			 THREAD(values) + 8 * (int32_t)h->value);
+	if (note->call == VM_CALL_HELPER && !helper->fn) {
+		x86_load(b, 8, false, RAX, X12, helper->ret == VM_RET_CTX ? THREAD(ctx) :
+			 THREAD(values) + 8 * (int32_t)helper->value);
 		return;
 	}
 	if (note->call == VM_CALL_HELPER) {
-		x86_mov(b, true, X9, X12);
-		x86_mov_imm(b, RAX, (uint64_t)(uintptr_t)c->p->spec.helpers[note->to].fn);
-		x86_call_reg(b, RAX);
+		emit_helper_call(c, helper);
 		return;
+	}
+	memory = s->nmaps ? memory_argument(helper, note) : -1;
+	if (memory >= 0 && usable(s, s->nmaps - 1, helper->args[memory] == VM_ARG_WRITE, 1)) {
+		done = emit_memory_call(c, helper, memory, &s->maps[s->nmaps - 1], others);
+		for (int k = 0; k < 2; k++)
+			x86_land(b, others[k], b->n);
 	}
 	for (int k = 0; k < 5; k++)
 		x86_store(b, 8, X12, THREAD(args) + 8 * k, regs[1 + k]);
@@ -531,6 +583,8 @@ static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t
 	x86_land(b, x86_call(b), c->fault);
 	x86_land(b, good, b->n);
 	x86_load(b, 8, false, RAX, X12, THREAD(ret));
+	if (done)
+		x86_land(b, done, b->n);
 }
 
 static void emit_jump(struct compiler *c, const struct vm_func *f, const struct bpf_insn *i, uint32_t at)

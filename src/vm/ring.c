@@ -98,6 +98,8 @@ static bool calm(const struct shm *s, uint32_t number, int n)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (n)
 		r->last = now.tv_sec;
+	if (!r->when)
+		r->when = now.tv_sec;	/* not in a first burst: there is less room meanwhile */
 	/* Nothing came for a while; or something always comes. */
 	if (now.tv_sec <= (n ? r->when : r->last) + 2)
 		return false;
