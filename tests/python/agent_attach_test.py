@@ -85,6 +85,7 @@ needs_agent = pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
 
 
 @needs_agent
+@pytest.mark.alone      # who traces the same marker, in whatever process, moves its semaphores
 def test_attached(interp, start):
     """Events come, and when the tracer has gone nothing is left but the object."""
     target = Busy(interp, start)
