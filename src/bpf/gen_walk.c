@@ -106,6 +106,21 @@ static void note_asked(struct gen *g, uint32_t map)
 	asm_helper(as, BPF_FUNC_map_update_elem);
 }
 
+/* R0 = what @map has of the process; where it has nothing, the tracer is asked and @missing is where to go on. */
+static void find_or_ask(struct gen *g, uint32_t map, uint32_t missing)
+{
+	struct assembler *as = &g->as;
+	uint32_t known = asm_label(as);
+
+	identify(g);
+	find_process(g, map);
+	asm_ji(as, BPF_JNE, R0, 0, known);
+	note_asked(g, map);
+	ask(g, false);
+	asm_ja(as, missing);
+	asm_place(as, known);
+}
+
 void gen_ask(struct gen *g)
 {
 	if (!g->env->task_mm) {
@@ -166,17 +181,11 @@ static void load_registers(struct gen *g)
 void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 {
 	struct assembler *as = &g->as;
-	uint32_t known = asm_label(as), complete = asm_label(as), unknown = asm_label(as);
+	uint32_t complete = asm_label(as), unknown = asm_label(as);
 
 	gen_scratch(g, R5, (uint32_t)WORK(unwound));
 	asm_sti(as, BPF_DW, R5, 0, 0);
-	identify(g);
-	find_process(g, EBPF_MAP_RANGES);
-	asm_ji(as, BPF_JNE, R0, 0, known);
-	note_asked(g, EBPF_MAP_RANGES);
-	ask(g, false);
-	asm_ja(as, unknown);
-	asm_place(as, known);
+	find_or_ask(g, EBPF_MAP_RANGES, unknown);
 	asm_ld(as, BPF_W, R1, R0, offsetof(struct abi_ranges, n));
 	asm_ji(as, BPF_JEQ, R1, 0, unknown);
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
@@ -210,7 +219,7 @@ void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 void gen_python(struct gen *g, uint32_t frames)
 {
 	struct assembler *as = &g->as;
-	uint32_t known = asm_label(as), none = asm_label(as);
+	uint32_t none = asm_label(as);
 
 	if (!g->env->task_tls || !g->env->task_mm) {
 		gen_refuse(g, "frames of Python: the kernel does not say where it keeps the base of a thread's storage");
@@ -224,13 +233,7 @@ void gen_python(struct gen *g, uint32_t frames)
 	asm_sti(as, BPF_DW, R5, FROM(pos, most), (int32_t)frames);
 	if (!g->priv->unwinds)
 		asm_sti(as, BPF_DW, R5, FROM(pos, unwound), 0);
-	identify(g);
-	find_process(g, EBPF_MAP_PYTHONS);
-	asm_ji(as, BPF_JNE, R0, 0, known);
-	note_asked(g, EBPF_MAP_PYTHONS);
-	ask(g, false);
-	asm_ja(as, none);
-	asm_place(as, known);
+	find_or_ask(g, EBPF_MAP_PYTHONS, none);
 	asm_ld(as, BPF_DW, R1, R0, offsetof(struct abi_python, runtime));
 	asm_ji(as, BPF_JEQ, R1, 0, none);
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
