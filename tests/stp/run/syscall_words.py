@@ -23,5 +23,5 @@ try:
 except OSError:
     pass
 os.kill(os.getpid(), signal.SIGCONT)
-os.rmdir("folder")
+os.rmdir(os.path.abspath("folder"))
 os.rmdir(os.getcwd())
