@@ -164,6 +164,14 @@ void asm_helper(struct assembler *a, int helper)
 	insn(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
+void asm_lookup(struct assembler *a, uint32_t map, int slot)
+{
+	asm_map(a, BPF_REG_1, map);
+	asm_mov(a, BPF_REG_2, BPF_REG_10);
+	asm_alui(a, BPF_ADD, BPF_REG_2, slot);
+	asm_helper(a, BPF_FUNC_map_lookup_elem);
+}
+
 static void add_call(struct assembler *a, enum rt_fn fn)
 {
 	a->calls = arena_grow(a->arena, a->calls, &a->calls_cap, a->ncalls, sizeof(*a->calls));

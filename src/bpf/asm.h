@@ -88,6 +88,8 @@ void asm_j32i(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
 void asm_map(struct assembler *a, int dst, uint32_t map);
 void asm_map_value(struct assembler *a, int dst, uint32_t map, uint32_t off);
 void asm_helper(struct assembler *a, int helper);
+/* R0 = the value in @map whose key lies at R10 + @slot, NULL if there is none. */
+void asm_lookup(struct assembler *a, uint32_t map, int slot);
 void asm_rt(struct assembler *a, enum rt_fn fn);
 void asm_rt_addr(struct assembler *a, int dst, enum rt_fn fn);		/* dst = the function, for bpf_loop and the like */
 void asm_exit(struct assembler *a);

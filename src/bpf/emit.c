@@ -232,10 +232,7 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 			asm_alui(as, BPF_ADD, R1, k);
 		asm_alui(as, BPF_AND, R1, (int32_t)g->priv->scratch_slots - 1);
 		asm_st(as, BPF_W, R10, FRAME_TMP, R1);
-		asm_map(as, R1, EBPF_MAP_SCRATCH);
-		asm_mov(as, R2, R10);
-		asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-		asm_helper(as, BPF_FUNC_map_lookup_elem);
+		asm_lookup(as, EBPF_MAP_SCRATCH, FRAME_TMP);
 		asm_ji(as, BPF_JEQ, R0, 0, busy);
 		asm_mov(as, R9, R0);
 		asm_imm(as, R1, 1);

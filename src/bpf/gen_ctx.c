@@ -242,10 +242,7 @@ void gen_probe_entry(struct gen *g, uint32_t none)
 	else
 		asm_ld(as, BPF_DW, R1, R10, FRAME_PROBE);
 	asm_st(as, BPF_W, R10, FRAME_TMP, R1);
-	asm_map(as, R1, EBPF_MAP_PROBES);
-	asm_mov(as, R2, R10);
-	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_lookup(as, EBPF_MAP_PROBES, FRAME_TMP);
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
@@ -294,10 +291,7 @@ static void never_back(struct gen *g)
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	asm_helper(as, BPF_FUNC_get_current_pid_tgid);
 	asm_st(as, BPF_DW, R10, FRAME_THREAD, R0);
-	asm_map(as, R1, EBPF_MAP_VTIMES);
-	asm_mov(as, R2, R10);
-	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
-	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_THREAD);
 	asm_ji(as, BPF_JNE, R0, 0, known);
 	asm_map(as, R1, EBPF_MAP_VTIMES);
 	asm_mov(as, R2, R10);

@@ -41,10 +41,7 @@ static void find_buffer(struct gen *g, uint32_t none)
 {
 	struct assembler *as = &g->as;
 
-	asm_map(as, R1, EBPF_MAP_ITERS);
-	asm_mov(as, R2, R10);
-	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_lookup(as, EBPF_MAP_ITERS, FRAME_TMP);
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 

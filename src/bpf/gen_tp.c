@@ -126,10 +126,7 @@ static void syscall_filter(struct gen *g, uint32_t out)
 	if (is_exit)
 		asm_alui(as, BPF_ADD, R1, EBPF_SYSCALLS);
 	asm_st(as, BPF_W, R10, FRAME_TMP, R1);
-	asm_map(as, R1, EBPF_MAP_SYSCALLS);
-	asm_mov(as, R2, R10);
-	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
-	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_lookup(as, EBPF_MAP_SYSCALLS, FRAME_TMP);
 	asm_ji(as, BPF_JEQ, R0, 0, out);
 	asm_ld(as, BPF_W, R1, R0, offsetof(struct ebpf_syscall, group));
 	asm_ji(as, BPF_JNE, R1, (int32_t)g->env->group, out);

@@ -14,10 +14,7 @@ static void find_thread(struct gen *g, uint32_t none)
 	struct assembler *as = &g->as;
 
 	gen_thread_key(g);
-	asm_map(as, R1, EBPF_MAP_THREADS);
-	asm_mov(as, R2, R10);
-	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
-	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_lookup(as, EBPF_MAP_THREADS, FRAME_THREAD);
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 

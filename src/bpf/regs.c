@@ -42,16 +42,22 @@ static uint32_t colour(struct arena *a, const struct interval *lives, uint32_t n
 	return used;
 }
 
-uint32_t regs_scratch(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
+/* Registers that all lie in scratch memory; @touch as above. */
+static uint32_t all_in_scratch(struct arena *a, struct interval *lives, uint32_t n, bool touch, struct loc *locs)
 {
-	uint32_t *slots = arena_alloc(a, n * sizeof(*slots) + 1);
+	uint32_t *places = arena_alloc(a, n * sizeof(*places) + 1);
 	uint32_t used;
 
 	qsort(lives, n, sizeof(*lives), by_start);
-	used = colour(a, lives, n, true, slots);
+	used = colour(a, lives, n, touch, places);
 	for (uint32_t k = 0; k < n; k++)
-		locs[lives[k].reg] = (struct loc){ LOC_SCRATCH, slots[k] };
+		locs[lives[k].reg] = (struct loc){ LOC_SCRATCH, places[k] };
 	return used;
+}
+
+uint32_t regs_scratch(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
+{
+	return all_in_scratch(a, lives, n, true, locs);
 }
 
 uint32_t regs_integers(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
@@ -100,12 +106,5 @@ uint32_t regs_integers(struct arena *a, struct interval *lives, uint32_t n, stru
 
 uint32_t regs_strings(struct arena *a, struct interval *lives, uint32_t n, struct loc *locs)
 {
-	uint32_t *bufs = arena_alloc(a, n * sizeof(*bufs) + 1);
-	uint32_t used;
-
-	qsort(lives, n, sizeof(*lives), by_start);
-	used = colour(a, lives, n, false, bufs);
-	for (uint32_t k = 0; k < n; k++)
-		locs[lives[k].reg] = (struct loc){ LOC_SCRATCH, bufs[k] };
-	return used;
+	return all_in_scratch(a, lives, n, false, locs);
 }
