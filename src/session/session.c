@@ -619,9 +619,10 @@ static int name_record(struct session *s, const void *rec, size_t size)
 	case ABI_REC_STACK:
 		return names_add(s->names, rec, size);
 	case ABI_REC_CODE:
-		return names_add_code(s->names, rec, size);
+		/* Any process can be named where a target writes records. */
+		return names_add_code(s->names, rec, size, !s->place->in_target || is_target(s, hdr->pid));
 	default:
-		if (size < sizeof(*ask))
+		if (size < sizeof(*ask) || s->place->in_target)
 			return -EINVAL;
 		if (ask->starts)
 			tell_starting(s, hdr->pid, &ask->key);
@@ -638,7 +639,7 @@ static int hold_record(void *session, const void *rec, size_t size)
 	int e;
 
 	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
-		return s->place->in_target ? forgive(s, -EINVAL) : name_record(s, rec, size);
+		return forgive(s, name_record(s, rec, size));
 	if (s->policy != BUF_SWITCH && calls_exit(s, hdr))
 		s->ending = true;
 	if (finds_full(s, hdr, size))
