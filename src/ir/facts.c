@@ -92,11 +92,6 @@ enum ir_type ir_fn_result(enum ir_fn fn)
 	return fns[fn].result;
 }
 
-const char *ir_fn_operands(enum ir_fn fn)
-{
-	return fns[fn].operands;
-}
-
 const char *ir_agg_text(enum ir_agg_fn fn)
 {
 	return aggs[fn].text;
