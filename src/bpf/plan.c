@@ -486,6 +486,9 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
 		break;
+	case IR_EXITING:
+		plan->needs |= i->imm ? NEED_GATE : 0;
+		break;
 	case IR_VLD:
 	case IR_VST:
 	case IR_VADD:
