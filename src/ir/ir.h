@@ -81,6 +81,7 @@ typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
 enum { IR_NO_REG = 0xffffffff };
 
 enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
+enum { IR_STRSIZE_MIN = 8, IR_STRSIZE_MAX = 64 << 10 };
 
 /* Where a variable or an associative array lives. */
 enum ir_class {
@@ -122,7 +123,7 @@ enum ir_show {
 	IR_SHOW_STAP_FILELINE,	/* source:line */
 };
 
-/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
+/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string, which has ir_str_room() bytes. */
 struct ir_slot {
 	enum ir_type type;
 	uint8_t width;		/* bytes, integers only */
@@ -280,7 +281,7 @@ struct ir_clause {
 
 struct ir_prog {
 	struct arena *arena;
-	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
+	uint32_t strsize;		/* bytes of the largest string with its NUL, IR_STRSIZE_MIN to IR_STRSIZE_MAX */
 	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
 	bool exclusive;			/* a clause has what it uses of IR_GLOBAL to itself, as far as others write to it */
 	uint64_t lock_wait_ns;		/* if others have it for so long, the clause is left out */
@@ -297,6 +298,13 @@ struct ir_prog {
 /* --- building (build.c) ------------------------------------------------------------------------------ */
 
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
+
+/* Bytes that a string of the program takes at rest: whole words, however long the longest one may be. */
+static inline uint32_t ir_str_room(const struct ir_prog *p)
+{
+	return (p->strsize + 7) & ~7u;
+}
+
 struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
 struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
 struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m);			/* the same */
