@@ -449,17 +449,17 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 
 static void need_of_call(struct planner *p, const struct ir_insn *i)
 {
-	uint32_t strsize = p->prog->strsize;
+	uint32_t room = ir_str_room(p->prog);
 
-	need_work(p->plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+	need_work(p->plan, PUT_STATE + 2 * (uint64_t)room + 64);
 	if (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA)
 		need_copyin(p, i);
 	if (writes_memory(i)) {
 		p->plan->needs |= NEED_SCRATCH;
 		p->priv->copyin_written = true;
 		/* So much there is that what is written can be inside. */
-		if (p->priv->copyin_size < strsize + 8)
-			p->priv->copyin_size = (strsize + 15) & ~7u;
+		if (p->priv->copyin_size < room + 8)
+			p->priv->copyin_size = room + 8;
 	}
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 		need_stack(p, whose_stack(p, i));
@@ -506,7 +506,7 @@ static const uint32_t op_needs[IR_OP_MAX] = {
 static void need_of_insn(struct planner *p, const struct ir_insn *i)
 {
 	struct plan *plan = p->plan;
-	uint32_t strsize = p->prog->strsize;
+	uint32_t room = ir_str_room(p->prog);
 
 	plan->needs |= op_needs[i->op];
 	switch (i->op) {
@@ -514,13 +514,16 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_work(plan, 8 * MATCH_WORDS);
 		break;
 	case IR_SPRINTF:
-		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
 		break;
 	case IR_CALL:
 		need_of_call(p, i);
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
+		break;
+	case IR_EXITING:
+		plan->needs |= i->imm ? NEED_GATE : 0;
 		break;
 	case IR_VLD:
 	case IR_VST:
@@ -532,7 +535,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IKEY:
 	case IR_IVALUE:
 	case IR_IDONE:
-		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
 		break;
 	case IR_TRY:
 		plan->needs |= plan->regions ? 0 : NEED_LOOPS;
@@ -541,7 +544,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		need_key(plan, &p->priv->aggs[i->agg->id]);
 		break;
 	case IR_EMIT:
-		need_work(plan, (uint64_t)ir_rec_max(i->rec, strsize) + 64);
+		need_work(plan, (uint64_t)ir_rec_max(i->rec, room) + 64);
 		if (i->rec->stat)
 			need_key(plan, &p->priv->maps[i->rec->stat->id]);
 		break;
