@@ -450,7 +450,7 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 static void need_of_insn(struct planner *p, const struct ir_insn *i)
 {
 	struct plan *plan = p->plan;
-	uint32_t strsize = p->prog->strsize;
+	uint32_t room = ir_str_room(p->prog);
 
 	switch (i->op) {
 	case IR_SDIV:
@@ -470,21 +470,24 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_SPRINTF:
 	case IR_CALL:
 		plan->needs |= NEED_FAULT;
-		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
 		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
 			need_copyin(p, i);
 		if (writes_memory(i)) {
 			plan->needs |= NEED_SCRATCH;
 			p->priv->copyin_written = true;
 			/* So much there is that what is written can be inside. */
-			if (p->priv->copyin_size < strsize + 8)
-				p->priv->copyin_size = (strsize + 15) & ~7u;
+			if (p->priv->copyin_size < room + 8)
+				p->priv->copyin_size = room + 8;
 		}
 		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 			need_stack(p, whose_stack(p, i));
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
+		break;
+	case IR_EXITING:
+		plan->needs |= i->imm ? NEED_GATE : 0;
 		break;
 	case IR_VLD:
 	case IR_VST:
@@ -497,7 +500,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IVALUE:
 	case IR_IDONE:
 		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		need_work(plan, PUT_STATE + 2 * (uint64_t)strsize + 64);
+		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
 		break;
 	case IR_PASS:
 	case IR_ENTER:
@@ -540,7 +543,7 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 		break;
 	case IR_EMIT:
 		plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT;
-		need_work(plan, (uint64_t)ir_rec_max(i->rec, strsize) + 64);
+		need_work(plan, (uint64_t)ir_rec_max(i->rec, room) + 64);
 		if (i->rec->stat)
 			need_key(plan, &p->priv->maps[i->rec->stat->id]);
 		break;

@@ -40,6 +40,7 @@ struct lower {
 	ir_reg spec_id, spec_ok;	/* the speculation, and is it under way; IR_NO_REG: there is none */
 	struct ir_var **spec_users, **spec_active;	/* by speculation; NULL until one is used */
 	struct ir_var *token;		/* what strtok() has left, NULL until it is used */
+	bool exits;			/* what is being lowered calls exit() */
 	bool too_many;			/* more than IR_MAX_FIELDS: reported */
 	unsigned int nodes;		/* lowered so far */
 	unsigned int depth;		/* of inlines in inlines */

@@ -79,6 +79,7 @@ struct session {
 	unsigned int targets;		/* still running */
 	bool ending;			/* exit(), a signal, the targets' end */
 	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
+	bool exited;			/* by exit(), the first of which says the status */
 	int status;
 	int error;			/* negative errno that ended the session */
 	uint64_t drops[ABI_DROP_MAX];	/* reported so far */
@@ -90,7 +91,10 @@ struct session {
 /* enable.c: find each clause's probes and number them. */
 void session_match(struct session *s);
 
-/* enable.c: session_enable() in the place that there is. */
+/* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
+uint32_t session_match_again(struct session *s);
+
+/* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);
 
 /* choose.c: make s->place, the chosen one. */
@@ -108,7 +112,7 @@ void session_say_place(struct session *s);
 /* How many functions of libraries that a process loads later can be traced. */
 enum { LATER_PROBES = 4096 };
 
-/* enable.c: look for functions of libraries that were loaded meanwhile, and arm them. 0, or a negative errno. */
+/* arm.c: look for functions of libraries that were loaded meanwhile, and arm them. 0, or a negative errno. */
 int session_look_again(struct session *s);
 
 /* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */

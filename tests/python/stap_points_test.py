@@ -133,6 +133,8 @@ def test_no_such_tracepoint():
 def test_limits_and_values():
     assert run("global g = 1, s = \"x\" probe begin { println(g, s) exit() }", "-G", "g=42", "-G", "s=abc") == ["42abc"]
     assert run('probe begin { println(strlen("12345678901234567890")) exit() }', "-DMAXSTRINGLEN=16") == ["15"]
+    result = harness.stap("-e", "probe begin { exit() }", "-DMAXSTRINGLEN=4")
+    assert result.code == 1 and "MAXSTRINGLEN from 8 to 65536" in result.err, result
     result = harness.stap("-G", "nosuch=1", "-e", "probe begin { println(1) exit() }")
     assert result.code == 1 and "-G nosuch=1" in result.err
 
