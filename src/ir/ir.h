@@ -370,7 +370,9 @@ ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
 /* @args: one register a field, then the keys of the statistic. */
 void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args);
-void ir_exiting(struct ir_build *b);
+/* @others_too: the clauses of this firing that have not run are left out, but END's and ERROR's. */
+void ir_exiting(struct ir_build *b, bool others_too);
+void ir_gate(struct ir_build *b);
 void ir_jmp(struct ir_build *b, struct ir_block *to);
 void ir_br(struct ir_build *b, ir_reg cond, struct ir_block *yes, struct ir_block *no);
 void ir_ret(struct ir_build *b);
@@ -396,7 +398,6 @@ const char *ir_builtin_text(enum ir_builtin bi);
 enum ir_type ir_builtin_type(enum ir_builtin bi);
 const char *ir_fn_text(enum ir_fn fn);
 enum ir_type ir_fn_result(enum ir_fn fn);
-const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
 const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);

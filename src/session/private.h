@@ -79,6 +79,7 @@ struct session {
 	unsigned int targets;		/* still running */
 	bool ending;			/* exit(), a signal, the targets' end */
 	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
+	bool exited;			/* by exit(), the first of which says the status */
 	int status;
 	int error;			/* negative errno that ended the session */
 	uint64_t drops[ABI_DROP_MAX];	/* reported so far */

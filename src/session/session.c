@@ -715,8 +715,7 @@ static int fire(struct session *s, enum probe_kind kind)
 
 bool session_start(struct session *s)
 {
-	/* While draining only what the tracer fires runs. */
-	set_state(s, ABI_STATE_DRAINING);
+	set_state(s, ABI_STATE_WARMUP);
 	s->error = structured_begin(s);
 	if (!s->error)
 		s->error = fire(s, PROBE_BEGIN);
@@ -763,6 +762,7 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = session_drain(s, true);
 	s->ended = true;
+	set_state(s, ABI_STATE_COOLDOWN);
 	if (!s->error)
 		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
 	if (!s->error)
