@@ -106,10 +106,16 @@ enum abi_drop {
 };
 
 /* The state that the tracer and its programs share. */
-enum abi_state { ABI_STATE_OFF, ABI_STATE_ACTIVE, ABI_STATE_DRAINING };
+enum abi_state {
+	ABI_STATE_OFF,
+	ABI_STATE_ACTIVE,
+	ABI_STATE_DRAINING,	/* it is over, but what was recorded is still to be read, and END to be fired */
+	ABI_STATE_WARMUP,	/* BEGIN is fired */
+	ABI_STATE_COOLDOWN,	/* END is fired: it is not over once more */
+};
 
 struct abi_control {
-	abi_u32 state;			/* enum abi_state; a program that finds it not ACTIVE does nothing */
+	abi_u32 state;			/* enum abi_state; what finds it not ACTIVE does nothing, but for what the tracer fires */
 	abi_u32 version;		/* ABI_VERSION */
 	abi_u64 walltime_off_ns;	/* add to CLOCK_MONOTONIC for CLOCK_REALTIME */
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */

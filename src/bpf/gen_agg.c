@@ -240,6 +240,12 @@ static gen_fn *const takes[IR_A_NR] = {
 
 /* --- in one step -------------------------------------------------------------------------------------- */
 
+/* It cuts strings where their room ends. */
+static bool cuts_right(const struct ir_prog *prog)
+{
+	return prog->strsize == ir_str_room(prog) && prog->strsize <= ABI_ADD_STRING_MAX;
+}
+
 /* What ABI_HELPER_ADD_BY_STRING serves: one key, a string of the process's copied whole, and one word that changes. */
 static const struct ir_insn *string_key(const struct gen *g, const struct ir_insn *i)
 {
@@ -247,7 +253,7 @@ static const struct ir_insn *string_key(const struct gen *g, const struct ir_ins
 	int64_t size;
 
 	if (!g->env->user_space || i->agg->nkeys != 1 || i->agg->keys[0].type != IR_STR ||
-	    g->prog->strsize > ABI_ADD_STRING_MAX)
+	    !cuts_right(g->prog))
 		return NULL;
 	copy = g->plan->late[i->args[ir_agg_operands(i->agg->fn)]];
 	if (!copy || copy->op != IR_CALL || copy->fn != IR_FN_COPYINSTR || !gen_is_const(g, copy->args[1], &size) ||
@@ -263,7 +269,7 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 
 	if (c->nblocks != 1 || c->blocks[0]->n != 5 || i[0].op != IR_ARG || i[1].op != IR_CONST || i[2].op != IR_CALL ||
 	    i[2].fn != IR_FN_COPYINSTR || i[2].args[0] != i[0].dst || i[2].args[1] != i[1].dst ||
-	    (i[1].imm >= 0 && i[1].imm < u->prog->strsize) || u->prog->strsize > ABI_ADD_STRING_MAX ||
+	    (i[1].imm >= 0 && i[1].imm < u->prog->strsize) || !cuts_right(u->prog) ||
 	    i[3].op != IR_AGG || i[3].agg->fn != IR_A_COUNT || i[3].agg->nkeys != 1 || i[3].args[0] != i[2].dst ||
 	    i[4].op != IR_RET)
 		return false;

@@ -325,7 +325,7 @@ static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 	if (!it->map->stat) {
 		ld(g, R3, it, ITER_VALUE);
 		asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
-		copy(g, place_of(g, it)->value, it->map->value.type == IR_STR ? g->prog->strsize : 8, gone);
+		copy(g, place_of(g, it)->value, it->map->value.type == IR_STR ? ir_str_room(g->prog) : 8, gone);
 	}
 
 	for (unsigned int cls = 0; cls < k->n; cls++) {

@@ -29,15 +29,15 @@ struct linker {
 /* The parameter that rt.def calls @letter. */
 static struct ebpf_param param(const struct ebpf_unit *u, char letter)
 {
-	uint32_t strsize = u->prog->strsize;
+	uint32_t room = ir_str_room(u->prog);
 
 	switch (letter) {
 	case 's':
 		return (struct ebpf_param){ EBPF_PARAM_ANY, 0 };
 	case 'd':
-		return (struct ebpf_param){ EBPF_PARAM_MEMORY, strsize };
+		return (struct ebpf_param){ EBPF_PARAM_MEMORY, room };
 	case 'w':
-		return (struct ebpf_param){ EBPF_PARAM_MEMORY, PUT_STATE + 2 * strsize + 8 };
+		return (struct ebpf_param){ EBPF_PARAM_MEMORY, PUT_STATE + 2 * room + 8 };
 	case 'm':
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, 8 * MATCH_WORDS };
 	case 'b':

@@ -86,7 +86,7 @@ uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const c
 static void number_keyed(struct keyed *k, const struct ir_prog *prog, const struct ir_slot *keys, uint32_t nkeys,
 			 uint32_t hidden, uint32_t *next)
 {
-	k->n = ir_key_sizes(keys, nkeys, hidden, prog->strsize, k->sizes);
+	k->n = ir_key_sizes(keys, nkeys, hidden, ir_str_room(prog), k->sizes);
 	k->ints = hidden;
 	for (uint32_t i = 0; i < nkeys; i++) {
 		if (keys[i].type == IR_STR)
@@ -105,7 +105,7 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		const struct ir_map *m = prog->maps[i];
 		const struct keyed *k = &u->priv->maps[i];
-		uint32_t value = ir_map_value_size(m, prog->strsize);
+		uint32_t value = ir_map_value_size(m, ir_str_room(prog));
 
 		for (unsigned int c = 0; c < k->n; c++) {
 			char name[32];
@@ -175,16 +175,16 @@ static const char *place_vars(struct ebpf_unit *u, uint32_t *off, enum ir_class 
 
 static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
-	uint32_t strsize = u->prog->strsize, globals = 0;
+	uint32_t room = ir_str_room(u->prog), globals = 0;
 	const char *err;
 
 	err = place_vars(u, p->var_off, IR_GLOBAL, IR_INT, 8, &globals);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_GLOBAL, IR_STR, strsize, &globals);
+		err = place_vars(u, p->var_off, IR_GLOBAL, IR_STR, room, &globals);
 	if (!err)
 		err = place_vars(u, p->var_off, IR_THREAD, IR_INT, 8, &p->threads_size);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_THREAD, IR_STR, strsize, &p->threads_size);
+		err = place_vars(u, p->var_off, IR_THREAD, IR_STR, room, &p->threads_size);
 	if (err)
 		return err;
 	if (globals)
@@ -308,7 +308,7 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	if (p->matched)
 		off += 8 * MATCH_KEPT + p->str_buf;
 	p->copyin_off = (uint32_t)align8(off);
-	size = (uint64_t)p->copyin_off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + u->prog->strsize;
+	size = (uint64_t)p->copyin_off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + ir_str_room(u->prog);
 	if (size > SCRATCH_MAX)
 		goto too_large;
 	p->scratch_slots = sizes->ncpus ? power_of_two(2 * sizes->ncpus) : SCRATCH_SLOTS_UNKNOWN;
@@ -441,11 +441,11 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 	struct arena *a = prog->arena;
 	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
 	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
-	uint32_t next = EBPF_MAP_FIRST, zeros = prog->strsize, order;
+	uint32_t next = EBPF_MAP_FIRST, zeros = ir_str_room(prog), order;
 
 	u->prog = prog;
 	u->priv = p;
-	p->str_buf = prog->strsize + 8;
+	p->str_buf = ir_str_room(prog) + 8;
 	p->var_off = arena_alloc(a, prog->nvars * sizeof(*p->var_off) + 1);
 	p->maps = arena_alloc(a, prog->nmaps * sizeof(*p->maps) + 1);
 	p->aggs = arena_alloc(a, prog->naggs * sizeof(*p->aggs) + 1);
@@ -455,7 +455,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 		const struct ir_map *m = prog->maps[i];
 
 		number_keyed(&p->maps[i], prog, m->keys, m->nkeys, m->cls == IR_THREAD, &next);
-		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], ir_map_value_size(m, prog->strsize)));
+		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], ir_map_value_size(m, ir_str_room(prog))));
 	}
 	for (uint32_t i = 0; i < prog->naggs; i++) {
 		const struct ir_agg *g = prog->aggs[i];

@@ -88,7 +88,7 @@ struct ebpf_private {
 	uint32_t copyin_size;
 	bool copyin_written;			/* at places that the verifier does not know */
 	uint32_t alloca_max;		/* bytes of the largest piece of it that alloca() gives */
-	uint32_t str_buf;		/* bytes of a string buffer: strsize and what words may read beyond */
+	uint32_t str_buf;		/* bytes of a string buffer: ir_str_room() and what words may read beyond */
 };
 
 /* The offset of @s, cut to what a string may hold, in the read-only map. */

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -149,15 +150,19 @@ static void use_all_tapset(struct run *r)
 
 static int set_limits(struct run *r)
 {
+	int64_t low, high;
+
 	for (size_t i = 0; i < r->o.limits.n; i++) {
 		const char *text = r->o.limits.v[i], *eq = strchr(text, '=');
 		char *name = eq ? arena_strndup(r->arena, text, (size_t)(eq - text)) : arena_strdup(r->arena, text);
 
-		/* Others are for the C code of a module that is not made here. */
-		stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1);
+		if (stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1, &low, &high))
+			continue;
+		fprintf(stderr, "ERROR: -D %s: dtap has room for %s from %" PRId64 " to %" PRId64 "\n", text, name, low, high);
+		return CMD_ERROR;
 	}
 	if (r->o.no_time_limits)
-		stp_set_limit(r->stp, "MAXACTION", INT64_MAX);
+		stp_set_limit(r->stp, "MAXACTION", INT64_MAX, &low, &high);
 	return 0;
 }
 
@@ -183,8 +188,7 @@ static int pass_1(struct run *r)
 	if (r->o.compatible)
 		r->env.systemtap_v = r->o.compatible;
 	r->stp = stp_new(r->arena, &r->diag, &r->env);
-	set_limits(r);
-	if (read_script(r, &src))
+	if (set_limits(r) || read_script(r, &src))
 		return pass_failed(r, 1, "parse");
 	r->name = src->name;
 	r->tapset = stp_tapset_new(r->arena, r->env.arch);
@@ -371,7 +375,7 @@ static int list(struct run *r)
 		stap_dump_functions(prog);
 		return 0;
 	default:
-		return stap_list_points(prog, &r->diag, r->points, r->o.mode == STAP_LIST_VARS) ? 0 : CMD_ERROR;
+		return stap_list_points(r->stp, r->points, r->o.mode == STAP_LIST_VARS) ? 0 : CMD_ERROR;
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "d/lower.h"
 #include "ir/ir.h"
 
-enum { STRSIZE_DEFAULT = 256, STRSIZE_MIN = 8, STRSIZE_MAX = 64 << 10 };
+enum { STRSIZE_DEFAULT = 256 };
 
 struct d {
 	struct arena *arena;
@@ -92,11 +92,9 @@ static uint32_t strsize_for(uint32_t asked)
 {
 	if (!asked)
 		return STRSIZE_DEFAULT;
-	if (asked < STRSIZE_MIN)
-		return STRSIZE_MIN;
-	if (asked > STRSIZE_MAX)
-		return STRSIZE_MAX;
-	return (asked + 7) & ~7U;
+	if (asked < IR_STRSIZE_MIN)
+		return IR_STRSIZE_MIN;
+	return asked > IR_STRSIZE_MAX ? IR_STRSIZE_MAX : asked;
 }
 
 struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const struct d_opts *opts)

@@ -26,7 +26,7 @@ struct resolver;
 struct source;
 
 struct d_opts {
-	uint32_t strsize;	/* bytes of a string with its NUL; rounded up to what the IR can have; 0: 256 */
+	uint32_t strsize;	/* bytes of a string with its NUL, brought to what the IR can have; 0: 256 */
 	uint32_t stackframes, ustackframes, jstackframes;	/* frames that stack(), ustack(), jstack() show; 0: 20, 100, 50 */
 	uint32_t nspec;		/* speculations at a time; 0: 1 */
 	const struct d_attr *amin;	/* what the scripts use must not have less (d/attr.h); NULL: no matter */

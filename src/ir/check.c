@@ -87,7 +87,7 @@ static bool check_declarations(struct checker *c)
 
 	if (!p->nesting || p->nesting > IR_MAX_NESTING)
 		return fail(c, "nesting out of range");
-	if (p->strsize < 8 || p->strsize > 64 * 1024 || p->strsize % 8)
+	if (p->strsize < IR_STRSIZE_MIN || p->strsize > IR_STRSIZE_MAX)
 		return fail(c, "strsize out of range");
 	for (uint32_t k = 0; k < p->nvars; k++) {
 		if (p->vars[k]->id != k || p->vars[k]->cls > IR_FRAME || !slot_ok(&p->vars[k]->slot))

@@ -81,6 +81,7 @@ typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
 enum { IR_NO_REG = 0xffffffff };
 
 enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
+enum { IR_STRSIZE_MIN = 8, IR_STRSIZE_MAX = 64 << 10 };
 
 /* Where a variable or an associative array lives. */
 enum ir_class {
@@ -122,7 +123,7 @@ enum ir_show {
 	IR_SHOW_STAP_FILELINE,	/* source:line */
 };
 
-/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string of up to strsize bytes. */
+/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string, which has ir_str_room() bytes. */
 struct ir_slot {
 	enum ir_type type;
 	uint8_t width;		/* bytes, integers only */
@@ -280,7 +281,7 @@ struct ir_clause {
 
 struct ir_prog {
 	struct arena *arena;
-	uint32_t strsize;		/* bytes of the largest string with its NUL; a multiple of 8, 8..64 KiB */
+	uint32_t strsize;		/* bytes of the largest string with its NUL, IR_STRSIZE_MIN to IR_STRSIZE_MAX */
 	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
 	bool exclusive;			/* a clause has what it uses of IR_GLOBAL to itself, as far as others write to it */
 	uint64_t lock_wait_ns;		/* if others have it for so long, the clause is left out */
@@ -297,6 +298,13 @@ struct ir_prog {
 /* --- building (build.c) ------------------------------------------------------------------------------ */
 
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
+
+/* Bytes that a string of the program takes at rest: whole words, however long the longest one may be. */
+static inline uint32_t ir_str_room(const struct ir_prog *p)
+{
+	return (p->strsize + 7) & ~7u;
+}
+
 struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
 struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
 struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m);			/* the same */
@@ -362,7 +370,9 @@ ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
 /* @args: one register a field, then the keys of the statistic. */
 void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args);
-void ir_exiting(struct ir_build *b);
+/* @others_too: the clauses of this firing that have not run are left out, but END's and ERROR's. */
+void ir_exiting(struct ir_build *b, bool others_too);
+void ir_gate(struct ir_build *b);
 void ir_jmp(struct ir_build *b, struct ir_block *to);
 void ir_br(struct ir_build *b, ir_reg cond, struct ir_block *yes, struct ir_block *no);
 void ir_ret(struct ir_build *b);
@@ -388,7 +398,6 @@ const char *ir_builtin_text(enum ir_builtin bi);
 enum ir_type ir_builtin_type(enum ir_builtin bi);
 const char *ir_fn_text(enum ir_fn fn);
 enum ir_type ir_fn_result(enum ir_fn fn);
-const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
 const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);

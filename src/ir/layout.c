@@ -16,7 +16,7 @@ static uint32_t add_class(uint32_t *sizes, uint32_t n, uint64_t size)
 	return n;
 }
 
-unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidden, uint32_t strsize,
+unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidden, uint32_t room,
 			  uint32_t sizes[IR_KEY_CLASSES])
 {
 	uint64_t ints = hidden, strs = 0;
@@ -32,11 +32,11 @@ unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidd
 		sizes[0] = (uint32_t)(ints ? ints * 8 : 8);
 		return 1;
 	}
-	if (strsize > SHORT_STR)
+	if (room > SHORT_STR)
 		classes = add_class(sizes, classes, ints * 8 + strs * SHORT_STR);
-	if (strsize > MIDDLE_STR)
+	if (room > MIDDLE_STR)
 		classes = add_class(sizes, classes, ints * 8 + strs * MIDDLE_STR);
-	return add_class(sizes, classes, ints * 8 + strs * strsize);
+	return add_class(sizes, classes, ints * 8 + strs * room);
 }
 
 /* The integer of slot @s in the 8 bytes @raw. */
@@ -138,9 +138,9 @@ int ir_rec_stat(const struct ir_rec *r, const void *rec, size_t size, const uint
 	return 0;
 }
 
-uint32_t ir_map_value_size(const struct ir_map *m, uint32_t strsize)
+uint32_t ir_map_value_size(const struct ir_map *m, uint32_t room)
 {
-	uint32_t value = m->stat ? ir_stat_words(m) * 8 : m->value.type == IR_STR ? strsize : 8;
+	uint32_t value = m->stat ? ir_stat_words(m) * 8 : m->value.type == IR_STR ? room : 8;
 
 	return value + (m->ordered ? ABI_ELEMENT_VALUE : 0);
 }

@@ -18,8 +18,9 @@
 enum { IR_KEY_CLASSES = 3 };
 
 /* Bytes of each class of a key of @n parts, ascending, the last fits every key; returns how many.  @hidden:
- * integers before the parts that nobody sees.  No parts and none hidden: one class of 8 bytes, always 0. */
-unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidden, uint32_t strsize,
+ * integers before the parts that nobody sees; @room: ir_str_room().  No parts and none hidden: one class of 8 bytes,
+ * always 0. */
+unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidden, uint32_t room,
 			  uint32_t sizes[IR_KEY_CLASSES]);
 
 /* A value read back: an integer, or a string in the bytes it was read from. */
@@ -42,7 +43,7 @@ int ir_rec_decode(const struct ir_rec *r, const void *rec, size_t size, struct i
 /* The words (abi/stat.h) of the statistic in such a record, in place, if @rec is aligned to 8.  0 or -EINVAL. */
 int ir_rec_stat(const struct ir_rec *r, const void *rec, size_t size, const uint64_t **words);
 
-/* Bytes of an element of @m, in a map: what abi/stat.h says for ordered ones, else the value alone. */
-uint32_t ir_map_value_size(const struct ir_map *m, uint32_t strsize);
+/* Bytes of an element of @m, in a map: what abi/stat.h says for ordered ones, else the value alone; @room: ir_str_room(). */
+uint32_t ir_map_value_size(const struct ir_map *m, uint32_t room);
 
 #endif

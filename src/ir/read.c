@@ -667,8 +667,8 @@ static void read_strsize(struct reader *r)
 {
 	int64_t v = number(r);
 
-	if (!r->err && (v < 8 || v > 64 * 1024 || v % 8))
-		fail(r, "strsize is a multiple of 8, 8 to 65536");
+	if (!r->err && (v < IR_STRSIZE_MIN || v > IR_STRSIZE_MAX))
+		fail(r, "strsize is a number from 8 to 65536");
 	if (!r->err)
 		r->prog->strsize = (uint32_t)v;
 }

@@ -115,6 +115,7 @@ struct place {
 	const struct place_ops *ops;
 	bool in_target;		/* programs for events are EBPF_CTX_TARGET, and only markers of the agent fire */
 	bool sleepable;		/* programs for sites may fault pages in */
+	bool parallel;		/* several threads may load and arm at the same time */
 };
 
 /* Accepts NULL. */

@@ -11,7 +11,6 @@
 #include "lang/diag.h"
 #include "stp/lower_func.h"
 
-enum { STRSIZE_MIN = 8, STRSIZE_MAX = 64 << 10 };
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
@@ -206,7 +205,7 @@ static void lower_failure(struct low *l)
 	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), low_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
 	      on, stop);
 	ir_at(&l->b, stop);
-	ir_exiting(&l->b);
+	ir_exiting(&l->b, false);
 	ir_ret(&l->b);
 	ir_at(&l->b, on);
 	ir_ret(&l->b);
@@ -353,22 +352,6 @@ static void make_memories(struct low *l)
 		l->groups = ir_var_new(l->prog, "matched", IR_LOCAL, low_slot(STP_LONG));
 }
 
-static uint32_t strsize(const struct stp *stp)
-{
-	int64_t len = stp_get_limit(stp, STP_MAXSTRINGLEN);
-
-	if (len < STRSIZE_MIN)
-		return STRSIZE_MIN;
-	return len > STRSIZE_MAX ? STRSIZE_MAX : ((uint32_t)len + 7) & ~7u;
-}
-
-static uint32_t nesting(const struct stp *stp)
-{
-	int64_t n = stp_get_limit(stp, STP_MAXNESTING);
-
-	return n < 1 ? 1 : n > IR_MAX_NESTING ? IR_MAX_NESTING : (uint32_t)n;
-}
-
 /* As long as MAXTRYLOCK attempts TRYLOCKDELAY us apart take, a second at most. */
 static uint64_t lock_wait(const struct stp *stp)
 {
@@ -384,7 +367,7 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	struct low l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
 	unsigned int errors = diag->errors, n = 1;
 
-	l.prog = ir_prog_new(a, strsize(stp));
+	l.prog = ir_prog_new(a, (uint32_t)stp_get_limit(stp, STP_MAXSTRINGLEN));
 	l.code = arena_new_of(a, struct stp_code);
 	l.code->prog = l.prog;
 	for (const struct stp_handler *h = tree->handlers; h; h = h->next)
@@ -392,7 +375,7 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	l.code->clauses = arena_alloc(a, n * sizeof(*l.code->clauses));
 	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
 	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
-	l.prog->nesting = nesting(stp);
+	l.prog->nesting = (uint32_t)stp_get_limit(stp, STP_MAXNESTING);
 	l.prog->exclusive = true;
 	l.prog->lock_wait_ns = lock_wait(stp);
 	low_find_recursive(tree);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "ir/ir.h"
 #include "lang/diag.h"
 #include "stp/lex.h"
 #include "stp/lower.h"
@@ -21,9 +22,9 @@ struct stp {
 
 static const struct {
 	const char *name;
-	int64_t value;
+	int64_t value, low, high;
 } limits[STP_NLIMITS] = {
-#define STP_LIMIT(name, value, what) { #name, value },
+#define STP_LIMIT(name, value, low, high, what) { #name, value, low, high },
 #include "stp/limits.def"
 #undef STP_LIMIT
 };
@@ -94,15 +95,18 @@ bool stp_add_library(struct stp *stp, const struct source *src,
 	return ok;
 }
 
-bool stp_set_limit(struct stp *stp, const char *name, int64_t value)
+bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *low, int64_t *high)
 {
 	for (size_t i = 0; i < STP_NLIMITS; i++) {
 		if (strcmp(name, limits[i].name))
 			continue;
+		*low = limits[i].low;
+		*high = limits[i].high;
+		if (value < *low || value > *high)
+			return false;
 		stp->limits[i] = value;
-		return true;
 	}
-	return false;
+	return true;
 }
 
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit)
@@ -137,4 +141,14 @@ const struct stp_prog *stp_tree(const struct stp *stp)
 struct stp_prog *stp_parsed(struct stp *stp)
 {
 	return stp->prog;
+}
+
+void stp_find_locals(struct stp *stp, const struct stp_resolver *resolver)
+{
+	struct diag quiet;
+	struct sem s = { .arena = stp->arena, .diag = &quiet, .prog = stp->prog, .resolver = resolver };
+
+	diag_init(&quiet, stp->arena);
+	if (sem_symbols(&s))
+		sem_infer(&s);
 }

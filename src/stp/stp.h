@@ -29,7 +29,7 @@ struct source;
 struct stp;
 
 enum stp_limit {
-#define STP_LIMIT(name, value, what) STP_##name,
+#define STP_LIMIT(name, ...) STP_##name,
 #include "stp/limits.def"
 #undef STP_LIMIT
 	STP_NLIMITS,
@@ -45,8 +45,8 @@ bool stp_add(struct stp *stp, const struct source *src, bool from_library);
 bool stp_add_library(struct stp *stp, const struct source *src,
 		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx);
 
-/* -DNAME=VALUE.  False: there is no such limit. */
-bool stp_set_limit(struct stp *stp, const char *name, int64_t value);
+/* -DNAME=VALUE.  False: it must be from *low to *high.  A name that is no limit is for a module's C code, and ignored. */
+bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *low, int64_t *high);
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit);
 
 /* Expand, resolve, leave out, infer; once.  @resolver as in stp_expand. */
@@ -91,7 +91,13 @@ struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
 
-/* The same, for stp_expand alone: a list needs no types. */
+/* The same, for stp_expand alone: a list of points needs no more. */
 struct stp_prog *stp_parsed(struct stp *stp);
+
+/*
+ * Give the handlers that stp_expand made of it their local variables, with types as far as they can be known: for a list.
+ * Nothing is left out, and mistakes are not reported.  Once.
+ */
+void stp_find_locals(struct stp *stp, const struct stp_resolver *resolver);
 
 #endif

@@ -544,7 +544,7 @@ static uint32_t make_key(struct run *r, const struct ir_slot *parts, uint32_t n,
 			at += strlen(v[k].s) + 1;
 		}
 	}
-	classes = ir_key_sizes(parts, n, hidden, r->prog->strsize, sizes);
+	classes = ir_key_sizes(parts, n, hidden, ir_str_room(r->prog), sizes);
 	while (cls + 1 < classes && at > sizes[cls])
 		cls++;
 	return first + cls;
@@ -664,7 +664,7 @@ static void do_global(struct run *r, const char *p)
 				got.s = all + off;
 				memcpy(&got.i, all + off, 8);
 			}
-			off += pass ? r->prog->strsize : 8;
+			off += pass ? ir_str_room(r->prog) : 8;
 		}
 	}
 	if (!same(&v[2], &got)) {

@@ -133,11 +133,11 @@ INLINE u64 before(struct sort *c, u64 i, u64 j)
 	x = entry(c->buf, i);
 	y = entry(c->buf, j);
 	if (c->how & SORT_STRINGS) {
-		u64 size = c->size;
+		u64 size = c->size, other = room(size) + 8;
 
 		rt_copy_str(c->work, (u32)size, (const void *)x->sort);
-		rt_copy_str(c->work + size + 8, (u32)size, (const void *)y->sort);
-		differ = rt_strcmp(c->work, c->work + size + 8, size);
+		rt_copy_str(c->work + other, (u32)size, (const void *)y->sort);
+		differ = rt_strcmp(c->work, c->work + other, size);
 	} else {
 		differ = x->sort < y->sort ? -1 : x->sort > y->sort;
 	}

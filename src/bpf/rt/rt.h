@@ -2,7 +2,7 @@
  * Restricted C for the runtime functions: no maps, no globals, no loops that the verifier would have to
  * unroll (rt_loop instead), and as little stack as can be: a program has FRAME_SIZE bytes of the 512 already.
  *
- * A string lies in a buffer of @size bytes, a multiple of 8, with a NUL among them; @size + 8 may be read.
+ * A string has at most @size bytes with its NUL; it lies in a buffer of room(@size) bytes, of which 8 more may be read.
  */
 #ifndef DTAP_BPF_RT_RT_H
 #define DTAP_BPF_RT_RT_H
@@ -25,6 +25,12 @@ s64 rt_variance(const u64 *w);
 
 /* Keep the compiler from knowing what the verifier must be shown. */
 #define rt_opaque(x) __asm__ volatile("" : "+r"(x))
+
+/* Bytes that a string of @size at most takes: whole words. */
+static inline __attribute__((always_inline)) u64 room(u64 size)
+{
+	return (size + 7) & ~7ull;
+}
 
 /* 0x80 in each byte of @x that is 0, exactly. */
 static inline __attribute__((always_inline)) u64 zero_bytes(u64 x)

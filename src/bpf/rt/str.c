@@ -43,12 +43,12 @@ static long scan_word(u32 k, struct scan *c)
 static inline __attribute__((always_inline)) void scan(struct scan *c, const char *s, u64 size, u8 byte, u64 end)
 {
 	c->s = (const u8 *)s;
-	c->size = size;
+	c->size = room(size);
 	c->end = end;
 	c->byte = byte * 0x0101010101010101ull;
 	c->len = 0;
 	c->first = c->last = NONE;
-	rt_loop((u32)size / 8, scan_word, c, 0);
+	rt_loop((u32)c->size / 8, scan_word, c, 0);
 }
 
 RT s64 rt_strlen(const char *s, u64 size)
@@ -115,9 +115,9 @@ static long compare_word(u32 k, struct compare *c)
 
 RT s64 rt_strcmp(const char *a, const char *b, u64 size)
 {
-	struct compare c = { (const u8 *)a, (const u8 *)b, size, 0 };
+	struct compare c = { (const u8 *)a, (const u8 *)b, room(size), 0 };
 
-	rt_loop((u32)size / 8, compare_word, &c, 0);
+	rt_loop((u32)c.size / 8, compare_word, &c, 0);
 	return c.result;
 }
 
@@ -372,10 +372,10 @@ static long case_word(u32 k, struct cases *c)
 static inline __attribute__((always_inline)) void change_case(char *dst, const char *s, u64 size, u8 first)
 {
 	const u64 ones = 0x0101010101010101ull;
-	struct cases c = { (const u8 *)s, (u8 *)dst, size, (0x80ull - first) * ones,
+	struct cases c = { (const u8 *)s, (u8 *)dst, room(size), (0x80ull - first) * ones,
 			   (0x80ull - first - 26) * ones };
 
-	rt_loop((u32)size / 8, case_word, &c, 0);
+	rt_loop((u32)c.size / 8, case_word, &c, 0);
 }
 
 RT long rt_toupper(char *dst, const char *s, u64 size)
@@ -406,8 +406,8 @@ static long blank_word(u32 k, struct cases *c)
 
 RT long rt_blanks(char *dst, u64 size, u64 len)
 {
-	struct cases c = { (const u8 *)dst, (u8 *)dst, len, 0, size };
+	struct cases c = { (const u8 *)dst, (u8 *)dst, len, 0, room(size) };
 
-	rt_loop((u32)size / 8, blank_word, &c, 0);
+	rt_loop((u32)c.to / 8, blank_word, &c, 0);
 	return 0;
 }

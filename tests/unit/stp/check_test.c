@@ -213,14 +213,18 @@ static void explosions(void **state)
 
 static void limits(void **state)
 {
+	int64_t low, high;
 	struct compiled c;
 
 	(void)state;
 	parse(&c, "probe begin {}", NULL);
 	assert_int_equal(stp_get_limit(c.stp, STP_MAXSTRINGLEN), 512);
-	assert_true(stp_set_limit(c.stp, "MAXSTRINGLEN", 8192));
+	assert_true(stp_set_limit(c.stp, "MAXSTRINGLEN", 8192, &low, &high));
 	assert_int_equal(stp_get_limit(c.stp, STP_MAXSTRINGLEN), 8192);
-	assert_false(stp_set_limit(c.stp, "MAXNOSUCH", 1));
+	assert_false(stp_set_limit(c.stp, "MAXSTRINGLEN", 4, &low, &high));
+	assert_int_equal(low, 8);
+	assert_int_equal(stp_get_limit(c.stp, STP_MAXSTRINGLEN), 8192);
+	assert_true(stp_set_limit(c.stp, "STP_NO_OVERLOAD", 1, &low, &high));
 	compiled_fini(&c);
 }
 
