@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "target/words.h"
 
 static int usage(void)
 {
@@ -162,6 +164,31 @@ static int set_list_vars(struct stap_opts *o, struct arena *a, const char *point
 {
 	(void)a;
 	return set_only_text(o, STAP_LIST_VARS, point);
+}
+
+/* staprun(8) gives a command with operators to sh, and expands variables and patterns. */
+static const char *by_shell(struct arena *a, const char *command)
+{
+	struct strbuf b = { 0 };
+	const char *ret;
+
+	strbuf_puts(&b, "sh -c '");
+	for (; *command; command++) {
+		if (*command == '\'')
+			strbuf_puts(&b, "'\\''");
+		else
+			strbuf_putc(&b, *command);
+	}
+	strbuf_putc(&b, '\'');
+	ret = arena_strdup(a, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+static int set_command(struct stap_opts *o, struct arena *a, const char *command)
+{
+	o->command = words_want_shell(command) ? by_shell(a, command) : command;
+	return 0;
 }
 
 static int set_pid(struct stap_opts *o, struct arena *a, const char *text)
