@@ -122,7 +122,8 @@ struct abi_control {
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
-	abi_u64 reserved[5];
+	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
+	abi_u64 reserved[4];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

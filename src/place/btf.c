@@ -152,6 +152,16 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
+/* From struct sched_entity, at @se in struct task_struct, to the clocks of its CPU. */
+static void find_clocks(const struct btf *btf, uint32_t se, uint32_t se_type, struct btf_task *ret)
+{
+	uint32_t off, type;
+
+	if (!find_member(btf, se_type, "cfs_rq", &off, &type) && !find_in(btf, "cfs_rq", "rq", &ret->rq) &&
+	    !find_in(btf, "rq", "clock", &ret->clock) && !find_in(btf, "rq", "clock_task", &ret->clock_task))
+		ret->cfs_rq = se + off;
+}
+
 #define NEEDING "ppid, vtimestamp, execargs, frames of Python and points of one program"
 
 int btf_task(struct btf_task *ret, struct strbuf *err)
@@ -194,6 +204,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 		e = find_member(btf, (uint32_t)mm, "start_code", &ret->start_code, &type);
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
+	if (!e)
+		find_clocks(btf, se, se_type, ret);
 	if (!e)
 		find_tls(btf, (uint32_t)task, ret);
 	if (!e)

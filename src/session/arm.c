@@ -179,6 +179,10 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->task.tgid;
 	env.task_runtime = s->task.sum_exec_runtime;
 	env.task_exec_start = s->task.exec_start;
+	env.task_cfs_rq = s->task.cfs_rq;
+	env.cfs_rq_rq = s->task.rq;
+	env.rq_clock = s->task.clock;
+	env.rq_clock_task = s->task.clock_task;
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;

@@ -18,6 +18,7 @@
 #include "base/strbuf.h"
 #include "out/names.h"
 #include "out/sink.h"
+#include "place/sched_clock.h"
 #include "place/target.h"
 #include "probe/procs.h"
 #include "session/private.h"
@@ -67,6 +68,13 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+/* For vtimestamp: the clocks drift apart. */
+static void keep_clock(struct session *s)
+{
+	if (!s->place->in_target && s->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC)
+		place_control(s->place)->sched_off_ns = (uint64_t)sched_clock_off();
+}
+
 /* The place, and what reads from it. */
 static int set_place(struct session *s, struct strbuf *err)
 {
@@ -82,6 +90,7 @@ static int set_place(struct session *s, struct strbuf *err)
 	}
 	if (s->names)
 		aggs_set_names(s->aggs, s->names, session_pull, s);
+	keep_clock(s);
 	place_control(s->place)->walltime_off_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	return 0;
 }
@@ -241,8 +250,10 @@ static void status_ready(struct session *s, struct source_fd *src)
 {
 	uint64_t ticks;
 
-	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		keep_clock(s);
 		session_report_drops(s);
+	}
 }
 
 static void switch_ready(struct session *s, struct source_fd *src)
