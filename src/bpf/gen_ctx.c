@@ -246,7 +246,8 @@ void gen_probe_entry(struct gen *g, uint32_t none)
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
-void gen_epid(struct gen *g)
+/* R0 = epid of the clause being generated. */
+static void gen_epid(struct gen *g)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as);

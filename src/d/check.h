@@ -247,9 +247,6 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 /* name[args] of an inline with parameters: n->ident. */
 const struct type *check_inline_call(struct check *c, struct d_node *n);
 
-/* Check the arguments of @n, one by one and against @id's prototype. */
-bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
-
 /* --- translators (check_xlate.c) --------------------------------------------------------------------- */
 
 struct d_xstate;
@@ -280,9 +277,6 @@ struct d_node *check_xlated_node(struct check *c, const struct xlated *x, const 
 
 /* Check the items from @first on, which a library has brought meanwhile (check.c). */
 void check_new_items(struct check *c, size_t first);
-
-/* d_parse_type, and what libraries it brings is checked. */
-const struct type *check_parse_type(struct check *c, const char *text);
 
 /* Can a variable of @space hold an object of @t, a struct, union or array?  False: reported (check.c). */
 enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 1024 };

@@ -398,7 +398,8 @@ static void find_args(struct check *c)
 	}
 }
 
-const struct type *check_parse_type(struct check *c, const char *text)
+/* d_parse_type, and what libraries it brings is checked. */
+static const struct type *check_parse_type(struct check *c, const char *text)
 {
 	size_t items = c->prog->nitems;
 	const struct type *t = d_parse_type(c->prog, text);

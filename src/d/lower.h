@@ -121,8 +121,6 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
 
-/* Copy an object of type @t. */
-void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);
 void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);
 
 /* Its address, or that of a copy of the variable. */
@@ -171,7 +169,6 @@ void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_
 
 /* The IR's objects for an identifier. */
 struct ir_var *lower_var(struct lower *l, struct d_ident *id);
-struct ir_map *lower_map(struct lower *l, struct d_ident *id);
 struct ir_agg *lower_agg(struct lower *l, struct d_ident *id);
 
 #endif

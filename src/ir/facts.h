@@ -50,6 +50,12 @@ unsigned int ir_successors(const struct ir_block *b, struct ir_block *out[2]);
 /* May no register be alive at the start of @b's successors, or some of them: bit n for ir_successors's out[n]. */
 unsigned int ir_forgets(const struct ir_block *b, struct ir_block *const out[2], unsigned int n);
 
+/*
+ * The map whose elements @i looks up, changes or goes through, a statistic that it emits included; NULL: none.  The key
+ * and value that an iteration is at were copied by its INEXT.
+ */
+struct ir_map *ir_insn_map(const struct ir_insn *i);
+
 enum { IR_MAX_OPERANDS = IR_MAX_FIELDS + IR_MAX_KEYS + 2 };
 
 void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, enum ir_type *result);

@@ -398,7 +398,6 @@ const char *ir_builtin_text(enum ir_builtin bi);
 enum ir_type ir_builtin_type(enum ir_builtin bi);
 const char *ir_fn_text(enum ir_fn fn);
 enum ir_type ir_fn_result(enum ir_fn fn);
-const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
 const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);

@@ -57,9 +57,6 @@ int out_flush(struct out_sink *s);
 /* Flush and release.  0, or the first error ever met.  Accepts a zeroed sink. */
 int out_close(struct out_sink *s);
 
-/* Make room for @n bytes and return where to put them, or NULL when they are lost.  Add what was used to
- * @len.  At most OUT_ROOM bytes. */
-char *out_room(struct out_sink *s, size_t n);
 enum { OUT_ROOM = 4096 };
 
 /* out_put where the buffer is full. */

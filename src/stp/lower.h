@@ -156,9 +156,6 @@ void low_stmt(struct low *l, struct stp_stmt *s);
 /* Count @n statements at @s; @pay: now. */
 void low_count(struct low *l, unsigned int n, const char *what, struct src_pos pos, bool pay);
 
-/* Control leaves the TRYs behind the first @tries, and the loops from the innermost one to before @loop. */
-void low_leave(struct low *l, unsigned int tries, const struct low_loop *loop);
-
 /* --- lower_print.c ----------------------------------------------------------------------------------- */
 
 ir_reg low_print(struct low *l, struct stp_node *n);

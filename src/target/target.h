@@ -94,7 +94,6 @@ int target_to_entry(struct target *t, struct strbuf *why);
 int target_release(struct target *t, struct strbuf *why);
 
 pid_t target_pid(const struct target *t);	/* as the tracer's pid namespace calls it */
-bool target_is_child(const struct target *t);
 enum target_state target_state(const struct target *t);
 
 /*

@@ -545,17 +545,3 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 	}
 	return all;
 }
-
-uint64_t shm_fill(const struct shm *s, uint64_t *room)
-{
-	const struct shm_map *m = out_map(s);
-	uint64_t most = 0;
-
-	*room = m ? m->max_entries : 0;
-	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		uint64_t used = ring_used(shm_lane(s, k));
-
-		most = used > most ? used : most;
-	}
-	return most;
-}

@@ -176,7 +176,4 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 /* Does a living process run a program? */
 bool shm_busy(const struct shm *s);
 
-/* Bytes in the fullest ring, and how many would fit. */
-uint64_t shm_fill(const struct shm *s, uint64_t *room);
-
 #endif

@@ -16,8 +16,6 @@
  */
 bool table_next(const struct shm_map *m, uint8_t *base, uint64_t from, struct vm_elem *ret);
 
-uint32_t table_hash(const void *key, uint32_t size);
-
 /* --- of a lane: the caller is its only writer --- */
 
 void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key);

@@ -61,6 +61,34 @@ def test_listing(embedding):
     assert result.code == 0 and result.out == f'{shown}.mark("gc__done") $arg1:long\n{shown}.mark("gc__start") $arg1:long\n'
 
 
+ALIASES = """
+probe t.start = timer.s(1) { number = 1; name = sprint(number); later = number > 6; if (later) number = 7 }
+probe t.both = t.start { extra = number + 1 }
+probe t.deep.er += t.both { after = 2 }
+probe t.deep.two = timer.s(1), t.start { text = "a" . "b" }
+probe t.mark = process("%s").mark("gc__start"), process("%s").mark("function__*") { first = $arg1 }
+"""
+
+# What SystemTap 4.8 lists.  Of several points what all of them have.
+START = "number:long name:string later:long"
+LISTED = {
+    "t.*": [f"t.both {START} extra:long", "t.mark first:long $arg1:long", f"t.start {START}"],
+    "t.deep.*": [f"t.deep.er {START} extra:long after:long", "t.deep.two text:string"],
+    "t**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
+            "t.mark first:long $arg1:long", f"t.start {START}"],
+    "**.two": ["t.deep.two text:string"],
+}
+
+
+@pytest.mark.interps("3.9")
+@pytest.mark.parametrize("pattern", LISTED)
+def test_listing_aliases(interp, tmp_path, pattern):
+    (tmp_path / "t.stp").write_text(ALIASES % (interp.executable, interp.executable))
+    for option, wanted in ("-L", LISTED[pattern]), ("-l", [line.split()[0] for line in LISTED[pattern]]):
+        result = harness.stap("-I", tmp_path, option, pattern)
+        assert (result.code, said(result), result.out.splitlines()) == (0, [], wanted)
+
+
 LOOP = "import time\ndef f(): pass\nwhile 1:\n    f(); time.sleep(0.01)\n"
 
 
