@@ -52,7 +52,7 @@ struct abi_code {
 	abi_u32 version, line;
 	struct {
 		abi_u64 addr;		/* of the first */
-		abi_u32 length, kind;	/* characters or bytes; bytes of a character */
+		abi_u32 length, kind;	/* characters or bytes; bytes of a character, 0: bytes of UTF-8 */
 		abi_u32 bytes, pad;	/* of it that are here */
 	} file, name, table;
 	abi_u8 file_text[ABI_CODE_FILE], name_text[ABI_CODE_NAME];

@@ -79,6 +79,7 @@ enum { ABI_REC_STACK = 0xfffffffe };
 enum {
 	ABI_STACK_USER = 1,	/* addresses of the process, not of the kernel */
 	ABI_STACK_PYTHON = 2,
+	ABI_STACK_NATIVE = 4,	/* of a program in the target: those of C are asked for, too */
 };
 #define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 

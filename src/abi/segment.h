@@ -43,8 +43,10 @@ enum {
 	ABI_RING_HEADER = 8,
 };
 
-/* A process that finds its ring full waits for the tracer instead of losing the record. */
-enum { ABI_SEGMENT_WAIT = 1 };
+enum {
+	ABI_SEGMENT_WAIT = 1,	/* a process that finds its ring full waits for the tracer instead of losing the record */
+	ABI_SEGMENT_PYTHON = 2,	/* programs ask for frames of Python */
+};
 
 enum abi_map_kind {
 	ABI_MAP_NONE,		/* not needed by this session's programs */
@@ -86,6 +88,7 @@ enum {
 	ABI_HELPER_CTX,			/* the context */
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
 	ABI_HELPER_SELF,		/* (enum abi_task): that of this process */
+	ABI_HELPER_STACK,	/* (ring, ABI_STACK_..., frames, address): see vm/stack.h */
 	ABI_HELPER_PROGENYOF,		/* (pid): 1 when this process is that or descends from it, else 0; or a negative errno */
 };
 

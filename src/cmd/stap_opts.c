@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "target/words.h"
 
 enum opt_id {
 #define STAP_OPT(ID, ...) OPT_##ID,
@@ -204,6 +206,25 @@ static int set_list(struct stap_opts *o, enum stap_mode mode, const char *point)
 	return 0;
 }
 
+/* staprun(8) gives a command with operators to sh, and expands variables and patterns. */
+static const char *by_shell(struct arena *a, const char *command)
+{
+	struct strbuf b = { 0 };
+	const char *ret;
+
+	strbuf_puts(&b, "sh -c '");
+	for (; *command; command++) {
+		if (*command == '\'')
+			strbuf_puts(&b, "'\\''");
+		else
+			strbuf_putc(&b, *command);
+	}
+	strbuf_putc(&b, '\'');
+	ret = arena_strdup(a, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
 static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, const char *arg)
 {
 	long long n;
@@ -219,7 +240,7 @@ static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, cons
 		add(&o->more, a, arg);
 		return 0;
 	case OPT_COMMAND:
-		o->command = arg;
+		o->command = words_want_shell(arg) ? by_shell(a, arg) : arg;
 		return 0;
 	case OPT_PID:
 		if (!to_number(arg, 1, INT32_MAX, &n)) {

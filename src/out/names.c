@@ -367,10 +367,10 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 	return e < 0 ? e : -ENOENT;
 }
 
-int names_add_code(struct names *n, const void *rec, size_t size)
+int names_add_code(struct names *n, const void *rec, size_t size, bool look)
 {
 	const struct abi_code *r = rec;
-	struct pycode *c = pycode_read(n->arena, rec, size);
+	struct pycode *c = pycode_read(n->arena, rec, size, look);
 
 	return c ? bytemap_set(&n->codes, &r->number, sizeof(r->number), c) : -EINVAL;
 }

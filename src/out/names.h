@@ -45,8 +45,11 @@ bool names_is_loading(struct names *n, uint32_t pid);
  */
 int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables);
 
-/* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */
-int names_add_code(struct names *n, const void *rec, size_t size);
+/*
+ * The record of @size bytes at @rec, which says ABI_REC_CODE.  What it lacks is looked for in the memory of the process
+ * that it names, if @look.  0, -ENOMEM, or -EINVAL for a damaged one.
+ */
+int names_add_code(struct names *n, const void *rec, size_t size, bool look);
 
 /* The same of ABI_REC_STACK. */
 int names_add(struct names *n, const void *rec, size_t size);

@@ -437,7 +437,8 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
-	t->flags = wait ? ABI_SEGMENT_WAIT : 0;
+	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
+		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 	t->image_fd = t->data_fd = t->wake_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)

@@ -71,6 +71,9 @@ struct points_search {
 
 struct points_file *points_open(struct points *p, const char *path);
 
+/* The library with CPython that program @f is linked to, or NULL. */
+const char *points_linked_python(struct points *p, struct points_file *f);
+
 /* Call s->in_file for each program or library that s->point names; or s->why. */
 void points_each_file(struct points_search *s);
 

@@ -66,7 +66,7 @@ static int hold_record(void *session, const void *rec, size_t size)
 	int e;
 
 	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
-		return s->place->in_target ? forgive(s, -EINVAL) : session_name_record(s, rec, size);
+		return forgive(s, session_name_record(s, rec, size));
 	if (s->policy != BUF_SWITCH && calls_exit(s, hdr))
 		s->ending = true;
 	if (finds_full(s, hdr, size))

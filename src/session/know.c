@@ -146,9 +146,10 @@ int session_name_record(struct session *s, const void *rec, size_t size)
 	case ABI_REC_STACK:
 		return names_add(s->names, rec, size);
 	case ABI_REC_CODE:
-		return names_add_code(s->names, rec, size);
+		/* Any process can be named where a target writes records. */
+		return names_add_code(s->names, rec, size, !s->place->in_target || is_target(s, hdr->pid));
 	default:
-		if (size < sizeof(*ask))
+		if (size < sizeof(*ask) || s->place->in_target)
 			return -EINVAL;
 		if (ask->starts)
 			tell_starting(s, hdr->pid, &ask->key);
