@@ -100,6 +100,18 @@ struct ebpf_tasks {
 	uint32_t pid_level, pid_numbers, number_size;	/* struct pid: numbers of this size, one per level */
 };
 
+/*
+ * From struct task_struct to the directories of a process, in bytes: to the pointer fs, in what that points to to two
+ * struct path, in those to two pointers; in struct dentry to the pointers to its parent and its name; in struct vfsmount
+ * to its root; in struct mount to that, to the pointers to its parent and to where it is mounted.
+ */
+struct ebpf_paths {
+	uint32_t fs, pwd, root;		/* fs 0: unknown */
+	uint32_t path_mnt, path_dentry;
+	uint32_t parent, name;
+	uint32_t mnt_root, mount_mnt, mount_parent, mountpoint;
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
@@ -129,7 +141,8 @@ struct ebpf_env {
 	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
 	/* From there to the queue of its CPU, struct rq, over struct cfs_rq; and two clocks in that (0: unknown). */
 	uint32_t task_cfs_rq, cfs_rq_rq, rq_clock, rq_clock_task;
-	const struct ebpf_tasks *tasks;	/* or NULL */
+	const struct ebpf_tasks *tasks;	/* or NULL, and so: */
+	const struct ebpf_paths *paths;
 };
 
 /* --- maps -------------------------------------------------------------------------------------------- */

@@ -547,6 +547,10 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), done = asm_label(as);
 
+	if (i->bi == IR_B_CWD || i->bi == IR_B_ROOT) {
+		gen_directory(g, i->bi == IR_B_ROOT, to);
+		return;
+	}
 	if (i->bi == IR_B_EXECARGS) {
 		gen_execargs(g, to, none);
 		asm_ja(as, done);

@@ -30,6 +30,7 @@ struct btf_task {
 	/* Pointer to struct cfs_rq, in which there is one to struct rq, in which are, of 8 bytes each, the clock and the task
 	 * clock.  0: a kernel without CONFIG_FAIR_GROUP_SCHED. */
 	uint32_t cfs_rq, rq, clock, clock_task;
+	struct ebpf_paths paths;
 	struct ebpf_tasks tasks;	/* what this kernel lacks has no offsets */
 };
 

@@ -94,6 +94,9 @@ void session_match(struct session *s);
 /* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
 uint32_t session_match_again(struct session *s);
 
+/* arm.c: does the script ask for @bi? */
+bool session_uses(const struct session *s, enum ir_builtin bi);
+
 /* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);
 
