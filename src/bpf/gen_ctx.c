@@ -246,18 +246,6 @@ void gen_probe_entry(struct gen *g, uint32_t none)
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
-/* R0 = epid of the clause being generated. */
-static void gen_epid(struct gen *g)
-{
-	struct assembler *as = &g->as;
-	uint32_t none = asm_label(as);
-
-	gen_probe_entry(g, none);
-	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
-	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
-	asm_place(as, none);
-}
-
 /* --- integer builtins --------------------------------------------------------------------------------- */
 
 /* R1 = the word of @size at offset @off of the kernel structure at R3; 0 when it cannot be read. */
@@ -395,97 +383,150 @@ static void vtimestamp(struct gen *g)
 	never_back(g);
 }
 
-static void integer_builtin(struct gen *g, enum ir_builtin bi)
+/* R1 = the value of an integer builtin. */
+typedef void builtin_fn(struct gen *g);
+
+static void timestamp(struct gen *g)
+{
+	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_TIME);
+}
+
+static void walltimestamp(struct gen *g)
 {
 	struct assembler *as = &g->as;
-	uint32_t none;
 
-	switch (bi) {
-	case IR_B_TIMESTAMP:
-		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
-		break;
-	case IR_B_WALLTIMESTAMP:
-		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
-		asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, walltime_off_ns));
-		asm_ld(as, BPF_DW, R2, R2, 0);
-		asm_alu(as, BPF_ADD, R1, R2);
-		break;
-	case IR_B_VTIMESTAMP:
-		vtimestamp(g);
-		break;
-	case IR_B_PID:
-		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
-		break;
-	case IR_B_TID:
-		asm_ld(as, BPF_W, R1, R10, FRAME_TASK);
-		break;
-	case IR_B_PPID:
-		if (g->env->user_space) {
-			asm_helper(as, ABI_HELPER_PARENT);
-			asm_mov(as, R1, R0);
-			break;
-		}
-		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
-			  g->env->task_parent && g->env->task_tgid);
-		gen_current_task(g);
-		asm_mov(as, R3, R0);
-		peek(g, BPF_DW, g->env->task_parent);
-		asm_mov(as, R3, R1);
-		peek(g, BPF_W, g->env->task_tgid);
-		break;
-	case IR_B_UID:
-		if (gen_tp_other_task(g)) {
-			gen_task_id(g, ABI_TASK_UID);
-			break;
-		}
-		asm_helper(as, BPF_FUNC_get_current_uid_gid);
-		asm_mov(as, R1, R0);
-		gen_extend(g, R1, 4, false);
-		break;
-	case IR_B_GID:
-		if (gen_tp_other_task(g)) {
-			gen_task_id(g, ABI_TASK_GID);
-			break;
-		}
-		asm_helper(as, BPF_FUNC_get_current_uid_gid);
-		asm_mov(as, R1, R0);
-		asm_alui(as, BPF_RSH, R1, 32);
-		break;
-	case IR_B_CPU:
-		asm_helper(as, BPF_FUNC_get_smp_processor_id);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_CALLER:
-	case IR_B_UCALLER:
-	case IR_B_STACKDEPTH:
-	case IR_B_USTACKDEPTH:
-		gen_stack_builtin(g, bi);
-		break;
-	case IR_B_CURTHREAD:
-		if (g->env->user_space)
-			gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
-		gen_current_task(g);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_ERRNO:
-		gen_tp_errno(g);
-		break;
-	case IR_B_EPID:
-		gen_epid(g);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_ID:
-		none = asm_label(as);
-		gen_probe_entry(g, none);
-		asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
-		asm_place(as, none);
-		asm_mov(as, R1, R0);
-		break;
-	default:
-		gen_refuse(g, "a builtin of an unknown kind");
-		break;
-	}
+	timestamp(g);
+	asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, walltime_off_ns));
+	asm_ld(as, BPF_DW, R2, R2, 0);
+	asm_alu(as, BPF_ADD, R1, R2);
 }
+
+static void pid(struct gen *g)
+{
+	asm_ld(&g->as, BPF_W, R1, R10, FRAME_TASK + 4);
+}
+
+static void tid(struct gen *g)
+{
+	asm_ld(&g->as, BPF_W, R1, R10, FRAME_TASK);
+}
+
+static void ppid(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	if (g->env->user_space) {
+		asm_helper(as, ABI_HELPER_PARENT);
+		asm_mov(as, R1, R0);
+		return;
+	}
+	need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
+		  g->env->task_parent && g->env->task_tgid);
+	gen_current_task(g);
+	asm_mov(as, R3, R0);
+	peek(g, BPF_DW, g->env->task_parent);
+	asm_mov(as, R3, R1);
+	peek(g, BPF_W, g->env->task_tgid);
+}
+
+static void uid(struct gen *g)
+{
+	if (gen_tp_other_task(g)) {
+		gen_task_id(g, ABI_TASK_UID);
+		return;
+	}
+	asm_helper(&g->as, BPF_FUNC_get_current_uid_gid);
+	asm_mov(&g->as, R1, R0);
+	gen_extend(g, R1, 4, false);
+}
+
+static void gid(struct gen *g)
+{
+	if (gen_tp_other_task(g)) {
+		gen_task_id(g, ABI_TASK_GID);
+		return;
+	}
+	asm_helper(&g->as, BPF_FUNC_get_current_uid_gid);
+	asm_mov(&g->as, R1, R0);
+	asm_alui(&g->as, BPF_RSH, R1, 32);
+}
+
+static void cpu(struct gen *g)
+{
+	asm_helper(&g->as, BPF_FUNC_get_smp_processor_id);
+	asm_mov(&g->as, R1, R0);
+}
+
+static void caller(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_CALLER);
+}
+
+static void ucaller(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_UCALLER);
+}
+
+static void stackdepth(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_STACKDEPTH);
+}
+
+static void ustackdepth(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_USTACKDEPTH);
+}
+
+static void curthread(struct gen *g)
+{
+	if (g->env->user_space)
+		gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
+	gen_current_task(g);
+	asm_mov(&g->as, R1, R0);
+}
+
+static void epid(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
+	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
+	asm_place(as, none);
+	asm_mov(as, R1, R0);
+}
+
+static void id(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
+	asm_place(as, none);
+	asm_mov(as, R1, R0);
+}
+
+static builtin_fn *const integers[IR_B_MAX] = {
+	[IR_B_TIMESTAMP] = timestamp,
+	[IR_B_WALLTIMESTAMP] = walltimestamp,
+	[IR_B_VTIMESTAMP] = vtimestamp,
+	[IR_B_PID] = pid,
+	[IR_B_TID] = tid,
+	[IR_B_PPID] = ppid,
+	[IR_B_UID] = uid,
+	[IR_B_GID] = gid,
+	[IR_B_CPU] = cpu,
+	[IR_B_CALLER] = caller,
+	[IR_B_UCALLER] = ucaller,
+	[IR_B_STACKDEPTH] = stackdepth,
+	[IR_B_USTACKDEPTH] = ustackdepth,
+	[IR_B_CURTHREAD] = curthread,
+	[IR_B_ERRNO] = gen_tp_errno,
+	[IR_B_EPID] = epid,
+	[IR_B_ID] = id,
+};
 
 /* --- string builtins ---------------------------------------------------------------------------------- */
 
@@ -582,6 +623,10 @@ void gen_builtin(struct gen *g, const struct ir_insn *i)
 		gen_make_builtin_str(g, i, gen_str_dst(g, i));
 		return;
 	}
-	integer_builtin(g, i->bi);
+	if (!integers[i->bi]) {
+		gen_refuse(g, "a builtin of an unknown kind");
+		return;
+	}
+	integers[i->bi](g);
 	gen_put(g, i, R1);
 }
