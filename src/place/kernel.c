@@ -929,7 +929,6 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
 		goto fail;
 	}
-	k->control->version = ABI_VERSION;
 	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
 		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
 		if (!k->ring) {

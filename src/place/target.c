@@ -180,7 +180,7 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 	uint8_t *at = image + sizeof(struct abi_image);
 
 	*(struct abi_image *)image = (struct abi_image){
-		.magic = ABI_SEGMENT_MAGIC, .version = ABI_SEGMENT_VERSION, .size = t->image_size,
+		.magic = ABI_SEGMENT_MAGIC, .version = ABI_VERSION, .size = t->image_size,
 		.data_size = l->data_size, .nmaps = t->unit->nmaps, .nprogs = (uint32_t)t->nprogs,
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size, .flags = t->flags,
@@ -473,7 +473,6 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 		free_place(&t->place);
 		return e;
 	}
-	data_of(t)->control.version = ABI_VERSION;
 	*ret = &t->place;
 	return 0;
 }

@@ -96,7 +96,7 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 {
 	if (s->image_size < sizeof(*h) || h->magic != ABI_SEGMENT_MAGIC)
 		return "no segment of dtap's";
-	if (h->version != ABI_SEGMENT_VERSION)
+	if (h->version != ABI_VERSION)
 		return "the segment is of another version of dtap";
 	if (h->size != s->image_size || h->data_size != s->data_size)
 		return "the segment has another size than it says";
