@@ -90,6 +90,7 @@ enum {
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
 	ABI_HELPER_SELF,		/* (enum abi_task): that of this process */
 	ABI_HELPER_STACK,	/* (ring, ABI_STACK_..., frames, address): see vm/stack.h */
+	ABI_HELPER_PATH,		/* (dst, size, of the root instead of the current directory): its bytes with the NUL */
 	ABI_HELPER_PROGENYOF,		/* (pid): 1 when this process is that or descends from it, else 0; or a negative errno */
 };
 

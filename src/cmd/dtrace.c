@@ -244,7 +244,7 @@ static bool is_target(void *ctx, uint32_t pid)
  */
 static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = r->o.npids || (r->o.command && target_other_root(r->targets[0]));
+	bool all = false, some = r->o.npids || (r->o.command && target_other_root(target_pid(r->targets[0])));
 
 	for (size_t i = 0; i < n; i++)
 		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);

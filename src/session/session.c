@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "out/names.h"
 #include "out/sink.h"
+#include "place/sched_clock.h"
 #include "place/target.h"
 #include "session/private.h"
 #include "target/target.h"
@@ -45,6 +46,12 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+void session_keep_clock(struct session *s)
+{
+	if (!s->place->in_target && s->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC)
+		place_control(s->place)->sched_off_ns = (uint64_t)sched_clock_off();
+}
+
 /* The place, and what reads from it. */
 static int set_place(struct session *s, struct strbuf *err)
 {
@@ -60,6 +67,7 @@ static int set_place(struct session *s, struct strbuf *err)
 	}
 	if (s->names)
 		aggs_set_names(s->aggs, s->names, session_pull, s);
+	session_keep_clock(s);
 	place_control(s->place)->walltime_off_ns = now_wall_ns() - now_ns();
 	return 0;
 }

@@ -293,6 +293,23 @@ HELPER(comm)	/* dst, size */
 	return 0;
 }
 
+/* A process sees its root as "/".  The system wants room for the whole of a path. */
+HELPER(path)	/* dst, size, root */
+{
+	char whole[4096] = "/";
+	int saved = errno;
+	long n = 2;
+
+	(void)r4, (void)r5, (void)t;
+	if (!r3)
+		n = syscall(SYS_getcwd, whole, sizeof(whole));
+	errno = saved;
+	if (n < 1 || !r2)
+		return 0;
+	copy_string(pointer(r1), r2, whole, sizeof(whole));
+	return (uint64_t)n < r2 ? (uint64_t)n : r2;
+}
+
 HELPER(parent)
 {
 	UNUSED5();
@@ -529,6 +546,7 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_get_current_comm, comm, VM_RET_VALUE, INTO },
 	{ BPF_FUNC_ringbuf_output, ring_output, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_READ, VM_ARG_SIZE, VM_ARG_ANY } },
 	{ BPF_FUNC_ringbuf_query, ring_query, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY } },
+	{ ABI_HELPER_PATH, path, VM_RET_VALUE, INTO_FROM },
 	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_SELF, self, VM_RET_VALUE, { VM_ARG_ANY } },
