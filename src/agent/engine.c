@@ -45,7 +45,7 @@ struct session {
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
 	struct shm_stacks *stacks;	/* NULL: no program asks for one */
-	int wake_fd;
+	struct cookie_fd wake;
 	bool unserved;			/* there is no lane left */
 };
 
@@ -84,8 +84,8 @@ static void session_free(struct session *s)
 		munmap(s->image, s->image_size);
 	if (s->data)
 		munmap(s->data, s->data_size);
-	if (s->wake_fd >= 0)
-		close(s->wake_fd);
+	if (cookie_same(&s->wake))
+		close(s->wake.fd);
 	free(s);
 }
 
@@ -171,7 +171,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		return err;
 	s->channel = channel;
 	s->pid = who->other_pids ? who->pid : process_id();
-	s->wake_fd = -1;
+	s->wake.fd = -1;
 	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
 	if (!err)
 		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
@@ -190,7 +190,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		session_free(s);
 		return err;
 	}
-	s->wake_fd = fds[2];
+	s->wake = (struct cookie_fd){ fds[2], cookie_of(fds[2]) };
 	s->next = __atomic_load_n(&pending, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&pending, &s->next, s, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
@@ -428,7 +428,7 @@ static bool take_lane(struct session *s)
 		clock_gettime(CLOCK_BOOTTIME, &now);
 		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
-			s->run.wake_fd = s->wake_fd;
+			s->run.wake = s->wake;
 			s->run.stacks = s->stacks;
 			sum_up();
 			return true;

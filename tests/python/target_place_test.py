@@ -351,6 +351,36 @@ for _ in range(300000):
     assert result.out.count("leaf\n") == 300000 and result.err == "", result.err
 
 
+# All numbers of descriptors become a file's; what is written to or closed by number is noticed.
+TAKES_ALL = """
+import os, sys, time
+
+def leaf():
+    pass
+
+own = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for fd in range(3, 1000):
+    if fd != own:
+        os.dup2(own, fd)
+for _ in range(200000):
+    leaf()
+time.sleep(0.2)
+for fd in range(3, 1000):
+    os.fstat(fd)
+print("size", os.fstat(own).st_size)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.14")
+def test_descriptors_that_became_others(dtrace, interp):
+    """A program closes what it does not know, as daemons do: nothing is written to or closed that is its own."""
+    result = dtrace(*TARGET, "-x", "bufsize=64k", "-n",
+                    'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { printf("%d\\n", timestamp); }',
+                    "-c", interp.command(TAKES_ALL, interp.inside(interp.dir / "own")))
+    assert "size 0\n" in result.out, result.out[-1000:]
+
+
 BUSY = """
 import time
 
