@@ -116,6 +116,7 @@ struct ebpf_env {
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	bool turns_called;	/* the kernel has no may_goto (6.9): bpf_loop (5.17) calls each turn of a loop */
 	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
 				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
