@@ -375,6 +375,32 @@ static bool is_var(Dwarf_Die *die)
 	return tag == DW_TAG_formal_parameter || tag == DW_TAG_variable;
 }
 
+/* Registers, each with the piece that is in it; what is elsewhere, or nowhere, is left out. */
+static bool in_parts(const Dwarf_Op *ops, size_t n, struct debug_var *ret)
+{
+	unsigned int reg = DEBUG_NO_REG;
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ops[i].atom >= DW_OP_reg0 && ops[i].atom <= DW_OP_reg31) {
+			reg = ops[i].atom - DW_OP_reg0;
+			any = true;
+			continue;
+		}
+		if (ops[i].atom == DW_OP_bit_piece)
+			return false;
+		if (ops[i].atom != DW_OP_piece) {
+			reg = DEBUG_NO_REG;
+			continue;
+		}
+		if (ret->nparts == DEBUG_MAX_PARTS || ops[i].number > UINT16_MAX)
+			return false;
+		ret->parts[ret->nparts++] = (struct debug_part){ (uint16_t)reg, (uint16_t)ops[i].number };
+		reg = DEBUG_NO_REG;
+	}
+	return any && ret->nparts && ops[n - 1].atom == DW_OP_piece;
+}
+
 static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *var, struct debug_var *ret)
 {
 	struct eval e = { .d = d, .scopes = s };
@@ -393,6 +419,9 @@ static const char *locate(struct debug *d, const struct scopes *s, Dwarf_Die *va
 	}
 	if (!dwarf_attr_integrate(var, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
 		return "it was optimized away, or has no value at this place yet";
+	if (in_parts(ops, n, ret))
+		return NULL;
+	ret->nparts = 0;
 	e.attr = &attr;
 	if (!run(&e, ops, n))
 		return e.why;

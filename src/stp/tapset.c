@@ -17,7 +17,7 @@ enum { MAX_FILES = 4096 };
 
 struct def {
 	const char *name;	/* "f", "python.function.entry", "@m" */
-	bool alias;
+	bool alias, function;
 };
 
 struct file {
@@ -45,10 +45,11 @@ struct stp_tapset {
 
 /* --- what a file defines ------------------------------------------------------------------------------ */
 
-static void define(struct stp_tapset *t, struct file *f, const char *name, bool alias)
+static struct def *define(struct stp_tapset *t, struct file *f, const char *name, bool alias)
 {
 	f->defs = arena_grow(t->arena, f->defs, &f->defs_cap, f->ndefs, sizeof(*f->defs));
-	f->defs[f->ndefs++] = (struct def){ name, alias };
+	f->defs[f->ndefs] = (struct def){ name, alias, false };
+	return &f->defs[f->ndefs++];
 }
 
 static bool is(const struct stp_tok *t, enum stp_tok_kind kind, const char *text)
@@ -92,7 +93,7 @@ static void read_defs(struct stp_tapset *ts, struct file *f)
 			t = read_aliases(ts, f, t + 1);
 			continue;
 		} else if (!depth && is(t, STP_KEYWORD, "function") && t[1].kind == STP_IDENT) {
-			define(ts, f, t[1].text, false);
+			define(ts, f, t[1].text, false)->function = true;
 		} else if (!depth && globals && t[1].kind == STP_IDENT) {	/* global a, b[10], c = 5 */
 			define(ts, f, t[1].text, false);
 		}
@@ -344,6 +345,27 @@ static bool hidden(void *ctx, const char *name, bool alias)
 bool stp_tapset_add(struct stp_tapset *t, struct stp *stp)
 {
 	return stp_add_library(stp, t->current->src, hidden, t);
+}
+
+static void each_def(struct stp_tapset *t, bool alias, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	for (size_t i = 0; i < t->nfiles; i++) {
+		if (!t->files[i].toks.v)
+			read_file(t, &t->files[i]);
+		for (size_t k = 0; k < t->files[i].ndefs; k++)
+			if (alias ? t->files[i].defs[k].alias : t->files[i].defs[k].function)
+				fn(ctx, t->files[i].defs[k].name);
+	}
+}
+
+void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	each_def(t, false, fn, ctx);
+}
+
+void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	each_def(t, true, fn, ctx);
 }
 
 size_t stp_tapset_files(const struct stp_tapset *t)
