@@ -18,6 +18,8 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/pyframes.h"
+#include "agent/stacks.h"
 #include "vm/shm.h"
 
 /* A program that a marker runs. */
@@ -42,6 +44,7 @@ struct session {
 	uint64_t strings[ENGINE_ARGS];
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
+	struct shm_stacks *stacks;	/* NULL: no program asks for one */
 	int wake_fd;
 	bool unserved;			/* there is no lane left */
 };
@@ -74,6 +77,7 @@ static void session_free(struct session *s)
 		vm_free(s->progs[k]);
 	free(s->progs);
 	free(s->fires);
+	stacks_free(s->stacks);
 	shm_fini(&s->shm);
 	if (s->image)
 		munmap(s->image, s->image_size);
@@ -173,6 +177,10 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	if (!err)
 		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
 	s->shm.other_pids = who->other_pids;
+	if (!err && s->shm.flags & ABI_SEGMENT_PYTHON) {
+		s->stacks = stacks_new();
+		err = s->stacks ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = load_programs(s, why);
 	if (!err)
@@ -306,9 +314,23 @@ static struct session *take_over(struct session *news)
 	return news;
 }
 
+/*
+ * With the first segment whose programs want frames of Python: code of Python is run, so that other threads may come in
+ * between, before anything is changed.
+ */
+static void prepare_stacks(const struct session *news)
+{
+	bool wanted = false;
+
+	for (const struct session *s = news; s; s = s->next)
+		wanted |= s->stacks != NULL;
+	if (wanted && !pyframes_measure())
+		agent_why("frames of Python: where this CPython keeps them cannot be told");
+}
+
 void engine_update(void)
 {
-	struct session **end = &active;
+	struct session **end = &active, *news;
 	uint64_t gone[ENDED];
 
 	if (forked)
@@ -319,9 +341,11 @@ void engine_update(void)
 	/* The ended first: what came over one of them was pending before it ended. */
 	for (unsigned k = 0; k < ENDED; k++)
 		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
+	news = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	prepare_stacks(news);
 	while (*end)
 		end = &(*end)->next;
-	*end = take_over(__atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE));
+	*end = take_over(news);
 	for (unsigned k = 0; k < ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
@@ -404,6 +428,7 @@ static bool take_lane(struct session *s)
 		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake_fd = s->wake_fd;
+			s->run.stacks = s->stacks;
 			sum_up();
 			return true;
 		}

@@ -4,6 +4,8 @@
  *	state, process filter; take a scratch slot; time, probe, task
  *	clause 0 ... clause n - 1	each with the stubs of its faults behind it, the error record and the ERROR
  *					clauses
+ *	behind a clause that calls D's exit(): is it over?  (DTrace: what is not of the provider dtrace runs
+ *	only while the session is active)
  *	give the scratch slot back
  *	runtime functions
  */
@@ -27,7 +29,7 @@ static gen_fn *const generators[IR_OP_MAX] = {
 	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
 	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
 	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
-	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
+	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_GATE] = gen_gate, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
 	[IR_SPEND] = gen_spend,	    [IR_PASS] = gen_pass,     [IR_ENTER] = gen_enter,	[IR_LEAVE] = gen_leave,
 	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
 	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
@@ -264,11 +266,19 @@ static uint32_t needs_of(const struct gen *g, struct ir_clause *const *clauses, 
 	return needs;
 }
 
+/* May @c, or an ERROR clause for its fault, have ended the firing? */
+static bool may_exit(const struct gen *g, struct ir_clause *c, struct ir_clause *const *errors, unsigned int nerrors)
+{
+	uint32_t needs = needs_of(g, &c, 1);
+
+	return (needs | (needs & NEED_FAULT ? needs_of(g, errors, nerrors) : 0)) & NEED_GATE;
+}
+
 static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigned int nclauses,
 			struct ir_clause *const *errors, unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
-	uint32_t out = asm_label(as), busy = asm_label(as);
+	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as);
 
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
@@ -297,7 +307,10 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
 		gen_unlock(g, clauses[k]);
 		asm_place(as, skipped);
+		if (k + 1 < nclauses && may_exit(g, clauses[k], errors, nerrors))
+			gen_exit_check(g, over);
 	}
+	asm_place(as, over);
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_place(as, out);

@@ -144,9 +144,33 @@ void gen_emit(struct gen *g, const struct ir_insn *i)
 	gen_output(g, R9, base, strs ? 0 : (uint32_t)fixed);
 }
 
+/* R1 = the session's state, R2 = where that is. */
+static void load_state(struct gen *g)
+{
+	asm_map_value(&g->as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, state));
+	asm_ld(&g->as, BPF_W, R1, R2, 0);
+}
+
 void gen_exiting(struct gen *g, const struct ir_insn *i)
 {
+	uint32_t over = asm_label(&g->as);
+
 	(void)i;
-	asm_map_value(&g->as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, state));
-	asm_sti(&g->as, BPF_W, R1, 0, ABI_STATE_DRAINING);
+	load_state(g);
+	asm_ji(&g->as, BPF_JEQ, R1, ABI_STATE_COOLDOWN, over);
+	asm_sti(&g->as, BPF_W, R2, 0, ABI_STATE_DRAINING);
+	asm_place(&g->as, over);
+}
+
+void gen_exit_check(struct gen *g, uint32_t out)
+{
+	load_state(g);
+	asm_ji(&g->as, BPF_JEQ, R1, ABI_STATE_DRAINING, out);
+}
+
+void gen_gate(struct gen *g, const struct ir_insn *i)
+{
+	(void)i;
+	if (!g->in_error)
+		gen_exit_check(g, g->end);
 }

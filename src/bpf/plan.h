@@ -41,6 +41,7 @@ enum plan_need {
 	NEED_CALLS = 128,	/* frames of procedures */
 	NEED_LOOPS = 256,	/* may_goto */
 	NEED_ITERS = 512,
+	NEED_GATE = 1024,	/* behind it: it may have ended the firing */
 };
 
 struct copyin {

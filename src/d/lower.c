@@ -53,7 +53,9 @@ static void lower_branch(struct lower *l, const struct d_block *b, struct ir_blo
 static void lower_if(struct lower *l, struct d_stmt *s)
 {
 	struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b), *end = s->no ? ir_block_new(&l->b) : no;
+	bool exits = l->exits;
 
+	l->exits = false;
 	lower_rec_end(l);
 	ir_br(&l->b, lower_expr(l, s->expr), yes, no);
 	ir_at(&l->b, yes);
@@ -63,6 +65,9 @@ static void lower_if(struct lower *l, struct d_stmt *s)
 		lower_branch(l, s->no, end);
 	}
 	ir_at(&l->b, end);
+	if (l->exits)
+		ir_gate(&l->b);
+	l->exits = exits;
 }
 
 /* Aggregations are numbered in the order of their first mention, so that is where they are made. */

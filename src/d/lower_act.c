@@ -135,7 +135,8 @@ void lower_exit(struct lower *l, struct d_node *call)
 {
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_EXIT, call->pos);
 	lower_field(l, lower_as(l, call->args[0], l->check->t_int), l->check->t_int);
-	ir_exiting(&l->b);
+	ir_exiting(&l->b, true);
+	l->exits = true;
 }
 
 /* The aggregations among the arguments of @call from @first on. */

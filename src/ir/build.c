@@ -326,9 +326,14 @@ void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args)
 	add(b, IR_EMIT, IR_NO_REG, args, r->nfields + (r->stat ? r->stat->nkeys : 0))->rec = r;
 }
 
-void ir_exiting(struct ir_build *b)
+void ir_exiting(struct ir_build *b, bool others_too)
 {
-	add(b, IR_EXITING, IR_NO_REG, NULL, 0);
+	add(b, IR_EXITING, IR_NO_REG, NULL, 0)->imm = others_too;
+}
+
+void ir_gate(struct ir_build *b)
+{
+	add(b, IR_GATE, IR_NO_REG, NULL, 0);
 }
 
 void ir_jmp(struct ir_build *b, struct ir_block *to)

@@ -12,6 +12,7 @@
 #include "base/bytemap.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
+#include "elf/ksyms.h"
 #include "elf/obj.h"
 #include "elf/unwind.h"
 #include "out/pycode.h"
@@ -49,11 +50,6 @@ struct process {
 	unsigned int in_vain;	/* times that they asked, and there was nothing new */
 };
 
-struct ksym {
-	uint64_t addr;
-	const char *name, *mod;
-};
-
 /* An address and what is known of it. */
 struct frame {
 	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
@@ -81,9 +77,7 @@ struct names {
 	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
 	struct process *processes;
 	struct file *files;
-	bool ksyms_read;
-	struct ksym *ksyms;
-	size_t nksyms, ksyms_cap;
+	struct ksyms *ksyms;		/* NULL: not looked at yet */
 };
 
 struct names *names_new(void)
@@ -106,6 +100,7 @@ void names_free(struct names *n)
 		return;
 	for (struct process *p = n->processes; p; p = p->next)
 		free(p->v);
+	ksyms_free(n->ksyms);
 	for (struct file *f = n->files; f; f = f->next)
 		obj_close(f->obj);
 	bytemap_fini(&n->stacks);
@@ -367,10 +362,10 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 	return e < 0 ? e : -ENOENT;
 }
 
-int names_add_code(struct names *n, const void *rec, size_t size)
+int names_add_code(struct names *n, const void *rec, size_t size, bool look)
 {
 	const struct abi_code *r = rec;
-	struct pycode *c = pycode_read(n->arena, rec, size);
+	struct pycode *c = pycode_read(n->arena, rec, size, look);
 
 	return c ? bytemap_set(&n->codes, &r->number, sizeof(r->number), c) : -EINVAL;
 }
@@ -423,57 +418,18 @@ static bool runs(const struct frame *f, uint32_t number, const struct pyrun *run
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
 
-static int ksym_cmp(const void *x, const void *y)
-{
-	const struct ksym *a = x, *b = y;
-
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
-
-/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 where they are a secret. */
-static void read_ksyms(struct names *n)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char *line = NULL, type, name[256], mod[64];
-	size_t cap = 0;
-	uint64_t addr;
-
-	n->ksyms_read = true;
-	while (f && getline(&line, &cap, f) > 0) {
-		int got = sscanf(line, "%" SCNx64 " %c %255s [%63[^]]", &addr, &type, name, mod);
-
-		if (got < 3 || !addr || !strchr("tTwW", type))
-			continue;
-		n->ksyms = arena_grow(n->arena, n->ksyms, &n->ksyms_cap, n->nksyms, sizeof(*n->ksyms));
-		n->ksyms[n->nksyms++] = (struct ksym){ addr, arena_strdup(n->arena, name),
-						       got > 3 ? arena_strdup(n->arena, mod) : "vmlinux" };
-	}
-	free(line);
-	if (f)
-		fclose(f);
-	if (n->nksyms)
-		qsort(n->ksyms, n->nksyms, sizeof(*n->ksyms), ksym_cmp);
-}
-
 static void name_kernel(struct names *n, struct frame *f)
 {
-	size_t lo = 0, hi;
+	const struct ksym *k;
 
-	if (!n->ksyms_read)
-		read_ksyms(n);
-	for (hi = n->nksyms; lo < hi;) {	/* the first that starts behind the address */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (n->ksyms[mid].addr <= f->addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	if (!n->ksyms)
+		n->ksyms = ksyms_read();
+	k = n->ksyms ? ksyms_at(n->ksyms, f->addr) : NULL;
+	if (!k)
 		return;
-	f->mod = f->path = n->ksyms[lo - 1].mod;
-	f->func = n->ksyms[lo - 1].name;
-	f->off = f->addr - n->ksyms[lo - 1].addr;
+	f->mod = f->path = k->mod;
+	f->func = k->name;
+	f->off = f->addr - k->addr;
 }
 
 /* --- stacks ------------------------------------------------------------------------------------------- */
@@ -559,6 +515,14 @@ static const char *frame_text(const struct frame *f, enum ir_show show, char *bu
 	else
 		snprintf(buf, size, "%s`%s+0x%" PRIx64, f->mod, f->func, f->off);
 	return buf;
+}
+
+const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
+{
+	struct frame f = { .addr = addr };
+
+	name_kernel(n, &f);
+	return frame_text(&f, IR_SHOW_ADDR, buf, size);
 }
 
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)

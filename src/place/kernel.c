@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
 
+#include "base/parallel.h"
 #include "base/strbuf.h"
 #include "place/func_info.h"
 
@@ -44,7 +47,7 @@ struct kernel_features {
 	bool uprobe_multi;	/* one link for many sites (6.6) */
 	bool multi_pid;		/* whose pid filter means the process, not its first thread (6.10) */
 	bool sleepable;		/* uprobe programs that may fault pages in (6.0) */
-	bool globals;		/* functions that are looked at once, whatever their callers (6.17); true: not refused yet */
+	atomic_bool globals;	/* functions that are looked at once, whatever their callers (6.17); true: not refused yet */
 };
 
 struct kernel_place {
@@ -59,12 +62,13 @@ struct kernel_place {
 	struct ring_buffer *ring;
 	int (*record)(void *ctx, const void *rec, size_t size);		/* during kernel_drain */
 	void *record_ctx;
+	pthread_mutex_t lock;		/* of progs and links, while several threads load and arm */
 	struct kernel_prog *progs;
 	size_t nprogs, progs_cap;
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
-	size_t skipped;			/* sites that the kernel refused */
-	bool tracepoints;		/* some are armed */
+	atomic_size_t skipped;		/* sites that the kernel refused */
+	atomic_bool tracepoints;	/* some are armed */
 };
 
 static struct kernel_place *of(struct place *place)
@@ -234,13 +238,18 @@ static int ring_record(void *ctx, void *data, size_t size)
 	return k->record(k->record_ctx, data, size);
 }
 
+static void close_link(void *place, size_t i)
+{
+	close(of(place)->links[i]);
+}
+
 static void disarm(struct place *place)
 {
 	struct kernel_place *k = of(place);
 
-	/* The last close of a link detaches and waits for the programs under way. */
-	while (k->nlinks)
-		close(k->links[--k->nlinks]);
+	/* The last close of a link detaches and waits for the programs under way: some 50 ms, in which others can. */
+	parallel_each(k->nlinks, close_link, place);
+	k->nlinks = 0;
 	/* But not that of a tracepoint.  This waits until every CPU has left what it was running. */
 	if (k->tracepoints)
 		syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
@@ -267,6 +276,7 @@ static void free_place(struct place *place)
 	free(k->map_fds);
 	free(k->progs);
 	free(k->links);
+	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
 
@@ -403,27 +413,48 @@ static int load_as(struct kernel_prog *kp, const struct bpf_insn *insns, bool gl
 	return fd;
 }
 
+/* Take over the descriptor of a loaded program: its handle.  On failure it is closed. */
+static int keep_prog(struct kernel_place *k, const struct kernel_prog *kp)
+{
+	size_t cap = k->progs_cap ? k->progs_cap * 2 : 8;
+	struct kernel_prog *p;
+	int handle = -ENOMEM;
+
+	pthread_mutex_lock(&k->lock);
+	if (k->nprogs == k->progs_cap) {
+		p = realloc(k->progs, cap * sizeof(*p));
+		if (!p)
+			goto out;
+		k->progs = p;
+		k->progs_cap = cap;
+	}
+	handle = (int)k->nprogs++;
+	k->progs[handle] = *kp;
+out:
+	pthread_mutex_unlock(&k->lock);
+	if (handle < 0)
+		close(kp->fd);
+	return handle;
+}
+
+static struct kernel_prog prog_of(struct kernel_place *k, int handle)
+{
+	struct kernel_prog kp;
+
+	pthread_mutex_lock(&k->lock);
+	kp = k->progs[handle];
+	pthread_mutex_unlock(&k->lock);
+	return kp;
+}
+
 static int load(struct place *place, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log)
 {
 	struct kernel_place *k = of(place);
-	struct bpf_insn *insns = NULL;
-	struct kernel_prog *kp;
-	size_t cap;
+	struct kernel_prog kp = { .prog = prog, .multi = multi };
+	struct bpf_insn *insns = malloc(prog->ninsns * sizeof(*insns));
 	uint32_t i;
 	int fd, calls = -1;
 
-	if (k->nprogs == k->progs_cap) {
-		cap = k->progs_cap ? k->progs_cap * 2 : 8;
-		kp = realloc(k->progs, cap * sizeof(*kp));
-		if (!kp)
-			goto no_memory;
-		k->progs = kp;
-		k->progs_cap = cap;
-	}
-	kp = &k->progs[k->nprogs];
-	kp->prog = prog;
-	kp->multi = multi;
-	insns = malloc(prog->ninsns * sizeof(*insns));
 	if (!insns)
 		goto no_memory;
 	memcpy(insns, prog->insns, prog->ninsns * sizeof(*insns));
@@ -435,9 +466,9 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	}
 	fd = -EINVAL;
 	if (prog->nfuncs && k->features.globals)
-		fd = load_as(kp, insns, true, false, err, log);
+		fd = load_as(&kp, insns, true, false, err, log);
 	if (fd < 0) {
-		fd = load_as(kp, insns, false, true, err, log);
+		fd = load_as(&kp, insns, false, true, err, log);
 		/* What an older kernel takes so it would refuse otherwise each time. */
 		if (fd >= 0 && prog->nfuncs)
 			k->features.globals = false;
@@ -447,8 +478,10 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	free(insns);
 	if (fd < 0)
 		return fd;
-	kp->fd = fd;
-	return (int)k->nprogs++;
+	kp.fd = fd;
+	fd = keep_prog(k, &kp);
+	if (fd >= 0)
+		return fd;
 no_memory:
 	strbuf_puts(err, "out of memory");
 	return -ENOMEM;
@@ -459,21 +492,24 @@ no_memory:
 /* Take over the descriptor of a link.  On failure it is closed. */
 static int keep_link(struct kernel_place *k, int fd)
 {
-	size_t cap;
-	int *p;
+	size_t cap = k->links_cap ? k->links_cap * 2 : 16;
+	int e = -ENOMEM, *p;
 
+	pthread_mutex_lock(&k->lock);
 	if (k->nlinks == k->links_cap) {
-		cap = k->links_cap ? k->links_cap * 2 : 16;
 		p = realloc(k->links, cap * sizeof(*p));
-		if (!p) {
-			close(fd);
-			return -ENOMEM;
-		}
+		if (!p)
+			goto out;
 		k->links = p;
 		k->links_cap = cap;
 	}
 	k->links[k->nlinks++] = fd;
-	return 0;
+	e = 0;
+out:
+	pthread_mutex_unlock(&k->lock);
+	if (e)
+		close(fd);
+	return e;
 }
 
 static bool use_multi(const struct place *place, uint32_t pid)
@@ -594,55 +630,73 @@ static bool is_bad_insn(int e)
 	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
 }
 
+/* Has the file been removed since its sites were found? */
+static bool is_gone(int e)
+{
+	return e == -ENOENT || e == -ESTALE;
+}
+
+/* Sites that the kernel did not take. */
+struct refused {
+	size_t n;
+	const struct place_site *one;	/* of them, for the message */
+};
+
 /*
  * Arm the @n sites of one file and one kind.  A link is refused as a whole for one of its sites: halves of it then
- * find that one.  *bad is a site that was refused, for its message.
+ * find that one.
  */
 static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const struct place_site *sites, size_t n,
-		   uint32_t pid, const struct place_site **bad)
+		   uint32_t pid, struct refused *r)
 {
-	size_t before = k->skipped, half = n / 2;
+	size_t before = r->n, half = n / 2;
 	int e, other;
 
 	e = kp->multi ? arm_multi(k, kp->fd, sites, n, pid) : arm_perf(k, kp->fd, sites, pid);
 	if (!e)
 		return 0;
-	*bad = sites;
+	r->one = sites;
 	if (n == 1)
-		k->skipped++;
+		r->n++;
 	if (n == 1 || !is_bad_insn(e))
 		return e;
-	e = arm_run(k, kp, sites, half, pid, bad);
+	e = arm_run(k, kp, sites, half, pid, r);
 	if (e && !is_bad_insn(e))
 		return e;
-	other = arm_run(k, kp, sites + half, n - half, pid, bad);
+	other = arm_run(k, kp, sites + half, n - half, pid, r);
 	if (other && !is_bad_insn(other))
 		return other;
-	return k->skipped - before == n ? e : 0;
+	return r->n - before == n ? e : 0;
 }
 
 static int arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
 		     struct strbuf *err)
 {
 	struct kernel_place *k = of(place);
-	const struct kernel_prog *kp = &k->progs[prog];
-	const struct place_site *bad = NULL;
-	size_t i, end, before = k->skipped;
-	int e, refusal = 0;
+	const struct kernel_prog kp = prog_of(k, prog);
+	struct refused r = { 0 };
+	int e = 0, refusal = 0;
+	size_t i, end, before;
 
-	for (i = 0; i < n; i = end) {
+	for (i = 0; i < n && (!e || is_bad_insn(e)); i = end) {
 		end = i + 1;
-		while (kp->multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
+		while (kp.multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
 		       sites[end].ret == sites[i].ret)
 			end++;
-		e = arm_run(k, kp, sites + i, end - i, pid, &bad);
-		if (e && !is_bad_insn(e))
-			return refused_site(bad, e, err);
+		before = r.n;
+		e = arm_run(k, &kp, sites + i, end - i, pid, &r);
+		if (!pid && is_gone(e)) {	/* nobody can run it any more */
+			r.n = before;
+			e = 0;
+		}
 		if (e)
 			refusal = e;
 	}
-	if (n && k->skipped - before == n)
-		return refused_site(bad, refusal, err);
+	k->skipped += r.n;
+	if (e && !is_bad_insn(e))
+		return refused_site(r.one, e, err);
+	if (n && r.n == n)
+		return refused_site(r.one, refusal, err);
 	return 0;
 }
 
@@ -669,7 +723,7 @@ static int arm_profile(struct place *place, int prog, uint64_t period_ns, uint32
 		event = (int)syscall(__NR_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		if (event < 0 && errno == ENODEV)	/* a possible CPU that is not online */
 			continue;
-		e = event < 0 ? -errno : link_perf_event(k, k->progs[prog].fd, event, probe);
+		e = event < 0 ? -errno : link_perf_event(k, prog_of(k, prog).fd, event, probe);
 		if (e) {
 			strbuf_printf(err, "cannot sample CPU %u: %s", cpu, strerror(-e));
 			return e;
@@ -681,7 +735,7 @@ static int arm_profile(struct place *place, int prog, uint64_t period_ns, uint32
 static int arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err)
 {
 	struct kernel_place *k = of(place);
-	int fd = bpf_raw_tracepoint_open(name, k->progs[prog].fd), e;
+	int fd = bpf_raw_tracepoint_open(name, prog_of(k, prog).fd), e;
 
 	e = fd < 0 ? -errno : keep_link(k, fd);
 	if (e)
@@ -705,7 +759,7 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 
 	ctx[0] = probe;
 	memcpy(ctx + 1, args, 10 * sizeof(*args));
-	return bpf_prog_test_run_opts(k->progs[prog].fd, &opts) ? -errno : 0;
+	return bpf_prog_test_run_opts(prog_of(k, prog).fd, &opts) ? -errno : 0;
 }
 
 /* --- results ------------------------------------------------------------------------------------------ */
@@ -855,6 +909,8 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 	if (!k)
 		goto no_memory;
 	k->place.ops = &ops;
+	k->place.parallel = true;
+	pthread_mutex_init(&k->lock, NULL);
 	k->unit = unit;
 	raise_memlock();
 	find_features(&k->features);
@@ -884,7 +940,6 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
 		goto fail;
 	}
-	k->control->version = ABI_VERSION;
 	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
 		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
 		if (!k->ring) {

@@ -174,7 +174,7 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 	uint8_t *at = image + sizeof(struct abi_image);
 
 	*(struct abi_image *)image = (struct abi_image){
-		.magic = ABI_SEGMENT_MAGIC, .version = ABI_SEGMENT_VERSION, .size = t->image_size,
+		.magic = ABI_SEGMENT_MAGIC, .version = ABI_VERSION, .size = t->image_size,
 		.data_size = l->data_size, .nmaps = t->unit->nmaps, .nprogs = (uint32_t)t->nprogs,
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size, .flags = t->flags,
@@ -437,7 +437,8 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
-	t->flags = wait ? ABI_SEGMENT_WAIT : 0;
+	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
+		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 	t->image_fd = t->data_fd = t->wake_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)
@@ -450,7 +451,6 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 		free_place(&t->place);
 		return e;
 	}
-	data_of(t)->control.version = ABI_VERSION;
 	*ret = &t->place;
 	return 0;
 }

@@ -4,8 +4,8 @@
 #include "probe/points_priv.h"
 
 #include "base/arena.h"
-#include "base/similar.h"
 #include "base/strbuf.h"
+#include "lang/similar.h"
 
 const char *points_similar(struct points_search *s, const char *what, const char *pattern,
 			   const char *(*name)(const void *ctx, size_t i), const void *ctx)

@@ -211,8 +211,9 @@ static int act_discard(const struct reading *r, const struct ir_act *act)
 
 static int act_exit(const struct reading *r, const struct ir_act *act)
 {
-	r->s->status = (int)values(r, act)->i;
-	r->s->ending = true;
+	if (!r->s->exited)
+		r->s->status = (int)values(r, act)->i;
+	r->s->exited = r->s->ending = true;
 	return 0;
 }
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/similar.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/similar.h"
 #include "lang/source.h"
 #include "stp/tapset.h"
 
@@ -135,6 +135,15 @@ static size_t alias_comps(const struct stp_point *name, struct row_comp comps[MA
 		comps[i].arg = '\0';
 	}
 	return name->n;
+}
+
+bool stp_point_names(const struct stp_point *pattern, const struct stp_point *name, struct arena *a)
+{
+	struct row_comp comps[MAX_ROW_COMPS];
+	struct stp_comp into[MAX_ROW_COMPS];
+	size_t n = alias_comps(name, comps);
+
+	return n && match(pattern->comps, pattern->n, comps, n, into, a);
 }
 
 /* --- reports ----------------------------------------------------------------------------------------- */

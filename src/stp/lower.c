@@ -205,7 +205,7 @@ static void lower_failure(struct low *l)
 	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), low_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
 	      on, stop);
 	ir_at(&l->b, stop);
-	ir_exiting(&l->b);
+	ir_exiting(&l->b, false);
 	ir_ret(&l->b);
 	ir_at(&l->b, on);
 	ir_ret(&l->b);

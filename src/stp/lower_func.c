@@ -357,7 +357,7 @@ ir_reg low_func_exit(struct low *l, struct stp_node *call, const ir_reg *args)
 
 	(void)args;
 	low_record(l, IR_ACT_EXIT, NULL, &status, 1, call->pos);
-	ir_exiting(&l->b);
+	ir_exiting(&l->b, false);
 	return IR_NO_REG;
 }
 

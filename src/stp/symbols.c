@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/similar.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/similar.h"
 #include "stp/tapset.h"
 
 enum use { USE_READ, USE_WRITE, USE_BOTH };

@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <fnmatch.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +12,31 @@
 #include "base/arena.h"
 #include "base/bytemap.h"
 #include "lang/source.h"
-#include "stp/lex.h"
 #include "stp/stp.h"
 
-enum { MAX_FILES = 4096 };
+enum { MAX_FILES = 4096, MAX_NAME = 256 };
+
+/* A declaration of a file: an alias, a function, globals, a macro, or a probe. */
+struct decl {
+	size_t from, to;	/* its bytes, with what follows up to the next one */
+	struct def *defs;
+	bool probe;		/* it has no name and comes with its file */
+	bool needed;
+};
 
 struct def {
 	const char *name;	/* "f", "python.function.entry", "@m" */
 	bool alias, function;
+	struct def *next;	/* of the declaration */
 };
 
 struct file {
 	const struct source *src;
-	struct stp_toks toks;
 	unsigned int level;	/* 0: the script, else the number of its folder; smaller hides larger */
 	bool is_macros;		/* .stpm */
 	bool needed, given;
-	struct def *defs;
-	size_t ndefs, defs_cap;
+	struct decl *decls;
+	size_t ndecls, cap;
 };
 
 struct stp_tapset {
@@ -38,67 +47,301 @@ struct stp_tapset {
 	size_t nfiles, cap;
 	size_t seen;
 	struct file *current;
-	struct bytemap used;	/* identifiers and macros of what is needed; freed with the process's arena users */
-	bool star;		/* some probe point has a * in it */
+	/* Freed with the process's arena users: */
+	struct bytemap used;	/* identifiers and macros of what is needed */
+	struct bytemap nearest[2];	/* of functions and the like, of aliases: the level of a name's nearest definition */
+	const char **patterns;	/* components of probe points with a * in them */
+	size_t npatterns, patterns_cap;
 	bool all;
 };
 
+/* --- words -------------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The length of the word at @s, which ends before @end; 0 when none begins here. */
+static size_t word_at(const char *s, const char *end)
+{
+	const char *at = s;
+
+	while (at < end && is_word(*at))
+		at++;
+	return (size_t)(at - s);
+}
+
+static bool is(const char *s, size_t len, const char *word)
+{
+	return len == strlen(word) && !memcmp(s, word, len);
+}
+
+static const char *behind(const char *s, const char *end, const char *mark)
+{
+	const char *at = memmem(s, (size_t)(end - s), mark, strlen(mark));
+
+	return at ? at + strlen(mark) : end;
+}
+
+static const char *behind_string(const char *s, const char *end)
+{
+	for (s++; s < end && *s != '"'; s++)
+		if (*s == '\\')
+			s++;
+	return s < end ? s + 1 : end;
+}
+
+/*
+ * Behind what no name is in: blanks, comments, strings, embedded code.  @s itself when it is none of them.  $# and @# are
+ * numbers of arguments.
+ */
+static const char *skip(const char *begin, const char *s, const char *end)
+{
+	switch (*s) {
+	case '#':
+		return s > begin && (s[-1] == '$' || s[-1] == '@') ? s : behind(s, end, "\n");
+	case '/':
+		if (end - s > 1 && s[1] == '*')
+			return behind(s + 2, end, "*/");
+		return end - s > 1 && s[1] == '/' ? behind(s, end, "\n") : s;
+	case '%':
+		return end - s > 1 && s[1] == '{' ? behind(s, end, "%}") : s;
+	case '"':
+		return behind_string(s, end);
+	default:
+		return s;
+	}
+}
+
 /* --- what a file defines ------------------------------------------------------------------------------ */
 
-static struct def *define(struct stp_tapset *t, struct file *f, const char *name, bool alias)
+static struct decl *add_decl(struct stp_tapset *t, struct file *f, size_t from)
 {
-	f->defs = arena_grow(t->arena, f->defs, &f->defs_cap, f->ndefs, sizeof(*f->defs));
-	f->defs[f->ndefs] = (struct def){ name, alias, false };
-	return &f->defs[f->ndefs++];
+	struct decl *d;
+
+	if (f->ndecls)
+		f->decls[f->ndecls - 1].to = from;
+	f->decls = arena_grow(t->arena, f->decls, &f->cap, f->ndecls, sizeof(*f->decls));
+	d = &f->decls[f->ndecls++];
+	*d = (struct decl){ .from = from, .to = f->src->len };
+	return d;
 }
 
-static bool is(const struct stp_tok *t, enum stp_tok_kind kind, const char *text)
+static void define(struct stp_tapset *t, const struct file *f, struct decl *d, const char *name, bool alias)
 {
-	return t->kind == kind && !strcmp(t->text, text);
+	struct def *def = arena_new_of(t->arena, struct def);
+	size_t len = strlen(name);
+	uintptr_t nearest = (uintptr_t)bytemap_get(&t->nearest[alias], name, len);
+
+	*def = (struct def){ .name = name, .alias = alias, .next = d->defs };
+	d->defs = def;
+	/* Levels are kept plus one: 0 is none. */
+	if (!nearest || nearest > f->level + 1)
+		bytemap_set(&t->nearest[alias], name, len, (void *)(uintptr_t)(f->level + 1));
 }
 
-/* Behind "probe": the names up to each = or +=, which are aliases. */
-static const struct stp_tok *read_aliases(struct stp_tapset *ts, struct file *f, const struct stp_tok *t)
+/* The names of aliases between @s, behind "probe", and @end: those up to each = or +=. */
+static void read_aliases(struct stp_tapset *t, const struct file *f, struct decl *d, const char *s, const char *end)
 {
-	for (;;) {
-		char name[256] = "";
-		size_t len = 0;
+	char name[MAX_NAME];
+	size_t len = 0, n;
+	const char *to;
 
-		for (; t->kind == STP_IDENT || t->kind == STP_KEYWORD || is(t, STP_OP, "."); t++)
-			if (len + t->len < sizeof(name))
-				len += (size_t)snprintf(name + len, sizeof(name) - len, "%s", t->text);
-		if (!is(t, STP_OP, "=") && !is(t, STP_OP, "+="))
-			return t;
-		define(ts, f, arena_strdup(ts->arena, name), true);
-		t++;
-	}
-}
-
-static void read_defs(struct stp_tapset *ts, struct file *f)
-{
-	const struct stp_tok *t = f->toks.v;
-	unsigned int depth = 0;
-	bool globals = false;	/* between "global" and the next declaration */
-
-	while (t->kind != STP_EOF) {
-		if (is(t, STP_OP, "{"))
-			depth++;
-		else if (is(t, STP_OP, "}") && depth)
-			depth--;
-		if (t->kind == STP_KEYWORD || *t->text == '@')
-			globals = is(t, STP_KEYWORD, "global") || is(t, STP_KEYWORD, "private");
-		if (is(t, STP_OP, "@define") && t[1].kind == STP_IDENT) {
-			define(ts, f, arena_printf(ts->arena, "@%s", t[1].text), false);
-		} else if (!depth && is(t, STP_KEYWORD, "probe")) {
-			t = read_aliases(ts, f, t + 1);
-			continue;
-		} else if (!depth && is(t, STP_KEYWORD, "function") && t[1].kind == STP_IDENT) {
-			define(ts, f, t[1].text, false)->function = true;
-		} else if (!depth && globals && t[1].kind == STP_IDENT) {	/* global a, b[10], c = 5 */
-			define(ts, f, t[1].text, false);
+	for (; s < end; s += n) {
+		to = skip(f->src->text, s, end);
+		n = to > s ? (size_t)(to - s) : word_at(s, end);
+		if (to > s || isspace((unsigned char)*s)) {
+			n += !n;
+		} else if (n || *s == '.') {
+			n += !n;
+			if (len + n < sizeof(name))
+				memcpy(name + len, s, n);
+			len += n;
+		} else if (*s == '+') {
+			n = 1;
+		} else if (*s == '=' && len && len < sizeof(name)) {
+			n = 1;
+			define(t, f, d, arena_strndup(t->arena, name, len), true);
+			len = 0;
+		} else {
+			return;
 		}
-		t++;
 	}
+}
+
+/* global a, b[10], c = 5: each word behind "global" or a comma outside of brackets. */
+static void read_globals(struct stp_tapset *t, const struct file *f, struct decl *d, const char *s, const char *end)
+{
+	bool name = true;
+	size_t n;
+
+	for (; s < end; s += n) {
+		const char *to = skip(f->src->text, s, end);
+
+		n = to > s ? (size_t)(to - s) : word_at(s, end);
+		if (to == s && n && name) {
+			define(t, f, d, arena_strndup(t->arena, s, n), false);
+			name = false;
+		}
+		name = name || *s == ',';
+		n += !n;
+	}
+}
+
+static const char *next_word(const struct file *f, const char *s, const char *end, size_t *len)
+{
+	for (; s < end; s++) {
+		const char *to = skip(f->src->text, s, end);
+
+		if (to > s) {
+			s = to - 1;
+			continue;
+		}
+		*len = word_at(s, end);
+		if (*len || !isspace((unsigned char)*s))
+			return s;
+	}
+	*len = 0;
+	return end;
+}
+
+/* What the declaration @d, from its first word on, is, and what it defines. */
+static void read_decl(struct stp_tapset *t, const struct file *f, struct decl *d)
+{
+	const char *s = f->src->text + d->from, *end = f->src->text + d->to;
+	bool macro = *s == '@';
+	size_t len;
+
+	s = next_word(f, s + macro, end, &len);
+	if (macro) {
+		s = next_word(f, s + len, end, &len);
+		define(t, f, d, arena_printf(t->arena, "@%.*s", (int)len, s), false);
+		return;
+	}
+	if (is(s, len, "private"))
+		s = next_word(f, s + len, end, &len);
+	if (is(s, len, "probe")) {
+		read_aliases(t, f, d, s + len, end);
+		d->probe = !d->defs;
+	} else if (is(s, len, "function")) {
+		s = next_word(f, s + len, end, &len);
+		define(t, f, d, arena_strndup(t->arena, s, len), false);
+		d->defs->function = true;
+	} else {
+		read_globals(t, f, d, is(s, len, "global") ? s + len : s, end);
+	}
+}
+
+/* Where the macro that begins at @s ends: behind the %) of its %(. */
+static const char *behind_macro(const struct file *f, const char *s, const char *end)
+{
+	unsigned int depth = 0;
+
+	for (; s < end; s++) {
+		const char *to = skip(f->src->text, s, end);
+
+		if (to > s) {
+			s = to - 1;
+		} else if (*s == '%' && end - s > 1 && s[1] == '(') {
+			depth++;
+			s++;
+		} else if (*s == '%' && end - s > 1 && s[1] == ')') {
+			s++;
+			if (depth <= 1)
+				return s + 1;
+			depth--;
+		}
+	}
+	return end;
+}
+
+/*
+ * Cut the file in declarations: each begins with one of a few words outside of braces.  False: a condition of the
+ * preprocessor stands between them, or the braces do not match, so that only the whole can be taken.
+ */
+static bool cut(struct stp_tapset *t, struct file *f)
+{
+	const char *text = f->src->text, *s = text, *end = text + f->src->len, *to;
+	bool private = false;	/* the word before was that */
+	unsigned int depth = 0;
+	size_t len;
+
+	for (; s < end; s = to) {
+		to = skip(text, s, end);
+		if (to > s)
+			continue;
+		to = s + 1;
+		len = word_at(s, end);
+		if (len) {
+			to = s + len;
+			if (depth)
+				continue;
+			if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe")) {
+				/* x.function(...) is a part of a point. */
+				if (!private && !(s > text && s[-1] == '.'))
+					add_decl(t, f, (size_t)(s - text));
+				private = is(s, len, "private");
+			} else {
+				private = false;
+			}
+		} else if (*s == '@' && !depth && is(s + 1, word_at(s + 1, end), "define")) {
+			add_decl(t, f, (size_t)(s - text));
+			to = behind_macro(f, s, end);
+		} else if (*s == '{') {
+			depth++;
+		} else if (*s == '}') {
+			if (!depth--)
+				return false;
+		} else if (*s == '%' && !depth && end - s > 1 && s[1] == '(') {
+			return false;
+		}
+	}
+	return !depth;
+}
+
+/* All that the file defines, wherever it stands, as one declaration. */
+static void take_whole(struct stp_tapset *t, struct file *f)
+{
+	struct file parts = *f;
+	struct decl *whole;
+	const char *text = f->src->text, *s = text, *end = text + f->src->len, *to;
+
+	f->ndecls = parts.ndecls = 0;
+	parts.decls = NULL;
+	parts.cap = 0;
+	for (; s < end; s = to) {
+		size_t len = word_at(s, end);
+
+		to = skip(text, s, end);
+		if (to > s)
+			continue;
+		to = s + (len ? len : 1);
+		if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe") ||
+		    (*s == '@' && is(s + 1, word_at(s + 1, end), "define")))
+			add_decl(t, &parts, (size_t)(s - text));
+		if (*s == '@')
+			to += word_at(to, end);
+	}
+	whole = add_decl(t, f, 0);
+	for (size_t i = 0; i < parts.ndecls; i++) {
+		read_decl(t, &parts, &parts.decls[i]);
+		for (struct def *d = parts.decls[i].defs, *next; d; d = next) {
+			next = d->next;
+			d->next = whole->defs;
+			whole->defs = d;
+		}
+	}
+}
+
+static void read_file(struct stp_tapset *t, struct file *f)
+{
+	if (!cut(t, f)) {
+		take_whole(t, f);
+		return;
+	}
+	for (size_t i = 0; i < f->ndecls; i++)
+		read_decl(t, f, &f->decls[i]);
 }
 
 static struct file *add_file(struct stp_tapset *t, const struct source *src, unsigned int level)
@@ -111,14 +354,6 @@ static struct file *add_file(struct stp_tapset *t, const struct source *src, uns
 	f->src = src;
 	f->level = level;
 	return f;
-}
-
-static void read_file(struct stp_tapset *t, struct file *f)
-{
-	static const struct stp_args none;
-
-	stp_lex(t->arena, f->src, &none, &f->toks);
-	read_defs(t, f);
 }
 
 struct stp_tapset *stp_tapset_new(struct arena *a, const char *arch)
@@ -159,7 +394,10 @@ static void add_dir(struct stp_tapset *t, const char *dir, const char *skip)
 		if ((ends_with(name, ".stp") || ends_with(name, ".stpm")) && t->seen < MAX_FILES) {
 			path = arena_printf(t->arena, "%s/%s", dir, name);
 			if (!same_file(path, skip) && !source_read(t->arena, path, &src)) {
-				add_file(t, src, t->levels)->is_macros = ends_with(name, ".stpm");
+				struct file *f = add_file(t, src, t->levels);
+
+				f->is_macros = ends_with(name, ".stpm");
+				read_file(t, f);
 				t->seen++;
 			}
 		}
@@ -180,16 +418,58 @@ void stp_tapset_dir(struct stp_tapset *t, const char *dir, const char *skip)
 
 /* --- what is used ------------------------------------------------------------------------------------- */
 
-static void use(struct stp_tapset *t, const struct file *f)
+static void use_word(struct stp_tapset *t, const char *s, size_t len)
 {
-	for (const struct stp_tok *k = f->toks.v; k->kind != STP_EOF; k++) {
-		if (k->kind == STP_IDENT || k->kind == STP_KEYWORD || (k->kind == STP_OP && *k->text == '@'))
-			bytemap_set(&t->used, k->text, k->len, (void *)(uintptr_t)k->text);
-		/* x.* and x.y*, but no product. */
-		if (is(k, STP_OP, "*") && k > f->toks.v &&
-		    (is(k - 1, STP_OP, ".") || (k > f->toks.v + 1 && is(k - 2, STP_OP, "."))))
-			t->star = true;
+	bytemap_set(&t->used, s, len, (void *)(uintptr_t)s);
+}
+
+/* The names in a text: words, @macros, and components of points with a * in them, x.* and x.y*, but no products. */
+static void use(struct stp_tapset *t, const struct source *src, size_t from, size_t before)
+{
+	const char *begin = src->text + from, *s = begin, *end = src->text + before, *to;
+
+	for (; s < end; s = to) {
+		size_t len = 0;
+		bool star = false;
+
+		to = skip(begin, s, end);
+		if (to > s)
+			continue;
+		for (; s + len < end && (is_word(s[len]) || s[len] == '*'); len++)
+			star |= s[len] == '*';
+		to = s + (len ? len : 1);
+		if (star && (len > 1 || (s > begin && (s[-1] == '.' || s[-1] == '{')))) {
+			t->patterns = arena_grow(t->arena, t->patterns, &t->patterns_cap, t->npatterns, sizeof(*t->patterns));
+			t->patterns[t->npatterns++] = arena_strndup(t->arena, s, len);
+		}
+		for (size_t at = 0, n; star && at < len; at += n ? n : 1) {	/* a*b of two variables */
+			n = word_at(s + at, s + len);
+			if (n)
+				use_word(t, s + at, n);
+		}
+		if (!len || star)
+			continue;
+		use_word(t, s, len);
+		if (s > begin && s[-1] == '@')
+			use_word(t, s - 1, len + 1);
 	}
+}
+
+/* Is the component of an alias's name among those that some point names? */
+static bool is_named(const struct stp_tapset *t, const char *s, size_t len)
+{
+	char name[MAX_NAME];
+
+	if (bytemap_get(&t->used, s, len))
+		return true;
+	if (!t->npatterns || len >= sizeof(name))
+		return false;
+	memcpy(name, s, len);
+	name[len] = '\0';
+	for (size_t i = 0; i < t->npatterns; i++)
+		if (!fnmatch(t->patterns[i], name, 0))
+			return true;
+	return false;
 }
 
 static bool is_used(const struct stp_tapset *t, const struct def *d)
@@ -203,7 +483,7 @@ static bool is_used(const struct stp_tapset *t, const struct def *d)
 		return bytemap_get(&t->used, s, strlen(s));
 	for (;; s = end + 1, first = false) {
 		end = strchrnul(s, '.');
-		if (!bytemap_get(&t->used, s, (size_t)(end - s)) && (first || !t->star))
+		if (first ? !bytemap_get(&t->used, s, (size_t)(end - s)) : !is_named(t, s, (size_t)(end - s)))
 			return false;
 		if (!*end)
 			return true;
@@ -213,14 +493,9 @@ static bool is_used(const struct stp_tapset *t, const struct def *d)
 /* Does something nearer than @level define it? */
 static bool is_hidden(const struct stp_tapset *t, const char *name, bool alias, unsigned int level)
 {
-	for (size_t i = 0; i < t->nfiles; i++) {
-		const struct file *f = &t->files[i];
+	uintptr_t nearest = (uintptr_t)bytemap_get(&t->nearest[alias], name, strlen(name));
 
-		for (size_t k = 0; f->level < level && k < f->ndefs; k++)
-			if (f->defs[k].alias == alias && !strcmp(f->defs[k].name, name))
-				return true;
-	}
-	return false;
+	return nearest && nearest <= level;
 }
 
 void stp_tapset_script(struct stp_tapset *t, const struct source *src)
@@ -229,7 +504,7 @@ void stp_tapset_script(struct stp_tapset *t, const struct source *src)
 
 	read_file(t, f);
 	f->needed = f->given = true;
-	use(t, f);
+	use(t, src, 0, src->len);
 }
 
 void stp_tapset_all(struct stp_tapset *t)
@@ -237,58 +512,19 @@ void stp_tapset_all(struct stp_tapset *t)
 	t->all = true;
 }
 
-/* The word at @s, which ends before @end: its length, 0 when none begins here. */
-static size_t word_at(const char *s, const char *end)
+static void need(struct stp_tapset *t, struct file *f, struct decl *d)
 {
-	const char *at = s;
-
-	while (at < end && (isalnum((unsigned char)*at) || *at == '_'))
-		at++;
-	return (size_t)(at - s);
+	d->needed = true;
+	use(t, f->src, d->from, d->to);
+	if (f->needed)
+		return;
+	f->needed = true;
+	for (size_t i = 0; i < f->ndecls; i++)	/* its probes come with it */
+		if (f->decls[i].probe && !f->decls[i].needed)
+			need(t, f, &f->decls[i]);
 }
 
-static bool is_word(const char *s, size_t len, const char *word)
-{
-	return len == strlen(word) && !memcmp(s, word, len);
-}
-
-/*
- * Could the file define something that is used?  Told by the words behind "probe", "function" and the like, without
- * reading it in earnest: most files of a tapset are not needed.  May say yes where the answer is no.
- */
-static bool may_be_needed(const struct stp_tapset *t, const struct file *f)
-{
-	const char *s = f->src->text, *end = s + f->src->len;
-	bool list = false;	/* words of a line that declares globals */
-	bool next = false;	/* the first word behind a keyword */
-	bool head = false;	/* between "probe" and what it does: another alias may stand behind = */
-	char macro[128];
-	size_t len;
-
-	for (; s < end; s += len ? len : 1) {
-		len = word_at(s, end);
-		if (!len) {
-			list = list && *s != '\n';
-			head = head && *s != '{';
-			next = next || (head && *s == '=');
-			continue;
-		}
-		if (next && len + 1 < sizeof(macro)) {
-			macro[0] = '@';
-			memcpy(macro + 1, s, len);
-			if (bytemap_get(&t->used, macro, len + 1))
-				return true;
-		}
-		if ((next || list) && bytemap_get(&t->used, s, len))
-			return true;
-		next = is_word(s, len, "probe") || is_word(s, len, "function") || is_word(s, len, "define");
-		head = head || is_word(s, len, "probe");
-		list = list || is_word(s, len, "global") || is_word(s, len, "private");
-	}
-	return false;
-}
-
-/* Mark the files that are needed, until no more become so. */
+/* Mark the declarations that are needed, until no more become so. */
 static void find_needed(struct stp_tapset *t)
 {
 	bool more = true;
@@ -298,20 +534,37 @@ static void find_needed(struct stp_tapset *t)
 		for (size_t i = 0; i < t->nfiles; i++) {
 			struct file *f = &t->files[i];
 
-			if (!f->toks.v && (t->all || may_be_needed(t, f)))
-				read_file(t, f);
-			for (size_t k = 0; !f->needed && k < f->ndefs; k++)
-				f->needed = is_used(t, &f->defs[k]) &&
-					    !is_hidden(t, f->defs[k].name, f->defs[k].alias, f->level);
-			if (f->needed && !f->given) {
-				f->given = true;
-				use(t, f);
+			for (size_t k = 0; f->level && k < f->ndecls; k++) {
+				const struct def *d = f->decls[k].needed ? NULL : f->decls[k].defs;
+
+				while (d && (!is_used(t, d) || is_hidden(t, d->name, d->alias, f->level)))
+					d = d->next;
+				if (!d)
+					continue;
+				need(t, f, &f->decls[k]);
 				more = true;
 			}
 		}
 	}
-	for (size_t i = 0; i < t->nfiles; i++)
-		t->files[i].given = !t->files[i].level;
+}
+
+/* The text of @f with blanks in place of the declarations that nobody needs. */
+static const struct source *needed_text(const struct stp_tapset *t, const struct file *f)
+{
+	struct source *src;
+	char *text;
+
+	if (t->all || !f->ndecls)
+		return f->src;
+	text = arena_strndup(t->arena, f->src->text, f->src->len);
+	for (size_t i = 0; i < f->ndecls; i++)
+		for (size_t at = f->decls[i].from; !f->decls[i].needed && at < f->decls[i].to; at++)
+			if (text[at] != '\n')
+				text[at] = ' ';
+	src = arena_new_of(t->arena, struct source);
+	*src = *f->src;
+	src->text = text;
+	return src;
 }
 
 const struct source *stp_tapset_next(struct stp_tapset *t)
@@ -329,9 +582,12 @@ const struct source *stp_tapset_next(struct stp_tapset *t)
 	t->current = next;
 	if (!next) {
 		bytemap_fini(&t->used);
+		bytemap_fini(&t->nearest[false]);
+		bytemap_fini(&t->nearest[true]);
 		return NULL;
 	}
 	next->given = true;
+	next->src = needed_text(t, next);
 	return next->src;
 }
 
@@ -347,15 +603,13 @@ bool stp_tapset_add(struct stp_tapset *t, struct stp *stp)
 	return stp_add_library(stp, t->current->src, hidden, t);
 }
 
-static void each_def(struct stp_tapset *t, bool alias, void (*fn)(void *ctx, const char *name), void *ctx)
+static void each_def(const struct stp_tapset *t, bool alias, void (*fn)(void *ctx, const char *name), void *ctx)
 {
-	for (size_t i = 0; i < t->nfiles; i++) {
-		if (!t->files[i].toks.v)
-			read_file(t, &t->files[i]);
-		for (size_t k = 0; k < t->files[i].ndefs; k++)
-			if (alias ? t->files[i].defs[k].alias : t->files[i].defs[k].function)
-				fn(ctx, t->files[i].defs[k].name);
-	}
+	for (size_t i = 0; i < t->nfiles; i++)
+		for (size_t k = 0; k < t->files[i].ndecls; k++)
+			for (const struct def *d = t->files[i].decls[k].defs; d; d = d->next)
+				if (alias ? d->alias : d->function)
+					fn(ctx, d->name);
 }
 
 void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx)

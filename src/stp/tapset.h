@@ -1,10 +1,10 @@
 /*
- * Tapset files: which of them a script needs.
+ * Tapset files: what of them a script needs.
  *
- * Folders are searched for *.stp and *.stpm files, which are only read over for what they define: functions,
- * aliases, globals, macros.  A file is needed when the script, or another file that is needed, uses one of
- * these names; only such files are parsed.  What a name is used as is not looked at, so that at most too many
- * files are taken.
+ * Folders are searched for *.stp and *.stpm files, which are only read over for what they declare: functions,
+ * aliases, globals, macros.  A declaration is needed when the script, or another one that is needed, uses its
+ * name; only such declarations are parsed, and with the first of a file the probes in it that are no aliases.
+ * What a name is used as is not looked at, so that at most too much is taken.
  *
  * A name defined nearer to the user hides the others: the script's own first, then folders in the order in
  * which they were added.  So a tapset that comes with the script replaces an alias of the same name instead of
@@ -43,6 +43,10 @@ const struct source *stp_tapset_next(struct stp_tapset *t);
 
 /* Parse the file that stp_tapset_next returned, without what is hidden.  As stp_add. */
 bool stp_tapset_add(struct stp_tapset *t, struct stp *stp);
+
+/* Call @fn for the name of each function, or alias ("a.b.c"), of the scripts and folders, needed or not. */
+void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
+void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
 
 /* Call @fn for the name of each function, or alias ("a.b.c"), of the scripts and folders, needed or not. */
 void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);

@@ -95,7 +95,7 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 {
 	if (s->image_size < sizeof(*h) || h->magic != ABI_SEGMENT_MAGIC)
 		return "no segment of dtap's";
-	if (h->version != ABI_SEGMENT_VERSION)
+	if (h->version != ABI_VERSION)
 		return "the segment is of another version of dtap";
 	if (h->size != s->image_size || h->data_size != s->data_size)
 		return "the segment has another size than it says";
@@ -544,18 +544,4 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 		all += n;
 	}
 	return all;
-}
-
-uint64_t shm_fill(const struct shm *s, uint64_t *room)
-{
-	const struct shm_map *m = out_map(s);
-	uint64_t most = 0;
-
-	*room = m ? m->max_entries : 0;
-	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		uint64_t used = ring_used(shm_lane(s, k));
-
-		most = used > most ? used : most;
-	}
-	return most;
 }

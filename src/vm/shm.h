@@ -13,6 +13,7 @@
 #include "vm/vm.h"
 
 struct shm;
+struct shm_stacks;
 
 struct shm_map {
 	enum abi_map_kind kind;
@@ -97,6 +98,7 @@ struct shm_run {
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
 	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
 	uint64_t ring_ready;		/* bytes ever written to the ring for which there is memory, as far as is known */
+	struct shm_stacks *stacks;	/* vm/stack.h; NULL: there are no stacks.  The caller's */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
@@ -175,8 +177,5 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 
 /* Does a living process run a program? */
 bool shm_busy(const struct shm *s);
-
-/* Bytes in the fullest ring, and how many would fit. */
-uint64_t shm_fill(const struct shm *s, uint64_t *room);
 
 #endif

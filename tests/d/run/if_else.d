@@ -45,7 +45,7 @@ tick-1ms
 		exit(3);
 	else
 		exit(4);
-	printf("a clause goes on behind exit\n");
+	printf("what is behind the if is as a clause of its own: not any more\n");
 }
 /* @@exit: 3
    @@output
@@ -61,5 +61,4 @@ seen: 6
 3
 many 1
 many 5
-a clause goes on behind exit
 */

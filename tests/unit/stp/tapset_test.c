@@ -102,9 +102,54 @@ static void aliases_by_all_of_their_name(void **state)
 	assert_string_equal(needed("probe x.* { println(v) }", NULL), "one.stp two.stp ");
 	assert_string_equal(needed("probe begin { x = 1; println(x) }", NULL), "");
 	assert_string_equal(needed("probe begin { x = 2 * 3; println(x * x) }", NULL), "");
-	assert_string_equal(needed("probe x.w* { println(v) }", NULL), "one.stp two.stp ");
+	assert_string_equal(needed("probe x.w* { println(v) }", NULL), "two.stp ");
+	assert_string_equal(needed("probe x.{w*,q} { println(v) }", NULL), "two.stp ");
 	put("a", "three.stp", "probe p.q = r.s = begin { v = 3 }\n");
 	assert_string_equal(needed("probe r.s { println(v) }", NULL), "three.stp ");
+}
+
+/* Of a file only those declarations are parsed that something needs, and its probes. */
+static void only_the_declarations_that_are_used(void **state)
+{
+	struct strbuf tree = {0};
+
+	(void)state;
+	put("a", "one.stp",
+	    "/* function no() { } */\n"
+	    "@define plus(x) %( + @x %)\n"
+	    "global kept, other = 4 # global no\n"
+	    "private function half() { return kept @plus(1) }\n"
+	    "function f() { return half() }	// \"\n"
+	    "function g() { return \"} function f() {\" }\n"
+	    "probe a.b = process(\"x\").function(\"y\") { v = 1 }\n"
+	    "probe end { kept = 2 }\n");
+	assert_string_equal(needed("probe begin { println(f()) }", &tree), "one.stp ");
+	assert_non_null(strstr(strbuf_str(&tree), "half"));
+	assert_non_null(strstr(strbuf_str(&tree), "kept"));
+	assert_non_null(strstr(strbuf_str(&tree), "end"));
+	assert_null(strstr(strbuf_str(&tree), "a.b"));
+	assert_null(strstr(strbuf_str(&tree), "function g"));
+	strbuf_clear(&tree);
+	assert_string_equal(needed("probe begin { println(g()) }", &tree), "one.stp ");
+	assert_null(strstr(strbuf_str(&tree), "half"));
+	assert_string_equal(needed("probe begin { println(no()) }", NULL), "");
+	strbuf_fini(&tree);
+}
+
+/* Where the preprocessor chooses between declarations a file is taken whole. */
+static void conditions_between_declarations(void **state)
+{
+	struct strbuf tree = {0};
+
+	(void)state;
+	put("a", "one.stp", "%( 1 == 1 %? function f() { return 1 } %: function f() { return 2 } %)\n"
+			    "function g() { return 3 }\n");
+	assert_string_equal(needed("probe begin { println(f()) }", &tree), "one.stp ");
+	assert_non_null(strstr(strbuf_str(&tree), "return 1"));
+	assert_non_null(strstr(strbuf_str(&tree), "return 3"));
+	assert_null(strstr(strbuf_str(&tree), "return 2"));
+	assert_string_equal(needed("probe begin { println(5) }", NULL), "");
+	strbuf_fini(&tree);
 }
 
 static void macros_come_first(void **state)
@@ -168,6 +213,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(only_what_is_used, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(aliases_by_all_of_their_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(only_the_declarations_that_are_used, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(conditions_between_declarations, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(macros_come_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(macro_bodies_define_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nearer_folders_hide, set_up, tear_down),

@@ -2,10 +2,9 @@
 BEGIN
 {
 	printf("1 ");
-	exit(0);
 }
 BEGIN { printf("2 "); }
-BEGIN { printf("3"); }
+BEGIN { printf("3"); exit(0); }
 /* @@output
 1 2 3
 */

@@ -3,9 +3,8 @@
 BEGIN
 {
 	@["n"] = count();
-	exit(0);
 }
-BEGIN { @["n"] = count(); }
+BEGIN { @["n"] = count(); exit(0); }
 END { @["n"] = count(); }
 /* @@output
 n 3

@@ -5,8 +5,8 @@
  *	similar_add(&s, "strlen");			each name there is
  *	similar_print(&s, &text);			"strlen, ..."
  */
-#ifndef DTAP_BASE_SIMILAR_H
-#define DTAP_BASE_SIMILAR_H
+#ifndef DTAP_LANG_SIMILAR_H
+#define DTAP_LANG_SIMILAR_H
 
 enum { SIMILAR_MAX = 5 };
 
@@ -15,9 +15,12 @@ struct strbuf;
 struct similar {
 	const char *name;
 	const char *best[SIMILAR_MAX];	/* the nearest first, of equal ones what came first */
-	unsigned int far[SIMILAR_MAX];	/* letters to change, add or remove to make one of the other */
+	unsigned int far[SIMILAR_MAX];
 	unsigned int n;
 };
+
+/* How many letters to change, add or remove to make one of the other (Levenshtein); names over 63 bytes are cut. */
+unsigned int similar_distance(const char *a, const char *b);
 
 struct similar similar_to(const char *name);
 

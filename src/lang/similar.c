@@ -1,24 +1,16 @@
-#include "base/similar.h"
+#include "lang/similar.h"
 
 #include <string.h>
 
 #include "base/strbuf.h"
 
-enum { MAX_BYTES = 63 };	/* names are compared up to here */
-
-struct similar similar_to(const char *name)
+unsigned int similar_distance(const char *a, const char *b)
 {
-	return (struct similar){ .name = name };
-}
-
-/* Levenshtein's. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[MAX_BYTES + 1], n = (unsigned int)strnlen(b, MAX_BYTES), above, left;
+	unsigned int row[64], n = (unsigned int)strnlen(b, 63), above, left;
 
 	for (unsigned int k = 0; k <= n; k++)
 		row[k] = k;
-	for (unsigned int i = 0; a[i] && i < MAX_BYTES; i++) {
+	for (unsigned int i = 0; a[i] && i < 63; i++) {
 		above = row[0];
 		row[0] = left = i + 1;
 		for (unsigned int k = 1; k <= n; k++) {
@@ -35,9 +27,14 @@ static unsigned int distance(const char *a, const char *b)
 	return row[n];
 }
 
+struct similar similar_to(const char *name)
+{
+	return (struct similar){ .name = name };
+}
+
 void similar_add(struct similar *s, const char *candidate)
 {
-	unsigned int far = distance(candidate, s->name), at = 0;
+	unsigned int far = similar_distance(candidate, s->name), at = 0;
 
 	for (unsigned int k = 0; k < s->n; k++)
 		if (!strcmp(s->best[k], candidate))
