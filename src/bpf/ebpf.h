@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4, EBPF_TP_OWN = 3 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -128,6 +128,9 @@ struct ebpf_env {
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	/* TP: where the kernel's functions are that lie on the stack between the tracepoint and the program; hi 0: no such
+	 * function, or that of the first is not known. */
+	struct { uint64_t lo, hi; } own[EBPF_TP_OWN];
 	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
 				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */

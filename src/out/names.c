@@ -1,15 +1,14 @@
 #include "out/names.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/python.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "elf/ksyms.h"
 #include "elf/obj.h"
 #include "elf/unwind.h"
 #include "out/names_priv.h"
@@ -47,11 +46,6 @@ struct process {
 	unsigned int in_vain;	/* times that they asked, and there was nothing new */
 };
 
-struct ksym {
-	uint64_t addr;
-	const char *name, *mod;
-};
-
 struct names *names_new(void)
 {
 	struct names *n = calloc(1, sizeof(*n));
@@ -72,6 +66,7 @@ void names_free(struct names *n)
 		return;
 	for (struct process *p = n->processes; p; p = p->next)
 		free(p->v);
+	ksyms_free(n->ksyms);
 	for (struct file *f = n->files; f; f = f->next)
 		obj_close(f->obj);
 	bytemap_fini(&n->stacks);
@@ -389,57 +384,18 @@ static bool runs(const struct frame *f, uint32_t number, const struct pyrun *run
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
 
-static int ksym_cmp(const void *x, const void *y)
+void names_find_kernel(struct names *n, struct frame *f)
 {
-	const struct ksym *a = x, *b = y;
+	const struct ksym *k;
 
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
-
-/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 where they are a secret. */
-static void read_ksyms(struct names *n)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char *line = NULL, type, name[256], mod[64];
-	size_t cap = 0;
-	uint64_t addr;
-
-	n->ksyms_read = true;
-	while (f && getline(&line, &cap, f) > 0) {
-		int got = sscanf(line, "%" SCNx64 " %c %255s [%63[^]]", &addr, &type, name, mod);
-
-		if (got < 3 || !addr || !strchr("tTwW", type))
-			continue;
-		n->ksyms = arena_grow(n->arena, n->ksyms, &n->ksyms_cap, n->nksyms, sizeof(*n->ksyms));
-		n->ksyms[n->nksyms++] = (struct ksym){ addr, arena_strdup(n->arena, name),
-						       got > 3 ? arena_strdup(n->arena, mod) : "vmlinux" };
-	}
-	free(line);
-	if (f)
-		fclose(f);
-	if (n->nksyms)
-		qsort(n->ksyms, n->nksyms, sizeof(*n->ksyms), ksym_cmp);
-}
-
-static void name_kernel(struct names *n, struct frame *f)
-{
-	size_t lo = 0, hi;
-
-	if (!n->ksyms_read)
-		read_ksyms(n);
-	for (hi = n->nksyms; lo < hi;) {	/* the first that starts behind the address */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (n->ksyms[mid].addr <= f->addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	if (!n->ksyms)
+		n->ksyms = ksyms_read();
+	k = n->ksyms ? ksyms_at(n->ksyms, f->addr) : NULL;
+	if (!k)
 		return;
-	f->mod = f->path = n->ksyms[lo - 1].mod;
-	f->func = n->ksyms[lo - 1].name;
-	f->off = f->addr - n->ksyms[lo - 1].addr;
+	f->mod = f->path = k->mod;
+	f->func = k->name;
+	f->off = f->addr - k->addr;
 }
 
 /* --- stacks ------------------------------------------------------------------------------------------- */
@@ -494,7 +450,7 @@ int names_add(struct names *n, const void *rec, size_t size)
 
 		f->addr = slots[2 + i];
 		if (!st->user) {
-			name_kernel(n, f);
+			names_find_kernel(n, f);
 			continue;
 		}
 		name_user(n, st->pid, f);

@@ -9,7 +9,7 @@
 
 struct arena;
 struct file;
-struct ksym;
+struct ksyms;
 struct obj;
 struct process;
 struct pycode;
@@ -41,9 +41,10 @@ struct names {
 	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
 	struct process *processes;
 	struct file *files;
-	bool ksyms_read;
-	struct ksym *ksyms;
-	size_t nksyms, ksyms_cap;
+	struct ksyms *ksyms;		/* NULL: not looked at yet */
 };
+
+/* Find what is known of f->addr, an address of the kernel. */
+void names_find_kernel(struct names *n, struct frame *f);
 
 #endif

@@ -32,6 +32,14 @@ static const char *frame_text(const struct frame *f, enum ir_show show, char *bu
 	return buf;
 }
 
+const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
+{
+	struct frame f = { .addr = addr };
+
+	names_find_kernel(n, &f);
+	return frame_text(&f, IR_SHOW_ADDR, buf, size);
+}
+
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)
 {
 	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));

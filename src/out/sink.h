@@ -18,7 +18,7 @@
 struct names;
 
 struct out_sink {
-	const struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
+	struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
 	char *buf;
 	size_t len, cap;
 	int fd;			/* -1: memory */

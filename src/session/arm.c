@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "base/strbuf.h"
+#include "elf/ksyms.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
 {
@@ -295,6 +297,21 @@ static int arm_tracepoint(struct session *s, struct job *j, int handle)
 	return s->place->ops->arm_tracepoint(s->place, handle, j->env.tp->name, &j->err);
 }
 
+/* Which of the kernel's functions call the program: for the way from the program to who made it run. */
+static void find_own(struct session *s, struct ebpf_env *env)
+{
+	char names[EBPF_TP_OWN][64] = { "bpf_trace_run*" };
+
+	if (!session_uses(s, IR_B_CALLER) && !session_uses(s, IR_B_STACKDEPTH))
+		return;
+	if (!s->ksyms)
+		s->ksyms = ksyms_read();
+	snprintf(names[1], sizeof(names[1]), "__traceiter_%s", env->tp->name);
+	snprintf(names[2], sizeof(names[2]), "__bpf_trace_%s", env->tp->name);
+	for (int i = 0; s->ksyms && i < EBPF_TP_OWN; i++)
+		ksyms_range(s->ksyms, names[i], &env->own[i].lo, &env->own[i].hi);
+}
+
 /* The program for the tracepoint of @en, unless it is that of an entry of the table before it. */
 static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
@@ -318,6 +335,7 @@ static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, s
 			return e;
 	}
 	env.tp = tp;
+	find_own(s, &env);
 	env.probe = i;
 	env.group = first + 1;
 	add_job(s, jobs, en, &env)->arm = arm_tracepoint;

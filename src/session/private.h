@@ -73,6 +73,7 @@ struct session {
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
 	struct btf_task task;
+	struct ksyms *ksyms;		/* NULL: not needed so far */
 	int epoll;
 	struct source_fd **sources;
 	size_t nsources, sources_cap;

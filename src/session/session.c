@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/now.h"
 #include "base/strbuf.h"
+#include "elf/ksyms.h"
 #include "out/names.h"
 #include "out/sink.h"
 #include "place/sched_clock.h"
@@ -104,6 +105,22 @@ static bool has_stacks(const struct session *s)
 	return s->unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC;
 }
 
+/* Does the script print addresses by the names of the kernel's functions? */
+static bool has_addresses(const struct session *s)
+{
+	const struct ir_prog *prog = s->conf.prog;
+
+	for (uint32_t r = 0; r < prog->nrecs; r++)
+		for (uint32_t a = 0; a < prog->recs[r]->nacts; a++) {
+			const struct fmt *f = prog->recs[r]->acts[a].fmt;
+
+			for (size_t k = 0; f && k < f->n; k++)
+				if (f->convs[k].letter == 'a')
+					return true;
+		}
+	return false;
+}
+
 static void take_options(struct session *s, const struct session_conf *conf)
 {
 	const struct options *o = &s->opts;
@@ -144,7 +161,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	s->specs = specs_new((size_t)s->opts.v[OPT_specsize]);
 	if (!s->specs)
 		goto no_memory;
-	if (has_stacks(s)) {
+	if (has_stacks(s) || has_addresses(s)) {
 		s->names = names_new();
 		if (!s->names)
 			goto no_memory;
@@ -180,6 +197,7 @@ void session_free(struct session *s)
 		s->conf.out->names = NULL;
 	names_free(s->names);
 	specs_free(s->specs);
+	ksyms_free(s->ksyms);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	strbuf_fini(&s->why);
