@@ -363,6 +363,12 @@ static struct pyrun run_at(const struct abi_pyframe *v, const struct abi_pyframe
 	return run;
 }
 
+/* Is it one of the tracing's own, in the agent? */
+static bool is_agents(const struct frame *f)
+{
+	return f->mod && !strcmp(f->mod, "dtap-agent.so");
+}
+
 static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 {
 	static const struct pycode unknown = { .file = "?", .name = "?" };
@@ -371,8 +377,7 @@ static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 		const struct pycode *c = bytemap_get(&n->codes, &p->code, sizeof(p->code));
 		struct frame *f = &st->frames[st->nframes++];
 
-		f->code = c ? c : &unknown;
-		f->line = c ? pycode_line(c, (int32_t)p->instr) : 0;
+		*f = (struct frame){ .code = c ? c : &unknown, .line = c ? pycode_line(c, (int32_t)p->instr) : 0 };
 	}
 }
 
@@ -448,12 +453,13 @@ int names_add(struct names *n, const void *rec, size_t size)
 		struct frame *f = &st->frames[st->nframes++];
 		bool one = false;
 
-		f->addr = slots[2 + i];
+		*f = (struct frame){ .addr = slots[2 + i] };
 		if (!st->user) {
 			names_find_kernel(n, f);
 			continue;
 		}
 		name_user(n, st->pid, f);
+		st->nframes -= is_agents(f);
 		while (run.v < end && runs(f, i, &run) && !(one && run.call == NO_CALL)) {
 			add_run(n, st, &run);
 			one = true;
