@@ -173,6 +173,12 @@ def test_description_of_nothing(dtrace, start, description, words):
     assert result.code == 1 and words in result.err and result.out == "", result
 
 
+def test_without_proc():
+    command = f"umount -l /proc; exec {harness.BUILD}/dtrace -qn BEGIN -c /bin/true"
+    result = harness.run(["unshare", "-m", "sh", "-c", command])
+    assert result.code == 1 and "/proc" in result.err and "is not mounted" in result.err, result
+
+
 @pytest.mark.parametrize("command", [["dtrace", "--help"], ["dtrace", "-V"], ["stap", "--help"], ["dtap", "--help"],
                                      ["stap", "-l", "begin"], ["dtrace", "-l", "-P", "dtrace"]], ids=" ".join)
 def test_output_that_cannot_be_written(command):
