@@ -158,12 +158,15 @@ static void in_file(struct points_search *s, const char *path)
 		s->why = f->why;
 		return;
 	}
+	s->p->python |= f->python != 0;
 	add_marks(s, f, f, mark);
 	if (f->python && s->p->conf.agent)
 		add_marks(s, f, points_open(s->p, s->p->conf.agent), mark);
 	if (s->n > before)
 		return;
 	s->why = points_similar(s, "marks", mark, mark_name, f);
+	if (f->python && !s->p->conf.agent)
+		s->why = arena_printf(s->p->arena, "%s; dtap's agent, which has what a Python lacks, is not installed", s->why);
 	library = s->program == path ? points_linked_python(s->p, f) : NULL;
 	if (library)
 		s->why = arena_printf(s->p->arena, "%s; the program's Python is in its .library(\"%s\")", s->why,
