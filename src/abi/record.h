@@ -37,7 +37,7 @@ typedef uint64_t abi_u64;
  * segment and says so.  Raise it with each change after which the two would misunderstand each other; tests/unit/abi
  * notices changes.  What only the tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 2 };
+enum { ABI_VERSION = 4 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -130,7 +130,8 @@ struct abi_control {
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
-	abi_u64 reserved[5];
+	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
+	abi_u64 reserved[4];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

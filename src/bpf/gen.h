@@ -338,6 +338,14 @@ void gen_execargs(struct gen *g, struct place to, uint32_t none);
 /* Jump to @out in processes of another program than env->exe_ino's. */
 void gen_exe_filter(struct gen *g, uint32_t out);
 
+/* --- paths (gen_path.c) ------------------------------------------------------------------------------- */
+
+/* The path of the process's root or current directory at @to; R0 as gen_str_to has it. */
+void gen_directory(struct gen *g, bool root, struct place to);
+
+/* IR_FN_PATH */
+void gen_path(struct gen *g, const struct ir_insn *i);
+
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 
 /* To @out if the session is EXITING, unless END is what fires. */

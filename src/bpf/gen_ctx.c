@@ -304,39 +304,82 @@ static void never_back(struct gen *g)
 	asm_place(as, done);
 }
 
+/* R1 = the word at @off of the queue that the thread's CPU has, or of the thread itself. */
+static void sched_word(struct gen *g, bool of_queue, uint32_t off)
+{
+	struct assembler *as = &g->as;
+
+	gen_current_task(g);
+	asm_mov(as, R1, R0);
+	if (of_queue) {
+		gen_follow(g, g->env->task_cfs_rq);
+		gen_follow(g, g->env->cfs_rq_rq);
+	}
+	asm_mov(as, R3, R1);
+	peek(g, BPF_DW, off);
+}
+
+/* FRAME_TMP2 += or -= what is in R1. */
+static void sum_up(struct gen *g, int op)
+{
+	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_alu(&g->as, op, R2, R1);
+	asm_st(&g->as, BPF_DW, R10, FRAME_TMP2, R2);
+}
+
+/* What changes first when the scheduler adds up. */
+static void sched_version(struct gen *g)
+{
+	bool of_queue = g->env->task_cfs_rq;
+
+	sched_word(g, of_queue, of_queue ? g->env->rq_clock : g->env->task_exec_start);
+}
+
 /*
- * A thread's time on CPUs is what the scheduler last added up and what has passed since.  The scheduler's clocks are
- * those of the CPUs, which a hypervisor's stolen time sets apart: a thread that moves could see its time go back.
+ * A thread's time on CPUs is what the scheduler last added up and what has passed since, on the task clock of the CPU.
+ * That is the scheduler's clock without what interrupts and a hypervisor took from threads there, so it differs from
+ * CPU to CPU.  What was taken since it was last set is not known: a thread that moves could see its time go back.
+ * Should the scheduler add up in the midst of this, it is done again.
  */
 static void vtimestamp(struct gen *g)
 {
 	const struct ebpf_env *e = g->env;
 	struct assembler *as = &g->as;
-	uint32_t done;
+	uint32_t done = asm_label(as);
 
 	if (e->user_space) {
 		asm_helper(as, ABI_HELPER_THREAD_TIME);
 		asm_mov(as, R1, R0);
 		return;
 	}
-	done = asm_label(as);
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
-	gen_current_task(g);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
-	asm_mov(as, R3, R0);
-	peek(g, BPF_DW, e->task_exec_start);
-	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TIME);
-	asm_imm(as, R0, e->sched_off_ns);
-	asm_alu(as, BPF_ADD, R2, R0);
-	asm_alu(as, BPF_SUB, R2, R1);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R2);
-	peek(g, BPF_DW, e->task_runtime);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
-	asm_ji(as, BPF_JSLT, R2, 0, done);	/* the clocks differ by little */
-	asm_alu(as, BPF_ADD, R1, R2);
+	for (int tries = 2; tries; tries--) {
+		sched_version(g);
+		asm_st(as, BPF_DW, R10, FRAME_THREAD, R1);
+		asm_map_value(as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, sched_off_ns));
+		asm_ld(as, BPF_DW, R1, R1, 0);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TIME);
+		asm_alu(as, BPF_ADD, R1, R2);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+		if (e->task_cfs_rq) {
+			sched_word(g, true, e->rq_clock_task);
+			sum_up(g, BPF_ADD);
+			asm_ld(as, BPF_DW, R1, R10, FRAME_THREAD);
+			sum_up(g, BPF_SUB);
+		}
+		sched_word(g, false, e->task_exec_start);
+		sum_up(g, BPF_SUB);
+		sched_word(g, false, e->task_runtime);
+		sum_up(g, BPF_ADD);
+		if (tries == 1)
+			break;
+		sched_version(g);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_THREAD);
+		asm_j(as, BPF_JEQ, R1, R2, done);
+	}
 	asm_place(as, done);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	never_back(g);
 }
 
@@ -545,6 +588,10 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), done = asm_label(as);
 
+	if (i->bi == IR_B_CWD || i->bi == IR_B_ROOT) {
+		gen_directory(g, i->bi == IR_B_ROOT, to);
+		return;
+	}
 	if (i->bi == IR_B_EXECARGS) {
 		gen_execargs(g, to, none);
 		asm_ja(as, done);

@@ -200,14 +200,19 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 	int64_t whose = IR_STACK_KERNEL;
 
 	gen_is_const(g, i->args[0], &whose);
-	if (whose != IR_STACK_PYTHON) {
-		gen_refuse(g, "stacks of C's functions and names of addresses are for the kernel place: use -x place=kernel");
+	if (i->fn == IR_FN_ADDR) {
+		gen_load(g, R4, i->args[1]);
+		asm_imm(as, R2, whose ? ABI_STACK_USER : 0);
+		asm_imm(as, R3, 1);
+	} else if (whose == IR_STACK_KERNEL) {
+		gen_refuse(g, "the kernel's stack is for the kernel place: use -x place=kernel");
 		return;
+	} else {
+		asm_imm(as, R4, 0);
+		asm_imm(as, R2, flags[whose]);
+		asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
 	}
 	asm_map(as, R1, EBPF_MAP_OUT);
-	asm_imm(as, R2, flags[whose]);
-	asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
-	asm_imm(as, R4, 0);
 	asm_helper(as, ABI_HELPER_STACK);
 	gen_put(g, i, R0);
 }
@@ -242,20 +247,71 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
+/* R1 = the address of frame @k of the stack in the work area, or, behind its last frame, 0. */
+static void frame_at(struct gen *g, uint32_t k)
+{
+	struct assembler *as = &g->as;
+	uint32_t out = asm_label(as);
+
+	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
+	asm_imm(as, R1, 0);
+	asm_ji(as, BPF_JLE, R0, (int32_t)(8 * k), out);
+	asm_ld(as, BPF_DW, R1, R9, (int)g->priv->work_off + ADDRS + 8 * (int)k);
+	asm_place(as, out);
+}
+
+/*
+ * R1 = the first frame of a kernel stack that is none of the tracing's: behind the program's own come, at a tracepoint,
+ * functions of the kernel that called it.  R3 = how many frames are before it.
+ */
+static void first_frame(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t found = asm_label(as);
+
+	for (uint32_t k = 1; k <= OWN_FRAMES; k++) {
+		uint32_t own = asm_label(as);
+
+		frame_at(g, k);
+		asm_imm(as, R3, k);
+		for (int n = 0; n < EBPF_TP_OWN && k < OWN_FRAMES; n++) {
+			uint32_t other = asm_label(as);
+
+			if (!g->env->own[n].hi)
+				continue;
+			asm_imm(as, R2, (int64_t)g->env->own[n].lo);
+			asm_j(as, BPF_JLT, R1, R2, other);
+			asm_imm(as, R2, (int64_t)g->env->own[n].hi);
+			asm_j(as, BPF_JLT, R1, R2, own);
+			asm_place(as, other);
+		}
+		asm_ja(as, found);
+		asm_place(as, own);
+	}
+	asm_place(as, found);
+}
+
 void gen_stack_builtin(struct gen *g, enum ir_builtin bi)
 {
 	struct assembler *as = &g->as;
 	bool user = bi == IR_B_UCALLER || bi == IR_B_USTACKDEPTH, depth = bi == IR_B_STACKDEPTH || bi == IR_B_USTACKDEPTH;
-	int second = (int)g->priv->work_off + ADDRS + 8;
+	bool own = !user && g->env->ctx == EBPF_CTX_TP;
 
 	if (!fits(g))
 		return;
-	asm_sti(as, BPF_DW, R9, second, 0);
-	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2);
-	if (depth) {
-		asm_mov(as, R1, R0);
-		asm_alui(as, BPF_RSH, R1, 3);
-	} else {
-		asm_ld(as, BPF_DW, R1, R9, second);
+	if (own && !g->env->own[0].hi) {
+		gen_refuse(g, "caller and stackdepth: /proc/kallsyms does not tell which functions are the tracing's own");
+		return;
 	}
+	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2 + (own ? OWN_FRAMES : 0));
+	if (own)
+		first_frame(g);
+	else
+		frame_at(g, 1);
+	if (depth) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
+		asm_alui(as, BPF_RSH, R1, 3);
+	}
+	if (depth && own)
+		asm_alu(as, BPF_SUB, R1, R3);
 }

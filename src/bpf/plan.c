@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/path.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
 #include "bpf/rt/stack.h"
@@ -156,7 +157,7 @@ static bool takes_in_place(const struct ir_insn *user, uint32_t k)
 
 static bool makes_in_place(const struct ir_insn *i)
 {
-	return i->op == IR_VLD || i->op == IR_BUILTIN ||
+	return i->op == IR_VLD || (i->op == IR_BUILTIN && i->bi != IR_B_CWD && i->bi != IR_B_ROOT) ||
 	       (i->op == IR_CALL && (i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF));
 }
 
@@ -435,6 +436,11 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_USTACKDEPTH:
 		need_stack(p, IR_STACK_KERNEL);
 		break;
+	case IR_B_CWD:
+	case IR_B_ROOT:
+		p->plan->needs |= NEED_FAULT;
+		need_work(p->plan, sizeof(struct path_work));
+		break;
 	case IR_B_EPID:
 	case IR_B_ID:
 	case IR_B_PROBEMOD:
@@ -461,6 +467,8 @@ static void need_of_call(struct planner *p, const struct ir_insn *i)
 		if (p->priv->copyin_size < room + 8)
 			p->priv->copyin_size = room + 8;
 	}
+	if (i->fn == IR_FN_PATH)
+		need_work(p->plan, sizeof(struct path_work));
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
 		need_stack(p, whose_stack(p, i));
 }

@@ -25,6 +25,7 @@
 #include "lang/diag.h"
 #include "out/sink.h"
 #include "probe/probe.h"
+#include "probe/python.h"
 #include "session/launch.h"
 #include "session/options.h"
 #include "session/session.h"
@@ -187,6 +188,19 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# dtrace: %s\n", text);
 }
 
+/* A copy of the program alone, without the agent's object, must not pass for a Python in which little happens. */
+static void say_missing(struct run *r, const struct probe_desc *descs, size_t n)
+{
+	const char *missing = supply_missing(r->supply);
+
+	for (size_t i = 0; *missing && i < n; i++) {
+		if (strncmp(descs[i].prov, PYTHON_PROVIDER, strlen(PYTHON_PROVIDER)))
+			continue;
+		agent_message(r, missing);
+		return;
+	}
+}
+
 /*
  * Whether the command needs the agent has to be known before it is started, so the programs are parsed once
  * before their $target exists.  Their mistakes are reported when they are parsed in earnest.
@@ -219,6 +233,8 @@ static int foresee(struct run *r, const struct target_preload **preload)
 		e = supply_new(&conf, &r->supply, &err);
 	}
 	descs = d_descs(d, &n);
+	if (!e)
+		say_missing(r, descs, n);
 	if (!e && r->o.command)
 		e = supply_foresee(r->supply, descs, n, r->o.command, preload, &err);
 	arena_free(a);
@@ -244,7 +260,7 @@ static bool is_target(void *ctx, uint32_t pid)
  */
 static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = r->o.npids || (r->o.command && target_other_root(r->targets[0]));
+	bool all = false, some = r->o.npids || (r->o.command && target_other_root(target_pid(r->targets[0])));
 
 	for (size_t i = 0; i < n; i++)
 		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
@@ -363,8 +379,6 @@ static int compile(struct run *r)
 	attr_parse(r->set.text[OPT_amin], &amin);
 	opts.amin = &amin;
 	r->prog = d_compile(r->d, &resolver, &opts);
-	if (r->diag.errors && *probe_why(r->probes))
-		diag_hint(&r->diag, "%s", probe_why(r->probes));
 	if (report(r) || !r->prog)
 		return CMD_ERROR;
 	if (r->set.v[OPT_ir]) {
@@ -586,12 +600,12 @@ static int list(struct run *r)
 		return e;
 	if (r->o.nprogs)
 		descs = d_descs(r->d, &n);
-	e = dtrace_list(r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
+	e = dtrace_list(r->arena, r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
 	err = out_close(&r->out);
-	if (err && !e) {
+	if (err && err != -EPIPE)	/* who reads the list may have seen enough */
 		fprintf(stderr, "dtrace: failed to write the list: %s\n", strerror(-err));
+	if (err && !e)
 		e = CMD_ERROR;
-	}
 	return e;
 }
 

@@ -251,6 +251,8 @@ static int bring_agent(struct stap_program *p)
 	size_t n = points_supplied(p->points, held, &descs);
 	int e = 0;
 
+	if (points_found_python(p->points) && *supply_missing(p->supply))
+		agent_message(NULL, supply_missing(p->supply));
 	if (!n)
 		return 0;
 	if (p->target) {
@@ -258,7 +260,7 @@ static int bring_agent(struct stap_program *p)
 		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
-		if (!e && target_other_root(p->target))	/* its children will not find the agent's file */
+		if (!e && target_other_root(target_pid(p->target)))	/* its children will not find the agent's file */
 			e = follow(p, &err);
 		add_pid(p, held);
 	} else if (p->o->pid) {

@@ -125,9 +125,7 @@ static const struct type *check_builtin(struct check *c, struct d_node *n, struc
 	static const struct {
 		const char *name, *instead;
 	} missing[] = {
-		{ "cwd", "the kernel gives no program a path: stringof(curthread->fs->pwd.dentry->d_name.name) is its last part" },
 		{ "ipl", "Linux has no priority levels of interrupts" },
-		{ "root", "the kernel gives no program a path: stringof(curthread->fs->root.dentry->d_name.name) is its last part" },
 		{ "zonename", "Linux has no zones" },
 	};
 	const struct builtin *b = id->builtin;

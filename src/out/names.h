@@ -61,6 +61,9 @@ int names_add(struct names *n, const void *rec, size_t size);
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent);
 const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size);
 
+/* The name of an address of the kernel's as printf() has it: "module`function+offset". */
+const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size);
+
 /* Print it as SystemTap does; @show is one of its own (tapset reference, "User-space stack and symbol functions"). */
 void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number);
 

@@ -623,6 +623,12 @@ static bool is_bad_insn(int e)
 	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
 }
 
+/* Has the file been removed since its sites were found? */
+static bool is_gone(int e)
+{
+	return e == -ENOENT || e == -ESTALE;
+}
+
 /* Sites that the kernel did not take. */
 struct refused {
 	size_t n;
@@ -663,14 +669,19 @@ static int arm_sites(struct place *place, int prog, const struct place_site *sit
 	const struct kernel_prog kp = prog_of(k, prog);
 	struct refused r = { 0 };
 	int e = 0, refusal = 0;
-	size_t i, end;
+	size_t i, end, before;
 
 	for (i = 0; i < n && (!e || is_bad_insn(e)); i = end) {
 		end = i + 1;
 		while (kp.multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
 		       sites[end].ret == sites[i].ret)
 			end++;
+		before = r.n;
 		e = arm_run(k, &kp, sites + i, end - i, pid, &r);
+		if (!pid && is_gone(e)) {	/* nobody can run it any more */
+			r.n = before;
+			e = 0;
+		}
 		if (e)
 			refusal = e;
 	}

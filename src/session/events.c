@@ -51,8 +51,10 @@ static void status_ready(struct session *s, struct source_fd *src)
 {
 	uint64_t ticks;
 
-	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		session_keep_clock(s);
 		session_report_drops(s);
+	}
 }
 
 static void switch_ready(struct session *s, struct source_fd *src)

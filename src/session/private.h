@@ -73,6 +73,7 @@ struct session {
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
 	struct btf_task task;
+	struct ksyms *ksyms;		/* NULL: not needed so far */
 	int epoll;
 	struct source_fd **sources;
 	size_t nsources, sources_cap;
@@ -93,6 +94,9 @@ void session_match(struct session *s);
 
 /* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
 uint32_t session_match_again(struct session *s);
+
+/* arm.c: does the script ask for @bi? */
+bool session_uses(const struct session *s, enum ir_builtin bi);
 
 /* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);
@@ -164,6 +168,9 @@ void structured_drops(struct session *s, unsigned int kind, uint64_t n, uint64_t
 
 /* session.c: what programs may do from now on. */
 void session_set_state(struct session *s, enum abi_state state);
+
+/* session.c: for vtimestamp: the scheduler's clock drifts apart from CLOCK_MONOTONIC. */
+void session_keep_clock(struct session *s);
 
 /* events.c: have the loop woken by all that is known now.  0 or a negative errno. */
 int session_add_sources(struct session *s);

@@ -10,8 +10,10 @@
 #include "base/arena.h"
 #include "base/now.h"
 #include "base/strbuf.h"
+#include "elf/ksyms.h"
 #include "out/names.h"
 #include "out/sink.h"
+#include "place/sched_clock.h"
 #include "place/target.h"
 #include "session/private.h"
 #include "target/target.h"
@@ -45,6 +47,12 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+void session_keep_clock(struct session *s)
+{
+	if (!s->place->in_target && s->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC)
+		place_control(s->place)->sched_off_ns = (uint64_t)sched_clock_off();
+}
+
 /* The place, and what reads from it. */
 static int set_place(struct session *s, struct strbuf *err)
 {
@@ -60,6 +68,7 @@ static int set_place(struct session *s, struct strbuf *err)
 	}
 	if (s->names)
 		aggs_set_names(s->aggs, s->names, session_pull, s);
+	session_keep_clock(s);
 	place_control(s->place)->walltime_off_ns = now_wall_ns() - now_ns();
 	return 0;
 }
@@ -94,6 +103,22 @@ static int lay_out(struct session *s, struct strbuf *err)
 static bool has_stacks(const struct session *s)
 {
 	return s->unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC;
+}
+
+/* Does the script print addresses by the names of the kernel's functions? */
+static bool has_addresses(const struct session *s)
+{
+	const struct ir_prog *prog = s->conf.prog;
+
+	for (uint32_t r = 0; r < prog->nrecs; r++)
+		for (uint32_t a = 0; a < prog->recs[r]->nacts; a++) {
+			const struct fmt *f = prog->recs[r]->acts[a].fmt;
+
+			for (size_t k = 0; f && k < f->n; k++)
+				if (f->convs[k].letter == 'a')
+					return true;
+		}
+	return false;
 }
 
 static void take_options(struct session *s, const struct session_conf *conf)
@@ -136,7 +161,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	s->specs = specs_new((size_t)s->opts.v[OPT_specsize]);
 	if (!s->specs)
 		goto no_memory;
-	if (has_stacks(s)) {
+	if (has_stacks(s) || has_addresses(s)) {
 		s->names = names_new();
 		if (!s->names)
 			goto no_memory;
@@ -172,6 +197,7 @@ void session_free(struct session *s)
 		s->conf.out->names = NULL;
 	names_free(s->names);
 	specs_free(s->specs);
+	ksyms_free(s->ksyms);
 	place_free(s->place);
 	stream_fini(&s->stream);
 	strbuf_fini(&s->why);
