@@ -9,8 +9,8 @@ ORDER = re.findall(r"^src/(\w+) ", (TOP / "README.md").read_text(), re.MULTILINE
 
 # Folders that know less than stands above them: what they may include of others.
 KNOWS = {
-    "agent": ("abi/", "vm/", "probe/pyoffsets.h"),      # all that goes into a traced process
-    "vm": ("abi/", "arch/"),
+    "agent": ("abi/", "vm/", "base/cookie.h", "probe/pyoffsets.h"),     # all that goes into a traced process
+    "vm": ("abi/", "arch/", "base/cookie.h"),
     "bpf": ("abi/", "base/", "lang/", "ir/"),           # a pure function
     "d": ("base/", "lang/", "type/", "ir/", "abi/"),
     "stp": ("base/", "lang/", "ir/", "abi/", "arch/"),
