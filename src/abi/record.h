@@ -37,7 +37,7 @@ typedef uint64_t abi_u64;
  * segment and says so.  Raise it with each change after which the two would misunderstand each other; tests/unit/abi
  * notices changes.  What only the tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 3 };
+enum { ABI_VERSION = 4 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */

@@ -45,7 +45,8 @@ enum {
 
 enum {
 	ABI_SEGMENT_WAIT = 1,	/* a process that finds its ring full waits for the tracer instead of losing the record */
-	ABI_SEGMENT_PYTHON = 2,	/* programs ask for frames of Python */
+	ABI_SEGMENT_STACKS = 2,	/* programs ask for stacks or names of addresses ... */
+	ABI_SEGMENT_PYTHON = 4,	/* ... with frames of Python */
 };
 
 enum abi_map_kind {
@@ -122,7 +123,7 @@ struct abi_image {
 	abi_u64 lanes_off, lane_size;	/* in the data; multiples of ABI_ALIGN */
 	abi_u64 id;			/* random: the same one received again is known by it */
 	abi_u32 flags;			/* ABI_SEGMENT_* */
-	abi_u32 pad;
+	abi_u16 ranges, unwind;		/* 1 + number of the map with struct abi_ranges by process, with struct abi_unwind; 0: none */
 	abi_u64 reserved[2];
 	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
 };

@@ -60,6 +60,7 @@ static uint64_t ended[ENDED];
 #define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
 static bool some_ended;			/* atomic */
 static __thread uint32_t own_tid;
+const void *engine_frame;
 static bool forks_told;			/* by the C library */
 static bool forked;			/* a child, in which engine_forked() is still to come ... */
 static struct session *held;		/* ... with the parent's sessions */
@@ -177,7 +178,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	if (!err)
 		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
 	s->shm.other_pids = who->other_pids;
-	if (!err && s->shm.flags & ABI_SEGMENT_PYTHON) {
+	if (!err && s->shm.flags & ABI_SEGMENT_STACKS) {
 		s->stacks = stacks_new();
 		err = s->stacks ? 0 : -ENOMEM;
 	}
@@ -323,7 +324,7 @@ static void prepare_stacks(const struct session *news)
 	bool wanted = false;
 
 	for (const struct session *s = news; s; s = s->next)
-		wanted |= s->stacks != NULL;
+		wanted |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0;
 	if (wanted && !pyframes_measure())
 		agent_why("frames of Python: where this CPython keeps them cannot be told");
 }
@@ -471,6 +472,7 @@ static uint32_t other_tid(const struct session *s)
 
 void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
+	engine_frame = __builtin_frame_address(0);
 	if (__builtin_expect(forked, 0))
 		engine_forked();
 	if (__builtin_expect(!own_tid, 0))

@@ -12,6 +12,7 @@
  * after hooks have been removed.
  */
 #include "agent/agent.h"
+#include "agent/cstack.h"
 #include "agent/eval.h"
 #include "agent/frame.h"
 #include "agent/pyframes.h"
@@ -26,17 +27,9 @@ static __thread char *stack_limit = (char *)-1;
 
 static char *find_stack_limit(void)
 {
-	char attr[256] __attribute__((aligned(16)));	/* pthread_attr_t: 56 bytes in every C library */
-	char *low = NULL;
-	size_t size = 0;
-	long pthread = (long)agent.py.pthread_self();
+	struct cstack s = cstack_bounds();
 
-	if (agent.py.pthread_getattr_np((void *)pthread, attr))
-		return NULL;
-	if (agent.py.pthread_attr_getstack(attr, (void **)&low, &size))
-		low = NULL;
-	agent.py.pthread_attr_destroy(attr);
-	return low ? low + size - size / 4 : NULL;
+	return s.low ? s.high - (s.high - s.low) / 4 : NULL;
 }
 
 static void hand_over(void)
@@ -133,11 +126,8 @@ static bool usable(void)
 	static enum { UNKNOWN, YES, NO } answer;
 
 	if (answer == UNKNOWN) {
-		const struct capi *py = &agent.py;
-
 		answer = NO;
-		if (py->minor < 12 && py->pthread_getattr_np && py->pthread_attr_getstack &&
-		    py->pthread_attr_destroy && py->pthread_self && frame_measure(&layout))
+		if (agent.py.minor < 12 && cstack_usable() && frame_measure(&layout))
 			answer = YES;
 		if (answer == YES)
 			pyframes_measure();

@@ -53,17 +53,22 @@ bool pyframes_measured(void)
 	return state == KNOWN;
 }
 
-uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint64_t *words, struct pyobj **codes)
+uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes)
 {
 	const char *frame = *top_of(agent.py.PyThreadState_Get());
 	uint64_t first = ABI_PYFRAME_FIRST;
-	uint32_t n = 0;
+	uint32_t n = 0, room = calls ? calls : most;
 
-	for (unsigned steps = 0; frame && n < most && steps < 2 * PYFRAMES_MAX; steps++) {
+	for (unsigned steps = 0; frame && most && n < room && steps < 2 * PYFRAMES_MAX; steps++) {
 		uint64_t code = word(frame, at.code) & ~(uint64_t)TAG_BITS;
 
 		if (at.runs == ABI_PYTHON_SHIM && ((const uint8_t *)frame)[at.owner] >= SHIM_OWNER) {
 			first = ABI_PYFRAME_FIRST;
+			if (calls) {
+				codes[n++] = NULL;
+				*words++ = (uint64_t)(uintptr_t)frame;
+				*words++ = 0;
+			}
 		} else {
 			if (!code || word((const void *)(uintptr_t)code, 8) != at.code_type)
 				break;
@@ -71,6 +76,7 @@ uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint64_t *words, struct pyob
 			*words++ = number_of(pid, code);
 			*words++ = instr_of(frame, code) | first << 32;
 			n++;
+			most--;
 			first = at.runs == ABI_PYTHON_EACH ||
 				(at.runs == ABI_PYTHON_MARKED && ((const uint8_t *)frame)[at.owner]);
 		}
@@ -188,7 +194,7 @@ static struct pyobj *compare(struct pyobj *self, struct pyobj *const *args, ssiz
 	static uint64_t words[2 * PYFRAMES_MAX];
 	static struct pyobj *codes[PYFRAMES_MAX];
 	struct pyobj *frame = agent.py.PyEval_GetFrame();
-	uint32_t n = pyframes_walk(1, PYFRAMES_MAX, words, codes);
+	uint32_t n = pyframes_walk(1, PYFRAMES_MAX, 0, words, codes);
 
 	(void)self;
 	(void)args;

@@ -27,9 +27,11 @@ bool pyframes_measured(void);	/* and it can */
 
 /*
  * The innermost @most frames of this thread: two words each in @words, as struct abi_pyframe has them, and the code object
- * in @codes.  Returns how many.  With the GIL.  @pid goes into the numbers of code objects.
+ * in @codes.  With @calls, the interpreter's own frames are among them, which are variables of the native functions that
+ * run those before: the frame's address in place of the first word, and NULL in place of the code object; @calls is for
+ * how many of all there is room.  Returns how many.  With the GIL.  @pid goes into the numbers of code objects.
  */
-uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint64_t *words, struct pyobj **codes);
+uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes);
 
 /* All but the header of @code's record, in @most bytes: its size.  Leaves no exception.  With the GIL. */
 uint32_t pyframes_tell(struct pyobj *code, uint64_t number, struct abi_code *rec, uint32_t most);

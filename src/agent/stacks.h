@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of an event, for programs that ask for stacks (vm/stack.h): those of Python (pyframes.h).
+ * The frames of an event, for programs that ask for stacks (vm/stack.h): native ones (cframes.h), Python's (pyframes.h), or
+ * both, with a note behind those of Python that one native call runs which that is.
  */
 #ifndef AGENT_STACKS_H
 #define AGENT_STACKS_H

@@ -200,14 +200,19 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 	int64_t whose = IR_STACK_KERNEL;
 
 	gen_is_const(g, i->args[0], &whose);
-	if (whose != IR_STACK_PYTHON) {
-		gen_refuse(g, "stacks of C's functions and names of addresses are for the kernel place: use -x place=kernel");
+	if (i->fn == IR_FN_ADDR) {
+		gen_load(g, R4, i->args[1]);
+		asm_imm(as, R2, whose ? ABI_STACK_USER : 0);
+		asm_imm(as, R3, 1);
+	} else if (whose == IR_STACK_KERNEL) {
+		gen_refuse(g, "the kernel's stack is for the kernel place: use -x place=kernel");
 		return;
+	} else {
+		asm_imm(as, R4, 0);
+		asm_imm(as, R2, flags[whose]);
+		asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
 	}
 	asm_map(as, R1, EBPF_MAP_OUT);
-	asm_imm(as, R2, flags[whose]);
-	asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
-	asm_imm(as, R4, 0);
 	asm_helper(as, ABI_HELPER_STACK);
 	gen_put(g, i, R0);
 }

@@ -121,6 +121,7 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
 
+/* @to = @from, of the same type. */
 void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);
 
 /* Its address, or that of a copy of the variable. */
@@ -141,6 +142,7 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t);
 /* The same of the floating-point number of type @t at @o: its bits. */
 void lower_float_field(struct lower *l, const struct object *o, const struct type *t);
 
+/* The actions of actions.def: their records and fields. */
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
@@ -154,6 +156,8 @@ void lower_setopt(struct lower *l, struct d_node *call);
 void lower_spec(struct lower *l, struct d_node *call);
 void lower_exit(struct lower *l, struct d_node *call);
 void lower_aggact(struct lower *l, struct d_node *call);
+
+/* @name[keys] = aggfunc(...). */
 void lower_agg_assign(struct lower *l, struct d_node *n);
 
 /* The number that stack(), usym() or one of their kind gives. */

@@ -57,6 +57,7 @@ int out_flush(struct out_sink *s);
 /* Flush and release.  0, or the first error ever met.  Accepts a zeroed sink. */
 int out_close(struct out_sink *s);
 
+/* Bytes that out_format may make at a time. */
 enum { OUT_ROOM = 4096 };
 
 /* out_put where the buffer is full. */
@@ -93,7 +94,9 @@ static inline void out_put(struct out_sink *s, const char *text, size_t len)
 	}
 }
 
+/* @n times @c. */
 void out_pad(struct out_sink *s, char c, size_t n);
+
 /* printf, for lines whose length is bounded: what is behind OUT_ROOM - 1 bytes is cut. */
 void out_format(struct out_sink *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

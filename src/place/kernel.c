@@ -359,13 +359,6 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	const struct ebpf_line *line;
 	char *buf;
 
-	for (uint32_t i = 0; i < kp->prog->ninsns; i++) {
-		if (insns[i].code == MAY_GOTO && !knows_may_goto()) {
-			strbuf_puts(err, "the script has loops, or functions that call themselves: in the kernel they need"
-					 " Linux 6.9 or later");
-			return;
-		}
-	}
 	strbuf_puts(err, "the kernel refused the program");
 	buf = refusal == -EPERM ? NULL : malloc(size);
 	if (!buf) {
@@ -630,6 +623,12 @@ static bool is_bad_insn(int e)
 	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
 }
 
+/* Has the file been removed since its sites were found? */
+static bool is_gone(int e)
+{
+	return e == -ENOENT || e == -ESTALE;
+}
+
 /* Sites that the kernel did not take. */
 struct refused {
 	size_t n;
@@ -670,14 +669,19 @@ static int arm_sites(struct place *place, int prog, const struct place_site *sit
 	const struct kernel_prog kp = prog_of(k, prog);
 	struct refused r = { 0 };
 	int e = 0, refusal = 0;
-	size_t i, end;
+	size_t i, end, before;
 
 	for (i = 0; i < n && (!e || is_bad_insn(e)); i = end) {
 		end = i + 1;
 		while (kp.multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
 		       sites[end].ret == sites[i].ret)
 			end++;
+		before = r.n;
 		e = arm_run(k, &kp, sites + i, end - i, pid, &r);
+		if (!pid && is_gone(e)) {	/* nobody can run it any more */
+			r.n = before;
+			e = 0;
+		}
 		if (e)
 			refusal = e;
 	}
@@ -904,6 +908,7 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 	raise_memlock();
 	find_features(&k->features);
 	k->place.sleepable = k->features.sleepable;
+	k->place.turns_called = unit->maps[EBPF_MAP_CALLS].type != BPF_MAP_TYPE_UNSPEC && !knows_may_goto();
 	ncpus = libbpf_num_possible_cpus();
 	if (ncpus < 0) {
 		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");

@@ -53,6 +53,8 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 		return ABI_MAP_SCRATCH;
 	case EBPF_MAP_ITERS:
 		return ABI_MAP_LANE_BUFFERS;
+	case EBPF_MAP_RANGES:
+		return ABI_MAP_SHARED_HASH;
 	}
 	switch (u->maps[number].type) {
 	case BPF_MAP_TYPE_ARRAY:
@@ -70,12 +72,12 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 
 /*
  * Tail calls are for the kernel's stack alone; a process asks the system for its threads' times, and walks its stacks
- * by itself.
+ * by itself, knowing what it told of them.
  */
 static bool is_kernels(uint32_t number)
 {
 	return number == EBPF_MAP_CALLS || number == EBPF_MAP_VTIMES || number == EBPF_MAP_STACKS ||
-	       number == EBPF_MAP_RANGES || number == EBPF_MAP_UNWIND || number == EBPF_MAP_PYTHONS || number == EBPF_MAP_CODES;
+	       number == EBPF_MAP_PYTHONS || number == EBPF_MAP_CODES;
 }
 
 static bool is_lane_kind(enum abi_map_kind kind)

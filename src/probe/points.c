@@ -206,6 +206,14 @@ static void one_executable(struct points_search *s, const char *path)
 				      s->why ? s->why : "no match");
 }
 
+/* The HOWTO's scripts say "python", Debian's interpreter has no such name. */
+static const char *other_python(struct points_search *s, const char *name)
+{
+	bool other = !strcmp(name, "python") && exec_find(s->p->arena, "python3", s->p->conf.sysroot);
+
+	return other ? "; there is a python3" : "";
+}
+
 static void each_program(struct points_search *s, const char *pattern)
 {
 	const char *path;
@@ -216,7 +224,7 @@ static void each_program(struct points_search *s, const char *pattern)
 		if (path)
 			one_executable(s, path);
 		else if (!strchr(pattern, '/'))
-			s->why = arena_printf(s->p->arena, "cannot find executable '%s'", pattern);
+			s->why = arena_printf(s->p->arena, "cannot find executable '%s'%s", pattern, other_python(s, pattern));
 		else
 			s->why = "no match";
 		return;

@@ -39,7 +39,9 @@ static void tell_python(struct session *s, uint32_t pid, const struct abi_proces
 
 static bool has_map(const struct session *s, uint32_t map)
 {
-	return s->names && s->place->ops->map_set && s->unit->maps[map].type != BPF_MAP_TYPE_UNSPEC;
+	/* In the target place a Python looks for its frames by itself. */
+	return s->names && !(s->place->in_target && map == EBPF_MAP_PYTHONS) &&
+	       s->unit->maps[map].type != BPF_MAP_TYPE_UNSPEC;
 }
 
 /* Tell the programs what they need to walk the stacks of process @pid. */
@@ -149,9 +151,11 @@ int session_name_record(struct session *s, const void *rec, size_t size)
 		/* Any process can be named where a target writes records. */
 		return names_add_code(s->names, rec, size, !s->place->in_target || is_target(s, hdr->pid));
 	default:
-		if (size < sizeof(*ask) || s->place->in_target)
+		if (size < sizeof(*ask))
 			return -EINVAL;
-		if (ask->starts)
+		if (s->place->in_target)
+			know_process(s, hdr->pid);
+		else if (ask->starts)
 			tell_starting(s, hdr->pid, &ask->key);
 		else
 			tell_process(s, hdr->pid, &ask->key, true);

@@ -131,17 +131,19 @@ static uint64_t decimal(const char *p)
 	return n;
 }
 
-/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
+/* Where the process has its code, stack, arguments and environment: fields 26 to 51 of proc(5)'s /proc/pid/stat, read once. */
+enum { OWN_FIRST = 26, OWN_LAST = 51 };
+
 static uint64_t own_memory(unsigned int field)
 {
-	static _Atomic uint64_t known[4];
+	static _Atomic uint64_t known[OWN_LAST - OWN_FIRST + 1];
 	static _Atomic pid_t reader;
 	char buf[1024], *p;
 	int fd, saved = errno;
 	ssize_t n;
 
 	if (reader == getpid())
-		return known[field - 48];
+		return known[field - OWN_FIRST];
 	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
 	if (fd >= 0)
@@ -149,11 +151,16 @@ static uint64_t own_memory(unsigned int field)
 	errno = saved;
 	buf[n > 0 ? n : 0] = '\0';
 	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
-	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
-		if (i >= 48)
-			known[i - 48] = decimal(p + 1);
+	for (unsigned int i = 2; p && i <= OWN_LAST; i++, p = strchr(p + 1, ' '))
+		if (i >= OWN_FIRST)
+			known[i - OWN_FIRST] = decimal(p + 1);
 	reader = getpid();
-	return known[field - 48];
+	return known[field - OWN_FIRST];
+}
+
+struct abi_process_key shm_own_key(void)
+{
+	return (struct abi_process_key){ own_memory(26), own_memory(28) };
 }
 
 /* This process, as its own namespace calls it. */
@@ -421,6 +428,11 @@ static void wake(struct shm_run *r)
 		return;
 	if (write(r->wake_fd, &one, sizeof(one)) < 0)
 		errno = saved;
+}
+
+void shm_wake(struct shm_run *r)
+{
+	wake(r);
 }
 
 /* A record that fills the ring's part of so much wakes the tracer. */

@@ -11,6 +11,7 @@
 #include "vm/add.h"
 #include "vm/prog.h"
 #include "vm/ring.h"
+#include "abi/unwind.h"
 #include "vm/table.h"
 
 /* --- the image ---------------------------------------------------------------------------------------- */
@@ -109,6 +110,22 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 	return NULL;
 }
 
+/* The maps for native stacks, if both are what they should be. */
+static void find_unwind(struct shm *s, const struct abi_image *h)
+{
+	const struct shm_map *r, *u;
+
+	if (!h->ranges || !h->unwind || h->ranges > s->nmaps || h->unwind > s->nmaps)
+		return;
+	r = &s->maps[h->ranges - 1];
+	u = &s->maps[h->unwind - 1];
+	if (r->kind != ABI_MAP_SHARED_HASH || r->key_size != sizeof(struct abi_process_key) ||
+	    r->value_size != sizeof(struct abi_ranges) || u->kind != ABI_MAP_ARRAY || u->value_size != sizeof(struct abi_unwind))
+		return;
+	s->ranges = r;
+	s->unwind = u;
+}
+
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
 		     const char **why)
 {
@@ -167,6 +184,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 		}
 	}
 	s.rows[s.nmaps] = (struct vm_map){ .base = s.data, .size = s.data_size };
+	find_unwind(&s, h);
 	*ret = s;
 	return 0;
 }
@@ -476,6 +494,15 @@ static void clear_words(void *at, uint32_t size)
 
 	for (uint32_t k = 0; k < size / 8; k++)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
+}
+
+int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *value)
+{
+	const struct shm_map *m = &s->maps[map];
+
+	if (m->kind != ABI_MAP_SHARED_HASH)
+		return -ENOENT;
+	return shared_table_put(m, s->data, key, value, BPF_ANY, (uint32_t)syscall(SYS_gettid));
 }
 
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key)

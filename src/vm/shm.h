@@ -40,6 +40,7 @@ struct shm {
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
+	const struct shm_map *ranges, *unwind;	/* those of struct abi_image, or both NULL */
 	struct shm_reader *read;	/* by lane, the tracer's */
 	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
 	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
@@ -163,6 +164,9 @@ uint64_t shm_now(const struct shm *s);
  */
 void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
 		  void *ctx);
+
+/* Set @key of a table that all share.  0, -E2BIG, or -ENOENT for another map. */
+int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *value);
 
 /* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key);

@@ -73,8 +73,8 @@ uint64_t stack_number(uint64_t map, uint64_t flags, uint64_t frames, uint64_t ad
 		words[0] = address;
 		n = naddrs = frames != 0;
 	} else if (s && frames) {
-		n = s->walker->walk(r, (uint32_t)flags, frames < STACK_FRAMES_MAX ? (uint32_t)frames : STACK_FRAMES_MAX, words,
-				    &naddrs);
+		n = s->walker->walk(r, out, (uint32_t)flags,
+				    frames < STACK_FRAMES_MAX ? (uint32_t)frames : STACK_FRAMES_MAX, words, &naddrs);
 	}
 	number = hash_words(words, n, r->thread.values[SHM_TASK] >> 32);
 	if (s && stack_told(s->told, STACK_TOLD, number))

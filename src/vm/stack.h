@@ -16,9 +16,11 @@ enum { STACK_FRAMES_MAX = 127, STACK_WORDS_MAX = 3 * STACK_FRAMES_MAX };
 struct stack_walker {
 	/*
 	 * The frames of this thread, as many as @frames of each of the kinds that @flags (ABI_STACK_...) asks for, as they
-	 * stand in the record of a stack: *naddrs addresses, behind them struct abi_pyframe.  Returns the words used.
+	 * stand in the record of a stack: *naddrs addresses, behind them struct abi_pyframe.  Returns the words used.  The
+	 * tracer may be asked for what is missing, by shm_output().
 	 */
-	uint32_t (*walk)(struct shm_run *r, uint32_t flags, uint32_t frames, uint64_t words[STACK_WORDS_MAX], uint32_t *naddrs);
+	uint32_t (*walk)(struct shm_run *r, const struct shm_map *out, uint32_t flags, uint32_t frames,
+			 uint64_t words[STACK_WORDS_MAX], uint32_t *naddrs);
 	/* The last walk's frames are new to the tracer: send what it must know of them, by shm_output().  False: lost. */
 	bool (*tell)(struct shm_run *r, const struct shm_map *out);
 };

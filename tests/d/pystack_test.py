@@ -131,3 +131,19 @@ def test_native(blocked, interp):
         pytest.skip("gdb may not look")
     assert found and found == want[:len(found)], (result, told)
     assert len(found) == len(want)
+
+
+@pytest.mark.parametrize("script", ["ustack(127)", "ustack(127, 0)"])
+def test_native_in_both_places(start, interp, script):
+    """What the process finds of its own C functions is what the kernel's programs find, to the start of each thread; but
+    the first stack, which is too deep for that: the agent's frames, which are left out, count in the kernel."""
+    function = 'copyinstr(arg1) == "told" && copyinstr(arg3) == "len"'
+    got = {}
+    for place in ("kernel", "target"):
+        out, _ = traced(start, interp, f"""#pragma D option agent=always
+            python$target:::cfunction-entry /{function}/ {{ {script}; }}""", HERE / "pystacks_told.py", place)
+        got[place] = re.sub(r"/tmp/dtap-\w+", "DIR", re.sub(r"0x[0-9a-f]{9,}", "ADDRESS", out))
+    found = stacks(got["target"])[1:]
+    assert found == stacks(got["kernel"])[1:]
+    ends = [[frame for frame in stack if frame[0] != "["][-1] for stack in found]
+    assert len(ends) > 10 and all(re.search(r"`_start\b|^lib(c|pthread)\b", frame) for frame in ends), ends

@@ -111,6 +111,13 @@ def test_script_means_its_interpreter(tmp_path, line):
     assert run(script % (program, program), "-c", str(program), env=env) == ["<module>", "f", "g", "f", "g"]
 
 
+def test_python_of_another_name(tmp_path):
+    """The HOWTO's process("python") where, as on Debian, there is only python3."""
+    (tmp_path / "python3").symlink_to("/usr/bin/python3")
+    result = harness.stap("-e", 'probe process("python").mark("line") {}', env={"PATH": str(tmp_path)})
+    assert result.code == 1 and "cannot find executable 'python'; there is a python3" in result.err, result
+
+
 def test_wrong_mark_does_not_run_the_command():
     result = harness.stap("-e", 'probe process.mark("function_entry") {}', "-c", "/usr/bin/python3 -c 'print(1)'")
     assert result.code == 1 and result.out == "" and "similar marks: function__entry" in result.err, result
