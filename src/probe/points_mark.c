@@ -183,6 +183,7 @@ void points_find_marks(struct points_search *s)
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why)
 {
+	static const char read_only[] = "Expecting lvalue for assignment";
 	const char *name = target->name;
 	unsigned int nargs = f ? f->probe->sig.nargs : 0;
 	struct stp_source *items;
@@ -193,6 +194,12 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		*why = "@var is for probes of functions and statements: a marker has $arg1, $arg2 ...";
 		return false;
 	}
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = arena_printf(p->arena, "type definition '%s_%s' not found in '%s': write @cast(%s, \"type\")",
+				    f ? f->mark : "", name + 1, f ? f->file->path : "", name);
+		return false;
+	}
+	source->readonly = read_only;
 	if (!strcmp(name, "$$name") || !strcmp(name, "$$provider")) {
 		source->kind = STP_SRC_TEXT;
 		source->type = STP_STRINGS;
@@ -232,5 +239,6 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 	source->kind = STP_SRC_ARG;
 	source->type = STP_LONG;
 	source->arg = (uint32_t)n - 1;
+	source->readonly = read_only;
 	return true;
 }
