@@ -323,7 +323,7 @@ static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *ca
 							   .id = probe->id, .pos = code->pos };
 }
 
-/* Each clause is for the probe that its handler's point became. */
+/* Each clause is for the probe, or the probes, that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	/* By the program, unless that is not to be asked where the handlers run, or one process is meant. */
@@ -348,8 +348,11 @@ static void name_probes(struct stap_program *p)
 				add_probe(p, c->code, &cap, one);
 		}
 		probe->order = c->order;
-		if (!c->code->ndescs)
-			add_probe(p, c->code, &cap, probe);
+		if (c->code->ndescs)
+			continue;
+		add_probe(p, c->code, &cap, probe);
+		for (size_t k = 1; c->handler && (one = points_probe_at(p->points, c->handler->point, k)); k++)
+			add_probe(p, c->code, &cap, one);
 	}
 }
 
