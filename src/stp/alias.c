@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "stp/subsystem.h"
 
 enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100, MAX_WORK = 50000 };
 
@@ -173,8 +174,23 @@ static const char *similar(struct expansion *x, const struct stp_point *p, size_
 	return ret;
 }
 
+static const struct stp_subsystem *subsystem_of(const struct stp_point *p)
+{
+	struct stp_point bare = *p;
+	struct strbuf name = {0};
+	const struct stp_subsystem *about;
+
+	bare.optional = bare.sufficient = false;
+	bare.cond = NULL;
+	stp_dump_point(&name, &bare);
+	about = stp_subsystem_of(strbuf_str(&name), false);
+	strbuf_fini(&name);
+	return about;
+}
+
 static void no_match(struct expansion *x, const struct stp_point *p, const char *tag, const char *why)
 {
+	const struct stp_subsystem *about = why ? NULL : subsystem_of(p);
 	const struct stp_comp *first = &p->comps[0];
 	const char *names;
 	size_t bad;
@@ -183,6 +199,12 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 		   first->name);
 	if (why) {
 		diag_hint(x->diag, "%s", why);
+		return;
+	}
+	if (!about)
+		about = subsystem_of(x->written);	/* what an alias became has no such suffix */
+	if (about) {
+		diag_hint(x->diag, "it is about %s, which dtap does not trace: %s", about->what, about->instead);
 		return;
 	}
 	names = similar(x, p, &bad);
@@ -228,10 +250,10 @@ static bool check_numbers(struct expansion *x, const struct row *row, const stru
 static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
 				 const struct load *load, bool quiet);
 
-/* What @entry wants at the entry of the function whose return is @p. */
-static void add_entry(struct expansion *x, const struct stp_point *p, struct stp_stmt *block)
+/* What @entry wants at the entry of the function, or system call, whose return is @p. */
+static void add_entry(struct expansion *x, const struct stp_point *p, bool syscall, struct stp_stmt *block)
 {
-	static const struct row entry = { "", STP_P_FUNCTION, 0, 0 };
+	const struct row entry = { .pattern = "", .kind = syscall ? STP_P_SYSCALL_ENTRY : STP_P_FUNCTION };
 	struct stp_point *at = arena_new_of(x->arena, struct stp_point);
 	struct load load = { .blocks = &block, .nblocks = 1 };
 
@@ -268,11 +290,11 @@ static void add_handler(struct expansion *x, const struct row *row, const struct
 		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
 	*x->prog->handlers_tail = h;
 	x->prog->handlers_tail = &h->next;
-	if (h->kind == STP_P_RETURN) {
+	if (h->kind == STP_P_RETURN || h->kind == STP_P_SYSCALL_RETURN) {
 		struct stp_stmt *block = stp_split_entries(x->prog, h);
 
 		if (block)
-			add_entry(x, p, block);
+			add_entry(x, p, h->kind == STP_P_SYSCALL_RETURN, block);
 	}
 }
 
