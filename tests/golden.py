@@ -15,7 +15,7 @@ import harness
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
 KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args"}
 # What only the kernel place has.
-KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|[ujpy]*stack\(|curthread|fds\[|rand\()")
+KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|\bstack\(|curthread|fds\[|rand\()")
 STAP_KERNEL_ONLY = re.compile(r"\.function\(|\bprobe (syscall|kernel)\.")
 # Where the kernel place uses the interpreter's own markers and has nothing to say.
 SUPPLIES = re.compile(r"^# stap: dtap's agent supplies .*\n", re.M)

@@ -1,13 +1,14 @@
 /*
  * Open files of the process at hand: fds[].
  *
- * Guide: "Variables", fds; "io Provider", "fileinfo_t".  A file's path would have to be walked in the kernel, so there is
- * only the name at its end: fi_dirname and fi_pathname are not here.
+ * Guide: "Variables", fds; "io Provider", "fileinfo_t".
  */
 #pragma D depends_on module vmlinux
 
 typedef struct fileinfo {
 	string fi_name;		/* "<none>": no such file is open */
+	string fi_dirname;	/* its directory, */
+	string fi_pathname;	/* and the whole, from the root of all mounts */
 	string fi_fs;		/* its file system's kind */
 	offset_t fi_offset;
 	int fi_oflags;		/* O_ of open(2) */
@@ -15,6 +16,10 @@ typedef struct fileinfo {
 
 translator fileinfo_t < struct file *F > {
 	fi_name = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_name.name);
+	fi_dirname = F == NULL ? "<none>" :
+		     F->f_path.dentry == F->f_path.dentry->d_parent && F->f_path.dentry != F->f_path.mnt->mnt_root ?
+		     "<unknown>" : dirname(d_path(&F->f_path));
+	fi_pathname = F == NULL ? "<none>" : d_path(&F->f_path);
 	fi_fs = F == NULL ? "<none>" : stringof(F->f_path.dentry->d_sb->s_type->name);
 	fi_offset = F == NULL ? 0 : F->f_pos;
 	fi_oflags = F == NULL ? 0 : F->f_flags;

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_calldist.d - elapsed times of Python functions, as distributions, in microseconds.
  *

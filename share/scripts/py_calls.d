@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_calls.d - what Python programs do, counted: functions called, modules imported, collections of garbage.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_cpudist.d - times on a CPU of Python functions, as distributions, in microseconds.
  *

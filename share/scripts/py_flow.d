@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_flow.d - calls and returns of Python functions as they happen, indented by depth.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_flowinfo.d - calls and returns of Python functions with what there is to know about each.
  *

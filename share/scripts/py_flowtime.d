@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_flowtime.d - calls and returns of Python functions with the time of each.
  *

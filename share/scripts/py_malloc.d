@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_malloc.d - which Python functions allocate memory from the C library, and how much.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_mallocstk.d - from where a Python program allocates memory of the C library: its own function, and C frames.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_profile.d - where Python programs spend their time, sampled 97 times a second on each CPU.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_syscalls.d - which system calls Python functions make.
  *

@@ -1,4 +1,4 @@
-#!/usr/sbin/dtrace -Zs
+#!/usr/bin/env -S dtrace -Zs
 /*
  * py_syscolors.d - calls of Python functions and the system calls in them, in colours.
  *

@@ -22,7 +22,14 @@
 
 #define ABI_AGENT_ENV "DTAP_AGENT"
 
-enum { ABI_AGENT_VERSION = 1, ABI_AGENT_WHY = 200 };
+enum { ABI_AGENT_WHY = 200 };
+
+/*
+ * The version of the messages and of the order of markers (ABI_AGENT_MARKERS, agent/marker.h), apart from that of the
+ * segment (ABI_VERSION in abi/record.h): with an agent whose programs are another version's the kernel place still
+ * works.  Raise it as that.
+ */
+enum { ABI_AGENT_VERSION = 2 };
 
 enum abi_agent_kind {
 	/* From the agent. */

@@ -52,12 +52,13 @@ struct abi_code {
 	abi_u32 version, line;
 	struct {
 		abi_u64 addr;		/* of the first */
-		abi_u32 length, kind;	/* characters or bytes; bytes of a character */
+		abi_u32 length, kind;	/* characters or bytes; bytes of a character, 0: bytes of UTF-8 */
 		abi_u32 bytes, pad;	/* of it that are here */
 	} file, name, table;
 	abi_u8 file_text[ABI_CODE_FILE], name_text[ABI_CODE_NAME];
 	abi_u8 table_bytes[ABI_CODE_TABLE];	/* as many as there are, rounded up to 8 */
 };
+_Static_assert(sizeof(struct abi_code) == 48 + 3 * 24 + ABI_CODE_FILE + ABI_CODE_NAME + ABI_CODE_TABLE, "code object");
 
 /*
  * A frame of Python in the record of a stack (ABI_STACK_PYTHON).
@@ -67,6 +68,7 @@ struct abi_pyframe {
 	abi_u32 instr;		/* the last instruction begun, bytes from the first; negative before it */
 	abi_u32 flags;
 };
+_Static_assert(sizeof(struct abi_pyframe) == 16, "frame of Python");
 enum {
 	ABI_PYFRAME_FIRST = 1,	/* the innermost of those that one native call of the evaluator runs */
 	ABI_PYFRAME_CALL = 2,	/* none, but that call, of those before it: instr is its number among the addresses */

@@ -1,5 +1,5 @@
 /*
- * Layouts shared by the tracer, the eBPF programs and (later) the agent: the only copy of each.
+ * Layouts shared by the tracer, the eBPF programs and the agent: the only copy of each.
  *
  * A record is what one clause of one firing leaves in the output stream: a header, the clause's integer
  * fields in 8-byte slots, and the bytes of its strings behind them.  A string field's slot holds the
@@ -30,7 +30,14 @@ typedef uint32_t abi_u32;
 typedef uint64_t abi_u64;
 #endif
 
-enum { ABI_VERSION = 1 };
+/*
+ * The version of what the tracer of one build and the agent of another have in common: the records, the control block and
+ * the segment (record.h, segment.h, task.def), and what the numbers of helpers and markers stand for.  An agent stays in
+ * its process, and in the virtual environments that load it, while dtap is replaced: one of another version refuses the
+ * segment and says so.  Raise it with each change after which the two would misunderstand each other; tests/unit/abi
+ * notices changes.  What only the tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
+ */
+enum { ABI_VERSION = 4 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -79,6 +86,7 @@ enum { ABI_REC_STACK = 0xfffffffe };
 enum {
 	ABI_STACK_USER = 1,	/* addresses of the process, not of the kernel */
 	ABI_STACK_PYTHON = 2,
+	ABI_STACK_NATIVE = 4,	/* of a program in the target: those of C are asked for, too */
 };
 #define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 
@@ -116,13 +124,14 @@ enum abi_state {
 
 struct abi_control {
 	abi_u32 state;			/* enum abi_state; what finds it not ACTIVE does nothing, but for what the tracer fires */
-	abi_u32 version;		/* ABI_VERSION */
+	abi_u32 pad;
 	abi_u64 walltime_off_ns;	/* add to CLOCK_MONOTONIC for CLOCK_REALTIME */
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
 	abi_u64 target_pid;		/* $target, 0 when there is none */
 	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
-	abi_u64 reserved[5];
+	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
+	abi_u64 reserved[4];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -33,7 +33,7 @@
 
 #include "abi/record.h"
 
-enum { ABI_SEGMENT_MAGIC = 0x70617464, ABI_SEGMENT_VERSION = 1 };
+enum { ABI_SEGMENT_MAGIC = 0x70617464 };
 
 enum {
 	ABI_MAX_MAPS = 1024,
@@ -43,8 +43,11 @@ enum {
 	ABI_RING_HEADER = 8,
 };
 
-/* A process that finds its ring full waits for the tracer instead of losing the record. */
-enum { ABI_SEGMENT_WAIT = 1 };
+enum {
+	ABI_SEGMENT_WAIT = 1,	/* a process that finds its ring full waits for the tracer instead of losing the record */
+	ABI_SEGMENT_STACKS = 2,	/* programs ask for stacks or names of addresses ... */
+	ABI_SEGMENT_PYTHON = 4,	/* ... with frames of Python */
+};
 
 enum abi_map_kind {
 	ABI_MAP_NONE,		/* not needed by this session's programs */
@@ -74,6 +77,7 @@ struct abi_prog {
 	abi_u32 ninsns;
 	abi_u32 tracer;			/* 1: only the tracer runs it */
 };
+_Static_assert(sizeof(struct abi_prog) == 16, "program of a segment");
 
 /* strsize for which ABI_HELPER_ADD_BY_STRING serves. */
 enum { ABI_ADD_STRING_MAX = 4096 };
@@ -86,6 +90,8 @@ enum {
 	ABI_HELPER_CTX,			/* the context */
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */
 	ABI_HELPER_SELF,		/* (enum abi_task): that of this process */
+	ABI_HELPER_STACK,	/* (ring, ABI_STACK_..., frames, address): see vm/stack.h */
+	ABI_HELPER_PATH,		/* (dst, size, of the root instead of the current directory): its bytes with the NUL */
 	ABI_HELPER_PROGENYOF,		/* (pid): 1 when this process is that or descends from it, else 0; or a negative errno */
 };
 
@@ -110,14 +116,14 @@ struct abi_fire {
 _Static_assert(sizeof(struct abi_fire) == 32, "fire of a segment");
 
 struct abi_image {
-	abi_u32 magic, version;
+	abi_u32 magic, version;		/* ABI_SEGMENT_MAGIC, ABI_VERSION */
 	abi_u64 size;			/* of the image */
 	abi_u64 data_size;
 	abi_u32 nmaps, nprogs, nfires, nlanes;
 	abi_u64 lanes_off, lane_size;	/* in the data; multiples of ABI_ALIGN */
 	abi_u64 id;			/* random: the same one received again is known by it */
 	abi_u32 flags;			/* ABI_SEGMENT_* */
-	abi_u32 pad;
+	abi_u16 ranges, unwind;		/* 1 + number of the map with struct abi_ranges by process, with struct abi_unwind; 0: none */
 	abi_u64 reserved[2];
 	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
 };
@@ -132,6 +138,7 @@ struct abi_clock {
 	abi_u32 usable;			/* 0: ask the system */
 	abi_u64 base_tsc, base_ns, mult;
 };
+_Static_assert(sizeof(struct abi_clock) == 32, "clock of a segment");
 
 struct abi_data {
 	struct abi_control control;
@@ -141,6 +148,7 @@ struct abi_data {
 	abi_u64 failed_runs;		/* of programs that touched what is not theirs: a corrupted segment */
 	abi_u64 no_lane;		/* events lost because all lanes were taken */
 };
+_Static_assert(sizeof(struct abi_data) == 184, "start of a segment's data");
 
 /* Who has a lane. */
 struct abi_lane {
@@ -183,5 +191,6 @@ struct abi_elem {
 	abi_u32 next;			/* 1 + the next of the chain or of the free ones; 0: the last */
 	abi_u32 pad;
 };
+_Static_assert(sizeof(struct abi_elem) == 16, "element of a table");
 
 #endif

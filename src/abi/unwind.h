@@ -22,6 +22,7 @@ struct abi_ask {
 	struct abi_process_key key;
 	abi_u64 starts;			/* it has just called exec; else it fires a probe */
 };
+_Static_assert(sizeof(struct abi_ask) == 56, "question about a process");
 
 /*
  * A mapping of code: the address of a byte of it in the file's own terms is that less @bias.  Of the pages that the file
@@ -39,6 +40,7 @@ struct abi_ranges {
 	abi_u32 asked;			/* by a program, since this was written */
 	struct abi_range v[ABI_RANGES];
 };
+_Static_assert(sizeof(struct abi_ranges) == 8 + 32 * ABI_RANGES, "mappings of a process");
 #define ABI_RANGE_NONE 0x7fffffffffffffff
 
 /*
@@ -68,6 +70,6 @@ struct abi_unwind {
 	abi_u32 index[ABI_UNWIND_PAGES];
 	struct abi_unwind_row rows[ABI_UNWIND_ROWS];
 };
-_Static_assert(sizeof(struct abi_unwind_row) == 8, "unwinding");
+_Static_assert(sizeof(struct abi_unwind_row) == 8, "row of a table");
 
 #endif

@@ -58,11 +58,11 @@ void agent_update_hooks(void)
 
 	if (updating)
 		return;
+	updating = agent_busy = true;
+	agent.why[0] = 0;
 	engine_update();
 	__atomic_store_n(&marker_mask, raised(), __ATOMIC_RELAXED);
 	left = listeners = marker_mask | engine_markers;
-	updating = agent_busy = true;
-	agent.why[0] = 0;
 	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
 		hook_trace_again();
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);

@@ -52,6 +52,8 @@ const char *capi_resolve(struct capi *api)
 	    !find(&api->PyCMethod_Type, "PyCMethod_Type", true) ||
 	    !find(&api->PyMethodDescr_Type, "PyMethodDescr_Type", true))
 		return odd;
+	find(&api->PyCode_Type, "PyCode_Type", false);
+	find(&api->_PyRuntime, "_PyRuntime", false);
 	find(&api->rseq_offset, "__rseq_offset", false);
 	find(&api->rseq_size, "__rseq_size", false);
 	if (api->minor >= 12 ? !api->PyEval_SetTraceAllThreads : !api->_PyEval_SetTrace || !api->_PyEval_SetProfile)

@@ -48,6 +48,8 @@ struct capi {
 	int minor;		/* 3.MINOR; 0: no CPython that exports its API */
 	uint32_t version_hex;	/* PY_VERSION_HEX, without the last 16 bits until sys.hexversion has been read */
 	struct pyobj *none, *PyFrame_Type, *PyCFunction_Type, *PyCMethod_Type, *PyMethodDescr_Type;
+	struct pyobj *PyCode_Type;	/* or NULL */
+	const uint64_t *_PyRuntime;	/* likewise */
 	const long *rseq_offset;	/* the C library's, from glibc 2.35 on, or NULL: see shm_use_rseq() */
 	const unsigned *rseq_size;
 #define NEED(type, name, params) type (*name) params;

@@ -15,6 +15,7 @@ struct pyobj;
 /* Measure where code objects keep their names.  False when that cannot be told for certain. */
 bool code_measure(void);
 
+/* co_filename and co_name of the code object @code; the text of the str @str. */
 const char *code_file(struct pyobj *code);
 const char *code_name(struct pyobj *code);
 const char *code_text(struct pyobj *str);

@@ -18,6 +18,8 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/pyframes.h"
+#include "agent/stacks.h"
 #include "vm/shm.h"
 
 /* A program that a marker runs. */
@@ -42,6 +44,7 @@ struct session {
 	uint64_t strings[ENGINE_ARGS];
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
+	struct shm_stacks *stacks;	/* NULL: no program asks for one */
 	int wake_fd;
 	bool unserved;			/* there is no lane left */
 };
@@ -57,6 +60,7 @@ static uint64_t ended[ENDED];
 #define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
 static bool some_ended;			/* atomic */
 static __thread uint32_t own_tid;
+const void *engine_frame;
 static bool forks_told;			/* by the C library */
 static bool forked;			/* a child, in which engine_forked() is still to come ... */
 static struct session *held;		/* ... with the parent's sessions */
@@ -74,6 +78,7 @@ static void session_free(struct session *s)
 		vm_free(s->progs[k]);
 	free(s->progs);
 	free(s->fires);
+	stacks_free(s->stacks);
 	shm_fini(&s->shm);
 	if (s->image)
 		munmap(s->image, s->image_size);
@@ -173,6 +178,10 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	if (!err)
 		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
 	s->shm.other_pids = who->other_pids;
+	if (!err && s->shm.flags & ABI_SEGMENT_STACKS) {
+		s->stacks = stacks_new();
+		err = s->stacks ? 0 : -ENOMEM;
+	}
 	if (!err)
 		err = load_programs(s, why);
 	if (!err)
@@ -306,9 +315,23 @@ static struct session *take_over(struct session *news)
 	return news;
 }
 
+/*
+ * With the first segment whose programs want frames of Python: code of Python is run, so that other threads may come in
+ * between, before anything is changed.
+ */
+static void prepare_stacks(const struct session *news)
+{
+	bool wanted = false;
+
+	for (const struct session *s = news; s; s = s->next)
+		wanted |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0;
+	if (wanted && !pyframes_measure())
+		agent_why("frames of Python: where this CPython keeps them cannot be told");
+}
+
 void engine_update(void)
 {
-	struct session **end = &active;
+	struct session **end = &active, *news;
 	uint64_t gone[ENDED];
 
 	if (forked)
@@ -319,9 +342,11 @@ void engine_update(void)
 	/* The ended first: what came over one of them was pending before it ended. */
 	for (unsigned k = 0; k < ENDED; k++)
 		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
+	news = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	prepare_stacks(news);
 	while (*end)
 		end = &(*end)->next;
-	*end = take_over(__atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE));
+	*end = take_over(news);
 	for (unsigned k = 0; k < ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
@@ -404,6 +429,7 @@ static bool take_lane(struct session *s)
 		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake_fd = s->wake_fd;
+			s->run.stacks = s->stacks;
 			sum_up();
 			return true;
 		}
@@ -446,6 +472,7 @@ static uint32_t other_tid(const struct session *s)
 
 void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
+	engine_frame = __builtin_frame_address(0);
 	if (__builtin_expect(forked, 0))
 		engine_forked();
 	if (__builtin_expect(!own_tid, 0))

@@ -51,6 +51,9 @@ extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that prog
 
 enum { ENGINE_ARGS = 4 };
 
+/* Of engine_run() at the last event: the frame that it has on the stack. */
+extern const void *engine_frame;
+
 /* Run what wants @marker.  Changes errno.  The arguments whose bits are in @strings end in a NUL, or are 0. */
 void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 

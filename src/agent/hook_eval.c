@@ -12,8 +12,10 @@
  * after hooks have been removed.
  */
 #include "agent/agent.h"
+#include "agent/cstack.h"
 #include "agent/eval.h"
 #include "agent/frame.h"
+#include "agent/pyframes.h"
 
 static struct frame_layout layout;
 static unsigned generation;		/* counts installations and handings over */
@@ -25,17 +27,9 @@ static __thread char *stack_limit = (char *)-1;
 
 static char *find_stack_limit(void)
 {
-	char attr[256] __attribute__((aligned(16)));	/* pthread_attr_t: 56 bytes in every C library */
-	char *low = NULL;
-	size_t size = 0;
-	long pthread = (long)agent.py.pthread_self();
+	struct cstack s = cstack_bounds();
 
-	if (agent.py.pthread_getattr_np((void *)pthread, attr))
-		return NULL;
-	if (agent.py.pthread_attr_getstack(attr, (void **)&low, &size))
-		low = NULL;
-	agent.py.pthread_attr_destroy(attr);
-	return low ? low + size - size / 4 : NULL;
+	return s.low ? s.high - (s.high - s.low) / 4 : NULL;
 }
 
 static void hand_over(void)
@@ -66,19 +60,26 @@ static __attribute__((noinline)) bool stack_ends(char *here)
 	return here < stack_limit;
 }
 
-/* An exception may be set: it enters by throw(), or leaves. */
-static __attribute__((noinline)) void fire_frame(const void *frame, bool exception, fire *to)
+/*
+ * An exception may be set: it enters by throw(), or leaves.  Who walks the stack at the event is to find the frame on
+ * top of it, as at the events of other hooks.
+ */
+static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *frame, bool exception, fire *to)
 {
 	struct pyobj *type, *value, *traceback;
+	struct pyframes_link link;
 	struct moment moment;
 
 	frame_moment(&layout, frame, &moment);
+	pyframes_link(thread, frame, &link);
 	if (__builtin_expect(!exception, 1)) {
 		to(&moment);
+		pyframes_unlink(&link);
 		return;
 	}
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
 	to(&moment);
+	pyframes_unlink(&link);
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
@@ -93,14 +94,14 @@ static __attribute__((noinline)) struct pyobj *run_any(struct pythread *thread, 
 	    frame_makes_generator(&layout, frame) || frame_cannot_start(&layout, thread))
 		return next(thread, frame, throwing);
 	if (!fire_counted(function__entry, frame_code(&layout, frame)) && fire_wanted(function__entry))
-		fire_frame(frame, throwing, fire_function__entry);
+		fire_frame(thread, frame, throwing, fire_function__entry);
 	/* Who wants to know of returns from now on learns of those of frames to come. */
 	if (!fire_wanted(function__return))
 		return next(thread, frame, throwing);
 	result = next(thread, frame, throwing);
 	if (begun == generation && !fire_counted(function__return, frame_code(&layout, frame)) &&
 	    fire_wanted(function__return))
-		fire_frame(frame, !result, fire_function__return);
+		fire_frame(thread, frame, !result, fire_function__return);
 	return result;
 }
 
@@ -125,12 +126,11 @@ static bool usable(void)
 	static enum { UNKNOWN, YES, NO } answer;
 
 	if (answer == UNKNOWN) {
-		const struct capi *py = &agent.py;
-
 		answer = NO;
-		if (py->minor < 12 && py->pthread_getattr_np && py->pthread_attr_getstack &&
-		    py->pthread_attr_destroy && py->pthread_self && frame_measure(&layout))
+		if (agent.py.minor < 12 && cstack_usable() && frame_measure(&layout))
 			answer = YES;
+		if (answer == YES)
+			pyframes_measure();
 	}
 	return answer == YES;
 }

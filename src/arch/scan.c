@@ -63,7 +63,8 @@ static bool symbol_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || c == '@' || (c & 0x80);
 }
 
-bool scan_symbol(struct scan *s, const char **ret, size_t *len)
+/* A symbol's name: *len bytes at *ret, "$", "@" and "." inside included.  False when there is none. */
+static bool scan_symbol(struct scan *s, const char **ret, size_t *len)
 {
 	const char *start = s->p;
 

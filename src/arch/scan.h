@@ -38,9 +38,6 @@ void scan_blanks(struct scan *s);
  */
 bool scan_int(struct scan *s, int64_t *ret);
 
-/* A symbol's name: *len bytes at *ret, "$", "@" and "." inside included.  False when there is none. */
-bool scan_symbol(struct scan *s, const char **ret, size_t *len);
-
 /*
  * A sum of integers and at most one symbol: "8", "foo", "foo+8", "-4+foo-4".  *sym stays as it was when none
  * is in it.  False when this is no sum.

@@ -16,7 +16,9 @@ struct strbuf {
 	bool failed;
 };
 
-void strbuf_fini(struct strbuf *b);
+void strbuf_fini(struct strbuf *b);	/* accepts a zeroed one; it is zeroed again afterwards */
+
+/* Add @len bytes, a string, a byte, or what printf(3) would print. */
 void strbuf_add(struct strbuf *b, const char *s, size_t len);
 void strbuf_puts(struct strbuf *b, const char *s);
 void strbuf_putc(struct strbuf *b, char c);

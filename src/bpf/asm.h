@@ -57,6 +57,7 @@ enum { ASM_JCOND = 0xe0, ASM_MAY_GOTO = 0 };
 /* The immediate of asm_last_goto. */
 enum { ASM_LAST = 1 };
 
+/* A new label for jumps; then the one place that it stands for, here. */
 uint32_t asm_label(struct assembler *a);
 void asm_place(struct assembler *a, uint32_t label);
 
@@ -66,6 +67,10 @@ bool asm_wanted(const struct assembler *a, uint32_t label);
 /* All instructions from here on belong to this place in the script. */
 void asm_line(struct assembler *a, uint32_t clause, struct src_pos pos);
 
+/*
+ * One instruction each, named as in the kernel's Documentation/bpf/standardization/instruction-set.rst.  The last letter i:
+ * an immediate in place of the source register; offsets are bytes.
+ */
 void asm_raw(struct assembler *a, struct bpf_insn insn);
 void asm_mov(struct assembler *a, int dst, int src);
 void asm_imm(struct assembler *a, int dst, int64_t v);			/* dst = v */
@@ -85,6 +90,7 @@ void asm_last_goto(struct assembler *a, uint32_t label);
 void asm_j(struct assembler *a, int op, int dst, int src, uint32_t label);
 void asm_ji(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
 void asm_j32i(struct assembler *a, int op, int dst, int32_t v, uint32_t label);
+/* The map number @map, and the address of byte @off of the only value of an array; the place puts in the real ones. */
 void asm_map(struct assembler *a, int dst, uint32_t map);
 void asm_map_value(struct assembler *a, int dst, uint32_t map, uint32_t off);
 void asm_helper(struct assembler *a, int helper);

@@ -49,7 +49,7 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
-enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4 };
+enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4, EBPF_TP_OWN = 3 };
 
 /*
  * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
@@ -100,6 +100,18 @@ struct ebpf_tasks {
 	uint32_t pid_level, pid_numbers, number_size;	/* struct pid: numbers of this size, one per level */
 };
 
+/*
+ * From struct task_struct to the directories of a process, in bytes: to the pointer fs, in what that points to to two
+ * struct path, in those to two pointers; in struct dentry to the pointers to its parent and its name; in struct vfsmount
+ * to its root; in struct mount to that, to the pointers to its parent and to where it is mounted.
+ */
+struct ebpf_paths {
+	uint32_t fs, pwd, root;		/* fs 0: unknown */
+	uint32_t path_mnt, path_dentry;
+	uint32_t parent, name;
+	uint32_t mnt_root, mount_mnt, mount_parent, mountpoint;
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
@@ -116,19 +128,24 @@ struct ebpf_env {
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	/* TP: where the kernel's functions are that lie on the stack between the tracepoint and the program; hi 0: no such
+	 * function, or that of the first is not known. */
+	struct { uint64_t lo, hi; } own[EBPF_TP_OWN];
 	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
 				 * per-CPU values are its alone */
 	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
 	uint64_t ns_dev, ns_ino;
 	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
-	 * refused.  sched_off_ns is the scheduler's clock minus CLOCK_MONOTONIC. */
+	 * refused. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	/* From there to the program's file: in struct mm_struct, file, inode twice, super_block. */
 	uint32_t mm_exe, file_inode, inode_number, inode_super, super_dev;
 	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
-	int64_t sched_off_ns;
-	const struct ebpf_tasks *tasks;	/* or NULL */
+	/* From there to the queue of its CPU, struct rq, over struct cfs_rq; and two clocks in that (0: unknown). */
+	uint32_t task_cfs_rq, cfs_rq_rq, rq_clock, rq_clock_task;
+	const struct ebpf_tasks *tasks;	/* or NULL, and so: */
+	const struct ebpf_paths *paths;
 };
 
 /* --- maps -------------------------------------------------------------------------------------------- */

@@ -176,9 +176,6 @@ void gen_key_addr(struct gen *g, const struct keyed_use *k);
 /* For @each: R0 = the element; to @other when there is none. */
 void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map);
 
-/* The address of word @word of what is known of ordered map @m: 0 how many elements, 1 the number of the last. */
-void gen_order(struct gen *g, int reg, const struct ir_map *m, int word);
-
 /* For @each: R0 = the element, made of zeros if there was none; to @other when there is no room. */
 void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map);
 
@@ -221,8 +218,6 @@ static inline bool gen_ctx_is_words(const struct gen *g)
 void gen_prologue_values(struct gen *g, uint32_t needs);
 /* R0 = the entry of the fired probe in the table; jumps to @none when there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
-/* R0 = epid of the clause being generated. */
-void gen_epid(struct gen *g);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to);
 
 /* --- iterations (gen_iter.c) --------------------------------------------------------------------------- */
@@ -305,6 +300,14 @@ void gen_execargs(struct gen *g, struct place to, uint32_t none);
 
 /* Jump to @out in processes of another program than env->exe_ino's. */
 void gen_exe_filter(struct gen *g, uint32_t out);
+
+/* --- paths (gen_path.c) ------------------------------------------------------------------------------- */
+
+/* The path of the process's root or current directory at @to; R0 as gen_str_to has it. */
+void gen_directory(struct gen *g, bool root, struct place to);
+
+/* IR_FN_PATH */
+void gen_path(struct gen *g, const struct ir_insn *i);
 
 /* --- records (gen_rec.c) ------------------------------------------------------------------------------ */
 

@@ -246,17 +246,6 @@ void gen_probe_entry(struct gen *g, uint32_t none)
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
-void gen_epid(struct gen *g)
-{
-	struct assembler *as = &g->as;
-	uint32_t none = asm_label(as);
-
-	gen_probe_entry(g, none);
-	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
-	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
-	asm_place(as, none);
-}
-
 /* --- integer builtins --------------------------------------------------------------------------------- */
 
 /* R1 = the word of @size at offset @off of the kernel structure at R3; 0 when it cannot be read. */
@@ -315,133 +304,229 @@ static void never_back(struct gen *g)
 	asm_place(as, done);
 }
 
+/* R1 = the word at @off of the queue that the thread's CPU has, or of the thread itself. */
+static void sched_word(struct gen *g, bool of_queue, uint32_t off)
+{
+	struct assembler *as = &g->as;
+
+	gen_current_task(g);
+	asm_mov(as, R1, R0);
+	if (of_queue) {
+		gen_follow(g, g->env->task_cfs_rq);
+		gen_follow(g, g->env->cfs_rq_rq);
+	}
+	asm_mov(as, R3, R1);
+	peek(g, BPF_DW, off);
+}
+
+/* FRAME_TMP2 += or -= what is in R1. */
+static void sum_up(struct gen *g, int op)
+{
+	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_alu(&g->as, op, R2, R1);
+	asm_st(&g->as, BPF_DW, R10, FRAME_TMP2, R2);
+}
+
+/* What changes first when the scheduler adds up. */
+static void sched_version(struct gen *g)
+{
+	bool of_queue = g->env->task_cfs_rq;
+
+	sched_word(g, of_queue, of_queue ? g->env->rq_clock : g->env->task_exec_start);
+}
+
 /*
- * A thread's time on CPUs is what the scheduler last added up and what has passed since.  The scheduler's clocks are
- * those of the CPUs, which a hypervisor's stolen time sets apart: a thread that moves could see its time go back.
+ * A thread's time on CPUs is what the scheduler last added up and what has passed since, on the task clock of the CPU.
+ * That is the scheduler's clock without what interrupts and a hypervisor took from threads there, so it differs from
+ * CPU to CPU.  What was taken since it was last set is not known: a thread that moves could see its time go back.
+ * Should the scheduler add up in the midst of this, it is done again.
  */
 static void vtimestamp(struct gen *g)
 {
 	const struct ebpf_env *e = g->env;
 	struct assembler *as = &g->as;
-	uint32_t done;
+	uint32_t done = asm_label(as);
 
 	if (e->user_space) {
 		asm_helper(as, ABI_HELPER_THREAD_TIME);
 		asm_mov(as, R1, R0);
 		return;
 	}
-	done = asm_label(as);
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
-	gen_current_task(g);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
-	asm_mov(as, R3, R0);
-	peek(g, BPF_DW, e->task_exec_start);
-	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TIME);
-	asm_imm(as, R0, e->sched_off_ns);
-	asm_alu(as, BPF_ADD, R2, R0);
-	asm_alu(as, BPF_SUB, R2, R1);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R2);
-	peek(g, BPF_DW, e->task_runtime);
-	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
-	asm_ji(as, BPF_JSLT, R2, 0, done);	/* the clocks differ by little */
-	asm_alu(as, BPF_ADD, R1, R2);
+	for (int tries = 2; tries; tries--) {
+		sched_version(g);
+		asm_st(as, BPF_DW, R10, FRAME_THREAD, R1);
+		asm_map_value(as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, sched_off_ns));
+		asm_ld(as, BPF_DW, R1, R1, 0);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_TIME);
+		asm_alu(as, BPF_ADD, R1, R2);
+		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+		if (e->task_cfs_rq) {
+			sched_word(g, true, e->rq_clock_task);
+			sum_up(g, BPF_ADD);
+			asm_ld(as, BPF_DW, R1, R10, FRAME_THREAD);
+			sum_up(g, BPF_SUB);
+		}
+		sched_word(g, false, e->task_exec_start);
+		sum_up(g, BPF_SUB);
+		sched_word(g, false, e->task_runtime);
+		sum_up(g, BPF_ADD);
+		if (tries == 1)
+			break;
+		sched_version(g);
+		asm_ld(as, BPF_DW, R2, R10, FRAME_THREAD);
+		asm_j(as, BPF_JEQ, R1, R2, done);
+	}
 	asm_place(as, done);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	never_back(g);
 }
 
-static void integer_builtin(struct gen *g, enum ir_builtin bi)
+/* R1 = the value of an integer builtin. */
+typedef void builtin_fn(struct gen *g);
+
+static void timestamp(struct gen *g)
+{
+	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_TIME);
+}
+
+static void walltimestamp(struct gen *g)
 {
 	struct assembler *as = &g->as;
-	uint32_t none;
 
-	switch (bi) {
-	case IR_B_TIMESTAMP:
-		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
-		break;
-	case IR_B_WALLTIMESTAMP:
-		asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
-		asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, walltime_off_ns));
-		asm_ld(as, BPF_DW, R2, R2, 0);
-		asm_alu(as, BPF_ADD, R1, R2);
-		break;
-	case IR_B_VTIMESTAMP:
-		vtimestamp(g);
-		break;
-	case IR_B_PID:
-		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
-		break;
-	case IR_B_TID:
-		asm_ld(as, BPF_W, R1, R10, FRAME_TASK);
-		break;
-	case IR_B_PPID:
-		if (g->env->user_space) {
-			asm_helper(as, ABI_HELPER_PARENT);
-			asm_mov(as, R1, R0);
-			break;
-		}
-		need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
-			  g->env->task_parent && g->env->task_tgid);
-		gen_current_task(g);
-		asm_mov(as, R3, R0);
-		peek(g, BPF_DW, g->env->task_parent);
-		asm_mov(as, R3, R1);
-		peek(g, BPF_W, g->env->task_tgid);
-		break;
-	case IR_B_UID:
-		if (gen_tp_other_task(g)) {
-			gen_task_id(g, ABI_TASK_UID);
-			break;
-		}
-		asm_helper(as, BPF_FUNC_get_current_uid_gid);
-		asm_mov(as, R1, R0);
-		gen_extend(g, R1, 4, false);
-		break;
-	case IR_B_GID:
-		if (gen_tp_other_task(g)) {
-			gen_task_id(g, ABI_TASK_GID);
-			break;
-		}
-		asm_helper(as, BPF_FUNC_get_current_uid_gid);
-		asm_mov(as, R1, R0);
-		asm_alui(as, BPF_RSH, R1, 32);
-		break;
-	case IR_B_CPU:
-		asm_helper(as, BPF_FUNC_get_smp_processor_id);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_CALLER:
-	case IR_B_UCALLER:
-	case IR_B_STACKDEPTH:
-	case IR_B_USTACKDEPTH:
-		gen_stack_builtin(g, bi);
-		break;
-	case IR_B_CURTHREAD:
-		if (g->env->user_space)
-			gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
-		gen_current_task(g);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_ERRNO:
-		gen_tp_errno(g);
-		break;
-	case IR_B_EPID:
-		gen_epid(g);
-		asm_mov(as, R1, R0);
-		break;
-	case IR_B_ID:
-		none = asm_label(as);
-		gen_probe_entry(g, none);
-		asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
-		asm_place(as, none);
-		asm_mov(as, R1, R0);
-		break;
-	default:
-		gen_refuse(g, "a builtin of an unknown kind");
-		break;
-	}
+	timestamp(g);
+	asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, walltime_off_ns));
+	asm_ld(as, BPF_DW, R2, R2, 0);
+	asm_alu(as, BPF_ADD, R1, R2);
 }
+
+static void pid(struct gen *g)
+{
+	asm_ld(&g->as, BPF_W, R1, R10, FRAME_TASK + 4);
+}
+
+static void tid(struct gen *g)
+{
+	asm_ld(&g->as, BPF_W, R1, R10, FRAME_TASK);
+}
+
+static void ppid(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	if (g->env->user_space) {
+		asm_helper(as, ABI_HELPER_PARENT);
+		asm_mov(as, R1, R0);
+		return;
+	}
+	need_task(g, "ppid: the kernel does not say where it keeps a process's parent",
+		  g->env->task_parent && g->env->task_tgid);
+	gen_current_task(g);
+	asm_mov(as, R3, R0);
+	peek(g, BPF_DW, g->env->task_parent);
+	asm_mov(as, R3, R1);
+	peek(g, BPF_W, g->env->task_tgid);
+}
+
+static void uid(struct gen *g)
+{
+	if (gen_tp_other_task(g)) {
+		gen_task_id(g, ABI_TASK_UID);
+		return;
+	}
+	asm_helper(&g->as, BPF_FUNC_get_current_uid_gid);
+	asm_mov(&g->as, R1, R0);
+	gen_extend(g, R1, 4, false);
+}
+
+static void gid(struct gen *g)
+{
+	if (gen_tp_other_task(g)) {
+		gen_task_id(g, ABI_TASK_GID);
+		return;
+	}
+	asm_helper(&g->as, BPF_FUNC_get_current_uid_gid);
+	asm_mov(&g->as, R1, R0);
+	asm_alui(&g->as, BPF_RSH, R1, 32);
+}
+
+static void cpu(struct gen *g)
+{
+	asm_helper(&g->as, BPF_FUNC_get_smp_processor_id);
+	asm_mov(&g->as, R1, R0);
+}
+
+static void caller(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_CALLER);
+}
+
+static void ucaller(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_UCALLER);
+}
+
+static void stackdepth(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_STACKDEPTH);
+}
+
+static void ustackdepth(struct gen *g)
+{
+	gen_stack_builtin(g, IR_B_USTACKDEPTH);
+}
+
+static void curthread(struct gen *g)
+{
+	if (g->env->user_space)
+		gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
+	gen_current_task(g);
+	asm_mov(&g->as, R1, R0);
+}
+
+static void epid(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
+	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
+	asm_place(as, none);
+	asm_mov(as, R1, R0);
+}
+
+static void id(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	gen_probe_entry(g, none);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
+	asm_place(as, none);
+	asm_mov(as, R1, R0);
+}
+
+static builtin_fn *const integers[IR_B_MAX] = {
+	[IR_B_TIMESTAMP] = timestamp,
+	[IR_B_WALLTIMESTAMP] = walltimestamp,
+	[IR_B_VTIMESTAMP] = vtimestamp,
+	[IR_B_PID] = pid,
+	[IR_B_TID] = tid,
+	[IR_B_PPID] = ppid,
+	[IR_B_UID] = uid,
+	[IR_B_GID] = gid,
+	[IR_B_CPU] = cpu,
+	[IR_B_CALLER] = caller,
+	[IR_B_UCALLER] = ucaller,
+	[IR_B_STACKDEPTH] = stackdepth,
+	[IR_B_USTACKDEPTH] = ustackdepth,
+	[IR_B_CURTHREAD] = curthread,
+	[IR_B_ERRNO] = gen_tp_errno,
+	[IR_B_EPID] = epid,
+	[IR_B_ID] = id,
+};
 
 /* --- string builtins ---------------------------------------------------------------------------------- */
 
@@ -503,6 +588,10 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), done = asm_label(as);
 
+	if (i->bi == IR_B_CWD || i->bi == IR_B_ROOT) {
+		gen_directory(g, i->bi == IR_B_ROOT, to);
+		return;
+	}
 	if (i->bi == IR_B_EXECARGS) {
 		gen_execargs(g, to, none);
 		asm_ja(as, done);
@@ -534,6 +623,10 @@ void gen_builtin(struct gen *g, const struct ir_insn *i)
 		gen_make_builtin_str(g, i, gen_str_dst(g, i));
 		return;
 	}
-	integer_builtin(g, i->bi);
+	if (!integers[i->bi]) {
+		gen_refuse(g, "a builtin of an unknown kind");
+		return;
+	}
+	integers[i->bi](g);
 	gen_put(g, i, R1);
 }

@@ -151,7 +151,8 @@ void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_ji(&g->as, BPF_JEQ, R0, 0, k->other);
 }
 
-void gen_order(struct gen *g, int reg, const struct ir_map *m, int word)
+/* The address of word @word of what is known of ordered map @m: 0 how many elements, 1 the number of the last. */
+static void gen_order(struct gen *g, int reg, const struct ir_map *m, int word)
 {
 	asm_map_value(&g->as, reg, EBPF_MAP_ORDER, 16 * m->id + 8 * (uint32_t)word);
 }

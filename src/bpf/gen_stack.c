@@ -174,18 +174,59 @@ static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 static bool fits(struct gen *g)
 {
 	if (g->env->user_space)
-		gen_refuse(g, "stacks and symbols of addresses are for the kernel place: use -x place=kernel");
+		gen_refuse(g, "addresses of callers and depths of stacks are for the kernel place: use -x place=kernel");
 	else if (g->priv->work_off + ADDRS + 8 * PLAN_STACK_FRAMES > INT16_MAX)
 		gen_refuse(g, "a clause has too many values at a time");
 	return !g->err;
 }
 
+/* How many frames the program asks for. */
+static uint32_t frames_of(struct gen *g, const struct ir_insn *i)
+{
+	int64_t frames = 1;
+
+	gen_is_const(g, i->args[1], &frames);
+	return (uint32_t)(frames > PLAN_STACK_FRAMES - OWN_FRAMES ? PLAN_STACK_FRAMES - OWN_FRAMES : frames);
+}
+
+/* In vm/, where the process walks its stacks by itself. */
+static void stack_here(struct gen *g, const struct ir_insn *i)
+{
+	static const uint32_t flags[] = {
+		[IR_STACK_USER] = ABI_STACK_USER | ABI_STACK_NATIVE, [IR_STACK_PYTHON] = ABI_STACK_USER | ABI_STACK_PYTHON,
+		[IR_STACK_MIXED] = ABI_STACK_USER | ABI_STACK_NATIVE | ABI_STACK_PYTHON,
+	};
+	struct assembler *as = &g->as;
+	int64_t whose = IR_STACK_KERNEL;
+
+	gen_is_const(g, i->args[0], &whose);
+	if (i->fn == IR_FN_ADDR) {
+		gen_load(g, R4, i->args[1]);
+		asm_imm(as, R2, whose ? ABI_STACK_USER : 0);
+		asm_imm(as, R3, 1);
+	} else if (whose == IR_STACK_KERNEL) {
+		gen_refuse(g, "the kernel's stack is for the kernel place: use -x place=kernel");
+		return;
+	} else {
+		asm_imm(as, R4, 0);
+		asm_imm(as, R2, flags[whose]);
+		asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
+	}
+	asm_map(as, R1, EBPF_MAP_OUT);
+	asm_helper(as, ABI_HELPER_STACK);
+	gen_put(g, i, R0);
+}
+
 void gen_stack(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t whose = IR_STACK_KERNEL, frames = 1;
-	uint32_t read = 1;
+	int64_t whose = IR_STACK_KERNEL;
+	uint32_t read = 1, frames = 1;
 
+	if (g->env->user_space) {
+		stack_here(g, i);
+		return;
+	}
 	if (!fits(g))
 		return;
 	gen_is_const(g, i->args[0], &whose);
@@ -194,34 +235,83 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 		asm_imm(as, R0, 8);
 		asm_st(as, BPF_DW, R10, FRAME_POS, R0);
 	} else {
-		gen_is_const(g, i->args[1], &frames);
-		if (frames > PLAN_STACK_FRAMES - OWN_FRAMES)
-			frames = PLAN_STACK_FRAMES - OWN_FRAMES;
-		read = whose == IR_STACK_PYTHON ? 0 : (uint32_t)frames + (whose ? 0 : OWN_FRAMES);
+		frames = frames_of(g, i);
+		read = whose == IR_STACK_PYTHON ? 0 : frames + (whose ? 0 : OWN_FRAMES);
 		read_stack(g, whose, read);
 	}
 	hash(g, whose, read);
 	if (i->fn == IR_FN_STACK && whose >= IR_STACK_PYTHON && has_stack(g))
-		gen_python(g, (uint32_t)frames);
-	tell(g, (enum ir_stack)whose, (uint32_t)frames);
+		gen_python(g, frames);
+	tell(g, (enum ir_stack)whose, frames);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
 	gen_put(g, i, R0);
+}
+
+/* R1 = the address of frame @k of the stack in the work area, or, behind its last frame, 0. */
+static void frame_at(struct gen *g, uint32_t k)
+{
+	struct assembler *as = &g->as;
+	uint32_t out = asm_label(as);
+
+	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
+	asm_imm(as, R1, 0);
+	asm_ji(as, BPF_JLE, R0, (int32_t)(8 * k), out);
+	asm_ld(as, BPF_DW, R1, R9, (int)g->priv->work_off + ADDRS + 8 * (int)k);
+	asm_place(as, out);
+}
+
+/*
+ * R1 = the first frame of a kernel stack that is none of the tracing's: behind the program's own come, at a tracepoint,
+ * functions of the kernel that called it.  R3 = how many frames are before it.
+ */
+static void first_frame(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t found = asm_label(as);
+
+	for (uint32_t k = 1; k <= OWN_FRAMES; k++) {
+		uint32_t own = asm_label(as);
+
+		frame_at(g, k);
+		asm_imm(as, R3, k);
+		for (int n = 0; n < EBPF_TP_OWN && k < OWN_FRAMES; n++) {
+			uint32_t other = asm_label(as);
+
+			if (!g->env->own[n].hi)
+				continue;
+			asm_imm(as, R2, (int64_t)g->env->own[n].lo);
+			asm_j(as, BPF_JLT, R1, R2, other);
+			asm_imm(as, R2, (int64_t)g->env->own[n].hi);
+			asm_j(as, BPF_JLT, R1, R2, own);
+			asm_place(as, other);
+		}
+		asm_ja(as, found);
+		asm_place(as, own);
+	}
+	asm_place(as, found);
 }
 
 void gen_stack_builtin(struct gen *g, enum ir_builtin bi)
 {
 	struct assembler *as = &g->as;
 	bool user = bi == IR_B_UCALLER || bi == IR_B_USTACKDEPTH, depth = bi == IR_B_STACKDEPTH || bi == IR_B_USTACKDEPTH;
-	int second = (int)g->priv->work_off + ADDRS + 8;
+	bool own = !user && g->env->ctx == EBPF_CTX_TP;
 
 	if (!fits(g))
 		return;
-	asm_sti(as, BPF_DW, R9, second, 0);
-	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2);
-	if (depth) {
-		asm_mov(as, R1, R0);
-		asm_alui(as, BPF_RSH, R1, 3);
-	} else {
-		asm_ld(as, BPF_DW, R1, R9, second);
+	if (own && !g->env->own[0].hi) {
+		gen_refuse(g, "caller and stackdepth: /proc/kallsyms does not tell which functions are the tracing's own");
+		return;
 	}
+	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2 + (own ? OWN_FRAMES : 0));
+	if (own)
+		first_frame(g);
+	else
+		frame_at(g, 1);
+	if (depth) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
+		asm_alui(as, BPF_RSH, R1, 3);
+	}
+	if (depth && own)
+		asm_alu(as, BPF_SUB, R1, R3);
 }

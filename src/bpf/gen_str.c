@@ -263,6 +263,10 @@ void gen_call(struct gen *g, const struct ir_insn *i)
 		gen_task(g, i);
 		return;
 	}
+	if (i->fn == IR_FN_PATH) {
+		gen_path(g, i);
+		return;
+	}
 	if (i->fn == IR_FN_REG) {
 		gen_register(g, i);
 		return;

@@ -8,6 +8,7 @@
 #include "bpf/rt/iter.h"
 #include "bpf/rt/lock.h"
 #include "bpf/rt/match.h"
+#include "bpf/rt/path.h"
 #include "bpf/rt/put.h"
 #include "bpf/unit.h"
 
@@ -40,6 +41,8 @@ static struct ebpf_param param(const struct ebpf_unit *u, char letter)
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, PUT_STATE + 2 * room + 8 };
 	case 'm':
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, 8 * MATCH_WORDS };
+	case 'p':
+		return (struct ebpf_param){ EBPF_PARAM_MEMORY, sizeof(struct path_work) };
 	case 'b':
 		return (struct ebpf_param){ EBPF_PARAM_MEMORY, u->maps[EBPF_MAP_ITERS].value_size };
 	case 'n':

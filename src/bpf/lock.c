@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "bpf/rt/lock.h"
+#include "ir/facts.h"
 
 /* --- who uses what ------------------------------------------------------------------------------------ */
 
@@ -12,39 +13,10 @@ enum { NOTHING = 0xffffffff };
 
 static uint32_t object_of(const struct ir_prog *prog, const struct ir_insn *i)
 {
-	const struct ir_map *m;
+	const struct ir_map *m = ir_insn_map(i);
 
-	switch (i->op) {
-	case IR_VLD:
-	case IR_VST:
-	case IR_VADD:
+	if (ir_op_fact(i->op)->attr == IR_ATTR_VAR)
 		return i->var->cls == IR_GLOBAL ? i->var->id : NOTHING;
-	case IR_MLD:
-	case IR_MST:
-	case IR_MADD:
-	case IR_MHAS:
-	case IR_MDEL:
-	case IR_MCLEAR:
-	case IR_STAT:
-	case IR_SCOUNT:
-	case IR_SSUM:
-	case IR_SMIN:
-	case IR_SMAX:
-	case IR_SAVG:
-	case IR_SVARIANCE:
-	case IR_SBUCKET:
-		m = i->map;
-		break;
-	case IR_ITER:
-	case IR_INEXT:
-		m = i->iter->map;
-		break;
-	case IR_EMIT:
-		m = i->rec->stat;
-		break;
-	default:
-		return NOTHING;
-	}
 	return m && m->cls == IR_GLOBAL ? prog->nvars + m->id : NOTHING;
 }
 

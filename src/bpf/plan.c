@@ -5,6 +5,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "bpf/frame.h"
+#include "bpf/rt/path.h"
 #include "bpf/rt/match.h"
 #include "bpf/rt/put.h"
 #include "bpf/rt/stack.h"
@@ -156,7 +157,7 @@ static bool takes_in_place(const struct ir_insn *user, uint32_t k)
 
 static bool makes_in_place(const struct ir_insn *i)
 {
-	return i->op == IR_VLD || i->op == IR_BUILTIN ||
+	return i->op == IR_VLD || (i->op == IR_BUILTIN && i->bi != IR_B_CWD && i->bi != IR_B_ROOT) ||
 	       (i->op == IR_CALL && (i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF));
 }
 
@@ -435,6 +436,11 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	case IR_B_USTACKDEPTH:
 		need_stack(p, IR_STACK_KERNEL);
 		break;
+	case IR_B_CWD:
+	case IR_B_ROOT:
+		p->plan->needs |= NEED_FAULT;
+		need_work(p->plan, sizeof(struct path_work));
+		break;
 	case IR_B_EPID:
 	case IR_B_ID:
 	case IR_B_PROBEMOD:
@@ -447,41 +453,79 @@ static void need_of_builtin(struct planner *p, enum ir_builtin bi)
 	}
 }
 
+static void need_of_call(struct planner *p, const struct ir_insn *i)
+{
+	uint32_t room = ir_str_room(p->prog);
+
+	need_work(p->plan, PUT_STATE + 2 * (uint64_t)room + 64);
+	if (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA)
+		need_copyin(p, i);
+	if (writes_memory(i)) {
+		p->plan->needs |= NEED_SCRATCH;
+		p->priv->copyin_written = true;
+		/* So much there is that what is written can be inside. */
+		if (p->priv->copyin_size < room + 8)
+			p->priv->copyin_size = room + 8;
+	}
+	if (i->fn == IR_FN_PATH)
+		need_work(p->plan, sizeof(struct path_work));
+	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
+		need_stack(p, whose_stack(p, i));
+}
+
+enum {
+	NEED_FLOW = NEED_STATE | NEED_SCRATCH | NEED_FAULT,
+	NEED_ITER = NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS,
+};
+
+/* What an operation always needs; those on maps, with their key: below. */
+static const uint32_t op_needs[IR_OP_MAX] = {
+	[IR_SDIV] = NEED_FAULT,
+	[IR_UDIV] = NEED_FAULT,
+	[IR_SMOD] = NEED_FAULT,
+	[IR_UMOD] = NEED_FAULT,
+	[IR_FAULT] = NEED_FAULT,
+	[IR_LOAD] = NEED_FAULT,
+	[IR_ULOAD] = NEED_FAULT,
+	[IR_ARG] = NEED_FAULT,
+	[IR_MATCH] = NEED_FAULT,
+	[IR_SPRINTF] = NEED_FAULT,
+	[IR_CALL] = NEED_FAULT,
+	[IR_AGG] = NEED_FAULT,
+	[IR_EMIT] = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT,
+	[IR_ITER] = NEED_ITER,
+	[IR_INEXT] = NEED_ITER,
+	[IR_IKEY] = NEED_ITER,
+	[IR_IVALUE] = NEED_ITER,
+	[IR_IDONE] = NEED_ITER,
+	[IR_PASS] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
+	[IR_ENTER] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
+	[IR_LEAVE] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
+	[IR_TURN] = NEED_FLOW | NEED_LOOPS,
+	[IR_TRY] = NEED_FLOW,
+	[IR_BUDGET] = NEED_FLOW,
+	[IR_SPEND] = NEED_FLOW,
+	[IR_ENDTRY] = NEED_FLOW,
+	[IR_RAISE] = NEED_FLOW,
+	[IR_CAUGHT] = NEED_FLOW,
+	[IR_CAUGHTSTR] = NEED_FLOW,
+};
+
 static void need_of_insn(struct planner *p, const struct ir_insn *i)
 {
 	struct plan *plan = p->plan;
 	uint32_t room = ir_str_room(p->prog);
 
+	plan->needs |= op_needs[i->op];
 	switch (i->op) {
-	case IR_SDIV:
-	case IR_UDIV:
-	case IR_SMOD:
-	case IR_UMOD:
-	case IR_FAULT:
-	case IR_LOAD:
-	case IR_ULOAD:
-	case IR_ARG:
-		plan->needs |= NEED_FAULT;
-		break;
 	case IR_MATCH:
-		plan->needs |= NEED_FAULT;
 		need_work(plan, 8 * MATCH_WORDS);
 		break;
 	case IR_SPRINTF:
-	case IR_CALL:
-		plan->needs |= NEED_FAULT;
 		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
-		if (i->op == IR_CALL && (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA))
-			need_copyin(p, i);
-		if (writes_memory(i)) {
-			plan->needs |= NEED_SCRATCH;
-			p->priv->copyin_written = true;
-			/* So much there is that what is written can be inside. */
-			if (p->priv->copyin_size < room + 8)
-				p->priv->copyin_size = room + 8;
-		}
-		if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
-			need_stack(p, whose_stack(p, i));
+		break;
+	case IR_CALL:
+		need_of_call(p, i);
 		break;
 	case IR_BUILTIN:
 		need_of_builtin(p, i->bi);
@@ -499,55 +543,24 @@ static void need_of_insn(struct planner *p, const struct ir_insn *i)
 	case IR_IKEY:
 	case IR_IVALUE:
 	case IR_IDONE:
-		plan->needs |= NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
 		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
 		break;
-	case IR_PASS:
-	case IR_ENTER:
-	case IR_LEAVE:
-		plan->needs |= NEED_CALLS | NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		break;
-	case IR_TURN:
-		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS;
-		break;
 	case IR_TRY:
-		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT | (plan->regions ? 0 : NEED_LOOPS);
-		break;
-	case IR_BUDGET:
-	case IR_SPEND:
-	case IR_ENDTRY:
-	case IR_RAISE:
-	case IR_CAUGHT:
-	case IR_CAUGHTSTR:
-		plan->needs |= NEED_STATE | NEED_SCRATCH | NEED_FAULT;
-		break;
-	case IR_MLD:
-	case IR_MST:
-	case IR_MADD:
-	case IR_MHAS:
-	case IR_MDEL:
-	case IR_STAT:
-	case IR_SCOUNT:
-	case IR_SSUM:
-	case IR_SMIN:
-	case IR_SMAX:
-	case IR_SAVG:
-	case IR_SVARIANCE:
-	case IR_SBUCKET:
-		plan->needs |= NEED_FAULT;
-		need_key(plan, &p->priv->maps[i->map->id]);
+		plan->needs |= plan->regions ? 0 : NEED_LOOPS;
 		break;
 	case IR_AGG:
-		plan->needs |= NEED_FAULT;
 		need_key(plan, &p->priv->aggs[i->agg->id]);
 		break;
 	case IR_EMIT:
-		plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT;
 		need_work(plan, (uint64_t)ir_rec_max(i->rec, room) + 64);
 		if (i->rec->stat)
 			need_key(plan, &p->priv->maps[i->rec->stat->id]);
 		break;
 	default:
+		if (ir_op_fact(i->op)->attr == IR_ATTR_MAP && i->op != IR_MCLEAR) {
+			plan->needs |= NEED_FAULT;
+			need_key(plan, &p->priv->maps[i->map->id]);
+		}
 		break;
 	}
 }

@@ -494,42 +494,33 @@ static bool uses(const struct ir_prog *prog, bool (*is)(const struct ir_insn *i)
 	return false;
 }
 
-struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)
+/* Give the maps of arrays and aggregations their numbers, and make room for all. */
+static void number_maps(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *zeros)
 {
-	struct arena *a = prog->arena;
-	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
-	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
-	uint32_t next = EBPF_MAP_FIRST, zeros = ir_str_room(prog), order;
+	const struct ir_prog *prog = u->prog;
+	uint32_t next = EBPF_MAP_FIRST;
 
-	u->prog = prog;
-	u->priv = p;
-	p->str_buf = ir_str_room(prog) + 8;
-	p->var_off = arena_alloc(a, prog->nvars * sizeof(*p->var_off) + 1);
-	p->maps = arena_alloc(a, prog->nmaps * sizeof(*p->maps) + 1);
-	p->aggs = arena_alloc(a, prog->naggs * sizeof(*p->aggs) + 1);
-	p->iters = arena_alloc(a, prog->niters * sizeof(*p->iters) + 1);
-	p->plans = arena_alloc(a, prog->nclauses * sizeof(*p->plans) + 1);
 	for (uint32_t i = 0; i < prog->nmaps; i++) {
 		const struct ir_map *m = prog->maps[i];
 
 		number_keyed(&p->maps[i], prog, m->keys, m->nkeys, m->cls == IR_THREAD, &next);
-		zeros = max(zeros, max(p->maps[i].sizes[p->maps[i].n - 1], ir_map_value_size(m, ir_str_room(prog))));
+		*zeros = max(*zeros, max(p->maps[i].sizes[p->maps[i].n - 1], ir_map_value_size(m, ir_str_room(prog))));
 	}
 	for (uint32_t i = 0; i < prog->naggs; i++) {
 		const struct ir_agg *g = prog->aggs[i];
 
 		number_keyed(&p->aggs[i], prog, g->keys, g->nkeys, 0, &next);
-		zeros = max(zeros, p->aggs[i].sizes[p->aggs[i].n - 1]);
+		*zeros = max(*zeros, p->aggs[i].sizes[p->aggs[i].n - 1]);
 	}
 	u->nmaps = next;
-	p->unwind = sizes->unwind;
-	u->maps = arena_alloc(a, next * sizeof(*u->maps));
-	*err = NULL;
-	add_strings(prog, p, err);
-	if (*err)
-		return NULL;
-	for (uint32_t i = 0; i < prog->nclauses; i++)
-		p->plans[i] = plan_new(prog, prog->clauses[i], p);
+	u->maps = arena_alloc(prog->arena, next * sizeof(*u->maps));
+}
+
+/* The maps of fixed numbers: those of every session, and those that something in the clauses asks for. */
+static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes, uint32_t *zeros)
+{
+	const struct ir_prog *prog = u->prog;
+	uint32_t order;
 
 	set_map(&u->maps[EBPF_MAP_CONTROL], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_control), 1, BPF_F_MMAPABLE,
 		"control");
@@ -551,16 +542,43 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 			sizeof(struct abi_ranges), PROCESSES, 0, "ranges");
 		set_map(&u->maps[EBPF_MAP_UNWIND], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_unwind), 1, BPF_F_MMAPABLE,
 			"unwind");
-		zeros = max(zeros, sizeof(struct abi_ranges));
+		*zeros = max(*zeros, sizeof(struct abi_ranges));
 	}
 	if (p->python) {
 		set_map(&u->maps[EBPF_MAP_PYTHONS], BPF_MAP_TYPE_LRU_HASH, sizeof(struct abi_process_key),
 			sizeof(struct abi_python), PROCESSES, 0, "pythons");
 		set_map(&u->maps[EBPF_MAP_CODES], BPF_MAP_TYPE_LRU_HASH, 8, 8, CODES, 0, "codes");
-		zeros = max(zeros, sizeof(struct abi_python));
+		*zeros = max(*zeros, sizeof(struct abi_python));
 	}
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 8, VTIMES, 0, "vtimes");
+}
+
+struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)
+{
+	struct arena *a = prog->arena;
+	struct ebpf_unit *u = arena_new_of(a, struct ebpf_unit);
+	struct ebpf_private *p = arena_new_of(a, struct ebpf_private);
+	uint32_t zeros = ir_str_room(prog);
+
+	u->prog = prog;
+	u->priv = p;
+	p->str_buf = ir_str_room(prog) + 8;
+	p->var_off = arena_alloc(a, prog->nvars * sizeof(*p->var_off) + 1);
+	p->maps = arena_alloc(a, prog->nmaps * sizeof(*p->maps) + 1);
+	p->aggs = arena_alloc(a, prog->naggs * sizeof(*p->aggs) + 1);
+	p->iters = arena_alloc(a, prog->niters * sizeof(*p->iters) + 1);
+	p->plans = arena_alloc(a, prog->nclauses * sizeof(*p->plans) + 1);
+	number_maps(u, p, &zeros);
+	p->unwind = sizes->unwind;
+	*err = NULL;
+	add_strings(prog, p, err);
+	if (*err)
+		return NULL;
+	for (uint32_t i = 0; i < prog->nclauses; i++)
+		p->plans[i] = plan_new(prog, prog->clauses[i], p);
+
+	set_common_maps(u, p, sizes, &zeros);
 	*err = plan_arrays(u, sizes);
 	if (!*err)
 		*err = plan_aggs(u, sizes, &zeros);

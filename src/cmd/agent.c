@@ -104,7 +104,7 @@ static int ask_python(struct agent_run *r)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
 		return complain("cannot enter %s as root folder: it is not there, or you are not root", r->root);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return complain("cannot start %s%s%s", r->python, *r->root ? " in " : "", r->root);
+		return complain("cannot start %s%s%s: there is no such program", r->python, *r->root ? " in " : "", r->root);
 	if (n < NFACTS || !WIFEXITED(status) || WEXITSTATUS(status))
 		return complain("%s is no Python 3 that answers", r->python);
 	return 0;
@@ -370,6 +370,8 @@ int cmd_agent(int argc, char **argv)
 		e = verb->run(r);
 		goto out;
 	}
+	if (optind == argc - 1)
+		complain("there is no command '%s'", argv[optind]);
 wrong:
 	usage(stderr);
 out:

@@ -3,7 +3,7 @@
  */
 #include "cmd/cmd.h"
 
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,14 +52,10 @@ static void out_of_memory(void)
 	_exit(CMD_ERROR);
 }
 
-int main(int argc, char **argv)
+static int run(const char *name, int argc, char **argv)
 {
-	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
-	const struct command *c;
+	const struct command *c = find(name);
 
-	arena_on_oom(out_of_memory);
-	name = name ? name + 1 : argc > 0 ? argv[0] : "dtap";
-	c = find(name);
 	if (c)
 		return c->run(argc, argv);
 	if (argc < 2) {
@@ -81,4 +77,21 @@ int main(int argc, char **argv)
 		return CMD_USAGE;
 	}
 	return c->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	int code;
+
+	arena_on_oom(out_of_memory);
+	name = name ? name + 1 : argc > 0 ? argv[0] : "dtap";
+	code = run(name, argc, argv);
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	if (errno != EPIPE)	/* who reads the text may have seen enough */
+		fprintf(stderr, "%s: failed to write the output%s%s\n", name, errno ? ": " : "",
+			errno ? strerror(errno) : "");
+	return code ? code : CMD_ERROR;
 }

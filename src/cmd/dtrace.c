@@ -244,7 +244,7 @@ static bool is_target(void *ctx, uint32_t pid)
  */
 static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = r->o.npids || (r->o.command && target_other_root(r->targets[0]));
+	bool all = false, some = r->o.npids || (r->o.command && target_other_root(target_pid(r->targets[0])));
 
 	for (size_t i = 0; i < n; i++)
 		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
@@ -363,8 +363,6 @@ static int compile(struct run *r)
 	attr_parse(r->set.text[OPT_amin], &amin);
 	opts.amin = &amin;
 	r->prog = d_compile(r->d, &resolver, &opts);
-	if (r->diag.errors && *probe_why(r->probes))
-		diag_hint(&r->diag, "%s", probe_why(r->probes));
 	if (report(r) || !r->prog)
 		return CMD_ERROR;
 	if (r->set.v[OPT_ir]) {
@@ -586,12 +584,12 @@ static int list(struct run *r)
 		return e;
 	if (r->o.nprogs)
 		descs = d_descs(r->d, &n);
-	e = dtrace_list(r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
+	e = dtrace_list(r->arena, r->probes, descs, n, r->o.verbose, &r->out) ? CMD_ERROR : 0;
 	err = out_close(&r->out);
-	if (err && !e) {
+	if (err && err != -EPIPE)	/* who reads the list may have seen enough */
 		fprintf(stderr, "dtrace: failed to write the list: %s\n", strerror(-err));
+	if (err && !e)
 		e = CMD_ERROR;
-	}
 	return e;
 }
 

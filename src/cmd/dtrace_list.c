@@ -31,24 +31,26 @@ static void print_arguments(struct out_sink *out, const struct probe *p)
 	out_puts(out, "\n");
 }
 
-size_t dtrace_list(struct probe_set *set, const struct probe_desc *descs, size_t n, bool verbose,
+size_t dtrace_list(struct arena *a, struct probe_set *set, const struct probe_desc *descs, size_t n, bool verbose,
 		   struct out_sink *out)
 {
 	struct probe_list found = { 0 };
+	const char *hint;
 	size_t i, missing = 0;
 
 	for (i = 0; i < n; i++) {
 		if (probe_find(set, &descs[i], PROBE_LIST, &found))
 			continue;
 		missing++;
+		hint = probe_hint(set, &descs[i], a);
 		fprintf(stderr, "dtrace: failed to match ");
 		if (descs[i].id)
 			fprintf(stderr, "%u", descs[i].id);
 		else
 			fprintf(stderr, "%s:%s:%s:%s", descs[i].prov, descs[i].mod, descs[i].func,
 				descs[i].name);
-		fprintf(stderr, ": No probe matches description%s%s%s\n", *probe_why(set) ? " (" : "",
-			probe_why(set), *probe_why(set) ? ")" : "");
+		fprintf(stderr, ": No probe matches description%s%s%s\n", hint ? " (" : "", hint ? hint : "",
+			hint ? ")" : "");
 	}
 	if (found.n)
 		qsort(found.probes, found.n, sizeof(struct probe *), by_id);

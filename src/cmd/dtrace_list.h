@@ -9,14 +9,15 @@
 
 #include "lang/desc.h"
 
+struct arena;
 struct out_sink;
 struct probe_set;
 
 /*
  * Print the probes that the @n descriptions match, each once, in the order of their ids; with @verbose their
- * arguments, too.  How many descriptions matched nothing, after a line on standard error for each.
+ * arguments, too.  How many descriptions matched nothing, after a line on standard error for each, made in @a.
  */
-size_t dtrace_list(struct probe_set *set, const struct probe_desc *descs, size_t n, bool verbose,
+size_t dtrace_list(struct arena *a, struct probe_set *set, const struct probe_desc *descs, size_t n, bool verbose,
 		   struct out_sink *out);
 
 #endif

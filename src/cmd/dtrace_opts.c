@@ -86,9 +86,9 @@ void dtrace_opts_help(void)
 
 static int usage(void)
 {
-	fputs("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+	fputs("Usage: dtrace [-32|-64] [-CeFGhHlOqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
 	      "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
-	      "\t[-x opt[=val]]\n"
+	      "\t[-x opt[=val]] [-X a|c|t]\n"
 	      "\t[-P provider [[ predicate ] action ]]\n"
 	      "\t[-m [ provider: ] module [[ predicate ] action ]]\n"
 	      "\t[-f [[ provider: ] module: ] func [[ predicate ] action ]]\n"

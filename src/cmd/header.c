@@ -20,6 +20,7 @@
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/cpp_args.h"
+#include "cmd/dtrace_msg.h"
 #include "d/cpp.h"
 #include "d/parse.h"
 #include "lang/diag.h"
@@ -190,31 +191,14 @@ static bool is_stdin(const char *path)
 
 /* --- the definition ----------------------------------------------------------------------------------- */
 
-/* Print what was found.  True when there are errors. */
-static bool report(const struct diag *diag)
+static void say_where(void *ctx, const struct diag_msg *m, struct strbuf *b)
 {
-	struct strbuf b = { 0 };
-	size_t i;
-
-	for (i = 0; i < diag->n; i++) {
-		const struct diag_msg *m = &diag->msgs[i];
-
-		strbuf_clear(&b);
-		strbuf_puts(&b, m->level == DIAG_WARNING ? "warning: " : "failed to compile script ");
-		if (m->pos.src)
-			strbuf_printf(&b, "%s: ", m->pos.src->name);
-		if (m->pos.line)
-			strbuf_printf(&b, "line %u: column %u: ", m->pos.line, m->pos.col);
-		strbuf_printf(&b, "%s\n", m->text);
-		diag_excerpt(&b, m->pos);
-		fprintf(stderr, "dtrace: %s", strbuf_str(&b));
-		if (m->hint)
-			fprintf(stderr, "\t%s\n", m->hint);
-	}
-	if (diag->errors > DIAG_MAX_ERRORS)
-		fprintf(stderr, "dtrace: %u more errors\n", diag->errors - DIAG_MAX_ERRORS);
-	strbuf_fini(&b);
-	return diag->errors > 0;
+	(void)ctx;
+	strbuf_puts(b, m->level == DIAG_WARNING ? "warning: " : "failed to compile script ");
+	if (m->pos.src)
+		strbuf_printf(b, "%s: ", m->pos.src->name);
+	if (m->pos.line)
+		strbuf_printf(b, "line %u: column %u: ", m->pos.line, m->pos.col);
 }
 
 /* Is the line at @s, behind its '#', one that D or the C preprocessor has a meaning for? */
@@ -300,7 +284,7 @@ static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 		d_parse_end(p);
 	if (!diag.errors)
 		sdt_check(a, &diag, p, ret);
-	return report(&diag) ? CMD_ERROR : 0;
+	return dtrace_print(&diag, say_where, NULL) ? CMD_ERROR : 0;
 }
 
 /* --- output ------------------------------------------------------------------------------------------- */

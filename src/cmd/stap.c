@@ -375,7 +375,7 @@ static int list(struct run *r)
 		stap_dump_functions(prog);
 		return 0;
 	default:
-		return stap_list_points(prog, &r->diag, r->points, r->o.mode == STAP_LIST_VARS) ? 0 : CMD_ERROR;
+		return stap_list_points(r->stp, r->points, r->o.mode == STAP_LIST_VARS) ? 0 : CMD_ERROR;
 	}
 }
 

@@ -1,6 +1,5 @@
 #include "cmd/stap_list.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "probe/points.h"
 #include "stp/point.h"
 #include "stp/sem.h"
+#include "stp/stp.h"
 
 /* Lines that are printed in order, each once. */
 struct lines {
@@ -47,83 +47,155 @@ static unsigned int print_lines(struct lines *l)
 
 /* --- -l and -L ---------------------------------------------------------------------------------------- */
 
-static bool same_point(const struct stp_point *pattern, const struct stp_point *name)
+/* What one alias stands for: handlers from @first on. */
+struct listed {
+	const char *alias;
+	const struct stp_handler *first;
+	size_t n;
+};
+
+struct list {
+	struct arena *arena;
+	struct stp_prog *prog;
+	struct stp_probe *probe;	/* the one that is listed, with one point after the other */
+	struct stp_resolver resolver;
+	struct listed *v;
+	size_t n, cap;
+};
+
+/* Expand the probe as if its point were @point, @alias's name or (NULL) a point that is no alias. */
+static void add_expanded(struct list *l, struct stp_point *point, const char *alias)
 {
-	if (pattern->n != name->n)
-		return false;
-	for (size_t i = 0; i < pattern->n; i++)
-		if (pattern->comps[i].arg || fnmatch(pattern->comps[i].name, name->comps[i].name, 0))
-			return false;
-	return true;
+	struct stp_handler **tail = l->prog->handlers_tail;
+	struct listed *found;
+	struct diag quiet;
+
+	diag_init(&quiet, l->arena);
+	l->probe->points.v = &point;
+	l->probe->points.n = 1;
+	stp_expand(l->prog, &quiet, &l->resolver);
+	for (struct stp_handler *h = *tail; h; h = h->next) {
+		if (h == *tail || !alias) {
+			l->v = arena_grow(l->arena, l->v, &l->cap, l->n, sizeof(*l->v));
+			l->v[l->n++] = (struct listed){ alias, h, 0 };
+		}
+		found = &l->v[l->n - 1];
+		found->n++;
+	}
 }
 
-static void add_handlers(struct lines *l, struct stp_prog *prog, struct points *points, const char *alias, bool vars)
+/* Has one of the texts in @b, each of which begins with a space, this text? */
+static bool has_text(const struct strbuf *b, const char *text, size_t len)
 {
+	for (const char *s = strbuf_str(b); (s = strstr(s, text)); s++)
+		if (!strncmp(s, text, len) && (!s[len] || (s[len] == ' ' && s[len + 1] == '$')))
+			return true;
+	return false;
+}
+
+/* The context variables that all of @l's points have. */
+static void put_context(struct points *points, const struct listed *l, struct strbuf *out)
+{
+	struct strbuf all = { 0 }, one = { 0 }, text = { 0 };
+	const struct stp_handler *h = l->first;
+	bool everywhere;
+	const char *next;
+
+	points_vars(points, h->point, &all);
+	for (const char *s = strbuf_str(&all); *s; s = next) {
+		next = strstr(s + 1, " $");
+		if (!next)
+			next = s + strlen(s);
+		strbuf_clear(&text);
+		strbuf_add(&text, s, (size_t)(next - s));
+		everywhere = true;
+		h = l->first;
+		for (size_t i = 1; i < l->n && everywhere; i++) {
+			h = h->next;
+			strbuf_clear(&one);
+			points_vars(points, h->point, &one);
+			everywhere = has_text(&one, text.s, text.len);
+		}
+		if (everywhere)
+			strbuf_puts(out, text.s);
+	}
+	strbuf_fini(&all);
+	strbuf_fini(&one);
+	strbuf_fini(&text);
+}
+
+/* The alias's variables, those that it has at each of its points. */
+static void put_locals(const struct listed *l, struct strbuf *out)
+{
+	for (const struct stp_var *v = l->first->locals.first; v; v = v->next) {
+		const struct stp_handler *h = l->first;
+		size_t i = 1;
+
+		while (i < l->n && stp_var_find(&h->next->locals, v->name)) {
+			h = h->next;
+			i++;
+		}
+		if (i == l->n)
+			strbuf_printf(out, " %s:%s", v->name, stp_type_text(v->type));
+	}
+}
+
+static unsigned int print_list(const struct list *l, struct points *points, bool vars)
+{
+	struct lines lines = { .arena = l->arena };
 	struct strbuf b = { 0 };
 
-	for (const struct stp_handler *h = prog->handlers; h; h = h->next) {
-		struct stp_point plain = *h->point;
+	for (size_t i = 0; i < l->n; i++) {
+		struct stp_point plain = *l->v[i].first->point;
 
 		strbuf_clear(&b);
 		plain.optional = plain.sufficient = false;
 		plain.cond = NULL;
-		if (alias)
-			strbuf_puts(&b, alias);
+		if (l->v[i].alias)
+			strbuf_puts(&b, l->v[i].alias);
 		else
 			stp_dump_point(&b, &plain);
-		if (vars)
-			points_vars(points, h->point, &b);
-		add_line(l, strbuf_str(&b));
+		if (vars) {
+			put_locals(&l->v[i], &b);
+			put_context(points, &l->v[i], &b);
+		}
+		add_line(&lines, strbuf_str(&b));
 	}
 	strbuf_fini(&b);
+	return print_lines(&lines);
 }
 
-/* Expand the probe as if its point were @point, and add what there is. */
-static void add_expanded(struct lines *l, struct stp_prog *prog, struct stp_probe *probe, struct stp_point *point,
-			 struct points *points, const char *alias, bool vars)
+unsigned int stap_list_points(struct stp *stp, struct points *points, bool vars)
 {
-	struct stp_resolver resolver = points_resolver(points);
-	struct diag quiet;
-
-	diag_init(&quiet, l->arena);
-	probe->points.v = &point;
-	probe->points.n = 1;
-	prog->handlers = NULL;
-	prog->handlers_tail = &prog->handlers;
-	if (stp_expand(prog, &quiet, &resolver) || prog->handlers)
-		add_handlers(l, prog, points, alias, vars);
-}
-
-unsigned int stap_list_points(struct stp_prog *prog, struct diag *diag, struct points *points, bool vars)
-{
-	struct lines l = { .arena = prog->arena };
-	struct stp_probe *probe = prog->probes;
+	struct stp_prog *prog = stp_parsed(stp);
+	struct list l = { .arena = prog->arena, .prog = prog, .probe = prog->probes, .resolver = points_resolver(points) };
 	struct stp_points written;
 	struct strbuf name = { 0 };
 
-	(void)diag;
-	while (probe && (probe->names.n || probe->from_library))
-		probe = probe->next;
-	if (!probe)
+	while (l.probe && (l.probe->names.n || l.probe->from_library))
+		l.probe = l.probe->next;
+	if (!l.probe)
 		return 0;
-	written = probe->points;
+	written = l.probe->points;
 	for (size_t i = 0; i < written.n; i++) {
 		size_t before = l.n;
 
 		for (struct stp_probe *a = prog->probes; a; a = a->next) {
 			for (size_t k = 0; k < a->names.n; k++) {
-				if (!same_point(written.v[i], a->names.v[k]))
+				if (!stp_point_names(written.v[i], a->names.v[k], l.arena))
 					continue;
 				strbuf_clear(&name);
 				stp_dump_point(&name, a->names.v[k]);
-				add_expanded(&l, prog, probe, a->names.v[k], points, strbuf_str(&name), vars);
+				add_expanded(&l, a->names.v[k], arena_strdup(l.arena, strbuf_str(&name)));
 			}
 		}
 		if (l.n == before)
-			add_expanded(&l, prog, probe, written.v[i], points, NULL, vars);
+			add_expanded(&l, written.v[i], NULL);
 	}
 	strbuf_fini(&name);
-	return print_lines(&l);
+	if (vars)
+		stp_find_locals(stp, &l.resolver);
+	return print_list(&l, points, vars);
 }
 
 /* --- --dump ------------------------------------------------------------------------------------------- */

@@ -9,10 +9,13 @@
 #include "stp/ast.h"
 
 struct points;
-struct diag;
+struct stp;
 
-/* -l and -L (@vars): the points that the program's probe, the first that is no alias, stands for.  Returns how many. */
-unsigned int stap_list_points(struct stp_prog *prog, struct diag *diag, struct points *points, bool vars);
+/*
+ * -l and -L (@vars): the aliases, or the points that exist, which the program's probe, the first that is no alias, stands
+ * for.  Returns how many.
+ */
+unsigned int stap_list_points(struct stp *stp, struct points *points, bool vars);
 
 /* --dump-probe-types, --dump-probe-aliases, --dump-functions: in order of names. */
 void stap_dump_types(void);

@@ -8,80 +8,17 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "cmd/cmd.h"
-
-enum opt_id {
-#define STAP_OPT(ID, ...) OPT_##ID,
-#define STAP_ACCEPT(ID, ...) OPT_##ID,
-#define STAP_REFUSE(ID, ...) OPT_##ID,
-#include "cmd/stap_opts.def"
-#undef STAP_OPT
-#undef STAP_ACCEPT
-#undef STAP_REFUSE
-	NOPTS
-};
-
-enum opt_class { DONE, ACCEPTED, REFUSED };
-
-static const struct opt_row {
-	enum opt_class class;
-	char letter;		/* or 0 */
-	const char *name;	/* the long one, or NULL */
-	const char *arg;	/* or NULL; "[X]" may be missing */
-	const char *what;
-} rows[NOPTS] = {
-#define STAP_OPT(ID, letter, name, arg, what) { DONE, letter, name, arg, what },
-#define STAP_ACCEPT(ID, letter, name, arg, what) { ACCEPTED, letter, name, arg, what },
-#define STAP_REFUSE(ID, letter, name, arg, what) { REFUSED, letter, name, arg, what },
-#include "cmd/stap_opts.def"
-#undef STAP_OPT
-#undef STAP_ACCEPT
-#undef STAP_REFUSE
-};
-
-enum { LONG_FIRST = 256 };	/* getopt's value for rows[i] is LONG_FIRST + i, by letter or by name */
-
-static void help_row(const struct opt_row *r)
-{
-	char text[64];
-
-	if (r->letter)
-		snprintf(text, sizeof(text), "-%c%s%s%s%s%s", r->letter, r->arg ? " " : "", r->arg ? r->arg : "",
-			 r->name ? " --" : "", r->name ? r->name : "", "");
-	else
-		snprintf(text, sizeof(text), "--%s%s%s", r->name, !r->arg ? "" : *r->arg == '[' ? "[=" : "=",
-			 !r->arg ? "" : r->arg + (*r->arg == '['));
-	printf("  %-26s %s\n", text, r->what);
-}
-
-static void help_class(enum opt_class class)
-{
-	for (size_t i = 0; i < NOPTS; i++)
-		if (rows[i].class == class)
-			help_row(&rows[i]);
-}
-
-void stap_opts_help(void)
-{
-	puts("usage: stap [option ...] FILE|-|-e SCRIPT [argument ...]\n"
-	     "       stap [option ...] -l PROBE\n"
-	     "       stap [option ...] -L PROBE\n"
-	     "\n"
-	     "Runs SystemTap scripts, without a kernel module, until exit(), Ctrl-C, or the command's end.\n");
-	help_class(DONE);
-	puts("\nAccepted, without effect:\n");
-	help_class(ACCEPTED);
-	puts("\nRefused:\n");
-	help_class(REFUSED);
-	puts("\nArguments are the script's $1, $2 ... and, as strings, @1, @2 ...\n"
-	     "Exit codes: 0, 1 after an error in the script or while it ran.");
-}
+#include "target/words.h"
 
 static int usage(void)
 {
 	fputs("Try '--help' for more information. [man stap]\n", stderr);
 	return CMD_ERROR;
 }
+
+/* --- single options ----------------------------------------------------------------------------------- */
 
 static void add(struct stap_texts *t, struct arena *a, const char *text)
 {
@@ -123,12 +60,13 @@ static int mismatch(char letter, const char *text, const char *pattern)
 	return CMD_ERROR;
 }
 
-static int set_size(struct stap_opts *o, const char *text)
+static int set_size(struct stap_opts *o, struct arena *a, const char *text)
 {
 	unsigned long long mb;
 	unsigned int files = 0;
 	int used = 0;
 
+	(void)a;
 	if (!isdigit((unsigned char)*text) ||
 	    (sscanf(text, "%7llu%n,%7u%n", &mb, &used, &files, &used) < 1 || text[used]))
 		return mismatch('S', text, "^[0-9]+(,[0-9]+)?$");
@@ -138,10 +76,12 @@ static int set_size(struct stap_opts *o, const char *text)
 }
 
 /* There is no module to be named so, but a script that is wrong with SystemTap is wrong here. */
-static int check_module(const char *name)
+static int check_module(struct stap_opts *o, struct arena *a, const char *name)
 {
 	size_t n = strlen(name);
 
+	(void)o;
+	(void)a;
 	if (n > 3 && !strcmp(name + n - 3, ".ko"))
 		n -= 3;
 	for (size_t i = 0; i < n; i++)
@@ -150,11 +90,12 @@ static int check_module(const char *name)
 	return n ? 0 : mismatch('m', name, "^[a-z0-9_]+$");
 }
 
-static int set_timeout(struct stap_opts *o, const char *text)
+static int set_timeout(struct stap_opts *o, struct arena *a, const char *text)
 {
 	char *end;
 	double seconds = strtod(text, &end);
 
+	(void)a;
 	if (end == text || *end || !(seconds > 0) || seconds > 1e9) {
 		fputs("Invalid timeout interval.\n", stderr);
 		return CMD_ERROR;
@@ -163,8 +104,10 @@ static int set_timeout(struct stap_opts *o, const char *text)
 	return 0;
 }
 
-static int set_runtime(const char *mode)
+static int check_runtime(struct stap_opts *o, struct arena *a, const char *mode)
 {
+	(void)o;
+	(void)a;
 	if (!strcmp(mode, "kernel") || !strcmp(mode, "bpf"))
 		return 0;
 	if (!strcmp(mode, "dyninst"))
@@ -175,10 +118,11 @@ static int set_runtime(const char *mode)
 }
 
 /* Is @version, "4.8", newer than the language here? */
-static int set_compatible(struct stap_opts *o, const char *version)
+static int set_compatible(struct stap_opts *o, struct arena *a, const char *version)
 {
 	unsigned int major = 0, minor = 0, our_major, our_minor;
 
+	(void)a;
 	sscanf(STAP_VERSION, "%u.%u", &our_major, &our_minor);
 	if (sscanf(version, "%u.%u", &major, &minor) < 1) {
 		fprintf(stderr, "ERROR: '%s' is no version for --compatible\n", version);
@@ -193,143 +137,231 @@ static int set_compatible(struct stap_opts *o, const char *version)
 	return 0;
 }
 
-static int set_list(struct stap_opts *o, enum stap_mode mode, const char *point)
+static int set_only_text(struct stap_opts *o, enum stap_mode mode, const char *text)
 {
 	if (o->text) {
 		fputs("Only one script can be given on the command line.\n", stderr);
 		return usage();
 	}
 	o->mode = mode;
-	o->text = point;
+	o->text = text;
 	return 0;
 }
 
-static int one_option(struct stap_opts *o, struct arena *a, enum opt_id id, const char *arg)
+static int set_script(struct stap_opts *o, struct arena *a, const char *script)
+{
+	(void)a;
+	return set_only_text(o, o->mode, script);
+}
+
+static int set_list(struct stap_opts *o, struct arena *a, const char *point)
+{
+	(void)a;
+	return set_only_text(o, STAP_LIST, point);
+}
+
+static int set_list_vars(struct stap_opts *o, struct arena *a, const char *point)
+{
+	(void)a;
+	return set_only_text(o, STAP_LIST_VARS, point);
+}
+
+/* staprun(8) gives a command with operators to sh, and expands variables and patterns. */
+static const char *by_shell(struct arena *a, const char *command)
+{
+	struct strbuf b = { 0 };
+	const char *ret;
+
+	strbuf_puts(&b, "sh -c '");
+	for (; *command; command++) {
+		if (*command == '\'')
+			strbuf_puts(&b, "'\\''");
+		else
+			strbuf_putc(&b, *command);
+	}
+	strbuf_putc(&b, '\'');
+	ret = arena_strdup(a, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+static int set_command(struct stap_opts *o, struct arena *a, const char *command)
+{
+	o->command = words_want_shell(command) ? by_shell(a, command) : command;
+	return 0;
+}
+
+static int set_pid(struct stap_opts *o, struct arena *a, const char *text)
 {
 	long long n;
 
-	switch (id) {
-	case OPT_SCRIPT:
-		return set_list(o, o->mode, arg);
-	case OPT_LIST:
-		return set_list(o, STAP_LIST, arg);
-	case OPT_LIST_VARS:
-		return set_list(o, STAP_LIST_VARS, arg);
-	case OPT_MORE:
-		add(&o->more, a, arg);
-		return 0;
-	case OPT_COMMAND:
-		o->command = arg;
-		return 0;
-	case OPT_PID:
-		if (!to_number(arg, 1, INT32_MAX, &n)) {
-			fputs("Invalid target process ID number.\n", stderr);
-			return CMD_ERROR;
-		}
-		o->pid = (pid_t)n;
-		return 0;
-	case OPT_TIMEOUT:
-		return set_timeout(o, arg);
-	case OPT_PASS:
-		if (!to_number(arg, 1, 5, &n)) {
-			fputs("Invalid pass number (should be 1-5).\n", stderr);
-			return CMD_ERROR;
-		}
-		o->last_pass = (unsigned int)n;
-		return 0;
-	case OPT_SIZE:
-		return set_size(o, arg);
-	case OPT_BUFSIZE:
-		if (!to_number(arg, 1, 4095, &n)) {
-			fputs("Invalid buffer size (should be 1-4095).\n", stderr);
-			return usage();
-		}
-		o->bufsize_mb = (unsigned int)n;
-		return 0;
-	case OPT_OUTPUT:
-		o->output = arg;
-		return 0;
-	case OPT_LIMIT:
-		if (!is_setting(arg, true, "_-"))
-			return mismatch('D', arg, "^[a-z_][a-z_0-9]*(=-?[a-z_0-9]+)?$");
-		add(&o->limits, a, arg);
-		return 0;
-	case OPT_GLOBAL:
-		if (!is_setting(arg, false, "_.-"))
-			return mismatch('G', arg, "^[a-z_][a-z0-9_]*=[a-z0-9_.-]+$");
-		add(&o->globals, a, arg);
-		return 0;
-	case OPT_DIR:
-		add(&o->dirs, a, arg);
-		return 0;
-	case OPT_GURU:
-		o->guru = true;
-		return 0;
-	case OPT_FLIGHT:
-		o->flight = true;
-		return 0;
-	case OPT_VERBOSE:
-		o->verbose++;
-		return 0;
-	case OPT_NO_WARN:
-		o->no_warnings = true;
-		return 0;
-	case OPT_STRICT:
-		o->strict_warnings = true;
-		return 0;
-	case OPT_UNOPTIMIZED:
-		o->unoptimized = true;
-		return 0;
-	case OPT_RUNTIME:
-		return set_runtime(arg);
-	case OPT_PLACE:
-		o->place = arg;
-		return 0;
-	case OPT_COMPATIBLE:
-		return set_compatible(o, arg);
-	case OPT_NO_LIMITS:
-		o->no_time_limits = true;
-		return 0;
-	case OPT_NO_ERRORS:
-		o->no_handler_errors = true;
-		return 0;
-	case OPT_SKIP_BADVARS:
-		o->skip_badvars = true;
-		return 0;
-	case OPT_NO_GLOBALS:
-		o->no_globals = true;
-		return 0;
-	case OPT_SYSROOT:
-		o->sysroot = arg;
-		return 0;
-	case OPT_ERRTAGS:
-		o->errtags = true;
-		return 0;
-	case OPT_VERSION:
-		o->mode = STAP_VERSION_MODE;
-		return 0;
-	case OPT_HELP:
-		o->mode = STAP_HELP;
-		return 0;
-	case OPT_DUMP_POINTS:
-		o->mode = STAP_DUMP_POINTS;
-		return 0;
-	case OPT_DUMP_ALIASES:
-		o->mode = STAP_DUMP_ALIASES;
-		return 0;
-	case OPT_DUMP_FUNCTIONS:
-		o->mode = STAP_DUMP_FUNCTIONS;
-		return 0;
-	case OPT_PRIVILEGE:
-		if (!arg || !strcmp(arg, "stapdev") || !strcmp(arg, "stapsys") || !strcmp(arg, "stapusr"))
-			return 0;
-		fprintf(stderr, "Invalid argument '%s' for --privilege.\n", arg);
+	(void)a;
+	if (!to_number(text, 1, INT32_MAX, &n)) {
+		fputs("Invalid target process ID number.\n", stderr);
 		return CMD_ERROR;
-	case OPT_MODULE:
-		return check_module(arg);
-	default:	/* BPF, EXAMPLE and what is accepted without effect */
-		return 0;
 	}
+	o->pid = (pid_t)n;
+	return 0;
+}
+
+static int set_pass(struct stap_opts *o, struct arena *a, const char *text)
+{
+	long long n;
+
+	(void)a;
+	if (!to_number(text, 1, 5, &n)) {
+		fputs("Invalid pass number (should be 1-5).\n", stderr);
+		return CMD_ERROR;
+	}
+	o->last_pass = (unsigned int)n;
+	return 0;
+}
+
+static int set_bufsize(struct stap_opts *o, struct arena *a, const char *text)
+{
+	long long n;
+
+	(void)a;
+	if (!to_number(text, 1, 4095, &n)) {
+		fputs("Invalid buffer size (should be 1-4095).\n", stderr);
+		return usage();
+	}
+	o->bufsize_mb = (unsigned int)n;
+	return 0;
+}
+
+static int add_limit(struct stap_opts *o, struct arena *a, const char *setting)
+{
+	if (!is_setting(setting, true, "_-"))
+		return mismatch('D', setting, "^[a-z_][a-z_0-9]*(=-?[a-z_0-9]+)?$");
+	add(&o->limits, a, setting);
+	return 0;
+}
+
+static int add_global(struct stap_opts *o, struct arena *a, const char *setting)
+{
+	if (!is_setting(setting, false, "_.-"))
+		return mismatch('G', setting, "^[a-z_][a-z0-9_]*=[a-z0-9_.-]+$");
+	add(&o->globals, a, setting);
+	return 0;
+}
+
+static int more_verbose(struct stap_opts *o, struct arena *a, const char *none)
+{
+	(void)a;
+	(void)none;
+	o->verbose++;
+	return 0;
+}
+
+static int check_privilege(struct stap_opts *o, struct arena *a, const char *level)
+{
+	(void)o;
+	(void)a;
+	if (!level || !strcmp(level, "stapdev") || !strcmp(level, "stapsys") || !strcmp(level, "stapusr"))
+		return 0;
+	fprintf(stderr, "Invalid argument '%s' for --privilege.\n", level);
+	return CMD_ERROR;
+}
+
+/* --- the table ---------------------------------------------------------------------------------------- */
+
+enum opt_class { DONE, ACCEPTED, REFUSED };
+
+/* What becomes of an option, as stap_opts.def has it. */
+struct opt_effect {
+	enum { DOES_NOTHING, SETS_FLAG, KEEPS_TEXT, ADDS_TEXT, SETS_MODE, CALLS } kind;
+	size_t member;			/* FLAG, TEXT, TEXTS: offset in struct stap_opts */
+	enum stap_mode mode;
+	int (*call)(struct stap_opts *o, struct arena *a, const char *arg);
+};
+
+#define NOTHING { .kind = DOES_NOTHING }
+#define FLAG(MEMBER) { .kind = SETS_FLAG, .member = offsetof(struct stap_opts, MEMBER) }
+#define TEXT(MEMBER) { .kind = KEEPS_TEXT, .member = offsetof(struct stap_opts, MEMBER) }
+#define TEXTS(MEMBER) { .kind = ADDS_TEXT, .member = offsetof(struct stap_opts, MEMBER) }
+#define MODE(VALUE) { .kind = SETS_MODE, .mode = VALUE }
+#define CALL(FUNCTION) { .kind = CALLS, .call = FUNCTION }
+
+static const struct opt_row {
+	enum opt_class class;
+	char letter;		/* or 0 */
+	const char *name;	/* the long one, or NULL */
+	const char *arg;	/* or NULL; "[X]" may be missing */
+	const char *what;
+	struct opt_effect effect;
+} rows[] = {
+#define STAP_OPT(ID, letter, name, arg, effect, what) { DONE, letter, name, arg, what, effect },
+#define STAP_ACCEPT(ID, letter, name, arg, what) { ACCEPTED, letter, name, arg, what, NOTHING },
+#define STAP_REFUSE(ID, letter, name, arg, what) { REFUSED, letter, name, arg, what, NOTHING },
+#include "cmd/stap_opts.def"
+#undef STAP_OPT
+#undef STAP_ACCEPT
+#undef STAP_REFUSE
+};
+
+enum { NOPTS = sizeof(rows) / sizeof(rows[0]) };
+enum { LONG_FIRST = 256 };	/* getopt's value for rows[i] is LONG_FIRST + i, by letter or by name */
+
+static int one_option(struct stap_opts *o, struct arena *a, const struct opt_effect *e, const char *arg)
+{
+	void *member = (char *)o + e->member;
+
+	switch (e->kind) {
+	case DOES_NOTHING:
+		break;
+	case SETS_FLAG:
+		*(bool *)member = true;
+		break;
+	case KEEPS_TEXT:
+		*(const char **)member = arg;
+		break;
+	case ADDS_TEXT:
+		add(member, a, arg);
+		break;
+	case SETS_MODE:
+		o->mode = e->mode;
+		break;
+	case CALLS:
+		return e->call(o, a, arg);
+	}
+	return 0;
+}
+
+static void help_row(const struct opt_row *r)
+{
+	char text[64];
+
+	if (r->letter)
+		snprintf(text, sizeof(text), "-%c%s%s%s%s%s", r->letter, r->arg ? " " : "", r->arg ? r->arg : "",
+			 r->name ? " --" : "", r->name ? r->name : "", "");
+	else
+		snprintf(text, sizeof(text), "--%s%s%s", r->name, !r->arg ? "" : *r->arg == '[' ? "[=" : "=",
+			 !r->arg ? "" : r->arg + (*r->arg == '['));
+	printf("  %-26s %s\n", text, r->what);
+}
+
+static void help_class(enum opt_class class)
+{
+	for (size_t i = 0; i < NOPTS; i++)
+		if (rows[i].class == class)
+			help_row(&rows[i]);
+}
+
+void stap_opts_help(void)
+{
+	puts("usage: stap [option ...] FILE|-|-e SCRIPT [argument ...]\n"
+	     "       stap [option ...] -l PROBE\n"
+	     "       stap [option ...] -L PROBE\n"
+	     "\n"
+	     "Runs SystemTap scripts, without a kernel module, until exit(), Ctrl-C, or the command's end.\n");
+	help_class(DONE);
+	puts("\nAccepted, without effect:\n");
+	help_class(ACCEPTED);
+	puts("\nRefused:\n");
+	help_class(REFUSED);
+	puts("\nArguments are the script's $1, $2 ... and, as strings, @1, @2 ...\n"
+	     "Exit codes: 0, 1 after an error in the script or while it ran.");
 }
 
 static int refuse(const struct opt_row *r)
@@ -340,6 +372,8 @@ static int refuse(const struct opt_row *r)
 		fprintf(stderr, "ERROR: option --%s: %s\n", r->name, r->what);
 	return usage();
 }
+
+/* --- the command line ----------------------------------------------------------------------------------- */
 
 /* What fits together, and what is the script. */
 static int check_together(struct stap_opts *o, struct arena *a, int argc, char **argv)
@@ -375,51 +409,60 @@ static int check_together(struct stap_opts *o, struct arena *a, int argc, char *
 	return 0;
 }
 
+/* The options as getopt_long(3) wants them. */
+static void for_getopt(struct option longs[NOPTS + 1], char letters[2 * NOPTS + 2])
+{
+	*letters++ = ':';
+	for (int i = 0; i < NOPTS; i++) {
+		const struct opt_row *r = &rows[i];
+
+		if (r->name)
+			*longs++ = (struct option){ r->name, !r->arg ? no_argument : *r->arg == '[' ? optional_argument :
+								 required_argument, NULL, LONG_FIRST + i };
+		if (!r->letter)
+			continue;
+		*letters++ = r->letter;
+		if (r->arg)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	*longs = (struct option){ 0 };
+}
+
+/* What getopt_long() stumbled over, in its own words; @c is ':', an argument is missing, or '?'. */
+static int misused(int c, char **argv)
+{
+	bool is_long = !optopt || optopt >= LONG_FIRST;
+
+	if (c == ':' && !is_long)
+		fprintf(stderr, "%s: option requires an argument -- '%c'\n", argv[0], optopt);
+	else if (c == ':')
+		fprintf(stderr, "%s: option requires an argument: '%s'\n", argv[0], argv[optind - 1]);
+	else if (is_long)
+		fprintf(stderr, "%s: unrecognized option '%s'\n", argv[0], argv[optind - 1]);
+	else
+		fprintf(stderr, "%s: invalid option -- '%c'\n", argv[0], optopt);
+	return usage();
+}
+
 int stap_opts_parse(struct stap_opts *o, struct arena *a, int argc, char **argv)
 {
-	struct option longs[NOPTS + 1] = { 0 };
-	char letters[3 * NOPTS + 2], *p = letters;
-	size_t i, nlongs = 0;
+	struct option longs[NOPTS + 1];
+	char letters[2 * NOPTS + 2];
+	const struct opt_row *r;
 	int c, e;
 
 	memset(o, 0, sizeof(*o));
 	o->last_pass = 5;
-	*p++ = ':';
-	for (i = 0; i < NOPTS; i++) {
-		const struct opt_row *r = &rows[i];
-
-		if (r->name)
-			longs[nlongs++] = (struct option){ r->name, !r->arg ? no_argument :
-							   *r->arg == '[' ? optional_argument : required_argument,
-							   NULL, LONG_FIRST + (int)i };
-		if (!r->letter)
-			continue;
-		*p++ = r->letter;
-		if (r->arg)
-			*p++ = ':';
-	}
-	*p = '\0';
+	for_getopt(longs, letters);
 	opterr = optopt = optind = 0;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		if (c == ':' && optopt && optopt < LONG_FIRST) {
-			fprintf(stderr, "%s: option requires an argument -- '%c'\n", argv[0], optopt);
-			return usage();
-		}
-		if (c == ':' || (c == '?' && (!optopt || optopt >= LONG_FIRST))) {
-			fprintf(stderr, "%s: %s '%s'\n", argv[0],
-				c == ':' ? "option requires an argument:" : "unrecognized option", argv[optind - 1]);
-			return usage();
-		}
-		if (c == '?') {
-			fprintf(stderr, "%s: invalid option -- '%c'\n", argv[0], optopt);
-			return usage();
-		}
-		if (c >= LONG_FIRST)
-			i = (size_t)(c - LONG_FIRST);
-		else
-			for (i = 0; rows[i].letter != c; i++)
-				;
-		e = rows[i].class == REFUSED ? refuse(&rows[i]) : one_option(o, a, (enum opt_id)i, optarg);
+		if (c == ':' || c == '?')
+			return misused(c, argv);
+		r = c >= LONG_FIRST ? &rows[c - LONG_FIRST] : rows;
+		while (c < LONG_FIRST && r->letter != c)
+			r++;
+		e = r->class == REFUSED ? refuse(r) : one_option(o, a, &r->effect, optarg);
 		if (e)
 			return e;
 		if (o->mode == STAP_HELP)

@@ -234,7 +234,7 @@ const char *d_op_text(enum d_op op);
 
 struct strbuf;
 
-/* The tree as text: an S-expression a node, for tests and -x tree. */
+/* The tree as text: an S-expression a node, for tests. */
 void d_dump(struct strbuf *out, const struct d_prog *p);
 void d_dump_node(struct strbuf *out, const struct d_node *n);
 

@@ -243,7 +243,7 @@ struct d_attrs attr_of(const struct d_prog *prog, const struct source *src)
 	for (size_t i = 0; i < prog->nitems; i++) {
 		const struct d_clause *cl = prog->items[i].clause;
 
-		if (prog->items[i].kind != D_ITEM_CLAUSE || cl->pos.src != src)
+		if (prog->items[i].kind != D_ITEM_CLAUSE || !source_is_in(cl->pos.src, src))
 			continue;
 		for (size_t k = 0; k < cl->ndescs; k++)
 			lower_to(&all.descs, desc_attr(prog, &cl->descs[k]));

@@ -258,14 +258,18 @@ static void check_descs(struct check *c, const struct d_clause *cl)
 {
 	for (size_t i = 0; i < cl->ndescs; i++) {
 		const struct probe_desc *d = &cl->descs[i];
+		const char *hint;
 
 		if (!c->resolver || c->opts->zdefs || c->resolver->match(c->resolver->ctx, d, NULL, NULL))
 			continue;
+		hint = c->resolver->hint ? c->resolver->hint(c->resolver->ctx, d, c->arena) : NULL;
 		if (d->id)
 			check_error(c, d->pos, "D_PDESC_INVAL", "invalid probe identifier: %u", d->id);
 		else
 			check_error(c, d->pos, "D_PDESC_ZERO", "probe description %s:%s:%s:%s does not match any probes",
 				    d->prov, d->mod, d->func, d->name);
+		if (hint)
+			diag_hint(c->diag, "%s", hint);
 	}
 }
 

@@ -158,6 +158,7 @@ struct check {
 	const struct type *t_void, *t_int, *t_int64, *t_uint64, *t_size, *t_string;
 };
 
+/* @resolver, @opts: NULL where there are none. */
 void check_init(struct check *c, struct d_prog *prog, struct diag *diag, const struct resolver *resolver,
 		const struct d_opts *opts);
 
@@ -169,6 +170,7 @@ void check_spec_rules(struct check *c, const struct d_clause *cl);
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
+/* diag_error; the checker goes on. */
 void check_error(struct check *c, struct src_pos pos, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -242,13 +244,11 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n);
 /* The subroutine, action or aggregating function @name, or NULL. */
 struct d_ident *check_func_find(struct check *c, const char *name);
 
+/* A call: the type of its value.  Only a @statement may be one of an action or an aggregating function. */
 const struct type *check_call(struct check *c, struct d_node *n, bool statement);
 
 /* name[args] of an inline with parameters: n->ident. */
 const struct type *check_inline_call(struct check *c, struct d_node *n);
-
-/* Check the arguments of @n, one by one and against @id's prototype. */
-bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n);
 
 /* --- translators (check_xlate.c) --------------------------------------------------------------------- */
 
@@ -280,9 +280,6 @@ struct d_node *check_xlated_node(struct check *c, const struct xlated *x, const 
 
 /* Check the items from @first on, which a library has brought meanwhile (check.c). */
 void check_new_items(struct check *c, size_t first);
-
-/* d_parse_type, and what libraries it brings is checked. */
-const struct type *check_parse_type(struct check *c, const char *text);
 
 /* Can a variable of @space hold an object of @t, a struct, union or array?  False: reported (check.c). */
 enum { OBJECT_COPY_MAX = 1024, OBJECT_THIS_MAX = 1024 };

@@ -70,7 +70,8 @@ static const struct proto *proto_parse(struct check *c, const char *text)
 	return p;
 }
 
-bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
+/* Check the arguments of @n, one by one and against @id's prototype. */
+static bool check_proto(struct check *c, const struct d_ident *id, struct d_node *n)
 {
 	const struct proto *p = id->proto;
 	bool ok = true;

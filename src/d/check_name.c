@@ -125,9 +125,7 @@ static const struct type *check_builtin(struct check *c, struct d_node *n, struc
 	static const struct {
 		const char *name, *instead;
 	} missing[] = {
-		{ "cwd", "the kernel gives no program a path: stringof(curthread->fs->pwd.dentry->d_name.name) is its last part" },
 		{ "ipl", "Linux has no priority levels of interrupts" },
-		{ "root", "the kernel gives no program a path: stringof(curthread->fs->root.dentry->d_name.name) is its last part" },
 		{ "zonename", "Linux has no zones" },
 	};
 	const struct builtin *b = id->builtin;
@@ -398,7 +396,8 @@ static void find_args(struct check *c)
 	}
 }
 
-const struct type *check_parse_type(struct check *c, const char *text)
+/* d_parse_type, and what libraries it brings is checked. */
+static const struct type *check_parse_type(struct check *c, const char *text)
 {
 	size_t items = c->prog->nitems;
 	const struct type *t = d_parse_type(c->prog, text);

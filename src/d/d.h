@@ -38,11 +38,13 @@ struct d;
 struct d_libs;
 struct type_source;
 
+/* @m: the script's arguments and macro variables; it must outlive the compilation. */
 struct d *d_new(struct arena *a, struct diag *diag, const struct d_macros *m);
 
 /* Before d_add: the types that scripts may use without declaring them, and the libraries (d/lib.h).  NULL: none. */
 void d_use(struct d *d, const struct type_source *types, struct d_libs *libs);
 
+/* Parse one more script, and then: there are no more. */
 bool d_add(struct d *d, const struct source *src, enum d_spec spec);
 bool d_end(struct d *d);
 

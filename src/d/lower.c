@@ -32,7 +32,7 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t)
 	} else if (!l->too_many) {
 		l->too_many = true;
 		check_unsupported(l->check, l->b.pos, "recording more than 256 values in one clause",
-				  "use several clauses for the probe");
+				  "use several clauses for the probe, and members instead of a whole structure");
 	}
 }
 

@@ -121,8 +121,7 @@ ir_reg lower_add(struct lower *l, const struct object *o, uint64_t bit, ir_reg v
 ir_reg lower_get_string(struct lower *l, const struct object *o);
 void lower_put_string(struct lower *l, const struct object *o, ir_reg v);
 
-/* Copy an object of type @t. */
-void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t);
+/* @to = @from, of the same type. */
 void lower_assign_object(struct lower *l, const struct object *to, struct d_node *from);
 
 /* Its address, or that of a copy of the variable. */
@@ -140,6 +139,7 @@ void lower_next_action(struct lower *l);
 /* Record @val, which is of type @t, as the next field of the action added last. */
 void lower_field(struct lower *l, ir_reg val, const struct type *t);
 
+/* The actions of actions.def: their records and fields. */
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);
 void lower_trace(struct lower *l, struct d_node *call);
@@ -153,6 +153,8 @@ void lower_setopt(struct lower *l, struct d_node *call);
 void lower_spec(struct lower *l, struct d_node *call);
 void lower_exit(struct lower *l, struct d_node *call);
 void lower_aggact(struct lower *l, struct d_node *call);
+
+/* @name[keys] = aggfunc(...). */
 void lower_agg_assign(struct lower *l, struct d_node *n);
 
 /* The number that stack(), usym() or one of their kind gives. */
@@ -171,7 +173,6 @@ void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_
 
 /* The IR's objects for an identifier. */
 struct ir_var *lower_var(struct lower *l, struct d_ident *id);
-struct ir_map *lower_map(struct lower *l, struct d_ident *id);
 struct ir_agg *lower_agg(struct lower *l, struct d_ident *id);
 
 #endif

@@ -72,7 +72,7 @@ struct ir_var *lower_var(struct lower *l, struct d_ident *id)
 	return id->var;
 }
 
-struct ir_map *lower_map(struct lower *l, struct d_ident *id)
+static struct ir_map *lower_map(struct lower *l, struct d_ident *id)
 {
 	struct ir_map *m = id->map;
 

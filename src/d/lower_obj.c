@@ -395,7 +395,8 @@ static void copy_bytes(struct lower *l, const struct object *to, const struct ob
 	}
 }
 
-void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t)
+/* Copy an object of type @t. */
+static void lower_copy(struct lower *l, const struct object *to, const struct object *from, const struct type *t)
 {
 	const struct type *base = type_strip(t);
 

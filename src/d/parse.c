@@ -18,7 +18,7 @@
 
 /* --- tokens ------------------------------------------------------------------------------------------ */
 
-void parser_init(struct parser *p, struct d_prog *prog, const struct source *src, enum d_spec spec)
+static void parser_init(struct parser *p, struct d_prog *prog, const struct source *src, enum d_spec spec)
 {
 	memset(p, 0, sizeof(*p));
 	p->arena = prog->arena;
@@ -753,17 +753,6 @@ bool d_parse_end(struct d_prog *prog)
 	return ok;
 }
 
-bool d_parse_desc(struct d_prog *prog, const struct source *src, enum d_spec spec, struct probe_desc *ret)
-{
-	unsigned int errors = prog->state->diag->errors;
-	struct parser p;
-
-	parser_init(&p, prog, src, spec);
-	if (parse_desc(&p, ret) && peek(&p) != TOK_EOF)
-		syntax(&p, "the end of the probe description");
-	return prog->state->diag->errors == errors;
-}
-
 const struct type *d_parse_type(struct d_prog *prog, const char *text)
 {
 	struct source src = { .name = "type", .text = text, .len = strlen(text) };
@@ -776,18 +765,4 @@ const struct type *d_parse_type(struct d_prog *prog, const char *text)
 	p.diag = p.lex.diag = &none;
 	type = parse_type_name(&p);
 	return peek(&p) == TOK_EOF && !none.errors ? type : NULL;
-}
-
-const char *d_prog_option(const struct d_prog *p, const char *name)
-{
-	const char *value = NULL;
-	size_t i;
-
-	for (i = 0; i < p->nitems; i++) {
-		const struct d_pragma *pr = p->items[i].pragma;
-
-		if (p->items[i].kind == D_ITEM_PRAGMA && pr->kind == D_PRAGMA_OPTION && !strcmp(pr->name, name))
-			value = pr->value ? pr->value : "";
-	}
-	return value;
 }

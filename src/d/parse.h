@@ -52,16 +52,10 @@ bool d_parse(struct d_prog *p, const struct source *src, enum d_spec spec);
  */
 bool d_parse_end(struct d_prog *p);
 
-/* One probe description, as -l -n takes it.  False: an error in @diag. */
-bool d_parse_desc(struct d_prog *p, const struct source *src, enum d_spec spec, struct probe_desc *ret);
-
 /* The C type written in @text ("const char *", "struct foo"), or NULL: no report is made. */
 const struct type *d_parse_type(struct d_prog *p, const char *text);
 
 /* The value of a constant integer expression (enumerators, sizeof and scalar inlines allowed), or false. */
 bool d_const(const struct d_prog *p, const struct d_node *n, int64_t *ret);
-
-/* The option @name that a pragma of @p set: its value, "" when it has none; NULL: not set.  The last one wins. */
-const char *d_prog_option(const struct d_prog *p, const char *name);
 
 #endif

@@ -41,8 +41,6 @@ struct parser {
 	unsigned int nest;
 };
 
-void parser_init(struct parser *p, struct d_prog *prog, const struct source *src, enum d_spec spec);
-
 /* --- tokens (parse.c) -------------------------------------------------------------------------------- */
 
 enum d_tok peek(struct parser *p);			/* TOK_FAIL when failed */

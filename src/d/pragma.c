@@ -133,13 +133,17 @@ static struct d_pragma *add(const struct line *line, enum d_pragma_kind kind, co
 /* The source called @name as positions show it.  Its text is not here: excerpts come from the script's own. */
 static const struct source *named_source(struct d_lex *l, const char *name)
 {
+	struct source *src;
+
 	if (l->text->orig && !strcmp(name, "<stdin>"))	/* what cpp was given */
 		return l->text->orig;
 	if (!strcmp(name, l->text->name))
 		return l->text;
 	if (l->src != l->text && !strcmp(name, l->src->name))
 		return l->src;
-	return source_text(l->prog->arena, name, "", 0);
+	src = source_text(l->prog->arena, name, "", 0);
+	src->within = l->text;
+	return src;
 }
 
 /* #line 12 "x.d" 1: the next line is line 12 of x.d.  @from: the number's word. */

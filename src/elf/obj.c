@@ -151,16 +151,19 @@ static void read_links(struct obj *o)
 	if (!names)
 		return;
 	for (int i = 0; i < n; i++) {
-		const char *s;
+		const char *s, **one;
 
-		if (!gelf_getdyn(data, i, &dyn) || (dyn.d_tag != DT_NEEDED && dyn.d_tag != DT_SONAME) ||
-		    dyn.d_un.d_val >= strsz)
+		if (!gelf_getdyn(data, i, &dyn))
+			continue;
+		one = dyn.d_tag == DT_SONAME ? &o->links.soname : dyn.d_tag == DT_RPATH ? &o->links.rpath :
+		      dyn.d_tag == DT_RUNPATH ? &o->links.runpath : NULL;
+		if ((!one && dyn.d_tag != DT_NEEDED) || dyn.d_un.d_val >= strsz)
 			continue;
 		s = names + dyn.d_un.d_val;
 		if (!memchr(s, '\0', strsz - dyn.d_un.d_val))
 			continue;
-		if (dyn.d_tag == DT_SONAME) {
-			o->links.soname = s;
+		if (one) {
+			*one = s;
 			continue;
 		}
 		needed = arena_grow(o->arena, needed, &cap, o->links.nneeded, sizeof(*needed));

@@ -42,6 +42,7 @@ struct obj_links {
 	const char *const *needed;	/* the libraries it asks for, as it asks */
 	unsigned int nneeded;
 	const char *soname;		/* or NULL */
+	const char *rpath, *runpath;	/* folders for them, DT_RPATH and DT_RUNPATH of ld.so(8), or NULL */
 };
 
 /*

@@ -92,11 +92,6 @@ enum ir_type ir_fn_result(enum ir_fn fn)
 	return fns[fn].result;
 }
 
-const char *ir_fn_operands(enum ir_fn fn)
-{
-	return fns[fn].operands;
-}
-
 const char *ir_agg_text(enum ir_agg_fn fn)
 {
 	return aggs[fn].text;
@@ -140,11 +135,12 @@ static uint32_t add_conversions(enum ir_type *types, uint32_t n, const struct fm
 void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, enum ir_type *result)
 {
 	const struct ir_op_fact *f = &ops[i->op];
+	const char *operand;
 	uint32_t k = 0;
 
 	*result = f->result == 'i' ? IR_INT : f->result == 's' ? IR_STR : IR_VOID;
-	for (const char *p = f->operands; *p && *p != '*'; p++)
-		types[k++] = (enum ir_type)*p;
+	for (operand = f->operands; *operand && *operand != '*'; operand++)
+		types[k++] = (enum ir_type)*operand;
 	switch (i->op) {
 	case IR_MOV:
 		types[k++] = IR_VOID;
@@ -166,33 +162,11 @@ void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, en
 		break;
 	case IR_MLD:
 		*result = i->map->value.type;
-		k = add_slots(types, k, i->map->keys, i->map->nkeys);
 		break;
 	case IR_MST:
 		types[k++] = i->map->value.type;
-		k = add_slots(types, k, i->map->keys, i->map->nkeys);
-		break;
-	case IR_MADD:
-		types[k++] = IR_INT;
-		k = add_slots(types, k, i->map->keys, i->map->nkeys);
-		break;
-	case IR_MHAS:
-	case IR_MDEL:
-	case IR_SCOUNT:
-	case IR_SSUM:
-	case IR_SMIN:
-	case IR_SMAX:
-	case IR_SAVG:
-	case IR_SVARIANCE:
-		k = add_slots(types, k, i->map->keys, i->map->nkeys);
-		break;
-	case IR_STAT:
-	case IR_SBUCKET:
-		types[k++] = IR_INT;
-		k = add_slots(types, k, i->map->keys, i->map->nkeys);
 		break;
 	case IR_ITER:
-		types[k++] = IR_INT;
 		for (uint32_t j = 0; j < i->iter->map->nkeys; j++) {
 			if (i->iter->given >> j & 1)
 				types[k++] = i->iter->map->keys[j].type;
@@ -220,7 +194,24 @@ void ir_insn_types(const struct ir_insn *i, enum ir_type *types, uint32_t *n, en
 	default:
 		break;
 	}
+	if (f->attr == IR_ATTR_MAP && *operand == '*')
+		k = add_slots(types, k, i->map->keys, i->map->nkeys);
 	*n = k;
+}
+
+/* --- maps ---------------------------------------------------------------------------------------------- */
+
+struct ir_map *ir_insn_map(const struct ir_insn *i)
+{
+	switch (i->op) {
+	case IR_ITER:
+	case IR_INEXT:
+		return i->iter->map;
+	case IR_EMIT:
+		return i->rec->stat;
+	default:
+		return ops[i->op].attr == IR_ATTR_MAP ? i->map : NULL;
+	}
 }
 
 /* --- control flow ------------------------------------------------------------------------------------ */

@@ -297,6 +297,7 @@ struct ir_prog {
 
 /* --- building (build.c) ------------------------------------------------------------------------------ */
 
+/* An empty program in @a, which owns all that is added to it; @strsize as in struct ir_prog. */
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
 
 /* Bytes that a string of the program takes at rest: whole words, however long the longest one may be. */
@@ -305,6 +306,7 @@ static inline uint32_t ir_str_room(const struct ir_prog *p)
 	return (p->strsize + 7) & ~7u;
 }
 
+/* New objects of @p; names are not copied, numbers are given in the order of making. */
 struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
 struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
 struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m);			/* the same */
@@ -331,10 +333,11 @@ struct ir_build {
 };
 
 void ir_build(struct ir_build *b, struct ir_prog *p, struct ir_clause *c);
-struct ir_block *ir_block_new(struct ir_build *b);
+struct ir_block *ir_block_new(struct ir_build *b);	/* empty; the builder stays where it is */
 void ir_at(struct ir_build *b, struct ir_block *block);
-ir_reg ir_reg_new(struct ir_build *b, enum ir_type type);
+ir_reg ir_reg_new(struct ir_build *b, enum ir_type type);	/* to be assigned by ir_mov */
 
+/* One instruction each (ops.def); the register with the result, where there is one. */
 ir_reg ir_const(struct ir_build *b, int64_t v);
 ir_reg ir_strc(struct ir_build *b, const char *s);
 void ir_mov(struct ir_build *b, ir_reg dst, ir_reg src);
@@ -363,8 +366,8 @@ ir_reg ir_inext(struct ir_build *b, struct ir_iter *it);
 ir_reg ir_ikey(struct ir_build *b, struct ir_iter *it, unsigned int part);
 ir_reg ir_ivalue(struct ir_build *b, struct ir_iter *it);
 void ir_idone(struct ir_build *b, struct ir_iter *it);
-/* @args: the conversions' arguments, fmt_nargs of them. */
 ir_reg ir_match(struct ir_build *b, const char *regex, ir_reg s);
+/* @args: the conversions' arguments, fmt_nargs of them. */
 ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 /* @args: the function's values (aggs.def), then the keys. */
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
@@ -391,14 +394,14 @@ void ir_budget(struct ir_build *b, int64_t n);
 void ir_spend(struct ir_build *b, int64_t n);
 ir_reg ir_failed(struct ir_build *b);
 
-/* --- facts (facts.c) --------------------------------------------------------------------------------- */
+/* --- facts (facts.c; more in facts.h) ---------------------------------------------------------------- */
 
+/* What a row of ops.def, builtins.def, funcs.def, aggs.def or actions.def says. */
 const char *ir_op_text(enum ir_op op);
 const char *ir_builtin_text(enum ir_builtin bi);
 enum ir_type ir_builtin_type(enum ir_builtin bi);
 const char *ir_fn_text(enum ir_fn fn);
 enum ir_type ir_fn_result(enum ir_fn fn);
-const char *ir_fn_operands(enum ir_fn fn);	/* "ssi" */
 const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);

@@ -14,6 +14,8 @@
 
 #include "lang/source.h"
 
+struct arena;
+
 struct probe_desc {
 	const char *prov, *mod, *func, *name;	/* never NULL; "" matches anything */
 	uint32_t id;		/* not 0: the probe of that number, the names are "" */
@@ -46,6 +48,8 @@ struct resolver {
 	 * *same set; else *same is false.  Either may be NULL.
 	 */
 	unsigned int (*match)(void *ctx, const struct probe_desc *desc, struct probe_sig *sig, bool *same);
+	/* What to do about a description that has just matched none, in @a; NULL: nobody knows.  May be NULL itself. */
+	const char *(*hint)(void *ctx, const struct probe_desc *desc, struct arena *a);
 };
 
 /* Does @s match the shell-style pattern @glob (*, ?, [a-z], [!a-z], \x)?  "" as a pattern matches anything. */

@@ -21,6 +21,11 @@ struct source *source_text(struct arena *a, const char *name, const char *text, 
 	return s;
 }
 
+bool source_is_in(const struct source *src, const struct source *of)
+{
+	return src && (src == of || src == of->orig || src->within == of);
+}
+
 int source_read(struct arena *a, const char *path, struct source **ret)
 {
 	bool is_stdin = !strcmp(path, "-");

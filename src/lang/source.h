@@ -7,6 +7,7 @@
 #ifndef DTAP_LANG_SOURCE_H
 #define DTAP_LANG_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena;
@@ -16,6 +17,7 @@ struct source {
 	const char *text;	/* NUL-terminated; may contain NULs before @len */
 	size_t len;		/* bytes */
 	const struct source *orig;	/* what a preprocessor made this from: positions speak of that; or NULL */
+	const struct source *within;	/* the text that has lines of this by its #line; or NULL */
 };
 
 struct src_pos {
@@ -34,5 +36,8 @@ struct source *source_text(struct arena *a, const char *name, const char *text, 
 
 /* The text of line @line of @src without its newline: *len bytes.  Empty when there is no such line. */
 const char *source_line(const struct source *src, unsigned int line, size_t *len);
+
+/* Is a position in @src one in the text @of? */
+bool source_is_in(const struct source *src, const struct source *of);
 
 #endif

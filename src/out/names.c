@@ -1,21 +1,18 @@
 #include "out/names.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/python.h"
 #include "base/arena.h"
-#include "base/bytemap.h"
 #include "base/strbuf.h"
-#include "elf/debug.h"
+#include "elf/ksyms.h"
 #include "elf/obj.h"
 #include "elf/unwind.h"
+#include "out/names_priv.h"
 #include "out/pycode.h"
-#include "out/sink.h"
 #include "probe/procs.h"
 #include "probe/pylayout.h"
 
@@ -49,43 +46,6 @@ struct process {
 	unsigned int in_vain;	/* times that they asked, and there was nothing new */
 };
 
-struct ksym {
-	uint64_t addr;
-	const char *name, *mod;
-};
-
-/* An address and what is known of it. */
-struct frame {
-	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
-	uint64_t mod_off;		/* from where the module is mapped */
-	const char *mod, *path, *func;	/* NULL: not known */
-	struct obj *obj;		/* the file that it is in, NULL: not known; it stays open */
-	uint64_t obj_addr;		/* the address there */
-	const struct pycode *code;	/* of a frame of Python, which has nothing of the above */
-	uint32_t line;
-};
-
-struct stack {
-	uint32_t pid;
-	bool user;
-	uint32_t nframes;
-	struct frame *frames;
-};
-
-struct names {
-	struct arena *arena;
-	struct bytemap stacks;		/* by number */
-	struct bytemap codes;		/* struct pycode by number */
-	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
-	uint64_t nstacks;
-	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
-	struct process *processes;
-	struct file *files;
-	bool ksyms_read;
-	struct ksym *ksyms;
-	size_t nksyms, ksyms_cap;
-};
-
 struct names *names_new(void)
 {
 	struct names *n = calloc(1, sizeof(*n));
@@ -106,6 +66,7 @@ void names_free(struct names *n)
 		return;
 	for (struct process *p = n->processes; p; p = p->next)
 		free(p->v);
+	ksyms_free(n->ksyms);
 	for (struct file *f = n->files; f; f = f->next)
 		obj_close(f->obj);
 	bytemap_fini(&n->stacks);
@@ -367,10 +328,10 @@ int names_python(struct names *n, uint32_t pid, struct abi_python *ret)
 	return e < 0 ? e : -ENOENT;
 }
 
-int names_add_code(struct names *n, const void *rec, size_t size)
+int names_add_code(struct names *n, const void *rec, size_t size, bool look)
 {
 	const struct abi_code *r = rec;
-	struct pycode *c = pycode_read(n->arena, rec, size);
+	struct pycode *c = pycode_read(n->arena, rec, size, look);
 
 	return c ? bytemap_set(&n->codes, &r->number, sizeof(r->number), c) : -EINVAL;
 }
@@ -402,6 +363,12 @@ static struct pyrun run_at(const struct abi_pyframe *v, const struct abi_pyframe
 	return run;
 }
 
+/* Is it one of the tracing's own, in the agent? */
+static bool is_agents(const struct frame *f)
+{
+	return f->mod && !strcmp(f->mod, "dtap-agent.so");
+}
+
 static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 {
 	static const struct pycode unknown = { .file = "?", .name = "?" };
@@ -410,8 +377,7 @@ static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 		const struct pycode *c = bytemap_get(&n->codes, &p->code, sizeof(p->code));
 		struct frame *f = &st->frames[st->nframes++];
 
-		f->code = c ? c : &unknown;
-		f->line = c ? pycode_line(c, (int32_t)p->instr) : 0;
+		*f = (struct frame){ .code = c ? c : &unknown, .line = c ? pycode_line(c, (int32_t)p->instr) : 0 };
 	}
 }
 
@@ -423,57 +389,18 @@ static bool runs(const struct frame *f, uint32_t number, const struct pyrun *run
 
 /* --- the kernel --------------------------------------------------------------------------------------- */
 
-static int ksym_cmp(const void *x, const void *y)
+void names_find_kernel(struct names *n, struct frame *f)
 {
-	const struct ksym *a = x, *b = y;
+	const struct ksym *k;
 
-	return (a->addr > b->addr) - (a->addr < b->addr);
-}
-
-/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 where they are a secret. */
-static void read_ksyms(struct names *n)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char *line = NULL, type, name[256], mod[64];
-	size_t cap = 0;
-	uint64_t addr;
-
-	n->ksyms_read = true;
-	while (f && getline(&line, &cap, f) > 0) {
-		int got = sscanf(line, "%" SCNx64 " %c %255s [%63[^]]", &addr, &type, name, mod);
-
-		if (got < 3 || !addr || !strchr("tTwW", type))
-			continue;
-		n->ksyms = arena_grow(n->arena, n->ksyms, &n->ksyms_cap, n->nksyms, sizeof(*n->ksyms));
-		n->ksyms[n->nksyms++] = (struct ksym){ addr, arena_strdup(n->arena, name),
-						       got > 3 ? arena_strdup(n->arena, mod) : "vmlinux" };
-	}
-	free(line);
-	if (f)
-		fclose(f);
-	if (n->nksyms)
-		qsort(n->ksyms, n->nksyms, sizeof(*n->ksyms), ksym_cmp);
-}
-
-static void name_kernel(struct names *n, struct frame *f)
-{
-	size_t lo = 0, hi;
-
-	if (!n->ksyms_read)
-		read_ksyms(n);
-	for (hi = n->nksyms; lo < hi;) {	/* the first that starts behind the address */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (n->ksyms[mid].addr <= f->addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	if (!n->ksyms)
+		n->ksyms = ksyms_read();
+	k = n->ksyms ? ksyms_at(n->ksyms, f->addr) : NULL;
+	if (!k)
 		return;
-	f->mod = f->path = n->ksyms[lo - 1].mod;
-	f->func = n->ksyms[lo - 1].name;
-	f->off = f->addr - n->ksyms[lo - 1].addr;
+	f->mod = f->path = k->mod;
+	f->func = k->name;
+	f->off = f->addr - k->addr;
 }
 
 /* --- stacks ------------------------------------------------------------------------------------------- */
@@ -526,12 +453,13 @@ int names_add(struct names *n, const void *rec, size_t size)
 		struct frame *f = &st->frames[st->nframes++];
 		bool one = false;
 
-		f->addr = slots[2 + i];
+		*f = (struct frame){ .addr = slots[2 + i] };
 		if (!st->user) {
-			name_kernel(n, f);
+			names_find_kernel(n, f);
 			continue;
 		}
 		name_user(n, st->pid, f);
+		st->nframes -= is_agents(f);
 		while (run.v < end && runs(f, i, &run) && !(one && run.call == NO_CALL)) {
 			add_run(n, st, &run);
 			one = true;
@@ -542,166 +470,4 @@ int names_add(struct names *n, const void *rec, size_t size)
 		add_run(n, st, &run);
 	trim(st, (uint32_t)(slots[1] >> 32));
 	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
-}
-
-static const char *frame_text(const struct frame *f, enum ir_show show, char *buf, size_t size)
-{
-	if (f->code)
-		snprintf(buf, size, "[ %s:%" PRIu32 " (%s) ]", f->code->file, f->line, f->code->name);
-	else if (!f->mod)
-		snprintf(buf, size, "0x%" PRIx64, f->addr);
-	else if (show == IR_SHOW_MOD)
-		snprintf(buf, size, "%s", f->mod);
-	else if (!f->func)
-		snprintf(buf, size, "%s`0x%" PRIx64, f->mod, f->addr);
-	else if (show == IR_SHOW_SYM || !f->off)
-		snprintf(buf, size, "%s`%s", f->mod, f->func);
-	else
-		snprintf(buf, size, "%s`%s+0x%" PRIx64, f->mod, f->func, f->off);
-	return buf;
-}
-
-void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)
-{
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
-	char text[2048];
-
-	out_putc(s, '\n');
-	for (uint32_t i = 0; st && i < st->nframes; i++) {
-		out_pad(s, ' ', indent);
-		out_puts(s, frame_text(&st->frames[i], IR_SHOW_STACK, text, sizeof(text)));
-		out_putc(s, '\n');
-	}
-}
-
-const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size)
-{
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
-
-	if (st && st->nframes)
-		return frame_text(&st->frames[0], show, buf, size);
-	snprintf(buf, size, "?");
-	return buf;
-}
-
-uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
-{
-	const struct stack *st;
-	char text[512 + 16];
-	uint64_t *first;
-	int len;
-
-	if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
-		return number;
-	st = bytemap_get(&n->stacks, &number, sizeof(number));
-	if (!st || !st->nframes)
-		return number;
-	len = snprintf(text, 17, "%08x%d", st->pid, st->user);
-	frame_text(&st->frames[0], show, text + len, sizeof(text) - (size_t)len);
-	first = bytemap_get(&n->texts, text, strlen(text));
-	if (first)
-		return *first;
-	first = arena_alloc(n->arena, sizeof(*first));
-	*first = number;
-	bytemap_set(&n->texts, text, strlen(text), first);
-	return number;
-}
-
-/* --- SystemTap's -------------------------------------------------------------------------------------- */
-
-/* "function+0x1/0x10", without what is not known. */
-static void put_place(struct out_sink *s, const struct frame *f, bool size)
-{
-	out_format(s, "%s+0x%" PRIx64, f->func, f->off);
-	if (size && f->size)
-		out_format(s, "/0x%" PRIx64, f->size);
-}
-
-/* The source and line of a frame; of a caller that of its call, which is before the address. */
-static bool source_of(const struct frame *f, bool is_caller, const char **file, int *line)
-{
-	struct debug *d = f->obj ? obj_debug(f->obj) : NULL;
-
-	return d && debug_source_at(d, f->obj_addr - is_caller, file, line);
-}
-
-static void put_source(struct out_sink *s, const struct frame *f, enum ir_show show)
-{
-	const char *file;
-	int line;
-
-	if (!source_of(f, false, &file, &line))
-		out_format(s, "0x%" PRIx64, f->addr);
-	else if (show == IR_SHOW_STAP_LINE)
-		out_format(s, "%d", line);
-	else if (show == IR_SHOW_STAP_FILE)
-		out_puts(s, file);
-	else
-		out_format(s, "%s:%d", file, line);
-}
-
-static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show show, bool is_caller)
-{
-	const char *file;
-	int line;
-
-	switch (show) {
-	case IR_SHOW_STAP_FILE:
-	case IR_SHOW_STAP_LINE:
-	case IR_SHOW_STAP_FILELINE:
-		put_source(s, f, show);
-		return;
-	case IR_SHOW_STAP_CALLERS:
-		out_format(s, "%s0x%" PRIx64, is_caller ? " " : "", f->addr);
-		return;
-	case IR_SHOW_STAP_HEX:
-		out_format(s, "0x%" PRIx64 " ", f->addr);
-		return;
-	case IR_SHOW_STAP_MOD:
-		out_puts(s, f->path ? f->path : "<unknown>");
-		return;
-	case IR_SHOW_STAP_FULL:
-	case IR_SHOW_STAP_FULLER:
-		out_format(s, " 0x%" PRIx64, f->addr);
-		if (f->func) {
-			out_puts(s, " : ");
-			put_place(s, f, true);
-		}
-		if (show == IR_SHOW_STAP_FULLER && source_of(f, is_caller, &file, &line))
-			out_format(s, " at %s:%d", file, line);
-		break;
-	case IR_SHOW_STAP_SYM:
-		if (f->func)
-			out_puts(s, f->func);
-		else
-			out_format(s, "0x%" PRIx64, f->addr);
-		return;
-	default:
-		if (f->func)
-			put_place(s, f, show == IR_SHOW_STAP_DATA);
-		else
-			out_format(s, "0x%" PRIx64, f->addr);
-	}
-	if (show != IR_SHOW_STAP_BRIEF && f->path) {
-		out_format(s, " [%s", show == IR_SHOW_STAP_SIMPLE ? f->mod : f->path);
-		if (!f->func)
-			out_format(s, "+0x%" PRIx64, f->mod_off);
-		out_putc(s, ']');
-	}
-}
-
-void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
-{
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
-
-	if (show >= IR_SHOW_STAP_SYM) {
-		if (st && st->nframes)
-			put_frame(s, &st->frames[0], show, false);
-		return;
-	}
-	for (uint32_t i = 0; st && i < st->nframes; i++) {
-		put_frame(s, &st->frames[i], show, i > 0);
-		if (show != IR_SHOW_STAP_HEX && show != IR_SHOW_STAP_CALLERS)
-			out_putc(s, '\n');
-	}
 }

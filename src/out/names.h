@@ -45,8 +45,11 @@ bool names_is_loading(struct names *n, uint32_t pid);
  */
 int names_unwind(struct names *n, uint32_t pid, struct abi_ranges *ret, struct abi_unwind *tables);
 
-/* The record of @size bytes at @rec, which says ABI_REC_CODE.  0, -ENOMEM, or -EINVAL for a damaged one. */
-int names_add_code(struct names *n, const void *rec, size_t size);
+/*
+ * The record of @size bytes at @rec, which says ABI_REC_CODE.  What it lacks is looked for in the memory of the process
+ * that it names, if @look.  0, -ENOMEM, or -EINVAL for a damaged one.
+ */
+int names_add_code(struct names *n, const void *rec, size_t size, bool look);
 
 /* The same of ABI_REC_STACK. */
 int names_add(struct names *n, const void *rec, size_t size);
@@ -57,6 +60,9 @@ int names_add(struct names *n, const void *rec, size_t size);
  */
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent);
 const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size);
+
+/* The name of an address of the kernel's as printf() has it: "module`function+offset". */
+const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size);
 
 /* Print it as SystemTap does; @show is one of its own (tapset reference, "User-space stack and symbol functions"). */
 void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number);

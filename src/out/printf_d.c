@@ -3,7 +3,8 @@
  *
  * An integer has the size and sign of its type: %d of an unsigned value prints it unsigned, %x of an int
  * prints 32 bits.  A size prefix converts first, as a C cast would, and makes %d signed.  %p has no 0x; %a
- * and %A, which print symbols, have one where there is no symbol, and nobody looks for one yet.
+ * is the kernel's symbol for an address, %A that of what uaddr() and its kin give; both have one where there is no
+ * symbol.
  */
 #include "out/printf.h"
 
@@ -153,6 +154,10 @@ int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_sp
 	}
 	if (v->type != IR_INT)
 		return -EINVAL;
+	if (!slot->show && s->names && c->letter == 'a') {
+		out_field_string(s, spec, names_kernel(s->names, (uint64_t)v->i, text, sizeof(text)));
+		return 0;
+	}
 	if (slot->show && s->names && c->kind == FMT_ADDR && c->letter != 'p') {
 		out_field_string(s, spec, names_text(s->names, slot->show, (uint64_t)v->i, text, sizeof(text)));
 		return 0;

@@ -70,20 +70,25 @@ static const char *utf8(struct arena *a, const uint8_t *bytes, size_t n, uint32_
 	return s;
 }
 
-/* The string of @length characters at @addr, whose first @n bytes are at @bytes. */
+/* The string of @length characters at @addr of process @pid, 0: nobody's, whose first @n bytes are at @bytes. */
 static const char *text(struct arena *a, uint32_t pid, uint64_t addr, uint32_t length, uint32_t kind,
 			const uint8_t *bytes, size_t n)
 {
 	uint8_t more[TEXT_MAX];
+	uint32_t unit = kind ? kind : 1;
 	size_t got = 0;
 
-	if (kind != 1 && kind != 2 && kind != 4)
+	if (unit > 4 || unit == 3)
 		return "?";
-	if (n / kind < length)
-		got = read_memory(pid, addr, more, length > TEXT_MAX / kind ? TEXT_MAX : (size_t)length * kind);
-	if (got > n)
-		return utf8(a, more, got / kind, kind);
-	return utf8(a, bytes, n / kind, kind);
+	if (pid && n / unit < length)
+		got = read_memory(pid, addr, more, length > TEXT_MAX / unit ? TEXT_MAX : (size_t)length * unit);
+	if (got > n) {
+		bytes = more;
+		n = got;
+	}
+	if (kind)
+		return utf8(a, bytes, n / kind, kind);
+	return n ? arena_strndup(a, (const char *)bytes, strnlen((const char *)bytes, n)) : "?";
 }
 
 /* All of the line table, if there is more than came. */
@@ -106,10 +111,11 @@ static void complete_table(struct arena *a, struct pycode *c, const struct abi_c
 	c->ntable = got;
 }
 
-struct pycode *pycode_read(struct arena *a, const void *rec, size_t size)
+struct pycode *pycode_read(struct arena *a, const void *rec, size_t size, bool look)
 {
 	const struct abi_code *r = rec;
 	size_t table = size - offsetof(struct abi_code, table_bytes);
+	uint32_t pid = look ? r->hdr.pid : 0;
 	struct pycode *c;
 
 	if (size < offsetof(struct abi_code, table_bytes) || r->file.bytes > ABI_CODE_FILE ||
@@ -118,11 +124,12 @@ struct pycode *pycode_read(struct arena *a, const void *rec, size_t size)
 	c = arena_new_of(a, struct pycode);
 	c->version = (uint16_t)r->version;
 	c->line = r->line;
-	c->file = text(a, r->hdr.pid, r->file.addr, r->file.length, r->file.kind, r->file_text, r->file.bytes);
-	c->name = text(a, r->hdr.pid, r->name.addr, r->name.length, r->name.kind, r->name_text, r->name.bytes);
+	c->file = text(a, pid, r->file.addr, r->file.length, r->file.kind, r->file_text, r->file.bytes);
+	c->name = text(a, pid, r->name.addr, r->name.length, r->name.kind, r->name_text, r->name.bytes);
 	c->ntable = r->table.bytes;
 	c->table = memcpy(arena_alloc(a, c->ntable + 1), r->table_bytes, c->ntable);
-	complete_table(a, c, r);
+	if (look)
+		complete_table(a, c, r);
 	return c;
 }
 

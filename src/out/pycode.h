@@ -7,6 +7,7 @@
 #ifndef DTAP_OUT_PYCODE_H
 #define DTAP_OUT_PYCODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,11 @@ struct pycode {
 	size_t ntable;
 };
 
-/* From the record of @size bytes at @rec, in @a; what it lacks from process @pid.  NULL: a damaged record. */
-struct pycode *pycode_read(struct arena *a, const void *rec, size_t size);
+/*
+ * From the record of @size bytes at @rec, in @a; what it lacks from the process's memory, if @look.  NULL: a damaged
+ * record.
+ */
+struct pycode *pycode_read(struct arena *a, const void *rec, size_t size, bool look);
 
 /*
  * The line of the instruction @instr bytes behind the first.  The first line when it is before that, or when the

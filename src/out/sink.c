@@ -114,7 +114,9 @@ static bool grow(struct out_sink *s, size_t n)
 	return true;
 }
 
-char *out_room(struct out_sink *s, size_t n)
+/* Make room for @n bytes and return where to put them, or NULL when they are lost.  Add what was used to
+ * @len.  At most OUT_ROOM bytes. */
+static char *out_room(struct out_sink *s, size_t n)
 {
 	if (s->cap - s->len > n)
 		return s->buf + s->len;

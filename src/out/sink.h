@@ -18,7 +18,7 @@
 struct names;
 
 struct out_sink {
-	const struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
+	struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
 	char *buf;
 	size_t len, cap;
 	int fd;			/* -1: memory */
@@ -57,9 +57,7 @@ int out_flush(struct out_sink *s);
 /* Flush and release.  0, or the first error ever met.  Accepts a zeroed sink. */
 int out_close(struct out_sink *s);
 
-/* Make room for @n bytes and return where to put them, or NULL when they are lost.  Add what was used to
- * @len.  At most OUT_ROOM bytes. */
-char *out_room(struct out_sink *s, size_t n);
+/* Bytes that out_format may make at a time. */
 enum { OUT_ROOM = 4096 };
 
 /* out_put where the buffer is full. */
@@ -96,7 +94,9 @@ static inline void out_put(struct out_sink *s, const char *text, size_t len)
 	}
 }
 
+/* @n times @c. */
 void out_pad(struct out_sink *s, char c, size_t n);
+
 /* printf, for lines whose length is bounded: what is behind OUT_ROOM - 1 bytes is cut. */
 void out_format(struct out_sink *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -152,7 +152,36 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
-#define NEEDING "ppid, vtimestamp, execargs, frames of Python and points of one program"
+/* From struct sched_entity, at @se in struct task_struct, to the clocks of its CPU. */
+static void find_clocks(const struct btf *btf, uint32_t se, uint32_t se_type, struct btf_task *ret)
+{
+	uint32_t off, type;
+
+	if (!find_member(btf, se_type, "cfs_rq", &off, &type) && !find_in(btf, "cfs_rq", "rq", &ret->rq) &&
+	    !find_in(btf, "rq", "clock", &ret->clock) && !find_in(btf, "rq", "clock_task", &ret->clock_task))
+		ret->cfs_rq = se + off;
+}
+
+static void find_paths(const struct btf *btf, uint32_t task, struct ebpf_paths *ret)
+{
+	const struct { const char *in, *name; uint32_t *off; } facts[] = {
+		{ "fs_struct", "pwd", &ret->pwd }, { "fs_struct", "root", &ret->root },
+		{ "path", "mnt", &ret->path_mnt }, { "path", "dentry", &ret->path_dentry },
+		{ "dentry", "d_parent", &ret->parent }, { "dentry", "d_name", &ret->name },
+		{ "vfsmount", "mnt_root", &ret->mnt_root }, { "mount", "mnt", &ret->mount_mnt },
+		{ "mount", "mnt_parent", &ret->mount_parent }, { "mount", "mnt_mountpoint", &ret->mountpoint },
+	};
+	uint32_t off, type;
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		if (find_in(btf, facts[i].in, facts[i].name, facts[i].off))
+			return;
+	if (find_in(btf, "qstr", "name", &off) || find_member(btf, task, "fs", &ret->fs, &type))
+		return;
+	ret->name += off;
+}
+
+#define NEEDING "ppid, vtimestamp, execargs, cwd, root, frames of Python and points of one program"
 
 int btf_task(struct btf_task *ret, struct strbuf *err)
 {
@@ -194,6 +223,10 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 		e = find_member(btf, (uint32_t)mm, "start_code", &ret->start_code, &type);
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
+	if (!e)
+		find_clocks(btf, se, se_type, ret);
+	if (!e)
+		find_paths(btf, (uint32_t)task, &ret->paths);
 	if (!e)
 		find_tls(btf, (uint32_t)task, ret);
 	if (!e)

@@ -18,7 +18,7 @@ struct btf_task {
 	uint32_t real_parent;		/* pointer to the parent's task_struct */
 	uint32_t tgid;			/* of 4 bytes */
 	uint32_t sum_exec_runtime;	/* ns on a CPU up to the last scheduler tick or switch, 8 bytes */
-	uint32_t exec_start;		/* when that was, on the run queue's clock, 8 bytes */
+	uint32_t exec_start;		/* when that was, on the run queue's task clock, 8 bytes */
 	uint32_t mm;			/* pointer to struct mm_struct, in which: */
 	uint32_t arg_start, arg_end;	/* the user's addresses of the arguments, 8 bytes each */
 	uint32_t exe_file;		/* pointer to the program's struct file, in which: */
@@ -27,6 +27,10 @@ struct btf_task {
 	uint32_t s_dev;			/* 4 bytes */
 	uint32_t start_code, start_stack;	/* of the program and its first thread's stack, 8 bytes each */
 	uint32_t tls;			/* the base of the thread's storage, 8 bytes; 0: not known for this machine */
+	/* Pointer to struct cfs_rq, in which there is one to struct rq, in which are, of 8 bytes each, the clock and the task
+	 * clock.  0: a kernel without CONFIG_FAIR_GROUP_SCHED. */
+	uint32_t cfs_rq, rq, clock, clock_task;
+	struct ebpf_paths paths;
 	struct ebpf_tasks tasks;	/* what this kernel lacks has no offsets */
 };
 

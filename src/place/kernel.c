@@ -630,6 +630,12 @@ static bool is_bad_insn(int e)
 	return e == -ENOTSUP || e == -524 || e == -EIO || e == -EINVAL;	/* 524: the kernel's own ENOTSUPP */
 }
 
+/* Has the file been removed since its sites were found? */
+static bool is_gone(int e)
+{
+	return e == -ENOENT || e == -ESTALE;
+}
+
 /* Sites that the kernel did not take. */
 struct refused {
 	size_t n;
@@ -670,14 +676,19 @@ static int arm_sites(struct place *place, int prog, const struct place_site *sit
 	const struct kernel_prog kp = prog_of(k, prog);
 	struct refused r = { 0 };
 	int e = 0, refusal = 0;
-	size_t i, end;
+	size_t i, end, before;
 
 	for (i = 0; i < n && (!e || is_bad_insn(e)); i = end) {
 		end = i + 1;
 		while (kp.multi && end < n && !strcmp(sites[end].path, sites[i].path) &&
 		       sites[end].ret == sites[i].ret)
 			end++;
+		before = r.n;
 		e = arm_run(k, &kp, sites + i, end - i, pid, &r);
+		if (!pid && is_gone(e)) {	/* nobody can run it any more */
+			r.n = before;
+			e = 0;
+		}
 		if (e)
 			refusal = e;
 	}
@@ -929,7 +940,6 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 		strbuf_printf(err, "cannot map the control block: %s", strerror(-e));
 		goto fail;
 	}
-	k->control->version = ABI_VERSION;
 	if (k->map_fds[EBPF_MAP_OUT] >= 0) {
 		k->ring = ring_buffer__new(k->map_fds[EBPF_MAP_OUT], ring_record, k, NULL);
 		if (!k->ring) {

@@ -53,6 +53,8 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 		return ABI_MAP_SCRATCH;
 	case EBPF_MAP_ITERS:
 		return ABI_MAP_LANE_BUFFERS;
+	case EBPF_MAP_RANGES:
+		return ABI_MAP_SHARED_HASH;
 	}
 	switch (u->maps[number].type) {
 	case BPF_MAP_TYPE_ARRAY:
@@ -66,6 +68,16 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 	default:
 		return ABI_MAP_KINDS;
 	}
+}
+
+/*
+ * Tail calls are for the kernel's stack alone; a process asks the system for its threads' times, and walks its stacks
+ * by itself, knowing what it told of them.
+ */
+static bool is_kernels(uint32_t number)
+{
+	return number == EBPF_MAP_CALLS || number == EBPF_MAP_VTIMES || number == EBPF_MAP_STACKS ||
+	       number == EBPF_MAP_PYTHONS || number == EBPF_MAP_CODES;
 }
 
 static bool is_lane_kind(enum abi_map_kind kind)
@@ -121,9 +133,7 @@ int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct lay
 	for (uint32_t i = 0; i < unit->nmaps; i++) {
 		struct abi_map *m = &l.maps[i];
 
-		/* Tail calls are for the kernel's stack alone, and a process asks the system for its threads' times. */
-		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || unit->maps[i].type == BPF_MAP_TYPE_PROG_ARRAY ||
-		    i == EBPF_MAP_VTIMES)
+		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || is_kernels(i))
 			continue;
 		m->kind = kind_of(unit, i);
 		size_map(m, &unit->maps[i]);

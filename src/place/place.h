@@ -54,7 +54,8 @@ struct place_ops {
 	int (*load)(struct place *p, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log);
 
 	/*
-	 * Fire program @prog at the @n sites, in process @pid or (0) in every process that maps the file, now or later.
+	 * Fire program @prog at the @n sites, in process @pid or (0) in every process that maps the file, now or later;
+	 * then files that have been removed meanwhile are passed over.
 	 */
 	int (*arm_sites)(struct place *p, int prog, const struct place_site *sites, size_t n, uint32_t pid,
 			 struct strbuf *err);

@@ -168,16 +168,23 @@ static uint64_t place_in_image(struct target_place *t, struct abi_prog *progs)
 	return round_up(at, ABI_ALIGN);
 }
 
+/* As struct abi_image has it. */
+static uint16_t map_number(const struct target_place *t, uint32_t map)
+{
+	return t->layout.maps[map].kind == ABI_MAP_NONE ? 0 : (uint16_t)(map + 1);
+}
+
 static void fill_image(const struct target_place *t, const struct abi_prog *progs, uint8_t *image)
 {
 	const struct layout *l = &t->layout;
 	uint8_t *at = image + sizeof(struct abi_image);
 
 	*(struct abi_image *)image = (struct abi_image){
-		.magic = ABI_SEGMENT_MAGIC, .version = ABI_SEGMENT_VERSION, .size = t->image_size,
+		.magic = ABI_SEGMENT_MAGIC, .version = ABI_VERSION, .size = t->image_size,
 		.data_size = l->data_size, .nmaps = t->unit->nmaps, .nprogs = (uint32_t)t->nprogs,
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size, .flags = t->flags,
+		.ranges = map_number(t, EBPF_MAP_RANGES), .unwind = map_number(t, EBPF_MAP_UNWIND),
 	};
 	if (getrandom(&((struct abi_image *)image)->id, sizeof(uint64_t), GRND_NONBLOCK) < 0)
 		((struct abi_image *)image)->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t->data;
@@ -387,6 +394,18 @@ static int map_each(struct place *place, uint32_t map,
 	return 0;
 }
 
+static int map_set(struct place *place, uint32_t map, const void *key, const void *value)
+{
+	return shm_map_set(&of(place)->shm, map, key, value);
+}
+
+static void *map_memory(struct place *place, uint32_t map)
+{
+	const struct shm_map *m = &of(place)->shm.maps[map];
+
+	return m->kind == ABI_MAP_ARRAY && m->max_entries == 1 ? of(place)->data + m->off : NULL;
+}
+
 static int map_delete(struct place *place, uint32_t map, const void *key)
 {
 	return shm_map_delete(&of(place)->shm, map, key);
@@ -406,6 +425,8 @@ static const struct place_ops ops = {
 	.out_fd = out_fd,
 	.drain = drain,
 	.map_each = map_each,
+	.map_memory = map_memory,
+	.map_set = map_set,
 	.map_delete = map_delete,
 };
 
@@ -437,7 +458,9 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
-	t->flags = wait ? ABI_SEGMENT_WAIT : 0;
+	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
+		   (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
+		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 	t->image_fd = t->data_fd = t->wake_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)
@@ -450,7 +473,6 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 		free_place(&t->place);
 		return e;
 	}
-	data_of(t)->control.version = ABI_VERSION;
 	*ret = &t->place;
 	return 0;
 }

@@ -19,7 +19,8 @@ struct dirs {
 
 struct libs {
 	struct arena *arena;
-	struct dirs dirs;
+	const char *root;
+	struct dirs rpath, env, usual;	/* the program's DT_RPATH, $LD_LIBRARY_PATH, and those of ld.so itself */
 	const char **v;
 	size_t n, cap;
 };
@@ -60,28 +61,89 @@ const char *exec_find(struct arena *a, const char *name, const char *root)
 	return NULL;
 }
 
-/* --- libraries ---------------------------------------------------------------------------------------- */
+enum {
+	MAX_FIRST_LINE = 256,	/* that the kernel looks at */
+	MAX_SCRIPTS = 5,	/* each other's interpreters */
+};
 
-static void add_dir(struct libs *l, const char *root, const char *dir, size_t len)
+/* The first line of a script, without its #!; NULL: it is none. */
+static char *first_line(struct arena *a, const char *path)
 {
-	if (!len)
-		return;
-	l->dirs.v = arena_grow(l->arena, l->dirs.v, &l->dirs.cap, l->dirs.n, sizeof(*l->dirs.v));
-	l->dirs.v[l->dirs.n++] = arena_printf(l->arena, "%s%.*s", root, (int)len, dir);
+	FILE *f = fopen(path, "re");
+	char line[MAX_FIRST_LINE], *ret = NULL;
+
+	if (f && fgets(line, sizeof(line), f) && !strncmp(line, "#!", 2))
+		ret = arena_strdup(a, line + 2);
+	if (f)
+		fclose(f);
+	return ret;
 }
 
-static void add_list(struct libs *l, const char *root, const char *list)
+/* The command among env's arguments: "python3", "-S python3 -u", "PYTHONDEVMODE=1 python3". */
+static const char *env_command(char **rest)
+{
+	const char *word;
+
+	while ((word = strtok_r(NULL, " \t\n", rest))) {
+		if (!strncmp(word, "-S", 2) && word[2])
+			return word + 2;
+		if (*word != '-' && !strchr(word, '='))
+			return word;
+	}
+	return NULL;
+}
+
+const char *exec_interpreter(struct arena *a, const char *path, const char *root)
+{
+	for (unsigned int i = 0; path && i < MAX_SCRIPTS; i++) {
+		char *line = first_line(a, path), *rest;
+		const char *word = line ? strtok_r(line, " \t\n", &rest) : NULL, *slash;
+
+		if (!line)
+			return path;
+		slash = word ? strrchr(word, '/') : NULL;
+		if (slash && !strcmp(slash, "/env"))
+			word = env_command(&rest);
+		path = word ? exec_find(a, word, root) : NULL;
+	}
+	return NULL;
+}
+
+/* --- libraries ---------------------------------------------------------------------------------------- */
+
+/* A folder of a list; $ORIGIN in it is the folder @origin. */
+static void add_dir(struct libs *l, struct dirs *d, const char *dir, size_t len, const char *origin)
+{
+	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
+	const char *root = l->root;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i]);
+
+		if (!origin || len < n || strncmp(dir, words[i], n))
+			continue;
+		dir = arena_printf(l->arena, "%s%.*s", origin, (int)(len - n), dir + n);
+		len = strlen(dir);
+		root = "";
+	}
+	if (!len)
+		return;
+	d->v = arena_grow(l->arena, d->v, &d->cap, d->n, sizeof(*d->v));
+	d->v[d->n++] = arena_printf(l->arena, "%s%.*s", root, (int)len, dir);
+}
+
+static void add_list(struct libs *l, struct dirs *d, const char *list, const char *origin)
 {
 	const char *end;
 
 	for (; list && *list; list = *end ? end + 1 : end) {
 		end = strchrnul(list, ':');
-		add_dir(l, root, list, (size_t)(end - list));
+		add_dir(l, d, list, (size_t)(end - list), origin);
 	}
 }
 
 /* ld.so.conf(5): a folder a line, and "include PATTERN". */
-static void read_conf(struct libs *l, const char *root, const char *path, unsigned int depth)
+static void read_conf(struct libs *l, const char *path, unsigned int depth)
 {
 	FILE *f = fopen(path, "re");
 	char line[PATH_MAX];
@@ -92,13 +154,13 @@ static void read_conf(struct libs *l, const char *root, const char *path, unsign
 
 		line[n] = '\0';
 		if (!strncmp(line, "include ", 8) && depth < 4) {
-			if (!glob(arena_printf(l->arena, "%s%s", root, line + 8), 0, NULL, &g)) {
+			if (!glob(arena_printf(l->arena, "%s%s", l->root, line + 8), 0, NULL, &g)) {
 				for (size_t i = 0; i < g.gl_pathc; i++)
-					read_conf(l, root, g.gl_pathv[i], depth + 1);
+					read_conf(l, g.gl_pathv[i], depth + 1);
 				globfree(&g);
 			}
 		} else if (line[0] == '/') {
-			add_dir(l, root, line, n);
+			add_dir(l, &l->usual, line, n, NULL);
 		}
 	}
 	if (f)
@@ -114,11 +176,36 @@ static void add_lib(struct libs *l, const char *path)
 	l->v[l->n++] = path;
 }
 
+static bool find_library(struct libs *l, const struct dirs *dirs, const char *name)
+{
+	for (size_t i = 0; i < dirs->n; i++) {
+		const char *path = arena_printf(l->arena, "%s/%s", dirs->v[i], name);
+
+		path = is_file(path, false) ? real(l->arena, path) : NULL;
+		if (path) {
+			add_lib(l, path);
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *folder(struct arena *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? arena_strndup(a, path, (size_t)(slash - path)) : ".";
+}
+
 static void find_needed(struct libs *l, struct obj *o)
 {
 	const struct obj_links *links = obj_links(o);
-	const char *path;
+	const char *origin = folder(l->arena, obj_info(o)->path), *path;
+	struct dirs rpath = { 0 }, runpath = { 0 };
 
+	if (!links->runpath)
+		add_list(l, &rpath, links->rpath, origin);
+	add_list(l, &runpath, links->runpath, origin);
 	for (unsigned int i = 0; i < links->nneeded; i++) {
 		const char *name = links->needed[i];
 
@@ -128,29 +215,26 @@ static void find_needed(struct libs *l, struct obj *o)
 				add_lib(l, path);
 			continue;
 		}
-		for (size_t k = 0; k < l->dirs.n; k++) {
-			path = arena_printf(l->arena, "%s/%s", l->dirs.v[k], name);
-			path = is_file(path, false) ? real(l->arena, path) : NULL;
-			if (path) {
-				add_lib(l, path);
-				break;
-			}
-		}
+		if (!find_library(l, &rpath, name) && !(!links->runpath && find_library(l, &l->rpath, name)) &&
+		    !find_library(l, &l->env, name) && !find_library(l, &runpath, name))
+			find_library(l, &l->usual, name);
 	}
 }
 
 size_t exec_libraries(struct arena *a, struct obj *o, const char *root, const char ***ret)
 {
-	struct libs l = { .arena = a };
+	struct libs l = { .arena = a, .root = root ? root : "" };
+	const struct obj_links *links = obj_links(o);
+	const char *origin = folder(a, obj_info(o)->path);
 	struct obj *lib;
-	const char *dir = obj_info(o)->path, *slash = strrchr(dir, '/');
 
-	root = root ? root : "";
-	add_list(&l, root, getenv("LD_LIBRARY_PATH"));
-	read_conf(&l, root, arena_printf(a, "%s/etc/ld.so.conf", root), 0);
-	add_list(&l, root, "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib");
-	if (slash)	/* a program that brings its library: PREFIX/bin/python and PREFIX/lib */
-		add_list(&l, "", arena_printf(a, "%.*s/../lib", (int)(slash - dir), dir));
+	if (!links->runpath)
+		add_list(&l, &l.rpath, links->rpath, origin);
+	add_list(&l, &l.env, getenv("LD_LIBRARY_PATH"), NULL);
+	read_conf(&l, arena_printf(a, "%s/etc/ld.so.conf", l.root), 0);
+	add_list(&l, &l.usual, "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib", NULL);
+	/* A program that brings its library: PREFIX/bin/python and PREFIX/lib. */
+	add_list(&l, &l.usual, "$ORIGIN/../lib", origin);
 	find_needed(&l, o);
 	for (size_t i = 0; i < l.n; i++) {
 		if (obj_open(l.v[i], &lib, NULL))

@@ -199,6 +199,30 @@ static const char *pid_program(struct points_search *s, uint32_t pid, bool unspe
 	return access(path, R_OK) ? arena_strdup(s->p->arena, link) : arena_strdup(s->p->arena, path);
 }
 
+/* Of a script its interpreter is meant (stapprobes: "PATH names ... scripts"). */
+static void one_executable(struct points_search *s, const char *path)
+{
+	const char *program = exec_interpreter(s->p->arena, path, s->p->conf.sysroot);
+	size_t before = s->n;
+
+	if (program)
+		s->file(s, program);
+	else
+		s->why = "there is no such interpreter";
+	if (program != path && s->n == before)
+		s->why = arena_printf(s->p->arena, "%s is a script, run by %s: %s; if the script starts the program that you "
+				      "mean, name that by its path", path, program ? program : "an interpreter",
+				      s->why ? s->why : "no match");
+}
+
+/* The HOWTO's scripts say "python", Debian's interpreter has no such name. */
+static const char *other_python(struct points_search *s, const char *name)
+{
+	bool other = !strcmp(name, "python") && exec_find(s->p->arena, "python3", s->p->conf.sysroot);
+
+	return other ? "; there is a python3" : "";
+}
+
 static void each_program(struct points_search *s, const char *pattern)
 {
 	const char *path;
@@ -207,9 +231,9 @@ static void each_program(struct points_search *s, const char *pattern)
 	if (!strpbrk(pattern, "*?[")) {
 		path = exec_find(s->p->arena, pattern, s->p->conf.sysroot);
 		if (path)
-			s->file(s, path);
+			one_executable(s, path);
 		else if (!strchr(pattern, '/'))
-			s->why = arena_printf(s->p->arena, "cannot find executable '%s'", pattern);
+			s->why = arena_printf(s->p->arena, "cannot find executable '%s'%s", pattern, other_python(s, pattern));
 		else
 			s->why = "no match";
 		return;
@@ -231,7 +255,7 @@ static void each_program(struct points_search *s, const char *pattern)
 			again = realpath(g.gl_pathv[k], other) && !strcmp(real, other);
 		}
 		if (!again)
-			s->file(s, arena_strdup(s->p->arena, real));
+			one_executable(s, arena_strdup(s->p->arena, real));
 	}
 	globfree(&g);
 }
@@ -290,6 +314,32 @@ static void one_program(struct points_search *s, const char *path)
 	s->file = file;
 }
 
+const char *points_linked_python(struct points *p, struct points_file *f)
+{
+	const char **libs;
+	size_t n = exec_libraries(p->arena, f->obj, p->conf.sysroot, &libs);
+
+	for (size_t i = 0; i < n; i++) {
+		struct points_file *lib = strstr(libs[i], "python") ? points_open(p, libs[i]) : NULL;
+
+		if (lib && !lib->err && lib->python)
+			return libs[i];
+	}
+	return NULL;
+}
+
+/*
+ * Is it the program whose marks a point asks for?  One with marks, or a Python, whose marks are dtap's agent's at times:
+ * then the mark's name is wrong, or another point of the script has more luck with this program.
+ */
+static bool is_marked(struct points_search *s, const char *path)
+{
+	struct points_file *f = points_open(s->p, path);
+
+	return points_comp(s->point, "mark") && !f->err &&
+	       (f->nmarkers || f->python || points_linked_python(s->p, f));
+}
+
 /*
  * A command such as "chroot ROOT python3 x.py" or "env python3" becomes the traced program only at its last exec: what
  * is not found yet is looked for in the next one.
@@ -307,7 +357,7 @@ static void each_image(struct points_search *s)
 			one_program(s, path);
 		if (!why || path)
 			why = s->why;
-	} while (s->n == before && p->conf.next_image(p->conf.ctx));
+	} while (s->n == before && !(path && is_marked(s, path)) && p->conf.next_image(p->conf.ctx));
 	s->why = why;
 }
 
@@ -333,6 +383,7 @@ void points_each_file(struct points_search *s)
 		return;
 	} else if (p->conf.command) {
 		path = exec_find(p->arena, command_word(p), NULL);
+		path = path ? exec_interpreter(p->arena, path, NULL) : NULL;
 		if (!path)
 			s->why = "no match";
 	} else {

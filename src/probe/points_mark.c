@@ -151,6 +151,7 @@ static void in_file(struct points_search *s, const char *path)
 {
 	const char *mark = with_underscores(s->p->arena, points_text(s->point, "mark"));
 	struct points_file *f = points_open(s->p, path);
+	const char *library;
 	size_t before = s->n;
 
 	if (f->err) {
@@ -160,8 +161,13 @@ static void in_file(struct points_search *s, const char *path)
 	add_marks(s, f, f, mark);
 	if (f->python && s->p->conf.agent)
 		add_marks(s, f, points_open(s->p, s->p->conf.agent), mark);
-	if (s->n == before)
-		s->why = points_similar(s, "marks", mark, mark_name, f);
+	if (s->n > before)
+		return;
+	s->why = points_similar(s, "marks", mark, mark_name, f);
+	library = s->program == path ? points_linked_python(s->p, f) : NULL;
+	if (library)
+		s->why = arena_printf(s->p->arena, "%s; the program's Python is in its .library(\"%s\")", s->why,
+				      strrchr(library, '/') + 1);
 }
 
 void points_find_marks(struct points_search *s)

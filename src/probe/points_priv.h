@@ -71,17 +71,28 @@ struct points_search {
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
 };
 
+/* The file at @path, opened once; what is wrong with it is in its err and why. */
 struct points_file *points_open(struct points *p, const char *path);
+
+/* The library with CPython that program @f is linked to, or NULL. */
+const char *points_linked_python(struct points *p, struct points_file *f);
 
 /* Call s->in_file for each program or library that s->point names; or s->why. */
 void points_each_file(struct points_search *s);
 
+/* One more that exists: @point, spelt out, which @probe is for. */
 void points_add(struct points_search *s, const struct stp_point *point, struct probe *probe);
+
+/* A copy to be spelt out; s->point's with the program or library that was found; text @text for component @name of it. */
 struct stp_point *points_copy(struct points *p, const struct stp_point *point);
 struct stp_point *points_in_file(struct points_search *s, const char *path);
 void points_set(struct points *p, struct stp_point *point, const char *name, const char *text);
+
+/* The component @name of @point, or NULL; its text, or NULL. */
 const struct stp_comp *points_comp(const struct stp_point *point, const char *name);
 const char *points_text(const struct stp_point *point, const char *name);
+
+/* The set's probe for @point, which fires as @key does. */
 struct probe *points_make(struct points *p, const struct stp_point *point, struct probe *key);
 
 /* points_mark.c */

@@ -203,6 +203,7 @@ static void foresee_point(struct descs *d, const struct stp_point *point)
 		add_desc(d, PYTHON_PROVIDER "2147483647", mark);
 	} else if (path && !strpbrk(path, "*?[")) {
 		path = exec_find(d->p->arena, path, d->p->conf.sysroot);
+		path = path ? exec_interpreter(d->p->arena, path, d->p->conf.sysroot) : NULL;
 		if (needs_agent(d->p, path, points_text(point, "library"), mark))
 			add_desc(d, PYTHON_PROVIDER "*", mark);
 	}

@@ -7,32 +7,9 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "lang/similar.h"
 
 enum { NSIMILAR = 5 };
-
-/* How many letters to change, add or remove to make one of the other (Levenshtein); names over 63 bytes are cut. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[64], n = (unsigned int)strnlen(b, 63), above, left;
-
-	for (unsigned int k = 0; k <= n; k++)
-		row[k] = k;
-	for (unsigned int i = 0; a[i] && i < 63; i++) {
-		above = row[0];
-		row[0] = left = i + 1;
-		for (unsigned int k = 1; k <= n; k++) {
-			unsigned int best = above + (a[i] != b[k - 1]);
-
-			above = row[k];
-			if (above + 1 < best)
-				best = above + 1;
-			if (left + 1 < best)
-				best = left + 1;
-			row[k] = left = best;
-		}
-	}
-	return row[n];
-}
 
 const char *points_similar(struct points_search *s, const char *what, const char *pattern,
 			   const char *(*name)(const void *ctx, size_t i), const void *ctx)
@@ -42,7 +19,7 @@ const char *points_similar(struct points_search *s, const char *what, const char
 	struct strbuf b = { 0 };
 
 	for (size_t i = 0; (one = name(ctx, i)); i++) {
-		unsigned int d = distance(one, pattern), at = 0;
+		unsigned int d = similar_distance(one, pattern), at = 0;
 		bool again = false;
 
 		for (unsigned int k = 0; k < n && !again; k++)

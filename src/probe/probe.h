@@ -114,6 +114,9 @@ bool probe_has_module(const struct probe_desc *desc);
 /* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);
 
+/* What to do about @desc, for which probe_find has just found nothing: a sentence in @a, or NULL. */
+const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, struct arena *a);
+
 /*
  * From now on Python's markers are chosen by @mode (before: PYTHON_NEVER).  @agent is the path of the agent's object,
  * whose probes are found in each CPython that could be given it; NULL: only in those that have it.

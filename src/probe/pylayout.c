@@ -5,90 +5,8 @@
 #include <string.h>
 
 #include "elf/obj.h"
+#include "probe/pyoffsets.h"
 #include "probe/python.h"
-
-static const struct {
-	uint16_t version;
-	struct abi_python python;
-} layouts[] = {
-#define LAYOUT(VERSION, INTERP, NEXT_INTERP, THREADS, NEXT_THREAD, THREAD_ID, FRAME, CFRAME_FRAME, BACK, CODE, INSTR,	\
-	       LASTI_SCALE, OWNER, RUNS, FRAME_SIZE, FIRST_INSTR, FILE, NAME, TABLE, LINE, ASCII, OTHER)		\
-	{ VERSION,												\
-	  { .version = (VERSION), .runs = (RUNS), .interp = (INTERP), .next_interp = (NEXT_INTERP), .threads = (THREADS),	\
-	    .next_thread = (NEXT_THREAD), .thread_id = (THREAD_ID), .frame = (FRAME), .cframe_frame = (CFRAME_FRAME),	\
-	    .back = (BACK), .code = (CODE), .instr = (INSTR), .lasti_scale = (LASTI_SCALE), .owner = (OWNER),		\
-	    .frame_size = (FRAME_SIZE), .first_instr = (FIRST_INSTR), .file = (FILE), .name = (NAME), .table = (TABLE),	\
-	    .line = (LINE), .length = 16, .state = 32, .ascii_data = (ASCII), .other_data = (OTHER), .bytes_size = 16,	\
-	    .bytes_data = 32 } },
-#define PUBLISHED(...)
-#include "probe/pylayout.def"
-#undef PUBLISHED
-#undef LAYOUT
-};
-
-static const struct published {
-	uint16_t version;
-	uint8_t thread, thread_id, frame, code, object, bytes, str;
-} published[] = {
-#define LAYOUT(...)
-#define PUBLISHED(...) { __VA_ARGS__ },
-#include "probe/pylayout.def"
-#undef PUBLISHED
-#undef LAYOUT
-};
-
-/* Words of _Py_DebugOffsets. */
-enum { VERSION = 1, FREE_THREADED = 2, INTERP = 5, NEXT_INTERP = 8, THREADS = 9, WORDS = 96 };
-
-/* Behind the type of an object, str and bytes have looked alike since 3.12. */
-enum { TYPE_AT = 8, LENGTH_AT = 16, STATE_AT = 32, ASCII_AT = 40, OTHER_AT = 56, BYTES_AT = 32 };
-
-/* Is all of that where it can be? */
-static bool makes_sense(const uint64_t *w, const struct published *p)
-{
-	uint64_t thread = w[p->thread], frame = w[p->frame], code = w[p->code];
-
-	if (w[p->object + 1] != TYPE_AT || w[p->bytes + 1] != LENGTH_AT || w[p->bytes + 2] != BYTES_AT ||
-	    w[p->str + 1] != STATE_AT || w[p->str + 2] != LENGTH_AT || w[p->str + 3] != ASCII_AT)
-		return false;
-	if (thread > 4096 || w[p->thread + 2] + 8 > thread || w[p->thread + 4] + 8 > thread || w[p->thread_id] + 8 > thread)
-		return false;
-	if (frame > ABI_PYTHON_FRAME || code > 512 || w[INTERP] > 4096 || w[NEXT_INTERP] > 1 << 20 || w[THREADS] > 1 << 20)
-		return false;
-	for (unsigned int i = 1; i <= 5; i++)
-		if (w[p->frame + i] >= frame || (i <= 3 && w[p->frame + i] % 8))
-			return false;
-	for (unsigned int i = 1; i <= 5; i++)
-		if (w[p->code + i] + 8 > ABI_PYTHON_CODE || (i <= 4 && w[p->code + i] % 8))
-			return false;
-	return w[p->code + 9] < code;
-}
-
-static int find_published(const struct obj *o, uint64_t addr, uint16_t version, struct abi_python *ret)
-{
-	const struct published *p = NULL;
-	uint64_t w[WORDS], off;
-
-	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++)
-		if (published[i].version == version)
-			p = &published[i];
-	if (!p || !obj_offset(o, addr, false, &off) || obj_read(o, off, w, sizeof(w)) || memcmp(w, "xdebugpy", 8) ||
-	    w[VERSION] >> 16 != version || w[FREE_THREADED] || !makes_sense(w, p))
-		return -ENOTSUP;
-	*ret = (struct abi_python){
-		.version = version, .runs = ABI_PYTHON_SHIM,
-		.interp = (uint32_t)w[INTERP], .next_interp = (uint32_t)w[NEXT_INTERP], .threads = (uint32_t)w[THREADS],
-		.next_thread = (uint32_t)w[p->thread + 2], .frame = (uint32_t)w[p->thread + 4],
-		.thread_id = (uint32_t)w[p->thread_id], .cframe_frame = ABI_PYTHON_NONE,
-		.frame_size = (uint32_t)w[p->frame], .back = (uint32_t)w[p->frame + 1], .code = (uint32_t)w[p->frame + 2],
-		.instr = (uint32_t)w[p->frame + 3], .owner = (uint32_t)w[p->frame + 5],
-		.file = (uint32_t)w[p->code + 1], .name = (uint32_t)w[p->code + 3], .table = (uint32_t)w[p->code + 4],
-		.line = (uint32_t)w[p->code + 5], .first_instr = (uint32_t)w[p->code + 9],
-		.length = LENGTH_AT, .state = STATE_AT, .ascii_data = ASCII_AT, .other_data = OTHER_AT,
-		.bytes_size = LENGTH_AT, .bytes_data = BYTES_AT,
-	};
-	return 0;
-}
 
 static bool find_symbol(struct obj *o, const char *name, uint64_t *addr)
 {
@@ -97,22 +15,18 @@ static bool find_symbol(struct obj *o, const char *name, uint64_t *addr)
 
 int pylayout_find(struct obj *o, uint64_t bias, struct abi_python *ret)
 {
-	uint64_t runtime, code_type;
+	uint64_t runtime, code_type, off, words[PYOFFSETS_WORDS] = { 0 };
 	struct python_facts facts;
-	int e = -ENOTSUP;
+	int e;
 
 	if (obj_info(o)->elf_class != 2 || !find_symbol(o, "_PyRuntime", &runtime) ||
 	    !find_symbol(o, "PyCode_Type", &code_type))
 		return -ENOENT;
 	python_facts(o, &facts);
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]) && e; i++) {
-		if (layouts[i].version != facts.version)
-			continue;
-		*ret = layouts[i].python;
-		e = 0;
-	}
-	if (e)
-		e = find_published(o, runtime, facts.version, ret);
+	if (pyoffsets_publishes(facts.version) &&
+	    (!obj_offset(o, runtime, false, &off) || obj_read(o, off, words, sizeof(words))))
+		return -ENOTSUP;
+	e = pyoffsets_find(facts.version, words, ret);
 	if (!e) {
 		ret->runtime = runtime + bias;
 		ret->code_type = code_type + bias;

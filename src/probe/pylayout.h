@@ -1,9 +1,8 @@
 /*
  * How the frames of a CPython are found in its memory from outside, for programs in the kernel (abi/python.h).
  *
- * From 3.13 on the interpreter publishes the offsets (_Py_DebugOffsets); before, they are a table, one row a minor
- * version (pylayout.def).  Either is checked: what is published must make sense, and a walk goes no further than a
- * code object that does not say that it is one.
+ * The offsets are pyoffsets.h's.  They are checked: what is published must make sense, and a walk goes no further than
+ * a code object that does not say that it is one.
  */
 #ifndef DTAP_PROBE_PYLAYOUT_H
 #define DTAP_PROBE_PYLAYOUT_H

@@ -29,7 +29,12 @@ static unsigned int match(void *ctx, const struct probe_desc *desc, struct probe
 	return (unsigned int)n;
 }
 
+static const char *hint(void *ctx, const struct probe_desc *desc, struct arena *a)
+{
+	return probe_hint(ctx, desc, a);
+}
+
 struct resolver probe_resolver(struct probe_set *set)
 {
-	return (struct resolver){ .ctx = set, .match = match };
+	return (struct resolver){ .ctx = set, .match = match, .hint = hint };
 }

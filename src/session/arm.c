@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "base/strbuf.h"
+#include "elf/ksyms.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
 {
@@ -179,6 +181,10 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->task.tgid;
 	env.task_runtime = s->task.sum_exec_runtime;
 	env.task_exec_start = s->task.exec_start;
+	env.task_cfs_rq = s->task.cfs_rq;
+	env.cfs_rq_rq = s->task.rq;
+	env.rq_clock = s->task.clock;
+	env.rq_clock_task = s->task.clock_task;
 	env.task_mm = s->task.mm;
 	env.mm_arg_start = s->task.arg_start;
 	env.mm_arg_end = s->task.arg_end;
@@ -191,6 +197,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.mm_start_stack = s->task.start_stack;
 	env.task_tls = s->task.tls;
 	env.tasks = &s->task.tasks;
+	env.paths = &s->task.paths;
 	return env;
 }
 
@@ -290,6 +297,21 @@ static int arm_tracepoint(struct session *s, struct job *j, int handle)
 	return s->place->ops->arm_tracepoint(s->place, handle, j->env.tp->name, &j->err);
 }
 
+/* Which of the kernel's functions call the program: for the way from the program to who made it run. */
+static void find_own(struct session *s, struct ebpf_env *env)
+{
+	char names[EBPF_TP_OWN][64] = { "bpf_trace_run*" };
+
+	if (!session_uses(s, IR_B_CALLER) && !session_uses(s, IR_B_STACKDEPTH))
+		return;
+	if (!s->ksyms)
+		s->ksyms = ksyms_read();
+	snprintf(names[1], sizeof(names[1]), "__traceiter_%s", env->tp->name);
+	snprintf(names[2], sizeof(names[2]), "__bpf_trace_%s", env->tp->name);
+	for (int i = 0; s->ksyms && i < EBPF_TP_OWN; i++)
+		ksyms_range(s->ksyms, names[i], &env->own[i].lo, &env->own[i].hi);
+}
+
 /* The program for the tracepoint of @en, unless it is that of an entry of the table before it. */
 static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
@@ -313,6 +335,7 @@ static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, s
 			return e;
 	}
 	env.tp = tp;
+	find_own(s, &env);
 	env.probe = i;
 	env.group = first + 1;
 	add_job(s, jobs, en, &env)->arm = arm_tracepoint;
@@ -425,38 +448,56 @@ static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
 	return false;
 }
 
-static bool clause_calls(const struct ir_clause *c, enum ir_fn fn)
+bool session_uses(const struct session *s, enum ir_builtin bi)
 {
-	uint32_t b, i;
-
-	for (b = 0; b < c->nblocks; b++)
-		for (i = 0; i < c->blocks[b]->n; i++)
-			if (c->blocks[b]->insns[i].op == IR_CALL && c->blocks[b]->insns[i].fn == fn)
-				return true;
+	for (uint32_t i = 0; i < s->conf.prog->nclauses; i++)
+		if (clause_uses(s->conf.prog->clauses[i], bi))
+			return true;
 	return false;
+}
+
+static bool calls(const struct session *s, enum ir_fn fn)
+{
+	const struct ir_prog *prog = s->conf.prog;
+
+	for (uint32_t i = 0; i < prog->nclauses; i++)
+		for (uint32_t b = 0; b < prog->clauses[i]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[i]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++)
+				if (k->insns[j].op == IR_CALL && k->insns[j].fn == fn)
+					return true;
+		}
+	return false;
+}
+
+/* Do programs ask what the kernel knows of tasks and no helper tells? */
+static bool asks_of_tasks(const struct session *s)
+{
+	static const enum ir_builtin builtins[] = { IR_B_PPID, IR_B_VTIMESTAMP, IR_B_EXECARGS, IR_B_CWD, IR_B_ROOT };
+	static const enum ir_fn fns[] = { IR_FN_PROGENYOF, IR_FN_SELF, IR_FN_TASK, IR_FN_PATH };
+	size_t i;
+
+	for (i = 0; i < s->nenabled; i++) {
+		const struct probe *p = s->enabled[i].probe;
+
+		/* uid and gid of another thread than the one that runs; of one program */
+		if ((p->kind == PROBE_TP && p->tp->task.kind) || p->exe_ino)
+			return true;
+	}
+	for (i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
+		if (session_uses(s, builtins[i]))
+			return true;
+	for (i = 0; i < sizeof(fns) / sizeof(*fns); i++)
+		if (calls(s, fns[i]))
+			return true;
+	return walks(s);
 }
 
 /* Reading the kernel's type information takes its time: only for scripts that need it. */
 static int find_task(struct session *s, struct strbuf *err)
 {
-	const struct ir_prog *prog = s->conf.prog;
-	uint32_t i;
-
-	for (i = 0; i < s->nenabled; i++)	/* uid and gid of another thread than the one that runs */
-		if (s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->task.kind)
-			return btf_task(&s->task, err);
-	if (walks(s))
-		return btf_task(&s->task, err);
-	for (i = 0; i < prog->nclauses; i++)
-		if (clause_uses(prog->clauses[i], IR_B_PPID) || clause_uses(prog->clauses[i], IR_B_VTIMESTAMP) ||
-		    clause_uses(prog->clauses[i], IR_B_EXECARGS) ||
-		    clause_calls(prog->clauses[i], IR_FN_PROGENYOF) ||
-		    clause_calls(prog->clauses[i], IR_FN_SELF) || clause_calls(prog->clauses[i], IR_FN_TASK))
-			return btf_task(&s->task, err);
-	for (i = 0; i < s->nenabled; i++)
-		if (s->enabled[i].probe->exe_ino)
-			return btf_task(&s->task, err);
-	return 0;
+	return asks_of_tasks(s) ? btf_task(&s->task, err) : 0;
 }
 
 /* Of many sites some may lie on instructions that nothing can be armed on. */

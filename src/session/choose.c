@@ -12,6 +12,7 @@
  * - Patterns for whatever processes there are (python*): in most of them nobody put an agent.
  * - Processes that are not to have all the address space they like.
  * - Processes of another pid namespace: the numbers of their threads and parents are known to the kernel alone.
+ * - Processes with another root directory, whose paths the script asks for: they know but what is below it.
  *
  * Where the kernel lets this user trace nothing the target place is all there is, and every marker comes from the
  * agent.  What the target place refuses when programs are made for it (session_enable) goes to the kernel, too.
@@ -79,7 +80,7 @@ static bool is_alike(struct session *s)
 {
 	const struct probe *p = kernel_probe(s);
 	const char *why = NULL;
-	bool some = false;
+	bool some = false, paths = session_uses(s, IR_B_CWD) || session_uses(s, IR_B_ROOT);
 
 	if (p) {
 		because(s, p, p->kind == PROBE_SITES && !strncmp(p->prov, "python", 6) ?
@@ -98,6 +99,8 @@ static bool is_alike(struct session *s)
 			why = "is for all processes";
 		else if (target_other_pids((pid_t)p->pid))
 			why = "is in another pid namespace";
+		else if (paths && target_other_root((pid_t)p->pid))
+			why = "is in a process with another root directory";
 		else if (has_limit(p->pid))
 			why = "is in a process whose memory is limited (RLIMIT_AS)";
 		if (why) {

@@ -104,7 +104,7 @@ unsigned int session_matched(const struct session *s, const struct source *src)
 
 	for (i = 0; i < s->nenabled; i++)
 		for (j = 0; j < s->enabled[i].nclauses; j++)
-			n += s->enabled[i].clauses[j]->pos.src == src;
+			n += source_is_in(s->enabled[i].clauses[j]->pos.src, src);
 	return n;
 }
 

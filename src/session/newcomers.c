@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "place/execs.h"
 
 /* Milliseconds between looks.  An interpreter takes some 10 ms to start, on a machine that is busy some seconds. */
@@ -32,14 +32,6 @@ struct newcomers {
 	int epoll, timer;
 	uint64_t set_ms;	/* what the timer is set to; 0: it is not */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* Wake up when the first is due. */
 static void set_timer(struct newcomers *n)

@@ -50,6 +50,7 @@ int options_from_environment(struct options *o, char *const *environ, struct str
 int option_size(const char *s, int64_t *bytes);
 int option_rate(const char *s, int64_t *ns);
 
+/* The row of options.def: its name, and what it does. */
 const char *option_name(enum option_id id);
 const char *option_what(enum option_id id);
 

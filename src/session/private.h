@@ -73,6 +73,7 @@ struct session {
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
 	struct btf_task task;
+	struct ksyms *ksyms;		/* NULL: not needed so far */
 	int epoll;
 	struct source_fd **sources;
 	size_t nsources, sources_cap;
@@ -93,6 +94,9 @@ void session_match(struct session *s);
 
 /* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
 uint32_t session_match_again(struct session *s);
+
+/* arm.c: does the script ask for @bi? */
+bool session_uses(const struct session *s, enum ir_builtin bi);
 
 /* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);
@@ -162,13 +166,34 @@ int structured_agg(struct session *s, const struct out_agg *a, const struct out_
 int structured_last_agg(struct session *s, const struct out_agg *a, const struct out_agg_order *order);
 void structured_drops(struct session *s, unsigned int kind, uint64_t n, uint64_t total);
 
-/* session.c: the options switchrate and statusrate may have changed. */
+/* session.c: what programs may do from now on. */
+void session_set_state(struct session *s, enum abi_state state);
+
+/* session.c: for vtimestamp: the scheduler's clock drifts apart from CLOCK_MONOTONIC. */
+void session_keep_clock(struct session *s);
+
+/* events.c: have the loop woken by all that is known now.  0 or a negative errno. */
+int session_add_sources(struct session *s);
+
+/* events.c: the options switchrate and statusrate may have changed. */
 void session_set_rates(struct session *s);
 
-/* session.c: take records out of the stream and hold them. */
+/* know.c: before anything fires: tell of the Pythons that run, where targets are not all that there is. */
+void session_know_pythons(struct session *s);
+
+/* know.c: take @rec, a stack, a code object or a question (ABI_REC_CODE to ABI_REC_STACK).  0 or a negative errno. */
+int session_name_record(struct session *s, const void *rec, size_t size);
+
+/* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
+enum { HELD_MAX_BYTES = 8 << 20 };
+
+/* buffer.c: take records from the place and hold them.  0 or a negative errno. */
 int session_pull(void *session);
 
-/* session.c: take records out of the stream and carry out those that are due; all of them if @last. */
+/* buffer.c: the same, and carry out those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);
+
+/* buffer.c: END has fired: carry out all that is held back, as far as it is to be kept. */
+int session_drain_rest(struct session *s);
 
 #endif

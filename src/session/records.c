@@ -391,6 +391,15 @@ static int speculative(struct session *s, const struct reading *r)
 	return e ? e : 1;
 }
 
+/* Has the record a line of its own?  In DTrace commit() and discard() record nothing: what is committed has its lines. */
+static bool is_shown(const struct ir_rec *rec)
+{
+	for (uint32_t i = 0; i < rec->nacts; i++)
+		if (rec->acts[i].kind != IR_ACT_COMMIT && rec->acts[i].kind != IR_ACT_DISCARD)
+			return true;
+	return false;
+}
+
 /* Carry out the record, unless it is speculative and not @committed. */
 static int record(void *session, const void *bytes, size_t size, const void *next, bool committed)
 {
@@ -399,6 +408,7 @@ static int record(void *session, const void *bytes, size_t size, const void *nex
 	struct ir_value fields[IR_MAX_FIELDS];
 	struct reading r = { .s = s, .fields = fields, .bytes = bytes, .size = size };
 	struct out_firing firing, behind;
+	bool shown;
 	uint32_t i;
 	int e;
 
@@ -416,15 +426,16 @@ static int record(void *session, const void *bytes, size_t size, const void *nex
 		if (e)
 			return e < 0 ? e : 0;
 	}
-	if (s->doc)
+	shown = is_shown(r.rec);
+	if (shown && s->doc)
 		structured_probe(s, firing.cpu, s->enabled[hdr->probe].probe);
-	else
+	else if (shown)
 		out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
-	if (s->doc)
+	if (shown && s->doc)
 		structured_probe_end(s);
-	else
+	else if (shown)
 		out_line_end(s->conf.out, &s->lines);
 	return e;
 }

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/now.h"
 #include "out/agg.h"
 #include "out/doc.h"
 #include "out/error.h"
@@ -20,14 +20,6 @@
 #include "out/names.h"
 #include "out/printf.h"
 #include "out/sink.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int structured_begin(struct session *s)
 {
@@ -51,7 +43,7 @@ void structured_end(struct session *s)
 static void open_probe(struct out_doc *d, int64_t cpu, int64_t id, const char *const names[4])
 {
 	doc_item(d);
-	doc_unsigned(d, "timestamp", now_ns());
+	doc_unsigned(d, "timestamp", now_wall_ns());
 	doc_signed(d, "cpu", cpu);
 	doc_signed(d, "id", id);
 	doc_text(d, "provider", names[0]);

@@ -133,6 +133,15 @@ static size_t alias_comps(const struct stp_point *name, struct row_comp comps[MA
 	return name->n;
 }
 
+bool stp_point_names(const struct stp_point *pattern, const struct stp_point *name, struct arena *a)
+{
+	struct row_comp comps[MAX_ROW_COMPS];
+	struct stp_comp into[MAX_ROW_COMPS];
+	size_t n = alias_comps(name, comps);
+
+	return n && match(pattern->comps, pattern->n, comps, n, into, a);
+}
+
 /* --- reports ----------------------------------------------------------------------------------------- */
 
 /* The names that could have stood instead of the first component that matches nothing. */

@@ -315,7 +315,6 @@ void stp_each_expr(struct stp_stmt *s, void (*f)(void *ctx, struct stp_node **ch
 /* The same for the statements directly under @s. */
 void stp_each_stmt(struct stp_stmt *s, void (*f)(void *ctx, struct stp_stmt **child), void *ctx);
 
-const char *stp_op_text(enum stp_op op);
 const char *stp_stat_text(enum stp_stat stat);	/* "@count" */
 const char *stp_type_text(enum stp_type type);	/* "long" */
 

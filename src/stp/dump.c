@@ -17,7 +17,7 @@ static const char *const op_texts[] = {
 	[STP_LNOT] = "!", [STP_ADDEND] = "<<<",
 };
 
-const char *stp_op_text(enum stp_op op)
+static const char *stp_op_text(enum stp_op op)
 {
 	return op_texts[op];
 }

@@ -98,6 +98,7 @@ void low_near(struct low *l, const char *what, struct src_pos pos);
 /* A value to go on with after low_refuse. */
 ir_reg low_dummy(struct low *l, enum stp_type type);
 
+/* How a value of @type is held. */
 struct ir_slot low_slot(enum stp_type type);
 
 /* --- lower_expr.c ------------------------------------------------------------------------------------ */
@@ -114,11 +115,13 @@ void low_cond(struct low *l, struct stp_node *n, struct ir_block *yes, struct ir
 /* @a @op @b; a fault names @at. */
 ir_reg low_op(struct low *l, enum stp_op op, const struct stp_node *at, ir_reg a, ir_reg b);
 
+/* A constant. */
 ir_reg low_const(struct low *l, int64_t v);
 ir_reg low_str(struct low *l, const char *s);
 
 /* --- lower_data.c ------------------------------------------------------------------------------------ */
 
+/* The IR's object for a variable or an array, made when first asked for. */
 struct ir_var *low_var(struct low *l, struct stp_var *v);
 struct ir_map *low_map(struct low *l, struct stp_var *v);
 
@@ -139,10 +142,13 @@ void low_put(struct low *l, const struct low_place *p, ir_reg val);
 /* @val into the variable that @n, a STP_NAME, stands for. */
 void low_store(struct low *l, struct stp_node *n, ir_reg val);
 
+/* An assignment of any kind, ++ or --.  The result has its value if that is @used; else it is of no use. */
 ir_reg low_assign(struct low *l, struct stp_node *n, bool used);
 ir_reg low_crement(struct low *l, struct stp_node *n, bool used);
+
 /* --- lower_array.c ----------------------------------------------------------------------------------- */
 
+/* What they are called after: [keys] in array, array[keys], @count(...) and its kind, delete, foreach. */
 ir_reg low_in(struct low *l, struct stp_node *n);
 ir_reg low_index(struct low *l, struct stp_node *n);
 ir_reg low_extract(struct low *l, struct stp_node *n);
@@ -151,16 +157,15 @@ void low_foreach(struct low *l, struct stp_stmt *s);
 
 /* --- lower_stmt.c ------------------------------------------------------------------------------------ */
 
+/* @s and all that is in it. */
 void low_stmt(struct low *l, struct stp_stmt *s);
 
 /* Count @n statements at @s; @pay: now. */
 void low_count(struct low *l, unsigned int n, const char *what, struct src_pos pos, bool pay);
 
-/* Control leaves the TRYs behind the first @tries, and the loops from the innermost one to before @loop. */
-void low_leave(struct low *l, unsigned int tries, const struct low_loop *loop);
-
 /* --- lower_print.c ----------------------------------------------------------------------------------- */
 
+/* print(), printf(), println() and their kind; sprint() and its kind have a value. */
 ir_reg low_print(struct low *l, struct stp_node *n);
 
 /* A record with one action over the @n values @vals. */
@@ -179,6 +184,7 @@ ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsign
 
 /* --- lower_call.c ------------------------------------------------------------------------------------ */
 
+/* A call of a function, $target->member, string =~ regex. */
 ir_reg low_call(struct low *l, struct stp_node *n);
 ir_reg low_target(struct low *l, struct stp_node *n);
 ir_reg low_match(struct low *l, struct stp_node *n);

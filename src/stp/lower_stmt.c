@@ -33,7 +33,8 @@ static void count(struct low *l, const struct stp_stmt *s, unsigned int n, bool 
 
 /* --- jumps ------------------------------------------------------------------------------------------- */
 
-void low_leave(struct low *l, unsigned int tries, const struct low_loop *loop)
+/* Control leaves the TRYs behind the first @tries, and the loops from the innermost one to before @loop. */
+static void low_leave(struct low *l, unsigned int tries, const struct low_loop *loop)
 {
 	for (unsigned int i = l->tries; i > tries; i--)
 		ir_endtry(&l->b);

@@ -65,7 +65,6 @@ struct stp_node *stp_new_node(struct stp_parser *p, enum stp_kind kind, const st
 /* A number or string literal; with @minus also -number. */
 struct stp_node *stp_parse_literal(struct stp_parser *p);
 struct stp_node *stp_parse_number(struct stp_parser *p);
-const struct stp_tok *stp_parse_string(struct stp_parser *p, const char *what);
 
 struct stp_node *stp_parse_expr(struct stp_parser *p);
 

@@ -66,7 +66,7 @@ struct stp_node *stp_parse_literal(struct stp_parser *p)
 	return NULL;
 }
 
-const struct stp_tok *stp_parse_string(struct stp_parser *p, const char *what)
+static const struct stp_tok *stp_parse_string(struct stp_parser *p, const char *what)
 {
 	if (p->t->kind == STP_STRING)
 		return p->t++;

@@ -15,6 +15,7 @@
 
 #include "stp/ast.h"
 
+struct arena;
 struct diag;
 
 enum stp_point_kind {
@@ -98,6 +99,9 @@ struct stp_resolver {
  * context variable.  False: reported.
  */
 bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resolver *resolver);
+
+/* Does @pattern, which may have * and **, name the alias @name?  @a: for what is only needed meanwhile. */
+bool stp_point_names(const struct stp_point *pattern, const struct stp_point *name, struct arena *a);
 
 /*
  * Take the @entry out of @h, a handler of a function's return: what must run at the function's entry, a block that is

@@ -142,3 +142,13 @@ struct stp_prog *stp_parsed(struct stp *stp)
 {
 	return stp->prog;
 }
+
+void stp_find_locals(struct stp *stp, const struct stp_resolver *resolver)
+{
+	struct diag quiet;
+	struct sem s = { .arena = stp->arena, .diag = &quiet, .prog = stp->prog, .resolver = resolver };
+
+	diag_init(&quiet, stp->arena);
+	if (sem_symbols(&s))
+		sem_infer(&s);
+}

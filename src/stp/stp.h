@@ -91,7 +91,13 @@ struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 /* What was parsed, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
 
-/* The same, for stp_expand alone: a list needs no types. */
+/* The same, for stp_expand alone: a list of points needs no more. */
 struct stp_prog *stp_parsed(struct stp *stp);
+
+/*
+ * Give the handlers that stp_expand made of it their local variables, with types as far as they can be known: for a list.
+ * Nothing is left out, and mistakes are not reported.  Once.
+ */
+void stp_find_locals(struct stp *stp, const struct stp_resolver *resolver);
 
 #endif

@@ -103,11 +103,6 @@ void agents_free(struct agents *a)
 	free(a);
 }
 
-const char *agents_path(const struct agents *a)
-{
-	return a->object;
-}
-
 const struct target_preload *agents_preload(const struct agents *a)
 {
 	return &a->preload;

@@ -56,21 +56,11 @@ void agents_free(struct agents *a);	/* accepts NULL */
 /* The object's file that belongs to the running program: in its build folder, else where it is installed.  -ENOENT. */
 int agents_object(struct strbuf *path, struct strbuf *why);
 
-/* The file of @a's object. */
-const char *agents_path(const struct agents *a);
-
 /*
  * What target_create() must do so that the command brings the object along.  Lives as long as @a.  An object in a folder
  * whose name LD_PRELOAD cannot hold (with blanks) comes by agents_attach() only, and not into children by exec.
  */
 const struct target_preload *agents_preload(const struct agents *a);
-
-/*
- * Could @t have the agent?  0 says that all was found that is needed; nothing is touched.  -ENOTSUP with the reason: no
- * CPython, or one without its API's symbols (linked statically, stripped), without a GIL, older than 3.8, a PyPy,
- * another machine's program.  -ESRCH: it has ended.
- */
-int agents_check(const struct agents *a, const struct target *t, struct strbuf *why);
 
 /*
  * Bring the agent into @t, which is running, or created with agents_preload() and TARGET_AT_ENTRY; it is so still
@@ -81,8 +71,9 @@ int agents_check(const struct agents *a, const struct target *t, struct strbuf *
  * some seconds at most; then that thread loads the object, and goes on where it was.  If the tracer dies meanwhile it
  * goes on likewise.
  *
- * As agents_check(), and -EPERM: ptrace is refused, or somebody else traces it; -EBUSY: no thread came to a
- * safe point; -EINVAL: @t is in another state.
+ * -ENOTSUP with the reason, nothing was touched: no CPython, or one without its API's symbols (linked statically,
+ * stripped), without a GIL, older than 3.8, a PyPy, another machine's program.  -ESRCH: it has ended.  -EPERM: ptrace is
+ * refused, or somebody else traces it.  -EBUSY: no thread came to a safe point.  -EINVAL: @t is in another state.
  */
 int agents_attach(struct agents *a, struct target *t, struct strbuf *why);
 

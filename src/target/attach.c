@@ -91,11 +91,6 @@ pid_t target_pid(const struct target *t)
 	return t->pid;
 }
 
-bool target_is_child(const struct target *t)
-{
-	return t->is_child;
-}
-
 enum target_state target_state(const struct target *t)
 {
 	return t->state;

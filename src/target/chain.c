@@ -11,17 +11,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/now.h"
 #include "target/priv.h"
 
 enum { PAGE = 4096 };
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* Mostly it is a matter of microseconds, in which the target stands still: no sleep at first. */
 int chain_wait(pid_t tid, int timeout_ms, int *status)

@@ -15,23 +15,15 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "target/agent_priv.h"
 
 enum { BACKLOG = 128, EVENTS = 16, ROUNDS = 16 };
 
 /* No LOOK has this number. */
 #define SEGMENT_SEQ UINT32_MAX
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static int watch(struct agents *a, int fd, struct channel *c)
 {

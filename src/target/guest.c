@@ -394,12 +394,3 @@ uint64_t guest_entry(const struct agents *a, const struct target *t)
 	target_maps_fini(&maps);
 	return ret;
 }
-
-int agents_check(const struct agents *a, const struct target *t, struct strbuf *why)
-{
-	struct guest g;
-	int err = guest_find(a, t, &g, why);
-
-	guest_fini(&g);
-	return err;
-}

@@ -157,17 +157,22 @@ void target_image_fini(struct target_image *i)
 	memset(i, 0, sizeof(*i));
 }
 
-bool target_other_root(const struct target *t)
+/* Does /proc/@pid/@what lead to something else than this process's? */
+static bool differs(pid_t pid, const char *what)
 {
-	char root[32], mnt[32];
-	struct stat ours, theirs;
+	struct stat own, theirs;
+	char path[64];
 
-	snprintf(root, sizeof(root), "/proc/%d/root/.", (int)t->pid);
-	snprintf(mnt, sizeof(mnt), "/proc/%d/ns/mnt", (int)t->pid);
-	if (!stat("/proc/self/ns/mnt", &ours) && !stat(mnt, &theirs) && ours.st_ino != theirs.st_ino)
-		return true;
-	return !stat("/", &ours) && !stat(root, &theirs) &&
-	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	if (stat(path, &theirs))
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/%s", what);
+	return !stat(path, &own) && (own.st_ino != theirs.st_ino || own.st_dev != theirs.st_dev);
+}
+
+bool target_other_root(pid_t pid)
+{
+	return differs(pid, "ns/mnt") || differs(pid, "root/.");
 }
 
 /* Part of the C library: what links to nothing else shows in its own imports what it can do. */
@@ -251,10 +256,5 @@ int target_pid_ns(struct target_pid_ns *ret)
 
 bool target_other_pids(pid_t pid)
 {
-	struct stat own, theirs;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-	return !stat("/proc/self/ns/pid", &own) && !stat(path, &theirs) &&
-	       (own.st_ino != theirs.st_ino || own.st_dev != theirs.st_dev);
+	return differs(pid, "ns/pid");
 }

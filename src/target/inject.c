@@ -29,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "target/agent_priv.h"
 #include "target/chain.h"
 #include "target/safepoint.h"
@@ -88,14 +89,6 @@ struct injection {
 	int fd;			/* our end */
 	int err;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static uint64_t datum(const struct injection *j, size_t off)
 {

@@ -94,7 +94,6 @@ int target_to_entry(struct target *t, struct strbuf *why);
 int target_release(struct target *t, struct strbuf *why);
 
 pid_t target_pid(const struct target *t);	/* as the tracer's pid namespace calls it */
-bool target_is_child(const struct target *t);
 enum target_state target_state(const struct target *t);
 
 /*
@@ -141,8 +140,8 @@ bool target_image_only_execs(const struct target *t);
  */
 int target_reach(const struct target *t, const struct target_map *m, struct strbuf *out);
 
-/* Does the target see another file tree than the tracer: by chroot, or by its mount namespace? */
-bool target_other_root(const struct target *t);
+/* Does process @pid see another file tree than the tracer: by chroot, or by its mount namespace? */
+bool target_other_root(pid_t pid);
 
 /* The tracer's pid namespace, as bpf_get_ns_current_pid_tgid wants it. */
 struct target_pid_ns {

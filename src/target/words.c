@@ -1,7 +1,6 @@
 #include "target/words.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,4 +77,19 @@ int words_split(const char *line, char ***ret, size_t *n)
 	*ret = words;
 	*n = i;
 	return 0;
+}
+
+bool words_want_shell(const char *line)
+{
+	char quote = 0;
+
+	for (; *line; line++) {
+		if (*line == '\\' && quote != '\'' && line[1])
+			line++;
+		else if (quote ? *line == quote : *line == '\'' || *line == '"')
+			quote = quote ? 0 : *line;
+		else if (quote != '\'' && strchr(quote ? "$`" : "$`|&;<>(){}*?[~", *line))
+			return true;
+	}
+	return false;
 }

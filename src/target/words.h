@@ -6,6 +6,7 @@
 #ifndef DTAP_TARGET_WORDS_H
 #define DTAP_TARGET_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -13,5 +14,8 @@
  * released with free().  -EINVAL: a quote is not closed, or a backslash ends the line; -ENOMEM.
  */
 int words_split(const char *line, char ***ret, size_t *n);
+
+/* Does a shell make more of the line than these words: has it operators, variables or patterns outside of quotes? */
+bool words_want_shell(const char *line);
 
 #endif

@@ -295,7 +295,8 @@ const struct type *type_strip(const struct type *t)
 	return t;
 }
 
-unsigned int type_quals(const struct type *t)
+/* The qualifiers at the top of @t, those behind typedefs included: enum type_quals. */
+static unsigned int type_quals(const struct type *t)
 {
 	unsigned int quals = 0;
 

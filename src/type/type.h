@@ -155,9 +155,6 @@ const struct type_member *type_find_member(const struct type *t, const char *nam
 /* @t without typedefs and qualifiers at its top. */
 const struct type *type_strip(const struct type *t);
 
-/* The qualifiers at the top of @t, those behind typedefs included: enum type_quals. */
-unsigned int type_quals(const struct type *t);
-
 /* Bytes; 0 for void, string, functions and whatever is incomplete. */
 uint64_t type_size(const struct type *t);
 /* The same of a member or an element: a string counts there. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "vm/add.h"
+#include "vm/helper.h"
 #include "vm/ring.h"
 #include "vm/table.h"
 
@@ -130,17 +131,19 @@ static uint64_t decimal(const char *p)
 	return n;
 }
 
-/* Where the process has its arguments and environment: fields 48 to 51 of proc(5)'s /proc/pid/stat, read once. */
+/* Where the process has its code, stack, arguments and environment: fields 26 to 51 of proc(5)'s /proc/pid/stat, read once. */
+enum { OWN_FIRST = 26, OWN_LAST = 51 };
+
 static uint64_t own_memory(unsigned int field)
 {
-	static _Atomic uint64_t known[4];
+	static _Atomic uint64_t known[OWN_LAST - OWN_FIRST + 1];
 	static _Atomic pid_t reader;
 	char buf[1024], *p;
 	int fd, saved = errno;
 	ssize_t n;
 
 	if (reader == getpid())
-		return known[field - 48];
+		return known[field - OWN_FIRST];
 	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
 	if (fd >= 0)
@@ -148,11 +151,16 @@ static uint64_t own_memory(unsigned int field)
 	errno = saved;
 	buf[n > 0 ? n : 0] = '\0';
 	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
-	for (unsigned int i = 2; p && i < 52; i++, p = strchr(p + 1, ' '))
-		if (i >= 48)
-			known[i - 48] = decimal(p + 1);
+	for (unsigned int i = 2; p && i <= OWN_LAST; i++, p = strchr(p + 1, ' '))
+		if (i >= OWN_FIRST)
+			known[i - OWN_FIRST] = decimal(p + 1);
 	reader = getpid();
-	return known[field - 48];
+	return known[field - OWN_FIRST];
+}
+
+struct abi_process_key shm_own_key(void)
+{
+	return (struct abi_process_key){ own_memory(26), own_memory(28) };
 }
 
 /* This process, as its own namespace calls it. */
@@ -292,6 +300,23 @@ HELPER(comm)	/* dst, size */
 	return 0;
 }
 
+/* A process sees its root as "/".  The system wants room for the whole of a path. */
+HELPER(path)	/* dst, size, root */
+{
+	char whole[4096] = "/";
+	int saved = errno;
+	long n = 2;
+
+	(void)r4, (void)r5, (void)t;
+	if (!r3)
+		n = syscall(SYS_getcwd, whole, sizeof(whole));
+	errno = saved;
+	if (n < 1 || !r2)
+		return 0;
+	copy_string(pointer(r1), r2, whole, sizeof(whole));
+	return (uint64_t)n < r2 ? (uint64_t)n : r2;
+}
+
 HELPER(parent)
 {
 	UNUSED5();
@@ -405,6 +430,11 @@ static void wake(struct shm_run *r)
 		errno = saved;
 }
 
+void shm_wake(struct shm_run *r)
+{
+	wake(r);
+}
+
 /* A record that fills the ring's part of so much wakes the tracer. */
 enum { WAKE_PART = 64 };
 
@@ -468,23 +498,35 @@ __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct
 	errno = saved;
 }
 
-HELPER(ring_output)	/* map, data, size, flags */
+static inline int output(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
 {
-	struct shm_run *r = run_of(t);
-	const struct shm_map *m = map_of(r1);
 	int err;
 
-	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + (uint32_t)r3 + ABI_RING_HEADER > r->ring_ready, 0))
-		make_ready(r, m, (uint32_t)r3 + ABI_RING_HEADER);
-	err = ring_put(m, r->lane, pointer(r2), (uint32_t)r3);
-
-	(void)r4, (void)r5;
+	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + size + ABI_RING_HEADER > r->ring_ready, 0))
+		make_ready(r, m, size + ABI_RING_HEADER);
+	err = ring_put(m, r->lane, data, size);
 	/* Waking costs more than the record; the tracer also looks by itself now and then. */
 	if (ring_used(r->lane) >= m->max_entries / WAKE_PART)
 		wake(r);
 	if (__builtin_expect(err && r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer, 0))
-		err = wait_for_room(r, m, pointer(r2), (uint32_t)r3);
-	return error(err);
+		err = wait_for_room(r, m, data, size);
+	return err;
+}
+
+int shm_output(struct shm_run *r, const struct shm_map *out, const void *data, uint32_t size)
+{
+	return output(r, out, data, size);
+}
+
+void shm_drop(const struct shm_run *r, enum abi_drop what)
+{
+	__atomic_fetch_add(&((struct abi_data *)r->shm->data)->control.drops[what], 1, __ATOMIC_RELAXED);
+}
+
+HELPER(ring_output)	/* map, data, size, flags */
+{
+	(void)r4, (void)r5;
+	return error(output(run_of(t), map_of(r1), pointer(r2), (uint32_t)r3));
 }
 
 HELPER(ring_query)	/* map, what: the bytes not yet read are all that programs ask for */
@@ -516,11 +558,13 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_get_current_comm, comm, VM_RET_VALUE, INTO },
 	{ BPF_FUNC_ringbuf_output, ring_output, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_READ, VM_ARG_SIZE, VM_ARG_ANY } },
 	{ BPF_FUNC_ringbuf_query, ring_query, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY } },
+	{ ABI_HELPER_PATH, path, VM_RET_VALUE, INTO_FROM },
 	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_SELF, self, VM_RET_VALUE, { VM_ARG_ANY } },
 	{ ABI_HELPER_PROGENYOF, progenyof, VM_RET_VALUE, { VM_ARG_ANY } },
 	{ BPF_FUNC_get_prandom_u32, prandom, VM_RET_VALUE, { VM_ARG_NONE } },
+	{ ABI_HELPER_STACK, stack_number, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };
 const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

@@ -11,6 +11,7 @@
 #include "vm/add.h"
 #include "vm/prog.h"
 #include "vm/ring.h"
+#include "abi/unwind.h"
 #include "vm/table.h"
 
 /* --- the image ---------------------------------------------------------------------------------------- */
@@ -95,7 +96,7 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 {
 	if (s->image_size < sizeof(*h) || h->magic != ABI_SEGMENT_MAGIC)
 		return "no segment of dtap's";
-	if (h->version != ABI_SEGMENT_VERSION)
+	if (h->version != ABI_VERSION)
 		return "the segment is of another version of dtap";
 	if (h->size != s->image_size || h->data_size != s->data_size)
 		return "the segment has another size than it says";
@@ -107,6 +108,22 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 	    !within(h->lanes_off, h->lane_size * h->nlanes, s->data_size))
 		return "the segment's lanes are outside of it";
 	return NULL;
+}
+
+/* The maps for native stacks, if both are what they should be. */
+static void find_unwind(struct shm *s, const struct abi_image *h)
+{
+	const struct shm_map *r, *u;
+
+	if (!h->ranges || !h->unwind || h->ranges > s->nmaps || h->unwind > s->nmaps)
+		return;
+	r = &s->maps[h->ranges - 1];
+	u = &s->maps[h->unwind - 1];
+	if (r->kind != ABI_MAP_SHARED_HASH || r->key_size != sizeof(struct abi_process_key) ||
+	    r->value_size != sizeof(struct abi_ranges) || u->kind != ABI_MAP_ARRAY || u->value_size != sizeof(struct abi_unwind))
+		return;
+	s->ranges = r;
+	s->unwind = u;
 }
 
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
@@ -167,6 +184,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 		}
 	}
 	s.rows[s.nmaps] = (struct vm_map){ .base = s.data, .size = s.data_size };
+	find_unwind(&s, h);
 	*ret = s;
 	return 0;
 }
@@ -478,6 +496,15 @@ static void clear_words(void *at, uint32_t size)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
 }
 
+int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *value)
+{
+	const struct shm_map *m = &s->maps[map];
+
+	if (m->kind != ABI_MAP_SHARED_HASH)
+		return -ENOENT;
+	return shared_table_put(m, s->data, key, value, BPF_ANY, (uint32_t)syscall(SYS_gettid));
+}
+
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
 {
 	const struct shm_map *m = &s->maps[map];
@@ -544,18 +571,4 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 		all += n;
 	}
 	return all;
-}
-
-uint64_t shm_fill(const struct shm *s, uint64_t *room)
-{
-	const struct shm_map *m = out_map(s);
-	uint64_t most = 0;
-
-	*room = m ? m->max_entries : 0;
-	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		uint64_t used = ring_used(shm_lane(s, k));
-
-		most = used > most ? used : most;
-	}
-	return most;
 }

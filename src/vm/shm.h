@@ -13,6 +13,7 @@
 #include "vm/vm.h"
 
 struct shm;
+struct shm_stacks;
 
 struct shm_map {
 	enum abi_map_kind kind;
@@ -39,6 +40,7 @@ struct shm {
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
+	const struct shm_map *ranges, *unwind;	/* those of struct abi_image, or both NULL */
 	struct shm_reader *read;	/* by lane, the tracer's */
 	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
 	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
@@ -97,6 +99,7 @@ struct shm_run {
 	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
 	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
 	uint64_t ring_ready;		/* bytes ever written to the ring for which there is memory, as far as is known */
+	struct shm_stacks *stacks;	/* vm/stack.h; NULL: there are no stacks.  The caller's */
 	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
 };
 
@@ -162,6 +165,9 @@ uint64_t shm_now(const struct shm *s);
 void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
 		  void *ctx);
 
+/* Set @key of a table that all share.  0, -E2BIG, or -ENOENT for another map. */
+int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *value);
+
 /* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
 
@@ -175,8 +181,5 @@ int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, siz
 
 /* Does a living process run a program? */
 bool shm_busy(const struct shm *s);
-
-/* Bytes in the fullest ring, and how many would fit. */
-uint64_t shm_fill(const struct shm *s, uint64_t *room);
 
 #endif

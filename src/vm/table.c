@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* A sum of independent products, so a processor computes them side by side; zero words add nothing. */
-uint32_t table_hash(const void *key, uint32_t size)
+static uint32_t table_hash(const void *key, uint32_t size)
 {
 	const uint8_t *p = key;
 	uint64_t h = 0, w;

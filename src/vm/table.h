@@ -16,10 +16,9 @@
  */
 bool table_next(const struct shm_map *m, uint8_t *base, uint64_t from, struct vm_elem *ret);
 
-uint32_t table_hash(const void *key, uint32_t size);
-
 /* --- of a lane: the caller is its only writer --- */
 
+/* The value of @key, or NULL. */
 void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key);
 
 /* @flags: BPF_ANY or BPF_NOEXIST.  @value: NULL for zeros.  0, -EEXIST, -E2BIG. */
@@ -34,6 +33,7 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane);
 
 /* --- shared: @base is the data, @tid the calling thread --- */
 
+/* As those of a lane; a put or del that finds the bucket's lock with a thread that has died takes it over. */
 void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key);
 int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, const void *value, uint64_t flags,
 		     uint32_t tid);

@@ -5,6 +5,7 @@ import socket
 import struct
 
 LAYOUT = struct.Struct("=HHIIIIIII200s")
+VERSION = 2
 HELLO, STATE, LOOK = 1, 2, 3
 READY, OFF = 1, 2
 TIMEOUT_S = 20
@@ -24,12 +25,12 @@ class Channel:
         if not data:
             return None
         message = Message(*LAYOUT.unpack(data))
-        assert message.version == 1
+        assert message.version == VERSION
         return message._replace(why=message.why.split(b"\0")[0].decode())
 
     def look(self, leave=0):
         self.seq += 1
-        self.sock.send(LAYOUT.pack(1, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, leave, b""))
+        self.sock.send(LAYOUT.pack(VERSION, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, leave, b""))
         state = self.receive()
         assert state and state.kind == STATE and state.seq == self.seq, state
         return state

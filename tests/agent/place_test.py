@@ -30,6 +30,9 @@ CHOICES = [
     ("3.11", "tick-1s { exit(0); }", "kernel", NOWHERE),
     ("3.11", "#pragma D option place=kernel\n" + COUNT, "kernel", "-x place says so"),
     ("3.11", "#pragma D option bufpolicy=wait\n" + COUNT, "target", "bufpolicy=wait"),
+    ("3.11", ENTRY + " { @[pystack()] = count(); }", "target", AGENTS),
+    ("3.11", ENTRY + " { @[ustack(), usym(arg0)] = count(); }", "target", AGENTS),
+    ("3.11", ENTRY + " { @[stack()] = count(); }", "kernel", "the kernel's stack"),
     ("3.9", COUNT, "kernel", OWN),
     ("3.9", "#pragma D option agent=always\n" + COUNT, "target", AGENTS),
 ]

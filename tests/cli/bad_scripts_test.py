@@ -5,6 +5,7 @@ Nothing is traced (-e ends after compiling), but a compilation asks the machine 
 import pathlib
 import random
 import re
+import subprocess
 
 import pytest
 
@@ -134,6 +135,11 @@ OPTIONS = [
     (["-s", "/dev/null"], 1, ""),
     (["-n", ""], 1, ""),
     (["-n", "nosuch:::probe"], 1, "does not match any probes"),
+    (["-n", "begin"], 1, "similar names are: BEGIN"),
+    (["-n", "python:::line"], 1, "python$target is that of -c or -p"),
+    (["-n", "python4194305:::line"], 1, "process 4194305: No such process"),
+    (["-n", "syscall::opnat:entry"], 1, "similar functions are: openat"),
+    (["-n", "syscall::openat:entri"], 1, "similar names are: entry"),
     (["-P", "nosuchprovider"], 1, "nosuchprovider"),
     (["-m", "nosuchmodule"], 1, "nosuchmodule"),
     (["-f", "nosuchfunction"], 1, "nosuchfunction"),
@@ -149,3 +155,36 @@ OPTIONS = [
 def test_bad_command_line(dtrace, argv, code, words):
     result = dtrace(*argv, timeout=20)
     assert result.code == code and words in result.err and result.out == "", result
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("description, words", [
+    ("python$target:::function__entry", "similar names are: function-entry, "),
+    ("python$target::function-entry", "three colons"),
+    ("python$target:nosuch::line", "the provider's modules are: "),
+    ("python$target:::nosuch", "the provider's names are: "),
+    ("python$target:::line -p", 'a program "sleep"'),
+])
+def test_description_of_nothing(dtrace, start, description, words):
+    """What a person types who pastes a marker's name, or forgets a colon: the message says what to type."""
+    description, *other = description.split()
+    target = ("-p", str(start(["sleep", "60"]).pid)) if other else ("-c", "/usr/bin/python3 -c pass")
+    result = dtrace("-n", description, *target)
+    assert result.code == 1 and words in result.err and result.out == "", result
+
+
+def test_without_proc():
+    command = f"umount -l /proc; exec {harness.BUILD}/dtrace -qn BEGIN -c /bin/true"
+    result = harness.run(["unshare", "-m", "sh", "-c", command])
+    assert result.code == 1 and "/proc" in result.err and "is not mounted" in result.err, result
+
+
+@pytest.mark.parametrize("command", [["dtrace", "--help"], ["dtrace", "-V"], ["stap", "--help"], ["dtap", "--help"],
+                                     ["stap", "-l", "begin"], ["dtrace", "-l", "-P", "dtrace"]], ids=" ".join)
+def test_output_that_cannot_be_written(command):
+    command = [str(harness.BUILD / command[0]), *command[1:]]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+    assert done.returncode == 1 and done.stderr.endswith(": No space left on device\n"), done
+    done = subprocess.run(["sh", "-c", '"$@" | true', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=20)
+    assert done.stderr == "", done

@@ -35,6 +35,14 @@ def test_letters_in_the_manual(help_text):
     assert found == letters(help_text) | OF_G
 
 
+def test_letters_in_the_synopsis(help_text):
+    """Of the manual and of the line that a wrong command line gets."""
+    synopsis = PAGE.read_text().partition(".Sh SYNOPSIS")[2].partition("\n.Nm\n.Fl h")[0]
+    usage = harness.dtrace("--nosuch").err
+    for found in re.findall(r"^\.Op Fl (\w+)", synopsis, re.M), re.findall(r"\[-([A-Za-z]+)", usage):
+        assert {f"-{letter}" for letter in "".join(found)} | {"-h", "-G"} == letters(help_text) | {"-h", "-G"}
+
+
 def test_names_in_the_manual(help_text):
     items = [line for line in PAGE.read_text().splitlines() if line.startswith(".It Cm ")]
     found = {name for line in items for name in re.findall(r"(?:Cm|,) ([a-z]+)\b", line)}
@@ -84,6 +92,8 @@ def test_completion(help_text):
     assert complete("-s", str(PAGE)[:-1]) == {str(PAGE)}
     assert "1" in complete("-p", "")
     assert complete("-x", "agent", "=") == {"auto", "always", "never"}
+    assert complete("-x", "bufpolicy", "=") == {"switch", "ring", "fill", "wait"}
+    assert complete("-x", "oformat", "=") == {"text", "json", "xml"}
 
 
 def test_completion_of_dtap():

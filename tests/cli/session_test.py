@@ -195,3 +195,13 @@ def test_full_disk(args):
         tracer = subprocess.run([harness.DTRACE, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30,
                                 check=False)
     assert tracer.returncode == 1 and "No space left on device" in tracer.stderr, tracer
+
+
+@pytest.mark.parametrize("options", [["-C"], []])
+def test_matched_of_a_preprocessed_script(dtrace, tmp_path, options):
+    """How many probes, and which stability: also when a preprocessor's #line says where the lines come from."""
+    script = tmp_path / "x.d"
+    script.write_text("BEGIN { n = 1; }\n" + ("" if options else '# 1 "other.d"\n') + "END { trace((int)curthread); exit(0); }\n")
+    result = dtrace(*options, "-v", "-s", script, "-n", "BEGIN { exit(0); }")
+    assert f"script '{script}' matched 2 probes" in result.err, result
+    assert "Data Semantics:   Private" in result.out, result

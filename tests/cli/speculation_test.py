@@ -32,3 +32,17 @@ def test_threads(dtrace):
     lines = [line.split() for line in result.out.split("\n") if line]
     assert len(lines) == 400 and all(len(l) == 2 and l[0] == l[1] for l in lines), (len(lines), result.err)
     assert len({l[0] for l in lines}) == 8 and "failed" not in result.err
+
+
+def test_lines(dtrace):
+    """Without -q: a clause that commits or discards has no line, what is committed has those of its clauses."""
+    result = dtrace("-x", "nspec=2", "-n", """
+        BEGIN { self->s = speculation(); self->t = speculation(); }
+        BEGIN { speculate(self->s); printf("one"); }
+        BEGIN { speculate(self->t); printf("never"); }
+        BEGIN { speculate(self->s); n = 1; }
+        BEGIN { commit(self->s); self->s = 0; }
+        BEGIN { discard(self->t); }
+        BEGIN { trace("two"); exit(0); }""")
+    lines = [line.split()[1:] for line in result.out.splitlines()]
+    assert lines == [["ID", "FUNCTION:NAME"], ["1", ":BEGIN", "one"], ["1", ":BEGIN"], ["1", ":BEGIN", "two"]], result

@@ -123,3 +123,29 @@ def test_many_stacks_are_counted_right(dtrace):
     assert result.code == 0 and "drop" not in result.err, result
     counts = [int(n) for n in re.findall(r"^ {6,}(?:\d+ )? +(\d+)$", result.out, re.M)]
     assert 2 * max(counts) == sum(counts), result
+
+
+def kernel_symbol(name):
+    with open("/proc/kallsyms") as f:
+        return next((int(a, 16) for a, kind, n, *_ in map(str.split, f) if n == name and kind in "tT" and int(a, 16)), None)
+
+
+def test_kernel_symbols(dtrace):
+    """printf()'s %a names the kernel's functions, as /proc/kallsyms has them; what is in none stays a number."""
+    at = kernel_symbol("do_exit")
+    if not at:
+        pytest.skip("needs /proc/kallsyms")
+    result = dtrace("-q", "-n", f'BEGIN {{ printf("%a|%a|%30a|%a", {at:#x}, {at + 5:#x}, {at:#x}, 0x1234); exit(0); }}')
+    assert result.out == "vmlinux`do_exit|vmlinux`do_exit+0x5|%30s|0x1234" % "vmlinux`do_exit", result
+
+
+@pytest.mark.parametrize("probe", ["syscall::getpgid:entry", "syscall::getpgid:return", "proc:::lwp-create"])
+def test_caller_in_the_kernel(dtrace, probe):
+    """Neither caller nor stackdepth counts the tracing's own functions: they are those of the stack that stack() shows."""
+    if not kernel_symbol("do_exit"):
+        pytest.skip("needs /proc/kallsyms")
+    result = dtrace("-q", "-n", probe + r' /pid == $target/ { printf("%d %a", stackdepth, caller); stack(50); exit(0); }',
+                    "-c", "/usr/bin/python3 -Sc 'import os, threading\nos.getpgid(0); threading.Thread(target=dict).start()'")
+    first, *stack = result.out.split("\n")
+    stack = [line.strip() for line in stack if "`" in line]
+    assert first == f"{len(stack)} {stack[0]}" and "bpf_" not in result.out and len(stack) > 1, result

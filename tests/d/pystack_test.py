@@ -18,11 +18,12 @@ def stacks(text):
     return [[line.strip() for line in part.splitlines()] for part in text.strip().split("\n\n")]
 
 
-def traced(start, interp, script, program=HERE / "pystacks.py"):
+def traced(start, interp, script, program=HERE / "pystacks.py", place="kernel"):
     """What a script prints of a program that runs when it has been armed, and what the program prints."""
     child = start(interp.argv_of(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"ready\n"
-    tracer = harness.dtrace_start("-q", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', "-n", script, "-p", child.pid)
+    tracer = harness.dtrace_start("-q", "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', "-n", script,
+                                  "-x", f"place={place}", "-p", child.pid)
     try:
         assert tracer.stdout.readline() == b"up\n", tracer.communicate()
         own = child.communicate(b"\n", timeout=harness.TIMEOUT_S)[0].decode()
@@ -38,6 +39,20 @@ def test_frames(start, interp):
     process that made them has gone."""
     out, own = traced(start, interp, "syscall::getppid:entry /progenyof($target)/ { pystack(); }")
     assert stacks(out) == stacks(own)
+
+
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_markers(start, interp, place):
+    """At a marker about code that code is the innermost frame, whichever hook of the agent fires it."""
+    program = HERE / "pystacks_told.py"
+    out, own = traced(start, interp, """
+        python$target:::function-entry, python$target:::function-return /copyinstr(arg1) == "told"/ { pystack(); }
+        python$target:::cfunction-entry /copyinstr(arg1) == "told" && copyinstr(arg3) == "len"/ { pystack(); }
+        python$target:::exception-raise /copyinstr(arg2) == "told"/ { pystack(); }""", program, place)
+    lines = {text.split("# ")[1]: n for n, text in enumerate(program.read_text().splitlines(), 1) if "# " in text}
+    told = [f"[ {interp.inside(interp.dir / program.name)}:{lines[marker]} (told) ]"
+            for marker in ("function-entry", "exception-raise", "cfunction-entry", "function-return")]
+    assert stacks(out) == [[innermost] + stack for stack in stacks(own) for innermost in told]
 
 
 @pytest.mark.interps("3.11")
@@ -116,3 +131,19 @@ def test_native(blocked, interp):
         pytest.skip("gdb may not look")
     assert found and found == want[:len(found)], (result, told)
     assert len(found) == len(want)
+
+
+@pytest.mark.parametrize("script", ["ustack(127)", "ustack(127, 0)"])
+def test_native_in_both_places(start, interp, script):
+    """What the process finds of its own C functions is what the kernel's programs find, to the start of each thread; but
+    the first stack, which is too deep for that: the agent's frames, which are left out, count in the kernel."""
+    function = 'copyinstr(arg1) == "told" && copyinstr(arg3) == "len"'
+    got = {}
+    for place in ("kernel", "target"):
+        out, _ = traced(start, interp, f"""#pragma D option agent=always
+            python$target:::cfunction-entry /{function}/ {{ {script}; }}""", HERE / "pystacks_told.py", place)
+        got[place] = re.sub(r"/tmp/dtap-\w+", "DIR", re.sub(r"0x[0-9a-f]{9,}", "ADDRESS", out))
+    found = stacks(got["target"])[1:]
+    assert found == stacks(got["kernel"])[1:]
+    ends = [[frame for frame in stack if frame[0] != "["][-1] for stack in found]
+    assert len(ends) > 10 and all(re.search(r"`_start\b|^lib(c|pthread)\b", frame) for frame in ends), ends

@@ -125,3 +125,20 @@ def test_under_another_root(interp, provider):
     result = harness.run([*ALONE, harness.DTRACE, "-q", "-x", "agent=always", "-n", script, "-c",
                           interp.command(EXECS, "forever")])
     assert (result.code, result.err, result.out) == (0, "", "more\n"), result
+
+
+# Interpreters in files of their own that come and go, as those of package managers and tests do.
+CHURN = r"""
+for i in 1 2 3 4 5 6; do
+    (while :; do cp /usr/bin/python3 py$i; ./py$i -S -c "import time; time.sleep(0.02)"; rm py$i; done) &
+done
+for i in $(seq 12); do "$@" || exit; done
+"""
+
+
+@pytest.mark.alone
+def test_programs_that_are_removed(tmp_path):
+    """Found in a process, gone when it is to be armed: no reason to end a session about all others."""
+    result = harness.run([*ALONE, "sh", "-c", CHURN, "sh", harness.DTRACE, "-qn", "python*:::gc-start { n++; } BEGIN { exit(0); }"],
+                         cwd=tmp_path, timeout=60)
+    assert (result.code, result.err) == (0, ""), result

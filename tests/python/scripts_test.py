@@ -47,7 +47,13 @@ def section(text, title):
 def test_compiles(dtrace, script):
     result = dtrace("-Z", "-e", "-s", script, "-c", "/bin/true")
     assert result.code == 0, result
-    assert script.stat().st_mode & 0o111 and script.read_text().startswith("#!/usr/sbin/dtrace -Zs\n")
+    assert script.stat().st_mode & 0o111 and script.read_text().startswith("#!/usr/bin/env -S dtrace -Zs\n")
+
+
+def test_runs_as_a_command(script=SCRIPTS[0]):
+    """Whatever prefix dtap was installed below: dtrace is looked for in PATH."""
+    result = harness.run([script, "-e", "-c", "/bin/true"], env={"PATH": f"{harness.BUILD}:/usr/bin:/bin"})
+    assert (result.code, result.err) == (0, ""), result
 
 
 def test_funccalls(run):

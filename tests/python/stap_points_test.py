@@ -1,6 +1,7 @@
 """SystemTap's probe points on real programs: libraries, functions, processes, threads, system calls, tracepoints."""
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -54,11 +55,107 @@ def test_library(embedding, tmp_path, library):
         (0, "<=", "<module>", "4")]
 
 
+@pytest.mark.parametrize("folder, flags", [("{0}/lib", ""), ("$ORIGIN/lib", ""), ("${{ORIGIN}}/lib", ",--disable-new-dtags")])
+def test_library_where_the_program_says(embedding, tmp_path, folder, flags):
+    """DT_RUNPATH and DT_RPATH lead to another file than the usual folders (pyenv's, conda's, a venv of uv's)."""
+    (tmp_path / "lib").mkdir()
+    shutil.copy(LIBRARY, tmp_path / "lib")
+    subprocess.run(["gcc", tmp_path / "embed.c", "-o", tmp_path / "own", "-Wl,-rpath," + folder.format(tmp_path) + flags,
+                    LIBRARY], check=True)
+    loaded = subprocess.run(["ldd", tmp_path / "own"], capture_output=True, text=True).stdout    # the witness
+    assert f"=> {tmp_path}/lib/libpython3.11.so.1.0" in loaded
+    result = harness.stap("-l", f'process("{tmp_path}/own").library("libpython3.11.so*").mark("line")')
+    assert result.out == f'process("{tmp_path}/own").library("{tmp_path}/lib/libpython3.11.so.1.0").mark("line")\n', result
+
+
+def test_program_without_python(embedding):
+    """The HOWTO: the markers of a shared build are in its library."""
+    result = harness.stap("-e", f'probe process("{embedding}").mark("line") {{}}')
+    assert result.code == 1 and 'no match' in result.err and '.library("libpython3.11.so.1.0")' in result.err, result
+
+
+@pytest.fixture
+def shim(embedding, tmp_path):
+    """As pyenv's: a script in front of the program."""
+    shim = tmp_path / "shim"
+    shim.write_text(f'#!/usr/bin/env bash\nexec "{embedding}" "$@"\n')
+    shim.chmod(0o755)
+    return shim
+
+
+def test_tapset_behind_a_shim(shim, tmp_path):
+    """Each alternative of the tapset's points is tried on the program that the command becomes."""
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+    script = 'probe python.function.entry { if (filename == "%s") println(funcname) }' % program
+    assert run(script, "-c", f"{shim} {program}") == ["<module>", "f", "g", "f", "g"]
+
+
+def test_process_of_a_shim(shim):
+    result = harness.stap("-e", f'probe process("{shim}").mark("line") {{}}')
+    assert result.code == 1 and f"{shim} is a script, run by /usr/bin/bash" in result.err, result
+
+
+@pytest.mark.parametrize("line", ["#!/usr/bin/python3 -u", "#! /usr/bin/env python3", "#!/usr/bin/env -S A=1 python3 -u"])
+def test_script_means_its_interpreter(tmp_path, line):
+    """stapprobes(3stap), PROCESS: "If PATH names refer to scripts, the actual interpreters ... are probed"."""
+    program = tmp_path / "calls.py"
+    program.write_text(f"{line}\n{CALLS}")
+    program.chmod(0o755)
+    env = {"PATH": "/usr/bin:/bin"}
+    shown = f'process("{os.path.realpath("/usr/bin/python3")}").mark("function__entry")\n'
+    for point in f'process("{program}")', f'process("{tmp_path}/call*.py")':
+        result = harness.stap("-l", point + '.mark("function__entry")', env=env)
+        assert result.out == shown, result
+    script = 'probe process("%s").mark("function__entry") { if (user_string($arg1) == "%s") println(user_string($arg2)) }'
+    assert run(script % (program, program), "-c", str(program), env=env) == ["<module>", "f", "g", "f", "g"]
+
+
+def test_python_of_another_name(tmp_path):
+    """The HOWTO's process("python") where, as on Debian, there is only python3."""
+    (tmp_path / "python3").symlink_to("/usr/bin/python3")
+    result = harness.stap("-e", 'probe process("python").mark("line") {}', env={"PATH": str(tmp_path)})
+    assert result.code == 1 and "cannot find executable 'python'; there is a python3" in result.err, result
+
+
+def test_wrong_mark_does_not_run_the_command():
+    result = harness.stap("-e", 'probe process.mark("function_entry") {}', "-c", "/usr/bin/python3 -c 'print(1)'")
+    assert result.code == 1 and result.out == "" and "similar marks: function__entry" in result.err, result
+
+
 def test_listing(embedding):
     point = f'process("{embedding}").library("libpython3.11*")'
     result = harness.stap("-L", point + '.mark("gc__*")')
     shown = f'process("{embedding}").library("{LIBRARY}")'
     assert result.code == 0 and result.out == f'{shown}.mark("gc__done") $arg1:long\n{shown}.mark("gc__start") $arg1:long\n'
+
+
+ALIASES = """
+probe t.start = timer.s(1) { number = 1; name = sprint(number); later = number > 6; if (later) number = 7 }
+probe t.both = t.start { extra = number + 1 }
+probe t.deep.er += t.both { after = 2 }
+probe t.deep.two = timer.s(1), t.start { text = "a" . "b" }
+probe t.mark = process("%s").mark("gc__start"), process("%s").mark("function__*") { first = $arg1 }
+"""
+
+# What SystemTap 4.8 lists.  Of several points what all of them have.
+START = "number:long name:string later:long"
+LISTED = {
+    "t.*": [f"t.both {START} extra:long", "t.mark first:long $arg1:long", f"t.start {START}"],
+    "t.deep.*": [f"t.deep.er {START} extra:long after:long", "t.deep.two text:string"],
+    "t**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
+            "t.mark first:long $arg1:long", f"t.start {START}"],
+    "**.two": ["t.deep.two text:string"],
+}
+
+
+@pytest.mark.interps("3.9")
+@pytest.mark.parametrize("pattern", LISTED)
+def test_listing_aliases(interp, tmp_path, pattern):
+    (tmp_path / "t.stp").write_text(ALIASES % (interp.executable, interp.executable))
+    for option, wanted in ("-L", LISTED[pattern]), ("-l", [line.split()[0] for line in LISTED[pattern]]):
+        result = harness.stap("-I", tmp_path, option, pattern)
+        assert (result.code, said(result), result.out.splitlines()) == (0, [], wanted)
 
 
 LOOP = "import time\ndef f(): pass\nwhile 1:\n    f(); time.sleep(0.01)\n"
@@ -174,6 +271,15 @@ def test_interrupt(start):
 
 def test_command_does_not_decide_the_status():
     assert run("probe end { println(1) }", "-c", "sh -c 'exit 3'") == ["1"]
+
+
+def test_command_of_the_shell(tmp_path):
+    """As staprun(8), which gives what wordexp(3) refuses to sh -c; target() is the program that sh becomes."""
+    program = tmp_path / "it's.py"
+    program.write_text(CALLS + "print('said')\n")
+    script = 'probe process.mark("function__entry") { if (user_string($arg2) == "f") println(pid() == target()) }'
+    lines = run(script, "-c", f"""cd {tmp_path}; exec $PY "it's.py" > out""", env={"PY": "/usr/bin/python3"})
+    assert lines == ["1", "1"] and (tmp_path / "out").read_text() == "said\n"
 
 
 def test_no_command():

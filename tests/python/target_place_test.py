@@ -384,6 +384,7 @@ python$target:::function-entry
 python$target:::function-return
 {
 	@s[copyinstr(arg0), copyinstr(arg1)] = sum(arg2);
+	@stacks[ustack(), pystack()] = count();
 	self->depth--;
 	a[copyinstr(arg1), arg2] = 0;
 }

@@ -143,10 +143,16 @@ static void options(void **state)
 
 	(void)state;
 	start(&x, NULL);
-	add(&x, "#pragma D option quiet\n#pragma D option bufsize=1m\n#pragma D option bufsize=2m\n", D_SPEC_FILE);
-	assert_string_equal(d_prog_option(x.prog, "quiet"), "");
-	assert_string_equal(d_prog_option(x.prog, "bufsize"), "2m");
-	assert_null(d_prog_option(x.prog, "aggsize"));
+	add(&x, "#pragma D option quiet\n#pragma D option bufsize=1m\n", D_SPEC_FILE);
+	assert_int_equal(x.prog->nitems, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(x.prog->items[i].kind, D_ITEM_PRAGMA);
+		assert_int_equal(x.prog->items[i].pragma->kind, D_PRAGMA_OPTION);
+	}
+	assert_string_equal(x.prog->items[0].pragma->name, "quiet");
+	assert_null(x.prog->items[0].pragma->value);
+	assert_string_equal(x.prog->items[1].pragma->name, "bufsize");
+	assert_string_equal(x.prog->items[1].pragma->value, "1m");
 	stop(&x);
 }
 
@@ -178,22 +184,6 @@ static void types(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_null(d_parse_type(x.prog, bad[i]));
 	assert_int_equal(x.diag.errors, 0);
-	stop(&x);
-}
-
-static void descriptions(void **state)
-{
-	struct probe_desc d;
-	struct parsed x;
-
-	(void)state;
-	start(&x, NULL);
-	assert_true(d_parse_desc(x.prog, source_text(x.a, "-n", "python*:::line", 14), D_SPEC_NAME, &d));
-	assert_string_equal(d.prov, "python*");
-	assert_string_equal(d.func, "");
-	assert_string_equal(d.name, "line");
-	assert_false(d_parse_desc(x.prog, source_text(x.a, "-n", "a b", 3), D_SPEC_NAME, &d));
-	assert_false(d_parse_desc(x.prog, source_text(x.a, "-n", "", 0), D_SPEC_NAME, &d));
 	stop(&x);
 }
 
@@ -266,7 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(precedence), cmocka_unit_test(names),	   cmocka_unit_test(specs),
 		cmocka_unit_test(several_sources), cmocka_unit_test(options), cmocka_unit_test(types),
-		cmocka_unit_test(descriptions), cmocka_unit_test(constants), cmocka_unit_test(preprocessed),
+		cmocka_unit_test(constants), cmocka_unit_test(preprocessed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void providers_of_others(void **state)
 	assert_int_equal(probe_find(set, &start, PROBE_ENABLE, &found), 0);
 	assert_non_null(strstr(probe_why(set), "the kernel has no tracepoint for it"));
 	assert_int_equal(probe_find(set, &pid, PROBE_ENABLE, &found), 0);
-	assert_non_null(strstr(probe_why(set), "the io provider is not supported yet"));
+	assert_non_null(strstr(probe_why(set), "the io provider is not supported: rawtp:::block_rq_issue"));
 	probe_set_free(set);
 }
 

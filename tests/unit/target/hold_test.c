@@ -444,7 +444,7 @@ static void attaching(void **state)
 	assert_int_equal(target_attach(pid, &t, NULL), 0);
 	assert_int_equal(target_poll(t), TARGET_RUNNING);
 	assert_int_equal(target_release(t, NULL), -EINVAL);
-	assert_false(target_other_root(t));
+	assert_false(target_other_root(target_pid(t)));
 	assert_runs(t, "/proc/self/exe");
 	p.fd = target_fd(t);
 	assert_int_equal(poll(&p, 1, 0), 0);
@@ -578,9 +578,9 @@ static void chroot_and_mount_namespaces(void **state)
 	strbuf_clear(&cmd);
 	strbuf_printf(&cmd, "chroot %s /traced exit 4", dir);
 	t = create(cmd.s);
-	assert_false(target_other_root(t));
+	assert_false(target_other_root(target_pid(t)));
 	assert_int_equal(target_next_exec(t, NULL), 0);
-	assert_true(target_other_root(t));
+	assert_true(target_other_root(target_pid(t)));
 	strbuf_clear(&cmd);
 	strbuf_printf(&cmd, "%s/traced", dir);
 	assert_runs(t, cmd.s);
@@ -606,7 +606,7 @@ static void chroot_and_mount_namespaces(void **state)
 			assert_int_equal(strncmp(i.reach, "/proc/", 6), 0);
 		target_image_fini(&i);
 	} while (!strstr(cmd.s, "/hidden"));
-	assert_true(target_other_root(t));
+	assert_true(target_other_root(target_pid(t)));
 	assert_int_equal(finish(t), 6 << 8);
 	strbuf_clear(&cmd);
 	strbuf_printf(&cmd, "rm -rf %s", dir);

@@ -90,12 +90,32 @@ static void open_quotes(void **state)
 		assert_int_equal(words_split(open[i], &v, &n), -EINVAL);
 }
 
+/* wordexp(3) with WRDE_NOCMD is the witness: it refuses operators, and changes words with variables and patterns. */
+static void wants_shell(void **state)
+{
+	static const struct {
+		const char *line;
+		bool want;
+	} cases[] = {
+		{ "python3 x.py 'quoted arg'", false }, { "python3 x.py >out", true }, { "a | b", true }, { "cd x; y", true },
+		{ "a && b", true }, { "a &", true }, { "(a)", true }, { "{ a", true }, { "x `date`", true }, { "$HOME/x", true },
+		{ "ls *.py", true }, { "ls ?", true }, { "ls [ab]", true }, { "~/x", true }, { "x \"$HOME\"", true },
+		{ "x '$HOME'", false }, { "x \"a|b;c>d*?\"", false }, { "x -c'print(1)'", false }, { "x \\> \\$a", false },
+		{ "x \"\\$a\"", false }, { "x 'it'\\''s' >y", true }, { "a=b#c", false }, { "x\\", false }, { "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(words_want_shell(cases[i].line), cases[i].want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(splits_like_sh),
 		cmocka_unit_test(nothing_else_is_special),
 		cmocka_unit_test(open_quotes),
+		cmocka_unit_test(wants_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

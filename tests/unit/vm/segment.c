@@ -26,7 +26,7 @@ void segment_make(struct segment *s)
 	if (!s->image || s->data == MAP_FAILED)
 		abort();
 	h = segment_header(s);
-	*h = (struct abi_image){ .magic = ABI_SEGMENT_MAGIC, .version = ABI_SEGMENT_VERSION, .size = s->image_size,
+	*h = (struct abi_image){ .magic = ABI_SEGMENT_MAGIC, .version = ABI_VERSION, .size = s->image_size,
 		.data_size = s->data_size, .nmaps = SEG_MAPS, .nlanes = SEG_LANES, .lanes_off = LANES_OFF,
 		.lane_size = LANE_BYTES };
 	*segment_map(s, SEG_ARRAY) = (struct abi_map){ ABI_MAP_ARRAY, 4, 16, 4, PAGE, 64, 0, 0 };

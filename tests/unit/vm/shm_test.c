@@ -21,6 +21,21 @@ static int open_it(struct segment *seg, struct shm *shm)
 	return shm_open_segment(seg->image, seg->image_size, seg->data, seg->data_size, shm, &why);
 }
 
+/* What a tracer of another build has made is not looked into. */
+static void another_version(void **state)
+{
+	struct segment seg;
+	struct shm shm;
+	const char *why = NULL;
+
+	(void)state;
+	segment_make(&seg);
+	segment_header(&seg)->version = ABI_VERSION + 1;
+	assert_int_equal(shm_open_segment(seg.image, seg.image_size, seg.data, seg.data_size, &shm, &why), -EINVAL);
+	assert_string_equal(why, "the segment is of another version of dtap");
+	segment_free(&seg);
+}
+
 /* Any byte of the tables changed: refused, or what is accepted lies inside. */
 static void changed_image(void **state)
 {
@@ -295,6 +310,7 @@ static void scribbled_ring(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(another_version),
 		cmocka_unit_test(changed_image),
 		cmocka_unit_test(lanes),
 		cmocka_unit_test(ring),

@@ -1,6 +1,5 @@
 BEGIN
 {
 	trace(zonename);	/* error: D_UNKNOWN */
-	trace(root);		/* error: D_UNKNOWN */
 	trace(ipl);		/* error: D_UNKNOWN */
 }

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/pyframes.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/code.h"
+#include "probe/pyoffsets.h"
+#include "vm/stack.h"
+
+enum { FILE_INPUT = 257 };
+enum { SHIM_OWNER = 3 };	/* FRAME_OWNED_BY_CSTACK, FRAME_OWNED_BY_INTERPRETER and what came later */
+enum { TAG_BITS = 7 };		/* of a _PyStackRef (3.14) */
+enum { TABLE = offsetof(struct abi_code, table_bytes) };
+
+static enum { UNKNOWN, KNOWN, UNKNOWABLE } state;
+static struct abi_python at;
+
+static inline uint64_t word(const void *base, uint32_t off)
+{
+	return *(const uint64_t *)(const void *)((const char *)base + off);
+}
+
+/* Where the thread has its innermost frame. */
+static inline void **top_of(struct pythread *thread)
+{
+	void **top = (void **)(void *)((char *)thread + at.frame);
+
+	return at.cframe_frame == ABI_PYTHON_NONE ? top : (void **)(void *)((char *)*top + at.cframe_frame);
+}
+
+/* The last instruction begun, in bytes from the first. */
+static inline uint32_t instr_of(const char *frame, uint64_t code)
+{
+	if (at.lasti_scale)
+		return (uint32_t)*(const int *)(const void *)(frame + at.instr) * at.lasti_scale;
+	return (uint32_t)(word(frame, at.instr) - (code + at.first_instr));
+}
+
+/* What would be another if the code object were; sums of products do not wait for each other. */
+static inline uint64_t number_of(uint32_t pid, uint64_t code)
+{
+	const char *c = (const char *)(uintptr_t)code;
+	uint32_t line = *(const uint32_t *)(const void *)(c + at.line);
+
+	return stack_mix(pid * 0xd6e8feb86659fd93 + code * 0xa0761d6478bd642f + line * 0xe7037ed1a0b428db,
+			 word(c, at.file) * 0x8ebc6af09c88c6e3 + word(c, at.name) * 0x589965cc75374cc3 +
+				 word(c, at.table) * 0x1d8e4e27c47d124f);
+}
+
+bool pyframes_measured(void)
+{
+	return state == KNOWN;
+}
+
+uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes)
+{
+	const char *frame = *top_of(agent.py.PyThreadState_Get());
+	uint64_t first = ABI_PYFRAME_FIRST;
+	uint32_t n = 0, room = calls ? calls : most;
+
+	for (unsigned steps = 0; frame && most && n < room && steps < 2 * PYFRAMES_MAX; steps++) {
+		uint64_t code = word(frame, at.code) & ~(uint64_t)TAG_BITS;
+
+		if (at.runs == ABI_PYTHON_SHIM && ((const uint8_t *)frame)[at.owner] >= SHIM_OWNER) {
+			first = ABI_PYFRAME_FIRST;
+			if (calls) {
+				codes[n++] = NULL;
+				*words++ = (uint64_t)(uintptr_t)frame;
+				*words++ = 0;
+			}
+		} else {
+			if (!code || word((const void *)(uintptr_t)code, 8) != at.code_type)
+				break;
+			codes[n] = (struct pyobj *)(uintptr_t)code;
+			*words++ = number_of(pid, code);
+			*words++ = instr_of(frame, code) | first << 32;
+			n++;
+			most--;
+			first = at.runs == ABI_PYTHON_EACH ||
+				(at.runs == ABI_PYTHON_MARKED && ((const uint8_t *)frame)[at.owner]);
+		}
+		frame = (const char *)(uintptr_t)word(frame, at.back);
+	}
+	return n;
+}
+
+/* What is longer can be read by the tracer while the process lives. */
+static uint32_t put_text(uint8_t *to, uint32_t most, uint64_t str, uint64_t *addr, uint32_t *length)
+{
+	const char *text = code_text((struct pyobj *)(uintptr_t)str);
+	size_t n = strlen(text);
+
+	*addr = (uint64_t)(uintptr_t)text;
+	*length = (uint32_t)n;
+	if (n > most)
+		n = most;
+	memcpy(to, text, n);
+	return (uint32_t)n;
+}
+
+uint32_t pyframes_tell(struct pyobj *code, uint64_t number, struct abi_code *rec, uint32_t most)
+{
+	const char *table = (const char *)(uintptr_t)word(code, at.table);
+	uint64_t n = word(table, at.bytes_size);
+
+	rec->number = number;
+	rec->version = at.version;
+	rec->line = *(const uint32_t *)(const void *)((const char *)code + at.line);
+	rec->file.kind = rec->name.kind = 0;
+	rec->file.bytes = put_text(rec->file_text, ABI_CODE_FILE, word(code, at.file), &rec->file.addr, &rec->file.length);
+	rec->name.bytes = put_text(rec->name_text, ABI_CODE_NAME, word(code, at.name), &rec->name.addr, &rec->name.length);
+	rec->table.addr = (uint64_t)(uintptr_t)table + at.bytes_data;
+	rec->table.length = (uint32_t)n;
+	rec->table.kind = 1;
+	most -= TABLE;
+	if (n > most)
+		n = most;
+	rec->table.bytes = (uint32_t)n;
+	memcpy((char *)rec + TABLE, table + at.bytes_data, n);
+	return (uint32_t)(TABLE + ((n + 7) & ~7ull));
+}
+
+void pyframes_link(struct pythread *thread, void *frame, struct pyframes_link *ret)
+{
+	*ret = (struct pyframes_link){ .top = NULL };
+	if (state != KNOWN)
+		return;
+	ret->top = top_of(thread);
+	ret->was = *ret->top;
+	if (at.runs == ABI_PYTHON_MARKED) {	/* a frame object knows its caller from the start */
+		ret->back = (void **)(void *)((char *)frame + at.back);
+		ret->was_back = *ret->back;
+		*ret->back = ret->was;
+	}
+	*ret->top = frame;
+}
+
+void pyframes_unlink(const struct pyframes_link *link)
+{
+	if (!link->top)
+		return;
+	*link->top = link->was;
+	if (link->back)
+		*link->back = link->was_back;
+}
+
+/* --- measuring ---------------------------------------------------------------------------------------- */
+
+/* Is the pointer at @off of @code what its attribute @name gives? */
+static bool has_at(struct pyobj *code, uint32_t off, const char *name)
+{
+	struct pyobj *value = agent.py.PyObject_GetAttrString(code, name);
+	bool same = value && word(code, off) == (uint64_t)(uintptr_t)value;
+
+	agent_release(value);
+	return same;
+}
+
+static bool code_is_alike(struct pyobj *code)
+{
+	struct pyobj *line = agent.py.PyObject_GetAttrString(code, "co_firstlineno");
+	bool same = line && *(const int *)(const void *)((const char *)code + at.line) == agent.py.PyLong_AsLong(line);
+
+	agent_release(line);
+	return same && has_at(code, at.file, "co_filename") &&
+	       has_at(code, at.name, agent.py.minor < 11 ? "co_name" : "co_qualname") &&
+	       has_at(code, at.table, agent.py.minor < 10 ? "co_lnotab" : "co_linetable");
+}
+
+/* Is the stack that was walked the one of @frame?  Takes the reference. */
+static bool stack_is_alike(struct pyobj *frame, const uint64_t *words, struct pyobj *const *codes, uint32_t n)
+{
+	bool same = true;
+
+	for (uint32_t k = 0; same && (k < n || frame) && k < PYFRAMES_MAX; k++) {
+		struct pyobj *code = frame ? agent.py.PyFrame_GetCode(frame) : NULL, *back;
+
+		same = code && k < n && code == codes[k] && code_is_alike(code) &&
+		       agent.py.PyCode_Addr2Line(code, (int)words[2 * k + 1]) == agent.py.PyFrame_GetLineNumber(frame);
+		agent_release(code);
+		back = frame ? agent.py.PyFrame_GetBack(frame) : NULL;
+		agent_release(frame);
+		frame = back;
+	}
+	agent_release(frame);
+	return same;
+}
+
+static unsigned alike;		/* stacks that were found to be */
+
+static struct pyobj *compare(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	static uint64_t words[2 * PYFRAMES_MAX];
+	static struct pyobj *codes[PYFRAMES_MAX];
+	struct pyobj *frame = agent.py.PyEval_GetFrame();
+	uint32_t n = pyframes_walk(1, PYFRAMES_MAX, 0, words, codes);
+
+	(void)self;
+	(void)args;
+	(void)nargs;
+	if (frame)
+		agent.py.Py_IncRef(frame);
+	alike += n >= 2 && stack_is_alike(frame, words, codes, n);
+	agent.py.PyErr_Clear();
+	return agent_none();
+}
+
+/* Calls, a call by C, and a generator. */
+static bool run_specimen(void)
+{
+	static const char source[] = "def plain(see):\n see()\n"
+				     "def generator(see):\n plain(\n  see)\n yield 1\n"
+				     "def by_c(see):\n [*generator(see)]\n see()\n"
+				     "by_c(see)\n";
+	static struct capi_method method = { "dtap_see", compare, CAPI_FASTCALL, NULL };
+	const struct capi *py = &agent.py;
+	struct pyobj *code = py->Py_CompileString(source, "<dtap>", FILE_INPUT);
+	struct pyobj *globals = py->PyDict_New(), *see = agent_callable(&method), *result = NULL;
+
+	alike = 0;
+	if (code && globals && see && !py->PyDict_SetItemString(globals, "see", see))
+		result = py->PyEval_EvalCode(code, globals, globals);
+	agent_release(result);
+	agent_release(see);
+	agent_release(globals);
+	agent_release(code);
+	py->PyErr_Clear();
+	return alike == 2;
+}
+
+bool pyframes_measure(void)
+{
+	if (state != UNKNOWN)
+		return state == KNOWN;
+	state = UNKNOWABLE;
+	if (!agent.py._PyRuntime || !agent.py.PyCode_Type || !agent.py.PyFrame_GetBack ||
+	    pyoffsets_find((uint16_t)(0x0300 | agent.py.minor), agent.py._PyRuntime, &at))
+		return false;
+	at.code_type = (uint64_t)(uintptr_t)agent.py.PyCode_Type;
+	if (run_specimen())
+		state = KNOWN;
+	return state == KNOWN;
+}

@@ -1,0 +1,174 @@
+/*
+ * What to do about a description that no probe matches.  The usual reasons: a name misspelt or with underscores, a colon
+ * too few, a provider of markers without its process, or a process that is not what it was taken for.
+ */
+#include "probe/probe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "lang/similar.h"
+
+enum { NBEST = 16 };
+
+enum part { NAME, FUNCTION, MODULE };
+
+static struct probe_list find(struct probe_set *set, const char *prov, const char *func, const char *name)
+{
+	struct probe_desc desc = { .prov = prov, .mod = "", .func = func, .name = name };
+	struct probe_list found = { 0 };
+
+	probe_find(set, &desc, PROBE_ENABLE, &found);
+	return found;
+}
+
+/* python1234 -> python */
+static const char *without_pid(struct arena *a, const char *prov)
+{
+	size_t n = strlen(prov);
+
+	while (n && isdigit((unsigned char)prov[n - 1]))
+		n--;
+	return arena_strndup(a, prov, n);
+}
+
+/* Is there such a provider of markers, in whatever process?  That of CPython is known without one. */
+static bool is_per_process(struct probe_set *set, struct arena *a, const char *base)
+{
+	return *base && !desc_is_glob(base) &&
+	       (!strcmp(base, "python") || find(set, arena_printf(a, "%s*", base), "", "").n);
+}
+
+static const char *text_of(const struct probe *p, enum part part)
+{
+	return part == NAME ? p->name : part == FUNCTION ? p->func : p->mod;
+}
+
+/* What @all have that is @text but for @limit letters, the nearest first. */
+static unsigned int nearest(const struct probe_list *all, enum part part, const char *text, size_t limit,
+			    const char *best[static NBEST])
+{
+	unsigned int far[NBEST], n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const char *one = text_of(all->probes[i], part);
+		unsigned int d = strcasecmp(one, text) ? similar_distance(one, text) : 0, at = 0;
+		bool skip = !*one || d > limit;
+
+		for (unsigned int k = 0; k < n && !skip; k++)
+			skip = !strcmp(best[k], one);
+		while (at < n && far[at] <= d)
+			at++;
+		if (skip || at == NBEST)
+			continue;
+		n += n < NBEST;
+		memmove(best + at + 1, best + at, (n - at - 1) * sizeof(*best));
+		memmove(far + at + 1, far + at, (n - at - 1) * sizeof(*far));
+		best[at] = one;
+		far[at] = d;
+	}
+	return n;
+}
+
+/* "similar names are: gc-done, gc-start"; without such, all of them if they are few; else NULL. */
+static const char *instead(const struct probe_list *all, struct arena *a, enum part part, const char *text)
+{
+	static const char *const words[] = { "names", "functions", "modules" };
+	const char *best[NBEST], *like = "similar ", *ret;
+	unsigned int n = nearest(all, part, text, strlen(text) / 3 + 1, best);
+	struct strbuf b = { 0 };
+
+	if (!n) {
+		like = "the provider's ";
+		n = nearest(all, part, text, SIZE_MAX, best);
+		if (!n || n == NBEST)
+			return NULL;
+	}
+	strbuf_printf(&b, "%s%s are: ", like, words[part]);
+	for (unsigned int i = 0; i < n; i++)
+		strbuf_printf(&b, "%s%s", i ? ", " : "", best[i]);
+	ret = arena_strdup(a, strbuf_str(&b));
+	strbuf_fini(&b);
+	return ret;
+}
+
+/* The provider is there, but not with this module, function and name. */
+static const char *of_provider(struct probe_set *set, struct arena *a, const struct probe_desc *d)
+{
+	struct probe_list all = find(set, d->prov, "", "");
+	const char *ret;
+
+	if (!all.n)
+		return NULL;
+	if (!find(set, d->prov, "", d->name).n)
+		ret = instead(&all, a, NAME, d->name);
+	else if (*d->func && !find(set, d->prov, d->func, d->name).n)
+		ret = instead(&all, a, FUNCTION, d->func);
+	else
+		ret = instead(&all, a, MODULE, d->mod);
+	return ret ? ret : arena_printf(a, "dtrace -l -P '%s' lists the provider's probes", d->prov);
+}
+
+/* A name alone: of the session itself, or CPython's. */
+static const char *of_any(struct probe_set *set, struct arena *a, const struct probe_desc *d)
+{
+	static const char *const provs[] = { "dtrace", "python*" };
+
+	for (size_t i = 0; i < sizeof(provs) / sizeof(provs[0]); i++) {
+		struct probe_list all = find(set, provs[i], "", "");
+		const char *best[NBEST];
+
+		if (nearest(&all, NAME, d->name, strlen(d->name) / 3, best))
+			return instead(&all, a, NAME, d->name);
+	}
+	return NULL;
+}
+
+/* "python1234::line" has the provider where the module belongs. */
+static const char *shifted(struct probe_set *set, struct arena *a, const struct probe_desc *d)
+{
+	const char *prov = *d->prov ? "" : *d->mod ? d->mod : d->func, *base = without_pid(a, prov);
+
+	if (!is_per_process(set, a, base))
+		return NULL;
+	return arena_printf(a, "a description with a provider has three colons, also where module and function are left out: "
+			    "%s:::%s", prov, d->name);
+}
+
+static const char *of_process(struct probe_set *set, struct arena *a, const struct probe_desc *d)
+{
+	const char *base = without_pid(a, d->prov), *pid = d->prov + strlen(base);
+	char comm[32] = "";
+	FILE *f;
+
+	if (!is_per_process(set, a, base))
+		return NULL;
+	if (!*pid)
+		return arena_printf(a, "each process has a provider of its own: %s$target is that of -c or -p, %s* are all; "
+				    "quote it, since the shell, too, knows $ and *", base, base);
+	f = fopen(arena_printf(a, "/proc/%s/comm", pid), "re");
+	if (f && fgets(comm, sizeof(comm), f))
+		comm[strcspn(comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return *comm ? arena_printf(a, "%s is the provider of process %s, a program \"%s\" that has no such probes", d->prov,
+				    pid, comm) : NULL;
+}
+
+const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, struct arena *a)
+{
+	const char *hint;
+
+	if (*probe_why(set))
+		return arena_strdup(a, probe_why(set));
+	if (desc->id || desc_glob("pid[0-9]*", desc->prov))	/* of functions there may be a hundred thousand */
+		return NULL;
+	hint = shifted(set, a, desc);
+	if (!hint)
+		hint = *desc->prov ? of_provider(set, a, desc) : of_any(set, a, desc);
+	return hint ? hint : of_process(set, a, desc);
+}

@@ -1,0 +1,242 @@
+/*
+ * What wakes the loop of a session (session_run): records, the timers of rates and of tick probes, signals, the end of a
+ * target, and descriptors of the session's owner.
+ */
+#include "session/private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/now.h"
+#include "target/target.h"
+
+/* Wake the loop for @events (of epoll) on @fd. */
+static struct source_fd *add_source(struct session *s, int fd, bool owned, uint32_t events,
+				    void (*ready)(struct session *s, struct source_fd *src))
+{
+	struct source_fd *src = arena_new_of(s->arena, struct source_fd);
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	src->fd = fd;
+	src->owned = owned;
+	src->ready = ready;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev))
+		return NULL;
+	s->sources = arena_grow(s->arena, s->sources, &s->sources_cap, s->nsources, sizeof(*s->sources));
+	s->sources[s->nsources++] = src;
+	return src;
+}
+
+/* A program that calls exit() shuts the gate at once; its record, with the status, comes later. */
+static void notice_exit(struct session *s)
+{
+	if (__atomic_load_n(&place_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
+		s->ending = true;
+}
+
+static void buffer_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	s->error = session_drain(s, false);
+}
+
+static void status_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		session_keep_clock(s);
+		session_report_drops(s);
+	}
+}
+
+static void switch_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		s->error = session_drain(s, false);
+		if (!s->error)
+			s->error = session_look_again(s);
+		notice_exit(s);
+	}
+}
+
+/* The next firing of a timer whose periods vary: once, between period - random and period + random. */
+static void tick_again(struct source_fd *src)
+{
+	const struct probe *p = src->tick->probe;
+	uint64_t ns, dice;
+
+	if (getrandom(&dice, sizeof(dice), 0) != sizeof(dice))
+		dice = now_ns();
+	ns = p->period_ns - p->random_ns + dice % (2 * p->random_ns + 1);
+	ns += !ns;
+	struct itimerspec it = { .it_value = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) } };
+	timerfd_settime(src->fd, 0, &it, NULL);
+}
+
+static void timeout_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	s->ending = true;
+}
+
+static void tick_ready(struct session *s, struct source_fd *src)
+{
+	static const uint64_t no_args[10];
+	uint64_t ticks;
+
+	if (read(src->fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	if (src->tick->probe->random_ns)
+		tick_again(src);
+	/* A tracer that was held up fires once for each tick missed, but does not try to make up for a sleep. */
+	if (ticks > 100)
+		ticks = 100;
+	while (ticks-- && !s->ending && !s->error) {
+		s->error = s->place->ops->run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
+		if (!s->error)
+			s->error = session_drain(s, false);
+		notice_exit(s);
+	}
+}
+
+static void signal_ready(struct session *s, struct source_fd *src)
+{
+	struct signalfd_siginfo info;
+
+	if (read(src->fd, &info, sizeof(info)) == sizeof(info))
+		s->ending = true;
+}
+
+static void target_ready(struct session *s, struct source_fd *src)
+{
+	if (target_poll(src->target) != TARGET_EXITED)
+		return;
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, src->fd, NULL);
+	if (--s->targets == 0)
+		s->ending = true;
+}
+
+int session_watch(struct session *s, struct target *t)
+{
+	struct source_fd *src = add_source(s, target_fd(t), false, EPOLLIN, target_ready);
+
+	if (!src)
+		return -errno;
+	src->target = t;
+	s->targets++;
+	session_know_pid(s, (uint32_t)target_pid(t));
+	return 0;
+}
+
+static void other_ready(struct session *s, struct source_fd *src)
+{
+	(void)s;
+	src->other(src->ctx);
+}
+
+int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *ctx)
+{
+	struct source_fd *src = add_source(s, fd, false, EPOLLIN, other_ready);
+
+	if (!src)
+		return -errno;
+	src->other = ready;
+	src->ctx = ctx;
+	return 0;
+}
+
+/* --- timers and signals --------------------------------------------------------------------------------- */
+
+static int set_period(int fd, int64_t period_ns)
+{
+	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
+	struct itimerspec it = { period, period };
+
+	return timerfd_settime(fd, 0, &it, NULL) ? -errno : 0;
+}
+
+/* Call @ready each @period_ns. */
+static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
+		     void (*ready)(struct session *s, struct source_fd *src), struct source_fd **ret)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), e;
+	struct source_fd *src;
+
+	if (fd < 0)
+		return -errno;
+	src = add_source(s, fd, true, EPOLLIN, ready);
+	if (!src) {
+		e = -errno;
+		close(fd);
+		return e;
+	}
+	src->tick = tick;
+	if (ret)
+		*ret = src;
+	return set_period(fd, period_ns);
+}
+
+void session_set_rates(struct session *s)
+{
+	if (s->switcher)
+		set_period(s->switcher->fd, s->opts.v[OPT_switchrate]);
+	if (s->teller)
+		set_period(s->teller->fd, s->opts.v[OPT_statusrate]);
+}
+
+void session_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+static int add_signals(struct session *s)
+{
+	sigset_t set;
+	int fd;
+
+	session_signals(&set);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (!add_source(s, fd, true, EPOLLIN, signal_ready)) {
+		close(fd);
+		return -errno;
+	}
+	return 0;
+}
+
+int session_add_sources(struct session *s)
+{
+	int fd = s->place->ops->out_fd(s->place), e;
+	uint32_t i;
+
+	/* Only when a program wakes us: that there are records again at once is no news under load. */
+	if (fd >= 0 && !add_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
+		return -errno;
+	e = add_signals(s);
+	if (!e)
+		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->switcher);
+	if (!e)
+		/* What SystemTap's handlers could not do may end its session. */
+		e = add_timer(s, s->opts.v[s->conf.stp ? OPT_switchrate : OPT_statusrate], NULL, status_ready, &s->teller);
+	if (!e && s->conf.timeout_ns)
+		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
+	for (i = 0; i < s->nenabled && !e; i++)
+		if (s->enabled[i].probe->kind == PROBE_TICK)
+			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready,
+				      NULL);
+	return e;
+}

@@ -1,0 +1,25 @@
+/*
+ * What helpers.c has for helpers in other files.
+ */
+#ifndef DTAP_VM_HELPER_H
+#define DTAP_VM_HELPER_H
+
+#include "abi/unwind.h"
+#include "vm/shm.h"
+
+/* Append a record of @size bytes to the lane's ring, waiting where the session says so.  0 or -EAGAIN: no room. */
+int shm_output(struct shm_run *r, const struct shm_map *out, const void *data, uint32_t size);
+
+/* Have the tracer look at what was output. */
+void shm_wake(struct shm_run *r);
+
+/* By what programs know this process (abi/unwind.h). */
+struct abi_process_key shm_own_key(void);
+
+/* Count a loss. */
+void shm_drop(const struct shm_run *r, enum abi_drop what);
+
+/* ABI_HELPER_STACK, in stack.c. */
+uint64_t stack_number(uint64_t map, uint64_t flags, uint64_t frames, uint64_t address, uint64_t unused, struct vm_thread *t);
+
+#endif

@@ -1,4 +1,0 @@
-BEGIN
-{
-	trace(cwd);	/* error: D_UNKNOWN */
-}
