@@ -25,6 +25,7 @@
 #include "lang/diag.h"
 #include "out/sink.h"
 #include "probe/probe.h"
+#include "probe/python.h"
 #include "session/launch.h"
 #include "session/options.h"
 #include "session/session.h"
@@ -187,6 +188,19 @@ static void agent_message(void *ctx, const char *text)
 	fprintf(stderr, "# dtrace: %s\n", text);
 }
 
+/* A copy of the program alone, without the agent's object, must not pass for a Python in which little happens. */
+static void say_missing(struct run *r, const struct probe_desc *descs, size_t n)
+{
+	const char *missing = supply_missing(r->supply);
+
+	for (size_t i = 0; *missing && i < n; i++) {
+		if (strncmp(descs[i].prov, PYTHON_PROVIDER, strlen(PYTHON_PROVIDER)))
+			continue;
+		agent_message(r, missing);
+		return;
+	}
+}
+
 /*
  * Whether the command needs the agent has to be known before it is started, so the programs are parsed once
  * before their $target exists.  Their mistakes are reported when they are parsed in earnest.
@@ -219,6 +233,8 @@ static int foresee(struct run *r, const struct target_preload **preload)
 		e = supply_new(&conf, &r->supply, &err);
 	}
 	descs = d_descs(d, &n);
+	if (!e)
+		say_missing(r, descs, n);
 	if (!e && r->o.command)
 		e = supply_foresee(r->supply, descs, n, r->o.command, preload, &err);
 	arena_free(a);

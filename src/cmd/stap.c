@@ -192,6 +192,7 @@ static int pass_1(struct run *r)
 		return pass_failed(r, 1, "parse");
 	r->name = src->name;
 	r->tapset = stp_tapset_new(r->arena, r->env.arch);
+	stp_suggest(r->stp, r->tapset);
 	stp_tapset_script(r->tapset, src);
 	more = arena_alloc(r->arena, (r->o.more.n + 1) * sizeof(*more));
 	for (size_t i = 0; i < r->o.more.n; i++) {

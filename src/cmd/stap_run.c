@@ -251,6 +251,8 @@ static int bring_agent(struct stap_program *p)
 	size_t n = points_supplied(p->points, held, &descs);
 	int e = 0;
 
+	if (points_found_python(p->points) && *supply_missing(p->supply))
+		agent_message(NULL, supply_missing(p->supply));
 	if (!n)
 		return 0;
 	if (p->target) {

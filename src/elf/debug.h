@@ -69,12 +69,23 @@ enum debug_base {
 	DEBUG_ADDR,		/* where the file's address 0 is in the process */
 };
 
-/* A variable: at the address base + off, or (@is_value) that sum itself. */
+enum { DEBUG_MAX_PARTS = 8, DEBUG_NO_REG = 0xffff };
+
+/* The next @size bytes of a variable are in a register's low ones, or DEBUG_NO_REG: nowhere that can be told. */
+struct debug_part {
+	uint16_t reg, size;
+};
+
+/*
+ * A variable: at the address base + off, or (@is_value) that sum itself, or (@nparts not 0) in parts.
+ */
 struct debug_var {
 	enum debug_base base;
 	unsigned int reg;
 	int64_t off;
 	bool is_value;
+	struct debug_part parts[DEBUG_MAX_PARTS];
+	unsigned int nparts;
 	Dwarf_Die type;
 };
 
@@ -83,6 +94,12 @@ struct debug_var {
  * the one whose code it is, or (@inlined not NULL) the copy of the function @inlined that is inside of it.
  */
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
+
+/*
+ * Where the machine's calling convention leaves a result of the type, bare, a structure: in *ret, whose base is the register
+ * of results.  NULL, or why that cannot be told.  System V ABI, AMD64 supplement, 3.2.3 "Returning of Values".
+ */
+const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret);
 
 /* The type of what the function whose code is at @pc returns; false: nothing, or it is not known. */
 bool debug_result(struct debug *d, uint64_t pc, Dwarf_Die *type);

@@ -167,11 +167,41 @@ static bool run(struct eval *e, const Dwarf_Op *ops, size_t n)
 	return e->n == 1 || refuse(e, n ? "its place is too complicated" : "it was optimized away");
 }
 
+/* Registers, each with the piece that is in it; what is elsewhere, or nowhere, is left out. */
+static bool in_parts(const Dwarf_Op *ops, size_t n, struct debug_var *ret)
+{
+	unsigned int reg = DEBUG_NO_REG;
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ops[i].atom >= DW_OP_reg0 && ops[i].atom <= DW_OP_reg31) {
+			reg = ops[i].atom - DW_OP_reg0;
+			any = true;
+			continue;
+		}
+		if (ops[i].atom == DW_OP_bit_piece)
+			return false;
+		if (ops[i].atom != DW_OP_piece) {
+			reg = DEBUG_NO_REG;
+			continue;
+		}
+		if (ret->nparts == DEBUG_MAX_PARTS || ops[i].number > UINT16_MAX)
+			return false;
+		ret->parts[ret->nparts++] = (struct debug_part){ (uint16_t)reg, (uint16_t)ops[i].number };
+		reg = DEBUG_NO_REG;
+	}
+	return any && ret->nparts && ops[n - 1].atom == DW_OP_piece;
+}
+
 const char *debug_eval(struct debug *d, const struct debug_scopes *s, Dwarf_Attribute *attr, const Dwarf_Op *ops, size_t n,
 		       struct debug_var *ret)
 {
 	struct eval e = { .d = d, .scopes = s, .attr = attr };
 
+	ret->nparts = 0;
+	if (in_parts(ops, n, ret))
+		return NULL;
+	ret->nparts = 0;
 	if (!run(&e, ops, n))
 		return e.why;
 	ret->base = e.stack[0].base;

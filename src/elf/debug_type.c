@@ -244,6 +244,96 @@ uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
 	return 0;
 }
 
+enum { WORDS = 2 };	/* that a result can have in registers */
+
+/* The words of a structure: what is in each. */
+struct words {
+	bool any[WORDS], number[WORDS];	/* a member; one that is no floating-point number */
+	bool unaligned, wide;		/* a member is; is a number of more than 8 bytes */
+	int64_t off;			/* of the structure that is looked at in the outermost */
+	int depth;
+};
+
+static void see(struct words *w, const Dwarf_Die *type);
+
+static void see_member(void *ctx, const struct debug_member *m)
+{
+	struct words *w = ctx;
+
+	w->off += m->off;
+	see(w, &m->type);
+	w->off -= m->off;
+}
+
+static void see(struct words *w, const Dwarf_Die *type)
+{
+	struct debug_shape shape;
+	uint64_t n = 1, size;
+	Dwarf_Die bare, to;
+
+	debug_shape(type, &bare, &shape);
+	if (w->depth == MAX_LINKS)
+		return;
+	w->depth++;
+	size = shape.size;
+	if (shape.kind == DEBUG_STRUCT) {
+		debug_each_member(&bare, see_member, w);
+	} else if (shape.kind == DEBUG_ARRAY && debug_target(&bare, &to)) {
+		for (unsigned int k = 0; k < debug_dims(&bare); k++)
+			n *= debug_count(&bare, k);
+		for (uint64_t k = 0; size && k < n && k < 8 * WORDS; k++) {
+			w->off += (int64_t)(k * size);
+			see(w, &to);
+			w->off -= (int64_t)(k * size);
+		}
+	} else if (size > 8 || !size) {
+		w->wide = true;
+	} else if (w->off >= 0 && w->off < 8 * WORDS) {
+		w->unaligned |= (uint64_t)w->off % size != 0;
+		w->any[w->off / 8] = true;
+		w->number[w->off / 8] |= shape.kind != DEBUG_FLOAT;
+	}
+	w->depth--;
+}
+
+/* A class of C++ that is copied by more than its bytes. */
+static bool is_by_reference(const Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word how;
+
+	return dwarf_attr((Dwarf_Die *)type, DW_AT_calling_convention, &attr) && !dwarf_formudata(&attr, &how) &&
+	       how == DW_CC_pass_by_reference;
+}
+
+const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret)
+{
+	uint64_t size = debug_size(type);
+	struct words w = { .depth = 0 };
+	uint16_t next = 0;
+
+#ifndef __x86_64__
+	return "the result is a structure, whose place on this machine is not known";
+#endif
+	memset(ret, 0, sizeof(*ret));
+	ret->type = *type;
+	ret->base = DEBUG_REG;		/* %rax, which DWARF calls 0; %rdx is 1 */
+	see(&w, type);
+	if (!size)
+		return "the size of the result is not known";
+	if (size > 8 * WORDS || w.unaligned || is_by_reference(type))
+		return NULL;		/* in memory, whose address is there */
+	if (w.wide)
+		return "the result has floating-point numbers of more than 64 bits";
+	for (unsigned int k = 0; k < (size + 7) / 8; k++) {
+		bool sse = w.any[k] && !w.number[k];
+
+		ret->parts[ret->nparts++] = (struct debug_part){ sse || !w.any[k] ? DEBUG_NO_REG : next, 8 };
+		next += !sse;
+	}
+	return NULL;
+}
+
 bool debug_is_char(const Dwarf_Die *type)
 {
 	struct debug_shape shape;
@@ -270,10 +360,10 @@ static const struct kind {
 } kinds[] = {
 	{ "struct ", DW_TAG_structure_type }, { "union ", DW_TAG_union_type }, { "enum ", DW_TAG_enumeration_type },
 	{ "class ", DW_TAG_class_type }, { "", DW_TAG_typedef }, { "", DW_TAG_base_type },
-	{ "", DW_TAG_structure_type },
+	{ "", DW_TAG_structure_type }, { "", DW_TAG_union_type }, { "", DW_TAG_enumeration_type },
 };
 
-/* A first word alone tells the kind; what has none is a typedef, a base type, or a structure of C++. */
+/* A first word alone tells the kind; what has none is a typedef, a base type, or anything. */
 static bool in_unit(Dwarf_Die *unit, const char *name, Dwarf_Die *ret)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -200,11 +200,17 @@ static bool precision(struct reader *r, struct fmt_conv *c)
 	return number(r, "precision", &c->prec);
 }
 
-/* size = "hh" | "h" | "l" | "ll" | "L" | "w" (D) */
+/* size = "hh" | "h" | "l" | "ll" | "L" | "w"; of SystemTap, whose numbers have one size, "l" */
 static unsigned int size_prefix(struct reader *r)
 {
 	bool twice = r->p + 1 < r->end && r->p[1] == r->p[0];
 
+	if (r->lang != FMT_D) {
+		if (*r->p != 'l' || twice)
+			return SIZE_NONE;
+		r->p++;
+		return SIZE_L;
+	}
 	switch (*r->p) {
 	case 'h':
 		r->p += twice ? 2 : 1;
@@ -216,8 +222,6 @@ static unsigned int size_prefix(struct reader *r)
 		r->p++;
 		return SIZE_LDBL;
 	case 'w':
-		if (r->lang != FMT_D)
-			return SIZE_NONE;
 		r->p++;
 		return SIZE_W;
 	default:

@@ -5,6 +5,7 @@
 #include "probe/probe.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -142,6 +143,7 @@ static const char *shifted(struct probe_set *set, struct arena *a, const struct 
 static const char *of_process(struct probe_set *set, struct arena *a, const struct probe_desc *d)
 {
 	const char *base = without_pid(a, d->prov), *pid = d->prov + strlen(base);
+	const char *was = "is not there, or no longer";
 	char comm[32] = "";
 	FILE *f;
 
@@ -155,20 +157,29 @@ static const char *of_process(struct probe_set *set, struct arena *a, const stru
 		comm[strcspn(comm, "\n")] = '\0';
 	if (f)
 		fclose(f);
-	return *comm ? arena_printf(a, "%s is the provider of process %s, a program \"%s\" that has no such probes", d->prov,
-				    pid, comm) : NULL;
+	if (*comm)
+		was = arena_printf(a, "is a program \"%s\" that has no such probes", comm);
+	return arena_printf(a, "process %s %s; those of all that -c starts are %s* with /progenyof($target)/", pid, was, base);
+}
+
+/* Does probe_why() say no more than that? */
+static bool is_gone(const struct probe_set *set)
+{
+	return strstr(probe_why(set), strerror(ESRCH));
 }
 
 const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, struct arena *a)
 {
-	const char *hint;
+	const char *why = arena_strdup(a, probe_why(set)), *hint = NULL;
+	bool gone = is_gone(set);
 
-	if (*probe_why(set))
-		return arena_strdup(a, probe_why(set));
-	if (desc->id || desc_glob("pid[0-9]*", desc->prov))	/* of functions there may be a hundred thousand */
-		return NULL;
-	hint = shifted(set, a, desc);
-	if (!hint)
+	if (desc->id || (*why && !gone) || desc_glob("pid[0-9]*", desc->prov))	/* there are too many functions to look */
+		return *why ? why : NULL;
+	if (!gone)
+		hint = shifted(set, a, desc);
+	if (!hint && !gone)
 		hint = *desc->prov ? of_provider(set, a, desc) : of_any(set, a, desc);
-	return hint ? hint : of_process(set, a, desc);
+	if (!hint)
+		hint = of_process(set, a, desc);
+	return hint || !*why ? hint : why;
 }

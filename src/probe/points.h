@@ -71,6 +71,9 @@ struct probe *points_in_process(struct points *p, const struct stp_point *found,
 bool points_is_supplied(struct points *p, uint32_t pid);
 bool points_is_supplied_program(const struct points *p, uint32_t pid);
 
+/* Was there a point with a mark in a CPython? */
+bool points_found_python(const struct points *p);
+
 /* Add to @out what the agent supplies: "function__entry of /usr/bin/python3.13". */
 void points_say_supplied(const struct points *p, struct strbuf *out);
 

@@ -80,9 +80,35 @@ static bool add_step(struct walk *w, uint8_t width, bool sign, struct stp_node *
 	return true;
 }
 
+/* The @size bytes, or @bits, that are in a register. */
+static bool from_register(struct walk *w, uint64_t size, unsigned int bit, unsigned int bits)
+{
+	uint64_t at = (uint64_t)w->off * 8 + bit;
+	unsigned int k = 0;
+
+	while (k < w->nparts && at >= w->parts[k].size * 8u)
+		at -= w->parts[k++].size * 8u;
+	bits = bits ? bits : (unsigned int)size * 8;
+	if (k < w->nparts && w->parts[k].reg == DEBUG_NO_REG)
+		return refuse(w, "it is in a vector register, or was optimized away");
+	if (k == w->nparts || at + bits > w->parts[k].size * 8u || at + bits > 64)
+		return refuse(w, "it lies across registers");
+	w->source->arg = w->operands[k];
+	w->source->readonly = "it is in a register";
+	if (bits < 64) {
+		w->source->bit = (uint8_t)at;
+		w->source->bits = (uint8_t)bits;
+	}
+	w->off = 0;
+	w->nparts = 0;
+	return true;
+}
+
 /* The value, a pointer, becomes the address. */
 bool walk_deref(struct walk *w, const Dwarf_Die *bare)
 {
+	if (w->nparts && !from_register(w, 8, 0, 0))
+		return false;
 	if (w->in_memory && !add_step(w, 8, false, NULL, 0))
 		return false;
 	w->in_memory = true;
@@ -153,6 +179,17 @@ void walk_to(struct walk *w, const struct debug_member *m)
 	w->bits = *m;
 }
 
+static const char *no_such_access(struct walk *w, const Dwarf_Die *type, const char *part)
+{
+	struct strbuf of = { 0 };
+	const char *why;
+
+	debug_type_name(type, &of);
+	why = arena_printf(w->p->arena, "invalid access '%s' vs. %s", part, strbuf_str(&of));
+	strbuf_fini(&of);
+	return why;
+}
+
 static bool member(struct walk *w, const char *name)
 {
 	struct debug_shape shape;
@@ -167,9 +204,9 @@ static bool member(struct walk *w, const char *name)
 		debug_shape(&w->type, &bare, &shape);
 	}
 	if (shape.kind != DEBUG_STRUCT)
-		return refuse(w, arena_printf(w->p->arena, "what stands before ->%s is no structure", name));
-	if (!w->in_memory)
-		return refuse(w, "structures in registers are not supported");
+		return refuse(w, no_such_access(w, &bare, arena_printf(w->p->arena, "->%s", name)));
+	if (!w->in_memory && !w->nparts)
+		return refuse(w, "it is a structure that is neither in memory nor in registers");
 	m.name = NULL;
 	why = debug_member(&bare, name, &m);
 	if (why && !m.name)
@@ -214,10 +251,12 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 			return false;
 		size = (int64_t)debug_size(&w->type);
 	} else {
-		return refuse(w, "what stands before [ is neither array nor pointer");
+		return refuse(w, no_such_access(w, &bare, index->kind == STP_NUM ? arena_printf(w->p->arena, "[%lld]", (long long)index->value) : "[...]"));
 	}
-	if (!w->in_memory || size <= 0)
+	if (!(w->in_memory || w->nparts) || size <= 0)
 		return refuse(w, "the size of the elements is not known");
+	if (index->kind != STP_NUM && w->nparts)
+		return refuse(w, "the array is in registers: write the index as a number");
 	if (index->kind != STP_NUM)
 		return add_step(w, 0, false, index, size);
 	walk_move(w, index->value, size);
@@ -228,6 +267,27 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 static void set_target(struct walk *w, const Dwarf_Die *type)
 {
 	w->source->target = points_target(w->p, w->file, type);
+}
+
+static void first_member(void *ctx, const struct debug_member *m)
+{
+	const char **name = ctx;
+
+	if (!*name)
+		*name = m->name;
+}
+
+static const char *instead_of_struct(struct walk *w, const Dwarf_Die *type)
+{
+	const char *member = NULL, *why;
+	struct strbuf of = { 0 };
+
+	debug_type_name(type, &of);
+	debug_each_member(type, first_member, &member);
+	why = arena_printf(w->p->arena, "'%s' is being accessed instead of a member%s%s%s", strbuf_str(&of),
+			   member ? " such as '->" : "", member ? member : "", member ? "'" : "");
+	strbuf_fini(&of);
+	return why;
 }
 
 /* The value at the end. */
@@ -257,13 +317,20 @@ bool walk_fetch(struct walk *w, const struct stp_node *target)
 			return refuse(w, "it is an array in registers");
 		if (w->dim + 1 >= debug_dims(&bare) && debug_target(&bare, &to))
 			set_target(w, &to);
+		w->source->readonly = "cannot write to array address";
 		return !w->off || add_step(w, 0, false, NULL, 0);
 	case DEBUG_STRUCT:
-		return refuse(w, "it is a structure: name a member with ->");
-	case DEBUG_FLOAT:
-		return refuse(w, "it is a floating-point number, which SystemTap's language does not have");
+		return refuse(w, instead_of_struct(w, &bare));
+	case DEBUG_FLOAT:	/* its bits */
+		if (!(w->in_memory || w->nparts) || shape.size > 8)
+			return refuse(w, "it is a floating-point number in a register, or one of more than 64 bits");
+		break;
 	default:
 		return refuse(w, "its type is not supported");
+	}
+	if (w->nparts) {
+		w->source->sign = shape.sign;
+		return from_register(w, shape.size, w->bits.bit, w->bits.bits);
 	}
 	if (w->bits.bits) {
 		w->source->bit = w->bits.bit;
@@ -324,6 +391,8 @@ bool walk_begin(struct walk *w, const struct points_found *f, const struct debug
 	const struct arch *arch = arch_host();
 	struct arch_operand regs[MAX_REGS], op = { .loc = ARCH_LOC_CONST, .size = 8 };
 	unsigned int n = arch_operands(arch, arch->dwarf_regs, regs, MAX_REGS);
+	struct debug_shape shape;
+	Dwarf_Die bare;
 
 	w->source->kind = STP_SRC_ARG;
 	w->source->type = STP_LONG;
@@ -334,6 +403,23 @@ bool walk_begin(struct walk *w, const struct points_found *f, const struct debug
 		return refuse(w, "several functions have this name: their variables cannot be told apart");
 	if (f->probe->sites[0]->ret && is_relative(f, v))
 		return refuse(w, "at a return the place of global variables is not known: write @entry(@var(\"...\"))");
+	debug_shape(&w->type, &bare, &shape);
+	if (v->nparts || (v->is_value && v->base == DEBUG_REG && !v->off &&
+			  (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_ARRAY))) {
+		w->in_memory = false;
+		w->nparts = v->nparts ? v->nparts : 1;
+		memcpy(w->parts, v->parts, sizeof(w->parts));
+		if (!v->nparts)
+			w->parts[0] = (struct debug_part){ (uint16_t)v->reg, 8 };
+		for (unsigned int k = 0; k < w->nparts; k++) {
+			if (w->parts[k].reg >= n)
+				w->parts[k].reg = DEBUG_NO_REG;
+			else if (!add_operand(w, f->probe->sites[0], &regs[w->parts[k].reg]))
+				return false;
+			w->operands[k] = w->source->arg;
+		}
+		return true;
+	}
 	if (v->base == DEBUG_REG) {
 		if (v->reg >= n)
 			return refuse(w, "it is in a vector register");
@@ -363,6 +449,7 @@ bool points_debug_result(struct points *p, const struct points_found *f, const s
 	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
 	struct walk w = { .p = p, .file = f ? f->file : NULL, .source = source };
 	struct debug_shape shape;
+	struct debug_var v;
 	const char *file;
 	Dwarf_Die bare;
 	int line;
@@ -377,10 +464,13 @@ bool points_debug_result(struct points *p, const struct points_found *f, const s
 		return !described && !target->nparts && !target->pretty;
 	}
 	debug_shape(&w.type, &bare, &shape);
-	if (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_FLOAT) {
-		*why = shape.kind == DEBUG_STRUCT ? "the result is a structure, which is not in one register" :
-						    "the result is a floating-point number";
+	if (shape.kind == DEBUG_FLOAT) {
+		*why = "the result is a floating-point number";
 		return false;
+	}
+	if (shape.kind == DEBUG_STRUCT) {
+		*why = debug_struct_result(&bare, &v);
+		return !*why && one(p, f, target, &v, source, why);
 	}
 	if (walk(&w, target))
 		return true;
@@ -405,14 +495,16 @@ static void add_item(void *ctx, const char *name, const Dwarf_Die *type)
 	struct listing *l = ctx;
 	struct stp_source *item = &l->items[l->n];
 	struct debug_var v;
+	struct debug_shape shape;
 	const char *why;
+	Dwarf_Die bare;
 
-	(void)type;
 	if (l->n == WALK_MAX_ITEMS)
 		return;
-	*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
+	debug_shape(type, &bare, &shape);
 	if (debug_var(obj_debug(l->f->file->obj), l->f->pc, l->f->inlined, name, &v) || !one(l->p, l->f, &plain, &v, item, &why))
-		*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN };
+		*item = (struct stp_source){ .kind = STP_SRC_UNKNOWN,
+					     .text = shape.kind == DEBUG_STRUCT ? "{...}" : "?" };
 	l->names[l->n++] = arena_strdup(l->p->arena, name);
 }
 
@@ -529,6 +621,8 @@ bool points_cast(struct points *p, const struct points_found *f, const struct st
 	struct debug *d = file ? obj_debug(file->obj) : NULL;
 	struct walk w = { .p = p, .file = file, .source = source, .in_memory = true };
 	size_t len = cast->str_len;
+	struct debug_shape shape;
+	Dwarf_Die bare;
 
 	while (len && strchr("* ", cast->str[len - 1]))
 		len--;
@@ -544,9 +638,14 @@ bool points_cast(struct points *p, const struct points_found *f, const struct st
 		*why = arena_printf(p->arena, "type definition '%s' not found in '%s'", cast->str, file->path);
 		return false;
 	}
-	if (!cast->nparts)
+	/* What points to a structure; of anything else it is the value there. */
+	debug_shape(&w.type, &bare, &shape);
+	if (!cast->nparts && !cast->pretty && (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_OTHER)) {
 		source->target = points_target(p, file, &w.type);
-	if (!cast->nparts || walk(&w, cast))
+		source->readonly = "Expecting lvalue for assignment";
+		return true;
+	}
+	if (walk(&w, cast))
 		return true;
 	*why = w.why;
 	return false;

@@ -76,6 +76,17 @@ static void add_func(struct points_search *s, struct points_file *f, const struc
 	add_at(s, f, of->name, point, pc, pc == of->addr, false);
 }
 
+/* .statement("f"): its first instruction. */
+static void add_entry(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line)
+{
+	struct stp_point *point = points_in_file(s, f->path);
+
+	if (s->source && (!file || !debug_is_file(file, s->source)))
+		return;
+	points_set(s->p, point, "statement", full_name(s, of->name, file, line));
+	add_at(s, f, of->name, point, of->addr, true, false);
+}
+
 static void add_line(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line,
 		     int code)
 {
@@ -139,6 +150,10 @@ static void consider(struct points_search *s, struct points_file *f, const struc
 
 	if (s->addr && !s->statement && (s->addr < of->addr || s->addr >= of->end))
 		return;
+	if (s->statement && !s->nlines && !points_comp(s->point, "label")) {
+		add_entry(s, f, of, known ? file : NULL, declared);
+		return;
+	}
 	if (!s->source && !s->statement && !s->nlines) {
 		add_func(s, f, of, known ? file : NULL, declared);
 		return;
@@ -324,7 +339,7 @@ void points_find_statements(struct points_search *s)
 	s->in_file = in_file;
 	if (!name && !read_address(s, "statement"))
 		return;
-	if (name && (!read_name(s, name) || !s->nlines))
+	if (name && !read_name(s, name))
 		s->why = "write function@file:line, with a * for all lines, or function@file+lines";
 	else
 		points_each_file(s);
@@ -393,14 +408,22 @@ bool points_plt_target(const struct stp_point *point, bool at_return, const stru
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why)
 {
-	static const struct stp_node plain = { .kind = STP_TARGET, .name = "$return" };
+	struct stp_node whole = { .kind = STP_TARGET, .name = "$return" };
 	struct stp_source *item;
 
 	if (at_return && !strcmp(target->name, "$$return")) {
-		static const char *names[] = { "$return" };
+		static const char *names[] = { "return" };
 
+		if (target->pretty) {
+			whole.pretty = target->pretty;
+			if (points_debug_result(p, f, &whole, source, why))
+				source->text = arena_printf(p->arena, "return=%s", source->text);
+			else
+				*source = (struct stp_source){ .kind = STP_SRC_TEXT, .type = STP_STRINGS, .text = "" };
+			return true;
+		}
 		item = arena_new_of(p->arena, struct stp_source);
-		source->nnames = points_debug_result(p, f, &plain, item, why);
+		source->nnames = points_debug_result(p, f, &whole, item, why);
 		source->items = item;
 		source->kind = STP_SRC_LIST;
 		source->type = STP_STRINGS;

@@ -327,6 +327,9 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 	source->kind = STP_SRC_ARG;
 	source->type = STP_LONG;
 	source->arg = arg;
+	source->readonly = *name == '$' && name[1] == 'a' ? "utrace '$argN' variable is read-only" :
+			   name[1] == 's' ? "utrace '$syscall' variable is read-only" :
+					    "utrace '$return' variable is read-only";
 	return true;
 }
 

@@ -158,12 +158,15 @@ static void in_file(struct points_search *s, const char *path)
 		s->why = f->why;
 		return;
 	}
+	s->p->python |= f->python != 0;
 	add_marks(s, f, f, mark);
 	if (f->python && s->p->conf.agent)
 		add_marks(s, f, points_open(s->p, s->p->conf.agent), mark);
 	if (s->n > before)
 		return;
 	s->why = points_similar(s, "marks", mark, mark_name, f);
+	if (f->python && !s->p->conf.agent)
+		s->why = arena_printf(s->p->arena, "%s; dtap's agent, which has what a Python lacks, is not installed", s->why);
 	library = s->program == path ? points_linked_python(s->p, f) : NULL;
 	if (library)
 		s->why = arena_printf(s->p->arena, "%s; the program's Python is in its .library(\"%s\")", s->why,
@@ -180,6 +183,7 @@ void points_find_marks(struct points_search *s)
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why)
 {
+	static const char read_only[] = "Expecting lvalue for assignment";
 	const char *name = target->name;
 	unsigned int nargs = f ? f->probe->sig.nargs : 0;
 	struct stp_source *items;
@@ -190,6 +194,12 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		*why = "@var is for probes of functions and statements: a marker has $arg1, $arg2 ...";
 		return false;
 	}
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = arena_printf(p->arena, "type definition '%s_%s' not found in '%s': write @cast(%s, \"type\")",
+				    f ? f->mark : "", name + 1, f ? f->file->path : "", name);
+		return false;
+	}
+	source->readonly = read_only;
 	if (!strcmp(name, "$$name") || !strcmp(name, "$$provider")) {
 		source->kind = STP_SRC_TEXT;
 		source->type = STP_STRINGS;
@@ -229,5 +239,6 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 	source->kind = STP_SRC_ARG;
 	source->type = STP_LONG;
 	source->arg = (uint32_t)n - 1;
+	source->readonly = read_only;
 	return true;
 }

@@ -67,7 +67,7 @@ static void pretty_struct(struct pretty *to, const struct walk *at, const Dwarf_
 {
 	struct walk outer = to->at;
 
-	if (to->level == to->levels || !at->in_memory) {
+	if (to->level == to->levels || !(at->in_memory || at->nparts)) {
 		strbuf_puts(&to->format, "{...}");
 		return;
 	}
@@ -100,7 +100,7 @@ static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_D
 			to->items[to->n - 1].size = (uint32_t)n;
 		return;
 	}
-	if (to->level == to->levels || !n || !at->in_memory) {
+	if (to->level == to->levels || !n || !(at->in_memory || at->nparts)) {
 		strbuf_puts(&to->format, "[...]");
 		return;
 	}

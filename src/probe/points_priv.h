@@ -45,6 +45,7 @@ struct points {
 	struct points_found *found;
 	size_t nfound, found_cap;
 	struct points_target *targets;	/* points_debug.c */
+	bool python;			/* a point asked for marks of one */
 };
 
 /* One point on its way to those that exist. */

@@ -220,6 +220,11 @@ size_t points_foresee(struct points *p, const struct stp_prog *prog, const struc
 	return d.n;
 }
 
+bool points_found_python(const struct points *p)
+{
+	return p->python;
+}
+
 void points_say_supplied(const struct points *p, struct strbuf *out)
 {
 	for (size_t i = 0; i < p->nfound; i++) {

@@ -17,6 +17,9 @@ struct walk {
 	Dwarf_Die type;
 	int64_t off;		/* not yet a step */
 	bool in_memory;		/* the value is at the address had so far */
+	unsigned int nparts;	/* or @off bytes into these parts, in registers */
+	struct debug_part parts[DEBUG_MAX_PARTS];
+	uint32_t operands[DEBUG_MAX_PARTS];	/* the probe's that they are */
 	unsigned int dim;	/* @type is an array: indexes that it had so far */
 	struct debug_member bits;	/* it is a bit field */
 	const char *why;

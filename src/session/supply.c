@@ -20,6 +20,7 @@ enum { YOUNG_MS = 10000 };
 struct supply {
 	struct supply_conf conf;
 	struct strbuf object;	/* empty: there is none */
+	struct strbuf missing;	/* why, if there should be one */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent, or some other */
 	bool started;
@@ -50,6 +51,8 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 		supply_free(s);
 		s = NULL;
 	} else {
+		if (e)
+			strbuf_printf(&s->missing, "%s; markers that a Python lacks or fires wrongly are missing", strbuf_str(&why));
 		e = 0;
 		probe_set_python(conf->probes, s->object.len ? conf->mode : PYTHON_NEVER,
 				 s->object.len ? strbuf_str(&s->object) : NULL);
@@ -57,6 +60,11 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 	}
 	strbuf_fini(&why);
 	return e;
+}
+
+const char *supply_missing(const struct supply *s)
+{
+	return strbuf_str(&s->missing);
 }
 
 void supply_free(struct supply *s)
@@ -70,6 +78,7 @@ void supply_free(struct supply *s)
 	newcomers_free(s->newcomers);
 	agents_free(s->agents);
 	strbuf_fini(&s->object);
+	strbuf_fini(&s->missing);
 	free(s);
 }
 

@@ -39,6 +39,9 @@ struct supply_conf {
 int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbuf *err);
 void supply_free(struct supply *s);	/* accepts NULL */
 
+/* With PYTHON_AUTO: why there is no object, and what that means for scripts about Python; "" when there is one. */
+const char *supply_missing(const struct supply *s);
+
 /*
  * The script has these descriptions, $target being any number, and is to trace @command, a command line.  *preload is
  * for target_create(): NULL when the command is an interpreter that needs nothing of the agent, or nothing of the

@@ -8,7 +8,10 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/similar.h"
+#include "lang/source.h"
 #include "stp/subsystem.h"
+#include "stp/tapset.h"
 
 enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100, MAX_WORK = 50000 };
 
@@ -63,15 +66,17 @@ static bool is_pattern_point(const struct stp_point *p)
 	return false;
 }
 
-static size_t read_row(const struct row *row, struct row_comp comps[MAX_ROW_COMPS])
+/* The components of @s; 0: more or longer ones than anything matches. */
+static size_t read_row(const char *s, struct row_comp comps[MAX_ROW_COMPS])
 {
-	const char *s = row->pattern;
 	size_t n = 0, len;
 
 	while (*s) {
 		struct row_comp *c = &comps[n++];
 
 		len = strcspn(s, ".(");
+		if (n > MAX_ROW_COMPS || len >= sizeof(c->name))
+			return 0;
 		memcpy(c->name, s, len);
 		c->name[len] = '\0';
 		s += len;
@@ -144,43 +149,77 @@ bool stp_point_names(const struct stp_point *pattern, const struct stp_point *na
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
-/* The names that could have stood instead of the first component that matches nothing. */
-static const char *similar(struct expansion *x, const struct stp_point *p, size_t *bad)
+/* How many components of @p are those of the row or alias from its start. */
+static size_t common(const struct stp_point *p, const struct row_comp *comps, size_t n)
+{
+	size_t k = 0;
+
+	while (k < n && k < p->n && !fnmatch(p->comps[k].name, comps[k].name, FNM_NOESCAPE) && arg_fits(&p->comps[k], comps[k].arg))
+		k++;
+	return k;
+}
+
+typedef void known_fn(void *ctx, const struct row_comp *comps, size_t n);
+
+struct aliases {
+	known_fn *fn;
+	void *ctx;
+};
+
+static void tapset_alias(void *ctx, const char *name)
 {
 	struct row_comp comps[MAX_ROW_COMPS];
-	struct strbuf b = {0};
-	const char *ret;
+	const struct aliases *a = ctx;
 
-	*bad = 0;
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		size_t n = read_row(&rows[r], comps), k = 0;
+	if (*name != '_')	/* the tapset's own */
+		a->fn(a->ctx, comps, read_row(name, comps));
+}
 
-		while (k < n && k < p->n && !fnmatch(p->comps[k].name, comps[k].name, FNM_NOESCAPE) &&
-		       arg_fits(&p->comps[k], comps[k].arg))
-			k++;
-		if (k > *bad)
-			*bad = k;
-	}
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		size_t n = read_row(&rows[r], comps), k = 0;
-		char text[80];
+/* Call @fn for each row and alias. */
+static void each_known(struct expansion *x, known_fn *fn, void *ctx)
+{
+	struct aliases aliases = { fn, ctx };
+	struct row_comp comps[MAX_ROW_COMPS];
 
-		while (k < n && k < p->n && !fnmatch(p->comps[k].name, comps[k].name, FNM_NOESCAPE) &&
-		       arg_fits(&p->comps[k], comps[k].arg))
-			k++;
-		if (k < *bad || k >= n)
-			continue;
-		snprintf(text, sizeof(text), "%s%s", comps[k].name,
-			 comps[k].arg == 'N' ? "(number)" : comps[k].arg == 'S' ? "(string)" : "");
-		if (b.s && strstr(b.s, text))
-			continue;
-		if (b.len)
-			strbuf_puts(&b, ", ");
-		strbuf_puts(&b, text);
-	}
-	ret = arena_strdup(x->arena, strbuf_str(&b));
-	strbuf_fini(&b);
-	return ret;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
+		fn(ctx, comps, read_row(rows[r].pattern, comps));
+	for (const struct stp_probe *probe = x->prog->probes; probe; probe = probe->next)
+		for (size_t i = 0; i < probe->names.n; i++)
+			fn(ctx, comps, alias_comps(probe->names.v[i], comps));
+	if (x->prog->tapset)
+		stp_tapset_aliases(x->prog->tapset, tapset_alias, &aliases);
+}
+
+/* What could have stood where the first component is that matches nothing. */
+struct instead {
+	struct expansion *x;
+	const struct stp_point *point;
+	size_t bad;		/* its number */
+	struct similar similar;
+	struct strbuf follow;	/* " s(number) ms(number)" */
+};
+
+static void find_bad(void *ctx, const struct row_comp *comps, size_t n)
+{
+	struct instead *in = ctx;
+	size_t k = common(in->point, comps, n);
+
+	if (k > in->bad)
+		in->bad = k;
+}
+
+static void add_instead(void *ctx, const struct row_comp *comps, size_t n)
+{
+	struct instead *in = ctx;
+	const struct row_comp *c = &comps[in->bad];
+	char text[80];
+
+	if (n <= in->bad || common(in->point, comps, n) < in->bad)
+		return;
+	similar_add(&in->similar, arena_strdup(in->x->arena, c->name));
+	snprintf(text, sizeof(text), " %s%s", c->name, c->arg == 'N' ? "(number)" : c->arg == 'S' ? "(string)" : "");
+	if (!in->follow.s || !strstr(in->follow.s, text))
+		strbuf_puts(&in->follow, text);
 }
 
 static const struct stp_subsystem *subsystem_of(const struct stp_point *p)
@@ -200,9 +239,9 @@ static const struct stp_subsystem *subsystem_of(const struct stp_point *p)
 static void no_match(struct expansion *x, const struct stp_point *p, const char *tag, const char *why)
 {
 	const struct stp_subsystem *about = why ? NULL : subsystem_of(p);
-	const struct stp_comp *first = &p->comps[0];
-	const char *names;
-	size_t bad;
+	const struct stp_comp *first = &p->comps[0], *bad;
+	struct instead in = { .x = x, .point = p };
+	struct strbuf b = { 0 };
 
 	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'",
 		   first->name);
@@ -216,13 +255,23 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 		diag_hint(x->diag, "it is about %s, which dtap does not trace: %s", about->what, about->instead);
 		return;
 	}
-	names = similar(x, p, &bad);
-	if (bad == p->n)
-		diag_hint(x->diag, "probe point truncated (follow: %s)", names);
-	else if (!*names)
-		diag_hint(x->diag, "invalid suffix for probe: identifier '%s'", p->comps[bad].name);
-	else
-		diag_hint(x->diag, "probe point mismatch (similar: %s): identifier '%s'", names, p->comps[bad].name);
+	each_known(x, find_bad, &in);
+	bad = &p->comps[in.bad < p->n ? in.bad : p->n - 1];
+	in.similar = similar_to(bad->name);
+	each_known(x, add_instead, &in);
+	if (in.bad == p->n)
+		strbuf_printf(&b, "probe point truncated (follow: %s)", strbuf_str(&in.follow));
+	else if (!in.similar.n)
+		strbuf_puts(&b, "invalid suffix for probe");
+	else {
+		strbuf_puts(&b, "probe point mismatch (similar: ");
+		similar_print(&in.similar, &b);
+		strbuf_puts(&b, ")");
+	}
+	diag_hint(x->diag, "%s: identifier '%s' at %s:%u:%u", strbuf_str(&b), bad->name, bad->pos.src ? bad->pos.src->name : "",
+		  bad->pos.line, bad->pos.col);
+	strbuf_fini(&in.follow);
+	strbuf_fini(&b);
 }
 
 /* --- points that exist ------------------------------------------------------------------------------- */
@@ -337,7 +386,7 @@ static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, 
 	unsigned int n = 0;
 
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		size_t nc = read_row(&rows[r], comps);
+		size_t nc = read_row(rows[r].pattern, comps);
 		struct stp_point *found;
 
 		if (!match(p->comps, p->n, comps, nc, into, x->arena))

@@ -292,6 +292,7 @@ struct stp_prog {
 	struct stp_func *funcs, **funcs_tail;
 	struct stp_handler *handlers, **handlers_tail;	/* [alias] */
 	size_t nentries;				/* [alias] @entry so far */
+	struct stp_tapset *tapset;			/* for suggestions, or NULL */
 };
 
 struct stp_prog *stp_prog_new(struct arena *a);

@@ -33,6 +33,11 @@ static const struct stp_builtin builtins[NBUILTINS] = {
 #undef STP_FUNC
 };
 
+const char *stp_builtin_name(size_t i)
+{
+	return i < NBUILTINS ? builtins[i].name : NULL;
+}
+
 const struct stp_builtin *stp_find_builtin(const char *name, size_t nparams)
 {
 	for (size_t i = 0; i < NBUILTINS; i++)

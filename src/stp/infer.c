@@ -7,6 +7,8 @@
  */
 #include "stp/sem.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "lang/diag.h"
 #include "lang/format.h"
@@ -231,11 +233,58 @@ static enum stp_type infer_binary(struct sem *s, struct stp_node *n, enum stp_ty
 	}
 }
 
+/* SystemTap's words for what is written to without -g. */
+static const char *guru_only(const struct stp_node *n)
+{
+	if (n->kind == STP_DEREF)
+		return "write not permitted; need stap -g";
+	if (n->kind == STP_CAST)
+		return "write to @cast context variable not permitted; need stap -g";
+	return n->is_var ? "write to @var variable not permitted; need stap -g" :
+			   "write to target variable not permitted; need stap -g";
+}
+
+/* Why what is traced, if @n is a part of that, cannot be written to with "op=", or NULL. */
+static const char *unwritable(const struct sem *s, const struct stp_node *n)
+{
+	if (n->kind != STP_TARGET && n->kind != STP_CAST && n->kind != STP_DEREF)
+		return NULL;
+	if (!s->guru)
+		return guru_only(n);
+	if (n->pretty)
+		return "cannot write to pretty-printed variable";
+	if (n->addressed)
+		return "cannot write to member address";
+	if (n->source && n->source->readonly)
+		return n->source->readonly;
+	return n->kind == STP_TARGET && !strncmp(n->name, "$$", 2) ? "cannot write to context variable" : NULL;
+}
+
+/* @at changes @n by the operator @op. */
+static bool may_write(struct sem *s, const struct stp_node *at, enum stp_op op, const struct stp_node *n)
+{
+	const char *why = unwritable(s, n);
+	bool traced = n->kind == STP_TARGET || n->kind == STP_CAST || n->kind == STP_DEREF;
+
+	if (traced && op != STP_OP_NONE)
+		sem_error(s, at, "S_WRITE", "Only the following assign operator is implemented on target variables:  =");
+	else if (why)
+		sem_error(s, n, "S_WRITE", "%s", why);
+	return !why && (!traced || op == STP_OP_NONE);
+}
+
 static enum stp_type infer_assign(struct sem *s, struct stp_node *n, enum stp_type want)
 {
+	enum stp_type t;
+
+	if (!may_write(s, n, n->op, n->l))
+		return STP_UNKNOWN;
 	switch (n->op) {
 	case STP_OP_NONE:
-		return expect(s, n, want, infer_same(s, n->l, n->r, want));
+		t = infer_same(s, n->l, n->r, want);
+		if (t == STP_STATS)
+			sem_error(s, n->r, "S_TYPE", "invalid type %s", stp_type_text(t));
+		return expect(s, n, want, t);
 	case STP_ADDEND:
 		infer(s, n->l, STP_STATS);
 		infer(s, n->r, STP_LONG);
@@ -366,6 +415,14 @@ static enum stp_type infer(struct sem *s, struct stp_node *n, enum stp_type want
 		return infer_stat(s, n, want);
 	case STP_PRINT:
 		return infer_print(s, n, want);
+	case STP_ADDRESS:
+		sem_error(s, n, "S_DEREF", "unknown type in dereference");
+		return STP_UNKNOWN;
+	case STP_PRE:
+	case STP_POST:
+		if (!may_write(s, n, n->op, n->l))
+			return STP_UNKNOWN;
+		/* fall through */
 	default:		/* of numbers, a number */
 		if (n->l)
 			infer(s, n->l, STP_LONG);

@@ -235,7 +235,7 @@ static ir_reg lower_list(struct low *l, struct stp_node *n, const struct stp_sou
 		ir_reg v;
 
 		if (src->items[i].kind == STP_SRC_UNKNOWN) {
-			strbuf_printf(&b, "%s%s=?", i ? " " : "", src->names[i]);
+			strbuf_printf(&b, "%s%s=%s", i ? " " : "", src->names[i], src->items[i].text);
 			continue;
 		}
 		v = lower_source(l, n, &src->items[i]);

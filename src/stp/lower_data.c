@@ -182,7 +182,7 @@ static bool is_memory(struct low *l, const struct stp_node *n)
 	if (n->kind == STP_INDEX)
 		low_refuse(l, n, NULL, "cannot assign to histogram buckets");
 	else
-		low_refuse(l, n, "dtap reads the programs it traces and never changes them",
+		low_refuse(l, n, "dtap reads the programs that it traces and never changes them: use a debugger for that",
 			   "writing to context variables is not available");
 	return true;
 }

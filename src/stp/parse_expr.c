@@ -175,6 +175,13 @@ static bool parse_node_indexes(struct stp_parser *p, struct stp_node *n)
 
 /* --- operators that begin with @ --------------------------------------------------------------------- */
 
+/* '$' or '$$' behind ] or ): the dollars are an identifier of their own */
+static void parse_dollars(struct stp_parser *p, struct stp_node *n)
+{
+	if (p->t->kind == STP_IDENT && (!strcmp(p->t->text, "$") || !strcmp(p->t->text, "$$")))
+		n->pretty = (unsigned int)strlen((p->t++)->text);
+}
+
 /* parts := { '->' name | '[' expr ']' }, and what follows the last name as '$' or '$$' makes it pretty */
 static bool parse_parts(struct stp_parser *p, struct stp_node *n)
 {
@@ -196,11 +203,7 @@ static bool parse_parts(struct stp_parser *p, struct stp_node *n)
 			part.index = stp_parse_expr(p);
 			if (!hang(p, n, part.index) || !stp_expect_op(p, "]"))
 				return false;
-			/* "$a[1]$": the dollars are an identifier of their own */
-			if (p->t->kind == STP_IDENT && (!strcmp(p->t->text, "$") || !strcmp(p->t->text, "$$"))) {
-				n->pretty = (unsigned int)strlen(p->t->text);
-				p->t++;
-			}
+			parse_dollars(p, n);
 		} else {
 			return true;
 		}
@@ -209,6 +212,13 @@ static bool parse_parts(struct stp_parser *p, struct stp_node *n)
 		if (n->pretty)
 			return true;
 	}
+}
+
+/* [ '$' | '$$' ] parts, behind @var() and @cast() */
+static bool parse_value_parts(struct stp_parser *p, struct stp_node *n)
+{
+	parse_dollars(p, n);
+	return n->pretty || parse_parts(p, n);
 }
 
 /* target := '$'name [ '$' | '$$' ] parts */
@@ -242,7 +252,7 @@ static bool parse_var(struct stp_parser *p, struct stp_node *n)
 			return false;
 		n->module = s->text;
 	}
-	return stp_expect_op(p, ")") && parse_parts(p, n);
+	return stp_expect_op(p, ")") && parse_value_parts(p, n);
 }
 
 /* '(' expr ',' string [ ',' string ] ')' parts */
@@ -265,7 +275,7 @@ static bool parse_cast(struct stp_parser *p, struct stp_node *n)
 			return false;
 		n->module = s->text;
 	}
-	return stp_expect_op(p, ")") && parse_parts(p, n);
+	return stp_expect_op(p, ")") && parse_value_parts(p, n);
 }
 
 /* '(' expr ')' */

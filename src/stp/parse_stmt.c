@@ -117,7 +117,7 @@ static bool parse_keys(struct stp_parser *p, struct stp_stmt *s)
 static bool parse_array_sort(struct stp_parser *p, struct stp_stmt *s)
 {
 	if (p->t->kind == STP_OP && p->t->text[0] == '@') {
-		if (!stp_find_stat(p->t->text, &s->sort_stat) || s->sort_stat >= STP_STAT_VARIANCE)
+		if (!stp_find_stat(p->t->text, &s->sort_stat) || s->sort_stat > STP_STAT_VARIANCE)
 			return stp_expected(p, "statistical operation");
 		s->sort_by_stat = true;
 		p->t++;

@@ -33,7 +33,7 @@ enum stp_point_kind {
 enum stp_source_kind {
 	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
 	STP_SRC_VALUE,		/* the value of STP_CAST's or STP_DEREF's expression */
-	STP_SRC_UNKNOWN,	/* "?", as an item of a LIST */
+	STP_SRC_UNKNOWN,	/* @text, as an item of a LIST: "?" */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
 	STP_SRC_FORMAT,		/* the @nnames sources @items printed by the format @text; strings in quotes */
 	STP_SRC_LIST,		/* "a=0x1 b=0x2" of the @nnames sources @items: $$vars, $$parms */
@@ -66,6 +66,7 @@ struct stp_source {
 	uint8_t bit, bits;		/* bits not 0: of the value those count, from @bit up */
 	bool sign;
 	uint32_t size;			/* of STRINGS in FORMAT: bytes that there can be; 0: up to a NUL */
+	const char *readonly;		/* nobody may write to it: why, in SystemTap's words; or NULL */
 	const void *target;		/* what the value points to, for -> and [], the resolver's own; or NULL */
 };
 

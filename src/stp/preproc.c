@@ -344,10 +344,6 @@ static bool macro_params(struct stp_preproc *pp, struct run *in, struct stp_macr
 
 	m->takes_params = true;
 	in->i++;
-	if (peek_op(in, ")")) {
-		in->i++;
-		return true;
-	}
 	for (;;) {
 		t = peek(in);
 		if (!t || t->kind != STP_IDENT) {
@@ -370,7 +366,7 @@ static bool macro_params(struct stp_preproc *pp, struct run *in, struct stp_macr
 	}
 }
 
-/* macro := '@define' name [ '(' [ name { ',' name } ] ')' ] '%(' tokens '%)' */
+/* macro := '@define' name [ '(' name { ',' name } ')' ] '%(' tokens '%)' */
 static bool define(struct stp_preproc *pp, struct run *in)
 {
 	const struct stp_tok *at = &in->v[in->i++], *t = peek(in);

@@ -47,11 +47,15 @@ struct stp_builtin {
 
 const struct stp_builtin *stp_find_builtin(const char *name, size_t nparams);
 
+/* The name of the i-th, or NULL behind the last. */
+const char *stp_builtin_name(size_t i);
+
 struct sem {
 	struct arena *arena;
 	struct diag *diag;
 	struct stp_prog *prog;
 	const struct stp_resolver *resolver;
+	bool guru;			/* what is traced may be written to */
 
 	struct stp_handler *handler;	/* what is being looked at; one of them is NULL */
 	struct stp_func *func;

@@ -95,6 +95,11 @@ bool stp_add_library(struct stp *stp, const struct source *src,
 	return ok;
 }
 
+void stp_suggest(struct stp *stp, struct stp_tapset *tapset)
+{
+	stp->prog->tapset = tapset;
+}
+
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *low, int64_t *high)
 {
 	for (size_t i = 0; i < STP_NLIMITS; i++) {
@@ -116,7 +121,8 @@ int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit)
 
 struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 {
-	struct sem s = { .arena = stp->arena, .diag = stp->diag, .prog = stp->prog, .resolver = resolver };
+	struct sem s = { .arena = stp->arena, .diag = stp->diag, .prog = stp->prog, .resolver = resolver,
+			 .guru = stp->env.guru };
 
 	if (!stp_expand(stp->prog, stp->diag, resolver) || !sem_symbols(&s))
 		return NULL;

@@ -27,6 +27,7 @@ struct ir_clause;
 struct ir_prog;
 struct source;
 struct stp;
+struct stp_tapset;
 
 enum stp_limit {
 #define STP_LIMIT(name, ...) STP_##name,
@@ -44,6 +45,9 @@ bool stp_add(struct stp *stp, const struct source *src, bool from_library);
 /* The same for a library's file, without the functions and aliases ("a.b.c") that are @hidden by others. */
 bool stp_add_library(struct stp *stp, const struct source *src,
 		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx);
+
+/* Whose functions and aliases a message may suggest besides those that were added. */
+void stp_suggest(struct stp *stp, struct stp_tapset *tapset);
 
 /* -DNAME=VALUE.  False: it must be from *low to *high.  A name that is no limit is for a module's C code, and ignored. */
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *low, int64_t *high);

@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/similar.h"
 #include "stp/subsystem.h"
+#include "stp/tapset.h"
 
 enum use { USE_READ, USE_WRITE, USE_BOTH };
+
+enum { MAX_SHIFT = 62 };	/* of @variance */
 
 static void resolve(struct sem *s, struct stp_node *n, enum use use);
 
@@ -130,6 +135,30 @@ static bool visible(const struct stp_func *f, const struct stp_node *n)
 	return !f->is_private || f->pos.src == n->pos.src;
 }
 
+static void add_similar(void *ctx, const char *name)
+{
+	if (strncmp(name, "__", 2) && strncmp(name, "_stap", 5))	/* a library's own */
+		similar_add(ctx, name);
+}
+
+static void report_unknown_function(struct sem *s, const struct stp_node *n)
+{
+	struct similar similar = similar_to(n->name);
+	struct strbuf b = { 0 };
+	const char *name;
+
+	for (const struct stp_func *f = s->prog->funcs; f; f = f->next)
+		if (visible(f, n))
+			add_similar(&similar, f->name);
+	for (size_t i = 0; (name = stp_builtin_name(i)); i++)
+		add_similar(&similar, name);
+	if (s->prog->tapset)
+		stp_tapset_functions(s->prog->tapset, add_similar, &similar);
+	similar_print(&similar, &b);
+	sem_error(s, n, "S_FUNC_UNDEF", "unresolved function %s (similar: %s)", n->name, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
 static void resolve_call(struct sem *s, struct stp_node *n)
 {
 	struct stp_func *f, *other = NULL;
@@ -164,7 +193,7 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 		sem_error(s, n, "S_FUNC_KERNEL", "function %s is about %s, which dtap does not trace", n->name,
 			  about->what);
 	else
-		sem_error(s, n, "S_FUNC_UNDEF", "unresolved function %s", n->name);
+		report_unknown_function(s, n);
 	if (!b && about)
 		diag_hint(s->diag, "%s", about->instead);
 }
@@ -239,6 +268,8 @@ static void resolve_stat(struct sem *s, struct stp_node *n)
 		return;
 	}
 	v->stats |= 1u << n->stat;
+	if (n->stat == STP_STAT_VARIANCE && (n->value < 0 || n->value > MAX_SHIFT))
+		sem_error(s, n, "S_SHIFT", "bit shift (%lld) out of range <0..%d>", (long long)n->value, MAX_SHIFT);
 	if (n->kind == STP_HIST)
 		memcpy(v->hist, n->hist, sizeof(v->hist));
 	else if (n->stat == STP_STAT_VARIANCE)
@@ -252,6 +283,10 @@ static void resolve_target(struct sem *s, struct stp_node *n)
 	const struct stp_resolver *r = s->resolver;
 
 	stp_each_node(n, resolve_child, s);
+	if (n->nparts && !strncmp(n->name, "$$", 2)) {
+		n->why = arena_printf(s->arena, "dwarf variable '%s' may not be used as a structure", n->name);
+		return;
+	}
 	source->type = n->pretty || !strncmp(n->name, "$$", 2) ? STP_STRINGS : STP_LONG;
 	if (s->handler && r && r->target && r->target(r->ctx, s->handler->point,
 						      (enum stp_point_kind)s->handler->kind, n, source, &n->why))
@@ -361,6 +396,8 @@ static void resolve_foreach(struct sem *s, struct stp_stmt *st)
 	size_t arity = st->nslice > st->nkeys ? st->nslice : st->nkeys;
 
 	resolve_array(s, st->array, arity, USE_READ);
+	if (st->array->kind == STP_HIST && st->nkeys != 1)
+		sem_error(s, st->array, "S_ARITY", "inconsistent arity (1 vs %zu)", st->nkeys);
 	if (st->nslice && st->nslice != st->nkeys)
 		sem_error(s, st->array, "S_ARRAY_UNDECLARED",
 			  "unresolved arity-%zu global array %s, missing global declaration?", st->nslice,

@@ -26,7 +26,7 @@ struct decl {
 
 struct def {
 	const char *name;	/* "f", "python.function.entry", "@m" */
-	bool alias;
+	bool alias, function;
 	struct def *next;	/* of the declaration */
 };
 
@@ -227,6 +227,7 @@ static void read_decl(struct stp_tapset *t, const struct file *f, struct decl *d
 	} else if (is(s, len, "function")) {
 		s = next_word(f, s + len, end, &len);
 		define(t, f, d, arena_strndup(t->arena, s, len), false);
+		d->defs->function = true;
 	} else {
 		read_globals(t, f, d, is(s, len, "global") ? s + len : s, end);
 	}
@@ -624,6 +625,25 @@ static bool hidden(void *ctx, const char *name, bool alias)
 bool stp_tapset_add(struct stp_tapset *t, struct stp *stp)
 {
 	return stp_add_library(stp, t->current->src, hidden, t);
+}
+
+static void each_def(const struct stp_tapset *t, bool alias, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	for (size_t i = 0; i < t->nfiles; i++)
+		for (size_t k = 0; k < t->files[i].ndecls; k++)
+			for (const struct def *d = t->files[i].decls[k].defs; d; d = d->next)
+				if (alias ? d->alias : d->function)
+					fn(ctx, d->name);
+}
+
+void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	each_def(t, false, fn, ctx);
+}
+
+void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	each_def(t, true, fn, ctx);
 }
 
 size_t stp_tapset_files(const struct stp_tapset *t)

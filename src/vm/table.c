@@ -399,7 +399,7 @@ static bool chain(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint3
 int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, const void *value, uint64_t flags,
 		     uint32_t tid)
 {
-	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, first, n;
+	uint32_t hash = table_hash(key, m->key_size), bucket = hash & m->mask, *link, first, n = 0;
 	struct abi_elem *e, *made = NULL;
 	int err = 0;
 

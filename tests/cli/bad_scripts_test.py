@@ -5,6 +5,7 @@ Nothing is traced (-e ends after compiling), but a compilation asks the machine 
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -128,6 +129,7 @@ OPTIONS = [
     (["-p", "-5", "-n", "BEGIN"], 2, "-5"),
     (["-b", "lots", "-n", "BEGIN"], 2, "lots"),
     (["-x", "nosuchoption", "-n", "BEGIN"], 2, "nosuchoption"),
+    (["-x", "cpu=100000", "-n", "BEGIN"], 2, "a CPU that the machine has"),
     (["-x", "bufsize=lots", "-n", "BEGIN"], 2, "bufsize"),
     (["-i", "x"], 1, "x"),
     (["-s", "/nonexistent/script.d"], 1, "/nonexistent/script.d"),
@@ -137,7 +139,7 @@ OPTIONS = [
     (["-n", "nosuch:::probe"], 1, "does not match any probes"),
     (["-n", "begin"], 1, "similar names are: BEGIN"),
     (["-n", "python:::line"], 1, "python$target is that of -c or -p"),
-    (["-n", "python4194305:::line"], 1, "process 4194305: No such process"),
+    (["-n", "python4194305:::line"], 1, "process 4194305 is not there"),
     (["-n", "syscall::opnat:entry"], 1, "similar functions are: openat"),
     (["-n", "syscall::openat:entri"], 1, "similar names are: entry"),
     (["-P", "nosuchprovider"], 1, "nosuchprovider"),
@@ -164,13 +166,25 @@ def test_bad_command_line(dtrace, argv, code, words):
     ("python$target:nosuch::line", "the provider's modules are: "),
     ("python$target:::nosuch", "the provider's names are: "),
     ("python$target:::line -p", 'a program "sleep"'),
+    ("python$target:::line -c", "those of all that -c starts are python* with /progenyof($target)/"),
 ])
 def test_description_of_nothing(dtrace, start, description, words):
     """What a person types who pastes a marker's name, or forgets a colon: the message says what to type."""
-    description, *other = description.split()
-    target = ("-p", str(start(["sleep", "60"]).pid)) if other else ("-c", "/usr/bin/python3 -c pass")
+    description, option = (description.split() + [""])[:2]
+    target = {"": ("-c", "/usr/bin/python3 -c pass"), "-c": ("-c", "timeout 9 /usr/bin/python3 -c pass")}.get(option)
+    target = target or ("-p", str(start(["sleep", "60"]).pid))
     result = dtrace("-n", description, *target)
     assert result.code == 1 and words in result.err and result.out == "", result
+
+
+@pytest.mark.parametrize("command, argv", [
+    ("dtrace", ["-qn", "python$target:::function-entry"]),
+    ("stap", ["-e", 'probe process.mark("function__entry") { exit() }'])], ids=["dtrace", "stap"])
+def test_program_without_the_agent(tmp_path, command, argv):
+    """A copy of the program alone must not pass CPython 3.11 for a Python that calls no functions."""
+    shutil.copy(harness.BUILD / "dtap", tmp_path / command)
+    result = harness.run([tmp_path / command, *argv, "-c", "/usr/bin/python3 -c pass"])
+    assert "agent is not installed: there is no" in result.err, result
 
 
 def test_without_proc():

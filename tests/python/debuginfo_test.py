@@ -39,6 +39,45 @@ def test_variables(program, tmp_path):
     assert len(own) == 8 and traced == own
 
 
+STRUCTS = {"two": ["a", "b"], "small": ["c", "s", "i", "flag", "low"], "pair": ["x", "y"], "mixed": ["l"], "other": ["l"],
+           "floats": ["i"], "big": ["a[1]", "a[7]"], "packed": ["c", "l"], "bytes": ["b[1]", "b[5]"],
+           "nested": ["p->x", "p->y", "to->b"]}
+
+
+# Parameters whose place at the entry the compiler does not tell.
+UNTOLD = {"gcc -O0": [], "gcc -O2": ["small", "packed", "bytes"],
+          "clang -O2": ["small", "pair", "big", "packed", "bytes", "nested"]}
+
+
+@pytest.mark.parametrize("build", UNTOLD)
+def test_structures(tmp_path, build):
+    """Structures as parameters and results: in memory, in registers, in parts of them (structs.c)."""
+    program = tmp_path / "structs"
+    subprocess.run([*build.split(), "-g", os.path.join(os.path.dirname(SOURCE), "structs.c"), "-o", program], check=True)
+    script = ""
+    for name, members in STRUCTS.items():
+        for point, var, mark in (("", "$v", ""), (".return", "$return", "= ")):
+            if not mark and name in UNTOLD[build]:
+                continue
+            form = " ".join("%d" for _ in members)
+            values = ", ".join(f"{var}->{member}" for member in members)
+            script += f'probe process("PROGRAM").function("{name}"){point} {{ printf("{mark}{form}\\n", {values}) }}\n'
+    traced, own = run(program, script, tmp_path)
+    untold = [2 * list(STRUCTS).index(name) for name in UNTOLD[build]]
+    assert len(own) == 20 and traced == [line for i, line in enumerate(own) if i not in untold]
+
+
+def test_structures_whole(tmp_path):
+    program = tmp_path / "structs"
+    subprocess.run(["gcc", "-O2", "-g", os.path.join(os.path.dirname(SOURCE), "structs.c"), "-o", program], check=True)
+    traced, _ = run(program, '''probe process("PROGRAM").function("two").return { println($return$, " ", $$return$, " ", $$return) }
+    probe process("PROGRAM").function("big").return { println($return$) }
+    probe process("PROGRAM").function("two") { println($v$, " ", $$parms$, " ", $$parms) }
+    probe process("PROGRAM").function("pair").return { println($$return$) }''', tmp_path)
+    assert traced == ["{.a=5, .b=-6} v={.a=5, .b=-6} v={...}", "{.a=-6, .b=-5} return={.a=-6, .b=-5} ",
+                      "return={.x=-2, .y=1}", "{.a=[...]}"]
+
+
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_clang(tmp_path, level):
     """Frames by %rbp, addresses by index; with %rsp as its base the frame is not known at the entry."""
@@ -145,9 +184,9 @@ def test_source(program, pattern, functions):
 @pytest.mark.parametrize("what, why", [
     ("$nothing", "$nothing: no variable of that name is in scope"),
     ("$n->nothing", "unable to find member 'nothing' for struct node (alternatives: id, name"),
-    ("$n->in", "it is a structure: name a member with ->"),
-    ("$a->x", "what stands before ->x is no structure"),
-    ("$a[1]", "what stands before [ is neither array nor pointer"),
+    ("$n->in", "'struct inner' is being accessed instead of a member such as '->s'"),
+    ("$a->x", "invalid access '->x' vs. int"),
+    ("$a[1]", "invalid access '[1]' vs. int"),
     ('@var("nothing")', "nothing: no global variable of that name is described"),
     ('@cast($n, "struct nothing")->x', "type definition 'struct nothing' not found in"),
 ])
@@ -156,7 +195,29 @@ def test_refused(program, what, why):
     assert result.code == 1 and why in result.err
 
 
-@pytest.mark.parametrize("point", ["add", "add@variables.c", "add@variables.c:x", "add@variables.c:100000"])
+@pytest.mark.parametrize("statement, guru, why", [
+    ("$a = 1", "write to target variable not permitted; need stap -g: identifier '$a'", "writing to context variables"),
+    ('@var("counter") = 1', "write to @var variable not permitted; need stap -g", "writing to context variables"),
+    ('@cast($n, "struct node")->id = 1', "write to @cast context variable not permitted; need stap -g",
+     "writing to context variables"),
+    ("p = $n p->id = 1", "write not permitted; need stap -g: operator '->'", "writing to context variables"),
+    ("$a++", "Only the following assign operator is implemented on target variables:  =: operator '++'", None),
+    ("$n->arr = 1", "write to target variable not permitted; need stap -g", "cannot write to array address: identifier '$n'"),
+    ('$n$ = "x"', "need stap -g", "cannot write to pretty-printed variable: identifier '$n$'"),
+    ('$$vars = "x"', "need stap -g", "cannot write to context variable: identifier '$$vars'"),
+    ("&$n->id = 1", "need stap -g", "cannot write to member address: identifier '$n'"),
+])
+def test_written(tmp_path, statement, guru, why):
+    """The words are SystemTap's but for what dtap does not do: it leaves what it traces as it is."""
+    program = tmp_path / "variables"
+    subprocess.run(["gcc", "-g", SOURCE, "-o", program], check=True)
+    script = 'probe process("%s").function("add") { %s }' % (program, statement)
+    for option, said in ((), guru), (("-g",), why or guru):
+        result = harness.stap(*option, "-p3", "-e", script)
+        assert result.code == 1 and said in result.err, result
+
+
+@pytest.mark.parametrize("point", ["add@variables.c", "add@variables.c:x", "add@variables.c:100000"])
 def test_no_statement(program, point):
     result = harness.stap("-e", f'probe process("{program}").statement("{point}") {{ }}')
     assert result.code == 1 and "semantic error" in result.err

@@ -172,6 +172,7 @@ static void stp(void **state)
 	assert_int_equal(f->convs[7].letter, 'b');
 	assert_int_equal(f->convs[8].lit_len, 2);
 	assert_int_equal(fmt_nargs(f), 10);
+	refused(FMT_STP, "%lld", 0, "format conversion #1 is undefined: %l");
 	refused(FMT_STP, "%Y", 0, "format conversion #1 is undefined: %Y");
 	refused(FMT_STP, "%@d", 0, "format conversion #1 is undefined: %@");
 	refused(FMT_STP, "%5-d", 0, "format conversion #1 is undefined: %-");
