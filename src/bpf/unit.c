@@ -16,6 +16,9 @@
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
+	HASH_ELEMENT = 48,		/* bytes that the kernel's hash table has with each element */
+	ONE_READY = 256,		/* of elements larger than that one is ready for each CPU (kernel/bpf/memalloc.c) */
+	BEFOREHAND_MAX = 4 << 20,
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
 	ITERS_MAX = 64 << 20,		/* bytes of all buffers for iterations */
@@ -98,6 +101,18 @@ static void number_keyed(struct keyed *k, const struct ir_prog *prog, const stru
 	*next += k->n;
 }
 
+/*
+ * The kernel makes elements as they come, from a store that has one ready for each processor if they are large, and
+ * fills it again when interrupts are on.  A tracepoint in a locked part of the kernel, such as signal_generate, would get
+ * no second one: what has a size of its own, and a small one, is made beforehand.
+ */
+static uint32_t element_flags(const struct ir_map *m, uint32_t key, uint32_t value)
+{
+	uint64_t size = (uint64_t)key + value + HASH_ELEMENT;
+
+	return m->max_entries && size > ONE_READY && size * m->max_entries <= BEFOREHAND_MAX ? 0 : BPF_F_NO_PREALLOC;
+}
+
 static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *sizes)
 {
 	const struct ir_prog *prog = u->prog;
@@ -116,7 +131,7 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 			snprintf(name, sizeof(name), "array%u_%u", i, c);
 			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
 				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) : entries(sizes->dynvarsize, k->sizes[c], value),
-				BPF_F_NO_PREALLOC, name);
+				element_flags(m, k->sizes[c], value), name);
 		}
 	}
 	return NULL;

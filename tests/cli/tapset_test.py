@@ -204,6 +204,26 @@ def test_processes_signals_and_sockets(tmp_path):
 
 
 @pytest.mark.needs_bpf
+def test_many_new_elements_in_a_locked_part_of_the_kernel(tmp_path):
+    """Where a signal is sent interrupts are off: the kernel makes no room for more elements then."""
+    program = """
+import json, os, signal
+signal.signal(signal.SIGUSR1, lambda *a: 0)
+os.kill(os.getpid(), signal.SIGUSR1)
+print(json.dumps({"pid": os.getpid()}), flush=True)
+"""
+    said, lines = traced(tmp_path, program, """
+global names
+probe signal.send
+{
+	if (sig_pid != target() || sig != 10) next
+	for (i = 0; i < 20; i++) names[pid() + i] = pid_name
+}
+probe end { foreach (p+ in names) println(p, names[p]) }""")
+    assert lines == [f"{said['pid'] + i}python3" for i in range(20)], lines
+
+
+@pytest.mark.needs_bpf
 @pytest.mark.alone
 def test_scheduler(tmp_path):
     """A process that sleeps is switched away from as often as the kernel counts, and woken each time."""
