@@ -93,7 +93,7 @@ void asm_atomic(struct assembler *a, int op, int size, int base, int off, int sr
 	insn(a, BPF_STX | BPF_ATOMIC | size, base, src, off, op);
 }
 
-/* A jump to @label, which asm_finish resolves. */
+/* An instruction that leads to @label, which asm_finish resolves. */
 static void jump(struct assembler *a, int code, int dst, int src, int32_t v, uint32_t label)
 {
 	a->fixes = arena_grow(a->arena, a->fixes, &a->fixes_cap, a->nfixes, sizeof(*a->fixes));
@@ -185,6 +185,12 @@ void asm_rt_addr(struct assembler *a, int dst, enum rt_fn fn)
 	insn(a, 0, 0, 0, 0, 0);
 }
 
+void asm_label_addr(struct assembler *a, int dst, uint32_t label)
+{
+	jump(a, BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_FUNC, 0, label);
+	insn(a, 0, 0, 0, 0, 0);
+}
+
 void asm_rt(struct assembler *a, enum rt_fn fn)
 {
 	add_call(a, fn);
@@ -202,6 +208,10 @@ const char *asm_finish(struct assembler *a)
 		const struct asm_fix *f = &a->fixes[k];
 		int64_t off = (int64_t)a->labels[f->label] - f->insn - 1;
 
+		if (a->insns[f->insn].src_reg == BPF_PSEUDO_FUNC && BPF_CLASS(a->insns[f->insn].code) == BPF_LD) {
+			a->insns[f->insn].imm = (__s32)off;
+			continue;
+		}
 		if (off != (int16_t)off)
 			return "the clauses of one probe make a program that is too long";
 		a->insns[f->insn].off = (__s16)off;

@@ -97,6 +97,7 @@ void asm_helper(struct assembler *a, int helper);
 /* R0 = the value in @map whose key lies at R10 + @slot, NULL if there is none. */
 void asm_lookup(struct assembler *a, uint32_t map, int slot);
 void asm_rt(struct assembler *a, enum rt_fn fn);
+void asm_label_addr(struct assembler *a, int dst, uint32_t label);	/* dst = the function that begins there, likewise */
 void asm_rt_addr(struct assembler *a, int dst, enum rt_fn fn);		/* dst = the function, for bpf_loop and the like */
 void asm_exit(struct assembler *a);
 

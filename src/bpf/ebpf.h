@@ -128,6 +128,7 @@ struct ebpf_env {
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP but system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
+	bool turns_called;	/* the kernel has no may_goto (6.9): bpf_loop (5.17) calls each turn of a loop */
 	/* TP: where the kernel's functions are that lie on the stack between the tracepoint and the program; hi 0: no such
 	 * function, or that of the first is not known. */
 	struct { uint64_t lo, hi; } own[EBPF_TP_OWN];

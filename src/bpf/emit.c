@@ -181,6 +181,22 @@ static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned
 	}
 }
 
+/* Clause number @k of the program, with all that its faults lead to. */
+static void gen_one(struct gen *g, const struct ir_clause *c, unsigned int k, struct ir_clause *const *errors,
+		    unsigned int nerrors)
+{
+	uint32_t end = asm_label(&g->as), faulted = asm_label(&g->as);
+
+	g->end = end;
+	gen_clause(g, c, k, false);
+	gen_stubs(g, faulted);
+	if (asm_wanted(&g->as, faulted)) {
+		asm_place(&g->as, faulted);
+		gen_faulted(g, errors, nerrors);
+	}
+	asm_place(&g->as, end);
+}
+
 /* --- before the clauses ------------------------------------------------------------------------------- */
 
 static void gen_filter(struct gen *g, uint32_t out)
@@ -278,7 +294,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			struct ir_clause *const *errors, unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
-	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as);
+	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), called;
 
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
@@ -291,20 +307,20 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	gen_prologue_values(g, g->needs & ~(uint32_t)NEED_TASK);
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
+	called = asm_label(as);
+	for (unsigned int k = 1; k < nclauses; k++)
+		asm_label(as);
 	for (unsigned int k = 0; k < nclauses; k++) {
-		uint32_t end = asm_label(as), faulted = asm_label(as), skipped = asm_label(as);
+		const struct plan *plan = g->priv->plans[clauses[k]->id];
+		uint32_t skipped = asm_label(as);
 
-		g->end = end;
 		gen_lock(g, clauses[k], skipped);
-		gen_iters_begin(g, g->priv->plans[clauses[k]->id]);
-		gen_clause(g, clauses[k], k, false);
-		gen_stubs(g, faulted);
-		if (asm_wanted(as, faulted)) {
-			asm_place(as, faulted);
-			gen_faulted(g, errors, nerrors);
-		}
-		asm_place(as, end);
-		gen_iters_end(g, g->priv->plans[clauses[k]->id]);
+		gen_iters_begin(g, plan);
+		if (gen_turns_called(g, plan))
+			gen_call_turns(g, called + k);
+		else
+			gen_one(g, clauses[k], k, errors, nerrors);
+		gen_iters_end(g, plan);
 		gen_unlock(g, clauses[k]);
 		asm_place(as, skipped);
 		if (k + 1 < nclauses && may_exit(g, clauses[k], errors, nerrors))
@@ -321,6 +337,16 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_drop(g, ABI_DROP_BUSY);
 		gen_own_stack(g);
 		asm_ja(as, out);
+	}
+	for (unsigned int k = 0; k < nclauses; k++) {
+		const struct plan *plan = g->priv->plans[clauses[k]->id];
+
+		if (!gen_turns_called(g, plan))
+			continue;
+		asm_place(as, called + k);
+		gen_turns_begin(g);
+		gen_one(g, clauses[k], k, errors, nerrors);
+		gen_turns_end(g, plan);
 	}
 }
 

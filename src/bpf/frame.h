@@ -22,12 +22,12 @@ enum {
 	FRAME_TMP2 = -96,
 	FRAME_THREAD = -104,		/* a thread's key */
 	FRAME_KEY = FRAME_THREAD - FRAME_KEY_SIZE,	/* small keys, the record of a fault, what ITER's walk carries */
-	FRAME_SPILLS = FRAME_KEY - 8 * PLAN_STACK_SLOTS,
-	/* What D's clauses do not need lies below, so that their programs' stack ends here. */
-	FRAME_LATE = FRAME_SPILLS - 8,	/* a fault was caught after the time was up */
+	FRAME_LATE = FRAME_KEY - 8,	/* a fault was caught after the time was up */
 	FRAME_ELEM = FRAME_LATE - 8,	/* an element, while a record is built */
 	FRAME_WALK = FRAME_ELEM - 16,	/* what a walk over a map carries (rt/map.c) */
-	FRAME_SIZE = -FRAME_WALK,
+	/* A clause with loops has none of these: its stack ends here, and leaves more to what it calls. */
+	FRAME_SPILLS = FRAME_WALK - 8 * PLAN_STACK_SLOTS,
+	FRAME_SIZE = -FRAME_SPILLS,
 };
 
 /* The five words at FRAME_FAULT. */

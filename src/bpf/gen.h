@@ -53,6 +53,9 @@ struct gen {
 	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are tries */
 	uint32_t iter_next;		/* label: to the next element of an iteration */
 	uint32_t dirty;			/* words of the frame that its instructions use (gen_flow.c) */
+	uint32_t *turns;		/* labels: where turns begin that are called (gen_turn.c) */
+	uint32_t nturns, resume;	/* and the label of what chooses among them */
+	size_t turns_cap;
 	struct stub *stubs;
 	uint32_t nstubs;
 	size_t stubs_cap;
@@ -201,11 +204,45 @@ void gen_procedure(struct gen *g, const struct ir_block *b);
 /* Behind an instruction whose code begins at @from: the frame is as it was before. */
 void gen_tidy(struct gen *g, uint32_t from);
 
-/* Somewhere in a program that has loops, where R0 to R5 are free. */
-void gen_own_stack(struct gen *g);
+/* R8 = the frame of call number R1 (0: of the clause itself), which is in range. */
+void gen_set_frame(struct gen *g);
+
+/* Zero the words of the frame that instructions use, and R6 to R8. */
+void gen_clear_frame(struct gen *g);
 
 /* @reg = where the IR_FRAME variable @v is, or (@next) will be in the call that is ENTERed next. */
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
+
+/* --- turns of loops (gen_turn.c) ---------------------------------------------------------------------- */
+
+/* A word of the clause's state. */
+static inline int gen_state(const struct gen *g, int word)
+{
+	return (int)g->priv->state_off + 8 * word;
+}
+
+/*
+ * Each way round must come through one of these: on, or to @over when the clause has been in its loops for too long.  Only
+ * R9, the program's values in the frame and (with NEED_CALLS) R8 are the same behind it.
+ */
+void gen_turn_point(struct gen *g, uint32_t over);
+
+/*
+ * Time was up at the turn point that was made last, where a fault is caught.  If turns are called: end the clause, but the
+ * first time go on behind that point for some turns more, with the outermost TRY alone (none: to @none); true.
+ */
+bool gen_last_turns(struct gen *g, uint32_t none);
+
+/* Somewhere in a program that has loops, where R0 to R5 are free. */
+void gen_own_stack(struct gen *g);
+
+/* Is the clause @plan is for a function of its own, each turn a call? */
+bool gen_turns_called(const struct gen *g, const struct plan *plan);
+
+/* In the program: run that function, which begins at @label.  And the function, around the clause. */
+void gen_call_turns(struct gen *g, uint32_t label);
+void gen_turns_begin(struct gen *g);
+void gen_turns_end(struct gen *g, const struct plan *plan);
 
 /* --- the program's values (gen_ctx.c) ---------------------------------------------------------------- */
 

@@ -1,14 +1,12 @@
 /*
  * Loops, procedures, caught faults: all that makes a clause more than a straight line.
  *
- * The kernel verifies loops of unknown length when may_goto is in them (6.9): it looks at a loop's body until what
- * it knows of registers and stack changes no more.  So whatever a clause keeps is in scratch memory, of whose
- * content the verifier knows nothing: the number of calls, the way back from each, the TRYs, all integers (plan.h).
- * At run time may_goto ends loops after 8 million turns or a quarter of a second, which is the fault ABI_FAULT_TIME.
+ * Whatever a clause with loops keeps is in scratch memory, of whose content the verifier knows nothing: the number of
+ * calls, the way back from each, the TRYs, all integers (plan.h).
  *
  * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
  * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
- * whatever way led to a place, it looks the same.  A may_goto stands wherever ways from all over the clause meet: at the
+ * whatever way led to a place, it looks the same.  A turn (gen_turn.c) begins wherever ways from all over the clause meet: at the
  * head of a loop, at the start of a procedure and where it returns, where faults are caught.  There, and only there,
  * the verifier ends a way that has been seen while others that began before are still under way.
  *
@@ -22,11 +20,6 @@
 #include <stddef.h>
 
 #include "base/arena.h"
-
-static int state(const struct gen *g, int word)
-{
-	return (int)g->priv->state_off + 8 * word;
-}
 
 /* --- the frame ---------------------------------------------------------------------------------------- */
 
@@ -81,8 +74,7 @@ void gen_tidy(struct gen *g, uint32_t from)
 	clear(g, words);
 }
 
-/* Before a clause: others have left behind what they wanted. */
-static void clear_all(struct gen *g)
+void gen_clear_frame(struct gen *g)
 {
 	for (int r = R6; r <= R8; r++)
 		asm_imm(&g->as, r, 0);
@@ -91,38 +83,11 @@ static void clear_all(struct gen *g)
 	g->dirty = 0;
 }
 
-/* --- loops -------------------------------------------------------------------------------------------- */
-
-void gen_turn(struct gen *g, const struct ir_insn *i)
-{
-	(void)i;
-	asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
-}
-
-/*
- * From 6.15 on the kernel measures the time that may_goto allows with the help of a word on the stack; when it gives
- * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the
- * loops end after 65535 turns.  A program that has a tail call gets no stack of its own: this one is never made.
- * The map that it names is the program's own: one serves programs of one kind only.  Programs that may sleep cannot have
- * it, and are left with 65535 turns.
- */
-void gen_own_stack(struct gen *g)
-{
-	struct assembler *as = &g->as;
-
-	if (!(g->needs & NEED_LOOPS) || g->env->user_space || g->faults_in)
-		return;
-	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
-	asm_map(as, R2, EBPF_MAP_CALLS);
-	asm_imm(as, R3, 0);
-	asm_helper(as, BPF_FUNC_tail_call);
-}
-
 /* --- budget ------------------------------------------------------------------------------------------- */
 
 void gen_budget(struct gen *g, const struct ir_insn *i)
 {
-	asm_sti(&g->as, BPF_DW, R9, state(g, STATE_ACTIONS), (int32_t)i->imm);
+	asm_sti(&g->as, BPF_DW, R9, gen_state(g, STATE_ACTIONS), (int32_t)i->imm);
 }
 
 /* The first one in a block spends for all of the block. */
@@ -138,16 +103,15 @@ void gen_spend(struct gen *g, const struct ir_insn *i)
 	for (k = i; k < end; k++)
 		if (k->op == IR_SPEND)
 			n += k->imm;
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_ACTIONS));
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_ACTIONS));
 	asm_alui(as, BPF_SUB, R1, (int32_t)n);
-	asm_st(as, BPF_DW, R9, state(g, STATE_ACTIONS), R1);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_ACTIONS), R1);
 	asm_ji(as, BPF_JSLT, R1, 0, gen_fault(g, ABI_FAULT_ACTIONS, NO_VALUE));
 }
 
 /* --- procedures --------------------------------------------------------------------------------------- */
 
-/* R8 = the frame of call number R1 (0: of the clause itself), which is in range. */
-static void set_frame(struct gen *g)
+void gen_set_frame(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
@@ -175,11 +139,11 @@ void gen_enter(struct gen *g, const struct ir_insn *i)
 
 	while (g->enters[number] != i)
 		number++;
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_DEPTH));
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_DEPTH));
 	asm_ji(as, BPF_JGE, R1, (int32_t)g->prog->nesting, gen_fault(g, ABI_FAULT_NESTING, NO_VALUE));
 	asm_alui(as, BPF_ADD, R1, 1);
-	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
-	set_frame(g);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_DEPTH), R1);
+	gen_set_frame(g);
 	asm_sti(as, BPF_DW, R8, 0, number);
 	asm_ja(as, g->labels[i->target[0]->id]);
 }
@@ -189,7 +153,7 @@ void gen_procedure(struct gen *g, const struct ir_block *b)
 	for (uint32_t k = 0; k < g->nenters; k++) {
 		if (g->enters[k]->target[0] == b) {
 			g->insn = &b->insns[0];
-			asm_may_goto(&g->as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
+			gen_turn_point(g, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 			return;
 		}
 	}
@@ -206,15 +170,15 @@ static void returns(struct gen *g)
 	struct assembler *as = &g->as;
 
 	asm_place(as, g->leave);
+	/* Returns of one procedure to itself make a loop. */
+	gen_turn_point(g, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 	asm_ld(as, BPF_DW, R3, R8, 0);
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_DEPTH));
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_DEPTH));
 	asm_alui(as, BPF_SUB, R1, 1);
 	/* No ENTER led here. */
 	asm_ji(as, BPF_JGE, R1, (int32_t)g->prog->nesting, g->end);
-	asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
-	set_frame(g);
-	/* Returns of one procedure to itself make a loop. */
-	asm_may_goto(as, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_DEPTH), R1);
+	gen_set_frame(g);
 	for (uint32_t k = 0; k + 1 < g->nenters; k++)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->enters[k]->target[1]->id]);
 	asm_ja(as, g->labels[g->enters[g->nenters - 1]->target[1]->id]);
@@ -236,17 +200,17 @@ void gen_try(struct gen *g, const struct ir_insn *i)
 	}
 	while (g->tries[number] != i)
 		number++;
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_NTRIES));
 	asm_ji(as, BPF_JGE, R1, IR_MAX_TRIES, gen_fault(g, ABI_FAULT_NESTING, NO_VALUE));
-	asm_ld(as, BPF_DW, R2, R9, state(g, STATE_DEPTH));
+	asm_ld(as, BPF_DW, R2, R9, gen_state(g, STATE_DEPTH));
 	asm_alui(as, BPF_LSH, R2, 32);
 	asm_alui(as, BPF_OR, R2, number);
 	asm_mov(as, R3, R1);
 	asm_alui(as, BPF_LSH, R3, 3);
 	asm_alu(as, BPF_ADD, R3, R9);
-	asm_st(as, BPF_DW, R3, state(g, STATE_TRIES), R2);
+	asm_st(as, BPF_DW, R3, gen_state(g, STATE_TRIES), R2);
 	asm_alui(as, BPF_ADD, R1, 1);
-	asm_st(as, BPF_DW, R9, state(g, STATE_NTRIES), R1);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_NTRIES), R1);
 	if (i->target[1] != g->next)
 		asm_ja(as, g->labels[i->target[1]->id]);
 }
@@ -260,9 +224,9 @@ void gen_endtry(struct gen *g, const struct ir_insn *i)
 		g->region = g->region->outer;
 		return;
 	}
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_NTRIES));
 	asm_alui(as, BPF_SUB, R1, 1);
-	asm_st(as, BPF_DW, R9, state(g, STATE_NTRIES), R1);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_NTRIES), R1);
 }
 
 bool gen_catchable(struct gen *g, const struct stub *s)
@@ -271,9 +235,9 @@ bool gen_catchable(struct gen *g, const struct stub *s)
 
 	if (!s->region && !g->ntries)
 		return false;
-	asm_st(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_VALUE), R1);
-	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_KIND), s->kind);
-	asm_sti(as, BPF_DW, R9, state(g, STATE_FAULT + IR_CAUGHT_ACT), (int32_t)s->act);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_FAULT + IR_CAUGHT_VALUE), R1);
+	asm_sti(as, BPF_DW, R9, gen_state(g, STATE_FAULT + IR_CAUGHT_KIND), s->kind);
+	asm_sti(as, BPF_DW, R9, gen_state(g, STATE_FAULT + IR_CAUGHT_ACT), (int32_t)s->act);
 	asm_ja(as, s->region ? g->caught[s->region->number] : g->catch);
 	return true;
 }
@@ -294,6 +258,26 @@ static void regions(struct gen *g)
 	}
 }
 
+/*
+ * Time is up, and this is the last time that something is caught: by the outermost TRY, if there is one.  User space refuses
+ * ways round that have no may_goto left, whatever the data.
+ */
+static void last_catch(struct gen *g, uint32_t none)
+{
+	struct assembler *as = &g->as;
+
+	if (gen_last_turns(g, none))
+		return;
+	if (g->env->user_space)
+		asm_last_goto(as, none);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_LATE);
+	asm_ji(as, BPF_JNE, R1, 0, g->end);
+	asm_sti(as, BPF_DW, R10, FRAME_LATE, 1);
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_NTRIES));
+	asm_ji(as, BPF_JEQ, R1, 0, none);
+	asm_imm(as, R1, 1);
+}
+
 /* From g->catch to where the innermost TRY says; without one the fault is as good as not catchable. */
 static void catches(struct gen *g, uint32_t faulted)
 {
@@ -303,35 +287,24 @@ static void catches(struct gen *g, uint32_t faulted)
 	asm_place(as, g->catch);
 	clear(g, g->dirty);
 	/* A fault where a fault is caught makes a loop. */
-	asm_may_goto(as, late);
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
+	gen_turn_point(g, late);
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_NTRIES));
 	asm_ji(as, BPF_JEQ, R1, 0, none);
 	asm_ja(as, pop);
-	/*
-	 * Time is up, and this is the last time that something is caught: by the outermost TRY.  User space refuses ways
-	 * round that have no may_goto left, whatever the data.
-	 */
 	asm_place(as, late);
-	if (g->env->user_space)
-		asm_last_goto(as, none);
-	asm_ld(as, BPF_DW, R1, R10, FRAME_LATE);
-	asm_ji(as, BPF_JNE, R1, 0, g->end);
-	asm_sti(as, BPF_DW, R10, FRAME_LATE, 1);
-	asm_ld(as, BPF_DW, R1, R9, state(g, STATE_NTRIES));
-	asm_ji(as, BPF_JEQ, R1, 0, none);
-	asm_imm(as, R1, 1);
+	last_catch(g, none);
 	asm_place(as, pop);
 	asm_alui(as, BPF_SUB, R1, 1);
 	asm_ji(as, BPF_JGE, R1, IR_MAX_TRIES, none);	/* more ENDTRYs than TRYs */
-	asm_st(as, BPF_DW, R9, state(g, STATE_NTRIES), R1);
+	asm_st(as, BPF_DW, R9, gen_state(g, STATE_NTRIES), R1);
 	asm_alui(as, BPF_LSH, R1, 3);
 	asm_alu(as, BPF_ADD, R1, R9);
-	asm_ld(as, BPF_W, R3, R1, state(g, STATE_TRIES));
+	asm_ld(as, BPF_W, R3, R1, gen_state(g, STATE_TRIES));
 	if (g->plan->needs & NEED_CALLS) {
-		asm_ld(as, BPF_W, R1, R1, state(g, STATE_TRIES) + 4);
+		asm_ld(as, BPF_W, R1, R1, gen_state(g, STATE_TRIES) + 4);
 		asm_ji(as, BPF_JGT, R1, (int32_t)g->prog->nesting, none);
-		asm_st(as, BPF_DW, R9, state(g, STATE_DEPTH), R1);
-		set_frame(g);
+		asm_st(as, BPF_DW, R9, gen_state(g, STATE_DEPTH), R1);
+		gen_set_frame(g);
 	}
 	for (uint32_t k = 0; k + 1 < g->ntries; k++)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->tries[k]->target[0]->id]);
@@ -342,7 +315,7 @@ static void catches(struct gen *g, uint32_t faulted)
 		static const int to[3] = { [IR_CAUGHT_KIND] = FAULT_KIND, [IR_CAUGHT_VALUE] = FAULT_VALUE,
 					   [IR_CAUGHT_ACT] = FAULT_ACT };
 
-		asm_ld(as, BPF_DW, R1, R9, state(g, STATE_FAULT + k));
+		asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_FAULT + k));
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * to[k], R1);
 	}
 	asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, 0);
@@ -351,7 +324,7 @@ static void catches(struct gen *g, uint32_t faulted)
 
 void gen_caught(struct gen *g, const struct ir_insn *i)
 {
-	asm_ld(&g->as, BPF_DW, R1, R9, state(g, STATE_FAULT + (int)i->imm));
+	asm_ld(&g->as, BPF_DW, R1, R9, gen_state(g, STATE_FAULT + (int)i->imm));
 	gen_put(g, i, R1);
 }
 
@@ -414,17 +387,18 @@ void gen_flow_begin(struct gen *g)
 	for (uint32_t k = 0; k < g->plan->nregions; k++)
 		g->caught[k] = asm_label(as);
 	g->catch = g->leave = 0;
+	/* Others have left behind what they wanted. */
 	if (g->plan->needs & NEED_LOOPS)
-		clear_all(g);
+		gen_clear_frame(g);
 	if (!(g->plan->needs & NEED_STATE))
 		return;
 	if (g->plan->needs & NEED_CALLS || g->ntries) {
-		asm_sti(as, BPF_DW, R9, state(g, STATE_DEPTH), 0);
-		asm_sti(as, BPF_DW, R9, state(g, STATE_NTRIES), 0);
+		asm_sti(as, BPF_DW, R9, gen_state(g, STATE_DEPTH), 0);
+		asm_sti(as, BPF_DW, R9, gen_state(g, STATE_NTRIES), 0);
 	}
 	if (g->plan->needs & NEED_CALLS) {
 		asm_imm(as, R1, 0);
-		set_frame(g);
+		gen_set_frame(g);
 		g->leave = asm_label(as);
 	}
 	if (g->ntries) {

@@ -387,7 +387,7 @@ void gen_inext(struct gen *g, const struct ir_insn *i)
 	/* As gen_tidy leaves it: here comes back who has left out an element. */
 	asm_sti(as, BPF_DW, R10, FRAME_POS, 0);
 	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
-	asm_may_goto(as, over);
+	gen_turn_point(g, over);
 	own_buffer(g, it, over);
 	ld(g, R1, it, ITER_POS);
 	ld(g, R2, it, ITER_N);

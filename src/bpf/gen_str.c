@@ -156,7 +156,7 @@ static void load_size(struct gen *g, ir_reg r, uint32_t max)
 static void read_user_str(struct gen *g, const struct ir_insn *i, struct place to)
 {
 	struct assembler *as = &g->as;
-	uint32_t some = asm_label(as);
+	uint32_t some = asm_label(as), counted = asm_label(as);
 	int64_t v;
 
 	load_size(g, i->args[1], g->prog->strsize);
@@ -169,6 +169,12 @@ static void read_user_str(struct gen *g, const struct ir_insn *i, struct place t
 	gen_place(g, R1, to);
 	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
 	asm_helper(as, BPF_FUNC_probe_read_user_str);
+	if (g->env->user_space)
+		return;
+	/* Of an empty string older kernels do not count the NUL (Linux 6.1). */
+	asm_ji(as, BPF_JNE, R0, 0, counted);
+	asm_imm(as, R0, 1);
+	asm_place(as, counted);
 }
 
 static void copyinstr(struct gen *g, const struct ir_insn *i, struct place to)

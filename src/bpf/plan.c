@@ -475,7 +475,7 @@ static void need_of_call(struct planner *p, const struct ir_insn *i)
 
 enum {
 	NEED_FLOW = NEED_STATE | NEED_SCRATCH | NEED_FAULT,
-	NEED_ITER = NEED_ITERS | NEED_SCRATCH | NEED_FAULT | NEED_LOOPS,
+	NEED_ITER = NEED_FLOW | NEED_ITERS | NEED_LOOPS,
 };
 
 /* What an operation always needs; those on maps, with their key: below. */

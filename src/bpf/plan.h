@@ -39,7 +39,7 @@ enum plan_need {
 	NEED_CLAUSE_VARS = 32,	/* this-> */
 	NEED_STATE = 64,	/* of gen_flow.c */
 	NEED_CALLS = 128,	/* frames of procedures */
-	NEED_LOOPS = 256,	/* may_goto */
+	NEED_LOOPS = 256,	/* turns (gen_turn.c); it needs the state, too */
 	NEED_ITERS = 512,
 	NEED_GATE = 1024,	/* behind it: it may have ended the firing */
 };

@@ -26,6 +26,9 @@ enum {
 	STATE_ACTIONS,		/* what may still be SPENT */
 	STATE_DEPTH,		/* calls inside each other */
 	STATE_NTRIES,
+	STATE_AT,		/* where the next turn begins, if each is called */
+	STATE_TURNS,		/* that may still be */
+	STATE_LATE,		/* they were used up, and a fault was caught: what is left is the last */
 	STATE_FAULT,		/* three words, as IR_CAUGHT_KIND ... number them */
 	STATE_TRIES = STATE_FAULT + 3,
 	STATE_WORDS = STATE_TRIES + IR_MAX_TRIES,

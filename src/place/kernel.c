@@ -359,13 +359,6 @@ static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn 
 	const struct ebpf_line *line;
 	char *buf;
 
-	for (uint32_t i = 0; i < kp->prog->ninsns; i++) {
-		if (insns[i].code == MAY_GOTO && !knows_may_goto()) {
-			strbuf_puts(err, "the script has loops, or functions that call themselves: in the kernel they need"
-					 " Linux 6.9 or later");
-			return;
-		}
-	}
 	strbuf_puts(err, "the kernel refused the program");
 	buf = refusal == -EPERM ? NULL : malloc(size);
 	if (!buf) {
@@ -915,6 +908,7 @@ int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *
 	raise_memlock();
 	find_features(&k->features);
 	k->place.sleepable = k->features.sleepable;
+	k->place.turns_called = unit->maps[EBPF_MAP_CALLS].type != BPF_MAP_TYPE_UNSPEC && !knows_may_goto();
 	ncpus = libbpf_num_possible_cpus();
 	if (ncpus < 0) {
 		strbuf_puts(err, "cannot read the number of CPUs: is /sys mounted?");

@@ -117,6 +117,7 @@ struct place {
 	bool in_target;		/* programs for events are EBPF_CTX_TARGET, and only markers of the agent fire */
 	bool sleepable;		/* programs for sites may fault pages in */
 	bool parallel;		/* several threads may load and arm at the same time */
+	bool turns_called;	/* programs with loops must be made so (struct ebpf_env) */
 };
 
 /* Accepts NULL. */

@@ -174,6 +174,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.user_space = s->place->in_target;
+	env.turns_called = s->place->turns_called;
 	env.pid_ns = s->pid_ns && !env.user_space;
 	env.ns_dev = s->ns_dev;
 	env.ns_ino = s->ns_ino;

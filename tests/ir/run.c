@@ -18,7 +18,8 @@
  *	#: refused TEXT			it is no program for the kernel, and the message has TEXT in it
  *
  * Behind the last line no record may be left.  Every program is also loaded as one for uprobes, sleepable
- * and not, and for perf events; with functions that the kernel looks at with each call, and by themselves.  Needs CAP_BPF and CAP_PERFMON: exits with 77 without.
+ * and not, and for perf events; with functions that the kernel looks at with each call, and by themselves; with loops
+ * that come round, and with a call for each turn.  Needs CAP_BPF and CAP_PERFMON: exits with 77 without.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -66,7 +67,7 @@ struct run {
 	size_t *record_sizes;
 	size_t nrecords, nread, records_cap, sizes_cap;
 	unsigned int failures;
-	bool verbose;
+	bool verbose, turns_called;
 };
 
 static void complain(struct run *r, const char *fmt, ...)
@@ -150,14 +151,24 @@ static bool open_maps(struct run *r)
 	return true;
 }
 
-/* Functions that are looked at by themselves need Linux 6.17. */
-static bool has_globals(void)
+static bool is_linux(unsigned int major, unsigned int minor)
 {
-	unsigned int major = 0, minor = 0;
+	unsigned int have = 0, then = 0;
 	struct utsname uts;
 
-	return !uname(&uts) && sscanf(uts.release, "%u.%u", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 17));
+	return !uname(&uts) && sscanf(uts.release, "%u.%u", &have, &then) == 2 &&
+	       (have > major || (have == major && then >= minor));
+}
+
+/* Functions that are looked at by themselves. */
+static bool has_globals(void)
+{
+	return is_linux(6, 17);
+}
+
+static bool has_may_goto(void)
+{
+	return is_linux(6, 9);
 }
 
 /* Load @p with these instructions, its functions global or static: a descriptor, or -1 and a complaint. */
@@ -241,6 +252,7 @@ static void load_all(struct run *r)
 				.task_runtime = 24, .task_exec_start = 32 };
 	int fd;
 
+	env.turns_called = r->turns_called;
 	r->prog_fd = load(r, &env, "run");
 	env.ctx = EBPF_CTX_PERF;
 	fd = load(r, &env, "perf");
@@ -768,9 +780,9 @@ static bool prepare(struct run *r, const char *text)
 	return true;
 }
 
-static unsigned int run_file(const char *path, bool verbose)
+static unsigned int run_file(const char *path, bool verbose, bool turns_called)
 {
-	struct run r = { .path = path, .prog_fd = -1, .verbose = verbose };
+	struct run r = { .path = path, .prog_fd = -1, .verbose = verbose, .turns_called = turns_called };
 	char *text;
 
 	r.arena = arena_new();
@@ -811,8 +823,9 @@ int main(int argc, char **argv)
 	for (int k = 1; k < argc; k++) {
 		if (!strcmp(argv[k], "-v"))
 			verbose = true;
-		else if (run_file(argv[k], verbose))
-			failed++;
+		else
+			failed += (has_may_goto() && run_file(argv[k], verbose, false)) ||
+				  run_file(argv[k], verbose, true);
 	}
 	return failed ? 1 : 0;
 }

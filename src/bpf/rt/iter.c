@@ -25,6 +25,7 @@ struct header {
 	/* Heap sort, one step of sinking an entry at a time: the largest of [start, end) rises to 0, from where it
 	 * goes to the end. */
 	u64 start, end, at;
+	u64 index;
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -123,11 +124,25 @@ struct sort {
 	u64 size;
 };
 
+/*
+ * @k, of which the verifier knows nothing: where something is known already, kernels before 6.8 do not see that a way
+ * cannot be gone, and refuse what they find there.
+ */
+INLINE u64 unknown(struct sort *c, u64 k)
+{
+	volatile struct header *h = (struct header *)c->buf;
+
+	h->index = k;
+	return h->index;
+}
+
 INLINE u64 before(struct sort *c, u64 i, u64 j)
 {
 	const struct entry *x, *y;
 	s64 differ;
 
+	i = unknown(c, i);
+	j = unknown(c, j);
 	if (i >= c->max || j >= c->max)
 		return 0;
 	x = entry(c->buf, i);
@@ -150,6 +165,8 @@ INLINE void swap(struct sort *c, u64 i, u64 j)
 {
 	struct entry *x, *y, tmp;
 
+	i = unknown(c, i);
+	j = unknown(c, j);
 	if (i >= c->max || j >= c->max)
 		return;
 	x = entry(c->buf, i);
