@@ -37,7 +37,7 @@ enum abi_agent_kind {
 	ABI_AGENT_STATE,	/* the answer to LOOK and SEGMENT, with its seq; @supplied is what is hooked now */
 	/* From the tracer. */
 	ABI_AGENT_LOOK,		/* look at the semaphores and at @leave now, install or remove hooks, answer */
-	ABI_AGENT_SEGMENT,	/* with three descriptors (SCM_RIGHTS): image and data of abi/segment.h, and the eventfd
+	ABI_AGENT_SEGMENT,	/* with three descriptors (SCM_RIGHTS): image and data of abi/segment.h, and the socket
 				 * that wakes the tracer.  What its programs want counts from the next LOOK on; it goes
 				 * with the channel.  Answered by STATE, whose @why is empty when all is well */
 };

@@ -3,8 +3,8 @@
  * The channels to tracers.
  *
  * The descriptors live among the program's, which may close every number it finds and open files of its own
- * there.  So all of them are sockets, each is known by its cookie (SO_COOKIE, Linux 4.12), and nothing is read,
- * written or closed by a number that has become somebody else's.
+ * there.  So all of them are sockets, each is known by its cookie (base/cookie.h), and nothing is read, written or closed
+ * by a number that has become somebody else's.
  */
 #include "agent/control.h"
 
@@ -22,10 +22,7 @@
 #include "abi/agent.h"
 #include "agent/agent.h"
 #include "agent/engine.h"
-
-#ifndef SO_COOKIE
-#define SO_COOKIE 57
-#endif
+#include "base/cookie.h"
 
 /* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
 struct channel {
@@ -39,16 +36,6 @@ static struct channel channels[CONTROL_CHANNELS];
 static struct channel waker[2];		/* the thread's end, the others' */
 
 static unsigned left;			/* atomic */
-
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t size = sizeof(cookie);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0)
-		return 0;
-	return cookie;
-}
 
 static int fd_of(const struct channel *channel)
 {

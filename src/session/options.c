@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "d/attr.h"
@@ -186,8 +187,8 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "a size from 64 to 2g";
 	if (id == OPT_nspec && (v < 1 || v > 64))
 		return "a number from 1 to 64";
-	if (id == OPT_cpu && (v < -1 || v > 1 << 20))
-		return "the number of a CPU, or -1 for all";
+	if (id == OPT_cpu && (v < -1 || v >= sysconf(_SC_NPROCESSORS_CONF)))
+		return "the number of a CPU that the machine has, or -1 for all";
 	if ((id == OPT_stackframes || id == OPT_ustackframes || id == OPT_jstackframes) && v < 1)
 		return "a number from 1 on";
 	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "ring") && strcmp(text, "fill") &&

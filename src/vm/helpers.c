@@ -435,13 +435,13 @@ HELPER(self)	/* what */
 static void wake(struct shm_run *r)
 {
 	struct abi_data *d = (struct abi_data *)r->shm->data;
-	static const uint64_t one = 1;
 	int saved = errno;
 
-	if (r->wake_fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+	if (r->wake.fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
 		return;
-	if (write(r->wake_fd, &one, sizeof(one)) < 0)
-		errno = saved;
+	if (cookie_same(&r->wake))
+		send(r->wake.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	errno = saved;
 }
 
 void shm_wake(struct shm_run *r)

@@ -129,6 +129,7 @@ OPTIONS = [
     (["-p", "-5", "-n", "BEGIN"], 2, "-5"),
     (["-b", "lots", "-n", "BEGIN"], 2, "lots"),
     (["-x", "nosuchoption", "-n", "BEGIN"], 2, "nosuchoption"),
+    (["-x", "cpu=100000", "-n", "BEGIN"], 2, "a CPU that the machine has"),
     (["-x", "bufsize=lots", "-n", "BEGIN"], 2, "bufsize"),
     (["-i", "x"], 1, "x"),
     (["-s", "/nonexistent/script.d"], 1, "/nonexistent/script.d"),

@@ -351,6 +351,68 @@ for _ in range(300000):
     assert result.out.count("leaf\n") == 300000 and result.err == "", result.err
 
 
+# All numbers of descriptors become a file's; what is written to or closed by number is noticed.
+TAKES_ALL = """
+import os, sys, time
+
+def leaf():
+    pass
+
+own = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for fd in range(3, 1000):
+    if fd != own:
+        os.dup2(own, fd)
+for _ in range(200000):
+    leaf()
+time.sleep(0.2)
+for fd in range(3, 1000):
+    os.fstat(fd)
+print("size", os.fstat(own).st_size)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.14")
+def test_descriptors_that_became_others(dtrace, interp):
+    """A program closes what it does not know, as daemons do: nothing is written to or closed that is its own."""
+    result = dtrace(*TARGET, "-x", "bufsize=64k", "-n",
+                    'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { printf("%d\\n", timestamp); }',
+                    "-c", interp.command(TAKES_ALL, interp.inside(interp.dir / "own")))
+    assert "size 0\n" in result.out, result.out[-1000:]
+
+
+# Each interpreter has a lock of its own.
+INTERPRETERS = """
+import sys, threading
+try:
+    import _interpreters
+    run = _interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as _interpreters
+    run = _interpreters.run_string
+work = "import sys\\nfor _ in range(20000): sys.audit('mine')"
+made = [_interpreters.create() for _ in range(3)]
+threads = [threading.Thread(target=run, args=(one, work)) for one in made]
+for thread in threads:
+    thread.start()
+exec(work)
+for thread in threads:
+    thread.join()
+for one in made:
+    _interpreters.destroy(one)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
+def test_other_interpreters(dtrace, interp):
+    """Audit events come from all of them, at the same time."""
+    result = dtrace(*TARGET, "-x", "agent=always", "-n", """
+        python$target:::audit /copyinstr(arg0) == "mine"/ { self->n++; @most["most"] = max(self->n); @["all"] = count(); }
+        python$target:::function-entry { @names[copyinstr(arg1)] = count(); }""", "-c", interp.command(INTERPRETERS))
+    assert counts(result.out)["all"] == 80000 and counts(result.out)["most"] == 20000 and result.err == "", result
+
+
 BUSY = """
 import time
 
