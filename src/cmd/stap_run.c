@@ -456,8 +456,8 @@ int stap_load(struct stap_program *p)
 	conf = (struct session_conf){
 		.opts = &p->set, .prog = p->code->prog, .probes = p->probes, .out = &p->out, .command = "stap",
 		.message = message, .message_ctx = p, .written = written, .stp = p->code, .silent_errors = p->o->no_handler_errors,
-		.max_errors = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXERRORS),
-		.max_skipped = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXSKIPPED),
+		.max_errors = stp_get_limit(p->stp, STP_MAXERRORS),
+		.max_skipped = stp_get_limit(p->stp, STP_MAXSKIPPED),
 		.timeout_ns = p->o->timeout_ns,
 		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
 	};

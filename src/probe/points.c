@@ -457,7 +457,6 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 }
 
 static const char *const refusals[STP_P_INPUT + 1] = {
-	[STP_P_CALLEE] = "there are no probes of callees: name the function itself",
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
 	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
@@ -498,6 +497,9 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_INLINE:
 	case STP_P_RETURN:
 		points_find_funcs(&s, kind == STP_P_RETURN);
+		break;
+	case STP_P_CALLEE:
+		points_find_callees(&s);
 		break;
 	case STP_P_STATEMENT:
 		if (points_comp(point, "function"))

@@ -336,16 +336,18 @@ static void add_handler(struct expansion *x, const struct row *row, const struct
 	h->pos = x->probe->pos;
 	h->point = p;
 	h->written = x->written;
-	h->kind = row->kind;
+	h->kind = row->kind == STP_P_CALLEE ? STP_P_FUNCTION : row->kind;
 	h->locals.tail = &h->locals.first;
 	h->nblocks = h->blocks_cap = load->nblocks;
 	h->blocks = arena_alloc(x->arena, load->nblocks * sizeof(*h->blocks));
 	for (size_t i = 0; i < load->nblocks; i++)
 		h->blocks[i] = stp_copy_stmt(x->arena, load->blocks[i]);
-	h->nconds = h->conds_cap = load->nconds;
-	h->conds = arena_alloc(x->arena, (load->nconds + 1) * sizeof(*h->conds));
+	h->conds = arena_alloc(x->arena, (load->nconds + 2) * sizeof(*h->conds));
+	if (p->filter)
+		h->conds[h->nconds++] = p->filter;
 	for (size_t i = 0; i < load->nconds; i++)
-		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
+		h->conds[h->nconds++] = stp_copy_node(x->arena, load->conds[i]);
+	h->conds_cap = h->nconds;
 	*x->prog->handlers_tail = h;
 	x->prog->handlers_tail = &h->next;
 	if (h->kind == STP_P_RETURN || h->kind == STP_P_SYSCALL_RETURN) {
