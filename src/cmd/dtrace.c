@@ -534,16 +534,6 @@ static int enable_and_run(struct run *r)
 	return status;
 }
 
-/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	session_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static int trace(struct run *r)
 {
 	int e;
@@ -552,7 +542,7 @@ static int trace(struct run *r)
 		fputs("dtrace: no probes specified\n", stderr);
 		return CMD_USAGE;
 	}
-	block_signals();
+	cmd_block_signals();
 	e = read_and_open(r);
 	if (!e)
 		e = parse(r);
@@ -588,7 +578,7 @@ static int list(struct run *r)
 	size_t n = 1;
 	int e, err;
 
-	block_signals();
+	cmd_block_signals();
 	e = read_and_open(r);
 	if (!e)
 		e = parse(r);

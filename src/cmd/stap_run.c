@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +86,6 @@ static int set_globals(struct stap_program *p)
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	session_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 /*
@@ -299,7 +288,7 @@ int stap_hold(struct stap_program *p)
 	if (foresee(p, &preload))
 		return -1;
 
-	block_signals();
+	cmd_block_signals();
 	if (!p->o->command)
 		return 0;
 	if (target_create(p->o->command, preload, &p->target, &err)) {

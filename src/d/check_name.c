@@ -287,7 +287,8 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 			check_unsupported(c, n->args[i]->pos, "an array that is a variable as key", "use its elements as keys");
 			ok = false;
 		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type)) {
-			check_unsupported(c, n->args[i]->pos, "a struct or union as key", "use its members as keys");
+			check_unsupported(c, n->args[i]->pos, type_is_float(n->args[i]->type) ? "a floating-point number as key" :
+					  "a struct or union as key", "use its members as keys");
 			ok = false;
 		}
 	}

@@ -36,6 +36,13 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t)
 	}
 }
 
+void lower_float_field(struct lower *l, const struct object *o, const struct type *t)
+{
+	const struct type *bits = type_int(l->check->types, (unsigned int)type_size(t), false);
+
+	lower_field(l, lower_get(l, o, bits, 0, 0), bits);
+}
+
 static void lower_block(struct lower *l, const struct d_block *b);
 
 /* A branch of an if: a speculation that begins there ends there. */

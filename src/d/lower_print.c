@@ -3,7 +3,7 @@
  *
  * It becomes a printf() whose format has the types and names and whose values are the members.
  *
- * Guide: "Output Formatting", "print".  Floating-point members are named only; of an array the first elements are shown.
+ * Guide: "Output Formatting", "print".  A long double is named only; of an array the first elements are shown.
  */
 #include "d/lower.h"
 
@@ -151,7 +151,10 @@ static void print_at(struct printing *p, const struct type *t, const struct obje
 {
 	const struct type *base = type_strip(t);
 
-	if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
+	if (depth <= MAX_DEPTH && type_is_float(t) && type_size(t) <= 8) {
+		strbuf_puts(&p->text, type_size(t) == 8 ? "%+.15e" : "%+.7e");
+		lower_float_field(p->l, o, t);
+	} else if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
 		strbuf_puts(&p->text, "<");
 		type_print(&p->text, t, NULL);
 		strbuf_puts(&p->text, ">");

@@ -339,6 +339,11 @@ bool type_is_void(const struct type *t)
 	return type_strip(t)->kind == TYPE_VOID;
 }
 
+bool type_is_float(const struct type *t)
+{
+	return type_strip(t)->kind == TYPE_FLOAT;
+}
+
 bool type_is_integer(const struct type *t)
 {
 	enum type_kind kind = type_strip(t)->kind;

@@ -127,7 +127,7 @@ def test_killed(interp, start):
         tracer.send_signal(random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         tracer.communicate()
         target.goes_on()
-    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), timeout=5, what="semaphores at zero")
+    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), what="semaphores at zero")
     time.sleep(1)
     fast = target.is_as_fast(before)
     result = target.stop()
@@ -147,7 +147,7 @@ def test_many_times(interp, start):
         assert result.code == 0 and result.err == "", result
         if i == min(ATTACHES, 100) // 2:
             memory = target.memory_kb()
-    wait_until(lambda: target.threads() == threads, timeout=5, what="the agent's thread gone")
+    wait_until(lambda: target.threads() == threads, what="the agent's thread gone")
     grown = target.memory_kb() - memory
     fast = target.is_as_fast(before)
     result = target.stop()
