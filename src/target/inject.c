@@ -33,6 +33,7 @@
 #include "target/agent_priv.h"
 #include "target/chain.h"
 #include "target/safepoint.h"
+#include "target/seccomp.h"
 
 /* The calls of the chain. */
 enum {
@@ -465,8 +466,11 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
 	if (!err && !j->unsafe && j->is_polite && arch_remote()->is_spoilt(&j->c.at))
 		j->unsafe = "waits in the kernel";
-	if (!err && !j->unsafe)
-		j->err = inject(j);
+	if (!err && !j->unsafe) {
+		j->err = seccomp_check(j->t->pid, tid, j->why);
+		if (!j->err)
+			j->err = inject(j);
+	}
 	detach(tid, status);	/* one that is still on its way is let go with this thread's end */
 	chain_fini(&j->c);
 	return !j->unsafe;
@@ -557,6 +561,8 @@ static void attach_held(struct injection *j)
 	if (j->err)
 		target_fail_errno(j->why, j->err, "cannot load dtap's agent into process %d", (int)pid);
 	else
+		j->err = seccomp_check(pid, pid, j->why);
+	if (!j->err)
 		j->err = inject(j);
 	chain_fini(&j->c);
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -113,6 +114,19 @@ def test_message(interp, start):
         want = f"# dtrace: dtap's agent supplies line, function-entry and function-return of Python {interp.version}"
         assert result.code == 0 and said == ([] if quiet else [want]), result
     target.stop()
+
+
+@pytest.mark.interps("3.11", "3.14")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of system calls")
+@pytest.mark.parametrize("action", ["80000000", "30000", "50001"])      # kill, trap, an error
+def test_system_calls_it_must_not_make(interp, start, action):
+    """A process that would be killed for a call of the agent's is not given it."""
+    program = start(interp.argv_of(harness.TOP / "tests/agent/data/sandbox.py", action), stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "ready\n"
+    result = harness.finish(attach(program.pid, place="target"), [])
+    assert result.code == 1 and ("socketpair()" if action != "50001" else "socket pair") in result.err, result
+    assert program.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive\n" and program.returncode == 0
 
 
 @needs_agent
