@@ -249,7 +249,7 @@ static int bring_agent(struct stap_program *p)
 		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
-		if (!e && target_other_root(target_pid(p->target)))	/* its children will not find the agent's file */
+		if (!e && !target_brings(p->target))	/* nor will its children have it */
 			e = follow(p, &err);
 		add_pid(p, held);
 	} else if (p->o->pid) {
@@ -314,7 +314,7 @@ static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *ca
 							   .id = probe->id, .pos = code->pos };
 }
 
-/* Each clause is for the probe that its handler's point became. */
+/* Each clause is for the probe, or the probes, that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	/* By the program, unless that is not to be asked where the handlers run, or one process is meant. */
@@ -339,8 +339,11 @@ static void name_probes(struct stap_program *p)
 				add_probe(p, c->code, &cap, one);
 		}
 		probe->order = c->order;
-		if (!c->code->ndescs)
-			add_probe(p, c->code, &cap, probe);
+		if (c->code->ndescs)
+			continue;
+		add_probe(p, c->code, &cap, probe);
+		for (size_t k = 1; c->handler && (one = points_probe_at(p->points, c->handler->point, k)); k++)
+			add_probe(p, c->code, &cap, one);
 	}
 }
 

@@ -96,6 +96,15 @@ struct probe *points_probe(const struct points *p, const struct stp_point *found
 	return f ? f->probe : NULL;
 }
 
+struct probe *points_probe_at(const struct points *p, const struct stp_point *found, size_t i)
+{
+	const struct points_found *f = find_found(p, found);
+
+	if (f && f->probes)
+		return i < f->nprobes ? f->probes[i] : NULL;
+	return f && !i ? f->probe : NULL;
+}
+
 /* A copy of the point, whose components' arguments can then be set. */
 struct stp_point *points_copy(struct points *p, const struct stp_point *point)
 {

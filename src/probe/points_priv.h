@@ -26,6 +26,8 @@ struct points_file {
 struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
+	struct probe **probes;		/* NULL, or all that the point means, @probe first */
+	size_t nprobes;
 	const char *prov, *mark;	/* a marker's */
 	const char *supplied;		/* by the agent: to the interpreter in this file */
 	const char *program;		/* of it, then: who is supplied executes this; NULL: is linked to @supplied */

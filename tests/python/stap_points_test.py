@@ -344,7 +344,7 @@ def test_syscall_parms():
 @pytest.mark.parametrize("what, why", [
     ("$arg1->x", "utrace variable '$arg1' may not be used as a structure"),
     ("$syscall$", "utrace variable '$syscall' may not be pretty-printed"),
-    ("$arg7", "the point has $arg1 to $arg6"), ("$return", "the point has $arg1 to $arg6"),
+    ("$arg7", "the point has $syscall and $arg1 to $arg6"), ("$return", "the point has $syscall and $arg1 to $arg6"),
 ])
 def test_syscall_parts(what, why):
     result = harness.stap("-p2", "-e", 'probe process("/bin/true").syscall { println(%s) }' % what)
