@@ -403,6 +403,12 @@ static void timestamp(struct gen *g)
 	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_TIME);
 }
 
+static void now(struct gen *g)
+{
+	asm_helper(&g->as, BPF_FUNC_ktime_get_ns);
+	asm_mov(&g->as, R1, R0);
+}
+
 static void walltimestamp(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -522,6 +528,7 @@ static void id(struct gen *g)
 
 static builtin_fn *const integers[IR_B_MAX] = {
 	[IR_B_TIMESTAMP] = timestamp,
+	[IR_B_NOW] = now,
 	[IR_B_WALLTIMESTAMP] = walltimestamp,
 	[IR_B_VTIMESTAMP] = vtimestamp,
 	[IR_B_PID] = pid,

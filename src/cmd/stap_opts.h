@@ -48,7 +48,7 @@ struct stap_opts {
 	unsigned int max_files;		/* -S: kept, or 0 */
 	unsigned int bufsize_mb;	/* -s, or 0 */
 	unsigned int verbose;
-	bool guru, unoptimized, no_warnings, strict_warnings, flight, skip_badvars;
+	bool guru, unoptimized, timing, no_warnings, strict_warnings, flight, skip_badvars;
 	bool no_time_limits, no_handler_errors, no_globals, errtags;
 	const char *compatible;		/* --compatible, or NULL */
 	const char *sysroot;		/* --sysroot, or NULL */

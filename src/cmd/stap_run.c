@@ -314,7 +314,7 @@ static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *ca
 							   .id = probe->id, .pos = code->pos };
 }
 
-/* Each clause is for the probe that its handler's point became. */
+/* Each clause is for the probe, or the probes, that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	/* By the program, unless that is not to be asked where the handlers run, or one process is meant. */
@@ -339,8 +339,11 @@ static void name_probes(struct stap_program *p)
 				add_probe(p, c->code, &cap, one);
 		}
 		probe->order = c->order;
-		if (!c->code->ndescs)
-			add_probe(p, c->code, &cap, probe);
+		if (c->code->ndescs)
+			continue;
+		add_probe(p, c->code, &cap, probe);
+		for (size_t k = 1; c->handler && (one = points_probe_at(p->points, c->handler->point, k)); k++)
+			add_probe(p, c->code, &cap, one);
 	}
 }
 
@@ -453,8 +456,8 @@ int stap_load(struct stap_program *p)
 	conf = (struct session_conf){
 		.opts = &p->set, .prog = p->code->prog, .probes = p->probes, .out = &p->out, .command = "stap",
 		.message = message, .message_ctx = p, .written = written, .stp = p->code, .silent_errors = p->o->no_handler_errors,
-		.max_errors = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXERRORS),
-		.max_skipped = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXSKIPPED),
+		.max_errors = stp_get_limit(p->stp, STP_MAXERRORS),
+		.max_skipped = stp_get_limit(p->stp, STP_MAXSKIPPED),
 		.timeout_ns = p->o->timeout_ns,
 		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
 	};

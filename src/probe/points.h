@@ -43,8 +43,9 @@ void points_free(struct points *p);
 
 struct stp_resolver points_resolver(struct points *p);
 
-/* The probe of a point that was found, or NULL. */
+/* The probe of a point that was found, or NULL.  Of a point that means several: the @i-th, NULL behind the last. */
 struct probe *points_probe(const struct points *p, const struct stp_point *found);
+struct probe *points_probe_at(const struct points *p, const struct stp_point *found, size_t i);
 
 /* A probe of PROBE_BEGIN, END or FAILED that no script names: dtap's own. */
 struct probe *points_own(struct points *p, enum stp_point_kind kind);

@@ -380,6 +380,15 @@ static bool add_operand(struct walk *w, struct site *site, const struct arch_ope
 	return true;
 }
 
+bool walk_operand(struct walk *w, const struct points_found *f, const char *text)
+{
+	struct arch_operand op = { 0 };
+
+	w->source->kind = STP_SRC_ARG;
+	w->source->type = STP_LONG;
+	return arch_operands(arch_host(), text, &op, 1) == 1 && add_operand(w, f->probe->sites[0], &op);
+}
+
 /* Is it known by its distance from the probe alone? */
 static bool is_relative(const struct points_found *f, const struct debug_var *v)
 {

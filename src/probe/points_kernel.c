@@ -232,20 +232,70 @@ static void find_by_name(struct points_search *s, bool at_return)
 		s->why = arena_printf(s->p->arena, "this machine has no system call '%s'", desc.func);
 }
 
+/* $syscall and what stands behind it: the values of a tracepoint. */
+static const char *const entry_values[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
+					    "0:pt_regs.r8", "0:pt_regs.r9" };
+static const char *const exit_values[] = { "0:pt_regs.orig_ax", "1" };
+enum { NENTRY_VALUES = 7, NEXIT_VALUES = 2 };
+
+static void add_values(const struct ktypes *k, struct ebpf_tp *tp, bool at_return)
+{
+	const char *const *values = at_return ? exit_values : entry_values;
+
+	for (tp->nargs = 0; tp->nargs < (at_return ? NEXIT_VALUES : NENTRY_VALUES); tp->nargs++)
+		if (!ktypes_value(k, tp->name, values[tp->nargs], &tp->args[tp->nargs]))
+			break;
+}
+
+/* kernel.syscall: one point that is all of them, whose name is that of the call at hand. */
+static void find_all(struct points_search *s, bool at_return)
+{
+	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = "",
+				   .name = at_return ? "return" : "entry" };
+	struct ktypes *k = types(s);
+	struct points_found *found;
+	struct probe_list list = { 0 };
+	struct ebpf_tp values = { .name = at_return ? "sys_exit" : "sys_enter" };
+	size_t n = k ? probe_find(s->p->set, &desc, PROBE_ENABLE, &list) : 0;
+	struct probe **all;
+
+	if (!n)
+		return;
+	add_values(k, &values, at_return);
+	all = arena_alloc(s->p->arena, n * sizeof(*all));
+	for (size_t i = 0; i < n; i++) {
+		struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .func = list.probes[i]->func };
+
+		all[i] = points_make(s->p, s->point, &key);
+		if (all[i]->tp)
+			continue;
+		all[i]->tp = arena_new_of(s->p->arena, struct ebpf_tp);
+		*all[i]->tp = values;
+		all[i]->tp->syscalls = list.probes[i]->tp->syscalls;
+		all[i]->tp->syscall = list.probes[i]->tp->syscall;
+		all[i]->sig.nargs = values.nargs;
+		for (unsigned int a = 0; a < values.nargs; a++)
+			all[i]->sig.args[a] = (struct probe_arg){ .size = 8, .sign = true };
+	}
+	points_add(s, s->point, all[0]);
+	found = &s->p->found[s->p->nfound - 1];
+	found->probes = all;
+	found->nprobes = n;
+}
+
 /* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
 void points_find_syscall(struct points_search *s, bool at_return)
 {
-	static const char *const entry[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
-					     "0:pt_regs.r8", "0:pt_regs.r9" };
-	static const char *const exit[] = { "0:pt_regs.orig_ax", "1" };
-	const char *const *values = at_return ? exit : entry;
 	struct ebpf_tp tp = { .name = at_return ? "sys_exit" : "sys_enter" };
 	struct ktypes *k;
 	uint32_t pid;
 	bool named;
 
 	if (!strcmp(s->point->comps[0].name, "kernel")) {
-		find_by_name(s, at_return);
+		if (points_text(s->point, "syscall"))
+			find_by_name(s, at_return);
+		else
+			find_all(s, at_return);
 		return;
 	}
 	named = !process_of(s, &pid);
@@ -253,16 +303,14 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	k = types(s);
 	if (!k)
 		return;
-	for (tp.nargs = 0; tp.nargs < (at_return ? 2 : 7); tp.nargs++)
-		if (!ktypes_value(k, tp.name, values[tp.nargs], &tp.args[tp.nargs]))
-			break;
+	add_values(k, &tp, at_return);
 	add_of(s, &tp, pid, named);
 }
 
 bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why)
 {
-	bool named = !strcmp(point->comps[0].name, "kernel");
+	bool named = points_text(point, "syscall");
 	const char *name = target->name;
 	uint32_t arg;
 
@@ -376,13 +424,8 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 		*why = "too many members: keep one between in a variable";
 		return false;
 	}
-	for (size_t i = 0; i < n->nparts; i++) {
+	for (size_t i = 0; i < n->nparts; i++)
 		names[i] = n->parts[i].name;
-		if (!names[i]) {
-			*why = "elements of kernel arrays are not supported";
-			return false;
-		}
-	}
 	nsteps = ktypes_walk(set_ktypes(p->set), type, names, n->nparts, steps, STP_MAX_STEPS, &string, &target);
 	if (nsteps < 0) {
 		*why = "the kernel's type information has no such members";
@@ -400,8 +443,9 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	source->nsteps = (unsigned int)nsteps;
 	source->target = target ? points_kernel_target(p, target) : NULL;
 	for (int i = 0; i < nsteps; i++)
-		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
-							 .kernel = true };
+		source->steps[i] = (struct stp_step){ .off = steps[i].off, .scale = steps[i].scale,
+						      .index = steps[i].element ? n->parts[steps[i].element - 1].index : NULL,
+						      .width = steps[i].width, .sign = steps[i].sign, .kernel = true };
 	return true;
 }
 

@@ -80,6 +80,7 @@ struct session {
 	unsigned int targets;		/* still running */
 	bool ending;			/* exit(), a signal, the targets' end */
 	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
+	uint64_t began_cycles, began_ns;	/* times.c */
 	bool exited;			/* by exit(), the first of which says the status */
 	int status;
 	int error;			/* negative errno that ended the session */
@@ -147,6 +148,10 @@ int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t 
 /* stap.c: @n more things of @kind were lost; and what is said of all that at the end. */
 void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n);
 void session_stap_summary(struct session *s);
+
+/* times.c: stap -t.  The end prints what handlers have measured since the start; 0, or a negative errno. */
+void session_times_start(struct session *s);
+int session_times_print(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);

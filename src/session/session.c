@@ -278,6 +278,7 @@ static int fire(struct session *s, enum probe_kind kind)
 bool session_start(struct session *s)
 {
 	session_set_state(s, ABI_STATE_WARMUP);
+	session_times_start(s);
 	s->error = structured_begin(s);
 	if (!s->error)
 		s->error = fire(s, PROBE_BEGIN);
@@ -318,6 +319,8 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = session_drain_rest(s);
 	aggs_stale(s->aggs);
+	if (!s->error)
+		s->error = session_times_print(s);
 	if (!s->error)
 		s->error = session_print_aggs(s);
 	session_report_drops(s);

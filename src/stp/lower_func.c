@@ -6,6 +6,7 @@
 #include "stp/lower_func.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -39,7 +40,7 @@ ir_reg low_func_pn(struct low *l, struct stp_node *call, const ir_reg *args)
 	return low_str(l, text);
 }
 
-static const char *comp_text(const struct low *l, const char *name)
+const char *low_comp_text(const struct low *l, const char *name)
 {
 	const struct stp_point *p = l->handler->point;
 
@@ -52,10 +53,10 @@ static const char *comp_text(const struct low *l, const char *name)
 /* "f" of function("f@file.c:3") or statement(...). */
 static const char *point_func(struct low *l)
 {
-	const char *s = comp_text(l, "function");
+	const char *s = low_comp_text(l, "function");
 
 	if (!s)
-		s = comp_text(l, "statement");
+		s = low_comp_text(l, "statement");
 	return s ? arena_strndup(l->arena, s, strcspn(s, "@")) : NULL;
 }
 
@@ -79,12 +80,12 @@ ir_reg low_func_probefunc(struct low *l, struct stp_node *call, const ir_reg *ar
 
 ir_reg low_func_probemod(struct low *l, struct stp_node *call, const ir_reg *args)
 {
-	const char *s = comp_text(l, "library");
+	const char *s = low_comp_text(l, "library");
 
 	(void)call;
 	(void)args;
 	if (!s)
-		s = comp_text(l, "process");
+		s = low_comp_text(l, "process");
 	return s ? low_str(l, s) : ir_builtin(&l->b, IR_B_PROBEMOD);
 }
 
@@ -147,7 +148,7 @@ ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *ar
 /* The label of .label("x"). */
 ir_reg low_func_pnlabel(struct low *l, struct stp_node *call, const ir_reg *args)
 {
-	const char *s = comp_text(l, "label");
+	const char *s = low_comp_text(l, "label");
 
 	(void)call;
 	(void)args;
@@ -184,6 +185,16 @@ ir_reg low_func_page_size(struct low *l, struct stp_node *call, const ir_reg *ar
 	(void)call;
 	(void)args;
 	return low_const(l, sysconf(_SC_PAGESIZE));
+}
+
+/* Are ids those of a namespace, not of the whole machine?  The inode of the machine's is fixed (PROC_PID_INIT_INO). */
+ir_reg low_func_in_pid_ns(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct stat st;
+
+	(void)call;
+	(void)args;
+	return low_const(l, !stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffc);
 }
 
 /* Where a function's arguments are does not depend on this. */

@@ -31,6 +31,7 @@ struct stp_env {
 	const char *privilege;		/* "stapdev" */
 	bool guru;			/* -g */
 	bool unoptimized;		/* -u: code without effect stays */
+	bool timing;			/* -t: handlers measure how long they take */
 	struct stp_args args;
 	/* The value of a CONFIG_ name, or NULL; may itself be NULL: nothing is configured. */
 	const char *(*config)(void *ctx, const char *name);

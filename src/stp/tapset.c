@@ -256,9 +256,27 @@ static const char *behind_macro(const struct file *f, const char *s, const char 
 	return end;
 }
 
+static bool begins_decl(const char *s, size_t len)
+{
+	return is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe");
+}
+
+/* Does a declaration begin between @s and @end? */
+static bool has_decl(const struct file *f, const char *s, const char *end)
+{
+	for (size_t len; s < end; s += len ? len : 1) {
+		const char *to = skip(f->src->text, s, end);
+
+		len = to > s ? (size_t)(to - s) : word_at(s, end);
+		if (to == s && begins_decl(s, len))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Cut the file in declarations: each begins with one of a few words outside of braces.  False: a condition of the
- * preprocessor stands between them, or the braces do not match, so that only the whole can be taken.
+ * preprocessor chooses between some, or the braces do not match, so that only the whole can be taken.
  */
 static bool cut(struct stp_tapset *t, struct file *f)
 {
@@ -277,7 +295,7 @@ static bool cut(struct stp_tapset *t, struct file *f)
 			to = s + len;
 			if (depth)
 				continue;
-			if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe")) {
+			if (begins_decl(s, len)) {
 				/* x.function(...) is a part of a point. */
 				if (!private && !(s > text && s[-1] == '.'))
 					add_decl(t, f, (size_t)(s - text));
@@ -294,7 +312,9 @@ static bool cut(struct stp_tapset *t, struct file *f)
 			if (!depth--)
 				return false;
 		} else if (*s == '%' && !depth && end - s > 1 && s[1] == '(') {
-			return false;
+			to = behind_macro(f, s, end);
+			if (has_decl(f, s, to))
+				return false;
 		}
 	}
 	return !depth;
@@ -317,8 +337,7 @@ static void take_whole(struct stp_tapset *t, struct file *f)
 		if (to > s)
 			continue;
 		to = s + (len ? len : 1);
-		if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe") ||
-		    (*s == '@' && is(s + 1, word_at(s + 1, end), "define")))
+		if (begins_decl(s, len) || (*s == '@' && is(s + 1, word_at(s + 1, end), "define")))
 			add_decl(t, &parts, (size_t)(s - text));
 		if (*s == '@')
 			to += word_at(to, end);
@@ -440,7 +459,8 @@ static void use(struct stp_tapset *t, const struct source *src, size_t from, siz
 		to = s + (len ? len : 1);
 		if (star && (len > 1 || (s > begin && (s[-1] == '.' || s[-1] == '{')))) {
 			t->patterns = arena_grow(t->arena, t->patterns, &t->patterns_cap, t->npatterns, sizeof(*t->patterns));
-			t->patterns[t->npatterns++] = arena_strndup(t->arena, s, len);
+			/* ** may stand for several components. */
+			t->patterns[t->npatterns++] = memmem(s, len, "**", 2) ? "*" : arena_strndup(t->arena, s, len);
 		}
 		for (size_t at = 0, n; star && at < len; at += n ? n : 1) {	/* a*b of two variables */
 			n = word_at(s + at, s + len);
@@ -548,17 +568,21 @@ static void find_needed(struct stp_tapset *t)
 	}
 }
 
+/* For lists all but probes, which would be in them. */
+static bool is_wanted(const struct stp_tapset *t, const struct decl *d)
+{
+	return t->all ? !d->probe : d->needed;
+}
+
 /* The text of @f with blanks in place of the declarations that nobody needs. */
 static const struct source *needed_text(const struct stp_tapset *t, const struct file *f)
 {
 	struct source *src;
 	char *text;
 
-	if (t->all || !f->ndecls)
-		return f->src;
 	text = arena_strndup(t->arena, f->src->text, f->src->len);
 	for (size_t i = 0; i < f->ndecls; i++)
-		for (size_t at = f->decls[i].from; !f->decls[i].needed && at < f->decls[i].to; at++)
+		for (size_t at = f->decls[i].from; !is_wanted(t, &f->decls[i]) && at < f->decls[i].to; at++)
 			if (text[at] != '\n')
 				text[at] = ' ';
 	src = arena_new_of(t->arena, struct source);

@@ -195,6 +195,50 @@ def test_refused(program, what, why):
     assert result.code == 1 and why in result.err
 
 
+@pytest.fixture(params=["gcc -O2", "gcc -O2 -gdwarf-4", "gcc -O2 -no-pie", "clang -O2"])
+def callers(request, tmp_path):
+    source = os.path.join(os.path.dirname(SOURCE), "callees.c")
+    (tmp_path / "other.c").write_text("int other(int n) { int twice = 2 * n; return twice; }\n")
+    compiler = request.param.split()
+    subprocess.run([*compiler, "-g", "-c", source, "-o", tmp_path / "callees.o"], check=True)
+    subprocess.run([compiler[0], "-g", "-O0", "-c", tmp_path / "other.c", "-o", tmp_path / "other.o"], check=True)
+    path = tmp_path / "callees"
+    link = [option for option in compiler if option == "-no-pie"]
+    subprocess.run([compiler[0], *link, tmp_path / "callees.o", tmp_path / "other.o", "-o", path], check=True)
+    return path
+
+
+def test_callees(callers, tmp_path):
+    """The calls from one function alone; a function of another unit, without optimization; a copy of one (callees.c)."""
+    traced, _ = run(callers, '''probe process("PROGRAM").function("first").callee("work") { println("first ", $n) }
+    probe process("PROGRAM").function("second").callee("work").call { println("second ", $n) }
+    probe process("PROGRAM").function("work").callee("work") { println("itself ", $n) }
+    probe process("PROGRAM").function("second").callee("ot*") { println(ppfunc(), " ", $n) }
+    probe process("PROGRAM").function("first").callee("copy") { println(ppfunc()) }''', tmp_path)
+    assert sorted(traced) == ["copy", "copy", "first 1", "first 2", "first 3", "first 4", "itself 2", "other 102",
+                              "second 102"]
+
+
+def test_all_callees(callers, tmp_path):
+    traced, _ = run(callers, '''probe process("PROGRAM").function("first").callees { println(ppfunc()) }
+    probe process("PROGRAM").function("second").callees(1) { println("second ", ppfunc()) }''', tmp_path)
+    assert sorted(traced) == ["copy"] * 2 + ["other"] * 2 + ["second other", "second work"] + ["work"] * 4
+
+
+@pytest.mark.parametrize("what, why", [
+    ('callee("work").return', "where a call came from is known at its entry alone"),
+    ("callees(2)", "the direct callees alone are known"), ("callees(0)", ".callees(N) only acceptable for N >= 1"),
+    ('callee("main")', "no call of that name is known"),
+])
+def test_no_callees(tmp_path, what, why):
+    program = tmp_path / "callees"
+    source = os.path.join(os.path.dirname(SOURCE), "callees.c")
+    (tmp_path / "other.c").write_text("int other(int n) { return n; }\n")
+    subprocess.run(["gcc", "-O2", "-g", source, tmp_path / "other.c", "-o", program], check=True)
+    result = harness.stap("-p2", "-e", f'probe process("{program}").function("first").{what} {{ println(1) }}')
+    assert result.code == 1 and why in result.err, result
+
+
 @pytest.mark.parametrize("statement, guru, why", [
     ("$a = 1", "write to target variable not permitted; need stap -g: identifier '$a'", "writing to context variables"),
     ('@var("counter") = 1', "write to @var variable not permitted; need stap -g", "writing to context variables"),

@@ -310,3 +310,25 @@ def test_system_calls_by_name():
              'probe end { println(closed["0"] > 0, closed["-9 (EBADF)"]) }'
     lines = run(script, "-c", f"{PYTHON} -S -c 'import os; open(\"/etc/hostname\").close(); [os.closerange(900, 901)]'")
     assert lines[0] == "openat -100 0" and lines[1][0] == "1", lines
+
+
+@pytest.mark.parametrize("place", ["kernel", "target"])
+@pytest.mark.interps("3.9", "3.13")
+def test_timing(interp, place):
+    """-t: each handler's hits, also of those that it left by next or an error, and its times, as SystemTap prints them."""
+    script = '''global n, left, failed
+    probe foo = process.mark("function__entry") { n++ }
+    probe foo { if (user_string($arg2) == "f") { left++ next } if (user_string($arg2) == "g") { failed++ error("no") } }
+    probe end, never { println(n, " ", left, " ", failed) }'''
+    result = harness.stap("-t", "-w", "--suppress-handler-errors", f"--place={place}", "-e", script, "-c",
+                          interp.command("def f(): pass\ndef g(): pass\nfor i in range(40): f(), g(), g()\n"))
+    assert result.code == 0, result
+    lines = result.out.splitlines()
+    calls, left, failed = map(int, lines[0].split())
+    assert (left, failed) == (40, 80) and calls >= 120
+    assert lines[1] == "----- probe hit report: " and lines[-1] == "----- refresh report:"
+    form = r"(.*), \(<input>:(\d+):(\d+)\), hits: (\d+), cycles: (\d+)min/(\d+)avg/(\d+)max, variance: (\d+), from: (.*), index: (\d)"
+    (pp, line, column, hits, low, mean, high, _, source, index), end = [re.fullmatch(form, text).groups() for text in lines[2:-1]]
+    assert (line, column, source, index) == ("3", "11", "foo", "0") and pp.endswith('.mark("function__entry")')
+    assert int(hits) == calls and 0 <= int(low) <= int(mean) <= int(high)
+    assert (end[0], end[3], end[8], end[9]) == ("end", "1", "end", "1")
