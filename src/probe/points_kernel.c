@@ -177,7 +177,8 @@ void points_find_end(struct points_search *s, bool thread)
 	if (!k)
 		return;
 	if (named && ktypes_args(k, tp.name, NULL) < 2) {
-		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or "
+			 "process(PID).end";
 		return;
 	}
 	/* Its second argument says whether the last thread goes (Linux 6.16). */
