@@ -20,14 +20,9 @@ static struct stp_stmt *new_stmt(struct stp_parser *p, enum stp_stmt_kind kind)
 static struct stp_node *parse_name_node(struct stp_parser *p)
 {
 	const struct stp_tok *t = p->t;
-	const char *name;
+	const char *name = stp_parse_name(p);
 	struct stp_node *n;
 
-	if (*t->text == '$') {
-		stp_expected(p, "identifier");
-		return NULL;
-	}
-	name = stp_parse_name(p);
 	if (!name)
 		return NULL;
 	n = stp_new_node(p, STP_NAME, t);
