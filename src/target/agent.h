@@ -4,7 +4,7 @@
  * The object and the tracer talk as abi/agent.h says.  It gets in by two ways:
  *
  * - A command is created with agents_preload() and brings the object along, into its children, too.  Where a program
- *   of it runs under another root and cannot see the object's file, ask for agents_attach() at its entry.
+ *   of it does not (target_brings), ask for agents_attach() at its entry.
  * - Into a process that runs already it is brought by agents_attach(), with ptrace.
  *
  * Closing the channels, be it by agents_free() or by the tracer's death, is all that it takes to leave: the agents remove
