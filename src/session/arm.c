@@ -504,10 +504,11 @@ static int find_task(struct session *s, struct strbuf *err)
 /* Of many sites some may lie on instructions that nothing can be armed on. */
 static void say_skipped(struct session *s)
 {
+	size_t n = s->place->ops->skipped(s->place);
 	struct strbuf text = { 0 };
 
-	strbuf_printf(&text, "%s: %zu sites were left out: the kernel cannot put a breakpoint on the instructions"
-		      " there\n", s->conf.command, s->place->ops->skipped(s->place));
+	strbuf_printf(&text, "%s: %zu site%s left out: the kernel cannot put a breakpoint on the instruction%s there\n",
+		      s->conf.command, n, n == 1 ? " was" : "s were", n == 1 ? "" : "s");
 	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
 	strbuf_fini(&text);
 }
