@@ -119,7 +119,7 @@ struct ebpf_env {
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	uint32_t only_cpu;	/* do nothing on other CPUs than that number - 1; 0: any */
-	/* Do nothing in processes of other programs than this file, by device and inode as /proc/PID/maps has them;
+	/* Do nothing in processes of other programs than this file, by device and inode (procs_identify);
 	 * exe_ino 0: any.  Not with user_space. */
 	uint64_t exe_dev, exe_ino;
 	bool sleepable;		/* may fault user pages in */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,7 +73,52 @@ static int is_it(void *ctx, const struct procs_map *m)
 	return 1;
 }
 
-/* Ask for our own mapping of it. */
+/* The number behind @field ("ino:") in the file @path, or false. */
+static bool field_of(const char *path, const char *field, uint64_t *value)
+{
+	FILE *f = fopen(path, "re");
+	size_t len = strlen(field);
+	bool found = false;
+	char line[256];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, field, len) && sscanf(line + len, "%" SCNu64, value) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The device of the mount number @id, which is seen from here: proc_pid_mountinfo(5). */
+static bool device_of(uint64_t id, uint64_t *dev)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	unsigned int major, minor;
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = false;
+	uint64_t n;
+
+	while (f && !found && getline(&line, &cap, f) > 0)
+		found = sscanf(line, "%" SCNu64 " %*u %u:%u", &n, &major, &minor) == 3 && n == id;
+	free(line);
+	if (f)
+		fclose(f);
+	if (found)
+		*dev = makedev(major, minor);
+	return found;
+}
+
+/* The open file as the kernel has it (proc_pid_fdinfo(5), Linux 5.14). */
+static bool identify_open(int fd, uint64_t *dev, uint64_t *ino)
+{
+	char path[64];
+	uint64_t mount;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return field_of(path, "ino:", ino) && field_of(path, "mnt_id:", &mount) && device_of(mount, dev);
+}
+
+/* Without that, ask for our own mapping of it: of an overlay's files older kernels show what is below. */
 int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
@@ -81,6 +127,10 @@ int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
 
 	if (fd < 0)
 		return -errno;
+	if (identify_open(fd, dev, ino)) {
+		close(fd);
+		return 0;
+	}
 	map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	err = map == MAP_FAILED ? -errno : 0;
 	close(fd);
