@@ -118,28 +118,48 @@ static bool identify_open(int fd, uint64_t *dev, uint64_t *ino)
 	return field_of(path, "ino:", ino) && field_of(path, "mnt_id:", &mount) && device_of(mount, dev);
 }
 
-/* Without that, ask for our own mapping of it: of an overlay's files older kernels show what is below. */
-int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
+/* Ask for our own mapping of it. */
+static int identify_mapping(int fd, uint64_t *dev, uint64_t *ino)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
 	struct identity id = { 0, dev, ino };
-	void *map;
+	void *map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	int err;
 
-	if (fd < 0)
+	if (map == MAP_FAILED)
 		return -errno;
-	if (identify_open(fd, dev, ino)) {
-		close(fd);
-		return 0;
-	}
-	map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	err = map == MAP_FAILED ? -errno : 0;
-	close(fd);
-	if (err)
-		return err;
 	id.start = (uintptr_t)map;
 	err = procs_maps((uint32_t)getpid(), is_it, &id);
 	munmap(map, 1);
 	return err > 0 ? 0 : err ? err : -ENOENT;
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int procs_identify_mapped(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	int fd = open_file(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = identify_mapping(fd, dev, ino);
+	close(fd);
+	return err;
+}
+
+int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	int fd = open_file(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = identify_open(fd, dev, ino) ? 0 : identify_mapping(fd, dev, ino);
+	close(fd);
+	return err;
 }
 
 /* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)), a number; false if there is no such process. */
