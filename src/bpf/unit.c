@@ -130,7 +130,8 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 						    m->name);
 			snprintf(name, sizeof(name), "array%u_%u", i, c);
 			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
-				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) : entries(sizes->dynvarsize, k->sizes[c], value),
+				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) :
+						 entries(sizes->dynvarsize, k->sizes[c], value),
 				element_flags(m, k->sizes[c], value), name);
 		}
 	}

@@ -256,11 +256,11 @@ static bool is_target(void *ctx, uint32_t pid)
 
 /*
  * Who is to get the agent when it executes a program later: everybody, if a description is of any process.  Else a
- * target does, but a command and its children hand it on themselves as long as they see its file.
+ * target does, but a command and its children hand it on themselves as long as they load it.
  */
 static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = r->o.npids || (r->o.command && target_other_root(target_pid(r->targets[0])));
+	bool all = false, some = r->o.npids || (r->o.command && !target_brings(r->targets[0]));
 
 	for (size_t i = 0; i < n; i++)
 		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);

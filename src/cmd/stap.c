@@ -392,7 +392,7 @@ static int dispatch(struct run *r)
 		stap_opts_help();
 		return 0;
 	case STAP_VERSION_MODE:
-		puts("Systemtap translator/driver (version " STAP_VERSION ", dtap " DTAP_VERSION ")\n"
+		puts("Systemtap translator/driver (version " STP_VERSION ", dtap " DTAP_VERSION ")\n"
 		     "dtap runs SystemTap's language without a kernel module; it shares no code with SystemTap.");
 		return 0;
 	case STAP_DUMP_POINTS:

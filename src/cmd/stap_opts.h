@@ -1,7 +1,7 @@
 /*
  * stap's command line, taken apart.  Nothing is carried out.
  *
- * Source: stap(1) of SystemTap 4.8, "OPTIONS" and "ARGUMENTS".
+ * Source: stap(1), "OPTIONS" and "ARGUMENTS".
  */
 #ifndef DTAP_CMD_STAP_OPTS_H
 #define DTAP_CMD_STAP_OPTS_H
@@ -60,8 +60,5 @@ int stap_opts_parse(struct stap_opts *o, struct arena *a, int argc, char **argv)
 
 /* The text of --help. */
 void stap_opts_help(void);
-
-/* The version of SystemTap whose language and options these are. */
-#define STAP_VERSION "5.6"
 
 #endif

@@ -249,7 +249,7 @@ static int bring_agent(struct stap_program *p)
 		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
-		if (!e && target_other_root(target_pid(p->target)))	/* its children will not find the agent's file */
+		if (!e && !target_brings(p->target))	/* nor will its children have it */
 			e = follow(p, &err);
 		add_pid(p, held);
 	} else if (p->o->pid) {

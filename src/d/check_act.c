@@ -158,7 +158,7 @@ static void set_format(struct check *c, struct d_node *call, const struct fmt *f
 	call->aux = p;
 }
 
-/* Is the floating-point number @n one in memory or a variable?  There are no others: nothing computes them. */
+/* Is the floating-point number @n one in memory, a variable or an argument?  There are no others: nothing computes them. */
 static bool is_object(struct check *c, const struct d_node *n)
 {
 	if (n->kind == D_UNARY || n->kind == D_INDEX || (n->kind == D_MEMBER && !n->ident))

@@ -412,10 +412,8 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	const struct type *t;
 	size_t len;
 
-	if (arg->is_float) {
-		check_unsupported(c, n->pos, "a floating-point argument", NULL);
-		return NULL;
-	}
+	if (arg->is_float)
+		return type_basic(c->types, arg->size == 4 ? TYPE_B_FLOAT : TYPE_B_DOUBLE);
 	if (!arg->type)
 		return type_int(c->types, arg->size, arg->sign);
 	t = check_parse_type(c, arg->type);

@@ -36,11 +36,28 @@ void lower_field(struct lower *l, ir_reg val, const struct type *t)
 	}
 }
 
-void lower_float_field(struct lower *l, const struct object *o, const struct type *t)
+static const struct type *bits_type(struct lower *l, const struct type *t)
 {
-	const struct type *bits = type_int(l->check->types, (unsigned int)type_size(t), false);
+	return type_int(l->check->types, (unsigned int)type_size(t), false);
+}
+
+void lower_float_field_at(struct lower *l, const struct object *o, const struct type *t)
+{
+	const struct type *bits = bits_type(l, t);
 
 	lower_field(l, lower_get(l, o, bits, 0, 0), bits);
+}
+
+void lower_float_field(struct lower *l, struct d_node *n)
+{
+	struct object o;
+
+	if (n->ident && n->ident->kind == ID_BUILTIN) {	/* args[n] */
+		lower_field(l, ir_arg(&l->b, (unsigned int)n->value), bits_type(l, n->type));
+		return;
+	}
+	lower_object(l, n, &o);
+	lower_float_field_at(l, &o, n->type);
 }
 
 static void lower_block(struct lower *l, const struct d_block *b);

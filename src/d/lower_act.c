@@ -21,14 +21,11 @@ static const struct type *recorded_type(struct lower *l, const struct d_node *n)
 static void record(struct lower *l, struct d_node *n)
 {
 	const struct type *t = recorded_type(l, n);
-	struct object o;
 
-	if (type_is_float(n->type)) {
-		lower_object(l, n, &o);
-		lower_float_field(l, &o, n->type);
-	} else {
+	if (type_is_float(n->type))
+		lower_float_field(l, n);
+	else
 		lower_field(l, lower_as(l, n, t), t);
-	}
 }
 
 static void format(struct lower *l, struct d_node *call, enum ir_act_kind kind)

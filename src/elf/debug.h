@@ -110,8 +110,9 @@ struct debug_var {
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
 
 /*
- * Where the machine's calling convention leaves a result of the type, bare, a structure: in *ret, whose base is the register
- * of results.  NULL, or why that cannot be told.  System V ABI, AMD64 supplement, 3.2.3 "Returning of Values".
+ * Where the machine's calling convention leaves a result of the type, bare, a structure: in *ret, whose base is the
+ * register of results.  NULL, or why that cannot be told.  System V ABI, AMD64 supplement, 3.2.3 "Returning of
+ * Values".
  */
 const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret);
 

@@ -52,7 +52,8 @@ struct probe *points_own(struct points *p, enum stp_point_kind kind);
 
 /*
  * The markers that the agent supplies, as session/supply.h wants them described, in the arena: those of the points
- * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could need, their target being any number.
+ * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could
+ * need, their target being any number.
  */
 size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret);
 size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret);

@@ -251,7 +251,10 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 			return false;
 		size = (int64_t)debug_size(&w->type);
 	} else {
-		return refuse(w, no_such_access(w, &bare, index->kind == STP_NUM ? arena_printf(w->p->arena, "[%lld]", (long long)index->value) : "[...]"));
+		const char *which = index->kind == STP_NUM ?
+					    arena_printf(w->p->arena, "[%lld]", (long long)index->value) : "[...]";
+
+		return refuse(w, no_such_access(w, &bare, which));
 	}
 	if (!(w->in_memory || w->nparts) || size <= 0)
 		return refuse(w, "the size of the elements is not known");

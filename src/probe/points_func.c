@@ -2,8 +2,8 @@
  * process(...).function("..."): functions by their symbols, at entry and at return.
  *
  * The arguments and the result are where the machine's calling convention puts integers; a script has them by
- * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the frame, the
- * probe is behind the function's prologue.
+ * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the
+ * frame, the probe is behind the function's prologue.
  */
 #include "probe/points_walk.h"
 

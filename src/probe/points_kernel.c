@@ -177,7 +177,8 @@ void points_find_end(struct points_search *s, bool thread)
 	if (!k)
 		return;
 	if (named && ktypes_args(k, tp.name, NULL) < 2) {
-		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or "
+			 "process(PID).end";
 		return;
 	}
 	/* Its second argument says whether the last thread goes (Linux 6.16). */
@@ -306,7 +307,10 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
 		arg = (uint32_t)(name[4] - '0') - kernel;
 	else {
-		*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
+		if (named)
+			*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
+		else
+			*why = at_return ? "the point has $syscall and $return" : "the point has $syscall and $arg1 to $arg6";
 		return false;
 	}
 	source->kind = STP_SRC_ARG;

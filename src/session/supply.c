@@ -177,7 +177,7 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 	if (!s->agents || !is_meant(s, descs, n, target_pid(t)))
 		return 0;
 	s->awaited = true;
-	if (!target_other_root(target_pid(t)))
+	if (target_brings(t))
 		return 0;
 	if (target_state(t) == TARGET_AT_EXEC)
 		e = target_to_entry(t, err);

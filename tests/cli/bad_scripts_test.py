@@ -177,6 +177,11 @@ def test_description_of_nothing(dtrace, start, description, words):
     assert result.code == 1 and words in result.err and result.out == "", result
 
 
+def test_reason_is_said_once(dtrace):
+    result = dtrace("-n", "pid4194305::malloc:entry")
+    assert result.code == 1 and result.err.count("process 4194305: No such process") == 1, result
+
+
 @pytest.mark.parametrize("command, argv", [
     ("dtrace", ["-qn", "python$target:::function-entry"]),
     ("stap", ["-e", 'probe process.mark("function__entry") { exit() }'])], ids=["dtrace", "stap"])
