@@ -307,7 +307,7 @@ bool points_syscall_target(const struct stp_point *point, bool at_return, const 
 	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
 		arg = (uint32_t)(name[4] - '0') - kernel;
 	else {
-		if (named)
+		if (kernel)
 			*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
 		else
 			*why = at_return ? "the point has $syscall and $return" : "the point has $syscall and $arg1 to $arg6";
