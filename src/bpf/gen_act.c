@@ -20,12 +20,14 @@ static void send_signal(struct gen *g, const struct ir_insn *i)
 }
 
 /* The kernel lets programs write to processes only while it is not locked down, and complains. */
-static bool may_write(struct gen *g)
+static bool may_write(struct gen *g, const char *why)
 {
 	if (!g->env->user_space)
-		gen_refuse(g, "copyout() and copyoutstr() are for programs inside the process: use -x place=target");
+		gen_refuse(g, why);
 	return g->env->user_space;
 }
+
+static const char only_in_target[] = "copyout() and copyoutstr() are for programs inside the process: use -x place=target";
 
 /* Write R3 bytes, 1 or more, from R2 on to the user address in FRAME_TMP2. */
 static void write_user(struct gen *g, const struct ir_insn *i)
@@ -44,7 +46,7 @@ static void copyout(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as);
 
-	if (!may_write(g))
+	if (!may_write(g, only_in_target))
 		return;
 	gen_load(g, R3, i->args[0]);
 	gen_load(g, R2, i->args[2]);
@@ -69,7 +71,7 @@ static void copyoutstr(struct gen *g, const struct ir_insn *i)
 	struct assembler *as = &g->as;
 	uint32_t shorter = asm_label(as), none = asm_label(as);
 
-	if (!may_write(g))
+	if (!may_write(g, only_in_target))
 		return;
 	gen_load(g, R1, i->args[1]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
@@ -87,6 +89,24 @@ static void copyoutstr(struct gen *g, const struct ir_insn *i)
 	gen_str(g, R2, i->args[0]);
 	write_user(g, i);
 	asm_place(as, none);
+}
+
+static void poke_user(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	int64_t width = 8;
+
+	if (!may_write(g, "what is traced can be written to by handlers inside of it: those of Python's markers, with --place=target"))
+		return;
+	gen_is_const(g, i->args[2], &width);
+	gen_load(g, R3, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	gen_load(g, R3, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R3);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+	asm_imm(as, R3, width);
+	write_user(g, i);
 }
 
 enum { GENERATIONS = 24 };
@@ -154,6 +174,7 @@ bool gen_act(struct gen *g, const struct ir_insn *i)
 	} fns[] = {
 		{ IR_FN_RAND, rand31 }, { IR_FN_SIGNAL, send_signal }, { IR_FN_PROGENYOF, progenyof },
 		{ IR_FN_COPYOUT, copyout }, { IR_FN_COPYOUTSTR, copyoutstr },
+		{ IR_FN_UPOKE, poke_user },
 	};
 
 	for (size_t k = 0; k < sizeof(fns) / sizeof(fns[0]); k++) {

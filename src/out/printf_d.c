@@ -204,7 +204,7 @@ int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_sp
 	case FMT_STACK:
 		if (s->names)
 			names_put_stack(s->names, s, (uint64_t)v->i,
-					spec->width ? (unsigned int)spec->width : OUT_STACK_INDENT);
+					spec->width ? (unsigned int)spec->width : s->stack_indent);
 		return 0;
 	case FMT_INT:
 		if (c->letter != 'C')

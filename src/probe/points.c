@@ -547,7 +547,7 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 	if (kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
 		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
-		return points_syscall_target(point, kind == STP_P_SYSCALL_RETURN, target, source, why);
+		return points_syscall_target(p, point, kind == STP_P_SYSCALL_RETURN, target, source, why);
 	if (kind == STP_P_TRACEPOINT)
 		return points_trace_target(p, find_found(p, point), target, source, why);
 	*why = "this probe point has no context variables";

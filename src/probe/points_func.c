@@ -520,6 +520,10 @@ void points_find_plt(struct points_search *s, bool at_return)
 bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
 		       struct stp_source *source, const char **why)
 {
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = "its type is not known: write @cast(p, \"type\", \"PATH\")";
+		return false;
+	}
 	if (!strcmp(target->name, "$$name")) {
 		source->kind = STP_SRC_TEXT;
 		source->type = STP_STRINGS;

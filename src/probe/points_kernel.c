@@ -214,7 +214,7 @@ void points_find_thread(struct points_search *s)
 /* --- system calls ------------------------------------------------------------------------------------- */
 
 /* Arguments of kernel.syscall: $arg1 to $arg6 are the provider's, and so is what the kernel returned; then the number. */
-enum { SYSCALL_RETURNED = 2 };
+enum { SYSCALL_RETURNED = 2, SYSCALL_ARGS = 6 };
 
 /* The set's probe at the provider's @of, which all points that mean this system call share. */
 static struct probe *syscall_probe(struct points_search *s, const struct probe *of, struct stp_point **point)
@@ -293,32 +293,47 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	add_of(s, &tp, pid, named);
 }
 
-bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+/* All six, whatever the call takes: which one it is is not known. */
+static bool syscall_parms(struct points *p, bool kernel, struct stp_source *source)
+{
+	static const char *names[] = { "$arg1", "$arg2", "$arg3", "$arg4", "$arg5", "$arg6" };
+	struct stp_source *items = arena_alloc(p->arena, SYSCALL_ARGS * sizeof(*items));
+
+	for (uint32_t i = 0; i < SYSCALL_ARGS; i++)
+		items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i + !kernel };
+	*source = (struct stp_source){ .kind = STP_SRC_LIST, .type = STP_STRINGS, .names = names, .items = items,
+				       .nnames = SYSCALL_ARGS };
+	return true;
+}
+
+bool points_syscall_target(struct points *p, const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why)
 {
 	bool kernel = !strcmp(point->comps[0].name, "kernel");
 	const char *name = target->name;
-	uint32_t arg;
+	bool arg = !strncmp(name, "$arg", 4);
 
-	if (!strcmp(name, "$syscall"))
-		arg = !kernel ? 0 : at_return ? EBPF_TP_EXIT_NUMBER : EBPF_TP_ENTRY_NUMBER;
-	else if (at_return && !strcmp(name, "$return"))
-		arg = kernel ? SYSCALL_RETURNED : 1;
-	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
-		arg = (uint32_t)(name[4] - '0') - kernel;
-	else {
-		if (kernel)
-			*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
-		else
-			*why = at_return ? "the point has $syscall and $return" : "the point has $syscall and $arg1 to $arg6";
+	if (!at_return && !strcmp(name, "$$parms") && !target->nparts)
+		return syscall_parms(p, kernel, source);
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = arena_printf(p->arena, "utrace variable '%s' may not be %s", name,
+				    target->nparts ? "used as a structure" : target->pretty ? "pretty-printed" : "addressed");
+		return false;
+	}
+	if (!strcmp(name, "$syscall")) {
+		source->arg = !kernel ? 0 : at_return ? EBPF_TP_EXIT_NUMBER : EBPF_TP_ENTRY_NUMBER;
+	} else if (at_return && !strcmp(name, "$return")) {
+		source->arg = kernel ? SYSCALL_RETURNED : 1;
+	} else if (!at_return && arg && name[4] >= '1' && name[4] < '1' + SYSCALL_ARGS && !name[5]) {
+		source->arg = (uint32_t)(name[4] - '0') - kernel;
+	} else {
+		*why = arena_printf(p->arena, "the point has %s%s", kernel ? "" : "$syscall and ",
+				    at_return ? "$return" : "$arg1 to $arg6");
 		return false;
 	}
 	source->kind = STP_SRC_ARG;
 	source->type = STP_LONG;
-	source->arg = arg;
-	source->readonly = *name == '$' && name[1] == 'a' ? "utrace '$argN' variable is read-only" :
-			   name[1] == 's' ? "utrace '$syscall' variable is read-only" :
-					    "utrace '$return' variable is read-only";
+	source->readonly = arena_printf(p->arena, "utrace '%s' variable is read-only", arg ? "$argN" : name);
 	return true;
 }
 

@@ -141,7 +141,7 @@ void points_find_end(struct points_search *s, bool thread);
 void points_find_thread(struct points_search *s);
 void points_find_syscall(struct points_search *s, bool at_return);
 void points_find_trace(struct points_search *s);
-bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+bool points_syscall_target(struct points *p, const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why);
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);

@@ -134,6 +134,7 @@ static void take_options(struct session *s, const struct session_conf *conf)
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
+	s->conf.out->stack_indent = (unsigned int)o->v[OPT_stackindent];
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)

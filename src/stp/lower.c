@@ -151,7 +151,7 @@ static bool can_fault(const struct ir_insn *i)
 	case IR_STAT:
 		return i->map->nkeys && !i->map->wraps;
 	case IR_CALL:
-		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF;
+		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF || i->fn == IR_FN_UPOKE;
 	default:
 		return false;
 	}

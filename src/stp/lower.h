@@ -191,6 +191,9 @@ ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsign
 /* A call of a function, $target->member, string =~ regex. */
 ir_reg low_call(struct low *l, struct stp_node *n);
 ir_reg low_target(struct low *l, struct stp_node *n);
+
+/* Write @value to where @n, such a node, is: what was written. */
+ir_reg low_write(struct low *l, struct stp_node *n, struct stp_node *value);
 ir_reg low_match(struct low *l, struct stp_node *n);
 
 /* Lower the procedures that the clause calls, and those that they call. */

@@ -332,3 +332,20 @@ def test_timing(interp, place):
     assert (line, column, source, index) == ("3", "11", "foo", "0") and pp.endswith('.mark("function__entry")')
     assert int(hits) == calls and 0 <= int(low) <= int(mean) <= int(high)
     assert (end[0], end[3], end[8], end[9]) == ("end", "1", "end", "1")
+
+
+def test_syscall_parms():
+    """All six registers of exit_group(0), which are named as a marker's arguments are."""
+    script = 'probe process("/bin/true").syscall { if ($syscall == 231) println($$parms == sprintf(' \
+             '"$arg1=%#x $arg2=%#x $arg3=%#x $arg4=%#x $arg5=%#x $arg6=%#x", $arg1, $arg2, $arg3, $arg4, $arg5, $arg6), $arg1) }'
+    assert run(script, "-c", "/bin/true") == ["10"]
+
+
+@pytest.mark.parametrize("what, why", [
+    ("$arg1->x", "utrace variable '$arg1' may not be used as a structure"),
+    ("$syscall$", "utrace variable '$syscall' may not be pretty-printed"),
+    ("$arg7", "the point has $syscall and $arg1 to $arg6"), ("$return", "the point has $syscall and $arg1 to $arg6"),
+])
+def test_syscall_parts(what, why):
+    result = harness.stap("-p2", "-e", 'probe process("/bin/true").syscall { println(%s) }' % what)
+    assert result.code == 1 and why in result.err, result
