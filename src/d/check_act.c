@@ -178,7 +178,7 @@ static bool recordable(struct check *c, const struct d_node *n)
 		return true;
 	if (type_is_float(n->type))
 		return is_object(c, n);
-	check_unsupported(c, n->pos, "recording a struct or union", "record its members");
+	check_unsupported(c, n->pos, "recording a struct or union", "record its members, or print() all of it");
 	return false;
 }
 

@@ -149,16 +149,9 @@ static void put_float(struct out_sink *s, const struct fmt_conv *c, const struct
 	char format[16] = "%", text[FLOAT_MAX_PREC + 320];	/* digits before the point, sign, exponent */
 	int prec = spec->prec < 0 ? 6 : spec->prec > FLOAT_MAX_PREC ? FLOAT_MAX_PREC : spec->prec, n = 1;
 	struct out_spec rest = { .flags = spec->flags & FMT_LEFT, .width = spec->width, .prec = -1 };
+	double v = out_float(bits, width);
 	const char *p = text;
-	double v;
-	float f;
 
-	if (width == sizeof(f)) {
-		memcpy(&f, &bits, sizeof(f));
-		v = (double)f;
-	} else {
-		memcpy(&v, &bits, sizeof(v));
-	}
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
 		if (spec->flags & flags[i].flag)
 			format[n++] = flags[i].text;

@@ -143,7 +143,7 @@ START = "number:long name:string later:long"
 LISTED = {
     "t.*": [f"t.both {START} extra:long", "t.mark first:long $arg1:long", f"t.start {START}"],
     "t.deep.*": [f"t.deep.er {START} extra:long after:long", "t.deep.two text:string"],
-    "t**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
+    "t.**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
             "t.mark first:long $arg1:long", f"t.start {START}"],
     "**.two": ["t.deep.two text:string"],
 }
