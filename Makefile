@@ -7,6 +7,7 @@
 #	sudo make bench		what an event costs, beside bpftrace, in one run
 #	make fuzz		a short run of each fuzz driver
 #	make install		into DESTDIR, prefix (default /usr/local)
+#	make uninstall		remove what the last install has put there
 #	make clean		remove the build folders
 #	make help		this list
 #
@@ -72,10 +73,13 @@ install: all
 	@if [ -n "$(prefix)" ]; then meson configure $(BUILD) -Dprefix="$(prefix)"; fi
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
 
+uninstall:
+	@ninja -C $(BUILD) uninstall
+
 clean:
 	rm -rf $(BUILD) $(SAN) $(FUZZ)
 
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-san bench fuzz install clean help
+.PHONY: all demo check check-san bench fuzz install uninstall clean help

@@ -1,7 +1,6 @@
 """What the questions share: a program whose calls are the events, rounds, medians."""
 import collections
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -66,9 +65,7 @@ def traced(interp, calls, tracer_argv=None, env=None, output=os.devnull, listens
         program.wait()
     if tracer:
         time.sleep(0.2)
-        if tracer.poll() is None:
-            tracer.send_signal(signal.SIGINT)
-        errors = tracer.communicate(timeout=300)[1].decode(errors="replace")
+        errors = harness.interrupt(tracer, 300)[1].decode(errors="replace")
     return Run(seconds, output, errors)
 
 

@@ -179,6 +179,20 @@ def finish(child, argv, timeout=TIMEOUT_S):
     return result
 
 
+def interrupt(child, timeout=TIMEOUT_S):
+    """
+    End a tracer by SIGINT; its output.  Once a second, for bpftrace 0.17 takes no notice of one that comes while it does
+    not wait for events.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        child.send_signal(signal.SIGINT)
+        try:
+            return child.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            assert time.monotonic() < deadline, f"no end after {timeout} s: {child.args}"
+
+
 def dtrace(*args, **kwargs):
     return run([DTRACE, *args], **kwargs)
 

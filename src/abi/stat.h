@@ -1,8 +1,8 @@
 /*
  * An element of a SystemTap array as programs and the tracer see it: a map's value.
  *
- * Word 0 is the element's number, from 1 in the order they came, and 0 for one that is just being made.  A plain value follows: 8 bytes, or a string.  Of a statistic these words follow, all of them changed
- * atomically:
+ * Word 0 is the element's number, from 1 in the order they came, and 0 for one that is just being made.  A plain
+ * value follows: 8 bytes, or a string.  Of a statistic these words follow, all of them changed atomically:
  */
 #ifndef DTAP_ABI_STAT_H
 #define DTAP_ABI_STAT_H

@@ -199,6 +199,18 @@ static void look_here(void)
 
 static enum { AUDIT_NONE, AUDIT_ADDED, AUDIT_CALLED } audit_hook;
 
+/* PyGILState_Check() does not tell any more once there has been another interpreter. */
+static bool has_thread(void)
+{
+	return !agent.py.PyThreadState_GetUnchecked || agent.py.PyThreadState_GetUnchecked();
+}
+
+/* Is this another interpreter than the main one, which may have a GIL of its own (PEP 684, 3.12)? */
+static bool has_other_gil(void)
+{
+	return agent.py.minor >= 12 && agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main();
+}
+
 static int on_audit(const char *event, struct pyobj *args, void *data)
 {
 	int saved = errno;
@@ -218,10 +230,10 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		threads_expect();
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
-	if (engine_wanted(audit) && agent.py.PyGILState_Check()) {
+	if (engine_wanted(audit) && agent.py.PyGILState_Check() && has_thread()) {
 		const uint64_t words[ENGINE_ARGS] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
 
-		engine_fire(WANT_INDEX_audit, words, 1);
+		(has_other_gil() ? engine_run_beside : engine_fire)(WANT_INDEX_audit, words, 1);
 	}
 	errno = saved;
 	return 0;

@@ -3,8 +3,8 @@
  * The channels to tracers.
  *
  * The descriptors live among the program's, which may close every number it finds and open files of its own
- * there.  So all of them are sockets, each is known by its cookie (SO_COOKIE, Linux 4.12), and nothing is read,
- * written or closed by a number that has become somebody else's.
+ * there.  So all of them are sockets, each is known by its cookie (base/cookie.h), and nothing is read, written or closed
+ * by a number that has become somebody else's.
  */
 #include "agent/control.h"
 
@@ -22,16 +22,14 @@
 #include "abi/agent.h"
 #include "agent/agent.h"
 #include "agent/engine.h"
-
-#ifndef SO_COOKIE
-#define SO_COOKIE 57
-#endif
+#include "base/cookie.h"
 
 /* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
 struct channel {
 	int fd;			/* atomic */
 	bool greeted, looked;	/* HELLO is sent; a LOOK has come */
 	uint32_t leave;		/* of the last LOOK */
+	char name[ABI_AGENT_NAME];	/* likewise: of the socket where children of fork find the tracer; empty: they are not to */
 	uint64_t cookie;
 };
 
@@ -39,16 +37,6 @@ static struct channel channels[CONTROL_CHANNELS];
 static struct channel waker[2];		/* the thread's end, the others' */
 
 static unsigned left;			/* atomic */
-
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t size = sizeof(cookie);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0)
-		return 0;
-	return cookie;
-}
 
 static int fd_of(const struct channel *channel)
 {
@@ -91,7 +79,7 @@ static bool trusted(int fd)
 	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
 }
 
-int control_add(int fd)
+static int add(int fd, const char *name)
 {
 	if (!trusted(fd))
 		return -EPERM;
@@ -107,6 +95,8 @@ int control_add(int fd)
 			return high;
 		}
 		channels[i].greeted = channels[i].looked = false;
+		memset(channels[i].name, 0, sizeof(channels[i].name));
+		memcpy(channels[i].name, name, strnlen(name, sizeof(channels[i].name) - 1));
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
 		close(fd);
@@ -115,11 +105,16 @@ int control_add(int fd)
 	return -EUSERS;
 }
 
-int control_connect(void)
+int control_add(int fd)
 {
-	const char *name = getenv(ABI_AGENT_ENV);
+	return add(fd, "");
+}
+
+/* A child that forks before the tracer has said anything hands the name on all the same. */
+static int connect_to(const char *name)
+{
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = name ? strlen(name) : 0;
+	size_t length = strlen(name);
 	int fd, err;
 
 	if (!length || length >= sizeof(address.sun_path))
@@ -132,10 +127,17 @@ int control_connect(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
 		err = -errno;
 	else
-		err = control_add(fd);
+		err = add(fd, name);
 	if (err)
 		close(fd);
 	return err;
+}
+
+int control_connect(void)
+{
+	const char *name = getenv(ABI_AGENT_ENV);
+
+	return name ? connect_to(name) : -ENOENT;
 }
 
 unsigned control_left(void)
@@ -169,11 +171,24 @@ bool control_has_channel(void)
 
 void control_forked(void)
 {
-	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+	char names[CONTROL_CHANNELS][ABI_AGENT_NAME];
+	const char *own = getenv(ABI_AGENT_ENV);
+
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		bool known = fd_of(&channels[i]) < 0 || (own && !strcmp(own, channels[i].name));
+
+		for (unsigned k = 0; !known && k < i; k++)
+			known = !strcmp(names[k], channels[i].name);
+		memcpy(names[i], channels[i].name, sizeof(names[i]));
+		if (known)
+			names[i][0] = 0;
 		drop(&channels[i]);
+	}
 	drop(&waker[0]);
 	drop(&waker[1]);
 	control_connect();
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		connect_to(names[i]);
 	sum_up_left();
 }
 
@@ -341,6 +356,7 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	close_all(fds);
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
+		memcpy(channel->name, msg.why, sizeof(channel->name) - 1);
 		channel->looked = true;
 		sum_up_left();
 		look();

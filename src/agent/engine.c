@@ -3,7 +3,8 @@
  * The engine: taking in segments, and running their programs.
  *
  * The GIL serialises events of a process, so one lane serves all its threads; that thread variables are kept apart
- * is the programs' business, which put the thread into their keys.  A lane is taken with the first event.
+ * is the programs' business, which put the thread into their keys.  A lane is taken with the first event.  Interpreters
+ * with a GIL of their own have few events, and from the first of them on all events take turns.
  */
 #include "agent/engine.h"
 
@@ -45,7 +46,7 @@ struct session {
 	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
 	struct shm_run run;		/* lane NULL: none taken yet */
 	struct shm_stacks *stacks;	/* NULL: no program asks for one */
-	int wake_fd;
+	struct cookie_fd wake;
 	bool unserved;			/* there is no lane left */
 };
 
@@ -64,6 +65,77 @@ const void *engine_frame;
 static bool forks_told;			/* by the C library */
 static bool forked;			/* a child, in which engine_forked() is still to come ... */
 static struct session *held;		/* ... with the parent's sessions */
+
+/* --- turns -------------------------------------------------------------------------------------------- */
+
+/*
+ * While there are no other interpreters, who has the main one's GIL only says that it is inside.  The first of another
+ * sees to it that this is seen (membarrier), and that from then on whoever comes in has the turn: the number of its thread.
+ */
+static int crowded, inside;		/* atomic; @inside is written with the GIL */
+static uint32_t turn;			/* atomic */
+
+enum entered { ENTERED_ALONE, ENTERED_IN_TURN, ENTERED_AGAIN };
+
+static uint32_t thread_id(void)
+{
+	if (__builtin_expect(!own_tid, 0))
+		own_tid = (uint32_t)syscall(SYS_gettid);
+	return own_tid;
+}
+
+static __attribute__((noinline)) enum entered take_turn(void)
+{
+	uint32_t self = thread_id(), nobody = 0;
+
+	if (__atomic_load_n(&turn, __ATOMIC_RELAXED) == self)
+		return ENTERED_AGAIN;
+	while (!__atomic_compare_exchange_n(&turn, &nobody, self, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		nobody = 0;
+		syscall(SYS_sched_yield);
+	}
+	return ENTERED_IN_TURN;
+}
+
+/* With the main interpreter's GIL; also while inside. */
+static inline enum entered enter(void)
+{
+	__atomic_store_n(&inside, inside + 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(!__atomic_load_n(&crowded, __ATOMIC_RELAXED), 1))
+		return ENTERED_ALONE;
+	__atomic_store_n(&inside, inside - 1, __ATOMIC_RELEASE);
+	return take_turn();
+}
+
+static inline void leave(enum entered how)
+{
+	if (__builtin_expect(how == ENTERED_ALONE, 1))
+		__atomic_store_n(&inside, inside - 1, __ATOMIC_RELEASE);
+	else if (how == ENTERED_IN_TURN)
+		__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+}
+
+/* In another interpreter.  False: the system has no such barrier. */
+static bool enter_beside(void)
+{
+	enum { PRIVATE_EXPEDITED = 8, REGISTER_PRIVATE_EXPEDITED = 16 };	/* Linux 4.14 */
+
+	take_turn();
+	if (!crowded) {
+		__atomic_store_n(&crowded, 1, __ATOMIC_SEQ_CST);
+		for (unsigned k = 0; k < WANT_COUNT; k++)
+			engine_counts[k].control = NULL;
+		if (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) || syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0)) {
+			crowded = 0;
+			leave(ENTERED_IN_TURN);
+			return false;
+		}
+	}
+	while (__atomic_load_n(&inside, __ATOMIC_ACQUIRE))
+		syscall(SYS_sched_yield);
+	return true;
+}
 
 /* --- taking in ---------------------------------------------------------------------------------------- */
 
@@ -84,8 +156,8 @@ static void session_free(struct session *s)
 		munmap(s->image, s->image_size);
 	if (s->data)
 		munmap(s->data, s->data_size);
-	if (s->wake_fd >= 0)
-		close(s->wake_fd);
+	if (cookie_same(&s->wake))
+		close(s->wake.fd);
 	free(s);
 }
 
@@ -171,7 +243,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		return err;
 	s->channel = channel;
 	s->pid = who->other_pids ? who->pid : process_id();
-	s->wake_fd = -1;
+	s->wake.fd = -1;
 	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
 	if (!err)
 		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
@@ -190,7 +262,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		session_free(s);
 		return err;
 	}
-	s->wake_fd = fds[2];
+	s->wake = (struct cookie_fd){ fds[2], cookie_of(fds[2]) };
 	s->next = __atomic_load_n(&pending, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&pending, &s->next, s, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
@@ -226,7 +298,7 @@ static void find_count(enum want_index marker)
 	const struct abi_fire *f;
 
 	*c = (struct engine_count){ .control = NULL };
-	if (!s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane || !s->run.cache ||
+	if (crowded || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane || !s->run.cache ||
 	    !s->run.objects || (marker != WANT_INDEX_function__entry && marker != WANT_INDEX_function__return))
 		return;
 	f = s->fires[s->first[marker]].from;
@@ -296,16 +368,19 @@ static uint64_t id_of(const struct session *s)
 	return ((const struct abi_image *)s->image)->id;
 }
 
-/* Segments that this process has already, from its parent, are only given their channel; returns the others. */
+/*
+ * Segments that this process has already are left out, those from its parent given their channel; returns the others.
+ */
 static struct session *take_over(struct session *news)
 {
 	struct session **link = &news, *s, *have;
 
 	while ((s = *link)) {
-		for (have = active; have && !(have->channel == INHERITED && id_of(have) == id_of(s)); have = have->next)
+		for (have = active; have && id_of(have) != id_of(s); have = have->next)
 			;
 		if (have) {
-			have->channel = s->channel;
+			if (have->channel == INHERITED)
+				have->channel = s->channel;
 			*link = s->next;
 			session_free(s);
 		} else {
@@ -333,6 +408,7 @@ void engine_update(void)
 {
 	struct session **end = &active, *news;
 	uint64_t gone[ENDED];
+	enum entered how;
 
 	if (forked)
 		engine_forked();
@@ -344,6 +420,7 @@ void engine_update(void)
 		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
 	news = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
 	prepare_stacks(news);
+	how = enter();
 	while (*end)
 		end = &(*end)->next;
 	*end = take_over(news);
@@ -353,6 +430,7 @@ void engine_update(void)
 	if (!control_has_channel())
 		remove_session(INHERITED);
 	sum_up();
+	leave(how);
 }
 
 /*
@@ -362,6 +440,8 @@ void engine_update(void)
 static void in_child(void)
 {
 	forked = true;
+	turn = 0;		/* who had it is not here */
+	inside = 0;
 	held = active;
 	active = NULL;
 	own_tid = 0;
@@ -428,7 +508,7 @@ static bool take_lane(struct session *s)
 		clock_gettime(CLOCK_BOOTTIME, &now);
 		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
 				  (uint64_t)now.tv_nsec)) {
-			s->run.wake_fd = s->wake_fd;
+			s->run.wake = s->wake;
 			s->run.stacks = s->stacks;
 			sum_up();
 			return true;
@@ -470,13 +550,9 @@ static uint32_t other_tid(const struct session *s)
 	return own_tid == process_id() ? s->pid : own_tid;
 }
 
-void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
+static inline void run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
-	engine_frame = __builtin_frame_address(0);
-	if (__builtin_expect(forked, 0))
-		engine_forked();
-	if (__builtin_expect(!own_tid, 0))
-		own_tid = (uint32_t)syscall(SYS_gettid);
+	thread_id();
 	for (struct session *s = active; s; s = s->next) {
 		uint32_t k = s->first[marker], end = s->first[marker + 1];
 
@@ -490,4 +566,25 @@ void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t a
 			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);
 		}
 	}
+}
+
+void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
+{
+	enum entered how;
+
+	if (__builtin_expect(forked, 0))
+		engine_forked();
+	how = enter();
+	engine_frame = __builtin_frame_address(0);
+	run(marker, arg0, arg1, arg2, arg3, strings);
+	leave(how);
+}
+
+void engine_run_beside(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+{
+	if (forked || !enter_beside())
+		return;
+	engine_frame = __builtin_frame_address(0);
+	run(marker, args[0], args[1], args[2], args[3], strings);
+	leave(ENTERED_IN_TURN);
 }

@@ -57,6 +57,9 @@ extern const void *engine_frame;
 /* Run what wants @marker.  Changes errno.  The arguments whose bits are in @strings end in a NUL, or are 0. */
 void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 
+/* The same in an interpreter with a GIL of its own. */
+void engine_run_beside(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings);
+
 static inline void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
 {
 	engine_run(marker, args[0], args[1], args[2], args[3], strings);

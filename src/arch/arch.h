@@ -62,6 +62,8 @@ struct arch {
 	/* Where a function's first ten integer arguments are at its entry, and its result at its return, as operands:
 	 * the machine's procedure call standard (System V ABI, AMD64 supplement; AAPCS64). */
 	const char *call_args, *call_result;
+	/* Where a function's return address is at its entry, and when it has set up its frame, as operands. */
+	const char *return_addr, *framed_return_addr;
 	/* The registers in the order of DWARF's numbers, as operands. */
 	const char *dwarf_regs;
 	/* The length in bytes of the instruction at @p, of which @n can be read; 0: none that is known. */

@@ -175,6 +175,9 @@ enum {
 	EBPF_MAP_FIRST,
 };
 
+/* Arguments of system calls behind those that the provider has: the call's number. */
+enum { EBPF_TP_ENTRY_NUMBER = 6, EBPF_TP_EXIT_NUMBER = 3 };
+
 enum { EBPF_SYSCALLS = 1024 };	/* more than there are */
 #define EBPF_SYSCALL_KEY(NUMBER, IS_EXIT) ((NUMBER) + ((IS_EXIT) ? EBPF_SYSCALLS : 0))
 

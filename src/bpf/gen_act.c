@@ -19,6 +19,96 @@ static void send_signal(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
+/* The kernel lets programs write to processes only while it is not locked down, and complains. */
+static bool may_write(struct gen *g, const char *why)
+{
+	if (!g->env->user_space)
+		gen_refuse(g, why);
+	return g->env->user_space;
+}
+
+static const char only_in_target[] = "copyout() and copyoutstr() are for programs inside the process: use -x place=target";
+
+/* Write R3 bytes, 1 or more, from R2 on to the user address in FRAME_TMP2. */
+static void write_user(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_helper(as, BPF_FUNC_probe_write_user);
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	gen_put(g, i, R0);
+}
+
+/* By way of the work area: the system wants to know the memory that it reads. */
+static void copyout(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as);
+
+	if (!may_write(g, only_in_target))
+		return;
+	gen_load(g, R3, i->args[0]);
+	gen_load(g, R2, i->args[2]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	asm_ji(as, BPF_JEQ, R2, 0, none);
+	asm_ji(as, BPF_JGT, R2, PLAN_COPYOUT, gen_fault(g, ABI_FAULT_NOSCRATCH, FRAME_TMP));
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
+	gen_scratch(g, R1, g->priv->work_off);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	gen_load(g, R1, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	gen_scratch(g, R2, g->priv->work_off);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
+	write_user(g, i);
+	asm_place(as, none);
+}
+
+static void copyoutstr(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	uint32_t shorter = asm_label(as), none = asm_label(as);
+
+	if (!may_write(g, only_in_target))
+		return;
+	gen_load(g, R1, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	gen_str(g, R1, i->args[0]);
+	asm_imm(as, R2, g->prog->strsize);
+	asm_rt(as, RT_STRLEN);
+	asm_mov(as, R3, R0);
+	asm_alui(as, BPF_ADD, R3, 1);
+	gen_load(g, R1, i->args[2]);
+	asm_j(as, BPF_JLE, R3, R1, shorter);
+	asm_mov(as, R3, R1);
+	asm_place(as, shorter);
+	asm_ji(as, BPF_JEQ, R3, 0, none);
+	asm_ji(as, BPF_JGT, R3, (int32_t)g->prog->strsize, none);	/* never: for the verifier */
+	gen_str(g, R2, i->args[0]);
+	write_user(g, i);
+	asm_place(as, none);
+}
+
+static void poke_user(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+	int64_t width = 8;
+
+	if (!may_write(g, "what is traced can be written to by handlers inside of it: those of Python's markers, with --place=target"))
+		return;
+	gen_is_const(g, i->args[2], &width);
+	gen_load(g, R3, i->args[0]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+	gen_load(g, R3, i->args[1]);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R3);
+	asm_mov(as, R2, R10);
+	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
+	asm_imm(as, R3, width);
+	write_user(g, i);
+}
+
 enum { GENERATIONS = 24 };
 
 /* R1 = @size bytes at offset @off of the task at FRAME_TMP2. */
@@ -83,6 +173,8 @@ bool gen_act(struct gen *g, const struct ir_insn *i)
 		void (*gen)(struct gen *g, const struct ir_insn *i);
 	} fns[] = {
 		{ IR_FN_RAND, rand31 }, { IR_FN_SIGNAL, send_signal }, { IR_FN_PROGENYOF, progenyof },
+		{ IR_FN_COPYOUT, copyout }, { IR_FN_COPYOUTSTR, copyoutstr },
+		{ IR_FN_UPOKE, poke_user },
 	};
 
 	for (size_t k = 0; k < sizeof(fns) / sizeof(fns[0]); k++) {

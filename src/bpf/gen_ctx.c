@@ -304,19 +304,28 @@ static void never_back(struct gen *g)
 	asm_place(as, done);
 }
 
-/* R1 = the word at @off of the queue that the thread's CPU has, or of the thread itself. */
-static void sched_word(struct gen *g, bool of_queue, uint32_t off)
+/* R1 = the word at @off of the thread. */
+static void thread_word(struct gen *g, uint32_t off)
 {
-	struct assembler *as = &g->as;
-
 	gen_current_task(g);
-	asm_mov(as, R1, R0);
-	if (of_queue) {
-		gen_follow(g, g->env->task_cfs_rq);
-		gen_follow(g, g->env->cfs_rq_rq);
-	}
-	asm_mov(as, R3, R1);
+	asm_mov(&g->as, R3, R0);
 	peek(g, BPF_DW, off);
+}
+
+/* R1 = the word at @off of its CPU's queue, the address of which is at FRAME_KEY. */
+static void queue_word(struct gen *g, uint32_t off)
+{
+	asm_ld(&g->as, BPF_DW, R3, R10, FRAME_KEY);
+	peek(g, BPF_DW, off);
+}
+
+static void find_queue(struct gen *g)
+{
+	gen_current_task(g);
+	asm_mov(&g->as, R1, R0);
+	gen_follow(g, g->env->task_cfs_rq);
+	gen_follow(g, g->env->cfs_rq_rq);
+	asm_st(&g->as, BPF_DW, R10, FRAME_KEY, R1);
 }
 
 /* FRAME_TMP2 += or -= what is in R1. */
@@ -330,9 +339,10 @@ static void sum_up(struct gen *g, int op)
 /* What changes first when the scheduler adds up. */
 static void sched_version(struct gen *g)
 {
-	bool of_queue = g->env->task_cfs_rq;
-
-	sched_word(g, of_queue, of_queue ? g->env->rq_clock : g->env->task_exec_start);
+	if (g->env->task_cfs_rq)
+		queue_word(g, g->env->rq_clock);
+	else
+		thread_word(g, g->env->task_exec_start);
 }
 
 /*
@@ -354,6 +364,8 @@ static void vtimestamp(struct gen *g)
 	}
 	need_task(g, "vtimestamp: the kernel does not say where it keeps a thread's time",
 		  e->task_runtime && e->task_exec_start);
+	if (e->task_cfs_rq)
+		find_queue(g);
 	for (int tries = 2; tries; tries--) {
 		sched_version(g);
 		asm_st(as, BPF_DW, R10, FRAME_THREAD, R1);
@@ -363,14 +375,14 @@ static void vtimestamp(struct gen *g)
 		asm_alu(as, BPF_ADD, R1, R2);
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 		if (e->task_cfs_rq) {
-			sched_word(g, true, e->rq_clock_task);
+			queue_word(g, e->rq_clock_task);
 			sum_up(g, BPF_ADD);
 			asm_ld(as, BPF_DW, R1, R10, FRAME_THREAD);
 			sum_up(g, BPF_SUB);
 		}
-		sched_word(g, false, e->task_exec_start);
+		thread_word(g, e->task_exec_start);
 		sum_up(g, BPF_SUB);
-		sched_word(g, false, e->task_runtime);
+		thread_word(g, e->task_runtime);
 		sum_up(g, BPF_ADD);
 		if (tries == 1)
 			break;
@@ -389,6 +401,12 @@ typedef void builtin_fn(struct gen *g);
 static void timestamp(struct gen *g)
 {
 	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_TIME);
+}
+
+static void now(struct gen *g)
+{
+	asm_helper(&g->as, BPF_FUNC_ktime_get_ns);
+	asm_mov(&g->as, R1, R0);
 }
 
 static void walltimestamp(struct gen *g)
@@ -510,6 +528,7 @@ static void id(struct gen *g)
 
 static builtin_fn *const integers[IR_B_MAX] = {
 	[IR_B_TIMESTAMP] = timestamp,
+	[IR_B_NOW] = now,
 	[IR_B_WALLTIMESTAMP] = walltimestamp,
 	[IR_B_VTIMESTAMP] = vtimestamp,
 	[IR_B_PID] = pid,

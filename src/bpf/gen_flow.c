@@ -6,9 +6,9 @@
  *
  * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
  * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
- * whatever way led to a place, it looks the same.  A turn (gen_turn.c) begins wherever ways from all over the clause meet: at the
- * head of a loop, at the start of a procedure and where it returns, where faults are caught.  There, and only there,
- * the verifier ends a way that has been seen while others that began before are still under way.
+ * whatever way led to a place, it looks the same.  A turn (gen_turn.c) begins wherever ways from all over the clause
+ * meet: at the head of a loop, at the start of a procedure and where it returns, where faults are caught.  There,
+ * and only there, the verifier ends a way that has been seen while others that began before are still under way.
  *
  * Where the TRYs of each place are known beforehand (tries.c), faults go straight there.  Else they are counted:
  *
@@ -259,8 +259,8 @@ static void regions(struct gen *g)
 }
 
 /*
- * Time is up, and this is the last time that something is caught: by the outermost TRY, if there is one.  User space refuses
- * ways round that have no may_goto left, whatever the data.
+ * Time is up, and this is the last time that something is caught: by the outermost TRY, if there is one.  User space
+ * refuses ways round that have no may_goto left, whatever the data.
  */
 static void last_catch(struct gen *g, uint32_t none)
 {

@@ -179,14 +179,23 @@ uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t 
 
 /* --- code --------------------------------------------------------------------------------------------- */
 
-/* What comes in between something else must not keep it waiting. */
-enum { WAIT_INTERRUPT_NS = 100000 };
+/*
+ * SystemTap waits for as long everywhere: MAXTRYLOCK times TRYLOCKDELAY.  So do tracepoints here, but for programs on other
+ * CPUs alone.  A sample's interrupt may be one that nothing else can interrupt, and the next one comes soon.
+ */
+enum { WAIT_SAMPLE_NS = 100000 };
 
-/* R2 = the CPU. */
-static void load_cpu(struct gen *g)
+/* R2 = how to go in. */
+static void load_how(struct gen *g, bool shared)
 {
-	asm_helper(&g->as, BPF_FUNC_get_smp_processor_id);
-	asm_mov(&g->as, R2, R0);
+	bool alone = g->env->ctx == EBPF_CTX_PERF || g->env->ctx == EBPF_CTX_TP;
+	struct assembler *as = &g->as;
+
+	asm_helper(as, BPF_FUNC_get_smp_processor_id);
+	asm_mov(as, R2, R0);
+	asm_alui(as, BPF_LSH, R2, LOCK_CPU_SHIFT);
+	if (shared || alone)
+		asm_alui(as, BPF_OR, R2, (shared ? LOCK_SHARED : 0) | (alone ? LOCK_ALONE : 0));
 }
 
 static const struct lock_use *use_of(const struct gen *g, const struct ir_clause *c)
@@ -198,7 +207,6 @@ static const struct lock_use *use_of(const struct gen *g, const struct ir_clause
 
 void gen_lock(struct gen *g, const struct ir_clause *c, uint32_t skipped)
 {
-	bool interrupt = g->env->ctx == EBPF_CTX_PERF || g->env->ctx == EBPF_CTX_TP;
 	const struct lock_use *use = use_of(g, c);
 	struct assembler *as = &g->as;
 	uint64_t wait = g->prog->lock_wait_ns;
@@ -206,12 +214,9 @@ void gen_lock(struct gen *g, const struct ir_clause *c, uint32_t skipped)
 
 	if (!use)
 		return;
-	if (interrupt && wait > WAIT_INTERRUPT_NS)
-		wait = WAIT_INTERRUPT_NS;
-	if (use->how == LOCK_SHARE)
-		load_cpu(g);
-	else
-		asm_imm(as, R2, use->shared);
+	if (g->env->ctx == EBPF_CTX_PERF && wait > WAIT_SAMPLE_NS)
+		wait = WAIT_SAMPLE_NS;
+	load_how(g, use->shared);
 	asm_map_value(as, R1, EBPF_MAP_ORDER, use->off);
 	asm_imm(as, R3, g->priv->lock_slots);
 	asm_imm(as, R4, (int64_t)wait);
@@ -229,8 +234,10 @@ void gen_unlock(struct gen *g, const struct ir_clause *c)
 
 	if (!use)
 		return;
-	if (use->how == LOCK_SHARE)
-		load_cpu(g);
+	if (use->how == LOCK_SHARE) {
+		asm_helper(as, BPF_FUNC_get_smp_processor_id);
+		asm_mov(as, R2, R0);
+	}
 	asm_map_value(as, R1, EBPF_MAP_ORDER, use->off);
 	if (use->how == LOCK_SHARE) {
 		asm_alui(as, BPF_AND, R2, (int32_t)g->priv->lock_slots - 1);

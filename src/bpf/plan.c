@@ -467,6 +467,8 @@ static void need_of_call(struct planner *p, const struct ir_insn *i)
 		if (p->priv->copyin_size < room + 8)
 			p->priv->copyin_size = room + 8;
 	}
+	if (i->fn == IR_FN_COPYOUT)
+		need_work(p->plan, PLAN_COPYOUT);
 	if (i->fn == IR_FN_PATH)
 		need_work(p->plan, sizeof(struct path_work));
 	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)

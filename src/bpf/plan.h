@@ -75,6 +75,7 @@ struct plan {
 struct ebpf_private;
 
 enum { PLAN_STACK_SLOTS = 8 };
+enum { PLAN_COPYOUT = 4096 };		/* bytes that one copyout() may write */
 enum { PLAN_STACK_FRAMES = 127 };	/* what the kernel walks at most (kernel.perf_event_max_stack) */
 
 /* Make @c's plan.  @priv has the read-only strings; its copyin area grows. */

@@ -16,6 +16,9 @@
 
 enum {
 	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
+	HASH_ELEMENT = 48,		/* bytes that the kernel's hash table has with each element */
+	ONE_READY = 256,		/* of elements larger than that one is ready for each CPU (kernel/bpf/memalloc.c) */
+	BEFOREHAND_MAX = 4 << 20,
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
 	ITERS_MAX = 64 << 20,		/* bytes of all buffers for iterations */
@@ -98,6 +101,18 @@ static void number_keyed(struct keyed *k, const struct ir_prog *prog, const stru
 	*next += k->n;
 }
 
+/*
+ * The kernel makes elements as they come, from a store that has one ready for each processor if they are large, and
+ * fills it again when interrupts are on.  A tracepoint in a locked part of the kernel, such as signal_generate, would get
+ * no second one: what has a size of its own, and a small one, is made beforehand.
+ */
+static uint32_t element_flags(const struct ir_map *m, uint32_t key, uint32_t value)
+{
+	uint64_t size = (uint64_t)key + value + HASH_ELEMENT;
+
+	return m->max_entries && size > ONE_READY && size * m->max_entries <= BEFOREHAND_MAX ? 0 : BPF_F_NO_PREALLOC;
+}
+
 static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *sizes)
 {
 	const struct ir_prog *prog = u->prog;
@@ -115,8 +130,9 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 						    m->name);
 			snprintf(name, sizeof(name), "array%u_%u", i, c);
 			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
-				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) : entries(sizes->dynvarsize, k->sizes[c], value),
-				BPF_F_NO_PREALLOC, name);
+				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) :
+						 entries(sizes->dynvarsize, k->sizes[c], value),
+				element_flags(m, k->sizes[c], value), name);
 		}
 	}
 	return NULL;
@@ -196,6 +212,64 @@ static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const 
 }
 
 /* --- scratch ------------------------------------------------------------------------------------------ */
+
+enum { NOBODY, SEVERAL = UINT32_MAX };
+
+/* Who uses each variable: NOBODY, a clause's number plus one, SEVERAL. */
+static uint32_t *find_users(const struct ir_prog *prog)
+{
+	uint32_t *users = arena_alloc(prog->arena, (prog->nvars + 1) * sizeof(*users));
+
+	memset(users, 0, prog->nvars * sizeof(*users));
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[c]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++) {
+				const struct ir_insn *i = &k->insns[j];
+
+				if (i->op != IR_VLD && i->op != IR_VST && i->op != IR_VADD)
+					continue;
+				if (users[i->var->id] != c + 1)
+					users[i->var->id] = users[i->var->id] == NOBODY ? c + 1 : SEVERAL;
+			}
+		}
+	}
+	return users;
+}
+
+/*
+ * The IR_LOCAL strings.  Clauses run one after the other and find nothing there when they begin, so that those of one
+ * alone lie where those of the others do.
+ */
+static const char *place_local_strings(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *off)
+{
+	const uint32_t *users = find_users(u->prog);
+	uint32_t *ends = arena_alloc(u->prog->arena, (u->prog->nclauses + 1) * sizeof(*ends)), furthest;
+
+	for (int shared = 1; shared >= 0; shared--) {
+		if (shared)
+			furthest = *off;
+		for (uint32_t c = 0; c <= u->prog->nclauses; c++)
+			ends[c] = furthest;
+		for (uint32_t i = 0; i < u->prog->nvars; i++) {
+			const struct ir_var *v = u->prog->vars[i];
+			uint32_t *end = &ends[users[i] == SEVERAL ? 0 : users[i]];
+
+			if (v->cls != IR_LOCAL || v->slot.type != IR_STR || shared != (users[i] == SEVERAL))
+				continue;
+			p->var_off[i] = *end;
+			*end += p->str_buf;
+			if (furthest < *end)
+				furthest = *end;
+			if (furthest > VALUE_MAX)
+				return arena_printf(u->prog->arena, "the variables take too much memory at %s: lower strsize",
+						    v->name);
+		}
+	}
+	*off = furthest;
+	return NULL;
+}
 
 /* The raised text, and the frames: one for the clause itself and for each call, and another that arguments may be
  * PASSed to though the call will be one too many. */
@@ -298,7 +372,7 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	off = (uint32_t)size;
 	err = place_vars(u, p->var_off, IR_CLAUSE, IR_STR, p->str_buf, &off);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_LOCAL, IR_STR, p->str_buf, &off);
+		err = place_local_strings(u, p, &off);
 	if (!err)
 		err = plan_frames(u, p, needs, &off);
 	if (err)

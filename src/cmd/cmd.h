@@ -17,6 +17,9 @@ struct arena;
 /* The installed folder share/dtap/WHAT, or that of the source tree that this was built in; NULL: there is none. */
 const char *cmd_share(struct arena *a, const char *what);
 
+/* Ctrl-C and its like end the session in good order: it reads them from a descriptor.  So does an output nobody reads. */
+void cmd_block_signals(void);
+
 /* Each takes its own name as argv[0] and returns the exit code. */
 #define COMMAND(name, what) int cmd_##name(int argc, char **argv);
 #include "cmd/commands.def"

@@ -256,11 +256,11 @@ static bool is_target(void *ctx, uint32_t pid)
 
 /*
  * Who is to get the agent when it executes a program later: everybody, if a description is of any process.  Else a
- * target does, but a command and its children hand it on themselves as long as they see its file.
+ * target does, but a command and its children hand it on themselves as long as they load it.
  */
 static int follow(struct run *r, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = r->o.npids || (r->o.command && target_other_root(target_pid(r->targets[0])));
+	bool all = false, some = r->o.npids || (r->o.command && !target_brings(r->targets[0]));
 
 	for (size_t i = 0; i < n; i++)
 		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
@@ -534,16 +534,6 @@ static int enable_and_run(struct run *r)
 	return status;
 }
 
-/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	session_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static int trace(struct run *r)
 {
 	int e;
@@ -552,7 +542,7 @@ static int trace(struct run *r)
 		fputs("dtrace: no probes specified\n", stderr);
 		return CMD_USAGE;
 	}
-	block_signals();
+	cmd_block_signals();
 	e = read_and_open(r);
 	if (!e)
 		e = parse(r);
@@ -588,7 +578,7 @@ static int list(struct run *r)
 	size_t n = 1;
 	int e, err;
 
-	block_signals();
+	cmd_block_signals();
 	e = read_and_open(r);
 	if (!e)
 		e = parse(r);

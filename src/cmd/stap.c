@@ -163,6 +163,10 @@ static int set_limits(struct run *r)
 	}
 	if (r->o.no_time_limits)
 		stp_set_limit(r->stp, "MAXACTION", INT64_MAX, &low, &high);
+	if (r->o.no_handler_errors) {
+		stp_set_limit(r->stp, "MAXERRORS", INT64_MAX, &low, &high);
+		stp_set_limit(r->stp, "MAXSKIPPED", INT64_MAX, &low, &high);
+	}
 	return 0;
 }
 
@@ -184,6 +188,7 @@ static int pass_1(struct run *r)
 	stp_env_init(&r->env, r->arena);
 	r->env.guru = r->o.guru;
 	r->env.unoptimized = r->o.unoptimized;
+	r->env.timing = r->o.timing;
 	r->env.args = (struct stp_args){ r->o.args.v, r->o.args.n };
 	if (r->o.compatible)
 		r->env.systemtap_v = r->o.compatible;
@@ -387,7 +392,7 @@ static int dispatch(struct run *r)
 		stap_opts_help();
 		return 0;
 	case STAP_VERSION_MODE:
-		puts("Systemtap translator/driver (version " STAP_VERSION ", dtap " DTAP_VERSION ")\n"
+		puts("Systemtap translator/driver (version " STP_VERSION ", dtap " DTAP_VERSION ")\n"
 		     "dtap runs SystemTap's language without a kernel module; it shares no code with SystemTap.");
 		return 0;
 	case STAP_DUMP_POINTS:

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "stp/preproc.h"
 #include "target/words.h"
 
 static int usage(void)
@@ -123,14 +124,14 @@ static int set_compatible(struct stap_opts *o, struct arena *a, const char *vers
 	unsigned int major = 0, minor = 0, our_major, our_minor;
 
 	(void)a;
-	sscanf(STAP_VERSION, "%u.%u", &our_major, &our_minor);
+	sscanf(STP_VERSION, "%u.%u", &our_major, &our_minor);
 	if (sscanf(version, "%u.%u", &major, &minor) < 1) {
 		fprintf(stderr, "ERROR: '%s' is no version for --compatible\n", version);
 		return usage();
 	}
 	if (major > our_major || (major == our_major && minor > our_minor)) {
 		fprintf(stderr, "ERROR: systemtap version %s cannot be compatible with future version %s\n",
-			STAP_VERSION, version);
+			STP_VERSION, version);
 		return CMD_ERROR;
 	}
 	o->compatible = version;

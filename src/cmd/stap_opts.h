@@ -1,7 +1,7 @@
 /*
  * stap's command line, taken apart.  Nothing is carried out.
  *
- * Source: stap(1) of SystemTap 4.8, "OPTIONS" and "ARGUMENTS".
+ * Source: stap(1), "OPTIONS" and "ARGUMENTS".
  */
 #ifndef DTAP_CMD_STAP_OPTS_H
 #define DTAP_CMD_STAP_OPTS_H
@@ -48,7 +48,7 @@ struct stap_opts {
 	unsigned int max_files;		/* -S: kept, or 0 */
 	unsigned int bufsize_mb;	/* -s, or 0 */
 	unsigned int verbose;
-	bool guru, unoptimized, no_warnings, strict_warnings, flight, skip_badvars;
+	bool guru, unoptimized, timing, no_warnings, strict_warnings, flight, skip_badvars;
 	bool no_time_limits, no_handler_errors, no_globals, errtags;
 	const char *compatible;		/* --compatible, or NULL */
 	const char *sysroot;		/* --sysroot, or NULL */
@@ -60,8 +60,5 @@ int stap_opts_parse(struct stap_opts *o, struct arena *a, int argc, char **argv)
 
 /* The text of --help. */
 void stap_opts_help(void);
-
-/* The version of SystemTap whose language and options these are. */
-#define STAP_VERSION "5.6"
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,16 +86,6 @@ static int set_globals(struct stap_program *p)
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* Ctrl-C and its like end the session in good order: the session reads them from a descriptor. */
-static void block_signals(void)
-{
-	sigset_t set;
-
-	session_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 /*
@@ -260,7 +249,7 @@ static int bring_agent(struct stap_program *p)
 		while (!points_is_supplied(p->points, held) && stap_next_image(p))
 			;
 		e = supply_settle(p->supply, descs, n, p->target, &err);
-		if (!e && target_other_root(target_pid(p->target)))	/* its children will not find the agent's file */
+		if (!e && !target_brings(p->target))	/* nor will its children have it */
 			e = follow(p, &err);
 		add_pid(p, held);
 	} else if (p->o->pid) {
@@ -299,7 +288,7 @@ int stap_hold(struct stap_program *p)
 	if (foresee(p, &preload))
 		return -1;
 
-	block_signals();
+	cmd_block_signals();
 	if (!p->o->command)
 		return 0;
 	if (target_create(p->o->command, preload, &p->target, &err)) {
@@ -325,7 +314,7 @@ static void add_probe(struct stap_program *p, struct ir_clause *code, size_t *ca
 							   .id = probe->id, .pos = code->pos };
 }
 
-/* Each clause is for the probe that its handler's point became. */
+/* Each clause is for the probe, or the probes, that its handler's point became. */
 static void name_probes(struct stap_program *p)
 {
 	/* By the program, unless that is not to be asked where the handlers run, or one process is meant. */
@@ -350,8 +339,11 @@ static void name_probes(struct stap_program *p)
 				add_probe(p, c->code, &cap, one);
 		}
 		probe->order = c->order;
-		if (!c->code->ndescs)
-			add_probe(p, c->code, &cap, probe);
+		if (c->code->ndescs)
+			continue;
+		add_probe(p, c->code, &cap, probe);
+		for (size_t k = 1; c->handler && (one = points_probe_at(p->points, c->handler->point, k)); k++)
+			add_probe(p, c->code, &cap, one);
 	}
 }
 
@@ -464,8 +456,8 @@ int stap_load(struct stap_program *p)
 	conf = (struct session_conf){
 		.opts = &p->set, .prog = p->code->prog, .probes = p->probes, .out = &p->out, .command = "stap",
 		.message = message, .message_ctx = p, .written = written, .stp = p->code, .silent_errors = p->o->no_handler_errors,
-		.max_errors = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXERRORS),
-		.max_skipped = p->o->no_handler_errors ? INT64_MAX : stp_get_limit(p->stp, STP_MAXSKIPPED),
+		.max_errors = stp_get_limit(p->stp, STP_MAXERRORS),
+		.max_skipped = stp_get_limit(p->stp, STP_MAXSKIPPED),
 		.timeout_ns = p->o->timeout_ns,
 		.verifier_log = p->o->verbose > 2 ? &log : NULL, .bytecode = p->o->verbose > 3 ? &code : NULL,
 	};

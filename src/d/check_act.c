@@ -39,7 +39,7 @@ static const char *conv_wants(const struct fmt_conv *k, const struct value *v)
 	case FMT_STACK:
 		return type_slot(t).show == IR_SHOW_STACK ? NULL : "stack";
 	case FMT_FLOAT:
-		return "float, double, or long double";
+		return type_is_float(t) && type_size(t) <= 8 ? NULL : "float or double";
 	default:
 		return "none";
 	}
@@ -158,6 +158,15 @@ static void set_format(struct check *c, struct d_node *call, const struct fmt *f
 	call->aux = p;
 }
 
+/* Is the floating-point number @n one in memory, a variable or an argument?  There are no others: nothing computes them. */
+static bool is_object(struct check *c, const struct d_node *n)
+{
+	if (n->kind == D_UNARY || n->kind == D_INDEX || (n->kind == D_MEMBER && !n->ident))
+		return true;
+	check_unsupported(c, n->pos, "a floating-point number that is not in memory", NULL);
+	return false;
+}
+
 /* Can the value of @n be recorded?  A mistake is reported. */
 static bool recordable(struct check *c, const struct d_node *n)
 {
@@ -167,7 +176,9 @@ static bool recordable(struct check *c, const struct d_node *n)
 	}
 	if (type_is_storable(n->type) || type_is_array(n->type))
 		return true;
-	check_unsupported(c, n->pos, "recording a struct or union", "record its members");
+	if (type_is_float(n->type))
+		return is_object(c, n);
+	check_unsupported(c, n->pos, "recording a struct or union", "record its members, or print() all of it");
 	return false;
 }
 
@@ -218,6 +229,10 @@ bool check_trace(struct check *c, struct d_node *call)
 		check_error(c, n->pos, "D_TRACE_VOID", "trace( ) may not be applied to a void expression");
 		return false;
 	}
+	if (type_is_float(n->type)) {
+		check_unsupported(c, n->pos, "tracing a floating-point number", "printf()'s %g prints it");
+		return false;
+	}
 	return recordable(c, n);
 }
 
@@ -234,7 +249,7 @@ bool check_print(struct check *c, struct d_node *call)
 		check_error(c, n->pos, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
 		return false;
 	}
-	return true;
+	return !type_is_float(n->type) || is_object(c, n);
 }
 
 /* tracemem(address, bytes, [bytes to show]) */

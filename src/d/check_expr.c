@@ -405,10 +405,6 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 		check_error(c, n->pos, "D_DEREF_FUNC", "cannot dereference pointer to function");
 		return NULL;
 	}
-	if (type_strip(to)->kind == TYPE_FLOAT) {
-		check_unsupported(c, n->pos, "reading a floating-point value", NULL);
-		return NULL;
-	}
 	if (!type_is_string(to) && (!type_is_complete(to) || !type_size(to))) {
 		check_error(c, n->pos, "D_OP_INCOMPLETE", "cannot dereference pointer to incomplete type %s",
 			    type_text(c->arena, to));

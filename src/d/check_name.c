@@ -287,7 +287,8 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 			check_unsupported(c, n->args[i]->pos, "an array that is a variable as key", "use its elements as keys");
 			ok = false;
 		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type)) {
-			check_unsupported(c, n->args[i]->pos, "a struct or union as key", "use its members as keys");
+			check_unsupported(c, n->args[i]->pos, type_is_float(n->args[i]->type) ? "a floating-point number as key" :
+					  "a struct or union as key", "use its members as keys");
 			ok = false;
 		}
 	}
@@ -411,10 +412,8 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	const struct type *t;
 	size_t len;
 
-	if (arg->is_float) {
-		check_unsupported(c, n->pos, "a floating-point argument", NULL);
-		return NULL;
-	}
+	if (arg->is_float)
+		return type_basic(c->types, arg->size == 4 ? TYPE_B_FLOAT : TYPE_B_DOUBLE);
 	if (!arg->type)
 		return type_int(c->types, arg->size, arg->sign);
 	t = check_parse_type(c, arg->type);

@@ -63,8 +63,13 @@ static int read_all(int fd, struct strbuf *out, size_t max)
 
 static const char **arguments(struct arena *a, const struct source *src, const char *const *args)
 {
+	/* What the system's headers have that is none of D's: extensions of gcc's, and inline functions. */
 	static const char *const own[] = { "cpp", "-D__SUNW_D=1", "-D__SUNW_D_64=1", "-D__SUNW_D_VERSION=0x01000000",
-					   "-D__DTAP_D=1", "-iquote" };
+					   "-D__DTAP_D=1", "-D__attribute__(x)=", "-D__asm__(x)=", "-D__extension__=",
+					   "-D__inline=", "-D__restrict=", "-D__signed__=signed", "-D__builtin_va_list=char *",
+					   "-D_Float32=float", "-D_Float64=double", "-D_Float32x=double",
+					   "-D_Float64x=long double", "-D_Float128=long double",
+					   "-D_ALLOCA_H=1", "-D_BITS_BYTESWAP_H=1", "-D_BITS_UINTN_IDENTITY_H=1", "-iquote" };
 	const char *slash = strrchr(src->name, '/'), **argv;
 	size_t n = 0, nown = sizeof(own) / sizeof(own[0]);
 

@@ -25,15 +25,42 @@ void lower_next_action(struct lower *l)
 	l->b.act++;
 }
 
-void lower_field(struct lower *l, ir_reg val, const struct type *t)
+static void add_field(struct lower *l, ir_reg val, struct ir_slot slot)
 {
 	if (l->rec->nfields < IR_MAX_FIELDS) {
-		l->fields[ir_rec_field(l->prog, l->rec, type_slot(t))] = val;
+		l->fields[ir_rec_field(l->prog, l->rec, slot)] = val;
 	} else if (!l->too_many) {
 		l->too_many = true;
 		check_unsupported(l->check, l->b.pos, "recording more than 256 values in one clause",
 				  "use several clauses for the probe, and members instead of a whole structure");
 	}
+}
+
+void lower_field(struct lower *l, ir_reg val, const struct type *t)
+{
+	add_field(l, val, type_slot(t));
+}
+
+static void add_bits(struct lower *l, ir_reg bits, const struct type *t)
+{
+	add_field(l, bits, (struct ir_slot){ IR_INT, (uint8_t)type_size(t), false, IR_SHOW_FLOAT });
+}
+
+void lower_float_field_at(struct lower *l, const struct object *o, const struct type *t)
+{
+	add_bits(l, lower_get(l, o, type_int(l->check->types, (unsigned int)type_size(t), false), 0, 0), t);
+}
+
+void lower_float_field(struct lower *l, struct d_node *n)
+{
+	struct object o;
+
+	if (n->ident && n->ident->kind == ID_BUILTIN) {	/* args[n] */
+		add_bits(l, ir_arg(&l->b, (unsigned int)n->value), n->type);
+		return;
+	}
+	lower_object(l, n, &o);
+	lower_float_field_at(l, &o, n->type);
 }
 
 static void lower_block(struct lower *l, const struct d_block *b);

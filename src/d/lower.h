@@ -139,6 +139,10 @@ void lower_next_action(struct lower *l);
 /* Record @val, which is of type @t, as the next field of the action added last. */
 void lower_field(struct lower *l, ir_reg val, const struct type *t);
 
+/* The same of a floating-point number, an argument's or of type @t at @o: its bits. */
+void lower_float_field(struct lower *l, struct d_node *n);
+void lower_float_field_at(struct lower *l, const struct object *o, const struct type *t);
+
 /* The actions of actions.def: their records and fields. */
 void lower_printf(struct lower *l, struct d_node *call);
 void lower_printa(struct lower *l, struct d_node *call);

@@ -22,7 +22,10 @@ static void record(struct lower *l, struct d_node *n)
 {
 	const struct type *t = recorded_type(l, n);
 
-	lower_field(l, lower_as(l, n, t), t);
+	if (type_is_float(n->type))
+		lower_float_field(l, n);
+	else
+		lower_field(l, lower_as(l, n, t), t);
 }
 
 static void format(struct lower *l, struct d_node *call, enum ir_act_kind kind)

@@ -3,7 +3,7 @@
  *
  * It becomes a printf() whose format has the types and names and whose values are the members.
  *
- * Guide: "Output Formatting", "print".  Floating-point members are named only; of an array the first elements are shown.
+ * Guide: "Output Formatting", "print".  A long double is named only; of an array the first elements are shown.
  */
 #include "d/lower.h"
 
@@ -146,12 +146,21 @@ static ir_reg char_array(struct printing *p, const struct type *t, const struct 
 	return ir_call(&p->l->b, IR_FN_SUBSTR, cut, 3);
 }
 
+/* All digits that tell it from others. */
+static const char *float_format(const struct type *t)
+{
+	return type_size(t) == 8 ? "%+.15e" : "%+.7e";
+}
+
 /* What is at @o. */
 static void print_at(struct printing *p, const struct type *t, const struct object *o, unsigned int depth)
 {
 	const struct type *base = type_strip(t);
 
-	if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
+	if (depth <= MAX_DEPTH && type_is_float(t) && type_size(t) <= 8) {
+		strbuf_puts(&p->text, float_format(t));
+		lower_float_field_at(p->l, o, t);
+	} else if (depth > MAX_DEPTH || base->kind == TYPE_FLOAT || !type_is_complete(t)) {
 		strbuf_puts(&p->text, "<");
 		type_print(&p->text, t, NULL);
 		strbuf_puts(&p->text, ">");
@@ -179,6 +188,9 @@ static void print_node(struct printing *p, struct d_node *n, unsigned int depth)
 		print_text(p, lower_string(p->l, n));
 	} else if (type_is_scalar(n->type)) {
 		print_value(p, n->type, lower_expr(p->l, n));
+	} else if (type_is_float(n->type) && type_size(n->type) <= 8) {
+		strbuf_puts(&p->text, float_format(n->type));
+		lower_float_field(p->l, n);
 	} else if (check_xlated(n, &x)) {
 		print_members(p, type_strip(n->type), NULL, &x, depth);
 	} else {

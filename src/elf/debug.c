@@ -415,3 +415,83 @@ void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, con
 	if (debug_find_scopes(d, entry, NULL, &at) && at.func)
 		search(&s, &at.v[at.func], 0);
 }
+
+/* The place that a call returns to; 0: it does not come back, or it is not known. */
+static uint64_t return_of(Dwarf_Die *die)
+{
+	bool gnu = dwarf_tag(die) == DW_TAG_GNU_call_site;
+	Dwarf_Attribute attr;
+	Dwarf_Addr pc;
+
+	if (dwarf_hasattr(die, gnu ? DW_AT_GNU_tail_call : DW_AT_call_tail_call) ||
+	    !dwarf_attr(die, gnu ? DW_AT_low_pc : DW_AT_call_return_pc, &attr) || dwarf_formaddr(&attr, &pc))
+		return 0;
+	return pc;
+}
+
+/* The function that a call is of. */
+static bool origin_of(Dwarf_Die *die, Dwarf_Die *func)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr(die, dwarf_tag(die) == DW_TAG_GNU_call_site ? DW_AT_abstract_origin : DW_AT_call_origin, &attr) &&
+	       dwarf_formref_die(&attr, func);
+}
+
+static void declared(Dwarf_Die *die, struct debug_callee *c)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word line = 0;
+
+	c->name = dwarf_diename(die);
+	c->file = dwarf_decl_file(die);
+	if (!dwarf_attr_integrate(die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &line))
+		c->file = NULL;
+	c->line = (int)line;
+}
+
+static void callees(const Dwarf_Die *outer, int depth, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
+{
+	Dwarf_Die die, func;
+
+	if (depth > DEBUG_MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
+		return;
+	do {
+		struct debug_callee c = { 0 };
+		Dwarf_Addr pc;
+
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+			declared(&die, &c);
+			if (c.name && begin_of(&die, &pc)) {
+				c.pc = pc;
+				fn(ctx, &c);
+			}
+			break;
+		case DW_TAG_call_site:
+		case DW_TAG_GNU_call_site:
+			c.return_pc = return_of(&die);
+			if (!c.return_pc || !origin_of(&die, &func))
+				break;
+			declared(&func, &c);
+			if (!dwarf_entrypc(&func, &pc))
+				c.pc = pc;
+			if (c.name)
+				fn(ctx, &c);
+			break;
+		case DW_TAG_lexical_block:
+			callees(&die, depth + 1, fn, ctx);
+			break;
+		default:
+			break;
+		}
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+void debug_each_callee(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
+{
+	struct debug_scopes at;
+
+	if (debug_find_scopes(d, entry, NULL, &at) && at.func)
+		callees(&at.v[at.func], 0, fn, ctx);
+}

@@ -42,6 +42,20 @@ bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line)
 void debug_each_inlined(struct debug *d,
 			void (*fn)(void *ctx, const char *name, uint64_t pc, const char *file, int line), void *ctx);
 
+/* What a function calls: a copy of another one in it, or a call, from which that one returns to @return_pc. */
+struct debug_callee {
+	const char *name, *file;	/* @file NULL: it is not known where it is declared */
+	int line;
+	uint64_t pc;			/* where it begins; 0: not in this unit */
+	uint64_t return_pc;		/* 0: it is a copy */
+};
+
+/*
+ * Call @fn for each callee of the function that starts at @entry, as compilers tell them when they optimize (DWARF 5, 3.4):
+ * neither calls through pointers nor those that the function ends with, which return to its caller.
+ */
+void debug_each_callee(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx);
+
 /* Call @fn for each label of the function that starts at @entry. */
 void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const char *name, uint64_t pc), void *ctx);
 
@@ -96,8 +110,9 @@ struct debug_var {
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret);
 
 /*
- * Where the machine's calling convention leaves a result of the type, bare, a structure: in *ret, whose base is the register
- * of results.  NULL, or why that cannot be told.  System V ABI, AMD64 supplement, 3.2.3 "Returning of Values".
+ * Where the machine's calling convention leaves a result of the type, bare, a structure: in *ret, whose base is the
+ * register of results.  NULL, or why that cannot be told.  System V ABI, AMD64 supplement, 3.2.3 "Returning of
+ * Values".
  */
 const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret);
 

@@ -35,8 +35,8 @@ bool debug_find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit);
 bool debug_find_scopes(struct debug *d, uint64_t pc, const char *inlined, struct debug_scopes *s);
 
 /*
- * debug_expr.c: compute the expression @ops, @n of them, of attribute @attr, at s->pc: into all of @ret but its type.  NULL,
- * or why that cannot be.
+ * debug_expr.c: compute the expression @ops, @n of them, of attribute @attr, at s->pc: into all of @ret but its
+ * type.  NULL, or why that cannot be.
  */
 const char *debug_eval(struct debug *d, const struct debug_scopes *s, Dwarf_Attribute *attr, const Dwarf_Op *ops, size_t n,
 		       struct debug_var *ret);

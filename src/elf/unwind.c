@@ -345,7 +345,8 @@ static void read_origin(struct section *s, Dwarf_Off off)
 		if (aug[i] == 'R' && enc != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
 			return;
 		if (aug[i] == 'P')	/* its encoding, and an address in it */
-			at += (enc & 7) == DW_EH_PE_absptr || (enc & 7) == DW_EH_PE_udata8 ? 8 : (enc & 7) == DW_EH_PE_udata2 ? 2 : 4;
+			at += (enc & 7) == DW_EH_PE_absptr || (enc & 7) == DW_EH_PE_udata8 ? 8 :
+			      (enc & 7) == DW_EH_PE_udata2 ? 2 : 4;
 		at += aug[i] == 'R' || aug[i] == 'P' || aug[i] == 'L';
 	}
 	o->code_align = entry.cie.code_alignment_factor;
@@ -438,7 +439,8 @@ int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const stru
 	s.addr = shdr.sh_addr;
 	e = read_starts(o, &base, &starts, &n);
 	for (uint32_t i = 0; i < n && !e; i++) {
-		uint64_t addr = base + (uint64_t)(int64_t)starts[2 * i], fde = base + (uint64_t)(int64_t)starts[2 * i + 1] - s.addr;
+		uint64_t addr = base + (uint64_t)(int64_t)starts[2 * i];
+		uint64_t fde = base + (uint64_t)(int64_t)starts[2 * i + 1] - s.addr;
 
 		if (addr < last || addr >> ABI_UNWIND_SHIFT > UINT32_MAX || fde >= s.data->d_size)
 			continue;

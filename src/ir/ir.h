@@ -107,6 +107,7 @@ enum ir_show {
 	IR_SHOW_ADDR,		/* module`function+offset */
 	IR_SHOW_SYM,		/* module`function */
 	IR_SHOW_MOD,		/* module */
+	IR_SHOW_FLOAT,		/* the bits of a float or double */
 	/* SystemTap's, of a stack: */
 	IR_SHOW_STAP_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
 	IR_SHOW_STAP_FULLER,	/* lines " 0x1234 : function+0x1/0x10 at source:line [path]" */

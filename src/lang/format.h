@@ -32,7 +32,7 @@ enum fmt_kind {
 	FMT_INT,		/* integer: d i o u x X c, D's C P, stp's b */
 	FMT_STRING,		/* string: s, S, D's I */
 	FMT_ANY,		/* integer or string */
-	FMT_FLOAT,		/* e E f g G: no language of ours has the values; the checkers refuse them */
+	FMT_FLOAT,		/* e E f g G: of D, the bits of a float or double; SystemTap has no such values */
 	FMT_TIME,		/* D: Y T, an integer of ns */
 	FMT_ADDR,		/* an address: p, D's a A */
 	FMT_STACK,		/* D: k, a stack */

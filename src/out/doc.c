@@ -1,6 +1,8 @@
 #include "out/doc.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "out/sink.h"
@@ -154,4 +156,19 @@ void doc_text(struct out_doc *d, const char *name, const char *text)
 		out_format(d->sink, "</%s>", name);
 	else
 		out_putc(d->sink, '"');
+}
+
+void doc_float(struct out_doc *d, const char *name, double v)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.17g", v);
+	if (!isfinite(v)) {
+		doc_text(d, name, text);
+		return;
+	}
+	name = lead(d, name);
+	out_puts(d->sink, text);
+	if (d->xml)
+		out_format(d->sink, "</%s>", name);
 }

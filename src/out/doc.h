@@ -39,6 +39,7 @@ void doc_close(struct out_doc *d);
 /* A value: of that name in an object, or (@name is not looked at) the next item of a list. */
 void doc_signed(struct out_doc *d, const char *name, int64_t v);
 void doc_unsigned(struct out_doc *d, const char *name, uint64_t v);
+void doc_float(struct out_doc *d, const char *name, double v);	/* JSON has no infinities: they are text */
 void doc_text(struct out_doc *d, const char *name, const char *text);
 
 #endif

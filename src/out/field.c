@@ -87,6 +87,19 @@ void out_field_unsigned(struct out_sink *s, const struct out_spec *spec, uint64_
 	number(s, spec, prefix, strlen(prefix), p, (size_t)(end - p));
 }
 
+double out_float(uint64_t bits, unsigned int width)
+{
+	double d;
+	float f;
+
+	if (width == sizeof(f)) {
+		memcpy(&f, &bits, sizeof(f));
+		return (double)f;
+	}
+	memcpy(&d, &bits, sizeof(d));
+	return d;
+}
+
 void out_field_bytes(struct out_sink *s, const struct out_spec *spec, const char *p, size_t len)
 {
 	size_t width = (size_t)spec->width;

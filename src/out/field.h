@@ -26,6 +26,9 @@ void out_field_signed(struct out_sink *s, const struct out_spec *spec, int64_t v
 void out_field_unsigned(struct out_sink *s, const struct out_spec *spec, uint64_t v, unsigned int base,
 			bool upper);
 
+/* The float or double that has these bits, @width bytes of them. */
+double out_float(uint64_t bits, unsigned int width);
+
 /* At most @prec of the @len bytes. */
 void out_field_bytes(struct out_sink *s, const struct out_spec *spec, const char *p, size_t len);
 

@@ -67,8 +67,6 @@ const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
 /* Print it as SystemTap does; @show is one of its own (tapset reference, "User-space stack and symbol functions"). */
 void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number);
 
-enum { OUT_STACK_INDENT = 14 };	/* DTrace's own */
-
 /* The number that stands for all those that @show prints like @number: for addresses in one function, one module. */
 uint64_t names_same(struct names *n, enum ir_show show, uint64_t number);
 

@@ -10,8 +10,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "out/names.h"
@@ -136,6 +138,35 @@ static void put_addr(struct out_sink *s, const struct fmt_conv *c, const struct 
 	out_field_string(s, spec, text);
 }
 
+/* Digits behind the point; a double has no more that matter. */
+enum { FLOAT_MAX_PREC = 1100 };
+
+/* The bits of a float or a double, as printf(3) shows it. */
+static void put_float(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, uint64_t bits,
+		      unsigned int width)
+{
+	static const struct { uint8_t flag; char text; } flags[] = { { FMT_PLUS, '+' }, { FMT_SPACE, ' ' }, { FMT_ALT, '#' } };
+	char format[16] = "%", text[FLOAT_MAX_PREC + 320];	/* digits before the point, sign, exponent */
+	int prec = spec->prec < 0 ? 6 : spec->prec > FLOAT_MAX_PREC ? FLOAT_MAX_PREC : spec->prec, n = 1;
+	struct out_spec rest = { .flags = spec->flags & FMT_LEFT, .width = spec->width, .prec = -1 };
+	double v = out_float(bits, width);
+	const char *p = text;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		if (spec->flags & flags[i].flag)
+			format[n++] = flags[i].text;
+	memcpy(&format[n], ".*", 2);
+	format[n + 2] = c->letter;
+	n = snprintf(text, sizeof(text), format, prec, v);
+	if (isfinite(v) && (spec->flags & (FMT_ZERO | FMT_LEFT)) == FMT_ZERO) {	/* zeros come behind the sign */
+		if (strchr("+- ", *p))
+			out_putc(s, *p++);
+		out_pad(s, '0', spec->width > n ? (size_t)(spec->width - n) : 0);
+		rest.width = 0;
+	}
+	out_field_string(s, &rest, p);
+}
+
 int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
 	       const struct ir_value *v, const struct ir_slot *slot)
 {
@@ -166,13 +197,16 @@ int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_sp
 	case FMT_STACK:
 		if (s->names)
 			names_put_stack(s->names, s, (uint64_t)v->i,
-					spec->width ? (unsigned int)spec->width : OUT_STACK_INDENT);
+					spec->width ? (unsigned int)spec->width : s->stack_indent);
 		return 0;
 	case FMT_INT:
 		if (c->letter != 'C')
 			return put_int(s, c, spec, cast(v->i, slot->width, slot->sign), slot);
 		ch = (char)v->i;
 		out_field_escaped(s, spec, &d_escapes, &ch, 1);
+		return 0;
+	case FMT_FLOAT:
+		put_float(s, c, spec, (uint64_t)v->i, slot->width);
 		return 0;
 	case FMT_TIME:
 		return put_time(s, c, spec, v->i);

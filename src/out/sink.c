@@ -13,7 +13,7 @@ enum { BUF_SIZE = 64 * 1024 };
 
 int out_open_fd(struct out_sink *s, int fd)
 {
-	*s = (struct out_sink){ .fd = fd, .first = -1, .cap = BUF_SIZE, .buf = malloc(BUF_SIZE) };
+	*s = (struct out_sink){ .fd = fd, .first = -1, .stack_indent = OUT_STACK_INDENT, .cap = BUF_SIZE, .buf = malloc(BUF_SIZE) };
 	return s->buf ? 0 : -ENOMEM;
 }
 
@@ -35,7 +35,7 @@ int out_open_file(struct out_sink *s, const char *path)
 
 void out_open_mem(struct out_sink *s)
 {
-	*s = (struct out_sink){ .fd = -1, .first = -1 };
+	*s = (struct out_sink){ .fd = -1, .first = -1, .stack_indent = OUT_STACK_INDENT };
 }
 
 int out_reopen(struct out_sink *s, const char *path)

@@ -17,8 +17,11 @@
 
 struct names;
 
+enum { OUT_STACK_INDENT = 14 };	/* DTrace's own */
+
 struct out_sink {
 	struct names *names;	/* what numbers of stacks stand for (names.h); NULL: nobody knows */
+	unsigned int stack_indent;	/* blanks before each frame of a stack: OUT_STACK_INDENT, or as it is set */
 	char *buf;
 	size_t len, cap;
 	int fd;			/* -1: memory */

@@ -120,7 +120,7 @@ static void put_column(struct out_sink *s, const struct ir_value *v, const struc
 	char text[512];
 
 	if (slot->show == IR_SHOW_STACK && s->names) {
-		names_put_stack(s->names, s, (uint64_t)v->i, OUT_STACK_INDENT);
+		names_put_stack(s->names, s, (uint64_t)v->i, s->stack_indent);
 		return;
 	}
 	if (slot->show && s->names) {

@@ -14,7 +14,8 @@ struct layout {
 };
 
 /*
- * @processes: so many have events at most, and lanes are made for them; 0: any number.  0, -ENOMEM, or -E2BIG when there is no room for enough lanes.
+ * @processes: so many have events at most, and lanes are made for them; 0: any number.  0, -ENOMEM, or -E2BIG when
+ * there is no room for enough lanes.
  */
 int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct layout *ret);
 void layout_fini(struct layout *l);

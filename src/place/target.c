@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ struct target_place {
 	size_t nprogs, progs_cap;
 	struct abi_fire *fires;
 	size_t nfires, fires_cap;
-	int image_fd, data_fd, wake_fd;
+	int image_fd, data_fd;
+	int wake_fd, woken_fd;		/* ends of a pair of sockets: what targets write to, and what comes out */
 	uint8_t *data;
 	void *image;			/* NULL until ready */
 	uint64_t image_size;
@@ -67,8 +68,8 @@ static void free_place(struct place *place)
 		munmap(t->image, t->image_size);
 	if (t->data)
 		munmap(t->data, t->layout.data_size);
-	for (int k = 0; k < 3; k++) {
-		int fd = (int[]){ t->image_fd, t->data_fd, t->wake_fd }[k];
+	for (int k = 0; k < 4; k++) {
+		int fd = (int[]){ t->image_fd, t->data_fd, t->wake_fd, t->woken_fd }[k];
 
 		if (fd >= 0)
 			close(fd);
@@ -341,8 +342,11 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 
 static int out_fd(const struct place *place)
 {
-	return ((const struct target_place *)place)->wake_fd;
+	return ((const struct target_place *)place)->woken_fd;
 }
+
+/* Wakes taken notice of at a time. */
+enum { WAKES = 64 };
 
 /* What targets lost in ways that programs do not know of. */
 static void count_losses(struct target_place *t, uint64_t rings)
@@ -364,7 +368,13 @@ static int drain(struct place *place, int (*record)(void *ctx, const void *rec, 
 {
 	struct target_place *t = of(place);
 	uint64_t lost = 0;
-	int n = t->image ? shm_drain(&t->shm, record, ctx, &lost) : 0;
+	char news[8];
+	int n;
+
+	/* What is left of a flood of them does no harm. */
+	for (int k = 0; k < WAKES && recv(t->woken_fd, news, sizeof(news), MSG_DONTWAIT) > 0; k++)
+		;
+	n = t->image ? shm_drain(&t->shm, record, ctx, &lost) : 0;
 
 	count_losses(t, lost);
 	clock_keep(&t->clock);
@@ -432,6 +442,7 @@ static const struct place_ops ops = {
 
 static int make_data(struct target_place *t)
 {
+	int ends[2];
 	void *data;
 
 	t->data_fd = new_file("dtap-data");
@@ -442,8 +453,11 @@ static int make_data(struct target_place *t)
 	if (data == MAP_FAILED)
 		return -errno;
 	t->data = data;
-	t->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return t->wake_fd < 0 ? -errno : 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+		return -errno;
+	t->wake_fd = ends[0];
+	t->woken_fd = ends[1];
+	return 0;
 }
 
 int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
@@ -461,7 +475,7 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
 		   (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
 		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
-	t->image_fd = t->data_fd = t->wake_fd = -1;
+	t->image_fd = t->data_fd = t->wake_fd = t->woken_fd = -1;
 	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
 	if (t->probes)
 		e = layout_make(unit, processes, &t->layout);

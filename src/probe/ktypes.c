@@ -314,44 +314,87 @@ static uint32_t pointed(const struct btf *btf, const struct btf_type *t)
 	return to && btf_is_composite(to) ? t->type : 0;
 }
 
+/* What is on the way: steps so far, and where behind the last one it is. */
+struct path {
+	struct ktypes_step *steps;
+	unsigned int n, max;
+	struct ktypes_step next;	/* not complete; its offset in bits */
+	uint32_t bits;
+};
+
+static bool take_step(struct path *p, uint8_t width, bool sign)
+{
+	if (p->n == p->max)
+		return false;
+	p->next.off = p->bits / 8;
+	p->next.width = width;
+	p->next.sign = sign;
+	p->steps[p->n++] = p->next;
+	p->next = (struct ktypes_step){ 0 };
+	p->bits = 0;
+	return true;
+}
+
+/* Go to an element, whose index is name number @m: its type, 0 when there is none. */
+static uint32_t walk_element(const struct btf *btf, uint32_t type, size_t m, struct path *p)
+{
+	const struct btf_type *t = bare(btf, type);
+	int64_t size;
+
+	if (t && btf_is_ptr(t)) {
+		if (m && !take_step(p, 8, false))
+			return 0;
+		type = t->type;
+	} else if (t && btf_is_array(t)) {
+		type = btf_array(t)->type;
+	} else if (m) {
+		return 0;
+	}
+	size = btf__resolve_size(btf, type);
+	if (size <= 0 || (p->next.element && !take_step(p, 0, false)))
+		return 0;
+	p->next.element = (unsigned int)m + 1;
+	p->next.scale = (uint32_t)size;
+	return type;
+}
+
+static uint32_t walk_member(const struct btf *btf, uint32_t type, const char *name, size_t m, struct path *p)
+{
+	const struct btf_type *t = bare(btf, type);
+
+	if (t && btf_is_ptr(t)) {
+		if (m && !take_step(p, 8, false))	/* a pointer that a member holds */
+			return 0;
+		t = bare(btf, t->type);
+	}
+	return t && btf_is_composite(t) ? find_member(btf, t, name, strlen(name), &p->bits) : 0;
+}
+
 int ktypes_walk(const struct ktypes *k, uint32_t type, const char *const *names, size_t n, struct ktypes_step *steps,
 		unsigned int max, bool *string, uint32_t *target)
 {
 	const struct btf *btf = btf_of(k);
-	const struct btf_type *t = type ? bare(btf, type) : NULL;
-	unsigned int nsteps = 0;
-	uint32_t bits = 0;
+	struct path p = { .steps = steps, .max = max };
+	const struct btf_type *t;
+	uint8_t width = 0;
+	bool sign = false;
 
 	*string = false;
-	for (size_t m = 0; m < n; m++) {
-		if (t && btf_is_ptr(t)) {
-			if (m) {	/* a pointer that a member holds */
-				if (nsteps == max)
-					return -1;
-				steps[nsteps++] = (struct ktypes_step){ bits / 8, 8, false };
-				bits = 0;
-			}
-			t = bare(btf, t->type);
-		}
-		if (!t || !btf_is_composite(t))
-			return -1;
-		type = find_member(btf, t, names[m], strlen(names[m]), &bits);
-		t = type ? bare(btf, type) : NULL;
-		if (!t)
-			return -1;
-	}
+	for (size_t m = 0; m < n && type; m++)
+		type = names[m] ? walk_member(btf, type, names[m], m, &p) : walk_element(btf, type, m, &p);
+	t = type ? bare(btf, type) : NULL;
+	if (n && !t)
+		return -1;
 	*target = pointed(btf, t);
 	if (!n)
 		return 0;
-	if (nsteps == max)
-		return -1;
-	steps[nsteps] = (struct ktypes_step){ bits / 8, 0, false };
 	if (is_text(btf, t))
 		*string = true;
-	else if (!btf_is_array(t) && !btf_is_composite(t) &&
-		 !scalar(btf, type, &steps[nsteps].width, &steps[nsteps].sign))
+	else if (!btf_is_array(t) && !btf_is_composite(t) && !scalar(btf, type, &width, &sign))
+		return -1;
+	if (!take_step(&p, width, sign))
 		return -1;
 	if (btf_is_composite(t))	/* its address is the value */
 		*target = type;
-	return (int)nsteps + 1;
+	return (int)p.n;
 }

@@ -56,9 +56,13 @@ bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint
 /* What argument @i of tracepoint @name is called; NULL: there is none. */
 const char *ktypes_arg_name(const struct ktypes *k, const char *name, unsigned int i);
 
-/* From an address to the value at it, or (width 0) to the address @off behind it. */
+/*
+ * From an address to the value at it, or (width 0) to the address @off behind it.  Element: @scale times the index that
+ * stands there as name number @element - 1 is added; 0: there is none.
+ */
 struct ktypes_step {
-	uint32_t off;
+	uint32_t off, scale;
+	unsigned int element;
 	uint8_t width;
 	bool sign;
 };
@@ -68,8 +72,8 @@ uint32_t ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int 
 uint32_t ktypes_find(const struct ktypes *k, const char *name);
 
 /*
- * The @n members @names one inside the other, of the structure @type or (a pointer) that it points to: up to @max steps,
- * how many is returned; -1: no such members, or no value.  *string: what is there is text; *target: the structure that
+ * The @n members @names one inside the other, NULL for an element of an array, of the structure @type or (a pointer) that
+ * it points to: up to @max steps, how many is returned; -1: no such members, or no value.  *string: what is there is text; *target: the structure that
  * the value points to, or 0.
  */
 int ktypes_walk(const struct ktypes *k, uint32_t type, const char *const *names, size_t n, struct ktypes_step *steps,

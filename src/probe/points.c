@@ -96,6 +96,15 @@ struct probe *points_probe(const struct points *p, const struct stp_point *found
 	return f ? f->probe : NULL;
 }
 
+struct probe *points_probe_at(const struct points *p, const struct stp_point *found, size_t i)
+{
+	const struct points_found *f = find_found(p, found);
+
+	if (f && f->probes)
+		return i < f->nprobes ? f->probes[i] : NULL;
+	return f && !i ? f->probe : NULL;
+}
+
 /* A copy of the point, whose components' arguments can then be set. */
 struct stp_point *points_copy(struct points *p, const struct stp_point *point)
 {
@@ -448,7 +457,6 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 }
 
 static const char *const refusals[STP_P_INPUT + 1] = {
-	[STP_P_CALLEE] = "there are no probes of callees: name the function itself",
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
 	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
@@ -489,6 +497,9 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_INLINE:
 	case STP_P_RETURN:
 		points_find_funcs(&s, kind == STP_P_RETURN);
+		break;
+	case STP_P_CALLEE:
+		points_find_callees(&s);
 		break;
 	case STP_P_STATEMENT:
 		if (points_comp(point, "function"))
@@ -536,7 +547,7 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 	if (kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
 		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
-		return points_syscall_target(point, kind == STP_P_SYSCALL_RETURN, target, source, why);
+		return points_syscall_target(p, point, kind == STP_P_SYSCALL_RETURN, target, source, why);
 	if (kind == STP_P_TRACEPOINT)
 		return points_trace_target(p, find_found(p, point), target, source, why);
 	*why = "this probe point has no context variables";

@@ -43,15 +43,17 @@ void points_free(struct points *p);
 
 struct stp_resolver points_resolver(struct points *p);
 
-/* The probe of a point that was found, or NULL. */
+/* The probe of a point that was found, or NULL.  Of a point that means several: the @i-th, NULL behind the last. */
 struct probe *points_probe(const struct points *p, const struct stp_point *found);
+struct probe *points_probe_at(const struct points *p, const struct stp_point *found, size_t i);
 
 /* A probe of PROBE_BEGIN, END or FAILED that no script names: dtap's own. */
 struct probe *points_own(struct points *p, enum stp_point_kind kind);
 
 /*
  * The markers that the agent supplies, as session/supply.h wants them described, in the arena: those of the points
- * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could need, their target being any number.
+ * found, of process @pid or (0) of any; or, before the command is started, those that the points of @prog could
+ * need, their target being any number.
  */
 size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret);
 size_t points_foresee(struct points *p, const struct stp_prog *prog, const struct probe_desc **ret);

@@ -251,7 +251,10 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 			return false;
 		size = (int64_t)debug_size(&w->type);
 	} else {
-		return refuse(w, no_such_access(w, &bare, index->kind == STP_NUM ? arena_printf(w->p->arena, "[%lld]", (long long)index->value) : "[...]"));
+		const char *which = index->kind == STP_NUM ?
+					    arena_printf(w->p->arena, "[%lld]", (long long)index->value) : "[...]";
+
+		return refuse(w, no_such_access(w, &bare, which));
 	}
 	if (!(w->in_memory || w->nparts) || size <= 0)
 		return refuse(w, "the size of the elements is not known");
@@ -378,6 +381,15 @@ static bool add_operand(struct walk *w, struct site *site, const struct arch_ope
 		site->args[site->nargs++] = *op;
 	w->source->arg = i;
 	return true;
+}
+
+bool walk_operand(struct walk *w, const struct points_found *f, const char *text)
+{
+	struct arch_operand op = { 0 };
+
+	w->source->kind = STP_SRC_ARG;
+	w->source->type = STP_LONG;
+	return arch_operands(arch_host(), text, &op, 1) == 1 && add_operand(w, f->probe->sites[0], &op);
 }
 
 /* Is it known by its distance from the probe alone? */

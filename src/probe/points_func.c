@@ -2,10 +2,10 @@
  * process(...).function("..."): functions by their symbols, at entry and at return.
  *
  * The arguments and the result are where the machine's calling convention puts integers; a script has them by
- * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the frame, the
- * probe is behind the function's prologue.
+ * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the
+ * frame, the probe is behind the function's prologue.
  */
-#include "probe/points_priv.h"
+#include "probe/points_walk.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -87,6 +87,110 @@ static void add_entry(struct points_search *s, struct points_file *f, const stru
 	add_at(s, f, of->name, point, of->addr, true, false);
 }
 
+/* --- callees ------------------------------------------------------------------------------------------ */
+
+/* The resolver's own variables: where the function returns to, and where the probe is. */
+#define RETURN_ADDR "$.return"
+#define FRAMED_RETURN_ADDR "$.framed_return"
+#define PROBE_ADDR "$.pc"
+
+static struct stp_node *node(struct points_search *s, enum stp_kind kind, const char *name)
+{
+	struct stp_node *n = arena_new_of(s->p->arena, struct stp_node);
+
+	n->kind = kind;
+	n->pos = s->point->pos;
+	n->what = "keyword";
+	n->name = name;
+	return n;
+}
+
+static struct stp_node *binary(struct points_search *s, enum stp_op op, struct stp_node *l, struct stp_node *r)
+{
+	struct stp_node *n = node(s, STP_BINARY, NULL);
+
+	n->op = op;
+	n->l = l;
+	n->r = r;
+	return n;
+}
+
+/* Only where the function returns to @return_pc: both are in the file, whose distances loading does not change. */
+static struct stp_node *returns_to(struct points_search *s, uint64_t return_pc, uint64_t pc, bool at_entry)
+{
+	struct stp_node *distance = node(s, STP_NUM, NULL);
+
+	distance->value = (int64_t)(return_pc - pc);
+	return binary(s, STP_EQ, binary(s, STP_SUB, node(s, STP_TARGET, at_entry ? RETURN_ADDR : FRAMED_RETURN_ADDR),
+					node(s, STP_TARGET, PROBE_ADDR)), distance);
+}
+
+static bool own_target(struct points *p, const struct points_found *f, const char *name, struct stp_source *source)
+{
+	struct walk w = { .p = p, .file = f->file, .source = source };
+	const struct arch *arch = arch_host();
+
+	if (!strcmp(name, PROBE_ADDR))
+		return walk_operand(&w, f, arena_printf(p->arena, "8@%s%s", arch->e_machine == EM_X86_64 ? "%" : "", arch->pc->name));
+	if (!strcmp(name, RETURN_ADDR))
+		return walk_operand(&w, f, arch->return_addr);
+	return !strcmp(name, FRAMED_RETURN_ADDR) && walk_operand(&w, f, arch->framed_return_addr);
+}
+
+/* A function of the file by its name, where another unit than the caller's has it. */
+static bool find_named(struct points_file *f, const char *name, struct obj_func *of)
+{
+	for (size_t i = 0; obj_func(f->obj, i, of); i++)
+		if (!strcmp(of->name, name) && of->end > of->addr && !of->is_ifunc)
+			return true;
+	return false;
+}
+
+/* The point of the callee itself: function("callee@file:line"), or that with .call. */
+static struct stp_point *callee_point(struct points_search *s, const struct points_file *f, const struct debug_callee *c)
+{
+	struct stp_point *point = points_in_file(s, f->path);
+	size_t i = 0;
+
+	while (strncmp(point->comps[i].name, "callee", 6))
+		i++;
+	memmove(&point->comps[i], &point->comps[i + 1], (point->n - i - 1) * sizeof(*point->comps));
+	point->n--;
+	points_set(s->p, point, "function", full_name(s, c->name, c->file, c->line));
+	return point;
+}
+
+static void add_callee(void *ctx, const struct debug_callee *c)
+{
+	struct points_search *s = ctx;
+	struct points_file *f = points_open(s->p, s->in->path);
+	struct stp_point *point;
+	struct obj_func of;
+	uint64_t pc = c->pc;
+
+	if (fnmatch(s->callee, c->name, 0))
+		return;
+	if (!c->return_pc) {
+		add_at(s, f, c->name, callee_point(s, f, c), pc, false, true);
+		return;
+	}
+	if (!(pc ? obj_func_find(f->obj, pc, &of) : find_named(f, c->name, &of)))
+		return;		/* a library's */
+	point = callee_point(s, f, c);
+	pc = debug_body(obj_debug(f->obj), of.addr);
+	point->filter = returns_to(s, c->return_pc, pc, pc == of.addr);
+	add_at(s, f, of.name, point, pc, pc == of.addr, false);
+}
+
+static void add_callees(struct points_search *s, struct points_file *f, const struct obj_func *of)
+{
+	struct debug *debug = obj_debug(f->obj);
+
+	s->in = f;
+	if (debug)
+		debug_each_callee(debug, of->addr, add_callee, s);
+}
+
 static void add_line(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line,
 		     int code)
 {
@@ -150,6 +254,11 @@ static void consider(struct points_search *s, struct points_file *f, const struc
 
 	if (s->addr && !s->statement && (s->addr < of->addr || s->addr >= of->end))
 		return;
+	if (s->callee) {
+		if (!s->source || (known && debug_is_file(file, s->source)))
+			add_callees(s, f, of);
+		return;
+	}
 	if (s->statement && !s->nlines && !points_comp(s->point, "label")) {
 		add_entry(s, f, of, known ? file : NULL, declared);
 		return;
@@ -195,7 +304,7 @@ static void consider_inlined(struct points_search *s, struct points_file *f)
 	const struct stp_point *p = s->point;
 	struct debug *debug = obj_debug(f->obj);
 
-	if (s->statement || s->at_return || s->addr || !debug || points_comp(p, "call") || points_comp(p, "exported"))
+	if (s->statement || s->at_return || s->addr || s->callee || !debug || points_comp(p, "call") || points_comp(p, "exported"))
 		return;
 	s->in = f;
 	debug_each_inlined(debug, add_inlined, s);
@@ -251,7 +360,9 @@ static void in_file(struct points_search *s, const char *path)
 	consider_inlined(s, f);
 	if (s->n != before || s->why)
 		return;
-	if (points_comp(s->point, "inline"))
+	if (s->callee && fits)
+		s->why = "no call of that name is known: calls are where the caller was compiled with -g and -O";
+	else if (points_comp(s->point, "inline"))
 		s->why = obj_debug(f->obj) ? "no function of that name is inlined" :
 			 arena_printf(s->p->arena, "%s has no debuginfo, which tells what is inlined: compile it with -g", f->path);
 	else
@@ -331,6 +442,26 @@ void points_find_funcs(struct points_search *s, bool at_return)
 		points_each_file(s);
 }
 
+/* .callee("g"), .callees, .callees(N): what the function calls, in probes that ask where it returns to. */
+void points_find_callees(struct points_search *s)
+{
+	const struct stp_comp *depth = points_comp(s->point, "callees");
+
+	s->callee = points_text(s->point, "callee");
+	s->callee = s->callee ? s->callee : "*";
+	s->in_file = in_file;
+	if (points_comp(s->point, "return"))
+		s->why = "where a call came from is known at its entry alone: write .function(\"NAME\").return";
+	else if (depth && depth->arg && depth->arg->value < 1)
+		s->why = ".callees(N) only acceptable for N >= 1";
+	else if (depth && depth->arg && depth->arg->value > 1)
+		s->why = "the direct callees alone are known: write .callees, and .function(\"NAME\").callees of each";
+	else if (!read_name(s, points_text(s->point, "function")))
+		s->why = "write function@file:line";
+	else
+		points_each_file(s);
+}
+
 void points_find_statements(struct points_search *s)
 {
 	const char *name = points_text(s->point, "statement");
@@ -389,6 +520,10 @@ void points_find_plt(struct points_search *s, bool at_return)
 bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
 		       struct stp_source *source, const char **why)
 {
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = "its type is not known: write @cast(p, \"type\", \"PATH\")";
+		return false;
+	}
 	if (!strcmp(target->name, "$$name")) {
 		source->kind = STP_SRC_TEXT;
 		source->type = STP_STRINGS;
@@ -411,6 +546,8 @@ bool points_func_target(struct points *p, const struct points_found *f, bool at_
 	struct stp_node whole = { .kind = STP_TARGET, .name = "$return" };
 	struct stp_source *item;
 
+	if (f && !strncmp(target->name, "$.", 2))
+		return own_target(p, f, target->name, source);
 	if (at_return && !strcmp(target->name, "$$return")) {
 		static const char *names[] = { "return" };
 

@@ -177,7 +177,8 @@ void points_find_end(struct points_search *s, bool thread)
 	if (!k)
 		return;
 	if (named && ktypes_args(k, tp.name, NULL) < 2) {
-		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or process(PID).end";
+		s->why = "on this kernel the end of a process is known by its id alone: use process.end with -c or -x, or "
+			 "process(PID).end";
 		return;
 	}
 	/* Its second argument says whether the last thread goes (Linux 6.16). */
@@ -210,42 +211,77 @@ void points_find_thread(struct points_search *s)
 	add_of(s, &tp, pid, named);
 }
 
-enum { SYSCALL_RETURNED = 2 };	/* of the provider's return probes: what the kernel returned */
-
 /* --- system calls ------------------------------------------------------------------------------------- */
 
-/* kernel.syscall("read"): $arg1 to $arg6 are the provider's arguments, $return is its last one. */
-static void find_by_name(struct points_search *s, bool at_return)
+/* Arguments of kernel.syscall: $arg1 to $arg6 are the provider's, and so is what the kernel returned; then the number. */
+enum { SYSCALL_RETURNED = 2, SYSCALL_ARGS = 6 };
+
+/* The set's probe at the provider's @of, which all points that mean this system call share. */
+static struct probe *syscall_probe(struct points_search *s, const struct probe *of, struct stp_point **point)
 {
-	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = points_text(s->point, "syscall"),
+	struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .func = of->func };
+	struct probe *probe;
+
+	*point = points_copy(s->p, s->point);
+	points_set(s->p, *point, "syscall", of->func);
+	probe = points_make(s->p, *point, &key);
+	if (!probe->tp) {
+		probe->tp = arena_new_of(s->p->arena, struct ebpf_tp);
+		*probe->tp = *of->tp;
+		probe->sig = of->sig;
+	}
+	return probe;
+}
+
+/* kernel.syscall("read"), or kernel.syscall: one point that is all of them. */
+static void find_in_kernel(struct points_search *s, bool at_return)
+{
+	const char *name = points_text(s->point, "syscall");
+	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = name ? name : "",
 				   .name = at_return ? "return" : "entry" };
 	struct probe_list list = { 0 };
 	size_t n = probe_find(s->p->set, &desc, PROBE_ENABLE, &list);
+	struct probe **all = arena_alloc(s->p->arena, (n + 1) * sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
-		struct stp_point *point = points_copy(s->p, s->point);
+		struct stp_point *point;
 
-		points_set(s->p, point, "syscall", list.probes[i]->func);
-		add_tp(s, point, list.probes[i]->tp, 0)->sig = list.probes[i]->sig;
+		all[i] = syscall_probe(s, list.probes[i], &point);
+		if (name)
+			points_add(s, point, all[i]);
 	}
-	if (!n)
+	if (!n) {
 		s->why = arena_printf(s->p->arena, "this machine has no system call '%s'", desc.func);
+	} else if (!name) {
+		points_add(s, s->point, all[0]);
+		s->p->found[s->p->nfound - 1].probes = all;
+		s->p->found[s->p->nfound - 1].nprobes = n;
+	}
 }
 
-/* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
-void points_find_syscall(struct points_search *s, bool at_return)
+/* $syscall and what stands behind it: the values of a tracepoint. */
+static void add_values(const struct ktypes *k, struct ebpf_tp *tp, bool at_return)
 {
 	static const char *const entry[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
 					     "0:pt_regs.r8", "0:pt_regs.r9" };
 	static const char *const exit[] = { "0:pt_regs.orig_ax", "1" };
 	const char *const *values = at_return ? exit : entry;
+
+	for (tp->nargs = 0; tp->nargs < (at_return ? 2 : 7); tp->nargs++)
+		if (!ktypes_value(k, tp->name, values[tp->nargs], &tp->args[tp->nargs]))
+			break;
+}
+
+/* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
+void points_find_syscall(struct points_search *s, bool at_return)
+{
 	struct ebpf_tp tp = { .name = at_return ? "sys_exit" : "sys_enter" };
 	struct ktypes *k;
 	uint32_t pid;
 	bool named;
 
 	if (!strcmp(s->point->comps[0].name, "kernel")) {
-		find_by_name(s, at_return);
+		find_in_kernel(s, at_return);
 		return;
 	}
 	named = !process_of(s, &pid);
@@ -253,35 +289,51 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	k = types(s);
 	if (!k)
 		return;
-	for (tp.nargs = 0; tp.nargs < (at_return ? 2 : 7); tp.nargs++)
-		if (!ktypes_value(k, tp.name, values[tp.nargs], &tp.args[tp.nargs]))
-			break;
+	add_values(k, &tp, at_return);
 	add_of(s, &tp, pid, named);
 }
 
-bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+/* All six, whatever the call takes: which one it is is not known. */
+static bool syscall_parms(struct points *p, bool kernel, struct stp_source *source)
+{
+	static const char *names[] = { "$arg1", "$arg2", "$arg3", "$arg4", "$arg5", "$arg6" };
+	struct stp_source *items = arena_alloc(p->arena, SYSCALL_ARGS * sizeof(*items));
+
+	for (uint32_t i = 0; i < SYSCALL_ARGS; i++)
+		items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i + !kernel };
+	*source = (struct stp_source){ .kind = STP_SRC_LIST, .type = STP_STRINGS, .names = names, .items = items,
+				       .nnames = SYSCALL_ARGS };
+	return true;
+}
+
+bool points_syscall_target(struct points *p, const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why)
 {
-	bool named = !strcmp(point->comps[0].name, "kernel");
+	bool kernel = !strcmp(point->comps[0].name, "kernel");
 	const char *name = target->name;
-	uint32_t arg;
+	bool arg = !strncmp(name, "$arg", 4);
 
-	if (!named && !strcmp(name, "$syscall"))
-		arg = 0;
-	else if (at_return && !strcmp(name, "$return"))
-		arg = named ? SYSCALL_RETURNED : 1;
-	else if (!at_return && !strncmp(name, "$arg", 4) && name[4] >= '1' && name[4] <= '6' && !name[5])
-		arg = (uint32_t)(name[4] - '0') - named;
-	else {
-		*why = at_return ? "the point has $return" : "the point has $arg1 to $arg6";
+	if (!at_return && !strcmp(name, "$$parms") && !target->nparts)
+		return syscall_parms(p, kernel, source);
+	if (target->nparts || target->pretty || target->addressed) {
+		*why = arena_printf(p->arena, "utrace variable '%s' may not be %s", name,
+				    target->nparts ? "used as a structure" : target->pretty ? "pretty-printed" : "addressed");
+		return false;
+	}
+	if (!strcmp(name, "$syscall")) {
+		source->arg = !kernel ? 0 : at_return ? EBPF_TP_EXIT_NUMBER : EBPF_TP_ENTRY_NUMBER;
+	} else if (at_return && !strcmp(name, "$return")) {
+		source->arg = kernel ? SYSCALL_RETURNED : 1;
+	} else if (!at_return && arg && name[4] >= '1' && name[4] < '1' + SYSCALL_ARGS && !name[5]) {
+		source->arg = (uint32_t)(name[4] - '0') - kernel;
+	} else {
+		*why = arena_printf(p->arena, "the point has %s%s", kernel ? "" : "$syscall and ",
+				    at_return ? "$return" : "$arg1 to $arg6");
 		return false;
 	}
 	source->kind = STP_SRC_ARG;
 	source->type = STP_LONG;
-	source->arg = arg;
-	source->readonly = *name == '$' && name[1] == 'a' ? "utrace '$argN' variable is read-only" :
-			   name[1] == 's' ? "utrace '$syscall' variable is read-only" :
-					    "utrace '$return' variable is read-only";
+	source->readonly = arena_printf(p->arena, "utrace '%s' variable is read-only", arg ? "$argN" : name);
 	return true;
 }
 
@@ -376,13 +428,8 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 		*why = "too many members: keep one between in a variable";
 		return false;
 	}
-	for (size_t i = 0; i < n->nparts; i++) {
+	for (size_t i = 0; i < n->nparts; i++)
 		names[i] = n->parts[i].name;
-		if (!names[i]) {
-			*why = "elements of kernel arrays are not supported";
-			return false;
-		}
-	}
 	nsteps = ktypes_walk(set_ktypes(p->set), type, names, n->nparts, steps, STP_MAX_STEPS, &string, &target);
 	if (nsteps < 0) {
 		*why = "the kernel's type information has no such members";
@@ -400,8 +447,9 @@ static bool walk(struct points *p, uint32_t type, const struct stp_node *n, stru
 	source->nsteps = (unsigned int)nsteps;
 	source->target = target ? points_kernel_target(p, target) : NULL;
 	for (int i = 0; i < nsteps; i++)
-		source->steps[i] = (struct stp_step){ .off = steps[i].off, .width = steps[i].width, .sign = steps[i].sign,
-							 .kernel = true };
+		source->steps[i] = (struct stp_step){ .off = steps[i].off, .scale = steps[i].scale,
+						      .index = steps[i].element ? n->parts[steps[i].element - 1].index : NULL,
+						      .width = steps[i].width, .sign = steps[i].sign, .kernel = true };
 	return true;
 }
 

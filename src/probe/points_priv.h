@@ -26,6 +26,8 @@ struct points_file {
 struct points_found {
 	const struct stp_point *point;
 	struct probe *probe;
+	struct probe **probes;		/* NULL, or all that the point means, @probe first */
+	size_t nprobes;
 	const char *prov, *mark;	/* a marker's */
 	const char *supplied;		/* by the agent: to the interpreter in this file */
 	const char *program;		/* of it, then: who is supplied executes this; NULL: is linked to @supplied */
@@ -65,6 +67,7 @@ struct points_search {
 	uint64_t addr;			/* 0, or of the statement or function in the file */
 	const char *func;		/* being looked at */
 	const struct points_file *in;
+	const char *callee;		/* pattern: what the function calls is meant; or NULL */
 	const char *program;		/* whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* what to do in each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* points_each_file's own */
@@ -114,6 +117,7 @@ void points_find_plt(struct points_search *s, bool at_return);
 bool points_plt_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
 		       struct stp_source *source, const char **why);
 void points_find_statements(struct points_search *s);
+void points_find_callees(struct points_search *s);
 bool points_func_target(struct points *p, const struct points_found *f, bool at_return, const struct stp_node *target,
 			struct stp_source *source, const char **why);
 
@@ -137,7 +141,7 @@ void points_find_end(struct points_search *s, bool thread);
 void points_find_thread(struct points_search *s);
 void points_find_syscall(struct points_search *s, bool at_return);
 void points_find_trace(struct points_search *s);
-bool points_syscall_target(const struct stp_point *point, bool at_return, const struct stp_node *target,
+bool points_syscall_target(struct points *p, const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why);
 bool points_trace_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);

@@ -25,6 +25,9 @@ struct walk {
 	const char *why;
 };
 
+/* The operand of the only site of @f's probe that @text is, a number of 8 bytes. */
+bool walk_operand(struct walk *w, const struct points_found *f, const char *text);
+
 /* Begin at the variable @v of the point @f.  False, here and below: w->why says why. */
 bool walk_begin(struct walk *w, const struct points_found *f, const struct debug_var *v);
 

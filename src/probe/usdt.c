@@ -204,7 +204,7 @@ static void find_named(struct finding *f)
 			continue;
 		err = look_at_process(&l, (uint32_t)pid);
 		matched = f->out->n > before;
-		if (err && digits == longest)
+		if (err && digits == longest && !set_why(f->set)->len)
 			strbuf_printf(set_why(f->set), "process %llu: %s", pid, strerror(-err));
 	}
 	if (matched)

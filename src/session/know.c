@@ -47,7 +47,8 @@ static bool has_map(const struct session *s, uint32_t map)
 /* Tell the programs what they need to walk the stacks of process @pid. */
 static void tell_process(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
 {
-	struct abi_unwind *tables = has_map(s, EBPF_MAP_RANGES) ? s->place->ops->map_memory(s->place, EBPF_MAP_UNWIND) : NULL;
+	const struct place_ops *ops = s->place->ops;
+	struct abi_unwind *tables = has_map(s, EBPF_MAP_RANGES) ? ops->map_memory(s->place, EBPF_MAP_UNWIND) : NULL;
 	struct abi_ranges ranges;
 
 	if (has_map(s, EBPF_MAP_PYTHONS))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "d/attr.h"
@@ -33,7 +34,7 @@ static const struct {
 /* Oracle Linux DTrace Guide, "Dynamic Runtime Options"; the others are looked at before the script runs. */
 static const enum option_id dynamic[] = {
 	OPT_aggrate, OPT_aggsortkey, OPT_aggsortkeypos, OPT_aggsortpos, OPT_aggsortrev, OPT_aggzoom, OPT_cleanrate,
-	OPT_droptags, OPT_flowindent, OPT_quiet, OPT_quietresize, OPT_rawbytes, OPT_statusrate, OPT_switchrate,
+	OPT_droptags, OPT_flowindent, OPT_quiet, OPT_quietresize, OPT_rawbytes, OPT_stackindent, OPT_statusrate, OPT_switchrate,
 	OPT_temporal,
 };
 
@@ -186,10 +187,12 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 		return "a size from 64 to 2g";
 	if (id == OPT_nspec && (v < 1 || v > 64))
 		return "a number from 1 to 64";
-	if (id == OPT_cpu && (v < -1 || v > 1 << 20))
-		return "the number of a CPU, or -1 for all";
+	if (id == OPT_cpu && (v < -1 || v >= sysconf(_SC_NPROCESSORS_CONF)))
+		return "the number of a CPU that the machine has, or -1 for all";
 	if ((id == OPT_stackframes || id == OPT_ustackframes || id == OPT_jstackframes) && v < 1)
 		return "a number from 1 on";
+	if (id == OPT_stackindent && (v < 0 || v > 255))
+		return "a number from 0 to 255";
 	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "ring") && strcmp(text, "fill") &&
 	    strcmp(text, "wait"))
 		return "switch, ring, fill or wait";

@@ -70,6 +70,7 @@ struct session {
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
+	uint64_t uses;			/* a bit for each IR_B_... that the program has */
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
 	struct btf_task task;
@@ -80,6 +81,7 @@ struct session {
 	unsigned int targets;		/* still running */
 	bool ending;			/* exit(), a signal, the targets' end */
 	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
+	uint64_t began_cycles, began_ns;	/* times.c */
 	bool exited;			/* by exit(), the first of which says the status */
 	int status;
 	int error;			/* negative errno that ended the session */
@@ -95,8 +97,9 @@ void session_match(struct session *s);
 /* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
 uint32_t session_match_again(struct session *s);
 
-/* arm.c: does the script ask for @bi? */
+/* arm.c: does the script ask for @bi?  As session_find_uses() found when the session was made. */
 bool session_uses(const struct session *s, enum ir_builtin bi);
+void session_find_uses(struct session *s);
 
 /* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);
@@ -147,6 +150,10 @@ int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t 
 /* stap.c: @n more things of @kind were lost; and what is said of all that at the end. */
 void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n);
 void session_stap_summary(struct session *s);
+
+/* times.c: stap -t.  The end prints what handlers have measured since the start; 0, or a negative errno. */
+void session_times_start(struct session *s);
+int session_times_print(struct session *s);
 
 /* stap.c: did faults end the session? */
 bool session_stap_failed(const struct session *s);

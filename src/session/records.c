@@ -182,6 +182,7 @@ static int act_setopt(const struct reading *r, const struct ir_act *act)
 	s->lines.quiet = s->opts.v[OPT_quiet];
 	s->lines.rawbytes = s->opts.v[OPT_rawbytes] ? (unsigned int)s->opts.v[OPT_strsize] : 0;
 	s->lines.flow = s->opts.v[OPT_flowindent];
+	s->conf.out->stack_indent = (unsigned int)s->opts.v[OPT_stackindent];
 	session_set_rates(s);
 	strbuf_fini(&err);
 	return 0;

@@ -127,6 +127,7 @@ static void take_options(struct session *s, const struct session_conf *conf)
 	const char *policy;
 
 	s->conf = *conf;
+	session_find_uses(s);
 	s->opts = *conf->opts;
 	s->conf.opts = &s->opts;
 	policy = o->text[OPT_bufpolicy];
@@ -134,6 +135,7 @@ static void take_options(struct session *s, const struct session_conf *conf)
 	s->lines.quiet = o->v[OPT_quiet];
 	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
 	s->lines.flow = o->v[OPT_flowindent];
+	s->conf.out->stack_indent = (unsigned int)o->v[OPT_stackindent];
 }
 
 int session_new(const struct session_conf *conf, struct session **ret, struct strbuf *err)
@@ -277,6 +279,7 @@ static int fire(struct session *s, enum probe_kind kind)
 bool session_start(struct session *s)
 {
 	session_set_state(s, ABI_STATE_WARMUP);
+	session_times_start(s);
 	s->error = structured_begin(s);
 	if (!s->error)
 		s->error = fire(s, PROBE_BEGIN);
@@ -317,6 +320,8 @@ int session_run(struct session *s, struct strbuf *err)
 	if (!s->error)
 		s->error = session_drain_rest(s);
 	aggs_stale(s->aggs);
+	if (!s->error)
+		s->error = session_times_print(s);
 	if (!s->error)
 		s->error = session_print_aggs(s);
 	session_report_drops(s);

@@ -16,6 +16,7 @@
 #include "out/agg.h"
 #include "out/doc.h"
 #include "out/error.h"
+#include "out/field.h"
 #include "out/hist.h"
 #include "out/names.h"
 #include "out/printf.h"
@@ -112,6 +113,8 @@ static void put_value(struct session *s, const char *name, const struct ir_value
 
 	if (v->type == IR_STR)
 		doc_text(s->doc, name, v->s);
+	else if (slot->show == IR_SHOW_FLOAT)
+		doc_float(s->doc, name, out_float((uint64_t)v->i, slot->width));
 	else if (slot->show && slot->show != IR_SHOW_STACK && s->names)
 		doc_text(s->doc, name, names_text(s->names, slot->show, (uint64_t)v->i, text, sizeof(text)));
 	else if (slot->sign)

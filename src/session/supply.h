@@ -51,7 +51,7 @@ int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, c
 		   const struct target_preload **preload, struct strbuf *err);
 
 /*
- * Where the held target @t cannot have opened the object's file by itself, under another root, bring it in.  @t may be
+ * Where the held target @t does not load the object by itself (target_brings), bring it in.  @t may be
  * AT_ENTRY afterwards.
  */
 int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);

@@ -10,6 +10,7 @@
 #include "lang/diag.h"
 #include "lang/similar.h"
 #include "lang/source.h"
+#include "stp/subsystem.h"
 #include "stp/tapset.h"
 
 enum { MAX_ROW_COMPS = 8, MAX_HANDLERS = 20000, MAX_ALIAS_DEPTH = 100, MAX_WORK = 50000 };
@@ -170,7 +171,8 @@ static void tapset_alias(void *ctx, const char *name)
 	struct row_comp comps[MAX_ROW_COMPS];
 	const struct aliases *a = ctx;
 
-	a->fn(a->ctx, comps, read_row(name, comps));
+	if (*name != '_')	/* the tapset's own */
+		a->fn(a->ctx, comps, read_row(name, comps));
 }
 
 /* Call @fn for each row and alias. */
@@ -220,8 +222,23 @@ static void add_instead(void *ctx, const struct row_comp *comps, size_t n)
 		strbuf_puts(&in->follow, text);
 }
 
+static const struct stp_subsystem *subsystem_of(const struct stp_point *p)
+{
+	struct stp_point bare = *p;
+	struct strbuf name = {0};
+	const struct stp_subsystem *about;
+
+	bare.optional = bare.sufficient = false;
+	bare.cond = NULL;
+	stp_dump_point(&name, &bare);
+	about = stp_subsystem_of(strbuf_str(&name), false);
+	strbuf_fini(&name);
+	return about;
+}
+
 static void no_match(struct expansion *x, const struct stp_point *p, const char *tag, const char *why)
 {
+	const struct stp_subsystem *about = why ? NULL : subsystem_of(p);
 	const struct stp_comp *first = &p->comps[0], *bad;
 	struct instead in = { .x = x, .point = p };
 	struct strbuf b = { 0 };
@@ -230,6 +247,12 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 		   first->name);
 	if (why) {
 		diag_hint(x->diag, "%s", why);
+		return;
+	}
+	if (!about)
+		about = subsystem_of(x->written);	/* what an alias became has no such suffix */
+	if (about) {
+		diag_hint(x->diag, "it is about %s, which dtap does not trace: %s", about->what, about->instead);
 		return;
 	}
 	each_known(x, find_bad, &in);
@@ -285,10 +308,10 @@ static bool check_numbers(struct expansion *x, const struct row *row, const stru
 static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
 				 const struct load *load, bool quiet);
 
-/* What @entry wants at the entry of the function whose return is @p. */
-static void add_entry(struct expansion *x, const struct stp_point *p, struct stp_stmt *block)
+/* What @entry wants at the entry of the function, or system call, whose return is @p. */
+static void add_entry(struct expansion *x, const struct stp_point *p, bool syscall, struct stp_stmt *block)
 {
-	static const struct row entry = { "", STP_P_FUNCTION, 0, 0 };
+	const struct row entry = { .pattern = "", .kind = syscall ? STP_P_SYSCALL_ENTRY : STP_P_FUNCTION };
 	struct stp_point *at = arena_new_of(x->arena, struct stp_point);
 	struct load load = { .blocks = &block, .nblocks = 1 };
 
@@ -313,23 +336,25 @@ static void add_handler(struct expansion *x, const struct row *row, const struct
 	h->pos = x->probe->pos;
 	h->point = p;
 	h->written = x->written;
-	h->kind = row->kind;
+	h->kind = row->kind == STP_P_CALLEE ? STP_P_FUNCTION : row->kind;
 	h->locals.tail = &h->locals.first;
 	h->nblocks = h->blocks_cap = load->nblocks;
 	h->blocks = arena_alloc(x->arena, load->nblocks * sizeof(*h->blocks));
 	for (size_t i = 0; i < load->nblocks; i++)
 		h->blocks[i] = stp_copy_stmt(x->arena, load->blocks[i]);
-	h->nconds = h->conds_cap = load->nconds;
-	h->conds = arena_alloc(x->arena, (load->nconds + 1) * sizeof(*h->conds));
+	h->conds = arena_alloc(x->arena, (load->nconds + 2) * sizeof(*h->conds));
+	if (p->filter)
+		h->conds[h->nconds++] = p->filter;
 	for (size_t i = 0; i < load->nconds; i++)
-		h->conds[i] = stp_copy_node(x->arena, load->conds[i]);
+		h->conds[h->nconds++] = stp_copy_node(x->arena, load->conds[i]);
+	h->conds_cap = h->nconds;
 	*x->prog->handlers_tail = h;
 	x->prog->handlers_tail = &h->next;
-	if (h->kind == STP_P_RETURN) {
+	if (h->kind == STP_P_RETURN || h->kind == STP_P_SYSCALL_RETURN) {
 		struct stp_stmt *block = stp_split_entries(x->prog, h);
 
 		if (block)
-			add_entry(x, p, block);
+			add_entry(x, p, h->kind == STP_P_SYSCALL_RETURN, block);
 	}
 }
 

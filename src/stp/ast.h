@@ -226,6 +226,7 @@ struct stp_point {
 	bool optional, sufficient;	/* ? ! */
 	bool inlined;			/* found: in a copy of the function inside of another */
 	struct stp_node *cond;		/* if (cond), or NULL */
+	struct stp_node *filter;	/* found: what must be true besides, of the resolver's own variables; or NULL */
 };
 
 struct stp_points {

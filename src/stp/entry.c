@@ -114,11 +114,37 @@ static struct stp_var *array(struct entries *e, const char *called, struct src_p
 
 /* --- finding ----------------------------------------------------------------------------------------- */
 
-/* What is had at the function's entry alone: its own variables. */
+/* What is had at the function's entry alone: its own variables, and where others are. */
 static bool is_gone(const struct stp_node *n)
 {
-	return n->kind == STP_TARGET && !n->is_var && strcmp(n->name, "$return") && strcmp(n->name, "$$return") &&
+	if (n->kind == STP_TARGET && n->is_var)
+		return n->addressed;
+	return n->kind == STP_TARGET && strcmp(n->name, "$return") && strcmp(n->name, "$$return") &&
 	       strcmp(n->name, "$$name") && strcmp(n->name, "$$args");
+}
+
+/* @var: its value at the return is asked for, but where it is is known at the entry alone. */
+static bool is_placed(const struct stp_node *n)
+{
+	return n->kind == STP_TARGET && n->is_var && !n->addressed;
+}
+
+/* @var("x")->y as (@entry(&@var("x")))->y. */
+static struct stp_node *at_place(struct entries *e, struct stp_node *var)
+{
+	struct stp_node *deref = node(e, STP_DEREF, var->pos), *entry = node(e, STP_ENTRY, var->pos);
+
+	deref->what = var->what;
+	deref->parts = var->parts;
+	deref->nparts = var->nparts;
+	deref->pretty = var->pretty;
+	deref->l = entry;
+	entry->l = var;
+	var->parts = NULL;
+	var->nparts = 0;
+	var->pretty = 0;
+	var->addressed = true;
+	return deref;
 }
 
 /* Each @entry becomes the local that will have its value. */
@@ -131,6 +157,12 @@ static void take_node(void *ctx, struct stp_node **child)
 
 	if (n->kind == STP_DEFINED && e->at_return)
 		return;
+	if (e->at_return && is_placed(n)) {
+		stp_each_node(n, take_node, ctx);
+		*child = at_place(e, n);
+		child = &(*child)->l;
+		n = *child;
+	}
 	if (n->kind != STP_ENTRY && !(e->at_return && is_gone(n))) {
 		stp_each_node(n, take_node, ctx);
 		return;

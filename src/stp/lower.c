@@ -151,7 +151,7 @@ static bool can_fault(const struct ir_insn *i)
 	case IR_STAT:
 		return i->map->nkeys && !i->map->wraps;
 	case IR_CALL:
-		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF;
+		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF || i->fn == IR_FN_UPOKE;
 	default:
 		return false;
 	}
@@ -202,6 +202,7 @@ static void lower_failure(struct low *l)
 	ir_jmp(&l->b, both);
 	ir_at(&l->b, both);
 	low_record(l, IR_ACT_ERROR, NULL, f, 4, l->b.pos);
+	low_end_time(l);
 	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), low_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
 	      on, stop);
 	ir_at(&l->b, stop);
@@ -291,6 +292,8 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 
 	new_clause(l, h->pos, h, (enum stp_point_kind)h->kind);
 	l->counting = is_counted(l, h);
+	if (l->began)
+		ir_vst(&l->b, l->began, ir_builtin(&l->b, IR_B_NOW));
 	body = ir_block_new(&l->b);
 	caught = ir_block_new(&l->b);
 	ir_try(&l->b, caught, body);
@@ -308,6 +311,7 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 		low_stmt(l, h->blocks[i]);
 	low_count(l, 0, l->last_what, l->last_pos, true);
 	ir_endtry(&l->b);
+	low_end_time(l);
 	ir_ret(&l->b);
 	low_procs(l);
 	ir_at(&l->b, caught);
@@ -362,7 +366,36 @@ static uint64_t lock_wait(const struct stp *stp)
 	return n > 1000000 / us ? 1000000000 : (uint64_t)(n * us) * 1000;
 }
 
-struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree)
+static void make_times(struct low *l)
+{
+	static const struct { const char *name; enum ir_agg_fn fn; } times[STP_TIMES] = {
+		[STP_TIME_MIN] = { "shortest", IR_A_MIN }, [STP_TIME_MAX] = { "longest", IR_A_MAX },
+		[STP_TIME_ALL] = { "times", IR_A_STDDEV },
+	};
+
+	for (int k = 0; k < STP_TIMES; k++) {
+		struct ir_agg *g = ir_agg_new(l->prog, times[k].name, times[k].fn);
+
+		g->keys[g->nkeys++] = low_slot(STP_LONG);
+		g->sign = true;
+		l->code->times[k] = g;
+	}
+	l->began = ir_var_new(l->prog, "began", IR_LOCAL, low_slot(STP_LONG));
+}
+
+void low_end_time(struct low *l)
+{
+	ir_reg both[2];
+
+	if (!l->began)
+		return;
+	both[0] = ir_op2(&l->b, IR_SUB, ir_builtin(&l->b, IR_B_NOW), ir_vld(&l->b, l->began));
+	both[1] = low_const(l, l->clause->code->id);
+	for (int k = 0; k < STP_TIMES; k++)
+		ir_agg_add(&l->b, l->code->times[k], both);
+}
+
+struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing)
 {
 	struct low l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
 	unsigned int errors = diag->errors, n = 1;
@@ -380,6 +413,8 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	l.prog->lock_wait_ns = lock_wait(stp);
 	low_find_recursive(tree);
 	make_memories(&l);
+	if (timing)
+		make_times(&l);
 	lower_inits(&l);
 	for (const struct stp_handler *h = tree->handlers; h; h = h->next)
 		lower_handler(&l, h);

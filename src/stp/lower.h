@@ -68,6 +68,7 @@ struct low {
 	struct low_call *call;
 	struct low_proc *procs, **procs_tail;
 	bool counting;			/* statements of this clause */
+	struct ir_var *began;		/* when the handler did, if that is measured; or NULL */
 	unsigned int walks;		/* numbers has_loops's */
 	/* Locals of each handler; NULL where the script calls nothing that needs them: */
 	struct ir_var *tokens;		/* what tokenize() has not given yet */
@@ -97,6 +98,9 @@ void low_near(struct low *l, const char *what, struct src_pos pos);
 
 /* A value to go on with after low_refuse. */
 ir_reg low_dummy(struct low *l, enum stp_type type);
+
+/* Where a handler ends: keep how long it took, if that is measured. */
+void low_end_time(struct low *l);
 
 /* How a value of @type is held. */
 struct ir_slot low_slot(enum stp_type type);
@@ -187,6 +191,9 @@ ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsign
 /* A call of a function, $target->member, string =~ regex. */
 ir_reg low_call(struct low *l, struct stp_node *n);
 ir_reg low_target(struct low *l, struct stp_node *n);
+
+/* Write @value to where @n, such a node, is: what was written. */
+ir_reg low_write(struct low *l, struct stp_node *n, struct stp_node *value);
 ir_reg low_match(struct low *l, struct stp_node *n);
 
 /* Lower the procedures that the clause calls, and those that they call. */
@@ -199,6 +206,6 @@ void low_find_recursive(struct stp_prog *p);
 void low_clear(struct low *l, const struct stp_vars *vars);
 
 /* The program of @tree, or NULL: reported. */
-struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree);
+struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing);
 
 #endif

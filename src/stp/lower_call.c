@@ -296,22 +296,13 @@ static ir_reg copyinstr(struct low *l, ir_reg addr, int64_t size)
 	return ir_call(&l->b, IR_FN_COPYINSTR, args, 2);
 }
 
-static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_source *src)
+/* What @src's steps lead to, or (@address) where that is. */
+static ir_reg lower_steps(struct low *l, struct stp_node *n, const struct stp_source *src, bool address)
 {
 	struct stp_node *vs[STP_MAX_STEPS + 1] = { 0 };
 	ir_reg vals[STP_MAX_STEPS + 1], r;
 	struct ir_var *base = l->base;
 
-	switch (src->kind) {
-	case STP_SRC_TEXT:
-		return low_str(l, src->text);
-	case STP_SRC_FORMAT:
-		return lower_format(l, n, src);
-	case STP_SRC_LIST:
-		return lower_list(l, n, src);
-	default:
-		break;
-	}
 	for (unsigned int i = 0; i < src->nsteps; i++)
 		vs[i] = src->steps[i].index;
 	vs[STP_MAX_STEPS] = src->kind == STP_SRC_VALUE && !base ? n->l : NULL;
@@ -330,9 +321,27 @@ static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_s
 			r = ir_op2(&l->b, IR_ADD, r, ir_op2(&l->b, IR_MUL, vals[i], low_const(l, s->scale)));
 		if (s->off)
 			r = ir_op2(&l->b, IR_ADD, r, low_const(l, s->off));
-		if (s->width)
+		if (s->width && !(address && i + 1 == src->nsteps))
 			r = ir_load(&l->b, s->kernel ? IR_LOAD : IR_ULOAD, r, s->width, s->sign);
 	}
+	return r;
+}
+
+static ir_reg lower_source(struct low *l, struct stp_node *n, const struct stp_source *src)
+{
+	ir_reg r;
+
+	switch (src->kind) {
+	case STP_SRC_TEXT:
+		return low_str(l, src->text);
+	case STP_SRC_FORMAT:
+		return lower_format(l, n, src);
+	case STP_SRC_LIST:
+		return lower_list(l, n, src);
+	default:
+		break;
+	}
+	r = lower_steps(l, n, src, false);
 	if (src->bits) {
 		r = ir_op2(&l->b, IR_SHL, r, low_const(l, 64 - src->bit - src->bits));
 		r = ir_op2(&l->b, src->sign ? IR_SAR : IR_SHR, r, low_const(l, 64 - src->bits));
@@ -350,4 +359,37 @@ ir_reg low_target(struct low *l, struct stp_node *n)
 {
 	low_near(l, n->what, n->pos);
 	return lower_source(l, n, n->source);
+}
+
+/* The bits of @src, of the @width bytes at @addr, that become @val: all bytes. */
+static ir_reg with_bits(struct low *l, const struct stp_source *src, unsigned int width, ir_reg addr, ir_reg val)
+{
+	int64_t mask = (int64_t)((src->bits < 64 ? (1ull << src->bits) - 1 : ~0ull) << src->bit);
+	ir_reg old = ir_load(&l->b, IR_ULOAD, addr, width, false);
+
+	val = ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_SHL, val, low_const(l, src->bit)), low_const(l, mask));
+	return ir_op2(&l->b, IR_OR, ir_op2(&l->b, IR_AND, old, low_const(l, ~mask)), val);
+}
+
+ir_reg low_write(struct low *l, struct stp_node *n, struct stp_node *value)
+{
+	const struct stp_source *src = n->source;
+	const struct stp_step *last = src && src->nsteps ? &src->steps[src->nsteps - 1] : NULL;
+	struct ir_var *kept = low_temp(l, STP_LONG);
+	ir_reg args[3];
+
+	if (!last || !last->width || last->kernel || src->readonly || (src->kind != STP_SRC_ARG && src->kind != STP_SRC_VALUE)) {
+		low_refuse(l, n, "dtap writes to memory of the traced process alone", "it cannot be written to");
+		return low_const(l, 0);
+	}
+	ir_vst(&l->b, kept, low_expr(l, value));
+	args[0] = lower_steps(l, n, src, true);
+	args[1] = ir_vld(&l->b, kept);
+	if (src->bits)
+		args[1] = with_bits(l, src, last->width, args[0], args[1]);
+	args[2] = low_const(l, last->width);
+	low_near(l, n->what, n->pos);
+	l->code->nears[l->b.act].text = "write fault [man error::fault] at 0x%x";
+	ir_call(&l->b, IR_FN_UPOKE, args, 3);
+	return ir_vld(&l->b, kept);
 }

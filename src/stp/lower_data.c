@@ -175,16 +175,16 @@ void low_store(struct low *l, struct stp_node *n, ir_reg val)
 	ir_vst(&l->b, low_var(l, n->var), val);
 }
 
-static bool is_memory(struct low *l, const struct stp_node *n)
+static bool is_variable(const struct stp_node *n)
 {
-	if (n->kind == STP_NAME || (n->kind == STP_INDEX && n->l->kind == STP_NAME))
-		return false;
-	if (n->kind == STP_INDEX)
+	return n->kind == STP_NAME || (n->kind == STP_INDEX && n->l->kind == STP_NAME);
+}
+
+static bool is_bucket(struct low *l, const struct stp_node *n)
+{
+	if (n->kind == STP_INDEX && !is_variable(n))
 		low_refuse(l, n, NULL, "cannot assign to histogram buckets");
-	else
-		low_refuse(l, n, "dtap reads the programs that it traces and never changes them: use a debugger for that",
-			   "writing to context variables is not available");
-	return true;
+	return n->kind == STP_INDEX && !is_variable(n);
 }
 
 /* Add @by to @p: the value before. */
@@ -206,8 +206,10 @@ ir_reg low_assign(struct low *l, struct stp_node *n, bool used)
 	struct low_place p;
 	ir_reg val, old;
 
-	if (is_memory(l, n->l))
+	if (is_bucket(l, n->l))
 		return low_dummy(l, n->type);
+	if (!is_variable(n->l))
+		return low_write(l, n->l, n->r);
 	low_place(l, n->l, &p, n->r, &val);
 	switch (n->op) {
 	case STP_OP_NONE:
@@ -236,7 +238,7 @@ ir_reg low_crement(struct low *l, struct stp_node *n, bool used)
 	struct low_place p;
 	ir_reg by, old;
 
-	if (is_memory(l, n->l))
+	if (is_bucket(l, n->l))
 		return low_dummy(l, n->type);
 	low_place(l, n->l, &p, NULL, NULL);
 	by = low_const(l, n->op == STP_ADD ? 1 : -1);

@@ -6,6 +6,7 @@
 #include "stp/lower_func.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -37,6 +38,11 @@ ir_reg low_func_pn(struct low *l, struct stp_node *call, const ir_reg *args)
 	text = arena_strdup(l->arena, strbuf_str(&b));
 	strbuf_fini(&b);
 	return low_str(l, text);
+}
+
+bool low_in_kernel(const struct low *l)
+{
+	return !strcmp(l->handler->point->comps[0].name, "kernel");
 }
 
 static const char *comp_text(const struct low *l, const char *name)
@@ -137,8 +143,10 @@ ir_reg low_func_stp_pid(struct low *l, struct stp_node *call, const ir_reg *args
 ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
+	if (l->handler->kind == STP_P_SYSCALL_RETURN)	/* behind what the C library makes of it, or the call's number */
+		return ir_arg(&l->b, low_in_kernel(l) ? 2 : 1);
 	if (l->handler->kind != STP_P_RETURN && l->handler->kind != STP_P_PLT_RETURN) {
-		low_refuse(l, call, "it is known in a probe of a function's .return", "there is no returned value");
+		low_refuse(l, call, "it is known in a probe of a function's, or system call's, .return", "there is no returned value");
 		return low_const(l, 0);
 	}
 	return ir_arg(&l->b, 1);
@@ -184,6 +192,16 @@ ir_reg low_func_page_size(struct low *l, struct stp_node *call, const ir_reg *ar
 	(void)call;
 	(void)args;
 	return low_const(l, sysconf(_SC_PAGESIZE));
+}
+
+/* Are ids those of a namespace, not of the whole machine?  The inode of the machine's is fixed (PROC_PID_INIT_INO). */
+ir_reg low_func_in_pid_ns(struct low *l, struct stp_node *call, const ir_reg *args)
+{
+	struct stat st;
+
+	(void)call;
+	(void)args;
+	return low_const(l, !stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffc);
 }
 
 /* Where a function's arguments are does not depend on this. */

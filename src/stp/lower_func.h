@@ -9,13 +9,16 @@
 struct low;
 struct stp_node;
 
+/* Is it a kernel... point that the handler is for? */
+bool low_in_kernel(const struct low *l);
+
 /* The value of @call, a call of the function, whose arguments are @args; IR_NO_REG without one. */
 typedef ir_reg low_func(struct low *l, struct stp_node *call, const ir_reg *args);
 
 /* the handler (lower_func.c) */
 low_func low_func_pp, low_func_pn, low_func_ppfunc, low_func_probefunc, low_func_probemod, low_func_probe_type;
 low_func low_func_pnlabel, low_func_registers_valid, low_func_remote_uri, low_func_is_myproc, low_func_nothing;
-low_func low_func_page_size;
+low_func low_func_page_size, low_func_in_pid_ns;
 low_func low_func_is_return, low_func_module_name, low_func_stp_pid, low_func_returnval;
 
 /* facts of a process; WITH: enum abi_task (lower_task.c) */

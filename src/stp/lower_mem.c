@@ -65,20 +65,22 @@ ir_reg low_func_kernel_memory(struct low *l, struct stp_node *call, const ir_reg
 	return memory(l, call, args, IR_LOAD);
 }
 
-/* int_arg(n): the n-th argument, from 1. */
+/* int_arg(n): the n-th argument, from 1.  process.syscall has the call's number before them. */
 ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	const struct stp_node *n = call->args[0];
-	unsigned int type = call->builtin->number;
+	unsigned int type = call->builtin->number, first;
 
 	(void)args;
 	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN ||
+	    l->handler->kind == STP_P_SYSCALL_RETURN ||
 	    l->handler->kind == STP_P_STATEMENT || l->handler->kind == STP_P_INLINE || l->handler->point->inlined) {
 		low_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
 			   "the argument is not known");
 		return low_const(l, 0);
 	}
-	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1), type & ~SIGNED, type & SIGNED);
+	first = l->handler->kind == STP_P_SYSCALL_ENTRY && !low_in_kernel(l);
+	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1 + first), type & ~SIGNED, type & SIGNED);
 }
 
 static bool is_register(const struct arch *arch, const char *name, struct arch_operand *op)

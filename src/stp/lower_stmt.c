@@ -72,6 +72,7 @@ static void lower_next(struct low *l, struct stp_stmt *s)
 		return;
 	}
 	low_leave(l, 0, NULL);
+	low_end_time(l);
 	ir_ret(&l->b);
 	ir_at(&l->b, ir_block_new(&l->b));
 }

@@ -46,7 +46,7 @@ void stp_env_init(struct stp_env *env, struct arena *a)
 	env->kernel_vr = arena_strdup(a, u.release);
 	env->kernel_v = arena_strndup(a, u.release, n);
 	env->arch = arena_strdup(a, !strcmp(u.machine, "aarch64") ? "arm64" : u.machine);
-	env->systemtap_v = "5.6";
+	env->systemtap_v = STP_VERSION;
 	env->runtime = "kernel";
 	env->privilege = "stapdev";
 }

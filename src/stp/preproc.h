@@ -21,16 +21,20 @@
 struct diag;
 struct stp_macro;
 
+/* The version of SystemTap whose language and options these are. */
+#define STP_VERSION "5.6"
+
 /* The world that the script is compiled for.  Strings outlive the compilation. */
 struct stp_env {
 	const char *kernel_v;		/* "6.1.0" */
 	const char *kernel_vr;		/* "6.1.0-13-amd64" */
 	const char *arch;		/* "x86_64" */
-	const char *systemtap_v;	/* "4.8" */
+	const char *systemtap_v;	/* STP_VERSION, or an older one that is asked for */
 	const char *runtime;		/* "kernel" */
 	const char *privilege;		/* "stapdev" */
 	bool guru;			/* -g */
 	bool unoptimized;		/* -u: code without effect stays */
+	bool timing;			/* -t: handlers measure how long they take */
 	struct stp_args args;
 	/* The value of a CONFIG_ name, or NULL; may itself be NULL: nothing is configured. */
 	const char *(*config)(void *ctx, const char *name);

@@ -136,7 +136,7 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 
 struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog)
 {
-	return low_prog(stp, stp->arena, stp->diag, prog);
+	return low_prog(stp, stp->arena, stp->diag, prog, stp->env.timing);
 }
 
 const struct stp_prog *stp_tree(const struct stp *stp)

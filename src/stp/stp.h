@@ -23,6 +23,7 @@
 
 struct arena;
 struct diag;
+struct ir_agg;
 struct ir_clause;
 struct ir_prog;
 struct source;
@@ -82,11 +83,15 @@ struct stp_near {
 	struct src_pos pos;
 };
 
+/* How long handlers took, in ns, by the number of the clause: the aggregations of stp_env.timing. */
+enum { STP_TIME_MIN, STP_TIME_MAX, STP_TIME_ALL /* count, sum, squares */, STP_TIMES };
+
 struct stp_code {
 	struct ir_prog *prog;
 	struct stp_clause *clauses;	/* prog->nclauses, the same order */
 	struct stp_near *nears;
 	uint32_t nnears;
+	struct ir_agg *times[STP_TIMES];	/* NULL: nothing is measured */
 };
 
 /* The program as IR, once.  NULL: something cannot be carried out, reported. */

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "lang/diag.h"
 #include "lang/similar.h"
+#include "stp/subsystem.h"
 #include "stp/tapset.h"
 
 enum use { USE_READ, USE_WRITE, USE_BOTH };
@@ -40,12 +41,12 @@ const char *sem_place(struct sem *s, const char *what, struct src_pos pos)
 
 /* --- variables --------------------------------------------------------------------------------------- */
 
-static struct stp_var *find_global(struct sem *s, const char *name, const struct source *src)
+static struct stp_var *find_global(struct sem *s, const char *name, const struct source *src, bool of_library)
 {
 	struct stp_var *v, *other = NULL;
 
 	for (v = s->prog->globals.first; v; v = v->next) {
-		if (strcmp(v->name, name))
+		if (strcmp(v->name, name) || (of_library && !v->from_library))
 			continue;
 		if (v->pos.src == src)
 			return v;
@@ -60,12 +61,13 @@ static struct stp_vars *scope_locals(struct sem *s)
 	return s->func ? &s->func->locals : &s->handler->locals;
 }
 
-static struct stp_var *find_var(struct sem *s, const struct stp_node *n)
+/* A local of a library's function is not taken for the script's global of that name; an array can only be that. */
+static struct stp_var *find_var(struct sem *s, const struct stp_node *n, bool array)
 {
 	struct stp_var *v = s->func ? stp_var_find(&s->func->params, n->name) : NULL;
 
 	if (!v)
-		v = find_global(s, n->name, n->pos.src);
+		v = find_global(s, n->name, n->pos.src, s->func && s->func->from_library && !array);
 	return v ? v : stp_var_find(scope_locals(s), n->name);
 }
 
@@ -78,7 +80,7 @@ static void count_use(struct stp_var *v, enum use use)
 /* The variable of a STP_NAME, which becomes a local if it is none yet. */
 static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
 {
-	struct stp_var *v = find_var(s, n);
+	struct stp_var *v = find_var(s, n, false);
 
 	if (s->in_cond && (!v || !v->is_global)) {
 		sem_error(s, n, "S_COND_LOCAL", "probe condition must not reference undeclared global");
@@ -101,7 +103,7 @@ static void resolve_array(struct sem *s, struct stp_node *n, size_t arity, enum 
 		resolve(s, n, USE_READ);
 		return;
 	}
-	v = n->kind == STP_NAME ? find_var(s, n) : NULL;
+	v = n->kind == STP_NAME ? find_var(s, n, true) : NULL;
 	if (!v || !v->is_global) {
 		sem_error(s, n, "S_ARRAY_UNDECLARED",
 			  "unresolved arity-%zu global array %s, missing global declaration?", arity,
@@ -160,6 +162,7 @@ static void report_unknown_function(struct sem *s, const struct stp_node *n)
 static void resolve_call(struct sem *s, struct stp_node *n)
 {
 	struct stp_func *f, *other = NULL;
+	const struct stp_subsystem *about;
 	const struct stp_builtin *b;
 
 	stp_each_node(n, resolve_child, s);
@@ -172,21 +175,27 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 	}
 	if (n->func)
 		return;
+	n->builtin = stp_find_builtin(n->name, n->nargs);
+	if (n->builtin)
+		return;
 	if (other) {
 		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %zu args)", n->name,
 			  other->nparams);
 		diag_hint(s->diag, "%s", sem_place(s, other->what, other->pos));
 		return;
 	}
-	n->builtin = stp_find_builtin(n->name, n->nargs);
-	if (n->builtin)
-		return;
 	b = stp_find_builtin(n->name, SIZE_MAX);
+	about = stp_subsystem_of(n->name, true);
 	if (b)
 		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %u args)", n->name,
 			  b->nparams);
+	else if (about)
+		sem_error(s, n, "S_FUNC_KERNEL", "function %s is about %s, which dtap does not trace", n->name,
+			  about->what);
 	else
 		report_unknown_function(s, n);
+	if (!b && about)
+		diag_hint(s->diag, "%s", about->instead);
 }
 
 /* Functions of one name: those of smaller priority first, else in the order of the script. */

@@ -57,9 +57,25 @@ struct stp_tapset {
 
 /* --- words -------------------------------------------------------------------------------------------- */
 
+enum { WORD = 1, SPECIAL = 2 };
+
+/* Of a character: is it a word's, and may something begin with it that is to be looked at between words? */
+static const unsigned char kinds[256] = {
+	['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD, ['_'] = WORD,
+	['#'] = SPECIAL, ['/'] = SPECIAL, ['%'] = SPECIAL, ['"'] = SPECIAL, ['{'] = SPECIAL, ['}'] = SPECIAL, ['@'] = SPECIAL,
+};
+
 static bool is_word(char c)
 {
-	return isalnum((unsigned char)c) || c == '_';
+	return kinds[(unsigned char)c] == WORD;
+}
+
+/* The first character from @s on that is of the @stop kinds. */
+static const char *pass_over(const char *s, const char *end, unsigned int stop)
+{
+	while (s < end && !(kinds[(unsigned char)*s] & stop))
+		s++;
+	return s;
 }
 
 /* The length of the word at @s, which ends before @end; 0 when none begins here. */
@@ -256,9 +272,27 @@ static const char *behind_macro(const struct file *f, const char *s, const char 
 	return end;
 }
 
+static bool begins_decl(const char *s, size_t len)
+{
+	return is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe");
+}
+
+/* Does a declaration begin between @s and @end? */
+static bool has_decl(const struct file *f, const char *s, const char *end)
+{
+	for (size_t len; s < end; s += len ? len : 1) {
+		const char *to = skip(f->src->text, s, end);
+
+		len = to > s ? (size_t)(to - s) : word_at(s, end);
+		if (to == s && begins_decl(s, len))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Cut the file in declarations: each begins with one of a few words outside of braces.  False: a condition of the
- * preprocessor stands between them, or the braces do not match, so that only the whole can be taken.
+ * preprocessor chooses between some, or the braces do not match, so that only the whole can be taken.
  */
 static bool cut(struct stp_tapset *t, struct file *f)
 {
@@ -267,7 +301,7 @@ static bool cut(struct stp_tapset *t, struct file *f)
 	unsigned int depth = 0;
 	size_t len;
 
-	for (; s < end; s = to) {
+	for (; (s = pass_over(s, end, depth ? SPECIAL : SPECIAL | WORD)) < end; s = to) {
 		to = skip(text, s, end);
 		if (to > s)
 			continue;
@@ -275,9 +309,7 @@ static bool cut(struct stp_tapset *t, struct file *f)
 		len = word_at(s, end);
 		if (len) {
 			to = s + len;
-			if (depth)
-				continue;
-			if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe")) {
+			if (begins_decl(s, len)) {
 				/* x.function(...) is a part of a point. */
 				if (!private && !(s > text && s[-1] == '.'))
 					add_decl(t, f, (size_t)(s - text));
@@ -294,7 +326,9 @@ static bool cut(struct stp_tapset *t, struct file *f)
 			if (!depth--)
 				return false;
 		} else if (*s == '%' && !depth && end - s > 1 && s[1] == '(') {
-			return false;
+			to = behind_macro(f, s, end);
+			if (has_decl(f, s, to))
+				return false;
 		}
 	}
 	return !depth;
@@ -317,8 +351,7 @@ static void take_whole(struct stp_tapset *t, struct file *f)
 		if (to > s)
 			continue;
 		to = s + (len ? len : 1);
-		if (is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe") ||
-		    (*s == '@' && is(s + 1, word_at(s + 1, end), "define")))
+		if (begins_decl(s, len) || (*s == '@' && is(s + 1, word_at(s + 1, end), "define")))
 			add_decl(t, &parts, (size_t)(s - text));
 		if (*s == '@')
 			to += word_at(to, end);
@@ -440,7 +473,8 @@ static void use(struct stp_tapset *t, const struct source *src, size_t from, siz
 		to = s + (len ? len : 1);
 		if (star && (len > 1 || (s > begin && (s[-1] == '.' || s[-1] == '{')))) {
 			t->patterns = arena_grow(t->arena, t->patterns, &t->patterns_cap, t->npatterns, sizeof(*t->patterns));
-			t->patterns[t->npatterns++] = arena_strndup(t->arena, s, len);
+			/* ** may stand for several components. */
+			t->patterns[t->npatterns++] = memmem(s, len, "**", 2) ? "*" : arena_strndup(t->arena, s, len);
 		}
 		for (size_t at = 0, n; star && at < len; at += n ? n : 1) {	/* a*b of two variables */
 			n = word_at(s + at, s + len);
@@ -548,17 +582,21 @@ static void find_needed(struct stp_tapset *t)
 	}
 }
 
+/* For lists all but probes, which would be in them. */
+static bool is_wanted(const struct stp_tapset *t, const struct decl *d)
+{
+	return t->all ? !d->probe : d->needed;
+}
+
 /* The text of @f with blanks in place of the declarations that nobody needs. */
 static const struct source *needed_text(const struct stp_tapset *t, const struct file *f)
 {
 	struct source *src;
 	char *text;
 
-	if (t->all || !f->ndecls)
-		return f->src;
 	text = arena_strndup(t->arena, f->src->text, f->src->len);
 	for (size_t i = 0; i < f->ndecls; i++)
-		for (size_t at = f->decls[i].from; !f->decls[i].needed && at < f->decls[i].to; at++)
+		for (size_t at = f->decls[i].from; !is_wanted(t, &f->decls[i]) && at < f->decls[i].to; at++)
 			if (text[at] != '\n')
 				text[at] = ' ';
 	src = arena_new_of(t->arena, struct source);

@@ -48,10 +48,6 @@ bool stp_tapset_add(struct stp_tapset *t, struct stp *stp);
 void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
 void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
 
-/* Call @fn for the name of each function, or alias ("a.b.c"), of the scripts and folders, needed or not. */
-void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
-void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
-
 /* Has any folder's file been given out so far, and how many have been seen. */
 size_t stp_tapset_files(const struct stp_tapset *t);
 

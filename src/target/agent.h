@@ -4,7 +4,7 @@
  * The object and the tracer talk as abi/agent.h says.  It gets in by two ways:
  *
  * - A command is created with agents_preload() and brings the object along, into its children, too.  Where a program
- *   of it runs under another root and cannot see the object's file, ask for agents_attach() at its entry.
+ *   of it does not (target_brings), ask for agents_attach() at its entry.
  * - Into a process that runs already it is brought by agents_attach(), with ptrace.
  *
  * Closing the channels, be it by agents_free() or by the tracer's death, is all that it takes to leave: the agents remove
@@ -100,6 +100,9 @@ int agents_wait(struct agents *a, pid_t pid, int timeout_ms, struct strbuf *why)
 
 /* The markers (bits) that process @pid's agent must not supply for this tracer, from its next LOOK on. */
 void agents_leave(struct agents *a, pid_t pid, uint32_t leave);
+
+/* Agents in processes that run already are to have their children of fork make channels, too, as those do that came along. */
+void agents_follow_forks(struct agents *a);
 
 /*
  * A session's segment: from now on each agent is sent it once, before the next LOOK, so that markers run its programs

@@ -71,16 +71,16 @@ static void set_pc(const struct machine *m, unsigned char *regs, uint64_t pc)
 		memcpy(regs + m->pc_off, &pc, 8);
 }
 
-/* AT_ENTRY in the auxiliary vector of @m's process, or 0. */
-static uint64_t find_entry(const struct target *t, const struct machine *m)
+/* A number of the auxiliary vector of @m's process, or 0. */
+static uint64_t find_auxv(const struct target *t, const struct machine *m, uint64_t type)
 {
 	struct strbuf auxv = { 0 };
-	uint64_t entry = 0;
+	uint64_t ret = 0;
 	size_t i;
 
 	if (proc_read(t->pid, "auxv", &auxv))
 		auxv.len = 0;
-	for (i = 0; !entry && i + 2 * m->pc_bytes <= auxv.len; i += 2 * m->pc_bytes) {
+	for (i = 0; !ret && i + 2 * m->pc_bytes <= auxv.len; i += 2 * m->pc_bytes) {
 		uint64_t v[2] = { 0 };
 		uint32_t v32[2];
 
@@ -91,11 +91,19 @@ static uint64_t find_entry(const struct target *t, const struct machine *m)
 		} else {
 			memcpy(v, auxv.s + i, sizeof(v));
 		}
-		if (v[0] == AT_ENTRY)
-			entry = v[1];
+		if (v[0] == type)
+			ret = v[1];
 	}
 	strbuf_fini(&auxv);
-	return entry;
+	return ret;
+}
+
+uint64_t target_auxv(const struct target *t, uint64_t type)
+{
+	unsigned char regs[1024];
+	const struct machine *m = read_regs(t, regs, sizeof(regs));
+
+	return m ? find_auxv(t, m, type) : 0;
 }
 
 int entry_set(struct target *t, struct strbuf *why)
@@ -107,7 +115,7 @@ int entry_set(struct target *t, struct strbuf *why)
 
 	if (!m)
 		return target_fail(why, -ENOTSUP, "process %d: of another machine", (int)t->pid);
-	entry = find_entry(t, m);
+	entry = find_auxv(t, m, AT_ENTRY);
 	errno = 0;
 	word = (unsigned long)ptrace(PTRACE_PEEKTEXT, t->pid, (void *)(uintptr_t)entry, NULL);
 	if (!entry || errno)

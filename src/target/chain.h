@@ -30,8 +30,8 @@ struct chain {
 };
 
 /*
- * Lay out @n calls, CHAIN_MAX at most, all of which do nothing, for thread @tid, which is in a ptrace stop.  -ENOMEM; -ENOSPC: its stack has no
- * room below; others from ptrace.  chain_fini() in each case.
+ * Lay out @n calls, CHAIN_MAX at most, all of which do nothing, for thread @tid, which is in a ptrace stop.
+ * -ENOMEM; -ENOSPC: its stack has no room below; others from ptrace.  chain_fini() in each case.
  */
 int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n);
 void chain_fini(struct chain *c);
@@ -52,14 +52,14 @@ int chain_write(const struct chain *c, uint64_t addr, const void *from, size_t l
 int chain_go(struct chain *c);
 
 /*
- * Let the thread run until call @i has returned.  The thread has the ptrace option TRACESYSGOOD.  -ESRCH: it has ended; -ETIMEDOUT: it is still on its way;
- * -EFAULT: a call ended by a fault, and the thread is about to go on as it was found.
+ * Let the thread run until call @i has returned.  The thread has the ptrace option TRACESYSGOOD.  -ESRCH: it has ended;
+ * -ETIMEDOUT: it is still on its way; -EFAULT: a call ended by a fault, and the thread is about to go on as it was found.
  */
 int chain_run(struct chain *c, unsigned int i, int timeout_ms);
 
 /*
- * Let the thread run to the end of the chain: it is in a stop then as it was when it was found, nothing of the chain is left
- * on its stack.  Errors as of chain_run.
+ * Let the thread run to the end of the chain: it is in a stop then as it was when it was found, nothing of the chain
+ * is left on its stack.  Errors as of chain_run.
  */
 int chain_finish(struct chain *c, int timeout_ms);
 

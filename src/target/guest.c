@@ -171,6 +171,7 @@ static void use_libc(struct guest *g, const struct mapped *f)
 	g->syscall = find(f, "syscall");
 	g->close = find(f, "close");
 	g->recvmsg = find(f, "recvmsg");
+	g->setenv = find(f, "setenv");
 	g->swab = find(f, "swab");
 	g->errno_location = find(f, "__errno_location");
 	g->restorer = find_restorer(f);

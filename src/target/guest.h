@@ -18,6 +18,7 @@ struct guest {
 	struct target_maps maps;	/* as they were */
 	/* Functions of the C library. */
 	uint64_t dlopen, syscall, close, recvmsg, swab;
+	uint64_t setenv;		/* or 0 */
 	uint64_t errno_location;
 	uint64_t restorer;		/* arch/remote.h */
 	uint64_t entry;			/* of an object that is there already; 0: there is none */

@@ -141,8 +141,7 @@ static void at_exec(struct target *t)
 	t->nthreads = 1;
 	t->entry = 0;		/* with the memory that it was in */
 	held(t, TARGET_AT_EXEC);
-	if (t->preload)
-		preload_fit(t);
+	t->brings = t->preload && preload_fit(t);
 }
 
 /* Thread @i is in the stop @status; decide what becomes of it. */

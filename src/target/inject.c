@@ -33,11 +33,13 @@
 #include "target/agent_priv.h"
 #include "target/chain.h"
 #include "target/safepoint.h"
+#include "target/seccomp.h"
 
 /* The calls of the chain. */
 enum {
 	PAIR,
 	CLOSE_PEER,		/* at first: copy both ends to the arguments below */
+	NAME_TRACER,		/* at the program's entry */
 	LOAD_PATH,		/* at first: one of them */
 	RECEIVE,		/* at first: the other */
 	LOAD_FD,		/* at first: close one end */
@@ -57,6 +59,7 @@ enum {
 	NAP_MAX_NS = 2000000,
 	THREADS_MAX = 32,	/* that are tried in a round */
 	PATH_ROOM = 400,
+	ENV_ROOM = sizeof(ABI_AGENT_ENV) + 48,
 	POLITE_ROUNDS = 5,	/* in which a thread is looked for that need not be disturbed */
 };
 
@@ -67,6 +70,7 @@ struct data {
 	char byte[8];
 	struct iovec iov;
 	struct msghdr msg;
+	char env[ENV_ROOM];
 	char path[PATH_ROOM];
 };
 
@@ -85,7 +89,7 @@ struct injection {
 	bool is_stopped;	/* by job control: its threads stay where they are */
 	bool is_polite;		/* no call is made to end with EINTR */
 	bool is_hasty;		/* a look or two, not some seconds */
-	bool at_entry;		/* a created target: load only, the object finds its way by the environment */
+	bool at_entry;		/* a created target: load only, the object finds its way by an environment variable */
 	int fd;			/* our end */
 	int err;
 };
@@ -209,6 +213,18 @@ static int set_load(struct injection *j, unsigned int i, const char *path)
 	return chain_write(&j->c, DATUM(j, path), path, strlen(path) + 1);
 }
 
+/* The program may have been started without the variable. */
+static int set_tracer(struct injection *j)
+{
+	size_t name = sizeof(ABI_AGENT_ENV);
+	char env[ENV_ROOM];
+
+	memcpy(env, j->a->env, sizeof(env));
+	env[name - 1] = '\0';	/* for = */
+	set(j, NAME_TRACER, j->g.setenv, DATUM(j, env), DATUM(j, env) + name, 1);
+	return chain_write(&j->c, DATUM(j, env), env, sizeof(env));
+}
+
 static int store(struct injection *j, unsigned int from)
 {
 	int err = chain_store(&j->c, from);
@@ -229,12 +245,14 @@ static int take_pair(struct injection *j, int *own, bool by_path)
 	if (j->fd < 0)
 		return target_fail_errno(j->why, -errno, "cannot take a descriptor from process %d", (int)j->t->pid);
 	*own = pair[0];
-	for (i = LOAD_PATH; i <= CLOSE_OWN; i++)
+	for (i = NAME_TRACER; i <= CLOSE_OWN; i++)
 		chain_set(&j->c, i, NULL);
 	set(j, CLOSE_PEER, j->g.close, (uint64_t)pair[1], 0, 0);
 	set(j, CLOSE_OBJECT, j->g.close, UINT32_MAX, 0, 0);
 	set(j, ENTER, j->g.close, (uint64_t)pair[0], 0, 0);
 	err = by_path ? set_load(j, LOAD_PATH, j->a->object) : 0;
+	if (!err && j->at_entry && j->g.setenv)
+		err = set_tracer(j);
 	return err ? err : store(j, CLOSE_PEER);
 }
 
@@ -448,8 +466,11 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
 	if (!err && !j->unsafe && j->is_polite && arch_remote()->is_spoilt(&j->c.at))
 		j->unsafe = "waits in the kernel";
-	if (!err && !j->unsafe)
-		j->err = inject(j);
+	if (!err && !j->unsafe) {
+		j->err = seccomp_check(j->t->pid, tid, j->why);
+		if (!j->err)
+			j->err = inject(j);
+	}
 	detach(tid, status);	/* one that is still on its way is let go with this thread's end */
 	chain_fini(&j->c);
 	return !j->unsafe;
@@ -540,6 +561,8 @@ static void attach_held(struct injection *j)
 	if (j->err)
 		target_fail_errno(j->why, j->err, "cannot load dtap's agent into process %d", (int)pid);
 	else
+		j->err = seccomp_check(pid, pid, j->why);
+	if (!j->err)
 		j->err = inject(j);
 	chain_fini(&j->c);
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -103,14 +104,15 @@ static void blot_out(pid_t pid, uint64_t addr, size_t len)
 	strbuf_fini(&blanks);
 }
 
-void preload_fit(const struct target *t)
+bool preload_fit(const struct target *t)
 {
 	const char *path = t->preload->path;
 	size_t len = path ? strlen(path) : 0, n, at;
 	struct strbuf env = { 0 }, stat = { 0 };
+	bool loads = path && can_load(t, path), ret = false;
 	const char *v, *entry;
 
-	if (!path || can_load(t, path) || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))
+	if (!path || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))
 		goto out;
 	for (at = 0; at < env.len; at += strlen(env.s + at) + 1) {
 		v = env.s + at;
@@ -118,11 +120,21 @@ void preload_fit(const struct target *t)
 			continue;
 		for (entry = v + sizeof(VARIABLE) - 1; *entry; entry += n + strspn(entry + n, " :")) {
 			n = strcspn(entry, " :");
-			if (n == len && !memcmp(entry, path, len))
+			if (n != len || memcmp(entry, path, len))
+				continue;
+			if (loads)	/* ld.so(8): not in secure-execution mode, as of a program with capabilities */
+				ret = !target_auxv(t, AT_SECURE);
+			else
 				blot_out(t->pid, proc_stat_field(stat.s, STAT_ENV_START) + (size_t)(entry - env.s), len);
 		}
 	}
 out:
 	strbuf_fini(&env);
 	strbuf_fini(&stat);
+	return ret;
+}
+
+bool target_brings(const struct target *t)
+{
+	return t->brings;
 }

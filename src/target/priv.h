@@ -27,6 +27,7 @@ struct target {
 	struct target_thread *threads;	/* those under ptrace, the first thread first; empty once released */
 	size_t nthreads, threads_cap;
 	const struct target_preload *preload;	/* or NULL; its owner's */
+	bool brings;		/* what runs since the last exec has its object */
 	/* The entry breakpoint, when it is set. */
 	uint64_t entry;		/* 0: not set */
 	unsigned long entry_word;	/* what was there */
@@ -70,7 +71,13 @@ int entry_undo(struct target *t, struct strbuf *why);
  */
 char **preload_environ(const struct target_preload *p);
 
-/* preload.c: of a target that is AT_EXEC, take the object out of LD_PRELOAD again if the program cannot load it. */
-void preload_fit(const struct target *t);
+/*
+ * preload.c: of a target that is AT_EXEC, take the object out of LD_PRELOAD again if the program cannot load it.  True:
+ * the program's loader will load it.
+ */
+bool preload_fit(const struct target *t);
+
+/* breakpoint.c: the number in the auxiliary vector of the target's program under @type, such as AT_ENTRY, or 0. */
+uint64_t target_auxv(const struct target *t, uint64_t type);
 
 #endif

@@ -140,6 +140,12 @@ bool target_image_only_execs(const struct target *t);
  */
 int target_reach(const struct target *t, const struct target_map *m, struct strbuf *out);
 
+/*
+ * Does the program of the target, created with a preload, load its object by itself?  Not in another root folder, without
+ * the variable, as behind env -i or sudo, nor with rights of its file's owner.
+ */
+bool target_brings(const struct target *t);
+
 /* Does process @pid see another file tree than the tracer: by chroot, or by its mount namespace? */
 bool target_other_root(pid_t pid);
 

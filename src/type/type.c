@@ -77,7 +77,7 @@ static const struct {
 	{ "longlong_t", TYPE_B_LLONG },	   { "u_longlong_t", TYPE_B_ULLONG },
 	{ "ushort", TYPE_B_USHORT },	   { "uint", TYPE_B_UINT },
 	{ "ulong", TYPE_B_ULONG },	   { "bool", TYPE_B_BOOL },
-	{ "pid_t", TYPE_B_INT },	   { "id_t", TYPE_B_INT },
+	{ "pid_t", TYPE_B_INT },	   { "id_t", TYPE_B_UINT },
 	{ "uid_t", TYPE_B_UINT },	   { "gid_t", TYPE_B_UINT },
 	{ "zoneid_t", TYPE_B_INT },	   { "taskid_t", TYPE_B_INT },
 	{ "projid_t", TYPE_B_INT },	   { "poolid_t", TYPE_B_INT },
@@ -337,6 +337,11 @@ bool type_is_user(const struct type *t)
 bool type_is_void(const struct type *t)
 {
 	return type_strip(t)->kind == TYPE_VOID;
+}
+
+bool type_is_float(const struct type *t)
+{
+	return type_strip(t)->kind == TYPE_FLOAT;
 }
 
 bool type_is_integer(const struct type *t)

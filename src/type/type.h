@@ -25,7 +25,7 @@ struct strbuf;
 enum type_kind {
 	TYPE_VOID,
 	TYPE_INT,		/* integers, char and _Bool included */
-	TYPE_FLOAT,		/* float, double, long double: declared, never computed with */
+	TYPE_FLOAT,		/* float, double, long double: printed, never computed with */
 	TYPE_STRING,		/* D's string */
 	TYPE_PTR,
 	TYPE_ARRAY,
@@ -166,6 +166,7 @@ bool type_is_complete(const struct type *t);	/* has it a size, or is it string? 
 /* All look through typedefs and qualifiers. */
 bool type_is_void(const struct type *t);
 bool type_is_user(const struct type *t);	/* a pointer to a userland object */
+bool type_is_float(const struct type *t);
 bool type_is_integer(const struct type *t);	/* INT or ENUM */
 bool type_is_signed(const struct type *t);	/* a signed integer */
 bool type_is_scalar(const struct type *t);	/* integer or pointer */

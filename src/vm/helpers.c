@@ -197,6 +197,20 @@ HELPER(probe_read)	/* dst, size, src */
 	return error(-EFAULT);
 }
 
+/* In the traced process alone: the programs of the tracer have nothing to write to. */
+HELPER(probe_write)	/* dst, src, size */
+{
+	struct iovec from = { pointer(r2), r3 }, to = { pointer(r1), r3 };
+	struct shm_run *r = run_of(t);
+	int saved = errno;
+	bool done;
+
+	(void)r4, (void)r5;
+	done = !r->is_tracer && syscall(SYS_process_vm_writev, (long)own_pid(r), &from, 1L, &to, 1L, 0L) == (long)r3;
+	errno = saved;
+	return done ? 0 : error(-EFAULT);
+}
+
 /* A string that can be read for @max bytes or to its NUL, cut to @size; bytes with the NUL. */
 static uint64_t copy_string(char *dst, uint64_t size, const char *src, uint64_t max)
 {
@@ -421,13 +435,13 @@ HELPER(self)	/* what */
 static void wake(struct shm_run *r)
 {
 	struct abi_data *d = (struct abi_data *)r->shm->data;
-	static const uint64_t one = 1;
 	int saved = errno;
 
-	if (r->wake_fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+	if (r->wake.fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
 		return;
-	if (write(r->wake_fd, &one, sizeof(one)) < 0)
-		errno = saved;
+	if (cookie_same(&r->wake))
+		send(r->wake.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	errno = saved;
 }
 
 void shm_wake(struct shm_run *r)
@@ -547,6 +561,7 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_probe_read_kernel, probe_read, VM_RET_VALUE, INTO_FROM },
 	{ BPF_FUNC_probe_read_user_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
 	{ BPF_FUNC_probe_read_kernel_str, probe_read_str, VM_RET_VALUE, INTO_FROM },
+	{ BPF_FUNC_probe_write_user, probe_write, VM_RET_VALUE, { VM_ARG_ANY, VM_ARG_READ, VM_ARG_SIZE } },
 	{ BPF_FUNC_ktime_get_ns, ktime, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ BPF_FUNC_get_current_pid_tgid, NULL, VM_RET_VALUE, { VM_ARG_NONE }, SHM_TASK },
 	{ ABI_HELPER_SCRATCH, NULL, VM_RET_SCRATCH, { VM_ARG_NONE }, SHM_SCRATCH },

@@ -329,7 +329,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 		if (s->maps[k].kind == ABI_MAP_SCRATCH)
 			r->thread.values[SHM_SCRATCH] = (uint64_t)(uintptr_t)(r->lane + s->maps[k].off);
 	}
-	r->wake_fd = -1;
+	r->wake.fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
 	return 0;

@@ -10,6 +10,7 @@
 #define DTAP_VM_SHM_H
 
 #include "abi/segment.h"
+#include "base/cookie.h"
 #include "vm/vm.h"
 
 struct shm;
@@ -100,7 +101,7 @@ struct shm_run {
 	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
 	uint64_t ring_ready;		/* bytes ever written to the ring for which there is memory, as far as is known */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: there are no stacks.  The caller's */
-	int wake_fd;			/* an eventfd to be written when the tracer is to look; -1: none */
+	struct cookie_fd wake;		/* a socket to be written to when the tracer is to look */
 };
 
 /*

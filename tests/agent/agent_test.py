@@ -227,9 +227,11 @@ def test_note_arguments():
 
 
 def dynamic_symbols(path):
+    """What it imports and exports: some linkers leave names of their own in the table (_etext), local ones."""
     table = subprocess.run(["readelf", "-W", "--dyn-syms", path], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
-    return [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
+    rows = [row.split() for row in table.splitlines() if re.match(r"\s*[1-9]\d*: ", row)]
+    return [row for row in rows if row[4] != "LOCAL"]
 
 
 def defined(*paths):

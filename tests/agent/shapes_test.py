@@ -5,7 +5,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -113,8 +112,7 @@ def bpftrace(interp, clause):
     def finish():
         canary.communicate("\n")
         time.sleep(0.5)
-        tracer.send_signal(signal.SIGINT)
-        out, err = tracer.communicate(timeout=harness.TIMEOUT_S)
+        out, err = harness.interrupt(tracer)
         assert "Lost" not in err, err
         return out
 

@@ -1,7 +1,6 @@
 """dtap agent: an interpreter of a virtual environment loads the agent when it starts, and any tracer sees it."""
 import re
 import shutil
-import signal
 import subprocess
 import time
 
@@ -165,6 +164,5 @@ def test_bpftrace_counts(venv, start):
     process.stdin.write(b"\n")
     process.stdin.close()
     assert process.wait(timeout=60) == 0
-    tracer.send_signal(signal.SIGINT)
-    out, err = tracer.communicate(timeout=60)
+    out, err = harness.interrupt(tracer)
     assert re.findall(r"@calls: (\d+)", out) == [str(CALLS)], (out, err)

@@ -129,6 +129,7 @@ OPTIONS = [
     (["-p", "-5", "-n", "BEGIN"], 2, "-5"),
     (["-b", "lots", "-n", "BEGIN"], 2, "lots"),
     (["-x", "nosuchoption", "-n", "BEGIN"], 2, "nosuchoption"),
+    (["-x", "cpu=100000", "-n", "BEGIN"], 2, "a CPU that the machine has"),
     (["-x", "bufsize=lots", "-n", "BEGIN"], 2, "bufsize"),
     (["-i", "x"], 1, "x"),
     (["-s", "/nonexistent/script.d"], 1, "/nonexistent/script.d"),
@@ -174,6 +175,11 @@ def test_description_of_nothing(dtrace, start, description, words):
     target = target or ("-p", str(start(["sleep", "60"]).pid))
     result = dtrace("-n", description, *target)
     assert result.code == 1 and words in result.err and result.out == "", result
+
+
+def test_reason_is_said_once(dtrace):
+    result = dtrace("-n", "pid4194305::malloc:entry")
+    assert result.code == 1 and result.err.count("process 4194305: No such process") == 1, result
 
 
 @pytest.mark.parametrize("command, argv", [

@@ -139,6 +139,7 @@ def test_kernel_symbols(dtrace):
     assert result.out == "vmlinux`do_exit|vmlinux`do_exit+0x5|%30s|0x1234" % "vmlinux`do_exit", result
 
 
+@pytest.mark.alone              # a second program at a tracepoint changes how the kernel calls the first
 @pytest.mark.parametrize("probe", ["syscall::getpgid:entry", "syscall::getpgid:return", "proc:::lwp-create"])
 def test_caller_in_the_kernel(dtrace, probe):
     """Neither caller nor stackdepth counts the tracing's own functions: they are those of the stack that stack() shows."""

@@ -1,10 +1,15 @@
 """Conversions whose output depends on the machine: against what Python finds there."""
 import pathlib
 import re
+import shutil
 import socket
+import struct
+import subprocess
 import time
 
 import pytest
+
+import harness
 
 pytestmark = pytest.mark.needs_bpf
 
@@ -40,3 +45,28 @@ def test_time(dtrace, zone, monkeypatch):
     monkeypatch.undo()
     time.tzset()
     assert result.out == f"{want[0]}|{want[1]}|{want[0]:>25}", result
+
+
+FLOATS = r"""
+#include <sys/sdt.h>
+int main(int argc, char **argv)
+{
+	volatile double d = 1.0 / 3 * argc;
+	volatile float f = -2.5f * argc;
+	DTRACE_PROBE3(floats, both, d, f, argc);
+	return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
+def test_floating_point_arguments(dtrace, tmp_path):
+    """Of a marker, by its note's types; the bits are arg0 and arg1."""
+    subprocess.run(["gcc", "-O1", "-I", harness.TOP / "include", "-x", "c", "-", "-o", tmp_path / "floats"],
+                   input=FLOATS, text=True, check=True)
+    result = dtrace("-q", "-n", r"""floats$target:::both {
+        printf("%.15f %g %d %x ", args[0], args[1], args[2], arg0);
+        print(args[1]);
+    }""", "-c", tmp_path / "floats")
+    bits = struct.unpack("<Q", struct.pack("<d", 1 / 3))[0]
+    assert result.out == f"{1 / 3:.15f} -2.5 1 {bits:x} float -2.5000000e+00", result

@@ -123,7 +123,7 @@ def test_setopt_of_what_is_settled(dtrace):
 
 NONE = """agghist aggpack aggpercpu core cpppath ctfpath ctypes debug debugassert disasm dofversion dtypes errexit evaltime
     grabanon iregs kdefs knodefs late lazyload ldpath linkmode linknommap linktype lockmem maxframes modpath noresolve pgmax
-    preallocate procfspath scratchsize stackindent strip tree tregs udefs unodefs uresolve""".split()
+    preallocate procfspath scratchsize strip tree tregs udefs unodefs uresolve""".split()
 
 
 def test_options_of_others(dtrace):
@@ -141,3 +141,13 @@ def test_options_of_others(dtrace):
 def test_values_that_nobody_can_have(dtrace, option):
     result = dtrace("-x", option, "-n", "BEGIN", timeout=20)
     assert result.code == 2 and f"option '{option.split('=')[0]}' takes " in result.err, result
+
+
+def test_stackindent(dtrace):
+    """Of stacks, by whatever action and as keys; a width in a format says it there."""
+    result = dtrace("-q", "-x", "stackindent=3", "-n", """
+        syscall::getpgid:entry /pid == $target/ { ustack(1, 0); @[ustack(1, 0)] = count(); }
+        syscall::getpgid:entry /pid == $target/ { printa(@); printa("%k", @); printa("%5k", @); }
+        syscall::getpgid:entry /pid == $target/ { setopt("stackindent", "0"); exit(0); }
+        END { printa(@); }""", "-c", f"{PYTHON} -Sc 'import os; os.getpgid(0)'")
+    assert re.findall(r"^( *)\S+`", result.out, re.M) == [" " * n for n in (3, 3, 3, 5, 0)], result

@@ -57,3 +57,12 @@ def test_stacks_and_symbols(dtrace):
     assert frame["name"] == "getpgid" and frame["module"].startswith("libc.so"), result
     assert frame["symbol"].startswith(f"{frame['module']}`getpgid"), result
     assert "usym" in output[1], result
+
+
+def test_floating_point(dtrace):
+    """As the number that it is, or as text where JSON has none."""
+    result = dtrace("-x", "oformat=json", "-n", r"""struct p { double d; float f; }; BEGIN {
+        this->p = (struct p *)alloca(sizeof (struct p)); *(long *)this->p = 0x3fd5555555555555;
+        *(int *)((char *)this->p + 8) = 0xff800000; printf("%.2f %g", this->p->d, this->p->f); exit(0); }""")
+    assert json.loads(result.out)["dtrace"]["probes"][0]["output"] == [{"message": "0.33 -inf"}, {"value": 1 / 3},
+                                                                       {"value": "-inf"}], result

@@ -52,7 +52,7 @@ struct node {
     unsigned int b :9 = 0x12c
     union (anon) u = {
         long l = 0x9
-        double d = <double>
+        double d = +4.446590812571219e-323
     }
     int [2][3] grid = [ [ 0x1, 0x2, 0x3 ], [ 0x4, 0x5, 0x6 ] ]
 }

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -115,6 +116,19 @@ def test_message(interp, start):
     target.stop()
 
 
+@pytest.mark.interps("3.11", "3.14")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of system calls")
+@pytest.mark.parametrize("action", ["80000000", "30000", "50001"])      # kill, trap, an error
+def test_system_calls_it_must_not_make(interp, start, action):
+    """A process that would be killed for a call of the agent's is not given it."""
+    program = start(interp.argv_of(harness.TOP / "tests/agent/data/sandbox.py", action), stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "ready\n"
+    result = harness.finish(attach(program.pid, place="target"), [])
+    assert result.code == 1 and ("socketpair()" if action != "50001" else "socket pair") in result.err, result
+    assert program.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive\n" and program.returncode == 0
+
+
 @needs_agent
 @pytest.mark.slow
 def test_killed(interp, start):
@@ -127,7 +141,7 @@ def test_killed(interp, start):
         tracer.send_signal(random.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         tracer.communicate()
         target.goes_on()
-    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), timeout=5, what="semaphores at zero")
+    wait_until(lambda: not any((harness.agent_semaphores(target.pid) or {"none": 0}).values()), what="semaphores at zero")
     time.sleep(1)
     fast = target.is_as_fast(before)
     result = target.stop()
@@ -147,7 +161,7 @@ def test_many_times(interp, start):
         assert result.code == 0 and result.err == "", result
         if i == min(ATTACHES, 100) // 2:
             memory = target.memory_kb()
-    wait_until(lambda: target.threads() == threads, timeout=5, what="the agent's thread gone")
+    wait_until(lambda: target.threads() == threads, what="the agent's thread gone")
     grown = target.memory_kb() - memory
     fast = target.is_as_fast(before)
     result = target.stop()

@@ -37,6 +37,30 @@ def test_executed(interp, options):
     assert result.code == 0 and result.err == "" and result.out.split() == ["1111"], result
 
 
+LEAF = "def leaf(): pass\nleaf()\n"
+
+
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+@pytest.mark.parametrize("before", ["env -i", "env LD_PRELOAD=", ""], ids=["no environment", "not preloaded", "capabilities"])
+def test_not_handed_on(dtrace, interp, tmp_path, before, place):
+    """The program that a wrapper starts without LD_PRELOAD, or whose file has capabilities, gets the agent nevertheless."""
+    python = "/usr/bin/python3"
+    if not before:
+        python = tmp_path / "python"
+        shutil.copy("/usr/bin/python3", python)
+        harness.run(["/usr/sbin/setcap", "cap_net_raw+ep", python])
+        before = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
+        for folder in (tmp_path, *tmp_path.parents[:2]):
+            folder.chmod(0o755)
+    command = f"{before} {python} -S -c '{LEAF}'"
+    result = dtrace("-q", "-x", f"place={place}", "-n", COUNT.replace("python*", "python$target"), "-c", command)
+    assert (result.code, result.err, result.out.split()) == (0, "", ["1"]), result
+    script = 'probe process.mark("function__entry") { if (user_string($arg2) == "leaf") println("leaf") }'
+    result = harness.stap("-w", f"--place={place}", "-e", script, "-c", command)
+    assert (result.code, result.err, result.out.split()) == (0, "", ["leaf"]), result
+
+
 def test_only_the_target(interp):
     """python$target is the command's process alone."""
     result = alone("-q", "-n", COUNT.replace("python*", "python$target"), "-c",

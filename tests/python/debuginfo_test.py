@@ -195,26 +195,110 @@ def test_refused(program, what, why):
     assert result.code == 1 and why in result.err
 
 
-@pytest.mark.parametrize("statement, guru, why", [
-    ("$a = 1", "write to target variable not permitted; need stap -g: identifier '$a'", "writing to context variables"),
-    ('@var("counter") = 1', "write to @var variable not permitted; need stap -g", "writing to context variables"),
-    ('@cast($n, "struct node")->id = 1', "write to @cast context variable not permitted; need stap -g",
-     "writing to context variables"),
-    ("p = $n p->id = 1", "write not permitted; need stap -g: operator '->'", "writing to context variables"),
+@pytest.fixture(params=["gcc -O2", "gcc -O2 -gdwarf-4", "gcc -O2 -no-pie", "clang -O2"])
+def callers(request, tmp_path):
+    source = os.path.join(os.path.dirname(SOURCE), "callees.c")
+    (tmp_path / "other.c").write_text("int other(int n) { int twice = 2 * n; return twice; }\n")
+    compiler = request.param.split()
+    subprocess.run([*compiler, "-g", "-c", source, "-o", tmp_path / "callees.o"], check=True)
+    subprocess.run([compiler[0], "-g", "-O0", "-c", tmp_path / "other.c", "-o", tmp_path / "other.o"], check=True)
+    path = tmp_path / "callees"
+    link = [option for option in compiler if option == "-no-pie"]
+    subprocess.run([compiler[0], *link, tmp_path / "callees.o", tmp_path / "other.o", "-o", path], check=True)
+    return path
+
+
+def test_callees(callers, tmp_path):
+    """The calls from one function alone; a function of another unit, without optimization; a copy of one (callees.c)."""
+    traced, _ = run(callers, '''probe process("PROGRAM").function("first").callee("work") { println("first ", $n) }
+    probe process("PROGRAM").function("second").callee("work").call { println("second ", $n) }
+    probe process("PROGRAM").function("work").callee("work") { println("itself ", $n) }
+    probe process("PROGRAM").function("second").callee("ot*") { println(ppfunc(), " ", $n) }
+    probe process("PROGRAM").function("first").callee("copy") { println(ppfunc()) }''', tmp_path)
+    assert sorted(traced) == ["copy", "copy", "first 1", "first 2", "first 3", "first 4", "itself 2", "other 102",
+                              "second 102"]
+
+
+def test_all_callees(callers, tmp_path):
+    traced, _ = run(callers, '''probe process("PROGRAM").function("first").callees { println(ppfunc()) }
+    probe process("PROGRAM").function("second").callees(1) { println("second ", ppfunc()) }''', tmp_path)
+    assert sorted(traced) == ["copy"] * 2 + ["other"] * 2 + ["second other", "second work"] + ["work"] * 4
+
+
+@pytest.mark.parametrize("what, why", [
+    ('callee("work").return', "where a call came from is known at its entry alone"),
+    ("callees(2)", "the direct callees alone are known"), ("callees(0)", ".callees(N) only acceptable for N >= 1"),
+    ('callee("main")', "no call of that name is known"),
+])
+def test_no_callees(tmp_path, what, why):
+    program = tmp_path / "callees"
+    source = os.path.join(os.path.dirname(SOURCE), "callees.c")
+    (tmp_path / "other.c").write_text("int other(int n) { return n; }\n")
+    subprocess.run(["gcc", "-O2", "-g", source, tmp_path / "other.c", "-o", program], check=True)
+    result = harness.stap("-p2", "-e", f'probe process("{program}").function("first").{what} {{ println(1) }}')
+    assert result.code == 1 and why in result.err, result
+
+
+KERNEL = "what is traced can be written to by handlers inside of it"
+
+
+@pytest.mark.parametrize("statement, plain, guru", [
+    ("$a = 1", "write to target variable not permitted; need stap -g: identifier '$a'", KERNEL),
+    ('@var("counter") = 1', "write to @var variable not permitted; need stap -g", KERNEL),
+    ('@cast($n, "struct node")->id = 1', "write to @cast context variable not permitted; need stap -g", KERNEL),
+    ("p = $n p->id = 1", "write not permitted; need stap -g: operator '->'", KERNEL),
     ("$a++", "Only the following assign operator is implemented on target variables:  =: operator '++'", None),
     ("$n->arr = 1", "write to target variable not permitted; need stap -g", "cannot write to array address: identifier '$n'"),
     ('$n$ = "x"', "need stap -g", "cannot write to pretty-printed variable: identifier '$n$'"),
     ('$$vars = "x"', "need stap -g", "cannot write to context variable: identifier '$$vars'"),
     ("&$n->id = 1", "need stap -g", "cannot write to member address: identifier '$n'"),
 ])
-def test_written(tmp_path, statement, guru, why):
-    """The words are SystemTap's but for what dtap does not do: it leaves what it traces as it is."""
+def test_not_written(tmp_path, statement, plain, guru):
+    """The words are SystemTap's but for the kernel's, which lets nobody write."""
     program = tmp_path / "variables"
     subprocess.run(["gcc", "-g", SOURCE, "-o", program], check=True)
     script = 'probe process("%s").function("add") { %s }' % (program, statement)
-    for option, said in ((), guru), (("-g",), why or guru):
-        result = harness.stap(*option, "-p3", "-e", script)
+    for option, said in ((), plain), (("-g",), guru or plain):
+        result = harness.stap(*option, "-p4", "-e", script)
         assert result.code == 1 and said in result.err, result
+
+
+@pytest.mark.interps("3.9", "3.14")
+def test_written(tmp_path, interp):
+    """From within the process: numbers of all sizes, bit fields, elements; an address that is not there is an error."""
+    library = tmp_path / "types.so"
+    (tmp_path / "types.c").write_text("struct t { int i; char c[4]; unsigned low : 3; int high : 5; short s; long l[2]; };\n"
+                                      "struct t t;\n")
+    subprocess.run(["gcc", "-g", "-shared", "-fPIC", tmp_path / "types.c", "-o", library], check=True)
+    script = '''probe process.mark("function__entry") {
+        name = user_string($arg2)
+        if (substr(name, 0, 5) != "addr_") next
+        p = @cast(strtol(substr(name, 5, 20), 10), "struct t", "LIBRARY")
+        p->i = p->l[1] = -123456789012
+        p->c[2] = 66
+        p->low = 13
+        p->high = -3
+        p->s = 0x12345
+        try { @cast(8, "struct t", "LIBRARY")->i = 1 } catch (e) { println(e) }
+        println(p->i, " ", p->l[0], " ", p->low, " ", p->high)
+    }'''.replace("LIBRARY", str(library))
+    program = ("import ctypes, struct\nb = ctypes.create_string_buffer(b'x' * 32, 32)\na = ctypes.addressof(b)\n"
+               "exec(f'def addr_{a}(): pass\\naddr_{a}()')\nprint(*struct.unpack('<i4sBxhxxxxqq', b.raw))\n")
+    result = harness.stap("-g", "-w", "--place=target", "-e", script, "-c", interp.command(program))
+    assert result.code == 0, result
+    number, xs = -123456789012, int.from_bytes(b"x" * 8, "little")
+    low = (number + 2**31) % 2**32 - 2**31
+    assert sorted(result.out.splitlines()) == sorted([
+        "write fault [man error::fault] at 0x8", f"{low} {xs} 5 -3",
+        f"{low} b'xxBx' {5 | (-3 & 31) << 3} {0x2345} {xs} {number}"]), result
+
+
+def test_globals_at_return(program, tmp_path):
+    """@var at a return: where it is comes from the entry, what is there is that of the return."""
+    traced, own = run(program, '''probe process("PROGRAM").function("add").return {
+        println(@var("counter"), " ", @entry(@var("counter")), " ", @var("head@variables.c")->in$, " ", &@var("counter") > 0)
+    }''', tmp_path)
+    assert traced == ["-6 -7 {.s=-3, .uc=200} 1", "-5 -6 {.s=-3, .uc=200} 1"]
 
 
 @pytest.mark.parametrize("point", ["add@variables.c", "add@variables.c:x", "add@variables.c:100000"])

@@ -143,7 +143,7 @@ START = "number:long name:string later:long"
 LISTED = {
     "t.*": [f"t.both {START} extra:long", "t.mark first:long $arg1:long", f"t.start {START}"],
     "t.deep.*": [f"t.deep.er {START} extra:long after:long", "t.deep.two text:string"],
-    "t**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
+    "t.**": [f"t.both {START} extra:long", f"t.deep.er {START} extra:long after:long", "t.deep.two text:string",
             "t.mark first:long $arg1:long", f"t.start {START}"],
     "**.two": ["t.deep.two text:string"],
 }
@@ -310,3 +310,42 @@ def test_system_calls_by_name():
              'probe end { println(closed["0"] > 0, closed["-9 (EBADF)"]) }'
     lines = run(script, "-c", f"{PYTHON} -S -c 'import os; open(\"/etc/hostname\").close(); [os.closerange(900, 901)]'")
     assert lines[0] == "openat -100 0" and lines[1][0] == "1", lines
+
+
+@pytest.mark.parametrize("place", ["kernel", "target"])
+@pytest.mark.interps("3.9", "3.13")
+def test_timing(interp, place):
+    """-t: each handler's hits, also of those that it left by next or an error, and its times, as SystemTap prints them."""
+    script = '''global n, left, failed
+    probe foo = process.mark("function__entry") { n++ }
+    probe foo { if (user_string($arg2) == "f") { left++ next } if (user_string($arg2) == "g") { failed++ error("no") } }
+    probe end, never { println(n, " ", left, " ", failed) }'''
+    result = harness.stap("-t", "-w", "--suppress-handler-errors", f"--place={place}", "-e", script, "-c",
+                          interp.command("def f(): pass\ndef g(): pass\nfor i in range(40): f(), g(), g()\n"))
+    assert result.code == 0, result
+    lines = result.out.splitlines()
+    calls, left, failed = map(int, lines[0].split())
+    assert (left, failed) == (40, 80) and calls >= 120
+    assert lines[1] == "----- probe hit report: " and lines[-1] == "----- refresh report:"
+    form = r"(.*), \(<input>:(\d+):(\d+)\), hits: (\d+), cycles: (\d+)min/(\d+)avg/(\d+)max, variance: (\d+), from: (.*), index: (\d)"
+    (pp, line, column, hits, low, mean, high, _, source, index), end = [re.fullmatch(form, text).groups() for text in lines[2:-1]]
+    assert (line, column, source, index) == ("3", "11", "foo", "0") and pp.endswith('.mark("function__entry")')
+    assert int(hits) == calls and 0 <= int(low) <= int(mean) <= int(high)
+    assert (end[0], end[3], end[8], end[9]) == ("end", "1", "end", "1")
+
+
+def test_syscall_parms():
+    """All six registers of exit_group(0), which are named as a marker's arguments are."""
+    script = 'probe process("/bin/true").syscall { if ($syscall == 231) println($$parms == sprintf(' \
+             '"$arg1=%#x $arg2=%#x $arg3=%#x $arg4=%#x $arg5=%#x $arg6=%#x", $arg1, $arg2, $arg3, $arg4, $arg5, $arg6), $arg1) }'
+    assert run(script, "-c", "/bin/true") == ["10"]
+
+
+@pytest.mark.parametrize("what, why", [
+    ("$arg1->x", "utrace variable '$arg1' may not be used as a structure"),
+    ("$syscall$", "utrace variable '$syscall' may not be pretty-printed"),
+    ("$arg7", "the point has $syscall and $arg1 to $arg6"), ("$return", "the point has $syscall and $arg1 to $arg6"),
+])
+def test_syscall_parts(what, why):
+    result = harness.stap("-p2", "-e", 'probe process("/bin/true").syscall { println(%s) }' % what)
+    assert result.code == 1 and why in result.err, result

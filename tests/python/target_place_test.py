@@ -351,6 +351,68 @@ for _ in range(300000):
     assert result.out.count("leaf\n") == 300000 and result.err == "", result.err
 
 
+# All numbers of descriptors become a file's; what is written to or closed by number is noticed.
+TAKES_ALL = """
+import os, sys, time
+
+def leaf():
+    pass
+
+own = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+for fd in range(3, 1000):
+    if fd != own:
+        os.dup2(own, fd)
+for _ in range(200000):
+    leaf()
+time.sleep(0.2)
+for fd in range(3, 1000):
+    os.fstat(fd)
+print("size", os.fstat(own).st_size)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.14")
+def test_descriptors_that_became_others(dtrace, interp):
+    """A program closes what it does not know, as daemons do: nothing is written to or closed that is its own."""
+    result = dtrace(*TARGET, "-x", "bufsize=64k", "-n",
+                    'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { printf("%d\\n", timestamp); }',
+                    "-c", interp.command(TAKES_ALL, interp.inside(interp.dir / "own")))
+    assert "size 0\n" in result.out, result.out[-1000:]
+
+
+# Each interpreter has a lock of its own.
+INTERPRETERS = """
+import sys, threading
+try:
+    import _interpreters
+    run = _interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as _interpreters
+    run = _interpreters.run_string
+work = "import sys\\nfor _ in range(20000): sys.audit('mine')"
+made = [_interpreters.create() for _ in range(3)]
+threads = [threading.Thread(target=run, args=(one, work)) for one in made]
+for thread in threads:
+    thread.start()
+exec(work)
+for thread in threads:
+    thread.join()
+for one in made:
+    _interpreters.destroy(one)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.13", "3.14", "3.15")
+def test_other_interpreters(dtrace, interp):
+    """Audit events come from all of them, at the same time."""
+    result = dtrace(*TARGET, "-x", "agent=always", "-n", """
+        python$target:::audit /copyinstr(arg0) == "mine"/ { self->n++; @most["most"] = max(self->n); @["all"] = count(); }
+        python$target:::function-entry { @names[copyinstr(arg1)] = count(); }""", "-c", interp.command(INTERPRETERS))
+    assert counts(result.out)["all"] == 80000 and counts(result.out)["most"] == 20000 and result.err == "", result
+
+
 BUSY = """
 import time
 
@@ -437,3 +499,46 @@ def test_scribbled_segment(interp, start, tmp_path, seed):
     assert program.communicate(timeout=30)[0] == "right\n" and program.returncode == 0
     assert tracer.wait(timeout=30) in (0, 1)
     assert not harness.SANITIZER_REPORT.search((tmp_path / "out").read_text(errors="replace"))
+
+
+WRITTEN = """
+import ctypes
+buf = ctypes.create_string_buffer(b"0123456789abcdef", 17)
+addr = ctypes.addressof(buf)
+for name in ("text", "cut", "bytes", "nowhere"):
+    exec(f"def {name}_{addr if name != 'nowhere' else 4096}(): pass\\n{name}_{addr if name != 'nowhere' else 4096}()")
+    print(name, buf.raw)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.14")
+def test_copyout(dtrace, interp):
+    """Where a function's name says: the string with its NUL, as many bytes as may be, and bytes of ours."""
+    result = dtrace(*TARGET, "-w", "-n", """
+        python$target:::function-entry { this->name = copyinstr(arg1); this->at = index(this->name, "_");
+            this->what = substr(this->name, 0, this->at); this->addr = strtoll(substr(this->name, this->at + 1)); }
+        python$target:::function-entry /this->what == "text"/ { copyoutstr("AB", this->addr, 16); }
+        python$target:::function-entry /this->what == "cut"/ { copyoutstr("CDEF", this->addr + 4, 2); }
+        python$target:::function-entry /this->what == "bytes"/
+            { this->p = (int *)alloca(8); *this->p = 0x44434241; copyout(this->p, this->addr + 8, 4); }
+        python$target:::function-entry /this->what == "nowhere"/ { copyoutstr("x", this->addr, 2); n++; }
+        END { printf("%d", n); }""", "-c", interp.command(WRITTEN))
+    told = [r"text b'AB\x003456789abcdef\x00'", r"cut b'AB\x003CD6789abcdef\x00'", r"bytes b'AB\x003CD67ABCDcdef\x00'",
+            r"nowhere b'AB\x003CD67ABCDcdef\x00'", "0"]
+    assert result.code == 0 and result.out.splitlines() == told, result
+    assert re.search(r"invalid address \(0x1000\)", result.err), result
+
+
+def test_copyout_in_the_kernel(dtrace):
+    result = dtrace("-w", "-x", "place=kernel", "-n", 'syscall::getpgid:entry { copyoutstr("x", arg0, 2); }')
+    assert result.code == 1 and "use -x place=target" in result.err, result
+
+
+def test_copyout_of_the_tracer(dtrace):
+    """BEGIN runs in no process that could be written to; and nothing is written without a complaint."""
+    result = dtrace(*TARGET, "-w", "-n", """
+        BEGIN { this->p = alloca(8); copyout(this->p, 4096, 8); printf("never"); }
+        BEGIN { copyoutstr("text", 8192, 5); printf("never"); }
+        BEGIN { copyout((void *)0, 1, 0); copyoutstr("", 1, 0); printf("nothing to write"); exit(0); }""")
+    assert result.out == "nothing to write" and len(re.findall(r"invalid address \(0x[12]000\)", result.err)) == 2, result

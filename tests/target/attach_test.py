@@ -147,7 +147,7 @@ def test_main_thread_does(start, interp, doing):
     maps = held_by(child.pid)[2]
     result = attach(child.pid, 3)
     assert "3 of 3" in result.out
-    wait_until(lambda: held_by(child.pid)[0] == fds, timeout=5, what="the descriptors of before")
+    wait_until(lambda: held_by(child.pid)[0] == fds, what="the descriptors of before")
     assert child.poll() is None and held_by(child.pid)[2] <= maps + 4
 
 
@@ -303,7 +303,7 @@ def test_stopped_process(start):
     wait_until(lambda: state(child.pid) == "T", what="the stop")
     tracer = start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True)
     assert tracer.stdout.readline().startswith("attached")
-    wait_until(lambda: state(child.pid) == "T", timeout=5, what="the stop of before")
+    wait_until(lambda: state(child.pid) == "T", what="the stop of before")
     child.send_signal(signal.SIGCONT)
     assert f"ready {child.pid}" in tracer.communicate(timeout=10)[0]
     assert state(child.pid) in "SR"

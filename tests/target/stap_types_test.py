@@ -85,7 +85,7 @@ def test_result(program, tmp_path):
     out = tmp_path / "out"
     result = harness.stap("-o", str(out), "-e", script, "-c", str(program))
     assert result.code == 0, result
-    assert out.read_text().splitlines() == ["-5 $return=0xfffffffffffffffb", "-55", "10 second", "10", "[]0"]
+    assert out.read_text().splitlines() == ["-5 return=0xfffffffffffffffb", "-55", "10 second", "10", "[]0"]
 
 
 @pytest.mark.parametrize("function, why", [("nothing", "has no return value"), ("real", "is a floating-point number")])

@@ -171,6 +171,8 @@ const struct arch arch_aarch64 = {
 	.pc = &pc,
 	.call_args = "-8@x0 -8@x1 -8@x2 -8@x3 -8@x4 -8@x5 -8@x6 -8@x7 -8@[sp] -8@[sp, 8]",
 	.call_result = "-8@-1 -8@x0",
+	.return_addr = "8@x30",
+	.framed_return_addr = "8@[x29, 8]",
 	.dwarf_regs = "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5 8@x6 8@x7 8@x8 8@x9 8@x10 8@x11 8@x12 8@x13 8@x14 8@x15"
 		      " 8@x16 8@x17 8@x18 8@x19 8@x20 8@x21 8@x22 8@x23 8@x24 8@x25 8@x26 8@x27 8@x28 8@x29 8@x30 8@sp",
 	.insn_len = insn_len,

@@ -170,6 +170,8 @@ const struct arch arch_x86_64 = {
 	.pc = &rip,
 	.call_args = "-8@%rdi -8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 -8@8(%rsp) -8@16(%rsp) -8@24(%rsp) -8@32(%rsp)",
 	.call_result = "-8@$-1 -8@%rax",
+	.return_addr = "8@(%rsp)",
+	.framed_return_addr = "8@8(%rbp)",
 	.dwarf_regs = "8@%rax 8@%rdx 8@%rcx 8@%rbx 8@%rsi 8@%rdi 8@%rbp 8@%rsp 8@%r8 8@%r9 8@%r10 8@%r11 8@%r12 8@%r13"
 		      " 8@%r14 8@%r15",
 	.insn_len = x86_64_insn_len,

@@ -1,8 +1,9 @@
 /*
  * What an iteration's buffer holds, for the code that fills, sorts and reads it.
  *
- * A buffer is a header, whose first word says that it is taken and whose second how many entries there are, and entries.  An entry points at the key and the
- * value of an element, which may be gone when they are read: the element's number tells.
+ * A buffer is a header, whose first word says that it is taken and whose second how many entries there are, and
+ * entries.  An entry points at the key and the value of an element, which may be gone when they are read: the
+ * element's number tells.
  */
 #ifndef DTAP_BPF_RT_ITER_H
 #define DTAP_BPF_RT_ITER_H

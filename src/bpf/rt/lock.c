@@ -3,8 +3,8 @@
  *
  * Who shares adds itself to its CPU's slot and then looks whether somebody has the lock; who takes it says so and then
  * looks at all slots: one of two sees the other, since each of these is an atomic operation with a full barrier.  Who
- * shares gives way.  Everybody waits for so long and no longer: the other may be a program on this very CPU, which
- * goes on when this one ends.
+ * shares gives way.  Everybody waits for so long and no longer.  Who has come in between another program on this very CPU,
+ * so that that one goes on only when this one has ended, does not wait for it at all.
  */
 #include "rt.h"
 
@@ -15,14 +15,24 @@ static u64 (*const rt_time)(void) = (void *)5;		/* ktime_get_ns */
 struct wait {
 	volatile u64 *taken, *mine;
 	u64 until, got;
-	u64 slots;
+	u64 slots, how;
 };
 
 enum { TURNS = 1 << 23 };	/* all that bpf_loop makes */
 
+/* Has who waits nothing to wait for? */
+static inline __attribute__((always_inline)) u64 is_own(const struct wait *c, u64 cpu)
+{
+	return c->how & LOCK_ALONE && cpu == c->how >> LOCK_CPU_SHIFT;
+}
+
 static long try_share(u32 k, struct wait *c)
 {
-	if (!*c->taken) {
+	u64 taken = *c->taken;
+
+	if (taken && is_own(c, taken - 1))
+		return 1;
+	if (!taken) {
 		__sync_fetch_and_add(c->mine, 1);
 		if (!*c->taken) {
 			c->got = 1;
@@ -33,9 +43,10 @@ static long try_share(u32 k, struct wait *c)
 	return rt_time() > c->until;
 }
 
-RT u64 rt_share(u8 *lock, u64 cpu, u64 slots, u64 wait_ns)
+RT u64 rt_share(u8 *lock, u64 how, u64 slots, u64 wait_ns)
 {
-	struct wait c = { (volatile u64 *)lock, 0, 0, 0, slots };
+	struct wait c = { (volatile u64 *)lock, 0, 0, 0, slots, how };
+	u64 cpu = how >> LOCK_CPU_SHIFT;
 
 	c.mine = (volatile u64 *)(lock + LOCK_LINE + (cpu & (slots - 1)) * LOCK_LINE);
 	__sync_fetch_and_add(c.mine, 1);
@@ -49,7 +60,11 @@ RT u64 rt_share(u8 *lock, u64 cpu, u64 slots, u64 wait_ns)
 
 static long try_take(u32 k, struct wait *c)
 {
-	if (!*c->taken && !__sync_val_compare_and_swap(c->taken, 0, 1)) {
+	u64 taken = *c->taken;
+
+	if (taken && is_own(c, taken - 1))
+		return 1;
+	if (!taken && !__sync_val_compare_and_swap(c->taken, 0, 1 + (c->how >> LOCK_CPU_SHIFT))) {
 		c->got = 1;
 		return 1;
 	}
@@ -69,21 +84,22 @@ static long try_slot(u32 k, struct wait *c)
 		c->taken[LOCK_AT] = at + 1;
 		return 0;
 	}
+	if (is_own(c, at))
+		return 1;
 	return rt_time() > c->until;
 }
 
-/* @shared: somebody shares it. */
-RT u64 rt_take(u8 *lock, u64 shared, u64 slots, u64 wait_ns)
+RT u64 rt_take(u8 *lock, u64 how, u64 slots, u64 wait_ns)
 {
-	struct wait c = { (volatile u64 *)lock, 0, 0, 0, slots };
+	struct wait c = { (volatile u64 *)lock, 0, 0, 0, slots, how };
 
-	if (__sync_val_compare_and_swap(c.taken, 0, 1)) {
+	if (__sync_val_compare_and_swap(c.taken, 0, 1 + (how >> LOCK_CPU_SHIFT))) {
 		c.until = rt_time() + wait_ns;
 		rt_loop(TURNS, try_take, &c, 0);
 		if (!c.got)
 			return 0;
 	}
-	if (!shared)
+	if (!(how & LOCK_SHARED))
 		return 1;
 	c.taken[LOCK_AT] = 0;
 	c.got = 0;

@@ -7,7 +7,10 @@
 
 enum { LOCK_LINE = 64, LOCK_SLOTS_MAX = 64 };
 
-/* Words of the first line: not 0 while somebody has it; which slot that one is looking at. */
+/* Words of the first line: 1 + the CPU of who has it, or 0; which slot that one is looking at. */
 enum { LOCK_TAKEN, LOCK_AT };
+
+/* How to go in: others share it; nothing else runs on this CPU before this is done; from bit LOCK_CPU_SHIFT on the CPU. */
+enum { LOCK_SHARED = 1, LOCK_ALONE = 2, LOCK_CPU_SHIFT = 8 };
 
 #endif

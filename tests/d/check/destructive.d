@@ -3,7 +3,7 @@ BEGIN
 	system("ls");	/* error: D_DESTRUCTIVE */
 	raise(9);	/* error: D_DESTRUCTIVE */
 	stop();	/* error: D_DESTRUCTIVE */
-	copyout(0, 0, 1);	/* error: D_UNKNOWN */
+	copyout(0, 0, 1);	/* error: D_DESTRUCTIVE */
 	chill(1);	/* error: D_UNKNOWN */
 	breakpoint();	/* error: D_UNKNOWN */
 	panic();	/* error: D_UNKNOWN */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -122,6 +124,31 @@ static void d_times(void **state)
 	D("Sat, 21 Nov 2026 11:53:00 UTC", "%T", U64(1795261980ull * 1000000000));
 }
 
+/* As C's printf() has them, which is the witness. */
+static void d_floats(void **state)
+{
+	static const char *const formats[] = { "%f", "%e", "%E", "%g", "%G", "%12.3f|", "%-12.3f|", "%+g", "% g", "%#g",
+					       "%020.5e", "%-20.2f|", "%.300f", "%400f", "%0400f", "%+030g" };
+	static const double values[] = { 0, -0.0, 1, -1.0 / 3, 1e300, -1e-300, 123456.789, INFINITY, -INFINITY };
+	char want[2048];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		for (size_t j = 0; j < sizeof(values) / sizeof(*values); j++) {
+			float f = (float)values[j];
+			uint64_t bits = 0;
+
+			snprintf(want, sizeof(want), formats[i], values[j]);
+			memcpy(&bits, &values[j], sizeof(values[j]));
+			D(want, formats[i], U64(bits));
+			snprintf(want, sizeof(want), formats[i], (double)f);
+			bits = 0;
+			memcpy(&bits, &f, sizeof(f));
+			D(want, formats[i], U32(bits));
+		}
+	}
+}
+
 static void mismatch(void **state)
 {
 	const struct typed one[] = { STR("x") };
@@ -163,7 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(d_integers),  cmocka_unit_test(d_flags), cmocka_unit_test(d_strings),
-		cmocka_unit_test(d_addresses), cmocka_unit_test(d_times), cmocka_unit_test(mismatch),
+		cmocka_unit_test(d_addresses), cmocka_unit_test(d_floats), cmocka_unit_test(d_times), cmocka_unit_test(mismatch),
 		cmocka_unit_test(stp),
 	};
 

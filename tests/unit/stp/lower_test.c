@@ -214,8 +214,8 @@ static void refusals(void **state)
 		"semantic error: histogram of 's' has impossible bounds or too many buckets: identifier 's'");
 	refused("global a function f(n) { foreach (k in a) { print(k) if (n) f(n - 1) } } probe begin { a[1] = 1 f(3) exit() }",
 		"semantic error: a function cannot call itself out of its foreach: identifier 'f'");
-	refused("probe begin { println(pid2execname(5)) }",
-		"semantic error: the function is not available: identifier 'pid2execname'");
+	refused("probe begin { println(stack(5)) }",
+		"semantic error: the function is not available: identifier 'stack'");
 	refused("probe begin { println(register(\"no such\")) }",
 		"semantic error: unknown register: identifier 'register'");
 }

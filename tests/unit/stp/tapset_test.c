@@ -149,6 +149,12 @@ static void conditions_between_declarations(void **state)
 	assert_non_null(strstr(strbuf_str(&tree), "return 3"));
 	assert_null(strstr(strbuf_str(&tree), "return 2"));
 	assert_string_equal(needed("probe begin { println(5) }", NULL), "");
+	strbuf_clear(&tree);
+	/* One inside of a declaration is part of it. */
+	put("a", "two.stp", "global v = %( 1 == 1 %? 5 %: 6 %)\nfunction h() { return v }\nfunction k() { return 4 }\n");
+	assert_string_equal(needed("probe begin { println(h()) }", &tree), "two.stp ");
+	assert_non_null(strstr(strbuf_str(&tree), "5"));
+	assert_null(strstr(strbuf_str(&tree), "return 4"));
 	strbuf_fini(&tree);
 }
 
