@@ -22,7 +22,7 @@
 
 #define ABI_AGENT_ENV "DTAP_AGENT"
 
-enum { ABI_AGENT_WHY = 200 };
+enum { ABI_AGENT_WHY = 200, ABI_AGENT_NAME = 48 };
 
 /*
  * The version of the messages and of the order of markers (ABI_AGENT_MARKERS, agent/marker.h), apart from that of the
@@ -36,7 +36,8 @@ enum abi_agent_kind {
 	ABI_AGENT_HELLO = 1,	/* first of all, once the agent is in working order, or with ABI_AGENT_OFF and @why */
 	ABI_AGENT_STATE,	/* the answer to LOOK and SEGMENT, with its seq; @supplied is what is hooked now */
 	/* From the tracer. */
-	ABI_AGENT_LOOK,		/* look at the semaphores and at @leave now, install or remove hooks, answer */
+	ABI_AGENT_LOOK,		/* look at the semaphores and at @leave now, install or remove hooks, answer; @why is
+				 * the name of the socket where children of fork are to make a channel of their own, or empty */
 	ABI_AGENT_SEGMENT,	/* with three descriptors (SCM_RIGHTS): image and data of abi/segment.h, and the socket
 				 * that wakes the tracer.  What its programs want counts from the next LOOK on; it goes
 				 * with the channel.  Answered by STATE, whose @why is empty when all is well */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/cframes.h"
 
+#include <elf.h>
 #include <string.h>
 
 #include "agent/cstack.h"
 
 enum { FAR = 1 << 20 };		/* bytes that a frame pointer may lie above the stack pointer */
 
-/* The linker's: where this object's headers are, and where its code ends. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _etext[] __attribute__((visibility("hidden")));
+/* The linker's: this object's header, in memory. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 /* The registers that tables are about; they become those of frame after frame. */
 struct regs {
@@ -37,7 +37,13 @@ static bool by_pointer(struct regs *r)
 
 static bool in_agent(uint64_t ip)
 {
-	return ip - (uint64_t)(uintptr_t)__ehdr_start < (uint64_t)(_etext - __ehdr_start);
+	const Elf64_Phdr *p = (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
+	uint64_t at = ip - (uint64_t)(uintptr_t)&__ehdr_start;
+
+	for (int k = 0; k < __ehdr_start.e_phnum; k++)
+		if (p[k].p_type == PT_LOAD && p[k].p_flags & PF_X && at - p[k].p_vaddr < p[k].p_memsz)
+			return true;
+	return false;
 }
 
 /* The registers of who called the agent. */

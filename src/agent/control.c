@@ -29,6 +29,7 @@ struct channel {
 	int fd;			/* atomic */
 	bool greeted, looked;	/* HELLO is sent; a LOOK has come */
 	uint32_t leave;		/* of the last LOOK */
+	char name[ABI_AGENT_NAME];	/* likewise: of the socket where children of fork find the tracer; empty: they are not to */
 	uint64_t cookie;
 };
 
@@ -78,7 +79,7 @@ static bool trusted(int fd)
 	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
 }
 
-int control_add(int fd)
+static int add(int fd, const char *name)
 {
 	if (!trusted(fd))
 		return -EPERM;
@@ -94,6 +95,8 @@ int control_add(int fd)
 			return high;
 		}
 		channels[i].greeted = channels[i].looked = false;
+		memset(channels[i].name, 0, sizeof(channels[i].name));
+		memcpy(channels[i].name, name, strnlen(name, sizeof(channels[i].name) - 1));
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
 		close(fd);
@@ -102,11 +105,16 @@ int control_add(int fd)
 	return -EUSERS;
 }
 
-int control_connect(void)
+int control_add(int fd)
 {
-	const char *name = getenv(ABI_AGENT_ENV);
+	return add(fd, "");
+}
+
+/* A child that forks before the tracer has said anything hands the name on all the same. */
+static int connect_to(const char *name)
+{
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = name ? strlen(name) : 0;
+	size_t length = strlen(name);
 	int fd, err;
 
 	if (!length || length >= sizeof(address.sun_path))
@@ -119,10 +127,17 @@ int control_connect(void)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
 		err = -errno;
 	else
-		err = control_add(fd);
+		err = add(fd, name);
 	if (err)
 		close(fd);
 	return err;
+}
+
+int control_connect(void)
+{
+	const char *name = getenv(ABI_AGENT_ENV);
+
+	return name ? connect_to(name) : -ENOENT;
 }
 
 unsigned control_left(void)
@@ -156,11 +171,24 @@ bool control_has_channel(void)
 
 void control_forked(void)
 {
-	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+	char names[CONTROL_CHANNELS][ABI_AGENT_NAME];
+	const char *own = getenv(ABI_AGENT_ENV);
+
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
+		bool known = fd_of(&channels[i]) < 0 || (own && !strcmp(own, channels[i].name));
+
+		for (unsigned k = 0; !known && k < i; k++)
+			known = !strcmp(names[k], channels[i].name);
+		memcpy(names[i], channels[i].name, sizeof(names[i]));
+		if (known)
+			names[i][0] = 0;
 		drop(&channels[i]);
+	}
 	drop(&waker[0]);
 	drop(&waker[1]);
 	control_connect();
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		connect_to(names[i]);
 	sum_up_left();
 }
 
@@ -328,6 +356,7 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	close_all(fds);
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
+		memcpy(channel->name, msg.why, sizeof(channel->name) - 1);
 		channel->looked = true;
 		sum_up_left();
 		look();

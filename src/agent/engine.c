@@ -368,16 +368,19 @@ static uint64_t id_of(const struct session *s)
 	return ((const struct abi_image *)s->image)->id;
 }
 
-/* Segments that this process has already, from its parent, are only given their channel; returns the others. */
+/*
+ * Segments that this process has already are left out, those from its parent given their channel; returns the others.
+ */
 static struct session *take_over(struct session *news)
 {
 	struct session **link = &news, *s, *have;
 
 	while ((s = *link)) {
-		for (have = active; have && !(have->channel == INHERITED && id_of(have) == id_of(s)); have = have->next)
+		for (have = active; have && id_of(have) != id_of(s); have = have->next)
 			;
 		if (have) {
-			have->channel = s->channel;
+			if (have->channel == INHERITED)
+				have->channel = s->channel;
 			*link = s->next;
 			session_free(s);
 		} else {

@@ -237,7 +237,8 @@ static void attach_one(void *ctx, uint32_t pid)
 	struct strbuf err = { 0 };
 	int e;
 
-	if (!is_meant(a->s, a->descs, a->n, (pid_t)pid))
+	/* A target has it already. */
+	if (!is_meant(a->s, a->descs, a->n, (pid_t)pid) || (a->s->agents && agents_have(a->s->agents, (pid_t)pid)))
 		return;
 	e = supply_attach_pid(a->s, a->descs, a->n, pid, &err);
 	if (e && e != -ESRCH && e != -EAGAIN && !a->missed++)
@@ -334,6 +335,9 @@ int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bo
 	e = need_agents(s, err);
 	if (e)
 		return e;
+	for (size_t i = 0; i < n; i++)
+		if (!is_of_target(&descs[i]))
+			agents_follow_forks(s->agents);
 	s->descs = descs;
 	s->ndescs = n;
 	s->also = also;

@@ -101,6 +101,9 @@ int agents_wait(struct agents *a, pid_t pid, int timeout_ms, struct strbuf *why)
 /* The markers (bits) that process @pid's agent must not supply for this tracer, from its next LOOK on. */
 void agents_leave(struct agents *a, pid_t pid, uint32_t leave);
 
+/* Agents in processes that run already are to have their children of fork make channels, too, as those do that came along. */
+void agents_follow_forks(struct agents *a);
+
 /*
  * A session's segment: from now on each agent is sent it once, before the next LOOK, so that markers run its programs
  * there.  @fds: image, data and wake of abi/segment.h; they stay the caller's and must outlive @a.

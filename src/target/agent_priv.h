@@ -30,7 +30,8 @@ struct agents {
 	uint32_t seq;		/* of the last LOOK */
 	bool offers;
 	int segment[3];		/* when it offers one */
-	char name[48];		/* of the socket, without the NUL in front */
+	char name[ABI_AGENT_NAME];	/* of the socket, without the NUL in front */
+	bool follows_forks;
 	char env[sizeof(ABI_AGENT_ENV) + 48];
 	const char *environ[2];
 	struct target_preload preload;

@@ -194,6 +194,11 @@ static void send_segment(const struct agents *a, struct channel *c)
 	c->has_segment = sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
 }
 
+void agents_follow_forks(struct agents *a)
+{
+	a->follows_forks = true;
+}
+
 void agents_offer(struct agents *a, const int fds[3])
 {
 	memcpy(a->segment, fds, sizeof(a->segment));
@@ -206,6 +211,8 @@ static void send_look(struct agents *a, struct channel *c)
 		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_LOOK, .seq = a->seq, .leave = c->leave,
 	};
 
+	if (a->follows_forks)
+		memcpy(m.why, a->name, sizeof(a->name));
 	if (a->offers && !c->has_segment)
 		send_segment(a, c);
 	c->is_asked = send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);

@@ -263,3 +263,40 @@ def test_what_the_target_place_refuses(interp):
     for text in ("@[caller] = count();", "@[stack()] = count();", "trace(uregs[R_RIP]);", "trace(stackdepth);"):
         result = harness.dtrace("-q", "-x", "place=target", "-n", ENTRY + " { " + text + " }", "-c", interp.command("pass"))
         assert result.code == 1 and "place=kernel" in result.err and "without having" not in result.err, result
+
+
+ATTACHED_FORKS = """
+def work(n):
+    for _ in range(n): leaf()
+    if n < 400 and not os.fork():
+        work(n * 2)
+        os._exit(0)
+    if n < 400: os.wait()
+work(100)
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.interps("3.9", "3.11", "3.14")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+@pytest.mark.parametrize("provider, want", [("python*", [100, 201, 401]), ("python$target", [100])])
+def test_children_of_an_attached_process(interp, waiting, start, place, provider, want):
+    """Children of fork, and theirs, are traced from their first call when any process is meant; no event counts twice."""
+    def child(pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            return int(children.read())
+
+    init = start(["unshare", "-pf", "--mount-proc", "sleep", "1000"])
+    harness.wait_until(lambda: open(f"/proc/{init.pid}/task/{init.pid}/children").read(), what="a namespace")
+    into = ["nsenter", "-t", child(init.pid), "-p", "-m"]
+    process = waiting(ATTACHED_FORKS, *into)
+    with open(f"/proc/{child(process.pid)}/status") as status:
+        pid = re.search(r"^NSpid:.*\s(\d+)$", status.read(), re.M)[1]
+    script = f'{provider}:::function-entry /copyinstr(arg1) == "leaf"/ {{ @[pid] = count(); }}'
+    tracer = start([*into, harness.DTRACE, "-q", "-x", f"place={place}", "-x", "agent=always", "-n", script,
+                    "-n", 'tick-20ms /!up/ { up = 1; printf("up\\n"); }', "-p", pid], stdout=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "up\n"
+    process.stdin.write("\n")
+    process.stdin.close()
+    assert process.wait(timeout=harness.TIMEOUT_S) == 0
+    assert sorted(counts(tracer.communicate(timeout=harness.TIMEOUT_S)[0]).values()) == want
