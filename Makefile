@@ -48,13 +48,13 @@ demo: all
 
 # The packages come first: cmocka must be there when Meson looks for it.
 check:
-	@tools/need build test pythons
+	@tools/need build test pythons kernel
 	@$(MAKE) --no-print-directory all
 	@tools/pythons make
 	@$(PYTHON) tools/check $(BUILD) $(PYTEST_ARGS)
 
 check-san:
-	@tools/need build test pythons
+	@tools/need build test pythons kernel
 	@$(MAKE) --no-print-directory $(SAN)/build.ninja
 	@ninja -C $(SAN)
 	@tools/pythons make

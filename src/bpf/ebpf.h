@@ -119,7 +119,7 @@ struct ebpf_env {
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	uint32_t only_cpu;	/* do nothing on other CPUs than that number - 1; 0: any */
-	/* Do nothing in processes of other programs than this file, by device and inode as /proc/PID/maps has them;
+	/* Do nothing in processes of other programs than this file, by device and inode (procs_identify);
 	 * exe_ino 0: any.  Not with user_space. */
 	uint64_t exe_dev, exe_ino;
 	bool sleepable;		/* may fault user pages in */
@@ -174,6 +174,9 @@ enum {
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
+
+/* Arguments of system calls behind those that the provider has: the call's number. */
+enum { EBPF_TP_ENTRY_NUMBER = 6, EBPF_TP_EXIT_NUMBER = 3 };
 
 enum { EBPF_SYSCALLS = 1024 };	/* more than there are */
 #define EBPF_SYSCALL_KEY(NUMBER, IS_EXIT) ((NUMBER) + ((IS_EXIT) ? EBPF_SYSCALLS : 0))

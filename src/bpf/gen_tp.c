@@ -164,6 +164,18 @@ static void syscall_arg(struct gen *g, int64_t n)
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 }
 
+static void syscall_number(struct gen *g)
+{
+	struct assembler *as = &g->as;
+
+	load_word(g, 0);
+	asm_mov(as, R3, R1);
+	asm_alui(as, BPF_ADD, R3, RANGE + NUMBER);
+	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
+	read_kernel(g, FRAME_TMP, NUMBER_SIZE == BPF_DW ? 8 : 4);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+}
+
 /* --- for the rest of the generator -------------------------------------------------------------------- */
 
 void gen_tp_filter(struct gen *g, uint32_t out)
@@ -188,6 +200,8 @@ void gen_tp_arg(struct gen *g, int64_t n)
 		value(g, &tp->args[n]);
 	else if (tp->nargs || !tp->syscalls)
 		asm_imm(&g->as, R1, 0);
+	else if (n == (tp->syscalls == EBPF_TP_ENTER ? EBPF_TP_ENTRY_NUMBER : EBPF_TP_EXIT_NUMBER))
+		syscall_number(g);
 	else if (tp->syscalls == EBPF_TP_ENTER)
 		syscall_arg(g, n);
 	else if (n < 2)

@@ -245,24 +245,31 @@ uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
 }
 
 enum { WORDS = 2 };	/* that a result can have in registers */
+enum { MAX_STEPS = 256 };	/* what is in two words has fewer members */
 
 /* The words of a structure: what is in each. */
 struct words {
 	bool any[WORDS], number[WORDS];	/* a member; one that is no floating-point number */
 	bool unaligned, wide;		/* a member is; is a number of more than 8 bytes */
 	int64_t off;			/* of the structure that is looked at in the outermost */
-	int depth;
+	int depth, steps;
 };
 
 static void see(struct words *w, const Dwarf_Die *type);
 
+/* @type, so many bytes further; debug information may say any number. */
+static void see_at(struct words *w, const Dwarf_Die *type, uint64_t off)
+{
+	int64_t outer = w->off;
+
+	w->off = (int64_t)((uint64_t)w->off + off);
+	see(w, type);
+	w->off = outer;
+}
+
 static void see_member(void *ctx, const struct debug_member *m)
 {
-	struct words *w = ctx;
-
-	w->off += m->off;
-	see(w, &m->type);
-	w->off -= m->off;
+	see_at(ctx, &m->type, (uint64_t)m->off);
 }
 
 static void see(struct words *w, const Dwarf_Die *type)
@@ -272,7 +279,7 @@ static void see(struct words *w, const Dwarf_Die *type)
 	Dwarf_Die bare, to;
 
 	debug_shape(type, &bare, &shape);
-	if (w->depth == MAX_LINKS)
+	if (w->depth == MAX_LINKS || w->steps++ == MAX_STEPS)
 		return;
 	w->depth++;
 	size = shape.size;
@@ -281,11 +288,8 @@ static void see(struct words *w, const Dwarf_Die *type)
 	} else if (shape.kind == DEBUG_ARRAY && debug_target(&bare, &to)) {
 		for (unsigned int k = 0; k < debug_dims(&bare); k++)
 			n *= debug_count(&bare, k);
-		for (uint64_t k = 0; size && k < n && k < 8 * WORDS; k++) {
-			w->off += (int64_t)(k * size);
-			see(w, &to);
-			w->off -= (int64_t)(k * size);
-		}
+		for (uint64_t k = 0; size && k < n && k < 8 * WORDS; k++)
+			see_at(w, &to, k * size);
 	} else if (size > 8 || !size) {
 		w->wide = true;
 	} else if (w->off >= 0 && w->off < 8 * WORDS) {
@@ -318,9 +322,10 @@ const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->type = *type;
 	ret->base = DEBUG_REG;		/* %rax, which DWARF calls 0; %rdx is 1 */
-	see(&w, type);
 	if (!size)
 		return "the size of the result is not known";
+	if (size <= 8 * WORDS)
+		see(&w, type);
 	if (size > 8 * WORDS || w.unaligned || is_by_reference(type))
 		return NULL;		/* in memory, whose address is there */
 	if (w.wide)

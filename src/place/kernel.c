@@ -166,17 +166,37 @@ int kernel_available(struct strbuf *err)
 	return 0;
 }
 
+/*
+ * Programs of this attach type load on kernels that have no such links (Linux 6.1), too.  A kernel that has them looks at
+ * the path, and does not like a directory.
+ */
+static bool knows_uprobe_multi(void)
+{
+	struct uprobe_multi_attr attr = { .attach_type = ATTACH_UPROBE_MULTI, .path = (uintptr_t)"/", .cnt = 1 };
+	uint64_t off = 0;
+	int fd, link;
+	bool knows;
+
+	fd = load_trivial(BPF_PROG_TYPE_KPROBE, ATTACH_UPROBE_MULTI, 0);
+	if (fd < 0)
+		return false;
+	attr.prog_fd = (uint32_t)fd;
+	attr.offsets = (uintptr_t)&off;
+	link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	knows = link < 0 && errno == EBADF;
+	if (link >= 0)
+		close(link);
+	close(fd);
+	return knows;
+}
+
 static void find_features(struct kernel_features *f)
 {
 	unsigned int major = 0, minor = 0;
 	struct utsname uts;
 	int fd;
 
-	fd = load_trivial(BPF_PROG_TYPE_KPROBE, ATTACH_UPROBE_MULTI, 0);
-	if (fd >= 0) {
-		f->uprobe_multi = true;
-		close(fd);
-	}
+	f->uprobe_multi = knows_uprobe_multi();
 	fd = load_trivial(BPF_PROG_TYPE_KPROBE, 0, BPF_F_SLEEPABLE);
 	if (fd >= 0) {
 		f->sleepable = true;

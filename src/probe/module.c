@@ -145,8 +145,11 @@ struct module *module_open(struct probe_set *set, const char *path)
 	struct stat st;
 
 	if (real && !stat(real, &st) && S_ISREG(st.st_mode)) {
-		map.dev = st.st_dev;
-		map.ino = st.st_ino;
+		/* As the mappings of processes have them, or the same file would be two modules. */
+		if (procs_identify_mapped(real, &map.dev, &map.ino)) {
+			map.dev = st.st_dev;
+			map.ino = st.st_ino;
+		}
 		m = module_get(set, &map);
 	}
 	free(real);

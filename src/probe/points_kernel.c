@@ -211,78 +211,65 @@ void points_find_thread(struct points_search *s)
 	add_of(s, &tp, pid, named);
 }
 
-enum { SYSCALL_RETURNED = 2 };	/* of the provider's return probes: what the kernel returned */
-enum { SYSCALL_ARGS = 6 };
-
 /* --- system calls ------------------------------------------------------------------------------------- */
 
-/* kernel.syscall("read"): $arg1 to $arg6 are the provider's arguments, $return is its last one. */
-static void find_by_name(struct points_search *s, bool at_return)
+/* Arguments of kernel.syscall: $arg1 to $arg6 are the provider's, and so is what the kernel returned; then the number. */
+enum { SYSCALL_RETURNED = 2, SYSCALL_ARGS = 6 };
+
+/* The set's probe at the provider's @of, which all points that mean this system call share. */
+static struct probe *syscall_probe(struct points_search *s, const struct probe *of, struct stp_point **point)
 {
-	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = points_text(s->point, "syscall"),
+	struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .func = of->func };
+	struct probe *probe;
+
+	*point = points_copy(s->p, s->point);
+	points_set(s->p, *point, "syscall", of->func);
+	probe = points_make(s->p, *point, &key);
+	if (!probe->tp) {
+		probe->tp = arena_new_of(s->p->arena, struct ebpf_tp);
+		*probe->tp = *of->tp;
+		probe->sig = of->sig;
+	}
+	return probe;
+}
+
+/* kernel.syscall("read"), or kernel.syscall: one point that is all of them. */
+static void find_in_kernel(struct points_search *s, bool at_return)
+{
+	const char *name = points_text(s->point, "syscall");
+	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = name ? name : "",
 				   .name = at_return ? "return" : "entry" };
 	struct probe_list list = { 0 };
 	size_t n = probe_find(s->p->set, &desc, PROBE_ENABLE, &list);
+	struct probe **all = arena_alloc(s->p->arena, (n + 1) * sizeof(*all));
 
 	for (size_t i = 0; i < n; i++) {
-		struct stp_point *point = points_copy(s->p, s->point);
+		struct stp_point *point;
 
-		points_set(s->p, point, "syscall", list.probes[i]->func);
-		add_tp(s, point, list.probes[i]->tp, 0)->sig = list.probes[i]->sig;
+		all[i] = syscall_probe(s, list.probes[i], &point);
+		if (name)
+			points_add(s, point, all[i]);
 	}
-	if (!n)
+	if (!n) {
 		s->why = arena_printf(s->p->arena, "this machine has no system call '%s'", desc.func);
+	} else if (!name) {
+		points_add(s, s->point, all[0]);
+		s->p->found[s->p->nfound - 1].probes = all;
+		s->p->found[s->p->nfound - 1].nprobes = n;
+	}
 }
 
 /* $syscall and what stands behind it: the values of a tracepoint. */
-static const char *const entry_values[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
-					    "0:pt_regs.r8", "0:pt_regs.r9" };
-static const char *const exit_values[] = { "0:pt_regs.orig_ax", "1" };
-enum { NENTRY_VALUES = 7, NEXIT_VALUES = 2 };
-
 static void add_values(const struct ktypes *k, struct ebpf_tp *tp, bool at_return)
 {
-	const char *const *values = at_return ? exit_values : entry_values;
+	static const char *const entry[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
+					     "0:pt_regs.r8", "0:pt_regs.r9" };
+	static const char *const exit[] = { "0:pt_regs.orig_ax", "1" };
+	const char *const *values = at_return ? exit : entry;
 
-	for (tp->nargs = 0; tp->nargs < (at_return ? NEXIT_VALUES : NENTRY_VALUES); tp->nargs++)
+	for (tp->nargs = 0; tp->nargs < (at_return ? 2 : 7); tp->nargs++)
 		if (!ktypes_value(k, tp->name, values[tp->nargs], &tp->args[tp->nargs]))
 			break;
-}
-
-/* kernel.syscall: one point that is all of them, whose name is that of the call at hand. */
-static void find_all(struct points_search *s, bool at_return)
-{
-	struct probe_desc desc = { .prov = "syscall", .mod = "vmlinux", .func = "",
-				   .name = at_return ? "return" : "entry" };
-	struct ktypes *k = types(s);
-	struct points_found *found;
-	struct probe_list list = { 0 };
-	struct ebpf_tp values = { .name = at_return ? "sys_exit" : "sys_enter" };
-	size_t n = k ? probe_find(s->p->set, &desc, PROBE_ENABLE, &list) : 0;
-	struct probe **all;
-
-	if (!n)
-		return;
-	add_values(k, &values, at_return);
-	all = arena_alloc(s->p->arena, n * sizeof(*all));
-	for (size_t i = 0; i < n; i++) {
-		struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .func = list.probes[i]->func };
-
-		all[i] = points_make(s->p, s->point, &key);
-		if (all[i]->tp)
-			continue;
-		all[i]->tp = arena_new_of(s->p->arena, struct ebpf_tp);
-		*all[i]->tp = values;
-		all[i]->tp->syscalls = list.probes[i]->tp->syscalls;
-		all[i]->tp->syscall = list.probes[i]->tp->syscall;
-		all[i]->sig.nargs = values.nargs;
-		for (unsigned int a = 0; a < values.nargs; a++)
-			all[i]->sig.args[a] = (struct probe_arg){ .size = 8, .sign = true };
-	}
-	points_add(s, s->point, all[0]);
-	found = &s->p->found[s->p->nfound - 1];
-	found->probes = all;
-	found->nprobes = n;
 }
 
 /* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
@@ -294,10 +281,7 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	bool named;
 
 	if (!strcmp(s->point->comps[0].name, "kernel")) {
-		if (points_text(s->point, "syscall"))
-			find_by_name(s, at_return);
-		else
-			find_all(s, at_return);
+		find_in_kernel(s, at_return);
 		return;
 	}
 	named = !process_of(s, &pid);
@@ -310,13 +294,13 @@ void points_find_syscall(struct points_search *s, bool at_return)
 }
 
 /* All six, whatever the call takes: which one it is is not known. */
-static bool syscall_parms(struct points *p, bool named, struct stp_source *source)
+static bool syscall_parms(struct points *p, bool kernel, struct stp_source *source)
 {
 	static const char *names[] = { "$arg1", "$arg2", "$arg3", "$arg4", "$arg5", "$arg6" };
 	struct stp_source *items = arena_alloc(p->arena, SYSCALL_ARGS * sizeof(*items));
 
 	for (uint32_t i = 0; i < SYSCALL_ARGS; i++)
-		items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i + !named };
+		items[i] = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = i + !kernel };
 	*source = (struct stp_source){ .kind = STP_SRC_LIST, .type = STP_STRINGS, .names = names, .items = items,
 				       .nnames = SYSCALL_ARGS };
 	return true;
@@ -325,25 +309,25 @@ static bool syscall_parms(struct points *p, bool named, struct stp_source *sourc
 bool points_syscall_target(struct points *p, const struct stp_point *point, bool at_return, const struct stp_node *target,
 			   struct stp_source *source, const char **why)
 {
-	bool named = points_text(point, "syscall");
+	bool kernel = !strcmp(point->comps[0].name, "kernel");
 	const char *name = target->name;
 	bool arg = !strncmp(name, "$arg", 4);
 
 	if (!at_return && !strcmp(name, "$$parms") && !target->nparts)
-		return syscall_parms(p, named, source);
+		return syscall_parms(p, kernel, source);
 	if (target->nparts || target->pretty || target->addressed) {
 		*why = arena_printf(p->arena, "utrace variable '%s' may not be %s", name,
 				    target->nparts ? "used as a structure" : target->pretty ? "pretty-printed" : "addressed");
 		return false;
 	}
-	if (!named && !strcmp(name, "$syscall")) {
-		source->arg = 0;
+	if (!strcmp(name, "$syscall")) {
+		source->arg = !kernel ? 0 : at_return ? EBPF_TP_EXIT_NUMBER : EBPF_TP_ENTRY_NUMBER;
 	} else if (at_return && !strcmp(name, "$return")) {
-		source->arg = named ? SYSCALL_RETURNED : 1;
+		source->arg = kernel ? SYSCALL_RETURNED : 1;
 	} else if (!at_return && arg && name[4] >= '1' && name[4] < '1' + SYSCALL_ARGS && !name[5]) {
-		source->arg = (uint32_t)(name[4] - '0') - named;
+		source->arg = (uint32_t)(name[4] - '0') - kernel;
 	} else {
-		*why = arena_printf(p->arena, "the point has %s%s", named ? "" : "$syscall and ",
+		*why = arena_printf(p->arena, "the point has %s%s", kernel ? "" : "$syscall and ",
 				    at_return ? "$return" : "$arg1 to $arg6");
 		return false;
 	}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,24 +73,93 @@ static int is_it(void *ctx, const struct procs_map *m)
 	return 1;
 }
 
-/* Ask for our own mapping of it. */
-int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
+/* The number behind @field ("ino:") in the file @path, or false. */
+static bool field_of(const char *path, const char *field, uint64_t *value)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
-	struct identity id = { 0, dev, ino };
-	void *map;
+	FILE *f = fopen(path, "re");
+	size_t len = strlen(field);
+	bool found = false;
+	char line[256];
 
-	if (fd < 0)
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, field, len) && sscanf(line + len, "%" SCNu64, value) == 1;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The device of the mount number @id, which is seen from here: proc_pid_mountinfo(5). */
+static bool device_of(uint64_t id, uint64_t *dev)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	unsigned int major, minor;
+	char *line = NULL;
+	size_t cap = 0;
+	bool found = false;
+	uint64_t n;
+
+	while (f && !found && getline(&line, &cap, f) > 0)
+		found = sscanf(line, "%" SCNu64 " %*u %u:%u", &n, &major, &minor) == 3 && n == id;
+	free(line);
+	if (f)
+		fclose(f);
+	if (found)
+		*dev = makedev(major, minor);
+	return found;
+}
+
+/* The open file as the kernel has it (proc_pid_fdinfo(5), Linux 5.14). */
+static bool identify_open(int fd, uint64_t *dev, uint64_t *ino)
+{
+	char path[64];
+	uint64_t mount;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return field_of(path, "ino:", ino) && field_of(path, "mnt_id:", &mount) && device_of(mount, dev);
+}
+
+/* Ask for our own mapping of it. */
+static int identify_mapping(int fd, uint64_t *dev, uint64_t *ino)
+{
+	struct identity id = { 0, dev, ino };
+	void *map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	int err;
+
+	if (map == MAP_FAILED)
 		return -errno;
-	map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	err = map == MAP_FAILED ? -errno : 0;
-	close(fd);
-	if (err)
-		return err;
 	id.start = (uintptr_t)map;
 	err = procs_maps((uint32_t)getpid(), is_it, &id);
 	munmap(map, 1);
 	return err > 0 ? 0 : err ? err : -ENOENT;
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int procs_identify_mapped(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	int fd = open_file(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = identify_mapping(fd, dev, ino);
+	close(fd);
+	return err;
+}
+
+int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	int fd = open_file(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = identify_open(fd, dev, ino) ? 0 : identify_mapping(fd, dev, ino);
+	close(fd);
+	return err;
 }
 
 /* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)), a number; false if there is no such process. */

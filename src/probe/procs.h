@@ -35,8 +35,13 @@ int procs_key(uint32_t pid, struct abi_process_key *ret);
 /* Call @fn for each process, in the order of pids. 0 or a negative errno. */
 int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
-/* Device and inode of the file @path as /proc/PID/maps has them; some file systems show others in stat.  0 or -errno. */
+/*
+ * Device and inode of the file @path as the kernel has them in struct file, for who executes it (ebpf_env.exe_dev), and
+ * as /proc/PID/maps has them.  Some file systems show other ones in stat (btrfs), or each time others (overlayfs before
+ * Linux 6.8).  0 or -errno.
+ */
 int procs_identify(const char *path, uint64_t *dev, uint64_t *ino);
+int procs_identify_mapped(const char *path, uint64_t *dev, uint64_t *ino);
 
 /* How long ago @pid was forked; UINT64_MAX: there is no such process. */
 uint64_t procs_age_ms(uint32_t pid);

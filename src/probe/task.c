@@ -132,7 +132,8 @@ static void describe_args(struct arena *a, const char *types, struct probe_sig *
 	}
 }
 
-static void find_row(struct finding *f, const struct row *row)
+/* False: this kernel has nothing of the kind. */
+static bool find_row(struct finding *f, const struct row *row)
 {
 	struct probe key = { .prov = row->prov, .mod = "vmlinux", .func = "", .name = row->name, .kind = PROBE_TP };
 	struct ebpf_tp tp = { 0 };
@@ -141,10 +142,10 @@ static void find_row(struct finding *f, const struct row *row)
 	bool made;
 
 	if (!found_match(f, row->prov, key.mod, key.func, row->name))
-		return;
+		return true;
 	k = set_ktypes(f->set);
 	if (!k || !describe(k, row, &tp))
-		return;
+		return false;
 	p = set_probe(f->set, &key, &made);
 	if (made) {
 		p->tp = arena_new_of(set_arena(f->set), struct ebpf_tp);
@@ -152,6 +153,7 @@ static void find_row(struct finding *f, const struct row *row)
 		describe_args(set_arena(f->set), row->types, &p->sig);
 	}
 	found_add(f, p);
+	return true;
 }
 
 /* A description that names a probe of Solaris which Linux cannot have is told why. */
@@ -170,10 +172,16 @@ static void say_missing(struct finding *f, const char *prov)
 
 static void find_in(struct finding *f, const char *prov)
 {
+	bool found = false;
+
 	say_missing(f, prov);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].prov, prov))
-			find_row(f, &rows[i]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(rows[i].prov, prov))
+			continue;
+		if (found && !strcmp(rows[i].name, rows[i - 1].name))
+			continue;
+		found = find_row(f, &rows[i]);
+	}
 }
 
 static void find_proc(struct finding *f)

@@ -438,23 +438,25 @@ static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 	return 0;
 }
 
-static bool clause_uses(const struct ir_clause *c, enum ir_builtin bi)
+/* Asked for each probe: a script may have hundreds, of long programs. */
+void session_find_uses(struct session *s)
 {
-	uint32_t b, i;
+	const struct ir_prog *prog = s->conf.prog;
 
-	for (b = 0; b < c->nblocks; b++)
-		for (i = 0; i < c->blocks[b]->n; i++)
-			if (c->blocks[b]->insns[i].op == IR_BUILTIN && c->blocks[b]->insns[i].bi == bi)
-				return true;
-	return false;
+	_Static_assert(IR_B_MAX <= 64, "a bit for each builtin");
+	for (uint32_t i = 0; i < prog->nclauses; i++)
+		for (uint32_t b = 0; b < prog->clauses[i]->nblocks; b++) {
+			const struct ir_block *k = prog->clauses[i]->blocks[b];
+
+			for (uint32_t j = 0; j < k->n; j++)
+				if (k->insns[j].op == IR_BUILTIN)
+					s->uses |= 1ull << k->insns[j].bi;
+		}
 }
 
 bool session_uses(const struct session *s, enum ir_builtin bi)
 {
-	for (uint32_t i = 0; i < s->conf.prog->nclauses; i++)
-		if (clause_uses(s->conf.prog->clauses[i], bi))
-			return true;
-	return false;
+	return s->uses >> bi & 1;
 }
 
 static bool calls(const struct session *s, enum ir_fn fn)
@@ -504,10 +506,11 @@ static int find_task(struct session *s, struct strbuf *err)
 /* Of many sites some may lie on instructions that nothing can be armed on. */
 static void say_skipped(struct session *s)
 {
+	size_t n = s->place->ops->skipped(s->place);
 	struct strbuf text = { 0 };
 
-	strbuf_printf(&text, "%s: %zu sites were left out: the kernel cannot put a breakpoint on the instructions"
-		      " there\n", s->conf.command, s->place->ops->skipped(s->place));
+	strbuf_printf(&text, "%s: %zu site%s left out: the kernel cannot put a breakpoint on the instruction%s there\n",
+		      s->conf.command, n, n == 1 ? " was" : "s were", n == 1 ? "" : "s");
 	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
 	strbuf_fini(&text);
 }

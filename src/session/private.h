@@ -70,6 +70,7 @@ struct session {
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
 	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
+	uint64_t uses;			/* a bit for each IR_B_... that the program has */
 	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
 	uint64_t ns_dev, ns_ino;
 	struct btf_task task;
@@ -96,8 +97,9 @@ void session_match(struct session *s);
 /* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
 uint32_t session_match_again(struct session *s);
 
-/* arm.c: does the script ask for @bi? */
+/* arm.c: does the script ask for @bi?  As session_find_uses() found when the session was made. */
 bool session_uses(const struct session *s, enum ir_builtin bi);
+void session_find_uses(struct session *s);
 
 /* arm.c: session_enable() in the place that there is. */
 int session_arm(struct session *s, struct strbuf *err);

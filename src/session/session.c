@@ -127,6 +127,7 @@ static void take_options(struct session *s, const struct session_conf *conf)
 	const char *policy;
 
 	s->conf = *conf;
+	session_find_uses(s);
 	s->opts = *conf->opts;
 	s->conf.opts = &s->opts;
 	policy = o->text[OPT_bufpolicy];

@@ -40,7 +40,12 @@ ir_reg low_func_pn(struct low *l, struct stp_node *call, const ir_reg *args)
 	return low_str(l, text);
 }
 
-const char *low_comp_text(const struct low *l, const char *name)
+bool low_in_kernel(const struct low *l)
+{
+	return !strcmp(l->handler->point->comps[0].name, "kernel");
+}
+
+static const char *comp_text(const struct low *l, const char *name)
 {
 	const struct stp_point *p = l->handler->point;
 
@@ -53,10 +58,10 @@ const char *low_comp_text(const struct low *l, const char *name)
 /* "f" of function("f@file.c:3") or statement(...). */
 static const char *point_func(struct low *l)
 {
-	const char *s = low_comp_text(l, "function");
+	const char *s = comp_text(l, "function");
 
 	if (!s)
-		s = low_comp_text(l, "statement");
+		s = comp_text(l, "statement");
 	return s ? arena_strndup(l->arena, s, strcspn(s, "@")) : NULL;
 }
 
@@ -80,12 +85,12 @@ ir_reg low_func_probefunc(struct low *l, struct stp_node *call, const ir_reg *ar
 
 ir_reg low_func_probemod(struct low *l, struct stp_node *call, const ir_reg *args)
 {
-	const char *s = low_comp_text(l, "library");
+	const char *s = comp_text(l, "library");
 
 	(void)call;
 	(void)args;
 	if (!s)
-		s = low_comp_text(l, "process");
+		s = comp_text(l, "process");
 	return s ? low_str(l, s) : ir_builtin(&l->b, IR_B_PROBEMOD);
 }
 
@@ -138,8 +143,10 @@ ir_reg low_func_stp_pid(struct low *l, struct stp_node *call, const ir_reg *args
 ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
+	if (l->handler->kind == STP_P_SYSCALL_RETURN)	/* behind what the C library makes of it, or the call's number */
+		return ir_arg(&l->b, low_in_kernel(l) ? 2 : 1);
 	if (l->handler->kind != STP_P_RETURN && l->handler->kind != STP_P_PLT_RETURN) {
-		low_refuse(l, call, "it is known in a probe of a function's .return", "there is no returned value");
+		low_refuse(l, call, "it is known in a probe of a function's, or system call's, .return", "there is no returned value");
 		return low_const(l, 0);
 	}
 	return ir_arg(&l->b, 1);
@@ -148,7 +155,7 @@ ir_reg low_func_returnval(struct low *l, struct stp_node *call, const ir_reg *ar
 /* The label of .label("x"). */
 ir_reg low_func_pnlabel(struct low *l, struct stp_node *call, const ir_reg *args)
 {
-	const char *s = low_comp_text(l, "label");
+	const char *s = comp_text(l, "label");
 
 	(void)call;
 	(void)args;

@@ -9,8 +9,8 @@
 struct low;
 struct stp_node;
 
-/* The text in the brackets of component @name of the handler's point, or NULL. */
-const char *low_comp_text(const struct low *l, const char *name);
+/* Is it a kernel... point that the handler is for? */
+bool low_in_kernel(const struct low *l);
 
 /* The value of @call, a call of the function, whose arguments are @args; IR_NO_REG without one. */
 typedef ir_reg low_func(struct low *l, struct stp_node *call, const ir_reg *args);

@@ -65,7 +65,7 @@ ir_reg low_func_kernel_memory(struct low *l, struct stp_node *call, const ir_reg
 	return memory(l, call, args, IR_LOAD);
 }
 
-/* int_arg(n): the n-th argument, from 1.  A point that is any system call has the call's number before them. */
+/* int_arg(n): the n-th argument, from 1.  process.syscall has the call's number before them. */
 ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 {
 	const struct stp_node *n = call->args[0];
@@ -79,7 +79,7 @@ ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 			   "the argument is not known");
 		return low_const(l, 0);
 	}
-	first = l->handler->kind == STP_P_SYSCALL_ENTRY && !low_comp_text(l, "syscall");
+	first = l->handler->kind == STP_P_SYSCALL_ENTRY && !low_in_kernel(l);
 	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1 + first), type & ~SIGNED, type & SIGNED);
 }
 

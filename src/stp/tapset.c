@@ -57,9 +57,25 @@ struct stp_tapset {
 
 /* --- words -------------------------------------------------------------------------------------------- */
 
+enum { WORD = 1, SPECIAL = 2 };
+
+/* Of a character: is it a word's, and may something begin with it that is to be looked at between words? */
+static const unsigned char kinds[256] = {
+	['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD, ['_'] = WORD,
+	['#'] = SPECIAL, ['/'] = SPECIAL, ['%'] = SPECIAL, ['"'] = SPECIAL, ['{'] = SPECIAL, ['}'] = SPECIAL, ['@'] = SPECIAL,
+};
+
 static bool is_word(char c)
 {
-	return isalnum((unsigned char)c) || c == '_';
+	return kinds[(unsigned char)c] == WORD;
+}
+
+/* The first character from @s on that is of the @stop kinds. */
+static const char *pass_over(const char *s, const char *end, unsigned int stop)
+{
+	while (s < end && !(kinds[(unsigned char)*s] & stop))
+		s++;
+	return s;
 }
 
 /* The length of the word at @s, which ends before @end; 0 when none begins here. */
@@ -285,7 +301,7 @@ static bool cut(struct stp_tapset *t, struct file *f)
 	unsigned int depth = 0;
 	size_t len;
 
-	for (; s < end; s = to) {
+	for (; (s = pass_over(s, end, depth ? SPECIAL : SPECIAL | WORD)) < end; s = to) {
 		to = skip(text, s, end);
 		if (to > s)
 			continue;
@@ -293,8 +309,6 @@ static bool cut(struct stp_tapset *t, struct file *f)
 		len = word_at(s, end);
 		if (len) {
 			to = s + len;
-			if (depth)
-				continue;
 			if (begins_decl(s, len)) {
 				/* x.function(...) is a part of a point. */
 				if (!private && !(s > text && s[-1] == '.'))

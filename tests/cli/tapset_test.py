@@ -329,12 +329,51 @@ import ctypes, json, time
 call = ctypes.CDLL(None).syscall
 time.sleep(0.05)
 call(95, 0o22)
+call(95, 0o77)
+call(3, 99)
 print(json.dumps({}), flush=True)
 """
     _, lines = traced(tmp_path, program, """
-probe nd_syscall.umask.return { if (pid() == target()) println("mask ", @entry($arg1), " ", @entry(int_arg(1))) }
+probe nd_syscall.umask.return { if (pid() == target()) println("mask ", @entry($arg1), " ", @entry(int_arg(1)), " ", returnval()) }
+probe syscall.close.return { if (pid() == target() && retval) println(returnval() == retval, " ", returnval()) }
+probe syscall_any.return { if (pid() == target() && name == "close" && retval < 0) println("any ", returnval()) }
 probe syscall.clock_nanosleep.return { if (pid() == target()) println("slept ", (gettimeofday_ms() - @entry(gettimeofday_ms())) / 40) }""")
-    assert lines == ["slept 1", "mask 18 18"], lines
+    assert lines[0] == "slept 1" and lines[1].startswith("mask 18 18 ") and lines[2] == "mask 63 63 18", lines
+    assert sorted(lines[3:]) == ["1 -9", "any -9"], lines
+
+
+FILES = """
+import json, os, sys
+path = sys.argv[0] + ".data"
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+os.write(fd, b"z" * 321)
+os.pread(fd, 1000, 21)
+try: os.read(99, 77)
+except OSError: pass
+r, w = os.pipe()
+os.set_blocking(r, False)
+try: os.read(r, 55)
+except OSError: pass
+st = os.fstat(fd)
+print(json.dumps({"path": path, "ino": st.st_ino, "dev": [os.major(st.st_dev), os.minor(st.st_dev)], "pipe": os.fstat(r).st_ino}), flush=True)
+"""
+
+
+@pytest.mark.needs_bpf
+def test_reading_and_writing_of_files(tmp_path):
+    """A descriptor that is not open reads nothing; what goes wrong behind it has its error."""
+    said, lines = traced(tmp_path, FILES, """
+global ours
+probe vfs.write { if (pid() == target() && bytes_to_write == 321)
+	println(name, " ", fullpath_struct_file(task_current(), file), " ", ino, " ", dev >> 20, " ", dev & 0xfffff) }
+probe vfs.read { if (pid() == target()) ours = bytes_to_read == 77 || bytes_to_read == 55 ? ours + 1 : ours }
+probe vfs.read.return { if (pid() == target() && (bytes_to_read == 1000 || bytes_to_read == 55))
+	println(name, " ", bytes_read, " ", ret, " ", error, " ", error_str, " ", ino, " ", devname == "N/A") }
+probe end { println(ours) }""")
+    major, minor = said["dev"]
+    assert lines[0] == f"vfs.write {said['path']} {said['ino']} {major} {minor}", lines
+    assert re.sub(r" \d$", "", lines[1]) == f"vfs.read 300 300 0  {said['ino']}", lines
+    assert lines[2:] == [f"vfs.read 0 -11 -11 EAGAIN {said['pipe']} 1", "1"], lines
 
 
 # --- other words ------------------------------------------------------------------------------------------------------

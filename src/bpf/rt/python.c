@@ -113,8 +113,10 @@ INLINE void tell_call(struct stack_work *w, u64 addr)
 	u64 at = 0, pos = w->pos;
 
 #pragma unroll
-	for (u32 step = (STACK_ADDRS + 1) / 2; step; step /= 2)
+	for (u32 step = (STACK_ADDRS + 1) / 2; step; step /= 2) {
 		at += step & reaches(w->sps[(at + step) & STACK_ADDRS], addr) & reaches(at + step + 1, w->addrs);
+		rt_opaque(at);
+	}
 	if (!w->unwound || !w->addrs || pos > STACK_WORDS - 2)
 		return;
 	w->words[pos] = 0;

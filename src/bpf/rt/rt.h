@@ -23,7 +23,10 @@ s64 rt_strcmp(const char *a, const char *b, u64 size);		/* str.c */
 s64 rt_avg(const u64 *w);					/* stat.c */
 s64 rt_variance(const u64 *w);
 
-/* Keep the compiler from knowing what the verifier must be shown. */
+/*
+ * Keep the compiler from knowing what the verifier must be shown.  A sum above all: where it knows that bits do not meet it
+ * makes an "or", of which older verifiers (Linux 6.1) see no limit.
+ */
 #define rt_opaque(x) __asm__ volatile("" : "+r"(x))
 
 /* Bytes that a string of @size at most takes: whole words. */

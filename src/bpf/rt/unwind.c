@@ -32,8 +32,10 @@ static __attribute__((noinline)) u64 find_row(struct stack_walk *c, u64 pc)
 	u64 at = 0, row, n, page;
 
 #pragma unroll
-	for (u32 step = ABI_RANGES / 2; step; step /= 2)
+	for (u32 step = ABI_RANGES / 2; step; step /= 2) {
 		at += step & reaches(r->v[(at + step) & (ABI_RANGES - 1)].start, pc);
+		rt_opaque(at);
+	}
 	at &= ABI_RANGES - 1;
 	if (pc - r->v[at].start >= r->v[at].size) {
 		c->work->missing = 1;
@@ -51,8 +53,10 @@ static __attribute__((noinline)) u64 find_row(struct stack_walk *c, u64 pc)
 	pc &= (1 << ABI_UNWIND_SHIFT) - 1;
 	at = 0;
 #pragma unroll
-	for (u32 step = 1 << (ABI_UNWIND_SHIFT - 1); step; step /= 2)
+	for (u32 step = 1 << (ABI_UNWIND_SHIFT - 1); step; step /= 2) {
 		at += step & reaches(u->rows[(row + at + step) & (ABI_UNWIND_ROWS - 1)].at, pc) & reaches(at + step + 1, n);
+		rt_opaque(at);
+	}
 	row = (row + at) & (ABI_UNWIND_ROWS - 1);
 	return u->rows[row].base | (u64)(u32)u->rows[row].cfa << 32;
 }

@@ -1,0 +1,28 @@
+"""On the kernel that Debian 12 itself has, in a virtual machine: what a newer one does otherwise."""
+import shlex
+import subprocess
+
+import pytest
+
+import harness
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
+
+# The tests that differ: loops, iterations and strings; system-wide probes; the ends of processes; overlays.
+COMMAND = f"""
+    for file in tests/ir/*.ir; do {shlex.quote(str(harness.BUILD))}/tests/ir/ir_run $file || exit; done
+    cd tests && DTAP_BUILD={shlex.quote(str(harness.BUILD))} exec timeout 300 /usr/bin/python3 -m pytest -q -p no:cacheprovider \\
+        cli/process_test.py::test_members_of_arguments \\
+        "python/howto_test.py::test_call_hierarchy[py3.13]" \\
+        "python/howto_stap_test.py::test_direct[py3.9-zh]" \\
+        "python/howto_stap_test.py::test_top[py3.9-zh]" \\
+        "python/stap_points_test.py::test_script_means_its_interpreter[#!/usr/bin/python3 -u]"
+"""
+
+
+def test_debian_12():
+    argv = [harness.TOP / "tools" / "on-kernel", "-t", "600", "linux-image-amd64", "sh", "-c", COMMAND]
+    done = subprocess.run(argv, cwd=harness.TOP, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=700)
+    if done.returncode == 125:
+        pytest.skip(f"no virtual machine: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0 and "5 passed" in done.stdout, done.stdout + done.stderr
