@@ -16,10 +16,12 @@ enum {
 	FRAME_TIME = -16,		/* timestamp */
 	FRAME_PROBE = -24,		/* index of the probe that fired */
 	FRAME_TASK = -32,		/* struct bpf_pidns_info: tid, pid */
-	FRAME_FAULT = -72,		/* what ERROR's arg1 to arg5 are, in that order */
-	FRAME_POS = -80,		/* bytes of the key or record built so far */
-	FRAME_TMP = -88,		/* within one instruction */
-	FRAME_TMP2 = -96,
+	FRAME_TMP = -40,		/* within one instruction */
+	FRAME_TMP2 = -48,
+	FRAME_POS = -56,		/* bytes of the key or record built so far */
+	FRAME_FAULT = -96,		/* what ERROR's arg1 to arg5 are, in that order */
+	FRAME_EARLY = FRAME_FAULT,	/* before the clauses: what their filter reads, up to 40 bytes */
+	/* A program whose clauses are functions (gen_turn.c) needs no more itself. */
 	FRAME_THREAD = -104,		/* a thread's key */
 	FRAME_KEY = FRAME_THREAD - FRAME_KEY_SIZE,	/* small keys, the record of a fault, what ITER's walk carries */
 	FRAME_LATE = FRAME_KEY - 8,	/* a fault was caught after the time was up */

@@ -23,13 +23,19 @@
 
 /* --- the frame ---------------------------------------------------------------------------------------- */
 
-/* Words of the frame by bit, from FRAME_POS down to FRAME_WALK: those that hold something within an instruction. */
+/* Is it one of ERROR's arguments? */
+static bool is_fault(int off)
+{
+	return off >= FRAME_FAULT && off < FRAME_FAULT + 40;
+}
+
+/* Words of the frame by bit, from FRAME_TMP down to FRAME_WALK: those that hold something within an instruction. */
 static int word_of(int off)
 {
-	int bit = (FRAME_POS - off) / 8;
+	int bit = (FRAME_TMP - off) / 8;
 
-	_Static_assert((FRAME_POS - FRAME_WALK) / 8 < 32, "a bit for each");
-	return off > FRAME_POS || off < FRAME_WALK || off == FRAME_LATE ? -1 : bit;
+	_Static_assert((FRAME_TMP - FRAME_WALK) / 8 < 32, "a bit for each");
+	return off > FRAME_TMP || off < FRAME_WALK || off == FRAME_LATE || is_fault(off) ? -1 : bit;
 }
 
 /* What @i, which comes behind @before, does to the frame's words. */
@@ -57,7 +63,7 @@ static void clear(struct gen *g, uint32_t words)
 {
 	for (int bit = 0; bit < 32; bit++)
 		if (words >> bit & 1)
-			asm_sti(&g->as, BPF_DW, R10, FRAME_POS - 8 * bit, 0);
+			asm_sti(&g->as, BPF_DW, R10, FRAME_TMP - 8 * bit, 0);
 }
 
 void gen_tidy(struct gen *g, uint32_t from)
@@ -78,8 +84,9 @@ void gen_clear_frame(struct gen *g)
 {
 	for (int r = R6; r <= R8; r++)
 		asm_imm(&g->as, r, 0);
-	for (int off = FRAME_POS; off >= FRAME_WALK; off -= 8)
-		asm_sti(&g->as, BPF_DW, R10, off, 0);
+	for (int off = FRAME_TMP; off >= FRAME_WALK; off -= 8)
+		if (!is_fault(off))
+			asm_sti(&g->as, BPF_DW, R10, off, 0);
 	g->dirty = 0;
 }
 

@@ -115,13 +115,13 @@ static void syscall_filter(struct gen *g, uint32_t out)
 	load_word(g, 0);
 	asm_mov(as, R3, R1);
 	asm_alui(as, BPF_ADD, R3, RANGE);
-	read_kernel(g, FRAME_KEY, RANGE_SIZE);
+	read_kernel(g, FRAME_EARLY, RANGE_SIZE);
 	asm_ji(as, BPF_JNE, R0, 0, out);
 #if defined(__x86_64__)
-	asm_ld(as, BPF_DW, R1, R10, FRAME_KEY + CS);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_EARLY + CS);
 	asm_ji(as, BPF_JEQ, R1, CS_32, out);
 #endif
-	asm_ld(as, NUMBER_SIZE, R1, R10, FRAME_KEY + NUMBER);
+	asm_ld(as, NUMBER_SIZE, R1, R10, FRAME_EARLY + NUMBER);
 	asm_ji(as, BPF_JGE, R1, EBPF_SYSCALLS, out);
 	if (is_exit)
 		asm_alui(as, BPF_ADD, R1, EBPF_SYSCALLS);

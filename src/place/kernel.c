@@ -34,6 +34,8 @@ struct uprobe_multi_attr {
 };
 _Static_assert(sizeof(struct uprobe_multi_attr) == 64, "link_create.uprobe_multi of union bpf_attr");
 
+enum { NR_OPEN = 1 << 20 };	/* what fs.nr_open is, mostly: more descriptors a process cannot have */
+
 static const char license[] = "Dual MIT/GPL";
 
 struct kernel_prog {
@@ -69,6 +71,7 @@ struct kernel_place {
 	size_t nlinks, links_cap;
 	atomic_size_t skipped;		/* sites that the kernel refused */
 	atomic_bool tracepoints;	/* some are armed */
+	atomic_bool descriptors_allowed;	/* RLIMIT_NOFILE is as high as it can be */
 };
 
 static struct kernel_place *of(struct place *place)
@@ -615,6 +618,18 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site
 	return link_perf_event(k, prog_fd, event, site->probe);
 }
 
+/* Without multi links each site takes two descriptors: allow as many as can be. */
+static void allow_descriptors(struct kernel_place *k)
+{
+	struct rlimit lim, more = { NR_OPEN, NR_OPEN };
+
+	k->descriptors_allowed = true;
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur >= NR_OPEN || !setrlimit(RLIMIT_NOFILE, &more))
+		return;
+	more = (struct rlimit){ lim.rlim_max, lim.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &more);
+}
+
 static int refused_site(const struct place_site *s, int e, struct strbuf *err)
 {
 	strbuf_printf(err, "cannot arm %s at offset 0x%llx: ", s->path, (unsigned long long)s->off);
@@ -627,6 +642,10 @@ static int refused_site(const struct place_site *s, int e, struct strbuf *err)
 	case -EACCES:
 		strbuf_puts(err, "permission denied: CAP_PERFMON, and CAP_SYS_ADMIN for other users' files, are"
 				 " needed");
+		break;
+	case -EMFILE:
+		strbuf_puts(err, "each place takes two of the tracer's file descriptors before Linux 6.6: allow more of"
+				 " them (ulimit -n), or trace fewer functions");
 		break;
 	case -ESRCH:
 		strbuf_puts(err, "the process is gone");
@@ -663,9 +682,14 @@ static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const s
 		   uint32_t pid, struct refused *r)
 {
 	size_t before = r->n, half = n / 2;
+	bool allowed = k->descriptors_allowed;
 	int e, other;
 
 	e = kp->multi ? arm_multi(k, kp->fd, sites, n, pid) : arm_perf(k, kp->fd, sites, pid);
+	if (e == -EMFILE && !allowed) {
+		allow_descriptors(k);
+		return arm_run(k, kp, sites, n, pid, r);
+	}
 	if (!e)
 		return 0;
 	r->one = sites;

@@ -23,7 +23,7 @@ def test_execargs(dtrace, start):
 @pytest.mark.alone
 def test_execargs_as_key(dtrace, start):
     """Equal arguments are one key, whatever lay in memory before."""
-    code = "import os, time\nfor i in range(40): os.getsid(0); time.sleep(0.005)"
+    code = "import os, time\nwhile True: os.getsid(0); time.sleep(0.005)"
     for words in ("a", "bb bb"):
         start([PYTHON, "-c", code, *words.split()])
     result = dtrace("-q", "-n", """

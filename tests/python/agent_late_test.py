@@ -3,6 +3,7 @@
 Each test has the processes of a pid namespace to itself, as agent_family_test.py says.
 """
 import os
+import re
 import shutil
 
 import pytest
@@ -78,6 +79,7 @@ def test_stap(interp, tmp_path):
 
 FORKS = """
 import os
+import re
 def tick(): pass
 pid = os.fork()
 tick()
@@ -138,7 +140,7 @@ for i in $(seq 12); do "$@" || exit; done
 
 @pytest.mark.alone
 def test_programs_that_are_removed(tmp_path):
-    """Found in a process, gone when it is to be armed: no reason to end a session about all others."""
+    """Found in a process, gone or half written when it is to be armed: no reason to end a session about all others."""
     result = harness.run([*ALONE, "sh", "-c", CHURN, "sh", harness.DTRACE, "-qn", "python*:::gc-start { n++; } BEGIN { exit(0); }"],
                          cwd=tmp_path, timeout=60)
-    assert (result.code, result.err) == (0, ""), result
+    assert result.code == 0 and re.fullmatch(r"(dtrace: \d+ sites? \w+ left out: .*\n)?", result.err), result
