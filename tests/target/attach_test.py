@@ -120,7 +120,8 @@ DOING = {
     "epoll": "import select; p = select.epoll(); p.poll(1000)",
     "read": "import sys; sys.stdin.read()",
     "lock": "import threading; l = threading.Lock(); l.acquire(); l.acquire()",
-    "wait": "import os, time\npid = os.fork()\nif not pid: time.sleep(1000)\nos.waitpid(pid, 0)",
+    "wait": "import os, time\nparent = os.getpid()\npid = os.fork()\n"
+            "while not pid and os.getppid() == parent: time.sleep(0.1)\nif pid: os.waitpid(pid, 0)",
     "threads": "import threading, time\ndef f():\n    while True: time.sleep(0.001)\n"
                "for _ in range(40): threading.Thread(target=f, daemon=True).start()\nthreading.Event().wait()",
     "busy_threads": "import threading\ndef f():\n    while True: sum(range(100))\n"
