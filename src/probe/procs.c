@@ -133,6 +133,7 @@ static int identify_mapping(int fd, uint64_t *dev, uint64_t *ino)
 	return err > 0 ? 0 : err ? err : -ENOENT;
 }
 
+/* For reading, whatever it is: a FIFO is not waited for, a terminal does not become ours. */
 static int open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -212,11 +213,11 @@ bool procs_descends(uint32_t pid, uint32_t ancestor)
 /* Open @path if it is the mapped file.  Some file systems show another device in stat than in maps. */
 static int open_same(const struct procs_map *m, const char *path, bool same_dev)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+	int fd = open_file(path), err;
 	struct stat st;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_ino != m->ino || (same_dev && st.st_dev != m->dev))
@@ -252,7 +253,7 @@ int procs_open(const struct procs_map *m, struct strbuf *path)
 	}
 	strbuf_clear(path);
 	strbuf_printf(path, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start, m->end);
-	fd = open(strbuf_str(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open_file(strbuf_str(path));
 	return fd >= 0 ? fd : err;
 }
 
