@@ -4,6 +4,7 @@
 #	sudo make demo		the call hierarchy of a Python program, traced
 #	sudo make check		every test; ends with "N passed, N failed, N skipped"
 #	sudo make check-san	the same tests on a build with the address and undefined-behaviour sanitizers
+#	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
 #	make fuzz		a short run of each fuzz driver
 #	make install		into DESTDIR, prefix (default /usr/local)
@@ -60,6 +61,12 @@ check-san:
 	@tools/pythons make
 	@$(PYTHON) tools/check $(SAN) $(PYTEST_ARGS)
 
+nightly:
+	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
+	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
+	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+
 bench: all
 	@tools/need pythons bench
 	@tools/pythons make >/dev/null
@@ -82,4 +89,4 @@ clean:
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-san bench fuzz install uninstall clean help
+.PHONY: all demo check check-san nightly bench fuzz install uninstall clean help

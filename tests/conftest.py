@@ -1,24 +1,41 @@
 """Fixtures and markers of the end-to-end tests; tests/README.md shows how to use them."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import zlib
 
 import pytest
 
+try:
+    from xdist.scheduler import LoadScheduling
+except ImportError:
+    LoadScheduling = None
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import fate  # noqa: E402
 import harness  # noqa: E402
 from golden import collector_of  # noqa: E402
 
-collect_ignore = ["harness.py", "golden.py"]
+collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ways.py"]
 
 
 def pytest_configure(config):
+    os.environ.pop("PYTHONUNBUFFERED", None)    # a line of a program would come in pieces, with others' between them
+    # A shell's & and nohup leave these ignored, and programs that are started inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     for line in ("needs_root: skipped for others",
                  "needs_bpf: skipped, with the kernel's reason, where BPF or uprobes are refused",
                  "interps(*versions): the interpreters of a test that uses the fixture interp (default: all)",
+                 "in_turn: with interp: on 3.9, and on one of the others in turn; on all under make nightly",
+                 "dies(*signals): programs of this test may die of these: \"SIGSEGV\" (see fate.py)",
+                 "first: takes a minute, and so begins with the first ones",
                  "slow: takes seconds; left out of the sanitizer run of continuous integration",
+                 "nightly: takes minutes, or another kernel; only under make nightly",
                  "alone: looks at, or disturbs, processes of other tests; nothing runs beside it under tools/check"):
         config.addinivalue_line("markers", line)
 
@@ -26,13 +43,38 @@ def pytest_configure(config):
 def pytest_addoption(parser):
     parser.addoption("--turn", choices=["together", "alone"],
                      help="only the tests that may run beside others, or only those marked alone (default: all)")
+    parser.addoption("--in-turn", action="store_true", help="take every test with interp for one marked in_turn")
+
+
+class OneByOne(LoadScheduling or object):
+    """
+    A worker has the test that it runs and the one after it.  pytest-xdist hands out hundreds at once: the long ones of a
+    file then come one after another in one worker, and the others have nothing left to do.
+    """
+
+    def check_schedule(self, node, duration=0):
+        if self.pending:
+            self._send_tests(node, 2)
+        elif not node.shutting_down:
+            node.shutdown()
+
+    def _send_tests(self, node, num):
+        super()._send_tests(node, max(0, min(num, 2 - len(self.node2pending[node]))))
+
+
+if LoadScheduling:
+    def pytest_xdist_make_scheduler(config, log):
+        return OneByOne(config, log)
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: (not item.get_closest_marker("first"), not item.get_closest_marker("slow")))
     turn = config.getoption("--turn")
-    if turn:
+    if turn or not harness.NIGHTLY:
         def is_mine(item):
-            return bool(item.get_closest_marker("alone")) == (turn == "alone")
+            if item.get_closest_marker("nightly") and not harness.NIGHTLY:
+                return False
+            return not turn or bool(item.get_closest_marker("alone")) == (turn == "alone")
 
         mine = [item for item in items if is_mine(item)]
         config.hook.pytest_deselected(items=[item for item in items if not is_mine(item)])
@@ -48,8 +90,45 @@ def pytest_generate_tests(metafunc):
     if "interp" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("interps")
         versions = marker.args if marker else harness.VERSIONS
+        in_turn = metafunc.config.getoption("--in-turn") or metafunc.definition.get_closest_marker("in_turn")
+        if in_turn and not harness.NIGHTLY:
+            others = [version for version in versions if version != "3.9"]
+            turn = zlib.crc32(metafunc.function.__name__.encode())
+            versions = [version for version in versions if version == "3.9" or version == others[turn % len(others)]]
         metafunc.parametrize("interp", versions, indirect=True, ids=[f"py{v}" for v in versions])
 
+
+# --- the fate of traced programs (fate.py) ---------------------------------------------------------------
+
+def pytest_sessionstart(session):
+    try:
+        session.config.fate = fate.Watch() if os.geteuid() == 0 else None
+    except OSError as error:
+        session.config.fate = None
+        print(f"how traced programs end is not watched: {error}")
+
+
+def check_fate(item):
+    """Fail when a process of the test has died of a signal that the test does not name."""
+    if not item.config.fate:
+        return
+    marker = item.get_closest_marker("dies")
+    deaths = [death for death in item.config.fate.deaths() if not marker or death.signal not in marker.args]
+    assert not deaths, "; ".join(map(str, deaths))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    (yield).get_result()
+    check_fate(pyfuncitem)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    check_fate(item)
+
+
+# ---------------------------------------------------------------------------------------------------------
 
 def pytest_runtest_setup(item):
     if (item.get_closest_marker("needs_root") or item.get_closest_marker("needs_bpf")) and os.geteuid() != 0:

@@ -22,6 +22,7 @@ AGENT = BUILD / "src/agent/dtap-agent.so"
 STAP = BUILD / "stap"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
+NIGHTLY = bool(os.environ.get("DTAP_NIGHTLY"))      # what takes long is done as well
 
 # What the sanitizers print and no command does.
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|runtime error:|AddressSanitizer:DEADLYSIGNAL")
@@ -145,6 +146,14 @@ class Result:
         return f"{' '.join(map(str, self.argv))}\nexit {self.code}\n-- stdout\n{self.out}\n-- stderr\n{self.err}"
 
 
+def without_end(argv, out):
+    """The output of a script: the empty line that ends each run of dtrace is left out, where nothing is behind it."""
+    elsewhere = re.compile("-[a-zA-Z]*[lVeGho]$|--|-xoformat|oformat")
+    own = argv[argv.index(str(DTRACE)) + 1:] if str(DTRACE) in argv else None
+    runs = own is not None and not any(elsewhere.match(word) for word in own)
+    return out.removesuffix("\n") if runs and (out.endswith("\n\n") or "\n\n" not in out) else out
+
+
 def check_health(result):
     """Fail when the command died of a signal or a sanitizer complained."""
     assert not SANITIZER_REPORT.search(result.err), f"a sanitizer reports:\n{result!r}"
@@ -172,7 +181,7 @@ def finish(child, argv, timeout=TIMEOUT_S):
         except subprocess.TimeoutExpired:
             child.kill()
             out, err = child.communicate()
-    result = Result(argv, child.returncode, out.decode(errors="surrogateescape"),
+    result = Result(argv, child.returncode, without_end([str(word) for word in child.args], out.decode(errors="surrogateescape")),
                     err.decode(errors="surrogateescape"))
     check_health(result)
     assert not hung, f"no end after {timeout} s:\n{result!r}"
@@ -217,6 +226,17 @@ def in_time_order(text):
 
 # --- a traced process ------------------------------------------------------------------------------
 
+# read, poll, select, pause, nanosleep, wait4, futex, clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait
+WAITING_CALLS = {0, 7, 23, 34, 35, 61, 202, 230, 232, 270, 271, 281}
+
+
+def waits(pid):
+    """Is the first thread of a process inside of a system call that waits?"""
+    with open(f"/proc/{pid}/syscall") as call:
+        number = call.read().split()[0]
+    return number.isdigit() and int(number) in WAITING_CALLS
+
+
 def wait_until(condition, timeout=TIMEOUT_S, what="condition"):
     end = time.monotonic() + timeout
     while time.monotonic() < end:
@@ -225,6 +245,24 @@ def wait_until(condition, timeout=TIMEOUT_S, what="condition"):
             return found
         time.sleep(0.01)
     raise AssertionError(f"{what}: not within {timeout} s")
+
+
+# Says "ready", then calls leaf() without end.
+LOOP = """
+import time
+def leaf(): pass
+print("ready", flush=True)
+while True:
+    leaf()
+    time.sleep(0.001)
+"""
+
+
+def running(start, interp, program=LOOP):
+    """A process of a program that says "ready" first, and has said it; start is the fixture."""
+    child = start(interp.argv_of(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    return child
 
 
 def semaphore(pid, interp, marker):

@@ -10,20 +10,20 @@
  *
  * names the provider (myserv), the marker (query__receive, which D writes query-receive) and its arguments.
  * dtap, SystemTap, perf, bpftrace, gdb and every other reader of "stapsdt" notes find it in the finished
- * program; `readelf -n` shows what they see.  This file alone is needed: nothing to link, no set-up, and
- * nothing in it outlives compilation but the notes.
+ * program; `readelf -n` shows what they see.  Only this file is needed: nothing to link, no set-up, and only
+ * the nops and notes remain after compilation.
  *
  * What a marker costs
  *
- *	One nop in the text, and whatever computes the arguments; the compiler may leave them where they are
+ *	One nop in the text, and the computation of the arguments; the compiler may leave them where they are
  *	(register, stack, constant), so values that exist anyway cost nothing.  The note is not loaded.
  *
- *	The nop is one byte long on x86.  The kernel (6.18 and later) traps less expensively on a nop of five
- *	bytes, which it turns into a call; but a call writes its return address below the stack pointer,
- *	where the x86-64 ABI lets a leaf function keep variables (the "red zone").  Nothing tells a header
- *	whether its marker stands in such a function, so only who compiles with -mno-red-zone may ask for
- *	the long form: define SDT_NO_RED_ZONE before including this file.  Other machines have one length.
- *	Not for programs that fork: in Linux 6.18 the child has the call but not what it leads to, and dies at it.
+ *	The nop is one byte long on x86.  The kernel (6.18 and later) handles a nop of five bytes faster, since
+ *	it replaces it by a call; but a call writes its return address below the stack pointer, where the
+ *	x86-64 ABI lets a leaf function keep variables (the "red zone").  A header cannot know whether its
+ *	marker is in such a function, so the long form is only for code compiled with -mno-red-zone: define
+ *	SDT_NO_RED_ZONE before including this file.  Other machines have one length.  Do not use it in programs
+ *	that fork: in Linux 6.18 the child has the call but not its target, and crashes there.
  *
  * The macros
  *
@@ -33,22 +33,22 @@
  *	STAP_PROBEV(provider, name, ...)		counts its arguments: 0 to 12
  *
  *	They are statements.  Provider and name are written without quotes and may be macros that expand to a
- *	name.  The same marker may stand in many places; inlining multiplies it as it multiplies code.
+ *	name.  The same marker may be in many places; inlining duplicates it like other code.
  *
  * Arguments
  *
  *	Any integer, enumeration, bit-field, pointer, array or function (these two as pointers) and, where
  *	the tracer can read them, float, double and structures.  Each is evaluated once, whether or not
- *	somebody listens, and what a pointer leads to has been stored when the marker is reached.  A tracer
- *	sees size and sign as the compiler does: a char is one byte.  Of a bit-field it sees the integer that
+ *	a tracer listens, and what a pointer points to has been stored when the marker is reached.  A tracer
+ *	sees size and sign as the compiler does: a char is one byte.  For a bit-field it sees the integer that
  *	holds it: the declared type, or with GCC in C the smallest that is wide enough.
  *
- *	With many arguments in a tight place GCC may report "'asm' operand has impossible constraints": pass
+ *	With many arguments and few free registers GCC may report "'asm' operand has impossible constraints": pass
  *	variables instead of expressions, or define STAP_SDT_ARG_CONSTRAINT (default: nor, a constant, a
- *	place in memory or a register) before including this file.  -masm=intel makes operands that no
- *	tracer reads.
+ *	place in memory or a register) before including this file.  Tracers cannot read the operands that
+ *	-masm=intel produces.
  *
- * Semaphores: do not compute what nobody wants
+ * Semaphores: compute arguments only for a tracer
  *
  *	A semaphore is a counter of the tracers that watch a marker; the kernel keeps it.  Define
  *	_SDT_HAS_SEMAPHORES before including this file, and, for *every* marker of the file that includes it,
@@ -62,18 +62,18 @@
  *		if (__builtin_expect(myserv_query__receive_semaphore, 0))
  *			DTRACE_PROBE2(myserv, query__receive, client, count_rows(query));
  *
- *	`dtrace -h` and `dtrace -G` write all this from a provider definition.  In C++ the variable stands in
- *	the global namespace.  Without -fPIC, and where its declaration says visibility("hidden"), mentioning
- *	it costs nothing.
+ *	`dtrace -h` and `dtrace -G` write all this from a provider definition.  In C++ the variable is in the
+ *	global namespace.  Without -fPIC, or if it is declared with visibility("hidden"), a reference to it
+ *	costs nothing.
  *
  * Assembly
  *
- *	In a .S file the same macros take operands as a tracer reads them, SIZE@OPERAND, the size negative if
+ *	In a .S file the same macros take operands in the form of the note, SIZE@OPERAND, the size negative if
  *	signed:
  *
  *		STAP_PROBE2(libc, longjmp, 8@%rdi, -4@%esi)
  *
- *	Inside an asm statement of C or C++, the marker is a string to put between the others:
+ *	In an asm statement of C or C++, the marker is a string to put between the others:
  *
  *		asm ("cpuid\n"
  *		     STAP_PROBE_ASM(myserv, cpu, -4@%%eax 4@%%ebx)
@@ -85,11 +85,11 @@
  *		     STAP_PROBE_ASM(myserv, called, STAP_PROBE_ASM_TEMPLATE(2))
  *		     : "=a" (ret) : "0" (nr), STAP_PROBE_ASM_OPERANDS(2, nr, who) : "rcx", "r11", "memory");
  *
- *	There "memory" is what has the targets of pointers stored.
+ *	There "memory" makes the compiler store what the pointers point to.
  *
  * Needs GCC or clang, C99 or C++98 and later, and the GNU assembler or clang's own.  Tested for x86-64, i386,
- * aarch64 and riscv64.  Names that begin with _SDT_ are this file's own.  The notes equal those of SystemTap's
- * header of the same name but for enumerations with negative values, which that calls unsigned in C++.
+ * aarch64 and riscv64.  Names that begin with _SDT_ are private to this file.  The notes equal those of SystemTap's
+ * header of the same name except for enumerations with negative values, which it treats as unsigned in C++.
  *
  * The note
  *
@@ -97,8 +97,8 @@
  *
  *		address of the nop | of _.stapsdt.base | of the semaphore or 0 | provider \0 name \0 arguments \0
  *
- *	The base is one byte in a section that is loaded: prelinkers move it and the text alike but do not see
- *	notes, so the difference to the base's address as found gives what to add to the others.  Arguments are
+ *	The base is one byte in a loaded section: prelinkers move it together with the text but do not update
+ *	notes, so the base's actual address minus that in the note is the offset of all addresses.  Arguments are
  *	separated by spaces; each is [-]SIZE[f]@OPERAND: minus if signed, f if floating, OPERAND as the
  *	assembler writes it.
  */
@@ -106,8 +106,8 @@
 #define _SYS_SDT_H 1
 
 /*
- * One text serves assembly and the asm statements of C: there a line ends in a semicolon, here it becomes a
- * string that ends in a newline.  Provider, name and arguments are expanded before they are quoted.
+ * The same lines are used in assembly, where each ends with a semicolon, and in asm statements of C, where each
+ * becomes a string that ends with a newline.  Provider, name and arguments are expanded before they are quoted.
  */
 #ifdef __ASSEMBLER__
 # define _SDT_LINE(...)		__VA_ARGS__ ;
@@ -195,12 +195,12 @@
 #else /* C, C++ */
 
 /*
- * Where the compiler may leave an argument.  A register is written by its full name on i386: a char may be
- * in one that has no name for its low byte.
+ * Where the compiler may leave an argument.  On i386 a register is written by its full name, since a char may
+ * be in one that has no name for its low byte.
  */
 #ifndef STAP_SDT_ARG_CONSTRAINT
 # if defined __riscv && defined __clang__
-#  define STAP_SDT_ARG_CONSTRAINT nmr	/* LLVM knows no "o" there */
+#  define STAP_SDT_ARG_CONSTRAINT nmr	/* LLVM has no "o" there */
 # else
 #  define STAP_SDT_ARG_CONSTRAINT nor
 # endif
@@ -214,8 +214,8 @@
 #ifdef __cplusplus
 
 /*
- * A type's sign and whether it is floating.  What is no arithmetic type counts as unsigned.  Calling
- * _sdt_value, which nothing does, makes a value of an array, a function, a bit-field or a reference.
+ * A type's sign and whether it is floating.  A type that is not arithmetic counts as unsigned.  _sdt_value is
+ * never called; its result type is that of an array, function, bit-field or reference as a value.
  */
 extern "C++" {
 template <class T> T _sdt_value(T);
@@ -251,14 +251,14 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #else /* C */
 
 /*
- * A comma's right side is a value: an array or function has become a pointer, and unlike everything else
- * that does this it keeps a char a char and lets sizeof and typeof look at a bit-field.
+ * The right operand of a comma is a value: arrays and functions become pointers.  Unlike other operators it
+ * does not promote a char to int, and it allows sizeof and typeof of a bit-field.
  */
 # define _SDT_VALUE(x)		((void)0, (x))
 # define _SDT_TYPE(x)		__typeof__(_SDT_VALUE(x))
 /*
- * The numbers are GCC's and clang's for a type's class: 1 to 4 are the integers, 8 is floating.  What is no
- * integer is counted as an unsigned one, since it cannot be compared.
+ * The type classes of GCC and clang: 1 to 4 are integers, 8 is floating.  Other types are treated as unsigned
+ * integers, since they may not be comparable.
  */
 # define _SDT_CLASS(x)		__builtin_classify_type(_SDT_VALUE(x))
 # define _SDT_IS_INTEGER(x)	(_SDT_CLASS(x) >= 1 && _SDT_CLASS(x) <= 4)
@@ -270,12 +270,12 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #endif /* C */
 
 /*
- * An argument is two operands, its place and its size; GCC takes no more than 30 in one statement, so what is
- * floating comes as one mask for all.  The numbers are passed negated, because %n prints a constant negated
- * and without punctuation on every machine, while %c means other things on some.
+ * An argument is two operands, its place and its size; GCC allows at most 30 in one statement, so one mask
+ * tells for all which are floating.  The numbers are passed negated, because %n prints a constant negated and
+ * without punctuation on every machine, while %c means other things on some.
  */
 #define _SDT_NEGATED_SIZE(x)	((_SDT_IS_SIGNED(x) ? 1 : -1) * _SDT_SIZE(x))
-/* clang refuses a bit-field where memory would do, but not its value. */
+/* clang refuses a bit-field as an operand that may be in memory, but not its value. */
 #if defined __clang__ && defined __cplusplus
 # define _SDT_INPUT(x)		static_cast<_SDT_TYPE(x)>(x)
 #elif defined __clang__
@@ -292,7 +292,7 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #define _SDT_FLOATS(mask)	[sdt_floats] "n" (-(mask))
 
 /*
- * The text of an argument, which stands between the quotes of .ascii and leaves them to count an f or none:
+ * The text of an argument.  It is inside the quotes of .ascii, and leaves them to write an "f" or nothing:
  *	.ascii "SIZE"; .fill (MASK >> n) & 1, 1, 'f'; .ascii "@OPERAND"
  * (About the semicolons, see _SDT_WEIGHT.)
  */
@@ -377,8 +377,8 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #define STAP_PROBE_ASM(provider, name, ...)	_SDT_MARKER(provider, name, __VA_ARGS__)
 
 /*
- * Only the note mentions the semaphore, and link-time optimisation would drop or rename a variable that only
- * assembly mentions: so the marker claims to use it.  GCC takes the address as "anything" and emits nothing.
+ * Only the note refers to the semaphore, and link-time optimisation would drop or rename a variable that only
+ * assembly uses, so the marker has it as an operand.  GCC takes the address by "X" and emits no code for it.
  */
 #ifdef _SDT_HAS_SEMAPHORES
 # define _SDT_USE_SEMAPHORE(provider, name) \
@@ -393,16 +393,16 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #endif
 
 /*
- * When compilers weigh what to inline they count an asm statement's lines and semicolons.  These, and the
- * empty ones in the templates, make 41, 45, 50, 55 ... for no argument, one, two, three: what SystemTap's
- * header weighs, so that a program that changes headers keeps its functions, and its sites, as they were.
+ * Compilers estimate the size of an asm statement for inlining by its lines and semicolons.  These, and the
+ * empty ones in the templates, make 41, 45, 50, 55 ... for no argument, one, two, three, like SystemTap's
+ * header, so that a program that changes headers keeps the same inlining and the same sites.
  */
 #define _SDT_WEIGHT	"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
 
 /*
- * "memory": a tracer follows pointers, so what they lead to must have been stored; the compiler would omit
- * stores to a local object that nobody but the tracer reads.  In the marker's own statement it would keep
- * the compiler from using memory as an operand.
+ * "memory": a tracer follows pointers, so what they point to must have been stored; the compiler would omit
+ * stores to a local object that only the tracer reads.  In the marker's own statement it would keep the
+ * compiler from using memory as an operand.
  */
 #define _SDT_PROBE(provider, name, template, ...)					\
 	do {										\
@@ -437,7 +437,7 @@ _SDT_ARITHMETIC(long double, 0, 1)
 #define STAP_PROBE12(p, n, a, b, c, d, e, f, g, h, i, j, k, l) \
 	_SDT_PROBE(p, n, _SDT_TEMPLATE_12, _SDT_OPERANDS_12(a, b, c, d, e, f, g, h, i, j, k, l))
 
-/* The macro's name is what stands 15th when the arguments have pushed the list of names back. */
+/* The arguments push the list of names back, so that the 15th element is the name of the right macro. */
 #define STAP_PROBEV(...)									\
 	_SDT_15TH(__VA_ARGS__, STAP_PROBE12, STAP_PROBE11, STAP_PROBE10, STAP_PROBE9,		\
 		  STAP_PROBE8, STAP_PROBE7, STAP_PROBE6, STAP_PROBE5, STAP_PROBE4, STAP_PROBE3,	\

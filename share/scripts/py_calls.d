@@ -10,6 +10,8 @@
  *	NAME	function, module, or generation
  */
 #pragma D option quiet
+#pragma D option family
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

@@ -8,6 +8,8 @@
  * is not counted, nor is one that the script did not see start.
  */
 #pragma D option quiet
+#pragma D option family
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

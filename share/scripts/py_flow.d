@@ -9,6 +9,7 @@
  *	FUNC	-> is a call, <- a return
  */
 #pragma D option quiet
+#pragma D option family
 
 self int depth;
 

@@ -11,6 +11,7 @@
  *	TYPE FUNC	-> is a call, <- a return
  */
 #pragma D option quiet
+#pragma D option family
 
 self int depth;
 

@@ -10,6 +10,7 @@
  *	FUNC		-> is a call, <- a return
  */
 #pragma D option quiet
+#pragma D option family
 
 self int depth;
 

@@ -9,6 +9,8 @@
  *	CALLS	how often it was called
  */
 #pragma D option quiet
+#pragma D option family
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

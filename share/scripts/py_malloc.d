@@ -9,6 +9,7 @@
  * what is larger than 512 bytes, and libraries.  PYTHONMALLOC=malloc in the environment shows all.
  */
 #pragma D option quiet
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

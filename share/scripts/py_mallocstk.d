@@ -8,6 +8,7 @@
  * Behind the C frames that run Python stand its functions, as [ file:line (function) ].
  */
 #pragma D option quiet
+#pragma D option aggsortrev
 #pragma D option ustackframes=8
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }

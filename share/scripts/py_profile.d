@@ -8,6 +8,7 @@
  *	CODE		the C function that it was in, or the module where its name is not known
  */
 #pragma D option quiet
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Sampling... Hit Ctrl-C to end.\n"); }
 

@@ -9,6 +9,7 @@
  *	SYSCALL		what it called
  */
 #pragma D option quiet
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

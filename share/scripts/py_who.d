@@ -10,6 +10,8 @@
  *	FILE	source file
  */
 #pragma D option quiet
+#pragma D option family
+#pragma D option aggsortrev
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 

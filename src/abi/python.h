@@ -1,9 +1,9 @@
 /*
- * Python's frames as programs in the kernel walk them: what the tracer tells of a process, and what a program tells of a
- * code object.
+ * For programs in the kernel that walk Python frames: what the tracer tells them about a process, and what they report
+ * about a code object.
  *
- * A program knows a process as abi/unwind.h has it, and asks about one that it finds nothing for; the answer is a
- * struct abi_python.
+ * As in abi/unwind.h, a program looks a process up by its key, and asks the tracer about an unknown one; the answer
+ * is a struct abi_python.
  */
 #ifndef DTAP_ABI_PYTHON_H
 #define DTAP_ABI_PYTHON_H
@@ -11,24 +11,24 @@
 #include "abi/record.h"
 #include "abi/unwind.h"
 
-/* How the runs of frames that one native call of the evaluator has are told apart. */
+/* How to find where the frames of one native call of the evaluator end. */
 enum abi_python_runs {
-	ABI_PYTHON_EACH,	/* there is a call for each frame (3.9, 3.10) */
-	ABI_PYTHON_MARKED,	/* the frame says that it was entered from C (3.11) */
-	ABI_PYTHON_SHIM,	/* a frame that is none of Python's lies behind it (3.12) */
+	ABI_PYTHON_EACH,	/* each frame has its own call (3.9, 3.10) */
+	ABI_PYTHON_MARKED,	/* a field of the frame says that it was entered from C (3.11) */
+	ABI_PYTHON_SHIM,	/* the next outer frame is a shim, not a Python function's (3.12) */
 };
 
-enum { ABI_PYTHON_NONE = 0xffffffff };		/* an offset: there is no such thing */
+enum { ABI_PYTHON_NONE = 0xffffffff };		/* as an offset: this version has no such field */
 
-/* Offsets in bytes in CPython's structures.  All of them are below ABI_PYTHON_FRAME or ABI_PYTHON_CODE where these are read. */
+/* Byte offsets in CPython's structures; in frames and code objects below ABI_PYTHON_FRAME and ABI_PYTHON_CODE. */
 struct abi_python {
-	abi_u64 runtime;	/* address of _PyRuntime; 0: not a Python, or none that is known */
-	abi_u64 code_type;	/* address of PyCode_Type: what a code object says it is */
+	abi_u64 runtime;	/* address of _PyRuntime; 0: not a Python that dtap knows */
+	abi_u64 code_type;	/* address of PyCode_Type: ob_type of a code object */
 	abi_u32 version;	/* 0x030b for 3.11 */
 	abi_u32 runs;		/* enum abi_python_runs */
-	/* _PyRuntime, the state of an interpreter, of a thread, and what that has between itself and its frame */
+	/* _PyRuntime, the states of an interpreter and of a thread, and _PyCFrame between the latter and its frame */
 	abi_u32 interp, next_interp, threads, next_thread, thread_id, frame, cframe_frame;
-	/* a frame: instr is a pointer, or (lasti_scale not 0) an int that counts so many bytes */
+	/* a frame: instr is a pointer, or, if lasti_scale is not 0, an int in units of so many bytes */
 	abi_u32 back, code, instr, lasti_scale, owner, frame_size;
 	/* a code object */
 	abi_u32 first_instr, file, name, table, line;
@@ -37,41 +37,41 @@ struct abi_python {
 };
 _Static_assert(sizeof(struct abi_python) == 120, "what is known of a Python");
 
-enum { ABI_PYTHON_FRAME = 112, ABI_PYTHON_CODE = 168 };		/* bytes read of each, at most */
+enum { ABI_PYTHON_FRAME = 112, ABI_PYTHON_CODE = 168 };		/* the most bytes read of each */
 
 /*
- * The record of a code object that a program has not met before.  What could not be read has no bytes here, and can be
- * looked for at the address while the process lives.
+ * The record of a code object that a program has not seen before.  A text that could not be read has no bytes here; the
+ * tracer can try to read it at its address while the process lives.
  */
 enum { ABI_REC_CODE = 0xfffffffc };
 enum { ABI_CODE_FILE = 512, ABI_CODE_NAME = 256, ABI_CODE_TABLE = 16384 };
 
 struct abi_code {
 	struct abi_record hdr;
-	abi_u64 number;			/* that stands for it in frames */
+	abi_u64 number;			/* identifies it in frames */
 	abi_u32 version, line;
 	struct {
-		abi_u64 addr;		/* of the first */
-		abi_u32 length, kind;	/* characters or bytes; bytes of a character, 0: bytes of UTF-8 */
-		abi_u32 bytes, pad;	/* of it that are here */
+		abi_u64 addr;		/* of the first byte */
+		abi_u32 length, kind;	/* in characters or bytes; bytes per character, 0: bytes of UTF-8 */
+		abi_u32 bytes, pad;	/* number of its bytes that are in this record */
 	} file, name, table;
 	abi_u8 file_text[ABI_CODE_FILE], name_text[ABI_CODE_NAME];
-	abi_u8 table_bytes[ABI_CODE_TABLE];	/* as many as there are, rounded up to 8 */
+	abi_u8 table_bytes[ABI_CODE_TABLE];	/* sent up to the table's length, rounded up to 8 */
 };
 _Static_assert(sizeof(struct abi_code) == 48 + 3 * 24 + ABI_CODE_FILE + ABI_CODE_NAME + ABI_CODE_TABLE, "code object");
 
 /*
- * A frame of Python in the record of a stack (ABI_STACK_PYTHON).
+ * A Python frame in the record of a stack (ABI_STACK_PYTHON).
  */
 struct abi_pyframe {
 	abi_u64 code;		/* struct abi_code's number */
-	abi_u32 instr;		/* the last instruction begun, bytes from the first; negative before it */
+	abi_u32 instr;		/* offset of the current instruction in bytes; negative: before the first, or unknown */
 	abi_u32 flags;
 };
 _Static_assert(sizeof(struct abi_pyframe) == 16, "frame of Python");
 enum {
-	ABI_PYFRAME_FIRST = 1,	/* the innermost of those that one native call of the evaluator runs */
-	ABI_PYFRAME_CALL = 2,	/* none, but that call, of those before it: instr is its number among the addresses */
+	ABI_PYFRAME_FIRST = 1,	/* the innermost frame of a native call of the evaluator */
+	ABI_PYFRAME_CALL = 2,	/* no frame: the evaluator's call of the frames before it; instr: its address's index */
 };
 
 #endif

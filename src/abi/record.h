@@ -1,10 +1,9 @@
 /*
- * Layouts shared by the tracer, the eBPF programs and the agent: the only copy of each.
+ * Layouts shared by the tracer, the eBPF programs and the agent; each is defined only here.
  *
- * A record is what one clause of one firing leaves in the output stream: a header, the clause's integer
- * fields in 8-byte slots, and the bytes of its strings behind them.  A string field's slot holds the
- * offset of its first byte from the start of the record in the low 32 bits, and its length with the NUL in
- * the high 32.
+ * A record is the output of one clause of one firing: a header, the clause's integer fields in 8-byte slots,
+ * then the bytes of its strings.  A string field's slot holds the offset of its first byte from the start of
+ * the record in the low 32 bits, and its length with the NUL in the high 32.
  *
  *	0        8        16       24       32 + 8*nfields
  *	| time   |clause  |tid|pid |cpu|size| slots ...  | strings, each with its NUL ... |
@@ -31,13 +30,13 @@ typedef uint64_t abi_u64;
 #endif
 
 /*
- * The version of what the tracer of one build and the agent of another have in common: the records, the control block and
- * the segment (record.h, segment.h, task.def), and what the numbers of helpers and markers stand for.  An agent stays in
- * its process, and in the virtual environments that load it, while dtap is replaced: one of another version refuses the
- * segment and says so.  Raise it with each change after which the two would misunderstand each other; tests/unit/abi
- * notices changes.  What only the tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
+ * The version of the interface between the tracer of one build and the agent of another: the records, the control block
+ * and the segment (record.h, segment.h, task.def), and the numbers of helpers and markers.  An agent remains in its
+ * process, and installed in virtual environments, when dtap is updated: an agent of another version refuses the segment
+ * with a message.  Raise the version with each incompatible change; tests/unit/abi detects changes.  What only the
+ * tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 4 };
+enum { ABI_VERSION = 7 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -62,31 +61,40 @@ enum abi_fault {
 	ABI_FAULT_UPRIV = 7,
 	ABI_FAULT_TUPOFLOW = 8,
 	ABI_FAULT_BADSTACK = 9,
+	ABI_FAULT_BADSIZE = 10,		/* value: the size */
+	ABI_FAULT_BADINDEX = 11,	/* of an array; value: the index */
 	/* SystemTap's: */
 	ABI_FAULT_ACTIONS = 16,		/* too many statements */
-	ABI_FAULT_NESTING = 17,		/* too many calls inside each other */
-	ABI_FAULT_OVERFLOW = 18,	/* no room in an array; value: how many elements it may have */
+	ABI_FAULT_NESTING = 17,		/* calls nested too deep */
+	ABI_FAULT_OVERFLOW = 18,	/* an array is full; value: its maximum number of elements */
 	ABI_FAULT_EMPTY = 19,		/* a statistic without values */
-	ABI_FAULT_ERROR = 20,		/* the script's own */
+	ABI_FAULT_ERROR = 20,		/* from the script's error() */
 	ABI_FAULT_TIME = 21,		/* it took longer than the kernel allows */
+	/* Reading values of the traced language; value: the object, if there is one */
+	ABI_FAULT_VALUE_KIND = 22,	/* its type is not the expected one */
+	ABI_FAULT_VALUE_NONE = 23,	/* there is no such argument, variable, attribute or item */
+	ABI_FAULT_VALUE_COMPUTED = 24,	/* reading it would run code of the program */
+	ABI_FAULT_VALUE_RANGE = 25,	/* a number that does not fit in 64 bits */
+	ABI_FAULT_VALUE_UNKNOWN = 26,	/* its location in this interpreter is unknown */
 	ABI_FAULT_MAX,
 };
 
-/* The record of a fault: its slots are epid, action number (from 1), instruction offset in bytes, enum
- * abi_fault, value: ERROR's arg1 to arg5. */
+/* The record of a fault: its slots are the probe's id, the clause's (struct ir_clause), the number of the instruction,
+ * enum abi_fault, value: ERROR's arg1 to arg5, as in DTrace for Linux. */
 enum { ABI_REC_ERROR = 0xffffffff, ABI_ERROR_SLOTS = 5 };
 
 /*
- * The record of a stack, or of one address, that a program has not met before: its slots are the number that stands
- * for it in fields and keys, ABI_STACK_* with the number of frames asked for in the high 32 bits, and the addresses,
- * innermost first.  It comes before the first record that has the number.  Behind the addresses are the frames of
- * Python (abi/python.h), as many as fill the record; ABI_STACK_ADDRS of the flags is then how many addresses there are.
+ * The record of a stack, or of one address, that a program has not seen before: its slots are the number that
+ * identifies it in fields and keys, ABI_STACK_* with the requested number of frames in the high 32 bits, and the
+ * addresses, innermost first.  It precedes the first record with the number.  The rest of the record are Python frames
+ * (abi/python.h); ABI_STACK_ADDRS of the flags is then the number of addresses.
  */
 enum { ABI_REC_STACK = 0xfffffffe };
 enum {
 	ABI_STACK_USER = 1,	/* addresses of the process, not of the kernel */
 	ABI_STACK_PYTHON = 2,
-	ABI_STACK_NATIVE = 4,	/* of a program in the target: those of C are asked for, too */
+	ABI_STACK_NATIVE = 4,	/* in the target place: native frames are requested, too */
+	ABI_STACK_FUNCTIONS = 8,	/* Python frames without position in the function: abi_pyframe.instr is -1 */
 };
 #define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 
@@ -95,21 +103,21 @@ struct abi_probe {
 	abi_u32 id;			/* as dtrace -l shows it */
 	abi_u32 epid;			/* of the probe's first clause; the others follow */
 	abi_u32 flags;			/* ABI_PROBE_* */
-	abi_u32 pad;
+	abi_u32 pattern;		/* of a match of a pattern: 1 + the pattern's index in the table; else 0 */
 	char prov[64], mod[64], func[192], name[64];	/* cut, with a NUL: DTRACE_PROVNAMELEN ... of the guide */
 };
 _Static_assert(sizeof(struct abi_probe) == 400, "probe table entry");
 
-enum { ABI_PROBE_PID_SUFFIX = 1 };	/* prov is a base name: the firing process's pid belongs behind it */
+enum { ABI_PROBE_PID_SUFFIX = 1 };	/* the provider's name is prov followed by the firing process's pid */
 
-/* What is counted when it is lost. */
+/* Losses that are counted. */
 enum abi_drop {
 	ABI_DROP_RECORD,	/* the output stream was full */
 	ABI_DROP_AGG,		/* no room for a new key of an aggregation */
 	ABI_DROP_DYNVAR,	/* no room for an associative array's or thread-local variable's element */
 	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
 	ABI_DROP_ITER,		/* no room for an iteration over an array */
-	ABI_DROP_LOCK,		/* others had what a clause needs for too long: it was left out */
+	ABI_DROP_LOCK,		/* a clause was skipped because locks that it needs were held too long */
 	ABI_DROP_MAX,
 };
 
@@ -117,19 +125,19 @@ enum abi_drop {
 enum abi_state {
 	ABI_STATE_OFF,
 	ABI_STATE_ACTIVE,
-	ABI_STATE_DRAINING,	/* it is over, but what was recorded is still to be read, and END to be fired */
+	ABI_STATE_DRAINING,	/* tracing is over, but records must still be read and END fired */
 	ABI_STATE_WARMUP,	/* BEGIN is fired */
-	ABI_STATE_COOLDOWN,	/* END is fired: it is not over once more */
+	ABI_STATE_COOLDOWN,	/* END is fired; exit() has no further effect */
 };
 
 struct abi_control {
-	abi_u32 state;			/* enum abi_state; what finds it not ACTIVE does nothing, but for what the tracer fires */
+	abi_u32 state;			/* enum abi_state; unless ACTIVE, only the tracer's own firings run */
 	abi_u32 pad;
 	abi_u64 walltime_off_ns;	/* add to CLOCK_MONOTONIC for CLOCK_REALTIME */
 	abi_u64 drops[ABI_DROP_MAX];	/* added to atomically */
-	abi_u64 target_pid;		/* $target, 0 when there is none */
-	abi_u64 errors;			/* SystemTap's errors so far; added to atomically */
-	abi_u64 interpreted;		/* why a traced process cannot compile its programs, an errno; 0: they all can */
+	abi_u64 target_pid;		/* $target, or 0 */
+	abi_u64 errors;			/* number of SystemTap's errors so far; added to atomically */
+	abi_u64 interpreted;		/* an errno: why a traced process cannot compile its programs; 0: all can */
 	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
 	abi_u64 reserved[4];
 };

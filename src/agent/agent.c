@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's life: getting in, setting up, choosing hooks.
+ * The agent's life cycle: loading, setup, choice of hooks.
  *
- * Preloaded, it is there before the interpreter.  An audit hook may be added even then; its first call in an
- * initialised interpreter is a safe point that holds the GIL, where the rest is set up.  Loaded into a running
- * process, it is entered by agent_entry(), and its own thread takes the GIL.  Other processes of a preloaded tree
- * (no CPython, or one of an unsupported kind) keep an object that does nothing.
+ * Preloaded, it starts before the interpreter.  An audit hook may be added even then; its first call in an initialised
+ * interpreter is a safe point with the GIL held, where the rest is set up.  Loaded into a running process, it is
+ * entered by agent_entry(), and its own thread takes the GIL.  In other processes of a preloaded tree (not CPython, or
+ * an unsupported one) it does nothing.
  */
 #include "agent/agent.h"
 
@@ -17,29 +17,30 @@
 #include "abi/agent.h"
 #include "agent/code.h"
 #include "agent/control.h"
+#include "agent/early.h"
 #include "agent/engine.h"
 #include "agent/environ.h"
+#include "agent/hook_function.h"
 #include "agent/slot.h"
+#include "agent/task.h"
+#include "agent/typename.h"
 #include "agent/watch.h"
+#include "vm/calls.h"
 
 struct agent agent;
-__thread bool agent_busy;
+__thread struct agent_thread agent_thread = { .stack_limit = STACK_UNKNOWN };
 
 static const struct hook hook_audit;
 
-/* The first hook of the table that serves a marker and is usable supplies it. */
+/* A marker is supplied by the first usable hook of the table that serves it. */
 static const struct hook *const hooks[] = {
 	&hook_monitoring, &hook_eval, &hook_profile, &hook_trace, &hook_gc, &hook_import, &hook_thread,
-	&hook_audit,
+	&hook_task, &hook_memory, &hook_audit,
 };
 
-enum { HOOKS = sizeof(hooks) / sizeof(*hooks) };
+_Static_assert(sizeof(hooks) / sizeof(*hooks) == AGENT_HOOKS, "agent.supplied_by has one for each");
 
-/* Installing a hook may let another thread take the GIL, which must not start over in the middle. */
-static bool updating;
-static bool displaced;			/* C code may have taken a slot (slot.h); atomic */
-
-/* The markers to be fired, of those that are supplied. */
+/* The markers to be fired, if they are supplied. */
 static unsigned raised(void)
 {
 	return marker_raised_mask() & ~control_left();
@@ -47,46 +48,47 @@ static unsigned raised(void)
 
 unsigned agent_listeners(void)
 {
-	return raised() | engine_markers;
+	return raised() | agent.engine.markers;
 }
 
 void agent_update_hooks(void)
 {
-	static unsigned supplied[HOOKS];
 	unsigned listeners, left;
-	bool was_busy = agent_busy;
+	bool was_busy = agent_thread.busy;
 
-	if (updating)
+	if (agent.updating)
 		return;
-	updating = agent_busy = true;
+	agent.updating = agent_thread.busy = true;
 	agent.why[0] = 0;
 	engine_update();
-	__atomic_store_n(&marker_mask, raised(), __ATOMIC_RELAXED);
-	left = listeners = marker_mask | engine_markers;
-	if (__atomic_exchange_n(&displaced, false, __ATOMIC_RELAXED))
+	hook_function_update();
+	agent.py.PyErr_Clear();
+	__atomic_store_n(&agent.marker_mask, raised(), __ATOMIC_RELAXED);
+	left = listeners = agent.marker_mask | agent.engine.markers;
+	if (__atomic_exchange_n(&agent.displaced, false, __ATOMIC_RELAXED))
 		hook_trace_again();
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
 	agent.supplied = 0;
-	for (unsigned i = 0; i < HOOKS; i++) {
+	for (unsigned i = 0; i < AGENT_HOOKS; i++) {
 		unsigned wants = left & hooks[i]->serves;
 
 		if (!hooks[i]->usable())
 			continue;
 		left &= ~wants;
-		if (wants != supplied[i])
-			supplied[i] = hooks[i]->update(wants);
-		agent.supplied |= supplied[i];
+		if (wants != agent.supplied_by[i])
+			agent.supplied_by[i] = hooks[i]->update(wants);
+		agent.supplied |= agent.supplied_by[i];
 		agent.py.PyErr_Clear();
 	}
-	updating = false;
-	agent_busy = was_busy;
+	agent.updating = false;
+	agent_thread.busy = was_busy;
 }
 
 bool agent_changed(void)
 {
 	return agent.phase == AGENT_READY &&
-	       (__atomic_load_n(&displaced, __ATOMIC_RELAXED) || engine_changed() ||
-		raised() != __atomic_load_n(&marker_mask, __ATOMIC_RELAXED) ||
+	       (__atomic_load_n(&agent.displaced, __ATOMIC_RELAXED) || engine_changed() ||
+		raised() != __atomic_load_n(&agent.marker_mask, __ATOMIC_RELAXED) ||
 		agent_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
 }
 
@@ -102,7 +104,7 @@ void agent_why(const char *text)
 
 void agent_forked(void)
 {
-	updating = false;
+	agent.updating = false;
 	engine_forked();
 }
 
@@ -120,13 +122,15 @@ static bool has_gil(void)
 
 static bool measured(void)
 {
-	if (code_measure())
+	if (code_measure()) {
+		typename_measure();
 		return true;
+	}
 	agent_why("the layout of this CPython's code objects cannot be told");
 	return false;
 }
 
-/* The modules that hooks use, so that nothing of Python runs when they are installed. */
+/* Load the modules that hooks use, so that installing hooks runs no Python code. */
 static bool load_modules(void)
 {
 	static const char *const names[] = { "gc", "_thread", "_frozen_importlib" };
@@ -153,13 +157,13 @@ void agent_set_up(void)
 {
 	if (agent.phase != AGENT_WAITING)
 		return;
-	agent_busy = true;
+	agent_thread.busy = true;
 	agent.phase = AGENT_SETTING_UP;
 	agent_why("this CPython refuses to load or call its own modules");
 	if (has_gil() && measured() && load_modules() && watch_register()) {
 		agent.why[0] = 0;
 		read_version();
-		for (unsigned i = 0; i < HOOKS; i++)
+		for (unsigned i = 0; i < AGENT_HOOKS; i++)
 			agent.can |= hooks[i]->usable() ? hooks[i]->serves : 0;
 		environ_hide();
 		engine_watch_forks();
@@ -170,7 +174,7 @@ void agent_set_up(void)
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_OFF;
 	}
-	agent_busy = false;
+	agent_thread.busy = false;
 }
 
 /* Is this thread in Python's main interpreter, with the GIL, between its start and its end? */
@@ -181,8 +185,8 @@ static bool at_safe_point(void)
 }
 
 /*
- * The first safe point: the program must not get further without its hooks.  Not inside of a frame, whose return would
- * be one without an entry: 3.15 counts as initialised only while it looks for the program to run.
+ * Set up at the first safe point, before the program continues without hooks.  Not inside a frame, which would then
+ * have a return without an entry: 3.15 counts as initialised only when it is already looking for the program to run.
  */
 static void look_here(void)
 {
@@ -197,15 +201,13 @@ static void look_here(void)
 		watch_start();
 }
 
-static enum { AUDIT_NONE, AUDIT_ADDED, AUDIT_CALLED } audit_hook;
-
-/* PyGILState_Check() does not tell any more once there has been another interpreter. */
+/* PyGILState_Check() always returns 1 once a second interpreter has been created. */
 static bool has_thread(void)
 {
 	return !agent.py.PyThreadState_GetUnchecked || agent.py.PyThreadState_GetUnchecked();
 }
 
-/* Is this another interpreter than the main one, which may have a GIL of its own (PEP 684, 3.12)? */
+/* Is this not the main interpreter?  Then it may have a GIL of its own (PEP 684, 3.12). */
 static bool has_other_gil(void)
 {
 	return agent.py.minor >= 12 && agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main();
@@ -216,13 +218,16 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	int saved = errno;
 
 	(void)data;
-	audit_hook = AUDIT_CALLED;
-	if (agent_busy)
+	agent.audit_hook = AUDIT_CALLED;
+	early_event(event);
+	if (agent_thread.busy)
 		return 0;
 	if (!watch_closing() && agent.phase == AGENT_WAITING)
 		look_here();
+	if (agent.tasks.waits && at_safe_point())
+		task_loaded();
 	if (slot_displaced(event))
-		__atomic_store_n(&displaced, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&agent.displaced, true, __ATOMIC_RELAXED);
 	if (agent_changed())
 		watch_start();
 	if (threads_watched() && agent.py.minor >= 12 &&
@@ -231,35 +236,37 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
 	if (engine_wanted(audit) && agent.py.PyGILState_Check() && has_thread()) {
-		const uint64_t words[ENGINE_ARGS] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
+		const uint64_t words[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
 
-		(has_other_gil() ? engine_run_beside : engine_fire)(WANT_INDEX_audit, words, 1);
+		agent_thread.arguments = args;
+		(has_other_gil() ? engine_run_sub : engine_fire)(ABI_MARKER_audit, words, MARKER_TEXTS_audit);
+		agent_thread.arguments = NULL;
 	}
 	errno = saved;
 	return 0;
 }
 
 /*
- * An audit hook stays for ever, and events cost more while there is one, so a running process gets it when it is
- * wanted.  Another audit hook can refuse it and nobody is told: an event that every version has is raised to see.
+ * An audit hook can never be removed, and makes events slower, so a running process gets it only when it is needed.
+ * Another audit hook can refuse it silently: to find out, an audit event that every version has is raised.
  */
 bool agent_audits(void)
 {
 	struct pyobj *builtins;
 
-	if (audit_hook == AUDIT_CALLED)
+	if (agent.audit_hook == AUDIT_CALLED)
 		return true;
-	if (audit_hook == AUDIT_NONE && agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
-		audit_hook = AUDIT_ADDED;
+	if (agent.audit_hook == AUDIT_NONE && agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
+		agent.audit_hook = AUDIT_ADDED;
 	agent.py.PyErr_Clear();
 	builtins = agent.py.PyImport_ImportModule("builtins");
 	if (builtins)
 		agent_release(agent.py.PyObject_CallMethod(builtins, "id", "O", agent.py.none));
 	agent_release(builtins);
 	agent.py.PyErr_Clear();
-	if (audit_hook == AUDIT_CALLED)
+	if (agent.audit_hook == AUDIT_CALLED)
 		return true;
-	audit_hook = AUDIT_NONE;
+	agent.audit_hook = AUDIT_NONE;
 	agent_why("audit: another audit hook of the program refuses one more");
 	return false;
 }
@@ -295,28 +302,34 @@ static bool resolve(void)
 }
 
 /*
- * The object's ELF entry point: how a tracer introduces itself to a running process (abi/agent.h).  @fd is the
- * agent's from then on, and closed if it is not taken: the tracer may have died meanwhile.  Called in any thread, without
- * the GIL, where the thread holds no lock of the C library.  0; or -errno: -EAGAIN before the interpreter has started, -ENOEXEC when this is no
- * CPython that the agent knows (a HELLO says why), -EPERM when another user than this one or root has made the
- * channel, -EUSERS with too many tracers, others from starting a thread.
+ * The object's ELF entry point: a tracer connects to a running process (abi/agent.h).  @fd is always taken over, and
+ * closed on failure: the tracer may have died meanwhile.  Called in any thread, without the GIL, where the thread holds
+ * no lock of the C library.  0; or -errno: -EAGAIN before the interpreter has started, -ENOEXEC if this is not a
+ * CPython that the agent knows (a HELLO says why), -EPERM if the creator of the channel is neither this user nor root,
+ * -EUSERS with too many tracers, others from starting a thread.  @forbidden: system calls that would kill the process
+ * (abi/calls.h).
  */
-int agent_entry(int fd);
+int agent_entry(int fd, uint32_t forbidden);
 
-int agent_entry(int fd)
+int agent_entry(int fd, uint32_t forbidden)
 {
 	int saved = errno, err;
+	unsigned row;
 
+	calls_forbid(forbidden);
 	if (!resolve()) {
 		err = -ENOEXEC;
 		control_refuse(fd);
 	} else if (!agent.py.Py_IsInitialized()) {
 		err = -EAGAIN;
 	} else {
-		err = control_add(fd);
+		err = control_add(fd, &row);
 		if (!err) {
+			err = watch_start();
+			if (err)
+				control_take_back(row);
 			errno = saved;
-			return watch_start();
+			return err;
 		}
 	}
 	close(fd);
@@ -325,8 +338,8 @@ int agent_entry(int fd)
 }
 
 /*
- * Preloaded, or loaded by the interpreter itself at its start (then it is running).  Without a tracer that listens
- * nothing happens, unless foreign listeners are to be served.
+ * Called when the agent is preloaded, or loaded by the interpreter itself at its start (then that is running).  Does
+ * nothing without a listening tracer, unless foreign listeners must be served.
  */
 __attribute__((constructor)) static void start(void)
 {
@@ -345,15 +358,19 @@ __attribute__((constructor)) static void start(void)
 	if (control_connect() && !polling)
 		return;
 	/*
-	 * The thread that loads the agent at the interpreter's start sets it up, too, at its next safe point: a thread
-	 * of the agent could come to it only when a short program is ending.
+	 * If loaded at the interpreter's start, the loading thread sets the agent up at its next safe point: the
+	 * agent's own thread might get the GIL only when a short program is already ending.
 	 */
 	if (agent.py.Py_IsInitialized() && !agent.py.PyGILState_Check()) {
 		watch_start();
 		return;
 	}
-	if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
-		audit_hook = AUDIT_ADDED;
-	else if (agent.py.Py_IsInitialized())
+	if (!agent.py.Py_IsInitialized()) {
+		if (early_add_hook(on_audit))
+			agent.audit_hook = AUDIT_ADDED;
+	} else if (agent.py.PySys_AddAuditHook(on_audit, NULL) == 0) {
+		agent.audit_hook = AUDIT_ADDED;
+	} else {
 		agent.py.PyErr_Clear();
+	}
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent: the object loaded into a CPython process, which fires the markers that the interpreter lacks.
+ * The agent: a shared object loaded into a CPython process.  It fires the markers that the interpreter lacks.
  *
- * It is a guest.  A callback leaves errno and the interpreter's error indicator as found; what the agent does to
- * the interpreter by itself (installing hooks raises audit events) is not reported by its markers.  No hook is
- * installed while no semaphore is raised.
+ * It is a guest.  A callback leaves errno and the interpreter's error indicator as found; the agent's markers do not
+ * report its own actions (installing hooks raises audit events).  Without a listener no hook is installed.
  */
 #ifndef AGENT_H
 #define AGENT_H
@@ -12,15 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi/agent.h"
-#include "agent/capi.h"
-#include "agent/marker.h"
+#include "agent/state.h"
+
+struct moment;
 
 /*
- * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: in this interpreter?  @update:
- * from now on supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
- * interpreter and only on a change; returns the markers it really supplies now.  Exceptions are the caller's to
- * clear.
+ * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: does it work in this interpreter?
+ * @update: supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
+ * interpreter and only on a change; returns the markers that it now supplies.  The caller clears exceptions.
  */
 struct hook {
 	unsigned serves;
@@ -28,61 +26,65 @@ struct hook {
 	unsigned (*update)(unsigned wants);
 };
 
-extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import, hook_thread;
-
-/* The agent's one state: hooks bring no pointer.  Written with the GIL held, but for what is said to be atomic. */
-struct agent {
-	struct capi py;
-	bool resolved;			/* @py has been tried */
-	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
-	unsigned can, installed, supplied;	/* markers, as enum want: with usable hooks, hooks asked for (atomic),
-						   hooks in place */
-	char why[ABI_AGENT_WHY];	/* it is off, or not all that is asked for is supplied */
-	long code_file_off, code_name_off;
-};
-
-extern struct agent agent;
-
-/* The agent itself is at work in this thread: its audit events are nobody's business. */
-extern __thread bool agent_busy;
+extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import, hook_thread,
+	hook_task, hook_memory;
 
 /*
- * With the GIL, in the main interpreter, no exception set.  agent_set_up() is the first thing to be called;
- * whatever fails there leaves an agent that does nothing.  agent_update_hooks() brings the hooks up to date with
- * the semaphores.
+ * With the GIL, in the main interpreter, no exception set.  agent_set_up() is called first; if it fails, the agent does
+ * nothing.  agent_update_hooks() installs and removes hooks as the listeners require.
  */
 void agent_set_up(void);
 void agent_update_hooks(void);
-/* The markers that ought to be supplied, as enum want.  Needs no GIL. */
+/* The markers that have listeners, as enum want.  Needs no GIL. */
 unsigned agent_listeners(void);
 /* Are the hooks out of date?  Needs no GIL. */
 bool agent_changed(void);
-/* A hook says why it cannot supply what it is asked for. */
+/* Record why something that was asked for cannot be supplied. */
 void agent_why(const char *text);
-/* Audit events reach the agent from now on; false when another audit hook refuses that. */
+/* Install the audit hook, unless it is installed.  False: another audit hook refuses it. */
 bool agent_audits(void);
 /* In a child of fork, before anything else. */
 void agent_forked(void);
 
 /*
- * Threads to come.  Trace and profile functions belong to a thread, and nothing tells of a new one but its starter.
- * threads_watch() says for whom starters are watched; threads_expect() is called when a thread is about to be
- * started, and threads_seen() with its first frame.
+ * New threads.  Trace and profile functions belong to a thread, and the agent learns of a new thread only where it is
+ * started.  threads_watch() sets the uses for which thread starts are watched; threads_expect() is called when a thread
+ * is about to be started, threads_seen() before each frame; true: it is a thread's first, and threads_run() must run it by
+ * @run, since somebody wants to know when it ends.
  */
 enum threads_use { THREADS_TRACE = 1, THREADS_PROFILE = 2, THREADS_MARKER = 4 };
 
 void threads_watch(enum threads_use use, bool on);
 bool threads_watched(void);
 void threads_expect(void);
-void threads_seen(struct pythread *thread, void *frame);
+bool threads_seen(struct pythread *thread, void *frame);
+struct pyobj *threads_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *run);
 
-/* In a new thread: the trace and profile functions that others have. */
+/* In a new thread: install the trace and profile functions that the other threads have. */
 void hook_trace_adopt(void);
-/* The same for any thread that has lost them to the program. */
+/* Reinstall them in threads where the program has replaced them. */
 void hook_trace_again(void);
-/* The profile function supplies @wants of the function pair from now on; what it needs for that from any thread. */
+/* Supply @wants, of function-entry and function-return, by the profile function; prepare for that, in any thread. */
 unsigned hook_profile_take_over(unsigned wants);
 bool hook_profile_prepare(void);
+
+/*
+ * The events that functions by name need: calls by the profile function, lines by the trace function.  False: not
+ * available.
+ */
+enum hook_trace_use { HOOK_FUNCTION_CALLS = 1 << 30, HOOK_FUNCTION_LINES = 1 << 29 };
+bool hook_trace_use(unsigned uses);
+/*
+ * hook_memory_watched(): are allocators wrapped?  Then hook_memory_displaced() is to be asked from time to time: a tool
+ * that was there before may have removed its own wrappers, and ours with them.  It takes no GIL, but a lock of the
+ * interpreter's, so that no other thread may fork meanwhile.  hook_memory_again(), with the GIL: wrap them again.
+ */
+bool hook_memory_watched(void);
+bool hook_memory_displaced(void);
+void hook_memory_again(void);
+
+/* The line of a moment whose @where is a frame object. */
+int hook_trace_line(const struct moment *moment);
 
 static inline void agent_release(struct pyobj *obj)
 {
@@ -90,7 +92,7 @@ static inline void agent_release(struct pyobj *obj)
 		agent.py.Py_DecRef(obj);
 }
 
-/* PyObject's ob_type, where there is a GIL. */
+/* PyObject's ob_type, in a build with a GIL. */
 static inline struct pyobj *agent_type(struct pyobj *obj)
 {
 	return ((struct pyobj **)obj)[1];

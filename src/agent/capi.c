@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resolving the C API.  The agent is linked with nothing and is loaded into every program of a preloaded tree, so
- * dlsym itself may be missing: before glibc 2.34 it lives in a library that not every program loads.
+ * Resolving the C API.  The agent is not linked with any library and is loaded into every program of a preloaded tree,
+ * so dlsym itself may be missing: before glibc 2.34 it is in a library that not every program loads.
  */
 #include "agent/capi.h"
 
-/* Not <dlfcn.h>'s: weak, and found without a symbol version, which musl and each glibc then serve. */
+#include "abi/cpython.h"
+
+/* Not the declaration of <dlfcn.h>: weak, and without a symbol version, so that musl and every glibc provide it. */
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
 static bool find(void *where, const char *name, bool needed)
@@ -35,10 +37,10 @@ const char *capi_resolve(struct capi *api)
 	if (!dlsym || !find(&api->Py_GetVersion, "Py_GetVersion", true))
 		return no_api;
 	api->minor = minor_of(api->Py_GetVersion());
-	if (api->minor < CAPI_MINOR_MIN)
+	if (api->minor < CPYTHON_FIRST)
 		return too_old;
 	api->version_hex = 0x03000000 | (uint32_t)api->minor << 16;
-	if (api->minor > CAPI_MINOR_MAX)
+	if (api->minor > CPYTHON_LAST)
 		return too_new;
 #define NEED(type, name, params)			\
 	if (!find(&api->name, #name, true))		\
@@ -53,6 +55,7 @@ const char *capi_resolve(struct capi *api)
 	    !find(&api->PyMethodDescr_Type, "PyMethodDescr_Type", true))
 		return odd;
 	find(&api->PyCode_Type, "PyCode_Type", false);
+	find(&api->PyFunction_Type, "PyFunction_Type", false);
 	find(&api->_PyRuntime, "_PyRuntime", false);
 	find(&api->rseq_offset, "__rseq_offset", false);
 	find(&api->rseq_size, "__rseq_size", false);

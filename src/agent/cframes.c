@@ -6,15 +6,15 @@
 
 #include "agent/cstack.h"
 
-enum { FAR = 1 << 20 };		/* bytes that a frame pointer may lie above the stack pointer */
+enum { FAR = 1 << 20 };		/* maximum distance of a frame pointer from the stack pointer */
 
-/* The linker's: this object's header, in memory. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+/* Defined by the linker: this object's ELF header in memory. */
+extern const Elf64_Ehdr __ehdr_start[] __attribute__((visibility("hidden")));
 
-/* The registers that tables are about; they become those of frame after frame. */
+/* The registers that the tables restore, for one frame after the other. */
 struct regs {
 	uint64_t ip, sp, bp;
-	uint64_t low, high;	/* what can be read */
+	uint64_t low, high;	/* the readable range */
 };
 
 static inline bool read_word(const struct regs *r, uint64_t addr, uint64_t *ret)
@@ -37,16 +37,16 @@ static bool by_pointer(struct regs *r)
 
 static bool in_agent(uint64_t ip)
 {
-	const Elf64_Phdr *p = (const void *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
-	uint64_t at = ip - (uint64_t)(uintptr_t)&__ehdr_start;
+	const Elf64_Phdr *p = (const void *)((const char *)__ehdr_start + __ehdr_start->e_phoff);
+	uint64_t at = ip - (uint64_t)(uintptr_t)__ehdr_start;
 
-	for (int k = 0; k < __ehdr_start.e_phnum; k++)
+	for (int k = 0; k < __ehdr_start->e_phnum; k++)
 		if (p[k].p_type == PT_LOAD && p[k].p_flags & PF_X && at - p[k].p_vaddr < p[k].p_memsz)
 			return true;
 	return false;
 }
 
-/* The registers of who called the agent. */
+/* Restore the registers of the agent's caller. */
 static bool leave_agent(struct regs *r, const void *engine)
 {
 	r->bp = (uint64_t)(uintptr_t)engine;
@@ -58,7 +58,7 @@ static bool leave_agent(struct regs *r, const void *engine)
 	return true;
 }
 
-/* The row for @pc: others may be writing here, so each index is bounded where it is used. */
+/* The row for @pc.  The tables may change meanwhile, so each index is bounded where it is used. */
 static struct abi_unwind_row find_row(const struct abi_ranges *ranges, const struct abi_unwind *u, uint64_t pc, bool *missing)
 {
 	static const struct abi_unwind_row unknown = { 0, ABI_UNWIND_UNKNOWN, 0 };
@@ -89,7 +89,7 @@ static struct abi_unwind_row find_row(const struct abi_ranges *ranges, const str
 	return u->rows[(row + at) & (ABI_UNWIND_ROWS - 1)];
 }
 
-/* To the caller's registers, by @row. */
+/* Restore the caller's registers by @row. */
 static bool by_row(struct regs *r, struct abi_unwind_row row)
 {
 	uint64_t cfa = (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_SP ? r->sp : r->bp) + (uint64_t)(int64_t)row.cfa;
@@ -121,7 +121,7 @@ uint32_t cframes_walk(const void *engine, const struct abi_ranges *ranges, const
 		words[n] = r.ip;
 		sps[n++] = r.sp;
 		if (ranges && tables)
-			row = find_row(ranges, tables, r.ip - 1, missing);	/* a call may be the last thing that a function does */
+			row = find_row(ranges, tables, r.ip - 1, missing);	/* a function may end with a call */
 		if (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_END)
 			break;
 		more = ABI_UNWIND_BASE(row.base) == ABI_UNWIND_UNKNOWN ? by_pointer(&r) : by_row(&r, row);

@@ -2,26 +2,26 @@
 /*
  * Names from code objects.
  *
- * The API has no cheap way from a code object to its file and name, and the layout changes with every version.  So
- * it is measured: a code object made for the purpose is searched for the pointers that its attributes give.  A name
- * that is found twice, or not at all, makes the agent do nothing in that process.
+ * The API has no cheap way from a code object to its file and name, and the layout changes with every version.  So it
+ * is measured: a specimen is searched for the pointers that its attributes return.  If a name is found twice, or not at
+ * all, the agent does nothing in that process.
  */
 #include "agent/code.h"
 
 #include "agent/agent.h"
 #include "agent/capi.h"
+#include "agent/qualname.h"
 
-/* The offset in @code of the pointer that attribute @attr gives, or -1 when it is in no place or in two. */
-static long find_attr(struct pyobj *code, long size, const char *attr)
+long code_find_attr(struct pyobj *object, long size, const char *attr)
 {
 	const struct capi *py = &agent.py;
-	struct pyobj *value = py->PyObject_GetAttrString(code, attr);
+	struct pyobj *value = py->PyObject_GetAttrString(object, attr);
 	long found = -1;
 
 	if (!value)
 		return -1;
 	for (long off = 2 * sizeof(void *); off + (long)sizeof(void *) <= size; off += sizeof(void *)) {
-		if (*(struct pyobj **)((char *)code + off) != value)
+		if (*(struct pyobj **)((char *)object + off) != value)
 			continue;
 		if (found != -1) {
 			found = -1;
@@ -33,7 +33,7 @@ static long find_attr(struct pyobj *code, long size, const char *attr)
 	return found;
 }
 
-/* A code object whose file, name and qualified name are three strings. */
+/* A code object whose file, name and qualified name are different strings. */
 static struct pyobj *specimen(void)
 {
 	const struct capi *py = &agent.py;
@@ -60,7 +60,7 @@ bool code_measure(void)
 	struct pyobj *code = specimen();
 	struct pyobj *type = NULL, *size = NULL;
 
-	agent.code_file_off = agent.code_name_off = -1;
+	agent.code_file_off = agent.code_name_off = agent.code_qualname_off = -1;
 	if (code)
 		type = py->PyObject_GetAttrString(code, "__class__");
 	if (type)
@@ -68,8 +68,10 @@ bool code_measure(void)
 	if (size) {
 		long bytes = py->PyLong_AsLong(size);
 
-		agent.code_file_off = find_attr(code, bytes, "co_filename");
-		agent.code_name_off = find_attr(code, bytes, "co_name");
+		agent.code_file_off = code_find_attr(code, bytes, "co_filename");
+		agent.code_name_off = code_find_attr(code, bytes, "co_name");
+		/* Before 3.11 there is none. */
+		agent.code_qualname_off = code_find_attr(code, bytes, "co_qualname");
 	}
 	agent_release(size);
 	agent_release(type);
@@ -96,4 +98,25 @@ const char *code_file(struct pyobj *code)
 const char *code_name(struct pyobj *code)
 {
 	return code_text(*(struct pyobj **)((char *)code + agent.code_name_off));
+}
+
+size_t code_size(struct pyobj *code)
+{
+	struct pyobj *size = agent.py.PyObject_GetAttrString(agent_type(code), "__basicsize__");
+	long bytes = size ? agent.py.PyLong_AsLong(size) : 0;
+
+	agent_release(size);
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+bool code_has_qualname(void)
+{
+	return agent.code_qualname_off > 0 || (agent.py.minor < 11 && qualname_usable());
+}
+
+const char *code_qualname(struct pyobj *code)
+{
+	if (agent.code_qualname_off < 0)
+		return qualname_of(code);
+	return code_text(*(struct pyobj **)((char *)code + agent.code_qualname_off));
 }

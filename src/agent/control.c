@@ -2,14 +2,15 @@
 /*
  * The channels to tracers.
  *
- * The descriptors live among the program's, which may close every number it finds and open files of its own
- * there.  So all of them are sockets, each is known by its cookie (base/cookie.h), and nothing is read, written or closed
- * by a number that has become somebody else's.
+ * The descriptors are in the program's table, and the program may close any of them and reuse its number.  So all of
+ * them are sockets, identified by their cookies (base/cookie.h), and a descriptor is not read, written or closed if its
+ * number belongs to another file now.
  */
 #include "agent/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +21,13 @@
 #include <unistd.h>
 
 #include "abi/agent.h"
+#include "abi/calls.h"
 #include "agent/agent.h"
 #include "agent/engine.h"
 #include "base/cookie.h"
 
-/* @fd is published last and taken away first: 0 means that the row is free, 1 that somebody fills it. */
-struct channel {
-	int fd;			/* atomic */
-	bool greeted, looked;	/* HELLO is sent; a LOOK has come */
-	uint32_t leave;		/* of the last LOOK */
-	char name[ABI_AGENT_NAME];	/* likewise: of the socket where children of fork find the tracer; empty: they are not to */
-	uint64_t cookie;
-};
-
-static struct channel channels[CONTROL_CHANNELS];
-static struct channel waker[2];		/* the thread's end, the others' */
-
-static unsigned left;			/* atomic */
+static struct channel *const channels = agent.control.channels;
+static struct waker *const wakers = agent.control.wakers;
 
 static int fd_of(const struct channel *channel)
 {
@@ -45,7 +36,7 @@ static int fd_of(const struct channel *channel)
 	return fd > 1 && cookie_of(fd) == channel->cookie ? fd : -1;
 }
 
-/* A duplicate with a number that the program will not meet by chance, or -errno. */
+/* A duplicate with a number that the program is unlikely to use, or -errno. */
 static int high_duplicate(int fd)
 {
 	static const int lowest[] = { 500, 100, 3 };
@@ -59,17 +50,33 @@ static int high_duplicate(int fd)
 	return -errno;
 }
 
-static void drop(struct channel *channel)
+/*
+ * The thread that clears the number closes the descriptor.  Then the row may be reused, so its cookie is read before.
+ */
+static void close_end(struct channel *end)
 {
-	int fd = fd_of(channel);
+	uint64_t cookie = __atomic_load_n(&end->cookie, __ATOMIC_SEQ_CST);
+	int fd = __atomic_load_n(&end->fd, __ATOMIC_SEQ_CST);
 
-	engine_channel_ended(channel->cookie);
-	__atomic_store_n(&channel->fd, 0, __ATOMIC_SEQ_CST);
-	if (fd >= 0)
+	if (fd > 1 && __atomic_compare_exchange_n(&end->fd, &fd, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+	    cookie_of(fd) == cookie)
 		close(fd);
 }
 
-/* Who made the socket at the other end: this user or root? */
+static void drop(struct channel *channel)
+{
+	engine_channel_ended(channel->cookie);
+	close_end(channel);
+}
+
+static void free_waker(struct waker *w)
+{
+	close_end(&w->thread);
+	close_end(&w->others);
+	__atomic_store_n(&w->taken, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Was the socket at the other end created by this user or root? */
 static bool trusted(int fd)
 {
 	struct { int pid; unsigned uid, gid; } peer = { 0, (unsigned)-1, 0 };	/* struct ucred */
@@ -79,7 +86,7 @@ static bool trusted(int fd)
 	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
 }
 
-static int add(int fd, const char *name)
+static int add(int fd, const char *address, bool connected, unsigned *row)
 {
 	if (!trusted(fd))
 		return -EPERM;
@@ -95,39 +102,97 @@ static int add(int fd, const char *name)
 			return high;
 		}
 		channels[i].greeted = channels[i].looked = false;
-		memset(channels[i].name, 0, sizeof(channels[i].name));
-		memcpy(channels[i].name, name, strnlen(name, sizeof(channels[i].name) - 1));
+		channels[i].connected = connected;
+		channels[i].proof = 0;
+		memset(channels[i].address, 0, sizeof(channels[i].address));
+		memcpy(channels[i].address, address, strnlen(address, sizeof(channels[i].address) - 1));
 		channels[i].cookie = cookie_of(high);
 		__atomic_store_n(&channels[i].fd, high, __ATOMIC_SEQ_CST);
 		close(fd);
+		*row = i;
 		return 0;
 	}
 	return -EUSERS;
 }
 
-int control_add(int fd)
+int control_add(int fd, unsigned *row)
 {
-	return add(fd, "");
+	return add(fd, "", false, row);
 }
 
-/* A child that forks before the tracer has said anything hands the name on all the same. */
-static int connect_to(const char *name)
+void control_take_back(unsigned row)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = strlen(name);
+	drop(&channels[row]);
+}
+
+/*
+ * Is the socket that @fd is connected to owned by the tracer with the PID in @address, "dtap-PID-NAME:WORD"?  Anybody
+ * can bind the name once the tracer has ended.  The peer's pid is 0 if it is not in our pid namespace.
+ */
+static bool is_owner(int fd, const char *address)
+{
+	struct { int pid; unsigned uid, gid; } peer = { -1, (unsigned)-1, 0 };	/* struct ucred */
+	static const char prefix[] = "dtap-";
+	socklen_t size = sizeof(peer);
+	const char *at = address + sizeof(prefix) - 1;
+	int pid = 0;
+
+	if (strncmp(address, prefix, sizeof(prefix) - 1) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return false;
+	while (*at >= '0' && *at <= '9' && pid < 100000000)
+		pid = 10 * pid + (*at++ - '0');
+	return *at == '-' && (peer.pid == pid || peer.pid == 0);
+}
+
+/* Retries while the tracer's queue of connections is full, which others may fill all the time. */
+static int connect_socket(int fd, const struct sockaddr_un *address, socklen_t length)
+{
+	enum { TRIES = 20 };
+	int tries = 0;
+
+	while (connect(fd, (const struct sockaddr *)address, length) < 0) {
+		if (errno != EAGAIN || tries++ == TRIES)
+			return -errno;
+		poll(NULL, 0, 1);
+	}
+	return 0;
+}
+
+/* Send the word, without which the tracer closes the connection. */
+static int prove(int fd, const char *word)
+{
+	struct abi_agent_msg msg;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.version = ABI_AGENT_VERSION;
+	msg.kind = ABI_AGENT_PROOF;
+	msg.pid = (uint32_t)syscall(SYS_getpid);
+	memcpy(msg.why, word, ABI_AGENT_WORD);
+	return send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(msg) ? 0 : -errno;
+}
+
+/* The address is stored with the channel, for children that fork before the tracer's first message. */
+static int connect_to(const char *address)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	const char *colon = strchr(address, ':');
+	size_t length = colon ? (size_t)(colon - address) : 0;
+	unsigned row;
 	int fd, err;
 
-	if (!length || length >= sizeof(address.sun_path))
+	if (!length || length >= sizeof(name.sun_path) || strlen(colon + 1) != ABI_AGENT_WORD)
 		return -ENOENT;
-	memcpy(address.sun_path + 1, name, length);
+	memcpy(name.sun_path + 1, address, length);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) < 0)
-		err = -errno;
-	else
-		err = add(fd, name);
+	err = connect_socket(fd, &name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
+	if (!err && (!is_owner(fd, address) || !trusted(fd)))
+		err = -EPERM;
+	if (!err)
+		err = prove(fd, colon + 1);
+	if (!err)
+		err = add(fd, address, true, &row);
 	if (err)
 		close(fd);
 	return err;
@@ -135,17 +200,17 @@ static int connect_to(const char *name)
 
 int control_connect(void)
 {
-	const char *name = getenv(ABI_AGENT_ENV);
+	const char *address = getenv(ABI_AGENT_ENV);
 
-	return name ? connect_to(name) : -ENOENT;
+	return address ? connect_to(address) : -ENOENT;
 }
 
 unsigned control_left(void)
 {
-	return __atomic_load_n(&left, __ATOMIC_RELAXED);
+	return __atomic_load_n(&agent.control.left, __ATOMIC_RELAXED);
 }
 
-/* A tracer that has not said anything yet does not count. */
+/* Tracers that have not sent a LOOK yet do not count. */
 static void sum_up_left(void)
 {
 	unsigned all = ~0u;
@@ -158,7 +223,7 @@ static void sum_up_left(void)
 		all &= channels[i].leave;
 	}
 	if (looked || !control_has_channel())
-		__atomic_store_n(&left, looked ? all : 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&agent.control.left, looked ? all : 0, __ATOMIC_RELAXED);
 }
 
 bool control_has_channel(void)
@@ -171,24 +236,25 @@ bool control_has_channel(void)
 
 void control_forked(void)
 {
-	char names[CONTROL_CHANNELS][ABI_AGENT_NAME];
+	char addresses[CONTROL_CHANNELS][ABI_AGENT_ADDRESS];
 	const char *own = getenv(ABI_AGENT_ENV);
 
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
-		bool known = fd_of(&channels[i]) < 0 || (own && !strcmp(own, channels[i].name));
+		bool known = fd_of(&channels[i]) < 0 || (own && !strcmp(own, channels[i].address));
 
 		for (unsigned k = 0; !known && k < i; k++)
-			known = !strcmp(names[k], channels[i].name);
-		memcpy(names[i], channels[i].name, sizeof(names[i]));
+			known = !strcmp(addresses[k], channels[i].address);
+		memcpy(addresses[i], channels[i].address, sizeof(addresses[i]));
 		if (known)
-			names[i][0] = 0;
+			addresses[i][0] = 0;
 		drop(&channels[i]);
 	}
-	drop(&waker[0]);
-	drop(&waker[1]);
+	__atomic_store_n(&agent.control.waker, 0, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < CONTROL_WAKERS; i++)
+		free_waker(&wakers[i]);
 	control_connect();
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
-		connect_to(names[i]);
+		connect_to(addresses[i]);
 	sum_up_left();
 }
 
@@ -202,7 +268,7 @@ static void copy_why(char *to)
 	to[length] = 0;
 }
 
-static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq)
+static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof)
 {
 	struct abi_agent_msg msg;
 
@@ -212,6 +278,7 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq)
 	msg.version = ABI_AGENT_VERSION;
 	msg.kind = (uint16_t)kind;
 	msg.seq = seq;
+	msg.proof = proof;
 	msg.pid = (uint32_t)syscall(SYS_getpid);
 	msg.phase = agent.phase == AGENT_READY ? ABI_AGENT_READY : ABI_AGENT_OFF;
 	if (kind == ABI_AGENT_HELLO) {
@@ -224,13 +291,20 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq)
 	send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void greet(struct channel *channel)
+{
+	channel->greeted = true;
+	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof);
+}
+
 void control_greet(void)
 {
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
 		if (fd_of(&channels[i]) < 0 || channels[i].greeted)
 			continue;
-		channels[i].greeted = true;
-		send_message(fd_of(&channels[i]), ABI_AGENT_HELLO, 0);
+		if (agent.phase == AGENT_READY && channels[i].connected && !channels[i].proof)
+			continue;
+		greet(&channels[i]);
 		if (agent.phase == AGENT_OFF)
 			drop(&channels[i]);
 	}
@@ -238,35 +312,74 @@ void control_greet(void)
 
 void control_refuse(int fd)
 {
-	send_message(fd, ABI_AGENT_HELLO, 0);
+	send_message(fd, ABI_AGENT_HELLO, 0, 0);
+}
+
+static void set_end(struct channel *end, int fd)
+{
+	int high = high_duplicate(fd);
+
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	end->cookie = cookie_of(fd);
+	__atomic_store_n(&end->fd, fd, __ATOMIC_SEQ_CST);
+}
+
+/* The number, from 1, of a row with a new pair, or -errno. */
+static int new_waker(void)
+{
+	int pair[2], err;
+
+	for (int i = 0; i < CONTROL_WAKERS; i++) {
+		int no = 0;
+
+		if (!__atomic_compare_exchange_n(&wakers[i].taken, &no, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+			err = -errno;
+			__atomic_store_n(&wakers[i].taken, 0, __ATOMIC_SEQ_CST);
+			return err;
+		}
+		set_end(&wakers[i].thread, pair[0]);
+		set_end(&wakers[i].others, pair[1]);
+		return i + 1;
+	}
+	return -EBUSY;
+}
+
+/* The end of the current pair for the agent's @thread, or for others; -1: none. */
+static int waker_fd(bool thread)
+{
+	int row = __atomic_load_n(&agent.control.waker, __ATOMIC_SEQ_CST);
+
+	return row ? fd_of(thread ? &wakers[row - 1].thread : &wakers[row - 1].others) : -1;
 }
 
 int control_make_waker(void)
 {
-	int pair[2];
+	for (;;) {
+		int old = __atomic_load_n(&agent.control.waker, __ATOMIC_SEQ_CST), row;
 
-	if (fd_of(&waker[0]) >= 0 && fd_of(&waker[1]) >= 0)
-		return 0;
-	drop(&waker[0]);
-	drop(&waker[1]);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	for (int i = 0; i < 2; i++) {
-		int high = high_duplicate(pair[i]);
-
-		if (high >= 0) {
-			close(pair[i]);
-			pair[i] = high;
+		if (old && fd_of(&wakers[old - 1].thread) >= 0 && fd_of(&wakers[old - 1].others) >= 0)
+			return 0;
+		row = new_waker();
+		if (row < 0)
+			return row;
+		if (__atomic_compare_exchange_n(&agent.control.waker, &old, row, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+			/* A thread that still waits for the old pair sees it closed. */
+			if (old)
+				free_waker(&wakers[old - 1]);
+			return 0;
 		}
-		waker[i].cookie = cookie_of(pair[i]);
-		__atomic_store_n(&waker[i].fd, pair[i], __ATOMIC_SEQ_CST);
+		free_waker(&wakers[row - 1]);
 	}
-	return 0;
 }
 
 void control_wake(void)
 {
-	int fd = fd_of(&waker[1]);
+	int fd = waker_fd(false);
 
 	if (fd >= 0)
 		send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -274,11 +387,11 @@ void control_wake(void)
 
 int control_waits(struct pollfd *polled)
 {
-	polled[0] = (struct pollfd){ .fd = fd_of(&waker[0]), .events = POLLIN };
+	polled[0] = (struct pollfd){ .fd = waker_fd(true), .events = POLLIN };
 	for (int i = 0; i < CONTROL_CHANNELS; i++) {
 		int fd = __atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST);
 
-		/* One that the program has closed is as good as gone. */
+		/* The program has closed this one. */
 		if (fd > 1 && fd_of(&channels[i]) < 0)
 			drop(&channels[i]);
 		polled[1 + i] = (struct pollfd){ .fd = fd_of(&channels[i]), .events = POLLIN };
@@ -295,7 +408,7 @@ static void close_all(const int fds[SEGMENT_FDS])
 			close(fds[i]);
 }
 
-/* A message and the descriptors that came with it; -1 where there were fewer. */
+/* Receive a message and its descriptors; missing ones are -1. */
 static ssize_t receive(int fd, struct abi_agent_msg *msg, int fds[SEGMENT_FDS])
 {
 	union {
@@ -320,7 +433,8 @@ static ssize_t receive(int fd, struct abi_agent_msg *msg, int fds[SEGMENT_FDS])
 
 static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const struct abi_agent_msg *msg)
 {
-	const struct engine_who who = { msg->pid, msg->phase == ABI_AGENT_OTHER_PIDS };
+	const struct engine_who who = { msg->pid, msg->phase == ABI_AGENT_OTHER_PIDS,
+					(msg->leave & ABI_CALLS_MEMORY) != 0 };
 	const char *why = "a segment without its files";
 	bool whole = fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
 	int wake = whole ? high_duplicate(fds[2]) : -1;
@@ -333,10 +447,10 @@ static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const st
 			close(wake);
 	}
 	close_all(fds);
-	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq);
+	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0);
 }
 
-/* One message; false: the channel has ended. */
+/* Serve one message; false: the channel has ended. */
 static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 {
 	struct abi_agent_msg msg;
@@ -354,13 +468,18 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 		return true;
 	}
 	close_all(fds);
+	if (msg.kind == ABI_AGENT_ASK) {
+		channel->proof = msg.proof;
+		if (agent.phase == AGENT_READY)
+			greet(channel);
+	}
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
-		memcpy(channel->name, msg.why, sizeof(channel->name) - 1);
+		memcpy(channel->address, msg.why, sizeof(channel->address) - 1);
 		channel->looked = true;
 		sum_up_left();
 		look();
-		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq);
+		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0);
 	}
 	return true;
 }
@@ -370,7 +489,7 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 	bool ended = false;
 	char byte[8];
 
-	if (polled[0].revents && fd_of(&waker[0]) >= 0)
+	if (polled[0].revents && polled[0].fd == waker_fd(true))
 		recv(polled[0].fd, byte, sizeof(byte), MSG_DONTWAIT);
 	for (int i = 1; i < n; i++) {
 		struct channel *channel = &channels[i - 1];
@@ -384,6 +503,14 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 		ended = true;
 	}
 	return ended;
+}
+
+static bool any_asked(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (fd_of(&channels[i]) >= 0 && !channels[i].looked && channels[i].proof)
+			return true;
+	return false;
 }
 
 static bool all_looked(void)
@@ -404,13 +531,14 @@ static long long now_ms(void)
 
 void control_first_look(void (*look)(void))
 {
-	long long end = now_ms() + ABI_AGENT_WAIT_MS, now;
+	long long begin = now_ms(), rest;
 	struct pollfd polled[CONTROL_POLLED];
 
-	while (!all_looked() && (now = now_ms()) < end) {
+	while (!all_looked() &&
+	       (rest = begin + (any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS) - now_ms()) > 0) {
 		int n = control_waits(polled);
 
-		poll(polled, (unsigned)n, (int)(end - now));
+		poll(polled, (unsigned)n, (int)rest);
 		control_serve(polled, n, look);
 	}
 }

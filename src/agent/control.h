@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channels to tracers (abi/agent.h).  Adding one is the only thing that any thread may do, at any time, without
- * the GIL; the rest belongs to the agent's thread, or to a process that has no other thread of the agent.
+ * The channels to tracers (abi/agent.h).  Any thread may add one at any time, without the GIL; everything else is done
+ * by the agent's thread, or while the process has no such thread.
  */
 #ifndef AGENT_CONTROL_H
 #define AGENT_CONTROL_H
@@ -9,44 +9,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CONTROL_CHANNELS = 8, CONTROL_POLLED = CONTROL_CHANNELS + 1 };
+#include "agent/state.h"
+
+enum { CONTROL_POLLED = CONTROL_CHANNELS + 1 };
 
 struct pollfd;
 
 /*
- * Take over @fd, a connected channel.  It moves to a high number, where programs do not count theirs.  0, or -errno
- * and the caller still owns it; -EPERM when who made the other end is neither this user nor root; -EUSERS when there
- * are CONTROL_CHANNELS already.
+ * Take over @fd, a connected channel.  It gets a high number, which programs are unlikely to use.  0, or -errno and the
+ * caller still owns it; -EPERM if the creator of the other end is neither this user nor root; -EUSERS if there are
+ * CONTROL_CHANNELS already.  control_take_back() closes it again, by its *@row, if no thread can be started to serve
+ * it.
  */
-int control_add(int fd);
+int control_add(int fd, unsigned *row);
+void control_take_back(unsigned row);
 /*
- * Connect to the socket of the abstract namespace that DTAP_AGENT names, if it does.  0, or -errno: -ENOENT without
- * a name, others as control_add().  Never waits.
+ * Connect to the socket whose address is in DTAP_AGENT, and send the word of that address.  0, or -errno: -ENOENT
+ * without an address, others as control_add().  Waits some milliseconds at most, if others connect all the time.
  */
 int control_connect(void);
 bool control_has_channel(void);
-/* HELLO to a channel that is not taken over, for an agent that is off. */
+/* For an agent that is off: send HELLO to a channel that is not taken over. */
 void control_refuse(int fd);
-/* In a child of fork: the parent's channels are not its own, but a tracer that is known by name gets one. */
+/* In a child of fork: close the parent's channels and connect to each tracer whose address is known. */
 void control_forked(void);
-/* To every channel that has not had it: HELLO.  An agent that is off has no more to say, and ends the channel. */
+/* Send HELLO to every channel that has not had it.  An agent that is off then closes the channel. */
 void control_greet(void);
 
 /* The markers that every tracer leaves to the interpreter, as enum want; a child of fork begins with its parent's. */
 unsigned control_left(void);
-/*
- * Wait for the LOOK that answers HELLO, ABI_AGENT_WAIT_MS at most, in the agent's thread's place: before there is
- * one.
- */
+/* Before the agent's thread is started: wait for the LOOK that answers HELLO, as long as abi/agent.h says. */
 void control_first_look(void (*look)(void));
 
-/* A socket pair by which others wake the agent's thread; made anew where the program closed it.  0 or -errno. */
+/*
+ * A socket pair by which other threads wake the agent's thread; created again if the program has closed it.  0 or
+ * -errno.
+ */
 int control_make_waker(void);
 void control_wake(void);
 
 /*
- * What the agent's thread waits for: fills @polled, returns how many.  control_serve() then reads what came: calls
- * @look() for each LOOK and answers; true when a channel has ended.
+ * Fill @polled with what the agent's thread waits for; returns the number.  control_serve() then reads the messages,
+ * calls @look() for each LOOK and answers; true if a channel has ended.
  */
 int control_waits(struct pollfd *polled);
 bool control_serve(const struct pollfd *polled, int n, void (*look)(void));

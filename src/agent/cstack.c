@@ -27,12 +27,9 @@ static struct cstack find(void)
 
 struct cstack cstack_bounds(void)
 {
-	static __thread struct cstack known;
-	static __thread bool asked;
-
-	if (!asked) {
-		asked = true;
-		known = find();
+	if (!agent_thread.stack_asked) {
+		agent_thread.stack_asked = true;
+		agent_thread.stack = find();
 	}
-	return known;
+	return agent_thread.stack;
 }

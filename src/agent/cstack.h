@@ -6,16 +6,13 @@
 #define AGENT_CSTACK_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-struct cstack {
-	char *low, *high;	/* it may grow down to @low */
-};
+#include "agent/state.h"
 
-/* Can the bounds be asked for? */
+/* Can the C library tell the bounds? */
 bool cstack_usable(void);
 
-/* The bounds, from the C library; both NULL: not known.  Asked for once a thread, which may allocate. */
+/* The bounds, from the C library; both NULL: not known.  The first call in each thread may allocate memory. */
 struct cstack cstack_bounds(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: taking in segments, and running their programs.
+ * The engine: accepting segments and running their programs.
  *
- * The GIL serialises events of a process, so one lane serves all its threads; that thread variables are kept apart
- * is the programs' business, which put the thread into their keys.  A lane is taken with the first event.  Interpreters
- * with a GIL of their own have few events, and from the first of them on all events take turns.
+ * The GIL serialises the events of a process, so one lane serves all its threads; programs keep thread variables apart
+ * by the thread in their keys.  A lane is taken at the first event.  Interpreters with a GIL of their own have few
+ * events; from the first one on, all events take turns.
  */
 #include "agent/engine.h"
 
@@ -18,121 +18,132 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/context.h"
 #include "agent/control.h"
+#include "agent/object.h"
 #include "agent/pyframes.h"
+#include "agent/pyval.h"
 #include "agent/stacks.h"
+#include "agent/task.h"
+#include "agent/variable.h"
+#include "base/glob.h"
+#include "vm/calls.h"
 #include "vm/shm.h"
 
-/* A program that a marker runs. */
+/* A program run by a marker. */
 struct fire {
 	const struct vm_prog *prog;
 	uint64_t probe;
 	const struct abi_fire *from;
 };
 
+/* A function matched by a pattern, and its entry in the probe table (abi_data.named); @index is never 0. */
+struct name {
+	uint64_t hash;
+	uint32_t index;
+};
+
 struct session {
 	struct session *next;
 	uint64_t channel;
-	uint32_t pid;			/* of this process, as the tracer calls it */
+	uint32_t pid;			/* of this process, for the tracer */
 	void *image, *data;
 	uint64_t image_size, data_size;
 	struct shm shm;
 	struct vm_prog **progs;
 	struct fire *fires;
-	uint32_t first[WANT_COUNT + 1];	/* by marker: in fires */
-	unsigned char uses[WANT_COUNT];
-	unsigned markers;
-	uint64_t strings[ENGINE_ARGS];
-	uint64_t ctx[11];		/* of the event; what markers do not have stays 0 */
-	struct shm_run run;		/* lane NULL: none taken yet */
-	struct shm_stacks *stacks;	/* NULL: no program asks for one */
+	uint32_t first[ABI_MARKERS + 1];	/* by marker: index in fires */
+	unsigned char uses[ABI_MARKERS];
+	unsigned markers, functions;
+	uint64_t strings[ABI_MARKER_ARGS];
+	struct name *names;		/* a hash table, names_size large */
+	uint32_t nnames, names_size;
+	uint64_t ctx[11];		/* of the event; unused words stay 0 */
+	struct shm_run run;		/* lane NULL: not taken yet */
+	struct shm_stacks *stacks;	/* NULL: no program records stacks */
 	struct cookie_fd wake;
-	bool unserved;			/* there is no lane left */
+	bool unserved;			/* no lane is left */
 };
 
-unsigned engine_markers;
-unsigned char engine_uses[WANT_COUNT];
-struct engine_count engine_counts[WANT_COUNT];
-
-static struct session *active;		/* with the GIL */
-static struct session *pending;		/* pushed by the agent's thread, atomic */
-enum { ENDED = 16 };
-static uint64_t ended[ENDED];
-#define INHERITED UINT64_MAX		/* in place of a channel: the parent had it */		/* channels; 0: a free place; atomic */
-static bool some_ended;			/* atomic */
-static __thread uint32_t own_tid;
-const void *engine_frame;
-static bool forks_told;			/* by the C library */
-static bool forked;			/* a child, in which engine_forked() is still to come ... */
-static struct session *held;		/* ... with the parent's sessions */
+#define INHERITED UINT64_MAX		/* in place of a channel: from the parent */
 
 /* --- turns -------------------------------------------------------------------------------------------- */
 
 /*
- * While there are no other interpreters, who has the main one's GIL only says that it is inside.  The first of another
- * sees to it that this is seen (membarrier), and that from then on whoever comes in has the turn: the number of its thread.
+ * With one interpreter its GIL serialises events; a thread only marks that it is inside (agent.engine.inside).  The
+ * first event of a subinterpreter makes these marks visible to itself (membarrier) and waits until nobody is inside.
+ * From then on agent.engine.turn holds the number of the thread whose turn it is, and all threads take turns.
  */
-static int crowded, inside;		/* atomic; @inside is written with the GIL */
-static uint32_t turn;			/* atomic */
-
 enum entered { ENTERED_ALONE, ENTERED_IN_TURN, ENTERED_AGAIN };
 
 static uint32_t thread_id(void)
 {
-	if (__builtin_expect(!own_tid, 0))
-		own_tid = (uint32_t)syscall(SYS_gettid);
-	return own_tid;
+	if (__builtin_expect(!agent_thread.tid, 0))
+		agent_thread.tid = (uint32_t)syscall(SYS_gettid);
+	return agent_thread.tid;
 }
 
 static __attribute__((noinline)) enum entered take_turn(void)
 {
 	uint32_t self = thread_id(), nobody = 0;
 
-	if (__atomic_load_n(&turn, __ATOMIC_RELAXED) == self)
+	if (__atomic_load_n(&agent.engine.turn, __ATOMIC_RELAXED) == self)
 		return ENTERED_AGAIN;
-	while (!__atomic_compare_exchange_n(&turn, &nobody, self, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+	while (!__atomic_compare_exchange_n(&agent.engine.turn, &nobody, self, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 		nobody = 0;
 		syscall(SYS_sched_yield);
 	}
 	return ENTERED_IN_TURN;
 }
 
-/* With the main interpreter's GIL; also while inside. */
+/* With the main interpreter's GIL; calls may be nested. */
 static inline enum entered enter(void)
 {
-	__atomic_store_n(&inside, inside + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&agent.engine.inside, agent.engine.inside + 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!__atomic_load_n(&crowded, __ATOMIC_RELAXED), 1))
+	if (__builtin_expect(!__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 1))
 		return ENTERED_ALONE;
-	__atomic_store_n(&inside, inside - 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent.engine.inside, agent.engine.inside - 1, __ATOMIC_RELEASE);
 	return take_turn();
 }
 
 static inline void leave(enum entered how)
 {
 	if (__builtin_expect(how == ENTERED_ALONE, 1))
-		__atomic_store_n(&inside, inside - 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&agent.engine.inside, agent.engine.inside - 1, __ATOMIC_RELEASE);
 	else if (how == ENTERED_IN_TURN)
-		__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&agent.engine.turn, 0, __ATOMIC_RELEASE);
 }
 
-/* In another interpreter.  False: the system has no such barrier. */
-static bool enter_beside(void)
+unsigned engine_enter(void)
+{
+	return enter();
+}
+
+void engine_leave(unsigned how)
+{
+	leave((enum entered)how);
+}
+
+/* In another interpreter.  False: the system does not support the barrier. */
+static bool enter_sub(void)
 {
 	enum { PRIVATE_EXPEDITED = 8, REGISTER_PRIVATE_EXPEDITED = 16 };	/* Linux 4.14 */
 
 	take_turn();
-	if (!crowded) {
-		__atomic_store_n(&crowded, 1, __ATOMIC_SEQ_CST);
-		for (unsigned k = 0; k < WANT_COUNT; k++)
-			engine_counts[k].control = NULL;
-		if (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) || syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0)) {
-			crowded = 0;
+	if (!agent.engine.has_subinterpreters) {
+		__atomic_store_n(&agent.engine.has_subinterpreters, 1, __ATOMIC_SEQ_CST);
+		context_stop();
+		for (unsigned k = 0; k < ABI_MARKERS; k++)
+			agent.engine.counts[k].control = NULL;
+		if (!calls_may(ABI_CALLS_BARRIER) || syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
+		    syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0)) {
+			agent.engine.has_subinterpreters = 0;
 			leave(ENTERED_IN_TURN);
 			return false;
 		}
 	}
-	while (__atomic_load_n(&inside, __ATOMIC_ACQUIRE))
+	while (__atomic_load_n(&agent.engine.inside, __ATOMIC_ACQUIRE))
 		syscall(SYS_sched_yield);
 	return true;
 }
@@ -150,6 +161,7 @@ static void session_free(struct session *s)
 		vm_free(s->progs[k]);
 	free(s->progs);
 	free(s->fires);
+	free(s->names);
 	stacks_free(s->stacks);
 	shm_fini(&s->shm);
 	if (s->image)
@@ -161,7 +173,7 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-/* Map all of @fd.  The tracer sealed its size, so that reading never meets the end of the file. */
+/* Map all of @fd.  The tracer has sealed its size, so that an access never gets beyond the end of the file. */
 static int map_file(int fd, int prot, int seals, void **ret, uint64_t *size)
 {
 	long end = lseek(fd, 0, SEEK_END);
@@ -190,10 +202,11 @@ static int load_programs(struct session *s, const char **why)
 		int err = shm_load(&s->shm, k, SHM_BUDGET_TARGET, &s->progs[k], &error);
 
 		if (err) {
-			*why = "the agent refuses a program of the tracer's";
+			if (err != -ENOMEM)
+				*why = "the agent refuses a program of the tracer's";
 			return err;
 		}
-		/* Where no code can be made the interpreter serves. */
+		/* Where compilation is not possible, the interpreter is used. */
 		err = vm_compile(s->progs[k]);
 		if (err)
 			__atomic_store_n(&((struct abi_control *)s->data)->interpreted, (uint64_t)-err, __ATOMIC_RELAXED);
@@ -201,7 +214,22 @@ static int load_programs(struct session *s, const char **why)
 	return 0;
 }
 
-/* Sort what markers run, those of one in their order. */
+static bool is_function(const struct session *s, const struct abi_fire *f)
+{
+	return f->marker >= ABI_FUNCTION_FIRST && f->marker < ABI_FUNCTION_FIRST + ABI_FUNCTIONS && f->prog < s->shm.nprogs &&
+	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && (!f->pid || f->pid == s->pid);
+}
+
+/* Find the kinds of events of functions by name. */
+static void find_functions(struct session *s)
+{
+	s->functions = 0;
+	for (uint32_t k = 0; k < s->shm.nfires; k++)
+		if (is_function(s, &s->shm.fires[k]))
+			s->functions |= 1u << (s->shm.fires[k].marker - ABI_FUNCTION_FIRST);
+}
+
+/* Sort the programs by marker, keeping their order within each. */
 static int sort_fires(struct session *s)
 {
 	uint32_t n = 0;
@@ -211,7 +239,7 @@ static int sort_fires(struct session *s)
 	s->fires = calloc(s->shm.nfires + 1, sizeof(*s->fires));
 	if (!s->fires)
 		return -ENOMEM;
-	for (uint32_t marker = 0; marker < WANT_COUNT; marker++) {
+	for (uint32_t marker = 0; marker < ABI_MARKERS; marker++) {
 		s->first[marker] = n;
 		for (uint32_t k = 0; k < s->shm.nfires; k++) {
 			const struct abi_fire *f = &s->shm.fires[k];
@@ -223,7 +251,8 @@ static int sort_fires(struct session *s)
 			s->markers |= 1u << marker;
 		}
 	}
-	s->first[WANT_COUNT] = n;
+	s->first[ABI_MARKERS] = n;
+	find_functions(s);
 	return 0;
 }
 
@@ -236,9 +265,10 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 {
 	enum { SIZE = F_SEAL_SHRINK | F_SEAL_GROW };
 	struct session *s = calloc(1, sizeof(*s));
+	static const char no_memory[] = "no memory for the tracer's segment";
 	int err = -ENOMEM;
 
-	*why = "no memory for the tracer's segment";
+	*why = no_memory;
 	if (!s)
 		return err;
 	s->channel = channel;
@@ -249,7 +279,10 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
 	if (!err)
 		err = shm_open_segment(s->image, s->image_size, s->data, s->data_size, &s->shm, why);
+	if (!err)
+		*why = no_memory;	/* the reason for later errors; the call does not set it on success */
 	s->shm.other_pids = who->other_pids;
+	s->shm.no_memory = who->no_memory;
 	if (!err && s->shm.flags & ABI_SEGMENT_STACKS) {
 		s->stacks = stacks_new();
 		err = s->stacks ? 0 : -ENOMEM;
@@ -263,8 +296,8 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		return err;
 	}
 	s->wake = (struct cookie_fd){ fds[2], cookie_of(fds[2]) };
-	s->next = __atomic_load_n(&pending, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&pending, &s->next, s, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	s->next = __atomic_load_n(&agent.engine.pending, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&agent.engine.pending, &s->next, s, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
 	return 0;
 }
@@ -273,33 +306,35 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 
 void engine_channel_ended(uint64_t channel)
 {
-	for (unsigned k = 0; k < ENDED; k++) {
+	for (unsigned k = 0; k < ENGINE_ENDED; k++) {
 		uint64_t none = 0;
 
-		if (__atomic_compare_exchange_n(&ended[k], &none, channel, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&agent.engine.ended[k], &none, channel, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			break;
 	}
-	__atomic_store_n(&some_ended, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&agent.engine.some_ended, true, __ATOMIC_RELEASE);
 }
 
 bool engine_changed(void)
 {
-	return __atomic_load_n(&pending, __ATOMIC_RELAXED) || __atomic_load_n(&some_ended, __ATOMIC_RELAXED);
+	return __atomic_load_n(&agent.engine.pending, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&agent.engine.some_ended, __ATOMIC_RELAXED);
 }
 
 /*
- * Where @marker runs one program that only counts: from then on it is not run.  Off until the lane is taken, which is
- * when the program has run once.
+ * If @marker runs a single program that only counts, count its events without running it.  Not before the lane is
+ * taken, which is when the program has run once.
  */
-static void find_count(enum want_index marker)
+static void find_count(enum abi_marker marker)
 {
-	struct engine_count *c = &engine_counts[marker];
-	const struct session *s = active;
+	struct engine_count *c = &agent.engine.counts[marker];
+	const struct session *s = agent.engine.active;
 	const struct abi_fire *f;
 
 	*c = (struct engine_count){ .control = NULL };
-	if (crowded || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane || !s->run.cache ||
-	    !s->run.objects || (marker != WANT_INDEX_function__entry && marker != WANT_INDEX_function__return))
+	if (agent.engine.has_subinterpreters || context_on() || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 ||
+	    !s->run.lane || !s->run.cache || !s->run.objects ||
+	    (marker != ABI_MARKER_function__entry && marker != ABI_MARKER_function__return))
 		return;
 	f = s->fires[s->first[marker]].from;
 	if (f->count_arg < 1 || f->count_arg > 2 || f->count_map >= s->shm.nmaps ||
@@ -313,9 +348,15 @@ static void find_count(enum want_index marker)
 	};
 }
 
-void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
+static void find_counts(void)
 {
-	const struct engine_count *c = &engine_counts[marker];
+	for (unsigned k = 0; k < ABI_MARKERS; k++)
+		find_count((enum abi_marker)k);
+}
+
+void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
+{
+	const struct engine_count *c = &agent.engine.counts[marker];
 	uint64_t learned, forgotten;
 
 	if (!c->control)
@@ -326,7 +367,7 @@ void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address)
 	agent_release((struct pyobj *)(uintptr_t)forgotten);
 }
 
-/* The lane goes: what was kept for its sake need not be.  With the GIL. */
+/* Leave the lane and release the objects kept alive for it.  With the GIL. */
 static void leave_lane(struct session *s)
 {
 	for (unsigned k = 0; s->run.objects && k < SHM_OBJECTS; k++)
@@ -336,22 +377,30 @@ static void leave_lane(struct session *s)
 
 static void sum_up(void)
 {
-	unsigned markers = 0;
+	unsigned markers = 0, functions = 0;
+	bool values = false, stacks = false;
 
-	memset(engine_uses, 0, sizeof(engine_uses));
-	for (struct session *s = active; s; s = s->next) {
+	memset(agent.engine.uses, 0, sizeof(agent.engine.uses));
+	for (struct session *s = agent.engine.active; s; s = s->next) {
 		markers |= s->markers;
-		for (unsigned k = 0; k < WANT_COUNT; k++)
-			engine_uses[k] |= s->uses[k];
+		functions |= s->functions;
+		values |= (s->shm.flags & ABI_SEGMENT_VALUES) != 0;
+		stacks |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0 && s->markers & WANT_function__entry;
+		for (unsigned k = 0; k < ABI_MARKERS; k++)
+			agent.engine.uses[k] |= s->uses[k];
 	}
-	engine_markers = markers;
-	for (unsigned k = 0; k < WANT_COUNT; k++)
-		find_count((enum want_index)k);
+	agent.engine.markers = markers;
+	agent.engine.functions = functions;
+	agent.engine.values = values;
+	agent.engine.epoch++;
+	variable_forget();
+	context_update(stacks && markers & WANT_function__entry && !agent.engine.has_subinterpreters);
+	find_counts();
 }
 
 static void remove_session(uint64_t channel)
 {
-	struct session **link = &active, *s;
+	struct session **link = &agent.engine.active, *s;
 
 	while ((s = *link)) {
 		if (s->channel != channel) {
@@ -363,24 +412,51 @@ static void remove_session(uint64_t channel)
 	}
 }
 
-static uint64_t id_of(const struct session *s)
+static const struct abi_image *image_of(const struct session *s)
 {
-	return ((const struct abi_image *)s->image)->id;
+	return s->image;
+}
+
+/* Is the same segment in @list before @s, which is also in it? */
+static bool is_among(const struct session *s, const struct session *list)
+{
+	for (; list != s; list = list->next)
+		if (image_of(list)->id == image_of(s)->id && image_of(list)->number == image_of(s)->number)
+			return true;
+	return false;
 }
 
 /*
- * Segments that this process has already are left out, those from its parent given their channel; returns the others.
+ * Remove from @news the segments that this process already has, giving inherited ones their channel; returns the rest.
+ * If it now gets a different segment of the same session, because it is in another trust domain than its parent, the
+ * old one is removed.
  */
 static struct session *take_over(struct session *news)
 {
-	struct session **link = &news, *s, *have;
+	struct session **link = &news, *s, *have, **old;
 
 	while ((s = *link)) {
-		for (have = active; have && id_of(have) != id_of(s); have = have->next)
+		/*
+		 * The same segment may arrive twice before an update: by two channels, one made by the process and one
+		 * by the tracer.
+		 */
+		if (is_among(s, news)) {
+			*link = s->next;
+			session_free(s);
+			continue;
+		}
+		for (old = &agent.engine.active; *old && image_of(*old)->id != image_of(s)->id; old = &(*old)->next)
 			;
+		have = *old;
+		if (have && image_of(have)->number != image_of(s)->number) {
+			*old = have->next;
+			session_free(have);
+			have = NULL;
+		}
 		if (have) {
 			if (have->channel == INHERITED)
 				have->channel = s->channel;
+			have->shm.no_memory = s->shm.no_memory;
 			*link = s->next;
 			session_free(s);
 		} else {
@@ -391,40 +467,48 @@ static struct session *take_over(struct session *news)
 }
 
 /*
- * With the first segment whose programs want frames of Python: code of Python is run, so that other threads may come in
- * between, before anything is changed.
+ * For the first segment whose programs want Python frames, values or tasks: this runs Python code, during which other
+ * threads may run, so it is done before anything is changed.
  */
 static void prepare_stacks(const struct session *news)
 {
-	bool wanted = false;
+	bool wanted = false, values = false, tasks = false;
 
-	for (const struct session *s = news; s; s = s->next)
+	for (const struct session *s = news; s; s = s->next) {
 		wanted |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0;
+		values |= (s->shm.flags & ABI_SEGMENT_VALUES) != 0;
+		tasks |= (s->shm.flags & ABI_SEGMENT_TASKS) != 0;
+	}
+	if (values)
+		object_measure();
+	if (tasks)
+		task_want();
 	if (wanted && !pyframes_measure())
 		agent_why("frames of Python: where this CPython keeps them cannot be told");
 }
 
 void engine_update(void)
 {
-	struct session **end = &active, *news;
-	uint64_t gone[ENDED];
+	struct session **end = &agent.engine.active, *news;
+	uint64_t gone[ENGINE_ENDED];
 	enum entered how;
 
-	if (forked)
+	if (agent.engine.forked)
 		engine_forked();
 	if (!engine_changed())
 		return;
-	__atomic_store_n(&some_ended, false, __ATOMIC_SEQ_CST);
-	/* The ended first: what came over one of them was pending before it ended. */
-	for (unsigned k = 0; k < ENDED; k++)
-		gone[k] = __atomic_exchange_n(&ended[k], 0, __ATOMIC_ACQUIRE);
-	news = __atomic_exchange_n(&pending, NULL, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&agent.engine.some_ended, false, __ATOMIC_SEQ_CST);
+	/* Ended channels first: the segments of a channel were pending before it ended. */
+	for (unsigned k = 0; k < ENGINE_ENDED; k++)
+		gone[k] = __atomic_exchange_n(&agent.engine.ended[k], 0, __ATOMIC_ACQUIRE);
+	news = __atomic_exchange_n(&agent.engine.pending, NULL, __ATOMIC_ACQUIRE);
 	prepare_stacks(news);
 	how = enter();
+	news = take_over(news);
 	while (*end)
 		end = &(*end)->next;
-	*end = take_over(news);
-	for (unsigned k = 0; k < ENDED; k++)
+	*end = news;
+	for (unsigned k = 0; k < ENGINE_ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
 	if (!control_has_channel())
@@ -434,52 +518,52 @@ void engine_update(void)
 }
 
 /*
- * Python runs functions in the child before it calls the agent's own, and their events are not to be written into the
- * parent's lane, of which the child has the memory.  In fork() itself nothing but this can be done.
+ * In the child Python runs functions before it calls the agent's own.  Their events must not be written into the
+ * parent's lane, which the child still maps.  Nothing more can be done inside fork().
  */
 static void in_child(void)
 {
-	forked = true;
-	turn = 0;		/* who had it is not here */
-	inside = 0;
-	held = active;
-	active = NULL;
-	own_tid = 0;
-	for (unsigned k = 0; k < WANT_COUNT; k++)
-		engine_counts[k].control = NULL;
+	agent.engine.forked = true;
+	agent.engine.turn = 0;		/* its thread is not in the child */
+	agent.engine.inside = 0;
+	agent.engine.held = agent.engine.active;
+	agent.engine.active = NULL;
+	agent_thread.tid = 0;
+	for (unsigned k = 0; k < ABI_MARKERS; k++)
+		agent.engine.counts[k].control = NULL;
 }
 
 void engine_watch_forks(void)
 {
 	if (agent.py.__register_atfork)
-		forks_told = !agent.py.__register_atfork(NULL, NULL, in_child, &agent);
+		agent.engine.forks_told = !agent.py.__register_atfork(NULL, NULL, in_child, &agent);
 	else if (agent.py.pthread_atfork)
-		forks_told = !agent.py.pthread_atfork(NULL, NULL, in_child);
+		agent.engine.forks_told = !agent.py.pthread_atfork(NULL, NULL, in_child);
 }
 
 void engine_forked(void)
 {
-	struct session **link = &active, *s;
+	struct session **link = &agent.engine.active, *s;
 
-	if (forks_told && !forked)
-		return;		/* an event came before and has done it */
-	if (forked)
-		active = held;
-	held = NULL;
-	forked = false;
-	own_tid = 0;
-	pending = NULL;		/* taken in by a thread that is not here: lost, not freed */
-	memset(ended, 0, sizeof(ended));
-	some_ended = false;
+	if (agent.engine.forks_told && !agent.engine.forked)
+		return;		/* already done at an event */
+	if (agent.engine.forked)
+		agent.engine.active = agent.engine.held;
+	agent.engine.held = NULL;
+	agent.engine.forked = false;
+	agent_thread.tid = 0;
+	agent.engine.pending = NULL;		/* from a thread that is not in the child: leaked */
+	memset(agent.engine.ended, 0, sizeof(agent.engine.ended));
+	agent.engine.some_ended = false;
 	while ((s = *link)) {
-		s->run.lane = NULL;	/* it is the parent's still */
+		s->run.lane = NULL;	/* it still belongs to the parent */
 		leave_lane(s);
 		s->channel = INHERITED;
 		free(s->fires);
 		s->fires = NULL;
 		s->pid = process_id();
-		/* What the tracer calls it is not known yet where that differs: it comes with the channel. */
-		if (s->shm.other_pids || sort_fires(s) || !s->markers) {
+		/* With other pids, the tracer's number for this process is not known until the channel is connected. */
+		if (s->shm.other_pids || sort_fires(s) || (!s->markers && !s->functions)) {
 			*link = s->next;
 			session_free(s);
 		} else {
@@ -510,7 +594,8 @@ static bool take_lane(struct session *s)
 				  (uint64_t)now.tv_nsec)) {
 			s->run.wake = s->wake;
 			s->run.stacks = s->stacks;
-			sum_up();
+			s->run.values = &pyval_values;
+			find_counts();
 			return true;
 		}
 		s->unserved = true;
@@ -519,7 +604,7 @@ static bool take_lane(struct session *s)
 	return false;
 }
 
-/* The strings of the event, where helpers look for them. */
+/* Tell the helpers which words of the event are strings. */
 static void note_strings(struct session *s, unsigned strings)
 {
 	if (strings == 3) {
@@ -529,37 +614,40 @@ static void note_strings(struct session *s, unsigned strings)
 	}
 	s->run.strings = s->strings;
 	s->run.nstrings = 0;
-	for (unsigned k = 0; k < ENGINE_ARGS; k++)
+	for (unsigned k = 0; k < ABI_MARKER_ARGS; k++)
 		if (strings & 1u << k)
 			s->strings[s->run.nstrings++] = s->ctx[1 + k];
 }
 
-/* Written where they are read from, word by word: what is just written cannot be read at once in other portions. */
+/*
+ * Written directly and word by word, as they are read: a load of a different size would stall on the store just before
+ * it.
+ */
 static void set_args(struct session *s, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3)
 {
-	_Static_assert(ENGINE_ARGS == 4, "arguments");
+	_Static_assert(ABI_MARKER_ARGS == 4, "arguments");
 	s->ctx[1] = arg0;
 	s->ctx[2] = arg1;
 	s->ctx[3] = arg2;
 	s->ctx[4] = arg3;
 }
 
-/* The tracer's number of the first thread is the process's, those of the others nobody knows here. */
+/* The tracer's number of the main thread is that of the process; those of other threads are not known here. */
 static uint32_t other_tid(const struct session *s)
 {
-	return own_tid == process_id() ? s->pid : own_tid;
+	return agent_thread.tid == process_id() ? s->pid : agent_thread.tid;
 }
 
-static inline void run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
+static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	thread_id();
-	for (struct session *s = active; s; s = s->next) {
+	for (struct session *s = agent.engine.active; s; s = s->next) {
 		uint32_t k = s->first[marker], end = s->first[marker + 1];
 
 		if (k == end || !take_lane(s))
 			continue;
 		set_args(s, arg0, arg1, arg2, arg3);
-		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : own_tid);
+		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
 		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;
@@ -568,23 +656,181 @@ static inline void run(enum want_index marker, uint64_t arg0, uint64_t arg1, uin
 	}
 }
 
-void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
+void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	enum entered how;
 
-	if (__builtin_expect(forked, 0))
+	if (__builtin_expect(agent.engine.forked, 0))
 		engine_forked();
 	how = enter();
-	engine_frame = __builtin_frame_address(0);
+	agent.engine.frame = __builtin_frame_address(0);
+	object_forget();
 	run(marker, arg0, arg1, arg2, arg3, strings);
 	leave(how);
 }
 
-void engine_run_beside(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings)
 {
-	if (forked || !enter_beside())
+	if (agent.engine.forked || !enter_sub())
 		return;
-	engine_frame = __builtin_frame_address(0);
+	agent.engine.frame = __builtin_frame_address(0);
+	object_forget();
 	run(marker, args[0], args[1], args[2], args[3], strings);
 	leave(ENTERED_IN_TURN);
+}
+
+/* --- functions by name -------------------------------------------------------------------------------- */
+
+unsigned engine_fits(const char *function)
+{
+	unsigned fits = 0;
+
+	for (const struct session *s = agent.engine.active; s; s = s->next)
+		for (uint32_t k = 0; s->functions && k < s->shm.nfires; k++) {
+			const struct abi_fire *f = &s->shm.fires[k];
+
+			if (is_function(s, f) && glob_match(s->shm.texts + f->function, function))
+				fits |= 1u << (f->marker - ABI_FUNCTION_FIRST);
+		}
+	return fits;
+}
+
+static uint64_t hash_name(uint32_t probe, const char *module, const char *function)
+{
+	uint64_t h = 0xcbf29ce484222325 ^ probe;
+
+	for (const char *s = module; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3;
+	h = (h ^ 0xff) * 0x100000001b3;
+	for (const char *s = function; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3;
+	return h ^ h >> 29;
+}
+
+/* Is entry @index of the probe table for this function? */
+static bool is_named(const struct session *s, uint32_t index, uint32_t probe, const char *module, const char *function)
+{
+	struct abi_probe p;
+
+	return shm_named(&s->shm, index, &p) && p.pattern == probe + 1 && !strncmp(p.mod, module, sizeof(p.mod) - 1) &&
+	       !strncmp(p.func, function, sizeof(p.func) - 1);
+}
+
+static bool grow_names(struct session *s)
+{
+	uint32_t size = s->names_size ? 2 * s->names_size : 64;
+	struct name *v = calloc(size, sizeof(*v));
+
+	if (!v)
+		return false;
+	for (uint32_t k = 0; k < s->names_size; k++) {
+		uint64_t at = s->names[k].hash;
+
+		if (!s->names[k].index)
+			continue;
+		while (v[at % size].index)
+			at++;
+		v[at % size] = s->names[k];
+	}
+	free(s->names);
+	s->names = v;
+	s->names_size = size;
+	return true;
+}
+
+/*
+ * The probe table's entry for this function, which a pattern matches; the existing one if this process has added it
+ * before.
+ */
+static uint32_t name_probe(struct session *s, uint32_t probe, const char *module, const char *function)
+{
+	uint64_t hash = hash_name(probe, module, function), at = hash;
+	uint32_t index;
+
+	if (2 * s->nnames >= s->names_size && !grow_names(s))
+		return probe;
+	for (; s->names[at % s->names_size].index; at++) {
+		const struct name *n = &s->names[at % s->names_size];
+
+		if (n->hash == hash && is_named(s, n->index, probe, module, function))
+			return n->index;
+	}
+	index = shm_name_probe(&s->shm, probe, module, function);
+	if (index != probe) {
+		s->names[at % s->names_size] = (struct name){ hash, index };
+		s->nnames++;
+	}
+	return index;
+}
+
+/* The probe of a function that @f's patterns match: @f's own if they name only that function. */
+static uint32_t probe_of(struct session *s, const struct abi_fire *f, const char *module, const char *function)
+{
+	if (!glob_is(s->shm.texts + f->module) && !glob_is(s->shm.texts + f->function))
+		return f->probe;
+	return name_probe(s, f->probe, module, function);
+}
+
+/* Does the pattern match the module? */
+static bool is_module(const struct session *s, const struct abi_fire *f, const char *module, const char *script)
+{
+	const char *pattern = s->shm.texts + f->module;
+
+	return glob_match(pattern, module) || (f->by_script && script && glob_match(pattern, script));
+}
+
+unsigned engine_match(enum abi_function what, const char *module, const char *script, const char *function,
+		      struct engine_match *found, unsigned most)
+{
+	unsigned n = 0;
+
+	for (struct session *s = agent.engine.active; s; s = s->next)
+		for (uint32_t k = 0; s->functions >> what & 1 && k < s->shm.nfires && n < most; k++) {
+			const struct abi_fire *f = &s->shm.fires[k];
+
+			if (f->marker == ABI_FUNCTION_FIRST + (uint32_t)what && is_function(s, f) &&
+			    glob_match(s->shm.texts + f->function, function) && is_module(s, f, module, script))
+				found[n++] = (struct engine_match){ s, s->progs[f->prog], probe_of(s, f, module, function),
+								    f->line, f->uses };
+		}
+	return n;
+}
+
+static void run_matches(const struct engine_match *m, unsigned n, uint64_t file, uint64_t name, int line)
+{
+	thread_id();
+	for (unsigned k = 0; k < n; k++) {
+		struct session *s = m[k].session;
+
+		if ((m[k].line && m[k].line != (uint32_t)line) || !take_lane(s))
+			continue;
+		set_args(s, file, name, (uint64_t)(int64_t)line, 0);
+		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
+		note_strings(s, 3);
+		s->ctx[0] = m[k].probe;
+		shm_run_prog(&s->run, m[k].prog, s->ctx);
+	}
+}
+
+void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line)
+{
+	unsigned uses = 0;
+	uint64_t file, name;
+	enum entered how;
+
+	for (unsigned k = 0; k < n; k++)
+		uses |= m[k].uses;
+	file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
+	name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+	how = enter();
+	agent.engine.frame = __builtin_frame_address(0);
+	object_forget();
+	run_matches(m, n, file, name, line);
+	leave(how);
+}
+
+void engine_look_at_forks(void)
+{
+	if (__builtin_expect(agent.engine.forked, 0))
+		engine_forked();
 }

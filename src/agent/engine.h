@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: programs of tracers that run in this process when a marker fires, over memory that the tracer reads
- * (abi/segment.h).  A marker that only the engine wants fires no semaphore and no breakpoint.
+ * The engine: runs programs of tracers in this process when a marker fires, with memory that the tracer reads
+ * (abi/segment.h).  A marker wanted only by the engine needs no semaphore and no breakpoint.
  *
- * A segment is taken in by engine_receive() without the GIL; engine_update() with it makes new ones active and takes
- * those away whose channel has ended.  Hooks ask engine_wanted() and call engine_fire(), with the GIL.
+ * engine_receive() accepts a segment without the GIL; engine_update(), with the GIL, activates new ones and removes
+ * those whose channel has ended.  Hooks ask engine_wanted() and call engine_fire(), with the GIL.
  */
 #ifndef AGENT_ENGINE_H
 #define AGENT_ENGINE_H
@@ -12,90 +12,114 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi/record.h"
+#include "abi/segment.h"
 #include "agent/code.h"
-#include "agent/marker.h"
-#include "vm/add.h"
+#include "agent/state.h"
 
-/* This process as the tracer calls it; @other_pids: from another pid namespace. */
+/* This process's pid for the tracer; @other_pids: the tracer is in another pid namespace. */
 struct engine_who {
 	uint32_t pid;
 	bool other_pids;
+	bool no_memory;		/* its programs must not access memory by system calls (vm/memory.h) */
 };
 
 /*
- * Take in the segment of the files @fds (image, data, wake; they stay the caller's but for wake, which is taken
- * over), which came over channel @channel.  0 or -errno with a reason in *why.
+ * Accept the segment with the files @fds (image, data, wake), received over channel @channel.  The caller keeps image
+ * and data; wake is taken over on success.  0 or -errno with a reason in *why.
  */
 int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *who, const char **why);
-/* The channel has ended: its segments go with the next engine_update(). */
+/* The channel has ended: the next engine_update() removes its segments. */
 void engine_channel_ended(uint64_t channel);
 
 bool engine_changed(void);
-/* Markers that some program wants, as enum want; engine_update() is behind it when engine_changed(). */
+/* Activate new segments and remove those of ended channels.  engine_changed(): there are some. */
 void engine_update(void);
-/* Have the C library tell of forks: with the GIL, once, before any segment comes. */
+/* Have the C library report forks.  With the GIL, once, before the first segment. */
 void engine_watch_forks(void);
 /*
- * In a child of fork: it goes on with the programs that are for all processes, in lanes of its own, and waits for its
- * own channel to the tracer to take them over.  When it turns out that there will be none: engine_orphaned().
+ * In a child of fork: continue with the programs for all processes, in lanes of its own, until its own channel to the
+ * tracer takes them over.  If there will be no such channel: engine_orphaned().
  */
 void engine_forked(void);
 void engine_orphaned(void);
 
-extern unsigned engine_markers;				/* enum want; written with the GIL */
-extern unsigned char engine_uses[WANT_COUNT];		/* by marker: arguments that programs read, bit n for argument n */
+#define engine_wanted(name) __builtin_expect((agent.engine.markers & WANT_##name) != 0, 0)
+#define engine_reads_line(marker) ((agent.engine.uses[marker] & 4) != 0)
 
-#define engine_wanted(name) __builtin_expect((engine_markers & WANT_##name) != 0, 0)
-#define engine_reads_line(marker) ((engine_uses[marker] & 4) != 0)
+/*
+ * Functions by name (function.h).  A match is one program that probes one function, found by the patterns of all
+ * sessions; valid while agent.engine.epoch is unchanged.
+ */
+struct session;
+struct vm_prog;
 
-enum { ENGINE_ARGS = 4 };
+struct engine_match {
+	struct session *session;
+	const struct vm_prog *prog;
+	uint32_t probe;			/* index in the probe table: the program's first argument */
+	uint32_t line;			/* ABI_FUNCTION_LINE: the line to probe */
+	uint32_t uses;			/* arguments that the program reads */
+};
 
-/* Of engine_run() at the last event: the frame that it has on the stack. */
-extern const void *engine_frame;
+/* The kinds of events for which the function part of some pattern matches @function; bits by enum abi_function. */
+unsigned engine_fits(const char *function);
+/*
+ * Find the programs for events @what of @function in @module, in the order in which they run, @most at most.  @script:
+ * another name of the module, or NULL.
+ */
+unsigned engine_match(enum abi_function what, const char *module, const char *script, const char *function,
+		      struct engine_match *found, unsigned most);
+/* Run the @n programs at an event of @code.  Changes errno. */
+void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line);
+/* In a child of fork: engine_forked(), if it has not been called yet.  The epoch may change. */
+void engine_look_at_forks(void);
 
-/* Run what wants @marker.  Changes errno.  The arguments whose bits are in @strings end in a NUL, or are 0. */
-void engine_run(enum want_index marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
+/* Objects are read (object.h) between these two, where no program runs; they may be nested.  With the GIL. */
+unsigned engine_enter(void);
+void engine_leave(unsigned how);
+
+/*
+ * Run the programs for @marker.  Changes errno.  The arguments whose bits are in @strings are NUL-terminated strings or
+ * 0.
+ */
+void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 
 /* The same in an interpreter with a GIL of its own. */
-void engine_run_beside(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings);
+void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings);
 
-static inline void engine_fire(enum want_index marker, const uint64_t args[ENGINE_ARGS], unsigned strings)
+/* With the main interpreter's GIL: is this thread at an event already? */
+static inline bool engine_is_inside(void)
+{
+	if (__builtin_expect(!__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 1))
+		return agent.engine.inside != 0;
+	return agent_thread.tid && __atomic_load_n(&agent.engine.turn, __ATOMIC_RELAXED) == agent_thread.tid;
+}
+
+static inline void engine_fire(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings)
 {
 	engine_run(marker, args[0], args[1], args[2], args[3], strings);
 }
 
-/*
- * What has a single program that counts under a string of the code object, at @off in it, is counted without running
- * that (vm/add.h).
- */
-struct engine_count {
-	const struct abi_control *control;	/* NULL: there is none */
-	struct add_objects in;			/* strings that are known are kept alive */
-	const struct shm_run *run;
-	uint32_t classes;
-	unsigned arg;				/* from 0 */
-};
+/* Called after the program has run: learn that the string at @address is @code's. */
+void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address);
 
-extern struct engine_count engine_counts[WANT_COUNT];
-
-/* After the program has run: the string at @address is @code's. */
-void engine_learn(enum want_index marker, struct pyobj *code, uint64_t address);
-
-/* Was all that is wanted of @marker done by counting?  Leaves errno alone. */
-static inline bool engine_counted(enum want_index marker, struct pyobj *code)
+/* Count the event, if programs want nothing else of @marker.  True: that is done.  Keeps errno. */
+static inline bool engine_counted(enum abi_marker marker, struct pyobj *code)
 {
-	const struct engine_count *c = &engine_counts[marker];
+	const struct engine_count *c = &agent.engine.counts[marker];
 
 	return c->control && c->control->state == ABI_STATE_ACTIVE &&
 	       add_count_object(&c->in, (uint64_t)(uintptr_t)code);
 }
 
-/* The same for the markers with file, function and line of a code object; @line matters only where it is read. */
-static inline void engine_fire_code(enum want_index marker, struct pyobj *code, int line)
+/*
+ * engine_fire() for the markers with file, function and line of a code object; @line is used only if a program reads
+ * it.
+ */
+static inline void engine_fire_code(enum abi_marker marker, struct pyobj *code, int line)
 {
-	const struct engine_count *c = &engine_counts[marker];
-	unsigned uses = engine_uses[marker];
+	const struct engine_count *c = &agent.engine.counts[marker];
+	unsigned uses = agent.engine.uses[marker];
 	uint64_t file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	uint64_t name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hiding the agent in os.environ.  Its data is posix.environ, a dictionary of bytes that was filled when the
- * interpreter started; changing that leaves C's environ alone.
+ * interpreter started; a change there does not affect C's environ.
  */
 #include "agent/environ.h"
 
@@ -16,7 +16,7 @@ static bool is_separator(char c)
 	return c == ':' || c == ' ';
 }
 
-/* Is the @length bytes long @element of LD_PRELOAD the agent?  The dynamic linker keeps the name it was given. */
+/* Is @element of LD_PRELOAD, @length bytes, the agent?  The dynamic linker keeps the name as written there. */
 static bool is_self(const char *element, size_t length)
 {
 	struct { const char *file; void *base; const char *name; void *address; } found = { 0 };	/* Dl_info */
@@ -25,7 +25,7 @@ static bool is_self(const char *element, size_t length)
 	       !memcmp(found.file, element, length);
 }
 
-/* Copies @list without the agent to @rest, which is as long; true when it was there. */
+/* Copy @list without the agent to @rest, which is large enough for all of it; true if the agent was in it. */
 static bool without_self(const char *list, char *rest)
 {
 	bool there = false;

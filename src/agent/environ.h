@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's traces in the environment.  They are hidden from os.environ, where a program could trip over them,
- * and stay in C's environ, which subprocesses get unless the program hands them one of its own.
+ * The agent's variables in the environment.  They are hidden from os.environ, where they could confuse a program, and
+ * stay in C's environ, which subprocesses inherit unless the program passes them another one.
  */
 #ifndef AGENT_ENVIRON_H
 #define AGENT_ENVIRON_H

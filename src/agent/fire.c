@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The markers whose arguments are not all in a moment. */
+/* The markers that have arguments in addition to a moment's. */
 #include "agent/fire.h"
+
+#include "agent/typename.h"
 
 bool fire_is_cfunction(struct pyobj *callable)
 {
@@ -10,14 +12,30 @@ bool fire_is_cfunction(struct pyobj *callable)
 	       type == agent.py.PyMethodDescr_Type;
 }
 
-/* The name lives as long as *@held, which the caller releases. */
-static const char *name_of(struct pyobj *obj, struct pyobj **held)
+/*
+ * The name of a C function.  Its type is one of three of the interpreter, so __name__ runs no code of the program.  The
+ * name is valid as long as *@held, which the caller releases.
+ */
+static const char *name_of(struct pyobj *function, struct pyobj **held)
 {
-	*held = agent.py.PyObject_GetAttrString(obj, "__name__");
+	*held = agent.py.PyObject_GetAttrString(function, "__name__");
 	if (*held)
 		return code_text(*held);
 	agent.py.PyErr_Clear();
 	return "<unknown>";
+}
+
+struct pyobj *fire_exception_object(struct pyobj **type, struct pyobj **value, struct pyobj **traceback)
+{
+	enum { HEAP = 1 << 9, EXCEPTION = 1 << 30 };	/* Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_BASE_EXC_SUBCLASS */
+	const struct capi *py = &agent.py;
+
+	if (!*type || !py->PyType_GetFlags)
+		return NULL;
+	if (!(*value && py->PyType_GetFlags(agent_type(*value)) & EXCEPTION) && agent.engine.values &&
+	    !(py->PyType_GetFlags(*type) & HEAP))
+		py->PyErr_NormalizeException(type, value, traceback);
+	return *value && py->PyType_GetFlags(agent_type(*value)) & EXCEPTION ? *value : NULL;
 }
 
 void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry)
@@ -26,39 +44,78 @@ void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool en
 	struct pyobj *held;
 	const char *name = name_of(callable, &held);
 
-	enum want_index index = entry ? WANT_INDEX_cfunction__entry : WANT_INDEX_cfunction__return;
+	enum abi_marker index = entry ? ABI_MARKER_cfunction__entry : ABI_MARKER_cfunction__return;
 	const char *file = code_file(moment->code), *function = code_name(moment->code);
 	int line = moment->line(moment);
 
-	if (marker_mask & 1u << index)
+	if (agent.marker_mask & 1u << index)
 		(entry ? marker_cfunction__entry : marker_cfunction__return)(file, function, line, name);
-	if (engine_markers & 1u << index) {
-		const uint64_t args[ENGINE_ARGS] = { (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)function,
+	if (agent.engine.markers & 1u << index) {
+		const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)function,
 						     (uint64_t)(int64_t)line, (uint64_t)(uintptr_t)name };
 
-		engine_fire(index, args, 1 | 2 | 8);
+		engine_fire(index, args, MARKER_TEXTS_cfunction__entry);
 	}
 	agent_release(held);
 	errno = saved;
 }
 
-void fire_exception(const struct moment *moment, struct pyobj *type)
+typedef void marker_named(const char *name, const char *file, const char *function, int line);
+
+/* A marker whose arguments are a name and those of a moment. */
+static void fire_named(enum abi_marker index, marker_named *marker, const struct moment *moment, const char *name)
 {
 	int saved = errno;
-	struct pyobj *held;
-	const char *name = name_of(type, &held);
-
 	const char *file = code_file(moment->code), *function = code_name(moment->code);
 	int line = moment->line(moment);
 
-	if (marker_wanted(exception__raise))
-		marker_exception__raise(name, file, function, line);
-	if (engine_wanted(exception__raise)) {
-		const uint64_t args[ENGINE_ARGS] = { (uint64_t)(uintptr_t)name, (uint64_t)(uintptr_t)file,
+	if (agent.marker_mask & 1u << index)
+		marker(name, file, function, line);
+	if (agent.engine.markers & 1u << index) {
+		const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)name, (uint64_t)(uintptr_t)file,
 						     (uint64_t)(uintptr_t)function, (uint64_t)(int64_t)line };
 
-		engine_fire(WANT_INDEX_exception__raise, args, 1 | 2 | 4);
+		fire_values(NULL, moment->exception);
+		engine_fire(index, args, MARKER_TEXTS_exception__raise);
+		fire_values(NULL, NULL);
 	}
-	agent_release(held);
+	errno = saved;
+}
+
+void fire_exception(const struct moment *moment, struct pyobj *type, bool caught)
+{
+	fire_named(caught ? ABI_MARKER_exception__caught : ABI_MARKER_exception__raise,
+		   caught ? marker_exception__caught : marker_exception__raise, moment, typename_of(type));
+}
+
+void fire_thread__finish(const struct moment *moment, const char *name)
+{
+	_Static_assert((int)MARKER_TEXTS_thread__finish == (int)MARKER_TEXTS_exception__raise, "fire_named()");
+	fire_named(ABI_MARKER_thread__finish, marker_thread__finish, moment, name);
+}
+
+void fire_task__step__begin(const struct fire_task *t)
+{
+	const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)t->name, (uint64_t)(uintptr_t)t->coroutine,
+					     (uint64_t)(uintptr_t)t->task };
+	int saved = errno;
+
+	if (marker_wanted(task__step__begin))
+		marker_task__step__begin(t->name, t->coroutine, t->task);
+	if (engine_wanted(task__step__begin))
+		engine_fire(ABI_MARKER_task__step__begin, args, MARKER_TEXTS_task__step__begin);
+	errno = saved;
+}
+
+void fire_task__step__end(const struct fire_task *t, int how)
+{
+	const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)t->name, (uint64_t)(uintptr_t)t->coroutine,
+					     (uint64_t)(uintptr_t)t->task, (uint64_t)how };
+	int saved = errno;
+
+	if (marker_wanted(task__step__end))
+		marker_task__step__end(t->name, t->coroutine, t->task, how);
+	if (engine_wanted(task__step__end))
+		engine_fire(ABI_MARKER_task__step__end, args, MARKER_TEXTS_task__step__end);
 	errno = saved;
 }

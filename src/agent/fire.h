@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one way from a hook to a marker about code, and to the engine: a moment, from which arguments are taken only
- * here.  errno is kept.  Called with the GIL and without an exception set.
+ * The only way from a hook to a marker about code and to the engine: a moment, whose arguments are computed only here.
+ * errno is kept.  Called with the GIL and without an exception set.
  */
 #ifndef AGENT_FIRE_H
 #define AGENT_FIRE_H
@@ -12,12 +12,27 @@
 #include "agent/code.h"
 #include "agent/engine.h"
 
-/* Where a thread is: in @code, at a line that @line finds out from the rest. */
+/* A thread's position: in @code, at a line that @line() computes from the other members. */
 struct moment {
 	struct pyobj *code;
 	int (*line)(const struct moment *moment);
-	const void *where;	/* a frame, or what else @line understands */
+	const void *where;	/* a frame, or another value for @line() */
+	struct pyobj *result;		/* at a return or a yield, else NULL */
+	struct pyobj *exception;	/* at a raise, a throw() or an unwind, else NULL */
 };
+
+/* The event's values, for agent/pyval.c; NULL after the event. */
+static inline void fire_values(struct pyobj *result, struct pyobj *exception)
+{
+	agent_thread.result = result;
+	agent_thread.exception = exception;
+}
+
+/*
+ * The exception object in the result of PyErr_Fetch(), or NULL.  Before 3.12 the object may not exist yet: it is then
+ * created if a program wants values and if that runs no code of the traced program.
+ */
+struct pyobj *fire_exception_object(struct pyobj **type, struct pyobj **value, struct pyobj **traceback);
 
 /* fire_function__entry(moment), fire_function__return(moment), fire_line(moment) */
 #define FIRE(name)										\
@@ -26,12 +41,15 @@ struct moment {
 		bool marker = marker_wanted(name);						\
 		int saved = errno, line = 0;							\
 												\
-		if (marker || engine_reads_line(WANT_INDEX_##name))				\
+		if (marker || engine_reads_line(ABI_MARKER_##name))				\
 			line = moment->line(moment);						\
 		if (marker)									\
 			marker_##name(code_file(moment->code), code_name(moment->code), line);	\
-		if (engine_wanted(name))							\
-			engine_fire_code(WANT_INDEX_##name, moment->code, line);		\
+		if (engine_wanted(name)) {							\
+			fire_values(moment->result, moment->exception);				\
+			engine_fire_code(ABI_MARKER_##name, moment->code, line);		\
+			fire_values(NULL, NULL);						\
+		}										\
 		errno = saved;									\
 	}
 FIRE(function__entry)
@@ -43,12 +61,25 @@ FIRE(thread__start)
 /* A call of or return from the C function @callable; the moment is the caller's. */
 void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry);
 bool fire_is_cfunction(struct pyobj *callable);
-void fire_exception(const struct moment *moment, struct pyobj *type);
+/* exception-raise, or (@caught) exception-caught. */
+void fire_exception(const struct moment *moment, struct pyobj *type, bool caught);
 
-/* Was all that is wanted of a marker of @code done by counting?  Asked before fire_NAME(). */
-#define fire_counted(name, code) (!marker_wanted(name) && engine_counted(WANT_INDEX_##name, code))
+/* The thread called @name ends, or NULL: that is not known; its first function is that of the moment. */
+void fire_thread__finish(const struct moment *moment, const char *name);
 
-/* Does anybody want it? */
+/* The names of a task and its coroutine, or NULL: they cannot be told; the task object. */
+struct fire_task { const char *name, *coroutine; struct pyobj *task; };
+
+/* A step of a task begins, or ends: @how is 0 if the task waits, 1 if its coroutine has returned, 2 if it has raised. */
+void fire_task__step__begin(const struct fire_task *task);
+void fire_task__step__end(const struct fire_task *task, int how);
+
+/*
+ * Count an event of @code, if nothing else is wanted of the marker.  True: that is done, and fire_NAME() is not needed.
+ */
+#define fire_counted(name, code) (!marker_wanted(name) && engine_counted(ABI_MARKER_##name, code))
+
+/* Does any listener or program want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))
 
 typedef void fire(const struct moment *moment);

@@ -2,23 +2,24 @@
 /*
  * Frames before 3.12, measured.
  *
- * A specimen, a few lines that make and run a generator, is run under an evaluator that writes down the first
- * words of each frame.  The code object is the word that all agree on; the instruction pointer of a structure is
- * the one that stands just before the first instruction of the code at the start, and behind it on a resume.
- * Recursion is counted in the thread state: Py_EnterRecursiveCall() shows where, and at the limit which byte
- * allows for more.
+ * A specimen, a few lines that create and run a generator, is run under an evaluator that records the first words of
+ * each frame.  The code object is found by its known address; a structure's instruction pointer is the word that points
+ * just before the first instruction when the frame starts, and after that on a resume.  Recursion is counted in the
+ * thread state: the change by Py_EnterRecursiveCall() shows where, and at the limit, which byte permits exceeding it.
  */
 #include "agent/frame.h"
 
 #include <string.h>
 
-enum { SEEN_FRAMES = 4, SEEN_WORDS = 12, THREAD_BYTES = 128, INTERP_BYTES = 256, INSTRUCTION = 2, MANY_INSTRUCTIONS = 200 };
+/* The number of words before the variables in the shortest frame: a generator's in 3.11. */
+enum { SEEN_FRAMES = 4, SEEN_WORDS = 9, THREAD_BYTES = 128, INTERP_BYTES = 256, INSTRUCTION = 2, MANY_INSTRUCTIONS = 200 };
 enum { FILE_INPUT = 257 };
 
-/* What the measuring evaluator has seen.  Only one thread measures, with the GIL. */
+/* The frames recorded by the measuring evaluator.  Only one thread measures, with the GIL. */
 static struct {
 	struct pythread *thread;
 	capi_evaluator *next;
+	char *globals;			/* of the first frame; only its address is used */
 	int n;
 	char *words[SEEN_FRAMES][SEEN_WORDS];
 } seen;
@@ -44,24 +45,26 @@ static long long_attribute(struct pyobj *obj, const char *name)
 	return number;
 }
 
-/* The code object of the specimen, run; the caller's to release. */
+/* Run the specimen.  Returns its code object, which the caller releases. */
 static struct pyobj *run_specimen(void)
 {
 	static const char source[] = "def dtap():\n yield 1\nfor _ in dtap(): pass\n";
 	const struct capi *py = &agent.py;
 	struct pyinterp *interp = py->PyInterpreterState_Main();
 	struct pyobj *code = py->Py_CompileString(source, "<dtap>", FILE_INPUT);
-	struct pyobj *globals = py->PyDict_New(), *result = NULL;
+	struct pyobj *globals = py->PyDict_New(), *locals = py->PyDict_New(), *result = NULL;
 
+	seen.globals = (char *)globals;
 	seen.thread = py->PyThreadState_Get();
 	seen.n = 0;
 	seen.next = py->_PyInterpreterState_GetEvalFrameFunc(interp);
-	if (code && globals) {
+	if (code && globals && locals) {
 		py->_PyInterpreterState_SetEvalFrameFunc(interp, write_down);
-		result = py->PyEval_EvalCode(code, globals, globals);
+		result = py->PyEval_EvalCode(code, globals, locals);
 		if (py->_PyInterpreterState_GetEvalFrameFunc(interp) == write_down)
 			py->_PyInterpreterState_SetEvalFrameFunc(interp, seen.next);
 	}
+	agent_release(locals);
 	agent_release(globals);
 	if (!result) {
 		agent_release(code);
@@ -71,7 +74,7 @@ static struct pyobj *run_specimen(void)
 	return code;
 }
 
-/* The only word of frame @i that is @value: its offset, or -1. */
+/* The offset of the word in frame @i that is equal to @value; -1: none or several. */
 static long find_word(int i, const char *value)
 {
 	long found = -1;
@@ -91,7 +94,7 @@ static char *word_at(int i, long off)
 	return seen.words[i][off / (long)sizeof(void *)];
 }
 
-/* Frames 0 to 3: the module, the generator's making, two resumes. */
+/* Frames 0 to 3: the module, the creation of the generator, two resumes. */
 static bool measure_structure(struct frame_layout *layout, struct pyobj *code)
 {
 	struct pyobj *type = attribute(code, "__class__");
@@ -116,7 +119,7 @@ static bool measure_structure(struct frame_layout *layout, struct pyobj *code)
 	return word_at(1, layout->instr_off) == before;
 }
 
-/* A code object with flags that nothing else in it resembles, among which is none of a generator. */
+/* Find co_flags with a code object whose flags have a unique value, without those of a generator. */
 static long find_flags(struct pyobj *code)
 {
 	const struct capi *py = &agent.py;
@@ -147,8 +150,8 @@ static long find_flags(struct pyobj *code)
 }
 
 /*
- * Where the limit of depth lies is worth knowing, since asking for it takes longer than all else; without it, it is
- * asked for.
+ * Find the recursion limit in memory, since a call of Py_GetRecursionLimit() would take longer than everything else.
+ * If it is not found, the function is called.
  */
 static void measure_limit(struct frame_layout *layout)
 {
@@ -201,7 +204,7 @@ static bool measure_depth(struct frame_layout *layout)
 	}
 	if (layout->depth_off < 0)
 		return false;
-	/* Go to the limit: the call must fail, and may leave the next byte set. */
+	/* Set the depth to the limit: the call must fail, and may set the byte after the depth. */
 	depth = (int *)((char *)thread + layout->depth_off);
 	overflowed = (char *)(depth + 1);
 	old = *depth;
@@ -233,6 +236,7 @@ bool frame_measure(struct frame_layout *layout)
 	layout->code_off = seen.n > 2 ? find_word(0, (char *)code) : -1;
 	layout->object = word_at(0, sizeof(void *)) == (char *)agent.py.PyFrame_Type;
 	layout->flags_off = find_flags(code);
+	layout->globals_off = find_word(0, seen.globals);
 	if (layout->code_off > 0 && layout->flags_off > 0)
 		done = (layout->object || measure_structure(layout, code)) && measure_depth(layout);
 	agent_release(code);
@@ -245,7 +249,7 @@ static int line_of_object(const struct moment *moment)
 	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
 }
 
-/* @where is the instruction.  What comes before the first line, making cells, has none. */
+/* @where is the instruction's offset.  The instructions before the first line, which create cells, have no line. */
 static int line_of_instruction(const struct moment *moment)
 {
 	long off = (long)moment->where;
@@ -256,7 +260,33 @@ static int line_of_instruction(const struct moment *moment)
 
 void frame_moment(const struct frame_layout *layout, const void *frame, struct moment *moment)
 {
-	moment->code = frame_code(layout, frame);
-	moment->line = layout->object ? line_of_object : line_of_instruction;
-	moment->where = layout->object ? frame : (void *)frame_instr(layout, frame);
+	*moment = (struct moment){
+		.code = frame_code(layout, frame),
+		.line = layout->object ? line_of_object : line_of_instruction,
+		.where = layout->object ? frame : (void *)frame_instr(layout, frame),
+	};
+}
+
+long frame_object_at(struct pyobj *frame)
+{
+	struct pyobj *lasti = agent.py.PyObject_GetAttrString(frame, "f_lasti");
+	long at = lasti ? agent.py.PyLong_AsLong(lasti) : -1;
+
+	agent_release(lasti);
+	agent.py.PyErr_Clear();
+	return at;
+}
+
+bool frame_instrs(struct pyobj *code, long at, unsigned char instrs[4])
+{
+	struct pyobj *bytes = at >= 0 ? agent.py.PyObject_GetAttrString(code, "co_code") : NULL;
+	long size = bytes ? agent.py.PyBytes_Size(bytes) : 0;
+	bool known = at + 1 < size;
+
+	memset(instrs, 0, 4);
+	if (known)
+		memcpy(instrs, agent.py.PyBytes_AsString(bytes) + at, (size_t)(size - at < 4 ? size - at : 4));
+	agent_release(bytes);
+	agent.py.PyErr_Clear();
+	return known;
 }

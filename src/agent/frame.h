@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a frame evaluator is handed, before 3.12: a frame object up to 3.10, an internal structure in 3.11.  The API
- * reads only the first, so the layout is measured.
+ * The frame that an evaluator gets before 3.12: a frame object up to 3.10, an internal structure in 3.11.  The API
+ * reads only the former, so the layout is measured.
  */
 #ifndef AGENT_FRAME_H
 #define AGENT_FRAME_H
@@ -10,18 +10,7 @@
 
 #include "agent/fire.h"
 
-struct frame_layout {
-	bool object;			/* it is a frame object */
-	long code_off;			/* in the frame: its code object */
-	long instr_off;			/* not an object: pointer to the last instruction begun */
-	long first_off, flags_off;	/* in the code object: the first instruction, co_flags */
-	long depth_off;			/* in the thread state: int, the depth of recursion, or what remains of it */
-	bool depth_falls;		/* it is what remains */
-	long overflowed_off;		/* in the thread state: char, depth beyond the limit is allowed; or 0 */
-	long interp_off, limit_off;	/* in the thread state: its interpreter; in that: int, the limit of depth; or 0 */
-};
-
-/* Measure it with the GIL; nothing of the program runs.  False when something cannot be told for certain. */
+/* Measure it, with the GIL; no code of the program runs.  False: something cannot be determined with certainty. */
 bool frame_measure(struct frame_layout *layout);
 
 static inline struct pyobj *frame_code(const struct frame_layout *layout, const void *frame)
@@ -29,7 +18,7 @@ static inline struct pyobj *frame_code(const struct frame_layout *layout, const 
 	return *(struct pyobj **)((char *)frame + layout->code_off);
 }
 
-/* The last instruction begun, as an offset in bytes; negative before the first.  Not of an object. */
+/* The last instruction begun, as an offset in bytes; negative before the first.  Not for a frame object. */
 static inline long frame_instr(const struct frame_layout *layout, const void *frame)
 {
 	return *(char **)((char *)frame + layout->instr_off) - ((char *)frame_code(layout, frame) + layout->first_off);
@@ -37,7 +26,7 @@ static inline long frame_instr(const struct frame_layout *layout, const void *fr
 
 enum { FRAME_CO_GENERATORS = 0x20 | 0x80 | 0x200 };
 
-/* The evaluator is called to make a generator or coroutine object, which is no entry. */
+/* Is the evaluator called to create a generator or coroutine object?  That is not an entry. */
 static inline bool frame_makes_generator(const struct frame_layout *layout, const void *frame)
 {
 	return !layout->object &&
@@ -45,7 +34,7 @@ static inline bool frame_makes_generator(const struct frame_layout *layout, cons
 	       frame_instr(layout, frame) < 0;
 }
 
-/* True: the frame will start, for all that the thread's depth has to do with it; false: it may. */
+/* True: the thread's recursion depth lets the frame start; false: it is not certain. */
 static inline bool frame_can_start(const struct frame_layout *layout, const struct pythread *thread)
 {
 	int depth = *(const int *)((const char *)thread + layout->depth_off);
@@ -56,7 +45,7 @@ static inline bool frame_can_start(const struct frame_layout *layout, const stru
 	       depth < *(const int *)(*(char *const *)((const char *)thread + layout->interp_off) + layout->limit_off);
 }
 
-/* The thread is so deep that the frame will not start: RecursionError. */
+/* Has the thread reached the recursion limit, so that the frame will not start (RecursionError)? */
 static inline bool frame_cannot_start(const struct frame_layout *layout, const struct pythread *thread)
 {
 	int depth = *(const int *)((const char *)thread + layout->depth_off);
@@ -67,7 +56,19 @@ static inline bool frame_cannot_start(const struct frame_layout *layout, const s
 	       !(layout->overflowed_off && *((const char *)thread + layout->overflowed_off));
 }
 
-/* The moment at which the frame is. */
+/*
+ * The offset in bytes of the last instruction begun in a frame object, at a trace event of the one that is to run next;
+ * negative: none.  Leaves no exception set.
+ */
+long frame_object_at(struct pyobj *frame);
+
+/*
+ * The instruction at offset @at of @code and the next one, each with its argument; zeros where there is none.  In any
+ * version; leaves no exception set.  False: not known.
+ */
+bool frame_instrs(struct pyobj *code, long at, unsigned char instrs[4]);
+
+/* The moment of the frame's current position. */
 void frame_moment(const struct frame_layout *layout, const void *frame, struct moment *moment);
 
 #endif

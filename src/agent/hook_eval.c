@@ -2,28 +2,24 @@
 /*
  * function-entry and function-return before 3.12: a frame evaluator.
  *
- * It is called where sys.setprofile would report a call and returns where it would report a return, in every
- * thread, and costs a fraction of a profile function.  It sees two things that are no events: the making of a
- * generator object, in 3.11, and a frame that cannot start because the recursion limit is reached.
+ * It is called where sys.setprofile would report a call and returns where it would report a return, in every thread, at
+ * a fraction of a profile function's cost.  It is also called in two cases that are not events: when a generator object
+ * is created, in 3.11, and for a frame that cannot start because the recursion limit is reached.
  *
- * The price is C stack, one evaluation for each Python frame, where 3.11 has none; 3.9 has one anyway.  So when a
- * thread has used a quarter of its stack, the profile function takes over, in all threads, until nobody listens
- * any more.  Evaluations that are going on then say nothing at their end: the profile function does.  The same
- * after hooks have been removed.
+ * It uses C stack: one evaluation for each Python frame, where 3.11 needs none; 3.9 needs one anyway.  So when a thread
+ * has used a quarter of its stack, the profile function takes over, in all threads, until there are no listeners any
+ * more.  Evaluations that are active at that moment do not fire at their end: the profile function does.  The same
+ * applies after hooks have been removed.
  */
 #include "agent/agent.h"
+#include "agent/context.h"
 #include "agent/cstack.h"
 #include "agent/eval.h"
 #include "agent/frame.h"
+#include "agent/hook_function.h"
 #include "agent/pyframes.h"
 
-static struct frame_layout layout;
-static unsigned generation;		/* counts installations and handings over */
-static unsigned wanted;
-static bool handed_over;
-
-/* Below this address the stack of this thread is no longer ours.  Unknown until the first evaluation. */
-static __thread char *stack_limit = (char *)-1;
+static struct frame_layout *const layout = &agent.hook_eval.layout;
 
 static char *find_stack_limit(void)
 {
@@ -37,48 +33,61 @@ static void hand_over(void)
 	struct pyobj *type, *value, *traceback;
 
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
-	agent_busy = true;
-	handed_over = true;
-	generation++;
-	eval_use(EVAL_EVENTS, false);
-	hook_profile_take_over(wanted);
+	agent_thread.busy = true;
+	if (eval_used(EVAL_EVENTS)) {
+		agent.hook_eval.handed_over = true;
+		agent.hook_eval.generation++;
+		context_stop();
+		eval_use(EVAL_EVENTS, false);
+		hook_profile_take_over(agent.hook_eval.wanted);
+	}
+	if (eval_used(EVAL_FUNCTIONS))
+		hook_function_hand_over();
 	agent.py.PyErr_Clear();
-	agent_busy = false;
+	agent_thread.busy = false;
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
-/* True: this frame's events are not the evaluator's. */
-static __attribute__((noinline)) bool stack_ends(char *here)
+__attribute__((noinline)) bool hook_eval_stack_ends(char *here)
 {
 	int saved = errno;
 
-	if (stack_limit == (char *)-1)
-		stack_limit = find_stack_limit();
-	if (here < stack_limit)
+	if (agent_thread.stack_limit == STACK_UNKNOWN)
+		agent_thread.stack_limit = find_stack_limit();
+	if (here < agent_thread.stack_limit)
 		hand_over();
 	errno = saved;
-	return here < stack_limit;
+	return here < agent_thread.stack_limit;
 }
 
 /*
- * An exception may be set: it enters by throw(), or leaves.  Who walks the stack at the event is to find the frame on
- * top of it, as at the events of other hooks.
+ * An exception may be set: it enters by throw(), or leaves.  The frame is linked as the thread's innermost one for
+ * stack walks, as it is at the events of other hooks.
  */
-static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *frame, bool exception, fire *to)
+static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *frame, struct pyobj *result, bool exception,
+						   fire *to)
 {
 	struct pyobj *type, *value, *traceback;
 	struct pyframes_link link;
 	struct moment moment;
 
-	frame_moment(&layout, frame, &moment);
+	frame_moment(layout, frame, &moment);
 	pyframes_link(thread, frame, &link);
+	moment.result = result;
 	if (__builtin_expect(!exception, 1)) {
+		context_begin(to == fire_function__entry);
 		to(&moment);
+		context_end();
 		pyframes_unlink(&link);
 		return;
 	}
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	moment.exception = fire_exception_object(&type, &value, &traceback);
+	agent_thread.traceback = traceback;
+	context_begin(to == fire_function__entry);
 	to(&moment);
+	context_end();
+	agent_thread.traceback = NULL;
 	pyframes_unlink(&link);
 	agent.py.PyErr_Restore(type, value, traceback);
 }
@@ -88,64 +97,61 @@ static __attribute__((noinline)) struct pyobj *run_any(struct pythread *thread, 
 {
 	char *here = __builtin_frame_address(0);
 	struct pyobj *result;
-	unsigned begun = generation;
+	unsigned begun = agent.hook_eval.generation;
 
-	if (agent_busy || (__builtin_expect(here < stack_limit, 0) && stack_ends(here)) ||
-	    frame_makes_generator(&layout, frame) || frame_cannot_start(&layout, thread))
+	if (agent_thread.busy || hook_eval_near_end(here) ||
+	    frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
 		return next(thread, frame, throwing);
-	if (!fire_counted(function__entry, frame_code(&layout, frame)) && fire_wanted(function__entry))
-		fire_frame(thread, frame, throwing, fire_function__entry);
-	/* Who wants to know of returns from now on learns of those of frames to come. */
+	if (!fire_counted(function__entry, frame_code(layout, frame)) && fire_wanted(function__entry))
+		fire_frame(thread, frame, NULL, throwing, fire_function__entry);
+	/* Listeners that start later see only the returns of frames that begin later. */
 	if (!fire_wanted(function__return))
 		return next(thread, frame, throwing);
 	result = next(thread, frame, throwing);
-	if (begun == generation && !fire_counted(function__return, frame_code(&layout, frame)) &&
+	if (begun == agent.hook_eval.generation && !fire_counted(function__return, frame_code(layout, frame)) &&
 	    fire_wanted(function__return))
-		fire_frame(thread, frame, !result, fire_function__return);
+		fire_frame(thread, frame, result, !result, fire_function__return);
 	return result;
 }
 
-/* Nothing but counting how often functions are entered leaves no frame on the stack. */
+/* If function entries are only counted, this is a tail call and uses no stack. */
 struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
 {
-	if (__builtin_expect(!agent_busy && (char *)__builtin_frame_address(0) >= stack_limit &&
-			     !fire_wanted(function__return) && !frame_makes_generator(&layout, frame) &&
-			     frame_can_start(&layout, thread) &&
-			     fire_counted(function__entry, frame_code(&layout, frame)), 1))
+	if (__builtin_expect(!agent_thread.busy && (char *)__builtin_frame_address(0) >= agent_thread.stack_limit &&
+			     !fire_wanted(function__return) && !frame_makes_generator(layout, frame) &&
+			     frame_can_start(layout, thread) &&
+			     fire_counted(function__entry, frame_code(layout, frame)), 1))
 		return next(thread, frame, throwing);
 	return run_any(thread, frame, throwing, next);
 }
 
 struct pyobj *hook_eval_code(void *frame)
 {
-	return frame_code(&layout, frame);
+	return frame_code(layout, frame);
 }
 
 static bool usable(void)
 {
-	static enum { UNKNOWN, YES, NO } answer;
-
-	if (answer == UNKNOWN) {
-		answer = NO;
-		if (agent.py.minor < 12 && cstack_usable() && frame_measure(&layout))
-			answer = YES;
-		if (answer == YES)
+	if (!agent.hook_eval.asked) {
+		agent.hook_eval.asked = true;
+		agent.hook_eval.usable = agent.py.minor < 12 && cstack_usable() && frame_measure(layout);
+		if (agent.hook_eval.usable)
 			pyframes_measure();
 	}
-	return answer == YES;
+	return agent.hook_eval.usable;
 }
 
 static unsigned update(unsigned wants)
 {
-	wanted = wants;
-	if (handed_over) {
-		handed_over = wants;
+	agent.hook_eval.wanted = wants;
+	if (agent.hook_eval.handed_over) {
+		agent.hook_eval.handed_over = wants;
 		return hook_profile_take_over(wants);
 	}
 	if (wants && !hook_profile_prepare())
 		wants = 0;
 	if (!wants || !eval_used(EVAL_EVENTS))
-		generation++;
+		agent.hook_eval.generation++;
 	eval_use(EVAL_EVENTS, wants);
 	return wants;
 }

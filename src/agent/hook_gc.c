@@ -10,7 +10,6 @@
 static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
 static struct capi_method gc_method = { "dtap_gc", on_gc, CAPI_FASTCALL, NULL };
-static struct pyobj *callable;		/* while it is in gc.callbacks */
 
 static long count(struct pyobj *info, const char *key)
 {
@@ -19,7 +18,7 @@ static long count(struct pyobj *info, const char *key)
 	return value ? agent.py.PyLong_AsLong(value) : 0;
 }
 
-/* (phase, info): "start" or "stop", and the counts */
+/* (phase, info): "start" or "stop", and a dictionary of counts */
 static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	int saved = errno;
@@ -30,14 +29,14 @@ static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_
 
 		long what = start ? count(args[1], "generation") :
 				    count(args[1], "collected") + count(args[1], "uncollectable");
-		uint64_t words[ENGINE_ARGS] = { (uint64_t)what };
+		uint64_t words[ABI_MARKER_ARGS] = { (uint64_t)what };
 
 		if (start && marker_wanted(gc__start))
 			marker_gc__start((int)what);
 		else if (!start && marker_wanted(gc__done))
 			marker_gc__done(what);
 		if (start ? engine_wanted(gc__start) : engine_wanted(gc__done))
-			engine_fire(start ? WANT_INDEX_gc__start : WANT_INDEX_gc__done, words, 0);
+			engine_fire(start ? ABI_MARKER_gc__start : ABI_MARKER_gc__done, words, 0);
 		agent.py.PyErr_Clear();
 	}
 	errno = saved;
@@ -53,25 +52,25 @@ static unsigned update(unsigned wants)
 {
 	struct pyobj *gc, *callbacks = NULL;
 
-	if (!!wants == !!callable)
+	if (!!wants == !!agent.gc.callable)
 		return wants;
 	gc = agent.py.PyImport_ImportModule("gc");
 	if (gc)
 		callbacks = agent.py.PyObject_GetAttrString(gc, "callbacks");
 	if (callbacks && wants) {
-		callable = agent_callable(&gc_method);
-		if (callable && agent.py.PyList_Append(callbacks, callable) < 0) {
-			agent_release(callable);
-			callable = NULL;
+		agent.gc.callable = agent_callable(&gc_method);
+		if (agent.gc.callable && agent.py.PyList_Append(callbacks, agent.gc.callable) < 0) {
+			agent_release(agent.gc.callable);
+			agent.gc.callable = NULL;
 		}
 	} else if (callbacks) {
-		agent_release(agent.py.PyObject_CallMethod(callbacks, "remove", "O", callable));
-		agent_release(callable);
-		callable = NULL;
+		agent_release(agent.py.PyObject_CallMethod(callbacks, "remove", "O", agent.gc.callable));
+		agent_release(agent.gc.callable);
+		agent.gc.callable = NULL;
 	}
 	agent_release(callbacks);
 	agent_release(gc);
-	return callable ? wants : 0;
+	return agent.gc.callable ? wants : 0;
 }
 
 const struct hook hook_gc = { WANT_gc__start | WANT_gc__done, usable, update };

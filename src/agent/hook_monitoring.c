@@ -1,48 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls and exceptions from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every thread, and other
- * tools keep their own events: there are six tool ids, and one that is free is taken.
+ * Calls and exceptions from 3.12 on: sys.monitoring (PEP 669) with C callbacks.  It covers every thread and does not
+ * affect the events of other tools: a free one of the six tool ids is taken.
  *
- * The six events pair as sys.setprofile's call and return do: a frame begins, is resumed, or is resumed by throw()
- * or close(); it ends by return, by yield or await, or because an exception leaves it.
+ * Six events correspond to sys.setprofile's call and return: a frame begins, is resumed, or is resumed by throw() or
+ * close(); it ends by return, by yield or await, or by an exception.
  */
 #include "agent/agent.h"
+#include "agent/caught.h"
+#include "agent/context.h"
 #include "agent/fire.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+static struct pyobj *on_unwind(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
 static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
+static capi_fastcall on_handled, on_instruction;
 
 static struct capi_method entry_method = { "dtap_entry", on_entry, CAPI_FASTCALL, NULL };
 static struct capi_method return_method = { "dtap_return", on_return, CAPI_FASTCALL, NULL };
+static struct capi_method unwind_method = { "dtap_unwind", on_unwind, CAPI_FASTCALL, NULL };
 static struct capi_method call_method = { "dtap_call", on_call, CAPI_FASTCALL, NULL };
 static struct capi_method c_return_method = { "dtap_c_return", on_c_return, CAPI_FASTCALL, NULL };
 static struct capi_method raise_method = { "dtap_raise", on_raise, CAPI_FASTCALL, NULL };
+static struct capi_method handled_method = { "dtap_handled", on_handled, CAPI_FASTCALL, NULL };
+static struct capi_method instruction_method = { "dtap_instruction", on_instruction, CAPI_FASTCALL, NULL };
 
-/* The debugger's, coverage's and the profiler's ids (0, 1, 2) last: tools take them by convention. */
+/* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
 static const int tool_ids[] = { 3, 4, 5, 2, 1, 0 };
 
 static const struct event {
 	const char *name;
 	unsigned want;
 	struct capi_method *method;
+	bool local;		/* enabled in single code objects only */
 } events[] = {
 	{ "PY_START", WANT_function__entry, &entry_method },
 	{ "PY_RESUME", WANT_function__entry, &entry_method },
 	{ "PY_THROW", WANT_function__entry, &entry_method },
 	{ "PY_RETURN", WANT_function__return, &return_method },
 	{ "PY_YIELD", WANT_function__return, &return_method },
-	{ "PY_UNWIND", WANT_function__return, &return_method },
-	{ "CALL", WANT_cfunction__entry | WANT_cfunction__return, &call_method },	/* C_... need it */
+	{ "PY_UNWIND", WANT_function__return, &unwind_method },
+	{ "CALL", WANT_cfunction__entry | WANT_cfunction__return, &call_method },	/* for C_RETURN, C_RAISE, too */
 	{ "C_RETURN", WANT_cfunction__return, &c_return_method },
 	{ "C_RAISE", WANT_cfunction__return, &c_return_method },
 	{ "RAISE", WANT_exception__raise, &raise_method },
+	{ "EXCEPTION_HANDLED", WANT_exception__caught, &handled_method },
+	{ "INSTRUCTION", WANT_exception__caught, &instruction_method, .local = true },
 };
-
-static int tool = -1;
 
 /* @where: the offset of the instruction, a Python integer. */
 static int line_of_offset(const struct moment *moment)
@@ -50,42 +58,47 @@ static int line_of_offset(const struct moment *moment)
 	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
 	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
 
-	/* The clean-up that close() and the end of a generator run has no line; its frame remembers one. */
+	/* The cleanup code run by close() and at the end of a generator has no line; its frame has the last one. */
 	if (__builtin_expect(line < 0, 0))
 		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
 	return line;
 }
 
-/* Every callback has (code, instruction offset, ...). */
-static inline struct pyobj *fire_at(struct pyobj *const *args, fire *to)
+/* The arguments of every callback begin with (code, instruction offset). */
+static inline struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *result, struct pyobj *exception, fire *to)
 {
-	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1],
+				 .result = result, .exception = exception };
 
-	if (!agent_busy)
+	if (!agent_thread.busy) {
+		context_begin(to == fire_function__entry);
 		to(&moment);
+		context_end();
+	}
 	return agent_none();
 }
 
 /*
- * Counting alone is done in registers; all else is in a function of its own.  None is immortal from 3.12 on, where this
- * hook is used (PEP 683).
+ * The fast path only counts and saves no registers; everything else is in a separate function.  None is immortal from
+ * 3.12 on, where this hook is used (PEP 683).
  */
-#define ON(event, name)											\
-	static __attribute__((noinline)) struct pyobj *event##_any(struct pyobj *const *args)		\
+#define ON(event, name, result, exception)								\
+	static __attribute__((noinline)) struct pyobj *event##_any(struct pyobj *const *args, ssize_t nargs)	\
 	{												\
-		return fire_at(args, fire_##name);							\
+		(void)nargs;										\
+		return fire_at(args, result, exception, fire_##name);					\
 	}												\
 													\
 	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
 	{												\
 		(void)self;										\
-		(void)nargs;										\
-		if (__builtin_expect(!agent_busy && fire_counted(name, args[0]), 1))			\
+		if (__builtin_expect(!agent_thread.busy && fire_counted(name, args[0]), 1))			\
 			return agent.py.none;								\
-		return event##_any(args);								\
+		return event##_any(args, nargs);							\
 	}
-ON(on_entry, function__entry)
-ON(on_return, function__return)
+ON(on_entry, function__entry, NULL, nargs > 2 ? args[2] : NULL)		/* PY_THROW has an exception */
+ON(on_return, function__return, nargs > 2 ? args[2] : NULL, NULL)
+ON(on_unwind, function__return, NULL, nargs > 2 ? args[2] : NULL)
 #undef ON
 
 /* (code, instruction offset, callable, first argument): of any callable. */
@@ -94,7 +107,7 @@ static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssiz
 	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
 	(void)self;
-	if (!agent_busy && nargs > 2 && fire_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
+	if (!agent_thread.busy && nargs > 2 && fire_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
 		fire_cfunction(&moment, args[2], true);
 	return agent_none();
 }
@@ -104,7 +117,7 @@ static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, 
 	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
 	(void)self;
-	if (!agent_busy && nargs > 2 && fire_is_cfunction(args[2]))
+	if (!agent_thread.busy && nargs > 2 && fire_is_cfunction(args[2]))
 		fire_cfunction(&moment, args[2], false);
 	return agent_none();
 }
@@ -112,11 +125,51 @@ static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, 
 /* (code, instruction offset, exception) */
 static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
-	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1],
+				 .exception = nargs > 2 ? args[2] : NULL };
 
 	(void)self;
-	if (!agent_busy && nargs > 2)
-		fire_exception(&moment, agent_type(args[2]));
+	if (!agent_thread.busy && nargs > 2)
+		fire_exception(&moment, agent_type(args[2]), false);
+	return agent_none();
+}
+
+/*
+ * (code, instruction offset, exception): control goes to a handler.  Not an event that can be disabled: DISABLE would raise
+ * ValueError in the program.
+ */
+static struct pyobj *on_handled(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	bool was_busy = agent_thread.busy;
+	int saved = errno;
+
+	(void)self;
+	(void)nargs;
+	if (monitoring && !was_busy && fire_wanted(exception__caught)) {
+		agent_thread.busy = true;
+		caught_watch(monitoring, agent.monitoring.instruction, args[0]);
+		agent_thread.busy = was_busy;
+	}
+	errno = saved;
+	return agent_none();
+}
+
+/* (code, instruction offset), where a handler has been at work: of all instructions only ends of handlers stay enabled. */
+static struct pyobj *on_instruction(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+	int saved = errno;
+
+	(void)self;
+	(void)nargs;
+	if (!caught_ends(args[0], agent.py.PyLong_AsLong(args[1]))) {
+		agent.py.Py_IncRef(agent.monitoring.disable);
+		return agent.monitoring.disable;
+	}
+	if (!agent_thread.busy && fire_wanted(exception__caught))
+		caught_fire(&moment);
+	errno = saved;
 	return agent_none();
 }
 
@@ -125,7 +178,7 @@ static bool usable(void)
 	return agent.py.PySys_GetObject("monitoring") != NULL;
 }
 
-/* sys.monitoring.NAME(...), its result dropped.  False leaves the exception. */
+/* Call sys.monitoring.NAME(...), dropping the result.  False leaves the exception. */
 #define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
 
 static bool dropped(struct pyobj *result)
@@ -138,7 +191,8 @@ static bool take_tool(struct pyobj *monitoring)
 {
 	for (unsigned i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
 		if (call(monitoring, "use_tool_id", "is", tool_ids[i], "dtap")) {
-			tool = tool_ids[i];
+			agent.monitoring.has_tool = true;
+			agent.monitoring.tool = tool_ids[i];
 			return true;
 		}
 		agent.py.PyErr_Clear();
@@ -161,14 +215,23 @@ static int event_bit(struct pyobj *monitoring, const char *name)
 	return bit;
 }
 
-/* Without a @method: nobody. */
+/* Register @method as the callback; NULL: none. */
 static bool register_event(struct pyobj *monitoring, int bit, struct capi_method *method)
 {
 	struct pyobj *callable = method ? agent_callable(method) : agent_none();
-	bool done = callable && call(monitoring, "register_callback", "iiO", tool, bit, callable);
+	bool done = callable && call(monitoring, "register_callback", "iiO", agent.monitoring.tool, bit, callable);
 
 	agent_release(callable);
 	return done;
+}
+
+/* What exception-caught needs; false: it cannot be had. */
+static bool prepare_caught(struct pyobj *monitoring)
+{
+	if (!agent.monitoring.disable)
+		agent.monitoring.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
+	agent.monitoring.instruction = event_bit(monitoring, "INSTRUCTION");
+	return caught_usable() && agent.monitoring.disable && agent.monitoring.instruction > 0;
 }
 
 static unsigned update(unsigned wants)
@@ -176,27 +239,31 @@ static unsigned update(unsigned wants)
 	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
 	int bits = 0;	/* those of C_RETURN and C_RAISE only with that of CALL */
 
-	if (!monitoring || (tool < 0 && (!wants || !take_tool(monitoring))))
+	if (monitoring && wants & WANT_exception__caught && !prepare_caught(monitoring))
+		wants &= ~(unsigned)WANT_exception__caught;
+	if (!monitoring || (!agent.monitoring.has_tool && (!wants || !take_tool(monitoring))))
 		return 0;
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		bool wanted = wants & events[i].want;
 		int bit = event_bit(monitoring, events[i].name);
 
-		if (bit > 0 && register_event(monitoring, bit, wanted ? events[i].method : NULL) && wanted)
+		if (bit > 0 && register_event(monitoring, bit, wanted ? events[i].method : NULL) && wanted && !events[i].local)
 			bits |= bit;
 	}
-	if (!call(monitoring, "set_events", "ii", tool, bits))
+	if (!(wants & WANT_exception__caught))
+		caught_unwatch(monitoring);
+	if (!call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))
 		wants = 0;
 	if (!wants) {
 		agent.py.PyErr_Clear();
-		call(monitoring, "free_tool_id", "i", tool);
-		tool = -1;
+		call(monitoring, "free_tool_id", "i", agent.monitoring.tool);
+		agent.monitoring.has_tool = false;
 	}
 	return wants;
 }
 
 const struct hook hook_monitoring = {
 	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
-		WANT_exception__raise,
+		WANT_exception__raise | WANT_exception__caught,
 	usable, update
 };

@@ -2,81 +2,107 @@
 /*
  * C profile and trace functions.
  *
- * The trace function serves line in every version, because "line" means sys.settrace's line events, which
- * sys.monitoring's LINE is not, and exceptions before 3.12.  The profile function serves calls of C functions
- * before 3.12, and of Python functions where the frame evaluator cannot.  Both belong to a thread: present threads
- * get them by slot.c, which shares the place with the program's own, new ones by threads.c.
+ * The trace function supplies the marker line in every version, because that is defined by sys.settrace's line events,
+ * from which sys.monitoring's LINE differs; and exceptions before 3.12 (those that are caught: caught.h).  The profile
+ * function supplies calls of C functions before 3.12, and of Python functions where the frame evaluator cannot.  Both
+ * belong to a thread: existing threads get them by slot.c, which shares the slot with the program's own function, new
+ * ones by threads.c.
  */
 #include "agent/agent.h"
+#include "agent/caught.h"
 #include "agent/fire.h"
+#include "agent/hook_function.h"
 #include "agent/slot.h"
 
-/* Markers that the functions supply.  The profile function has two employers: the table of hooks and hook_eval. */
-static unsigned profiling, asked, handed, tracing;
-
-static int line_of_frame(const struct moment *moment)
+int hook_trace_line(const struct moment *moment)
 {
 	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
 }
 
-/* The moment of a frame object; its code is the caller's to release. */
+/* The moment of a frame object; the caller releases its code. */
 static struct moment moment_of(struct pyobj *frame)
 {
-	return (struct moment){ agent.py.PyFrame_GetCode(frame), line_of_frame, frame };
+	return (struct moment){ .code = agent.py.PyFrame_GetCode(frame), .line = hook_trace_line, .where = frame };
 }
 
-static void fire_frame(struct pyobj *frame, fire *to)
+static void fire_frame(struct pyobj *frame, struct pyobj *result, fire *to)
 {
 	struct moment moment;
 
-	if (agent_busy)
+	if (agent_thread.busy)
 		return;
 	moment = moment_of(frame);
+	moment.result = result;
 	to(&moment);
-	agent.py.Py_DecRef(moment.code);	/* the frame holds another */
+	agent.py.Py_DecRef(moment.code);	/* the frame has a reference, too */
 }
 
 static void fire_c(struct pyobj *frame, struct pyobj *callable, bool entry)
 {
 	struct moment moment;
 
-	if (agent_busy || !callable || !(profiling & (entry ? WANT_cfunction__entry : WANT_cfunction__return)))
+	if (agent_thread.busy || !callable || !(agent.trace.profiling & (entry ? WANT_cfunction__entry : WANT_cfunction__return)))
 		return;
 	moment = moment_of(frame);
 	fire_cfunction(&moment, callable, entry);
 	agent.py.Py_DecRef(moment.code);
 }
 
+/* Functions by name; @frame's code is alive. */
+static void fire_named(struct pyobj *frame, int what, struct pyobj *value)
+{
+	if (!agent_thread.busy)
+		hook_function_traced(frame, what, value);
+}
+
 static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	if (what == CAPI_TRACE_CALL && profiling & WANT_function__entry)
-		fire_frame(frame, fire_function__entry);
-	else if (what == CAPI_TRACE_RETURN && profiling & WANT_function__return)
-		fire_frame(frame, fire_function__return);
+	if (what == CAPI_TRACE_CALL && agent.trace.profiling & WANT_function__entry)
+		fire_frame(frame, NULL, fire_function__entry);
+	else if (what == CAPI_TRACE_RETURN && agent.trace.profiling & WANT_function__return)
+		fire_frame(frame, value, fire_function__return);
 	else if (what >= CAPI_TRACE_C_CALL)
 		fire_c(frame, value, what == CAPI_TRACE_C_CALL);
+	if (agent.trace.profiling & HOOK_FUNCTION_CALLS && (what == CAPI_TRACE_CALL || what == CAPI_TRACE_RETURN))
+		fire_named(frame, what, value);
 	return slot_pass(SLOT_PROFILE, arg, frame, what, value);
 }
 
-/* @value of an exception: a tuple of type, value, traceback; the value can still be its arguments. */
+/* The exception in a tuple of type, value, traceback; NULL: the value is still the arguments for creating it. */
+static struct pyobj *exception_in(struct pyobj *tuple)
+{
+	enum { EXCEPTION = 1 << 30 };	/* Py_TPFLAGS_BASE_EXC_SUBCLASS */
+	struct pyobj *value = agent.py.PyTuple_GetItem(tuple, 1);
+
+	return value && agent.py.PyType_GetFlags && agent.py.PyType_GetFlags(agent_type(value)) & EXCEPTION ? value : NULL;
+}
+
+/* @value: a tuple of type, value, traceback. */
 static void fire_raise(struct pyobj *frame, struct pyobj *value)
 {
 	struct pyobj *type = agent.py.PyTuple_GetItem(value, 0);
 	struct moment moment;
 
-	if (agent_busy || !type)
+	if (agent_thread.busy || !type)
 		return;
 	moment = moment_of(frame);
-	fire_exception(&moment, type);
+	moment.exception = exception_in(value);
+	agent_thread.traceback = agent.py.PyTuple_GetItem(value, 2);
+	fire_exception(&moment, type, false);
+	agent_thread.traceback = NULL;
 	agent.py.Py_DecRef(moment.code);
 }
 
 static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
 	if (what == CAPI_TRACE_LINE && fire_wanted(line))
-		fire_frame(frame, fire_line);
-	else if (what == CAPI_TRACE_EXCEPTION && tracing & WANT_exception__raise)
+		fire_frame(frame, NULL, fire_line);
+	else if (what == CAPI_TRACE_EXCEPTION && agent.trace.tracing & WANT_exception__raise)
 		fire_raise(frame, value);
+	if ((agent.trace.tracing & WANT_exception__caught || agent.caught.frames.n) && caught_traced(frame, what))
+		return 0;
+	if (agent.trace.tracing & HOOK_FUNCTION_LINES && what == CAPI_TRACE_LINE)
+		fire_named(frame, what, value);
 	return slot_pass(SLOT_TRACE, arg, frame, what, value);
 }
 
@@ -92,28 +118,28 @@ bool hook_profile_prepare(void)
 
 static void profile_apply(void)
 {
-	unsigned wants = asked | handed;
+	unsigned wants = agent.trace.asked | agent.trace.handed | (agent.trace.functions & HOOK_FUNCTION_CALLS);
 
 	if (!wants)
 		slot_remove(SLOT_PROFILE);
 	else if (!slot_install(SLOT_PROFILE, on_profile))
 		wants = 0;
-	profiling = wants;
+	agent.trace.profiling = wants;
 	threads_watch(THREADS_PROFILE, wants);
 }
 
 static unsigned profile_update(unsigned wants)
 {
-	asked = wants;
+	agent.trace.asked = wants;
 	profile_apply();
-	return asked & profiling;
+	return agent.trace.asked & agent.trace.profiling;
 }
 
 unsigned hook_profile_take_over(unsigned wants)
 {
-	handed = wants;
+	agent.trace.handed = wants;
 	profile_apply();
-	return handed & profiling;
+	return agent.trace.handed & agent.trace.profiling;
 }
 
 static bool trace_usable(void)
@@ -121,18 +147,40 @@ static bool trace_usable(void)
 	return true;
 }
 
-static unsigned trace_update(unsigned wants)
+static void trace_apply(void)
 {
-	/* C code that takes a slot announces itself by an audit event. */
+	unsigned wants = agent.trace.lines | (agent.trace.functions & HOOK_FUNCTION_LINES);
+
+	/* C code that sets a trace function raises an audit event. */
 	if (wants)
 		agent_audits();
 	if (!wants)
 		slot_remove(SLOT_TRACE);
 	else if (!slot_install(SLOT_TRACE, on_trace))
 		wants = 0;
-	tracing = wants;
+	agent.trace.tracing = wants;
 	threads_watch(THREADS_TRACE, wants);
-	return wants;
+}
+
+static unsigned trace_update(unsigned wants)
+{
+	if (wants & WANT_exception__caught && !caught_usable())
+		wants &= ~(unsigned)WANT_exception__caught;
+	agent.trace.lines = wants;
+	trace_apply();
+	return wants & agent.trace.tracing;
+}
+
+bool hook_trace_use(unsigned uses)
+{
+	unsigned changed = agent.trace.functions ^ uses;
+
+	agent.trace.functions = uses;
+	if (changed & HOOK_FUNCTION_CALLS)
+		profile_apply();
+	if (changed & HOOK_FUNCTION_LINES)
+		trace_apply();
+	return !(uses & ~(agent.trace.profiling | agent.trace.tracing));
 }
 
 void hook_trace_adopt(void)
@@ -143,9 +191,9 @@ void hook_trace_adopt(void)
 
 void hook_trace_again(void)
 {
-	if (profiling)
+	if (agent.trace.profiling)
 		slot_install(SLOT_PROFILE, on_profile);
-	if (tracing)
+	if (agent.trace.tracing)
 		slot_install(SLOT_TRACE, on_trace);
 }
 
@@ -153,4 +201,4 @@ const struct hook hook_profile = {
 	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return,
 	profile_usable, profile_update
 };
-const struct hook hook_trace = { WANT_line | WANT_exception__raise, trace_usable, trace_update };
+const struct hook hook_trace = { WANT_line | WANT_exception__raise | WANT_exception__caught, trace_usable, trace_update };

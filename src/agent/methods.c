@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding method definitions.  The search ends with the fields that every version has; a definition is known by
- * its own function.
+ * Finding method definitions.  Only fields that every version has are searched; a definition is recognised by its
+ * function.
  */
 #include "agent/methods.h"
 

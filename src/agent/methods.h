@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C functions of the interpreter, replaced in place: a builtin's object points to its method definition, which
- * every reference to the builtin shares, so what the program took hold of earlier is replaced, too.
+ * C functions of the interpreter, replaced in place: a builtin's object points to its method definition, which every
+ * reference to the builtin shares, so references that the program took earlier are affected, too.
  */
 #ifndef AGENT_METHODS_H
 #define AGENT_METHODS_H
 
 #include "agent/agent.h"
 
-/* The definition of @module_name.@name, or NULL: not there, not a builtin, not found for certain.  With the GIL. */
+/*
+ * The definition of @module_name.@name, or NULL: it does not exist, is not a builtin, or was not found with certainty.
+ * With the GIL.
+ */
 struct capi_method *methods_find(const char *module_name, const char *name);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Python's frames of this thread, for stacks (vm/stack.h).
+ * Python frames of this thread, for stacks (vm/stack.h).
  *
- * The API gives a frame only by making an object for it, which an event must not do.  So they are read where the
- * interpreter has them, at offsets that probe/pyoffsets.h knows or the interpreter publishes; and these are used only
- * after a known stack has been walked by them and found to be what the API says that it is.
+ * The API returns a frame only as a new object, which must not be created at an event.  So the interpreter's own
+ * structures are read, at offsets that probe/pyoffsets.h knows or the interpreter publishes.  The offsets are used only
+ * if a walk of a known stack gave the same result as the API.
  */
 #ifndef AGENT_PYFRAMES_H
 #define AGENT_PYFRAMES_H
@@ -19,26 +19,38 @@ struct abi_code;
 enum { PYFRAMES_MAX = 127 };
 
 /*
- * Learn where frames are, once; Python code is run.  With the GIL, no exception set, not at an event.  False: it cannot
- * be told for certain, and there are no frames.
+ * Measure the layout of frames, once; runs Python code.  With the GIL, no exception set, not at an event.  False: it
+ * cannot be determined with certainty, and frames are not available.
  */
 bool pyframes_measure(void);
-bool pyframes_measured(void);	/* and it can */
+bool pyframes_measured(void);	/* the result, without measuring */
 
 /*
- * The innermost @most frames of this thread: two words each in @words, as struct abi_pyframe has them, and the code object
- * in @codes.  With @calls, the interpreter's own frames are among them, which are variables of the native functions that
- * run those before: the frame's address in place of the first word, and NULL in place of the code object; @calls is for
- * how many of all there is room.  Returns how many.  With the GIL.  @pid goes into the numbers of code objects.
+ * The innermost @most frames of this thread: for each, two words in @words, as in struct abi_pyframe, and the code
+ * object in @codes.  Without @lines the positions in the functions are left out.  If @calls is not 0, it is the room
+ * for all entries, and the interpreter's own frames are included, which are local variables of the native functions
+ * that run the frames before them: their first word is the frame's address and the code object NULL.  Returns the
+ * number of entries.  With the GIL.  @pid is part of the numbers of code objects.
  */
-uint32_t pyframes_walk(uint32_t pid, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes);
+uint32_t pyframes_walk(uint32_t pid, bool lines, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes);
 
-/* All but the header of @code's record, in @most bytes: its size.  Leaves no exception.  With the GIL. */
+/*
+ * This thread's innermost frame and its code object, whose type has been checked.  False: there is none.  With the GIL.
+ */
+bool pyframes_top(const char **frame, uint64_t *code);
+
+/* Has the frame begun its first instruction? */
+bool pyframes_begun(const char *frame, uint64_t code);
+
+/*
+ * Fill in @code's record, without the header, in at most @most bytes; returns its size.  Leaves no exception set.  With
+ * the GIL.
+ */
 uint32_t pyframes_tell(struct pyobj *code, uint64_t number, struct abi_code *rec, uint32_t most);
 
 /*
- * A frame evaluator's frame is not yet or no more the thread's; until pyframes_unlink() it is.  What is between them must
- * not let go of the GIL.
+ * While a frame evaluator runs, its frame is not yet, or no longer, the thread's innermost frame.  Make it so until
+ * pyframes_unlink().  Code between the two must not release the GIL.
  */
 struct pyframes_link { void **top, *was; void **back, *was_back; };
 void pyframes_link(struct pythread *thread, void *frame, struct pyframes_link *ret);

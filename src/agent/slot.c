@@ -2,12 +2,12 @@
 /*
  * Slots of trace and profile functions.
  *
- * Where they are in a thread state is measured.  A slot that the program uses is taken by changing the pointer to
- * the function alone: the interpreter keeps its counts and the program's object.  From 3.12 on, threads that use
- * none can only be set all at once, which loses the program's objects; they are put back.
+ * Their offsets in a thread state are measured.  A slot that the program uses is taken by changing only the function
+ * pointer: the interpreter's counts and the program's object stay.  From 3.12 on, empty slots can be set only for all
+ * threads at once, which overwrites the program's objects; they are restored afterwards.
  *
  * sys.settrace() and sys.setprofile() are replaced in place to notice what the program sets.  C code that calls
- * PyEval_SetTrace() (coverage.py) announces itself by an audit event only.
+ * PyEval_SetTrace() (coverage.py) is noticed only by its audit event.
  */
 #include "agent/slot.h"
 
@@ -15,39 +15,18 @@
 
 #include "agent/methods.h"
 
-enum { THREAD_BYTES = 320, ROWS = 256, SETTERS = 2 };
+enum { THREAD_BYTES = 320 };
 
-/* What a thread's slot holds for the program. */
-struct row {
-	struct pythread *thread;
-	uint64_t id;
-	capi_tracefunc *fn;
-	struct pyobj *obj;		/* while all threads are set at once */
+static const struct {
+	const char *setters[SLOT_SETTERS], *getter;
+} names[] = {
+	[SLOT_TRACE] = { { "settrace", "_settraceallthreads" }, "gettrace" },
+	[SLOT_PROFILE] = { { "setprofile", "_setprofileallthreads" }, "getprofile" },
 };
-
-struct setter {
-	struct capi_method *def;
-	capi_varargs *original;
-};
-
-static struct slot {
-	const char *setter_names[SETTERS], *getter;
-	capi_tracefunc *ours;
-	bool on;
-	long fn_off, obj_off;		/* in the thread state; 0: not measured */
-	struct setter setters[SETTERS];
-	struct row rows[ROWS];
-	unsigned n;
-} slots[] = {
-	[SLOT_TRACE] = { .setter_names = { "settrace", "_settraceallthreads" }, .getter = "gettrace" },
-	[SLOT_PROFILE] = { .setter_names = { "setprofile", "_setprofileallthreads" }, .getter = "getprofile" },
-};
-
-static __thread bool in_setter;		/* the program has called a replaced setter in this thread */
 
 static void set_own(const struct slot *slot, capi_tracefunc *fn, struct pyobj *obj)
 {
-	if (slot == &slots[SLOT_TRACE])
+	if (slot == &agent.slots[SLOT_TRACE])
 		agent.py.PyEval_SetTrace(fn, obj);
 	else
 		agent.py.PyEval_SetProfile(fn, obj);
@@ -56,7 +35,7 @@ static void set_own(const struct slot *slot, capi_tracefunc *fn, struct pyobj *o
 /* Up to 3.11. */
 static void set_thread(const struct slot *slot, struct pythread *thread, capi_tracefunc *fn)
 {
-	if (slot == &slots[SLOT_TRACE])
+	if (slot == &agent.slots[SLOT_TRACE])
 		agent.py._PyEval_SetTrace(thread, fn, NULL);
 	else
 		agent.py._PyEval_SetProfile(thread, fn, NULL);
@@ -70,7 +49,7 @@ static bool sets_all(void)
 
 static void set_all(const struct slot *slot, capi_tracefunc *fn)
 {
-	if (slot == &slots[SLOT_TRACE])
+	if (slot == &agent.slots[SLOT_TRACE])
 		agent.py.PyEval_SetTraceAllThreads(fn, NULL);
 	else
 		agent.py.PyEval_SetProfileAllThreads(fn, NULL);
@@ -94,7 +73,7 @@ static struct pythread *first_thread(void)
 #define for_each_thread(thread) \
 	for (struct pythread *thread = first_thread(); thread; thread = agent.py.PyThreadState_Next(thread))
 
-static struct row *find_row(struct slot *slot, struct pythread *thread)
+static struct slot_row *find_row(struct slot *slot, struct pythread *thread)
 {
 	for (unsigned i = 0; i < slot->n; i++)
 		if (slot->rows[i].thread == thread && slot->rows[i].id == agent.py.PyThreadState_GetID(thread))
@@ -102,7 +81,7 @@ static struct row *find_row(struct slot *slot, struct pythread *thread)
 	return NULL;
 }
 
-static void drop_row(struct slot *slot, struct row *row)
+static void drop_row(struct slot *slot, struct slot_row *row)
 {
 	if (row)
 		*row = slot->rows[--slot->n];
@@ -123,18 +102,18 @@ static void drop_dead_rows(struct slot *slot)
 	}
 }
 
-/* The program's function stays in the slot when there are too many to remember. */
+/* Put our function into the slot.  If there are too many to remember, the program's function stays. */
 static void take(struct slot *slot, struct pythread *thread)
 {
-	struct row *row = find_row(slot, thread);
+	struct slot_row *row = find_row(slot, thread);
 
-	if (!row && slot->n == ROWS)
+	if (!row && slot->n == SLOT_ROWS)
 		drop_dead_rows(slot);
-	if (!row && slot->n == ROWS)
+	if (!row && slot->n == SLOT_ROWS)
 		return;
 	if (!row)
 		row = &slot->rows[slot->n++];
-	*row = (struct row){ thread, agent.py.PyThreadState_GetID(thread), *fn_of(slot, thread), NULL };
+	*row = (struct slot_row){ thread, agent.py.PyThreadState_GetID(thread), *fn_of(slot, thread), NULL };
 	*fn_of(slot, thread) = slot->ours;
 }
 
@@ -160,7 +139,7 @@ static void set_unused(struct slot *slot)
 		return;
 	}
 	for_each_thread(thread) {
-		struct row *row = find_row(slot, thread);
+		struct slot_row *row = find_row(slot, thread);
 
 		if (row) {
 			row->obj = *obj_of(slot, thread);
@@ -170,12 +149,12 @@ static void set_unused(struct slot *slot)
 	}
 	set_all(slot, slot->ours);
 	for_each_thread(thread) {
-		struct row *row = find_row(slot, thread);
+		struct slot_row *row = find_row(slot, thread);
 
 		if (!row || !row->obj)
 			continue;
 		if (*fn_of(slot, thread) == slot->ours && !*obj_of(slot, thread))
-			*obj_of(slot, thread) = row->obj;	/* and its reference */
+			*obj_of(slot, thread) = row->obj;	/* with its reference */
 		else
 			agent.py.Py_DecRef(row->obj);
 		row->obj = NULL;
@@ -200,22 +179,22 @@ static void put_everywhere(struct slot *slot)
 
 static struct pyobj *program_sets(enum slot_kind kind, unsigned which, struct pyobj *self, struct pyobj *arg)
 {
-	struct slot *slot = &slots[kind];
-	bool was_busy = agent_busy;
+	struct slot *slot = &agent.slots[kind];
+	bool was_busy = agent_thread.busy;
 	struct pyobj *result;
 
-	in_setter = true;
+	agent_thread.in_setter = true;
 	result = slot->setters[which].original(self, arg);
-	in_setter = false;
+	agent_thread.in_setter = false;
 	if (!result || !slot->on || agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
 		return result;
-	agent_busy = true;
+	agent_thread.busy = true;
 	if (which)
 		put_everywhere(slot);
 	else
 		adopt(slot);
 	agent.py.PyErr_Clear();
-	agent_busy = was_busy;
+	agent_thread.busy = was_busy;
 	return result;
 }
 
@@ -230,20 +209,20 @@ SETTER(set_profile, SLOT_PROFILE, 0)
 SETTER(set_profile_all, SLOT_PROFILE, 1)
 #undef SETTER
 
-static capi_varargs *const replacements[][SETTERS] = {
+static capi_varargs *const replacements[][SLOT_SETTERS] = {
 	[SLOT_TRACE] = { set_trace, set_trace_all },
 	[SLOT_PROFILE] = { set_profile, set_profile_all },
 };
 
 static void replace_setters(enum slot_kind kind, bool on)
 {
-	struct slot *slot = &slots[kind];
+	struct slot *slot = &agent.slots[kind];
 
-	for (unsigned i = 0; i < SETTERS; i++) {
-		struct setter *setter = &slot->setters[i];
+	for (unsigned i = 0; i < SLOT_SETTERS; i++) {
+		struct slot_setter *setter = &slot->setters[i];
 
 		if (!setter->original) {
-			setter->def = methods_find("sys", slot->setter_names[i]);
+			setter->def = methods_find("sys", names[kind].setters[i]);
 			if (!setter->def || setter->def->flags != CAPI_O)
 				continue;
 			setter->original = (capi_varargs *)(void *)setter->def->fn;
@@ -252,7 +231,7 @@ static void replace_setters(enum slot_kind kind, bool on)
 	}
 }
 
-/* The only offset in @thread of the pointer @value, or 0. */
+/* The offset in @thread of the pointer @value; 0: none or several. */
 static long find_pointer(struct pythread *thread, const void *value)
 {
 	long found = 0;
@@ -269,7 +248,7 @@ static long find_pointer(struct pythread *thread, const void *value)
 
 bool slot_measure(enum slot_kind kind, capi_tracefunc *fn)
 {
-	struct slot *slot = &slots[kind];
+	struct slot *slot = &agent.slots[kind];
 	struct pythread *thread = agent.py.PyThreadState_Get();
 	struct pyobj *sys, *set = NULL, *specimen;
 	bool used = true;
@@ -278,7 +257,7 @@ bool slot_measure(enum slot_kind kind, capi_tracefunc *fn)
 		return true;
 	sys = agent.py.PyImport_ImportModule("sys");
 	if (sys)
-		set = agent.py.PyObject_CallMethod(sys, slot->getter, NULL);
+		set = agent.py.PyObject_CallMethod(sys, names[kind].getter, NULL);
 	if (set)
 		used = set != agent.py.none;
 	agent_release(set);
@@ -301,7 +280,7 @@ bool slot_measure(enum slot_kind kind, capi_tracefunc *fn)
 
 bool slot_install(enum slot_kind kind, capi_tracefunc *fn)
 {
-	struct slot *slot = &slots[kind];
+	struct slot *slot = &agent.slots[kind];
 
 	if (!slot_measure(kind, fn))
 		return false;
@@ -314,7 +293,7 @@ bool slot_install(enum slot_kind kind, capi_tracefunc *fn)
 
 void slot_remove(enum slot_kind kind)
 {
-	struct slot *slot = &slots[kind];
+	struct slot *slot = &agent.slots[kind];
 	bool used = false;
 
 	if (!slot->on)
@@ -322,7 +301,7 @@ void slot_remove(enum slot_kind kind)
 	slot->on = false;
 	replace_setters(kind, false);
 	for_each_thread(thread) {
-		struct row *row = find_row(slot, thread);
+		struct slot_row *row = find_row(slot, thread);
 
 		if (*fn_of(slot, thread) != slot->ours) {
 			used |= *fn_of(slot, thread) != NULL;
@@ -340,37 +319,37 @@ void slot_remove(enum slot_kind kind)
 
 void slot_adopt(enum slot_kind kind)
 {
-	if (slots[kind].on)
-		adopt(&slots[kind]);
+	if (agent.slots[kind].on)
+		adopt(&agent.slots[kind]);
 }
 
 bool slot_displaced(const char *event)
 {
-	if (in_setter || strncmp(event, "sys.set", 7))
+	if (agent_thread.in_setter || strncmp(event, "sys.set", 7))
 		return false;
-	return (slots[SLOT_TRACE].on && !strcmp(event + 4, slots[SLOT_TRACE].setter_names[0])) ||
-	       (slots[SLOT_PROFILE].on && !strcmp(event + 4, slots[SLOT_PROFILE].setter_names[0]));
+	return (agent.slots[SLOT_TRACE].on && !strcmp(event + 4, names[SLOT_TRACE].setters[0])) ||
+	       (agent.slots[SLOT_PROFILE].on && !strcmp(event + 4, names[SLOT_PROFILE].setters[0]));
 }
 
-/* The program's function may have set another, or none, which it does when it fails. */
+/* The program's function may have set another one, or none; it is also removed if it fails. */
 static void adopt_again(struct slot *slot)
 {
 	struct pyobj *type, *value, *traceback;
-	bool was_busy = agent_busy;
+	bool was_busy = agent_thread.busy;
 
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
-	agent_busy = true;
+	agent_thread.busy = true;
 	adopt(slot);
 	agent.py.PyErr_Clear();
-	agent_busy = was_busy;
+	agent_thread.busy = was_busy;
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
 int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	struct slot *slot = &slots[kind];
+	struct slot *slot = &agent.slots[kind];
 	struct pythread *thread;
-	struct row *row;
+	struct slot_row *row;
 	int result;
 
 	if (__builtin_expect(!slot->on, 0)) {

@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread's place for a trace function, or for a profile function.
+ * A thread's slot for a trace function, or for a profile function.
  *
- * There is one of each in a thread, and a program may want it, before the agent or while it is there.  The agent's
- * function then stands in it, with the program's object beside, which sys.gettrace() returns, and calls the
- * program's function in turn.  What the program sets later is noticed, and treated alike.
+ * A thread has one of each, and the program may use it, too, before the agent or later.  Then the agent's function is
+ * in the slot and calls the program's function; the program's object, which sys.gettrace() returns, stays.  A function
+ * that the program sets later is noticed and handled in the same way.
  */
 #ifndef AGENT_SLOT_H
 #define AGENT_SLOT_H
 
 #include "agent/agent.h"
 
-enum slot_kind { SLOT_TRACE, SLOT_PROFILE };
-
 /*
- * With the GIL, in the main interpreter, no exception set.  slot_measure() needs a thread whose slot the program
- * does not use: the agent's own, or any at the start; the others call it at first.  slot_install() puts @fn into
- * the slots of all threads; called again it does the same for slots that have got away.  False, and the reason
- * with agent_why(), when it cannot be done.  slot_remove() leaves every slot as the program wants it; threads that
- * this version cannot do it for do it themselves at their next event.  slot_adopt() is for the calling thread.
+ * With the GIL, in the main interpreter, no exception set.  slot_measure() needs a thread whose slot the program does
+ * not use: the agent's own, or any at the start; slot_install() calls it first.  slot_install() puts @fn into the slots
+ * of all threads; call it again for slots that the program has overwritten.  False, with the reason in agent_why(): not
+ * possible.  slot_remove() restores every slot for the program; where this version cannot do that for another thread,
+ * the thread does it at its next event.  slot_adopt() is slot_install() for the calling thread.
  */
 bool slot_measure(enum slot_kind kind, capi_tracefunc *fn);
 bool slot_install(enum slot_kind kind, capi_tracefunc *fn);
 void slot_remove(enum slot_kind kind);
 void slot_adopt(enum slot_kind kind);
 
-/* An audit event tells that C code is about to set one.  True: slot_install() again, soon. */
+/* At an audit event: is C code about to set one?  If true, slot_install() must be called again soon. */
 bool slot_displaced(const char *event);
 
-/* The rest of an event after the agent's part: the program's function, if it has one. */
+/* Pass an event on to the program's function, if there is one, after the agent's part. */
 int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value);
 
 #endif

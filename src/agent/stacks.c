@@ -4,15 +4,15 @@
 #include <stdlib.h>
 
 #include "agent/cframes.h"
+#include "agent/context.h"
 #include "agent/engine.h"
 #include "agent/pyframes.h"
 #include "vm/helper.h"
+#include "vm/memory.h"
 #include "vm/stack.h"
 #include "vm/table.h"
 
-/* Of the last walk: events come one at a time. */
-static struct pyobj *codes[STACK_WORDS_MAX / 2];
-static uint32_t first_code, ncodes;
+enum { FUNCTIONS = ABI_STACK_USER | ABI_STACK_PYTHON | ABI_STACK_FUNCTIONS };
 
 /* --- native frames ------------------------------------------------------------------------------------ */
 
@@ -28,7 +28,7 @@ static void ask(struct shm_run *r, const struct shm_map *out, const struct abi_p
 		shm_wake(r);
 }
 
-/* What the tracer knows of this process; it is asked, once, if that is nothing. */
+/* The tracer's ranges of this process; if there are none yet, ask for them, once. */
 static struct abi_ranges *find_ranges(struct shm_run *r, const struct shm_map *out, const struct abi_process_key *key)
 {
 	static const struct abi_ranges none;
@@ -43,7 +43,7 @@ static struct abi_ranges *find_ranges(struct shm_run *r, const struct shm_map *o
 
 static uint32_t native(struct shm_run *r, const struct shm_map *out, uint32_t frames, uint64_t *words, uint64_t *sps)
 {
-	const struct abi_process_key key = shm_own_key();
+	const struct abi_process_key key = memory_own_key();
 	const struct abi_unwind *tables = NULL;
 	struct abi_ranges *ranges = NULL;
 	bool missing;
@@ -53,8 +53,8 @@ static uint32_t native(struct shm_run *r, const struct shm_map *out, uint32_t fr
 		tables = (const struct abi_unwind *)(const void *)(r->shm->data + r->shm->unwind->off);
 		ranges = find_ranges(r, out, &key);
 	}
-	n = cframes_walk(engine_frame, ranges, tables, frames, words, sps, &missing);
-	/* Code that nothing is known of: ask once more, unless it was done since the last answer. */
+	n = cframes_walk(agent.engine.frame, ranges, tables, frames, words, sps, &missing);
+	/* Some code is in no range: ask again, unless that was done since the last answer. */
 	if (missing && !__atomic_exchange_n(&ranges->asked, 1, __ATOMIC_RELAXED))
 		ask(r, out, &key);
 	return n;
@@ -62,7 +62,7 @@ static uint32_t native(struct shm_run *r, const struct shm_map *out, uint32_t fr
 
 /* --- both --------------------------------------------------------------------------------------------- */
 
-/* The native frame, of @n that begin at @sps, whose variable is at @addr. */
+/* The index of the native frame, of @n that begin at @sps, with the local variable at @addr. */
 static uint64_t frame_with(const uint64_t *sps, uint32_t n, uint64_t addr)
 {
 	uint32_t k = 0;
@@ -77,49 +77,75 @@ static uint32_t walk(struct shm_run *r, const struct shm_map *out, uint32_t flag
 {
 	static uint64_t sps[STACK_FRAMES_MAX];
 
-	first_code = *naddrs = flags & ABI_STACK_NATIVE ? native(r, out, frames, words, sps) : 0;
-	ncodes = 0;
+	agent.stacks.first_code = *naddrs = flags & ABI_STACK_NATIVE ? native(r, out, frames, words, sps) : 0;
+	agent.stacks.ncodes = 0;
 	if (!(flags & ABI_STACK_PYTHON) || !pyframes_measured())
 		return *naddrs;
 	words += *naddrs;
-	ncodes = pyframes_walk((uint32_t)(r->thread.values[SHM_TASK] >> 32), frames,
-			       *naddrs ? (STACK_WORDS_MAX - *naddrs) / 2 : 0, words, codes);
-	for (uint32_t k = 0; k < ncodes; k++) {
+	agent.stacks.ncodes = pyframes_walk((uint32_t)(r->thread.values[SHM_TASK] >> 32),
+			       !(flags & ABI_STACK_FUNCTIONS), frames, *naddrs ? (STACK_WORDS_MAX - *naddrs) / 2 : 0, words, agent.stacks.codes);
+	for (uint32_t k = 0; k < agent.stacks.ncodes; k++) {
 		uint64_t *call = words + 2 * k;
 
-		if (codes[k])
+		if (agent.stacks.codes[k])
 			continue;
 		call[1] = frame_with(sps, *naddrs, call[0]) | (uint64_t)ABI_PYFRAME_CALL << 32;
 		call[0] = 0;
 	}
-	return *naddrs + 2 * ncodes;
+	return *naddrs + 2 * agent.stacks.ncodes;
 }
 
 static bool tell(struct shm_run *r, const struct shm_map *out)
 {
 	struct shm_stacks *s = r->stacks;
 	struct abi_record *hdr = &s->code.code.hdr;
-	const uint64_t *words = s->rec.words + first_code;
+	const uint64_t *words = s->rec.words + agent.stacks.first_code;
 	uint32_t most = out->max_entries / 4 < STACK_CODE ? out->max_entries / 4 : STACK_CODE;
 
-	for (uint32_t k = 0; k < ncodes; k++) {
+	for (uint32_t k = 0; k < agent.stacks.ncodes; k++) {
 		uint64_t number = words[2 * k];
 
-		if (!codes[k] || stack_told(s->codes, STACK_TOLD_CODES, number))
+		if (!agent.stacks.codes[k] || stack_sent(s->codes, STACK_SENT_CODES, number))
 			continue;
 		*hdr = (struct abi_record){ .rec = ABI_REC_CODE, .tid = (uint32_t)r->thread.values[SHM_TASK],
 					    .pid = (uint32_t)(r->thread.values[SHM_TASK] >> 32) };
-		hdr->size = pyframes_tell(codes[k], number, &s->code.code, most);
+		hdr->size = pyframes_tell(agent.stacks.codes[k], number, &s->code.code, most);
 		if (shm_output(r, out, hdr, hdr->size)) {
 			shm_drop(r, ABI_DROP_RECORD);
 			return false;
 		}
-		stack_note_told(s->codes, STACK_TOLD_CODES, number);
+		stack_note_sent(s->codes, STACK_SENT_CODES, number);
 	}
 	return true;
 }
 
-static const struct stack_walker walker = { walk, tell };
+/* A node is a complete stack; if fewer frames are wanted, the stack is walked. */
+static bool find(struct shm_run *r, uint32_t flags, uint32_t frames, uint64_t *number)
+{
+	struct context_node *node = flags == FUNCTIONS ? context_find() : NULL;
+
+	if (node && node->depth > frames)
+		node = NULL;
+	agent.stacks.node = node;
+	if (!node || node->stacks != r->stacks || node->frames != frames || node->epoch != agent.engine.epoch)
+		return false;
+	*number = node->number;
+	return true;
+}
+
+static void learn(struct shm_run *r, uint32_t frames, uint64_t number)
+{
+	struct context_node *node = agent.stacks.node;
+
+	if (!node)
+		return;
+	node->stacks = r->stacks;
+	node->frames = frames;
+	node->epoch = agent.engine.epoch;
+	node->number = number;
+}
+
+static const struct stack_walker walker = { walk, tell, find, learn };
 
 struct shm_stacks *stacks_new(void)
 {

@@ -2,10 +2,10 @@
 /*
  * The agent's thread; fork and the interpreter's end.
  *
- * Listeners are known by the markers' semaphores.  A tracer with a channel says when they have changed; when a
- * channel ends, the kernel is lowering its tracer's semaphores, and the thread looks for a second.  Nobody tells
- * of foreign listeners: with DTAP_AGENT_POLL=1, and while hooks are there that no channel stands for, it looks
- * every 100 ms.  It touches nothing of Python until something has changed; then it takes the GIL.
+ * The markers' semaphores tell whether there are listeners.  A tracer with a channel reports their changes.  When a
+ * channel ends, the kernel is still lowering its tracer's semaphores, so the thread looks at them for a second.
+ * Changes by foreign listeners are not reported: with DTAP_AGENT_POLL=1, and while there are hooks and no channel, the
+ * thread looks every 100 ms.  It does not touch Python until something has changed; then it takes the GIL.
  */
 #include "agent/watch.h"
 
@@ -24,32 +24,33 @@
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
 
 /*
- * Between the thread and the end of the interpreter.  The thread says that it is going to take the GIL, then
- * looks whether the end has begun; the end is announced, then waits until the thread is not taking the GIL.
- * That is so from agent_set_up() on, which takes the GIL itself: of an end that begins before, or by a program that
- * has cleared atexit's list, the interpreter must tell.  Until atexit's functions have run it says nothing, and takes a
- * new thread as any other; if the end then overtakes this one, it ends, or sleeps for good (3.14), as daemon threads do.
+ * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
+ * then waits until taking_gil is clear.  This works after agent_set_up(), which takes the GIL itself.  If the end
+ * begins before that, or the program has cleared atexit's list, only the interpreter can tell (has_interpreter()).  It
+ * does not tell until atexit's functions have run, and admits the thread like any other; if the end then overtakes the
+ * thread, that ends, or sleeps forever (3.14), like daemon threads.
+ *
+ * The thread and a fork by another thread: the same, with forking.  Before a thread gets the GIL, the interpreter
+ * creates a thread state under a lock.  Up to 3.11 the child of a fork takes that lock before it reinitialises it: if
+ * the parent's thread held it at the fork, the child waits forever.
+ *
+ * When a thread that was asked to end has cleared agent.watch.thread, another one can be started; the fork that asked
+ * waits for agent.watch.last.
  */
-static int taking_gil, closing;		/* atomic, sequentially consistent */
-
-/* The thread: 0 none, 1 starting, else its kernel thread id; atomic.  @leave asks it to end. */
-static int watcher, leave;
-static int watcher_pid;			/* the process it was started in */
-static bool polling;
 
 bool watch_closing(void)
 {
-	return __atomic_load_n(&closing, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&agent.watch.closing, __ATOMIC_SEQ_CST);
 }
 
 void watch_poll(void)
 {
-	polling = true;
+	agent.watch.polling = true;
 }
 
 static bool leaving(void)
 {
-	return __atomic_load_n(&leave, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&agent.watch.leave, __ATOMIC_SEQ_CST);
 }
 
 static bool has_interpreter(void)
@@ -59,23 +60,57 @@ static bool has_interpreter(void)
 	return agent.py.Py_IsInitialized() && !(ending && ending());
 }
 
+static void nap(void)
+{
+	const struct timespec wait = { .tv_nsec = 20000 };
+
+	nanosleep(&wait, NULL);
+}
+
+/* Set taking_gil when no thread is forking. */
+static void announce(void)
+{
+	for (;;) {
+		__atomic_store_n(&agent.watch.taking_gil, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&agent.watch.forking, __ATOMIC_SEQ_CST))
+			return;
+		__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
+		nap();
+	}
+}
+
 static void with_gil(void (*fn)(void))
 {
-	__atomic_store_n(&taking_gil, 1, __ATOMIC_SEQ_CST);
+	announce();
 	if (!watch_closing() && !leaving() && has_interpreter()) {
 		int state = agent.py.PyGILState_Ensure();
 
 		fn();
 		agent.py.PyGILState_Release(state);
 	}
-	__atomic_store_n(&taking_gil, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Semaphores may have changed, or what was missing may be there now. */
+/* Semaphores may have changed, or something missing may be available now. */
 static void look(void)
 {
 	if (agent.phase == AGENT_READY && (agent_changed() || agent_listeners() != agent.supplied))
 		with_gil(agent_update_hooks);
+}
+
+/*
+ * Not with the GIL each time: a thread that takes it allocates its state first, and before 3.13 tracemalloc.stop() crashes
+ * if a thread allocates without the GIL meanwhile.
+ */
+static void look_at_memory(void)
+{
+	bool displaced;
+
+	announce();
+	displaced = hook_memory_displaced();
+	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
+	if (displaced)
+		with_gil(hook_memory_again);
 }
 
 static bool hooked_for_others(void)
@@ -83,16 +118,22 @@ static bool hooked_for_others(void)
 	return __atomic_load_n(&agent.installed, __ATOMIC_RELAXED) && !control_has_channel();
 }
 
-/* Nothing left to do?  Then the thread is gone for whoever wants to start one. */
-static bool finished(int self)
+static bool has_work(void)
 {
-	int none = 0;
+	return agent.watch.polling || control_has_channel() || hooked_for_others();
+}
 
-	if (polling || control_has_channel() || hooked_for_others())
-		return false;
-	__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
-	return !control_has_channel() ||
-	       !__atomic_compare_exchange_n(&watcher, &none, self, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+/*
+ * Clear agent.watch.thread, so that another thread can be started.  True: this thread must end.  False: there is work
+ * for it after all, and no other thread has been started.
+ */
+static bool gone(int self)
+{
+	int none = 0, was = self;
+
+	__atomic_compare_exchange_n(&agent.watch.thread, &was, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return leaving() || !has_work() ||
+	       !__atomic_compare_exchange_n(&agent.watch.thread, &none, self, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static void *watch(void *unused)
@@ -101,8 +142,9 @@ static void *watch(void *unused)
 	int self = (int)syscall(SYS_gettid), looks = 0;
 
 	(void)unused;
-	__atomic_store_n(&watcher, self, __ATOMIC_SEQ_CST);
-	while (!leaving()) {
+	__atomic_store_n(&agent.watch.last, self, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.thread, self, __ATOMIC_SEQ_CST);
+	while (!leaving() || !gone(self)) {
 		int timeout_ms = -1, n = control_waits(polled);
 
 		if (agent.phase < AGENT_READY)
@@ -111,11 +153,13 @@ static void *watch(void *unused)
 			control_greet();
 		if (agent_changed())
 			look();
+		if (hook_memory_watched())
+			look_at_memory();
 		if (looks)
 			timeout_ms = --looks < AFTER_END_LOOKS / 2 ? PERIOD_MS : AFTER_END_FIRST_MS;
-		else if (polling || hooked_for_others())
+		else if (agent.watch.polling || hooked_for_others() || hook_memory_watched())
 			timeout_ms = PERIOD_MS;
-		else if (finished(self))
+		else if (!has_work() && gone(self))
 			return NULL;
 		poll(polled, (unsigned)n, timeout_ms);
 		if (control_serve(polled, n, look))
@@ -124,7 +168,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* The program's signals are not for this thread; those by which a C library stops all threads are. */
+/* The thread blocks the program's signals, but not those that a C library sends to all threads. */
 static int start_thread(void)
 {
 	enum { LIBC_FIRST = 32, LIBC_LAST = 34 };
@@ -146,9 +190,11 @@ static int start_thread(void)
 /* A child of fork has none of its parent's threads. */
 static void forget_thread(void)
 {
-	__atomic_store_n(&taking_gil, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&leave, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.forking, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.thread, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.last, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
 }
 
 int watch_start(void)
@@ -157,59 +203,79 @@ int watch_start(void)
 
 	if (watch_closing())
 		return -ESHUTDOWN;
-	if (watcher_pid && watcher_pid != pid)
+	if (agent.watch.pid && agent.watch.pid != pid)
 		forget_thread();	/* C code has forked */
-	watcher_pid = pid;
+	agent.watch.pid = pid;
+	if (leaving())
+		return 0;		/* for a fork, after which the thread is started if there is work for it */
 	err = control_make_waker();
 	if (err)
 		return err;
-	if (!__atomic_compare_exchange_n(&watcher, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+	if (!__atomic_compare_exchange_n(&agent.watch.thread, &none, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		control_wake();
 		return 0;
 	}
-	__atomic_store_n(&leave, 0, __ATOMIC_SEQ_CST);
 	err = start_thread();
 	if (err)
-		__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&agent.watch.thread, 0, __ATOMIC_SEQ_CST);
 	return err;
 }
 
 /*
- * Have the thread end and wait until the kernel has forgotten it (some 50 us), giving up after a second,
- * which only a machine short of processors needs.  The caller holds the GIL, which the thread may be about to take.
+ * Has the kernel removed the thread?  One that the interpreter's end has terminated has not cleared agent.watch.thread.
+ */
+static bool is_forgotten(void)
+{
+	int tid = __atomic_load_n(&agent.watch.last, __ATOMIC_SEQ_CST), ended = tid, known = tid;
+
+	if (__atomic_load_n(&agent.watch.thread, __ATOMIC_SEQ_CST) == 1)
+		return false;
+	if (tid && !syscall(SYS_tgkill, (int)syscall(SYS_getpid), tid, 0))
+		return false;
+	__atomic_compare_exchange_n(&agent.watch.thread, &ended, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(&agent.watch.last, &known, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+/*
+ * Make the thread end and wait until the kernel has removed it (some 50 us); give up after a second, which takes so
+ * long only on an overloaded machine, and sooner for a thread that has ended by itself, whose id may have been reused.
+ * The caller holds the GIL, which the thread may be about to take.
  */
 static void stop(void)
 {
-	const struct timespec wait = { .tv_nsec = 20000 };
-	int pid = (int)syscall(SYS_getpid);
+	int left = __atomic_load_n(&agent.watch.thread, __ATOMIC_SEQ_CST) ? 14000 : 200;
 	void *thread;
 
-	if (!__atomic_load_n(&watcher, __ATOMIC_SEQ_CST))
+	if (is_forgotten())
 		return;
-	__atomic_store_n(&leave, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.leave, 1, __ATOMIC_SEQ_CST);
 	control_wake();
 	thread = agent.py.PyEval_SaveThread();
-	for (int i = 0; i < 14000; i++) {
-		int tid = __atomic_load_n(&watcher, __ATOMIC_SEQ_CST);
-
-		if (tid != 1 && (!tid || syscall(SYS_tgkill, pid, tid, 0) < 0)) {
-			__atomic_store_n(&watcher, 0, __ATOMIC_SEQ_CST);
-			break;
-		}
-		nanosleep(&wait, NULL);
-	}
-	if (__atomic_load_n(&watcher, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&leave, 0, __ATOMIC_SEQ_CST);
+	while (left-- && !is_forgotten())
+		nap();
+	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
 	agent.py.PyEval_RestoreThread(thread);
 }
 
-/* A pending call: the main thread runs it between two instructions. */
+/* Wait until taking_gil is clear.  The caller has the GIL and has prevented the thread from setting it again. */
+static void wait_until_out(void)
+{
+	while (__atomic_load_n(&agent.watch.taking_gil, __ATOMIC_SEQ_CST)) {
+		void *thread = agent.py.PyEval_SaveThread();
+
+		nap();
+		agent.py.PyEval_RestoreThread(thread);
+	}
+}
+
+/* A pending call: the main thread runs it between two bytecode instructions. */
 static int watch_again(void *unused)
 {
 	int saved = errno;
 
 	(void)unused;
-	if (control_has_channel() || polling || hooked_for_others())
+	if (has_work())
 		watch_start();
 	errno = saved;
 	return 0;
@@ -233,6 +299,8 @@ static struct pyobj *before_fork(struct pyobj *self, struct pyobj *const *args, 
 	(void)nargs;
 	if (is_counted())
 		stop();
+	__atomic_fetch_add(&agent.watch.forking, 1, __ATOMIC_SEQ_CST);
+	wait_until_out();
 	errno = saved;
 	return agent_none();
 }
@@ -242,6 +310,9 @@ static struct pyobj *after_fork_parent(struct pyobj *self, struct pyobj *const *
 	(void)self;
 	(void)args;
 	(void)nargs;
+	/* It is 0 if these functions were registered after this fork had called the functions before it. */
+	if (__atomic_load_n(&agent.watch.forking, __ATOMIC_SEQ_CST))
+		__atomic_fetch_sub(&agent.watch.forking, 1, __ATOMIC_SEQ_CST);
 	if (is_counted())
 		agent.py.Py_AddPendingCall(watch_again, NULL);
 	return agent_none();
@@ -266,19 +337,13 @@ static struct pyobj *after_fork_child(struct pyobj *self, struct pyobj *const *a
 
 static struct pyobj *at_exit(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
-	const struct timespec wait = { .tv_nsec = 1000000 };
 	int saved = errno;
 
 	(void)self;
 	(void)args;
 	(void)nargs;
-	__atomic_store_n(&closing, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&taking_gil, __ATOMIC_SEQ_CST)) {
-		void *thread = agent.py.PyEval_SaveThread();
-
-		nanosleep(&wait, NULL);
-		agent.py.PyEval_RestoreThread(thread);
-	}
+	__atomic_store_n(&agent.watch.closing, 1, __ATOMIC_SEQ_CST);
+	wait_until_out();
 	errno = saved;
 	return agent_none();
 }

@@ -1,6 +1,6 @@
 /*
- * A marker's argument string: where one operand ends and the next begins, and the size before the @.  The
- * operand itself is the machine's.
+ * A marker's argument string: splits it into operands and parses the size before the @.  The operand itself is
+ * parsed by the machine's file.
  */
 #include "arch/arch.h"
 
@@ -35,7 +35,7 @@ const struct arch *arch_host(void)
 /*
  * size := ["-"] digits ["f"] "@"
  *
- * Bytes 0 when there is none, which leaves the cursor where it was.
+ * Without a size, op->size is 0 and the cursor does not move.
  */
 static const char *parse_size(struct scan *s, struct arch_operand *op)
 {
@@ -62,7 +62,7 @@ static const char *parse_size(struct scan *s, struct arch_operand *op)
 	return "a size that is not 1, 2, 4 or 8 bytes";
 }
 
-/* What is understood but cannot be read from struct pt_regs and the process's memory. */
+/* Why a parsed operand cannot be read from struct pt_regs and the process's memory; NULL: it can. */
 static const char *unreadable(const struct arch_operand *op)
 {
 	const struct arch_reg *r = op->reg;
@@ -95,7 +95,7 @@ static void parse_operand(const struct arch *arch, struct scan s, struct arch_op
 		op->why = bad;
 		return;
 	}
-	/* A register narrower than the argument holds all there is: 8@%eax means these 4 bytes. */
+	/* A register narrower than the argument has the whole value: 8@%eax is 4 bytes. */
 	if (op->loc == ARCH_LOC_REG && op->reg->width < 16 && (!op->size || op->size > op->reg->width) &&
 	    !op->is_float)
 		op->size = op->reg->width;
@@ -105,7 +105,7 @@ static void parse_operand(const struct arch *arch, struct scan s, struct arch_op
 		op->why = unreadable(op);
 }
 
-/* An operand ends at a blank outside of brackets: "[sp, 12]" is one. */
+/* An operand ends at a blank outside brackets: "[sp, 12]" is one operand. */
 static struct scan next_operand(struct scan *s)
 {
 	struct scan one;

@@ -63,7 +63,7 @@ static bool symbol_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || c == '@' || (c & 0x80);
 }
 
-/* A symbol's name: *len bytes at *ret, "$", "@" and "." inside included.  False when there is none. */
+/* A symbol's name: *len bytes at *ret; it may contain "$", "@" and ".".  False when there is none. */
 static bool scan_symbol(struct scan *s, const char **ret, size_t *len)
 {
 	const char *start = s->p;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/oom.h"
+
 enum { BLOCK_MIN = 16 * 1024, ALIGN = alignof(max_align_t) };
 
 struct block {
@@ -16,24 +18,16 @@ struct block {
 
 struct arena {
 	struct block *blocks;
+	size_t used;
 };
-
-static void oom_abort(void)
-{
-	abort();
-}
-
-/* File scope because running out of memory is the process's state, not one compilation's. */
-static void (*on_oom)(void) = oom_abort;
-
-void arena_on_oom(void (*handler)(void))
-{
-	on_oom = handler;
-}
 
 struct arena *arena_new(void)
 {
-	return calloc(1, sizeof(struct arena));
+	struct arena *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		oom();
+	return a;
 }
 
 void arena_free(struct arena *a)
@@ -55,10 +49,8 @@ static struct block *block_new(size_t size)
 
 	if (size <= SIZE_MAX - sizeof(*b))
 		b = malloc(sizeof(*b) + size);
-	if (!b) {
-		on_oom();
-		abort();
-	}
+	if (!b)
+		oom();
 	b->used = 0;
 	b->size = size;
 	return b;
@@ -69,14 +61,12 @@ void *arena_alloc(struct arena *a, size_t size)
 	struct block *b = a->blocks;
 	void *p;
 
-	if (size > SIZE_MAX - ALIGN) {
-		on_oom();
-		abort();
-	}
+	if (size > SIZE_MAX - ALIGN)
+		oom();
 	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	if (!b || b->size - b->used < size) {
 		b = block_new(size > BLOCK_MIN ? size : BLOCK_MIN);
-		/* A large object gets a block of its own behind the current one, whose rest stays usable. */
+		/* A large object gets a block of its own after the current one, whose remaining space stays usable. */
 		if (a->blocks && size > BLOCK_MIN / 4) {
 			b->next = a->blocks->next;
 			a->blocks->next = b;
@@ -87,7 +77,13 @@ void *arena_alloc(struct arena *a, size_t size)
 	}
 	p = b->data + b->used;
 	b->used += size;
+	a->used += size;
 	return memset(p, 0, size);
+}
+
+size_t arena_used(const struct arena *a)
+{
+	return a->used;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t len)
@@ -138,10 +134,8 @@ void *arena_grow(struct arena *a, void *items, size_t *cap, size_t n, size_t siz
 	if (n < *cap)
 		return items;
 	want = *cap ? *cap * 2 : 8;
-	if (want > SIZE_MAX / size) {
-		on_oom();
-		abort();
-	}
+	if (want > SIZE_MAX / size)
+		oom();
 	p = arena_alloc(a, want * size);
 	if (n)
 		memcpy(p, items, n * size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, 64 bits: keys are short and nobody chooses them to collide. */
+/* FNV-1a, 64 bits: keys are short and not chosen by an attacker. */
 static uint64_t hash_bytes(const void *key, size_t len)
 {
 	const unsigned char *p = key;
@@ -16,7 +16,7 @@ static uint64_t hash_bytes(const void *key, size_t len)
 	return h;
 }
 
-/* The slot that has the key, or the free one where it belongs.  There is always a free one. */
+/* The slot with the key, or the free one where it belongs.  There is always a free slot. */
 static struct bytemap_slot *find(const struct bytemap *m, const void *key, size_t len, uint64_t hash)
 {
 	size_t i = (size_t)hash & (m->cap - 1);
@@ -89,7 +89,7 @@ void *bytemap_del(struct bytemap *m, const void *key, size_t len)
 	free(s->key);
 	s->key = NULL;
 	m->n--;
-	/* Whatever stands behind the gap up to the next free slot may have been displaced by it. */
+	/* Keys between the gap and the next free slot may have been displaced by the removed one: reinsert them. */
 	for (i = (size_t)(s - m->slots + 1) & (m->cap - 1); m->slots[i].key; i = (i + 1) & (m->cap - 1)) {
 		moved = m->slots[i];
 		m->slots[i].key = NULL;

@@ -1,5 +1,5 @@
 /*
- * A hash table from byte strings to pointers, on the heap.  Keys are copied; values stay the caller's.
+ * A hash table on the heap that maps byte strings to pointers.  Keys are copied; the caller owns the values.
  * Zero-initialise it; bytemap_fini releases it.
  */
 #ifndef DTAP_BASE_BYTEMAP_H
@@ -20,16 +20,16 @@ struct bytemap {
 	size_t cap, n;		/* cap is 0 or a power of two */
 };
 
-/* The value under the @len bytes at @key, or NULL. */
+/* The value of the key, @len bytes at @key, or NULL. */
 void *bytemap_get(const struct bytemap *m, const void *key, size_t len);
 
-/* Set it; a value that was there is replaced.  0 or -ENOMEM: nothing changed. */
+/* Set the key's value; replaces an old one.  0, or -ENOMEM: nothing changed. */
 int bytemap_set(struct bytemap *m, const void *key, size_t len, void *value);
 
-/* Remove the key and return what it had, or NULL. */
+/* Remove the key and return its value, or NULL. */
 void *bytemap_del(struct bytemap *m, const void *key, size_t len);
 
-/* The values one after the other: start with *@pos 0; NULL at the end.  The table must not change meanwhile. */
+/* Iterate over the values: start with *@pos 0; NULL at the end.  The table must not change meanwhile. */
 void *bytemap_next(const struct bytemap *m, size_t *pos);
 
 void bytemap_fini(struct bytemap *m);

@@ -1,6 +1,6 @@
 /*
- * Sockets among the descriptors of a program that is not ours: it may close every number that it finds, and open files of
- * its own there.  The kernel gives each socket a number that never comes again (SO_COOKIE, Linux 4.12).
+ * Identifies our sockets among the descriptors of a traced program, which may close any descriptor and reuse its
+ * number.  The kernel gives each socket a unique number that is never reused (SO_COOKIE, Linux 4.12).
  */
 #ifndef DTAP_BASE_COOKIE_H
 #define DTAP_BASE_COOKIE_H
@@ -13,7 +13,7 @@
 #define SO_COOKIE 57
 #endif
 
-/* 0: @fd is no socket. */
+/* 0: @fd is not a socket. */
 static inline uint64_t cookie_of(int fd)
 {
 	uint64_t cookie = 0;
@@ -29,7 +29,7 @@ struct cookie_fd {
 	uint64_t cookie;
 };
 
-/* Is it still what it was? */
+/* Is the descriptor still the same socket? */
 static inline bool cookie_same(const struct cookie_fd *c)
 {
 	return c->fd >= 0 && c->cookie && cookie_of(c->fd) == c->cookie;

@@ -23,7 +23,7 @@ static void *take(void *arg)
 	return NULL;
 }
 
-/* Make up to @want threads that take(): how many there are. */
+/* Start up to @want threads that run take(); returns how many. */
 static size_t make_threads(struct work *w, pthread_t *threads, size_t want)
 {
 	pthread_attr_t attr;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/oom.h"
+
 void strbuf_fini(struct strbuf *b)
 {
 	free(b->s);
@@ -11,7 +13,7 @@ void strbuf_fini(struct strbuf *b)
 }
 
 /* Make room for @more bytes and the NUL. */
-static bool reserve(struct strbuf *b, size_t more)
+static void reserve(struct strbuf *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : 64;
 	char *s;
@@ -19,21 +21,17 @@ static bool reserve(struct strbuf *b, size_t more)
 	while (cap - b->len <= more)
 		cap *= 2;
 	if (cap == b->cap)
-		return true;
+		return;
 	s = realloc(b->s, cap);
-	if (!s) {
-		b->failed = true;
-		return false;
-	}
+	if (!s)
+		oom();
 	b->s = s;
 	b->cap = cap;
-	return true;
 }
 
 void strbuf_add(struct strbuf *b, const char *s, size_t len)
 {
-	if (!reserve(b, len))
-		return;
+	reserve(b, len);
 	if (len)
 		memcpy(b->s + b->len, s, len);
 	b->len += len;
@@ -58,8 +56,9 @@ void strbuf_vprintf(struct strbuf *b, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
-	if (len < 0 || !reserve(b, (size_t)len))
+	if (len < 0)
 		return;
+	reserve(b, (size_t)len);
 	vsnprintf(b->s + b->len, (size_t)len + 1, fmt, ap);
 	b->len += (size_t)len;
 }

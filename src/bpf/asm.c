@@ -9,7 +9,7 @@ uint32_t asm_label(struct assembler *a)
 	return a->nlabels++;
 }
 
-void asm_place(struct assembler *a, uint32_t label)
+void asm_bind(struct assembler *a, uint32_t label)
 {
 	a->labels[label] = a->n;
 }
@@ -202,19 +202,115 @@ void asm_exit(struct assembler *a)
 	insn(a, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-const char *asm_finish(struct assembler *a)
+/* --- jumps ----------------------------------------------------------------------------------------------- */
+
+/* A far conditional jump becomes three instructions: the jump (to the third), a jump over the third, a long jump. */
+enum { FAR_INSNS = 3 };
+
+static bool is_address(const struct bpf_insn *i)
 {
+	return BPF_CLASS(i->code) == BPF_LD;
+}
+
+static bool is_always(const struct bpf_insn *i)
+{
+	return i->code == (BPF_JMP | BPF_JA);
+}
+
+/*
+ * Mark in @far the jumps whose distance does not fit in 16 bits when instruction k is at at[k].  Returns how many are
+ * new: a jump that becomes longer can make other jumps far.
+ */
+static uint32_t find_far(const struct assembler *a, const uint32_t *at, bool *far)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < a->nfixes; k++) {
+		const struct asm_fix *f = &a->fixes[k];
+		int64_t off = (int64_t)at[a->labels[f->label]] - at[f->insn] - 1;
+
+		if (far[f->insn] || off == (int16_t)off || is_address(&a->insns[f->insn]))
+			continue;
+		far[f->insn] = true;
+		n++;
+	}
+	return n;
+}
+
+static void lay_out(const struct assembler *a, const bool *far, uint32_t *at)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k <= a->n; k++) {
+		at[k] = n;
+		n += k < a->n && far[k] && !is_always(&a->insns[k]) ? FAR_INSNS : 1;
+	}
+}
+
+/* Insert the additional instructions and adjust all numbers of instructions. */
+static void move(struct assembler *a, const bool *far, const uint32_t *at)
+{
+	const struct bpf_insn *old = a->insns;
+	uint32_t n = a->n;
+
+	a->insns = NULL;
+	a->cap = a->n = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		asm_raw(a, old[k]);
+		if (!far[k])
+			continue;
+		if (is_always(&old[k])) {
+			a->insns[a->n - 1].code = BPF_JMP32 | BPF_JA;
+			continue;
+		}
+		a->insns[a->n - 1].off = 1;
+		insn(a, BPF_JMP | BPF_JA, 0, 0, 1, 0);
+		insn(a, BPF_JMP32 | BPF_JA, 0, 0, 0, 0);
+	}
+	for (uint32_t k = 0; k < a->nfixes; k++) {
+		struct asm_fix *f = &a->fixes[k];
+		bool longer = far[f->insn] && !is_always(&old[f->insn]);
+
+		f->insn = at[f->insn] + (longer ? FAR_INSNS - 1 : 0);
+	}
+	for (uint32_t k = 0; k < a->nlabels; k++)
+		if (a->labels[k] != ASM_UNSET)
+			a->labels[k] = at[a->labels[k]];
+	for (uint32_t k = 0; k < a->ncalls; k++)
+		a->calls[k].insn = at[a->calls[k].insn];
+	for (uint32_t k = 0; k < a->nrelocs; k++)
+		a->relocs[k].insn = at[a->relocs[k].insn];
+	for (uint32_t k = 0; k < a->nlines; k++)
+		a->lines[k].insn = at[a->lines[k].insn];
+}
+
+/* A jump has 16 bits for its distance; farther targets take the unconditional jump with 32 bits (Linux 6.6). */
+static void reach(struct assembler *a)
+{
+	uint32_t *at = arena_alloc(a->arena, (a->n + 1) * sizeof(*at));
+	bool *far = arena_alloc(a->arena, (a->n + 1) * sizeof(*far)), any = false;
+
+	lay_out(a, far, at);
+	while (find_far(a, at, far)) {
+		lay_out(a, far, at);
+		any = true;
+	}
+	if (any)
+		move(a, far, at);
+}
+
+void asm_finish(struct assembler *a)
+{
+	if (a->n > INT16_MAX)
+		reach(a);
 	for (uint32_t k = 0; k < a->nfixes; k++) {
 		const struct asm_fix *f = &a->fixes[k];
 		int64_t off = (int64_t)a->labels[f->label] - f->insn - 1;
+		struct bpf_insn *i = &a->insns[f->insn];
 
-		if (a->insns[f->insn].src_reg == BPF_PSEUDO_FUNC && BPF_CLASS(a->insns[f->insn].code) == BPF_LD) {
-			a->insns[f->insn].imm = (__s32)off;
-			continue;
-		}
-		if (off != (int16_t)off)
-			return "the clauses of one probe make a program that is too long";
-		a->insns[f->insn].off = (__s16)off;
+		if (is_address(i) || i->code == (BPF_JMP32 | BPF_JA))
+			i->imm = (__s32)off;
+		else
+			i->off = (__s16)off;
 	}
-	return NULL;
 }

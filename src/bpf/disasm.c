@@ -1,6 +1,5 @@
 /*
- * Instructions as text, in the form that the kernel's verifier uses in its log, so that the two can be laid side by
- * side.
+ * Instructions as text, in the form that the kernel's verifier uses in its log, so that the two can be compared.
  */
 #include "bpf/ebpf.h"
 
@@ -61,7 +60,7 @@ static void jump(struct strbuf *out, const struct bpf_insn *i, uint32_t at)
 	else if (BPF_OP(i->code) == BPF_CALL)
 		strbuf_printf(out, "call helper#%d", i->imm);
 	else if (BPF_OP(i->code) == BPF_JA)
-		strbuf_printf(out, "goto %lld", to);
+		strbuf_printf(out, "goto %lld", r == 'w' ? (long long)at + 1 + i->imm : to);
 	else if (i->code == (BPF_JMP | ASM_JCOND))
 		strbuf_printf(out, "%s_goto %lld", i->imm == ASM_LAST ? "last" : "may", to);
 	else if (!op)

@@ -1,12 +1,12 @@
 /*
  * From IR to eBPF, as a pure function: no system call, no libbpf, no live system.
  *
- * One eBPF program runs the clauses of one firing, in order, each ending by itself.  Where a probe's
- * arguments lie differs from site to site (ebpf_env.args), so sites with the same operands and clauses share
- * a program; which probe fired comes from the attach cookie (the probe's index in the session's table).
+ * One eBPF program runs the clauses of one firing in order; a clause that ends early does not end the others.  Where a
+ * probe's arguments are differs from site to site (ebpf_env.args), so sites with the same operands and clauses share a
+ * program; the attach cookie says which probe fired (its index in the session's table).
  *
- * The result names maps by number (struct ebpf_map); whoever loads it creates them and patches the file
- * descriptors in where the relocations say.
+ * The result names maps by number (struct ebpf_map); the loader creates them and writes their file descriptors where
+ * the relocations say.
  */
 #ifndef DTAP_BPF_EBPF_H
 #define DTAP_BPF_EBPF_H
@@ -22,7 +22,7 @@
 struct arena;
 struct strbuf;
 
-/* What the program is given as its context, and hence where arguments and the probe's index come from. */
+/* The program's context, which has the arguments and the probe's index. */
 enum ebpf_ctx {
 	EBPF_CTX_UPROBE,	/* struct pt_regs; the probe's index is the attach cookie */
 	EBPF_CTX_PERF,		/* struct bpf_perf_event_data (profile-N); the index is the attach cookie;
@@ -30,8 +30,8 @@ enum ebpf_ctx {
 	EBPF_CTX_RUN,		/* BPF_PROG_TEST_RUN of a raw tracepoint program (BEGIN, END, ERROR, tick): u64[11],
 				 * the probe's index and arg0 to arg9 */
 	EBPF_CTX_TP,		/* a raw tracepoint: u64[], its arguments as ebpf_env.tp reads them */
-	EBPF_CTX_TARGET,	/* a marker that fires inside the target place's process: the same words; the state has
-				 * to be active */
+	EBPF_CTX_TARGET,	/* a marker that fires in a process of the target place: words as for EBPF_CTX_RUN;
+				 * the state must be active */
 };
 
 enum ebpf_loc { EBPF_LOC_NONE, EBPF_LOC_CONST, EBPF_LOC_REG, EBPF_LOC_MEM };
@@ -52,20 +52,22 @@ struct ebpf_operand {
 enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4, EBPF_TP_OWN = 3 };
 
 /*
- * A value that a tracepoint gives: its argument @word, or what is found by taking that as the address of a kernel
- * structure and reading at offset off[0] of it, in what is there at off[1], and so on.  A bad address reads as 0.
+ * A value from a tracepoint: its argument @word, or, with @derefs, a value in kernel structures: the argument is the
+ * address of the first one; at offset off[0] in that is the address of the next, and so on; at the last offset is the
+ * value.  A bad address reads as 0.
  */
 struct ebpf_tp_value {
 	enum ebpf_tp_kind {
 		EBPF_TP_NONE,		/* 0 */
 		EBPF_TP_VALUE,
 		EBPF_TP_CONST,		/* off[0] */
-		EBPF_TP_EXIT_REASON,	/* an exit code as wait(2) has it, read as CLD_EXITED, CLD_KILLED or CLD_DUMPED */
-		EBPF_TP_CURRENT,	/* from the struct task_struct of who runs, in place of argument @word */
+		EBPF_TP_EXIT_REASON,	/* an exit code as in wait(2), converted to CLD_EXITED, CLD_KILLED or
+					 * CLD_DUMPED */
+		EBPF_TP_CURRENT,	/* as VALUE, from the running thread's struct task_struct, not argument @word */
 		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
 	} kind;
 	uint8_t word, derefs;
-	uint8_t width;			/* bytes read last */
+	uint8_t width;			/* bytes of the last read */
 	bool sign;
 	uint32_t off[EBPF_TP_DEREFS];
 };
@@ -73,26 +75,29 @@ struct ebpf_tp_value {
 /* A probe on a raw tracepoint. */
 struct ebpf_tp {
 	const char *name;		/* of the tracepoint */
-	enum { EBPF_TP_PLAIN, EBPF_TP_ENTER, EBPF_TP_EXIT } syscalls;	/* of sys_enter, sys_exit: which call decides */
-	uint32_t syscall;		/* its number */
+	enum { EBPF_TP_PLAIN, EBPF_TP_ENTER, EBPF_TP_EXIT } syscalls;	/* sys_enter or sys_exit, by call */
+	uint32_t syscall;		/* of the system call */
 	struct ebpf_tp_value args[EBPF_TP_ARGS];
 	unsigned int nargs;
-	struct {			/* it fires only when (value & mask) == want, or if differs != want */
+	struct {			/* the probe fires only if (value & mask) == want; with @differs, if != want */
 		struct ebpf_tp_value value;
 		uint32_t mask, want;	/* mask 0: the whole value */
 		bool differs;
 	} filters[EBPF_TP_FILTERS];
 	unsigned int nfilters;
-	/* Who it is about, when it is not who runs: the struct task_struct, and where that has these (bytes). */
+	/* The thread that the event is about, if not the running one: its struct task_struct, offsets in it (bytes). */
 	struct ebpf_tp_value task;
 	uint32_t task_pid, task_tgid, task_comm;
 };
 
-/* Where the kernel has a fact of abi/task.def: bytes from each structure to what leads to the next, or is it. */
+/*
+ * Where the kernel keeps a fact of abi/task.def: the offset in each structure of the pointer to the next, or of the
+ * fact.
+ */
 struct ebpf_task_path {
 	uint32_t off[2];
 	uint8_t n;		/* 0: unknown */
-	uint8_t kind;		/* bytes, or: */
+	uint8_t kind;		/* bytes of the fact, or: */
 };
 enum { EBPF_TASK_ADDR = 0, EBPF_TASK_NR = 16 };
 struct ebpf_tasks {
@@ -101,9 +106,9 @@ struct ebpf_tasks {
 };
 
 /*
- * From struct task_struct to the directories of a process, in bytes: to the pointer fs, in what that points to to two
- * struct path, in those to two pointers; in struct dentry to the pointers to its parent and its name; in struct vfsmount
- * to its root; in struct mount to that, to the pointers to its parent and to where it is mounted.
+ * Offsets in bytes, from struct task_struct to the directories of a process: the pointer fs; in struct fs_struct two
+ * struct path; in struct path two pointers; in struct dentry the pointers to its parent and its name; in struct
+ * vfsmount its root; in struct mount its struct vfsmount and the pointers to its parent and its mount point.
  */
 struct ebpf_paths {
 	uint32_t fs, pwd, root;		/* fs 0: unknown */
@@ -112,46 +117,62 @@ struct ebpf_paths {
 	uint32_t mnt_root, mount_mnt, mount_parent, mountpoint;
 };
 
+/*
+ * Offsets in bytes, from struct task_struct to the calls whose return a probe waits for: the pointer to struct
+ * uprobe_task, in that the first struct return_instance, and in that:
+ */
+struct ebpf_returns {
+	uint32_t utask, first;		/* first 0: unknown */
+	uint32_t next;			/* pointer to the caller's struct return_instance */
+	uint32_t slot, address;		/* where on the stack the return address was, and its value */
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
 	struct ebpf_operand args[PROBE_MAX_ARGS];
 	unsigned int nargs;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
-	uint32_t only_cpu;	/* do nothing on other CPUs than that number - 1; 0: any */
-	/* Do nothing in processes of other programs than this file, by device and inode (procs_identify);
-	 * exe_ino 0: any.  Not with user_space. */
+	uint32_t only_cpu;	/* 1 + the only CPU to run on; 0: any */
+	/* Do nothing in processes that execute another file: its device and inode (procs_identify); exe_ino 0: any.
+	 * Not with user_space. */
 	uint64_t exe_dev, exe_ino;
 	bool sleepable;		/* may fault user pages in */
-	bool skips_caller;	/* UPROBE at a function's start: the user's stack as the kernel walks it lacks the caller */
+	bool skips_caller;	/* UPROBE at a function's start: the kernel's walk of the user stack misses the
+				 * caller */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
-	uint32_t probe;		/* TP but system calls: the probe's index */
+	uint32_t probe;		/* TP, but not system calls: the probe's index */
 	uint32_t group;		/* TP: this program's number in EBPF_MAP_SYSCALLS */
-	bool turns_called;	/* the kernel has no may_goto (6.9): bpf_loop (5.17) calls each turn of a loop */
-	/* TP: where the kernel's functions are that lie on the stack between the tracepoint and the program; hi 0: no such
-	 * function, or that of the first is not known. */
+	bool turns_called;	/* the kernel has no may_goto (6.9): bpf_loop (5.17) calls the clause for each turn
+				 * of a loop */
+	/* TP: the kernel functions on the stack between the tracepoint and the program; hi 0: none, in the first:
+	 * unknown. */
 	struct { uint64_t lo, hi; } own[EBPF_TP_OWN];
-	bool user_space;	/* runs in vm/, not in the kernel: helpers of abi/segment.h, and the scratch slot and
-				 * per-CPU values are its alone */
-	bool pid_ns;		/* the tracer is in a pid namespace: pids by its device and inode */
+	bool user_space;	/* runs in vm/, not in the kernel: has the helpers of abi/segment.h, and its own
+				 * scratch slot and per-CPU values */
+	bool pid_ns;		/* the tracer is in this pid namespace (device and inode): pids are those in it */
 	uint64_t ns_dev, ns_ino;
-	/* Where struct task_struct has what no helper tells (bytes); 0: unknown, and programs that need it are
+	/* Offsets in struct task_struct of what no helper returns (bytes); 0: unknown, programs that need it are
 	 * refused. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
-	/* From there to the program's file: in struct mm_struct, file, inode twice, super_block. */
+	/* On to the executed file: offsets in struct mm_struct, file, inode twice, super_block. */
 	uint32_t mm_exe, file_inode, inode_number, inode_super, super_dev;
-	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: what pthread_self() is made from */
-	/* From there to the queue of its CPU, struct rq, over struct cfs_rq; and two clocks in that (0: unknown). */
+	uint32_t mm_start_code, mm_start_stack, task_tls;	/* tls: thread pointer, for pthread_self() */
+	/*
+	 * From struct task_struct by struct cfs_rq to the CPU's run queue, struct rq, and two clocks in that (0:
+	 * unknown).
+	 */
 	uint32_t task_cfs_rq, cfs_rq_rq, rq_clock, rq_clock_task;
-	const struct ebpf_tasks *tasks;	/* or NULL, and so: */
+	const struct ebpf_tasks *tasks;	/* may be NULL, like the next two */
 	const struct ebpf_paths *paths;
+	const struct ebpf_returns *returns;
 };
 
 /* --- maps -------------------------------------------------------------------------------------------- */
 
-/* Maps every session has, by number; the IR's follow from EBPF_MAP_FIRST on. */
+/* Maps with fixed numbers; the IR's follow from EBPF_MAP_FIRST on. */
 enum {
 	EBPF_MAP_CONTROL,	/* array of 1 struct abi_control, mmapable */
 	EBPF_MAP_PROBES,	/* array of struct abi_probe */
@@ -160,25 +181,25 @@ enum {
 	EBPF_MAP_RODATA,	/* array of 1: the strings of the program, frozen */
 	EBPF_MAP_GLOBALS,	/* array of 1: global variables, mmapable */
 	EBPF_MAP_THREADS,	/* hash by thread: all self-> variables that are not arrays */
-	EBPF_MAP_ORDER,		/* array of 1: for each array of the IR how many elements an ordered one has, and
-				 * the number of the one that came last; behind them the locks (lock.h) */
+	EBPF_MAP_ORDER,		/* array of 1: for each array of the IR, if it is ordered, how many elements it has
+				 * and the number of the newest; then the locks (lock.h) */
 	EBPF_MAP_ITERS,		/* array of buffers for iterations, which programs take and give back */
-	EBPF_MAP_SYSCALLS,	/* array by EBPF_SYSCALL_KEY of struct ebpf_syscall: whose a system call is */
-	EBPF_MAP_STACKS,	/* hash by number: the stacks that the tracer was told of lately */
+	EBPF_MAP_SYSCALLS,	/* array of struct ebpf_syscall by EBPF_SYSCALL_KEY: the program that handles a call */
+	EBPF_MAP_STACKS,	/* hash by number: stacks that the tracer was sent recently */
 	EBPF_MAP_RANGES,	/* hash by struct abi_process_key of struct abi_ranges, which the tracer fills */
-	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable: the same */
+	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable; the tracer fills it */
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
-	EBPF_MAP_CODES,		/* hash by number: the code objects that the tracer was told of lately */
-	EBPF_MAP_VTIMES,	/* hash by thread: the vtimestamp it was shown last */
+	EBPF_MAP_CODES,		/* hash by number: code objects that the tracer was sent recently */
+	EBPF_MAP_VTIMES,	/* hash by thread: its last vtimestamp */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
 };
 
-/* Arguments of system calls behind those that the provider has: the call's number. */
+/* The argument after those of the provider for system calls: the call's number. */
 enum { EBPF_TP_ENTRY_NUMBER = 6, EBPF_TP_EXIT_NUMBER = 3 };
 
-enum { EBPF_SYSCALLS = 1024 };	/* more than there are */
+enum { EBPF_SYSCALLS = 1024 };	/* more than exist */
 #define EBPF_SYSCALL_KEY(NUMBER, IS_EXIT) ((NUMBER) + ((IS_EXIT) ? EBPF_SYSCALLS : 0))
 
 struct ebpf_syscall {
@@ -192,9 +213,10 @@ struct ebpf_sizes {
 	uint32_t aggsize;	/* bytes for the keys and values of one aggregation */
 	uint32_t dynvarsize;	/* bytes for the elements of one array and for the thread-local variables */
 	uint32_t nprobes;	/* entries of the probe table */
+	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named) */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
-	bool unwind;		/* native stacks are walked by tables of abi/unwind.h, where there are some */
+	bool unwind;		/* native stacks are walked by the tables of abi/unwind.h, where they exist */
 };
 
 struct ebpf_map {
@@ -209,6 +231,9 @@ struct ebpf_unit {
 	const struct ir_prog *prog;
 	struct ebpf_map *maps;	/* a map of type BPF_MAP_TYPE_UNSPEC is not needed by this program */
 	uint32_t nmaps;
+	uint32_t nnamed;	/* as in struct ebpf_sizes */
+	bool asks_values;	/* clauses read values of the traced language: the agent must be ready for that ... */
+	bool asks_tasks;	/* ... and for its tasks */
 	const struct ebpf_private *priv;
 };
 
@@ -219,8 +244,8 @@ struct ebpf_unit {
 struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err);
 
 /*
- * The maps that hold an aggregation or an associative array: one a key size class (ir/layout.h), from
- * map number *first on; returns how many.
+ * The maps that hold an aggregation or an associative array: one per key size class (ir/layout.h), from map number
+ * *first on; returns how many.
  */
 unsigned int ebpf_agg_maps(const struct ebpf_unit *u, const struct ir_agg *g, uint32_t *first);
 unsigned int ebpf_map_maps(const struct ebpf_unit *u, const struct ir_map *m, uint32_t *first);
@@ -232,29 +257,29 @@ struct ebpf_reloc {
 	uint32_t map;
 };
 
-/* From instructions back to the script: sorted by insn; each entry holds up to the next. */
+/* From instructions back to the script: sorted by insn; each entry is valid up to the next. */
 struct ebpf_line {
 	uint32_t insn, clause;
 	struct src_pos pos;
 };
 
 /*
- * A function in the program that can be looked at by itself: it relies on nothing but what its parameters are, the
- * first in R1, and returns a number.
+ * A function that the verifier can check once for all calls: it relies only on the kinds of its parameters, the first
+ * in R1, and returns a number.
  */
 enum { EBPF_PARAMS = 5 };
 
 struct ebpf_param {
 	enum ebpf_param_kind {
 		EBPF_PARAM_NUMBER,
-		EBPF_PARAM_ANY,		/* whatever address, which is only read from */
+		EBPF_PARAM_ANY,		/* any address, which is only read from */
 		EBPF_PARAM_MEMORY,	/* the address of size bytes that may be read and written */
 	} kind;
 	uint32_t size;
 };
 
 struct ebpf_func {
-	uint32_t insn;			/* where it begins */
+	uint32_t insn;			/* its first instruction */
 	const char *name;
 	unsigned int nparams;
 	struct ebpf_param params[EBPF_PARAMS];
@@ -283,14 +308,14 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
 
 /*
- * The program for the tracepoint sched_process_exec that asks about each process that starts (abi/python.h), for a unit
- * whose stacks have frames of Python: so what it runs is known before it gets there.
+ * The program for the tracepoint sched_process_exec that asks the tracer about each new process (abi/python.h), for a
+ * unit whose stacks have Python frames: so the process is known before it runs Python code.
  */
 struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
 
 /*
- * Does @c do nothing but count under one string of an argument, @[copyinstr(argN)] = count()?  Then a marker inside a
- * process may do so by itself: N, and the first of the maps with how many there are.
+ * Is @c only a count with one string of an argument as its key, @[copyinstr(argN)] = count()?  Then a marker in a
+ * process can do it without the program: N, the first of the maps and how many there are.
  */
 bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *arg, uint32_t *map,
 		   unsigned int *classes);

@@ -1,42 +1,28 @@
 /*
- * A program: the clauses of a firing in order, and around them what they share.
+ * A program: the clauses of a firing in order, and the code that they share.
  *
  *	state, process filter; take a scratch slot; time, probe, task
- *	clause 0 ... clause n - 1	each with the stubs of its faults behind it, the error record and the ERROR
+ *	clause 0 ... clause n - 1	each followed by the stubs of its faults, the error record and the ERROR
  *					clauses
- *	behind a clause that calls D's exit(): is it over?  (DTrace: what is not of the provider dtrace runs
+ *	after a clause that calls D's exit(): is it over?  (DTrace: probes of other providers than dtrace fire
  *	only while the session is active)
  *	give the scratch slot back
  *	runtime functions
  */
+#include <assert.h>
 #include <stddef.h>
 
 #include "abi/segment.h"
 #include "base/arena.h"
+#include "ir/facts.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
 #include "bpf/lock.h"
 
 static gen_fn *const generators[IR_OP_MAX] = {
-	[IR_CONST] = gen_const,	    [IR_STRC] = gen_strc,     [IR_MOV] = gen_mov,	[IR_ADD] = gen_alu,
-	[IR_SUB] = gen_alu,	    [IR_MUL] = gen_alu,	      [IR_SDIV] = gen_divide,	[IR_UDIV] = gen_divide,
-	[IR_SMOD] = gen_divide,	    [IR_UMOD] = gen_divide,   [IR_AND] = gen_alu,	[IR_OR] = gen_alu,
-	[IR_XOR] = gen_alu,	    [IR_SHL] = gen_alu,	      [IR_SHR] = gen_alu,	[IR_SAR] = gen_alu,
-	[IR_NEG] = gen_unary,	    [IR_NOT] = gen_unary,     [IR_EXT] = gen_ext,	[IR_EQ] = gen_compare,
-	[IR_NE] = gen_compare,	    [IR_SLT] = gen_compare,   [IR_SLE] = gen_compare,	[IR_ULT] = gen_compare,
-	[IR_ULE] = gen_compare,	    [IR_STRCMP] = gen_strcmp, [IR_JMP] = gen_jmp,	[IR_BR] = gen_br,
-	[IR_RET] = gen_ret,	    [IR_FAULT] = gen_raise,   [IR_BUILTIN] = gen_builtin, [IR_ARG] = gen_arg,
-	[IR_CALL] = gen_call,	    [IR_LOAD] = gen_load_mem, [IR_ULOAD] = gen_load_mem, [IR_UPEEK] = gen_load_mem, [IR_VLD] = gen_vld,
-	[IR_VST] = gen_vst,	    [IR_VADD] = gen_vadd,     [IR_MLD] = gen_mld,	[IR_MST] = gen_mst,
-	[IR_MADD] = gen_madd,	    [IR_MHAS] = gen_mhas,     [IR_MDEL] = gen_mdel,	[IR_AGG] = gen_agg,
-	[IR_EMIT] = gen_emit,	    [IR_EXITING] = gen_exiting, [IR_GATE] = gen_gate, [IR_TURN] = gen_turn,	[IR_BUDGET] = gen_budget,
-	[IR_SPEND] = gen_spend,	    [IR_PASS] = gen_pass,     [IR_ENTER] = gen_enter,	[IR_LEAVE] = gen_leave,
-	[IR_TRY] = gen_try,	    [IR_ENDTRY] = gen_endtry, [IR_RAISE] = gen_raise_text, [IR_CAUGHT] = gen_caught,
-	[IR_CAUGHTSTR] = gen_caughtstr, [IR_FAILED] = gen_failed, [IR_MCLEAR] = gen_mclear, [IR_STAT] = gen_stat,
-	[IR_SCOUNT] = gen_extract,  [IR_SSUM] = gen_extract,  [IR_SMIN] = gen_extract,	[IR_SMAX] = gen_extract,
-	[IR_ITER] = gen_iter,	    [IR_INEXT] = gen_inext,   [IR_IKEY] = gen_ikey,	[IR_IVALUE] = gen_ivalue,
-	[IR_IDONE] = gen_idone,	    [IR_SPRINTF] = gen_sprintf, [IR_MATCH] = gen_match,
-	[IR_SAVG] = gen_extract,    [IR_SVARIANCE] = gen_extract, [IR_SBUCKET] = gen_sbucket,
+#define IR_OP(NAME, TEXT, RESULT, OPERANDS, ATTR, EFFECTS, NEEDS, GEN, WHAT) [IR_##NAME] = gen_##GEN,
+#include "ir/ops.def"
+#undef IR_OP
 };
 
 void gen_refuse(struct gen *g, const char *why)
@@ -64,6 +50,7 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 {
 	struct stub *s;
 
+	assert(g->plan->needs & NEED_FAULT);	/* ir/ops.def says that it may fault */
 	if (g->in_error)
 		return g->end;
 	g->stubs = arena_grow(g->prog->arena, g->stubs, &g->stubs_cap, g->nstubs, sizeof(*g->stubs));
@@ -73,6 +60,20 @@ uint32_t gen_fault(struct gen *g, enum abi_fault kind, int value_off)
 }
 
 /* --- clauses ----------------------------------------------------------------------------------------- */
+
+/* Is there code for @i where the program runs?  Else the program is refused. */
+static bool has_code(struct gen *g, const struct ir_insn *i)
+{
+	const bool here[] = {
+		[IR_ANY] = true, [IR_KERNEL] = !g->env->user_space, [IR_TARGET] = g->env->user_space,
+		[IR_STOPPED] = g->env->ctx == EBPF_CTX_UPROBE && !g->in_error,
+	};
+	struct ir_place p = ir_place(i);
+
+	if (!here[p.where])
+		gen_refuse(g, p.why);
+	return here[p.where];
+}
 
 static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int number, bool in_error)
 {
@@ -95,20 +96,17 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 		g->block = k;
 		g->region = plan->regions ? plan->regions[k->id] : NULL;
 		g->next = b + 1 < plan->nblocks ? plan->blocks[b + 1] : NULL;
-		asm_place(&g->as, g->labels[k->id]);
+		asm_bind(&g->as, g->labels[k->id]);
 		gen_procedure(g, k);
 		for (uint32_t j = 0; j < k->n; j++) {
 			const struct ir_insn *i = &k->insns[j];
 			uint32_t from = g->as.n;
 
-			if (i->dst != IR_NO_REG && plan->late[i->dst] == i)
+			if (!has_code(g, i) || (i->dst != IR_NO_REG && plan->late[i->dst] == i))
 				continue;
 			g->insn = i;
 			asm_line(&g->as, c->id, i->pos);
-			if (generators[i->op])
-				generators[i->op](g, i);
-			else
-				gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_op_text(i->op)));
+			generators[i->op](g, i);
 			if (j + 1 < k->n)
 				gen_tidy(g, from);
 		}
@@ -116,7 +114,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	gen_flow_returns(g);
 }
 
-/* The stubs of the clause just generated: what ERROR's arguments will be, then to @faulted. */
+/* The fault stubs of the clause just generated: store ERROR's arguments, jump to @faulted. */
 static void gen_stubs(struct gen *g, uint32_t faulted)
 {
 	struct assembler *as = &g->as;
@@ -124,7 +122,7 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 	for (uint32_t k = 0; k < g->nstubs; k++) {
 		const struct stub *s = &g->stubs[k];
 
-		asm_place(as, s->label);
+		asm_bind(as, s->label);
 		if (s->value_off == NO_VALUE)
 			asm_imm(as, R1, 0);
 		else
@@ -133,8 +131,7 @@ static void gen_stubs(struct gen *g, uint32_t faulted)
 			continue;
 		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, s->kind);
-		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)(s->at * sizeof(struct bpf_insn)));
-		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_ACT, (int32_t)s->act);
+		asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, (int32_t)s->at);
 		asm_ja(as, faulted);
 	}
 	gen_flow_catches(g, faulted);
@@ -152,10 +149,10 @@ static void gen_error_record(struct gen *g)
 	gen_prologue_values(g, (NEED_TIME | NEED_PROBE | NEED_TASK) & ~g->needs);
 	g->in_error = false;
 	gen_probe_entry(g, none);
-	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
-	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
-	asm_place(as, none);
-	asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_EPID, R0);
+	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
+	asm_bind(as, none);
+	asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_PROBE, R0);
+	asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_CLAUSE, (int32_t)g->clause->id);
 	gen_header(g, R10, FRAME_KEY, ABI_REC_ERROR);
 	asm_sti(as, BPF_W, R10, FRAME_KEY + (int)offsetof(struct abi_record, size), size);
 	for (int k = 0; k < ABI_ERROR_SLOTS; k++) {
@@ -166,8 +163,8 @@ static void gen_error_record(struct gen *g)
 }
 
 /*
- * Behind the clause that was just generated.  Each has this anew: what came back from one place to behind any clause
- * would be a loop to those who look at jumps alone.
+ * Follows the clause that was just generated.  Each clause has its own copy: with one shared copy, the jumps back to
+ * the ends of clauses would look like loops to checkers that look at jumps alone.
  */
 static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned int nerrors)
 {
@@ -177,11 +174,11 @@ static void gen_faulted(struct gen *g, struct ir_clause *const *errors, unsigned
 	for (unsigned int k = 0; k < nerrors; k++) {
 		g->end = asm_label(as);
 		gen_clause(g, errors[k], k, true);
-		asm_place(as, g->end);
+		asm_bind(as, g->end);
 	}
 }
 
-/* Clause number @k of the program, with all that its faults lead to. */
+/* Clause number @k of the program, with the code for its faults. */
 static void gen_one(struct gen *g, const struct ir_clause *c, unsigned int k, struct ir_clause *const *errors,
 		    unsigned int nerrors)
 {
@@ -191,10 +188,10 @@ static void gen_one(struct gen *g, const struct ir_clause *c, unsigned int k, st
 	gen_clause(g, c, k, false);
 	gen_stubs(g, faulted);
 	if (asm_wanted(&g->as, faulted)) {
-		asm_place(&g->as, faulted);
+		asm_bind(&g->as, faulted);
 		gen_faulted(g, errors, nerrors);
 	}
-	asm_place(&g->as, end);
+	asm_bind(&g->as, end);
 }
 
 /* --- before the clauses ------------------------------------------------------------------------------- */
@@ -227,8 +224,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 }
 
 /*
- * R9 = a scratch slot of our own.  Programs on one CPU start looking at one place, so they find different
- * slots only when one preempts the other, or sleeps.
+ * R9 = a scratch slot for this program alone.  Programs on one CPU start the search at the same slot, so they find
+ * different slots only when one preempts the other, or sleeps.
  */
 static void gen_take_scratch(struct gen *g, uint32_t busy)
 {
@@ -258,7 +255,7 @@ static void gen_take_scratch(struct gen *g, uint32_t busy)
 		asm_ji(as, BPF_JEQ, R1, 0, got);
 	}
 	asm_ja(as, busy);
-	asm_place(as, got);
+	asm_bind(as, got);
 }
 
 static void gen_clear_clause_vars(struct gen *g)
@@ -278,11 +275,12 @@ static uint32_t needs_of(const struct gen *g, struct ir_clause *const *clauses, 
 	uint32_t needs = 0;
 
 	for (unsigned int k = 0; k < n; k++)
-		needs |= g->priv->plans[clauses[k]->id]->needs;
+		needs |= g->priv->plans[clauses[k]->id]->needs |
+			 (g->env->user_space ? 0 : g->priv->plans[clauses[k]->id]->kernel_needs);
 	return needs;
 }
 
-/* May @c, or an ERROR clause for its fault, have ended the firing? */
+/* Can @c, or an ERROR clause for its fault, end the firing? */
 static bool may_exit(const struct gen *g, struct ir_clause *c, struct ir_clause *const *errors, unsigned int nerrors)
 {
 	uint32_t needs = needs_of(g, &c, 1);
@@ -322,18 +320,18 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 			gen_one(g, clauses[k], k, errors, nerrors);
 		gen_iters_end(g, plan);
 		gen_unlock(g, clauses[k]);
-		asm_place(as, skipped);
+		asm_bind(as, skipped);
 		if (k + 1 < nclauses && may_exit(g, clauses[k], errors, nerrors))
 			gen_exit_check(g, over);
 	}
-	asm_place(as, over);
+	asm_bind(as, over);
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
-	asm_place(as, out);
+	asm_bind(as, out);
 	asm_imm(as, R0, 0);
 	asm_exit(as);
 	if (g->needs & NEED_SCRATCH) {
-		asm_place(as, busy);
+		asm_bind(as, busy);
 		gen_drop(g, ABI_DROP_BUSY);
 		gen_own_stack(g);
 		asm_ja(as, out);
@@ -343,7 +341,7 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 
 		if (!gen_turns_called(g, plan))
 			continue;
-		asm_place(as, called + k);
+		asm_bind(as, called + k);
 		gen_turns_begin(g);
 		gen_one(g, clauses[k], k, errors, nerrors);
 		gen_turns_end(g, plan);
@@ -358,17 +356,16 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 		[EBPF_CTX_PERF] = BPF_PROG_TYPE_PERF_EVENT,
 		[EBPF_CTX_RUN] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 		[EBPF_CTX_TP] = BPF_PROG_TYPE_RAW_TRACEPOINT,
-		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never the kernel's */
+		[EBPF_CTX_TARGET] = BPF_PROG_TYPE_RAW_TRACEPOINT,	/* never loaded into the kernel */
 	};
 	const struct ebpf_env *env = g->env;
 	struct ebpf_prog *p;
 
-	if (!g->err)
-		g->err = asm_finish(&g->as);
 	if (g->err) {
 		*err = g->err;
 		return NULL;
 	}
+	asm_finish(&g->as);
 	p = arena_new_of(g->prog->arena, struct ebpf_prog);
 	link_runtime(&g->as, g->unit, p);
 	p->type = types[env->ctx];
@@ -383,12 +380,25 @@ static struct ebpf_prog *finish(struct gen *g, const char **err)
 	return p;
 }
 
+static bool knows_machine(struct gen *g, const char **err)
+{
+	const struct arch *arch = arch_host();
+
+	if (arch)
+		g->kept = &arch->kept;
+	else
+		*err = "where this machine keeps registers is not known";
+	return arch;
+}
+
 struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
 {
 	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
 
+	if (!knows_machine(&g, err))
+		return NULL;
 	gen_program(&g, clauses, nclauses, errors, nerrors);
 	return finish(&g, err);
 }
@@ -399,13 +409,15 @@ struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_
 	struct assembler *as = &g.as;
 	uint32_t out = asm_label(as);
 
+	if (!knows_machine(&g, err))
+		return NULL;
 	g.needs = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
 	gen_filter(&g, out);
 	gen_take_scratch(&g, out);
 	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
 	gen_ask(&g);
 	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
-	asm_place(as, out);
+	asm_bind(as, out);
 	asm_imm(as, R0, 0);
 	asm_exit(as);
 	return finish(&g, err);

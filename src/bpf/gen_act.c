@@ -1,35 +1,28 @@
 /*
- * Functions that act on the traced process, rand() and progenyof(): what few helpers of the kernel do.
+ * Functions that act on the traced process, rand() and progenyof(): short sequences of kernel helpers.
  */
 #include "bpf/gen.h"
 
 #include "abi/segment.h"
 
-static void rand31(struct gen *g, const struct ir_insn *i)
+void gen_rand(struct gen *g, const struct ir_insn *i)
 {
 	asm_helper(&g->as, BPF_FUNC_get_prandom_u32);
 	asm_alui(&g->as, BPF_AND, R0, 0x7fffffff);
 	gen_put(g, i, R0);
 }
 
-static void send_signal(struct gen *g, const struct ir_insn *i)
+void gen_signal(struct gen *g, const struct ir_insn *i)
 {
 	gen_load(g, R1, i->args[0]);
 	asm_helper(&g->as, BPF_FUNC_send_signal);
 	gen_put(g, i, R0);
 }
 
-/* The kernel lets programs write to processes only while it is not locked down, and complains. */
-static bool may_write(struct gen *g, const char *why)
-{
-	if (!g->env->user_space)
-		gen_refuse(g, why);
-	return g->env->user_space;
-}
-
-static const char only_in_target[] = "copyout() and copyoutstr() are for programs inside the process: use -x place=target";
-
-/* Write R3 bytes, 1 or more, from R2 on to the user address in FRAME_TMP2. */
+/*
+ * Write R3 bytes, 1 or more, from R2 on to the user address in FRAME_TMP2.  Only in the target place: the kernel lets
+ * programs write to processes only if it is not locked down, and logs a warning.
+ */
 static void write_user(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
@@ -40,14 +33,12 @@ static void write_user(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
-/* By way of the work area: the system wants to know the memory that it reads. */
-static void copyout(struct gen *g, const struct ir_insn *i)
+/* The bytes are copied to the work area first: the bounds of memory that the helper reads must be known. */
+void gen_copyout(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as);
 
-	if (!may_write(g, only_in_target))
-		return;
 	gen_load(g, R3, i->args[0]);
 	gen_load(g, R2, i->args[2]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
@@ -63,16 +54,14 @@ static void copyout(struct gen *g, const struct ir_insn *i)
 	gen_scratch(g, R2, g->priv->work_off);
 	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
 	write_user(g, i);
-	asm_place(as, none);
+	asm_bind(as, none);
 }
 
-static void copyoutstr(struct gen *g, const struct ir_insn *i)
+void gen_copyoutstr(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	uint32_t shorter = asm_label(as), none = asm_label(as);
 
-	if (!may_write(g, only_in_target))
-		return;
 	gen_load(g, R1, i->args[1]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	gen_str(g, R1, i->args[0]);
@@ -83,21 +72,19 @@ static void copyoutstr(struct gen *g, const struct ir_insn *i)
 	gen_load(g, R1, i->args[2]);
 	asm_j(as, BPF_JLE, R3, R1, shorter);
 	asm_mov(as, R3, R1);
-	asm_place(as, shorter);
+	asm_bind(as, shorter);
 	asm_ji(as, BPF_JEQ, R3, 0, none);
 	asm_ji(as, BPF_JGT, R3, (int32_t)g->prog->strsize, none);	/* never: for the verifier */
 	gen_str(g, R2, i->args[0]);
 	write_user(g, i);
-	asm_place(as, none);
+	asm_bind(as, none);
 }
 
-static void poke_user(struct gen *g, const struct ir_insn *i)
+void gen_poke_user(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	int64_t width = 8;
 
-	if (!may_write(g, "what is traced can be written to by handlers inside of it: those of Python's markers, with --place=target"))
-		return;
 	gen_is_const(g, i->args[2], &width);
 	gen_load(g, R3, i->args[0]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
@@ -127,7 +114,7 @@ static void read_task(struct gen *g, uint32_t off, int size)
 }
 
 /* From parent to parent; the kernel's own first process has number 0. */
-static void progenyof(struct gen *g, const struct ir_insn *i)
+void gen_progenyof(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	const struct ebpf_env *e = g->env;
@@ -157,31 +144,11 @@ static void progenyof(struct gen *g, const struct ir_insn *i)
 		read_task(g, e->task_parent, 8);
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	}
-	asm_place(as, no);
+	asm_bind(as, no);
 	asm_imm(as, R1, 0);
 	asm_ja(as, done);
-	asm_place(as, yes);
+	asm_bind(as, yes);
 	asm_imm(as, R1, 1);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R1);
-}
-
-bool gen_act(struct gen *g, const struct ir_insn *i)
-{
-	static const struct {
-		enum ir_fn fn;
-		void (*gen)(struct gen *g, const struct ir_insn *i);
-	} fns[] = {
-		{ IR_FN_RAND, rand31 }, { IR_FN_SIGNAL, send_signal }, { IR_FN_PROGENYOF, progenyof },
-		{ IR_FN_COPYOUT, copyout }, { IR_FN_COPYOUTSTR, copyoutstr },
-		{ IR_FN_UPOKE, poke_user },
-	};
-
-	for (size_t k = 0; k < sizeof(fns) / sizeof(fns[0]); k++) {
-		if (fns[k].fn != i->fn)
-			continue;
-		fns[k].gen(g, i);
-		return true;
-	}
-	return false;
 }

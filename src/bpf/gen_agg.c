@@ -1,5 +1,5 @@
 /*
- * Aggregations: an element of a per-CPU map takes each value in.
+ * Aggregations: each value is added to an element of a per-CPU map.
  *
  * A program can be preempted by another on its CPU, so every change is an atomic one.
  */
@@ -23,8 +23,8 @@ static void quantize(struct gen *g, const struct ir_agg *agg)
 	asm_mov(as, R4, R2);
 	asm_ji(as, BPF_JSGE, R2, 0, positive);
 	asm_neg(as, R2);
-	asm_place(as, positive);
-	/* All bits below the highest, too; then they are counted. */
+	asm_bind(as, positive);
+	/* Set all bits below the highest, then count the bits. */
 	for (int k = 1; k < 64; k *= 2) {
 		asm_mov(as, R1, R2);
 		asm_alui(as, BPF_RSH, R1, k);
@@ -51,12 +51,12 @@ static void quantize(struct gen *g, const struct ir_agg *agg)
 	asm_alui(as, BPF_RSH, R2, 56);
 	asm_ji(as, BPF_JLE, R2, 63, fits);	/* 64 bits: INT64_MIN, which shares the last bucket */
 	asm_imm(as, R2, 63);
-	asm_place(as, fits);
+	asm_bind(as, fits);
 	asm_ji(as, BPF_JSGE, R4, 0, up);
 	asm_neg(as, R2);
-	asm_place(as, up);
+	asm_bind(as, up);
 	asm_alui(as, BPF_ADD, R2, 63);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 /* Jump to @label unless R2 < @bound, signed. */
@@ -94,13 +94,13 @@ static void lquantize(struct gen *g, const struct ir_agg *agg)
 	unless_below(g, base, not_below);
 	asm_imm(as, R2, 0);
 	asm_ja(as, done);
-	asm_place(as, not_below);
+	asm_bind(as, not_below);
 	unless_below(g, base + (int64_t)(words - 2) * step, above);
 	linear(g, base, step, 1);
 	asm_ja(as, done);
-	asm_place(as, above);
+	asm_bind(as, above);
 	asm_imm(as, R2, words - 1);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 /* Runs of buckets of one width, from the lowest up. */
@@ -120,20 +120,20 @@ static void llquantize(struct gen *g, const struct ir_agg *agg)
 			if (ir_llquantize_bound(agg, k + n + 1) - ir_llquantize_bound(agg, k + n) != width)
 				break;
 		}
-		asm_place(as, next);
+		asm_bind(as, next);
 		next = asm_label(as);
 		unless_below(g, ir_llquantize_bound(agg, k + n), next);
 		linear(g, from, width, k);
 		asm_ja(as, done);
 	}
-	asm_place(as, next);
+	asm_bind(as, next);
 	asm_imm(as, R2, words - 1);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
-/* --- taking a value in, the element at R0 ------------------------------------------------------------- */
+/* --- adding a value to the element at R0 -------------------------------------------------------------- */
 
-/* Add R1 to word @word.  A lane has one writer, which needs no atomic operation. */
+/* Add R1 to word @word.  A lane has one writer, so it needs no atomic operation. */
 static void add_r1(struct gen *g, int word)
 {
 	if (g->env->user_space) {
@@ -208,7 +208,7 @@ static void take_bucket(struct gen *g, const struct ir_insn *i,
 	asm_alui(as, BPF_LSH, R2, 3);
 	asm_alu(as, BPF_ADD, R0, R2);
 	add_word(g, 0, i->args[1]);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 static void take_quantize(struct gen *g, const struct ir_insn *i)
@@ -238,15 +238,18 @@ static gen_fn *const takes[IR_A_NR] = {
 	[IR_A_LLQUANTIZE] = take_llquantize,
 };
 
-/* --- in one step -------------------------------------------------------------------------------------- */
+/* --- adding with one helper call ----------------------------------------------------------------------- */
 
-/* It cuts strings where their room ends. */
+/* Does ABI_HELPER_ADD_BY_STRING cut strings where copyinstr() does?  It cuts them only where their room ends. */
 static bool cuts_right(const struct ir_prog *prog)
 {
 	return prog->strsize == ir_str_room(prog) && prog->strsize <= ABI_ADD_STRING_MAX;
 }
 
-/* What ABI_HELPER_ADD_BY_STRING serves: one key, a string of the process's copied whole, and one word that changes. */
+/*
+ * The copyinstr() of @i's key if ABI_HELPER_ADD_BY_STRING can do @i, else NULL: there is one key, a string of the
+ * process that is copied whole, and one word changes.
+ */
 static const struct ir_insn *string_key(const struct gen *g, const struct ir_insn *i)
 {
 	const struct ir_insn *copy;
@@ -278,7 +281,7 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 	return true;
 }
 
-/* R4 = the word, R5 = what is added to it; to @done when that is none. */
+/* R4 = the number of the word, R5 = what is added to it; jump to @done if there is no such bucket. */
 static void one_word(struct gen *g, const struct ir_insn *i, uint32_t done)
 {
 	struct assembler *as = &g->as;
@@ -319,11 +322,11 @@ static void add_by_string(struct gen *g, const struct ir_insn *i, const struct i
 	asm_imm(as, R3, k->n);
 	asm_helper(as, ABI_HELPER_ADD_BY_STRING);
 	asm_ji(as, BPF_JEQ, R0, 0, done);
-	g->insn = copy;		/* the fault is the copying's */
+	g->insn = copy;		/* a fault belongs to copyinstr() */
 	asm_ji(as, BPF_JEQ, R0, -EFAULT, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 	g->insn = i;
 	gen_drop(g, ABI_DROP_AGG);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 void gen_agg(struct gen *g, const struct ir_insn *i)
@@ -344,6 +347,10 @@ void gen_agg(struct gen *g, const struct ir_insn *i)
 		return;
 	}
 	gen_keyed(g, &k);
+	if (ir_agg_tells_use(i->agg)) {
+		asm_imm(&g->as, R1, 1);
+		asm_st(&g->as, BPF_DW, R0, (int)(8 * ir_agg_words(i->agg)), R1);
+	}
 	takes[i->agg->fn](g, i);
-	asm_place(&g->as, k.other);
+	asm_bind(&g->as, k.other);
 }

@@ -1,11 +1,11 @@
 /*
- * Memory of a clause's own, in its scratch: what copyin() copies, what alloca() gives, and what bcopy(), copyinto() and
- * stores through pointers put there.  Each call of copyin() and alloca() in the program has its place, as large as it may
- * become.  Also what else is the traced thread's: its registers.
+ * A clause's own memory, in the scratch slot: copyin() copies to it, alloca() allocates in it, and bcopy(), copyinto()
+ * and stores through pointers write to it.  Each call of copyin() and alloca() in the program has a fixed place, with
+ * room for its largest size.  Also the registers of the traced thread.
  */
 #include "bpf/gen.h"
 
-enum { ALLOCA_INLINE = 64 };	/* bytes that are made zero one word after the other */
+enum { ALLOCA_INLINE = 64 };	/* bytes that are cleared by one store per word */
 
 static const struct copyin *room(const struct gen *g, const struct ir_insn *i)
 {
@@ -16,8 +16,8 @@ static const struct copyin *room(const struct gen *g, const struct ir_insn *i)
 	return c;
 }
 
-/* @reg = the address of scratch memory's byte @off, through memory: that makes it a number that scripts may calculate
- * with.  Uses R0. */
+/* @reg = the address of byte @off of the scratch slot, stored and loaded: that makes it a number for the verifier,
+ * so scripts can calculate with it.  Uses R0. */
 static void number_of(struct gen *g, int reg, uint32_t off)
 {
 	gen_scratch(g, reg, off);
@@ -26,7 +26,7 @@ static void number_of(struct gen *g, int reg, uint32_t off)
 	asm_ld(&g->as, BPF_DW, reg, R0, 0);
 }
 
-static void copyin(struct gen *g, const struct ir_insn *i)
+void gen_copyin(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	const struct copyin *c = room(g, i);
@@ -47,15 +47,34 @@ static void copyin(struct gen *g, const struct ir_insn *i)
 		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
 		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
 		asm_helper(as, BPF_FUNC_copy_from_user);
-		asm_place(as, ok);
+		asm_bind(as, ok);
 	}
 	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 	number_of(g, R1, off);
 	gen_put(g, i, R1);
 }
 
-/* What is there was written when the clause ran before. */
-static void alloca_bytes(struct gen *g, const struct ir_insn *i)
+void gen_check_own(struct gen *g)
+{
+	/* A script may read some bytes beyond the last piece: a cast takes it out of an array's bounds. */
+	uint32_t lo = g->priv->copyin_off - g->priv->copyin_guard, used = g->plan->copyin_used;
+	uint32_t size = g->priv->copyin_guard + used + (used ? g->priv->copyin_guard : 0);
+	uint32_t all = g->priv->copyin_guard + g->priv->copyin_size + g->priv->copyin_guard, own = asm_label(&g->as);
+	struct assembler *as = &g->as;
+
+	if (!g->priv->copyin_guard)
+		return;
+	number_of(g, R1, lo);
+	asm_mov(as, R2, R3);
+	asm_alu(as, BPF_SUB, R2, R1);
+	asm_ji(as, BPF_JGE, R2, (int32_t)all, own);
+	asm_ji(as, BPF_JLT, R2, (int32_t)g->priv->copyin_guard, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_ji(as, BPF_JGE, R2, (int32_t)size, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_bind(as, own);
+}
+
+/* Cleared, since it holds what an earlier run of the clause wrote. */
+void gen_alloca(struct gen *g, const struct ir_insn *i)
 {
 	uint32_t off = g->priv->copyin_off + room(g, i)->off, size = room(g, i)->size;
 	struct assembler *as = &g->as;
@@ -77,11 +96,12 @@ static void alloca_bytes(struct gen *g, const struct ir_insn *i)
 }
 
 /*
- * Copy b bytes from a to c, which is checked to lie in the clause's memory.  That the end does, too, is checked as well;
- * the verifier does not see it, for which unit.c leaves room behind.
+ * Copy b bytes from a to c.  Start and end of the destination are checked to lie in the clause's memory; the verifier
+ * does not see the check of the end, so unit.c leaves room after that memory.
  */
-static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
+void gen_copy_into(struct gen *g, const struct ir_insn *i)
 {
+	bool user = i->fn == IR_FN_COPYINTO;
 	int32_t all = (int32_t)g->priv->copyin_size;
 	struct assembler *as = &g->as;
 	uint32_t bad;
@@ -115,7 +135,7 @@ static void copy_into(struct gen *g, const struct ir_insn *i, bool user)
 	gen_put(g, i, R0);
 }
 
-/* R2 = how far into the clause's memory @addr is, @bytes of which lie in there; another one is a fault.  Uses R0 and R1. */
+/* R2 = the offset of @addr in the clause's memory; a fault unless @bytes from there on lie in it.  Uses R0 and R1. */
 static void inside(struct gen *g, ir_reg addr, int64_t bytes)
 {
 	struct assembler *as = &g->as;
@@ -127,8 +147,8 @@ static void inside(struct gen *g, ir_reg addr, int64_t bytes)
 	asm_ji(as, BPF_JGT, R2, (int32_t)(g->priv->copyin_size - bytes), gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP));
 }
 
-/* A store as DTrace does it (DIF_OP_STB to DIF_OP_STX): to scratch memory alone, at a multiple of its width. */
-static void poke(struct gen *g, const struct ir_insn *i)
+/* A store as in DTrace (DIF_OP_STB to DIF_OP_STX): only to scratch memory, at a multiple of its width. */
+void gen_poke(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	int64_t width = 8;
@@ -145,7 +165,7 @@ static void poke(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
-static void poke_string(struct gen *g, const struct ir_insn *i)
+void gen_poke_string(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 
@@ -158,43 +178,31 @@ static void poke_string(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
-/* Only a uprobe's context is the process's registers. */
-static void user_reg(struct gen *g, const struct ir_insn *i)
+/*
+ * Of a probe that stops the process at one of its instructions the context is its registers.  Elsewhere the kernel has
+ * kept them when it was entered; the tracer's, for BEGIN and END.
+ */
+void gen_user_reg(struct gen *g, const struct ir_insn *i)
 {
+	struct assembler *as = &g->as;
 	int64_t off = 0;
 
-	if (g->env->ctx != EBPF_CTX_UPROBE || g->in_error || !gen_is_const(g, i->args[0], &off)) {
-		gen_refuse(g, "uregs[] is for probes in the traced process that the kernel serves: use -x place=kernel");
+	gen_is_const(g, i->args[0], &off);
+	if (g->env->ctx == EBPF_CTX_UPROBE) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
+		asm_ld(as, BPF_DW, R1, R1, (int)off);
+		gen_put(g, i, R1);
 		return;
 	}
-	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_CTX);
-	asm_ld(&g->as, BPF_DW, R1, R1, (int)off);
+	asm_helper(as, BPF_FUNC_get_current_task_btf);
+	asm_mov(as, R1, R0);
+	asm_helper(as, BPF_FUNC_task_pt_regs);
+	asm_mov(as, R3, R0);
+	asm_alui(as, BPF_ADD, R3, (int32_t)off);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_imm(as, R2, 8);
+	asm_helper(as, BPF_FUNC_probe_read_kernel);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 	gen_put(g, i, R1);
-}
-
-bool gen_copy(struct gen *g, const struct ir_insn *i)
-{
-	switch (i->fn) {
-	case IR_FN_UREG:
-		user_reg(g, i);
-		return true;
-	case IR_FN_COPYIN:
-		copyin(g, i);
-		return true;
-	case IR_FN_ALLOCA:
-		alloca_bytes(g, i);
-		return true;
-	case IR_FN_POKE:
-		poke(g, i);
-		return true;
-	case IR_FN_POKESTR:
-		poke_string(g, i);
-		return true;
-	case IR_FN_BCOPY:
-	case IR_FN_COPYINTO:
-		copy_into(g, i, i->fn == IR_FN_COPYINTO);
-		return true;
-	default:
-		return false;
-	}
 }

@@ -1,20 +1,11 @@
 /*
- * What a program learns from where it runs: arguments, builtins, its probe.
+ * Values from the program's context: arguments, builtins, the probe.
  */
 #include "bpf/gen.h"
 
 #include <stddef.h>
 
 #include "abi/segment.h"
-
-/* Offset of the program counter in struct pt_regs. */
-#if defined(__x86_64__)
-enum { PT_REGS_PC = 128 };
-#elif defined(__aarch64__)
-enum { PT_REGS_PC = 256 };
-#else
-#error "where is the program counter in struct pt_regs?"
-#endif
 
 static const uint8_t sizes[9] = { [1] = BPF_B, [2] = BPF_H, [4] = BPF_W, [8] = BPF_DW };
 
@@ -56,7 +47,7 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 			asm_helper(as, BPF_FUNC_get_ns_current_pid_tgid);
 			asm_ji(as, BPF_JEQ, R0, 0, ok);
 			asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
-			asm_place(as, ok);
+			asm_bind(as, ok);
 		} else {
 			asm_helper(as, BPF_FUNC_get_current_pid_tgid);
 			asm_st(as, BPF_DW, R10, FRAME_TASK, R0);
@@ -66,7 +57,7 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 
 /* --- arguments --------------------------------------------------------------------------------------- */
 
-/* R1 = the argument of a fault's clause. */
+/* R1 = argument @n of an ERROR clause. */
 static void error_arg(struct gen *g, int64_t n)
 {
 	if (n >= 1 && n <= ABI_ERROR_SLOTS)
@@ -75,7 +66,7 @@ static void error_arg(struct gen *g, int64_t n)
 		asm_imm(&g->as, R1, 0);
 }
 
-/* R1 = the kernel's or the user's program counter, or 0 when the other was running. */
+/* R1 = the kernel's (@n 0) or the user's (1) program counter, or 0 when the other was running. */
 static void perf_arg(struct gen *g, int64_t n)
 {
 	struct assembler *as = &g->as;
@@ -86,14 +77,14 @@ static void perf_arg(struct gen *g, int64_t n)
 		return;
 	}
 	asm_ld(as, BPF_DW, R2, R10, FRAME_CTX);
-	asm_ld(as, BPF_DW, R1, R2, PT_REGS_PC);
+	asm_ld(as, BPF_DW, R1, R2, g->kept->pc);
 	/* Kernel addresses have the sign bit. */
 	asm_ji(as, n == 0 ? BPF_JSLT : BPF_JSGE, R1, 0, done);
 	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
-/* Read @width bytes of the user's memory at R3 to FRAME_TMP, FRAME_TMP2 has the address; R0 is 0 if that could be done. */
+/* Read @width bytes of user memory at R3 to FRAME_TMP; the address stays in FRAME_TMP2.  R0: 0, or it failed. */
 static void try_user(struct gen *g, unsigned int width)
 {
 	struct assembler *as = &g->as;
@@ -113,7 +104,7 @@ static void try_user(struct gen *g, unsigned int width)
 		asm_imm(as, R2, width);
 		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
 		asm_helper(as, BPF_FUNC_copy_from_user);
-		asm_place(as, ok);
+		asm_bind(as, ok);
 	}
 }
 
@@ -168,7 +159,7 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 		perf_arg(g, i->imm);
 	} else if (gen_ctx_is_words(g)) {
 		if (i->imm < 10) {
-			/* The engine loses sight of an address that was stored. */
+			/* The load-time check (vm/) does not track an address that was stored. */
 			if (g->env->user_space)
 				asm_helper(&g->as, ABI_HELPER_CTX);
 			else
@@ -191,10 +182,6 @@ void gen_register(struct gen *g, const struct ir_insn *i)
 
 	gen_is_const(g, i->args[0], &off);
 	gen_is_const(g, i->args[1], &width);
-	if (g->env->ctx != EBPF_CTX_UPROBE) {
-		gen_refuse(g, "registers are known where the kernel stops the process: use --place=kernel");
-		return;
-	}
 	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
 	asm_ld(&g->as, sizes[width], R1, R2, (int)off);
 	gen_put(g, i, R1);
@@ -215,9 +202,10 @@ void gen_load_mem(struct gen *g, const struct ir_insn *i)
 		try_user(g, i->width);
 		asm_ji(as, BPF_JEQ, R0, 0, ok);
 		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
-		asm_place(as, ok);
+		asm_bind(as, ok);
 	} else {
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
+		gen_check_own(g);
 		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
 		asm_mov(as, R1, R10);
 		asm_alui(as, BPF_ADD, R1, FRAME_TMP);
@@ -268,10 +256,10 @@ static void need_task(struct gen *g, const char *builtin, bool known)
 		gen_refuse(g, builtin);
 }
 
-/* Clocks that are further apart are those of two threads, of which one had the other's number before. */
+/* Clocks that differ by more belong to two threads, of which the second got the first one's number. */
 enum { VTIME_BACK_NS = 1000000000 };
 
-/* R1 = the time in R1, or what this thread was shown last, if that is later. */
+/* R1 = the time in R1, or this thread's last vtimestamp if that is later. */
 static void never_back(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -291,7 +279,7 @@ static void never_back(struct gen *g)
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_ja(as, done);
-	asm_place(as, known);
+	asm_bind(as, known);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_ld(as, BPF_DW, R2, R0, 0);
 	asm_mov(as, R3, R2);
@@ -299,12 +287,12 @@ static void never_back(struct gen *g)
 	asm_ji(as, BPF_JLT, R3, VTIME_BACK_NS, later);
 	asm_st(as, BPF_DW, R0, 0, R1);
 	asm_ja(as, done);
-	asm_place(as, later);
+	asm_bind(as, later);
 	asm_mov(as, R1, R2);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
-/* R1 = the word at @off of the thread. */
+/* R1 = the word at @off of the thread's struct task_struct. */
 static void thread_word(struct gen *g, uint32_t off)
 {
 	gen_current_task(g);
@@ -312,7 +300,7 @@ static void thread_word(struct gen *g, uint32_t off)
 	peek(g, BPF_DW, off);
 }
 
-/* R1 = the word at @off of its CPU's queue, the address of which is at FRAME_KEY. */
+/* R1 = the word at @off of its CPU's run queue, whose address is at FRAME_KEY. */
 static void queue_word(struct gen *g, uint32_t off)
 {
 	asm_ld(&g->as, BPF_DW, R3, R10, FRAME_KEY);
@@ -328,7 +316,7 @@ static void find_queue(struct gen *g)
 	asm_st(&g->as, BPF_DW, R10, FRAME_KEY, R1);
 }
 
-/* FRAME_TMP2 += or -= what is in R1. */
+/* FRAME_TMP2 += or -= R1. */
 static void sum_up(struct gen *g, int op)
 {
 	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_TMP2);
@@ -336,7 +324,7 @@ static void sum_up(struct gen *g, int op)
 	asm_st(&g->as, BPF_DW, R10, FRAME_TMP2, R2);
 }
 
-/* What changes first when the scheduler adds up. */
+/* R1 = the word that the scheduler changes first when it adds up the times. */
 static void sched_version(struct gen *g)
 {
 	if (g->env->task_cfs_rq)
@@ -346,10 +334,10 @@ static void sched_version(struct gen *g)
 }
 
 /*
- * A thread's time on CPUs is what the scheduler last added up and what has passed since, on the task clock of the CPU.
- * That is the scheduler's clock without what interrupts and a hypervisor took from threads there, so it differs from
- * CPU to CPU.  What was taken since it was last set is not known: a thread that moves could see its time go back.
- * Should the scheduler add up in the midst of this, it is done again.
+ * A thread's CPU time is the sum that the scheduler stored last plus the time since then, on the task clock of the
+ * CPU.  That is the scheduler's clock without the time taken by interrupts and a hypervisor, so it differs from CPU to
+ * CPU.  The time taken since its last update is unknown: a thread that changes CPUs could see its time go back
+ * (never_back).  If the scheduler adds up during these reads, they are repeated.
  */
 static void vtimestamp(struct gen *g)
 {
@@ -390,7 +378,7 @@ static void vtimestamp(struct gen *g)
 		asm_ld(as, BPF_DW, R2, R10, FRAME_THREAD);
 		asm_j(as, BPF_JEQ, R1, R2, done);
 	}
-	asm_place(as, done);
+	asm_bind(as, done);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	never_back(g);
 }
@@ -497,8 +485,6 @@ static void ustackdepth(struct gen *g)
 
 static void curthread(struct gen *g)
 {
-	if (g->env->user_space)
-		gen_refuse(g, "curthread is the kernel's: use -x place=kernel");
 	gen_current_task(g);
 	asm_mov(&g->as, R1, R0);
 }
@@ -511,7 +497,7 @@ static void epid(struct gen *g)
 	gen_probe_entry(g, none);
 	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, epid));
 	asm_alui(as, BPF_ADD, R0, (int32_t)g->number);
-	asm_place(as, none);
+	asm_bind(as, none);
 	asm_mov(as, R1, R0);
 }
 
@@ -522,7 +508,7 @@ static void id(struct gen *g)
 
 	gen_probe_entry(g, none);
 	asm_ld(as, BPF_W, R0, R0, offsetof(struct abi_probe, id));
-	asm_place(as, none);
+	asm_bind(as, none);
 	asm_mov(as, R1, R0);
 }
 
@@ -549,7 +535,7 @@ static builtin_fn *const integers[IR_B_MAX] = {
 
 /* --- string builtins ---------------------------------------------------------------------------------- */
 
-/* R3 = the probe's text at @off in its entry, or of an empty string. */
+/* R3 = the address of the text at @off in the probe's entry, or of an empty string. */
 static void probe_text(struct gen *g, uint32_t off)
 {
 	struct assembler *as = &g->as;
@@ -559,13 +545,13 @@ static void probe_text(struct gen *g, uint32_t off)
 	asm_mov(as, R3, R0);
 	asm_alui(as, BPF_ADD, R3, (int32_t)off);
 	asm_ja(as, done);
-	asm_place(as, none);
+	asm_bind(as, none);
 	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
-/* The provider's name, and behind it the process's number where the table has only a base name. */
-static void add_pid(struct gen *g, struct place to)
+/* Append the pid to the provider's name if the table has only a base name. */
+static void add_pid(struct gen *g, struct dest to)
 {
 	struct assembler *as = &g->as;
 	uint32_t done = asm_label(as);
@@ -580,7 +566,7 @@ static void add_pid(struct gen *g, struct place to)
 	asm_alui(as, BPF_AND, R1, ABI_PROBE_PID_SUFFIX);
 	asm_ji(as, BPF_JEQ, R1, 0, done);
 	asm_ji(as, BPF_JGT, R0, room, done);
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
 	asm_alui(as, BPF_SUB, R2, 1);
 	asm_ji(as, BPF_JGT, R2, room, done);
@@ -592,11 +578,11 @@ static void add_pid(struct gen *g, struct place to)
 	asm_alu(as, BPF_ADD, R0, R1);
 	asm_alui(as, BPF_SUB, R0, 1);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
-	asm_place(as, done);
+	asm_bind(as, done);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
 }
 
-void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place to)
+void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct dest to)
 {
 	static const uint32_t texts[IR_B_MAX] = {
 		[IR_B_PROBEPROV] = offsetof(struct abi_probe, prov),
@@ -615,7 +601,7 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 		gen_execargs(g, to, none);
 		asm_ja(as, done);
 	}
-	asm_place(as, none);
+	asm_bind(as, none);
 	if (i->bi == IR_B_EXECNAME || i->bi == IR_B_EXECARGS) {
 		asm_mov(as, R1, R10);
 		asm_alui(as, BPF_ADD, R1, FRAME_KEY);
@@ -629,11 +615,11 @@ void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct place t
 	} else {
 		probe_text(g, texts[i->bi]);
 	}
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	gen_copy_str(g, false);
 	if (i->bi == IR_B_PROBEPROV)
 		add_pid(g, to);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 void gen_builtin(struct gen *g, const struct ir_insn *i)

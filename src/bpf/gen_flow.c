@@ -1,16 +1,17 @@
 /*
- * Loops, procedures, caught faults: all that makes a clause more than a straight line.
+ * Control flow: loops, procedures, caught faults.
  *
- * Whatever a clause with loops keeps is in scratch memory, of whose content the verifier knows nothing: the number of
- * calls, the way back from each, the TRYs, all integers (plan.h).
+ * A clause with loops keeps everything in scratch memory, whose content the verifier does not track: the number of
+ * calls, the return address of each, the TRYs, all integers (plan.h).
  *
- * As long as a loop is not done the verifier compares all of the stack, of use or not, with what it saw at a place
- * before.  So the words of the frame in which an instruction kept something are zero again behind it (gen_tidy), and
- * whatever way led to a place, it looks the same.  A turn (gen_turn.c) begins wherever ways from all over the clause
- * meet: at the head of a loop, at the start of a procedure and where it returns, where faults are caught.  There,
- * and only there, the verifier ends a way that has been seen while others that began before are still under way.
+ * When the verifier comes to an instruction again, it compares the whole stack, also words that are no longer used,
+ * with the states that it has seen there.  So an instruction leaves the words of the frame that it used as zeros
+ * (gen_tidy): every path to an instruction then has the same stack.  A turn (gen_turn.c) begins where paths from all
+ * over the clause meet: at the head of a loop, at the start of a procedure, where it returns, and where faults are
+ * caught.  Only there does the verifier prune a path in a state that it has seen while earlier paths are unfinished.
  *
- * Where the TRYs of each place are known beforehand (tries.c), faults go straight there.  Else they are counted:
+ * If the TRYs around each block are known when the program is generated (tries.c), faults jump to their handlers.
+ * Otherwise the TRYs are recorded at run time:
  *
  * State, at unit.h's state_off: the words below, then the TRYs: depth << 32 | number of the TRY.
  * A frame is the number of the ENTER it was made by, then the IR_FRAME variables.
@@ -29,7 +30,7 @@ static bool is_fault(int off)
 	return off >= FRAME_FAULT && off < FRAME_FAULT + 40;
 }
 
-/* Words of the frame by bit, from FRAME_TMP down to FRAME_WALK: those that hold something within an instruction. */
+/* The bit of a frame word from FRAME_TMP down to FRAME_WALK that instructions use temporarily; -1: another word. */
 static int word_of(int off)
 {
 	int bit = (FRAME_TMP - off) / 8;
@@ -38,7 +39,7 @@ static int word_of(int off)
 	return off > FRAME_TMP || off < FRAME_WALK || off == FRAME_LATE || is_fault(off) ? -1 : bit;
 }
 
-/* What @i, which comes behind @before, does to the frame's words. */
+/* The frame words that @i, which follows @before, writes, or whose address it takes. */
 static uint32_t stores(const struct bpf_insn *before, const struct bpf_insn *i)
 {
 	bool address = i->code == (BPF_ALU64 | BPF_ADD | BPF_K) && before->code == (BPF_ALU64 | BPF_MOV | BPF_X) &&
@@ -53,7 +54,7 @@ static uint32_t stores(const struct bpf_insn *before, const struct bpf_insn *i)
 		return 0;
 	if (bit < 0)
 		return 0;
-	/* Who writes to memory there that begins with FRAME_KEY may write to all of it. */
+	/* A function with the address of FRAME_KEY may write to all of that area. */
 	if (address && i->imm == FRAME_KEY)
 		return (uint32_t)(((1u << FRAME_KEY_SIZE / 8) - 1) << word_of(FRAME_THREAD - 8));
 	return 1u << bit;
@@ -176,13 +177,13 @@ static void returns(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
-	asm_place(as, g->leave);
-	/* Returns of one procedure to itself make a loop. */
+	asm_bind(as, g->leave);
+	/* Returns of a recursive procedure form a loop. */
 	gen_turn_point(g, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 	asm_ld(as, BPF_DW, R3, R8, 0);
 	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_DEPTH));
 	asm_alui(as, BPF_SUB, R1, 1);
-	/* No ENTER led here. */
+	/* There was no ENTER. */
 	asm_ji(as, BPF_JGE, R1, (int32_t)g->prog->nesting, g->end);
 	asm_st(as, BPF_DW, R9, gen_state(g, STATE_DEPTH), R1);
 	gen_set_frame(g);
@@ -199,7 +200,10 @@ void gen_try(struct gen *g, const struct ir_insn *i)
 	int32_t number = 0;
 
 	if (g->plan->regions) {
-		/* Never; but code that nothing leads to the kernel refuses, and nothing in the region may fault. */
+		/*
+		 * Never taken.  It makes the handler reachable: the kernel refuses unreachable code, and perhaps
+		 * nothing in the region can fault.
+		 */
 		asm_ji(as, BPF_JEQ, R9, 0, g->caught[g->plan->regions[i->target[1]->id]->number]);
 		if (i->target[1] != g->next)
 			asm_ja(as, g->labels[i->target[1]->id]);
@@ -249,7 +253,7 @@ bool gen_catchable(struct gen *g, const struct stub *s)
 	return true;
 }
 
-/* From each region's label to where its TRY says. */
+/* From each region's label to its TRY's handler. */
 static void regions(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -259,15 +263,15 @@ static void regions(struct gen *g)
 
 		if (end->op != IR_TRY)
 			continue;
-		asm_place(as, g->caught[g->plan->regions[end->target[1]->id]->number]);
+		asm_bind(as, g->caught[g->plan->regions[end->target[1]->id]->number]);
 		clear(g, g->dirty);
 		asm_ja(as, g->labels[end->target[0]->id]);
 	}
 }
 
 /*
- * Time is up, and this is the last time that something is caught: by the outermost TRY, if there is one.  User space
- * refuses ways round that have no may_goto left, whatever the data.
+ * Time is up, and this is the last fault that is caught: by the outermost TRY, if there is one.  The load-time check
+ * (vm/) refuses loops without a may_goto, whatever the data.
  */
 static void last_catch(struct gen *g, uint32_t none)
 {
@@ -285,22 +289,22 @@ static void last_catch(struct gen *g, uint32_t none)
 	asm_imm(as, R1, 1);
 }
 
-/* From g->catch to where the innermost TRY says; without one the fault is as good as not catchable. */
+/* From g->catch to the innermost TRY's handler; without a TRY the fault is treated as not catchable. */
 static void catches(struct gen *g, uint32_t faulted)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), late = asm_label(as), pop = asm_label(as);
 
-	asm_place(as, g->catch);
+	asm_bind(as, g->catch);
 	clear(g, g->dirty);
-	/* A fault where a fault is caught makes a loop. */
+	/* A fault in a handler forms a loop. */
 	gen_turn_point(g, late);
 	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_NTRIES));
 	asm_ji(as, BPF_JEQ, R1, 0, none);
 	asm_ja(as, pop);
-	asm_place(as, late);
+	asm_bind(as, late);
 	last_catch(g, none);
-	asm_place(as, pop);
+	asm_bind(as, pop);
 	asm_alui(as, BPF_SUB, R1, 1);
 	asm_ji(as, BPF_JGE, R1, IR_MAX_TRIES, none);	/* more ENDTRYs than TRYs */
 	asm_st(as, BPF_DW, R9, gen_state(g, STATE_NTRIES), R1);
@@ -317,14 +321,11 @@ static void catches(struct gen *g, uint32_t faulted)
 		asm_ji(as, BPF_JEQ, R3, (int32_t)k, g->labels[g->tries[k]->target[0]->id]);
 	asm_ja(as, g->labels[g->tries[g->ntries - 1]->target[0]->id]);
 
-	asm_place(as, none);
-	for (int k = 0; k < 3; k++) {
-		static const int to[3] = { [IR_CAUGHT_KIND] = FAULT_KIND, [IR_CAUGHT_VALUE] = FAULT_VALUE,
-					   [IR_CAUGHT_ACT] = FAULT_ACT };
-
-		asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_FAULT + k));
-		asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * to[k], R1);
-	}
+	asm_bind(as, none);
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_FAULT + IR_CAUGHT_KIND));
+	asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_KIND, R1);
+	asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_FAULT + IR_CAUGHT_VALUE));
+	asm_st(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_VALUE, R1);
 	asm_sti(as, BPF_DW, R10, FRAME_FAULT + 8 * FAULT_OFF, 0);
 	asm_ja(as, faulted);
 }
@@ -337,14 +338,14 @@ void gen_caught(struct gen *g, const struct ir_insn *i)
 
 void gen_raise_text(struct gen *g, const struct ir_insn *i)
 {
-	gen_str_to(g, i->args[0], (struct place){ g->priv->raise_off, false });
+	gen_str_to(g, i->args[0], (struct dest){ g->priv->raise_off, false });
 	asm_ja(&g->as, gen_fault(g, ABI_FAULT_ERROR, NO_VALUE));
 }
 
 void gen_caughtstr(struct gen *g, const struct ir_insn *i)
 {
 	gen_scratch(g, R3, g->priv->raise_off);
-	gen_place(g, R1, gen_str_dst(g, i));
+	gen_dest(g, R1, gen_str_dst(g, i));
 	gen_copy_str(g, false);
 }
 
@@ -360,7 +361,7 @@ void gen_failed(struct gen *g, const struct ir_insn *i)
 
 /* --- around a clause ---------------------------------------------------------------------------------- */
 
-/* The clause's instructions @op: an array of them. */
+/* An array of the clause's instructions @op, which end blocks. */
 static const struct ir_insn **find(struct gen *g, enum ir_op op, uint32_t *n)
 {
 	const struct ir_insn **v = NULL;
@@ -394,7 +395,7 @@ void gen_flow_begin(struct gen *g)
 	for (uint32_t k = 0; k < g->plan->nregions; k++)
 		g->caught[k] = asm_label(as);
 	g->catch = g->leave = 0;
-	/* Others have left behind what they wanted. */
+	/* Other clauses may have left values in the frame. */
 	if (g->plan->needs & NEED_LOOPS)
 		gen_clear_frame(g);
 	if (!(g->plan->needs & NEED_STATE))
@@ -421,7 +422,7 @@ void gen_flow_returns(struct gen *g)
 	if (g->nenters && asm_wanted(&g->as, g->leave))
 		returns(g);
 	else
-		asm_place(&g->as, g->leave);
+		asm_bind(&g->as, g->leave);
 }
 
 void gen_flow_catches(struct gen *g, uint32_t faulted)

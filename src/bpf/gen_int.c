@@ -110,11 +110,11 @@ void gen_alu(struct gen *g, const struct ir_insn *i)
 
 /*
  * eBPF divides unsigned numbers: a signed division divides the magnitudes, and then gives the result its sign.
- * INT64_MIN is its own magnitude as an unsigned number, which makes the two edge cases right.  No branches: (x ^ s) - s,
- * s being x's sign in all bits, is x without it.
+ * INT64_MIN is its own magnitude as an unsigned number, which makes the two edge cases right.  No branches: (x ^ s) -
+ * s, where s has x's sign in all bits, is x without its sign.
  */
 
-/* @reg without its sign, which goes to all bits of @sign. */
+/* Remove @reg's sign, which goes to all bits of @sign. */
 static void negate(struct gen *g, int reg, int sign)
 {
 	struct assembler *as = &g->as;
@@ -203,7 +203,7 @@ void gen_compare(struct gen *g, const struct ir_insn *i)
 	asm_imm(&g->as, R3, 1);
 	jump_if(g, i, yes);
 	asm_imm(&g->as, R3, 0);
-	asm_place(&g->as, yes);
+	asm_bind(&g->as, yes);
 	gen_put(g, i, R3);
 }
 

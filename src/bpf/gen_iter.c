@@ -1,9 +1,9 @@
 /*
- * Iterations: a buffer is taken and filled with what is in the map, sorted, and read element by element.
+ * Iterations: a buffer is taken, filled with the map's elements, sorted, and read element by element.
  *
- * Others may change the map meanwhile, and the kernel uses a removed element's memory again at once.  So when key and
- * value are copied the key is looked up: an entry of the buffer is good if the element found has the number that the
- * entry's had.
+ * Other programs may change the map meanwhile, and the kernel reuses a removed element's memory at once.  So the key is
+ * looked up when key and value have been copied: they are valid if the element found has the number in the buffer's
+ * entry.
  *
  * State, at unit.h's iters[].off: the words below, the given key parts, the key and the value.
  */
@@ -11,8 +11,9 @@
 
 #include "abi/stat.h"
 #include "bpf/rt/iter.h"
+#include "ir/facts.h"
 
-static const struct iter_place *place_of(const struct gen *g, const struct ir_iter *it)
+static const struct iter_layout *layout_of(const struct gen *g, const struct ir_iter *it)
 {
 	return &g->priv->iters[it->id];
 }
@@ -20,23 +21,23 @@ static const struct iter_place *place_of(const struct gen *g, const struct ir_it
 /* Load or store a word of the state, which may lie far from R9. Uses R5. */
 static void ld(struct gen *g, int reg, const struct ir_iter *it, int word)
 {
-	gen_scratch(g, R5, place_of(g, it)->off);
+	gen_scratch(g, R5, layout_of(g, it)->off);
 	asm_ld(&g->as, BPF_DW, reg, R5, 8 * word);
 }
 
 static void st(struct gen *g, const struct ir_iter *it, int word, int reg)
 {
-	gen_scratch(g, R5, place_of(g, it)->off);
+	gen_scratch(g, R5, layout_of(g, it)->off);
 	asm_st(&g->as, BPF_DW, R5, 8 * word, reg);
 }
 
 static void sti(struct gen *g, const struct ir_iter *it, int word, int32_t v)
 {
-	gen_scratch(g, R5, place_of(g, it)->off);
+	gen_scratch(g, R5, layout_of(g, it)->off);
 	asm_sti(&g->as, BPF_DW, R5, 8 * word, v);
 }
 
-/* R0 = buffer number FRAME_TMP; to @none when there is no such. */
+/* R0 = buffer number FRAME_TMP; jump to @none if it does not exist. */
 static void find_buffer(struct gen *g, uint32_t none)
 {
 	struct assembler *as = &g->as;
@@ -45,7 +46,7 @@ static void find_buffer(struct gen *g, uint32_t none)
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
-/* R0 = the buffer that @it has; to @none when it has none. */
+/* R0 = the buffer of @it; jump to @none if it has none. */
 static void own_buffer(struct gen *g, const struct ir_iter *it, uint32_t none)
 {
 	struct assembler *as = &g->as;
@@ -64,7 +65,7 @@ static void release(struct gen *g, const struct ir_iter *it)
 	own_buffer(g, it, none);
 	asm_sti(&g->as, BPF_W, R0, 0, 0);
 	sti(g, it, ITER_BUF, 0);
-	asm_place(&g->as, none);
+	asm_bind(&g->as, none);
 }
 
 void gen_idone(struct gen *g, const struct ir_insn *i)
@@ -76,15 +77,13 @@ void gen_idone(struct gen *g, const struct ir_insn *i)
 
 static void each(struct gen *g, const struct plan *plan, void (*fn)(struct gen *g, const struct ir_iter *it))
 {
+	struct ir_walk w = ir_walk_blocks(plan->blocks, plan->nblocks);
+
 	if (!(plan->needs & NEED_ITERS))
 		return;
-	for (uint32_t b = 0; b < plan->nblocks; b++) {
-		for (uint32_t k = 0; k < plan->blocks[b]->n; k++) {
-			const struct ir_insn *i = &plan->blocks[b]->insns[k];
-
-			if (i->op == IR_ITER)
-				fn(g, i->iter);
-		}
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (i->op == IR_ITER)
+			fn(g, i->iter);
 	}
 }
 
@@ -115,8 +114,8 @@ static uint32_t parts_before(const struct ir_map *m, uint32_t part)
 	return n;
 }
 
-/* Copy the string that part @part of the element's key is to @to. */
-static void key_string(struct gen *g, const struct ir_iter *it, uint32_t part, struct place to)
+/* Copy part @part of the element's key, a string, to @to. */
+static void key_string(struct gen *g, const struct ir_iter *it, uint32_t part, struct dest to)
 {
 	struct assembler *as = &g->as;
 	uint32_t before = parts_before(it->map, part);
@@ -124,10 +123,10 @@ static void key_string(struct gen *g, const struct ir_iter *it, uint32_t part, s
 	asm_imm(as, R1, g->priv->maps[it->map->id].ints * 8);
 	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
 	for (uint32_t k = 0; k <= before; k++) {
-		gen_scratch(g, R3, place_of(g, it)->key);
+		gen_scratch(g, R3, layout_of(g, it)->key);
 		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
 		asm_alu(as, BPF_ADD, R3, R1);
-		gen_place(g, R1, to);
+		gen_dest(g, R1, to);
 		gen_copy_str(g, false);
 		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
 		asm_alu(as, BPF_ADD, R1, R0);
@@ -135,12 +134,12 @@ static void key_string(struct gen *g, const struct ir_iter *it, uint32_t part, s
 	}
 }
 
-/* R1 = the integer that part @part of the element's key is. */
+/* R1 = part @part of the element's key, an integer. */
 static void key_integer(struct gen *g, const struct ir_iter *it, uint32_t part)
 {
 	const struct ir_slot *s = &it->map->keys[part];
 
-	gen_scratch(g, R1, place_of(g, it)->key + 8 * parts_before(it->map, part));
+	gen_scratch(g, R1, layout_of(g, it)->key + 8 * parts_before(it->map, part));
 	asm_ld(&g->as, BPF_DW, R1, R1, 0);
 	gen_extend(g, R1, s->width, s->sign);
 }
@@ -158,11 +157,11 @@ void gen_ikey(struct gen *g, const struct ir_insn *i)
 void gen_ivalue(struct gen *g, const struct ir_insn *i)
 {
 	const struct ir_slot *s = &i->iter->map->value;
-	uint32_t off = place_of(g, i->iter)->value;
+	uint32_t off = layout_of(g, i->iter)->value;
 
 	if (s->type == IR_STR) {
 		gen_scratch(g, R3, off);
-		gen_place(g, R1, gen_str_dst(g, i));
+		gen_dest(g, R1, gen_str_dst(g, i));
 		gen_copy_str(g, false);
 	} else {
 		gen_scratch(g, R1, off);
@@ -174,12 +173,12 @@ void gen_ivalue(struct gen *g, const struct ir_insn *i)
 
 /* --- beginning ----------------------------------------------------------------------------------------- */
 
-/* Where each given part is kept, from @off on: calls @fn with its operand's number. */
+/* Call @fn for each given part, with its operand's number and the place where it is kept. */
 static void each_given(struct gen *g, const struct ir_insn *insn, const struct ir_iter *it,
 		       void (*fn)(struct gen *g, const struct ir_insn *insn, const struct ir_iter *it, uint32_t part,
 				  uint32_t operand, uint32_t off))
 {
-	uint32_t off = place_of(g, it)->off + 8 * ITER_WORDS, operand = 1;
+	uint32_t off = layout_of(g, it)->off + 8 * ITER_WORDS, operand = 1;
 
 	for (uint32_t k = 0; k < it->map->nkeys; k++) {
 		if (!(it->given >> k & 1))
@@ -193,14 +192,14 @@ static void keep_given(struct gen *g, const struct ir_insn *insn, const struct i
 		       uint32_t operand, uint32_t off)
 {
 	if (it->map->keys[part].type == IR_STR) {
-		gen_str_to(g, insn->args[operand], (struct place){ off, false });
+		gen_str_to(g, insn->args[operand], (struct dest){ off, false });
 	} else {
 		gen_scratch(g, R5, off);
 		asm_st(&g->as, BPF_DW, R5, 0, gen_use(g, insn->args[operand], R1));
 	}
 }
 
-/* What collects, and *@off, *@nth what it must know; *@how for rt_sort. */
+/* The callback that collects the elements, *@off and *@nth for its context, *@how for rt_sort. */
 static enum rt_fn collector(const struct gen *g, const struct ir_iter *it, int32_t *off, int32_t *nth, int32_t *how)
 {
 	static const int stat_words[IR_SORT_NR] = {
@@ -292,21 +291,21 @@ void gen_iter(struct gen *g, const struct ir_insn *i)
 		asm_atomic(as, BPF_XCHG, BPF_W, R0, 0, R1);
 		asm_ji(as, BPF_JEQ, R1, 0, got);
 	}
-	asm_place(as, none);
+	asm_bind(as, none);
 	sti(g, it, ITER_BUF, 0);
 	gen_drop(g, ABI_DROP_ITER);
 	asm_imm(as, R1, 0);
 	asm_ja(as, done);
-	asm_place(as, got);
+	asm_bind(as, got);
 	fill(g, it);
 	asm_imm(as, R1, 1);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R1);
 }
 
-/* --- going on ------------------------------------------------------------------------------------------ */
+/* --- the next element ---------------------------------------------------------------------------------- */
 
-/* Copy @bytes of kernel memory at R3 to @off of the scratch slot; to @gone when they are not there. */
+/* Copy @bytes of kernel memory at R3 to @off of the scratch slot; jump to @gone if they cannot be read. */
 static void copy(struct gen *g, uint32_t off, uint32_t bytes, uint32_t gone)
 {
 	gen_scratch(g, R1, off);
@@ -315,7 +314,7 @@ static void copy(struct gen *g, uint32_t off, uint32_t bytes, uint32_t gone)
 	asm_ji(&g->as, BPF_JNE, R0, 0, gone);
 }
 
-/* Copy key and value; to @gone unless the element still is what it was. */
+/* Copy key and value; jump to @gone if the element was removed meanwhile. */
 static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 {
 	const struct keyed *k = &g->priv->maps[it->map->id];
@@ -325,7 +324,7 @@ static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 	if (!it->map->stat) {
 		ld(g, R3, it, ITER_VALUE);
 		asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
-		copy(g, place_of(g, it)->value, it->map->value.type == IR_STR ? ir_str_room(g->prog) : 8, gone);
+		copy(g, layout_of(g, it)->value, it->map->value.type == IR_STR ? ir_str_room(g->prog) : 8, gone);
 	}
 
 	for (unsigned int cls = 0; cls < k->n; cls++) {
@@ -337,9 +336,9 @@ static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 			asm_ji(as, BPF_JNE, R1, (int32_t)cls, other);
 		}
 		ld(g, R3, it, ITER_KEY);
-		copy(g, place_of(g, it)->key, k->sizes[cls], gone);
+		copy(g, layout_of(g, it)->key, k->sizes[cls], gone);
 		asm_map(as, R1, k->first + cls);
-		gen_scratch(g, R2, place_of(g, it)->key);
+		gen_scratch(g, R2, layout_of(g, it)->key);
 		asm_helper(as, BPF_FUNC_map_lookup_elem);
 		asm_ji(as, BPF_JEQ, R0, 0, gone);
 		asm_ld(as, BPF_DW, R1, R0, 0);
@@ -348,12 +347,12 @@ static void copy_element(struct gen *g, const struct ir_iter *it, uint32_t gone)
 		asm_j(as, BPF_JNE, R1, R2, gone);
 		if (cls + 1 < k->n)
 			asm_ja(as, done);
-		asm_place(as, other);
+		asm_bind(as, other);
 	}
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
-/* To the next element unless the part is the given one. */
+/* Jump to the next element if the part is not the given one. */
 static void check_given(struct gen *g, const struct ir_insn *insn, const struct ir_iter *it, uint32_t part,
 			uint32_t operand, uint32_t off)
 {
@@ -362,7 +361,7 @@ static void check_given(struct gen *g, const struct ir_insn *insn, const struct 
 	(void)insn;
 	(void)operand;
 	if (it->map->keys[part].type == IR_STR) {
-		key_string(g, it, part, (struct place){ g->priv->work_off, false });
+		key_string(g, it, part, (struct dest){ g->priv->work_off, false });
 		gen_scratch(g, R1, g->priv->work_off);
 		gen_scratch(g, R2, off);
 		asm_imm(as, R3, g->prog->strsize);
@@ -383,8 +382,8 @@ void gen_inext(struct gen *g, const struct ir_insn *i)
 	uint32_t over = asm_label(as), done = asm_label(as), next = asm_label(as);
 
 	g->iter_next = next;
-	asm_place(as, next);
-	/* As gen_tidy leaves it: here comes back who has left out an element. */
+	asm_bind(as, next);
+	/* As gen_tidy leaves the frame: elements that do not match jump here. */
 	asm_sti(as, BPF_DW, R10, FRAME_POS, 0);
 	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
 	gen_turn_point(g, over);
@@ -413,9 +412,9 @@ void gen_inext(struct gen *g, const struct ir_insn *i)
 	st(g, it, ITER_LEFT, R1);
 	asm_imm(as, R1, 1);
 	asm_ja(as, done);
-	asm_place(as, over);
+	asm_bind(as, over);
 	release(g, it);
 	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R1);
 }

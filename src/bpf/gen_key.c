@@ -21,7 +21,7 @@ void gen_thread_key(struct gen *g)
 	asm_st(&g->as, BPF_DW, R10, FRAME_THREAD, R0);
 }
 
-/* Not in clauses with loops: gen_flow.c, gen_forget. */
+/* Not in clauses with loops: gen_flow.c. */
 static bool on_stack(const struct gen *g, const struct keyed_use *k)
 {
 	return !(g->plan->needs & NEED_LOOPS) && !k->keyed->strs && k->keyed->sizes[0] <= FRAME_KEY_SIZE;
@@ -56,8 +56,8 @@ static void build_integers(struct gen *g, const struct keyed_use *k)
 	}
 }
 
-/* The strings, packed behind the integers; the rest of the smallest class is zero before them, so that a key
- * of that class is ready then.  FRAME_POS: the key's bytes. */
+/* The strings, packed after the integers.  The rest of the smallest class is zeroed first, so that a key of that
+ * class is complete then.  FRAME_POS: the key's bytes. */
 static void build_strings(struct gen *g, const struct keyed_use *k)
 {
 	struct assembler *as = &g->as;
@@ -72,7 +72,7 @@ static void build_strings(struct gen *g, const struct keyed_use *k)
 	for (uint32_t x = 0; x < k->n; x++) {
 		if (k->parts[x].type != IR_STR)
 			continue;
-		gen_str_to(g, k->keys[x], (struct place){ g->priv->work_off, true });
+		gen_str_to(g, k->keys[x], (struct dest){ g->priv->work_off, true });
 		asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
 		asm_alu(as, BPF_ADD, R1, R0);
 		asm_st(as, BPF_DW, R10, FRAME_POS, R1);
@@ -81,8 +81,8 @@ static void build_strings(struct gen *g, const struct keyed_use *k)
 
 enum { STORE_ZEROS_MAX = 256 };
 
-/* The key has R1 bytes, more than class @cls - 1 and at most class @cls: make the rest of the class zero.  What lies
- * behind the class may become zero, too; the work area has room for that. */
+/* The key has R1 bytes, more than class @cls - 1 and at most class @cls: zero the rest of the class.  Bytes after
+ * the class may be zeroed, too; the work area has room for that. */
 static void zero_tail(struct gen *g, const struct keyed_use *k, unsigned int cls)
 {
 	struct assembler *as = &g->as;
@@ -123,9 +123,9 @@ void gen_keyed(struct gen *g, const struct keyed_use *k)
 		k->each(g, k, k->keyed->first + cls);
 		if (!last)
 			asm_ja(as, done);
-		asm_place(as, larger);
+		asm_bind(as, larger);
 	}
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 void gen_key_addr(struct gen *g, const struct keyed_use *k)
@@ -151,7 +151,9 @@ void gen_key_find(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_ji(&g->as, BPF_JEQ, R0, 0, k->other);
 }
 
-/* The address of word @word of what is known of ordered map @m: 0 how many elements, 1 the number of the last. */
+/*
+ * @reg = the address of word @word of ordered map @m in EBPF_MAP_ORDER: 0 the number of elements, 1 that of the newest.
+ */
 static void gen_order(struct gen *g, int reg, const struct ir_map *m, int word)
 {
 	asm_map_value(&g->as, reg, EBPF_MAP_ORDER, 16 * m->id + 8 * (uint32_t)word);
@@ -165,7 +167,7 @@ static void count_elements(struct gen *g, const struct ir_map *m, int n)
 	asm_atomic(&g->as, BPF_ADD, BPF_DW, R1, 0, R2);
 }
 
-/* Take the oldest element away: of all maps of the array, hence two walks. */
+/* Remove the oldest element: the first walk finds it in all maps of the array, the second removes it. */
 static void evict(struct gen *g, const struct keyed_use *k)
 {
 	struct assembler *as = &g->as;
@@ -173,7 +175,7 @@ static void evict(struct gen *g, const struct keyed_use *k)
 
 	asm_imm(as, R1, -1);
 	asm_st(as, BPF_DW, R10, FRAME_WALK, R1);	/* the number of the oldest */
-	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);	/* how many are gone */
+	asm_sti(as, BPF_DW, R10, FRAME_WALK + 8, 0);	/* how many were removed */
 	for (int w = 0; w < 2; w++) {
 		for (unsigned int cls = 0; cls < k->keyed->n; cls++)
 			gen_walk(g, k->keyed->first + cls, walks[w], FRAME_WALK);
@@ -185,8 +187,8 @@ static void evict(struct gen *g, const struct keyed_use *k)
 }
 
 /*
- * R0 = the element of an ordered map, made if there was none.  Who makes one first counts it, so there are never
- * more than there may be; its number, which it gets when it is there, makes it known to iterations.
+ * R0 = the element of an ordered map, created if there was none.  A program counts an element before it creates it, so
+ * there are never more than allowed; iterations see it when it has its number, which it gets afterwards.
  */
 static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
@@ -201,7 +203,7 @@ static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
 	asm_ji(as, BPF_JLT, R2, (int32_t)m->max_entries, room);
 	if (m->wraps) {
-		/* Two that make room at a time may take the same one away; who comes next makes up for it. */
+		/* Two programs that evict at the same time may choose the same element; the next makes up for it. */
 		asm_st(as, BPF_DW, R10, FRAME_TMP, R2);
 		evict(g, k);
 		asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
@@ -211,19 +213,19 @@ static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 	} else {
 		count_elements(g, m, -1);
 	}
-	asm_place(as, full);
+	asm_bind(as, full);
 	asm_imm(as, R1, m->max_entries);
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R1);
 	asm_ja(as, gen_fault(g, ABI_FAULT_OVERFLOW, FRAME_TMP));
 
-	asm_place(as, room);
+	asm_bind(as, room);
 	asm_map(as, R1, map);
 	gen_key_addr(g, k);
 	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
 	asm_imm(as, R4, BPF_NOEXIST);
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	asm_ji(as, BPF_JEQ, R0, 0, made);
-	/* Somebody else was faster, or the kernel has no memory. */
+	/* Another program was faster, or the kernel is out of memory. */
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
 	count_elements(g, m, -1);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
@@ -231,15 +233,15 @@ static void make_ordered(struct gen *g, const struct keyed_use *k, uint32_t map)
 	lookup(g, k, map);
 	asm_ji(as, BPF_JEQ, R0, 0, k->other);
 	asm_ja(as, found);
-	asm_place(as, made);
+	asm_bind(as, made);
 	lookup(g, k, map);
-	asm_ji(as, BPF_JEQ, R0, 0, k->other);	/* it is removed again already */
+	asm_ji(as, BPF_JEQ, R0, 0, k->other);	/* already removed again */
 	gen_order(g, R1, m, 1);
 	asm_imm(as, R2, 1);
 	asm_atomic(as, BPF_ADD | BPF_FETCH, BPF_DW, R1, 0, R2);
 	asm_alui(as, BPF_ADD, R2, 1);
 	asm_st(as, BPF_DW, R0, 0, R2);
-	asm_place(as, found);
+	asm_bind(as, found);
 }
 
 void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map)
@@ -266,7 +268,7 @@ void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map)
 	asm_ji(as, BPF_JNE, R0, 0, found);
 	gen_drop(g, k->drop);
 	asm_ja(as, k->other);
-	asm_place(as, found);
+	asm_bind(as, found);
 }
 
 void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map)
@@ -294,7 +296,7 @@ void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn, int ctx)
 	asm_helper(as, BPF_FUNC_for_each_map_elem);
 }
 
-/* Those that come meanwhile may stay. */
+/* Elements that are added meanwhile may stay. */
 void gen_mclear(struct gen *g, const struct ir_insn *i)
 {
 	const struct keyed *k = &g->priv->maps[i->map->id];

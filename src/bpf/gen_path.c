@@ -7,10 +7,10 @@
 
 #include "bpf/rt/path.h"
 
-/* The word of the work area that has @FIELD, from R9. */
+/* The offset of the work area's @FIELD in the scratch slot. */
 #define WORK(FIELD) (g->priv->work_off + (uint32_t)offsetof(struct path_work, FIELD))
 
-/* WORK(mnt) or WORK(dentry), at @work: the word at @off in the struct path at FRAME_TMP2. */
+/* WORK(mnt) or WORK(dentry), at @work, = the word at @off in the struct path that FRAME_TMP2 points to. */
 static void begin_at(struct gen *g, uint32_t work, uint32_t off)
 {
 	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_TMP2);
@@ -25,8 +25,8 @@ static void put_offset(struct gen *g, uint32_t work, uint32_t off)
 	asm_sti(&g->as, BPF_DW, R5, 0, (int32_t)off);
 }
 
-/* R0 = bytes of the path of the struct path at FRAME_TMP2, with the NUL, at @to. */
-static void walk(struct gen *g, struct place to)
+/* Put the path of that struct path at @to.  R0 = its bytes, with the NUL. */
+static void walk(struct gen *g, struct dest to)
 {
 	const struct ebpf_paths *p = g->env->paths;
 
@@ -38,13 +38,13 @@ static void walk(struct gen *g, struct place to)
 	put_offset(g, WORK(mount_mnt), p->mount_mnt);
 	put_offset(g, WORK(mount_parent), p->mount_parent);
 	put_offset(g, WORK(mountpoint), p->mountpoint);
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	gen_scratch(g, R2, g->priv->work_off);
 	asm_rt(&g->as, RT_PATH);
 }
 
-/* The process's directory at @place in struct fs_struct; a thread that ends has given it up already, and has "". */
-static void directory(struct gen *g, uint32_t place, struct place to, uint32_t done)
+/* The process's directory at @off in struct fs_struct; "" for an exiting thread, which has released it. */
+static void directory(struct gen *g, uint32_t off, struct dest to, uint32_t done)
 {
 	struct assembler *as = &g->as;
 	uint32_t has = asm_label(as);
@@ -53,17 +53,17 @@ static void directory(struct gen *g, uint32_t place, struct place to, uint32_t d
 	asm_mov(as, R1, R0);
 	gen_follow(g, g->env->paths->fs);
 	asm_ji(as, BPF_JNE, R1, 0, has);
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	asm_sti(as, BPF_B, R1, 0, 0);
 	asm_imm(as, R0, 1);
 	asm_ja(as, done);
-	asm_place(as, has);
-	asm_alui(as, BPF_ADD, R1, (int32_t)place);
+	asm_bind(as, has);
+	asm_alui(as, BPF_ADD, R1, (int32_t)off);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	walk(g, to);
 }
 
-/* R0 is a length, or else a fault with the address at FRAME_TMP2. */
+/* A fault with the address at FRAME_TMP2 unless R0 is a length. */
 static void check_length(struct gen *g)
 {
 	uint32_t bad = gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2);
@@ -72,7 +72,7 @@ static void check_length(struct gen *g)
 	asm_ji(&g->as, BPF_JGT, R0, (int32_t)g->prog->strsize, bad);
 }
 
-void gen_directory(struct gen *g, bool root, struct place to)
+void gen_directory(struct gen *g, bool root, struct dest to)
 {
 	const struct ebpf_paths *p = g->env->paths;
 	struct assembler *as = &g->as;
@@ -80,7 +80,7 @@ void gen_directory(struct gen *g, bool root, struct place to)
 
 	asm_sti(as, BPF_DW, R10, FRAME_TMP2, 0);
 	if (g->env->user_space) {
-		gen_place(g, R1, to);
+		gen_dest(g, R1, to);
 		asm_imm(as, R2, g->prog->strsize);
 		asm_imm(as, R3, root);
 		asm_helper(as, ABI_HELPER_PATH);
@@ -91,17 +91,13 @@ void gen_directory(struct gen *g, bool root, struct place to)
 		return;
 	}
 	check_length(g);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 void gen_path(struct gen *g, const struct ir_insn *i)
 {
 	const struct ebpf_paths *p = g->env->paths;
 
-	if (g->env->user_space) {
-		gen_refuse(g, "paths of files, d_path(), are the kernel's: use -x place=kernel");
-		return;
-	}
 	if (!p || !p->fs) {
 		gen_refuse(g, "d_path(): the kernel does not say what a path consists of");
 		return;

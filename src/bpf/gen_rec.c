@@ -27,12 +27,12 @@ void gen_header(struct gen *g, int base, int off, uint32_t rec)
 }
 
 /*
- * Waking the tracer costs more than the record: only those do that find the stream about a quarter full, not
- * all behind them, too.  It also looks by itself now and then.
+ * Waking the tracer costs more than the record: only records that find the stream about a quarter full do it, not all
+ * that follow.  The tracer also polls now and then.
  */
 enum { WAKE_WINDOW = 4096 };
 
-/* R4 = whether the record to come is to wake the tracer.  In user space the helper sees to that. */
+/* R4 = the flag that says whether the next record wakes the tracer.  In user space the helper decides. */
 static void gen_wake(struct gen *g)
 {
 	uint32_t quarter = g->unit->maps[EBPF_MAP_OUT].max_entries / 4;
@@ -50,7 +50,7 @@ static void gen_wake(struct gen *g)
 		asm_ji(as, BPF_JGE, R0, (int32_t)(quarter + WAKE_WINDOW), quiet);
 		asm_imm(as, R4, BPF_RB_FORCE_WAKEUP);
 	}
-	asm_place(as, quiet);
+	asm_bind(as, quiet);
 }
 
 void gen_output(struct gen *g, int base, int off, uint32_t size)
@@ -69,14 +69,14 @@ void gen_output(struct gen *g, int base, int off, uint32_t size)
 	asm_helper(as, BPF_FUNC_ringbuf_output);
 	asm_ji(as, BPF_JEQ, R0, 0, ok);
 	gen_drop(g, ABI_DROP_RECORD);
-	asm_place(as, ok);
+	asm_bind(as, ok);
 }
 
 static void string_field(struct gen *g, ir_reg r, int slot)
 {
 	struct assembler *as = &g->as;
 
-	gen_str_to(g, r, (struct place){ g->priv->work_off, true });
+	gen_str_to(g, r, (struct dest){ g->priv->work_off, true });
 	asm_ld(as, BPF_DW, R1, R10, FRAME_POS);
 	asm_mov(as, R2, R0);
 	asm_alui(as, BPF_LSH, R2, 32);
@@ -86,7 +86,7 @@ static void string_field(struct gen *g, ir_reg r, int slot)
 	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
 }
 
-/* The statistic at FRAME_ELEM lies behind the slots, before all strings. */
+/* Copy the statistic at FRAME_ELEM: it follows the slots, before all strings. */
 static void stat_field(struct gen *g, const struct ir_map *m, int slot, uint32_t off)
 {
 	struct assembler *as = &g->as;
@@ -144,7 +144,7 @@ void gen_emit(struct gen *g, const struct ir_insn *i)
 	gen_output(g, R9, base, strs ? 0 : (uint32_t)fixed);
 }
 
-/* R1 = the session's state, R2 = where that is. */
+/* R1 = the session's state, R2 = its address. */
 static void load_state(struct gen *g)
 {
 	asm_map_value(&g->as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, state));
@@ -159,7 +159,7 @@ void gen_exiting(struct gen *g, const struct ir_insn *i)
 	load_state(g);
 	asm_ji(&g->as, BPF_JEQ, R1, ABI_STATE_COOLDOWN, over);
 	asm_sti(&g->as, BPF_W, R2, 0, ABI_STATE_DRAINING);
-	asm_place(&g->as, over);
+	asm_bind(&g->as, over);
 }
 
 void gen_exit_check(struct gen *g, uint32_t out)

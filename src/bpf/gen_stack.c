@@ -1,9 +1,9 @@
 /*
- * Stacks, and addresses that are shown by name: each becomes a number, which fits in fields and keys like any other.
+ * Stacks, and addresses that are shown by name: each becomes a number, which fits in fields and keys like any integer.
  *
- * The number is a hash of the addresses, and for the user's of the process.  The first time that a program meets one,
- * it tells the tracer in a record of its own (ABI_REC_STACK) and wakes it, so that it can look for names while the
- * process lives; EBPF_MAP_STACKS has those that the tracer was told of.
+ * The number is a hash of the addresses, for user stacks also of the process.  A program that meets a new one sends it
+ * to the tracer in its own record (ABI_REC_STACK) and wakes it, so that it can look for names while the process lives;
+ * EBPF_MAP_STACKS has those that were sent.
  *
  * The record is built in the work area, addresses in place: header | number | flags | addresses ...
  */
@@ -19,7 +19,7 @@ enum { OWN_FRAMES = 3 };
 _Static_assert((int)STACK_ADDRS == (int)PLAN_STACK_FRAMES, "room for the addresses");
 enum { NUMBER = sizeof(struct abi_record), FLAGS = NUMBER + 8, ADDRS = FLAGS + 8 };
 
-/* Is there a stack, and is it that of whom the probe is about? */
+/* Is there a stack, and is it that of the thread that the probe is about? */
 static bool has_stack(const struct gen *g)
 {
 	return g->env->ctx != EBPF_CTX_RUN && !g->in_error && !gen_tp_other_task(g);
@@ -38,12 +38,12 @@ static void walk(struct gen *g, bool user, uint32_t frames, uint32_t off)
 	asm_helper(as, BPF_FUNC_get_stack);
 	asm_ji(as, BPF_JSGE, R0, 0, ok);
 	asm_imm(as, R0, 0);
-	asm_place(as, ok);
+	asm_bind(as, ok);
 }
 
 /*
- * The same, at ADDRS, at the start of a function: behind the program counter goes where the function returns to, then
- * what the walk gives behind its own first address.
+ * The same, at ADDRS, at the start of a function: the program counter, the return address of the function, then the
+ * walk's addresses without the first.
  */
 static void walk_with_caller(struct gen *g, uint32_t frames)
 {
@@ -58,20 +58,18 @@ static void walk_with_caller(struct gen *g, uint32_t frames)
 	asm_ld(as, BPF_DW, R1, R9, addrs + 8);
 	asm_st(as, BPF_DW, R9, addrs, R1);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
-#if defined(__x86_64__)
-	asm_ld(as, BPF_DW, R3, R1, 152);	/* sp: the return address lies there */
-	asm_mov(as, R1, R9);
-	asm_alui(as, BPF_ADD, R1, addrs + 8);
-	asm_imm(as, R2, 8);
-	asm_helper(as, BPF_FUNC_probe_read_user);
-#elif defined(__aarch64__)
-	asm_ld(as, BPF_DW, R1, R1, 240);	/* x30 */
-	asm_st(as, BPF_DW, R9, addrs + 8, R1);
-#else
-#error "where does a function return to at its start?"
-#endif
+	if (g->kept->links) {
+		asm_ld(as, BPF_DW, R1, R1, g->kept->link);
+		asm_st(as, BPF_DW, R9, addrs + 8, R1);
+	} else {
+		asm_ld(as, BPF_DW, R3, R1, g->kept->sp);	/* the return address is there */
+		asm_mov(as, R1, R9);
+		asm_alui(as, BPF_ADD, R1, addrs + 8);
+		asm_imm(as, R2, 8);
+		asm_helper(as, BPF_FUNC_probe_read_user);
+	}
 	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
-	asm_place(as, none);
+	asm_bind(as, none);
 }
 
 /* R0 and FRAME_POS = bytes of the stack, which is put in the work area. */
@@ -87,7 +85,7 @@ static void read_stack(struct gen *g, bool user, uint32_t frames)
 		walk_with_caller(g, frames);
 	else
 		walk(g, user, frames, ADDRS);
-	asm_place(&g->as, done);
+	asm_bind(&g->as, done);
 	asm_st(&g->as, BPF_DW, R10, FRAME_POS, R0);
 }
 
@@ -98,7 +96,7 @@ static void hash(struct gen *g, bool user, uint32_t frames)
 	int base = (int)g->priv->work_off, addrs = base + ADDRS;
 	uint32_t done = asm_label(as);
 
-	/* Through memory, so that the verifier does not look at each depth of the stack by itself. */
+	/* Through memory, so that the verifier does not follow each depth of the stack separately. */
 	asm_ld(as, BPF_DW, R0, R10, FRAME_POS);
 	asm_st(as, BPF_DW, R9, base, R0);
 	asm_ld(as, BPF_DW, R1, R9, base);
@@ -117,7 +115,7 @@ static void hash(struct gen *g, bool user, uint32_t frames)
 		asm_alui(as, BPF_RSH, R2, 32);
 		asm_alu(as, BPF_XOR, R0, R2);
 	}
-	asm_place(as, done);
+	asm_bind(as, done);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
 }
 
@@ -129,7 +127,7 @@ static void map_and_key(struct gen *g)
 	asm_alui(&g->as, BPF_ADD, R2, FRAME_TMP2);
 }
 
-/* Tell the tracer unless it knows. */
+/* Send the stack to the tracer, unless it was sent. */
 static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 {
 	struct assembler *as = &g->as;
@@ -142,7 +140,7 @@ static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 	asm_ji(as, BPF_JNE, R0, 0, known);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_st(as, BPF_DW, R9, base + NUMBER, R1);
-	if (whose == IR_STACK_MIXED && has_stack(g)) {	/* how many addresses stand in front of Python's frames */
+	if (whose == IR_STACK_MIXED && has_stack(g)) {	/* how many addresses precede Python's frames */
 		gen_scratch(g, R5, (uint32_t)base + offsetof(struct stack_work, addrs));
 		asm_ld(as, BPF_DW, R1, R5, 0);
 		asm_alui(as, BPF_LSH, R1, 8);
@@ -166,16 +164,14 @@ static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 	asm_imm(as, R4, BPF_ANY);
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	asm_ja(as, known);
-	asm_place(as, lost);
+	asm_bind(as, lost);
 	gen_drop(g, ABI_DROP_RECORD);
-	asm_place(as, known);
+	asm_bind(as, known);
 }
 
 static bool fits(struct gen *g)
 {
-	if (g->env->user_space)
-		gen_refuse(g, "addresses of callers and depths of stacks are for the kernel place: use -x place=kernel");
-	else if (g->priv->work_off + ADDRS + 8 * PLAN_STACK_FRAMES > INT16_MAX)
+	if (g->priv->work_off + ADDRS + 8 * PLAN_STACK_FRAMES > INT16_MAX)
 		gen_refuse(g, "a clause has too many values at a time");
 	return !g->err;
 }
@@ -189,12 +185,13 @@ static uint32_t frames_of(struct gen *g, const struct ir_insn *i)
 	return (uint32_t)(frames > PLAN_STACK_FRAMES - OWN_FRAMES ? PLAN_STACK_FRAMES - OWN_FRAMES : frames);
 }
 
-/* In vm/, where the process walks its stacks by itself. */
+/* In vm/, where a helper walks the process's stacks. */
 static void stack_here(struct gen *g, const struct ir_insn *i)
 {
 	static const uint32_t flags[] = {
 		[IR_STACK_USER] = ABI_STACK_USER | ABI_STACK_NATIVE, [IR_STACK_PYTHON] = ABI_STACK_USER | ABI_STACK_PYTHON,
 		[IR_STACK_MIXED] = ABI_STACK_USER | ABI_STACK_NATIVE | ABI_STACK_PYTHON,
+		[IR_STACK_FUNCTIONS] = ABI_STACK_USER | ABI_STACK_PYTHON | ABI_STACK_FUNCTIONS,
 	};
 	struct assembler *as = &g->as;
 	int64_t whose = IR_STACK_KERNEL;
@@ -209,7 +206,7 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 		return;
 	} else {
 		asm_imm(as, R4, 0);
-		asm_imm(as, R2, flags[whose]);
+		asm_imm(as, R2, (uint64_t)whose < sizeof(flags) / sizeof(flags[0]) ? flags[whose] : ABI_STACK_USER);
 		asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
 	}
 	asm_map(as, R1, EBPF_MAP_OUT);
@@ -236,18 +233,18 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 		asm_st(as, BPF_DW, R10, FRAME_POS, R0);
 	} else {
 		frames = frames_of(g, i);
-		read = whose == IR_STACK_PYTHON ? 0 : frames + (whose ? 0 : OWN_FRAMES);
+		read = whose == IR_STACK_PYTHON || whose == IR_STACK_FUNCTIONS ? 0 : frames + (whose ? 0 : OWN_FRAMES);
 		read_stack(g, whose, read);
 	}
 	hash(g, whose, read);
 	if (i->fn == IR_FN_STACK && whose >= IR_STACK_PYTHON && has_stack(g))
-		gen_python(g, frames);
+		gen_python(g, frames, whose != IR_STACK_FUNCTIONS);
 	tell(g, (enum ir_stack)whose, frames);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
 	gen_put(g, i, R0);
 }
 
-/* R1 = the address of frame @k of the stack in the work area, or, behind its last frame, 0. */
+/* R1 = the address of frame @k of the stack in the work area, or 0 after its last frame. */
 static void frame_at(struct gen *g, uint32_t k)
 {
 	struct assembler *as = &g->as;
@@ -257,12 +254,12 @@ static void frame_at(struct gen *g, uint32_t k)
 	asm_imm(as, R1, 0);
 	asm_ji(as, BPF_JLE, R0, (int32_t)(8 * k), out);
 	asm_ld(as, BPF_DW, R1, R9, (int)g->priv->work_off + ADDRS + 8 * (int)k);
-	asm_place(as, out);
+	asm_bind(as, out);
 }
 
 /*
- * R1 = the first frame of a kernel stack that is none of the tracing's: behind the program's own come, at a tracepoint,
- * functions of the kernel that called it.  R3 = how many frames are before it.
+ * R1 = the first frame of a kernel stack that is not the tracing's own: at a tracepoint the program's frame is followed
+ * by kernel functions that called it.  R3 = how many frames precede it.
  */
 static void first_frame(struct gen *g)
 {
@@ -283,12 +280,12 @@ static void first_frame(struct gen *g)
 			asm_j(as, BPF_JLT, R1, R2, other);
 			asm_imm(as, R2, (int64_t)g->env->own[n].hi);
 			asm_j(as, BPF_JLT, R1, R2, own);
-			asm_place(as, other);
+			asm_bind(as, other);
 		}
 		asm_ja(as, found);
-		asm_place(as, own);
+		asm_bind(as, own);
 	}
-	asm_place(as, found);
+	asm_bind(as, found);
 }
 
 void gen_stack_builtin(struct gen *g, enum ir_builtin bi)

@@ -1,5 +1,5 @@
 /*
- * Statistics: elements of ordered maps that take values in, and what is read from them (abi/stat.h).
+ * Statistics: elements of ordered maps to which values are added, and the results read from them (abi/stat.h).
  *
  * Every word is changed atomically: one element serves all CPUs, so that a program can read it.
  */
@@ -27,7 +27,7 @@ static struct keyed_use use(struct gen *g, const struct ir_map *m, const ir_reg 
 	};
 }
 
-/* R0 = the words of @m from word @n on, the element at FRAME_ELEM. */
+/* @reg = the address of word @n of the element at FRAME_ELEM. */
 static void element(struct gen *g, int reg, int n)
 {
 	asm_ld(&g->as, BPF_DW, reg, R10, FRAME_ELEM);
@@ -62,7 +62,7 @@ static void take_bucket(struct gen *g, const struct ir_insn *i)
 	asm_alu(as, BPF_ADD, R1, R0);
 	asm_imm(as, R2, 1);
 	asm_atomic(as, BPF_ADD, BPF_DW, R1, 0, R2);
-	asm_place(as, none);
+	asm_bind(as, none);
 }
 
 void gen_stat(struct gen *g, const struct ir_insn *i)
@@ -79,14 +79,21 @@ void gen_stat(struct gen *g, const struct ir_insn *i)
 		take_into(g, i, ABI_STAT_MIN, RT_MIN);
 		take_into(g, i, ABI_STAT_MAX, RT_MAX);
 	}
-	if (i->map->squares)
+	if (i->map->squares) {
+		element(g, R1, ABI_STAT_SHIFT);
+		asm_imm(as, R2, i->map->shift);
+		asm_st(as, BPF_DW, R1, 0, R2);
+		element(g, R1, ABI_STAT_COUNT);
+		asm_ld(as, BPF_DW, R3, R1, 0);
+		asm_imm(as, R4, i->map->shift);
 		take_into(g, i, ABI_STAT_SQUARES, RT_SQUARE);
+	}
 	if (i->map->stat != IR_STAT_PLAIN)
 		take_bucket(g, i);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 }
 
-/* R0 = what @op asks of the element at R0; to @empty when it has no value. */
+/* R0 = the result of @op for the element at R0; jump to @empty if it has no value. */
 static void extract(struct gen *g, enum ir_op op, uint32_t empty)
 {
 	struct assembler *as = &g->as;
@@ -124,12 +131,12 @@ void gen_extract(struct gen *g, const struct ir_insn *i)
 	gen_keyed(g, &k);
 	extract(g, i->op, k.other);
 	asm_ja(as, done);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 	if (i->op == IR_SCOUNT || i->op == IR_SSUM)
 		asm_imm(as, R0, 0);
 	else
 		asm_ja(as, gen_fault(g, ABI_FAULT_EMPTY, NO_VALUE));
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R0);
 }
 
@@ -146,11 +153,11 @@ void gen_sbucket(struct gen *g, const struct ir_insn *i)
 	asm_alu(as, BPF_ADD, R0, R1);
 	asm_ld(as, BPF_DW, R0, R0, word(ABI_STAT_BUCKETS));
 	asm_ja(as, done);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 	asm_ja(as, gen_fault(g, ABI_FAULT_EMPTY, NO_VALUE));
-	asm_place(as, none);
+	asm_bind(as, none);
 	asm_imm(as, R0, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R0);
 }
 
@@ -163,8 +170,8 @@ void gen_find_stat(struct gen *g, const struct ir_map *m, const ir_reg *keys)
 	gen_keyed(g, &k);
 	asm_ld(as, BPF_DW, R1, R0, word(ABI_STAT_COUNT));
 	asm_ji(as, BPF_JNE, R1, 0, found);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 	asm_ja(as, gen_fault(g, ABI_FAULT_EMPTY, NO_VALUE));
-	asm_place(as, found);
+	asm_bind(as, found);
 	asm_st(as, BPF_DW, R10, FRAME_ELEM, R0);
 }

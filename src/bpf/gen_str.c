@@ -1,5 +1,5 @@
 /*
- * Strings: where they are, how they get there, and the runtime functions that work on them.
+ * Strings: their places, copies and comparison, and the runtime functions on them.
  */
 #include "bpf/gen.h"
 
@@ -12,7 +12,7 @@
 #include "lang/format.h"
 #include "lang/regex.h"
 
-/* --- places ------------------------------------------------------------------------------------------ */
+/* --- destinations ------------------------------------------------------------------------------------------ */
 
 void gen_scratch(struct gen *g, int reg, uint32_t off)
 {
@@ -21,7 +21,7 @@ void gen_scratch(struct gen *g, int reg, uint32_t off)
 		asm_alui(&g->as, BPF_ADD, reg, (int32_t)off);
 }
 
-void gen_place(struct gen *g, int reg, struct place to)
+void gen_dest(struct gen *g, int reg, struct dest to)
 {
 	gen_scratch(g, reg, to.off);
 	if (to.behind) {
@@ -47,9 +47,9 @@ void gen_str(struct gen *g, int reg, ir_reg r)
 		abort();	/* ir_check has seen a definition on every path to a use */
 }
 
-struct place gen_str_dst(struct gen *g, const struct ir_insn *i)
+struct dest gen_str_dst(struct gen *g, const struct ir_insn *i)
 {
-	return (struct place){ .off = buffer_off(g, &g->plan->locs[i->dst]) };
+	return (struct dest){ .off = buffer_off(g, &g->plan->locs[i->dst]) };
 }
 
 /* --- copying ----------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ void gen_copy_str(struct gen *g, bool untrusted)
 
 	if (untrusted)
 		asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
-	/* What is in a map is there: that the copy fails only the verifier believes, and one stub will do for all, in
+	/* A copy from a map cannot fail, but the verifier does not know that: one stub serves all of them, in
 	 * whatever region. */
 	if (!untrusted && g->uncopied == ASM_UNSET)
 		g->uncopied = gen_fault(g, ABI_FAULT_BADADDR, NO_VALUE);
@@ -72,11 +72,11 @@ void gen_copy_str(struct gen *g, bool untrusted)
 /* Constants up to this many bytes are stored by instructions instead of copied by the kernel. */
 enum { STORE_MAX = 64 };
 
-static void store_const(struct gen *g, const char *s, struct place to)
+static void store_const(struct gen *g, const char *s, struct dest to)
 {
 	uint32_t len = (uint32_t)strlen(s) + 1;
 
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	for (uint32_t k = 0; k < len; k += 4) {
 		char bytes[4] = { 0 };
 		int32_t v;
@@ -97,13 +97,13 @@ static const char *const_text(const struct gen *g, uint32_t off)
 	abort();	/* plan.c got the offset from this table */
 }
 
-void gen_str_to(struct gen *g, ir_reg r, struct place to)
+void gen_str_to(struct gen *g, ir_reg r, struct dest to)
 {
 	const struct loc *l = &g->plan->locs[r];
 	const struct ir_insn *user = g->insn;
 
 	if (g->plan->late[r]) {
-		g->insn = g->plan->late[r];	/* its faults are its own, not its user's */
+		g->insn = g->plan->late[r];	/* its faults belong to it, not to its user */
 		gen_make_str(g, g->insn, to);
 		g->insn = user;
 		return;
@@ -117,11 +117,11 @@ void gen_str_to(struct gen *g, ir_reg r, struct place to)
 		}
 	}
 	gen_str(g, R3, r);
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	gen_copy_str(g, false);
 }
 
-/* A constant for a register that has others, too. */
+/* A constant for a register with several definitions. */
 void gen_strc(struct gen *g, const struct ir_insn *i)
 {
 	uint32_t off;
@@ -130,7 +130,7 @@ void gen_strc(struct gen *g, const struct ir_insn *i)
 		return;
 	off = unit_rodata(g->prog, (struct ebpf_private *)g->priv, i->str);
 	asm_map_value(&g->as, R3, EBPF_MAP_RODATA, off);
-	gen_place(g, R1, gen_str_dst(g, i));
+	gen_dest(g, R1, gen_str_dst(g, i));
 	gen_copy_str(g, false);
 }
 
@@ -149,11 +149,11 @@ static void load_size(struct gen *g, ir_reg r, uint32_t max)
 	gen_load(g, R2, r);
 	asm_ji(as, BPF_JLE, R2, (int32_t)max, ok);
 	asm_imm(as, R2, max);
-	asm_place(as, ok);
+	asm_bind(as, ok);
 }
 
 /* R0 = length of the user's string at FRAME_TMP2, copied to @to. */
-static void read_user_str(struct gen *g, const struct ir_insn *i, struct place to)
+static void read_user_str(struct gen *g, const struct ir_insn *i, struct dest to)
 {
 	struct assembler *as = &g->as;
 	uint32_t some = asm_label(as), counted = asm_label(as);
@@ -164,20 +164,20 @@ static void read_user_str(struct gen *g, const struct ir_insn *i, struct place t
 		/* Not even room for the NUL: the empty string. */
 		asm_ji(as, BPF_JNE, R2, 0, some);
 		asm_imm(as, R2, 1);
-		asm_place(as, some);
+		asm_bind(as, some);
 	}
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
 	asm_helper(as, BPF_FUNC_probe_read_user_str);
 	if (g->env->user_space)
 		return;
-	/* Of an empty string older kernels do not count the NUL (Linux 6.1). */
+	/* Older kernels do not count the NUL of an empty string (Linux 6.1). */
 	asm_ji(as, BPF_JNE, R0, 0, counted);
 	asm_imm(as, R0, 1);
-	asm_place(as, counted);
+	asm_bind(as, counted);
 }
 
-static void copyinstr(struct gen *g, const struct ir_insn *i, struct place to)
+static void copyinstr(struct gen *g, const struct ir_insn *i, struct dest to)
 {
 	struct assembler *as = &g->as;
 
@@ -192,12 +192,12 @@ static void copyinstr(struct gen *g, const struct ir_insn *i, struct place to)
 		asm_imm(as, R2, g->prog->strsize);
 		asm_rt(as, RT_TOUCH);
 		read_user_str(g, i, to);
-		asm_place(as, ok);
+		asm_bind(as, ok);
 	}
 	asm_ji(as, BPF_JSLT, R0, 1, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 }
 
-void gen_make_str(struct gen *g, const struct ir_insn *i, struct place to)
+void gen_make_str(struct gen *g, const struct ir_insn *i, struct dest to)
 {
 	if (i->op == IR_BUILTIN) {
 		gen_make_builtin_str(g, i, to);
@@ -205,126 +205,35 @@ void gen_make_str(struct gen *g, const struct ir_insn *i, struct place to)
 		gen_make_var_str(g, i, to);
 	} else if (i->fn == IR_FN_COPYINSTR) {
 		copyinstr(g, i, to);
+	} else if (gen_asks_value(i->fn)) {
+		gen_value_str(g, i, to);
 	} else {
 		gen_load(g, R3, i->args[0]);
-		gen_place(g, R1, to);
+		gen_dest(g, R1, to);
 		gen_copy_str(g, true);
 	}
 }
 
-/* --- runtime functions ------------------------------------------------------------------------------- */
-
-/*
- * How the other functions are called.  A letter an argument, R1 first: 0 1 2 the operands, d the result's
- * buffer, w the work area (the string there is copied to the result's buffer, and so cut), p the work area as
- * rt/put.h has it (likewise), z strsize.
- */
-static const struct {
-	enum rt_fn rt;
-	const char *args;
-} calls[IR_FN_MAX] = {
-	[IR_FN_STRLEN] = { RT_STRLEN, "0z" },
-	[IR_FN_STRJOIN] = { RT_JOIN, "w01z" },
-	[IR_FN_SUBSTR] = { RT_SUBSTR, "d0z12" },
-	[IR_FN_INDEX] = { RT_INDEX, "01z2" },
-	[IR_FN_RINDEX] = { RT_RINDEX, "01z2" },
-	[IR_FN_STRCHR] = { RT_STRCHR, "d0z1" },
-	[IR_FN_STRRCHR] = { RT_STRRCHR, "d0z1" },
-	[IR_FN_STRSTR] = { RT_STRSTR, "d01z" },
-	[IR_FN_BASENAME] = { RT_BASENAME, "d0z" },
-	[IR_FN_DIRNAME] = { RT_DIRNAME, "d0z" },
-	[IR_FN_LLTOSTR] = { RT_LLTOSTR, "w01" },
-	[IR_FN_TOUPPER] = { RT_TOUPPER, "d0z" },
-	[IR_FN_TOLOWER] = { RT_TOLOWER, "d0z" },
-	[IR_FN_SLICE] = { RT_SLICE, "d0z12" },
-	[IR_FN_BYTEAT] = { RT_BYTEAT, "0z1" },
-	[IR_FN_REPLACE] = { RT_REPLACE, "p012z" },
-	[IR_FN_TOKEN] = { RT_TOKEN, "p01z" },
-	[IR_FN_UNTOKEN] = { RT_UNTOKEN, "p01z" },
-	[IR_FN_STRTOL] = { RT_STRTOL, "0z1" },
-	[IR_FN_ESCAPE] = { RT_ESCAPE, "p0z1" },
-	[IR_FN_CHARSTR] = { RT_CHARSTR, "d0" },
-	[IR_FN_CLEANPATH] = { RT_CLEANPATH, "p0z" },
-	[IR_FN_INET6] = { RT_INET6, "p01z" },
-	[IR_FN_JSON] = { RT_JSON, "p01z" },
-};
-
-static void operand(struct gen *g, int reg, ir_reg r)
+void gen_make(struct gen *g, const struct ir_insn *i)
 {
-	if (g->clause->regs[r] == IR_STR)
-		gen_str(g, reg, r);
-	else
-		gen_load(g, reg, r);
+	gen_make_str(g, i, gen_str_dst(g, i));
 }
 
-void gen_call(struct gen *g, const struct ir_insn *i)
-{
-	const char *args = calls[i->fn].args;
-
-	if (gen_copy(g, i))
-		return;
-	if (gen_act(g, i))
-		return;
-	if (i->fn == IR_FN_SELF || i->fn == IR_FN_TASK) {
-		gen_task(g, i);
-		return;
-	}
-	if (i->fn == IR_FN_PATH) {
-		gen_path(g, i);
-		return;
-	}
-	if (i->fn == IR_FN_REG) {
-		gen_register(g, i);
-		return;
-	}
-	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR) {
-		gen_stack(g, i);
-		return;
-	}
-	if (i->fn == IR_FN_MATCHED) {
-		gen_place(g, R1, gen_str_dst(g, i));
-		gen_scratch(g, R2, g->priv->match_off);
-		asm_imm(&g->as, R3, g->prog->strsize);
-		gen_load(g, R4, i->args[0]);
-		asm_rt(&g->as, RT_MATCHED);
-		return;
-	}
-	if (!args && i->fn != IR_FN_COPYINSTR && i->fn != IR_FN_STRINGOF) {
-		gen_refuse(g, arena_printf(g->prog->arena, "no code for %s", ir_fn_text(i->fn)));
-		return;
-	}
-	if (!args) {
-		gen_make_str(g, i, gen_str_dst(g, i));
-		return;
-	}
-	for (int k = 0; args[k]; k++) {
-		int reg = R1 + k;
-
-		if (args[k] == 'd')
-			gen_place(g, reg, gen_str_dst(g, i));
-		else if (args[k] == 'w' || args[k] == 'p')
-			gen_scratch(g, reg, g->priv->work_off);
-		else if (args[k] == 'z')
-			asm_imm(&g->as, reg, g->prog->strsize);
-		else
-			operand(g, reg, i->args[args[k] - '0']);
-	}
-	asm_rt(&g->as, calls[i->fn].rt);
-	if (ir_fn_result(i->fn) == IR_INT) {
-		gen_put(g, i, R0);
-	} else if (args[0] == 'w' || args[0] == 'p') {
-		gen_scratch(g, R3, g->priv->work_off + (args[0] == 'p' ? PUT_STATE : 0));
-		gen_place(g, R1, gen_str_dst(g, i));
-		gen_copy_str(g, false);
-	}
-}
+/* --- comparison ----------------------------------------------------------------------------------------- */
 
 void gen_strcmp(struct gen *g, const struct ir_insn *i)
 {
 	gen_str(g, R1, i->args[0]);
-	gen_str(g, R2, i->args[1]);
-	asm_imm(&g->as, R3, g->prog->strsize);
-	asm_rt(&g->as, RT_STRCMP);
+	if (g->env->user_space) {
+		gen_str(g, R3, i->args[1]);
+		asm_imm(&g->as, R2, g->prog->strsize);
+		asm_imm(&g->as, R4, g->prog->strsize);
+		asm_helper(&g->as, ABI_HELPER_STRCMP);
+	} else {
+		gen_str(g, R2, i->args[1]);
+		asm_imm(&g->as, R3, g->prog->strsize);
+		asm_rt(&g->as, RT_STRCMP);
+	}
 	gen_put(g, i, R0);
 }
 
@@ -344,7 +253,7 @@ static void put_literal(struct gen *g, const char *s, size_t len)
 	asm_rt(&g->as, RT_PUT_STR);
 }
 
-/* R3 |= the width (@shift 0) or precision in the register @r; a negative one as C has it. */
+/* R3 |= the width (@shift 0) or precision in the register @r; a negative one as in C. */
 static void dynamic(struct gen *g, ir_reg r, int shift)
 {
 	struct assembler *as = &g->as;
@@ -360,16 +269,16 @@ static void dynamic(struct gen *g, ir_reg r, int shift)
 		asm_alu(as, BPF_OR, R3, R2);
 		asm_neg(as, R1);
 	}
-	asm_place(as, positive);
+	asm_bind(as, positive);
 	asm_ji(as, BPF_JLE, R1, PUT_MAX, fits);
 	asm_imm(as, R1, PUT_MAX);
-	asm_place(as, fits);
+	asm_bind(as, fits);
 	if (shift)
 		asm_alui(as, BPF_LSH, R1, shift);
 	asm_alu(as, BPF_OR, R3, R1);
 }
 
-/* The conversion @c of the operands from @args on: how many it took. */
+/* Generate conversion @c of the operands from @args on; returns how many it took. */
 static unsigned int put_conversion(struct gen *g, const struct fmt_conv *c, const ir_reg *args)
 {
 	struct assembler *as = &g->as;
@@ -384,7 +293,7 @@ static unsigned int put_conversion(struct gen *g, const struct fmt_conv *c, cons
 		dynamic(g, args[n++], 0);
 	if (c->dyn_prec)
 		dynamic(g, args[n++], PUT_PREC_SHIFT);
-	operand(g, R2, args[n++]);
+	gen_operand(g, R2, args[n++]);
 	gen_scratch(g, R1, g->priv->work_off);
 	asm_imm(as, R4, g->prog->strsize);
 	asm_rt(as, c->kind == FMT_STRING ? RT_PUT_STR : RT_PUT_INT);
@@ -412,7 +321,7 @@ void gen_sprintf(struct gen *g, const struct ir_insn *i)
 		args += put_conversion(g, c, args);
 	}
 	gen_scratch(g, R3, g->priv->work_off + PUT_STATE);
-	gen_place(g, R1, gen_str_dst(g, i));
+	gen_dest(g, R1, gen_str_dst(g, i));
 	gen_copy_str(g, false);
 }
 
@@ -441,26 +350,38 @@ static void keep_match(struct gen *g, ir_reg r)
 	gen_copy_str(g, false);
 }
 
+void gen_matched(struct gen *g, const struct ir_insn *i)
+{
+	gen_dest(g, R1, gen_str_dst(g, i));
+	gen_scratch(g, R2, g->priv->match_off);
+	asm_imm(&g->as, R3, g->prog->strsize);
+	gen_load(g, R4, i->args[0]);
+	asm_rt(&g->as, RT_MATCHED);
+}
+
 void gen_match(struct gen *g, const struct ir_insn *i)
 {
 	const struct rodata_regex *re = g->priv->regexes;
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as);
 
-	_Static_assert(REGEX_SLOTS == (int)MATCH_SLOTS && 2 * REGEX_GROUPS == (int)MATCH_KEPT, "as rt/match.h has them");
+	_Static_assert(REGEX_SLOTS == (int)MATCH_MAX_SLOTS && REGEX_MAX_CODE == (int)MATCH_MAX_CODE &&
+		       REGEX_MAX_ROWS == (int)MATCH_MAX_ROWS, "as rt/match.h has them");
 	while (strcmp(re->text, i->str))
 		re++;
 	asm_map_value(as, R1, EBPF_MAP_RODATA, re->off);
 	asm_imm(as, R2, (int64_t)((uint64_t)re->re->ncode | (uint64_t)re->re->nwords << 16 |
-				  (uint64_t)g->prog->strsize << 32));
+				  (uint64_t)g->prog->strsize << 32 | (uint64_t)re->re->nslots << MATCH_SLOTS_SHIFT |
+				  (uint64_t)re->re->anchored << MATCH_ANCHORED_SHIFT));
 	gen_str(g, R3, i->args[0]);
 	gen_scratch(g, R4, g->priv->work_off);
 	asm_rt(as, RT_MATCH);
+	asm_ji(as, BPF_JSLT, R0, 0, gen_fault(g, ABI_FAULT_TIME, NO_VALUE));
 	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
 	if (g->priv->matched) {
 		asm_ji(as, BPF_JEQ, R0, 0, none);
 		keep_match(g, i->args[0]);
-		asm_place(as, none);
+		asm_bind(as, none);
 	}
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 	gen_put(g, i, R1);

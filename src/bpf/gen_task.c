@@ -5,6 +5,7 @@
 
 #include "abi/segment.h"
 #include "base/arena.h"
+#include "ir/facts.h"
 
 static const char *const names[ABI_TASK_MAX] = {
 #define ABI_TASK(NAME, path, ...) path,
@@ -20,7 +21,7 @@ static const bool in_user_space[ABI_TASK_MAX] = {
 #undef ABI_TASK
 };
 
-/* R3 = @size bytes of the kernel's at R3 + @off.  What cannot be read is 0, or a fault. */
+/* R3 = @size bytes of kernel memory at R3 + @off; if they cannot be read, 0 or a fault. */
 static void follow(struct gen *g, uint32_t off, uint32_t size, bool faults)
 {
 	struct assembler *as = &g->as;
@@ -70,7 +71,7 @@ static void number(struct gen *g, bool faults)
 	struct assembler *as = &g->as;
 
 	if (g->env->pid_ns) {
-		/* In the innermost namespace that it is in, which is the tracer's if they share it. */
+		/* The number in its innermost pid namespace, which is the tracer's if they share it. */
 		asm_st(as, BPF_DW, R10, FRAME_KEY, R3);
 		follow(g, t->pid_level, 4, faults);
 		asm_alui(as, BPF_MUL, R3, (int32_t)t->number_size);
@@ -89,8 +90,8 @@ void gen_task(struct gen *g, const struct ir_insn *i)
 
 	gen_is_const(g, i->args[self ? 0 : 1], &what);
 	if (g->env->user_space) {
-		if (!self || !in_user_space[what]) {
-			gen_refuse(g, "what the kernel knows of a process is for the kernel place: use place=kernel");
+		if (!in_user_space[what]) {
+			gen_refuse(g, ir_fn_place(IR_FN_TASK).why);
 			return;
 		}
 		asm_imm(as, R1, what);

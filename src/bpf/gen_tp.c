@@ -1,25 +1,13 @@
 /*
- * Raw tracepoints: whether a firing counts, the values that it gives, and whom it is about.
+ * Raw tracepoints: which events count, their values, and the thread that they are about.
  *
  * All system calls fire two tracepoints, so many probes share one program: it looks up the call's number in
- * EBPF_MAP_SYSCALLS and goes on when the entry names its group, with the probe that the entry names.  Calls of 32-bit
- * programs have numbers of their own and are passed over.
+ * EBPF_MAP_SYSCALLS and continues if the entry names its group, with the probe that the entry names.  Calls of 32-bit
+ * programs have numbers of their own and are ignored.
  */
 #include "bpf/gen.h"
 
 #include <stddef.h>
-
-/* Offsets in struct pt_regs: the first six arguments of a system call, and a range with the number in it. */
-#if defined(__x86_64__)
-static const uint16_t arg_regs[] = { 112, 104, 96, 56, 72, 64 };	/* rdi rsi rdx r10 r8 r9 */
-enum { RANGE = 120, RANGE_SIZE = 24, NUMBER = 0, NUMBER_SIZE = BPF_DW };	/* orig_ax, ip, cs */
-enum { CS = 16, CS_32 = 0x23 };
-#elif defined(__aarch64__)
-static const uint16_t arg_regs[] = { 272, 8, 16, 24, 32, 40 };	/* orig_x0 x1 ... x5 */
-enum { RANGE = 280, RANGE_SIZE = 4, NUMBER = 0, NUMBER_SIZE = BPF_W };	/* syscallno */
-#else
-#error "where are the arguments of system calls in struct pt_regs?"
-#endif
 
 enum { MAX_ERRNO = 4095 };
 
@@ -41,7 +29,7 @@ static void load_word(struct gen *g, unsigned int word)
 	asm_ld(&g->as, BPF_DW, R1, R2, 8 * (int)word);
 }
 
-/* R1 = 0 unless it is a kernel's error, then minus it. */
+/* R1 = -R1 if that is an error number, else 0. */
 static void to_errno(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -52,7 +40,7 @@ static void to_errno(struct gen *g)
 	asm_alui(as, BPF_SUB, R2, 1);
 	asm_ji(as, BPF_JLT, R2, MAX_ERRNO, done);
 	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 /* R1 = CLD_EXITED (1), CLD_KILLED (2) or CLD_DUMPED (3) of the exit code R1. */
@@ -70,7 +58,7 @@ static void to_reason(struct gen *g)
 	asm_alui(as, BPF_AND, R2, 0x80);
 	asm_ji(as, BPF_JEQ, R2, 0, done);
 	asm_imm(as, R1, 3);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 /* R1 = @v. */
@@ -110,18 +98,19 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 static void syscall_filter(struct gen *g, uint32_t out)
 {
 	struct assembler *as = &g->as;
+	const struct arch_kept *k = g->kept;
 	bool is_exit = g->env->tp->syscalls == EBPF_TP_EXIT;
 
 	load_word(g, 0);
 	asm_mov(as, R3, R1);
-	asm_alui(as, BPF_ADD, R3, RANGE);
-	read_kernel(g, FRAME_EARLY, RANGE_SIZE);
+	asm_alui(as, BPF_ADD, R3, k->syscall);
+	read_kernel(g, FRAME_EARLY, k->mode ? k->mode + 8 - k->syscall : k->syscall_bytes);
 	asm_ji(as, BPF_JNE, R0, 0, out);
-#if defined(__x86_64__)
-	asm_ld(as, BPF_DW, R1, R10, FRAME_EARLY + CS);
-	asm_ji(as, BPF_JEQ, R1, CS_32, out);
-#endif
-	asm_ld(as, NUMBER_SIZE, R1, R10, FRAME_EARLY + NUMBER);
+	if (k->mode) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_EARLY + k->mode - k->syscall);
+		asm_ji(as, BPF_JEQ, R1, k->mode_32, out);
+	}
+	asm_ld(as, k->syscall_bytes == 8 ? BPF_DW : BPF_W, R1, R10, FRAME_EARLY);
 	asm_ji(as, BPF_JGE, R1, EBPF_SYSCALLS, out);
 	if (is_exit)
 		asm_alui(as, BPF_ADD, R1, EBPF_SYSCALLS);
@@ -134,7 +123,7 @@ static void syscall_filter(struct gen *g, uint32_t out)
 	asm_st(as, BPF_DW, R10, FRAME_PROBE, R1);
 }
 
-/* An error returns -1, as from the C library; errno tells which. */
+/* R1 = the system call's result; -1 for an error, as from the C library, with the error in errno. */
 static void syscall_result(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -145,20 +134,20 @@ static void syscall_result(struct gen *g)
 	asm_alui(as, BPF_ADD, R2, MAX_ERRNO);
 	asm_ji(as, BPF_JGE, R2, MAX_ERRNO, done);
 	asm_imm(as, R1, -1);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 static void syscall_arg(struct gen *g, int64_t n)
 {
 	struct assembler *as = &g->as;
 
-	if (n >= (int64_t)(sizeof(arg_regs) / sizeof(arg_regs[0]))) {
+	if (n >= (int64_t)(sizeof(g->kept->syscall_args) / sizeof(g->kept->syscall_args[0]))) {
 		asm_imm(as, R1, 0);
 		return;
 	}
 	load_word(g, 0);
 	asm_mov(as, R3, R1);
-	asm_alui(as, BPF_ADD, R3, arg_regs[n]);
+	asm_alui(as, BPF_ADD, R3, g->kept->syscall_args[n]);
 	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
 	read_kernel(g, FRAME_TMP, 8);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
@@ -170,9 +159,9 @@ static void syscall_number(struct gen *g)
 
 	load_word(g, 0);
 	asm_mov(as, R3, R1);
-	asm_alui(as, BPF_ADD, R3, RANGE + NUMBER);
+	asm_alui(as, BPF_ADD, R3, g->kept->syscall);
 	asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
-	read_kernel(g, FRAME_TMP, NUMBER_SIZE == BPF_DW ? 8 : 4);
+	read_kernel(g, FRAME_TMP, g->kept->syscall_bytes);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 }
 

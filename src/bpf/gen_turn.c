@@ -1,22 +1,22 @@
 /*
- * Turns: how loops come round.
+ * Turns: the iterations of loops.
  *
- * The kernel verifies loops of unknown length when may_goto is in them (6.9): it looks at a loop's body until what it knows
- * of registers and stack changes no more.  At run time may_goto ends loops after 8 million turns or a quarter of a second,
- * which is the fault ABI_FAULT_TIME.
+ * The kernel accepts loops of unknown length if they contain may_goto (6.9): it checks a loop's body until its
+ * knowledge of registers and stack no longer changes.  At run time may_goto ends loops after 8 million turns or a
+ * quarter of a second, which is the fault ABI_FAULT_TIME.
  *
- * An older kernel has bpf_loop (5.17), which calls a function again and again.  There a clause with loops is such a
- * function.  Where a turn ends it notes in the state where the next one begins, and returns; called again, it goes there.
- * That loses nothing: what the clause keeps is in scratch memory anyway.  The program's values (frame.h) it takes over from
- * the program's own frame each time.
+ * An older kernel has bpf_loop (5.17), which calls a function repeatedly.  There a clause with loops is such a
+ * function.  At the end of a turn it stores where the next one begins, and returns; when it is called again, it jumps
+ * there.  Nothing is lost, since the clause keeps everything in scratch memory.  The program's values (frame.h) are
+ * copied from the program's frame at each call.
  */
 #include "bpf/gen.h"
 
 #include "base/arena.h"
 
 enum {
-	TURNS_ALL = 1 << 23,		/* what bpf_loop makes */
-	TURNS_LAST = 1 << 16,		/* of these, what is left for who catches the fault that time is up */
+	TURNS_ALL = 1 << 23,		/* the limit of bpf_loop */
+	TURNS_LAST = 1 << 16,		/* of these, reserved for the handler of the fault ABI_FAULT_TIME */
 	FRAME_SCRATCH = FRAME_TMP,	/* in the program's frame, while turns are called: R9 */
 };
 
@@ -30,7 +30,7 @@ bool gen_turns_called(const struct gen *g, const struct plan *plan)
 	return calls(g) && plan->needs & NEED_LOOPS;
 }
 
-/* The next turn begins at number @n. */
+/* End the turn; the next one begins at turn point @n. */
 static void end_turn(struct gen *g, uint32_t n)
 {
 	struct assembler *as = &g->as;
@@ -55,7 +55,7 @@ void gen_turn_point(struct gen *g, uint32_t over)
 	asm_st(as, BPF_DW, R9, gen_state(g, STATE_TURNS), R1);
 	asm_ji(as, BPF_JSLE, R1, 0, over);
 	end_turn(g, g->nturns);
-	asm_place(as, g->turns[g->nturns - 1]);
+	asm_bind(as, g->turns[g->nturns - 1]);
 }
 
 bool gen_last_turns(struct gen *g, uint32_t none)
@@ -83,10 +83,10 @@ void gen_turn(struct gen *g, const struct ir_insn *i)
 
 /*
  * From 6.15 on the kernel measures the time that may_goto allows with the help of a word on the stack; when it gives
- * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the
- * loops end after 65535 turns.  A program that has a tail call gets no stack of its own: this one is never made.
- * The map that it names is the program's own: one serves programs of one kind only.  Programs that may sleep cannot have
- * it, and are left with 65535 turns.
+ * the program a stack of its own (6.13), it looks for that word on the other one (x86-64, seen on 6.18), and the loops
+ * end after 65535 turns.  A program that has a tail call gets no stack of its own; this call always fails, since its
+ * map is empty.  Each program has its own map, since a map serves programs of one kind only.  Sleepable programs cannot
+ * have it, and keep the limit of 65535 turns.
  */
 void gen_own_stack(struct gen *g)
 {
@@ -100,7 +100,7 @@ void gen_own_stack(struct gen *g)
 	asm_helper(as, BPF_FUNC_tail_call);
 }
 
-/* --- each a call -------------------------------------------------------------------------------------- */
+/* --- turns as calls ------------------------------------------------------------------------------------ */
 
 void gen_call_turns(struct gen *g, uint32_t label)
 {
@@ -142,7 +142,7 @@ void gen_turns_begin(struct gen *g)
 	asm_ji(as, BPF_JEQ, R1, 0, start);
 	g->resume = asm_label(as);
 	asm_ja(as, g->resume);
-	asm_place(as, start);
+	asm_bind(as, start);
 }
 
 void gen_turns_end(struct gen *g, const struct plan *plan)
@@ -151,7 +151,7 @@ void gen_turns_end(struct gen *g, const struct plan *plan)
 
 	asm_imm(as, R0, 1);
 	asm_exit(as);
-	asm_place(as, g->resume);
+	asm_bind(as, g->resume);
 	if (plan->needs & NEED_CALLS) {
 		asm_ld(as, BPF_DW, R1, R9, gen_state(g, STATE_DEPTH));
 		asm_ji(as, BPF_JGT, R1, (int32_t)g->prog->nesting, g->end);

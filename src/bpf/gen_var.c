@@ -1,14 +1,14 @@
 /*
  * Variables and associative arrays.
  *
- * An integer is 8 bytes at rest, whatever its width: its low bytes count, and reading extends them.  So all integers
- * can be added to atomically.
+ * An integer takes 8 bytes in memory, whatever its width: its low bytes count, and reading extends them.  So all
+ * integers can be added to atomically.
  */
 #include "bpf/gen.h"
 
 #include "abi/stat.h"
 
-/* R0 = this thread's variables; to @none when it has none. */
+/* R0 = this thread's variables; jump to @none if it has none. */
 static void find_thread(struct gen *g, uint32_t none)
 {
 	struct assembler *as = &g->as;
@@ -18,7 +18,7 @@ static void find_thread(struct gen *g, uint32_t none)
 	asm_ji(as, BPF_JEQ, R0, 0, none);
 }
 
-/* The same, made of zeros if there was none; to @lost when there is no room. */
+/* The same, created with zeros if there was none; jump to @lost if there is no room. */
 static void get_thread(struct gen *g, uint32_t lost)
 {
 	struct assembler *as = &g->as;
@@ -26,7 +26,7 @@ static void get_thread(struct gen *g, uint32_t lost)
 
 	find_thread(g, none);
 	asm_ja(as, found);
-	asm_place(as, none);
+	asm_bind(as, none);
 	asm_map(as, R1, EBPF_MAP_THREADS);
 	asm_mov(as, R2, R10);
 	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
@@ -35,13 +35,13 @@ static void get_thread(struct gen *g, uint32_t lost)
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	find_thread(g, full);
 	asm_ja(as, found);
-	asm_place(as, full);
+	asm_bind(as, full);
 	gen_drop(g, ABI_DROP_DYNVAR);
 	asm_ja(as, lost);
-	asm_place(as, found);
+	asm_bind(as, found);
 }
 
-/* R0 = where @v is, which is not a thread's. */
+/* R0 = the address of @v, which is not thread-local. */
 static void var_addr(struct gen *g, const struct ir_var *v)
 {
 	if (v->cls == IR_GLOBAL)
@@ -52,7 +52,7 @@ static void var_addr(struct gen *g, const struct ir_var *v)
 		gen_scratch(g, R0, g->priv->var_off[v->id]);
 }
 
-/* R0 = where @v is for reading; to @none when there is nothing. */
+/* R0 = the address of @v for reading; jump to @none if the thread has no variables. */
 static void find_var(struct gen *g, const struct ir_var *v, uint32_t none)
 {
 	if (v->cls != IR_THREAD) {
@@ -66,7 +66,7 @@ static void find_var(struct gen *g, const struct ir_var *v, uint32_t none)
 
 /* --- reading ----------------------------------------------------------------------------------------- */
 
-void gen_make_var_str(struct gen *g, const struct ir_insn *i, struct place to)
+void gen_make_var_str(struct gen *g, const struct ir_insn *i, struct dest to)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), found = asm_label(as);
@@ -75,11 +75,11 @@ void gen_make_var_str(struct gen *g, const struct ir_insn *i, struct place to)
 	asm_mov(as, R3, R0);
 	if (i->var->cls == IR_THREAD) {
 		asm_ja(as, found);
-		asm_place(as, none);
+		asm_bind(as, none);
 		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
-		asm_place(as, found);
+		asm_bind(as, found);
 	}
-	gen_place(g, R1, to);
+	gen_dest(g, R1, to);
 	gen_copy_str(g, false);
 }
 
@@ -101,9 +101,9 @@ void gen_vld(struct gen *g, const struct ir_insn *i)
 		find_var(g, i->var, none);
 		asm_ld(as, BPF_DW, R1, R0, 0);
 		asm_ja(as, done);
-		asm_place(as, none);
+		asm_bind(as, none);
 		asm_imm(as, R1, 0);
-		asm_place(as, done);
+		asm_bind(as, done);
 	} else {
 		find_var(g, i->var, none);
 		asm_ld(as, BPF_DW, R1, R0, 0);
@@ -157,7 +157,7 @@ static void jump_if_zero(struct gen *g, ir_reg r, uint32_t zero)
 	}
 }
 
-/* The bytes of an integer slot that do not count are kept zero, so that a value of 0 is 0 at rest. */
+/* The value to store: extended, so that all 8 bytes of a 0 are zero. */
 static int narrowed(struct gen *g, ir_reg r, const struct ir_slot *s)
 {
 	if (s->width >= 8 || s->width == 0)
@@ -182,13 +182,13 @@ static void store_thread(struct gen *g, const struct ir_insn *i)
 		asm_st(as, BPF_DW, R0, 0, narrowed(g, i->args[0], &v->slot));
 	asm_ja(as, done);
 
-	asm_place(as, zero);
+	asm_bind(as, zero);
 	find_thread(g, done);
 	asm_mov(as, R2, R0);
 	asm_alui(as, BPF_ADD, R2, (int32_t)g->priv->var_off[v->id]);
 	asm_sti(as, v->slot.type == IR_STR ? BPF_B : BPF_DW, R2, 0, 0);
 	free_thread(g, done);
-	asm_place(as, done);
+	asm_bind(as, done);
 }
 
 void gen_vst(struct gen *g, const struct ir_insn *i)
@@ -236,16 +236,16 @@ void gen_vadd(struct gen *g, const struct ir_insn *i)
 	add(g, i->args[0], &i->var->slot);
 	if (i->var->cls == IR_THREAD) {
 		asm_ja(as, done);
-		asm_place(as, lost);
+		asm_bind(as, lost);
 		asm_imm(as, R1, 0);
-		asm_place(as, done);
+		asm_bind(as, done);
 	}
 	gen_put(g, i, R1);
 }
 
 /* --- associative arrays ------------------------------------------------------------------------------ */
 
-/* What is done with an array under the keys, which are the operands from @first on. */
+/* An operation on an array; its keys are the operands from @first on. */
 static struct keyed_use keyed(struct gen *g, const struct ir_insn *i, uint32_t first,
 			      void (*each)(struct gen *g, const struct keyed_use *k, uint32_t map))
 {
@@ -276,23 +276,23 @@ void gen_mld(struct gen *g, const struct ir_insn *i)
 		if (i->map->ordered)
 			asm_alui(as, BPF_ADD, R3, ABI_ELEMENT_VALUE);
 		asm_ja(as, done);
-		asm_place(as, k.other);
+		asm_bind(as, k.other);
 		asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
-		asm_place(as, done);
-		gen_place(g, R1, gen_str_dst(g, i));
+		asm_bind(as, done);
+		gen_dest(g, R1, gen_str_dst(g, i));
 		gen_copy_str(g, false);
 		return;
 	}
 	asm_ld(as, BPF_DW, R1, R0, i->map->ordered ? ABI_ELEMENT_VALUE : 0);
 	gen_extend(g, R1, s->width ? s->width : 8, s->sign);
 	asm_ja(as, done);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R1);
 }
 
-/* An element that is there is written in place: updating would make the kernel allocate another. */
+/* An existing element is written in place: updating would make the kernel allocate another. */
 static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
 	struct assembler *as = &g->as;
@@ -307,7 +307,7 @@ static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map
 	here.other = none;
 	gen_key_find(g, &here, map);
 	asm_ja(as, found);
-	asm_place(as, none);
+	asm_bind(as, none);
 	if (g->clause->regs[value] == IR_STR) {
 		gen_str(g, R3, value);
 	} else {
@@ -322,7 +322,7 @@ static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map
 	asm_ji(as, BPF_JEQ, R0, 0, k->other);
 	gen_drop(g, k->drop);
 	asm_ja(as, k->other);
-	asm_place(as, found);
+	asm_bind(as, found);
 }
 
 void gen_mst(struct gen *g, const struct ir_insn *i)
@@ -344,11 +344,11 @@ void gen_mst(struct gen *g, const struct ir_insn *i)
 	if (i->map->zero_frees) {
 		struct keyed_use del = keyed(g, i, 1, gen_key_delete);
 
-		asm_place(as, zero);
+		asm_bind(as, zero);
 		gen_keyed(g, &del);
-		asm_place(as, del.other);
+		asm_bind(as, del.other);
 	}
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 }
 
 void gen_madd(struct gen *g, const struct ir_insn *i)
@@ -363,9 +363,9 @@ void gen_madd(struct gen *g, const struct ir_insn *i)
 	add(g, i->args[0], &i->map->value);
 	if (asm_wanted(as, k.other)) {
 		asm_ja(as, done);
-		asm_place(as, k.other);
+		asm_bind(as, k.other);
 		asm_imm(as, R1, 0);
-		asm_place(as, done);
+		asm_bind(as, done);
 	}
 	gen_put(g, i, R1);
 }
@@ -379,9 +379,9 @@ void gen_mhas(struct gen *g, const struct ir_insn *i)
 	gen_keyed(g, &k);
 	asm_imm(as, R1, 1);
 	asm_ja(as, done);
-	asm_place(as, k.other);
+	asm_bind(as, k.other);
 	asm_imm(as, R1, 0);
-	asm_place(as, done);
+	asm_bind(as, done);
 	gen_put(g, i, R1);
 }
 
@@ -390,5 +390,5 @@ void gen_mdel(struct gen *g, const struct ir_insn *i)
 	struct keyed_use k = keyed(g, i, 0, gen_key_delete);
 
 	gen_keyed(g, &k);
-	asm_place(&g->as, k.other);
+	asm_bind(&g->as, k.other);
 }

@@ -1,9 +1,9 @@
 /*
- * Walks of a stack by the runtime functions (rt/unwind.c, rt/python.c): who the process is, and what the functions need
- * to be given.
+ * Stack walks by the runtime functions (rt/unwind.c, rt/python.c): this file identifies the process and passes the
+ * functions what they need.
  *
- * A process that nothing is known of is asked about, once: until the tracer has answered, its native frames are what
- * frame pointers lead to, and it has none of Python.
+ * The tracer is asked about an unknown process, once.  Until it has answered, native frames are found by frame
+ * pointers, and there are no Python frames.
  */
 #include "bpf/gen.h"
 
@@ -14,22 +14,15 @@
 enum { KEY = FRAME_KEY, WALK = FRAME_KEY + (int)sizeof(struct abi_process_key) };
 _Static_assert(sizeof(struct abi_process_key) + sizeof(struct stack_walk) <= FRAME_KEY_SIZE, "room for key and walk");
 
-/* Where the registers are in struct pt_regs. */
-#if defined(__x86_64__)
-enum { REG_IP = 128, REG_SP = 152, REG_BP = 32 };
-#else
-enum { REG_IP, REG_SP, REG_BP };		/* there are no tables for these machines */
-#endif
-
 /* Since 5.15 in linux/bpf.h, later than some headers: enum bpf_func_id. */
 enum { GET_CURRENT_TASK_BTF = 158, TASK_PT_REGS = 175 };
 
-/* Where a field of the work area is in the scratch slot. */
+/* The offset of the work area's @FIELD in the scratch slot. */
 #define WORK(FIELD) ((int)g->priv->work_off + (int)offsetof(struct stack_work, FIELD))
-/* The same from @BASE, which has the address of field @OF. */
+/* The offset of @FIELD from field @OF. */
 #define FROM(OF, FIELD) ((int)offsetof(struct stack_work, FIELD) - (int)offsetof(struct stack_work, OF))
 
-/* R2 = the key. */
+/* R2 = the address of the key. */
 static void key_addr(struct gen *g)
 {
 	asm_mov(&g->as, R2, R10);
@@ -60,7 +53,7 @@ static void identify(struct gen *g)
 	asm_st(as, BPF_DW, R5, 0, R1);
 }
 
-/* R0 = what @map has of the process; NULL when it has nothing. */
+/* R0 = the process's entry in @map, or NULL. */
 static void find_process(struct gen *g, uint32_t map)
 {
 	asm_map(&g->as, R1, map);
@@ -68,7 +61,7 @@ static void find_process(struct gen *g, uint32_t map)
 	asm_helper(&g->as, BPF_FUNC_map_lookup_elem);
 }
 
-/* Ask the tracer: the record is built behind the addresses, which stay. */
+/* Ask the tracer about the process.  The record is built after the addresses, which are kept. */
 static void ask(struct gen *g, bool starts)
 {
 	struct assembler *as = &g->as;
@@ -106,7 +99,7 @@ static void note_asked(struct gen *g, uint32_t map)
 	asm_helper(as, BPF_FUNC_map_update_elem);
 }
 
-/* R0 = what @map has of the process; where it has nothing, the tracer is asked and @missing is where to go on. */
+/* R0 = the process's entry in @map; if there is none, ask the tracer and jump to @missing. */
 static void find_or_ask(struct gen *g, uint32_t map, uint32_t missing)
 {
 	struct assembler *as = &g->as;
@@ -118,7 +111,7 @@ static void find_or_ask(struct gen *g, uint32_t map, uint32_t missing)
 	note_asked(g, map);
 	ask(g, false);
 	asm_ja(as, missing);
-	asm_place(as, known);
+	asm_bind(as, known);
 }
 
 void gen_ask(struct gen *g)
@@ -135,7 +128,7 @@ void gen_ask(struct gen *g)
 	ask(g, true);
 }
 
-/* Call @fn, which needs what R0 has the address of, and @map. */
+/* Call @fn with the process's entry, at R0, and @map. */
 static void call_walk(struct gen *g, enum rt_fn fn, uint32_t map)
 {
 	struct assembler *as = &g->as;
@@ -157,7 +150,7 @@ static void call_walk(struct gen *g, enum rt_fn fn, uint32_t map)
 
 /* --- native frames ------------------------------------------------------------------------------------- */
 
-/* The registers that the process has at the probe, to the work area at R8's place in WORK(ip). */
+/* Copy the process's registers at the probe to the work area, from WORK(ip) on. */
 static void load_registers(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -170,12 +163,32 @@ static void load_registers(struct gen *g)
 		asm_helper(as, TASK_PT_REGS);
 	}
 	gen_scratch(g, R5, (uint32_t)WORK(ip));
-	asm_ld(as, BPF_DW, R1, R0, REG_IP);
+	asm_ld(as, BPF_DW, R1, R0, g->kept->pc);
 	asm_st(as, BPF_DW, R5, 0, R1);
-	asm_ld(as, BPF_DW, R1, R0, REG_SP);
+	asm_ld(as, BPF_DW, R1, R0, g->kept->sp);
 	asm_st(as, BPF_DW, R5, FROM(ip, sp), R1);
-	asm_ld(as, BPF_DW, R1, R0, REG_BP);
+	asm_ld(as, BPF_DW, R1, R0, g->kept->fp);
 	asm_st(as, BPF_DW, R5, FROM(ip, bp), R1);
+}
+
+/* The innermost call that a return probe waits for, and the offsets in the kernel's struct return_instance. */
+static void load_calls(struct gen *g)
+{
+	const struct ebpf_returns *r = g->env->returns;
+	struct assembler *as = &g->as;
+
+	asm_imm(as, R1, 0);
+	if (r && r->first) {
+		asm_helper(as, BPF_FUNC_get_current_task);
+		asm_mov(as, R1, R0);
+		gen_follow(g, r->utask);
+		gen_follow(g, r->first);
+	}
+	gen_scratch(g, R5, (uint32_t)WORK(call));
+	asm_st(as, BPF_DW, R5, 0, R1);
+	asm_sti(as, BPF_W, R5, FROM(call, call_next), r ? (int32_t)r->next : 0);
+	asm_sti(as, BPF_W, R5, FROM(call, call_at), r ? (int32_t)r->slot : 0);
+	asm_sti(as, BPF_W, R5, FROM(call, call_address), r ? (int32_t)r->address : 0);
 }
 
 void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
@@ -188,15 +201,17 @@ void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 	find_or_ask(g, EBPF_MAP_RANGES, unknown);
 	asm_ld(as, BPF_W, R1, R0, offsetof(struct abi_ranges, n));
 	asm_ji(as, BPF_JEQ, R1, 0, unknown);
-	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
+	asm_st(as, BPF_DW, R10, WALK, R0);
 	gen_scratch(g, R5, (uint32_t)WORK(most));
 	asm_sti(as, BPF_DW, R5, 0, (int32_t)frames);
 	load_registers(g);
-	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP);
+	load_calls(g);
+	asm_ld(as, BPF_DW, R0, R10, WALK);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R0);
 	call_walk(g, RT_UNWIND, EBPF_MAP_UNWIND);
 	gen_scratch(g, R5, (uint32_t)WORK(unwound));
 	asm_sti(as, BPF_DW, R5, 0, 1);
-	/* Code that nothing is known of: ask once more, unless it was done since the last answer. */
+	/* Unknown code was met: ask again, unless that was done since the last answer. */
 	gen_scratch(g, R5, (uint32_t)WORK(pos));
 	asm_ld(as, BPF_DW, R1, R5, FROM(pos, missing));
 	asm_ji(as, BPF_JEQ, R1, 0, complete);
@@ -205,18 +220,18 @@ void gen_unwind(struct gen *g, uint32_t frames, uint32_t done)
 	asm_ji(as, BPF_JNE, R1, 0, complete);
 	asm_sti(as, BPF_W, R2, offsetof(struct abi_ranges, asked), 1);
 	ask(g, false);
-	asm_place(as, complete);
+	asm_bind(as, complete);
 	gen_scratch(g, R5, (uint32_t)WORK(pos));
 	asm_ld(as, BPF_DW, R0, R5, 0);
 	asm_ji(as, BPF_JGT, R0, STACK_ADDRS, unknown);
 	asm_alui(as, BPF_LSH, R0, 3);
 	asm_ji(as, BPF_JNE, R0, 0, done);
-	asm_place(as, unknown);
+	asm_bind(as, unknown);
 }
 
 /* --- Python's ------------------------------------------------------------------------------------------ */
 
-void gen_python(struct gen *g, uint32_t frames)
+void gen_python(struct gen *g, uint32_t frames, bool lines)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as);
@@ -231,6 +246,7 @@ void gen_python(struct gen *g, uint32_t frames)
 	asm_st(as, BPF_DW, R5, 0, R1);
 	asm_st(as, BPF_DW, R5, FROM(pos, addrs), R1);
 	asm_sti(as, BPF_DW, R5, FROM(pos, most), (int32_t)frames);
+	asm_sti(as, BPF_DW, R5, FROM(pos, lines), lines);
 	if (!g->priv->unwinds)
 		asm_sti(as, BPF_DW, R5, FROM(pos, unwound), 0);
 	find_or_ask(g, EBPF_MAP_PYTHONS, none);
@@ -240,7 +256,7 @@ void gen_python(struct gen *g, uint32_t frames)
 	gen_header(g, R9, (int)g->priv->work_off, ABI_REC_STACK);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP);
 	call_walk(g, RT_PYTHON, EBPF_MAP_CODES);
-	/* The frames go into the number, and the bytes of the record. */
+	/* Add the frames to the stack's number, and their bytes to the record's. */
 	gen_scratch(g, R5, (uint32_t)WORK(pos));
 	asm_ld(as, BPF_DW, R1, R5, 0);
 	asm_ji(as, BPF_JGT, R1, STACK_WORDS, none);
@@ -252,5 +268,5 @@ void gen_python(struct gen *g, uint32_t frames)
 	asm_alu(as, BPF_XOR, R1, R2);
 	asm_alu(as, BPF_MUL, R1, R3);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	asm_place(as, none);
+	asm_bind(as, none);
 }

@@ -59,8 +59,8 @@ static struct ebpf_param param(const struct ebpf_unit *u, char letter)
 }
 
 /*
- * In front of a function: the parameters that are the same for all calls, so that who looks at the function alone
- * knows them, too.  Which function it is is noted.
+ * Begin a function: record it, and load the parameters that are the same for all calls, so that a check of the function
+ * alone knows them, too.
  */
 static void begin(struct linker *l, uint32_t fn)
 {
@@ -100,7 +100,10 @@ static uint32_t place(struct linker *l, uint32_t fn)
 	for (uint32_t k = 0; k < f->nrefs; k++) {
 		uint32_t insn = body + f->refs[k].insn;
 
-		/* A call, and a function's address, count from behind the instruction, or its first half. */
+		/*
+		 * The immediate of a call or an address is relative to the end of the instruction, or of its first
+		 * half.
+		 */
 		a->insns[insn].imm = (__s32)(place(l, f->refs[k].fn) - insn - 1);
 	}
 	return l->at[fn];

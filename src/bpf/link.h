@@ -1,5 +1,5 @@
 /*
- * Linking: the runtime functions that a program calls, put behind it.
+ * Linking: the runtime functions that a program calls, appended to it.
  */
 #ifndef DTAP_BPF_LINK_H
 #define DTAP_BPF_LINK_H

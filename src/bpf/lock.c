@@ -6,12 +6,12 @@
 #include "bpf/rt/lock.h"
 #include "ir/facts.h"
 
-/* --- who uses what ------------------------------------------------------------------------------------ */
+/* --- uses of variables -------------------------------------------------------------------------------- */
 
-/* What is global, as one number: the variables, and behind them the arrays; or NOTHING. */
+/* Global variables and arrays are numbered together: the variables first, then the arrays.  NOTHING: neither. */
 enum { NOTHING = 0xffffffff };
 
-static uint32_t object_of(const struct ir_prog *prog, const struct ir_insn *i)
+static uint32_t global_of(const struct ir_prog *prog, const struct ir_insn *i)
 {
 	const struct ir_map *m = ir_insn_map(i);
 
@@ -20,94 +20,68 @@ static uint32_t object_of(const struct ir_prog *prog, const struct ir_insn *i)
 	return m && m->cls == IR_GLOBAL ? prog->nvars + m->id : NOTHING;
 }
 
-static bool writes(const struct ir_insn *i)
-{
-	switch (i->op) {
-	case IR_VST:
-	case IR_VADD:
-	case IR_MST:
-	case IR_MADD:
-	case IR_MDEL:
-	case IR_MCLEAR:
-	case IR_STAT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Does it take as many steps as it may, so that others see some of them? */
-static bool is_long(const struct ir_insn *i)
-{
-	return i->op == IR_ITER || i->op == IR_MCLEAR || i->op == IR_EMIT;
-}
-
-struct object {
-	bool event, written;	/* an event uses it; somebody writes to it who does not run alone */
+struct global {
+	bool event, written;	/* an event uses it; a clause writes to it that does not run alone */
 	uint32_t group;		/* another one that is used together with it, or itself */
 };
 
-static uint32_t find_group(struct object *v, uint32_t k)
+static uint32_t find_group(struct global *v, uint32_t k)
 {
 	while (v[k].group != k)
 		k = v[k].group = v[v[k].group].group;
 	return k;
 }
 
-typedef void use_fn(void *ctx, const struct ir_insn *i, uint32_t object);
+typedef void use_fn(void *ctx, const struct ir_insn *i, uint32_t global);
 
 static void each_use(const struct ir_prog *prog, const struct plan *plan, use_fn *fn, void *ctx)
 {
-	for (uint32_t b = 0; b < plan->nblocks; b++) {
-		const struct ir_block *k = plan->blocks[b];
+	struct ir_walk w = ir_walk_blocks(plan->blocks, plan->nblocks);
 
-		for (uint32_t j = 0; j < k->n; j++) {
-			uint32_t object = object_of(prog, &k->insns[j]);
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		uint32_t global = global_of(prog, i);
 
-			if (object != NOTHING)
-				fn(ctx, &k->insns[j], object);
-		}
+		if (global != NOTHING)
+			fn(ctx, i, global);
 	}
 }
 
 /* One pass over a clause. */
 struct pass {
-	struct object *objects;
+	struct global *globals;
 	const struct ir_clause *clause;
 	bool loops;
-	uint32_t first;		/* the first object that matters, or NOTHING */
+	uint32_t first;		/* the first global that matters, or NOTHING */
 	uint32_t n;		/* operations on such */
 };
 
-static void note(void *ctx, const struct ir_insn *i, uint32_t object)
+static void note(void *ctx, const struct ir_insn *i, uint32_t global)
 {
 	struct pass *p = ctx;
 
-	p->objects[object].event |= p->clause->runs == IR_EVENT;
-	p->objects[object].written |= writes(i);
+	p->globals[global].event |= p->clause->runs == IR_EVENT;
+	p->globals[global].written |= (ir_effects(i) & (IR_W_VAR | IR_W_MAP)) != 0;
 }
 
-static void count(void *ctx, const struct ir_insn *i, uint32_t object)
+static void count(void *ctx, const struct ir_insn *i, uint32_t global)
 {
 	struct pass *p = ctx;
 
-	if (!p->objects[object].event || !p->objects[object].written)
+	if (!p->globals[global].event || !p->globals[global].written)
 		return;
-	p->n += p->loops || is_long(i) ? 2 : 1;
+	p->n += p->loops || ir_effects(i) & IR_LONG ? 2 : 1;
 	if (p->first == NOTHING)
-		p->first = object;
-	p->objects[find_group(p->objects, object)].group = find_group(p->objects, p->first);
+		p->first = global;
+	p->globals[find_group(p->globals, global)].group = find_group(p->globals, p->first);
 }
 
 static bool may_repeat(const struct plan *plan)
 {
-	for (uint32_t b = 0; b < plan->nblocks; b++) {
-		for (uint32_t j = 0; j < plan->blocks[b]->n; j++) {
-			enum ir_op op = plan->blocks[b]->insns[j].op;
+	struct ir_walk w = ir_walk_blocks(plan->blocks, plan->nblocks);
 
-			if (op == IR_TURN || op == IR_ENTER)
-				return true;
-		}
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (i->op == IR_TURN || i->op == IR_ENTER)
+			return true;
 	}
 	return false;
 }
@@ -125,19 +99,19 @@ static uint32_t slots_for(uint32_t ncpus)
 
 uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t ncpus, uint32_t off)
 {
-	uint32_t nobjects = prog->nvars + prog->nmaps;
-	struct object *v = arena_alloc(prog->arena, nobjects * sizeof(*v) + 1);
+	uint32_t nglobals = prog->nvars + prog->nmaps;
+	struct global *v = arena_alloc(prog->arena, nglobals * sizeof(*v) + 1);
 	uint32_t *used = arena_alloc(prog->arena, prog->nclauses * sizeof(*used) + 1);
-	uint32_t *at = arena_alloc(prog->arena, nobjects * sizeof(*at) + 1);	/* by group: where its lock is */
-	bool *shared = arena_alloc(prog->arena, nobjects * sizeof(*shared) + 1);
+	uint32_t *at = arena_alloc(prog->arena, nglobals * sizeof(*at) + 1);	/* by group: 1 + where its lock is */
+	bool *shared = arena_alloc(prog->arena, nglobals * sizeof(*shared) + 1);
 
 	p->locks = arena_alloc(prog->arena, prog->nclauses * sizeof(*p->locks) + 1);
 	if (!prog->exclusive)
 		return off;
-	for (uint32_t k = 0; k < nobjects; k++)
+	for (uint32_t k = 0; k < nglobals; k++)
 		v[k].group = k;
 	for (uint32_t c = 0; c < prog->nclauses; c++) {
-		struct pass pass = { .objects = v, .clause = prog->clauses[c] };
+		struct pass pass = { .globals = v, .clause = prog->clauses[c] };
 
 		if (prog->clauses[c]->runs != IR_ALONE)
 			each_use(prog, p->plans[c], note, &pass);
@@ -180,12 +154,13 @@ uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t 
 /* --- code --------------------------------------------------------------------------------------------- */
 
 /*
- * SystemTap waits for as long everywhere: MAXTRYLOCK times TRYLOCKDELAY.  So do tracepoints here, but for programs on other
- * CPUs alone.  A sample's interrupt may be one that nothing else can interrupt, and the next one comes soon.
+ * SystemTap waits equally long everywhere: MAXTRYLOCK times TRYLOCKDELAY.  So do tracepoints here, but only for
+ * programs on other CPUs.  A sample waits less: its interrupt may be one that nothing else can interrupt, and the next
+ * one comes soon.
  */
 enum { WAIT_SAMPLE_NS = 100000 };
 
-/* R2 = how to go in. */
+/* R2 = how to take or share the lock (rt/lock.h). */
 static void load_how(struct gen *g, bool shared)
 {
 	bool alone = g->env->ctx == EBPF_CTX_PERF || g->env->ctx == EBPF_CTX_TP;
@@ -224,7 +199,7 @@ void gen_lock(struct gen *g, const struct ir_clause *c, uint32_t skipped)
 	asm_ji(as, BPF_JNE, R0, 0, got);
 	gen_drop(g, ABI_DROP_LOCK);
 	asm_ja(as, skipped);
-	asm_place(as, got);
+	asm_bind(as, got);
 }
 
 void gen_unlock(struct gen *g, const struct ir_clause *c)

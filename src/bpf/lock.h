@@ -1,13 +1,13 @@
 /*
- * Who has global variables to itself (IR: ir_prog.exclusive): which clauses need that, decided for all of a session's
- * clauses together, and what is generated around each.
+ * Locks on global variables (IR: ir_prog.exclusive): which clauses need one, decided for all clauses of a session
+ * together, and the code around each.
  *
- * A variable, an array or a statistic matters when events use it, on several CPUs at a time, and somebody writes to it
- * while they do.  Those that one clause uses together have one lock.  A clause with several operations on them takes it;
- * one with a single operation, which is atomic by itself, only sees to it that nobody has it.  A lock that none takes is
- * none.
+ * A variable, an array or a statistic needs a lock if events, which run on several CPUs at a time, use it, and a clause
+ * writes to it meanwhile.  Those that one clause uses together have one lock.  A clause with several operations on them
+ * takes it; a clause with a single operation, which is atomic, only makes sure that nobody has it.  A lock that no
+ * clause takes is left out.
  *
- * User space has no locks: a process there could be killed that has one.
+ * User space has no locks: a process could be killed while it holds one.
  */
 #ifndef DTAP_BPF_LOCK_H
 #define DTAP_BPF_LOCK_H
@@ -22,7 +22,7 @@ struct ir_prog;
 
 enum lock_how { LOCK_NONE, LOCK_SHARE, LOCK_TAKE };
 
-/* Of a clause. */
+/* What a clause does with its lock. */
 struct lock_use {
 	uint8_t how;		/* enum lock_how */
 	bool shared;		/* TAKE: other clauses SHARE it */
@@ -32,7 +32,7 @@ struct lock_use {
 /* Set @p's locks; they begin at @off.  Returns where they end. */
 uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t ncpus, uint32_t off);
 
-/* Around @c: to @skipped when it cannot be had. */
+/* Before and after @c; jump to @skipped if the lock cannot be taken in time. */
 void gen_lock(struct gen *g, const struct ir_clause *c, uint32_t skipped);
 void gen_unlock(struct gen *g, const struct ir_clause *c);
 

@@ -13,7 +13,7 @@
 #include "ir/facts.h"
 #include "ir/layout.h"
 
-/* Largest copies that copyin makes: of a size known beforehand, of one that is not. */
+/* Largest copies that copyin makes: of a constant size, and of any other. */
 enum { COPYIN_MAX = 32 * 1024, COPYIN_UNKNOWN = 4096 };
 
 struct planner {
@@ -24,14 +24,22 @@ struct planner {
 	struct plan *plan;
 	uint32_t *ndefs, *nuses;	/* by register */
 	const struct ir_insn **def;	/* by register, of those with one definition */
-	uint32_t words;			/* 64-bit words of a set of registers */
-	uint64_t **in;			/* by block: registers alive at its start */
+	uint32_t *crossing;		/* by register: its number among those read in a block before written there */
+	ir_reg *crosses;		/* by such a number: the register */
+	uint32_t ncrossing;
+	uint32_t *written;		/* by register: 1 + the last block that writes it */
+	uint32_t words;			/* 64-bit words of a set of crossing registers */
+	uint64_t **in;			/* by block: the crossing registers alive at its start */
+	uint64_t *old;			/* such a set, for flow() */
 	uint32_t *first, *last;		/* by register: its life */
 };
 
 /* --- order ------------------------------------------------------------------------------------------- */
 
-/* Reverse postorder from block 0, without recursion: chains of blocks can be long.  @back: procedures come back. */
+/*
+ * Order the reachable blocks in reverse postorder from block 0.  There is no recursion: chains of blocks can be long.
+ * @back: procedures return, so the block after an ENTER is reachable.
+ */
 static void order_from(struct planner *p, bool back)
 {
 	const struct ir_clause *c = p->clause;
@@ -48,7 +56,7 @@ static void order_from(struct planner *p, bool back)
 
 		if (b->insns[b->n - 1].op == IR_ENTER && !back)
 			nsucc = 1;
-		/* The second target first, so that the first comes right behind its branch. */
+		/* The second target first, so that the first one comes right after its branch. */
 		if (next[b->id] <= nsucc) {
 			struct ir_block *s = succ[nsucc - next[b->id]++];
 
@@ -71,7 +79,10 @@ static void order_from(struct planner *p, bool back)
 	p->plan->nblocks = n;
 }
 
-/* Nothing behind a call is reached where no procedure ends. */
+/*
+ * If no procedure returns (no block ends with LEAVE), the block after an ENTER is unreachable.  It is left out: the
+ * kernel refuses unreachable code.
+ */
 static void order_blocks(struct planner *p)
 {
 	order_from(p, false);
@@ -85,80 +96,37 @@ static void order_blocks(struct planner *p)
 	}
 }
 
-/* --- what is late ------------------------------------------------------------------------------------- */
+/* --- late instructions --------------------------------------------------------------------------------- */
 
 static void count(struct planner *p)
 {
-	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
-		const struct ir_block *k = p->plan->blocks[b];
+	struct ir_walk w = ir_walk_blocks(p->plan->blocks, p->plan->nblocks);
 
-		for (uint32_t j = 0; j < k->n; j++) {
-			const struct ir_insn *i = &k->insns[j];
-
-			for (uint32_t x = 0; x < i->nargs; x++)
-				p->nuses[i->args[x]]++;
-			if (i->dst == IR_NO_REG)
-				continue;
-			p->ndefs[i->dst]++;
-			p->def[i->dst] = p->ndefs[i->dst] == 1 ? i : NULL;
-		}
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		for (uint32_t x = 0; x < i->nargs; x++)
+			p->nuses[i->args[x]]++;
+		if (i->dst == IR_NO_REG)
+			continue;
+		p->ndefs[i->dst]++;
+		p->def[i->dst] = p->ndefs[i->dst] == 1 ? i : NULL;
 	}
 }
 
-/* Does @i write to memory that copyin() or alloca() gave? */
-static bool writes_memory(const struct ir_insn *i)
+/*
+ * The instruction that makes register @r, if it is in @k before @user, its only use, and could be executed there as
+ * well; or NULL.
+ */
+static const struct ir_insn *movable(const struct planner *p, const struct ir_block *k, const struct ir_insn *user, ir_reg r)
 {
-	return i->op == IR_CALL && (i->fn == IR_FN_BCOPY || i->fn == IR_FN_COPYINTO || i->fn == IR_FN_POKE ||
-				    i->fn == IR_FN_POKESTR);
-}
+	const struct ir_insn *i = p->def[r];
 
-/* Does @i change something that another instruction could read? */
-static bool stores(const struct ir_insn *i)
-{
-	switch (i->op) {
-	case IR_VST:
-	case IR_VADD:
-	case IR_MST:
-	case IR_MADD:
-	case IR_MDEL:
-	case IR_AGG:
-	case IR_EMIT:
-	case IR_EXITING:
-	case IR_PASS:
-	case IR_MCLEAR:
-	case IR_STAT:
-	case IR_ITER:
-	case IR_INEXT:
-	case IR_IDONE:
-	case IR_SPEND:
-		return true;
-	default:
-		return writes_memory(i);
+	if (p->ndefs[r] != 1 || p->nuses[r] != 1 || i < &k->insns[0] || i >= user)
+		return NULL;
+	for (uint32_t x = 0; x < i->nargs; x++) {
+		if (p->ndefs[i->args[x]] != 1)
+			return NULL;
 	}
-}
-
-/* Can @user take operand @k, a string, straight into place? */
-static bool takes_in_place(const struct ir_insn *user, uint32_t k)
-{
-	switch (user->op) {
-	case IR_AGG:
-	case IR_EMIT:
-	case IR_MHAS:
-	case IR_MLD:
-	case IR_MDEL:
-		return true;
-	case IR_MST:
-	case IR_MADD:
-		return k > 0;
-	default:
-		return false;
-	}
-}
-
-static bool makes_in_place(const struct ir_insn *i)
-{
-	return i->op == IR_VLD || (i->op == IR_BUILTIN && i->bi != IR_B_CWD && i->bi != IR_B_ROOT) ||
-	       (i->op == IR_CALL && (i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF));
+	return i;
 }
 
 static bool is_compare(const struct ir_insn *i)
@@ -166,50 +134,86 @@ static bool is_compare(const struct ir_insn *i)
 	return i->op >= IR_EQ && i->op <= IR_ULE;
 }
 
-/* May @i, the only definition of its register in this block, wait until @user, its only use? */
-static bool may_wait(const struct planner *p, const struct ir_insn *i, const struct ir_insn *user, uint32_t operand)
+/* The instruction that makes operand @x of @user, a string, if it can be made in place; or NULL. */
+static const struct ir_insn *maker(const struct planner *p, const struct ir_block *k, const struct ir_insn *user, uint32_t x)
 {
-	for (uint32_t x = 0; x < i->nargs; x++) {
-		if (p->ndefs[i->args[x]] != 1)
-			return false;
+	ir_reg r = user->args[x];
+	const struct ir_insn *i;
+
+	if (!(ir_effects(user) & (x ? IR_TAKES | IR_TAKES_KEYS : IR_TAKES)) || p->clause->regs[r] != IR_STR)
+		return NULL;
+	i = movable(p, k, user, r);
+	return i && ir_effects(i) & IR_MAKES ? i : NULL;
+}
+
+/*
+ * Must an instruction with the effects @e stay where it is, because those between it and its use have the effects
+ * @between?
+ */
+static bool must_stay(uint32_t e, uint32_t between)
+{
+	_Static_assert(IR_W_VAR == IR_R_VAR << 1 && IR_W_MAP == IR_R_MAP << 1 && IR_W_STATE == IR_R_STATE << 1, "reads, writes");
+	if ((e & (IR_R_VAR | IR_R_MAP | IR_R_STATE)) << 1 & between)
+		return true;
+	/* Either kind of memory can be reached by an address of the other. */
+	if (e & IR_MEMORY_READ && between & IR_MEMORY_WRITTEN)
+		return true;
+	return e & IR_FAULTS && between & (IR_FAULTS | IR_FILLS | IR_WRITES | IR_ACTS);
+}
+
+/*
+ * Instruction @j of @k can build its strings in place: find the instructions that can be late for it.  Faults stay in
+ * order: the first one ends the clause.
+ */
+static void find_late_strings(struct planner *p, const struct ir_block *k, uint32_t j)
+{
+	const struct ir_insn *user = &k->insns[j];
+	uint32_t between = 0, left = 0, faulting = user->nargs;		/* the first late operand that may fault */
+
+	for (uint32_t x = 0; x < user->nargs; x++)
+		left += maker(p, k, user, x) != NULL;
+	while (left && j-- > 0) {
+		const struct ir_insn *i = &k->insns[j];
+		uint32_t e = ir_effects(i), x = user->nargs;
+
+		if (e & IR_MAKES) {
+			for (x = 0; x < user->nargs && maker(p, k, user, x) != i;)
+				x++;
+		}
+		left -= x < user->nargs;
+		if (x < user->nargs && !must_stay(e, between) && !(e & IR_FAULTS && x > faulting)) {
+			p->plan->late[i->dst] = i;
+			if (e & IR_FAULTS)
+				faulting = x;
+		} else {
+			between |= e & IR_STEADY ? e & ~(uint32_t)IR_FAULTS : e;
+		}
 	}
-	if (user->op == IR_BR)
-		return is_compare(i);
-	return p->clause->regs[i->dst] == IR_STR && makes_in_place(i) && takes_in_place(user, operand);
 }
 
 static void find_late(struct planner *p)
 {
 	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
 		const struct ir_block *k = p->plan->blocks[b];
-		uint32_t barrier = 0;		/* the first instruction behind the last store */
 
 		for (uint32_t j = 0; j < k->n; j++) {
-			const struct ir_insn *user = &k->insns[j];
+			const struct ir_insn *user = &k->insns[j], *i;
 
-			for (uint32_t x = 0; x < user->nargs; x++) {
-				ir_reg r = user->args[x];
-				const struct ir_insn *i = p->def[r];
-
-				if (p->ndefs[r] != 1 || p->nuses[r] != 1 || i < &k->insns[0] || i >= user)
-					continue;
-				if (p->clause->regs[r] == IR_STR && i < &k->insns[barrier])
-					continue;
-				if (may_wait(p, i, user, x))
-					p->plan->late[r] = i;
-			}
-			if (stores(user))
-				barrier = j + 1;
+			if (ir_effects(user) & (IR_TAKES | IR_TAKES_KEYS))
+				find_late_strings(p, k, j);
+			if (user->op == IR_BR && (i = movable(p, k, user, user->args[0])) && is_compare(i))
+				p->plan->late[i->dst] = i;
 		}
 	}
 }
 
 /* --- lives ------------------------------------------------------------------------------------------- */
 
-static bool in_set(const uint64_t *set, ir_reg r)
-{
-	return set[r / 64] >> (r % 64) & 1;
-}
+/*
+ * A long clause has many blocks and registers, and nearly all registers live in one block: only the others are kept in
+ * sets.
+ */
+enum { NOT_CROSSING = UINT32_MAX };
 
 /* Call @fn for each register that generating @i reads. */
 static void each_use(struct planner *p, const struct ir_insn *i, uint32_t pos,
@@ -238,15 +242,58 @@ static void extend(struct planner *p, ir_reg r, uint32_t pos)
 		p->last[r] = pos;
 }
 
-static void set_use(struct planner *p, ir_reg r, uint32_t block)
+static void find_crossing(struct planner *p, ir_reg r, uint32_t block)
 {
-	p->in[block][r / 64] |= 1ull << (r % 64);
+	if (p->written[r] == block + 1 || p->crossing[r] != NOT_CROSSING)
+		return;
+	p->crosses[p->ncrossing] = r;
+	p->crossing[r] = p->ncrossing++;
 }
 
-/* One backward pass over block @b; true when more turned out to be alive at its start. */
+static void set_use(struct planner *p, ir_reg r, uint32_t block)
+{
+	uint32_t n = p->crossing[r];
+
+	if (n != NOT_CROSSING)
+		p->in[block][n / 64] |= 1ull << (n % 64);
+}
+
+/* Number the crossing registers, and make their sets. */
+static void make_sets(struct planner *p)
+{
+	const struct plan *plan = p->plan;
+
+	for (uint32_t b = 0; b < plan->nblocks; b++) {
+		const struct ir_block *k = plan->blocks[b];
+
+		for (uint32_t j = 0; j < k->n; j++) {
+			const struct ir_insn *i = &k->insns[j];
+
+			if (is_late(p, i))
+				continue;
+			each_use(p, i, k->id, find_crossing);
+			if (i->dst != IR_NO_REG)
+				p->written[i->dst] = k->id + 1;
+		}
+	}
+	p->words = (p->ncrossing + 63) / 64;
+	p->old = arena_alloc(p->arena, p->words * sizeof(*p->old) + 1);
+	for (uint32_t b = 0; b < p->clause->nblocks; b++)
+		p->in[b] = arena_alloc(p->arena, p->words * sizeof(**p->in) + 1);
+}
+
+/* The registers of @set are alive at @pos. */
+static void extend_all(struct planner *p, const uint64_t *set, uint32_t pos)
+{
+	for (uint32_t w = 0; w < p->words; w++)
+		for (uint64_t left = set[w]; left; left &= left - 1)
+			extend(p, p->crosses[64 * w + (uint32_t)__builtin_ctzll(left)], pos);
+}
+
+/* One backward pass over block @b; true if the registers alive at its start have changed. */
 static bool flow(struct planner *p, const struct ir_block *b)
 {
-	uint64_t *in = p->in[b->id], *old = arena_alloc(p->arena, (p->words + 1) * sizeof(*old));
+	uint64_t *in = p->in[b->id], *old = p->old;
 	struct ir_block *succ[2];
 	unsigned int nsucc = ir_successors(b, succ);
 
@@ -263,8 +310,8 @@ static bool flow(struct planner *p, const struct ir_block *b)
 
 		if (is_late(p, i))
 			continue;
-		if (i->dst != IR_NO_REG)
-			in[i->dst / 64] &= ~(1ull << (i->dst % 64));
+		if (i->dst != IR_NO_REG && p->crossing[i->dst] != NOT_CROSSING)
+			in[p->crossing[i->dst] / 64] &= ~(1ull << (p->crossing[i->dst] % 64));
 		each_use(p, i, b->id, set_use);
 	}
 	return memcmp(old, in, p->words * sizeof(*old)) != 0;
@@ -276,6 +323,7 @@ static void find_lives(struct planner *p)
 	uint32_t pos = 0;
 	bool again = true;
 
+	make_sets(p);
 	while (again) {
 		again = false;
 		for (uint32_t b = plan->nblocks; b-- > 0;)
@@ -289,14 +337,9 @@ static void find_lives(struct planner *p)
 		unsigned int nsucc = ir_successors(k, succ);
 		uint32_t end = pos + 2 * k->n - 1;
 
-		for (ir_reg r = 0; r < p->clause->nregs; r++) {
-			if (in_set(p->in[k->id], r))
-				extend(p, r, pos);
-			for (unsigned int s = 0; s < nsucc; s++) {
-				if (in_set(p->in[succ[s]->id], r))
-					extend(p, r, end);
-			}
-		}
+		extend_all(p, p->in[k->id], pos);
+		for (unsigned int s = 0; s < nsucc; s++)
+			extend_all(p, p->in[succ[s]->id], end);
 		for (uint32_t j = 0; j < k->n; j++, pos += 2) {
 			const struct ir_insn *i = &k->insns[j];
 
@@ -309,18 +352,14 @@ static void find_lives(struct planner *p)
 	}
 }
 
-/* Ways back to where the clause has been. */
+/* Can code of the clause run again: loops, procedures, or faults of TRYs that are recorded at run time? */
 static bool has_loops(const struct planner *p)
 {
-	for (uint32_t b = 0; b < p->plan->nblocks; b++) {
-		const struct ir_block *k = p->plan->blocks[b];
+	struct ir_walk w = ir_walk_blocks(p->plan->blocks, p->plan->nblocks);
 
-		for (uint32_t j = 0; j < k->n; j++) {
-			enum ir_op op = k->insns[j].op;
-
-			if (op == IR_TURN || op == IR_ENTER || op == IR_ITER || (op == IR_TRY && !p->plan->regions))
-				return true;
-		}
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (ir_needs(i) & IR_N_LOOPS || (i->op == IR_TRY && !p->plan->regions))
+			return true;
 	}
 	return false;
 }
@@ -367,7 +406,7 @@ static void need_key(struct plan *plan, const struct keyed *k)
 {
 	uint64_t max = k->sizes[k->n - 1];
 
-	/* Behind the largest key lies room for what the zeroing of its tail writes beyond. */
+	/* After the largest key there is room for what zeroing its tail writes beyond it. */
 	if (k->strs || max > FRAME_KEY_SIZE || plan->needs & NEED_LOOPS)
 		need_work(plan, 2 * max + 64);
 }
@@ -382,9 +421,11 @@ static void need_copyin(struct planner *p, const struct ir_insn *i)
 		bytes = size->v < 0 || size->v > COPYIN_MAX ? COPYIN_MAX : (uint64_t)size->v;
 	plan->copyins = arena_grow(p->arena, plan->copyins, &plan->copyins_cap, plan->ncopyins,
 				   sizeof(*plan->copyins));
-	plan->copyins[plan->ncopyins++] = (struct copyin){ i, p->priv->copyin_size, (uint32_t)bytes };
-	/* Strings may be read from the copy: a string's worth of bytes behind its end is readable. */
-	p->priv->copyin_size += ((uint32_t)bytes + 15) & ~7u;
+	plan->copyins[plan->ncopyins++] = (struct copyin){ i, plan->copyin_used, (uint32_t)bytes };
+	/* Strings may be read from the copy: as many bytes as a string has are readable after its end. */
+	plan->copyin_used += ((uint32_t)bytes + (i->fn == IR_FN_ALLOCA ? 7 : 15)) & ~7u;
+	if (p->priv->copyin_size < plan->copyin_used)
+		p->priv->copyin_size = plan->copyin_used;
 	if (i->fn == IR_FN_ALLOCA && p->priv->alloca_max < bytes)
 		p->priv->alloca_max = (uint32_t)bytes;
 	plan->needs |= NEED_SCRATCH;
@@ -394,19 +435,20 @@ static void need_stack(struct planner *p, enum ir_stack whose)
 {
 	bool python = whose >= IR_STACK_PYTHON, unwinds = p->priv->unwind && (whose == IR_STACK_USER || whose == IR_STACK_MIXED);
 
-	p->plan->needs |= NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
+	p->plan->needs |= NEED_SCRATCH;
+	p->plan->kernel_needs |= NEED_TIME | NEED_PROBE | NEED_TASK;	/* for its record: vm/stack.c makes its own */
 	p->priv->python |= python;
 	p->priv->unwinds |= unwinds;
 	need_work(p->plan, python || unwinds ? sizeof(struct stack_work) :
 						sizeof(struct abi_record) + 16 + 8 * PLAN_STACK_FRAMES + 64);
 }
 
-/* Whose frames has the stack that @i asks for? */
+/* Whose frames does the stack have that @i asks for? */
 static enum ir_stack whose_stack(const struct planner *p, const struct ir_insn *i)
 {
-	const struct loc *whose = &p->plan->locs[i->args[0]];
+	const struct loc *whose = i->op == IR_CALL && i->fn == IR_FN_STACK ? &p->plan->locs[i->args[0]] : NULL;
 
-	return i->fn == IR_FN_STACK && whose->kind == LOC_CONST ? (enum ir_stack)whose->v : IR_STACK_KERNEL;
+	return whose && whose->kind == LOC_CONST ? (enum ir_stack)whose->v : IR_STACK_KERNEL;
 }
 
 static void need_of_var(struct planner *p, const struct ir_var *v)
@@ -417,164 +459,122 @@ static void need_of_var(struct planner *p, const struct ir_var *v)
 		p->plan->needs |= NEED_SCRATCH;
 }
 
-static void need_of_builtin(struct planner *p, enum ir_builtin bi)
+/* The work area that texts are built in. */
+static void need_text(struct planner *p, const struct ir_insn *i)
 {
-	switch (bi) {
-	case IR_B_TIMESTAMP:
-	case IR_B_WALLTIMESTAMP:
-	case IR_B_VTIMESTAMP:
-		p->plan->needs |= NEED_TIME;
-		break;
-	case IR_B_PID:
-	case IR_B_TID:
-	case IR_B_PROBEPROV:
-		p->plan->needs |= NEED_TASK | NEED_PROBE;
-		break;
-	case IR_B_CALLER:
-	case IR_B_UCALLER:
-	case IR_B_STACKDEPTH:
-	case IR_B_USTACKDEPTH:
-		need_stack(p, IR_STACK_KERNEL);
-		break;
-	case IR_B_CWD:
-	case IR_B_ROOT:
-		p->plan->needs |= NEED_FAULT;
-		need_work(p->plan, sizeof(struct path_work));
-		break;
-	case IR_B_EPID:
-	case IR_B_ID:
-	case IR_B_PROBEMOD:
-	case IR_B_PROBEFUNC:
-	case IR_B_PROBENAME:
-		p->plan->needs |= NEED_PROBE;
-		break;
-	default:
-		break;
-	}
+	(void)i;
+	need_work(p->plan, PUT_STATE + 2 * (uint64_t)ir_str_room(p->prog) + 64);
 }
 
-static void need_of_call(struct planner *p, const struct ir_insn *i)
+static void need_keys(struct planner *p, const struct ir_insn *i)
+{
+	if (i->op == IR_AGG)
+		need_key(p->plan, &p->priv->aggs[i->agg->id]);
+	else if (ir_insn_map(i))
+		need_key(p->plan, &p->priv->maps[ir_insn_map(i)->id]);
+}
+
+static void need_record(struct planner *p, const struct ir_insn *i)
+{
+	need_work(p->plan, (uint64_t)ir_rec_max(i->rec, ir_str_room(p->prog)) + 64);
+	need_keys(p, i);
+}
+
+static void need_groups(struct planner *p, const struct ir_insn *i)
+{
+	(void)i;
+	need_work(p->plan, 8 * MATCH_WORDS);
+}
+
+static void need_frames(struct planner *p, const struct ir_insn *i)
+{
+	need_stack(p, whose_stack(p, i));
+}
+
+static void need_components(struct planner *p, const struct ir_insn *i)
+{
+	(void)i;
+	need_work(p->plan, sizeof(struct path_work));
+}
+
+static void need_buffer(struct planner *p, const struct ir_insn *i)
+{
+	(void)i;
+	need_work(p->plan, PLAN_COPYOUT);
+}
+
+/* What the clause needs for each of enum ir_need. */
+static const struct {
+	uint32_t of, needs;
+	void (*more)(struct planner *p, const struct ir_insn *i);
+} needs[] = {
+	{ IR_N_TIME, NEED_TIME, NULL },
+	{ IR_N_PROBE, NEED_PROBE, NULL },
+	{ IR_N_IDS, NEED_TASK, NULL },
+	{ IR_N_FLOW, NEED_STATE | NEED_SCRATCH | NEED_FAULT, NULL },
+	{ IR_N_LOOPS, NEED_LOOPS, NULL },
+	{ IR_N_ITERATION, NEED_ITERS, NULL },
+	{ IR_N_PROCEDURES, NEED_CALLS, NULL },
+	{ IR_N_KEY, 0, need_keys },
+	{ IR_N_RECORD, NEED_SCRATCH, need_record },
+	{ IR_N_TEXT, 0, need_text },
+	{ IR_N_GROUPS, 0, need_groups },
+	{ IR_N_FRAMES, 0, need_frames },
+	{ IR_N_COMPONENTS, 0, need_components },
+	{ IR_N_BLOCK, NEED_SCRATCH, need_copyin },
+	{ IR_N_BUFFER, 0, need_buffer },
+};
+
+/* The memory of copyin() and alloca() is written to: it has room for the largest write. */
+static void need_written(struct planner *p)
 {
 	uint32_t room = ir_str_room(p->prog);
 
-	need_work(p->plan, PUT_STATE + 2 * (uint64_t)room + 64);
-	if (i->fn == IR_FN_COPYIN || i->fn == IR_FN_ALLOCA)
-		need_copyin(p, i);
-	if (writes_memory(i)) {
-		p->plan->needs |= NEED_SCRATCH;
-		p->priv->copyin_written = true;
-		/* So much there is that what is written can be inside. */
-		if (p->priv->copyin_size < room + 8)
-			p->priv->copyin_size = room + 8;
-	}
-	if (i->fn == IR_FN_COPYOUT)
-		need_work(p->plan, PLAN_COPYOUT);
-	if (i->fn == IR_FN_PATH)
-		need_work(p->plan, sizeof(struct path_work));
-	if (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR)
-		need_stack(p, whose_stack(p, i));
+	p->plan->needs |= NEED_SCRATCH;
+	p->priv->copyin_written = true;
+	if (p->priv->copyin_size < room + 8)
+		p->priv->copyin_size = room + 8;
 }
 
-enum {
-	NEED_FLOW = NEED_STATE | NEED_SCRATCH | NEED_FAULT,
-	NEED_ITER = NEED_FLOW | NEED_ITERS | NEED_LOOPS,
-};
+/* Is there code for a fault of @i?  There is wherever a string is copied, for the verifier (gen_copy_str). */
+static bool has_stub(const struct planner *p, const struct ir_insn *i)
+{
+	bool strings = i->dst != IR_NO_REG && p->clause->regs[i->dst] == IR_STR;
 
-/* What an operation always needs; those on maps, with their key: below. */
-static const uint32_t op_needs[IR_OP_MAX] = {
-	[IR_SDIV] = NEED_FAULT,
-	[IR_UDIV] = NEED_FAULT,
-	[IR_SMOD] = NEED_FAULT,
-	[IR_UMOD] = NEED_FAULT,
-	[IR_FAULT] = NEED_FAULT,
-	[IR_LOAD] = NEED_FAULT,
-	[IR_ULOAD] = NEED_FAULT,
-	[IR_ARG] = NEED_FAULT,
-	[IR_MATCH] = NEED_FAULT,
-	[IR_SPRINTF] = NEED_FAULT,
-	[IR_CALL] = NEED_FAULT,
-	[IR_AGG] = NEED_FAULT,
-	[IR_EMIT] = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK | NEED_FAULT,
-	[IR_ITER] = NEED_ITER,
-	[IR_INEXT] = NEED_ITER,
-	[IR_IKEY] = NEED_ITER,
-	[IR_IVALUE] = NEED_ITER,
-	[IR_IDONE] = NEED_ITER,
-	[IR_PASS] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
-	[IR_ENTER] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
-	[IR_LEAVE] = NEED_FLOW | NEED_CALLS | NEED_LOOPS,
-	[IR_TURN] = NEED_FLOW | NEED_LOOPS,
-	[IR_TRY] = NEED_FLOW,
-	[IR_BUDGET] = NEED_FLOW,
-	[IR_SPEND] = NEED_FLOW,
-	[IR_ENDTRY] = NEED_FLOW,
-	[IR_RAISE] = NEED_FLOW,
-	[IR_CAUGHT] = NEED_FLOW,
-	[IR_CAUGHTSTR] = NEED_FLOW,
-};
+	for (uint32_t x = 0; x < i->nargs; x++)
+		strings |= p->clause->regs[i->args[x]] == IR_STR;
+	return strings || ir_effects(i) & (IR_FAULTS | IR_FILLS);
+}
 
 static void need_of_insn(struct planner *p, const struct ir_insn *i)
 {
 	struct plan *plan = p->plan;
-	uint32_t room = ir_str_room(p->prog);
+	uint32_t of = ir_needs(i);
 
-	plan->needs |= op_needs[i->op];
-	switch (i->op) {
-	case IR_MATCH:
-		need_work(plan, 8 * MATCH_WORDS);
-		break;
-	case IR_SPRINTF:
-		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
-		break;
-	case IR_CALL:
-		need_of_call(p, i);
-		break;
-	case IR_BUILTIN:
-		need_of_builtin(p, i->bi);
-		break;
-	case IR_EXITING:
-		plan->needs |= i->imm ? NEED_GATE : 0;
-		break;
-	case IR_VLD:
-	case IR_VST:
-	case IR_VADD:
-		need_of_var(p, i->var);
-		break;
-	case IR_ITER:
-	case IR_INEXT:
-	case IR_IKEY:
-	case IR_IVALUE:
-	case IR_IDONE:
-		need_work(plan, PUT_STATE + 2 * (uint64_t)room + 64);
-		break;
-	case IR_TRY:
-		plan->needs |= plan->regions ? 0 : NEED_LOOPS;
-		break;
-	case IR_AGG:
-		need_key(plan, &p->priv->aggs[i->agg->id]);
-		break;
-	case IR_EMIT:
-		need_work(plan, (uint64_t)ir_rec_max(i->rec, room) + 64);
-		if (i->rec->stat)
-			need_key(plan, &p->priv->maps[i->rec->stat->id]);
-		break;
-	default:
-		if (ir_op_fact(i->op)->attr == IR_ATTR_MAP && i->op != IR_MCLEAR) {
-			plan->needs |= NEED_FAULT;
-			need_key(plan, &p->priv->maps[i->map->id]);
-		}
-		break;
+	for (size_t k = 0; k < sizeof(needs) / sizeof(needs[0]); k++) {
+		if (!(of & needs[k].of))
+			continue;
+		plan->needs |= needs[k].needs;
+		if (needs[k].more)
+			needs[k].more(p, i);
 	}
+	if (has_stub(p, i))
+		plan->needs |= NEED_FAULT;
+	if (ir_op_fact(i->op)->attr == IR_ATTR_VAR)
+		need_of_var(p, i->var);
+	if (ir_effects(i) & IR_W_SCRATCH && !(of & IR_N_BLOCK))
+		need_written(p);
+	if (i->op == IR_EXITING && i->imm)
+		plan->needs |= NEED_GATE;
 }
 
 static void find_needs(struct planner *p)
 {
+	struct ir_walk w = ir_walk_blocks(p->plan->blocks, p->plan->nblocks);
 	struct plan *plan = p->plan;
 
-	for (uint32_t b = 0; b < plan->nblocks; b++) {
-		for (uint32_t j = 0; j < plan->blocks[b]->n; j++)
-			need_of_insn(p, &plan->blocks[b]->insns[j]);
-	}
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		need_of_insn(p, i);
 	if (plan->nspills || plan->nstrs || plan->work)
 		plan->needs |= NEED_SCRATCH;
 }
@@ -593,10 +593,11 @@ struct plan *plan_new(const struct ir_prog *prog, const struct ir_clause *c, str
 	p.first = arena_alloc(a, c->nregs * sizeof(*p.first) + 1);
 	p.last = arena_alloc(a, c->nregs * sizeof(*p.last) + 1);
 	memset(p.first, 0xff, c->nregs * sizeof(*p.first));
-	p.words = (c->nregs + 63) / 64;
+	p.crossing = arena_alloc(a, c->nregs * sizeof(*p.crossing) + 1);
+	memset(p.crossing, 0xff, c->nregs * sizeof(*p.crossing));
+	p.crosses = arena_alloc(a, c->nregs * sizeof(*p.crosses) + 1);
+	p.written = arena_alloc(a, c->nregs * sizeof(*p.written) + 1);
 	p.in = arena_alloc(a, c->nblocks * sizeof(*p.in));
-	for (uint32_t b = 0; b < c->nblocks; b++)
-		p.in[b] = arena_alloc(a, p.words * sizeof(**p.in) + 1);
 	order_blocks(&p);
 	tries_plan(a, c, p.plan);
 	count(&p);

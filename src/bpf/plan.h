@@ -2,13 +2,12 @@
  * Where a clause keeps its values: the decisions that are made once per clause, before any program with it
  * is generated.
  *
- * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.  Those of
- * a clause with loops all live there: the verifier knows nothing of that memory's content, and so has nothing to
- * compare when it comes to a place again (gen_flow.c).
- * Strings never move: each register that holds one has a fixed buffer in scratch memory, shared by registers
- * that are not alive at the same time, or is a constant in the read-only map.  So the verifier always sees
- * constant offsets.  An instruction whose only use can take its result straight into place (a key, a record's
- * field, a branch) is late: it is generated there.
+ * Integers live in R6 to R8, which calls preserve, or in stack slots, or (many of them) in scratch memory.  Those of a
+ * clause with loops all live there: the verifier does not track that memory's content, and so has nothing to compare
+ * when it comes to an instruction again (gen_flow.c).  Strings never move: each register that holds one has a fixed
+ * buffer in scratch memory, shared by registers that are not alive at the same time, or is a constant in the read-only
+ * map.  So the verifier always sees constant offsets.  An instruction whose only use can take its result straight into
+ * place (a key, a record's field, a branch) is late: it is generated there.
  */
 #ifndef DTAP_BPF_PLAN_H
 #define DTAP_BPF_PLAN_H
@@ -16,7 +15,7 @@
 #include "ir/ir.h"
 
 enum loc_kind {
-	LOC_NONE,		/* nobody reads it, or it is late */
+	LOC_NONE,		/* never read, or late */
 	LOC_CONST,		/* v: the value */
 	LOC_REG,		/* v: R6 to R8 */
 	LOC_STACK,		/* v: number of the spill slot */
@@ -37,11 +36,11 @@ enum plan_need {
 	NEED_TASK = 8,		/* pid and tid as the user knows them */
 	NEED_FAULT = 16,	/* it can fault */
 	NEED_CLAUSE_VARS = 32,	/* this-> */
-	NEED_STATE = 64,	/* of gen_flow.c */
+	NEED_STATE = 64,	/* the state of gen_flow.c */
 	NEED_CALLS = 128,	/* frames of procedures */
 	NEED_LOOPS = 256,	/* turns (gen_turn.c); it needs the state, too */
 	NEED_ITERS = 512,
-	NEED_GATE = 1024,	/* behind it: it may have ended the firing */
+	NEED_GATE = 1024,	/* it may end the firing: check after it */
 };
 
 struct copyin {
@@ -49,27 +48,29 @@ struct copyin {
 	uint32_t off, size;	/* off from the start of the unit's copyin area */
 };
 
-/* What is in a TRY. */
+/* The code inside a TRY. */
 struct region {
 	const struct ir_insn *insn;	/* the TRY */
-	struct region *outer;		/* the one that it is in, or NULL */
+	struct region *outer;		/* the region around it, or NULL */
 	uint32_t number;
 };
 
 struct plan {
 	struct loc *locs;			/* by register */
-	const struct ir_insn **late;		/* by register: what makes its value, at its use; or NULL */
-	struct ir_block *const *blocks;		/* those that can be reached, in the order to generate */
+	const struct ir_insn **late;		/* by register: the late instruction that makes its value; or NULL */
+	struct ir_block *const *blocks;		/* the reachable ones, in the order to generate */
 	uint32_t nblocks;
 	uint32_t needs;				/* enum plan_need */
-	struct region **regions;		/* by block: what its start is in; NULL: that is not the same always */
+	uint32_t kernel_needs;		/* the same, for programs in the kernel only */
+	struct region **regions;		/* by block: the region of its start; NULL: unknown */
 	uint32_t nregions;
 	uint32_t nspills;			/* in scratch memory */
 	uint32_t nstrs;				/* string buffers */
-	uint32_t work;				/* bytes of memory that one instruction at a time may use */
+	uint32_t work;				/* bytes of the work area, for one instruction at a time */
 	struct copyin *copyins;
 	uint32_t ncopyins;
 	size_t copyins_cap;
+	uint32_t copyin_used;			/* bytes of the copyin area, which each clause uses from its start */
 };
 
 struct ebpf_private;

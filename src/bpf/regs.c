@@ -1,6 +1,6 @@
 /*
- * Register allocation by linear scan: lives are taken in the order they begin; when registers run out, the
- * one that ends last goes to memory.
+ * Register allocation by linear scan: lives are taken in the order in which they begin; when no register is free, the
+ * value whose life ends last is spilled.
  */
 #include "bpf/plan.h"
 
@@ -20,8 +20,8 @@ static int by_start(const void *x, const void *y)
 	return a->reg < b->reg ? -1 : a->reg > b->reg;
 }
 
-/* Number the @n lives so that those with one number do not overlap: a life may begin where another ends only
- * when @touch.  Returns how many numbers it took. */
+/* Number the @n lives so that those with the same number do not overlap: a life may begin where another ends only
+ * when @touch.  Returns how many numbers are used. */
 static uint32_t colour(struct arena *a, const struct interval *lives, uint32_t n, bool touch, uint32_t *out)
 {
 	uint32_t *ends = arena_alloc(a, n * sizeof(*ends) + 1);

@@ -1,13 +1,14 @@
 /*
- * Where a fault of each block goes, if that is known beforehand: TRYs nest, and most clauses are in the same ones whatever
- * way led to a place.  Procedures are not: where one calls itself each call may be in other TRYs.
+ * The handler of each block's faults, if it is known when the program is generated.  TRYs nest, and in most clauses a
+ * block is inside the same TRYs on every path that leads to it.  Procedures are an exception: if one is recursive, each
+ * call may be inside other TRYs.
  */
 #include "bpf/plan.h"
 
 #include "base/arena.h"
 #include "ir/facts.h"
 
-/* The innermost TRY at @b's start, unless another is known already that differs: false. */
+/* Set the innermost TRY at @b's start; false: a different one is known already. */
 static bool reach(struct plan *plan, bool *known, const struct ir_block *b, struct region *r)
 {
 	if (known[b->id])
@@ -17,7 +18,7 @@ static bool reach(struct plan *plan, bool *known, const struct ir_block *b, stru
 	return true;
 }
 
-/* The blocks behind @b, whose own start is known. */
+/* Set it for the successors of @b, for whose own start it is known. */
 static bool go_on(struct plan *plan, bool *known, struct region **made, struct arena *a, const struct ir_block *b)
 {
 	const struct ir_insn *end = &b->insns[b->n - 1];
@@ -56,7 +57,7 @@ void tries_plan(struct arena *a, const struct ir_clause *c, struct plan *plan)
 			goto unknown;
 	}
 	known[plan->blocks[0]->id] = true;
-	/* Each block comes behind one that leads to it. */
+	/* Each block comes after one that leads to it. */
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		if (!known[plan->blocks[b]->id] || !go_on(plan, known, made, a, plan->blocks[b]))
 			goto unknown;

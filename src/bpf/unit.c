@@ -1,5 +1,5 @@
 /*
- * The maps of a session, and what lies where in them.
+ * The maps of a session, and the layout of their values.
  */
 #include "bpf/unit.h"
 
@@ -11,25 +11,28 @@
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
 #include "bpf/rt/match.h"
+#include "ir/facts.h"
 #include "lang/format.h"
 #include "lang/regex.h"
 
 enum {
-	VALUE_MAX = 1 << 20,		/* bytes of one map's value or key that this file asks of the kernel */
-	HASH_ELEMENT = 48,		/* bytes that the kernel's hash table has with each element */
-	ONE_READY = 256,		/* of elements larger than that one is ready for each CPU (kernel/bpf/memalloc.c) */
+	VALUE_MAX = 1 << 20,		/* largest value or key of a map that this file creates, in bytes */
+	HASH_ELEMENT = 48,		/* the kernel's own bytes per element of a hash table */
+	ONE_READY = 256,		/* of larger elements the kernel keeps one ready per CPU
+					 * (kernel/bpf/memalloc.c) */
 	BEFOREHAND_MAX = 4 << 20,
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
 	ITERS_MAX = 64 << 20,		/* bytes of all buffers for iterations */
 	ITER_BUFFERS = 8,
-	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots when nobody said how many CPUs there are */
-	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, and so not quite exactly */
+	COPYIN_GUARD = 64,
+	SCRATCH_SLOTS_UNKNOWN = 64,	/* scratch slots if the number of CPUs is unknown */
+	ORDERED_SLACK = 64,		/* the kernel counts elements per CPU, so not quite exactly */
 	ELEMENT_OVERHEAD = 64,		/* the kernel's part of a hash element, about */
-	STACKS = 16384,			/* of which the tracer is told but once, while they are not crowded out */
+	STACKS = 16384,			/* each is sent to the tracer once, unless it was evicted */
 	CODES = 32768,			/* the same of Python's code objects */
-	PROCESSES = 512,		/* whose mappings, or frames of Python, are known */
-	VTIMES = 8192,			/* threads whose vtimestamp never goes back, while they are not crowded out */
+	PROCESSES = 512,		/* whose mappings or Python frames are known */
+	VTIMES = 8192,			/* threads whose vtimestamp never goes back, unless evicted */
 };
 
 static uint32_t align8(uint32_t n)
@@ -102,9 +105,9 @@ static void number_keyed(struct keyed *k, const struct ir_prog *prog, const stru
 }
 
 /*
- * The kernel makes elements as they come, from a store that has one ready for each processor if they are large, and
- * fills it again when interrupts are on.  A tracepoint in a locked part of the kernel, such as signal_generate, would get
- * no second one: what has a size of its own, and a small one, is made beforehand.
+ * Without preallocation the kernel takes large elements from a cache that has one per CPU, and refills it when
+ * interrupts are on.  A tracepoint that fires with interrupts off, such as signal_generate, would get no second one: a
+ * map with a size of its own, if it is small, is preallocated.
  */
 static uint32_t element_flags(const struct ir_map *m, uint32_t key, uint32_t value)
 {
@@ -145,9 +148,9 @@ static const char *plan_aggs(struct ebpf_unit *u, const struct ebpf_sizes *sizes
 	for (uint32_t i = 0; i < prog->naggs; i++) {
 		const struct ir_agg *g = prog->aggs[i];
 		const struct keyed *k = &u->priv->aggs[i];
-		uint32_t value = ir_agg_words(g) * 8;
+		uint32_t value = (ir_agg_words(g) + ir_agg_tells_use(g)) * 8;
 
-		if (!value || value > PERCPU_VALUE_MAX)
+		if (!ir_agg_words(g) || value > PERCPU_VALUE_MAX)
 			return arena_printf(prog->arena, "the aggregation @%s has impossible parameters", g->name);
 		if (*largest < value)
 			*largest = value;
@@ -172,7 +175,7 @@ static const char *plan_aggs(struct ebpf_unit *u, const struct ebpf_sizes *sizes
 /* --- variables ---------------------------------------------------------------------------------------- */
 
 /* Give the variables of class @cls and type @type offsets from *size on. */
-static const char *place_vars(struct ebpf_unit *u, uint32_t *off, enum ir_class cls, enum ir_type type,
+static const char *lay_out_vars(struct ebpf_unit *u, uint32_t *off, enum ir_class cls, enum ir_type type,
 			      uint32_t each, uint32_t *size)
 {
 	for (uint32_t i = 0; i < u->prog->nvars; i++) {
@@ -194,13 +197,13 @@ static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const 
 	uint32_t room = ir_str_room(u->prog), globals = 0;
 	const char *err;
 
-	err = place_vars(u, p->var_off, IR_GLOBAL, IR_INT, 8, &globals);
+	err = lay_out_vars(u, p->var_off, IR_GLOBAL, IR_INT, 8, &globals);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_GLOBAL, IR_STR, room, &globals);
+		err = lay_out_vars(u, p->var_off, IR_GLOBAL, IR_STR, room, &globals);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_THREAD, IR_INT, 8, &p->threads_size);
+		err = lay_out_vars(u, p->var_off, IR_THREAD, IR_INT, 8, &p->threads_size);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_THREAD, IR_STR, room, &p->threads_size);
+		err = lay_out_vars(u, p->var_off, IR_THREAD, IR_STR, room, &p->threads_size);
 	if (err)
 		return err;
 	if (globals)
@@ -215,36 +218,32 @@ static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const 
 
 enum { NOBODY, SEVERAL = UINT32_MAX };
 
-/* Who uses each variable: NOBODY, a clause's number plus one, SEVERAL. */
+/* The user of each variable: NOBODY, a clause's number plus one, SEVERAL. */
 static uint32_t *find_users(const struct ir_prog *prog)
 {
 	uint32_t *users = arena_alloc(prog->arena, (prog->nvars + 1) * sizeof(*users));
 
 	memset(users, 0, prog->nvars * sizeof(*users));
 	for (uint32_t c = 0; c < prog->nclauses; c++) {
-		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
-			const struct ir_block *k = prog->clauses[c]->blocks[b];
+		struct ir_walk w = ir_walk_clause(prog->clauses[c]);
 
-			for (uint32_t j = 0; j < k->n; j++) {
-				const struct ir_insn *i = &k->insns[j];
-
-				if (i->op != IR_VLD && i->op != IR_VST && i->op != IR_VADD)
-					continue;
-				if (users[i->var->id] != c + 1)
-					users[i->var->id] = users[i->var->id] == NOBODY ? c + 1 : SEVERAL;
-			}
+		for (const struct ir_insn *i; (i = ir_next(&w));) {
+			if (i->op != IR_VLD && i->op != IR_VST && i->op != IR_VADD)
+				continue;
+			if (users[i->var->id] != c + 1)
+				users[i->var->id] = users[i->var->id] == NOBODY ? c + 1 : SEVERAL;
 		}
 	}
 	return users;
 }
 
 /*
- * The IR_LOCAL strings.  Clauses run one after the other and find nothing there when they begin, so that those of one
- * alone lie where those of the others do.
+ * Lay out the IR_LOCAL variables of @type, of @room bytes each.  Clauses run one after the other, and their variables
+ * have no value when they begin, so variables of a single clause share their place with those of others.
  */
-static const char *place_local_strings(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *off)
+static const char *lay_out_locals(struct ebpf_unit *u, struct ebpf_private *p, const uint32_t *users, enum ir_type type,
+				uint32_t room, uint32_t *off)
 {
-	const uint32_t *users = find_users(u->prog);
 	uint32_t *ends = arena_alloc(u->prog->arena, (u->prog->nclauses + 1) * sizeof(*ends)), furthest;
 
 	for (int shared = 1; shared >= 0; shared--) {
@@ -256,10 +255,10 @@ static const char *place_local_strings(struct ebpf_unit *u, struct ebpf_private 
 			const struct ir_var *v = u->prog->vars[i];
 			uint32_t *end = &ends[users[i] == SEVERAL ? 0 : users[i]];
 
-			if (v->cls != IR_LOCAL || v->slot.type != IR_STR || shared != (users[i] == SEVERAL))
+			if (v->cls != IR_LOCAL || v->slot.type != type || shared != (users[i] == SEVERAL))
 				continue;
 			p->var_off[i] = *end;
-			*end += p->str_buf;
+			*end += room;
 			if (furthest < *end)
 				furthest = *end;
 			if (furthest > VALUE_MAX)
@@ -271,8 +270,8 @@ static const char *place_local_strings(struct ebpf_unit *u, struct ebpf_private 
 	return NULL;
 }
 
-/* The raised text, and the frames: one for the clause itself and for each call, and another that arguments may be
- * PASSed to though the call will be one too many. */
+/* The raised text, and the frames: one for the clause itself, one for each call, and one more: arguments are PASSed
+ * before the call turns out to be one too many. */
 static const char *plan_frames(struct ebpf_unit *u, struct ebpf_private *p, uint32_t needs, uint32_t *off)
 {
 	uint32_t frames = needs & NEED_CALLS ? u->prog->nesting + 2 : 1;
@@ -282,9 +281,9 @@ static const char *plan_frames(struct ebpf_unit *u, struct ebpf_private *p, uint
 	if (needs & NEED_STATE)
 		*off += p->str_buf;
 	p->frame_size = 8;
-	err = place_vars(u, p->var_off, IR_FRAME, IR_INT, 8, &p->frame_size);
+	err = lay_out_vars(u, p->var_off, IR_FRAME, IR_INT, 8, &p->frame_size);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_FRAME, IR_STR, p->str_buf, &p->frame_size);
+		err = lay_out_vars(u, p->var_off, IR_FRAME, IR_STR, p->str_buf, &p->frame_size);
 	if (err)
 		return err;
 	p->frames_off = *off;
@@ -295,26 +294,26 @@ static const char *plan_frames(struct ebpf_unit *u, struct ebpf_private *p, uint
 }
 
 /* State of iterations: unit.h's words, the given parts of keys, the key and the value of an element. */
-static void place_iters(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *off)
+static void lay_out_iters(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *off)
 {
 	for (uint32_t i = 0; i < u->prog->niters; i++) {
 		const struct ir_map *m = u->prog->iters[i]->map;
-		struct iter_place *place = &p->iters[i];
+		struct iter_layout *layout = &p->iters[i];
 
-		place->off = *off;
+		layout->off = *off;
 		*off += 8 * ITER_WORDS;
 		for (uint32_t k = 0; k < m->nkeys; k++) {
 			if (u->prog->iters[i]->given >> k & 1)
 				*off += m->keys[k].type == IR_STR ? p->str_buf : 8;
 		}
-		place->key = *off;
+		layout->key = *off;
 		*off += p->maps[m->id].sizes[p->maps[m->id].n - 1] + 8;
-		place->value = *off;
+		layout->value = *off;
 		*off += m->value.type == IR_STR ? p->str_buf : 8;
 	}
 }
 
-/* Buffers that iterations take: as many as can be inside each other on two CPUs, or what memory there is for. */
+/* The buffers of iterations: ITER_BUFFERS, enough for nested ones on two CPUs, or as many as fit in ITERS_MAX. */
 static const char *plan_iters(struct ebpf_unit *u, struct ebpf_private *p)
 {
 	uint64_t size;
@@ -338,8 +337,9 @@ static const char *plan_iters(struct ebpf_unit *u, struct ebpf_private *p)
 static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
 	uint32_t spills = 0, work = 0, strs = 0, needs = 0, off;
-	uint64_t size;
+	const uint32_t *users;
 	const char *err;
+	uint64_t size;
 
 	for (uint32_t i = 0; i < u->prog->nclauses; i++) {
 		const struct plan *plan = p->plans[i];
@@ -354,10 +354,11 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	}
 	if (!(needs & NEED_SCRATCH))
 		return NULL;
+	users = find_users(u->prog);
 	off = SCRATCH_SPILLS + 8 * spills;
-	err = place_vars(u, p->var_off, IR_CLAUSE, IR_INT, 8, &off);
+	err = lay_out_vars(u, p->var_off, IR_CLAUSE, IR_INT, 8, &off);
 	if (!err)
-		err = place_vars(u, p->var_off, IR_LOCAL, IR_INT, 8, &off);
+		err = lay_out_locals(u, p, users, IR_INT, 8, &off);
 	if (err)
 		return err;
 	p->state_off = off;
@@ -370,19 +371,20 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	if (size > SCRATCH_MAX)
 		goto too_large;
 	off = (uint32_t)size;
-	err = place_vars(u, p->var_off, IR_CLAUSE, IR_STR, p->str_buf, &off);
+	err = lay_out_vars(u, p->var_off, IR_CLAUSE, IR_STR, p->str_buf, &off);
 	if (!err)
-		err = place_local_strings(u, p, &off);
+		err = lay_out_locals(u, p, users, IR_STR, p->str_buf, &off);
 	if (!err)
 		err = plan_frames(u, p, needs, &off);
 	if (err)
 		return err;
-	place_iters(u, p, &off);
+	lay_out_iters(u, p, &off);
 	p->match_off = off;
 	if (p->matched)
 		off += 8 * MATCH_KEPT + p->str_buf;
-	p->copyin_off = (uint32_t)align8(off);
-	size = (uint64_t)p->copyin_off + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + ir_str_room(u->prog);
+	p->copyin_guard = p->alloca_max ? COPYIN_GUARD : 0;
+	p->copyin_off = (uint32_t)align8(off) + p->copyin_guard;
+	size = (uint64_t)p->copyin_off + p->copyin_guard + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + ir_str_room(u->prog);
 	if (size > SCRATCH_MAX)
 		goto too_large;
 	p->scratch_slots = sizes->ncpus ? power_of_two(2 * sizes->ncpus) : SCRATCH_SLOTS_UNKNOWN;
@@ -395,8 +397,8 @@ too_large:
 	return "the program's strings take too much scratch memory: lower strsize";
 }
 
-/* The strings, and zeros behind them: so many that any string may be read for strsize bytes, any new value or
- * rest of a key be copied from them. */
+/* The strings, then zeros: enough that any string can be read for strsize bytes, and any new value or rest of a key
+ * can be copied from them. */
 static void plan_rodata(struct ebpf_unit *u, struct ebpf_private *p, uint32_t zeros)
 {
 	char *init;
@@ -437,7 +439,7 @@ static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const 
 	re = &p->regexes[p->nregexes];
 	re->text = text;
 	re->off = p->rodata_size;
-	re->re = regex_compile(prog->arena, text, &why);
+	re->re = regex_compile(prog->arena, text, p->matched, &why);
 	if (!re->re) {
 		*err = arena_printf(prog->arena, "the regular expression %s: %s", text, why);
 		return;
@@ -446,24 +448,35 @@ static void add_regex(const struct ir_prog *prog, struct ebpf_private *p, const 
 	p->nregexes++;
 }
 
-/* Strings that are copied to a register with several definitions: plans know only of the others. */
+static bool asks_what_matched(const struct ir_insn *i)
+{
+	return i->op == IR_CALL && i->fn == IR_FN_MATCHED;
+}
+
+static bool uses(const struct ir_prog *prog, bool (*is)(const struct ir_insn *i))
+{
+	struct ir_walk w = ir_walk_prog(prog);
+
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (is(i))
+			return true;
+	}
+	return false;
+}
+
+/* Add the constant strings, also for registers with several definitions, which plans leave out. */
 static void add_strings(const struct ir_prog *prog, struct ebpf_private *p, const char **err)
 {
-	for (uint32_t c = 0; c < prog->nclauses; c++) {
-		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
-			const struct ir_block *k = prog->clauses[c]->blocks[b];
+	struct ir_walk w = ir_walk_prog(prog);
 
-			for (uint32_t j = 0; j < k->n; j++) {
-				if (k->insns[j].op == IR_STRC)
-					unit_rodata(prog, p, k->insns[j].str);
-				if (k->insns[j].op == IR_SPRINTF)
-					add_literals(prog, p, k->insns[j].fmt);
-				if (k->insns[j].op == IR_MATCH)
-					add_regex(prog, p, k->insns[j].str, err);
-				if (k->insns[j].op == IR_CALL && k->insns[j].fn == IR_FN_MATCHED)
-					p->matched = true;
-			}
-		}
+	p->matched = uses(prog, asks_what_matched);
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (i->op == IR_STRC)
+			unit_rodata(prog, p, i->str);
+		if (i->op == IR_SPRINTF)
+			add_literals(prog, p, i->fmt);
+		if (i->op == IR_MATCH)
+			add_regex(prog, p, i->str, err);
 	}
 }
 
@@ -490,24 +503,19 @@ static bool makes_stack(const struct ir_insn *i)
 	return i->op == IR_CALL && (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR);
 }
 
+static bool asks_values(const struct ir_insn *i)
+{
+	return i->op == IR_CALL && gen_asks_value(i->fn);
+}
+
+static bool asks_tasks(const struct ir_insn *i)
+{
+	return i->op == IR_CALL && (i->fn == IR_FN_PYTASK || i->fn == IR_FN_PYCORO);
+}
+
 static bool reads_vtimestamp(const struct ir_insn *i)
 {
 	return i->op == IR_BUILTIN && i->bi == IR_B_VTIMESTAMP;
-}
-
-static bool uses(const struct ir_prog *prog, bool (*is)(const struct ir_insn *i))
-{
-	for (uint32_t c = 0; c < prog->nclauses; c++) {
-		for (uint32_t b = 0; b < prog->clauses[c]->nblocks; b++) {
-			const struct ir_block *k = prog->clauses[c]->blocks[b];
-
-			for (uint32_t j = 0; j < k->n; j++) {
-				if (is(&k->insns[j]))
-					return true;
-			}
-		}
-	}
-	return false;
 }
 
 /* Give the maps of arrays and aggregations their numbers, and make room for all. */
@@ -532,7 +540,7 @@ static void number_maps(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *z
 	u->maps = arena_alloc(prog->arena, next * sizeof(*u->maps));
 }
 
-/* The maps of fixed numbers: those of every session, and those that something in the clauses asks for. */
+/* The maps with fixed numbers: those of every session, and those that the clauses need. */
 static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes, uint32_t *zeros)
 {
 	const struct ir_prog *prog = u->prog;
@@ -541,7 +549,8 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	set_map(&u->maps[EBPF_MAP_CONTROL], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_control), 1, BPF_F_MMAPABLE,
 		"control");
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
-		sizes->nprobes ? sizes->nprobes : 1, 0, "probes");
+		(sizes->nprobes ? sizes->nprobes : 1) + sizes->nnamed, 0, "probes");
+	u->nnamed = sizes->nnamed;
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
@@ -566,6 +575,8 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 		set_map(&u->maps[EBPF_MAP_CODES], BPF_MAP_TYPE_LRU_HASH, 8, 8, CODES, 0, "codes");
 		*zeros = max(*zeros, sizeof(struct abi_python));
 	}
+	u->asks_values = uses(prog, asks_values);
+	u->asks_tasks = uses(prog, asks_tasks);
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 8, VTIMES, 0, "vtimes");
 }

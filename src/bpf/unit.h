@@ -10,7 +10,7 @@
 #include "ir/layout.h"
 
 /*
- * A scratch slot.  A program takes one and gives it back when it ends; whoever preempts it takes another.
+ * A scratch slot.  A program takes one and gives it back when it ends; a program that preempts it takes another.
  *
  *	busy | spilled integers | integer this-> and locals | state | work area | string buffers | this-> strings and
  *	locals | raised text | frames of procedures | iterations | the last match | copyin copies
@@ -23,12 +23,12 @@ enum {
 
 /* Words of the state (gen_flow.c). */
 enum {
-	STATE_ACTIONS,		/* what may still be SPENT */
-	STATE_DEPTH,		/* calls inside each other */
+	STATE_ACTIONS,		/* actions that are left to SPEND */
+	STATE_DEPTH,		/* depth of calls */
 	STATE_NTRIES,
-	STATE_AT,		/* where the next turn begins, if each is called */
-	STATE_TURNS,		/* that may still be */
-	STATE_LATE,		/* they were used up, and a fault was caught: what is left is the last */
+	STATE_AT,		/* number of the turn point where the next turn begins, if turns are calls */
+	STATE_TURNS,		/* turns that are left */
+	STATE_LATE,		/* the turns were used up and a fault was caught: those left are the reserve */
 	STATE_FAULT,		/* three words, as IR_CAUGHT_KIND ... number them */
 	STATE_TRIES = STATE_FAULT + 3,
 	STATE_WORDS = STATE_TRIES + IR_MAX_TRIES,
@@ -37,8 +37,8 @@ enum {
 /* Words of an iteration's state (gen_iter.c). */
 enum { ITER_BUF, ITER_POS, ITER_N, ITER_LEFT, ITER_NUMBER, ITER_KEY, ITER_VALUE, ITER_WORDS };
 
-/* Where it is in the scratch slot; its key and its value. */
-struct iter_place {
+/* Offsets in the scratch slot: of the state, of the key and of the value. */
+struct iter_layout {
 	uint32_t off, key, value;
 };
 
@@ -58,7 +58,7 @@ struct rodata_str {
 struct keyed {
 	uint32_t first;			/* number of the first map */
 	unsigned int n;			/* key classes */
-	uint32_t ints, strs;		/* parts of each type, the thread among them */
+	uint32_t ints, strs;		/* parts of each type, including the thread */
 	uint32_t sizes[IR_KEY_CLASSES];	/* bytes of the key in each */
 };
 
@@ -73,8 +73,8 @@ struct ebpf_private {
 	uint32_t nregexes;
 	size_t regexes_cap;
 	bool python;			/* stacks have frames of Python */
-	bool unwind, unwinds;		/* the user's are walked by tables: it is wanted; there are some */
-	bool matched;			/* somebody asks for what matched: it is kept at match_off */
+	bool unwind, unwinds;		/* user stacks are walked by tables: wanted; and a clause has such stacks */
+	bool matched;			/* a clause asks for the last match: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
 	uint32_t zeros_off;		/* in the read-only map: zeros_size bytes of 0 */
@@ -85,16 +85,20 @@ struct ebpf_private {
 	uint32_t lock_slots;		/* a power of two */
 	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
 	uint32_t frame_size;		/* bytes of a procedure's frame */
-	struct iter_place *iters;	/* by id */
+	struct iter_layout *iters;	/* by id */
 	uint32_t iter_max;		/* entries of a buffer for an iteration */
 	uint32_t iter_buffers;
-	uint32_t copyin_size;
-	bool copyin_written;			/* at places that the verifier does not know */
+	uint32_t copyin_size;		/* of the clause that needs most */
+	uint32_t copyin_guard;		/* unused bytes on both sides, for pointers outside of it; 0: none */
+	bool copyin_written;			/* written to at offsets that the verifier does not know */
 	uint32_t alloca_max;		/* bytes of the largest piece of it that alloca() gives */
-	uint32_t str_buf;		/* bytes of a string buffer: ir_str_room() and what words may read beyond */
+	uint32_t str_buf;		/* bytes of a string buffer: ir_str_room(), and 8 that word reads may touch */
 };
 
 /* The offset of @s, cut to what a string may hold, in the read-only map. */
 uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const char *s);
+
+/* Does @fn ask for a value of the traced language (gen_value.c)? */
+bool gen_asks_value(enum ir_fn fn);
 
 #endif

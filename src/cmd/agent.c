@@ -1,14 +1,14 @@
 /*
- * dtap agent: the agent at the start of an interpreter, for tracers that cannot load it themselves.
+ * dtap agent: loads the agent when an interpreter starts, for tracers that cannot load it themselves.
  *
- * A file NAME.pth in a folder of site-packages is read when Python starts, and a line of it that begins with "import"
- * is run (the site module's documentation).  Ours hands the object to the loader of extension modules, which
- * maps it and then finds that it is none: an ImportError that the line expects.  This needs no module that an
- * interpreter may lack, and takes some 100 us.  The object looks for raised semaphores by itself then
- * (DTAP_AGENT_POLL), and shows nothing of that in os.environ.
+ * Python reads each file NAME.pth in a site-packages folder when it starts, and executes lines that begin with
+ * "import" (documentation of the site module).  Our line passes the object to the loader of extension modules, which
+ * maps it and then fails because it is no extension module; the line ignores this ImportError.  This needs no module
+ * that an interpreter may lack, and takes about 100 us.  With DTAP_AGENT_POLL set, the object polls for raised
+ * semaphores; the line removes the variable from os.environ again.
  *
- * The interpreter itself is asked where its folder is and, in the end, whether it has loaded the object.  Refused are
- * interpreters that the agent cannot serve, and folders that cannot be written to.
+ * The interpreter is run to find its folder and, at the end, to check that it has loaded the object.  Interpreters
+ * that the agent does not support and folders that cannot be written to are refused.
  */
 #include "cmd/cmd.h"
 
@@ -24,13 +24,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/cpython.h"
+#include "base/child.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "target/agent.h"
 
 #define OBJECT "dtap-agent.so"
 #define PTH "dtap-agent.pth"
 
-/* What an interpreter says about itself, a line each in this order. */
+/* What @ask prints about an interpreter: one line each, in this order. */
 enum fact { NAME, VERSION, BITS, THREADING, FOLDER, PREFIX, LOADED, NFACTS };
 
 static const char ask[] =
@@ -45,7 +48,7 @@ static const char ask[] =
 	"print('yes' if '/" OBJECT "' in open('/proc/self/maps').read() else 'no')\n";
 
 struct agent_run {
-	const char *python, *root;	/* root: "" or the folder that the interpreter takes for / */
+	const char *python, *root;	/* root: "" or the root folder of the interpreter (chroot) */
 	char facts[NFACTS][4096];
 	struct strbuf object, pth;	/* host paths of the installed files */
 };
@@ -74,11 +77,12 @@ static void __attribute__((noreturn)) be_python(const struct agent_run *r, int o
 	dup2(null, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
+	child_signals();
 	execlp(r->python, r->python, "-I", "-c", ask, (char *)NULL);
 	_exit(127);
 }
 
-/* Have the interpreter fill the facts.  0 or an exit code after a message. */
+/* Run the interpreter to get the facts.  0, or an exit code after a message. */
 static int ask_python(struct agent_run *r)
 {
 	int out[2], status, n = 0;
@@ -110,15 +114,16 @@ static int ask_python(struct agent_run *r)
 	return 0;
 }
 
-/* Can the agent serve this interpreter? */
+/* Does the agent support this interpreter?  0, or an exit code after a message. */
 static int check_python(const struct agent_run *r)
 {
 	int minor = 0;
 
 	if (strcmp(r->facts[NAME], "cpython"))
 		return complain("%s is %s; the agent serves CPython alone", r->python, r->facts[NAME]);
-	if (sscanf(r->facts[VERSION], "3.%d", &minor) != 1 || minor < 9 || minor > 15)
-		return complain("%s is Python %s; the agent serves 3.9 to 3.15", r->python, r->facts[VERSION]);
+	if (sscanf(r->facts[VERSION], "3.%d", &minor) != 1 || minor < CPYTHON_FIRST ||
+	    minor > CPYTHON_LAST)
+		return complain("%s is Python %s; the agent serves " CPYTHON_RANGE, r->python, r->facts[VERSION]);
 	if (strcmp(r->facts[BITS], "64"))
 		return complain("%s is a 32-bit program, which the agent does not serve", r->python);
 	if (strcmp(r->facts[THREADING], "gil"))
@@ -143,7 +148,7 @@ static int find_python(struct agent_run *r)
 
 /* --- files ---------------------------------------------------------------------------------------------- */
 
-/* Write @len bytes as file @path in one step: a program that starts meanwhile sees the old or the new one. */
+/* Write @len bytes as file @path atomically: a program that starts meanwhile sees the old or the new file. */
 static int write_file(const char *path, const void *bytes, size_t len)
 {
 	struct strbuf tmp = { 0 };
@@ -169,20 +174,17 @@ static int write_file(const char *path, const void *bytes, size_t len)
 	return e;
 }
 
-/* Add all of file @path to @out. */
+/* Append the whole file @path, which may be in another user's folder, to @out. */
 static int read_file(const char *path, struct strbuf *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), e = 0;
-	char buf[16384];
-	ssize_t n;
+	enum { OBJECT_MAX = 64 << 20 };
+	struct file *f;
+	int e = file_open(path, &f, NULL);
 
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, buf, sizeof(buf))) > 0)
-		strbuf_add(out, buf, (size_t)n);
-	if (n < 0)
-		e = -errno;
-	close(fd);
+	if (e)
+		return e;
+	e = file_text(f, OBJECT_MAX, out);
+	file_close(f);
 	return e;
 }
 
@@ -211,7 +213,7 @@ static bool is_installed(const struct agent_run *r)
 	return !access(strbuf_str(&r->object), F_OK) && !access(strbuf_str(&r->pth), F_OK);
 }
 
-/* Remove both files; those that are not there count as removed. */
+/* Remove both files; a missing one is no error. */
 static int remove_files(const struct agent_run *r)
 {
 	const char *paths[] = { strbuf_str(&r->pth), strbuf_str(&r->object) };
@@ -238,7 +240,7 @@ static int install(struct agent_run *r)
 	e = find_python(r);
 	if (e)
 		goto out;
-	/* Quotes and backslashes would end the line's string. */
+	/* Quotes, backslashes and newlines would break the string in the line. */
 	if (strpbrk(r->facts[FOLDER], "'\"\\\n")) {
 		e = complain("%s: a folder of that name cannot stand in a .pth file", r->facts[FOLDER]);
 		goto out;
@@ -292,7 +294,7 @@ static int uninstall(struct agent_run *r)
 	return e;
 }
 
-/* Exit code 0 when it is installed and loads. */
+/* Exit code 0 if the agent is installed and loaded. */
 static int status(struct agent_run *r)
 {
 	struct strbuf mine = { 0 };

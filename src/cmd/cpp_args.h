@@ -1,5 +1,5 @@
 /*
- * The options for the C preprocessor, which a run of a script and dtrace -h and -G have in common: -C -D -U -I -H.
+ * The options for the C preprocessor, common to running a script and to dtrace -h and -G: -C -D -U -I -H.
  */
 #ifndef DTAP_CMD_CPP_ARGS_H
 #define DTAP_CMD_CPP_ARGS_H
@@ -11,17 +11,17 @@ struct arena;
 
 struct cpp_args {
 	bool wanted;		/* -C */
-	const char **v;		/* the others as cpp takes them */
+	const char **v;		/* the others, as arguments of cpp */
 	size_t n, cap;
 };
 
-/* Take option @letter with its argument (NULL: it has none).  False: it is none of them. */
+/* Handle option @letter with its argument, or NULL.  False: it is not one of these options. */
 bool cpp_args_take(struct cpp_args *c, struct arena *a, int letter, const char *arg);
 
-/* One more word, as it is. */
+/* Add an argument, unchanged. */
 void cpp_args_add(struct cpp_args *c, struct arena *a, const char *word);
 
-/* Those of d_cpp(): up to a NULL. */
+/* The arguments for d_cpp(), with a NULL at the end. */
 const char *const *cpp_args_list(struct cpp_args *c, struct arena *a);
 
 #endif

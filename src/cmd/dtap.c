@@ -1,5 +1,5 @@
 /*
- * The one binary: finds the command by the name it was called by, or by its first argument.
+ * The binary of all commands: finds the command by argv[0], or by the first argument.
  */
 #include "cmd/cmd.h"
 
@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/oom.h"
+#include "cmd/ready/ready.h"
+#include "dtap.h"
 
 static const struct command {
 	const char *name, *what;
@@ -39,10 +41,12 @@ static void usage(FILE *f)
 	fputs("usage: dtap COMMAND [argument ...]\n\n", f);
 	for (i = 0; i < NCOMMANDS; i++)
 		fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fputs("\nReady-made commands, which are scripts:\n\n", f);
+	ready_list(f);
 	fputs("\nA link to dtap named after a command is that command.  'dtap COMMAND --help' tells more.\n", f);
 }
 
-/* No allocation here: there is no memory. */
+/* Memory is exhausted: nothing here may allocate. */
 static void out_of_memory(void)
 {
 	static const char message[] = "dtap: out of memory\n";
@@ -71,6 +75,8 @@ static int run(const char *name, int argc, char **argv)
 		return CMD_OK;
 	}
 	c = find(argv[1]);
+	if (!c && ready_is(argv[1]))
+		return ready_main(argc - 1, argv + 1);
 	if (!c) {
 		fprintf(stderr, "dtap: there is no command '%s'\n", argv[1]);
 		usage(stderr);
@@ -84,13 +90,13 @@ int main(int argc, char **argv)
 	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	int code;
 
-	arena_on_oom(out_of_memory);
+	oom_set_handler(out_of_memory);
 	name = name ? name + 1 : argc > 0 ? argv[0] : "dtap";
 	code = run(name, argc, argv);
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;
-	if (errno != EPIPE)	/* who reads the text may have seen enough */
+	if (errno != EPIPE)	/* EPIPE: the reader has closed the pipe */
 		fprintf(stderr, "%s: failed to write the output%s%s\n", name, errno ? ": " : "",
 			errno ? strerror(errno) : "");
 	return code ? code : CMD_ERROR;

@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/strbuf.h"
 #include "cmd/cmd.h"
-#include "session/options.h"
+#include "dtap.h"
 
-/* The options with a letter: what getopt takes, --help shows, and nothing else has to know. */
+/* The one-letter options, for getopt and --help. */
 static const struct opt_row {
 	char letter;
 	const char *arg;	/* name of its argument, or NULL */
@@ -50,7 +49,7 @@ static const struct opt_row {
 	{ 'Z', NULL, "permit probe descriptions that match no probe" },
 };
 
-/* Options of other DTraces that mean nothing here, each with the reason. */
+/* Options of other DTraces that dtap does not have, each with the reason. */
 static const struct refused_row {
 	char letter;
 	const char *why;
@@ -62,8 +61,8 @@ static const struct refused_row {
 
 void dtrace_opts_help(void)
 {
+	const char *name, *what;
 	size_t i;
-	int id;
 
 	puts("usage: dtrace [option ...] [-s FILE | -n DESCRIPTION | -P | -m | -f | -i ...] [argument ...]\n"
 	     "\n"
@@ -79,8 +78,8 @@ void dtrace_opts_help(void)
 	     "Arguments are the script's $1, $2 ... and, as strings, $$1, $$2 ...\n"
 	     "\n"
 	     "Options of -x, also set by \"#pragma D option NAME=VALUE\":\n");
-	for (id = 0; id < OPT_MAX; id++)
-		printf("  %-18s %s\n", option_name((enum option_id)id), option_what((enum option_id)id));
+	for (i = 0; dtap_option(i, &name, &what); i++)
+		printf("  %-18s %s\n", name, what);
 	puts("\nExit codes: 0, 1 after an error, 2 for a wrong command line; exit(N) in the script gives N.");
 }
 
@@ -98,25 +97,7 @@ static int usage(void)
 	return CMD_USAGE;
 }
 
-static void add_prog(struct dtrace_opts *o, struct arena *a, char opt, const char *text)
-{
-	o->progs = arena_grow(a, o->progs, &o->progs_cap, o->nprogs, sizeof(*o->progs));
-	o->progs[o->nprogs++] = (struct dtrace_prog){ opt, text };
-}
-
-static void add_text(struct arena *a, const char ***v, size_t *n, size_t *cap, const char *text)
-{
-	*v = arena_grow(a, *v, cap, *n, sizeof(**v));
-	(*v)[(*n)++] = text;
-}
-
-static void add_arg(struct dtrace_opts *o, struct arena *a, char *arg)
-{
-	o->args = arena_grow(a, o->args, &o->args_cap, (size_t)o->nargs, sizeof(*o->args));
-	o->args[o->nargs++] = arg;
-}
-
-static int add_pid(struct dtrace_opts *o, struct arena *a, const char *text)
+static int add_pid(struct dtap *t, const char *text)
 {
 	char *end;
 	long pid;
@@ -127,24 +108,32 @@ static int add_pid(struct dtrace_opts *o, struct arena *a, const char *text)
 		fprintf(stderr, "dtrace: invalid pid: %s\n", text);
 		return CMD_USAGE;
 	}
-	o->pids = arena_grow(a, o->pids, &o->pids_cap, o->npids, sizeof(*o->pids));
-	o->pids[o->npids++] = (pid_t)pid;
+	dtap_process(t, (pid_t)pid);
 	return 0;
 }
 
-/* -x name[=value], and the letters that stand for one. */
-static int set_option(struct options *set, struct arena *a, const char *text)
+/* -x name[=value], and the letters that are short for one. */
+static int set_option(struct dtap *t, const char *name, const char *value)
 {
-	const char *eq = strchr(text, '=');
-	struct strbuf err = { 0 };
-	char *name = eq ? arena_strndup(a, text, (size_t)(eq - text)) : arena_strdup(a, text);
-	int e = options_set(set, name, eq ? eq + 1 : NULL, OPTION_COMMAND, &err);
+	return dtap_set(t, name, value) ? CMD_USAGE : 0;
+}
 
-	if (e)
-		fprintf(stderr, "dtrace: failed to set -x %s: %s%s\n", text, strbuf_str(&err),
-			e == -ENOENT ? "; dtrace --help lists them" : "");
-	strbuf_fini(&err);
-	return e ? CMD_USAGE : 0;
+static enum dtap_script_kind kind_of(int letter)
+{
+	switch (letter) {
+	case 's':
+		return DTAP_FILE;
+	case 'P':
+		return DTAP_PROVIDER;
+	case 'm':
+		return DTAP_MODULE;
+	case 'f':
+		return DTAP_FUNCTION;
+	case 'i':
+		return DTAP_ID;
+	default:
+		return DTAP_NAME;
+	}
 }
 
 static int refuse(int letter)
@@ -160,20 +149,21 @@ static int refuse(int letter)
 	return usage();
 }
 
-static int set_mode(struct dtrace_opts *o, enum dtrace_mode mode)
+static int set_mode(struct dtrace_opts *o, struct dtap *t, enum dtrace_mode mode)
 {
 	if (o->mode != DTRACE_RUN && o->mode != mode) {
 		fputs("dtrace: only one of the options -e, -l and -V can be given\n", stderr);
 		return CMD_USAGE;
 	}
 	o->mode = mode;
+	dtap_purpose(t, mode == DTRACE_LIST ? DTAP_TO_LIST : DTAP_TO_COMPILE);
 	return 0;
 }
 
-static int one_option(struct dtrace_opts *o, struct arena *a, struct options *set, int c, char *arg);
+static int one_option(struct dtrace_opts *o, struct dtap *t, int c, char *arg);
 
-/* -x: an option, or the long name of a letter that says something to this command alone. */
-static int extended_option(struct dtrace_opts *o, struct arena *a, struct options *set, char *text)
+/* -x: an option of the library, or the long name of a letter that only this command handles. */
+static int extended_option(struct dtrace_opts *o, struct dtap *t, char *text)
 {
 	static const struct {
 		const char *name;
@@ -187,40 +177,41 @@ static int extended_option(struct dtrace_opts *o, struct arena *a, struct option
 	size_t len = eq ? (size_t)(eq - text) : strlen(text), i;
 
 	if (eq && len == strlen("cppargs") && !strncmp(text, "cppargs", len)) {
-		char *words = arena_strdup(a, eq + 1), *at;
+		char *words = arena_strdup(o->arena, eq + 1), *at;
 
 		for (at = strtok_r(words, " ", &words); at; at = strtok_r(NULL, " ", &words))
-			cpp_args_add(&o->cpp, a, at);
+			cpp_args_add(&o->cpp, o->arena, at);
 		return 0;
 	}
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i].name) == len && !strncmp(text, names[i].name, len) && names[i].arg == (eq != NULL))
-			return one_option(o, a, set, names[i].letter, eq ? eq + 1 : NULL);
-	return set_option(set, a, text);
+			return one_option(o, t, names[i].letter, eq ? eq + 1 : NULL);
+	return set_option(t, arena_strndup(o->arena, text, len), eq ? eq + 1 : NULL);
 }
 
-static int one_option(struct dtrace_opts *o, struct arena *a, struct options *set, int c, char *arg)
+static int one_option(struct dtrace_opts *o, struct dtap *t, int c, char *arg)
 {
-	if (cpp_args_take(&o->cpp, a, c, arg))
+	if (cpp_args_take(&o->cpp, o->arena, c, arg))
 		return 0;
 	switch (c) {
 	case 'b':
-		return set_option(set, a, arena_printf(a, "bufsize=%s", arg));
+		return set_option(t, "bufsize", arg);
 	case 'c':
 		if (o->command) {
 			fputs("dtrace: -c can be given once\n", stderr);
 			return CMD_USAGE;
 		}
-		o->command = arg;
+		o->command = true;
+		dtap_command(t, arg);
 		return 0;
 	case 'e':
-		return set_mode(o, DTRACE_COMPILE);
+		return set_mode(o, t, DTRACE_COMPILE);
 	case 'l':
-		return set_mode(o, DTRACE_LIST);
+		return set_mode(o, t, DTRACE_LIST);
 	case 'V':
-		return set_mode(o, DTRACE_VERSION);
+		return set_mode(o, t, DTRACE_VERSION);
 	case 'L':
-		add_text(a, &o->lib_dirs, &o->nlib_dirs, &o->lib_dirs_cap, arg);
+		dtap_library(t, arg);
 		return 0;
 	case 'f':
 	case 'i':
@@ -228,53 +219,67 @@ static int one_option(struct dtrace_opts *o, struct arena *a, struct options *se
 	case 'n':
 	case 'P':
 	case 's':
-		add_prog(o, a, (char)c, arg);
+		dtap_script(t, kind_of(c), arg);
+		o->nprogs++;
 		return 0;
 	case 'o':
 		o->output = arg;
 		return 0;
 	case 'O':
-		o->print_aggs = true;
+		dtap_print_aggregations(t);
 		return 0;
 	case 'p':
-		return add_pid(o, a, arg);
+		return add_pid(t, arg);
 	case 'F':
-		return set_option(set, a, "flowindent");
+		return set_option(t, "flowindent", NULL);
 	case 'q':
-		return set_option(set, a, "quiet");
+		return set_option(t, "quiet", NULL);
 	case 'S':
-		o->show_source = true;
-		return set_option(set, a, "ir");
+		return set_option(t, "ir", NULL);
 	case 'v':
 		o->verbose = true;
 		return 0;
 	case 'w':
-		return set_option(set, a, "destructive");
+		return set_option(t, "destructive", NULL);
 	case 'x':
-		return extended_option(o, a, set, arg);
+		return extended_option(o, t, arg);
 	case 'X':
-		return set_option(set, a, arena_printf(a, "stdc=%s", arg));
+		return set_option(t, "stdc", arg);
 	case 'Z':
-		return set_option(set, a, "zdefs");
-	case '3':	/* for -G alone */
+		return set_option(t, "zdefs", NULL);
+	case '3':	/* for -G only */
 	case '6':
 		return strcmp(arg, c == '3' ? "2" : "4") ? usage() : 0;
 	case 1:	/* an operand */
-		add_arg(o, a, arg);
+		dtap_argument(t, arg);
 		return 0;
 	default:
 		return refuse(c);
 	}
 }
 
-/* A place for a message that getopt would word without our name. */
+/* getopt's own message would not start with "dtrace: ". */
 static int missing_argument(int c)
 {
 	fprintf(stderr, "dtrace: option -%c requires an argument\n", c);
 	return usage();
 }
 
-int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *set, int argc, char **argv)
+/* Pass the collected preprocessor arguments to the run. */
+static void give_cpp_words(const struct dtrace_opts *o, struct dtap *t)
+{
+	if (o->cpp.wanted)
+		dtap_set(t, "cpp", NULL);
+	for (size_t i = 0; i < o->cpp.n; i++)
+		dtap_define(t, DTAP_DEFINE_CPP, o->cpp.v[i]);
+}
+
+void dtrace_opts_fini(struct dtrace_opts *o)
+{
+	arena_free(o->arena);
+}
+
+int dtrace_opts_parse(struct dtrace_opts *o, struct dtap *t, int argc, char **argv)
 {
 	enum { HELP = 256 };
 	static const struct option longs[] = {
@@ -282,13 +287,13 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct strbuf err = { 0 };
 	char letters[2 * sizeof(rows) / sizeof(rows[0]) + 16], *p = letters;
 	size_t i;
 	int c, e;
 
 	memset(o, 0, sizeof(*o));
-	*p++ = '-';	/* operands in order, as option 1: macro arguments may stand between options */
+	o->arena = arena_new();
+	*p++ = '-';	/* operands in order, as option 1: macro arguments may come between options */
 	*p++ = ':';
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		*p++ = rows[i].letter;
@@ -296,13 +301,8 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 			*p++ = ':';
 	}
 	strcpy(p, "3:6:aAB");
-	add_arg(o, a, argv[0]);
-	e = options_from_environment(set, environ, &err);
-	if (e) {
-		fprintf(stderr, "dtrace: %s\n", strbuf_str(&err));
-		strbuf_fini(&err);
+	if (dtap_set_from_environment(t))
 		return CMD_USAGE;
-	}
 	opterr = optopt = 0;
 	optind = 0;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -319,11 +319,12 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct arena *a, struct options *se
 				fprintf(stderr, "dtrace: there is no option %s\n", argv[optind - 1]);
 			return usage();
 		}
-		e = one_option(o, a, set, c, optarg);
+		e = one_option(o, t, c, optarg);
 		if (e)
 			return e;
 	}
 	for (; optind < argc; optind++)
-		add_arg(o, a, argv[optind]);
+		dtap_argument(t, argv[optind]);
+	give_cpp_words(o, t);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * dtrace -h and -G.  The output is written only when the definition was sound, so that a failed build step
- * leaves nothing that looks made.
+ * dtrace -h and -G.  The output is written only if the definition is valid, so that a failed build step leaves no
+ * file that looks up to date.
  */
 #include "cmd/header.h"
 
@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +16,16 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/child.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/cpp_args.h"
-#include "cmd/dtrace_msg.h"
 #include "d/cpp.h"
 #include "d/parse.h"
 #include "lang/diag.h"
+#include "lib/d_msg.h"
 #include "lang/source.h"
 #include "sdt/sdt.h"
-
-extern char **environ;
 
 struct list {
 	const char **v;
@@ -45,10 +43,10 @@ struct header_opts {
 
 /* --- options ------------------------------------------------------------------------------------------ */
 
-/* The letters that take an argument here or in any other mode of dtrace; in the others none does. */
+/* The letters that take an argument, here or in another mode of dtrace. */
 static const char with_arg[] = "bcDfiILmnopPsUxX";
 
-/* Words of other tools that say nothing about a provider definition. */
+/* Arguments for other dtraces that do not affect a provider definition. */
 static bool is_foreign(const char *arg)
 {
 	static const char *const words[] = { "-fpic", "-fPIC", "-fpie", "-fPIE", "--types", "--no-pyparsing" };
@@ -124,7 +122,7 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 			return usage();
 		o->bits = c == '3' ? 32 : 64;
 		return 0;
-	case 'b':	/* what a run of a script would mean, and operands: objects of -G */
+	case 'b':	/* options for running a script, and operands (objects of -G): ignored */
 	case 'L':
 	case 'q':
 	case 'S':
@@ -201,7 +199,7 @@ static void say_where(void *ctx, const struct diag_msg *m, struct strbuf *b)
 		strbuf_printf(b, "line %u: column %u: ", m->pos.line, m->pos.col);
 }
 
-/* Is the line at @s, behind its '#', one that D or the C preprocessor has a meaning for? */
+/* Is the line at @s, after its '#', a directive of D or the C preprocessor? */
 static bool is_directive(const char *s)
 {
 	static const char *const words[] = { "pragma", "line", "ident", "error", "warning", "include", "define",
@@ -217,8 +215,8 @@ static bool is_directive(const char *s)
 }
 
 /*
- * SystemTap's dtrace takes other lines that begin with # for comments, and definitions such as libvirt's
- * rely on it: blank them out, so that all else stays where it is.
+ * SystemTap's dtrace treats all other lines that begin with # as comments, and definitions such as libvirt's rely on
+ * it.  Replace them by spaces, so that positions do not change.
  */
 static struct source *without_hash_comments(struct arena *a, const struct source *src)
 {
@@ -250,18 +248,21 @@ static int read_script(struct arena *a, struct header_opts *o, const char *path,
 		*ret = without_hash_comments(a, *ret);
 		return 0;
 	}
-	e = d_cpp(a, *ret, cpp_args_list(&o->cpp, a), ret, &why);
+	e = d_cpp(a, *ret, "cpp", cpp_args_list(&o->cpp, a), ret, &why);
 	if (e) {
 		fprintf(stderr, "dtrace: failed to preprocess %s: %s\n", path, why ? why : strerror(-e));
 		return CMD_ERROR;
 	}
+	if (why)
+		fputs(why, stderr);
 	return 0;
 }
 
-/* Read, parse and check all scripts; mistakes have been reported when this fails. */
+/* Read, parse and check all scripts.  0, or CMD_ERROR after messages. */
 static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 {
 	const char *argv[] = { o->scripts.v[0] };
+	struct strbuf text = { 0 };
 	struct d_macros macros;
 	struct source *src;
 	struct d_prog *p;
@@ -284,7 +285,10 @@ static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 		d_parse_end(p);
 	if (!diag.errors)
 		sdt_check(a, &diag, p, ret);
-	return dtrace_print(&diag, say_where, NULL) ? CMD_ERROR : 0;
+	d_msg_text(&diag, say_where, NULL, &text);
+	fputs(strbuf_str(&text), stderr);
+	strbuf_fini(&text);
+	return diag.errors ? CMD_ERROR : 0;
 }
 
 /* --- output ------------------------------------------------------------------------------------------- */
@@ -325,8 +329,7 @@ static int write_file(const char *path, const struct strbuf *b)
 }
 
 /*
- * Add the words of @s to @l as a shell would read them, without its expansions: blanks separate, quotes and
- * backslashes keep.
+ * Split @s into words as a shell does, with quotes and backslashes but without expansions, and add them to @l.
  */
 static void add_words(struct arena *a, struct list *l, const char *s)
 {
@@ -365,7 +368,7 @@ static int run_compiler(const struct list *argv, int source)
 
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, source, STDIN_FILENO);
-	e = posix_spawnp(&pid, argv->v[0], &actions, NULL, (char *const *)argv->v, environ);
+	e = child_spawn(&pid, argv->v[0], &actions, (char *const *)argv->v);
 	posix_spawn_file_actions_destroy(&actions);
 	if (e) {
 		fprintf(stderr, "dtrace: failed to run the compiler %s: %s; CC names another\n", argv->v[0], strerror(e));
@@ -380,7 +383,7 @@ static int run_compiler(const struct list *argv, int source)
 	return CMD_ERROR;
 }
 
-/* 32 or 64, what the object at @path is made for; 0 when it cannot be read. */
+/* The ELF class of the object @path: 32 or 64; 0 if it cannot be read. */
 static int object_bits(const char *path)
 {
 	unsigned char ident[EI_NIDENT] = { 0 };
@@ -398,8 +401,8 @@ static int make_object(struct arena *a, const struct header_opts *o, int source,
 		       const char *extra)
 {
 	/*
-	 * The last word is ours.  Under link-time optimisation a variable that only notes mention would go;
-	 * sanitizers would add to data whose addresses are in the notes.
+	 * Our options come last, to override.  Link-time optimisation would remove variables that only notes
+	 * reference; sanitizers would add padding to data whose addresses are in the notes.
 	 */
 	static const char *const ours[] = { "-fno-lto", "-fno-sanitize=all", "-fPIC", "-g0", "-w", "-x", "c", "-c",
 					    "-o" };
@@ -447,7 +450,7 @@ static int write_object(struct arena *a, const struct header_opts *o, const stru
 			close(fd);
 		return CMD_ERROR;
 	}
-	/* Compilers for one size alone know neither option, so ask for it only where it makes a difference. */
+	/* Compilers for a single class do not know -m32 and -m64, so use them only where necessary. */
 	e = make_object(a, o, fd, output, NULL);
 	bits = e ? 0 : object_bits(output);
 	if (!e && o->bits && bits && bits != o->bits)
@@ -465,10 +468,6 @@ int header_main(int argc, char **argv)
 	const char *name;
 	int e;
 
-	if (!a) {
-		fputs("dtrace: out of memory\n", stderr);
-		return CMD_ERROR;
-	}
 	e = parse_options(&o, a, argc, argv);
 	if (e)
 		goto out;
@@ -496,11 +495,6 @@ int header_main(int argc, char **argv)
 		sdt_write_header(&text, &defs, name);
 	else
 		sdt_write_semaphores(&text, &defs, name);
-	if (text.failed) {
-		fputs("dtrace: out of memory\n", stderr);
-		e = CMD_ERROR;
-		goto out;
-	}
 	e = o.mode == 'h' ? write_file(o.output, &text) : write_object(a, &o, &text, o.output);
 out:
 	strbuf_fini(&text);

@@ -1,13 +1,13 @@
 /*
- * dtrace -h and dtrace -G: the provider compiler's command line, the one that builds call.
+ * dtrace -h and dtrace -G: the command line of the provider compiler, for builds.
  *
  *	dtrace -h [-C] [-D NAME[=VALUE]] [-U NAME] [-I DIR] -s FILE.d [-o FILE.h]
  *	dtrace -G [-C ...] [-32|-64] [-k] [-v] -s FILE.d [-o FILE.o] [OBJECT ...]
  *
  * -s - reads standard input, and -h -o - writes standard output.  Without -o the output is named after the
- * script and lies in the current directory.  -G runs $CC with $CFLAGS (default: cc), as SystemTap's dtrace(1)
- * does; objects need no change on Linux and are not looked at.  What other DTraces take and means nothing
- * here is accepted: -x OPTION, -fPIC, --types, --no-pyparsing ...
+ * script and is in the current directory.  -G runs $CC with $CFLAGS (default: cc), as SystemTap's dtrace(1)
+ * does; the OBJECT operands need no change on Linux and are ignored.  Options of other DTraces without a
+ * meaning here are accepted: -x OPTION, -fPIC, --types, --no-pyparsing ...
  */
 #ifndef DTAP_CMD_HEADER_H
 #define DTAP_CMD_HEADER_H

@@ -1,16 +1,13 @@
 /*
  * stap(1): options and messages around the library.
  *
- * SystemTap's passes, as far as they are there: 1 reads the scripts, 2 finds probes and types, 3 lowers to the
- * intermediate representation, 4 makes bytecode of it, 5 runs that.
+ * SystemTap's passes are the library's steps: 1 parses the scripts, 2 finds probes and types, 3 lowers to IR, 4
+ * compiles to bytecode, 5 runs it.
  */
 #include "cmd/cmd.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <libgen.h>
-#include <limits.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,33 +17,34 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/strbuf.h"
-#include "cmd/stap_list.h"
-#include "cmd/stap_msg.h"
 #include "cmd/stap_opts.h"
-#include "cmd/stap_run.h"
-#include "lang/diag.h"
-#include "probe/points.h"
-#include "probe/probe.h"
-#include "stp/stp.h"
-#include "stp/tapset.h"
-#include "target/agent.h"
+#include "cmd/stap_output.h"
+#include "dtap.h"
 
 struct run {
 	struct arena *arena;
 	struct stap_opts o;
-	struct diag diag;
-	struct stap_msg msg;
-	struct stp_env env;
-	struct stp *stp;
-	struct stp_tapset *tapset;
-	struct probe_set *probes;
-	struct points *points;
-	struct stp_prog *prog;
-	const char *name;		/* the main script's */
+	struct dtap_stap stap;
+	struct dtap *t;
+	struct stap_output out;
+	int ready_fd;			/* -F: the pipe on which the parent waits; else -1 */
 	struct timespec start;		/* of the pass */
 	struct rusage usage;
 };
+
+static void message(void *ctx, enum dtap_level level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	fputs(text, stderr);
+}
+
+static void written(void *ctx)
+{
+	struct run *r = ctx;
+
+	stap_output_written(&r->out);
+}
 
 /* --- -v ----------------------------------------------------------------------------------------------- */
 
@@ -80,308 +78,181 @@ static void __attribute__((format(printf, 2, 3))) pass_ends(struct run *r, const
 		(now.tv_sec - r->start.tv_sec) * 1000 + (now.tv_nsec - r->start.tv_nsec) / 1000000);
 }
 
-static int pass_failed(const struct run *r, unsigned int pass, const char *what)
+static int pass_failed(unsigned int pass, const char *what)
 {
-	(void)r;
 	fprintf(stderr, "Pass %u: %s failed.  [man error::pass%u]\n", pass, what, pass);
 	return CMD_ERROR;
 }
 
-/* --- pass 1 ------------------------------------------------------------------------------------------- */
-
-/* The folder of the installed tapset, or of the source tree that this was built in. */
-static void add_own_tapset(struct run *r)
-{
-	const char *dir = getenv("SYSTEMTAP_TAPSET");
-
-	if (!dir || !*dir)
-		dir = cmd_share(r->arena, "tapset");
-	if (dir)
-		stp_tapset_dir(r->tapset, dir, r->o.file);
-}
-
-static int read_script(struct run *r, const struct source **ret)
-{
-	struct source *src = NULL;
-	const char *text = r->o.text;
-	int e;
-
-	if (r->o.mode == STAP_LIST || r->o.mode == STAP_LIST_VARS)
-		text = arena_printf(r->arena, "probe %s {}", text);
-	if (text || r->o.mode > STAP_LIST_VARS) {
-		text = text ? text : "";
-		*ret = source_text(r->arena, "<input>", text, strlen(text));
-		return 0;
-	}
-	e = source_read(r->arena, r->o.file, &src);
-	if (e == -ENOENT)
-		fprintf(stderr, "Input file '%s' is missing.\n", r->o.file);
-	else if (e)
-		fprintf(stderr, "Input file '%s' cannot be read: %s\n", r->o.file, strerror(-e));
-	else if (!strcmp(r->o.file, "-"))
-		src->name = "<input>";
-	*ret = src;
-	return e;
-}
-
-/* A tapset file with mistakes is left out, as SystemTap does, and is no mistake of the script. */
-static void add_tapset(struct run *r)
-{
-	const struct source *src;
-
-	while ((src = stp_tapset_next(r->tapset))) {
-		unsigned int errors = r->diag.errors;
-
-		if (stp_tapset_add(r->tapset, r->stp))
-			continue;
-		stap_msg_print(&r->msg, &r->diag);
-		stap_msg_warn(&r->msg, "tapset \"%s\" has errors, and will be skipped", src->name);
-		r->diag.errors = errors;
-	}
-}
-
-static void use_all_tapset(struct run *r)
-{
-	bool lists = r->o.mode != STAP_RUN;
-
-	if (lists)
-		stp_tapset_all(r->tapset);
-}
-
-static int set_limits(struct run *r)
-{
-	int64_t low, high;
-
-	for (size_t i = 0; i < r->o.limits.n; i++) {
-		const char *text = r->o.limits.v[i], *eq = strchr(text, '=');
-		char *name = eq ? arena_strndup(r->arena, text, (size_t)(eq - text)) : arena_strdup(r->arena, text);
-
-		if (stp_set_limit(r->stp, name, eq ? strtoll(eq + 1, NULL, 0) : 1, &low, &high))
-			continue;
-		fprintf(stderr, "ERROR: -D %s: dtap has room for %s from %" PRId64 " to %" PRId64 "\n", text, name, low, high);
-		return CMD_ERROR;
-	}
-	if (r->o.no_time_limits)
-		stp_set_limit(r->stp, "MAXACTION", INT64_MAX, &low, &high);
-	if (r->o.no_handler_errors) {
-		stp_set_limit(r->stp, "MAXERRORS", INT64_MAX, &low, &high);
-		stp_set_limit(r->stp, "MAXSKIPPED", INT64_MAX, &low, &high);
-	}
-	return 0;
-}
-
-static int parse_failed(struct run *r)
-{
-	stap_msg_print(&r->msg, &r->diag);
-	if (r->diag.errors)
-		fprintf(stderr, "%u parse error%s.\n", r->diag.errors, r->diag.errors == 1 ? "" : "s");
-	return pass_failed(r, 1, "parse");
-}
+/* --- the passes --------------------------------------------------------------------------------------- */
 
 static int pass_1(struct run *r)
 {
-	const struct source *src, **more;
-	bool ok = true;
-
 	pass_begins(r);
-	diag_init(&r->diag, r->arena);
-	stp_env_init(&r->env, r->arena);
-	r->env.guru = r->o.guru;
-	r->env.unoptimized = r->o.unoptimized;
-	r->env.timing = r->o.timing;
-	r->env.args = (struct stp_args){ r->o.args.v, r->o.args.n };
-	if (r->o.compatible)
-		r->env.systemtap_v = r->o.compatible;
-	r->stp = stp_new(r->arena, &r->diag, &r->env);
-	if (set_limits(r) || read_script(r, &src))
-		return pass_failed(r, 1, "parse");
-	r->name = src->name;
-	r->tapset = stp_tapset_new(r->arena, r->env.arch);
-	stp_suggest(r->stp, r->tapset);
-	stp_tapset_script(r->tapset, src);
-	more = arena_alloc(r->arena, (r->o.more.n + 1) * sizeof(*more));
-	for (size_t i = 0; i < r->o.more.n; i++) {
-		more[i] = source_text(r->arena, "<input>", r->o.more.v[i], strlen(r->o.more.v[i]));
-		stp_tapset_script(r->tapset, more[i]);
-	}
-	more[r->o.more.n] = src;
-	r->msg.scripts = more;
-	r->msg.nscripts = r->o.more.n + 1;
-	for (size_t i = 0; i < r->o.dirs.n; i++)
-		stp_tapset_dir(r->tapset, r->o.dirs.v[i], r->o.file);
-	add_own_tapset(r);
-	use_all_tapset(r);
-	add_tapset(r);
-	if (r->o.mode <= STAP_LIST_VARS) {
-		ok = stp_add(r->stp, src, false);
-		for (size_t i = 0; i < r->o.more.n; i++)
-			ok = stp_add(r->stp, more[i], false) && ok;
-	}
-	if (!ok || r->diag.errors)
-		return parse_failed(r);
-	stap_msg_print(&r->msg, &r->diag);
-	pass_ends(r, "Pass 1: parsed user script and %zu library scripts", stp_tapset_files(r->tapset));
+	if (dtap_parse(r->t))
+		return pass_failed(1, "parse");
+	pass_ends(r, "Pass 1: parsed user script and %zu library scripts", dtap_count(r->t, DTAP_LIBRARY_FILES));
 	return 0;
-}
-
-/* --- pass 2 ------------------------------------------------------------------------------------------- */
-
-static unsigned int count_handlers(const struct stp_prog *prog)
-{
-	unsigned int n = 0;
-
-	for (const struct stp_handler *h = prog->handlers; h; h = h->next)
-		n++;
-	return n;
-}
-
-/* Does @text have $N or @N in it, or $# or @#, which count them? */
-static bool uses_arg(const char *text, size_t len, unsigned int n)
-{
-	char number[12];
-	size_t digits = (size_t)snprintf(number, sizeof(number), "%u", n);
-
-	for (size_t i = 0; i + 1 < len; i++) {
-		if (text[i] != '$' && text[i] != '@')
-			continue;
-		if (text[i + 1] == '#')
-			return true;
-		if (i + digits < len && !strncmp(text + i + 1, number, digits) &&
-		    (i + digits + 1 >= len || text[i + digits + 1] < '0' || text[i + digits + 1] > '9'))
-			return true;
-	}
-	return false;
-}
-
-/* An argument that the script does not look at is likely one too many. */
-static void warn_unused_args(struct run *r)
-{
-	for (unsigned int n = 1; n <= r->o.args.n; n++) {
-		bool used = false;
-
-		for (size_t i = 0; i < r->msg.nscripts; i++)
-			used |= uses_arg(r->msg.scripts[i]->text, r->msg.scripts[i]->len, n);
-		if (!used)
-			stap_msg_warn(&r->msg, "unused command line option $%u/@%u", n, n);
-	}
 }
 
 static int pass_2(struct run *r)
 {
-	struct stp_resolver resolver;
-	unsigned int nfuncs = 0, nglobals = 0;
+	size_t probes, functions, globals;
 
 	pass_begins(r);
-	resolver = points_resolver(r->points);
-	warn_unused_args(r);
-	r->prog = stp_check(r->stp, &resolver);
-	stap_msg_print(&r->msg, &r->diag);
-	if (!r->prog || r->diag.errors)
-		return pass_failed(r, 2, "analysis");
-	if (r->o.strict_warnings && r->msg.warnings)
-		return pass_failed(r, 2, "analysis");
-	for (const struct stp_func *f = r->prog->funcs; f; f = f->next)
-		nfuncs += f->needed;
-	for (const struct stp_var *v = r->prog->globals.first; v; v = v->next)
-		nglobals += v->reads || v->writes;
-	pass_ends(r, "Pass 2: analyzed script: %u probe%s, %u function%s, 0 embeds, %u global%s",
-		  count_handlers(r->prog), count_handlers(r->prog) == 1 ? "" : "s", nfuncs, nfuncs == 1 ? "" : "s",
-		  nglobals, nglobals == 1 ? "" : "s");
+	if (dtap_check(r->t))
+		return pass_failed(2, "analysis");
+	probes = dtap_count(r->t, DTAP_CLAUSES);
+	functions = dtap_count(r->t, DTAP_FUNCTIONS);
+	globals = dtap_count(r->t, DTAP_GLOBALS);
+	pass_ends(r, "Pass 2: analyzed script: %zu probe%s, %zu function%s, 0 embeds, %zu global%s", probes,
+		  probes == 1 ? "" : "s", functions, functions == 1 ? "" : "s", globals, globals == 1 ? "" : "s");
 	return 0;
 }
 
-/* --- passes 3 to 5 ------------------------------------------------------------------------------------ */
+static int pass_3(struct run *r)
+{
+	pass_begins(r);
+	if (dtap_translate(r->t))
+		return pass_failed(3, "translation");
+	pass_ends(r, "Pass 3: translated to intermediate code");
+	return 0;
+}
 
-static int later_passes(struct run *r, struct stap_program *p)
+static int pass_4(struct run *r)
+{
+	pass_begins(r);
+	if (stap_output_open(&r->out, r->arena, &r->o))
+		return pass_failed(4, "compilation");
+	dtap_output(r->t, r->out.fd);
+	if (dtap_enable(r->t))
+		return pass_failed(4, "compilation");
+	pass_ends(r, "Pass 4: compiled to bytecode");
+	return 0;
+}
+
+/*
+ * -F: continue in a child.  The parent waits until everything is armed, prints the child's pid and exits.  0 in the
+ * child, or without -F.
+ */
+static int detach(struct run *r)
+{
+	char ready = 0;
+	int ends[2];
+	pid_t pid;
+
+	r->ready_fd = -1;
+	if (!r->o.flight)
+		return 0;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		close(ends[0]);
+		r->ready_fd = ends[1];
+		setsid();
+		return 0;
+	}
+	close(ends[1]);
+	if (read(ends[0], &ready, 1) != 1)
+		_exit(CMD_ERROR);
+	printf("%d\n", (int)pid);
+	fflush(stdout);
+	_exit(CMD_OK);
+}
+
+static void say_ready(struct run *r)
+{
+	int null;
+
+	if (r->ready_fd < 0)
+		return;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)	/* a reader of stap's output must not wait for the child */
+		dup2(null, fd);
+	if (write(r->ready_fd, "", 1) != 1)
+		return;
+	close(r->ready_fd);
+}
+
+static int pass_5(struct run *r)
 {
 	int e;
 
-	pass_begins(r);
-	e = stap_translate(p);
-	stap_msg_print(&r->msg, &r->diag);
-	if (e)
-		return pass_failed(r, 3, "translation");
-	pass_ends(r, "Pass 3: translated to intermediate code");
-	if (r->o.last_pass == 3) {
-		stap_show_code(p);
-		return 0;
-	}
-	pass_begins(r);
-	if (stap_load(p))
-		return pass_failed(r, 4, "compilation");
-	pass_ends(r, "Pass 4: compiled to bytecode");
-	if (r->o.last_pass == 4)
-		return 0;
 	pass_begins(r);
 	if (r->o.verbose)
 		fputs("Pass 5: starting run.\n", stderr);
-	e = stap_run(p);
+	say_ready(r);
+	e = dtap_run(r->t) || dtap_status(r->t) ? CMD_ERROR : 0;
 	pass_ends(r, "Pass 5: run completed");
-	return e ? pass_failed(r, 5, "run") : 0;
+	return e ? pass_failed(5, "run") : 0;
 }
 
-/* Pass 2 looks at the command's program, so the command is started before it. */
-static int passes_from_2(struct run *r)
+/* -k: create a folder with the tree or the code of the script. */
+static void keep_folder(struct run *r, unsigned int pass)
 {
-	struct stap_program p = {
-		.arena = r->arena, .o = &r->o, .diag = &r->diag, .msg = &r->msg, .stp = r->stp, .probes = r->probes,
-	};
-	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot, .next_image = stap_next_image, .ctx = &p };
-	int e;
+	const char *tmp = getenv("TMPDIR");
+	char *path = arena_printf(r->arena, "%s/stapXXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+	FILE *f;
 
-	agents_object(&p.agent, NULL);
-	e = stap_set_options(&p) ? -1 : r->o.last_pass == 5 ? stap_hold(&p) : 0;
-	if (e < 0) {
-		stap_unload(&p);
-		return pass_failed(r, 5, "run");
+	if (!mkdtemp(path)) {
+		fprintf(stderr, "WARNING: no temporary directory can be made: %s\n", strerror(errno));
+		return;
 	}
-	conf.held = (uint32_t)e;
-	conf.agent = p.agent.len ? strbuf_str(&p.agent) : NULL;
-	conf.agent_always = stap_in_target(&p);
-	conf.skip_badvars = r->o.skip_badvars;
-	r->points = p.points = points_new(r->arena, r->probes, &conf);
-	e = pass_2(r);
-	p.prog = r->prog;
-	if (!e && r->o.last_pass == 2)
-		stap_dump_checked(r->prog);
-	else if (!e)
-		e = later_passes(r, &p);
-	stap_unload(&p);
-	return e;
+	f = fopen(arena_printf(r->arena, "%s/%s", path, pass < 3 ? "tree" : "code"), "we");
+	if (f) {
+		fputs(dtap_text(r->t, pass < 3 ? DTAP_TREE : DTAP_CODE), f);
+		fclose(f);
+	}
+	fprintf(stderr, "Keeping temporary directory \"%s\"\n", path);
 }
 
 static int run_script(struct run *r)
 {
-	int e = pass_1(r);
+	static int (*const passes[])(struct run *r) = { pass_1, pass_2, pass_3, pass_4, pass_5 };
+	static const enum dtap_what shown[] = { DTAP_TREE, DTAP_CHECKED, DTAP_CODE };
+	int e = 0;
 
-	if (e)
-		return e;
-	if (r->o.last_pass == 1) {
-		stap_dump_tree(stp_tree(r->stp), r->name);
-		return 0;
+	for (unsigned int pass = 1; pass <= r->o.last_pass && !e; pass++) {
+		if (pass == 2 && r->o.last_pass == 5) {
+			e = detach(r);
+			if (e) {
+				fprintf(stderr, "ERROR: cannot go into the background: %s\n", strerror(-e));
+				return pass_failed(5, "run");
+			}
+			dtap_block_signals();
+		}
+		e = passes[pass - 1](r);
 	}
-	return passes_from_2(r);
+	if (!e && r->o.last_pass <= 3)
+		fputs(dtap_text(r->t, shown[r->o.last_pass - 1]), stdout);
+	if (r->o.keep)
+		keep_folder(r, e ? 1 : r->o.last_pass);
+	if (stap_output_close(&r->out) && !e)
+		e = CMD_ERROR;
+	return e;
 }
+
+/* --- the modes ---------------------------------------------------------------------------------------- */
 
 static int list(struct run *r)
 {
-	struct points_conf conf = { r->o.command, (uint32_t)r->o.pid, r->o.sysroot };
-	struct stp_prog *prog;
-	int e = pass_1(r);
+	size_t missing;
 
-	if (e)
-		return e;
-	prog = stp_parsed(r->stp);
-	r->points = points_new(r->arena, r->probes, &conf);
+	if (pass_1(r))
+		return CMD_ERROR;
 	switch (r->o.mode) {
 	case STAP_DUMP_ALIASES:
-		stap_dump_aliases(prog);
+		fputs(dtap_text(r->t, DTAP_ALIASES), stdout);
 		return 0;
 	case STAP_DUMP_FUNCTIONS:
-		stap_dump_functions(prog);
+		fputs(dtap_text(r->t, DTAP_ALL_FUNCTIONS), stdout);
 		return 0;
 	default:
-		return stap_list_points(r->stp, r->points, r->o.mode == STAP_LIST_VARS) ? 0 : CMD_ERROR;
+		fputs(dtap_list(r->t, r->o.mode == STAP_LIST_VARS, &missing), stdout);
+		return missing ? CMD_ERROR : 0;
 	}
 }
 
@@ -392,11 +263,12 @@ static int dispatch(struct run *r)
 		stap_opts_help();
 		return 0;
 	case STAP_VERSION_MODE:
-		puts("Systemtap translator/driver (version " STP_VERSION ", dtap " DTAP_VERSION ")\n"
-		     "dtap runs SystemTap's language without a kernel module; it shares no code with SystemTap.");
+		printf("Systemtap translator/driver (version %s, dtap " DTAP_VERSION ")\n"
+		       "dtap runs SystemTap's language without a kernel module; it shares no code with SystemTap.\n",
+		       dtap_language_version(DTAP_STAP));
 		return 0;
 	case STAP_DUMP_POINTS:
-		stap_dump_types();
+		fputs(dtap_text(r->t, DTAP_PROBE_TYPES), stdout);
 		return 0;
 	case STAP_RUN:
 		return run_script(r);
@@ -405,26 +277,96 @@ static int dispatch(struct run *r)
 	}
 }
 
+/* --- passing the options to the run ------------------------------------------------------------------- */
+
+static void give_scripts(struct run *r)
+{
+	bool lists = r->o.mode == STAP_LIST || r->o.mode == STAP_LIST_VARS;
+
+	if (r->o.mode > STAP_LIST_VARS)
+		return;
+	if (r->o.text)
+		dtap_script(r->t, DTAP_TEXT, lists ? arena_printf(r->arena, "probe %s {}", r->o.text) : r->o.text);
+	else
+		dtap_script(r->t, DTAP_FILE, r->o.file);
+	for (size_t i = 0; i < r->o.more.n; i++)
+		dtap_script(r->t, DTAP_MORE_TEXT, r->o.more.v[i]);
+}
+
+static void give_texts(struct run *r)
+{
+	const struct stap_opts *o = &r->o;
+
+	for (size_t i = 0; i < o->args.n; i++)
+		dtap_argument(r->t, o->args.v[i]);
+	for (size_t i = 0; i < o->dirs.n; i++)
+		dtap_library(r->t, o->dirs.v[i]);
+	for (size_t i = 0; i < o->limits.n; i++)
+		dtap_define(r->t, DTAP_DEFINE_LIMIT, o->limits.v[i]);
+	for (size_t i = 0; i < o->globals.n; i++)
+		dtap_define(r->t, DTAP_DEFINE_GLOBAL, o->globals.v[i]);
+	if (o->command)
+		dtap_command(r->t, o->command);
+	if (o->pid)
+		dtap_process(r->t, o->pid);
+}
+
+static int set_options(struct run *r)
+{
+	const struct stap_opts *o = &r->o;
+
+	if (o->verbose > 1)
+		dtap_set(r->t, "showplace", NULL);
+	if (o->verbose > 2)
+		dtap_set(r->t, "verifierlog", NULL);
+	if (o->verbose > 3)
+		dtap_set(r->t, "bytecode", NULL);
+	if (o->place && dtap_set(r->t, "place", o->place))
+		return pass_failed(5, "run");
+	if (o->bufsize_mb)
+		dtap_set(r->t, "bufsize", arena_printf(r->arena, "%um", o->bufsize_mb));
+	return 0;
+}
+
+static int new_run(struct run *r)
+{
+	const struct stap_opts *o = &r->o;
+	struct dtap_conf conf = {
+		.size = sizeof(conf), .language = DTAP_STAP, .tags = o->errtags, .ctx = r, .message = message,
+		.written = written, .stap = &r->stap,
+	};
+
+	r->stap = (struct dtap_stap){
+		.guru = o->guru, .unoptimized = o->unoptimized, .timing = o->timing, .no_warnings = o->no_warnings,
+		.strict_warnings = o->strict_warnings, .all_messages = o->verbose, .skip_badvars = o->skip_badvars,
+		.no_time_limits = o->no_time_limits, .no_handler_errors = o->no_handler_errors,
+		.no_globals = o->no_globals, .compatible = o->compatible, .sysroot = o->sysroot,
+		.timeout_ns = o->timeout_ns,
+	};
+	r->t = dtap_new(&conf);
+	if (!r->t) {
+		fputs("ERROR: out of memory\n", stderr);
+		return CMD_ERROR;
+	}
+	if (o->mode != STAP_RUN)
+		dtap_purpose(r->t, DTAP_TO_LIST);
+	else if (o->last_pass < 5)
+		dtap_purpose(r->t, DTAP_TO_COMPILE);
+	give_scripts(r);
+	give_texts(r);
+	return set_options(r);
+}
+
 int cmd_stap(int argc, char **argv)
 {
-	struct run r = { .arena = arena_new(), .probes = probe_set_new() };
-	int e;
+	struct run r = { .arena = arena_new(), .out = { .fd = -1 } };
+	int e = stap_opts_parse(&r.o, r.arena, argc, argv);
 
-	if (!r.arena || !r.probes) {
-		fputs("ERROR: out of memory\n", stderr);
-		e = CMD_ERROR;
-		goto out;
-	}
-	e = stap_opts_parse(&r.o, r.arena, argc, argv);
-	if (!e) {
-		r.msg = (struct stap_msg){ .no_warnings = r.o.no_warnings, .errtags = r.o.errtags,
-					  .all = r.o.verbose || r.o.errtags };
+	if (!e)
+		e = new_run(&r);
+	if (!e)
 		e = dispatch(&r);
-		stap_msg_end(&r.msg);
-	}
-out:
-	points_free(r.points);
-	probe_set_free(r.probes);
+	dtap_free(r.t);
 	arena_free(r.arena);
 	return e;
 }

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
-#include "stp/preproc.h"
-#include "target/words.h"
+#include "dtap.h"
 
 static int usage(void)
 {
@@ -44,7 +44,7 @@ static bool is_word(const char *s, size_t n, const char *also)
 	return n > 0;
 }
 
-/* NAME=VALUE; the value may be missing if @bare. */
+/* Is it NAME=VALUE, or NAME if @bare?  @in_value: characters allowed in the value beside letters and digits. */
 static bool is_setting(const char *text, bool bare, const char *in_value)
 {
 	size_t n = strcspn(text, "=");
@@ -76,7 +76,7 @@ static int set_size(struct stap_opts *o, struct arena *a, const char *text)
 	return 0;
 }
 
-/* There is no module to be named so, but a script that is wrong with SystemTap is wrong here. */
+/* dtap builds no module, but refuses the names that SystemTap refuses. */
 static int check_module(struct stap_opts *o, struct arena *a, const char *name)
 {
 	size_t n = strlen(name);
@@ -118,20 +118,21 @@ static int check_runtime(struct stap_opts *o, struct arena *a, const char *mode)
 	return CMD_ERROR;
 }
 
-/* Is @version, "4.8", newer than the language here? */
+/* Set the language's version, "4.8"; one newer than ours is an error. */
 static int set_compatible(struct stap_opts *o, struct arena *a, const char *version)
 {
+	const char *ours = dtap_language_version(DTAP_STAP);
 	unsigned int major = 0, minor = 0, our_major, our_minor;
 
 	(void)a;
-	sscanf(STP_VERSION, "%u.%u", &our_major, &our_minor);
+	sscanf(ours, "%u.%u", &our_major, &our_minor);
 	if (sscanf(version, "%u.%u", &major, &minor) < 1) {
 		fprintf(stderr, "ERROR: '%s' is no version for --compatible\n", version);
 		return usage();
 	}
 	if (major > our_major || (major == our_major && minor > our_minor)) {
 		fprintf(stderr, "ERROR: systemtap version %s cannot be compatible with future version %s\n",
-			STP_VERSION, version);
+			ours, version);
 		return CMD_ERROR;
 	}
 	o->compatible = version;
@@ -165,31 +166,6 @@ static int set_list_vars(struct stap_opts *o, struct arena *a, const char *point
 {
 	(void)a;
 	return set_only_text(o, STAP_LIST_VARS, point);
-}
-
-/* staprun(8) gives a command with operators to sh, and expands variables and patterns. */
-static const char *by_shell(struct arena *a, const char *command)
-{
-	struct strbuf b = { 0 };
-	const char *ret;
-
-	strbuf_puts(&b, "sh -c '");
-	for (; *command; command++) {
-		if (*command == '\'')
-			strbuf_puts(&b, "'\\''");
-		else
-			strbuf_putc(&b, *command);
-	}
-	strbuf_putc(&b, '\'');
-	ret = arena_strdup(a, strbuf_str(&b));
-	strbuf_fini(&b);
-	return ret;
-}
-
-static int set_command(struct stap_opts *o, struct arena *a, const char *command)
-{
-	o->command = words_want_shell(command) ? by_shell(a, command) : command;
-	return 0;
 }
 
 static int set_pid(struct stap_opts *o, struct arena *a, const char *text)
@@ -257,19 +233,59 @@ static int more_verbose(struct stap_opts *o, struct arena *a, const char *none)
 
 static int check_privilege(struct stap_opts *o, struct arena *a, const char *level)
 {
-	(void)o;
 	(void)a;
+	o->privilege = level;
 	if (!level || !strcmp(level, "stapdev") || !strcmp(level, "stapsys") || !strcmp(level, "stapusr"))
 		return 0;
 	fprintf(stderr, "Invalid argument '%s' for --privilege.\n", level);
 	return CMD_ERROR;
 }
 
+static int drop_privilege(struct stap_opts *o, struct arena *a, const char *none)
+{
+	(void)a;
+	(void)none;
+	o->privilege = "stapusr";
+	return 0;
+}
+
+/* Set a resource limit of stap itself.  Man page stap(1), "--rlimit-as=NUM". */
+static int limit_resource(int resource, const char *name, const char *text)
+{
+	struct rlimit limit;
+	char *end;
+
+	errno = 0;
+	limit.rlim_cur = limit.rlim_max = strtoul(text, &end, 0);
+	if (end == text || *end || errno) {
+		fprintf(stderr, "ERROR: --rlimit-%s=%s: write a number\n", name, text);
+		return usage();
+	}
+	if (!setrlimit(resource, &limit))
+		return 0;
+	fprintf(stderr, "ERROR: --rlimit-%s=%s: %s\n", name, text, strerror(errno));
+	return CMD_ERROR;
+}
+
+#define LIMITS(function, resource, name)								\
+	static int function(struct stap_opts *o, struct arena *a, const char *text)		\
+	{											\
+		(void)o;									\
+		(void)a;									\
+		return limit_resource(resource, name, text);					\
+	}
+LIMITS(limit_as, RLIMIT_AS, "as")
+LIMITS(limit_cpu, RLIMIT_CPU, "cpu")
+LIMITS(limit_nproc, RLIMIT_NPROC, "nproc")
+LIMITS(limit_stack, RLIMIT_STACK, "stack")
+LIMITS(limit_fsize, RLIMIT_FSIZE, "fsize")
+#undef LIMITS
+
 /* --- the table ---------------------------------------------------------------------------------------- */
 
 enum opt_class { DONE, ACCEPTED, REFUSED };
 
-/* What becomes of an option, as stap_opts.def has it. */
+/* The effect of an option, as given in stap_opts.def. */
 struct opt_effect {
 	enum { DOES_NOTHING, SETS_FLAG, KEEPS_TEXT, ADDS_TEXT, SETS_MODE, CALLS } kind;
 	size_t member;			/* FLAG, TEXT, TEXTS: offset in struct stap_opts */
@@ -288,7 +304,7 @@ static const struct opt_row {
 	enum opt_class class;
 	char letter;		/* or 0 */
 	const char *name;	/* the long one, or NULL */
-	const char *arg;	/* or NULL; "[X]" may be missing */
+	const char *arg;	/* or NULL; "[X]" is optional */
 	const char *what;
 	struct opt_effect effect;
 } rows[] = {
@@ -376,7 +392,7 @@ static int refuse(const struct opt_row *r)
 
 /* --- the command line ----------------------------------------------------------------------------------- */
 
-/* What fits together, and what is the script. */
+/* Check that the options fit together, and find the script and its arguments. */
 static int check_together(struct stap_opts *o, struct arena *a, int argc, char **argv)
 {
 	if (o->command && o->pid) {
@@ -386,6 +402,10 @@ static int check_together(struct stap_opts *o, struct arena *a, int argc, char *
 	if (o->no_time_limits && !o->guru) {
 		fputs("ERROR --suppress-time-limits requires guru mode (-g)\n", stderr);
 		return CMD_ERROR;
+	}
+	if (o->guru && o->privilege && strcmp(o->privilege, "stapdev")) {
+		fprintf(stderr, "You can't specify -g and --privilege=%s together.\n", o->privilege);
+		return usage();
 	}
 	if (o->max_bytes && !o->output) {
 		fputs("ERROR: -S requires -o FILE\n", stderr);
@@ -401,16 +421,14 @@ static int check_together(struct stap_opts *o, struct arena *a, int argc, char *
 		o->file = argv[optind++];
 	for (; optind < argc; optind++)
 		add(&o->args, a, argv[optind]);
-	if (!o->text && !o->file && o->more.n) {
-		o->text = o->more.v[--o->more.n];
-	} else if (!o->text && !o->file) {
+	if (!o->text && !o->file) {
 		fputs("A script must be specified.\n", stderr);
 		return usage();
 	}
 	return 0;
 }
 
-/* The options as getopt_long(3) wants them. */
+/* The options in the form of getopt_long(3). */
 static void for_getopt(struct option longs[NOPTS + 1], char letters[2 * NOPTS + 2])
 {
 	*letters++ = ':';
@@ -430,7 +448,7 @@ static void for_getopt(struct option longs[NOPTS + 1], char letters[2 * NOPTS + 
 	*longs = (struct option){ 0 };
 }
 
-/* What getopt_long() stumbled over, in its own words; @c is ':', an argument is missing, or '?'. */
+/* Report an error of getopt_long() in its wording; @c is ':' (an argument is missing) or '?'. */
 static int misused(int c, char **argv)
 {
 	bool is_long = !optopt || optopt >= LONG_FIRST;

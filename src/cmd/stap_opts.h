@@ -1,5 +1,5 @@
 /*
- * stap's command line, taken apart.  Nothing is carried out.
+ * Parser of stap's command line.  It carries out nothing.
  *
  * Source: stap(1), "OPTIONS" and "ARGUMENTS".
  */
@@ -38,7 +38,7 @@ struct stap_opts {
 	struct stap_texts more;		/* -E: further scripts */
 	struct stap_texts args;		/* $1, $2 ... */
 	struct stap_texts dirs;		/* -I */
-	struct stap_texts limits;	/* -D NAME=VALUE, checked to look like it */
+	struct stap_texts limits;	/* -D NAME=VALUE, of valid form */
 	struct stap_texts globals;	/* -G name=value, likewise */
 	const char *command;		/* -c, or NULL */
 	pid_t pid;			/* -x, or 0 */
@@ -48,14 +48,15 @@ struct stap_opts {
 	unsigned int max_files;		/* -S: kept, or 0 */
 	unsigned int bufsize_mb;	/* -s, or 0 */
 	unsigned int verbose;
-	bool guru, unoptimized, timing, no_warnings, strict_warnings, flight, skip_badvars;
+	bool guru, unoptimized, timing, no_warnings, strict_warnings, flight, skip_badvars, keep, bulk;
 	bool no_time_limits, no_handler_errors, no_globals, errtags;
 	const char *compatible;		/* --compatible, or NULL */
 	const char *sysroot;		/* --sysroot, or NULL */
+	const char *privilege;		/* --privilege, --unprivileged, or NULL */
 	const char *place;		/* --place, or NULL */
 };
 
-/* Take @argv apart into @o, whose arrays live in @a.  0, or the exit code after a message on standard error. */
+/* Parse @argv into @o, whose arrays are in @a.  0, or the exit code after a message on standard error. */
 int stap_opts_parse(struct stap_opts *o, struct arena *a, int argc, char **argv);
 
 /* The text of --help. */

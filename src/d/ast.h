@@ -1,8 +1,8 @@
 /*
  * The tree of a D program: what parse.c builds, check_*.c annotate and lower_*.c read.
  *
- * Everything lives in the compilation's arena.  Each node shows the script text that it stands for and
- * bears its position.  Fields marked [check] are the checker's: NULL or 0 after parsing.
+ * Everything lives in the compilation's arena.  The comment on each node shows the script text that it represents;
+ * every node has a position.  Fields marked [check] are the checker's: NULL or 0 after parsing.
  *
  * Types are C types (type/type.h), resolved while parsing, because C's grammar needs to know type names.
  * Names of variables and functions are not resolved: the parser knows their spelling and scope only.
@@ -22,7 +22,7 @@
 #include "type/type.h"
 
 struct arena;
-struct d_ident;		/* what a name stands for: the checker's */
+struct d_ident;		/* what a name refers to: set by the checker */
 
 /* --- expressions ------------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ enum d_op {
 	D_OP_PREINC, D_OP_PREDEC, D_OP_POSTINC, D_OP_POSTDEC,
 };
 
-/* Which space a variable's name belongs to. */
+/* The scope of a variable's name. */
 enum d_scope { D_GLOBAL_SCOPE, D_SELF, D_THIS };
 
 enum { D_MAX_DEPTH = 1000 };
@@ -69,7 +69,7 @@ struct d_node {
 	const struct type *type;	/* [check] the value's type; INT and STR: set by the parser */
 	struct d_ident *ident;		/* [check] NAME, AGG, CALL, INDEX of an associative array */
 	void *aux;			/* [check] */
-	bool used;			/* [check] ASSIGN of an object: its value is used */
+	bool used;			/* [check] ASSIGN of a struct, union or array: its value is used */
 	bool user;			/* [check] an address in the traced process, or an object there */
 
 	struct d_node *lhs, *rhs;	/* BINARY, ASSIGN, COND */
@@ -88,13 +88,13 @@ struct d_node {
 	const char *str;		/* STR: escapes done, NUL-terminated */
 	size_t str_len;			/* bytes; there may be NULs among them */
 	bool from_macro;		/* INT, STR: written $1 $$1 $target ... */
-	bool paren;			/* written in parentheses */
-	uint16_t depth;			/* of the tree below, at most D_MAX_DEPTH: recursion over it is safe */
+	bool paren;			/* was written in parentheses */
+	uint16_t depth;			/* of the subtree, at most D_MAX_DEPTH: recursion over it is safe */
 };
 
 /* --- statements and clauses -------------------------------------------------------------------------- */
 
-enum d_stmt_kind { D_STMT_EXPR, D_STMT_IF };	/* an empty statement leaves nothing */
+enum d_stmt_kind { D_STMT_EXPR, D_STMT_IF };	/* an empty statement has no node */
 
 struct d_block;
 
@@ -172,7 +172,7 @@ struct d_xlator {
 	const char *param;
 	struct d_xlator_member *members;
 	size_t nmembers, members_cap;
-	bool lazy;			/* a library's: members that nobody uses need not suit this kernel */
+	bool lazy;			/* of a library: only members that are used must fit this kernel's types */
 };
 
 /* provider name { probe name(args) : (xargs); ... }; */
@@ -180,7 +180,7 @@ struct d_probe_def {
 	struct src_pos pos;
 	const char *name;		/* as written: "function__entry" */
 	struct d_params args;		/* what the marker passes */
-	struct d_params xargs;		/* what scripts see; the same as args when there is no ':' */
+	struct d_params xargs;		/* what scripts see; the same as args when no ':' is given */
 	bool has_xargs;
 };
 
@@ -199,8 +199,8 @@ struct d_pragma {
 	struct src_pos pos;
 	const char *name;		/* OPTION: its name; ATTRIBUTES: "Stable/Stable/Common"; BINDING: the version;
 					 * DEPENDS: provider, module or library */
-	const char *value;		/* OPTION: the text behind '=', or NULL; the others: what it is about, words
-					 * with one blank between ("provider python") */
+	const char *value;		/* OPTION: the text after '=', or NULL; the others: what the pragma applies
+					   to, words separated by one blank ("provider python") */
 };
 
 /* --- the program ------------------------------------------------------------------------------------- */
@@ -220,13 +220,13 @@ struct d_item {
 	};
 };
 
-/* All sources of a program in the order they were parsed; a name is known from its declaration on. */
+/* A program: all sources in the order in which they were parsed.  A name is known from its declaration on. */
 struct d_prog {
 	struct arena *arena;
 	struct types *types;
 	struct d_item *items;
 	size_t nitems, items_cap;
-	struct d_state *state;		/* the parser's own */
+	struct d_state *state;		/* private to the parser */
 };
 
 /* The operator as written ("+", "<<"); of D_OP_NONE "". */
@@ -234,7 +234,7 @@ const char *d_op_text(enum d_op op);
 
 struct strbuf;
 
-/* The tree as text: an S-expression a node, for tests. */
+/* The tree as text, one S-expression per node, for tests. */
 void d_dump(struct strbuf *out, const struct d_prog *p);
 void d_dump_node(struct strbuf *out, const struct d_node *n);
 

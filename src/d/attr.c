@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "lang/diag.h"
 
 static const char *const stabilities[] = { "Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable",
@@ -10,6 +11,7 @@ static const char *const stabilities[] = { "Internal", "Private", "Obsolete", "E
 static const char *const classes[] = { "Unknown", "CPU", "Platform", "Group", "ISA", "Common" };
 
 static const struct d_attr stable = { STAB_STABLE, STAB_STABLE, CLASS_COMMON };
+static const struct d_attr lowest = { STAB_INTERNAL, STAB_INTERNAL, CLASS_UNKNOWN };
 static const struct d_attr symbol = { STAB_PRIVATE, STAB_PRIVATE, CLASS_UNKNOWN };	/* mod`name */
 
 enum part { PROVIDER, MODULE, FUNCTION, NAME, ARGS };
@@ -45,6 +47,12 @@ const char *attr_stability(uint8_t stability)
 const char *attr_class(uint8_t class)
 {
 	return classes[class];
+}
+
+void attr_put(struct strbuf *out, struct d_attr a)
+{
+	strbuf_printf(out, "\t\tIdentifier Names: %s\n\t\tData Semantics:   %s\n\t\tDependency Class: %s\n",
+		      attr_stability(a.name), attr_stability(a.data), attr_class(a.class));
 }
 
 static bool word(const char *const *words, size_t n, const char *s, size_t len, uint8_t *ret)
@@ -85,12 +93,12 @@ static bool is_less(struct d_attr a, const struct d_attr *min)
 
 /* --- what names have ---------------------------------------------------------------------------------- */
 
-/* What the last #pragma D attributes says of @what. */
+/* The attributes that the last #pragma D attributes of @prog (may be NULL) gives @what.  False: there is none. */
 static bool said(const struct d_prog *prog, const char *what, struct d_attr *ret)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < prog->nitems; i++) {
+	for (size_t i = 0; prog && i < prog->nitems; i++) {
 		const struct d_pragma *p = prog->items[i].pragma;
 
 		if (prog->items[i].kind == D_ITEM_PRAGMA && p->kind == D_PRAGMA_ATTRIBUTES && !strcmp(p->value, what))
@@ -99,7 +107,7 @@ static bool said(const struct d_prog *prog, const char *what, struct d_attr *ret
 	return found;
 }
 
-/* Is @prov the provider that a row is for?  A pattern is the first that its beginning fits. */
+/* Is @row the row for provider @prov?  For a pattern, it is the first row whose name begins like the pattern. */
 static bool is_provider(const char *row, const char *prov)
 {
 	size_t len = strlen(row), wild = strcspn(prov, "*?[");
@@ -127,7 +135,10 @@ static struct d_attr part_of(const struct d_prog *prog, const char *prov, enum p
 	return providers[i].parts[part];
 }
 
-/* A description: its provider, and those of its parts that it names.  Without a provider, the one that has the name. */
+/*
+ * The lowest attributes of a description's provider and of the other parts that it names.  A description without a
+ * provider gets the one that has such a name.
+ */
 static struct d_attr desc_attr(const struct d_prog *prog, const struct probe_desc *d)
 {
 	const char *prov = *d->prov ? d->prov : !strncmp(d->name, "tick-", 5) || !strncmp(d->name, "profile-", 8) ? "profile" :
@@ -143,17 +154,23 @@ static struct d_attr desc_attr(const struct d_prog *prog, const struct probe_des
 	return a;
 }
 
+struct d_attr attr_of_probe(const struct probe_desc *desc, struct d_attr *args)
+{
+	*args = part_of(NULL, desc->prov, ARGS);
+	return desc_attr(NULL, desc);
+}
+
 /* --- expressions -------------------------------------------------------------------------------------- */
 
-/* On the way through a clause. */
+/* The state of a walk through a clause's expressions. */
 struct walk {
 	const struct d_prog *prog;
 	const struct d_clause *clause;
 	struct d_attr attr;		/* the lowest so far */
-	const struct d_attr *min;	/* when not NULL: @low is the first name with less, @low_attr what it has */
+	const struct d_attr *min;	/* if not NULL: @low is the first name below it, with @low_attr */
 	const struct d_node *low;
 	struct d_attr low_attr;
-	unsigned int depth;		/* of inlines in inlines */
+	unsigned int depth;		/* nesting of inlines */
 };
 
 enum { INLINES_MAX = 32 };
@@ -264,6 +281,8 @@ bool attr_enforce(const struct d_prog *prog, const struct d_attr *min, struct di
 	unsigned int before = diag->errors;
 	struct walk w;
 
+	if (!is_less(lowest, min))
+		return true;
 	for (size_t i = 0; i < prog->nitems; i++) {
 		const struct d_clause *cl = prog->items[i].clause;
 

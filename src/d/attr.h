@@ -1,9 +1,9 @@
 /*
- * Stability: how much a script rests on what may change, told by -v and bounded by -x amin.
+ * Stability: how much a script depends on interfaces that may change.  -v prints it, -x amin limits it.
  *
- * Every interface has three attributes; those of a description or an expression are the lowest of what it uses.  This
- * goes by the names alone, as the scripts have them: a name is the built-in one, the script's, or what a #pragma D
- * attributes has said of it.
+ * Every interface has three attributes; those of a description or an expression are the lowest of all that it uses.
+ * Attributes belong to names, as scripts write them: to built-in names, to the script's own, and to those in a
+ * #pragma D attributes.
  *
  * Guide: "Stability".
  */
@@ -16,7 +16,9 @@
 #include "d/ast.h"
 
 struct diag;
+struct probe_desc;
 struct source;
+struct strbuf;
 
 enum d_stability { STAB_INTERNAL, STAB_PRIVATE, STAB_OBSOLETE, STAB_EXTERNAL, STAB_UNSTABLE, STAB_EVOLVING, STAB_STABLE,
 		   STAB_STANDARD };
@@ -27,7 +29,7 @@ struct d_attr {
 	uint8_t class;		/* enum d_class */
 };
 
-/* "Evolving/Stable/Common", case as shown. False: it is none. */
+/* Parse "Evolving/Stable/Common"; case matters.  False: it is not valid. */
 bool attr_parse(const char *text, struct d_attr *ret);
 
 const char *attr_stability(uint8_t stability);
@@ -39,7 +41,13 @@ struct d_attrs {
 };
 struct d_attrs attr_of(const struct d_prog *prog, const struct source *src);
 
-/* Report, as D_ATTR_MIN, the first thing in each clause that has less than @min.  False: there was one. */
+/* The attributes of the probe that @desc, with all four parts, names, and of its arguments. */
+struct d_attr attr_of_probe(const struct probe_desc *desc, struct d_attr *args);
+
+/* Append the three lines about @a that -v prints. */
+void attr_put(struct strbuf *out, struct d_attr a);
+
+/* Report, as D_ATTR_MIN, the first name in each clause with attributes below @min.  False: there was one. */
 bool attr_enforce(const struct d_prog *prog, const struct d_attr *min, struct diag *diag);
 
 #endif

@@ -59,7 +59,7 @@ static bool same_keys(const struct d_ident *id, const struct d_params *keys)
 	return true;
 }
 
-/* Strings of variables lie apart, so other members cannot show their bytes. */
+/* Strings in variables are stored separately, so other members of a union cannot show their bytes. */
 static bool is_string_in_union(const struct type *t)
 {
 	t = type_strip(t);
@@ -74,15 +74,15 @@ static bool is_string_in_union(const struct type *t)
 	return false;
 }
 
-bool check_object(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
+bool check_storage(struct check *c, struct src_pos pos, enum ident_space space, const struct type *t)
 {
 	if (is_string_in_union(t)) {
 		check_unsupported(c, pos, "a variable that holds a union with a string", "give the union an array of char");
 		return false;
 	}
-	if (space != SPACE_THIS || type_size(t) <= OBJECT_THIS_MAX)
+	if (space != SPACE_THIS || type_size(t) <= STORAGE_THIS_MAX)
 		return true;
-	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", OBJECT_THIS_MAX),
+	check_unsupported(c, pos, arena_printf(c->arena, "a clause-local variable of more than %d bytes", STORAGE_THIS_MAX),
 			  "make it thread-local: self->");
 	return false;
 }
@@ -94,7 +94,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 	struct d_ident *id = ident_known(c, space, d->name);
 
 	if (d->is_extern || type_strip(d->type)->kind == TYPE_FUNC)
-		return;		/* says something about the kernel or a program: no variable of ours */
+		return;		/* declares something of the kernel or a program, not a variable of the script */
 	if (id && id->kind == ID_BUILTIN) {
 		check_error(c, d->pos, "D_DECL_IDRED", "built-in identifier redeclared: %s", d->name);
 		return;
@@ -113,11 +113,11 @@ static void check_decl(struct check *c, const struct d_decl *d)
 			    type_text(c->arena, d->type), d->name);
 		return;
 	}
-	if (type_is_array(d->type) || type_is_sou(d->type)) {
-		if (!check_object(c, d->pos, space, d->type))
+	if (type_is_array(d->type) || type_is_sou(d->type) || type_is_float(d->type)) {
+		if (!check_storage(c, d->pos, space, d->type))
 			return;
 	} else if (!type_is_storable(d->type)) {
-		check_unsupported(c, d->pos, "a floating-point variable", NULL);
+		check_unsupported(c, d->pos, "a variable of this type", NULL);
 		return;
 	}
 	if (id && (id->kind != kind || !type_same(id->type, d->type) || (d->assoc && !same_keys(id, &d->keys)))) {
@@ -169,7 +169,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 		check_unsupported(c, inl->pos, "an inline of this type", "use integers, pointers, strings and structs");
 		return;
 	}
-	/* The inline is not known in its own definition: that would have no end. */
+	/* The inline is not known in its own definition: the recursion would never end. */
 	id = arena_new_of(c->arena, struct d_ident);
 	id->params = arena_alloc(c->arena, (inl->params.n + 1) * sizeof(*id->params));
 	for (size_t i = 0; i < inl->params.n; i++) {
@@ -206,7 +206,7 @@ static void check_inline(struct check *c, struct d_inline *inl)
 
 /* --- clauses ----------------------------------------------------------------------------------------- */
 
-/* @n decides whether what it stands before is done; @what: its name in a message. */
+/* Check the condition @n; @what: what a message calls it. */
 static void check_cond(struct check *c, struct d_node *n, const char *what)
 {
 	c->stmt = NULL;
@@ -236,10 +236,12 @@ static void check_stmt(struct check *c, struct d_stmt *s)
 		check_call(c, n, true);
 		return;
 	}
-	if (!check_expr(c, n))
+	if (n->kind == D_AGG || (n->kind == D_INDEX && n->base->kind == D_AGG)) {
+		check_error(c, n->pos, "D_AGG_NULL", "expression has null effect: @%s",
+			    n->kind == D_AGG ? n->name : n->base->name);
 		return;
-	if (check_is_agg_ref(n))
-		check_error(c, n->pos, "D_AGG_NULL", "expression has null effect: @%s", n->ident->name);
+	}
+	check_expr(c, n);
 }
 
 static void check_block(struct check *c, const struct d_block *b)
@@ -254,17 +256,71 @@ static void check_pred(struct check *c, const struct d_clause *cl)
 		check_cond(c, cl->pred, "predicate result");
 }
 
+static bool is_hex(const char *s)
+{
+	return *s && !s[strspn(s, "0123456789abcdefABCDEF")];
+}
+
+/* Does @d match any probe with @func and @name in place of its own? */
+static bool matches_with(const struct check *c, const struct probe_desc *d, const char *func, const char *name)
+{
+	struct probe_desc other = *d;
+
+	other.func = func;
+	other.name = name;
+	return c->resolver->match(c->resolver->ctx, &other, NULL, NULL);
+}
+
+/*
+ * Explain why a description of the pid provider matches nothing: DTrace guide, "pid Provider".  NULL: the general
+ * message does.
+ */
+static const char *pid_mistake(struct check *c, const struct probe_desc *d, const char **tag)
+{
+	bool is_name = !strcmp(d->name, "entry") || !strcmp(d->name, "return"), offset = is_hex(d->name);
+	const char *pid = d->prov + 3;
+	size_t digits = strncmp(d->prov, "pid", 3) ? 0 : strspn(pid, "0123456789");
+
+	if (!digits)
+		return NULL;
+	if (pid[digits] && !desc_is_glob(pid)) {
+		*tag = "D_PROC_BADPID";
+		return arena_printf(c->arena, "provider %s does not end in the number of a process", d->prov);
+	}
+	if (!strcmp(d->func, "-") ? !offset : *d->name && !is_name && !offset && !desc_is_glob(d->name)) {
+		*tag = "D_PROC_NAME";
+		return arena_printf(c->arena, "probe name %s:%s is %s", d->func, d->name, !strcmp(d->func, "-") ?
+				    "no offset, and - stands for no function" : "neither entry, return nor an offset");
+	}
+	if (!strcmp(d->func, "-") && strcmp(d->mod, "a.out") != 0) {
+		*tag = "D_PROC_LIB";
+		return arena_printf(c->arena, "only a.out can stand before the function -, not %s", d->mod);
+	}
+	if (offset && matches_with(c, d, d->func, "entry")) {
+		*tag = "D_PROC_OFF";
+		return arena_printf(c->arena, "offset 0x%s is outside of function %s, or no instruction starts there", d->name,
+				    d->func);
+	}
+	if (*d->func && !desc_is_glob(d->func) && matches_with(c, d, "", "entry")) {
+		*tag = "D_PROC_FUNC";
+		return arena_printf(c->arena, "no function %s in %s", d->func, *d->mod ? d->mod : "the process");
+	}
+	return NULL;
+}
+
 static void check_descs(struct check *c, const struct d_clause *cl)
 {
 	for (size_t i = 0; i < cl->ndescs; i++) {
 		const struct probe_desc *d = &cl->descs[i];
-		const char *hint;
+		const char *hint, *mistake, *tag = NULL;
 
 		if (!c->resolver || c->opts->zdefs || c->resolver->match(c->resolver->ctx, d, NULL, NULL))
 			continue;
 		hint = c->resolver->hint ? c->resolver->hint(c->resolver->ctx, d, c->arena) : NULL;
 		if (d->id)
 			check_error(c, d->pos, "D_PDESC_INVAL", "invalid probe identifier: %u", d->id);
+		else if ((mistake = pid_mistake(c, d, &tag)))
+			check_error(c, d->pos, tag, "failed to create probes of %s: %s", d->prov, mistake);
 		else
 			check_error(c, d->pos, "D_PDESC_ZERO", "probe description %s:%s:%s:%s does not match any probes",
 				    d->prov, d->mod, d->func, d->name);
@@ -274,8 +330,8 @@ static void check_descs(struct check *c, const struct d_clause *cl)
 }
 
 /*
- * A predicate may read what the body assigns, and the other way round ("/n++/ { trace(n); }"), so the body is
- * looked at first; when it finds names that nobody knows, it gets another chance behind the predicate.
+ * A predicate may read what the body assigns, and the other way round ("/n++/ { trace(n); }").  So the body is
+ * checked first; if it has unknown names, it is checked again after the predicate.
  */
 static void check_clause(struct check *c, struct d_clause *cl)
 {

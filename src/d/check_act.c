@@ -1,5 +1,5 @@
 /*
- * Actions: what they are given, and the formats of printf() and printa().
+ * Actions: their arguments, and the formats of printf() and printa().
  *
  * Guide: "Actions and Subroutines", "Output Formatting".
  */
@@ -12,18 +12,19 @@
 
 /* --- formats ----------------------------------------------------------------------------------------- */
 
-/* A value that a format is given: an argument of printf, a key of an aggregation, an aggregation's value. */
+/* A value for a format: an argument of printf, a key of an aggregation, or an aggregation's value. */
 struct value {
 	const struct type *type;
 	const char *text;		/* its type for messages */
 	struct src_pos pos;
 };
 
-/* What @k wants, as messages name it; NULL: it is satisfied with @v. */
+/* What @k requires, as messages name it; NULL: @v fits. */
 static const char *conv_wants(const struct fmt_conv *k, const struct value *v)
 {
 	const struct type *t = v->type;
-	bool is_int = type_is_integer(t), is_ptr = type_is_ptr(t) || type_is_array(t);
+	bool is_stack = type_slot(t).show == IR_SHOW_STACK, is_int = type_is_integer(t) && !is_stack;
+	bool is_ptr = (type_is_ptr(t) || type_is_array(t)) && !is_stack;
 
 	switch (k->kind) {
 	case FMT_INT:
@@ -37,7 +38,7 @@ static const char *conv_wants(const struct fmt_conv *k, const struct value *v)
 	case FMT_ADDR:
 		return is_int || is_ptr ? NULL : "pointer or integer";
 	case FMT_STACK:
-		return type_slot(t).show == IR_SHOW_STACK ? NULL : "stack";
+		return is_stack ? NULL : "stack";
 	case FMT_FLOAT:
 		return type_is_float(t) && type_size(t) <= 8 ? NULL : "float or double";
 	default:
@@ -59,7 +60,7 @@ static struct fmt *parse_format(struct check *c, const struct d_node *call)
 	struct fmt *f;
 	size_t off;
 
-	if (!s->str_len && strcmp(func, "freopen") != 0) {	/* freopen(""): back to where it was */
+	if (!s->str_len && strcmp(func, "freopen") != 0) {	/* freopen(""): back to the former output */
 		check_error(c, call->pos, "D_PRINTF_FMT_EMPTY", "%s( ) format string is empty", func);
 		return NULL;
 	}
@@ -158,10 +159,14 @@ static void set_format(struct check *c, struct d_node *call, const struct fmt *f
 	call->aux = p;
 }
 
-/* Is the floating-point number @n one in memory, a variable or an argument?  There are no others: nothing computes them. */
-static bool is_object(struct check *c, const struct d_node *n)
+/*
+ * Is the floating-point number @n in memory, a variable, an argument, or the result of a subroutine?  Nothing else
+ * has such values.
+ */
+static bool is_composite(struct check *c, const struct d_node *n)
 {
-	if (n->kind == D_UNARY || n->kind == D_INDEX || (n->kind == D_MEMBER && !n->ident))
+	if (n->kind == D_UNARY || n->kind == D_NAME || n->kind == D_INDEX || (n->kind == D_MEMBER && !n->ident) ||
+	    n->kind == D_CALL)
 		return true;
 	check_unsupported(c, n->pos, "a floating-point number that is not in memory", NULL);
 	return false;
@@ -177,7 +182,7 @@ static bool recordable(struct check *c, const struct d_node *n)
 	if (type_is_storable(n->type) || type_is_array(n->type))
 		return true;
 	if (type_is_float(n->type))
-		return is_object(c, n);
+		return is_composite(c, n);
 	check_unsupported(c, n->pos, "recording a struct or union", "record its members, or print() all of it");
 	return false;
 }
@@ -198,7 +203,7 @@ bool check_printf(struct check *c, struct d_node *call)
 	if (!f)
 		return false;
 	if (n > IR_MAX_FIELDS) {
-		check_unsupported(c, call->pos, "a printf( ) of more than 256 values", "use several of them");
+		check_unsupported(c, call->pos, "a printf( ) of more than 1024 values", "use several of them");
 		return false;
 	}
 	v = arena_alloc(c->arena, (n + 1) * sizeof(*v));
@@ -216,12 +221,22 @@ bool check_printf(struct check *c, struct d_node *call)
 	return true;
 }
 
+/* The most bytes of traced memory in one record. */
+enum { TRACED_MAX = 1024 };
+
+bool check_traced_as_bytes(struct d_node *n)
+{
+	struct xlated x;
+
+	return !check_xlated(n, &x) && (type_is_sou(n->type) || (type_is_array(n->type) && !type_is_char_array(n->type)));
+}
+
 bool check_trace(struct check *c, struct d_node *call)
 {
-	const struct d_node *n = call->args[0];
+	struct d_node *n = call->args[0];
 
 	if (node_is_agg(n)) {
-		check_error(c, n->pos, "D_TRACE_AGG", "trace( ) may not be applied to an aggregation");
+		check_error(c, n->pos, "D_TRACE_DYN", "trace( ) may not be applied to an aggregation");
 		diag_hint(c->diag, "printa() prints aggregations");
 		return false;
 	}
@@ -233,6 +248,8 @@ bool check_trace(struct check *c, struct d_node *call)
 		check_unsupported(c, n->pos, "tracing a floating-point number", "printf()'s %g prints it");
 		return false;
 	}
+	if (check_traced_as_bytes(n) && type_size(n->type) <= TRACED_MAX && !type_has_string(n->type))
+		return true;
 	return recordable(c, n);
 }
 
@@ -249,7 +266,7 @@ bool check_print(struct check *c, struct d_node *call)
 		check_error(c, n->pos, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
 		return false;
 	}
-	return !type_is_float(n->type) || is_object(c, n);
+	return !type_is_float(n->type) || is_composite(c, n);
 }
 
 /* tracemem(address, bytes, [bytes to show]) */
@@ -320,12 +337,23 @@ bool check_exit(struct check *c, struct d_node *call)
 
 /* --- stacks and addresses ---------------------------------------------------------------------------- */
 
-/* stack([frames]), ustack([frames, [string size]]), jstack(), pystack([frames]) */
+/* What the frames of pystack() are to tell: its second argument. */
+static bool check_detail(struct check *c, const struct d_node *n)
+{
+	if (n->kind == D_STR && (!strcmp(n->str, "line") || !strcmp(n->str, "function")))
+		return true;
+	check_error(c, n->pos, "D_PYSTACK_DETAIL", "pystack( ) argument #2 must be \"line\", for the line that each frame is "
+		    "at, or \"function\", for the function alone");
+	return false;
+}
+
+/* stack([frames]), ustack([frames, [string size]]), jstack(), pystack([frames, [detail]]) */
 bool check_stack(struct check *c, struct d_node *call)
 {
 	const char *func = call->base->name;
-	bool user = func[0] != 's';
-	size_t most = user && func[0] != 'p' ? 2 : 1;
+	int whose = call->ident->action->what;
+	bool user = whose != STACK_KERNEL;
+	size_t most = whose == STACK_KERNEL ? 1 : 2;
 	int64_t v;
 
 	if (call->nargs > most) {
@@ -336,6 +364,8 @@ bool check_stack(struct check *c, struct d_node *call)
 	for (size_t i = 0; i < call->nargs; i++) {
 		const struct d_node *n = call->args[i];
 
+		if (i && whose == STACK_PYTHON)
+			return check_detail(c, n);
 		if (node_is_int(n) && d_const(c->prog, n, &v) && v >= (i ? 0 : 1) && v <= INT32_MAX)
 			continue;
 		check_error(c, n->pos, !user ? "D_STACK_SIZE" : i ? "D_USTACK_STRSIZE" : "D_USTACK_FRAMES", "%s( ) argument #%zu "
@@ -369,38 +399,38 @@ static bool check_agg_arg(struct check *c, const struct d_node *call, size_t i, 
 }
 
 /*
- * clear(@a), trunc(@a, [n]), normalize(@a, n), denormalize(@a).  One row each, with the tags for a wrong
- * number of arguments, for no aggregation and for a wrong second argument.
+ * clear(@a), trunc(@a, [n]), normalize(@a, n), denormalize(@a).  One row each, with the tags for no
+ * aggregation and for a wrong second argument.
  */
 static const struct aggact {
-	const char *name;
+	enum ir_act_kind kind;
 	size_t least, most;
-	const char *tags[3];
+	const char *tags[2];
 } aggacts[] = {
-	{ "clear", 1, 1, { "D_CLEAR_PROTO", "D_CLEAR_AGGARG", NULL } },
-	{ "denormalize", 1, 1, { "D_NORMALIZE_PROTO", "D_NORMALIZE_AGGARG", NULL } },
-	{ "normalize", 2, 2, { "D_NORMALIZE_PROTO", "D_NORMALIZE_AGGARG", "D_NORMALIZE_SCALAR" } },
-	{ "trunc", 1, 2, { "D_TRUNC_PROTO", "D_TRUNC_AGGARG", "D_TRUNC_SCALAR" } },
+	{ IR_ACT_CLEAR, 1, 1, { "D_CLEAR_AGGARG", NULL } },
+	{ IR_ACT_DENORMALIZE, 1, 1, { "D_NORMALIZE_AGGARG", NULL } },
+	{ IR_ACT_NORMALIZE, 2, 2, { "D_NORMALIZE_AGGARG", "D_NORMALIZE_SCALAR" } },
+	{ IR_ACT_TRUNC, 1, 2, { "D_TRUNC_AGGARG", "D_TRUNC_SCALAR" } },
 };
 
 bool check_aggact(struct check *c, struct d_node *call)
 {
 	const struct aggact *a = aggacts;
 
-	while (strcmp(a->name, call->base->name) != 0)
+	while ((int)a->kind != call->ident->action->what)
 		a++;
 	if (call->nargs < a->least || call->nargs > a->most) {
 		bool few = call->nargs < a->least;
 
-		check_error(c, call->pos, a->tags[0], "%s( ) prototype mismatch: %zu args passed, %s%zu expected",
-			    a->name, call->nargs, a->least == a->most ? "" : few ? "at least " : "no more than ",
+		check_error(c, call->pos, "D_PROTO_LEN", "%s( ) prototype mismatch: %zu args passed, %s%zu expected",
+			    call->base->name, call->nargs, a->least == a->most ? "" : few ? "at least " : "no more than ",
 			    few ? a->least : a->most);
 		return false;
 	}
-	if (!check_agg_arg(c, call, 0, a->tags[1]))
+	if (!check_agg_arg(c, call, 0, a->tags[0]))
 		return false;
 	if (call->nargs == 2 && !node_is_scalar(call->args[1])) {
-		check_error(c, call->args[1]->pos, a->tags[2], "%s( ) argument #2 must be of scalar type", a->name);
+		check_error(c, call->args[1]->pos, a->tags[1], "%s( ) argument #2 must be of scalar type", call->base->name);
 		return false;
 	}
 	return true;

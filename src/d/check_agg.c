@@ -32,7 +32,7 @@ const struct d_node *check_agg_name(struct check *c, const struct d_node *n)
 	return NULL;
 }
 
-/* The constant @n, which is argument @arg's.  False: reported under @tag. */
+/* The value of the constant @n, argument @arg.  False: reported under @tag. */
 static bool constant(struct check *c, const char *func, const struct d_node *n, int arg, const char *what,
 		     const char *tag, int64_t *ret)
 {
@@ -98,16 +98,16 @@ static bool lquantize_params(struct check *c, struct d_node *call, int64_t p[4])
 static const struct llparam {
 	const char *what, *type_tag, *val_tag, *match_tag;
 } llparams[4] = {
-	{ "factor", "D_LLQUANT_FACTORTYPE", "D_LLQUANT_FACTORVAL", "D_LLQUANT_FACTORMATCH" },
-	{ "low magnitude", "D_LLQUANT_LOWTYPE", "D_LLQUANT_LOWVAL", "D_LLQUANT_LOWMATCH" },
-	{ "high magnitude", "D_LLQUANT_HIGHTYPE", "D_LLQUANT_HIGHVAL", "D_LLQUANT_HIGHMATCH" },
-	{ "linear steps per magnitude", "D_LLQUANT_NSTEPTYPE", "D_LLQUANT_NSTEPVAL", "D_LLQUANT_NSTEPMATCH" },
+	{ "factor", "D_LLQUANT_FACTORTYPE", "D_LLQUANT_FACTORVAL", "D_LLQUANT_MATCHFACTOR" },
+	{ "low magnitude", "D_LLQUANT_LMAGTYPE", "D_LLQUANT_LMAGVAL", "D_LLQUANT_MATCHLMAG" },
+	{ "high magnitude", "D_LLQUANT_HMAGTYPE", "D_LLQUANT_HMAGVAL", "D_LLQUANT_MATCHHMAG" },
+	{ "linear steps per magnitude", "D_LLQUANT_STEPTYPE", "D_LLQUANT_STEPVAL", "D_LLQUANT_MATCHSTEPS" },
 };
 
 /* llquantize(value, factor, low, high, steps, [weight]) */
 static bool llquantize_params(struct check *c, struct d_node *call, int64_t p[4])
 {
-	uint64_t order = 1, v;
+	uint64_t order = 1, first = 0;	/* ends of the lowest magnitude, and of that of the factor alone */
 
 	for (int i = 0; i < 4; i++) {
 		const struct d_node *n = call->args[i + 1];
@@ -116,45 +116,48 @@ static bool llquantize_params(struct check *c, struct d_node *call, int64_t p[4]
 		if (!constant(c, "llquantize", n, i + 1, what, llparams[i].type_tag, &p[i]))
 			return false;
 		if (p[i] < 0 || p[i] > UINT16_MAX) {
-			check_error(c, n->pos, llparams[i].val_tag, "llquantize( ) argument #%d%s must be an unsigned "
+			check_error(c, n->pos, i == 3 && p[i] < 0 ? llparams[i].type_tag : llparams[i].val_tag, "llquantize( ) argument #%d%s must be an unsigned "
 				    "16-bit quantity", i + 1, what);
 			return false;
 		}
 	}
 	if (p[0] < 2) {
-		check_error(c, call->pos, "D_LLQUANT_FACTORSMALL", "llquantize( ) factor (argument #1) must be two or "
+		check_error(c, call->pos, "D_LLQUANT_FACTORVAL", "llquantize( ) factor (argument #1) must be two or "
 			    "more");
 		return false;
 	}
-	if (p[1] >= p[2]) {
-		check_error(c, call->pos, "D_LLQUANT_MAGRANGE", "llquantize( ) high magnitude (argument #3) must be "
-			    "greater than low magnitude (argument #2)");
+	if (p[1] > p[2]) {
+		check_error(c, call->pos, "D_LLQUANT_HMAGVAL", "llquantize( ) high magnitude (argument #3) must not be "
+			    "less than low magnitude (argument #2)");
 		return false;
 	}
-	if (p[3] < p[0]) {
-		check_error(c, call->pos, "D_LLQUANT_FACTORNSTEPS", "llquantize( ) factor (argument #1) must be less "
-			    "than or equal to the number of linear steps per magnitude (argument #4)");
+	if (!p[3]) {
+		check_error(c, call->args[4]->pos, "D_LLQUANT_STEPTYPE", "llquantize( ) linear steps per magnitude "
+			    "(argument #4) must not be zero");
 		return false;
 	}
-	for (v = (uint64_t)p[0]; v < (uint64_t)p[3]; v *= (uint64_t)p[0])
-		;
-	if (p[3] % p[0] || v % (uint64_t)p[3]) {
-		check_error(c, call->pos, "D_LLQUANT_FACTOREVEN", "llquantize( ) factor (argument #1) must evenly "
-			    "divide the number of steps per magnitude (argument #4), and the number of steps per "
-			    "magnitude must evenly divide a power of the factor");
-		return false;
-	}
-	for (int64_t i = 0; i < p[2]; i++) {
+	for (int64_t i = 0; i <= p[2]; i++) {
+		if (i == (p[1] ? p[1] + 1 : 2))
+			first = order;
 		if (!__builtin_mul_overflow(order, (uint64_t)p[0], &order) && order <= INT64_MAX)
 			continue;
-		check_error(c, call->pos, "D_LLQUANT_MAGTOOBIG", "llquantize( ) factor (%d) raised to power of high "
-			    "magnitude (%d) overflows 64-bits", (int)p[0], (int)p[2]);
+		check_error(c, call->pos, "D_LLQUANT_HMAGVAL", "llquantize( ) factor (%d) raised to power of high "
+			    "magnitude (%d) and one more overflows 64-bits", (int)p[0], (int)p[2]);
+		return false;
+	}
+	if (!first)
+		for (first = order; first % (uint64_t)p[3] && first < (uint64_t)p[3] * (uint64_t)p[0];)
+			first *= (uint64_t)p[0];
+	if (p[3] < p[0] ? p[0] % p[3] : p[3] % p[0] || first % (uint64_t)p[3]) {
+		check_error(c, call->pos, "D_LLQUANT_STEPVAL", "llquantize( ) number of steps per magnitude (argument #4) "
+			    "must divide the factor (argument #1), or be a multiple of it that divides the lowest "
+			    "magnitude's end");
 		return false;
 	}
 	return true;
 }
 
-/* The parameters of the first use hold. */
+/* Are the parameters those of the first use?  A difference is reported. */
 static bool same_params(struct check *c, const struct d_ident *id, const struct d_node *call, const int64_t p[4])
 {
 	static const struct {
@@ -187,7 +190,7 @@ static uint32_t bucket_count(const struct aggfunc *f, const int64_t p[4])
 	return ir_agg_words(&g);
 }
 
-/* The value, the parameters and the weight of @call. */
+/* Check the value, the parameters and the weight of @call. */
 static bool check_aggfunc(struct check *c, struct d_ident *id, struct d_node *call, bool first)
 {
 	const struct aggfunc *f = id->fn;

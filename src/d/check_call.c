@@ -1,14 +1,17 @@
 /*
- * Functions: subroutines, actions and aggregating functions, all by the tables' prototypes; and inlines with
- * parameters, which are written as arrays but are functions too.
+ * Calls of functions: of subroutines, actions and aggregating functions, all checked against the tables' prototypes;
+ * and of inlines with parameters, which look like arrays.
  */
 #include "d/check.h"
 
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "d/lower.h"
 #include "d/parse.h"
+#include "ir/facts.h"
+#include "lang/similar.h"
 
 #define FN_NONE (-1)
 #define FN(f) IR_FN_##f
@@ -25,15 +28,17 @@ static const struct subr subrs[] = {
 #undef IR_FN_LOWERED
 };
 
-#define check_none NULL
-#define lower_none NULL
+enum { RECORDS = ACTION_RECORDS, DESTROYS = ACTION_DESTROYS, NOW = ACTION_NOW, SPECULATES = ACTION_SPECULATES,
+       COMMITS = ACTION_COMMITS, EXITS = ACTION_EXITS };
+
 static const struct action actions[] = {
-#define D_ACTION(NAME, PROTO, HANDLER, INSTEAD) { #NAME, PROTO, check_##HANDLER, lower_##HANDLER, INSTEAD },
+#define D_ACTION(NAME, PROTO, HANDLER, WHAT, EFFECTS) \
+	{ #NAME, PROTO, check_##HANDLER, lower_##HANDLER, WHAT, EFFECTS, NULL },
+#define D_ACTION_NONE(NAME, PROTO, INSTEAD) { #NAME, PROTO, NULL, NULL, 0, 0, INSTEAD },
 #include "d/actions.def"
+#undef D_ACTION_NONE
 #undef D_ACTION
 };
-#undef check_none
-#undef lower_none
 
 static const struct aggfunc aggfuncs[] = {
 #define D_AGGFUNC(NAME, PROTO, FUNCTION, NPARAMS, WEIGHT) { #NAME, PROTO, IR_A_##FUNCTION, NPARAMS, WEIGHT },
@@ -43,7 +48,18 @@ static const struct aggfunc aggfuncs[] = {
 
 /* --- prototypes -------------------------------------------------------------------------------------- */
 
-/* The prototype in @text: "string(uintptr_t, [size_t])".  @ stands for any type. */
+/* Parse the type of @p's next argument, or "one | other". */
+static void proto_parse_type(struct check *c, struct proto *p, const char *text, size_t n)
+{
+	const char *other = memchr(text, '|', n);
+
+	p->args[p->nargs] = d_parse_type(c->prog, arena_strndup(c->arena, text, other ? (size_t)(other - text) : n));
+	if (other)
+		p->others[p->nargs] = d_parse_type(c->prog, arena_strndup(c->arena, other + 1,
+									  n - (size_t)(other + 1 - text)));
+}
+
+/* Parse the prototype @text: "string(uintptr_t, [size_t])".  @ is any type. */
 static const struct proto *proto_parse(struct check *c, const char *text)
 {
 	struct proto *p = arena_new_of(c->arena, struct proto);
@@ -61,13 +77,36 @@ static const struct proto *proto_parse(struct check *c, const char *text)
 		}
 		optional = *s == '[';
 		if (*s != '@')
-			p->args[p->nargs] = d_parse_type(c->prog, arena_strndup(c->arena, s + optional,
-								(size_t)(end - s) - 2 * optional));
+			proto_parse_type(c, p, s + optional, (size_t)(end - s) - 2 * optional);
 		p->nargs++;
 		if (!optional)
 			p->required = p->nargs;
 	}
 	return p;
+}
+
+/* Report argument @k of @n if it is an action without a value.  The message depends on the function called. */
+static bool check_no_action(struct check *c, const struct d_node *n, size_t k)
+{
+	const struct d_node *a = n->args[k];
+	const struct d_ident *id = a->kind == D_CALL && a->base->kind == D_NAME ? check_func_find(c, a->base->name) : NULL;
+	const char *name = n->base->name;
+
+	if (!id || id->kind != ID_ACTION || !type_is_void(id->type))
+		return true;
+	check_error(c, a->pos, !strcmp(name, "printf") ? "D_PRINTF_ARG_TYPE" : !strcmp(name, "trace") ? "D_TRACE_VOID" :
+		    "D_PROTO_ARG", "%s( ) argument #%zu is incompatible with prototype: %s( ) gives no value", name, k + 1,
+		    id->name);
+	return false;
+}
+
+/* Is @a of type @want? */
+static bool fits(struct check *c, const struct type *want, const struct d_node *a)
+{
+	if (type_takes(c, want, a->user, a) || (type_is_char_ptr(want) && type_is_str_like(a->type)))
+		return true;
+	/* copyin() and similar functions take any address, whatever its type. */
+	return type_is_integer(want) && type_size(want) == 8 && !type_is_signed(want) && type_is_ptr(a->type);
 }
 
 /* Check the arguments of @n, one by one and against @id's prototype. */
@@ -77,7 +116,7 @@ static bool check_proto(struct check *c, const struct d_ident *id, struct d_node
 	bool ok = true;
 
 	for (size_t i = 0; i < n->nargs; i++)
-		ok = check_expr(c, n->args[i]) && ok;
+		ok = check_no_action(c, n, i) && check_expr(c, n->args[i]) && ok;
 	if (n->nargs < p->required || (!p->varargs && n->nargs > p->nargs)) {
 		bool exact = !p->varargs && p->required == p->nargs, few = n->nargs < p->required;
 
@@ -91,15 +130,11 @@ static bool check_proto(struct check *c, const struct d_ident *id, struct d_node
 	for (size_t i = 0; i < n->nargs && i < p->nargs; i++) {
 		const struct d_node *a = n->args[i];
 
-		if (!p->args[i] || type_takes(c, p->args[i], a->user, a) ||
-		    (type_is_char_ptr(p->args[i]) && type_is_str_like(a->type)))
-			continue;
-		/* An address is what copyin() and its like are for, whatever its type. */
-		if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 && !type_is_signed(p->args[i]) &&
-		    type_is_ptr(a->type))
+		if (!p->args[i] || fits(c, p->args[i], a) || (p->others[i] && fits(c, p->others[i], a)))
 			continue;
 		check_error(c, a->pos, "D_PROTO_ARG", "%s( ) argument #%zu is incompatible with prototype:\n"
-			    "\tprototype: %s\n\t argument: %s", id->name, i + 1, type_text(c->arena, p->args[i]),
+			    "\tprototype: %s%s%s\n\t argument: %s", id->name, i + 1, type_text(c->arena, p->args[i]),
+			    p->others[i] ? " or " : "", p->others[i] ? type_text(c->arena, p->others[i]) : "",
 			    check_text(c, a));
 		if (type_is_str_like(p->args[i]) && node_is_int(a))
 			diag_hint(c->diag, "copyinstr() reads the string at an address");
@@ -147,6 +182,39 @@ struct d_ident *check_func_find(struct check *c, const char *name)
 	return id;
 }
 
+/* Report an unknown function, with what replaces a function of another language, or the most similar names. */
+static void check_undefined(struct check *c, const struct d_node *b)
+{
+	static const struct {
+		const char *name, *instead;
+	} foreign[] = {
+#define D_FOREIGN(name, instead) { #name, instead },
+#include "d/foreign.def"
+#undef D_FOREIGN
+	};
+	struct similar near = similar_to(b->name);
+	struct strbuf names = { 0 };
+
+	check_error(c, b->pos, "D_FUNC_UNDEF", "undefined function name: %s", b->name);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		if (!strcmp(foreign[i].name, b->name)) {
+			diag_hint(c->diag, "%s", foreign[i].instead);
+			return;
+		}
+	}
+	for (size_t i = 0; i < sizeof(subrs) / sizeof(subrs[0]); i++)
+		similar_add(&near, subrs[i].name);
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		similar_add(&near, actions[i].name);
+	for (size_t i = 0; i < sizeof(aggfuncs) / sizeof(aggfuncs[0]); i++)
+		similar_add(&near, aggfuncs[i].name);
+	if (near.n) {
+		similar_print(&near, &names);
+		diag_hint(c->diag, "similar names are: %s", strbuf_str(&names));
+	}
+	strbuf_fini(&names);
+}
+
 static struct d_ident *check_func(struct check *c, struct d_node *n)
 {
 	const struct d_node *b = n->base;
@@ -164,19 +232,22 @@ static struct d_ident *check_func(struct check *c, struct d_node *n)
 		check_error(c, b->pos, "D_FUNC_IDKIND", "%s '%s' may not be referenced as function",
 			    ident_kind_text(id->kind), b->name);
 	else
-		check_error(c, b->pos, "D_FUNC_UNDEF", "undefined function name: %s", b->name);
+		check_undefined(c, b);
 	return NULL;
 }
 
 /* DTrace guide, "Destructive Actions". */
 static bool is_destructive(const struct d_ident *id)
 {
-	static const char *const names[] = { "copyout", "copyoutstr", "raise", "stop", "system" };
+	if (id->kind == ID_ACTION)
+		return id->action->effects & ACTION_DESTROYS;
+	return id->kind == ID_SUBR && id->subr->fn >= 0 && ir_fn_effects((enum ir_fn)id->subr->fn) & IR_W_USER;
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i], id->name) == 0)
-			return true;
-	return false;
+/* A stack is a value; what names an address is one only as a key. */
+static bool is_stack(const struct d_ident *id)
+{
+	return type_slot(id->type).show == IR_SHOW_STACK;
 }
 
 const struct type *check_call(struct check *c, struct d_node *n, bool statement)
@@ -186,6 +257,8 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 	if (!id)
 		return NULL;
 	n->ident = id;
+	if (!check_proto(c, id, n))
+		return NULL;
 	if ((id->kind == ID_SUBR && id->subr->fn == FN_NONE) || (id->kind == ID_ACTION && !id->action->check)) {
 		check_unsupported(c, n->pos, arena_printf(c->arena, "%s( )", id->name),
 				  id->kind == ID_ACTION ? id->action->instead : id->subr->instead);
@@ -196,15 +269,13 @@ const struct type *check_call(struct check *c, struct d_node *n, bool statement)
 		diag_hint(c->diag, "-w, or #pragma D option destructive, allows them");
 		return NULL;
 	}
-	if (!check_proto(c, id, n))
-		return NULL;
 	if (statement && id->kind == ID_AGGFUNC) {
 		check_error(c, n->pos, "D_CG_EXPR", "%s( ) may not be called from a D expression (D program context "
 			    "required)", id->name);
 		diag_hint(c->diag, "assign it to an aggregation: @name = %s(...)", id->name);
 		return NULL;
 	}
-	if (id->kind == ID_ACTION && !statement && !c->in_agg_key && !type_is_void(id->type)) {
+	if (id->kind == ID_ACTION && !statement && !c->in_agg_key && !type_is_void(id->type) && !is_stack(id)) {
 		check_error(c, n->pos, "D_CG_EXPR", "%s( ) may not be called from a D expression (D program context "
 			    "required)", id->name);
 		diag_hint(c->diag, "it is a statement of its own, or a key of an aggregation");

@@ -19,7 +19,7 @@ static const char *wrong(const struct d_node *n)
 	return d_op_text(n->op);
 }
 
-/* Both operands; true when both have types. */
+/* Check both operands; true if both have types. */
 static bool check_operands(struct check *c, struct d_node *n)
 {
 	bool l = check_expr(c, n->lhs) != NULL;
@@ -46,7 +46,7 @@ static const struct type *check_additive(struct check *c, struct d_node *n)
 	const struct type *t;
 
 	if (node_is_int(n->lhs) && node_is_int(n->rhs))
-		return type_arith(c->types, n->lhs->type, n->rhs->type);
+		return type_wider(c->types, n->lhs->type, n->rhs->type);
 	if ((l_ptr && !check_not_xlated(c, n->lhs, "arithmetic")) || (r_ptr && !check_not_xlated(c, n->rhs, "arithmetic")))
 		return NULL;
 	if (l_ptr && node_is_int(n->rhs)) {
@@ -84,6 +84,9 @@ static const struct type *check_comparison(struct check *c, struct d_node *n)
 
 static const struct type *check_binary(struct check *c, struct d_node *n)
 {
+	const struct type *type;
+	uint64_t value;
+
 	if (!check_operands(c, n))
 		return NULL;
 	switch (n->op) {
@@ -97,11 +100,14 @@ static const struct type *check_binary(struct check *c, struct d_node *n)
 			check_error(c, n->pos, "D_OP_INT", "operator %s requires operands of integral type", wrong(n));
 			return NULL;
 		}
-		if (n->op == D_OP_SHL || n->op == D_OP_SHR)
+		if (n->op == D_OP_SHL || n->op == D_OP_SHR) {
+			if (const_value(c->prog, n, &value, &type))	/* 1 << 63 is a long */
+				return type;
 			return type_promote(c->types, n->lhs->type, 0);
+		}
 		if (n->op == D_OP_MOD)
-			return check_division(c, n, type_arith(c->types, n->lhs->type, n->rhs->type));
-		return type_arith(c->types, n->lhs->type, n->rhs->type);
+			return check_division(c, n, type_wider(c->types, n->lhs->type, n->rhs->type));
+		return type_wider(c->types, n->lhs->type, n->rhs->type);
 	case D_OP_MUL:
 	case D_OP_DIV:
 		if (!node_is_int(n->lhs) || !node_is_int(n->rhs)) {
@@ -110,8 +116,8 @@ static const struct type *check_binary(struct check *c, struct d_node *n)
 			return NULL;
 		}
 		if (n->op == D_OP_DIV)
-			return check_division(c, n, type_arith(c->types, n->lhs->type, n->rhs->type));
-		return type_arith(c->types, n->lhs->type, n->rhs->type);
+			return check_division(c, n, type_wider(c->types, n->lhs->type, n->rhs->type));
+		return type_wider(c->types, n->lhs->type, n->rhs->type);
 	case D_OP_LAND:
 	case D_OP_LOR:
 	case D_OP_LXOR:
@@ -144,9 +150,17 @@ static const struct type *check_binary(struct check *c, struct d_node *n)
 
 /* --- lvalues ----------------------------------------------------------------------------------------- */
 
-/* Is @n a variable, a builtin or memory: something that has a place? */
+bool check_is_char_of(const struct d_node *n)
+{
+	if (n->kind != D_INDEX && (n->kind != D_UNARY || n->op != D_OP_DEREF))
+		return false;
+	return !n->ident && n->base->type && node_is_string(n->base) && !node_is_ptr(n->base);
+}
+
 static bool is_lvalue(const struct d_node *n)
 {
+	if (check_is_char_of(n))
+		return false;
 	switch (n->kind) {
 	case D_NAME:
 		return n->ident && n->ident->kind != ID_PARAM;
@@ -182,7 +196,7 @@ static bool is_variable(const struct d_node *n)
 	return check_root((struct d_node *)(uintptr_t)n);
 }
 
-/* The target of an assignment, ++ or --.  NULL also when it is a variable that has no type yet. */
+/* Check the target of an assignment, ++ or --.  Returns its type; NULL also for a variable that has no type yet. */
 static const struct type *check_target(struct check *c, struct d_node *n, enum use use)
 {
 	if (n->kind != D_NAME && !check_is_array_ref(c, n))
@@ -193,8 +207,8 @@ static const struct type *check_target(struct check *c, struct d_node *n, enum u
 }
 
 /*
- * Is @n a variable, or what a variable or a cast points to, as DTrace has it?  Whether such memory is the clause's own shows
- * when the store is made.
+ * Is @n a variable, or what a variable or a cast points to?  DTrace allows no other target.  Whether such memory is
+ * the clause's own is checked at run time.
  */
 static bool is_writable(const struct d_node *n)
 {
@@ -233,7 +247,7 @@ static bool check_writable(struct check *c, const struct d_node *n, const char *
 	return true;
 }
 
-/* @id gets the type of the first value assigned to it. */
+/* Set @id's type to that of the first value assigned to it. */
 static bool type_variable(struct check *c, struct d_ident *id, const struct d_node *target, const struct d_node *val)
 {
 	const struct type *t = val->type;
@@ -241,7 +255,7 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	if (type_is_sou(t)) {
 		id->type = t;
 		id->user = val->user;
-		return check_object(c, target->pos, id->space, t);
+		return check_storage(c, target->pos, id->space, t);
 	}
 	if (type_is_char_array(t)) {
 		t = c->t_string;
@@ -261,6 +275,16 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	id->type = t;
 	id->user = val->user && !type_is_string(t);
 	return true;
+}
+
+/* Does @n free a dynamic variable?  x = 0 does, whatever x's type. */
+static bool is_freed(const struct check *c, const struct d_node *n)
+{
+	const struct d_node *l = n->lhs;
+	int64_t v;
+
+	return type_is_sou(l->type) && l->ident && (l->ident->kind == ID_ARRAY || l->ident->space == SPACE_SELF) &&
+	       (l->kind == D_NAME || l->kind == D_INDEX) && d_const(c->prog, n->rhs, &v) && !v;
 }
 
 static const struct type *check_assign(struct check *c, struct d_node *n)
@@ -292,7 +316,7 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 			    check_text(c, l));
 		return NULL;
 	}
-	if (!type_takes(c, lt, l->user, n->rhs) && is_lvalue(l)) {
+	if (!type_takes(c, lt, l->user, n->rhs) && is_lvalue(l) && !is_freed(c, n)) {
 		incompatible(c, n, "=");
 		return NULL;
 	}
@@ -300,9 +324,9 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 		return NULL;
 	if (!check_writable(c, l, "="))
 		return NULL;
-	if (type_is_sou(lt) && type_size(lt) > OBJECT_COPY_MAX) {
+	if (type_is_sou(lt) && type_size(lt) > STORAGE_COPY_MAX) {
 		check_unsupported(c, n->pos, arena_printf(c->arena, "assigning a struct or union of more than %d bytes",
-							  OBJECT_COPY_MAX), "assign the members that are needed");
+							  STORAGE_COPY_MAX), "assign the members that are needed");
 		return NULL;
 	}
 	n->used = n != c->stmt;
@@ -385,11 +409,13 @@ static const struct type *check_step(struct check *c, struct d_node *n)
 
 /* --- memory ------------------------------------------------------------------------------------------ */
 
-/* The type of what is at the pointer @ptr. */
+/* The type that the pointer @ptr points to. */
 static const struct type *check_deref(struct check *c, struct d_node *n, const struct d_node *ptr)
 {
 	const struct type *to;
 
+	if (!node_is_ptr(ptr) && node_is_string(ptr))
+		return type_int(c->types, 1, true);
 	if (!node_is_ptr(ptr)) {
 		check_error(c, n->pos, "D_DEREF_NONPTR", "cannot dereference non-pointer type");
 		if (node_is_int(ptr))
@@ -414,21 +440,21 @@ static const struct type *check_deref(struct check *c, struct d_node *n, const s
 	return to;
 }
 
-/* Does the constant index of @n lie outside of the array variable? */
+/* Report a constant index of @n that is outside of the array variable. */
 static bool check_range(struct check *c, struct d_node *n)
 {
 	const struct type *t = type_strip(n->base->type);
 	int64_t v;
 
 	if (t->kind == TYPE_ARRAY && !t->complete && check_root(n->base)) {
-		check_error(c, n->pos, "D_ARR_BADREF", "a variable has no elements of an array without dimension: \"%s\"",
+		check_error(c, n->pos, "D_ARR_BOUNDS", "a variable has no elements of an array without dimension: \"%s\"",
 			    check_text(c, n->base));
 		return false;
 	}
 	if (t->kind != TYPE_ARRAY || !check_root(n->base) || !d_const(c->prog, n->args[0], &v) ||
 	    (v >= 0 && (uint64_t)v < t->count))
 		return true;
-	check_error(c, n->args[0]->pos, "D_ARR_BADREF", "index %lld is out of range for \"%s\"", (long long)v,
+	check_error(c, n->args[0]->pos, "D_ARR_BOUNDS", "index %lld is out of range for \"%s\"", (long long)v,
 		    check_text(c, n->base));
 	return false;
 }
@@ -452,12 +478,7 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 			    n->base->name ? n->base->name : "the operand");
 		return NULL;
 	}
-	if (!node_is_ptr(n->base) && node_is_string(n->base)) {
-		check_error(c, n->pos, "D_DEREF_NONPTR", "cannot dereference non-pointer type");
-		diag_hint(c->diag, "substr() gives a part of a string");
-		return NULL;
-	}
-	if (!node_is_int(n->args[0]) && node_is_ptr(n->base)) {
+	if (!node_is_int(n->args[0]) && (node_is_ptr(n->base) || node_is_string(n->base))) {
 		check_error(c, n->args[0]->pos, "D_OP_INCOMPAT", "operands have incompatible types: \"%s\" + \"%s\"",
 			    check_text(c, n->base), check_text(c, n->args[0]));
 		return NULL;
@@ -466,8 +487,8 @@ static const struct type *check_index(struct check *c, struct d_node *n)
 }
 
 /*
- * Members of DTrace's psinfo_t and lwpsinfo_t that are variables of their own here.  What probes of proc and sched have
- * in place of such structures are ids: args[1]->pr_pid is args[1].
+ * Members of DTrace's psinfo_t and lwpsinfo_t that are built-in variables in dtap.  The probes of proc and sched have
+ * ids in place of such structures: args[1]->pr_pid is args[1].
  */
 static bool is_psinfo(struct check *c, struct d_node *n)
 {
@@ -551,16 +572,16 @@ static const struct type *check_addr(struct check *c, struct d_node *n)
 {
 	struct d_node *b = n->base;
 
+	if (is_bit_field(b)) {
+		check_error(c, n->pos, "D_ADDROF_BITFIELD", "cannot take address of bit-field");
+		return NULL;
+	}
 	if (is_variable(b) || b->kind == D_AGG || node_is_agg(b)) {
 		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
 		return NULL;
 	}
 	if (!is_lvalue(b) || b->kind == D_NAME || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
 		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
-		return NULL;
-	}
-	if (is_bit_field(b)) {
-		check_error(c, n->pos, "D_ADDROF_BITFIELD", "cannot take address of bit-field");
 		return NULL;
 	}
 	n->user = b->user;
@@ -632,7 +653,7 @@ static const struct type *check_cond(struct check *c, struct d_node *n)
 		return NULL;
 	n->user = l->user || r->user;
 	if (node_is_int(l) && node_is_int(r))
-		return type_same(l->type, r->type) ? l->type : type_arith(c->types, l->type, r->type);
+		return type_same(l->type, r->type) ? l->type : type_wider(c->types, l->type, r->type);
 	if (type_is_str_like(l->type) && type_is_str_like(r->type) && (node_is_string(l) || node_is_string(r))) {
 		n->user = false;
 		return c->t_string;
@@ -702,7 +723,7 @@ static const struct type *check_stringof(struct check *c, struct d_node *n)
 	return NULL;
 }
 
-/* The size that sizeof gives; strings have the session's. */
+/* The value of sizeof; a string has the session's string size. */
 static uint64_t size_of(const struct check *c, const struct type *t, const struct d_node *n)
 {
 	if (n && n->kind == D_STR)

@@ -2,13 +2,16 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/arena.h"
 #include "d/lib.h"
 #include "d/parse.h"
 
 static const struct builtin builtins[] = {
-#define D_GLOBAL(NAME, TYPE, SOURCE, NUMBER) { #NAME, TYPE, BUILTIN_##SOURCE, NUMBER },
+#define D_GLOBAL(NAME, TYPE, SOURCE, NUMBER) { #NAME, TYPE, BUILTIN_##SOURCE, NUMBER, NULL },
+#define D_GLOBAL_NONE(NAME, TYPE, INSTEAD) { #NAME, TYPE, BUILTIN_NONE, 0, INSTEAD },
 #include "d/globals.def"
+#undef D_GLOBAL_NONE
 #undef D_GLOBAL
 };
 
@@ -97,7 +100,7 @@ static const char *const prefixes[SPACE_MAX] = {
 	[SPACE_GLOBAL] = "", [SPACE_SELF] = "self->", [SPACE_THIS] = "this->",
 };
 
-/* DTrace distinguishes names that nobody can know from variables that nobody has assigned yet. */
+/* DTrace's messages distinguish unknown names from variables that are never assigned. */
 static void undefined(struct check *c, const struct d_node *n, bool variable)
 {
 	enum ident_space space = space_of(n);
@@ -112,7 +115,7 @@ static void undefined(struct check *c, const struct d_node *n, bool variable)
 		  space == SPACE_SELF ? "self " : space == SPACE_THIS ? "this " : "", n->name);
 }
 
-/* The node becomes the constant @v. */
+/* Turn the node into the constant @v. */
 static const struct type *become_int(struct d_node *n, const struct type *t, int64_t v)
 {
 	n->kind = D_INT;
@@ -122,21 +125,10 @@ static const struct type *become_int(struct d_node *n, const struct type *t, int
 
 static const struct type *check_builtin(struct check *c, struct d_node *n, struct d_ident *id)
 {
-	static const struct {
-		const char *name, *instead;
-	} missing[] = {
-		{ "ipl", "Linux has no priority levels of interrupts" },
-		{ "zonename", "Linux has no zones" },
-	};
 	const struct builtin *b = id->builtin;
 
 	if (b->source == BUILTIN_NONE) {
-		const char *instead = NULL;
-
-		for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
-			if (strcmp(missing[i].name, b->name) == 0)
-				instead = missing[i].instead;
-		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), instead);
+		check_unsupported(c, n->pos, arena_printf(c->arena, "the variable %s", b->name), b->instead);
 		return NULL;
 	}
 	if (b->source == BUILTIN_ARGS || b->source == BUILTIN_UREGS) {
@@ -199,7 +191,7 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 	if (!id->type) {
 		if (use != USE_ASSIGN)
 			undefined(c, n, use == USE_MODIFY);
-		return NULL;		/* the assignment gives the type */
+		return NULL;		/* the assignment will set the type */
 	}
 	n->user = id->user;
 	return n->type = id->type;
@@ -227,29 +219,37 @@ bool check_is_uregs(struct check *c, const struct d_node *n)
 	return id && id->kind == ID_BUILTIN && id->builtin->source == BUILTIN_UREGS;
 }
 
+/* Their numbers follow struct pt_regs, like the values of the register names in DTrace for Linux. */
+enum { UREGS = 21 };
+
 const struct type *check_uregs(struct check *c, struct d_node *n)
 {
-	static const struct {
-		const char *name;
-		uint64_t off;
-	} regs[] = {
-#define D_UREG(NAME, OFF) { #NAME, OFF },
-#include "d/uregs.def"
-#undef D_UREG
-		{ NULL, 0 }
-	};
-	const struct d_node *r = n->args[0];
+	const struct arch *arch = arch_host();
+	const struct arch_ureg *regs = arch ? arch->kept.uregs : NULL;
+	struct d_node *r = n->args[0];
+	int64_t v;
 
 	n->ident = ident_find(c, SPACE_GLOBAL, n->base->name);
-	for (size_t i = 0; n->nargs == 1 && r->kind == D_NAME && regs[i].name; i++) {
+	for (size_t i = 0; regs && n->nargs == 1 && r->kind == D_NAME && regs[i].name; i++) {
 		if (strcmp(regs[i].name, r->name) != 0)
 			continue;
 		n->value = regs[i].off;
 		return n->type = c->t_uint64;
 	}
-	check_error(c, r->pos, "D_PROTO_ARG", "uregs[ ] takes the name of a register of this machine: R_PC, R_SP, R_R0 and "
-		    "others");
-	return NULL;
+	if (n->nargs != 1 || !check_expr(c, n->args[0]))
+		return NULL;
+	if (!d_const(c->prog, r, &v)) {
+		check_error(c, r->pos, "D_PROTO_ARG", "uregs[ ] takes the name or the number of a register of this machine: "
+			    "R_PC, R_SP, R_R0 and others");
+		return NULL;
+	}
+	if (v < 0 || v >= UREGS) {
+		check_error(c, r->pos, "D_UNKNOWN", "uregs[ ] has no register %lld: the numbers are 0 to %d", (long long)v,
+			    UREGS - 1);
+		return NULL;
+	}
+	n->value = (uint64_t)v * 8;
+	return n->type = c->t_uint64;
 }
 
 bool check_is_array_ref(struct check *c, struct d_node *n)
@@ -259,7 +259,7 @@ bool check_is_array_ref(struct check *c, struct d_node *n)
 	if (n->kind != D_INDEX || n->base->kind != D_NAME || n->base->mod)
 		return false;
 	id = ident_find(c, space_of(n->base), n->base->name);
-	if (!id)	/* x[...] of an x never seen: an array that is new or undefined */
+	if (!id)	/* x[...] of an unknown x: a new array, or an undefined one */
 		return space_of(n->base) != SPACE_GLOBAL || !check_func_find(c, n->base->name);
 	return id->kind == ID_ARRAY || (id->kind == ID_INLINE && id->inl->assoc) ||
 	       (id->kind == ID_SCALAR && !id->type);
@@ -356,7 +356,7 @@ const struct type *check_array(struct check *c, struct d_node *n, enum use use)
 	if (!check_keys(c, id, n))
 		return NULL;
 	if (!id->type)
-		return NULL;		/* the assignment gives the type */
+		return NULL;		/* the assignment will set the type */
 	n->user = id->user;
 	return n->type = id->type;
 }
@@ -376,7 +376,7 @@ static bool same_sig(const struct probe_sig *a, const struct probe_sig *b)
 	return true;
 }
 
-/* Ask the resolver once a clause. */
+/* Ask the resolver once per clause. */
 static void find_args(struct check *c)
 {
 	const struct d_clause *cl = c->clause;
@@ -397,7 +397,7 @@ static void find_args(struct check *c)
 	}
 }
 
-/* d_parse_type, and what libraries it brings is checked. */
+/* Parse a type, and check the libraries that this loads. */
 static const struct type *check_parse_type(struct check *c, const char *text)
 {
 	size_t items = c->prog->nitems;
@@ -424,7 +424,7 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	if (!t && arg->kernel)
 		return type_int(c->types, arg->size, arg->sign);
 	len = strlen(arg->type);
-	if (!t && len && arg->type[len - 1] == '*')	/* a pointer to something the script did not declare */
+	if (!t && len && arg->type[len - 1] == '*')	/* a pointer to a type that the script did not declare */
 		return type_ptr(c->types, c->t_void);
 	check_error(c, n->pos, "D_ARGS_TYPE", "failed to resolve native type for args[%llu]: %s",
 		    (unsigned long long)n->args[0]->value, arg->type);
@@ -432,7 +432,7 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	return NULL;
 }
 
-/* args[n] as the provider translates it: n->aux is the xlate of the argument that has what is translated. */
+/* args[n] where the provider translates it: n->aux is the xlate of the argument that is translated. */
 static const struct type *translated(struct check *c, struct d_node *n, const struct probe_arg *arg)
 {
 	struct d_node *raw = arena_new_of(c->arena, struct d_node), *cast = arena_new_of(c->arena, struct d_node);

@@ -1,8 +1,8 @@
 /*
- * Speculations: what a clause may do together with speculate() and commit().
+ * The rules of speculations: which actions a clause may combine with speculate() and commit().
  *
- * The rules hold on each way through the clause's ifs.  A speculate() in a branch ends with it, so what is recorded
- * behind would be speculative for one reader and not for another: that is refused.
+ * The rules apply to each path through the clause's ifs.  A speculate() in a branch ends with the branch.  A reader
+ * could take later actions for speculative: so actions that record are refused there.
  *
  * Guide: "Speculative Tracing", "Using a Speculation", "Committing a Speculation".
  */
@@ -10,10 +10,12 @@
 
 #include <string.h>
 
-/* What a clause has done so far. */
+#include "ir/facts.h"
+
+/* What a path through the clause has done so far. */
 struct doing {
 	bool speculates, commits, records;
-	bool branch_speculates;		/* a branch of an if that is over did */
+	bool branch_speculates;		/* a branch of an earlier if did */
 };
 
 bool check_spec(struct check *c, struct d_node *call)
@@ -36,21 +38,17 @@ static void speculate(struct check *c, const struct d_node *n, struct doing *d)
 
 static void commit(struct check *c, const struct d_node *n, struct doing *d)
 {
-	if (d->commits)
-		check_error(c, n->pos, "D_COMM_COMM", "commit( ) may not follow commit( )");
-	else if (d->records || d->speculates)
+	if (d->records || d->speculates)
 		check_error(c, n->pos, "D_COMM_DREC", "commit( ) may not follow data-recording action(s)");
 	d->commits = true;
 }
 
-static bool is_destructive(const char *name)
+/* Actions that dtap does not have, like breakpoint() and chill(), are known by name. */
+static bool is_destructive(const struct d_ident *id)
 {
-	static const char *const names[] = { "freopen", "raise", "stop", "system" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	if (id->kind == ID_SUBR)
+		return id->subr->fn >= 0 && ir_fn_effects((enum ir_fn)id->subr->fn) & IR_W_USER;
+	return id->action->effects & ACTION_NOW || (id->action->instead && strcmp(id->name, "pcap") != 0);
 }
 
 static void after_branch(struct check *c, const struct d_node *n)
@@ -59,19 +57,17 @@ static void after_branch(struct check *c, const struct d_node *n)
 	diag_hint(c->diag, "speculate( ) holds to the end of its branch: write this in a clause of its own");
 }
 
-static void action(struct check *c, const struct d_node *n, struct doing *d)
+static void recording(struct check *c, const struct d_node *n, struct doing *d)
 {
-	const char *name = n->ident->name;
+	const struct action *a = n->ident->action;
 
-	if (!strcmp(name, "speculate")) {
+	if (a->effects & ACTION_SPECULATES) {
 		speculate(c, n, d);
-	} else if (!strcmp(name, "commit")) {
+	} else if (a->effects & ACTION_COMMITS) {
 		commit(c, n, d);
-	} else if (!strcmp(name, "exit") && d->speculates) {
+	} else if (a->effects & ACTION_EXITS && d->speculates) {
 		check_error(c, n->pos, "D_EXIT_SPEC", "exit( ) may not follow speculate( )");
-	} else if (is_destructive(name) && d->speculates) {
-		check_error(c, n->pos, "D_ACT_SPEC", "destructive actions may not follow speculate( )");
-	} else if (strcmp(name, "discard") && strcmp(name, "exit") && strcmp(name, "raise") && strcmp(name, "stop")) {
+	} else if (a->effects & ACTION_RECORDS) {
 		if (d->commits)
 			check_error(c, n->pos, "D_DREC_COMM", "data-recording actions may not follow commit( )");
 		else if (d->branch_speculates)
@@ -80,9 +76,17 @@ static void action(struct check *c, const struct d_node *n, struct doing *d)
 	}
 }
 
+static void action(struct check *c, const struct d_node *n, struct doing *d)
+{
+	if (is_destructive(n->ident) && d->speculates)
+		check_error(c, n->pos, "D_ACT_SPEC", "destructive actions may not follow speculate( )");
+	else if (n->ident->kind == ID_ACTION)
+		recording(c, n, d);
+}
+
 static void block(struct check *c, const struct d_block *b, struct doing *d);
 
-/* Behind an if, what either branch did may have been done. */
+/* After an if, assume what either branch did. */
 static void branches(struct check *c, const struct d_stmt *s, struct doing *d)
 {
 	bool speculates = d->speculates;
@@ -103,7 +107,7 @@ static void block(struct check *c, const struct d_block *b, struct doing *d)
 
 		if (b->stmts[i]->kind == D_STMT_IF)
 			branches(c, b->stmts[i], d);
-		else if (n->kind == D_CALL && n->ident && n->ident->kind == ID_ACTION)
+		else if (n->kind == D_CALL && n->ident && (n->ident->kind == ID_ACTION || n->ident->kind == ID_SUBR))
 			action(c, n, d);
 		else if (n->kind == D_ASSIGN && check_is_agg_ref(n->lhs) && d->commits)
 			check_error(c, n->pos, "D_AGG_COMM", "aggregating actions may not follow commit( )");

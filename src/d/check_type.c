@@ -88,9 +88,9 @@ bool type_takes(const struct check *c, const struct type *to, bool user, const s
 		return true;
 	if (type_is_string(to) && type_is_str_like(n->type))
 		return true;
-	if (node_is_string(n))	/* has no address that would last */
+	if (node_is_string(n))	/* has no lasting address */
 		return false;
-	if (type_is_sou(to))
+	if (type_is_sou(to) || type_is_float(to))
 		return type_same(to, n->type);
 	return type_ptr_compat(c, &want, n, &ignored);
 }

@@ -1,11 +1,11 @@
 /*
- * Translators: "translator out < in name > { member = expression; ... };" and what uses them: xlate, inlines that are an
- * xlate, args[] that the provider has translated.
+ * Translators: "translator out < in name > { member = expression; ... };", and their uses: xlate, inlines that are an
+ * xlate, and args[] that the provider translates.
  *
- * A member of a translated object is an inline of one parameter, the input: each has an identifier of that kind, and
+ * Each member of a translator is handled like an inline with one parameter, the input: it has such an identifier, and
  * the D_MEMBER that names it has that identifier and the input as its argument.
  *
- * An input that is an address of the traced process makes the translator one for such addresses, with its first use.
+ * A translator whose first use has an address in the traced process as input is one for such addresses.
  *
  * Guide: "Translators".
  */
@@ -19,7 +19,7 @@ struct d_xstate {
 	const struct d_xlator *x;
 	struct d_ident *in;		/* the parameter */
 	struct d_ident **members;
-	bool used, user;		/* by what inputs */
+	bool used, user;		/* used at all; used with addresses of the traced process */
 	struct d_xstate *next;
 };
 
@@ -111,7 +111,7 @@ void check_xlator(struct check *c, const struct d_xlator *x)
 	c->xlators = st;
 }
 
-/* The translator to @out that takes the input @n, whose type is known. */
+/* The translator to @out for the checked input @n. */
 static struct d_xstate *find_for(struct check *c, const struct type *out, const struct d_node *n)
 {
 	struct d_xstate *st = find(c, out, n->type);

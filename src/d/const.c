@@ -11,7 +11,7 @@
 #include "d/lib.h"
 
 struct value {
-	uint64_t v;		/* extended to 64 bits as its type's sign says */
+	uint64_t v;		/* extended to 64 bits by its type's sign */
 	const struct type *type;
 };
 
@@ -27,6 +27,21 @@ static uint64_t convert(uint64_t v, const struct type *type)
 }
 
 static bool eval(const struct d_prog *p, const struct d_node *n, struct value *ret);
+
+/* A constant shifted out of an int, which C leaves undefined, is a long: 1 << 63, as the DTraces have it. */
+static const struct type *shift_type(const struct d_prog *p, enum d_op op, const struct type *lhs, uint64_t count)
+{
+	const struct type *t = type_promote(p->types, lhs, 0);
+
+	if (op != D_OP_SHL || type_size(t) >= 8 || count < 8 * type_size(t) || count > 63)
+		return t;
+	return type_basic(p->types, type_is_signed(t) ? TYPE_B_LONG : TYPE_B_ULONG);
+}
+
+static bool is_comparison(enum d_op op)
+{
+	return op == D_OP_EQ || op == D_OP_NE || op == D_OP_LT || op == D_OP_LE || op == D_OP_GT || op == D_OP_GE;
+}
 
 static bool eval_binary(const struct d_prog *p, const struct d_node *n, struct value *ret)
 {
@@ -44,9 +59,9 @@ static bool eval_binary(const struct d_prog *p, const struct d_node *n, struct v
 	if (!eval(p, n->rhs, &b))
 		return false;
 	if (n->op == D_OP_SHL || n->op == D_OP_SHR)
-		t = type_promote(p->types, a.type, 0);
+		t = shift_type(p, n->op, a.type, b.v);
 	else
-		t = type_arith(p->types, a.type, b.type);
+		t = (is_comparison(n->op) ? type_arith : type_wider)(p->types, a.type, b.type);
 	sign = type_is_signed(t);
 	x = convert(a.v, t);
 	y = n->op == D_OP_SHL || n->op == D_OP_SHR ? b.v : convert(b.v, t);
@@ -133,7 +148,7 @@ static bool eval_name(const struct d_prog *p, const struct d_node *n, struct val
 		*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };
 		return true;
 	}
-	if (d_libs_need((struct d_prog *)(uintptr_t)p, n->name, D_LIB_VALUE)) {	/* it adds to the tables, and changes nothing there */
+	if (d_libs_need((struct d_prog *)(uintptr_t)p, n->name, D_LIB_VALUE)) {	/* only adds to the tables */
 		e = type_find_enumerator(p->types, n->name);
 		if (e) {
 			*ret = (struct value){ (uint64_t)e->value, type_basic(p->types, TYPE_B_INT) };
@@ -151,11 +166,25 @@ static bool eval_name(const struct d_prog *p, const struct d_node *n, struct val
 	return false;
 }
 
+/* c ? a : b has the common type of both sides.  The side that is not taken need not be constant. */
+static bool eval_cond(const struct d_prog *p, const struct d_node *n, struct value *ret)
+{
+	const struct type *type = n->type;
+	struct value cond, other;
+
+	if (!eval(p, n->cond, &cond) || !eval(p, cond.v ? n->lhs : n->rhs, ret))
+		return false;
+	if (!type && eval(p, cond.v ? n->rhs : n->lhs, &other) && !type_same(ret->type, other.type))
+		type = type_wider(p->types, ret->type, other.type);
+	if (type && type_is_integer(type))
+		*ret = (struct value){ convert(ret->v, type), type };
+	return true;
+}
+
 static bool eval(const struct d_prog *p, const struct d_node *n, struct value *ret)
 {
 	const struct type *size_type = type_basic(p->types, TYPE_B_ULONG);
 	const struct type_member *m;
-	struct value cond;
 	uint64_t off;
 
 	switch (n->kind) {
@@ -171,7 +200,7 @@ static bool eval(const struct d_prog *p, const struct d_node *n, struct value *r
 	case D_BINARY:
 		return eval_binary(p, n, ret);
 	case D_COND:
-		return eval(p, n->cond, &cond) && eval(p, cond.v ? n->lhs : n->rhs, ret);
+		return eval_cond(p, n, ret);
 	case D_CAST:
 		if (!n->ctype || !type_is_integer(n->ctype) || !eval(p, n->base, ret))
 			return false;

@@ -1,7 +1,6 @@
 #include "d/cpp.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,14 +9,13 @@
 #include <fcntl.h>
 
 #include "base/arena.h"
+#include "base/child.h"
 #include "base/strbuf.h"
 #include "lang/source.h"
 
-extern char **environ;
-
 enum { MAX_OUTPUT = 16 << 20, MAX_QUOTE = 2000 };
 
-/* A file in memory with @len bytes of @text, read from its start.  Its descriptor, or a negative errno. */
+/* Make an anonymous file with @len bytes of @text.  Returns its descriptor, at the start, or a negative errno. */
 static int memory_file(const char *name, const char *text, size_t len)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC), err;
@@ -41,7 +39,7 @@ static int memory_file(const char *name, const char *text, size_t len)
 	return fd;
 }
 
-/* All of @fd, at most @max bytes more than that being -EFBIG. */
+/* Read all of @fd; -EFBIG if that is more than @max bytes. */
 static int read_all(int fd, struct strbuf *out, size_t max)
 {
 	char buf[16384];
@@ -54,16 +52,20 @@ static int read_all(int fd, struct strbuf *out, size_t max)
 		if (n < 0)
 			return -errno;
 		if (!n)
-			return out->failed ? -ENOMEM : 0;
+			return 0;
 		if (out->len + (size_t)n > max)
 			return -EFBIG;
 		strbuf_add(out, buf, (size_t)n);
 	}
 }
 
-static const char **arguments(struct arena *a, const struct source *src, const char *const *args)
+static const char **arguments(struct arena *a, const struct source *src, const char *path,
+			      const char *const *args)
 {
-	/* What the system's headers have that is none of D's: extensions of gcc's, and inline functions. */
+	/*
+	 * The predefined macros.  Some remove what D cannot parse in system headers: gcc's extensions, and inline
+	 * functions.
+	 */
 	static const char *const own[] = { "cpp", "-D__SUNW_D=1", "-D__SUNW_D_64=1", "-D__SUNW_D_VERSION=0x01000000",
 					   "-D__DTAP_D=1", "-D__attribute__(x)=", "-D__asm__(x)=", "-D__extension__=",
 					   "-D__inline=", "-D__restrict=", "-D__signed__=signed", "-D__builtin_va_list=char *",
@@ -77,6 +79,7 @@ static const char **arguments(struct arena *a, const struct source *src, const c
 		n++;
 	argv = arena_alloc(a, (nown + n + 4) * sizeof(*argv));
 	memcpy(argv, own, sizeof(own));
+	argv[0] = path;
 	argv[nown++] = slash ? arena_strndup(a, src->name, (size_t)(slash - src->name) + 1) : ".";
 	if (n)
 		memcpy(argv + nown, args, n * sizeof(*argv));
@@ -84,7 +87,7 @@ static const char **arguments(struct arena *a, const struct source *src, const c
 	return argv;
 }
 
-/* Start cpp with its standard files; its process id, or a negative errno. */
+/* Start cpp with these standard files.  Returns its process id, or a negative errno. */
 static pid_t start(const char **argv, int in, int out, int errors)
 {
 	posix_spawn_file_actions_t fa;
@@ -100,19 +103,21 @@ static pid_t start(const char **argv, int in, int out, int errors)
 	if (!err)
 		err = posix_spawn_file_actions_adddup2(&fa, errors, STDERR_FILENO);
 	if (!err)
-		err = posix_spawnp(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
+		err = child_spawn(&pid, argv[0], &fa, (char *const *)argv);
 	posix_spawn_file_actions_destroy(&fa);
 	return err ? -err : pid;
 }
 
-int d_cpp(struct arena *a, const struct source *src, const char *const *args, struct source **ret,
+int d_cpp(struct arena *a, const struct source *src, const char *path, const char *const *args, struct source **ret,
 	  const char **err)
 {
 	struct strbuf text = { 0 }, errors = { 0 };
 	int in = -1, errs = -1, pipes[2] = { -1, -1 }, status, e;
 	pid_t pid = -1, got;
+	size_t skip;
 
-	in = memory_file("script", src->text, src->len);
+	skip = src->len > 1 && src->text[0] == '#' && src->text[1] == '!' ? strcspn(src->text, "\n") : 0;
+	in = memory_file("script", src->text + skip, src->len - skip);
 	errs = memory_file("errors", "", 0);
 	if (in < 0 || errs < 0) {
 		e = in < 0 ? in : errs;
@@ -122,7 +127,7 @@ int d_cpp(struct arena *a, const struct source *src, const char *const *args, st
 		e = -errno;
 		goto fail;
 	}
-	pid = start(arguments(a, src, args), in, pipes[1], errs);
+	pid = start(arguments(a, src, path, args), in, pipes[1], errs);
 	if (pid < 0) {
 		e = pid;
 		goto fail;
@@ -130,7 +135,7 @@ int d_cpp(struct arena *a, const struct source *src, const char *const *args, st
 	close(pipes[1]);
 	pipes[1] = -1;
 	e = read_all(pipes[0], &text, MAX_OUTPUT);
-	close(pipes[0]);	/* cpp ends if it is not through yet */
+	close(pipes[0]);	/* ends cpp if it is still running */
 	pipes[0] = -1;
 	do
 		got = waitpid(pid, &status, 0);
@@ -141,20 +146,21 @@ int d_cpp(struct arena *a, const struct source *src, const char *const *args, st
 		e = -errno;
 		goto fail;
 	}
+	lseek(errs, 0, SEEK_SET);
+	read_all(errs, &errors, MAX_OUTPUT);
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-		lseek(errs, 0, SEEK_SET);
-		read_all(errs, &errors, MAX_QUOTE);
 		e = -EINVAL;
 		goto fail;
 	}
 	*ret = source_text(a, src->name, strbuf_str(&text), text.len);
 	(*ret)->orig = src;
+	*err = errors.len ? arena_printf(a, "%s", strbuf_str(&errors)) : NULL;
 	goto out;
 fail:
 	if (e == -ENOENT)
-		*err = "cannot run cpp: it is not installed (on Debian: apt-get install cpp)";
+		*err = arena_printf(a, "cannot run %s: it is not installed (on Debian: apt-get install cpp)", path);
 	else if (e == -EINVAL && errors.len)
-		*err = arena_printf(a, "cpp failed: %s", strbuf_str(&errors));
+		*err = arena_printf(a, "cpp failed: %.*s", MAX_QUOTE, strbuf_str(&errors));
 	else if (e == -EFBIG)
 		*err = "cpp made more than 16 MiB of it";
 	else

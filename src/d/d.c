@@ -110,6 +110,6 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 	if (!check_prog(&c) || (d->opts.amin && !attr_enforce(d->prog, d->opts.amin, d->diag)))
 		return NULL;
 	p = lower_prog(&c, d->opts.strsize);
-	assert(!p || !ir_check(p));	/* what it refuses is dtap's mistake, never the script's */
+	assert(!p || !ir_check(p));	/* a refusal would be a bug in dtap, not a mistake in the script */
 	return p;
 }

@@ -28,7 +28,7 @@ struct source;
 struct d_opts {
 	uint32_t strsize;	/* bytes of a string with its NUL, brought to what the IR can have; 0: 256 */
 	uint32_t stackframes, ustackframes, jstackframes;	/* frames that stack(), ustack(), jstack() show; 0: 20, 100, 50 */
-	uint32_t nspec;		/* speculations at a time; 0: 1 */
+	uint32_t nspec;		/* speculations at a time */
 	const struct d_attr *amin;	/* what the scripts use must not have less (d/attr.h); NULL: no matter */
 	bool destructive;	/* -w */
 	bool zdefs;		/* descriptions that match no probe are no mistake (-Z) */

@@ -1,11 +1,11 @@
 /*
  * D's lexer: from text to tokens.
  *
- * Written by hand, because three things need to know where they stand: a '/' ends a predicate when what
- * follows it is '{', ';' or the end, and divides otherwise; a probe description has letters of its own
- * (syscall::open*:entry); a word behind '.' or '->' is a member's name even when it is a keyword.
+ * Written by hand, because three things depend on context: a '/' ends a predicate when '{', ';' or the end follows,
+ * and divides otherwise; probe descriptions allow other characters (syscall::open*:entry); a word after '.' or '->'
+ * is a member's name even when it is a keyword.
  *
- * Guide: "Program Structure" and "Types, Operators, and Expressions".  Comments do not nest and D has no //.
+ * Guide: "Program Structure" and "Types, Operators, and Expressions".  Comments do not nest; // is a syntax error.
  */
 #include "d/lex.h"
 
@@ -140,7 +140,7 @@ static bool is_desc_start(int c)
 
 static bool is_desc(int c)
 {
-	return c > 0 && (is_desc_start(c) || is_digit(c) || strchr("`@+%", c));
+	return c > 0 && (is_desc_start(c) || is_digit(c) || strchr("`@+%<>", c) || c >= 0x80);
 }
 
 static void newline(struct d_lex *l)
@@ -152,11 +152,27 @@ static void newline(struct d_lex *l)
 
 /* --- between tokens ---------------------------------------------------------------------------------- */
 
-/* At a comment: go behind it. */
+static void skip_line(struct d_lex *l)
+{
+	const char *nl = memchr(l->p, '\n', (size_t)(l->end - l->p));
+
+	l->p = nl ? nl : l->end;
+}
+
+static bool at_comment(const struct d_lex *l)
+{
+	return at(l, 0) == '/' && (at(l, 1) == '*' || at(l, 1) == '/');
+}
+
+/* Skip the comment that begins here. */
 static bool skip_comment(struct d_lex *l)
 {
 	struct d_lex start = *l;
 
+	if (at(l, 1) == '/') {
+		skip_line(l);
+		return true;
+	}
 	l->p += 2;
 	for (;;) {
 		if (l->p >= l->end) {
@@ -188,13 +204,6 @@ static bool is_line_start(const struct d_lex *l)
 	return true;
 }
 
-static void skip_line(struct d_lex *l)
-{
-	const char *nl = memchr(l->p, '\n', (size_t)(l->end - l->p));
-
-	l->p = nl ? nl : l->end;
-}
-
 bool lex_space(struct d_lex *l)
 {
 	while (l->p < l->end) {
@@ -207,7 +216,7 @@ bool lex_space(struct d_lex *l)
 		} else if (c == '\\' && at(l, 1) == '\n') {
 			l->p++;
 			newline(l);
-		} else if (c == '/' && at(l, 1) == '*') {
+		} else if (at_comment(l)) {
 			if (!skip_comment(l))
 				return false;
 		} else if (c == '#' && is_line_start(l)) {
@@ -233,7 +242,7 @@ static bool ends_pred(const struct d_lex *at_slash)
 	for (l.p++; l.p < l.end;) {
 		if (is_blank(at(&l, 0)))
 			l.p++;
-		else if (at(&l, 0) != '/' || at(&l, 1) != '*' || !skip_comment(&l))
+		else if (!at_comment(&l) || !skip_comment(&l))
 			break;
 	}
 	return l.p >= l.end || at(&l, 0) == '{' || at(&l, 0) == ';' || at(&l, 0) == '/';
@@ -254,7 +263,7 @@ static int digit_value(int c)
 
 enum int_error { INT_OK, INT_OFLOW, INT_DIGIT };
 
-/* The integer constant of @len characters at @s, which begins with a digit.  *bad: the guilty character. */
+/* Read the integer constant of @len characters at @s, which begins with a digit.  *bad: the offending character. */
 static enum int_error read_int(const char *s, size_t len, struct d_token *t, int *bad)
 {
 	bool oflow = false;
@@ -318,8 +327,8 @@ static void lex_int(struct d_lex *l, struct d_token *t)
 }
 
 /*
- * The characters from @s to @e with escapes done, added to @out.  As in DTrace a backslash before what is no
- * escape stays.
+ * Append the characters from @s to @e to @out, with escapes replaced.  As in DTrace an unknown escape keeps its
+ * backslash.
  */
 static void unescape(struct strbuf *out, const char *s, const char *e)
 {
@@ -361,7 +370,7 @@ static void set_str(struct d_lex *l, struct d_token *t, const char *s, const cha
 	strbuf_fini(&b);
 }
 
-/* From the quote at hand to the next one: true, and the lexer stands behind it. */
+/* Skip a quoted text.  True: the lexer is behind its second quote. */
 static bool lex_quoted(struct d_lex *l, struct d_token *t, const char *nl_tag, const char *what)
 {
 	const char *start = l->p, quote = *start;
@@ -410,13 +419,13 @@ static void set_word(struct d_lex *l, struct d_token *t, const char *s, size_t l
 
 	t->kind = TOK_IDENT;
 	for (i = 0; keyword && i < COUNT(keywords); i++)
-		if (strlen(keywords[i].text) == len && !memcmp(keywords[i].text, s, len))
+		if (*keywords[i].text == *s && strlen(keywords[i].text) == len && !memcmp(keywords[i].text, s, len))
 			t->kind = keywords[i].kind;
 	t->str = arena_strndup(l->prog->arena, s, len);
 	t->len = len;
 }
 
-/* A macro argument's text as a token: an integer, a name or else a string. */
+/* Make a token of a macro argument's text: an integer, a name or else a string. */
 static void set_macro(struct d_lex *l, struct d_token *t, const char *v)
 {
 	size_t len = strlen(v), sign = v[0] == '-' || v[0] == '+', i;
@@ -493,7 +502,7 @@ static void lex_macro(struct d_lex *l, struct d_token *t)
 
 /* --- tokens ------------------------------------------------------------------------------------------ */
 
-/* Something that no token begins with: all of it at once. */
+/* Report a run of characters that begin no token. */
 static void lex_bad(struct d_lex *l, struct d_token *t)
 {
 	const char *start = l->p;
@@ -519,6 +528,8 @@ static bool lex_punct(struct d_lex *l, struct d_token *t)
 	size_t i, len;
 
 	for (i = 0; i < COUNT(puncts); i++) {
+		if (*puncts[i].text != *l->p)
+			continue;
 		len = strlen(puncts[i].text);
 		if ((size_t)(l->end - l->p) >= len && !memcmp(l->p, puncts[i].text, len)) {
 			t->kind = puncts[i].kind;

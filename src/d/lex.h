@@ -1,13 +1,12 @@
 /*
  * D's tokens.
  *
- * A lexer walks one source.  What a '/' is and what a word is depends on where it stands, so the parser asks
- * for what it wants next: lex_token inside clauses and declarations, lex_desc where a probe description may
- * stand.  Blanks, comments, #! lines and control lines between tokens are dealt with on the way; control lines
- * (#pragma D option ...) go into the program.
+ * A lexer reads one source.  The meaning of '/' and the extent of a word depend on context, so the parser calls
+ * lex_token inside clauses and declarations, and lex_desc where a probe description may begin.  Both skip blanks,
+ * comments and #! lines, and handle control lines (#pragma D option ...), which are added to the program.
  *
- * Mistakes in tokens are reported here, once; the token is then TOK_FAIL, or has a harmless value when its
- * end is clear (an integer that is too large).
+ * Mistakes in tokens are reported here, once; the token is then TOK_FAIL, or has a harmless value if its end is known
+ * (an integer that is too large).
  */
 #ifndef DTAP_D_LEX_H
 #define DTAP_D_LEX_H
@@ -21,7 +20,7 @@
 
 enum d_tok {
 	TOK_EOF,
-	TOK_FAIL,	/* no token: it was reported */
+	TOK_FAIL,	/* no token; reported */
 	TOK_IDENT,	/* x  mod`x */
 	TOK_AGG,	/* @x  @ */
 	TOK_INT,
@@ -37,7 +36,7 @@ enum d_tok {
 struct d_token {
 	enum d_tok kind;
 	struct src_pos pos;
-	const char *start, *end;	/* its text in the source, a macro's as written */
+	const char *start, *end;	/* its text in the source; of a macro its name as written */
 	const char *str;		/* IDENT, STR, AGG (without the @): in the arena */
 	size_t len;			/* of @str in bytes */
 	uint64_t value;			/* INT */
@@ -46,7 +45,7 @@ struct d_token {
 	bool from_macro;		/* INT, STR: $1 ... */
 };
 
-/* What outlives one source: the macro arguments and which were used.  One for each program. */
+/* The macro arguments and which of them were used.  One for each program; it outlives the sources. */
 struct d_macro_state {
 	struct d_macros m;
 	bool *used;			/* argc of them */
@@ -56,37 +55,37 @@ struct d_lex {
 	struct d_prog *prog;
 	struct diag *diag;
 	struct d_macro_state *macros;
-	const struct source *text;	/* what is read */
-	const struct source *src;	/* what positions name: #line lines change it */
+	const struct source *text;	/* the text */
+	const struct source *src;	/* the source that positions name: #line changes it */
 	const char *p, *end;
 	const char *line_start;
 	unsigned int line;
-	bool member;			/* behind . or ->: a word is a name, never a keyword */
+	bool member;			/* after . or ->: a word is a name, never a keyword */
 	bool pred;			/* in a predicate: a '/' may end it */
-	bool quiet;			/* skipping behind a mistake: no reports */
+	bool quiet;			/* recovering from a mistake: no reports */
 };
 
 void lex_init(struct d_lex *l, struct d_prog *prog, struct diag *diag, struct d_macro_state *macros,
 	      const struct source *src);
 
-/* The position of the byte at @p of the line at hand. */
+/* The position of the byte at @p, which is in the current line. */
 struct src_pos lex_pos(const struct d_lex *l, const char *p);
 
-/* Past blanks, comments and control lines.  False: a comment without an end (reported). */
+/* Skip blanks, comments and control lines.  False: a comment does not end (reported). */
 bool lex_space(struct d_lex *l);
 
 void lex_token(struct d_lex *l, struct d_token *t);
 
-/* Does a probe description, and not a declaration, begin here (behind lex_space)? */
+/* Does a probe description, not a declaration, begin here?  Call lex_space first. */
 bool lex_at_desc(const struct d_lex *l);
 
 /*
- * The text of a probe description: letters, digits, -$:_.`?*\[]! and what symbol versions need (@+%).  Empty
- * when there is none.  *pos is where it begins.
+ * Read the text of a probe description: letters, digits, -$:_.`?*\[]! and the characters of symbol versions (@+%).
+ * Empty if there is none.  *pos is its start.
  */
 const char *lex_desc(struct d_lex *l, struct src_pos *pos);
 
-/* How @kind is written when it is a keyword or punctuation, else a word for it ("an identifier"). */
+/* The text of a keyword or punctuation, else a description ("an identifier"). */
 const char *tok_text(enum d_tok kind);
 
 /* A token as messages show it: "foo", end of input. */
@@ -95,14 +94,14 @@ const char *tok_show(const struct d_lex *l, const struct d_token *t);
 /* --- macro arguments (macro.c) ----------------------------------------------------------------------- */
 
 /*
- * The text that stands for the macro @name (without $ and $$; "1", "target").  NULL: there is none (*why says
- * what to do about it, or is NULL); an argument left out under defaultargs is "".
+ * The value of the macro @name (without $ and $$; "1", "target").  NULL: it has none (*why tells the user what to do,
+ * or is NULL).  A missing argument is "" under defaultargs.
  */
 const char *macro_text(struct d_lex *l, const char *name, const char **why);
 
 /* --- control lines (pragma.c) ------------------------------------------------------------------------ */
 
-/* @l stands behind the '#' of a control line; afterwards on its newline, or at the end. */
+/* Read a control line.  @l is behind its '#'; afterwards at its newline, or at the end. */
 void lex_control(struct d_lex *l);
 
 #endif

@@ -16,7 +16,7 @@ struct ir_rec *lower_rec(struct lower *l)
 void lower_rec_end(struct lower *l)
 {
 	if (l->rec)
-		lower_spec_end(l);
+		ir_emit(&l->b, l->rec, l->fields);
 	l->rec = NULL;
 }
 
@@ -31,7 +31,7 @@ static void add_field(struct lower *l, ir_reg val, struct ir_slot slot)
 		l->fields[ir_rec_field(l->prog, l->rec, slot)] = val;
 	} else if (!l->too_many) {
 		l->too_many = true;
-		check_unsupported(l->check, l->b.pos, "recording more than 256 values in one clause",
+		check_unsupported(l->check, l->b.pos, "recording more than 1024 values in one clause",
 				  "use several clauses for the probe, and members instead of a whole structure");
 	}
 }
@@ -46,34 +46,40 @@ static void add_bits(struct lower *l, ir_reg bits, const struct type *t)
 	add_field(l, bits, (struct ir_slot){ IR_INT, (uint8_t)type_size(t), false, IR_SHOW_FLOAT });
 }
 
-void lower_float_field_at(struct lower *l, const struct object *o, const struct type *t)
+void lower_float_field_at(struct lower *l, const struct storage *o, const struct type *t)
 {
 	add_bits(l, lower_get(l, o, type_int(l->check->types, (unsigned int)type_size(t), false), 0, 0), t);
 }
 
 void lower_float_field(struct lower *l, struct d_node *n)
 {
-	struct object o;
+	struct storage o;
 
 	if (n->ident && n->ident->kind == ID_BUILTIN) {	/* args[n] */
 		add_bits(l, ir_arg(&l->b, (unsigned int)n->value), n->type);
 		return;
 	}
-	lower_object(l, n, &o);
+	if (n->kind == D_CALL) {	/* pyfloat() */
+		add_bits(l, lower_expr(l, n), n->type);
+		return;
+	}
+	lower_storage(l, n, &o);
 	lower_float_field_at(l, &o, n->type);
 }
 
 static void lower_block(struct lower *l, const struct d_block *b);
 
-/* A branch of an if: a speculation that begins there ends there. */
+/* Lower a branch of an if.  A speculation that begins in it ends with it. */
 static void lower_branch(struct lower *l, const struct d_block *b, struct ir_block *end)
 {
-	ir_reg id = l->spec_id, ok = l->spec_ok;
+	struct ir_block *outer = l->spec_end;
+	ir_reg id = l->spec_id;
 
+	l->spec_end = end;
 	lower_block(l, b);
 	lower_rec_end(l);
 	l->spec_id = id;
-	l->spec_ok = ok;
+	l->spec_end = outer;
 	ir_jmp(&l->b, end);
 }
 
@@ -97,7 +103,7 @@ static void lower_if(struct lower *l, struct d_stmt *s)
 	l->exits = exits;
 }
 
-/* Aggregations are numbered in the order of their first mention, so that is where they are made. */
+/* Aggregations are numbered in the order of their first use, so they are created there. */
 static void lower_stmt(struct lower *l, struct d_stmt *s)
 {
 	struct d_node *n = s->expr;
@@ -140,7 +146,8 @@ static void lower_clause(struct lower *l, struct d_clause *cl)
 	ic->descs = cl->descs;
 	ic->ndescs = (uint32_t)cl->ndescs;
 	l->rec = NULL;
-	l->spec_id = l->spec_ok = IR_NO_REG;
+	l->spec_id = IR_NO_REG;
+	l->spec_end = NULL;
 	ir_build(&l->b, l->prog, ic);
 	if (cl->pred)
 		lower_pred(l, cl->pred);
@@ -166,7 +173,7 @@ struct ir_prog *lower_prog(struct check *c, uint32_t strsize)
 		if (c->prog->items[i].kind == D_ITEM_CLAUSE)
 			lower_clause(l, c->prog->items[i].clause);
 	if (l->nodes > LOWER_MAX_NODES)
-		check_error(c, (struct src_pos){ 0 }, "D_UNKNOWN",
-			    "the script's inlines make a program that is too large or too deep");
+		check_error(c, l->endless, "D_UNKNOWN", "inlines of inlines: they are more than %d deep, or make a program of more "
+			    "than %d operations", LOWER_MAX_DEPTH, LOWER_MAX_NODES);
 	return c->diag->errors == errors ? l->prog : NULL;
 }

@@ -4,11 +4,12 @@
 #include "d/lower.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "d/check.h"
 
-/* What a value is when it is recorded: arrays of char are strings, other arrays addresses. */
+/* The type that a value has when it is recorded: arrays of char are strings, other arrays addresses. */
 static const struct type *recorded_type(struct lower *l, const struct d_node *n)
 {
 	if (type_is_char_array(n->type))
@@ -51,7 +52,7 @@ void lower_command(struct lower *l, struct d_node *call)
 	if (!call->nargs)
 		ir_rec_act(l->prog, lower_rec(l), IR_ACT_FTRUNCATE, call->pos);
 	else
-		format(l, call, call->base->name[0] == 's' ? IR_ACT_SYSTEM : IR_ACT_FREOPEN);
+		format(l, call, (enum ir_act_kind)call->ident->action->what);
 }
 
 /* raise(signal), stop() */
@@ -69,19 +70,41 @@ void lower_setopt(struct lower *l, struct d_node *call)
 		record(l, call->args[i]);
 }
 
-void lower_trace(struct lower *l, struct d_node *call)
+/* Record memory as fields: one for every eight bytes, then the rest. */
+static void lower_bytes(struct lower *l, ir_reg addr, bool user, uint64_t bytes)
 {
-	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACE, call->pos);
-	record(l, call->args[0]);
+	unsigned int width;
+
+	for (uint64_t at = 0; at < bytes; at += width) {
+		ir_reg from = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, (int64_t)at));
+
+		width = bytes - at >= 8 ? 8 : bytes - at >= 4 ? 4 : bytes - at >= 2 ? 2 : 1;
+		lower_field(l, ir_load(&l->b, user ? IR_ULOAD : IR_LOAD, from, width, false),
+			    type_int(l->check->types, width, false));
+	}
 }
 
-/* The bytes are fields: the eight of a word each, then what is left of them. */
+void lower_trace(struct lower *l, struct d_node *call)
+{
+	struct d_node *n = call->args[0];
+	struct storage o;
+
+	if (!check_traced_as_bytes(n)) {
+		ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACE, call->pos);
+		record(l, n);
+		return;
+	}
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACEMEM, call->pos);
+	lower_storage(l, n, &o);
+	lower_field(l, ir_const(&l->b, -1), l->check->t_int64);
+	lower_bytes(l, lower_in_memory(l, &o, n->type), o.user, type_size(n->type));
+}
+
 void lower_tracemem(struct lower *l, struct d_node *call)
 {
 	struct d_node *n = call->args[0];
 	ir_reg addr, size = ir_const(&l->b, -1);
 	int64_t bytes = 0;
-	unsigned int width;
 
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACEMEM, call->pos);
 	d_const(l->check->prog, call->args[1], &bytes);
@@ -89,49 +112,60 @@ void lower_tracemem(struct lower *l, struct d_node *call)
 	if (call->nargs > 2)
 		size = lower_as(l, call->args[2], l->check->t_int64);
 	lower_field(l, size, l->check->t_int64);
-	for (int64_t at = 0; at < bytes; at += width) {
-		ir_reg from = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, at));
-
-		width = bytes - at >= 8 ? 8 : bytes - at >= 4 ? 4 : bytes - at >= 2 ? 2 : 1;
-		lower_field(l, ir_load(&l->b, lower_is_user(n) ? IR_ULOAD : IR_LOAD, from, width, false),
-			    type_int(l->check->types, width, false));
-	}
+	lower_bytes(l, addr, lower_is_user(n), (uint64_t)bytes);
 }
 
-ir_reg lower_stack_value(struct lower *l, struct d_node *call)
+static ir_reg stack_value(struct lower *l, struct d_node *call)
 {
 	const struct d_opts *o = l->check->opts;
-	const char *name = call->base->name;
-	int64_t frames = name[0] == 's' ? o->stackframes : name[0] == 'j' ? o->jstackframes : o->ustackframes;
-	int64_t strings = 1;	/* for the names of what interpreters run; 0: the native frames alone */
+	const struct {
+		uint32_t option;
+		int64_t frames;		/* by default; an option changes it */
+		enum ir_stack whose, bare;	/* bare: without the frames of interpreters */
+	} stacks[] = {
+		[STACK_KERNEL] = { o->stackframes, 20, IR_STACK_KERNEL, IR_STACK_KERNEL },
+		[STACK_USER] = { o->ustackframes, 100, IR_STACK_MIXED, IR_STACK_USER },
+		[STACK_JAVA] = { o->jstackframes, 50, IR_STACK_MIXED, IR_STACK_USER },
+		[STACK_PYTHON] = { o->ustackframes, 100, IR_STACK_PYTHON, IR_STACK_PYTHON },
+	}, *s = &stacks[call->ident->action->what];
+	int64_t frames = s->option ? s->option : s->frames, strings = 1;
+	enum ir_stack whose;
 	ir_reg args[2];
 
-	if (call->ident->action->check == check_symbol) {
-		args[0] = ir_const(&l->b, name[0] == 'u');
-		args[1] = lower_expr(l, call->args[0]);
-		return ir_call(&l->b, IR_FN_ADDR, args, 2);
-	}
-	if (!frames)
-		frames = name[0] == 's' ? 20 : name[0] == 'j' ? 50 : 100;
 	if (call->nargs)
 		d_const(l->check->prog, call->args[0], &frames);
-	if (call->nargs > 1)
+	if (call->nargs > 1 && call->args[1]->kind != D_STR)
 		d_const(l->check->prog, call->args[1], &strings);
-	args[0] = ir_const(&l->b, name[0] == 's' ? IR_STACK_KERNEL : name[0] == 'p' ? IR_STACK_PYTHON :
-				  strings ? IR_STACK_MIXED : IR_STACK_USER);
+	whose = strings ? s->whose : s->bare;
+	if (whose == IR_STACK_PYTHON && (call->nargs > 1 ? !strcmp(call->args[1]->str, "function") : l->keys))
+		whose = IR_STACK_FUNCTIONS;
+	args[0] = ir_const(&l->b, whose);
 	args[1] = ir_const(&l->b, frames);
 	return ir_call(&l->b, IR_FN_STACK, args, 2);
+}
+
+static ir_reg symbol_value(struct lower *l, struct d_node *call)
+{
+	ir_reg args[2] = { ir_const(&l->b, call->ident->action->what == ADDR_USER), lower_expr(l, call->args[0]) };
+
+	return ir_call(&l->b, IR_FN_ADDR, args, 2);
+}
+
+ir_reg lower_action_value(struct lower *l, struct d_node *call)
+{
+	return call->ident->action->what >= ADDR_KERNEL ? symbol_value(l, call) : stack_value(l, call);
 }
 
 void lower_stack(struct lower *l, struct d_node *call)
 {
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_STACK, call->pos);
-	lower_field(l, lower_stack_value(l, call), call->type);
+	lower_field(l, stack_value(l, call), call->type);
 }
 
 void lower_symbol(struct lower *l, struct d_node *call)
 {
-	lower_stack(l, call);
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_STACK, call->pos);
+	lower_field(l, symbol_value(l, call), call->type);
 }
 
 void lower_exit(struct lower *l, struct d_node *call)
@@ -142,7 +176,7 @@ void lower_exit(struct lower *l, struct d_node *call)
 	l->exits = true;
 }
 
-/* The aggregations among the arguments of @call from @first on. */
+/* Set the aggregations among the arguments of @call from @first on. */
 static void set_aggs(struct lower *l, struct ir_act *act, struct d_node *call, size_t first)
 {
 	act->aggs = arena_alloc(l->prog->arena, call->nargs * sizeof(*act->aggs));
@@ -163,18 +197,10 @@ void lower_printa(struct lower *l, struct d_node *call)
 
 void lower_aggact(struct lower *l, struct d_node *call)
 {
-	static const struct {
-		char letter;
-		enum ir_act_kind kind;
-	} kinds[] = {
-		{ 'c', IR_ACT_CLEAR }, { 'd', IR_ACT_DENORMALIZE }, { 'n', IR_ACT_NORMALIZE }, { 't', IR_ACT_TRUNC },
-	};
-	unsigned int k = 0;
+	enum ir_act_kind kind = (enum ir_act_kind)call->ident->action->what;
 
-	while (kinds[k].letter != call->base->name[0])
-		k++;
-	set_aggs(l, ir_rec_act(l->prog, lower_rec(l), kinds[k].kind, call->pos), call, 0);
-	if (call->nargs > 1 || kinds[k].kind == IR_ACT_TRUNC)
+	set_aggs(l, ir_rec_act(l->prog, lower_rec(l), kind, call->pos), call, 0);
+	if (call->nargs > 1 || kind == IR_ACT_TRUNC)
 		lower_next_action(l);
 	if (call->nargs > 1)
 		record(l, call->args[1]);
@@ -209,9 +235,9 @@ void lower_agg_assign(struct lower *l, struct d_node *n)
 		keys++;
 	if (f->weight)
 		keys++;
-	lower_next_action(l);		/* DTrace's first action is the aggregation itself */
+	lower_next_action(l);		/* the aggregation itself counts as DTrace's first action */
 	for (size_t i = 0; i < g->nkeys; i++) {
-		keys[i] = lower_as(l, ref->args[i], ref->ident->keys[i]);
+		keys[i] = lower_key(l, ref->args[i], ref->ident->keys[i]);
 		lower_next_action(l);
 	}
 	if (call->nargs > 1U + f->nparams) {

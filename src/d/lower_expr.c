@@ -1,12 +1,14 @@
 #include "d/lower.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "abi/record.h"
 #include "base/arena.h"
 #include "d/check.h"
 #include "d/parse.h"
 
-/* Keep @r, the result of an operation on values of type @t, in the range of @t. */
+/* Wrap @r, the result of an operation on values of type @t, to the range of @t. */
 static ir_reg keep(struct lower *l, ir_reg r, const struct type *t)
 {
 	struct ir_slot s = type_slot(t);
@@ -87,40 +89,50 @@ static struct ir_map *lower_map(struct lower *l, struct d_ident *id)
 	return m;
 }
 
+ir_reg lower_key(struct lower *l, struct d_node *n, const struct type *to)
+{
+	ir_reg r;
+
+	l->keys++;
+	r = lower_as(l, n, to);
+	l->keys--;
+	return r;
+}
+
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys)
 {
 	for (size_t i = 0; i < id->nkeys; i++)
-		keys[i] = lower_as(l, n->args[i], id->keys[i]);
+		keys[i] = lower_key(l, n->args[i], id->keys[i]);
 }
 
 /* A variable, an element of an associative array, or (type) a scalar or string in an object; its keys computed once. */
-struct place {
+struct lvalue {
 	struct ir_var *var;
 	struct ir_map *map;
 	ir_reg keys[IR_MAX_KEYS];
 	const struct type *type;
-	struct object obj;
+	struct storage obj;
 	uint64_t bit;
 	unsigned int bits;
 };
 
-static bool is_object(const struct type *t)
+static bool is_composite(const struct type *t)
 {
-	return type_is_sou(t) || type_is_array(t);
+	return type_is_sou(t) || type_is_array(t) || type_is_float(t);
 }
 
-static void lower_place(struct lower *l, struct d_node *n, struct place *p)
+static void lower_lvalue(struct lower *l, struct d_node *n, struct lvalue *p)
 {
 	const struct d_node *root = check_root(n);
 
 	p->var = NULL;
 	p->map = NULL;
 	p->type = NULL;
-	if (root != n || is_object(n->type)) {
+	if (root != n || is_composite(n->type)) {
 		const struct type_member *m = n->kind == D_MEMBER ? n->aux : NULL;
 
 		p->type = n->type;
-		lower_object(l, n, &p->obj);
+		lower_storage(l, n, &p->obj);
 		p->bits = m ? m->bits : 0;
 		p->bit = m ? n->value % 8 : 0;
 	} else if (n->kind == D_NAME) {
@@ -131,7 +143,7 @@ static void lower_place(struct lower *l, struct d_node *n, struct place *p)
 	}
 }
 
-static ir_reg get(struct lower *l, const struct place *p)
+static ir_reg get(struct lower *l, const struct lvalue *p)
 {
 	if (p->type && type_is_string(p->type))
 		return lower_get_string(l, &p->obj);
@@ -140,7 +152,7 @@ static ir_reg get(struct lower *l, const struct place *p)
 	return p->var ? ir_vld(&l->b, p->var) : ir_mld(&l->b, p->map, p->keys);
 }
 
-static void put(struct lower *l, const struct place *p, ir_reg val)
+static void put(struct lower *l, const struct lvalue *p, ir_reg val)
 {
 	if (p->type && type_is_string(p->type))
 		lower_put_string(l, &p->obj, val);
@@ -152,20 +164,20 @@ static void put(struct lower *l, const struct place *p, ir_reg val)
 		ir_mst(&l->b, p->map, val, p->keys);
 }
 
-/* What @p has now that @val was put there: of a bit-field not all. */
-static ir_reg stored(struct lower *l, const struct place *p, ir_reg val)
+/* The value of @p after @val was stored; a bit-field keeps only some bits. */
+static ir_reg stored(struct lower *l, const struct lvalue *p, ir_reg val)
 {
 	return p->type && p->bits ? get(l, p) : val;
 }
 
 static ir_reg lower_assign(struct lower *l, struct d_node *n)
 {
-	struct place p;
+	struct lvalue p;
 	ir_reg val;
 
-	lower_place(l, n->lhs, &p);
-	if (is_object(n->lhs->type)) {
-		lower_assign_object(l, &p.obj, n->rhs);
+	lower_lvalue(l, n->lhs, &p);
+	if (is_composite(n->lhs->type)) {
+		lower_assign_storage(l, &p.obj, n->lhs->type, n->rhs);
 		return n->used ? lower_in_memory(l, &p.obj, n->lhs->type) : IR_NO_REG;
 	}
 	val = lower_as(l, n->rhs, n->lhs->type);
@@ -174,10 +186,10 @@ static ir_reg lower_assign(struct lower *l, struct d_node *n)
 }
 
 /*
- * Add @r to @p: the value before.  What several CPUs share is added to in one step, if the value has a width
- * that machines can do that with.  An element of an array that is counted down is stored, because 0 frees it.
+ * Add @r to @p; returns the value before.  A value that CPUs share is added to atomically, if it has a width for
+ * which machines can.  An array's element that is decremented is stored instead, because 0 frees it.
  */
-static ir_reg add_to(struct lower *l, const struct place *p, const struct type *t, ir_reg r, bool down)
+static ir_reg add_to(struct lower *l, const struct lvalue *p, const struct type *t, ir_reg r, bool down)
 {
 	struct ir_slot s = type_slot(t);
 	bool wide = s.width >= 4;
@@ -201,10 +213,10 @@ static ir_reg lower_inc(struct lower *l, struct d_node *n)
 	bool post = n->op == D_OP_POSTINC || n->op == D_OP_POSTDEC;
 	const struct type *t = n->type;
 	int64_t by = type_is_ptr(t) ? (int64_t)type_size(type_target(t)) : 1;
-	struct place p;
+	struct lvalue p;
 	ir_reg step, old;
 
-	lower_place(l, n->base, &p);
+	lower_lvalue(l, n->base, &p);
 	step = ir_const(&l->b, down ? -by : by);
 	old = add_to(l, &p, t, step, down);
 	return post ? old : stored(l, &p, keep(l, ir_op2(&l->b, IR_ADD, old, step), t));
@@ -212,7 +224,7 @@ static ir_reg lower_inc(struct lower *l, struct d_node *n)
 
 /* --- operators --------------------------------------------------------------------------------------- */
 
-/* @a op @b in the type @t: both are of that type, but a shift's @b. */
+/* @a op @b in the type @t, which both have, except for a shift's @b. */
 static ir_reg arith(struct lower *l, enum d_op op, const struct type *t, ir_reg a, ir_reg b)
 {
 	bool sign = type_is_signed(t);
@@ -241,7 +253,7 @@ static ir_reg arith(struct lower *l, enum d_op op, const struct type *t, ir_reg 
 		o = sign ? IR_SAR : IR_SHR;
 		break;
 	case D_OP_AND:
-		return ir_op2(&l->b, IR_AND, a, b);	/* these three stay in range */
+		return ir_op2(&l->b, IR_AND, a, b);	/* these three cannot leave the range */
 	case D_OP_OR:
 		return ir_op2(&l->b, IR_OR, a, b);
 	default:
@@ -255,10 +267,10 @@ static ir_reg lower_op_assign(struct lower *l, struct d_node *n)
 {
 	const struct type *t = n->lhs->type, *work = t;
 	bool ptr = type_is_ptr(t);
-	struct place p;
+	struct lvalue p;
 	ir_reg a, b;
 
-	lower_place(l, n->lhs, &p);
+	lower_lvalue(l, n->lhs, &p);
 	if (ptr) {
 		b = lower_expr(l, n->rhs);
 		if (node_is_int(n->rhs))
@@ -267,7 +279,7 @@ static ir_reg lower_op_assign(struct lower *l, struct d_node *n)
 		work = type_promote(l->check->types, t, 0);
 		b = lower_expr(l, n->rhs);
 	} else {
-		work = type_arith(l->check->types, t, n->rhs->type);
+		work = type_wider(l->check->types, t, n->rhs->type);
 		b = lower_convert(l, lower_expr(l, n->rhs), n->rhs->type, work);
 	}
 	if (n->op == D_OP_ADD || n->op == D_OP_SUB) {
@@ -342,7 +354,7 @@ static ir_reg lower_comparison(struct lower *l, struct d_node *n)
 	}
 }
 
-/* 1 or 0 as the scalar @n is @op (NE, EQ) 0 or is not. */
+/* 1 if the scalar @n is @op (NE, EQ) 0, else 0. */
 static ir_reg compare_zero(struct lower *l, enum ir_op op, struct d_node *n)
 {
 	ir_reg v = lower_expr(l, n);
@@ -352,7 +364,7 @@ static ir_reg compare_zero(struct lower *l, enum ir_op op, struct d_node *n)
 
 static ir_reg lower_truth(struct lower *l, struct d_node *n)
 {
-	/* Comparisons give 1 or 0 already. */
+	/* Comparisons return 1 or 0 already. */
 	if ((n->kind == D_BINARY && n->op >= D_OP_EQ && n->op <= D_OP_LXOR) ||
 	    (n->kind == D_UNARY && n->op == D_OP_LNOT))
 		return lower_expr(l, n);
@@ -432,10 +444,20 @@ static ir_reg lower_binary(struct lower *l, struct d_node *n)
 	}
 }
 
+/* s[at] of a string; 0 behind its end. */
+static ir_reg char_of(struct lower *l, struct d_node *n, ir_reg at)
+{
+	const ir_reg args[] = { lower_expr(l, n->base), at };
+
+	return keep(l, ir_call(&l->b, IR_FN_BYTEAT, args, 2), n->type);
+}
+
 static ir_reg lower_unary(struct lower *l, struct d_node *n)
 {
 	switch (n->op) {
 	case D_OP_DEREF:
+		if (check_is_char_of(n))
+			return char_of(l, n, ir_const(&l->b, 0));
 		return lower_load(l, n);
 	case D_OP_ADDR:
 		return lower_addr(l, n->base);
@@ -460,9 +482,11 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	struct d_node *saved[IR_MAX_KEYS];
 	ir_reg r;
 
-	if (++l->depth > LOWER_MAX_DEPTH)
-		l->nodes = LOWER_MAX_NODES;
-	/* The arguments stand for the parameters; an inline may be used in its own arguments. */
+	if (++l->depth > LOWER_MAX_DEPTH && l->nodes <= LOWER_MAX_NODES) {
+		l->nodes = LOWER_MAX_NODES + 1;
+		l->endless = n->pos;
+	}
+	/* Bind the arguments to the parameters; an inline may be used in its own arguments. */
 	for (size_t i = 0; i < id->inl->params.n; i++) {
 		saved[i] = id->params[i]->arg;
 		id->params[i]->arg = n->args[i];
@@ -474,7 +498,7 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 	return r;
 }
 
-/* A member of a translated object, in the terms of the inline that the object came from, if it has parameters. */
+/* Lower a member of a translated object, with the parameters of the inline that the object came from. */
 static ir_reg lower_xlated(struct lower *l, struct d_node *n)
 {
 	const struct d_node *outer = n->aux;
@@ -499,16 +523,18 @@ static ir_reg lower_name(struct lower *l, struct d_node *n)
 	case ID_BUILTIN:
 		if (id->builtin->source == BUILTIN_ARG)
 			return ir_arg(&l->b, id->builtin->number);
+		if (id->builtin->source == BUILTIN_CALL)
+			return ir_call(&l->b, (enum ir_fn)id->builtin->number, NULL, 0);
 		return ir_builtin(&l->b, (enum ir_builtin)id->builtin->number);
 	case ID_INLINE:
 		return lower_inline(l, n);
 	case ID_PARAM:
 		return lower_as(l, id->arg, id->type);
 	default:
-		if (is_object(n->type)) {
-			struct object o;
+		if (is_composite(n->type)) {
+			struct storage o;
 
-			lower_object(l, n, &o);
+			lower_storage(l, n, &o);
 			return lower_in_memory(l, &o, n->type);
 		}
 		return ir_vld(&l->b, lower_var(l, n->ident));
@@ -518,8 +544,10 @@ static ir_reg lower_name(struct lower *l, struct d_node *n)
 static ir_reg lower_index(struct lower *l, struct d_node *n)
 {
 	const struct d_ident *id = n->ident;
-	struct place p;
+	struct lvalue p;
 
+	if (check_is_char_of(n))
+		return char_of(l, n, lower_as(l, n->args[0], l->check->t_int64));
 	if (!id)
 		return lower_load(l, n);
 	switch (id->kind) {
@@ -533,9 +561,30 @@ static ir_reg lower_index(struct lower *l, struct d_node *n)
 		}
 		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
 	default:
-		lower_place(l, n, &p);
-		return is_object(n->type) ? lower_in_memory(l, &p.obj, n->type) : get(l, &p);
+		lower_lvalue(l, n, &p);
+		return is_composite(n->type) ? lower_in_memory(l, &p.obj, n->type) : get(l, &p);
 	}
+}
+
+/* A string that is read at address 0. */
+static void fault_null(struct lower *l)
+{
+	struct ir_block *bad = ir_block_new(&l->b), *on = ir_block_new(&l->b);
+
+	ir_br(&l->b, ir_const(&l->b, 0), on, bad);
+	ir_at(&l->b, bad);
+	ir_fault(&l->b, ABI_FAULT_BADADDR, ir_const(&l->b, 0));
+	ir_at(&l->b, on);
+}
+
+/* The address of the bytes of a string, a copy of them. */
+static ir_reg string_bytes(struct lower *l, struct d_node *n)
+{
+	ir_reg size = ir_const(&l->b, (int64_t)l->prog->strsize), put[2] = { ir_call(&l->b, IR_FN_ALLOCA, &size, 1) };
+
+	put[1] = lower_string(l, n);
+	ir_call(&l->b, IR_FN_POKESTR, put, 2);
+	return put[0];
 }
 
 static ir_reg lower_call(struct lower *l, struct d_node *n)
@@ -550,11 +599,17 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 		if (i >= n->nargs) {
 			left_out = id->subr->left_out;
 			args[i] = ir_const(&l->b, left_out == SUBR_STRSIZE ? (int64_t)l->prog->strsize : left_out);
-		} else if (type_is_char_ptr(p->args[i])) {
+		} else if (p->others[i] && type_is_ptr(p->args[i])) {
+			args[i] = type_is_string(n->args[i]->type) ? string_bytes(l, n->args[i]) :
+								     lower_as(l, n->args[i], p->args[i]);
+		} else if (type_is_char_ptr(p->args[i]) || (p->others[i] && !type_is_integer(n->args[i]->type))) {
+			if (node_is_zero(l->check, n->args[i]) && type_is_integer(n->args[i]->type) &&
+			    strcmp(id->name, "strtok") != 0)
+				fault_null(l);
 			args[i] = lower_string(l, n->args[i]);
 		} else if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 &&
 			   d_const(l->check->prog, n->args[i], &v)) {
-			args[i] = ir_const(&l->b, v);	/* 2 * sizeof (int): how much memory a call may need is known */
+			args[i] = ir_const(&l->b, v);	/* a constant, 2 * sizeof (int), limits the call's memory */
 		} else {
 			args[i] = lower_as(l, n->args[i], p->args[i]);
 		}
@@ -580,6 +635,8 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 	struct src_pos saved = l->b.pos;
 	ir_reg r;
 
+	if (l->nodes == LOWER_MAX_NODES)
+		l->endless = n->pos;
 	if (++l->nodes > LOWER_MAX_NODES)	/* inlines of inlines grow without bound */
 		return type_is_void(n->type) ? IR_NO_REG : type_is_string(n->type) ? ir_strc(&l->b, "") :
 		       ir_const(&l->b, 1);
@@ -598,12 +655,12 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		r = lower_index(l, n);
 		break;
 	case D_CALL:
-		r = n->ident->kind == ID_ACTION ? lower_stack_value(l, n) : lower_call(l, n);
+		r = n->ident->kind == ID_ACTION ? lower_action_value(l, n) : lower_call(l, n);
 		break;
 	case D_MEMBER:
 		r = n->ident ? lower_xlated(l, n) : lower_load(l, n);
 		break;
-	case D_XLATE:		/* the input, where something else than a member is asked for */
+	case D_XLATE:		/* without a member: the input */
 		r = lower_expr(l, n->base);
 		break;
 	case D_UNARY:
@@ -624,7 +681,7 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 	case D_STRINGOF:
 		r = lower_string(l, n->base);
 		break;
-	default:		/* sizeof, offsetof: their value */
+	default:		/* sizeof, offsetof: constants */
 		r = ir_const(&l->b, (int64_t)n->value);
 	}
 	l->b.pos = saved;

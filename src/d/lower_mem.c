@@ -1,8 +1,8 @@
 /*
- * Memory: what pointers point to, members, elements, bit-fields.
+ * Memory: targets of pointers, members, elements, bit-fields.
  *
- * Addresses in the traced process are read with ULOAD, all others with LOAD; which of them a node is, the
- * checker has found out.  Written is to the clause's own memory alone, what alloca() and copyin() gave.
+ * Addresses in the traced process are read with ULOAD, all others with LOAD; the checker has set which of them a node
+ * is.  Only the clause's own memory, from alloca() and copyin(), is written.
  */
 #include "d/lower.h"
 
@@ -33,12 +33,12 @@ ir_reg lower_addr(struct lower *l, struct d_node *n)
 		base = lower_expr(l, n->base);
 		i = lower_expr(l, n->args[0]);
 		return lower_step(l, base, n->base->type, i, 1);
-	case D_MEMBER:		/* of a bit-field: of the byte that it begins in */
+	case D_MEMBER:		/* of a bit-field: the address of its first byte */
 		if (n->ident)
 			return lower_expr(l, n);
 		base = n->arrow ? lower_expr(l, n->base) : lower_addr(l, n->base);
 		return add_bytes(l, base, n->value / 8);
-	default:		/* a struct that an expression gave: its value is its address */
+	default:		/* a struct as a value: its value is its address */
 		return lower_expr(l, n);
 	}
 }
@@ -70,7 +70,7 @@ void lower_store(struct lower *l, ir_reg addr, ir_reg v, unsigned int width)
 	ir_call(&l->b, IR_FN_POKE, args, 3);
 }
 
-/* Byte by byte: what lies behind may not be there. */
+/* Byte by byte: memory behind the bit-field may not be accessible. */
 void lower_store_bits(struct lower *l, ir_reg addr, unsigned int off, unsigned int bits, ir_reg v)
 {
 	for (unsigned int at = 0; at < off + bits; at += 8) {
@@ -96,11 +96,11 @@ ir_reg lower_load(struct lower *l, struct d_node *n)
 	const struct type_member *m = n->kind == D_MEMBER && !n->ident ? n->aux : NULL;
 	enum ir_op op = n->user ? IR_ULOAD : IR_LOAD;
 	struct ir_slot slot;
-	struct object o;
+	struct storage o;
 	ir_reg addr;
 
 	if (check_root(n)) {
-		lower_object(l, n, &o);
+		lower_storage(l, n, &o);
 		if (type_is_string(n->type))
 			return lower_get_string(l, &o);
 		if (!type_is_scalar(n->type))

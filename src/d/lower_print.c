@@ -1,9 +1,9 @@
 /*
  * print(): a value with its type, structs and unions member by member.
  *
- * It becomes a printf() whose format has the types and names and whose values are the members.
+ * It is lowered like a printf() whose format has the types and names, and whose values are the members.
  *
- * Guide: "Output Formatting", "print".  A long double is named only; of an array the first elements are shown.
+ * Guide: "Output Formatting", "print".  Of a long double only the name is shown, of an array only the first elements.
  */
 #include "d/lower.h"
 
@@ -22,10 +22,10 @@ struct printing {
 	struct src_pos pos;
 };
 
-static void print_at(struct printing *p, const struct type *t, const struct object *o, unsigned int depth);
+static void print_at(struct printing *p, const struct type *t, const struct storage *o, unsigned int depth);
 static void print_node(struct printing *p, struct d_node *n, unsigned int depth);
 
-/* The name of @v's value, or its number when it has none. */
+/* The enumerator with the value @v, or the number if there is none. */
 static ir_reg enum_name(struct lower *l, const struct type *t, ir_reg v)
 {
 	const ir_reg decimal[] = { v, ir_const(&l->b, 10) };
@@ -47,7 +47,7 @@ static ir_reg enum_name(struct lower *l, const struct type *t, ir_reg v)
 	return name;
 }
 
-/* What is shown as a character: bytes of other types are numbers. */
+/* Is a @t shown as a character?  Bytes of other types are numbers. */
 static bool is_char(const struct type *t)
 {
 	const struct type *base = type_strip(t);
@@ -55,7 +55,7 @@ static bool is_char(const struct type *t)
 	return base->kind == TYPE_INT && base->integer.rank == RANK_CHAR && base->integer.sign;
 }
 
-/* The scalar @v. */
+/* Print the scalar @v. */
 static void print_value(struct printing *p, const struct type *t, ir_reg v)
 {
 	const struct type *base = type_strip(t);
@@ -84,8 +84,8 @@ static void indent(struct printing *p, unsigned int depth)
 	strbuf_printf(&p->text, "%*s", (int)(INDENT * depth), "");
 }
 
-/* The members at @o, or those that the translated @x has. */
-static void print_members(struct printing *p, const struct type *t, const struct object *o, const struct xlated *x,
+/* Print the members of the object at @o, or of the translated @x. */
+static void print_members(struct printing *p, const struct type *t, const struct storage *o, const struct xlated *x,
 			  unsigned int depth)
 {
 	type_load(t);
@@ -93,7 +93,7 @@ static void print_members(struct printing *p, const struct type *t, const struct
 	for (size_t i = 0; i < t->nmembers; i++) {
 		const struct type_member *m = &t->members[i];
 		struct d_node *n = x ? check_xlated_node(p->l->check, x, m->name, p->pos) : NULL;
-		struct object at;
+		struct storage at;
 
 		if (x && !n)
 			continue;
@@ -118,9 +118,9 @@ static void print_members(struct printing *p, const struct type *t, const struct
 	strbuf_puts(&p->text, "}");
 }
 
-static void print_elements(struct printing *p, const struct type *t, const struct object *o, unsigned int depth)
+static void print_elements(struct printing *p, const struct type *t, const struct storage *o, unsigned int depth)
 {
-	struct object at;
+	struct storage at;
 
 	strbuf_puts(&p->text, "[ ");
 	for (uint64_t i = 0; i < t->count && i < SHOWN_ELEMENTS; i++) {
@@ -131,8 +131,8 @@ static void print_elements(struct printing *p, const struct type *t, const struc
 	strbuf_puts(&p->text, t->count > SHOWN_ELEMENTS ? ", ... ]" : " ]");
 }
 
-/* At most @size bytes: the array's, which need not end in a NUL. */
-static ir_reg char_array(struct printing *p, const struct type *t, const struct object *o)
+/* The string in an array of @size bytes, which need not end in a NUL. */
+static ir_reg char_array(struct printing *p, const struct type *t, const struct storage *o)
 {
 	uint64_t size = t->count;
 	const ir_reg args[] = { lower_in_memory(p->l, o, t), ir_const(&p->l->b, (int64_t)size + 1) };
@@ -146,14 +146,14 @@ static ir_reg char_array(struct printing *p, const struct type *t, const struct 
 	return ir_call(&p->l->b, IR_FN_SUBSTR, cut, 3);
 }
 
-/* All digits that tell it from others. */
+/* As many digits as identify the number. */
 static const char *float_format(const struct type *t)
 {
 	return type_size(t) == 8 ? "%+.15e" : "%+.7e";
 }
 
-/* What is at @o. */
-static void print_at(struct printing *p, const struct type *t, const struct object *o, unsigned int depth)
+/* Print the object at @o. */
+static void print_at(struct printing *p, const struct type *t, const struct storage *o, unsigned int depth)
 {
 	const struct type *base = type_strip(t);
 
@@ -182,7 +182,7 @@ static void print_at(struct printing *p, const struct type *t, const struct obje
 static void print_node(struct printing *p, struct d_node *n, unsigned int depth)
 {
 	struct xlated x = { 0 };
-	struct object o;
+	struct storage o;
 
 	if (type_is_string(n->type)) {
 		print_text(p, lower_string(p->l, n));
@@ -194,7 +194,7 @@ static void print_node(struct printing *p, struct d_node *n, unsigned int depth)
 	} else if (check_xlated(n, &x)) {
 		print_members(p, type_strip(n->type), NULL, &x, depth);
 	} else {
-		lower_object(p->l, n, &o);
+		lower_storage(p->l, n, &o);
 		print_at(p, n->type, &o, depth);
 	}
 }

@@ -1,15 +1,16 @@
 /*
  * Speculations.
  *
- * The tracer keeps the records of speculative clauses and carries them out, or forgets them, when the record of a commit
- * or discard comes; what programs share is which speculations are taken.  Two hidden global variables for each: how
- * many are trying to take it (who finds none has it), and whether it is active, so that records behind its end and
- * numbers that are none are dropped where they are made.
+ * The tracer keeps the records of speculative clauses, and prints or drops them when the record of a commit or
+ * discard comes.  Programs share only which speculations are in use, in two hidden global variables for each: a count
+ * of attempts to take it (the first one succeeds), and whether it is active, so that records with an ended
+ * speculation or an invalid number are not written at all.
  *
  * Guide: "Speculative Tracing".
  */
 #include "d/lower.h"
 
+#include "abi/record.h"
 #include "base/arena.h"
 #include "d/check.h"
 
@@ -19,7 +20,7 @@ static uint32_t nspec(const struct lower *l)
 {
 	uint32_t n = l->check->opts->nspec;
 
-	return !n ? 1 : n > NSPEC_MAX ? NSPEC_MAX : n;
+	return n > NSPEC_MAX ? NSPEC_MAX : n;
 }
 
 static void make_vars(struct lower *l)
@@ -29,8 +30,8 @@ static void make_vars(struct lower *l)
 
 	if (l->spec_users)
 		return;
-	l->spec_users = arena_alloc(l->prog->arena, n * sizeof(struct ir_var *));
-	l->spec_active = arena_alloc(l->prog->arena, n * sizeof(struct ir_var *));
+	l->spec_users = arena_alloc(l->prog->arena, (n + 1) * sizeof(struct ir_var *));
+	l->spec_active = arena_alloc(l->prog->arena, (n + 1) * sizeof(struct ir_var *));
 	for (uint32_t i = 0; i < n; i++) {
 		l->spec_users[i] = ir_var_new(l->prog, "speculation users", IR_GLOBAL, number);
 		l->spec_active[i] = ir_var_new(l->prog, "speculation active", IR_GLOBAL, number);
@@ -78,7 +79,7 @@ static ir_reg active(struct lower *l, ir_reg id)
 	return sum;
 }
 
-/* @id is free again, if it was active. */
+/* Release speculation @id, if it is active. */
 static void release(struct lower *l, ir_reg id)
 {
 	for (uint32_t i = 0; i < nspec(l); i++) {
@@ -94,24 +95,49 @@ static void release(struct lower *l, ir_reg id)
 	}
 }
 
+/* An id that speculation() cannot have returned is an illegal operation; 0 means that none was free. */
+static void known(struct lower *l, ir_reg id)
+{
+	struct ir_block *good = ir_block_new(&l->b), *bad = ir_block_new(&l->b);
+
+	ir_br(&l->b, ir_op2(&l->b, IR_ULE, id, ir_const(&l->b, l->check->opts->nspec)), good, bad);
+	ir_at(&l->b, bad);
+	ir_fault(&l->b, ABI_FAULT_ILLOP, id);
+	ir_at(&l->b, good);
+}
+
+/* After a speculate() without an active speculation, the rest is skipped. */
+static void unless_active(struct lower *l)
+{
+	struct ir_block *go = ir_block_new(&l->b), *end = l->spec_end ? l->spec_end : ir_block_new(&l->b);
+
+	ir_br(&l->b, active(l, l->spec_id), go, end);
+	if (!l->spec_end) {
+		ir_at(&l->b, end);
+		ir_ret(&l->b);
+	}
+	ir_at(&l->b, go);
+}
+
 /* speculate(id), commit(id), discard(id) */
 void lower_spec(struct lower *l, struct d_node *call)
 {
-	char letter = call->base->name[0];
-	enum ir_act_kind kind = letter == 'c' ? IR_ACT_COMMIT : IR_ACT_DISCARD;
+	enum ir_act_kind kind = (enum ir_act_kind)call->ident->action->what;
 	const struct type *t = l->check->t_int;
 	ir_reg id;
 
 	make_vars(l);
-	if (letter == 's') {
-		lower_rec_end(l);	/* what a discard() has begun is not speculative */
+	if (kind == IR_ACT_SPECULATE) {
+		lower_rec_end(l);	/* records after a discard() are not speculative */
 		l->spec_id = lower_as(l, call->args[0], t);
-		l->spec_ok = active(l, l->spec_id);
+		known(l, l->spec_id);
+		unless_active(l);
 		lower_rec(l);
 		return;
 	}
-	ir_rec_act(l->prog, lower_rec(l), kind, call->pos);
 	id = lower_as(l, call->args[0], t);
+	known(l, id);
+	ir_rec_act(l->prog, lower_rec(l), kind, call->pos);
 	lower_field(l, id, t);
 	release(l, id);
 }
@@ -120,21 +146,4 @@ void lower_spec_field(struct lower *l)
 {
 	ir_rec_act(l->prog, l->rec, IR_ACT_SPECULATE, l->b.pos);
 	lower_field(l, l->spec_id, l->check->t_int);
-}
-
-void lower_spec_end(struct lower *l)
-{
-	struct ir_block *emit, *end;
-
-	if (l->spec_ok == IR_NO_REG) {
-		ir_emit(&l->b, l->rec, l->fields);
-		return;
-	}
-	emit = ir_block_new(&l->b);
-	end = ir_block_new(&l->b);
-	ir_br(&l->b, l->spec_ok, emit, end);
-	ir_at(&l->b, emit);
-	ir_emit(&l->b, l->rec, l->fields);
-	ir_jmp(&l->b, end);
-	ir_at(&l->b, end);
 }

@@ -1,5 +1,5 @@
 /*
- * Subroutines that are made of other operations.
+ * Subroutines that are composed of other operations.
  *
  * Guide: "Actions and Subroutines".
  */
@@ -14,7 +14,7 @@
 #include "abi/segment.h"
 #include "d/check.h"
 
-/* The low @bytes of @v in the other order: network and this machine's, which is little-endian. */
+/* Swap the low @bytes of @v between network order and this machine's little-endian order. */
 static ir_reg swap(struct lower *l, ir_reg v, int bytes)
 {
 	ir_reg sum = ir_const(&l->b, 0), part;
@@ -46,22 +46,22 @@ static ir_reg swap64(struct lower *l, struct d_node *call, const ir_reg *args)
 	return swap(l, args[0], 8);
 }
 
-/* Device numbers as programs see them: makedev(3), 12 and 32 bits of major, 8 and 12 of minor. */
 static ir_reg bits(struct lower *l, ir_reg v, int from, int64_t mask)
 {
 	return ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_SHR, v, ir_const(&l->b, from)), ir_const(&l->b, mask));
 }
 
+/* The kernel's device numbers: 12 bits of major above 20 bits of minor (linux/kdev_t.h). */
 static ir_reg getmajor(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	(void)call;
-	return ir_op2(&l->b, IR_OR, bits(l, args[0], 8, 0xfff), bits(l, args[0], 32, 0xfffff000));
+	return bits(l, args[0], 20, 0xfff);
 }
 
 static ir_reg getminor(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	(void)call;
-	return ir_op2(&l->b, IR_OR, bits(l, args[0], 0, 0xff), bits(l, args[0], 12, 0xffffff00));
+	return bits(l, args[0], 0, 0xfffff);
 }
 
 static ir_reg call2(struct lower *l, enum ir_fn fn, ir_reg a, ir_reg b)
@@ -71,7 +71,7 @@ static ir_reg call2(struct lower *l, enum ir_fn fn, ir_reg a, ir_reg b)
 	return ir_call(&l->b, fn, args, 2);
 }
 
-/* @text = @prefix and @digits; go on at @done. */
+/* @text = @prefix and @digits; then jump to @done. */
 static void prefixed(struct lower *l, ir_reg text, const char *prefix, ir_reg digits, struct ir_block *done)
 {
 	ir_mov(&l->b, text, *prefix ? call2(l, IR_FN_STRJOIN, ir_strc(&l->b, prefix), digits) : digits);
@@ -107,7 +107,7 @@ static ir_reg lltostr(struct lower *l, struct d_node *call, const ir_reg *args)
 	return text;
 }
 
-/* Four bytes at an address of ours, as 192.0.2.1. */
+/* Four bytes at an address in the clause's memory or the kernel's, as 192.0.2.1. */
 static ir_reg inet_ntoa(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	ir_reg text = IR_NO_REG, byte;
@@ -129,18 +129,38 @@ static ir_reg load_swapped(struct lower *l, ir_reg addr, int64_t off)
 	return swap(l, ir_load(&l->b, IR_LOAD, ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, off)), 8, false), 8);
 }
 
-/* Sixteen bytes at an address of ours, as 2001:db8::1. */
-static ir_reg ntoa6(struct lower *l, ir_reg addr)
+/*
+ * Sixteen bytes at such an address, as 2001:db8::1.  The IPv4 address in a mapped (::ffff:192.0.2.1) or compatible
+ * (::192.0.2.1) address is shown in dotted form, as in DTrace for Linux; :: and ::1 are not compatible addresses.
+ */
+static ir_reg ntoa6(struct lower *l, struct d_node *call, ir_reg addr)
 {
-	ir_reg high = load_swapped(l, addr, 0);
+	struct ir_block *low_only = ir_block_new(&l->b), *compatible = ir_block_new(&l->b);
+	struct ir_block *four = ir_block_new(&l->b), *six = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	ir_reg high = load_swapped(l, addr, 0), low = load_swapped(l, addr, 8);
+	ir_reg text = ir_reg_new(&l->b, IR_STR), prefix, part;
 
-	return call2(l, IR_FN_INET6, high, load_swapped(l, addr, 8));
+	ir_br(&l->b, high, six, low_only);
+	ir_at(&l->b, low_only);
+	prefix = ir_op2(&l->b, IR_SHR, low, ir_const(&l->b, 32));
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, prefix, ir_const(&l->b, 0xffff)), four, compatible);
+	ir_at(&l->b, compatible);
+	ir_br(&l->b, ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_EQ, prefix, ir_const(&l->b, 0)),
+			    ir_op2(&l->b, IR_ULT, ir_const(&l->b, 1), low)), four, six);
+	ir_at(&l->b, four);
+	part = ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, 12));
+	ir_mov(&l->b, text, inet_ntoa(l, call, &part));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, six);
+	ir_mov(&l->b, text, call2(l, IR_FN_INET6, high, low));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return text;
 }
 
 static ir_reg inet_ntoa6(struct lower *l, struct d_node *call, const ir_reg *args)
 {
-	(void)call;
-	return ntoa6(l, args[0]);
+	return ntoa6(l, call, args[0]);
 }
 
 /* AF_INET or AF_INET6; another family is a fault. */
@@ -157,7 +177,7 @@ static ir_reg inet_ntop(struct lower *l, struct d_node *call, const ir_reg *args
 	ir_at(&l->b, other);
 	ir_br(&l->b, ir_op2(&l->b, IR_EQ, args[0], ir_const(&l->b, AF_INET6)), six, none);
 	ir_at(&l->b, six);
-	ir_mov(&l->b, text, ntoa6(l, args[1]));
+	ir_mov(&l->b, text, ntoa6(l, call, args[1]));
 	ir_jmp(&l->b, done);
 	ir_at(&l->b, none);
 	ir_fault(&l->b, ABI_FAULT_ILLOP, args[0]);
@@ -195,10 +215,32 @@ static ir_reg bcopy_bytes(struct lower *l, struct d_node *call, const ir_reg *ar
 {
 	const ir_reg copy[] = { args[0], args[2], args[1] };
 
-	return ir_call(&l->b, lower_is_user(call->args[0]) ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
+	return ir_call(&l->b, !type_is_string(call->args[0]->type) && lower_is_user(call->args[0]) ? IR_FN_COPYINTO : IR_FN_BCOPY, copy, 3);
 }
 
-/* With NULL it goes on where the clause's last one stopped. */
+/*
+ * The rest for the next strtok().  As in DTrace for Linux it begins with the delimiter that ended the token: the next
+ * call may have other delimiters.
+ */
+static ir_reg with_end(struct lower *l, ir_reg from, ir_reg rest)
+{
+	struct ir_block *some = ir_block_new(&l->b), *done = ir_block_new(&l->b);
+	ir_reg ret = ir_reg_new(&l->b, IR_STR), left = ir_call(&l->b, IR_FN_STRLEN, &rest, 1), args[3];
+
+	ir_mov(&l->b, ret, rest);
+	ir_br(&l->b, left, some, done);
+	ir_at(&l->b, some);
+	args[0] = from;
+	args[1] = ir_op2(&l->b, IR_SUB, ir_call(&l->b, IR_FN_STRLEN, &from, 1), left);
+	args[1] = ir_op2(&l->b, IR_SUB, args[1], ir_const(&l->b, 1));
+	args[2] = ir_const(&l->b, l->prog->strsize);
+	ir_mov(&l->b, ret, ir_call(&l->b, IR_FN_SUBSTR, args, 3));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return ret;
+}
+
+/* strtok(NULL, ...) continues where the clause's last call stopped. */
 static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	ir_reg from = args[0], token;
@@ -208,11 +250,11 @@ static ir_reg next_token(struct lower *l, struct d_node *call, const ir_reg *arg
 	if (node_is_zero(l->check, call->args[0]))
 		from = ir_vld(&l->b, l->token);
 	token = call2(l, IR_FN_TOKEN, from, args[1]);
-	ir_vst(&l->b, l->token, call2(l, IR_FN_UNTOKEN, from, args[1]));
+	ir_vst(&l->b, l->token, with_end(l, from, call2(l, IR_FN_UNTOKEN, from, args[1])));
 	return token;
 }
 
-/* _task_pid() and its kind. */
+/* _task_pid() and similar subroutines. */
 static ir_reg task_fact(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	static const struct {
@@ -228,6 +270,19 @@ static ir_reg task_fact(struct lower *l, struct d_node *call, const ir_reg *args
 	while (strcmp(facts[i].name, call->ident->name) != 0)
 		i++;
 	return call2(l, IR_FN_TASK, args[0], ir_const(&l->b, facts[i].fact));
+}
+
+/* By number or by name. */
+static ir_reg pyitem(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return call2(l, l->b.clause->regs[args[1]] == IR_STR ? IR_FN_PYKEY : IR_FN_PYITEM, args[0], args[1]);
+}
+
+static ir_reg pyarg(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	(void)call;
+	return ir_call(&l->b, l->b.clause->regs[args[0]] == IR_STR ? IR_FN_PYNAMED : IR_FN_PYARG, args, 1);
 }
 
 static ir_reg speculation(struct lower *l, struct d_node *call, const ir_reg *args)
@@ -247,7 +302,7 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 		{ "htons", swap16 },	  { "inet_ntoa", inet_ntoa }, { "inet_ntoa6", inet_ntoa6 },
 		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop }, { "lltostr", lltostr },
 		{ "ntohl", swap32 }, { "ntohll", swap64 },
-		{ "ntohs", swap16 },	  { "speculation", speculation },
+		{ "ntohs", swap16 },	  { "pyarg", pyarg }, { "pyitem", pyitem }, { "speculation", speculation },
 		{ "strtok", next_token },
 		{ "_task_egid", task_fact }, { "_task_euid", task_fact }, { "_task_gid", task_fact },
 		{ "_task_pgrp", task_fact }, { "_task_pid", task_fact },  { "_task_sid", task_fact },

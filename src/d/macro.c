@@ -28,7 +28,7 @@ void d_macros_init(struct d_macros *m)
 static const char *argument(struct d_lex *l, const char *name, const char **why)
 {
 	struct d_macro_state *s = l->macros;
-	unsigned long n = strtoul(name, NULL, 10);	/* too large: ULONG_MAX, which no program has */
+	unsigned long n = strtoul(name, NULL, 10);	/* if too large: ULONG_MAX, more than any argument's number */
 
 	if (n < s->m.argc) {
 		s->used[n] = true;
@@ -49,7 +49,7 @@ const char *macro_text(struct d_lex *l, const char *name, const char **why)
 	} vars[] = {
 		{ "pid", m->pid },   { "ppid", m->ppid }, { "pgid", m->pgid }, { "sid", m->sid },
 		{ "uid", m->uid },   { "euid", m->euid }, { "gid", m->gid },   { "egid", m->egid },
-		{ "projid", 0 },     { "taskid", 0 },	  { "zoneid", 0 },	/* no such things on Linux */
+		{ "projid", 0 },     { "taskid", 0 },	  { "zoneid", 0 },	/* do not exist on Linux */
 	};
 	size_t i;
 
@@ -58,7 +58,7 @@ const char *macro_text(struct d_lex *l, const char *name, const char **why)
 		return argument(l, name, why);
 	if (!strcmp(name, "target")) {
 		*why = "a target is given by -c or -p";
-		return m->target ? arena_printf(l->prog->arena, "%lld", (long long)m->target) : NULL;
+		return m->target || m->defaultargs ? arena_printf(l->prog->arena, "%lld", (long long)m->target) : NULL;
 	}
 	for (i = 0; i < sizeof(vars) / sizeof(vars[0]); i++)
 		if (!strcmp(vars[i].name, name))

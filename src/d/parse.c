@@ -1,10 +1,10 @@
 /*
- * D programs: clauses, inlines, translators, providers; and how the parser deals with tokens and mistakes.
+ * D programs: clauses, inlines, translators, providers; and the parser's handling of tokens and mistakes.
  *
  * Start at the bottom: parse_program.
  *
- * After a mistake in a statement the parser goes on behind its ';', after one in a predicate at its end, after
- * one in a declaration behind that, so that one run shows several mistakes.  What was skipped is not looked at.
+ * After a mistake in a statement the parser continues behind its ';', after one in a predicate at the predicate's
+ * end, after one in a declaration behind the declaration, so that one run shows several mistakes.
  *
  * Guide: "Program Structure", "Translators", "Statically Defined Tracing for User Applications".
  */
@@ -107,7 +107,7 @@ void parse_fail(struct parser *p, struct src_pos pos, const char *tag, const cha
 	p->failed = true;
 }
 
-/* A remedy for what is at hand instead of what was expected, or NULL. */
+/* A hint about the token found instead of the expected one, or NULL. */
 static const char *remedy(const struct parser *p)
 {
 	switch (p->tok.kind) {
@@ -302,7 +302,7 @@ static struct d_block *parse_block(struct parser *p)
 
 /* --- probe descriptions ------------------------------------------------------------------------------ */
 
-/* @text with $target, $1 ... expanded, or NULL: reported. */
+/* Expand $target, $1 ... in @text.  NULL: reported. */
 static const char *expand_desc(struct parser *p, const char *text, struct src_pos pos)
 {
 	struct strbuf out = { 0 };
@@ -338,7 +338,7 @@ out:
 	return ret;
 }
 
-/* The parts of "prov:mod:func:name", aligned to the right: to what the last one means by p->spec. */
+/* Split "prov:mod:func:name".  If parts are missing, p->spec tells which part the last one is. */
 static bool split_desc(struct parser *p, const char *text, struct src_pos pos, struct probe_desc *d)
 {
 	enum { MAX_PART = 255 };
@@ -363,7 +363,22 @@ static bool split_desc(struct parser *p, const char *text, struct src_pos pos, s
 			return true;
 		s--;
 	}
-	parse_error(p, pos, "D_PDESC_INVAL", "invalid probe description \"%.*s\": too many parts", MAX_PART, text);
+	if (end == text)	/* an empty part more */
+		return true;
+	parse_error(p, pos, "D_PDESC_INVAL", "invalid probe description \"%.*s\": Overspecified probe description", MAX_PART, text);
+	return false;
+}
+
+/* A number stands for a whole description: -P, -m and -f want a part of one. */
+static bool number_allowed(struct parser *p, const char *text, struct src_pos pos)
+{
+	static const char *const parts[] = { [D_SPEC_PROV] = "providers", [D_SPEC_MOD] = "modules",
+					     [D_SPEC_FUNC] = "functions" };
+
+	if (!isdigit((unsigned char)*text) || p->spec == D_SPEC_FILE || p->spec == D_SPEC_NAME)
+		return true;
+	parse_error(p, pos, "D_PDESC_INVAL", "probe identifier %.*s not permitted when specifying %s",
+		    (int)strspn(text, "0123456789"), text, parts[p->spec]);
 	return false;
 }
 
@@ -380,7 +395,7 @@ static bool parse_desc(struct parser *p, struct probe_desc *d)
 		return false;
 	}
 	text = expand_desc(p, text, pos);
-	if (!text)
+	if (!text || !number_allowed(p, text, pos))
 		return false;
 	if (!*text || text[strspn(text, "0123456789")])
 		return split_desc(p, text, pos, d);
@@ -398,7 +413,7 @@ static bool parse_desc(struct parser *p, struct probe_desc *d)
 
 /* --- clauses ----------------------------------------------------------------------------------------- */
 
-/* Is @c the next byte, past blanks?  Where a description ends nothing may be read as a token. */
+/* Is @c the next byte after blanks?  Behind a description no token may be read yet. */
 static bool at_byte(struct parser *p, char c)
 {
 	lex_space(&p->lex);
@@ -438,6 +453,8 @@ static void parse_clause(struct parser *p)
 	struct src_pos word;
 
 	c->pos = lex_pos(&p->lex, p->lex.p);
+	if (p->prog->state->in_lib)
+		parse_error(p, c->pos, "D_SYNTAX", "a library has declarations and no clauses");
 	do {
 		struct probe_desc d;
 
@@ -557,7 +574,7 @@ static void parse_translator(struct parser *p)
 		add_item(p, D_ITEM_XLATOR)->xlator = x;
 }
 
-/* A provider's or probe's name. */
+/* Check a provider's or probe's name. */
 static void check_prov_name(struct parser *p, const struct d_token *t, const char *kind)
 {
 	enum { MAX_NAME = 63 };
@@ -701,7 +718,7 @@ static void parse_item(struct parser *p)
 static void parse_program(struct parser *p)
 {
 	for (;;) {
-		p->have_tok = false;	/* only ever the end: items do not look beyond theirs */
+		p->have_tok = false;	/* can only be the end: items read no token beyond their own */
 		if (!lex_space(&p->lex) || p->lex.p >= p->lex.end)
 			return;
 		parse_item(p);

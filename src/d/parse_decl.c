@@ -1,9 +1,9 @@
 /*
  * D's declarations: C's, with self and this as storage classes and associative arrays as declarators.
  *
- * A declarator is written inside out.  Reading it gives a list of what the name is, nearest first ("int
- * *(*f[4])(void)": array of 4, pointer, function, pointer); applying the list backwards to the specifiers'
- * type gives the name's type.
+ * A declarator is written inside out.  Reading it yields a list of its parts, nearest to the name first ("int
+ * *(*f[4])(void)": array of 4, pointer, function, pointer); applying the list backwards to the specifiers' type
+ * yields the name's type.
  *
  * Guide: "Variables", "Types, Operators, and Expressions", "Structs and Unions", "Type and Constant
  * Definitions".
@@ -20,7 +20,7 @@
 
 /* --- specifiers -------------------------------------------------------------------------------------- */
 
-/* What the words before a declarator say. */
+/* The specifiers before a declarator. */
 struct specs {
 	struct src_pos pos;
 	enum d_tok class;		/* KEY_SELF ... KEY_TYPEDEF; TOK_EOF: none */
@@ -29,7 +29,7 @@ struct specs {
 	unsigned int nlong, nshort, nsigned, nunsigned;
 	enum d_tok word;		/* KEY_VOID KEY_CHAR KEY_INT KEY_FLOAT KEY_DOUBLE; TOK_EOF: none */
 	const struct type *named;	/* string, typedef, struct, union, enum */
-	bool tagged;			/* named is a struct, union or enum written out here */
+	bool tagged;			/* named is a struct, union or enum defined here */
 	const struct type *type;	/* the result */
 };
 
@@ -46,7 +46,7 @@ static bool is_shadowed(const struct parser *p, const char *name)
 	return false;
 }
 
-/* A variable of that name is known from here on. */
+/* Note that a variable of that name is known from here on. */
 static void declare_name(struct parser *p, const char *name)
 {
 	struct d_state *s = p->prog->state;
@@ -64,8 +64,8 @@ static bool is_class(enum d_tok kind)
 }
 
 /*
- * May the identifier @t, which the script does not know, be the name of somebody's type?  Asking has its price, so it has to
- * look like one: a`b, foo_t where a declaration or a cast might be, (foo *).
+ * Can the unknown identifier @t be the name of a type of the kernel or a program?  Looking it up is expensive, so it
+ * must look like a type: a`b, foo_t where a declaration or a cast can be, (foo *).
  */
 static bool looks_like_type(const struct parser *p, const struct d_token *t)
 {
@@ -82,7 +82,7 @@ static bool looks_like_type(const struct parser *p, const struct d_token *t)
 	       (stars || *s == ')' || *s == '>' || *s == '_' || isalpha((unsigned char)*s));
 }
 
-/* Behind the identifier @t, a: the NAME of a.out`NAME; NULL: it is another one. */
+/* After the identifier @t: the NAME of a.out`NAME; NULL: @t is another identifier. */
 static const char *program_type(struct parser *p, const struct d_token *t)
 {
 	static const char scope[] = ".out`";
@@ -158,7 +158,7 @@ static void add_class(struct parser *p, struct specs *s)
 	s->class_pos = t.pos;
 }
 
-/* A second type in one declaration. */
+/* Report a second type in one declaration. */
 static bool has_type(struct parser *p, const struct specs *s)
 {
 	if (s->word == TOK_EOF && !s->named)
@@ -167,7 +167,7 @@ static bool has_type(struct parser *p, const struct specs *s)
 	return true;
 }
 
-/* The type that the words together mean. */
+/* The type that the specifiers mean together. */
 static const struct type *combine(struct parser *p, const struct specs *s)
 {
 	static const enum type_basic ints[][2] = { { TYPE_B_SHORT, TYPE_B_USHORT }, { TYPE_B_INT, TYPE_B_UINT },
@@ -192,7 +192,7 @@ static const struct type *combine(struct parser *p, const struct specs *s)
 	} else if ((s->nsigned && s->nunsigned) || (s->nlong && s->nshort) || s->nlong > 2 || s->nshort > 1 ||
 		   s->nsigned > 1 || s->nunsigned > 1 || (s->word == KEY_FLOAT && size) ||
 		   (s->word == KEY_DOUBLE && (s->nshort || s->nlong > 1))) {
-		tag = "D_DECL_COMBO";
+		tag = s->word == KEY_FLOAT || s->word == KEY_DOUBLE ? "D_DECL_COMBO" : "D_UNKNOWN";
 		text = "invalid type combination";
 	}
 	if (text)
@@ -247,7 +247,7 @@ static void parse_specs(struct parser *p, struct specs *s, int allow)
 		case KEY_RESTRICT:
 			s->quals |= TYPE_RESTRICT;
 			break;
-		case KEY_USERLAND:	/* of illumos and FreeBSD: what pointers to it point to is the process's */
+		case KEY_USERLAND:	/* of illumos and FreeBSD: pointers to the type point into the process */
 			s->quals |= TYPE_USER;
 			break;
 		case KEY_SHORT:
@@ -319,7 +319,7 @@ struct part {
 };
 
 struct declarator {
-	struct src_pos pos;	/* of the name, or where it would stand */
+	struct src_pos pos;	/* of the name, or where it would be */
 	const char *name;	/* NULL: abstract */
 	struct part *parts;	/* nearest to the name first */
 	size_t nparts, cap;
@@ -337,7 +337,9 @@ static struct part *add_part(struct parser *p, struct declarator *d, enum part_k
 	return part;
 }
 
-/* Apply the parts of @d from the outermost to @base.  An associative array's own part, the first, is left out. */
+/*
+ * Apply the parts of @d to @base, the outermost first.  The first part, if it is an associative array's, is left out.
+ */
 static const struct type *apply(struct parser *p, const struct declarator *d, const struct type *base)
 {
 	const struct type **params;
@@ -394,7 +396,7 @@ static bool is_assoc(const struct declarator *d)
 
 /* --- parameters -------------------------------------------------------------------------------------- */
 
-/* What a list of parameters may hold (DTrace's rules for each kind of list). */
+/* What a list of parameters may contain (DTrace's rules for each kind of list). */
 enum params_flags { PARAMS_VARARGS = 1, PARAMS_VOID = 2, PARAMS_ANON = 4 };
 
 static void parse_declarator(struct parser *p, struct declarator *d);
@@ -429,7 +431,7 @@ static void check_param(struct parser *p, struct d_params *ps, const struct d_pa
 	if (param->name && !formals && has_param(ps, ps->n - 1, param->name))
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is already declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
-	/* A name that is no input's is made of the input at its place: probe x(int a) : (char *b). */
+	/* A name that is not an input's refers to the input at its position: probe x(int a) : (char *b). */
 	if (param->name && formals && !has_param(formals, formals->n, param->name) && ps->n > formals->n)
 		parse_error(p, param->pos, "D_DECL_PROTO_FORM", "parameter is not declared in %s prototype: %s, "
 			    "parameter #%zu", kind, param->name, ps->n);
@@ -520,7 +522,7 @@ void parse_probe_params(struct parser *p, struct d_params *ps, const struct d_pa
 
 /* --- declarators, continued -------------------------------------------------------------------------- */
 
-/* array = "[" (constant | parameters)? "]"; behind the bracket */
+/* array = "[" (constant | parameters)?  "]"; the bracket is consumed */
 static void parse_array(struct parser *p, struct declarator *d)
 {
 	struct part *part = add_part(p, d, PART_ARRAY);
@@ -661,8 +663,8 @@ const struct type *parse_type_name(struct parser *p)
 /* --- structs, unions, enums -------------------------------------------------------------------------- */
 
 /*
- * The name of a type with its scope: module`name, `name of any module; *module is NULL without a '`'.  The parser stands
- * behind the identifier @t.  Also a.out`name, the traced program's.
+ * The name of a type with its scope: module`name, `name of any module, or a.out`name of the traced program; *module
+ * is NULL without a '`'.  The parser is behind the identifier @t.
  */
 static const char *parse_scope(struct parser *p, struct d_token t, const char **module)
 {
@@ -687,7 +689,7 @@ static const char *parse_scope(struct parser *p, struct d_token t, const char **
 	return tick + 1;
 }
 
-/* The tag behind struct, union or enum, or NULL. */
+/* The tag after struct, union or enum, or NULL. */
 static const char *parse_tag(struct parser *p, const char **module)
 {
 	struct d_token t;
@@ -699,27 +701,27 @@ static const char *parse_tag(struct parser *p, const char **module)
 	return parse_scope(p, t, module);
 }
 
-/* Do these names mean the script's own types?  (the guide's names for them) */
+/* Is @module one of the guide's names for the script's own types? */
 static bool is_own_scope(const char *module)
 {
 	return !module || !strcmp(module, "D") || !strcmp(module, "C");
 }
 
 /*
- * The type of "struct tag" and the like: known, or incomplete so far.  @define: its members follow.  Always a
- * type to go on with.
+ * The type of "struct tag", "union tag" or "enum tag", complete or not.  @define: its members follow.  Never NULL,
+ * also after a report.
  */
 static struct type *tagged_type(struct parser *p, enum type_kind kind, const char *word, const char *module,
 				const char *tag, struct src_pos pos, bool define)
 {
-	struct type *t = tag && is_own_scope(module) ? type_find_tag(p->types, tag) : NULL;
+	struct type *t = tag && is_own_scope(module) ? type_find_tag(p->types, kind, tag) : NULL;
 
 	if (module && define) {
 		parse_error(p, pos, "D_DECL_SCOPE", "D scoping operator may not be used in a type name");
 		module = tag = NULL;
 	}
 	if (!t && tag && !define && !module && d_libs_need(p->prog, tag, D_LIB_TYPE))
-		t = type_find_tag(p->types, tag);
+		t = type_find_tag(p->types, kind, tag);
 	if (!t && tag && !define && (!module || !is_own_scope(module))) {
 		t = (struct type *)(uintptr_t)type_import(p->types, module, kind, tag);
 		if (t)
@@ -729,7 +731,7 @@ static struct type *tagged_type(struct parser *p, enum type_kind kind, const cha
 		parse_error(p, pos, "D_DECL_SCOPE", "failed to resolve type %s %s`%s: no such type", word, module, tag);
 		tag = NULL;
 	}
-	if (t && (t->kind != kind || (define && (t->complete || t->open)))) {
+	if (t && define && (t->complete || t->open)) {
 		parse_error(p, pos, "D_DECL_TYPERED", "type redeclared: %s %s", word, tag);
 		t = NULL;
 		tag = NULL;
@@ -774,7 +776,7 @@ static void add_member(struct parser *p, struct type *sou, const struct declarat
 	}
 	switch (type_add_member(p->types, sou, d->name, type, (unsigned int)bits)) {
 	case -EEXIST:
-		parse_error(p, pos, "D_DECL_IDRED", "member redeclared: %s", name);
+		parse_error(p, pos, "D_UNKNOWN", "member redeclared: %s", name);
 		break;
 	case -EINVAL:
 		if (type_is_void(type) || type_strip(type)->kind == TYPE_FUNC)
@@ -809,7 +811,7 @@ static void parse_member(struct parser *p, struct type *sou)
 	if (peek(p) == TOK_SEMICOLON && s.tagged && !s.named->name && type_is_sou(s.named)) {
 		struct declarator none = { 0 };
 
-		add_member(p, sou, &none, s.type, s.pos, NULL);	/* anonymous: its members are ours */
+		add_member(p, sou, &none, s.type, s.pos, NULL);	/* anonymous: its members belong to the outer type */
 		next(p);
 		return;
 	}
@@ -938,7 +940,7 @@ static const struct type *parse_enum(struct parser *p, bool *defined)
 /* --- declarations ------------------------------------------------------------------------------------ */
 
 /* Can there be an object of @type?  Reports if not. */
-static bool check_object(struct parser *p, const struct type *type, struct src_pos pos, const char *name)
+static bool check_declared(struct parser *p, const struct type *type, struct src_pos pos, const char *name)
 {
 	if (type_is_void(type)) {
 		parse_error(p, pos, "D_DECL_VOIDOBJ", "cannot declare void object: %s", name);
@@ -980,7 +982,7 @@ static void declare_variable(struct parser *p, const struct specs *s, const stru
 		parse_error(p, d->pos, "D_DECL_LOCASSC", "cannot declare local associative array: %s", d->name);
 		return;
 	}
-	if (!is_func && s->class != KEY_EXTERN && !check_object(p, type, d->pos, d->name))
+	if (!is_func && s->class != KEY_EXTERN && !check_declared(p, type, d->pos, d->name))
 		return;
 	decl = arena_new_of(p->arena, struct d_decl);
 	decl->pos = d->pos;
@@ -1023,7 +1025,7 @@ void parse_declaration(struct parser *p)
 			syntax(p, "a name to declare");
 			return;
 		}
-		if (peek(p) == TOK_IDENT) {	/* "self foo_t x": foo_t was taken for the variable */
+		if (peek(p) == TOK_IDENT) {	/* "self foo_t x": foo_t was parsed as the variable's name */
 			if (!s.named && s.word == TOK_EOF && !d.nparts)
 				parse_fail(p, d.pos, "D_SYNTAX", "syntax error: %s is not the name of a type", d.name);
 			else
@@ -1073,7 +1075,7 @@ bool parse_inline_head(struct parser *p, struct d_inline *inl)
 	if (type_strip(inl->type)->kind == TYPE_FUNC)
 		parse_error(p, d.pos, "D_DECL_COMBO", "cannot declare inline function: %s", d.name);
 	else
-		check_object(p, inl->type, d.pos, d.name);
+		check_declared(p, inl->type, d.pos, d.name);
 	if (inl->assoc) {
 		inl->params = d.parts[0].params;
 		for (i = 0; i < inl->params.n; i++)

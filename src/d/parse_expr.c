@@ -1,9 +1,9 @@
 /*
  * D's expressions: recursive descent down to binary operators, which climb precedences.
  *
- * Guide: "Types, Operators, and Expressions"; the grammar is C's with ^^, stringof, xlate, aggregations and
- * the scoping operator ` added.  Trees that grow without recursion here (a + b + c ...) are bounded by
- * D_MAX_DEPTH, for those who recurse over them.
+ * Guide: "Types, Operators, and Expressions"; the grammar is C's with ^^, stringof, xlate, aggregations and the
+ * scoping operator ` added.  Trees that grow without recursion here (a + b + c ...) are limited by D_MAX_DEPTH, so
+ * that later passes may recurse.
  */
 #include "d/parser.h"
 
@@ -47,7 +47,7 @@ static struct d_node *node(struct parser *p, enum d_kind kind, struct src_pos po
 	return n;
 }
 
-/* @n has been given the child @child. */
+/* Update the depth of @n, which has the new child @child. */
 static void grow(struct parser *p, struct d_node *n, const struct d_node *child)
 {
 	if (child->depth < n->depth)
@@ -83,7 +83,7 @@ static struct d_node *binary(struct parser *p, enum d_kind kind, enum d_op op, s
 	return n;
 }
 
-/* C's rule: the first type of its list that holds the value; a decimal one without u stays signed if it can. */
+/* C's rule: the first type of its list that holds the value; a decimal constant without u is signed if possible. */
 static const struct type *int_type(struct parser *p, const struct d_token *t)
 {
 	static const enum type_basic list[] = { TYPE_B_INT, TYPE_B_UINT, TYPE_B_LONG, TYPE_B_ULONG, TYPE_B_LLONG,
@@ -106,7 +106,7 @@ static const struct type *int_type(struct parser *p, const struct d_token *t)
 
 /* --- primary ----------------------------------------------------------------------------------------- */
 
-/* name = [module] ` identifier | identifier; the lexer gives both as one word. */
+/* name = [module] ` identifier | identifier; the lexer returns both as one word. */
 static struct d_node *name_node(struct parser *p, const struct d_token *t, enum d_scope scope)
 {
 	struct d_node *n = node(p, D_NAME, t->pos);
@@ -167,8 +167,7 @@ static struct d_node *parse_strings(struct parser *p)
 }
 
 /*
- * What stands in parentheses that are open and hold no type.  "(foo_t *)" of an unknown foo_t is not read as
- * a product without an end.
+ * Behind a "(" that no type follows.  "(foo_t *)" with an unknown foo_t gets a message of its own.
  *
  * parenthesized = expression ")"
  */
@@ -211,6 +210,15 @@ static struct d_node *parse_primary(struct parser *p)
 	case KEY_SELF:
 	case KEY_THIS:
 		return parse_scoped(p);
+	case KEY_RETURN:	/* the action of DTrace for Linux; otherwise a reserved word */
+		t = next(p);
+		if (peek(p) != TOK_LPAR) {
+			syntax(p, "( behind return");
+			return node(p, D_INT, here(p));
+		}
+		t.kind = TOK_IDENT;
+		t.str = "return";
+		return name_node(p, &t, D_GLOBAL_SCOPE);
 	case TOK_AGG:
 		t = next(p);
 		n = node(p, D_AGG, t.pos);
@@ -324,7 +332,7 @@ static struct d_node *parse_postfix(struct parser *p, struct d_node *n)
 
 /* --- unary ------------------------------------------------------------------------------------------- */
 
-/* sizeof = "sizeof" unary | "sizeof" "(" type_name ")"; behind the word */
+/* sizeof = "sizeof" unary | "sizeof" "(" type_name ")"; "sizeof" is consumed */
 static struct d_node *parse_sizeof(struct parser *p, struct src_pos pos)
 {
 	struct d_node *n = node(p, D_SIZEOF, pos);

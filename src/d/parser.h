@@ -1,11 +1,10 @@
 /*
- * What the files of the parser share: parse.c (programs, clauses), parse_decl.c (declarations), parse_expr.c
- * (expressions).
+ * Shared by the parser's files: parse.c (programs, clauses), parse_decl.c (declarations), parse_expr.c (expressions).
  *
- * A function is named after what it reads and bears its grammar rule.  It looks at most one token ahead.
- * After a mistake the parser is in a failed state, in which there are no tokens: every loop ends, every
- * function returns what it has, nothing is reported.  Whoever knows where to go on (a statement's ';', a
- * declaration's end) calls recover.
+ * A function is named after what it parses, with the grammar rule above it.  It looks at most one token ahead.  After
+ * a mistake the parser is in a failed state, in which there are no tokens: every loop ends, every function returns
+ * what it has, nothing is reported.  A function that knows where to continue (at a statement's ';', a declaration's
+ * end) calls recover.
  */
 #ifndef DTAP_D_PARSER_H
 #define DTAP_D_PARSER_H
@@ -15,16 +14,16 @@
 #include "lang/diag.h"
 #include "type/type.h"
 
-enum { D_MAX_NEST = 200 };	/* parentheses, blocks, structs ... in each other: bounds the parser's recursion */
+enum { D_MAX_NEST = 200 };	/* nested parentheses, blocks, structs ...: limits the parser's recursion */
 
-/* What outlives one source. */
+/* State that outlives one source. */
 struct d_state {
 	struct diag *diag;
 	struct d_macro_state macros;
 	struct d_libs *libs;		/* or NULL */
 	unsigned int in_lib;		/* is a library being parsed? */
-	bool *lib_done;			/* which of them are parsed, or on their way */
-	const char **shadows;		/* variables that are called as a type is: the variable wins */
+	bool *lib_done;			/* which of them are parsed or being parsed */
+	const char **shadows;		/* variables with the name of a type: the variable takes precedence */
 	size_t nshadows, shadows_cap;
 };
 
@@ -45,8 +44,8 @@ struct parser {
 
 enum d_tok peek(struct parser *p);			/* TOK_FAIL when failed */
 struct d_token next(struct parser *p);
-bool accept(struct parser *p, enum d_tok kind);		/* consumes it if it is there */
-bool expect(struct parser *p, enum d_tok kind);		/* or else reports and fails */
+bool accept(struct parser *p, enum d_tok kind);		/* consumes it if it is next */
+bool expect(struct parser *p, enum d_tok kind);		/* the same, else reports and fails */
 struct src_pos here(struct parser *p);			/* of the next token */
 
 /* "syntax error near X: EXPECTED expected"; fails. */
@@ -60,7 +59,7 @@ void parse_error(struct parser *p, struct src_pos pos, const char *tag, const ch
 void parse_fail(struct parser *p, struct src_pos pos, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* One level deeper; false: too deep, reported and failed.  Each true one is undone by leave. */
+/* Enter a level of nesting; false: too deep, reported and failed.  Each success needs a call of leave. */
 bool enter(struct parser *p);
 void leave(struct parser *p);
 
@@ -70,12 +69,12 @@ enum until {
 	UNTIL_ITEM,	/* behind a ';' or a whole { } */
 };
 
-/* Go on after a mistake: skip to @until, or to the end. */
+/* Continue after a mistake: skip to @until, or to the end. */
 void recover(struct parser *p, enum until until);
 
 /* --- expressions (parse_expr.c) ---------------------------------------------------------------------- */
 
-/* All return a node, never NULL; when failed it is good for nothing. */
+/* All return a node, never NULL; after a failure its contents are meaningless. */
 struct d_node *parse_expr(struct parser *p);
 struct d_node *parse_assign(struct parser *p);
 struct d_node *parse_cond(struct parser *p);
@@ -88,19 +87,16 @@ bool at_type(struct parser *p);
 /* type_name = specifiers abstract-declarator? */
 const struct type *parse_type_name(struct parser *p);
 
-/* The declaration at hand, up to its ';'. */
+/* Parse a declaration up to its ';'. */
 void parse_declaration(struct parser *p);
 
-/* specifiers declarator, of an inline. */
+/* Parse an inline's specifiers and declarator. */
 bool parse_inline_head(struct parser *p, struct d_inline *inl);
 
-/* One parameter: a type and a name; the name is NULL when there is none. */
+/* Parse one parameter: a type and a name, which is NULL if missing. */
 void parse_one_param(struct parser *p, struct d_param *param);
 
 /* "(" parameters ")" of a probe; @formals: the other list, whose names these may use, or NULL. */
 void parse_probe_params(struct parser *p, struct d_params *ps, const struct d_params *formals);
-
-/* A constant integer expression's value, its type in *type; false: it is none. */
-bool const_value(const struct d_prog *p, const struct d_node *n, uint64_t *value, const struct type **type);
 
 #endif

@@ -1,13 +1,15 @@
 /*
  * Control lines: #pragma D option quiet, #line 12 "x.d", # 12 "x.d", #error, #ident.
  *
- * cpp(1) leaves "# 12 file" lines in what it makes; they bring positions back to what the user wrote.  What
- * only cpp understands (#include, #define, #if) is an error that says so.
+ * cpp(1) writes "# 12 file" lines; they restore the positions in the user's file.  Directives that only cpp
+ * understands (#include, #define, #if) are an error that says so.
  *
  * Guide: "Options and Tunables" (#pragma D option), "Stability" (attributes, binding), "Translators"
  * (depends_on).
  */
 #include "d/lex.h"
+#include "d/lib.h"
+#include "d/parser.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -21,7 +23,7 @@
 
 enum { MAX_WORDS = 16 };
 
-/* The words of a line; a string is one word, without its quotes. */
+/* The words of a control line; a string is one word, without its quotes. */
 struct line {
 	struct d_lex *l;
 	struct src_pos pos;	/* of the first word */
@@ -46,7 +48,7 @@ static void error(const struct line *line, struct src_pos pos, const char *tag, 
 	va_end(ap);
 }
 
-/* False: a string without an end, reported; the lexer stands on the line's end. */
+/* Split the line into words; the lexer is then at the line's end.  False: a string does not end (reported). */
 static bool read_words(struct line *line)
 {
 	struct d_lex *l = line->l;
@@ -130,12 +132,12 @@ static struct d_pragma *add(const struct line *line, enum d_pragma_kind kind, co
 
 /* --- #line -------------------------------------------------------------------------------------------- */
 
-/* The source called @name as positions show it.  Its text is not here: excerpts come from the script's own. */
+/* The source called @name for positions.  It has no text: excerpts come from the script's own. */
 static const struct source *named_source(struct d_lex *l, const char *name)
 {
 	struct source *src;
 
-	if (l->text->orig && !strcmp(name, "<stdin>"))	/* what cpp was given */
+	if (l->text->orig && !strcmp(name, "<stdin>"))	/* the text that was given to cpp */
 		return l->text->orig;
 	if (!strcmp(name, l->text->name))
 		return l->text;
@@ -161,7 +163,7 @@ static void control_line(struct line *line, size_t from)
 			goto malformed;
 	if (line->n > from + 1)
 		l->src = named_source(l, line->words[from + 1]);
-	l->line = n - 1;	/* its own newline is still to come; 0 - 1 comes back to 0 */
+	l->line = n - 1;	/* its newline follows and adds 1; so 0 - 1 becomes 0 */
 	return;
 malformed:
 	error(line, line->pos, "D_PRAGMA_MALFORM", "malformed #line <line> [\"file\" [state]]");
@@ -258,6 +260,12 @@ static void pragma_depends(struct line *line, size_t from)
 		error(line, line->at[from], "D_PRAGMA_INVAL", "invalid class %s specified by #pragma depends_on", class);
 		return;
 	}
+	if (!line->l->prog->state->in_lib && line->l->prog->state->libs &&
+	    !d_libs_have(line->l->prog, class, line->words[from + 1])) {
+		error(line, line->at[from + 1], "D_PRAGMA_DEPEND", "the script depends on the %s %s, which is not there", class,
+		      line->words[from + 1]);
+		return;
+	}
 	add(line, D_PRAGMA_DEPENDS, class, line->words[from + 1]);
 }
 
@@ -268,11 +276,11 @@ static void control_error(struct line *line, size_t from)
 
 static void control_ident(struct line *line, size_t from)
 {
-	(void)line;	/* a version control system's: says nothing */
+	(void)line;	/* #ident of a version control system: ignored */
 	(void)from;
 }
 
-/* Where a directive may stand: behind #, behind #pragma too, or behind #pragma D only. */
+/* Where a directive is allowed: after #, also after #pragma, or only after #pragma D. */
 enum where { BARE, PRAGMA, PRAGMA_D };
 
 static const struct {
@@ -339,7 +347,7 @@ void lex_control(struct d_lex *l)
 		if (!l->quiet && is_cpp(line.words[i]))
 			diag_hint(l->diag, "use -C to run the script through cpp");
 		break;
-	case PRAGMA:	/* others' pragmas are ignored, as in C */
+	case PRAGMA:	/* pragmas of other programs are ignored, as in C */
 		break;
 	case PRAGMA_D:
 		error(&line, line.at[i], "D_PRAGMA_INVAL", "invalid D pragma: %s", line.words[i]);

@@ -1,19 +1,20 @@
 /*
- * Debug information: scopes, variables, where a function's prologue ends, what is inlined into functions.
+ * Debug information: scopes, variables, the end of a function's prologue, functions inlined into others.
  *
- * Inlined functions are passed over: what is asked for is the function whose code it is, but where a copy of an inlined
- * one is named.
+ * Inlined functions are skipped: an address belongs to the function whose code contains it, unless the caller names an
+ * inlined one.
  */
 #include "elf/debug.h"
 
 #include <dwarf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/debug_priv.h"
 #include "elf/priv.h"
@@ -21,8 +22,8 @@
 /* --- the file ----------------------------------------------------------------------------------------- */
 
 /*
- * libdw gives strings as they lie in the sections, and does not look for their ends.  A section whose last byte is no NUL
- * is replaced by a copy with a NUL behind it, before libdw sees it.
+ * libdw returns pointers to strings in the sections without checking that they end.  A section whose last byte is not
+ * NUL is replaced by a copy with an additional NUL, before libdw reads it.
  */
 static void end_strings(Elf *elf, struct debug *d)
 {
@@ -60,12 +61,13 @@ static void open_by_id(const struct obj_info *info, struct debug *d)
 	for (unsigned int i = 1; i < info->build_id_len; i++)
 		strbuf_printf(&path, "%02x", info->build_id[i]);
 	strbuf_puts(&path, ".debug");
-	d->fd = open(strbuf_str(&path), O_RDONLY | O_CLOEXEC);
+	if (file_open(strbuf_str(&path), &d->file, NULL))
+		d->file = NULL;
 	strbuf_fini(&path);
-	if (d->fd < 0)
+	if (!d->file || !limits_begin(d->file))
 		return;
-	d->elf = elf_begin(d->fd, ELF_C_READ, NULL);
-	if (d->elf) {
+	d->elf = elf_begin(d->file->fd, ELF_C_READ, NULL);
+	if (d->elf && limits_sections(d->elf, d->file, false) && limits_sections(d->elf, d->file, true)) {
 		end_strings(d->elf, d);
 		d->dw = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
 	}
@@ -82,9 +84,10 @@ struct debug *obj_debug(struct obj *o)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return NULL;
-	d->fd = -1;
-	end_strings(o->elf, d);
-	d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+	if (limits_sections(o->elf, o->file, true)) {
+		end_strings(o->elf, d);
+		d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+	}
 	if (d->dw && !obj_section(o->elf, ".debug_info", &shdr) && !obj_section(o->elf, ".zdebug_info", &shdr)) {
 		dwarf_end(d->dw);
 		d->dw = NULL;
@@ -115,8 +118,7 @@ void debug_close(struct debug *d)
 		dwarf_end(d->dw);
 	if (d->elf)
 		elf_end(d->elf);
-	if (d->fd >= 0)
-		close(d->fd);
+	file_close(d->file);
 	while (d->nended)
 		free(d->ended[--d->nended]);
 	free(d);
@@ -134,6 +136,20 @@ bool debug_find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit)
 	return false;
 }
 
+/* Is it an inlined copy without any instruction of its own, which consists only of its entry point @pc? */
+static bool is_empty_at(Dwarf_Die *die, uint64_t pc)
+{
+	Dwarf_Addr entry, base, start, end;
+	ptrdiff_t at = 0;
+
+	if (dwarf_tag(die) != DW_TAG_inlined_subroutine || dwarf_entrypc(die, &entry) || entry != pc)
+		return false;
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		if (start < end)
+			return false;
+	return true;
+}
+
 static bool find_inner(const Dwarf_Die *outer, uint64_t pc, bool inlined, Dwarf_Die *inner)
 {
 	if (dwarf_child((Dwarf_Die *)outer, inner))
@@ -143,7 +159,7 @@ static bool find_inner(const Dwarf_Die *outer, uint64_t pc, bool inlined, Dwarf_
 
 		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace ||
 		     (inlined && tag == DW_TAG_inlined_subroutine)) &&
-		    (dwarf_haspc(inner, pc) > 0))
+		    (dwarf_haspc(inner, pc) > 0 || is_empty_at(inner, pc)))
 			return true;
 	} while (!dwarf_siblingof(inner, inner));
 	return false;
@@ -213,30 +229,52 @@ static const char *locate(struct debug *d, const struct debug_scopes *s, Dwarf_D
 
 bool debug_is_file(const char *path, const char *file)
 {
-	size_t n = path ? strlen(path) : 0, m = strlen(file);
+	size_t n = path ? strlen(path) : 0, m = strlen(file), parts = 1;
 
+	if (n && strpbrk(file, "*?[")) {	/* compare as many components of the path as the pattern has */
+		for (const char *s = file; *s; s++)
+			parts += *s == '/';
+		for (; n && parts; n--)
+			parts -= path[n - 1] == '/';
+		return !fnmatch(file, path + n + !parts, 0);
+	}
 	return n >= m && !strcmp(path + n - m, file) && (n == m || path[n - m - 1] == '/' || *file == '/');
+}
+
+/* The variable @name outside functions in @unit. */
+static bool find_global(Dwarf_Die *unit, const char *name, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+
+	if (dwarf_child(unit, die))
+		return false;
+	do {
+		/* A variable that never changes may be a constant without a location. */
+		if (dwarf_tag(die) == DW_TAG_variable && is_called(die, name) &&
+		    (dwarf_attr(die, DW_AT_location, &attr) || dwarf_attr(die, DW_AT_const_value, &attr)))
+			return true;
+	} while (!dwarf_siblingof(die, die));
+	return false;
 }
 
 const char *debug_global(struct debug *d, const char *name, const char *file, struct debug_var *ret)
 {
+	struct debug_scopes s = { .n = 1 };
+	size_t shortest = SIZE_MAX;
 	Dwarf_CU *cu = NULL;
-	Dwarf_Die unit, die;
+	Dwarf_Die unit, die, found;
 
-	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
-		if ((file && !debug_is_file(dwarf_diename(&unit), file)) || dwarf_child(&unit, &die))
+	while ((file || shortest == SIZE_MAX) && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
+		const char *path = dwarf_diename(&unit);
+		size_t n = path ? strlen(path) : 0;
+
+		if ((file && !debug_is_file(path, file)) || n >= shortest || !find_global(&unit, name, &die))
 			continue;
-		do {
-			struct debug_scopes s = { .n = 1 };
-			Dwarf_Attribute attr;
-
-			s.v[0] = unit;
-			if (dwarf_tag(&die) == DW_TAG_variable && is_called(&die, name) &&
-			    dwarf_attr(&die, DW_AT_location, &attr))
-				return locate(d, &s, &die, ret);
-		} while (!dwarf_siblingof(&die, &die));
+		shortest = n;
+		s.v[0] = unit;
+		found = die;
 	}
-	return "no global variable of that name is described";
+	return shortest == SIZE_MAX ? "no global variable of that name is described" : locate(d, &s, &found, ret);
 }
 
 const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const char *name, struct debug_var *ret)
@@ -247,7 +285,8 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const c
 	if (!debug_find_scopes(d, pc, inlined, &s))
 		return "no debuginfo describes this function";
 	for (int i = s.n; i--;) {
-		if (dwarf_child(&s.v[i], &die))
+		/* Variables of the functions that a copy is inlined into are not in its scope. */
+		if ((i && i < s.func && dwarf_tag(&s.v[i]) != DW_TAG_namespace) || dwarf_child(&s.v[i], &die))
 			continue;
 		do {
 			if (is_var(&die) && is_called(&die, name) && !dwarf_hasattr(&die, DW_AT_declaration) &&
@@ -288,7 +327,7 @@ void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parm
 
 /* --- the prologue ------------------------------------------------------------------------------------- */
 
-/* Is the parameter kept below its function's frame base, where the prologue puts it? */
+/* Is the parameter stored below its function's frame base, where the prologue puts it? */
 static bool is_in_frame(Dwarf_Die *parm)
 {
 	Dwarf_Attribute attr;
@@ -299,7 +338,7 @@ static bool is_in_frame(Dwarf_Die *parm)
 	       ops[0].atom == DW_OP_fbreg && (int64_t)ops[0].number < 0;
 }
 
-/* What an assembler made has no prologue that its lines would tell of. */
+/* Is the unit optimized?  Assembler code counts as optimized, because its line table does not show a prologue. */
 static bool is_optimized(Dwarf_Die *unit)
 {
 	Dwarf_Attribute attr;
@@ -331,17 +370,19 @@ uint64_t debug_body(struct debug *d, uint64_t entry)
 	return body;
 }
 
-/* --- what is in functions ----------------------------------------------------------------------------- */
+/* --- contents of functions ---------------------------------------------------------------------------- */
 
 struct search {
 	void (*inlined)(void *ctx, const char *name, uint64_t pc, const char *file, int line);
-	void (*label)(void *ctx, const char *name, uint64_t pc);
+	void (*label)(void *ctx, const struct debug_label *l);
+	const char *copied;	/* only labels in inlined copies of functions that match this pattern; or NULL */
+	struct debug_label in;	/* the function of the labels */
 	void *ctx;
 };
 
 /*
- * Where the code of a copy begins.  What GCC calls its entry may be in front of all its code, where its variables are not
- * yet: then it is the first of it behind.
+ * The start of an inlined copy's code.  The entry address that GCC gives may be before all of its code, where its
+ * variables are not valid yet: then it is the first code after that address.
  */
 static bool begin_of(Dwarf_Die *die, Dwarf_Addr *pc)
 {
@@ -351,13 +392,26 @@ static bool begin_of(Dwarf_Die *die, Dwarf_Addr *pc)
 	if (dwarf_entrypc(die, &entry))
 		return false;
 	*pc = entry;
-	if (dwarf_haspc(die, entry) > 0)
+	if (dwarf_haspc(die, entry) > 0 || is_empty_at(die, entry))
 		return true;
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
 		if (start >= entry && start < best && start < end)
 			best = start;
 	*pc = best;
 	return best != UINT64_MAX;
+}
+
+/* The source file and line of a function's declaration; NULL: not known. */
+static const char *declared_at(Dwarf_Die *die, int *line)
+{
+	const char *file = dwarf_decl_file(die);
+	Dwarf_Attribute attr;
+	Dwarf_Word n = 0;
+
+	if (!dwarf_attr_integrate(die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &n))
+		file = NULL;
+	*line = (int)n;
+	return file;
 }
 
 static void search(const struct search *s, const Dwarf_Die *outer, int depth)
@@ -368,22 +422,31 @@ static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 		return;
 	do {
 		const char *name = dwarf_diename(&die), *file;
-		Dwarf_Attribute attr;
-		Dwarf_Word line = 0;
+		struct debug_label label = s->in;
 		Dwarf_Addr pc;
+		int line;
 
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_inlined_subroutine:
+			if (s->label && !s->copied)	/* its labels are another function's */
+				continue;
+			if (s->label && name && !fnmatch(s->copied, name, 0)) {
+				struct search in_copy = { .label = s->label, .in.func = name, .ctx = s->ctx };
+
+				in_copy.in.file = declared_at(&die, &in_copy.in.line);
+				search(&in_copy, &die, depth + 1);
+			}
 			if (!s->inlined || !name || !begin_of(&die, &pc))
 				break;
-			file = dwarf_decl_file(&die);
-			if (!dwarf_attr_integrate(&die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &line))
-				file = NULL;
-			s->inlined(s->ctx, name, pc, file, (int)line);
+			file = declared_at(&die, &line);
+			s->inlined(s->ctx, name, pc, file, line);
 			break;
 		case DW_TAG_label:
-			if (s->label && name && !dwarf_lowpc(&die, &pc))
-				s->label(s->ctx, name, pc);
+			label.name = name;
+			if (s->label && !s->copied && name && !dwarf_lowpc(&die, &pc)) {
+				label.pc = pc;
+				s->label(s->ctx, &label);
+			}
 			continue;
 		case DW_TAG_subprogram:
 		case DW_TAG_lexical_block:
@@ -407,7 +470,7 @@ void debug_each_inlined(struct debug *d,
 		search(&s, &unit, 0);
 }
 
-void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const char *name, uint64_t pc), void *ctx)
+void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const struct debug_label *l), void *ctx)
 {
 	struct search s = { .label = fn, .ctx = ctx };
 	struct debug_scopes at;
@@ -416,7 +479,18 @@ void debug_each_label(struct debug *d, uint64_t entry, void (*fn)(void *ctx, con
 		search(&s, &at.v[at.func], 0);
 }
 
-/* The place that a call returns to; 0: it does not come back, or it is not known. */
+void debug_each_copied_label(struct debug *d, const char *pattern, void (*fn)(void *ctx, const struct debug_label *l),
+			     void *ctx)
+{
+	struct search s = { .label = fn, .copied = pattern, .ctx = ctx };
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+		search(&s, &unit, 0);
+}
+
+/* The address to which a call returns; 0: it does not return, or that is not known. */
 static uint64_t return_of(Dwarf_Die *die)
 {
 	bool gnu = dwarf_tag(die) == DW_TAG_GNU_call_site;
@@ -429,7 +503,7 @@ static uint64_t return_of(Dwarf_Die *die)
 	return pc;
 }
 
-/* The function that a call is of. */
+/* The function that is called. */
 static bool origin_of(Dwarf_Die *die, Dwarf_Die *func)
 {
 	Dwarf_Attribute attr;
@@ -440,14 +514,8 @@ static bool origin_of(Dwarf_Die *die, Dwarf_Die *func)
 
 static void declared(Dwarf_Die *die, struct debug_callee *c)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word line = 0;
-
 	c->name = dwarf_diename(die);
-	c->file = dwarf_decl_file(die);
-	if (!dwarf_attr_integrate(die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &line))
-		c->file = NULL;
-	c->line = (int)line;
+	c->file = declared_at(die, &c->line);
 }
 
 static void callees(const Dwarf_Die *outer, int depth, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)

@@ -17,7 +17,7 @@ struct sum {
 struct eval {
 	struct debug *d;
 	const struct debug_scopes *scopes;
-	Dwarf_Attribute *attr;		/* whose expression it is, or NULL */
+	Dwarf_Attribute *attr;		/* the attribute that has the expression, or NULL */
 	unsigned int depth;
 	const char *why;
 	bool is_reg, is_value;		/* the result is a register, a value */
@@ -41,7 +41,7 @@ static bool push(struct eval *e, enum debug_base base, unsigned int reg, int64_t
 	return true;
 }
 
-/* What another expression gives, as an address. */
+/* Push the result of another expression, plus @off. */
 static bool push_other(struct eval *e, const Dwarf_Op *ops, size_t n, int64_t off)
 {
 	struct eval other = { .d = e->d, .scopes = e->scopes, .depth = e->depth + 1 };
@@ -82,7 +82,7 @@ static bool push_frame(struct eval *e, int64_t off)
 	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->frame], DW_AT_frame_base, &attr) ||
 	    dwarf_getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
 		return refuse(e, "the frame of its function is not described");
-	/* A register is the frame's base only once the prologue has set it up. */
+	/* A register is the frame base only after the prologue has set it. */
 	if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 &&
 	    (dwarf_entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->frame], &entry) || entry == e->scopes->pc))
 		return refuse(e, "at the entry of its function the frame is not set up yet: use .statement");
@@ -167,7 +167,7 @@ static bool run(struct eval *e, const Dwarf_Op *ops, size_t n)
 	return e->n == 1 || refuse(e, n ? "its place is too complicated" : "it was optimized away");
 }
 
-/* Registers, each with the piece that is in it; what is elsewhere, or nowhere, is left out. */
+/* Parse pieces in registers; a piece elsewhere or without a location gets DEBUG_NO_REG.  False: it is no such list. */
 static bool in_parts(const Dwarf_Op *ops, size_t n, struct debug_var *ret)
 {
 	unsigned int reg = DEBUG_NO_REG;

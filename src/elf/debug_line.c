@@ -77,7 +77,7 @@ int debug_last_line(struct debug *d, uint64_t entry, const char *file)
 
 static void nearest_of(void *ctx, int line, uint64_t addr)
 {
-	struct line *l = ctx;	/* @line: what is wanted, @addr: the best so far */
+	struct line *l = ctx;	/* @line: the line searched for; @addr: the best line so far */
 	int best = (int)l->addr;
 
 	(void)addr;

@@ -8,7 +8,7 @@
 
 #include "base/strbuf.h"
 
-enum { MAX_LINKS = 64 };	/* typedefs of typedefs, structures in structures: damaged information may run in circles */
+enum { MAX_LINKS = 64 };	/* typedefs of typedefs, structures in structures: damaged information may be cyclic */
 
 static bool follow(Dwarf_Die *die, Dwarf_Die *ret)
 {
@@ -102,8 +102,8 @@ bool debug_target(const Dwarf_Die *type, Dwarf_Die *ret)
 	return follow((Dwarf_Die *)type, ret);
 }
 
-/* Where the bit field @die is: bits from the start of the structure in DWARF 4 and 5, from the top of a number before. */
-static const char *place_bits(Dwarf_Die *die, struct debug_member *m)
+/* Locate the bit field @die: from the structure's start in DWARF 4 and 5, earlier from the top of an integer. */
+static const char *locate_bits(Dwarf_Die *die, struct debug_member *m)
 {
 	Dwarf_Word bits, at, first, size = debug_size(&m->type);
 	Dwarf_Attribute attr;
@@ -127,7 +127,7 @@ static const char *place_bits(Dwarf_Die *die, struct debug_member *m)
 	}
 	if (at > INT32_MAX)
 		return "the bits of the member are not known";
-	/* The number that the program reads, or in a packed structure the smallest around. */
+	/* The integer that the program reads, or in a packed structure the smallest one that contains the field. */
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		size = 1;
 	first = at / (size * 8) * size;
@@ -145,7 +145,7 @@ static const char *place_bits(Dwarf_Die *die, struct debug_member *m)
 	return NULL;
 }
 
-/* Bytes from the start of the structure: a number, or in DWARF 2 the expression that adds it. */
+/* The offset in the structure, bytes: a constant, or in DWARF 2 an expression that adds one. */
 static bool member_off(Dwarf_Attribute *attr, Dwarf_Word *off)
 {
 	Dwarf_Op *ops;
@@ -159,7 +159,7 @@ static bool member_off(Dwarf_Attribute *attr, Dwarf_Word *off)
 	return true;
 }
 
-/* False: @die is no member. */
+/* False: @die is not a member. */
 static bool read_member(Dwarf_Die *die, struct debug_member *m)
 {
 	Dwarf_Attribute attr;
@@ -173,7 +173,7 @@ static bool read_member(Dwarf_Die *die, struct debug_member *m)
 		m->why = "the place of the member is not a number";
 	m->off = (int64_t)at;
 	if (!m->why)
-		m->why = place_bits(die, m);
+		m->why = locate_bits(die, m);
 	return true;
 }
 
@@ -194,7 +194,7 @@ static const char *find_member(const Dwarf_Die *type, const char *name, int dept
 			*ret = m;
 			return m.why;
 		}
-		/* The members of one without a name are the outer one's. */
+		/* Members of an anonymous member belong to the outer structure. */
 		why = find_member(&m.type, name, depth + 1, ret);
 		if (why == none)
 			continue;
@@ -204,18 +204,47 @@ static const char *find_member(const Dwarf_Die *type, const char *name, int dept
 	return none;
 }
 
+static bool is_named(Dwarf_Die *die, int tag, const char *name)
+{
+	const char *its = dwarf_tag(die) == tag ? dwarf_diename(die) : NULL;
+
+	return its && !strcmp(its, name) && !dwarf_hasattr(die, DW_AT_declaration);
+}
+
+/* The definition, in another unit of the file, of a type that is only declared in its own. */
+static bool find_definition(const Dwarf_Die *type, Dwarf_Die *ret)
+{
+	const char *name = dwarf_diename((Dwarf_Die *)type);
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (name && !dwarf_get_units(dwarf_cu_getdwarf(type->cu), cu, &cu, NULL, NULL, &unit, NULL)) {
+		if (dwarf_child(&unit, ret))
+			continue;
+		do {
+			if (is_named(ret, dwarf_tag((Dwarf_Die *)type), name))
+				return true;
+		} while (!dwarf_siblingof(ret, ret));
+	}
+	return false;
+}
+
 const char *debug_member(const Dwarf_Die *type, const char *name, struct debug_member *ret)
 {
-	if (dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration))
-		return "the structure is only declared here";
-	return find_member(type, name, 0, ret);
+	Dwarf_Die whole;
+
+	if (!dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration))
+		return find_member(type, name, 0, ret);
+	return find_definition(type, &whole) ? find_member(&whole, name, 0, ret) : "the structure is only declared here";
 }
 
 void debug_each_member(const Dwarf_Die *type, void (*fn)(void *ctx, const struct debug_member *m), void *ctx)
 {
 	struct debug_member m;
-	Dwarf_Die die;
+	Dwarf_Die die, whole;
 
+	if (dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration) && find_definition(type, &whole))
+		type = &whole;
 	if (dwarf_child((Dwarf_Die *)type, &die))
 		return;
 	do {
@@ -244,20 +273,20 @@ uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
 	return 0;
 }
 
-enum { WORDS = 2 };	/* that a result can have in registers */
-enum { MAX_STEPS = 256 };	/* what is in two words has fewer members */
+enum { WORDS = 2 };	/* the most words of a result in registers */
+enum { MAX_STEPS = 256 };	/* a structure of two words has fewer members */
 
-/* The words of a structure: what is in each. */
+/* The contents of a structure's words. */
 struct words {
-	bool any[WORDS], number[WORDS];	/* a member; one that is no floating-point number */
-	bool unaligned, wide;		/* a member is; is a number of more than 8 bytes */
-	int64_t off;			/* of the structure that is looked at in the outermost */
+	bool any[WORDS], number[WORDS];	/* the word has a member; one that is not floating-point */
+	bool unaligned, wide;		/* a member is unaligned; is a number of more than 8 bytes */
+	int64_t off;			/* of the current inner structure in the outermost one */
 	int depth, steps;
 };
 
 static void see(struct words *w, const Dwarf_Die *type);
 
-/* @type, so many bytes further; debug information may say any number. */
+/* See @type at @off bytes from here; debug information may contain any number, so the sum may wrap. */
 static void see_at(struct words *w, const Dwarf_Die *type, uint64_t off)
 {
 	int64_t outer = w->off;
@@ -300,7 +329,7 @@ static void see(struct words *w, const Dwarf_Die *type)
 	w->depth--;
 }
 
-/* A class of C++ that is copied by more than its bytes. */
+/* Is it a C++ class with a non-trivial copy, which is returned by reference? */
 static bool is_by_reference(const Dwarf_Die *type)
 {
 	Dwarf_Attribute attr;
@@ -327,7 +356,7 @@ const char *debug_struct_result(const Dwarf_Die *type, struct debug_var *ret)
 	if (size <= 8 * WORDS)
 		see(&w, type);
 	if (size > 8 * WORDS || w.unaligned || is_by_reference(type))
-		return NULL;		/* in memory, whose address is there */
+		return NULL;		/* in memory, at the address in %rax */
 	if (w.wide)
 		return "the result has floating-point numbers of more than 64 bits";
 	for (unsigned int k = 0; k < (size + 7) / 8; k++) {
@@ -352,13 +381,6 @@ bool debug_is_char(const Dwarf_Die *type)
 	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
 
-static bool is_named(Dwarf_Die *die, int tag, const char *name)
-{
-	const char *its = dwarf_tag(die) == tag ? dwarf_diename(die) : NULL;
-
-	return its && !strcmp(its, name) && !dwarf_hasattr(die, DW_AT_declaration);
-}
-
 static const struct kind {
 	const char *word;
 	int tag;
@@ -368,7 +390,7 @@ static const struct kind {
 	{ "", DW_TAG_structure_type }, { "", DW_TAG_union_type }, { "", DW_TAG_enumeration_type },
 };
 
-/* A first word alone tells the kind; what has none is a typedef, a base type, or anything. */
+/* The first word of @name ("struct", ...) is the kind; a name without one is a typedef, a base type or any type. */
 static bool in_unit(Dwarf_Die *unit, const char *name, Dwarf_Die *ret)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -20,7 +20,7 @@ static int by_addr(const void *x, const void *y)
 	return (a->addr > b->addr) - (a->addr < b->addr);
 }
 
-/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 where they are a secret. */
+/* Lines "ffffffff81000000 T name" or "... t name\t[module]"; addresses are 0 if they are hidden. */
 struct ksyms *ksyms_read(void)
 {
 	struct ksyms *k = calloc(1, sizeof(*k));
@@ -32,10 +32,6 @@ struct ksyms *ksyms_read(void)
 	if (!k)
 		return NULL;
 	k->arena = arena_new();
-	if (!k->arena) {
-		free(k);
-		return NULL;
-	}
 	f = fopen("/proc/kallsyms", "re");
 	while (f && getline(&line, &cap, f) > 0) {
 		int got = sscanf(line, "%" SCNx64 " %c %255s [%63[^]]", &addr, &type, name, mod);
@@ -66,7 +62,7 @@ const struct ksym *ksyms_at(const struct ksyms *k, uint64_t addr)
 {
 	size_t lo = 0, hi;
 
-	for (hi = k->n; lo < hi;) {	/* the first that starts behind the address */
+	for (hi = k->n; lo < hi;) {	/* find the first that starts after the address */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (k->v[mid].addr <= addr)

@@ -16,16 +16,16 @@ struct ksym {
 	const char *name, *mod;		/* mod: "vmlinux" for the kernel itself */
 };
 
-/* As they are now; where their addresses are a secret there are none.  NULL: no memory. */
+/* Read the present symbols; there are none if the kernel hides their addresses (kptr_restrict).  NULL: no memory. */
 struct ksyms *ksyms_read(void);
 void ksyms_free(struct ksyms *k);	/* accepts NULL */
 
-/* The function that @addr is in, as far as its end is known, or NULL. */
+/* The function that contains @addr, or NULL.  Its end is where the next one starts. */
 const struct ksym *ksyms_at(const struct ksyms *k, uint64_t addr);
 
 /*
- * Where function @name is; where it ends in "*", all that begin so, from the first to the end of the last.  false, and 0:
- * there is none.
+ * The addresses of function @name; if @name ends in "*", from the first function with that prefix to the end of the
+ * last.  False, and 0: there is none.
  */
 bool ksyms_range(const struct ksyms *k, const char *name, uint64_t *lo, uint64_t *hi);
 

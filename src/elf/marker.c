@@ -2,16 +2,16 @@
  * Marker notes: from an ELF file to the marker sites in it.
  *
  * A marker is a nop in the text and a note that says where the nop is, where its semaphore is, and where
- * each argument lives at that moment.  Inlining gives one marker many sites, each with its own operands.
- * The note is not part of any segment, so only sections lead to it.  Its descriptor, in the file's byte
+ * each argument is stored at that point.  Inlining gives one marker many sites, each with its own operands.
+ * The note is not part of any segment and can only be found by section.  Its descriptor, in the file's byte
  * order and address size:
  *
  *	| location | base | semaphore | provider NUL | name NUL | arguments NUL |
  *
- * prelink moves a library and leaves the notes, but moves the section .stapsdt.base with the text: its
- * address less `base` is what location and semaphore must be moved by, too.
+ * prelink moves a library without changing the notes, but moves the section .stapsdt.base with the text: its
+ * address minus `base` must be added to location and semaphore.
  *
- * Who asked and what gets armed is not this file's business.  Format: SystemTap note version 3.
+ * Format: SystemTap note version 3; the notes of "dtrace -G" are read by note_usdt.c.
  */
 #include "elf/obj.h"
 
@@ -25,13 +25,13 @@
 static const char owner[] = "stapsdt";
 enum { NOTE_TYPE = 3, NADDRS = 3 };
 
-/* Where note at @at of section @sec is, for messages. */
-struct place {
+/* The position of a note, offset @at of section @sec, for messages. */
+struct note_at {
 	const char *sec;
 	size_t at;
 };
 
-/* The three addresses at the start of the descriptor: their size in the file, 0 when they do not fit. */
+/* Read the three addresses at the start of the descriptor.  Returns their size in the file; 0: it is too short. */
 static size_t read_addrs(struct obj *o, const char *desc, size_t len, uint64_t addrs[NADDRS])
 {
 	size_t size = gelf_fsize(o->elf, ELF_T_ADDR, NADDRS, EV_CURRENT);
@@ -50,7 +50,7 @@ static size_t read_addrs(struct obj *o, const char *desc, size_t len, uint64_t a
 	return size;
 }
 
-/* The string at *@p, which must end before @end; moves *@p behind it. */
+/* The string at *@p, which must end before @end; advances *@p past it. */
 static const char *read_string(const char **p, const char *end)
 {
 	const char *s = *p, *nul = memchr(s, '\0', (size_t)(end - s));
@@ -61,7 +61,7 @@ static const char *read_string(const char **p, const char *end)
 	return s;
 }
 
-static int add_marker(struct obj *o, struct place at, const char *desc, size_t len, uint64_t base_addr,
+static int add_marker(struct obj *o, struct note_at at, const char *desc, size_t len, uint64_t base_addr,
 		      bool has_base, struct strbuf *why)
 {
 	const char *p = desc, *end = desc + len;
@@ -94,9 +94,9 @@ static int add_marker(struct obj *o, struct place at, const char *desc, size_t l
 		m.sem_addr = addrs[2] + shift;
 		if (o->info.elf_class == ELFCLASS32)
 			m.sem_addr = (uint32_t)m.sem_addr;
-		if (!obj_offset(o, m.sem_addr, false, &m.sem_off) || m.sem_off >= o->info.size)
+		if (!obj_mapped_offset(o, m.sem_addr, &m.sem_off))
 			return obj_fail(o, why, -ENOEXEC,
-					"notes: semaphore 0x%" PRIx64 " of marker %s:%s is not in the file",
+					"notes: semaphore 0x%" PRIx64 " of marker %s:%s is in no page of the file",
 					m.sem_addr, m.prov, m.name);
 	}
 	o->markers = arena_grow(o->arena, o->markers, &o->markers_cap, o->nmarkers, sizeof(m));
@@ -115,12 +115,12 @@ static int read_section(struct obj *o, const char *sec, Elf_Data *data, uint64_t
 		if (nhdr.n_type != NOTE_TYPE || nhdr.n_namesz != sizeof(owner) ||
 		    memcmp((char *)data->d_buf + name, owner, sizeof(owner)))
 			continue;
-		err = add_marker(o, (struct place){ sec, at }, (char *)data->d_buf + desc, nhdr.n_descsz, base_addr,
+		err = add_marker(o, (struct note_at){ sec, at }, (char *)data->d_buf + desc, nhdr.n_descsz, base_addr,
 				 has_base, why);
 		if (err)
 			return err;
 	}
-	/* Notes of others are theirs to damage. */
+	/* Damage in other sections does not matter. */
 	if (at < data->d_size && !strcmp(sec, ".note.stapsdt"))
 		return obj_fail(o, why, -ENOEXEC, "notes: truncated note at offset 0x%zx of %s", at, sec);
 	return 0;
@@ -134,7 +134,7 @@ static int read_markers(struct obj *o, struct strbuf *why)
 	bool has_base;
 	int err;
 
-	/* An object file's notes await relocation and are in no segment. */
+	/* An object file's notes are not relocated yet, and it has no segments. */
 	if (o->info.type != ET_EXEC && o->info.type != ET_DYN)
 		return 0;
 	has_base = obj_section(o->elf, ".stapsdt.base", &base);
@@ -150,7 +150,8 @@ static int read_markers(struct obj *o, struct strbuf *why)
 				return obj_fail(o, why, -ENOEXEC, "notes: section %s is outside of the file", sec);
 			continue;
 		}
-		err = read_section(o, sec, data, has_base ? base.sh_addr : 0, has_base, why);
+		err = strcmp(sec, ".note.usdt") ? read_section(o, sec, data, has_base ? base.sh_addr : 0, has_base, why)
+						: notes_usdt(o, data, sec, why);
 		if (err)
 			return err;
 	}

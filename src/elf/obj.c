@@ -7,17 +7,22 @@
 #include "elf/obj.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/priv.h"
+
+/* The largest values that are accepted; real ones are far smaller. */
+enum {
+	SEGMENTS_MAX = 1 << 16,
+	STRINGS_MAX = 128 << 20,	/* bytes of a dynamic section's names */
+	DYNAMIC_MAX = 1 << 20,		/* bytes of a dynamic section */
+};
 
 int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
 {
@@ -70,7 +75,7 @@ static const char *read_string(struct obj *o, uint64_t off, uint64_t len)
 {
 	Elf_Data *data;
 
-	if (!len || off > INT64_MAX || len > o->info.size || off > o->info.size - len)
+	if (!len || len > STRINGS_MAX || off > INT64_MAX || len > o->info.size || off > o->info.size - len)
 		return NULL;
 	data = elf_getdata_rawchunk(o->elf, (int64_t)off, len, ELF_T_BYTE);
 	if (!data || !data->d_buf || data->d_size < len || !memchr(data->d_buf, '\0', len))
@@ -104,7 +109,23 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off)
 	return false;
 }
 
-/* The dynamic section's entries, *n of them up to its end mark, or NULL. */
+bool obj_mapped_offset(const struct obj *o, uint64_t addr, uint64_t *off)
+{
+	enum { PAGE = 4096 };	/* the smallest page size */
+
+	for (size_t i = 0; i < o->nsegs; i++) {
+		const struct obj_seg *g = &o->segs[i];
+		uint64_t rest = (PAGE - (g->addr + g->filesz) % PAGE) % PAGE;
+
+		if (addr < g->addr || addr - g->addr >= g->memsz || addr - g->addr >= g->filesz + rest)
+			continue;
+		*off = addr - g->addr + g->off;
+		return true;
+	}
+	return false;
+}
+
+/* The dynamic section's entries, *n of them up to DT_NULL, or NULL. */
 static Elf_Data *read_dynamic(struct obj *o, int *n)
 {
 	const GElf_Phdr *ph = &o->dynamic;
@@ -113,7 +134,7 @@ static Elf_Data *read_dynamic(struct obj *o, int *n)
 	size_t max;
 
 	*n = 0;
-	if (!ph->p_filesz || ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
+	if (!ph->p_filesz || ph->p_filesz > DYNAMIC_MAX || ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
 		return NULL;
 	data = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_DYN);
 	if (!data || !data->d_buf)
@@ -135,7 +156,7 @@ static uint64_t dyn_value(Elf_Data *data, int n, int64_t tag)
 	return 0;
 }
 
-/* Names are offsets in a table that the section gives by address. */
+/* Names are offsets in the string table, whose address is in the section. */
 static void read_links(struct obj *o)
 {
 	uint64_t strsz, off;
@@ -181,7 +202,7 @@ const struct obj_links *obj_links(struct obj *o)
 	return &o->links;
 }
 
-/* Segments, and what they say about how the file is started. */
+/* Read the segments, and from them how the file is started. */
 static int read_segments(struct obj *o, struct strbuf *why)
 {
 	size_t n = 0, cap = 0;
@@ -189,7 +210,7 @@ static int read_segments(struct obj *o, struct strbuf *why)
 	int ndyn;
 	Elf_Data *dyn;
 
-	if (elf_getphdrnum(o->elf, &n) || n > INT32_MAX)
+	if (elf_getphdrnum(o->elf, &n) || n > SEGMENTS_MAX)
 		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: program headers: %s", elf_errmsg(-1));
 	for (int i = 0; i < (int)n; i++) {
 		if (!gelf_getphdr(o->elf, i, &ph))
@@ -203,9 +224,9 @@ static int read_segments(struct obj *o, struct strbuf *why)
 		if (ph.p_type != PT_LOAD || !ph.p_filesz)
 			continue;
 		o->segs = arena_grow(o->arena, o->segs, &cap, o->nsegs, sizeof(*o->segs));
-		o->segs[o->nsegs++] = (struct obj_seg){ ph.p_vaddr, ph.p_offset, ph.p_filesz, ph.p_flags & PF_X };
+		o->segs[o->nsegs++] = (struct obj_seg){ ph.p_vaddr, ph.p_offset, ph.p_filesz, ph.p_memsz, ph.p_flags & PF_X };
 	}
-	/* Static programs that load anywhere have no interpreter; shared libraries may have one (libc). */
+	/* Static PIE programs have no interpreter; shared libraries may have one (libc). */
 	dyn = read_dynamic(o, &ndyn);
 	o->info.is_pie = dyn_value(dyn, ndyn, DT_FLAGS_1) & DF_1_PIE || (o->info.type == ET_DYN && o->info.interp);
 	o->info.is_static = !o->info.interp && (o->info.type == ET_EXEC || o->info.is_pie);
@@ -234,25 +255,24 @@ static void read_build_id(struct obj *o)
 
 static int read_headers(struct obj *o, struct strbuf *why)
 {
-	struct stat st;
 	GElf_Ehdr ehdr;
 
-	if (fstat(o->fd, &st))
-		return obj_fail(o, why, -errno, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return obj_fail(o, why, -ENOEXEC, "not a regular file");
-	o->info.dev = st.st_dev;
-	o->info.ino = st.st_ino;
-	o->info.size = (uint64_t)st.st_size;
+	o->info.dev = o->file->dev;
+	o->info.ino = o->file->ino;
+	o->info.size = o->file->size;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return obj_fail(o, why, -ENOTSUP, "libelf: %s", elf_errmsg(-1));
-	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
+	if (!limits_begin(o->file))
+		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: more sections than any file has");
+	o->elf = elf_begin(o->file->fd, ELF_C_READ, NULL);
 	if (!o->elf)
 		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: %s", elf_errmsg(-1));
 	if (elf_kind(o->elf) != ELF_K_ELF)
 		return obj_fail(o, why, -ENOEXEC, "not an ELF file");
 	if (!gelf_getehdr(o->elf, &ehdr))
 		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: %s", elf_errmsg(-1));
+	if (!limits_sections(o->elf, o->file, false))
+		return obj_fail(o, why, -ENOEXEC, "damaged ELF file: its sections are larger than what it stores");
 	o->info.machine = ehdr.e_machine;
 	o->info.type = ehdr.e_type;
 	o->info.elf_class = ehdr.e_ident[EI_CLASS];
@@ -260,20 +280,16 @@ static int read_headers(struct obj *o, struct strbuf *why)
 	return read_segments(o, why);
 }
 
-int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
+int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why)
 {
 	struct arena *a = arena_new();
 	struct obj *o;
 	int err;
 
-	if (!a) {
-		close(fd);
-		return -ENOMEM;
-	}
 	o = arena_new_of(a, struct obj);
 	o->arena = a;
-	o->fd = fd;
-	o->info.path = arena_strdup(a, path);
+	o->file = file_use(f);
+	o->info.path = f->path;
 	err = read_headers(o, why);
 	if (err) {
 		obj_close(o);
@@ -284,18 +300,34 @@ int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
 	return 0;
 }
 
+/* Open @f and drop the caller's reference, also on failure. */
+static int open_only(struct file *f, struct obj **ret, struct strbuf *why)
+{
+	int err = obj_open_file(f, ret, why);
+
+	file_close(f);
+	return err;
+}
+
+int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why)
+{
+	struct file *f;
+	int err = file_from(fd, path, &f, why);
+
+	return err ? err : open_only(f, ret, why);
+}
+
 int obj_open(const char *path, struct obj **ret, struct strbuf *why)
 {
-	/* Not to wait for the writer of a pipe that somebody put in a program's place. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int err = -errno;
+	struct file *f;
+	int err = file_open(path, &f, why);
 
-	if (fd < 0) {
-		if (why)
-			strbuf_printf(why, "%s: %s", path, strerror(-err));
-		return err;
-	}
-	return obj_open_fd(fd, path, ret, why);
+	return err ? err : open_only(f, ret, why);
+}
+
+struct file *obj_file(const struct obj *o)
+{
+	return o->file;
 }
 
 void obj_close(struct obj *o)
@@ -305,8 +337,18 @@ void obj_close(struct obj *o)
 	debug_close(o->debug);
 	obj_symtab_fini(o->symtab);
 	elf_end(o->elf);
-	close(o->fd);
+	file_close(o->file);
 	arena_free(o->arena);
+}
+
+uint64_t obj_code_start(const struct obj *o)
+{
+	uint64_t start = UINT64_MAX;
+
+	for (size_t i = 0; i < o->nsegs; i++)
+		if (o->segs[i].exec && o->segs[i].addr < start)
+			start = o->segs[i].addr;
+	return start == UINT64_MAX ? 0 : start;
 }
 
 const struct obj_info *obj_info(const struct obj *o)

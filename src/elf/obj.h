@@ -1,15 +1,15 @@
 /*
- * What a tracer needs to know of an ELF file, on libelf: markers, functions, what it links to.
+ * What a tracer needs from an ELF file, read by libelf: markers, functions, linked libraries.
  *
  * Files come from whoever runs a process, so nothing in them is trusted: every offset is checked before
- * use, and a damaged file is an error that names the file and what is wrong in it, never a crash.  The file
- * is read with pread, not mapped, so that one that shrinks meanwhile is an error, too, and no SIGBUS.
+ * use, and a damaged file is an error that names the file and the defect, never a crash.  The file is read
+ * with pread, not mapped, so that one that shrinks meanwhile causes an error, too, and no SIGBUS.
  *
  * Functions that can fail return a negative errno and add one line without a newline to @why, which may be
- * NULL: -ENOEXEC when the file is no ELF file or a damaged one, otherwise what the system said.
+ * NULL: -ENOEXEC if the file is not ELF or damaged, otherwise the system's error.
  *
- * Addresses are the file's own (before the load bias of a running process); offsets count from the start of
- * the file, as the kernel's uprobes want them.  64-bit and 32-bit files of either byte order are read.
+ * Addresses are the file's own (without the load bias of a running process); offsets count from the start of
+ * the file, as the kernel's uprobes need them.  64-bit and 32-bit files of either byte order are read.
  */
 #ifndef DTAP_ELF_OBJ_H
 #define DTAP_ELF_OBJ_H
@@ -20,97 +20,118 @@
 
 #include "arch/arch.h"
 
+struct file;
 struct obj;
 struct strbuf;
 
 struct obj_info {
-	const char *path;		/* as given to obj_open */
+	const char *path;		/* for messages */
 	uint64_t dev, ino, size;	/* of the file */
 	uint16_t machine;		/* e_machine */
 	uint16_t type;			/* e_type */
 	uint8_t elf_class;		/* ELFCLASS64 or ELFCLASS32 */
-	uint64_t entry;			/* address execution starts at */
+	uint64_t entry;			/* address of the entry point */
 	const char *interp;		/* the dynamic loader's path, or NULL */
-	bool is_pie;			/* a program that may load anywhere */
-	bool is_static;			/* a program that no dynamic loader starts */
+	bool is_pie;			/* a program that may be loaded at any address */
+	bool is_static;			/* a program without a dynamic loader */
 	const uint8_t *build_id;	/* or NULL */
 	unsigned int build_id_len;
 };
 
-/* What the dynamic section says by name. */
+/* The names in the dynamic section. */
 struct obj_links {
-	const char *const *needed;	/* the libraries it asks for, as it asks */
+	const char *const *needed;	/* the libraries, DT_NEEDED, in the file's order */
 	unsigned int nneeded;
 	const char *soname;		/* or NULL */
 	const char *rpath, *runpath;	/* folders for them, DT_RPATH and DT_RUNPATH of ld.so(8), or NULL */
 };
 
-/*
- * One site of a marker.  The note's strings are as in the file: any byte but NUL.
- */
-struct obj_marker {
-	const char *prov, *name, *args;
-	uint64_t addr, off;		/* of the marked instruction */
-	uint64_t sem_addr, sem_off;	/* of the 16-bit semaphore; both 0 when it has none */
+/* An argument as scripts see it: its type, and number and type of the note's operand that it comes from. */
+struct obj_marker_arg {
+	const char *type, *native;
+	unsigned int operand;
 };
 
 /*
- * Open the ELF file @path, or the one that @fd reads; @path is then its name in messages.  @fd becomes the
- * obj's, and is closed also when opening fails.  Regular files only.
+ * One site of a marker.  The note's strings are as in the file: they may contain any byte but NUL.
+ */
+struct obj_marker {
+	const char *prov, *name, *args;
+	const char *func;		/* the function that it is in, if the note has it, or NULL */
+	const struct obj_marker_arg *typed;	/* its arguments, if the notes have types; NULL: the operands */
+	unsigned int ntyped;
+	uint64_t addr, off;		/* of the marked instruction */
+	uint64_t sem_addr, sem_off;	/* of the 16-bit semaphore; both 0: there is none */
+};
+
+/*
+ * Open an ELF file: @path; or @f, of which the obj takes another reference; or @fd, which the obj takes over and which
+ * is also closed on failure, with @path for messages.  Errors also as of file_open(): -ENOTSUP, no regular file.
  */
 int obj_open(const char *path, struct obj **ret, struct strbuf *why);
+int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why);
 int obj_open_fd(int fd, const char *path, struct obj **ret, struct strbuf *why);
+
+/* The file that it is read from; the obj owns it. */
+struct file *obj_file(const struct obj *o);
 
 /* Accepts NULL. */
 void obj_close(struct obj *o);
 
-/* What follows lives as long as @o. */
+/* The lowest address of its executable segments, as the kernel's mm->start_code; 0: there is none. */
+uint64_t obj_code_start(const struct obj *o);
+
+/* The results of the following functions live as long as @o. */
 const struct obj_info *obj_info(const struct obj *o);
 
-/* Never NULL; empty when there is no dynamic section or a damaged one. */
+/* Never NULL; empty if there is no dynamic section or a damaged one. */
 const struct obj_links *obj_links(struct obj *o);
 
 /*
- * The marker sites of the notes (owner stapsdt, type 3) of a program or library, in the file's order; *n is 0
- * when there are none.
- * Locations are corrected for prelink by .stapsdt.base.  One damaged note makes the whole an error: the
- * sites of a marker belong together.
+ * The marker sites in the notes of a program or library, in the file's order; *n may be 0.  The notes are SystemTap's
+ * (owner stapsdt, type 3) and those of DTrace for Linux (section .note.usdt).  Locations are corrected for prelink by
+ * .stapsdt.base.  One damaged note is an error for the whole file, because the sites of a marker belong together.
  */
 int obj_markers(struct obj *o, const struct obj_marker **ret, size_t *n, struct strbuf *why);
 
 /*
- * The operands of marker @m: how many it has, of which the first @max are in @ops.  Symbols are resolved
- * where that makes the operand readable in place; symbol(%rip) gets the displacement from the marker's own
- * address, which is what the program counter holds when the site fires.
+ * The arguments of marker @m: returns their number; the first @max are stored in @ops.  Symbols are resolved
+ * if the operand can then be read at the site; symbol(%rip) gets the displacement from the marker's own
+ * address, which is the value of the program counter when the site fires.
  */
 unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops,
 			  unsigned int max);
 
 /*
- * Where in the file address @addr lies, or false.  For executable code ask with @exec: only executable
- * segments are then looked at.
+ * The file offset of address @addr; false: it is not in the file.  @exec: search executable segments only.
  */
 bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 
-/* The address that offset @off of the file is loaded at, or false: it is not. */
+/* The address at which offset @off of the file is loaded; false: it is not loaded. */
 bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr);
 
-/* One function of the file, by its symbol. */
+/* One function of the file, from its symbol. */
 struct obj_func {
 	const char *name;
-	uint64_t addr, end;		/* @end: the first byte behind it */
-	bool is_ifunc;			/* its code picks the function that callers then get */
+	uint64_t addr, end;		/* @end is exclusive */
+	bool is_ifunc;			/* it is an IFUNC resolver */
 	bool is_global;			/* other files of the program may call it */
 };
 
-/* The function that contains @addr.  From .symtab, else from .dynsym and .gnu_debugdata; damaged symbols are none. */
+/* The function that contains @addr, from .symtab, else from .dynsym and .gnu_debugdata, ignoring damaged symbols. */
 bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret);
 
-/* Its name, or NULL; *off, when not NULL, becomes the distance from its start. */
+/* Its name, or NULL; *off (@off may be NULL): the distance of @addr from its start. */
 const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
 
 /*
- * Function @i in the order of addresses, by the same tables; false behind the last.  Several at one address are
+ * The name of the function to which the code at @addr belongs, also if that code is a part that the compiler has placed
+ * elsewhere (cold.c), or NULL.  It lives as long as @o.
+ */
+const char *obj_func_of(struct obj *o, uint64_t addr);
+
+/*
+ * Function @i in order of address, from the same tables; false after the last.  Several at one address are
  * aliases, the best name last.
  */
 bool obj_func(struct obj *o, size_t i, struct obj_func *ret);
@@ -119,12 +140,12 @@ bool obj_func(struct obj *o, size_t i, struct obj_func *ret);
 int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n);
 
 /*
- * The address of the function or object @name (@len bytes), by the same tables.  False when there is none, or
- * several: two files of a program may each have a static one of that name.
+ * The address of the function or object @name (@len bytes), from the same tables.  False: there is none, or
+ * several, because two source files of a program may each have a static one of that name.
  */
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr);
 
-/* The address of the function or object @name that it exports, for dlsym to find; the first of several versions. */
+/* The address of the exported function or object @name, which dlsym could find; the first of several versions. */
 bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 
 /* Call @fn for each function that the file calls through its procedure linkage table, with the entry's address. */

@@ -1,5 +1,5 @@
 /*
- * The operands of a marker: the machine's parser finds their form, this file what their symbols stand for.
+ * The operands of a marker: the machine's parser finds their form, this file resolves their symbols.
  *
  * A value relative to the program counter needs no load bias: when the site fires, the counter holds the
  * site's address, so the distance between symbol and site in the file is the distance in memory.
@@ -47,7 +47,9 @@ static void resolve(struct obj *o, const struct obj_marker *m, const struct arch
 	op->sym = NULL;
 }
 
-unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max)
+enum { OPERANDS_MAX = 32 };
+
+static unsigned int read_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max)
 {
 	const struct arch *arch = o->info.elf_class == ELFCLASS64 ? arch_find(o->info.machine) : NULL;
 	unsigned int n = arch_operands(arch, m->args, ops, max);
@@ -59,4 +61,24 @@ unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch
 			ops[i].why = "a distance from an instruction that the note does not name";
 	}
 	return n;
+}
+
+/* For a marker with types each argument refers to one of its operands. */
+unsigned int obj_operands(struct obj *o, const struct obj_marker *m, struct arch_operand *ops, unsigned int max)
+{
+	struct arch_operand all[OPERANDS_MAX];
+	unsigned int n;
+
+	if (!m->typed)
+		return read_operands(o, m, ops, max);
+	n = read_operands(o, m, all, OPERANDS_MAX);
+	for (unsigned int i = 0; i < m->ntyped && i < max; i++) {
+		unsigned int from = m->typed[i].operand;
+
+		if (from < n && from < OPERANDS_MAX)
+			ops[i] = all[from];
+		else
+			ops[i] = (struct arch_operand){ .size = 8, .why = "the site has fewer operands than its provider says" };
+	}
+	return m->ntyped;
 }

@@ -1,8 +1,8 @@
 /*
- * The procedure linkage table: where a program calls the functions of its libraries.
+ * The procedure linkage table, through which a program calls the functions of its libraries.
  *
- * Entries are in the order of the relocations of .rela.plt, 16 bytes each: those of .plt.sec, or where there is none of
- * .plt behind its first.  System V ABI, AMD64 supplement: "Procedure Linkage Table".
+ * Its entries, 16 bytes each, are in the order of the relocations in .rela.plt: those of .plt.sec, or without that
+ * section those of .plt after its first.  System V ABI, AMD64 supplement: "Procedure Linkage Table".
  */
 #include "elf/obj.h"
 

@@ -1,12 +1,12 @@
 /*
- * Symbols: which function an address is in, which address a name stands for, what a file imports.
+ * Symbols: the function that contains an address, the address of a name, a file's imports.
  *
- * A stripped program keeps .dynsym, the functions that others may call.  Some distributions add
+ * A stripped program keeps .dynsym, the functions that other files may call.  Some distributions add
  * .gnu_debugdata: an ELF file of its own, compressed with xz, with a .symtab of the functions that .dynsym
  * lacks.  Its addresses are the outer file's.
  *
- * Functions are sorted by address, each with the highest end among it and those before it: a search walks
- * back from the last start until nothing that lies further back can reach the address.
+ * Functions are sorted by address, each with the highest end of itself and all before it: a search walks
+ * back from the last start until no earlier function can reach the address.
  */
 #include "elf/obj.h"
 
@@ -17,15 +17,16 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "elf/priv.h"
 
 enum {
-	XZ_MEM_MAX = 128 << 20,		/* bytes the decoder may take: what xz -9 needs, doubled */
-	XZ_OUT_MAX = 256 << 20,		/* bytes of symbols that we are ready to hold */
+	XZ_MEM_MAX = 128 << 20,		/* bytes that the decoder may use: twice what xz -9 needs */
+	XZ_OUT_MAX = 256 << 20,		/* limit of decompressed bytes */
 };
 
 struct func {
-	uint64_t addr, end;	/* end: the first byte behind it */
+	uint64_t addr, end;	/* end is exclusive */
 	uint64_t reach;		/* the highest end of this one and all before it in the table */
 	const char *name;
 	uint8_t bind;
@@ -46,7 +47,7 @@ struct obj_symtab {
 	Elf *mini_elf;
 };
 
-/* Where the section that holds @addr ends, to bound a function that has no size. */
+/* The end of section @ndx, which bounds a function without a size. */
 static uint64_t section_end(Elf *elf, size_t ndx)
 {
 	GElf_Shdr shdr;
@@ -80,7 +81,7 @@ static void add_symbol(struct obj *o, struct obj_symtab *t, Elf *elf, const GElf
 	};
 }
 
-/* Add the defined symbols of the tables of type @type; were there functions among them? */
+/* Add the defined symbols of the tables of type @type.  True: there were functions among them. */
 static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word type)
 {
 	size_t before = t->nfuncs, entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
@@ -103,7 +104,7 @@ static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word t
 	return t->nfuncs > before;
 }
 
-/* @in, @len bytes of xz, decompressed: on the heap, *out_len bytes.  NULL when it cannot be. */
+/* Decompress @in, @len bytes of xz: on the heap, *out_len bytes.  NULL: that failed. */
 static char *unxz(const uint8_t *in, size_t len, size_t *out_len)
 {
 	lzma_stream s = LZMA_STREAM_INIT;
@@ -154,8 +155,8 @@ static void add_debugdata(struct obj *o, struct obj_symtab *t)
 }
 
 /*
- * At one address: unsized first, then local, then the others, of those the names with more underscores in front (a
- * library's own) and the longer ones, so that the walk back meets the best name first.
+ * The order at one address: unsized first, then local, then the others, of these first the names with more leading
+ * underscores (internal to a library) and the longer ones, so that the walk back meets the best name first.
  */
 static int rank(const struct func *f)
 {
@@ -240,7 +241,7 @@ bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
 	const struct obj_symtab *t = symtab(o);
 	size_t lo = 0, hi = t->nfuncs;
 
-	while (lo < hi) {	/* the first function that starts behind @addr */
+	while (lo < hi) {	/* find the first function that starts after @addr */
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (t->funcs[mid].addr <= addr)
@@ -280,14 +281,14 @@ bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
 
 int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n)
 {
-	ssize_t got = off > INT64_MAX ? 0 : pread(o->fd, buf, n, (off_t)off);
+	ssize_t got = off > INT64_MAX ? 0 : pread(o->file->fd, buf, n, (off_t)off);
 
 	if (got < 0)
 		return -errno;
 	return (size_t)got == n ? 0 : -EIO;
 }
 
-/* One more address for a name: false when there are now two. */
+/* Record a further address for a name.  False: it differs from the first one. */
 static bool same_addr(uint64_t *addr, bool *found, uint64_t next)
 {
 	if (*found && *addr != next)
@@ -316,7 +317,7 @@ bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
 	return found;
 }
 
-/* Whether one of the object's dynamic symbols is what "wanted" looks for. */
+/* Does @wanted accept one of the object's dynamic symbols? */
 static bool any_dynamic(struct obj *o, bool (*wanted)(const GElf_Sym *, const char *, void *), void *arg)
 {
 	size_t entry = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
@@ -345,7 +346,7 @@ static bool exports(const GElf_Sym *sym, const char *name, void *arg)
 {
 	const struct export_wanted *w = arg;
 
-	/* What stands for an indirect function is the address of its chooser. */
+	/* The value of an IFUNC symbol is the address of its resolver, not of the function. */
 	if (sym->st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC ||
 	    GELF_ST_BIND(sym->st_info) == STB_LOCAL || strcmp(name, w->name))
 		return false;

@@ -9,21 +9,21 @@
 
 #include "elf/priv.h"
 
-/* DWARF's numbers of registers (System V ABI, AMD64 supplement, 3.6.2). */
+/* Register numbers of DWARF (System V ABI, AMD64 supplement, 3.6.2). */
 enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 
 enum { RBP_MAX = 8191, PAGE = 1 << ABI_UNWIND_SHIFT, SAVED_MAX = 8 };
 
-/* Rows on their way into pages. */
+/* Collects rows into pages. */
 struct making {
 	int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n);
 	void *ctx;
-	struct abi_unwind_row rows[PAGE];	/* one for each byte at most */
+	struct abi_unwind_row rows[PAGE];	/* at most one for each byte */
 	uint32_t n;
 	bool begun;
-	uint32_t number;		/* of the page at hand */
+	uint32_t number;		/* of the current page */
 	uint64_t addr;			/* of the last row */
-	struct abi_unwind_row last;	/* what holds behind the last row */
+	struct abi_unwind_row last;	/* valid from @addr on */
 };
 
 static int flush(struct making *m)
@@ -42,7 +42,7 @@ static void begin(struct making *m, uint32_t number)
 	m->rows[0].at = 0;
 }
 
-/* From @addr on @row holds; addresses only rise, what goes back overlaps something else. */
+/* @row is valid from @addr on.  Addresses must increase; a row before the last one (overlapping FDEs) is ignored. */
 static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
 {
 	uint32_t number = (uint32_t)(addr >> ABI_UNWIND_SHIFT);
@@ -54,7 +54,7 @@ static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
 
 	while (m->begun && m->number < number && !e) {
 		e = flush(m);
-		/* What nothing is known of has no pages. */
+		/* Pages without known rows are skipped. */
 		begin(m, m->last.base == ABI_UNWIND_UNKNOWN ? number : m->number + 1);
 	}
 	if (!m->begun)
@@ -72,7 +72,7 @@ static int add(struct making *m, uint64_t addr, struct abi_unwind_row row)
 
 /* --- a function's instructions (DWARF 5, 6.4.2) ---------------------------------------------------------- */
 
-/* What an instruction says where the caller's values are, as far as a row needs it. */
+/* Where the caller's registers are, as far as a row needs that. */
 struct rules {
 	bool known;			/* the CFA is a register and a number */
 	uint64_t reg;
@@ -126,7 +126,7 @@ static int64_t read_sleb(struct reading *r)
 	return (int64_t)v;
 }
 
-/* An expression, or what else has its length before it. */
+/* Skip an expression, or another block that begins with its length. */
 static void skip_block(struct reading *r)
 {
 	uint64_t n = read_uleb(r);
@@ -137,7 +137,7 @@ static void skip_block(struct reading *r)
 		r->p += n;
 }
 
-/* What a function begins with, from its CIE. */
+/* The initial state of a function, from its CIE. */
 struct origin {
 	Dwarf_Off off;			/* of the CIE */
 	bool usable;
@@ -148,7 +148,7 @@ struct origin {
 };
 
 struct running {
-	struct making *m;		/* NULL: the CIE's */
+	struct making *m;		/* NULL: these are the CIE's instructions */
 	const struct origin *from;
 	uint64_t addr;
 	struct rules now;
@@ -170,7 +170,7 @@ static struct abi_unwind_row row_of(const struct rules *s)
 	return row;
 }
 
-/* What holds up to @delta further is known now. */
+/* The present rules are valid for the next @delta code units: add their row. */
 static int advance(struct running *f, uint64_t delta)
 {
 	int e = f->m && delta ? add(f->m, f->addr, row_of(&f->now)) : 0;
@@ -179,7 +179,7 @@ static int advance(struct running *f, uint64_t delta)
 	return e;
 }
 
-/* Register @reg is saved at the CFA and @off, or (!@saved) in a way that no row has. */
+/* Register @reg is saved at CFA + @off, or (!@saved) in a way that rows cannot express. */
 static void set_register(struct rules *s, uint64_t reg, bool saved, int64_t off)
 {
 	if (reg == REG_RBP) {
@@ -198,7 +198,7 @@ static void restore_register(struct rules *s, uint64_t reg, const struct rules *
 	s->rbp_known = first->rbp_known;
 }
 
-/* Run one instruction. 0, or a negative errno: it makes no sense. */
+/* Execute one instruction.  0, or a negative errno: it is invalid. */
 static int run_one(struct running *f, struct reading *r, struct rules *saved, unsigned int *nsaved)
 {
 	const struct rules *first = &f->from->rules;
@@ -319,7 +319,7 @@ struct section {
 	const uint8_t *ident;		/* of the file */
 	Elf_Data *data;
 	uint64_t addr;
-	struct origin origin;		/* that of the last function: most have the same */
+	struct origin origin;		/* of the last function: most functions share one */
 };
 
 /* Read the CIE at @off. */
@@ -335,7 +335,7 @@ static void read_origin(struct section *s, Dwarf_Off off)
 	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || !dwarf_cfi_cie_p(&entry))
 		return;
 	aug = entry.cie.augmentation;
-	/* Addresses must be as all compilers write them, relative and in 4 bytes; what else there is has a size. */
+	/* Addresses must be relative and of 4 bytes, as compilers write them.  Augmentation data has a size. */
 	if (aug[0] != 'z' || entry.cie.return_address_register != REG_RA)
 		return;
 	o->has_size = true;
@@ -344,7 +344,7 @@ static void read_origin(struct section *s, Dwarf_Off off)
 
 		if (aug[i] == 'R' && enc != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
 			return;
-		if (aug[i] == 'P')	/* its encoding, and an address in it */
+		if (aug[i] == 'P')	/* an encoding, and an address in that encoding */
 			at += (enc & 7) == DW_EH_PE_absptr || (enc & 7) == DW_EH_PE_udata8 ? 8 :
 			      (enc & 7) == DW_EH_PE_udata2 ? 2 : 4;
 		at += aug[i] == 'R' || aug[i] == 'P' || aug[i] == 'L';
@@ -356,7 +356,7 @@ static void read_origin(struct section *s, Dwarf_Off off)
 	o->rules = f.now;
 }
 
-/* The rows of the function whose FDE is at @off, and which starts at @addr. */
+/* Add the rows of the function that starts at @addr and whose FDE is at @off. */
 static int add_function(struct making *m, struct section *s, Dwarf_Off off, uint64_t addr)
 {
 	struct abi_unwind_row unknown = { 0 };
@@ -389,10 +389,10 @@ static int add_function(struct making *m, struct section *s, Dwarf_Off off, uint
 }
 
 /*
- * Where functions start: the table of .eh_frame_hdr (Linux Standard Base Core, 10.6.2), in the form that all linkers
- * write, relative to itself in 4 bytes: pairs, of the function and of its entry.
+ * The table of .eh_frame_hdr (Linux Standard Base Core, 10.6.2), in the form that all linkers write: pairs of a
+ * function's start and its FDE, each of 4 bytes and relative to the table.
  */
-static int read_starts(const struct obj *o, uint64_t *addr, int32_t **ret, uint32_t *n)
+int obj_frames(const struct obj *o, uint64_t *addr, int32_t **ret, uint32_t *n)
 {
 	uint8_t head[12];
 	size_t nphdrs;
@@ -437,7 +437,7 @@ int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const stru
 	if (!s.data || !s.ident)
 		return -ENOENT;
 	s.addr = shdr.sh_addr;
-	e = read_starts(o, &base, &starts, &n);
+	e = obj_frames(o, &base, &starts, &n);
 	for (uint32_t i = 0; i < n && !e; i++) {
 		uint64_t addr = base + (uint64_t)(int64_t)starts[2 * i];
 		uint64_t fde = base + (uint64_t)(int64_t)starts[2 * i + 1] - s.addr;

@@ -142,7 +142,7 @@ ir_reg ir_reg_new(struct ir_build *b, enum ir_type type)
 	return c->nregs++;
 }
 
-/* A new instruction at the end of the current block, with a copy of @args. */
+/* Append an instruction to the current block, with a copy of @args. */
 static struct ir_insn *add(struct ir_build *b, enum ir_op op, ir_reg dst, const ir_reg *args, unsigned int nargs)
 {
 	struct ir_block *k = b->block;
@@ -359,7 +359,7 @@ void ir_fault(struct ir_build *b, int kind, ir_reg value)
 	add(b, IR_FAULT, IR_NO_REG, &value, 1)->imm = kind;
 }
 
-/* --- SystemTap's ------------------------------------------------------------------------------------------ */
+/* --- for SystemTap ---------------------------------------------------------------------------------------- */
 
 void ir_mclear(struct ir_build *b, struct ir_map *m)
 {
@@ -452,7 +452,7 @@ void ir_pass(struct ir_build *b, struct ir_var *v, ir_reg val)
 	add(b, IR_PASS, IR_NO_REG, &val, 1)->var = v;
 }
 
-/* An instruction that ends a block with two targets. */
+/* Append an instruction that ends a block and has two targets. */
 static void add_fork(struct ir_build *b, enum ir_op op, struct ir_block *first, struct ir_block *second)
 {
 	struct ir_insn *i = add(b, op, IR_NO_REG, NULL, 0);

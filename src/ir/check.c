@@ -1,5 +1,5 @@
 /*
- * Is a program well formed?  Everything that the code generators take for granted is checked here.
+ * Is a program well formed?  Everything that the code generators rely on is checked here.
  */
 #include "ir/ir.h"
 
@@ -275,7 +275,7 @@ static bool check_block(struct checker *c, const struct ir_block *b)
 			return false;
 		if (i->op == IR_TURN && c->at)
 			return fail(c, "a loop's head is not at its block's");
-		if (ir_op_fact(i->op)->ends != (c->at + 1 == b->n))
+		if (!(ir_op_fact(i->op)->effects & IR_ENDS) != (c->at + 1 != b->n))
 			return fail(c, c->at + 1 == b->n ? "the block does not end" : "the block ends before its end");
 	}
 	return true;
@@ -283,13 +283,52 @@ static bool check_block(struct checker *c, const struct ir_block *b)
 
 /* --- assigned before use ------------------------------------------------------------------------------ */
 
-static bool in_set(const uint64_t *set, ir_reg r)
+/*
+ * Registers that a block reads before it assigns them.  Even in a long clause they are few; only they are kept in sets.
+ */
+struct crossing {
+	uint32_t *number;		/* by register; NOT_CROSSING */
+	uint32_t n;
+	uint32_t *assigned;		/* by register: 1 + the last block found to assign it */
+};
+
+enum { NOT_CROSSING = UINT32_MAX };
+
+static void find_crossing(struct checker *c, struct crossing *x)
 {
-	return set[r / 64] >> (r % 64) & 1;
+	const struct ir_clause *cl = c->clause;
+	struct arena *a = c->prog->arena;
+
+	x->number = arena_alloc(a, cl->nregs * sizeof(*x->number) + 1);
+	x->assigned = arena_alloc(a, cl->nregs * sizeof(*x->assigned) + 1);
+	memset(x->number, 0xff, cl->nregs * sizeof(*x->number));
+	for (uint32_t b = 0; b < cl->nblocks; b++) {
+		for (uint32_t k = 0; k < cl->blocks[b]->n; k++) {
+			const struct ir_insn *i = &cl->blocks[b]->insns[k];
+
+			for (uint32_t j = 0; j < i->nargs; j++)
+				if (x->assigned[i->args[j]] != b + 1 && x->number[i->args[j]] == NOT_CROSSING)
+					x->number[i->args[j]] = x->n++;
+			if (i->dst != IR_NO_REG)
+				x->assigned[i->dst] = b + 1;
+		}
+	}
+	memset(x->assigned, 0, cl->nregs * sizeof(*x->assigned));
 }
 
-/* Walk over @b with the registers @set assigned; *set is changed.  With @c, report what is not. */
-static bool walk(struct checker *c, const struct ir_block *b, uint64_t *set)
+static bool in_set(const struct crossing *x, const uint64_t *set, ir_reg r)
+{
+	return set[x->number[r] / 64] >> (x->number[r] % 64) & 1;
+}
+
+static void assign(const struct crossing *x, uint64_t *set, ir_reg r)
+{
+	if (x->number[r] != NOT_CROSSING)
+		set[x->number[r] / 64] |= 1ull << (x->number[r] % 64);
+}
+
+/* Report uses of unassigned registers in @b, with @set assigned at its start; *set is changed. */
+static bool walk(struct checker *c, struct crossing *crossing, const struct ir_block *b, uint64_t *set)
 {
 	c->block = b;
 	for (uint32_t k = 0; k < b->n; k++) {
@@ -297,28 +336,36 @@ static bool walk(struct checker *c, const struct ir_block *b, uint64_t *set)
 
 		c->at = k;
 		for (uint32_t x = 0; x < i->nargs; x++) {
-			if (!in_set(set, i->args[x]))
+			if (crossing->assigned[i->args[x]] != b->id + 1 && !in_set(crossing, set, i->args[x]))
 				return fail(c, arena_printf(c->prog->arena, "r%u is not assigned on every path to it",
 							    i->args[x]));
 		}
-		if (i->dst != IR_NO_REG)
-			set[i->dst / 64] |= 1ull << (i->dst % 64);
+		if (i->dst != IR_NO_REG) {
+			crossing->assigned[i->dst] = b->id + 1;
+			assign(crossing, set, i->dst);
+		}
 	}
 	return true;
 }
 
-/* What is assigned at the start of each block: on all paths, so sets begin full and shrink; NULL is full (a
- * block that cannot be reached). */
+/*
+ * Compute the registers that are assigned on all paths to each block, then check the uses.  Sets start full and shrink;
+ * NULL is full (an unreachable block).
+ */
 static bool check_assigned(struct checker *c)
 {
 	const struct ir_clause *cl = c->clause;
 	struct arena *a = c->prog->arena;
-	uint32_t words = cl->nregs / 64 + 1, top = 0;
+	struct crossing crossing = { 0 };
+	uint32_t words, top = 0;
 	uint64_t **in = arena_alloc(a, cl->nblocks * sizeof(*in));
-	uint64_t *set = arena_alloc(a, words * sizeof(*set));
+	uint64_t *set;
 	bool *queued = arena_alloc(a, cl->nblocks * sizeof(*queued));
 	uint32_t *queue = arena_alloc(a, cl->nblocks * sizeof(*queue));
 
+	find_crossing(c, &crossing);
+	words = crossing.n / 64 + 1;
+	set = arena_alloc(a, words * sizeof(*set));
 	in[0] = arena_alloc(a, words * sizeof(**in));
 	queue[top++] = 0;
 	queued[0] = true;
@@ -333,7 +380,7 @@ static bool check_assigned(struct checker *c)
 			ir_reg dst = b->insns[k].dst;
 
 			if (dst != IR_NO_REG)
-				set[dst / 64] |= 1ull << (dst % 64);
+				assign(&crossing, set, dst);
 		}
 		for (unsigned int s = 0; s < nsucc; s++) {
 			uint32_t to = succ[s]->id;
@@ -341,7 +388,7 @@ static bool check_assigned(struct checker *c)
 
 			if (!in[to]) {
 				in[to] = arena_alloc(a, words * sizeof(**in));
-				/* Where no register may be alive, none is assigned. */
+				/* Where no register may be live, none counts as assigned. */
 				if (!(forgets >> s & 1))
 					memcpy(in[to], set, words * sizeof(*set));
 			}
@@ -359,18 +406,18 @@ static bool check_assigned(struct checker *c)
 		if (!in[b])
 			continue;
 		memcpy(set, in[b], words * sizeof(*set));
-		if (!walk(c, cl->blocks[b], set))
+		if (!walk(c, &crossing, cl->blocks[b], set))
 			return false;
 	}
 	return true;
 }
 
-/* Every cycle has a loop's head in it, or goes through a procedure. */
+/* Check that every cycle has a block that begins with TURN, or an ENTER. */
 static bool check_loops(struct checker *c)
 {
 	const struct ir_clause *cl = c->clause;
 	uint32_t *stack = arena_alloc(c->prog->arena, cl->nblocks * sizeof(*stack));
-	uint8_t *next = arena_alloc(c->prog->arena, cl->nblocks);	/* successors gone through, plus 1 */
+	uint8_t *next = arena_alloc(c->prog->arena, cl->nblocks);	/* number of visited successors, plus 1 */
 	bool *open = arena_alloc(c->prog->arena, cl->nblocks * sizeof(*open));
 
 	c->block = NULL;

@@ -1,5 +1,5 @@
 /*
- * The tables of the IR, read as tables of facts.
+ * Access to the IR's tables.
  */
 #include "ir/ir.h"
 
@@ -9,12 +9,48 @@
 #include "ir/facts.h"
 #include "lang/format.h"
 
+/* Effects by their names in the tables. */
+enum {
+	FAULTS = IR_FAULTS, FILLS = IR_FILLS, STEADY = IR_STEADY, R_VAR = IR_R_VAR, W_VAR = IR_W_VAR, R_MAP = IR_R_MAP,
+	W_MAP = IR_W_MAP, R_SCRATCH = IR_R_SCRATCH, W_SCRATCH = IR_W_SCRATCH, R_USER = IR_R_USER, W_USER = IR_W_USER,
+	R_STATE = IR_R_STATE, W_STATE = IR_W_STATE, ACTS = IR_ACTS, ENDS = IR_ENDS, LONG = IR_LONG, TASKS = IR_TASKS,
+	MAKES = IR_MAKES, TAKES = IR_TAKES, TAKES_KEYS = IR_TAKES_KEYS,
+};
+
+/* Needs and places, likewise. */
+enum {
+	TIME = IR_N_TIME, PROBE = IR_N_PROBE, IDS = IR_N_IDS, FLOW = IR_N_FLOW, LOOPS = IR_N_LOOPS,
+	ITERATION = IR_N_ITERATION | IR_N_FLOW | IR_N_LOOPS | IR_N_TEXT,
+	PROCEDURES = IR_N_PROCEDURES | IR_N_FLOW | IR_N_LOOPS,
+	KEY = IR_N_KEY, RECORD = IR_N_RECORD, TEXT = IR_N_TEXT, GROUPS = IR_N_GROUPS, FRAMES = IR_N_FRAMES,
+	COMPONENTS = IR_N_COMPONENTS, BLOCK = IR_N_BLOCK, BUFFER = IR_N_BUFFER,
+};
+
+enum {
+#define IR_WHY(NAME, TEXT) WHY_##NAME,
+#include "ir/where.def"
+#undef IR_WHY
+};
+
+static const char *const whys[] = {
+#define IR_WHY(NAME, TEXT) [WHY_##NAME] = TEXT,
+#include "ir/where.def"
+#undef IR_WHY
+};
+
+struct where {
+	enum ir_where where;
+	int why;
+};
+
+#define ANY { IR_ANY, 0 }
+#define KERNEL(WHY) { IR_KERNEL, WHY_##WHY }
+#define TARGET(WHY) { IR_TARGET, WHY_##WHY }
+#define STOPPED(WHY) { IR_STOPPED, WHY_##WHY }
+
 static const struct ir_op_fact ops[IR_OP_MAX] = {
-#define IR_OP(NAME, TEXT, RESULT, OPERANDS, ATTR, WHAT)                                                       \
-	[IR_##NAME] = { TEXT, RESULT[0], OPERANDS, IR_ATTR_##ATTR,                                             \
-			IR_##NAME == IR_JMP || IR_##NAME == IR_BR || IR_##NAME == IR_RET ||                    \
-				IR_##NAME == IR_FAULT || IR_##NAME == IR_ENTER || IR_##NAME == IR_LEAVE ||     \
-				IR_##NAME == IR_TRY || IR_##NAME == IR_RAISE },
+#define IR_OP(NAME, TEXT, RESULT, OPERANDS, ATTR, EFFECTS, NEEDS, ...)							\
+	[IR_##NAME] = { TEXT, RESULT[0], OPERANDS, IR_ATTR_##ATTR, EFFECTS, NEEDS },
 #include "ir/ops.def"
 #undef IR_OP
 };
@@ -22,8 +58,10 @@ static const struct ir_op_fact ops[IR_OP_MAX] = {
 static const struct {
 	const char *text;
 	enum ir_type type;
+	uint32_t effects, needs;
+	struct where where;
 } builtins[IR_B_MAX] = {
-#define IR_BUILTIN(NAME, TEXT, TYPE, WHAT) [IR_B_##NAME] = { TEXT, TYPE },
+#define IR_BUILTIN(NAME, TEXT, TYPE, EFFECTS, NEEDS, WHERE, WHAT) [IR_B_##NAME] = { TEXT, TYPE, EFFECTS, NEEDS, WHERE },
 #include "ir/builtins.def"
 #undef IR_BUILTIN
 };
@@ -32,11 +70,18 @@ static const struct {
 	const char *text;
 	enum ir_type result;
 	const char *operands;
+	uint32_t effects, needs;
+	struct where where;
 } fns[IR_FN_MAX] = {
-#define IR_FN(NAME, TEXT, RESULT, OPERANDS, ATTR, WHAT) [IR_FN_##NAME] = { TEXT, RESULT, OPERANDS },
+#define IR_FN(NAME, TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE, ...)							\
+	[IR_FN_##NAME] = { TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE },
 #include "ir/funcs.def"
 #undef IR_FN
 };
+#undef ANY
+#undef KERNEL
+#undef TARGET
+#undef STOPPED
 
 static const struct {
 	const char *text;
@@ -49,9 +94,19 @@ static const struct {
 };
 
 static const char *const acts[IR_ACT_MAX] = {
-#define IR_ACT(NAME, TEXT, WHAT) [IR_ACT_##NAME] = TEXT,
+#define IR_ACT(NAME, TEXT, WHOSE, WHAT) [IR_ACT_##NAME] = TEXT,
 #include "ir/actions.def"
 #undef IR_ACT
+};
+
+static const bool own_acts[IR_ACT_MAX] = {
+#define ANY false
+#define OWN true
+#define IR_ACT(NAME, TEXT, WHOSE, WHAT) [IR_ACT_##NAME] = WHOSE,
+#include "ir/actions.def"
+#undef IR_ACT
+#undef OWN
+#undef ANY
 };
 
 const char *ir_sort_text(enum ir_sort sort)
@@ -105,6 +160,63 @@ unsigned int ir_agg_operands(enum ir_agg_fn fn)
 const char *ir_act_text(enum ir_act_kind kind)
 {
 	return acts[kind];
+}
+
+bool ir_act_is_own(enum ir_act_kind kind)
+{
+	return own_acts[kind];
+}
+
+/* --- effects --------------------------------------------------------------------------------------------- */
+
+uint32_t ir_fn_effects(enum ir_fn fn)
+{
+	return fns[fn].effects;
+}
+
+uint32_t ir_builtin_effects(enum ir_builtin bi)
+{
+	return builtins[bi].effects;
+}
+
+uint32_t ir_effects(const struct ir_insn *i)
+{
+	if (i->op == IR_CALL)
+		return fns[i->fn].effects;
+	return i->op == IR_BUILTIN ? builtins[i->bi].effects : ops[i->op].effects;
+}
+
+uint32_t ir_needs(const struct ir_insn *i)
+{
+	uint32_t needs = ops[i->op].needs;
+
+	if (i->op == IR_CALL)
+		needs |= fns[i->fn].needs;
+	return i->op == IR_BUILTIN ? needs | builtins[i->bi].needs : needs;
+}
+
+static struct ir_place place_of(struct where w)
+{
+	return (struct ir_place){ w.where, w.where == IR_ANY ? NULL : whys[w.why] };
+}
+
+struct ir_place ir_fn_place(enum ir_fn fn)
+{
+	return place_of(fns[fn].where);
+}
+
+struct ir_place ir_place(const struct ir_insn *i)
+{
+	if (i->op == IR_CALL)
+		return ir_fn_place(i->fn);
+	return place_of(i->op == IR_BUILTIN ? builtins[i->bi].where : (struct where){ IR_ANY, 0 });
+}
+
+bool ir_may_fault(const struct ir_insn *i)
+{
+	uint32_t effects = ir_effects(i);
+
+	return effects & IR_FAULTS || (effects & IR_FILLS && i->map->nkeys && !i->map->wraps);
 }
 
 /* --- operand types ----------------------------------------------------------------------------------- */
@@ -252,10 +364,12 @@ unsigned int ir_forgets(const struct ir_block *b, struct ir_block *const out[2],
 enum { MAX_BUCKETS = 4096 };
 
 /*
- * llquantize's buckets (DTrace guide, "Aggregating functions"): bucket 0 is below factor^low; then each
- * magnitude [factor^m, factor^(m+1)), m from low to high, is cut into equal parts, @steps of them counted from
- * zero, so that steps - steps / factor lie within the magnitude; the last bucket is what is above.  A magnitude
- * that has fewer integers than steps has one bucket for each.
+ * llquantize's buckets, as in DTrace for Linux: each magnitude [factor^m, factor^(m+1)), m from low to high, is divided
+ * at the multiples of factor^(m+1) / steps; if that is less than 1, each integer has a bucket.  Negative values have
+ * the same buckets, mirrored.  Between both is one bucket for values nearer to zero; at either end is an open one.
+ *
+ *	0		1 ... P		P + 1		P + 2 ... 2 P + 1	2 P + 2
+ *	v <= -end	negative	|v| < begin	positive		v >= end
  */
 struct ll_part {
 	int64_t from, to;	/* the magnitude's values: from <= v < to */
@@ -278,24 +392,23 @@ static bool ll_part(const struct ir_agg *g, int64_t m, struct ll_part *part)
 	part->from = from;
 	part->to = to;
 	part->width = to > steps ? to / steps : 1;
-	part->n = (uint32_t)((to - from) / part->width);
+	part->n = (uint32_t)((to - 1) / part->width - from / part->width + 1);
 	return true;
 }
 
 static uint32_t llquantize_words(const struct ir_agg *g)
 {
 	int64_t factor = g->param[0], low = g->param[1], high = g->param[2], steps = g->param[3];
-	uint32_t n = 2;
+	uint32_t n = 3;
 
-	if (factor < 2 || low < 0 || high < low || high > 63 || steps < factor || steps % factor ||
-	    steps > MAX_BUCKETS)
+	if (factor < 2 || low < 0 || high < low || high > 63 || steps < 1 || steps > UINT16_MAX)
 		return 0;
 	for (int64_t m = low; m <= high; m++) {
 		struct ll_part part;
 
-		if (!ll_part(g, m, &part))
+		if (!ll_part(g, m, &part) || part.n > MAX_BUCKETS)
 			return 0;
-		n += part.n;
+		n += 2 * part.n;
 		if (n > MAX_BUCKETS)
 			return 0;
 	}
@@ -322,34 +435,68 @@ uint32_t ir_agg_words(const struct ir_agg *g)
 	return aggs[g->fn].words;
 }
 
-uint32_t ir_llquantize_bucket(const struct ir_agg *g, int64_t v)
+bool ir_agg_tells_use(const struct ir_agg *g)
 {
-	uint32_t first = 1;
+	/* With MAX_BUCKETS buckets, an element of a per-CPU map has no room for it. */
+	return !g->nkeys && ir_agg_words(g) < MAX_BUCKETS &&
+	       (g->fn == IR_A_SUM || g->fn == IR_A_QUANTIZE || g->fn == IR_A_LQUANTIZE || g->fn == IR_A_LLQUANTIZE);
+}
+
+/* The number, from 0, of the positive bucket of @v; the open one's if @v is above all others. */
+static uint32_t ll_above(const struct ir_agg *g, int64_t v)
+{
+	uint32_t first = 0;
 	struct ll_part part;
 
-	if (!ll_part(g, g->param[1], &part) || v < part.from)
-		return 0;
 	for (int64_t m = g->param[1]; m <= g->param[2] && ll_part(g, m, &part); m++) {
 		if (v < part.to)
-			return first + (uint32_t)((v - part.from) / part.width);
+			return first + (uint32_t)(v / part.width - part.from / part.width);
 		first += part.n;
 	}
 	return first;
 }
 
-int64_t ir_llquantize_bound(const struct ir_agg *g, uint32_t i)
+uint32_t ir_llquantize_bucket(const struct ir_agg *g, int64_t v)
 {
-	uint32_t first = 1;
+	uint32_t zero = ir_agg_words(g) / 2;
+	int64_t size = v < 0 ? (v == INT64_MIN ? INT64_MAX : -v) : v;
+	struct ll_part part;
+
+	if (!ll_part(g, g->param[1], &part) || size < part.from)
+		return zero;
+	return v < 0 ? zero - 1 - ll_above(g, size) : zero + 1 + ll_above(g, size);
+}
+
+/* The lowest value in positive bucket @n, from 0. */
+static int64_t ll_edge(const struct ir_agg *g, uint32_t n)
+{
+	uint32_t first = 0;
 	struct ll_part part = { 0 };
 
-	if (i == 0)
-		return INT64_MIN;
 	for (int64_t m = g->param[1]; m <= g->param[2] && ll_part(g, m, &part); m++) {
-		if (i < first + part.n)
-			return part.from + (int64_t)(i - first) * part.width;
+		if (n == first)
+			return part.from;
+		if (n < first + part.n)
+			return (part.from / part.width + (int64_t)(n - first)) * part.width;
 		first += part.n;
 	}
 	return part.to;
+}
+
+int64_t ir_llquantize_label(const struct ir_agg *g, uint32_t i)
+{
+	uint32_t zero = ir_agg_words(g) / 2;
+
+	return i == zero ? 0 : i > zero ? ll_edge(g, i - zero - 1) : -ll_edge(g, zero - 1 - i);
+}
+
+int64_t ir_llquantize_bound(const struct ir_agg *g, uint32_t i)
+{
+	uint32_t zero = ir_agg_words(g) / 2;
+
+	if (i == 0)
+		return INT64_MIN;
+	return i > zero ? ll_edge(g, i - zero - 1) : 1 - ll_edge(g, zero - i);
 }
 
 /* --- statistics ---------------------------------------------------------------------------------------- */
@@ -364,9 +511,9 @@ uint32_t ir_stat_words(const struct ir_map *m)
 	case IR_STAT_LOG:
 		return ABI_STAT_BUCKETS + ABI_STAT_LOG_BUCKETS;
 	case IR_STAT_LINEAR:
-		if (m->linear[2] <= 0 || m->linear[1] <= m->linear[0])
+		if (m->linear[2] <= 0 || m->linear[1] < m->linear[0])
 			return 0;
-		/* Below low, the buckets from low to that of high, above. */
+		/* One bucket below low, those from low to high inclusive, one above. */
 		span = ((uint64_t)m->linear[1] - (uint64_t)m->linear[0]) / (uint64_t)m->linear[2];
 		return span > MAX_BUCKETS ? 0 : ABI_STAT_BUCKETS + (uint32_t)span + 3;
 	default:

@@ -1,5 +1,5 @@
 /*
- * The intermediate representation: where the two languages meet.
+ * The intermediate representation, which both languages are lowered to.
  *
  * A program is a list of clauses, the variables, maps, aggregations and record layouts that they share, and
  * what the tracer shall do with each record (the actions).  A clause is code: basic blocks of three-address
@@ -7,30 +7,30 @@
  * assigned more than once (a conditional expression assigns it in both branches); it must be assigned on
  * every path to a use.  ops.def lists the instructions.
  *
- * What a clause keeps for longer lies in variables (IR_LOCAL): no register is alive where control comes from
- * more than one direction in time, which is
- *	- at the head of a loop: every cycle of blocks goes through one that begins with TURN;
- *	- at the first block of a procedure and where its caller goes on (ENTER);
+ * No register is live at these points; values that are needed there are kept in variables (IR_LOCAL):
+ *	- at the head of a loop: every cycle of blocks has a block that begins with TURN;
+ *	- at the first block of a procedure and where its caller continues (ENTER);
  *	- where a fault is caught (TRY).
  *
- * A procedure is blocks that ENTER leads to and LEAVE leaves.  It is the clause's own, may ENTER itself, and has
- * variables that each call has anew (IR_FRAME).  A caller puts arguments there with PASS and goes on in the
- * block that its ENTER names; a result comes back in an IR_LOCAL.  ir_prog.nesting calls may be inside each
- * other.
+ * A procedure is a set of blocks that ENTER calls and LEAVE returns from.  It belongs to one clause, may ENTER itself,
+ * and has variables of which each call has its own copy (IR_FRAME).  A caller sets arguments there with PASS and
+ * continues in the block that its ENTER names; a result is returned in an IR_LOCAL.  At most ir_prog.nesting calls may
+ * be active at a time.
  *
- * TRY names the block that a fault from now on goes to, until ENDTRY; they nest, and leaving a region in any way
- * but a fault takes an ENDTRY for each one left.  A fault takes the innermost TRY away and returns to the calls
- * that its TRY was in; then CAUGHT and CAUGHTSTR tell of it.
+ * TRY names the block to which a fault goes, until ENDTRY; they nest, and leaving a region other than by a fault
+ * needs one ENDTRY per TRY left.  A fault removes the innermost TRY and unwinds to the call depth of that TRY;
+ * CAUGHT and CAUGHTSTR then describe the fault.
  *
- * Nothing behind this header knows which language a program came from, and nothing in it knows eBPF.
+ * The code that processes the IR does not know which language a program came from, and nothing in the IR depends on
+ * eBPF.
  *
  * A string register holds a string of at most strsize - 1 bytes.  Strings made by CALL, VLD, MLD, STRC and
  * BUILTIN are values: a later store to a variable does not change them.
  *
  * A clause that faults (ops.def, funcs.def: division by zero, a bad address) ends there; what it stored
- * stays, the record it had not yet EMITted is never made, and the program's ERROR clauses run with arg1
- * the clause's id, arg2 the action's number, arg3 0, arg4 the enum abi_fault, arg5 its value (DTrace guide,
- * "dtrace Provider").
+ * stays, a record not yet EMITted is never written, and the program's ERROR clauses run with arg1
+ * the probe's id, arg2 the clause's id, arg3 the BPF instruction's number, arg4 the enum abi_fault, arg5 its value
+ * (DTrace guide, "dtrace Provider").
  *
  * All of it lives in one arena.
  */
@@ -45,6 +45,7 @@
 #include "lang/source.h"
 
 struct arena;
+struct dialect;
 struct strbuf;
 
 enum ir_type { IR_VOID = '-', IR_INT = 'i', IR_STR = 's' };
@@ -80,51 +81,54 @@ enum ir_agg_fn {
 typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
 enum { IR_NO_REG = 0xffffffff };
 
-enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 256, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
-enum { IR_STRSIZE_MIN = 8, IR_STRSIZE_MAX = 64 << 10 };
+enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 1024, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
+enum { IR_STRSIZE_MIN = 2, IR_STRSIZE_MAX = 64 << 10 };
 
 /* Where a variable or an associative array lives. */
 enum ir_class {
 	IR_GLOBAL,	/* one for the session */
 	IR_THREAD,	/* self->: one for each thread; an integer 0 or "" stored frees it */
 	IR_CLAUSE,	/* this->: one for each firing, shared by its clauses, 0 at its start */
-	IR_LOCAL,	/* one for each firing; nothing in it before it is stored to */
-	IR_FRAME,	/* the same for each call of a procedure, and the clause outside of all calls */
+	IR_LOCAL,	/* one for each firing; undefined until it is stored to */
+	IR_FRAME,	/* the same for each call of a procedure, and one for the clause outside of all calls */
 };
 
-/* Whose frames a stack has. */
+/* The frames in a stack. */
 enum ir_stack {
 	IR_STACK_KERNEL,
 	IR_STACK_USER,
-	IR_STACK_PYTHON,	/* Python's functions alone */
-	IR_STACK_MIXED,		/* the user's, and Python's behind the native frames that run them */
+	IR_STACK_PYTHON,	/* Python functions only */
+	IR_STACK_MIXED,		/* the user's, with Python frames after the native frames that run them */
+	IR_STACK_FUNCTIONS,	/* as IR_STACK_PYTHON, but without the position inside each function */
 };
 
-/* How a number that stands for addresses (ABI_REC_STACK) is shown. */
+/* How a value is shown.  A number may be the id of a list of addresses (ABI_REC_STACK). */
 enum ir_show {
-	IR_SHOW_NUMBER,		/* it stands for nothing but itself */
-	IR_SHOW_STACK,		/* a line a frame */
+	IR_SHOW_NUMBER,		/* as a plain number */
+	IR_SHOW_STACK,		/* one line per frame */
 	IR_SHOW_ADDR,		/* module`function+offset */
 	IR_SHOW_SYM,		/* module`function */
 	IR_SHOW_MOD,		/* module */
 	IR_SHOW_FLOAT,		/* the bits of a float or double */
-	/* SystemTap's, of a stack: */
-	IR_SHOW_STAP_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
-	IR_SHOW_STAP_FULLER,	/* lines " 0x1234 : function+0x1/0x10 at source:line [path]" */
-	IR_SHOW_STAP_SIMPLE,	/* lines "function+0x1 [file]" */
-	IR_SHOW_STAP_BRIEF,	/* lines "function+0x1" */
-	IR_SHOW_STAP_HEX,	/* "0x1234 0x5678 " */
-	IR_SHOW_STAP_CALLERS,	/* "0x1234 0x5678" */
+	/* of a stack: */
+	IR_SHOW_FRAMES_FULL,	/* lines " 0x1234 : function+0x1/0x10 [path]" */
+	IR_SHOW_FRAMES_SOURCE,	/* lines " 0x1234 : function+0x1/0x10 at source:line [path]" */
+	IR_SHOW_FRAMES_FILE,	/* lines "function+0x1 [file]" */
+	IR_SHOW_FRAMES_BRIEF,	/* lines "function+0x1" */
+	IR_SHOW_ADDRS_EACH,	/* "0x1234 0x5678 " */
+	IR_SHOW_ADDRS,		/* "0x1234 0x5678" */
 	/* and of its first frame: */
-	IR_SHOW_STAP_SYM,	/* function */
-	IR_SHOW_STAP_DATA,	/* function+0x1/0x10 [path] */
-	IR_SHOW_STAP_MOD,	/* path */
-	IR_SHOW_STAP_FILE,	/* source, or "0x1234" */
-	IR_SHOW_STAP_LINE,	/* line */
-	IR_SHOW_STAP_FILELINE,	/* source:line */
+	IR_SHOW_FUNC,		/* function */
+	IR_SHOW_FUNC_SIZE,	/* function+0x1/0x10 [path] */
+	IR_SHOW_PATH,		/* path */
+	IR_SHOW_SOURCE,		/* source, or "0x1234" */
+	IR_SHOW_LINE,		/* line */
+	IR_SHOW_SOURCE_LINE,	/* source:line */
+	/* of a plain number: */
+	IR_SHOW_WORDS = 64,	/* + WORDS_X: in words (lang/words.def) */
 };
 
-/* A value's type at rest: an integer of 1, 2, 4 or 8 bytes, or a string, which has ir_str_room() bytes. */
+/* A value's type in memory: an integer of 1, 2, 4 or 8 bytes, or a string in ir_str_room() bytes. */
 struct ir_slot {
 	enum ir_type type;
 	uint8_t width;		/* bytes, integers only */
@@ -140,31 +144,32 @@ struct ir_var {
 };
 
 /*
- * An array's elements may be statistics: STAT takes a value in, SCOUNT and its like read.  They keep count and
- * sum, and what else is asked for.  Without keys it is one statistic.  Buckets are SystemTap's (language
- * reference, "Histogram extractors").
+ * An array's elements may be statistics: STAT adds a value, SCOUNT and others read.  A statistic keeps count and sum,
+ * and more on request.  An array without keys is a single statistic.  Buckets are SystemTap's (language reference,
+ * "Histogram extractors").
  */
 enum ir_stat { IR_STAT_NONE, IR_STAT_PLAIN, IR_STAT_LOG, IR_STAT_LINEAR };
 
 struct ir_map {
 	uint32_t id;		/* index in ir_prog.maps */
 	const char *name;
-	enum ir_class cls;	/* IR_GLOBAL or IR_THREAD: then the thread is one more key that nobody sees */
+	enum ir_class cls;	/* IR_GLOBAL, or IR_THREAD: then the thread is a hidden first key */
 	struct ir_slot keys[IR_MAX_KEYS];
 	uint32_t nkeys;
 	struct ir_slot value;	/* not of statistics */
 	enum ir_stat stat;
-	bool extremes, squares;	/* statistics: SMIN and SMAX, SVARIANCE can be asked for */
+	uint8_t shift;		/* statistics: additional bits of precision of SVARIANCE, 0 to 62 */
+	bool extremes, squares;	/* statistics: keeps what SMIN and SMAX need; what SVARIANCE needs */
 	int64_t linear[3];	/* IR_STAT_LINEAR: low, high, width */
 	bool zero_frees;	/* storing 0 or "" removes the element (D) */
-	bool ordered;		/* elements know in which order they came; one too many is a fault (SystemTap) */
-	bool wraps;		/* ordered: instead, the oldest element goes */
-	uint32_t max_entries;	/* 0: as the session's dynvarsize says; ordered: not 0 */
+	bool ordered;		/* keeps insertion order; inserting into a full map is a fault (SystemTap) */
+	bool wraps;		/* ordered: inserting into a full map removes the oldest element instead */
+	uint32_t max_entries;	/* 0: from the session's dynvarsize; ordered: not 0 */
 };
 
-/* What an iteration is sorted by.  Equals stay in the order in which they came. */
+/* What an iteration is sorted by.  The sort is stable. */
 enum ir_sort {
-	IR_SORT_NONE,		/* the order in which they came */
+	IR_SORT_NONE,		/* insertion order */
 	IR_SORT_KEY,		/* part @column of the key */
 	IR_SORT_VALUE,
 	IR_SORT_COUNT, IR_SORT_SUM, IR_SORT_MIN, IR_SORT_MAX, IR_SORT_AVG, IR_SORT_VARIANCE,
@@ -172,8 +177,8 @@ enum ir_sort {
 };
 
 /*
- * An iteration over an ordered map.  Its state is the firing's, as an IR_LOCAL's: one that is under way must not be
- * started again (in a procedure that calls itself).
+ * An iteration over an ordered map.  Like an IR_LOCAL, its state exists once per firing: an iteration that has not
+ * ended must not be started again (in a procedure that calls itself).
  */
 struct ir_iter {
 	uint32_t id;		/* index in ir_prog.iters */
@@ -181,7 +186,7 @@ struct ir_iter {
 	enum ir_sort sort;
 	uint32_t column;
 	bool down;		/* the largest first */
-	uint32_t given;		/* bit n: only elements whose key part n is the one that ITER has as an operand */
+	uint32_t given;		/* bit n: only elements whose key part n equals an operand of ITER */
 };
 
 struct ir_agg {
@@ -205,18 +210,18 @@ enum ir_act_kind {
 
 struct ir_act {
 	enum ir_act_kind kind;
-	uint32_t field, nfields;	/* its part of the record's fields */
+	uint32_t field, nfields;	/* its fields of the record: first, count */
 	const struct fmt *fmt;		/* PRINTF, PRINTA: the parsed format (lang/format.h), or NULL for the default */
 	struct ir_agg **aggs;		/* PRINTA, CLEAR, TRUNC, NORMALIZE, DENORMALIZE */
 	uint32_t naggs;
 	struct src_pos pos;
 };
 
-/* A record's layout and what is done with it. */
+/* A record's layout and its actions. */
 struct ir_rec {
 	uint32_t id;			/* index in ir_prog.recs */
 	uint32_t clause;		/* ir_clause's id */
-	struct ir_map *stat;		/* behind the fields: a statistic of this map, whose keys EMIT has last; or NULL */
+	struct ir_map *stat;		/* NULL, or: a statistic of this map follows; EMIT has its keys last */
 	struct ir_slot *fields;
 	uint32_t nfields;
 	size_t fields_cap;
@@ -248,13 +253,13 @@ struct ir_insn {
 		const struct fmt *fmt;
 		struct ir_block *target[2];
 	};
-	uint32_t act;			/* number of the action it belongs to, from 1; 0: the predicate */
+	uint32_t act;			/* number of the action that it belongs to, from 1; 0: the predicate */
 	struct src_pos pos;
 };
 
 struct ir_block {
 	uint32_t id;			/* index in ir_clause.blocks; 0 is where the clause starts */
-	struct ir_insn *insns;		/* the last one is one that ends a block, and no other */
+	struct ir_insn *insns;		/* only the last one is an instruction that ends a block */
 	uint32_t n;
 	size_t cap;
 };
@@ -262,14 +267,14 @@ struct ir_block {
 /* When a clause runs. */
 enum ir_runs {
 	IR_EVENT,	/* whenever one of its probes fires, on several CPUs at a time */
-	IR_TRACER,	/* in the tracer, which runs one after the other */
-	IR_ALONE,	/* when no other does */
+	IR_TRACER,	/* in the tracer, one at a time */
+	IR_ALONE,	/* when no other clause runs */
 };
 
 struct ir_clause {
 	uint32_t id;			/* index in ir_prog.clauses */
 	enum ir_runs runs;
-	struct probe_desc *descs;	/* the probes it is for */
+	struct probe_desc *descs;	/* its probes */
 	uint32_t ndescs;
 	struct src_pos pos;
 	struct ir_block **blocks;
@@ -280,12 +285,25 @@ struct ir_clause {
 	size_t regs_cap;
 };
 
+/*
+ * The position in the message of a fault, by its number (IR_ACT_ERROR): "division by 0 near operator '/' at FILE:3:7".
+ * If @what is empty, the message has no position.  The message is @text with the fault's value, or if @text is NULL
+ * the language's message for the fault.
+ */
+struct ir_near {
+	const char *what, *text;
+	struct src_pos pos;
+};
+
 struct ir_prog {
 	struct arena *arena;
+	const struct dialect *dialect;	/* how the language formats output (out/dialect.h); NULL: D's */
+	struct ir_near *nears;
+	uint32_t nnears;
 	uint32_t strsize;		/* bytes of the largest string with its NUL, IR_STRSIZE_MIN to IR_STRSIZE_MAX */
-	uint32_t nesting;		/* calls inside each other, 1 to IR_MAX_NESTING */
-	bool exclusive;			/* a clause has what it uses of IR_GLOBAL to itself, as far as others write to it */
-	uint64_t lock_wait_ns;		/* if others have it for so long, the clause is left out */
+	uint32_t nesting;		/* maximal depth of calls, 1 to IR_MAX_NESTING */
+	bool exclusive;			/* a clause locks the IR_GLOBALs that it uses and that other clauses write */
+	uint64_t lock_wait_ns;		/* if a lock is not free after this time, the clause is skipped */
 	struct ir_var **vars;
 	struct ir_map **maps;
 	struct ir_iter **iters;
@@ -298,16 +316,16 @@ struct ir_prog {
 
 /* --- building (build.c) ------------------------------------------------------------------------------ */
 
-/* An empty program in @a, which owns all that is added to it; @strsize as in struct ir_prog. */
+/* An empty program in @a; everything added to it is allocated there.  @strsize: see struct ir_prog. */
 struct ir_prog *ir_prog_new(struct arena *a, uint32_t strsize);
 
-/* Bytes that a string of the program takes at rest: whole words, however long the longest one may be. */
+/* Bytes of a string in memory: strsize rounded up to whole words. */
 static inline uint32_t ir_str_room(const struct ir_prog *p)
 {
 	return (p->strsize + 7) & ~7u;
 }
 
-/* New objects of @p; names are not copied, numbers are given in the order of making. */
+/* New objects of @p, numbered in the order of creation; names are copied. */
 struct ir_var *ir_var_new(struct ir_prog *p, const char *name, enum ir_class cls, struct ir_slot slot);
 struct ir_map *ir_map_new(struct ir_prog *p, const char *name, enum ir_class cls);	/* caller fills the rest */
 struct ir_iter *ir_iter_new(struct ir_prog *p, struct ir_map *m);			/* the same */
@@ -323,13 +341,13 @@ struct ir_act *ir_rec_act(struct ir_prog *p, struct ir_rec *r, enum ir_act_kind 
 
 /*
  * A builder appends to one block of one clause.  ir_build starts in a new clause's block 0.  After an
- * instruction that ends a block, ir_at a new one before going on.
+ * instruction that ends a block, call ir_at with a new one before adding more.
  */
 struct ir_build {
 	struct ir_prog *prog;
 	struct ir_clause *clause;
 	struct ir_block *block;
-	struct src_pos pos;		/* these two are given to each instruction added */
+	struct src_pos pos;		/* this and act are set in each instruction added */
 	uint32_t act;
 };
 
@@ -338,7 +356,7 @@ struct ir_block *ir_block_new(struct ir_build *b);	/* empty; the builder stays w
 void ir_at(struct ir_build *b, struct ir_block *block);
 ir_reg ir_reg_new(struct ir_build *b, enum ir_type type);	/* to be assigned by ir_mov */
 
-/* One instruction each (ops.def); the register with the result, where there is one. */
+/* Add one instruction each (ops.def); return the register of its result, if it has one. */
 ir_reg ir_const(struct ir_build *b, int64_t v);
 ir_reg ir_strc(struct ir_build *b, const char *s);
 void ir_mov(struct ir_build *b, ir_reg dst, ir_reg src);
@@ -372,9 +390,9 @@ ir_reg ir_match(struct ir_build *b, const char *regex, ir_reg s);
 ir_reg ir_sprintf(struct ir_build *b, const struct fmt *f, const ir_reg *args);
 /* @args: the function's values (aggs.def), then the keys. */
 void ir_agg_add(struct ir_build *b, struct ir_agg *g, const ir_reg *args);
-/* @args: one register a field, then the keys of the statistic. */
+/* @args: one register per field, then the keys of the statistic. */
 void ir_emit(struct ir_build *b, struct ir_rec *r, const ir_reg *args);
-/* @others_too: the clauses of this firing that have not run are left out, but END's and ERROR's. */
+/* @others_too: the remaining clauses of this firing do not run, except END's and ERROR's. */
 void ir_exiting(struct ir_build *b, bool others_too);
 void ir_gate(struct ir_build *b);
 void ir_jmp(struct ir_build *b, struct ir_block *to);
@@ -387,7 +405,7 @@ void ir_enter(struct ir_build *b, struct ir_block *procedure, struct ir_block *t
 void ir_leave(struct ir_build *b);
 void ir_try(struct ir_build *b, struct ir_block *caught, struct ir_block *body);
 void ir_endtry(struct ir_build *b);
-enum { IR_CAUGHT_KIND, IR_CAUGHT_VALUE, IR_CAUGHT_ACT };	/* enum abi_fault, its value, ir_insn.act of where */
+enum { IR_CAUGHT_KIND, IR_CAUGHT_VALUE, IR_CAUGHT_ACT };	/* enum abi_fault, its value, the instruction's act */
 ir_reg ir_caught(struct ir_build *b, int what);
 ir_reg ir_caughtstr(struct ir_build *b);
 void ir_raise(struct ir_build *b, ir_reg text);
@@ -397,7 +415,7 @@ ir_reg ir_failed(struct ir_build *b);
 
 /* --- facts (facts.c; more in facts.h) ---------------------------------------------------------------- */
 
-/* What a row of ops.def, builtins.def, funcs.def, aggs.def or actions.def says. */
+/* Columns of ops.def, builtins.def, funcs.def, aggs.def and actions.def. */
 const char *ir_op_text(enum ir_op op);
 const char *ir_builtin_text(enum ir_builtin bi);
 enum ir_type ir_builtin_type(enum ir_builtin bi);
@@ -407,31 +425,40 @@ const char *ir_agg_text(enum ir_agg_fn fn);
 unsigned int ir_agg_operands(enum ir_agg_fn fn);
 const char *ir_act_text(enum ir_act_kind kind);
 
+/* Is it carried out only for records from the tracer's own trust domain (actions.def)? */
+bool ir_act_is_own(enum ir_act_kind kind);
+
 /* 64-bit words of an element of the statistics @m (abi/stat.h). */
 uint32_t ir_stat_words(const struct ir_map *m);
 
 /*
- * 64-bit words of an aggregated value (aggs.def); for lquantize and llquantize the number of buckets, the
- * two open ends included.  0 when the parameters are impossible (more than 4096 buckets, step 0 ...).
+ * 64-bit words of an aggregated value (aggs.def); for lquantize and llquantize the number of buckets, including
+ * the two open ends.  0 when the parameters are impossible (more than 4096 buckets, step 0 ...).
  */
 uint32_t ir_agg_words(const struct ir_agg *g);
+/*
+ * Does an element have an additional word that is not 0 once a value was added?  Elements without keys always exist,
+ * and a sum of 0 does not tell whether they were used.
+ */
+bool ir_agg_tells_use(const struct ir_agg *g);
 
-/* llquantize: the bucket of @v; lower bounds of bucket @i (INT64_MIN for the first).  DTrace guide, llquantize. */
+/* llquantize: the bucket of @v; the lowest value of bucket @i (INT64_MIN for the first); its value nearest to zero. */
 uint32_t ir_llquantize_bucket(const struct ir_agg *g, int64_t v);
 int64_t ir_llquantize_bound(const struct ir_agg *g, uint32_t i);
+int64_t ir_llquantize_label(const struct ir_agg *g, uint32_t i);
 
 /* --- text and checking (print.c, read.c, check.c) ---------------------------------------------------- */
 
-/* The program as text, readable again by ir_read: the form of tests/ir and of -x ir. */
+/* The program as text that ir_read can read: the form of tests/ir and of -x ir. */
 void ir_print(const struct ir_prog *p, struct strbuf *out);
 
-/* A program from its text.  NULL and a message in the arena at *err ("line 3: ..."). */
+/* Read a program from text.  NULL on failure, with a message in the arena at *err ("line 3: ..."). */
 struct ir_prog *ir_read(struct arena *a, const char *text, const char **err);
 
 /*
- * Is the program well formed: operand counts and types by ops.def, blocks ended once, registers assigned on
+ * Is the program well formed: operand counts and types as in ops.def, one terminator per block, registers assigned on
  * every path to a use, fields matching EMIT?  NULL, or what is wrong, in the program's arena.  Run after
- * each lowering in debug builds: a failure is dtap's bug, never the script's.
+ * each lowering in debug builds: a failure is a bug in dtap, never a mistake in the script.
  */
 const char *ir_check(const struct ir_prog *p);
 

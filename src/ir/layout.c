@@ -6,7 +6,7 @@
 #include "abi/record.h"
 #include "abi/stat.h"
 
-/* Bytes of a string in the first and the second class; most names fit in the first. */
+/* Bytes per string in the first and the second class; most names fit in the first. */
 enum { SHORT_STR = 32, MIDDLE_STR = 128 };
 
 static uint32_t add_class(uint32_t *sizes, uint32_t n, uint64_t size)
@@ -39,7 +39,7 @@ unsigned int ir_key_sizes(const struct ir_slot *parts, uint32_t n, uint32_t hidd
 	return add_class(sizes, classes, ints * 8 + strs * room);
 }
 
-/* The integer of slot @s in the 8 bytes @raw. */
+/* The integer of type @s in @raw. */
 static int64_t widen(const struct ir_slot *s, int64_t raw)
 {
 	unsigned int shift;

@@ -1,5 +1,5 @@
 /*
- * The IR as text.  read.c has the grammar.
+ * Prints the IR as text.  read.c has the grammar.
  */
 #include "ir/ir.h"
 
@@ -66,6 +66,8 @@ static void print_map_value(struct strbuf *out, const struct ir_map *m)
 		strbuf_puts(out, " extremes");
 	if (m->squares)
 		strbuf_puts(out, " squares");
+	if (m->shift)
+		strbuf_printf(out, " shift %u", m->shift);
 	if (m->stat == IR_STAT_LOG)
 		strbuf_puts(out, " log");
 	else if (m->stat == IR_STAT_LINEAR)

@@ -1,23 +1,24 @@
 /*
- * The IR from text.
+ * Reads the IR from text.
  *
  *	program  = ["strsize" N] ["nesting" N] ["exclusive" N] { var | map | iter | agg | rec | clause }
  *	slot     = "s" | ("i" | "u") ("1" | "2" | "4" | "8")
  *	var      = "var" STRING ("global" | "thread" | "clause" | "local" | "frame") slot
  *	map      = "map" STRING ("global" | "thread") "keys" {slot} ("value" slot | stat) ["frees"]
  *		   ["ordered" | "wraps"] ["max" N]
- *	stat     = "stat" ["extremes"] ["squares"] ["log" | "linear" N N N]
+ *	stat     = "stat" ["extremes"] ["squares"] ["shift" N] ["log" | "linear" N N N]
  *	iter     = "iter" MAP ["sort" ("key" N | "value" | "count" | ...)] ["down"] ["given" BITS]
  *	agg      = "agg" STRING function "keys" {slot} ["param" N N N N] ["signed"]
  *	rec      = "rec" CLAUSE "fields" {slot} ["stat" MAP] {act}
  *	act      = "act" action FIELD COUNT ["aggs" {N}] ["fmt" STRING]
- *	clause   = "clause" {NUMBER | STRING ":" STRING ":" STRING ":" STRING} ["alone" | "tracer"] ["regs" TYPES] {block}
+ *	clause   = "clause" {NUMBER | STRING ":" STRING ":" STRING ":" STRING} ["alone" | "tracer"] ["regs" TYPES]
+ *		   {block}
  *	block    = "b" N ":" {insn}
  *	insn     = ["r" N "="] operation [attribute] {"r" N} ["@" ACTION]
  *
- * Things are numbered from 0 in the order they appear; blocks too.  TYPES has a letter (i, s) for each
- * register; without it there are as many integers as are used.  Line breaks mean nothing but where a
- * comment ends: "#" to the end of the line.  A program that was read may still be malformed: ir_check.
+ * Declarations and blocks are numbered from 0, each kind in order of appearance.  TYPES has a letter (i, s) for each
+ * register; without it all registers are integers.  Line breaks only end comments, which start with "#".  A program
+ * that was read may still be malformed: ir_check.
  */
 #include "ir/ir.h"
 
@@ -45,7 +46,7 @@ struct reader {
 	int64_t number;
 	const char *err;		/* the first mistake; then all tokens are T_END */
 	struct ir_build build;
-	char *types;			/* the clause's, or NULL */
+	char *types;			/* TYPES of the clause, or NULL */
 	size_t ntypes;
 };
 
@@ -182,7 +183,7 @@ static int64_t number(struct reader *r)
 	return v;
 }
 
-/* A number below @limit, the count of what it refers to. */
+/* A number below @limit. */
 static uint32_t index_of(struct reader *r, uint32_t limit)
 {
 	int64_t v = number(r);
@@ -204,7 +205,7 @@ static char *string(struct reader *r)
 	return s;
 }
 
-/* A word that is @letter and a number below @limit: r12, b3. */
+/* Is the token @letter and a number below @limit: r12, b3? */
 static bool numbered(const struct reader *r, char letter, uint32_t limit, uint32_t *v)
 {
 	unsigned long n;
@@ -284,6 +285,8 @@ static void read_stat(struct reader *r, struct ir_map *m)
 	m->stat = IR_STAT_PLAIN;
 	m->extremes = accept(r, "extremes");
 	m->squares = accept(r, "squares");
+	if (accept(r, "shift"))
+		m->shift = (uint8_t)number(r);
 	if (accept(r, "log")) {
 		m->stat = IR_STAT_LOG;
 	} else if (accept(r, "linear")) {
@@ -468,7 +471,7 @@ static struct ir_block *block(struct reader *r)
 	return r->build.clause->blocks[n];
 }
 
-/* The number of the text that the token is, of @n texts; fails as "expected @what". */
+/* The index of the token among @n texts; otherwise fails with the message @what. */
 static unsigned int one_of(struct reader *r, const char *(*text)(unsigned int k), unsigned int n, const char *what)
 {
 	unsigned int k = 0;
@@ -650,8 +653,8 @@ static void read_clause(struct reader *r)
 	while (!r->err && r->tok != T_END && !at_declaration(r)) {
 		const char *ahead = r->p + strspn(r->p, " \t");
 
-		/* "agg" declares an aggregation with a name, and adds to one with a number.  "iter" begins an
-		 * iteration when it has a result. */
+		/* With a name, "agg" is a declaration, with a number an instruction.  An instruction "iter" has a
+		 * result before it, so a first word "iter" is a declaration. */
 		if ((is(r, "agg") && *ahead == '"') || is(r, "iter"))
 			break;
 		if (numbered(r, 'b', MAX_BLOCKS, &n) && *ahead == ':') {
@@ -668,7 +671,7 @@ static void read_strsize(struct reader *r)
 	int64_t v = number(r);
 
 	if (!r->err && (v < IR_STRSIZE_MIN || v > IR_STRSIZE_MAX))
-		fail(r, "strsize is a number from 8 to 65536");
+		fail(r, "strsize is a number from 2 to 65536");
 	if (!r->err)
 		r->prog->strsize = (uint32_t)v;
 }

@@ -1,7 +1,8 @@
 #include "lang/desc.h"
 
-#include <fnmatch.h>
 #include <string.h>
+
+#include "base/glob.h"
 
 bool desc_is_glob(const char *glob)
 {
@@ -10,7 +11,10 @@ bool desc_is_glob(const char *glob)
 
 bool desc_glob(const char *glob, const char *s)
 {
-	return !*glob || !fnmatch(glob, s, 0);
+	/* Nearly all names differ in the first character, and nearly all patterns begin with a plain one. */
+	if (*glob != *s && *glob && !strchr("*?[\\", *glob))
+		return false;
+	return glob_match(glob, s);
 }
 
 static bool same_text(const char *a, const char *b)

@@ -1,10 +1,10 @@
 /*
- * What a language must know of probes, without a system to trace.
+ * What a language needs to know of probes, independent of a system to trace.
  *
- * A probe description is the four-part name that a script gives (provider:module:function:name, globs
- * allowed; an empty part matches anything), or a number.  A resolver, handed to the compilation, answers
- * the questions that the checker has about the probes behind it: are there any, and which arguments do
- * they have?  Tests hand in a table.
+ * A probe description is the four-part name in a script (provider:module:function:name, globs
+ * allowed; an empty part matches anything), or a number.  A resolver, passed to the compilation, answers
+ * the checker's questions about the probes that it matches: are there any, and which arguments do
+ * they have?  Tests pass a table.
  */
 #ifndef DTAP_LANG_DESC_H
 #define DTAP_LANG_DESC_H
@@ -18,7 +18,7 @@ struct arena;
 
 struct probe_desc {
 	const char *prov, *mod, *func, *name;	/* never NULL; "" matches anything */
-	uint32_t id;		/* not 0: the probe of that number, the names are "" */
+	uint32_t id;		/* not 0: the probe with that number, all names are "" */
 	struct src_pos pos;
 };
 
@@ -29,9 +29,9 @@ struct probe_arg {
 	const char *type;	/* C type as text ("const char *", "int"), or NULL when only the size is known */
 	uint8_t size;		/* 1, 2, 4 or 8 */
 	bool sign, is_float;
-	bool kernel;		/* a pointer is an address of the kernel, not of the traced process */
-	uint8_t raw;		/* 1 + the number of the argN that has the value; 0: that of its place */
-	const char *xlate;	/* what args[] translates the value, of @type, to ("psinfo_t *"), or NULL */
+	bool kernel;		/* a pointer is a kernel address, not one in the traced process */
+	uint8_t raw;		/* 1 + the number N of the argN with the value; 0: N is this argument's index */
+	const char *xlate;	/* the type to which args[] translates the value of @type ("psinfo_t *"), or NULL */
 };
 
 bool probe_arg_same(const struct probe_arg *a, const struct probe_arg *b);
@@ -44,18 +44,18 @@ struct probe_sig {
 struct resolver {
 	void *ctx;
 	/*
-	 * How many probes match @desc; 0 when none.  When they agree on their arguments *sig is filled and
-	 * *same set; else *same is false.  Either may be NULL.
+	 * The number of probes that match @desc.  If all have the same arguments, *sig is filled and
+	 * *same is true; else *same is false.  Both pointers may be NULL.
 	 */
 	unsigned int (*match)(void *ctx, const struct probe_desc *desc, struct probe_sig *sig, bool *same);
-	/* What to do about a description that has just matched none, in @a; NULL: nobody knows.  May be NULL itself. */
+	/* Advice, in @a, for a description that has just matched no probe; NULL: none.  The function may be NULL. */
 	const char *(*hint)(void *ctx, const struct probe_desc *desc, struct arena *a);
 };
 
-/* Does @s match the shell-style pattern @glob (*, ?, [a-z], [!a-z], \x)?  "" as a pattern matches anything. */
+/* Does @s match the shell-style pattern @glob?  base/glob.h: "" matches anything, ? one character of UTF-8. */
 bool desc_glob(const char *glob, const char *s);
 
-/* Has @glob a character that is special in patterns? */
+/* Does @glob have a character that is special in patterns? */
 bool desc_is_glob(const char *glob);
 
 #endif

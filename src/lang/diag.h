@@ -1,9 +1,9 @@
 /*
- * Diagnostics: what is wrong with the user's script, where, and what to do about it.
+ * Diagnostics: mistakes in the user's script, their positions, and advice.
  *
- * A pass reports and goes on, so that one run shows several mistakes; the next pass does not start when
- * there were errors.  Reports are kept in the compilation's arena; a command prints them in its language's
- * form.  A tag is the short stable name of the kind of mistake (D_SYNTAX, D_PROTO_LEN ...), shown under
+ * A pass reports and continues, so that one run shows several mistakes; after errors the next pass does not
+ * start.  Reports are kept in the compilation's arena; a command prints them in its language's
+ * format.  A tag is the short stable name of the kind of mistake (D_SYNTAX, D_PROTO_LEN ...), shown with
  * -x errtags.
  */
 #ifndef DTAP_LANG_DIAG_H
@@ -22,19 +22,20 @@ enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
 struct diag_msg {
 	enum diag_level level;
-	struct src_pos pos;	/* line 0: not about a place */
+	struct src_pos pos;	/* line 0: not about a position */
 	const char *tag;	/* a string literal */
 	const char *text;	/* no newline at its end */
-	const char *hint;	/* what to do, or NULL */
+	const char *hint;	/* advice, or NULL */
 };
 
-enum { DIAG_MAX_ERRORS = 20 };	/* later ones are counted, not kept */
+enum { DIAG_MAX_ERRORS = 20 };
 
 struct diag {
 	struct arena *arena;
 	struct diag_msg *msgs;
 	size_t n, cap;
 	unsigned int errors, warnings;
+	unsigned int max;	/* later ones of each are counted, not kept: DIAG_MAX_ERRORS, or what the caller sets */
 };
 
 void diag_init(struct diag *d, struct arena *a);
@@ -47,12 +48,13 @@ void diag_warn(struct diag *d, struct src_pos pos, const char *tag, const char *
 void diag_verror(struct diag *d, struct src_pos pos, const char *tag, const char *fmt, va_list ap)
 	__attribute__((format(printf, 4, 0)));
 
-/* Add what to do to the report made last. */
+/* Add advice to the last report. */
 void diag_hint(struct diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Add to @out the source line of @pos, indented by a tab, and a caret under the column.  Tabs in the line
- * are kept, so that the caret stands right whatever the terminal's tab stops.  Nothing for line 0.
+ * Append to @out the source line of @pos, indented by a tab, and a caret under the column.  Tabs in the line
+ * are kept, so that the caret is in the right column whatever the terminal's tab stops.  Of a long line only the part
+ * around the column is shown.  Nothing for line 0.
  */
 void diag_excerpt(struct strbuf *out, struct src_pos pos);
 

@@ -1,10 +1,10 @@
 /*
- * Reading format strings.
+ * Parses format strings.
  *
  * The two grammars differ little.  SystemTap's is C's: flags, width, precision, size, letter, in that order
- * (its own parser stops after one flag; more are accepted here).  D takes them in any order, and has two
- * letters of its own among the flags: @ (the aggregation's value) and ? (a width of 16, the digits of a
- * pointer).  Which letter takes which size prefix is a table for each.
+ * (its own parser stops after one flag; more are accepted here).  D accepts them in any order, and has two
+ * additional flags: @ (the aggregation's value) and ? (a width of 16, the digits of a
+ * pointer).  Each language has a table of its letters and their size prefixes.
  */
 #include "lang/format.h"
 
@@ -26,8 +26,8 @@ enum size_prefix {
 struct letter {
 	char letter;
 	enum fmt_kind kind;
-	bool bare;		/* may stand without a size prefix */
-	unsigned int sizes;	/* prefixes it may have */
+	bool bare;		/* is allowed without a size prefix */
+	unsigned int sizes;	/* the allowed prefixes */
 };
 
 static const struct letter d_letters[] = {
@@ -78,7 +78,7 @@ struct reader {
 	struct arena *arena;
 	enum fmt_lang lang;
 	const char *p, *end;
-	size_t n;		/* its number, from 1 */
+	size_t n;		/* the current conversion's number, from 1 */
 	const char *err;
 };
 
@@ -131,7 +131,7 @@ static uint8_t flag_of(enum fmt_lang lang, char c)
 	}
 }
 
-/* Of - and 0 the later one counts in D; in C, hence in SystemTap, - does. */
+/* Of - and 0, the later one wins in D; in C, hence in SystemTap, - wins. */
 static void add_flag(struct reader *r, struct fmt_conv *c, uint8_t flag)
 {
 	c->flags |= flag;
@@ -146,7 +146,7 @@ static bool is_digit(const struct reader *r)
 	return r->p < r->end && *r->p >= '0' && *r->p <= '9';
 }
 
-/* digits, or nothing at all, which is 0. */
+/* Digits; none are 0. */
 static bool number(struct reader *r, const char *what, int *ret)
 {
 	*ret = 0;
@@ -200,7 +200,7 @@ static bool precision(struct reader *r, struct fmt_conv *c)
 	return number(r, "precision", &c->prec);
 }
 
-/* size = "hh" | "h" | "l" | "ll" | "L" | "w"; of SystemTap, whose numbers have one size, "l" */
+/* size = "hh" | "h" | "l" | "ll" | "L" | "w"; only "l" in SystemTap, whose numbers have one size */
 static unsigned int size_prefix(struct reader *r)
 {
 	bool twice = r->p + 1 < r->end && r->p[1] == r->p[0];
@@ -230,8 +230,8 @@ static unsigned int size_prefix(struct reader *r)
 }
 
 /*
- * Everything between the % and the size or the letter; false with r->err set.  D takes them as they come,
- * SystemTap flags, width and precision in that order.
+ * Everything between the % and the size or the letter; false with r->err set.  D accepts any order,
+ * SystemTap only flags, width, precision.
  */
 static bool modifiers(struct reader *r, struct fmt_conv *c)
 {
@@ -260,7 +260,7 @@ static bool modifiers(struct reader *r, struct fmt_conv *c)
 	return true;
 }
 
-/* conversion = "%" modifiers size letter; r->p is behind the %. */
+/* conversion = "%" modifiers size letter; r->p is after the %. */
 static bool conversion(struct reader *r, struct fmt_conv *c)
 {
 	const struct letter *l;
@@ -272,7 +272,7 @@ static bool conversion(struct reader *r, struct fmt_conv *c)
 	name = r->p;
 	if (r->p < r->end)
 		size = size_prefix(r);
-	/* D's loop goes on behind the size: %l@d. */
+	/* D accepts modifiers after the size, too: %l@d. */
 	if (r->lang == FMT_D && size && !modifiers(r, c))
 		return false;
 	if (r->p == r->end) {
@@ -303,7 +303,7 @@ static bool conversion(struct reader *r, struct fmt_conv *c)
 	return true;
 }
 
-/* Does the % at r->p stand for itself?  SystemTap takes the last character of the format for one, too. */
+/* Is the % at r->p a literal?  In SystemTap, also one that is the format's last character. */
 static bool is_percent(const struct reader *r)
 {
 	if (r->p + 1 == r->end)
@@ -316,11 +316,10 @@ struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t
 {
 	struct reader r = { .arena = a, .lang = lang, .p = s, .end = s + len };
 	struct fmt *f = arena_new_of(a, struct fmt);
-	char *lit = arena_alloc(a, len + 1);	/* the literal texts one behind the other */
+	char *lit = arena_alloc(a, len + 1);	/* all literal texts */
 	size_t cap = 0;
 	struct fmt_conv *c;
 
-	f->lang = lang;
 	f->text = arena_strndup(a, s, len);
 	for (;;) {
 		f->convs = arena_grow(a, f->convs, &cap, f->n, sizeof(*f->convs));

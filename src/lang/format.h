@@ -1,8 +1,8 @@
 /*
  * Format strings of printf and printa in both languages, parsed once when the script is compiled.
  *
- * Parsing knows the grammar of a conversion (flags, width, precision, size, letter) and nothing of values:
- * the checkers compare each conversion with its argument, out/ prints.  Escapes (\n) are the lexers'.
+ * The parser knows the grammar of a conversion (flags, width, precision, size, letter) and nothing about values:
+ * the checkers compare each conversion with its argument, out/ prints.  The lexers handle escapes (\n).
  * Sources: DTrace guide, "Output Formatting" (printf, printa); SystemTap language reference, "printf".
  */
 #ifndef DTAP_LANG_FORMAT_H
@@ -26,9 +26,9 @@ enum fmt_flag {
 	FMT_AGG = 64,		/* @: the aggregation's value (printa) */
 };
 
-/* What a conversion takes: tells the checkers, without a switch over letters in each of them. */
+/* The argument that a conversion takes, so that checkers need no switch over letters. */
 enum fmt_kind {
-	FMT_NONE,		/* no argument: %%, the text behind the last conversion */
+	FMT_NONE,		/* no argument: %%, the text after the last conversion */
 	FMT_INT,		/* integer: d i o u x X c, D's C P, stp's b */
 	FMT_STRING,		/* string: s, S, D's I */
 	FMT_ANY,		/* integer or string */
@@ -37,19 +37,19 @@ enum fmt_kind {
 	FMT_ADDR,		/* an address: p, D's a A */
 	FMT_STACK,		/* D: k, a stack */
 	FMT_BYTES,		/* stp: %m %M, memory */
-	FMT_UNSUP,		/* the language has it, dtap does not carry it out: D's ls ws; the checkers say so */
+	FMT_UNSUP,		/* the language has it, dtap does not: D's ls ws; the checkers refuse it */
 };
 
-/* Widths and precisions beyond this are refused; dynamic ones are cut to it. */
-enum { FMT_MAX_WIDTH = 32767 };
+/* Larger widths and precisions are refused; dynamic ones are reduced to this. */
+enum { FMT_MAX_WIDTH = 16 << 20 };
 
 struct fmt_conv {
-	const char *lit;	/* the text before the conversion, %% already made % */
+	const char *lit;	/* the text before the conversion, with % for %% */
 	size_t lit_len;
 	enum fmt_kind kind;
 	char letter;		/* 'd'; 0 for FMT_NONE */
 	uint8_t flags;
-	uint8_t size;		/* bytes as the hh, h, l, ll (c: l, w) prefix says; 0: none, the argument's own */
+	uint8_t size;		/* bytes by the prefix hh, h, l, ll (c: l, w); 0: no prefix, the argument's size */
 	bool has_width, has_prec;
 	bool dyn_width, dyn_prec;	/* *: an integer argument before the value, width first */
 	int width, prec;
@@ -57,20 +57,19 @@ struct fmt_conv {
 };
 
 struct fmt {
-	enum fmt_lang lang;	/* whose rules print it */
-	const char *text;	/* the whole, NUL-terminated */
-	struct fmt_conv *convs;	/* the last one is FMT_NONE with the text behind all conversions, maybe empty */
+	const char *text;	/* the whole format, NUL-terminated */
+	struct fmt_conv *convs;	/* the last one is FMT_NONE with the text after all conversions, maybe empty */
 	size_t n;
 };
 
 /*
- * Parse the @len bytes at @s into @a.  NULL when it is no format: *err, in @a, says why ("format conversion #1
- * is undefined: %q"), *off where in @s.  An empty format is one; D's checker refuses it.
+ * Parse the @len bytes at @s into @a.  NULL for an invalid format: *err, in @a, says why ("format conversion #1
+ * is undefined: %q"), *off where in @s.  An empty format is valid here; D's checker refuses it.
  */
 struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t len, const char **err,
 		      size_t *off);
 
-/* How many arguments the format takes, dynamic widths and precisions included, FMT_AGG conversions not. */
+/* How many arguments the format takes, with dynamic widths and precisions, without FMT_AGG conversions. */
 size_t fmt_nargs(const struct fmt *f);
 
 #endif

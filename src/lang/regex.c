@@ -1,7 +1,6 @@
 #include "lang/regex.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,8 @@ struct node {
 struct compiler {
 	struct arena *arena;
 	const char *p, *err;
-	unsigned int groups, depth, slots;
+	unsigned int groups, depth;
+	bool saves;
 	uint64_t code[REGEX_MAX_CODE];
 	uint64_t (*sets)[4];
 	size_t sets_cap;
@@ -81,7 +81,7 @@ static bool named(struct compiler *c, struct node *n)
 	return false;
 }
 
-/* set = "[" ["^"] {byte | byte "-" byte | class} "]": a "]" that comes first is a byte. */
+/* set = "[" ["^"] {byte | byte "-" byte | class} "]"; a leading "]" is a byte. */
 static struct node *set(struct compiler *c)
 {
 	struct node *n = new(c, SET);
@@ -261,48 +261,14 @@ static void patch(struct compiler *c, uint32_t at, uint64_t x, uint64_t y)
 	c->code[at] = (c->code[at] & 0xff) | x << 16 | y << 32;
 }
 
-static bool nullable(const struct node *n)
-{
-	switch (n->kind) {
-	case CHAR:
-	case ANY:
-	case SET:
-		return false;
-	case SEQUENCE:
-		return nullable(n->l) && nullable(n->r);
-	case CHOICE:
-		return nullable(n->l) || nullable(n->r);
-	case REPEAT:
-		return !n->min || nullable(n->l);
-	case GROUP:
-		return nullable(n->l);
-	default:
-		return true;
-	}
-}
-
 static void emit(struct compiler *c, const struct node *n);
 
-/* @n as often as can be: split L1 L3; L1: n; jmp split; L3.  A turn that takes nothing would go on for ever. */
+/* @n any number of times, greedily: split L1 L2; L1: n; jmp split; L2. */
 static void emit_star(struct compiler *c, const struct node *n)
 {
-	bool guard = nullable(n);
-	unsigned int slot = 0;
-	uint32_t split;
+	uint32_t split = put(c, REGEX_SPLIT, 0, 0);
 
-	if (guard) {
-		slot = 2 * REGEX_GROUPS + c->slots++;
-		if (slot >= REGEX_SLOTS) {
-			fail(c, "too many repetitions of what may be empty");
-			return;
-		}
-	}
-	split = put(c, REGEX_SPLIT, 0, 0);
-	if (guard)
-		put(c, REGEX_SAVE, slot, 0);
 	emit(c, n);
-	if (guard)
-		put(c, REGEX_PROGRESS, slot, 0);
 	put(c, REGEX_JMP, split, 0);
 	patch(c, split, split + 1, c->ncode);
 }
@@ -338,7 +304,13 @@ static void emit_set(struct compiler *c, const struct node *n)
 {
 	c->sets = arena_grow(c->arena, c->sets, &c->sets_cap, c->nsets, sizeof(*c->sets));
 	memcpy(c->sets[c->nsets], n->set, sizeof(n->set));
-	put(c, REGEX_SET, c->nsets++, 0);	/* its number; becomes a word's when the code is complete */
+	put(c, REGEX_SET, c->nsets++, 0);	/* the set's number; later replaced by its first word's index */
+}
+
+static void save(struct compiler *c, unsigned int slot)
+{
+	if (c->saves && slot < REGEX_SLOTS)
+		put(c, REGEX_SAVE, slot, 0);
 }
 
 static void emit(struct compiler *c, const struct node *n)
@@ -374,47 +346,156 @@ static void emit(struct compiler *c, const struct node *n)
 		emit_repeat(c, n);
 		break;
 	case GROUP:
-		if (n->group < REGEX_GROUPS)
-			put(c, REGEX_SAVE, 2 * n->group, 0);
+		save(c, 2 * n->group);
 		emit(c, n->l);
-		if (n->group < REGEX_GROUPS)
-			put(c, REGEX_SAVE, 2 * n->group + 1, 0);
+		save(c, 2 * n->group + 1);
 		break;
 	}
 }
 
-struct regex *regex_compile(struct arena *a, const char *text, const char **err)
+/* Do all matches of @n start at the string's start? */
+static bool is_anchored(const struct node *n)
+{
+	switch (n->kind) {
+	case BEGIN:
+		return true;
+	case SEQUENCE:
+	case GROUP:
+		return is_anchored(n->l);
+	case CHOICE:
+		return is_anchored(n->l) && is_anchored(n->r);
+	case REPEAT:
+		return n->min && is_anchored(n->l);
+	default:
+		return false;
+	}
+}
+
+static bool nullable(const struct node *n)
+{
+	switch (n->kind) {
+	case CHAR:
+	case ANY:
+	case SET:
+		return false;
+	case SEQUENCE:
+		return nullable(n->l) && nullable(n->r);
+	case CHOICE:
+		return nullable(n->l) || nullable(n->r);
+	case REPEAT:
+		return !n->min || nullable(n->l);
+	case GROUP:
+		return nullable(n->l);
+	default:
+		return true;
+	}
+}
+
+/* Add the first bytes of all nonempty matches of @n. */
+static void add_first(const struct node *n, uint64_t set[4])
+{
+	switch (n->kind) {
+	case CHAR:
+		set[n->byte / 64] |= 1ull << n->byte % 64;
+		break;
+	case ANY:
+		memset(set, 0xff, 4 * sizeof(*set));
+		break;
+	case SET:
+		for (int k = 0; k < 4; k++)
+			set[k] |= n->set[k];
+		break;
+	case SEQUENCE:
+		add_first(n->l, set);
+		if (nullable(n->l))
+			add_first(n->r, set);
+		break;
+	case CHOICE:
+		add_first(n->l, set);
+		add_first(n->r, set);
+		break;
+	case REPEAT:
+	case GROUP:
+		add_first(n->l, set);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The instruction that is reached from @at by following jumps. */
+static uint32_t behind_jumps(const struct compiler *c, uint32_t at)
+{
+	for (uint32_t k = 0; k < c->ncode && (c->code[at] & 0xff) == REGEX_JMP; k++)
+		at = c->code[at] >> 16 & 0xffff;
+	return at;
+}
+
+/* For the complete code: set the next instruction of those that consume a byte, and let no split lead to a jump. */
+static void thread(struct compiler *c)
+{
+	for (uint32_t k = 0; k < c->ncode; k++) {
+		uint64_t op = c->code[k] & 0xff, x = c->code[k] >> 16 & 0xffff, y = c->code[k] >> 32;
+
+		if (op == REGEX_CHAR || op == REGEX_ANY || op == REGEX_SET)
+			patch(c, k, x, behind_jumps(c, k + 1));
+		else if (op == REGEX_SPLIT)
+			patch(c, k, behind_jumps(c, (uint32_t)x), behind_jumps(c, (uint32_t)y));
+	}
+}
+
+/* Emit the code for the whole expression @n. */
+static void emit_all(struct compiler *c, struct regex *re, const struct node *n)
+{
+	re->anchored = is_anchored(n);
+	re->ngroups = c->groups + 1;
+	if (c->saves)
+		re->nslots = re->ngroups < REGEX_GROUPS ? 2 * re->ngroups : REGEX_SLOTS;
+	save(c, 0);
+	emit(c, n);
+	save(c, 1);
+	put(c, REGEX_MATCH, 0, 0);
+	put(c, REGEX_FAIL, 0, 0);
+	if (c->err)
+		return;
+	thread(c);
+	if ((c->ncode + 1) * re->nslots > REGEX_MAX_ROWS)
+		fail(c, "it is too long for so many groups");
+}
+
+struct regex *regex_compile(struct arena *a, const char *text, bool groups, const char **err)
 {
 	struct compiler *c = arena_new_of(a, struct compiler);
 	struct regex *re = arena_new_of(a, struct regex);
+	uint64_t first[4] = { 0 };
 	struct node *n;
 
 	c->arena = a;
 	c->p = text;
+	c->saves = groups;
 	if (strlen(text) >= REGEX_MAX_CODE)
 		fail(c, "it is too long");
 	n = c->err ? NULL : choice(c);
 	if (!c->err && *c->p)
 		fail(c, ") without (");
-	if (!c->err) {
-		put(c, REGEX_SAVE, 0, 0);
-		emit(c, n);
-		put(c, REGEX_SAVE, 1, 0);
-		put(c, REGEX_MATCH, 0, 0);
-		put(c, REGEX_FAIL, 0, 0);
-	}
+	if (!c->err)
+		emit_all(c, re, n);
 	*err = c->err;
 	if (c->err)
 		return NULL;
+	if (nullable(n))
+		memset(first, 0xff, sizeof(first));
+	add_first(n, first);
 	re->ncode = c->ncode;
-	re->nwords = c->ncode + 4 * c->nsets;
+	re->nwords = c->ncode + 4 * c->nsets + 4;
 	re->words = arena_alloc(a, re->nwords * sizeof(*re->words));
 	for (uint32_t k = 0; k < c->ncode; k++) {
 		re->words[k] = c->code[k];
 		if ((c->code[k] & 0xff) == REGEX_SET)
-			re->words[k] = REGEX_SET | (c->ncode + 4 * (c->code[k] >> 16)) << 16;
+			re->words[k] = REGEX_SET | (c->ncode + 4 * (c->code[k] >> 16 & 0xffff)) << 16 | c->code[k] >> 32 << 32;
 	}
 	for (uint32_t k = 0; k < c->nsets; k++)
 		memcpy(&re->words[c->ncode + 4 * k], c->sets[k], sizeof(c->sets[k]));
+	memcpy(&re->words[re->nwords - 4], first, sizeof(first));
 	return re;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "out/field.h"
+#include "out/dialect.h"
 #include "out/hist.h"
 #include "out/printf.h"
 #include "out/sink.h"
@@ -83,7 +84,7 @@ int64_t out_agg_value(const struct ir_agg *g, const uint64_t *words, uint64_t no
 
 /* --- order ------------------------------------------------------------------------------------------- */
 
-/* A line to be printed: a key and what each aggregation has for it, NULL for nothing. */
+/* A line to be printed: a key, and the value that each aggregation has for it, or NULL. */
 struct line {
 	const struct ir_value *keys;
 	const struct ir_slot *slots;
@@ -170,7 +171,7 @@ static int line_cmp(const void *pa, const void *pb, void *ctx)
 
 /* --- the lines of several aggregations --------------------------------------------------------------- */
 
-/* A row and whose it is. */
+/* A row, and the index of its aggregation. */
 struct cell {
 	const struct out_agg_row *row;
 	size_t agg;
@@ -198,7 +199,7 @@ static void lines_fini(struct lines *l)
 	*l = (struct lines){ 0 };
 }
 
-/* Sort the cells by key and make a line of those with the same. */
+/* Sort the cells by key, and make one line of those with equal keys. */
 static int join(struct lines *l, struct sorter *by, size_t total)
 {
 	struct cell *cells = malloc(total * sizeof(*cells)), *c = cells;
@@ -215,6 +216,8 @@ static int join(struct lines *l, struct sorter *by, size_t total)
 		const struct out_agg_row *row = cells[i].row;
 
 		if (!line || key_cmp(line->keys, row->keys, by->aggs[0].agg, 0)) {
+			if (by->order->first && cells[i].agg)	/* the first aggregation's cell would come first */
+				continue;
 			line = &l->v[l->n];
 			line->keys = row->keys;
 			line->slots = by->aggs[cells[i].agg].agg->keys;
@@ -226,7 +229,7 @@ static int join(struct lines *l, struct sorter *by, size_t total)
 	return 0;
 }
 
-/* One aggregation: its rows are the lines. */
+/* For a single aggregation: its rows are the lines. */
 static void adopt(struct lines *l, const struct out_agg *a)
 {
 	for (; l->n < a->n; l->n++) {
@@ -235,7 +238,7 @@ static void adopt(struct lines *l, const struct out_agg *a)
 	}
 }
 
-/* The lines of @aggs in their order.  0 or -ENOMEM. */
+/* The sorted lines of @by's aggregations.  0 or -ENOMEM. */
 static int lines_init(struct lines *l, struct sorter *by)
 {
 	size_t j, total = 0;
@@ -291,8 +294,8 @@ static void put_columns(struct out_sink *s, const struct out_agg *aggs, size_t n
 	out_putc(s, '\n');
 }
 
-/* %@: a distribution is a picture whatever the conversion. */
-static int conv_value(struct out_sink *s, const struct fmt *f, const struct fmt_conv *c,
+/* %@: a distribution is printed as a histogram, whatever the conversion. */
+static int conv_value(struct out_sink *s, const struct dialect *d, const struct fmt_conv *c,
 		      const struct out_spec *spec, const struct out_agg *a, const uint64_t *words)
 {
 	struct ir_value v = { .type = IR_INT };
@@ -303,12 +306,13 @@ static int conv_value(struct out_sink *s, const struct fmt *f, const struct fmt_
 		return 0;
 	}
 	v.i = out_agg_value(a->agg, words, a->normal, &slot.sign);
-	return out_conv(s, f, c, spec, &v, &slot);
+	return d->conv(s, c, spec, &v, &slot);
 }
 
 static int put_format(struct out_sink *s, const struct fmt *f, const struct out_agg *aggs, size_t n,
 		      const struct line *line)
 {
+	const struct dialect *d = out_dialect(s);
 	struct out_args keys = { .v = line->keys, .slots = line->slots, .n = aggs[0].agg->nkeys };
 	struct out_spec spec;
 	size_t i, at = 0;
@@ -320,16 +324,16 @@ static int put_format(struct out_sink *s, const struct fmt *f, const struct out_
 		out_put(s, c->lit, c->lit_len);
 		if (c->kind == FMT_NONE)
 			continue;
-		err = out_spec_of(f, c, &keys, &spec);
+		err = out_spec_of(d, c, &keys, &spec);
 		if (err)
 			return err;
 		if (c->flags & FMT_AGG) {
-			err = conv_value(s, f, c, &spec, &aggs[at], line->words[at]);
+			err = conv_value(s, d, c, &spec, &aggs[at], line->words[at]);
 			at += at + 1 < n;
 		} else {
 			if (keys.next == keys.n)
 				return -EINVAL;
-			err = out_conv(s, f, c, &spec, &keys.v[keys.next], &keys.slots[keys.next]);
+			err = d->conv(s, c, &spec, &keys.v[keys.next], &keys.slots[keys.next]);
 			keys.next++;
 		}
 		if (err)
@@ -402,7 +406,7 @@ long out_agg_trunc(const struct out_agg *a, int64_t keep, size_t *index)
 	if (lines_init(&l, &by))
 		return -ENOMEM;
 	for (i = stay; i < l.n; i++)
-		index[gone++] = (size_t)(l.v[i].words - l.words);	/* lines move, their words do not */
+		index[gone++] = (size_t)(l.v[i].words - l.words);	/* sorting moves lines, not words */
 	lines_fini(&l);
 	return gone;
 }

@@ -5,35 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "out/sink.h"
 
 static struct doc_level *level(struct out_doc *d)
 {
 	assert(d->depth);
 	return &d->levels[d->depth - 1];
-}
-
-/* Bytes of the UTF-8 character at @p, 0 when there is none (RFC 3629, section 4). */
-static unsigned int utf8(const unsigned char *p)
-{
-	static const struct {
-		unsigned char from, to, first, last;	/* the lead byte's range, and the second byte's */
-		unsigned int n;
-	} forms[] = {
-		{ 0x01, 0x7f, 0, 0, 1 },	{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 },	{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 },	{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (*p < forms[i].from || *p > forms[i].to)
-			continue;
-		for (unsigned int k = 1; k < forms[i].n; k++)
-			if (p[k] < (k == 1 ? forms[i].first : 0x80) || p[k] > (k == 1 ? forms[i].last : 0xbf))
-				return 0;
-		return forms[i].n;
-	}
-	return 0;
 }
 
 static void put_escaped(struct out_doc *d, const char *text)
@@ -44,7 +22,7 @@ static void put_escaped(struct out_doc *d, const char *text)
 	unsigned int n;
 
 	for (; *p; p += n ? n : 1) {
-		n = utf8(p);
+		n = utf8_bytes((const char *)p);
 		if (!n || (d->xml && *p < ' ' && *p != '\t' && *p != '\n' && *p != '\r'))
 			out_puts(d->sink, "\xef\xbf\xbd");
 		else if (d->xml && (*p == '<' || *p == '>' || *p == '&'))
@@ -58,7 +36,7 @@ static void put_escaped(struct out_doc *d, const char *text)
 	}
 }
 
-/* What stands before a value or an opening bracket: the name that it has here is returned. */
+/* Write what precedes a value or an opening bracket.  Returns the name that applies here. */
 static const char *lead(struct out_doc *d, const char *name)
 {
 	struct doc_level *in = level(d);

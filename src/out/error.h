@@ -1,6 +1,6 @@
 /*
- * DTrace's words for what went wrong while tracing: clauses that faulted, and what was lost.  Lines for
- * standard error, each with its newline; @prog is the name in front of them ("dtrace").
+ * DTrace's messages about errors while tracing: clauses that faulted, and lost data.  Lines for
+ * standard error, each with its newline; @prog is the name at their start ("dtrace").
  */
 #ifndef DTAP_OUT_ERROR_H
 #define DTAP_OUT_ERROR_H
@@ -10,34 +10,46 @@
 
 #include "abi/record.h"
 
+struct ir_near;
 struct out_sink;
 
-/* A clause that ended early: ABI_REC_ERROR's slots, and the probe that it was for. */
+/* A clause that faulted: ABI_REC_ERROR's slots, and the probe that fired. */
 struct out_fault {
-	uint32_t epid;
+	uint32_t clause;		/* from 0, in the script's order */
 	uint32_t id;			/* the probe's */
 	const char *prov, *mod, *func, *name;
-	uint32_t action;		/* from 1; 0: the predicate */
-	int64_t off;			/* of the instruction; -1: not known */
+	int64_t pc;			/* the number of the instruction in the program; -1: not known */
 	uint32_t fault;			/* enum abi_fault */
-	uint64_t value;			/* the address of a bad one */
+	uint64_t value;			/* depends on @fault; a bad address, an index */
+	const struct ir_near *near;	/* where in the script; NULL: not known */
+	const char *text;		/* of ABI_FAULT_ERROR */
 };
 
+/* "dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): ..." */
 void out_fault(struct out_sink *s, const char *prog, const struct out_fault *f);
 
 /* "divide-by-zero": the text of a fault, never NULL. */
 const char *out_fault_text(uint32_t fault);
 
-/* What is lost: enum abi_drop, and what the tracer itself loses. */
-enum out_drop { OUT_DROP_SPEC = ABI_DROP_MAX, OUT_DROP_SPEC_NONE, OUT_DROP_MAX };
+/* Kinds of drops: enum abi_drop, and those of the tracer itself. */
+enum out_drop {
+	OUT_DROP_SPEC = ABI_DROP_MAX,
+	OUT_DROP_SPEC_NONE,
+	OUT_DROP_CORRUPT,	/* a traced process wrote invalid data */
+	OUT_DROP_NAMELESS,	/* no memory left for the names of a stack or code object */
+	OUT_DROP_MAX
+};
 
 /*
- * @n things of @kind (enum abi_drop or out_drop) were lost since the last such line, on CPU @cpu; -1: on any.  @tags:
- * the kind's name in brackets goes in front (-x droptags).
+ * @n drops of @kind (enum abi_drop or out_drop) since the last such line, on CPU @cpu; -1: on any.  @tags: put the
+ * kind's name in brackets in front (-x droptags).
  */
 void out_drops(struct out_sink *s, const char *prog, unsigned int kind, uint64_t n, int cpu, bool tags);
 
-/* DTrace's number of the kind, and its words for @n of them. */
+/* "record", "aggregation" ...: a word for the kind. */
+const char *out_drop_name(unsigned int kind);
+
+/* DTrace's number of the kind, and its text for @n of them. */
 int out_drop_number(unsigned int kind);
 void out_drop_words(struct out_sink *s, unsigned int kind, uint64_t n);
 

@@ -2,12 +2,13 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "lang/format.h"
 #include "out/sink.h"
 
 /*
- * | spaces | prefix | zeros | digits | spaces |, where the zeros are the precision's, or the width's under
- * FMT_ZERO (which a precision switches off).
+ * | spaces | prefix | zeros | digits | spaces |, where zeros fill up to the precision, or under FMT_ZERO without a
+ * precision to the width.
  */
 static void number(struct out_sink *s, const struct out_spec *spec, const char *prefix, size_t nprefix,
 		   const char *digits, size_t ndigits)
@@ -35,12 +36,12 @@ static void number(struct out_sink *s, const struct out_spec *spec, const char *
 		out_pad(s, ' ', width - n);
 }
 
-/* The digits of @v, ending before @end: where they start.  None for 0. */
+/* Write the digits of @v, ending before @end; returns their start.  None for 0. */
 static char *put_digits(char *end, uint64_t v, unsigned int base, bool upper)
 {
 	const char *set = upper ? "0123456789ABCDEF" : "0123456789abcdef";
 
-	/* A division by a constant is a multiplication. */
+	/* Compilers turn a division by a constant into a multiplication. */
 	if (base == 10) {
 		for (; v; v /= 10)
 			*--end = (char)('0' + v % 10);
@@ -100,9 +101,25 @@ double out_float(uint64_t bits, unsigned int width)
 	return d;
 }
 
+/* The characters in @len bytes at @p, which have a NUL behind them if there are several. */
+static size_t characters(const char *p, size_t len)
+{
+	const char *end = p + len;
+	size_t n = 0;
+
+	if (len == 1)
+		return 1;
+	for (; p < end; n++) {
+		unsigned int bytes = utf8_bytes(p);
+
+		p += bytes ? bytes : 1;
+	}
+	return n;
+}
+
 void out_field_bytes(struct out_sink *s, const struct out_spec *spec, const char *p, size_t len)
 {
-	size_t width = (size_t)spec->width;
+	size_t width = (size_t)spec->width, n;
 
 	if (!spec->width && spec->prec < 0) {
 		out_put(s, p, len);
@@ -110,11 +127,12 @@ void out_field_bytes(struct out_sink *s, const struct out_spec *spec, const char
 	}
 	if (spec->prec >= 0 && (size_t)spec->prec < len)
 		len = (size_t)spec->prec;
-	if (len < width && !(spec->flags & FMT_LEFT))
-		out_pad(s, ' ', width - len);
+	n = width ? characters(p, len) : 0;
+	if (n < width && !(spec->flags & FMT_LEFT))
+		out_pad(s, ' ', width - n);
 	out_put(s, p, len);
-	if (len < width && (spec->flags & FMT_LEFT))
-		out_pad(s, ' ', width - len);
+	if (n < width && (spec->flags & FMT_LEFT))
+		out_pad(s, ' ', width - n);
 }
 
 void out_field_string(struct out_sink *s, const struct out_spec *spec, const char *p)
@@ -122,7 +140,7 @@ void out_field_string(struct out_sink *s, const struct out_spec *spec, const cha
 	out_field_bytes(s, spec, p, spec->prec >= 0 ? strnlen(p, (size_t)spec->prec) : strlen(p));
 }
 
-/* The text of @c under @esc; its length. */
+/* Write the text of @c under @esc; returns its length. */
 static size_t escape(const struct out_escapes *esc, unsigned char c, char text[4])
 {
 	const char *at = c ? strchr(esc->plain, c) : NULL;
@@ -168,7 +186,7 @@ void out_field_escaped(struct out_sink *s, const struct out_spec *spec, const st
 void out_field_rune(struct out_sink *s, const struct out_spec *spec, uint32_t c)
 {
 	struct out_spec whole = { .flags = spec->flags, .width = spec->width, .prec = -1 };
-	char u[4];
+	char u[5] = "";
 	size_t n = 0;
 
 	if (c < 0x80) {

@@ -24,7 +24,7 @@ int64_t out_hist_count(const uint64_t *words, uint32_t i)
 	return words ? (int64_t)words[i] : 0;
 }
 
-/* The first value of bin @i; of an open first bin the value behind its last. */
+/* The value of bin @i nearest to zero; for lquantize()'s open first bin, the first value above it. */
 int64_t out_hist_bound(const struct ir_agg *g, uint32_t i)
 {
 	switch (g->fn) {
@@ -36,23 +36,43 @@ int64_t out_hist_bound(const struct ir_agg *g, uint32_t i)
 	case IR_A_LQUANTIZE:
 		return (int64_t)((uint64_t)g->param[0] + (i ? i - 1 : 0) * (uint64_t)g->param[2]);
 	default:
-		return ir_llquantize_bound(g, i ? i : 1);
+		return ir_llquantize_label(g, i);
 	}
+}
+
+int64_t out_hist_from(const struct ir_agg *g, uint32_t i)
+{
+	if (g->fn == IR_A_LLQUANTIZE)
+		return ir_llquantize_bound(g, i);
+	if (i == 0)
+		return INT64_MIN;
+	if (g->fn == IR_A_QUANTIZE && i < QUANTIZE_ZERO)
+		return out_hist_bound(g, i - 1) + 1;
+	return out_hist_bound(g, i);
 }
 
 static void put_bound(struct out_sink *s, const struct ir_agg *g, uint32_t i)
 {
-	bool open = g->fn != IR_A_QUANTIZE;
-	char text[32];
+	bool open = g->fn != IR_A_QUANTIZE, log = g->fn == IR_A_LLQUANTIZE;
+	int64_t bound = out_hist_bound(g, i);
+	const char *sign = "";
+	char text[40];
 
-	snprintf(text, sizeof(text), "%s%lld", open && i == 0 ? "< " : open && i == bins(g) - 1 ? ">= " : "",
-		 (long long)out_hist_bound(g, i));
+	if (open && i == 0)
+		sign = log ? "<= " : "< ";
+	else if (open && i == bins(g) - 1)
+		sign = ">= ";
+	if (log && i == bins(g) / 2 && g->param[1]) {
+		sign = "abs() < ";
+		bound = out_hist_bound(g, i + 1);
+	}
+	snprintf(text, sizeof(text), "%s%lld", sign, (long long)bound);
 	out_format(s, "%16s ", text);
 }
 
-/* What a row's bar is measured by. */
+/* Scale for the bars. */
 struct scale {
-	long double total;		/* of the counts' magnitudes */
+	long double total;		/* the count of a full bar: the sum of the counts' magnitudes, unless zoomed */
 	bool positives, negatives;
 };
 
@@ -67,8 +87,8 @@ static unsigned int bar_length(int64_t n, long double total, unsigned int whole)
 }
 
 /*
- * A bar grows to the right of its axis.  Counts are negative only when the script increments by a negative
- * number: their bars grow to the left, of an axis in the middle when there are both.
+ * Bars of positive counts grow to the right of the axis.  Counts are negative only if the script increments by a
+ * negative number; their bars grow to the left.  If there are both, the axis is in the middle.
  *
  *	|@@@@@@@@@@                              10
  *	                              @@@@@@@@@@| -10
@@ -93,7 +113,7 @@ static void put_bar(struct out_sink *s, const struct scale *sc, int64_t n)
 	}
 }
 
-/* Which rows to show: *from to *to.  Of an empty distribution those around 0, or the first ones. */
+/* For an empty distribution, the rows around 0, or the first ones. */
 void out_hist_range(const struct ir_agg *g, const uint64_t *words, uint32_t *from, uint32_t *to)
 {
 	uint32_t n = bins(g), first = 0, last = n - 1;
@@ -101,8 +121,8 @@ void out_hist_range(const struct ir_agg *g, const uint64_t *words, uint32_t *fro
 	while (first < n && !out_hist_count(words, first))
 		first++;
 	if (first == n) {
-		*from = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO - 1 : 0;
-		*to = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO + 1 : g->fn == IR_A_LQUANTIZE ? 2 : 1;
+		*from = g->fn == IR_A_QUANTIZE ? QUANTIZE_ZERO - 1 : g->fn == IR_A_LQUANTIZE ? 0 : n / 2;
+		*to = *from + 2;
 		if (*to >= n)
 			*to = n - 1;
 		return;
@@ -140,7 +160,7 @@ void out_hist(struct out_sink *s, const struct ir_agg *g, const uint64_t *words,
 	}
 }
 
-/* The open ends of a linear distribution weigh as the values next to them. */
+/* The sum of the values.  Those in the open ends of a linear distribution count as the value next to the range. */
 static long double sum(const struct ir_agg *g, const uint64_t *words)
 {
 	uint32_t i, n = bins(g);
@@ -150,7 +170,7 @@ static long double sum(const struct ir_agg *g, const uint64_t *words)
 		if (!out_hist_count(words, i))
 			continue;
 		at = out_hist_bound(g, i);
-		if (i == 0 && g->fn != IR_A_QUANTIZE)
+		if (i == 0 && g->fn == IR_A_LQUANTIZE)
 			at -= 1;
 		if (i == n - 1 && g->fn == IR_A_LQUANTIZE)
 			at += 1;
@@ -159,7 +179,7 @@ static long double sum(const struct ir_agg *g, const uint64_t *words)
 	return total;
 }
 
-/* The bin that zero counts in, if there is one. */
+/* The count of the bin for zero, 0 if there is none. */
 static int64_t zeros(const struct ir_agg *g, const uint64_t *words)
 {
 	uint32_t i, n = bins(g);
@@ -167,7 +187,7 @@ static int64_t zeros(const struct ir_agg *g, const uint64_t *words)
 	if (g->fn == IR_A_QUANTIZE)
 		return out_hist_count(words, QUANTIZE_ZERO);
 	if (g->fn == IR_A_LLQUANTIZE)
-		return out_hist_count(words, 0);
+		return out_hist_count(words, n / 2);
 	for (i = 0; i < n; i++)
 		if (out_hist_bound(g, i) + (i == n - 1) - (i == 0) == 0)
 			return out_hist_count(words, i);

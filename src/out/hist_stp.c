@@ -6,7 +6,7 @@
 
 enum { WIDTH = 50, MARGIN = 2 };
 
-/* The value that stands in front of bin @i. */
+/* The value shown in the row of bin @i. */
 static int64_t label(const struct out_stp_hist *h, uint32_t i)
 {
 	if (h->linear) {
@@ -41,9 +41,9 @@ static int max(int a, int b)
 }
 
 /*
- * Rows to show: from the first bin that is not empty to the last, and up to two empty ones on each side.  A
- * logarithmic picture shows negative bins only when one is not empty, a linear one its open ends only when
- * they are not.
+ * Rows to show: from the first to the last nonempty bin, and up to two empty ones on each side.  A
+ * logarithmic histogram shows negative bins only if one of them is not empty, a linear one an open end only if it is
+ * not empty.
  */
 static bool range(const struct out_stp_hist *h, uint32_t *from, uint32_t *to)
 {
@@ -69,7 +69,7 @@ static bool range(const struct out_stp_hist *h, uint32_t *from, uint32_t *to)
 	return true;
 }
 
-/* Is row @i one of many empty ones: it and its neighbours? */
+/* Are row @i and its neighbours empty? */
 static bool elided(const struct out_stp_hist *h, uint32_t i, uint32_t from, uint32_t to)
 {
 	uint32_t near, k;
@@ -95,7 +95,7 @@ void out_stp_hist(struct out_sink *s, const struct out_stp_hist *h)
 	scale = most <= WIDTH ? 1 : (most + WIDTH - 1) / WIDTH;
 	count_width = places((int64_t)most);
 	if (any && h->linear) {
-		/* The runtime measures the upper end one bin further than what it prints. */
+		/* SystemTap's runtime computes the width from one bin above the last that it prints. */
 		int64_t end = (int64_t)((uint64_t)h->start + (uint64_t)h->interval * to);
 
 		value_width = max(value_width, places(h->start) + (from == 0));

@@ -1,27 +1,20 @@
 /*
- * What names.c, which finds out what stacks are, and names_text.c, which prints them, share.  Nobody else includes this.
+ * Shared by names.c, which resolves stacks, and names_text.c, which prints them.  Not for other files.
  */
 #ifndef DTAP_OUT_NAMES_PRIV_H
 #define DTAP_OUT_NAMES_PRIV_H
 
 #include "base/bytemap.h"
 #include "out/names.h"
+#include "probe/symbols.h"
 
 struct arena;
-struct file;
-struct ksyms;
-struct obj;
-struct process;
 struct pycode;
 
-/* An address and what is known of it. */
+/* A frame: native, or Python's. */
 struct frame {
-	uint64_t addr, off, size;	/* @size: of the function; 0: not known */
-	uint64_t mod_off;		/* from where the module is mapped */
-	const char *mod, *path, *func;	/* NULL: not known */
-	struct obj *obj;		/* the file that it is in, NULL: not known; it stays open */
-	uint64_t obj_addr;		/* the address there */
-	const struct pycode *code;	/* of a frame of Python, which has nothing of the above */
+	struct symbol sym;
+	const struct pycode *code;	/* set for a Python frame, which has no symbol */
 	uint32_t line;
 };
 
@@ -34,17 +27,17 @@ struct stack {
 
 struct names {
 	struct arena *arena;
+	struct symbols *symbols;
 	struct bytemap stacks;		/* by number */
 	struct bytemap codes;		/* struct pycode by number */
 	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
 	uint64_t nstacks;
-	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
-	struct process *processes;
-	struct file *files;
-	struct ksyms *ksyms;		/* NULL: not looked at yet */
+	uint32_t npages, nrows;		/* used entries of the tables of abi/unwind.h */
+	bool numbers;			/* -x noresolve */
+	size_t max;			/* bytes of memory */
 };
 
-/* Find what is known of f->addr, an address of the kernel. */
-void names_find_kernel(struct names *n, struct frame *f);
+/* Is @max reached? */
+bool names_full(const struct names *n);
 
 #endif

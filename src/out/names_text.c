@@ -1,5 +1,5 @@
 /*
- * Stacks and addresses as text, DTrace's and SystemTap's.
+ * Stacks and addresses as text, for DTrace and SystemTap.
  */
 #include "out/names_priv.h"
 
@@ -8,35 +8,45 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "elf/debug.h"
-#include "elf/obj.h"
-#include "out/pycode.h"
 #include "out/sink.h"
+#include "probe/pycode.h"
 
-/* --- DTrace's ------------------------------------------------------------------------------------------- */
+/* --- DTrace --------------------------------------------------------------------------------------------- */
+
+void names_as_numbers(struct names *n, bool on)
+{
+	n->numbers = on;
+}
+
+/* As DTrace for Linux prints them under noresolve: "libc.so.6:0x7f12". */
+static const char *number_text(const struct frame *f, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s0x%" PRIx64, f->sym.mod ? f->sym.mod : "", f->sym.mod ? ":" : "", f->sym.addr);
+	return buf;
+}
 
 static const char *frame_text(const struct frame *f, enum ir_show show, char *buf, size_t size)
 {
 	if (f->code)
 		snprintf(buf, size, "[ %s:%" PRIu32 " (%s) ]", f->code->file, f->line, f->code->name);
-	else if (!f->mod)
-		snprintf(buf, size, "0x%" PRIx64, f->addr);
+	else if (!f->sym.mod)
+		snprintf(buf, size, "0x%" PRIx64, f->sym.addr);
 	else if (show == IR_SHOW_MOD)
-		snprintf(buf, size, "%s", f->mod);
-	else if (!f->func)
-		snprintf(buf, size, "%s`0x%" PRIx64, f->mod, f->addr);
-	else if (show == IR_SHOW_SYM || !f->off)
-		snprintf(buf, size, "%s`%s", f->mod, f->func);
+		snprintf(buf, size, "%s", f->sym.mod);
+	else if (!f->sym.func)
+		snprintf(buf, size, "%s`0x%" PRIx64, f->sym.mod, f->sym.addr);
+	else if (show == IR_SHOW_SYM || !f->sym.off)
+		snprintf(buf, size, "%s`%s", f->sym.mod, f->sym.func);
 	else
-		snprintf(buf, size, "%s`%s+0x%" PRIx64, f->mod, f->func, f->off);
+		snprintf(buf, size, "%s`%s+0x%" PRIx64, f->sym.mod, f->sym.func, f->sym.off);
 	return buf;
 }
 
 const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
 {
-	struct frame f = { .addr = addr };
+	struct frame f = { .sym.addr = addr };
 
-	names_find_kernel(n, &f);
+	symbols_kernel(n->symbols, &f.sym);
 	return frame_text(&f, IR_SHOW_ADDR, buf, size);
 }
 
@@ -48,7 +58,9 @@ void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number,
 	out_putc(s, '\n');
 	for (uint32_t i = 0; st && i < st->nframes; i++) {
 		out_pad(s, ' ', indent);
-		out_puts(s, frame_text(&st->frames[i], IR_SHOW_STACK, text, sizeof(text)));
+		out_puts(s, n->numbers && st->user && !st->frames[i].code ?
+				    number_text(&st->frames[i], text, sizeof(text)) :
+				    frame_text(&st->frames[i], IR_SHOW_STACK, text, sizeof(text)));
 		out_putc(s, '\n');
 	}
 }
@@ -57,6 +69,8 @@ const char *names_text(const struct names *n, enum ir_show show, uint64_t number
 {
 	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
 
+	if (st && st->nframes && n->numbers && st->user && show != IR_SHOW_MOD)
+		return number_text(&st->frames[0], buf, size);
 	if (st && st->nframes)
 		return frame_text(&st->frames[0], show, buf, size);
 	snprintf(buf, size, "?");
@@ -80,28 +94,22 @@ uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
 	first = bytemap_get(&n->texts, text, strlen(text));
 	if (first)
 		return *first;
+	if (names_full(n))
+		return number;
 	first = arena_alloc(n->arena, sizeof(*first));
 	*first = number;
 	bytemap_set(&n->texts, text, strlen(text), first);
 	return number;
 }
 
-/* --- SystemTap's -------------------------------------------------------------------------------------- */
+/* --- SystemTap ---------------------------------------------------------------------------------------- */
 
-/* "function+0x1/0x10", without what is not known. */
-static void put_place(struct out_sink *s, const struct frame *f, bool size)
+/* "function+0x1/0x10"; without the size if @size is false or it is not known. */
+static void put_location(struct out_sink *s, const struct frame *f, bool size)
 {
-	out_format(s, "%s+0x%" PRIx64, f->func, f->off);
-	if (size && f->size)
-		out_format(s, "/0x%" PRIx64, f->size);
-}
-
-/* The source and line of a frame; of a caller that of its call, which is before the address. */
-static bool source_of(const struct frame *f, bool is_caller, const char **file, int *line)
-{
-	struct debug *d = f->obj ? obj_debug(f->obj) : NULL;
-
-	return d && debug_source_at(d, f->obj_addr - is_caller, file, line);
+	out_format(s, "%s+0x%" PRIx64, f->sym.func, f->sym.off);
+	if (size && f->sym.size)
+		out_format(s, "/0x%" PRIx64, f->sym.size);
 }
 
 static void put_source(struct out_sink *s, const struct frame *f, enum ir_show show)
@@ -109,11 +117,11 @@ static void put_source(struct out_sink *s, const struct frame *f, enum ir_show s
 	const char *file;
 	int line;
 
-	if (!source_of(f, false, &file, &line))
-		out_format(s, "0x%" PRIx64, f->addr);
-	else if (show == IR_SHOW_STAP_LINE)
+	if (!symbol_source(&f->sym, false, &file, &line))
+		out_format(s, "0x%" PRIx64, f->sym.addr);
+	else if (show == IR_SHOW_LINE)
 		out_format(s, "%d", line);
-	else if (show == IR_SHOW_STAP_FILE)
+	else if (show == IR_SHOW_SOURCE)
 		out_puts(s, file);
 	else
 		out_format(s, "%s:%d", file, line);
@@ -125,62 +133,62 @@ static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show sh
 	int line;
 
 	switch (show) {
-	case IR_SHOW_STAP_FILE:
-	case IR_SHOW_STAP_LINE:
-	case IR_SHOW_STAP_FILELINE:
+	case IR_SHOW_SOURCE:
+	case IR_SHOW_LINE:
+	case IR_SHOW_SOURCE_LINE:
 		put_source(s, f, show);
 		return;
-	case IR_SHOW_STAP_CALLERS:
-		out_format(s, "%s0x%" PRIx64, is_caller ? " " : "", f->addr);
+	case IR_SHOW_ADDRS:
+		out_format(s, "%s0x%" PRIx64, is_caller ? " " : "", f->sym.addr);
 		return;
-	case IR_SHOW_STAP_HEX:
-		out_format(s, "0x%" PRIx64 " ", f->addr);
+	case IR_SHOW_ADDRS_EACH:
+		out_format(s, "0x%" PRIx64 " ", f->sym.addr);
 		return;
-	case IR_SHOW_STAP_MOD:
-		out_puts(s, f->path ? f->path : "<unknown>");
+	case IR_SHOW_PATH:
+		out_puts(s, f->sym.path ? f->sym.path : "<unknown>");
 		return;
-	case IR_SHOW_STAP_FULL:
-	case IR_SHOW_STAP_FULLER:
-		out_format(s, " 0x%" PRIx64, f->addr);
-		if (f->func) {
+	case IR_SHOW_FRAMES_FULL:
+	case IR_SHOW_FRAMES_SOURCE:
+		out_format(s, " 0x%" PRIx64, f->sym.addr);
+		if (f->sym.func) {
 			out_puts(s, " : ");
-			put_place(s, f, true);
+			put_location(s, f, true);
 		}
-		if (show == IR_SHOW_STAP_FULLER && source_of(f, is_caller, &file, &line))
+		if (show == IR_SHOW_FRAMES_SOURCE && symbol_source(&f->sym, is_caller, &file, &line))
 			out_format(s, " at %s:%d", file, line);
 		break;
-	case IR_SHOW_STAP_SYM:
-		if (f->func)
-			out_puts(s, f->func);
+	case IR_SHOW_FUNC:
+		if (f->sym.func)
+			out_puts(s, f->sym.func);
 		else
-			out_format(s, "0x%" PRIx64, f->addr);
+			out_format(s, "0x%" PRIx64, f->sym.addr);
 		return;
 	default:
-		if (f->func)
-			put_place(s, f, show == IR_SHOW_STAP_DATA);
+		if (f->sym.func)
+			put_location(s, f, show == IR_SHOW_FUNC_SIZE);
 		else
-			out_format(s, "0x%" PRIx64, f->addr);
+			out_format(s, "0x%" PRIx64, f->sym.addr);
 	}
-	if (show != IR_SHOW_STAP_BRIEF && f->path) {
-		out_format(s, " [%s", show == IR_SHOW_STAP_SIMPLE ? f->mod : f->path);
-		if (!f->func)
-			out_format(s, "+0x%" PRIx64, f->mod_off);
+	if (show != IR_SHOW_FRAMES_BRIEF && f->sym.path) {
+		out_format(s, " [%s", show == IR_SHOW_FRAMES_FILE ? f->sym.mod : f->sym.path);
+		if (!f->sym.func)
+			out_format(s, "+0x%" PRIx64, f->sym.mod_off);
 		out_putc(s, ']');
 	}
 }
 
-void names_put_stap(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
+void names_put_shown(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
 {
 	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
 
-	if (show >= IR_SHOW_STAP_SYM) {
+	if (show >= IR_SHOW_FUNC) {
 		if (st && st->nframes)
 			put_frame(s, &st->frames[0], show, false);
 		return;
 	}
 	for (uint32_t i = 0; st && i < st->nframes; i++) {
 		put_frame(s, &st->frames[i], show, i > 0);
-		if (show != IR_SHOW_STAP_HEX && show != IR_SHOW_STAP_CALLERS)
+		if (show != IR_SHOW_ADDRS_EACH && show != IR_SHOW_ADDRS)
 			out_putc(s, '\n');
 	}
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "out/dialect.h"
 #include "out/sink.h"
 
 /* A dynamic width or precision: the next value, which must be an integer. */
@@ -18,7 +19,7 @@ static int take_int(struct out_args *a, int64_t *ret)
 	return 0;
 }
 
-int out_spec_of(const struct fmt *f, const struct fmt_conv *c, struct out_args *a, struct out_spec *spec)
+int out_spec_of(const struct dialect *d, const struct fmt_conv *c, struct out_args *a, struct out_spec *spec)
 {
 	int64_t n = c->width;
 
@@ -33,21 +34,15 @@ int out_spec_of(const struct fmt *f, const struct fmt_conv *c, struct out_args *
 			return -EINVAL;
 		spec->prec = n < 0 ? -1 : (int)n;
 	}
-	/* D leaves a precision of 0 out of the format that it hands to C's printf. */
-	if (f->lang == FMT_D && !spec->prec)
+	if (!spec->prec && d->zero_is_none)
 		spec->prec = -1;
 	return 0;
-}
-
-int out_conv(struct out_sink *s, const struct fmt *f, const struct fmt_conv *c, const struct out_spec *spec,
-	     const struct ir_value *v, const struct ir_slot *slot)
-{
-	return f->lang == FMT_D ? out_conv_d(s, c, spec, v, slot) : out_conv_stp(s, c, spec, v, slot);
 }
 
 int out_printf(struct out_sink *s, const struct fmt *f, const struct ir_value *v, const struct ir_slot *slots,
 	       size_t n)
 {
+	const struct dialect *d = out_dialect(s);
 	struct out_args a = { .v = v, .slots = slots, .n = n };
 	struct out_spec spec;
 	int err;
@@ -58,12 +53,12 @@ int out_printf(struct out_sink *s, const struct fmt *f, const struct ir_value *v
 		out_put(s, c->lit, c->lit_len);
 		if (c->kind == FMT_NONE)
 			continue;
-		err = out_spec_of(f, c, &a, &spec);
+		err = out_spec_of(d, c, &a, &spec);
 		if (err)
 			return err;
 		if (a.next == a.n || (c->flags & FMT_AGG))
 			return -EINVAL;
-		err = out_conv(s, f, c, &spec, &a.v[a.next], &a.slots[a.next]);
+		err = d->conv(s, c, &spec, &a.v[a.next], &a.slots[a.next]);
 		if (err)
 			return err;
 		a.next++;

@@ -1,7 +1,7 @@
 /*
  * printf of both languages: a parsed format (lang/format.h) and the values of a record.
  *
- * What a conversion does with its value is its language's affair: printf_d.c and printf_stp.c.
+ * How a conversion prints its value depends on the language (dialect.h): printf_d.c and printf_stp.c.
  */
 #ifndef DTAP_OUT_PRINTF_H
 #define DTAP_OUT_PRINTF_H
@@ -13,19 +13,20 @@
 #include "lang/format.h"
 #include "out/field.h"
 
+struct dialect;
 struct out_sink;
 
 /*
- * Print @f with the @n values @v of the types @slots, which may be more than it takes.  0, or -EINVAL when a
- * value is missing or not of the kind its conversion takes: the checkers refuse that, so it is a bug or a
- * damaged record, and what came before it is printed.
+ * Print @f with the @n values @v of types @slots; there may be more than it takes.  0, or -EINVAL when a
+ * value is missing or of the wrong kind for its conversion: the checkers refuse that, so it is a bug or a
+ * corrupt record.  What precedes it is printed.
  */
 int out_printf(struct out_sink *s, const struct fmt *f, const struct ir_value *v, const struct ir_slot *slots,
 	       size_t n);
 
 /* --- for printa, which mixes keys with aggregated values ---------------------------------------------- */
 
-/* Values that conversions take one after the other. */
+/* Values that conversions consume in order. */
 struct out_args {
 	const struct ir_value *v;
 	const struct ir_slot *slots;
@@ -33,11 +34,7 @@ struct out_args {
 };
 
 /* @c's flags, width and precision, dynamic ones taken from @a.  0 or -EINVAL. */
-int out_spec_of(const struct fmt *f, const struct fmt_conv *c, struct out_args *a, struct out_spec *spec);
-
-/* Print @v as @c says.  0 or -EINVAL. */
-int out_conv(struct out_sink *s, const struct fmt *f, const struct fmt_conv *c, const struct out_spec *spec,
-	     const struct ir_value *v, const struct ir_slot *slot);
+int out_spec_of(const struct dialect *d, const struct fmt_conv *c, struct out_args *a, struct out_spec *spec);
 
 int out_conv_d(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
 	       const struct ir_value *v, const struct ir_slot *slot);

@@ -1,10 +1,10 @@
 /*
- * D's conversions, as the DTrace guide's "Output Formatting" and libdtrace have them.
+ * D's conversions, as in the DTrace guide, "Output Formatting", and libdtrace.
  *
  * An integer has the size and sign of its type: %d of an unsigned value prints it unsigned, %x of an int
- * prints 32 bits.  A size prefix converts first, as a C cast would, and makes %d signed.  %p has no 0x; %a
- * is the kernel's symbol for an address, %A that of what uaddr() and its kin give; both have one where there is no
- * symbol.
+ * prints 32 bits.  A size prefix converts first, as a C cast would, and makes %d signed.  %p has no 0x.  %a prints
+ * the kernel symbol of an address, %A the symbol of a result of uaddr() or a similar function; without a symbol both
+ * print the number, with 0x.
  */
 #include "out/printf.h"
 
@@ -34,7 +34,7 @@ static int64_t cast(int64_t v, unsigned int width, bool sign)
 	}
 }
 
-/* %P: the service at a port, as services(5) names it, or its number. */
+/* %P: the service at a port, from services(5), or the port's number. */
 static void put_port(struct out_sink *s, const struct out_spec *spec, uint16_t port)
 {
 	struct servent entry, *found = NULL;
@@ -46,7 +46,7 @@ static void put_port(struct out_sink *s, const struct out_spec *spec, uint16_t p
 	out_field_string(s, spec, found ? found->s_name : number);
 }
 
-/* %I: the name of a host by its address, or the address. */
+/* %I: the name of the host with this address, or the address. */
 static void put_host(struct out_sink *s, const struct out_spec *spec, const char *address)
 {
 	const struct addrinfo numeric = { .ai_flags = AI_NUMERICHOST };
@@ -106,7 +106,7 @@ static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
 				  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
 static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
 
-/* %Y and %T: nanoseconds since 1970 in local time, "1973 Dec  3 17:20:00" or as mail headers have it. */
+/* %Y and %T: nanoseconds since 1970 in local time, as "1973 Dec  3 17:20:00" or as in mail headers. */
 static int put_time(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, int64_t ns)
 {
 	time_t sec = (time_t)(ns / 1000000000);
@@ -138,10 +138,10 @@ static void put_addr(struct out_sink *s, const struct fmt_conv *c, const struct 
 	out_field_string(s, spec, text);
 }
 
-/* Digits behind the point; a double has no more that matter. */
+/* Digits after the point; further digits of a double are all 0. */
 enum { FLOAT_MAX_PREC = 1100 };
 
-/* The bits of a float or a double, as printf(3) shows it. */
+/* The float or double with these bits, as printf(3) prints it. */
 static void put_float(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec, uint64_t bits,
 		      unsigned int width)
 {
@@ -158,7 +158,7 @@ static void put_float(struct out_sink *s, const struct fmt_conv *c, const struct
 	memcpy(&format[n], ".*", 2);
 	format[n + 2] = c->letter;
 	n = snprintf(text, sizeof(text), format, prec, v);
-	if (isfinite(v) && (spec->flags & (FMT_ZERO | FMT_LEFT)) == FMT_ZERO) {	/* zeros come behind the sign */
+	if (isfinite(v) && (spec->flags & (FMT_ZERO | FMT_LEFT)) == FMT_ZERO) {	/* zeros come after the sign */
 		if (strchr("+- ", *p))
 			out_putc(s, *p++);
 		out_pad(s, '0', spec->width > n ? (size_t)(spec->width - n) : 0);

@@ -1,15 +1,16 @@
 /*
- * SystemTap's conversions, as its language reference ("printf") and its runtime have them.
+ * SystemTap's conversions, as in its language reference ("printf") and its runtime.
  *
- * Integers have 64 bits whatever the size prefix says.  # marks zero, too (0x0), %p is %#x, and %#c escapes
- * a character that does not print.  %b writes the value's own bytes, as many as the precision or else the
- * width says (1, 2, 4, 8), and NULs to the width.
+ * Integers have 64 bits, whatever the size prefix.  # also prefixes zero (0x0), %p is %#x, and %#c escapes
+ * an unprintable character.  %b writes the value's bytes: as many as the precision or else the
+ * width (1, 2, 4, 8), padded with NULs to the width.
  */
 #include "out/printf.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "lang/words.h"
 #include "out/names.h"
 #include "out/sink.h"
 
@@ -48,14 +49,19 @@ static void put_char(struct out_sink *s, const struct out_spec *spec, int64_t v)
 		out_field_bytes(s, &whole, &c, 1);
 }
 
-/* What is known only now: names for addresses. */
+/* Print names of addresses and numbers, which are looked up only now. */
 static void put_shown(struct out_sink *s, const struct out_spec *spec, enum ir_show show, uint64_t number)
 {
+	char words[WORDS_MAX];
 	struct out_sink text;
 
+	if (show >= IR_SHOW_WORDS) {
+		out_field_string(s, spec, words_text(show - IR_SHOW_WORDS, number, words));
+		return;
+	}
 	out_open_mem(&text);
 	if (s->names)
-		names_put_stap(s->names, &text, show, number);
+		names_put_shown(s->names, &text, show, number);
 	out_field_string(s, spec, out_text(&text));
 	out_close(&text);
 }
@@ -66,7 +72,7 @@ int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_
 	struct out_spec marked = *spec;
 
 	marked.always = true;
-	/* Its runtime has no integers without digits. */
+	/* SystemTap's runtime prints at least one digit, even with precision 0. */
 	if (c->kind != FMT_STRING && !marked.prec)
 		marked.prec = -1;
 	if (slot->show && c->kind == FMT_STRING && v->type == IR_INT) {
@@ -103,6 +109,6 @@ int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_
 		put_binary(s, spec, v->i);
 		return 0;
 	default:
-		return -EINVAL;	/* m, M: memory that nobody recorded */
+		return -EINVAL;	/* m, M: the memory is not in the record */
 	}
 }

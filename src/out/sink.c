@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "out/dialect.h"
+
 enum { BUF_SIZE = 64 * 1024 };
 
 int out_open_fd(struct out_sink *s, int fd)
@@ -31,6 +33,11 @@ int out_open_file(struct out_sink *s, const char *path)
 	}
 	s->owned = true;
 	return 0;
+}
+
+const struct dialect *out_dialect(const struct out_sink *s)
+{
+	return s->dialect ? s->dialect : &dialect_d;
 }
 
 void out_open_mem(struct out_sink *s)
@@ -78,7 +85,7 @@ static void lose(struct out_sink *s, size_t n, int err)
 	s->lost += n;
 }
 
-/* Write all of it, or lose the rest. */
+/* Write all of it, or count the rest as lost. */
 static void write_out(struct out_sink *s, const char *p, size_t n)
 {
 	struct pollfd pfd = { .fd = s->fd, .events = POLLOUT };
@@ -98,7 +105,7 @@ static void write_out(struct out_sink *s, const char *p, size_t n)
 	s->lost += n;
 }
 
-/* A larger buffer for a sink in memory, with space for @n more and a NUL. */
+/* Enlarge the buffer of a memory sink for @n more bytes and a NUL. */
 static bool grow(struct out_sink *s, size_t n)
 {
 	size_t cap = s->cap ? s->cap : 256;
@@ -114,8 +121,8 @@ static bool grow(struct out_sink *s, size_t n)
 	return true;
 }
 
-/* Make room for @n bytes and return where to put them, or NULL when they are lost.  Add what was used to
- * @len.  At most OUT_ROOM bytes. */
+/* Make room for @n bytes, at most OUT_ROOM.  Returns where to put them, or NULL: they are lost.  The caller adds what
+ * it used to @len. */
 static char *out_room(struct out_sink *s, size_t n)
 {
 	if (s->cap - s->len > n)

@@ -7,11 +7,16 @@
 #include "out/names.h"
 #include "out/sink.h"
 
-enum { TRACE_STRING_WIDTH = 33, KEY_STRING_WIDTH = 50, FLOW_WIDTH = 41 };
+enum { FLOW_WIDTH = 41 };
+
+/* Column widths as in DTrace for Linux: of trace(), wide enough for each number of the type, and of keys. */
+static const struct widths {
+	int word, dword, string;	/* numbers of 4 and of 8 bytes */
+} trace_widths = { 10, 19, 33 }, key_widths = { 8, 16, 50 };
 
 enum flow { FLOW_NONE, FLOW_ENTRY, FLOW_RETURN };
 
-/* Is @name @word, or does it end in -@word?  So carpentry is no entry. */
+/* Is @name @word, or does it end in -@word?  ("carpentry" is not an entry.) */
 static bool names(const char *name, const char *word)
 {
 	size_t n = strlen(name), w = strlen(word);
@@ -26,9 +31,9 @@ static bool same_firing(const struct out_firing *a, const struct out_firing *b)
 }
 
 /*
- * Several clauses of one firing, or parts of a clause with ifs, make one step: the first of an entry indents, the
- * last of a return ends it.  libdtrace goes by the probe alone, which serves its probes of one function each; a
- * marker's probe is every function's.
+ * The clauses of one firing, or the parts of a clause with ifs, are one step: the first of an entry indents, the
+ * last of a return ends the indentation.  libdtrace compares only the probe: enough where a probe belongs to one
+ * function, but a marker's probe fires for every function.
  */
 static enum flow flow_of(const struct out_lines *l, const struct out_firing *f, const struct out_firing *next)
 {
@@ -109,12 +114,8 @@ static void put_value(struct out_sink *s, const struct out_spec *spec, const str
 		out_field_unsigned(s, spec, (uint64_t)v->i, 10, false);
 }
 
-/*
- * Columns: integers to the right in 3, 5, 8 or 16 places by their size with a blank before them, strings to
- * the left in @string_width with two.
- */
-static void put_column(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot,
-		       int string_width)
+/* Columns: integers right-aligned in a width by their size after one blank, strings left-aligned after two. */
+static void put_column(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, const struct widths *w)
 {
 	struct out_spec spec = { .prec = -1 };
 	char text[512];
@@ -126,17 +127,17 @@ static void put_column(struct out_sink *s, const struct ir_value *v, const struc
 	if (slot->show && s->names) {
 		out_puts(s, "  ");
 		spec.flags = FMT_LEFT;
-		spec.width = KEY_STRING_WIDTH;
+		spec.width = key_widths.string;
 		out_field_string(s, &spec, names_text(s->names, slot->show, (uint64_t)v->i, text, sizeof(text)));
 		return;
 	}
 	if (v->type == IR_STR) {
 		out_puts(s, "  ");
 		spec.flags = FMT_LEFT;
-		spec.width = string_width;
+		spec.width = w->string;
 	} else {
 		out_putc(s, ' ');
-		spec.width = slot->width == 1 ? 3 : slot->width == 2 ? 5 : slot->width == 4 ? 8 : 16;
+		spec.width = slot->width == 1 ? 3 : slot->width == 2 ? 5 : slot->width == 4 ? w->word : w->dword;
 	}
 	put_value(s, &spec, v, slot);
 }
@@ -151,7 +152,7 @@ static void put_bytes_head(struct out_sink *s)
 	out_puts(s, "  0123456789abcdef\n");
 }
 
-/* The @n bytes at @at of the table. */
+/* The row for the @n bytes at offset @at. */
 static void put_bytes_row(struct out_sink *s, const unsigned char *bytes, size_t at, size_t n)
 {
 	out_format(s, "%*s%5zx:", BYTES_MARGIN, "", at);
@@ -163,7 +164,7 @@ static void put_bytes_row(struct out_sink *s, const unsigned char *bytes, size_t
 	out_putc(s, '\n');
 }
 
-/* A string and the zeros behind it. */
+/* A string, padded with zeros to @size bytes, as a table. */
 static void put_raw(struct out_sink *s, const char *text, unsigned int size)
 {
 	unsigned char bytes[16];
@@ -186,18 +187,18 @@ void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slo
 
 	if (l->rawbytes && v->type == IR_STR)
 		put_raw(s, v->s, l->rawbytes);
-	else if (l->quiet)
+	else if (l->quiet && slot->show != IR_SHOW_STACK)
 		put_value(s, &bare, v, slot);
 	else
-		put_column(s, v, slot, TRACE_STRING_WIDTH);
+		put_column(s, v, slot, &trace_widths);
 }
 
 void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot)
 {
-	put_column(s, v, slot, KEY_STRING_WIDTH);
+	put_column(s, v, slot, &key_widths);
 }
 
-/* DTrace guide, "trace": the table of a buffer that is no text. */
+/* DTrace guide, "trace": the table of a buffer that is not text. */
 void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n)
 {
 	put_bytes_head(s);

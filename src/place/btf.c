@@ -8,7 +8,7 @@
 
 #include "base/strbuf.h"
 
-/* The member @name of structure @type: its byte offset, and its own type in *of.  Anonymous members are looked into. */
+/* Find member @name of structure @type, also in anonymous members: its byte offset, and its type in *of. */
 static int find_member(const struct btf *btf, uint32_t type, const char *name, uint32_t *off, uint32_t *of)
 {
 	const struct btf_type *t = btf__type_by_id(btf, type);
@@ -60,13 +60,13 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 			return e;
 		path += len;
 		off += base;
-		if (*path == '.') {	/* a structure in it */
+		if (*path == '.') {	/* an embedded structure */
 			base = off;
 			path++;
 			continue;
 		}
 		base = 0;
-		if (*path == '[')	/* of pointers */
+		if (*path == '[')	/* an array of pointers */
 			off += 8 * (uint32_t)strtoul(path + 1, NULL, 10);
 		ret->off[ret->n++] = off;
 		if (strncmp(path, "->", 2))
@@ -117,7 +117,7 @@ static int find_in(const struct btf *btf, const char *name, const char *member, 
 	return type < 0 ? type : find_member(btf, (uint32_t)type, member, off, &of);
 }
 
-/* From struct mm_struct to the file that the process executes. */
+/* The path from struct mm_struct to the file that the process executes. */
 static int find_exe(const struct btf *btf, uint32_t mm, struct btf_task *ret)
 {
 	uint32_t type;
@@ -134,7 +134,7 @@ static int find_exe(const struct btf *btf, uint32_t mm, struct btf_task *ret)
 	return e;
 }
 
-/* Where the kernel keeps the register that threads find their own storage by. */
+/* Where the kernel keeps a thread's thread pointer (the register for thread-local storage). */
 static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 {
 	uint32_t thread, off, type;
@@ -152,7 +152,7 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
-/* From struct sched_entity, at @se in struct task_struct, to the clocks of its CPU. */
+/* The path from struct sched_entity, at @se in struct task_struct, to the clocks of its CPU. */
 static void find_clocks(const struct btf *btf, uint32_t se, uint32_t se_type, struct btf_task *ret)
 {
 	uint32_t off, type;
@@ -179,6 +179,19 @@ static void find_paths(const struct btf *btf, uint32_t task, struct ebpf_paths *
 	if (find_in(btf, "qstr", "name", &off) || find_member(btf, task, "fs", &ret->fs, &type))
 		return;
 	ret->name += off;
+}
+
+/* Where the kernel keeps the original return addresses that uretprobes have replaced; needs a kernel with uprobes. */
+static void find_returns(const struct btf *btf, uint32_t task, struct ebpf_returns *ret)
+{
+	uint32_t type, first;
+
+	if (!find_member(btf, task, "utask", &ret->utask, &type) &&
+	    !find_in(btf, "uprobe_task", "return_instances", &first) &&
+	    !find_in(btf, "return_instance", "next", &ret->next) &&
+	    !find_in(btf, "return_instance", "stack", &ret->slot) &&
+	    !find_in(btf, "return_instance", "orig_ret_vaddr", &ret->address))
+		ret->first = first;
 }
 
 #define NEEDING "ppid, vtimestamp, execargs, cwd, root, frames of Python and points of one program"
@@ -229,6 +242,8 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 		find_paths(btf, (uint32_t)task, &ret->paths);
 	if (!e)
 		find_tls(btf, (uint32_t)task, ret);
+	if (!e)
+		find_returns(btf, (uint32_t)task, &ret->returns);
 	if (!e)
 		find_facts(btf, (uint32_t)task, &ret->tasks);
 	if (e)

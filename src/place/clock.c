@@ -1,7 +1,7 @@
 /*
- * The kernel corrects the rate of CLOCK_MONOTONIC all the time (NTP), by up to 500 parts in a million; the counter's own
- * is constant where the kernel uses it as its clock source.  So the rate is measured again and again over the whole
- * session, and what the clock is ahead or behind by is made up for within a second: it never goes back.
+ * The kernel continually corrects the rate of CLOCK_MONOTONIC (NTP), by up to 500 parts per million; the counter's own
+ * rate is constant if the kernel uses it as its clock source.  So the rate is measured repeatedly over the whole
+ * session, and a difference is corrected within a second by a slightly higher or lower rate: time never goes back.
  */
 #include "place/clock.h"
 
@@ -27,7 +27,7 @@ static bool is_clock_source(void)
 	return n >= 4 && !memcmp(name, "tsc\n", 4);
 }
 
-/* Both clocks at one moment: of some tries the one that took the shortest. */
+/* Read both clocks at the same moment: the shortest of several tries. */
 static void sample(uint64_t *tsc, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -51,14 +51,20 @@ static uint64_t scale(uint64_t ticks, uint64_t mult)
 	return (uint64_t)((unsigned __int128)ticks * mult >> 32);
 }
 
-static void publish(struct abi_clock *c, uint64_t tsc, uint64_t ns, uint64_t mult)
+static void publish(struct clock *k, uint64_t tsc, uint64_t ns, uint64_t mult)
 {
-	__atomic_store_n(&c->seq, c->seq + 1, __ATOMIC_RELAXED);
+	struct abi_clock *c = k->shared;
+
+	k->own.base_tsc = tsc;
+	k->own.base_ns = ns;
+	k->own.mult = mult;
+	__atomic_store_n(&c->seq, ++k->own.seq, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	c->base_tsc = tsc;
 	c->base_ns = ns;
 	c->mult = mult;
-	__atomic_store_n(&c->seq, c->seq + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->seq, ++k->own.seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->usable, k->own.usable, __ATOMIC_RELEASE);
 }
 
 void clock_start(struct clock *c, struct abi_clock *shared)
@@ -74,17 +80,17 @@ void clock_start(struct clock *c, struct abi_clock *shared)
 	sample(&tsc, &ns);
 	if (tsc <= c->first_tsc || ns <= c->first_ns)
 		return;
-	publish(shared, tsc, ns, (uint64_t)(((unsigned __int128)(ns - c->first_ns) << 32) / (tsc - c->first_tsc)));
-	__atomic_store_n(&shared->usable, 1, __ATOMIC_RELEASE);
+	c->own.usable = 1;
+	publish(c, tsc, ns, (uint64_t)(((unsigned __int128)(ns - c->first_ns) << 32) / (tsc - c->first_tsc)));
 }
 
 void clock_keep(struct clock *c)
 {
-	struct abi_clock *s = c->shared;
+	const struct abi_clock *s = &c->own;
 	uint64_t tsc, ns, shown, mult;
 	int64_t ahead;
 
-	if (!s || !s->usable)
+	if (!s->usable)
 		return;
 	sample(&tsc, &ns);
 	if (tsc <= s->base_tsc || tsc <= c->first_tsc || ns <= c->first_ns)
@@ -93,14 +99,14 @@ void clock_keep(struct clock *c)
 	mult = (uint64_t)(((unsigned __int128)(ns - c->first_ns) << 32) / (tsc - c->first_tsc));
 	ahead = (int64_t)(shown - ns);
 	if (ahead > LEAP_NS || ahead < -LEAP_NS) {
-		/* The machine slept, or was moved: better a leap than a false clock. */
+		/* The machine was suspended or migrated: better a jump than a wrong clock. */
 		c->first_tsc = tsc;
 		c->first_ns = ns;
-		publish(s, tsc, ns, s->mult);
+		publish(c, tsc, ns, s->mult);
 		return;
 	}
 	mult -= (uint64_t)((__int128)(int64_t)mult * ahead / CATCH_UP_NS);
-	publish(s, tsc, shown, mult);
+	publish(c, tsc, shown, mult);
 }
 
 #else

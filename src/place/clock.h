@@ -9,17 +9,17 @@
 #include "abi/segment.h"
 
 struct clock {
-	struct abi_clock *shared;
-	uint64_t first_tsc, first_ns;	/* when it was started */
+	struct abi_clock own, *shared;	/* others can overwrite the shared copy: it is written only, never read */
+	uint64_t first_tsc, first_ns;	/* at the start */
 };
 
 /*
- * Measure the counter's rate, which takes a millisecond.  Where the kernel itself does not count time by it (another
- * clock source, another machine) the shared clock stays unusable, and processes ask the system.
+ * Measure the counter's rate, which takes a millisecond.  If the kernel does not use the counter as its clock source
+ * (or on another machine), the shared clock stays unusable, and processes call clock_gettime(2).
  */
 void clock_start(struct clock *c, struct abi_clock *shared);
 
-/* Bring it in step with the system's clock, without a leap: to be called some times a second. */
+/* Adjust it to the system's clock without a jump; to be called several times a second. */
 void clock_keep(struct clock *c);
 
 #endif

@@ -17,18 +17,18 @@
 #include "target/target.h"
 
 enum {
-	RING_BYTES = 64 << 10,	/* 4,096 programs that nobody has asked for yet; what more there are is lost */
+	RING_BYTES = 64 << 10,	/* room for 4,096 execs that execs_take() has not reported yet; further ones are lost */
 	LOOK_MS = 250,
 };
 
-/* A process as the last look at /proc has found it. */
+/* A process as the last search of /proc has found it. */
 struct running {
 	uint32_t pid;
 	uint64_t dev, ino;	/* of its program */
 };
 
 struct execs {
-	struct ring_buffer *ring;	/* NULL: /proc is looked through */
+	struct ring_buffer *ring;	/* NULL: /proc is searched */
 	int map, prog, link;
 	int timer;
 	struct running *known;
@@ -37,7 +37,7 @@ struct execs {
 	void *ctx;
 };
 
-/* --- the kernel tells --------------------------------------------------------------------------------- */
+/* --- reports of the kernel ---------------------------------------------------------------------------- */
 
 #define INSN(CODE, DST, SRC, OFF, IMM)	\
 	{ .code = (CODE), .dst_reg = (DST), .src_reg = (SRC), .off = (OFF), .imm = (int32_t)(IMM) }
@@ -48,8 +48,8 @@ struct execs {
 #define IMM64(DST, SRC, V)	INSN(BPF_LD | BPF_IMM | BPF_DW, DST, SRC, 0, V), INSN(0, 0, 0, 0, (uint64_t)(V) >> 32)
 
 /*
- * The process's number as the tracer's pid namespace has it, into the ring.  struct bpf_pidns_info is at r10 - 8: pid,
- * then tgid.  One that the namespace does not have is passed over.
+ * Load the program that writes the id of a process in the tracer's pid namespace to the ring buffer.  struct
+ * bpf_pidns_info is at r10 - 8: pid, then tgid.  Processes that are not in the namespace are skipped.
  */
 static int load(struct execs *e)
 {
@@ -138,14 +138,14 @@ static int ask_kernel(struct execs *e)
 	return err;
 }
 
-/* --- looking through /proc ---------------------------------------------------------------------------- */
+/* --- searching /proc ---------------------------------------------------------------------------------- */
 
 static bool is_same(const struct running *a, const struct running *b)
 {
 	return a->pid == b->pid && a->dev == b->dev && a->ino == b->ino;
 }
 
-/* The processes there are, by number; those that were not so before are told to @fn, which may be NULL. */
+/* List all processes, in order of their ids, and call @fn (or NULL) for each that is new or runs another program. */
 static void look(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx)
 {
 	struct running *now = NULL, *p;

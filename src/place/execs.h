@@ -1,9 +1,9 @@
 /*
- * Programs that are started anywhere on the machine, as they are: each process that executes one.
+ * Notification of each process on the machine that executes a program.
  *
- * The kernel tells, by a small program on the tracepoint sched_process_exec; where it does not let this user load
- * one, /proc is looked through from time to time.  What executes the same file again is then overlooked, and so is what
- * ends between two looks.
+ * The kernel reports them through a small BPF program on the tracepoint sched_process_exec.  If this user may not load
+ * one, /proc is searched periodically instead; that misses processes that execute the same file again, and those that
+ * end between two searches.
  */
 #ifndef DTAP_PLACE_EXECS_H
 #define DTAP_PLACE_EXECS_H
@@ -12,16 +12,16 @@
 
 struct execs;
 
-/* From now on.  0, or a negative errno. */
+/* Start watching.  0, or a negative errno. */
 int execs_open(struct execs **ret);
 void execs_close(struct execs *e);	/* accepts NULL */
 
-/* For poll or epoll: readable when there is something for execs_take(). */
+/* For poll or epoll: readable when execs_take() has something to report. */
 int execs_fd(const struct execs *e);
 
 /*
- * Call @fn for each process that has executed a program since, of those that the tracer's pid namespace has a number
- * for; several times for one that has several times.  It may have ended by now.
+ * Call @fn for each process in the tracer's pid namespace that has executed a program since the last call, once for
+ * each exec.  It may have ended by now.
  */
 void execs_take(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx);
 

@@ -21,7 +21,7 @@ static bool is_call(const struct bpf_insn *i)
 	return i->code == (BPF_JMP | BPF_CALL) && i->src_reg == BPF_PSEUDO_CALL;
 }
 
-/* Mark where subprograms start; does any serve as a callback? */
+/* Mark where subprograms start.  True: at least one is a callback. */
 static bool find_starts(const struct bpf_insn *insns, uint32_t n, bool *starts)
 {
 	bool callbacks = false;
@@ -40,10 +40,10 @@ static bool find_starts(const struct bpf_insn *insns, uint32_t n, bool *starts)
 	return callbacks;
 }
 
-/* The types of BTF that all programs have. */
+/* BTF type ids; the first three exist for all programs, the others for those with global functions. */
 enum { TYPE_INT = 1, TYPE_STATIC_PROTO, TYPE_STATIC, TYPE_NUMBER, TYPE_BYTE, TYPE_ANY, TYPE_INDEX };
 
-/* The type of @p, or a negative errno. */
+/* The BTF type of @p, or a negative errno. */
 static int add_param(struct btf *btf, const struct ebpf_param *p)
 {
 	int id;
@@ -59,7 +59,7 @@ static int add_param(struct btf *btf, const struct ebpf_param *p)
 	}
 }
 
-/* The global function @f: its id, or a negative errno. */
+/* Add the global function @f.  Returns its id, or a negative errno. */
 static int add_global(struct btf *btf, const struct ebpf_func *f)
 {
 	int types[EBPF_PARAMS], proto, id, e = 0;
@@ -88,7 +88,7 @@ static int add_global(struct btf *btf, const struct ebpf_func *f)
 	return id;
 }
 
-/* A BTF object with "static int dtap(void)" and the @n functions at @globals, whose ids are put into @ids. */
+/* Load a BTF object with "static int dtap(void)" and the @n functions at @globals, whose ids are stored in @ids. */
 static int load_btf(const struct ebpf_func *globals, uint32_t n, int *ids)
 {
 	struct btf *btf = btf__new_empty();

@@ -1,11 +1,11 @@
 /*
  * The kernel place: programs run in the kernel, when uprobes, perf events or the tracer itself fire them.
  *
- * Should the tracer die without freeing the place, the kernel closes its file descriptors and does
- * the same: breakpoints go, semaphores return to what they were, the target runs on.
+ * If the tracer dies without freeing the place, the kernel closes its file descriptors, which has the same
+ * effect: breakpoints are removed, semaphores get their old values, the target continues.
  *
- * Works on libbpf's low-level calls, and on bpf(2) itself for uprobe_multi links, which Debian 12's libbpf
- * does not know.  Sources: include/uapi/linux/bpf.h, include/uapi/linux/perf_event.h; kernel 5.17 or later.
+ * Uses libbpf's low-level calls, and bpf(2) itself for uprobe_multi links, which Debian 12's libbpf
+ * does not support.  Sources: include/uapi/linux/bpf.h, include/uapi/linux/perf_event.h; kernel 5.17 or later.
  */
 #ifndef DTAP_PLACE_KERNEL_H
 #define DTAP_PLACE_KERNEL_H
@@ -15,8 +15,8 @@
 struct strbuf;
 
 /*
- * May this process use BPF and uprobes at all?  0, or a negative errno and in @err what is missing: the
- * capability, or the kernel's setting.
+ * May this process use BPF and uprobes at all?  0, or a negative errno with the missing capability or kernel
+ * option in @err.
  */
 int kernel_available(struct strbuf *err);
 

@@ -5,10 +5,10 @@
 
 enum { LANES_MAX = 64, LANES_MIN = 4, ELEM_ALIGN = 64 };
 
-/* Events come ten times faster than through the kernel, and what a burst took is given back. */
+/* Events can come ten times faster than in the kernel place, and memory that a burst has used is given back. */
 enum { RING_FACTOR = 16, RING_MAX = 256 << 20 };
 
-/* Address space, of which only what is used takes memory. */
+/* Limit of address space, bytes; only used pages take memory. */
 static const uint64_t data_max = (uint64_t)16 << 30;
 
 static uint64_t round_up(uint64_t n, uint64_t to)
@@ -25,7 +25,7 @@ static uint32_t power_of_two(uint64_t at_least)
 	return n;
 }
 
-/* The self-> variables, and the arrays whose keys begin with a thread, are only ever used by the thread's process. */
+/* Maps of self-> variables, and of arrays whose keys begin with a thread, are used by that thread's process only. */
 static bool is_thread_map(const struct ebpf_unit *u, uint32_t number)
 {
 	uint32_t first;
@@ -45,6 +45,7 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 {
 	switch (number) {
 	case EBPF_MAP_PROBES:
+		return u->nnamed ? ABI_MAP_ARRAY : ABI_MAP_IMAGE;
 	case EBPF_MAP_RODATA:
 		return ABI_MAP_IMAGE;
 	case EBPF_MAP_OUT:
@@ -71,8 +72,8 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 }
 
 /*
- * Tail calls are for the kernel's stack alone; a process asks the system for its threads' times, and walks its stacks
- * by itself, knowing what it told of them.
+ * Maps that only the kernel place needs: tail calls exist for the kernel's small stack; a process asks the system for
+ * its threads' CPU times, and unwinds its stacks without these maps.
  */
 static bool is_kernels(uint32_t number)
 {
@@ -86,7 +87,7 @@ static bool is_lane_kind(enum abi_map_kind kind)
 	       kind == ABI_MAP_LANE_HASH || kind == ABI_MAP_LANE_BUFFERS;
 }
 
-/* Short elements get a cache line of their own: what a key is compared with and what it counts lie together. */
+/* A short element gets a cache line of its own, so that its key and its value are in the same line. */
 static void size_table(struct abi_map *m)
 {
 	uint64_t stride = sizeof(struct abi_elem) + m->key_size + round_up(m->value_size, 8), index;
@@ -138,7 +139,7 @@ int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct lay
 		m->kind = kind_of(unit, i);
 		size_map(m, &unit->maps[i]);
 		if (i == EBPF_MAP_CONTROL || m->kind == ABI_MAP_IMAGE)
-			continue;		/* the control block is the data's start */
+			continue;		/* the control block is at the start of the data */
 		if (is_lane_kind(m->kind)) {
 			l.lane_size = round_up(l.lane_size, m->size >= ABI_ALIGN ? ABI_ALIGN : 64);
 			m->off = l.lane_size;
@@ -154,7 +155,7 @@ int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct lay
 		layout_fini(&l);
 		return -E2BIG;
 	}
-	/* One for the tracer, and another one for a process that a program was executed in. */
+	/* One lane for the tracer, and two for each process, because an exec may take a new one. */
 	l.nlanes = processes && processes < LANES_MAX / 2 ? 2 + 2 * processes : LANES_MAX;
 	while (shared + l.nlanes * l.lane_size > data_max)
 		l.nlanes--;

@@ -1,5 +1,5 @@
 /*
- * What lies where in a session's shared memory: from the maps of an ebpf_unit to rows of abi/segment.h.
+ * The layout of a session's shared memory: from the maps of an ebpf_unit to rows of abi/segment.h.
  */
 #ifndef DTAP_PLACE_LAYOUT_H
 #define DTAP_PLACE_LAYOUT_H
@@ -8,14 +8,14 @@
 #include "bpf/ebpf.h"
 
 struct layout {
-	struct abi_map *maps;		/* unit->nmaps; those in the image have no offset yet */
+	struct abi_map *maps;		/* unit->nmaps of them; those in the image have no offset yet */
 	uint64_t lanes_off, lane_size, data_size;
 	uint32_t nlanes;
 };
 
 /*
- * @processes: so many have events at most, and lanes are made for them; 0: any number.  0, -ENOMEM, or -E2BIG when
- * there is no room for enough lanes.
+ * @processes: the largest number of processes that have events, for which there must be lanes; 0: any number.  0,
+ * -ENOMEM, or -E2BIG: no room for enough lanes.
  */
 int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct layout *ret);
 void layout_fini(struct layout *l);

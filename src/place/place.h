@@ -1,8 +1,8 @@
 /*
  * A place: where the programs of one session run.  It owns the session's maps and programs and whatever fires
- * them; freeing it takes all down.  kernel.h and target.h make one each; the session knows this only.
+ * them; freeing it removes all of that.  kernel.h and target.h create one each; the session uses this interface only.
  *
- * Functions that can be refused return a negative errno and leave one line in @err (without "dtrace:" and
+ * Functions that can fail return a negative errno and leave one line in @err (without "dtrace:" and
  * without a newline) that names the object and the remedy.
  */
 #ifndef DTAP_PLACE_PLACE_H
@@ -15,12 +15,14 @@
 #include "abi/record.h"
 #include "bpf/ebpf.h"
 
+struct file;
 struct place;
+struct record;
 struct strbuf;
 
-/* One place in a file to be armed. */
+/* One site in a file to be armed. */
 struct place_site {
-	const char *path;	/* that this process can open; the file is held by its inode from then on */
+	const struct file *file;	/* the file itself, even if its path leads to another one now */
 	uint64_t off;		/* of the instruction in the file */
 	uint64_t sem_off;	/* of the semaphore in the file, 0: none */
 	uint32_t probe;		/* index in the probe table */
@@ -29,40 +31,76 @@ struct place_site {
 
 /* A marker of the agent to be armed. */
 struct place_marker {
-	uint32_t marker;	/* its number, in the order of agent/marker.h */
+	uint32_t marker;	/* its number, in the order of abi/marker.def */
 	uint32_t probe;
 	uint32_t pid;		/* in this process only; 0: in all that have the session's segment */
 	uint32_t uses;		/* arguments that the program reads: bit n for arg n */
 	uint32_t count_arg, count_map, count_classes;	/* as in struct abi_fire */
+	const char *module, *function;	/* for functions by name: patterns; else NULL */
+	uint32_t line;
+	bool by_script;		/* __main__ also matches by the name of its file */
 };
 
-/* NULL where a place cannot do it: the session then does not ask. */
+/*
+ * What programs have reported so far.  In the target place processes can write anything there: impossible values are
+ * ignored and counted in @bad.
+ */
+struct place_told {
+	bool over;			/* a program has ended the session: exit(), too many errors */
+	uint64_t drops[ABI_DROP_MAX];	/* what they lost */
+	uint64_t bad;			/* number of invalid records, keys and numbers */
+	uint64_t errors;		/* SystemTap's */
+	int interpreted;		/* why a traced process cannot compile its programs, an errno; 0: all can */
+};
+
+/*
+ * An operation is NULL if the place does not have it; the session then does not call it.
+ *
+ * Data that a place returns is a checked copy in the tracer's memory: a process that shares the memory in which
+ * programs run cannot change it afterwards, and the sizes and numbers in it are valid.
+ */
 struct place_ops {
 	void (*free)(struct place *p);
 
-	/* The block shared with the programs; stays the place's. */
-	struct abi_control *(*control)(struct place *p);
+	/*
+	 * Set values that programs read.  The tracer's value is authoritative: if a process overwrites it, the tracer
+	 * restores it when it next looks.
+	 */
+	void (*set_state)(struct place *p, enum abi_state state);
+	void (*set_walltime)(struct place *p, uint64_t off_ns);		/* from CLOCK_MONOTONIC to CLOCK_REALTIME */
+	void (*set_sched_clock)(struct place *p, uint64_t off_ns);	/* from it to the scheduler's clock */
+
+	void (*told)(struct place *p, struct place_told *ret);
+
+	/*
+	 * The probe for index @probe of a record that is not in the session's own table: a function that a pattern in
+	 * that table has matched (abi_probe.pattern).  Owned by the place; NULL: there is none.
+	 */
+	const struct abi_probe *(*named)(const struct place *p, uint32_t probe);
 
 	/* Set entry @index of the probe table. */
 	int (*set_probe)(struct place *p, uint32_t index, const struct abi_probe *probe);
 
 	/*
-	 * Load @prog (which must outlive the place): its handle, from 0 on, or a negative errno.  @multi: what
-	 * use_multi said for the sites that it is for.  When the kernel's verifier refuses, @log (which may be NULL)
-	 * gets its whole log.
+	 * Load @prog (which must outlive the place).  Returns its handle, from 0 on, or a negative errno.  @multi: the
+	 * result of use_multi for its sites.  If the kernel's verifier rejects it, @log (which may be NULL) gets the
+	 * whole log.
 	 */
 	int (*load)(struct place *p, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log);
 
 	/*
-	 * Fire program @prog at the @n sites, in process @pid or (0) in every process that maps the file, now or later;
-	 * then files that have been removed meanwhile are passed over.
+	 * Fire program @prog at the @n sites, in process @pid or (0) in every process that maps the file, now or later.
+	 * Sites in files that have been rewritten since they were found are not armed.
 	 */
 	int (*arm_sites)(struct place *p, int prog, const struct place_site *sites, size_t n, uint32_t pid,
 			 struct strbuf *err);
 	bool (*use_multi)(const struct place *p, uint32_t pid);
 
-	/* How many sites arm_sites has left out so far: of several it arms those that the kernel takes. */
-	size_t (*skipped)(const struct place *p);
+	/*
+	 * How many sites arm_sites has skipped so far because the kernel rejects them (of several sites it arms the
+	 * others).  *@changed: the number of further ones, in files that were rewritten.
+	 */
+	size_t (*skipped)(const struct place *p, size_t *changed);
 
 	/* Fire @prog for probe @probe every @period_ns of each CPU's time. */
 	int (*arm_profile)(struct place *p, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err);
@@ -70,45 +108,50 @@ struct place_ops {
 	/* Fire @prog at the kernel's raw tracepoint @name. */
 	int (*arm_tracepoint)(struct place *p, int prog, const char *name, struct strbuf *err);
 
-	/* Let entry @key (EBPF_SYSCALL_KEY) of the table of system calls be @call. */
+	/* Set entry @key (EBPF_SYSCALL_KEY) of the table of system calls. */
 	int (*set_syscall)(struct place *p, uint32_t key, const struct ebpf_syscall *call);
 
 	/* Fire @prog, compiled for EBPF_CTX_TARGET, at a marker of the agent. */
 	int (*arm_marker)(struct place *p, int prog, const struct place_marker *m, struct strbuf *err);
 
-	/* All is loaded and armed; nothing of that is called any more. */
+	/* Everything is loaded and armed; no load or arm operation is called after this. */
 	int (*ready)(struct place *p, struct strbuf *err);
 
-	/* Take all down that fires.  When it returns no program that others fired is still running. */
+	/* Disarm everything.  When it returns, no program is running, except those that the tracer runs itself. */
 	void (*disarm)(struct place *p);
 
-	/* Run an EBPF_CTX_RUN program now, here, with the probe's index and arguments. */
+	/* Run an EBPF_CTX_RUN program now, in this thread, with the probe's index and arguments. */
 	int (*run)(struct place *p, int prog, uint32_t probe, const uint64_t args[10]);
 
 	/* A descriptor that becomes readable when there are many records. */
 	int (*out_fd)(const struct place *p);
 
 	/*
-	 * Take all records out of the stream, those of one CPU or lane in the order they were written; @record must
-	 * copy what it keeps.  Returns how many, or a negative errno, also what @record returned if that was negative.
+	 * Consume all records, those of one CPU or lane in the order in which they were written; @record must copy what
+	 * it keeps.  Each is valid for the session's programs (checked.h), with a time between the place's creation and
+	 * now.  Returns their number, or a negative errno, also a negative result of @record.
 	 */
-	int (*drain)(struct place *p, int (*record)(void *ctx, const void *rec, size_t size), void *ctx);
+	int (*drain)(struct place *p, int (*record)(void *ctx, const struct record *rec), void *ctx);
 
 	/*
-	 * Read map number @map: @each gets keys with their values, of per-CPU maps the values of several CPUs one after
-	 * the other, each value_size rounded up to 8 bytes, @ncpus of them (1 for other maps).  A key can come
-	 * several times, then with the values of other CPUs.  Elements that come or go meanwhile may be missed.
+	 * Read map number @map: @each gets each key with its value.  Per-CPU maps have @ncpus values (other maps 1) one
+	 * after the other, each value_size rounded up to 8 bytes.  A key can occur several times, then with the values
+	 * of other CPUs.  Elements that are added or removed meanwhile may be missed.  Key and value are valid until
+	 * @each returns; the key conforms to the map's layout.
 	 */
 	int (*map_each)(struct place *p, uint32_t map,
 			void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx);
 
-	/* The only element of an array that is mmapable, as programs have it; stays the place's. NULL: that cannot be. */
-	void *(*map_memory)(struct place *p, uint32_t map);
+	/* Write @n bytes at @off of the only element of an array that can be mmapped.  0 or a negative errno. */
+	int (*map_write)(struct place *p, uint32_t map, size_t off, const void *bytes, size_t n);
 
 	/* Set an element. */
 	int (*map_set)(struct place *p, uint32_t map, const void *key, const void *value);
 
-	/* Remove an element.  -ENOENT when it is not there; an array's element is zeroed instead. */
+	/* Has process @pid mapped the memory in which programs run?  Only such processes need data about them there. */
+	bool (*is_inside)(struct place *p, uint32_t pid);
+
+	/* Remove an element; an array's element is zeroed instead.  -ENOENT: there is no such element. */
 	int (*map_delete)(struct place *p, uint32_t map, const void *key);
 };
 
@@ -117,7 +160,8 @@ struct place {
 	bool in_target;		/* programs for events are EBPF_CTX_TARGET, and only markers of the agent fire */
 	bool sleepable;		/* programs for sites may fault pages in */
 	bool parallel;		/* several threads may load and arm at the same time */
-	bool turns_called;	/* programs with loops must be made so (struct ebpf_env) */
+	bool turns_called;	/* programs with loops must be compiled for this (struct ebpf_env) */
+	bool events_end;	/* set by the session: a program that an event fires may end the session */
 };
 
 /* Accepts NULL. */
@@ -125,11 +169,6 @@ static inline void place_free(struct place *p)
 {
 	if (p)
 		p->ops->free(p);
-}
-
-static inline struct abi_control *place_control(struct place *p)
-{
-	return p->ops->control(p);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The scheduler's clock, by which the kernel adds up the time of threads.
+ * The scheduler's clock, with which the kernel measures the CPU time of threads.
  */
 #ifndef DTAP_PLACE_SCHED_CLOCK_H
 #define DTAP_PLACE_SCHED_CLOCK_H
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * What is to be added to CLOCK_MONOTONIC for it, in ns.  They are corrected in different ways, so this changes, by up to
- * half a millisecond in a second.  Where the kernel does not tell, 0: both begin when the system does.
+ * The scheduler's clock minus CLOCK_MONOTONIC, ns.  The two are corrected in different ways, so the difference changes
+ * by up to half a millisecond per second.  0 if it cannot be found: both start at boot.
  */
 int64_t sched_clock_off(void);
 

@@ -1,26 +1,29 @@
 #include "place/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/strbuf.h"
-#include "place/clock.h"
-#include "place/layout.h"
-#include "vm/shm.h"
+#include "place/named.h"
+#include "place/segment.h"
+
+/* At most that many: anybody can create domains, and each takes memory. */
+enum { SEGMENTS = 64 };
 
 struct loaded {
 	const struct ebpf_prog *prog;
-	struct vm_prog *vm;		/* once the place is ready */
-	bool ran;			/* here */
+	struct vm_prog *vm;		/* NULL before the place is ready */
+	bool ran;			/* in this process */
 };
 
 struct target_place {
@@ -32,16 +35,19 @@ struct target_place {
 	size_t nprogs, progs_cap;
 	struct abi_fire *fires;
 	size_t nfires, fires_cap;
-	int image_fd, data_fd;
-	int wake_fd, woken_fd;		/* ends of a pair of sockets: what targets write to, and what comes out */
-	uint8_t *data;
-	void *image;			/* NULL until ready */
-	uint64_t image_size;
+	struct segment *segments[SEGMENTS];	/* the first is also used by the tracer */
+	size_t nsegments;
+	struct abi_prog *placed;	/* position of each program in an image; NULL before the place is ready */
+	uint64_t image_size, id;
 	uint32_t flags;
-	struct shm shm;
 	struct shm_run run;
-	struct clock clock;
-	uint64_t failed, unserved;	/* of struct abi_data, told so far */
+	struct checked *checked;
+	struct named named;
+	struct strbuf texts;		/* patterns of functions by name */
+	uint64_t texts_off;
+	struct segment_own own;
+	bool is_ready;
+	int woken;			/* epoll descriptor of all segments' woken_fd */
 };
 
 static struct target_place *of(struct place *place)
@@ -49,12 +55,12 @@ static struct target_place *of(struct place *place)
 	return (struct target_place *)place;
 }
 
-static struct abi_data *data_of(const struct target_place *t)
+static struct segment *home(const struct target_place *t)
 {
-	return (struct abi_data *)t->data;
+	return t->segments[0];
 }
 
-/* --- before it is ready ------------------------------------------------------------------------------- */
+/* --- until it is ready -------------------------------------------------------------------------------- */
 
 static void free_place(struct place *place)
 {
@@ -63,27 +69,26 @@ static void free_place(struct place *place)
 	for (size_t i = 0; i < t->nprogs; i++)
 		vm_free(t->progs[i].vm);
 	shm_run_fini(&t->run);
-	shm_fini(&t->shm);
-	if (t->image)
-		munmap(t->image, t->image_size);
-	if (t->data)
-		munmap(t->data, t->layout.data_size);
-	for (int k = 0; k < 4; k++) {
-		int fd = (int[]){ t->image_fd, t->data_fd, t->wake_fd, t->woken_fd }[k];
-
-		if (fd >= 0)
-			close(fd);
+	for (size_t i = 0; i < t->nsegments; i++) {
+		segment_fini(t->segments[i]);
+		free(t->segments[i]);
 	}
+	if (t->woken >= 0)
+		close(t->woken);
+	checked_free(t->checked);
+	named_fini(&t->named);
+	strbuf_fini(&t->texts);
 	layout_fini(&t->layout);
+	free(t->placed);
 	free(t->probes);
 	free(t->progs);
 	free(t->fires);
 	free(t);
 }
 
-static struct abi_control *control(struct place *place)
+static const struct abi_probe *named(const struct place *place, uint32_t probe)
 {
-	return &data_of(of(place))->control;
+	return named_get(&((const struct target_place *)place)->named, probe);
 }
 
 static int set_probe(struct place *place, uint32_t index, const struct abi_probe *probe)
@@ -92,7 +97,7 @@ static int set_probe(struct place *place, uint32_t index, const struct abi_probe
 	return 0;
 }
 
-/* Room for one more in the array *v of elements of @size bytes. */
+/* Make room for one more element of @size bytes in the array *v. */
 static bool grow(void *v, size_t *cap, size_t n, size_t size)
 {
 	size_t more = *cap ? *cap * 2 : 16;
@@ -127,6 +132,16 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	return (int)t->nprogs++;
 }
 
+/* Add @text to the image's texts.  Returns its offset. */
+static uint32_t add_text(struct target_place *t, const char *text)
+{
+	uint32_t at = (uint32_t)t->texts.len;
+
+	if (text)
+		strbuf_add(&t->texts, text, strlen(text) + 1);
+	return at;
+}
+
 static int arm_marker(struct place *place, int prog, const struct place_marker *m, struct strbuf *err)
 {
 	struct target_place *t = of(place);
@@ -137,7 +152,9 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 	}
 	t->fires[t->nfires++] = (struct abi_fire){ .marker = m->marker, .prog = (uint32_t)prog, .probe = m->probe,
 						   .pid = m->pid, .uses = m->uses, .count_arg = m->count_arg,
-						   .count_map = m->count_map, .count_classes = m->count_classes };
+						   .count_map = m->count_map, .count_classes = m->count_classes,
+						   .module = add_text(t, m->module), .function = add_text(t, m->function),
+						   .line = m->line, .by_script = m->by_script };
 	return 0;
 }
 
@@ -148,12 +165,14 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* Give what is in the image its offset; returns the image's size. */
+/* Set the offsets of everything in the image; returns the image's size. */
 static uint64_t place_in_image(struct target_place *t, struct abi_prog *progs)
 {
 	uint64_t at = sizeof(struct abi_image) + t->unit->nmaps * sizeof(struct abi_map) +
 		      t->nprogs * sizeof(struct abi_prog) + t->nfires * sizeof(struct abi_fire);
 
+	t->texts_off = at;
+	at += t->texts.len;
 	for (size_t i = 0; i < t->nprogs; i++) {
 		progs[i] = (struct abi_prog){ .off = round_up(at, 8), .ninsns = t->progs[i].prog->ninsns };
 		at = progs[i].off + progs[i].ninsns * sizeof(struct bpf_insn);
@@ -169,14 +188,22 @@ static uint64_t place_in_image(struct target_place *t, struct abi_prog *progs)
 	return round_up(at, ABI_ALIGN);
 }
 
-/* As struct abi_image has it. */
+/* The number of a map as in struct abi_image. */
 static uint16_t map_number(const struct target_place *t, uint32_t map)
 {
 	return t->layout.maps[map].kind == ABI_MAP_NONE ? 0 : (uint16_t)(map + 1);
 }
 
-static void fill_image(const struct target_place *t, const struct abi_prog *progs, uint8_t *image)
+struct filling {
+	const struct target_place *t;
+	uint64_t number;
+};
+
+static void fill_image(void *ctx, uint8_t *image)
 {
+	const struct filling *f = ctx;
+	const struct target_place *t = f->t;
+	const struct abi_prog *progs = t->placed;
 	const struct layout *l = &t->layout;
 	uint8_t *at = image + sizeof(struct abi_image);
 
@@ -186,9 +213,10 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 		.nfires = (uint32_t)t->nfires, .nlanes = l->nlanes, .lanes_off = l->lanes_off,
 		.lane_size = l->lane_size, .flags = t->flags,
 		.ranges = map_number(t, EBPF_MAP_RANGES), .unwind = map_number(t, EBPF_MAP_UNWIND),
+		.id = t->id, .number = f->number,
+		.texts_off = t->texts.len ? (uint32_t)t->texts_off : 0, .texts_size = (uint32_t)t->texts.len,
+		.probes = t->unit->nnamed ? map_number(t, EBPF_MAP_PROBES) : 0, .nprobes = t->named.first,
 	};
-	if (getrandom(&((struct abi_image *)image)->id, sizeof(uint64_t), GRND_NONBLOCK) < 0)
-		((struct abi_image *)image)->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t->data;
 	memcpy(at, l->maps, t->unit->nmaps * sizeof(*l->maps));
 	at += t->unit->nmaps * sizeof(*l->maps);
 	if (t->nprogs)
@@ -196,6 +224,8 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 	at += t->nprogs * sizeof(*progs);
 	if (t->nfires)
 		memcpy(at, t->fires, t->nfires * sizeof(*t->fires));
+	if (t->texts.len)
+		memcpy(image + t->texts_off, t->texts.s, t->texts.len);
 	for (size_t i = 0; i < t->nprogs; i++) {
 		const struct ebpf_prog *p = t->progs[i].prog;
 		struct bpf_insn *insns = (struct bpf_insn *)(image + progs[i].off);
@@ -207,49 +237,14 @@ static void fill_image(const struct target_place *t, const struct abi_prog *prog
 	for (uint32_t i = 0; i < t->unit->nmaps; i++) {
 		const struct abi_map *m = &l->maps[i];
 
-		if (i == EBPF_MAP_PROBES)
+		if (i == EBPF_MAP_PROBES && m->kind == ABI_MAP_IMAGE)
 			memcpy(image + m->off, t->probes, m->size);
 		else if (m->kind == ABI_MAP_IMAGE)
 			memcpy(image + m->off, t->unit->maps[i].init, m->value_size);
 	}
 }
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x8U	/* Linux 6.3 */
-#endif
-
-/* Never to be executed, without which vm.memfd_noexec=2 permits none. */
-static int new_file(const char *name)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-
-	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
-
-static int make_image(struct target_place *t, const struct abi_prog *progs)
-{
-	void *image;
-	int err = 0;
-
-	t->image_fd = new_file("dtap-image");
-	if (t->image_fd < 0 || ftruncate(t->image_fd, (off_t)t->image_size))
-		return -errno;
-	image = mmap(NULL, t->image_size, PROT_READ | PROT_WRITE, MAP_SHARED, t->image_fd, 0);
-	if (image == MAP_FAILED)
-		return -errno;
-	fill_image(t, progs, image);
-	munmap(image, t->image_size);
-	if (fcntl(t->image_fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return -errno;
-	image = mmap(NULL, t->image_size, PROT_READ, MAP_SHARED, t->image_fd, 0);
-	if (image == MAP_FAILED)
-		err = -errno;
-	else
-		t->image = image;
-	return err;
-}
-
-/* Why @prog cannot be loaded, with the clause's line where that is known. */
+/* Word why @prog cannot be loaded, with the clause's position if it is known. */
 static void say_refused(const struct ebpf_prog *prog, const struct vm_error *why, struct strbuf *err)
 {
 	const struct ebpf_line *line = ebpf_line_find(prog, why->insn);
@@ -261,13 +256,13 @@ static void say_refused(const struct ebpf_prog *prog, const struct vm_error *why
 	strbuf_printf(err, ": %s (instruction %u)", why->text, why->insn);
 }
 
-/* All programs, also those for the target: what its engine would refuse is to be said here. */
+/* Load all programs, also those that only targets run, to report here what the engine there would refuse. */
 static int load_all(struct target_place *t, struct strbuf *err)
 {
 	struct vm_error why;
 
 	for (size_t i = 0; i < t->nprogs; i++) {
-		int e = shm_load(&t->shm, (uint32_t)i, SHM_BUDGET_TRACER, &t->progs[i].vm, &why);
+		int e = shm_load(&home(t)->shm, (uint32_t)i, SHM_BUDGET_TRACER, &t->progs[i].vm, &why);
 
 		if (e == -EINVAL)
 			say_refused(t->progs[i].prog, &why, err);
@@ -287,42 +282,59 @@ static uint64_t process_start(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Finish segment number @number. */
+static int finish(struct target_place *t, struct segment *s, uint64_t number, struct strbuf *err)
+{
+	struct filling f = { t, number };
+	const char *why;
+	int e = segment_finish(s, t->image_size, fill_image, &f, &why);
+
+	if (e)
+		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", why);
+	else if (t->unit->nnamed)
+		memcpy(s->data + t->layout.maps[EBPF_MAP_PROBES].off, t->probes, t->named.first * sizeof(*t->probes));
+	return e;
+}
+
 static int ready(struct place *place, struct strbuf *err)
 {
 	struct target_place *t = of(place);
-	struct abi_prog *progs = calloc(t->nprogs + 1, sizeof(*progs));
-	const char *why = "out of memory";
-	int e = -ENOMEM;
+	int e;
 
-	if (progs) {
-		t->image_size = place_in_image(t, progs);
-		e = make_image(t, progs);
-		why = strerror(-e);
-		free(progs);
+	t->placed = calloc(t->nprogs + 1, sizeof(*t->placed));
+	if (!t->placed) {
+		strbuf_puts(err, "out of memory");
+		return -ENOMEM;
 	}
-	if (!e)
-		e = shm_open_segment(t->image, t->image_size, t->data, t->layout.data_size, &t->shm, &why);
-	if (!e)
-		e = shm_run_init(&t->run, &t->shm, 0, (uint32_t)getpid(), process_start());
-	if (e) {
-		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", why);
-		return e;
+	t->image_size = place_in_image(t, t->placed);
+	if (getrandom(&t->id, sizeof(t->id), GRND_NONBLOCK) < 0)
+		t->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)home(t)->data;
+	e = finish(t, home(t), 0, err);
+	if (!e) {
+		e = shm_run_init(&t->run, &home(t)->shm, 0, (uint32_t)getpid(), process_start());
+		if (e)
+			strbuf_puts(err, "out of memory");
 	}
-	t->shm.punch_fd = t->data_fd;
-	clock_start(&t->clock, &data_of(t)->clock);
-	return load_all(t, err);
+	t->is_ready = !e;
+	return e ? e : load_all(t, err);
 }
 
 /* --- while it runs ------------------------------------------------------------------------------------ */
 
-/* The gate is shut: wait until nobody is behind it, a tenth of a second at most. */
+/* The state lets no program start any more: wait until none is running, a tenth of a second at most. */
 static void disarm(struct place *place)
 {
 	struct target_place *t = of(place);
 	const struct timespec wait = { .tv_nsec = 100000 };
 
-	for (int k = 0; t->image && k < 1000 && shm_busy(&t->shm); k++)
-		nanosleep(&wait, NULL);
+	size_t n = 0;
+
+	for (int k = 0; t->is_ready && k < 1000 && n < t->nsegments; k++) {
+		while (n < t->nsegments && !shm_busy(&t->segments[n]->shm))
+			n++;
+		if (n < t->nsegments)
+			nanosleep(&wait, NULL);
+	}
 }
 
 static int run(struct place *place, int prog, uint32_t probe, const uint64_t args[10])
@@ -330,7 +342,7 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 	struct target_place *t = of(place);
 	uint64_t ctx[11] = { probe };
 
-	/* Without executable memory it is interpreted. */
+	/* If there is no executable memory, the program is interpreted. */
 	if (!t->progs[prog].ran)
 		vm_compile(t->progs[prog].vm);
 	t->progs[prog].ran = true;
@@ -342,90 +354,255 @@ static int run(struct place *place, int prog, uint32_t probe, const uint64_t arg
 
 static int out_fd(const struct place *place)
 {
-	return ((const struct target_place *)place)->woken_fd;
+	return ((const struct target_place *)place)->woken;
 }
 
-/* Wakes taken notice of at a time. */
-enum { WAKES = 64 };
+/* --- what targets write ------------------------------------------------------------------------------- */
 
-/* What targets lost in ways that programs do not know of. */
-static void count_losses(struct target_place *t, uint64_t rings)
+static void publish(struct target_place *t)
 {
-	struct abi_data *d = data_of(t);
-	uint64_t failed = __atomic_load_n(&d->failed_runs, __ATOMIC_RELAXED);
-	uint64_t unserved = __atomic_load_n(&d->no_lane, __ATOMIC_RELAXED);
-
-	if (rings)
-		__atomic_fetch_add(&d->control.drops[ABI_DROP_RECORD], rings, __ATOMIC_RELAXED);
-	if (failed != t->failed || unserved != t->unserved)
-		__atomic_fetch_add(&d->control.drops[ABI_DROP_BUSY], failed - t->failed + unserved - t->unserved,
-				   __ATOMIC_RELAXED);
-	t->failed = failed;
-	t->unserved = unserved;
+	for (size_t i = 0; i < t->nsegments; i++)
+		segment_publish(t->segments[i], &t->own);
 }
 
-static int drain(struct place *place, int (*record)(void *ctx, const void *rec, size_t size), void *ctx)
+static void set_state(struct place *place, enum abi_state state)
+{
+	of(place)->own.state = state;
+	publish(of(place));
+}
+
+static void set_walltime(struct place *place, uint64_t off_ns)
+{
+	of(place)->own.walltime_off_ns = off_ns;
+	publish(of(place));
+}
+
+static void told(struct place *place, struct place_told *ret)
 {
 	struct target_place *t = of(place);
-	uint64_t lost = 0;
-	char news[8];
-	int n;
 
-	/* What is left of a flood of them does no harm. */
-	for (int k = 0; k < WAKES && recv(t->woken_fd, news, sizeof(news), MSG_DONTWAIT) > 0; k++)
-		;
-	n = t->image ? shm_drain(&t->shm, record, ctx, &lost) : 0;
+	*ret = (struct place_told){ .over = false };
+	for (size_t i = 0; i < t->nsegments; i++) {
+		const struct place_told *one = &t->segments[i]->told;
 
-	count_losses(t, lost);
-	clock_keep(&t->clock);
-	return n;
+		segment_hear(t->segments[i], &t->own, place->events_end);
+		for (int k = 0; k < ABI_DROP_MAX; k++)
+			ret->drops[k] += one->drops[k];
+		ret->bad += one->bad;
+		ret->errors += one->errors;
+		ret->over |= one->over;
+		ret->interpreted = ret->interpreted ? ret->interpreted : one->interpreted;
+	}
 }
 
-struct each {
-	void (*fn)(void *ctx, const void *key, const void *value, unsigned int ncpus);
-	void *ctx;
-};
-
-static void each_element(void *ctx, const void *key, const void *value)
+static int drain(struct place *place, int (*record)(void *ctx, const struct record *rec), void *ctx)
 {
-	const struct each *e = ctx;
+	struct target_place *t = of(place);
+	int all = 0, full = 0;
 
-	e->fn(e->ctx, key, value, 1);
+	for (size_t i = 0; i < t->nsegments; i++) {
+		int n = segment_drain(t->segments[i], record, ctx);
+
+		/* -EAGAIN: @record accepts no more of this domain; continue with the others. */
+		if (n == -EAGAIN)
+			full = n;
+		else if (n < 0)
+			return n;
+		else
+			all += n;
+	}
+	return full ? full : all;
 }
 
 static int map_each(struct place *place, uint32_t map,
 		    void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx)
 {
 	struct target_place *t = of(place);
-	struct each e = { each, ctx };
+	int e = 0;
 
-	if (t->image)
-		shm_map_each(&t->shm, map, each_element, &e);
-	return 0;
+	for (size_t i = 0; i < t->nsegments && !e; i++)
+		e = segment_each(t->segments[i], map, each, ctx);
+	return e;
 }
 
 static int map_set(struct place *place, uint32_t map, const void *key, const void *value)
 {
-	return shm_map_set(&of(place)->shm, map, key, value);
+	struct target_place *t = of(place);
+	int e = 0;
+
+	for (size_t i = 0; i < t->nsegments && !e; i++)
+		e = shm_map_set(&t->segments[i]->shm, map, key, value);
+	return e;
 }
 
-static void *map_memory(struct place *place, uint32_t map)
+static int map_write(struct place *place, uint32_t map, size_t off, const void *bytes, size_t n)
 {
-	const struct shm_map *m = &of(place)->shm.maps[map];
+	struct target_place *t = of(place);
+	const struct shm_map *m = &home(t)->shm.maps[map];
 
-	return m->kind == ABI_MAP_ARRAY && m->max_entries == 1 ? of(place)->data + m->off : NULL;
+	if (m->kind != ABI_MAP_ARRAY || m->max_entries != 1 || off > m->value_size || n > m->value_size - off)
+		return -EINVAL;
+	for (size_t i = 0; i < t->nsegments; i++)
+		memcpy(t->segments[i]->data + m->off + off, bytes, n);
+	return 0;
+}
+
+/* Has process @pid mapped the data of one of the first @n segments? */
+static bool maps_one_of(const struct target_place *t, size_t n, uint32_t pid)
+{
+	unsigned int major, minor;
+	unsigned long long ino;
+	char line[512];
+	bool found = false;
+	struct stat st;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%u/maps", pid);
+	f = fopen(line, "re");
+	/* The rest of a line that does not fit is read as another line, which does not match the format. */
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %llu", &major, &minor, &ino) != 3)
+			continue;
+		for (size_t i = 0; i < n && !found; i++)
+			found = !fstat(t->segments[i]->data_fd, &st) && ino == st.st_ino && makedev(major, minor) == st.st_dev;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool is_inside(struct place *place, uint32_t pid)
+{
+	return maps_one_of(of(place), of(place)->nsegments, pid);
+}
+
+bool target_place_is_home(const struct place *p, uint32_t pid)
+{
+	return maps_one_of((const struct target_place *)p, 1, pid);
 }
 
 static int map_delete(struct place *place, uint32_t map, const void *key)
 {
-	return shm_map_delete(&of(place)->shm, map, key);
+	struct target_place *t = of(place);
+	int ret = -ENOENT;
+
+	for (size_t i = 0; i < t->nsegments; i++) {
+		int e = shm_map_delete(&t->segments[i]->shm, map, key);
+
+		if (e && e != -ENOENT)
+			return e;
+		ret = e ? ret : 0;
+	}
+	return ret;
+}
+
+/* --- domains ------------------------------------------------------------------------------------------ */
+
+static int add_segment(struct target_place *t)
+{
+	struct epoll_event news = { .events = EPOLLIN };
+	struct segment *s = malloc(sizeof(*s));
+	int e;
+
+	if (!s)
+		return -ENOMEM;
+	e = segment_init(s, &t->layout, t->checked, &t->named);
+	if (!e && epoll_ctl(t->woken, EPOLL_CTL_ADD, s->woken_fd, &news))
+		e = -errno;
+	if (e) {
+		segment_fini(s);
+		free(s);
+		return e;
+	}
+	t->segments[t->nsegments++] = s;
+	return 0;
+}
+
+static void copy_element(void *ctx, const void *key, const void *value, unsigned int ncpus)
+{
+	struct segment *to = ctx;
+
+	(void)ncpus;
+	shm_map_set(&to->shm, EBPF_MAP_RANGES, key, value);
+}
+
+/* Copy the data about processes that the tracer has written so far. */
+static void copy_told(struct target_place *t, struct segment *to)
+{
+	const struct shm_map *m = &home(t)->shm.maps[EBPF_MAP_UNWIND];
+
+	if (m->kind != ABI_MAP_ARRAY)
+		return;
+	memcpy(to->data + m->off, home(t)->data + m->off, m->size);
+	segment_each(home(t), EBPF_MAP_RANGES, copy_element, to);
+}
+
+static struct segment *new_segment(struct target_place *t, struct strbuf *why)
+{
+	struct segment *s;
+	int e;
+
+	if (t->nsegments == SEGMENTS) {
+		strbuf_printf(why, "there are %d trust domains already", SEGMENTS);
+		return NULL;
+	}
+	e = add_segment(t);
+	if (e) {
+		strbuf_puts(why, strerror(-e));
+		return NULL;
+	}
+	s = t->segments[t->nsegments - 1];
+	if (finish(t, s, t->nsegments - 1, why)) {
+		segment_fini(s);
+		free(s);
+		t->nsegments--;
+		return NULL;
+	}
+	copy_told(t, s);
+	segment_publish(s, &t->own);
+	return s;
+}
+
+/* The segment of @domain, or NULL. */
+static struct segment *find_segment(struct target_place *t, const struct domain *domain)
+{
+	for (size_t i = 0; i < t->nsegments; i++)
+		if (t->segments[i]->has_domain && domain_same(&t->segments[i]->domain, domain))
+			return t->segments[i];
+	return NULL;
+}
+
+int target_place_segment(struct place *place, const struct domain *domain, bool alone, struct target_place_fds *ret,
+			 struct strbuf *why)
+{
+	struct target_place *t = of(place);
+	struct segment *s = find_segment(t, domain);
+	struct domain own;
+	bool is_own = !domain_of(getpid(), &own) && domain_same(&own, domain);
+
+	if (!s && !home(t)->has_domain && (is_own || alone))
+		s = home(t);
+	if (!s && alone)
+		return -EXDEV;
+	if (!s)
+		s = new_segment(t, why);
+	if (!s)
+		return -ENOSPC;
+	s->has_domain = true;
+	s->domain = *domain;
+	s->is_foreign = !is_own;
+	*ret = (struct target_place_fds){ s->image_fd, s->data_fd, s->wake_fd };
+	return 0;
 }
 
 /* --- the place ---------------------------------------------------------------------------------------- */
 
 static const struct place_ops ops = {
 	.free = free_place,
-	.control = control,
+	.set_state = set_state,
+	.set_walltime = set_walltime,
+	.told = told,
+	.named = named,
 	.set_probe = set_probe,
 	.load = load,
 	.arm_marker = arm_marker,
@@ -435,30 +612,11 @@ static const struct place_ops ops = {
 	.out_fd = out_fd,
 	.drain = drain,
 	.map_each = map_each,
-	.map_memory = map_memory,
+	.map_write = map_write,
 	.map_set = map_set,
+	.is_inside = is_inside,
 	.map_delete = map_delete,
 };
-
-static int make_data(struct target_place *t)
-{
-	int ends[2];
-	void *data;
-
-	t->data_fd = new_file("dtap-data");
-	if (t->data_fd < 0 || ftruncate(t->data_fd, (off_t)t->layout.data_size) ||
-	    fcntl(t->data_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return -errno;
-	data = mmap(NULL, t->layout.data_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, t->data_fd, 0);
-	if (data == MAP_FAILED)
-		return -errno;
-	t->data = data;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
-		return -errno;
-	t->wake_fd = ends[0];
-	t->woken_fd = ends[1];
-	return 0;
-}
 
 int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
 		     struct strbuf *err)
@@ -472,15 +630,19 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
+	t->named.first = unit->maps[EBPF_MAP_PROBES].max_entries - unit->nnamed;
 	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
 		   (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
+		   (unit->asks_values ? ABI_SEGMENT_VALUES : 0) |
+		   (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) |
 		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
-	t->image_fd = t->data_fd = t->wake_fd = t->woken_fd = -1;
-	t->probes = calloc(unit->maps[EBPF_MAP_PROBES].max_entries, sizeof(*t->probes));
-	if (t->probes)
+	t->woken = epoll_create1(EPOLL_CLOEXEC);
+	t->probes = calloc(t->named.first, sizeof(*t->probes));
+	t->checked = checked_new(unit);
+	if (t->probes && t->checked)
 		e = layout_make(unit, processes, &t->layout);
 	if (!e)
-		e = make_data(t);
+		e = t->woken < 0 ? -EMFILE : add_segment(t);
 	if (e) {
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", e == -E2BIG ?
 			      "it would be too large; lower aggsize, dynvarsize or bufsize" : strerror(-e));
@@ -489,11 +651,4 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	*ret = &t->place;
 	return 0;
-}
-
-struct target_place_fds target_place_fds(const struct place *p)
-{
-	const struct target_place *t = (const struct target_place *)p;
-
-	return (struct target_place_fds){ t->image_fd, t->data_fd, t->wake_fd };
 }

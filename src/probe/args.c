@@ -1,5 +1,5 @@
 /*
- * Arguments: their types as the languages see them, their places as the code generator wants them.
+ * Arguments: their types for the languages, their locations for the code generator.
  */
 #include "probe/probe.h"
 
@@ -27,7 +27,7 @@ const char *probe_arg_type(const struct probe_arg *arg)
 	}
 }
 
-/* A constant as a variable of @width bytes would hold it. */
+/* The constant @v truncated to @width bytes and extended by @sign. */
 static int64_t fit(int64_t v, unsigned int width, bool sign)
 {
 	unsigned int shift = 64 - 8 * width;

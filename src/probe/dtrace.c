@@ -1,6 +1,5 @@
 /*
- * The dtrace provider: BEGIN, END and ERROR, which every set has from its start.  DTrace guide, "dtrace
- * Provider".
+ * The dtrace provider: BEGIN, END and ERROR, which are in every set.  DTrace guide, "dtrace Provider".
  */
 #include "probe/provider.h"
 
@@ -16,4 +15,4 @@ static void find(struct finding *f)
 	}
 }
 
-const struct provider provider_dtrace = { find };
+const struct provider provider_dtrace = { find, .is_general = true };

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
+#include "base/strbuf.h"
 #include "elf/obj.h"
 
 struct dirs {
@@ -20,7 +22,7 @@ struct dirs {
 struct libs {
 	struct arena *arena;
 	const char *root;
-	struct dirs rpath, env, usual;	/* the program's DT_RPATH, $LD_LIBRARY_PATH, and those of ld.so itself */
+	struct dirs rpath, env, usual;	/* DT_RPATH of the program, $LD_LIBRARY_PATH, and ld.so's own folders */
 	const char **v;
 	size_t n, cap;
 };
@@ -62,21 +64,27 @@ const char *exec_find(struct arena *a, const char *name, const char *root)
 }
 
 enum {
-	MAX_FIRST_LINE = 256,	/* that the kernel looks at */
-	MAX_SCRIPTS = 5,	/* each other's interpreters */
+	MAX_FIRST_LINE = 256,	/* bytes that the kernel reads */
+	MAX_SCRIPTS = 5,	/* nesting of interpreters */
+	MAX_CONF = 1 << 18,	/* bytes of ld.so.conf or a file that it includes */
 };
 
-/* The first line of a script, without its #!; NULL: it is none. */
+/* The first line of a script, without its #!; NULL: not a script. */
 static char *first_line(struct arena *a, const char *path)
 {
-	FILE *f = fopen(path, "re");
-	char line[MAX_FIRST_LINE], *ret = NULL;
+	char line[MAX_FIRST_LINE];
+	struct file *f;
+	ssize_t n;
 
-	if (f && fgets(line, sizeof(line), f) && !strncmp(line, "#!", 2))
-		ret = arena_strdup(a, line + 2);
-	if (f)
-		fclose(f);
-	return ret;
+	if (file_open(path, &f, NULL))
+		return NULL;
+	n = pread(f->fd, line, sizeof(line) - 1, 0);
+	file_close(f);
+	if (n < 2 || memcmp(line, "#!", 2))
+		return NULL;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return arena_strdup(a, line + 2);
 }
 
 /* The command among env's arguments: "python3", "-S python3 -u", "PYTHONDEVMODE=1 python3". */
@@ -111,7 +119,7 @@ const char *exec_interpreter(struct arena *a, const char *path, const char *root
 
 /* --- libraries ---------------------------------------------------------------------------------------- */
 
-/* A folder of a list; $ORIGIN in it is the folder @origin. */
+/* Add a folder of a list; $ORIGIN in it is the folder @origin. */
 static void add_dir(struct libs *l, struct dirs *d, const char *dir, size_t len, const char *origin)
 {
 	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
@@ -142,15 +150,21 @@ static void add_list(struct libs *l, struct dirs *d, const char *list, const cha
 	}
 }
 
-/* ld.so.conf(5): a folder a line, and "include PATTERN". */
+/* ld.so.conf(5): one folder per line, and "include PATTERN". */
 static void read_conf(struct libs *l, const char *path, unsigned int depth)
 {
-	FILE *f = fopen(path, "re");
-	char line[PATH_MAX];
-	glob_t g;
+	struct strbuf text = { 0 };
+	char *line, *rest;
+	struct file *f;
+	glob_t g = { 0 };
 
-	while (f && fgets(line, sizeof(line), f)) {
-		size_t n = strcspn(line, "#\n");
+	if (file_open(path, &f, NULL))
+		return;
+	if (file_text(f, MAX_CONF, &text))	/* use what was read so far */
+		strbuf_putc(&text, '\n');
+	file_close(f);
+	for (rest = text.s; rest && (line = strsep(&rest, "\n"));) {
+		size_t n = strcspn(line, "#");
 
 		line[n] = '\0';
 		if (!strncmp(line, "include ", 8) && depth < 4) {
@@ -163,8 +177,7 @@ static void read_conf(struct libs *l, const char *path, unsigned int depth)
 			add_dir(l, &l->usual, line, n, NULL);
 		}
 	}
-	if (f)
-		fclose(f);
+	strbuf_fini(&text);
 }
 
 static void add_lib(struct libs *l, const char *path)
@@ -233,7 +246,7 @@ size_t exec_libraries(struct arena *a, struct obj *o, const char *root, const ch
 	add_list(&l, &l.env, getenv("LD_LIBRARY_PATH"), NULL);
 	read_conf(&l, arena_printf(a, "%s/etc/ld.so.conf", l.root), 0);
 	add_list(&l, &l.usual, "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib", NULL);
-	/* A program that brings its library: PREFIX/bin/python and PREFIX/lib. */
+	/* A program with its library beside it: PREFIX/bin/python and PREFIX/lib. */
 	add_list(&l, &l.usual, "$ORIGIN/../lib", origin);
 	find_needed(&l, o);
 	for (size_t i = 0; i < l.n; i++) {

@@ -53,7 +53,7 @@ static const struct btf_type *bare(const struct btf *btf, uint32_t id)
 	return to > 0 ? btf__type_by_id(btf, (uint32_t)to) : NULL;
 }
 
-/* How an integer, enum or pointer of type @id is read. */
+/* The size and sign for reading an integer, enum or pointer of type @id. */
 static bool scalar(const struct btf *btf, uint32_t id, uint8_t *size, bool *sign)
 {
 	const struct btf_type *t = bare(btf, id);
@@ -71,7 +71,7 @@ static bool scalar(const struct btf *btf, uint32_t id, uint8_t *size, bool *sign
 	return true;
 }
 
-/* The parameters of tracepoint @name; *n without the first, which is nobody's. */
+/* The parameters of tracepoint @name; *n: their number without the first, which is not an argument. */
 static const struct btf_param *params(const struct btf *btf, const char *name, unsigned int *n)
 {
 	const struct btf_type *t;
@@ -112,7 +112,7 @@ int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig)
 	return (int)n;
 }
 
-/* The type @id in C; false when it is none that has a short text. */
+/* Write the type @id in C; false: it has no short form. */
 static bool type_text(const struct btf *btf, uint32_t id, char *buf, size_t size)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
@@ -126,7 +126,7 @@ static bool type_text(const struct btf *btf, uint32_t id, char *buf, size_t size
 	switch (btf_kind(t)) {
 	case BTF_KIND_INT:
 		return *name && snprintf(buf, size, "%s", name) < (int)size;
-	case BTF_KIND_TYPEDEF:	/* bool is the script's as well */
+	case BTF_KIND_TYPEDEF:	/* scripts have bool, too */
 		return snprintf(buf, size, "%s%s", strcmp(name, "bool") ? "vmlinux`" : "", name) < (int)size;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
@@ -159,7 +159,7 @@ bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, c
 
 /* --- members ------------------------------------------------------------------------------------------ */
 
-/* Member @name of @t, also inside of anonymous ones: its type, 0 when there is none; *bits is moved by its offset. */
+/* The type of member @name of @t, also in anonymous members; 0: there is none.  Adds its offset to *bits. */
 static uint32_t find_member(const struct btf *btf, const struct btf_type *t, const char *name, size_t len,
 			    uint32_t *bits)
 {
@@ -236,8 +236,9 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
 	}
 	v->word = (uint8_t)strtoul(text, &end, 10);
 	p = params(btf_of(k), name, &n);
-	if (!strncmp(text, "current:", 8)) {
+	if (!strncmp(text, "current", 7)) {
 		v->kind = EBPF_TP_CURRENT;
+		v->width = 8;
 		end = (char *)text + 7;
 	} else if (!p || v->word >= n || !scalar(btf_of(k), p[v->word].type, &v->width, &v->sign))
 		return false;
@@ -253,7 +254,7 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
 
 const char *ktypes_arg_name(const struct ktypes *k, const char *name, unsigned int i)
 {
-	/* The type has no names for them; the function that the kernel calls at the tracepoint has. */
+	/* The type has no names for the parameters, but the function that the kernel calls at the tracepoint does. */
 	static const char caller[] = "__traceiter_";
 	const struct btf *btf = btf_of(k);
 	const struct btf_type *t;
@@ -314,11 +315,11 @@ static uint32_t pointed(const struct btf *btf, const struct btf_type *t)
 	return to && btf_is_composite(to) ? t->type : 0;
 }
 
-/* What is on the way: steps so far, and where behind the last one it is. */
+/* A path under construction: the complete steps, and the offset after the last one. */
 struct path {
 	struct ktypes_step *steps;
 	unsigned int n, max;
-	struct ktypes_step next;	/* not complete; its offset in bits */
+	struct ktypes_step next;	/* incomplete; its offset is in bits */
 	uint32_t bits;
 };
 
@@ -335,7 +336,7 @@ static bool take_step(struct path *p, uint8_t width, bool sign)
 	return true;
 }
 
-/* Go to an element, whose index is name number @m: its type, 0 when there is none. */
+/* Step to an element, whose index is name number @m.  Returns its type; 0: none. */
 static uint32_t walk_element(const struct btf *btf, uint32_t type, size_t m, struct path *p)
 {
 	const struct btf_type *t = bare(btf, type);
@@ -363,7 +364,7 @@ static uint32_t walk_member(const struct btf *btf, uint32_t type, const char *na
 	const struct btf_type *t = bare(btf, type);
 
 	if (t && btf_is_ptr(t)) {
-		if (m && !take_step(p, 8, false))	/* a pointer that a member holds */
+		if (m && !take_step(p, 8, false))	/* follow a pointer in a member */
 			return 0;
 		t = bare(btf, t->type);
 	}

@@ -1,9 +1,9 @@
 /*
- * The kernel's tracepoints and where in its structures things are, from its own type information (BTF).
+ * The kernel's tracepoints and the layouts of its structures, from its type information (BTF).
  *
  * For each tracepoint NAME that BPF can attach to, BTF has a type btf_trace_NAME: a pointer to a function, whose
- * parameters behind the first are what the tracepoint gives.  Reading BTF takes some ten milliseconds and megabytes, so
- * it is done only for descriptions that need it.
+ * parameters, without the first, are the tracepoint's arguments.  Reading BTF takes some ten milliseconds and
+ * megabytes, so it is done only for descriptions that need it.
  */
 #ifndef DTAP_PROBE_KTYPES_H
 #define DTAP_PROBE_KTYPES_H
@@ -17,22 +17,22 @@
 
 struct ktypes;
 
-/* NULL: this kernel has none, or they cannot be read. */
+/* NULL: this kernel has no BTF, or it cannot be read. */
 struct ktypes *ktypes_new(void);
 void ktypes_free(struct ktypes *k);	/* accepts NULL */
 
 struct btf;
 
-/* libbpf's own. */
+/* libbpf's handle. */
 const struct btf *ktypes_btf(const struct ktypes *k);
 
 /* Call @fn with the name of each tracepoint. */
 void ktypes_each(const struct ktypes *k, void (*fn)(void *ctx, const char *tracepoint), void *ctx);
 
-/* What tracepoint @name gives: how many values, or -1 when there is no such one.  @sig may be NULL. */
+/* The number of arguments of tracepoint @name, or -1 if it does not exist.  @sig, if not NULL, gets their types. */
 int ktypes_args(const struct ktypes *k, const char *name, struct probe_sig *sig);
 
-/* The C type of argument @i of tracepoint @name, as a script writes it; false: it is too long, or has no name. */
+/* Write the C type of argument @i of tracepoint @name as in a script; false: it is too long, or has no name. */
 bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, char *buf, size_t size);
 
 /*
@@ -41,24 +41,26 @@ bool ktypes_arg_text(const struct ktypes *k, const char *name, unsigned int i, c
  *	2				its argument 2
  *	2:task_struct.pid		member pid of the struct task_struct that argument 2 points to
  *	0:pt_regs.di			likewise
- *	0:task_struct.signal:signal_struct.live.counter		and on from there
+ *	0:task_struct.signal:signal_struct.live.counter		a path through further structures
  *	current:task_struct.pid		likewise, of the task that runs
  *	errno 1, reason ...		see enum ebpf_tp_kind
  *
- * False when this kernel has nothing of the kind.
+ * False: this kernel does not have it.
  */
 bool ktypes_value(const struct ktypes *k, const char *name, const char *text, struct ebpf_tp_value *v);
 
-/* The byte offset of @path ("task_struct.pid"), and how to read what is there; false when it is no scalar, or not there:
- * *off is then untouched. */
+/*
+ * The byte offset, size and sign of @path ("task_struct.pid").  False: it is not a scalar, or does not exist; *off is
+ * then unchanged.
+ */
 bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint8_t *size, bool *sign);
 
-/* What argument @i of tracepoint @name is called; NULL: there is none. */
+/* The name of argument @i of tracepoint @name; NULL: none. */
 const char *ktypes_arg_name(const struct ktypes *k, const char *name, unsigned int i);
 
 /*
- * From an address to the value at it, or (width 0) to the address @off behind it.  Element: @scale times the index that
- * stands there as name number @element - 1 is added; 0: there is none.
+ * A step from an address to the value of @width bytes at offset @off or, if @width is 0, to that address.  @element
+ * not 0: @scale times the index, name number @element - 1, is added to the offset.
  */
 struct ktypes_step {
 	uint32_t off, scale;
@@ -67,7 +69,7 @@ struct ktypes_step {
 	bool sign;
 };
 
-/* Types by number, 0: there is none: of argument @i of tracepoint @name; "struct x", "union x" or a typedef's name. */
+/* The number of a type, or 0: of argument @i of tracepoint @name; of "struct x", "union x" or a typedef. */
 uint32_t ktypes_arg_type(const struct ktypes *k, const char *name, unsigned int i);
 uint32_t ktypes_find(const struct ktypes *k, const char *name);
 

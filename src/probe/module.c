@@ -2,43 +2,51 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/procs.h"
 #include "probe/provider.h"
+#include "target/maps.h"
 
-/* function__entry -> function-entry */
-static const char *dash_name(struct arena *a, const char *name)
+enum { TYPE_NAME_MAX = 256 };
+
+/* Types in a file are untrusted text: accept only words and stars. */
+static const char *take_type(struct arena *a, const char *type)
 {
-	char *s = arena_strdup(a, name), *to = s;
+	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ *";
+	size_t n = strspn(type, chars);
 
-	for (; *name; name++) {
-		if (name[0] == '_' && name[1] == '_') {
-			*to++ = '-';
-			name++;
-		} else {
-			*to++ = *name;
-		}
+	return n && n < TYPE_NAME_MAX && !type[n] ? arena_strdup(a, type) : NULL;
+}
+
+static const struct marker_type *take_types(struct arena *a, const struct obj_marker *om)
+{
+	struct marker_type *types = arena_alloc(a, (om->ntyped + 1) * sizeof(*types));
+
+	for (unsigned int i = 0; i < om->ntyped; i++) {
+		types[i].native = take_type(a, om->typed[i].native);
+		types[i].type = take_type(a, om->typed[i].type);
 	}
-	*to = '\0';
-	return s;
+	return types;
 }
 
 static void fill_marker(struct marker *mk, struct arena *a, struct module *m, struct obj *o,
 			const struct obj_marker *om)
 {
-	const char *func = obj_func_at(o, om->addr, NULL);
+	const char *func = om->func ? om->func : obj_func_of(o, om->addr);
+	char *name = arena_strdup(a, om->name);
 	struct site *s = &mk->site;
 
+	marker_dash(om->name, name);
 	mk->prov = arena_strdup(a, om->prov);
 	mk->func = func ? arena_strdup(a, func) : "";
 	mk->raw = arena_strdup(a, om->name);
-	mk->name = dash_name(a, om->name);
-	s->path = m->path;
+	mk->name = name;
+	s->file = m->file;
 	s->dev = m->dev;
 	s->ino = m->ino;
 	s->off = om->off;
@@ -47,35 +55,29 @@ static void fill_marker(struct marker *mk, struct arena *a, struct module *m, st
 	s->nargs = obj_operands(o, om, s->args, PROBE_MAX_ARGS);
 	if (s->nargs > PROBE_MAX_ARGS)
 		s->nargs = PROBE_MAX_ARGS;
-	/* What could not be resolved in the file has its `why`; the name of the symbol goes with the file. */
+	/* Unresolved symbols have their `why`; the symbol's name belongs to the file, which may be closed. */
 	for (unsigned int i = 0; i < s->nargs; i++)
 		s->args[i].sym = NULL;
+	mk->types = om->typed ? take_types(a, om) : NULL;
 }
 
-static void module_read(struct module *m, struct arena *a, const struct procs_map *map)
+/* Read @m's markers and facts from its file. */
+static void read_file(struct module *m, struct arena *a, struct file *f)
 {
 	const struct obj_marker *markers = NULL;
-	struct strbuf path = { 0 }, why = { 0 };
-	int fd = procs_open(map, &path), err;
+	struct strbuf why = { 0 };
 	const struct arch *arch;
 	struct obj *o = NULL;
 	size_t n = 0;
+	int err = obj_open_file(f, &o, &why);
 
-	m->is_unread = fd < 0;
-	if (fd < 0) {
-		m->why = arena_printf(a, "%s: %s", map->path, strerror(-fd));
-		goto out;
-	}
-	m->why = NULL;
-	m->path = arena_strdup(a, strbuf_str(&path));
-	err = obj_open_fd(fd, m->path, &o, &why);
 	if (!err)
 		err = obj_markers(o, &markers, &n, &why);
 	if (err) {
 		m->why = arena_strdup(a, strbuf_str(&why));
 		goto out;
 	}
-	/* A program of another machine runs in an emulator: its code is data to us. */
+	/* A program for another machine runs in an emulator and cannot be traced. */
 	arch = arch_find(obj_info(o)->machine);
 	if (arch && arch != arch_host())
 		goto out;
@@ -84,31 +86,47 @@ static void module_read(struct module *m, struct arena *a, const struct procs_ma
 		m->name = PYTHON_AGENT;
 	if (!n)
 		goto out;
+	m->file = file_use(f);
 	m->markers = arena_alloc(a, n * sizeof(*m->markers));
 	for (m->nmarkers = 0; m->nmarkers < n; m->nmarkers++)
 		fill_marker(&m->markers[m->nmarkers], a, m, o, &markers[m->nmarkers]);
 out:
 	obj_close(o);
-	strbuf_fini(&path);
 	strbuf_fini(&why);
 }
 
-/* A path through /proc ends with the process it leads through: take one through @map's instead. */
-static void module_keep_path(struct module *m, struct arena *a, const struct procs_map *map)
+/* Read @m again; only the notes about which markers were found are kept. */
+static void module_read(struct module *m, struct arena *a, const struct procs_map *map)
 {
-	struct strbuf path = { 0 };
-	int fd;
+	const struct module old = *m;
+	struct strbuf why = { 0 };
+	struct file *f = NULL;
+	int err = procs_open(map, &f, &why);
 
-	if (!m->nmarkers || strncmp(m->path, "/proc/", 6) || !access(m->path, F_OK))
+	m->is_unread = err;
+	m->why = err ? arena_strdup(a, strbuf_str(&why)) : NULL;
+	strbuf_fini(&why);
+	if (err)
 		return;
-	fd = procs_open(map, &path);
-	if (fd >= 0) {
-		m->path = arena_strdup(a, strbuf_str(&path));
-		for (size_t i = 0; i < m->nmarkers; i++)
-			m->markers[i].site.path = m->path;
-		close(fd);
-	}
-	strbuf_fini(&path);
+	m->file = NULL;
+	m->markers = NULL;
+	m->nmarkers = 0;
+	m->python = (struct python_facts){ 0 };
+	read_file(m, a, f);
+	file_close(f);
+	for (size_t i = 0; i < m->nmarkers; i++)
+		for (size_t k = 0; k < old.nmarkers; k++)
+			if (!strcmp(m->markers[i].raw, old.markers[k].raw) && !strcmp(m->markers[i].prov, old.markers[k].prov)) {
+				m->markers[i].is_used |= old.markers[k].is_used;
+				m->markers[i].is_named |= old.markers[k].is_named;
+			}
+	file_close(old.file);
+}
+
+void modules_close(struct module *m)
+{
+	for (; m; m = m->next)
+		file_close(m->file);
 }
 
 struct module *module_get(struct probe_set *set, const struct procs_map *map)
@@ -118,11 +136,12 @@ struct module *module_get(struct probe_set *set, const struct procs_map *map)
 
 	for (m = *head; m; m = m->next) {
 		if (m->ino == map->ino && m->dev == map->dev) {
-			/* That process may have ended before its file could be opened. */
-			if (m->is_unread)
+			/*
+			 * Its process may have ended before the file could be opened; or the file was rewritten in
+			 * place.
+			 */
+			if (m->is_unread || (m->file && file_check(m->file)))
 				module_read(m, set_arena(set), map);
-			else
-				module_keep_path(m, set_arena(set), map);
 			return m;
 		}
 	}
@@ -139,18 +158,19 @@ struct module *module_get(struct probe_set *set, const struct procs_map *map)
 
 struct module *module_open(struct probe_set *set, const char *path)
 {
-	char *real = realpath(path, NULL);	/* as /proc/PID/maps will have it */
-	struct procs_map map = { .path = real };
+	char *real = realpath(path, NULL);	/* the path in /proc/PID/maps */
+	struct procs_map map = { .pid = (uint32_t)getpid(), .path = real };
 	struct module *m = NULL;
-	struct stat st;
+	struct file *f;
 
-	if (real && !stat(real, &st) && S_ISREG(st.st_mode)) {
-		/* As the mappings of processes have them, or the same file would be two modules. */
-		if (procs_identify_mapped(real, &map.dev, &map.ino)) {
-			map.dev = st.st_dev;
-			map.ino = st.st_ino;
+	if (real && !file_open(real, &f, NULL)) {
+		/* Device and inode as in mappings of processes; otherwise the same file would be two modules. */
+		if (maps_identify(f, &map.dev, &map.ino)) {
+			map.dev = f->dev;
+			map.ino = f->ino;
 		}
 		m = module_get(set, &map);
+		file_close(f);
 	}
 	free(real);
 	return m;

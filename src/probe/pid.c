@@ -2,19 +2,19 @@
  * The pid provider: the functions of a process.  DTrace guide, "pid Provider".
  *
  *	provider  pid1234; a script says pid$target
- *	module    the base name of the file; in a description also its path, the base name up to ".so" or, as in
+ *	module    the base name of the file; in a description also its path, the base name up to ".so", behind it or, as in
  *		  libc-2.31.so, up to the version, or a.out for the program itself
  *	function  a symbol of .symtab, or of .dynsym and .gnu_debugdata in a stripped file
  *	name      entry, return, or an instruction's distance from the start of the function, in hex
  *
- * entry has the function's arguments as arg0 to arg9, where the machine's calling convention puts integers.  return
- * has its value as arg1.  The kernel fires it behind the function, by the address it returns to, so where in the
- * function it came from is not known: arg0 is -1.
+ * entry has the function's arguments as arg0 to arg9, by the machine's calling convention for integers.  return has
+ * its value as arg1.  The kernel fires it at the return address, so it is unknown from which instruction the function
+ * returned: arg0 is -1.
  *
- * A function that has several names is found by each of them, and once by a pattern.  What picks a function when the
- * program starts (IFUNC: memcpy and its kind) is left out, since those who call it get another.  An instruction is
- * only taken where decoding the function from its start arrives at it: in the middle of one a breakpoint would
- * destroy it.  Libraries that the process maps later are seen when one asks again.
+ * A function with several names is found by each of them, and once by a pattern.  IFUNC resolvers (memcpy has one)
+ * are left out: one runs once when the program starts, and callers call the function that it returned.  An offset is
+ * accepted only if decoding the function from its start arrives at it: a breakpoint in the middle of an instruction
+ * would corrupt that.  Libraries that the process maps later are found by the next search.
  */
 #include "probe/provider.h"
 
@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/procs.h"
@@ -41,23 +42,24 @@ enum { CODE_MAX = 1 << 20 };	/* bytes of a function that are decoded */
 /* A function that can be armed. */
 struct func {
 	const char *name;
-	uint64_t off, size;	/* in the file */
-	bool walked;		/* the kernel knows that its start is one, and finds its caller */
+	uint64_t off, size;	/* offset in the file */
+	bool walked;		/* the kernel recognises its start, and finds its caller */
 };
 
 struct pid_file {
 	struct pid_file *next;
 	uint64_t dev, ino;
-	const char *path, *name;
+	const char *name;
+	struct file *file;	/* stays open; NULL: unusable */
 	const struct arch *arch;
 	struct func *funcs;
 	size_t nfuncs, cap;
 	struct arch_operand args[10], result[2];
 	unsigned int nargs, nresult;
-	const char *why;	/* it cannot be used: why, else NULL */
+	const char *why;	/* why it is unusable, or NULL */
 };
 
-/* A description on its way through its process. */
+/* The state of matching a description against its process. */
 struct look {
 	struct finding *f;
 	const char *prov;
@@ -65,22 +67,28 @@ struct look {
 	uint64_t exe_dev, exe_ino;
 };
 
-/* The pid in the provider's name "pid1234"; 0: it is none. */
+/* The pid in the provider's name "pid1234", or in a pattern of it such as "p*d1234"; 0: it is none. */
 static uint32_t pid_of(const char *prov)
 {
+	const char *digits = prov + strlen(prov);
 	unsigned long long pid;
-	char *end;
+	char name[32];
 
-	if (strncmp(prov, "pid", 3) || !isdigit((unsigned char)prov[3]))
+	while (digits > prov && isdigit((unsigned char)digits[-1]))
+		digits--;
+	snprintf(name, sizeof(name), "pid%.20s", digits);
+	if (*prov != 'p' || !*digits || !desc_glob(prov, name))
 		return 0;
-	pid = strtoull(prov + 3, &end, 10);
-	return *end || pid > INT32_MAX ? 0 : (uint32_t)pid;
+	pid = strtoull(digits, NULL, 10);
+	return pid > INT32_MAX ? 0 : (uint32_t)pid;
 }
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
-/* Linux 6.12 knows the start of a function on x86-64 by push %rbp and endbr64 (arch/x86/events/core.c,
- * is_uprobe_at_func_entry). */
+/*
+ * Linux 6.12 recognises the start of a function on x86-64 by push %rbp and endbr64 (arch/x86/events/core.c,
+ * is_uprobe_at_func_entry).
+ */
 bool pid_is_walked(const struct obj *o, uint64_t off)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -110,17 +118,11 @@ static void read_funcs(struct pid_file *pf, struct arena *a, struct obj *o)
 
 static void file_read(struct pid_file *pf, struct arena *a, const struct procs_map *map)
 {
-	struct strbuf path = { 0 }, why = { 0 };
-	int fd = procs_open(map, &path), err;
+	struct strbuf why = { 0 };
+	struct file *f = NULL;
 	struct obj *o = NULL;
 
-	if (fd < 0) {
-		pf->why = arena_printf(a, "%s: %s", map->path, strerror(-fd));
-		goto out;
-	}
-	pf->path = arena_strdup(a, strbuf_str(&path));
-	err = obj_open_fd(fd, pf->path, &o, &why);
-	if (err) {
+	if (procs_open(map, &f, &why) || obj_open_file(f, &o, &why)) {
 		pf->why = arena_strdup(a, strbuf_str(&why));
 		goto out;
 	}
@@ -129,13 +131,20 @@ static void file_read(struct pid_file *pf, struct arena *a, const struct procs_m
 		pf->why = arena_printf(a, "%s is a program for another machine", map->path);
 		goto out;
 	}
+	pf->file = file_use(f);
 	pf->nargs = arch_operands(pf->arch, pf->arch->call_args, pf->args, 10);
 	pf->nresult = arch_operands(pf->arch, pf->arch->call_result, pf->result, 2);
 	read_funcs(pf, a, o);
 out:
 	obj_close(o);
-	strbuf_fini(&path);
+	file_close(f);
 	strbuf_fini(&why);
+}
+
+void pid_files_close(struct pid_file *pf)
+{
+	for (; pf; pf = pf->next)
+		file_close(pf->file);
 }
 
 static struct pid_file *file_get(struct probe_set *set, const struct procs_map *map)
@@ -145,7 +154,7 @@ static struct pid_file *file_get(struct probe_set *set, const struct procs_map *
 	const char *slash;
 
 	for (pf = *head; pf; pf = pf->next)
-		if (pf->ino == map->ino && pf->dev == map->dev)
+		if (pf->ino == map->ino && pf->dev == map->dev && !(pf->file && file_check(pf->file)))
 			return pf;
 	pf = arena_new_of(a, struct pid_file);
 	pf->dev = map->dev;
@@ -166,7 +175,7 @@ static void add_probe(const struct look *l, const struct pid_file *pf, const str
 	struct probe key = { .prov = l->prov, .mod = pf->name, .func = fn->name, .name = name, .kind = PROBE_SITES,
 			     .pid = l->pid };
 	bool entry = !strcmp(name, "entry"), made;
-	struct site site = { .path = pf->path, .dev = pf->dev, .ino = pf->ino, .off = fn->off + off, .ret = ret };
+	struct site site = { .file = pf->file, .dev = pf->dev, .ino = pf->ino, .off = fn->off + off, .ret = ret };
 	struct probe *p;
 
 	site.skips_caller = !ret && off == 0 && !fn->walked;
@@ -195,7 +204,7 @@ static bool add_offsets(const struct look *l, const struct pid_file *pf, const s
 	bool found = only == UINT64_MAX;
 	char name[24];
 
-	if (!code || obj_open(pf->path, &o, NULL) || obj_read(o, fn->off, code, size))
+	if (!code || obj_open_file(pf->file, &o, NULL) || obj_read(o, fn->off, code, size))
 		goto out;
 	while (at < size && at <= only) {
 		unsigned int len = pf->arch->insn_len(code + at, size - at);
@@ -225,7 +234,7 @@ static void look_at_func(const struct look *l, const struct pid_file *pf, const 
 	if (desc_glob(desc->name, "return"))
 		add_probe(l, pf, fn, "return", 0, true);
 	if (!*desc->name || desc_is_glob(desc->name)) {
-		/* All instructions of all functions nobody means. */
+		/* Not for patterns of functions: nobody wants all instructions of all functions. */
 		if (*desc->func && !desc_is_glob(desc->func))
 			add_offsets(l, pf, fn, UINT64_MAX);
 	} else if (isxdigit((unsigned char)*desc->name)) {
@@ -237,13 +246,20 @@ static void look_at_func(const struct look *l, const struct pid_file *pf, const 
 	}
 }
 
-/* Is @name, that of a library, @mod and a version?  libc.so.6, libc-2.31.so */
+/*
+ * Is the library's name @name @mod with a version?  For libc: libc.so.6, libc-2.31.so; for libz.so and libz.so.1:
+ * libz.so.1.2.
+ */
 static bool is_versioned(const char *name, const char *mod)
 {
 	size_t len = strlen(mod);
+	bool has_so = strstr(mod, ".so");
 
-	return len && !strncmp(name, mod, len) &&
-	       (!strncmp(name + len, ".so", 3) || (name[len] == '-' && isdigit((unsigned char)name[len + 1])));
+	if (!len || strncmp(name, mod, len))
+		return false;
+	if (has_so)
+		return name[len] == '.';
+	return !strncmp(name + len, ".so", 3) || (name[len] == '-' && isdigit((unsigned char)name[len + 1]));
 }
 
 /* a.out, the base name, the path, or libc for libc.so.6 */
@@ -273,7 +289,7 @@ static int look_at_map(void *ctx, const struct procs_map *map)
 
 		if (!desc_glob(desc->func, fn->name))
 			continue;
-		/* Of several names at one address the last that fits is the best. */
+		/* Of several names at one address the last match is the best. */
 		if (last && last->off != fn->off)
 			look_at_func(l, pf, last);
 		last = fn;
@@ -283,7 +299,7 @@ static int look_at_map(void *ctx, const struct procs_map *map)
 	return 0;
 }
 
-/* The program's own file, as a mapping has it: stat shows another device on some file systems. */
+/* The program's file, with the device of its mapping: some file systems have another one in stat. */
 struct exe {
 	const char *path;
 	uint64_t dev, ino;
@@ -329,6 +345,8 @@ static void find(struct finding *f)
 						     " pid1234");
 		return;
 	}
+	if (desc_is_glob(l.prov))
+		l.prov = arena_printf(set_arena(f->set), "pid%" PRIu32, l.pid);
 	read_exe(&l);
 	err = procs_maps(l.pid, look_at_map, &l);
 	if (err && !set_why(f->set)->len)

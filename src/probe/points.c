@@ -8,16 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arch/arch.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/obj.h"
 #include "probe/exec.h"
 #include "probe/points_priv.h"
 #include "probe/python.h"
+#include "target/words.h"
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
@@ -105,7 +108,7 @@ struct probe *points_probe_at(const struct points *p, const struct stp_point *fo
 	return f && !i ? f->probe : NULL;
 }
 
-/* A copy of the point, whose components' arguments can then be set. */
+/* A copy of the point, with components whose arguments can be set. */
 struct stp_point *points_copy(struct points *p, const struct stp_point *point)
 {
 	struct stp_point *copy = arena_new_of(p->arena, struct stp_point);
@@ -117,7 +120,7 @@ struct stp_point *points_copy(struct points *p, const struct stp_point *point)
 	return copy;
 }
 
-/* Make component @name of @point say @text. */
+/* Set the argument of component @name of @point to @text. */
 void points_set(struct points *p, struct stp_point *point, const char *name, const char *text)
 {
 	for (size_t i = 0; i < point->n; i++) {
@@ -142,7 +145,7 @@ const struct stp_comp *points_comp(const struct stp_point *point, const char *na
 	return NULL;
 }
 
-/* The text in component @name's brackets, or NULL. */
+/* The text argument of component @name, or NULL. */
 const char *points_text(const struct stp_point *point, const char *name)
 {
 	const struct stp_comp *c = points_comp(point, name);
@@ -150,8 +153,8 @@ const char *points_text(const struct stp_point *point, const char *name)
 	return c && c->arg && c->arg->kind == STP_STR ? c->arg->str : NULL;
 }
 
-/* The set's probe for @point, which fires as @key says. */
-struct probe *points_make(struct points *p, const struct stp_point *point, struct probe *key)
+/* The set's probe for @point, which fires like @key. */
+struct probe *points_make_as(struct points *p, const struct stp_point *point, struct probe *key, const char *prov)
 {
 	struct strbuf name = { 0 };
 	struct stp_point plain = *point;
@@ -161,7 +164,7 @@ struct probe *points_make(struct points *p, const struct stp_point *point, struc
 	plain.optional = plain.sufficient = false;
 	plain.cond = NULL;
 	stp_dump_point(&name, &plain);
-	key->prov = "stap";
+	key->prov = prov;
 	key->mod = key->mod ? key->mod : "";
 	key->func = key->func ? key->func : "";
 	key->name = strbuf_str(&name);
@@ -170,9 +173,14 @@ struct probe *points_make(struct points *p, const struct stp_point *point, struc
 	return probe;
 }
 
+struct probe *points_make(struct points *p, const struct stp_point *point, struct probe *key)
+{
+	return points_make_as(p, point, key, "stap");
+}
+
 /* --- which file --------------------------------------------------------------------------------------- */
 
-/* The first word of the command, as far as that is plain. */
+/* The first word of the command, if it needs no shell. */
 static const char *command_word(struct points *p)
 {
 	const char *s = p->conf.command + strspn(p->conf.command, " \t\n");
@@ -195,11 +203,11 @@ static const char *pid_program(struct points_search *s, uint32_t pid, bool unspe
 		return NULL;
 	}
 	path[n] = '\0';
-	/* Under another root the path means another file. */
-	return access(path, R_OK) ? arena_strdup(s->p->arena, link) : arena_strdup(s->p->arena, path);
+	/* Under another root the path may name another file. */
+	return file_same_path(path, link) ? arena_strdup(s->p->arena, path) : arena_strdup(s->p->arena, link);
 }
 
-/* Of a script its interpreter is meant (stapprobes: "PATH names ... scripts"). */
+/* A script means its interpreter (stapprobes: "PATH names ... scripts"). */
 static void one_executable(struct points_search *s, const char *path)
 {
 	const char *program = exec_interpreter(s->p->arena, path, s->p->conf.sysroot);
@@ -215,12 +223,30 @@ static void one_executable(struct points_search *s, const char *path)
 				      s->why ? s->why : "no match");
 }
 
-/* The HOWTO's scripts say "python", Debian's interpreter has no such name. */
+/* The HOWTO's scripts use "python", which is not the name of Debian's interpreter. */
 static const char *other_python(struct points_search *s, const char *name)
 {
 	bool other = !strcmp(name, "python") && exec_find(s->p->arena, "python3", s->p->conf.sysroot);
 
 	return other ? "; there is a python3" : "";
+}
+
+/*
+ * Find the file for a name without a slash: in PATH, else in the current folder, else the command of -c.  Man page
+ * stapprobes(3stap), "process".
+ */
+const char *points_find_program(struct points *p, const char *name)
+{
+	const char *path = exec_find(p->arena, name, p->conf.sysroot), *slash;
+
+	if (path || strchr(name, '/'))
+		return path;
+	path = exec_find(p->arena, arena_printf(p->arena, "./%s", name), p->conf.sysroot);
+	if (path || !p->conf.command)
+		return path;
+	path = exec_find(p->arena, command_word(p), NULL);
+	slash = path ? strrchr(path, '/') : NULL;
+	return slash && !strcmp(slash + 1, name) ? path : NULL;
 }
 
 static void each_program(struct points_search *s, const char *pattern)
@@ -229,7 +255,7 @@ static void each_program(struct points_search *s, const char *pattern)
 	glob_t g;
 
 	if (!strpbrk(pattern, "*?[")) {
-		path = exec_find(s->p->arena, pattern, s->p->conf.sysroot);
+		path = points_find_program(s->p, pattern);
 		if (path)
 			one_executable(s, path);
 		else if (!strchr(pattern, '/'))
@@ -249,7 +275,7 @@ static void each_program(struct points_search *s, const char *pattern)
 
 		if (!realpath(g.gl_pathv[i], real))
 			continue;
-		for (size_t k = 0; k < i && !again; k++) {	/* a link to what another name led to */
+		for (size_t k = 0; k < i && !again; k++) {	/* a link to a file that was found by another name */
 			char other[PATH_MAX];
 
 			again = realpath(g.gl_pathv[k], other) && !strcmp(real, other);
@@ -260,7 +286,7 @@ static void each_program(struct points_search *s, const char *pattern)
 	globfree(&g);
 }
 
-/* Is it the library that the script means: by its path, or by its name? */
+/* Does @pattern name the library, by its path or its name? */
 static bool is_library(const char *pattern, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -268,13 +294,14 @@ static bool is_library(const char *pattern, const char *path)
 	return !fnmatch(pattern, path, 0) || (!strchr(pattern, '/') && slash && !fnmatch(pattern, slash + 1, 0));
 }
 
-/* Call s->file for each library of the program that the pattern means. */
+/* Call s->file for each library of the program that matches the pattern. */
 static void each_library(struct points_search *s, const char *program, const char *pattern)
 {
 	struct points_file *f = points_open(s->p, program);
 	const char **libs;
 	char real[PATH_MAX];
 	unsigned int n = 0;
+	glob_t there;
 	size_t i, nlibs;
 
 	s->program = program;
@@ -289,10 +316,14 @@ static void each_library(struct points_search *s, const char *program, const cha
 		s->file(s, libs[i]);
 		n++;
 	}
-	/* A link's name: libpython3.so for libpython3.11.so.1.0; or one that the program loads itself. */
-	if (!n && strchr(pattern, '/') && realpath(pattern, real)) {
-		s->file(s, arena_strdup(s->p->arena, real));
-		n++;
+	/* From the working folder; a link's name: libpython3.so for libpython3.11.so.1.0; or what the program loads itself. */
+	if (!n && strchr(pattern, '/') && !glob(pattern, 0, NULL, &there)) {
+		for (i = 0; i < there.gl_pathc; i++)
+			if (realpath(there.gl_pathv[i], real)) {
+				s->file(s, arena_strdup(s->p->arena, real));
+				n++;
+			}
+		globfree(&there);
 	}
 	if (!n && !s->why)
 		s->why = arena_printf(s->p->arena, "%s is linked to no library '%s'", program, pattern);
@@ -329,8 +360,8 @@ const char *points_linked_python(struct points *p, struct points_file *f)
 }
 
 /*
- * Is it the program whose marks a point asks for?  One with marks, or a Python, whose marks are dtap's agent's at times:
- * then the mark's name is wrong, or another point of the script has more luck with this program.
+ * Is it the program for a point with a mark?  It is if it has marks, or is a Python, which may get them from dtap's
+ * agent.  Then the mark's name is wrong, or other points of the script match this program.
  */
 static bool is_marked(struct points_search *s, const char *path)
 {
@@ -341,8 +372,8 @@ static bool is_marked(struct points_search *s, const char *path)
 }
 
 /*
- * A command such as "chroot ROOT python3 x.py" or "env python3" becomes the traced program only at its last exec: what
- * is not found yet is looked for in the next one.
+ * A command such as "chroot ROOT python3 x.py" or "env python3" becomes the traced program only at its last exec: if
+ * nothing is found, wait for the next program.
  */
 static void each_image(struct points_search *s)
 {
@@ -378,6 +409,10 @@ void points_each_file(struct points_search *s)
 	} else if (p->conf.pid) {
 		s->pid = p->conf.pid;
 		path = pid_program(s, p->conf.pid, true);
+	} else if (p->conf.command && words_flaw(p->conf.command)) {
+		s->why = arena_printf(p->arena, "invalid -c command for unspecified process probe, it %s",
+				      words_flaw(p->conf.command));
+		return;
 	} else if (p->conf.held) {
 		each_image(s);
 		return;
@@ -394,7 +429,7 @@ void points_each_file(struct points_search *s)
 		one_program(s, path);
 }
 
-/* A point in @path as it is shown: with the whole paths. */
+/* The point in @path, with full paths, as it is shown. */
 struct stp_point *points_in_file(struct points_search *s, const char *path)
 {
 	struct stp_point *found = points_copy(s->p, s->point);
@@ -411,7 +446,7 @@ static void find_tracer(struct points_search *s, enum probe_kind kind)
 {
 	struct probe key = { .kind = kind, .mod = arena_printf(s->p->arena, "%zu", s->p->nfound) };
 
-	/* Each is a probe of its own: they run one after the other, by their numbers. */
+	/* Each is a separate probe: they run one after the other, by their numbers. */
 	points_add(s, s->point, points_make(s->p, s->point, &key));
 }
 
@@ -429,12 +464,12 @@ struct probe *points_own(struct points *p, enum stp_point_kind kind)
 
 static void find_timer(struct points_search *s, enum stp_point_kind kind)
 {
-	static const struct {
+	const struct {
 		enum stp_point_kind kind;
 		uint64_t ns;
 	} units[] = {
 		{ STP_P_TIMER_S, 1000000000 }, { STP_P_TIMER_MS, 1000000 }, { STP_P_TIMER_US, 1000 },
-		{ STP_P_TIMER_NS, 1 }, { STP_P_TIMER_JIFFIES, 1000000000 / 250 },
+		{ STP_P_TIMER_NS, 1 }, { STP_P_TIMER_JIFFIES, 1000000000 / (uint64_t)s->p->conf.hz },
 	};
 	struct probe key = { .kind = PROBE_TICK, .mod = arena_printf(s->p->arena, "%zu", s->p->nfound) };
 	const struct stp_comp *random = points_comp(s->point, "randomize");
@@ -511,6 +546,10 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_PLT_RETURN:
 		points_find_plt(&s, kind == STP_P_PLT_RETURN);
 		break;
+	case STP_P_PYTHON_CALL:
+	case STP_P_PYTHON_RETURN:
+		points_find_pyfuncs(&s, kind == STP_P_PYTHON_RETURN);
+		break;
 	case STP_P_PROCESS_BEGIN:
 		points_find_begin(&s);
 		break;
@@ -540,16 +579,22 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 static bool find_target(struct points *p, const struct stp_point *point, enum stp_point_kind kind,
 			const struct stp_node *target, struct stp_source *source, const char **why)
 {
+	bool of_code = kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT;
+
+	if (target->is_var && target->module && *target->module && !of_code)
+		return points_debug_elsewhere(p, target, source, why);
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_PLT || kind == STP_P_PLT_RETURN)
 		return points_plt_target(point, kind == STP_P_PLT_RETURN, target, source, why);
-	if (kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT)
+	if (of_code)
 		return points_func_target(p, find_found(p, point), kind == STP_P_RETURN, target, source, why);
 	if (kind == STP_P_SYSCALL_ENTRY || kind == STP_P_SYSCALL_RETURN)
 		return points_syscall_target(p, point, kind == STP_P_SYSCALL_RETURN, target, source, why);
 	if (kind == STP_P_TRACEPOINT)
 		return points_trace_target(p, find_found(p, point), target, source, why);
+	if (kind == STP_P_PYTHON_CALL || kind == STP_P_PYTHON_RETURN)
+		return points_pyfunc_target(p, kind == STP_P_PYTHON_RETURN, target, source, why);
 	*why = "this probe point has no context variables";
 	return false;
 }
@@ -563,7 +608,7 @@ static bool target(void *ctx, const struct stp_point *point, enum stp_point_kind
 		return true;
 	if (!p->conf.skip_badvars || target->name[1] == '$')
 		return false;
-	/* An argument that the probe does not have is 0. */
+	/* An argument that the probe lacks is 0. */
 	*source = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = PROBE_MAX_ARGS - 1 };
 	return true;
 }
@@ -587,6 +632,8 @@ void points_vars(const struct points *p, const struct stp_point *found, struct s
 
 	for (unsigned int i = 0; f && f->mark && i < f->probe->sig.nargs; i++)
 		strbuf_printf(out, " $arg%u:long", i + 1);
+	if (f && f->listed)
+		points_pyfunc_vars(f, out);
 	if (f && f->file)
 		points_debug_vars(f, out);
 	if (f && points_comp(found, "trace"))

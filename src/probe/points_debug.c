@@ -1,8 +1,8 @@
 /*
  * The variables of functions by debug information: $name, @var and @cast with their members and elements, $$vars.
  *
- * A variable begins at a register, the program counter (from which what is global has a distance that loading does not
- * change) or a constant: that becomes one more operand of the site, and the rest is steps.
+ * A variable's location begins with a register, a constant, or the program counter (a global variable has a fixed
+ * distance from it): that becomes a further operand of the site; the rest is steps through memory.
  */
 #include "probe/points_walk.h"
 
@@ -13,19 +13,20 @@
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/exec.h"
+#include "probe/procs.h"
 
 enum { MAX_REGS = 32 };
 
-/* What a value points to, for stp_source's target: one for each type of a file. */
+/* The type that a value points to, for stp_source.target; one for each type of a file. */
 struct points_target {
-	struct points_file *file;	/* NULL: the kernel has it */
+	struct points_file *file;	/* NULL: a type of the kernel */
 	Dwarf_Die type;
 	const char *name;
-	uint32_t ktype;			/* of the kernel */
+	uint32_t ktype;			/* number of the kernel's type */
 	struct points_target *next;
 };
 
-/* A structure is described anew in each unit of a program; it is one by its name. */
+/* Each compilation unit has its own description of a structure; equal names are the same type. */
 static const struct points_target *points_target(struct points *p, struct points_file *file, const Dwarf_Die *type)
 {
 	struct strbuf name = { 0 };
@@ -80,7 +81,7 @@ static bool add_step(struct walk *w, uint8_t width, bool sign, struct stp_node *
 	return true;
 }
 
-/* The @size bytes, or @bits, that are in a register. */
+/* The value of @size bytes, or of @bits, in a register. */
 static bool from_register(struct walk *w, uint64_t size, unsigned int bit, unsigned int bits)
 {
 	uint64_t at = (uint64_t)w->off * 8 + bit;
@@ -104,7 +105,7 @@ static bool from_register(struct walk *w, uint64_t size, unsigned int bit, unsig
 	return true;
 }
 
-/* The value, a pointer, becomes the address. */
+/* The value, a pointer, becomes the current address. */
 bool walk_deref(struct walk *w, const Dwarf_Die *bare)
 {
 	if (w->nparts && !from_register(w, 8, 0, 0))
@@ -150,7 +151,7 @@ static const char *with_alternatives(struct points *p, const char *message, stru
 	return message;
 }
 
-/* @why is told when the structure has no members at all, as one that is only declared. */
+/* Report that the member does not exist; also for a structure without members, which is only declared. */
 static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *name, const char *why)
 {
 	struct alternatives a = { .prefix = "" };
@@ -165,7 +166,7 @@ static const char *no_member(struct walk *w, const Dwarf_Die *type, const char *
 	return with_alternatives(w->p, message, &a);
 }
 
-/* Debug information may say any number, and so may the script. */
+/* @n comes from debug information or the script, so it can be any number. */
 void walk_move(struct walk *w, int64_t n, int64_t size)
 {
 	w->off = (int64_t)((uint64_t)w->off + (uint64_t)n * (uint64_t)size);
@@ -217,7 +218,7 @@ static bool member(struct walk *w, const char *name)
 	return true;
 }
 
-/* Elements of one element of the array @bare at its dimension @dim: those that the indexes behind tell apart. */
+/* The number of innermost elements in one element of dimension @dim of the array @bare. */
 uint64_t walk_inner_count(const Dwarf_Die *bare, unsigned int dim)
 {
 	unsigned int n = debug_dims(bare);
@@ -228,7 +229,7 @@ uint64_t walk_inner_count(const Dwarf_Die *bare, unsigned int dim)
 	return all;
 }
 
-/* @any: the type itself is the elements'. */
+/* @any: the type is the element's own. */
 static bool element(struct walk *w, struct stp_node *index, bool any)
 {
 	struct debug_shape shape;
@@ -266,7 +267,7 @@ static bool element(struct walk *w, struct stp_node *index, bool any)
 	return true;
 }
 
-/* The value, whose type is @type, points to that. */
+/* Set the target of the value, which has type @type. */
 static void set_target(struct walk *w, const Dwarf_Die *type)
 {
 	w->source->target = points_target(w->p, w->file, type);
@@ -293,7 +294,7 @@ static const char *instead_of_struct(struct walk *w, const Dwarf_Die *type)
 	return why;
 }
 
-/* The value at the end. */
+/* Load the value at the end of the path. */
 bool walk_fetch(struct walk *w, const struct stp_node *target)
 {
 	struct debug_shape shape;
@@ -324,7 +325,7 @@ bool walk_fetch(struct walk *w, const struct stp_node *target)
 		return !w->off || add_step(w, 0, false, NULL, 0);
 	case DEBUG_STRUCT:
 		return refuse(w, instead_of_struct(w, &bare));
-	case DEBUG_FLOAT:	/* its bits */
+	case DEBUG_FLOAT:	/* as its bits */
 		if (!(w->in_memory || w->nparts) || shape.size > 8)
 			return refuse(w, "it is a floating-point number in a register, or one of more than 64 bits");
 		break;
@@ -368,7 +369,7 @@ static bool same(const struct arch_operand *a, const struct arch_operand *b)
 	return a->loc == b->loc && a->reg == b->reg && a->size == b->size && a->value == b->value && !a->why;
 }
 
-/* The number of the site's operand that is @op. */
+/* The number of the operand @op of the site, added if new. */
 static bool add_operand(struct walk *w, struct site *site, const struct arch_operand *op)
 {
 	unsigned int i = 0;
@@ -392,7 +393,7 @@ bool walk_operand(struct walk *w, const struct points_found *f, const char *text
 	return arch_operands(arch_host(), text, &op, 1) == 1 && add_operand(w, f->probe->sites[0], &op);
 }
 
-/* Is it known by its distance from the probe alone? */
+/* Is its location a distance from the probe's address? */
 static bool is_relative(const struct points_found *f, const struct debug_var *v)
 {
 	return v->base == DEBUG_ADDR && obj_info(f->file->obj)->type != ET_EXEC;
@@ -565,12 +566,89 @@ void points_debug_vars(const struct points_found *f, struct strbuf *out)
 	debug_each_var(obj_debug(f->file->obj), f->pc, f->inlined, false, true, show, &l);
 }
 
-/* Is @file the program or library that the script calls @module? */
-static bool is_file(struct points *p, const struct points_file *file, const char *module)
+/* The next name in *@list, which has colons between names, or NULL at its end. */
+static const char *next_name(struct points *p, const char **list)
 {
-	const char *path = exec_find(p->arena, module, p->conf.sysroot), *slash = strrchr(file->path, '/');
+	const char *name = *list + (**list == ':');
+	size_t n = strcspn(name, ":");
 
-	return (path && !strcmp(path, file->path)) || !strcmp(module, file->path) || (slash && !strcmp(module, slash + 1));
+	*list = name + n;
+	return n ? arena_strndup(p->arena, name, n) : NULL;
+}
+
+/* Does one of the script's @modules name the program or library @file? */
+static bool is_file(struct points *p, const struct points_file *file, const char *modules)
+{
+	const char *name, *slash = strrchr(file->path, '/');
+
+	while ((name = next_name(p, &modules))) {
+		const char *path = points_find_program(p, name);
+
+		if ((path && !strcmp(path, file->path)) || !strcmp(name, file->path) || (slash && !strcmp(name, slash + 1)))
+			return true;
+	}
+	return false;
+}
+
+/* "name" or "name@file": the variable outside functions. */
+static const char *find_global(struct points *p, struct debug *d, const char *name, struct debug_var *v)
+{
+	const char *at = strchr(name, '@');
+
+	return debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name, at ? at + 1 : NULL, v);
+}
+
+static bool is_program(const struct points_file *file)
+{
+	const struct obj_info *info = obj_info(file->obj);
+
+	return (info->is_pie || info->type == ET_EXEC) && !obj_links(file->obj)->soname;
+}
+
+/* The variable @v of the program @file, which a process may have at any address. */
+static bool of_program(struct points *p, struct points_file *file, const struct stp_node *target,
+		       const struct debug_var *v, struct stp_source *source, const char **why)
+{
+	struct walk w = { .p = p, .file = file, .source = source, .type = v->type, .off = v->off, .in_memory = !v->is_value };
+	struct stp_program *program = arena_new_of(p->arena, struct stp_program);
+	struct obj *o = file->obj;
+
+	if (v->base != DEBUG_ADDR || v->nparts || !is_program(file) ||
+	    procs_identify(obj_file(o), &program->dev, &program->ino)) {
+		*why = arena_printf(p->arena, "where %s is in memory is known in probes of that file alone", file->path);
+		return false;
+	}
+	program->start = obj_code_start(o);
+	source->kind = STP_SRC_PROGRAM;
+	source->type = STP_LONG;
+	source->program = program;
+	if (walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+bool points_debug_elsewhere(struct points *p, const struct stp_node *target, struct stp_source *source, const char **why)
+{
+	const char *modules = target->module, *name;
+
+	*why = "no program is named";
+	while ((name = next_name(p, &modules))) {
+		const char *path = points_find_program(p, name), *missing;
+		struct points_file *file = path ? points_open(p, path) : NULL;
+		struct debug *d = file && !file->err ? obj_debug(file->obj) : NULL;
+		struct debug_var v;
+
+		if (!d) {
+			*why = arena_printf(p->arena, file ? "%s has no debuginfo" : "there is no program %s", name);
+			continue;
+		}
+		missing = find_global(p, d, target->name, &v);
+		if (!missing)
+			return of_program(p, file, target, &v, source, why);
+		*why = arena_printf(p->arena, "%s: %s", target->name, missing);
+	}
+	return false;
 }
 
 /* --- the resolver's ----------------------------------------------------------------------------------- */
@@ -579,29 +657,24 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 			 struct stp_source *source, const char **why)
 {
 	struct debug *d = f && f->file ? obj_debug(f->file->obj) : NULL;
-	const char *name = target->name, *at, *missing;
+	const char *name = target->name, *missing;
 	struct debug_var v;
 
+	if (target->is_var && target->module && *target->module && !(d && is_file(p, f->file, target->module)))
+		return points_debug_elsewhere(p, target, source, why);
 	if (!d) {
 		*why = f && f->file ? arena_printf(p->arena, "%s has no debuginfo (compile it with -g, or install its debug "
 						   "package): use int_arg(1), pointer_arg(2) ...", f->file->path)
 				    : "the point has no debuginfo";
 		return false;
 	}
-	if (target->is_var && target->module && *target->module && !is_file(p, f->file, target->module)) {
-		*why = arena_printf(p->arena, "where %s is in memory is known in probes of that file alone", target->module);
-		return false;
-	}
 	if (!strcmp(name, "$$vars") || !strcmp(name, "$$parms") || !strcmp(name, "$$locals"))
 		return target->pretty ? points_list_pretty(p, f, name[2] != 'l', name[2] != 'p', target->pretty, source)
 				      : list(p, f, name[2] != 'l', name[2] != 'p', source);
-	if (target->is_var) {
-		at = strchr(name, '@');
-		missing = debug_global(d, at ? arena_strndup(p->arena, name, (size_t)(at - name)) : name,
-				       at ? at + 1 : NULL, &v);
-	} else {
-		missing = debug_var(d, f->pc, f->inlined, name + 1, &v);
-	}
+	/* Without a file it is the variable in scope, as of $name, or else of any file. */
+	missing = target->is_var && strchr(name, '@') ? "" : debug_var(d, f->pc, f->inlined, name + !target->is_var, &v);
+	if (missing && target->is_var)
+		missing = find_global(p, d, name, &v);
 	if (missing) {
 		struct alternatives a = { .prefix = "$" };
 
@@ -610,10 +683,13 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 		*why = with_alternatives(p, arena_printf(p->arena, "%s: %s", name, missing), &a);
 		return false;
 	}
+	/* The registers at a return do not tell where the file is. */
+	if (target->is_var && is_program(f->file) && f->probe->nsites == 1 && f->probe->sites[0]->ret && is_relative(f, &v))
+		return of_program(p, f->file, target, &v, source, why);
 	return one(p, f, target, &v, source, why);
 }
 
-/* The file that @cast's third part names, else the probe's. */
+/* The file named in @cast, else the probe's. */
 static struct points_file *cast_file(struct points *p, const struct points_found *f, const char *module)
 {
 	const char *path;
@@ -621,7 +697,7 @@ static struct points_file *cast_file(struct points *p, const struct points_found
 
 	if (!module || !*module)
 		return f ? f->file : NULL;
-	path = exec_find(p->arena, module, p->conf.sysroot);
+	path = points_find_program(p, module);
 	file = path ? points_open(p, path) : NULL;
 	return file && !file->err ? file : NULL;
 }
@@ -650,7 +726,7 @@ bool points_cast(struct points *p, const struct points_found *f, const struct st
 		*why = arena_printf(p->arena, "type definition '%s' not found in '%s'", cast->str, file->path);
 		return false;
 	}
-	/* What points to a structure; of anything else it is the value there. */
+	/* For a pointer to a structure; other targets are loaded. */
 	debug_shape(&w.type, &bare, &shape);
 	if (!cast->nparts && !cast->pretty && (shape.kind == DEBUG_STRUCT || shape.kind == DEBUG_OTHER)) {
 		source->target = points_target(p, file, &w.type);

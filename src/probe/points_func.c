@@ -1,9 +1,9 @@
 /*
  * process(...).function("..."): functions by their symbols, at entry and at return.
  *
- * The arguments and the result are where the machine's calling convention puts integers; a script has them by
- * int_arg(1) and its like, and $return; names of variables are points_debug.c's.  Where variables are kept in the
- * frame, the probe is behind the function's prologue.
+ * Arguments and result are located by the machine's calling convention for integers; scripts read them by int_arg(1)
+ * and similar functions, and $return.  points_debug.c has variables by name.  If variables are in the frame, the
+ * probe is placed after the function's prologue.
  */
 #include "probe/points_walk.h"
 
@@ -27,26 +27,26 @@ static const char *func_name(const void *file, size_t i)
 	return obj_func(f->obj, i, &of) ? of.name : NULL;
 }
 
-/* A probe of @point at the address @pc of the function; @inlined: of a copy of it, inside of another. */
+/* Add a probe of @point at the address @pc of the function; @inlined: of an inlined copy. */
 static void add_at(struct points_search *s, struct points_file *f, const char *name, struct stp_point *point, uint64_t pc,
 		   bool at_entry, bool inlined)
 {
 	const struct arch *arch = arch_host();
 	const struct obj_info *info = obj_info(f->obj);
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = name }, *probe;
-	struct site site = { .path = f->path, .dev = info->dev, .ino = info->ino, .ret = s->at_return };
+	struct site site = { .file = obj_file(f->obj), .dev = info->dev, .ino = info->ino, .ret = s->at_return };
 	struct points_found *found;
 
 	if (!obj_offset(f->obj, pc, true, &site.off))
 		return;
-	/* Each copy has its variables elsewhere, and so a probe of its own. */
+	/* Each copy has its variables in other locations, so it needs its own probe. */
 	if (inlined)
 		key.func = arena_printf(s->p->arena, "%s+%#jx", name, (uintmax_t)pc);
 	point->inlined = inlined;
 	site.skips_caller = at_entry && !s->at_return && !pid_is_walked(f->obj, site.off);
 	site.args_text = s->statement || inlined ? "" : s->at_return ? arch->call_result : arch->call_args;
 	site.nargs = arch_operands(arch, site.args_text, site.args, PROBE_MAX_ARGS);
-	/* Those on the stack are named by debug information, which needs the place. */
+	/* Arguments on the stack are found by debug information, which needs the address. */
 	if (obj_debug(f->obj) && !s->at_return && site.nargs > REGISTER_ARGS)
 		site.nargs = REGISTER_ARGS;
 	probe = points_make(s->p, point, &key);
@@ -59,13 +59,13 @@ static void add_at(struct points_search *s, struct points_file *f, const char *n
 	found->inlined = inlined ? name : NULL;
 }
 
-/* "f@file:line", or what is known of that. */
+/* "f@file:line", as far as known. */
 static const char *full_name(struct points_search *s, const char *name, const char *file, int line)
 {
 	return file ? arena_printf(s->p->arena, "%s@%s:%d", name, file, line) : arena_strdup(s->p->arena, name);
 }
 
-/* @file NULL: unknown. */
+/* @file may be NULL: unknown. */
 static void add_func(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line)
 {
 	struct debug *debug = obj_debug(f->obj);
@@ -89,7 +89,7 @@ static void add_entry(struct points_search *s, struct points_file *f, const stru
 
 /* --- callees ------------------------------------------------------------------------------------------ */
 
-/* The resolver's own variables: where the function returns to, and where the probe is. */
+/* Variables internal to the resolver: the return address, and the probe's address. */
 #define RETURN_ADDR "$.return"
 #define FRAMED_RETURN_ADDR "$.framed_return"
 #define PROBE_ADDR "$.pc"
@@ -115,7 +115,9 @@ static struct stp_node *binary(struct points_search *s, enum stp_op op, struct s
 	return n;
 }
 
-/* Only where the function returns to @return_pc: both are in the file, whose distances loading does not change. */
+/*
+ * A condition: the function returns to @return_pc.  Both addresses are in the same file, so their distance is fixed.
+ */
 static struct stp_node *returns_to(struct points_search *s, uint64_t return_pc, uint64_t pc, bool at_entry)
 {
 	struct stp_node *distance = node(s, STP_NUM, NULL);
@@ -137,7 +139,7 @@ static bool own_target(struct points *p, const struct points_found *f, const cha
 	return !strcmp(name, FRAMED_RETURN_ADDR) && walk_operand(&w, f, arch->framed_return_addr);
 }
 
-/* A function of the file by its name, where another unit than the caller's has it. */
+/* Find a function of the file by its name, also in other units than the caller's. */
 static bool find_named(struct points_file *f, const char *name, struct obj_func *of)
 {
 	for (size_t i = 0; obj_func(f->obj, i, of); i++)
@@ -146,7 +148,7 @@ static bool find_named(struct points_file *f, const char *name, struct obj_func 
 	return false;
 }
 
-/* The point of the callee itself: function("callee@file:line"), or that with .call. */
+/* The point of the one callee: function("caller@file:line").callee("callee@file:line"), or that with .call. */
 static struct stp_point *callee_point(struct points_search *s, const struct points_file *f, const struct debug_callee *c)
 {
 	struct stp_point *point = points_in_file(s, f->path);
@@ -154,9 +156,9 @@ static struct stp_point *callee_point(struct points_search *s, const struct poin
 
 	while (strncmp(point->comps[i].name, "callee", 6))
 		i++;
-	memmove(&point->comps[i], &point->comps[i + 1], (point->n - i - 1) * sizeof(*point->comps));
-	point->n--;
-	points_set(s->p, point, "function", full_name(s, c->name, c->file, c->line));
+	point->comps[i].name = "callee";
+	points_set(s->p, point, "function", s->func);
+	points_set(s->p, point, "callee", full_name(s, c->name, c->file, c->line));
 	return point;
 }
 
@@ -185,8 +187,13 @@ static void add_callee(void *ctx, const struct debug_callee *c)
 static void add_callees(struct points_search *s, struct points_file *f, const struct obj_func *of)
 {
 	struct debug *debug = obj_debug(f->obj);
+	const char *file = NULL;
+	int line = 0;
 
 	s->in = f;
+	if (!debug || !debug_source(debug, of->addr, &file, &line))
+		file = NULL;
+	s->func = full_name(s, of->name, file, line);
 	if (debug)
 		debug_each_callee(debug, of->addr, add_callee, s);
 }
@@ -204,7 +211,25 @@ static void add_line(struct points_search *s, struct points_file *f, const struc
 	add_at(s, f, of->name, point, pc, pc == of->addr, false);
 }
 
-/* The lines of the function that the point names, each at its first statement. */
+/* A line in the function that no code is of: which lines around it have some? */
+static void say_no_line(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file,
+			int declared, int line, int end)
+{
+	struct debug *debug = obj_debug(f->obj);
+	int before = line, behind = line;
+
+	while (before >= declared && !debug_line(debug, of->addr, file, before))
+		before--;
+	while (behind <= end && !debug_line(debug, of->addr, file, behind))
+		behind++;
+	if (before < declared || behind > end)
+		s->why = arena_printf(s->p->arena, "no line records for %s:%d (try :%d)", file, line,
+				      before < declared ? behind : before);
+	else
+		s->why = arena_printf(s->p->arena, "no line records for %s:%d (try :%d or :%d)", file, line, before, behind);
+}
+
+/* Add the lines of the function that the point names, each at its first statement. */
 static void add_lines(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file,
 		      int declared)
 {
@@ -219,6 +244,8 @@ static void add_lines(struct points_search *s, struct points_file *f, const stru
 		}
 		for (int line = first < declared ? declared : first; line <= last && line <= end; line++)
 			add_line(s, f, of, file, line, line);
+		if (first == last && first > declared && first < end && !debug_line(obj_debug(f->obj), of->addr, file, first))
+			say_no_line(s, f, of, file, declared, first, end);
 	}
 }
 
@@ -230,21 +257,22 @@ static bool has_line(const struct points_search *s, int from, int to)
 	return !s->nlines;
 }
 
-static void add_label(void *ctx, const char *name, uint64_t pc)
+static void add_label(void *ctx, const struct debug_label *l)
 {
 	struct points_search *s = ctx;
 	struct points_file *f = points_open(s->p, s->in->path);
 	struct stp_point *point;
 
-	if (fnmatch(points_text(s->point, "label"), name, 0))
+	if (fnmatch(points_text(s->point, "label"), l->name, 0) ||
+	    (l->func && s->source && (!l->file || !debug_is_file(l->file, s->source))))
 		return;
 	point = points_in_file(s, f->path);
-	points_set(s->p, point, "function", s->func);
-	points_set(s->p, point, "label", name);
-	add_at(s, f, s->name, point, pc, false, false);
+	points_set(s->p, point, "function", l->func ? full_name(s, l->func, l->file, l->line) : s->func);
+	points_set(s->p, point, "label", l->name);
+	add_at(s, f, l->func ? l->func : s->name, point, l->pc, false, l->func != NULL);
 }
 
-/* A function whose name fits: is its source what the point names? */
+/* A function with a matching name: does its source match, too? */
 static void consider(struct points_search *s, struct points_file *f, const struct obj_func *of)
 {
 	struct debug *debug = obj_debug(f->obj);
@@ -298,19 +326,26 @@ static void add_inlined(void *ctx, const char *name, uint64_t pc, const char *fi
 	add_at(s, f, name, point, pc, false, true);
 }
 
-/* .function("f") means copies of it as well; with what is behind it, the function itself or those alone. */
+/* .function("f") includes inlined copies; with .call or .inline it is the function or the copies alone. */
 static void consider_inlined(struct points_search *s, struct points_file *f)
 {
 	const struct stp_point *p = s->point;
 	struct debug *debug = obj_debug(f->obj);
 
+	if (debug && points_comp(p, "label")) {
+		s->in = f;
+		debug_each_copied_label(debug, s->name, add_label, s);
+		return;
+	}
 	if (s->statement || s->at_return || s->addr || s->callee || !debug || points_comp(p, "call") || points_comp(p, "exported"))
 		return;
 	s->in = f;
 	debug_each_inlined(debug, add_inlined, s);
 }
 
-/* The statement at s->addr.  Between instructions, or in the middle of one, a probe would destroy the program. */
+/*
+ * The statement at s->addr, which must be the start of an instruction: otherwise a probe would corrupt the program.
+ */
 static void at_address(struct points_search *s, struct points_file *f)
 {
 	struct debug *debug = obj_debug(f->obj);
@@ -329,7 +364,7 @@ static void at_address(struct points_search *s, struct points_file *f)
 	}
 }
 
-/* Of several names at one address the last that fits is the best. */
+/* Of several names at one address the last match is the best. */
 static void in_file(struct points_search *s, const char *path)
 {
 	bool exported = points_comp(s->point, "exported") != NULL, next = true, fits = false;
@@ -403,7 +438,7 @@ static bool read_name(struct points_search *s, const char *name)
 	if (!at || !strcmp(at, "@*"))
 		return true;
 	lines = strrchr(at, ':');
-	plus = strrchr(at, '+');	/* file names have it as well */
+	plus = strrchr(at, '+');	/* file names may contain + */
 	if (!lines && plus && plus[1] && !plus[1 + strspn(plus + 1, "0123456789")])
 		lines = plus;
 	s->source = arena_strndup(s->p->arena, at + 1, lines ? (size_t)(lines - at - 1) : strlen(at + 1));
@@ -412,7 +447,7 @@ static bool read_name(struct points_search *s, const char *name)
 	return !lines || read_lines(s, lines);
 }
 
-/* .function(ADDRESS): what contains it; .statement(ADDRESS). */
+/* .function(ADDRESS): the function that contains it; .statement(ADDRESS). */
 static bool read_address(struct points_search *s, const char *comp)
 {
 	const struct stp_comp *c = points_comp(s->point, comp);
@@ -442,7 +477,7 @@ void points_find_funcs(struct points_search *s, bool at_return)
 		points_each_file(s);
 }
 
-/* .callee("g"), .callees, .callees(N): what the function calls, in probes that ask where it returns to. */
+/* .callee("g"), .callees, .callees(N): probes of called functions, which check the return address. */
 void points_find_callees(struct points_search *s)
 {
 	const struct stp_comp *depth = points_comp(s->point, "callees");
@@ -569,6 +604,6 @@ bool points_func_target(struct points *p, const struct points_found *f, bool at_
 	}
 	if (at_return && !strcmp(target->name, "$return"))
 		return points_debug_result(p, f, target, source, why);
-	/* At the return: asked by @defined alone, uses were moved to the entry (stp/entry.c); and @var. */
+	/* At the return: only from @defined and @var; other uses were moved to the entry (stp/entry.c). */
 	return points_debug_target(p, f, target, source, why);
 }

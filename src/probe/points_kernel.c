@@ -1,10 +1,10 @@
 /*
- * Points that the kernel's tracepoints serve: kernel.trace("..."), the begin and end of processes and threads, and
+ * Points implemented by the kernel's tracepoints: kernel.trace("..."), begin and end of processes and threads, and
  * their system calls.
  *
- * A program's begin is its entry point, so that process("PATH").begin needs no look at every exec of the system; a
- * process that runs already does not begin again, but by another exec.  Of a process that ends the program is gone
- * by then, so its end is known by its id alone.
+ * The begin of process("PATH") is a probe at the program's entry point, so not every exec of the system needs a
+ * check; a process that runs already does not begin again, except by another exec.  When a process ends its program
+ * is unmapped already, so its end is recognised by its id.
  */
 #include "probe/points_priv.h"
 
@@ -18,7 +18,9 @@
 
 #include <linux/magic.h>
 
+#include "arch/arch.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/ktypes.h"
@@ -36,7 +38,10 @@ static struct ktypes *types(struct points_search *s)
 	return k;
 }
 
-/* Which process: the one that the point names, or the target of a bare "process"; 0: any.  False: it names a program. */
+/*
+ * The process of the point: the one that it names, or the target for a bare "process"; 0: any.  False: it names a
+ * program.
+ */
 static bool process_of(struct points_search *s, uint32_t *pid)
 {
 	const struct stp_node *arg = s->point->comps[0].arg;
@@ -85,7 +90,7 @@ static void at_entry(struct points_search *s, const char *path)
 	struct points_file *f = points_open(s->p, path);
 	const struct obj_info *info;
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path };
-	struct site site = { .path = f->path, .args_text = "" };
+	struct site site = { .file = f->err ? NULL : obj_file(f->obj), .args_text = "" };
 	struct stp_point *point;
 	struct probe *probe;
 
@@ -109,8 +114,8 @@ static void at_entry(struct points_search *s, const char *path)
 }
 
 /*
- * A point of processes that run a certain program: the inode of their file is the program's.  On file systems whose
- * device numbers for stat(2) are not the kernel's the file's size has to do.
+ * Limit a point to processes that run a certain program, by the inode of their file.  On file systems where the
+ * device numbers of stat(2) are not the kernel's, the file's size is compared instead.
  */
 static void of_program(struct points_search *s, const char *path)
 {
@@ -118,19 +123,20 @@ static void of_program(struct points_search *s, const char *path)
 	const char *file = arena_printf(a, "%s:task_struct.mm:mm_struct.exe_file:file.f_inode", s->task);
 	struct ktypes *k = set_ktypes(s->p->set);
 	struct ebpf_tp tp = *s->tp;
+	const struct points_file *in = points_open(s->p, path);
+	const struct stat *st = in->err ? NULL : &obj_file(in->obj)->st;
 	struct stp_point *point;
 	struct statfs fs;
-	struct stat st;
 	bool odd;
 
-	if (stat(path, &st) || statfs(path, &fs)) {
-		s->why = "no match";
+	if (!st || fstatfs(obj_file(in->obj)->fd, &fs)) {
+		s->why = in->why ? in->why : "no match";
 		return;
 	}
 	odd = fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
-	if (!add_filter(k, &tp, arena_printf(a, "%s:inode.i_ino", file), UINT32_MAX, (uint32_t)st.st_ino, false) ||
+	if (!add_filter(k, &tp, arena_printf(a, "%s:inode.i_ino", file), UINT32_MAX, (uint32_t)st->st_ino, false) ||
 	    !add_filter(k, &tp, arena_printf(a, "%s:inode.%s", file, odd ? "i_size" : "i_sb:super_block.s_dev"), UINT32_MAX,
-			odd ? (uint32_t)st.st_size : (uint32_t)(major(st.st_dev) << 20 | minor(st.st_dev)), false)) {
+			odd ? (uint32_t)st->st_size : (uint32_t)(major(st->st_dev) << 20 | minor(st->st_dev)), false)) {
 		s->why = "this kernel does not tell which program a process runs";
 		return;
 	}
@@ -139,7 +145,10 @@ static void of_program(struct points_search *s, const char *path)
 	add_tp(s, point, &tp, 0);
 }
 
-/* At the tracepoint @tp: of process @pid, or (@named) of those that run what the point names. */
+/*
+ * Add a probe at the tracepoint @tp: for process @pid, or (@named) for those that run the program that the point
+ * names.
+ */
 static void add_of(struct points_search *s, struct ebpf_tp *tp, uint32_t pid, bool named)
 {
 	if (!named) {
@@ -181,7 +190,7 @@ void points_find_end(struct points_search *s, bool thread)
 			 "process(PID).end";
 		return;
 	}
-	/* Its second argument says whether the last thread goes (Linux 6.16). */
+	/* Its second argument tells whether it is the last thread (Linux 6.16). */
 	if (ktypes_args(k, tp.name, NULL) > 1)
 		add_filter(k, &tp, "1", 1, !thread, false);
 	else
@@ -216,7 +225,7 @@ void points_find_thread(struct points_search *s)
 /* Arguments of kernel.syscall: $arg1 to $arg6 are the provider's, and so is what the kernel returned; then the number. */
 enum { SYSCALL_RETURNED = 2, SYSCALL_ARGS = 6 };
 
-/* The set's probe at the provider's @of, which all points that mean this system call share. */
+/* The set's probe for the provider's probe @of; all points for this system call share it. */
 static struct probe *syscall_probe(struct points_search *s, const struct probe *of, struct stp_point **point)
 {
 	struct probe key = { .kind = PROBE_TP, .mod = "vmlinux", .func = of->func };
@@ -233,7 +242,7 @@ static struct probe *syscall_probe(struct points_search *s, const struct probe *
 	return probe;
 }
 
-/* kernel.syscall("read"), or kernel.syscall: one point that is all of them. */
+/* kernel.syscall("read"), or kernel.syscall: one point for all calls. */
 static void find_in_kernel(struct points_search *s, bool at_return)
 {
 	const char *name = points_text(s->point, "syscall");
@@ -259,17 +268,25 @@ static void find_in_kernel(struct points_search *s, bool at_return)
 	}
 }
 
-/* $syscall and what stands behind it: the values of a tracepoint. */
+/* Add the values of a tracepoint for $syscall and the variables after it. */
 static void add_values(const struct ktypes *k, struct ebpf_tp *tp, bool at_return)
 {
-	static const char *const entry[] = { "1", "0:pt_regs.di", "0:pt_regs.si", "0:pt_regs.dx", "0:pt_regs.r10",
-					     "0:pt_regs.r8", "0:pt_regs.r9" };
-	static const char *const exit[] = { "0:pt_regs.orig_ax", "1" };
-	const char *const *values = at_return ? exit : entry;
+	const struct arch *arch = arch_host();
 
-	for (tp->nargs = 0; tp->nargs < (at_return ? 2 : 7); tp->nargs++)
-		if (!ktypes_value(k, tp->name, values[tp->nargs], &tp->args[tp->nargs]))
+	tp->nargs = 0;
+	for (unsigned int i = 0; arch && i < (at_return ? 2 : 7); i++) {
+		bool is_register = at_return != (i > 0);	/* the other is the number, or the result */
+		const char *field = at_return ? arch->kept.syscall_field : i ? arch->kept.syscall_arg_fields[i - 1] : NULL;
+		char text[64] = "1";
+
+		if (is_register && !field)
 			break;
+		if (is_register)
+			snprintf(text, sizeof(text), "0:pt_regs.%s", field);
+		if (!ktypes_value(k, tp->name, text, &tp->args[i]))
+			break;
+		tp->nargs++;
+	}
 }
 
 /* $syscall is argument 0; entry: $arg1 to $arg6 follow; return: $return follows. */
@@ -293,7 +310,7 @@ void points_find_syscall(struct points_search *s, bool at_return)
 	add_of(s, &tp, pid, named);
 }
 
-/* All six, whatever the call takes: which one it is is not known. */
+/* All six, since it is not known which call it is. */
 static bool syscall_parms(struct points *p, bool kernel, struct stp_source *source)
 {
 	static const char *names[] = { "$arg1", "$arg2", "$arg3", "$arg4", "$arg5", "$arg6" };
@@ -375,7 +392,7 @@ void points_find_trace(struct points_search *s)
 		s->why = "no match";
 }
 
-/* What argument @i is called: $prev, or $arg2. */
+/* The name of argument @i: $prev, or $arg2. */
 static const char *arg_name(const struct points *p, const char *tracepoint, unsigned int i)
 {
 	const char *name = ktypes_arg_name(set_ktypes(p->set), tracepoint, i);
@@ -383,7 +400,7 @@ static const char *arg_name(const struct points *p, const char *tracepoint, unsi
 	return name && *name ? arena_printf(p->arena, "$%s", name) : arena_printf(p->arena, "$arg%u", i + 1);
 }
 
-/* The number of the tracepoint's argument @name, -1 when it has none. */
+/* The number of the tracepoint's argument @name, or -1. */
 static int arg_number(const struct ktypes *k, const char *tracepoint, const char *name)
 {
 	const char *one;
@@ -391,7 +408,7 @@ static int arg_number(const struct ktypes *k, const char *tracepoint, const char
 	for (unsigned int i = 0; (one = ktypes_arg_name(k, tracepoint, i)); i++)
 		if (!strcmp(one, name))
 			return (int)i;
-	/* By number, for kernels that do not tell the names. */
+	/* By number, for kernels without names of arguments. */
 	if (!strncmp(name, "arg", 3) && name[3] >= '1' && name[3] <= '9' && !name[4] &&
 	    name[3] - '0' <= ktypes_args(k, tracepoint, NULL))
 		return name[3] - '1';
@@ -415,7 +432,7 @@ static bool list_args(struct points *p, const struct points_found *f, struct stp
 	return true;
 }
 
-/* The members @n names behind a value of the kernel's type @type become steps of @source. */
+/* Add steps to @source for the members that @n names, from a value of the kernel's type @type on. */
 static bool walk(struct points *p, uint32_t type, const struct stp_node *n, struct stp_source *source, const char **why)
 {
 	struct ktypes_step steps[STP_MAX_STEPS];
@@ -477,7 +494,7 @@ bool points_trace_target(struct points *p, const struct points_found *f, const s
 	return walk(p, ktypes_arg_type(k, f->tracepoint, (unsigned int)arg), target, source, why);
 }
 
-/* Is it the kernel that @cast names: "kernel", "kernel<linux/sched.h>", "vmlinux"? */
+/* Does @cast's module name the kernel: "kernel", "kernel<linux/sched.h>", "vmlinux"? */
 bool points_is_kernel(const char *module)
 {
 	return module && (!strcmp(module, "kernel") || !strncmp(module, "kernel<", 7) || !strcmp(module, "vmlinux"));

@@ -1,6 +1,6 @@
 /*
- * process(...).mark("..."): static markers, by the names that their notes have.  A - in a name stands for __, as
- * in a provider definition.
+ * process(...).mark("..."): static markers, by the names in their notes.  - in a name means __, as in a provider
+ * definition.
  */
 #include "probe/points_priv.h"
 #include "probe/procs.h"
@@ -44,19 +44,19 @@ static struct site *make_site(struct points *p, struct points_file *f, const str
 {
 	const struct obj_info *info = obj_info(f->obj);
 	struct site key = {
-		.path = f->path, .dev = info->dev, .ino = info->ino, .off = m->off, .sem_off = m->sem_off,
+		.file = obj_file(f->obj), .dev = info->dev, .ino = info->ino, .off = m->off, .sem_off = m->sem_off,
 		.args_text = arena_strdup(set_arena(p->set), m->args),
 	};
 
 	key.nargs = obj_operands(f->obj, m, key.args, PROBE_MAX_ARGS);
 	if (key.nargs > PROBE_MAX_ARGS)
 		key.nargs = PROBE_MAX_ARGS;
-	for (unsigned int i = 0; i < key.nargs; i++)	/* the symbol's name goes with the file */
+	for (unsigned int i = 0; i < key.nargs; i++)	/* the symbol's name belongs to the file */
 		key.args[i].sym = NULL;
 	return set_site(p->set, &key);
 }
 
-/* Inlining gives one marker several sites: the arguments are those that all have. */
+/* Inlining gives one marker several sites: only arguments that all sites have are offered. */
 static void fill_sig(struct probe *probe)
 {
 	const struct site *first = probe->sites[0];
@@ -78,8 +78,8 @@ static bool same_mark(const struct obj_marker *a, const struct obj_marker *b)
 }
 
 /*
- * The agent's object is in processes of all kinds: it is to fire in those alone that execute the program which the point
- * names.  A point that names a library in its place does not tell who they are.
+ * The agent's object can be in any process: limit the probe to processes that execute the program in the point.  A
+ * point that names a library does not tell which they are.
  */
 static const char *find_program(const struct points_search *s, struct probe *probe)
 {
@@ -87,17 +87,17 @@ static const char *find_program(const struct points_search *s, struct probe *pro
 
 	if (p->err || !obj_info(p->obj)->interp)
 		return NULL;
-	if (s->pid || procs_identify(s->program, &probe->exe_dev, &probe->exe_ino))
+	if (s->pid || procs_identify(obj_file(p->obj), &probe->exe_dev, &probe->exe_ino))
 		probe->exe_ino = 0;
 	return s->program;
 }
 
-/* A point of file @f for marker @first, whose sites are in @from: @f itself, or the agent's object. */
+/* Add a point of file @f for marker @first, whose sites are in @from: @f itself, or the agent's object. */
 static void add_mark(struct points_search *s, struct points_file *f, struct points_file *from,
 		     const struct obj_marker *first)
 {
 	struct stp_point *point = points_in_file(s, f->path);
-	const char *func = obj_func_at(from->obj, first->addr, NULL);
+	const char *func = first->func ? first->func : obj_func_of(from->obj, first->addr);
 	struct probe key = { .kind = PROBE_SITES, .pid = s->pid, .mod = f->path, .func = func };
 	const char *program = NULL;
 	struct points_found *found;
@@ -131,7 +131,7 @@ static bool is_first(const struct points_file *f, size_t i)
 	return true;
 }
 
-/* The markers of @from that @f is to have from there. */
+/* Add the markers that @f takes from @from. */
 static void add_marks(struct points_search *s, struct points_file *f, struct points_file *from, const char *mark)
 {
 	const char *prov = points_text(s->point, "provider");

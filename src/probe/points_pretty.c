@@ -1,7 +1,8 @@
 /*
- * Variables of C printed whole: $name$ opens what the variable is, $name$$ also what is in that, $$parms$ each of several.
+ * Pretty-printing of C variables: $name$ expands one level, $name$$ nested structures, too, $$parms$ each of several
+ * variables.
  *
- * What is printed becomes a format and the sources of its values (STP_SRC_FORMAT).  Language reference: "Pretty-printing".
+ * The result is a format and the sources of its values (STP_SRC_FORMAT).  Language reference: "Pretty-printing".
  */
 #include "probe/points_walk.h"
 
@@ -18,14 +19,14 @@ struct pretty {
 	struct strbuf format;
 	struct stp_source *items;
 	size_t n;
-	unsigned int level, levels;	/* of structures and arrays around; that are opened */
-	struct walk at;			/* whose members are shown */
+	unsigned int level, levels;	/* current nesting; nesting that is expanded */
+	struct walk at;			/* the structure whose members are shown */
 	bool first;
 };
 
 static void pretty(struct pretty *to, const struct walk *at);
 
-/* The value of @at printed by @conv. */
+/* Print the value of @at by @conv. */
 static void pretty_item(struct pretty *to, const struct walk *at, const char *conv, enum stp_type type)
 {
 	static const struct stp_node plain = { .kind = STP_TARGET };
@@ -81,7 +82,7 @@ static void pretty_struct(struct pretty *to, const struct walk *at, const Dwarf_
 	strbuf_puts(&to->format, "}");
 }
 
-/* An array of several dimensions is one of arrays. */
+/* An array of several dimensions is an array of arrays. */
 static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_Die *bare)
 {
 	uint64_t n = debug_count(bare, at->dim), i;
@@ -121,7 +122,7 @@ static void pretty_array(struct pretty *to, const struct walk *at, const Dwarf_D
 	to->level--;
 }
 
-/* A pointer to a structure is followed only where nothing is around it. */
+/* A pointer to a structure is followed only at the outermost level. */
 static void pretty(struct pretty *to, const struct walk *at)
 {
 	struct debug_shape shape, inner;
@@ -160,7 +161,7 @@ static void pretty(struct pretty *to, const struct walk *at)
 	}
 }
 
-/* What was walked to, printed. */
+/* Print the value at the end of the walk. */
 bool walk_print(struct walk *w, unsigned int levels)
 {
 	struct pretty to = { .p = w->p, .levels = levels > 1 ? MAX_LEVELS : 1 };
@@ -193,7 +194,7 @@ static void pretty_var(void *ctx, const char *name, const Dwarf_Die *type)
 		pretty(&l->to, &w);
 }
 
-/* $$vars$ and its like. */
+/* $$vars$, $$parms$ and $$locals$. */
 bool points_list_pretty(struct points *p, const struct points_found *f, bool parms, bool locals, unsigned int levels,
 			struct stp_source *source)
 {

@@ -1,7 +1,7 @@
 /*
- * Which of Python's markers SystemTap's points have from dtap's agent: those that an interpreter lacks, or fires wrongly
- * (probe/python.def).  A point that names a file means every process that runs it; with a target, the agent is brought
- * to that alone.
+ * Which of Python's markers dtap's agent supplies for SystemTap's points: those that an interpreter lacks, or fires
+ * wrongly (probe/python.def).  A point that names a file applies to every process that runs it; with a target, only
+ * the target gets the agent.
  */
 #include "probe/points_priv.h"
 
@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "lang/desc.h"
 #include "probe/exec.h"
+#include "probe/pyfunc.h"
 #include "probe/python.h"
 
 static bool has_marker(const struct points_file *f, const char *name)
@@ -39,20 +41,7 @@ struct points_file *points_python_file(struct points *p, struct points_file *f, 
 
 uint8_t points_agent_marker(const char *name)
 {
-	struct probe probe = { .kind = PROBE_SITES, .prov = PYTHON_PROVIDER, .mod = PYTHON_AGENT, .func = "" };
-	char dashed[64];
-	size_t n = 0;
-
-	for (; *name && n + 1 < sizeof(dashed); name++, n++) {
-		dashed[n] = *name;
-		if (name[0] == '_' && name[1] == '_') {
-			dashed[n] = '-';
-			name++;
-		}
-	}
-	dashed[n] = '\0';
-	probe.name = dashed;
-	return (uint8_t)(probe_marker(&probe) + 1);
+	return (uint8_t)(marker_number(name) + 1);
 }
 
 struct descs {
@@ -61,27 +50,17 @@ struct descs {
 	size_t n, cap;
 };
 
-/* function__entry -> function-entry, and each description once. */
+/* Add a description unless it is there. */
 static void add_desc(struct descs *d, const char *prov, const char *mark)
 {
-	struct strbuf name = { 0 };
+	char *name = arena_strdup(d->p->arena, mark);
 
-	for (; *mark; mark++) {
-		if (mark[0] == '_' && mark[1] == '_') {
-			strbuf_putc(&name, '-');
-			mark++;
-		} else {
-			strbuf_putc(&name, *mark);
-		}
-	}
+	marker_dash(mark, name);
 	for (size_t i = 0; i < d->n; i++)
-		if (!strcmp(d->v[i].prov, prov) && !strcmp(d->v[i].name, strbuf_str(&name)))
-			goto out;
+		if (!strcmp(d->v[i].prov, prov) && !strcmp(d->v[i].name, name))
+			return;
 	d->v = arena_grow(d->p->arena, d->v, &d->cap, d->n, sizeof(*d->v));
-	d->v[d->n++] = (struct probe_desc){ .prov = arena_strdup(d->p->arena, prov), .mod = "", .func = "",
-					    .name = arena_strdup(d->p->arena, strbuf_str(&name)) };
-out:
-	strbuf_fini(&name);
+	d->v[d->n++] = (struct probe_desc){ .prov = arena_strdup(d->p->arena, prov), .mod = "", .func = "", .name = name };
 }
 
 size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_desc **ret)
@@ -94,11 +73,13 @@ size_t points_supplied(const struct points *p, uint32_t pid, const struct probe_
 	for (size_t i = 0; i < p->nfound; i++)
 		if (p->found[i].supplied)
 			add_desc(&d, prov, p->found[i].mark);
+	if (points_found_pyfunc(p))
+		add_desc(&d, pyfunc_provider(pid, prov), "entry");
 	*ret = d.v;
 	return d.n;
 }
 
-/* What process @pid executes, and the link that leads there.  False: nothing of ours. */
+/* The program of process @pid, and its /proc link.  False: it cannot be read. */
 static bool find_exe(uint32_t pid, char link[static 64], char path[static PATH_MAX])
 {
 	ssize_t len;
@@ -115,6 +96,9 @@ bool points_is_supplied_program(const struct points *p, uint32_t pid)
 {
 	char link[64], path[PATH_MAX];
 
+	/* Any Python; the caller checks that it is one. */
+	if (points_found_pyfunc(p))
+		return true;
 	if (!find_exe(pid, link, path))
 		return false;
 	for (size_t i = 0; i < p->nfound; i++) {
@@ -133,11 +117,13 @@ bool points_is_supplied(struct points *p, uint32_t pid)
 	const char **libs;
 	size_t nlibs = 0;
 
-	if (points_is_supplied_program(p, pid))
+	if (!points_found_pyfunc(p) && points_is_supplied_program(p, pid))
 		return true;
 	if (!find_exe(pid, link, path))
 		return false;
-	f = points_open(p, path);
+	f = points_open(p, file_same_path(path, link) ? path : link);
+	if (points_found_pyfunc(p) && !f->err && (f->python || points_linked_python(p, f)))
+		return true;
 	if (!f->err && !f->python)
 		nlibs = exec_libraries(p->arena, f->obj, p->conf.sysroot, &libs);
 	for (size_t i = 0; i < p->nfound; i++) {
@@ -170,7 +156,7 @@ struct probe *points_in_process(struct points *p, const struct stp_point *found,
 
 /* --- before the command is started ---------------------------------------------------------------------- */
 
-/* Would a marker that @pattern means come from the agent, in program @path? */
+/* Would the agent supply a marker that matches @pattern in program @path? */
 static bool needs_agent(struct points *p, const char *path, const char *library, const char *pattern)
 {
 	struct points_file *agent = points_open(p, p->conf.agent), *f = path ? points_open(p, path) : NULL;
@@ -196,6 +182,10 @@ static void foresee_point(struct descs *d, const struct stp_point *point)
 {
 	const char *mark = points_text(point, "mark"), *path;
 
+	if (points_is_pyfunc(point)) {
+		add_desc(d, d->p->conf.command ? PYFUNC_ANY : "py*", "entry");
+		return;
+	}
 	if (!mark || strcmp(point->comps[0].name, "process"))
 		return;
 	path = points_text(point, "process");
@@ -227,6 +217,8 @@ bool points_found_python(const struct points *p)
 
 void points_say_supplied(const struct points *p, struct strbuf *out)
 {
+	if (points_found_pyfunc(p))
+		strbuf_puts(out, "functions by name");
 	for (size_t i = 0; i < p->nfound; i++) {
 		const struct points_found *f = &p->found[i];
 		bool again = false;

@@ -1,5 +1,5 @@
 /*
- * "no match (similar marks: audit, line)": what the script may have meant.
+ * "no match (similar marks: audit, line)": suggestions for misspelt names.
  */
 #include "probe/points_priv.h"
 

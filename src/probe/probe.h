@@ -1,14 +1,14 @@
 /*
- * Probes: what a user names, and the sites that are armed for it.
+ * Probes, which users name, and sites, which are armed for them.
  *
- * A probe has four names and fires in one way (enum probe_kind).  A site is a place in a file: an offset, a
- * semaphore, where the arguments are.  A marker that was inlined has many sites and is one probe for each
- * function it is in; the processes that run one file share its sites but each has its own probe.  So the
- * two are many to many.
+ * A probe has four names and fires in one way (enum probe_kind).  A site is a position in a file: an offset, a
+ * semaphore, locations of arguments.  An inlined marker has many sites and is one probe for each function that
+ * contains it; processes that run the same file share its sites but have separate probes.  So the relation is many to
+ * many.
  *
- * A probe set knows the probes found so far and finds more when asked.  Providers do the finding, one file
- * each (providers.def); nothing here arms anything or prints.  Ids are given in the order of discovery, from
- * 1, and stay for the set's life; BEGIN, END and ERROR are always 1, 2, 3.
+ * A probe set has the probes found so far and searches for more.  Providers do the search, one file each
+ * (providers.def); nothing here arms anything or prints.  Ids are assigned in the order of discovery, from 1, and
+ * last as long as the set; BEGIN, END and ERROR are always 1, 2, 3.
  */
 #ifndef DTAP_PROBE_PROBE_H
 #define DTAP_PROBE_PROBE_H
@@ -22,21 +22,23 @@
 #include "lang/desc.h"
 
 struct arena;
+struct file;
 struct probe_set;
 struct strbuf;
 struct type_source;
 
-/* A place to arm.  Two sites differ in file, offset, semaphore or operands. */
+/* Where a probe is armed.  Two sites differ in file, offset, semaphore or operands. */
 struct site {
-	const char *path;		/* opens the file now, maybe through /proc/PID/root */
+	struct file *file;		/* in which it was found; the site holds a reference */
 	uint64_t dev, ino;		/* of the file, as /proc/PID/maps has them */
 	uint64_t off, sem_off;		/* sem_off 0: no semaphore */
-	const char *args_text;		/* the operands as the note has them */
+	uint64_t shared_sem_off;	/* of another site there: all breakpoints of a place have the same semaphore */
+	const char *args_text;		/* the note's text of the operands */
 	unsigned int nargs;
 	struct arch_operand args[PROBE_MAX_ARGS];
 	bool ret;			/* fires when the function that starts here returns */
-	bool skips_caller;		/* a function's start, where frame pointers lead to its caller's caller */
-	struct site *next;		/* the set's */
+	bool skips_caller;		/* a function's start, where a walk by frame pointers misses the caller */
+	struct site *next;		/* list of the set */
 };
 
 /* How a probe fires. */
@@ -46,8 +48,9 @@ enum probe_kind {
 	PROBE_ERROR,	/* when another probe's clause faults */
 	PROBE_TICK,	/* every period_ns on one CPU */
 	PROBE_PROFILE,	/* every period_ns on each CPU */
-	PROBE_SITES,	/* when a process runs over one of its sites */
+	PROBE_SITES,	/* when a process executes one of its sites */
 	PROBE_TP,	/* at a tracepoint of the kernel */
+	PROBE_FUNCTION,	/* at an event of a function of Python, given by name: agent_marker says which event */
 	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
 };
 
@@ -55,26 +58,34 @@ struct probe {
 	uint32_t id;
 	const char *prov, *mod, *func, *name;	/* never NULL */
 	enum probe_kind kind;
-	uint32_t pid;			/* SITES: fires in this process only; 0: in all, also those that start later */
+	uint32_t pid;			/* SITES: fires only in this process; 0: in all, also in later ones */
 	uint64_t exe_dev, exe_ino;	/* SITES: of the only program in which it fires; exe_ino 0: in all */
-	bool pid_suffix;		/* prov is a base name: the firing process's pid belongs behind it */
+	bool pid_suffix;		/* prov is a base name, to which the firing process's pid is appended */
 	uint64_t period_ns;		/* TICK, PROFILE */
 	struct ebpf_tp *tp;		/* TP: the set's */
-	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to that */
-	uint8_t agent_marker;		/* SITES: of the agent, 1 + the marker's number; 0: its names say it */
+	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to this time */
+	uint8_t agent_marker;		/* SITES: of the agent: 1 + the marker's number; 0: given by its names.
+					   FUNCTION: 1 + ABI_FUNCTION_FIRST + enum abi_function */
+	uint32_t line;			/* FUNCTION: line of ABI_FUNCTION_LINE */
+	const char *const *params;	/* FUNCTION in a listing: its parameters, "n", "*rest" */
+	uint32_t nparams;
+	bool by_script;			/* FUNCTION: the file's name stands for the module __main__, too */
 	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;
 	unsigned int nsites;
 	size_t sites_cap;
-	struct probe *next;		/* these two are the set's */
+	struct probe *next;		/* private to the set, like found */
 	uint32_t found;
 };
 
-/* What probe_find is asked for.  They differ for a provider pattern that fits any pid, like python* or none. */
+/*
+ * The purpose of probe_find.  It matters only for a provider pattern that matches any pid, like python* or an empty
+ * one.
+ */
 enum probe_want {
-	PROBE_LIST,	/* one probe for each process there is, as a listing shows them */
-	PROBE_ENABLE,	/* instead, one system-wide probe that reaches later processes: pid 0, pid_suffix */
+	PROBE_LIST,	/* one probe for each existing process, for listings */
+	PROBE_ENABLE,	/* instead one system-wide probe, also for later processes: pid 0, pid_suffix */
 };
 
 struct probe_list {
@@ -83,101 +94,113 @@ struct probe_list {
 };
 
 /*
- * Which of CPython's markers come from dtap's agent, an object loaded into the interpreter: where its own are missing or
- * unsound (probe/python.def), always, never.
+ * Which of CPython's markers come from dtap's agent, an object loaded into the interpreter: those that are missing or
+ * unsound (probe/python.def), all, or none.
  */
 enum python_mode { PYTHON_AUTO, PYTHON_ALWAYS, PYTHON_NEVER };
 
-/* A set with BEGIN, END and ERROR in it, or NULL when there is no memory.  The caller frees it. */
+/* Create a set with BEGIN, END and ERROR.  NULL: out of memory.  The caller frees it. */
 struct probe_set *probe_set_new(void);
-void probe_set_free(struct probe_set *set);	/* accepts NULL; probes and sites go with it */
+void probe_set_free(struct probe_set *set);	/* frees probes and sites; accepts NULL */
 
 /*
- * Find the probes that @desc describes and append them to @out, each once, in the order of their
- * ids; returns how many.  @out's array belongs to the set.  What runs is looked at anew each time, so ask
- * again when a process has mapped more; files already read are remembered.  Processes that a pattern
- * stumbles over and that cannot be read are passed over.
+ * Find the probes that @desc describes and append them to @out, each once, in the order of their ids; returns their
+ * number.  @out's array belongs to the set.  Each call looks at the running processes again, so call it again when a
+ * process has mapped more files; files already read are cached.  Unreadable processes that match a pattern are
+ * skipped.
  *
- * A target's pid is already in the description ("python1234").  An id not given yet makes the whole system
- * be listed first, so that numbers of an earlier dtrace -l mostly hold.
+ * A process that @desc names and that was forked just now gets half a second to execute its program.
+ *
+ * A target's pid is already in the description ("python1234").  For an unknown id the whole system is listed first,
+ * so that numbers of an earlier dtrace -l are mostly valid.
  */
 size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
 		  struct probe_list *out);
 
 /*
- * Of a process that is being started: does what @desc names only exist when the dynamic loader has done its work?
- * And, for such a description, is the module there that it names?
+ * For a process that is being started: does @desc name something that exists only after the dynamic loader has run?
+ * And, for such a description, is its module mapped?
  */
 bool probe_wants_libraries(const struct probe_desc *desc);
 bool probe_has_module(const struct probe_desc *desc);
 
-/* Why the last probe_find found less than it was asked for: "process 12: Permission denied", or "". */
+/* From now on find only the probes of the machine, and look at no process. */
+void probe_set_general(struct probe_set *set);
+
+/* Why the last probe_find could not search everything: "process 12: Permission denied", or "". */
 const char *probe_why(const struct probe_set *set);
 
-/* What to do about @desc, for which probe_find has just found nothing: a sentence in @a, or NULL. */
+/* Why the last probe_find() may have missed what there is: -EMFILE, -EIO and such.  Else 0. */
+int probe_trouble(const struct probe_set *set);
+
+/* A hint for @desc, for which probe_find has just found nothing: a sentence in @a, or NULL. */
 const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, struct arena *a);
 
 /*
- * From now on Python's markers are chosen by @mode (before: PYTHON_NEVER).  @agent is the path of the agent's object,
- * whose probes are found in each CPython that could be given it; NULL: only in those that have it.
+ * Set how Python's markers are chosen (initially PYTHON_NEVER).  @agent is the path of the agent's object, whose
+ * probes are found in each CPython that can load it; NULL: only in those that have loaded it.
  */
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent);
 
-/* Could @desc mean a marker of the agent, in some process? */
+/* Can @desc match a marker of the agent in some process? */
 bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc);
 
-/* Does @desc mean a marker of the agent in this process? */
-bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
+/* Does the agent serve @desc in this process? */
+bool probe_agent_serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
 
 /*
- * The same of a process that has come after the probes were found.  Where its interpreter's own markers are in a file
- * that none of them is in, the agent serves a description of any process.
+ * The same for a process that started after the probes were found.  The agent also serves a description of any
+ * process if the interpreter's own markers are in a file in which no probe was found.
  */
-bool probe_agent_meant_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
+bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc);
 
-/* Is a process that has just executed a program a Python? */
-enum probe_hope {
-	PROBE_HOPE_NONE,	/* it has ended, or is none of ours */
-	PROBE_HOPE_SMALL,	/* no, unless it loads one later, as a program with plug-ins might */
-	PROBE_HOPE_SOON,	/* it is linked to one, which is not mapped yet */
-	PROBE_HOPE_IS,		/* yes; its interpreter may still be starting */
+/* Is process @pid, which has just executed a program, a Python? */
+enum probe_is_python {
+	PROBE_PYTHON_GONE,	/* it has ended, or cannot be read */
+	PROBE_PYTHON_NO,	/* no, unless it loads one later, as a plug-in */
+	PROBE_PYTHON_LOADING,	/* it is linked to a Python library, which is not mapped yet */
+	PROBE_PYTHON_YES,		/* yes; its interpreter may still be starting */
+	PROBE_PYTHON_UNKNOWN,	/* there is no memory, or no descriptor, to look at it; errno says which */
 };
-enum probe_hope probe_agent_hope(struct probe_set *set, uint32_t pid);
+enum probe_is_python probe_is_python(struct probe_set *set, uint32_t pid);
 
-/* The same of a program that would be started: the interpreter @path itself, were it one. */
+/* Would the agent serve @desc in the interpreter @path, if it were started? */
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc);
 
-/* The processes that run a CPython which could be given the agent, in the order of pids. */
+/* Call @fn for the processes with a CPython that can load the agent, in the order of pids. */
 int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid), void *ctx);
 
-/* Of a process: the markers that were found in the interpreter itself, to be enabled; bits as in abi/agent.h. */
+/*
+ * The markers of a process that were found in the interpreter itself, and so need no agent; bits as in abi/agent.h.
+ */
 uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid);
 
-/* Add to @out what the agent supplies of the probes found: "function-entry and line of Python 3.13". */
+/* Append which of the found probes the agent supplies to @out: "function-entry and line of Python 3.13". */
 void probe_agent_say(const struct probe_set *set, struct strbuf *out);
 
-/* The agent's marker that @p means, as its number in the order of agent/marker.h; -1: none of the agent's. */
+/* The number (enum abi_marker) of the agent's marker for @p; -1: none. */
 int probe_marker(const struct probe *p);
 
-/* All probes of the set, by id from 1: NULL behind the last. */
+/* The probe with number @id, from 1; NULL after the last. */
 struct probe *probe_get(const struct probe_set *set, uint32_t id);
 
 /* The set as the resolver of a compilation: descriptions are looked up as PROBE_ENABLE. */
 struct resolver probe_resolver(struct probe_set *set);
 
 /*
- * The kernel's types for a compilation whose arena is @a; @set outlives it.  They are read when a script first names one.
+ * The kernel's types for a compilation with arena @a; @set must outlive it.  They are read when a script first names
+ * one.
  */
 const struct type_source *probe_types(struct probe_set *set, struct arena *a);
 
-/* The process whose program's types these are, too (struct a.out`x); 0: none.  For compilations from then on. */
+/* Set the process whose program's types (struct a.out`x) later compilations can use; 0: none. */
 void probe_set_target(struct probe_set *set, uint32_t pid);
 
-/* The argument's C type for a listing: the known one, or int32_t, uint64_t, double ... by size. */
+/* The argument's C type for a listing; if unknown, int32_t, uint64_t, double ... by size. */
 const char *probe_arg_type(const struct probe_arg *arg);
 
 /*
- * Where argument @n of @site is, in the code generator's terms.  NULL, or why it cannot be read (out->loc is
+ * The location of argument @n of @site for the code generator.  Returns NULL, or why it cannot be read (out->loc is
  * then EBPF_LOC_NONE).
  */
 const char *probe_site_arg(const struct site *site, unsigned int n, struct ebpf_operand *out);

@@ -8,15 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "abi/unwind.h"
-#include "base/strbuf.h"
+#include "base/file.h"
 #include "target/maps.h"
+#include "target/proc.h"
 
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx)
 {
@@ -58,22 +57,9 @@ int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx)
 	return 0;
 }
 
-struct identity {
-	uint64_t start, *dev, *ino;
-};
+/* The number after @field ("ino:") in the file @path.  False: it cannot be read. */
+enum { STAT_PARENT = 4 };
 
-static int is_it(void *ctx, const struct procs_map *m)
-{
-	const struct identity *id = ctx;
-
-	if (m->start != id->start)
-		return 0;
-	*id->dev = m->dev;
-	*id->ino = m->ino;
-	return 1;
-}
-
-/* The number behind @field ("ino:") in the file @path, or false. */
 static bool field_of(const char *path, const char *field, uint64_t *value)
 {
 	FILE *f = fopen(path, "re");
@@ -88,7 +74,7 @@ static bool field_of(const char *path, const char *field, uint64_t *value)
 	return found;
 }
 
-/* The device of the mount number @id, which is seen from here: proc_pid_mountinfo(5). */
+/* The device of mount number @id in this mount namespace: proc_pid_mountinfo(5). */
 static bool device_of(uint64_t id, uint64_t *dev)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -108,7 +94,7 @@ static bool device_of(uint64_t id, uint64_t *dev)
 	return found;
 }
 
-/* The open file as the kernel has it (proc_pid_fdinfo(5), Linux 5.14). */
+/* The kernel's device and inode of an open file (proc_pid_fdinfo(5), Linux 5.14). */
 static bool identify_open(int fd, uint64_t *dev, uint64_t *ino)
 {
 	char path[64];
@@ -118,70 +104,20 @@ static bool identify_open(int fd, uint64_t *dev, uint64_t *ino)
 	return field_of(path, "ino:", ino) && field_of(path, "mnt_id:", &mount) && device_of(mount, dev);
 }
 
-/* Ask for our own mapping of it. */
-static int identify_mapping(int fd, uint64_t *dev, uint64_t *ino)
+int procs_identify(const struct file *f, uint64_t *dev, uint64_t *ino)
 {
-	struct identity id = { 0, dev, ino };
-	void *map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	int err;
-
-	if (map == MAP_FAILED)
-		return -errno;
-	id.start = (uintptr_t)map;
-	err = procs_maps((uint32_t)getpid(), is_it, &id);
-	munmap(map, 1);
-	return err > 0 ? 0 : err ? err : -ENOENT;
+	return identify_open(f->fd, dev, ino) ? 0 : maps_identify(f, dev, ino);
 }
 
-/* For reading, whatever it is: a FIFO is not waited for, a terminal does not become ours. */
-static int open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int procs_identify_mapped(const char *path, uint64_t *dev, uint64_t *ino)
-{
-	int fd = open_file(path), err;
-
-	if (fd < 0)
-		return fd;
-	err = identify_mapping(fd, dev, ino);
-	close(fd);
-	return err;
-}
-
-int procs_identify(const char *path, uint64_t *dev, uint64_t *ino)
-{
-	int fd = open_file(path), err;
-
-	if (fd < 0)
-		return fd;
-	err = identify_open(fd, dev, ino) ? 0 : identify_mapping(fd, dev, ino);
-	close(fd);
-	return err;
-}
-
-/* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)), a number; false if there is no such process. */
+/* Field @n, from 3 on, of @pid's stat (proc_pid_stat(5)).  False: there is no such process. */
 static bool stat_field(uint32_t pid, int n, uint64_t *value)
 {
-	char path[32], text[1024], *s;
-	ssize_t len;
-	int fd, i;
+	struct strbuf text = { 0 };
+	const char *s = proc_read((pid_t)pid, "stat", &text) ? NULL : proc_stat_at(strbuf_str(&text), n);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len < 0 ? 0 : len] = '\0';
-	s = strrchr(text, ')');
-	for (i = 2; s && i < n; i++)
-		s = strchr(s + 1, ' ');
 	if (s)
 		*value = strtoull(s, NULL, 10);
+	strbuf_fini(&text);
 	return s;
 }
 
@@ -199,99 +135,81 @@ uint64_t procs_age_ms(uint32_t pid)
 	return now > start ? now - start : 0;
 }
 
+/* proc_pid_stat(5), field 3; '\0': there is no such process. */
+static char state_of(uint32_t pid)
+{
+	enum { STATE = 3 };
+	struct strbuf text = { 0 };
+	const char *at = proc_read((pid_t)pid, "stat", &text) ? NULL : proc_stat_at(strbuf_str(&text), STATE);
+	char state = at ? *at : '\0';
+
+	strbuf_fini(&text);
+	return state;
+}
+
+bool procs_is_alive(uint32_t pid)
+{
+	char state = state_of(pid);
+
+	return state && !strchr("ZX", state);
+}
+
+bool procs_is_starting(uint32_t pid)
+{
+	enum { STARTING_MS = 500 };
+	char state = state_of(pid);
+
+	return state && !strchr("tTZX", state) && procs_age_ms(pid) < STARTING_MS;
+}
+
 bool procs_descends(uint32_t pid, uint32_t ancestor)
 {
-	enum { PARENT = 4 };
 	uint64_t at = pid;
 
 	while (at && at != ancestor)
-		if (!stat_field((uint32_t)at, PARENT, &at))
+		if (!stat_field((uint32_t)at, STAT_PARENT, &at))
 			return false;
 	return at;
 }
 
-/* Open @path if it is the mapped file.  Some file systems show another device in stat than in maps. */
-static int open_same(const struct procs_map *m, const char *path, bool same_dev)
+int procs_user(uint32_t pid, uid_t *user)
 {
-	int fd = open_file(path), err;
-	struct stat st;
+	char path[64];
+	uint64_t uid;
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_ino != m->ino || (same_dev && st.st_dev != m->dev))
-		err = -ENOENT;
-	else
-		return fd;
-	close(fd);
-	return err;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	if (!field_of(path, "Uid:", &uid))
+		return -ESRCH;
+	*user = (uid_t)uid;
+	return 0;
 }
 
-/*
- * In /proc/PID/maps a process that only changed its root shows paths as we see them; one in a mount
- * namespace of its own shows paths as it sees them.  map_files leads to the file in any case, but lives
- * only as long as the mapping and needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE, so it comes last.
- */
-int procs_open(const struct procs_map *m, struct strbuf *path)
+int procs_open(const struct procs_map *m, struct file **ret, struct strbuf *why)
 {
-	int fd = -ENOENT, err = 0;
+	const struct target_map map = { .start = m->start, .end = m->end, .dev = m->dev, .ino = m->ino, .path = m->path };
 
-	for (int same_dev = 1; same_dev >= 0; same_dev--) {
-		strbuf_clear(path);
-		strbuf_puts(path, m->path);
-		fd = open_same(m, strbuf_str(path), same_dev);
-		if (fd >= 0)
-			return fd;
-		strbuf_clear(path);
-		strbuf_printf(path, "/proc/%" PRIu32 "/root%s", m->pid, m->path);
-		fd = open_same(m, strbuf_str(path), same_dev);
-		if (fd >= 0)
-			return fd;
-		if (!err || err == -ENOENT)
-			err = fd;
-	}
-	strbuf_clear(path);
-	strbuf_printf(path, "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, m->pid, m->start, m->end);
-	fd = open_file(strbuf_str(path));
-	return fd >= 0 ? fd : err;
-}
-
-/* What is behind the command's name in /proc/PID/stat; the name may have anything in it, a parenthesis ends it. */
-static const char *read_stat(uint32_t pid, char *text, size_t size)
-{
-	char path[64], *end;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	n = fread(text, 1, size - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	return end ? end + 1 : NULL;
+	return maps_open(m->pid, &map, ret, why);
 }
 
 uint32_t procs_parent(uint32_t pid)
 {
-	char text[2048];
-	const char *stat = read_stat(pid, text, sizeof(text));
-	uint32_t parent;
+	uint64_t parent;
 
-	return stat && sscanf(stat, " %*c %" SCNu32, &parent) == 1 ? parent : 0;
+	return stat_field(pid, STAT_PARENT, &parent) ? (uint32_t)parent : 0;
 }
 
 int procs_key(uint32_t pid, struct abi_process_key *ret)
 {
-	char text[2048];
-	const char *stat = read_stat(pid, text, sizeof(text));
+	enum { START_CODE = 26, START_STACK = 28 };
+	struct strbuf text = { 0 };
+	int err = proc_read((pid_t)pid, "stat", &text);
 
-	if (!stat)
-		return -ESRCH;
-	/* Fields 26 and 28 (proc_pid_stat(5)). */
-	return sscanf(stat, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u"
-			    " %*d %*u %" SCNu64 " %*u %" SCNu64, &ret->start_code, &ret->start_stack) == 2 ? 0 : -EBADMSG;
+	if (!err && !proc_stat_at(strbuf_str(&text), START_STACK))
+		err = -EBADMSG;
+	if (!err) {
+		ret->start_code = proc_stat_field(strbuf_str(&text), START_CODE);
+		ret->start_stack = proc_stat_field(strbuf_str(&text), START_STACK);
+	}
+	strbuf_fini(&text);
+	return err;
 }

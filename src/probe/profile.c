@@ -1,9 +1,9 @@
 /*
- * The profile provider: profile-N fires at an interval on each CPU, tick-N on one.  N counts hertz, or units
- * that a suffix names.  DTrace guide, "profile Provider".
+ * The profile provider: profile-N fires at an interval on each CPU, tick-N on one.  N is in hertz, or in the unit of
+ * its suffix.  DTrace guide, "profile Provider".
  *
- * Probes are made when they are named; a pattern finds the usual ones and those made so far.  An interval
- * under 200 microseconds is refused, so that a script cannot keep the machine busy with interrupts.
+ * Probes are created when a description names them; a pattern matches the usual ones and those created so far.  An
+ * interval under 200 microseconds is refused, so that a script cannot load the machine with interrupts.
  */
 #include "probe/provider.h"
 
@@ -39,7 +39,7 @@ static const char *const usual[] = {
 	"tick-1", "tick-10", "tick-100", "tick-500", "tick-1000", "tick-5000",
 };
 
-/* interval := digits [unit]; 0 when it is none or does not fit. */
+/* interval := digits [unit]; 0 if it is invalid or too large. */
 static uint64_t parse_interval(const char *s)
 {
 	uint64_t n = 0;
@@ -110,4 +110,4 @@ static void find(struct finding *f)
 			found_add(f, p);
 }
 
-const struct provider provider_profile = { find };
+const struct provider provider_profile = { find, .is_general = true };

@@ -1,5 +1,5 @@
 /*
- * What a provider is, and what probe/ offers to providers.  Includers are files of probe/ only.
+ * The interface of providers, and functions for them.  Private to probe/.
  *
  * To add one: probe/NAME.c with `const struct provider provider_NAME`, and a row in providers.def.
  */
@@ -10,10 +10,10 @@
 
 struct arena;
 struct module;
-struct python_hopes;
+struct python_cache;
 struct strbuf;
 
-/* One probe_find on its way through the providers. */
+/* The state of one probe_find. */
 struct finding {
 	struct probe_set *set;
 	const struct probe_desc *desc;
@@ -23,66 +23,74 @@ struct finding {
 };
 
 struct provider {
-	/* Put the probes that f->desc describes into the set and, by found_add, into the answer. */
+	/* Add the probes that f->desc describes to the set and, by found_add, to the result. */
 	void (*find)(struct finding *f);
+	bool is_general;		/* its probes are the machine's: it looks at no process */
 };
 
 /*
- * The set's probe with the names and the pid of @key, made of @key when it is new (names are copied, the id
- * is given, sites and signature are then to be filled: *made).
+ * The set's probe with the names and the pid of @key.  If it is new (*made), it is a copy of @key with copied names
+ * and an id; the caller fills in sites and signature.
  */
 struct probe *set_probe(struct probe_set *set, const struct probe *key, bool *made);
 
-/* The set's site equal to @key, made of it when it is new; path and args_text must already be the set's. */
+/* The set's site equal to @key, added if it is new; path and args_text must belong to the set already. */
 struct site *set_site(struct probe_set *set, const struct site *key);
 
-/* Add @s to the sites of @p, unless it is one of them. */
+/* Add @s to the sites of @p, unless it is there. */
 void probe_add_site(struct probe_set *set, struct probe *p, struct site *s);
 
 struct arena *set_arena(struct probe_set *set);
 
-/* The files seen so far: module.c's. */
+/* The files read so far, for module.c. */
 struct module **set_modules(struct probe_set *set);
 
-/* The choice for Python's markers, and the agent's object, or NULL: there is none, or none is wanted. */
+/* The choice for Python's markers, and the agent's object or NULL. */
 enum python_mode set_python_mode(const struct probe_set *set);
 struct module *set_agent(struct probe_set *set);
 
-/* What programs have turned out to be (python.c). */
-struct python_hopes **set_hopes(struct probe_set *set);
+/* The cache of probe_is_python (python.c). */
+struct python_cache **set_python_cache(struct probe_set *set);
 
-/* Remember that the agent supplies marker @name (the set's) of an interpreter. */
+/* Note that the agent supplies marker @name (a text of the set) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 
 struct ktypes;
 struct program_types;
 
-/* The target's number, or 0; types of its program, to be closed with the set. */
+/* The target's pid, or 0; the types of its program, which are closed with the set. */
 uint32_t set_program(const struct probe_set *set);
 void set_keep(struct probe_set *set, struct program_types *p);
 
-/* The kernel's types, read when first asked for.  NULL: there are none, and set_why says so. */
+/* The kernel's types, read when first needed.  NULL: there are none; set_why has the reason. */
 struct ktypes *set_ktypes(struct probe_set *set);
 
 /* The number of system call @name, or -1 (syscall.c). */
 int syscall_number(const char *name);
 
+/* The name of system call @number, or NULL. */
+const char *syscall_name(uint32_t number);
+
 struct obj;
 struct pid_file;
 
 /*
- * Walking a stack from a function's first instruction misses the caller, since the frame is not set up yet.  Does the
- * kernel that runs find it nevertheless, at @off of @o?
+ * A stack walk from a function's first instruction misses the caller, since the frame is not set up yet.  Does the
+ * running kernel find it nevertheless, at @off of @o?
  */
 bool pid_is_walked(const struct obj *o, uint64_t off);
 
-/* The files whose functions were read: pid.c's. */
+/* The files whose functions were read, for pid.c. */
 struct pid_file **set_pid_files(struct probe_set *set);
+void pid_files_close(struct pid_file *pf);	/* close the files of the list */
 
-/* Where to say why something was not found. */
+/* The text for why something was not found. */
 struct strbuf *set_why(struct probe_set *set);
 
-/* Put @p into the answer, unless it is there already. */
+/* A named process could not be looked at, by the negative errno @err.  That it has ended (-ESRCH, or 0) is no trouble. */
+void set_trouble(struct probe_set *set, int err);
+
+/* Add @p to the result, unless it is there. */
 void found_add(struct finding *f, struct probe *p);
 
 /* Does the description match these names? */

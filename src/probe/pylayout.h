@@ -1,8 +1,8 @@
 /*
- * How the frames of a CPython are found in its memory from outside, for programs in the kernel (abi/python.h).
+ * How programs in the kernel find the frames of a CPython in its memory (abi/python.h).
  *
- * The offsets are pyoffsets.h's.  They are checked: what is published must make sense, and a walk goes no further than
- * a code object that does not say that it is one.
+ * The offsets are from pyoffsets.h.  Published ones are checked for plausibility, and a walk ends at an object that
+ * is not a code object.
  */
 #ifndef DTAP_PROBE_PYLAYOUT_H
 #define DTAP_PROBE_PYLAYOUT_H
@@ -14,8 +14,8 @@
 struct obj;
 
 /*
- * What is known of the CPython in @o, loaded @bias bytes from its own addresses.  -ENOENT: there is none in it;
- * -ENOTSUP: one of another version, or built in another way (free-threaded).
+ * The layout of the CPython in @o, which is loaded @bias bytes from its own addresses.  -ENOENT: @o has none;
+ * -ENOTSUP: unknown version or build (free-threaded).
  */
 int pylayout_find(struct obj *o, uint64_t bias, struct abi_python *ret);
 

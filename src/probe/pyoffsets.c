@@ -19,7 +19,13 @@ static const struct {
 	    .line = (LINE), .length = 16, .state = 32, .ascii_data = (ASCII), .other_data = (OTHER), .bytes_size = 16,	\
 	    .bytes_data = 32 } },
 #define PUBLISHED(...)
+#define GIL(...)
+#define SLOTS(...)
+#define PUBLISHED_GIL(...)
 #include "probe/pyoffsets.def"
+#undef PUBLISHED_GIL
+#undef SLOTS
+#undef GIL
 #undef PUBLISHED
 #undef LAYOUT
 };
@@ -30,7 +36,13 @@ static const struct published {
 } published[] = {
 #define LAYOUT(...)
 #define PUBLISHED(...) { __VA_ARGS__ },
+#define GIL(...)
+#define SLOTS(...)
+#define PUBLISHED_GIL(...)
 #include "probe/pyoffsets.def"
+#undef PUBLISHED_GIL
+#undef SLOTS
+#undef GIL
 #undef PUBLISHED
 #undef LAYOUT
 };
@@ -38,10 +50,10 @@ static const struct published {
 /* Words of _Py_DebugOffsets. */
 enum { VERSION = 1, FREE_THREADED = 2, INTERP = 5, NEXT_INTERP = 8, THREADS = 9 };
 
-/* Behind the type of an object, str and bytes have looked alike since 3.12. */
+/* The layouts of str and bytes behind the object's type, the same since 3.12. */
 enum { TYPE_AT = 8, LENGTH_AT = 16, STATE_AT = 32, ASCII_AT = 40, OTHER_AT = 56, BYTES_AT = 32 };
 
-/* Is all of that where it can be? */
+/* Are all offsets plausible? */
 static bool makes_sense(const uint64_t *w, const struct published *p)
 {
 	uint64_t thread = w[p->thread], frame = w[p->frame], code = w[p->code];
@@ -100,4 +112,79 @@ int pyoffsets_find(uint16_t version, const uint64_t *w, struct abi_python *ret)
 		.bytes_size = LENGTH_AT, .bytes_data = BYTES_AT,
 	};
 	return 0;
+}
+
+/* struct _gil_runtime_state has "int locked; unsigned long switch_number; PyCOND_T cond" (pycore_gil.h). */
+enum { COND_BEHIND_LOCKED = 16 };
+
+static const struct gil_row {
+	uint16_t version;
+	uint32_t current, cond, gil;
+} gils[] = {
+#define LAYOUT(...)
+#define PUBLISHED(...)
+#define GIL(VERSION, CURRENT, COND) { VERSION, CURRENT, COND, 0 },
+#define SLOTS(...)
+#define PUBLISHED_GIL(VERSION, GIL) { VERSION, ABI_PYTHON_NONE, 0, GIL },
+#include "probe/pyoffsets.def"
+#undef PUBLISHED_GIL
+#undef SLOTS
+#undef GIL
+#undef PUBLISHED
+#undef LAYOUT
+};
+
+int pyoffsets_gil(uint16_t version, const uint64_t *w, struct pyoffsets_gil *ret)
+{
+	for (size_t i = 0; i < sizeof(gils) / sizeof(gils[0]); i++) {
+		const uint64_t *gil = w ? w + gils[i].gil : NULL;	/* pointer, GIL, enabled, locked, holder */
+
+		if (gils[i].version != version)
+			continue;
+		if (gils[i].current != ABI_PYTHON_NONE) {
+			*ret = (struct pyoffsets_gil){ .current = gils[i].current, .cond = gils[i].cond };
+			return 0;
+		}
+		if (!gil || gil[0] > 4096 || gil[3] < gil[1] || gil[4] < gil[1] || gil[3] - gil[1] > 256 || gil[4] - gil[1] > 256)
+			return -ENOTSUP;
+		*ret = (struct pyoffsets_gil){ .current = ABI_PYTHON_NONE, .gil = (uint32_t)gil[0],
+					       .locked = (uint32_t)(gil[3] - gil[1]), .holder = (uint32_t)(gil[4] - gil[1]) };
+		ret->cond = ret->locked + COND_BEHIND_LOCKED;
+		return 0;
+	}
+	return -ENOTSUP;
+}
+
+static const struct slots_row {
+	uint16_t version;
+	struct pyoffsets_slots slots;
+} slots[] = {
+#define LAYOUT(...)
+#define PUBLISHED(...)
+#define GIL(...)
+#define SLOTS(VERSION, FIRST, STACK, BLOCKS, NVARS, NSTACK, HANDLERS)							\
+	{ VERSION, { .first = (FIRST), .stack = (STACK), .blocks = (BLOCKS), .nvars = (NVARS), .nstack = (NSTACK),	\
+		     .handlers = (HANDLERS), .is_tagged = (VERSION) >= 0x030e } },
+#define PUBLISHED_GIL(...)
+#include "probe/pyoffsets.def"
+#undef PUBLISHED_GIL
+#undef SLOTS
+#undef GIL
+#undef PUBLISHED
+#undef LAYOUT
+};
+
+int pyoffsets_slots(uint16_t version, const uint64_t *w, struct pyoffsets_slots *ret)
+{
+	const struct published *p = publishes(version);
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+		if (slots[i].version != version)
+			continue;
+		*ret = slots[i].slots;
+		if (p && w && w[p->frame + 4] < ABI_PYTHON_FRAME)
+			ret->first = (uint32_t)w[p->frame + 4];
+		return ret->first && ret->first % 8 == 0 ? 0 : -ENOTSUP;
+	}
+	return -ENOTSUP;
 }

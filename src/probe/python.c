@@ -1,5 +1,6 @@
 #include "probe/python.h"
 
+#include <errno.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,14 +8,14 @@
 #include <sys/stat.h>
 
 #include "abi/agent.h"
+#include "abi/cpython.h"
 #include "base/arena.h"
+#include "base/oom.h"
 #include "elf/obj.h"
 #include "probe/module.h"
 #include "probe/procs.h"
 #include "probe/provider.h"
-
-/* The versions that the agent serves. */
-enum { AGENT_FIRST = 0x0309, AGENT_LAST = 0x030f };
+#include "probe/pyfunc.h"
 
 static const struct unsound {
 	const char *name;
@@ -102,14 +103,14 @@ static int collect(void *ctx, const struct procs_map *map)
 	return 0;
 }
 
-/* Know the interpreter and the agent among the modules. */
+/* Find the interpreter and the agent among the modules. */
 static void recognise(struct python_process *p, struct module *agent)
 {
 	p->agent = NULL;
 	p->version = 0;
 	for (size_t i = 0; i < p->nmodules; i++) {
 		if (p->modules[i]->python.is_agent) {
-			/* There can be two, from a site-packages folder and preloaded: this tracer's own then. */
+			/* There can be two, from a site-packages folder and preloaded: prefer this tracer's own. */
 			if (p->agent != agent || !agent)
 				p->agent = p->modules[i];
 		} else if (!p->version) {
@@ -117,7 +118,7 @@ static void recognise(struct python_process *p, struct module *agent)
 		}
 	}
 	p->loaded = p->agent;
-	if (p->version < AGENT_FIRST || p->version > AGENT_LAST)
+	if (p->version < 0x0300 + CPYTHON_FIRST || p->version > 0x0300 + CPYTHON_LAST)
 		p->agent = NULL;
 	else if (!p->agent)
 		p->agent = agent;
@@ -130,12 +131,15 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 
 	p->pid = pid;
 	p->nmodules = 0;
+	p->agent = NULL;
+	p->loaded = false;
 	err = procs_maps(pid, collect, &c);
-	recognise(p, set_agent(set));
+	if (!err)	/* else nothing is known of it, not even that it lacks something */
+		recognise(p, set_agent(set));
 	return err;
 }
 
-/* Has the process a marker of that name that the agent did not bring? */
+/* Does the process have a marker of that name outside of the agent? */
 static bool has_own(const struct python_process *p, const char *name)
 {
 	for (size_t i = 0; i < p->nmodules; i++)
@@ -154,7 +158,7 @@ bool python_takes(const struct python_process *p, enum python_mode mode, const s
 {
 	bool agent = p->agent && find_marker(p->agent, name);
 
-	/* Preloaded, it is in the programs on the way to the interpreter, too. */
+	/* If preloaded, the agent is also in programs that then execute the interpreter. */
 	if (m->python.is_agent && m != p->agent)
 		return false;
 	if (python_names_file(desc))
@@ -168,13 +172,13 @@ bool python_takes(const struct python_process *p, enum python_mode mode, const s
 
 /* --- what a tracer asks before it loads the agent ------------------------------------------------------- */
 
-/* Does @desc describe this marker of the agent, but for the provider? */
+/* Does @desc, apart from its provider, match this marker of the agent? */
 static bool describes(const struct probe_desc *desc, const struct module *agent, const struct marker *mk)
 {
 	return desc_glob(desc->mod, agent->name) && desc_glob(desc->func, mk->func) && desc_glob(desc->name, mk->name);
 }
 
-/* Could the provider be "python" with some pid? */
+/* Can the provider match "python" with some pid? */
 static bool names_python(const struct probe_desc *desc)
 {
 	size_t len = strcspn(desc->prov, "*?[\\"), own = strlen(PYTHON_PROVIDER);
@@ -188,6 +192,8 @@ bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc)
 {
 	const struct module *agent = set_agent(set);
 
+	if (pyfunc_describes(desc))
+		return agent;
 	if (desc->id || !agent || !names_python(desc))
 		return false;
 	for (size_t i = 0; i < agent->nmarkers; i++)
@@ -196,7 +202,7 @@ bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc)
 	return false;
 }
 
-/* Is one of the agent's markers what @desc means in the process? */
+/* Does @desc take one of the agent's markers in the process? */
 static bool takes_agent(const struct python_process *p, struct probe_set *set, const struct probe_desc *desc)
 {
 	for (size_t i = 0; p->agent && i < p->agent->nmarkers; i++) {
@@ -211,15 +217,22 @@ static bool takes_agent(const struct python_process *p, struct probe_set *set, c
 static bool look_at_meant(struct python_process *p, struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
 {
 	char prov[32];
+	int err;
 
 	snprintf(prov, sizeof(prov), PYTHON_PROVIDER "%" PRIu32, pid);
-	return !desc->id && desc_glob(desc->prov, prov) && !python_look(p, set, pid);
+	if (desc->id || !desc_glob(desc->prov, prov))
+		return false;
+	err = python_look(p, set, pid);
+	set_trouble(set, err);
+	return !err;
 }
 
-bool probe_agent_meant(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+bool probe_agent_serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
 {
 	struct python_process p = { 0 };
 
+	if (pyfunc_describes(desc))
+		return pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
 	return look_at_meant(&p, set, pid, desc) && takes_agent(&p, set, desc);
 }
 
@@ -231,7 +244,7 @@ bool probe_agent_needed(struct probe_set *set, const char *path, const struct pr
 	if (!m || !m->python.version)
 		return true;
 	recognise(&p, set_agent(set));
-	return takes_agent(&p, set, desc);
+	return pyfunc_describes(desc) ? p.agent != NULL : takes_agent(&p, set, desc);
 }
 
 struct each {
@@ -258,42 +271,46 @@ int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid),
 
 /* --- processes that may become Pythons ------------------------------------------------------------------ */
 
-enum { HOPES = 512 };	/* programs remembered; more of them push others out */
+enum { PROGRAMS = 512 };	/* programs in the cache; more replace others */
 
-struct python_hopes {
+struct python_cache {
 	struct {
 		uint64_t dev, ino;
-		enum probe_hope hope;	/* NONE: an empty row */
-	} rows[HOPES];
-	struct python_process process;	/* the one looked at last */
+		enum probe_is_python is;	/* GONE: an empty row */
+	} rows[PROGRAMS];
+	struct python_process process;	/* the last one looked at */
 };
 
-static struct python_hopes *get_hopes(struct probe_set *set)
+static struct python_cache *get_cache(struct probe_set *set)
 {
-	struct python_hopes **hopes = set_hopes(set);
+	struct python_cache **cache = set_python_cache(set);
 
-	if (!*hopes)
-		*hopes = arena_alloc(set_arena(set), sizeof(**hopes));
-	return *hopes;
+	if (!*cache)
+		*cache = arena_alloc(set_arena(set), sizeof(**cache));
+	return *cache;
 }
 
-/* What the program at @path promises. */
-static enum probe_hope hope_of_file(const char *path)
+/* Can the program at @path be a Python? */
+static enum probe_is_python classify_file(const char *path)
 {
-	enum probe_hope hope = PROBE_HOPE_SMALL;
+	enum probe_is_python is = PROBE_PYTHON_NO;
 	const struct obj_links *links;
 	struct obj *o = NULL;
 
-	if (obj_open(path, &o, NULL))
-		return PROBE_HOPE_NONE;
+	int err = obj_open(path, &o, NULL);
+
+	if (err) {
+		errno = -err;
+		return is_shortage(err) ? PROBE_PYTHON_UNKNOWN : PROBE_PYTHON_GONE;
+	}
 	links = obj_links(o);
 	for (unsigned int i = 0; i < links->nneeded; i++)
 		if (strstr(links->needed[i], "python"))
-			hope = PROBE_HOPE_SOON;
+			is = PROBE_PYTHON_LOADING;
 	if (version_of(o))
-		hope = PROBE_HOPE_IS;
+		is = PROBE_PYTHON_YES;
 	obj_close(o);
-	return hope;
+	return is;
 }
 
 static int is_mapped(void *ctx, const struct procs_map *map)
@@ -304,10 +321,10 @@ static int is_mapped(void *ctx, const struct procs_map *map)
 	return strstr(slash, PYTHON_PROVIDER) ? 1 : 0;
 }
 
-/* Most of what is executed on a machine is no Python, and the same programs again and again. */
-enum probe_hope probe_agent_hope(struct probe_set *set, uint32_t pid)
+/* Most programs executed on a machine are not Python, and they are the same again and again: so they are cached. */
+enum probe_is_python probe_is_python(struct probe_set *set, uint32_t pid)
 {
-	struct python_hopes *hopes = get_hopes(set);
+	struct python_cache *cache = get_cache(set);
 	char path[32];
 	struct stat st;
 	size_t i;
@@ -315,23 +332,31 @@ enum probe_hope probe_agent_hope(struct probe_set *set, uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
 	if (stat(path, &st))
-		return PROBE_HOPE_NONE;
-	i = (st.st_ino ^ st.st_dev << 3) % HOPES;
-	if (!hopes->rows[i].hope || hopes->rows[i].ino != st.st_ino || hopes->rows[i].dev != st.st_dev) {
-		hopes->rows[i].ino = st.st_ino;
-		hopes->rows[i].dev = st.st_dev;
-		hopes->rows[i].hope = hope_of_file(path);
+		return PROBE_PYTHON_GONE;
+	i = (st.st_ino ^ st.st_dev << 3) % PROGRAMS;
+	if (!cache->rows[i].is || cache->rows[i].ino != st.st_ino || cache->rows[i].dev != st.st_dev) {
+		cache->rows[i].ino = st.st_ino;
+		cache->rows[i].dev = st.st_dev;
+		cache->rows[i].is = classify_file(path);
+		if (cache->rows[i].is == PROBE_PYTHON_UNKNOWN) {
+			cache->rows[i].is = PROBE_PYTHON_GONE;	/* the next one looks again */
+			return PROBE_PYTHON_UNKNOWN;
+		}
 	}
-	if (hopes->rows[i].hope == PROBE_HOPE_IS)
-		return PROBE_HOPE_IS;
+	if (cache->rows[i].is == PROBE_PYTHON_YES)
+		return PROBE_PYTHON_YES;
 	mapped = procs_maps(pid, is_mapped, NULL);
+	if (is_shortage(mapped)) {
+		errno = -mapped;
+		return PROBE_PYTHON_UNKNOWN;
+	}
 	if (mapped <= 0)
-		return mapped < 0 ? PROBE_HOPE_NONE : hopes->rows[i].hope;
-	python_look(&hopes->process, set, pid);
-	return hopes->process.version ? PROBE_HOPE_IS : PROBE_HOPE_SOON;
+		return mapped < 0 ? PROBE_PYTHON_GONE : cache->rows[i].is;
+	python_look(&cache->process, set, pid);
+	return cache->process.version ? PROBE_PYTHON_YES : PROBE_PYTHON_LOADING;
 }
 
-/* Has the process a marker of that name that the agent did not bring, and that somebody has found? */
+/* Does the process have a marker of that name outside of the agent that a description matched? */
 static bool has_used(const struct python_process *p, const char *name)
 {
 	for (size_t i = 0; i < p->nmodules; i++) {
@@ -343,10 +368,12 @@ static bool has_used(const struct python_process *p, const char *name)
 	return false;
 }
 
-bool probe_agent_meant_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
 {
-	struct python_process *p = &get_hopes(set)->process;
+	struct python_process *p = &get_cache(set)->process;
 
+	if (pyfunc_describes(desc))
+		return pyfunc_is_of(desc, pid) && !python_look(p, set, pid) && p->agent;
 	if (!look_at_meant(p, set, pid, desc))
 		return false;
 	if (takes_agent(p, set, desc))
@@ -361,13 +388,8 @@ bool probe_agent_meant_later(struct probe_set *set, uint32_t pid, const struct p
 
 uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
 {
-	static const char *const names[] = {
-#define MARKER(name) #name,
-		ABI_AGENT_MARKERS(MARKER)
-#undef MARKER
-	};
 	struct python_process p = { 0 };
-	uint32_t leave = 0, bit;
+	uint32_t leave = 0;
 	size_t i, j;
 
 	python_look(&p, set, pid);
@@ -380,9 +402,8 @@ uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
 			if (!m->markers[j].is_used || strcmp(m->markers[j].prov, PYTHON_PROVIDER) ||
 			    (twin && twin->is_named))
 				continue;
-			for (bit = 0; bit < sizeof(names) / sizeof(names[0]); bit++)
-				if (!strcmp(names[bit], m->markers[j].raw))
-					leave |= 1u << bit;
+			if (marker_number(m->markers[j].raw) >= 0)
+				leave |= 1u << marker_number(m->markers[j].raw);
 		}
 	}
 	return leave;

@@ -1,9 +1,9 @@
 /*
- * Where a CPython process's markers come from: from the interpreter's own sites, or from dtap's agent, an object that is
- * loaded into it.  The agent's are taken where the interpreter has none, or one that fires wrongly (python.def); of
- * two that a process has of one name exactly one is used.
+ * Where a CPython process's markers come from: the interpreter's own sites, or dtap's agent, an object that is loaded
+ * into it.  The agent's markers are used where the interpreter's are missing or fire wrongly (python.def); if a
+ * process has two of one name, exactly one is used.
  *
- * A description that names a module (python$target:dtap-agent.so::line) has chosen itself.
+ * A description that names a module (python$target:dtap-agent.so::line) chooses by itself.
  */
 #ifndef DTAP_PROBE_PYTHON_H
 #define DTAP_PROBE_PYTHON_H
@@ -15,40 +15,52 @@
 #include "probe/probe.h"
 
 #define PYTHON_PROVIDER "python"
-#define PYTHON_AGENT "dtap-agent.so"	/* the agent's soname, and its module's name, whatever its file is called */
+#define PYTHON_AGENT "dtap-agent.so"	/* the agent's soname and module name, whatever its file's name */
 
 struct module;
 struct obj;
 
-/* What a file is to Python. */
+/* Facts about a file with respect to Python. */
 struct python_facts {
-	uint16_t version;	/* of the CPython in it, 0x030b for 3.11; 0: none, or none that can be told */
+	uint16_t version;	/* version of the CPython in it, 0x030b for 3.11; 0: none, or unknown */
 	bool is_agent;
 };
 
 void python_facts(struct obj *o, struct python_facts *ret);
 
-/* The files of one process and what they are to Python.  Zero-initialise it; it may look at one process after another. */
+/* The files of one process and their facts.  Zero-initialise it; it can be used for one process after another. */
 struct python_process {
 	uint32_t pid;
 	uint16_t version;
-	struct module *agent;		/* in the process, or to be loaded into it; NULL: neither */
+	struct module *agent;		/* in the process, or can be loaded into it; NULL: neither */
 	bool loaded;			/* it is in the process */
-	struct module **modules;	/* all that it executes, the set's */
+	struct module **modules;	/* all files that it maps for execution; they belong to the set */
 	size_t nmodules, cap;
 };
 
-/* 0 or a negative errno, and then there are no modules. */
+/* Look at process @pid.  0, or a negative errno without any modules. */
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
 
-/* Is marker @name of provider "python" that @desc describes to be taken from module @m of the process? */
+/* Does module @m of the process supply the marker @name of provider "python" for @desc? */
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name);
 
-/* Has the description named a file?  Then that one is meant, be there a better one or not. */
+/* Does the description name a file?  Then that file's markers are used, even if others are better. */
 bool python_names_file(const struct probe_desc *desc);
 
-/* What is wrong with a CPython's own marker, or NULL. */
+/*
+ * The markers that both the agent and CPython have (abi/marker.def).  marker_number(): enum abi_marker of the one
+ * with that name in a note, "function__entry"; or -1.  marker_args(): its number of arguments.  marker_type(): the C
+ * type of argument @n, from 0, or NULL.
+ */
+int marker_number(const char *raw);
+unsigned int marker_args(int number);
+const char *marker_type(int number, unsigned int arg);
+
+/* A marker's name in D: function__entry -> function-entry.  @to has the size of @raw, and can be the same. */
+void marker_dash(const char *raw, char *to);
+
+/* Why a CPython's own marker is unsound, or NULL. */
 const char *python_unsound(uint16_t version, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The rawtp provider: the kernel's raw tracepoints, with what it gives them as arguments.
+ * The rawtp provider: the kernel's raw tracepoints, with their raw arguments.
  *
  *	rawtp:vmlinux::sched_switch
  *
@@ -52,7 +52,7 @@ static void find(struct finding *f)
 	const struct probe_desc *d = f->desc;
 	struct ktypes *k;
 
-	/* Most descriptions without a provider are not about tracepoints, whose names are C identifiers. */
+	/* Tracepoints' names are C identifiers: that excludes most descriptions without a provider. */
 	if (!desc_glob(d->prov, "rawtp") || !desc_glob(d->mod, "vmlinux") || !desc_glob(d->func, "") ||
 	    strchr(d->name, '-') || (!*d->prov && *d->name && f->out->n > f->before))
 		return;
@@ -65,4 +65,4 @@ static void find(struct finding *f)
 		ktypes_each(k, find_one, f);
 }
 
-const struct provider provider_rawtp = { find };
+const struct provider provider_rawtp = { find, .is_general = true };

@@ -3,15 +3,20 @@
  */
 #include "probe/probe.h"
 
+#include <errno.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "probe/ktypes.h"
 #include "probe/types.h"
 #include "probe/module.h"
+#include "probe/procs.h"
 #include "probe/provider.h"
 
 enum { BUCKETS = 4096 };	/* a listing of a large system has some ten thousand probes */
@@ -21,15 +26,15 @@ struct probe_set {
 	struct probe **probes;		/* by id - 1 */
 	size_t nprobes, probes_cap;
 	struct probe *by_name[BUCKETS];
-	struct site *by_place[BUCKETS];
+	struct site *by_location[BUCKETS];
 	struct module *modules;
 	enum python_mode python_mode;
 	struct module *agent;
-	struct python_hopes *hopes;
+	struct python_cache *python;
 	struct supplied {
 		uint16_t version;
 		const char *name;
-	} *supplied;			/* by the agent, each once */
+	} *supplied;			/* supplied by the agent, each once */
 	size_t nsupplied, supplied_cap;
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
@@ -38,7 +43,9 @@ struct probe_set {
 	struct program_types *kept[4];	/* one for each compilation */
 	size_t nkept;
 	struct strbuf why;
+	int trouble;			/* what kept the last finding from its answer, or 0 */
 	uint32_t finds;			/* number of the finding, for probe.found */
+	bool general_only;
 };
 
 #define PROVIDER(NAME) extern const struct provider provider_##NAME;
@@ -96,20 +103,36 @@ struct probe *set_probe(struct probe_set *set, const struct probe *key, bool *ma
 	return p;
 }
 
+static void keep_file(struct site *s, struct file *f)
+{
+	file_use(f);
+	file_close(s->file);
+	s->file = f;
+}
+
 struct site *set_site(struct probe_set *set, const struct site *key)
 {
-	struct site **head = &set->by_place[hash_u64(hash_u64(HASH_START, key->ino), key->off) % BUCKETS];
+	struct site **head = &set->by_location[hash_u64(hash_u64(HASH_START, key->ino), key->off) % BUCKETS];
+	uint64_t shared = 0;
 	struct site *s;
 
 	for (s = *head; s; s = s->next) {
-		if (s->dev == key->dev && s->ino == key->ino && s->off == key->off && s->sem_off == key->sem_off &&
+		if (s->dev != key->dev || s->ino != key->ino || s->off != key->off)
+			continue;
+		if (s->sem_off)
+			shared = s->sem_off;
+		else if (key->sem_off)
+			s->shared_sem_off = key->sem_off;
+		if (s->sem_off == key->sem_off &&
 		    !strcmp(s->args_text, key->args_text)) {
-			s->path = key->path;	/* the newest: an old one may lead through a process that ended */
+			keep_file(s, key->file);	/* the newest: a changed file is read again */
 			return s;
 		}
 	}
 	s = arena_new_of(set->arena, struct site);
 	*s = *key;
+	s->shared_sem_off = shared;
+	file_use(s->file);
 	s->next = *head;
 	*head = s;
 	return s;
@@ -144,9 +167,9 @@ struct module *set_agent(struct probe_set *set)
 	return set->agent;
 }
 
-struct python_hopes **set_hopes(struct probe_set *set)
+struct python_cache **set_python_cache(struct probe_set *set)
 {
-	return &set->hopes;
+	return &set->python;
 }
 
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
@@ -171,7 +194,7 @@ void set_supplies(struct probe_set *set, uint16_t version, const char *name)
 	v[at] = (struct supplied){ version, name };
 }
 
-/* Names of one interpreter stand together: "a, b and c of Python 3.11, d of Python 3.13". */
+/* Names are grouped by interpreter: "a, b and c of Python 3.11, d of Python 3.13". */
 void probe_agent_say(const struct probe_set *set, struct strbuf *out)
 {
 	const struct supplied *v = set->supplied;
@@ -227,7 +250,7 @@ struct strbuf *set_why(struct probe_set *set)
 
 struct probe_set *probe_set_new(void)
 {
-	/* The order gives the ids that the guide promises. */
+	/* The order determines the ids, which the guide specifies. */
 	static const struct probe first[] = {
 		{ .prov = "dtrace", .mod = "", .func = "", .name = "BEGIN", .kind = PROBE_BEGIN },
 		{ .prov = "dtrace", .mod = "", .func = "", .name = "END", .kind = PROBE_END },
@@ -240,10 +263,6 @@ struct probe_set *probe_set_new(void)
 		return NULL;
 	set->python_mode = PYTHON_NEVER;
 	set->arena = arena_new();
-	if (!set->arena) {
-		free(set);
-		return NULL;
-	}
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		set_probe(set, &first[i], &made);
 	return set;
@@ -257,6 +276,11 @@ void probe_set_free(struct probe_set *set)
 	ktypes_free(set->ktypes);
 	for (size_t i = 0; i < set->nkept; i++)
 		program_types_close(set->kept[i]);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct site *s = set->by_location[i]; s; s = s->next)
+			file_close(s->file);
+	modules_close(set->modules);
+	pid_files_close(set->pid_files);
 	arena_free(set->arena);
 	free(set);
 }
@@ -264,6 +288,17 @@ void probe_set_free(struct probe_set *set)
 struct probe *probe_get(const struct probe_set *set, uint32_t id)
 {
 	return id >= 1 && id <= set->nprobes ? set->probes[id - 1] : NULL;
+}
+
+void set_trouble(struct probe_set *set, int err)
+{
+	if (err && err != -ESRCH)
+		set->trouble = err;
+}
+
+int probe_trouble(const struct probe_set *set)
+{
+	return set->trouble;
 }
 
 const char *probe_why(const struct probe_set *set)
@@ -300,9 +335,15 @@ static void ask_providers(struct probe_set *set, const struct probe_desc *desc, 
 
 	set->finds++;
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
-		providers[i]->find(&f);
+		if (providers[i]->is_general || !set->general_only)
+			providers[i]->find(&f);
 	if (out->n > f.before)
 		qsort(out->probes + f.before, out->n - f.before, sizeof(*out->probes), by_id);
+}
+
+void probe_set_general(struct probe_set *set)
+{
+	set->general_only = true;
 }
 
 static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out)
@@ -323,14 +364,16 @@ static size_t find_id(struct probe_set *set, uint32_t id, struct probe_list *out
 	return 1;
 }
 
-/* Nothing was found: is it a provider that others have?  A word about the probe itself says more. */
+/* Nothing was found: report a provider that other DTraces have, unless there is a message about the probe itself. */
 static void say_later(struct probe_set *set, const struct probe_desc *desc)
 {
 	static const struct {
 		const char *pattern, *what;
 	} later[] = {
 #define LATER(pattern, what) { pattern, what },
+#define LATER_NAME(...)
 #include "probe/later.def"
+#undef LATER_NAME
 #undef LATER
 	};
 	size_t i;
@@ -343,15 +386,36 @@ static void say_later(struct probe_set *set, const struct probe_desc *desc)
 	}
 }
 
+/* Does @prov end with the pid of a process that is being started, as in "program & dtrace -p $!"? */
+static bool names_starting(const char *prov)
+{
+	const char *digits = prov + strlen(prov);
+	unsigned long pid;
+
+	while (digits > prov && isdigit((unsigned char)digits[-1]))
+		digits--;
+	pid = strtoul(digits, NULL, 10);
+	return pid && pid <= INT32_MAX && procs_is_starting((uint32_t)pid);
+}
+
 size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum probe_want want,
 		  struct probe_list *out)
 {
+	const struct timespec moment = { .tv_nsec = 5000000 };
 	size_t before = out->n;
 
-	strbuf_clear(&set->why);
-	if (desc->id)
+	set->trouble = 0;
+	if (desc->id) {
+		strbuf_clear(&set->why);
 		return find_id(set, desc->id, out);
-	ask_providers(set, desc, want, out);
+	}
+	for (;;) {
+		strbuf_clear(&set->why);
+		ask_providers(set, desc, want, out);
+		if (out->n != before || set->general_only || !names_starting(desc->prov))
+			break;
+		nanosleep(&moment, NULL);
+	}
 	if (out->n == before)
 		say_later(set, desc);
 	return out->n - before;

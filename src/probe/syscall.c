@@ -1,11 +1,11 @@
 /*
  * The syscall provider: entry and return of each system call.  DTrace guide, "syscall Provider".
  *
- *	syscall:vmlinux:read:entry	arg0 to arg5 as the program gave them; args[] by syscall_args.def
+ *	syscall:vmlinux:read:entry	arg0 to arg5 as the program passed them; args[] by syscall_args.def
  *	syscall:vmlinux:read:return	arg0 and arg1: what it returns, -1 when it failed; errno then says why
  *					arg2: what the kernel returned, -errno when it failed
  *
- * Names and numbers are those of the machine's table; the kernel may have fewer.  They fire in all processes.
+ * Names and numbers are those of the architecture; the running kernel may have fewer.  Probes fire in all processes.
  */
 #include "probe/provider.h"
 
@@ -38,6 +38,14 @@ int syscall_number(const char *name)
 		if (!strcmp(calls[i].name, name))
 			return (int)calls[i].number;
 	return -1;
+}
+
+const char *syscall_name(uint32_t number)
+{
+	for (size_t i = 0; i < NCALLS; i++)
+		if (calls[i].number == number)
+			return calls[i].name;
+	return NULL;
 }
 
 /* args[] of the entry of call @name, or six integers. */
@@ -106,4 +114,4 @@ static void find(struct finding *f)
 	}
 }
 
-const struct provider provider_syscall = { find };
+const struct provider provider_syscall = { find, .is_general = true };

@@ -1,7 +1,7 @@
 /*
- * The proc and sched providers: what happens to processes and threads, from the kernel's tracepoints (task.def).
+ * The proc and sched providers: events of processes and threads, from the kernel's tracepoints (task.def).
  *
- * A row that this kernel has no tracepoint or no structure for is not there.
+ * A row for which this kernel lacks the tracepoint or a structure has no probe.
  */
 #include "probe/provider.h"
 
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "probe/ktypes.h"
@@ -35,7 +36,7 @@ static const struct {
 #undef TASK_NONE
 };
 
-/* What args[] may be translated to, and what from. */
+/* The types to which args[] are translated, and their inputs. */
 static const struct {
 	const char *name, *from, *to;
 } translated[] = {
@@ -44,7 +45,7 @@ static const struct {
 	{ "siginfo", "struct kernel_siginfo *", "siginfo_t *" },
 };
 
-/* The next of the list at *p, which is moved behind it; "" at its end. */
+/* Read the next item of the list at *p; "" at its end. */
 static const char *next_item(const char **p, char *buf, size_t size)
 {
 	size_t len = strcspn(*p, ",");
@@ -53,6 +54,25 @@ static const char *next_item(const char **p, char *buf, size_t size)
 	*p += len;
 	*p += strspn(*p, ", ");
 	return buf;
+}
+
+/* Describe the value that a list calls @item.  False: this kernel, or the description of this machine, lacks it. */
+static bool describe_value(const struct ktypes *k, const struct ebpf_tp *tp, const char *item, struct ebpf_tp_value *ret)
+{
+	const struct arch *arch = arch_host();
+	const char *field;
+	char text[128];
+
+	if (strncmp(item, "call", strlen("call")))
+		return ktypes_value(k, tp->name, item, ret);
+	if (item[strlen("call")] == '.')
+		field = arch ? arch->kept.syscall_arg_fields[item[strlen("call.arg")] - '0'] : NULL;
+	else
+		field = arch ? arch->kept.syscall_field : NULL;
+	if (!field)
+		return false;
+	snprintf(text, sizeof(text), "0:pt_regs.%s", field);
+	return ktypes_value(k, tp->name, text, ret);
 }
 
 static bool add_filter(const struct ktypes *k, struct ebpf_tp *tp, char *text)
@@ -73,10 +93,27 @@ static bool add_filter(const struct ktypes *k, struct ebpf_tp *tp, char *text)
 	number = *end == '%' ? syscall_number(end + 1) : (int)strtol(end, NULL, 0);
 	tp->filters[tp->nfilters].want = (uint32_t)number;
 	tp->filters[tp->nfilters].differs = differs;
-	return ktypes_value(k, tp->name, text, &tp->filters[tp->nfilters++].value);
+	return describe_value(k, tp, text, &tp->filters[tp->nfilters++].value);
 }
 
-/* The tracepoint of @row as this kernel has it; false when it has not. */
+/*
+ * Replace the filter "native" by that of this machine's struct pt_regs; "": no program has other numbers.  False: the
+ * machine is not described.
+ */
+static bool name_filter(char *item, size_t size)
+{
+	const struct arch *arch = arch_host();
+
+	if (strcmp(item, "native"))
+		return true;
+	if (!arch || !arch->kept.mode_field)
+		*item = '\0';
+	else
+		snprintf(item, size, "0:pt_regs.%s!=%u", arch->kept.mode_field, arch->kept.mode_32);
+	return arch;
+}
+
+/* The tracepoint of @row in this kernel; false: it has none. */
 static bool describe(const struct ktypes *k, const struct row *row, struct ebpf_tp *tp)
 {
 	const char *list = row->filters;
@@ -89,12 +126,12 @@ static bool describe(const struct ktypes *k, const struct row *row, struct ebpf_
 		return false;
 	while (*list) {
 		next_item(&list, item, sizeof(item));
-		if (!add_filter(k, tp, item))
+		if (!name_filter(item, sizeof(item)) || (*item && !add_filter(k, tp, item)))
 			return false;
 	}
 	for (list = row->args; *list; tp->nargs++) {
 		next_item(&list, item, sizeof(item));
-		if (tp->nargs == EBPF_TP_ARGS || !ktypes_value(k, tp->name, item, &tp->args[tp->nargs]))
+		if (tp->nargs == EBPF_TP_ARGS || !describe_value(k, tp, item, &tp->args[tp->nargs]))
 			return false;
 	}
 	if (!row->who)
@@ -105,7 +142,7 @@ static bool describe(const struct ktypes *k, const struct row *row, struct ebpf_
 	       (ktypes_member(k, "task_struct.comm", &tp->task_comm, &size, &sign) || tp->task_comm);
 }
 
-/* args[], as @types says. */
+/* Set the signature from @types. */
 static void describe_args(struct arena *a, const char *types, struct probe_sig *sig)
 {
 	char item[64], *number;
@@ -132,7 +169,7 @@ static void describe_args(struct arena *a, const char *types, struct probe_sig *
 	}
 }
 
-/* False: this kernel has nothing of the kind. */
+/* False: this kernel does not have it. */
 static bool find_row(struct finding *f, const struct row *row)
 {
 	struct probe key = { .prov = row->prov, .mod = "vmlinux", .func = "", .name = row->name, .kind = PROBE_TP };
@@ -156,7 +193,7 @@ static bool find_row(struct finding *f, const struct row *row)
 	return true;
 }
 
-/* A description that names a probe of Solaris which Linux cannot have is told why. */
+/* Report why Linux cannot have a probe of Solaris that the description names. */
 static void say_missing(struct finding *f, const char *prov)
 {
 	struct strbuf *why = set_why(f->set);
@@ -194,5 +231,5 @@ static void find_sched(struct finding *f)
 	find_in(f, "sched");
 }
 
-const struct provider provider_proc = { find_proc };
-const struct provider provider_sched = { find_sched };
+const struct provider provider_proc = { find_proc, .is_general = true };
+const struct provider provider_sched = { find_sched, .is_general = true };

@@ -1,8 +1,8 @@
 /*
- * The kernel's C types for scripts, from its own type information (BTF), each made when it is first asked for.
+ * The kernel's C types for scripts, from its type information (BTF), each created when first used.
  *
- * a.out is the target's program.  A name without a module is looked for in the kernel first, then there.
- * Modules that mean the kernel: vmlinux, kernel, and (so that scripts of Solaris need no change) genunix and unix.
+ * a.out is the target's program.  A name without a module is looked up in the kernel first, then there.  Modules that
+ * name the kernel: vmlinux, kernel, and (for scripts of Solaris) genunix and unix.
  */
 #include "probe/probe.h"
 
@@ -21,13 +21,13 @@ struct import {
 	struct type_source source;
 	struct probe_set *set;
 	struct arena *arena;
-	const struct btf *btf;		/* NULL until it is needed */
+	const struct btf *btf;		/* NULL until needed */
 	const struct type **made;	/* by BTF's number */
 	uint32_t n;
-	struct program_types *program;	/* NULL until it is needed */
+	struct program_types *program;	/* NULL until needed */
 };
 
-enum { MAX_CHAIN = 64 };		/* pointers to arrays of pointers ... on top of each other */
+enum { MAX_CHAIN = 64 };		/* nesting of pointers, arrays and qualifiers */
 
 static const struct type *make(struct import *im, struct types *ts, uint32_t id, unsigned int depth);
 
@@ -83,7 +83,7 @@ static const struct type *make_func(struct import *im, struct types *ts, const s
 	return type_func(ts, make(im, ts, t->type, depth + 1), params, i, varargs || i < n);
 }
 
-/* Its members are left for later: a structure leads to the whole kernel. */
+/* Members are created later: one structure refers to most of the kernel's. */
 static const struct type *make_sou(struct import *im, struct types *ts, const struct btf_type *t, uint32_t id)
 {
 	struct type *sou = type_untabled(ts, btf_is_union(t) ? TYPE_UNION : TYPE_STRUCT, name_of(im, t));

@@ -1,5 +1,5 @@
 /*
- * C types from a program's debug information, made in the tables of a compilation when they are first named.
+ * C types from a program's debug information, created in a compilation's tables when first used.
  */
 #ifndef DTAP_PROBE_TYPES_H
 #define DTAP_PROBE_TYPES_H
@@ -9,7 +9,7 @@
 struct arena;
 struct program_types;
 
-/* Those of the program @path; when it cannot be read, none.  They live in @a, but for what program_types_close closes. */
+/* The types of the program @path; none if it cannot be read.  They are in @a; program_types_close closes the file. */
 struct program_types *program_types_new(struct arena *a, const char *path);
 void program_types_close(struct program_types *p);	/* accepts NULL */
 

@@ -1,7 +1,7 @@
 /*
  * The traced program's C types for scripts, from its debug information: struct a.out`node.
  *
- * Values are said to be the program's own by the type: a pointer to one is an address in the traced process.
+ * The types are marked as the program's: a pointer to one is an address in the traced process.
  */
 #include "probe/types.h"
 
@@ -17,7 +17,7 @@
 
 enum { MAX_CHAIN = 64 };
 
-/* A type that was made. */
+/* A type that was created. */
 struct made {
 	struct made *next;
 	Dwarf_Off off;			/* of its entry */

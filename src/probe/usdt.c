@@ -3,15 +3,16 @@
  *
  *	provider  the marker's provider with the pid behind it: python1234
  *	module    the base name of the file the marker is in: python3.9
- *	function  the one that contains the site, empty when the file does not say
+ *	function  the one that contains the site, also where a compiler put seldom executed parts elsewhere (elf/cold.c); empty
+ *		  when the file does not say
  *	name      the marker's name with - for each __: function-entry
  *
- * A description names a process ("python1234") or is a pattern, and then all of /proc is looked at.  A
- * pattern that fits every pid of a provider (python*, or none at all) is not bound to the processes of this
- * moment when probes are enabled: the kernel arms a file for everyone who runs it, so one system-wide
- * probe then stands for all, and reaches those that start later.  The agent's file, too, is then armed.
+ * A description names a process ("python1234") or is a pattern, for which all of /proc is searched.  A pattern that
+ * matches every pid of a provider (python*, or an empty one) is not limited to the current processes when probes are
+ * enabled: the kernel arms a file for all processes that run it, so one system-wide probe stands for all, also for
+ * those that start later.  The agent's file is then armed, too.
  *
- * Of CPython's markers the interpreter's own and the agent's are told apart by python.h.
+ * python.h chooses between the interpreter's own markers and the agent's.
  */
 #include "probe/provider.h"
 
@@ -29,15 +30,15 @@
 
 extern const struct provider provider_usdt;
 
-/* A description on its way through the processes. */
+/* The state of matching a description against processes. */
 struct look {
 	struct finding *f;
 	const char *base;	/* the provider without the pid; NULL: f->desc->prov is a pattern */
 	size_t base_len;
-	struct python_process python;	/* the one looked at */
+	struct python_process python;	/* the current process */
 };
 
-/* Does the pattern fit provider @base with any pid behind it? */
+/* Does the pattern match provider @base with any pid? */
 static bool fits_any_pid(const char *pattern, const char *base)
 {
 	size_t len = strlen(pattern);
@@ -49,30 +50,17 @@ static bool fits_any_pid(const char *pattern, const char *base)
 	return desc_glob(pattern, base);
 }
 
-static const struct known {
-	const char *prov, *name, *types[PROBE_MAX_ARGS + 1];
-} known[] = {
-#define KNOWN(PROV, NAME, ...) { PROV, NAME, { __VA_ARGS__ } },
-#include "probe/known.def"
-#undef KNOWN
-};
-
-static const struct known *find_known(const struct marker *mk)
+/* The number of a marker with documented C types of arguments; -1: another marker, or other arguments. */
+static int find_known(const struct marker *mk)
 {
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		unsigned int n = 0;
+	int number = strcmp(mk->prov, PYTHON_PROVIDER) ? -1 : marker_number(mk->raw);
 
-		while (known[i].types[n])
-			n++;
-		if (n == mk->site.nargs && !strcmp(known[i].prov, mk->prov) && !strcmp(known[i].name, mk->raw))
-			return &known[i];
-	}
-	return NULL;
+	return marker_args(number) == mk->site.nargs ? number : -1;
 }
 
 static void fill_sig(struct probe_sig *sig, const struct marker *mk)
 {
-	const struct known *k = find_known(mk);
+	int known = find_known(mk);
 	const struct site *s = &mk->site;
 
 	sig->nargs = s->nargs;
@@ -80,7 +68,12 @@ static void fill_sig(struct probe_sig *sig, const struct marker *mk)
 		sig->args[i].size = s->args[i].size > 8 ? 8 : s->args[i].size;
 		sig->args[i].sign = s->args[i].sign;
 		sig->args[i].is_float = s->args[i].is_float;
-		sig->args[i].type = k ? k->types[i] : NULL;
+		sig->args[i].type = marker_type(known, i);
+		if (!mk->types)
+			continue;
+		sig->args[i].type = mk->types[i].native;
+		if (mk->types[i].type && mk->types[i].native && strcmp(mk->types[i].type, mk->types[i].native))
+			sig->args[i].xlate = mk->types[i].type;
 	}
 }
 
@@ -133,7 +126,7 @@ static void look_at_module(struct look *l, struct module *m)
 	}
 }
 
-/* A named process's files are worth a word when they cannot be read. */
+/* Report unreadable files of a process that the description names. */
 static void say_refused(struct look *l)
 {
 	struct strbuf *why = set_why(l->f->set);
@@ -167,8 +160,8 @@ static void look_at_any(void *ctx, uint32_t pid)
 }
 
 /*
- * A description of any process means those that start later, too, and who knows which interpreter they will run: the
- * agent's markers are among what is enabled, be there a process that needs them now or not.
+ * A description of any process includes later ones, with unknown interpreters: so the agent's markers are enabled,
+ * too, whether a current process needs them or not.
  */
 static void look_at_later(struct look *l)
 {
@@ -184,8 +177,8 @@ static void look_at_later(struct look *l)
 }
 
 /*
- * A provider without pattern: every way to cut it into a base name and a pid, because base names may end
- * in digits.  The longest pid first: of two that exist it is the likelier.
+ * A provider without pattern: try every split into a base name and a pid, because base names may end in digits.  The
+ * longest pid first: it is more likely.
  */
 static void find_named(struct finding *f)
 {
@@ -203,6 +196,8 @@ static void find_named(struct finding *f)
 		if (*digits == '0' || digits == prov || pid > INT32_MAX)
 			continue;
 		err = look_at_process(&l, (uint32_t)pid);
+		if (digits == longest)
+			set_trouble(f->set, err);
 		matched = f->out->n > before;
 		if (err && digits == longest && !set_why(f->set)->len)
 			strbuf_printf(set_why(f->set), "process %llu: %s", pid, strerror(-err));
@@ -220,7 +215,7 @@ static void find(struct finding *f)
 		find_named(f);
 		return;
 	}
-	/* "BEGIN" or "tick-1s" alone has its answer already and should not cost a look at every process. */
+	/* "BEGIN" or "tick-1s" alone was found already and needs no search of all processes. */
 	if (!*f->desc->prov && *f->desc->name && !desc_is_glob(f->desc->name) && f->out->n > f->before)
 		return;
 	err = procs_each(look_at_any, &l);

@@ -81,7 +81,7 @@ static void check_args(struct check *c, const struct d_probe_def *def)
 		   "probe %s has %zu arguments, a marker has at most %d", def->name, def->args.n, (int)PROBE_MAX_ARGS);
 }
 
-/* The input argument that output argument @i is made of: that of its name, or an unnamed one at its place. */
+/* The input argument that output argument @i is made of: that of its name, or an unnamed one at its position. */
 static const struct d_param *mapped(const struct d_probe_def *def, size_t i)
 {
 	const struct d_param *x = &def->xargs.v[i];

@@ -11,14 +11,15 @@
 #include "out/names.h"
 #include "place/place.h"
 
-/* What is known of one key. */
+/* The state of one key. */
 struct entry {
 	uint32_t map;			/* number of the map that has it: its key class */
 	size_t key_size;
 	bool truncated;			/* not shown until its value changes */
-	bool idle;			/* truncated, and still so when truncated again: can be forgotten */
-	bool seen;			/* in the last reading */
-	struct entry *same;		/* shown in one row with this one */
+	bool idle;			/* truncated twice without a change in between: can be removed */
+	bool seen;			/* it was in the last reading */
+	bool used;			/* its element says that it is: ir_agg_tells_use() */
+	struct entry *same;		/* the next entry of the same row */
 	struct ir_value *keys;		/* decoded from raw_key */
 	void *raw_key;
 	uint64_t *total, *base, *shown;	/* words each; all of the entry is one allocation */
@@ -29,7 +30,7 @@ struct agg_state {
 	uint32_t words;
 	uint64_t normal;
 	bool printed;
-	bool fresh;			/* read since aggs_stale() */
+	bool fresh;			/* was read since aggs_stale() */
 	struct bytemap entries;		/* by map number and key */
 	struct out_agg_row *rows;		/* of the last reading, with their entries */
 	struct entry **row_entries;
@@ -94,7 +95,7 @@ static bool is_extreme(const struct ir_agg *g)
 	return g->fn == IR_A_MIN || g->fn == IR_A_MAX;
 }
 
-/* Add @more (two words, low first) to the 128-bit @sum, or take it away. */
+/* Add @more (two words, low first) to the 128-bit @sum, or subtract it. */
 static void add128(uint64_t sum[2], const uint64_t more[2])
 {
 	uint64_t low = sum[0] + more[0];
@@ -131,7 +132,7 @@ static void merge(const struct ir_agg *g, uint32_t words, uint64_t *total, const
 		add128(total + 2, value + 2);
 }
 
-/* What is shown: @total since @base. */
+/* Compute the values to show: @total relative to @base. */
 static void subtract(const struct ir_agg *g, uint32_t words, uint64_t *shown, const uint64_t *total,
 		     const uint64_t *base)
 {
@@ -149,7 +150,7 @@ static void subtract(const struct ir_agg *g, uint32_t words, uint64_t *shown, co
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
-/* While one map is read. */
+/* The state of reading one map. */
 struct reading {
 	struct agg_state *st;
 	uint32_t map;
@@ -177,6 +178,7 @@ static struct entry *entry_new(struct reading *r, const void *key)
 	e->map = r->map;
 	e->key_size = r->key_size;
 	memcpy(e->raw_key, key, r->key_size);
+	/* The place has checked the key. */
 	r->error = ir_key_decode(g->keys, g->nkeys, 0, e->raw_key, r->key_size, e->keys);
 	if (r->error) {
 		free(e);
@@ -227,16 +229,22 @@ static void read_element(void *ctx, const void *key, const void *value, unsigned
 		return;
 	if (!e->seen)	/* a key can come several times in one reading */
 		memset(e->total, 0, st->words * sizeof(*e->total));
-	for (cpu = 0; cpu < ncpus; cpu++)
-		merge(st->agg, st->words, e->total, (const uint64_t *)((const char *)value + cpu * r->value_size));
+	for (cpu = 0; cpu < ncpus; cpu++) {
+		const uint64_t *words = (const uint64_t *)((const char *)value + cpu * r->value_size);
+
+		merge(st->agg, st->words, e->total, words);
+		e->used |= ir_agg_tells_use(st->agg) && words[st->words];
+	}
 	e->seen = true;
 }
 
-/* Was anything ever added?  An aggregation without keys is an array's element, there from the start. */
+/* Was nothing ever added?  An aggregation without keys is an array's element, which exists from the start. */
 static bool is_empty(const struct agg_state *st, const struct entry *e)
 {
 	uint32_t i;
 
+	if (e->used)
+		return false;
 	for (i = 0; i < st->words; i++)
 		if (e->total[i])
 			return false;
@@ -280,7 +288,7 @@ void aggs_set_names(struct aggs *a, struct names *names, int (*pull)(void *ctx),
 	a->pull_ctx = ctx;
 }
 
-/* Replace the numbers in @e's keys by the first ones that are shown alike; false when there are none such. */
+/* Replace numbers in @e's keys by the first ones with the same names; false: none were replaced. */
 static bool same_names(struct aggs *a, const struct ir_agg *g, struct entry *e)
 {
 	bool any = false;
@@ -311,7 +319,7 @@ static void key_bytes(const struct ir_agg *g, const struct entry *e, struct strb
 	}
 }
 
-/* Make one row of those whose keys are shown alike. */
+/* Join rows whose keys have the same names. */
 static int join_rows(struct aggs *a, struct agg_state *st)
 {
 	struct bytemap rows = { 0 };
@@ -345,7 +353,16 @@ static int join_rows(struct aggs *a, struct agg_state *st)
 	return err;
 }
 
-/* Remove what was truncated twice and has not changed; out of memory, it stays for another time. */
+/* Is the map of the key @e more than half full, so that its memory is needed? */
+static bool is_wanted(const struct aggs *a, const struct agg_state *st, const struct entry *e)
+{
+	return st->entries.n > a->unit->maps[e->map].max_entries / 2;
+}
+
+/*
+ * Remove keys that were truncated twice without a change, where memory is needed.  A concurrent event may be lost
+ * with its key, if its program has found the element already.  If out of memory, keys stay until the next time.
+ */
 static void forget_idle(struct aggs *a, struct agg_state *st)
 {
 	struct entry *e, **idle = malloc(st->entries.n * sizeof(struct entry *) + 1);
@@ -353,7 +370,7 @@ static void forget_idle(struct aggs *a, struct agg_state *st)
 	void *name;
 
 	while (idle && (e = bytemap_next(&st->entries, &pos)))
-		if (e->truncated && e->idle && st->agg->nkeys)
+		if (e->truncated && e->idle && st->agg->nkeys && is_wanted(a, st, e))
 			idle[n++] = e;
 	while (n--) {
 		e = idle[n];
@@ -415,15 +432,15 @@ long aggs_read(struct aggs *a, const struct ir_agg *g, const struct out_agg_row 
 	if (err)
 		return err;
 	if (!fresh)
-		forget_idle(a, st);	/* now, while what was read is news */
+		forget_idle(a, st);	/* now, while the reading is recent */
 	st->fresh = true;
 	*rows = st->rows;
 	return (long)st->nrows;
 }
 
-/* --- what scripts do to them -------------------------------------------------------------------------- */
+/* --- clear, trunc, normalize -------------------------------------------------------------------------- */
 
-/* Forget what @e has counted so far. */
+/* Make the current values of @e the base of later ones. */
 static int rebase(struct aggs *a, struct agg_state *st, struct entry *e)
 {
 	int err = 0;

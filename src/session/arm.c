@@ -1,12 +1,12 @@
 /*
- * From probes to armed sites: one program for each set of sites that can share it, its loading and the arming.
+ * From probes to armed sites: one program for each set of sites that can share it; loading and arming.
  *
- * Sites share a program when the same clauses run there and the arguments lie in the same places.  That is
- * so for the many sites of a provider such as pid, and for what the compiler made of one marker by inlining
- * the same way everywhere; the rest get programs of their own, which cost little.
+ * Sites share a program when they have the same clauses and the same locations of arguments.  That is usual for the
+ * many sites of a provider such as pid, and for inlined copies of a marker; other sites get separate programs, which
+ * cost little.
  *
- * Programs are compiled one after the other; then they are loaded and armed at the same time, if the place can: the
- * kernel takes milliseconds to verify one, and waits some 20 ms before it has put in its first breakpoint.
+ * Programs are compiled one after the other, then loaded and armed in parallel, if the place supports it: the kernel
+ * takes milliseconds to verify one, and waits some 20 ms until its first breakpoint is in place.
  */
 #include "session/private.h"
 
@@ -20,6 +20,7 @@
 #include "base/parallel.h"
 #include "base/strbuf.h"
 #include "elf/ksyms.h"
+#include "ir/facts.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
 {
@@ -27,12 +28,12 @@ static int fill_probe_table(struct session *s, uint32_t first)
 	uint32_t i;
 	int e = 0;
 
-	for (i = first; i < s->nenabled && !e; i++) {
-		const struct probe *p = s->enabled[i].probe;
+	for (i = first; i < s->on.n && !e; i++) {
+		const struct probe *p = s->on.v[i].probe;
 
 		memset(&entry, 0, sizeof(entry));
 		entry.id = p->id;
-		entry.epid = s->enabled[i].epid;
+		entry.epid = s->on.v[i].epid;
 		entry.flags = p->pid_suffix ? ABI_PROBE_PID_SUFFIX : 0;
 		strncpy(entry.prov, p->prov, sizeof(entry.prov) - 1);
 		strncpy(entry.mod, p->mod, sizeof(entry.mod) - 1);
@@ -52,7 +53,7 @@ static bool walks(const struct session *s)
 
 /* --- jobs --------------------------------------------------------------------------------------------- */
 
-/* A program to be loaded, and what is to fire it. */
+/* A program to load, and what fires it. */
 struct job {
 	struct enabled *en;		/* whose clauses run */
 	struct ebpf_env env;
@@ -63,7 +64,7 @@ struct job {
 	size_t nsites, cap;
 	bool ret;
 	struct place_marker marker;	/* for arm_marker() */
-	int e;				/* how it went */
+	int e;				/* its result */
 	struct strbuf err, log;
 };
 
@@ -71,7 +72,7 @@ struct jobs {
 	struct session *s;
 	struct job *v;
 	size_t n, cap;
-	atomic_size_t failed;		/* the first that has failed; no job after it is begun */
+	atomic_size_t failed;		/* the first job that failed; no later job is started */
 };
 
 static struct job *add_job(struct session *s, struct jobs *jobs, struct enabled *en, const struct ebpf_env *env)
@@ -86,7 +87,7 @@ static struct job *add_job(struct session *s, struct jobs *jobs, struct enabled 
 	return j;
 }
 
-/* Generate what runs @j's clauses. */
+/* Generate the program that runs @j's clauses. */
 static int compile(struct session *s, struct job *j, struct strbuf *err)
 {
 	const struct enabled *en = j->en;
@@ -95,7 +96,7 @@ static int compile(struct session *s, struct job *j, struct strbuf *err)
 
 	if (j->prog)
 		return 0;
-	prog = ebpf_compile(s->unit, &j->env, en->clauses, en->nclauses, s->errors, s->nerrors, &why);
+	prog = ebpf_compile(s->unit, &j->env, en->clauses, en->nclauses, s->on.errors, s->on.nerrors, &why);
 	if (!prog) {
 		strbuf_puts(err, why);
 		return -EINVAL;
@@ -130,7 +131,7 @@ static void run_job(void *ctx, size_t i)
 		;
 }
 
-/* Carry out all: 0, or what the first that failed says. */
+/* Do all jobs.  0, or the error of the first that failed. */
 static int run_jobs(struct session *s, struct jobs *jobs, struct strbuf *err)
 {
 	size_t i;
@@ -164,41 +165,42 @@ static int run_jobs(struct session *s, struct jobs *jobs, struct strbuf *err)
 
 /* --- sites -------------------------------------------------------------------------------------------- */
 
-/* What is the same for all programs. */
+/* The part of the environment that is the same for all programs. */
 static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 {
 	struct ebpf_env env = { .ctx = ctx };
 
-	env.error_probe = s->error_probe;
+	env.error_probe = s->on.error_probe;
 	if (ctx != EBPF_CTX_RUN)
 		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
 	env.sleepable = ctx == EBPF_CTX_UPROBE && s->place->sleepable;
 	env.user_space = s->place->in_target;
 	env.turns_called = s->place->turns_called;
-	env.pid_ns = s->pid_ns && !env.user_space;
-	env.ns_dev = s->ns_dev;
-	env.ns_ino = s->ns_ino;
-	env.task_parent = s->task.real_parent;
-	env.task_tgid = s->task.tgid;
-	env.task_runtime = s->task.sum_exec_runtime;
-	env.task_exec_start = s->task.exec_start;
-	env.task_cfs_rq = s->task.cfs_rq;
-	env.cfs_rq_rq = s->task.rq;
-	env.rq_clock = s->task.clock;
-	env.rq_clock_task = s->task.clock_task;
-	env.task_mm = s->task.mm;
-	env.mm_arg_start = s->task.arg_start;
-	env.mm_arg_end = s->task.arg_end;
-	env.mm_exe = s->task.exe_file;
-	env.file_inode = s->task.f_inode;
-	env.inode_number = s->task.i_ino;
-	env.inode_super = s->task.i_sb;
-	env.super_dev = s->task.s_dev;
-	env.mm_start_code = s->task.start_code;
-	env.mm_start_stack = s->task.start_stack;
-	env.task_tls = s->task.tls;
-	env.tasks = &s->task.tasks;
-	env.paths = &s->task.paths;
+	env.pid_ns = s->kernel.pid_ns && !env.user_space;
+	env.ns_dev = s->kernel.ns_dev;
+	env.ns_ino = s->kernel.ns_ino;
+	env.task_parent = s->kernel.task.real_parent;
+	env.task_tgid = s->kernel.task.tgid;
+	env.task_runtime = s->kernel.task.sum_exec_runtime;
+	env.task_exec_start = s->kernel.task.exec_start;
+	env.task_cfs_rq = s->kernel.task.cfs_rq;
+	env.cfs_rq_rq = s->kernel.task.rq;
+	env.rq_clock = s->kernel.task.clock;
+	env.rq_clock_task = s->kernel.task.clock_task;
+	env.task_mm = s->kernel.task.mm;
+	env.mm_arg_start = s->kernel.task.arg_start;
+	env.mm_arg_end = s->kernel.task.arg_end;
+	env.mm_exe = s->kernel.task.exe_file;
+	env.file_inode = s->kernel.task.f_inode;
+	env.inode_number = s->kernel.task.i_ino;
+	env.inode_super = s->kernel.task.i_sb;
+	env.super_dev = s->kernel.task.s_dev;
+	env.mm_start_code = s->kernel.task.start_code;
+	env.mm_start_stack = s->kernel.task.start_stack;
+	env.task_tls = s->kernel.task.tls;
+	env.tasks = &s->kernel.task.tasks;
+	env.paths = &s->kernel.task.paths;
+	env.returns = &s->kernel.task.returns;
 	return env;
 }
 
@@ -232,7 +234,7 @@ static int arm_sites(struct session *s, struct job *j, int handle)
 	return s->place->ops->arm_sites(s->place, handle, j->sites, j->nsites, j->en->probe->pid, &j->err);
 }
 
-/* The job that a site with these operands belongs to, made if need be. */
+/* The job for a site with these operands, created if needed. */
 static struct job *job_for(struct session *s, struct jobs *jobs, struct enabled *en, bool ret,
 			   const struct ebpf_env *env)
 {
@@ -262,7 +264,9 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 		const struct site *site = p->sites[i];
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
-		/* A multi link filters by process itself; other sites fire in whatever shares the memory. */
+		/*
+		 * A multi link filters by process itself; other sites fire in every process that shares the memory.
+		 */
 		env.only_pid = s->place->ops->use_multi(s->place, p->pid) ? 0 : p->pid;
 		env.exe_dev = p->exe_dev;
 		env.exe_ino = p->exe_ino;
@@ -272,8 +276,9 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 			probe_site_arg(site, n, &env.args[n]);
 		j = job_for(s, jobs, en, site->ret, &env);
 		j->sites = arena_grow(s->arena, j->sites, &j->cap, j->nsites, sizeof(*j->sites));
-		j->sites[j->nsites++] = (struct place_site){ site->path, site->off, site->sem_off,
-							      (uint32_t)(en - s->enabled), site->ret };
+		j->sites[j->nsites++] = (struct place_site){ site->file, site->off,
+							  site->sem_off ? site->sem_off : site->shared_sem_off,
+							      (uint32_t)(en - s->on.v), site->ret };
 	}
 }
 
@@ -281,6 +286,13 @@ static int refuse_place(const struct probe *p, struct strbuf *err)
 {
 	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the target place, where only Python's markers from dtap's agent do:"
 		      " use -x place=kernel", p->prov, p->mod, p->func, p->name);
+	return -EINVAL;
+}
+
+static int refuse_kernel(const struct probe *p, struct strbuf *err)
+{
+	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the kernel place: functions of Python by name are found by dtap's agent in"
+		      " the process: use -x place=auto or target", p->prov, p->mod, p->func, p->name);
 	return -EINVAL;
 }
 
@@ -298,27 +310,27 @@ static int arm_tracepoint(struct session *s, struct job *j, int handle)
 	return s->place->ops->arm_tracepoint(s->place, handle, j->env.tp->name, &j->err);
 }
 
-/* Which of the kernel's functions call the program: for the way from the program to who made it run. */
+/* Find the kernel's functions between the program and the code that fired it, to skip them in stacks. */
 static void find_own(struct session *s, struct ebpf_env *env)
 {
 	char names[EBPF_TP_OWN][64] = { "bpf_trace_run*" };
 
 	if (!session_uses(s, IR_B_CALLER) && !session_uses(s, IR_B_STACKDEPTH))
 		return;
-	if (!s->ksyms)
-		s->ksyms = ksyms_read();
+	if (!s->kernel.ksyms)
+		s->kernel.ksyms = ksyms_read();
 	snprintf(names[1], sizeof(names[1]), "__traceiter_%s", env->tp->name);
 	snprintf(names[2], sizeof(names[2]), "__bpf_trace_%s", env->tp->name);
-	for (int i = 0; s->ksyms && i < EBPF_TP_OWN; i++)
-		ksyms_range(s->ksyms, names[i], &env->own[i].lo, &env->own[i].hi);
+	for (int i = 0; s->kernel.ksyms && i < EBPF_TP_OWN; i++)
+		ksyms_range(s->kernel.ksyms, names[i], &env->own[i].lo, &env->own[i].hi);
 }
 
-/* The program for the tracepoint of @en, unless it is that of an entry of the table before it. */
+/* Add the program for the tracepoint of @en, unless an earlier entry of the table shares it. */
 static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
 	const struct ebpf_tp *tp = en->probe->tp;
 	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
-	uint32_t i = (uint32_t)(en - s->enabled), first = 0;
+	uint32_t i = (uint32_t)(en - s->on.v), first = 0;
 	int e;
 
 	env.only_pid = en->probe->pid;
@@ -326,7 +338,7 @@ static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, s
 		return refuse_place(en->probe, err);
 	if (!tp->syscalls)
 		first = i;
-	while (first < i && !same_tp_group(&s->enabled[first], en))
+	while (first < i && !same_tp_group(&s->on.v[first], en))
 		first++;
 	if (tp->syscalls) {
 		struct ebpf_syscall call = { first + 1, i };
@@ -348,16 +360,12 @@ static int enable_tp(struct session *s, struct jobs *jobs, struct enabled *en, s
 /* The arguments that @en's clauses read, bit n for arg n. */
 static uint32_t uses_of(const struct enabled *en)
 {
-	uint32_t uses = 0, c, b, i;
+	struct ir_walk w = ir_walk_clauses(en->clauses, en->nclauses);
+	uint32_t uses = 0;
 
-	for (c = 0; c < en->nclauses; c++)
-		for (b = 0; b < en->clauses[c]->nblocks; b++)
-			for (i = 0; i < en->clauses[c]->blocks[b]->n; i++) {
-				const struct ir_insn *insn = &en->clauses[c]->blocks[b]->insns[i];
-
-				if (insn->op == IR_ARG && insn->imm >= 0 && insn->imm < 32)
-					uses |= (uint32_t)1 << insn->imm;
-			}
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (i->op == IR_ARG && i->imm >= 0 && i->imm < 32)
+			uses |= (uint32_t)1 << i->imm;
 	return uses;
 }
 
@@ -369,7 +377,7 @@ static int arm_marker(struct session *s, struct job *j, int handle)
 static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
-	struct place_marker m = { .probe = (uint32_t)(en - s->enabled), .pid = en->probe->pid, .uses = uses_of(en) };
+	struct place_marker m = { .probe = (uint32_t)(en - s->on.v), .pid = en->probe->pid, .uses = uses_of(en) };
 	int marker = probe_marker(en->probe);
 	uint32_t arg, map;
 	unsigned int classes;
@@ -382,6 +390,12 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	}
 	if (marker < 0)
 		return refuse_place(en->probe, err);
+	if (en->probe->kind == PROBE_FUNCTION) {
+		m.module = en->probe->mod;
+		m.function = en->probe->func;
+		m.line = en->probe->line;
+		m.by_script = en->probe->by_script;
+	}
 	m.marker = (uint32_t)marker;
 	j = add_job(s, jobs, en, &env);
 	j->arm = arm_marker;
@@ -400,7 +414,7 @@ static int arm_run(struct session *s, struct job *j, int handle)
 
 static int arm_profile(struct session *s, struct job *j, int handle)
 {
-	return s->place->ops->arm_profile(s->place, handle, j->en->probe->period_ns, (uint32_t)(j->en - s->enabled),
+	return s->place->ops->arm_profile(s->place, handle, j->en->probe->period_ns, (uint32_t)(j->en - s->on.v),
 					  &j->err);
 }
 
@@ -415,7 +429,7 @@ static int enable_other(struct session *s, struct jobs *jobs, struct enabled *en
 	return 0;
 }
 
-/* Ask about the processes that start, when more is needed to walk their stacks than the kernel knows. */
+/* Watch for processes that start, if walking their stacks needs more than the kernel knows. */
 static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 {
 	static const struct ebpf_tp tp = { .name = "sched_process_exec" };
@@ -438,80 +452,59 @@ static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 	return 0;
 }
 
-/* Asked for each probe: a script may have hundreds, of long programs. */
+/* Computed once: it is needed for each probe, and a script may have hundreds with long programs. */
 void session_find_uses(struct session *s)
 {
-	const struct ir_prog *prog = s->conf.prog;
+	struct ir_walk w = ir_walk_prog(s->conf.prog);
 
 	_Static_assert(IR_B_MAX <= 64, "a bit for each builtin");
-	for (uint32_t i = 0; i < prog->nclauses; i++)
-		for (uint32_t b = 0; b < prog->clauses[i]->nblocks; b++) {
-			const struct ir_block *k = prog->clauses[i]->blocks[b];
-
-			for (uint32_t j = 0; j < k->n; j++)
-				if (k->insns[j].op == IR_BUILTIN)
-					s->uses |= 1ull << k->insns[j].bi;
-		}
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		s->uses.effects |= ir_effects(i);
+		if (i->op == IR_BUILTIN)
+			s->uses.builtins |= 1ull << i->bi;
+	}
 }
 
 bool session_uses(const struct session *s, enum ir_builtin bi)
 {
-	return s->uses >> bi & 1;
+	return s->uses.builtins >> bi & 1;
 }
 
-static bool calls(const struct session *s, enum ir_fn fn)
-{
-	const struct ir_prog *prog = s->conf.prog;
-
-	for (uint32_t i = 0; i < prog->nclauses; i++)
-		for (uint32_t b = 0; b < prog->clauses[i]->nblocks; b++) {
-			const struct ir_block *k = prog->clauses[i]->blocks[b];
-
-			for (uint32_t j = 0; j < k->n; j++)
-				if (k->insns[j].op == IR_CALL && k->insns[j].fn == fn)
-					return true;
-		}
-	return false;
-}
-
-/* Do programs ask what the kernel knows of tasks and no helper tells? */
+/* Do programs need facts from the kernel's struct task_struct that no helper returns? */
 static bool asks_of_tasks(const struct session *s)
 {
-	static const enum ir_builtin builtins[] = { IR_B_PPID, IR_B_VTIMESTAMP, IR_B_EXECARGS, IR_B_CWD, IR_B_ROOT };
-	static const enum ir_fn fns[] = { IR_FN_PROGENYOF, IR_FN_SELF, IR_FN_TASK, IR_FN_PATH };
 	size_t i;
 
-	for (i = 0; i < s->nenabled; i++) {
-		const struct probe *p = s->enabled[i].probe;
+	for (i = 0; i < s->on.n; i++) {
+		const struct probe *p = s->on.v[i].probe;
 
-		/* uid and gid of another thread than the one that runs; of one program */
+		/* uid and gid of another thread; a single program */
 		if ((p->kind == PROBE_TP && p->tp->task.kind) || p->exe_ino)
 			return true;
 	}
-	for (i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
-		if (session_uses(s, builtins[i]))
-			return true;
-	for (i = 0; i < sizeof(fns) / sizeof(*fns); i++)
-		if (calls(s, fns[i]))
-			return true;
-	return walks(s);
+	return s->uses.effects & IR_TASKS || walks(s);
 }
 
-/* Reading the kernel's type information takes its time: only for scripts that need it. */
+/* Reading the kernel's type information is slow: only for scripts that need it. */
 static int find_task(struct session *s, struct strbuf *err)
 {
-	return asks_of_tasks(s) ? btf_task(&s->task, err) : 0;
+	return asks_of_tasks(s) ? btf_task(&s->kernel.task, err) : 0;
 }
 
-/* Of many sites some may lie on instructions that nothing can be armed on. */
+/* Report sites that could not be armed: on instructions that cannot be probed, or in files that have changed. */
 static void say_skipped(struct session *s)
 {
-	size_t n = s->place->ops->skipped(s->place);
+	size_t changed, n = s->place->ops->skipped(s->place, &changed);
 	struct strbuf text = { 0 };
 
-	strbuf_printf(&text, "%s: %zu site%s left out: the kernel cannot put a breakpoint on the instruction%s there\n",
-		      s->conf.command, n, n == 1 ? " was" : "s were", n == 1 ? "" : "s");
-	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
+	if (n)
+		strbuf_printf(&text, "%s: %zu site%s left out: the kernel cannot put a breakpoint on the instruction%s there\n",
+			      s->conf.command, n, n == 1 ? " was" : "s were", n == 1 ? "" : "s");
+	if (changed)
+		strbuf_printf(&text, "%s: %zu site%s left out: the file was rewritten after it had been read; start again to trace"
+			      " %s\n", s->conf.command, changed, changed == 1 ? " was" : "s were", changed == 1 ? "it" : "them");
+	if (text.len)
+		s->conf.message(s->conf.message_ctx, strbuf_str(&text));
 	strbuf_fini(&text);
 }
 
@@ -529,11 +522,13 @@ int session_arm(struct session *s, struct strbuf *err)
 		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));
 		return e;
 	}
-	for (i = 0; i < s->nenabled && !e; i++) {
-		struct enabled *en = &s->enabled[i];
+	for (i = 0; i < s->on.n && !e; i++) {
+		struct enabled *en = &s->on.v[i];
 
-		if (en->probe->kind == PROBE_SITES && s->place->in_target)
+		if (s->place->in_target && (en->probe->kind == PROBE_SITES || en->probe->kind == PROBE_FUNCTION))
 			e = enable_marker(s, &jobs, en, err);
+		else if (en->probe->kind == PROBE_FUNCTION)
+			e = refuse_kernel(en->probe, err);
 		else if (en->probe->kind == PROBE_SITES)
 			enable_sites(s, &jobs, en);
 		else if (en->probe->kind == PROBE_TP)
@@ -545,7 +540,7 @@ int session_arm(struct session *s, struct strbuf *err)
 		e = watch_exec(s, &jobs, err);
 	if (!e)
 		e = run_jobs(s, &jobs, err);
-	if (!e && s->place->ops->skipped && s->place->ops->skipped(s->place))
+	if (!e && s->place->ops->skipped)
 		say_skipped(s);
 	if (!e && s->place->ops->ready)
 		e = s->place->ops->ready(s->place, err);
@@ -559,11 +554,11 @@ int session_look_again(struct session *s)
 	struct jobs jobs = { 0 };
 	int e;
 
-	if (first == s->nenabled)
+	if (first == s->on.n)
 		return 0;
 	e = fill_probe_table(s, first);
-	for (i = first; i < s->nenabled; i++)
-		enable_sites(s, &jobs, &s->enabled[i]);
+	for (i = first; i < s->on.n; i++)
+		enable_sites(s, &jobs, &s->on.v[i]);
 	if (!e)
 		e = run_jobs(s, &jobs, &err);
 	if (e)

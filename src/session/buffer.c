@@ -1,6 +1,6 @@
 /*
- * Records between the place, which hands them over in the order of its buffers, and the actions, which are carried out in
- * the order of time: what is held for how long, as the option bufpolicy says (DTrace guide, "Buffers and Buffering").
+ * Records between the place, which delivers them in the order of its buffers, and the actions, which run in the order
+ * of time.  The option bufpolicy decides what is held for how long (DTrace guide, "Buffers and Buffering").
  */
 #include "session/private.h"
 
@@ -10,40 +10,37 @@
 #include "base/now.h"
 #include "out/sink.h"
 
-/*
- * Any bytes can stand where a target writes records, and what is none is a loss; from the kernel it is our mistake.
- * 0, or @e.
- */
+/* An invalid record is skipped if a target can have written it; from the kernel it is a bug in dtap. */
 static int forgive(struct session *s, int e)
 {
 	if (e != -EINVAL || !s->place->in_target)
 		return e;
-	__atomic_fetch_add(&place_control(s->place)->drops[ABI_DROP_RECORD], 1, __ATOMIC_RELAXED);
+	s->losses.nbad++;
 	return 0;
 }
 
-static int carry_out(void *session, const void *rec, size_t size, const void *next)
+static int carry_out(void *session, const struct record *rec, const struct record *next)
 {
-	return forgive(session, session_record(session, rec, size, next));
+	return forgive(session, session_record(session, rec, next));
 }
 
 /*
- * DTrace guide, "fill Policy": the first record that finds its CPU's buffer full ends the tracing, and it and those
- * behind it are lost.  What END records has room: it is fired when this is over.
+ * DTrace guide, "fill Policy": the first record that finds its CPU's buffer full ends the tracing; it and later ones
+ * are lost.  END's records have room: END is fired afterwards.
  */
 static bool finds_full(struct session *s, const struct abi_record *hdr, size_t size)
 {
-	uint64_t *filled = &s->filled[hdr->cpu % BUF_CPUS];
+	uint64_t *filled = &s->held.filled[hdr->cpu % BUF_CPUS];
 
-	if (s->policy != BUF_FILL || s->ended)
+	if (s->held.policy != BUF_FILL || s->finish.end_fires)
 		return false;
 	*filled += size;
 	if (*filled <= (uint64_t)s->opts.v[OPT_bufsize])
 		return false;
-	if (!s->ending)
+	if (!s->finish.is_due)
 		session_set_state(s, ABI_STATE_DRAINING);
-	s->ending = true;
-	__atomic_fetch_add(&place_control(s->place)->drops[ABI_DROP_RECORD], 1, __ATOMIC_RELAXED);
+	s->finish.is_due = true;
+	s->losses.nfull++;
 	return true;
 }
 
@@ -59,24 +56,24 @@ static bool calls_exit(const struct session *s, const struct abi_record *hdr)
 	return false;
 }
 
-static int hold_record(void *session, const void *rec, size_t size)
+static int hold_record(void *session, const struct record *rec)
 {
-	const struct abi_record *hdr = rec;
+	const struct abi_record *hdr = rec->hdr;
 	struct session *s = session;
 	int e;
 
 	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
-		return forgive(s, session_name_record(s, rec, size));
-	if (s->policy != BUF_SWITCH && calls_exit(s, hdr))
-		s->ending = true;
-	if (finds_full(s, hdr, size))
+		return forgive(s, session_name_record(s, rec));
+	if (calls_exit(s, hdr))
+		s->finish.is_due |= s->held.policy != BUF_SWITCH || s->place->in_target;
+	if (finds_full(s, hdr, rec->size))
 		return 0;
-	e = forgive(s, stream_add(&s->stream, rec, size));
-	if (!e && s->stream.len > HELD_MAX_BYTES && s->policy == BUF_SWITCH)
+	e = forgive(s, stream_add(&s->held.stream, rec));
+	if (!e && s->held.stream.len > HELD_MAX_BYTES && s->held.policy == BUF_SWITCH)
 		e = -EAGAIN;
-	if (!e && s->policy == BUF_RING && s->stream.len > s->held_max) {
-		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
-		s->held_max = 2 * s->stream.len + HELD_MAX_BYTES;
+	if (!e && s->held.policy == BUF_RING && s->held.stream.len > s->held.max) {
+		e = stream_keep_last(&s->held.stream, (size_t)s->opts.v[OPT_bufsize]);
+		s->held.max = 2 * s->held.stream.len + HELD_MAX_BYTES;
 	}
 	return e;
 }
@@ -94,7 +91,7 @@ int session_drain(struct session *s, bool last)
 	uint64_t until;
 	int e, n;
 
-	if (s->policy != BUF_SWITCH && !s->closing)
+	if (s->held.policy != BUF_SWITCH && !s->held.released)
 		return session_pull(s);
 	do {
 		until = last ? UINT64_MAX : now_ns() - STREAM_SLACK_NS;
@@ -102,7 +99,7 @@ int session_drain(struct session *s, bool last)
 		if (n < 0 && n != -EAGAIN)
 			return n;
 		aggs_stale(s->aggs);
-		e = stream_take(&s->stream, until, carry_out, s);
+		e = stream_take(&s->held.stream, until, carry_out, s);
 	} while (!e && n == -EAGAIN && last);
 	if (!e)
 		e = out_flush(s->conf.out);
@@ -115,10 +112,10 @@ int session_drain_rest(struct session *s)
 {
 	int e = session_drain(s, true);
 
-	if (e || s->policy == BUF_SWITCH)
+	if (e || s->held.policy == BUF_SWITCH)
 		return e;
-	if (s->policy == BUF_RING)
-		e = stream_keep_last(&s->stream, (size_t)s->opts.v[OPT_bufsize]);
-	s->closing = true;
+	if (s->held.policy == BUF_RING)
+		e = stream_keep_last(&s->held.stream, (size_t)s->opts.v[OPT_bufsize]);
+	s->held.released = true;
 	return e ? e : session_drain(s, true);
 }

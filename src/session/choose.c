@@ -1,21 +1,26 @@
 /*
  * Which place a session runs in.
  *
- * Of itself (-x place=auto) a script runs in the traced process when nothing but the cost changes by that: all its
- * markers are such that dtap's agent would supply them anyway, in processes that the script names, and everything else
- * is fired by the tracer.  So the events are the same ones, from the same hooks, and fire in the same processes.
- * What stays in the kernel though a process could serve it:
+ * By default (-x place=auto) a script runs in the traced process if that changes only the cost: all its markers would
+ * come from dtap's agent anyway, in processes that the script names, and the tracer fires all other probes.  So the
+ * events are the same, from the same hooks, in the same processes.  These scripts run in the kernel although a
+ * process could run them:
  *
- * - Markers of the interpreter's own that are sound (all of 3.9, and gc, import and audit).  They fire before the
- *   agent can have its hooks in, and after it has taken them out: 3.9 makes some 500 calls before the program's first.
- *   Nor should a process that needs no agent be given one.
- * - Patterns for whatever processes there are (python*): in most of them nobody put an agent.
- * - Processes that are not to have all the address space they like.
- * - Processes of another pid namespace: the numbers of their threads and parents are known to the kernel alone.
- * - Processes with another root directory, whose paths the script asks for: they know but what is below it.
+ * - Correct markers of the interpreter itself (all of 3.9, and gc, import and audit).  They also fire before the agent
+ *   installs its hooks, and after it has removed them: 3.9 makes some 500 calls before the program's first.  And a
+ *   process that needs no agent should not get one.
+ * - Patterns for all processes (python*): most of them have no agent.
+ * - Processes with an address space limit (RLIMIT_AS).
+ * - Processes of another pid namespace: only the kernel knows the numbers of their threads and parents.
+ * - Processes with another root directory, if the script uses their paths: they only see paths below it.
+ * - Processes of several trust domains that would share variables; and of another one than the tracer's if the script
+ *   has actions that need the tracer's rights (domains.c).
  *
- * Where the kernel lets this user trace nothing the target place is all there is, and every marker comes from the
- * agent.  What the target place refuses when programs are made for it (session_enable) goes to the kernel, too.
+ * Python functions by name only fire in the target place: a script with one runs there with all its probes, or is
+ * refused.
+ *
+ * If the kernel does not let this user trace, only the target place is possible, and all markers come from the agent.
+ * A script that the target place refuses when its programs are compiled (session_enable) moves to the kernel, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,27 +50,36 @@ bool session_in_target(const struct options *o)
 	return in_target;
 }
 
-static bool is_tracers(const struct probe *p)
+bool session_is_tracers(const struct probe *p)
 {
 	return p->kind == PROBE_BEGIN || p->kind == PROBE_END || p->kind == PROBE_ERROR || p->kind == PROBE_TICK ||
 	       p->kind == PROBE_FAILED;
 }
 
 /* The first probe that the target place cannot fire, or NULL. */
-static const struct probe *kernel_probe(const struct session *s)
+static const struct probe *kernel_probe(const struct enabled_probes *on)
 {
-	for (uint32_t i = 0; i < s->nenabled; i++)
-		if (!is_tracers(s->enabled[i].probe) && probe_marker(s->enabled[i].probe) < 0)
-			return s->enabled[i].probe;
+	for (uint32_t i = 0; i < on->n; i++)
+		if (!session_is_tracers(on->v[i].probe) && probe_marker(on->v[i].probe) < 0)
+			return on->v[i].probe;
 	return NULL;
 }
 
-static void because(struct session *s, const struct probe *p, const char *why)
+/* The first probe that only the target place can fire, or NULL. */
+static const struct probe *target_probe(const struct enabled_probes *on)
 {
-	strbuf_clear(&s->why);
+	for (uint32_t i = 0; i < on->n; i++)
+		if (on->v[i].probe->kind == PROBE_FUNCTION)
+			return on->v[i].probe;
+	return NULL;
+}
+
+static void because(struct place_choice *c, const struct probe *p, const char *why)
+{
+	strbuf_clear(&c->why);
 	if (p)
-		strbuf_printf(&s->why, "%s:%s:%s:%s ", p->prov, p->mod, p->func, p->name);
-	strbuf_puts(&s->why, why);
+		strbuf_printf(&c->why, "%s:%s:%s:%s ", p->prov, p->mod, p->func, p->name);
+	strbuf_puts(&c->why, why);
 }
 
 static bool has_limit(uint32_t pid)
@@ -75,25 +89,25 @@ static bool has_limit(uint32_t pid)
 	return !prlimit((pid_t)pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Would the script notice no difference? */
+/* Is the target place equivalent for the script? */
 static bool is_alike(struct session *s)
 {
-	const struct probe *p = kernel_probe(s);
+	const struct probe *p = kernel_probe(&s->on);
 	const char *why = NULL;
 	bool some = false, paths = session_uses(s, IR_B_CWD) || session_uses(s, IR_B_ROOT);
 
 	if (p) {
-		because(s, p, p->kind == PROBE_SITES && !strncmp(p->prov, "python", 6) ?
+		because(&s->choice, p, p->kind == PROBE_SITES && !strncmp(p->prov, "python", 6) ?
 			"is the interpreter's own marker" : "fires there alone");
 		return false;
 	}
-	if (s->later) {
-		because(s, NULL, "functions of libraries fire there alone");
+	if (s->on.later) {
+		because(&s->choice, NULL, "functions of libraries fire there alone");
 		return false;
 	}
-	for (uint32_t i = 0; i < s->nenabled; i++) {
-		p = s->enabled[i].probe;
-		if (is_tracers(p))
+	for (uint32_t i = 0; i < s->on.n; i++) {
+		p = s->on.v[i].probe;
+		if (session_is_tracers(p))
 			continue;
 		if (!p->pid)
 			why = "is for all processes";
@@ -104,16 +118,43 @@ static bool is_alike(struct session *s)
 		else if (has_limit(p->pid))
 			why = "is in a process whose memory is limited (RLIMIT_AS)";
 		if (why) {
-			because(s, p, why);
+			because(&s->choice, p, why);
 			return false;
 		}
 		some = true;
 	}
-	because(s, NULL, some ? "all its markers come from dtap's agent" : "it has no probe in a process");
+	strbuf_clear(&s->choice.why);
+	if (session_spans(s, &s->choice.why) || session_acts_for_others(s, &s->choice.why))
+		return false;
+	because(&s->choice, NULL, some ? "all its markers come from dtap's agent" : "it has no probe in a process");
 	return some;
 }
 
-/* The place that the options and the probes ask for: s->in_target, s->may_move and s->why. */
+/* @p is a Python function by name, which only the target place can fire. */
+static int choose_target(struct session *s, const struct probe *p, struct strbuf *err)
+{
+	const struct probe *other = kernel_probe(&s->on);
+
+	s->choice.in_target = true;
+	because(&s->choice, p, "fires there alone");
+	if (!other)
+		return session_spans(s, err) ? -EINVAL : 0;
+	strbuf_printf(err, "%s:%s:%s:%s fires in the kernel alone, and %s in the traced process alone: make two scripts of it",
+		      other->prov, other->mod, other->func, other->name, strbuf_str(&s->choice.why));
+	return -EINVAL;
+}
+
+/* Report the probe that prevents the target place, where the kernel does not let this user trace. */
+static void say_without(const struct session *s, struct strbuf *err)
+{
+	const struct probe *p = kernel_probe(&s->on);
+
+	if (p)
+		strbuf_printf(err, "; without that Python's markers and functions can be traced, in processes of one's own, but not "
+			      "%s:%s:%s:%s", p->prov, p->mod, p->func, p->name);
+}
+
+/* Set s->choice from the options and the probes. */
 static int choose(struct session *s, struct strbuf *err)
 {
 	const struct options *o = s->conf.opts;
@@ -121,33 +162,41 @@ static int choose(struct session *s, struct strbuf *err)
 	struct strbuf refusal = { 0 };
 	int e;
 
-	s->may_move = false;
-	s->in_target = is(o, OPT_place, "target");
-	because(s, NULL, "-x place says so");
-	if (s->in_target && by_cpu) {
+	s->choice.may_move = false;
+	if (is_auto && !by_cpu && target_probe(&s->on))
+		return choose_target(s, target_probe(&s->on), err);
+	s->choice.in_target = is(o, OPT_place, "target");
+	because(&s->choice, NULL, "-x place says so");
+	if (s->choice.in_target && by_cpu) {
 		strbuf_puts(err, "the option cpu is for the kernel place: in the target a thread's CPU is not asked for at"
 				 " each event; compare the variable cpu in a predicate");
 		return -EINVAL;
 	}
-	if (s->in_target && s->later) {
+	if (s->choice.in_target && s->on.later) {
 		strbuf_puts(err, "functions of libraries, whenever they are loaded, cannot fire in the target place: use -x "
 				 "place=kernel");
 		return -EINVAL;
 	}
-	e = s->in_target ? 0 : kernel_available(&refusal);
+	e = s->choice.in_target ? 0 : kernel_available(&refusal);
 	if (!e && is_auto && by_cpu) {
-		because(s, NULL, "-x cpu is for that place");
+		because(&s->choice, NULL, "-x cpu is for that place");
 	} else if (!e && is_auto && !wait) {
-		s->in_target = s->may_move = is_alike(s);
-	} else if (is_auto && !by_cpu && (e || wait) && !s->later && !kernel_probe(s)) {
-		s->in_target = true;
-		because(s, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
+		s->choice.in_target = s->choice.may_move = is_alike(s);
+	} else if (is_auto && !by_cpu && (e || wait) && !s->on.later && !kernel_probe(&s->on)) {
+		s->choice.in_target = true;
+		because(&s->choice, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
 		e = 0;
 	}
-	/* What the target place cannot do session_enable() says; but who chose nothing is told why not the kernel. */
-	if (e) {
+	if (!e && s->choice.in_target && session_spans(s, err)) {
+		strbuf_puts(err, kernel_available(&refusal) ? ": trace them one by one" : ": use -x place=kernel");
+		e = -EINVAL;
+		strbuf_clear(&refusal);
+	}
+	/* session_enable() reports what the target place cannot do; report here why the kernel place is impossible. */
+	if (e && !err->len) {
 		strbuf_puts(err, strbuf_str(&refusal));
-	} else if (!s->in_target && wait) {
+		say_without(s, err);
+	} else if (!e && !s->choice.in_target && wait) {
 		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
 				 " larger instead");
 		e = -EINVAL;
@@ -157,8 +206,8 @@ static int choose(struct session *s, struct strbuf *err)
 }
 
 /*
- * As much memory for records as there is, when not as much as was asked for; the programs do not know how much they
- * write to.
+ * Make a kernel place with as much memory for records as is available, if not all that was asked for; programs do not
+ * depend on the size.
  */
 static int kernel_place(struct session *s, struct strbuf *err)
 {
@@ -179,20 +228,20 @@ static int kernel_place(struct session *s, struct strbuf *err)
 	return e;
 }
 
-/* How many processes the script is about; 0: any number. */
-static unsigned int processes(const struct session *s)
+/* The number of processes that the script names; 0: not limited. */
+static unsigned int processes(const struct enabled_probes *on)
 {
 	unsigned int n = 0;
 
-	for (uint32_t i = 0; i < s->nenabled; i++) {
-		const struct probe *p = s->enabled[i].probe;
+	for (uint32_t i = 0; i < on->n; i++) {
+		const struct probe *p = on->v[i].probe;
 		uint32_t k = 0;
 
-		if (is_tracers(p))
+		if (session_is_tracers(p))
 			continue;
 		if (!p->pid)
 			return 0;
-		while (s->enabled[k].probe->pid != p->pid)
+		while (on->v[k].probe->pid != p->pid)
 			k++;
 		n += k == i;
 	}
@@ -201,18 +250,18 @@ static unsigned int processes(const struct session *s)
 
 static int new_place(struct session *s, struct strbuf *err)
 {
-	return s->in_target ? target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), processes(s), &s->place,
-					       err) :
-			      kernel_place(s, err);
+	if (s->choice.in_target)
+		return target_place_new(s->unit, is(s->conf.opts, OPT_bufpolicy, "wait"), processes(&s->on), &s->place, err);
+	return kernel_place(s, err);
 }
 
 bool session_move(struct session *s, struct strbuf *err)
 {
-	if (!s->may_move)
+	if (!s->choice.may_move)
 		return false;
-	s->may_move = s->in_target = false;
-	strbuf_clear(&s->why);
-	strbuf_puts(&s->why, strbuf_str(err));
+	s->choice.may_move = s->choice.in_target = false;
+	strbuf_clear(&s->choice.why);
+	strbuf_puts(&s->choice.why, strbuf_str(err));
 	strbuf_clear(err);
 	place_free(s->place);
 	s->place = NULL;
@@ -221,9 +270,9 @@ bool session_move(struct session *s, struct strbuf *err)
 
 int session_new_place(struct session *s, struct strbuf *err)
 {
-	int e = s->place_chosen ? 0 : choose(s, err);
+	int e = s->choice.is_made ? 0 : choose(s, err);
 
-	s->place_chosen = true;
+	s->choice.is_made = true;
 	if (!e)
 		e = new_place(s, err);
 	if (e && session_move(s, err))
@@ -251,7 +300,7 @@ void session_say_place(struct session *s)
 	if (!s->conf.opts->v[OPT_showplace])
 		return;
 	strbuf_printf(&text, "# %s: the script runs in the %s: %s\n", s->conf.command,
-		      s->in_target ? "target" : "kernel", strbuf_str(&s->why));
+		      s->choice.in_target ? "target" : "kernel", strbuf_str(&s->choice.why));
 	s->conf.message(s->conf.message_ctx, strbuf_str(&text));
 	strbuf_fini(&text);
 }

@@ -1,37 +1,36 @@
 /*
- * From clauses to probes: which probes each clause is for, and their numbers.
+ * From clauses to probes: the probes of each clause, and their numbers.
  */
 #include "session/private.h"
 
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 
-/* The table's entry for @probe, made if need be. */
-static struct enabled *enabled_for(struct session *s, const struct probe *probe)
+/* The table's entry for @probe, created if needed. */
+static struct enabled *enabled_for(struct enabled_probes *on, struct arena *a, const struct probe *probe)
 {
 	struct enabled *en;
 	uint32_t i;
 
-	for (i = 0; i < s->nenabled; i++)
-		if (s->enabled[i].probe == probe)
-			return &s->enabled[i];
-	s->enabled = arena_grow(s->arena, s->enabled, &s->enabled_cap, s->nenabled, sizeof(*s->enabled));
-	en = &s->enabled[s->nenabled++];
+	for (i = 0; i < on->n; i++)
+		if (on->v[i].probe == probe)
+			return &on->v[i];
+	on->v = arena_grow(a, on->v, &on->cap, on->n, sizeof(*on->v));
+	en = &on->v[on->n++];
 	memset(en, 0, sizeof(*en));
 	en->probe = probe;
 	en->prog = -1;
 	return en;
 }
 
-static void add_clause(struct session *s, const struct probe *probe, struct ir_clause *c)
+/* Called for each description of @c that matches @probe: the clause runs as often, as in DTrace and SystemTap. */
+static void add_clause(struct enabled_probes *on, struct arena *a, const struct probe *probe, struct ir_clause *c)
 {
-	struct enabled *en = enabled_for(s, probe);
+	struct enabled *en = enabled_for(on, a, probe);
 
-	/* Once, even when several of its descriptions match. */
-	if (en->nclauses && en->clauses[en->nclauses - 1] == c)
-		return;
-	en->clauses = arena_grow(s->arena, en->clauses, &en->cap, en->nclauses, sizeof(struct ir_clause *));
+	en->clauses = arena_grow(a, en->clauses, &en->cap, en->nclauses, sizeof(struct ir_clause *));
 	en->clauses[en->nclauses++] = c;
 }
 
@@ -49,19 +48,20 @@ static bool looks_again(const struct session *s)
 }
 
 /* Number the clauses of the probes from @first on. */
-static void number(struct session *s, uint32_t first)
+static void number(struct enabled_probes *on, uint32_t first)
 {
-	uint32_t epid = first ? s->enabled[first - 1].epid + s->enabled[first - 1].nclauses : 1, i;
+	uint32_t epid = first ? on->v[first - 1].epid + on->v[first - 1].nclauses : 1, i;
 
-	for (i = first; i < s->nenabled; i++) {
-		s->enabled[i].epid = epid;
-		epid += s->enabled[i].nclauses;
+	for (i = first; i < on->n; i++) {
+		on->v[i].epid = epid;
+		epid += on->v[i].nclauses;
 	}
 }
 
-void session_match(struct session *s)
+int session_match(struct session *s, struct strbuf *err)
 {
 	const struct ir_prog *prog = s->conf.prog;
+	struct enabled_probes *on = &s->on;
 	struct probe_list found = { 0 };
 	struct enabled *en;
 	uint32_t i, j;
@@ -73,28 +73,33 @@ void session_match(struct session *s)
 		for (j = 0; j < c->ndescs; j++) {
 			found.n = 0;
 			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
+			if (probe_trouble(s->conf.probes)) {
+				strbuf_printf(err, "cannot look for probes: %s", strerror(-probe_trouble(s->conf.probes)));
+				return probe_trouble(s->conf.probes);
+			}
 			for (k = 0; k < found.n; k++)
-				add_clause(s, found.probes[k], c);
+				add_clause(on, s->arena, found.probes[k], c);
 		}
 	}
-	number(s, 0);
+	number(on, 0);
 	if (looks_again(s)) {
-		/* Nothing moves in memory when the session adds to the table later. */
-		s->later = LATER_PROBES;
-		en = arena_alloc(s->arena, (s->nenabled + LATER_PROBES) * sizeof(*en));
-		if (s->nenabled)
-			memcpy(en, s->enabled, s->nenabled * sizeof(*en));
-		s->enabled = en;
-		s->enabled_cap = s->nenabled + LATER_PROBES;
+		/* Reserved, so that nothing moves in memory when entries are added later. */
+		on->later = LATER_PROBES;
+		en = arena_alloc(s->arena, (on->n + LATER_PROBES) * sizeof(*en));
+		if (on->n)
+			memcpy(en, on->v, on->n * sizeof(*en));
+		on->v = en;
+		on->cap = on->n + LATER_PROBES;
 	}
-	for (i = 0; i < s->nenabled; i++) {
-		en = &s->enabled[i];
+	for (i = 0; i < on->n; i++) {
+		en = &on->v[i];
 		if (en->probe->kind == PROBE_ERROR) {
-			s->errors = en->clauses;
-			s->nerrors = en->nclauses;
-			s->error_probe = i;
+			on->errors = en->clauses;
+			on->nerrors = en->nclauses;
+			on->error_probe = i;
 		}
 	}
+	return 0;
 }
 
 unsigned int session_matched(const struct session *s, const struct source *src)
@@ -102,20 +107,21 @@ unsigned int session_matched(const struct session *s, const struct source *src)
 	unsigned int n = 0;
 	uint32_t i, j;
 
-	for (i = 0; i < s->nenabled; i++)
-		for (j = 0; j < s->enabled[i].nclauses; j++)
-			n += source_is_in(s->enabled[i].clauses[j]->pos.src, src);
+	for (i = 0; i < s->on.n; i++)
+		for (j = 0; j < s->on.v[i].nclauses; j++)
+			n += source_is_in(s->on.v[i].clauses[j]->pos.src, src);
 	return n;
 }
 
 uint32_t session_match_again(struct session *s)
 {
 	const struct ir_prog *prog = s->conf.prog;
-	uint32_t first = s->nenabled, i, j;
+	struct enabled_probes *on = &s->on;
+	uint32_t first = on->n, i, j;
 	struct probe_list found = { 0 };
 	size_t k;
 
-	for (i = 0; s->later && i < prog->nclauses; i++) {
+	for (i = 0; on->later && i < prog->nclauses; i++) {
 		struct ir_clause *c = prog->clauses[i];
 
 		for (j = 0; j < c->ndescs; j++) {
@@ -123,11 +129,11 @@ uint32_t session_match_again(struct session *s)
 				continue;
 			found.n = 0;
 			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
-			for (k = 0; k < found.n && s->nenabled < s->enabled_cap; k++)
-				if (enabled_for(s, found.probes[k]) >= &s->enabled[first])
-					add_clause(s, found.probes[k], c);
+			for (k = 0; k < found.n && on->n < on->cap; k++)
+				if (enabled_for(on, s->arena, found.probes[k]) >= &on->v[first])
+					add_clause(on, s->arena, found.probes[k], c);
 		}
 	}
-	number(s, first);
+	number(on, first);
 	return first;
 }

@@ -1,6 +1,6 @@
 /*
- * What wakes the loop of a session (session_run): records, the timers of rates and of tick probes, signals, the end of a
- * target, and descriptors of the session's owner.
+ * The events that wake a session's loop (session_turn): records, timers of rates and tick probes, signals, the end of
+ * a target, and descriptors of the session's owner.
  */
 #include "session/private.h"
 
@@ -15,6 +15,9 @@
 
 #include "base/arena.h"
 #include "base/now.h"
+#include "ir/facts.h"
+#include "out/dialect.h"
+#include "out/sink.h"
 #include "target/target.h"
 
 /* Wake the loop for @events (of epoll) on @fd. */
@@ -27,24 +30,38 @@ static struct source_fd *add_source(struct session *s, int fd, bool owned, uint3
 	src->fd = fd;
 	src->owned = owned;
 	src->ready = ready;
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev))
+	if (epoll_ctl(s->loop.epoll, EPOLL_CTL_ADD, fd, &ev))
 		return NULL;
-	s->sources = arena_grow(s->arena, s->sources, &s->sources_cap, s->nsources, sizeof(*s->sources));
-	s->sources[s->nsources++] = src;
+	s->loop.sources = arena_grow(s->arena, s->loop.sources, &s->loop.cap, s->loop.n, sizeof(*s->loop.sources));
+	s->loop.sources[s->loop.n++] = src;
 	return src;
 }
 
-/* A program that calls exit() shuts the gate at once; its record, with the status, comes later. */
-static void notice_exit(struct session *s)
+void event_loop_close(struct event_loop *l)
 {
-	if (__atomic_load_n(&place_control(s->place)->state, __ATOMIC_RELAXED) != ABI_STATE_ACTIVE)
-		s->ending = true;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->sources[i]->owned)
+			close(l->sources[i]->fd);
+	if (l->epoll >= 0)
+		close(l->epoll);
+}
+
+/*
+ * A program that calls exit() stops all other programs at once; its record, with the status, arrives later, if there
+ * is room.
+ */
+void session_notice_exit(struct session *s)
+{
+	struct place_told told;
+
+	s->place->ops->told(s->place, &told);
+	s->finish.is_due |= told.over;
 }
 
 static void buffer_ready(struct session *s, struct source_fd *src)
 {
 	(void)src;
-	s->error = session_drain(s, false);
+	s->finish.error = session_drain(s, false);
 }
 
 static void status_ready(struct session *s, struct source_fd *src)
@@ -54,6 +71,7 @@ static void status_ready(struct session *s, struct source_fd *src)
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 		session_keep_clock(s);
 		session_report_drops(s);
+		session_notice_exit(s);
 	}
 }
 
@@ -62,10 +80,10 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	uint64_t ticks;
 
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
-		s->error = session_drain(s, false);
-		if (!s->error)
-			s->error = session_look_again(s);
-		notice_exit(s);
+		s->finish.error = session_drain(s, false);
+		if (!s->finish.error)
+			s->finish.error = session_look_again(s);
+		session_notice_exit(s);
 	}
 }
 
@@ -86,7 +104,7 @@ static void tick_again(struct source_fd *src)
 static void timeout_ready(struct session *s, struct source_fd *src)
 {
 	(void)src;
-	s->ending = true;
+	s->finish.is_due = true;
 }
 
 static void tick_ready(struct session *s, struct source_fd *src)
@@ -101,11 +119,11 @@ static void tick_ready(struct session *s, struct source_fd *src)
 	/* A tracer that was held up fires once for each tick missed, but does not try to make up for a sleep. */
 	if (ticks > 100)
 		ticks = 100;
-	while (ticks-- && !s->ending && !s->error) {
-		s->error = s->place->ops->run(s->place, src->tick->prog, (uint32_t)(src->tick - s->enabled), no_args);
-		if (!s->error)
-			s->error = session_drain(s, false);
-		notice_exit(s);
+	while (ticks-- && !s->finish.is_due && !s->finish.error) {
+		s->finish.error = session_fire(s, src->tick, no_args);
+		if (!s->finish.error)
+			s->finish.error = session_drain(s, false);
+		session_notice_exit(s);
 	}
 }
 
@@ -114,16 +132,27 @@ static void signal_ready(struct session *s, struct source_fd *src)
 	struct signalfd_siginfo info;
 
 	if (read(src->fd, &info, sizeof(info)) == sizeof(info))
-		s->ending = true;
+		s->finish.is_due = true;
 }
 
 static void target_ready(struct session *s, struct source_fd *src)
 {
 	if (target_poll(src->target) != TARGET_EXITED)
 		return;
-	epoll_ctl(s->epoll, EPOLL_CTL_DEL, src->fd, NULL);
-	if (--s->targets == 0)
-		s->ending = true;
+	epoll_ctl(s->loop.epoll, EPOLL_CTL_DEL, src->fd, NULL);
+	if (--s->loop.targets == 0)
+		s->finish.is_due = true;
+}
+
+/* Is there a clause that reads a string of the process? */
+static bool reads_strings(const struct ir_prog *p)
+{
+	struct ir_walk w = ir_walk_prog(p);
+
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (i->op == IR_CALL && i->fn == IR_FN_COPYINSTR)
+			return true;
+	return false;
 }
 
 int session_watch(struct session *s, struct target *t)
@@ -133,8 +162,11 @@ int session_watch(struct session *s, struct target *t)
 	if (!src)
 		return -errno;
 	src->target = t;
-	s->targets++;
+	s->loop.targets++;
 	session_know_pid(s, (uint32_t)target_pid(t));
+	if (!s->place->in_target && (target_state(t) == TARGET_AT_EXEC || target_state(t) == TARGET_AT_ENTRY) &&
+	    reads_strings(s->conf.prog))
+		target_warm(t);
 	return 0;
 }
 
@@ -188,10 +220,10 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
 
 void session_set_rates(struct session *s)
 {
-	if (s->switcher)
-		set_period(s->switcher->fd, s->opts.v[OPT_switchrate]);
-	if (s->teller)
-		set_period(s->teller->fd, s->opts.v[OPT_statusrate]);
+	if (s->loop.switcher)
+		set_period(s->loop.switcher->fd, s->opts.v[OPT_switchrate]);
+	if (s->loop.teller)
+		set_period(s->loop.teller->fd, s->opts.v[OPT_statusrate]);
 }
 
 void session_signals(sigset_t *set)
@@ -223,20 +255,21 @@ int session_add_sources(struct session *s)
 	int fd = s->place->ops->out_fd(s->place), e;
 	uint32_t i;
 
-	/* Only when a program wakes us: that there are records again at once is no news under load. */
+	/* Edge-triggered: only when a program wakes us.  Under load there are always more records. */
 	if (fd >= 0 && !add_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
 		return -errno;
-	e = add_signals(s);
+	e = s->conf.keep_signals ? 0 : add_signals(s);
 	if (!e)
-		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->switcher);
+		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->loop.switcher);
 	if (!e)
-		/* What SystemTap's handlers could not do may end its session. */
-		e = add_timer(s, s->opts.v[s->conf.stp ? OPT_switchrate : OPT_statusrate], NULL, status_ready, &s->teller);
+		/* Too many skipped handlers may end the session. */
+		e = add_timer(s, s->opts.v[out_dialect(s->conf.out)->counts ? OPT_switchrate : OPT_statusrate], NULL,
+			      status_ready, &s->loop.teller);
 	if (!e && s->conf.timeout_ns)
 		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
-	for (i = 0; i < s->nenabled && !e; i++)
-		if (s->enabled[i].probe->kind == PROBE_TICK)
-			e = add_timer(s, (int64_t)s->enabled[i].probe->period_ns, &s->enabled[i], tick_ready,
+	for (i = 0; i < s->on.n && !e; i++)
+		if (s->on.v[i].probe->kind == PROBE_TICK)
+			e = add_timer(s, (int64_t)s->on.v[i].probe->period_ns, &s->on.v[i], tick_ready,
 				      NULL);
 	return e;
 }

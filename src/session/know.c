@@ -1,7 +1,7 @@
 /*
- * What programs have to know of processes to walk their stacks: tables for native frames (abi/unwind.h), and where a
- * Python has its own (abi/python.h).  It is told beforehand of the targets and of what is a Python by its name, of others
- * when a program meets one and asks.
+ * The data about processes with which programs walk stacks: tables for native frames (abi/unwind.h), and the layout
+ * of a Python's frames (abi/python.h).  It is sent beforehand for targets and for processes that have the name of a
+ * Python, for others when a program requests it.
  */
 #include "session/private.h"
 
@@ -15,54 +15,61 @@
 #include "abi/python.h"
 #include "out/names.h"
 #include "probe/procs.h"
+#include "probe/symbols.h"
+#include "probe/walks.h"
 #include "target/target.h"
 
-/* How often programs may ask again about processes that are no Python. */
+/* How many repeated requests about processes that are not Python are served. */
 enum { PYTHON_ASKED = 1000 };
 
 /* How often to look whether a process has loaded its libraries. */
 enum { LOADING_TRIES = 50 };
 
-/* Where process @pid, which programs know by @key, has its frames of Python. */
+/* Send the layout of the Python frames of process @pid, whose key is @key. */
 static void tell_python(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
 {
 	struct abi_python python;
 
-	if (!names_python(s->names, pid, &python)) {
+	if (!walks_python(s->known.symbols, pid, &python)) {
 		s->place->ops->map_set(s->place, EBPF_MAP_PYTHONS, key, &python);
-	} else if (asked && s->nasked < PYTHON_ASKED) {
-		/* It may load one later: let it be asked about again, some times. */
-		s->nasked++;
+	} else if (asked && s->known.nasked < PYTHON_ASKED) {
+		/* It may load Python later: allow some more requests. */
+		s->known.nasked++;
 		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
 	}
 }
 
 static bool has_map(const struct session *s, uint32_t map)
 {
-	/* In the target place a Python looks for its frames by itself. */
-	return s->names && !(s->place->in_target && map == EBPF_MAP_PYTHONS) &&
+	/* In the target place the agent finds the frames by itself. */
+	return s->known.names && !(s->place->in_target && map == EBPF_MAP_PYTHONS) &&
 	       s->unit->maps[map].type != BPF_MAP_TYPE_UNSPEC;
 }
 
-/* Tell the programs what they need to walk the stacks of process @pid. */
+static int write_table(void *session, size_t off, const void *bytes, size_t n)
+{
+	struct session *s = session;
+
+	return s->place->ops->map_write(s->place, EBPF_MAP_UNWIND, off, bytes, n);
+}
+
+/* Send the data for walking the stacks of process @pid. */
 static void tell_process(struct session *s, uint32_t pid, const struct abi_process_key *key, bool asked)
 {
-	const struct place_ops *ops = s->place->ops;
-	struct abi_unwind *tables = has_map(s, EBPF_MAP_RANGES) ? ops->map_memory(s->place, EBPF_MAP_UNWIND) : NULL;
 	struct abi_ranges ranges;
 
 	if (has_map(s, EBPF_MAP_PYTHONS))
 		tell_python(s, pid, key, asked);
-	if (tables && !names_unwind(s->names, pid, &ranges, tables))
+	if (has_map(s, EBPF_MAP_RANGES) && !walks_unwind(s->known.symbols, pid, &ranges, write_table, s))
 		s->place->ops->map_set(s->place, EBPF_MAP_RANGES, key, &ranges);
 }
 
-/* Is @pid, or what started it, one of the targets? */
-static bool is_target(const struct session *s, uint32_t pid)
+/* Is @pid a target or a descendant of one? */
+static bool is_target(const struct event_loop *l, uint32_t pid)
 {
 	for (int generations = 0; pid > 1 && generations < 32; generations++) {
-		for (size_t i = 0; i < s->nsources; i++)
-			if (s->sources[i]->target && (uint32_t)target_pid(s->sources[i]->target) == pid)
+		for (size_t i = 0; i < l->n; i++)
+			if (l->sources[i]->target && (uint32_t)target_pid(l->sources[i]->target) == pid)
 				return true;
 		pid = procs_parent(pid);
 	}
@@ -70,28 +77,28 @@ static bool is_target(const struct session *s, uint32_t pid)
 }
 
 /*
- * A process has called exec: what it will need is told now, as far as it is traced for certain; the others will ask.
- * It loads its libraries in no time, and Python takes some to start behind that.
+ * A process has called exec: if it is certainly traced, its data is sent now; others are served on request.  It loads
+ * its libraries at once; Python then takes some time to start.
  */
 static void tell_starting(struct session *s, uint32_t pid, const struct abi_process_key *key)
 {
 	static const struct timespec pause = { 0, 200000 };
 
-	if (is_target(s, pid)) {
-		for (int tries = 0; tries < LOADING_TRIES && names_is_loading(s->names, pid); tries++)
+	if (is_target(&s->loop, pid)) {
+		for (int tries = 0; tries < LOADING_TRIES && walks_is_loading(s->known.symbols, pid); tries++)
 			nanosleep(&pause, NULL);
 		tell_process(s, pid, key, true);
 		return;
 	}
 	if (has_map(s, EBPF_MAP_RANGES))
 		s->place->ops->map_delete(s->place, EBPF_MAP_RANGES, key);
-	if (!s->targets && has_map(s, EBPF_MAP_PYTHONS))
+	if (!s->loop.targets && has_map(s, EBPF_MAP_PYTHONS))
 		tell_python(s, pid, key, true);
 	else if (has_map(s, EBPF_MAP_PYTHONS))
 		s->place->ops->map_delete(s->place, EBPF_MAP_PYTHONS, key);
 }
 
-/* The same for a process that is known from the start, before anything of it is traced. */
+/* The same for a process that is known from the start, before it is traced. */
 static void know_process(struct session *s, uint32_t pid)
 {
 	struct abi_process_key key;
@@ -112,24 +119,24 @@ static void know_if_python(void *session, uint32_t pid)
 		know_process(session, pid);
 }
 
-/* Of other processes, programs ask when they meet them; those that say that they are Python are known at once. */
+/* Programs request the data of other processes; that of processes with Python's name is sent at once. */
 void session_know_pythons(struct session *s)
 {
-	if (!s->targets && has_map(s, EBPF_MAP_PYTHONS))
+	if (!s->loop.targets && has_map(s, EBPF_MAP_PYTHONS))
 		procs_each(know_if_python, s);
 }
 
 void session_know_pid(struct session *s, uint32_t pid)
 {
-	if (!s->names)
+	if (!s->known.names)
 		return;
-	names_watch(s->names, pid);
+	symbols_watch(s->known.symbols, pid);
 	know_process(s, pid);
 }
 
 void session_know(struct session *s, struct target *t)
 {
-	if (!s->names)
+	if (!s->known.names)
 		return;
 	if (target_state(t) == TARGET_AT_EXEC)
 		target_to_entry(t, NULL);
@@ -137,25 +144,37 @@ void session_know(struct session *s, struct target *t)
 		session_know_pid(s, (uint32_t)target_pid(t));
 }
 
-/* What is not carried out but known: at once, while its process lives. */
-int session_name_record(struct session *s, const void *rec, size_t size)
+/* A stack or code object for whose names there is no room is counted, and shown without names. */
+static int name_or_not(struct session *s, int e)
 {
-	const struct abi_record *hdr = rec;
-	const struct abi_ask *ask = rec;
+	if (e != -ENOSPC)
+		return e;
+	s->losses.nnameless++;
+	return 0;
+}
 
-	if (!s->names)
+/* Records of stacks and code objects are handled at once, while their process is alive. */
+int session_name_record(struct session *s, const struct record *rec)
+{
+	const struct abi_record *hdr = rec->hdr;
+	const struct abi_ask *ask = (const struct abi_ask *)(const void *)hdr;
+
+	if (!s->known.names)
 		return 0;
 	switch (hdr->rec) {
 	case ABI_REC_STACK:
-		return names_add(s->names, rec, size);
+		return name_or_not(s, names_add(s->known.names, rec));
 	case ABI_REC_CODE:
-		/* Any process can be named where a target writes records. */
-		return names_add_code(s->names, rec, size, !s->place->in_target || is_target(s, hdr->pid));
+		/* A target's record can name any process. */
+		return name_or_not(s, names_add_code(s->known.names, rec,
+						     !s->place->in_target || is_target(&s->loop, hdr->pid)));
 	default:
-		if (size < sizeof(*ask))
+		if (rec->size < sizeof(*ask))
 			return -EINVAL;
-		if (s->place->in_target)
+		if (s->place->in_target && s->place->ops->is_inside(s->place, hdr->pid))
 			know_process(s, hdr->pid);
+		else if (s->place->in_target)
+			return -EINVAL;
 		else if (ask->starts)
 			tell_starting(s, hdr->pid, &ask->key);
 		else

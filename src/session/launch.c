@@ -13,7 +13,7 @@ static bool matches(struct probe_set *set, const struct probe_desc *desc)
 	return probe_find(set, desc, PROBE_ENABLE, &found) > 0;
 }
 
-/* Is there anything of @desc's provider?  Then the image is the right one, and the rest of the name wrong. */
+/* Does @desc's provider exist?  Then this is the right image, and the rest of the name is wrong. */
 static bool has_provider(struct probe_set *set, const struct probe_desc *desc)
 {
 	struct probe_desc any = { .prov = desc->prov, .mod = "", .func = "", .name = "" };
@@ -38,7 +38,7 @@ static enum look look(struct probe_set *set, const struct probe_desc *descs, siz
 	return seen;
 }
 
-/* Descriptions of any process match what other processes have. */
+/* Does a description match probes of other processes? */
 static bool any_pattern(const struct probe_desc *descs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -47,7 +47,7 @@ static bool any_pattern(const struct probe_desc *descs, size_t n)
 	return false;
 }
 
-/* -EINTR comes when somebody wants the command to end: it frees the target. */
+/* -EINTR means that the command shall end, which frees the target. */
 static int ended(struct target *t, struct strbuf *err)
 {
 	if (target_state(t) != TARGET_EXITED)
@@ -66,8 +66,8 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 	for (i = 0; i < n; i++)
 		libraries |= probe_wants_libraries(&descs[i]);
 	/*
-	 * What other processes have makes a program on the way no better: it has none of it.  And a function of a library
-	 * is there in chroot's image as in the one that is meant.
+	 * A description that matches probes of other processes, or a library function that chroot has like the target,
+	 * does not tell which program is the target: skip those that only exec another.
 	 */
 	while ((libraries || any_pattern(descs, n)) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
 		e = target_next_exec(t, err);
@@ -80,7 +80,10 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 		if (!early && look(set, descs, n, later) != LOOK_SOME_MISSING)
 			return 0;
 		if (target_state(t) == TARGET_AT_EXEC) {
-			/* A static program has no entry worth waiting for; one that is traced cannot get there. */
+			/*
+			 * A static program need not run to its entry point; one that another tracer holds (-EBUSY)
+			 * cannot.
+			 */
 			e = target_to_entry(t, err);
 			if (e && e != -EBUSY)
 				return e;

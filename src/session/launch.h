@@ -1,12 +1,12 @@
 /*
- * Which image of a held target is the one to trace.
+ * Finds the program image of a held target that is to be traced.
  *
  * A command such as "chroot ROOT python3 x.py", "env python3" or "sh -c 'exec python3'" becomes the traced
- * program only at its last exec.  So while some probe description finds nothing, a held target that could
- * still exec is let on to its next exec, and looked at again; one whose libraries are not mapped yet is
- * first let on to its entry point, where the dynamic loader has done its work.  A program that does nothing but
- * start another (chroot, env) is passed over where what it has could be mistaken for what is asked for: functions of
- * libraries, and patterns that other processes match.
+ * program only at its last exec.  So while a probe description matches nothing, a held target that can still
+ * exec is run to its next exec and checked again; one whose libraries are not mapped yet is first run to its
+ * entry point, where the dynamic loader has finished.  A program that only executes another one (chroot, env) is
+ * skipped if descriptions may match in the wrong program: functions of libraries, and patterns that match
+ * other processes.
  */
 #ifndef DTAP_SESSION_LAUNCH_H
 #define DTAP_SESSION_LAUNCH_H
@@ -21,10 +21,10 @@ struct strbuf;
 struct target;
 
 /*
- * Move the held target @t on until each of the @n descriptions matches a probe, or it is certain that the
- * rest never will; it stays held.  0 either way: the compilation says which description matches nothing.
- * @later: functions of libraries need not be there yet (-Z).
- * -ESRCH with a line in @err when the target ended before.
+ * Run the held target @t until each of the @n descriptions matches a probe, or it is certain that the others
+ * never will; it stays held.  0 in both cases: the compilation reports descriptions that match nothing.
+ * @later: functions of libraries may be loaded later (-Z).
+ * -ESRCH with a line in @err: the target ended before.
  */
 int launch_find(struct target *t, struct probe_set *set, const struct probe_desc *descs, size_t n, bool later,
 		struct strbuf *err);

@@ -9,13 +9,13 @@
 #include "base/now.h"
 #include "place/execs.h"
 
-/* Milliseconds between looks.  An interpreter takes some 10 ms to start, on a machine that is busy some seconds. */
+/* Milliseconds between looks.  An interpreter takes some 10 ms to start, on a busy machine some seconds. */
 static const uint16_t naps[] = { 3, 4, 6, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, 800, 1300, 2000, 3000 };
 
 enum {
 	NAPS = sizeof(naps) / sizeof(naps[0]),
-	HARDLY = 11,		/* those that promise little: every second nap from this one on */
-	PENDING_MAX = 16384,	/* beyond that the newest are left out */
+	HARDLY = 11,		/* unlikely candidates are looked at after every second nap from this one on */
+	PENDING_MAX = 16384,	/* more than that are not looked at */
 };
 
 struct newcomer_pid {
@@ -30,7 +30,7 @@ struct newcomers {
 	struct newcomer_pid *v;
 	size_t n, cap;
 	int epoll, timer;
-	uint64_t set_ms;	/* what the timer is set to; 0: it is not */
+	uint64_t set_ms;	/* when the timer is due; 0: it is not set */
 };
 
 /* Wake up when the first is due. */
@@ -50,7 +50,7 @@ static void set_timer(struct newcomers *n)
 	n->set_ms = first;
 }
 
-/* It has executed a program, perhaps after one that was looked at. */
+/* @pid has executed a program, perhaps after another one that was looked at. */
 static void add(void *ctx, uint32_t pid)
 {
 	struct newcomers *n = ctx;

@@ -1,9 +1,9 @@
 /*
- * Processes that become Pythons while a session runs: who they are, and when to look at each.
+ * Processes that start Python while a session runs: a list of candidates, and when to check each.
  *
- * A process that has just executed a program is soon an interpreter in working order, or has ended, or is neither: so it
- * is looked at some times, first within milliseconds, then ever more seldom, for some seconds.  What a look is, and
- * what comes of it, is the owner's business.
+ * A process that has just executed a program may soon be a running interpreter, or end, or neither.  So it is checked
+ * several times, first within milliseconds, then at growing intervals, for some seconds.  The owner supplies the
+ * check.
  */
 #ifndef DTAP_SESSION_NEWCOMERS_H
 #define DTAP_SESSION_NEWCOMERS_H
@@ -14,9 +14,9 @@
 struct newcomers;
 
 enum newcomer {
-	NEWCOMER_DONE,		/* nothing more is to do */
+	NEWCOMER_DONE,		/* nothing more to do */
 	NEWCOMER_SOON,		/* look again */
-	NEWCOMER_HARDLY,	/* look again, but not often */
+	NEWCOMER_HARDLY,	/* look again, but rarely */
 };
 
 struct newcomers_conf {
@@ -25,11 +25,11 @@ struct newcomers_conf {
 	void *ctx;
 };
 
-/* Programs that are started from now on are seen; newcomers_turn() looks at them.  0, or a negative errno. */
+/* Watch programs that are started from now on; newcomers_turn() looks at them.  0, or a negative errno. */
 int newcomers_new(const struct newcomers_conf *conf, struct newcomers **ret);
 void newcomers_free(struct newcomers *n);	/* accepts NULL */
 
-/* Look at @pid, too, as if it had just executed its program. */
+/* Add @pid, as if it had just executed its program. */
 void newcomers_add(struct newcomers *n, uint32_t pid);
 
 /* For poll or epoll: readable when there is something for newcomers_turn(), which never waits. */

@@ -31,7 +31,7 @@ static const struct {
 #undef OPTION
 };
 
-/* Oracle Linux DTrace Guide, "Dynamic Runtime Options"; the others are looked at before the script runs. */
+/* Oracle Linux DTrace Guide, "Dynamic Runtime Options"; the others are read before the script runs. */
 static const enum option_id dynamic[] = {
 	OPT_aggrate, OPT_aggsortkey, OPT_aggsortkeypos, OPT_aggsortpos, OPT_aggsortrev, OPT_aggzoom, OPT_cleanrate,
 	OPT_droptags, OPT_flowindent, OPT_quiet, OPT_quietresize, OPT_rawbytes, OPT_stackindent, OPT_statusrate, OPT_switchrate,
@@ -112,8 +112,8 @@ int option_rate(const char *s, int64_t *ns)
 
 static int option_bool(const char *s, int64_t *v)
 {
-	static const char *const yes[] = { "on", "enable", "yes", "set", "true" };
-	static const char *const no[] = { "off", "disable", "no", "unset", "false" };
+	static const char *const yes[] = { "on", "enable", "enabled", "yes", "set", "true" };
+	static const char *const no[] = { "off", "disable", "disabled", "no", "unset", "false" };
 	char *end;
 	size_t i;
 
@@ -123,7 +123,7 @@ static int option_bool(const char *s, int64_t *v)
 			return 0;
 		}
 	}
-	if (parse_int(s, &end, v) || *end)
+	if (parse_int(s, &end, v) || *end || *v < 0)
 		return -EINVAL;
 	*v = *v != 0;
 	return 0;
@@ -137,7 +137,8 @@ static int parse_value(const struct option_row *row, const char *value, int64_t 
 	case BOOL:
 		return option_bool(value ? value : "on", v);
 	case SIZE:
-		return value ? option_size(value, v) : -EINVAL;
+		*v = 0;
+		return value ? option_size(value, v) : 0;
 	case RATE:
 		return value ? option_rate(value, v) : -EINVAL;
 	case INT:
@@ -165,7 +166,7 @@ static const char *kind_wants(enum option_kind kind)
 	return "";
 }
 
-/* "1.6", "1.6.3": none above what dtap has. */
+/* Is it "1.6" or "1.6.3", not newer than dtap's version of D? */
 static bool version_known(const char *text)
 {
 	unsigned int major, minor, micro = 0;
@@ -176,30 +177,57 @@ static bool version_known(const char *text)
 	return major < 1 || (major == 1 && minor <= 13);
 }
 
-/* What one option refuses although its kind allows it: limits that the maps and strings have. */
+/* The range of an option's size or number; others are limited only by their kind. */
+static const struct range {
+	enum option_id id;
+	int64_t min, max;
+	const char *takes;
+} ranges[] = {
+	{ OPT_strsize, 2, 64 << 10, "a size from 2 to 64k" },
+	{ OPT_bufsize, 24, INT64_MAX, "a size from 24 on: a record has to fit" },
+	{ OPT_aggsize, 16, 1ll << 31, "a size from 16 to 2g: a value has to fit" },
+	{ OPT_dynvarsize, 12, 1ll << 31, "a size from 12 to 2g: a variable has to fit" },
+	{ OPT_namesize, 0, INT64_MAX, "a size from 0 on" },
+	{ OPT_specsize, 0, 1ll << 31, "a size from 0 to 2g" },
+	{ OPT_nspec, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_stackframes, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_ustackframes, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_jstackframes, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_maxframes, 1, 127, "a number from 1 to 127" },
+	{ OPT_stackindent, 0, 255, "a number from 0 to 255" },
+	{ OPT_nusdtprobes, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_pgmax, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_useruid, 0, INT32_MAX, "a number from 0 on" },
+	{ OPT_iregs, 1, INT32_MAX, "a number from 1 on" },
+	{ OPT_tregs, 1, INT32_MAX, "a number from 1 on" },
+};
+
+/* NULL, or, if the value is invalid for this option although its kind allows it, what the option takes. */
 static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 {
-	if (id == OPT_strsize && (v < 8 || v > 65536))
-		return "a size from 8 to 64k";
-	if ((id == OPT_bufsize || id == OPT_aggsize || id == OPT_dynvarsize) && (v < 4096 || v > 1ll << 31))
-		return "a size from 4k to 2g";
-	if (id == OPT_specsize && (v < 64 || v > 1ll << 31))
-		return "a size from 64 to 2g";
-	if (id == OPT_nspec && (v < 1 || v > 64))
-		return "a number from 1 to 64";
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (ranges[i].id == id && (v < ranges[i].min || v > ranges[i].max))
+			return ranges[i].takes;
 	if (id == OPT_cpu && (v < -1 || v >= sysconf(_SC_NPROCESSORS_CONF)))
 		return "the number of a CPU that the machine has, or -1 for all";
-	if ((id == OPT_stackframes || id == OPT_ustackframes || id == OPT_jstackframes) && v < 1)
-		return "a number from 1 on";
-	if (id == OPT_stackindent && (v < 0 || v > 255))
-		return "a number from 0 to 255";
 	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "ring") && strcmp(text, "fill") &&
 	    strcmp(text, "wait"))
 		return "switch, ring, fill or wait";
 	if (id == OPT_oformat && strcmp(text, "text") && strcmp(text, "json") && strcmp(text, "xml"))
 		return "text, json or xml";
-	if (id == OPT_stdc && strcmp(text, "a") && strcmp(text, "c") && strcmp(text, "t"))
-		return "a, c or t: the C preprocessor is none of K&R C";
+	if (id == OPT_stdc && (strlen(text) != 1 || !strchr("acts", *text)))
+		return "a, c, t or s";
+	if (id == OPT_linktype && strcasecmp(text, "elf") && strcasecmp(text, "dof"))
+		return "elf or dof";
+	if (id == OPT_linkmode && strcmp(text, "kernel") && strcmp(text, "dynamic") && strcmp(text, "static"))
+		return "kernel, dynamic or static";
+	if (id == OPT_late && strcmp(text, "dynamic") && strcmp(text, "static"))
+		return "dynamic or static";
+	if (id == OPT_evaltime && strcmp(text, "exec") && strcmp(text, "preinit") && strcmp(text, "postinit") &&
+	    strcmp(text, "main"))
+		return "exec, preinit, postinit or main";
+	if (id == OPT_lockmem && strcmp(text, "unlimited") && option_size(text, &v))
+		return "a size, or unlimited";
 	if (id == OPT_amin && !attr_parse(text, &(struct d_attr){ 0 }))
 		return "attributes such as Evolving/Evolving/Common";
 	if (id == OPT_version && !version_known(text))
@@ -215,6 +243,23 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 	if (id == OPT_agent && strcmp(text, "auto") && strcmp(text, "always") && strcmp(text, "never"))
 		return "auto, always or never";
 	return NULL;
+}
+
+/* Options that decide how scripts are read, and so cannot be set in a script. */
+static bool is_for_command(enum option_id id)
+{
+	return id == OPT_cpppath || id == OPT_ldpath || id == OPT_modpath || id == OPT_procfspath || id == OPT_stdc;
+}
+
+/* Set row @id to the value, which has been checked, unless a source with precedence has set it. */
+static void keep(struct options *o, int id, enum option_from from, int64_t v, const char *value)
+{
+	if (from < o->from[id])
+		return;
+	o->from[id] = from;
+	o->v[id == OPT_bpflog ? OPT_verifierlog : (enum option_id)id] = v;
+	if (rows[id].kind == TEXT)
+		snprintf(o->text[id], sizeof(o->text[id]), "%s", value);
 }
 
 int options_set(struct options *o, const char *name, const char *value, enum option_from from,
@@ -244,24 +289,23 @@ int options_set(struct options *o, const char *name, const char *value, enum opt
 			strbuf_printf(err, ", not '%s'", value);
 		return -EINVAL;
 	}
-	if (from < o->from[id])
-		return 0;
-	o->from[id] = from;
-	o->v[id] = v;
-	if (rows[id].kind == TEXT)
-		snprintf(o->text[id], sizeof(o->text[id]), "%s", value);
+	if (from == OPTION_SCRIPT && is_for_command((enum option_id)id)) {
+		strbuf_printf(err, "option '%s' is for the command line: when scripts are read it is too late",
+			      rows[id].name);
+		return -EINVAL;
+	}
+	keep(o, id, from, v, value);
 	return 0;
 }
 
 void options_init(struct options *o)
 {
-	struct strbuf err = { 0 };
-	int id;
+	int64_t v;
 
 	memset(o, 0, sizeof(*o));
-	for (id = 0; id < OPT_MAX; id++)
-		options_set(o, rows[id].name, rows[id].def, OPTION_DEFAULT, &err);
-	strbuf_fini(&err);
+	for (int id = 0; id < OPT_MAX; id++)
+		if (!parse_value(&rows[id], rows[id].def, &v))
+			keep(o, id, OPTION_DEFAULT, v, rows[id].def);
 }
 
 bool option_is_dynamic(const char *name)

@@ -1,7 +1,7 @@
 /*
  * A session's options: options.def as a structure, and values as users write them.
  *
- * Values come from three sides; the command line wins over the script, the script over the default.
+ * Values have three sources: the command line takes precedence over the script, the script over the default.
  */
 #ifndef DTAP_SESSION_OPTIONS_H
 #define DTAP_SESSION_OPTIONS_H
@@ -30,19 +30,19 @@ struct options {
 void options_init(struct options *o);
 
 /*
- * Set @name to @value (NULL: none given).  0, also when a setting that wins over @from stays; -ENOENT for an
- * unknown name, -ENOTSUP for one that only other DTraces have and -EINVAL for a value it cannot have, with a
- * sentence for the user in @err.
+ * Set @name to @value (NULL: none given).  0, also if a setting with precedence over @from stays; -ENOENT for an
+ * unknown name, -ENOTSUP for one that only other DTraces have and -EINVAL for an invalid value, with a sentence for
+ * the user in @err.
  */
 int options_set(struct options *o, const char *name, const char *value, enum option_from from,
 		struct strbuf *err);
 
-/* Can the option of that name change while the script runs, as setopt() wants?  True for unknown names, too. */
+/* Can setopt() change the option @name while the script runs?  True for unknown names, too. */
 bool option_is_dynamic(const char *name);
 
 /*
- * Set what the environment has as DTRACE_OPT_NAME=value, as if it stood on the command line.  0, or as options_set, whose
- * sentence names the variable.
+ * Set options from environment variables DTRACE_OPT_NAME=value, like the command line.  Returns as options_set(); the
+ * sentence also names the variable.
  */
 int options_from_environment(struct options *o, char *const *environ, struct strbuf *err);
 

@@ -1,5 +1,5 @@
 /*
- * What the files of session/ share.
+ * Shared by the files of session/.
  */
 #ifndef DTAP_SESSION_PRIVATE_H
 #define DTAP_SESSION_PRIVATE_H
@@ -28,7 +28,7 @@ struct enabled {
 	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
 };
 
-enum { BUF_CPUS = 256 };		/* what is counted per CPU; further ones share */
+enum { BUF_CPUS = 256 };		/* number of per-CPU counters; further CPUs share them */
 
 /* Something with a descriptor that wakes the loop. */
 struct source_fd {
@@ -41,94 +41,206 @@ struct source_fd {
 	void *ctx;
 };
 
-struct session {
-	struct session_conf conf;
-	struct options opts;		/* conf.opts is this copy, which setopt() changes */
-	struct arena *arena;		/* the program's */
-	struct ebpf_unit *unit;
-	struct place *place;
-	bool place_chosen, in_target;	/* choose.c's: of those two */
-	bool may_move;			/* it may still go to the kernel place */
-	struct strbuf why;		/* it is that place */
-	bool told_interpreted;
-	struct aggs *aggs;
-	struct specs *specs;		/* records of speculations */
-	uint64_t spec_busy;		/* speculations refused, not reported yet */
-	struct names *names;		/* what numbers of stacks stand for */
-	unsigned int nasked;		/* questions about processes that were answered with "not yet" */
-	struct stream stream;
-	enum { BUF_SWITCH, BUF_RING, BUF_FILL } policy;
-	bool ended;			/* END is being fired */
-	size_t held_max;		/* RING: bytes after which the oldest are looked for */
-	bool closing;			/* END has been fired: what is held back is carried out now */
-	uint64_t filled[BUF_CPUS];	/* FILL: bytes of each CPU's records so far */
-	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
-	struct enabled *enabled;
-	uint32_t nenabled;
-	size_t enabled_cap;
-	uint32_t later;			/* entries of the table for libraries that are loaded later; 0: none are looked for */
+/*
+ * The parts of a session.  Each belongs to one file.  Only that file writes it, and all files may read it, unless the
+ * comment says otherwise.
+ */
+
+/* Of enable.c: the probes that clauses are enabled on.  arm.c sets their programs. */
+struct enabled_probes {
+	struct enabled *v;
+	uint32_t n;
+	size_t cap;
+	uint32_t later;			/* entries reserved for libraries that are loaded later; 0: not looked for */
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
-	uint32_t error_probe;		/* ERROR's index in the table, when there are some */
-	uint64_t uses;			/* a bit for each IR_B_... that the program has */
-	bool pid_ns;			/* this process is in a pid namespace, of this device and inode */
-	uint64_t ns_dev, ns_ino;
+	uint32_t error_probe;		/* ERROR's index in the table, if nerrors is not 0 */
+};
+
+/* Private to fired.c: probes of functions that matched patterns, by their index after the table's own. */
+struct met_functions {
+	struct probe **v;
+	size_t cap;
+};
+
+/* Private to choose.c: the choice of a place.  The place itself is s->place. */
+struct place_choice {
+	bool is_made, in_target;
+	bool may_move;			/* the session may still move to the kernel place */
+	struct strbuf why;		/* the reason for the choice */
+};
+
+/* Private to arm.c: what the program uses (session_find_uses). */
+struct program_uses {
+	uint64_t builtins;		/* a bit for each IR_B_... */
+	uint32_t effects;		/* of all its instructions: enum ir_effect */
+};
+
+/* Private to arm.c: facts about the kernel for programs.  session.c sets the pid namespace. */
+struct kernel_facts {
+	bool pid_ns;			/* this process is in another than the initial pid namespace ... */
+	uint64_t ns_dev, ns_ino;	/* ... of this device and inode */
 	struct btf_task task;
 	struct ksyms *ksyms;		/* NULL: not needed so far */
+};
+
+/* Of know.c: names for the numbers and addresses in records.  session.c creates both at the start if needed. */
+struct known_names {
+	struct symbols *symbols;	/* of addresses, private to know.c; or NULL */
+	struct names *names;		/* the stacks behind numbers; or NULL */
+	unsigned int nasked;		/* requests about processes that were answered with "not yet" */
+};
+
+/* Of buffer.c: records between the place and their actions.  session.c sets policy and max; fire.c reads the length. */
+struct held_records {
+	struct stream stream;
+	enum { BUF_SWITCH, BUF_RING, BUF_FILL } policy;
+	size_t max;			/* RING: at more bytes the oldest records are removed */
+	bool released;			/* END has been fired: held records are now processed */
+	uint64_t filled[BUF_CPUS];	/* FILL: bytes of each CPU's records so far */
+};
+
+/* Of events.c: the loop and what wakes it.  session.c creates epoll and waits for it; know.c reads the targets. */
+struct event_loop {
 	int epoll;
 	struct source_fd **sources;
-	size_t nsources, sources_cap;
+	size_t n, cap;
+	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
 	unsigned int targets;		/* still running */
-	bool ending;			/* exit(), a signal, the targets' end */
-	uint64_t nfaults, nskipped;	/* SystemTap's errors, and handlers that could not run */
-	uint64_t began_cycles, began_ns;	/* times.c */
-	bool exited;			/* by exit(), the first of which says the status */
+};
+
+/* Private to records.c: losses that were reported, and losses still to report. */
+struct losses {
+	uint64_t drops[ABI_DROP_MAX];	/* counted by programs, reported so far */
+	uint64_t bad;			/* the same for invalid data */
+	uint64_t nfull, nbad;		/* to report, counted by buffer.c: records without room, invalid records */
+	uint64_t spec_busy;		/* to report: refused speculations */
+	uint64_t nnameless;		/* to report, counted by know.c: stacks, code objects without room for names */
+	bool interpreted;		/* it was reported that a process interprets its programs */
+};
+
+/* The form of the output.  session.c chooses the form and initialises lines, which setopt() (records.c) changes. */
+struct output {
+	const struct form *form;
+	struct out_lines lines;		/* of form_text.c: what precedes records without -q; records.c reads quiet */
+	struct out_doc *doc;		/* of structured.c, if the form is a document */
+	uint64_t told[OUT_DROP_MAX];	/* of structured.c: losses in the document so far */
+};
+
+/* Private to faults.c, for dialects that count them. */
+struct fault_counts {
+	uint64_t n, nskipped;		/* errors, and handlers that could not run */
+};
+
+/* Private to domains.c: processes of other trust domains. */
+struct other_domains {
+	session_peers_fn *each;		/* or NULL */
+	void *ctx;
+	uint64_t nrefused;		/* actions that were not carried out for them */
+};
+
+/* Private to times.c: both clocks at the start. */
+struct began {
+	uint64_t cycles, ns;
+};
+
+/*
+ * The end of the session, set by the file that finds a reason: session.c, events.c, buffer.c, faults.c, records.c.  The
+ * first error is kept, and nothing more is done after it.
+ */
+struct finish {
+	bool is_due;			/* exit(), a signal, the targets' end */
+	bool end_fires;			/* END is being fired; set by session.c */
+	bool exited;			/* by exit(); set by records.c */
 	int status;
 	int error;			/* negative errno that ended the session */
-	uint64_t drops[ABI_DROP_MAX];	/* reported so far */
-	struct out_doc *doc;		/* the output as a document (oformat); NULL: text */
-	uint64_t told[OUT_DROP_MAX];	/* losses in it so far */
-	struct out_lines lines;		/* what goes in front of records without -q */
+};
+
+struct session {
+	/* Set by session_new(); conf.opts points to this copy of opts, which setopt() changes. */
+	struct session_conf conf;
+	struct options opts;
+	struct arena *arena;		/* the program's */
+	struct ebpf_unit *unit;
+	/* Created by choose.c (the place) and session.c (the others). */
+	struct place *place;
+	struct aggs *aggs;
+	struct specs *specs;		/* records of speculations */
+
+	struct enabled_probes on;
+	struct met_functions met;
+	struct place_choice choice;
+	struct program_uses uses;
+	struct kernel_facts kernel;
+	struct known_names known;
+	struct held_records held;
+	struct event_loop loop;
+	struct losses losses;
+	struct output output;
+	struct fault_counts faults;
+	struct other_domains others;
+	struct began began;
+	struct finish finish;
 };
 
 /* enable.c: find each clause's probes and number them. */
-void session_match(struct session *s);
+int session_match(struct session *s, struct strbuf *err);
 
-/* enable.c: the same for probes of libraries that were loaded meanwhile: the number of the first that is new. */
+/* enable.c: the same for probes of libraries that were loaded since.  Returns the index of the first new one. */
 uint32_t session_match_again(struct session *s);
 
-/* arm.c: does the script ask for @bi?  As session_find_uses() found when the session was made. */
+/*
+ * fired.c: resolve index @probe of a record: the entry whose clauses ran, and the probe that fired, which has other
+ * names if a pattern matched a function.  False: invalid.
+ */
+bool session_fired(struct session *s, uint32_t probe, const struct enabled **en, const struct probe **fired);
+
+/* arm.c: does the script use @bi?  session_find_uses() finds out at the start of the session. */
 bool session_uses(const struct session *s, enum ir_builtin bi);
 void session_find_uses(struct session *s);
 
-/* arm.c: session_enable() in the place that there is. */
+/* arm.c: session_enable() in the current place. */
 int session_arm(struct session *s, struct strbuf *err);
 
-/* choose.c: make s->place, the chosen one. */
+/* choose.c: choose a place and create it as s->place. */
 int session_new_place(struct session *s, struct strbuf *err);
 
 /*
- * choose.c: the place has refused with @err, which is taken: is there another one to try?  Then there is no place until
- * session_new_place().
+ * choose.c: the place has refused with @err: can the session move to another one?  Then @err is cleared, and there is
+ * no place until session_new_place().
  */
 bool session_move(struct session *s, struct strbuf *err);
+
+/* choose.c: does the tracer itself fire @p? */
+bool session_is_tracers(const struct probe *p);
+
+/* domains.c: the name of a variable that programs of events share, or NULL. */
+const char *session_shared(const struct session *s);
+
+/*
+ * domains.c: are there processes of different trust domains that would share a variable?  Processes of another domain
+ * than the tracer's, for which an action of the script would not be carried out?  Then @why says which.
+ */
+bool session_spans(const struct session *s, struct strbuf *why);
+bool session_acts_for_others(const struct session *s, struct strbuf *why);
+
+/* domains.c: may @act of @rec be done?  Refusals are counted, and reported the first time and at the end. */
+bool session_may_act(struct session *s, const struct record *rec, const struct ir_act *act);
+void session_report_refused(struct session *s);
 
 /* choose.c: -x showplace. */
 void session_say_place(struct session *s);
 
-/* How many functions of libraries that a process loads later can be traced. */
+/* The most functions of libraries loaded later that can be traced. */
 enum { LATER_PROBES = 4096 };
 
-/* arm.c: look for functions of libraries that were loaded meanwhile, and arm them. 0, or a negative errno. */
+/* arm.c: look for functions of libraries that were loaded since, and arm them.  0, or a negative errno. */
 int session_look_again(struct session *s);
 
-/* records.c: carry out a record's actions.  0 or a negative errno: the output failed. */
-int session_record(void *session, const void *rec, size_t size, const void *next);
+/* records.c: run a record's actions; @next: the record after it, or NULL.  0 or a negative errno: the output failed. */
+int session_record(struct session *s, const struct record *rec, const struct record *next);
 
-/* report.c: print aggregations, with @fmt or (NULL) in columns; remember that they were printed. */
-int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt);
-
-/* report.c: keep the @keep largest values of @g, negative: that many smallest, and remove the other keys. */
+/* report.c: keep the @keep largest values of @g (negative: that many smallest) and remove the other keys. */
 int session_trunc_agg(struct session *s, const struct ir_agg *g, int64_t keep);
 
 /* report.c: print the aggregations that the script did not print itself. */
@@ -137,70 +249,61 @@ int session_print_aggs(struct session *s);
 /* records.c: a line for the user, "dtrace: ...". */
 void session_warn(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* records.c: tell of what was lost since the last time. */
+/* records.c: report what was lost since the last call. */
 void session_report_drops(struct session *s);
 
-/* stap.c: SystemTap's error() and faults, and warn().  @values: the action's fields (ir/actions.def). */
-void session_stap_error(struct session *s, const struct ir_value *values);
-void session_stap_warn(struct session *s, const char *text);
+/* faults.c: pass @text to the user and close it. */
+void session_tell(struct session *s, struct out_sink *text);
 
-/* stap.c: print the statistic of @m in @words (abi/stat.h) as the histogram it has; @newline: and an empty line. */
-int session_stap_hist(struct session *s, const struct ir_map *m, const uint64_t *words, bool newline);
+/* faults.c: a clause faulted; the script warns; @n more things of @kind (enum abi_drop or out_drop) were lost. */
+void session_fault(struct session *s, const struct out_fault *f);
+void session_say_warning(struct session *s, const char *warning);
+void session_lost(struct session *s, unsigned int kind, uint64_t n);
 
-/* stap.c: @n more things of @kind were lost; and what is said of all that at the end. */
-void session_stap_lost(struct session *s, enum abi_drop kind, uint64_t n);
-void session_stap_summary(struct session *s);
+/* faults.c: did faults or skipped clauses end the session?  And the report about them at the end. */
+bool session_failed(const struct session *s);
+void session_summary(struct session *s);
 
-/* times.c: stap -t.  The end prints what handlers have measured since the start; 0, or a negative errno. */
+/* times.c: stap -t.  Print what handlers have measured since the start.  0, or a negative errno. */
 void session_times_start(struct session *s);
 int session_times_print(struct session *s);
 
-/* stap.c: did faults end the session? */
-bool session_stap_failed(const struct session *s);
-
-/*
- * structured.c: the output as a document.  A record's is one probe, open while its actions run; each action's values
- * or text are objects in it.
- */
-int structured_begin(struct session *s);
-void structured_end(struct session *s);
-void structured_probe(struct session *s, uint32_t cpu, const struct probe *p);
-void structured_probe_end(struct session *s);
-void structured_values(struct session *s, const char *name, const struct ir_value *v, const struct ir_slot *slots, size_t n);
-void structured_text(struct session *s, const char *name, const char *text);
-void structured_symbol(struct session *s, uint64_t number, enum ir_show show);
-int structured_agg(struct session *s, const struct out_agg *a, const struct out_agg_order *order);
-int structured_last_agg(struct session *s, const struct out_agg *a, const struct out_agg_order *order);
-void structured_drops(struct session *s, unsigned int kind, uint64_t n, uint64_t total);
-
-/* session.c: what programs may do from now on. */
+/* session.c: set what programs may do from now on. */
 void session_set_state(struct session *s, enum abi_state state);
 
-/* session.c: for vtimestamp: the scheduler's clock drifts apart from CLOCK_MONOTONIC. */
+/* session.c: update the offset of the scheduler's clock, which drifts from CLOCK_MONOTONIC (vtimestamp). */
 void session_keep_clock(struct session *s);
 
-/* events.c: have the loop woken by all that is known now.  0 or a negative errno. */
+/* events.c: add all sources of events to the loop.  0 or a negative errno. */
 int session_add_sources(struct session *s);
+
+/* events.c: close the loop and the descriptors that it owns. */
+void event_loop_close(struct event_loop *l);
 
 /* events.c: the options switchrate and statusrate may have changed. */
 void session_set_rates(struct session *s);
 
-/* know.c: before anything fires: tell of the Pythons that run, where targets are not all that there is. */
+/* know.c: before anything fires, send the data of running Pythons, unless only targets are traced. */
 void session_know_pythons(struct session *s);
 
-/* know.c: take @rec, a stack, a code object or a question (ABI_REC_CODE to ABI_REC_STACK).  0 or a negative errno. */
-int session_name_record(struct session *s, const void *rec, size_t size);
+/* know.c: handle @rec, a stack, a code object or a request (ABI_REC_CODE to ABI_REC_STACK).  0 or a negative errno. */
+int session_name_record(struct session *s, const struct record *rec);
 
-/* Records held at once; then the buffer in the kernel is left to fill, and what does not fit is a drop. */
+/* The most bytes of held records; then the kernel's buffer fills, and records that do not fit are drops. */
 enum { HELD_MAX_BYTES = 8 << 20 };
 
 /* buffer.c: take records from the place and hold them.  0 or a negative errno. */
 int session_pull(void *session);
 
-/* buffer.c: the same, and carry out those that are due; all of them if @last. */
+/* fire.c: run the program of @en, which only the tracer fires. */
+void session_notice_exit(struct session *s);	/* events.c */
+int session_fire(struct session *s, const struct enabled *en, const uint64_t args[10]);
+bool session_loops(const struct session *s);	/* does such a program have a loop? */
+
+/* buffer.c: the same, then process those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);
 
-/* buffer.c: END has fired: carry out all that is held back, as far as it is to be kept. */
+/* buffer.c: END has fired: process the held records that the policy keeps. */
 int session_drain_rest(struct session *s);
 
 #endif

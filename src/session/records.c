@@ -1,11 +1,9 @@
 /*
- * What is done with a record: its actions, one function each, called from one table.
+ * The actions of records: one function for each, called from one table.
  */
-#include "session/private.h"
+#include "session/form.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,132 +11,54 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/strbuf.h"
 #include "out/agg.h"
+#include "out/dialect.h"
 #include "out/error.h"
 #include "out/printf.h"
 #include "out/sink.h"
 #include "out/trace.h"
 
-/* A record with its fields read, while its actions run. */
-struct reading {
-	struct session *s;
-	const struct ir_rec *rec;
-	const struct ir_value *fields;
-	const void *bytes;		/* the record itself */
-	size_t size;
-};
-
-static int record(void *session, const void *bytes, size_t size, const void *next, bool committed);
+static int carry_out(struct session *s, const struct record *rec, const struct record *next, bool committed);
 
 /* --- actions ------------------------------------------------------------------------------------------ */
 
-/* @act's own fields. */
-static const struct ir_value *values(const struct reading *r, const struct ir_act *act)
-{
-	return r->fields + act->field;
-}
-
-/* Their types; a record without fields has no array of them. */
-static const struct ir_slot *slots(const struct reading *r, const struct ir_act *act)
-{
-	return act->nfields ? r->rec->fields + act->field : NULL;
-}
-
-/* The text of @act's format; the caller closes @text. */
-static int format_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
+int reading_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
 {
 	out_open_mem(text);
-	return out_printf(text, act->fmt, values(r, act), slots(r, act), act->nfields);
+	text->dialect = r->s->conf.out->dialect;
+	text->names = r->s->conf.out->names;
+	return out_printf(text, act->fmt, reading_values(r, act), reading_slots(r, act), act->nfields);
 }
 
-/* Structured output: the text, then its arguments as trace() would have them. */
-static int document_printf(const struct reading *r, const struct ir_act *act)
+size_t reading_bytes(const struct reading *r, const struct ir_act *act, unsigned char bytes[READING_BYTES])
 {
-	struct out_sink text;
-	int e = format_text(r, act, &text);
-
-	structured_text(r->s, "message", out_text(&text));
-	structured_values(r->s, "value", values(r, act), slots(r, act), act->nfields);
-	out_close(&text);
-	return e;
-}
-
-static int act_printf(const struct reading *r, const struct ir_act *act)
-{
-	if (r->s->doc)
-		return document_printf(r, act);
-	return out_printf(r->s->conf.out, act->fmt, values(r, act), slots(r, act), act->nfields);
-}
-
-static int act_trace(const struct reading *r, const struct ir_act *act)
-{
-	if (r->s->doc) {
-		structured_values(r->s, "value", values(r, act), slots(r, act), 1);
-		return 0;
-	}
-	out_trace(r->s->conf.out, values(r, act), &r->rec->fields[act->field], &r->s->lines);
-	return 0;
-}
-
-/* The bytes of the fields behind the first, which says how many of them to show. */
-static int act_tracemem(const struct reading *r, const struct ir_act *act)
-{
-	const struct ir_value *v = values(r, act);
-	const struct ir_slot *slot = slots(r, act);
-	unsigned char bytes[8 * IR_MAX_FIELDS];
+	const struct ir_value *v = reading_values(r, act);
+	const struct ir_slot *slot = reading_slots(r, act);
 	size_t n = 0;
 
 	for (size_t i = 1; i < act->nfields; i++)
 		for (unsigned int k = 0; k < slot[i].width; k++)
 			bytes[n++] = (unsigned char)((uint64_t)v[i].i >> 8 * k);
-	if (v[0].i >= 0 && (uint64_t)v[0].i < n)
-		n = (size_t)v[0].i;
-	if (r->s->doc) {
-		char hex[2 * sizeof(bytes) + 1] = "";
-
-		for (size_t i = 0; i < n; i++)
-			snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-		structured_text(r->s, "tracemem", hex);
-		return 0;
-	}
-	out_bytes(r->s->conf.out, bytes, n);
-	return 0;
+	return v[0].i >= 0 && (uint64_t)v[0].i < n ? (size_t)v[0].i : n;
 }
 
-static int act_stack(const struct reading *r, const struct ir_act *act)
-{
-	if (r->s->doc) {
-		structured_symbol(r->s, (uint64_t)values(r, act)->i, slots(r, act)->show);
-		return 0;
-	}
-	out_key(r->s->conf.out, values(r, act), &r->rec->fields[act->field]);
-	return 0;
-}
-
-/* Run @command with the signals that the session keeps for itself; its failure is its own. */
+/* A command that fails does not end the session. */
 static void run_command(const char *command)
 {
 	char sh[] = "sh", c[] = "-c", *const argv[] = { sh, c, (char *)(uintptr_t)command, NULL };
-	posix_spawnattr_t attr;
-	sigset_t none;
 	pid_t pid;
 
-	sigemptyset(&none);
-	if (posix_spawnattr_init(&attr))
-		return;
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	if (!posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ))
+	if (!child_spawn(&pid, "/bin/sh", NULL, argv))
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	posix_spawnattr_destroy(&attr);
 }
 
 static int act_system(const struct reading *r, const struct ir_act *act)
 {
 	struct out_sink text;
-	int e = format_text(r, act, &text);
+	int e = reading_text(r, act, &text);
 
 	if (!e)
 		e = out_flush(r->s->conf.out);
@@ -148,11 +68,11 @@ static int act_system(const struct reading *r, const struct ir_act *act)
 	return e;
 }
 
-/* DTrace guide, freopen(): "" is where the output went before. */
+/* DTrace guide, freopen(): "" restores the former output. */
 static int act_freopen(const struct reading *r, const struct ir_act *act)
 {
 	struct out_sink text;
-	int e = format_text(r, act, &text), refused;
+	int e = reading_text(r, act, &text), refused;
 
 	if (!e) {
 		refused = out_reopen(r->s->conf.out, out_text(&text));
@@ -171,7 +91,7 @@ static int act_ftruncate(const struct reading *r, const struct ir_act *act)
 
 static int act_setopt(const struct reading *r, const struct ir_act *act)
 {
-	const struct ir_value *v = values(r, act);
+	const struct ir_value *v = reading_values(r, act);
 	struct session *s = r->s;
 	struct strbuf err = { 0 };
 
@@ -179,9 +99,9 @@ static int act_setopt(const struct reading *r, const struct ir_act *act)
 		session_warn(s, "setopt: option '%s' is read before the script runs: #pragma D option or -x set it", v[0].s);
 	else if (options_set(&s->opts, v[0].s, act->nfields > 1 ? v[1].s : NULL, OPTION_COMMAND, &err))
 		session_warn(s, "setopt: %s", strbuf_str(&err));
-	s->lines.quiet = s->opts.v[OPT_quiet];
-	s->lines.rawbytes = s->opts.v[OPT_rawbytes] ? (unsigned int)s->opts.v[OPT_strsize] : 0;
-	s->lines.flow = s->opts.v[OPT_flowindent];
+	s->output.lines.quiet = s->opts.v[OPT_quiet];
+	s->output.lines.rawbytes = s->opts.v[OPT_rawbytes] ? (unsigned int)s->opts.v[OPT_strsize] : 0;
+	s->output.lines.flow = s->opts.v[OPT_flowindent];
 	s->conf.out->stack_indent = (unsigned int)s->opts.v[OPT_stackindent];
 	session_set_rates(s);
 	strbuf_fini(&err);
@@ -195,32 +115,27 @@ static int act_nothing(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
-static int carry_out(void *session, const void *bytes, size_t size)
+static int committed(void *session, const struct record *rec)
 {
-	return record(session, bytes, size, NULL, true);
+	return carry_out(session, rec, NULL, true);
 }
 
 static int act_commit(const struct reading *r, const struct ir_act *act)
 {
-	return specs_end(r->s->specs, values(r, act)->i, carry_out, r->s);
+	return specs_end(r->s->specs, reading_values(r, act)->i, committed, r->s);
 }
 
 static int act_discard(const struct reading *r, const struct ir_act *act)
 {
-	return specs_end(r->s->specs, values(r, act)->i, NULL, NULL);
+	return specs_end(r->s->specs, reading_values(r, act)->i, NULL, NULL);
 }
 
 static int act_exit(const struct reading *r, const struct ir_act *act)
 {
-	if (!r->s->exited)
-		r->s->status = (int)values(r, act)->i;
-	r->s->exited = r->s->ending = true;
+	/* END's status replaces earlier ones. */
+	r->s->finish.status = (int)reading_values(r, act)->i;
+	r->s->finish.exited = r->s->finish.is_due = true;
 	return 0;
-}
-
-static int act_printa(const struct reading *r, const struct ir_act *act)
-{
-	return session_print_agg(r->s, act->aggs, act->naggs, act->fmt);
 }
 
 static int act_clear(const struct reading *r, const struct ir_act *act)
@@ -233,12 +148,12 @@ static int act_clear(const struct reading *r, const struct ir_act *act)
 
 static int act_trunc(const struct reading *r, const struct ir_act *act)
 {
-	return session_trunc_agg(r->s, act->aggs[0], act->nfields ? values(r, act)->i : 0);
+	return session_trunc_agg(r->s, act->aggs[0], act->nfields ? reading_values(r, act)->i : 0);
 }
 
 static int act_normalize(const struct reading *r, const struct ir_act *act)
 {
-	aggs_normalize(r->s->aggs, act->aggs[0], (uint64_t)values(r, act)->i);
+	aggs_normalize(r->s->aggs, act->aggs[0], (uint64_t)reading_values(r, act)->i);
 	return 0;
 }
 
@@ -257,30 +172,25 @@ static int act_showprobe(const struct reading *r, const struct ir_act *act)
 
 static int act_error(const struct reading *r, const struct ir_act *act)
 {
-	session_stap_error(r->s, values(r, act));
+	const struct ir_prog *prog = r->s->conf.prog;
+	const struct ir_value *v = reading_values(r, act);
+	const struct out_fault fault = {
+		.fault = (uint32_t)v[0].i, .value = (uint64_t)v[1].i, .text = v[3].s,
+		.near = v[2].i >= 0 && v[2].i < (int64_t)prog->nnears ? &prog->nears[v[2].i] : NULL,
+	};
+
+	session_fault(r->s, &fault);
 	return 0;
 }
 
 static int act_warn(const struct reading *r, const struct ir_act *act)
 {
-	session_stap_warn(r->s, values(r, act)->s);
+	session_say_warning(r->s, reading_values(r, act)->s);
 	return 0;
 }
 
-static int act_hist(const struct reading *r, const struct ir_act *act)
-{
-	const uint64_t *words;
-	int e = ir_rec_stat(r->rec, r->bytes, r->size, &words);
-
-	return e ? e : session_stap_hist(r->s, r->rec->stat, words, values(r, act)->i);
-}
-
-static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir_act *act) = {
-	[IR_ACT_PRINTF] = act_printf,
-	[IR_ACT_TRACE] = act_trace,
-	[IR_ACT_PRINTA] = act_printa,
-	[IR_ACT_TRACEMEM] = act_tracemem,
-	[IR_ACT_STACK] = act_stack,
+/* Actions that do the same in each form of the output; actions that print are in struct form. */
+static action_fn *const actions[IR_ACT_MAX] = {
 	[IR_ACT_SYSTEM] = act_system,
 	[IR_ACT_FREOPEN] = act_freopen,
 	[IR_ACT_FTRUNCATE] = act_ftruncate,
@@ -297,12 +207,21 @@ static int (*const actions[IR_ACT_MAX])(const struct reading *r, const struct ir
 	[IR_ACT_SHOWPROBE] = act_showprobe,
 	[IR_ACT_ERROR] = act_error,
 	[IR_ACT_WARN] = act_warn,
-	[IR_ACT_HIST] = act_hist,
 };
+
+static int carry_out_act(const struct reading *r, const struct ir_act *act)
+{
+	action_fn *prints;
+
+	if (!session_may_act(r->s, r->record, act))
+		return 0;
+	prints = r->s->output.form->act[act->kind];
+	return prints ? prints(r, act) : actions[act->kind](r, act);
+}
 
 /* --- records ------------------------------------------------------------------------------------------ */
 
-/* The number of clause @clause among those enabled on @en, as EPIDs count; en->epid when it is none of them. */
+/* The EPID of clause @clause on @en; en->epid if it is not enabled there. */
 static uint32_t epid_of(const struct enabled *en, uint32_t clause)
 {
 	uint32_t i;
@@ -327,43 +246,38 @@ void session_warn(struct session *s, const char *fmt, ...)
 	strbuf_fini(&b);
 }
 
-/* Hand a line to the user, and close it. */
-static void message(struct session *s, struct out_sink *text)
-{
-	s->conf.message(s->conf.message_ctx, out_text(text));
-	out_close(text);
-}
-
 /* A clause that faulted: DTrace's line for it. */
-static int error_record(struct session *s, const struct enabled *en, const struct abi_record *hdr)
+static int error_record(struct session *s, const struct abi_record *hdr)
 {
+	const struct enabled *en;
+	const struct probe *p;
 	const uint64_t *slots = (const uint64_t *)(hdr + 1);
-	const struct out_fault fault = {
-		.epid = (uint32_t)slots[0],
-		.id = en->probe->id,
-		.prov = en->probe->prov, .mod = en->probe->mod, .func = en->probe->func, .name = en->probe->name,
-		.action = (uint32_t)slots[1],
-		.off = (int64_t)slots[2],
+	struct out_fault fault;
+
+	if (!session_fired(s, hdr->probe, &en, &p))
+		return -EINVAL;
+	fault = (struct out_fault){
+		.id = (uint32_t)slots[0],
+		.prov = p->prov, .mod = p->mod, .func = p->func, .name = p->name,
+		.clause = (uint32_t)slots[1],
+		.pc = (int64_t)slots[2],
 		.fault = (uint32_t)slots[3],
 		.value = slots[4],
 	};
-	struct out_sink text;
 
-	out_open_mem(&text);
-	out_fault(&text, s->conf.command, &fault);
-	message(s, &text);
+	session_fault(s, &fault);
 	return 0;
 }
 
-/* Which clause of which probe made the record @hdr; false for one of a fault or of nobody we know. */
-static bool firing_of(const struct session *s, const struct abi_record *hdr, struct out_firing *ret)
+/* The clause and probe of the record @hdr; false: a record of a fault, or unknown. */
+static bool firing_of(struct session *s, const struct abi_record *hdr, struct out_firing *ret)
 {
 	const struct ir_prog *prog = s->conf.prog;
 	const struct enabled *en;
+	const struct probe *fired;
 
-	if (hdr->probe >= s->nenabled || hdr->rec >= prog->nrecs)
+	if (hdr->rec >= prog->nrecs || !session_fired(s, hdr->probe, &en, &fired))
 		return false;
-	en = &s->enabled[hdr->probe];
 	*ret = (struct out_firing){
 		.cpu = hdr->cpu,
 		.id = en->probe->id,
@@ -371,28 +285,28 @@ static bool firing_of(const struct session *s, const struct abi_record *hdr, str
 		.rec = hdr->rec,
 		.time_ns = hdr->time_ns,
 		.tid = hdr->tid,
-		.prov = en->probe->prov, .func = en->probe->func, .name = en->probe->name,
+		.prov = fired->prov, .func = fired->func, .name = fired->name,
 	};
 	return true;
 }
 
-/* Does the record wait for a commit, or is it but a count?  0: neither; 1: it is done with. */
+/* Handle speculative records and those that only count.  1: done; 0: it is an ordinary record. */
 static int speculative(struct session *s, const struct reading *r)
 {
 	const struct ir_act *first = r->rec->nacts ? r->rec->acts : NULL;
 	int e;
 
 	if (first && first->kind == IR_ACT_SPECBUSY) {
-		s->spec_busy++;
+		s->losses.spec_busy++;
 		return 1;
 	}
 	if (!first || first->kind != IR_ACT_SPECULATE)
 		return 0;
-	e = specs_keep(s->specs, values(r, first)->i, r->bytes, r->size);
+	e = specs_keep(s->specs, reading_values(r, first)->i, r->record);
 	return e ? e : 1;
 }
 
-/* Has the record a line of its own?  In DTrace commit() and discard() record nothing: what is committed has its lines. */
+/* Does the record have a line?  In DTrace commit() and discard() have none; committed records have theirs. */
 static bool is_shown(const struct ir_rec *rec)
 {
 	for (uint32_t i = 0; i < rec->nacts; i++)
@@ -401,25 +315,23 @@ static bool is_shown(const struct ir_rec *rec)
 	return false;
 }
 
-/* Carry out the record, unless it is speculative and not @committed. */
-static int record(void *session, const void *bytes, size_t size, const void *next, bool committed)
+/* Run the record's actions, unless it is speculative and not @committed. */
+static int carry_out(struct session *s, const struct record *rec, const struct record *next, bool committed)
 {
-	struct session *s = session;
-	const struct abi_record *hdr = bytes;
+	const struct abi_record *hdr = rec->hdr;
 	struct ir_value fields[IR_MAX_FIELDS];
-	struct reading r = { .s = s, .fields = fields, .bytes = bytes, .size = size };
+	struct reading r = { .s = s, .fields = fields, .record = rec };
 	struct out_firing firing, behind;
 	bool shown;
 	uint32_t i;
 	int e;
 
 	if (hdr->rec == ABI_REC_ERROR)
-		return hdr->probe >= s->nenabled || size < sizeof(*hdr) + ABI_ERROR_SLOTS * sizeof(uint64_t) ?
-			       -EINVAL : error_record(s, &s->enabled[hdr->probe], hdr);
+		return rec->size < sizeof(*hdr) + ABI_ERROR_SLOTS * sizeof(uint64_t) ? -EINVAL : error_record(s, hdr);
 	if (!firing_of(s, hdr, &firing))
 		return -EINVAL;
 	r.rec = s->conf.prog->recs[hdr->rec];
-	e = ir_rec_decode(r.rec, bytes, size, fields);
+	e = ir_rec_decode(r.rec, hdr, rec->size, fields);
 	if (e)
 		return e;
 	if (!committed) {
@@ -428,76 +340,62 @@ static int record(void *session, const void *bytes, size_t size, const void *nex
 			return e < 0 ? e : 0;
 	}
 	shown = is_shown(r.rec);
-	if (shown && s->doc)
-		structured_probe(s, firing.cpu, s->enabled[hdr->probe].probe);
-	else if (shown)
-		out_line_begin(s->conf.out, &s->lines, &firing, next && firing_of(s, next, &behind) ? &behind : NULL);
+	if (shown)
+		s->output.form->begin(&r, &firing, next && firing_of(s, next->hdr, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
-		e = actions[r.rec->acts[i].kind](&r, &r.rec->acts[i]);
-	if (shown && s->doc)
-		structured_probe_end(s);
-	else if (shown)
-		out_line_end(s->conf.out, &s->lines);
+		e = carry_out_act(&r, &r.rec->acts[i]);
+	if (shown)
+		s->output.form->end(s);
 	return e;
 }
 
-int session_record(void *session, const void *bytes, size_t size, const void *next)
+int session_record(struct session *s, const struct record *rec, const struct record *next)
 {
-	return record(session, bytes, size, next, false);
+	return carry_out(s, rec, next, false);
 }
 
-/* Tell of @n losses; SystemTap's are told at the end. */
+/* Report @n losses. */
 static void tell_drops(struct session *s, unsigned int kind, uint64_t n)
 {
-	struct out_sink text;
-
-	if (!n)
-		return;
-	if (s->conf.stp) {
-		session_stap_lost(s, (enum abi_drop)kind, n);
-		return;
-	}
-	if (s->doc) {
-		s->told[kind] += n;
-		structured_drops(s, kind, n, s->told[kind]);
-		return;
-	}
-	out_open_mem(&text);
-	out_drops(&text, s->conf.command, kind, n, -1, s->opts.v[OPT_droptags]);
-	message(s, &text);
+	if (n)
+		s->output.form->drops(s, kind, n);
 }
 
-/* Told once, by whichever process. */
-static void report_interpreted(struct session *s)
+/* Reported once for all processes. */
+static void report_interpreted(struct session *s, int e)
 {
-	uint64_t e = __atomic_load_n(&place_control(s->place)->interpreted, __ATOMIC_RELAXED);
 	struct out_sink text;
 
-	if (!e || e > 4095 || s->told_interpreted || (s->lines.quiet && !s->conf.stp))
+	if (!e || s->losses.interpreted || (s->output.lines.quiet && out_dialect(s->conf.out)->titles))
 		return;
-	s->told_interpreted = true;
+	s->losses.interpreted = true;
 	out_open_mem(&text);
 	out_puts(&text, "# ");
 	out_puts(&text, s->conf.command);
 	out_puts(&text, ": a traced process cannot have machine code (");
-	out_puts(&text, strerror((int)e));
+	out_puts(&text, strerror(e));
 	out_puts(&text, "): the programs are interpreted there, which takes longer\n");
-	message(s, &text);
+	session_tell(s, &text);
 }
 
 void session_report_drops(struct session *s)
 {
-	const struct abi_control *c = place_control(s->place);
+	struct place_told told;
 	int kind;
 
-	report_interpreted(s);
+	s->place->ops->told(s->place, &told);
+	report_interpreted(s, told.interpreted);
 	tell_drops(s, OUT_DROP_SPEC, specs_drops(s->specs));
-	tell_drops(s, OUT_DROP_SPEC_NONE, s->spec_busy);
-	s->spec_busy = 0;
+	tell_drops(s, OUT_DROP_SPEC_NONE, s->losses.spec_busy);
+	s->losses.spec_busy = 0;
+	tell_drops(s, OUT_DROP_CORRUPT, told.bad - s->losses.bad + s->losses.nbad);
+	s->losses.bad = told.bad;
+	tell_drops(s, OUT_DROP_NAMELESS, s->losses.nnameless);
+	s->losses.nnameless = 0;
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
-		uint64_t n = __atomic_load_n(&c->drops[kind], __ATOMIC_RELAXED);
-
-		tell_drops(s, (unsigned int)kind, n - s->drops[kind]);
-		s->drops[kind] = n;
+		tell_drops(s, (unsigned int)kind, told.drops[kind] - s->losses.drops[kind] +
+			   (kind == ABI_DROP_RECORD ? s->losses.nfull : 0));
+		s->losses.drops[kind] = told.drops[kind];
 	}
+	s->losses.nbad = s->losses.nfull = 0;
 }

@@ -1,11 +1,12 @@
 /*
- * Aggregations on their way out: snapshots (aggs.h) handed to the printer (out/agg.h), and what printa(),
- * trunc() and the end of the session do with them.
+ * Printing of aggregations: snapshots (aggs.h) are passed to the printer (out/agg.h) by printa() and the end of the
+ * session; and trunc().
  */
-#include "session/private.h"
+#include "session/form.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "out/agg.h"
 
@@ -16,6 +17,7 @@ static struct out_agg_order order_of(const struct options *o)
 		.reverse = o->v[OPT_aggsortrev],
 		.key_pos = (unsigned int)o->v[OPT_aggsortkeypos],
 		.pos = (unsigned int)o->v[OPT_aggsortpos],
+		.first = o->v[OPT_aggfirst],
 	};
 }
 
@@ -33,21 +35,20 @@ static int snapshot(struct session *s, const struct ir_agg *g, struct out_agg *o
 	return 0;
 }
 
-int session_print_agg(struct session *s, struct ir_agg *const *aggs, uint32_t n, const struct fmt *fmt)
+int reading_aggs(const struct reading *r, const struct ir_act *act, put_aggs_fn *put)
 {
+	struct session *s = r->s;
 	struct out_agg_order order = order_of(s->conf.opts);
-	struct out_agg *snaps = calloc(n, sizeof(*snaps));
+	struct out_agg *snaps = calloc(act->naggs, sizeof(*snaps));
 	uint32_t i;
 	int e = snaps ? 0 : -ENOMEM;
 
-	for (i = 0; i < n && !e; i++) {
-		e = snapshot(s, aggs[i], &snaps[i]);
-		aggs_set_printed(s->aggs, aggs[i]);
+	for (i = 0; i < act->naggs && !e; i++) {
+		e = snapshot(s, act->aggs[i], &snaps[i]);
+		aggs_set_printed(s->aggs, act->aggs[i]);
 	}
-	for (i = 0; i < n && !e && s->doc; i++)
-		e = structured_agg(s, &snaps[i], &order);
-	if (!e && !s->doc)
-		e = out_printa(s->conf.out, fmt, snaps, n, &order);
+	if (!e)
+		e = put(s, act->fmt, snaps, act->naggs, &order);
 	free(snaps);
 	return e;
 }
@@ -76,14 +77,41 @@ int session_print_aggs(struct session *s)
 	uint32_t i;
 	int e = 0;
 
-	for (i = 0; i < prog->naggs && !e && (!s->doc || s->conf.print_aggs); i++) {
-		if (aggs_printed(s->aggs, prog->aggs[i]))
+	for (i = 0; i < prog->naggs && !e && (!s->output.form->last_aggs_asked || s->conf.print_aggs); i++) {
+		/* The aggregations themselves are in the order of their rows. */
+		const struct ir_agg *g = prog->aggs[order.reverse ? prog->naggs - 1 - i : i];
+
+		if (aggs_printed(s->aggs, g))
 			continue;
-		e = snapshot(s, prog->aggs[i], &snap);
-		if (!e && snap.n && s->doc)
-			e = structured_last_agg(s, &snap, &order);
-		else if (!e && snap.n)
-			e = out_agg(s->conf.out, &snap, &order);
+		e = snapshot(s, g, &snap);
+		if (!e && snap.n)
+			e = s->output.form->last_agg(s, &snap, &order);
 	}
 	return e;
+}
+
+int session_each_row(struct session *s, const char *name, int (*each)(void *ctx, const struct out_agg_line *line),
+		     void *ctx)
+{
+	const struct ir_prog *prog = s->conf.prog;
+	struct out_agg_order order = order_of(s->conf.opts);
+	bool found = !name;
+	struct out_agg snap;
+	int e = session_drain(s, false);
+
+	aggs_stale(s->aggs);
+	for (uint32_t i = 0; i < prog->naggs && !e; i++) {
+		if (name && strcmp(prog->aggs[i]->name, name))
+			continue;
+		found = true;
+		e = snapshot(s, prog->aggs[i], &snap);
+		if (!e)
+			e = out_agg_each(&snap, &order, each, ctx);
+	}
+	return e || found ? e : -ENOENT;
+}
+
+const struct names *session_names(const struct session *s)
+{
+	return s->known.names;
 }

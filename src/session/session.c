@@ -7,19 +7,33 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "abi/segment.h"
 #include "base/arena.h"
 #include "base/now.h"
 #include "base/strbuf.h"
 #include "elf/ksyms.h"
+#include "ir/facts.h"
+#include "out/dialect.h"
 #include "out/names.h"
+#include "probe/symbols.h"
 #include "out/sink.h"
 #include "place/sched_clock.h"
-#include "place/target.h"
+#include "session/form.h"
 #include "session/private.h"
 #include "target/target.h"
 
-/* At least so large is the buffer in the kernel that records only pass through. */
+/* The minimum size of the kernel's buffer if the session itself holds records (bufpolicy). */
 enum { PASS_MIN = 1 << 20 };
+
+/*
+ * The kernel's buffer for a program that prints in a loop, which is faster than the thread that takes its records out
+ * (fire.c): room for some 50 ms without that thread on a busy machine.  The kernel allocates all of it at once, and a
+ * process's resident memory has it twice, since libbpf maps it twice in a row.
+ */
+enum { LOOP_BUFSIZE = 16 << 20 };
+
+/* The largest buffer: the size of the kernel's ring has 32 bits. */
+static const int64_t BUFSIZE_MAX = 1ll << 31;
 
 /* --- life --------------------------------------------------------------------------------------------- */
 
@@ -41,19 +55,19 @@ static int find_pid_ns(struct session *s, struct strbuf *err)
 		strbuf_printf(err, "cannot tell the pid namespace, is /proc mounted? %s", strerror(-e));
 		return e;
 	}
-	s->pid_ns = !ns.is_initial;
-	s->ns_dev = ns.dev;
-	s->ns_ino = ns.ino;
+	s->kernel.pid_ns = !ns.is_initial;
+	s->kernel.ns_dev = ns.dev;
+	s->kernel.ns_ino = ns.ino;
 	return 0;
 }
 
 void session_keep_clock(struct session *s)
 {
 	if (!s->place->in_target && s->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC)
-		place_control(s->place)->sched_off_ns = (uint64_t)sched_clock_off();
+		s->place->ops->set_sched_clock(s->place, (uint64_t)sched_clock_off());
 }
 
-/* The place, and what reads from it. */
+/* Make the place, and the objects that read from it. */
 static int set_place(struct session *s, struct strbuf *err)
 {
 	int e = session_new_place(s, err);
@@ -66,21 +80,22 @@ static int set_place(struct session *s, struct strbuf *err)
 		strbuf_puts(err, "out of memory");
 		return -ENOMEM;
 	}
-	if (s->names)
-		aggs_set_names(s->aggs, s->names, session_pull, s);
+	if (s->known.names)
+		aggs_set_names(s->aggs, s->known.names, session_pull, s);
 	session_keep_clock(s);
-	place_control(s->place)->walltime_off_ns = now_wall_ns() - now_ns();
+	s->place->ops->set_walltime(s->place, now_wall_off_ns());
 	return 0;
 }
 
-/* The clauses' probes, and the layout of the programs for them. */
+/* Find the clauses' probes and lay out the programs. */
 static int lay_out(struct session *s, struct strbuf *err)
 {
 	const struct options *o = &s->opts;
-	bool holds = s->policy != BUF_SWITCH;
+	bool holds = s->held.policy != BUF_SWITCH;
 	struct ebpf_sizes sizes = {
-		/* What is held back is held here, and the buffer in between must not lose any of it. */
-		.bufsize = power_of_two(holds && o->v[OPT_bufsize] < PASS_MIN ? PASS_MIN : o->v[OPT_bufsize]),
+		/* The session holds the records; the kernel's buffer must not lose any. */
+		.bufsize = power_of_two(holds && o->v[OPT_bufsize] < PASS_MIN ? PASS_MIN :
+					o->v[OPT_bufsize] > BUFSIZE_MAX ? BUFSIZE_MAX : o->v[OPT_bufsize]),
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
@@ -88,11 +103,18 @@ static int lay_out(struct session *s, struct strbuf *err)
 	};
 	const char *why = NULL;
 	uint32_t i;
+	int e = session_match(s, err);
 
-	session_match(s);
-	sizes.nprobes = (s->nenabled ? s->nenabled : 1) + s->later;
-	for (i = 0; i < s->nenabled; i++)
-		sizes.syscalls |= s->enabled[i].probe->kind == PROBE_TP && s->enabled[i].probe->tp->syscalls;
+	if (e)
+		return e;
+	if (!s->conf.only_loads && sizes.bufsize < LOOP_BUFSIZE && o->from[OPT_bufsize] == OPTION_DEFAULT && session_loops(s))
+		sizes.bufsize = LOOP_BUFSIZE;
+	sizes.nprobes = (s->on.n ? s->on.n : 1) + s->on.later;
+	for (i = 0; i < s->on.n; i++) {
+		sizes.syscalls |= s->on.v[i].probe->kind == PROBE_TP && s->on.v[i].probe->tp->syscalls;
+		if (s->on.v[i].probe->kind == PROBE_FUNCTION)
+			sizes.nnamed = ABI_NAMED_MAX;
+	}
 	s->unit = ebpf_unit_new(s->conf.prog, &sizes, &why);
 	if (s->unit)
 		return 0;
@@ -131,10 +153,11 @@ static void take_options(struct session *s, const struct session_conf *conf)
 	s->opts = *conf->opts;
 	s->conf.opts = &s->opts;
 	policy = o->text[OPT_bufpolicy];
-	s->policy = !strcmp(policy, "ring") ? BUF_RING : !strcmp(policy, "fill") ? BUF_FILL : BUF_SWITCH;
-	s->lines.quiet = o->v[OPT_quiet];
-	s->lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
-	s->lines.flow = o->v[OPT_flowindent];
+	s->held.policy = !strcmp(policy, "ring") ? BUF_RING : !strcmp(policy, "fill") ? BUF_FILL : BUF_SWITCH;
+	s->output.lines.quiet = o->v[OPT_quiet];
+	s->output.lines.rawbytes = o->v[OPT_rawbytes] ? (unsigned int)o->v[OPT_strsize] : 0;
+	s->output.lines.flow = o->v[OPT_flowindent];
+	s->conf.out->dialect = conf->prog->dialect;
 	s->conf.out->stack_indent = (unsigned int)o->v[OPT_stackindent];
 }
 
@@ -147,9 +170,10 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 		goto no_memory;
 	take_options(s, conf);
 	s->arena = conf->prog->arena;
-	s->held_max = HELD_MAX_BYTES;
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0) {
+	s->held.max = HELD_MAX_BYTES;
+	s->output.form = &form_text;
+	s->loop.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->loop.epoll < 0) {
 		e = -errno;
 		strbuf_printf(err, "cannot wait for events: %s", strerror(-e));
 		goto fail;
@@ -164,10 +188,12 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	if (!s->specs)
 		goto no_memory;
 	if (has_stacks(s) || has_addresses(s)) {
-		s->names = names_new();
-		if (!s->names)
+		s->known.symbols = symbols_new();
+		s->known.names = s->known.symbols ? names_new(s->known.symbols, (size_t)s->opts.v[OPT_namesize]) : NULL;
+		if (!s->known.names)
 			goto no_memory;
-		s->conf.out->names = s->names;
+		names_as_numbers(s->known.names, s->opts.v[OPT_noresolve]);
+		s->conf.out->names = s->known.names;
 	}
 	e = set_place(s, err);
 	if (e)
@@ -183,27 +209,22 @@ fail:
 
 void session_free(struct session *s)
 {
-	size_t i;
-
 	if (!s)
 		return;
 	if (s->place)
-		place_control(s->place)->state = ABI_STATE_OFF;
-	for (i = 0; i < s->nsources; i++)
-		if (s->sources[i]->owned)
-			close(s->sources[i]->fd);
-	if (s->epoll >= 0)
-		close(s->epoll);
+		session_set_state(s, ABI_STATE_OFF);
+	event_loop_close(&s->loop);
 	aggs_free(s->aggs);
-	if (s->names)
+	if (s->known.names)
 		s->conf.out->names = NULL;
-	names_free(s->names);
+	names_free(s->known.names);
+	symbols_free(s->known.symbols);
 	specs_free(s->specs);
-	ksyms_free(s->ksyms);
+	ksyms_free(s->kernel.ksyms);
 	place_free(s->place);
-	stream_fini(&s->stream);
-	strbuf_fini(&s->why);
-	free(s->doc);
+	stream_fini(&s->held.stream);
+	strbuf_fini(&s->choice.why);
+	free(s->output.doc);
 	free(s);
 }
 
@@ -223,29 +244,31 @@ int session_enable(struct session *s, struct strbuf *err)
 	return e;
 }
 
-int session_status(const struct session *s)
+bool session_exited(const struct session *s)
 {
-	return s->status;
+	return s->finish.exited;
 }
 
-bool session_segment(const struct session *s, int fds[3])
+int session_status(const struct session *s)
 {
-	struct target_place_fds f;
-
-	if (!s->place->in_target)
-		return false;
-	f = target_place_fds(s->place);
-	fds[0] = f.image;
-	fds[1] = f.data;
-	fds[2] = f.wake;
-	return true;
+	return s->finish.status;
 }
 
 /* --- the run ------------------------------------------------------------------------------------------ */
 
 void session_set_state(struct session *s, enum abi_state state)
 {
-	__atomic_store_n(&place_control(s->place)->state, state, __ATOMIC_SEQ_CST);
+	s->place->ops->set_state(s->place, state);
+}
+
+static bool ends_session(const struct ir_clause *c)
+{
+	struct ir_walk w = ir_walk_clause(c);
+
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (i->op == IR_EXITING)
+			return true;
+	return false;
 }
 
 static int by_order(const void *x, const void *y)
@@ -256,81 +279,140 @@ static int by_order(const void *x, const void *y)
 	return m != n ? (m > n) - (m < n) : (*a > *b) - (*a < *b);
 }
 
+/* Did programs have more errors than allowed? */
+static bool has_failed(struct session *s)
+{
+	struct place_told told;
+
+	s->place->ops->told(s->place, &told);
+	return (int64_t)told.errors > s->conf.max_errors;
+}
+
+/* May an event end the session? */
+static bool events_may_end(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->on.nerrors; i++)
+		if (ends_session(s->on.errors[i]))
+			return true;
+	for (uint32_t i = 0; i < s->on.n; i++)
+		for (uint32_t k = 0; k < s->on.v[i].nclauses && !session_is_tracers(s->on.v[i].probe); k++)
+			if (ends_session(s->on.v[i].clauses[k]))
+				return true;
+	return false;
+}
+
 /* Run the programs of BEGIN, END or FAILED, the probes that only the tracer fires, in their order. */
 static int fire(struct session *s, enum probe_kind kind)
 {
 	static const uint64_t no_args[10];
-	struct enabled **v = arena_alloc(s->arena, (s->nenabled + 1) * sizeof(struct enabled *));
+	struct enabled **v = arena_alloc(s->arena, (s->on.n + 1) * sizeof(struct enabled *));
 	uint32_t i, n = 0;
 	int e = 0;
 
-	for (i = 0; i < s->nenabled; i++)
-		if (s->enabled[i].probe->kind == kind && s->enabled[i].prog >= 0)
-			v[n++] = &s->enabled[i];
+	for (i = 0; i < s->on.n; i++)
+		if (s->on.v[i].probe->kind == kind && s->on.v[i].prog >= 0)
+			v[n++] = &s->on.v[i];
 	qsort(v, n, sizeof(*v), by_order);
 	for (i = 0; i < n && !e; i++) {
-		if (kind == PROBE_BEGIN && s->conf.stp && (int64_t)place_control(s->place)->errors > s->conf.max_errors)
-			break;	/* the others have nothing to begin with any more */
-		e = s->place->ops->run(s->place, v[i]->prog, (uint32_t)(v[i] - s->enabled), no_args);
+		if (kind == PROBE_BEGIN && out_dialect(s->conf.out)->counts && has_failed(s))
+			break;	/* the other probes are skipped */
+		e = session_fire(s, v[i], no_args);
 	}
+	return e;
+}
+
+/* Open the requested form; if that fails, the session keeps its present one. */
+static int open_form(struct session *s)
+{
+	const struct form *form = s->conf.taker ? &form_values :
+				  strcmp(s->opts.text[OPT_oformat], "text") ? &form_document : &form_text;
+	int e = form->open ? form->open(s) : 0;
+
+	if (!e)
+		s->output.form = form;
 	return e;
 }
 
 bool session_start(struct session *s)
 {
+	s->place->events_end = events_may_end(s);
 	session_set_state(s, ABI_STATE_WARMUP);
 	session_times_start(s);
-	s->error = structured_begin(s);
-	if (!s->error)
-		s->error = fire(s, PROBE_BEGIN);
-	if (!s->error)
-		s->error = session_drain(s, true);
-	if (s->error || s->ending)
-		return false;
-	session_know_pythons(s);
-	session_set_state(s, ABI_STATE_ACTIVE);
-	return true;
+	s->finish.error = open_form(s);
+	if (!s->finish.error)
+		s->finish.error = fire(s, PROBE_BEGIN);
+	session_notice_exit(s);
+	/* Actions of BEGIN that the tracer carries out, such as system(), run while other probes fire already. */
+	if (!s->finish.error && !s->finish.is_due) {
+		session_know_pythons(s);
+		session_set_state(s, ABI_STATE_ACTIVE);
+	}
+	if (!s->finish.error)
+		s->finish.error = session_drain(s, true);
+	return !s->finish.error && !s->finish.is_due;
 }
 
-int session_run(struct session *s, struct strbuf *err)
+void session_ready(struct session *s)
+{
+	if (!s->finish.error && !s->finish.is_due)
+		s->finish.error = session_add_sources(s);
+}
+
+int session_fd(const struct session *s)
+{
+	return s->loop.epoll;
+}
+
+void session_end(struct session *s)
+{
+	s->finish.is_due = true;
+}
+
+int session_turn(struct session *s, int timeout_ms)
 {
 	struct epoll_event ev[16];
 	int i, n;
 
-	if (!s->error && !s->ending)
-		s->error = session_add_sources(s);
-	while (!s->error && !s->ending) {
-		n = epoll_wait(s->epoll, ev, 16, -1);
-		if (n < 0 && errno != EINTR)
-			s->error = -errno;
-		for (i = 0; i < n && !s->error && !s->ending; i++) {
-			struct source_fd *src = ev[i].data.ptr;
+	if (s->finish.error || s->finish.is_due)
+		return s->finish.error;
+	n = epoll_wait(s->loop.epoll, ev, 16, timeout_ms);
+	if (n < 0 && errno != EINTR)
+		s->finish.error = -errno;
+	for (i = 0; i < n && !s->finish.error && !s->finish.is_due; i++) {
+		struct source_fd *src = ev[i].data.ptr;
 
-			src->ready(s, src);
-		}
+		src->ready(s, src);
 	}
+	return s->finish.error ? s->finish.error : !s->finish.is_due;
+}
+
+int session_finish(struct session *s, struct strbuf *err)
+{
 	session_set_state(s, ABI_STATE_DRAINING);
 	s->place->ops->disarm(s->place);
-	if (!s->error)
-		s->error = session_drain(s, true);
-	s->ended = true;
+	if (!s->finish.error)
+		s->finish.error = session_drain(s, true);
+	s->finish.end_fires = true;
 	session_set_state(s, ABI_STATE_COOLDOWN);
-	if (!s->error)
-		s->error = fire(s, session_stap_failed(s) ? PROBE_FAILED : PROBE_END);
-	if (!s->error)
-		s->error = session_drain_rest(s);
+	if (!s->finish.error)
+		s->finish.error = fire(s, session_failed(s) ? PROBE_FAILED : PROBE_END);
+	if (!s->finish.error)
+		s->finish.error = session_drain_rest(s);
 	aggs_stale(s->aggs);
-	if (!s->error)
-		s->error = session_times_print(s);
-	if (!s->error)
-		s->error = session_print_aggs(s);
+	if (!s->finish.error)
+		s->finish.error = session_times_print(s);
+	if (!s->finish.error && out_dialect(s->conf.out)->stands_apart && s->output.form->stands_apart)
+		out_putc(s->conf.out, '\n');	/* dtrace(1M): an empty line separates the end's output */
+	if (!s->finish.error)
+		s->finish.error = session_print_aggs(s);
+	session_report_refused(s);
 	session_report_drops(s);
-	structured_end(s);
-	if (!s->error)
-		s->error = out_flush(s->conf.out);
-	if (s->conf.stp)
-		session_stap_summary(s);
-	if (s->error)
-		strbuf_printf(err, "the session ended early: %s", strerror(-s->error));
-	return s->error;
+	if (s->output.form->close)
+		s->output.form->close(s);
+	if (!s->finish.error)
+		s->finish.error = out_flush(s->conf.out);
+	session_summary(s);
+	if (s->finish.error)
+		strbuf_printf(err, "the session ended early: %s", strerror(-s->finish.error));
+	return s->finish.error;
 }

@@ -1,12 +1,17 @@
 #include "session/spec.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPECS_MAX = 64 };	/* as many as there are numbers */
+#include "vm/record.h"
 
-/* Records back to back, each behind its size as 8 bytes. */
+enum { SPECS_MAX = 64 };	/* the highest number of a speculation */
+
+/* Records one after the other, each preceded by 8 bytes with its size; their highest bit: is_foreign. */
+#define FOREIGN ((uint64_t)1 << 63)
+
 struct spec {
 	char *bytes;
 	size_t len, cap;
@@ -39,11 +44,11 @@ static struct spec *find(struct specs *s, int64_t id)
 	return id >= 1 && id <= SPECS_MAX ? &s->v[id - 1] : NULL;
 }
 
-int specs_keep(struct specs *s, int64_t id, const void *rec, size_t size)
+int specs_keep(struct specs *s, int64_t id, const struct record *rec)
 {
 	struct spec *sp = find(s, id);
-	uint64_t n = size;
-	size_t cap;
+	size_t size = rec->size, cap;
+	uint64_t n = size | (rec->is_foreign ? FOREIGN : 0);
 	char *p;
 
 	if (!sp)
@@ -61,21 +66,25 @@ int specs_keep(struct specs *s, int64_t id, const void *rec, size_t size)
 		sp->cap = cap;
 	}
 	memcpy(sp->bytes + sp->len, &n, sizeof(n));
-	memcpy(sp->bytes + sp->len + sizeof(n), rec, size);
+	memcpy(sp->bytes + sp->len + sizeof(n), rec->hdr, size);
 	sp->len += sizeof(n) + ((size + 7) & ~(size_t)7);
 	return 0;
 }
 
-int specs_end(struct specs *s, int64_t id, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx)
+int specs_end(struct specs *s, int64_t id, int (*fn)(void *ctx, const struct record *rec), void *ctx)
 {
 	struct spec *sp = find(s, id);
 	size_t at = 0;
 	uint64_t n;
+	bool is_foreign;
 	int e = 0;
 
 	while (sp && fn && at < sp->len && !e) {
 		memcpy(&n, sp->bytes + at, sizeof(n));
-		e = fn(ctx, sp->bytes + at + sizeof(n), (size_t)n);
+		is_foreign = n & FOREIGN;
+		n &= ~FOREIGN;
+		e = fn(ctx, &(struct record){ (const struct abi_record *)(const void *)(sp->bytes + at + sizeof(n)), (size_t)n,
+					      is_foreign });
 		at += sizeof(n) + (((size_t)n + 7) & ~(size_t)7);
 	}
 	if (sp)

@@ -7,22 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct record;
 struct specs;
 
-/* @specsize: bytes that each speculation may keep.  NULL: no memory.  specs_free accepts NULL. */
+/* @specsize: the most bytes of a speculation.  NULL: out of memory.  specs_free accepts NULL. */
 struct specs *specs_new(size_t specsize);
 void specs_free(struct specs *s);
 
-/* Keep the record for speculation @id.  0 or -ENOMEM; one that does not fit is counted. */
-int specs_keep(struct specs *s, int64_t id, const void *rec, size_t size);
+/* Keep the record for speculation @id.  0 or -ENOMEM; records that do not fit are counted. */
+int specs_keep(struct specs *s, int64_t id, const struct record *rec);
 
 /*
- * Hand what was kept for @id to @fn (NULL: to nobody) in its order, and forget it.  0, or what @fn returned when that
- * was not 0.
+ * Pass the records kept for @id to @fn (NULL: none) in their order, and remove them.  0, or what @fn returned if that
+ * is not 0.
  */
-int specs_end(struct specs *s, int64_t id, int (*fn)(void *ctx, const void *rec, size_t size), void *ctx);
+int specs_end(struct specs *s, int64_t id, int (*fn)(void *ctx, const struct record *rec), void *ctx);
 
-/* How many records did not fit since the last time. */
+/* The number of records that did not fit since the last call. */
 uint64_t specs_drops(struct specs *s);
 
 #endif

@@ -7,11 +7,11 @@
 
 #include "abi/record.h"
 
-int stream_add(struct stream *s, const void *rec, size_t size)
+int stream_add(struct stream *s, const struct record *rec)
 {
-	const struct abi_record *hdr = rec;
+	const struct abi_record *hdr = rec->hdr;
+	size_t size = rec->size, cap;
 	struct stream_item *items;
-	size_t cap;
 	char *bytes;
 
 	if (size < sizeof(*hdr) || hdr->size > size)
@@ -33,8 +33,8 @@ int stream_add(struct stream *s, const void *rec, size_t size)
 		s->bytes = bytes;
 		s->cap = cap;
 	}
-	memcpy(s->bytes + s->len, rec, size);
-	s->items[s->n++] = (struct stream_item){ hdr->time_ns, s->order++, s->len, size };
+	memcpy(s->bytes + s->len, hdr, size);
+	s->items[s->n++] = (struct stream_item){ hdr->time_ns, s->order++, s->len, size, rec->is_foreign };
 	s->len += (size + 7) & ~(size_t)7;
 	return 0;
 }
@@ -48,7 +48,7 @@ static int by_time(const void *x, const void *y)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* As they are as a rule where one thread is traced. */
+/* Are the records in order already?  They usually are if one thread is traced. */
 static bool in_order(const struct stream *s)
 {
 	for (size_t i = 1; i < s->n; i++)
@@ -57,7 +57,7 @@ static bool in_order(const struct stream *s)
 	return true;
 }
 
-/* Move the bytes of the records together. */
+/* Close the gaps between the bytes of the records. */
 static void compact(struct stream *s)
 {
 	size_t i, len = 0;
@@ -70,7 +70,7 @@ static void compact(struct stream *s)
 	for (i = 0; i < s->n; i++)
 		len += (s->items[i].size + 7) & ~(size_t)7;
 	bytes = malloc(len);
-	if (!bytes)		/* they stay where they are */
+	if (!bytes)		/* the gaps remain */
 		return;
 	for (i = 0, len = 0; i < s->n; i++) {
 		memcpy(bytes + len, s->bytes + s->items[i].off, s->items[i].size);
@@ -82,7 +82,7 @@ static void compact(struct stream *s)
 	s->len = s->cap = len;
 }
 
-/* Forget the first @n records and move the others to the front. */
+/* Remove the first @n records and move the others to the front. */
 static void forget(struct stream *s, size_t n)
 {
 	s->n -= n;
@@ -104,7 +104,7 @@ int stream_keep_last(struct stream *s, size_t bytes)
 		memcpy(&hdr, s->bytes + s->items[i].off, sizeof(hdr));
 		mine = &used[hdr.cpu % CPUS_MAX];
 		if (*mine > bytes || s->items[i].size > bytes - *mine) {
-			*mine = bytes + 1;	/* and what is older goes as well */
+			*mine = bytes + 1;	/* older records are dropped, too */
 			continue;
 		}
 		*mine += s->items[i].size;
@@ -117,9 +117,15 @@ int stream_keep_last(struct stream *s, size_t bytes)
 	return 0;
 }
 
+static struct record record_at(const struct stream *s, size_t i)
+{
+	return (struct record){ (const struct abi_record *)(const void *)(s->bytes + s->items[i].off), s->items[i].size,
+				s->items[i].is_foreign };
+}
+
 int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx)
 {
-	const struct stream_item *item;
+	struct record rec, next;
 	size_t i;
 	int ret = 0;
 
@@ -128,8 +134,10 @@ int stream_take(struct stream *s, uint64_t until_ns, stream_fn *each, void *ctx)
 	if (!in_order(s))
 		qsort(s->items, s->n, sizeof(*s->items), by_time);
 	for (i = 0; i < s->n && !ret && s->items[i].time_ns <= until_ns; i++) {
-		item = &s->items[i];
-		ret = each(ctx, s->bytes + item->off, item->size, i + 1 < s->n ? s->bytes + item[1].off : NULL);
+		rec = record_at(s, i);
+		if (i + 1 < s->n)
+			next = record_at(s, i + 1);
+		ret = each(ctx, &rec, i + 1 < s->n ? &next : NULL);
 	}
 	forget(s, i);
 	return ret;

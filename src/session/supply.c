@@ -4,28 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 #include "probe/procs.h"
+#include "session/busy.h"
 #include "session/newcomers.h"
 #include "session/session.h"
 #include "target/agent.h"
 #include "target/target.h"
 
-/* An agent answers once its program lets go of the GIL: 5 ms after it is asked, longer while a C function keeps it. */
-enum { READY_MS = 5000, LOOK_MS = 5000 };
+/*
+ * An agent answers as soon as its program releases the GIL: within 5 ms, or later if a C function holds it.
+ * PATIENCE_MS is the time limit for all agents together to be loaded, to start and to answer.  A process that takes
+ * longer is not traced until it answers.
+ */
+enum { PATIENCE_MS = 5000, LOOK_MIN_MS = 200 };
 
-/* A process that is younger may still be on the way to its interpreter. */
+/* A younger process may still be starting its interpreter. */
 enum { YOUNG_MS = 10000 };
 
 struct supply {
 	struct supply_conf conf;
-	struct strbuf object;	/* empty: there is none */
-	struct strbuf missing;	/* why, if there should be one */
+	struct strbuf object;	/* path of the agent's object; empty: none */
+	struct strbuf missing;	/* why it is missing, if it is needed */
 	struct agents *agents;	/* NULL: none needed so far */
-	bool awaited, heard;	/* the command's agent, or some other */
-	bool started;
-	struct newcomers *newcomers;	/* or NULL, and then what follows is unset */
-	const struct probe_desc *descs;	/* that mean the agent in them */
+	bool awaited, heard;	/* the command's agent; any agent */
+	bool started, is_starting;
+	struct busy *busy;		/* processes into which the agent cannot be brought now, or NULL */
+	pid_t *awaited_pids;	/* processes that have it, but had not answered when last checked */
+	size_t nawaited, awaited_cap;
+	size_t nexplicit;		/* the number of targets, which come first and which the session needs */
+	pid_t only;			/* the only target; 0: none, or several */
+	struct strbuf only_refused;	/* why @only gets no segment, before the session runs */
+	uint64_t spent_ms;		/* of PATIENCE_MS */
+	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
+	struct strbuf missed_why;
+	struct newcomers *newcomers;	/* NULL: then the following members are unset */
+	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
 	bool (*also)(void *ctx, uint32_t pid);
 	void *also_ctx;
@@ -71,15 +87,25 @@ void supply_free(struct supply *s)
 {
 	if (!s)
 		return;
-	/* As with one that takes rights from its file's owner, or is linked statically. */
+	/* For example a set-user-ID program, or a statically linked one. */
 	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
 	newcomers_free(s->newcomers);
+	busy_free(s->busy);
 	agents_free(s->agents);
+	free(s->awaited_pids);
+	strbuf_fini(&s->missed_why);
+	strbuf_fini(&s->only_refused);
 	strbuf_fini(&s->object);
 	strbuf_fini(&s->missing);
 	free(s);
+}
+
+static void tell(struct supply *s, enum supply_fate fate, pid_t pid, const char *why)
+{
+	if (s->conf.process)
+		s->conf.process(s->conf.ctx, fate, (uint32_t)pid, why);
 }
 
 static void say(struct supply *s, const struct agents_event *e, const char *what)
@@ -107,13 +133,23 @@ static void heard(void *ctx, const struct agents_event *e)
 		break;
 	case AGENTS_OFF:
 	case AGENTS_LOST:
+		tell(s, SUPPLY_REFUSED, e->pid, e->why);
 		say(s, e, "does not work in");
 		break;
+	case AGENTS_REFUSED:
+		tell(s, SUPPLY_REFUSED, e->pid, e->why);
+		if (s->is_starting && e->pid == s->only)
+			strbuf_printf(&s->only_refused, "the agent cannot run the script in process %d: %s", (int)e->pid, e->why);
+		else
+			say(s, e, "cannot run the script in");
+		break;
 	case AGENTS_STATE:
+		tell(s, SUPPLY_READY, e->pid, "");
 		if (*e->why)
 			say(s, e, "does not supply everything in");
 		break;
 	case AGENTS_GONE:
+		tell(s, SUPPLY_GONE, e->pid, "");
 		break;
 	}
 }
@@ -123,7 +159,7 @@ static int need_agents(struct supply *s, struct strbuf *err)
 	return s->agents ? 0 : agents_new(&s->agents, strbuf_str(&s->object), heard, s, err);
 }
 
-/* What to do when the agent cannot be had. */
+/* Continue without the agent, or fail. */
 static int without(int e, struct strbuf *err)
 {
 	strbuf_puts(err, "; -x agent=never traces without it, by the markers that the interpreter has itself");
@@ -132,7 +168,7 @@ static int without(int e, struct strbuf *err)
 
 /* --- a command ------------------------------------------------------------------------------------------ */
 
-/* A description of one process, $target: not of whatever processes there will be. */
+/* Does it describe one process, $target, not any process? */
 static bool is_of_target(const struct probe_desc *desc)
 {
 	return *desc->prov && !desc_is_glob(desc->prov);
@@ -161,11 +197,11 @@ int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, c
 	return e;
 }
 
-/* Is the agent meant in the process? */
-static bool is_meant(const struct supply *s, const struct probe_desc *descs, size_t n, pid_t pid)
+/* Does one of @descs need the agent in the process? */
+static bool needs_agent(const struct supply *s, const struct probe_desc *descs, size_t n, pid_t pid)
 {
 	for (size_t i = 0; i < n; i++)
-		if (probe_agent_meant(s->conf.probes, (uint32_t)pid, &descs[i]))
+		if (probe_agent_serves(s->conf.probes, (uint32_t)pid, &descs[i]))
 			return true;
 	return false;
 }
@@ -174,7 +210,7 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 {
 	int e = 0;
 
-	if (!s->agents || !is_meant(s, descs, n, target_pid(t)))
+	if (!s->agents || !needs_agent(s, descs, n, target_pid(t)))
 		return 0;
 	s->awaited = true;
 	if (target_brings(t))
@@ -191,89 +227,249 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 
 /* --- running processes ---------------------------------------------------------------------------------- */
 
+static void message(struct supply *s, const struct strbuf *text)
+{
+	if (s->conf.message)
+		s->conf.message(s->conf.ctx, strbuf_str(text));
+}
+
+/* Milliseconds left of PATIENCE_MS. */
+static int patience(const struct supply *s)
+{
+	return s->spent_ms < PATIENCE_MS ? (int)(PATIENCE_MS - s->spent_ms) : 0;
+}
+
+/* Bring the agent to @t, within the time that is left. */
+static int bring(struct supply *s, struct target *t, struct strbuf *err)
+{
+	uint64_t begin = now_ms();
+	int e = (patience(s) ? agents_attach : agents_try)(s->agents, t, err);
+
+	if (e)
+		s->spent_ms += now_ms() - begin;
+	return e;
+}
+
+/* Wait for process @pid, which has the agent now. */
+static int await(struct supply *s, pid_t pid)
+{
+	size_t cap = s->awaited_cap ? 2 * s->awaited_cap : 16;
+	pid_t *v = s->awaited_pids;
+
+	if (s->nawaited == s->awaited_cap) {
+		v = realloc(v, cap * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		s->awaited_pids = v;
+		s->awaited_cap = cap;
+	}
+	v[s->nawaited++] = pid;
+	return 0;
+}
+
+/* Try again to bring the agent to a busy process.  True: it need not be tried again. */
+static bool try_again(void *ctx, struct target *t)
+{
+	struct supply *s = ctx;
+	int e = agents_have(s->agents, target_pid(t)) ? 0 : agents_try(s->agents, t, NULL);
+
+	return !e || e == -ESRCH || e == -ENOTSUP;
+}
+
+/* Postpone loading the agent into @t until it is at a safe point; @why: what prevented it. */
+static int skip(struct supply *s, struct target *t, struct strbuf *why)
+{
+	struct target *same = NULL;
+	int e = s->busy ? 0 : busy_new(try_again, s, &s->busy);
+
+	if (!e)
+		e = target_attach(target_pid(t), &same, NULL);
+	if (!e && target_poll(t) == TARGET_EXITED) {	/* then @same may be another process of that number */
+		target_free(same);
+		e = -ESRCH;
+	}
+	if (!e)
+		e = busy_add(s->busy, same);
+	if (e)
+		return e;
+	strbuf_puts(why, "; it is skipped until the agent can be loaded");
+	message(s, why);
+	strbuf_clear(why);
+	return 0;
+}
+
+/* Bring the agent to @t; also 0 if it is postponed, which is reported. */
+static int bring_or_skip(struct supply *s, struct target *t, struct strbuf *err)
+{
+	int e = bring(s, t, err);
+
+	if (e == -EBUSY)
+		return skip(s, t, err);
+	return e ? e : await(s, target_pid(t));
+}
+
+/* Process @pid seems to need no agent: 0, or -errno if it could not be looked at for lack of memory or descriptors. */
+static int needs_none(const struct supply *s, pid_t pid, struct strbuf *err)
+{
+	int e = probe_trouble(s->conf.probes);
+
+	if (!is_shortage(e))
+		return 0;
+	strbuf_printf(err, "cannot look at process %d: %s", (int)pid, strerror(-e));
+	return e;
+}
+
 int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err)
 {
 	int e;
 
-	if (!is_meant(s, descs, n, target_pid(t)))
-		return 0;
+	if (!needs_agent(s, descs, n, target_pid(t)))
+		return needs_none(s, target_pid(t), err);
 	e = need_agents(s, err);
 	if (!e)
-		e = agents_attach(s->agents, t, err);
-	if (!e)
-		e = agents_wait(s->agents, target_pid(t), READY_MS, err);
-	return e && target_poll(t) != TARGET_EXITED ? without(e, err) : e;
+		e = bring_or_skip(s, t, err);
+	s->nexplicit = s->nawaited;
+	return e && e != -EINTR && target_poll(t) != TARGET_EXITED ? without(e, err) : e;
 }
 
-/* So young that its interpreter may still be starting? */
+/* Is it so young that its interpreter may still be starting? */
 static bool is_young(uint32_t pid)
 {
 	return procs_age_ms(pid) < YOUNG_MS;
+}
+
+static int attach_other(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
+{
+	struct target *t = NULL;
+	int e;
+
+	if (!needs_agent(s, descs, n, (pid_t)pid))
+		return needs_none(s, (pid_t)pid, err);
+	e = need_agents(s, err);
+	if (!e)
+		e = target_attach((pid_t)pid, &t, err);
+	/* Young processes are watched by newcomers. */
+	if (!e)
+		e = s->newcomers && is_young(pid) ? bring(s, t, err) : bring_or_skip(s, t, err);
+	target_free(t);
+	if (e && e != -ESRCH && e != -EINTR && s->newcomers && is_young(pid))
+		return -EAGAIN;
+	return e;
+}
+
+int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
+{
+	return attach_other(s, descs, n, pid, err);
+}
+
+static bool is_selected(const struct supply *s, uint32_t pid)
+{
+	return !s->conf.selects || s->conf.selects(s->conf.ctx, pid);
 }
 
 struct attaching {
 	struct supply *s;
 	const struct probe_desc *descs;
 	size_t n;
-	unsigned int missed;
-	struct strbuf *err;
+	bool interrupted;
 };
-
-int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
-{
-	struct target *t = NULL;
-	int e;
-
-	e = target_attach((pid_t)pid, &t, err);
-	if (!e)
-		e = supply_attach(s, descs, n, t, err);
-	target_free(t);
-	return e && e != -ESRCH && s->newcomers && is_young(pid) ? -EAGAIN : e;
-}
 
 static void attach_one(void *ctx, uint32_t pid)
 {
 	struct attaching *a = ctx;
+	struct supply *s = a->s;
 	struct strbuf err = { 0 };
 	int e;
 
 	/* A target has it already. */
-	if (!is_meant(a->s, a->descs, a->n, (pid_t)pid) || (a->s->agents && agents_have(a->s->agents, (pid_t)pid)))
+	if (a->interrupted || (s->agents && agents_have(s->agents, (pid_t)pid)) || !is_selected(s, pid))
 		return;
-	e = supply_attach_pid(a->s, a->descs, a->n, pid, &err);
-	if (e && e != -ESRCH && e != -EAGAIN && !a->missed++)
-		strbuf_puts(a->err, strbuf_str(&err));
+	e = attach_other(s, a->descs, a->n, pid, &err);
+	a->interrupted = e == -EINTR;
+	if (e && e != -ESRCH && e != -EAGAIN && e != -EINTR) {
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, strbuf_str(&err));
+		if (!s->missed++)
+			strbuf_puts(&s->missed_why, strbuf_str(&err));
+	}
 	strbuf_fini(&err);
 }
 
-unsigned int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err)
+int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n)
 {
-	struct attaching a = { .s = s, .descs = descs, .n = n, .err = err };
+	struct attaching a = { .s = s, .descs = descs, .n = n };
 	bool wide = false;
 
 	for (size_t i = 0; i < n; i++)
 		wide = wide || (!is_of_target(&descs[i]) && probe_agent_named(s->conf.probes, &descs[i]));
 	if (wide)
 		probe_agent_each(s->conf.probes, attach_one, &a);
-	return a.missed;
+	return a.interrupted ? -EINTR : 0;
 }
 
-/* --- processes to come ---------------------------------------------------------------------------------- */
+static void say_skipped(struct supply *s, struct strbuf *why)
+{
+	strbuf_puts(why, "; it is skipped until it does");
+	message(s, why);
+}
+
+int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_why, struct strbuf *err)
+{
+	uint64_t begin = now_ms();
+	int e = s->nawaited ? agents_wait(s->agents, s->awaited_pids, s->nawaited, patience(s)) : 0;
+
+	s->spent_ms += now_ms() - begin;
+	if (e == -EINTR)
+		return e;
+	e = 0;
+	for (size_t i = 0; i < s->nawaited && !e; i++) {
+		struct strbuf why = { 0 };
+
+		switch (agents_said(s->agents, s->awaited_pids[i], &why)) {
+		case AGENTS_SAID_READY:
+			break;
+		case AGENTS_SAID_NOTHING:
+			say_skipped(s, &why);
+			break;
+		case AGENTS_SAID_END:
+			/* Usually because its process has ended. */
+			if (procs_is_alive((uint32_t)s->awaited_pids[i]))
+				message(s, &why);
+			break;
+		case AGENTS_SAID_OFF:
+			if (i < s->nexplicit) {
+				strbuf_puts(err, strbuf_str(&why));
+				e = without(-ENOTSUP, err);
+			} else if (!s->missed++) {
+				strbuf_puts(&s->missed_why, strbuf_str(&why));
+			}
+		}
+		strbuf_fini(&why);
+	}
+	s->only = s->nexplicit == 1 ? s->awaited_pids[0] : 0;
+	s->nawaited = s->nexplicit = 0;
+	*missed = s->missed;
+	if (missed_why)
+		strbuf_puts(missed_why, strbuf_str(&s->missed_why));
+	return e;
+}
+
+/* --- processes that start later ------------------------------------------------------------------------- */
 
 static void say_missed(struct supply *s, uint32_t pid, const char *why)
 {
 	struct strbuf b = { 0 };
 
+	tell(s, SUPPLY_REFUSED, (pid_t)pid, why);
 	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
 	if (s->conf.message)
 		s->conf.message(s->conf.ctx, strbuf_str(&b));
 	strbuf_fini(&b);
 }
 
-static bool is_meant_later(const struct supply *s, uint32_t pid)
+static bool needs_agent_later(const struct supply *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->ndescs; i++)
-		if (probe_agent_meant_later(s->conf.probes, pid, &s->descs[i]))
+		if (probe_agent_serves_later(s->conf.probes, pid, &s->descs[i]))
 			return true;
 	return false;
 }
@@ -285,22 +481,26 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 	struct strbuf err = { 0 };
 	int e;
 
-	if (s->also && !s->also(s->also_ctx, pid))
+	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid))
 		return NEWCOMER_DONE;
-	switch (probe_agent_hope(s->conf.probes, pid)) {
-	case PROBE_HOPE_NONE:
+	switch (probe_is_python(s->conf.probes, pid)) {
+	case PROBE_PYTHON_GONE:
 		return NEWCOMER_DONE;
-	case PROBE_HOPE_SMALL:
+	case PROBE_PYTHON_NO:
 		return NEWCOMER_HARDLY;
-	case PROBE_HOPE_SOON:
+	case PROBE_PYTHON_LOADING:
 		return NEWCOMER_SOON;
-	case PROBE_HOPE_IS:
+	case PROBE_PYTHON_UNKNOWN:
+		if (last)
+			say_missed(s, pid, strerror(errno));
+		return NEWCOMER_SOON;
+	case PROBE_PYTHON_YES:
 		break;
 	}
-	if (!is_meant_later(s, pid))
+	if (!needs_agent_later(s, pid))
 		return NEWCOMER_DONE;
 	agents_turn(s->agents);
-	/* One that was brought along; or that of its program before, whose channel the kernel is about to close. */
+	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
 		return NEWCOMER_HARDLY;
 	e = target_attach((pid_t)pid, &t, &err);
@@ -366,24 +566,59 @@ static void turn(void *ctx)
 	agents_turn(s->agents);
 }
 
+static void turn_busy(void *ctx)
+{
+	struct supply *s = ctx;
+
+	busy_turn(s->busy);
+}
+
+static void say_silent(void *ctx, pid_t pid)
+{
+	struct supply *s = ctx;
+	struct strbuf why = { 0 };
+
+	strbuf_printf(&why, "process %d does not let its agent answer: it holds its interpreter's lock, or is stopped", (int)pid);
+	say_skipped(s, &why);
+	strbuf_fini(&why);
+}
+
+static int segment_of(void *session, const struct domain *domain, int fds[3], struct strbuf *why)
+{
+	return session_segment(session, domain, fds, why);
+}
+
+static void each_peer(void *ctx, void (*fn)(void *fn_ctx, pid_t pid), void *fn_ctx)
+{
+	const struct supply *s = ctx;
+
+	agents_each(s->agents, fn, fn_ctx);
+}
+
 int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
-	int segment[3], e;
+	int e;
 
 	s->started = true;
 	if (!s->agents)
 		return 0;
-	if (session_segment(session, segment))
-		agents_offer(s->agents, segment);
-	e = agents_look(s->agents, LOOK_MS);
-	if (e) {
-		strbuf_printf(err, "an agent does not answer within %d s: its program keeps the GIL; try again, or use "
-			      "-x agent=never", LOOK_MS / 1000);
+	agents_offer(s->agents, segment_of, session);
+	session_set_peers(session, each_peer, s);
+	s->is_starting = true;
+	e = agents_look(s->agents, patience(s) > LOOK_MIN_MS ? patience(s) : LOOK_MIN_MS);
+	s->is_starting = false;
+	if (e == -EINTR)
 		return e;
+	if (s->only_refused.len) {	/* there would never be an event */
+		strbuf_puts(err, strbuf_str(&s->only_refused));
+		return -EPERM;
 	}
+	agents_each_asked(s->agents, say_silent, s);
 	e = session_watch_fd(session, agents_fd(s->agents), turn, s);
 	if (!e && s->newcomers)
 		e = session_watch_fd(session, newcomers_fd(s->newcomers), turn_newcomers, s);
+	if (!e && s->busy)
+		e = session_watch_fd(session, busy_fd(s->busy), turn_busy, s);
 	if (e)
 		strbuf_printf(err, "cannot watch the agents: %s", strerror(-e));
 	return e;

@@ -1,16 +1,17 @@
 /*
- * Python's markers from dtap's agent, for one session: does the script need it, then how it gets into the processes,
- * and what it is told.  Which marker comes from where is probe/python.h's choice, loading is target/agent.h's work.
+ * Python's markers from dtap's agent, for one session: does the script need the agent, loading it into the processes,
+ * and telling it what to supply.  probe/python.h decides which markers come from it; target/agent.h loads it.
  *
  *	supply_new	find the agent's object, tell the probe set
- *	supply_foresee	the descriptions are known, the command not started: is it to bring the agent along?
- *	supply_settle	the command is held, at the image to trace
- *	supply_follow	into those that will be started from now on, while the session runs
- *	supply_attach	into the processes that run already
- *	supply_start	the sites are armed: have the agents look, and follow those to come while the session runs
- *	supply_free	the agents take their hooks away
+ *	supply_foresee	before the command is started: must it load the agent at its start?
+ *	supply_settle	load it into the held command, at the image to trace
+ *	supply_follow	load it into processes that are started from now on, while the session runs
+ *	supply_attach	load it into processes that run already
+ *	supply_await	wait until their agents are ready
+ *	supply_start	the sites are armed: make the agents install their hooks; handle them while the session runs
+ *	supply_free	make the agents remove their hooks
  *
- * Functions that can fail return a negative errno and add one line without a newline to @err.
+ * Functions that fail return a negative errno and append one line without a newline to @err.
  */
 #ifndef DTAP_SESSION_SUPPLY_H
 #define DTAP_SESSION_SUPPLY_H
@@ -27,59 +28,77 @@ struct supply;
 struct target;
 struct target_preload;
 
+/* Its agent's hooks are installed (told at each change); it gets none, or none that works; its agent is gone. */
+enum supply_fate { SUPPLY_READY, SUPPLY_REFUSED, SUPPLY_GONE };
+
 struct supply_conf {
 	struct probe_set *probes;	/* must outlive it */
 	enum python_mode mode;
-	/* What a process's agent cannot do, a line without a newline; NULL: nobody wants to know. */
+	/* Called with a line without a newline about what a process's agent cannot do; may be NULL. */
 	void (*message)(void *ctx, const char *text);
 	void *ctx;
+	/* What became of a process; may be NULL. */
+	void (*process)(void *ctx, enum supply_fate fate, uint32_t pid, const char *why);
+	/* Must process @pid, which no description names, get the agent?  NULL: all must.  Called with @ctx. */
+	bool (*selects)(void *ctx, uint32_t pid);
 };
 
 /* Without an object PYTHON_AUTO is PYTHON_NEVER, and PYTHON_ALWAYS is -ENOENT. */
 int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbuf *err);
 void supply_free(struct supply *s);	/* accepts NULL */
 
-/* With PYTHON_AUTO: why there is no object, and what that means for scripts about Python; "" when there is one. */
+/* With PYTHON_AUTO: why there is no object, and what that means for scripts about Python; "" if there is one. */
 const char *supply_missing(const struct supply *s);
 
 /*
- * The script has these descriptions, $target being any number, and is to trace @command, a command line.  *preload is
- * for target_create(): NULL when the command is an interpreter that needs nothing of the agent, or nothing of the
- * agent is described.
+ * The script has these descriptions, with any number as $target, and will trace @command, a command line.  *preload is
+ * for target_create(); NULL if no description needs the agent, or the command is an interpreter that does not need
+ * it.
  */
 int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, const char *command,
 		   const struct target_preload **preload, struct strbuf *err);
 
 /*
- * Where the held target @t does not load the object by itself (target_brings), bring it in.  @t may be
- * AT_ENTRY afterwards.
+ * Load the object into the held target @t if @t does not load it itself (target_brings).  @t may be AT_ENTRY
+ * afterwards.
  */
 int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);
 
 /*
- * Processes that execute a program from now on get the agent, too, if one of the descriptions means it there and @also,
- * unless it is NULL, says yes; so do those that have only just begun.  @descs and @ctx must outlive @s, whose message()
- * is told of each that should have it and cannot.
+ * Processes that execute a program from now on, or have just done so, get the agent, too, if one of the descriptions
+ * needs it there and @also, unless NULL, returns true.  @descs and @ctx must outlive @s.  message() reports each
+ * process that cannot get it.
  */
 int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
 		  void *ctx, struct strbuf *err);
 
-/* Bring the agent into running @t, if one of the descriptions means it there. */
+/*
+ * Load the agent into running @t if one of the descriptions needs it there.  0 also if that is impossible now, for
+ * example because @t is stopped: message() reports it, and @t gets the agent later, while the session runs.
+ * -EINTR: a signal asks the tracer to end (agents_wait).
+ */
 int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);
 
-/*
- * The same for all other processes, when descriptions are of any process.  Returns how many could not be given it, with
- * the reason of the first in @err.
- */
-unsigned int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err);
+/* The same for all other processes, if descriptions are for any process.  0 or -EINTR; see supply_await(). */
+int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n);
 
-/* The same for process @pid: -EAGAIN: not now, but supply_follow() looks after it. */
+/* The same for process @pid; -EAGAIN: not now, but supply_follow() will do it. */
 int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err);
 
-/* The session's sites are armed and nothing has fired yet.  0: each agent in a running process has its hooks in. */
+/*
+ * Wait until the loaded agents are ready.  A process that is too slow is skipped until its agent is ready; message()
+ * reports it.  *missed: the number of processes that could not get the agent, with the first one's reason in
+ * @missed_why, which may be NULL; a process of supply_attach() among them is an error.  -EINTR as there.
+ */
+int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_why, struct strbuf *err);
+
+/*
+ * Call it when the session's sites are armed and nothing has fired yet.  0: each agent in a running process has
+ * installed its hooks, or is skipped as by supply_await().  -EINTR as there.
+ */
 int supply_start(struct supply *s, struct session *session, struct strbuf *err);
 
-/* "function-entry and line of Python 3.13" in @out when agents supply something. */
+/* Append "function-entry and line of Python 3.13" to @out if agents supply something. */
 void supply_say(const struct supply *s, struct strbuf *out);
 
 #endif

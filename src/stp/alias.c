@@ -32,16 +32,18 @@ static const struct row {
 };
 
 struct expansion {
+	struct stp_probe **aliases;	/* the probes that have names */
+	size_t naliases, aliases_cap;
 	struct arena *arena;
 	struct diag *diag;
 	struct stp_prog *prog;
 	const struct stp_resolver *resolver;
-	const struct stp_probe *probe;		/* of the script, and which of its points */
+	const struct stp_probe *probe;		/* of the script; @written is one of its points */
 	const struct stp_point *written;
 	unsigned int depth, nhandlers, work;
 };
 
-/* What runs at a point: blocks and conditions gathered on the way through aliases. */
+/* What runs at a point: blocks and conditions collected while following aliases. */
 struct load {
 	struct stp_stmt **blocks;
 	size_t nblocks;
@@ -66,7 +68,7 @@ static bool is_pattern_point(const struct stp_point *p)
 	return false;
 }
 
-/* The components of @s; 0: more or longer ones than anything matches. */
+/* Parse the components of @s; 0: too many, or too long for any match. */
 static size_t read_row(const char *s, struct row_comp comps[MAX_ROW_COMPS])
 {
 	size_t n = 0, len;
@@ -95,8 +97,8 @@ static bool arg_fits(const struct stp_comp *c, char arg)
 }
 
 /*
- * Do the components @p of a point match the names @c of something that exists?  A ** stands for any number of
- * components without arguments, and is what it matched in @into, which has room for all of @c.
+ * Do the components @p of a point match the names @c of something that exists?  ** matches any number of components
+ * without arguments.  @into gets @p with each ** replaced by what it matched; it has room for all of @c.
  */
 static bool match(const struct stp_comp *p, size_t np, const struct row_comp *c, size_t nc, struct stp_comp *into,
 		  struct arena *a)
@@ -124,7 +126,7 @@ static bool match(const struct stp_comp *p, size_t np, const struct row_comp *c,
 	return false;
 }
 
-/* The components of an alias's name as those of a row; 0: it has more than anything matches. */
+/* The components of an alias's name in the form of a row's; 0: too many for any match. */
 static size_t alias_comps(const struct stp_point *name, struct row_comp comps[MAX_ROW_COMPS])
 {
 	if (name->n > MAX_ROW_COMPS)
@@ -149,7 +151,7 @@ bool stp_point_names(const struct stp_point *pattern, const struct stp_point *na
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
-/* How many components of @p are those of the row or alias from its start. */
+/* How many components of @p from its start are equal to those of the row or alias. */
 static size_t common(const struct stp_point *p, const struct row_comp *comps, size_t n)
 {
 	size_t k = 0;
@@ -171,7 +173,7 @@ static void tapset_alias(void *ctx, const char *name)
 	struct row_comp comps[MAX_ROW_COMPS];
 	const struct aliases *a = ctx;
 
-	if (*name != '_')	/* the tapset's own */
+	if (*name != '_')	/* internal to the tapset */
 		a->fn(a->ctx, comps, read_row(name, comps));
 }
 
@@ -190,11 +192,11 @@ static void each_known(struct expansion *x, known_fn *fn, void *ctx)
 		stp_tapset_aliases(x->prog->tapset, tapset_alias, &aliases);
 }
 
-/* What could have stood where the first component is that matches nothing. */
+/* The alternatives to the first component that matches nothing. */
 struct instead {
 	struct expansion *x;
 	const struct stp_point *point;
-	size_t bad;		/* its number */
+	size_t bad;		/* its index */
 	struct similar similar;
 	struct strbuf follow;	/* " s(number) ms(number)" */
 };
@@ -250,7 +252,7 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 		return;
 	}
 	if (!about)
-		about = subsystem_of(x->written);	/* what an alias became has no such suffix */
+		about = subsystem_of(x->written);	/* the point of an alias does not have such a suffix */
 	if (about) {
 		diag_hint(x->diag, "it is about %s, which dtap does not trace: %s", about->what, about->instead);
 		return;
@@ -276,7 +278,7 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 
 /* --- points that exist ------------------------------------------------------------------------------- */
 
-/* The numbers of a point are what it can have, or *why says what they are not. */
+/* Are the numbers of a point in range?  If not, *why tells the limits. */
 static bool check_numbers(struct expansion *x, const struct row *row, const struct stp_point *p, const char **why)
 {
 	const struct stp_node *first = NULL, *random = NULL;
@@ -308,7 +310,7 @@ static bool check_numbers(struct expansion *x, const struct row *row, const stru
 static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
 				 const struct load *load, bool quiet);
 
-/* What @entry wants at the entry of the function, or system call, whose return is @p. */
+/* Add a handler with @block at the entry of the function, or system call, whose return is @p. */
 static void add_entry(struct expansion *x, const struct stp_point *p, bool syscall, struct stp_stmt *block)
 {
 	const struct row entry = { .pattern = "", .kind = syscall ? STP_P_SYSCALL_ENTRY : STP_P_FUNCTION };
@@ -358,7 +360,7 @@ static void add_handler(struct expansion *x, const struct row *row, const struct
 	}
 }
 
-/* The handlers of @p, a point of the row: one for each point that exists. */
+/* Add a handler for each existing point that @p, a point of the row, matches.  Returns their number. */
 static unsigned int add_handlers(struct expansion *x, const struct row *row, const struct stp_point *p,
 				 const struct load *load, bool quiet)
 {
@@ -406,7 +408,7 @@ static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, 
 
 /* --- aliases ----------------------------------------------------------------------------------------- */
 
-/* All points of @probe, with what stands behind the alias's name in @p as their suffix. */
+/* Expand all points of @probe, with the components of @p behind the alias's name as their suffix. */
 static unsigned int expand_alias(struct expansion *x, struct stp_probe *probe, const struct stp_point *p,
 				 size_t prefix, const struct load *load, bool quiet)
 {
@@ -453,7 +455,9 @@ static unsigned int expand_aliases(struct expansion *x, const struct stp_point *
 	struct stp_comp into[MAX_ROW_COMPS];
 	unsigned int n = 0;
 
-	for (struct stp_probe *probe = x->prog->probes; probe; probe = probe->next) {
+	for (size_t k = 0; k < x->naliases; k++) {
+		struct stp_probe *probe = x->aliases[k];
+
 		for (size_t i = 0; i < probe->names.n; i++) {
 			size_t nc = alias_comps(probe->names.v[i], comps);
 
@@ -468,7 +472,7 @@ static unsigned int expand_aliases(struct expansion *x, const struct stp_point *
 
 /* --- the whole --------------------------------------------------------------------------------------- */
 
-/* The number of handlers made of @p. */
+/* Expand @p.  Returns the number of handlers. */
 static unsigned int expand_point(struct expansion *x, const struct stp_point *p, const struct load *load, bool quiet)
 {
 	struct load with = *load;
@@ -496,7 +500,7 @@ static unsigned int expand_point(struct expansion *x, const struct stp_point *p,
 	return n;
 }
 
-/* The components of an alias's name are plain names. */
+/* Check that the components of an alias's name are plain names. */
 static void check_alias_name(struct expansion *x, const struct stp_point *name)
 {
 	for (size_t k = 0; k < name->n; k++) {
@@ -514,9 +518,14 @@ bool stp_expand(struct stp_prog *prog, struct diag *diag, const struct stp_resol
 	struct expansion x = { .arena = prog->arena, .diag = diag, .prog = prog, .resolver = resolver };
 	unsigned int errors = diag->errors, n;
 
-	for (const struct stp_probe *probe = prog->probes; probe; probe = probe->next)
+	for (struct stp_probe *probe = prog->probes; probe; probe = probe->next) {
+		if (!probe->names.n)
+			continue;
+		x.aliases = arena_grow(x.arena, x.aliases, &x.aliases_cap, x.naliases, sizeof(*x.aliases));
+		x.aliases[x.naliases++] = probe;
 		for (size_t i = 0; i < probe->names.n; i++)
 			check_alias_name(&x, probe->names.v[i]);
+	}
 	for (struct stp_probe *probe = prog->probes; probe; probe = probe->next) {
 		struct load load = { .blocks = &probe->body, .nblocks = 1 };
 

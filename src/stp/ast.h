@@ -2,11 +2,11 @@
  * The tree of a SystemTap script: what parse*.c build, alias.c expands into handlers, and symbols.c, elide.c
  * and infer.c annotate.  The lowering reads handlers, functions and globals of a struct stp_prog.
  *
- * Everything lives in the compilation's arena.  Each node shows the script text that it stands for and
- * bears its position.  Fields marked [sym] and [type] belong to those passes: NULL or 0 after parsing.
+ * Everything lives in the compilation's arena.  The comment on each node shows the script text that it represents;
+ * every node has a position.  Fields marked [sym] and [type] are set by those passes: NULL or 0 after parsing.
  *
- * A probe's body is shared by all points that it names until alias.c copies it for each handler,
- * because locals, types and context variables are the handler's own.
+ * All points of a probe share its body until alias.c copies it for each handler, because each handler has its own
+ * locals, types and context variables.
  *
  * Language reference: chapters "Components of a SystemTap script", "Probe points", "Language elements",
  * "Statement types", "Associative arrays", "Statistics (aggregates)".
@@ -21,6 +21,8 @@
 #include "lang/source.h"
 
 struct arena;
+struct stp_tok;
+struct stp_late;
 struct fmt;
 struct ir_map;
 struct ir_var;
@@ -35,7 +37,7 @@ enum stp_type { STP_UNKNOWN, STP_LONG, STP_STRINGS, STP_STATS };
 
 enum { STP_ARITY_UNKNOWN = -1, STP_MAX_INDEXES = 9 };
 
-/* What <<< is asked for later: bits of struct stp_var.stats. */
+/* What is extracted from a statistic: bits of struct stp_var.stats. */
 enum stp_stat {
 	STP_STAT_COUNT, STP_STAT_SUM, STP_STAT_MIN, STP_STAT_MAX, STP_STAT_AVG, STP_STAT_VARIANCE,
 	STP_HIST_LINEAR, STP_HIST_LOG,
@@ -47,14 +49,14 @@ struct stp_var {
 	struct src_pos pos;		/* global, parameter: of the declaration; local: of the first use */
 	enum stp_type type;		/* [type] unless declared */
 	bool is_global, is_private, is_param;
-	bool synthetic;			/* made by a pass */
+	bool synthetic;			/* created by a pass */
 
 	int arity;			/* indexes of an array; 0: scalar; STP_ARITY_UNKNOWN */
 	enum stp_type *index_types;	/* [type] @arity of them */
-	struct src_pos type_pos, arity_pos, *index_pos;	/* [type] where that was first known, for messages */
+	struct src_pos type_pos, arity_pos, *index_pos;	/* [type] where that was first found, for messages */
 	const char *type_what, *arity_what, **index_what;	/* the token there */
 	int64_t max_size;		/* a[N]; 0: the default, MAXMAPENTRIES */
-	bool wrap;			/* a%: new elements push the oldest out */
+	bool wrap;			/* a%: new elements replace the oldest */
 	struct stp_node *init;		/* STP_NUM, STP_STR or NULL */
 
 	unsigned int stats;		/* [sym] 1 << enum stp_stat */
@@ -62,9 +64,12 @@ struct stp_var {
 	int64_t shift;			/* [sym] bit shift of @avg and @variance */
 	unsigned int reads, writes;	/* [sym] */
 	bool from_library;
-	bool used;			/* display.c: its value is */
+	const struct stp_node *assigned;	/* lower_late.c: the only assignment to a handler's local, or NULL */
+	bool settled;			/* lower_late.c: that assignment has been lowered */
+	const struct stp_late *late;	/* lower_late.c: the parts of its text, or NULL */
+	bool used;			/* display.c: its value is used */
 	const void *target;		/* autocast.c: what the value, or an element's, points to, or NULL */
-	bool targets;			/* autocast.c: not always the same */
+	bool targets;			/* autocast.c: values point to different things */
 	struct ir_var *ir;		/* lower_data.c */
 	struct ir_map *map;
 	struct stp_var *next;
@@ -156,6 +161,7 @@ struct stp_node {
 	bool is_var;			/* TARGET: written @var */
 	bool addressed;			/* TARGET CAST DEREF: & before it */
 	bool negated;			/* MATCH: !~ */
+	uint32_t groups;		/* MATCH: of the expression, the whole among them */
 	bool user;			/* REGISTER MEMORY: @u... */
 	enum stp_stat stat;		/* EXTRACT HIST */
 	const struct stp_print *print;
@@ -263,11 +269,14 @@ struct stp_func {
 	bool needed;			/* [sym] called by what is kept */
 	bool pure;			/* elide.c: nobody sees that it was called */
 	const void *target;		/* autocast.c: what the result points to, or NULL */
-	bool targets;			/* autocast.c: not always the same */
+	bool targets;			/* autocast.c: values point to different things */
 	unsigned int mark;		/* loops.c: seen in the search of that number */
 	bool recursive;			/* lower_call.c: it calls itself, maybe through others */
 	const struct stp_func *seen;	/* lower_call.c: where that was looked for last */
 	struct stp_func *overload;	/* [sym] the next of the same name */
+	bool contextual;		/* [sym] it has context variables: each handler that calls it has a copy */
+	const struct stp_func *copy_of;	/* [sym] it is the copy of that one for @handler */
+	const struct stp_handler *handler;
 	struct stp_func *next;
 };
 
@@ -293,6 +302,7 @@ struct stp_prog {
 	struct stp_func *funcs, **funcs_tail;
 	struct stp_handler *handlers, **handlers_tail;	/* [alias] */
 	size_t nentries;				/* [alias] @entry so far */
+	const struct stp_tok *embedded;			/* the first code between %{ and %}, or NULL */
 	struct stp_tapset *tapset;			/* for suggestions, or NULL */
 };
 

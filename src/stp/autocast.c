@@ -1,9 +1,9 @@
 /*
- * p->member and p[i] behind a value that is no context variable: what it points to is known from where the value came
- * from, through variables, arrays, functions and their parameters.
+ * p->member and p[i] where p is no context variable: the type that p points to is derived from the origin of its
+ * value, through variables, arrays, functions and their parameters.
  *
- * What a value points to is the resolver's (struct stp_source, target), and is compared by address.  A variable that is
- * given pointers to different things has none.  The rounds end when one finds nothing new.
+ * That type is the resolver's (struct stp_source, target), and is compared by address.  A variable that gets pointers
+ * to different types has none.  The pass is repeated until nothing new is found.
  *
  * Language reference: "Typecasting", autocast.
  */
@@ -14,7 +14,7 @@
 
 static void visit(void *ctx, struct stp_node **child);
 
-/* @have is what one more value points to of a place where *target is known so far. */
+/* Merge the type @have, which one more value points to, into *target, the variable's. */
 static void meet(struct sem *s, const void **target, bool *targets, const void *have)
 {
 	if (!have || *targets || *target == have)
@@ -24,7 +24,8 @@ static void meet(struct sem *s, const void **target, bool *targets, const void *
 	s->news++;
 }
 
-static struct stp_var *place(const struct stp_node *n)
+/* The variable or array of @n, the target of an assignment; or NULL. */
+static struct stp_var *assigned(const struct stp_node *n)
 {
 	if (n->kind == STP_INDEX)
 		n = n->l;
@@ -62,7 +63,7 @@ static const void *of(struct sem *s, struct stp_node *n)
 	switch (n->kind) {
 	case STP_NAME:
 	case STP_INDEX:
-		v = place(n);
+		v = assigned(n);
 		return v ? v->target : n->kind == STP_NAME && n->func ? n->func->target : NULL;
 	case STP_CALL:
 		return of_call(s, n);
@@ -92,7 +93,7 @@ static void visit(void *ctx, struct stp_node **child)
 	stp_each_node(n, visit, ctx);
 	n->target = of(s, n);
 	if (n->kind == STP_ASSIGN && n->op == STP_OP_NONE) {
-		v = place(n->l);
+		v = assigned(n->l);
 		if (v)
 			meet(s, &v->target, &v->targets, n->r->target);
 	}
@@ -115,7 +116,7 @@ static void visit_stmt(void *ctx, struct stp_stmt **child)
 	if (st->kind == STP_S_RETURN && st->expr && s->func)
 		meet(s, &s->func->target, &s->func->targets, st->expr->target);
 	if (st->kind == STP_S_FOREACH && st->value && st->array->var) {
-		v = place(st->value);
+		v = assigned(st->value);
 		if (v)
 			meet(s, &v->target, &v->targets, st->array->var->target);
 	}

@@ -4,12 +4,16 @@
 
 #include "abi/segment.h"
 #include "ir/ir.h"
+#include "lang/words.h"
 #include "stp/lower_func.h"
 
 enum { NBUILTINS = 0
 #define STP_FUNC(name, proto, effect, ...) + 1
 #include "stp/functions.def"
 #undef STP_FUNC
+#define WORDS(name, ...) + 1
+#include "lang/words.def"
+#undef WORDS
 };
 
 #define TYPE(c) ((c) == 'l' ? STP_LONG : (c) == 's' ? STP_STRINGS : STP_UNKNOWN)
@@ -17,13 +21,14 @@ enum { NBUILTINS = 0
 #define ACTS false
 #define BUILTIN(x) STP_BY_BUILTIN, IR_B_##x
 #define RUNTIME(x) STP_BY_RUNTIME, IR_FN_##x
-#define CODE(x) STP_BY_CODE, 0, low_func_##x
-#define WITH(x, n) STP_BY_CODE, n, low_func_##x
-#define PARTS(x, n) STP_BY_CODE, n, low_func_##x, true
-#define SHOW(x) STP_BY_SHOW, IR_SHOW_STAP_##x
+#define CODE(x) STP_BY_CODE, 0, stp_func_##x
+#define WITH(x, n) STP_BY_CODE, n, stp_func_##x
+#define PARTS(x, n) STP_BY_CODE, n, stp_func_##x, true
+#define SHOW(x) STP_BY_SHOW, IR_SHOW_##x
 #define NONE(text) STP_BY_NONE, 0, NULL, false, text
+#define GURU(text) STP_BY_NONE, 0, NULL, false, text, true
 
-/* The i-th parameter of a prototype stands at [2 + i]; shorter ones end with ')'. */
+/* Parameter i of a prototype is at [2 + i]; shorter prototypes end with ')'. */
 static const struct stp_builtin builtins[NBUILTINS] = {
 #define STP_FUNC(name, proto, effect, ...)                                                                         \
 	{ #name, TYPE((proto)[0]), sizeof(proto) - 4,                                                         \
@@ -31,6 +36,10 @@ static const struct stp_builtin builtins[NBUILTINS] = {
 	  effect, __VA_ARGS__ },
 #include "stp/functions.def"
 #undef STP_FUNC
+#define WORDS(name, ...) \
+	{ #name, STP_STRINGS, 1, { STP_LONG }, true, STP_BY_CODE, WORDS_##name, stp_func_words, true, NULL },
+#include "lang/words.def"
+#undef WORDS
 };
 
 const char *stp_builtin_name(size_t i)

@@ -1,12 +1,12 @@
 /*
- * Globals that the script writes and never reads are shown at its end, as stap(1) has it under "VARIABLES":
+ * Globals that the script writes and never reads are printed at its end (stap(1), "VARIABLES"):
  *
  *	probe end { printf("g=%#d\n", g) }
  *	probe end { foreach (v = [i0, i1] in a-) printf("a[%#d,\"%#s\"]=%#d\n", i0, i1, v) }
  *	probe end { if (@count(s)) printf("s @count=%#d ...\n", @count(s), ...) else printf("s @count=0x0\n") }
  *
- * The handlers are made behind the type inference, as it would have annotated them.  A value that only its own
- * change uses (n++ as a statement) does not count as read; globals of a library are not shown.
+ * The handlers are created after the type inference, with its annotations.  n++ as a statement does not count as
+ * reading n.  Globals of a library are not printed.
  */
 #include "stp/sem.h"
 
@@ -23,7 +23,7 @@ static struct stp_var *base_var(const struct stp_node *n)
 	return n->kind == STP_INDEX ? n->l->var : n->kind == STP_NAME ? n->var : NULL;
 }
 
-/* What is behind @child is used; @ctx is not. */
+/* Mark the value of @child as used; @ctx is ignored. */
 static void use(void *ctx, struct stp_node **child)
 {
 	struct stp_node *n = *child;
@@ -42,7 +42,7 @@ static void use(void *ctx, struct stp_node **child)
 	stp_each_node(n, use, ctx);
 }
 
-/* @n is carried out for its effect alone. */
+/* @n is executed only for its effect. */
 static void use_effect(struct stp_node *n)
 {
 	bool changes = n->kind == STP_PRE || n->kind == STP_POST || n->kind == STP_ASSIGN;
@@ -163,7 +163,7 @@ static struct stp_stmt *print(struct arena *a, const struct stp_var *v, const ch
 	return s;
 }
 
-/* The statistic of @v, or of its element that @call's first arguments index. */
+/* Append the statistic of @v, or of its element indexed by @call's first arguments. */
 static void add_stats(struct arena *a, struct strbuf *b, struct stp_var *v, struct stp_node *call)
 {
 	static const enum stp_stat shown[] = {
@@ -196,6 +196,13 @@ static void add_value(struct arena *a, struct strbuf *b, struct stp_node *call, 
 	add_arg(a, call, value);
 }
 
+/* The same for a pointer. */
+static void add_pointer(struct arena *a, struct strbuf *b, struct stp_node *call, struct stp_node *value)
+{
+	strbuf_puts(b, "=%#x");
+	add_arg(a, call, value);
+}
+
 static struct stp_stmt *show_scalar(struct arena *a, struct stp_var *v)
 {
 	struct stp_node *call = node(a, STP_PRINT, v, STP_LONG);
@@ -205,6 +212,8 @@ static struct stp_stmt *show_scalar(struct arena *a, struct stp_var *v)
 	strbuf_puts(&b, v->name);
 	if (v->type == STP_STATS)
 		add_stats(a, &b, v, call);
+	else if (v->type == STP_LONG && v->target)
+		add_pointer(a, &b, call, name(a, v));
 	else
 		add_value(a, &b, call, name(a, v));
 	strbuf_putc(&b, '\n');

@@ -1,5 +1,5 @@
 /*
- * The tree as text, in the form of stap -p1, so that the two can be compared.
+ * The tree as text, in the format of stap -p1, for comparison with SystemTap.
  */
 #include "stp/ast.h"
 

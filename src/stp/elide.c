@@ -1,7 +1,7 @@
 /*
- * Leaving out what has no effect, in rounds until nothing more is found: branches that a constant condition
- * excludes, assignments to locals that nobody reads, expressions whose value nobody uses, functions that
- * nobody calls, handlers with nothing left in them.
+ * Elimination of code without effect, repeated until nothing more is found: branches excluded by a constant
+ * condition, assignments to locals that are never read, expressions whose value is unused, functions that are never
+ * called, empty handlers.
  */
 #include "stp/sem.h"
 
@@ -30,7 +30,7 @@ static void find_effects_stmt(void *ctx, struct stp_stmt **child)
 	stp_each_stmt(st, find_effects_stmt, e);
 }
 
-/* Assigning to a variable of the function itself is no effect that its caller could see. */
+/* An assignment to a function's own variable is no effect that its caller can see. */
 static bool is_own_local(const struct stp_node *n)
 {
 	return n->kind == STP_NAME && n->var && !n->var->is_global;
@@ -69,7 +69,7 @@ static bool is_pure(const struct stp_func *f)
 	return !f;
 }
 
-/* All functions are pure until one has an effect or calls one that has. */
+/* Assume that all functions are pure, then find those that have an effect or call one that has. */
 static void find_pure_funcs(struct sem *s)
 {
 	bool again;
@@ -145,7 +145,7 @@ static void fold(void *ctx, struct stp_node **child)
 
 	stp_each_node(n, fold, ctx);
 	if (n->kind == STP_COND && is_const(n->cond, &truth)) {
-		/* A value whose type would depend on the condition is a mistake whatever the condition says. */
+		/* A value whose type depends on the condition is a mistake even if the condition is constant. */
 		if ((n->l->kind == STP_NUM && n->r->kind == STP_STR) || (n->l->kind == STP_STR && n->r->kind == STP_NUM))
 			return;
 		*child = truth ? n->l : n->r;
@@ -175,7 +175,7 @@ static void make_null(struct sem *s, struct stp_stmt *st)
 	s->news++;
 }
 
-/* x = e, and nobody reads x: e */
+/* Replace x = e by e if x is never read. */
 static void drop_assignments(void *ctx, struct stp_node **child)
 {
 	struct sem *s = ctx;
@@ -206,7 +206,10 @@ static void elide_if(struct sem *s, struct stp_stmt *st)
 			make_null(s, st);
 			return;
 		}
-		/* As a block, so that a jump in it does not make what follows unreached: SystemTap types it. */
+		/*
+		 * A block, so that a jump in it does not make the following code unreachable: SystemTap checks that
+		 * code's types.
+		 */
 		st->kind = STP_S_BLOCK;
 		st->stmts = arena_alloc(s->arena, sizeof(*st->stmts));
 		st->stmts[0] = taken;
@@ -241,7 +244,7 @@ static void elide_block(struct sem *s, struct stp_stmt *st)
 			continue;
 		st->stmts[n++] = st->stmts[i];
 		if (leaves(st->stmts[i]))
-			break;		/* nothing behind it is reached */
+			break;		/* the rest is unreachable */
 	}
 	s->news += n != st->n;
 	st->n = n;
@@ -302,7 +305,7 @@ static void count_stmt(void *ctx, struct stp_stmt **child)
 {
 	struct stp_stmt *st = *child;
 
-	/* Names of keys, values and caught messages are assigned here, and not read. */
+	/* The variables for keys, values and caught messages are assigned here, not read. */
 	stp_each_expr(st, count_node, ctx);
 	for (size_t i = 0; i < st->nkeys; i++)
 		if (st->keys[i]->var)

@@ -1,8 +1,8 @@
 /*
- * @entry(expr) in a probe of a function's return: the value that expr had when the function was called.
+ * @entry(expr) in a probe of a function's return: the value of expr when the function was called.
  *
- * Another handler, at the function's entry, keeps the values by thread and depth of calls, and the return's takes them
- * out before anything else:
+ * A second handler, at the function's entry, saves the values by thread and depth of calls; the handler at the return
+ * begins by taking them out:
  *
  *	probe F.call   { _entry_depth1[tid()]++
  *			 _entry2[tid(), _entry_depth1[tid()]] = expr }
@@ -114,8 +114,7 @@ static struct stp_var *array(struct entries *e, const char *called, struct src_p
 
 /* --- finding ----------------------------------------------------------------------------------------- */
 
-/* What is had at the function's entry alone: its own variables, and where others are. */
-static bool is_gone(const struct stp_node *n)
+bool stp_is_gone(const struct stp_node *n)
 {
 	if (n->kind == STP_TARGET && n->is_var)
 		return n->addressed;
@@ -123,14 +122,14 @@ static bool is_gone(const struct stp_node *n)
 	       strcmp(n->name, "$$name") && strcmp(n->name, "$$args");
 }
 
-/* @var: its value at the return is asked for, but where it is is known at the entry alone. */
-static bool is_placed(const struct stp_node *n)
+/* @var means the value at the return, but its location is known only at the entry. */
+static bool has_address(const struct stp_node *n)
 {
 	return n->kind == STP_TARGET && n->is_var && !n->addressed;
 }
 
 /* @var("x")->y as (@entry(&@var("x")))->y. */
-static struct stp_node *at_place(struct entries *e, struct stp_node *var)
+static struct stp_node *by_address(struct entries *e, struct stp_node *var)
 {
 	struct stp_node *deref = node(e, STP_DEREF, var->pos), *entry = node(e, STP_ENTRY, var->pos);
 
@@ -147,7 +146,7 @@ static struct stp_node *at_place(struct entries *e, struct stp_node *var)
 	return deref;
 }
 
-/* Each @entry becomes the local that will have its value. */
+/* Replace each @entry by the local that will have its value. */
 static void take_node(void *ctx, struct stp_node **child)
 {
 	struct stp_node *n = *child;
@@ -157,13 +156,13 @@ static void take_node(void *ctx, struct stp_node **child)
 
 	if (n->kind == STP_DEFINED && e->at_return)
 		return;
-	if (e->at_return && is_placed(n)) {
+	if (e->at_return && has_address(n)) {
 		stp_each_node(n, take_node, ctx);
-		*child = at_place(e, n);
+		*child = by_address(e, n);
 		child = &(*child)->l;
 		n = *child;
 	}
-	if (n->kind != STP_ENTRY && !(e->at_return && is_gone(n))) {
+	if (n->kind != STP_ENTRY && !(e->at_return && stp_is_gone(n))) {
 		stp_each_node(n, take_node, ctx);
 		return;
 	}

@@ -1,9 +1,9 @@
 /*
  * Types, over the whole program.
  *
- * Each round visits every expression with the type that its surroundings want of it, if they want any.  What
- * one visit finds out about a variable, an array's index, a parameter or a function's result, later ones use;
- * the rounds end when one finds nothing new.  A last round reports what is still unknown.
+ * Each round visits every expression with the type that its context requires, if any.  A type found for a variable,
+ * an array's index, a parameter or a function's result is used by later visits; the rounds end when one finds nothing
+ * new.  A final round reports what is still unknown.
  */
 #include "stp/sem.h"
 
@@ -23,7 +23,7 @@ static void mismatch(struct sem *s, const struct stp_node *n, enum stp_type want
 	sem_error(s, n, "S_TYPE", "type mismatch: expected %s but found %s", stp_type_text(want), stp_type_text(have));
 }
 
-/* An expression of type @have stands where @want is wanted. */
+/* Reconcile the type @have of @n with the type @want that its context requires. */
 static enum stp_type expect(struct sem *s, struct stp_node *n, enum stp_type want, enum stp_type have)
 {
 	if (want != STP_UNKNOWN && have != STP_UNKNOWN && want != have)
@@ -41,7 +41,7 @@ static void unresolved(struct sem *s, const struct stp_node *n)
 		diag_error(s->diag, n->pos, "S_UNRESOLVED", "semantic error: unresolved type : %s", n->what);
 }
 
-/* A place with a type of its own (a variable, an index, a result) that @n shows to be @have. */
+/* Reconcile the declared or found type of a variable, an index or a result with @have, the type of its use @n. */
 static enum stp_type meet(struct sem *s, struct stp_node *n, const char *what, enum stp_type *type,
 			  struct src_pos *pos, const char **where, enum stp_type have)
 {
@@ -53,7 +53,7 @@ static enum stp_type meet(struct sem *s, struct stp_node *n, const char *what, e
 	} else if (have != STP_UNKNOWN && *type != have) {
 		sem_error(s, n, "S_TYPE", "%s%stype mismatch (%s)", what, *what ? " " : "", stp_type_text(have));
 		diag_hint(s->diag, "type%s%s was first inferred here (%s): %s", *what ? " of " : "", what,
-			  stp_type_text(*type), sem_place(s, *where, *pos));
+			  stp_type_text(*type), sem_position(s, *where, *pos));
 	}
 	return *type;
 }
@@ -63,7 +63,7 @@ static enum stp_type meet_var(struct sem *s, struct stp_node *n, struct stp_var 
 	return meet(s, n, "", &v->type, &v->type_pos, &v->type_what, have);
 }
 
-/* What meet() calls an index or argument. */
+/* What messages of meet() call an index or argument. */
 static const char *const nth_index[STP_MAX_INDEXES + 1] = {
 	"index 0", "index 1", "index 2", "index 3", "index 4", "index 5", "index 6", "index 7", "index 8", "index",
 };
@@ -89,7 +89,7 @@ static bool meet_arity(struct sem *s, struct stp_node *n, size_t arity)
 	if (v->arity == (int)arity)
 		return true;
 	sem_error(s, n, "S_ARITY", "inconsistent arity (%d vs %zu)", v->arity, arity);
-	diag_hint(s->diag, "arity %d first inferred here: %s", v->arity, sem_place(s, v->arity_what, v->arity_pos));
+	diag_hint(s->diag, "arity %d first inferred here: %s", v->arity, sem_position(s, v->arity_what, v->arity_pos));
 	return false;
 }
 
@@ -168,7 +168,7 @@ static enum stp_type infer_call(struct sem *s, struct stp_node *n, enum stp_type
 	if (n->builtin) {
 		for (size_t i = 0; i < n->nargs; i++)
 			infer(s, n->args[i], n->builtin->params[i]);
-		/* What has no result stands for any. */
+		/* A function without a result fits any type. */
 		return expect(s, n, want, n->builtin->result != STP_UNKNOWN ? n->builtin->result : want);
 	}
 	if (!n->func)
@@ -192,13 +192,13 @@ static enum stp_type infer_call(struct sem *s, struct stp_node *n, enum stp_type
 
 /* --- operators --------------------------------------------------------------------------------------- */
 
-/* What is known of @n without a look at what surrounds it. */
+/* The type of @n as far as it is known without its context. */
 static enum stp_type known(const struct stp_node *n)
 {
 	return n->kind == STP_NUM ? STP_LONG : n->kind == STP_STR ? STP_STRINGS : n->type;
 }
 
-/* Both sides have one type, which may be known from either; @first is told what is known of @second. */
+/* Both sides have the same type, which may be known from either: @first is visited with the known type of @second. */
 static enum stp_type infer_same(struct sem *s, struct stp_node *first, struct stp_node *second, enum stp_type want)
 {
 	enum stp_type t = want != STP_UNKNOWN ? want : known(second), other;
@@ -233,7 +233,7 @@ static enum stp_type infer_binary(struct sem *s, struct stp_node *n, enum stp_ty
 	}
 }
 
-/* SystemTap's words for what is written to without -g. */
+/* SystemTap's message when @n is written to without -g; or NULL. */
 static const char *guru_only(const struct stp_node *n)
 {
 	if (n->kind == STP_DEREF)
@@ -244,7 +244,7 @@ static const char *guru_only(const struct stp_node *n)
 			   "write to target variable not permitted; need stap -g";
 }
 
-/* Why what is traced, if @n is a part of that, cannot be written to with "op=", or NULL. */
+/* Why @n, if it is data of the traced program, cannot be written to with "op="; or NULL. */
 static const char *unwritable(const struct sem *s, const struct stp_node *n)
 {
 	if (n->kind != STP_TARGET && n->kind != STP_CAST && n->kind != STP_DEREF)
@@ -260,7 +260,7 @@ static const char *unwritable(const struct sem *s, const struct stp_node *n)
 	return n->kind == STP_TARGET && !strncmp(n->name, "$$", 2) ? "cannot write to context variable" : NULL;
 }
 
-/* @at changes @n by the operator @op. */
+/* Check whether @at may change @n by the operator @op. */
 static bool may_write(struct sem *s, const struct stp_node *at, enum stp_op op, const struct stp_node *n)
 {
 	const char *why = unwritable(s, n);
@@ -300,7 +300,7 @@ static enum stp_type infer_assign(struct sem *s, struct stp_node *n, enum stp_ty
 	}
 }
 
-/* @count(x) and its like: x is a variable that <<< fills. */
+/* @count(x) and other extractors: x must be a statistic. */
 static enum stp_type infer_stat(struct sem *s, struct stp_node *n, enum stp_type want)
 {
 	infer(s, n->l, STP_STATS);
@@ -313,7 +313,7 @@ static enum stp_type infer_target(struct sem *s, struct stp_node *n, enum stp_ty
 {
 	for (size_t i = 0; i < n->nparts; i++)
 		if (n->parts[i].index)
-			infer(s, n->parts[i].index, STP_LONG);
+			infer(s, n->parts[i].index, n->source && n->source->kind == STP_SRC_PYTHON ? STP_UNKNOWN : STP_LONG);
 	if (n->kind == STP_TARGET && !n->source && s->final) {
 		sem_error(s, n, "S_TARGET", "unresolved target-symbol expression");
 		if (n->why)

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 
-/* An argument's text may name further arguments; a text that names itself must come to an end. */
+/* An argument's text may name further arguments; these limits end a recursion. */
 enum { MAX_PASTES = 1000, MAX_PASTED_BYTES = 1 << 20 };
 
 static const char *const keywords[] = {
@@ -28,13 +28,13 @@ struct lexer {
 	const struct stp_args *args;
 	const char *p, *end;		/* what is left of the source */
 	unsigned int line, col;		/* of *p */
-	struct strbuf pasted;		/* arguments' text in front of it, read from @paste_at on */
+	struct strbuf pasted;		/* text of arguments to be read before it, from @paste_at on */
 	size_t paste_at;
 	unsigned int npastes;
-	struct strbuf text;		/* of the token at hand */
+	struct strbuf text;		/* of the current token */
 };
 
-/* The character @k places ahead, or -1 at the end. */
+/* The character @k positions ahead, or -1 at the end. */
 static int look(const struct lexer *l, size_t k)
 {
 	size_t left = l->pasted.len - l->paste_at;
@@ -48,7 +48,7 @@ static int look(const struct lexer *l, size_t k)
 static void skip(struct lexer *l)
 {
 	if (l->paste_at < l->pasted.len) {
-		l->paste_at++;		/* an argument stands where it is named */
+		l->paste_at++;		/* an argument's tokens have the position of its name */
 		return;
 	}
 	if (*l->p++ == '\n') {
@@ -113,7 +113,7 @@ static void junk(struct lexer *l, struct stp_tok *t, const char *why)
 	t->kind = STP_JUNK;
 }
 
-/* Put the text of an argument, as a string literal if @quoted, in front of what is left. */
+/* Insert the text of an argument, as a string literal if @quoted, before the rest of the source. */
 static void paste(struct lexer *l, const char *s, bool quoted)
 {
 	struct strbuf b = {0};
@@ -138,7 +138,7 @@ static void paste(struct lexer *l, const char *s, bool quoted)
 	l->paste_at = 0;
 }
 
-/* $1 @1 $# @# at the start of a token: false: it is none of them, or *t says what is wrong. */
+/* Read $1 @1 $# @# at the start of a token.  False: it is none of them, or *t says what is wrong. */
 static bool read_argument(struct lexer *l, struct stp_tok *t)
 {
 	bool quoted = look(l, 0) == '@';
@@ -176,7 +176,7 @@ static int hex_value(int c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Behind a backslash in a string. */
+/* Read an escape; the backslash is consumed. */
 static void read_escape(struct lexer *l)
 {
 	static const char names[] = "abtnvfr", codes[] = "\a\b\t\n\v\f\r";
@@ -275,7 +275,7 @@ static void read_token(struct lexer *l, struct stp_tok *t)
 			return;
 	}
 	if (c < 0) {
-		t->kind = STP_EOF;	/* is said to stand where the last token does */
+		t->kind = STP_EOF;	/* has the last token's position */
 	} else if (is_name_start(c)) {
 		strbuf_putc(&l->text, (char)get(l));
 		while (is_name(look(l, 0)))

@@ -1,11 +1,10 @@
 /*
  * Tokens of SystemTap scripts.
  *
- * A whole text is read at once into an array, because the preprocessor (preproc.h) works on runs of tokens.
- * Script arguments are characters, not tokens: $1 and $# put the argument's text in front of what is still
- * to be read, @1 and @# the same as a string literal.  What is no token becomes one of kind STP_JUNK with
- * the reason, so that it is a mistake only where somebody wants to read it; a branch that a conditional
- * leaves out may hold anything.
+ * A whole text is read at once into an array, because the preprocessor (preproc.h) works on runs of tokens.  Script
+ * arguments are replaced as text: $1 and $# by the argument itself, @1 and @# by a string literal.  Invalid text
+ * becomes a token of kind STP_JUNK with the reason, so that it is a mistake only where the parser reads it: a branch
+ * excluded by a conditional may contain anything.
  *
  * Language reference: "Literals", "Comments", "Script arguments".
  */
@@ -24,7 +23,7 @@ enum stp_tok_kind {
 	STP_IDENT,		/* name  $name  $$name */
 	STP_KEYWORD,
 	STP_OP,			/* also @name, which is an operator or a macro */
-	STP_STRING,		/* text: the bytes meant, escapes done */
+	STP_STRING,		/* text: the value, with escapes replaced */
 	STP_NUMBER,		/* text: as written */
 	STP_EMBEDDED,		/* text: between %{ and %} */
 };
@@ -37,7 +36,7 @@ struct stp_tok {
 	const struct stp_tok *from;	/* the macro invocation that it was expanded from, or NULL */
 };
 
-/* A growing array of tokens in an arena.  What stp_lex makes ends with an STP_EOF. */
+/* A growing array of tokens in an arena.  That of stp_lex ends with an STP_EOF. */
 struct stp_toks {
 	struct stp_tok *v;
 	size_t n, cap;

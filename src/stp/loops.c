@@ -1,12 +1,12 @@
 /*
- * What only loops allow: break and continue; and what they do not: to change an array while foreach walks it.
+ * Checks of loops: break and continue occur only in loops; foreach must not change the array that it iterates over.
  */
 #include "stp/sem.h"
 
 #include "base/arena.h"
 #include "lang/diag.h"
 
-/* Where the walk is: the loops around it, and the arrays that foreach is at. */
+/* The state of a walk: the loops around the current statement, and the arrays of their foreach. */
 struct walk {
 	struct sem *sem;
 	unsigned int loops;
@@ -45,7 +45,7 @@ static void find_change(void *ctx, struct stp_node **child)
 	}
 }
 
-/* The array that delete takes an element from.  To delete all of one is no mistake in SystemTap. */
+/* The array from which delete removes an element; NULL if it deletes a whole array, which SystemTap permits. */
 static const struct stp_node *deleted(const struct stp_stmt *s)
 {
 	return s->kind == STP_S_DELETE && s->expr->kind == STP_INDEX ? s->expr->l : NULL;

@@ -8,13 +8,14 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "ir/facts.h"
 #include "lang/diag.h"
 #include "stp/lower_func.h"
 
 
 /* --- reports ----------------------------------------------------------------------------------------- */
 
-void low_refuse(struct low *l, const struct stp_node *n, const char *hint, const char *fmt, ...)
+void stp_lower_refuse(struct lower *l, const struct stp_node *n, const char *hint, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -26,26 +27,26 @@ void low_refuse(struct low *l, const struct stp_node *n, const char *hint, const
 		diag_hint(l->diag, "%s", hint);
 }
 
-void low_near(struct low *l, const char *what, struct src_pos pos)
+void stp_lower_near(struct lower *l, const char *what, struct src_pos pos)
 {
 	struct stp_code *c = l->code;
-	const struct stp_near *last = &c->nears[c->nnears - 1];
+	const struct ir_near *last = &c->nears[c->nnears - 1];
 
 	if (last->what != what || last->pos.line != pos.line || last->pos.col != pos.col ||
 	    last->pos.src != pos.src) {
 		c->nears = arena_grow(l->arena, c->nears, &l->nears_cap, c->nnears, sizeof(*c->nears));
-		c->nears[c->nnears++] = (struct stp_near){ .what = what, .pos = pos };
+		c->nears[c->nnears++] = (struct ir_near){ .what = what, .pos = pos };
 	}
 	l->b.act = c->nnears - 1;
 	l->b.pos = pos;
 }
 
-ir_reg low_dummy(struct low *l, enum stp_type type)
+ir_reg stp_lower_dummy(struct lower *l, enum stp_type type)
 {
-	return type == STP_STRINGS ? low_str(l, "") : low_const(l, 0);
+	return type == STP_STRINGS ? stp_lower_str(l, "") : stp_lower_const(l, 0);
 }
 
-struct ir_slot low_slot(enum stp_type type)
+struct ir_slot stp_lower_slot(enum stp_type type)
 {
 	if (type == STP_STRINGS)
 		return (struct ir_slot){ .type = IR_STR };
@@ -54,7 +55,7 @@ struct ir_slot low_slot(enum stp_type type)
 
 /* --- clauses ----------------------------------------------------------------------------------------- */
 
-static const char *point_text(struct low *l, const struct stp_point *p)
+static const char *point_text(struct lower *l, const struct stp_point *p)
 {
 	struct stp_point bare = *p;
 	struct strbuf b = {0};
@@ -73,13 +74,13 @@ static bool is_ordered(enum stp_point_kind kind)
 	return kind == STP_P_BEGIN || kind == STP_P_END || kind == STP_P_ERROR;
 }
 
-/* Timers fire in the tracer. */
+/* Does the tracer fire it?  Timers are fired there. */
 static bool is_tracer(enum stp_point_kind kind)
 {
 	return kind >= STP_P_TIMER_S && kind <= STP_P_TIMER_JIFFIES;
 }
 
-static struct stp_clause *new_clause(struct low *l, struct src_pos pos, const struct stp_handler *h,
+static struct stp_clause *new_clause(struct lower *l, struct src_pos pos, const struct stp_handler *h,
 				     enum stp_point_kind kind)
 {
 	struct ir_clause *ic = ir_clause_new(l->prog, pos);
@@ -101,6 +102,7 @@ static struct stp_clause *new_clause(struct low *l, struct src_pos pos, const st
 	l->call = NULL;
 	l->procs = NULL;
 	l->procs_tail = &l->procs;
+	l->catches = NULL;
 	l->statements = 0;
 	return c;
 }
@@ -110,8 +112,8 @@ static bool has_value(const struct stp_node *init)
 	return init && (init->kind == STP_NUM ? init->value != 0 : init->str_len != 0);
 }
 
-/* A BEGIN before all others, if a global has a value from the start. */
-static void lower_inits(struct low *l)
+/* If a global has an initial value, add a BEGIN before all others. */
+static void lower_inits(struct lower *l)
 {
 	bool made = false;
 
@@ -121,7 +123,7 @@ static void lower_inits(struct low *l)
 		if (!made)
 			new_clause(l, v->pos, NULL, STP_P_BEGIN);
 		made = true;
-		ir_vst(&l->b, low_var(l, v), low_expr(l, v->init));
+		ir_vst(&l->b, stp_lower_var(l, v), stp_lower_expr(l, v->init));
 	}
 	if (made)
 		ir_ret(&l->b);
@@ -129,44 +131,21 @@ static void lower_inits(struct low *l)
 
 /* --- errors ------------------------------------------------------------------------------------------ */
 
-static bool can_fault(const struct ir_insn *i)
-{
-	switch (i->op) {
-	case IR_SDIV:
-	case IR_SMOD:
-	case IR_LOAD:
-	case IR_ULOAD:
-	case IR_FAULT:
-	case IR_RAISE:
-	case IR_TURN:
-	case IR_SPEND:
-	case IR_ENTER:
-	case IR_SMIN:
-	case IR_SMAX:
-	case IR_SAVG:
-	case IR_SVARIANCE:
-		return true;
-	case IR_MST:
-	case IR_MADD:
-	case IR_STAT:
-		return i->map->nkeys && !i->map->wraps;
-	case IR_CALL:
-		return i->fn == IR_FN_COPYINSTR || i->fn == IR_FN_STRINGOF || i->fn == IR_FN_UPOKE;
-	default:
-		return false;
-	}
-}
-
+/*
+ * Can @c have a fault that must be caught?  A TRY itself faults only inside of procedures, which ENTER calls; an
+ * unreadable argument of the probe is not a fault of the handler.
+ */
 static bool clause_faults(const struct ir_clause *c)
 {
-	for (uint32_t b = 0; b < c->nblocks; b++)
-		for (uint32_t i = 0; i < c->blocks[b]->n; i++)
-			if (can_fault(&c->blocks[b]->insns[i]))
-				return true;
+	struct ir_walk w = ir_walk_clause(c);
+
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (ir_may_fault(i) && i->op != IR_TRY && !(ir_effects(i) & IR_STEADY))
+			return true;
 	return false;
 }
 
-/* A clause that never faults needs nothing that catches. */
+/* Remove the TRYs of a clause that never faults. */
 static void drop_tries(struct ir_clause *c)
 {
 	for (uint32_t b = 0; b < c->nblocks; b++) {
@@ -185,25 +164,25 @@ static void drop_tries(struct ir_clause *c)
 	}
 }
 
-/* Report the error that ends the handler, and end the session if it was one too many. */
-static void lower_failure(struct low *l)
+/* Report the error that ends the handler, and end the session if there were too many errors. */
+static void lower_failure(struct lower *l)
 {
 	struct ir_block *text = ir_block_new(&l->b), *none = ir_block_new(&l->b), *both = ir_block_new(&l->b);
 	struct ir_block *on = ir_block_new(&l->b), *stop = ir_block_new(&l->b);
 	ir_reg f[4] = { ir_caught(&l->b, IR_CAUGHT_KIND), ir_caught(&l->b, IR_CAUGHT_VALUE),
 			ir_caught(&l->b, IR_CAUGHT_ACT), ir_reg_new(&l->b, IR_STR) };
 
-	ir_br(&l->b, ir_op2(&l->b, IR_EQ, f[0], low_const(l, ABI_FAULT_ERROR)), text, none);
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, f[0], stp_lower_const(l, ABI_FAULT_ERROR)), text, none);
 	ir_at(&l->b, text);
 	ir_mov(&l->b, f[3], ir_caughtstr(&l->b));
 	ir_jmp(&l->b, both);
 	ir_at(&l->b, none);
-	ir_mov(&l->b, f[3], low_str(l, ""));
+	ir_mov(&l->b, f[3], stp_lower_str(l, ""));
 	ir_jmp(&l->b, both);
 	ir_at(&l->b, both);
-	low_record(l, IR_ACT_ERROR, NULL, f, 4, l->b.pos);
-	low_end_time(l);
-	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), low_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
+	stp_lower_record(l, IR_ACT_ERROR, NULL, f, 4, l->b.pos);
+	stp_lower_end_time(l);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, ir_failed(&l->b), stp_lower_const(l, stp_get_limit(l->stp, STP_MAXERRORS))),
 	      on, stop);
 	ir_at(&l->b, stop);
 	ir_exiting(&l->b, false);
@@ -247,19 +226,19 @@ static void find_loops(void *ctx, struct stp_stmt **child)
 	stp_each_stmt(s, find_loops, ctx);
 }
 
-/* The statements that @h may execute; INT64_MAX: any number. */
-static int64_t budget(const struct low *l, const struct stp_handler *h)
+/* How many statements @h may execute; INT64_MAX: no limit. */
+static int64_t budget(const struct lower *l, const struct stp_handler *h)
 {
 	int64_t n = stp_get_limit(l->stp, STP_MAXACTION), own = stp_get_limit(l->stp, STP_MAXACTION_INTERRUPTIBLE);
 
 	if (is_ordered((enum stp_point_kind)h->kind) && n <= INT32_MAX)
 		n = own ? own : n * 10;
-	/* The kernel ends loops long before. */
+	/* The kernel ends loops long before that. */
 	return n > INT32_MAX ? INT64_MAX : n;
 }
 
-/* A handler that ends by itself is counted only where the limit is so low that it might matter. */
-static bool is_counted(struct low *l, const struct stp_handler *h)
+/* Are @h's statements counted?  Those of a handler without loops only if it could reach the limit. */
+static bool is_counted(struct lower *l, const struct stp_handler *h)
 {
 	struct loops w = { .number = UINT_MAX - l->walks++ };
 	int64_t n = budget(l, h);
@@ -271,14 +250,14 @@ static bool is_counted(struct low *l, const struct stp_handler *h)
 
 /* --- handlers ---------------------------------------------------------------------------------------- */
 
-static void lower_conds(struct low *l, const struct stp_handler *h)
+static void lower_conds(struct lower *l, const struct stp_handler *h)
 {
 	struct ir_block *body, *end;
 
 	for (size_t i = 0; i < h->nconds; i++) {
 		body = ir_block_new(&l->b);
 		end = ir_block_new(&l->b);
-		low_cond(l, h->conds[i], body, end);
+		stp_lower_cond(l, h->conds[i], body, end);
 		ir_at(&l->b, end);
 		ir_endtry(&l->b);
 		ir_ret(&l->b);
@@ -286,9 +265,10 @@ static void lower_conds(struct low *l, const struct stp_handler *h)
 	}
 }
 
-static void lower_handler(struct low *l, const struct stp_handler *h)
+static void lower_handler(struct lower *l, const struct stp_handler *h)
 {
 	struct ir_block *body, *caught;
+	uint32_t procs;
 
 	new_clause(l, h->pos, h, (enum stp_point_kind)h->kind);
 	l->counting = is_counted(l, h);
@@ -301,26 +281,29 @@ static void lower_handler(struct low *l, const struct stp_handler *h)
 	ir_at(&l->b, body);
 	lower_conds(l, h);
 	if (l->counting)
-		ir_budget(&l->b, budget(l, h) - 1);	/* SystemTap fails when nothing is left */
-	low_clear(l, &h->locals);
+		ir_budget(&l->b, budget(l, h) - 1);	/* SystemTap fails when the counter becomes 0 */
+	stp_lower_find_late(h);
+	stp_lower_clear(l, &h->locals);
 	if (l->tokens)
-		ir_vst(&l->b, l->tokens, low_str(l, ""));
+		ir_vst(&l->b, l->tokens, stp_lower_str(l, ""));
 	if (l->groups)
-		ir_vst(&l->b, l->groups, low_const(l, 0));
+		ir_vst(&l->b, l->groups, stp_lower_const(l, 0));
 	for (size_t i = 0; i < h->nblocks; i++)
-		low_stmt(l, h->blocks[i]);
-	low_count(l, 0, l->last_what, l->last_pos, true);
+		stp_lower_stmt(l, h->blocks[i]);
+	stp_lower_count(l, 0, l->last_what, l->last_pos, true);
 	ir_endtry(&l->b);
-	low_end_time(l);
+	stp_lower_end_time(l);
 	ir_ret(&l->b);
-	low_procs(l);
+	procs = l->code->nnears;
+	stp_lower_procs(l);
+	stp_lower_messages(l, procs);
 	ir_at(&l->b, caught);
 	lower_failure(l);
 	if (!clause_faults(l->clause->code))
 		drop_tries(l->clause->code);
 }
 
-/* Which functions that remember something does the script call? */
+/* Which functions with a state does the script call? */
 struct remembering {
 	bool tokens, groups;
 };
@@ -330,8 +313,8 @@ static void find_remembering_node(void *ctx, struct stp_node **child)
 	const struct stp_builtin *b = (*child)->kind == STP_CALL ? (*child)->builtin : NULL;
 	struct remembering *r = ctx;
 
-	r->tokens |= b && b->lower == low_func_tokenize;
-	r->groups |= b && (b->lower == low_func_matched || b->lower == low_func_ngroups);
+	r->tokens |= b && b->lower == stp_func_tokenize;
+	r->groups |= b && (b->lower == stp_func_matched || b->lower == stp_func_ngroups);
 	stp_each_node(*child, find_remembering_node, ctx);
 }
 
@@ -341,7 +324,7 @@ static void find_remembering(void *ctx, struct stp_stmt **child)
 	stp_each_stmt(*child, find_remembering, ctx);
 }
 
-static void make_memories(struct low *l)
+static void make_memories(struct lower *l)
 {
 	struct remembering r = {0};
 
@@ -351,12 +334,12 @@ static void make_memories(struct low *l)
 	for (struct stp_func *f = l->tree->funcs; f; f = f->next)
 		find_remembering(&r, &f->body);
 	if (r.tokens)
-		l->tokens = ir_var_new(l->prog, "tokenize", IR_LOCAL, low_slot(STP_STRINGS));
+		l->tokens = ir_var_new(l->prog, "tokenize", IR_LOCAL, stp_lower_slot(STP_STRINGS));
 	if (r.groups)
-		l->groups = ir_var_new(l->prog, "matched", IR_LOCAL, low_slot(STP_LONG));
+		l->groups = ir_var_new(l->prog, "matched", IR_LOCAL, stp_lower_slot(STP_LONG));
 }
 
-/* As long as MAXTRYLOCK attempts TRYLOCKDELAY us apart take, a second at most. */
+/* The time of MAXTRYLOCK attempts with TRYLOCKDELAY us in between, at most a second. */
 static uint64_t lock_wait(const struct stp *stp)
 {
 	int64_t n = stp_get_limit(stp, STP_MAXTRYLOCK), us = stp_get_limit(stp, STP_TRYLOCKDELAY);
@@ -366,7 +349,7 @@ static uint64_t lock_wait(const struct stp *stp)
 	return n > 1000000 / us ? 1000000000 : (uint64_t)(n * us) * 1000;
 }
 
-static void make_times(struct low *l)
+static void make_times(struct lower *l)
 {
 	static const struct { const char *name; enum ir_agg_fn fn; } times[STP_TIMES] = {
 		[STP_TIME_MIN] = { "shortest", IR_A_MIN }, [STP_TIME_MAX] = { "longest", IR_A_MAX },
@@ -376,28 +359,28 @@ static void make_times(struct low *l)
 	for (int k = 0; k < STP_TIMES; k++) {
 		struct ir_agg *g = ir_agg_new(l->prog, times[k].name, times[k].fn);
 
-		g->keys[g->nkeys++] = low_slot(STP_LONG);
+		g->keys[g->nkeys++] = stp_lower_slot(STP_LONG);
 		g->sign = true;
 		l->code->times[k] = g;
 	}
-	l->began = ir_var_new(l->prog, "began", IR_LOCAL, low_slot(STP_LONG));
+	l->began = ir_var_new(l->prog, "began", IR_LOCAL, stp_lower_slot(STP_LONG));
 }
 
-void low_end_time(struct low *l)
+void stp_lower_end_time(struct lower *l)
 {
 	ir_reg both[2];
 
 	if (!l->began)
 		return;
 	both[0] = ir_op2(&l->b, IR_SUB, ir_builtin(&l->b, IR_B_NOW), ir_vld(&l->b, l->began));
-	both[1] = low_const(l, l->clause->code->id);
+	both[1] = stp_lower_const(l, l->clause->code->id);
 	for (int k = 0; k < STP_TIMES; k++)
 		ir_agg_add(&l->b, l->code->times[k], both);
 }
 
-struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing)
+struct stp_code *stp_lower_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing)
 {
-	struct low l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
+	struct lower l = { .arena = a, .diag = diag, .stp = stp, .tree = tree };
 	unsigned int errors = diag->errors, n = 1;
 
 	l.prog = ir_prog_new(a, (uint32_t)stp_get_limit(stp, STP_MAXSTRINGLEN));
@@ -407,11 +390,14 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 		n++;
 	l.code->clauses = arena_alloc(a, n * sizeof(*l.code->clauses));
 	l.code->nears = arena_grow(a, NULL, &l.nears_cap, 0, sizeof(*l.code->nears));
-	l.code->nears[l.code->nnears++] = (struct stp_near){ .what = "" };
-	l.prog->nesting = (uint32_t)stp_get_limit(stp, STP_MAXNESTING);
+	l.code->nears[l.code->nnears++] = (struct ir_near){ .what = "" };
 	l.prog->exclusive = true;
 	l.prog->lock_wait_ns = lock_wait(stp);
-	low_find_recursive(tree);
+	stp_lower_find_recursive(tree);
+	l.prog->nesting = (uint32_t)stp_get_limit(stp, STP_MAXNESTING);
+	/* Ten calls more than the functions have when each calls the next once: SystemTap, "MAXNESTING" in stap(1). */
+	for (const struct stp_func *f = tree->funcs; f; f = f->next)
+		l.prog->nesting += f->recursive && l.prog->nesting < IR_MAX_NESTING && !stp_limit_is_given(stp, STP_MAXNESTING);
 	make_memories(&l);
 	if (timing)
 		make_times(&l);
@@ -421,8 +407,10 @@ struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, s
 	if (l.nodes > LOW_MAX_NODES)
 		diag_error(diag, tree->handlers->pos, "S_SIZE",
 			   "semantic error: the script's functions make a program that is too large");
+	l.prog->nears = l.code->nears;
+	l.prog->nnears = l.code->nnears;
 	if (diag->errors != errors)
 		return NULL;
-	assert(!ir_check(l.prog));	/* what it refuses is dtap's mistake, never the script's */
+	assert(!ir_check(l.prog));	/* a refusal would be a bug in dtap, not a mistake in the script */
 	return l.code;
 }

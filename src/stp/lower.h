@@ -1,15 +1,15 @@
 /*
  * Lowering: a checked script becomes IR (ir/ir.h).
  *
- * A long is an integer of 64 bits; a string is cut at MAXSTRINGLEN - 1 bytes wherever it is made; a variable
- * that was never set is 0 or "".  Each execution of a print is a record of its own, so that records are in the
- * order of the program whatever loops and branches do.
+ * A long is an integer of 64 bits; every operation cuts its string result at MAXSTRINGLEN - 1 bytes; a variable that
+ * was never set is 0 or "".  Each execution of a print writes a record, so that records are in the order of
+ * execution.
  *
- * Functions are expanded where they are called; those that call themselves become procedures.  All of a
- * handler that can fault is in a TRY, which reports the error (actions.def, ERROR).
+ * Functions are expanded inline; recursive functions become procedures.  Code of a handler that can fault is in a
+ * TRY, which reports the error (actions.def, ERROR).
  *
- * Statements are counted as SystemTap's translator does: most are one, a loop is one more for each turn, and
- * what was counted is paid for before the control flow parts or joins, or when ten have come together.
+ * Statements are counted as by SystemTap's translator: most count one, a loop one more for each turn.  The count is
+ * subtracted from the budget where the control flow branches or joins, or after ten statements.
  *
  * Files: lower.c program and handlers, lower_stmt.c statements, lower_expr.c expressions, lower_data.c variables and
  * assignment, lower_array.c arrays and statistics, lower_print.c output, lower_call.c functions; builtin functions:
@@ -22,36 +22,45 @@
 #include "stp/sem.h"
 #include "stp/stp.h"
 
-/* Functions in functions: what is beyond is reported, not lowered. */
+/* Limits for nested expansion of functions; more is reported, not lowered. */
 enum { LOW_MAX_NODES = 1 << 18, LOW_MAX_CALLS = 60 };
 
-/* A loop that break and continue can be meant for. */
-struct low_loop {
+/* A loop to which break and continue can refer. */
+struct stp_lower_loop {
 	struct ir_block *again, *out;
 	struct ir_iter *iter;		/* of foreach, or NULL */
-	unsigned int tries;		/* around the loop */
-	struct low_loop *outer;		/* in the same function */
+	unsigned int tries;		/* number of TRYs around the loop */
+	struct stp_lower_loop *outer;		/* in the same function */
 };
 
 /* The function being lowered. */
-struct low_call {
-	struct ir_var *result;		/* NULL: it has none */
-	struct ir_block *next, *end;	/* where next and return go; next is NULL before one is met */
+struct stp_lower_call {
+	struct ir_var *result;		/* NULL: none */
+	struct ir_block *next, *end;	/* targets of next and return; next is NULL until the first one */
 	bool procedure;
+	const struct stp_node *site;	/* the call; NULL for a procedure, which may have several */
 	unsigned int tries;		/* around it */
-	struct low_loop *loop;		/* the caller's */
-	struct low_call *outer;
+	struct stp_lower_loop *loop;		/* the caller's */
+	struct stp_lower_call *outer;
 };
 
 /* A function that calls itself: a procedure of the clause. */
-struct low_proc {
+struct stp_lower_proc {
 	struct stp_func *func;		/* the first of its overloads */
 	struct ir_block *block;
 	struct ir_var *result;
-	struct low_proc *next;
+	struct stp_lower_proc *next;
 };
 
-struct low {
+/* A catch with a variable; the code at @block computes its @message. */
+struct stp_lower_catch {
+	struct ir_block *block, *end;
+	struct ir_var *message;
+	uint32_t first, last;		/* the body's entries in stp_code.nears */
+	struct stp_lower_catch *next;
+};
+
+struct lower {
 	struct arena *arena;
 	struct diag *diag;
 	struct stp *stp;
@@ -63,25 +72,26 @@ struct low {
 
 	const struct stp_handler *handler;
 	struct stp_clause *clause;
-	struct low_loop *loop;
-	unsigned int tries;		/* around this place, in all functions */
-	struct low_call *call;
-	struct low_proc *procs, **procs_tail;
-	bool counting;			/* statements of this clause */
-	struct ir_var *began;		/* when the handler did, if that is measured; or NULL */
-	unsigned int walks;		/* numbers has_loops's */
-	/* Locals of each handler; NULL where the script calls nothing that needs them: */
-	struct ir_var *tokens;		/* what tokenize() has not given yet */
-	struct ir_var *groups;		/* of the last match of =~, the whole among them; 0: it failed */
-	struct ir_var *base;		/* the value before -> of what is printed by $, or NULL */
-	unsigned int statements;	/* counted, not yet paid for */
+	struct stp_lower_loop *loop;
+	unsigned int tries;		/* TRYs around the current statement, in all functions */
+	struct stp_lower_call *call;
+	struct stp_lower_proc *procs, **procs_tail;
+	struct stp_lower_catch *catches;	/* of this clause, messages not yet lowered */
+	bool counting;			/* count this clause's statements */
+	struct ir_var *began;		/* the handler's start time, if measured; or NULL */
+	unsigned int walks;		/* numbers the searches of has_loops */
+	/* Locals of each handler; NULL if the script does not need them: */
+	struct ir_var *tokens;		/* the rest of tokenize()'s string */
+	struct ir_var *groups;		/* groups of the last match of =~, including the whole; 0: it failed */
+	struct ir_var *base;		/* the value before -> where $ prints a structure, or NULL */
+	unsigned int statements;	/* counted, not yet subtracted */
 	struct src_pos last_pos;	/* of the last one */
 	const char *last_what;
-	unsigned int nodes, calls;	/* lowered so far; calls in calls */
+	unsigned int nodes, calls;	/* nodes lowered so far; nesting of calls */
 };
 
 /* A variable or an element of an array, its keys computed once. */
-struct low_place {
+struct stp_lvalue {
 	struct ir_var *var;
 	struct ir_map *map;
 	ir_reg keys[STP_MAX_INDEXES];
@@ -89,123 +99,144 @@ struct low_place {
 
 /* --- lower.c ----------------------------------------------------------------------------------------- */
 
-/* That cannot be carried out, at @n; @hint says what to use instead, or is NULL. */
-void low_refuse(struct low *l, const struct stp_node *n, const char *hint, const char *fmt, ...)
+/* Report that something at @n is not supported; @hint says what to use instead, or is NULL. */
+void stp_lower_refuse(struct lower *l, const struct stp_node *n, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Faults of the instructions that follow name this place. */
-void low_near(struct low *l, const char *what, struct src_pos pos);
+/* Faults of the following instructions name @what at @pos. */
+void stp_lower_near(struct lower *l, const char *what, struct src_pos pos);
 
-/* A value to go on with after low_refuse. */
-ir_reg low_dummy(struct low *l, enum stp_type type);
+/* A value to continue with after stp_lower_refuse. */
+ir_reg stp_lower_dummy(struct lower *l, enum stp_type type);
 
-/* Where a handler ends: keep how long it took, if that is measured. */
-void low_end_time(struct low *l);
+/* At a handler's end: record its duration, if measured. */
+void stp_lower_end_time(struct lower *l);
 
-/* How a value of @type is held. */
-struct ir_slot low_slot(enum stp_type type);
+/* The slot for a value of @type. */
+struct ir_slot stp_lower_slot(enum stp_type type);
 
 /* --- lower_expr.c ------------------------------------------------------------------------------------ */
 
-/* The value of @n; 0 of what has none. */
-ir_reg low_expr(struct low *l, struct stp_node *n);
+/* The value of @n; 0 if it has none. */
+ir_reg stp_lower_expr(struct lower *l, struct stp_node *n);
 
-/* @n for its effect alone. */
-void low_effect(struct low *l, struct stp_node *n);
+/* Lower @n only for its effect. */
+void stp_lower_effect(struct lower *l, struct stp_node *n);
 
-/* Go to @yes if @n is not 0, else to @no. */
-void low_cond(struct low *l, struct stp_node *n, struct ir_block *yes, struct ir_block *no);
+/* Jump to @yes if @n is not 0, else to @no. */
+void stp_lower_cond(struct lower *l, struct stp_node *n, struct ir_block *yes, struct ir_block *no);
 
-/* @a @op @b; a fault names @at. */
-ir_reg low_op(struct low *l, enum stp_op op, const struct stp_node *at, ir_reg a, ir_reg b);
+/* @a @op @b; the message of a fault names @at. */
+ir_reg stp_lower_op(struct lower *l, enum stp_op op, const struct stp_node *at, ir_reg a, ir_reg b);
 
 /* A constant. */
-ir_reg low_const(struct low *l, int64_t v);
-ir_reg low_str(struct low *l, const char *s);
+ir_reg stp_lower_const(struct lower *l, int64_t v);
+ir_reg stp_lower_str(struct lower *l, const char *s);
 
 /* --- lower_data.c ------------------------------------------------------------------------------------ */
 
-/* The IR's object for a variable or an array, made when first asked for. */
-struct ir_var *low_var(struct low *l, struct stp_var *v);
-struct ir_map *low_map(struct low *l, struct stp_var *v);
+/* The IR's variable or map for a variable or an array, created when first needed. */
+struct ir_var *stp_lower_var(struct lower *l, struct stp_var *v);
+struct ir_map *stp_lower_map(struct lower *l, struct stp_var *v);
 
-/* A local of the clause that no script can name. */
-struct ir_var *low_temp(struct low *l, enum stp_type type);
+/* A new local of the clause, without a name. */
+struct ir_var *stp_lower_temp(struct lower *l, enum stp_type type);
 
 /*
- * The values of the @n expressions @v, from left to right, into @vals; NULL ones are left out.  Each is alive at the
- * end, whatever the others do.
+ * Lower the @n expressions @v, from left to right, into @vals; NULL ones are skipped.  All registers are still valid
+ * at the end, whatever later expressions do.
  */
-void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals);
+void stp_lower_values(struct lower *l, struct stp_node *const *v, size_t n, ir_reg *vals);
 
-/* The place @n, its keys first, and then with @r that value into *val. */
-void low_place(struct low *l, struct stp_node *n, struct low_place *p, struct stp_node *r, ir_reg *val);
-ir_reg low_get(struct low *l, const struct low_place *p);
-void low_put(struct low *l, const struct low_place *p, ir_reg val);
+/* Lower the lvalue @n: first its keys, then @r, unless NULL, into *val. */
+void stp_lower_lvalue(struct lower *l, struct stp_node *n, struct stp_lvalue *p, struct stp_node *r, ir_reg *val);
+ir_reg stp_lower_get(struct lower *l, const struct stp_lvalue *p);
+void stp_lower_put(struct lower *l, const struct stp_lvalue *p, ir_reg val);
 
-/* @val into the variable that @n, a STP_NAME, stands for. */
-void low_store(struct low *l, struct stp_node *n, ir_reg val);
+/* Store @val in the variable of @n, a STP_NAME. */
+void stp_lower_store(struct lower *l, struct stp_node *n, ir_reg val);
 
-/* An assignment of any kind, ++ or --.  The result has its value if that is @used; else it is of no use. */
-ir_reg low_assign(struct low *l, struct stp_node *n, bool used);
-ir_reg low_crement(struct low *l, struct stp_node *n, bool used);
+/* Any assignment, ++ or --.  The result is its value if @used, else undefined. */
+ir_reg stp_lower_assign(struct lower *l, struct stp_node *n, bool used);
+ir_reg stp_lower_crement(struct lower *l, struct stp_node *n, bool used);
 
 /* --- lower_array.c ----------------------------------------------------------------------------------- */
 
-/* What they are called after: [keys] in array, array[keys], @count(...) and its kind, delete, foreach. */
-ir_reg low_in(struct low *l, struct stp_node *n);
-ir_reg low_index(struct low *l, struct stp_node *n);
-ir_reg low_extract(struct low *l, struct stp_node *n);
-void low_delete(struct low *l, struct stp_stmt *s);
-void low_foreach(struct low *l, struct stp_stmt *s);
+/* [keys] in array, array[keys], @count(...) and other extractors, delete, foreach. */
+ir_reg stp_lower_in(struct lower *l, struct stp_node *n);
+ir_reg stp_lower_index(struct lower *l, struct stp_node *n);
+ir_reg stp_lower_extract(struct lower *l, struct stp_node *n);
+void stp_lower_delete(struct lower *l, struct stp_stmt *s);
+void stp_lower_foreach(struct lower *l, struct stp_stmt *s);
 
 /* --- lower_stmt.c ------------------------------------------------------------------------------------ */
 
-/* @s and all that is in it. */
-void low_stmt(struct low *l, struct stp_stmt *s);
+/* Lower @s with its substatements. */
+void stp_lower_stmt(struct lower *l, struct stp_stmt *s);
 
-/* Count @n statements at @s; @pay: now. */
-void low_count(struct low *l, unsigned int n, const char *what, struct src_pos pos, bool pay);
+/*
+ * Lower the messages for this clause's catches, at its end; those of its procedures have entries in stp_code.nears
+ * from @procs on.
+ */
+void stp_lower_messages(struct lower *l, uint32_t procs);
+
+/* Count @n statements; @pay: subtract them now. */
+void stp_lower_count(struct lower *l, unsigned int n, const char *what, struct src_pos pos, bool pay);
 
 /* --- lower_print.c ----------------------------------------------------------------------------------- */
 
-/* print(), printf(), println() and their kind; sprint() and its kind have a value. */
-ir_reg low_print(struct low *l, struct stp_node *n);
+/* print(), printf(), println() and other prints; sprint() and similar ones have a value. */
+ir_reg stp_lower_print(struct lower *l, struct stp_node *n);
 
-/* A record with one action over the @n values @vals. */
-void low_record(struct low *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
-		struct src_pos pos);
+/* Write a record with one action and the @n values @vals. */
+void stp_lower_record(struct lower *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
+		      struct src_pos pos);
 
-/* The same with one value, which is printed as @show says. */
-void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos);
+/* The same with one value, printed according to @show. */
+void stp_lower_record_shown(struct lower *l, ir_reg val, enum ir_show show, struct src_pos pos);
 
-/* Is @n a call whose value only the print around it knows (functions.def, SHOW)?  Then its number, and how to
- * show it. */
-bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
+/*
+ * Is @n a call whose value only the tracer's output knows (functions.def, SHOW)?  Then return its number in *val and
+ * its kind in *show.
+ */
+bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_show *show);
 
-/* @format of the @n values @vals as a string. */
-ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsigned int n);
+/*
+ * lower_late.c: find the locals of @h whose texts can be made later; for such an assignment @n keep the parts of the
+ * text instead.
+ */
+struct stp_late;
+void stp_lower_find_late(const struct stp_handler *h);
+bool stp_lower_keep_late(struct lower *l, struct stp_node *n);
+ir_reg stp_lower_late_text(struct lower *l, const struct stp_late *late);
+
+/* The text as a part of a print: its format; its values, and their number (@vals may be NULL). */
+const char *stp_lower_late_format(const struct stp_late *late);
+unsigned int stp_lower_late_parts(struct lower *l, const struct stp_late *late, ir_reg *vals, enum ir_show *shows);
+
+/* The string from @format and the @n values @vals. */
+ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n);
 
 /* --- lower_call.c ------------------------------------------------------------------------------------ */
 
 /* A call of a function, $target->member, string =~ regex. */
-ir_reg low_call(struct low *l, struct stp_node *n);
-ir_reg low_target(struct low *l, struct stp_node *n);
+ir_reg stp_lower_call(struct lower *l, struct stp_node *n);
+ir_reg stp_lower_target(struct lower *l, struct stp_node *n);
 
-/* Write @value to where @n, such a node, is: what was written. */
-ir_reg low_write(struct low *l, struct stp_node *n, struct stp_node *value);
-ir_reg low_match(struct low *l, struct stp_node *n);
+/* Write @value to the location of @n, such a node.  Returns what was written. */
+ir_reg stp_lower_write(struct lower *l, struct stp_node *n, struct stp_node *value);
+ir_reg stp_lower_match(struct lower *l, struct stp_node *n);
 
 /* Lower the procedures that the clause calls, and those that they call. */
-void low_procs(struct low *l);
+void stp_lower_procs(struct lower *l);
 
 /* Find the functions of @p that call themselves. */
-void low_find_recursive(struct stp_prog *p);
+void stp_lower_find_recursive(struct stp_prog *p);
 
-/* Give the variables @vars the value that they begin with. */
-void low_clear(struct low *l, const struct stp_vars *vars);
+/* Initialise the variables @vars. */
+void stp_lower_clear(struct lower *l, const struct stp_vars *vars);
 
-/* The program of @tree, or NULL: reported. */
-struct stp_code *low_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing);
+/* Lower @tree.  NULL: reported. */
+struct stp_code *stp_lower_prog(struct stp *stp, struct arena *a, struct diag *diag, struct stp_prog *tree, bool timing);
 
 #endif

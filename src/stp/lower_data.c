@@ -1,35 +1,39 @@
 /*
- * Variables, and what is assigned to them and to elements of arrays.
+ * Variables, and assignments to them and to elements of arrays.
  *
- * A global of several handlers is changed in one step where the IR can (adding to a number); else two handlers
- * on two CPUs may change it between each other's reading and writing.
+ * A global of several handlers is changed atomically where the IR can (adding to a number); other changes can be lost
+ * when handlers on two CPUs make them at the same time.
  */
 #include "stp/lower.h"
 
+#include "abi/stat.h"
 #include "base/arena.h"
 #include "lang/diag.h"
 #include "stp/point.h"
 
 /* --- what there is ----------------------------------------------------------------------------------- */
 
-static enum ir_class local_class(const struct low *l)
+static enum ir_class local_class(const struct lower *l)
 {
 	return l->call && l->call->procedure ? IR_FRAME : IR_LOCAL;
 }
 
-struct ir_var *low_var(struct low *l, struct stp_var *v)
+struct ir_var *stp_lower_var(struct lower *l, struct stp_var *v)
 {
 	if (!v->ir)
-		v->ir = ir_var_new(l->prog, v->name, v->is_global ? IR_GLOBAL : local_class(l), low_slot(v->type));
+		v->ir = ir_var_new(l->prog, v->name, v->is_global ? IR_GLOBAL : local_class(l), stp_lower_slot(v->type));
 	return v->ir;
 }
 
-struct ir_var *low_temp(struct low *l, enum stp_type type)
+struct ir_var *stp_lower_temp(struct lower *l, enum stp_type type)
 {
-	return ir_var_new(l->prog, "", local_class(l), low_slot(type));
+	return ir_var_new(l->prog, "", local_class(l), stp_lower_slot(type));
 }
 
-static void set_statistic(struct low *l, struct ir_map *m, const struct stp_var *v)
+/* Of a linear histogram, without those below and above: STP_MAX_BUCKETS, 128, includes both and one more. */
+enum { MAX_BUCKETS = 126 };
+
+static void set_statistic(struct lower *l, struct ir_map *m, const struct stp_var *v)
 {
 	m->stat = IR_STAT_PLAIN;
 	if (v->stats & 1u << STP_HIST_LOG)
@@ -39,16 +43,20 @@ static void set_statistic(struct low *l, struct ir_map *m, const struct stp_var 
 	for (int i = 0; i < 3; i++)
 		m->linear[i] = v->hist[i];
 	m->extremes = v->stats & (1u << STP_STAT_MIN | 1u << STP_STAT_MAX);
+	m->shift = (uint8_t)v->shift;
 	m->squares = v->stats & 1u << STP_STAT_VARIANCE;
-	if (!ir_stat_words(m)) {
+	if (!ir_stat_words(m) || (m->stat == IR_STAT_LINEAR && ir_stat_words(m) - ABI_STAT_BUCKETS > MAX_BUCKETS + 2)) {
+		diag_warn(l->diag, v->pos, "S_HIST", "histogram: Number of buckets must be between 1 and %d\n"
+			  "Number_of_buckets = (stop - start) / interval.\n"
+			  "Please adjust your start, stop, and interval values.", MAX_BUCKETS);
 		diag_error(l->diag, v->pos, "S_HIST", "semantic error: histogram of '%s' has impossible bounds or too many "
 			   "buckets: identifier '%s'", v->name, v->name);
-		diag_hint(l->diag, "@hist_linear takes the lowest value, a larger highest one, and the width of a bucket");
+		diag_hint(l->diag, "@hist_linear takes the lowest value, the highest one, and the width of a bucket");
 		m->stat = IR_STAT_PLAIN;
 	}
 }
 
-struct ir_map *low_map(struct low *l, struct stp_var *v)
+struct ir_map *stp_lower_map(struct lower *l, struct stp_var *v)
 {
 	struct ir_map *m = v->map;
 
@@ -57,11 +65,11 @@ struct ir_map *low_map(struct low *l, struct stp_var *v)
 	m = v->map = ir_map_new(l->prog, v->name, IR_GLOBAL);
 	m->nkeys = v->arity > 0 ? (uint32_t)v->arity : 0;
 	for (uint32_t i = 0; i < m->nkeys; i++)
-		m->keys[i] = low_slot(v->index_types[i]);
+		m->keys[i] = stp_lower_slot(v->index_types[i]);
 	if (v->type == STP_STATS)
 		set_statistic(l, m, v);
 	else
-		m->value = low_slot(v->type);
+		m->value = stp_lower_slot(v->type);
 	m->ordered = true;
 	m->wraps = v->wrap;
 	m->max_entries = !m->nkeys ? 1 : (uint32_t)(v->max_size ? v->max_size :
@@ -69,12 +77,12 @@ struct ir_map *low_map(struct low *l, struct stp_var *v)
 	return m;
 }
 
-/* What is stored into the array @n may be one element too many. */
-static void near_array(struct low *l, const struct stp_node *n)
+/* A store into the array @n may exceed its size: the message names it. */
+static void near_array(struct lower *l, const struct stp_node *n)
 {
 	const struct stp_var *v = n->var;
 
-	low_near(l, n->what, n->pos);
+	stp_lower_near(l, n->what, n->pos);
 	if (v->max_size)
 		l->code->nears[l->b.act].text = arena_printf(l->arena, "Array overflow, check size limit (%lld)",
 							     (long long)v->max_size);
@@ -82,13 +90,14 @@ static void near_array(struct low *l, const struct stp_node *n)
 
 /* --- several values at once -------------------------------------------------------------------------- */
 
-/* Registers that are alive do not outlive @n: control comes back from a loop or a procedure. */
+/* Note if registers are not preserved over @n, because it contains a loop or calls a procedure. */
 static void find_parting(void *ctx, struct stp_node **child)
 {
 	const struct stp_node *n = *child;
 	bool *found = ctx;
 
 	*found |= n->kind == STP_CALL && (n->func || (n->builtin && n->builtin->parts));
+	*found |= n->kind == STP_NAME && n->var && n->var->late;
 	*found |= n->source && n->source->kind == STP_SRC_FORMAT;
 	stp_each_node(*child, find_parting, ctx);
 }
@@ -101,10 +110,10 @@ static bool parts(struct stp_node *n)
 	return found;
 }
 
-void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals)
+void stp_lower_values(struct lower *l, struct stp_node *const *v, size_t n, ir_reg *vals)
 {
 	struct ir_var **kept = arena_alloc(l->arena, (n + 1) * sizeof(*kept));
-	size_t last = 0;		/* behind the last one that parts */
+	size_t last = 0;		/* behind the last one that does not preserve registers */
 
 	for (size_t i = 0; i < n; i++)
 		if (v[i] && parts(v[i]))
@@ -112,9 +121,9 @@ void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i])
 			continue;
-		vals[i] = low_expr(l, v[i]);
+		vals[i] = stp_lower_expr(l, v[i]);
 		if (i + 1 < last && vals[i] != IR_NO_REG && v[i]->kind != STP_NUM && v[i]->kind != STP_STR) {
-			kept[i] = low_temp(l, v[i]->type);
+			kept[i] = stp_lower_temp(l, v[i]->type);
 			ir_vst(&l->b, kept[i], vals[i]);
 		}
 	}
@@ -122,15 +131,15 @@ void low_values(struct low *l, struct stp_node *const *v, size_t n, ir_reg *vals
 		if (kept[i])
 			vals[i] = ir_vld(&l->b, kept[i]);
 		else if (v[i] && i + 1 < last && v[i]->kind == STP_NUM)
-			vals[i] = low_const(l, v[i]->value);
+			vals[i] = stp_lower_const(l, v[i]->value);
 		else if (v[i] && i + 1 < last && v[i]->kind == STP_STR)
-			vals[i] = low_str(l, v[i]->str);
+			vals[i] = stp_lower_str(l, v[i]->str);
 	}
 }
 
-/* --- places ------------------------------------------------------------------------------------------ */
+/* --- lvalues ------------------------------------------------------------------------------------------ */
 
-void low_place(struct low *l, struct stp_node *n, struct low_place *p, struct stp_node *r, ir_reg *val)
+void stp_lower_lvalue(struct lower *l, struct stp_node *n, struct stp_lvalue *p, struct stp_node *r, ir_reg *val)
 {
 	struct stp_node *v[STP_MAX_INDEXES + 1] = {0};
 	ir_reg vals[STP_MAX_INDEXES + 1];
@@ -142,27 +151,27 @@ void low_place(struct low *l, struct stp_node *n, struct low_place *p, struct st
 		v[i] = n->args[i];
 	if (r)
 		v[nkeys] = r;
-	low_values(l, v, nkeys + (r != NULL), vals);
+	stp_lower_values(l, v, nkeys + (r != NULL), vals);
 	for (size_t i = 0; i < nkeys; i++)
 		p->keys[i] = vals[i];
 	if (r)
 		*val = vals[nkeys];
 	if (n->kind == STP_INDEX) {
-		p->map = low_map(l, n->l->var);
+		p->map = stp_lower_map(l, n->l->var);
 		near_array(l, n->l);
 	} else if (n->var->type == STP_STATS) {
-		p->map = low_map(l, n->var);
+		p->map = stp_lower_map(l, n->var);
 	} else {
-		p->var = low_var(l, n->var);
+		p->var = stp_lower_var(l, n->var);
 	}
 }
 
-ir_reg low_get(struct low *l, const struct low_place *p)
+ir_reg stp_lower_get(struct lower *l, const struct stp_lvalue *p)
 {
 	return p->var ? ir_vld(&l->b, p->var) : ir_mld(&l->b, p->map, p->keys);
 }
 
-void low_put(struct low *l, const struct low_place *p, ir_reg val)
+void stp_lower_put(struct lower *l, const struct stp_lvalue *p, ir_reg val)
 {
 	if (p->var)
 		ir_vst(&l->b, p->var, val);
@@ -170,9 +179,9 @@ void low_put(struct low *l, const struct low_place *p, ir_reg val)
 		ir_mst(&l->b, p->map, val, p->keys);
 }
 
-void low_store(struct low *l, struct stp_node *n, ir_reg val)
+void stp_lower_store(struct lower *l, struct stp_node *n, ir_reg val)
 {
-	ir_vst(&l->b, low_var(l, n->var), val);
+	ir_vst(&l->b, stp_lower_var(l, n->var), val);
 }
 
 static bool is_variable(const struct stp_node *n)
@@ -180,15 +189,15 @@ static bool is_variable(const struct stp_node *n)
 	return n->kind == STP_NAME || (n->kind == STP_INDEX && n->l->kind == STP_NAME);
 }
 
-static bool is_bucket(struct low *l, const struct stp_node *n)
+static bool is_bucket(struct lower *l, const struct stp_node *n)
 {
 	if (n->kind == STP_INDEX && !is_variable(n))
-		low_refuse(l, n, NULL, "cannot assign to histogram buckets");
+		stp_lower_refuse(l, n, NULL, "cannot assign to histogram buckets");
 	return n->kind == STP_INDEX && !is_variable(n);
 }
 
-/* Add @by to @p: the value before. */
-static ir_reg add_to(struct low *l, const struct low_place *p, ir_reg by)
+/* Add @by to @p.  Returns the value before. */
+static ir_reg add_to(struct lower *l, const struct stp_lvalue *p, ir_reg by)
 {
 	ir_reg old;
 
@@ -201,19 +210,23 @@ static ir_reg add_to(struct low *l, const struct low_place *p, ir_reg by)
 	return old;
 }
 
-ir_reg low_assign(struct low *l, struct stp_node *n, bool used)
+ir_reg stp_lower_assign(struct lower *l, struct stp_node *n, bool used)
 {
-	struct low_place p;
+	struct stp_lvalue p;
 	ir_reg val, old;
 
 	if (is_bucket(l, n->l))
-		return low_dummy(l, n->type);
+		return stp_lower_dummy(l, n->type);
 	if (!is_variable(n->l))
-		return low_write(l, n->l, n->r);
-	low_place(l, n->l, &p, n->r, &val);
+		return stp_lower_write(l, n->l, n->r);
+	if (!used && stp_lower_keep_late(l, n))
+		return stp_lower_dummy(l, n->type);
+	stp_lower_lvalue(l, n->l, &p, n->r, &val);
 	switch (n->op) {
 	case STP_OP_NONE:
-		low_put(l, &p, val);
+		stp_lower_put(l, &p, val);
+		if (n->l->kind == STP_NAME)
+			n->l->var->settled = n->l->var->assigned == n && !l->loop && !l->call;
 		return val;
 	case STP_ADDEND:
 		ir_stat(&l->b, p.map, val, p.keys);
@@ -225,23 +238,23 @@ ir_reg low_assign(struct low *l, struct stp_node *n, bool used)
 		old = add_to(l, &p, val);
 		return used ? ir_op2(&l->b, IR_ADD, old, val) : old;
 	default:
-		val = low_op(l, n->op, n, low_get(l, &p), val);
+		val = stp_lower_op(l, n->op, n, stp_lower_get(l, &p), val);
 		if (p.map)
 			near_array(l, n->l->l);
-		low_put(l, &p, val);
+		stp_lower_put(l, &p, val);
 		return val;
 	}
 }
 
-ir_reg low_crement(struct low *l, struct stp_node *n, bool used)
+ir_reg stp_lower_crement(struct lower *l, struct stp_node *n, bool used)
 {
-	struct low_place p;
+	struct stp_lvalue p;
 	ir_reg by, old;
 
 	if (is_bucket(l, n->l))
-		return low_dummy(l, n->type);
-	low_place(l, n->l, &p, NULL, NULL);
-	by = low_const(l, n->op == STP_ADD ? 1 : -1);
+		return stp_lower_dummy(l, n->type);
+	stp_lower_lvalue(l, n->l, &p, NULL, NULL);
+	by = stp_lower_const(l, n->op == STP_ADD ? 1 : -1);
 	old = add_to(l, &p, by);
 	return n->kind == STP_PRE && used ? ir_op2(&l->b, IR_ADD, old, by) : old;
 }

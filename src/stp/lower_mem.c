@@ -1,6 +1,6 @@
 /*
- * The builtin functions that read memory.  What cannot be read is an error that names the call, or what the
- * function's name promises instead (tapset reference, "User-space string and data functions").
+ * The builtin functions that read memory.  For unreadable memory, depending on the function, there is an error that
+ * names the call, or a substitute (tapset reference, "User-space string and data functions").
  */
 #include "stp/lower_func.h"
 
@@ -15,34 +15,34 @@ enum { SIGNED = 16 };
 
 /* --- numbers ----------------------------------------------------------------------------------------- */
 
-static ir_reg memory(struct low *l, struct stp_node *call, const ir_reg *args, enum ir_op op)
+static ir_reg memory(struct lower *l, struct stp_node *call, const ir_reg *args, enum ir_op op)
 {
 	unsigned int n = call->builtin->number;
 
 	return ir_load(&l->b, op, args[0], n & ~SIGNED, n & SIGNED);
 }
 
-ir_reg low_func_user_memory(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_user_memory(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	return memory(l, call, args, IR_ULOAD);
 }
 
-/* 0 where nothing can be read. */
-ir_reg low_func_user_peek(struct low *l, struct stp_node *call, const ir_reg *args)
+/* 0 if the memory cannot be read. */
+ir_reg stp_func_user_peek(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	return memory(l, call, args, IR_UPEEK);
 }
 
-/* The same with a warning. */
-ir_reg low_func_user_warn(struct low *l, struct stp_node *call, const ir_reg *args)
+/* The same, with a warning. */
+ir_reg stp_func_user_warn(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct ir_block *body = ir_block_new(&l->b), *caught = ir_block_new(&l->b), *end = ir_block_new(&l->b);
-	struct ir_var *value = low_temp(l, STP_LONG), *at = low_temp(l, STP_LONG);
+	struct ir_var *value = stp_lower_temp(l, STP_LONG), *at = stp_lower_temp(l, STP_LONG);
 	const char *type = call->builtin->name + strlen("user_");
 	bool is_unsigned = *type == 'u';
 	ir_reg r;
 
-	ir_vst(&l->b, value, low_const(l, 0));
+	ir_vst(&l->b, value, stp_lower_const(l, 0));
 	ir_vst(&l->b, at, args[0]);
 	ir_try(&l->b, caught, body);
 	ir_at(&l->b, body);
@@ -52,21 +52,21 @@ ir_reg low_func_user_warn(struct low *l, struct stp_node *call, const ir_reg *ar
 	ir_jmp(&l->b, end);
 	ir_at(&l->b, caught);
 	r = ir_vld(&l->b, at);
-	r = low_sprintf(l, arena_printf(l->arena, "user %s%.*s copy fault %%p [man error::fault]", is_unsigned ? "unsigned " : "",
-					(int)strcspn(type + is_unsigned, "_"), type + is_unsigned), &r, 1);
-	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
+	r = stp_lower_sprintf(l, arena_printf(l->arena, "user %s%.*s copy fault %%p [man error::fault]", is_unsigned ? "unsigned " : "",
+					      (int)strcspn(type + is_unsigned, "_"), type + is_unsigned), &r, 1);
+	stp_lower_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
 	ir_jmp(&l->b, end);
 	ir_at(&l->b, end);
 	return ir_vld(&l->b, value);
 }
 
-ir_reg low_func_kernel_memory(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_kernel_memory(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	return memory(l, call, args, IR_LOAD);
 }
 
 /* int_arg(n): the n-th argument, from 1.  process.syscall has the call's number before them. */
-ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_arg(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	const struct stp_node *n = call->args[0];
 	unsigned int type = call->builtin->number, first;
@@ -75,11 +75,11 @@ ir_reg low_func_arg(struct low *l, struct stp_node *call, const ir_reg *args)
 	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN ||
 	    l->handler->kind == STP_P_SYSCALL_RETURN ||
 	    l->handler->kind == STP_P_STATEMENT || l->handler->kind == STP_P_INLINE || l->handler->point->inlined) {
-		low_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
-			   "the argument is not known");
-		return low_const(l, 0);
+		stp_lower_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
+				 "the argument is not known");
+		return stp_lower_const(l, 0);
 	}
-	first = l->handler->kind == STP_P_SYSCALL_ENTRY && !low_in_kernel(l);
+	first = l->handler->kind == STP_P_SYSCALL_ENTRY && !stp_lower_in_kernel(l);
 	return ir_ext(&l->b, ir_arg(&l->b, (unsigned int)n->value - 1 + first), type & ~SIGNED, type & SIGNED);
 }
 
@@ -89,8 +89,8 @@ static bool is_register(const struct arch *arch, const char *name, struct arch_o
 	return !arch->parse(name, strlen(name), op) && op->loc == ARCH_LOC_REG && op->reg && op->reg->kind <= ARCH_REG_PC;
 }
 
-/* The processor's registers by its assembler's names. */
-ir_reg low_func_register(struct low *l, struct stp_node *call, const ir_reg *args)
+/* A register of the processor by its name in assembler. */
+ir_reg stp_func_register(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	const struct arch *arch = arch_host();
 	const struct stp_node *n = call->args[0];
@@ -103,58 +103,58 @@ ir_reg low_func_register(struct low *l, struct stp_node *call, const ir_reg *arg
 	if (n->kind == STP_STR && arch)
 		known = is_register(arch, n->str, &op) || is_register(arch, arena_printf(l->arena, "%%%s", n->str), &op);
 	if (!known) {
-		low_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
-		return low_const(l, 0);
+		stp_lower_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
+		return stp_lower_const(l, 0);
 	}
 	if (kind != STP_P_FUNCTION && kind != STP_P_RETURN && kind != STP_P_STATEMENT && kind != STP_P_MARK &&
 	    kind != STP_P_INLINE && kind != STP_P_PLT && kind != STP_P_PLT_RETURN) {
-		low_refuse(l, call, "they are known in probes of functions and marks",
-			   "cannot access CPU registers in this context");
-		return low_const(l, 0);
+		stp_lower_refuse(l, call, "they are known in probes of functions and marks",
+				 "cannot access CPU registers in this context");
+		return stp_lower_const(l, 0);
 	}
-	both[0] = low_const(l, op.reg->off);
-	both[1] = low_const(l, op.reg->width);
+	both[0] = stp_lower_const(l, op.reg->off);
+	both[1] = stp_lower_const(l, op.reg->width);
 	return ir_ext(&l->b, ir_call(&l->b, IR_FN_REG, both, 2), op.reg->width, call->builtin->number);
 }
 
 /* --- strings ----------------------------------------------------------------------------------------- */
 
-/* @n, at least @low and at most @high. */
-static ir_reg clamp(struct low *l, ir_reg n, int64_t low, int64_t high)
+/* @n limited to @low ... @high. */
+static ir_reg clamp(struct lower *l, ir_reg n, int64_t low, int64_t high)
 {
 	struct ir_block *small = ir_block_new(&l->b), *other = ir_block_new(&l->b), *large = ir_block_new(&l->b);
 	struct ir_block *end = ir_block_new(&l->b);
 	ir_reg r = ir_reg_new(&l->b, IR_INT);
 
 	ir_mov(&l->b, r, n);
-	ir_br(&l->b, ir_op2(&l->b, IR_SLT, n, low_const(l, low)), small, other);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, n, stp_lower_const(l, low)), small, other);
 	ir_at(&l->b, small);
-	ir_mov(&l->b, r, low_const(l, low));
+	ir_mov(&l->b, r, stp_lower_const(l, low));
 	ir_jmp(&l->b, end);
 	ir_at(&l->b, other);
-	ir_br(&l->b, ir_op2(&l->b, IR_SLT, low_const(l, high), n), large, end);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, stp_lower_const(l, high), n), large, end);
 	ir_at(&l->b, large);
-	ir_mov(&l->b, r, low_const(l, high));
+	ir_mov(&l->b, r, stp_lower_const(l, high));
 	ir_jmp(&l->b, end);
 	ir_at(&l->b, end);
 	return r;
 }
 
-/* Bytes with the NUL of a string at most as long as the call's second argument, if it has one. */
-static ir_reg string_size(struct low *l, struct stp_node *call, const ir_reg *args)
+/* The size, with the NUL, of a string limited by the call's second argument, if given. */
+static ir_reg string_size(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	int64_t max = l->prog->strsize;
 	const struct stp_node *n;
 
 	if (!call->builtin->number)
-		return low_const(l, max);
+		return stp_lower_const(l, max);
 	n = call->args[1];
 	if (n->kind == STP_NUM)
-		return low_const(l, n->value < 0 ? 1 : n->value >= max ? max : n->value + 1);
-	return clamp(l, ir_op2(&l->b, IR_ADD, args[1], low_const(l, 1)), 1, max);
+		return stp_lower_const(l, n->value < 0 ? 1 : n->value >= max ? max : n->value + 1);
+	return clamp(l, ir_op2(&l->b, IR_ADD, args[1], stp_lower_const(l, 1)), 1, max);
 }
 
-static ir_reg copy(struct low *l, struct stp_node *call, const ir_reg *args)
+static ir_reg copy(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	ir_reg both[2] = { args[0], string_size(l, call, args) };
 
@@ -163,13 +163,13 @@ static ir_reg copy(struct low *l, struct stp_node *call, const ir_reg *args)
 
 #define COPY_FAULT "user string copy fault -14 at 0x%x [man error::fault]"
 
-ir_reg low_func_user_string(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_user_string(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	l->code->nears[l->b.act].text = COPY_FAULT;
 	return copy(l, call, args);
 }
 
-ir_reg low_func_kernel_string(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_kernel_string(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)call;
 	l->code->nears[l->b.act].text = "kernel string copy fault at 0x%x [man error::fault]";
@@ -177,30 +177,30 @@ ir_reg low_func_kernel_string(struct low *l, struct stp_node *call, const ir_reg
 }
 
 /*
- * The value of what is lowered between guard and guarded, or of what is lowered behind that if it faulted.  Arguments
- * that the latter needs are kept in variables.
+ * A value with a substitute: the code between guard and guarded computes the value; if it faults, the code between
+ * guarded and otherwise computes the substitute.  An argument that the latter needs is kept in a variable.
  */
 struct guard {
 	struct ir_var *value, *kept;
 	struct ir_block *caught, *end;
 };
 
-static void guard(struct low *l, struct guard *g, ir_reg keep, enum stp_type type)
+static void guard(struct lower *l, struct guard *g, ir_reg keep, enum stp_type type)
 {
 	struct ir_block *body = ir_block_new(&l->b);
 
-	g->value = low_temp(l, STP_STRINGS);
+	g->value = stp_lower_temp(l, STP_STRINGS);
 	g->caught = ir_block_new(&l->b);
 	g->end = ir_block_new(&l->b);
 	if (type != STP_UNKNOWN) {
-		g->kept = low_temp(l, type);
+		g->kept = stp_lower_temp(l, type);
 		ir_vst(&l->b, g->kept, keep);
 	}
 	ir_try(&l->b, g->caught, body);
 	ir_at(&l->b, body);
 }
 
-static void guarded(struct low *l, struct guard *g, ir_reg value)
+static void guarded(struct lower *l, struct guard *g, ir_reg value)
 {
 	ir_endtry(&l->b);
 	ir_vst(&l->b, g->value, value);
@@ -208,7 +208,7 @@ static void guarded(struct low *l, struct guard *g, ir_reg value)
 	ir_at(&l->b, g->caught);
 }
 
-static ir_reg otherwise(struct low *l, struct guard *g, ir_reg value)
+static ir_reg otherwise(struct lower *l, struct guard *g, ir_reg value)
 {
 	ir_vst(&l->b, g->value, value);
 	ir_jmp(&l->b, g->end);
@@ -216,7 +216,7 @@ static ir_reg otherwise(struct low *l, struct guard *g, ir_reg value)
 	return ir_vld(&l->b, g->value);
 }
 
-ir_reg low_func_string_or(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_string_or(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct guard g;
 
@@ -225,7 +225,7 @@ ir_reg low_func_string_or(struct low *l, struct stp_node *call, const ir_reg *ar
 	return otherwise(l, &g, ir_vld(&l->b, g.kept));
 }
 
-ir_reg low_func_kernel_string_or(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_kernel_string_or(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct guard g;
 
@@ -235,37 +235,37 @@ ir_reg low_func_kernel_string_or(struct low *l, struct stp_node *call, const ir_
 	return otherwise(l, &g, ir_vld(&l->b, g.kept));
 }
 
-ir_reg low_func_string_nofault(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_string_nofault(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct guard g;
 
 	guard(l, &g, 0, STP_UNKNOWN);
 	guarded(l, &g, copy(l, call, args));
-	return otherwise(l, &g, low_str(l, ""));
+	return otherwise(l, &g, stp_lower_str(l, ""));
 }
 
-/* In quotes; else the address. */
-ir_reg low_func_string_quoted_at(struct low *l, struct stp_node *call, const ir_reg *args)
+/* In quotes; the address if it cannot be read. */
+ir_reg stp_func_string_quoted_at(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct guard g;
 	ir_reg both[2];
 
 	guard(l, &g, args[0], STP_LONG);
 	both[0] = copy(l, call, args);
-	both[1] = low_const(l, 1);
+	both[1] = stp_lower_const(l, 1);
 	guarded(l, &g, ir_call(&l->b, IR_FN_ESCAPE, both, 2));
 	both[0] = ir_vld(&l->b, g.kept);
-	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
+	return otherwise(l, &g, stp_lower_sprintf(l, "0x%x", both, 1));
 }
 
-ir_reg low_func_kernel_string_n(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_kernel_string_n(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
-	ir_reg part[3] = { low_func_kernel_string(l, call, args), low_const(l, 0), args[1] };
+	ir_reg part[3] = { stp_func_kernel_string(l, call, args), stp_lower_const(l, 0), args[1] };
 
 	return ir_call(&l->b, IR_FN_SLICE, part, 3);
 }
 
-ir_reg low_func_kernel_string_quoted(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_kernel_string_quoted(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	struct guard g;
 	ir_reg both[2];
@@ -273,24 +273,24 @@ ir_reg low_func_kernel_string_quoted(struct low *l, struct stp_node *call, const
 	(void)call;
 	guard(l, &g, args[0], STP_LONG);
 	both[0] = ir_call(&l->b, IR_FN_STRINGOF, args, 1);
-	both[1] = low_const(l, 1);
+	both[1] = stp_lower_const(l, 1);
 	guarded(l, &g, ir_call(&l->b, IR_FN_ESCAPE, both, 2));
 	both[0] = ir_vld(&l->b, g.kept);
-	return otherwise(l, &g, low_sprintf(l, "0x%x", both, 1));
+	return otherwise(l, &g, stp_lower_sprintf(l, "0x%x", both, 1));
 }
 
-/* One more argument is what there is instead. */
-ir_reg low_func_string_warn(struct low *l, struct stp_node *call, const ir_reg *args)
+/* A further argument is the substitute. */
+ir_reg stp_func_string_warn(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
-	struct ir_var *instead = low_temp(l, STP_STRINGS);
+	struct ir_var *instead = stp_lower_temp(l, STP_STRINGS);
 	struct guard g;
 	ir_reg r;
 
-	ir_vst(&l->b, instead, call->nargs > call->builtin->number + 1 ? args[call->nargs - 1] : low_str(l, ""));
+	ir_vst(&l->b, instead, call->nargs > call->builtin->number + 1 ? args[call->nargs - 1] : stp_lower_str(l, ""));
 	guard(l, &g, args[0], STP_LONG);
 	guarded(l, &g, copy(l, call, args));
 	r = ir_vld(&l->b, g.kept);
-	r = low_sprintf(l, COPY_FAULT, &r, 1);
-	low_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
+	r = stp_lower_sprintf(l, COPY_FAULT, &r, 1);
+	stp_lower_record(l, IR_ACT_WARN, NULL, &r, 1, call->pos);
 	return otherwise(l, &g, ir_vld(&l->b, instead));
 }

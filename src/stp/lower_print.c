@@ -1,5 +1,5 @@
 /*
- * Output: print and its like become records, sprint and its like strings.
+ * Output: prints become records, sprint() and similar functions strings.
  */
 #include "stp/lower.h"
 
@@ -11,9 +11,9 @@
 #include "lang/diag.h"
 #include "lang/format.h"
 
-enum { MAX_ARGS = 32 };		/* of one print, as in SystemTap */
+enum { MAX_ARGS = 32 };		/* SystemTap's limit for one print */
 
-static const struct fmt *parse_format(struct low *l, const char *text, size_t len)
+static const struct fmt *parse_format(struct lower *l, const char *text, size_t len)
 {
 	const char *err;
 	size_t off;
@@ -21,8 +21,8 @@ static const struct fmt *parse_format(struct low *l, const char *text, size_t le
 	return fmt_parse(l->arena, FMT_STP, text, len, &err, &off);
 }
 
-/* @shows: of each value, or NULL: none has one. */
-static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, const ir_reg *vals,
+/* @shows: for each value, or NULL. */
+static void emit(struct lower *l, enum ir_act_kind kind, const struct fmt *fmt, const ir_reg *vals,
 		 const enum ir_show *shows, unsigned int n, struct src_pos pos)
 {
 	struct ir_rec *rec = ir_rec_new(l->prog, l->b.clause);
@@ -31,7 +31,7 @@ static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, co
 	for (unsigned int i = 0; i < n; i++) {
 		enum ir_type t = l->b.clause->regs[vals[i]];
 
-		struct ir_slot slot = low_slot(t == IR_STR ? STP_STRINGS : STP_LONG);
+		struct ir_slot slot = stp_lower_slot(t == IR_STR ? STP_STRINGS : STP_LONG);
 
 		slot.show = shows ? shows[i] : IR_SHOW_NUMBER;
 		ir_rec_field(l->prog, rec, slot);
@@ -39,20 +39,20 @@ static void emit(struct low *l, enum ir_act_kind kind, const struct fmt *fmt, co
 	ir_emit(&l->b, rec, vals);
 }
 
-void low_record(struct low *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
-		struct src_pos pos)
+void stp_lower_record(struct lower *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
+		      struct src_pos pos)
 {
 	emit(l, kind, format ? parse_format(l, format, strlen(format)) : NULL, vals, NULL, n, pos);
 }
 
-void low_record_shown(struct low *l, ir_reg val, enum ir_show show, struct src_pos pos)
+void stp_lower_record_shown(struct lower *l, ir_reg val, enum ir_show show, struct src_pos pos)
 {
 	emit(l, IR_ACT_PRINTF, parse_format(l, "%s", 2), &val, &show, 1, pos);
 }
 
-ir_reg low_sprintf(struct low *l, const char *format, const ir_reg *vals, unsigned int n)
+ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n)
 {
-	return n ? ir_sprintf(&l->b, parse_format(l, format, strlen(format)), vals) : low_str(l, format);
+	return n ? ir_sprintf(&l->b, parse_format(l, format, strlen(format)), vals) : stp_lower_str(l, format);
 }
 
 /* --- formats ----------------------------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static void add_text(struct strbuf *b, const char *s, size_t len)
 	}
 }
 
-/* The format that a print without one stands for. */
-static const struct fmt *own_format(struct low *l, const struct stp_node *n)
+/* The format equivalent to a print without one. */
+static const struct fmt *own_format(struct lower *l, const struct stp_node *n)
 {
 	const struct fmt *ret;
 	struct strbuf b = {0};
@@ -87,7 +87,7 @@ static const struct fmt *own_format(struct low *l, const struct stp_node *n)
 /* --- histograms -------------------------------------------------------------------------------------- */
 
 /* print(@hist_log(x)): the record has the whole statistic. */
-static ir_reg print_hist(struct low *l, struct stp_node *n)
+static ir_reg print_hist(struct lower *l, struct stp_node *n)
 {
 	struct stp_node *hist = n->args[0], *stat = hist->l;
 	struct ir_rec *rec;
@@ -95,35 +95,35 @@ static ir_reg print_hist(struct low *l, struct stp_node *n)
 	struct stp_var *v = stat->kind == STP_INDEX ? stat->l->var : stat->var;
 	struct ir_block *some = ir_block_new(&l->b), *none = ir_block_new(&l->b);
 	size_t nkeys = stat->kind == STP_INDEX ? stat->nargs : 0;
-	struct ir_map *m = low_map(l, v);
+	struct ir_map *m = stp_lower_map(l, v);
 
 	if (n->print->to_string) {
-		low_refuse(l, n, "print it with print(@hist_log(x))", "a histogram is no string");
-		return low_dummy(l, STP_STRINGS);
+		stp_lower_refuse(l, n, "print it with print(@hist_log(x))", "a histogram is no string");
+		return stp_lower_dummy(l, STP_STRINGS);
 	}
-	low_values(l, stat->args, nkeys, vals);
-	low_near(l, hist->what, hist->pos);
+	stp_lower_values(l, stat->args, nkeys, vals);
+	stp_lower_near(l, hist->what, hist->pos);
 	ir_br(&l->b, ir_extract(&l->b, IR_SCOUNT, m, vals), some, none);
 	ir_at(&l->b, none);
-	ir_fault(&l->b, ABI_FAULT_EMPTY, low_const(l, 0));
+	ir_fault(&l->b, ABI_FAULT_EMPTY, stp_lower_const(l, 0));
 	ir_at(&l->b, some);
 	rec = ir_rec_new(l->prog, l->b.clause);
 	ir_rec_act(l->prog, rec, IR_ACT_HIST, n->pos);
-	fields[ir_rec_field(l->prog, rec, low_slot(STP_LONG))] = low_const(l, n->print->newline);
+	fields[ir_rec_field(l->prog, rec, stp_lower_slot(STP_LONG))] = stp_lower_const(l, n->print->newline);
 	rec->stat = m;
 	memcpy(fields + 1, vals, nkeys * sizeof(*vals));
 	ir_emit(&l->b, rec, fields);
-	return low_const(l, 0);
+	return stp_lower_const(l, 0);
 }
 
 /* --- the whole --------------------------------------------------------------------------------------- */
 
 /* --- memory ------------------------------------------------------------------------------------------ */
 
-enum { MAX_DUMP = 64 };		/* bytes of %m and %M, unless the number of %M is computed */
+enum { MAX_DUMP = 64 };		/* most bytes of %m and %M, unless %M's number is computed */
 
-/* %m and %M give the bytes at their address: the kernel's in its tracepoints, else the process's. */
-static enum ir_op dump_op(const struct low *l)
+/* The operation that reads the memory for %m and %M: the kernel's in its tracepoints, else the process's. */
+static enum ir_op dump_op(const struct lower *l)
 {
 	return l->handler && l->handler->kind == STP_P_TRACEPOINT ? IR_LOAD : IR_ULOAD;
 }
@@ -133,7 +133,7 @@ static bool is_dump(const struct fmt_conv *c)
 	return c->kind == FMT_BYTES;
 }
 
-/* The bytes of a value in a string, which ends before the first that is 0. */
+/* Is it %b in sprintf: the bytes of a value, up to the first that is 0? */
 static bool is_binary(const struct stp_node *n, const struct fmt_conv *c)
 {
 	return n->print->to_string && c->kind == FMT_INT && c->letter == 'b';
@@ -144,8 +144,8 @@ static int64_t dump_bytes(const struct fmt_conv *c)
 	return c->has_prec && c->prec > 0 ? c->prec : 1;
 }
 
-/* Whether all of the format can be had. */
-static bool check_format(struct low *l, struct stp_node *n, const struct fmt *f)
+/* Is all of the format supported? */
+static bool check_format(struct lower *l, struct stp_node *n, const struct fmt *f)
 {
 	int64_t bytes = 0;
 
@@ -153,55 +153,55 @@ static bool check_format(struct low *l, struct stp_node *n, const struct fmt *f)
 		const struct fmt_conv *c = &f->convs[i];
 
 		if (c->kind == FMT_UNSUP || c->kind == FMT_FLOAT) {
-			low_refuse(l, n, NULL, "%%%c is not available", c->letter);
+			stp_lower_refuse(l, n, NULL, "%%%c is not available", c->letter);
 			return false;
 		}
 		if (!is_dump(c) && !is_binary(n, c))
 			continue;
 		if (c->dyn_width || (c->dyn_prec && c->letter != 'M')) {
-			low_refuse(l, n, "write the number of bytes, as %.8m, or print them in hexadecimal by %.*M",
-				   "%%%c cannot have this number computed", c->letter);
+			stp_lower_refuse(l, n, "write the number of bytes, as %.8m, or print them in hexadecimal by %.*M",
+					 "%%%c cannot have this number computed", c->letter);
 			return false;
 		}
 		bytes += c->dyn_prec ? 0 : is_dump(c) ? dump_bytes(c) : 8;
 	}
 	if (bytes > MAX_DUMP) {
-		low_refuse(l, n, "print them in several steps, or by %.*M", "more than %d bytes of memory at once", MAX_DUMP);
+		stp_lower_refuse(l, n, "print them in several steps, or by %.*M", "more than %d bytes of memory at once", MAX_DUMP);
 		return false;
 	}
 	return true;
 }
 
-/* The variable with @left bytes from the address @addr on in hexadecimal, as many as fit in a string. */
-static struct ir_var *dump(struct low *l, struct stp_node *n, struct ir_var *addr, struct ir_var *left)
+/* A variable with @left bytes from @addr on in hexadecimal, as many as fit in a string. */
+static struct ir_var *dump(struct lower *l, struct stp_node *n, struct ir_var *addr, struct ir_var *left)
 {
 	struct ir_block *head = ir_block_new(&l->b), *body = ir_block_new(&l->b), *out = ir_block_new(&l->b);
-	struct ir_var *text = low_temp(l, STP_STRINGS);
+	struct ir_var *text = stp_lower_temp(l, STP_STRINGS);
 	ir_reg vals[2], at;
 
-	ir_vst(&l->b, text, low_str(l, ""));
-	low_count(l, 1, n->what, n->pos, true);
+	ir_vst(&l->b, text, stp_lower_str(l, ""));
+	stp_lower_count(l, 1, n->what, n->pos, true);
 	ir_jmp(&l->b, head);
 	ir_at(&l->b, head);
-	low_near(l, n->what, n->pos);
+	stp_lower_near(l, n->what, n->pos);
 	ir_turn(&l->b);
-	low_count(l, 1, n->what, n->pos, false);
-	ir_br(&l->b, ir_op2(&l->b, IR_SLT, low_const(l, 0), ir_vld(&l->b, left)), body, out);
+	stp_lower_count(l, 1, n->what, n->pos, false);
+	ir_br(&l->b, ir_op2(&l->b, IR_SLT, stp_lower_const(l, 0), ir_vld(&l->b, left)), body, out);
 	ir_at(&l->b, body);
 	at = ir_vld(&l->b, addr);
 	vals[0] = ir_vld(&l->b, text);
 	vals[1] = ir_load(&l->b, dump_op(l), at, 1, false);
-	ir_vst(&l->b, text, low_sprintf(l, "%s%02x", vals, 2));
-	ir_vst(&l->b, addr, ir_op2(&l->b, IR_ADD, at, low_const(l, 1)));
-	ir_vst(&l->b, left, ir_op2(&l->b, IR_SUB, ir_vld(&l->b, left), low_const(l, 1)));
-	low_count(l, 0, n->what, n->pos, true);
+	ir_vst(&l->b, text, stp_lower_sprintf(l, "%s%02x", vals, 2));
+	ir_vst(&l->b, addr, ir_op2(&l->b, IR_ADD, at, stp_lower_const(l, 1)));
+	ir_vst(&l->b, left, ir_op2(&l->b, IR_SUB, ir_vld(&l->b, left), stp_lower_const(l, 1)));
+	stp_lower_count(l, 0, n->what, n->pos, true);
 	ir_jmp(&l->b, head);
 	ir_at(&l->b, out);
 	l->statements = 0;
 	return text;
 }
 
-/* The values of the print @n. */
+/* The values of a print. */
 struct print_values {
 	ir_reg v[MAX_ARGS + MAX_DUMP];
 	enum ir_show shows[MAX_ARGS + MAX_DUMP];
@@ -214,8 +214,8 @@ static void add_value(struct print_values *p, ir_reg v, enum ir_show show)
 	p->v[p->n++] = v;
 }
 
-/* One conversion of a byte for each byte; blanks fill the width. */
-static void add_dump(struct low *l, struct print_values *p, const struct fmt_conv *c, ir_reg addr, struct strbuf *text)
+/* One conversion for each byte; blanks fill the width. */
+static void add_dump(struct lower *l, struct print_values *p, const struct fmt_conv *c, ir_reg addr, struct strbuf *text)
 {
 	int64_t bytes = dump_bytes(c), blanks = c->width - (c->letter == 'M' ? 2 * bytes : bytes);
 
@@ -224,7 +224,7 @@ static void add_dump(struct low *l, struct print_values *p, const struct fmt_con
 	strbuf_printf(text, "%*s", c->flags & FMT_LEFT ? 0 : (int)blanks, "");
 	for (int64_t i = 0; i < bytes; i++) {
 		strbuf_puts(text, c->letter == 'M' ? "%02x" : "%c");
-		add_value(p, ir_load(&l->b, dump_op(l), ir_op2(&l->b, IR_ADD, addr, low_const(l, i)), 1, false),
+		add_value(p, ir_load(&l->b, dump_op(l), ir_op2(&l->b, IR_ADD, addr, stp_lower_const(l, i)), 1, false),
 			  IR_SHOW_NUMBER);
 	}
 	strbuf_printf(text, "%*s", c->flags & FMT_LEFT ? (int)blanks : 0, "");
@@ -235,8 +235,11 @@ static int binary_size(int n)
 	return n == 1 || n == 2 || n == 4 || n == 8 ? n : 0;
 }
 
-/* As out/printf_stp.c prints it: the precision or the width is the number of bytes, else 8; a wider one is filled with 0. */
-static void add_binary(struct low *l, struct print_values *p, const struct fmt_conv *c, ir_reg v, struct strbuf *text)
+/*
+ * As out/printf_stp.c prints it: the precision or the width is the number of bytes, default 8; zeros fill a larger
+ * width.
+ */
+static void add_binary(struct lower *l, struct print_values *p, const struct fmt_conv *c, ir_reg v, struct strbuf *text)
 {
 	int size = c->has_prec ? binary_size(c->prec) : 0;
 
@@ -244,16 +247,16 @@ static void add_binary(struct low *l, struct print_values *p, const struct fmt_c
 		size = binary_size(c->width) ? c->width : 8;
 	if (c->width > size && !(c->flags & FMT_LEFT)) {
 		strbuf_puts(text, "%c");
-		add_value(p, low_const(l, 0), IR_SHOW_NUMBER);
+		add_value(p, stp_lower_const(l, 0), IR_SHOW_NUMBER);
 	}
 	for (int i = 0; i < size; i++) {
 		strbuf_puts(text, "%c");
-		add_value(p, ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_SHR, v, low_const(l, 8 * i)), low_const(l, 255)),
+		add_value(p, ir_op2(&l->b, IR_AND, ir_op2(&l->b, IR_SHR, v, stp_lower_const(l, 8 * i)), stp_lower_const(l, 255)),
 			  IR_SHOW_NUMBER);
 	}
 }
 
-/* Bytes of the conversion at @s, behind whose letter the next text begins. */
+/* The length of the conversion at @s. */
 static size_t conv_len(const char *s)
 {
 	size_t n = 1;
@@ -265,10 +268,11 @@ static size_t conv_len(const char *s)
 }
 
 /*
- * Memory whose bytes a value counts is read first, as that parts the control flow: its text is in dumps[i], and
- * args[i] and the number before it are no values any more.  Is there any memory to be read, now or later?
+ * For each memory conversion with a computed number of bytes, read the memory first, because that needs branches: its
+ * text goes to dumps[i], and args[i] and the number before it are no longer values.  Returns whether the format has
+ * memory conversions at all.
  */
-static bool take_dumps(struct low *l, struct stp_node *n, const struct fmt *f, struct stp_node **args,
+static bool take_dumps(struct lower *l, struct stp_node *n, const struct fmt *f, struct stp_node **args,
 		       struct ir_var **dumps)
 {
 	bool any = false;
@@ -283,10 +287,10 @@ static bool take_dumps(struct low *l, struct stp_node *n, const struct fmt *f, s
 		arg += c->dyn_width + c->dyn_prec;
 		any |= is_dump(c) || is_binary(n, c);
 		if (is_dump(c) && c->dyn_prec) {
-			left = low_temp(l, STP_LONG);
-			ir_vst(&l->b, left, low_expr(l, args[arg - 1]));
-			addr = low_temp(l, STP_LONG);
-			ir_vst(&l->b, addr, low_expr(l, args[arg]));
+			left = stp_lower_temp(l, STP_LONG);
+			ir_vst(&l->b, left, stp_lower_expr(l, args[arg - 1]));
+			addr = stp_lower_temp(l, STP_LONG);
+			ir_vst(&l->b, addr, stp_lower_expr(l, args[arg]));
 			dumps[arg] = dump(l, n, addr, left);
 			args[arg - 1] = args[arg] = NULL;
 		}
@@ -295,8 +299,8 @@ static bool take_dumps(struct low *l, struct stp_node *n, const struct fmt *f, s
 	return any;
 }
 
-/* @f with conversions of bytes for those of memory, and the values that it then takes. */
-static const struct fmt *expand_dumps(struct low *l, const struct stp_node *n, const struct fmt *f,
+/* Replace the conversions of memory in @f by conversions of bytes, and collect the values. */
+static const struct fmt *expand_dumps(struct lower *l, const struct stp_node *n, const struct fmt *f,
 				      const struct print_values *in, struct print_values *out)
 {
 	struct strbuf text = {0};
@@ -335,7 +339,102 @@ static const struct fmt *expand_dumps(struct low *l, const struct stp_node *n, c
 
 /* --- the whole --------------------------------------------------------------------------------------- */
 
-ir_reg low_print(struct low *l, struct stp_node *n)
+static bool is_hist_text(const struct stp_node *n)
+{
+	return n->kind == STP_PRINT && n->print->to_string && !n->print->newline && n->nargs == 1 && n->args[0]->kind == STP_HIST;
+}
+
+/* %p before SystemTap 1.3: at least 18 characters, filled with zeros.  Man page stap(1), "--compatible". */
+static const struct fmt *old_pointers(struct lower *l, const struct fmt *f)
+{
+	enum { PLACES = 18 };
+	struct strbuf text = {0};
+	const struct fmt *ret;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct fmt_conv *c = &f->convs[i];
+		const char *s = f->text + c->off;
+
+		add_text(&text, c->lit, c->lit_len);
+		if (c->kind == FMT_NONE)
+			continue;
+		if (c->letter != 'p' || c->dyn_width || c->dyn_prec)
+			strbuf_add(&text, s, conv_len(s));
+		else if (c->has_width && !c->has_prec && (c->flags & FMT_LEFT || c->width <= PLACES))
+			strbuf_printf(&text, "%%0%dp", c->width);
+		else
+			strbuf_printf(&text, "%*s%%0%dp", c->has_width && c->width > PLACES ? c->width - PLACES : 0, "", PLACES);
+	}
+	ret = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
+	strbuf_fini(&text);
+	return ret;
+}
+
+static const struct stp_late *late_of(const struct stp_node *n)
+{
+	return n->kind == STP_NAME && n->var ? n->var->late : NULL;
+}
+
+/* Is there a text among the arguments that the tracer can make, and room for its parts? */
+static bool has_late(const struct stp_node *n, const struct fmt *f)
+{
+	size_t arg = 0, values = n->nargs;
+	bool found = false;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct fmt_conv *c = &f->convs[i];
+
+		if (c->dyn_width || c->dyn_prec)
+			return false;
+		if (c->kind == FMT_NONE || !late_of(n->args[arg++]))
+			continue;
+		if (c->letter != 's' || c->has_width || c->has_prec)
+			return false;
+		values += stp_lower_late_parts(NULL, late_of(n->args[arg - 1]), NULL, NULL);
+		found = true;
+	}
+	return found && values <= MAX_ARGS + MAX_DUMP;
+}
+
+/* Print with the formats of such texts inserted. */
+static ir_reg print_late(struct lower *l, struct stp_node *n, const struct fmt *f)
+{
+	struct print_values *p = arena_new_of(l->arena, struct print_values);
+	struct stp_node *args[MAX_ARGS];
+	enum ir_show shows[MAX_ARGS];
+	ir_reg vals[MAX_ARGS];
+	struct strbuf text = {0};
+	size_t arg = 0;
+
+	for (size_t i = 0; i < n->nargs; i++) {
+		shows[i] = IR_SHOW_NUMBER;
+		args[i] = late_of(n->args[i]) || stp_lower_shown(l, n->args[i], &vals[i], &shows[i]) ? NULL : n->args[i];
+	}
+	stp_lower_values(l, args, n->nargs, vals);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct fmt_conv *c = &f->convs[i];
+		const struct stp_late *late;
+
+		add_text(&text, c->lit, c->lit_len);
+		if (c->kind == FMT_NONE)
+			continue;
+		late = late_of(n->args[arg]);
+		if (late) {
+			strbuf_puts(&text, stp_lower_late_format(late));
+			p->n += stp_lower_late_parts(l, late, p->v + p->n, p->shows + p->n);
+		} else {
+			strbuf_add(&text, f->text + c->off, conv_len(f->text + c->off));
+			add_value(p, vals[arg], shows[arg]);
+		}
+		arg++;
+	}
+	f = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
+	strbuf_fini(&text);
+	emit(l, IR_ACT_PRINTF, f, p->v, p->shows, p->n, n->pos);
+	return stp_lower_const(l, 0);
+}
+
+ir_reg stp_lower_print(struct lower *l, struct stp_node *n)
 {
 	struct print_values *p = arena_new_of(l->arena, struct print_values), *expanded;
 	struct ir_var **dumps = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*dumps));
@@ -345,20 +444,27 @@ ir_reg low_print(struct low *l, struct stp_node *n)
 
 	if (n->nargs == 1 && n->args[0]->kind == STP_HIST)
 		return print_hist(l, n);
+	/* A histogram that is only printed is never made a string. */
+	if (n->nargs == 1 && !n->print->to_string && !n->print->formatted && is_hist_text(n->args[0])) {
+		n->args[0]->print = n->print;
+		return print_hist(l, n->args[0]);
+	}
 	if (n->nargs > MAX_ARGS) {
-		low_refuse(l, n, "print in several steps", "too many arguments (%zu)", n->nargs);
-		return low_dummy(l, n->type);
+		stp_lower_refuse(l, n, "print in several steps", "too many arguments (%zu)", n->nargs);
+		return stp_lower_dummy(l, n->type);
 	}
 	for (size_t i = 0; i < n->nargs; i++) {
 		if (n->args[i]->type == STP_LONG || n->args[i]->type == STP_STRINGS)
 			continue;
-		low_refuse(l, n->args[i], NULL, n->args[i]->kind == STP_HIST ?
-			   "a histogram is printed alone, by print or println" : "cannot print a raw stats object");
-		return low_dummy(l, n->type);
+		stp_lower_refuse(l, n->args[i], NULL, n->args[i]->kind == STP_HIST ?
+				 "a histogram is printed alone, by print or println" : "cannot print a raw stats object");
+		return stp_lower_dummy(l, n->type);
 	}
 	f = n->print->formatted ? n->fmt : own_format(l, n);
+	if (n->print->formatted && stp_is_older(l->stp, "1.3"))
+		f = old_pointers(l, f);
 	if (!check_format(l, n, f))
-		return low_dummy(l, n->type);
+		return stp_lower_dummy(l, n->type);
 	p->n = (unsigned int)n->nargs;
 	for (size_t i = 0; i < n->nargs; i++) {
 		p->shows[i] = IR_SHOW_NUMBER;
@@ -366,16 +472,18 @@ ir_reg low_print(struct low *l, struct stp_node *n)
 		dumps[i] = NULL;
 	}
 	any = take_dumps(l, n, f, args, dumps);
-	/* Numbers of stacks are not kept over what parts: prints have either in practice. */
+	if (!any && !n->print->to_string && has_late(n, f))
+		return print_late(l, n, f);
+	/* A stack's number is not preserved where other arguments branch: in practice no print has both. */
 	for (size_t i = 0; i < n->nargs && !n->print->to_string; i++)
-		if (args[i] && low_shown(l, n->args[i], &p->v[i], &p->shows[i]))
+		if (args[i] && stp_lower_shown(l, n->args[i], &p->v[i], &p->shows[i]))
 			args[i] = NULL;
-	low_values(l, args, n->nargs, p->v);
+	stp_lower_values(l, args, n->nargs, p->v);
 	for (size_t i = 0; i < n->nargs; i++)
 		if (dumps[i])
 			p->v[i] = ir_vld(&l->b, dumps[i]);
 	if (any) {
-		low_near(l, n->what, n->pos);
+		stp_lower_near(l, n->what, n->pos);
 		expanded = arena_new_of(l->arena, struct print_values);
 		f = expand_dumps(l, n, f, p, expanded);
 		p = expanded;
@@ -383,5 +491,5 @@ ir_reg low_print(struct low *l, struct stp_node *n)
 	if (n->print->to_string)
 		return ir_sprintf(&l->b, f, p->v);
 	emit(l, IR_ACT_PRINTF, f, p->v, p->shows, p->n, n->pos);
-	return low_const(l, 0);
+	return stp_lower_const(l, 0);
 }

@@ -1,6 +1,6 @@
 /*
- * Stacks and names of addresses.  A program has them as numbers; the tracer has the names, and so they can be printed
- * and nothing else.
+ * Stacks and names of addresses.  A program has only their numbers; the tracer knows the names.  So they can only be
+ * printed.
  *
  * Stacks are walked by frame pointers.  Tapset reference, "User-space stack and symbol functions".
  */
@@ -12,14 +12,14 @@
 #include "lang/diag.h"
 #include "stp/lower.h"
 
-static ir_reg stack(struct low *l, bool user, int64_t frames)
+static ir_reg stack(struct lower *l, bool user, int64_t frames)
 {
-	ir_reg args[2] = { low_const(l, user), low_const(l, frames) };
+	ir_reg args[2] = { stp_lower_const(l, user), stp_lower_const(l, frames) };
 
 	return ir_call(&l->b, IR_FN_STACK, args, 2);
 }
 
-static ir_reg whole_stack(struct low *l, bool user)
+static ir_reg whole_stack(struct lower *l, bool user)
 {
 	int64_t n = stp_get_limit(l->stp, STP_MAXBACKTRACE);
 
@@ -31,8 +31,8 @@ static bool is_call(const struct stp_node *n, const char *name)
 	return n->kind == STP_CALL && n->builtin && !strcmp(n->builtin->name, name);
 }
 
-/* ucallers(n): the address at hand and those of n callers; -1: all. */
-static ir_reg callers(struct low *l, const struct stp_node *n)
+/* ucallers(n): the current address and those of n callers; -1: all. */
+static ir_reg callers(struct lower *l, const struct stp_node *n)
 {
 	const struct stp_node *levels = n->args[0];
 	bool minus = levels->kind == STP_UNARY && levels->op == STP_NEG && levels->l->kind == STP_NUM && levels->l->value == 1;
@@ -41,20 +41,27 @@ static ir_reg callers(struct low *l, const struct stp_node *n)
 	if (minus || (levels->kind == STP_NUM && levels->value < 0))
 		return whole_stack(l, true);
 	if (levels->kind != STP_NUM) {
-		low_refuse(l, n, NULL, "the number of callers must be a constant");
-		return low_const(l, 0);
+		stp_lower_refuse(l, n, NULL, "the number of callers must be a constant");
+		return stp_lower_const(l, 0);
 	}
 	return stack(l, true, levels->value + 1 < max ? levels->value + 1 : max);
 }
 
-bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *show)
+bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_show *show)
 {
 	ir_reg args[2];
 
-	if (n->kind != STP_CALL || !n->builtin || n->builtin->how != STP_BY_SHOW)
+	if (n->kind != STP_CALL || !n->builtin)
+		return false;
+	if (n->builtin->lower == stp_func_words) {
+		*val = stp_lower_expr(l, n->args[0]);
+		*show = (enum ir_show)(IR_SHOW_WORDS + n->builtin->number);
+		return true;
+	}
+	if (n->builtin->how != STP_BY_SHOW)
 		return false;
 	*show = (enum ir_show)n->builtin->number;
-	if (*show == IR_SHOW_STAP_CALLERS) {
+	if (*show == IR_SHOW_ADDRS) {
 		*val = callers(l, n);
 		return true;
 	}
@@ -63,53 +70,53 @@ bool low_shown(struct low *l, struct stp_node *n, ir_reg *val, enum ir_show *sho
 		return true;
 	}
 	if (n->args[0]->type == STP_STRINGS) {
-		low_refuse(l, n, "write sprint_usyms(ubacktrace())", "only the stack at hand has names");
-		*val = low_const(l, 0);
+		stp_lower_refuse(l, n, "write sprint_usyms(ubacktrace())", "only the stack at hand has names");
+		*val = stp_lower_const(l, 0);
 		return true;
 	}
 	if (is_call(n->args[0], "uaddr")) {
 		*val = stack(l, true, 1);
 		return true;
 	}
-	args[0] = low_const(l, n->builtin->name[0] == 'u');
-	args[1] = low_expr(l, n->args[0]);
+	args[0] = stp_lower_const(l, n->builtin->name[0] == 'u');
+	args[1] = stp_lower_expr(l, n->args[0]);
 	*val = ir_call(&l->b, IR_FN_ADDR, args, 2);
 	return true;
 }
 
-/* As a number it is the program counter's. */
-ir_reg low_func_uaddr(struct low *l, struct stp_node *call, const ir_reg *args)
+/* As a number it is the program counter. */
+ir_reg stp_func_uaddr(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	const struct arch_reg *pc = arch_host()->pc;
 	int kind = l->handler->kind;
-	ir_reg both[2] = { low_const(l, pc->off), low_const(l, pc->width) };
+	ir_reg both[2] = { stp_lower_const(l, pc->off), stp_lower_const(l, pc->width) };
 
 	(void)args;
 	if (kind != STP_P_FUNCTION && kind != STP_P_INLINE && kind != STP_P_STATEMENT && kind != STP_P_MARK && kind != STP_P_PLT) {
-		low_refuse(l, call, "print usymname(uaddr()) or usymdata(uaddr())", "the address is not known as a number here");
-		return low_const(l, 0);
+		stp_lower_refuse(l, call, "print usymname(uaddr()) or usymdata(uaddr())", "the address is not known as a number here");
+		return stp_lower_const(l, 0);
 	}
 	return ir_call(&l->b, IR_FN_REG, both, 2);
 }
 
-ir_reg low_func_print_stack(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_print_stack(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
-	low_record_shown(l, whole_stack(l, true), (enum ir_show)call->builtin->number, call->pos);
+	stp_lower_record_shown(l, whole_stack(l, true), (enum ir_show)call->builtin->number, call->pos);
 	return IR_NO_REG;
 }
 
-ir_reg low_func_print_backtrace(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_print_backtrace(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	(void)args;
-	low_record_shown(l, whole_stack(l, false), IR_SHOW_STAP_FULL, call->pos);
+	stp_lower_record_shown(l, whole_stack(l, false), IR_SHOW_FRAMES_FULL, call->pos);
 	return IR_NO_REG;
 }
 
-ir_reg low_func_print_usyms(struct low *l, struct stp_node *call, const ir_reg *args)
+ir_reg stp_func_print_usyms(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
 	if (is_call(call->args[0], "ubacktrace"))
-		return low_func_print_stack(l, call, args);
-	low_refuse(l, call, "write print_usyms(ubacktrace())", "only the stack at hand has names");
+		return stp_func_print_stack(l, call, args);
+	stp_lower_refuse(l, call, "write print_usyms(ubacktrace())", "only the stack at hand has names");
 	return IR_NO_REG;
 }

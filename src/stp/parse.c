@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "lang/diag.h"
 
-/* Points that the alternations of one probe may become. */
+/* Limits: points from the alternations of one probe; nesting. */
 enum { MAX_POINTS = 10000, MAX_NESTING = 200 };
 
 /* --- tokens and reports ------------------------------------------------------------------------------ */
@@ -84,13 +84,14 @@ bool stp_enter(struct stp_parser *p)
 	return stp_parse_error(p, p->t, "S_NESTING", "nested too deeply");
 }
 
-bool stp_embedded_refused(struct stp_parser *p)
+bool stp_embedded(struct stp_parser *p)
 {
-	stp_parse_error(p, p->t, "S_EMBEDDED", p->guru ? "embedded code is not supported" :
-			"embedded code in unprivileged script; need stap -g");
-	diag_hint(p->diag, "dtap compiles no C: write it in the script language, with tapset functions "
-		  "(user_string, user_int32, ...), or read memory with $var->member and @cast");
-	return false;
+	if (!p->guru)
+		return stp_parse_error(p, p->t, "S_EMBEDDED", "embedded code in unprivileged script; need stap -g");
+	if (!p->prog->embedded)
+		p->prog->embedded = p->t;
+	p->t++;
+	return true;
 }
 
 struct stp_node *stp_new_node(struct stp_parser *p, enum stp_kind kind, const struct stp_tok *t)
@@ -265,7 +266,7 @@ static struct stp_point *join(struct stp_parser *p, const struct stp_point *head
 	return j;
 }
 
-/* Each of @heads with each of @tails behind it. */
+/* Append each of @tails to each of @heads. */
 static bool multiply(struct stp_parser *p, struct stp_points *heads, const struct stp_points *tails)
 {
 	struct stp_points all = {0};
@@ -278,14 +279,21 @@ static bool multiply(struct stp_parser *p, struct stp_points *heads, const struc
 	return true;
 }
 
-/* name := { identifier | keyword | '*' }, without anything between */
+/* Does the token follow the one before it without a blank?  For parts of macros that is not known. */
+static bool touches(const struct stp_tok *t)
+{
+	return t->from || t[-1].from || t->pos.src != t[-1].pos.src ||
+	       (t->pos.line == t[-1].pos.line && t->pos.col == t[-1].pos.col + t[-1].len);
+}
+
+/* name := { identifier | keyword | '*' }, without blanks in between */
 static bool parse_comp_name(struct stp_parser *p, struct stp_comp *c)
 {
 	c->pos = p->t->pos;
 	while (p->t->kind == STP_IDENT || p->t->kind == STP_KEYWORD || stp_at_op(p, "*")) {
 		bool is_word = p->t->kind != STP_OP, behind_word = c->name && p->t[-1].kind != STP_OP;
 
-		if (c->name && ((is_word && behind_word) || stp_at_keyword(p, "if")))
+		if (c->name && ((is_word && behind_word) || !touches(p->t) || stp_at_keyword(p, "if")))
 			break;
 		c->name = c->name ? arena_printf(p->arena, "%s%s", c->name, p->t->text) : p->t->text;
 		p->t++;
@@ -430,11 +438,11 @@ static bool parse_declaration(struct stp_parser *p)
 	if (stp_accept_keyword(p, "private"))
 		return parse_private(p);
 	if (p->t->kind == STP_EMBEDDED)
-		return stp_embedded_refused(p);
+		return stp_embedded(p);
 	return stp_expected(p, "'probe', 'global', 'private', 'function', or '%{'");
 }
 
-/* Go to the next keyword that can start a declaration. */
+/* Skip to the next keyword that can start a declaration. */
 static void resync(struct stp_parser *p)
 {
 	while (p->t->kind != STP_EOF && !stp_at_keyword(p, "probe") && !stp_at_keyword(p, "global") &&

@@ -76,7 +76,7 @@ static const struct stp_tok *stp_parse_string(struct stp_parser *p, const char *
 
 /* --- building ---------------------------------------------------------------------------------------- */
 
-/* @child becomes part of @n.  False: @child is NULL, or the tree is too deep: reported. */
+/* Add @child to @n.  False: @child is NULL, or the tree is too deep (reported). */
 static bool hang(struct stp_parser *p, struct stp_node *n, const struct stp_node *child)
 {
 	if (!child)
@@ -175,14 +175,19 @@ static bool parse_node_indexes(struct stp_parser *p, struct stp_node *n)
 
 /* --- operators that begin with @ --------------------------------------------------------------------- */
 
-/* '$' or '$$' behind ] or ): the dollars are an identifier of their own */
+/* '$' or '$$' after ] or ): the dollars are a separate identifier */
+static bool at_dollars(const struct stp_parser *p)
+{
+	return p->t->kind == STP_IDENT && (!strcmp(p->t->text, "$") || !strcmp(p->t->text, "$$"));
+}
+
 static void parse_dollars(struct stp_parser *p, struct stp_node *n)
 {
-	if (p->t->kind == STP_IDENT && (!strcmp(p->t->text, "$") || !strcmp(p->t->text, "$$")))
+	if (at_dollars(p))
 		n->pretty = (unsigned int)strlen((p->t++)->text);
 }
 
-/* parts := { '->' name | '[' expr ']' }, and what follows the last name as '$' or '$$' makes it pretty */
+/* parts := { '->' name | '[' expr ']' }; '$' or '$$' at the end selects pretty-printing */
 static bool parse_parts(struct stp_parser *p, struct stp_node *n)
 {
 	for (;;) {
@@ -214,7 +219,7 @@ static bool parse_parts(struct stp_parser *p, struct stp_node *n)
 	}
 }
 
-/* [ '$' | '$$' ] parts, behind @var() and @cast() */
+/* [ '$' | '$$' ] parts, after @var() and @cast() */
 static bool parse_value_parts(struct stp_parser *p, struct stp_node *n)
 {
 	parse_dollars(p, n);
@@ -415,7 +420,7 @@ static struct stp_node *parse_stat(struct stp_parser *p, enum stp_stat stat)
 	return stp_expect_op(p, ")") ? n : NULL;
 }
 
-/* A histogram stands where it is printed or indexed, nowhere else. */
+/* A histogram can only be printed or indexed. */
 static struct stp_node *parse_hist_element(struct stp_parser *p, const struct stp_tok *at, struct stp_node *hist)
 {
 	struct stp_node *n;
@@ -586,8 +591,8 @@ static struct stp_node *parse_value(struct stp_parser *p)
 	if (p->t->kind == STP_IDENT)
 		return parse_symbol(p);
 	if (p->t->kind == STP_EMBEDDED) {
-		stp_embedded_refused(p);
-		return NULL;
+		n = stp_new_node(p, STP_NUM, p->t);
+		return stp_embedded(p) ? n : NULL;
 	}
 	if (p->t->kind != STP_OP)
 		return stp_parse_literal(p);
@@ -605,11 +610,11 @@ static struct stp_node *parse_deref(struct stp_parser *p)
 {
 	struct stp_node *n = parse_value(p), *base = n;
 
-	if (!n || (!stp_at_op(p, "->") && !stp_at_op(p, "[")))
+	if (!n || (!stp_at_op(p, "->") && !stp_at_op(p, "[") && !at_dollars(p)))
 		return n;
 	n = stp_new_node(p, STP_DEREF, p->t);
 	n->l = base;
-	return hang(p, n, base) && parse_parts(p, n) ? n : NULL;
+	return hang(p, n, base) && parse_value_parts(p, n) ? n : NULL;
 }
 
 /* postfix := deref [ '++' | '--' ] */
@@ -626,7 +631,7 @@ static struct stp_node *parse_postfix(struct stp_parser *p)
 	return hang(p, n, base) ? n : NULL;
 }
 
-/* '&' deref: of a context variable its address is part of what it is */
+/* '&' deref: a context variable's node notes that its address is taken */
 static struct stp_node *parse_address(struct stp_parser *p)
 {
 	struct stp_node *n = stp_new_node(p, STP_ADDRESS, p->t++);
@@ -753,7 +758,7 @@ struct stp_node *stp_parse_indexable(struct stp_parser *p)
 	return n;
 }
 
-/* Behind the keys of @n: 'in' indexable */
+/* After the keys of @n: 'in' indexable */
 static struct stp_node *parse_in_what(struct stp_parser *p, struct stp_node *n)
 {
 	p->t++;

@@ -113,7 +113,7 @@ static bool parse_keys(struct stp_parser *p, struct stp_stmt *s)
 	return true;
 }
 
-/* [ '@'stat ] sort behind the array */
+/* [ '@'stat ] sort, after the array */
 static bool parse_array_sort(struct stp_parser *p, struct stp_stmt *s)
 {
 	if (p->t->kind == STP_OP && p->t->text[0] == '@') {
@@ -213,7 +213,7 @@ static bool parse_try(struct stp_parser *p, struct stp_stmt *s)
 static const struct stmt_row {
 	const char *keyword;
 	enum stp_stmt_kind kind;
-	bool (*parse)(struct stp_parser *p, struct stp_stmt *s);	/* behind the keyword */
+	bool (*parse)(struct stp_parser *p, struct stp_stmt *s);	/* parses what follows the keyword */
 } rows[] = {
 	{ "if", STP_S_IF, parse_if },
 	{ "while", STP_S_FOR, parse_while },
@@ -257,7 +257,7 @@ static struct stp_stmt *parse_stmt(struct stp_parser *p)
 	} else if (p->t->kind == STP_KEYWORD) {
 		s = parse_keyword_stmt(p);
 	} else if (p->t->kind == STP_EMBEDDED) {
-		stp_embedded_refused(p);
+		s = stp_embedded(p) ? new_stmt(p, STP_S_NULL) : NULL;
 	} else if (p->t->kind == STP_EOF) {
 		stp_expected(p, "statement");
 	} else {
@@ -276,10 +276,8 @@ struct stp_stmt *stp_parse_block(struct stp_parser *p)
 {
 	struct stp_stmt *s = new_stmt(p, STP_S_BLOCK), *one;
 
-	if (p->t->kind == STP_EMBEDDED) {
-		stp_embedded_refused(p);
-		return NULL;
-	}
+	if (p->t->kind == STP_EMBEDDED)
+		return stp_embedded(p) ? s : NULL;
 	if (!stp_expect_op(p, "{"))
 		return NULL;
 	while (!stp_accept_op(p, "}")) {

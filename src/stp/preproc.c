@@ -6,12 +6,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "base/arena.h"
 #include "lang/diag.h"
 
-/* Deeper nesting than anybody writes; as many tokens as any script could need. */
+/* Limits far above any real script's nesting and tokens. */
 enum { MAX_DEPTH = 200, MAX_WORK = 1 << 22 };
 
 struct stp_macro {
@@ -25,7 +24,7 @@ struct stp_macro {
 	struct stp_macro *next;
 };
 
-/* Tokens being read. */
+/* A run of tokens and the position in it. */
 struct run {
 	const struct stp_tok *v;
 	size_t n, i;
@@ -33,23 +32,6 @@ struct run {
 
 static bool expand(struct stp_preproc *pp, struct run *in, const struct stp_tok *from, struct stp_toks *out,
 		   unsigned int depth);
-
-void stp_env_init(struct stp_env *env, struct arena *a)
-{
-	struct utsname u;
-	size_t n;
-
-	memset(env, 0, sizeof(*env));
-	if (uname(&u) < 0)
-		memset(&u, 0, sizeof(u));
-	n = strspn(u.release, "0123456789.");
-	env->kernel_vr = arena_strdup(a, u.release);
-	env->kernel_v = arena_strndup(a, u.release, n);
-	env->arch = arena_strdup(a, !strcmp(u.machine, "aarch64") ? "arm64" : u.machine);
-	env->systemtap_v = STP_VERSION;
-	env->runtime = "kernel";
-	env->privilege = "stapdev";
-}
 
 static void __attribute__((format(printf, 4, 5)))
 error(struct stp_preproc *pp, const struct stp_tok *t, const char *tag, const char *fmt, ...)
@@ -107,7 +89,7 @@ static bool judge(const char *op, int order)
 	}
 }
 
-/* The operator and what stands right of it, of kind @want.  NULL: reported. */
+/* Read an operator and its right operand of kind @want.  NULL: reported. */
 static const struct stp_tok *read_right(struct stp_preproc *pp, struct run *in, const struct stp_tok *left,
 					enum stp_tok_kind want, const char *expected, const char **op)
 {
@@ -132,7 +114,7 @@ static const struct stp_tok *read_right(struct stp_preproc *pp, struct run *in, 
 	return t;
 }
 
-/* The value of a name that conditionals know; false: they do not. */
+/* The value of a name known in conditions; false: it is unknown. */
 static bool find_name(struct stp_preproc *pp, const char *name, const char **value, enum compare_how *how)
 {
 	const struct stp_env *env = pp->env;
@@ -148,7 +130,7 @@ static bool find_name(struct stp_preproc *pp, const char *name, const char **val
 		return false;
 	*value = env->config ? env->config(env->config_ctx, name) : NULL;
 	if (!*value)
-		*value = "n";
+		*value = "";
 	*how = PP_PATTERN;
 	return true;
 }
@@ -158,13 +140,21 @@ static bool compare_name(struct stp_preproc *pp, struct run *in, const struct st
 {
 	const struct stp_tok *right;
 	bool equality, pattern;
-	const char *op;
+	const char *op, *other;
 
+	if (!value)
+		value = "";
+	/* One option may be compared with another. */
+	if (!strncmp(left->text, "CONFIG_", 7) && in->i + 1 < in->n && in->v[in->i + 1].kind == STP_IDENT &&
+	    find_name(pp, in->v[in->i + 1].text, &other, &how)) {
+		if (!read_right(pp, in, left, STP_IDENT, "string literal", &op))
+			return false;
+		*ret = judge(op, strcmp(value, other ? other : ""));
+		return true;
+	}
 	right = read_right(pp, in, left, STP_STRING, "string literal", &op);
 	if (!right)
 		return false;
-	if (!value)
-		value = "";
 	equality = !strcmp(op, "==") || !strcmp(op, "!=");
 	pattern = how == PP_PATTERN || strpbrk(right->text, "*?[");
 	if (pattern && !equality) {
@@ -201,6 +191,10 @@ static bool comparison(struct stp_preproc *pp, struct run *in, const struct stp_
 		right = read_right(pp, in, left, STP_NUMBER, "number", &op);
 		if (!right || !number(right, &b))
 			return false;
+		if (strcmp(op, "==") && strcmp(op, "!=")) {
+			error(pp, right, "S_PP_COND", "expected '==' or '!='");
+			return false;
+		}
 		*ret = judge(op, (int)(pp->env->guru - (b != 0)));
 		return true;
 	}
@@ -249,10 +243,7 @@ static bool condition(struct stp_preproc *pp, struct run *in, const struct stp_t
 	return true;
 }
 
-/*
- * The tokens up to the '%:' (if @else_too) or '%)' that ends this nesting, which is left to be read.  False:
- * there is none.
- */
+/* The tokens up to the '%:' (if @else_too) or '%)' of this nesting, which is not consumed.  False: there is none. */
 static bool slurp(struct run *in, bool else_too, struct run *ret)
 {
 	unsigned int nesting = 0;
@@ -271,7 +262,7 @@ static bool slurp(struct run *in, bool else_too, struct run *ret)
 	return false;
 }
 
-/* Behind a mistake in a condition: go on behind the conditional, so that it is reported once. */
+/* After a mistake in a condition: skip the whole conditional, so that it is reported once. */
 static bool skip_conditional(struct run *in)
 {
 	struct run rest;
@@ -295,7 +286,7 @@ static bool conditional(struct stp_preproc *pp, struct run *in, const struct stp
 	struct stp_toks toks = {0};
 	bool truth;
 
-	/* Macros may stand in the condition. */
+	/* The condition may contain macros. */
 	for (; in->i < in->n && !ends_condition(&in->v[in->i]); in->i++)
 		asked.n++;
 	if (!expand(pp, &asked, from, &toks, depth + 1))
@@ -480,7 +471,7 @@ static bool macro_args(struct stp_preproc *pp, struct run *in, const struct stp_
 	return true;
 }
 
-/* @name [ '(' arguments ')' ]: the body with the arguments in place, expanded again. */
+/* @name [ '(' arguments ')' ]: the body with the arguments inserted, expanded again. */
 static bool invoke(struct stp_preproc *pp, struct run *in, const struct stp_tok *from, const struct stp_macro *m,
 		   struct stp_toks *out, unsigned int depth)
 {

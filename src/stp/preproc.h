@@ -5,9 +5,9 @@
  *	@define name(a, b) %( @a + @b %)	@name(1, 2)
  *	%( kernel_v >= "2.6.30" && arch == "x86_64" %? tokens %: tokens %)
  *
- * What a conditional can ask for stands in pp_names.def; besides, two strings or two numbers can be
- * compared, which is what becomes of $# and @1.  A macro defined in a script hides one of the library; in one
- * file a name is defined once.  A macro that names itself without end is a mistake: expansion is bounded.
+ * The names for conditions are in pp_names.def.  Two strings or two numbers can be compared, too: $# and @1 become
+ * such.  A macro defined in a script hides one of the library; a file may define a name only once.  An endless
+ * recursion of macros is a mistake: expansion is limited.
  *
  * Language reference: "Preprocessor macros", "Conditional compilation".
  */
@@ -15,34 +15,36 @@
 #define DTAP_STP_PREPROC_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "stp/lex.h"
 
 struct diag;
 struct stp_macro;
 
-/* The version of SystemTap whose language and options these are. */
+/* The version of SystemTap whose language and options dtap implements. */
 #define STP_VERSION "5.6"
 
-/* The world that the script is compiled for.  Strings outlive the compilation. */
+/* The system and options that the script is compiled for.  Strings outlive the compilation. */
 struct stp_env {
 	const char *kernel_v;		/* "6.1.0" */
 	const char *kernel_vr;		/* "6.1.0-13-amd64" */
 	const char *arch;		/* "x86_64" */
-	const char *systemtap_v;	/* STP_VERSION, or an older one that is asked for */
+	const char *systemtap_v;	/* STP_VERSION, or an older one (--compatible) */
 	const char *runtime;		/* "kernel" */
 	const char *privilege;		/* "stapdev" */
 	bool guru;			/* -g */
 	bool unoptimized;		/* -u: code without effect stays */
-	bool timing;			/* -t: handlers measure how long they take */
+	bool timing;			/* -t: measure how long handlers take */
+	/* Of the machine, and of the process that runs the script: */
+	uint32_t pid, uid;
+	int64_t page_size, hz;		/* hz: the kernel's jiffies a second */
+	bool in_pid_ns;			/* ids are those of a pid namespace, not of the whole machine */
 	struct stp_args args;
 	/* The value of a CONFIG_ name, or NULL; may itself be NULL: nothing is configured. */
 	const char *(*config)(void *ctx, const char *name);
 	void *config_ctx;
 };
-
-/* The environment of this machine: uname(2), the newest SystemTap whose language is followed, no arguments. */
-void stp_env_init(struct stp_env *env, struct arena *a);
 
 struct stp_preproc {
 	struct arena *arena;

@@ -18,6 +18,7 @@ struct stp {
 	struct stp_preproc preproc;
 	struct stp_prog *prog;
 	int64_t limits[STP_NLIMITS];
+	uint32_t limits_given;		/* bits by their numbers */
 };
 
 static const struct {
@@ -28,6 +29,11 @@ static const struct {
 #include "stp/limits.def"
 #undef STP_LIMIT
 };
+
+const struct stp_env *stp_env_of(const struct stp *stp)
+{
+	return &stp->env;
+}
 
 struct stp *stp_new(struct arena *a, struct diag *diag, const struct stp_env *env)
 {
@@ -110,8 +116,14 @@ bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *lo
 		if (value < *low || value > *high)
 			return false;
 		stp->limits[i] = value;
+		stp->limits_given |= 1u << i;
 	}
 	return true;
+}
+
+bool stp_limit_is_given(const struct stp *stp, enum stp_limit limit)
+{
+	return stp->limits_given & 1u << limit;
 }
 
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit)
@@ -119,11 +131,22 @@ int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit)
 	return stp->limits[limit];
 }
 
+bool stp_is_older(const struct stp *stp, const char *version)
+{
+	return strverscmp(stp->env.systemtap_v, version) < 0;
+}
+
 struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 {
 	struct sem s = { .arena = stp->arena, .diag = stp->diag, .prog = stp->prog, .resolver = resolver,
 			 .guru = stp->env.guru };
 
+	if (stp->prog->embedded) {
+		diag_error(stp->diag, stp->prog->embedded->pos, "S_EMBEDDED", "semantic error: embedded code is not supported");
+		diag_hint(stp->diag, "dtap compiles no C: write it in the script language, with tapset functions "
+			  "(user_string, user_int32, ...), or read memory with $var->member and @cast");
+		return NULL;
+	}
 	if (!stp_expand(stp->prog, stp->diag, resolver) || !sem_symbols(&s))
 		return NULL;
 	sem_warn_unassigned(&s);
@@ -136,7 +159,7 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 
 struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog)
 {
-	return low_prog(stp, stp->arena, stp->diag, prog, stp->env.timing);
+	return stp_lower_prog(stp, stp->arena, stp->diag, prog, stp->env.timing);
 }
 
 const struct stp_prog *stp_tree(const struct stp *stp)

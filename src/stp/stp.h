@@ -7,9 +7,9 @@
  *	prog = stp_check(stp, &resolver);	the handlers, functions and globals that remain
  *	code = stp_compile(stp, prog);		the same as IR
  *
- * All of it lives in the arena.  Mistakes go to the diag in stap's words; wherever one was made the function
- * returns false or NULL.  A message's text begins with "parse error: " or "semantic error: "; a hint is stap's
- * second line ("type was first inferred here ..."), or what to do instead.
+ * All of it lives in the arena.  Mistakes go to the diag in stap's words; the function then returns false or NULL.  A
+ * message's text begins with "parse error: " or "semantic error: "; a hint is stap's second line ("type was first
+ * inferred here ..."), or what to do instead.
  */
 #ifndef DTAP_STP_STP_H
 #define DTAP_STP_STP_H
@@ -25,6 +25,7 @@ struct arena;
 struct diag;
 struct ir_agg;
 struct ir_clause;
+struct ir_near;
 struct ir_prog;
 struct source;
 struct stp;
@@ -40,72 +41,74 @@ enum stp_limit {
 /* @env is copied. */
 struct stp *stp_new(struct arena *a, struct diag *diag, const struct stp_env *env);
 
-/* Read one file.  Of a library nothing needs to be used, embedded C apart all may stand in it. */
+/* The environment given to stp_new. */
+const struct stp_env *stp_env_of(const struct stp *stp);
+
+/* Parse one file.  A library may have declarations that are not used, and all but embedded C. */
 bool stp_add(struct stp *stp, const struct source *src, bool from_library);
 
-/* The same for a library's file, without the functions and aliases ("a.b.c") that are @hidden by others. */
+/* The same for a library's file, without the functions and aliases ("a.b.c") for which @hidden returns true. */
 bool stp_add_library(struct stp *stp, const struct source *src,
 		     bool (*hidden)(void *ctx, const char *name, bool alias), void *ctx);
 
-/* Whose functions and aliases a message may suggest besides those that were added. */
+/* Let messages suggest @tapset's functions and aliases, too. */
 void stp_suggest(struct stp *stp, struct stp_tapset *tapset);
 
-/* -DNAME=VALUE.  False: it must be from *low to *high.  A name that is no limit is for a module's C code, and ignored. */
+/*
+ * -DNAME=VALUE.  False: it must be from *low to *high.  Unknown names are ignored: SystemTap passes them to C code.
+ */
 bool stp_set_limit(struct stp *stp, const char *name, int64_t value, int64_t *low, int64_t *high);
 int64_t stp_get_limit(const struct stp *stp, enum stp_limit limit);
 
-/* Expand, resolve, leave out, infer; once.  @resolver as in stp_expand. */
+/* Has the user said what it is? */
+bool stp_limit_is_given(const struct stp *stp, enum stp_limit limit);
+
+
+/* Is the language's version (stp_env.systemtap_v) older than @version? */
+bool stp_is_older(const struct stp *stp, const char *version);
+
+/* Expand points, resolve names, eliminate code, infer types; once.  @resolver as in stp_expand. */
 struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver);
 
 /*
- * A clause of the program: a handler.  Its code begins with its conditions, and ends at once if one is false.
- * The session sets the clause's probe descriptions from the handler's point.
+ * A handler as a clause of the program.  Its code tests its conditions first, and ends if one is false.  The session
+ * sets the clause's probe descriptions from the handler's point.
  */
 struct stp_clause {
 	struct ir_clause *code;
 	const struct stp_handler *handler;	/* NULL: made by dtap, as @kind says */
 	enum stp_point_kind kind;
 	/*
-	 * BEGIN END ERROR: they run in ascending order, equal ones in the order of this array.  The first BEGIN may
-	 * be one of dtap, without a handler, that gives globals their initial values.
+	 * BEGIN END ERROR: run in ascending order, equal ones in the order of this array.  The first BEGIN may have
+	 * no handler: dtap's, which gives globals their initial values.
 	 */
 	int64_t order;
-	const char *pp;				/* the point as text, what pp() says */
+	const char *pp;				/* the point as text, pp()'s value */
 };
 
-/*
- * What an error says: "division by 0 near operator '/' at FILE:3:7", by the number of its place (IR_ACT_ERROR).
- * With @what empty nothing is behind the message, which is @text with the fault's value, or without one the words
- * of faults.def.
- */
-struct stp_near {
-	const char *what, *text;
-	struct src_pos pos;
-};
-
-/* How long handlers took, in ns, by the number of the clause: the aggregations of stp_env.timing. */
+/* The aggregations of stp_env.timing: the duration of handlers in ns, by the number of the clause. */
 enum { STP_TIME_MIN, STP_TIME_MAX, STP_TIME_ALL /* count, sum, squares */, STP_TIMES };
 
 struct stp_code {
 	struct ir_prog *prog;
-	struct stp_clause *clauses;	/* prog->nclauses, the same order */
-	struct stp_near *nears;
+	struct stp_clause *clauses;	/* as many as prog->nclauses, in the same order */
+	struct ir_near *nears;
 	uint32_t nnears;
-	struct ir_agg *times[STP_TIMES];	/* NULL: nothing is measured */
+	struct ir_agg *times[STP_TIMES];	/* NULL: not measured */
 };
 
-/* The program as IR, once.  NULL: something cannot be carried out, reported. */
+/* Lower the program to IR, once.  NULL: something is not supported (reported). */
 struct stp_code *stp_compile(struct stp *stp, struct stp_prog *prog);
 
-/* What was parsed, for -p1. */
+/* The parsed tree, for -p1. */
 const struct stp_prog *stp_tree(const struct stp *stp);
 
-/* The same, for stp_expand alone: a list of points needs no more. */
+/* The same, for stp_expand only: enough for a list of points. */
 struct stp_prog *stp_parsed(struct stp *stp);
 
 /*
- * Give the handlers that stp_expand made of it their local variables, with types as far as they can be known: for a list.
- * Nothing is left out, and mistakes are not reported.  Once.
+ * Find the local variables of the handlers made by stp_expand, with their types as far as known, for a list.  Nothing
+ * is eliminated, and mistakes are not reported.  Once.
  */
 void stp_find_locals(struct stp *stp, const struct stp_resolver *resolver);
 

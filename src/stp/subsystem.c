@@ -12,7 +12,7 @@ static const struct {
 #undef STP_SUBSYSTEM
 };
 
-/* Is @name among the patterns @s, which have blanks between them? */
+/* Does @name match one of the patterns @s, which are separated by blanks? */
 static bool is_among(const char *s, const char *name)
 {
 	char pattern[64];

@@ -1,5 +1,5 @@
 /*
- * Names of SystemTap's tapset that are about subsystems of the kernel (subsystems.def): what to say when a script
+ * Names in SystemTap's tapset that belong to subsystems of the kernel (subsystems.def): the message when a script
  * uses one.
  */
 #ifndef DTAP_STP_SUBSYSTEM_H
@@ -12,7 +12,7 @@ struct stp_subsystem {
 	const char *instead;	/* what to use instead, a sentence without its full stop */
 };
 
-/* What the function @name, or the probe point @name ("tty.read"), is about; NULL: nothing of the kind. */
+/* The subsystem of the function @name, or of the probe point @name ("tty.read"); NULL: none. */
 const struct stp_subsystem *stp_subsystem_of(const char *name, bool function);
 
 #endif

@@ -1,12 +1,12 @@
 #include "stp/sem.h"
 
-#include <regex.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lang/regex.h"
 #include "lang/similar.h"
 #include "stp/subsystem.h"
 #include "stp/tapset.h"
@@ -33,7 +33,7 @@ void sem_error(struct sem *s, const struct stp_node *n, const char *tag, const c
 	va_end(ap);
 }
 
-const char *sem_place(struct sem *s, const char *what, struct src_pos pos)
+const char *sem_position(struct sem *s, const char *what, struct src_pos pos)
 {
 	return arena_printf(s->arena, "%s at %s:%u:%u", what ? what : "declaration", pos.src ? pos.src->name : "",
 			    pos.line, pos.col);
@@ -61,7 +61,7 @@ static struct stp_vars *scope_locals(struct sem *s)
 	return s->func ? &s->func->locals : &s->handler->locals;
 }
 
-/* A local of a library's function is not taken for the script's global of that name; an array can only be that. */
+/* A name in a library's function does not refer to the script's global of that name, unless it is an array. */
 static struct stp_var *find_var(struct sem *s, const struct stp_node *n, bool array)
 {
 	struct stp_var *v = s->func ? stp_var_find(&s->func->params, n->name) : NULL;
@@ -77,7 +77,7 @@ static void count_use(struct stp_var *v, enum use use)
 	v->writes += use != USE_READ;
 }
 
-/* The variable of a STP_NAME, which becomes a local if it is none yet. */
+/* Resolve the variable of a STP_NAME; an unknown name becomes a local. */
 static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
 {
 	struct stp_var *v = find_var(s, n, false);
@@ -94,7 +94,7 @@ static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
 	count_use(v, use);
 }
 
-/* The array @n, used with @arity indexes. */
+/* Resolve the array @n, used with @arity indexes. */
 static void resolve_array(struct sem *s, struct stp_node *n, size_t arity, enum use use)
 {
 	struct stp_var *v;
@@ -137,7 +137,7 @@ static bool visible(const struct stp_func *f, const struct stp_node *n)
 
 static void add_similar(void *ctx, const char *name)
 {
-	if (strncmp(name, "__", 2) && strncmp(name, "_stap", 5))	/* a library's own */
+	if (strncmp(name, "__", 2) && strncmp(name, "_stap", 5))	/* internal to a library */
 		similar_add(ctx, name);
 }
 
@@ -167,7 +167,7 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 
 	stp_each_node(n, resolve_child, s);
 	for (f = s->prog->funcs; f; f = f->next) {
-		if (strcmp(f->name, n->name) || !visible(f, n))
+		if (strcmp(f->name, n->name) || !visible(f, n) || f->copy_of)
 			continue;
 		other = f;
 		if (f->nparams == n->nargs && (!n->func || f->priority < n->func->priority))
@@ -176,12 +176,14 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 	if (n->func)
 		return;
 	n->builtin = stp_find_builtin(n->name, n->nargs);
+	if (n->builtin && n->builtin->guru && !s->guru)
+		sem_error(s, n, "S_GURU", "function may not be used unless -g is specified");
 	if (n->builtin)
 		return;
 	if (other) {
 		sem_error(s, n, "S_CALL_ARITY", "arity mismatch found (function '%s' takes %zu args)", n->name,
 			  other->nparams);
-		diag_hint(s->diag, "%s", sem_place(s, other->what, other->pos));
+		diag_hint(s->diag, "%s", sem_position(s, other->what, other->pos));
 		return;
 	}
 	b = stp_find_builtin(n->name, SIZE_MAX);
@@ -198,7 +200,7 @@ static void resolve_call(struct sem *s, struct stp_node *n)
 		diag_hint(s->diag, "%s", about->instead);
 }
 
-/* Functions of one name: those of smaller priority first, else in the order of the script. */
+/* Chain functions of one name: smaller priorities first, else in the order of the script. */
 static void chain_overloads(struct stp_prog *p)
 {
 	for (struct stp_func *f = p->funcs; f; f = f->next) {
@@ -236,7 +238,7 @@ static void resolve_assign(struct sem *s, struct stp_node *n)
 {
 	if (!is_lvalue(n->l)) {
 		sem_error(s, n, "S_LVALUE", "Expecting lvalue for assignment");
-		diag_hint(s->diag, "%s", sem_place(s, n->l->what, n->l->pos));
+		diag_hint(s->diag, "%s", sem_position(s, n->l->what, n->l->pos));
 		resolve(s, n->l, USE_READ);
 	} else {
 		resolve(s, n->l, USE_WRITE);
@@ -276,11 +278,19 @@ static void resolve_stat(struct sem *s, struct stp_node *n)
 		v->shift = n->value;
 }
 
-/* $name: is there such a thing at the handler's point? */
+static bool is_return(int kind)
+{
+	return kind == STP_P_RETURN || kind == STP_P_PLT_RETURN || kind == STP_P_SYSCALL_RETURN;
+}
+
+/* Resolve $name at the handler's point. */
 static void resolve_target(struct sem *s, struct stp_node *n)
 {
+	static const char in_function[] = "a function that a probe of a return calls cannot have it: pass it as an argument";
 	struct stp_source *source = arena_new_of(s->arena, struct stp_source);
 	const struct stp_resolver *r = s->resolver;
+	const struct stp_handler *h = s->context;
+	bool at_return = s->func && h && is_return(h->kind);
 
 	stp_each_node(n, resolve_child, s);
 	if (n->nparts && !strncmp(n->name, "$$", 2)) {
@@ -288,20 +298,28 @@ static void resolve_target(struct sem *s, struct stp_node *n)
 		return;
 	}
 	source->type = n->pretty || !strncmp(n->name, "$$", 2) ? STP_STRINGS : STP_LONG;
-	if (s->handler && r && r->target && r->target(r->ctx, s->handler->point,
-						      (enum stp_point_kind)s->handler->kind, n, source, &n->why))
+	if (at_return && !n->is_var && stp_is_gone(n)) {
+		n->why = in_function;
+		return;
+	}
+	if ((h || n->module) && r && r->target && r->target(r->ctx, h ? h->point : NULL,
+							    h ? (enum stp_point_kind)h->kind : STP_P_NEVER, n, source, &n->why))
 		n->source = source;
+	if (at_return && n->source && n->is_var && source->kind != STP_SRC_PROGRAM) {
+		n->source = NULL;
+		n->why = in_function;
+	}
 	n->type = source->type;
 }
 
-/* @cast: is there such a type? */
+/* Resolve the type of @cast. */
 static void resolve_cast(struct sem *s, struct stp_node *n)
 {
 	struct stp_source *source = arena_new_of(s->arena, struct stp_source);
 	const struct stp_resolver *r = s->resolver;
 
 	stp_each_node(n, resolve_child, s);
-	if (r && r->cast && r->cast(r->ctx, s->handler ? s->handler->point : NULL, n, source, &n->why))
+	if (r && r->cast && r->cast(r->ctx, s->context ? s->context->point : NULL, n, source, &n->why))
 		n->source = source;
 }
 
@@ -319,19 +337,16 @@ static void set_number(struct stp_node *n, int64_t value)
 	n->type = STP_LONG;
 }
 
-/* The regular expression of =~ is one. */
+/* Compile the regular expression of =~. */
 static void check_regex(struct sem *s, struct stp_node *n)
 {
-	char why[128];
-	regex_t re;
-	int err = regcomp(&re, n->str, REG_EXTENDED | REG_NOSUB);
+	const char *why;
+	const struct regex *re = regex_compile(s->arena, n->str, false, &why);
 
-	if (!err) {
-		regfree(&re);
-		return;
-	}
-	regerror(err, &re, why, sizeof(why));
-	diag_error(s->diag, n->pos, "S_REGEX", "semantic error: regex compilation error: %s: string '%s'", why, n->str);
+	if (re)
+		n->groups = re->ngroups;
+	else
+		diag_error(s->diag, n->pos, "S_REGEX", "semantic error: regex compilation error: %s: string '%s'", why, n->str);
 }
 
 static void resolve(struct sem *s, struct stp_node *n, enum use use)
@@ -378,8 +393,7 @@ static void resolve(struct sem *s, struct stp_node *n, enum use use)
 		set_number(n, is_defined(n->l));
 		break;
 	case STP_ENTRY:
-		if (s->handler && s->handler->kind != STP_P_RETURN && s->handler->kind != STP_P_PLT_RETURN &&
-		    s->handler->kind != STP_P_SYSCALL_RETURN)
+		if (s->handler && !is_return(s->handler->kind))
 			sem_error(s, n, "S_ENTRY", "@entry is only valid in .return probes");
 		resolve(s, n->l, USE_READ);
 		break;
@@ -454,9 +468,84 @@ static void resolve_stmt(void *ctx, struct stp_stmt **stmt)
 	stp_each_stmt(st, resolve_stmt, s);
 }
 
+/* --- functions with context variables ----------------------------------------------------------------- */
+
+struct mentions {
+	const struct stp_prog *prog;
+	bool found;		/* a context variable, or a call of a function that has one */
+};
+
+static void mentions_node(void *ctx, struct stp_node **child)
+{
+	const struct stp_node *n = *child;
+	struct mentions *m = ctx;
+
+	m->found |= n->kind == STP_TARGET;
+	for (const struct stp_func *f = n->kind == STP_CALL ? m->prog->funcs : NULL; f && !m->found; f = f->next)
+		m->found = f->contextual && !strcmp(f->name, n->name);
+	if (!m->found)
+		stp_each_node(*child, mentions_node, ctx);
+}
+
+static void mentions_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, mentions_node, ctx);
+	stp_each_stmt(*child, mentions_stmt, ctx);
+}
+
+static void find_contextual(const struct stp_prog *prog)
+{
+	bool again;
+
+	do {
+		again = false;
+		for (struct stp_func *f = prog->funcs; f; f = f->next) {
+			struct mentions m = { .prog = prog };
+
+			if (!f->contextual && f->body)
+				mentions_stmt(&m, &f->body);
+			f->contextual |= m.found;
+			again |= m.found;
+		}
+	} while (again);
+}
+
+/* The copy of @f and its overloads for the current handler. */
+static struct stp_func *copy_func(struct sem *s, struct stp_func *f)
+{
+	struct stp_func *c, *first = NULL, **link = &first;
+
+	for (c = s->prog->funcs; c; c = c->next)
+		if (c->copy_of == f && c->handler == s->context)
+			return c;
+	for (; f; f = f->overload) {
+		c = arena_new_of(s->arena, struct stp_func);
+		*c = *f;
+		c->copy_of = f;
+		c->handler = s->context;
+		c->params.first = NULL;
+		c->params.tail = &c->params.first;
+		for (const struct stp_var *p = f->params.first; p; p = p->next) {
+			struct stp_var *v = stp_var_add(s->arena, &c->params, p->name, p->pos);
+
+			*v = *p;
+			v->next = NULL;
+		}
+		c->locals.first = NULL;
+		c->locals.tail = &c->locals.first;
+		c->body = stp_copy_stmt(s->arena, f->body);
+		c->next = NULL;
+		*s->prog->funcs_tail = c;
+		s->prog->funcs_tail = &c->next;
+		*link = c;
+		link = &c->overload;
+	}
+	return first;
+}
+
 /* --- the whole --------------------------------------------------------------------------------------- */
 
-/* Functions of a library that nobody calls may be wrong: they are looked at when something needs them. */
+/* Functions of a library that are never called may be wrong: they are checked only when needed. */
 static void need_calls_node(void *ctx, struct stp_node **child);
 
 static void need_calls_stmt(void *ctx, struct stp_stmt **child)
@@ -467,7 +556,7 @@ static void need_calls_stmt(void *ctx, struct stp_stmt **child)
 
 static void need_func(struct sem *s, struct stp_func *f)
 {
-	struct stp_handler *handler = s->handler;
+	struct stp_handler *handler = s->handler, *context = s->context;
 	struct stp_func *func = s->func;
 
 	for (; f; f = f->overload) {
@@ -476,18 +565,25 @@ static void need_func(struct sem *s, struct stp_func *f)
 		f->needed = true;
 		s->handler = NULL;
 		s->func = f;
+		s->context = f->copy_of ? context : NULL;
 		resolve_stmt(s, &f->body);
 		need_calls_stmt(s, &f->body);
 	}
 	s->handler = handler;
 	s->func = func;
+	s->context = context;
 }
 
 static void need_calls_node(void *ctx, struct stp_node **child)
 {
-	if ((*child)->kind == STP_CALL && (*child)->func)
-		need_func(ctx, (*child)->func);
-	stp_each_node(*child, need_calls_node, ctx);
+	struct stp_node *n = *child;
+	struct sem *s = ctx;
+
+	if (n->kind == STP_CALL && n->func && n->func->contextual && s->context && !n->func->copy_of)
+		n->func = copy_func(s, n->func);
+	if (n->kind == STP_CALL && n->func)
+		need_func(s, n->func);
+	stp_each_node(n, need_calls_node, ctx);
 }
 
 bool sem_symbols(struct sem *s)
@@ -495,8 +591,9 @@ bool sem_symbols(struct sem *s)
 	unsigned int errors = s->diag->errors;
 
 	chain_overloads(s->prog);
+	find_contextual(s->prog);
 	for (struct stp_handler *h = s->prog->handlers; h; h = h->next) {
-		s->handler = h;
+		s->handler = s->context = h;
 		s->func = NULL;
 		s->in_cond = true;
 		for (size_t i = 0; i < h->nconds; i++) {
@@ -509,8 +606,9 @@ bool sem_symbols(struct sem *s)
 			need_calls_stmt(s, &h->blocks[i]);
 		}
 	}
+	s->context = NULL;
 	for (struct stp_func *f = s->prog->funcs; f; f = f->next)
-		if (!f->from_library)
+		if (!f->from_library && !f->contextual)
 			need_func(s, f);
 	s->handler = NULL;
 	s->func = NULL;

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/bytemap.h"
 #include "lang/source.h"
 #include "stp/stp.h"
@@ -18,9 +18,9 @@ enum { MAX_FILES = 4096, MAX_NAME = 256 };
 
 /* A declaration of a file: an alias, a function, globals, a macro, or a probe. */
 struct decl {
-	size_t from, to;	/* its bytes, with what follows up to the next one */
+	size_t from, to;	/* its bytes, up to the next declaration */
 	struct def *defs;
-	bool probe;		/* it has no name and comes with its file */
+	bool probe;		/* without a name: needed when its file is */
 	bool needed;
 };
 
@@ -30,9 +30,9 @@ struct def {
 	struct def *next;	/* of the declaration */
 };
 
-struct file {
+struct tapset_file {
 	const struct source *src;
-	unsigned int level;	/* 0: the script, else the number of its folder; smaller hides larger */
+	unsigned int level;	/* 0: the script, else the folder's number; smaller levels hide larger ones */
 	bool is_macros;		/* .stpm */
 	bool needed, given;
 	struct decl *decls;
@@ -43,13 +43,13 @@ struct stp_tapset {
 	struct arena *arena;
 	const char *arch;
 	unsigned int levels;
-	struct file *files;	/* scripts too */
+	struct tapset_file *files;	/* scripts, too */
 	size_t nfiles, cap;
 	size_t seen;
-	struct file *current;
-	/* Freed with the process's arena users: */
-	struct bytemap used;	/* identifiers and macros of what is needed */
-	struct bytemap nearest[2];	/* of functions and the like, of aliases: the level of a name's nearest definition */
+	struct tapset_file *current;
+	/* Freed by stp_tapset_next after the last file: */
+	struct bytemap used;	/* identifiers and macros in needed declarations */
+	struct bytemap nearest[2];	/* [is an alias]: the level of a name's nearest definition */
 	const char **patterns;	/* components of probe points with a * in them */
 	size_t npatterns, patterns_cap;
 	bool all;
@@ -59,7 +59,7 @@ struct stp_tapset {
 
 enum { WORD = 1, SPECIAL = 2 };
 
-/* Of a character: is it a word's, and may something begin with it that is to be looked at between words? */
+/* Character classes: part of a word; start of something else that must be recognised. */
 static const unsigned char kinds[256] = {
 	['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD, ['_'] = WORD,
 	['#'] = SPECIAL, ['/'] = SPECIAL, ['%'] = SPECIAL, ['"'] = SPECIAL, ['{'] = SPECIAL, ['}'] = SPECIAL, ['@'] = SPECIAL,
@@ -70,7 +70,7 @@ static bool is_word(char c)
 	return kinds[(unsigned char)c] == WORD;
 }
 
-/* The first character from @s on that is of the @stop kinds. */
+/* The first character from @s on that is of one of the kinds @stop. */
 static const char *pass_over(const char *s, const char *end, unsigned int stop)
 {
 	while (s < end && !(kinds[(unsigned char)*s] & stop))
@@ -78,7 +78,7 @@ static const char *pass_over(const char *s, const char *end, unsigned int stop)
 	return s;
 }
 
-/* The length of the word at @s, which ends before @end; 0 when none begins here. */
+/* The length of the word at @s; 0 if no word begins here. */
 static size_t word_at(const char *s, const char *end)
 {
 	const char *at = s;
@@ -109,8 +109,8 @@ static const char *behind_string(const char *s, const char *end)
 }
 
 /*
- * Behind what no name is in: blanks, comments, strings, embedded code.  @s itself when it is none of them.  $# and @# are
- * numbers of arguments.
+ * Skip a comment, string or embedded code.  Returns @s if it is none of them.  $# and @# are numbers of arguments,
+ * not comments.
  */
 static const char *skip(const char *begin, const char *s, const char *end)
 {
@@ -132,7 +132,7 @@ static const char *skip(const char *begin, const char *s, const char *end)
 
 /* --- what a file defines ------------------------------------------------------------------------------ */
 
-static struct decl *add_decl(struct stp_tapset *t, struct file *f, size_t from)
+static struct decl *add_decl(struct stp_tapset *t, struct tapset_file *f, size_t from)
 {
 	struct decl *d;
 
@@ -144,7 +144,7 @@ static struct decl *add_decl(struct stp_tapset *t, struct file *f, size_t from)
 	return d;
 }
 
-static void define(struct stp_tapset *t, const struct file *f, struct decl *d, const char *name, bool alias)
+static void define(struct stp_tapset *t, const struct tapset_file *f, struct decl *d, const char *name, bool alias)
 {
 	struct def *def = arena_new_of(t->arena, struct def);
 	size_t len = strlen(name);
@@ -152,23 +152,25 @@ static void define(struct stp_tapset *t, const struct file *f, struct decl *d, c
 
 	*def = (struct def){ .name = name, .alias = alias, .next = d->defs };
 	d->defs = def;
-	/* Levels are kept plus one: 0 is none. */
+	/* Stored as level + 1: 0 means none. */
 	if (!nearest || nearest > f->level + 1)
 		bytemap_set(&t->nearest[alias], name, len, (void *)(uintptr_t)(f->level + 1));
 }
 
-/* The names of aliases between @s, behind "probe", and @end: those up to each = or +=. */
-static void read_aliases(struct stp_tapset *t, const struct file *f, struct decl *d, const char *s, const char *end)
+/* Define the aliases between @s, which is after "probe", and @end: names followed by = or +=. */
+static void read_aliases(struct stp_tapset *t, const struct tapset_file *f, struct decl *d, const char *s, const char *end)
 {
 	char name[MAX_NAME];
 	size_t len = 0, n;
 	const char *to;
 
 	for (; s < end; s += n) {
-		to = skip(f->src->text, s, end);
-		n = to > s ? (size_t)(to - s) : word_at(s, end);
-		if (to > s || isspace((unsigned char)*s)) {
-			n += !n;
+		n = word_at(s, end);
+		to = n ? s : skip(f->src->text, s, end);
+		if (to > s) {
+			n = (size_t)(to - s);
+		} else if (isspace((unsigned char)*s)) {
+			n = 1;
 		} else if (n || *s == '.') {
 			n += !n;
 			if (len + n < sizeof(name))
@@ -186,8 +188,8 @@ static void read_aliases(struct stp_tapset *t, const struct file *f, struct decl
 	}
 }
 
-/* global a, b[10], c = 5: each word behind "global" or a comma outside of brackets. */
-static void read_globals(struct stp_tapset *t, const struct file *f, struct decl *d, const char *s, const char *end)
+/* global a, b[10], c = 5: define each word after "global" or a comma. */
+static void read_globals(struct stp_tapset *t, const struct tapset_file *f, struct decl *d, const char *s, const char *end)
 {
 	bool name = true;
 	size_t n;
@@ -205,7 +207,7 @@ static void read_globals(struct stp_tapset *t, const struct file *f, struct decl
 	}
 }
 
-static const char *next_word(const struct file *f, const char *s, const char *end, size_t *len)
+static const char *next_word(const struct tapset_file *f, const char *s, const char *end, size_t *len)
 {
 	for (; s < end; s++) {
 		const char *to = skip(f->src->text, s, end);
@@ -222,8 +224,8 @@ static const char *next_word(const struct file *f, const char *s, const char *en
 	return end;
 }
 
-/* What the declaration @d, from its first word on, is, and what it defines. */
-static void read_decl(struct stp_tapset *t, const struct file *f, struct decl *d)
+/* Find what kind of declaration @d is, and what it defines. */
+static void read_decl(struct stp_tapset *t, const struct tapset_file *f, struct decl *d)
 {
 	const char *s = f->src->text + d->from, *end = f->src->text + d->to;
 	bool macro = *s == '@';
@@ -249,12 +251,12 @@ static void read_decl(struct stp_tapset *t, const struct file *f, struct decl *d
 	}
 }
 
-/* Where the macro that begins at @s ends: behind the %) of its %(. */
-static const char *behind_macro(const struct file *f, const char *s, const char *end)
+/* The end of the macro that begins at @s: after the %) of its %(. */
+static const char *behind_macro(const struct tapset_file *f, const char *s, const char *end)
 {
 	unsigned int depth = 0;
 
-	for (; s < end; s++) {
+	for (; (s = pass_over(s, end, SPECIAL)) < end; s++) {
 		const char *to = skip(f->src->text, s, end);
 
 		if (to > s) {
@@ -274,11 +276,20 @@ static const char *behind_macro(const struct file *f, const char *s, const char 
 
 static bool begins_decl(const char *s, size_t len)
 {
-	return is(s, len, "private") || is(s, len, "global") || is(s, len, "function") || is(s, len, "probe");
+	switch (*s) {
+	case 'p':
+		return is(s, len, "private") || is(s, len, "probe");
+	case 'g':
+		return is(s, len, "global");
+	case 'f':
+		return is(s, len, "function");
+	default:
+		return false;
+	}
 }
 
 /* Does a declaration begin between @s and @end? */
-static bool has_decl(const struct file *f, const char *s, const char *end)
+static bool has_decl(const struct tapset_file *f, const char *s, const char *end)
 {
 	for (size_t len; s < end; s += len ? len : 1) {
 		const char *to = skip(f->src->text, s, end);
@@ -291,33 +302,35 @@ static bool has_decl(const struct file *f, const char *s, const char *end)
 }
 
 /*
- * Cut the file in declarations: each begins with one of a few words outside of braces.  False: a condition of the
- * preprocessor chooses between some, or the braces do not match, so that only the whole can be taken.
+ * Cut the file into declarations: each begins with one of a few words outside of braces.  False: not possible,
+ * because a preprocessor condition contains declarations, or the braces do not match.
  */
-static bool cut(struct stp_tapset *t, struct file *f)
+static bool cut(struct stp_tapset *t, struct tapset_file *f)
 {
 	const char *text = f->src->text, *s = text, *end = text + f->src->len, *to;
-	bool private = false;	/* the word before was that */
+	bool private = false;	/* the last word was "private" */
 	unsigned int depth = 0;
 	size_t len;
 
 	for (; (s = pass_over(s, end, depth ? SPECIAL : SPECIAL | WORD)) < end; s = to) {
-		to = skip(text, s, end);
-		if (to > s)
-			continue;
-		to = s + 1;
-		len = word_at(s, end);
-		if (len) {
+		if (is_word(*s)) {
+			len = word_at(s, end);
 			to = s + len;
 			if (begins_decl(s, len)) {
-				/* x.function(...) is a part of a point. */
+				/* x.function(...) is part of a point. */
 				if (!private && !(s > text && s[-1] == '.'))
 					add_decl(t, f, (size_t)(s - text));
 				private = is(s, len, "private");
 			} else {
 				private = false;
 			}
-		} else if (*s == '@' && !depth && is(s + 1, word_at(s + 1, end), "define")) {
+			continue;
+		}
+		to = skip(text, s, end);
+		if (to > s)
+			continue;
+		to = s + 1;
+		if (*s == '@' && !depth && is(s + 1, word_at(s + 1, end), "define")) {
 			add_decl(t, f, (size_t)(s - text));
 			to = behind_macro(f, s, end);
 		} else if (*s == '{') {
@@ -334,10 +347,10 @@ static bool cut(struct stp_tapset *t, struct file *f)
 	return !depth;
 }
 
-/* All that the file defines, wherever it stands, as one declaration. */
-static void take_whole(struct stp_tapset *t, struct file *f)
+/* Treat the whole file as one declaration of all that it defines. */
+static void take_whole(struct stp_tapset *t, struct tapset_file *f)
 {
-	struct file parts = *f;
+	struct tapset_file parts = *f;
 	struct decl *whole;
 	const char *text = f->src->text, *s = text, *end = text + f->src->len, *to;
 
@@ -367,7 +380,7 @@ static void take_whole(struct stp_tapset *t, struct file *f)
 	}
 }
 
-static void read_file(struct stp_tapset *t, struct file *f)
+static void read_file(struct stp_tapset *t, struct tapset_file *f)
 {
 	if (!cut(t, f)) {
 		take_whole(t, f);
@@ -377,9 +390,9 @@ static void read_file(struct stp_tapset *t, struct file *f)
 		read_decl(t, f, &f->decls[i]);
 }
 
-static struct file *add_file(struct stp_tapset *t, const struct source *src, unsigned int level)
+static struct tapset_file *add_file(struct stp_tapset *t, const struct source *src, unsigned int level)
 {
-	struct file *f;
+	struct tapset_file *f;
 
 	t->files = arena_grow(t->arena, t->files, &t->cap, t->nfiles, sizeof(*t->files));
 	f = &t->files[t->nfiles++];
@@ -407,13 +420,6 @@ static bool ends_with(const char *s, const char *end)
 	return n > m && !strcmp(s + n - m, end);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return b && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static void add_dir(struct stp_tapset *t, const char *dir, const char *skip)
 {
 	struct dirent **entries;
@@ -426,8 +432,8 @@ static void add_dir(struct stp_tapset *t, const char *dir, const char *skip)
 
 		if ((ends_with(name, ".stp") || ends_with(name, ".stpm")) && t->seen < MAX_FILES) {
 			path = arena_printf(t->arena, "%s/%s", dir, name);
-			if (!same_file(path, skip) && !source_read(t->arena, path, &src)) {
-				struct file *f = add_file(t, src, t->levels);
+			if (!file_same_path(path, skip) && !source_read(t->arena, path, &src)) {
+				struct tapset_file *f = add_file(t, src, t->levels);
 
 				f->is_macros = ends_with(name, ".stpm");
 				read_file(t, f);
@@ -456,7 +462,7 @@ static void use_word(struct stp_tapset *t, const char *s, size_t len)
 	bytemap_set(&t->used, s, len, (void *)(uintptr_t)s);
 }
 
-/* The names in a text: words, @macros, and components of points with a * in them, x.* and x.y*, but no products. */
+/* Note the names used in a text: words, @macros, and patterns in points like x.* and x.y*, but not products. */
 static void use(struct stp_tapset *t, const struct source *src, size_t from, size_t before)
 {
 	const char *begin = src->text + from, *s = begin, *end = src->text + before, *to;
@@ -476,7 +482,7 @@ static void use(struct stp_tapset *t, const struct source *src, size_t from, siz
 			/* ** may stand for several components. */
 			t->patterns[t->npatterns++] = memmem(s, len, "**", 2) ? "*" : arena_strndup(t->arena, s, len);
 		}
-		for (size_t at = 0, n; star && at < len; at += n ? n : 1) {	/* a*b of two variables */
+		for (size_t at = 0, n; star && at < len; at += n ? n : 1) {	/* a*b may be a product of variables */
 			n = word_at(s + at, s + len);
 			if (n)
 				use_word(t, s + at, n);
@@ -489,7 +495,7 @@ static void use(struct stp_tapset *t, const struct source *src, size_t from, siz
 	}
 }
 
-/* Is the component of an alias's name among those that some point names? */
+/* Does some point name this component of an alias's name? */
 static bool is_named(const struct stp_tapset *t, const char *s, size_t len)
 {
 	char name[MAX_NAME];
@@ -524,7 +530,7 @@ static bool is_used(const struct stp_tapset *t, const struct def *d)
 	}
 }
 
-/* Does something nearer than @level define it? */
+/* Does a level nearer than @level define it? */
 static bool is_hidden(const struct stp_tapset *t, const char *name, bool alias, unsigned int level)
 {
 	uintptr_t nearest = (uintptr_t)bytemap_get(&t->nearest[alias], name, strlen(name));
@@ -534,7 +540,7 @@ static bool is_hidden(const struct stp_tapset *t, const char *name, bool alias, 
 
 void stp_tapset_script(struct stp_tapset *t, const struct source *src)
 {
-	struct file *f = add_file(t, src, 0);
+	struct tapset_file *f = add_file(t, src, 0);
 
 	read_file(t, f);
 	f->needed = f->given = true;
@@ -546,19 +552,19 @@ void stp_tapset_all(struct stp_tapset *t)
 	t->all = true;
 }
 
-static void need(struct stp_tapset *t, struct file *f, struct decl *d)
+static void need(struct stp_tapset *t, struct tapset_file *f, struct decl *d)
 {
 	d->needed = true;
 	use(t, f->src, d->from, d->to);
 	if (f->needed)
 		return;
 	f->needed = true;
-	for (size_t i = 0; i < f->ndecls; i++)	/* its probes come with it */
+	for (size_t i = 0; i < f->ndecls; i++)	/* the probes of a needed file are needed */
 		if (f->decls[i].probe && !f->decls[i].needed)
 			need(t, f, &f->decls[i]);
 }
 
-/* Mark the declarations that are needed, until no more become so. */
+/* Mark needed declarations, repeated until none is added. */
 static void find_needed(struct stp_tapset *t)
 {
 	bool more = true;
@@ -566,7 +572,7 @@ static void find_needed(struct stp_tapset *t)
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < t->nfiles; i++) {
-			struct file *f = &t->files[i];
+			struct tapset_file *f = &t->files[i];
 
 			for (size_t k = 0; f->level && k < f->ndecls; k++) {
 				const struct def *d = f->decls[k].needed ? NULL : f->decls[k].defs;
@@ -582,14 +588,14 @@ static void find_needed(struct stp_tapset *t)
 	}
 }
 
-/* For lists all but probes, which would be in them. */
+/* For lists: all but probes. */
 static bool is_wanted(const struct stp_tapset *t, const struct decl *d)
 {
 	return t->all ? !d->probe : d->needed;
 }
 
-/* The text of @f with blanks in place of the declarations that nobody needs. */
-static const struct source *needed_text(const struct stp_tapset *t, const struct file *f)
+/* The text of @f with declarations that are not needed replaced by blanks. */
+static const struct source *needed_text(const struct stp_tapset *t, const struct tapset_file *f)
 {
 	struct source *src;
 	char *text;
@@ -607,12 +613,12 @@ static const struct source *needed_text(const struct stp_tapset *t, const struct
 
 const struct source *stp_tapset_next(struct stp_tapset *t)
 {
-	struct file *next = NULL;
+	struct tapset_file *next = NULL;
 
 	if (!t->current)
 		find_needed(t);
 	for (size_t i = 0; i < t->nfiles; i++) {
-		struct file *f = &t->files[i];
+		struct tapset_file *f = &t->files[i];
 
 		if (f->needed && !f->given && (!next || f->is_macros > next->is_macros))
 			next = f;

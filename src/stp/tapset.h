@@ -1,14 +1,13 @@
 /*
- * Tapset files: what of them a script needs.
+ * Tapset files: finding the declarations that a script needs.
  *
- * Folders are searched for *.stp and *.stpm files, which are only read over for what they declare: functions,
- * aliases, globals, macros.  A declaration is needed when the script, or another one that is needed, uses its
- * name; only such declarations are parsed, and with the first of a file the probes in it that are no aliases.
- * What a name is used as is not looked at, so that at most too much is taken.
+ * The *.stp and *.stpm files in folders are scanned for the names that they declare: functions, aliases, globals,
+ * macros.  A declaration is needed when the script, or another needed declaration, uses its name; then so are the
+ * probes of its file.  Only needed declarations are parsed.  How a name is used does not matter, so that at worst too
+ * much is parsed.
  *
- * A name defined nearer to the user hides the others: the script's own first, then folders in the order in
- * which they were added.  So a tapset that comes with the script replaces an alias of the same name instead of
- * being called beside it.
+ * Definitions of a name hide later ones: the script's own come first, then folders in the order in which they were
+ * added.  So an alias in a script's own tapset replaces one of the same name.
  *
  * Man page stap(1), "TAPSET" in "PROCESSING": which folders; stappaths(7).
  */
@@ -26,29 +25,28 @@ struct stp_tapset;
 struct stp_tapset *stp_tapset_new(struct arena *a, const char *arch);
 
 /*
- * Add the files in @dir, and in its folders for Linux and for the machine, whose names end in .stp or .stpm,
- * by name; files that cannot be read and @skip (or NULL: the script itself) are passed over.  A folder that
- * is not there has none.
+ * Add the *.stp and *.stpm files in @dir, and in its subfolders for Linux and for the machine, sorted by name.
+ * Unreadable files and @skip (the script itself, or NULL) are skipped; a missing folder is not an error.
  */
 void stp_tapset_dir(struct stp_tapset *t, const char *dir, const char *skip);
 
-/* The script, or one of several: its names are used, and hide the folders' definitions. */
+/* Add a script: its uses count, and its definitions hide those in folders. */
 void stp_tapset_script(struct stp_tapset *t, const struct source *src);
 
-/* Take everything, whether it is used or not: for lists. */
+/* Treat everything as needed: for lists. */
 void stp_tapset_all(struct stp_tapset *t);
 
-/* The next file that is needed, macros first, or NULL behind the last.  It is then to be given to stp_tapset_add. */
+/* The next needed file, macros first, or NULL after the last.  The caller then calls stp_tapset_add. */
 const struct source *stp_tapset_next(struct stp_tapset *t);
 
-/* Parse the file that stp_tapset_next returned, without what is hidden.  As stp_add. */
+/* Parse the file that stp_tapset_next returned, without hidden definitions; as stp_add. */
 bool stp_tapset_add(struct stp_tapset *t, struct stp *stp);
 
-/* Call @fn for the name of each function, or alias ("a.b.c"), of the scripts and folders, needed or not. */
+/* Call @fn with the name of each function, or alias ("a.b.c"), of the scripts and folders, needed or not. */
 void stp_tapset_functions(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
 void stp_tapset_aliases(struct stp_tapset *t, void (*fn)(void *ctx, const char *name), void *ctx);
 
-/* Has any folder's file been given out so far, and how many have been seen. */
+/* How many files of folders were read. */
 size_t stp_tapset_files(const struct stp_tapset *t);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Helpers for the tree: variables, walking, copying.
+ * Helpers for the tree: variables, iteration, copying.
  */
 #include "stp/ast.h"
 

@@ -8,31 +8,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/self.h"
 #include "target/agent_priv.h"
 
 #define OBJECT "dtap-agent.so"
 
-/* What LD_PRELOAD cannot name: the loaders split there, and replace what begins with a dollar sign. */
+/* Characters that a path in LD_PRELOAD cannot have: the loaders split it there, and expand $NAME (ld.so(8)). */
 #define NOT_IN_PRELOAD " :\t\n$"
 
-/* Where it may be, seen from the folder of the running program, or absolute. */
+/* Where the object may be: relative to the folder of the program or of the library (self_dir), or absolute. */
 static const char *const places[] = {
 	"src/agent/" OBJECT,		/* in the build folder */
+	"agent/" OBJECT,		/* of the library there */
 	DTAP_LIBDIR "/dtap/" OBJECT,
+	DTAP_AGENTDIR "/" OBJECT,	/* for another project's program that uses the library */
 };
 
 int agents_object(struct strbuf *path, struct strbuf *why)
 {
 	char dir[PATH_MAX], real[PATH_MAX];
 	struct strbuf tried = { 0 };
-	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
-	char *slash;
 	size_t i;
 
-	dir[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(dir, '/');
-	if (slash)
-		slash[1] = '\0';
+	if (!self_dir(dir, sizeof(dir)))
+		*dir = '\0';
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		strbuf_clear(&tried);
 		strbuf_printf(&tried, "%s%s", places[i][0] == '/' ? "" : dir, places[i]);
@@ -47,7 +46,7 @@ int agents_object(struct strbuf *path, struct strbuf *why)
 	return -ENOENT;
 }
 
-/* Find the object @path, or the program's own. */
+/* Find the object @path; NULL: the one of agents_object(). */
 static int find_object(struct agents *a, const char *path, struct strbuf *why)
 {
 	struct strbuf own = { 0 };
@@ -75,17 +74,17 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 
 	if (!a)
 		return target_fail_errno(why, -ENOMEM, "cannot listen for agents");
-	a->epoll = a->listener = -1;
+	a->epoll = a->listener = a->timer = a->signals = -1;
 	a->fn = fn;
 	a->ctx = ctx;
 	err = find_object(a, object, why);
 	if (!err)
-		err = channels_open(a, why);
+		err = listen_open(a, why);
 	if (err) {
 		agents_free(a);
 		return err;
 	}
-	snprintf(a->env, sizeof(a->env), "%s=%s", ABI_AGENT_ENV, a->name);
+	snprintf(a->env, sizeof(a->env), "%s=%s", ABI_AGENT_ENV, a->address);
 	a->environ[0] = a->env;
 	a->preload = (struct target_preload){
 		.path = strpbrk(a->object, NOT_IN_PRELOAD) ? NULL : a->object, .environ = a->environ,
@@ -99,6 +98,7 @@ void agents_free(struct agents *a)
 	if (!a)
 		return;
 	channels_close(a);
+	permits_fini(&a->permits);
 	free(a->object);
 	free(a);
 }

@@ -1,14 +1,17 @@
 /*
- * The agents of one session: getting dtap's object into CPython processes, and the tracer's ends of the channels to it.
+ * The agents of one session: loading dtap's object into CPython processes, and the tracer's ends of the channels to it.
  *
- * The object and the tracer talk as abi/agent.h says.  It gets in by two ways:
+ * abi/agent.h defines the protocol between object and tracer.  There are two ways to load the object:
  *
- * - A command is created with agents_preload() and brings the object along, into its children, too.  Where a program
- *   of it does not (target_brings), ask for agents_attach() at its entry.
- * - Into a process that runs already it is brought by agents_attach(), with ptrace.
+ * - A command created with agents_preload() loads it by LD_PRELOAD, and so do its children.  If one of its programs
+ *   does not (target_brings), call agents_attach() at its entry point.
+ * - agents_attach() loads it with ptrace into a process that is running already.
  *
- * Closing the channels, be it by agents_free() or by the tracer's death, is all that it takes to leave: the agents remove
- * their hooks; the object stays, and does nothing.
+ * Connecting to the tracer's socket is possible for anybody, but gives no access: channels are for processes that the
+ * tracer has chosen, by loading the agent or by the environment, and for those that they fork; listen.c verifies each.
+ *
+ * When the channels are closed, by agents_free() or the tracer's death, the agents remove their hooks; the object stays
+ * loaded and does nothing.
  *
  * One thread at a time.  Functions that can fail return a negative errno and add one line without a newline to @why,
  * which may be NULL.
@@ -21,99 +24,119 @@
 #include <sys/types.h>
 
 struct agents;
+struct domain;
 struct strbuf;
 struct target;
 struct target_preload;
 
-/* What the session hears of an agent, in this order; after OFF or LOST comes only GONE, after GONE nothing. */
+/* Events of an agent, in this order; OFF and LOST are followed by GONE only, GONE by nothing. */
 enum agents_what {
-	AGENTS_READY,	/* in working order; when this is heard the agent is sent a LOOK */
+	AGENTS_READY,	/* in working order; it is then sent a LOOK */
 	AGENTS_OFF,	/* it cannot work in this process: @why */
 	AGENTS_STATE,	/* the answer to a LOOK */
-	AGENTS_LOST,	/* it does not speak as this tracer does: @why; the channel is closed */
+	AGENTS_LOST,	/* its protocol version is another one: @why; the channel is closed */
+	AGENTS_REFUSED,	/* it gets no segment: @why */
 	AGENTS_GONE,	/* the process has ended, or executes another program */
 };
 
 struct agents_event {
 	enum agents_what what;
-	pid_t pid;		/* as the tracer's pid namespace calls it; 0 for one outside of that */
+	pid_t pid;		/* in the tracer's pid namespace */
 	uint32_t python;	/* the interpreter's PY_VERSION_HEX */
-	uint32_t can;		/* the markers it could supply: bits in the order of ABI_AGENT_MARKERS */
+	uint32_t can;		/* the markers that it could supply: bits in the order of abi/marker.def */
 	uint32_t supplied;	/* STATE: those that it supplies now */
-	const char *why;	/* OFF, LOST; STATE when something is missing; else "".  Printable text */
+	const char *why;	/* OFF, LOST, REFUSED; STATE when something is missing; else "".  Printable text */
 };
 
 typedef void agents_fn(void *ctx, const struct agents_event *e);
 
 /*
- * Listen for agents.  @object is the object's file, NULL: the one of agents_object().  @fn hears of everything; it is
- * called by agents_turn(), agents_wait() and agents_look(), and may call agents_leave() and nothing else of here.
+ * Listen for agents.  @object is the object's file, NULL: the one of agents_object().  @fn is called with each event,
+ * by agents_turn(), agents_wait() and agents_look(); of the functions declared here it may call agents_leave() only.
  * -ENOENT: there is no such object.
  */
 int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx, struct strbuf *why);
 void agents_free(struct agents *a);	/* accepts NULL */
 
-/* The object's file that belongs to the running program: in its build folder, else where it is installed.  -ENOENT. */
+/* Find the running program's object: in its build folder, else where it is installed.  -ENOENT. */
 int agents_object(struct strbuf *path, struct strbuf *why);
 
 /*
- * What target_create() must do so that the command brings the object along.  Lives as long as @a.  An object in a folder
- * whose name LD_PRELOAD cannot hold (with blanks) comes by agents_attach() only, and not into children by exec.
+ * The preload for target_create() with which the command loads the object.  Lives as long as @a.  An object whose path
+ * LD_PRELOAD cannot hold (with blanks) can be loaded by agents_attach() only; after an exec, children do not have it.
  */
 const struct target_preload *agents_preload(const struct agents *a);
 
 /*
- * Bring the agent into @t, which is running, or created with agents_preload() and TARGET_AT_ENTRY; it is so still
- * afterwards.  0 as well when it is in there already.  Its READY or OFF is heard of later; before a created one
- * is released nothing is.
+ * Load the agent into @t, which is running, or created with agents_preload() and TARGET_AT_ENTRY; its state does not
+ * change.  0 also if it is loaded already.  READY or OFF follows later; for a created target only after its release.
  *
- * A running process is looked at until one of its threads is at a point where calling the dynamic loader is safe, for
- * some seconds at most; then that thread loads the object, and goes on where it was.  If the tracer dies meanwhile it
- * goes on likewise.
+ * A running process is examined, for some seconds at most, until one of its threads is at a point where calling the
+ * dynamic loader is safe; then that thread loads the object, and continues where it was, even if the tracer dies
+ * meanwhile.
  *
- * -ENOTSUP with the reason, nothing was touched: no CPython, or one without its API's symbols (linked statically,
- * stripped), without a GIL, older than 3.8, a PyPy, another machine's program.  -ESRCH: it has ended.  -EPERM: ptrace is
- * refused, or somebody else traces it.  -EBUSY: no thread came to a safe point.  -EINVAL: @t is in another state.
+ * -ENOTSUP with the reason, the process is unchanged: no CPython, or one without its API's symbols (linked statically,
+ * stripped), without a GIL, older than 3.8, a PyPy, another machine's program.  -ESRCH: it has ended.  -EPERM: ptrace
+ * is refused, or another process traces it.  -EBUSY: no thread came to a safe point.  -EINVAL: @t is in another state.
+ * -EINTR as agents_wait().
  */
 int agents_attach(struct agents *a, struct target *t, struct strbuf *why);
 
 /*
- * The same of a running process, within some milliseconds.  What cannot be now may be soon: of one that has only just
- * been started that is so for every error but -ESRCH.
+ * The same for a running process, but for some milliseconds only.  A later attempt may succeed: for a process that has
+ * only just been started this is true of every error except -ESRCH.
  */
 int agents_try(struct agents *a, struct target *t, struct strbuf *why);
 
 /* Is there a channel to an agent in process @pid? */
 bool agents_have(const struct agents *a, pid_t pid);
 
-/* For poll or epoll: readable when there is something to do for agents_turn(). */
+/* For poll or epoll: readable when agents_turn() has something to do. */
 int agents_fd(const struct agents *a);
 
-/* Take new agents, messages and ends; never waits. */
+/* Handle new agents, messages and closed channels; never waits. */
 void agents_turn(struct agents *a);
 
 /*
- * Wait until the agent of process @pid has said what it is.  0: READY; -ENOTSUP: OFF, with the reason; -ESRCH: it has
- * gone; -ETIMEDOUT: it has not spoken, an interpreter that does not let go of its GIL for instance.
+ * What the agent of process @pid has reported: nothing yet, for instance because its interpreter does not release the
+ * GIL; READY; OFF; or its process has ended.  For all but READY a line is added to @why.
  */
-int agents_wait(struct agents *a, pid_t pid, int timeout_ms, struct strbuf *why);
+enum agents_said { AGENTS_SAID_NOTHING, AGENTS_SAID_READY, AGENTS_SAID_OFF, AGENTS_SAID_END };
+
+enum agents_said agents_said(const struct agents *a, pid_t pid, struct strbuf *why);
+
+/*
+ * Wait until all of the @n processes have reported something, @timeout_ms for all together.  0; -ETIMEDOUT: some have
+ * not; -EINTR when a signal handler ran, or SIGINT, SIGTERM, SIGHUP or SIGQUIT is pending and blocked for the caller.
+ */
+int agents_wait(struct agents *a, const pid_t *pids, size_t n, int timeout_ms);
 
 /* The markers (bits) that process @pid's agent must not supply for this tracer, from its next LOOK on. */
 void agents_leave(struct agents *a, pid_t pid, uint32_t leave);
 
-/* Agents in processes that run already are to have their children of fork make channels, too, as those do that came along. */
+/* Make children that attached processes fork open channels, too, as those of preloaded agents do. */
 void agents_follow_forks(struct agents *a);
 
 /*
- * A session's segment: from now on each agent is sent it once, before the next LOOK, so that markers run its programs
- * there.  @fds: image, data and wake of abi/segment.h; they stay the caller's and must outlive @a.
+ * Offer a session's segment: from now on each agent is sent one before its first LOOK, so that markers run the
+ * session's programs in the process.  @fn chooses it for processes of @domain.  1: @fds are image, data and wake of
+ * abi/segment.h, which the caller owns and which must outlive @a; 0: none is needed; a negative errno with a line in
+ * @why: REFUSED.
  */
-void agents_offer(struct agents *a, const int fds[3]);
+typedef int agents_segment_fn(void *ctx, const struct domain *domain, int fds[3], struct strbuf *why);
+
+void agents_offer(struct agents *a, agents_segment_fn *fn, void *ctx);
 
 /*
- * The semaphores, or what is left, have changed: have all agents that are ready look, and wait for their answers.  0, or
- * -ETIMEDOUT: some did not answer in time; they will have looked some time.
+ * Semaphores or the markers of agents_leave() have changed: send a LOOK to all agents that are ready, and wait for
+ * their answers.  0; -ETIMEDOUT: some did not answer in time, but will apply the change later; -EINTR as agents_wait().
  */
 int agents_look(struct agents *a, int timeout_ms);
+
+/* Call @fn for all processes that have a channel. */
+void agents_each(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx);
+
+/* Call @fn for those that have not answered the last LOOK. */
+void agents_each_asked(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx);
 
 #endif

@@ -1,20 +1,34 @@
 /*
- * What the files about agents share.  Nobody else includes this.
+ * Declarations shared by the files about agents; no other folder includes this.
  */
 #ifndef DTAP_TARGET_AGENT_PRIV_H
 #define DTAP_TARGET_AGENT_PRIV_H
 
 #include "abi/agent.h"
 #include "target/agent.h"
+#include "target/peer.h"
+#include "target/permit.h"
 #include "target/priv.h"
+
+enum channel_state {
+	CHANNEL_STRANGER,	/* connected, but has not sent the word; in agents.strangers */
+	CHANNEL_NEW,
+	CHANNEL_READY,
+	CHANNEL_OFF,
+	CHANNEL_ENDED,		/* closed; in agents.ended until nothing refers to it */
+};
 
 struct channel {
 	struct channel *next;
 	int fd;
-	pid_t pid;		/* 0: outside of our pid namespace */
-	enum { CHANNEL_NEW, CHANNEL_READY, CHANNEL_OFF } state;
-	bool has_segment;	/* it was sent what is offered */
-	bool is_asked;		/* the answer to the last LOOK is still to come */
+	struct peer peer;		/* STRANGER: only pid is set */
+	enum channel_state state;
+	uint64_t proof;		/* the number sent with ASK; 0: none, the tracer created this channel itself */
+	unsigned int nasked;	/* how many ASKs were sent */
+	uint64_t until_ms;	/* STRANGER: when it is dropped */
+	uid_t uid;		/* STRANGER: the user who connected */
+	bool has_segment;	/* the segment was sent, or refused to it */
+	bool is_asked;		/* has not answered the last LOOK */
 	uint32_t python, can, leave;
 	char *why;		/* or NULL */
 };
@@ -24,24 +38,62 @@ struct agents {
 	uint64_t dev, ino;	/* the object's */
 	agents_fn *fn;
 	void *ctx;
-	struct channel *channels;
-	int epoll, listener;
-	bool is_full;		/* no room for more descriptors: nobody is accepted */
+	struct channel *channels, *strangers, *ended;
+	unsigned int nstrangers;
+	int epoll, listener, timer;	/* the timer is for strangers */
+	int signals;		/* a signalfd, readable when a signal asks the tracer to end */
+	bool is_full;		/* out of descriptors: no connections are accepted */
 	uint32_t seq;		/* of the last LOOK */
-	bool offers;
-	int segment[3];		/* when it offers one */
-	char name[ABI_AGENT_NAME];	/* of the socket, without the NUL in front */
+	agents_segment_fn *segment;	/* NULL: none is offered */
+	void *segment_ctx;
+	char address[ABI_AGENT_ADDRESS];	/* of the socket, with the word */
+	const char *word;	/* in @address */
 	bool follows_forks;
-	char env[sizeof(ABI_AGENT_ENV) + 48];
+	char env[sizeof(ABI_AGENT_ENV) + ABI_AGENT_ADDRESS];
 	const char *environ[2];
 	struct target_preload preload;
+	struct permits permits;
 };
 
-/* channel.c: everything of @a that has to do with channels.  channels_close() may be called after a failed open. */
-int channels_open(struct agents *a, struct strbuf *why);
+/* listen.c: open and close the listening socket.  listen_close() may be called after a failed open. */
+int listen_open(struct agents *a, struct strbuf *why);
+void listen_close(struct agents *a);
+
+/* Accept connections. */
+void listen_take(struct agents *a);
+
+/* The timer has expired: drop strangers whose time is over. */
+void listen_expire(struct agents *a);
+
+/* Receive a message of stranger @c, which becomes a channel or is dropped. */
+void listen_hear(struct agents *a, struct channel *c);
+
+/* Find out which process @c is, and send it ASK.  False: that failed or was done too often; drop @c. */
+bool listen_ask(struct agents *a, struct channel *c);
+
+/* Descriptors may be free again: accept connections again. */
+void listen_again(struct agents *a);
+
+/* channel.c: add @fd to the epoll set; @c is NULL for the listener, and &a->timer for the timer. */
+int channel_watch(struct agents *a, int fd, void *c);
+
+/* Receive one packet; *@sender: the sending process, 0: unknown.  Returns as recv(2); sizeof(*m) + 1: too long. */
+ssize_t channel_receive(int fd, struct abi_agent_msg *m, pid_t *sender);
+
+/* Report an event of @c to the session. */
+void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied);
+void channel_refuse(struct agents *a, struct channel *c, const char *why);	/* only reports REFUSED */
+void channel_tell_lost(struct agents *a, struct channel *c);
+
+/* Close @c, which must be in no list, and free it later. */
+void channel_end(struct agents *a, struct channel *c);
+
+/* Add a channel to @t's process that the tracer has created; @a takes over @fd, and closes it on failure. */
+int channels_add(struct agents *a, int fd, const struct target *t);
+
 void channels_close(struct agents *a);
 
-/* Add a connected channel; @fd is @a's from then on, and closed when that fails. */
-int channels_add(struct agents *a, int fd, pid_t pid);
+/* Does a signal ask the tracer to end? */
+bool agents_interrupted(const struct agents *a);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Watching a process: may it be traced, and does it still run?  A pidfd answers the second question without
- * the danger that the id stands for another process by now; without one, the time of its start tells.
+ * Watching a process: may it be traced, and does it still run?  A pidfd answers the second question even if
+ * the id has been reused; without one, the process's start time is compared.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -8,20 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "target/priv.h"
 
-enum { STAT_FLAGS = 9, STAT_START_TIME = 22, FLAG_KTHREAD = 0x00200000 };
-
 int target_pidfd(pid_t pid)
 {
-	return (int)syscall(SYS_pidfd_open, pid, 0);	/* close-on-exec by its nature */
+	return (int)syscall(SYS_pidfd_open, pid, 0);	/* always close-on-exec */
 }
 
-/* Is it a process that can be traced, by us? */
+/* Is it a process that we may trace? */
 static int check_process(pid_t pid, const char *status, const char *stat, struct strbuf *why)
 {
 	const char *tgid = proc_status_field(status, "Tgid"), *state = proc_status_field(status, "State");
@@ -33,12 +32,12 @@ static int check_process(pid_t pid, const char *status, const char *stat, struct
 	if (strtol(tgid, NULL, 10) != pid)
 		return target_fail(why, -EINVAL, "%d is a thread of process %ld; give the process's id", (int)pid,
 				   strtol(tgid, NULL, 10));
-	if (proc_stat_field(stat, STAT_FLAGS) & FLAG_KTHREAD)
+	if (proc_stat_field(stat, STAT_FLAGS) & PROCESS_KTHREAD)
 		return target_fail(why, -EINVAL, "process %d is a thread of the kernel", (int)pid);
 	if (*state == 'Z' || *state == 'X')
 		return target_fail(why, -ESRCH, "process %d has ended already", (int)pid);
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);	/* asks for the right to look into it, as ptrace does */
+	fd = open(path, O_RDONLY | O_CLOEXEC);	/* the kernel checks permissions as for ptrace */
 	if (fd >= 0) {
 		close(fd);
 		return 0;
@@ -65,7 +64,7 @@ int target_attach(pid_t pid, struct target **ret, struct strbuf *why)
 		return target_fail_errno(why, -ENOMEM, "process %d", (int)pid);
 	t->pid = pid;
 	t->state = TARGET_RUNNING;
-	t->pidfd = target_pidfd(pid);	/* first: what is read next is then of the process that it stands for */
+	t->pidfd = target_pidfd(pid);	/* first, so that what is read next is about the pidfd's process */
 	err = proc_read(pid, "status", &status);
 	if (!err)
 		err = proc_read(pid, "stat", &stat);
@@ -101,7 +100,7 @@ int target_fd(const struct target *t)
 	return t->pidfd;
 }
 
-/* Has the process that was attached to ended?  Its id may stand for another one by now. */
+/* Has the attached process ended?  Its id may have been reused. */
 static bool has_ended(const struct target *t)
 {
 	struct pollfd p = { .fd = t->pidfd, .events = POLLIN };
@@ -119,6 +118,38 @@ static bool has_ended(const struct target *t)
 	return ret;
 }
 
+/* From linux/pidfd.h since Linux 6.15; older kernels answer with an error, or without the status. */
+struct exit_info {
+	uint64_t mask, cgroupid;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code;
+};
+_Static_assert(sizeof(struct exit_info) == 64, "the first version of the kernel's");
+enum { EXIT_INFO = 1 << 3 };		/* PIDFD_INFO_EXIT */
+#define GET_INFO _IOWR(0xff, 11, struct exit_info)	/* PIDFD_GET_INFO */
+
+/*
+ * Find the exit status of the attached process.  Until its parent has reaped it, the status is in field 52 of
+ * /proc/PID/stat; after that the pidfd provides it.
+ */
+static void find_status(struct target *t)
+{
+	struct exit_info info = { .mask = EXIT_INFO };
+	struct strbuf stat = { 0 };
+	const char *s;
+
+	if (!proc_read(t->pid, "stat", &stat)) {
+		s = strrchr(stat.s, ')');
+		t->has_status = s && s[1] && s[2] == 'Z' && proc_stat_field(stat.s, STAT_START_TIME) == t->start_time;
+		t->status = (int)proc_stat_field(stat.s, STAT_EXIT_CODE);
+	}
+	strbuf_fini(&stat);
+	if (t->has_status || t->pidfd < 0 || ioctl(t->pidfd, GET_INFO, &info) || !(info.mask & EXIT_INFO))
+		return;
+	t->has_status = true;
+	t->status = info.exit_code;
+}
+
 enum target_state target_poll(struct target *t)
 {
 	pid_t r;
@@ -126,14 +157,16 @@ enum target_state target_poll(struct target *t)
 	if (t->state != TARGET_RUNNING)
 		return t->state;
 	if (!t->is_child) {
-		if (has_ended(t))
+		if (has_ended(t)) {
 			t->state = TARGET_EXITED;
+			find_status(t);
+		}
 		return t->state;
 	}
 	r = waitpid(t->pid, &t->status, WNOHANG);
 	if (r > 0)
 		t->has_status = true;
-	if (r > 0 || (r < 0 && errno == ECHILD))	/* SIGCHLD is ignored: nobody keeps the status */
+	if (r > 0 || (r < 0 && errno == ECHILD))	/* ECHILD: SIGCHLD is ignored, so the status is lost */
 		t->state = TARGET_EXITED;
 	return t->state;
 }

@@ -1,10 +1,10 @@
 /*
  * The breakpoint at a program's entry point.
  *
- * The kernel tells the dynamic loader in the auxiliary vector where the program starts, and the loader jumps
- * there when it is done; a breakpoint instruction there stops the first thread in exactly that moment.  What
- * differs between machines is in one table: the instruction, how far behind it the program counter stands
- * when it has trapped, and where the kernel keeps the program counter among the registers that it shows.
+ * The auxiliary vector tells the dynamic loader where the program starts, and the loader jumps there when it
+ * has finished; a breakpoint instruction there stops the first thread at exactly that moment.  One table has
+ * the differences between machines: the instruction, the offset of the program counter from it after the
+ * trap, and the position of the program counter in NT_PRSTATUS.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "target/priv.h"
 
 struct machine {
-	size_t regs_bytes;	/* of NT_PRSTATUS: tells the machine that a process runs as */
+	size_t regs_bytes;	/* size of NT_PRSTATUS: identifies the machine that a process runs as */
 	size_t pc_off, pc_bytes;
-	size_t pc_after;	/* from the breakpoint */
+	size_t pc_after;	/* program counter after the trap minus the breakpoint's address */
 	size_t insn_bytes;
 	unsigned char insn[4];
 };
@@ -34,7 +34,7 @@ static const struct machine machines[] = {
 	{ 0 }
 };
 
-/* Read the registers of the stopped first thread into @buf; NULL when it is gone or of no known machine. */
+/* Read the registers of the stopped first thread into @buf.  NULL and errno: ESRCH, it has ended; ENOTSUP: unknown. */
 static const struct machine *read_regs(const struct target *t, void *buf, size_t size)
 {
 	struct iovec iov = { buf, size };
@@ -45,6 +45,7 @@ static const struct machine *read_regs(const struct target *t, void *buf, size_t
 	for (m = machines; m->regs_bytes; m++)
 		if (m->regs_bytes == iov.iov_len)
 			return m;
+	errno = ENOTSUP;
 	return NULL;
 }
 
@@ -71,7 +72,7 @@ static void set_pc(const struct machine *m, unsigned char *regs, uint64_t pc)
 		memcpy(regs + m->pc_off, &pc, 8);
 }
 
-/* A number of the auxiliary vector of @m's process, or 0. */
+/* The entry of @type in the target's auxiliary vector, or 0. */
 static uint64_t find_auxv(const struct target *t, const struct machine *m, uint64_t type)
 {
 	struct strbuf auxv = { 0 };
@@ -114,7 +115,8 @@ int entry_set(struct target *t, struct strbuf *why)
 	uint64_t entry;
 
 	if (!m)
-		return target_fail(why, -ENOTSUP, "process %d: of another machine", (int)t->pid);
+		return errno == ENOTSUP ? target_fail(why, -ENOTSUP, "process %d: of another machine", (int)t->pid)
+					: target_fail_errno(why, -errno, "cannot look at process %d", (int)t->pid);
 	entry = find_auxv(t, m, AT_ENTRY);
 	errno = 0;
 	word = (unsigned long)ptrace(PTRACE_PEEKTEXT, t->pid, (void *)(uintptr_t)entry, NULL);
@@ -132,12 +134,12 @@ int entry_set(struct target *t, struct strbuf *why)
 	return 0;
 }
 
-bool entry_hit(const struct target *t)
+int entry_hit(const struct target *t)
 {
 	unsigned char regs[1024];
 	const struct machine *m = read_regs(t, regs, sizeof(regs));
 
-	return m && get_pc(m, regs) == t->entry + m->pc_after;
+	return m ? get_pc(m, regs) == t->entry + m->pc_after : -errno;
 }
 
 int entry_undo(struct target *t, struct strbuf *why)
@@ -147,7 +149,7 @@ int entry_undo(struct target *t, struct strbuf *why)
 	struct iovec iov = { regs, m ? m->regs_bytes : 0 };
 
 	if (!m)
-		return 0;	/* killed meanwhile */
+		return errno == ESRCH ? 0 : target_fail_errno(why, -errno, "process %d: cannot restore its entry point", (int)t->pid);
 	set_pc(m, regs, t->entry);
 	if (ptrace(PTRACE_POKETEXT, t->pid, (void *)(uintptr_t)t->entry, (void *)t->entry_word) ||
 	    ptrace(PTRACE_SETREGSET, t->pid, (void *)NT_PRSTATUS, &iov))

@@ -1,22 +1,24 @@
 #include "target/chain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/now.h"
 #include "target/priv.h"
 
 enum { PAGE = 4096 };
 
-/* Mostly it is a matter of microseconds, in which the target stands still: no sleep at first. */
+/* The stop mostly takes microseconds, during which the target is held up: do not sleep at first. */
 int chain_wait(pid_t tid, int timeout_ms, int *status)
 {
 	enum { SPIN_US = 300, NAP_NS = 200000 };
@@ -42,14 +44,16 @@ int chain_wait(pid_t tid, int timeout_ms, int *status)
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
+/* Use a descriptor: if another thread executes a program now, the new program's memory is not written to. */
 static int copy(const struct chain *c, uint64_t addr, void *mem, size_t len, bool write)
 {
-	struct iovec here = { mem, len }, there = { (void *)(uintptr_t)addr, len };
-	ssize_t n = write ? process_vm_writev(c->tid, &here, 1, &there, 1, 0)
-			  : process_vm_readv(c->tid, &here, 1, &there, 1, 0);
+	ssize_t n;
 
+	do {
+		n = write ? pwrite(c->mem_fd, mem, len, (off_t)addr) : pread(c->mem_fd, mem, len, (off_t)addr);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return -errno;
+		return errno == EIO ? -EFAULT : -errno;
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
@@ -71,8 +75,8 @@ static uint64_t frame_at(const struct chain *c, unsigned int i)
 }
 
 /*
- * How far down the stack at @sp may reach.  The first thread's grows while it is used, up to a limit, but not for what
- * another process writes there.
+ * Is there enough stack below @lowest_written, which itself must be mapped?  The first thread's stack grows when the
+ * thread itself uses it, up to its limit, but not when another process writes there.
  */
 static bool has_room(const struct chain *c, uint64_t lowest_written)
 {
@@ -97,10 +101,13 @@ int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n
 	const struct arch_remote *arch = arch_remote();
 	size_t fp_len, fp_align, frames;
 	unsigned int i;
+	char path[32];
 	int err;
 
 	*c = (struct chain){ .g = g, .tid = tid, .n = n };
-	err = arch->look(tid, &c->at);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
+	c->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	err = c->mem_fd < 0 ? -errno : arch->look(tid, &c->at);
 	if (!err)
 		err = arch->save(tid, &c->found, &fp_len, &fp_align);
 	if (err)
@@ -108,8 +115,8 @@ int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n
 	c->fp = (c->at.sp - arch->red_zone - fp_len) & ~(uint64_t)(fp_align - 1);
 	c->data = (c->fp - CHAIN_DATA) & ~15ull;
 	/*
-	 * In one page: a tracer that is killed while it writes to several may have written some of them.  Frame sizes are
-	 * multiples of 16.
+	 * Put the frames in one page: a tracer that is killed while it writes to several pages may have written only a
+	 * part of them.  Frame sizes are multiples of 16.
 	 */
 	frames = (n + 1) * arch->frame;
 	c->base = c->data - frames - 8;
@@ -130,11 +137,14 @@ int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n
 
 void chain_fini(struct chain *c)
 {
+	if (!c->g)
+		return;
 	if (c->found)
 		arch_remote()->free(c->found);
+	if (c->mem_fd >= 0)
+		close(c->mem_fd);
 	free(c->mem);
-	c->found = NULL;
-	c->mem = NULL;
+	*c = (struct chain){ 0 };
 }
 
 void chain_set(struct chain *c, unsigned int i, const struct remote_call *call)
@@ -176,13 +186,17 @@ static bool is_fault(int sig)
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
 }
 
-/* Has the thread, which entered or left a system call, come as far as call @i's end, or behind the last one to its own? */
-static bool has_come(const struct chain *c, unsigned int i)
+/*
+ * Has the thread, which entered or left a system call, reached the end of call @i, or, if @i is the number of calls,
+ * returned to its original place?  1, 0, or a negative errno: unknown.
+ */
+static int has_come(const struct chain *c, unsigned int i)
 {
 	struct remote_thread t;
+	int err = arch_remote()->look(c->tid, &t);
 
-	if (arch_remote()->look(c->tid, &t))
-		return false;
+	if (err)
+		return err;
 	if (i < c->n)
 		return arch_remote()->is_at(&t, frame_at(c, i + 1));
 	return t.nr < 0 && t.sp == c->at.sp;	/* what rt_sigreturn leaves */
@@ -191,19 +205,20 @@ static bool has_come(const struct chain *c, unsigned int i)
 int chain_run(struct chain *c, unsigned int i, int timeout_ms)
 {
 	uint64_t end = now_us() + (uint64_t)timeout_ms * 1000, now;
-	int status, sig = 0, err;
+	int status, sig = 0, err, come;
 
 	for (;;) {
 		if (ptrace(PTRACE_SYSCALL, c->tid, NULL, (void *)(uintptr_t)sig))
-			return -ESRCH;
+			return -errno;
 		now = now_us();
 		err = chain_wait(c->tid, now < end ? (int)((end - now) / 1000) : 0, &status);
 		if (err)
 			return err;
 		sig = WSTOPSIG(status);
-		if (sig == (SIGTRAP | 0x80) && has_come(c, i))
-			return 0;
-		if (sig == (SIGTRAP | 0x80) || status >> 16) {	/* a group-stop comes back when the thread is let go */
+		come = sig == (SIGTRAP | 0x80) ? has_come(c, i) : 0;
+		if (come)
+			return come > 0 ? 0 : come;
+		if (sig == (SIGTRAP | 0x80) || status >> 16) {	/* a group-stop is reported again after the detach */
 			sig = 0;
 		} else if (is_fault(sig)) {
 			arch_remote()->go(c->tid, c->found, c->g->restorer, frame_at(c, c->n));
@@ -218,7 +233,7 @@ int chain_finish(struct chain *c, int timeout_ms)
 
 	if (err)
 		return err;
-	/* What lies there would look like a signal handler's frames, to us when we come again. */
+	/* Otherwise a later attempt would take the remains for the frames of a signal handler. */
 	memset(c->mem, 0, c->len);
 	chain_write(c, c->base, c->mem, c->len);
 	if (ptrace(PTRACE_INTERRUPT, c->tid, NULL, NULL) || ptrace(PTRACE_CONT, c->tid, NULL, NULL))

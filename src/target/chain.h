@@ -1,9 +1,9 @@
 /*
  * A chain of calls (arch/remote.h) in a stopped thread of another process, run step by step.
  *
- * The tracer writes the whole chain, sends the thread into it, and stops it behind each call that it wants to know of; it
- * may then change the calls to come.  Whatever stands there is what the thread does if the tracer dies, so
- * at each moment the rest of the chain has to be a good end.
+ * The tracer writes the whole chain, sends the thread into it, and stops it after each call whose result it needs; it
+ * may then change the later calls.  If the tracer dies, the thread executes the rest of the chain as last written, so
+ * at each moment that rest must leave the process in a good state.
  */
 #ifndef DTAP_TARGET_CHAIN_H
 #define DTAP_TARGET_CHAIN_H
@@ -19,47 +19,50 @@ enum { CHAIN_MAX = 11, CHAIN_DATA = 640, CHAIN_ROOM = 64 << 10 };
 struct chain {
 	const struct guest *g;
 	pid_t tid;
+	int mem_fd;			/* /proc/TID/mem, opened before any later exec; -1: not open */
 	struct remote_found *found;
-	struct remote_thread at;	/* the thread as it was found */
-	unsigned int n;			/* calls */
+	struct remote_thread at;	/* the thread's original state */
+	unsigned int n;			/* number of calls */
 	uint64_t base;			/* address of frame 0 */
 	uint64_t data;			/* address of CHAIN_DATA bytes that calls may use */
 	uint64_t fp;
-	uint8_t *mem;			/* what is at @base, up to the vector registers' end */
+	uint8_t *mem;			/* a copy of the memory from @base to the end of the saved vector registers */
 	size_t len;
 };
 
 /*
  * Lay out @n calls, CHAIN_MAX at most, all of which do nothing, for thread @tid, which is in a ptrace stop.
- * -ENOMEM; -ENOSPC: its stack has no room below; others from ptrace.  chain_fini() in each case.
+ * -ENOMEM; -ENOSPC: not enough room left on its stack; others from ptrace and open.  Call chain_fini() also after an
+ * error; it accepts a zeroed chain.
  */
 int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n);
 void chain_fini(struct chain *c);
 
-/* Set call @i; NULL: one that does nothing.  chain_store() then writes calls @from on into the thread, at once. */
+/* Set call @i; NULL: one that does nothing.  chain_store() writes call @from and all later ones, in a single write. */
 void chain_set(struct chain *c, unsigned int i, const struct remote_call *call);
 int chain_store(struct chain *c, unsigned int from);
 
 /* The address of the first argument of call @i. */
 uint64_t chain_arg0(const struct chain *c, unsigned int i);
 
-/* The data: copied into the chain before it is stored; and read or written in the thread's memory. */
+/* chain_put() copies data into the chain before it is stored; the others read and write the thread's memory. */
 void chain_put(struct chain *c, size_t off, const void *from, size_t len);
 int chain_read(const struct chain *c, uint64_t addr, void *to, size_t len);
 int chain_write(const struct chain *c, uint64_t addr, const void *from, size_t len);
 
-/* Store all and send the thread to the first call; it does not move yet. */
+/* Store the chain and set the thread to its first call; the thread stays stopped. */
 int chain_go(struct chain *c);
 
 /*
- * Let the thread run until call @i has returned.  The thread has the ptrace option TRACESYSGOOD.  -ESRCH: it has ended;
- * -ETIMEDOUT: it is still on its way; -EFAULT: a call ended by a fault, and the thread is about to go on as it was found.
+ * Let the thread run until call @i has returned.  The thread must have the ptrace option TRACESYSGOOD.  -ESRCH: it has
+ * ended; -ETIMEDOUT: it is still running; -EFAULT: a call ended by a fault, and the thread will continue from its
+ * original state; others from ptrace: it is stopped somewhere in the chain.
  */
 int chain_run(struct chain *c, unsigned int i, int timeout_ms);
 
 /*
- * Let the thread run to the end of the chain: it is in a stop then as it was when it was found, nothing of the chain
- * is left on its stack.  Errors as of chain_run.
+ * Let the thread run to the end of the chain: it is then stopped in its original state, and nothing of the chain is
+ * left on its stack.  Errors as of chain_run.
  */
 int chain_finish(struct chain *c, int timeout_ms);
 

@@ -1,91 +1,87 @@
 /*
- * The tracer's ends of the channels to agents.
+ * The tracer's ends of the channels to agents: each belongs to a peer (peer.h).
  *
- * The socket that they connect to has a random name of the abstract namespace: no file is left behind, and the kernel
- * takes it away with the tracer.  Anybody on the machine can see the name, so who connects is asked of the kernel; what
- * an agent says is not believed further than its own process: messages have one size, text is made printable.
+ * A channel comes from listen.c, or was created when the tracer loaded the agent (inject.c).  What an agent sends is
+ * trusted only as far as it concerns its own process: messages have one size, and text is made printable.
  */
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "abi/calls.h"
 #include "base/now.h"
 #include "target/agent_priv.h"
 
-enum { BACKLOG = 128, EVENTS = 16, ROUNDS = 16 };
+enum { EVENTS = 16, ROUNDS = 16 };
 
-/* No LOOK has this number. */
+/* The sequence number of SEGMENT messages; no LOOK has it. */
 #define SEGMENT_SEQ UINT32_MAX
 
-static int watch(struct agents *a, int fd, struct channel *c)
+int channel_watch(struct agents *a, int fd, void *c)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = c };
 
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-int channels_open(struct agents *a, struct strbuf *why)
+void channel_end(struct agents *a, struct channel *c)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	uint64_t random;
-	size_t len;
-	int err;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return target_fail_errno(why, -errno, "cannot listen for agents");
-	len = (size_t)snprintf(a->name, sizeof(a->name), "dtap-%d-%016llx", (int)getpid(), (unsigned long long)random);
-	memcpy(addr.sun_path + 1, a->name, len);
-	a->epoll = epoll_create1(EPOLL_CLOEXEC);
-	a->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (a->epoll < 0 || a->listener < 0 ||
-	    bind(a->listener, (struct sockaddr *)&addr, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) ||
-	    listen(a->listener, BACKLOG))
-		return target_fail_errno(why, -errno, "cannot listen for agents");
-	err = watch(a, a->listener, NULL);
-	return err ? target_fail_errno(why, err, "cannot listen for agents") : 0;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	peer_fini(&c->peer);
+	c->state = CHANNEL_ENDED;
+	c->next = a->ended;
+	a->ended = c;
 }
 
-static void free_channel(struct channel *c)
+static void free_ended(struct agents *a)
 {
-	close(c->fd);
-	free(c->why);
-	free(c);
+	while (a->ended) {
+		struct channel *c = a->ended;
+
+		a->ended = c->next;
+		free(c->why);
+		free(c);
+	}
 }
 
 void channels_close(struct agents *a)
 {
 	while (a->channels) {
-		struct channel *next = a->channels->next;
+		struct channel *c = a->channels;
 
-		free_channel(a->channels);
-		a->channels = next;
+		a->channels = c->next;
+		channel_end(a, c);
 	}
-	if (a->listener >= 0)
-		close(a->listener);
+	listen_close(a);
+	free_ended(a);
 	if (a->epoll >= 0)
 		close(a->epoll);
+	if (a->signals >= 0)
+		close(a->signals);
 }
 
-int channels_add(struct agents *a, int fd, pid_t pid)
+int channels_add(struct agents *a, int fd, const struct target *t)
 {
 	struct channel *c = calloc(1, sizeof(*c));
-	int err = c ? watch(a, fd, c) : -ENOMEM;
+	int err = c ? peer_prove(t->pid, t->pidfd, &c->peer, NULL) : -ENOMEM, on = 1;
 
+	if (!err)
+		err = setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : channel_watch(a, fd, c);
 	if (err) {
+		if (c)
+			peer_fini(&c->peer);
 		free(c);
 		close(fd);
 		return err;
 	}
 	c->fd = fd;
-	c->pid = pid;
+	c->state = CHANNEL_NEW;
 	c->next = a->channels;
 	a->channels = c;
 	return 0;
@@ -96,7 +92,7 @@ static struct channel *find(const struct agents *a, pid_t pid)
 	struct channel *c;
 
 	for (c = a->channels; c; c = c->next)
-		if (c->pid == pid)
+		if (c->peer.pid == pid)
 			return c;
 	return NULL;
 }
@@ -106,40 +102,10 @@ bool agents_have(const struct agents *a, pid_t pid)
 	return find(a, pid) != NULL;
 }
 
-/* The agent of the same user, or root's; root traces everybody. */
-static bool is_trusted(int fd, pid_t *pid)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
-		return false;
-	*pid = peer.pid;
-	return geteuid() == 0 || peer.uid == 0 || peer.uid == geteuid();
-}
-
-/* Without room for more descriptors the listener waits until one is free again. */
-static void take_new(struct agents *a)
-{
-	pid_t pid;
-	int fd;
-
-	while ((fd = accept4(a->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0 || errno == ECONNABORTED) {
-		if (fd < 0)
-			continue;
-		if (is_trusted(fd, &pid))
-			channels_add(a, fd, pid);
-		else
-			close(fd);
-	}
-	if (errno == EMFILE || errno == ENFILE)
-		a->is_full = !epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->listener, NULL);
-}
-
-static void tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied)
+void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied)
 {
 	struct agents_event e = {
-		.what = what, .pid = c->pid, .python = c->python, .can = c->can, .supplied = supplied,
+		.what = what, .pid = c->peer.pid, .python = c->python, .can = c->can, .supplied = supplied,
 		.why = c->why ? c->why : "",
 	};
 
@@ -154,13 +120,12 @@ static void end(struct agents *a, struct channel *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	tell(a, c, AGENTS_GONE, 0);
-	free_channel(c);
-	if (a->is_full)
-		a->is_full = watch(a, a->listener, NULL) != 0;
+	channel_tell(a, c, AGENTS_GONE, 0);
+	channel_end(a, c);
+	listen_again(a);
 }
 
-/* Keep the agent's words, one line of them. */
+/* Keep the text @why of the agent, as one printable line. */
 static void keep_why(struct channel *c, const char *why, size_t max)
 {
 	size_t len = strnlen(why, max), i;
@@ -172,26 +137,12 @@ static void keep_why(struct channel *c, const char *why, size_t max)
 			c->why[i] = '?';
 }
 
-static void send_segment(const struct agents *a, struct channel *c)
+void channel_tell_lost(struct agents *a, struct channel *c)
 {
-	struct abi_agent_msg m = {
-		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_SEGMENT, .seq = SEGMENT_SEQ, .pid = (uint32_t)c->pid,
-		.phase = target_other_pids(c->pid) ? ABI_AGENT_OTHER_PIDS : ABI_AGENT_SAME_PIDS,
-	};
-	struct iovec iov = { &m, sizeof(m) };
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(a->segment))];
-	} control = { .space = { 0 } };
-	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *h = CMSG_FIRSTHDR(&hdr);
+	static const char other[] = "the agent in the process is another version's; the process has to be started anew";
 
-	h->cmsg_level = SOL_SOCKET;
-	h->cmsg_type = SCM_RIGHTS;
-	h->cmsg_len = CMSG_LEN(sizeof(a->segment));
-	memcpy(CMSG_DATA(h), a->segment, sizeof(a->segment));
-	c->has_segment = sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+	keep_why(c, other, sizeof(other));
+	channel_tell(a, c, AGENTS_LOST, 0);
 }
 
 void agents_follow_forks(struct agents *a)
@@ -199,10 +150,73 @@ void agents_follow_forks(struct agents *a)
 	a->follows_forks = true;
 }
 
-void agents_offer(struct agents *a, const int fds[3])
+void agents_offer(struct agents *a, agents_segment_fn *fn, void *ctx)
 {
-	memcpy(a->segment, fds, sizeof(a->segment));
-	a->offers = true;
+	a->segment = fn;
+	a->segment_ctx = ctx;
+}
+
+static bool send_fds(struct agents *a, const struct channel *c, const int fds[3])
+{
+	struct abi_agent_msg m = {
+		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_SEGMENT, .seq = SEGMENT_SEQ, .pid = (uint32_t)c->peer.pid,
+		.phase = target_other_pids(c->peer.pid) ? ABI_AGENT_OTHER_PIDS : ABI_AGENT_SAME_PIDS,
+		.leave = permit_memory(&a->permits, c->peer.pid) ? 0 : ABI_CALLS_MEMORY,
+	};
+	struct iovec iov = { &m, sizeof(m) };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(3 * sizeof(*fds))];
+	} control = { .space = { 0 } };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *h = CMSG_FIRSTHDR(&hdr);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(3 * sizeof(*fds));
+	memcpy(CMSG_DATA(h), fds, 3 * sizeof(*fds));
+	return sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+}
+
+void channel_refuse(struct agents *a, struct channel *c, const char *why)
+{
+	keep_why(c, why, strlen(why));
+	channel_tell(a, c, AGENTS_REFUSED, 0);
+	keep_why(c, "", 0);
+}
+
+/*
+ * Sending to @c has failed with errno.  Some errors need no report: if the agent has ended, the closed channel will be
+ * reported, and if its queue is full, its missing answer will be noticed.
+ */
+static void not_sent(struct agents *a, struct channel *c)
+{
+	int e = errno;
+
+	if (e != EPIPE && e != ECONNRESET && e != EAGAIN)
+		channel_refuse(a, c, strerror(e));
+}
+
+/* Send @c the segment of the peer's domain, or nothing if the peer has left the domain that was verified. */
+static void send_segment(struct agents *a, struct channel *c)
+{
+	struct strbuf why = { 0 };
+	int fds[3], n;
+
+	if (peer_is_same(&c->peer))
+		n = a->segment(a->segment_ctx, &c->peer.domain, fds, &why);
+	else if (!peer_is_ending(&c->peer))
+		n = target_fail(&why, -EPERM, "its rights cannot be read, or have changed since it was looked at");
+	else
+		n = 0;		/* the channel's end will be reported soon */
+	c->has_segment = n <= 0 || send_fds(a, c, fds);
+	if (!c->has_segment)
+		not_sent(a, c);
+	if (n < 0) {
+		channel_refuse(a, c, strbuf_str(&why));
+	}
+	strbuf_fini(&why);
 }
 
 static void send_look(struct agents *a, struct channel *c)
@@ -212,52 +226,101 @@ static void send_look(struct agents *a, struct channel *c)
 	};
 
 	if (a->follows_forks)
-		memcpy(m.why, a->name, sizeof(a->name));
-	if (a->offers && !c->has_segment)
+		memcpy(m.why, a->address, sizeof(a->address));
+	if (a->segment && !c->has_segment)
 		send_segment(a, c);
 	c->is_asked = send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+	if (!c->is_asked)
+		not_sent(a, c);
 }
 
-static void take_hello(struct agents *a, struct channel *c, const struct abi_agent_msg *m)
+/* Is @c's HELLO a valid answer to our ASK?  False: not from the verified process, close.  *@again: send ASK again. */
+static bool is_proved(struct channel *c, const struct abi_agent_msg *m, pid_t sender, bool *again)
 {
+	*again = false;
+	if (!c->proof)
+		return true;
+	if (sender != c->peer.pid || !peer_lives(&c->peer))
+		return false;
+	*again = m->proof != c->proof || !peer_is_same(&c->peer);
+	return true;
+}
+
+/* False: close the channel. */
+static bool take_hello(struct agents *a, struct channel *c, const struct abi_agent_msg *m, pid_t sender)
+{
+	bool again;
+
 	if (c->state != CHANNEL_NEW)
-		return;
+		return true;
+	/* An agent that cannot work is sent nothing, and may not have waited for ASK. */
+	if (m->phase == ABI_AGENT_READY) {
+		if (!is_proved(c, m, sender, &again))
+			return false;
+		if (again)
+			return listen_ask(a, c);
+	}
+	keep_why(c, m->why, sizeof(m->why));
 	c->python = m->python;
 	c->can = m->can;
 	c->state = m->phase == ABI_AGENT_READY ? CHANNEL_READY : CHANNEL_OFF;
-	tell(a, c, c->state == CHANNEL_READY ? AGENTS_READY : AGENTS_OFF, 0);
+	channel_tell(a, c, c->state == CHANNEL_READY ? AGENTS_READY : AGENTS_OFF, 0);
 	if (c->state == CHANNEL_READY)
 		send_look(a, c);
+	return true;
 }
 
-/* One packet.  False: the channel has ended. */
+ssize_t channel_receive(int fd, struct abi_agent_msg *m, pid_t *sender)
+{
+	/* Room for the credentials, which come first, and no more: the kernel then closes descriptors sent along. */
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(struct ucred))];
+	} control = { .space = { 0 } };
+	struct iovec iov = { m, sizeof(*m) };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *h = n >= 0 ? CMSG_FIRSTHDR(&hdr) : NULL;
+	struct ucred who;
+
+	*sender = 0;
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_CREDENTIALS && h->cmsg_len >= CMSG_LEN(sizeof(who))) {
+		memcpy(&who, CMSG_DATA(h), sizeof(who));
+		*sender = who.pid;
+	}
+	return n >= 0 && hdr.msg_flags & MSG_TRUNC ? (ssize_t)sizeof(*m) + 1 : n;
+}
+
+/* Handle one packet.  False: close the channel. */
 static bool take_message(struct agents *a, struct channel *c)
 {
-	static const char other[] = "the agent in the process is another version's; the process has to be started anew";
 	struct abi_agent_msg m;
-	ssize_t n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT);
+	pid_t sender;
+	ssize_t n = channel_receive(c->fd, &m, &sender);
 
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
-	if (n == 0)
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n < 0 && errno != ECONNRESET)
+		channel_refuse(a, c, strerror(errno));
+	if (n <= 0)
 		return false;
 	if (n != sizeof(m) || m.version != ABI_AGENT_VERSION) {
-		keep_why(c, other, sizeof(other));
-		tell(a, c, AGENTS_LOST, 0);
+		channel_tell_lost(a, c);
 		return false;
 	}
-	keep_why(c, m.why, sizeof(m.why));
 	if (m.kind == ABI_AGENT_HELLO)
-		take_hello(a, c, &m);
+		return take_hello(a, c, &m, sender);
 	if (m.kind == ABI_AGENT_STATE && c->state == CHANNEL_READY) {
+		keep_why(c, m.why, sizeof(m.why));
 		if (m.seq == a->seq)
 			c->is_asked = false;
-		tell(a, c, AGENTS_STATE, m.supplied);
+		channel_tell(a, c, AGENTS_STATE, m.supplied);
 	}
 	return true;
 }
 
-/* Take what is there after waiting for it @timeout_ms at most; was there anything? */
+/* Wait for events, @timeout_ms at most, and handle them.  False: there were none. */
 static bool turn(struct agents *a, int timeout_ms)
 {
 	struct epoll_event e[EVENTS];
@@ -267,10 +330,15 @@ static bool turn(struct agents *a, int timeout_ms)
 		struct channel *c = e[i].data.ptr;
 
 		if (!c)
-			take_new(a);
-		else if (!take_message(a, c))
+			listen_take(a);
+		else if ((void *)c == &a->timer)
+			listen_expire(a);
+		else if (c->state == CHANNEL_STRANGER)
+			listen_hear(a, c);
+		else if (c->state != CHANNEL_ENDED && !take_message(a, c))
 			end(a, c);
 	}
+	free_ended(a);
 	return n > 0;
 }
 
@@ -292,11 +360,11 @@ void agents_leave(struct agents *a, pid_t pid, uint32_t leave)
 	struct channel *c;
 
 	for (c = a->channels; c; c = c->next)
-		if (c->pid == pid)
+		if (c->peer.pid == pid)
 			c->leave = leave;
 }
 
-/* Milliseconds until @end, not below 0. */
+/* Milliseconds until @end, at least 0. */
 static int left(uint64_t end)
 {
 	uint64_t now = now_ms();
@@ -304,26 +372,59 @@ static int left(uint64_t end)
 	return now < end ? (int)(end - now) : 0;
 }
 
-int agents_wait(struct agents *a, pid_t pid, int timeout_ms, struct strbuf *why)
+/* Wait for events, @ms milliseconds at most, and handle them.  -EINTR: a signal arrived or is pending. */
+static int wait_turn(struct agents *a, int ms)
+{
+	struct pollfd p[] = { { .fd = a->epoll, .events = POLLIN }, { .fd = a->signals, .events = POLLIN } };
+	int n = poll(p, 2, ms);
+
+	if ((n < 0 && errno == EINTR) || (n > 0 && p[1].revents))
+		return -EINTR;
+	turn(a, 0);
+	return 0;
+}
+
+bool agents_interrupted(const struct agents *a)
+{
+	struct pollfd p = { .fd = a->signals, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+enum agents_said agents_said(const struct agents *a, pid_t pid, struct strbuf *why)
+{
+	const struct channel *c = find(a, pid);
+
+	if (!c) {
+		target_fail(why, -ESRCH, "the agent in process %d has gone", (int)pid);
+		return AGENTS_SAID_END;
+	}
+	if (c->state == CHANNEL_OFF) {
+		target_fail(why, -ENOTSUP, "the agent cannot work in process %d: %s", (int)pid, c->why ? c->why : "");
+		return AGENTS_SAID_OFF;
+	}
+	if (c->state == CHANNEL_READY)
+		return AGENTS_SAID_READY;
+	target_fail(why, -ETIMEDOUT, "process %d does not let its agent begin: it holds its interpreter's lock, or is stopped",
+		    (int)pid);
+	return AGENTS_SAID_NOTHING;
+}
+
+int agents_wait(struct agents *a, const pid_t *pids, size_t n, int timeout_ms)
 {
 	uint64_t until = now_ms() + (uint64_t)timeout_ms;
-	const struct channel *c;
-	int ms;
+	size_t first = 0;
+	int ms, err;
 
 	do {
 		ms = left(until);
-		c = find(a, pid);
-		if (!c)
-			return target_fail(why, -ESRCH, "the agent in process %d has gone", (int)pid);
-		if (c->state == CHANNEL_OFF)
-			return target_fail(why, -ENOTSUP, "the agent cannot work in process %d: %s", (int)pid,
-					   c->why ? c->why : "");
-		if (c->state == CHANNEL_READY)
+		while (first < n && agents_said(a, pids[first], NULL) != AGENTS_SAID_NOTHING)
+			first++;
+		if (first == n)
 			return 0;
-		turn(a, ms);
-	} while (ms > 0);
-	return target_fail(why, -ETIMEDOUT, "process %d does not let its agent begin: it holds its interpreter's lock, or is "
-			   "stopped", (int)pid);
+		err = wait_turn(a, ms);
+	} while (!err && ms > 0);
+	return err ? err : -ETIMEDOUT;
 }
 
 static bool any_asked(const struct agents *a)
@@ -340,18 +441,35 @@ int agents_look(struct agents *a, int timeout_ms)
 {
 	uint64_t until = now_ms() + (uint64_t)timeout_ms;
 	struct channel *c;
-	int ms = timeout_ms;
+	int ms, err = 0;
 
 	agents_turn(a);
 	a->seq++;
 	for (c = a->channels; c; c = c->next)
 		if (c->state == CHANNEL_READY)
 			send_look(a, c);
-	while (any_asked(a)) {
-		turn(a, ms);
-		if (ms <= 0)
-			return any_asked(a) ? -ETIMEDOUT : 0;
+	do {
 		ms = left(until);
-	}
-	return 0;
+		if (!any_asked(a))
+			return 0;
+		err = wait_turn(a, ms);
+	} while (!err && ms > 0);
+	return err ? err : any_asked(a) ? -ETIMEDOUT : 0;
+}
+
+void agents_each(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx)
+{
+	const struct channel *c;
+
+	for (c = a->channels; c; c = c->next)
+		fn(ctx, c->peer.pid);
+}
+
+void agents_each_asked(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx)
+{
+	const struct channel *c;
+
+	for (c = a->channels; c; c = c->next)
+		if (c->is_asked)
+			fn(ctx, c->peer.pid);
 }

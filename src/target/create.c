@@ -1,12 +1,11 @@
 /*
- * Starting a target.  The child waits on a socket until ptrace holds it, then calls exec; when that fails
- * the error number comes back over the same socket, which exec closes.  If the tracer dies first the child
- * reads the end of the file and exits, so there is no moment at which it could run unheld.
+ * Starting a target.  The child waits on a socket until the tracer has seized it by ptrace, then calls exec; if that
+ * fails, it sends the error number over the same socket, which a successful exec closes.  If the tracer dies first, the
+ * child reads end of file and exits, so the command can never run without being held.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
+#include "base/file.h"
 #include "target/priv.h"
 #include "target/words.h"
 
@@ -29,7 +30,7 @@ static int is_command(const char *path)
 	return access(path, X_OK) ? -errno : 0;
 }
 
-/* Look for command @name as a shell does.  @path is empty when it is found nowhere. */
+/* Look for command @name as a shell does.  @path is left empty if it is not found in PATH. */
 static int find_command(const char *name, struct strbuf *path)
 {
 	const char *dir = getenv("PATH"), *end;
@@ -48,12 +49,10 @@ static int find_command(const char *name, struct strbuf *path)
 		if (end > dir)		/* an empty entry is the current directory */
 			strbuf_putc(path, '/');
 		strbuf_puts(path, name);
-		if (path->failed)
-			return -ENOMEM;
 		err = is_command(strbuf_str(path));
 		if (!err)
 			return 0;
-		/* As shells do: a later one may do, otherwise this is the reason; not a folder shut to us. */
+		/* As shells do: report this error if no later folder has it; not if the folder cannot be searched. */
 		if (err == -EACCES && !access(strbuf_str(path), F_OK))
 			ret = err;
 		if (!*end)
@@ -63,15 +62,17 @@ static int find_command(const char *name, struct strbuf *path)
 	return ret;
 }
 
-/* What the file @path wants to be run by, when it is a script: added to @interp. */
+/* If the file @path is a script, append its interpreter's path to @interp. */
 static void script_interp(const char *path, struct strbuf *interp)
 {
 	char line[256];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	struct file *f;
+	ssize_t n;
 
-	if (fd >= 0)
-		close(fd);
+	if (file_open(path, &f, NULL))
+		return;
+	n = pread(f->fd, line, sizeof(line) - 1, 0);
+	file_close(f);
 	if (n < 2 || memcmp(line, "#!", 2))
 		return;
 	line[n] = '\0';
@@ -79,13 +80,13 @@ static void script_interp(const char *path, struct strbuf *interp)
 		   strcspn(line + 2 + strspn(line + 2, " \t"), " \t\n"));
 }
 
-/* Say why @name, for which @path was found, could not be started; returns @err. */
+/* Word in @why why @name, which was found at @path, could not be started; returns @err. */
 static int exec_failed(const char *name, const char *path, int err, struct strbuf *why)
 {
 	bool exists = !access(path, F_OK);
 	struct strbuf interp = { 0 };
 
-	if ((err == -ENOENT || err == -EACCES) && !access(path, X_OK))	/* so it is not @path's own fault */
+	if ((err == -ENOENT || err == -EACCES) && !access(path, X_OK))	/* so @path itself is not the reason */
 		script_interp(path, &interp);
 	if (err == -ENOENT && !exists && !strchr(name, '/'))
 		target_fail(why, err, "command '%s' not found in PATH", name);
@@ -102,21 +103,15 @@ static int exec_failed(const char *name, const char *path, int err, struct strbu
 	return err;
 }
 
-/* In the child: wait for the tracer's word, then become the command.  Only async-signal-safe calls. */
+/* In the child: wait for the tracer's byte, then execute the command.  Only async-signal-safe calls. */
 static void __attribute__((noreturn)) child_main(int sock, const char *path, char *const *argv, char *const *env)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL }, old;
-	sigset_t none;
 	char go;
-	int i, err;
+	int err;
 
 	if (read(sock, &go, 1) != 1)
 		_exit(127);
-	for (i = 1; i < NSIG; i++)
-		if (i != SIGHUP || sigaction(i, NULL, &old) || old.sa_handler != SIG_IGN)
-			sigaction(i, &dfl, NULL);	/* refused for SIGKILL and the like: nothing to do */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_signals();
 	execve(path, argv, env);
 	err = errno;
 	if (write(sock, &err, sizeof(err)) < 0)
@@ -124,7 +119,7 @@ static void __attribute__((noreturn)) child_main(int sock, const char *path, cha
 	_exit(127);
 }
 
-/* Fork the child of @t, and hold it at its exec of @path.  A child that cannot exec is reaped. */
+/* Fork the child of @t and hold it at its exec of @path.  A child whose exec fails is reaped. */
 static int start(struct target *t, const char *path, char *const *argv, char *const *env, struct strbuf *why)
 {
 	int sock[2] = { -1, -1 }, err, exec_err;

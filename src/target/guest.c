@@ -1,7 +1,7 @@
 /*
- * Facts that this rests on: CPython 3.8 and later exports PySys_AddAuditHook; a free-threaded one exports
- * _Py_DecRefShared; PyPy exports pypy_main_startup.  glibc has dlopen in libc from 2.34 on, before in libdl, which
- * every CPython is linked to; musl has loader and C library in one file.
+ * This relies on these facts: CPython 3.8 and later exports PySys_AddAuditHook; a free-threaded one exports
+ * _Py_DecRefShared; PyPy exports pypy_main_startup.  glibc has dlopen and threads in libc since 2.34, before that in
+ * libdl, to which every CPython is linked, and in libpthread; musl has loader and C library in one file.
  */
 #include "target/guest.h"
 
@@ -15,10 +15,11 @@
 
 #include "arch/arch.h"
 #include "arch/remote.h"
+#include "base/file.h"
 #include "elf/obj.h"
 #include "target/agent_priv.h"
 
-enum { TEXT_MAX = 64 << 20 };		/* bytes of a C library's text that we are ready to search */
+enum { TEXT_MAX = 64 << 20 };		/* the largest text of a C library that is searched, bytes */
 
 static const char *base_name(const char *path)
 {
@@ -32,7 +33,7 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* libc.so.6, libc-2.31.so, libc.musl-x86_64.so.1; musl's own name is the loader's. */
+/* libc.so.6, libc-2.31.so, libc.musl-x86_64.so.1; musl's file is named as the loader. */
 static bool is_libc_name(const char *base)
 {
 	return begins(base, "libc.so") || begins(base, "libc-2.") || begins(base, "libc.musl-") || begins(base, "ld-musl-");
@@ -43,7 +44,13 @@ static bool is_libdl_name(const char *base)
 	return begins(base, "libdl.so") || begins(base, "libdl-2.");
 }
 
-/* The unwinder calls back from within the loader's list of objects. */
+/* glibc before 2.34; the loader takes libpthread's locks, too, for an object with thread-local variables. */
+static bool is_libpthread_name(const char *base)
+{
+	return begins(base, "libpthread.so") || begins(base, "libpthread-2.");
+}
+
+/* The unwinder counts, too: the loader calls back into it while it walks its list of objects. */
 static bool is_loader_name(const char *base)
 {
 	return begins(base, "ld-linux") || begins(base, "ld-2.") || begins(base, "ld.so") || begins(base, "ld64.so") ||
@@ -78,40 +85,37 @@ enum guest_code guest_code(const struct guest *g, uint64_t pc)
 		return GUEST_PYTHON;
 	if (is_loader_name(base))
 		return GUEST_LOADER;
-	if (is_libc_name(base))
+	if (is_libc_name(base) || is_libpthread_name(base))
 		return GUEST_LIBC;
 	return is_allocator_name(base) ? GUEST_ALLOCATOR : GUEST_OTHER;
 }
 
-/* A mapped file, its code mapping first. */
+/* A mapped file; @m is its first code mapping. */
 struct mapped {
 	const struct target *t;
 	const struct target_maps *maps;
 	const struct target_map *m;
 	struct obj *o;
-	char *reach;
 };
 
 static void close_mapped(struct mapped *f)
 {
 	obj_close(f->o);
-	free(f->reach);
 	f->o = NULL;
-	f->reach = NULL;
 }
 
 static bool open_mapped(struct mapped *f, const struct target *t, const struct target_maps *maps,
 			const struct target_map *m)
 {
-	struct strbuf reach = { 0 };
+	struct file *file;
+	int err;
 
 	*f = (struct mapped){ .t = t, .maps = maps, .m = m };
-	if (target_reach(t, m, &reach) || reach.failed || obj_open(reach.s, &f->o, NULL)) {
-		strbuf_fini(&reach);
+	if (maps_open((uint32_t)t->pid, m, &file, NULL))
 		return false;
-	}
-	f->reach = reach.s;
-	return true;
+	err = obj_open_file(file, &f->o, NULL);
+	file_close(file);
+	return !err;
 }
 
 static bool same_file(const struct target_map *a, const struct target_map *b)
@@ -119,7 +123,7 @@ static bool same_file(const struct target_map *a, const struct target_map *b)
 	return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* Where the file's address @addr is in the process, or 0. */
+/* The address in the process of the file's address @addr, or 0. */
 static uint64_t place(const struct mapped *f, uint64_t addr)
 {
 	const struct target_map *m;
@@ -136,7 +140,7 @@ static uint64_t place(const struct mapped *f, uint64_t addr)
 	return 0;
 }
 
-/* Where the exported @name is in the process, or 0. */
+/* The address in the process of the exported symbol @name, or 0. */
 static uint64_t find(const struct mapped *f, const char *name)
 {
 	uint64_t addr;
@@ -146,23 +150,18 @@ static uint64_t find(const struct mapped *f, const char *name)
 
 /* --- the C library ------------------------------------------------------------------------------------- */
 
-/* The restorer in the code mapping of @f, or 0. */
+/* The address of the signal restorer in the code mapping of @f, or 0. */
 static uint64_t find_restorer(const struct mapped *f)
 {
 	const struct arch_remote *arch = arch_remote();
 	uint64_t len = f->m->end - f->m->start, ret = 0;
-	FILE *file = len <= TEXT_MAX ? fopen(f->reach, "re") : NULL;
-	uint8_t *text = file ? malloc(len) : NULL, *at;
+	uint8_t *text = len <= TEXT_MAX ? malloc(len) : NULL, *at;
+	ssize_t n = text ? pread(obj_file(f->o)->fd, text, len, (off_t)f->m->off) : 0;
 
-	if (text && !fseek(file, (long)f->m->off, SEEK_SET)) {
-		len = fread(text, 1, len, file);
-		at = memmem(text, len, arch->restorer, arch->restorer_len);
-		if (at)
-			ret = f->m->start + (uint64_t)(at - text);
-	}
+	at = n > 0 ? memmem(text, (size_t)n, arch->restorer, arch->restorer_len) : NULL;
+	if (at)
+		ret = f->m->start + (uint64_t)(at - text);
 	free(text);
-	if (file)
-		fclose(file);
 	return ret;
 }
 
@@ -195,10 +194,11 @@ static void look_for_python(struct guest *g, struct python *p, const struct mapp
 		return;
 	if (obj_exports(f->o, "PySys_AddAuditHook", &addr)) {
 		p->has_api = true;
-		/* An allocator that is part of the interpreter is not told from it. */
+		/* A malloc inside the interpreter's file cannot be distinguished from the interpreter's code. */
 		if (!obj_exports(f->o, "malloc", &addr)) {
 			g->python_dev = f->m->dev;
 			g->python_ino = f->m->ino;
+			g->anchor[0] = f->m->start;
 		}
 	} else {
 		p->is_old = true;
@@ -211,9 +211,9 @@ static bool may_be_python(const char *base)
 	return strstr(base, "python") || strstr(base, "pypy");
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------ */
+/* --- the process ---------------------------------------------------------------------------------------- */
 
-/* The first code mapping of its file? */
+/* Is mapping @i the first code mapping of its file? */
 static bool is_first(const struct target_maps *maps, size_t i)
 {
 	size_t j;
@@ -227,8 +227,8 @@ static bool is_first(const struct target_maps *maps, size_t i)
 }
 
 /*
- * Look at the mapped files: those of which the name promises something, or, @all, the others as well, for an
- * interpreter that is part of another program.
+ * Examine the mapped files: those with the name of a C library or interpreter; with @all, the others instead, to find
+ * an interpreter that is part of another program.
  */
 static void look_at_files(const struct target *t, struct guest *g, struct python *p, const struct target_image *image,
 			  bool all)
@@ -271,7 +271,7 @@ static int check_image(const struct target *t, const struct target_image *i, str
 		return refuse(t, "it is a 32-bit program", why);
 	if (i->machine && i->machine != host->e_machine)
 		return refuse(t, "it is a program for another machine", why);
-	if (obj_open(i->reach, &o, NULL))
+	if (!i->file || obj_open_file(i->file, &o, NULL))
 		return 0;
 	is_static = obj_info(o)->is_static;
 	obj_close(o);
@@ -291,7 +291,7 @@ static int check_python(const struct target *t, const struct python *p, struct s
 	return 0;
 }
 
-/* A shadow stack refuses returns that no call has made, and so the way in. */
+/* A shadow stack refuses returns without a matching call, and each call of a chain (chain.h) ends with one. */
 static bool has_shadow_stack(const struct target *t)
 {
 	struct strbuf status = { 0 };
@@ -316,6 +316,29 @@ static bool sees_object(const struct agents *a, const struct target *t)
 	strbuf_fini(&rooted);
 	strbuf_fini(&status);
 	return ret;
+}
+
+/* The file of the program that it runs; 0 and 0 if it has ended. */
+static void program_of(const struct target *t, uint64_t *dev, uint64_t *ino)
+{
+	char path[32];
+	struct stat st;
+
+	*dev = *ino = 0;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
+	if (stat(path, &st))
+		return;
+	*dev = st.st_dev;
+	*ino = st.st_ino;
+}
+
+static void set_anchors(struct guest *g)
+{
+	const uint64_t anchors[] = { g->anchor[0], g->dlopen, g->syscall, g->close, g->recvmsg, g->swab, g->setenv,
+				     g->errno_location, g->restorer, g->entry };
+
+	_Static_assert(sizeof(anchors) == sizeof(g->anchor), "all of them");
+	memcpy(g->anchor, anchors, sizeof(anchors));
 }
 
 int guest_find(const struct agents *a, const struct target *t, struct guest *ret, struct strbuf *why)
@@ -348,9 +371,16 @@ int guest_find(const struct agents *a, const struct target *t, struct guest *ret
 		ret->has_allocator |= ret->maps.v[i].is_exec && is_allocator_name(base_name(ret->maps.v[i].path));
 	ret->sees_object = sees_object(a, t);
 	ret->entry = guest_entry(a, t);
+	set_anchors(ret);
+	program_of(t, &ret->program_dev, &ret->program_ino);
 out:
 	target_image_fini(&image);
 	return err;
+}
+
+bool guest_is_starting(const struct guest *g)
+{
+	return g->maps.n && !g->syscall;
 }
 
 void guest_fini(struct guest *g)
@@ -359,20 +389,20 @@ void guest_fini(struct guest *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* Is @m of our object, or of another copy of it? */
+/* Is @m a mapping of our object, or of another copy of it? */
 static bool is_object(const struct agents *a, const struct target *t, const struct target_map *m)
 {
-	struct strbuf reach = { 0 };
-	struct stat st;
+	struct file *f;
 	bool ret;
 
 	if (m->ino == a->ino && m->dev == a->dev)
 		return true;
 	if (m->ino != a->ino && !strstr(base_name(m->path), "dtap-agent"))
 		return false;
-	ret = !target_reach(t, m, &reach) && !stat(strbuf_str(&reach), &st) &&
-	      ((st.st_dev == a->dev && st.st_ino == a->ino) || strstr(base_name(m->path), "dtap-agent"));
-	strbuf_fini(&reach);
+	if (maps_open((uint32_t)t->pid, m, &f, NULL))
+		return false;
+	ret = (f->dev == a->dev && f->ino == a->ino) || strstr(base_name(m->path), "dtap-agent");
+	file_close(f);
 	return ret;
 }
 
@@ -394,4 +424,30 @@ uint64_t guest_entry(const struct agents *a, const struct target *t)
 	}
 	target_maps_fini(&maps);
 	return ret;
+}
+
+bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now)
+{
+	uint64_t dev, ino;
+	size_t i;
+
+	program_of(t, &dev, &ino);
+	if (!ino || dev != g->program_dev || ino != g->program_ino)
+		return false;
+	for (i = 0; i < GUEST_ANCHORS; i++) {
+		const struct target_map *was, *is;
+
+		if (!g->anchor[i])
+			continue;
+		was = guest_map(&g->maps, g->anchor[i]);
+		is = guest_map(now, g->anchor[i]);
+		if (!was || !is || was->start != is->start || was->end != is->end || was->off != is->off ||
+		    was->is_exec != is->is_exec || !same_file(was, is))
+			return false;
+	}
+	g->sees_object = sees_object(a, t);	/* its user id may have changed */
+	target_maps_fini(&g->maps);
+	g->maps = *now;
+	*now = (struct target_maps){ 0 };
+	return true;
 }

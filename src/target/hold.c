@@ -1,17 +1,16 @@
 /*
  * Holding a target with ptrace, and moving it from one stop to the next.
  *
- * The target is seized, not traced by its own wish: so its group-stops can be told from its signals, and it
- * sees no SIGTRAP at exec.  Three things can be wanted of a stop: it is the one that we wait for (an exec,
- * the entry breakpoint), or the thread goes on with the signal that it was stopped for, or it belongs to a
- * group-stop and stays in it until SIGCONT.
+ * PTRACE_SEIZE is used, not PTRACE_TRACEME: so group-stops differ from signal-delivery-stops, and the target gets
+ * no SIGTRAP at exec.  A stop is one of three: the one that we wait for (an exec, the entry breakpoint); one for a
+ * signal, with which the thread is resumed; or a group-stop, in which the thread stays until SIGCONT.
  *
- * All threads are held, because an exec by a thread that is not traced ends the tracing of its process.
- * The kernel tells of a new thread by an event; when the creating thread is killed in that very moment the
- * event is lost, and the kernel will not report the end of the process before we have waited for the thread
- * that we do not know.  So /proc/PID/task is read, too, whenever nothing happens for a while.
+ * All threads are traced, because an exec by an untraced thread ends the tracing of its process.  The kernel reports a
+ * new thread by an event.  If the creating thread is killed at that moment, the event is lost, and the kernel does not
+ * report the end of the process before we have waited for the unknown thread.  So /proc/PID/task is read, too, whenever
+ * nothing happens for a while.
  *
- * Statuses are asked for by thread id, never of any child: other children of the tracer are not our business.
+ * waitpid is called for single thread ids, never for any child: the tracer may have other children.
  */
 #include <errno.h>
 #include <dirent.h>
@@ -71,7 +70,7 @@ static void drop_thread(struct target *t, size_t i)
 	memmove(&t->threads[i], &t->threads[i + 1], (t->nthreads - i) * sizeof(*t->threads));
 }
 
-/* Add the threads that no event told of.  One that is not under ptrace falls out again when waited for. */
+/* Add the threads that no event has reported.  One that is not under ptrace is dropped when waited for. */
 static int add_missing_threads(struct target *t)
 {
 	char path[32];
@@ -82,7 +81,7 @@ static int add_missing_threads(struct target *t)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
 	d = opendir(path);
 	if (!d)
-		return 0;	/* gone: waiting will tell */
+		return 0;	/* it has ended: waitpid will report that */
 	while (!err && (e = readdir(d)))
 		if (e->d_name[0] != '.')
 			err = add_thread(t, (pid_t)strtol(e->d_name, NULL, 10));
@@ -120,12 +119,12 @@ static void held(struct target *t, enum target_state state)
 }
 
 /*
- * Let thread @tid go on from its stop.  It may have been killed in it, which is why failures are of no
- * interest: waiting will tell.
+ * Resume thread @tid from its stop.  ESRCH is no error: the thread was killed in the stop, which waitpid will report.
+ * After any other failure (a security policy) it stays stopped, and waiting for it would never end.
  */
-static void resume(enum __ptrace_request how, pid_t tid, int sig)
+static int resume(enum __ptrace_request how, pid_t tid, int sig)
 {
-	ptrace(how, tid, NULL, (void *)(uintptr_t)sig);
+	return ptrace(how, tid, NULL, (void *)(uintptr_t)sig) && errno != ESRCH ? -errno : 0;
 }
 
 static bool is_job_control(int sig)
@@ -133,24 +132,24 @@ static bool is_job_control(int sig)
 	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 }
 
-/* The exec left one thread, whichever called it, and the process's id to it. */
+/* After an exec, by whichever thread, there is one thread, whose id is the process's. */
 static void at_exec(struct target *t)
 {
 	t->threads[0].tid = t->pid;
 	t->threads[0].is_foreign = false;
 	t->nthreads = 1;
-	t->entry = 0;		/* with the memory that it was in */
+	t->entry = 0;		/* the breakpoint is gone with the old memory */
 	held(t, TARGET_AT_EXEC);
 	t->brings = t->preload && preload_fit(t);
 }
 
-/* Thread @i is in the stop @status; decide what becomes of it. */
+/* Thread @i is in the stop @status: handle it. */
 static int stopped(struct target *t, size_t i, int status, struct strbuf *why)
 {
 	pid_t tid = t->threads[i].tid;
 	int sig = WSTOPSIG(status), event = status >> 16;
 	unsigned long msg;
-	int err = 0;
+	int err = 0, hit;
 
 	if (t->threads[i].is_foreign) {
 		resume(PTRACE_DETACH, tid, event ? 0 : sig);
@@ -168,28 +167,31 @@ static int stopped(struct target *t, size_t i, int status, struct strbuf *why)
 		break;
 	case PTRACE_EVENT_STOP:
 		if (is_job_control(sig)) {
-			resume(PTRACE_LISTEN, tid, 0);
-			return 0;
+			err = resume(PTRACE_LISTEN, tid, 0);
+			return err ? target_fail_errno(why, err, "cannot hold process %d", (int)t->pid) : 0;
 		}
 		sig = 0;
 		break;
 	case 0:
-		if (sig == SIGTRAP && t->entry && tid == t->pid && entry_hit(t)) {
+		hit = sig == SIGTRAP && t->entry && tid == t->pid ? entry_hit(t) : 0;
+		if (hit > 0) {
 			held(t, TARGET_AT_ENTRY);
 			return entry_undo(t, why);
 		}
+		err = hit == -ESRCH ? 0 : hit;
 		break;
 	default:
 		sig = 0;
 		break;
 	}
-	resume(PTRACE_CONT, tid, sig);
+	if (!err)
+		err = resume(PTRACE_CONT, tid, sig);
 	return err ? target_fail_errno(why, err, "cannot hold process %d", (int)t->pid) : 0;
 }
 
 /*
- * Take what the kernel has to report of the threads, until the target is where it is wanted or there is
- * nothing more.  True when something was reported.
+ * Take what the kernel reports about the threads, until the target has reached the expected stop or nothing more is
+ * reported.  True: something was reported.
  */
 static bool take_reports(struct target *t, int *err, struct strbuf *why)
 {
@@ -217,7 +219,7 @@ static bool take_reports(struct target *t, int *err, struct strbuf *why)
 	return any;
 }
 
-/* Sleep until a child has something to report, but not for long: another thread may get the signal. */
+/* Wait for SIGCHLD, but not for long: another thread may get the signal. */
 static void sleep_for_child(void)
 {
 	struct timespec idle = { .tv_nsec = IDLE_NS };
@@ -240,7 +242,7 @@ static bool is_interrupted(const sigset_t *signals)
 	return false;
 }
 
-/* Until the target is no longer moving; @signals are blocked, and those but SIGCHLD end the wait. */
+/* Wait until the target is no longer moving.  @signals are blocked; each of them except SIGCHLD ends the wait. */
 static int wait_while_moving(struct target *t, const sigset_t *signals, struct strbuf *why)
 {
 	int err = 0;
@@ -280,13 +282,15 @@ int hold_wait(struct target *t, struct strbuf *why)
 }
 
 /* Let the held target move. */
-static void move(struct target *t)
+static int move(struct target *t, struct strbuf *why)
 {
-	t->is_moving = true;
-	resume(PTRACE_CONT, t->pid, 0);
+	int err = resume(PTRACE_CONT, t->pid, 0);
+
+	t->is_moving = !err;
+	return err ? target_fail_errno(why, err, "cannot let process %d go on", (int)t->pid) : 0;
 }
 
-/* May it be moved?  One on its way after -EINTR may, as well. */
+/* May it be moved?  Also true of one that is still moving after -EINTR. */
 static int check_held(const struct target *t, struct strbuf *why)
 {
 	if (t->state == TARGET_AT_EXEC || t->state == TARGET_AT_ENTRY)
@@ -301,10 +305,10 @@ int target_next_exec(struct target *t, struct strbuf *why)
 	if (err)
 		return err;
 	do {
-		if (!t->is_moving)
-			move(t);
-		err = hold_wait(t, why);
-	} while (!err && t->state == TARGET_AT_ENTRY);	/* of an interrupted target_to_entry */
+		err = t->is_moving ? 0 : move(t, why);
+		if (!err)
+			err = hold_wait(t, why);
+	} while (!err && t->state == TARGET_AT_ENTRY);	/* reached after an interrupted target_to_entry */
 	return err;
 }
 
@@ -317,19 +321,19 @@ int target_to_entry(struct target *t, struct strbuf *why)
 	if (!err && !t->is_moving) {
 		err = entry_set(t, why);
 		if (!err)
-			move(t);
+			err = move(t, why);
 	}
 	return err ? err : hold_wait(t, why);
 }
 
-/* Take a running thread, and those that it creates meanwhile, out of ptrace. */
+/* Detach a running thread; add one that it creates meanwhile to the list. */
 static void detach_running(struct target *t, pid_t tid)
 {
 	unsigned long msg;
 	int status;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
-		return;		/* gone */
+		return;		/* it has ended */
 	while (waitpid(tid, &status, __WALL) < 0)
 		if (errno != EINTR)
 			return;
@@ -352,8 +356,10 @@ int target_release(struct target *t, struct strbuf *why)
 	for (i = 0; i < t->nthreads; i++)
 		if (t->threads[i].tid != t->pid)
 			detach_running(t, t->threads[i].tid);
-	if (ptrace(PTRACE_DETACH, t->pid, NULL, NULL)) {	/* killed while it was held */
-		t->is_moving = true;
+	if (ptrace(PTRACE_DETACH, t->pid, NULL, NULL)) {
+		if (errno != ESRCH)
+			return target_fail_errno(why, -errno, "cannot let process %d go on", (int)t->pid);
+		t->is_moving = true;	/* killed while it was held */
 		return block_and_wait(t, false, why);
 	}
 	t->state = TARGET_RUNNING;

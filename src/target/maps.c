@@ -7,12 +7,12 @@
 
 #include "target/priv.h"
 
-/* A line's text as yet unread. */
+/* The rest of a line. */
 struct line {
 	char *s, *end;
 };
 
-/* A number in base @base, at most 64 bits, and the character @behind it. */
+/* A number in base @base, at most 64 bits, and the character @behind that follows it. */
 static bool take_number(struct line *l, unsigned int base, char behind, uint64_t *ret)
 {
 	const char *first = l->s;
@@ -38,7 +38,7 @@ static bool take_number(struct line *l, unsigned int base, char behind, uint64_t
 	return *l->s++ == behind;
 }
 
-/* "rwxp " with - for what is not allowed, s for shared. */
+/* "rwxp ": - for what is not allowed, s for a shared mapping. */
 static bool take_rights(struct line *l, struct target_map *m)
 {
 	const char *s = l->s;

@@ -1,10 +1,11 @@
 /*
- * An object that a command brings along by LD_PRELOAD.
+ * An object that a command loads by LD_PRELOAD.
  *
- * What stands there already stays, behind it: the loaders split the list at blanks and colons, search it from the front
- * and complain on stderr of a file that they cannot load.  A program under another root would complain, or load another
- * file of the same name; so at each exec that is held, before the loader runs, the object's path is looked up as
- * the program sees it, and blotted out on the program's stack when it is not the same file there.
+ * The object's path goes in front of the variable's old value.  The loaders split the list at blanks and colons, load
+ * its objects in order, and print an error on stderr for a file that they cannot load.  A program under another root
+ * would print such an error, or load another file of the same name.  So at each exec at which the target is held,
+ * before the loader runs, the object's path is looked up as the program sees it; if it is not the same file there, the
+ * path is overwritten with blanks on the program's stack.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 
 enum { STAT_ENV_START = 50 };
 
-/* Is "NAME=VALUE" @v the variable that @like sets? */
+/* Do "NAME=VALUE" @v and @like set the same variable? */
 static bool same_name(const char *v, const char *like)
 {
 	size_t n = strcspn(like, "=");
@@ -69,7 +70,7 @@ char **preload_environ(const struct target_preload *p)
 	return ret;
 }
 
-/* Does the program, running as it does, find at @path the file that we find there? */
+/* Is @path the same file for the program as for us, and the program one for this machine? */
 static bool can_load(const struct target *t, const char *path)
 {
 	const struct arch *arch = arch_host();
@@ -99,8 +100,7 @@ static void blot_out(pid_t pid, uint64_t addr, size_t len)
 	for (i = 0; i < len; i++)
 		strbuf_putc(&blanks, ' ');
 	here.iov_base = blanks.s;
-	if (!blanks.failed)
-		process_vm_writev(pid, &here, 1, &there, 1, 0);	/* refused: the loader complains, no more */
+	process_vm_writev(pid, &here, 1, &there, 1, 0);	/* on failure the loader just prints an error */
 	strbuf_fini(&blanks);
 }
 
@@ -122,7 +122,7 @@ bool preload_fit(const struct target *t)
 			n = strcspn(entry, " :");
 			if (n != len || memcmp(entry, path, len))
 				continue;
-			if (loads)	/* ld.so(8): not in secure-execution mode, as of a program with capabilities */
+			if (loads)	/* ld.so(8): not in secure-execution mode, as for a program with capabilities */
 				ret = !target_auxv(t, AT_SECURE);
 			else
 				blot_out(t->pid, proc_stat_field(stat.s, STAT_ENV_START) + (size_t)(entry - env.s), len);

@@ -1,5 +1,5 @@
 /*
- * Reading the files of /proc/PID, and wording what goes wrong with a process.
+ * Reading the files of /proc/PID, and error messages about processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,8 +54,6 @@ int proc_read(pid_t pid, const char *file, struct strbuf *out)
 	}
 	if (n < 0)
 		err = -errno;
-	else if (out->failed)
-		err = -ENOMEM;
 	close(fd);
 	return err;
 }
@@ -72,12 +70,18 @@ const char *proc_status_field(const char *status, const char *name)
 	return NULL;
 }
 
-uint64_t proc_stat_field(const char *stat, int nr)
+const char *proc_stat_at(const char *stat, int nr)
 {
 	const char *s = strrchr(stat, ')');
-	int i;
 
-	for (i = 2; s && i < nr; i++)
+	for (int i = 2; s && i < nr; i++)
 		s = strchr(s + 1, ' ');
+	return s ? s + 1 : NULL;
+}
+
+uint64_t proc_stat_field(const char *stat, int nr)
+{
+	const char *s = proc_stat_at(stat, nr);
+
 	return s ? strtoull(s, NULL, 10) : 0;
 }

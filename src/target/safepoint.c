@@ -1,17 +1,19 @@
 /*
- * When is a thread at a point where it may call dlopen?  When it is not inside of malloc or of the loader, whose locks it
- * would hold.  Both are known by what they do and whom they call:
+ * Is a thread at a point where it may call dlopen?  It may, unless it is inside malloc or the dynamic loader, whose
+ * locks it could then hold.  Both are recognised by their code and their system calls:
  *
- * - In user mode, code that is neither theirs nor the C library's is not called by them, with three exceptions:
- *   a signal handler (recognised by the restorer that it returns to), and outside of the interpreter the choosers of
- *   indirect functions and the unwinder's look at the loader's list (recognised by the loader's code among the nearest
- *   words on the stack; the interpreter's frames have old ones of no meaning there).
- * - In the kernel, of the calls in which a thread waits they use only futex, for their locks: with the expected value 2 in
- *   glibc, where condition variables, semaphores and joins never wait so; in musl the values do not tell.  A replaced
- *   allocator may also sleep.
- *   The loader's own calls are in its own code.
+ * - In user mode they execute only their own code and the C library's, so a thread in other code is in neither of them.
+ *   Three exceptions: a signal handler (recognised by the restorer as its return address); and, outside the
+ *   interpreter's code, IFUNC resolvers and the unwinder's search of the loader's list (recognised by addresses of the
+ *   loader's code among the top words of the stack; in the interpreter's frames such words are left over from earlier
+ *   calls).
+ * - Of the system calls in which a thread waits they use only futex, for their locks.  In glibc the expected value is
+ *   then 2, which condition variables, semaphores and joins never use; in musl the value does not distinguish them.  A
+ *   replaced allocator may also sleep.  glibc's setuid() and similar functions hold the lock of the list of stacks
+ *   while they wait for all threads, on a futex on their own stack.  A call that the kernel restarts by itself
+ *   (ERESTARTNOINTR: fork, clone) does not wait.  The loader's own system calls are in its own code.
  *
- * Constructors of libraries are called by the loader too, but they may call dlopen by the loader's own rules.
+ * The loader calls the constructors of libraries, too, but allows them to call dlopen.
  */
 #include "target/safepoint.h"
 
@@ -20,13 +22,12 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-enum { NEAR = 2048 };	/* bytes of stack to look at: a handler's frames, the loader's frame that called */
+enum { NEAR = 2048 };	/* bytes of stack to search for the return address of a handler or into the loader */
 
-/* The kernel's own results of an interrupted system call (include/linux/errno.h). */
+/* Was a waiting system call interrupted?  ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK (include/linux/errno.h) */
 static bool is_waiting(const struct remote_thread *t)
 {
-	return t->nr >= 0 && (t->result == -512 || t->result == -513 || t->result == -514 || t->result == -516 ||
-			      t->result == -EINTR);
+	return t->nr >= 0 && (t->result == -512 || t->result == -514 || t->result == -516 || t->result == -EINTR);
 }
 
 static bool may_hold_lock(const struct guest *g, const struct remote_thread *t)
@@ -37,6 +38,8 @@ static bool may_hold_lock(const struct guest *g, const struct remote_thread *t)
 	switch (t->nr) {
 	case SYS_futex:
 		if (g->is_musl || g->has_allocator || t->result == -EINTR)
+			return true;
+		if (cmd == WAIT && t->arg[0] >= t->sp && t->arg[0] - t->sp < NEAR)
 			return true;
 		return (cmd == WAIT && (uint32_t)t->arg[2] == 2) || (cmd >= LOCK_PI && cmd <= WAIT_REQUEUE_PI && cmd != 9 &&
 								    cmd != 10);
@@ -58,7 +61,7 @@ static bool has_own_tls(pid_t tid, const struct remote_thread *t)
 	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(head) && (head[0] == t->tls || head[2] == t->tls);
 }
 
-/* Is there among the nearest words on the stack what a handler, or the loader, returns to? */
+/* Do the top words of the stack contain a return address to the restorer or into the loader? */
 static bool is_called_back(const struct guest *g, pid_t tid, const struct remote_thread *t, enum guest_code code)
 {
 	uint64_t words[NEAR / sizeof(uint64_t)], at = t->sp & ~7ull;

@@ -8,14 +8,18 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "abi/calls.h"
 #include "base/strbuf.h"
 #include "target/priv.h"
 
@@ -29,61 +33,28 @@ enum { ARCH = AUDIT_ARCH_X86_64 };
 enum { ARCH = AUDIT_ARCH_AARCH64 };
 #endif
 
-enum { MMAP_PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS, ANY_FD = 500 };
-#define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |	\
+enum { CALLS_PRIVATE = MAP_PRIVATE | MAP_ANONYMOUS, CALLS_FD = 500 };
+#define CALLS_CWD ((uint64_t)AT_FDCWD)
+#define CALLS_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |	\
 		      CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 
-/*
- * What is called while the agent is brought in, by its thread, and at events: with arguments as they are then, as far as
- * filters look at them.
- */
+enum { NEED = 0, MUSL = 1 << 30, MEMORY = ABI_CALLS_MEMORY, CODE = ABI_CALLS_CODE, SIGNAL = ABI_CALLS_SIGNAL,
+       NAME = ABI_CALLS_NAME, FOLDER = ABI_CALLS_FOLDER, BARRIER = ABI_CALLS_BARRIER };
+
 static const struct call {
 	const char *name;
 	int nr;
+	uint32_t group;		/* of optional calls; NEED: needed; MUSL: needed with musl */
 	uint64_t args[6];
 } calls[] = {
-	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MMAP_PRIVATE, (uint64_t)-1 } },
-	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, ANY_FD } },
-	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ANY_FD } },
-	{ "mprotect", SYS_mprotect, { 4096, 4096, PROT_READ | PROT_EXEC } },
-	{ "munmap", SYS_munmap, { 4096, 4096 } },
-	{ "madvise", SYS_madvise, { 4096, 4096, MADV_DONTDUMP } },
-	{ "openat", SYS_openat, { (uint64_t)AT_FDCWD, 4096, O_RDONLY | O_CLOEXEC } },
-	{ "read", SYS_read, { ANY_FD, 4096, 832 } },
-	{ "lseek", SYS_lseek, { ANY_FD, 0, SEEK_END } },
-	{ "close", SYS_close, { ANY_FD } },
-	{ "fcntl", SYS_fcntl, { ANY_FD, F_DUPFD_CLOEXEC, ANY_FD } },
-	{ "fcntl", SYS_fcntl, { ANY_FD, F_GET_SEALS } },
-	{ "socketpair", SYS_socketpair, { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 4096 } },
-	{ "getsockopt", SYS_getsockopt, { ANY_FD, SOL_SOCKET, SO_PEERCRED, 4096, 4096 } },
-	{ "sendto", SYS_sendto, { ANY_FD, 4096, 1, MSG_NOSIGNAL | MSG_DONTWAIT } },
-	{ "recvmsg", SYS_recvmsg, { ANY_FD, 4096, MSG_DONTWAIT | MSG_CMSG_CLOEXEC } },
-#ifdef SYS_poll
-	{ "poll", SYS_poll, { 4096, 2, (uint64_t)-1 } },
-#else
-	{ "ppoll", SYS_ppoll, { 4096, 2 } },
-#endif
-#ifdef SYS_clone3
-	{ "clone3", SYS_clone3, { 4096, 88 } },
-#endif
-	{ "clone", SYS_clone, { THREAD_FLAGS, 4096, 4096, 4096, 4096 } },
-	{ "set_robust_list", SYS_set_robust_list, { 4096, 24 } },
-#ifdef SYS_rseq
-	{ "rseq", SYS_rseq, { 4096, 32, 0, 0x53053053 } },
-#endif
-	{ "rt_sigprocmask", SYS_rt_sigprocmask, { SIG_SETMASK, 4096, 4096, 8 } },
-	{ "futex", SYS_futex, { 4096, 128, 1 } },
-	{ "exit", SYS_exit, { 0 } },
-	{ "getpid", SYS_getpid, { 0 } },
-	{ "gettid", SYS_gettid, { 0 } },
-	{ "geteuid", SYS_geteuid, { 0 } },
-	{ "tgkill", SYS_tgkill, { 2, 2, 0 } },
-	{ "nanosleep", SYS_clock_nanosleep, { CLOCK_REALTIME, 0, 4096 } },
+#define CALL(name, need, by, ...) { #name, SYS_##name, need, { __VA_ARGS__ } },
+#include "abi/calls.def"
+#undef CALL
 };
 
 /* --- filters ------------------------------------------------------------------------------------------- */
 
-/* Result of the operation of @code; false: it is none, or divides by 0. */
+/* Execute the arithmetic instruction @code.  False: unknown, or division by 0. */
 static bool calculate(uint16_t code, uint32_t *a, uint32_t v)
 {
 	switch (BPF_OP(code)) {
@@ -115,7 +86,7 @@ uint32_t seccomp_run(const struct sock_filter *filter, uint32_t n, const struct 
 {
 	uint32_t a = 0, x = 0, mem[BPF_MEMWORDS] = { 0 }, v;
 
-	for (uint32_t pc = 0; pc < n; pc++) {	/* jumps lead forward only */
+	for (uint32_t pc = 0; pc < n; pc++) {	/* all jumps are forward */
 		const struct sock_filter *i = &filter[pc];
 
 		v = BPF_SRC(i->code) == BPF_X ? x : i->k;
@@ -158,37 +129,143 @@ uint32_t seccomp_run(const struct sock_filter *filter, uint32_t n, const struct 
 
 /* --- threads ------------------------------------------------------------------------------------------- */
 
-/* The first call that would end the process, or call a handler that it has for such calls. */
-static const struct call *find_fatal(const struct sock_filter *filter, uint32_t n)
+/* Would a call for which the filter returns @action kill the process?  A trap would: it may have no handler. */
+static bool is_fatal(uint32_t action)
+{
+	switch (action & SECCOMP_RET_ACTION_FULL) {
+	case SECCOMP_RET_ALLOW:
+	case SECCOMP_RET_ERRNO:
+	case SECCOMP_RET_TRACE:		/* the call fails if there is no such tracer */
+	case SECCOMP_RET_LOG:
+	case SECCOMP_RET_USER_NOTIF:
+		return false;
+	default:			/* unknown actions kill, too */
+		return true;
+	}
+}
+
+/*
+ * Iterate over the filters of a thread: get filter *@k, on the heap, and its length *@n, and increment *@k.  NULL and
+ * errno ENOENT: there are no more; NULL and another error: unreadable.
+ */
+static struct sock_filter *next_filter(pid_t tid, unsigned long *k, uint32_t *n)
+{
+	long len = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)*k, NULL);
+	struct sock_filter *filter = len > 0 ? calloc((size_t)len, sizeof(*filter)) : NULL;
+
+	if (filter && ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)*k, filter) != len) {
+		free(filter);
+		return NULL;
+	}
+	*n = (uint32_t)len;
+	*k += 1;
+	return filter;
+}
+
+bool seccomp_kills_restart(pid_t tid)
+{
+	const struct seccomp_data data = { .nr = SYS_restart_syscall, .arch = (uint32_t)ARCH };
+	struct sock_filter *filter;
+	unsigned long k = 0;
+	bool kills = false;
+	uint32_t n;
+
+	while (!kills && (filter = next_filter(tid, &k, &n))) {
+		kills = is_fatal(seccomp_run(filter, n, &data));
+		free(filter);
+	}
+	return kills;
+}
+
+/* The first needed call that is fatal, or NULL; adds to *@forbidden the groups of fatal optional calls. */
+static const struct call *judge(const struct sock_filter *filter, uint32_t n, bool is_musl, uint32_t *forbidden)
 {
 	for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++) {
-		struct seccomp_data data = { .nr = calls[k].nr, .arch = (uint32_t)ARCH };
-		uint32_t action;
+		const struct call *c = &calls[k];
+		struct seccomp_data data = { .nr = c->nr, .arch = (uint32_t)ARCH };
 
-		memcpy(data.args, calls[k].args, sizeof(data.args));
-		action = seccomp_run(filter, n, &data) & SECCOMP_RET_ACTION_FULL;
-		if (action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD || action == SECCOMP_RET_TRAP)
-			return &calls[k];
+		if (c->group == MUSL && !is_musl)
+			continue;
+		memcpy(data.args, c->args, sizeof(data.args));
+		if (!is_fatal(seccomp_run(filter, n, &data)))
+			continue;
+		if (c->group == NEED || c->group == MUSL)
+			return c;
+		*forbidden |= c->group;
 	}
 	return NULL;
 }
 
-int seccomp_check(pid_t pid, pid_t tid, struct strbuf *why)
+int seccomp_forbids_memory(pid_t pid, pid_t tid)
+{
+	static const int copies[] = { SYS_process_vm_readv, SYS_process_vm_writev };
+	struct sock_filter *filter;
+	unsigned long nr = 0;
+	uint32_t n;
+
+	while ((filter = next_filter(tid, &nr, &n))) {
+		bool bad = false;
+
+		for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++) {
+			const struct seccomp_data data = { .nr = copies[i], .arch = (uint32_t)ARCH,
+							   .args = { (uint64_t)pid, 4096, 1, 4096, 1, 0 } };
+			uint32_t action = seccomp_run(filter, n, &data) & SECCOMP_RET_ACTION_FULL;
+
+			bad |= action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG && action != SECCOMP_RET_ERRNO;
+		}
+		free(filter);
+		if (bad)
+			return 1;
+	}
+	return errno == ENOENT ? 0 : -EACCES;
+}
+
+static int refuse(pid_t pid, const char *call, struct strbuf *why)
+{
+	return target_fail(why, -EPERM, "process %d has limited its system calls (seccomp): it would not survive %s(), which dtap's"
+			   " agent needs", (int)pid, call);
+}
+
+/* The number in field @name of /proc/@tid/status; -1: there is none (Seccomp_filters exists since Linux 5.9). */
+static long status_field(pid_t tid, const char *name)
+{
+	struct strbuf status = { 0 };
+	const char *field = proc_read(tid, "status", &status) ? NULL : proc_status_field(status.s, name);
+	long ret = field ? strtol(field, NULL, 10) : -1;
+
+	strbuf_fini(&status);
+	return ret;
+}
+
+/*
+ * This process may not read the filters.  If they are those of a container, this process has them, too, and survives
+ * with them; all that can be compared is their number.
+ */
+static int check_unread(pid_t pid, pid_t tid, struct strbuf *why)
+{
+	if (status_field(tid, "Seccomp") <= 0)
+		return 0;
+	if (status_field(getpid(), "Seccomp") > 0 && status_field(getpid(), "Seccomp_filters") == status_field(tid, "Seccomp_filters"))
+		return 0;
+	return target_fail(why, -EPERM, "process %d has limited its system calls (seccomp), and only root (CAP_SYS_ADMIN) may see "
+			   "whether it would survive those of dtap's agent", (int)pid);
+}
+
+int seccomp_check(pid_t pid, pid_t tid, bool is_musl, uint32_t *forbidden, struct strbuf *why)
 {
 	const struct call *fatal = NULL;
+	struct sock_filter *filter;
+	unsigned long k = 0;
+	uint32_t n;
 
-	for (unsigned long k = 0; !fatal; k++) {
-		long n = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)k, NULL);
-		struct sock_filter *filter = n > 0 ? calloc((size_t)n, sizeof(*filter)) : NULL;
-
-		if (!filter)
-			break;
-		if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)k, filter) == n)
-			fatal = find_fatal(filter, (uint32_t)n);
+	if (status_field(tid, "Seccomp") == SECCOMP_MODE_STRICT)
+		return refuse(pid, "mmap", why);
+	while (!fatal && (filter = next_filter(tid, &k, &n))) {
+		fatal = judge(filter, n, is_musl, forbidden);
 		free(filter);
 	}
-	if (!fatal)
-		return 0;
-	return target_fail(why, -EPERM, "process %d has limited its system calls (seccomp): it would not survive %s(), which dtap's"
-			   " agent needs", (int)pid, fatal->name);
+	/* After the last filter the request fails with ENOENT. */
+	if (!fatal && !(k && errno == ENOENT))
+		return check_unread(pid, tid, why);
+	return fatal ? refuse(pid, fatal->name, why) : 0;
 }

@@ -1,9 +1,9 @@
 /*
  * Traced processes: start one and hold it, or find a running one; what it has mapped; how it ends.
  *
- * A created target is held by ptrace at each exec until the tracer has armed its probes, and released for
- * good before it runs: from then on nothing ties it to the tracer but being its child.  An attached target
- * is only watched.  Tracing itself needs no ptrace: the kernel's probes work on files and ids.
+ * A created target is held by ptrace at each exec until the tracer has armed its probes, and is released before it
+ * runs: from then on it is just a child of the tracer.  An attached target is only watched.  Tracing itself needs no
+ * ptrace: the kernel's probes work on files and ids.
  *
  *	target_create ──► AT_EXEC ──target_release──► RUNNING ──target_poll──► EXITED
  *	                  │  ▲  └──target_to_entry──► AT_ENTRY ──target_release──► ...
@@ -23,58 +23,58 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct file;
 struct strbuf;
 struct target;
-struct target_map;
 
-/* An object that a created target is to bring along, and what is to be in its environment besides. */
+/* An object that a created target is to load by LD_PRELOAD, and other variables for its environment. */
 struct target_preload {
-	const char *path;		/* into LD_PRELOAD, in front of what is there; or NULL */
-	const char *const *environ;	/* "NAME=VALUE", up to a NULL; or NULL */
+	const char *path;		/* goes in front of the present value of LD_PRELOAD; or NULL */
+	const char *const *environ;	/* "NAME=VALUE", terminated by NULL; or NULL */
 };
 
 enum target_state {
-	TARGET_AT_EXEC,		/* held; of the new image no instruction was executed */
+	TARGET_AT_EXEC,		/* held; no instruction of the new image has been executed */
 	TARGET_AT_ENTRY,	/* held at the program's entry point */
 	TARGET_RUNNING,
 	TARGET_EXITED,
 };
 
 /*
- * Start @cmdline and hold it at its first exec.  Words are split as words.h says and the command is looked
+ * Start @cmdline and hold it at its first exec.  Words are split as described in words.h and the command is looked
  * for in PATH.  The child is in the tracer's process group and on its terminal, so that Ctrl-C reaches both;
  * it starts with no blocked signals and with the default action for each, except that an ignored SIGHUP
  * stays ignored, for nohup.  Descriptors that are not close-on-exec are inherited.
  *
- * With @preload the environment is this process's and what that says.  A program that could not load the object,
- * because it runs under another root or is for another machine, finds it taken out of LD_PRELOAD; children that such
- * a program starts do not have it either.  @preload must outlive the target's release.
+ * With @preload the environment is this process's, changed as @preload says.  For a program that cannot load the
+ * object, because it runs under another root or is for another machine, the object is removed from LD_PRELOAD; so
+ * children that such a program starts do not have it either.  @preload must outlive the target's release.
  *
- * -EINVAL: @cmdline has no word in it, or an open quote; -ENOENT, -EACCES, -ENOEXEC and others from execve:
+ * -EINVAL: @cmdline has no words, or an open quote; -ENOENT, -EACCES, -ENOEXEC and others from execve:
  * no such command, not executable, no program or script; -EINTR as target_next_exec.
  */
 int target_create(const char *cmdline, const struct target_preload *preload, struct target **ret,
 		  struct strbuf *why);
 
-/* Add the path of the file that target_create() would start for @cmdline to @path.  0 or a negative errno. */
+/* Append the path of the file that target_create() would start for @cmdline to @path.  0 or a negative errno. */
 int target_find_command(const char *cmdline, struct strbuf *path);
 
 /*
- * Watch process @pid.  -ESRCH: no such process, or a zombie; -EPERM: another user's, or otherwise shut to
- * the tracer; -EINVAL: a kernel thread, or the id of a thread that is not its process's first.
+ * Watch process @pid.  -ESRCH: no such process, or a zombie; -EPERM: another user's, or otherwise not
+ * traceable; -EINVAL: a kernel thread, or the id of a thread that is not its process's first.
  */
 int target_attach(pid_t pid, struct target **ret, struct strbuf *why);
 
-/* A held target is killed; a running one runs on.  Accepts NULL. */
+/* A held target is killed; a running one continues.  Accepts NULL. */
 void target_free(struct target *t);
 
 /*
  * Let a held target run to its next exec: 0, and it is AT_EXEC or EXITED.  Signals that arrive are delivered,
- * job control works, and processes that it forks are left alone.  All its threads are watched: when another
- * than the first calls exec, that counts, and the process id stays the same.
+ * job control works, and processes that it forks are left alone.  An exec by any of its threads counts; the
+ * process id stays the same.
  *
- * -EINTR when a signal handler ran, or SIGINT, SIGTERM, SIGHUP or SIGQUIT waits blocked for the caller: the
- * target is still on its way; call again to go on waiting, or free the target to kill it.
+ * -EINTR when SIGINT, SIGTERM, SIGHUP or SIGQUIT arrives or is already pending: the target is still running;
+ * call again to go on waiting, or free the target to kill it.
  */
 int target_next_exec(struct target *t, struct strbuf *why);
 
@@ -85,71 +85,70 @@ int target_next_exec(struct target *t, struct strbuf *why);
  * for the constructors of its .preinit_array.  When the loader was started by hand as a program, the entry
  * point is the loader's.  Threads that constructors start are not held.
  *
- * -EBUSY: something else has a breakpoint there; the target is still AT_EXEC.  -EINTR as above, and the next
- * call of target_to_entry or target_next_exec goes on.
+ * -EBUSY: something else has a breakpoint there; the target is still AT_EXEC.  -EINTR as above; the next
+ * call of target_to_entry or target_next_exec continues the wait.
  */
 int target_to_entry(struct target *t, struct strbuf *why);
 
-/* Let a held target run freely and without ptrace.  0 as well when it has ended meanwhile: it is EXITED. */
+/* Detach from a held target and let it run.  0 also if it has ended meanwhile: it is EXITED. */
 int target_release(struct target *t, struct strbuf *why);
 
-pid_t target_pid(const struct target *t);	/* as the tracer's pid namespace calls it */
+pid_t target_pid(const struct target *t);	/* in the tracer's pid namespace */
 enum target_state target_state(const struct target *t);
 
 /*
  * A descriptor for poll or epoll that is readable (POLLIN) when the target has ended, or -1 before
- * Linux 5.3: call target_poll from time to time then.  It stays the target's.
+ * Linux 5.3: call target_poll from time to time then.  The target owns it.
  */
 int target_fd(const struct target *t);
 
-/* The state as of now; never waits.  Of a target that is held it is the state that it is held in. */
+/* The present state; never waits.  For a held target it is the state in which it is held. */
 enum target_state target_poll(struct target *t);
 
-/* The status as of waitpid of a created target that is EXITED.  False when nobody can know it. */
+/*
+ * The status, as of waitpid, of a target that is EXITED.  False: it is not known, for instance when the parent of an
+ * attached target has already reaped it, before Linux 6.15.
+ */
 bool target_exit_status(const struct target *t, int *status);
 
 /* The program that a target is running. */
 struct target_image {
-	char *path;		/* as the kernel names it to the tracer; unusable when @is_deleted */
-	char *reach;		/* a path that the tracer can open, while the target runs */
+	char *path;		/* as the kernel shows it to the tracer; unusable when @is_deleted */
+	struct file *file;	/* the program itself; NULL: it may be executed, but not read */
 	uint64_t dev, ino;
 	uint16_t machine;	/* e_machine, 0 when it cannot be read */
 	uint8_t elf_class;	/* ELFCLASS64 or ELFCLASS32, 0 when it cannot be read */
 	bool is_deleted;	/* unlinked or replaced since it was started */
-	bool is_setid;		/* starts with the rights of its file's owner or group */
+	bool is_setid;		/* set-user-ID or set-group-ID */
 };
 
-/* Of a script that is its interpreter.  -ESRCH: it has ended. */
+/* For a script this is its interpreter.  -ESRCH: the target has ended. */
 int target_image(const struct target *t, struct target_image *ret, struct strbuf *why);
 void target_image_fini(struct target_image *i);
 
 /*
- * Might the program that the target is running turn into another one?  True when it imports an exec or
- * spawn function, or when that cannot be told: it is linked statically, or to a library other than the C
+ * Might the program that the target is running execute another one?  True when it imports an exec or
+ * spawn function, or in doubt: when it is linked statically, or to a library other than the C
  * library's own, or cannot be read.
  */
 bool target_image_can_exec(const struct target *t);
 
-/* Is it a program like chroot or env, which turns into another one and starts no other process?  False when in doubt. */
+/* Is it a program like chroot or env, which executes another one but creates no process?  False when in doubt. */
 bool target_image_only_execs(const struct target *t);
 
 /*
- * Add to @out a path by which the tracer can open the file of mapping @m of the target, be it in another
- * mount namespace, under another root, or deleted.  -ENOENT: the mapping is not of a file, or of one out of
- * reach.
- */
-int target_reach(const struct target *t, const struct target_map *m, struct strbuf *out);
-
-/*
- * Does the program of the target, created with a preload, load its object by itself?  Not in another root folder, without
- * the variable, as behind env -i or sudo, nor with rights of its file's owner.
+ * Does the program of the target, created with a preload, load the preload's object?  It does not under another root,
+ * without the variable (after env -i or sudo), or when it is set-user-ID.
  */
 bool target_brings(const struct target *t);
+
+/* Page in the data of the held target's program, at most 4096 pages, so that a probe in the kernel can read it. */
+void target_warm(const struct target *t);
 
 /* Does process @pid see another file tree than the tracer: by chroot, or by its mount namespace? */
 bool target_other_root(pid_t pid);
 
-/* The tracer's pid namespace, as bpf_get_ns_current_pid_tgid wants it. */
+/* The tracer's pid namespace, as bpf_get_ns_current_pid_tgid needs it. */
 struct target_pid_ns {
 	uint64_t dev;		/* in the kernel's encoding, not stat's */
 	uint64_t ino;
@@ -158,7 +157,7 @@ struct target_pid_ns {
 
 int target_pid_ns(struct target_pid_ns *ret);
 
-/* Is process @pid, as this one's pid namespace calls it, in another pid namespace, as far as can be told? */
+/* Is process @pid (in our pid namespace) in another pid namespace?  False if that cannot be read. */
 bool target_other_pids(pid_t pid);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wordexp.h>
 
 static bool is_blank(char c)
 {
@@ -11,7 +12,7 @@ static bool is_blank(char c)
 }
 
 /*
- * Copy the word at *@p, without what quotes it, to @to and a NUL behind it.  Returns the end of the copy,
+ * Copy the word at *@p to @to without its quotes, and terminate it by a NUL.  Returns the end of the copy,
  * or NULL when a quote is open at the end of the line.
  */
 static char *copy_word(const char **p, char *to)
@@ -40,7 +41,7 @@ static char *copy_word(const char **p, char *to)
 	return to;
 }
 
-/* The next word or the line's end; joined lines count as blank. */
+/* Find the next word or the line's end; a backslash and newline count as blank. */
 static const char *skip_blanks(const char *s)
 {
 	for (;;) {
@@ -92,4 +93,25 @@ bool words_want_shell(const char *line)
 			return true;
 	}
 	return false;
+}
+
+const char *words_flaw(const char *line)
+{
+	wordexp_t words;
+
+	switch (wordexp(line, &words, WRDE_NOCMD | WRDE_UNDEF)) {
+	case 0:
+		wordfree(&words);
+		return NULL;
+	case WRDE_BADCHAR:
+		return "contains illegal characters";
+	case WRDE_BADVAL:
+		return "contains undefined shell variables";
+	case WRDE_CMDSUB:
+		return "contains command substitutions";
+	case WRDE_SYNTAX:
+		return "contains shell syntax errors";
+	default:
+		return NULL;
+	}
 }

@@ -25,7 +25,7 @@ struct table {
 
 struct types {
 	struct arena *arena;
-	struct table typedefs, tags, enumerators;
+	struct table typedefs, structs, unions, enums, enumerators;
 	struct table imports;		/* by "module`kind name": what the source has said, NULL included */
 	const struct type_source *source;
 	struct type basic[TYPE_B_MAX];
@@ -66,6 +66,7 @@ static const struct {
 	{ "int16_t", TYPE_B_SHORT },	   { "uint16_t", TYPE_B_USHORT },
 	{ "int32_t", TYPE_B_INT },	   { "uint32_t", TYPE_B_UINT },
 	{ "int64_t", TYPE_B_LONG },	   { "uint64_t", TYPE_B_ULONG },
+	{ "pyobj", TYPE_B_ULONG },	   /* the address of an object of Python's */
 	{ "intptr_t", TYPE_B_LONG },	   { "uintptr_t", TYPE_B_ULONG },
 	{ "intmax_t", TYPE_B_LONG },	   { "uintmax_t", TYPE_B_ULONG },
 	{ "size_t", TYPE_B_ULONG },	   { "ssize_t", TYPE_B_LONG },
@@ -77,6 +78,11 @@ static const struct {
 	{ "longlong_t", TYPE_B_LLONG },	   { "u_longlong_t", TYPE_B_ULLONG },
 	{ "ushort", TYPE_B_USHORT },	   { "uint", TYPE_B_UINT },
 	{ "ulong", TYPE_B_ULONG },	   { "bool", TYPE_B_BOOL },
+	{ "__u8", TYPE_B_UCHAR },	   { "__s8", TYPE_B_SCHAR },
+	{ "__u16", TYPE_B_USHORT },	   { "__s16", TYPE_B_SHORT },
+	{ "__u32", TYPE_B_UINT },	   { "__s32", TYPE_B_INT },
+	{ "__u64", TYPE_B_ULLONG },	   { "__s64", TYPE_B_LLONG },
+	{ "ipaddr_t", TYPE_B_UINT },
 	{ "pid_t", TYPE_B_INT },	   { "id_t", TYPE_B_UINT },
 	{ "uid_t", TYPE_B_UINT },	   { "gid_t", TYPE_B_UINT },
 	{ "zoneid_t", TYPE_B_INT },	   { "taskid_t", TYPE_B_INT },
@@ -90,7 +96,7 @@ static const struct {
 	{ "offset_t", TYPE_B_LLONG },	   { "boolean_t", TYPE_B_INT },
 	{ "wchar_t", TYPE_B_INT },	   { "Py_ssize_t", TYPE_B_LONG },
 	{ "_Bool", TYPE_B_BOOL },
-	/* What stack() and its kind give: numbers that stand for addresses. */
+	/* The values of stack() and similar actions: numbers for addresses. */
 	{ "_stack", TYPE_B_ULONG },	   { "_addr", TYPE_B_ULONG },
 	{ "_sym", TYPE_B_ULONG },	   { "_mod", TYPE_B_ULONG },
 };
@@ -200,9 +206,15 @@ const struct type *type_find_typedef(const struct types *ts, const char *name)
 	return e ? e->what : NULL;
 }
 
-struct type *type_find_tag(const struct types *ts, const char *tag)
+/* The tags of each kind have a space of their own, as in DTrace's CTF. */
+static const struct table *tags(const struct types *ts, enum type_kind kind)
 {
-	const struct entry *e = find(&ts->tags, tag);
+	return kind == TYPE_STRUCT ? &ts->structs : kind == TYPE_UNION ? &ts->unions : &ts->enums;
+}
+
+struct type *type_find_tag(const struct types *ts, enum type_kind kind, const char *tag)
+{
+	const struct entry *e = find(tags(ts, kind), tag);
 
 	return e ? e->what : NULL;
 }
@@ -493,6 +505,24 @@ const struct type *type_arith(const struct types *ts, const struct type *a, cons
 	return uns->integer.rank == RANK_LLONG ? &ts->basic[TYPE_B_ULLONG] : &ts->basic[TYPE_B_ULONG];
 }
 
+static unsigned int width(const struct type *t)
+{
+	return 2 * (unsigned int)t->size + !t->integer.sign;
+}
+
+const struct type *type_wider(const struct types *ts, const struct type *a, const struct type *b)
+{
+	a = type_strip(a);
+	b = type_strip(b);
+	if (a->kind != TYPE_INT)
+		a = type_promote(ts, a, 0);
+	if (b->kind != TYPE_INT)
+		b = type_promote(ts, b, 0);
+	if (width(a) != width(b))
+		return width(a) > width(b) ? a : b;
+	return a->integer.rank >= b->integer.rank ? a : b;
+}
+
 /* --- building ---------------------------------------------------------------------------------------- */
 
 static struct type *derive(struct types *ts, enum type_kind kind, const struct type *to)
@@ -585,7 +615,7 @@ struct type *type_new_tagged(struct types *ts, enum type_kind kind, const char *
 		t->size = t->align = 4;
 	if (tag) {
 		t->name = arena_strdup(ts->arena, tag);
-		add(ts->arena, &ts->tags, t->name, t);
+		add(ts->arena, (struct table *)(uintptr_t)tags(ts, t->kind), t->name, t);
 	}
 	return t;
 }

@@ -135,7 +135,7 @@ const struct type *type_basic(const struct types *ts, enum type_basic b);
 const struct type *type_int(const struct types *ts, unsigned int bytes, bool sign);
 
 const struct type *type_find_typedef(const struct types *ts, const char *name);	/* or NULL */
-struct type *type_find_tag(const struct types *ts, const char *tag);	/* or NULL; of any of the three kinds */
+struct type *type_find_tag(const struct types *ts, enum type_kind kind, const char *tag);	/* or NULL */
 const struct type_enumerator *type_find_enumerator(const struct types *ts, const char *name);	/* or NULL */
 
 /* What the source has of @kind (TYPE_TYPEDEF, or a tag's) as @name in @module (NULL: anywhere); NULL: nothing. */
@@ -146,7 +146,7 @@ const struct type *type_load(const struct type *t);
 
 /*
  * The member @name of the struct or union @t (typedefs and qualifiers looked through), also inside anonymous
- * members; *bit_off is then its place in @t itself.  NULL: none, or @t is incomplete or something else.
+ * members; *bit_off is then its offset in @t itself.  NULL: none, or @t is incomplete or something else.
  */
 const struct type_member *type_find_member(const struct type *t, const char *name, uint64_t *bit_off);
 
@@ -187,8 +187,14 @@ bool type_same(const struct type *a, const struct type *b);
 /* Integer promotion; of a bit-field pass its width in @bits, else 0. */
 const struct type *type_promote(const struct types *ts, const struct type *t, unsigned int bits);
 
-/* C's usual arithmetic conversions of two integer types. */
+/* C's usual arithmetic conversions of two integer types: what D compares in. */
 const struct type *type_arith(const struct types *ts, const struct type *a, const struct type *b);
+
+/*
+ * What D computes in, as the DTraces do: the wider of two integer types, of equally wide ones that without sign.  Nothing
+ * becomes an int first: an unsigned char plus a signed char is an unsigned char.
+ */
+const struct type *type_wider(const struct types *ts, const struct type *a, const struct type *b);
 
 /* @t as C writes it ("const char *", "struct foo [4]"), with @name where the declared name goes (or NULL). */
 void type_print(struct strbuf *out, const struct type *t, const char *name);
@@ -227,7 +233,7 @@ void type_finish(struct type *sou);
 struct type *type_alias(struct types *ts, const char *name, const struct type *t);
 struct type *type_untabled(struct types *ts, enum type_kind kind, const char *tag);
 
-/* For sources: add a member at a place that is known, and a value.  @name NULL: an anonymous member. */
+/* For sources: add a member at an offset that is known, and a value.  @name NULL: an anonymous member. */
 void type_put_member(struct types *ts, struct type *sou, const char *name, const struct type *t, uint64_t bit_off,
 		     unsigned int bits);
 void type_put_enumerator(struct types *ts, struct type *en, const char *name, int64_t value);

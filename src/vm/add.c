@@ -1,14 +1,14 @@
 /*
- * Adding to what stands under a string: @[copyinstr(arg1)] = count() and its like, in one step.
+ * Adding to an aggregation's element whose key is a string, @[copyinstr(arg1)] = count() for example, in one step.
  *
- * What it does is what the program could do by itself: read the string, make a key of it, find or make the element in
- * the lane's table of the key's class (ir/layout.h), add.  Done here it needs no copy of the string and no zeros behind
- * it.  A string of up to 31 bytes that came with the event is looked at in two registers: it may be read beyond its NUL
- * as long as its page does not end.
+ * The program could do the same by itself: read the string, make a key of it, find or create the element in the
+ * lane's table for the key's size class (ir/layout.h), add.  Doing it here saves copying the string and padding it
+ * with zeros.  A string of up to 31 bytes that came with the event is compared in two registers: bytes after its NUL
+ * may be read up to the end of the page.
  *
- * Names that come with events have few addresses, and the same address mostly means the same string.  So where it was
- * found last is remembered by address and compared with what is there now, which needs no hash and lets the processor
- * go ahead while it compares.
+ * The names in events have few addresses, and the same address mostly means the same string.  So a cache maps
+ * addresses to elements.  A hit is confirmed by comparing the string with the element's key: that needs no hash, and
+ * the processor can execute ahead.
  */
 #include "vm/add.h"
 
@@ -18,11 +18,12 @@
 #include <emmintrin.h>
 #endif
 
+#include "vm/memory.h"
 #include "vm/table_priv.h"
 
 enum { SHORT = 32, PAGE = 4096 };
 
-/* The string's bytes and zeros to SHORT.  False: it is longer, or lies at the end of a page. */
+/* Load the string, zero-padded to SHORT bytes.  False: it is longer, or too close to the end of a page. */
 #if defined(__x86_64__)
 __attribute__((no_sanitize("address"))) static inline bool load_short(const char *s, uint64_t w[4])
 {
@@ -53,15 +54,7 @@ static inline bool load_short(const char *s, uint64_t w[4])
 }
 #endif
 
-static inline bool is_known(const struct shm_run *r, uint64_t address)
-{
-	for (uint32_t k = 0; k < r->nstrings; k++)
-		if (r->strings[k] == address)
-			return true;
-	return false;
-}
-
-/* The words under @w, or NULL. */
+/* The value of the element with key @w, or NULL. */
 static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const uint64_t w[4])
 {
 	uint32_t hash = table_mix(w[0] * table_factors[0] + w[1] * table_factors[1] + w[2] * table_factors[2] +
@@ -69,10 +62,13 @@ static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const
 	const uint32_t *index = table_index(m, lane);
 	uint32_t at = hash & m->mask;
 
-	for (int k = 0; k < 64 && index[at]; k++, at = (at + 1) & m->mask) {
-		struct abi_elem *e = table_elem(m, lane, index[at]);
+	for (int k = 0; k < 64; k++, at = (at + 1) & m->mask) {
+		uint32_t ref = table_word(&index[at]);
+		struct abi_elem *e = table_elem(m, lane, ref);
 		uint64_t have[4];
 
+		if (!ref)
+			break;
 		if (!e || e->hash != hash)
 			continue;
 		memcpy(have, table_key(e), SHORT);
@@ -93,7 +89,7 @@ static inline struct shm_cached *cached_at(const struct shm_run *r, const struct
 _Static_assert(SHM_CACHED == 1 << (64 - 51), "bits of the hash");
 
 #if defined(__x86_64__)
-/* Is the string at @s the key of 32 bytes, zeros behind its NUL, at @key? */
+/* Does the string at @s equal the key of 32 bytes at @key, which is zero after its NUL? */
 __attribute__((no_sanitize("address"))) static inline bool same_short(const char *s, const uint8_t *key)
 {
 	const __m128i zero = _mm_setzero_si128();
@@ -147,14 +143,14 @@ uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, 
 	struct abi_elem *e;
 
 	*forgotten = 0;
-	if (c->address != address || class >= classes)
+	if (!address || c->address != address || class >= classes)
 		return 0;
 	m = first + class;
 	e = table_elem(m, r->lane, c->elem + 1);
-	/* What was remembered by the address may be of before: the string of then was another. */
+	/* The cache entry may be out of date: another string may be at that address now. */
 	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
 		return 0;
-	/* The first of the two is the one found at once: it stays, but every other one takes its turn. */
+	/* The first of the two entries is found faster, so it is replaced only half of the time. */
 	if (o->owner && o->owner != owner && (o[1].owner == owner || !o[1].owner || !(owner >> 9 & 1)))
 		o++;
 	memcpy(&object, (const char *)(uintptr_t)owner + a->ref, sizeof(object));
@@ -166,7 +162,9 @@ uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, 
 _Static_assert(ABI_MAX_MAPS <= UINT16_MAX && ABI_ADD_STRING_MAX + sizeof(struct abi_elem) + 8 <= UINT16_MAX,
 	       "fields of struct shm_object");
 
-/* @words are the value of an element of one of @m's classes. */
+/*
+ * Remember that the string at @address belongs to the element with the value @words, of one of the tables from @m on.
+ */
 static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t classes, uint64_t address,
 		     const uint64_t *words)
 {
@@ -183,7 +181,7 @@ static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t 
 
 /* --- the helper --- */
 
-/* Find or make the element of @key, which is as long as keys of @m are. */
+/* Find or create the element of @key, which has the length of @m's keys. */
 static uint64_t *get(const struct shm_map *m, uint8_t *lane, const void *key)
 {
 	uint64_t *words = lane_table_find(m, lane, key);
@@ -193,26 +191,19 @@ static uint64_t *get(const struct shm_map *m, uint8_t *lane, const void *key)
 	return words;
 }
 
-/* Any string, the slow way. */
+/* The general case, for any string. */
 __attribute__((noinline)) static int64_t get_any(struct shm_run *r, const struct shm_map *m, uint32_t classes,
 						 uint64_t address, uint64_t **words)
 {
 	uint64_t buf[ABI_ADD_STRING_MAX / 8 + 1];
-	uint64_t size = m[classes - 1].key_size, n;
+	int64_t n = memory_read_string(r, (char *)buf, m[classes - 1].key_size, address);
 	uint32_t c = 0;
 
-	if (is_known(r, address)) {
-		n = strnlen((const char *)(uintptr_t)address, size - 1);
-		memcpy(buf, (const void *)(uintptr_t)address, n);
-		((char *)buf)[n++] = '\0';
-	} else {
-		n = shm_read_string(r, (char *)buf, size, address);
-		if ((int64_t)n < 1)
-			return -EFAULT;
-	}
+	if (n < 1)
+		return -EFAULT;
 	while (n > m[c].key_size)
 		c++;
-	memset((char *)buf + n, 0, m[c].key_size - n);
+	memset((char *)buf + n, 0, m[c].key_size - (uint64_t)n);
 	*words = get(&m[c], r->lane, buf);
 	return *words ? 0 : -E2BIG;
 }
@@ -238,7 +229,7 @@ uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_
 {
 	const struct shm_map *m = (const struct shm_map *)(uintptr_t)map;
 	struct shm_run *r = t->user;
-	bool known = is_known(r, address);
+	bool known = memory_is_known(r, address);
 	uint64_t *words = NULL;
 	int64_t err;
 

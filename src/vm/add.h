@@ -1,5 +1,5 @@
 /*
- * Helpers that stand for several steps of a program (ABI_HELPER_ADD_...): see add.c.
+ * Helpers that combine several steps of a program (ABI_HELPER_ADD_...): see add.c.
  */
 #ifndef DTAP_VM_ADD_H
 #define DTAP_VM_ADD_H
@@ -7,23 +7,25 @@
 #include "vm/shm.h"
 
 /*
- * To word @word of the element that the string at @address has in the lane's tables @map, @map + 1 ..., one for each
- * of its @classes key sizes, add @value.  0; -EFAULT: no string can be read there; -E2BIG: no room for another key.
+ * Add @value to word @word of the element whose key is the string at @address, in the lane's tables @map, @map + 1
+ * ..., one for each of @classes key sizes.  0; -EFAULT: no string can be read there; -E2BIG: no room for another key.
  */
 uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_t word, uint64_t value,
 		       struct vm_thread *t);
 
-/* Where is counted under the strings of objects that @ref bytes from the start of other objects are referred to? */
+/*
+ * An aggregation that counts by the string of an object, which an owner object refers to by a pointer at offset @ref.
+ */
 struct add_objects {
 	struct shm_object *objects;
 	const struct abi_lane *lane;
 	long ref;
-	uint16_t map;			/* the first of the maps */
+	uint16_t map;			/* the aggregation's first map */
 };
 
 /*
- * Where @owner can be: there and in the place behind.  Objects that were made one after the other lie so here, too, and
- * are fetched one after the other.
+ * The first of the two neighbouring entries that @owner can have.  Objects created one after the other have
+ * neighbouring entries, which is good for the processor's caches.
  */
 static inline struct shm_object *add_objects_at(const struct add_objects *a, uint64_t owner)
 {
@@ -31,8 +33,8 @@ static inline struct shm_object *add_objects_at(const struct add_objects *a, uin
 }
 
 /*
- * Count under the string of the object that @owner refers to.  Both are alive.  False: that it is not known; run the
- * program, and let it be learned where the string was.
+ * Count by the string of the object that @owner refers to.  Both objects must be alive.  False: the string is not in
+ * the cache; the caller runs the program, then calls add_learn_object.
  */
 static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
 {
@@ -49,17 +51,14 @@ static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
 }
 
 /*
- * After the program has run: the string at @address is that of the object @owner refers to, one of the keys of the
- * @classes maps.  The object if it was learned, which the caller then keeps alive, else 0; *@forgotten: one that was
- * kept until now and need not be any more, or 0.  It can be the same.
+ * After the program has run: remember that @owner refers to the object with the string at @address, a key of one of
+ * the @classes maps.  Returns the object if it was remembered, else 0; the caller keeps it alive.  *@forgotten is an
+ * object that need not be kept alive any more, or 0.  Both can be the same.
  */
 uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
 			  uint64_t address, uint64_t *forgotten);
 
-/* Are these @classes maps from @m on tables for the keys of one string? */
+/* Are the @classes maps from @m on the tables of one aggregation by string? */
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes);
-
-/* The helper probe_read_user_str: bytes with the NUL, or -EFAULT. */
-uint64_t shm_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t address);
 
 #endif

@@ -1,23 +1,22 @@
 /*
- * The check at load time: what vm.h promises of programs that run.
+ * The check at load time, for vm.h's guarantees about running programs.
  *
- * Four steps, each over the whole program, the first three in files of their own:
+ * Four passes over the whole program, the first three in files of their own:
  *
- *	shape	each instruction by itself: opcode, registers, unused fields; functions, and that jumps stay in
- *		theirs
- *	graph	functions in an order in which callers come before what they call; no recursion, no loops but
- *		through may_goto; costs
- *	flow	what registers hold, function by function in that order.  Instructions have an order, too, in which
- *		each comes after all that lead to it, may_gotos' way on excepted: one pass is enough without
- *		them, else it is repeated until nothing changes
+ *	shape	each instruction by itself: opcode, registers, unused fields; functions, and that jumps do not leave
+ *		them
+ *	graph	the order of functions, callees before callers; no recursion, no loops but through may_goto; costs
+ *	flow	what registers hold, function by function, callers first.  A function's instructions are visited in
+ *		topological order, ignoring the fall-through of may_gotos: without these one pass is enough, else it
+ *		is repeated until nothing changes
  *	frames	the stack that chains of calls need
  *
- * A register holds nothing yet, a number, or a pointer known to be the stack, the context, a map's value plus
- * a constant; a map; a function.  Where two ways meet with different contents it is a number: numbers may
- * be used as addresses, since such accesses are compared when they run.  Only what must be known when
- * loading (maps for helpers, callbacks) is refused then.  Pointers to the stack and functions are not handed
- * to called functions as such: a frame's offset means another place there, and a function that calls what
- * it was handed could recurse.
+ * A register is unset, or holds a number, a pointer to the stack, the context or a map's value plus a constant, a
+ * map, or a function.  Where two paths meet with different contents it becomes a number.  Numbers may be used as
+ * addresses, because such accesses are checked at run time; they are refused only where the value must be known when
+ * loading (maps for helpers, callbacks).  A called function sees pointers to the stack and functions as numbers: an
+ * offset in the caller's frame is another address in the callee's, and a function that calls its argument could
+ * recurse.
  */
 #include "vm/check.h"
 
@@ -40,7 +39,7 @@ int vm_refuse(struct check *c, uint32_t insn, const char *fmt, ...)
 
 /* --- frames ------------------------------------------------------------------------------------------ */
 
-/* Callees come first, so what each needs with all below it is known when a caller asks. */
+/* Callees come first, so a callee's total stack is known when its caller is visited. */
 static int frames(struct check *c)
 {
 	for (uint32_t o = 0; o < c->norder; o++) {
@@ -55,7 +54,7 @@ static int frames(struct check *c)
 			to = vm_callee(c, at);
 			below = c->depth[to] > below ? c->depth[to] : below;
 		}
-		c->depth[k] = f->frame + below;	/* from here on bytes, no longer a number of frames */
+		c->depth[k] = f->frame + below;	/* from here on bytes instead of frames */
 		if (c->depth[k] > VM_STACK)
 			return vm_refuse(c, f->start, "%u bytes of stack, of which there are %d", c->depth[k], VM_STACK);
 	}
@@ -111,7 +110,7 @@ int vm_load(const struct vm_spec *spec, struct vm_prog **ret, struct vm_error *e
 	int res = -ENOMEM;
 
 	if (!spec->ninsns || spec->ninsns > VM_MAX_INSNS)
-		return vm_refuse(&c, 0, "%u instructions", spec->ninsns);
+		return vm_refuse(&c, 0, "%u instructions, of at most %u", spec->ninsns, (unsigned int)VM_MAX_INSNS);
 	c.p = calloc(1, sizeof(*c.p));
 	if (!c.p)
 		return -ENOMEM;

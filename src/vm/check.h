@@ -1,5 +1,5 @@
 /*
- * What the steps of the check share (check.c).  Nobody else includes this.
+ * Shared by the passes of the check (check.c), private to them.
  */
 #ifndef DTAP_VM_CHECK_H
 #define DTAP_VM_CHECK_H
@@ -11,7 +11,7 @@ enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC };
 struct val {
 	uint8_t kind;
 	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function; NUMBER: 1 if it is known */
-	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH; a NUMBER that is known, which is not negative */
+	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH: the offset; a known NUMBER: its value, not negative */
 };
 
 struct state {
@@ -28,16 +28,16 @@ struct check {
 	bool *second;		/* the second half of an ld_imm64 */
 	uint32_t *func_at;	/* by instruction: 1 + the function that starts there */
 	enum mark *marks;	/* by function */
-	uint32_t *depth;	/* by function: frames that calls from it nest, it included */
+	uint32_t *depth;	/* by function: the depth of nested frames from it on, itself included */
 	uint32_t *order, norder;	/* callees before callers */
-	uint32_t *seq;		/* for each function from its start on: instructions in an order of execution */
-	enum mark *seen;	/* by instruction, while that is found */
-	uint32_t *ways;		/* by instruction: the most instructions that lead to it */
-	struct state *states;	/* by instruction: before it */
-	bool *called;		/* by function */
+	uint32_t *seq;		/* each function's instructions in topological order, at its start */
+	enum mark *seen;	/* by instruction, while seq is computed */
+	uint32_t *ways;		/* by instruction: the length of the longest path to it */
+	struct state *states;	/* by instruction: the state before it */
+	bool *called;		/* by function: is it called? */
 };
 
-/* Say what is wrong with instruction @insn: -EINVAL. */
+/* Report an error at instruction @insn.  Returns -EINVAL. */
 int vm_refuse(struct check *c, uint32_t insn, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static inline bool is_imm64(const struct bpf_insn *i)
@@ -76,22 +76,22 @@ static inline bool is_branch(const struct bpf_insn *i)
 	       BPF_OP(i->code) != BPF_EXIT && BPF_OP(i->code) != BPF_JA;
 }
 
-/* Where the goto or branch at @at leads. */
+/* The target of the goto or branch at @at. */
 static inline int64_t jump_to(const struct bpf_insn *i, uint32_t at)
 {
 	return (int64_t)at + 1 + (i->code == (BPF_JMP32 | BPF_JA) ? i->imm : i->off);
 }
 
-/* The register that @i writes by itself (calls aside), or -1. */
+/* The register that @i writes, or -1; not for calls. */
 int vm_written(const struct bpf_insn *i);
 
-/* The function that the call or reference at @at means. */
+/* The function that the call or reference at @at refers to. */
 uint32_t vm_callee(const struct check *c, uint32_t at);
 
-/* The @k-th instruction that can follow that at @at, or 0 (which follows none). */
+/* The @k-th possible successor of the instruction at @at, or 0 (no successor is instruction 0). */
 uint32_t vm_follower(const struct check *c, uint32_t at, int k);
 
-/* The steps: 0, -ENOMEM, or -EINVAL with what is wrong in c->err. */
+/* The passes: 0, -ENOMEM, or -EINVAL with the reason in c->err. */
 int vm_check_shape(struct check *c);
 int vm_check_graph(struct check *c);
 int vm_check_flow(struct check *c);

@@ -1,5 +1,5 @@
 /*
- * The check of a program, third step: what registers hold (check.c).
+ * The check of a program, third pass: what registers hold (check.c).
  */
 #include "vm/check.h"
 
@@ -10,7 +10,7 @@ static bool same(struct val a, struct val b)
 	return a.kind == b.kind && a.index == b.index && a.off == b.off;
 }
 
-/* Whether that changed *into. */
+/* Merge @v into *into.  Returns whether that changed it. */
 static bool merge_val(struct val *into, struct val v)
 {
 	struct val old = *into;
@@ -35,7 +35,7 @@ static bool merge(struct state *into, const struct state *s)
 	return changed;
 }
 
-/* As a function that is called sees it. */
+/* An argument's value as the called function sees it. */
 static struct val handed(struct val v)
 {
 	return v.kind == FRAME || v.kind == FUNC ? number : v;
@@ -58,7 +58,7 @@ static int need(struct check *c, uint32_t at, const struct state *s, int reg)
 	return 0;
 }
 
-/* A pointer into the frame is kept or used: the frame must reach that far. */
+/* A pointer into the frame is stored or used: extend the frame to its offset. */
 static void use_frame(struct vm_func *f, struct val v)
 {
 	if (v.kind == FRAME && v.off < 0 && v.off >= -VM_STACK && (uint32_t)-v.off > f->frame)
@@ -97,7 +97,7 @@ static int access(struct check *c, struct vm_func *f, uint32_t at, struct val ba
 			return vm_refuse(c, at, "map %u is read-only", base.index);
 		break;
 	case NUMBER:
-		c->p->notes[at].safe = false;	/* an earlier pass may have known better */
+		c->p->notes[at].safe = false;	/* an earlier pass over the function may have set it */
 		return 0;
 	default:
 		return vm_refuse(c, at, "not a pointer to memory");
@@ -168,7 +168,7 @@ static const struct vm_helper *find_helper(const struct vm_spec *spec, uint32_t 
 	return NULL;
 }
 
-/* May the @size bytes at @v be used, whatever the data? */
+/* Is it known when loading that the @size bytes at @v are accessible? */
 static bool decided(const struct vm_spec *spec, struct val v, int64_t size, bool write)
 {
 	int64_t end = v.off + size;
@@ -208,7 +208,7 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 		case VM_ARG_MAP:
 			if (s->r[1 + k].kind != MAP && s->r[1 + k].kind != NUMBER)
 				return vm_refuse(c, at, "r%d must be a map", 1 + k);
-			/* A callback is handed several: the map is found when it runs. */
+			/* A callback may get one of several maps; then the map is looked up at run time. */
 			note->map = s->r[1 + k].kind == MAP ? s->r[1 + k].index : VM_ANY_MAP;
 			if (note->map == VM_ANY_MAP)
 				note->call = VM_CALL_CHECKED;

@@ -1,5 +1,5 @@
 /*
- * The check of a program, second step: the orders of functions and of instructions, and what runs cost (check.c).
+ * The check of a program, second pass: the order of functions and of instructions, and costs (check.c).
  */
 #include "vm/check.h"
 
@@ -21,13 +21,13 @@ uint32_t vm_follower(const struct check *c, uint32_t at, int k)
 	return at + (is_imm64(i) ? 2 : 1);
 }
 
-/* The same, but for the way on from a may_goto: what is left has no loops. */
+/* The same without the fall-through of a may_goto: the rest has no loops. */
 static uint32_t forward(const struct check *c, uint32_t at, int k)
 {
 	return k == 0 && is_may_goto(&c->p->insns[at]) ? 0 : vm_follower(c, at, k);
 }
 
-/* Order what can be reached from @root and was not seen, in front of seq[*done]; depth first. */
+/* Put the instructions that are reachable from @root and not yet seen in front of seq[*done]; depth first. */
 static int sort_from(struct check *c, const struct vm_func *f, uint32_t root, uint32_t *first)
 {
 	uint32_t *stack = &c->seq[f->start], open = 0, done = *first;
@@ -59,9 +59,9 @@ static int sort_from(struct check *c, const struct vm_func *f, uint32_t root, ui
 }
 
 /*
- * Put the instructions of @f in an order in which each comes behind all that lead to it: compilers jump back to
- * shared ends of functions, which is no loop.  It is filled from its end; the part of it not yet filled is the
- * stack.
+ * Sort the instructions of @f topologically.  Their order in the program is not enough: compilers jump back to shared
+ * ends of functions, which is not a loop.  The array is filled from its end; the part not yet filled is the stack of
+ * the search.
  */
 static int sort(struct check *c, const struct vm_func *f)
 {
@@ -85,14 +85,14 @@ static int sort(struct check *c, const struct vm_func *f)
 		if (c->seen[at] == NEW && !c->second[at])
 			return vm_refuse(c, at, "unreachable");
 	}
-	/* Second halves are not in it: close the gap. */
+	/* The array lacks the second halves of ld_imm64: move it to the function's start. */
 	memmove(stack, &c->seq[done], (f->end - done) * sizeof(*stack));
 	for (uint32_t k = f->start + f->end - done; k < f->end; k++)
 		c->seq[k] = UINT32_MAX;
 	return 0;
 }
 
-/* The longest way through @f, whose callees are done.  A callback is charged by its loop. */
+/* Compute the longest path through @f; its callees' are known.  A callback is charged by its loop. */
 static int cost_of(struct check *c, struct vm_func *f)
 {
 	for (uint32_t n = f->start; n < f->end && c->seq[n] != UINT32_MAX; n++) {
@@ -113,7 +113,7 @@ static int cost_of(struct check *c, struct vm_func *f)
 	return 0;
 }
 
-/* @nest frames are open with that of @k. */
+/* @nest: the depth of frames, including that of @k. */
 static int visit(struct check *c, uint32_t k, unsigned int nest)
 {
 	struct vm_func *f = &c->p->funcs[k];

@@ -1,5 +1,5 @@
 /*
- * The check of a program, first step: each instruction by itself, functions, where jumps lead (check.c).
+ * The check of a program, first pass: each instruction by itself, functions, jump targets (check.c).
  */
 #include "vm/check.h"
 
@@ -11,7 +11,7 @@ static bool alu_known(const struct bpf_insn *i)
 	bool wide = BPF_CLASS(i->code) == BPF_ALU64, reg = BPF_SRC(i->code) == BPF_X;
 	int op = BPF_OP(i->code);
 
-	if (op == BPF_END)	/* the source bit says to which order; with 64 bits it always swaps */
+	if (op == BPF_END)	/* the source bit selects the byte order; the 64-bit form always swaps */
 		return (i->imm == 16 || i->imm == 32 || i->imm == 64) && !i->src_reg && !i->off && !(wide && reg);
 	if (op == BPF_NEG)
 		return !reg && !i->src_reg && !i->off && !i->imm;
@@ -156,7 +156,7 @@ static int insn_shape(struct check *c, uint32_t at)
 	return 0;
 }
 
-/* Note that a function starts where the call or reference at @at says. */
+/* Mark the target of the call or reference at @at as the start of a function. */
 static int mark_func(struct check *c, uint32_t at)
 {
 	int64_t to = (int64_t)at + 1 + c->p->insns[at].imm;

@@ -1,5 +1,5 @@
 /*
- * Machines without a compiler: the interpreter serves.
+ * For machines without a compiler: the interpreter runs the programs.
  */
 #include "vm/prog.h"
 

@@ -1,10 +1,10 @@
 /*
  * Executable memory that nobody can write while it can be executed.
  *
- * The code is written through one mapping of an anonymous file, which goes before a second, executable one
- * comes; the file is sealed against any later writing in between.  So there is no moment at which a stray
- * write could change what runs, and a policy that forbids making written memory executable (mprotect) is
- * not asked to.  Where the system refuses (noexec memfd: vm.memfd_noexec, SELinux) the caller gets the errno.
+ * The code is written through a mapping of an anonymous file, which is then unmapped; the file is sealed against
+ * further writes and mapped a second time, executable.  So a stray write can never change code that runs, and a
+ * policy that forbids making written memory executable (mprotect) does not apply.  Where the system refuses (noexec
+ * memfd: vm.memfd_noexec, SELinux) the caller gets the errno.
  */
 #include "vm/prog.h"
 
@@ -14,13 +14,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "vm/calls.h"
+
 #ifndef MFD_EXEC
-#define MFD_EXEC 0x10U	/* Linux 6.3; before it, all were executable */
+#define MFD_EXEC 0x10U	/* Linux 6.3; before it, every memfd was executable */
 #endif
 
 static int new_file(void)
 {
-	int fd = memfd_create("dtap-code", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	int fd;
+
+	if (!calls_may(ABI_CALLS_CODE))
+		return -EPERM;
+	fd = memfd_create("dtap-code", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("dtap-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);

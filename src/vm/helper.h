@@ -1,20 +1,18 @@
 /*
- * What helpers.c has for helpers in other files.
+ * Functions that helpers in several files share.
  */
 #ifndef DTAP_VM_HELPER_H
 #define DTAP_VM_HELPER_H
 
-#include "abi/unwind.h"
 #include "vm/shm.h"
 
-/* Append a record of @size bytes to the lane's ring, waiting where the session says so.  0 or -EAGAIN: no room. */
+/*
+ * Append a record of @size bytes to the lane's ring; waits for room if the session says so.  0 or -EAGAIN: no room.
+ */
 int shm_output(struct shm_run *r, const struct shm_map *out, const void *data, uint32_t size);
 
-/* Have the tracer look at what was output. */
+/* Wake the tracer to read what was output. */
 void shm_wake(struct shm_run *r);
-
-/* By what programs know this process (abi/unwind.h). */
-struct abi_process_key shm_own_key(void);
 
 /* Count a loss. */
 void shm_drop(const struct shm_run *r, enum abi_drop what);

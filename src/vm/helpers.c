@@ -1,9 +1,6 @@
 /*
- * The kernel's helpers, by its numbers, over a session's shared memory: what bpf/ generates calls to.
- *
- * Reading a process's memory at an address that a script made up must not fault.  Asking the system to copy
- * it (process_vm_readv on oneself, always permitted) costs a system call; the strings that came with the event
- * are known to be good and copied directly.
+ * The kernel's helpers, by its numbers, on a session's shared memory: those that bpf/ generates calls to.  Addresses
+ * from the script or the traced program are accessed by memory.c.
  */
 #include "vm/shm.h"
 
@@ -13,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "vm/add.h"
+#include "vm/calls.h"
 #include "vm/helper.h"
+#include "vm/memory.h"
 #include "vm/ring.h"
-#include "vm/table.h"
+#include "vm/table_priv.h"
 
 #define HELPER(NAME)										\
 	static uint64_t NAME(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5, struct vm_thread *t)
@@ -49,6 +47,23 @@ static uint64_t error(int err)
 
 /* --- maps --------------------------------------------------------------------------------------------- */
 
+/*
+ * Most lookups in a map have the same key as the one before: a thread's variable, a loop's aggregation.  So the element
+ * found last is tried before the table; if it is live and has the key, it is the right one.
+ */
+static inline void *find_recent(struct shm_run *r, const struct shm_map *m, const void *key)
+{
+	struct abi_elem **recent = r->recent ? &r->recent[m - r->shm->maps] : NULL;
+	void *value;
+
+	if (__builtin_expect(recent && *recent && (*recent)->state == ABI_ELEM_LIVE && table_same_key(m, *recent, key), 1))
+		return table_value(m, *recent);
+	value = lane_table_find(m, r->lane, key);
+	if (value && recent)
+		*recent = (struct abi_elem *)((uint8_t *)value - m->key_size - sizeof(struct abi_elem));
+	return value;
+}
+
 HELPER(map_lookup)
 {
 	const struct shm_map *m = map_of(r1);
@@ -56,9 +71,9 @@ HELPER(map_lookup)
 	uint32_t at;
 
 	(void)r3, (void)r4, (void)r5;
+	if (__builtin_expect(m->kind == ABI_MAP_LANE_HASH, 1))
+		return (uint64_t)(uintptr_t)find_recent(r, m, pointer(r2));
 	switch (m->kind) {
-	case ABI_MAP_LANE_HASH:
-		return (uint64_t)(uintptr_t)lane_table_find(m, r->lane, pointer(r2));
 	case ABI_MAP_SHARED_HASH:
 		return (uint64_t)(uintptr_t)shared_table_find(m, r->shm->data, pointer(r2));
 	case ABI_MAP_SCRATCH:
@@ -105,169 +120,41 @@ HELPER(map_delete)
 
 /* --- memory ------------------------------------------------------------------------------------------- */
 
-/* How many bytes from @addr on are the segment's, or 0. */
-static uint64_t in_segment(const struct shm *s, uint64_t addr)
-{
-	uint64_t off = addr - (uint64_t)(uintptr_t)s->data;
-
-	if (off < s->data_size)
-		return s->data_size - off;
-	off = addr - (uint64_t)(uintptr_t)s->image;
-	return off < s->image_size ? s->image_size - off : 0;
-}
-
-static bool in_stack(const struct vm_thread *t, uint64_t addr, uint64_t size)
-{
-	return addr - (uint64_t)(uintptr_t)t->stack <= VM_STACK - size;
-}
-
-/* By hand: newer headers turn strtoull into a function that older C libraries lack. */
-static uint64_t decimal(const char *p)
-{
-	uint64_t n = 0;
-
-	for (; *p >= '0' && *p <= '9'; p++)
-		n = n * 10 + (uint64_t)(*p - '0');
-	return n;
-}
-
-/* Where the process has its code, stack, arguments and environment: fields 26 to 51 of proc(5)'s /proc/pid/stat, read once. */
-enum { OWN_FIRST = 26, OWN_LAST = 51 };
-
-static uint64_t own_memory(unsigned int field)
-{
-	static _Atomic uint64_t known[OWN_LAST - OWN_FIRST + 1];
-	static _Atomic pid_t reader;
-	char buf[1024], *p;
-	int fd, saved = errno;
-	ssize_t n;
-
-	if (reader == getpid())
-		return known[field - OWN_FIRST];
-	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');		/* behind the name, field 2, which may have blanks */
-	for (unsigned int i = 2; p && i <= OWN_LAST; i++, p = strchr(p + 1, ' '))
-		if (i >= OWN_FIRST)
-			known[i - OWN_FIRST] = decimal(p + 1);
-	reader = getpid();
-	return known[field - OWN_FIRST];
-}
-
-struct abi_process_key shm_own_key(void)
-{
-	return (struct abi_process_key){ own_memory(26), own_memory(28) };
-}
-
-/* This process, as its own namespace calls it. */
-static pid_t own_pid(const struct shm_run *r)
-{
-	return r->shm->other_pids ? (pid_t)syscall(SYS_getpid) : (pid_t)(r->thread.values[SHM_TASK] >> 32);
-}
-
-static bool read_process(const struct shm_run *r, void *dst, uint64_t addr, uint64_t size)
-{
-	struct iovec to = { dst, size }, from = { pointer(addr), size };
-
-	if (r->is_tracer && !(addr >= own_memory(48) && addr < own_memory(49) && size <= own_memory(49) - addr))
-		return false;
-	return syscall(SYS_process_vm_readv, (long)own_pid(r), &to, 1L, &from, 1L, 0L) == (long)size;
-}
-
 HELPER(probe_read)	/* dst, size, src */
 {
-	struct shm_run *r = run_of(t);
-	int saved = errno;
-
 	(void)r4, (void)r5;
-	if (!r2)
-		return 0;
-	if (in_segment(r->shm, r3) >= r2 || (r2 <= VM_STACK && in_stack(t, r3, r2))) {
-		memmove(pointer(r1), pointer(r3), r2);
-		return 0;
-	}
-	if (read_process(r, pointer(r1), r3, r2))
-		return 0;
-	errno = saved;
-	memset(pointer(r1), 0, r2);
-	return error(-EFAULT);
+	return r2 ? error(memory_read(run_of(t), pointer(r1), r2, r3)) : 0;
 }
 
-/* In the traced process alone: the programs of the tracer have nothing to write to. */
+/* Only in the traced process: programs that run in the tracer have nothing to write to. */
 HELPER(probe_write)	/* dst, src, size */
 {
-	struct iovec from = { pointer(r2), r3 }, to = { pointer(r1), r3 };
-	struct shm_run *r = run_of(t);
-	int saved = errno;
-	bool done;
-
 	(void)r4, (void)r5;
-	done = !r->is_tracer && syscall(SYS_process_vm_writev, (long)own_pid(r), &from, 1L, &to, 1L, 0L) == (long)r3;
-	errno = saved;
-	return done ? 0 : error(-EFAULT);
-}
-
-/* A string that can be read for @max bytes or to its NUL, cut to @size; bytes with the NUL. */
-static uint64_t copy_string(char *dst, uint64_t size, const char *src, uint64_t max)
-{
-	uint64_t n = strnlen(src, max < size - 1 ? max : size - 1);
-
-	memmove(dst, src, n);
-	dst[n] = '\0';
-	return n + 1;
-}
-
-static uint64_t read_process_string(struct shm_run *r, char *dst, uint64_t size, uint64_t addr)
-{
-	uint64_t got = 0;
-	int saved = errno;
-
-	while (got < size) {
-		/* Up to the next page, behind which there may be nothing. */
-		uint64_t part = 4096 - ((addr + got) & 4095);
-		char *end;
-
-		if (part > size - got)
-			part = size - got;
-		if (!read_process(r, dst + got, addr + got, part)) {
-			errno = saved;
-			memset(dst, 0, size);
-			return error(-EFAULT);
-		}
-		end = memchr(dst + got, 0, part);
-		if (end)
-			return (uint64_t)(end - dst) + 1;
-		got += part;
-	}
-	dst[size - 1] = '\0';
-	return size;
-}
-
-uint64_t shm_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t address)
-{
-	struct vm_thread *t = &r->thread;
-	uint64_t room;
-
-	for (uint32_t k = 0; k < r->nstrings; k++) {
-		if (address == r->strings[k])
-			return copy_string(dst, size, pointer(address), UINT64_MAX);
-	}
-	room = in_segment(r->shm, address);
-	if (!room && in_stack(t, address, 0))
-		room = (uint64_t)(uintptr_t)(t->stack + VM_STACK) - address;
-	if (room)
-		return copy_string(dst, size, pointer(address), room);
-	return read_process_string(r, dst, size, address);
+	return error(memory_write(run_of(t), r1, pointer(r2), r3));
 }
 
 HELPER(probe_read_str)	/* dst, size, src */
 {
 	(void)r4, (void)r5;
-	return r2 ? shm_read_string(run_of(t), pointer(r1), r2, r3) : 0;
+	return r2 ? (uint64_t)memory_read_string(run_of(t), pointer(r1), r2, r3) : 0;
+}
+
+HELPER(compare_strings)	/* a, size, b, size */
+{
+	(void)r4, (void)r5, (void)t;
+	return (uint64_t)(int64_t)strncmp(pointer(r1), pointer(r3), r2);
+}
+
+HELPER(value)	/* dst, size, what, object, name */
+{
+	struct shm_run *r = run_of(t);
+	int64_t n = -ABI_FAULT_VALUE_UNKNOWN;
+
+	if (r->values && r2)
+		n = r->values->value(r, (uint32_t)r3, r4, r5, pointer(r1), (uint32_t)r2);
+	if (n < 0 && r2)
+		memset(pointer(r1), 0, r2);
+	return (uint64_t)n;
 }
 
 /* --- where and when ----------------------------------------------------------------------------------- */
@@ -292,7 +179,10 @@ HELPER(cpu)
 	if (run_of(t)->cpu)
 		return run_of(t)->cpu - 1;
 #if defined(__x86_64__)
-	/* The limit of this segment is the processor's number, as the vDSO's getcpu has it (Linux 2.6.23). */
+	/*
+	 * The limit of this segment descriptor has the processor's number; the vDSO's getcpu reads it the same way
+	 * (Linux 2.6.23).
+	 */
 	__asm__("lsl %1, %0" : "=r"(cpu) : "r"(0x7b) : "cc");
 	return cpu & 0xfff;
 #else
@@ -301,20 +191,31 @@ HELPER(cpu)
 #endif
 }
 
+/* Copy a string of dtap's own, cut to @size.  Returns bytes with the NUL. */
+static uint64_t give_string(char *dst, uint64_t size, const char *src, uint64_t max)
+{
+	uint64_t n = strnlen(src, max < size - 1 ? max : size - 1);
+
+	memcpy(dst, src, n);
+	dst[n] = '\0';
+	return n + 1;
+}
+
 HELPER(comm)	/* dst, size */
 {
 	char name[16] = "";
 	int saved = errno;
 
 	(void)r3, (void)r4, (void)r5, (void)t;
-	syscall(SYS_prctl, 16 /* PR_GET_NAME */, name);
+	if (calls_may(ABI_CALLS_NAME))
+		syscall(SYS_prctl, 16 /* PR_GET_NAME */, name);
 	errno = saved;
 	if (r2)
-		copy_string(pointer(r1), r2, name, sizeof(name));
+		give_string(pointer(r1), r2, name, sizeof(name));
 	return 0;
 }
 
-/* A process sees its root as "/".  The system wants room for the whole of a path. */
+/* A process sees its root as "/".  readlink needs room for a whole path. */
 HELPER(path)	/* dst, size, root */
 {
 	char whole[4096] = "/";
@@ -323,11 +224,11 @@ HELPER(path)	/* dst, size, root */
 
 	(void)r4, (void)r5, (void)t;
 	if (!r3)
-		n = syscall(SYS_getcwd, whole, sizeof(whole));
+		n = !calls_may(ABI_CALLS_FOLDER) ? 0 : syscall(SYS_getcwd, whole, sizeof(whole));
 	errno = saved;
 	if (n < 1 || !r2)
 		return 0;
-	copy_string(pointer(r1), r2, whole, sizeof(whole));
+	give_string(pointer(r1), r2, whole, sizeof(whole));
 	return (uint64_t)n < r2 ? (uint64_t)n : r2;
 }
 
@@ -351,7 +252,7 @@ enum { GENERATIONS = 24 };	/* as in the kernel place */
 #define PROCESS(x) return (uint64_t)(x)
 #define NONE return 0
 
-/* Of those of the kernel this one has the width and no more: splitmix64, begun with the time. */
+/* Same width as the kernel's, but another generator: splitmix64, seeded with the time. */
 HELPER(prandom)
 {
 	struct shm_run *r = run_of(t);
@@ -366,7 +267,7 @@ HELPER(prandom)
 	return (uint32_t)(z >> 32);
 }
 
-HELPER(send_signal)	/* signal: when the program is through, as the kernel's reaches the process then */
+HELPER(send_signal)	/* signal: sent after the program; the kernel's reaches the process then, too */
 {
 	(void)r2, (void)r3, (void)r4, (void)r5;
 	if (r1 - 1 >= 64)
@@ -375,7 +276,7 @@ HELPER(send_signal)	/* signal: when the program is through, as the kernel's reac
 	return 0;
 }
 
-/* The parent of process @pid, 0 when it has none or cannot be looked at: field 4 of /proc/pid/stat. */
+/* The parent of process @pid, field 4 of /proc/pid/stat; 0 if it has none or that cannot be read. */
 static uint64_t parent_of(uint64_t pid)
 {
 	char path[32], digits[20], buf[512], *p = path + sizeof("/proc/") - 1;
@@ -396,7 +297,7 @@ static uint64_t parent_of(uint64_t pid)
 		close(fd);
 	buf[got > 0 ? got : 0] = '\0';
 	p = strrchr(buf, ')');
-	return p && strlen(p) > 4 ? decimal(p + 4) : 0;	/* ") S 123" */
+	return p && strlen(p) > 4 ? memory_decimal(p + 4) : 0;	/* ") S 123" */
 }
 
 HELPER(progenyof)	/* pid */
@@ -431,7 +332,7 @@ HELPER(self)	/* what */
 
 /* --- output ------------------------------------------------------------------------------------------- */
 
-/* Only the first that finds it asleep pays for the system call. */
+/* Wake the tracer; only the first that finds it asleep makes the system call. */
 static void wake(struct shm_run *r)
 {
 	struct abi_data *d = (struct abi_data *)r->shm->data;
@@ -449,17 +350,20 @@ void shm_wake(struct shm_run *r)
 	wake(r);
 }
 
-/* A record that fills the ring's part of so much wakes the tracer. */
+/* The tracer is woken when the ring is full to this fraction. */
 enum { WAKE_PART = 64 };
 
-/* Asked now and then while one waits; a tracer of another pid namespace is gone when it keeps its clock no more. */
+/*
+ * Called now and then by a waiting writer.  A tracer whose pid cannot be checked counts as dead when it no longer
+ * updates its clock.
+ */
 static bool tracer_gone(const struct shm_run *r, int k, uint64_t *kept)
 {
 	const struct abi_data *d = (const struct abi_data *)r->shm->data;
 	const struct abi_lane *tracer = (const struct abi_lane *)shm_lane(r->shm, 0);
 	uint64_t before = *kept;
 
-	if (!r->shm->other_pids)
+	if (!r->shm->other_pids && calls_may(ABI_CALLS_SIGNAL))
 		return k % 1000 == 999 && kill((pid_t)tracer->owner, 0) < 0 && errno == ESRCH;
 	if (k % 30000)
 		return false;
@@ -467,7 +371,7 @@ static bool tracer_gone(const struct shm_run *r, int k, uint64_t *kept)
 	return k && *kept == before;
 }
 
-/* As long as the tracer lives and wants records; it looks at them at least every second. */
+/* Wait while the tracer is alive and takes records; it looks at them at least every second. */
 static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
 {
 	const struct abi_data *d = (const struct abi_data *)r->shm->data;
@@ -487,9 +391,9 @@ static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void 
 }
 
 /*
- * Memory for the ring comes page by page, and each costs as much as many records do.  A run of pages asked for at once
- * costs a fraction of that (Linux 5.14).  Asked for as if to be read: of shared memory they can be written all the same,
- * and those that the tracer has made already come in groups.
+ * A page fault on the ring costs as much as many records do.  Populating several pages at once costs a fraction of
+ * that (Linux 5.14).  POPULATE_READ is enough: pages of shared memory are writable then, too, and those that the
+ * tracer allocated already are mapped in groups.
  */
 enum { READY_LEAST = 1 << 14, READY_MOST = 1 << 18, PAGE = 4096, POPULATE_READ = 22 /* MADV_POPULATE_READ */ };
 
@@ -505,7 +409,7 @@ __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct
 		size = m->max_entries;
 	r->ring_ready = from + size;
 	part = size < m->max_entries - pos ? size : m->max_entries - pos;
-	/* What is refused comes page by page. */
+	/* If refused, pages are allocated one by one. */
 	if (syscall(SYS_madvise, r->lane + m->off + pos, part, POPULATE_READ) ||
 	    (part < size && syscall(SYS_madvise, r->lane + m->off, size - part, POPULATE_READ)))
 		r->ring_ready = UINT64_MAX;
@@ -519,7 +423,7 @@ static inline int output(struct shm_run *r, const struct shm_map *m, const void 
 	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + size + ABI_RING_HEADER > r->ring_ready, 0))
 		make_ready(r, m, size + ABI_RING_HEADER);
 	err = ring_put(m, r->lane, data, size);
-	/* Waking costs more than the record; the tracer also looks by itself now and then. */
+	/* Waking costs more than the record, and the tracer also looks by itself now and then. */
 	if (ring_used(r->lane) >= m->max_entries / WAKE_PART)
 		wake(r);
 	if (__builtin_expect(err && r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer, 0))
@@ -543,7 +447,7 @@ HELPER(ring_output)	/* map, data, size, flags */
 	return error(output(run_of(t), map_of(r1), pointer(r2), (uint32_t)r3));
 }
 
-HELPER(ring_query)	/* map, what: the bytes not yet read are all that programs ask for */
+HELPER(ring_query)	/* map, what: programs ask only for the bytes not yet read */
 {
 	UNUSED5();
 	return ring_used(run_of(t)->lane);
@@ -580,6 +484,8 @@ const struct vm_helper shm_helpers[] = {
 	{ ABI_HELPER_PROGENYOF, progenyof, VM_RET_VALUE, { VM_ARG_ANY } },
 	{ BPF_FUNC_get_prandom_u32, prandom, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_STACK, stack_number, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
+	{ ABI_HELPER_STRCMP, compare_strings, VM_RET_VALUE, { VM_ARG_READ, VM_ARG_SIZE, VM_ARG_READ, VM_ARG_SIZE } },
+	{ ABI_HELPER_VALUE, value, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };
 const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

@@ -1,15 +1,15 @@
 /*
- * The interpreter: the reference for the compilers, and what runs where there is none.  One case a kind of
- * instruction, nothing clever.
+ * The interpreter: the reference for the compiler, and for machines without one.  One case for each kind of
+ * instruction, without optimisations.
  */
 #include "vm/prog.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* An open call, or an open bpf_loop or bpf_for_each_map_elem whose callback runs. */
+/* A call in progress, or a bpf_loop or bpf_for_each_map_elem whose callback runs. */
 struct frame {
-	uint32_t back;		/* the instruction to go on with */
+	uint32_t back;		/* the instruction to return to */
 	const struct vm_func *func;
 	uint64_t saved[4];	/* r6 to r9 of the caller */
 	enum vm_call kind;
@@ -54,7 +54,7 @@ static uint64_t divide(uint64_t a, uint64_t b, unsigned int bits, bool is_signed
 	if (!is_signed)
 		return a / b;
 	if (extend(b, bits) == -1)
-		return 0 - a;	/* also of the lowest number, which stays what it is */
+		return 0 - a;	/* unsigned: the lowest number stays as it is */
 	return (uint64_t)(extend(a, bits) / extend(b, bits));
 }
 
@@ -69,7 +69,7 @@ static uint64_t modulo(uint64_t a, uint64_t b, unsigned int bits, bool is_signed
 	return (uint64_t)(extend(a, bits) % extend(b, bits));
 }
 
-/* Both instructions that change the order of bytes; those to little endian only cut. */
+/* Both kinds of byte swap instructions; conversion to little endian only truncates. */
 static uint64_t swap(const struct bpf_insn *i, uint64_t v)
 {
 	bool reverse = BPF_CLASS(i->code) == BPF_ALU64 || BPF_SRC(i->code) == BPF_TO_BE;
@@ -229,7 +229,7 @@ static void close_frame(struct machine *m)
 	m->pc = f->back;
 }
 
-/* The callback of the last frame came back; *more: it is to run again. */
+/* The callback of the last frame returned; *more: it must run again. */
 static int next_turn(struct machine *m, struct frame *f, bool *more)
 {
 	uint64_t cost = f->func->cost;
@@ -259,7 +259,7 @@ static int next_element(struct machine *m, struct frame *f, bool *more)
 	return 0;
 }
 
-/* The next turn of what the last frame is for, or what is behind it. */
+/* Start the next turn of the last frame's loop, or continue after the loop. */
 static int go_on(struct machine *m, bool stop)
 {
 	struct frame *f = &m->frames[m->nframes - 1];
@@ -345,7 +345,7 @@ static int call(struct machine *m)
 	return 0;
 }
 
-/* The end of a function: of a call, of a callback. */
+/* Return from a function: a call or a callback. */
 static int leave(struct machine *m)
 {
 	if (m->frames[m->nframes - 1].kind != VM_CALL_FUNC)

@@ -1,6 +1,6 @@
 /*
- * What the interpreter and compiled code share: which memory is the program's, helpers with pointers, and which
- * of the two runs.
+ * Shared by the interpreter and compiled code: which memory a program may access, helpers with pointer arguments;
+ * vm_run.
  */
 #include "vm/prog.h"
 
@@ -17,7 +17,7 @@ bool vm_reach(const struct vm_prog *p, const struct vm_thread *t, uint64_t addr,
 		return true;
 	if ((!write || p->spec.ctx_writable) && inside(addr, size, t->ctx, p->spec.ctx_size))
 		return true;
-	/* What has most of the others in it is the last. */
+	/* The last map contains most of the others. */
 	for (uint32_t k = p->spec.nmaps; k--;) {
 		const struct vm_map *m = &p->spec.maps[k];
 
@@ -89,7 +89,7 @@ int vm_walk_next(const struct vm_prog *p, struct vm_thread *t, struct vm_walk *w
 
 	if (!p->spec.next(w->handle, t, w->from, &e))
 		return 0;
-	/* What was passed over took time, too. */
+	/* Skipped elements cost, too. */
 	if (t->budget < cost + (e.number - w->from))
 		return -ETIME;
 	t->budget -= cost + (e.number - w->from);

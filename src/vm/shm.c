@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vm/add.h"
+#include "vm/calls.h"
 #include "vm/prog.h"
 #include "vm/ring.h"
 #include "abi/unwind.h"
@@ -26,7 +27,7 @@ static bool power_of_two(uint64_t n)
 	return n && !(n & (n - 1));
 }
 
-/* What a table of these numbers takes; where its parts are goes to @m. */
+/* The size in bytes of a table with these dimensions; the offsets of its parts go to @m. */
 static uint64_t table_layout(const struct abi_map *from, struct shm_map *m)
 {
 	uint64_t index = (uint64_t)from->buckets * 4;
@@ -49,7 +50,7 @@ static bool table_good(const struct abi_map *from, struct shm_map *m)
 	       from->max_entries < UINT32_MAX - 1 && table_layout(from, m) <= from->size;
 }
 
-/* Check row @from and copy it to @m. */
+/* Check row @from and copy it to @m.  False: it is not valid. */
 static bool map_good(const struct shm *s, const struct abi_map *from, struct shm_map *m)
 {
 	uint64_t values = (uint64_t)from->value_size * from->max_entries;
@@ -107,10 +108,13 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 	    h->lanes_off < sizeof(struct abi_data) || h->lane_size > UINT64_MAX / ABI_MAX_LANES ||
 	    !within(h->lanes_off, h->lane_size * h->nlanes, s->data_size))
 		return "the segment's lanes are outside of it";
+	if (h->texts_size && (!within(h->texts_off, h->texts_size, s->image_size) ||
+			      s->image[h->texts_off + h->texts_size - 1]))
+		return "the segment's texts are outside of it";
 	return NULL;
 }
 
-/* The maps for native stacks, if both are what they should be. */
+/* Set the maps for native stacks, if both are valid. */
 static void find_unwind(struct shm *s, const struct abi_image *h)
 {
 	const struct shm_map *r, *u;
@@ -124,6 +128,20 @@ static void find_unwind(struct shm *s, const struct abi_image *h)
 		return;
 	s->ranges = r;
 	s->unwind = u;
+}
+
+/* Set the probe table, if processes can add entries for functions. */
+static void find_probes(struct shm *s, const struct abi_image *h)
+{
+	const struct shm_map *m;
+
+	if (!h->probes || h->probes > s->nmaps)
+		return;
+	m = &s->maps[h->probes - 1];
+	if (m->kind != ABI_MAP_ARRAY || m->value_size != sizeof(struct abi_probe) || m->off % 8 || h->nprobes > m->max_entries)
+		return;
+	s->probes = m;
+	s->nprobes = h->nprobes;
 }
 
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
@@ -143,21 +161,22 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 		*why = "the segment's tables are outside of it";
 		return -EINVAL;
 	}
+	s.clock = &((const struct abi_data *)data)->clock;
 	s.nmaps = h->nmaps;
 	s.nlanes = h->nlanes;
 	s.nprogs = h->nprogs;
 	s.nfires = h->nfires;
 	s.flags = h->flags;
-	s.punch_fd = -1;
+	s.texts = (const char *)s.image + h->texts_off;
+	s.texts_size = h->texts_size;
 	s.lanes_off = h->lanes_off;
 	s.lane_size = h->lane_size;
 	s.progs = (const struct abi_prog *)(maps + h->nmaps);
 	s.fires = (const struct abi_fire *)(s.progs + h->nprogs);
 	s.maps = calloc((size_t)s.nmaps + 1, sizeof(*s.maps));
 	s.rows = calloc((size_t)s.nmaps + 1, sizeof(*s.rows));
-	s.read = calloc(s.nlanes, sizeof(*s.read));
 	s.nrows = s.nmaps + 1;
-	if (!s.maps || !s.rows || !s.read) {
+	if (!s.maps || !s.rows) {
 		shm_fini(&s);
 		*why = "out of memory";
 		return -ENOMEM;
@@ -185,8 +204,51 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	}
 	s.rows[s.nmaps] = (struct vm_map){ .base = s.data, .size = s.data_size };
 	find_unwind(&s, h);
+	find_probes(&s, h);
 	*ret = s;
 	return 0;
+}
+
+static struct abi_probe *probe_entry(const struct shm *s, uint32_t index)
+{
+	return (struct abi_probe *)(void *)(s->data + s->probes->off) + index;
+}
+
+static void put_name(char *to, size_t size, const char *text)
+{
+	size_t n = strlen(text);
+
+	n = n < size - 1 ? n : size - 1;
+	memcpy(to, text, n);
+	memset(to + n, 0, size - n);
+}
+
+uint32_t shm_name_probe(const struct shm *s, uint32_t probe, const char *module, const char *function)
+{
+	uint32_t *named = &((struct abi_data *)(void *)s->data)->named, n = __atomic_load_n(named, __ATOMIC_RELAXED);
+	struct abi_probe *p;
+
+	if (!s->probes || probe >= s->nprobes)
+		return probe;
+	do {
+		if (n >= s->probes->max_entries - s->nprobes)
+			return probe;
+	} while (!__atomic_compare_exchange_n(named, &n, n + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	p = probe_entry(s, s->nprobes + n);
+	*p = *probe_entry(s, probe);
+	p->pattern = 1 + probe;
+	put_name(p->mod, sizeof(p->mod), module);
+	put_name(p->func, sizeof(p->func), function);
+	return s->nprobes + n;
+}
+
+bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret)
+{
+	if (!s->probes || index < s->nprobes || index >= s->probes->max_entries)
+		return false;
+	*ret = *probe_entry(s, index);
+	return ret->pattern && ret->pattern <= s->nprobes && memchr(ret->mod, 0, sizeof(ret->mod)) &&
+	       memchr(ret->func, 0, sizeof(ret->func));
 }
 
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
@@ -207,8 +269,6 @@ void shm_fini(struct shm *s)
 {
 	free(s->maps);
 	free(s->rows);
-	free(s->read);
-	s->read = NULL;
 	s->maps = NULL;
 	s->rows = NULL;
 }
@@ -255,7 +315,7 @@ uint8_t *shm_lane(const struct shm *s, uint32_t n)
 	return s->data + s->lanes_off + (uint64_t)n * s->lane_size;
 }
 
-/* A run that did not come to its end has kept what it took. */
+/* A run that was cut off did not release its buffers. */
 static void release_buffers(const struct shm *s, uint8_t *lane)
 {
 	for (uint32_t k = 0; k < s->nmaps; k++) {
@@ -266,7 +326,7 @@ static void release_buffers(const struct shm *s, uint8_t *lane)
 	}
 }
 
-/* A process that was killed can have left anything half done. */
+/* A process that was killed can have left any update of the lane incomplete. */
 static void repair(const struct shm *s, uint8_t *lane)
 {
 	struct abi_lane *l = (struct abi_lane *)lane;
@@ -282,7 +342,13 @@ static void repair(const struct shm *s, uint8_t *lane)
 	}
 }
 
-/* Take lane @n if nobody has it, or (@inherit) nobody alive. */
+/* Has process @pid ended?  False if this process may not check. */
+static bool has_died(uint32_t pid)
+{
+	return calls_may(ABI_CALLS_SIGNAL) && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Take lane @n if it has no owner or, with @inherit, no live owner. */
 static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pid, uint64_t start)
 {
 	struct abi_lane *l = (struct abi_lane *)shm_lane(s, n);
@@ -292,7 +358,7 @@ static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pi
 	if (owner) {
 		bool stale = owner == pid && l->owner_start != start;
 
-		if (!inherit || s->other_pids || (!stale && (owner == pid || !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))))
+		if (!inherit || s->other_pids || (!stale && (owner == pid || !has_died(owner))))
 			return false;
 	}
 	if (!__atomic_compare_exchange_n(&l->owner, &owner, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -332,6 +398,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	r->wake.fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
+	r->recent = calloc(s->nmaps, sizeof(*r->recent));
 	return 0;
 }
 
@@ -342,18 +409,20 @@ void shm_run_fini(struct shm_run *r)
 	r->lane = NULL;
 	free(r->cache);
 	free(r->objects);
+	free(r->recent);
 	r->cache = NULL;
 	r->objects = NULL;
+	r->recent = NULL;
 }
 
-/* Now that the lane is at rest: the process may be stopped by it, or die. */
+/* Sent after the lane is released, because a signal may stop or end the process. */
 static void send_signals(struct shm_run *r)
 {
 	uint64_t signals = r->signals;
 
 	r->signals = 0;
 	for (int k = 1; signals; k++, signals >>= 1)
-		if (signals & 1)
+		if (signals & 1 && calls_may(ABI_CALLS_SIGNAL))
 			kill(getpid(), k);
 }
 
@@ -406,9 +475,9 @@ void shm_use_rseq(long off)
 
 #if defined(__x86_64__)
 /*
- * The cycle counter, and 1 + the processor's number or 0.  The two come together in an instruction that waits for all
- * before it, which takes as long again as reading the counter.  The kernel keeps the number in struct rseq, too; the
- * counter may be read some instructions early then.
+ * The cycle counter; *cpu becomes 1 + the processor's number, or 0.  RDTSCP returns both, but waits for all earlier
+ * instructions, which takes twice as long as RDTSC.  The kernel keeps the processor's number in struct rseq as well;
+ * where that is known, RDTSC does, which the processor may execute some instructions early.
  */
 static inline uint64_t cycles(uint32_t *cpu)
 {
@@ -422,7 +491,7 @@ static inline uint64_t cycles(uint32_t *cpu)
 		return __builtin_ia32_rdtsc();
 	}
 	tsc = __builtin_ia32_rdtscp(cpu);
-	*cpu = (*cpu & 0xfff) + 1;	/* Linux puts the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */
+	*cpu = (*cpu & 0xfff) + 1;	/* Linux keeps the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */
 	return tsc;
 }
 #endif
@@ -430,7 +499,7 @@ static inline uint64_t cycles(uint32_t *cpu)
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 {
 #if defined(__x86_64__)
-	const struct abi_clock *c = &data_of(s)->clock;
+	const struct abi_clock *c = s->clock;
 
 	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
 		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
@@ -448,44 +517,13 @@ uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 	return system_now();
 }
 
-/* --- reading ------------------------------------------------------------------------------------------ */
+/* --- the tracer --------------------------------------------------------------------------------------- */
 
 static uint32_t lanes_used(const struct shm *s)
 {
 	uint32_t high = __atomic_load_n(&data_of(s)->lanes_high, __ATOMIC_ACQUIRE);
 
 	return high < s->nlanes ? high : s->nlanes;
-}
-
-void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
-		  void *ctx)
-{
-	const struct shm_map *m = &s->maps[map];
-
-	switch (m->kind) {
-	case ABI_MAP_SHARED_HASH:
-		table_each(m, s->data + m->off, each, ctx);
-		break;
-	case ABI_MAP_IMAGE:
-	case ABI_MAP_ARRAY:
-		for (uint32_t k = 0; k < m->max_entries; k++)
-			each(ctx, &k, (m->kind == ABI_MAP_ARRAY ? s->data : s->image) + m->off +
-				      (uint64_t)k * m->value_size);
-		break;
-	case ABI_MAP_LANE_ARRAY:
-	case ABI_MAP_LANE_HASH:
-		for (uint32_t n = 0; n < lanes_used(s); n++) {
-			static const uint32_t zero;
-
-			if (m->kind == ABI_MAP_LANE_HASH)
-				table_each(m, shm_lane(s, n) + m->off, each, ctx);
-			else
-				each(ctx, &zero, shm_lane(s, n) + m->off);
-		}
-		break;
-	default:
-		break;
-	}
 }
 
 static void clear_words(void *at, uint32_t size)
@@ -542,33 +580,8 @@ bool shm_busy(const struct shm *s)
 		uint32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
 
 		if (__atomic_load_n(&l->busy, __ATOMIC_ACQUIRE) && owner &&
-		    !(kill((pid_t)owner, 0) < 0 && errno == ESRCH))
+		    !has_died(owner))
 			return true;
 	}
 	return false;
-}
-
-static const struct shm_map *out_map(const struct shm *s)
-{
-	for (uint32_t k = 0; k < s->nmaps; k++) {
-		if (s->maps[k].kind == ABI_MAP_OUT)
-			return &s->maps[k];
-	}
-	return NULL;
-}
-
-int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, size_t size), void *ctx,
-	      uint64_t *lost)
-{
-	const struct shm_map *m = out_map(s);
-	int n, all = 0;
-
-	__atomic_store_n(&data_of(s)->woken, 0, __ATOMIC_SEQ_CST);
-	for (uint32_t k = 0; m && k < lanes_used(s); k++) {
-		n = ring_drain(s, m, k, record, ctx, lost);
-		if (n < 0)
-			return n;
-		all += n;
-	}
-	return all;
 }

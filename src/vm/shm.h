@@ -2,9 +2,9 @@
  * A session's shared memory as one process uses it: the maps of abi/segment.h for programs that run in vm/, and
  * the kernel's helpers over them.
  *
- * What lies where is copied from the image once, checked, and never read again, so what others write to the
- * data can give wrong results but no access outside of it.  No function here waits but for a bucket's lock,
- * and that not for long; none allocates but shm_open and shm_run_init.
+ * The layout is copied from the image once, checked, and never read again, so what others write to the data can cause
+ * wrong results but no access outside of it.  No function here waits, except briefly for a bucket's lock; only
+ * shm_open_segment and shm_run_init allocate.
  */
 #ifndef DTAP_VM_SHM_H
 #define DTAP_VM_SHM_H
@@ -15,6 +15,15 @@
 
 struct shm;
 struct shm_stacks;
+struct shm_run;
+
+/*
+ * Reads values of the traced language: @what is enum abi_value, the other arguments are those of ABI_HELPER_VALUE.
+ * Preserves errno.
+ */
+struct shm_values {
+	int64_t (*value)(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst, uint32_t size);
+};
 
 struct shm_map {
 	enum abi_map_kind kind;
@@ -26,65 +35,58 @@ struct shm_map {
 	uint64_t locks_off, elems_off;	/* from the table's start */
 };
 
-/*
- * Reading a lane's ring: bytes read; how many they were when memory was last given back; up to how many written there
- * was memory made ahead of the writer; the seconds when some was given back and when there last was something to be read.
- */
-struct shm_reader {
-	uint64_t off, given_back, made;
-	int64_t when, last;
-};
-
 struct shm {
 	const uint8_t *image;
 	uint8_t *data;
+	const struct abi_clock *clock;	/* in the data; the tracer uses its own copy */
 	uint64_t image_size, data_size, lanes_off, lane_size;
 	uint32_t nmaps, nlanes, nprogs, nfires;
 	uint32_t flags;			/* ABI_SEGMENT_* */
-	const struct shm_map *ranges, *unwind;	/* those of struct abi_image, or both NULL */
-	struct shm_reader *read;	/* by lane, the tracer's */
-	bool other_pids;		/* this process is in another pid namespace than the tracer: it can ask after nobody */
-	int punch_fd;			/* the tracer's: the data's file, to give memory of rings back; -1: leave it */
+	const char *texts;		/* in the image; the last byte is NUL */
+	uint32_t texts_size;		/* bytes; 0: there are none */
+	const struct shm_map *probes;	/* the probe table, if processes can add entries after the image's, or NULL */
+	uint32_t nprobes;		/* entries in the image */
+	const struct shm_map *ranges, *unwind;	/* of struct abi_image; both or neither are NULL */
+	bool other_pids;		/* in another pid namespace than the tracer's: other pids mean nothing here */
+	bool no_memory;			/* system calls that read memory are forbidden in this process (vm/memory.h) */
 	const struct abi_prog *progs;	/* in the image */
 	const struct abi_fire *fires;
 	struct shm_map *maps;
-	struct vm_map *rows;		/* for struct vm_spec: a row a map, then the whole data */
+	struct vm_map *rows;		/* for struct vm_spec: one row for each map, then one for the whole data */
 	uint32_t nrows;
 };
 
-/* What is in vm_thread.values. */
+/* Indexes into vm_thread.values. */
 enum {
-	SHM_SCRATCH,			/* address of the lane's scratch memory, 0: there is none */
-	SHM_TASK,			/* as get_current_pid_tgid gives it: pid above, tid below */
+	SHM_SCRATCH,			/* address of the lane's scratch memory; 0: none */
+	SHM_TASK,			/* as from get_current_pid_tgid: pid in the upper half, tid in the lower */
 };
 
-/* Where a string was found before: a hint, since its address may be another string's now. */
+/* A cache entry: where a string was found before.  Only a hint, because another string may be at the address now. */
 struct shm_cached {
 	uint64_t address;
-	uint32_t elem;			/* its number ... */
-	uint32_t map;			/* ... in this map */
+	uint32_t elem;			/* the element's number */
+	uint32_t map;			/* the map that has the element */
 };
 
 enum { SHM_CACHED = 8192 };
 
 /*
- * The same by an object that refers to the object whose string it is.  No hint: who has a struct shm_object keeps that
- * object alive and as it is, so its address means that string.
+ * The same, by the address of an object that refers to the string object.  This is more than a hint: while a struct
+ * shm_object exists, its creator keeps the object alive and unchanged, so the address identifies the string.
  */
 struct shm_object {
 	uint64_t owner, object;
 	uint8_t *elem;
-	uint32_t given_back;		/* the lane's when it was learned */
+	uint32_t given_back;		/* abi_lane.given_back when the entry was made */
 	uint16_t value;			/* from the element to its value */
-	uint16_t map;			/* the first of those that are counted in */
+	uint16_t map;			/* the first map of the aggregation */
 };
 _Static_assert(sizeof(struct shm_object) == 32, "two lie in a cache line");
 
 enum { SHM_OBJECTS = 32768 };
 
-/*
- * One user of a lane: its struct vm_thread and what helpers must know.  Of the process, not shared.
- */
+/* One user of a lane: its struct vm_thread and the state of the helpers.  Private to the process. */
 struct shm_run {
 	struct vm_thread thread;	/* user: this struct */
 	const struct shm *shm;
@@ -92,48 +94,53 @@ struct shm_run {
 	uint32_t number;		/* of the lane */
 	uint32_t cpu;			/* 1 + the processor's number when the time was last asked for; 0: unknown */
 	bool running;
-	bool is_tracer;			/* no memory but the segment's, and its own arguments, can be read */
-	uint64_t signals;		/* to be sent to this process when the program has ended: bit n - 1 for signal n */
-	uint64_t random;		/* of rand(): the last number's state; 0: none yet */
-	const uint64_t *strings;	/* addresses of strings that are known to be good and end in a NUL ... */
-	uint32_t nstrings;		/* ... so many */
-	struct shm_cached *cache;	/* add.c's, SHM_CACHED of them; NULL: there was no memory for it */
-	struct shm_object *objects;	/* likewise, SHM_OBJECTS */
-	uint64_t ring_ready;		/* bytes ever written to the ring for which there is memory, as far as is known */
-	struct shm_stacks *stacks;	/* vm/stack.h; NULL: there are no stacks.  The caller's */
-	struct cookie_fd wake;		/* a socket to be written to when the tracer is to look */
+	bool is_tracer;			/* programs can read only the segment and the tracer's command line */
+	uint64_t signals;		/* to send to this process after the program: bit n - 1 for signal n */
+	uint64_t random;		/* state of rand(); 0: not seeded */
+	const uint64_t *strings;	/* addresses of strings that are known to be readable and end in a NUL */
+	uint32_t nstrings;		/* number of strings */
+	struct shm_cached *cache;	/* for add.c: SHM_CACHED entries; NULL: out of memory */
+	struct abi_elem **recent;	/* by map: the element found last, or NULL; NULL: out of memory */
+	struct shm_object *objects;	/* for add.c: SHM_OBJECTS entries; NULL: out of memory */
+	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
+	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */
+	const struct shm_values *values;	/* NULL: there are none */
+	struct cookie_fd wake;		/* a socket; a write to it wakes the tracer */
 };
 
 /*
- * Use the segment mapped at @image and @data.  The image must be one that nobody can write.  0; -EINVAL and a
- * reason in *why when it is none; -ENOMEM.
+ * Use the segment mapped at @image and @data.  Nobody may be able to write to the image.  0; -EINVAL and a reason in
+ * *why when it is not a valid segment; -ENOMEM.
  */
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
 		     const char **why);
-void shm_fini(struct shm *s);		/* unmaps nothing */
+void shm_fini(struct shm *s);		/* unmaps neither */
 
 /* The helpers that programs may call, for struct vm_spec. */
 extern const struct vm_helper shm_helpers[];
 extern const uint32_t shm_nhelpers;
 
-/* Load program @prog of the image with vm_spec's @budget; errors as of vm_load. */
+/* Load program @prog of the image with vm_spec's @budget; errors as from vm_load. */
 int shm_load(const struct shm *s, uint32_t prog, uint64_t budget, struct vm_prog **ret, struct vm_error *err);
 
 /*
- * Budgets: the loops of a program may take a good part of a second, as in the kernel (8 million turns there), where
- * only the tracer waits for it, and less in a target.
+ * Budgets of instructions.  In the tracer, where no program waits for it, the loops of a program may take a large part
+ * of a second, as in the kernel (8 million turns there); in a target less.
  */
 enum { SHM_BUDGET_TARGET = 1 << 28 };
 #define SHM_BUDGET_TRACER ((uint64_t)1 << 31)
 
 /*
- * Take lane @number (the tracer: 0) or, with a negative one, any for the process @pid, which started at @start;
- * from a process that has ended it is inherited with all it counted.  0, -EAGAIN when all are taken.
+ * Take lane @number (the tracer's is 0) or, if it is negative, any lane, for the process @pid, which started at
+ * @start.  The lane of a process that has ended is reused; its counts are kept.  0, or -EAGAIN when all lanes are
+ * taken.
  */
 int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pid, uint64_t start);
 void shm_run_fini(struct shm_run *r);	/* give the lane back */
 
-/* Who holds a lock of a shared table; nobody can ask whether those of other namespaces live. */
+/*
+ * Marks the holder of a shared table's lock as one of another pid namespace: whether it is alive cannot be checked.
+ */
 #define SHM_OTHER_PIDS 0x80000000U
 static inline uint32_t shm_locker(const struct shm_run *r)
 {
@@ -141,46 +148,46 @@ static inline uint32_t shm_locker(const struct shm_run *r)
 				    (uint32_t)r->thread.values[SHM_TASK];
 }
 
-/* The thread that runs programs from now on. */
+/* Set the thread that runs programs from now on. */
 static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 {
 	r->thread.values[SHM_TASK] = (r->thread.values[SHM_TASK] & ~(uint64_t)UINT32_MAX) | tid;
 }
 
-/* Run @p.  False: it is at work on this lane already, or it failed (which is counted). */
+/*
+ * Add an entry to the probe table for a function that the pattern in entry @probe matched (abi_data.named).  Returns
+ * its number, or @probe when there is no room.  @module and @function are cut to the lengths of probe names.
+ */
+uint32_t shm_name_probe(const struct shm *s, uint32_t probe, const char *module, const char *function);
+
+/*
+ * Copy and check entry @index of the probe table, which a process wrote for a function that a pattern matched.  The
+ * texts of *ret end in a NUL.  False: the entry is not valid.
+ */
+bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret);
+
+/* Run @p.  False: a program is running on this lane already, or @p failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 
-/* Where the C library has each thread's struct rseq, from the thread pointer on, is known from now on. */
+/* Set the offset from the thread pointer to each thread's struct rseq. */
 void shm_use_rseq(long off);
 
 /* ns of CLOCK_MONOTONIC; *cpu: 1 + the processor's number if that comes with it, else 0. */
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
-/* --- reading ------------------------------------------------------------------------------------------ */
+/* --- for the tracer, which reads with reader.h --------------------------------------------------------- */
 
-/*
- * Every element of map @map in all lanes that were ever used; a key of a lane's map can come once for each lane.
- * @key and @value can change while they are read.
- */
-void shm_map_each(const struct shm *s, uint32_t map, void (*each)(void *ctx, const void *key, const void *value),
-		  void *ctx);
-
-/* Set @key of a table that all share.  0, -E2BIG, or -ENOENT for another map. */
+/* Set @key of a shared table.  0, -E2BIG, or -ENOENT if @map is not one. */
 int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *value);
 
 /* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
 
-/* Lane @n, which is below nlanes. */
+/* Lane @n; @n must be below nlanes. */
 uint8_t *shm_lane(const struct shm *s, uint32_t n);
 
-/* Records of all lanes' rings, one lane after the other.  Stops when @record returns a negative errno, and returns
- * it; else how many.  A ring that makes no sense is emptied and *lost raised. */
-int shm_drain(const struct shm *s, int (*record)(void *ctx, const void *rec, size_t size), void *ctx,
-	      uint64_t *lost);
-
-/* Does a living process run a program? */
+/* Is a live process running a program? */
 bool shm_busy(const struct shm *s);
 
 #endif

@@ -11,14 +11,14 @@ static uint64_t *ways_of(uint64_t *table, uint32_t n, uint64_t number)
 	return table + ((number >> 24) & (n - 1) & ~(uint64_t)(WAYS - 1));
 }
 
-bool stack_told(const uint64_t *table, uint32_t n, uint64_t number)
+bool stack_sent(const uint64_t *table, uint32_t n, uint64_t number)
 {
 	const uint64_t *w = ways_of((uint64_t *)(uintptr_t)table, n, number);
 
 	return w[0] == number || w[1] == number || w[2] == number || w[3] == number;
 }
 
-void stack_note_told(uint64_t *table, uint32_t n, uint64_t number)
+void stack_note_sent(uint64_t *table, uint32_t n, uint64_t number)
 {
 	uint64_t *w = ways_of(table, n, number);
 
@@ -26,7 +26,7 @@ void stack_note_told(uint64_t *table, uint32_t n, uint64_t number)
 	w[0] = number;
 }
 
-/* Two at a time, so that one multiplication does not wait for the other. */
+/* Two words at a time, so that one multiplication does not wait for the other. */
 static uint64_t hash_words(const uint64_t *w, uint32_t n, uint64_t hash)
 {
 	uint64_t other = n;
@@ -40,7 +40,7 @@ static uint64_t hash_words(const uint64_t *w, uint32_t n, uint64_t hash)
 	return stack_mix(hash, other * 3);
 }
 
-/* Tell the tracer of the stack with @n words in @rec; false: it was lost. */
+/* Send the stack with @n words in @rec to the tracer; false: it was lost. */
 static bool tell(struct shm_run *r, const struct shm_map *out, struct abi_record *rec, uint64_t number, uint64_t flags,
 		 uint32_t n)
 {
@@ -57,14 +57,14 @@ static bool tell(struct shm_run *r, const struct shm_map *out, struct abi_record
 	return false;
 }
 
-/* map, flags, frames, address: that of a frame, where neither native nor Python's are asked for */
+/* map, flags, frames, address: of one frame, if neither native nor Python frames are asked for */
 uint64_t stack_number(uint64_t map, uint64_t flags, uint64_t frames, uint64_t address, uint64_t unused, struct vm_thread *t)
 {
 	struct shm_run *r = t->user;
 	const struct shm_map *out = (const struct shm_map *)(uintptr_t)map;
 	struct { struct abi_record hdr; uint64_t number, flags, words[1]; } one;
 	struct shm_stacks *s = r->stacks;
-	bool is_address = !(flags & (ABI_STACK_NATIVE | ABI_STACK_PYTHON));
+	bool is_address = !(flags & (ABI_STACK_NATIVE | ABI_STACK_PYTHON)), walked = s && frames && !is_address;
 	uint64_t *words = s ? s->rec.words : one.words, number;
 	uint32_t n = 0, naddrs = 0;
 
@@ -72,17 +72,25 @@ uint64_t stack_number(uint64_t map, uint64_t flags, uint64_t frames, uint64_t ad
 	if (is_address) {
 		words[0] = address;
 		n = naddrs = frames != 0;
-	} else if (s && frames) {
+	} else if (walked) {
+		if (s->walker->find && s->walker->find(r, (uint32_t)flags, (uint32_t)frames, &number))
+			return number;
 		n = s->walker->walk(r, out, (uint32_t)flags,
 				    frames < STACK_FRAMES_MAX ? (uint32_t)frames : STACK_FRAMES_MAX, words, &naddrs);
 	}
 	number = hash_words(words, n, r->thread.values[SHM_TASK] >> 32);
-	if (s && stack_told(s->told, STACK_TOLD, number))
+	if (s && stack_sent(s->sent, STACK_SENT, number)) {
+		if (walked && s->walker->learn)
+			s->walker->learn(r, (uint32_t)frames, number);
 		return number;
+	}
 	if (n > naddrs && !s->walker->tell(r, out))
 		return number;
 	flags = (flags & 0xff) | (flags & ABI_STACK_PYTHON ? naddrs << 8 : 0) | frames << 32;
-	if (tell(r, out, s ? &s->rec.hdr : &one.hdr, number, flags, n) && s)
-		stack_note_told(s->told, STACK_TOLD, number);
+	if (tell(r, out, s ? &s->rec.hdr : &one.hdr, number, flags, n) && s) {
+		stack_note_sent(s->sent, STACK_SENT, number);
+		if (walked && s->walker->learn)
+			s->walker->learn(r, (uint32_t)frames, number);
+	}
 	return number;
 }

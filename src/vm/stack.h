@@ -1,9 +1,9 @@
 /*
- * Stacks: the helper ABI_HELPER_STACK, which makes a number of one that fits in fields and keys.
+ * Stacks: the helper ABI_HELPER_STACK, which returns a number for a stack, to be used in fields and keys.
  *
- * The number is a hash of the frames and of the process.  The first time that a process meets one it tells the tracer, in
- * a record of its own (ABI_REC_STACK), before the first that has the number.  What the frames are only the process itself
- * can say: it brings a struct stack_walker.
+ * The number is a hash of the frames and of the process.  When a process computes a number for the first time it
+ * sends the stack to the tracer in a record (ABI_REC_STACK) that precedes all records with the number.  How to walk
+ * the frames is up to the process: it supplies a struct stack_walker.
  */
 #ifndef DTAP_VM_STACK_H
 #define DTAP_VM_STACK_H
@@ -15,40 +15,47 @@ enum { STACK_FRAMES_MAX = 127, STACK_WORDS_MAX = 3 * STACK_FRAMES_MAX };
 
 struct stack_walker {
 	/*
-	 * The frames of this thread, as many as @frames of each of the kinds that @flags (ABI_STACK_...) asks for, as they
-	 * stand in the record of a stack: *naddrs addresses, behind them struct abi_pyframe.  Returns the words used.  The
-	 * tracer may be asked for what is missing, by shm_output().
+	 * Write the frames of this thread, at most @frames of each kind that @flags (ABI_STACK_...) asks for, in the
+	 * layout of a stack's record: *naddrs addresses, followed by struct abi_pyframe.  Returns the words used.
+	 * May ask the tracer for missing information, by shm_output().
 	 */
 	uint32_t (*walk)(struct shm_run *r, const struct shm_map *out, uint32_t flags, uint32_t frames,
 			 uint64_t words[STACK_WORDS_MAX], uint32_t *naddrs);
-	/* The last walk's frames are new to the tracer: send what it must know of them, by shm_output().  False: lost. */
+	/*
+	 * The last walk's frames are new to the tracer: send the information about them, by shm_output().  False:
+	 * lost.
+	 */
 	bool (*tell)(struct shm_run *r, const struct shm_map *out);
+	/* The number of a stack that was learned before, without a walk; false: walk it.  NULL: always walk. */
+	bool (*find)(struct shm_run *r, uint32_t flags, uint32_t frames, uint64_t *number);
+	/* Remember that the tracer knows the last walk's stack by @number.  NULL if @find is. */
+	void (*learn)(struct shm_run *r, uint32_t frames, uint64_t number);
 };
 
-/* Numbers that the tracer was told of; some are forgotten when there are too many, and told again. */
-enum { STACK_TOLD = 1 << 16, STACK_TOLD_CODES = 1 << 14 };
+/* The sizes of the tables of numbers that were sent.  Numbers that do not fit are forgotten, and sent again. */
+enum { STACK_SENT = 1 << 16, STACK_SENT_CODES = 1 << 14 };
 
-/* Bytes for the record of a code object: its table may be longer than programs in the kernel can send it. */
+/* Bytes for the record of a code object: its line table may be longer than programs in the kernel can send. */
 enum { STACK_CODE = 1 << 16 };
 
-/* What a user of a lane needs for stacks: shm_run.stacks. */
+/* The state for stacks of a user of a lane: shm_run.stacks. */
 struct shm_stacks {
 	const struct stack_walker *walker;
-	uint64_t told[STACK_TOLD], codes[STACK_TOLD_CODES];
+	uint64_t sent[STACK_SENT], codes[STACK_SENT_CODES];
 	struct {
 		struct abi_record hdr;
 		uint64_t number, flags;
 		uint64_t words[STACK_WORDS_MAX];
 	} rec;
-	union {				/* the walker's, for a record */
+	union {				/* for the walker: a record */
 		struct abi_code code;
 		uint8_t bytes[STACK_CODE];
 	} code;
 };
 
 /* Is @number in the table of @n, a power of two? */
-bool stack_told(const uint64_t *table, uint32_t n, uint64_t number);
-void stack_note_told(uint64_t *table, uint32_t n, uint64_t number);
+bool stack_sent(const uint64_t *table, uint32_t n, uint64_t number);
+void stack_note_sent(uint64_t *table, uint32_t n, uint64_t number);
 
 static inline uint64_t stack_mix(uint64_t hash, uint64_t v)
 {

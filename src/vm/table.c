@@ -7,47 +7,48 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sum of independent products, so a processor computes them side by side; zero words add nothing. */
-static uint32_t table_hash(const void *key, uint32_t size)
-{
-	const uint8_t *p = key;
-	uint64_t h = 0, w;
-
-	for (uint32_t k = 0; k < size / 8; k++) {
-		memcpy(&w, p + 8 * k, 8);
-		if (k && k % 32 == 0)
-			h = h << 5 | h >> 59;
-		h += w * table_factors[k % 32];
-	}
-	return table_mix(h);
-}
+#include "vm/calls.h"
 
 static void set_state(struct abi_elem *e, enum abi_elem_state state)
 {
 	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
 }
 
-/* NULL: zeros */
+/* Copy to where others may be reading: words are written whole. */
+static void put_words(void *to, const void *from, size_t n)
+{
+	uint64_t *words = to, w;
+	size_t k;
+
+	for (k = 0; k < n / 8; k++) {
+		memcpy(&w, (const uint8_t *)from + 8 * k, 8);
+		__atomic_store_n(&words[k], w, __ATOMIC_RELAXED);
+	}
+	for (k *= 8; k < n; k++)
+		__atomic_store_n((uint8_t *)to + k, ((const uint8_t *)from)[k], __ATOMIC_RELAXED);
+}
+
+/* @value NULL: zeros. */
 static void set_value(const struct shm_map *m, struct abi_elem *e, const void *value)
 {
 	if (value)
-		memcpy(table_value(m, e), value, m->value_size);
+		put_words(table_value(m, e), value, m->value_size);
 	else
 		memset(table_value(m, e), 0, m->value_size);
 }
 
 static void fill(const struct shm_map *m, struct abi_elem *e, uint32_t hash, const void *key, const void *value)
 {
-	e->hash = hash;
-	memcpy(table_key(e), key, m->key_size);
+	__atomic_store_n(&e->hash, hash, __ATOMIC_RELAXED);
+	put_words(table_key(e), key, m->key_size);
 	set_value(m, e, value);
 }
 
 /* --- a lane's ---------------------------------------------------------------------------------------- */
 
 /*
- * More than any table that was written by these functions alone has in a row; what was scribbled on is not followed for
- * longer, so that it costs the program little.
+ * The most index words or links that are followed.  A table that only these functions wrote never needs as many; in a
+ * corrupt one the limit bounds the time that a lookup takes.
  */
 enum { STEPS = 2048 };
 
@@ -58,12 +59,13 @@ static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void
 	uint32_t at = hash & m->mask;
 
 	for (uint32_t k = 0; k <= m->mask && k < STEPS; k++, at = (at + 1) & m->mask) {
+		uint32_t ref = table_word(&index[at]);
 		struct abi_elem *e;
 
 		*slot = at;
-		if (!index[at])
+		if (!ref)
 			return NULL;
-		e = table_elem(m, lane, index[at]);
+		e = table_elem(m, lane, ref);
 		if (e && e->hash == hash && table_same_key(m, e, key))
 			return e;
 	}
@@ -83,28 +85,30 @@ static void set_changing(uint8_t *lane, uint32_t v)
 {
 	struct abi_lane *l = (struct abi_lane *)lane;
 
-	/* The owner may be killed at any instruction; the compiler must keep this one where it is. */
+	/* The owner may be killed at any instruction, so the compiler must not move this store. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&l->changing, v, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Take index word @hole away, moving those behind it that would not be found any more. */
+/* Clear index word @hole.  Words after it that a search would no longer reach are moved forward. */
 static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 {
 	uint32_t *index = table_index(m, lane), at = hole;
 
 	for (uint32_t k = 0; k < m->mask && k < STEPS; k++) {
 		struct abi_elem *e;
+		uint32_t ref;
 
 		at = (at + 1) & m->mask;
-		if (!index[at])
+		ref = table_word(&index[at]);
+		if (!ref)
 			break;
-		e = table_elem(m, lane, index[at]);
-		/* Its own place is behind the hole, cyclically: it stays. */
+		e = table_elem(m, lane, ref);
+		/* Its search begins after the hole (cyclically): it stays. */
 		if (e && ((at - e->hash) & m->mask) < ((at - hole) & m->mask))
 			continue;
-		index[hole] = index[at];
+		index[hole] = ref;
 		hole = at;
 	}
 	index[hole] = 0;
@@ -122,12 +126,12 @@ static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e
 	t->live--;
 }
 
-/* The table is full: make those free that the tracer removed. */
+/* The table is full: free the elements that the tracer removed. */
 static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 {
 	uint32_t slot;
 
-	/* Once for all that were removed: a full table costs no search for each key that does not fit. */
+	/* One pass frees all of them.  Until the tracer removes more, a key that does not fit costs no pass. */
 	if (!__atomic_exchange_n(&table_header(m, lane)->dead, 0, __ATOMIC_ACQUIRE))
 		return;
 	for (uint32_t n = 0; n < m->max_entries; n++) {
@@ -143,15 +147,16 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n)
 {
 	struct abi_table *t = table_header(m, lane);
+	uint32_t free = table_word(&t->free), used = table_word(&t->used);
 	struct abi_elem *e;
 
-	if (!t->free && t->used < m->max_entries) {
-		*n = t->used;
-		return table_elem_at(m, lane, *n);
+	if (!free && used < m->max_entries) {
+		*n = used;
+		return table_elem_at(m, lane, used);
 	}
-	e = table_elem(m, lane, t->free);
+	e = table_elem(m, lane, free);
 	if (e) {
-		*n = t->free - 1;
+		*n = free - 1;
 		t->free = e->next;
 	}
 	return e;
@@ -222,18 +227,20 @@ int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 
 void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 {
-	uint32_t *index = table_index(m, lane), slot;
+	uint32_t *index = table_index(m, lane), slot, used;
 	struct abi_table *t = table_header(m, lane);
 
 	((struct abi_lane *)lane)->given_back++;
 	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
-	if (t->used > m->max_entries)
-		t->used = m->max_entries;
-	/* One that was being filled lies right behind the last. */
-	if (t->used < m->max_entries && table_elem_at(m, lane, t->used)->state == ABI_ELEM_LIVE)
-		t->used++;
+	used = table_word(&t->used);
+	if (used > m->max_entries)
+		used = m->max_entries;
+	/* An element may have become live without being counted yet. */
+	if (used < m->max_entries && table_elem_at(m, lane, used)->state == ABI_ELEM_LIVE)
+		used++;
+	t->used = used;
 	t->free = t->live = 0;
-	for (uint32_t n = 0; n < t->used; n++) {
+	for (uint32_t n = 0; n < used; n++) {
 		struct abi_elem *e = table_elem_at(m, lane, n);
 
 		if (e->state != ABI_ELEM_FREE && !probe(m, lane, table_key(e), e->hash, &slot) && slot != UINT32_MAX) {
@@ -250,25 +257,26 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 /* --- shared ------------------------------------------------------------------------------------------ */
 
 /*
- * A process may be killed between any two instructions of these functions, or stand still there for longer than others
- * wait for its lock.  So what decides is done by compare-and-swap: that an element comes into a chain, that it is
- * deleted, that it leaves the chain.  The lock only keeps writers from disturbing each other.
+ * A process may be killed or stopped between any two instructions of these functions, even while it holds a lock that
+ * others wait for.  So each step that other processes rely on is one compare-and-swap: adding an element to a chain,
+ * deleting it, and removing it from the chain.  The lock only makes conflicts between writers rare.
  *
- * An element is live from when it is in a chain; whoever finds it there before its maker has said so says so.  One that
- * was left half way is lost, but neither found nor walked over, and its key can be made again.
+ * An element is live as soon as it is in a chain.  A process that finds one in state ABI_ELEM_NEW there sets
+ * ABI_ELEM_LIVE itself.  An element whose owner died before it was in a chain is lost: it is not found and not
+ * iterated, and its key can be added again.
  */
 enum {
-	SPINS = 2000,		/* looks at a lock before asking whether its owner lives */
-	BUSY_ROUNDS = 10,	/* of that before sleeping in between ... */
-	ROUNDS = 2000,		/* ... and before taking it by force, some 0.3 s: an owner that lives is hardly kept from
-				   running for so long */
-	RESTARTS = 8,
+	SPINS = 2000,		/* attempts to take a lock before checking whether its owner is alive */
+	BUSY_ROUNDS = 10,	/* rounds of attempts without sleeping in between */
+	ROUNDS = 2000,		/* rounds before the lock is taken from its owner, after about 0.3 s: a live owner is
+				   hardly ever kept from running for so long */
+	RESTARTS = 32,
 };
 
-/* Has thread @owner ended, as far as thread @tid can ask? */
+/* Has thread @owner ended?  False if thread @tid cannot tell. */
 static bool is_dead(uint32_t owner, uint32_t tid)
 {
-	return !((owner | tid) & SHM_OTHER_PIDS) && syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH;
+	return !((owner | tid) & SHM_OTHER_PIDS) && calls_may(ABI_CALLS_SIGNAL) && syscall(SYS_tkill, (int)owner, 0) < 0 && errno == ESRCH;
 }
 
 static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t tid)
@@ -284,7 +292,7 @@ static bool lock(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32
 			__builtin_ia32_pause();
 #endif
 		}
-		/* The chain is sound at every moment, so what a dead owner left is taken over as it is. */
+		/* The chain is valid at every moment, so a dead owner's lock is taken over without repair. */
 		if ((owner == tid || is_dead(owner, tid)) &&
 		    __atomic_compare_exchange_n(word, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
@@ -316,28 +324,41 @@ static bool is_live(struct abi_elem *e)
 	return state == ABI_ELEM_LIVE || (state == ABI_ELEM_NEW && change_state(e, ABI_ELEM_NEW, ABI_ELEM_LIVE));
 }
 
-/* *link: the word that refers to the element found. */
+/*
+ * Had @e, to which a chain led, left the chain before its @next was read, so that @next does not belong to the chain?  It
+ * may be free, about to enter a chain, or in one again.  If it is not @live, it may also still be in the chain, because
+ * the process that was removing it was killed.
+ */
+static bool has_left(const struct shm_map *m, const struct abi_elem *e, uint32_t hash, uint32_t next, bool live)
+{
+	return (live && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != ABI_ELEM_LIVE) ||
+	       ((__atomic_load_n(&e->hash, __ATOMIC_RELAXED) ^ hash) & m->mask) != 0 ||
+	       __atomic_load_n(&e->next, __ATOMIC_RELAXED) != next;
+}
+
+/* The live element of @key, or NULL; *link is the word that refers to it. */
 static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const void *key, uint32_t hash, uint32_t **link)
 {
 	uint32_t *at = &table_index(m, base)[hash & m->mask];
 
 	for (int restart = 0; restart < RESTARTS; restart++) {
+		uint32_t ref = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 		bool strayed = false;
 
 		*link = at;
-		/* A longer chain is a ring. */
+		/* A chain cannot have more elements than the table: it would be a cycle. */
 		for (uint32_t k = 0; k < m->max_entries && k < STEPS; k++) {
-			struct abi_elem *e = table_elem(m, base, __atomic_load_n(*link, __ATOMIC_ACQUIRE));
+			struct abi_elem *e = table_elem(m, base, ref);
 
 			if (!e)
 				return NULL;
-			if (e->hash == hash && table_same_key(m, e, key) && is_live(e))
+			if (__atomic_load_n(&e->hash, __ATOMIC_RELAXED) == hash && table_same_key(m, e, key) && is_live(e))
 				return e;
-			/* Taken out and used again meanwhile: this is another bucket's chain now. */
-			strayed = ((e->hash ^ hash) & m->mask) != 0;
+			*link = &e->next;
+			ref = __atomic_load_n(*link, __ATOMIC_ACQUIRE);
+			strayed = has_left(m, e, hash, ref, restart + 1 < RESTARTS);
 			if (strayed)
 				break;
-			*link = &e->next;
 		}
 		if (!strayed)
 			return NULL;
@@ -353,7 +374,10 @@ void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key)
 	return e ? table_value(m, e) : NULL;
 }
 
-/* Unused elements first, so that one given back rests for long: somebody may still hold its address. */
+/*
+ * Take elements that were never used first, then freed ones: another process may still hold a freed element's
+ * address, so it should not be reused soon.
+ */
 static struct abi_elem *take_shared(const struct shm_map *m, uint8_t *base, uint32_t *n)
 {
 	struct abi_table *t = table_header(m, base);
@@ -388,7 +412,7 @@ static void give_back_shared(const struct shm_map *m, uint8_t *base, struct abi_
 	} while (!__atomic_compare_exchange_n(&t->free_tagged, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-/* Put @e into the chain of @bucket, whose first was *first.  False: it is another one now. */
+/* Add @e at the head of @bucket's chain, which was @first.  False: another element is the head now. */
 static bool chain(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t first, struct abi_elem *e, uint32_t ref)
 {
 	__atomic_store_n(&e->next, first, __ATOMIC_RELAXED);
@@ -426,7 +450,7 @@ int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, co
 		if (flags == BPF_NOEXIST)
 			err = -EEXIST;
 		else
-			memcpy(table_value(m, e), value, m->value_size);
+			put_words(table_value(m, e), value, m->value_size);
 		if (made) {
 			set_state(made, ABI_ELEM_FREE);
 			give_back_shared(m, base, made, n + 1);
@@ -436,7 +460,7 @@ int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, co
 	return err;
 }
 
-/* Take element @ref, which was deleted, out of its chain.  False: it is not found there, and is lost. */
+/* Remove the deleted element @ref from its chain.  False: it is not there, and it is lost. */
 static bool unchain(const struct shm_map *m, uint8_t *base, uint32_t bucket, uint32_t *link, uint32_t ref)
 {
 	uint32_t next = __atomic_load_n(&table_elem(m, base, ref)->next, __ATOMIC_ACQUIRE), seen = ref;
@@ -492,19 +516,4 @@ bool table_next(const struct shm_map *m, uint8_t *base, uint64_t from, struct vm
 		return true;
 	}
 	return false;
-}
-
-void table_each(const struct shm_map *m, const uint8_t *at,
-		void (*each)(void *ctx, const void *key, const void *value), void *ctx)
-{
-	const struct abi_table *t = (const struct abi_table *)at;
-	uint32_t used = __atomic_load_n(&t->used, __ATOMIC_ACQUIRE);
-
-	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
-		const struct abi_elem *e =
-			(const struct abi_elem *)(at + m->elems_off + (uint64_t)n * m->stride);
-
-		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ABI_ELEM_LIVE)
-			each(ctx, e + 1, (const uint8_t *)(e + 1) + m->key_size);
-	}
 }

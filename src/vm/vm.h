@@ -1,29 +1,30 @@
 /*
  * eBPF in user space: a check at load time, an interpreter, and a compiler for x86-64.
  *
- * What runs here comes from bpf/ but is trusted no more than the kernel trusts it, and memory it works on is
- * shared with processes that may have scribbled over it.  Safety is in two halves:
+ * Programs come from bpf/ but are trusted no more than the kernel trusts them, and the memory they work on is shared
+ * with processes that may have corrupted it.  Safety has two halves:
  *
- * - When loading (vm_load), what does not depend on data is decided: every opcode and field is known, jumps
- *   lead to an instruction of the same function and make no loop without may_goto, calls do not recurse and nest 8 deep at most, registers
- *   are written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get
- *   the arguments their row asks for.  Pointers that are the stack, the context or a map's value plus a
- *   constant are followed, and accesses through them decided here, too.
- * - When running, every other access is compared with the few regions that the program may touch (its stack,
- *   its context, the maps' memory).  Proving those accesses instead would take the kernel's ranges of numbers,
- *   its null checks, its spilled pointers; the comparison costs about a nanosecond, cannot be wrong about a
- *   pointer that came from shared memory, and a failed one ends the run with -EFAULT.
+ * - vm_load checks what does not depend on data: every opcode and field is known, jumps lead to an instruction of the
+ *   same function and make no loop without may_goto, calls do not recurse and nest 8 deep at most, registers are
+ *   written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get arguments of
+ *   the types in their row.  Pointers to the stack, the context or a map's value plus a constant are tracked, and
+ *   accesses through them are checked here, too.
+ * - At run time every other access is compared with the few regions that the program may access (its stack, its
+ *   context, the maps' memory).  Proving those accesses at load time would need the kernel verifier's value ranges,
+ *   null checks and spilled pointers.  The comparison costs about a nanosecond and is right about pointers from
+ *   shared memory, too; an access outside ends the run with -EFAULT.
  *
- * Runs end: each loop that jumps make has a may_goto in it, so from one of them to the next, or the end, a run takes
- * at most VM_MAX_COST instructions, which is computed when loading.  Each may_goto is charged the longest of those
- * ways, each turn of bpf_loop and each element of bpf_for_each_map_elem the longest way through its callback, from a
- * budget that is the whole run's; an element that is passed over is charged one instruction.
- * When there is not much left may_goto goes to its target; an exhausted one ends the run with -ETIME.  A may_goto with
- * the immediate 1 goes on for half of what is left then, for what a program does about having run out of time.
+ * Every run ends.  Each loop made of jumps contains a may_goto, so a run takes at most VM_MAX_COST instructions from
+ * one may_goto to the next, or to the end; vm_load computes that number.  A run has a budget of instructions.  Each
+ * may_goto is charged the longest path to the next one; each turn of bpf_loop and each element of
+ * bpf_for_each_map_elem the longest path through its callback; an element that is skipped, one instruction.  When
+ * little of the budget is left may_goto jumps, which ends its loop; when nothing is left the run ends with -ETIME.  A
+ * may_goto with the immediate 1 may use half of that last part: it is for the code with which a program handles
+ * having run out of time.
  *
- * The instruction set is the kernel's up to version 4 of the set (sign-extending loads and moves, signed
- * division, bswap, long jumps), with its semantics: division by 0 gives 0, modulo by 0 the dividend, shifts
- * take the count modulo the width.  Atomic operations must be aligned.  Little endian machines only.
+ * The instruction set is the kernel's, version 4 (sign-extending loads and moves, signed division, bswap, long
+ * jumps), with its semantics: division by 0 gives 0, modulo by 0 the dividend, shift counts are taken modulo the
+ * width.  Atomic operations must be aligned.  Little endian machines only.
  *
  * A program may be run by several threads at once, each with its own struct vm_thread.
  */
@@ -37,23 +38,23 @@
 #include <linux/bpf.h>
 
 enum {
-	VM_STACK = 512,			/* bytes, for the frames of all calls */
-	VM_MAX_FRAMES = 8,		/* calls and callbacks inside each other, with the program itself */
+	VM_STACK = 512,			/* bytes for the frames of all nested calls */
+	VM_MAX_FRAMES = 8,		/* nested calls and callbacks, including the program itself */
 	VM_MAX_INSNS = 1 << 16,
-	VM_MAX_COST = 1000000,		/* instructions that a run takes without its loops' turns */
+	VM_MAX_COST = 1000000,		/* instructions of a run, not counting repeated turns of loops */
 	VM_MAX_LOOPS = 1 << 23,		/* turns of one bpf_loop; more are -E2BIG to the program */
 	VM_DEFAULT_BUDGET = 1 << 24,	/* instructions in loops' turns */
 	VM_VALUES = 4,
 };
 
-/* What one thread needs to run programs: its own, used by one run at a time (a helper starts no other). */
+/* The state that one thread needs to run programs, used by one run at a time (a helper starts no other). */
 struct vm_thread {
-	uint8_t stack[VM_STACK] __attribute__((aligned(16)));	/* of the last run; set to anything, once */
-	void *user;			/* the helpers' */
-	/* Out: after a run that failed, where, as an index into vm_spec.insns. */
+	uint8_t stack[VM_STACK] __attribute__((aligned(16)));	/* initialised once; keeps the last run's contents */
+	void *user;			/* for the helpers */
+	/* Out: the instruction at which a run failed, as an index into vm_spec.insns. */
 	uint32_t fault_insn;
-	uint64_t values[VM_VALUES];	/* what helpers without a function return */
-	/* The engine's own. */
+	uint64_t values[VM_VALUES];	/* the results of helpers without a function */
+	/* Private to the engine. */
 	void *ctx;
 	uint64_t budget, ret, args[5];
 	uint64_t native_sp, native_fault;
@@ -62,43 +63,43 @@ struct vm_thread {
 /* --- what a program may use -------------------------------------------------------------------------- */
 
 /*
- * A map: an ld_imm64 with BPF_PSEUDO_MAP_FD or BPF_PSEUDO_MAP_VALUE has the index of its row as the immediate.
- * All pointers to values that helpers hand out must lie in @base, @size, aligned to 8.
+ * A map: an ld_imm64 with BPF_PSEUDO_MAP_FD or BPF_PSEUDO_MAP_VALUE has the index of its row as the immediate.  All
+ * pointers to values that helpers return must be inside @base, @size, aligned to 8.
  */
 struct vm_map {
-	void *handle;			/* what helpers are given */
+	void *handle;			/* passed to helpers as the map */
 	void *base;			/* or NULL: the program has no pointers into it */
 	uint64_t size;
 	uint32_t key_size, value_size;
 	bool readonly;
-	bool walked;			/* vm_spec.next has its elements */
+	bool walked;			/* vm_spec.next can iterate over it */
 };
 
-/* One element of a map: numbers go up, from 0 on. */
+/* One element of a map; numbers ascend from 0. */
 struct vm_elem {
 	uint64_t number;
 	uint64_t key, value;		/* addresses in the program's memory */
 };
 
 enum vm_arg {
-	VM_ARG_NONE,			/* not given; so are those behind it */
+	VM_ARG_NONE,			/* absent, like those after it */
 	VM_ARG_ANY,
-	VM_ARG_MAP,			/* vm_map.handle; known when loading, or else found among the maps when it runs */
-	VM_ARG_KEY, VM_ARG_VALUE,	/* readable for the key_size, value_size of the map before it */
-	VM_ARG_READ, VM_ARG_WRITE,	/* usable for as many bytes as the VM_ARG_SIZE behind it says */
+	VM_ARG_MAP,			/* known when loading, or its handle is looked up at run time */
+	VM_ARG_KEY, VM_ARG_VALUE,	/* readable; key_size or value_size bytes of the preceding VM_ARG_MAP */
+	VM_ARG_READ, VM_ARG_WRITE,	/* memory; the next argument, a VM_ARG_SIZE, is its size */
 	VM_ARG_SIZE,			/* 32 bits */
 };
 
 enum vm_ret {
 	VM_RET_VALUE,
-	VM_RET_VOID,			/* r0 is not to be read */
+	VM_RET_VOID,			/* the program must not read r0 */
 	VM_RET_CTX,			/* the context; there is no function */
 	VM_RET_SCRATCH,			/* memory of vm_spec.scratch's size; there is no function */
 };
 
 /*
- * A function of the host, by the kernel's number or one of the caller's own.  It may not unwind.  Without one the
- * result is vm_thread.values[value], which costs no call.
+ * A helper: a function of the host, under the kernel's number or one of the caller's own.  It must return.  Without a
+ * function the result is vm_thread.values[value], which costs no call.
  */
 struct vm_helper {
 	uint32_t number;
@@ -108,7 +109,7 @@ struct vm_helper {
 	uint32_t value;
 };
 
-/* All but insns must stay for as long as the program lives.  bpf_loop and bpf_for_each_map_elem are the engine's own. */
+/* All but insns must outlive the program.  The engine itself implements bpf_loop and bpf_for_each_map_elem. */
 struct vm_spec {
 	const struct bpf_insn *insns;
 	uint32_t ninsns;
@@ -118,11 +119,11 @@ struct vm_spec {
 	uint32_t nhelpers;
 	uint32_t ctx_size;		/* readable bytes at the context, which is aligned to 8 */
 	bool ctx_writable;
-	uint32_t scratch;		/* bytes at the address that VM_RET_SCRATCH gives, aligned to 8; 0: there are none */
+	uint32_t scratch;		/* bytes at the address that VM_RET_SCRATCH returns, aligned to 8; 0: none */
 	uint64_t budget;		/* 0: VM_DEFAULT_BUDGET */
 	/*
-	 * The first element of the map whose number is not below @from.  False: there is none.  Elements may come and go
-	 * meanwhile, also by the callback's doing.  NULL: no map is walked.
+	 * The first element of the map whose number is not below @from.  False: there is none.  Elements may be added
+	 * and deleted during the iteration, also by the callback.  NULL: programs cannot iterate over maps.
 	 */
 	bool (*next)(void *handle, struct vm_thread *t, uint64_t from, struct vm_elem *ret);
 };
@@ -136,23 +137,21 @@ struct vm_error {
 	char text[100];			/* "jump out of the function"; no newline */
 };
 
-/*
- * Check @spec and make a program of it.  0, -EINVAL with @err set when it is refused, -ENOMEM.
- */
+/* Check @spec and load it.  0; -EINVAL with @err set when it is refused; -ENOMEM. */
 int vm_load(const struct vm_spec *spec, struct vm_prog **ret, struct vm_error *err);
 void vm_free(struct vm_prog *p);
 
 /*
- * Compile for this machine.  0; -ENOTSUP when there is no compiler for it, -ENOMEM, or why the system gives no
- * executable memory (-EACCES, -EPERM under a policy against it).  The program runs in any case: then in
- * the interpreter, and that is to be said to the user.
+ * Compile for this machine.  0; -ENOTSUP when there is no compiler for it, -ENOMEM, or the error with which the
+ * system refuses executable memory (-EACCES, -EPERM under a policy).  After an error the program runs in the
+ * interpreter; the caller should tell the user.
  */
 int vm_compile(struct vm_prog *p);
 
 /*
- * Run: compiled if vm_compile has been, else interpreted.  0 and r0 in *ret; -EFAULT after an access outside of
- * the program's memory or an unaligned atomic one; -ETIME when the budget is used up.  What was written
- * before stays.
+ * Run the program: the compiled code if vm_compile succeeded, else the interpreter.  0 and r0 in *ret; -EFAULT after
+ * an access outside of the program's memory or an unaligned atomic access; -ETIME when the budget is used up.  Writes
+ * made before are kept.
  */
 int vm_run(const struct vm_prog *p, struct vm_thread *t, void *ctx, uint64_t *ret);
 int vm_interpret(const struct vm_prog *p, struct vm_thread *t, void *ctx, uint64_t *ret);

@@ -243,7 +243,7 @@ def test_audit_refused(interp, listener):  # noqa: F811
     try:
         ready(child)
         assert ask(child, f"connect {listener.name}") == "0"
-        channel = listener.accept()
+        channel = listener.accept_plain()
         assert channel.receive().phase == READY
         listen(child.pid, "audit")
         listen(child.pid, "gc__start")

@@ -1,16 +1,17 @@
 """The tracer's end of a channel to the agent: src/abi/agent.h in Python."""
 import collections
 import os
+import secrets
 import socket
 import struct
 
-LAYOUT = struct.Struct("=HHIIIIIII200s")
-VERSION = 2
-HELLO, STATE, LOOK = 1, 2, 3
+LAYOUT = struct.Struct("=HHIIIIIIIQ200s")
+VERSION = 5
+HELLO, STATE, LOOK, SEGMENT, PROOF, ASK = 1, 2, 3, 4, 5, 6
 READY, OFF = 1, 2
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
-Message = collections.namedtuple("Message", "version kind seq pid phase python can supplied leave why")
+Message = collections.namedtuple("Message", "version kind seq pid phase python can supplied leave proof why")
 
 
 class Channel:
@@ -21,7 +22,10 @@ class Channel:
 
     def receive(self):
         """The next message, or None at the channel's end."""
-        data = self.sock.recv(4096)
+        try:
+            data = self.sock.recv(4096)
+        except ConnectionResetError:    # an end that has not read all
+            data = b""
         if not data:
             return None
         message = Message(*LAYOUT.unpack(data))
@@ -29,8 +33,15 @@ class Channel:
         return message._replace(why=message.why.split(b"\0")[0].decode())
 
     def look(self, leave=0):
+        self.ask_look(leave)
+        return self.receive_state()
+
+    def ask_look(self, leave=0):
         self.seq += 1
-        self.sock.send(LAYOUT.pack(VERSION, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, leave, b""))
+        self.sock.send(LAYOUT.pack(VERSION, LOOK, self.seq, os.getpid(), 0, 0, 0, 0, leave, 0, b""))
+
+    def receive_state(self):
+        """The answer."""
         state = self.receive()
         assert state and state.kind == STATE and state.seq == self.seq, state
         return state
@@ -40,23 +51,38 @@ class Channel:
 
 
 class Listener:
-    """Where preloaded agents connect to; in DTAP_AGENT stands its name."""
+    """Where preloaded agents connect to; in DTAP_AGENT stands its address."""
 
     def __init__(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.name = f"dtap-test-{os.getpid()}-{id(self)}"
+        self.word = secrets.token_hex(16)
+        self.name = f"dtap-{os.getpid()}-{secrets.token_hex(8)}"
+        self.address = f"{self.name}:{self.word}"
         self.sock.bind("\0" + self.name)
         self.sock.listen(20)
         self.sock.settimeout(TIMEOUT_S)
 
-    def accept(self):
+    def accept_plain(self):
+        """A channel by which somebody else introduces us to the agent."""
         return Channel(self.sock.accept()[0])
+
+    def accept(self):
+        """A channel whose agent has said the word, and been asked."""
+        channel = self.accept_plain()
+        proof = channel.receive()
+        assert proof.kind == PROOF and proof.why == self.word
+        channel.proof = secrets.randbits(64) | 1
+        try:
+            channel.sock.send(LAYOUT.pack(VERSION, ASK, 0, os.getpid(), 0, 0, 0, 0, 0, channel.proof, b""))
+        except BrokenPipeError:         # a child that has ended already
+            pass
+        return channel
 
     def hello(self):
         """A new channel that a preloaded program no longer waits for, and its HELLO."""
         channel = self.accept()
         hello = channel.receive()
-        assert hello.kind == HELLO and channel.look().supplied == 0
+        assert hello.kind == HELLO and hello.proof == channel.proof and channel.look().supplied == 0
         return channel, hello
 
     def pending(self):

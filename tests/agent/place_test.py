@@ -85,7 +85,7 @@ def test_without_script():
 def test_stap_follows(interp):
     script = 'probe process.mark("function__entry") { n++ } global n probe end { println(n > 10) }'
     for options, place in ((["--place=kernel"], "kernel"), ([], "target")):
-        result = harness.stap(*options, "-v", "-e", script, "-c", interp.command("def f(): pass\nfor _ in range(20): f()"))
+        result = harness.stap(*options, "-vv", "-e", script, "-c", interp.command("def f(): pass\nfor _ in range(20): f()"))
         assert result.out == "1\n" and f"# stap: the script runs in the {place}: " in result.err, result
 
 

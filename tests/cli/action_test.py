@@ -45,7 +45,7 @@ def test_freopen(dtrace, tmp_path):
 
 def test_ftruncate(dtrace, tmp_path):
     dtrace("-q", "-o", tmp_path / "out", "-n", 'BEGIN { printf("x"); ftruncate(); printf("y"); exit(0); }')
-    assert (tmp_path / "out").read_text() == "y"
+    assert (tmp_path / "out").read_text() == "y\n"
 
 
 def test_setopt(dtrace):

@@ -24,7 +24,7 @@ def scripts():
 
 
 def compile_only(dtrace, script, *options):
-    return dtrace("-q", "-e", *options, "-s", script, timeout=20)
+    return dtrace("-q", "-e", *options, "-s", script)
 
 
 @pytest.mark.parametrize("text", scripts())
@@ -153,9 +153,37 @@ OPTIONS = [
 ]
 
 
+DESCRIPTIONS = [    # alone on the command line: one line, as other DTraces have it
+    (["-n", "not_a_probe"], "not_a_probe: probe description :::not_a_probe does not match any probes"),
+    (["-m", "profile"], "profile: probe description :profile:: does not match any probes"),
+    (["-P", "a:b"], 'a:b: invalid probe description "a:b": Overspecified probe description'),
+    (["-f", "4.56"], "4.56: probe identifier 4 not permitted when specifying functions"),
+    (["-m", "17"], "17: probe identifier 17 not permitted when specifying modules"),
+]
+
+
+@pytest.mark.parametrize("argv, words", DESCRIPTIONS, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_bad_description(dtrace, argv, words):
+    result = dtrace(*argv)
+    assert (result.code, result.out, result.err) == (1, "", f"dtrace: invalid probe specifier {words}\n"), result
+
+
+def test_more_colons_than_parts(dtrace):
+    """A leading colon is an empty part, which may be one more than -f has."""
+    result = dtrace("-lf", ":vmlinux::")
+    assert "failed to match vmlinux::::" in result.err, result
+
+
+def test_exit_and_end_of_process(dtrace):
+    """How the process ended is said when its end was that of the run, and not behind exit()."""
+    run = [dtrace("-n", f"syscall::exit_group:entry /pid == $target/ {{ {action} }}", "-c", "/bin/true").err
+           for action in ("exit(0);", "")]
+    assert "has exited" not in run[0] and "runs on" not in run[0] and "has exited" in run[1], run
+
+
 @pytest.mark.parametrize("argv, code, words", OPTIONS, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_bad_command_line(dtrace, argv, code, words):
-    result = dtrace(*argv, timeout=20)
+    result = dtrace(*argv)
     assert result.code == code and words in result.err and result.out == "", result
 
 
@@ -166,7 +194,10 @@ def test_bad_command_line(dtrace, argv, code, words):
     ("python$target:nosuch::line", "the provider's modules are: "),
     ("python$target:::nosuch", "the provider's names are: "),
     ("python$target:::line -p", 'a program "sleep"'),
-    ("python$target:::line -c", "those of all that -c starts are python* with /progenyof($target)/"),
+    ("pyton*:::line", "there is no provider pyton; did you mean python$target?"),
+    ("pyton$target:::line", "there is no provider pyton; did you mean python$target?"),
+    ("pid$target:libsqlite3.so:sqlite3_open:entry", "what Python imports later, as libsqlite3, is found in a process that runs"),
+    ("python$target:::line -c", "those of all that -c starts are python* with -x family, or with /progenyof($target)/"),
 ])
 def test_description_of_nothing(dtrace, start, description, words):
     """What a person types who pastes a marker's name, or forgets a colon: the message says what to type."""
@@ -175,6 +206,23 @@ def test_description_of_nothing(dtrace, start, description, words):
     target = target or ("-p", str(start(["sleep", "60"]).pid))
     result = dtrace("-n", description, *target)
     assert result.code == 1 and words in result.err and result.out == "", result
+
+
+def test_long_line(dtrace):
+    """A script of the command line is not repeated as a whole with each of its mistakes."""
+    script = "BEGIN { a = 1; " + "trace(a); " * 40 + "b = nosuch; " + "trace(a); " * 40 + "c = other; exit(0); }"
+    result = dtrace("-n", script)
+    lines = result.err.splitlines()
+    assert result.code == 1 and len(result.err) < 1.5 * len(script), result
+    assert lines[0].startswith("dtrace: invalid probe specifier BEGIN { a = 1; trace(a);") and "nosuch" in lines[0]
+    assert lines[1].startswith("\t...") and lines[1].endswith("...") and len(lines[1]) < 180
+    # The caret stands under the name.
+    assert lines[1][lines[2].index("^"):].startswith("nosuch"), result
+
+
+def test_function_of_another_language(dtrace):
+    result = dtrace("-n", "python$target:::function-entry { @[str(arg0)] = count(); }", "-c", "/usr/bin/python3 -c pass")
+    assert result.code == 1 and "copyinstr(arg0) reads the string at an address in the process" in result.err, result
 
 
 def test_reason_is_said_once(dtrace):
@@ -203,7 +251,35 @@ def test_without_proc():
 def test_output_that_cannot_be_written(command):
     command = [str(harness.BUILD / command[0]), *command[1:]]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S)
     assert done.returncode == 1 and done.stderr.endswith(": No space left on device\n"), done
-    done = subprocess.run(["sh", "-c", '"$@" | true', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=20)
+    done = subprocess.run(["sh", "-c", '"$@" | true', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S)
     assert done.stderr == "", done
+
+
+@pytest.mark.parametrize("clause, hint", [
+    ("pyton$target:::function-entry { }", "there is no provider pyton; did you mean python$target?"),
+    ("pyton*:::function-entry { }", "there is no provider pyton; did you mean python$target?"),
+    ("BEGIN { trace(str(arg0)); }", "copyinstr(arg0) reads the string at an address"),
+    ("BEGIN { @ = hist(1); }", "@ = quantize(value)"),
+    ("BEGIN { trace(copyinst(1)); }", "similar names are: copyinstr"),
+])
+def test_meant(dtrace, clause, hint):
+    """What a name that is not there was meant to be."""
+    result = dtrace("-q", "-n", clause, "-c", "/bin/true")
+    assert result.code == 1 and hint in result.err, result
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.parametrize("module", ["libc.so.6", "libc.so", "libc"])
+def test_module_by_its_stem(dtrace, module):
+    """A library with or without what follows .so, and without that."""
+    result = dtrace("-q", "-l", "-n", f"pid$target:{module}:malloc:entry", "-c", "/bin/true")
+    assert result.code == 0 and "malloc" in result.out, result
+
+
+@pytest.mark.needs_bpf
+def test_command_runs_on(dtrace):
+    """Who waits for the end of what the command prints is told why there is none yet."""
+    result = dtrace("-n", "BEGIN { exit(0); }", "-c", "/bin/sleep 0.3")
+    assert result.code == 0 and "# dtrace: the command runs on, as process " in result.err, result

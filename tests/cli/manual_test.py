@@ -78,7 +78,7 @@ def complete(*words, page=COMPLETION, command="dtrace"):
     script = f'source {page}; compopt() {{ :; }}; COMP_WORDS=("${{@}}"); COMP_CWORD=$(($# - 1))\n' \
              f'_{command} "$1"; printf "%s\\n" "${{COMPREPLY[@]}}"'
     result = subprocess.run(["bash", "-c", script, "bash", str(harness.BUILD / command), *words], text=True, check=True,
-                            capture_output=True, timeout=20)
+                            capture_output=True, timeout=harness.TIMEOUT_S)
     assert result.stderr == ""
     return set(result.stdout.split())
 
@@ -100,6 +100,77 @@ def test_completion_of_dtap():
     page = harness.TOP / "share" / "completions" / "dtap"
     assert {"agent", "dtrace", "stap", "--version"} <= complete("", page=page, command="dtap")
     assert complete("agent", "", page=page, command="dtap") == {"install", "remove", "status", "--python", "--root", "--help"}
+
+
+def options_of(command):
+    """The options that --help shows."""
+    text = harness.run([harness.BUILD / "dtap", command, "--help"]).out
+    return {name for pair in re.findall(r"^  (?:(-\w), |    )(--\w+)", text, re.M) for name in pair if name}
+
+
+@pytest.mark.parametrize("page", ["dtap"])
+def test_completion_of_commands(page):
+    """Whatever --help shows, one's own options of a command too."""
+    found = complete("trace", "-", page=harness.TOP / "share" / "completions" / page, command="dtap")
+    assert found == options_of("trace") and "--least" in found
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+def test_completion_of_fish(tmp_path):
+    def offers(line):
+        script = f"source {harness.TOP}/share/completions/dtap.fish; complete -C '{line}'"
+        env = {"PATH": f"{harness.BUILD}:/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+        result = harness.run(["fish", "--no-config", "-c", script], env=env)
+        assert result.code == 0, result
+        return {text.partition("\t")[0] for text in result.out.splitlines()}
+    assert {"trace", "record", "dump", "dtrace"} <= offers("dtap ")
+    assert options_of("trace") <= offers("dtap trace -") | offers("dtap trace --")
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_completion_of_zsh(tmp_path):
+    """Its two lists, as _describe is given them; the rest is zsh's own."""
+    script = f"""
+        words=(dtap trace -); CURRENT=3
+        _describe() {{ print -l -- ${{(P)4}} }}
+        source {harness.TOP}/share/completions/_dtap
+        print COMMANDS; CURRENT=2 _dtap"""
+    env = {"PATH": f"{harness.BUILD}:/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    result = harness.run(["zsh", "-f", "-c", script], env=env)
+    options, _, commands = result.out.partition("COMMANDS\n")
+    assert result.code == 0, result
+    assert {line.partition(":")[0] for line in options.splitlines()} == options_of("trace")
+    assert {"trace", "record", "dump", "dtrace"} <= {line.partition(":")[0] for line in commands.splitlines()}
+
+
+COMMANDS = sorted((harness.TOP / "share" / "commands").glob("*.d"))
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_pages_of_commands(tmp_path):
+    """One for each ready-made command, with the options that its help shows; sound as the others are."""
+    result = harness.run([harness.TOP / "tools" / "command-pages", harness.TOP, tmp_path])
+    assert result.code == 0, result
+    assert {path.name for path in tmp_path.iterdir()} == {f"dtap-{path.stem}.1" for path in COMMANDS}
+    for path in COMMANDS:
+        page = tmp_path / f"dtap-{path.stem}.1"
+        test_manual_is_sound(page)
+        found = set(re.findall(r"(?<![\w-])-+\w+", " ".join(
+            line.replace("Fl ", "-") for line in page.read_text().splitlines() if line.startswith(".It Fl "))))
+        assert found == options_of(path.stem), path
+
+
+@pytest.mark.parametrize("command", ["diff", "dump", "view"])
+def test_pages_and_completion_of_other_commands(command):
+    """What their help shows, neither less nor more; and the list of commands has them."""
+    shown = options_of(command)
+    page = PAGE.with_name(f"dtap-{command}.1").read_text()
+    items = [line for line in page.splitlines() if line.startswith(".It Fl ")]
+    assert shown and set(re.findall(r"(?<![\w-])-+\w+", " ".join(items).replace("Fl ", "-"))) == shown
+    completion = harness.TOP / "share" / "completions" / "dtap"
+    assert command in complete("", page=completion, command="dtap")
+    assert complete(command, "-", page=completion, command="dtap") == shown
+    assert f".Xr dtap-{command} 1" in PAGE.with_name("dtap.1").read_text()
 
 
 @pytest.mark.parametrize("page", sorted((harness.TOP / "doc" / "howto").glob("*.md")), ids=lambda page: page.stem)

@@ -3,6 +3,8 @@ import re
 
 import pytest
 
+import harness
+
 pytestmark = pytest.mark.needs_bpf
 
 PYTHON = "/usr/bin/python3"
@@ -25,7 +27,8 @@ def test_execargs_as_key(dtrace, start):
     """Equal arguments are one key, whatever lay in memory before."""
     code = "import os, time\nwhile True: os.getsid(0); time.sleep(0.005)"
     for words in ("a", "bb bb"):
-        start([PYTHON, "-c", code, *words.split()])
+        child = start([PYTHON, "-c", code, *words.split()])
+        harness.wait_until(lambda: harness.waits(child.pid), what="its sleep")
     result = dtrace("-q", "-n", """
         syscall::getsid:entry /execname == "python3"/ { @[execargs, pid % 1] = count(); @n[probefunc, execargs] = count(); }
         syscall::getsid:entry /++n == 60/ { exit(0); }""")

@@ -1,5 +1,6 @@
 """The life of a session: exit codes, signals, -c and -p, output files, scripts that name dtrace themselves."""
 import os
+import pty
 import re
 import shutil
 import signal
@@ -90,7 +91,7 @@ def test_output_file(dtrace, tmp_path):
     for _ in range(2):
         result = dtrace("-q", "-o", path, "-n", 'BEGIN { printf("to the file\\n"); exit(0); }')
         assert tuple(result) == (0, "", ""), result
-    assert path.read_text() == "to the file\n" * 2
+    assert path.read_text() == "to the file\n\n" * 2
 
 
 @pytest.mark.parametrize("line", ["#!{dtrace} -s", "#!{dtrace} -qs"])
@@ -101,7 +102,7 @@ def test_script_that_names_dtrace(tmp_path, line):
         BEGIN { printf("%s %d\\n", $$1, $2); exit(0); }""")
     script.chmod(0o755)
     result = harness.run([script, "word", 42])
-    assert tuple(result) == (0, "word 42\n", ""), result
+    assert tuple(result) == (0, "word 42\n\n", ""), result
 
 
 def test_script_on_standard_input(tmp_path):
@@ -121,6 +122,14 @@ def test_several_scripts(dtrace, tmp_path):
 
 def test_compile_only(dtrace):
     assert dtrace("-e", "-q", "-n", 'BEGIN { printf("never\\n"); }').out == ""
+
+
+def test_destructive_is_told(dtrace):
+    """dtrace(1M), -w, as the original's; not with -q."""
+    told = "dtrace: allowing destructive actions\n"
+    assert dtrace("-w", "-n", "BEGIN { exit(0); }").err.endswith("matched 1 probe\n" + told)
+    assert told in dtrace("-n", "#pragma D option destructive\nBEGIN { exit(0); }").err
+    assert dtrace("-w", "-q", "-n", "BEGIN { exit(0); }").err == "" and told not in dtrace("-n", "BEGIN { exit(0); }").err
 
 
 def test_unmatched_probe(dtrace):
@@ -152,7 +161,7 @@ def test_fault_fires_error_and_the_session_goes_on(dtrace):
         ERROR { printf("error %d\\n", arg4); }""")
     assert result.code == 0 and "not reached" not in result.out, result
     assert "next clause\n" in result.out and "error 1\n" in result.out, result      # 1: DTRACEFLT_BADADDR
-    assert re.search(r"error on enabled probe ID \d+ \(ID 1: dtrace:::BEGIN\): invalid address \(0x0\) in action #1",
+    assert re.search(r"error in dt_clause_\d+ for probe ID 1 \(dtrace:::BEGIN\): invalid address \(0x0\) at BPF pc",
                      result.err), result
 
 
@@ -178,7 +187,7 @@ def test_closed_output():
     tracer = harness.dtrace_start("-q", "-n", 'tick-1ms { printf("%d\\n", n++); }')
     assert tracer.stdout.readline() == b"0\n"
     tracer.stdout.close()
-    wait_until(lambda: tracer.poll() is not None, timeout=20, what="the end after the reader went")
+    wait_until(lambda: tracer.poll() is not None, what="the end after the reader went")
     tracer.stderr.close()
 
 
@@ -192,7 +201,7 @@ def test_argument_that_no_script_reads(dtrace):
 def test_full_disk(args):
     """What could not be written is said and counts as a failure."""
     with open("/dev/full", "wb") as full:
-        tracer = subprocess.run([harness.DTRACE, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30,
+        tracer = subprocess.run([harness.DTRACE, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S,
                                 check=False)
     assert tracer.returncode == 1 and "No space left on device" in tracer.stderr, tracer
 
@@ -205,3 +214,57 @@ def test_matched_of_a_preprocessed_script(dtrace, tmp_path, options):
     result = dtrace(*options, "-v", "-s", script, "-n", "BEGIN { exit(0); }")
     assert f"script '{script}' matched 2 probes" in result.err, result
     assert "Data Semantics:   Private" in result.out, result
+
+
+# --- what is told of processes that do not do what was thought -------------------------------------------
+
+def test_process_that_waits(dtrace, start):
+    """A sampling probe sees nothing of it: silence has a reason, and there is another command."""
+    sleeper = start(["sleep", "60"])
+    wait_until(lambda: harness.waits(sleeper.pid), what="a process that sleeps")
+    script = "profile-997 /pid == $target/ { @ = count(); } tick-200ms { exit(0); }"
+    result = dtrace("-q", "-n", script, "-p", sleeper.pid)
+    assert result.code == 0 and f"# dtrace: process {sleeper.pid} used no CPU time meanwhile" in result.err, result
+    assert f"dtap dump -p {sleeper.pid}" in result.err, result
+
+
+def test_command_that_holds_the_pipe():
+    """Who waits for the end of the output is told why it does not come, also under -q."""
+    master, slave = pty.openpty()
+    reader, writer = os.pipe()
+    child = subprocess.Popen([harness.DTRACE, "-q", "-n", "tick-50ms { exit(0); }", "-c", "sleep 60"], stdout=writer,
+                             stderr=slave)
+    os.close(writer)
+    os.close(slave)
+    text = b""
+    while b"\n" not in text:
+        text += os.read(master, 1000)
+    said = re.search(rb"# dtrace: the command runs on, as process (\d+), and has the output's pipe open", text)
+    if said:
+        os.kill(int(said[1]), signal.SIGKILL)
+    assert child.wait(harness.TIMEOUT_S) == 0 and said, text
+    os.close(master)
+    os.close(reader)
+
+
+FAMILY = """
+import subprocess, sys
+def leaf(): pass
+leaf()
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, __file__, "again"])
+"""
+
+
+@pytest.mark.interps("3.9", "3.13")
+@pytest.mark.in_turn
+def test_family(dtrace, interp, start):
+    """python* of the command and its children; not of a Python beside it."""
+    foreign = harness.running(start, interp)
+    script = 'python*:::function-entry /copyinstr(arg1) == "leaf"/ { @[pid] = count(); }'
+    result = dtrace("-q", "-x", "family", "-n", script, "-c", interp.command(FAMILY))
+    counted = dict(line.split() for line in result.out.splitlines() if line)
+    assert result.code == 0 and list(counted.values()) == ["1", "1"] and str(foreign.pid) not in counted, result
+    result = dtrace("-q", "-x", "family", "-x", "place=kernel", "-n", script, "-c", "/bin/true")
+    assert result.code == 1 and "option family is for the target place" in result.err, result
+    assert dtrace("-q", "-x", "family", "-n", "BEGIN { exit(0); }").code == 0

@@ -46,6 +46,14 @@ def test_action(dtrace, program):
     assert re.search(r"^ {14}chain`leaf$", result.out, re.M), result
 
 
+def test_provider_by_pattern(dtrace, program):
+    """A pattern that the provider's name fits means the process whose number it ends with."""
+    result = dtrace("-q", "-n", 'p*d$target:a.out:outer:entry { printf("%s %s\\n", probeprov, probefunc); }',
+                    "-c", program)
+    assert re.fullmatch(r"pid\d+ outer\n", result.out), result
+    assert dtrace("-l", "-n", "q*d$target:a.out:outer:entry", "-c", program).code == 1
+
+
 def test_size(dtrace, program):
     for script in ("ustack(2);", "#pragma D option ustackframes=2\n"):
         if script.startswith("#"):
@@ -104,7 +112,7 @@ def test_kernel(dtrace, program):
     assert stack[0].startswith("vmlinux`") and not any("bpf" in f for f in stack), result
     assert any(re.search(r"do_syscall_64|el0_svc", f) for f in stack), result
     quiet = dtrace("-q", "-n", "BEGIN { stack(); ustack(); printf(\"end\"); exit(0); }")
-    assert quiet.out == "\n\nend", quiet
+    assert quiet.out == "\n\nend\n", quiet
 
 
 def test_sampling(dtrace):
@@ -150,3 +158,15 @@ def test_caller_in_the_kernel(dtrace, probe):
     first, *stack = result.out.split("\n")
     stack = [line.strip() for line in stack if "`" in line]
     assert first == f"{len(stack)} {stack[0]}" and "bpf_" not in result.out and len(stack) > 1, result
+
+
+def test_below_return_probes(dtrace, program):
+    """A return probe's function returns to code of the kernel's: stacks have where it was called from all the same."""
+    script = """
+        pid$target:a.out:leaf:entry, pid$target:a.out:leaf:return, pid$target:a.out:middle:return { ustack(); }
+        pid$target:a.out:outer:return { }"""
+    result = dtrace("-q", "-n", script, "-c", program)
+    stacks = [s[:s.index("chain`main") + 1] for s in frames("\n" + result.out)]
+    chain = ["chain`leaf", "chain`middle", "chain`outer", "chain`main"]
+    short = [chain[0], chain[1], chain[3]]
+    assert stacks == [s[k:] for s in (chain, short) for k in range(3 if s is chain else 2)] + [short[2:]], result

@@ -19,5 +19,5 @@ def test_message(block, tmp_path):
     command, code, *rest = block.splitlines()
     wanted = {mark: "".join(f"{line[2:]}\n" for line in rest if line.startswith(mark)) for mark in ">!"}
     done = subprocess.run(f"stap {command[2:]}", shell=True, executable="/bin/bash", text=True, cwd=tmp_path, capture_output=True,
-                          env={"PATH": f"{harness.BUILD}:/usr/bin:/bin"}, timeout=30, check=False)
+                          env={"PATH": f"{harness.BUILD}:/usr/bin:/bin"}, timeout=harness.TIMEOUT_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (int(code.split()[1]), wanted[">"], wanted["!"])

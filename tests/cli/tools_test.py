@@ -1,11 +1,16 @@
 """The tools around the build: counting results, naming missing packages, installing."""
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
+import types
+import xml.etree.ElementTree
 
 import pytest
 
@@ -72,3 +77,45 @@ def test_install(tmp_path):
     assert result.code == 0 and "dtrace" in result.out, result
     result = harness.run([links["dtap"], "dtrace", "-V"])
     assert result.code == 0, result
+
+
+def test_table_of_benches(monkeypatch, tmp_path, capsys):
+    """Of lines that the benches themselves print, of numbers given here."""
+    monkeypatch.syspath_prepend(str(harness.TOP / "bench"))
+    monkeypatch.setitem(sys.modules, "peer", types.SimpleNamespace(VERSION="bpftrace 0"))
+    for name in "measure", "inside":
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    inside, measure = importlib.import_module("inside"), importlib.import_module("measure")
+    print("dtap beside bpftrace 0, Linux 6, 2 processors\n\nwhat does a call cost?  One sentence, of 3 words (more or less)")
+    for version, base in (("3.9", 20.0), ("3.13", 30.0)):
+        answers = iter([base, base, base + 5, base + 7])
+        program = types.SimpleNamespace(say=lambda words, answers=answers: next(answers), interp=types.SimpleNamespace(version=version))
+        inside.turns(program, {"dtap, of 2": contextlib.nullcontext}, 1, {"": "1 1", ", and 4 threads": "5 4"})
+    print("\nhow long does it take?  Another sentence")
+    measure.row("dtap", [4.0, 5.0, 9.0], "ms", "a note")
+    measure.ratio([4.0], [8.0])
+    log = tmp_path / "log"
+    log.write_text(capsys.readouterr().out)
+    result = harness.run([TOOLS / "bench-table", log])
+    assert result.code == 0 and result.out.splitlines() == [
+        "dtap beside bpftrace 0, Linux 6, 2 processors.", "",
+        "### What does a call cost?", "", "| | 3.9 | 3.13 |", "| --- | --- | --- |",
+        "| dtap, of 2 | 5.0 | 5.0 |", "| dtap, of 2, and 4 threads | 7.0 | 7.0 |", "",
+        "### How long does it take?", "", "| | median | range |", "| --- | --- | --- |",
+        "| dtap | 5.0 ms | 4.0 to 9.0 |", "| ratio | 0.50 |  |"], result
+    log.write_text("nothing\n")
+    assert "has no results" in harness.run([TOOLS / "bench-table", log]).err
+
+
+@pytest.mark.needs_root
+def test_pictures_are_those_of_the_script(tmp_path):
+    """What README shows is what the commands print today: the same functions, in pictures that are small and well formed."""
+    result = harness.run([TOOLS / "pictures", tmp_path], env={**os.environ, "DTAP_BUILD": str(harness.BUILD)})
+    assert result.code == 0, result
+    shown = set(re.findall(r"\(doc/pictures/([\w.]+)\)", (harness.TOP / "README.md").read_text()))
+    assert shown == {path.name for path in tmp_path.iterdir()} == {path.name for path in (harness.TOP / "doc/pictures").iterdir()}
+    for name in shown:
+        there, made = ((folder / name).read_text() for folder in (harness.TOP / "doc/pictures", tmp_path))
+        assert len(there) < 150_000 and xml.etree.ElementTree.fromstring(there).tag.endswith("}svg")
+        words = [set(re.findall(r">(?:[^<]*[^<\w])?(pay|price|handle|main|\$ dtap \w+)\b", text)) for text in (there, made)]
+        assert words[0] == words[1] and words[0], name

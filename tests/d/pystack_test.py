@@ -56,15 +56,66 @@ def test_markers(start, interp, place):
 
 
 @pytest.mark.interps("3.11")
-def test_key(dtrace, interp):
-    """Equal stacks are one key, in the program's own process and from its start; %k prints them."""
+@pytest.mark.parametrize("stack, lines", [("pystack(2)", ((2, 1, 6),)), ('pystack(2, "function")', ((2, 1, 6),)),
+                                          ('pystack(2, "line")', ((3, 5, 1), (3, 4, 5)))])
+def test_key(dtrace, interp, stack, lines):
+    """Stacks of the same functions are one key, in the program's own process and from its start, unless lines are asked for;
+    %k prints them."""
     command = interp.command("import os\ndef f(n):\n os.getppid()\nfor i in range(5): f(i)\nf(0)\n")
     name = command.split()[-1]
-    result = dtrace("-q", "-n", 'syscall::getppid:entry /pid == $target/ { @[pystack(2), execname] = count(); }'
+    result = dtrace("-q", "-n", f'syscall::getppid:entry /pid == $target/ {{ @[{stack}, execname] = count(); }}'
                     ' END { printa("%k%s %@d\\n", @); }', "-c", command)
-    frames = [f"\n{14 * ' '}[ {name}:3 (f) ]\n{14 * ' '}[ {name}:{line} (<module>) ]\n{name and 'python3'} {n}\n"
-              for line, n in ((5, 1), (4, 5))]
+    frames = [f"\n{14 * ' '}[ {name}:{inner} (f) ]\n{14 * ' '}[ {name}:{outer} (<module>) ]\npython3 {n}\n"
+              for inner, outer, n in lines]
     assert result.out == "".join(frames), result
+
+
+@pytest.mark.interps("3.11", "3.14")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_no_room_for_names(dtrace, interp, place):
+    """What stacks are is not known then, which is told; how many there were is."""
+    program = "def leaf(): pass\ndef one(): leaf()\ndef two(): leaf()\nfor i in range(20): one(); two()\n"
+    script = 'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { @[pystack()] = count(); }'
+    words = ("-q", "-x", "agent=always", "-x", f"place={place}", "-n", script, "-c", interp.command(program))
+    result = dtrace(*words)
+    assert (result.code, result.err) == (0, "") and result.out.count("(leaf)") == 2, result
+    result = dtrace("-x", "namesize=0", *words)
+    assert result.code == 0 and sorted(result.out.split()) == ["20", "20"], result
+    assert re.search(r"^dtrace: \d+ name drops \(no room for what a stack is: see the namesize option\)$", result.err, re.M), result
+
+
+CONTEXTS = """
+#pragma D option quiet
+#pragma D option bufsize=16m
+#pragma D option stackindent=0
+python$target:::function-entry, python$target:::function-return
+{
+	printf("event %s %s\\n", probename, copyinstr(arg1));
+	pystack(100, "function");
+	printf("=\\n");
+	pystack(100, "line");
+}
+"""
+
+
+@pytest.mark.parametrize("attach", [False, True], ids=["start", "late"])
+def test_contexts(dtrace, start, interp, attach):
+    """The stack that is kept as calls come and go is that which a walk finds, at each of thousands of events: generators that
+    wait for each other and are thrown into and closed, exceptions, coroutines, threads, classes, profile functions."""
+    program = HERE / "contexts.py"
+    if attach:
+        out = traced(start, interp, CONTEXTS, program, "target")[0]
+    else:
+        result = dtrace("-x", "place=target", "-n", CONTEXTS, "-c", interp.command(program, "now"))
+        assert (result.code, result.err) == (0, ""), result
+        out = result.out
+    events = out.split("event ")[1:]
+    assert len(events) > 2000
+    for event in events:
+        kept, walked = ([re.sub(r":\d+ \(", " (", line) for line in part.splitlines() if line.startswith("[")]
+                        for part in event.split("=\n"))
+        assert kept and kept == walked, event
+    assert not re.search(r"\[ __init__:", out)         # what the interpreter puts in front of a class's own __init__()
 
 
 @pytest.mark.interps("3.11")

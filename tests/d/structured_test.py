@@ -66,3 +66,16 @@ def test_floating_point(dtrace):
         *(int *)((char *)this->p + 8) = 0xff800000; printf("%.2f %g", this->p->d, this->p->f); exit(0); }""")
     assert json.loads(result.out)["dtrace"]["probes"][0]["output"] == [{"message": "0.33 -inf"}, {"value": 1 / 3},
                                                                        {"value": "-inf"}], result
+
+
+def test_stacks_as_keys(dtrace):
+    """Their frames, not the number that stands for them."""
+    script = "pid$target::getpgid:entry { @[ustack(2), pid == $target] = count(); }"
+    command = f"{PYTHON} -S -c 'import os; os.getpgid(0)'"
+    result = dtrace("-O", "-x", "oformat=json", "-n", script, "-c", command)
+    (row,) = json.loads(result.out)["dtrace"]["probes"][-1]["output"][0]["aggregation-data"]
+    frames = row["keys"][0]["ustack-frames"]
+    assert frames[0]["name"] == "getpgid" and row["keys"][1] == 1 and row["count"] == 1, result
+    result = dtrace("-O", "-x", "oformat=xml", "-n", script, "-c", command)
+    (row,) = ElementTree.fromstring(result.out)[-1].findall("output/aggregation-data")
+    assert row.findtext("keys/ustack-frames/name") == "getpgid" and row.findtext("count") == "1", result

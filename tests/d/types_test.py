@@ -82,7 +82,6 @@ def test_libraries(dtrace, tmp_path):
         "translator shown_t < struct pair p > { sum = p.a + p.b + BASE; };\n"
         "enum limits { LOW = -3, HIGH };\n")
     (tmp_path / "solaris.d").write_text("#pragma D depends_on module ufs\ninline int OF_UFS = 1;\n")
-    (tmp_path / "bad.d").write_text("inline int BROKEN = ;\n")
     (tmp_path / "signal.d").write_text("inline int SIGHUP = 77;\n")
     lib = ("-L", str(tmp_path))
     result = dtrace("-q", *lib, "-n", """struct pair p; BEGIN { p.a = 1; p.b = LOW; shown = xlate <shown_t> (p).sum;
@@ -90,12 +89,29 @@ def test_libraries(dtrace, tmp_path):
     assert result.code == 0 and result.out.strip() == "38 4 -2 77", result
     result = dtrace(*lib, "-n", "BEGIN { trace(OF_UFS); }")
     assert result.code == 1 and "OF_UFS: Unknown variable name" in result.err, result
-    result = dtrace(*lib, "-n", "BEGIN { trace(BROKEN); }")
-    assert result.code == 1 and "bad.d" in result.err and "syntax error" in result.err, result
     result = dtrace("-x", "nolibs", "-n", "BEGIN { trace(SIGINT); }")
     assert result.code == 1 and "SIGINT: Unknown variable name" in result.err, result
-    result = dtrace("-q", "-x", f"libdir={tmp_path}", "-n", "BEGIN { trace(SIGHUP); exit(0); }")
+    result = dtrace("-q", "-x", f"syslibdir={tmp_path}", "-n", "BEGIN { trace(SIGHUP); exit(0); }")
     assert result.code == 0 and result.out.strip() == "77", result
+
+
+@pytest.mark.parametrize("text, message", [
+    ("inline int BROKEN = ;\n", "syntax error"),
+    ("BEGIN { trace(1); }\n", "a library has declarations and no clauses"),
+    ("#pragma D depends_on library none.d\n", "depends on none.d, which is not there"),
+    ("#pragma D depends_on library bad.d\n", "depends on itself by way of bad.d"),
+])
+def test_bad_libraries(dtrace, tmp_path, text, message):
+    """A library of the user's is read whole, whether a script uses it or not."""
+    (tmp_path / "bad.d").write_text(text)
+    for option in (["-L", tmp_path], ["-x", f"libdir={tmp_path}"]):
+        result = dtrace(*option, "-n", "BEGIN { exit(0); }")
+        assert result.code == 1 and "bad.d" in result.err and message in result.err, result
+
+
+def test_missing_dependency(dtrace):
+    result = dtrace("-x", "errtags", "-n", "#pragma D depends_on library none.d\nBEGIN { exit(0); }")
+    assert result.code == 1 and "[D_PRAGMA_DEPEND]" in result.err, result
 
 
 def test_errno_and_signals(dtrace, tmp_path):

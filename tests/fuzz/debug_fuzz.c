@@ -96,10 +96,9 @@ static void look_at_inlined(void *ctx, const char *name, uint64_t pc, const char
 	look_at_scope(w, pc, name);
 }
 
-static void look_at_label(void *ctx, const char *name, uint64_t pc)
+static void look_at_label(void *ctx, const struct debug_label *l)
 {
-	(void)name;
-	look_at_scope(ctx, pc, NULL);
+	look_at_scope(ctx, l->pc, NULL);
 }
 
 static void look_at_function(struct walk *w, uint64_t entry)

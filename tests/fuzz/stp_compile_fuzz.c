@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "bpf/ebpf.h"
 #include "lang/diag.h"
+#include "lib/stp_env.h"
 #include "stp/stp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

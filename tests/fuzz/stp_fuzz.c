@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
+#include "lib/stp_env.h"
 #include "stp/stp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
  *	#: parallel N TIMES [ARG...]	run it so often in each of N threads
  *	#: record N VALUE... [= WORD...]	the next record is of layout N with these fields, and the statistic's
  *					words
- *	#: error ACTION FAULT [VALUE]	the next record is of a fault
+ *	#: error FAULT [VALUE]		the next record is of a fault
  *	#: map N KEY... = VALUE|none	the array N has, or has not, the element
  *	#: agg N KEY... = WORD...	the aggregation has these words, summed over the CPUs ("I:WORD": word I only,
  *					and all words not mentioned are 0)
@@ -525,8 +525,8 @@ static void do_error(struct run *r, const char *p)
 		return;
 	}
 	slot = (const int64_t *)(h + 1);
-	if (n < 2 || slot[1] != v[0].i || slot[3] != v[1].i || (n > 2 && slot[4] != v[2].i) || slot[0] < 10)
-		complain(r, "the error: epid %" PRId64 " action %" PRId64 " offset %" PRId64 " fault %" PRId64
+	if (n < 1 || slot[3] != v[0].i || (n > 1 && slot[4] != v[1].i) || slot[0] != 7)
+		complain(r, "the error: probe %" PRId64 " clause %" PRId64 " offset %" PRId64 " fault %" PRId64
 			    " value %" PRId64, slot[0], slot[1], slot[2], slot[3], slot[4]);
 }
 
@@ -607,7 +607,7 @@ static void do_agg(struct run *r, const char *p)
 	unsigned int n = values(r, p, v), from;
 	int ncpus = libbpf_num_possible_cpus();
 	const struct ir_agg *g;
-	uint32_t first, map, words;
+	uint32_t first, map, words, each;
 	uint64_t *raw, *sum;
 
 	if (!n || v[0].i < 0 || v[0].i >= r->prog->naggs) {
@@ -623,7 +623,8 @@ static void do_agg(struct run *r, const char *p)
 	}
 	ebpf_agg_maps(r->unit, g, &first);
 	map = make_key(r, g->keys, g->nkeys, 0, v + 1, first, key, sizeof(key));
-	raw = arena_alloc(r->arena, (size_t)ncpus * words * 8);
+	each = (r->unit->maps[map].value_size + 7) / 8;
+	raw = arena_alloc(r->arena, (size_t)ncpus * each * 8);
 	sum = arena_alloc(r->arena, words * 8);
 	if (bpf_map_lookup_elem(r->fds[map], key, raw)) {
 		complain(r, "no such key");
@@ -631,7 +632,7 @@ static void do_agg(struct run *r, const char *p)
 	}
 	for (int c = 0; c < ncpus; c++) {
 		for (uint32_t w = 0; w < words; w++)
-			sum[w] += raw[(uint32_t)c * words + w];
+			sum[w] += raw[(uint32_t)c * each + w];
 	}
 	for (unsigned int k = from; k < n; k++) {
 		uint32_t w = v[k].indexed ? v[k].index : k - from;

@@ -17,6 +17,7 @@
 #include "bpf/ebpf.h"
 #include "ir/layout.h"
 #include "place/kernel.h"
+#include "vm/record.h"
 
 enum { STRSIZE_MAX = 64, ROUNDS = 1500 };
 
@@ -209,7 +210,7 @@ struct check {
 	unsigned int records, failures;
 };
 
-static int check_record(void *ctx, const void *data, size_t size)
+static int check_record(void *ctx, const struct record *rec)
 {
 	static const char *const names[] = { "strjoin", "substr", "strchr", "strrchr", "strstr", "basename", "dirname",
 					     "lltostr", "strlen", "index", "rindex", "strcmp", "toupper", "tolower" };
@@ -218,7 +219,7 @@ static int check_record(void *ctx, const void *data, size_t size)
 	struct output want;
 
 	c->records++;
-	if (((const struct abi_record *)data)->rec || ir_rec_decode(c->prog->recs[0], data, size, got)) {
+	if (rec->hdr->rec || ir_rec_decode(c->prog->recs[0], rec->hdr, rec->size, got)) {
 		fprintf(stderr, "an error or a malformed record\n");
 		c->failures++;
 		return 0;
@@ -276,7 +277,7 @@ static int run(void)
 		fprintf(stderr, "%s\n", strbuf_str(&text));
 		return 1;
 	}
-	place_control(place)->state = ABI_STATE_ACTIVE;
+	place->ops->set_state(place, ABI_STATE_ACTIVE);
 	c.prog = prog;
 	for (int k = 0; k < ROUNDS && c.failures < 20; k++) {
 		struct input in = { .a = "" };

@@ -61,8 +61,8 @@ class Busy:
         return sorted(rounds)[1]
 
     def is_as_fast(self, before):
-        """Measured up to three times: the machine has other work."""
-        return any(self.speed() > 0.8 * before for _ in range(3))
+        """Measured up to ten times: the machine has other work."""
+        return any(self.speed() > 0.8 * before for _ in range(10))
 
     def threads(self):
         return len(os.listdir(f"/proc/{self.pid}/task"))
@@ -74,7 +74,7 @@ class Busy:
     def stop(self):
         (self.dir / "stop").touch()
         result = wait_until(lambda: self.read("result"), what="the target's result")
-        assert self.process.wait(timeout=30) == 0
+        assert self.process.wait(timeout=harness.TIMEOUT_S) == 0
         return result
 
 
@@ -125,7 +125,8 @@ def test_system_calls_it_must_not_make(interp, start, action):
                     stdout=subprocess.PIPE, text=True)
     assert program.stdout.readline() == "ready\n"
     result = harness.finish(attach(program.pid, place="target"), [])
-    assert result.code == 1 and ("socketpair()" if action != "50001" else "socket pair") in result.err, result
+    want = r"would not survive \w+\(\), which dtap's agent needs" if action != "50001" else "socket pair"
+    assert result.code == 1 and re.search(want, result.err), result
     assert program.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive\n" and program.returncode == 0
 
 

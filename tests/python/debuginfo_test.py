@@ -219,6 +219,11 @@ def test_callees(callers, tmp_path):
                               "second 102"]
 
 
+def test_listed_callees(callers):
+    listed = harness.stap("-l", f'process("{callers}").function("second").callees').out
+    assert re.findall(r'\.function\("second@\S*callees\.c:\d+"\)\.callee\("(\w+)@', listed) == ["other", "work"], listed
+
+
 def test_all_callees(callers, tmp_path):
     traced, _ = run(callers, '''probe process("PROGRAM").function("first").callees { println(ppfunc()) }
     probe process("PROGRAM").function("second").callees(1) { println("second ", ppfunc()) }''', tmp_path)

@@ -6,6 +6,7 @@ python$target:::function-entry, python$target:::function-return
 /copyinstr(arg1) == "outer" || copyinstr(arg1) == "inner"/ { trace(copyinstr(arg1)); }
 python$target:::function-return /copyinstr(arg1) == "inner"/ { trace("second"); }
 """
+FUNCTION = "_PyEval_EvalFrameDefault"     # where 3.9 has both markers
 PROGRAM = """
 def outer():
     inner()
@@ -26,9 +27,9 @@ def test_flowindent(dtrace, interp, tmp_path):
     assert title.split() == ["CPU", "FUNCTION"]
     # Behind the CPU: the arrow, as far to the right as the call is deep, then what the clause traced.
     assert [(len(line[4:]) - len(line[4:].lstrip()), line[4:].split()) for line in lines] == [
-        (1, ["->", "outer"]),
-        (3, ["->", "inner"]),
-        (4, ["|", ":function-return", "inner"]),
-        (3, ["<-", "second"]),
-        (1, ["<-", "outer"]),
+        (1, ["->", FUNCTION, "outer"]),
+        (3, ["->", FUNCTION, "inner"]),
+        (4, ["|", FUNCTION + ":function-return", "inner"]),
+        (3, ["<-", FUNCTION, "second"]),
+        (1, ["<-", FUNCTION, "outer"]),
     ], result

@@ -73,7 +73,7 @@ def test_attached(interp, start, how):
     wait_released(pid, interp, markers)
     target.goes_on()
     assert target.stop() == "correct"
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=harness.TIMEOUT_S) == 0
 
 
 @pytest.mark.interps("3.9", "3.15")
@@ -88,7 +88,7 @@ def test_child_survives_sigkill(interp):
         assert semaphore(pid, interp, listened) > 0
         target.goes_on()
         tracer.kill()
-        tracer.wait(timeout=30)
+        tracer.wait(timeout=harness.TIMEOUT_S)
         wait_released(pid, interp, markers)
         target.goes_on()
         assert target.stop() == "correct"

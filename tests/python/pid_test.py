@@ -83,7 +83,7 @@ def test_modules(dtrace, program):
 
 
 def test_mistakes(dtrace, program):
-    for desc, words in (("pid$target:a.out:nosuch:entry", "does not match any probes"),
+    for desc, words in (("pid$target:a.out:nosuch:entry", "no function nosuch in a.out"),
                         ("pid$target:nolib:main:entry", "does not match any probes"),
                         ("pid:a.out:main:entry", "needs a process"),
                         ("pid999999999:a.out:main:entry", "process 999999999: No such process")):
@@ -127,7 +127,9 @@ LATER = """
 import ctypes, ctypes.util, sys, time
 time.sleep(0.1)
 lib = ctypes.CDLL("libbz2.so.1.0")
-time.sleep(0.4)
+at, end = ctypes.cast(lib.BZ2_bzlibVersion, ctypes.c_void_p).value, time.time() + 50
+while ctypes.string_at(at, 1) != b"\\xcc" and time.time() < end: time.sleep(0.01)     # the breakpoint
+time.sleep(2)       # the return is armed at the same time
 for i in range(13): lib.BZ2_bzlibVersion()
 """
 

@@ -9,7 +9,8 @@ import pytest
 
 import harness
 
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone]
+# All of them on all interpreters at once below.
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone, pytest.mark.in_turn, pytest.mark.slow]
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = pathlib.Path(__file__).parent / "data" / "toolkit.py"
@@ -75,7 +76,7 @@ def test_calltime(run):
     assert section(out, "Count,") == FUNCTIONS, out
     exclusive, inclusive = section(out, "Exclusive"), section(out, "Inclusive")
     assert exclusive["nap"] >= 50_000 and inclusive["spin"] >= 250_000, out
-    assert exclusive["outer"] < 20_000 < 300_000 <= inclusive["outer"], out
+    assert exclusive["outer"] < 150_000 < 300_000 <= inclusive["outer"], out
     assert all(exclusive[f] <= inclusive[f] for f in FUNCTIONS), out
     assert inclusive["<module>"] >= inclusive["outer"] + inclusive["work"] + inclusive["big"], out
 
@@ -223,7 +224,7 @@ def five():
     unshare = subprocess.Popen(["unshare", "--pid", "--mount-proc", "--fork", "--kill-child", "sleep", "600"])
     jobs = []
     try:
-        init = harness.wait_until(lambda: child_of(unshare.pid), 10)
+        init = harness.wait_until(lambda: child_of(unshare.pid), what="the namespace")
         jobs += [Job(init, version) for version in harness.VERSIONS]
         for job in jobs:
             job.done(1)

@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -158,18 +157,19 @@ def test_listing_aliases(interp, tmp_path, pattern):
         assert (result.code, said(result), result.out.splitlines()) == (0, [], wanted)
 
 
-LOOP = "import time\ndef f(): pass\nwhile 1:\n    f(); time.sleep(0.01)\n"
+LOOP = "import time\ndef f(): pass\nprint('up', flush=True)\nwhile 1:\n    f(); time.sleep(0.01)\n"
 
 
 @pytest.mark.interps("3.9", "3.11", "3.14")
 @pytest.mark.parametrize("bare", [True, False], ids=["process", "pid"])
 def test_running_process(interp, start, bare):
-    child = start(interp.argv_of(LOOP))
-    time.sleep(2)       # an agent gets into an interpreter that is up
+    child = start(interp.argv_of(LOOP), stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"up\n"
     point = "process" if bare else f"process({child.pid})"
     script = f'global n probe {point}.mark("function__entry") {{ n[user_string($arg2)]++ }} ' \
+             'probe timer.ms(20) { if (n["f"] > 10) exit() } ' \
              'probe end { foreach (name in n) println(name, n[name] > 10, pid() != target(), target()) }'
-    lines = run(script, "-x", str(child.pid), "-T", "1.5")
+    lines = run(script, "-x", str(child.pid))
     assert lines == [f"f11{child.pid}"]
     assert child.poll() is None
 
@@ -230,8 +230,8 @@ def test_no_such_tracepoint():
 def test_limits_and_values():
     assert run("global g = 1, s = \"x\" probe begin { println(g, s) exit() }", "-G", "g=42", "-G", "s=abc") == ["42abc"]
     assert run('probe begin { println(strlen("12345678901234567890")) exit() }', "-DMAXSTRINGLEN=16") == ["15"]
-    result = harness.stap("-e", "probe begin { exit() }", "-DMAXSTRINGLEN=4")
-    assert result.code == 1 and "MAXSTRINGLEN from 8 to 65536" in result.err, result
+    result = harness.stap("-e", "probe begin { exit() }", "-DMAXSTRINGLEN=1")
+    assert result.code == 1 and "MAXSTRINGLEN from 2 to 65536" in result.err, result
     result = harness.stap("-G", "nosuch=1", "-e", "probe begin { println(1) exit() }")
     assert result.code == 1 and "-G nosuch=1" in result.err
 
@@ -241,7 +241,7 @@ def test_output_files(tmp_path):
     assert (tmp_path / "out%").read_text() == "here\n"
     text = "x" * 99
     run(f'probe timer.ms(5) {{ for (i = 0; i < 300; i++) println("{text}") }}', "-T", "2", "-S", "1,2", "-o",
-        tmp_path / "log", timeout=30)
+        tmp_path / "log")
     files = sorted(tmp_path.glob("log.*"))
     assert 1 <= len(files) <= 2 and set("".join(path.read_text() for path in files)) == {"x", "\n"}
 
@@ -250,7 +250,7 @@ def test_background(tmp_path):
     out = tmp_path / "out"
     begun = harness.stap("-F", "-o", out, "-T", "1", "-e", 'probe timer.ms(200) { println("tick") }')
     assert begun.code == 0 and begun.out.strip().isdigit()
-    harness.wait_until(lambda: not os.path.exists(f"/proc/{begun.out.strip()}"), timeout=10)
+    harness.wait_until(lambda: not os.path.exists(f"/proc/{begun.out.strip()}"))
     assert set(out.read_text().split()) == {"tick"}
 
 
@@ -277,7 +277,7 @@ def test_command_of_the_shell(tmp_path):
     """As staprun(8), which gives what wordexp(3) refuses to sh -c; target() is the program that sh becomes."""
     program = tmp_path / "it's.py"
     program.write_text(CALLS + "print('said')\n")
-    script = 'probe process.mark("function__entry") { if (user_string($arg2) == "f") println(pid() == target()) }'
+    script = 'probe process("/usr/bin/python3").mark("function__entry") { if (pid() == target() && user_string($arg2) == "f") println("1") }'
     lines = run(script, "-c", f"""cd {tmp_path}; exec $PY "it's.py" > out""", env={"PY": "/usr/bin/python3"})
     assert lines == ["1", "1"] and (tmp_path / "out").read_text() == "said\n"
 
@@ -336,7 +336,7 @@ def test_timing(interp, place):
 
 def test_syscall_parms():
     """All six registers of exit_group(0), which are named as a marker's arguments are."""
-    script = 'probe process("/bin/true").syscall { if ($syscall == 231) println($$parms == sprintf(' \
+    script = 'probe process("/bin/true").syscall { if (pid() == target() && $syscall == 231) println($$parms == sprintf(' \
              '"$arg1=%#x $arg2=%#x $arg3=%#x $arg4=%#x $arg5=%#x $arg6=%#x", $arg1, $arg2, $arg3, $arg4, $arg5, $arg6), $arg1) }'
     assert run(script, "-c", "/bin/true") == ["10"]
 

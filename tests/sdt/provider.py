@@ -116,7 +116,7 @@ def traced_by_dtap(b):
     b.ok('dtap sees all eight', status == 0 and out.split('\n') == [
         'function-entry demo.py start 3', 'line demo.py start 4', 'gc-start 2', 'gc-done 1234567890123',
         'import-find-load-start json', 'import-find-load-done json 0', 'audit open 0',
-        'function-return demo.py start -1', ''], out)
+        'function-return demo.py start -1', '', ''], out)
 
 
 def traced(b, program, probes, provider):

@@ -105,6 +105,8 @@ NOISE = {
     "c": "python$target:::cfunction-entry { @LABEL[copyinstr(arg3)] = count(); }",
     "exceptions": 'python$target:::exception-raise { @LABEL["LABEL", copyinstr(arg0)] = count(); }',
     "threads": 'python$target:::thread-start { @LABEL["LABEL", copyinstr(arg1)] = count(); }',
+    "blocks": """python$target:::memory-alloc { LABEL[pid, arg2] = arg1; @LABEL["LABEL", pystack(3)] = sum(arg1); }
+        python$target:::memory-free { LABEL[pid, arg1] = 0; }""",
     "walltime": ENTRY + ' { printf("LABEL %Y %d\\n", walltimestamp, tid); }',
     "errors": 'ERROR { @LABEL["LABEL", arg4] = count(); }',
 }

@@ -35,7 +35,7 @@ from scripts import Script  # noqa: E402
 
 KNOWN_WORDS = re.compile(
     r"^(# dtrace: .*"
-    r"|dtrace: error on enabled probe ID \d+ .*"
+    r"|dtrace: error in dt_clause_\d+ for probe ID \d+ .*"
     r"|dtrace: \d+ (dynamic variable |aggregation |speculative )?drops?( on CPU \d+)?.*"
     r"|dtrace: \d+ failed speculations? .*"
     r"|dtrace: pid \d+ (has exited|terminated by signal .*|exited with status \d+)"
@@ -282,7 +282,7 @@ class Round:
         code = tracer.process.returncode
         if harness.SANITIZER_REPORT.search(err):
             raise Failed(f"a sanitizer reports:\n{err[-6000:]}")
-        late = tracer.killed or self.end in ("early", "program") or (self.end == "tracer" and "up\n" not in out)
+        late = tracer.killed or self.end in ("early", "program") or (self.end in ("tracer", "late") and "up\n" not in out)
         if code < 0 and -code != tracer.killed or code > 1 or (code == 1 and not late):
             raise Failed(f"tracer {tracer.number} ended with {code}:\n{err[-2000:]}")
         if code == 1 and not TOO_LATE.search(err) and not (tracer.killed and not err):
@@ -338,6 +338,8 @@ def leftovers(round_):
 
 def soak(options):
     """Rounds until the time is up; the number of those that failed."""
+    # A shell has what it starts in the background ignore it, and the tracers would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     end = time.monotonic() + options.seconds
     failed, number = 0, options.first
     while time.monotonic() < end and number < options.first + options.rounds:

@@ -1,4 +1,4 @@
-"""Some seconds of soak.py; a long run is started by hand (tests/README.md)."""
+"""Some seconds of soak.py and cycles.py; a long run is started by hand (tests/README.md)."""
 import pathlib
 import sys
 
@@ -7,10 +7,11 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
+import cycles  # noqa: E402
 import soak  # noqa: E402
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.needs_bpf
 def test_some_rounds(tmp_path, capsys):
     there = [version for version in harness.VERSIONS if not isinstance(harness.interpreters().get(version, ""), str)]
@@ -18,3 +19,12 @@ def test_some_rounds(tmp_path, capsys):
         pytest.skip("no interpreter")
     failed = soak.soak(soak.arguments(["--seconds", "8", "--rounds", "25", "--seed", "5", "--python", ",".join(there)]))
     assert not failed, capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@pytest.mark.needs_bpf
+def test_some_cycles(interp):
+    try:
+        cycles.cycles(interp.version, 20, 5)
+    except cycles.Died as died:
+        pytest.fail(str(died))

@@ -14,11 +14,13 @@
 #include "target/agent.h"
 #include "target/target.h"
 
+#define WAIT_MS 60000	/* for a process's answer, also on a machine with much to do */
+
 static bool is_quiet;
 
 static void hear(void *ctx, const struct agents_event *e)
 {
-	static const char *const names[] = { "ready", "off", "state", "lost", "gone" };
+	static const char *const names[] = { "ready", "off", "state", "lost", "refused", "gone" };
 
 	(void)ctx;
 	if (!is_quiet)
@@ -49,9 +51,11 @@ static int once(const char *object, pid_t pid, bool stay)
 	if (!err && !is_quiet)
 		printf("attached %d after %.1f ms\n", (int)pid, (now() - begin) * 1e3);
 	if (!err)
-		err = agents_wait(a, pid, 5000, &why);
+		err = agents_wait(a, &pid, 1, WAIT_MS);
+	if (!err && agents_said(a, pid, &why) != AGENTS_SAID_READY)
+		err = -1;
 	if (!err)
-		err = agents_look(a, 5000);
+		err = agents_look(a, WAIT_MS);
 	if (!err && stay) {
 		struct pollfd p[2] = { { agents_fd(a), POLLIN, 0 }, { 0, POLLIN, 0 } };
 

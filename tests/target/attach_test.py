@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
@@ -42,12 +41,16 @@ def refused(pid, *words, **kwargs):
         assert word in result.out, result
 
 
+BUSY_GUESTS = ("regs", "malloc", "handler")
+
+
 @pytest.fixture
 def guest(start):
     def guest(mode, program=GUEST, **kwargs):
         child = start([program, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
         assert child.stdout.readline() == "up\n"
-        time.sleep(0.1)         # into the wait that comes next
+        if mode not in BUSY_GUESTS:
+            wait_until(lambda: harness.waits(child.pid), what="the wait that comes next")
         return child
     return guest
 
@@ -74,23 +77,25 @@ def test_registers_and_errno(guest):
     assert child.poll() is None, child.stdout.read()
 
 
-@pytest.mark.parametrize("mode, outcome", [
-    ("read", "1 - "), ("futex", "-1 Connection timed out 2"), ("usleep", "0 - "),
+@pytest.mark.parametrize("mode, outcome, tenths", [
+    ("read", "1 - ", 0), ("futex", "-1 Connection timed out ", 20), ("usleep", "0 - ", 20),
     # What waits with a time from now that the kernel alone knows ends as by a signal.
-    ("poll", "-1 Interrupted system call "), ("nanosleep", "-1 Interrupted system call ")])
-def test_waiting_call(guest, mode, outcome):
+    ("poll", "-1 Interrupted system call ", 0), ("nanosleep", "-1 Interrupted system call ", 0)])
+def test_waiting_call(guest, mode, outcome, tenths):
     child = guest(mode)
-    assert "attached" in attach(child.pid).out      # it may end at once
+    said = attach(child.pid).out
+    assert "attached" in said or f"process {child.pid} has ended" in said       # it may end at once
     if mode == "read":
         child.stdin.write("x")
-    assert child.communicate(timeout=10)[0].startswith(outcome)
+    out = child.communicate(timeout=harness.TIMEOUT_S)[0]
+    assert out.startswith(outcome) and int(out.split()[-1]) >= tenths, out
 
 
 def test_signal_state(guest):
     child = guest("mask")
     attached(child.pid)
     child.send_signal(signal.SIGUSR1)
-    assert child.communicate(timeout=10)[0] == "usr1 0 usr2 1 int 0 stack 1\n"
+    assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "usr1 0 usr2 1 int 0 stack 1\n"
 
 
 def test_malloc_heavy(guest):
@@ -110,7 +115,7 @@ def test_no_safe_point(guest, mode, reason):
 
 # --- interpreters ----------------------------------------------------------------------------------------
 
-# What the main thread does.  Each answers a line on stdin, or goes on for ever.
+# What the main thread does.  Those that say "up" themselves open files before.
 DOING = {
     "busy": "while True:\n    sum(range(100))",
     "calls": "def f(n): return n and f(n - 1)\nwhile True: f(100)",
@@ -123,26 +128,36 @@ DOING = {
     "wait": "import os, time\nparent = os.getpid()\npid = os.fork()\n"
             "while not pid and os.getppid() == parent: time.sleep(0.1)\nif pid: os.waitpid(pid, 0)",
     "threads": "import threading, time\ndef f():\n    while True: time.sleep(0.001)\n"
-               "for _ in range(40): threading.Thread(target=f, daemon=True).start()\nthreading.Event().wait()",
+               "for _ in range(40): threading.Thread(target=f, daemon=True).start()\nprint('up', flush=True)\nthreading.Event().wait()",
     "busy_threads": "import threading\ndef f():\n    while True: sum(range(100))\n"
-                    "for _ in range(4): threading.Thread(target=f, daemon=True).start()\nf()",
-    "extension": "import zlib\nd = bytes(10000000)\nwhile True: zlib.compress(d, 9)",
-    "regex": "import re\nwhile True: re.match('(a*)*b', 'a' * 25)",
+                    "for _ in range(4): threading.Thread(target=f, daemon=True).start()\nprint('up', flush=True)\nf()",
+    "extension": "import zlib\nd = bytes(10000000)\nprint('up', flush=True)\nwhile True: zlib.compress(d, 9)",
+    "regex": "import re\nprint('up', flush=True)\nwhile True: re.match('(a*)*b', 'a' * 21)",
 }
 
 
-def run_python(start, interp, text, **kwargs):
-    script = "import sys; print('up', flush=True)\n" + text + "\n"
-    child = start(interp.argv_of(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
+BUSY = ("busy", "calls", "busy_threads", "extension", "regex")
+
+
+def run_python(start, argv_of, doing, before="", **kwargs):
+    """A program that is where DOING has it; @argv_of makes a command of a script."""
+    text = DOING[doing]
+    script = before + ("" if "'up'" in text else "print('up', flush=True)\n") + text + "\n"
+    child = start(argv_of(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
     assert child.stdout.readline() == "up\n"
-    time.sleep(0.1)
+    if doing not in BUSY:
+        wait_until(lambda: harness.waits(child.pid), what="the wait that comes next")
     return child
+
+
+def of_the_host(script):
+    return ["/usr/bin/python3", "-c", script]
 
 
 @pytest.mark.parametrize("doing", DOING)
 @pytest.mark.interps("3.9", "3.14")
 def test_main_thread_does(start, interp, doing):
-    child = run_python(start, interp, DOING[doing])
+    child = run_python(start, interp.argv_of, doing)
     fds = held_by(child.pid)[0]
     attached(child.pid)
     maps = held_by(child.pid)[2]
@@ -154,7 +169,7 @@ def test_main_thread_does(start, interp, doing):
 
 @pytest.mark.parametrize("doing", ["busy", "sleep", "busy_threads"])
 def test_the_agent_itself(start, interp, doing):
-    child = run_python(start, interp, DOING[doing])
+    child = run_python(start, interp.argv_of, doing)
     attached(child.pid, agent=AGENT)
     result = attached(child.pid, agent=AGENT)
     assert f"ready {child.pid}" in result.out
@@ -170,9 +185,9 @@ def f(n):
 def speed():
     best = 1e9
     for _ in range(20):
-        t = time.perf_counter()
+        t = time.thread_time()
         f(20000)
-        best = min(best, time.perf_counter() - t)
+        best = min(best, time.thread_time() - t)
     return best
 while True:
     print(speed(), flush=True)
@@ -186,7 +201,7 @@ while True:
 @pytest.mark.interps("3.9", "3.11", "3.13", "3.15")
 def test_many_times(start, interp):
     """No leak, and the speed of before."""
-    times = 1000 if interp.version == "3.13" else 100
+    times = int(os.environ.get("DTAP_ATTACHES", 300 if interp.version == "3.13" else 100))
     child = start(interp.argv_of(ROUNDS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def speed():
@@ -200,13 +215,13 @@ def test_many_times(start, interp):
     fds, threads, maps = held_by(child.pid)
     result = attach(child.pid, times, agent=AGENT, timeout=300)
     assert f"{times} of {times}" in result.out, result
-    wait_until(lambda: speed() < 1.1 * before, what="the speed of before")
+    wait_until(lambda: speed() < 1.5 * before, what="the speed of before")
 
     def no_more():
         after = held_by(child.pid)      # with a thread that reads, or not
         return len(after[0]) <= len(fds) and after[1] <= threads + 1 and after[2] <= maps + 4
 
-    wait_until(no_more, timeout=10, what=f"{len(fds)} descriptors, {threads} threads, {maps} mappings")
+    wait_until(no_more, what=f"{len(fds)} descriptors, {threads} threads, {maps} mappings")
 
 
 WORKERS = r"""
@@ -245,8 +260,8 @@ def test_tracer_is_killed(start, interp):
         tracer.kill()
         tracer.wait()
         assert child.poll() is None
-    wait_until(lambda: len(held_by(child.pid)[0]) <= len(fds), timeout=10, what="the descriptors of before")
-    assert child.communicate(timeout=30)[0] == "right True\n" and child.returncode == 0
+    wait_until(lambda: len(held_by(child.pid)[0]) <= len(fds), what="the descriptors of before")
+    assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "right True\n" and child.returncode == 0
 
 
 SIGNALS = r"""
@@ -278,7 +293,7 @@ def test_signals_meanwhile(start, interp):
         time.sleep(0.001)
         if i % 10 == 9:
             tracers += tracer.wait() == 0
-    assert child.communicate(timeout=10)[0] == "all 500\n" and tracers > 40
+    assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "all 500\n" and tracers > 10
 
 
 def test_interrupt_is_not_lost(start):
@@ -287,26 +302,25 @@ def test_interrupt_is_not_lost(start):
     for i in range(10):
         child = start(["/usr/bin/python3", "-c", script], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "up\n"
-        time.sleep(0.05)
+        wait_until(lambda: harness.waits(child.pid), what="the sleep")
         tracer = subprocess.Popen([ATTACH, STANDIN, str(child.pid)], stdout=subprocess.DEVNULL)
         time.sleep(0.002 * i)
         child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=10)[0] == "interrupted\n"
+        assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "interrupted\n"
         tracer.wait()
 
 
 # --- other processes -------------------------------------------------------------------------------------
 
 def test_stopped_process(start):
-    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(1000)"])
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "sleep")
     child.send_signal(signal.SIGSTOP)
     wait_until(lambda: state(child.pid) == "T", what="the stop")
     tracer = start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True)
     assert tracer.stdout.readline().startswith("attached")
     wait_until(lambda: state(child.pid) == "T", what="the stop of before")
     child.send_signal(signal.SIGCONT)
-    assert f"ready {child.pid}" in tracer.communicate(timeout=10)[0]
+    assert f"ready {child.pid}" in tracer.communicate(timeout=harness.TIMEOUT_S)[0]
     assert state(child.pid) in "SR"
 
 
@@ -320,41 +334,34 @@ def test_stopped_at_no_safe_point(guest):
 @pytest.mark.interps("3.9", "3.11")
 def test_another_user(start, interp):
     """The object's folder may be closed to it."""
-    child = run_python(start, interp, DOING["sleep"], user=65534, group=65534) if not interp.root else None
-    if child is None:
-        text = "import os; os.setgid(65534); os.setuid(65534)\n" + DOING["sleep"]
-        child = run_python(start, interp, text)
+    child = run_python(start, interp.argv_of, "sleep", before="import os; os.setgid(65534); os.setuid(65534)\n")
     attached(child.pid)
 
 
 def test_closed_folder(start, tmp_path):
     (tmp_path / "closed").mkdir(mode=0o700)
     agent = shutil.copy(STANDIN, tmp_path / "closed")
-    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(100)"], user=65534, group=65534, cwd="/")
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "sleep", user=65534, group=65534, cwd="/")
     attached(child.pid, agent=agent)
 
 
 def test_two_tracers(start):
-    child = start(["/usr/bin/python3", "-c", "while True: pass"])
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "busy")
     stays = start([ATTACH, STANDIN, child.pid, 0], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_until(lambda: stays.stdout.readline() == "staying\n", what="the first tracer")
     attached(child.pid)
-    assert stays.communicate("x", timeout=10)[0].count("gone") == 0
+    assert stays.communicate("x", timeout=harness.TIMEOUT_S)[0].count("gone") == 0
 
 
 def test_at_the_same_time(start):
-    child = start(["/usr/bin/python3", "-c", "while True: pass"])
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "busy")
     tracers = [start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for tracer in tracers:
-        assert "state" in tracer.communicate(timeout=20)[0]
+        assert "state" in tracer.communicate(timeout=harness.TIMEOUT_S)[0]
 
 
 def test_process_ends(start):
-    child = start(["/usr/bin/python3", "-c", "while True: pass"])
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "busy")
     stays = start([ATTACH, STANDIN, child.pid, 0], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wait_until(lambda: stays.stdout.readline() == "staying\n", what="the tracer")
     child.kill()
@@ -373,19 +380,28 @@ def test_wrong_kinds(guest, program, reason):
 
 def test_no_python(start):
     child = start(["sleep", "100"])
-    time.sleep(0.1)
+    wait_until(lambda: harness.waits(child.pid), what="the sleep")
     refused(child.pid, "no CPython")
 
 
 def test_zombie(start):
     child = start(["true"])
-    time.sleep(0.3)
+    wait_until(lambda: state(child.pid) == "Z", what="its end")
     refused(child.pid, "ended already")
 
 
+def test_killed_meanwhile(guest, start):
+    """A process without memory has as much of it as the kernel's threads: none; it does not share it."""
+    child = guest("mutex")
+    tracer = start([ATTACH, STANDIN, child.pid], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_until(lambda: len(os.listdir(f"/proc/{tracer.pid}/task")) == 2, what="the look for a safe point")
+    os.kill(child.pid, signal.SIGKILL)
+    out = tracer.communicate(timeout=harness.TIMEOUT_S)[0]
+    assert tracer.returncode == 1 and f"process {child.pid} has ended" in out, out
+
+
 def test_traced_already(start):
-    child = start(["/usr/bin/python3", "-c", "import time; time.sleep(100)"])
-    time.sleep(0.3)
+    child = run_python(start, of_the_host, "sleep")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
     assert libc.ptrace(0x4206, child.pid, None, None) == 0      # PTRACE_SEIZE

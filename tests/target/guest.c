@@ -4,16 +4,22 @@
  *
  *	regs	compares all its registers, its errno and the bytes below its stack pointer with what it has put there
  *	poll, epoll, nanosleep, usleep, read, futex
- *		waits, once; then says what the call returned, and errno, and for how long it took in tenths of a second
+ *		waits, once: 2 s, those that an agent ends 100 s; then says what the call returned, and errno, and for how
+ *		long it took in tenths of a second
  *	mask	blocked signals, an alternate stack and a handler; waits for SIGUSR1 and says what of these is left
  *	mutex	waits for a lock as malloc does: no safe point
  *	handler	executes in a signal handler: no safe point
  *	malloc	allocates and frees all the time
  *	stack	one thread waits for a lock, the other has no room on its stack: no safe point
+ *	exec	cannot be stopped for 0.3 s (it waits for a child by vfork), and executes itself then, as "regs"
+ *	vfork	its child by vfork, which has its memory, says "up", sleeps for 1 s and executes itself, as "malloc"
+ *	threads	one thread cannot be stopped, as "exec"; the first is at no safe point, and executes itself after 0.2 s, as "regs"
+ *	shares	a process that has its memory for ever (clone with CLONE_VM, without CLONE_THREAD) says "up"
  */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -118,7 +124,7 @@ static void regs(void) { }
 
 static void waits(const char *mode)
 {
-	struct timespec t = { 2, 0 };
+	struct timespec t = { 2, 0 }, long_t = { 100, 0 };
 	struct pollfd p = { .fd = -1 };
 	struct epoll_event e;
 	int word = 0, fds[2], ep = epoll_create1(0);
@@ -131,11 +137,11 @@ static void waits(const char *mode)
 	errno = 0;
 	up();
 	if (!strcmp(mode, "poll"))
-		r = poll(&p, 1, 2000);
+		r = poll(&p, 1, 100000);
 	else if (!strcmp(mode, "epoll"))
-		r = epoll_wait(ep, &e, 1, 2000);
+		r = epoll_wait(ep, &e, 1, 100000);
 	else if (!strcmp(mode, "nanosleep"))
-		r = nanosleep(&t, &t);
+		r = nanosleep(&long_t, &long_t);
 	else if (!strcmp(mode, "usleep"))
 		r = nanosleep(&t, NULL);
 	else if (!strcmp(mode, "read"))
@@ -146,6 +152,13 @@ static void waits(const char *mode)
 		r = syscall(SYS_futex, &word, 9 | 128, 0, &t, NULL, -1);	/* FUTEX_WAIT_BITSET, until a point of time */
 	}
 	printf("%ld %s %.0f\n", r, r < 0 ? strerror(errno) : "-", (now() - begin) * 10);
+}
+
+static void naps(long ms)
+{
+	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
 }
 
 static volatile sig_atomic_t got;
@@ -168,7 +181,7 @@ static void mask(void)
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	up();
 	while (!got)
-		pause();
+		naps(1000);	/* not pause(): the signal may come just before it */
 	sigprocmask(SIG_SETMASK, NULL, &blocked);
 	sigaltstack(NULL, &now_stack);
 	printf("usr1 %d usr2 %d int %d stack %d\n", sigismember(&blocked, SIGUSR1), sigismember(&blocked, SIGUSR2),
@@ -222,6 +235,78 @@ static void allocates(void)
 	}
 }
 
+static void executes(const char *mode)
+{
+	execl("/proc/self/exe", "guest", mode, (char *)NULL);
+	abort();
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void by_vfork(long ms, const char *child, const char *parent)
+{
+	pid_t pid;
+
+	if (!child)
+		up();
+	pid = vfork();
+	if (!pid) {
+		if (child && write(1, "up\n", 3) != 3)
+			_exit(1);
+		naps(ms);
+		if (child)
+			executes(child);
+		_exit(0);
+	}
+	if (parent)
+		executes(parent);
+	for (;;)
+		pause();
+}
+#pragma GCC diagnostic pop
+
+static void *waits_for_child(void *unused)
+{
+	if (!syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, NULL)) {	/* with memory of its own */
+		naps(1000);
+		_exit(0);
+	}
+	return unused;
+}
+
+static void executes_beside(void)
+{
+	const struct timespec some = { .tv_nsec = 1000000 };
+	double end = now() + 0.2;
+	pthread_t thread;
+	int two = 2;
+
+	up();
+	pthread_create(&thread, NULL, waits_for_child, NULL);
+	while (now() < end)
+		syscall(SYS_futex, &two, 128, 2, &some, NULL, 0);
+	executes("regs");
+}
+
+static int sharer(void *unused)
+{
+	(void)unused;
+	if (write(1, "up\n", 3) != 3)
+		return 1;
+	for (;;)
+		naps(1000);
+}
+
+static void shares(void)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+
+	if (clone(sharer, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL) < 0)
+		abort();
+	for (;;)
+		naps(1000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -237,6 +322,14 @@ int main(int argc, char **argv)
 		raise(SIGUSR1);
 	} else if (!strcmp(mode, "stack")) {
 		little_stack();
+	} else if (!strcmp(mode, "exec")) {
+		by_vfork(300, NULL, "regs");
+	} else if (!strcmp(mode, "vfork")) {
+		by_vfork(1000, "malloc", NULL);
+	} else if (!strcmp(mode, "threads")) {
+		executes_beside();
+	} else if (!strcmp(mode, "shares")) {
+		shares();
 	} else if (!strcmp(mode, "malloc")) {
 		allocates();
 	} else {

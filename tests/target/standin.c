@@ -2,6 +2,7 @@
  * An agent that hooks nothing: it keeps the contract of abi/agent.h and answers every LOOK.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +12,31 @@
 
 #include "abi/agent.h"
 
-static void say(int fd, enum abi_agent_kind kind, uint32_t seq)
+static void say(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof, const char *word)
 {
-	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION, .kind = (uint16_t)kind, .seq = seq, .phase = ABI_AGENT_READY };
+	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION, .kind = (uint16_t)kind, .seq = seq, .phase = ABI_AGENT_READY,
+				   .proof = proof };
 
 	m.pid = (uint32_t)getpid();
+	memcpy(m.why, word, strlen(word));
 	send(fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
+
+static bool connected;		/* the channel is one that this process has made */
 
 static void *serve(void *arg)
 {
 	int fd = (int)(long)arg;
 	struct abi_agent_msg m;
 
-	say(fd, ABI_AGENT_HELLO, 0);
-	while (recv(fd, &m, sizeof(m), 0) == sizeof(m))
-		say(fd, ABI_AGENT_STATE, m.seq);
+	if (!connected)		/* else it is asked first */
+		say(fd, ABI_AGENT_HELLO, 0, 0, "");
+	while (recv(fd, &m, sizeof(m), 0) == sizeof(m)) {
+		if (m.kind == ABI_AGENT_ASK)
+			say(fd, ABI_AGENT_HELLO, 0, m.proof, "");
+		else
+			say(fd, ABI_AGENT_STATE, m.seq, 0, "");
+	}
 	close(fd);
 	return NULL;
 }
@@ -35,16 +45,22 @@ int agent_entry(int given);
 
 __attribute__((constructor)) static void start(void)
 {
-	const char *name = getenv(ABI_AGENT_ENV);
+	const char *address = getenv(ABI_AGENT_ENV), *colon = address ? strchr(address, ':') : NULL;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd;
 
-	if (!name)
+	if (!colon)
 		return;
-	memcpy(addr.sun_path + 1, name, strlen(name));
+	memcpy(addr.sun_path + 1, address, (size_t)(colon - address));
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (connect(fd, (struct sockaddr *)&addr,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) || agent_entry(fd))
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)(colon - address)))) {
+		close(fd);
+		return;
+	}
+	connected = true;
+	say(fd, ABI_AGENT_PROOF, 0, 0, colon + 1);
+	if (agent_entry(fd))
 		close(fd);
 }
 

@@ -1,6 +1,7 @@
 """Points inside of programs that only debug information or the linker's tables know: inlined functions, labels, calls."""
 import os
 import platform
+import re
 import subprocess
 
 import pytest
@@ -42,7 +43,7 @@ def test_listed(program):
     declared, work = line_of("long twice("), line_of("long work(")
     inlined = f'function("twice@copies.c:{declared}")'
     assert set(listed(program, 'function("twice")')) == {inlined}
-    assert set(listed(program, 'function("*").inline')) == {inlined + ".inline"}
+    assert set(listed(program, 'function("*").inline')) == {inlined + ".inline", f'function("checked@copies.c:{line_of("int checked(")}").inline'}
     assert listed(program, 'function("twice").call') == []
     assert listed(program, 'function("wor*").exported') == [f'function("work@copies.c:{work}").exported']
     assert listed(program, 'function("thread").exported') == []
@@ -63,6 +64,26 @@ def test_fire(program, tmp_path):
                 global inside, ok probe end { if (!ok) println("no return") }'''
     traced, own = run(program, script, tmp_path)
     assert len(own) >= 5 and traced == own
+
+
+def test_in_copies(program, tmp_path):
+    """Labels of what is inlined are its own; a copy need not have an instruction; a variable may be a number."""
+    declared = line_of("long twice(")
+    assert set(listed(program, 'function("tw*").label("told")')) == {f'function("twice@copies.c:{declared}").label("told")'}
+    assert listed(program, 'function("work").label("told")') == []
+    script = """probe PROGRAM.function("checked") { println("checked ", @var("answer"), " ", @var("answer@cop*.c")) }
+                probe PROGRAM.function("twice").label("told") { told++ } global told probe end { println(told) }"""
+    traced, own = run(program, script, tmp_path)
+    assert traced == ["checked 42 42", str(sum(line.startswith("twice") for line in own))]
+
+
+def test_line_without_code(program):
+    line = line_of("char *heap;") + 1
+    for point in (f'statement("main@copies.c:{line}")', f'statement("*@copies.c:{line}")',
+                  f'statement("main@copies.c+{line - line_of("int main(")}")'):
+        result = harness.stap("-p2", "-e", f'probe process("{program}").{point} {{ }}')
+        assert result.code == 1 and re.search(r"no line records for .*copies\.c:%d \(try :\d+ or :\d+\)" % line, result.err), \
+            result
 
 
 def test_address(program, tmp_path):
@@ -108,3 +129,34 @@ def test_lines(program, tmp_path):
     assert lines[2].startswith(f" {first} : work+0x0/0x") and lines[2].endswith(f" at {SOURCE}:{work} [{program}]")
     assert lines[3].startswith(f" {caller} : main+0x") and f" at {SOURCE}:{main} [" in lines[3]
     assert any(line.startswith(f" {first} : work+0x0/0x") and " at " not in line for line in lines[4:])
+
+
+@pytest.fixture(scope="module")
+def with_library(tmp_path_factory):
+    """A program that calls a library's ping(): to its marker, which is where a statement begins, too."""
+    folder = tmp_path_factory.mktemp("linked")
+    library = os.path.join(os.path.dirname(SOURCE), "shared_marker.c")
+    include = os.path.join(os.path.dirname(SOURCE), "../../../include")
+    (folder / "main.c").write_text("int ping(int); int main(void) { return ping(6) != 7; }\n")
+    subprocess.run(["gcc", "-g", "-shared", "-fPIC", "-I", include, library, "-o", "libping.so"], check=True, cwd=folder)
+    subprocess.run(["gcc", "-g", "main.c", "-o", "linked", "-L.", "-lping", f"-Wl,-rpath,{folder}"], check=True, cwd=folder)
+    subprocess.run(["gcc", "-g", "main.c", "-o", "unlinked", folder / "libping.so"], check=True, cwd=folder)
+    return folder
+
+
+def test_marker_and_statement(with_library):
+    """A breakpoint has one semaphore: that of the marker serves the statement at its place."""
+    with open(os.path.join(os.path.dirname(SOURCE), "shared_marker.c")) as source:
+        line = next(i for i, text in enumerate(source, 1) if "STAP_PROBE1" in text)
+    point = f'process("{with_library}/linked").library("{with_library}/*ping*")'
+    result = harness.stap("-e", f"""probe {point}.mark("ping") {{ println("mark ", $arg1) }}
+        probe {point}.statement("ping@shared_marker.c:{line}") {{ println("statement ", $n) }}""",
+                          "-c", str(with_library / "linked"))
+    assert sorted(result.out.split("\n")) == ["", "mark 6", "statement 6"] and result.err == "" and result.code == 0, result
+
+
+def test_libraries_by_patterns(with_library):
+    """Of those that the program is linked to, and from the working folder; or any file that the pattern leads to."""
+    for pattern in ("*ping*", "./libp*.so", f"{with_library}/lib*.so"):
+        result = harness.stap("-l", f'process("./linked").library("{pattern}").function("pi*")', cwd=with_library)
+        assert "ping@" in result.out, (pattern, result)

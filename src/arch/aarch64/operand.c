@@ -1,14 +1,15 @@
 /*
- * Marker operands of aarch64, as GCC and clang print them; both drop or write the # before a number.
+ * Marker operands of aarch64, as GCC and clang print them, with or without the # before a number.
  *
  *	x0	w13	sp	d0		a register
  *	-5	#5	foo			a constant, a symbol's address
  *	[x1]	[sp, 12]	[x29, #-8]	memory
  *	[x0, x1]	[x0,x1,lsl 3]		memory with an index
- *	[x0, w1, sxtw 2]			understood, not readable: the index is half a register
+ *	[x0, w1, sxtw 2]			parsed, but not readable: the index is half a register
  *	[x0, #:lo12:foo+8]			memory at a symbol; x0 holds its page
  */
 #include <elf.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "arch/scan.h"
@@ -33,7 +34,7 @@ static const struct arch_reg regs[] = {
 
 static const struct arch_reg pc = { "pc", ARCH_REG_PC, 8, 32 * 8 };
 
-/* By the letter before the number: which one it is makes no difference, none can be read. */
+/* By the letter before the number.  One row per letter is enough, because none can be read. */
 static const struct arch_reg vectors[] = {
 	{ "b", ARCH_REG_VEC, 1, 0 }, { "h", ARCH_REG_VEC, 2, 0 },  { "s", ARCH_REG_VEC, 4, 0 },
 	{ "d", ARCH_REG_VEC, 8, 0 }, { "q", ARCH_REG_VEC, 16, 0 }, { "v", ARCH_REG_VEC, 16, 0 },
@@ -60,7 +61,7 @@ static const struct arch_reg *parse_reg(struct scan *s)
 	return scan_reg(s, regs, sizeof(regs) / sizeof(regs[0]));
 }
 
-/* Step over @word when it comes next. */
+/* Skip @text if it comes next. */
 static bool word(struct scan *s, const char *text)
 {
 	struct scan at = *s;
@@ -165,9 +166,43 @@ static unsigned int insn_len(const uint8_t *p, size_t n)
 	return n < 4 ? 0 : 4;
 }
 
+/* B; B.cond and BC.cond, CBZ and CBNZ; TBZ and TBNZ (Arm ARM, C4.1, "Branches"). */
+static bool jump(const uint8_t *p, unsigned int len, uint64_t addr, uint64_t *to)
+{
+	uint32_t insn;
+	int32_t rel;
+
+	if (len != sizeof(insn))
+		return false;
+	memcpy(&insn, p, sizeof(insn));
+	if (insn >> 26 == 0x05)
+		rel = (int32_t)(insn << 6) >> 6;
+	else if (insn >> 24 == 0x54 || (insn >> 25 & 0x3f) == 0x1a)
+		rel = (int32_t)(insn << 8) >> 13;
+	else if ((insn >> 25 & 0x3f) == 0x1b)
+		rel = (int32_t)(insn << 13) >> 18;
+	else
+		return false;
+	*to = addr + (uint64_t)((int64_t)rel * 4);
+	return true;
+}
+
+/* D's register names that exist on every machine. */
+static const struct arch_ureg uregs[] = {
+	{ "R_PC", 32 * 8 }, { "R_SP", 31 * 8 }, { "R_PS", 33 * 8 }, { "R_R0", 0 }, { "R_R1", 8 },
+	{ NULL, 0 }
+};
+
 const struct arch arch_aarch64 = {
 	.name = "aarch64",
 	.e_machine = EM_AARCH64,
+	.kept = {
+		.pc = 32 * 8, .sp = 31 * 8, .fp = 29 * 8, .links = true, .link = 30 * 8,
+		.syscall = 35 * 8, .syscall_bytes = 4,
+		.syscall_args = { 34 * 8, 8, 16, 24, 32, 40 },	/* orig_x0 x1 ... x5 */
+		.syscall_field = "syscallno", .syscall_arg_fields = { "orig_x0" },	/* others: in an array */
+		.uregs = uregs,
+	},
 	.pc = &pc,
 	.call_args = "-8@x0 -8@x1 -8@x2 -8@x3 -8@x4 -8@x5 -8@x6 -8@x7 -8@[sp] -8@[sp, 8]",
 	.call_result = "-8@-1 -8@x0",
@@ -176,5 +211,6 @@ const struct arch arch_aarch64 = {
 	.dwarf_regs = "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5 8@x6 8@x7 8@x8 8@x9 8@x10 8@x11 8@x12 8@x13 8@x14 8@x15"
 		      " 8@x16 8@x17 8@x18 8@x19 8@x20 8@x21 8@x22 8@x23 8@x24 8@x25 8@x26 8@x27 8@x28 8@x29 8@x30 8@sp",
 	.insn_len = insn_len,
+	.jump = jump,
 	.parse = parse,
 };

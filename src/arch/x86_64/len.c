@@ -1,25 +1,27 @@
 /*
- * Where instructions of 64-bit x86 end.
+ * The length of 64-bit x86 instructions.
  *
  *	prefixes | REX | opcode | ModRM | SIB | displacement | immediate
  *	VEX or EVEX, which name the opcode map | opcode | ...
  *
- * Only what decides the length is decoded.  Instructions that 64-bit mode does not have, AMD's XOP and Intel's APX are
- * not known.  Source: Intel SDM volume 2, chapter 2 and appendix A.
+ * Decodes only what determines the length.  Instructions that 64-bit mode does not have, AMD's XOP and Intel's APX are
+ * unknown.  Source: Intel SDM volume 2, chapter 2 and appendix A.
  */
 #include "arch/x86_64/len.h"
+
+#include <string.h>
 
 #include <stdbool.h>
 
 enum {
-	BAD = 0x80,	/* no instruction */
+	BAD = 0x80,	/* not an instruction */
 	MODRM = 0x40,
 	/* The immediate: */
 	I8 = 1, I16, IZ, IV, REL32, MOFFS, I16_8,
 	IMM = 0x0f,
 };
 
-/* One-byte opcodes.  Prefixes, 0F, VEX and EVEX do not get here. */
+/* One-byte opcodes, without prefixes, 0F, VEX and EVEX. */
 static uint8_t one_byte(uint8_t op)
 {
 	static const uint8_t from_40[0xc0] = {
@@ -46,14 +48,14 @@ static uint8_t one_byte(uint8_t op)
 	return from_40[op - 0x40];
 }
 
-/* Which opcodes of the maps 0F and of VEX and EVEX map 1 have a byte behind them. */
+/* Does the opcode, of map 0F or of VEX or EVEX map 1, have an immediate byte? */
 static bool has_byte(uint8_t op)
 {
 	return (op >= 0x70 && op <= 0x73) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 ||
 	       (op >= 0xc4 && op <= 0xc6) || op == 0x0f;
 }
 
-/* Opcodes behind 0F. */
+/* Opcodes after 0F. */
 static uint8_t two_byte(uint8_t op)
 {
 	if ((op >= 0x05 && op <= 0x09) || op == 0x0b || op == 0x0e || (op >= 0x30 && op <= 0x37) || op == 0x77 ||
@@ -61,12 +63,12 @@ static uint8_t two_byte(uint8_t op)
 		return 0;
 	if (op >= 0x80 && op <= 0x8f)
 		return REL32;
-	if (op == 0x78 || op == 0x04 || op == 0x0a || op == 0x0c)	/* 78: of AMD's SSE4a, by the prefix */
+	if (op == 0x78 || op == 0x04 || op == 0x0a || op == 0x0c)	/* 78: AMD's SSE4a, depends on the prefix */
 		return BAD;
 	return has_byte(op) ? MODRM | I8 : MODRM;
 }
 
-/* Bytes of ModRM, SIB and displacement at @p; 0 when they do not end before @end. */
+/* Bytes of ModRM, SIB and displacement at @p; 0 if they extend beyond @end. */
 static unsigned int modrm_len(const uint8_t *p, const uint8_t *end)
 {
 	unsigned int mod, len = 1;
@@ -114,7 +116,7 @@ static unsigned int imm_len(uint8_t how, const struct prefixes *pre)
 	}
 }
 
-/* Step over prefixes and REX. */
+/* Skip prefixes and REX. */
 static const uint8_t *skip_prefixes(const uint8_t *p, const uint8_t *end, struct prefixes *pre)
 {
 	for (; p < end; p++) {
@@ -128,7 +130,7 @@ static const uint8_t *skip_prefixes(const uint8_t *p, const uint8_t *end, struct
 		case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0xf0: case 0xf2: case 0xf3:
 			break;
 		default:
-			if ((*p & 0xf0) == 0x40) {	/* REX counts only right before the opcode */
+			if ((*p & 0xf0) == 0x40) {	/* REX is valid only directly before the opcode */
 				pre->wide = *p & 8;
 				p++;
 			}
@@ -138,7 +140,7 @@ static const uint8_t *skip_prefixes(const uint8_t *p, const uint8_t *end, struct
 	return p;
 }
 
-/* The opcode at *p, which is moved behind it: how it goes on. */
+/* Move *p past the opcode; returns what follows it. */
 static uint8_t opcode(const uint8_t **p, const uint8_t *end)
 {
 	const uint8_t *s = *p;
@@ -192,10 +194,29 @@ unsigned int x86_64_insn_len(const uint8_t *p, size_t n)
 		len = modrm_len(p, end);
 		if (!len || (*op == 0x8f && (*p & 0x38)))
 			return 0;
-		if ((*op == 0xf6 || *op == 0xf7) && !(*p & 0x30))	/* TEST has an operand that its group lacks */
+		if ((*op == 0xf6 || *op == 0xf7) && !(*p & 0x30))	/* TEST has an immediate */
 			how |= *op == 0xf6 ? I8 : IZ;
 		p += len;
 	}
 	p += imm_len(how, &pre);
 	return p > end ? 0 : (unsigned int)(p - start);
+}
+
+/* JMP rel8 and rel32, Jcc rel8 and rel32 (Intel SDM, volume 2); their prefixes are branch hints and BND. */
+bool x86_64_jump(const uint8_t *p, unsigned int len, uint64_t addr, uint64_t *to)
+{
+	const uint8_t *op = p, *end = p + len;
+	int32_t rel;
+
+	while (op < end && (*op == 0x2e || *op == 0x3e || *op == 0xf2))
+		op++;
+	if (end - op == 2 && (*op == 0xeb || (*op & 0xf0) == 0x70)) {
+		rel = (int8_t)op[1];
+	} else if ((end - op == 5 && *op == 0xe9) || (end - op == 6 && *op == 0x0f && (op[1] & 0xf0) == 0x80)) {
+		memcpy(&rel, end - 4, sizeof(rel));
+	} else {
+		return false;
+	}
+	*to = addr + len + (uint64_t)(int64_t)rel;
+	return true;
 }

@@ -6,7 +6,7 @@
  *	112(%rsp)	(%rax,%rbx,8)		memory
  *	16(,%rcx,8)	0x601040		memory without a base
  *	foo+4(%rip)	foo			memory at a symbol
- *	%fs:16	%fs:(%rax)			thread-local storage: understood, not readable
+ *	%fs:16	%fs:(%rax)			thread-local storage: parsed, but not readable
  */
 #include <elf.h>
 
@@ -36,7 +36,7 @@ static const struct arch_reg regs[] = {
 
 static const struct arch_reg rip = { "rip", ARCH_REG_PC, 8, 16 * 8 };
 
-/* All vector registers in one row a kind: which one it is makes no difference, none can be read. */
+/* One row per kind of vector register is enough, because none can be read. */
 static const struct arch_reg xmm = { "xmm", ARCH_REG_VEC, 16, 0 }, ymm = { "ymm", ARCH_REG_VEC, 32, 0 },
 			     zmm = { "zmm", ARCH_REG_VEC, 64, 0 }, mmx = { "mm", ARCH_REG_VEC, 8, 0 },
 			     x87 = { "st", ARCH_REG_VEC, 10, 0 };
@@ -107,7 +107,7 @@ static const char *parse_base(struct scan *s, struct arch_operand *op)
 	if (!scan_char(s, ')'))
 		return "brackets that do not close";
 	op->scale = op->index ? (uint8_t)scale : 0;
-	/* 32-bit addressing wraps at 4 GiB; compilers use it for x32 only, where no CPython exists. */
+	/* 32-bit addressing wraps at 4 GiB; compilers use it only for x32, for which there is no CPython. */
 	if ((op->reg && op->reg->width != 8) || (op->index && op->index->width != 8))
 		op->why = "an address in narrow registers";
 	return NULL;
@@ -164,9 +164,29 @@ static const char *parse(const char *text, size_t len, struct arch_operand *op)
 	return parse_mem(&s, op);
 }
 
+/* D's register names and their offsets in struct pt_regs; the last five names exist on every machine. */
+static const struct arch_ureg uregs[] = {
+	{ "R_R15", 0 }, { "R_R14", 8 }, { "R_R13", 16 }, { "R_R12", 24 },
+	{ "R_RBP", 32 }, { "R_RBX", 40 }, { "R_R11", 48 }, { "R_R10", 56 },
+	{ "R_R9", 64 }, { "R_R8", 72 }, { "R_RAX", 80 }, { "R_RCX", 88 },
+	{ "R_RDX", 96 }, { "R_RSI", 104 }, { "R_RDI", 112 }, { "R_RIP", 128 },
+	{ "R_CS", 136 }, { "R_RFL", 144 }, { "R_RSP", 152 }, { "R_SS", 160 },
+	{ "R_PC", 128 }, { "R_SP", 152 }, { "R_PS", 144 }, { "R_R0", 80 },
+	{ "R_R1", 96 },
+	{ NULL, 0 }
+};
+
 const struct arch arch_x86_64 = {
 	.name = "x86_64",
 	.e_machine = EM_X86_64,
+	.kept = {
+		.pc = 16 * 8, .sp = 19 * 8, .fp = 4 * 8,
+		.syscall = 15 * 8, .syscall_bytes = 8,
+		.syscall_args = { 14 * 8, 13 * 8, 12 * 8, 7 * 8, 9 * 8, 8 * 8 },	/* rdi rsi rdx r10 r8 r9 */
+		.syscall_field = "orig_ax", .syscall_arg_fields = { "di", "si", "dx", "r10", "r8", "r9" },
+		.mode = 17 * 8, .mode_field = "cs", .mode_32 = 0x23,
+		.uregs = uregs,
+	},
 	.pc = &rip,
 	.call_args = "-8@%rdi -8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 -8@8(%rsp) -8@16(%rsp) -8@24(%rsp) -8@32(%rsp)",
 	.call_result = "-8@$-1 -8@%rax",
@@ -175,5 +195,6 @@ const struct arch arch_x86_64 = {
 	.dwarf_regs = "8@%rax 8@%rdx 8@%rcx 8@%rbx 8@%rsi 8@%rdi 8@%rbp 8@%rsp 8@%r8 8@%r9 8@%r10 8@%r11 8@%r12 8@%r13"
 		      " 8@%r14 8@%r15",
 	.insn_len = x86_64_insn_len,
+	.jump = x86_64_jump,
 	.parse = parse,
 };

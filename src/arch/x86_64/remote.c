@@ -1,11 +1,11 @@
 /*
  * Chains of calls on x86-64.
  *
- * The frame is the kernel's struct rt_sigframe and the vector registers are what its XSAVE area is, with the two magic
- * numbers by which rt_sigreturn knows that more than the old 512 bytes are there (arch/x86/include/uapi/asm/
- * sigcontext.h, struct _fpx_sw_bytes).  A frame without that area gives a call fresh vector registers.
+ * The frame is the kernel's struct rt_sigframe, and the vector registers are its XSAVE area, with the two magic
+ * numbers that tell rt_sigreturn that there are more than the old 512 bytes (arch/x86/include/uapi/asm/
+ * sigcontext.h, struct _fpx_sw_bytes).  A frame without that area resets the vector registers for the call.
  *
- * The tile registers of AMX are left out unless they are in use: the kernel counts them to a thread's registers only then.
+ * The tile registers of AMX are omitted unless in use: only then does the kernel count them among a thread's registers.
  */
 #include "arch/remote.h"
 
@@ -23,18 +23,18 @@
 
 enum {
 	RED_ZONE = 128,
-	FX_SW = 464,			/* the software's bytes of the FXSAVE area; XCR0 is in their first 8 when read by ptrace */
-	XSTATE_BV = 512,		/* the XSAVE header: which parts are in use */
+	FX_SW = 464,			/* bytes for software in the FXSAVE area; ptrace puts XCR0 in the first 8 */
+	XSTATE_BV = 512,		/* the XSAVE header: which components are in use */
 	XSTATE_MIN = 512 + 64,
 	XFEATURE_TILES = 18,
 	MAGIC1 = 0x46505853, MAGIC2 = 0x46505845,
 	FP_ALIGN = 64,
 	USER_CS = 0x33,
-	NO_ALTSTACK = 0x10,		/* no valid ss_flags: rt_sigreturn leaves the alternate stack as it is */
+	NO_ALTSTACK = 0x10,		/* invalid ss_flags, so that rt_sigreturn does not change the alternate stack */
 	XSTATE_MAX = 16384,
 };
 
-/* The kernel's own results of an interrupted system call (include/linux/errno.h), seen by tracers only. */
+/* Internal results of an interrupted system call (include/linux/errno.h), visible only to tracers. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
 
 struct frame {
@@ -55,7 +55,7 @@ enum { UC_FP_XSTATE = 1, UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4 };
 struct remote_found {
 	struct user_regs_struct regs;
 	uint64_t sigmask;
-	size_t fp_len;			/* of what put_fp writes, without the last magic number */
+	size_t fp_len;			/* bytes that put_fp writes, without the last magic number */
 	uint64_t features;
 	uint8_t fp[XSTATE_MAX];
 };
@@ -82,7 +82,7 @@ static int look(pid_t tid, struct remote_thread *ret)
 	return 0;
 }
 
-/* Where the parts @features end in an XSAVE area of the standard format (Intel SDM, volume 1, 13.4). */
+/* The end of the components @features in an XSAVE area of the standard format (Intel SDM, volume 1, 13.4). */
 static size_t xsave_end(uint64_t features)
 {
 	size_t end = XSTATE_MIN;
@@ -153,7 +153,7 @@ static void put_fp(const struct remote_found *f, void *to)
 	memcpy((char *)to + f->fp_len, &magic2, sizeof(magic2));
 }
 
-/* What a call lets through: signals that only a fault of its own brings. */
+/* The signal mask during a call: blocks all signals except those that a fault raises. */
 static uint64_t call_sigmask(void)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
@@ -180,9 +180,9 @@ static void put_call(const struct remote_found *f, void *to, const struct remote
 }
 
 /*
- * A call that waits by the kernel's restart block cannot go on with what is left of its time: the block was used.
- * From anew where its time is a point of time, or where the program could not learn that it was interrupted; EINTR
- * where it can tell the rest.
+ * A call that waits with the kernel's restart block cannot continue with its remaining time, because the block was
+ * used.  It is restarted if its timeout is absolute, or if the program could not learn that it was interrupted; it ends
+ * with EINTR if the program can find out the remaining time.
  */
 static bool again_after_block(const struct remote_thread *t)
 {
@@ -205,8 +205,8 @@ static bool is_epoll(const struct remote_thread *t)
 	return t->nr == SYS_epoll_wait || t->nr == SYS_epoll_pwait;
 }
 
-/* What becomes of an interrupted call when there is no handler to run: the kernel's arch_do_signal_or_restart. */
-static enum { KEEP, AGAIN, SPOILT } restart(const struct remote_thread *t)
+/* What happens to an interrupted call when no handler runs, as in the kernel's arch_do_signal_or_restart. */
+static enum { KEEP, AGAIN, INTERRUPTED } restart(const struct remote_thread *t)
 {
 	if (t->nr < 0)
 		return KEEP;
@@ -216,17 +216,17 @@ static enum { KEEP, AGAIN, SPOILT } restart(const struct remote_thread *t)
 	case ERESTARTNOHAND:
 		return AGAIN;
 	case ERESTART_RESTARTBLOCK:
-		return again_after_block(t) ? AGAIN : SPOILT;
-	case EINTR:	/* does not start anew by itself even after a mere stop (signal(7)) */
-		return !is_epoll(t) ? KEEP : (int)t->arg[3] < 0 ? AGAIN : SPOILT;
+		return again_after_block(t) ? AGAIN : INTERRUPTED;
+	case EINTR:	/* these calls are not restarted even after a mere stop (signal(7)) */
+		return !is_epoll(t) ? KEEP : (int)t->arg[3] < 0 ? AGAIN : INTERRUPTED;
 	default:
 		return KEEP;
 	}
 }
 
-static bool is_spoilt(const struct remote_thread *t)
+static bool ends_call(const struct remote_thread *t)
 {
-	return restart(t) == SPOILT;
+	return restart(t) == INTERRUPTED;
 }
 
 static void put_found(const struct remote_found *f, void *to, uint64_t at_restorer, uint64_t fp_at)
@@ -240,7 +240,7 @@ static void put_found(const struct remote_found *f, void *to, uint64_t at_restor
 		r.rax = r.orig_rax;
 		r.rip -= 2;		/* syscall */
 		break;
-	case SPOILT:
+	case INTERRUPTED:
 		r.rax = (unsigned long)-EINTR;
 		break;
 	case KEEP:
@@ -264,12 +264,12 @@ static int go(pid_t tid, const struct remote_found *f, uint64_t at_restorer, uin
 
 	r.rip = at_restorer;
 	r.rsp = frame + sizeof(uint64_t);	/* as if a function had returned */
-	r.orig_rax = (unsigned long)-1;		/* no system call that would start anew */
+	r.orig_rax = (unsigned long)-1;		/* no call to restart */
 	if (ptrace(PTRACE_SETREGS, tid, NULL, &r))
 		return -errno;
 	/*
-	 * A signal that waits already shall come after the chain: its handler, if it ran now, would not have interrupted
-	 * the call that is started anew.  The last frame brings the thread's own mask back.
+	 * Block pending signals until after the chain: a handler that ran now would not interrupt the call that is
+	 * restarted later.  The last frame restores the thread's own mask.
 	 */
 	ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(mask), &mask);
 	return 0;
@@ -282,6 +282,16 @@ static int put_back(pid_t tid, const struct remote_found *f)
 
 	if (restart(&t) == AGAIN)
 		r.rax = (unsigned long)-ERESTARTNOHAND;
+	return ptrace(PTRACE_SETREGS, tid, NULL, &r) ? -errno : 0;
+}
+
+static int end_call(pid_t tid)
+{
+	struct user_regs_struct r;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &r))
+		return -errno;
+	r.rax = (unsigned long)-EINTR;
 	return ptrace(PTRACE_SETREGS, tid, NULL, &r) ? -errno : 0;
 }
 
@@ -329,8 +339,8 @@ static const struct arch_remote remote = {
 	.restorer = restorer, .restorer_len = sizeof(restorer), .red_zone = RED_ZONE, .frame = sizeof(struct frame),
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
-	.is_spoilt = is_spoilt,
-	.go = go, .put_back = put_back, .is_at = is_at, .errno_at = errno_at,
+	.ends_call = ends_call,
+	.go = go, .put_back = put_back, .end_call = end_call, .is_at = is_at, .errno_at = errno_at,
 };
 
 const struct arch_remote *arch_remote(void)

@@ -1,6 +1,6 @@
 /*
- * Iterations: elements are collected from a map in no order, and sorted by a word or a string, or else by the number
- * that says when they came.
+ * Iterations: elements are collected from a map in any order, and sorted by a word or a string, otherwise by their
+ * number, which is the order of their creation.
  */
 #include "rt.h"
 
@@ -19,11 +19,11 @@ struct collect {
 	u64 strsize;
 };
 
-/* What changes from call to call is here and not on the stack: there the verifier follows each value it takes. */
+/* State that changes from call to call is here and not on the stack, where the verifier follows each value it takes. */
 struct header {
 	u64 taken, n;
-	/* Heap sort, one step of sinking an entry at a time: the largest of [start, end) rises to 0, from where it
-	 * goes to the end. */
+	/* Heap sort, one level of sifting an entry down at a time: the largest of [start, end) moves to 0, and from
+	 * there to the end. */
 	u64 start, end, at;
 	u64 index;
 };
@@ -125,8 +125,8 @@ struct sort {
 };
 
 /*
- * @k, of which the verifier knows nothing: where something is known already, kernels before 6.8 do not see that a way
- * cannot be gone, and refuse what they find there.
+ * @k, made unknown to the verifier: with known values, kernels before 6.8 follow paths that cannot be taken, and refuse
+ * what they find there.
  */
 INLINE u64 unknown(struct sort *c, u64 k)
 {
@@ -219,7 +219,7 @@ RT long rt_sort(u8 *buf, u64 max, u64 how, char *work, u64 size)
 	h->end = n;
 	h->at = NOWHERE;
 
-	/* An entry sinks 22 levels at most, 2 n entries do. */
+	/* At most 2 n entries sink, each at most 22 levels. */
 	rt_loop(n < 1 << 17 ? (u32)n * 46 : 1 << 23, sink, &c, 0);
 	return 0;
 }

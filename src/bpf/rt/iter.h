@@ -1,9 +1,9 @@
 /*
- * What an iteration's buffer holds, for the code that fills, sorts and reads it.
+ * The layout of an iteration's buffer, for the code that fills, sorts and reads it.
  *
- * A buffer is a header, whose first word says that it is taken and whose second how many entries there are, and
- * entries.  An entry points at the key and the value of an element, which may be gone when they are read: the
- * element's number tells.
+ * A buffer is a header and entries.  The header's first word says that the buffer is in use, its second word how many
+ * entries there are.  An entry points to the key and the value of an element, which may have been removed when they are
+ * read: the element's number tells.
  */
 #ifndef DTAP_BPF_RT_ITER_H
 #define DTAP_BPF_RT_ITER_H
@@ -16,8 +16,9 @@ enum { ENTRY_NUMBER, ENTRY_KEY, ENTRY_VALUE, ENTRY_SORT };	/* number << 2 | the 
 /* Words of the context of the functions that collect. */
 enum {
 	COLLECT_BUF, COLLECT_MAX, COLLECT_CLASS,
-	COLLECT_OFF,		/* of an integer to sort by, in the key or in the value; of the key's first string */
-	COLLECT_NTH,		/* the key's string to sort by */
+	COLLECT_OFF,		/* offset of the integer to sort by, in the key or in the value; of the key's first
+				 * string */
+	COLLECT_NTH,		/* which string of the key to sort by */
 	COLLECT_WORK, COLLECT_STRSIZE,
 	COLLECT_WORDS
 };

@@ -1,10 +1,10 @@
 /*
- * Taking the locks of lock.h.
+ * Taking and sharing the locks of lock.h.
  *
- * Who shares adds itself to its CPU's slot and then looks whether somebody has the lock; who takes it says so and then
- * looks at all slots: one of two sees the other, since each of these is an atomic operation with a full barrier.  Who
- * shares gives way.  Everybody waits for so long and no longer.  Who has come in between another program on this very CPU,
- * so that that one goes on only when this one has ended, does not wait for it at all.
+ * A program that shares a lock adds itself to its CPU's slot and then checks whether the lock is taken; one that takes
+ * it sets LOCK_TAKEN and then checks all slots.  One of two sees the other, since each of these is an atomic operation
+ * with a full barrier.  The one that shares gives way.  All waiting has a time limit.  A program that has interrupted
+ * the holder on the same CPU does not wait at all: the holder continues only after it has ended.
  */
 #include "rt.h"
 
@@ -18,9 +18,9 @@ struct wait {
 	u64 slots, how;
 };
 
-enum { TURNS = 1 << 23 };	/* all that bpf_loop makes */
+enum { TURNS = 1 << 23 };	/* the limit of bpf_loop */
 
-/* Has who waits nothing to wait for? */
+/* Is the holder on this CPU, so that it makes no sense to wait? */
 static inline __attribute__((always_inline)) u64 is_own(const struct wait *c, u64 cpu)
 {
 	return c->how & LOCK_ALONE && cpu == c->how >> LOCK_CPU_SHIFT;
@@ -71,7 +71,7 @@ static long try_take(u32 k, struct wait *c)
 	return rt_time() > c->until;
 }
 
-/* One look at the slot at hand; where that is is in the lock, of whose content the verifier knows nothing. */
+/* Check the current slot once.  Its number is in the lock, whose content the verifier does not track. */
 static long try_slot(u32 k, struct wait *c)
 {
 	u64 at = c->taken[LOCK_AT];

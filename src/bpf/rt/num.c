@@ -8,7 +8,7 @@
 struct digits {
 	char *dst;
 	u64 v, base;
-	u64 n, max;		/* characters there will be, and the most there may be */
+	u64 n, max;		/* number of characters, and its limit */
 };
 
 static long count_digit(u32 k, struct digits *c)
@@ -29,8 +29,8 @@ static long write_digit(u32 k, struct digits *c)
 	return 0;
 }
 
-/* Write the digits of @v behind the sign, if there is one; returns the bytes.  @dst has room for @max characters
- * and the NUL. */
+/* Write the digits of @v after the sign, if there is one; returns the bytes.  @dst has room for @max characters and
+ * the NUL. */
 static inline __attribute__((always_inline)) u64 write_number(char *dst, u64 v, u64 base, u64 sign, u64 max)
 {
 	struct digits c = { dst, v, base, sign, max };
@@ -52,7 +52,7 @@ RT u64 rt_lltostr(char *dst, s64 v, s64 base)
 {
 	u64 sign = base == 10 && v < 0;
 
-	/* A base that there is none for gives the empty string. */
+	/* An invalid base gives the empty string. */
 	if (base < 2 || base > 36) {
 		*dst = '\0';
 		return 1;
@@ -68,10 +68,10 @@ RT u64 rt_decimal(char *dst, u64 v)
 /* --- aggregations ------------------------------------------------------------------------------------- */
 
 /*
- * Word 0 is the smallest (largest) value, word 1 whether there is one; both begin as 0.  Another program may come
- * in between any two instructions, hence the compare-and-swap.  While word 1 is 0 a word 0 of 0 means that there is
- * no value: who replaces that and then finds that word 1 was set meanwhile has overwritten a true 0, and puts
- * it back in.  A value of 0 sets word 1 alone and goes on as one of several.
+ * Word 0 is the smallest (largest) value, word 1 whether there is one; both begin as 0.  Another program may run
+ * between any two instructions, hence the compare-and-swap.  While word 1 is 0, 0 in word 0 means that there is no
+ * value: a program that replaces it and then finds that word 1 was set meanwhile has overwritten a real 0, and adds
+ * that again.  A value of 0 only sets word 1 and is then compared like any other.
  */
 enum { TRIES = 8 };
 
@@ -124,8 +124,8 @@ RT long rt_squares(u64 *w, s64 v)
 
 /* --- the user's memory ------------------------------------------------------------------------------- */
 
-/* Touch the pages of the @size bytes at @addr, so that a read that must not wait finds them.  What is not there
- * stays so. */
+/* Touch the pages of the @size bytes at @addr, so that a read that must not fault finds them.  Stops at a page that
+ * does not exist. */
 struct pages {
 	u64 addr;
 };

@@ -1,8 +1,8 @@
 /*
  * The path of a file.
  *
- * A dentry has its name and its parent; the root of what is mounted leads on to where that is mounted.  The way leads up,
- * so the addresses of the names are kept until it is at its end.
+ * A dentry has a name and a parent; the root of a mount leads to its mount point.  The walk goes up, so the addresses
+ * of the names are kept until it ends.
  */
 #include "rt.h"
 
@@ -10,7 +10,7 @@
 
 static long (*const rt_read)(void *dst, u32 size, u64 src) = (void *)113;	/* probe_read_kernel */
 
-enum { BROKEN, COMPLETE, NAMELESS };	/* the way up; NAMELESS: pipes and sockets are in no directory */
+enum { BROKEN, COMPLETE, NAMELESS };	/* of the walk up; NAMELESS: pipes and sockets are in no directory */
 
 struct walk {
 	struct path_work *w;
@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) long nameless(char *dst, u64 size)
 	return 10;
 }
 
-/* Bytes of the string with its NUL; 0: that is not known. */
+/* Bytes of the string with its NUL; 0: unknown. */
 RT long rt_path(char *dst, struct path_work *w, u64 size)
 {
 	struct walk c = { w, dst, size };

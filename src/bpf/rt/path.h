@@ -9,11 +9,11 @@
 enum { PATH_PARTS = 128 };	/* names in a path at most */
 
 struct path_work {
-	/* What is given: where the way up begins, a struct vfsmount and a struct dentry, */
+	/* Input: where the walk begins, a struct vfsmount and a struct dentry; */
 	abi_u64 mnt, dentry;
-	/* and where what lies: in struct dentry, */
+	/* offsets in struct dentry; */
 	abi_u64 parent, name;
-	/* in struct vfsmount; and in struct mount, of which that is a part. */
+	/* in struct vfsmount; and in struct mount, which contains it. */
 	abi_u64 mnt_root, mount_mnt, mount_parent, mountpoint;
 	/* The addresses of the names, the last one first; bytes of the path so far. */
 	abi_u64 n, pos;

@@ -1,19 +1,19 @@
 /*
- * Strings that are made piece by piece: formatted, escaped, replaced, taken apart.
+ * Strings that are built piece by piece: formatted, escaped, replaced, split.
  *
- * What changes in a loop is in the work area (struct put), of whose content the verifier knows nothing: it would follow
- * each value of a number on the stack, and with two such numbers each pair of values.
+ * State that changes in a loop is in the work area (struct put), whose content the verifier does not track: it would
+ * follow each value of a number on the stack, and with two such numbers each pair of values.
  */
 #include "rt.h"
 
 #include "put.h"
 
 struct put {
-	u64 pos;		/* bytes made */
+	u64 pos;		/* bytes written */
 	u64 n, v;
-	u64 from, to;		/* of what is looked for */
-	u64 set[4];		/* of bytes */
-	u64 sign, mark, zeros;	/* of a number: a character or 0; of "0x" so many; zeros in front */
+	u64 from, to;		/* range of the token; from: also the base of a number */
+	u64 set[4];		/* a set of bytes */
+	u64 sign, mark, zeros;	/* of a number: sign character or 0; characters of the prefix; leading zeros */
 };
 
 struct piece {
@@ -137,7 +137,7 @@ RT long rt_put_int(u8 *work, u64 v, u64 look, u64 size)
 		put_nul(&c);
 		return 0;
 	}
-	/* In the work area, where what each of these is does not multiply with what the others are. */
+	/* In the work area, so that the verifier does not follow all combinations of these. */
 	p->sign = 0;
 	p->mark = 0;
 	p->from = letter == 'o' ? 8 : letter == 'x' || letter == 'X' || letter == 'p' ? 16 : 10;
@@ -250,7 +250,7 @@ static long find_token(u32 k, struct walk *c)
 	return 1;
 }
 
-/* The token of @s, or (@rest) what is behind it. */
+/* The token of @s, or (@rest) what follows it. */
 INLINE void take_token(u8 *work, const char *s, const char *delimiters, u64 size, u64 rest)
 {
 	struct put *p = (struct put *)work;
@@ -328,7 +328,7 @@ RT s64 rt_strtol(const char *s, u64 size, s64 base)
 	if (base != 0 && (base < 2 || base > 36))
 		return 0;
 	c.from = minus;
-	/* A string's buffer can be read for 8 bytes more than it has. */
+	/* A string's buffer is readable for 8 bytes beyond its end. */
 	if (c.s[minus] == '0' && (c.s[minus + 1] | 32) == 'x' && (base == 0 || base == 16)) {
 		c.from = minus + 2;
 		c.base = 16;
@@ -344,11 +344,25 @@ RT s64 rt_strtol(const char *s, u64 size, s64 base)
 /* The letters of \a \b \t \n \v \f \r, from the lowest byte up. */
 #define SHORT_FORMS 0x7266766e746261ull
 
-static long escape_byte(u32 k, struct walk *c)
+struct escape {
+	struct put *p;		/* n: something was left out; to: where it is cut, so that dots fit */
+	const u8 *s;
+	u64 size, end;		/* @end: where the text between the quotes must end */
+};
+
+/* How many bytes @byte takes. */
+INLINE u64 escaped_size(u8 byte)
+{
+	if (byte == '"' || byte == '\\' || (byte >= '\a' && byte <= '\r'))
+		return 2;
+	return byte >= 32 && byte < 127 ? 1 : 4;
+}
+
+static long escape_byte(u32 k, struct escape *c)
 {
 	struct put *p = c->p;
 	char *dst = (char *)p + PUT_STATE;
-	u64 pos = p->pos;
+	u64 pos = p->pos, n;
 	u8 byte;
 
 	if (k >= c->size)
@@ -356,44 +370,55 @@ static long escape_byte(u32 k, struct walk *c)
 	byte = c->s[k];
 	if (!byte)
 		return 1;
-	/* Room for the longest form, and for what may follow. */
-	if (pos >= c->size || pos + 9 > c->size) {
+	n = escaped_size(byte);
+	if (pos >= c->size || pos + n > c->end) {
 		p->n = 1;
 		return 1;
 	}
-	if (byte >= 32 && byte < 127 && byte != '"' && byte != '\\') {
+	p->pos = pos + n;
+	if (pos + n + 3 <= c->end)
+		p->to = pos + n;
+	if (n == 1) {
 		dst[pos] = (char)byte;
-		p->pos = pos + 1;
 		return 0;
 	}
 	dst[pos] = '\\';
-	if (byte == '"' || byte == '\\') {
-		dst[pos + 1] = (char)byte;
-		p->pos = pos + 2;
-	} else if (byte >= '\a' && byte <= '\r') {
-		dst[pos + 1] = (char)(SHORT_FORMS >> ((byte - '\a') * 8 & 63));
-		p->pos = pos + 2;
-	} else {
+	if (n == 4) {
 		dst[pos + 1] = (char)('0' + (byte >> 6));
 		dst[pos + 2] = (char)('0' + (byte >> 3 & 7));
 		dst[pos + 3] = (char)('0' + (byte & 7));
-		p->pos = pos + 4;
+	} else if (byte == '"' || byte == '\\') {
+		dst[pos + 1] = (char)byte;
+	} else {
+		dst[pos + 1] = (char)(SHORT_FORMS >> ((byte - '\a') * 8 & 63));
 	}
 	return 0;
 }
 
-RT long rt_escape(u8 *work, const char *s, u64 size, u64 quoted)
+/*
+ * A string that was cut ends in three dots, after the closing quote.  Both quotes and the dots count in the length,
+ * which is why that is at least five.
+ */
+RT long rt_escape(u8 *work, const char *s, u64 size, u64 how)
 {
 	struct put *p = (struct put *)work;
-	struct walk c = { p, (const u8 *)s, size };
+	struct escape c = { p, (const u8 *)s, size, how >> 1 };
 	char *dst = (char *)work + PUT_STATE;
+	u64 quoted = how & 1;
 
 	p->pos = 0;
 	p->n = 0;
-	if (quoted)
+	if (!c.end || c.end > size - 1)
+		c.end = size - 1;
+	if (quoted) {
+		c.end = (c.end < 5 ? 5 : c.end) - 1;
 		put_byte(p, dst, size, '"');
+	}
+	p->to = p->pos;
 	rt_loop((u32)size, escape_byte, &c, 0);
 	if (quoted) {
+		if (p->n)
+			p->pos = p->to;
 		put_byte(p, dst, size, '"');
 		for (u32 k = 0; k < 3 && p->n; k++)
 			put_byte(p, dst, size, '.');
@@ -406,7 +431,7 @@ RT long rt_escape(u8 *work, const char *s, u64 size, u64 quoted)
 /* --- replacing ---------------------------------------------------------------------------------------- */
 
 struct replace {
-	struct put *p;		/* n: bytes of the string to pass over */
+	struct put *p;		/* n: bytes of the string to skip */
 	const u8 *s, *old;
 	const char *new;
 	u64 size, len, word, mask;	/* of the old one: length; the first bytes, at most eight */

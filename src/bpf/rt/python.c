@@ -1,9 +1,10 @@
 /*
  * Python's frames, from the interpreter's own structures.
  *
- * The thread is the one in the interpreters' lists whose thread_id is ours (pthread_self()): a thread that waits in a
- * system call has given up the GIL, so who holds that says nothing.  Each frame leads to the one that called it.  A frame
- * whose code object does not say that it is one is none of Python's, or nothing that we understand.
+ * The thread is the one in the interpreters' lists whose thread_id is the traced thread's pthread_self().  It need not
+ * hold the GIL: a thread that waits in a system call has released it.  Each frame leads to its caller.  The walk ends
+ * at a frame whose code object does not have the type of code objects: it is not a Python frame, or its layout is
+ * unknown.
  */
 #include "rt.h"
 
@@ -17,9 +18,10 @@ static long (*const rt_output)(void *ring, void *data, u64 size, u64 flags) = (v
 #define PY(C) ((const struct abi_python *)(C)->known)
 #define INLINE static inline __attribute__((always_inline))
 
-enum { SHIM_OWNER = 3 };		/* FRAME_OWNED_BY_CSTACK, FRAME_OWNED_BY_INTERPRETER and what came later */
+enum { SHIM_OWNER = 3 };		/* FRAME_OWNED_BY_CSTACK, FRAME_OWNED_BY_INTERPRETER and later ones */
 enum { TAG_BITS = 7 };			/* of a _PyStackRef (3.14) */
 enum { STATE_COMPACT = 0x20, STATE_ASCII = 0x40 };
+#define NAME_INIT 0x5f5f74696e695f5full	/* "__init__" */
 
 INLINE u64 word(u64 addr)
 {
@@ -52,7 +54,7 @@ static long find_thread(u32 k, struct stack_walk *c)
 	return 0;
 }
 
-/* The characters of the str at @addr: to @dst, @max bytes at most. */
+/* Copy the characters of the str at @ADDR to @TEXT, @MAX bytes at most, and describe them in @FIELD. */
 #define TEXT(FIELD, TEXT, MAX, ADDR)									\
 	do {												\
 		u64 addr_ = (ADDR), length_ = word(addr_ + PY(c)->length), state_ = word(addr_ + PY(c)->state);	\
@@ -105,8 +107,8 @@ static __attribute__((noinline)) u64 tell_code(struct stack_walk *c, u64 number,
 }
 
 /*
- * The frame at @addr, which is none of Python's, is a variable of the native function that runs those before it: tell
- * which one that is.
+ * The frame at @addr is no Python frame but a variable of the native function that runs those before it: add the number
+ * of that function's frame.
  */
 INLINE void tell_call(struct stack_work *w, u64 addr)
 {
@@ -122,6 +124,18 @@ INLINE void tell_call(struct stack_work *w, u64 addr)
 	w->words[pos] = 0;
 	w->words[pos + 1] = at | (u64)ABI_PYFRAME_CALL << 32;
 	w->pos = pos + 2;
+}
+
+/*
+ * Is this the code object that the interpreter puts, from 3.12 on, between the call of a class and its __init__()?  Its
+ * file name is its own name.
+ */
+INLINE u64 is_hidden(struct stack_walk *c)
+{
+	struct stack_work *w = c->work;
+	u64 file = *(u64 *)(w->code_bytes + (PY(c)->file & 0xff)), name = *(u64 *)(w->code_bytes + (PY(c)->name & 0xff));
+
+	return PY(c)->runs == ABI_PYTHON_SHIM && file == name && word(name + PY(c)->ascii_data) == NAME_INIT;
 }
 
 static long next_frame(u32 k, struct stack_walk *c)
@@ -142,6 +156,8 @@ static long next_frame(u32 k, struct stack_walk *c)
 	}
 	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + 8) != PY(c)->code_type)
 		return 1;
+	if (is_hidden(c))
+		return 0;
 	if (PY(c)->lasti_scale)
 		instr = (u64)(s64)*(int *)(w->frame_bytes + (PY(c)->instr & 0x7f)) * PY(c)->lasti_scale;
 	else
@@ -152,7 +168,7 @@ static long next_frame(u32 k, struct stack_walk *c)
 	number = mix(number, *(u64 *)(w->code_bytes + (PY(c)->table & 0xff)));
 	if (!rt_lookup(c->map, &number))
 		tell_code(c, number, code);
-	instr = (u32)instr | w->first << 32;
+	instr = w->lines ? (u32)instr | w->first << 32 : (u32)-1;
 	pos = w->pos;
 	if (pos > STACK_WORDS - 2)
 		return 1;

@@ -1,8 +1,8 @@
 /*
  * rtgen OUT.c OBJECT...: from the runtime library's objects, compiled for eBPF, to C tables (bpf/rt.h).
  *
- * A function is taken with the calls in it, of other objects' functions, too, and with the addresses of functions that
- * bpf_loop is given.  Data of any kind is refused: the functions must not have any.  Runs when dtap is built.
+ * A function is stored with its calls, also of other objects' functions, and with the addresses of functions that it
+ * passes to bpf_loop.  Data of any kind is refused: the functions must not have any.  Runs when dtap is built.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * Walking a stack: what generated code (gen_walk.c) and the runtime functions share.
  *
- * The work area begins as the record of the stack: addresses come first, frames of Python behind them.
+ * The work area begins as the record of the stack: addresses come first, frames of Python follow.
  */
 #ifndef DTAP_BPF_RT_STACK_H
 #define DTAP_BPF_RT_STACK_H
@@ -19,26 +19,31 @@ struct stack_work {
 	struct abi_record hdr;
 	abi_u64 number, flags;
 	abi_u64 words[STACK_WORDS];
-	/* What is given: words in use, how many of them are addresses, frames wanted, what pthread_self() returns. */
-	abi_u64 pos, addrs, most, self;
-	/* The registers; they become those of frame after frame. */
+	/* Input: words in use, how many of them are addresses, frames wanted, the thread's pthread_self(); lines:
+	 * the position of each Python frame in its function is part of the stack. */
+	abi_u64 pos, addrs, most, self, lines;
+	/* The registers of the current frame. */
 	abi_u64 ip, sp, bp;
-	/* Where each native frame begins; unwound: that is known. */
+	/* The kernel's struct return_instance of the innermost call whose return a probe waits for, or 0; where its
+	 * return address was; offsets in it: of the caller's, of that place and of the address. */
+	abi_u64 call, call_slot;
+	abi_u32 call_next, call_at, call_address, unused;
+	/* Where each native frame begins; unwound: these are known. */
 	abi_u64 sps[STACK_ADDRS + 1], unwound;
-	/* What comes back: a hash of Python's frames. */
+	/* Output: a hash of Python's frames. */
 	abi_u64 hash;
-	abi_u64 missing;		/* code was met of which nothing is known */
-	/* And what changes on the way. */
+	abi_u64 missing;		/* unknown code was met */
+	/* The state of the walk. */
 	abi_u64 interp, thread, frame, first, n;
 	abi_u8 frame_bytes[128 + 8], code_bytes[256 + 8];
 	struct abi_code code;
 };
 
-/* What the runtime function is given: pointers that the verifier has to know. */
+/* The argument of the runtime function: pointers that the verifier must track. */
 struct stack_walk {
 	const void *known;		/* struct abi_python, or struct abi_ranges */
 	struct stack_work *work;
-	void *map, *out;		/* EBPF_MAP_CODES, or what EBPF_MAP_UNWIND has; EBPF_MAP_OUT */
+	void *map, *out;		/* EBPF_MAP_CODES, or the value of EBPF_MAP_UNWIND; EBPF_MAP_OUT */
 };
 
 #endif

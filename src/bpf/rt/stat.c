@@ -1,5 +1,5 @@
 /*
- * Statistics: SystemTap's buckets, and what is calculated when it is asked for.
+ * Statistics: SystemTap's buckets, and results that are calculated when they are read.
  */
 #include "rt.h"
 
@@ -30,26 +30,6 @@ RT u64 rt_linear_bucket(s64 v, s64 low, u64 width, u64 buckets)
 	return n < buckets - 1 ? n : buckets - 1;
 }
 
-/* The square of a number of 64 bits in 128. */
-static inline __attribute__((always_inline)) void square(u64 x, u64 *lo, u64 *hi)
-{
-	u64 low = x & 0xffffffff, high = x >> 32, middle = low * high;
-	u64 sum = (middle << 33) + low * low;
-
-	*lo = sum;
-	*hi = high * high + (middle >> 31) + (sum < low * low);
-}
-
-RT long rt_square(u64 *w, s64 v)
-{
-	u64 lo, hi, old;
-
-	square(v < 0 ? -(u64)v : (u64)v, &lo, &hi);
-	old = __sync_fetch_and_add(w, lo);
-	__sync_fetch_and_add(w + 1, hi + (old + lo < lo));
-	return 0;
-}
-
 RT s64 rt_avg(const u64 *w)
 {
 	u64 n = w[ABI_STAT_COUNT];
@@ -58,55 +38,42 @@ RT s64 rt_avg(const u64 *w)
 	return sum < 0 ? -(s64)(-(u64)sum / n) : (s64)((u64)sum / n);
 }
 
-/* hi:lo / by, of which the low 64 bits, bit by bit: division of 128 bits is what the machine does not have. */
-struct division {
-	u64 hi, lo, by;
-};
-
-static long divide_bit(u32 k, struct division *c)
+/* Towards zero; INT64_MIN stays itself. */
+static inline s64 quotient(s64 a, u64 by)
 {
-	u64 out = c->hi >> 63;
+	return a < 0 ? -(s64)(-(u64)a / by) : (s64)((u64)a / by);
+}
 
-	c->hi = c->hi << 1 | c->lo >> 63;
-	c->lo <<= 1;
-	if (out || c->hi >= c->by) {
-		c->hi -= c->by;
-		c->lo |= 1;
+/*
+ * Welford's algorithm in integers, step by step as SystemTap's runtime does it (runtime/stat-common.c), with the
+ * difference kept in 32 bits: @w[0] is the average so far, shifted, @w[1] the sum of squared differences, @v the @n-th
+ * value.  Additions on two CPUs at a time may lose a step.
+ */
+RT long rt_square(u64 *w, s64 v, u64 n, u64 shift)
+{
+	s64 shifted = (s64)((u64)v << (shift & 63)), delta;
+
+	if (n < 2) {
+		w[0] = (u64)shifted;
+		w[1] = 0;
+		return 0;
 	}
+	delta = (int)((u64)shifted - w[0]);
+	w[0] += (u64)quotient(delta, n);
+	w[1] += (u64)delta * ((u64)shifted - w[0]);
 	return 0;
 }
 
-static inline __attribute__((always_inline)) void divide(struct division *c)
-{
-	u64 top = c->hi / c->by;
-
-	c->hi -= top * c->by;
-	rt_loop(64, divide_bit, c, 0);
-	/* Now lo is the low word of the quotient, hi the rest; the high word goes there. */
-	c->by = c->hi;
-	c->hi = top;
-}
-
-/* (squares - sum * sum / n) / (n - 1), rounded down; the inner quotient rounded up, since it is taken away. */
+/* How that runtime combines the parts of all CPUs when it reads them; here there is one part. */
 RT s64 rt_variance(const u64 *w)
 {
-	struct division c;
-	u64 n = w[ABI_STAT_COUNT], lo = w[ABI_STAT_SQUARES], hi = w[ABI_STAT_SQUARES + 1], up;
-	s64 sum = (s64)w[ABI_STAT_SUM];
+	u64 n = w[ABI_STAT_COUNT], shift = w[ABI_STAT_SHIFT] & 63;
+	u64 mean, off;
 
 	if (n < 2)
 		return 0;
-	square(sum < 0 ? -(u64)sum : (u64)sum, &c.lo, &c.hi);
-	c.by = n;
-	divide(&c);
-	up = c.by != 0;
-	c.lo += up;
-	c.hi += up && !c.lo;
-	hi -= c.hi + (lo < c.lo);
-	lo -= c.lo;
-	c.lo = lo;
-	c.hi = hi;
-	c.by = n - 1;
-	divide(&c);
-	return (s64)c.lo;
+	mean = (u64)quotient((s64)(w[ABI_STAT_SUM] << shift), n);
+	off = w[ABI_STAT_SQUARES] - mean;
+	return quotient((s64)(n * (off * off) + (n - 1) * (u64)quotient((s64)w[ABI_STAT_SQUARES + 1], n - 1)), n - 1) >>
+	       ((2 * shift) & 63);
 }

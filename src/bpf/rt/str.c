@@ -254,7 +254,7 @@ RT long rt_substr(char *dst, const char *s, u64 size, s64 first, s64 count)
 	if (first < 0)
 		first += len;
 	if (first < 0) {
-		/* Before the string: what would lie there counts, but is nothing. */
+		/* Starts before the string: the characters missing there count, but are not copied. */
 		count = count < 0 || count + first < 0 ? 0 : count + first;
 		first = 0;
 	}
@@ -266,7 +266,7 @@ RT long rt_substr(char *dst, const char *s, u64 size, s64 first, s64 count)
 	return 0;
 }
 
-/* The end of @s without the slashes it ends in; 0 when it has nothing else. */
+/* The end of @s without trailing slashes; 0 if it has nothing else. */
 struct strip {
 	const u8 *s;
 	u64 size, end;
@@ -350,7 +350,7 @@ struct cases {
 	const u8 *s;
 	u8 *dst;
 	u64 size;
-	u64 from, to;		/* what to add, in each byte, to carry from the first letter, from behind the last */
+	u64 from, to;		/* to add to each byte: carries from the first letter on, after the last letter */
 };
 
 static long case_word(u32 k, struct cases *c)
@@ -398,7 +398,7 @@ static long blank_word(u32 k, struct cases *c)
 		return 1;
 	x = *(const u64 *)(c->s + at);
 	zeros = zero_bytes(x);
-	if (end - at < 8)	/* what lies behind is not ours */
+	if (end - at < 8)	/* bytes after the string must not change */
 		zeros &= (1ull << (end - at) * 8) - 1;
 	*(u64 *)(c->dst + at) = x | zeros >> 2;	/* 0x80 becomes 0x20 */
 	return 0;

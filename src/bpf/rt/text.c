@@ -1,18 +1,18 @@
 /*
- * Strings as programs of the network and of the file system write them: paths, addresses, JSON.
+ * Strings of networks and file systems: paths, addresses, JSON.
  *
- * As in put.c, what changes in a loop is in the work area.
+ * As in put.c, state that changes in a loop is in the work area.
  */
 #include "rt.h"
 
 #include "put.h"
 
 struct text {
-	u64 pos;		/* bytes made */
+	u64 pos;		/* bytes written */
 	u64 n;
 	u64 best, best_n;	/* inet6: the longest run of zero groups */
-	u64 run;		/* and the one at hand */
-	u64 from;		/* cleanpath: where the component at hand begins */
+	u64 run;		/* and the current one */
+	u64 from;		/* cleanpath: where the current component begins */
 	/* json */
 	u64 state, at, nest, same, index, quote;
 };
@@ -63,7 +63,7 @@ static long back_up(u32 k, struct work *c)
 	return 0;
 }
 
-/* The component that ends here is ".." and has one before it that it takes back. */
+/* The component that ends here is "..": remove the one before it. */
 INLINE void parent(struct work *c)
 {
 	struct text *p = c->p;
@@ -204,7 +204,7 @@ RT long rt_inet6(u8 *work, u64 high, u64 low, u64 size)
 				add(&c, 'f');
 		}
 	}
-	/* Each loop has its own call: the one of two functions that a pointer holds is not known beforehand. */
+	/* Each loop has its own call: the verifier would not know which of two functions a pointer holds. */
 	rt_loop(four ? 4 : 0, put_part, &c, 0);
 	rt_loop(four ? 0 : 8, put_group, &c, 0);
 	finish(&c);
@@ -214,11 +214,11 @@ RT long rt_inet6(u8 *work, u64 high, u64 low, u64 size)
 /* --- JSON --------------------------------------------------------------------------------------------- */
 
 /*
- * One walk over the text, of which only the containers along the path are looked into: what is not on it is passed
- * over by counting brackets outside of strings.
+ * One pass over the text, which enters only the containers on the path: other values are skipped by counting brackets
+ * outside of strings.
  */
 enum {
-	VALUE,			/* one that the path leads to begins */
+	VALUE,			/* a value on the path begins */
 	KEY, IN_KEY, COLON,	/* of an object on the path */
 	SKIP,			/* a value that is not on it */
 	TAKE_STRING, TAKE_NEST, TAKE_WORD,
@@ -242,7 +242,7 @@ static long path_digit(u32 k, struct work *c)
 	return 0;
 }
 
-/* The elements of an array: @index of them are to be passed over. */
+/* The elements of an array: @index of them are to be skipped. */
 INLINE void element(struct text *p)
 {
 	p->nest = 0;
@@ -264,7 +264,7 @@ INLINE u64 begin_value(struct work *c, u8 byte)
 		p->n = 0;
 		rt_loop(12, path_digit, c, 0);
 		p->index = p->n;
-		p->same = 0;		/* what is looked into is no object */
+		p->same = 0;		/* this container is no object */
 		element(p);
 		return byte != '[';
 	}
@@ -287,7 +287,7 @@ INLINE u64 begin_value(struct work *c, u8 byte)
 	return 0;
 }
 
-/* Bit 0 of quote: in a string; bit 1: behind a backslash.  Returns 1 outside of strings. */
+/* Bit 0 of quote: in a string; bit 1: after a backslash.  Returns 1 outside of strings. */
 INLINE u64 outside(struct text *p, u8 byte)
 {
 	u64 quote = p->quote;
@@ -385,7 +385,7 @@ static long json_byte(u32 k, struct work *c)
 	if (state == KEY) {
 		p->state = IN_KEY;
 		p->n = 0;
-		p->index = 1;		/* it agrees so far */
+		p->index = 1;		/* it matches so far */
 		p->quote = 0;
 		return byte != '"';
 	}

@@ -1,5 +1,5 @@
 /*
- * Native frames, by the tables of abi/unwind.h; where these have nothing, by the frame pointer.
+ * Native frames, by the tables of abi/unwind.h; without an entry there, by the frame pointer.
  */
 #include "rt.h"
 
@@ -7,24 +7,65 @@
 
 static long (*const rt_read_user)(void *dst, u32 size, u64 src) = (void *)112;	/* probe_read_user */
 
+static long (*const rt_read_kernel)(void *dst, u32 size, u64 src) = (void *)113;	/* probe_read_kernel */
+
 #define INLINE static inline __attribute__((always_inline))
 
 enum { FAR = 1 << 20 };		/* bytes that a frame pointer may lie above the stack pointer */
 
-/* By the frame pointer: is that one? */
-INLINE long by_pointer(struct stack_work *w)
+/*
+ * A return probe makes its function return to a trampoline of the kernel; the return address that it has replaced is in
+ * the kernel's list of such calls, the innermost first.  Calls that have ended come before the stack's first frame.  A
+ * tail call uses the same stack slot as its caller: at most CHAIN entries are skipped.
+ */
+enum { CHAIN = 8 };
+
+INLINE void read_slot(struct stack_work *w)
 {
+	u64 slot = 0;
+
+	if (w->call && rt_read_kernel(&slot, 8, w->call + w->call_at))
+		w->call = 0;
+	w->call_slot = slot;
+}
+
+/* The real return address of a function, whose return address on the stack is @addr, at @slot. */
+static __attribute__((noinline)) u64 returns_to(struct stack_walk *c, u64 slot, u64 addr)
+{
+	struct stack_work *w = c->work;
+	u64 v;
+
+#pragma unroll
+	for (u32 k = 0; k < CHAIN; k++) {
+		if (!w->call || w->call_slot >= slot)
+			break;
+		v = 0;
+		if (rt_read_kernel(&v, 8, w->call + w->call_next))
+			v = 0;
+		w->call = v;
+		read_slot(w);
+	}
+	v = addr;
+	if (w->call && w->call_slot == slot && rt_read_kernel(&v, 8, w->call + w->call_address))
+		return addr;
+	return v;
+}
+
+/* Go to the caller by the frame pointer.  1: that is not valid. */
+INLINE long by_pointer(struct stack_walk *c)
+{
+	struct stack_work *w = c->work;
 	u64 bp = w->bp, pair[2] = { 0, 0 };
 
 	if (bp < w->sp || bp - w->sp > FAR || bp & 7 || rt_read_user(pair, sizeof(pair), bp))
 		return 1;
 	w->sp = bp + 16;
 	w->bp = pair[0];
-	w->ip = pair[1];
+	w->ip = w->call ? returns_to(c, bp + 8, pair[1]) : pair[1];
 	return 0;
 }
 
-/* The row for @pc: its base, and its CFA in the high half; 0 when there is none. */
+/* The row for @pc: its base, and its CFA in the high half; 0 if there is none. */
 static __attribute__((noinline)) u64 find_row(struct stack_walk *c, u64 pc)
 {
 	const struct abi_ranges *r = c->known;
@@ -71,18 +112,18 @@ static long next_caller(u32 k, struct stack_walk *c)
 	w->words[pos] = w->ip;
 	w->sps[pos] = w->sp;
 	w->pos = pos + 1;
-	row = find_row(c, w->ip - !!pos);	/* a call may be the last thing that a function does */
+	row = find_row(c, w->ip - !!pos);	/* a call may be the function's last instruction */
 	if (ABI_UNWIND_BASE(row) == ABI_UNWIND_END)
 		return 1;
 	if (ABI_UNWIND_BASE(row) == ABI_UNWIND_UNKNOWN)
-		return by_pointer(w);
+		return by_pointer(c);
 	cfa = (ABI_UNWIND_BASE(row) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)((s64)row >> 32);
 	if (cfa <= w->sp)
 		return 1;
 	v = 0;
 	if (rt_read_user(&v, 8, cfa - 8))
 		return 1;
-	w->ip = v;
+	w->ip = w->call ? returns_to(c, cfa - 8, v) : v;
 	if (ABI_UNWIND_RBP(row)) {
 		if (rt_read_user(&v, 8, cfa + (u64)(s64)ABI_UNWIND_RBP(row)))
 			return 1;
@@ -95,6 +136,7 @@ static long next_caller(u32 k, struct stack_walk *c)
 RT s64 rt_unwind(struct stack_walk *c)
 {
 	c->work->pos = c->work->missing = 0;
+	read_slot(c->work);
 	rt_loop(STACK_ADDRS, next_caller, c, 0);
 	return 0;
 }

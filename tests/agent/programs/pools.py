@@ -22,5 +22,4 @@ def guarded():
 
 guarded()
 timer = threading.Timer(0.01, guarded)
-timer.start()
-timer.join()
+timer.start(), timer.join()     # on one line: which of the threads goes on first is nobody's

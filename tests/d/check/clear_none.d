@@ -1,4 +1,4 @@
 BEGIN
 {
-	clear();	/* error: D_CLEAR_PROTO */
+	clear();	/* error: D_PROTO_LEN */
 }

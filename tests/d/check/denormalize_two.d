@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	denormalize(@a, 2);	/* error: D_NORMALIZE_PROTO */
+	denormalize(@a, 2);	/* error: D_PROTO_LEN */
 }

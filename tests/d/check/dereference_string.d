@@ -1,4 +1,6 @@
 BEGIN
 {
-	trace(*execname);	/* error: D_DEREF_NONPTR */
+	trace(*execname);
+	*execname = 1;		/* error: D_OP_LVAL */
+	trace(execname["x"]);	/* error: D_OP_INCOMPAT */
 }

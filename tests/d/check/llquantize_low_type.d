@@ -1,4 +1,4 @@
 BEGIN
 {
-	@a = llquantize(1, 10, pid, 6, 20);	/* error: D_LLQUANT_LOWTYPE */
+	@a = llquantize(1, 10, pid, 6, 20);	/* error: D_LLQUANT_LMAGTYPE */
 }

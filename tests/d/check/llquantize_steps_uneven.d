@@ -1,4 +1,4 @@
 BEGIN
 {
-	@a = llquantize(1, 10, 0, 6, 15);	/* error: D_LLQUANT_FACTOREVEN */
+	@a = llquantize(1, 10, 0, 6, 15);	/* error: D_LLQUANT_STEPVAL */
 }

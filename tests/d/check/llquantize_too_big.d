@@ -1,4 +1,4 @@
 BEGIN
 {
-	@a = llquantize(1, 10, 0, 30, 10);	/* error: D_LLQUANT_MAGTOOBIG */
+	@a = llquantize(1, 10, 0, 30, 10);	/* error: D_LLQUANT_HMAGVAL */
 }

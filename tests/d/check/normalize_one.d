@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	normalize(@a);	/* error: D_NORMALIZE_PROTO */
+	normalize(@a);	/* error: D_PROTO_LEN */
 }

@@ -17,16 +17,16 @@ BEGIN
 	p = 0;				/* error: D_OP_INCOMPAT */
 	d.text = "text";		/* error: D_OP_ARRFUN */
 	a = a;				/* error: D_OP_ARRFUN */
-	a[10] = 1;			/* error: D_ARR_BADREF */
-	a[-1] = 1;			/* error: D_ARR_BADREF */
-	d.p[4].x = 1;			/* error: D_ARR_BADREF */
+	a[10] = 1;			/* error: D_ARR_BOUNDS */
+	a[-1] = 1;			/* error: D_ARR_BOUNDS */
+	d.p[4].x = 1;			/* error: D_ARR_BOUNDS */
 	a["text"] = 1;			/* error: D_OP_INCOMPAT */
 	this->q = &p;			/* error: D_ADDROF_VAR */
 	this->q = &d.p[1];		/* error: D_ADDROF_VAR */
 	this->q = &a[1];		/* error: D_ADDROF_VAR */
 	p->x = 1;			/* error: D_OP_PTR */
 	d.nosuch = 1;			/* error: D_TYPE_MEMBER */
-	trace(p);			/* error: D_UNKNOWN */
+	trace(p);
 	self->one = self->other;	/* error: D_UNKNOWN */
 	self->many[99999] = this->small[255];
 	by2[1] = p;

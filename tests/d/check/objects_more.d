@@ -6,8 +6,8 @@ int a[4];
 BEGIN
 {
 	t.n = 1;
-	t.rest[3] = 1;		/* error: D_ARR_BADREF */
-	trace(a);		/* error: D_UNKNOWN */
+	t.rest[3] = 1;		/* error: D_ARR_BOUNDS */
+	trace(a);
 	x[a] = 1;		/* error: D_UNKNOWN */
 	tracemem(a, 16);
 	print(a);

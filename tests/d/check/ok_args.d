@@ -6,3 +6,4 @@ python123:::function-entry
 	trace(strlen(args[0]));
 	trace(*args[0]);
 }
+/* @@then: \[D_PDESC_ZERO\] */

@@ -3,3 +3,4 @@ python123:::function-return
 {
 	trace(args[2]);
 }
+/* @@then: \[D_PDESC_ZERO\] */

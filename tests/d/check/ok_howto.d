@@ -29,3 +29,4 @@ python123:::function-return
 {
 	self->trace = 0;
 }
+/* @@then: \[D_PDESC_ZERO\] */

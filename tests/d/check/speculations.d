@@ -2,7 +2,8 @@
 BEGIN { speculate(1); speculate(2);	/* error: D_SPEC_SPEC */ }
 BEGIN { commit(1); speculate(1);	/* error: D_SPEC_COMM */ }
 BEGIN { trace(1); speculate(1);	/* error: D_SPEC_DREC */ }
-BEGIN { commit(1); commit(1);	/* error: D_COMM_COMM */ }
+BEGIN { commit(1); commit(1); discard(1); }
+BEGIN { commit(1); exit(0);	/* error: D_DREC_COMM */ }
 BEGIN { trace(1); commit(1);	/* error: D_COMM_DREC */ }
 BEGIN { commit(1); trace(1);	/* error: D_DREC_COMM */ }
 BEGIN { commit(1); @ = count();	/* error: D_AGG_COMM */ }

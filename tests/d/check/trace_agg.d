@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	trace(@a);	/* error: D_TRACE_AGG */
+	trace(@a);	/* error: D_TRACE_DYN */
 }

@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	trunc(@a, 1, 2);	/* error: D_TRUNC_PROTO */
+	trunc(@a, 1, 2);	/* error: D_PROTO_LEN */
 }

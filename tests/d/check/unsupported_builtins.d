@@ -1,5 +1,4 @@
 BEGIN
 {
 	trace(zonename);	/* error: D_UNKNOWN */
-	trace(ipl);		/* error: D_UNKNOWN */
 }

@@ -1,4 +1,4 @@
-struct point { int x, y; };
+struct point { int x, y; char large[2000]; };
 BEGIN
 {
 	trace(*(struct point *)arg0);	/* error: D_UNKNOWN */

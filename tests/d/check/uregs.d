@@ -1,6 +1,6 @@
 BEGIN
 {
-	trace(uregs[3]);	/* error: D_PROTO_ARG */
+	trace(uregs[pid]);	/* error: D_PROTO_ARG */
 }
 
 BEGIN

@@ -1,1 +1,1 @@
-long long long x; /* error: D_DECL_COMBO */
+long long long x; /* error: D_UNKNOWN */

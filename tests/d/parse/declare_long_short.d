@@ -1,1 +1,1 @@
-long short x; /* error: D_DECL_COMBO */
+long short x; /* error: D_UNKNOWN */

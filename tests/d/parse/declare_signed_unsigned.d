@@ -1,1 +1,1 @@
-signed unsigned x; /* error: D_DECL_COMBO */
+signed unsigned x; /* error: D_UNKNOWN */

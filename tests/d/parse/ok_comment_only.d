@@ -1,1 +1,2 @@
 /* nothing but this */
+/* @@then: no probes specified */

@@ -1,3 +1,4 @@
 extern int a;
 extern struct unknown b;
 extern char c[];
+/* @@then: no probes specified */

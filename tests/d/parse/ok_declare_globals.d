@@ -4,3 +4,4 @@ unsigned e;
 string f;
 char g[10][20];
 const char *h;
+/* @@then: no probes specified */

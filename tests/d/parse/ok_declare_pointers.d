@@ -3,3 +3,4 @@ char *const g;
 volatile int *restrict h;
 uint64_t*i;
 int*j;
+/* @@then: no probes specified */

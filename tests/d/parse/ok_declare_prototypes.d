@@ -3,3 +3,4 @@ int g(void);
 void h();
 int i(const char *, ...);
 extern void *j(int a, int (*cb)(int));
+/* @@then: no probes specified */

@@ -3,3 +3,4 @@ this string b;
 self char *c;
 this long d, e;
 self f;
+/* @@then: no probes specified */

@@ -1,1 +1,2 @@
 a:b:c\*d:e { }
+/* @@then: \[D_PDESC_ZERO\] */

@@ -1,1 +1,2 @@
 entry, open:entry, mod:open:entry { }
+/* @@then: \[D_PDESC_ZERO\] */

@@ -1,2 +1,3 @@
 struct s { int x; };
 BEGIN { trace(p->probe); trace(p.string); trace(p->for); }
+/* @@then: \[D_IDENT_UNDEF\] */

@@ -4,3 +4,4 @@
 #ident "1.0"
 #
 #pragma
+/* @@then: no probes specified */

@@ -4,3 +4,4 @@ provider python {
 	probe idle();
 	probe nothing(void);
 };
+/* @@then: no probes specified */

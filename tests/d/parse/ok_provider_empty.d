@@ -1,1 +1,2 @@
 provider p { };
+/* @@then: no probes specified */

@@ -1,1 +1,2 @@
 BEGIN { trace(`jiffies); trace(vmlinux`jiffies); trace(&`init_task); }
+/* @@then: \[D_UNKNOWN\] */

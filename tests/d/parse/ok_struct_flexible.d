@@ -1,1 +1,2 @@
 struct s { int n; char tail[]; };
+/* @@then: no probes specified */

@@ -1,1 +1,2 @@
 typedef struct info { int a; string name; } info_t;
+/* @@then: no probes specified */

@@ -1,2 +1,3 @@
 struct out { int x; };
 translator struct out < int n > { };
+/* @@then: no probes specified */

@@ -1,2 +1,3 @@
 typedef int foo;
 struct s { foo foo; };
+/* @@then: no probes specified */

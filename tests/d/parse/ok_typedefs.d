@@ -5,3 +5,4 @@ point_t p;
 typedef int number;
 number n;
 typedef int (*fn)(number);
+/* @@then: no probes specified */

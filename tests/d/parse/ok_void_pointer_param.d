@@ -1,1 +1,2 @@
 provider p { probe x(void *, const void *const); };
+/* @@then: no probes specified */

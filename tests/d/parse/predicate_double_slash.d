@@ -1,1 +1,2 @@
-BEGIN // { } /* error: D_SYNTAX */
+BEGIN // { }
+trace(1); /* error: D_SYNTAX */

@@ -1,4 +1,4 @@
 struct s {
 	int a;
-	int a; /* error: D_DECL_IDRED */
+	int a; /* error: D_UNKNOWN */
 };

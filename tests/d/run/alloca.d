@@ -1,4 +1,4 @@
-/* @@stderr: (?s)error on enabled probe ID 2 .*invalid address.*action #2.*error on enabled probe ID 3 .*invalid address.*error on enabled probe ID 4 .*out of scratch space */
+/* @@stderr: (?s)error in dt_clause_1 .*invalid address.*error in dt_clause_2 .*invalid address.*error in dt_clause_3 .*out of scratch space */
 /* What is copied where is said by the guide: bcopy() from memory of any kind, copyinto() from the process's, both to
    memory that alloca() or copyin() gave. */
 python$target:::function-entry

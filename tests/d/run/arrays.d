@@ -58,6 +58,6 @@ hi! 6 3
 200 44
 4 5 0
 10 30
-fault 1 at 10
+fault 11 at 10
 */
-/* @@stderr: invalid address */
+/* @@stderr: index out of bounds \(10\) */

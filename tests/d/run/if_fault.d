@@ -1,4 +1,4 @@
-/* A fault in a branch or in a condition tells the number of its action, and ends the clause. */
+/* A fault in a branch or in a condition tells its clause, and ends the clause. */
 int zero;
 BEGIN
 {
@@ -15,11 +15,11 @@ BEGIN
 }
 BEGIN { printf("%d\n", n); if (7 % zero) printf("never\n"); else printf("never\n"); printf("never\n"); }
 BEGIN { exit(0); }
-ERROR { printf("action %d, fault %d\n", arg2, arg4); }
-/* @@stderr: divide-by-zero in action #6[^\n]*\n[^\n]*divide-by-zero in action #2
+ERROR { printf("clause %d, fault %d\n", arg2, arg4); }
+/* @@stderr: dt_clause_0 .*divide-by-zero[^\n]*\n[^\n]*dt_clause_1 .*divide-by-zero
    @@output
 before
-action 6, fault 4
+clause 0, fault 4
 1
-action 2, fault 4
+clause 1, fault 4
 */

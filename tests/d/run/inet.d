@@ -1,4 +1,4 @@
-/* @@stderr: error on enabled probe ID 2 .*: illegal operation in action */
+/* @@stderr: error in dt_clause_1 .*: illegal operation at */
 /* The witness is in the program: Python's socket.inet_ntop. */
 python$target:::function-entry
 /copyinstr(arg1) == "abcdefghijklmnop"/

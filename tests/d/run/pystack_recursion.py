@@ -1,4 +1,4 @@
-SOURCE = """
+SOURCE = """x = 1
 def down(n):
     if n:
         return down(n - 1)

@@ -1,4 +1,4 @@
-/* @@stderr: (?s)error on enabled probe ID 2 .*invalid address \(0x0\) in action #2.*error on enabled probe ID 3 .*invalid address \(0x[0-9a-f]+\) in action #4.*error on enabled probe ID 4 .*invalid alignment \(0x[0-9a-f]+\) in action #3.*error on enabled probe ID 5 .*invalid address \(0x[0-9a-f]+\) in action #2.*error on enabled probe ID 7 .*invalid address \(0x[0-9a-f]+\) in action #[0-9]+ at */
+/* @@stderr: (?s)error in dt_clause_1 .*invalid address \(0x0\).*error in dt_clause_2 .*invalid address \(0x[0-9a-f]+\).*error in dt_clause_3 .*invalid alignment \(0x[0-9a-f]+\).*error in dt_clause_4 .*invalid address \(0x[0-9a-f]+\).*error in dt_clause_6 .*invalid address \(0x[0-9a-f]+\) at */
 /* @@program: alloca.py */
 /* Stores through pointers, to what alloca() and copyin() gave.  Other addresses are errors of the probe, and what was
    stored before stays. */
@@ -122,5 +122,6 @@ python$target:::function-entry
 Twelve-Bytes Twelve
 1 6 100ff abc -2 c -1 3 4 9
 6 abc 77 77 99
+
   Twelve-Bytes                                                      1
 */

@@ -3,10 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const int answer = 42;	/* may be in no memory */
+
 static inline __attribute__((always_inline)) long twice(long q)
 {
 	printf("twice %ld\n", q);
-	return q * 2;
+told: __attribute__((unused));
+	return q * 2 * (answer == 42);
+}
+
+/* Compiled into its caller, of which no instruction may be its own. */
+static int checked(int v)
+{
+	__asm__("");
+	return v == answer;
 }
 
 __attribute__((noinline)) long work(long a, char **heap)
@@ -36,6 +46,8 @@ int main(void)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	work(10, &heap);
+	if (!checked((int)(heap != NULL) * 42))
+		return 1;
 	pthread_create(&t, NULL, thread, NULL);
 	pthread_join(t, NULL);
 	return 0;

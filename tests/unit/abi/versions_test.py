@@ -15,8 +15,9 @@ HERE = pathlib.Path(__file__).parent
 SRC = HERE.parents[2] / "src"
 RECORD = HERE / "versions"
 VERSIONS = {
-    "ABI_VERSION": ("abi/record.h", ["abi/record.h", "abi/segment.h", "abi/python.h", "abi/unwind.h", "abi/task.def"]),
-    "ABI_AGENT_VERSION": ("abi/agent.h", ["abi/agent.h", "agent/marker.h"]),
+    "ABI_VERSION": ("abi/record.h", ["abi/record.h", "abi/segment.h", "abi/python.h", "abi/unwind.h", "abi/task.def",
+                                       "abi/values.def"]),
+    "ABI_AGENT_VERSION": ("abi/agent.h", ["abi/agent.h", "abi/marker.h", "abi/marker.def"]),
 }
 
 

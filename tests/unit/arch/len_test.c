@@ -1,8 +1,9 @@
 /*
- * Lengths of instructions: those that objdump finds in the C library.
+ * Lengths of instructions, and where jumps go: as objdump has it of the C library.
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,11 +38,30 @@ static unsigned int parse_line(const char *line, uint8_t *bytes, const char **te
 	return n;
 }
 
+/* "jmp 1a2b <name>", and not one by a register or memory.  Others are no jumps. */
+static bool check_jump(const char *line, const char *text, const uint8_t *bytes, unsigned int n)
+{
+	const char *word = text + strspn(text, "\t "), *bnd = strncmp(word, "bnd ", 4) ? word : word + 4, *where;
+	uint64_t to = 0, addr = strtoull(line, NULL, 16);
+	bool is_jump;
+	char *end;
+
+	where = bnd + strcspn(bnd, " ");
+	where += strspn(where, " ");
+	/* jrcxz and jecxz have no long form: no compiler uses them. */
+	is_jump = *bnd == 'j' && *where != '*' && strncmp(bnd, "jrcxz", 5) && strncmp(bnd, "jecxz", 5);
+	if (arch_x86_64.jump(bytes, n, addr, &to) != is_jump || (is_jump && strtoull(where, &end, 16) != to)) {
+		print_message("to 0x%llx: %s", (unsigned long long)to, line);
+		fail();
+	}
+	return is_jump;
+}
+
 static void objdump(void **state)
 {
 	FILE *f = popen("objdump -d --insn-width=16 \"$(ldd /bin/sh | sed -n 's/.* \\(\\/[^ ]*libc\\.so[^ ]*\\) .*/\\1/p')\""
 			" 2>/dev/null", "r");
-	unsigned int n, len, total = 0, unknown = 0;
+	unsigned int n, len, total = 0, unknown = 0, jumps = 0;
 	const char *text = NULL;
 	char line[512];
 	uint8_t bytes[16];
@@ -54,6 +74,7 @@ static void objdump(void **state)
 			continue;
 		len = arch_x86_64.insn_len(bytes, n);
 		total++;
+		jumps += len == n && check_jump(line, text, bytes, n);
 		if (!len) {
 			unknown++;
 			print_message("not known: %s", line);
@@ -66,6 +87,7 @@ static void objdump(void **state)
 	if (!total)
 		skip();
 	assert_true(unknown * 1000 <= total);
+	assert_true(jumps * 100 >= total);
 }
 
 static void cut(void **state)

@@ -134,7 +134,7 @@ static void read_errors_have_lines(void **state)
 	static const struct {
 		const char *text, *err;
 	} bad[] = {
-		{ "strsize 7", "line 1: strsize" },
+		{ "strsize 1", "line 1: strsize" },
 		{ "clause\nb0:\n\tr0 = nothing", "line 3: expected an operation" },
 		{ "clause\nb0:\nr0 = vld 3", "line 3: a number that refers to nothing" },
 		{ "var \"x", "line 1: a string without its end" },

@@ -77,12 +77,15 @@ static const struct {
 	SAME((i8)300), SAME((u8)300), SAME((i8)-129), SAME((u8)-1), SAME((i16)70000), SAME((u16)70000),
 	SAME((int)0x1ffffffffLL), SAME((u32)-1), SAME((u64)-1), SAME((i64)0xffffffff), SAME((i8)(u16)0xff80),
 	SAME((_Bool)256), SAME((_Bool)0), SAME((i64)(u32)(i8)-1), SAME((i64)(i8)(u32)0x80),
-	SAME((u8)200 + (u8)100), SAME((i8)100 + (i8)100), SAME((u16)65535 * (u16)2), SAME(2147483647 + 1U),
+	SAME((u8)200 + 100), SAME((i8)100 + 100), SAME((u16)65535 * 2), SAME(2147483647 + 1U),
 	SAME(4294967295U + 1U), SAME(4294967295U + 1L), SAME((u32)2000000000 * 4),
 	SAME(0x7fffffff), SAME(0x80000000), SAME(2147483648), SAME(0xffffffffffffffff), SAME('a'), SAME('\n'), SAME(010),
 	SAME(sizeof (char)), SAME(sizeof (short)), SAME(sizeof (int)), SAME(sizeof (long)), SAME(sizeof (void *)),
-	SAME(sizeof (1LL)), SAME(sizeof (1 + (i8)1)), SAME(sizeof ((i8)1 + (i16)1)), SAME(sizeof (1 == 2)),
+	SAME(sizeof (1LL)), SAME(sizeof (1 + (i8)1)), SAME(sizeof (1 == 2)),
 #undef SAME
+	/* But nothing becomes an int first (type_wider). */
+	{ "(u8)200 + (u8)100", 44 }, { "(i8)100 + (i8)100", -56 }, { "(u16)65535 * (u16)2", 65534 },
+	{ "(u8)253 + (i8)-3", 250 }, { "sizeof ((i8)1 + (i16)1)", 2 },
 };
 #pragma GCC diagnostic pop
 

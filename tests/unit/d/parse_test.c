@@ -235,7 +235,7 @@ static void preprocessed(void **state)
 	(void)state;
 	start(&x, NULL);
 	src = source_text(x.a, "dir/x.d", text, sizeof(text) - 1);
-	e = d_cpp(x.a, src, args, &out, &err);
+	e = d_cpp(x.a, src, "cpp", args, &out, &err);
 	if (e) {
 		print_message("%s\n", err);
 		stop(&x);
@@ -246,7 +246,7 @@ static void preprocessed(void **state)
 	assert_int_equal(x.diag.msgs[0].pos.line, 4);
 	assert_ptr_equal(x.diag.msgs[0].pos.src, src);
 	src = source_text(x.a, "x.d", "#include \"no/such/file.h\"\n", 26);
-	assert_int_equal(d_cpp(x.a, src, NULL, &out, &err), -22);	/* EINVAL */
+	assert_int_equal(d_cpp(x.a, src, "cpp", NULL, &out, &err), -22);	/* EINVAL */
 	assert_non_null(strstr(err, "no/such/file.h"));
 	stop(&x);
 }

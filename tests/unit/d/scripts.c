@@ -19,15 +19,28 @@ struct scripts {
 	void (*stage)(struct arena *a, const struct source *src, struct diag *diag);
 };
 
-/* The tag that line @line of @src wants: copied to @tag.  False: none. */
-static bool wanted(const struct source *src, unsigned int line, char tag[64])
+/* The @k-th tag that line @line of @src wants, from 0 on: copied to @tag.  False: it wants fewer. */
+static bool wanted(const struct source *src, unsigned int line, unsigned int k, char tag[64])
 {
 	static const char mark[] = "/* error: ";
 	size_t len;
-	const char *s = source_line(src, line, &len);
-	const char *at = len ? memmem(s, len, mark, sizeof(mark) - 1) : NULL;
+	const char *s = source_line(src, line, &len), *end = s + len, *at;
 
-	return at && sscanf(at + sizeof(mark) - 1, "%63s", tag) == 1;
+	do {
+		at = s < end ? memmem(s, (size_t)(end - s), mark, sizeof(mark) - 1) : NULL;
+		s = at ? at + sizeof(mark) - 1 : NULL;
+	} while (s && k--);
+	return s && sscanf(s, "%63s", tag) == 1;
+}
+
+static bool is_wanted(const struct source *src, unsigned int line, const char *what)
+{
+	char tag[64];
+
+	for (unsigned int k = 0; wanted(src, line, k, tag); k++)
+		if (strcmp(tag, what) == 0)
+			return true;
+	return false;
 }
 
 static bool reported(const struct diag *d, unsigned int line, const char *tag)
@@ -53,7 +66,9 @@ static unsigned int run_script(const struct scripts *t, const char *path, const 
 	for (size_t i = 0; i < src->len; i++)
 		lines += src->text[i] == '\n';
 	for (unsigned int line = 1; line <= lines; line++) {
-		if (wanted(src, line, tag) && !reported(&diag, line, tag)) {
+		for (unsigned int k = 0; wanted(src, line, k, tag); k++) {
+			if (reported(&diag, line, tag))
+				continue;
 			print_error("%s:%u: no %s\n", name, line, tag);
 			bad++;
 		}
@@ -61,7 +76,7 @@ static unsigned int run_script(const struct scripts *t, const char *path, const 
 	for (size_t i = 0; i < diag.n; i++) {
 		const struct diag_msg *m = &diag.msgs[i];
 
-		if (wanted(src, m->pos.line, tag) && strcmp(tag, m->tag) == 0)
+		if (is_wanted(src, m->pos.line, m->tag))
 			continue;
 		print_error("%s:%u:%u: unexpected %s: %s\n", name, m->pos.line, m->pos.col, m->tag, m->text);
 		bad++;

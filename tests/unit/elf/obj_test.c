@@ -26,11 +26,11 @@ struct image {
 	size_t len;
 };
 
-static struct image image_read(void)
+static struct image image_of(const char *path)
 {
 	struct image im = { 0 };
 	struct stat st;
-	FILE *f = fopen(MARKED, "r");
+	FILE *f = fopen(path, "r");
 
 	assert_non_null(f);
 	assert_int_equal(fstat(fileno(f), &st), 0);
@@ -39,6 +39,11 @@ static struct image image_read(void)
 	assert_int_equal(fread(im.data, 1, im.len, f), im.len);
 	fclose(f);
 	return im;
+}
+
+static struct image image_read(void)
+{
+	return image_of(MARKED);
 }
 
 static int image_open(const struct image *im, struct obj **o, struct strbuf *why)
@@ -297,7 +302,7 @@ static void damaged(void **state)
 	refused(&im, "of marker marked:one is in no executable part");
 	memcpy(note, save, sizeof(save));
 	memset(note + 12 + namesz + 16, 0x7f, 8);
-	refused(&im, "semaphore 0x7f7f7f7f7f7f7f7f of marker marked:one is not in the file");
+	refused(&im, "semaphore 0x7f7f7f7f7f7f7f7f of marker marked:one is in no page of the file");
 	memcpy(note, save, sizeof(save));
 
 	/* Cut anywhere: an error or the markers, never a crash. */
@@ -318,6 +323,74 @@ static void damaged(void **state)
 	}
 	im.data[0] = 'x';
 	refused(&im, "not an ELF file");
+	free(im.data);
+}
+
+/* Notes of DTrace for Linux: types, arguments in the provider's order, the function's name; and a semaphore in .bss. */
+static void usdt(void **state)
+{
+	const struct obj_marker *m;
+	struct arch_operand ops[3];
+	struct obj *o;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(obj_open(MARKED_USDT, &o, NULL), 0);
+	assert_int_equal(obj_markers(o, &m, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(m[i].name, "place")) {
+			assert_string_equal(m[i].prov, "turned");
+			assert_string_equal(m[i].func, "work");
+			assert_int_equal(m[i].ntyped, 3);
+			assert_string_equal(m[i].typed[0].type, "char *");
+			assert_string_equal(m[i].typed[2].native, "int");
+			assert_int_equal(obj_operands(o, &m[i], ops, 3), 3);
+			assert_int_equal(ops[0].size, 8);
+			assert_int_equal(ops[1].size, 4);
+			assert_ptr_equal(ops[1].reg, ops[2].reg);
+		} else if (!strcmp(m[i].name, "plain")) {
+			assert_int_equal(obj_operands(o, &m[i], ops, 3), 0);
+		} else {
+			assert_string_equal(m[i].name, "bss");
+			assert_true(m[i].sem_off);
+			assert_null(m[i].func);
+		}
+	}
+	obj_close(o);
+}
+
+/* Any byte of the notes may be anything: an error or markers, never a crash. */
+static void usdt_damaged(void **state)
+{
+	static const unsigned char values[] = { 0, 1, 0x7f, 0xff };
+	struct image im = image_of(MARKED_USDT);
+	Elf64_Shdr *sh = image_section(&im, ".note.usdt");
+	unsigned int refusals = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sh->sh_size * sizeof(values); i++) {
+		char *byte = im.data + sh->sh_offset + i / sizeof(values), save = *byte;
+		const struct obj_marker *m;
+		struct arch_operand ops[4];
+		struct strbuf why = { 0 };
+		struct obj *o;
+		size_t n = 0;
+
+		*byte = (char)values[i % sizeof(values)];
+		assert_int_equal(image_open(&im, &o, &why), 0);
+		if (obj_markers(o, &m, &n, &why)) {
+			refusals++;
+			assert_non_null(strstr(strbuf_str(&why), "image: notes: "));
+		} else {
+			for (size_t k = 0; k < n; k++)
+				obj_operands(o, &m[k], ops, 4);
+		}
+		obj_close(o);
+		strbuf_fini(&why);
+		*byte = save;
+	}
+	assert_true(refusals > 100);
 	free(im.data);
 }
 
@@ -355,8 +428,8 @@ static void not_files(void **state)
 	assert_int_equal(obj_open("/nonexistent/file", &o, &why), -ENOENT);
 	assert_string_equal(strbuf_str(&why), "/nonexistent/file: No such file or directory");
 	strbuf_clear(&why);
-	assert_int_equal(obj_open("/", &o, &why), -ENOEXEC);
-	assert_string_equal(strbuf_str(&why), "/: not a regular file");
+	assert_int_equal(obj_open("/", &o, &why), -ENOTSUP);
+	assert_string_equal(strbuf_str(&why), "/: not a regular file, but a folder");
 	strbuf_clear(&why);
 	assert_int_equal(obj_open("/etc/passwd", &o, &why), -ENOEXEC);
 	assert_string_equal(strbuf_str(&why), "/etc/passwd: not an ELF file");
@@ -377,6 +450,8 @@ int main(void)
 		cmocka_unit_test(debugdata),
 		cmocka_unit_test(prelinked),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(usdt),
+		cmocka_unit_test(usdt_damaged),
 		cmocka_unit_test(huge),
 #endif
 	};

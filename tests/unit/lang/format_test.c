@@ -155,8 +155,8 @@ static void d_refused(void **state)
 	refused(FMT_D, "%5%", 0, "format conversion #1 cannot be combined with other format flags: %%");
 	refused(FMT_D, "%**d", 0, "format conversion #1 has more than one '*' specified for the output width");
 	refused(FMT_D, "%1.2.3d", 0, "format conversion #1 has more than one '.' specified");
-	refused(FMT_D, "%99999d", 0, "format conversion #1 has a width of more than 32767");
-	refused(FMT_D, "%.99999999999999999999d", 0, "format conversion #1 has a precision of more than 32767");
+	refused(FMT_D, "%99999999d", 0, "format conversion #1 has a width of more than 16777216");
+	refused(FMT_D, "%.99999999999999999999d", 0, "format conversion #1 has a precision of more than 16777216");
 }
 
 static void stp(void **state)

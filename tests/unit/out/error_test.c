@@ -5,8 +5,8 @@
 
 static void faults(void **state)
 {
-	struct out_fault f = { .epid = 1, .id = 3, .prov = "python42", .mod = "python3.9",
-			       .func = "_PyEval_EvalFrameDefault", .name = "function-entry", .action = 1, .off = 24,
+	struct out_fault f = { .clause = 1, .id = 3, .prov = "python42", .mod = "python3.9",
+			       .func = "_PyEval_EvalFrameDefault", .name = "function-entry", .pc = 24,
 			       .fault = ABI_FAULT_BADADDR, .value = 0 };
 	struct out_sink s;
 
@@ -14,18 +14,21 @@ static void faults(void **state)
 	out_open_mem(&s);
 	out_fault(&s, "dtrace", &f);
 	assert_string_equal(out_text(&s),
-			    "dtrace: error on enabled probe ID 1 (ID 3: python42:python3.9:"
-			    "_PyEval_EvalFrameDefault:function-entry): invalid address (0x0) in action #1 at "
-			    "DIF offset 24\n");
+			    "dtrace: error in dt_clause_1 for probe ID 3 (python42:python3.9:"
+			    "_PyEval_EvalFrameDefault:function-entry): invalid address (0x0) at BPF pc 24\n");
 	out_reset(&s);
-	f.action = 0;
-	f.off = -1;
+	f.fault = ABI_FAULT_BADINDEX;
+	f.value = 8;
+	out_fault(&s, "dtrace", &f);
+	assert_non_null(strstr(out_text(&s), "index out of bounds (8) at BPF pc 24\n"));
+	out_reset(&s);
+	f.pc = -1;
 	f.fault = ABI_FAULT_DIVZERO;
 	f.mod = "";
 	out_fault(&s, "dtrace", &f);
 	assert_string_equal(out_text(&s),
-			    "dtrace: error on enabled probe ID 1 (ID 3: python42::_PyEval_EvalFrameDefault:"
-			    "function-entry): divide-by-zero in predicate\n");
+			    "dtrace: error in dt_clause_1 for probe ID 3 (python42::_PyEval_EvalFrameDefault:"
+			    "function-entry): divide-by-zero\n");
 	assert_string_equal(out_fault_text(1000), "unknown fault");
 	out_close(&s);
 }

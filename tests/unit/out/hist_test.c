@@ -177,19 +177,21 @@ static void lquantize_ends(void **state)
 		     "              -5 |                                         0        \n");
 }
 
-/* Guide, llquantize(): factor 10, magnitudes 0 to 1, 10 steps: 1 to 9, then 10 to 90 by 10. */
+/* DTrace for Linux, llquantize(): factor 10, magnitudes 0 to 1, 10 steps: 1 to 9, then 10 to 90 by 10; negative ones mirrored. */
 static void llquantize(void **state)
 {
 	const struct ir_agg g = { .fn = IR_A_LLQUANTIZE, .sign = true, .param = { 10, 0, 1, 10 } };
-	uint64_t w[20] = { 0 };
+	const struct ir_agg far = { .fn = IR_A_LLQUANTIZE, .sign = true, .param = { 10, 2, 3, 1 } };
+	uint64_t w[39] = { 0 }, f[7] = { 0, 0, 0, 1, 0, 0, 0 };
 
 	(void)state;
-	assert_int_equal(ir_agg_words(&g), 20);
-	w[0] = 1;
-	w[9] = 1;
-	w[19] = 2;
+	assert_int_equal(ir_agg_words(&g), 39);
+	w[19] = 1;
+	w[28] = 1;
+	w[38] = 2;
 	check(&g, w, 1,
-	      TITLES "             < 1 |@@@@@@@@@@                               1        \n"
+	      TITLES "              -1 |                                         0        \n"
+		     "               0 |@@@@@@@@@@                               1        \n"
 		     "               1 |                                         0        \n"
 		     "               2 |                                         0        \n"
 		     "               3 |                                         0        \n"
@@ -209,9 +211,65 @@ static void llquantize(void **state)
 		     "              80 |                                         0        \n"
 		     "              90 |                                         0        \n"
 		     "          >= 100 |@@@@@@@@@@@@@@@@@@@@                     2        \n");
+	memset(w, 0, sizeof(w));
+	w[0] = 1;
+	w[18] = 1;
+	check(&g, w, 1,
+	      TITLES "         <= -100 |@@@@@@@@@@@@@@@@@@@@                     1        \n"
+		     "             -90 |                                         0        \n"
+		     "             -80 |                                         0        \n"
+		     "             -70 |                                         0        \n"
+		     "             -60 |                                         0        \n"
+		     "             -50 |                                         0        \n"
+		     "             -40 |                                         0        \n"
+		     "             -30 |                                         0        \n"
+		     "             -20 |                                         0        \n"
+		     "             -10 |                                         0        \n"
+		     "              -9 |                                         0        \n"
+		     "              -8 |                                         0        \n"
+		     "              -7 |                                         0        \n"
+		     "              -6 |                                         0        \n"
+		     "              -5 |                                         0        \n"
+		     "              -4 |                                         0        \n"
+		     "              -3 |                                         0        \n"
+		     "              -2 |                                         0        \n"
+		     "              -1 |@@@@@@@@@@@@@@@@@@@@                     1        \n"
+		     "               0 |                                         0        \n");
 	check(&g, NULL, 1,
-	      TITLES "             < 1 |                                         0        \n"
-		     "               1 |                                         0        \n");
+	      TITLES "               0 |                                         0        \n"
+		     "               1 |                                         0        \n"
+		     "               2 |                                         0        \n");
+	assert_int_equal(ir_agg_words(&far), 7);
+	check(&far, f, 1,
+	      TITLES "            -100 |                                         0        \n"
+		     "     abs() < 100 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        \n"
+		     "             100 |                                         0        \n");
+}
+
+/* The bins cover all values, each from its smallest one to the one before the next bin's. */
+static void from(void **state)
+{
+	const struct ir_agg q = { .fn = IR_A_QUANTIZE, .sign = true };
+	const struct ir_agg l = { .fn = IR_A_LQUANTIZE, .sign = true, .param = { -1, 3, 2 } };
+	const struct ir_agg ll = { .fn = IR_A_LLQUANTIZE, .sign = true, .param = { 10, 0, 2, 10 } };
+
+	(void)state;
+	assert_true(out_hist_from(&q, 0) == INT64_MIN);
+	assert_int_equal(out_hist_from(&q, ZERO - 3), -7);
+	assert_int_equal(out_hist_from(&q, ZERO - 2), -3);
+	assert_int_equal(out_hist_from(&q, ZERO - 1), -1);
+	assert_int_equal(out_hist_from(&q, ZERO), 0);
+	assert_int_equal(out_hist_from(&q, ZERO + 1), 1);
+	assert_int_equal(out_hist_from(&q, ZERO + 3), 4);
+	assert_true(out_hist_from(&l, 0) == INT64_MIN);
+	assert_int_equal(out_hist_from(&l, 1), -1);
+	assert_int_equal(out_hist_from(&l, 2), 1);
+	assert_int_equal(out_hist_from(&l, 3), 3);
+	assert_true(out_hist_from(&ll, 0) == INT64_MIN);
+	for (uint32_t i = 1; i < ir_agg_words(&ll); i++) {
+		assert_int_equal(ir_llquantize_bucket(&ll, out_hist_from(&ll, i)), i);
+		assert_int_equal(ir_llquantize_bucket(&ll, out_hist_from(&ll, i) - 1), i - 1);
+	}
 }
 
 static void order(void **state)
@@ -237,6 +295,7 @@ int main(void)
 		cmocka_unit_test(normalized),	   cmocka_unit_test(negative_counts),
 		cmocka_unit_test(lquantize),	   cmocka_unit_test(lquantize_ends),
 		cmocka_unit_test(llquantize),	   cmocka_unit_test(order),
+		cmocka_unit_test(from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

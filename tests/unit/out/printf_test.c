@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "out/dialect.h"
 #include "out/printf.h"
 
 static struct arena *arena;
@@ -42,6 +43,7 @@ static void check(enum fmt_lang lang, const char *want, const char *format, cons
 	assert_non_null(f);
 	split(t, n, v, slots);
 	out_open_mem(&s);
+	s.dialect = lang == FMT_D ? &dialect_d : &dialect_stp;
 	assert_int_equal(out_printf(&s, f, v, slots, n), 0);
 	assert_string_equal(out_text(&s), want);
 	assert_int_equal(out_close(&s), 0);

@@ -83,15 +83,15 @@ static void check(const char *want, struct typed t, bool quiet)
 	out_close(&s);
 }
 
-/* libdtrace: 3, 5, 8 and 16 places by size; strings in 33 to the left. */
+/* DTrace for Linux: 3, 5, 10 and 19 places by size; strings in 33 to the left. */
 static void traced(void **state)
 {
 	(void)state;
 	check("  -1", (struct typed)I8(-1), false);
 	check(" 255", (struct typed)U8(255), false);
 	check("    -1", (struct typed)I16(-1), false);
-	check("       -1", (struct typed)I32(-1), false);
-	check("               42", (struct typed)I64(42), false);
+	check("         -1", (struct typed)I32(-1), false);
+	check("                  42", (struct typed)I64(42), false);
 	check(" 18446744073709551615", (struct typed)U64(-1), false);
 	check("  bash                             ", (struct typed)STR("bash"), false);
 	check("                                   ", (struct typed)STR(""), false);

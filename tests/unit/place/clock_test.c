@@ -21,7 +21,7 @@ static uint64_t now(void)
 static void in_step(void **state)
 {
 	struct abi_data *data = calloc(1, sizeof(*data));
-	struct shm shm = { .data = (uint8_t *)data };
+	struct shm shm = { .data = (uint8_t *)data, .clock = &data->clock };
 	struct clock c;
 	uint64_t last = 0, end = now() + 400000000, keep = 0;
 

@@ -13,11 +13,10 @@ static uint64_t now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static int ignore(void *ctx, const void *rec, size_t size)
+static int ignore(void *ctx, const struct record *rec)
 {
 	(void)ctx;
 	(void)rec;
-	(void)size;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "inside.h"
+#include "vm/record.h"
 
 #define ENTRY "python123:::function-entry "
 
@@ -50,7 +51,7 @@ static void counts_by_name(void **state)
 			assert_int_equal(inside_count(&in, 0, key, &times), k < 255 ? 1 : 300 - 254);
 			assert_int_equal(times, 1);
 		}
-		assert_int_equal(place_control(in.place)->drops[ABI_DROP_AGG], 0);
+		assert_int_equal(inside_drops(&in, ABI_DROP_AGG), 0);
 		inside_free(&in);
 	}
 }
@@ -96,7 +97,7 @@ static void full(void **state)
 		assert_true(n == 3 || (!n && k > 100));
 		all += n;
 	}
-	assert_int_equal(all + place_control(in.place)->drops[ABI_DROP_AGG], 15000);
+	assert_int_equal(all + inside_drops(&in, ABI_DROP_AGG), 15000);
 	inside_free(&in);
 }
 
@@ -105,12 +106,12 @@ struct heard {
 	uint64_t last;
 };
 
-static int hear(void *ctx, const void *rec, size_t size)
+static int hear(void *ctx, const struct record *rec)
 {
+	const struct abi_record *r = rec->hdr;
 	struct heard *h = ctx;
-	const struct abi_record *r = rec;
 
-	assert_true(size >= sizeof(*r) && r->size == size);
+	assert_true(rec->size >= sizeof(*r) && r->size == rec->size);
 	assert_true(r->time_ns >= h->last);
 	assert_int_equal(r->pid, getpid());
 	h->last = r->time_ns;
@@ -132,7 +133,7 @@ static void records(void **state)
 			assert_true(in.place->ops->drain(in.place, hear, &h) > 0);
 	}
 	in.place->ops->drain(in.place, hear, &h);
-	assert_int_equal(h.n + place_control(in.place)->drops[ABI_DROP_RECORD], 3000);
+	assert_int_equal(h.n + inside_drops(&in, ABI_DROP_RECORD), 3000);
 	assert_true(h.n > 500);
 	inside_free(&in);
 }

@@ -75,8 +75,12 @@ static void says_what_an_option_takes(void **state)
 		int error;
 	} cases[] = {
 		{ "nope", NULL, "there is no option 'nope'", -ENOENT },
-		{ "strsize", NULL, "option 'strsize' takes a size such as 512k or 4m", -EINVAL },
-		{ "strsize", "4", "option 'strsize' takes a size from 8 to 64k, not '4'", -EINVAL },
+		{ "strsize", "x", "option 'strsize' takes a size such as 512k or 4m, not 'x'", -EINVAL },
+		{ "strsize", "1", "option 'strsize' takes a size from 2 to 64k, not '1'", -EINVAL },
+		{ "strsize", NULL, "option 'strsize' takes a size from 2 to 64k", -EINVAL },
+		{ "nspec", "-1", "option 'nspec' takes a number from 0 on, not '-1'", -EINVAL },
+		{ "quiet", "-1", "option 'quiet' takes no value, or on or off, not '-1'", -EINVAL },
+		{ "linktype", "coff", "option 'linktype' takes elf or dof, not 'coff'", -EINVAL },
 		{ "quiet", "maybe", "option 'quiet' takes no value, or on or off, not 'maybe'", -EINVAL },
 		{ "switchrate", "0", "option 'switchrate' takes a rate such as 10hz or 50ms, not '0'", -EINVAL },
 		{ "place", "moon", "option 'place' takes auto, kernel or target, not 'moon'", -EINVAL },

@@ -16,13 +16,13 @@ struct seen {
 	unsigned int n, stop_after;
 };
 
-static int see(void *ctx, const void *rec, size_t size, const void *next)
+static int see(void *ctx, const struct record *rec, const struct record *next)
 {
-	const struct abi_record *r = rec, *behind = next;
+	const struct abi_record *r = rec->hdr;
 	struct seen *s = ctx;
 
-	assert_int_equal(size, r->size);
-	assert_true(!behind || behind->time_ns >= r->time_ns);
+	assert_int_equal(rec->size, r->size);
+	assert_true(!next || next->hdr->time_ns >= r->time_ns);
 	s->times[s->n] = r->time_ns;
 	s->probes[s->n++] = r->probe;
 	return s->n == s->stop_after ? 7 : 0;
@@ -32,7 +32,7 @@ static void put(struct stream *s, uint64_t time_ns, uint32_t probe)
 {
 	struct abi_record r = { .time_ns = time_ns, .probe = probe, .size = sizeof(r) };
 
-	assert_int_equal(stream_add(s, &r, sizeof(r)), 0);
+	assert_int_equal(stream_add(s, &(struct record){ &r, sizeof(r) }), 0);
 }
 
 static void hands_on_in_time_order(void **state)
@@ -84,8 +84,8 @@ static void refuses_what_is_no_record(void **state)
 	struct stream s = { 0 };
 
 	(void)state;
-	assert_int_equal(stream_add(&s, &r, 8), -EINVAL);
-	assert_int_equal(stream_add(&s, &r, sizeof(r)), -EINVAL);
+	assert_int_equal(stream_add(&s, &(struct record){ &r, 8 }), -EINVAL);
+	assert_int_equal(stream_add(&s, &(struct record){ &r, sizeof(r) }), -EINVAL);
 	assert_int_equal(s.n, 0);
 	stream_fini(&s);
 }
@@ -94,7 +94,7 @@ static void put_on(struct stream *s, uint64_t time_ns, uint32_t probe, uint32_t 
 {
 	struct abi_record r = { .time_ns = time_ns, .probe = probe, .size = sizeof(r), .cpu = cpu };
 
-	assert_int_equal(stream_add(s, &r, sizeof(r)), 0);
+	assert_int_equal(stream_add(s, &(struct record){ &r, sizeof(r) }), 0);
 }
 
 static void keeps_the_last_of_each_cpu(void **state)

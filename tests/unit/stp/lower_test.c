@@ -145,7 +145,7 @@ static void shown(void **state)
 	has("global a probe begin { a[1] <<< 3 }", "fmt \"a[%#d] @count=%#d @min=%#d @max=%#d @sum=%#d @avg=%#d\\n\"");
 }
 
-static const struct stp_near *near_of(const struct code *k, const char *what)
+static const struct ir_near *near_of(const struct code *k, const char *what)
 {
 	for (uint32_t i = 0; i < k->code->nnears; i++)
 		if (!strcmp(k->code->nears[i].what, what))
@@ -155,7 +155,7 @@ static const struct stp_near *near_of(const struct code *k, const char *what)
 
 static void nears(void **state)
 {
-	const struct stp_near *near;
+	const struct ir_near *near;
 	struct code k;
 
 	(void)state;

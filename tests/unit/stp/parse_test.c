@@ -105,7 +105,7 @@ static void conditionals(void **state)
 	is("probe begin { %( kernel_v >= \"2.6.30\" && arch == \"x86*\" %? a %: b ) ( %) }", NULL,
 	   "probe begin{\na;\n}\n");
 	is("probe begin { %( kernel_vr == \"6.1.0-*\" %? %( 1 == 2 %? a %: b %) %) }", NULL, "probe begin{\nb;\n}\n");
-	is("probe begin { %( CONFIG_X == \"n\" || 1 > 2 %? a %) }", NULL, "probe begin{\na;\n}\n");
+	is("probe begin { %( CONFIG_X == \"\" || 1 > 2 %? a %) }", NULL, "probe begin{\na;\n}\n");
 	is("@define old %( kernel_v < \"3\" %) probe begin { %( @old || 1 == 2 %? a %: b %) }", NULL,
 	   "probe begin{\nb;\n}\n");
 	is("probe begin { %( $# == 0 %? a %: $1 %) }", NULL, "probe begin{\na;\n}\n");

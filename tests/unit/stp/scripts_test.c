@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "lang/diag.h"
+#include "lib/stp_env.h"
 #include "stp/stp.h"
 
 static const char *stage, *folder;

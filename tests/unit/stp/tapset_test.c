@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "lib/stp_env.h"
 #include "stp/tapset.h"
 #include "tree.h"
 

@@ -1,4 +1,5 @@
 #include "tree.h"
+#include "lib/stp_env.h"
 
 #include <string.h>
 

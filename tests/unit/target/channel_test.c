@@ -2,14 +2,18 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,7 +28,7 @@ static struct strbuf heard;
 
 static void hear(void *ctx, const struct agents_event *e)
 {
-	static const char *const names[] = { "ready", "off", "state", "lost", "gone" };
+	static const char *const names[] = { "ready", "off", "state", "lost", "refused", "gone" };
 
 	(void)ctx;
 	assert_int_equal(e->pid, getpid());
@@ -48,17 +52,25 @@ static int finish(void **state)
 	return 0;
 }
 
-/* As an agent does, by what it finds in its environment. */
-static int connect_agent(void)
+/* The address that an agent finds in its environment: a name, and behind a colon the word. */
+static const char *address(void)
 {
 	const char *env = agents_preload(agents)->environ[0];
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(strncmp(env, "DTAP_AGENT=", 11), 0);
-	strcpy(addr.sun_path + 1, env + 11);
+	return env + 11;
+}
+
+/* Anybody can. */
+static int connect_stranger(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	size_t len = strcspn(address(), ":");
+
+	memcpy(addr.sun_path + 1, address(), len);
 	assert_int_equal(connect(fd, (struct sockaddr *)&addr,
-				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(env + 11))), 0);
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)), 0);
 	return fd;
 }
 
@@ -67,16 +79,73 @@ static void say(int fd, const struct abi_agent_msg *m)
 	assert_int_equal(send(fd, m, sizeof(*m), MSG_NOSIGNAL), sizeof(*m));
 }
 
-static int hello(uint32_t phase, const char *why)
+/* The word, in a message of @version. */
+static void prove(int fd, uint16_t version)
+{
+	struct abi_agent_msg m = { .version = version, .kind = ABI_AGENT_PROOF };
+
+	strcpy(m.why, strchr(address(), ':') + 1);
+	say(fd, &m);
+}
+
+/* As an agent does. */
+static int connect_agent(void)
+{
+	int fd = connect_stranger();
+
+	prove(fd, ABI_AGENT_VERSION);
+	agents_turn(agents);
+	return fd;
+}
+
+/* The number that the tracer asks with. */
+static uint64_t asked(int fd)
+{
+	struct abi_agent_msg m;
+
+	assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+	assert_int_equal(m.kind, ABI_AGENT_ASK);
+	assert_int_not_equal(m.proof, 0);
+	return m.proof;
+}
+
+static void say_hello(int fd, uint32_t phase, uint64_t proof, const char *why)
 {
 	struct abi_agent_msg m = {
 		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_HELLO, .phase = phase, .python = 0x030d0000, .can = 0xff,
+		.proof = proof,
 	};
-	int fd = connect_agent();
 
 	strcpy(m.why, why);
 	say(fd, &m);
+}
+
+static int hello(uint32_t phase, const char *why)
+{
+	int fd = connect_agent();
+
+	say_hello(fd, phase, asked(fd), why);
 	return fd;
+}
+
+/* What agents_wait() and agents_said() make of this process together. */
+static int wait_for(int timeout_ms, struct strbuf *why)
+{
+	static const int errs[] = { -ETIMEDOUT, 0, -ENOTSUP, -ESRCH };
+	pid_t pid = getpid();
+	int err = agents_wait(agents, &pid, 1, timeout_ms);
+	enum agents_said said = agents_said(agents, pid, why);
+
+	assert_int_equal(err, said == AGENTS_SAID_NOTHING ? -ETIMEDOUT : 0);
+	return errs[said];
+}
+
+/* Has the tracer closed its end? */
+static bool is_closed(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
 /* Take the LOOK that was sent, answer it with @supplied; what it told to leave. */
@@ -107,7 +176,7 @@ static void an_agent_comes_works_and_goes(void **state)
 	fd = hello(ABI_AGENT_READY, "");
 	assert_int_equal(poll(&p, 1, 0), 1);
 	agents_turn(agents);
-	assert_int_equal(agents_wait(agents, getpid(), 1000, NULL), 0);
+	assert_int_equal(wait_for(1000, NULL), 0);
 	expect("ready 30d0000 ff 0 \n");
 	assert_int_equal(answer(fd, 3), 0x80);
 	assert_int_equal(agents_look(agents, 0), -ETIMEDOUT);
@@ -117,7 +186,7 @@ static void an_agent_comes_works_and_goes(void **state)
 	close(fd);
 	agents_turn(agents);
 	expect("gone 30d0000 ff 0 \n");
-	assert_int_equal(agents_wait(agents, getpid(), 1000, NULL), -ESRCH);
+	assert_int_equal(wait_for(1000, NULL), -ESRCH);
 	assert_int_equal(agents_look(agents, 1000), 0);
 }
 
@@ -128,7 +197,7 @@ static void an_agent_that_cannot_work_says_why(void **state)
 
 	(void)state;
 	agents_turn(agents);
-	assert_int_equal(agents_wait(agents, getpid(), 1000, &why), -ENOTSUP);
+	assert_int_equal(wait_for(1000, &why), -ENOTSUP);
 	assert_non_null(strstr(why.s, "no?room"));
 	expect("off 30d0000 ff 0 no?room\n");
 	assert_int_equal(agents_look(agents, 1000), 0);
@@ -142,7 +211,7 @@ static void a_silent_agent_is_not_waited_for_for_ever(void **state)
 
 	(void)state;
 	agents_turn(agents);
-	assert_int_equal(agents_wait(agents, getpid(), 10, NULL), -ETIMEDOUT);
+	assert_int_equal(wait_for(10, NULL), -ETIMEDOUT);
 	close(fd);
 }
 
@@ -159,11 +228,10 @@ static void an_agent_that_goes_is_not_waited_for(void **state)
 
 static void another_version_is_lost(void **state)
 {
-	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION + 1, .kind = ABI_AGENT_HELLO };
-	int fd = connect_agent();
+	int fd = connect_stranger();
 
 	(void)state;
-	say(fd, &m);
+	prove(fd, ABI_AGENT_VERSION + 1);
 	agents_turn(agents);
 	agents_turn(agents);
 	assert_non_null(strstr(strbuf_str(&heard), "lost 0 0 0 the agent"));
@@ -180,7 +248,161 @@ static void junk_is_lost(void **state)
 	agents_turn(agents);
 	agents_turn(agents);
 	assert_non_null(strstr(strbuf_str(&heard), "lost"));
-	assert_int_equal(agents_wait(agents, getpid(), 0, NULL), -ESRCH);
+	assert_int_equal(wait_for(0, NULL), -ESRCH);
+	close(fd);
+}
+
+/* Who does not say the word is closed and not told of. */
+static void a_stranger_gets_nothing(void **state)
+{
+	struct abi_agent_msg m = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_HELLO, .phase = ABI_AGENT_READY };
+	char large[sizeof(m) + 100];
+	int fd;
+
+	(void)state;
+	fd = connect_stranger();
+	say(fd, &m);
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	close(fd);
+
+	m.kind = ABI_AGENT_PROOF;
+	memset(m.why, '0', ABI_AGENT_WORD);
+	fd = connect_stranger();
+	say(fd, &m);
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	close(fd);
+
+	strcpy(m.why, strchr(address(), ':') + 1);
+	m.why[ABI_AGENT_WORD - 1] ^= 1;
+	fd = connect_stranger();
+	say(fd, &m);
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	close(fd);
+
+	m.why[ABI_AGENT_WORD - 1] ^= 1;
+	memset(large, 0, sizeof(large));
+	memcpy(large, &m, sizeof(m));
+	fd = connect_stranger();
+	assert_int_equal(send(fd, large, sizeof(large), MSG_NOSIGNAL), sizeof(large));
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	close(fd);
+	assert_false(agents_have(agents, getpid()));
+	expect("");
+}
+
+/* A silent one has a second, and of many the first go. */
+static void silent_strangers_are_few(void **state)
+{
+	enum { MANY = 40, OF_USER = 8 };
+	int fds[MANY], closed = 0, i;
+	struct pollfd p = { .fd = agents_fd(agents), .events = POLLIN };
+
+	(void)state;
+	for (i = 0; i < MANY; i++) {
+		fds[i] = connect_stranger();
+		agents_turn(agents);
+	}
+	for (i = 0; i < MANY; i++)
+		closed += is_closed(fds[i]);
+	assert_int_equal(closed, MANY - OF_USER);
+	for (i = 0; i < MANY && !is_closed(fds[MANY - 1]); i++) {
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		agents_turn(agents);
+	}
+	assert_true(is_closed(fds[MANY - 1]));
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+	assert_int_equal(agents_look(agents, 0), 0);
+	expect("");
+}
+
+/* A HELLO without the number is asked again, some times. */
+/* Whoever it was that has given a descriptor back. */
+static void they_are_taken_when_there_is_room_again(void **state)
+{
+	int fd = connect_stranger(), next = dup(fd);
+	struct rlimit limit, none;
+	struct abi_agent_msg m;
+	ssize_t n = -1;
+
+	(void)state;
+	prove(fd, ABI_AGENT_VERSION);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ (rlim_t)next, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	agents_turn(agents);
+	assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), -1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int k = 0; k < 100 && n < 0; k++) {
+		assert_int_equal(poll(&(struct pollfd){ .fd = agents_fd(agents), .events = POLLIN }, 1, 10000), 1);
+		agents_turn(agents);
+		n = recv(fd, &m, sizeof(m), MSG_DONTWAIT);
+	}
+	assert_int_equal(n, sizeof(m));
+	assert_int_equal(m.kind, ABI_AGENT_ASK);
+	close(fd);
+}
+
+static void the_number_has_to_be_right(void **state)
+{
+	int fd = connect_agent(), i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		say_hello(fd, ABI_AGENT_READY, asked(fd) + 1, "");
+		agents_turn(agents);
+	}
+	expect("");
+	say_hello(fd, ABI_AGENT_READY, asked(fd) + 1, "");
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	expect("gone 0 0 0 \n");
+	close(fd);
+}
+
+/* Who has the socket and the number is not the process that was asked. */
+static void another_process_cannot_answer(void **state)
+{
+	int fd = connect_agent(), status;
+	uint64_t number = asked(fd);
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		say_hello(fd, ABI_AGENT_READY, number, "");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	agents_turn(agents);
+	assert_true(is_closed(fd));
+	expect("gone 0 0 0 \n");
+	close(fd);
+}
+
+static void signals_end_a_wait(void **state)
+{
+	const struct timespec none = { 0 };
+	pid_t pid = getpid();
+	int fd = connect_agent();
+	sigset_t set, old;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	kill(pid, SIGTERM);
+	assert_int_equal(agents_wait(agents, &pid, 1, 60000), -EINTR);
+	say_hello(fd, ABI_AGENT_READY, asked(fd), "");
+	agents_turn(agents);
+	assert_int_equal(agents_look(agents, 60000), -EINTR);
+	assert_int_equal(sigtimedwait(&set, NULL, &none), SIGTERM);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(fd);
 }
 
@@ -193,6 +415,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
 		cmocka_unit_test_setup_teardown(another_version_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(junk_is_lost, start, finish),
+		cmocka_unit_test_setup_teardown(a_stranger_gets_nothing, start, finish),
+		cmocka_unit_test_setup_teardown(silent_strangers_are_few, start, finish),
+		cmocka_unit_test_setup_teardown(they_are_taken_when_there_is_room_again, start, finish),
+		cmocka_unit_test_setup_teardown(the_number_has_to_be_right, start, finish),
+		cmocka_unit_test_setup_teardown(another_process_cannot_answer, start, finish),
+		cmocka_unit_test_setup_teardown(signals_end_a_wait, start, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

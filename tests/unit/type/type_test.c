@@ -103,7 +103,7 @@ static void anonymous(void **state)
 	assert_int_equal(off(t, "x"), 64);
 	assert_int_equal(off(t, "y"), 64);
 	assert_int_equal(type_size(t), 16);
-	assert_ptr_equal(type_find_tag(f->ts, "o"), t);
+	assert_ptr_equal(type_find_tag(f->ts, t->kind, "o"), t);
 }
 
 static void conversions(void **state)
@@ -204,7 +204,7 @@ static void sources(void **state)
 	assert_null(type_import(ts, NULL, TYPE_UNION, "far"));
 	assert_null(type_import(ts, "elsewhere", TYPE_STRUCT, "far"));
 	assert_int_equal(found, 3);
-	assert_null(type_find_tag(ts, "far"));		/* the script may still declare its own */
+	assert_null(type_find_tag(ts, TYPE_STRUCT, "far"));		/* the script may still declare its own */
 	assert_int_equal(type_size(t), 16);
 	assert_int_equal(filled, 0);
 	m = type_find_member(t, "next", &off);

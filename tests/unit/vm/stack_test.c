@@ -9,6 +9,7 @@
 
 #include "segment.h"
 #include "vm/helper.h"
+#include "vm/reader.h"
 #include "vm/stack.h"
 
 enum { MIXED = ABI_STACK_USER | ABI_STACK_NATIVE | ABI_STACK_PYTHON };
@@ -16,6 +17,7 @@ enum { MIXED = ABI_STACK_USER | ABI_STACK_NATIVE | ABI_STACK_PYTHON };
 static struct fixture {
 	struct segment seg;
 	struct shm shm;
+	struct reader *reader;
 	struct shm_run run;
 	struct shm_stacks *stacks;
 	/* What the next walk finds, and how often what it found was to be told. */
@@ -23,6 +25,8 @@ static struct fixture {
 	uint32_t n, naddrs, asked;
 	unsigned told;
 	bool lossy;
+	/* What is found without a walk; 0: nothing.  What was learned last. */
+	uint64_t found, learned;
 	/* The last record, and how many there were. */
 	uint64_t record[8 + STACK_WORDS_MAX];
 	unsigned records;
@@ -45,7 +49,20 @@ static bool tell(struct shm_run *r, const struct shm_map *out)
 	return !f.lossy;
 }
 
-static const struct stack_walker walker = { walk, tell };
+static bool find(struct shm_run *r, uint32_t flags, uint32_t frames, uint64_t *number)
+{
+	(void)r, (void)flags, (void)frames;
+	*number = f.found;
+	return f.found != 0;
+}
+
+static void learn(struct shm_run *r, uint32_t frames, uint64_t number)
+{
+	(void)r, (void)frames;
+	f.learned = number;
+}
+
+static const struct stack_walker walker = { walk, tell, find, learn }, plain_walker = { walk, tell, NULL, NULL };
 
 static int setup(void **state)
 {
@@ -56,6 +73,7 @@ static int setup(void **state)
 	segment_make(&f.seg);
 	assert_int_equal(shm_open_segment(f.seg.image, f.seg.image_size, f.seg.data, f.seg.data_size, &f.shm, &why), 0);
 	assert_int_equal(shm_run_init(&f.run, &f.shm, -1, (uint32_t)getpid(), 1), 0);
+	assert_int_equal(reader_new(&f.shm, -1, STACK_CODE, &f.reader), 0);
 	f.stacks = f.run.stacks = calloc(1, sizeof(*f.stacks));
 	f.stacks->walker = &walker;
 	return 0;
@@ -65,6 +83,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	shm_run_fini(&f.run);
+	reader_free(f.reader);
 	shm_fini(&f.shm);
 	segment_free(&f.seg);
 	free(f.stacks);
@@ -86,22 +105,20 @@ static uint64_t number_of(uint64_t flags, uint64_t frames, uint32_t n, uint32_t 
 	return number(flags, frames, 0);
 }
 
-static int take(void *ctx, const void *rec, size_t size)
+static int take(void *ctx, const struct record *rec)
 {
 	(void)ctx;
-	assert_true(size <= sizeof(f.record));
-	memcpy(f.record, rec, size);
+	assert_true(rec->size <= sizeof(f.record));
+	memcpy(f.record, rec->hdr, rec->size);
 	f.records++;
 	return 0;
 }
 
 static unsigned int records(void)
 {
-	uint64_t lost = 0;
-
 	f.records = 0;
-	shm_drain(&f.shm, take, NULL, &lost);
-	assert_int_equal(lost, 0);
+	reader_drain(f.reader, 0, take, NULL);
+	assert_int_equal(reader_bad(f.reader), 0);
 	return f.records;
 }
 
@@ -129,6 +146,29 @@ static void each_is_told_once(void **state)
 	assert_int_not_equal(number_of(MIXED, 20, 7, 3, 100), a);
 	assert_int_equal(records(), 1);
 	assert_int_equal(f.told, 3);
+}
+
+/* What the walker finds by itself is not walked and not told; what was told it learns, and no number of an address. */
+static void found_without_a_walk(void **state)
+{
+	uint64_t a = number_of(MIXED, 20, 7, 3, 100);
+
+	(void)state;
+	assert_int_equal(f.learned, a);
+	f.learned = 0;
+	assert_int_equal(number_of(MIXED, 20, 7, 3, 100), a);
+	assert_int_equal(f.learned, a);
+	assert_int_equal(records(), 1);
+	f.found = 77;
+	f.learned = f.asked = 0;
+	assert_int_equal(number_of(MIXED, 20, 6, 3, 100), 77);
+	assert_int_equal(f.asked, 0);
+	assert_int_equal(records(), 0);
+	number(ABI_STACK_USER, 1, 0x1234);
+	number_of(MIXED, 0, 7, 3, 100);
+	assert_int_equal(f.learned, 0);
+	f.stacks->walker = &plain_walker;
+	assert_int_equal(number_of(MIXED, 20, 7, 3, 100), a);
 }
 
 static void one_address(void **state)
@@ -190,9 +230,9 @@ static void many(void **state)
 	for (uint64_t k = 1; k <= N; k++) {
 		uint64_t number = stack_mix(k, 0);
 
-		assert_false(stack_told(table, OF, number));
-		stack_note_told(table, OF, number);
-		assert_true(stack_told(table, OF, number));
+		assert_false(stack_sent(table, OF, number));
+		stack_note_sent(table, OF, number);
+		assert_true(stack_sent(table, OF, number));
 	}
 }
 
@@ -200,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_is_told_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(found_without_a_walk, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(none, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost, setup, teardown),

@@ -47,6 +47,16 @@ static void make_key(uint64_t key[2], unsigned int n)
 	key[1] = n % 7;
 }
 
+/* Each element in use of the table at @at, in place: nobody writes to it meanwhile. */
+static void table_each(const struct shm_map *m, uint8_t *at, void (*each)(void *ctx, const void *key, const void *value),
+		       void *ctx)
+{
+	struct vm_elem e;
+
+	for (uint64_t n = 0; table_next(m, at - m->off, n, &e); n = e.number + 1)
+		each(ctx, (const void *)(uintptr_t)e.key, (const void *)(uintptr_t)e.value);
+}
+
 struct seen {
 	uint64_t values[KEYS];
 	unsigned int n, bad;

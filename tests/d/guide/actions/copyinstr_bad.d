@@ -1,7 +1,7 @@
 /* An address that the process does not have: told, and the clause ends.
    @@program: write.py
    @@python: 3.9
-   @@stderr: invalid address \(0x10\) in action #2 */
+   @@stderr: invalid address \(0x10\) at BPF pc */
 syscall::write:entry
 /pid == $target && arg2 == 14/
 {

@@ -1,7 +1,7 @@
-/* getmajor() and getminor() of a device number. */
+/* getmajor() and getminor() of a device number as the kernel has it. */
 BEGIN
 {
-	printf("%d %d", getmajor((8 << 8) | 3), getminor((8 << 8) | 3));
+	printf("%d %d", getmajor((8 << 20) | 3), getminor((8 << 20) | 3));
 	exit(0);
 }
 /* @@output

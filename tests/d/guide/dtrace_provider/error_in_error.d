@@ -1,5 +1,5 @@
 /* Faults in ERROR are not told.
-   @@stderr: ^dtrace: error on enabled probe ID 1 [^\n]*\n$ */
+   @@stderr: ^dtrace: error in dt_clause_0 [^\n]*\n$ */
 int z;
 BEGIN { trace(1 / z); }
 BEGIN { exit(0); }

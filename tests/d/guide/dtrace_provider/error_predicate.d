@@ -1,5 +1,5 @@
-/* A fault in the predicate has action 0; the clause does not run.
-   @@stderr: divide-by-zero in predicate */
+/* The clause does not run for a fault in its predicate.
+   @@stderr: divide-by-zero at BPF pc */
 int z;
 BEGIN /1 / z/ { trace("never"); }
 BEGIN { exit(0); }

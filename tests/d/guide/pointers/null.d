@@ -1,5 +1,5 @@
 /* Reading through a null pointer is told, and ends the clause.
-   @@stderr: invalid address \(0x0\) in action #2 */
+   @@stderr: invalid address \(0x0\) at BPF pc */
 BEGIN
 {
 	x = (int *)NULL;

@@ -1,6 +1,6 @@
 /* A store to other memory compiles, and is an error when it is made.
    @@exit: 1
-   @@stderr: (?s)probe ID 1 .*invalid address \(0x0\) in action #1 at.*probe ID 2 .*invalid address \(0x[0-9a-f]+\) in action #3 at.*probe ID 3 .*invalid alignment \(0x[0-9a-f]+\) in action #2 at */
+   @@stderr: (?s)dt_clause_0 .*invalid address \(0x0\) at.*dt_clause_1 .*invalid address \(0x[0-9a-f]+\) at.*dt_clause_2 .*invalid alignment \(0x[0-9a-f]+\) at */
 int failed;
 BEGIN { *(int *)0 = 1; }
 BEGIN

@@ -1,5 +1,6 @@
-/* exit() ends the session: the clause it is in goes on, those behind it in the same firing do not run any more.
-   @@exit: 3 */
+/* exit() ends the session: the clause it is in goes on, those behind it in the same firing do not run any more;
+   the status is that of END when it calls exit(), too.
+   @@exit: 4 */
 BEGIN { trace("before "); }
 BEGIN { exit(3); trace("a"); }
 BEGIN { trace("b"); }

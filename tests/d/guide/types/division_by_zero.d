@@ -1,5 +1,5 @@
 /* A division by zero ends the clause and is told; the script goes on.
-   @@stderr: ^dtrace: error on enabled probe ID 1 \(ID 1: dtrace:::BEGIN\): divide-by-zero in action #1 at DIF offset \d+\n$ */
+   @@stderr: ^dtrace: error in dt_clause_0 for probe ID 1 \(dtrace:::BEGIN\): divide-by-zero at BPF pc \d+\n$ */
 int z;
 BEGIN
 {

@@ -1,5 +1,5 @@
 /* So does a remainder.
-   @@stderr: divide-by-zero in action #1 */
+   @@stderr: divide-by-zero at BPF pc */
 int z;
 BEGIN
 {

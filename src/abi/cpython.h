@@ -1,0 +1,14 @@
+/*
+ * The versions of CPython that dtap supports, by minor number, for the agent, stacks and functions by name.
+ */
+#ifndef DTAP_ABI_CPYTHON_H
+#define DTAP_ABI_CPYTHON_H
+
+#define CPYTHON_FIRST 9		/* 3.8 has no PyFrame_GetCode */
+#define CPYTHON_LAST 15		/* later ones are unknown */
+
+#define CPYTHON_TEXT(n) "3." CPYTHON_DIGITS(n)
+#define CPYTHON_DIGITS(n) #n
+#define CPYTHON_RANGE CPYTHON_TEXT(CPYTHON_FIRST) " to " CPYTHON_TEXT(CPYTHON_LAST)	/* for messages */
+
+#endif

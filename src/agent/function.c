@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decisions about a code object are stored in its "extra" memory (PEP 523), which the interpreter frees with it.  Of
+ * the program's objects, only names of modules are kept alive.
+ */
+#include "agent/function.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/code.h"
+#include "agent/engine.h"
+
+/* The programs' interest in a code object when it runs in one module. */
+struct verdict {
+	struct verdict *next;		/* for another module */
+	unsigned epoch;			/* in the first of the list, for all of it */
+	unsigned fits;			/* likewise: kinds of events with a matching function pattern; bits */
+	struct pyobj *module;		/* its name, a str, held; NULL: it has none */
+	/*
+	 * The last globals with this name and their version: while both are the same, the name need not be looked up.
+	 */
+	const struct pyobj *globals;
+	uint64_t tag;
+	unsigned has;			/* kinds of events that are wanted; bits */
+	unsigned n, first[ABI_FUNCTIONS + 1];
+	struct engine_match matches[];
+};
+
+static bool is_nothing(const void *kept)
+{
+	return (uintptr_t)kept & 1;
+}
+
+static void free_verdicts(void *kept)
+{
+	struct verdict *v = is_nothing(kept) ? NULL : kept, *next;
+
+	for (; v; v = next) {
+		next = v->next;
+		agent_release(v->module);
+		free(v);
+	}
+}
+
+/*
+ * Up to 3.11 a dictionary has a version number, unique among all dictionaries and renewed by each change (PEP 509);
+ * from 3.12 on the word has other uses.
+ */
+static void measure_tag(void)
+{
+	enum { FIRST = 16, LAST = 48 };
+	struct pyobj *dict = agent.py.minor < 12 ? agent.py.PyDict_New() : NULL;
+	uint64_t before[LAST / 8], after[LAST / 8];
+	long found = 0;
+
+	if (dict && !agent.py.PyDict_SetItemString(dict, "dtap", agent.py.none)) {
+		memcpy(before, dict, sizeof(before));
+		if (!agent.py.PyDict_SetItemString(dict, "dtap", (struct pyobj *)agent.py.PyFrame_Type)) {
+			memcpy(after, dict, sizeof(after));
+			for (long off = FIRST; off < LAST; off += 8)
+				if (before[off / 8] != after[off / 8])
+					found = found || after[off / 8] <= before[off / 8] ? -1 : off;
+		}
+	}
+	agent.function.tag_off = found > 0 ? found : 0;
+	agent_release(dict);
+	agent.py.PyErr_Clear();
+}
+
+static uint64_t tag_of(const struct pyobj *globals)
+{
+	uint64_t tag;
+
+	if (!agent.function.tag_off)
+		return 0;
+	memcpy(&tag, (const char *)globals + agent.function.tag_off, sizeof(tag));
+	return tag;
+}
+
+/* Find the pointer to the extra memory in code objects, if it is unique: it is needed at each call. */
+static void measure_extra(void)
+{
+	enum { BYTES = 320 };
+	static char mark;
+	struct pyobj *code = agent.py.PyCode_NewEmpty("<dtap's file>", "dtap", 1);
+	char before[BYTES];
+	size_t size = code ? code_size(code) : 0;
+	long found = 0;
+	void *extra;
+
+	if (size > sizeof(before))
+		size = sizeof(before);
+	if (code)
+		memcpy(before, code, size);
+	if (size && !agent.function.set(code, agent.function.index, (void *)((uintptr_t)&mark | 1))) {
+		for (size_t off = 0; off + sizeof(void *) <= size; off += sizeof(void *))
+			if (memcmp(before + off, (char *)code + off, sizeof(void *)))
+				found = found ? -1 : (long)off;
+		if (found > 0) {
+			memcpy(&extra, (char *)code + found, sizeof(extra));
+			if (((void **)extra)[1 + agent.function.index] == (void *)((uintptr_t)&mark | 1))
+				agent.function.extra_off = found;
+		}
+	}
+	agent_release(code);
+	agent.py.PyErr_Clear();
+}
+
+bool function_usable(void)
+{
+	const struct capi *py = &agent.py;
+	ssize_t (*request)(void (*)(void *)) = py->PyUnstable_Eval_RequestCodeExtraIndex ?
+		py->PyUnstable_Eval_RequestCodeExtraIndex : py->_PyEval_RequestCodeExtraIndex;
+
+	if (!agent.function.asked) {
+		agent.function.asked = true;
+		agent.function.get = py->PyUnstable_Code_GetExtra ? py->PyUnstable_Code_GetExtra : py->_PyCode_GetExtra;
+		agent.function.set = py->PyUnstable_Code_SetExtra ? py->PyUnstable_Code_SetExtra : py->_PyCode_SetExtra;
+		agent.function.index = request ? request(free_verdicts) : -1;
+		agent.function.name_key = py->PyUnicode_InternFromString("__name__");
+		agent.function.usable = agent.function.index >= 0 && agent.function.name_key && agent.function.get && agent.function.set && code_has_qualname();
+		if (agent.function.usable)
+			measure_extra();
+		if (agent.function.usable)
+			measure_tag();
+	}
+	if (!agent.function.usable)
+		agent_why("functions by name: this CPython does not tell qualified names, or has no room beside code objects");
+	return agent.function.usable;
+}
+
+static bool keep(struct pyobj *code, void *kept)
+{
+	if (!agent.function.set(code, agent.function.index, kept))
+		return true;
+	agent.py.PyErr_Clear();
+	free_verdicts(kept);
+	return false;
+}
+
+/* The module's name, a str; borrowed, or NULL. */
+static struct pyobj *module_of(struct pyobj *globals)
+{
+	return globals ? agent.py.PyDict_GetItem(globals, agent.function.name_key) : NULL;
+}
+
+static const char *text_of(struct pyobj *module)
+{
+	return module ? code_text(module) : "";
+}
+
+enum { SCRIPT = 256 };
+
+/* The name of @code's file without folders and ".py". */
+static bool script_of(struct pyobj *code, char name[static SCRIPT])
+{
+	const char *file = code_file(code), *slash = strrchr(file, '/');
+	size_t n;
+
+	file = slash ? slash + 1 : file;
+	n = strlen(file);
+	if (n > 3 && !strcmp(file + n - 3, ".py"))
+		n -= 3;
+	if (n >= SCRIPT)
+		return false;
+	memcpy(name, file, n);
+	name[n] = '\0';
+	return true;
+}
+
+/* All programs that probe @code in @module, sorted by kind of event.  NULL: no memory. */
+static struct engine_match *match_all(struct pyobj *code, struct pyobj *module, unsigned first[ABI_FUNCTIONS + 1])
+{
+	char script[SCRIPT];
+	bool has_script = !strcmp(text_of(module), "__main__") && script_of(code, script);
+	struct engine_match *found;
+	unsigned n, most = 16;
+
+	for (;; most *= 2) {
+		found = malloc(most * sizeof(*found));
+		if (!found)
+			return NULL;
+		n = 0;
+		for (unsigned k = 0; k < ABI_FUNCTIONS; k++) {
+			first[k] = n;
+			n += engine_match((enum abi_function)k, text_of(module), has_script ? script : NULL, code_qualname(code),
+					  found + n, most - n);
+		}
+		first[ABI_FUNCTIONS] = n;
+		if (n < most)
+			return found;
+		free(found);
+	}
+}
+
+/* A new verdict about @code in @module. */
+static struct verdict *decide(struct pyobj *code, struct pyobj *module)
+{
+	unsigned n, first[ABI_FUNCTIONS + 1];
+	struct engine_match *found = match_all(code, module, first);
+	struct verdict *v = NULL;
+
+	n = found ? first[ABI_FUNCTIONS] : 0;
+	if (found)
+		v = calloc(1, sizeof(*v) + n * sizeof(*found));
+	if (!v) {
+		free(found);
+		return NULL;
+	}
+	v->epoch = agent.engine.epoch;
+	v->n = n;
+	memcpy(v->first, first, sizeof(first));
+	memcpy(v->matches, found, n * sizeof(*found));
+	free(found);
+	if (module)
+		agent.py.Py_IncRef(module);
+	v->module = module;
+	for (unsigned k = 0; k < ABI_FUNCTIONS; k++)
+		v->has |= (unsigned)(first[k + 1] > first[k]) << k;
+	return v;
+}
+
+static bool same_module(const struct verdict *v, struct pyobj *module)
+{
+	return v->module == module || (v->module && module && !strcmp(code_text(v->module), code_text(module)));
+}
+
+static struct verdict *find(struct verdict *v, struct pyobj *module)
+{
+	while (v && !same_module(v, module))
+		v = v->next;
+	return v;
+}
+
+/* The verdicts of this epoch about @code; NULL: none. */
+static struct verdict *known(struct pyobj *code)
+{
+	void *kept = function_kept(code);
+
+	return kept && !is_nothing(kept) && ((struct verdict *)kept)->epoch == agent.engine.epoch ? kept : NULL;
+}
+
+/* The verdict that is known, without looking up the name, to be that for @globals; or NULL. */
+static struct verdict *remembered(struct verdict *v, const struct pyobj *globals)
+{
+	uint64_t tag = globals ? tag_of(globals) : 0;
+
+	while (v && tag && (v->globals != globals || v->tag != tag))
+		v = v->next;
+	return tag ? v : NULL;
+}
+
+static struct verdict *verdict_of(struct pyobj *code, struct pyobj *module);
+
+static struct verdict *verdict_in(struct pyobj *code, struct pyobj *globals)
+{
+	struct verdict *v = remembered(known(code), globals);
+
+	if (v)
+		return v;
+	v = verdict_of(code, module_of(globals));
+	if (v && globals) {
+		v->globals = globals;
+		v->tag = tag_of(globals);
+	}
+	return v;
+}
+
+unsigned function_wanted(struct pyobj *code, struct pyobj *globals)
+{
+	const struct verdict *v;
+
+	engine_look_at_forks();
+	v = verdict_in(code, globals);
+	return v ? v->has : 0;
+}
+
+/* The verdict about @code in @module, created if necessary.  NULL: no pattern matches, or no memory. */
+static struct verdict *verdict_of(struct pyobj *code, struct pyobj *module)
+{
+	struct verdict *all = known(code), *v = find(all, module);
+	unsigned fits;
+
+	if (v)
+		return v;
+	if (!all) {
+		fits = function_fits(code);
+		if (!fits)
+			return NULL;
+		v = decide(code, module);
+		if (!v)
+			return NULL;
+		v->fits = fits;
+		return keep(code, v) ? v : NULL;
+	}
+	v = decide(code, module);
+	if (v) {
+		v->next = all->next;
+		all->next = v;
+	}
+	return v;
+}
+
+unsigned function_fits(struct pyobj *code)
+{
+	struct verdict *all;
+	unsigned fits;
+
+	engine_look_at_forks();
+	all = known(code);
+	if (all || function_is_nothing(code))
+		return all ? all->fits : 0;
+	fits = engine_fits(code_qualname(code));
+	if (!fits)
+		keep(code, function_nothing(agent.engine.epoch));
+	return fits;
+}
+
+bool function_is_elsewhere(struct pyobj *code, struct pyobj *globals)
+{
+	struct verdict *all = known(code);
+
+	return all && !find(all, module_of(globals));
+}
+
+/* Does any of these programs read argument 2, the line? */
+static bool reads_line(const struct engine_match *m, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		if (m[k].uses & 4)
+			return true;
+	return false;
+}
+
+/* Has the code run in some module in which its events @what are wanted? */
+static bool is_wanted_elsewhere(struct pyobj *code, enum abi_function what)
+{
+	for (const struct verdict *v = known(code); v; v = v->next)
+		if (v->first[what + 1] > v->first[what])
+			return true;
+	return false;
+}
+
+bool function_fire(const struct function_event *event)
+{
+	struct pyobj *code = event->at.code;
+	int saved = errno, line = event->line;
+	const struct engine_match *m;
+	struct verdict *v;
+	unsigned n;
+
+	engine_look_at_forks();
+	v = verdict_in(code, event->globals);
+	n = v ? v->first[event->what + 1] - v->first[event->what] : 0;
+	if (n) {
+		m = v->matches + v->first[event->what];
+		if (event->what != ABI_FUNCTION_LINE && reads_line(m, n))
+			line = event->at.line(&event->at);
+		agent_thread.result = event->result;
+		agent_thread.exception = event->exception;
+		engine_run_matches(m, n, code, line);
+		agent_thread.result = agent_thread.exception = NULL;
+	}
+	errno = saved;
+	return n || is_wanted_elsewhere(code, event->what);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of functions by name.
+ *
+ * From 3.12 on: sys.monitoring, with a tool id of its own, since its callbacks disable events at single code locations:
+ * a function that no program names costs one callback for each of its locations, and nothing after that.  Unwinding and
+ * throw() are events that CPython up to 3.14 cannot disable by location; they are enabled only while a program wants
+ * them, and cost a look at the code object.  DISABLE is never returned for them: it raises ValueError in the program.
+ *
+ * restart_events() enables disabled events again; it is called when other functions are named, and enables those of
+ * other tools, too, like any call of it.  It is also called when a function is created, for another module, from code
+ * that has run in a module that no pattern matches: a function watcher reports that.
+ *
+ * Before 3.12: the frame evaluator (eval.h), which looks at the code object's extra memory; or, where that would use
+ * too much of a thread's stack, the profile function.  Lines come from the trace function, which slows down all
+ * functions.
+ */
+#include "agent/hook_function.h"
+
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/engine.h"
+#include "agent/eval.h"
+#include "agent/frame.h"
+#include "agent/function.h"
+#include "agent/object.h"
+#include "agent/pyframes.h"
+#include "agent/qualname.h"
+#include "agent/task.h"
+
+#define bit(WHAT) (1u << ABI_FUNCTION_##WHAT)
+
+static capi_fastcall on_start, on_resume, on_return, on_yield, on_throw, on_unwind, on_line;
+
+static const struct event {
+	const char *name;
+	unsigned wants;
+	struct capi_method method;
+} events[] = {
+	{ "PY_START", bit(ENTRY), { "dtap_function_start", on_start, CAPI_FASTCALL, NULL } },
+	{ "PY_RESUME", bit(RESUME), { "dtap_function_resume", on_resume, CAPI_FASTCALL, NULL } },
+	{ "PY_THROW", bit(RESUME), { "dtap_function_throw", on_throw, CAPI_FASTCALL, NULL } },
+	{ "PY_RETURN", bit(RETURN), { "dtap_function_return", on_return, CAPI_FASTCALL, NULL } },
+	{ "PY_YIELD", bit(YIELD), { "dtap_function_yield", on_yield, CAPI_FASTCALL, NULL } },
+	{ "PY_UNWIND", bit(RAISE), { "dtap_function_unwind", on_unwind, CAPI_FASTCALL, NULL } },
+	{ "LINE", bit(LINE), { "dtap_function_line", on_line, CAPI_FASTCALL, NULL } },
+};
+
+enum { EVENTS = sizeof(events) / sizeof(*events), TOOLS = 6 };
+
+/* --- steps of tasks ----------------------------------------------------------------------------------- */
+
+/* A step begins or ends where the frame of the coroutine that the running task was given does. */
+enum { STEP = bit(ENTRY) | bit(RESUME) | bit(RETURN) | bit(YIELD) | bit(RAISE), TEXT = 256 };
+enum { CO_GENERATOR = 0x20, CO_COROUTINE = 0x80, CO_ITERABLE_COROUTINE = 0x100 };
+
+/* Kinds of events that somebody wants. */
+static unsigned kinds(void)
+{
+	return agent.engine.functions | (agent.functions.steps ? STEP : 0);
+}
+
+/* Are steps wanted, and may a task run code such as this? */
+static inline bool may_step(struct pyobj *code)
+{
+	int flags;
+
+	if (__builtin_expect(!agent.functions.steps, 1))
+		return false;
+	memcpy(&flags, (const char *)code + object_at->code_flags, sizeof(flags));
+	return flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | (agent.py.minor < 12 ? CO_GENERATOR : 0));
+}
+
+static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT])
+{
+	return task_text_of(object_reader(), task, coroutine, text, TEXT) < 0 ? NULL : text;
+}
+
+static __attribute__((noinline)) void fire_step(const struct function_event *event, bool begins)
+{
+	static const int how[ABI_FUNCTIONS] = { [ABI_FUNCTION_RETURN] = 1, [ABI_FUNCTION_RAISE] = 2 };
+	char name[TEXT], coroutine[TEXT];
+	uint64_t code, task = 0;
+	struct fire_task t;
+	const char *frame;
+	unsigned turn;
+	int saved = errno;
+
+	engine_look_at_forks();
+	turn = engine_enter();
+	object_forget();
+	if (pyframes_top(&frame, &code) && code == (uint64_t)(uintptr_t)event->at.code)
+		task = task_of_frame(object_reader(), frame);
+	if (task) {
+		t = (struct fire_task){ text_of(task, false, name), text_of(task, true, coroutine), (struct pyobj *)(uintptr_t)task };
+		fire_values(event->result, event->exception);
+		if (begins)
+			fire_task__step__begin(&t);
+		else
+			fire_task__step__end(&t, how[event->what]);
+		fire_values(NULL, NULL);
+	}
+	object_forget();
+	engine_leave(turn);
+	errno = saved;
+}
+
+/* Run the programs for an event of a function, and those for a step.  False: nobody wants such events of the code. */
+static bool tell(const struct function_event *event)
+{
+	bool steps = may_step(event->at.code), begins = event->what == ABI_FUNCTION_ENTRY || event->what == ABI_FUNCTION_RESUME, wanted;
+
+	steps = steps && STEP >> event->what & 1;
+	if (__builtin_expect(steps && begins, 0))
+		fire_step(event, true);
+	wanted = function_fire(event);
+	if (__builtin_expect(steps && !begins, 0))
+		fire_step(event, false);
+	return wanted || steps;
+}
+
+/* --- callbacks ---------------------------------------------------------------------------------------- */
+
+/* @where: the offset of the instruction, a Python integer. */
+static int line_of_offset(const struct moment *moment)
+{
+	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
+	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
+
+	if (line < 0)
+		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
+	return line;
+}
+
+/* Run the programs; false: none wants the event here. */
+static bool fire_at(enum abi_function what, struct pyobj *const *args, struct pyobj *result, struct pyobj *exception)
+{
+	const struct function_event event = {
+		.what = what, .at = { .code = args[0], .line = line_of_offset, .where = args[1] },
+		.globals = agent.py.PyEval_GetGlobals(), .result = result, .exception = exception,
+	};
+
+	return agent_thread.busy || tell(&event);
+}
+
+/* The return value of a callback.  None and DISABLE may not be immortal, so a reference is taken. */
+static struct pyobj *answer(bool wanted)
+{
+	struct pyobj *ret = wanted ? agent.py.none : agent.functions.disable;
+
+	agent.py.Py_IncRef(ret);
+	return ret;
+}
+
+/* (code, offset), (code, offset, value), (code, offset, exception) */
+#define ON(event, what, result, exception, may_disable)							\
+	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
+	{												\
+		(void)self;										\
+		(void)nargs;										\
+		return answer(fire_at(ABI_FUNCTION_##what, args, result, exception) || !(may_disable));	\
+	}
+ON(on_start, ENTRY, NULL, NULL, true)
+ON(on_resume, RESUME, NULL, NULL, true)
+ON(on_throw, RESUME, NULL, nargs > 2 ? args[2] : NULL, false)
+ON(on_return, RETURN, nargs > 2 ? args[2] : NULL, NULL, true)
+ON(on_yield, YIELD, nargs > 2 ? args[2] : NULL, NULL, true)
+ON(on_unwind, RAISE, NULL, nargs > 2 ? args[2] : NULL, false)
+#undef ON
+
+/* (code, line) */
+static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct function_event event = { .what = ABI_FUNCTION_LINE, .at = { .code = args[0] } };
+
+	(void)self;
+	(void)nargs;
+	if (agent_thread.busy)
+		return answer(true);
+	event.line = (int)agent.py.PyLong_AsLong(args[1]);
+	event.globals = agent.py.PyEval_GetGlobals();
+	return answer(function_fire(&event));
+}
+
+/* --- sys.monitoring ----------------------------------------------------------------------------------- */
+
+/* Call sys.monitoring.NAME(...), dropping the result.  False leaves the exception. */
+#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
+
+static bool dropped(struct pyobj *result)
+{
+	agent_release(result);
+	return result != NULL;
+}
+
+/* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
+static bool take_tool(struct pyobj *monitoring)
+{
+	static const int ids[TOOLS] = { 4, 5, 3, 2, 1, 0 };
+
+	for (unsigned i = 0; i < TOOLS; i++) {
+		if (call(monitoring, "use_tool_id", "is", ids[i], "dtap functions")) {
+			agent.functions.tool = 1 + ids[i];
+			return true;
+		}
+		agent.py.PyErr_Clear();
+	}
+	agent_why("functions by name: other tools have taken all six tool ids of sys.monitoring");
+	return false;
+}
+
+static int event_bit(struct pyobj *names, const char *name)
+{
+	struct pyobj *value = agent.py.PyObject_GetAttrString(names, name);
+	int number = value ? (int)agent.py.PyLong_AsLong(value) : 0;
+
+	agent_release(value);
+	return number;
+}
+
+static bool register_event(struct pyobj *monitoring, int number, const struct event *e, bool wanted)
+{
+	struct pyobj *callable = wanted ? agent_callable((struct capi_method *)(uintptr_t)&e->method) : agent_none();
+	bool done = callable && call(monitoring, "register_callback", "iiO", agent.functions.tool - 1, number, callable);
+
+	agent_release(callable);
+	return done;
+}
+
+/*
+ * A function is created or gets other code.  If events of that code were disabled because of another module, enable
+ * them.
+ */
+static int on_function(int event, struct pyobj *fn, struct pyobj *value)
+{
+	struct pyobj *monitoring, *code;
+
+	if (event != CAPI_FUNCTION_CREATE && event != CAPI_FUNCTION_MODIFY_CODE)
+		return 0;
+	code = event == CAPI_FUNCTION_CREATE ? agent.py.PyFunction_GetCode(fn) : value;
+	if (agent_thread.busy || !agent.functions.bits || !code || !function_is_elsewhere(code, agent.py.PyFunction_GetGlobals(fn)))
+		return 0;
+	monitoring = agent.py.PySys_GetObject("monitoring");
+	if (monitoring && !call(monitoring, "restart_events", NULL))
+		agent.py.PyErr_Clear();
+	return 0;
+}
+
+static void watch_functions(bool wanted)
+{
+	if (wanted == (agent.functions.watcher != 0) || !agent.py.PyFunction_AddWatcher || !agent.py.PyFunction_ClearWatcher)
+		return;
+	if (wanted) {
+		agent.functions.watcher = 1 + agent.py.PyFunction_AddWatcher(on_function);
+		return;
+	}
+	agent.py.PyFunction_ClearWatcher(agent.functions.watcher - 1);
+	agent.functions.watcher = 0;
+}
+
+static void leave(struct pyobj *monitoring)
+{
+	watch_functions(false);
+	call(monitoring, "set_events", "ii", agent.functions.tool - 1, 0);
+	agent.py.PyErr_Clear();
+	call(monitoring, "free_tool_id", "i", agent.functions.tool - 1);
+	agent.functions.tool = agent.functions.bits = 0;
+}
+
+static void monitor(struct pyobj *monitoring)
+{
+	struct pyobj *names = agent.py.PyObject_GetAttrString(monitoring, "events");
+	int bits = 0;
+
+	if (!agent.functions.disable)
+		agent.functions.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
+	for (unsigned i = 0; names && agent.functions.disable && i < EVENTS; i++) {
+		bool wanted = kinds() & events[i].wants;
+		int number = event_bit(names, events[i].name);
+
+		if (number > 0 && register_event(monitoring, number, &events[i], wanted) && wanted)
+			bits |= number;
+	}
+	agent_release(names);
+	watch_functions(true);
+	if (!call(monitoring, "set_events", "ii", agent.functions.tool - 1, bits))
+		agent_why("functions by name: sys.monitoring refuses its events");
+	agent.functions.bits = bits;
+	call(monitoring, "restart_events", NULL);
+}
+
+static void update_monitoring(struct pyobj *monitoring)
+{
+	if (!kinds() && agent.functions.tool)
+		leave(monitoring);
+	else if (kinds() && function_usable() && (agent.functions.tool || take_tool(monitoring)))
+		monitor(monitoring);
+}
+
+/* --- before 3.12 -------------------------------------------------------------------------------------- */
+
+/* Instructions of 3.9 to 3.11 that have the same number in all of these versions, or exist in only one. */
+enum { OP_YIELD_FROM = 72, OP_RETURN_VALUE = 83, OP_YIELD_VALUE = 86, OP_SEND = 123, OP_RESUME = 151, RESUME_KIND = 3 };
+
+static struct frame_layout *const layout = &agent.hook_eval.layout;
+
+static bool is_generator(struct pyobj *code)
+{
+	return *(int *)((char *)code + layout->flags_off) & FRAME_CO_GENERATORS;
+}
+
+/* The last instruction begun in a frame object, in @bytes[0], and its argument.  False: none has begun. */
+static bool object_instr(struct pyobj *code, struct pyobj *frame, unsigned char bytes[2])
+{
+	unsigned char instrs[4];
+	bool known = frame_instrs(code, frame_object_at(frame), instrs);
+
+	memcpy(bytes, instrs, 2);
+	return known;
+}
+
+/* The same for an evaluator's frame. */
+static bool last_instr(struct pyobj *code, void *frame, unsigned char bytes[2])
+{
+	long at;
+
+	if (layout->object)
+		return object_instr(code, frame, bytes);
+	at = frame_instr(layout, frame);
+	if (at >= 0)
+		memcpy(bytes, (char *)code + layout->first_off + at, 2);
+	return at >= 0;
+}
+
+/* Is the frame, which is about to run, resumed? */
+static bool goes_on(struct pyobj *code, const unsigned char last[2])
+{
+	return is_generator(code) && (last[0] == OP_YIELD_VALUE || last[0] == OP_YIELD_FROM || last[0] == OP_SEND ||
+				      (last[0] == OP_RESUME && agent.py.minor >= 11 && last[1] & RESUME_KIND));
+}
+
+static enum abi_function begin_of(struct pyobj *code, void *frame, bool throwing)
+{
+	unsigned char last[2];
+
+	if (throwing)
+		return ABI_FUNCTION_RESUME;
+	return is_generator(code) && last_instr(code, frame, last) && goes_on(code, last) ? ABI_FUNCTION_RESUME : ABI_FUNCTION_ENTRY;
+}
+
+static enum abi_function end_of(struct pyobj *code, void *frame)
+{
+	unsigned char last[2];
+
+	return is_generator(code) && last_instr(code, frame, last) && last[0] != OP_RETURN_VALUE ? ABI_FUNCTION_YIELD :
+												   ABI_FUNCTION_RETURN;
+}
+
+static struct pyobj *globals_of(void *frame)
+{
+	struct pyobj *globals;
+
+	memcpy(&globals, (char *)frame + layout->globals_off, sizeof(globals));
+	return globals;
+}
+
+static void fire_frame(struct pythread *thread, void *frame, struct function_event *event)
+{
+	struct pyframes_link link;
+
+	frame_moment(layout, frame, &event->at);
+	event->globals = globals_of(frame);
+	pyframes_link(thread, frame, &link);
+	tell(event);
+	pyframes_unlink(&link);
+}
+
+/* When a frame begins by throw() or ends by an exception, that is set; it is saved during the event. */
+static __attribute__((noinline)) void fire_exception_frame(struct pythread *thread, void *frame, enum abi_function what)
+{
+	struct function_event event = { .what = what };
+	struct pyobj *type, *value, *traceback;
+
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	event.exception = fire_exception_object(&type, &value, &traceback);
+	agent_thread.traceback = traceback;
+	fire_frame(thread, frame, &event);
+	agent_thread.traceback = NULL;
+	agent.py.PyErr_Restore(type, value, traceback);
+}
+
+static void fire_begin(struct pythread *thread, void *frame, unsigned wanted, bool throwing)
+{
+	struct function_event event = { .what = begin_of(frame_code(layout, frame), frame, throwing) };
+
+	if (!(wanted >> event.what & 1))
+		return;
+	if (throwing)
+		fire_exception_frame(thread, frame, event.what);
+	else
+		fire_frame(thread, frame, &event);
+}
+
+static void fire_end(struct pythread *thread, void *frame, unsigned wanted, struct pyobj *result)
+{
+	struct function_event event = { .result = result };
+
+	if (!result) {
+		if (wanted & bit(RAISE))
+			fire_exception_frame(thread, frame, ABI_FUNCTION_RAISE);
+		return;
+	}
+	event.what = end_of(frame_code(layout, frame), frame);
+	if (wanted >> event.what & 1)
+		fire_frame(thread, frame, &event);
+}
+
+static unsigned wanted_in(void *frame)
+{
+	struct pyobj *code = frame_code(layout, frame);
+
+	return function_wanted(code, globals_of(frame)) | (may_step(code) ? STEP : 0);
+}
+
+static __attribute__((noinline)) unsigned wanted_while_throwing(void *frame)
+{
+	struct pyobj *type, *value, *traceback;
+	unsigned wanted;
+
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	wanted = wanted_in(frame);
+	agent.py.PyErr_Restore(type, value, traceback);
+	return wanted;
+}
+
+static __attribute__((noinline)) struct pyobj *eval_named(struct pythread *thread, void *frame, int throwing,
+							 capi_evaluator *next)
+{
+	unsigned wanted, begun = agent.functions.generation;
+	struct pyobj *result;
+
+	if (agent_thread.busy || frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
+		return next(thread, frame, throwing);
+	wanted = throwing ? wanted_while_throwing(frame) : wanted_in(frame);
+	if (!wanted)
+		return next(thread, frame, throwing);
+	if (wanted & (bit(ENTRY) | bit(RESUME)))
+		fire_begin(thread, frame, wanted, throwing);
+	if (!(wanted & (bit(RETURN) | bit(RAISE) | bit(YIELD))))
+		return next(thread, frame, throwing);
+	result = next(thread, frame, throwing);
+	if (begun == agent.functions.generation)
+		fire_end(thread, frame, wanted, result);
+	return result;
+}
+
+struct pyobj *hook_function_eval(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+{
+	struct pyobj *code = frame_code(layout, frame);
+
+	if (hook_eval_near_end((char *)__builtin_frame_address(0)) || (function_is_nothing(code) && !may_step(code)))
+		return next(thread, frame, throwing);
+	return eval_named(thread, frame, throwing, next);
+}
+
+void hook_function_traced(struct pyobj *frame, int what, struct pyobj *value)
+{
+	struct function_event event = { .at = { .code = agent.py.PyFrame_GetCode(frame), .where = frame } };
+	unsigned char last[2];
+
+	event.at.line = hook_trace_line;
+	event.globals = agent.py.PyEval_GetGlobals();
+	if (what == CAPI_TRACE_LINE) {
+		event.what = ABI_FUNCTION_LINE;
+		event.line = agent.py.PyFrame_GetLineNumber(frame);
+	} else {
+		bool known = is_generator(event.at.code) && object_instr(event.at.code, frame, last);
+
+		if (what == CAPI_TRACE_CALL)
+			event.what = known && goes_on(event.at.code, last) ? ABI_FUNCTION_RESUME : ABI_FUNCTION_ENTRY;
+		else
+			event.what = !value ? ABI_FUNCTION_RAISE :
+				     known && last[0] != OP_RETURN_VALUE ? ABI_FUNCTION_YIELD : ABI_FUNCTION_RETURN;
+		event.result = value;
+	}
+	tell(&event);
+	agent.py.Py_DecRef(event.at.code);	/* the frame has a reference, too */
+}
+
+static void apply_evaluator(void)
+{
+	bool calls = agent.functions.evaluates;
+
+	eval_use(EVAL_FUNCTIONS, calls && !agent.functions.handed_over);
+	if (!hook_trace_use((calls && agent.functions.handed_over ? HOOK_FUNCTION_CALLS : 0) |
+			    (kinds() & bit(LINE) ? HOOK_FUNCTION_LINES : 0)) && !*agent.why)
+		agent_why("functions by name: this CPython's profile or trace function cannot be had");
+}
+
+void hook_function_hand_over(void)
+{
+	agent.functions.handed_over = true;
+	agent.functions.generation++;
+	apply_evaluator();
+}
+
+static void update_evaluator(void)
+{
+	bool calls = kinds() & ~bit(LINE), was = agent.functions.evaluates;
+
+	if (kinds() && (!hook_eval.usable() || layout->globals_off < 0 || !pyframes_measured() || !function_usable())) {
+		agent_why("functions by name: the layout of this CPython's frames cannot be told");
+		return;
+	}
+	if (calls && !hook_profile_prepare())
+		calls = false;
+	if (agent.engine.functions && !was && agent.py.minor < 11)
+		qualname_learn();
+	if (!calls)
+		agent.functions.handed_over = false;
+	if (!calls || !was)
+		agent.functions.generation++;
+	agent.functions.evaluates = calls;
+	apply_evaluator();
+}
+
+/* ------------------------------------------------------------------------------------------------------- */
+
+void hook_function_update(void)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+
+	if (agent.functions.epoch == agent.engine.epoch && agent.functions.has_steps == agent.functions.steps)
+		return;
+	agent.functions.epoch = agent.engine.epoch;
+	agent.functions.has_steps = agent.functions.steps;
+	if (monitoring)
+		update_monitoring(monitoring);
+	else if (kinds() || agent.functions.evaluates || agent.trace.functions)
+		update_evaluator();
+}
+
+bool hook_function_steps(bool wanted)
+{
+	agent.functions.steps = wanted;
+	hook_function_update();
+	return !wanted || agent.functions.tool || agent.functions.evaluates;
+}

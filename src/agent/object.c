@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/object.h"
+
+#include "vm/memory.h"
+
+enum { DIGIT_BITS = 30, DIGITS_MAX = 3 };
+
+const char *const object_exception_names[OBJECT_EXCEPTION] = { "args", "__cause__", "__context__", "__traceback__" };
+
+/* --- objects ------------------------------------------------------------------------------------------ */
+
+struct shm_run *object_reader(void)
+{
+	static struct shm none;
+	static struct shm_run reader = { .shm = &none };
+
+	return &reader;
+}
+
+void object_lives(uint64_t addr)
+{
+	struct object_state *s = &agent.objects;
+
+	if (s->nliving < OBJECT_LIVING)
+		s->living[s->nliving++] = addr;
+}
+
+static bool is_living(uint64_t addr)
+{
+	for (unsigned k = 0; k < object_at->nliving; k++)
+		if (object_at->living[k] == addr)
+			return true;
+	return false;
+}
+
+/* Read an object's first bytes, as many as are readable; returns their number. */
+static uint32_t read_head(struct shm_run *r, uint64_t addr, uint8_t head[OBJECT_HEAD])
+{
+	static const uint32_t sizes[] = { OBJECT_HEAD, 32, 24, 16 };
+
+	for (unsigned k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
+		if (!memory_read(r, head, sizes[k], addr))
+			return sizes[k];
+	return 0;
+}
+
+void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret)
+{
+	ret->run = r;
+	ret->addr = addr;
+	ret->bytes = (const uint8_t *)(uintptr_t)addr;
+	ret->have = UINT32_MAX;
+	memcpy(&ret->type, ret->bytes + 8, sizeof(ret->type));
+	memcpy(&ret->flags, (const char *)(uintptr_t)ret->type + object_at->type_flags, sizeof(ret->flags));
+}
+
+int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
+{
+	if (!addr || addr & 7 || !object_at->type_flags)
+		return ABI_FAULT_BADADDR;
+	if (is_living(addr)) {
+		object_open_alive(r, addr, ret);
+		return 0;
+	}
+	ret->run = r;
+	ret->addr = addr;
+	ret->bytes = ret->head;
+	ret->have = read_head(r, addr, ret->head);
+	if (!ret->have)
+		return ABI_FAULT_BADADDR;
+	memcpy(&ret->type, ret->head + 8, sizeof(ret->type));
+	return memory_read(r, &ret->flags, sizeof(ret->flags), ret->type + object_at->type_flags) ? ABI_FAULT_BADADDR : 0;
+}
+
+bool object_read(const struct object *o, void *dst, uint32_t size, uint32_t off)
+{
+	if (off <= o->have && size <= o->have - off) {
+		memcpy(dst, o->bytes + off, size);
+		return true;
+	}
+	return !memory_read(o->run, dst, size, o->addr + off);
+}
+
+/* --- int ---------------------------------------------------------------------------------------------- */
+
+int object_int(const struct object *o, int64_t *ret)
+{
+	uint64_t size = object_word(o, object_at->size), n, value = 0;
+	uint32_t digits[DIGITS_MAX];
+	bool below = object_at->int_tagged ? (size & 3) == 2 : (int64_t)size < 0;
+
+	if (!(o->flags & TYPE_INT))
+		return ABI_FAULT_VALUE_KIND;
+	if (!object_at->int_digits)
+		return ABI_FAULT_VALUE_UNKNOWN;
+	if (object_at->int_tagged && size >> 3 == 1 && o->have == UINT32_MAX) {	/* one digit: the usual case */
+		memcpy(digits, o->bytes + object_at->int_digits, sizeof(*digits));
+		*ret = below ? -(int64_t)digits[0] : (int64_t)digits[0];
+		return 0;
+	}
+	n = object_at->int_tagged ? size >> 3 : below ? -size : size;
+	if (object_at->int_tagged && (size & 3) == 1)
+		n = 0;
+	if (n > DIGITS_MAX)
+		return ABI_FAULT_VALUE_RANGE;
+	if (!object_read(o, digits, (uint32_t)(n * sizeof(*digits)), object_at->int_digits))
+		return ABI_FAULT_BADADDR;
+	for (uint64_t k = n; k--;) {
+		if (digits[k] >> DIGIT_BITS)
+			return ABI_FAULT_BADADDR;
+		if (value >> (64 - DIGIT_BITS))
+			return ABI_FAULT_VALUE_RANGE;
+		value = value << DIGIT_BITS | digits[k];
+	}
+	if (value > (uint64_t)INT64_MAX + below)
+		return ABI_FAULT_VALUE_RANGE;
+	*ret = (int64_t)(below ? 0 - value : value);
+	return 0;
+}
+
+/* --- str ---------------------------------------------------------------------------------------------- */
+
+int object_text(const struct object *o, struct object_text *ret)
+{
+	uint64_t state = object_word(o, object_at->str_state) & UINT32_MAX;
+	bool compact = state >> (object_at->str_kind + 3) & 1;
+	uint32_t data;
+
+	if (!(o->flags & TYPE_STR))
+		return ABI_FAULT_VALUE_KIND;
+	if (!object_at->str_other)
+		return ABI_FAULT_VALUE_UNKNOWN;
+	ret->length = object_word(o, object_at->str_length);
+	ret->width = state >> object_at->str_kind & 7;
+	ret->is_ascii = state >> (object_at->str_kind + 4) & 1;
+	data = ret->is_ascii ? object_at->str_ascii : object_at->str_other;
+	ret->data = o->addr + data;
+	ret->bytes = o->have == UINT32_MAX ? o->bytes + data : NULL;
+	if (!compact) {
+		if (!object_read(o, &ret->data, sizeof(ret->data), object_at->str_other))
+			return ABI_FAULT_BADADDR;
+		if (ret->bytes)
+			ret->bytes = (const uint8_t *)(uintptr_t)ret->data;
+	}
+	return ret->width == 1 || ret->width == 2 || ret->width == 4 ? 0 : ABI_FAULT_BADADDR;
+}
+
+uint32_t object_put_utf8(char *to, uint32_t room, uint32_t c)
+{
+	uint32_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n > room || c > 0x10ffff)
+		return 0;
+	if (n == 1) {
+		to[0] = (char)c;
+		return 1;
+	}
+	for (uint32_t k = n; --k; c >>= 6)
+		to[k] = (char)(0x80 | (c & 0x3f));
+	to[0] = (char)((0xf00 >> n) | c);
+	return n;
+}
+
+bool object_chars(struct shm_run *r, const struct object_text *t, uint64_t from, uint64_t n, void *dst)
+{
+	if (t->bytes) {
+		memcpy(dst, t->bytes + from * t->width, n * t->width);
+		return true;
+	}
+	return !memory_read(r, dst, n * t->width, t->data + from * t->width);
+}
+
+int64_t object_put_text(struct shm_run *r, const struct object_text *t, char *dst, uint32_t size)
+{
+	uint8_t part[256];
+	uint32_t used = 0, n;
+	uint64_t done = 0;
+
+	while (done < t->length && used + 1 < size) {
+		uint64_t chars = sizeof(part) / t->width < t->length - done ? sizeof(part) / t->width : t->length - done;
+
+		if (!object_chars(r, t, done, chars, part))
+			return -ABI_FAULT_BADADDR;
+		for (uint64_t k = 0; k < chars; k++) {
+			uint32_t c = 0;
+
+			memcpy(&c, part + k * t->width, t->width);	/* little endian, like all machines of vm/ */
+			n = c ? object_put_utf8(dst + used, size - 1 - used, c) : 0;
+			if (!n)
+				goto out;
+			used += n;
+		}
+		done += chars;
+	}
+out:
+	dst[used] = '\0';
+	return used + 1;
+}
+
+bool object_is_text(const struct object *o, const char *text, uint32_t length)
+{
+	struct object_text t;
+	char have[OBJECT_NAME + 2];
+
+	if (length > OBJECT_NAME || object_text(o, &t) || t.length > length)
+		return false;
+	if (t.is_ascii && t.length != length)
+		return false;
+	if (t.is_ascii && t.bytes)
+		return !memcmp(t.bytes, text, length);
+	return object_put_text(o->run, &t, have, sizeof(have)) == (int64_t)length + 1 && !memcmp(have, text, length);
+}

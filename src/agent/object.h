@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Python objects as bytes: where each kind stores its contents, and reading them without running any code.
+ *
+ * An address may come from a script, so everything is read by vm/memory.h, with one exception: objects of the event
+ * itself (a variable of the frame, the result, the exception) are alive during the event, because the interpreter has
+ * references to them and this thread has the GIL.  Such an object and its type are read directly.
+ *
+ * Functions return 0 or enum abi_fault.  With the GIL, or in turn (engine.c).
+ */
+#ifndef AGENT_OBJECT_H
+#define AGENT_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "vm/shm.h"
+
+/* Py_TPFLAGS_..., which are the same in all versions. */
+enum {
+	TYPE_HEAP = 1 << 9, TYPE_INT = 1 << 24, TYPE_LIST = 1 << 25, TYPE_TUPLE = 1 << 26, TYPE_BYTES = 1 << 27,
+	TYPE_STR = 1 << 28,
+};
+
+/* Written by objectmeasure.c and attributemeasure.c; the living objects by object.c. */
+static struct object_state *const object_at = &agent.objects;
+
+enum { OBJECT_HEAD = 64 };
+
+struct object {
+	struct shm_run *run;
+	uint64_t addr, type, flags;	/* the type's flags */
+	const uint8_t *bytes;		/* @have of its bytes, readable directly */
+	uint32_t have;
+	uint8_t head[OBJECT_HEAD];
+};
+
+/* ABI_FAULT_BADADDR: there is no object. */
+int object_open(struct shm_run *r, uint64_t addr, struct object *ret);
+
+/* The same for an object that is known to be alive because a code object or a frame refers to it. */
+void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret);
+
+/* For reading where no program runs. */
+struct shm_run *object_reader(void);
+
+/* Copy the @size bytes at offset @off of @o.  False: they cannot be read. */
+bool object_read(const struct object *o, void *dst, uint32_t size, uint32_t off);
+
+/* The word at @off, or 0. */
+static inline uint64_t object_word(const struct object *o, uint32_t off)
+{
+	uint64_t w = 0;
+
+	if (off + sizeof(w) <= o->have)
+		memcpy(&w, o->bytes + off, sizeof(w));
+	else if (!object_read(o, &w, sizeof(w), off))
+		return 0;
+	return w;
+}
+
+/* Mark the object as alive until the next event, which begins with object_forget(). */
+void object_lives(uint64_t addr);
+static inline void object_forget(void)
+{
+	agent.objects.nliving = 0;
+}
+
+/* The value of an int or bool.  ABI_FAULT_VALUE_RANGE: it has more than 64 bits. */
+int object_int(const struct object *o, int64_t *ret);
+
+/* The characters of a str. */
+struct object_text {
+	uint64_t data, length;		/* in characters */
+	const uint8_t *bytes;		/* the same, if directly readable; or NULL */
+	unsigned int width;		/* bytes per character */
+	bool is_ascii;
+};
+int object_text(const struct object *o, struct object_text *ret);
+
+/*
+ * @t in UTF-8, NUL-terminated, cut between characters and at the first NUL character.  The number of bytes with the
+ * NUL, or minus enum abi_fault.
+ */
+int64_t object_put_text(struct shm_run *r, const struct object_text *t, char *dst, uint32_t size);
+
+/* Is @o a str equal to @text, @length bytes of UTF-8, at most OBJECT_NAME? */
+enum { OBJECT_NAME = 255 };
+bool object_is_text(const struct object *o, const char *text, uint32_t length);
+
+/* Store the character @c in UTF-8.  Its number of bytes, or 0: they do not fit. */
+uint32_t object_put_utf8(char *to, uint32_t room, uint32_t c);
+
+/* The number of items of a tuple, or the size of another object of variable size; item @n of a tuple. */
+static inline uint64_t object_size(const struct object *o)
+{
+	return object_at->size ? object_word(o, object_at->size) : 0;
+}
+
+static inline uint64_t object_item(const struct object *o, uint64_t n)
+{
+	return object_at->tuple_items && n < object_size(o) ? object_word(o, object_at->tuple_items + 8 * (uint32_t)n) : 0;
+}
+
+/* Names of the members that every exception has: "args" and others. */
+extern const char *const object_exception_names[OBJECT_EXCEPTION];
+
+/* Copy @n characters of @t, beginning with number @from. */
+bool object_chars(struct shm_run *r, const struct object_text *t, uint64_t from, uint64_t n, void *dst);
+
+/*
+ * The number of bytes that @o certainly has, as a limit for searches: its type's __basicsize__; for a str, bytes or
+ * tuple its whole size.  With the GIL, no exception set, not at an event; only for objects whose classes are not the
+ * program's.
+ */
+uint32_t object_bytes(struct pyobj *o);
+
+/* Measure all layouts, once; runs Python code.  With the GIL, no exception set, not at an event. */
+void object_measure(void);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's state: one for the process (struct agent) and one for each thread (struct agent_thread).  These are
+ * global, because callbacks of hooks get no pointer.
+ *
+ * Each part is written only by its owner, the file of its name.  Unless a comment says otherwise, it is read and
+ * written with the GIL; what is marked "atomic" is read and written by any thread.
+ *
+ * Static data that has no meaning between two calls (buffers too large for the stack, observations while layouts are
+ * measured) stays in its file.  So do method definitions: constants that CPython's types require to be writable.
+ */
+#ifndef AGENT_STATE_H
+#define AGENT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/agent.h"
+#include "abi/python.h"
+#include "agent/capi.h"
+#include "agent/marker.h"
+#include "vm/add.h"
+#include "vm/stack.h"
+
+enum { AGENT_HOOKS = 10 };
+
+/* --- the engine --------------------------------------------------------------------------------------- */
+
+/*
+ * For a marker with a single program, which counts by a string of the code object (at offset @in.ref): its events are
+ * counted without running the program (vm/add.h).
+ */
+struct engine_count {
+	const struct abi_control *control;	/* NULL: no such program */
+	struct add_objects in;			/* strings in the table are kept alive */
+	const struct shm_run *run;
+	uint32_t classes;
+	unsigned arg;				/* the string's argument, from 0 */
+};
+
+enum { ENGINE_ENDED = 16 };
+
+struct engine_state {
+	unsigned markers;			/* enum want: wanted by some program */
+	unsigned char uses[ABI_MARKERS];	/* by marker: arguments read by programs, bit n for argument n */
+	struct engine_count counts[ABI_MARKERS];
+	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
+	unsigned epoch;				/* counts changes of the set of programs */
+	bool values;				/* some program wants Python values */
+	const void *frame;			/* frame address of engine_run() at the last event */
+	struct session *active;
+	struct session *pending;		/* pushed by the agent's thread; atomic */
+	uint64_t ended[ENGINE_ENDED];		/* channels; 0: a free entry; atomic */
+	bool some_ended;			/* atomic */
+	bool forks_told;			/* the C library reports forks */
+	bool forked;				/* in a child in which engine_forked() has not been called yet ... */
+	struct session *held;			/* ... the parent's sessions */
+	/* See "turns" in engine.c. */
+	int has_subinterpreters;		/* atomic */
+	int inside;				/* written with the GIL; atomic */
+	uint32_t turn;				/* the thread whose turn it is; atomic */
+};
+
+/* --- the channels to tracers -------------------------------------------------------------------------- */
+
+enum { CONTROL_CHANNELS = 8, CONTROL_WAKERS = 16 };
+
+/* @fd is set last and cleared first: 0 means that the row is free, 1 that a thread is filling it. */
+struct channel {
+	int fd;			/* atomic */
+	bool greeted, looked;	/* HELLO was sent; a LOOK was received */
+	uint32_t leave;		/* of the last LOOK */
+	bool connected;		/* by this process: the tracer sends ASK, and HELLO must wait for that */
+	uint64_t proof;		/* the number in the tracer's ASK, or 0 */
+	char address[ABI_AGENT_ADDRESS];	/* of the last LOOK: for children of fork; empty: they do not connect */
+	uint64_t cookie;
+};
+
+/* A socket pair that wakes the agent's thread. */
+struct waker {
+	int taken;			/* atomic */
+	struct channel thread, others;	/* the ends */
+};
+
+/* Written without the GIL: by any thread that adds a channel or wakes the agent's thread, else only by the latter. */
+struct control_state {
+	struct channel channels[CONTROL_CHANNELS];
+	/*
+	 * Any thread creates a waker if there is none; several may do so at once, or a signal handler while its thread
+	 * is creating one.  So each fills its own row, and the first to store it in @waker wins.
+	 */
+	struct waker wakers[CONTROL_WAKERS];
+	int waker;			/* the row in use, counted from 1; 0: none; atomic */
+	unsigned left;			/* enum want: what every tracer leaves to the interpreter; atomic */
+};
+
+/* --- the agent's thread ------------------------------------------------------------------------------- */
+
+/* Atomic and sequentially consistent, except for the last two. */
+struct watch_state {
+	int taking_gil, closing;	/* these two keep the thread and the interpreter's end apart: see watch.c */
+	int forking;			/* the same for forks: the number of threads in one */
+	int thread;			/* 0 none, 1 starting, else its kernel thread id */
+	int last;			/* its id until the kernel has removed it; 0: not known */
+	int leave;			/* asks it to end; may be cleared again */
+	int pid;			/* the process it was started in */
+	bool polling;
+};
+
+/* --- hooks -------------------------------------------------------------------------------------------- */
+
+/* eval.c: the frame evaluator. */
+struct eval_state {
+	unsigned uses;			/* enum eval_use */
+	bool in_chain;			/* another evaluator or the interpreter calls ours */
+	capi_evaluator *next;
+};
+
+/* The frame that an evaluator gets before 3.12 (frame.h). */
+struct frame_layout {
+	bool object;			/* it is a frame object */
+	long code_off;			/* in the frame: its code object */
+	long globals_off;		/* in the frame: its global variables; -1: not known */
+	long instr_off;			/* not an object: pointer to the last instruction begun */
+	long first_off, flags_off;	/* in the code object: the first instruction, co_flags */
+	long depth_off;			/* in the thread state: int, the recursion depth, or the remaining depth */
+	bool depth_falls;		/* it is the remaining depth */
+	long overflowed_off;		/* in the thread state: char, whether depth beyond the limit is allowed; or 0 */
+	long interp_off, limit_off;	/* in the thread state: its interpreter; in that: int, the depth limit; or 0 */
+};
+
+struct hook_eval_state {
+	struct frame_layout layout;
+	unsigned generation;		/* counts installations and hand-overs to the profile function */
+	unsigned wanted;		/* enum want */
+	bool handed_over;
+	bool asked, usable;		/* measured, once, and the result */
+};
+
+struct hook_gc_state {
+	struct pyobj *callable;		/* while it is in gc.callbacks */
+};
+
+/*
+ * importlib's own functions; never released, since a thread may be executing them.  @wrapper: not NULL while it
+ * replaces @original.
+ */
+struct hook_import_state {
+	struct pyobj *original, *gcd_import, *wrapper;
+};
+
+enum memory_domain { MEMORY_MEM, MEMORY_OBJ, MEMORY_DOMAINS };
+enum { MEMORY_FORMERS = 8 };
+
+/*
+ * hook_memory.c.  A wrapper may run while it is being installed or removed: in another interpreter that has its own GIL,
+ * or in a thread that breaks the rule to hold it.  So a row of @formers is never changed once @former points to it.
+ */
+struct hook_memory_state {
+	unsigned wanted;		/* enum want; atomic */
+	struct pyinterp *main;
+	const struct capi_allocator *former[MEMORY_DOMAINS];	/* what the wrappers call; NULL: never wrapped; atomic */
+	struct capi_allocator formers[MEMORY_DOMAINS][MEMORY_FORMERS];
+	unsigned nformers[MEMORY_DOMAINS];
+	void *top[MEMORY_DOMAINS];	/* the domain's malloc at the last look; atomic */
+	enum capi_domain asked;		/* a call is made to see whether it gets to that domain's wrapper, or RAW ... */
+	bool answered;			/* ... it did */
+};
+
+/* function.c: decisions in the extra memory of code objects. */
+struct function_state {
+	bool asked, usable;
+	ssize_t index;			/* of our extra memory */
+	long extra_off;			/* in the code object: its extra memory; 0: not known */
+	long tag_off;			/* in a dictionary: its version, unique among all dictionaries; 0: none */
+	struct pyobj *name_key;		/* "__name__", held */
+	int (*get)(struct pyobj *code, ssize_t index, void **extra);
+	int (*set)(struct pyobj *code, ssize_t index, void *extra);
+};
+
+/* qualname.c: names in the extra memory of code objects before 3.11. */
+struct qualname_state {
+	bool asked, usable;
+	ssize_t index;			/* of our extra memory */
+};
+
+/* hook_function.c: events of functions by name. */
+struct hook_function_state {
+	int tool;			/* 1 + its id in sys.monitoring; 0: none */
+	int bits;			/* events that are enabled */
+	unsigned epoch;			/* the engine's at the last update */
+	bool steps, has_steps;		/* steps of tasks are wanted; were at the last update */
+	struct pyobj *disable;		/* sys.monitoring.DISABLE, held */
+	int watcher;			/* 1 + the id of the function watcher; 0: none */
+	/* Before 3.12: */
+	bool evaluates, handed_over;	/* events come from the evaluator, or from the profile function */
+	unsigned generation;		/* counts hand-overs and removals */
+};
+
+/* caught.c; @v has room for @room. */
+struct caught_list { struct pyobj **v; unsigned n, room; };
+
+struct caught_state {
+	bool asked, usable;		/* measured, once, and the result */
+	int pop, reraise, push;		/* POP_EXCEPT; from 3.11 on RERAISE and PUSH_EXC_INFO, before -1 */
+	struct caught_list codes;	/* from 3.12 on: weak references to code objects that are watched */
+	struct caught_list frames;	/* before: running frames, not held, whose f_trace_opcodes the agent has set */
+};
+
+struct hook_monitoring_state {
+	bool has_tool;
+	int tool;			/* the id in sys.monitoring */
+	int instruction;		/* the number of its event INSTRUCTION */
+	struct pyobj *disable;		/* sys.monitoring.DISABLE, held */
+};
+
+/*
+ * Markers that the C profile and trace functions supply.  The profile function is used by the table of hooks (@asked)
+ * and by hook_eval (@handed).
+ */
+struct hook_trace_state {
+	unsigned profiling, asked, handed, tracing, lines;	/* enum want, and enum hook_trace_use */
+	unsigned functions;		/* enum hook_trace_use: what functions by name need */
+};
+
+/* threads.c: new threads. */
+struct threads_state {
+	unsigned uses;			/* enum threads_use */
+	unsigned expected;		/* threads announced but not seen yet */
+	uint64_t last_covered;		/* highest id of the threads whose hooks have been set */
+	/* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
+	struct capi_method *starters[2];
+	capi_varargs *start_thread;
+};
+
+enum { SLOT_ROWS = 256, SLOT_SETTERS = 2 };
+enum slot_kind { SLOT_TRACE, SLOT_PROFILE, SLOT_KINDS };
+
+/* The program's contents of a thread's slot. */
+struct slot_row {
+	struct pythread *thread;
+	uint64_t id;
+	capi_tracefunc *fn;
+	struct pyobj *obj;		/* saved while all threads are set at once */
+};
+
+struct slot_setter {
+	struct capi_method *def;
+	capi_varargs *original;
+};
+
+/* The slots of all threads for a trace function, or for a profile function. */
+struct slot {
+	capi_tracefunc *ours;
+	bool on;
+	long fn_off, obj_off;		/* in the thread state; 0: not measured */
+	struct slot_setter setters[SLOT_SETTERS];
+	struct slot_row rows[SLOT_ROWS];
+	unsigned n;
+};
+
+/* --- frames and values -------------------------------------------------------------------------------- */
+
+struct pyframes_state {
+	bool asked, known;		/* measured, once, and the result */
+	uint64_t hidden;		/* the code object for which pyframes_is_hidden() is true; 0: not seen yet */
+	struct abi_python at;
+};
+
+enum { OBJECT_LIVING = 16, OBJECT_EXCEPTION = 4, OBJECT_BUILTINS = 160 };
+
+/*
+ * For object.h: results of objectmeasure.c, offsets in bytes; 0: not known, and what depends on it is not read.  @size
+ * is the offset of ob_size.
+ */
+struct object_state {
+	bool asked;
+	uint32_t type_flags, type_name;
+	uint32_t size;
+	uint32_t int_digits;		/* after ob_size, whose sign is the int's, or after a tagged word ... */
+	bool int_tagged;		/* ... the latter: digits << 3 | sign: 0 positive, 1 zero, 2 negative */
+	uint32_t str_length, str_state, str_ascii, str_other;
+	unsigned int str_kind;		/* bit number in the state: 3 bits of bytes per character, compact, ASCII */
+	uint32_t bytes_data;
+	uint32_t tuple_items;
+	uint32_t cell_value;
+	uint64_t cell;			/* the type of cells */
+	/*
+	 * In a code object: the numbers of arguments, and the names of the variables, in the order of a frame's slots.
+	 */
+	uint32_t code_args, code_kwargs, code_flags;
+	uint32_t code_names;		/* a tuple of all, with a byte for each in @code_kinds; or (3.9, 3.10) ... */
+	uint32_t code_kinds;
+	uint32_t code_locals, code_cells, code_frees;	/* ... three consecutive tuples */
+	uint32_t frame_locals, function_closure;
+	int32_t frame_function;		/* -1: not known */
+	/* For attribute.h.  A form is the layout of this version; 0: not known. */
+	uint64_t str_type, int_type, bool_type, float_type, function_type, member_type, set_type, frozenset_type;
+	uint64_t none, yes, no, ellipsis, not_implemented;
+	uint32_t float_value, list_items;
+	uint32_t type_mro, type_base;	/* after tp_base: tp_dict, tp_descr_get, tp_descr_set, tp_dictoffset */
+	uint32_t type_qualname, type_keys;	/* of a class that the program has created */
+	uint32_t descr_member, function_qualname;
+	uint32_t traceback_next;	/* in a traceback: that of the called function */
+	uint32_t exception[OBJECT_EXCEPTION];	/* by object_exception_names */
+	/* A dictionary's table: to 3.10; from 3.11 on. */
+	enum { OBJECT_KEYS_SIZE = 1, OBJECT_KEYS_LOG2 } keys_form;
+	/* The values of instances with shared keys: to 3.10; to 3.12; from 3.13 on. */
+	enum { OBJECT_VALUES_PLAIN = 1, OBJECT_VALUES_BEFORE, OBJECT_VALUES_BEHIND } values_form;
+	/* Dictionaries managed by the interpreter: 3.11; 3.12; from 3.13 on. */
+	enum { OBJECT_MANAGED_TWO = 1, OBJECT_MANAGED_TAGGED, OBJECT_MANAGED_INLINE } managed_form;
+	bool has_sets;
+	int64_t (*hash)(const void *bytes, ssize_t size);	/* the hash of a str's characters; NULL: not known */
+	struct { uint64_t type, dict; } builtins[OBJECT_BUILTINS];	/* types that do not contain their dictionary */
+	unsigned nbuiltins;
+	/* Objects that are alive during the event; if there are more, they are read like any other object. */
+	uint64_t living[OBJECT_LIVING];
+	unsigned nliving;
+};
+
+/* task.c: where _asyncio and a thread's state store tasks; offsets in bytes, 0: does not exist, or not known. */
+struct task_state {
+	bool waits;			/* until _asyncio is imported */
+	bool asked, known;		/* measured, and the result */
+	uint64_t type;			/* _asyncio.Task, held */
+	uint64_t coro_type, gen_type;	/* the types of coroutines and generators */
+	struct pyobj *current;		/* _asyncio._current_tasks, held, or NULL */
+	struct pyobj *modules;		/* sys.modules, held */
+	long dict_off, loop_off, task_off;	/* in the thread's state */
+	long name_off, size;		/* in a C task: its name; the size of the task */
+	long coro_name_off;		/* in a coroutine object: its qualified name */
+	long coro_frame_off;		/* in a coroutine object: its frame, or a pointer to it */
+	bool coro_has_frame;		/* the former */
+	long coro_off;			/* in a C task: its coroutine */
+};
+
+enum { VARIABLE_HINTS = 128 };
+
+/* The slot where a name was found in a code object: tried first, and used only if the name is still there. */
+struct variable_hint {
+	uint64_t code, id;
+	uint64_t name;			/* the code object's name, a str, held; or 0 */
+	uint32_t slot;
+};
+
+struct variable_state {
+	struct variable_hint hints[VARIABLE_HINTS];
+};
+
+enum { CONTEXT_BITS = 16, CONTEXT_NODES = 1 << 16, CONTEXT_NOTE_BITS = 13, CONTEXT_NOTES = 1 << CONTEXT_NOTE_BITS };
+
+/* A call of @code in the parent's context.  The node keeps @code alive. */
+struct context_node {
+	uint64_t code;
+	uint32_t parent, next, last_child, depth;	/* indices of nodes, except @depth; @next: in the bucket */
+	/*
+	 * The number of its stack of at most @frames frames in the session that owns @stacks; valid if @stacks, @frames
+	 * and @epoch are equal.
+	 */
+	const void *stacks;
+	uint64_t number;
+	uint32_t frames, epoch;		/* epoch: the engine's */
+};
+
+/* The note of one frame. */
+struct context_note {
+	const char *frame, *back;	/* back: the frame's pointer to its caller */
+	uint64_t number, caller;	/* of this note and of the caller's, or 0 */
+	uint32_t node;
+};
+
+/* context.c */
+struct context_state {
+	bool wanted, on;
+	bool at_event;			/* of the hook that sees every call: notes are valid */
+	struct context_node *entered;	/* at function-entry: the frame's node, or NULL */
+	struct context_node *nodes;
+	uint32_t *buckets;
+	struct context_note *notes;
+	uint32_t nnodes;
+	uint64_t numbers;
+};
+
+/* The result of the last walk, until it is reported to the session: only one event is handled at a time. */
+struct stacks_state {
+	struct context_node *node;	/* the stack's, or NULL */
+	struct pyobj *codes[STACK_WORDS_MAX / 2];
+	uint32_t first_code, ncodes;
+};
+
+/* --- the whole ---------------------------------------------------------------------------------------- */
+
+struct agent {
+	/* agent.c */
+	struct capi py;
+	bool resolved;			/* capi_resolve() has been called */
+	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
+	unsigned marker_mask;		/* enum want: markers to be fired; read by marker_wanted() */
+	unsigned can, installed, supplied;	/* enum want: markers with usable hooks; requested (atomic); supplied */
+	unsigned supplied_by[AGENT_HOOKS];
+	char why[ABI_AGENT_WHY];	/* why it is off, or why not all that is requested is supplied */
+	bool updating;			/* another thread may get the GIL meanwhile; it must not begin an update */
+	bool displaced;			/* C code may have overwritten a slot (slot.h); atomic */
+	enum { AUDIT_NONE, AUDIT_ADDED, AUDIT_CALLED } audit_hook;
+	/* code.c: offsets in a code object */
+	long code_file_off, code_name_off, code_qualname_off;
+	long type_name_off;		/* offset in a type that the program has created (typename.h); 0: not known */
+
+	struct engine_state engine;
+	struct control_state control;
+	struct watch_state watch;
+	struct eval_state eval;
+	struct hook_eval_state hook_eval;
+	struct hook_gc_state gc;
+	struct hook_import_state import;
+	struct hook_memory_state memory;
+	struct function_state function;
+	struct qualname_state qualname;
+	struct hook_function_state functions;
+	struct hook_monitoring_state monitoring;
+	struct caught_state caught;
+	struct hook_trace_state trace;
+	struct threads_state threads;
+	struct slot slots[SLOT_KINDS];
+	struct pyframes_state pyframes;
+	struct object_state objects;
+	struct variable_state variables;
+	struct task_state tasks;
+	struct stacks_state stacks;
+	struct context_state context;
+};
+
+/* A thread's C stack (cstack.h). */
+struct cstack {
+	char *low, *high;	/* it may grow down to @low */
+};
+
+/*
+ * Written only by its thread.  Thread-local in the initial-exec model: an access is one instruction and allocates
+ * nothing.
+ */
+struct agent_thread {
+	bool busy;			/* the agent is running code of its own, whose audit events are not reported */
+	bool allocating;		/* at an event of an allocator: nothing may be allocated from Python */
+	uint32_t tid;			/* engine.c: the kernel's; 0: not known yet */
+	/* The objects of the current event, besides its frame; NULL: none. */
+	struct pyobj *result;		/* at a return or yield: its value */
+	struct pyobj *exception;	/* at a raise: the exception; before 3.12 there may be no object yet */
+	struct pyobj *traceback;	/* of that exception, if not stored in it; before 3.12 */
+	struct pyobj *arguments;	/* at an audit event: the tuple of arguments */
+	char *stack_limit;		/* hook_eval.c: evaluators do not use the stack below; at first STACK_UNKNOWN */
+	struct cstack stack;		/* cstack.c */
+	bool stack_asked;
+	bool in_setter;			/* slot.c: the program is calling a replaced setter */
+	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
+};
+
+#define STACK_UNKNOWN ((char *)-1)
+
+extern struct agent agent;
+extern __thread struct agent_thread agent_thread;
+
+#endif

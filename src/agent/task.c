@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the running task is stored:
+ *
+ *	to 3.12	_asyncio._current_tasks has it by loop, and the thread's dictionary the loop, as it is or in an object
+ *	3.13	the same dictionary; the loop is in the thread's state
+ *	3.14	the thread's state has the task
+ *
+ * The offsets are measured with objects of our own, which are set as loop and task for a moment, in a thread that runs
+ * no loop.  Only C functions of _asyncio are called for that.
+ */
+#include "agent/task.h"
+
+#include "agent/agent.h"
+#include "agent/attribute.h"
+#include "agent/object.h"
+#include "vm/memory.h"
+
+enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64, HEAD = 16 };
+
+/* --- measuring ---------------------------------------------------------------------------------------- */
+
+/* Drop a result; also clears an exception, which must not be set at the next call. */
+static bool dropped(struct pyobj *result)
+{
+	agent_release(result);
+	agent.py.PyErr_Clear();
+	return result != NULL;
+}
+
+/* The offset, from @from on, of @value in the @size bytes at @base; 0: none or several. */
+static long find_word(const void *base, long from, long size, const void *value)
+{
+	uint64_t w;
+	long found = 0;
+
+	for (long off = from; off + (long)sizeof(w) <= size; off += (long)sizeof(w)) {
+		if (memory_read(object_reader(), &w, sizeof(w), (uint64_t)(uintptr_t)base + (uint64_t)off))
+			break;
+		if (w == (uint64_t)(uintptr_t)value)
+			found = found ? -1 : off;
+	}
+	return found > 0 ? found : 0;
+}
+
+/* sys.modules["_asyncio"], if that is a module; or NULL. */
+static struct pyobj *find_module(void)
+{
+	struct pyobj *modules = agent.py.PySys_GetObject("modules");
+	struct pyobj *module = modules ? agent.py.PyDict_GetItemString(modules, "_asyncio") : NULL;
+	struct pyobj *builtins = modules ? agent.py.PyDict_GetItemString(modules, "builtins") : NULL;
+
+	return module && builtins && agent_type(module) == agent_type(builtins) ? module : NULL;
+}
+
+/* Is the module initialised?  If not, it may be incomplete. */
+static bool is_made(struct pyobj *module)
+{
+	struct pyobj *spec = agent.py.PyObject_GetAttrString(module, "__spec__"), *making = NULL;
+	bool made;
+
+	if (spec)
+		making = agent.py.PyObject_GetAttrString(spec, "_initializing");
+	made = !making || !agent.py.PyLong_AsLong(making);
+	agent_release(making);
+	agent_release(spec);
+	agent.py.PyErr_Clear();
+	return made;
+}
+
+static void measure_name(struct task_state *t, struct pyobj *task, struct pyobj *type, struct pyobj *name)
+{
+	struct pyobj *size = agent.py.PyObject_GetAttrString(type, "__basicsize__");
+	long bytes = size ? agent.py.PyLong_AsLong(size) : 0;
+
+	if (bytes > TASK_BYTES)
+		bytes = TASK_BYTES;
+	if (dropped(agent.py.PyObject_CallMethod(task, "set_name", "O", name)))
+		t->name_off = find_word(task, HEAD, bytes, name);
+	t->size = bytes;
+	agent_release(size);
+}
+
+/*
+ * Find the frame of the coroutine @c, which has not run: up to 3.10 it has a pointer to a frame object, later the frame is
+ * in it, and the frame object that the attribute makes has a pointer there.
+ */
+static void measure_frame(struct task_state *t, struct pyobj *c)
+{
+	struct pyobj *frame = agent.py.PyObject_GetAttrString(c, "cr_frame");
+	uint64_t w, start = (uint64_t)(uintptr_t)c;
+	long found = 0;
+
+	if (!frame)
+		return;
+	t->coro_frame_off = find_word(c, HEAD, COROUTINE_BYTES, frame);
+	for (long off = HEAD; agent.py.minor > 10 && off < FRAME_BYTES; off += (long)sizeof(w)) {
+		memcpy(&w, (const char *)frame + off, sizeof(w));
+		if (w > start + HEAD && w < start + COROUTINE_BYTES)
+			found = found ? -1 : (long)(w - start);
+	}
+	if (agent.py.minor > 10) {
+		t->coro_has_frame = true;
+		t->coro_frame_off = found > 0 ? found : 0;
+	}
+	agent_release(frame);
+}
+
+/* Find the qualified name and the frame in a coroutine, and the types of coroutines and generators. */
+static void measure_coroutine(struct task_state *t, struct pyobj *name)
+{
+	static const char source[] = "async def c(): pass\nc = c()\ng = (0 for _ in ())\n";
+	enum { FILE_INPUT = 257 };
+	struct pyobj *code = agent.py.Py_CompileString(source, "<dtap>", FILE_INPUT), *space = agent.py.PyDict_New();
+	struct pyobj *c = NULL, *g = NULL, *result = NULL;
+
+	if (code && space)
+		result = agent.py.PyEval_EvalCode(code, space, space);
+	if (result) {
+		c = agent.py.PyDict_GetItemString(space, "c");
+		g = agent.py.PyDict_GetItemString(space, "g");
+	}
+	if (c)
+		measure_frame(t, c);
+	agent.py.PyErr_Clear();
+	if (c && g && dropped(agent.py.PyObject_CallMethod(c, "close", NULL)) && !agent.py.PyObject_SetAttrString(c, "__qualname__", name)) {
+		t->coro_name_off = find_word(c, HEAD, COROUTINE_BYTES, name);
+		t->coro_type = (uint64_t)(uintptr_t)agent_type(c);
+		t->gen_type = (uint64_t)(uintptr_t)agent_type(g);
+	}
+	agent_release(result);
+	agent_release(space);
+	agent_release(code);
+}
+
+/* Find the thread's dictionary; from 3.13 on its loop, from 3.14 on its task. */
+static void measure_thread(struct task_state *t, struct pyobj *module, struct pyobj *task, struct pyobj *loop)
+{
+	const struct capi *py = &agent.py;
+	struct pythread *thread = py->PyThreadState_Get();
+	struct pyobj *dict = py->PyThreadState_GetDict ? py->PyThreadState_GetDict() : NULL;
+
+	if (dict)
+		t->dict_off = find_word(thread, 0, THREAD_BYTES, dict);
+	if (py->minor < 13 || !dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", loop)))
+		return;
+	t->loop_off = find_word(thread, 0, THREAD_BYTES, loop);
+	if (!t->current && dropped(py->PyObject_CallMethod(module, "_swap_current_task", "OO", loop, task))) {
+		t->task_off = find_word(thread, 0, THREAD_BYTES, task);
+		dropped(py->PyObject_CallMethod(module, "_swap_current_task", "OO", loop, py->none));
+	}
+	dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", py->none));
+}
+
+/* False: not possible now, since this thread runs a loop. */
+static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *type)
+{
+	const struct capi *py = &agent.py;
+	struct pyobj *running = py->PyObject_CallMethod(module, "_get_running_loop", NULL);
+	struct pyobj *name = py->PyUnicode_FromString("dtap measures tasks");
+	struct pyobj *task = NULL;
+
+	if (running == py->none && name) {
+		t->asked = true;
+		t->current = py->PyObject_GetAttrString(module, "_current_tasks");	/* held; to 3.13 */
+		py->PyErr_Clear();
+		task = py->PyObject_CallMethod(type, "__new__", "O", type);
+		if (task) {
+			measure_name(t, task, type, name);
+			py->PyErr_Clear();
+			measure_coroutine(t, name);
+			py->PyErr_Clear();
+			measure_thread(t, module, task, name);
+		}
+		py->PyErr_Clear();
+		t->modules = py->PySys_GetObject("modules");
+		py->Py_IncRef(t->modules);
+		t->type = (uint64_t)(uintptr_t)type;
+		py->Py_IncRef(type);
+		t->known = t->name_off && t->coro_name_off && ((t->task_off && t->loop_off) || (t->current && (t->loop_off || t->dict_off)));
+	}
+	agent_release(task);
+	agent_release(name);
+	agent_release(running);
+	py->PyErr_Clear();
+	return t->asked;
+}
+
+static bool try(void)
+{
+	struct pyobj *module = find_module(), *type;
+	bool was_busy = agent_thread.busy;
+
+	if (!module)
+		return false;
+	agent_thread.busy = true;
+	type = is_made(module) ? agent.py.PyObject_GetAttrString(module, "Task") : NULL;
+	agent.py.PyErr_Clear();
+	if (type)
+		measure(&agent.tasks, module, type);
+	agent_release(type);
+	agent_thread.busy = was_busy;
+	return agent.tasks.asked;
+}
+
+void task_want(void)
+{
+	if (!agent.tasks.asked)
+		agent.tasks.waits = !try() && agent_audits();
+}
+
+void task_loaded(void)
+{
+	if (agent.tasks.waits && !agent.py.PyErr_Occurred())
+		agent.tasks.waits = !try();
+}
+
+/* --- at an event -------------------------------------------------------------------------------------- */
+
+static uint64_t thread_word(long off)
+{
+	uint64_t w;
+
+	memcpy(&w, (const char *)agent.py.PyThreadState_Get() + off, sizeof(w));
+	return w;
+}
+
+static void open_alive(struct shm_run *r, uint64_t addr, struct object *o)
+{
+	object_lives(addr);
+	object_open_alive(r, addr, o);
+}
+
+/* The thread dictionary's entry for the loop: the loop, an object that refers to it, or 0. */
+static int loop_of_thread(struct shm_run *r, uint64_t *ret)
+{
+	static const char key[] = "__asyncio_running_event_loop__";
+	uint64_t dict = thread_word(agent.tasks.dict_off);
+	struct attribute_key k;
+	struct object o;
+	int err;
+
+	*ret = 0;
+	if (!dict)
+		return 0;
+	open_alive(r, dict, &o);
+	attribute_text_key(&k, key, sizeof(key) - 1);
+	err = attribute_item(&o, &k, ret);
+	return err == ABI_FAULT_VALUE_NONE ? 0 : err;
+}
+
+/* Is the loop @key equal to that entry, or to one of the first words in it? */
+static bool is_loop(struct shm_run *r, uint64_t key, uint64_t running)
+{
+	uint64_t words[2];
+
+	if (key == running || agent.tasks.loop_off)
+		return key == running;
+	return !memory_read(r, words, sizeof(words), running + HEAD) && (key == words[0] || key == words[1]);
+}
+
+/* The value for the loop in the dictionary @tasks; 0: none. */
+static int current_of_loop(struct shm_run *r, uint64_t tasks, uint64_t running, uint64_t *ret)
+{
+	struct attribute_table t;
+	struct object o;
+	uint64_t key, value;
+	int err;
+
+	open_alive(r, tasks, &o);
+	err = attribute_dict(&o, &t);
+	for (uint64_t k = 0; !err && k < attribute_count(&t) && k < LOOPS; k++) {
+		err = attribute_entry(&t, k, &key, &value);
+		if (!err && is_loop(r, key, running)) {
+			*ret = value;
+			return 0;
+		}
+		if (err == ABI_FAULT_VALUE_NONE)
+			err = 0;
+	}
+	return err;
+}
+
+/* From 3.14 on tasks implemented in Python are in a separate dictionary, asyncio.tasks._current_tasks. */
+static int current_of_python(struct shm_run *r, uint64_t running, uint64_t *ret)
+{
+	static const char module[] = "asyncio.tasks", tasks[] = "_current_tasks";
+	struct attribute_key k;
+	struct object o;
+	uint64_t found = 0;
+	int err;
+
+	if (!running)
+		return 0;
+	open_alive(r, (uint64_t)(uintptr_t)agent.tasks.modules, &o);
+	attribute_text_key(&k, module, sizeof(module) - 1);
+	err = attribute_item(&o, &k, &found);
+	if (!err) {
+		open_alive(r, found, &o);
+		attribute_text_key(&k, tasks, sizeof(tasks) - 1);
+		err = attribute_find(&o, &k, &found);
+	}
+	if (err)
+		return err == ABI_FAULT_VALUE_NONE ? 0 : err;
+	return current_of_loop(r, found, running, ret);
+}
+
+/* The running task; 0: none. */
+static int current(struct shm_run *r, uint64_t *ret)
+{
+	const struct task_state *t = &agent.tasks;
+	uint64_t running;
+	int err = 0;
+
+	*ret = 0;
+	if (!t->known)
+		return t->asked || (!agent_thread.allocating && find_module()) ? ABI_FAULT_VALUE_UNKNOWN : 0;
+	if (t->task_off) {
+		*ret = thread_word(t->task_off);
+		return *ret ? 0 : current_of_python(r, thread_word(t->loop_off), ret);
+	}
+	if (agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
+		return ABI_FAULT_VALUE_UNKNOWN;		/* another interpreter's _asyncio has its own */
+	if (t->loop_off)
+		running = thread_word(t->loop_off);
+	else
+		err = loop_of_thread(r, &running);
+	return err || !running ? err : current_of_loop(r, (uint64_t)(uintptr_t)t->current, running, ret);
+}
+
+/* An attribute of a task implemented in Python. */
+static int attribute(const struct object *task, const char *name, uint64_t *ret)
+{
+	struct attribute_key k;
+
+	attribute_text_key(&k, name, (uint32_t)strlen(name));
+	return attribute_find(task, &k, ret);
+}
+
+static int64_t put_str(struct shm_run *r, uint64_t str, char *dst, uint32_t size)
+{
+	struct object_text text;
+	struct object o;
+	int err;
+
+	open_alive(r, str, &o);
+	err = object_text(&o, &text);
+	return err ? -(int64_t)err : object_put_text(r, &text, dst, size);
+}
+
+/* A task's name is stored as a number until it is used. */
+static int64_t put_number(int64_t n, char *dst, uint32_t size)
+{
+	static const char prefix[] = "Task-";
+	char text[sizeof(prefix) + 20];
+	unsigned at = sizeof(text);
+
+	text[--at] = '\0';
+	do
+		text[--at] = (char)('0' + n % 10);
+	while (n /= 10);
+	at -= sizeof(prefix) - 1;
+	memcpy(text + at, prefix, sizeof(prefix) - 1);
+	if (size < sizeof(text) - at)
+		return -(int64_t)ABI_FAULT_VALUE_RANGE;
+	memcpy(dst, text + at, sizeof(text) - at);
+	return (int64_t)(sizeof(text) - at);
+}
+
+static int64_t put_name(const struct object *task, bool of_c, char *dst, uint32_t size)
+{
+	struct object o;
+	uint64_t name = 0;
+	int64_t n = 0;
+	int err = 0;
+
+	if (of_c)
+		name = object_word(task, (uint32_t)agent.tasks.name_off);
+	else
+		err = attribute(task, "_name", &name);
+	if (err || !name)
+		return -(int64_t)(err ? err : ABI_FAULT_VALUE_NONE);
+	open_alive(task->run, name, &o);
+	if (!(o.flags & TYPE_INT))
+		return put_str(task->run, name, dst, size);
+	err = object_int(&o, &n);
+	return err || n < 0 ? -(int64_t)ABI_FAULT_VALUE_RANGE : put_number(n, dst, size);
+}
+
+/* Also a generator, which a task may run up to 3.11. */
+static bool is_coroutine(const struct object *o)
+{
+	return o->type == agent.tasks.coro_type || o->type == agent.tasks.gen_type;
+}
+
+/* The first coroutine that a task implemented in C refers to; 0: none. */
+static uint64_t coroutine_of(const struct object *task)
+{
+	struct object o;
+
+	if (agent.tasks.coro_off) {
+		uint64_t w = object_word(task, (uint32_t)agent.tasks.coro_off);
+
+		if (w)
+			open_alive(task->run, w, &o);
+		return w && is_coroutine(&o) ? w : 0;
+	}
+	for (long off = HEAD; off + 8 <= agent.tasks.size; off += 8) {
+		uint64_t w = object_word(task, (uint32_t)off);
+
+		if (w && w % 8 == 0 && !object_open(task->run, w, &o) && is_coroutine(&o))
+			return w;
+	}
+	return 0;
+}
+
+static int64_t put_coroutine(const struct object *task, bool of_c, char *dst, uint32_t size)
+{
+	struct object o;
+	uint64_t coroutine = 0;
+	int err = 0;
+
+	if (of_c)
+		coroutine = coroutine_of(task);
+	else
+		err = attribute(task, "_coro", &coroutine);
+	if (err)
+		return -(int64_t)err;
+	if (!coroutine)
+		return -(int64_t)ABI_FAULT_VALUE_KIND;
+	open_alive(task->run, coroutine, &o);
+	if (!is_coroutine(&o))
+		return -(int64_t)ABI_FAULT_VALUE_KIND;	/* a coroutine of another compiler */
+	return put_str(task->run, object_word(&o, (uint32_t)agent.tasks.coro_name_off), dst, size);
+}
+
+int64_t task_text_of(struct shm_run *r, uint64_t addr, bool coroutine, char *dst, uint32_t size)
+{
+	struct object task;
+	bool of_c;
+
+	open_alive(r, addr, &task);
+	of_c = attribute_is_a(r, task.type, agent.tasks.type);
+	return (coroutine ? put_coroutine : put_name)(&task, of_c, dst, size);
+}
+
+int64_t task_text(struct shm_run *r, bool coroutine, char *dst, uint32_t size)
+{
+	uint64_t addr;
+	int err = current(r, &addr);
+
+	dst[0] = '\0';
+	if (err || !addr)
+		return err ? -(int64_t)err : 1;
+	return task_text_of(r, addr, coroutine, dst, size);
+}
+
+/* --- steps -------------------------------------------------------------------------------------------- */
+
+bool task_has_steps(void)
+{
+	return !agent.tasks.asked || (agent.tasks.known && agent.tasks.coro_frame_off);
+}
+
+/* Is @frame the frame of the coroutine or generator at @addr, if there is one? */
+static bool is_frame_of(struct shm_run *r, uint64_t addr, const char *frame)
+{
+	const struct task_state *t = &agent.tasks;
+	struct object o;
+	uint64_t w;
+
+	if (!addr || addr % 8)
+		return false;
+	if (t->coro_has_frame)
+		return addr + (uint64_t)t->coro_frame_off == (uint64_t)(uintptr_t)frame;
+	return !memory_read(r, &w, sizeof(w), addr + (uint64_t)t->coro_frame_off) && w == (uint64_t)(uintptr_t)frame &&
+	       !object_open(r, addr, &o) && is_coroutine(&o);
+}
+
+/* Does the task, implemented in C, run the coroutine of @frame?  Where a task has its coroutine shows at the first one. */
+static bool runs_frame(const struct object *task, const char *frame)
+{
+	struct task_state *t = &agent.tasks;
+
+	if (t->coro_off)
+		return is_frame_of(task->run, object_word(task, (uint32_t)t->coro_off), frame);
+	for (long off = HEAD; !t->coro_off && off + 8 <= t->size; off += 8)
+		if (is_frame_of(task->run, object_word(task, (uint32_t)off), frame))
+			t->coro_off = off;
+	return t->coro_off;
+}
+
+uint64_t task_of_frame(struct shm_run *r, const char *frame)
+{
+	uint64_t addr, coroutine;
+	struct object task;
+
+	if (!agent.tasks.known || !agent.tasks.coro_frame_off || current(r, &addr) || !addr)
+		return 0;
+	open_alive(r, addr, &task);
+	if (attribute_is_a(r, task.type, agent.tasks.type))
+		return runs_frame(&task, frame) ? addr : 0;
+	return !attribute(&task, "_coro", &coroutine) && is_frame_of(r, coroutine, frame) ? addr : 0;
+}

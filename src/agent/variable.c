@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/variable.h"
+
+#include "agent/agent.h"
+#include "agent/attribute.h"
+#include "agent/object.h"
+#include "agent/pyframes.h"
+
+enum { TAG_BITS = 7, TAGGED_INT = 3 };			/* of a _PyStackRef (3.14) */
+enum { KIND_CELL = 0x40, KIND_FREE = 0x80 };		/* CO_FAST_..., from 3.11 on */
+enum { HAS_ARGS = 4, HAS_KWARGS = 8 };			/* CO_VARARGS, CO_VARKEYWORDS */
+enum { PARTS = 3 };
+
+/* A function at an event: its frame, its code object, and the code object's names, by slot of the frame. */
+struct function {
+	struct shm_run *run;
+	const char *frame;
+	uint64_t code;
+	struct { const uint64_t *names; uint32_t n; } parts[PARTS];
+	uint32_t nslots;
+	const uint8_t *kinds;		/* a byte a slot; NULL: the first part is locals, the others are cells */
+};
+
+static uint64_t word_at(uint64_t base, uint32_t off)
+{
+	uint64_t w;
+
+	memcpy(&w, (const char *)(uintptr_t)base + off, sizeof(w));
+	return w;
+}
+
+static uint32_t int_at(uint64_t base, uint32_t off)
+{
+	uint32_t n;
+
+	memcpy(&n, (const char *)(uintptr_t)base + off, sizeof(n));
+	return n;
+}
+
+static void add_part(struct function *f, unsigned k, uint32_t off)
+{
+	uint64_t tuple = word_at(f->code, off);
+
+	f->parts[k].names = (const uint64_t *)(uintptr_t)(tuple + object_at->tuple_items);
+	f->parts[k].n = (uint32_t)word_at(tuple, object_at->size);
+	f->nslots += f->parts[k].n;
+}
+
+static int find_function(struct shm_run *r, struct function *f)
+{
+	const struct object_state *at = object_at;
+
+	*f = (struct function){ .run = r };
+	if (!at->frame_locals)
+		return ABI_FAULT_VALUE_UNKNOWN;
+	if (!pyframes_top(&f->frame, &f->code))
+		return ABI_FAULT_VALUE_NONE;
+	if (at->code_names) {
+		add_part(f, 0, at->code_names);
+		f->kinds = (const uint8_t *)(uintptr_t)(word_at(f->code, at->code_kinds) + at->bytes_data);
+	} else {
+		add_part(f, 0, at->code_locals);
+		add_part(f, 1, at->code_cells);
+		add_part(f, 2, at->code_frees);
+	}
+	return 0;
+}
+
+static uint64_t name_at(const struct function *f, uint32_t slot)
+{
+	unsigned k = 0;
+
+	while (slot >= f->parts[k].n)
+		slot -= f->parts[k++].n;
+	return f->parts[k].names[slot];
+}
+
+static bool is_called(const struct function *f, uint32_t slot, const struct variable_name *name)
+{
+	struct object o;
+
+	object_open_alive(f->run, name_at(f, slot), &o);
+	return object_is_text(&o, name->text, name->length);
+}
+
+/* The contents of the cell @addr; 0: empty, or not a cell. */
+static uint64_t in_cell(uint64_t addr)
+{
+	return addr && word_at(addr, 8) == object_at->cell ? word_at(addr, object_at->cell_value) : 0;
+}
+
+/*
+ * The value in a frame whose first instruction has not run (at the evaluator, 3.11): its arguments are not in cells
+ * yet, and variables of enclosing functions are only in its function object.
+ */
+static uint64_t value_before(const struct function *f, uint32_t slot, uint64_t raw)
+{
+	uint32_t after = 0;
+	uint64_t function, closure, n;
+
+	if (!(f->kinds[slot] & KIND_FREE))
+		return raw;
+	if (object_at->frame_function < 0)
+		return 0;
+	function = word_at((uint64_t)(uintptr_t)f->frame, (uint32_t)object_at->frame_function);
+	closure = function ? word_at(function, object_at->function_closure) : 0;
+	n = closure ? word_at(closure, object_at->size) : 0;
+	for (uint32_t k = slot; k < f->nslots; k++)
+		after += (f->kinds[k] & KIND_FREE) != 0;
+	return after <= n ? in_cell(word_at(closure, object_at->tuple_items + 8 * (uint32_t)(n - after))) : 0;
+}
+
+/* The value in @slot of the frame, or 0. */
+static uint64_t value_at(const struct function *f, uint32_t slot)
+{
+	uint64_t raw = word_at((uint64_t)(uintptr_t)f->frame, object_at->frame_locals + 8 * slot);
+	bool in = f->kinds ? (f->kinds[slot] & (KIND_CELL | KIND_FREE)) != 0 : slot >= f->parts[0].n;
+
+	raw = (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
+	if (!in)
+		return raw;
+	return f->kinds && !pyframes_begun(f->frame, f->code) ? value_before(f, slot, raw) : in_cell(raw);
+}
+
+static int found(uint64_t value, uint64_t *ret)
+{
+	if (!value)
+		return ABI_FAULT_VALUE_NONE;
+	object_lives(value);
+	*ret = value;
+	return 0;
+}
+
+/* --- by name ------------------------------------------------------------------------------------------ */
+
+static inline struct variable_hint *hint_of(uint64_t code, uint64_t id)
+{
+	return &agent.variables.hints[((code >> 5) ^ (id >> 3)) % VARIABLE_HINTS];
+}
+
+/* The hint holds a reference to the name, so that a comparison of addresses is enough. */
+static void note_hint(const struct function *f, uint64_t id, uint32_t slot)
+{
+	struct variable_hint *h = hint_of(f->code, id);
+	uint64_t name = agent.engine.has_subinterpreters ? 0 : name_at(f, slot), was = h->name;
+
+	if (agent_thread.allocating)
+		return;		/* the former name may be the program's no more: releasing it could change the interpreter */
+	if (name)
+		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)name);
+	*h = (struct variable_hint){ f->code, id, name, slot };
+	agent_release((struct pyobj *)(uintptr_t)was);
+}
+
+void variable_forget(void)
+{
+	for (unsigned k = 0; k < VARIABLE_HINTS; k++) {
+		uint64_t was = agent.variables.hints[k].name;
+
+		agent.variables.hints[k] = (struct variable_hint){ 0 };
+		agent_release((struct pyobj *)(uintptr_t)was);
+	}
+}
+
+static uint32_t nparameters(uint64_t code)
+{
+	uint32_t flags = int_at(code, object_at->code_flags);
+
+	return int_at(code, object_at->code_args) + int_at(code, object_at->code_kwargs) + !!(flags & HAS_ARGS) +
+	       !!(flags & HAS_KWARGS);
+}
+
+/* The value in @slot of @frame, if it is not in a cell; or 0. */
+static inline uint64_t plain_value(const char *frame, uint64_t code, uint32_t slot)
+{
+	uint64_t raw;
+
+	if (object_at->code_names) {
+		uint64_t kinds = word_at(code, object_at->code_kinds) + object_at->bytes_data;
+
+		if (((const uint8_t *)(uintptr_t)kinds)[slot] & (KIND_CELL | KIND_FREE))
+			return 0;
+	}
+	raw = word_at((uint64_t)(uintptr_t)frame, object_at->frame_locals + 8 * slot);
+	return (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
+}
+
+bool variable_hinted(uint64_t id, bool parameters, uint64_t *ret)
+{
+	const struct variable_hint *h;
+	const char *frame;
+	uint64_t code, names;
+
+	if (!object_at->frame_locals || !pyframes_top(&frame, &code))
+		return false;
+	h = hint_of(code, id);
+	if (h->code != code || h->id != id || !h->name)
+		return false;
+	names = word_at(code, object_at->code_names ? object_at->code_names : object_at->code_locals);
+	if (h->slot >= word_at(names, object_at->size) || word_at(names, object_at->tuple_items + 8 * h->slot) != h->name ||
+	    (parameters && h->slot >= nparameters(code)))
+		return false;
+	*ret = plain_value(frame, code, h->slot);
+	if (!*ret)
+		return false;
+	object_lives(*ret);
+	return true;
+}
+
+/* In 3.9 and 3.10, the name of a parameter used by an inner function occurs twice; its value is in the second slot. */
+static uint64_t find_named(const struct function *f, const struct variable_name *name, uint32_t nslots)
+{
+	const struct variable_hint *h = hint_of(f->code, name->id);
+	uint64_t value;
+
+	if (h->code == f->code && h->id == name->id && h->slot < nslots && is_called(f, h->slot, name)) {
+		value = value_at(f, h->slot);
+		if (value)
+			return value;
+	}
+	for (uint32_t slot = 0; slot < nslots; slot++) {
+		value = is_called(f, slot, name) ? value_at(f, slot) : 0;
+		if (value) {
+			note_hint(f, name->id, slot);
+			return value;
+		}
+	}
+	return 0;
+}
+
+/* The value in the cell with the same name as the local in @slot. */
+static uint64_t find_cell(const struct function *f, uint32_t slot)
+{
+	uint64_t name = name_at(f, slot);
+
+	for (uint32_t k = f->parts[0].n; k < f->nslots; k++)
+		if (name_at(f, k) == name)	/* variable names are interned */
+			return value_at(f, k);
+	return 0;
+}
+
+int variable_named(struct shm_run *r, const struct variable_name *name, bool parameters, uint64_t *ret)
+{
+	struct function f;
+	uint32_t n;
+	int err = find_function(r, &f);
+
+	if (err)
+		return err;
+	if (!parameters)
+		return found(find_named(&f, name, f.nslots), ret);
+	n = nparameters(f.code);
+	for (uint32_t slot = 0; !f.kinds && slot < n && slot < f.parts[0].n; slot++)
+		if (!value_at(&f, slot) && is_called(&f, slot, name))
+			return found(find_cell(&f, slot), ret);
+	return found(find_named(&f, name, n < f.parts[0].n ? n : f.parts[0].n), ret);
+}
+
+int variable_parameter(struct shm_run *r, uint64_t n, uint64_t *ret)
+{
+	struct function f;
+	const char *frame;
+	uint64_t value, code;
+	int err;
+
+	if (object_at->frame_locals && pyframes_top(&frame, &code) && n < int_at(code, object_at->code_args)) {
+		value = plain_value(frame, code, (uint32_t)n);
+		if (value)
+			return found(value, ret);
+	}
+	err = find_function(r, &f);
+	if (err)
+		return err;
+	if (n >= (uint64_t)int_at(f.code, object_at->code_args) + int_at(f.code, object_at->code_kwargs))
+		return ABI_FAULT_VALUE_NONE;
+	value = value_at(&f, (uint32_t)n);
+	return found(value || f.kinds ? value : find_cell(&f, (uint32_t)n), ret);
+}
+
+/* Is the variable in @slot the function's own and not a parameter, nor the cell of one? */
+static bool is_local(const struct function *f, uint32_t slot, uint32_t nparams)
+{
+	if (f->kinds)
+		return slot >= nparams && !(f->kinds[slot] & KIND_FREE);
+	if (slot < f->parts[0].n)
+		return slot >= nparams;
+	for (uint32_t k = 0; k < nparams && k < f->parts[0].n; k++)
+		if (name_at(f, k) == name_at(f, slot))
+			return false;
+	return slot < f->parts[0].n + f->parts[1].n;
+}
+
+int variable_each(struct shm_run *r, unsigned which, int (*fn)(void *ctx, uint64_t name, uint64_t value), void *ctx)
+{
+	struct function f;
+	uint32_t nparams;
+	int err = find_function(r, &f);
+
+	if (err)
+		return err;
+	nparams = nparameters(f.code);
+	for (uint32_t slot = 0; slot < f.nslots && !err; slot++) {
+		bool is_parameter = slot < nparams && slot < f.parts[0].n;
+		uint64_t value;
+
+		if (is_parameter ? !(which & ABI_VARIABLES_PARAMETERS) :
+				   !(which & ABI_VARIABLES_LOCALS) || !is_local(&f, slot, nparams))
+			continue;
+		value = value_at(&f, slot);
+		if (!value && is_parameter && !f.kinds)
+			value = find_cell(&f, slot);
+		if (value)
+			object_lives(value);
+		err = fn(ctx, name_at(&f, slot), value);
+	}
+	return err;
+}
+
+int variable_any(struct shm_run *r, const struct variable_name *name, uint64_t *ret)
+{
+	struct attribute_key k;
+	struct pyobj *globals;
+	struct object o;
+	int err = variable_named(r, name, false, ret);
+
+	if (err != ABI_FAULT_VALUE_NONE)
+		return err;
+	globals = agent.py.PyEval_GetGlobals();
+	if (!globals)
+		return err;
+	object_open_alive(r, (uint64_t)(uintptr_t)globals, &o);
+	attribute_text_key(&k, name->text, name->length);
+	err = attribute_item(&o, &k, ret);
+	return err ? err : found(*ret, ret);
+}

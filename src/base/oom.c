@@ -1,0 +1,27 @@
+#include "base/oom.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void end(void)
+{
+	static const char message[] = "dtap: out of memory\n";
+
+	if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
+		abort();
+	abort();
+}
+
+/* At file scope because running out of memory concerns the process, not one compilation. */
+static void (*handler)(void) = end;
+
+void oom_set_handler(void (*set)(void))
+{
+	handler = set;
+}
+
+_Noreturn void oom(void)
+{
+	handler();
+	abort();
+}

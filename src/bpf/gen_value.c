@@ -1,0 +1,73 @@
+/*
+ * Values of the traced language: pyint() and similar functions, which only the agent in the process can read.
+ */
+#include "bpf/gen.h"
+
+/* By function: 1 + the number of its request, or 0. */
+static const unsigned char asked[IR_FN_MAX] = {
+#define ABI_VALUE(NAME, ...) [IR_FN_PY##NAME] = 1 + ABI_VALUE_##NAME,
+#include "abi/values.def"
+#undef ABI_VALUE
+};
+
+bool gen_asks_value(enum ir_fn fn)
+{
+	return asked[fn] != 0;
+}
+
+/* R2 to R5 of the helper's call: a number comes before a string.  A fault reports the object's address. */
+static void ask(struct gen *g, const struct ir_insn *i, uint32_t size)
+{
+	struct assembler *as = &g->as;
+	bool number = i->nargs && g->clause->regs[i->args[0]] == IR_INT;
+
+	if (i->nargs > 1 && g->clause->regs[i->args[1]] == IR_INT)
+		gen_load(g, R5, i->args[1]);
+	else if (i->nargs > number)
+		gen_operand(g, R5, i->args[number]);
+	else
+		asm_imm(as, R5, 0);
+	if (number)
+		gen_load(g, R4, i->args[0]);
+	else
+		asm_imm(as, R4, 0);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R4);
+	asm_imm(as, R3, asked[i->fn] - 1);
+	asm_imm(as, R2, size);
+}
+
+/* After the call: continue if R0 is not a fault. */
+static void check(struct gen *g)
+{
+	static const enum abi_fault kinds[] = { ABI_FAULT_VALUE_KIND, ABI_FAULT_VALUE_NONE, ABI_FAULT_VALUE_COMPUTED,
+						ABI_FAULT_VALUE_RANGE, ABI_FAULT_VALUE_UNKNOWN };
+	struct assembler *as = &g->as;
+	uint32_t good = asm_label(as);
+
+	asm_ji(as, BPF_JSGE, R0, 0, good);
+	for (unsigned int k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+		asm_ji(as, BPF_JEQ, R0, -(int32_t)kinds[k], gen_fault(g, kinds[k], FRAME_TMP2));
+	asm_ja(as, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_bind(as, good);
+}
+
+void gen_value(struct gen *g, const struct ir_insn *i)
+{
+	struct assembler *as = &g->as;
+
+	ask(g, i, 8);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
+	asm_helper(as, ABI_HELPER_VALUE);
+	check(g);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+	gen_put(g, i, R1);
+}
+
+void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to)
+{
+	ask(g, i, g->prog->strsize);
+	gen_dest(g, R1, to);
+	asm_helper(&g->as, ABI_HELPER_VALUE);
+	check(g);
+}

@@ -1,0 +1,344 @@
+/*
+ * dtap dump: what each thread of a Python process does now, including threads that wait (dtap_threads).
+ */
+#include "cmd/cmd.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtap.h"
+
+static void put_json_string(const char *s)
+{
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 0x20)
+			printf("\\u%04x", (unsigned char)*s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+/* Names come from the process: control characters must not reach the terminal. */
+static void put_plain(const char *s)
+{
+	for (; *s; s++)
+		putchar(iscntrl((unsigned char)*s) ? '?' : *s);
+}
+
+static void put_object(const struct dtap_object *o)
+{
+	printf("%s 0x%" PRIx64, o->type, o->address);
+}
+
+static void put_locks(const struct dtap_frame *f)
+{
+	for (size_t i = 0; i < f->nlocks; i++) {
+		printf(f->locks[i].in_with ? "  inside `with` of " : "  a variable is ");
+		put_object(&f->locks[i].lock);
+		if (f->locks[i].in_with && f->locks[i].may_be_free)
+			printf(", which Condition.wait may have released");
+	}
+}
+
+static void put_frame(const struct dtap_frame *f)
+{
+	printf("    ");
+	if (f->function)
+		put_plain(f->function);
+	else
+		printf("0x%" PRIx64, f->address);
+	if (f->file) {
+		printf(f->is_python ? " (" : " [");
+		put_plain(f->file);
+	}
+	if (f->is_python)
+		printf(":%" PRIu32 ")", f->line);
+	else if (f->file)
+		putchar(']');
+	put_locks(f);
+	putchar('\n');
+}
+
+/* Evaluator frames are left out: the Python frames that they run are shown instead. */
+static void put_frames(const struct dtap_thread *t)
+{
+	for (size_t i = 0; i < t->nframes; i++)
+		if (!t->frames[i].is_evaluator)
+			put_frame(&t->frames[i]);
+}
+
+/* The state while a process is printed. */
+struct dump {
+	bool json;
+	size_t n;		/* threads so far */
+};
+
+/* "thread 1, thread 2" */
+static void put_tids(const uint32_t *v, size_t n, const char *between)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("%sthread %" PRIu32, i ? between : "", v[i]);
+}
+
+static void put_owner(const struct dtap_wait *w)
+{
+	if (w->owner_tid)
+		printf(", which thread %" PRIu32 " has", w->owner_tid);
+	else if (w->owner)
+		printf(", which the thread with ident 0x%" PRIx64 " had, that ended", w->owner);
+	if (w->ninside) {
+		printf("; inside `with` of it: ");
+		put_tids(w->inside, w->ninside, ", ");
+	}
+}
+
+static void put_wait(const struct dtap_wait *w)
+{
+	if (w->kind == DTAP_WAIT_UNKNOWN)
+		return;
+	printf("    waits for ");
+	if (w->kind == DTAP_WAIT_GIL)
+		printf("the GIL");
+	else if (w->kind == DTAP_WAIT_THREAD)
+		printf("thread %" PRIu32 " to end", w->owner_tid);
+	for (size_t i = 0; i < w->nobjects; i++) {
+		printf(i ? " of " : w->kind == DTAP_WAIT_THREAD ? ", " : "");
+		put_object(&w->objects[i]);
+	}
+	if (w->kind == DTAP_WAIT_LOCK)
+		put_owner(w);
+	puts(w->has_timeout ? ", with a timeout" : "");
+	if (!w->ncycle)
+		return;
+	printf("    deadlock: it waits for ");
+	put_tids(w->cycle, w->ncycle, ", which waits for ");
+	puts(w->cycle_is_sure ? "" : " (unless a Lock was released inside its `with`)");
+}
+
+static void put_thread(const struct dtap_thread *t)
+{
+	if (t->tid)
+		printf("\nThread %" PRIu32 " \"%s\"", t->tid, t->name);
+	else
+		printf("\nThread with ident 0x%" PRIx64, t->ident);
+	printf("%s%s", *t->state ? ": " : "", t->state);
+	if (t->knows_gil && t->has_gil)
+		printf("%s has the GIL", *t->state ? "," : ":");
+	if (!t->is_exact)
+		printf(" (it ran while it was read: frames may be of several moments)");
+	putchar('\n');
+	put_wait(&t->wait);
+	put_frames(t);
+	if (!t->is_complete || !t->natives_complete)
+		puts("    ...");
+	else if (!t->nframes && !t->is_python)
+		puts("    (none of Python's)");
+}
+
+static void put_json_object(const struct dtap_object *o)
+{
+	printf("\"type\":");
+	put_json_string(o->type);
+	printf(",\"address\":%" PRIu64, o->address);
+}
+
+static void put_json_locks(const struct dtap_frame *f)
+{
+	if (f->nlocks)
+		printf(",\"locks\":[");
+	for (size_t i = 0; i < f->nlocks; i++) {
+		printf(i ? ",{" : "{");
+		put_json_object(&f->locks[i].lock);
+		printf(",\"with\":%s", f->locks[i].in_with ? "true" : "false");
+		printf(f->locks[i].may_be_free ? ",\"maybe_free\":true}" : "}");
+	}
+	if (f->nlocks)
+		putchar(']');
+}
+
+static void put_json_frames(const struct dtap_thread *t, bool python)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->nframes; i++) {
+		const struct dtap_frame *f = &t->frames[i];
+
+		if (f->is_python != python)
+			continue;
+		printf("%s{\"function\":", n++ ? "," : "");
+		put_json_string(f->function ? f->function : "");
+		printf(python ? ",\"file\":" : ",\"module\":");
+		put_json_string(f->file ? f->file : "");
+		printf(python ? ",\"line\":%" PRIu64 : ",\"address\":%" PRIu64, python ? f->line : f->address);
+		put_json_locks(f);
+		putchar('}');
+	}
+}
+
+static void put_json_tids(const char *name, const uint32_t *v, size_t n)
+{
+	printf(",\"%s\":[", name);
+	for (size_t i = 0; i < n; i++)
+		printf("%s%" PRIu32, i ? "," : "", v[i]);
+	putchar(']');
+}
+
+static void put_json_wait(const struct dtap_wait *w)
+{
+	static const char *const kinds[] = { [DTAP_WAIT_GIL] = "gil", [DTAP_WAIT_LOCK] = "lock", [DTAP_WAIT_THREAD] = "thread" };
+
+	if (w->kind == DTAP_WAIT_UNKNOWN) {
+		printf(",\"waits\":null");
+		return;
+	}
+	printf(",\"waits\":{\"for\":\"%s\",\"timeout\":%s", kinds[w->kind], w->has_timeout ? "true" : "false");
+	printf(",\"objects\":[");
+	for (size_t i = 0; i < w->nobjects; i++) {
+		printf(i ? ",{" : "{");
+		put_json_object(&w->objects[i]);
+		putchar('}');
+	}
+	putchar(']');
+	if (w->owner_tid)
+		printf(",\"owner\":%" PRIu32, w->owner_tid);
+	if (w->owner)
+		printf(",\"owner_ident\":%" PRIu64, w->owner);
+	if (w->kind == DTAP_WAIT_LOCK)
+		put_json_tids("inside", w->inside, w->ninside);
+	if (w->ncycle) {
+		put_json_tids("deadlock", w->cycle, w->ncycle);
+		printf(",\"deadlock_sure\":%s", w->cycle_is_sure ? "true" : "false");
+	}
+	putchar('}');
+}
+
+static void put_json_thread(const struct dtap_thread *t)
+{
+	bool natives = false;
+
+	for (size_t i = 0; i < t->nframes; i++)
+		natives |= !t->frames[i].is_python;
+	printf("{\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ident\":%" PRIu64 ",\"name\":", t->pid, t->tid, t->ident);
+	put_json_string(t->name);
+	printf(",\"state\":");
+	put_json_string(t->state);
+	if (t->knows_gil)
+		printf(",\"gil\":%s", t->has_gil ? "true" : "false");
+	if (t->knows_locks)
+		put_json_wait(&t->wait);
+	printf(",\"exact\":%s,\"complete\":%s,\"frames\":[", t->is_exact ? "true" : "false", t->is_complete ? "true" : "false");
+	put_json_frames(t, true);
+	printf("]");
+	if (natives) {
+		printf(",\"native\":[");
+		put_json_frames(t, false);
+		printf("],\"native_complete\":%s", t->natives_complete ? "true" : "false");
+	}
+	puts("}");
+}
+
+static int put(void *ctx, const struct dtap_thread *t)
+{
+	struct dump *d = ctx;
+
+	if (d->json) {
+		if (t->is_python)
+			put_json_thread(t);
+		return 0;
+	}
+	if (!d->n++)
+		printf("Process %" PRIu32 ": %s\nPython %d.%d%s%s\n", t->pid, t->command, t->version >> 8, t->version & 0xff,
+		       t->knows_gil ? "" : "; of this version it is not known who has the GIL",
+		       t->knows_locks ? "" : "; of this version it is not known which lock a thread waits for");
+	put_thread(t);
+	return 0;
+}
+
+static int dump(uint32_t pid, bool json, bool natives)
+{
+	struct dump d = { .json = json };
+	char why[512];
+
+	if (!dtap_threads(pid, natives, why, sizeof(why), put, &d))
+		return CMD_OK;
+	fprintf(stderr, "dtap dump: %s\n", why);
+	return CMD_ERROR;
+}
+
+static const char help[] =
+	"usage: dtap dump [-jn] -p PID [-p PID]...\n"
+	"\n"
+	"Show what each thread of a Python does now: its stack, the system call and the lock that it waits for,\n"
+	"who has that lock, deadlocks, and who has the GIL.  Nothing is loaded into the process, and a process\n"
+	"that hangs is shown as well.\n"
+	"\n"
+	"  -p, --pid PID     the process\n"
+	"  -n, --native      native frames as well\n"
+	"  -j, --json        a line of JSON for each thread of Python's\n"
+	"  -h, --help        this text\n";
+
+int cmd_dump(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
+		{ "native", no_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	bool json = false, natives = false;
+	uint32_t pids[64];
+	size_t n = 0;
+	int c, code = CMD_OK;
+
+	while ((c = getopt_long(argc, argv, "p:jnh", options, NULL)) != -1) {
+		unsigned long long pid;
+		char *end;
+
+		switch (c) {
+		case 'p':
+			pid = strtoull(optarg, &end, 10);
+			if (!isdigit((unsigned char)*optarg) || *end || !pid || pid > INT32_MAX) {
+				fprintf(stderr, "dtap dump: '%s' is no process id\n", optarg);
+				return CMD_USAGE;
+			}
+			if (n == sizeof(pids) / sizeof(pids[0])) {
+				fprintf(stderr, "dtap dump: no more than %zu processes at a time\n", n);
+				return CMD_USAGE;
+			}
+			pids[n++] = (uint32_t)pid;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'n':
+			natives = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return CMD_OK;
+		default:
+			return CMD_USAGE;
+		}
+	}
+	if (!n || optind < argc) {
+		fputs(help, stderr);
+		return CMD_USAGE;
+	}
+	for (size_t i = 0; i < n; i++) {
+		int one;
+
+		if (i && !json)
+			putchar('\n');
+		one = dump(pids[i], json, natives);
+		code = one ? one : code;
+	}
+	return code;
+}

@@ -1,0 +1,47 @@
+#include "cmd/lsp/check.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "probe/probe.h"
+
+enum { MOST_ERRORS = 200 };
+
+void check(struct verdict *c, struct lsp *s, const struct lsp_doc *doc)
+{
+	*c = (struct verdict){ .arena = arena_new() };
+	diag_init(&c->diag, c->arena);
+	c->diag.max = MOST_ERRORS;
+	c->src = source_text(c->arena, doc->path, doc->text, doc->len);
+	if (doc->too_long) {
+		c->unchecked = "it is larger than 16 MiB, which no script is, or all documents are than 512 MiB";
+		return;
+	}
+	if (doc->language == DTAP_STAP)
+		check_stap(c, s, lsp_text(doc), strstr(doc->path, "/tapset/") || strstr(doc->path, ".stpm"));
+	else
+		check_d(c, s, lsp_text(doc), strstr(doc->path, "/dlib/"));
+}
+
+void verdict_free(struct verdict *c)
+{
+	probe_set_free(c->probes);
+	arena_free(c->arena);
+}
+
+enum check_weight check_weight(const struct verdict *c, const struct lsp *s, const struct diag_msg *m)
+{
+	static const char anywhere[] = "probe description :::";
+
+	if (m->level == DIAG_WARNING)
+		return source_is_in(m->pos.src, c->src) ? CHECK_WARNING : CHECK_NONE;
+	/* The arguments of a provider that is unknown here. */
+	if (c->strangers && !strcmp(m->tag, "D_ARGS_MULTI"))
+		return CHECK_NONE;
+	/* dtrace -w permits it; a program that is not running now may have such a marker. */
+	if (!s->destructive && !strcmp(m->tag, "D_DESTRUCTIVE"))
+		return CHECK_WARNING;
+	if (!strcmp(m->tag, "D_PDESC_ZERO") && !strncmp(m->text, anywhere, strlen(anywhere)))
+		return CHECK_WARNING;
+	return CHECK_ERROR;
+}

@@ -1,0 +1,182 @@
+/*
+ * The form "distribution": a histogram for each key of the aggregation with buckets, with other values in its title.
+ *
+ * The other values are those of the same keys in other aggregations.  In JSON and CSV each bucket is a row.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "cmd/ready/cell.h"
+#include "cmd/ready/rows.h"
+#include "cmd/ready/run.h"
+
+enum { BAR = 40 };
+
+struct showing {
+	struct ready_run *r;
+	const struct dtap_row *row;	/* with buckets */
+	const struct ready_column *column;
+	struct dtap_value cells[READY_COLUMNS];
+	size_t shown;
+};
+
+static bool same_keys(const struct dtap_row *x, const struct dtap_row *y)
+{
+	for (size_t i = 0; i < x->nkeys; i++) {
+		const struct dtap_value *a = &x->keys[i], *b = &y->keys[i];
+
+		if (a->type != b->type || (a->type == DTAP_STRING ? strcmp(a->s, b->s) : a->u != b->u))
+			return false;
+	}
+	return x->nkeys == y->nkeys;
+}
+
+/* Store the value of a row without buckets if its keys are those of the shown histogram. */
+static int take_value(void *ctx, const struct dtap_row *row)
+{
+	struct showing *s = ctx;
+	const struct ready_head *h = &s->r->req->head;
+
+	if (row->nbuckets || !same_keys(row, s->row))
+		return 0;
+	for (size_t i = 0; i < h->ncolumns; i++)
+		if (h->columns[i].of && !strcmp(h->columns[i].of, row->aggregation))
+			s->cells[i] = row->value;
+	return 0;
+}
+
+static void put_bound(const struct ready_column *c, int64_t from, struct strbuf *out)
+{
+	const struct dtap_value v = { .type = DTAP_INT, .i = from };
+
+	if (from == INT64_MIN)
+		strbuf_puts(out, "below");
+	else
+		ready_cell(c->kind, &v, out);
+}
+
+static void put_picture(const struct showing *s)
+{
+	const struct dtap_row *row = s->row;
+	struct strbuf b = { 0 };
+	int64_t most = 1;
+
+	for (size_t i = 0; i < row->nbuckets; i++)
+		most = row->buckets[i].count > most ? row->buckets[i].count : most;
+	for (size_t i = 0; i < row->nbuckets; i++) {
+		int n = (int)((double)row->buckets[i].count * BAR / (double)most + 0.999);
+
+		strbuf_clear(&b);
+		put_bound(s->column, row->buckets[i].from, &b);
+		fprintf(s->r->out, "%12s |%.*s%*s %" PRId64 "\n", strbuf_str(&b), n, "########################################",
+			BAR - n, "", row->buckets[i].count);
+	}
+	strbuf_fini(&b);
+}
+
+/* "f (app.py): calls 12, longest 3.4 ms" */
+static void put_head(const struct showing *s)
+{
+	const struct ready_head *h = &s->r->req->head;
+	struct strbuf b = { 0 };
+	size_t nkeys = 0, nvalues = 0;
+
+	for (size_t i = 0; i < h->ncolumns; i++) {
+		const struct ready_column *c = &h->columns[i];
+
+		if (c->is_key && s->cells[i].type == DTAP_STRING && !*s->cells[i].s)
+			continue;	/* a key that was not asked for */
+		if (c->is_key && nkeys++)
+			strbuf_puts(&b, ", ");
+		if (c->is_key && c->kind == READY_PID)
+			strbuf_puts(&b, "pid ");
+		if (c->is_key)
+			ready_cell(c->kind, &s->cells[i], &b);
+	}
+	for (size_t i = 0; i < h->ncolumns; i++) {
+		const struct ready_column *c = &h->columns[i];
+
+		if (c->is_key || c == s->column)
+			continue;
+		strbuf_printf(&b, "%s %s ", nvalues++ ? "," : ":", c->title);
+		ready_cell(c->kind, &s->cells[i], &b);
+	}
+	fprintf(s->r->out, "%s%s\n", s->shown ? "\n" : "", strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
+/* The row for programs: the columns of the head, with "from" and "count" in place of the distribution. */
+static void put_buckets(struct showing *s)
+{
+	struct ready_column columns[READY_COLUMNS + 2];
+	struct dtap_value cells[READY_COLUMNS + 2];
+	const struct ready_head *h = &s->r->req->head;
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->ncolumns; i++) {
+		if (&h->columns[i] == s->column)
+			continue;
+		columns[n] = h->columns[i];
+		cells[n++] = s->cells[i];
+	}
+	columns[n] = (struct ready_column){ .name = "from", .title = "FROM", .kind = s->column->kind };
+	columns[n + 1] = (struct ready_column){ .name = "count", .title = "COUNT", .kind = READY_COUNT };
+	if (s->r->format == READY_AS_CSV && !s->r->titled)
+		ready_titles_csv(columns, n + 2, s->r->out);
+	s->r->titled = true;
+	for (size_t i = 0; i < s->row->nbuckets; i++) {
+		if (!s->row->buckets[i].count)
+			continue;
+		cells[n] = (struct dtap_value){ .type = DTAP_INT, .i = s->row->buckets[i].from };
+		cells[n + 1] = (struct dtap_value){ .type = DTAP_INT, .i = s->row->buckets[i].count };
+		(s->r->format == READY_AS_CSV ? ready_row_csv : ready_row_json)(columns, n + 2, cells, s->r->out);
+	}
+}
+
+static int take_buckets(void *ctx, const struct dtap_row *row)
+{
+	struct showing *s = ctx;
+	const struct ready_head *h = &s->r->req->head;
+	size_t k = 0;
+	int e;
+
+	if (!row->nbuckets || row->nkeys != h->nkeys || (s->r->req->rows && s->shown == s->r->req->rows))
+		return 0;
+	s->column = NULL;
+	memset(s->cells, 0, sizeof(s->cells));
+	for (size_t i = 0; i < h->ncolumns; i++) {
+		if (h->columns[i].is_key)
+			s->cells[i] = row->keys[k++];
+		else if (h->columns[i].of && !strcmp(h->columns[i].of, row->aggregation))
+			s->column = &h->columns[i];
+	}
+	if (!s->column)
+		return 0;
+	s->row = row;
+	e = dtap_aggregations(s->r->t, NULL, take_value, s);
+	if (e)
+		return e;
+	if (s->r->format == READY_AS_TEXT) {
+		put_head(s);
+		put_picture(s);
+	} else {
+		put_buckets(s);
+	}
+	s->shown++;
+	return 0;
+}
+
+static int show(struct ready_run *r, bool last)
+{
+	struct showing s = { .r = r };
+	int e = dtap_aggregations(r->t, NULL, take_buckets, &s);
+
+	(void)last;
+	r->shown += s.shown;
+	return e;
+}
+
+const struct ready_form_ops ready_distribution_ops = { .show = show };

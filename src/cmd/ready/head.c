@@ -1,0 +1,329 @@
+#include "cmd/ready/head.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+
+enum { TEXT_MAX = 1 << 20, WORDS_MAX = 5 };
+
+/* The state while a file's head is read. */
+struct reading {
+	struct arena *a;
+	struct ready_head *h;
+	struct strbuf about;
+	unsigned int line;
+	struct strbuf *err;
+};
+
+static int __attribute__((format(printf, 2, 3))) mistake(struct reading *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	strbuf_printf(r->err, "%s:%u: ", r->h->path, r->line);
+	va_start(ap, fmt);
+	strbuf_vprintf(r->err, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+/* --- directives ---------------------------------------------------------------------------------------- */
+
+/* The index of @word in @words, or @n after a message. */
+static size_t one_of(struct reading *r, const char *what, const char *word, const char *const *words, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(word, words[i]))
+		i++;
+	if (i < n)
+		return i;
+	mistake(r, "there is no %s '%s', but", what, word);
+	for (i = 0; i < n; i++)
+		strbuf_printf(r->err, "%s %s", i ? "," : "", words[i]);
+	return n;
+}
+
+static int kind_of(struct reading *r, const char *word, enum ready_kind *kind)
+{
+	static const char *const names[] = {
+#define READY_KIND(NAME, name, what) name,
+#include "cmd/ready/kinds.def"
+#undef READY_KIND
+	};
+	size_t i = one_of(r, "kind", word, names, READY_KINDS);
+
+	*kind = (enum ready_kind)i;
+	return i < READY_KINDS ? 0 : -EINVAL;
+}
+
+static int add_column(struct reading *r, char **words, bool is_key, const char *of, const char *by)
+{
+	struct ready_head *h = r->h;
+	struct ready_column *c;
+
+	if (h->ncolumns == READY_COLUMNS)
+		return mistake(r, "there are more than %d columns", READY_COLUMNS);
+	h->columns = arena_grow(r->a, h->columns, &h->columns_cap, h->ncolumns, sizeof(*h->columns));
+	c = &h->columns[h->ncolumns++];
+	*c = (struct ready_column){ .name = words[0], .title = words[1], .is_key = is_key, .of = of, .by = by };
+	h->nkeys += is_key;
+	return kind_of(r, words[2], &c->kind);
+}
+
+static int set_summary(struct reading *r, char **words)
+{
+	r->h->summary = words[0];
+	return 0;
+}
+
+static int set_output(struct reading *r, char **words)
+{
+	static const char *const names[] = { "table", "events", "distribution", "tree", "functions" };
+	size_t i = one_of(r, "output", words[0], names, READY_FORMS);
+
+	r->h->form = (enum ready_form)i;
+	return i < READY_FORMS ? 0 : -EINVAL;
+}
+
+static int add_key(struct reading *r, char **words)
+{
+	return add_column(r, words, true, NULL, NULL);
+}
+
+static int add_value(struct reading *r, char **words)
+{
+	return add_column(r, words, false, words[0], NULL);
+}
+
+static int add_ratio(struct reading *r, char **words)
+{
+	return add_column(r, words, false, words[3], words[4]);
+}
+
+static int add_rate(struct reading *r, char **words)
+{
+	int e = add_column(r, words, false, words[3], NULL);
+
+	if (!e)
+		r->h->columns[r->h->ncolumns - 1].per_second = true;
+	return e;
+}
+
+static int add_field(struct reading *r, char **words)
+{
+	return add_column(r, words, false, NULL, NULL);
+}
+
+static int set_sort(struct reading *r, char **words)
+{
+	r->h->sort_name = words[0];
+	return 0;
+}
+
+static int set_live(struct reading *r, char **words)
+{
+	double s = strtod(words[0], NULL);
+
+	if (!(s >= 0.01 && s < 1e6))
+		return mistake(r, "@live: takes a number of seconds");
+	r->h->live_ns = (uint64_t)(s * 1e9);
+	return 0;
+}
+
+static int set_functions(struct reading *r, char **words)
+{
+	static const char *const names[] = { "none", "optional", "required" };
+	size_t i = one_of(r, "way with functions,", words[0], names, 3);
+
+	r->h->functions = (enum ready_functions)i;
+	return i < 3 ? 0 : -EINVAL;
+}
+
+static int set_needs(struct reading *r, char **words)
+{
+	static const char *const names[] = { "kernel" };
+
+	r->h->needs_kernel = true;
+	return one_of(r, "need", words[0], names, 1) ? -EINVAL : 0;
+}
+
+static int add_option(struct reading *r, char **words)
+{
+	struct ready_head *h = r->h;
+	struct ready_option *o;
+	int e;
+
+	h->options = arena_grow(r->a, h->options, &h->options_cap, h->noptions, sizeof(*h->options));
+	o = &h->options[h->noptions++];
+	*o = (struct ready_option){ .name = words[0], .preset = words[2], .what = words[3] };
+	e = kind_of(r, words[1], &o->kind);
+	if (!e && o->kind != READY_INT && o->kind != READY_TEXT)
+		return mistake(r, "an option's kind is int or text");
+	return e;
+}
+
+static const struct directive {
+	const char *name;
+	int nwords;		/* the last one is the rest of the line if @rest */
+	bool rest;
+	int (*take)(struct reading *r, char **words);
+} directives[] = {
+	{ "summary", 1, true, set_summary },	{ "output", 1, false, set_output },
+	{ "key", 3, false, add_key },		{ "value", 3, false, add_value },
+	{ "ratio", 5, false, add_ratio },	{ "field", 3, false, add_field },
+	{ "rate", 4, false, add_rate },		{ "sort", 1, false, set_sort },		{ "functions", 1, false, set_functions },
+	{ "needs", 1, false, set_needs },	{ "live", 1, false, set_live },
+		{ "option", 4, true, add_option },
+};
+
+/* Parse "@NAME: WORDS"; @line starts after the @. */
+static int take_directive(struct reading *r, char *line)
+{
+	char *colon = strchr(line, ':'), *words[WORDS_MAX] = { NULL }, *rest;
+	const struct directive *d = directives, *end = d + sizeof(directives) / sizeof(directives[0]);
+	int n = 0;
+
+	if (colon)
+		*colon = '\0';
+	while (d < end && strcmp(d->name, line))
+		d++;
+	if (!colon || d == end)
+		return mistake(r, "there is no line '@%s%s' in the head of a command", line, colon ? ":" : "");
+	for (rest = colon + 1; n < d->nwords; n++) {
+		rest += strspn(rest, " \t");
+		if (!*rest)
+			break;
+		words[n] = rest;
+		if (d->rest && n == d->nwords - 1) {
+			n++;
+			rest = words[n - 1] + strlen(words[n - 1]);
+			break;
+		}
+		rest += strcspn(rest, " \t");
+		if (*rest)
+			*rest++ = '\0';
+	}
+	if (n < d->nwords || rest[strspn(rest, " \t")])
+		return mistake(r, "@%s: takes %d word%s", d->name, d->nwords, d->nwords == 1 ? "" : "s");
+	return d->take(r, words);
+}
+
+/* --- the file ------------------------------------------------------------------------------------------ */
+
+/* Parse one line of the first comment, without the " * " before it. */
+static int take_line(struct reading *r, char *line)
+{
+	size_t len;
+
+	line += strspn(line, " \t");
+	if (*line == '*')
+		line++;
+	if (*line == ' ')
+		line++;
+	for (len = strlen(line); len && isspace((unsigned char)line[len - 1]); )
+		line[--len] = '\0';
+	if (*line == '@')
+		return take_directive(r, line + 1);
+	if (len || r->about.len)
+		strbuf_printf(&r->about, "%s\n", line);
+	return 0;
+}
+
+static int take_comment(struct reading *r)
+{
+	const char *begin = strstr(r->h->text, "/*"), *end = begin ? strstr(begin, "*/") : NULL;
+	char *text, *line;
+	int e = 0;
+
+	if (!end)
+		return mistake(r, "a command begins with a comment that says what it is: /* @summary: ... */");
+	for (const char *s = r->h->text; s < begin; s++)
+		r->line += *s == '\n';
+	text = arena_strndup(r->a, begin + 2, (size_t)(end - begin - 2));
+	for (; !e && text; r->line++) {
+		line = strsep(&text, "\n");
+		e = take_line(r, line);
+	}
+	return e;
+}
+
+static int find_sort(struct reading *r)
+{
+	struct ready_head *h = r->h;
+
+	h->sort = h->ncolumns;
+	if (h->form == READY_FUNCTION_TABLE)
+		return 0;	/* its columns are not the head's */
+	for (size_t i = 0; h->sort_name && i < h->ncolumns; i++)
+		if (!strcmp(h->columns[i].name, h->sort_name))
+			h->sort = i;
+	if (h->sort_name && h->sort == h->ncolumns)
+		return mistake(r, "@sort: there is no column '%s'", h->sort_name);
+	return 0;
+}
+
+static int check(struct reading *r)
+{
+	struct ready_head *h = r->h;
+
+	r->line = 1;
+	if (!h->summary)
+		return mistake(r, "the head has no line '@summary:'");
+	for (size_t i = 0; i < h->ncolumns; i++)
+		if (h->form < READY_TREE && h->columns[i].kind > READY_STACK)
+			return mistake(r, "column '%s' is of a kind for trees", h->columns[i].name);
+	return find_sort(r);
+}
+
+static int read_text(struct reading *r)
+{
+	FILE *f = fopen(r->h->path, "re");
+	struct strbuf text = { 0 };
+	char piece[4096];
+	int e = f ? 0 : -errno;
+
+	for (size_t n = 1; f && n && text.len <= TEXT_MAX; ) {
+		n = fread(piece, 1, sizeof(piece), f);
+		strbuf_add(&text, piece, n);
+	}
+	if (f && ferror(f))
+		e = errno ? -errno : -EIO;
+	else if (text.len > TEXT_MAX)
+		e = -EFBIG;
+	if (f)
+		fclose(f);
+	if (e)
+		strbuf_printf(r->err, "cannot read %s: %s", r->h->path, strerror(-e));
+	r->h->text = arena_strdup(r->a, strbuf_str(&text));
+	strbuf_fini(&text);
+	return e;
+}
+
+int ready_head_read(struct arena *a, const char *name, const char *path, struct ready_head *h, struct strbuf *err)
+{
+	struct reading r = { .a = a, .h = h, .line = 1, .err = err };
+	int e;
+
+	*h = (struct ready_head){ .name = arena_strdup(a, name), .path = arena_strdup(a, path) };
+	e = read_text(&r);
+	if (!e)
+		e = take_comment(&r);
+	if (!e)
+		e = check(&r);
+	h->about = arena_strdup(a, strbuf_str(&r.about));
+	strbuf_fini(&r.about);
+	return e;
+}
+
+const struct ready_column *ready_column(const struct ready_head *h, const char *name)
+{
+	for (size_t i = 0; i < h->ncolumns; i++)
+		if (!strcmp(h->columns[i].name, name))
+			return &h->columns[i];
+	return NULL;
+}

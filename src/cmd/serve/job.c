@@ -1,0 +1,587 @@
+#include "cmd/serve/job.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/now.h"
+#include "base/strbuf.h"
+#include "cmd/ready/opts.h"
+#include "cmd/ready/script.h"
+#include "cmd/serve/config.h"
+#include "cmd/serve/family.h"
+#include "cmd/serve/rule.h"
+#include "dtap.h"
+
+enum {
+	PAUSE_MIN_MS = 5000, PAUSE_MAX_MS = 300000,	/* before a run that could not be started is tried again */
+	REASONS = 20,			/* different ones that are told; the others are one */
+	LINES = 20, LINES_MS = 60000,	/* notes in the log, at most so many in such a time */
+};
+
+struct job {
+	pthread_t thread;
+	int wake;			/* an eventfd: @asked, @next or @stop has changed */
+
+	/* The thread's own. */
+	struct serve_config *config;
+	const struct serve_script *script;
+	struct families *families;
+	uint64_t lines_from_ms;
+	unsigned int lines;
+
+	pthread_mutex_t lock;		/* of all that follows */
+	pthread_cond_t answered;
+	bool stop;
+	struct serve_config *next;	/* NULL, or what shall replace @config and @script */
+	const struct serve_script *next_script;
+	uint64_t asked[PROM_FORMATS], given[PROM_FORMATS];
+	struct strbuf text[PROM_FORMATS];
+	bool up;
+	uint64_t starts, traced, late;
+	pid_t *pids;			/* processes that are traced now */
+	size_t npids, pids_cap;
+	struct job_counts refused, lost, series;
+};
+
+/*
+ * One job at a time looks for processes: two runs that come to one process together would be in each other's way, since
+ * ptrace(2) has one tracer, and the process would be refused.
+ */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- counts -------------------------------------------------------------------------------------------- */
+
+static void *grow(void *v, size_t *cap, size_t n, size_t size)
+{
+	size_t want = *cap ? 2 * *cap : 8;
+	void *more = n < *cap ? v : realloc(v, want * size);
+
+	if (n >= *cap && more)
+		*cap = want;
+	return more;
+}
+
+/* The count of that name; NULL: out of memory. */
+static struct job_count *count_of(struct job_counts *c, const char *name)
+{
+	struct job_count *v;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].name, name))
+			return &c->v[i];
+	v = grow(c->v, &c->cap, c->n, sizeof(*v));
+	if (!v)
+		return NULL;
+	c->v = v;
+	v[c->n] = (struct job_count){ .name = strdup(name) };
+	return v[c->n].name ? &v[c->n++] : NULL;
+}
+
+static void fini_counts(struct job_counts *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->v[i].name);
+	free(c->v);
+	*c = (struct job_counts){ 0 };
+}
+
+/* Reasons with numbers in them, of processes and addresses, would be too many. */
+static void count_refused(struct job *j, const char *why)
+{
+	struct strbuf reason = { 0 };
+	struct job_count *c;
+
+	for (const char *p = why; *p; p++)
+		if (!isdigit((unsigned char)*p))
+			strbuf_putc(&reason, *p);
+		else if (!isdigit((unsigned char)p[1]))
+			strbuf_putc(&reason, 'N');
+	c = count_of(&j->refused, j->refused.n < REASONS ? strbuf_str(&reason) : "(other)");
+	if (c)
+		c->n++;
+	strbuf_fini(&reason);
+}
+
+/* False: it is not there. */
+static bool forget_pid(struct job *j, pid_t pid)
+{
+	for (size_t i = 0; i < j->npids; i++) {
+		if (j->pids[i] == pid) {
+			j->pids[i] = j->pids[--j->npids];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void keep_pid(struct job *j, pid_t pid)
+{
+	bool known = forget_pid(j, pid);
+	pid_t *pids = grow(j->pids, &j->pids_cap, j->npids, sizeof(*pids));
+
+	j->traced += !known;
+	if (!pids)
+		return;
+	j->pids = pids;
+	pids[j->npids++] = pid;
+}
+
+/* --- the library's calls, in the job's thread ---------------------------------------------------------- */
+
+/* Without "# " and the name of the command whose messages they are. */
+static const char *words_of(const char *text)
+{
+	text += !strncmp(text, "# ", 2) ? 2 : 0;
+	return text + (!strncmp(text, "dtrace: ", 8) ? 8 : 0);
+}
+
+/* May one more line be logged?  Thousands of processes have as many. */
+static bool may_log(struct job *j)
+{
+	uint64_t now = now_ms();
+
+	if (!j->lines_from_ms || now - j->lines_from_ms > LINES_MS) {
+		j->lines_from_ms = now;
+		j->lines = 0;
+	}
+	if (++j->lines == LINES)
+		fprintf(stderr, "dtap serve: %s: more messages are left out for a minute\n", j->script->name);
+	return j->lines < LINES;
+}
+
+static void message(void *ctx, enum dtap_level level, const char *text)
+{
+	struct job *j = ctx;
+
+	if (level == DTAP_NOTE && strstr(text, "dtap's agent supplies"))
+		return;
+	if (may_log(j))
+		fprintf(stderr, "dtap serve: %s: %s", j->script->name, words_of(text));
+}
+
+static bool selects(void *ctx, pid_t pid)
+{
+	const struct job *j = ctx;
+
+	return rule_selects(j->script->rule, pid);
+}
+
+static void process(void *ctx, const struct dtap_process_event *e)
+{
+	struct job *j = ctx;
+
+	pthread_mutex_lock(&j->lock);
+	switch (e->what) {
+	case DTAP_TRACED:
+		keep_pid(j, e->pid);
+		break;
+	case DTAP_REFUSED:
+		count_refused(j, e->why);
+		forget_pid(j, e->pid);
+		break;
+	case DTAP_GONE:
+		forget_pid(j, e->pid);
+		break;
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+static void lost(void *ctx, const char *kind, uint64_t n)
+{
+	struct job *j = ctx;
+	struct job_count *c;
+
+	pthread_mutex_lock(&j->lock);
+	c = count_of(&j->lost, kind);
+	if (c)
+		c->n += n;
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* --- a run --------------------------------------------------------------------------------------------- */
+
+/* The script and its settings.  0 or a negative errno, after a message. */
+static int prepare(struct dtap *t, const struct serve_script *s)
+{
+	bool in_kernel = s->command && s->command->head.needs_kernel;
+	int e = 0;
+
+	dtap_set(t, "quiet", NULL);
+	if (s->rule)
+		dtap_select(t, DTAP_SELECT_RULE, 0);
+	else if (!in_kernel)
+		dtap_set(t, "place", "target");
+	for (size_t i = 0; i < s->options.n && !e; i++) {
+		const char *value = s->options.v[i].value;
+
+		e = dtap_set(t, s->options.v[i].name, *value ? value : NULL);
+	}
+	for (size_t i = 0; i < s->arguments.n; i++)
+		dtap_argument(t, s->arguments.v[i]);
+	if (e || (s->command && ready_script_add(s->command, t)))
+		return e ? e : -EINVAL;
+	if (!s->command)
+		dtap_script(t, s->file ? DTAP_FILE : DTAP_TEXT, s->file ? s->file : s->program);
+	return 0;
+}
+
+static struct dtap *open_run(struct job *j)
+{
+	const struct dtap_conf conf = {
+		.size = sizeof(conf), .language = DTAP_D, .ctx = j, .message = message, .selects = selects,
+		.process = process, .lost = lost, .keep_signals = true,
+	};
+	struct dtap *t = dtap_new(&conf);
+	int e;
+
+	if (!t) {
+		fprintf(stderr, "dtap serve: %s: out of memory\n", j->script->name);
+		return NULL;
+	}
+	pthread_mutex_lock(&looking);
+	e = prepare(t, j->script);
+	if (!e)
+		e = dtap_open(t);
+	if (!e)
+		e = dtap_start(t);
+	pthread_mutex_unlock(&looking);
+	if (!e)
+		return t;
+	dtap_free(t);
+	return NULL;
+}
+
+static void set_up(struct job *j, bool up)
+{
+	pthread_mutex_lock(&j->lock);
+	j->up = up;
+	j->starts += up;
+	j->npids = up ? j->npids : 0;
+	pthread_mutex_unlock(&j->lock);
+}
+
+static int take_row(void *ctx, const struct dtap_row *row)
+{
+	return families_add(ctx, row);
+}
+
+/* Keep how many series there are, for job_health(). */
+static void count_series(struct job *j)
+{
+	for (size_t i = 0; i < families_count(j->families); i++) {
+		size_t series, over;
+		struct job_count *c = count_of(&j->series, families_name(j->families, i, &series, &over));
+
+		if (c)
+			*c = (struct job_count){ c->name, series, over };
+	}
+}
+
+/* Read the aggregations of @t, and give @format to who asked. */
+static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_t number)
+{
+	struct strbuf text = { 0 };
+	int e = 0;
+
+	if (t) {
+		families_begin(j->families);
+		e = dtap_aggregations(t, NULL, take_row, j->families);
+		if (!e)
+			e = families_end(j->families);
+	}
+	if (e)
+		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));
+	families_write(j->families, format, &text);
+	pthread_mutex_lock(&j->lock);
+	strbuf_fini(&j->text[format]);
+	j->text[format] = text;
+	if (t && !e)
+		count_series(j);
+	j->given[format] = number;
+	pthread_cond_broadcast(&j->answered);
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* The results are to be shown as another configuration says. */
+static void take_next(struct job *j)
+{
+	struct serve_config *next;
+
+	pthread_mutex_lock(&j->lock);
+	next = j->next;
+	if (next) {
+		families_free(j->families);
+		serve_config_drop(j->config);
+		j->config = next;
+		j->script = j->next_script;
+		j->next = NULL;
+		j->families = families_new(j->script);
+		fini_counts(&j->series);
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* Do what others want.  False: the job is to end. */
+static bool serve(struct job *j, struct dtap *t)
+{
+	uint64_t count;
+	ssize_t n = read(j->wake, &count, sizeof(count));
+	bool on;
+
+	(void)n;	/* nothing may have come */
+	take_next(j);
+	for (int format = 0; format < PROM_FORMATS; format++) {
+		uint64_t asked, given;
+
+		pthread_mutex_lock(&j->lock);
+		asked = j->asked[format];
+		given = j->given[format];
+		pthread_mutex_unlock(&j->lock);
+		if (asked != given)
+			give(j, t, (enum prom_format)format, asked);
+	}
+	pthread_mutex_lock(&j->lock);
+	on = !j->stop;
+	pthread_mutex_unlock(&j->lock);
+	return on;
+}
+
+/* Until the script ends, or the job is to end: false. */
+static bool follow(struct job *j, struct dtap *t)
+{
+	struct pollfd fds[] = { { .fd = dtap_fd(t), .events = POLLIN }, { .fd = j->wake, .events = POLLIN } };
+	int e = 1;
+
+	while (e > 0 && (poll(fds, 2, -1) >= 0 || errno == EINTR)) {
+		if (!serve(j, t))
+			return false;
+		pthread_mutex_lock(&looking);
+		e = dtap_turn(t, 0);
+		pthread_mutex_unlock(&looking);
+	}
+	return true;
+}
+
+/* @ms without a run; negative: no limit.  False: the job is to end. */
+static bool idle(struct job *j, int64_t ms)
+{
+	struct pollfd fd = { .fd = j->wake, .events = POLLIN };
+	uint64_t now, end = now_ms() + (uint64_t)(ms < 0 ? 0 : ms);
+
+	for (;;) {
+		now = now_ms();
+		if (ms >= 0 && now >= end)
+			return true;
+		poll(&fd, 1, ms < 0 ? -1 : (int)(end - now));
+		if (!serve(j, NULL))
+			return false;
+	}
+}
+
+static void *run(void *ctx)
+{
+	struct job *j = ctx;
+	int64_t pause = PAUSE_MIN_MS;
+	struct dtap *t;
+	bool on;
+
+	while (!(t = open_run(j))) {
+		fprintf(stderr, "dtap serve: %s: does not run, next try in %" PRId64 " s\n", j->script->name, pause / 1000);
+		if (!idle(j, pause))
+			return NULL;
+		pause = 2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
+	}
+	set_up(j, true);
+	on = follow(j, t);
+	dtap_finish(t);
+	set_up(j, false);
+	if (on) {	/* the script has called exit(), or its run failed: what it has counted stays */
+		fprintf(stderr, "dtap serve: %s: has ended\n", j->script->name);
+		give(j, t, PROM_TEXT, j->given[PROM_TEXT]);
+	}
+	dtap_free(t);
+	if (on)
+		idle(j, -1);
+	return NULL;
+}
+
+/* --- for other threads --------------------------------------------------------------------------------- */
+
+static void wake(struct job *j)
+{
+	uint64_t one = 1;
+	ssize_t n = write(j->wake, &one, sizeof(one));
+
+	(void)n;	/* -EAGAIN: it is awake */
+}
+
+static void release(struct job *j)
+{
+	families_free(j->families);
+	serve_config_drop(j->config);
+	serve_config_drop(j->next);
+	for (int i = 0; i < PROM_FORMATS; i++)
+		strbuf_fini(&j->text[i]);
+	fini_counts(&j->refused);
+	fini_counts(&j->lost);
+	fini_counts(&j->series);
+	free(j->pids);
+	if (j->wake >= 0)
+		close(j->wake);
+	pthread_cond_destroy(&j->answered);
+	pthread_mutex_destroy(&j->lock);
+	free(j);
+}
+
+int job_start(struct serve_config *config, const struct serve_script *script, struct job **ret)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	pthread_condattr_t monotonic;
+	int e;
+
+	if (!j)
+		return -ENOMEM;
+	j->config = serve_config_use(config);
+	j->script = script;
+	j->families = families_new(script);
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&j->answered, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	j->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e = j->wake < 0 ? -errno : -pthread_create(&j->thread, NULL, run, j);
+	if (e)
+		release(j);
+	else
+		*ret = j;
+	return e;
+}
+
+void job_end(struct job *j)
+{
+	pthread_mutex_lock(&j->lock);
+	j->stop = true;
+	pthread_mutex_unlock(&j->lock);
+	wake(j);
+}
+
+void job_stop(struct job *j)
+{
+	if (!j)
+		return;
+	job_end(j);
+	pthread_join(j->thread, NULL);
+	release(j);
+}
+
+void job_show(struct job *j, struct serve_config *config, const struct serve_script *script)
+{
+	pthread_mutex_lock(&j->lock);
+	serve_config_drop(j->next);
+	j->next = serve_config_use(config);
+	j->next_script = script;
+	pthread_mutex_unlock(&j->lock);
+	wake(j);
+}
+
+void job_ask(struct job *j, enum prom_format format)
+{
+	pthread_mutex_lock(&j->lock);
+	j->asked[format]++;
+	pthread_mutex_unlock(&j->lock);
+	wake(j);
+}
+
+void job_take(struct job *j, enum prom_format format, uint64_t due_ms, struct strbuf *out)
+{
+	const struct timespec due = { (time_t)(due_ms / 1000), (long)(due_ms % 1000) * 1000000 };
+
+	pthread_mutex_lock(&j->lock);
+	while (j->given[format] != j->asked[format] && !pthread_cond_timedwait(&j->answered, &j->lock, &due))
+		;
+	j->late += j->given[format] != j->asked[format];
+	strbuf_puts(out, strbuf_str(&j->text[format]));
+	pthread_mutex_unlock(&j->lock);
+}
+
+static void copy_counts(struct job_counts *to, const struct job_counts *from)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		struct job_count *c = count_of(to, from->v[i].name);
+
+		if (c)
+			*c = (struct job_count){ c->name, from->v[i].n, from->v[i].over };
+	}
+}
+
+void job_health(struct job *j, struct job_health *h)
+{
+	*h = (struct job_health){ 0 };
+	pthread_mutex_lock(&j->lock);
+	h->up = j->up;
+	h->starts = j->starts;
+	h->traced = j->traced;
+	h->processes = j->npids;
+	h->late = j->late;
+	copy_counts(&h->refused, &j->refused);
+	copy_counts(&h->lost, &j->lost);
+	copy_counts(&h->series, &j->series);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void job_health_fini(struct job_health *h)
+{
+	fini_counts(&h->refused);
+	fini_counts(&h->lost);
+	fini_counts(&h->series);
+}
+
+/* --- --check ------------------------------------------------------------------------------------------- */
+
+struct checked {
+	const struct serve_config *config;
+	const struct serve_script *script;
+};
+
+static void check_message(void *ctx, enum dtap_level level, const char *text)
+{
+	const struct checked *c = ctx;
+
+	if (level != DTAP_NOTE)
+		fprintf(stderr, "%s:%zu:%zu: %s: %s", c->config->path, c->script->line, c->script->column, c->script->name,
+			words_of(text));
+}
+
+static bool selects_none(void *ctx, pid_t pid)
+{
+	(void)ctx;
+	(void)pid;
+	return false;
+}
+
+int job_check(const struct serve_config *config, const struct serve_script *script)
+{
+	struct checked c = { config, script };
+	const struct dtap_conf conf = { .size = sizeof(conf), .language = DTAP_D, .ctx = &c, .message = check_message,
+					.selects = selects_none, .keep_signals = true };
+	struct dtap *t = dtap_new(&conf);
+	int e;
+
+	if (!t)
+		return -ENOMEM;
+	dtap_purpose(t, DTAP_TO_COMPILE);
+	e = prepare(t, script);
+	if (!e)
+		e = dtap_open(t);
+	dtap_free(t);
+	return e;
+}

@@ -1,0 +1,151 @@
+/*
+ * Maps of programs in the kernel: creating, reading and changing them.
+ */
+#include "place/kernel_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/strbuf.h"
+
+/*
+ * The kernel keeps little per-CPU memory ready for programs: a burst of new keys with long values (quantize() has 1 kB)
+ * fails until a kernel worker has allocated more.  Ordinary memory is available, so such values are shared by all CPUs;
+ * programs change them with atomic operations anyway.
+ */
+enum { PERCPU_HASH_VALUE_MAX = 256 };
+
+static enum bpf_map_type type_of(const struct ebpf_map *m)
+{
+	return m->type == BPF_MAP_TYPE_PERCPU_HASH && m->value_size > PERCPU_HASH_VALUE_MAX ? BPF_MAP_TYPE_HASH : m->type;
+}
+
+int kernel_create_map(struct kernel_place *k, uint32_t number, struct strbuf *err)
+{
+	const struct ebpf_map *m = &k->unit->maps[number];
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = m->map_flags);
+	uint32_t zero = 0;
+	int fd;
+
+	if (m->type == BPF_MAP_TYPE_UNSPEC || number == EBPF_MAP_CALLS)
+		return 0;
+	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
+	if (fd < 0) {
+		fd = -errno;
+		strbuf_printf(err, "cannot create the BPF map %s (%u entries of %u bytes): %s", m->name,
+			      m->max_entries, m->key_size + m->value_size, strerror(-fd));
+		return fd;
+	}
+	k->map_fds[number] = fd;
+	if (m->init) {
+		if (bpf_map_update_elem(fd, &zero, m->init, BPF_ANY) ||
+		    (number == EBPF_MAP_RODATA && bpf_map_freeze(fd))) {
+			int e = -errno;
+
+			strbuf_printf(err, "cannot fill the BPF map %s: %s", m->name, strerror(-e));
+			return e;
+		}
+	}
+	return 0;
+}
+
+static bool is_percpu(const struct ebpf_map *m)
+{
+	enum bpf_map_type type = type_of(m);
+
+	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY;
+}
+
+int kernel_map_each(struct place *place, uint32_t map,
+		    void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx)
+{
+	struct kernel_place *k = kernel_of(place);
+	const struct ebpf_map *m = &k->unit->maps[map];
+	unsigned int ncpus = is_percpu(m) ? k->ncpus : 1;
+	size_t value_size = (size_t)((m->value_size + 7) & ~7u) * ncpus;
+	uint32_t batch = 0, next = 0, count, want = 256, i;
+	char *keys = NULL, *values = NULL, *p;
+	bool first = true, last = false;
+	int fd = k->map_fds[map], e = 0;
+
+	if (fd < 0)
+		return 0;
+	while (!last) {
+		/* -ENOSPC: one bucket of a hash has more elements than fit in the buffer.  Enlarge it. */
+		p = realloc(keys, (size_t)want * m->key_size);
+		if (p) {
+			keys = p;
+			p = realloc(values, want * value_size);
+		}
+		if (!p) {
+			e = -ENOMEM;
+			break;
+		}
+		values = p;
+		count = want;
+		if (bpf_map_lookup_batch(fd, first ? NULL : &batch, &next, keys, values, &count, NULL)) {
+			e = -errno;
+			if (e == -ENOSPC && want < 1 << 20) {
+				want *= 2;
+				e = 0;
+				continue;
+			}
+			if (e != -ENOENT)	/* -ENOENT: this was the last batch */
+				break;
+			e = 0;
+			last = true;
+		}
+		for (i = 0; i < count; i++)
+			each(ctx, keys + (size_t)i * m->key_size, values + i * value_size, ncpus);
+		batch = next;
+		first = false;
+	}
+	free(keys);
+	free(values);
+	return e;
+}
+
+int kernel_map_write(struct place *place, uint32_t map, size_t off, const void *bytes, size_t n)
+{
+	struct kernel_place *k = kernel_of(place);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (k->unit->maps[map].value_size + page - 1) & ~(page - 1);
+	void *p;
+
+	if (!k->memory) {
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, k->map_fds[map], 0);
+		if (p == MAP_FAILED)
+			return -errno;
+		k->memory = p;
+		k->memory_size = size;
+	}
+	memcpy((char *)k->memory + off, bytes, n);
+	return 0;
+}
+
+int kernel_map_set(struct place *place, uint32_t map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(kernel_of(place)->map_fds[map], key, value, BPF_ANY) ? -errno : 0;
+}
+
+int kernel_map_delete(struct place *place, uint32_t map, const void *key)
+{
+	struct kernel_place *k = kernel_of(place);
+	const struct ebpf_map *m = &k->unit->maps[map];
+	size_t size = (size_t)((m->value_size + 7) & ~7u) * (is_percpu(m) ? k->ncpus : 1);
+	void *zero;
+	int e;
+
+	if (m->type != BPF_MAP_TYPE_ARRAY && m->type != BPF_MAP_TYPE_PERCPU_ARRAY)
+		return bpf_map_delete_elem(k->map_fds[map], key) ? -errno : 0;
+	zero = calloc(1, size);
+	if (!zero)
+		return -ENOMEM;
+	e = bpf_map_update_elem(k->map_fds[map], key, zero, BPF_ANY) ? -errno : 0;
+	free(zero);
+	return e;
+}

@@ -1,0 +1,176 @@
+#include "probe/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "elf/debug.h"
+#include "elf/ksyms.h"
+#include "elf/obj.h"
+#include "probe/procs.h"
+#include "probe/symbols_priv.h"
+
+struct symbols *symbols_new(void)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->arena = arena_new();
+	return s;
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	for (struct process *p = s->processes; p; p = p->next)
+		free(p->v);
+	ksyms_free(s->ksyms);
+	for (struct object *f = s->objects; f; f = f->next)
+		obj_close(f->obj);
+	arena_free(s->arena);
+	free(s);
+}
+
+struct object *symbols_object(struct symbols *s, const struct procs_map *map)
+{
+	struct file *opened;
+	const char *slash;
+	struct object *f;
+
+	for (f = s->objects; f; f = f->next)
+		if (f->ino == map->ino && f->dev == map->dev)
+			return f;
+	f = arena_new_of(s->arena, struct object);
+	f->dev = map->dev;
+	f->ino = map->ino;
+	slash = strrchr(map->path, '/');
+	f->path = arena_strdup(s->arena, map->path);
+	f->name = arena_strdup(s->arena, slash ? slash + 1 : map->path);
+	if (!procs_open(map, &opened, NULL)) {
+		if (obj_open_file(opened, &f->obj, NULL))
+			f->obj = NULL;
+		file_close(opened);
+	}
+	f->next = s->objects;
+	s->objects = f;
+	return f;
+}
+
+struct looking {
+	struct symbols *s;
+	struct process *p;
+};
+
+static int add_mapping(void *ctx, const struct procs_map *map)
+{
+	struct looking *l = ctx;
+	struct process *p = l->p;
+
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 32;
+		struct mapping *v = realloc(p->v, cap * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		p->v = v;
+		p->cap = cap;
+	}
+	p->v[p->n++] = (struct mapping){ map->start, map->end, map->off, symbols_object(l->s, map) };
+	return 0;
+}
+
+/* False: the process has ended; what was known is kept. */
+bool symbols_look(struct symbols *s, struct process *p)
+{
+	struct process new = { .pid = p->pid };
+	struct looking l = { s, &new };
+
+	if (procs_maps(p->pid, add_mapping, &l) || !new.n) {
+		free(new.v);
+		return false;
+	}
+	free(p->v);
+	p->v = new.v;
+	p->n = new.n;
+	p->cap = new.cap;
+	return true;
+}
+
+struct process *symbols_process(struct symbols *s, uint32_t pid)
+{
+	struct process *p;
+
+	for (p = s->processes; p; p = p->next)
+		if (p->pid == pid)
+			return p;
+	p = arena_new_of(s->arena, struct process);
+	p->pid = pid;
+	p->next = s->processes;
+	s->processes = p;
+	return p;
+}
+
+void symbols_watch(struct symbols *s, uint32_t pid)
+{
+	symbols_look(s, symbols_process(s, pid));
+}
+
+static const struct mapping *find_mapping(const struct process *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (addr >= p->v[i].start && addr < p->v[i].end)
+			return &p->v[i];
+	return NULL;
+}
+
+void symbols_user(struct symbols *s, uint32_t pid, uint64_t stack, struct symbol *ret)
+{
+	struct process *p = symbols_process(s, pid);
+	const struct mapping *m = find_mapping(p, ret->addr);
+	struct obj_func func;
+	uint64_t addr;
+
+	if (!m && p->looked != stack) {		/* once for a stack */
+		p->looked = stack;
+		symbols_look(s, p);
+		m = find_mapping(p, ret->addr);
+	}
+	if (!m)
+		return;
+	ret->mod = m->object->name;
+	ret->path = m->object->path;
+	ret->mod_off = ret->addr - m->start + m->off;
+	if (!m->object->obj || !obj_addr(m->object->obj, ret->mod_off, &addr) ||
+	    !obj_func_find(m->object->obj, addr, &func))
+		return;
+	ret->obj = m->object->obj;
+	ret->obj_addr = addr;
+	ret->func = func.name;		/* belongs to the file, which stays open */
+	ret->off = addr - func.addr;
+	ret->size = func.end - func.addr;
+}
+
+void symbols_kernel(struct symbols *s, struct symbol *ret)
+{
+	const struct ksym *k;
+
+	if (!s->ksyms)
+		s->ksyms = ksyms_read();
+	k = s->ksyms ? ksyms_at(s->ksyms, ret->addr) : NULL;
+	if (!k)
+		return;
+	ret->mod = ret->path = k->mod;
+	ret->func = k->name;
+	ret->off = ret->addr - k->addr;
+}
+
+bool symbol_source(const struct symbol *sym, bool is_caller, const char **file, int *line)
+{
+	struct debug *d = sym->obj ? obj_debug(sym->obj) : NULL;
+
+	return d && debug_source_at(d, sym->obj_addr - is_caller, file, line);
+}

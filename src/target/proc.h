@@ -1,0 +1,30 @@
+/*
+ * Reading the text files in /proc/PID.
+ */
+#ifndef DTAP_TARGET_PROC_H
+#define DTAP_TARGET_PROC_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/strbuf.h"
+
+/* Append all of /proc/@pid/@file to @out, which the caller releases in each case.  0 or a negative errno. */
+int proc_read(pid_t pid, const char *file, struct strbuf *out);
+
+/* The value of "@name:" in @status, the text of /proc/PID/status, or NULL. */
+const char *proc_status_field(const char *status, const char *name);
+
+/* Fields of /proc/PID/stat, and bits of STAT_FLAGS (include/linux/sched.h, PF_EXITING and PF_KTHREAD). */
+enum { STAT_FLAGS = 9, STAT_START_TIME = 22, STAT_EXIT_CODE = 52 };
+enum { PROCESS_EXITING = 0x4, PROCESS_KTHREAD = 0x00200000 };
+
+/*
+ * Field @nr, at least 3 and counted as in proc_pid_stat(5), of @stat, the text of /proc/PID/stat.  proc_stat_at: the
+ * text from there on, or NULL; proc_stat_field: its number, or 0.  Field 2 is the program's name, which may contain any
+ * character; the last parenthesis ends it.
+ */
+const char *proc_stat_at(const char *stat, int nr);
+uint64_t proc_stat_field(const char *stat, int nr);
+
+#endif

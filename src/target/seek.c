@@ -1,0 +1,518 @@
+/*
+ * Finding a thread of a running process at a safe point, which then loads the object (inject.h).
+ *
+ * What is known about the process before one of its threads is stopped may be outdated: it may have executed another
+ * program, or have ended and its id have been reused.  So all of it is checked again after the stop.  From then on such
+ * a change is noticed, because an exec by another thread ends the stopped one.
+ *
+ * ptrace is tied to the tracing thread: attaching runs in a thread of its own, whose end makes the kernel detach every
+ * thread that did not stop in time.
+ *
+ * An exec waits until the other threads of the process are gone, and those under ptrace are gone only when their tracer
+ * has waited for them; meanwhile PTRACE_SEIZE waits for the exec (ptrace(2), the mutex cred_guard_mutex).  To avoid a
+ * deadlock of a seizing thread with another one that it has seized before, the caller's thread reaps ended threads.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/calls.h"
+#include "base/now.h"
+#include "base/strbuf.h"
+#include "target/inject.h"
+#include "target/safepoint.h"
+#include "target/seccomp.h"
+
+enum {
+	GIVE_UP_MS = 5000,	/* time to find a thread at a safe point */
+	HASTY_MS = 5,		/* the same if is_hasty */
+	REFUSED_MS = 500,	/* time in which a refused ptrace, or an unsuitable process, is tried again */
+	STARTING_MS = 2000,	/* the same while no C library is mapped yet */
+	STOP_MS = 50,		/* time to wait for a thread to stop */
+	NAP_MAX_NS = 2000000,
+	POLITE_ROUNDS = 5,	/* rounds in which is_polite is used */
+};
+
+static void set_seized(struct injection *j, pid_t from, pid_t to)
+{
+	for (unsigned int i = 0; i < INJECT_THREADS + 2; i++) {
+		if (__atomic_load_n(&j->seized[i], __ATOMIC_RELAXED) == from) {
+			__atomic_store_n(&j->seized[i], to, __ATOMIC_RELAXED);
+			return;
+		}
+	}
+}
+
+static void detach(struct injection *j, pid_t tid, int status)
+{
+	enum { ERESTART_RESTARTBLOCK = 516 };	/* include/linux/errno.h of the kernel */
+	int sig = status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
+	struct remote_thread at;
+
+	if (!arch_remote()->look(tid, &at) && at.nr >= 0 && at.result == -ERESTART_RESTARTBLOCK && seccomp_kills_restart(tid))
+		arch_remote()->end_call(tid);
+	/* A thread that is being killed cannot be detached; reap() waits for it. */
+	if (!ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)sig))
+		set_seized(j, tid, 0);
+}
+
+/*
+ * Called repeatedly in the caller's thread: reap the seized threads that have ended.  waitid(2) reports stops of traced
+ * threads even without WSTOPPED, and those belong to the attaching thread: so peek with WNOWAIT first.
+ */
+static void reap(struct injection *j)
+{
+	for (unsigned int i = 0; i < INJECT_THREADS + 2; i++) {
+		pid_t tid = __atomic_load_n(&j->seized[i], __ATOMIC_RELAXED);
+		siginfo_t info = { .si_code = 0 };
+
+		if (tid && !waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) && info.si_pid == tid &&
+		    (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED)) {
+			waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | __WALL);
+			set_seized(j, tid, 0);
+		}
+	}
+}
+
+/* Detach the threads that have stopped only after STOP_MS. */
+static void free_stuck(struct injection *j)
+{
+	unsigned int i = 0;
+	int status;
+
+	while (i < j->nstuck) {
+		int err = chain_wait(j->stuck[i], 0, &status);
+
+		if (err == -ETIMEDOUT) {
+			i++;
+			continue;
+		}
+		if (!err)
+			detach(j, j->stuck[i], status);
+		else
+			set_seized(j, j->stuck[i], 0);
+		j->stuck[i] = j->stuck[--j->nstuck];
+	}
+}
+
+static bool is_stuck(const struct injection *j, pid_t tid)
+{
+	unsigned int i;
+
+	for (i = 0; i < j->nstuck; i++)
+		if (j->stuck[i] == tid)
+			return true;
+	return false;
+}
+
+/* Seize and stop thread @tid, after delivering its pending signals. */
+static int stop(struct injection *j, pid_t tid, int *status)
+{
+	int err;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD))
+		return -errno;
+	set_seized(j, 0, tid);
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+		return -errno;
+	for (;;) {
+		err = chain_wait(tid, STOP_MS, status);
+		if (err == -ETIMEDOUT && j->nstuck < INJECT_THREADS)
+			j->stuck[j->nstuck++] = tid;
+		else if (err)
+			set_seized(j, tid, 0);
+		if (err || *status >> 16 == PTRACE_EVENT_STOP)
+			return err;
+		ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)WSTOPSIG(*status));
+	}
+}
+
+/* The tracer of process or thread @pid; 0: none. */
+static long tracer_of(pid_t pid)
+{
+	struct strbuf status = { 0 };
+	const char *tracer = proc_read(pid, "status", &status) ? NULL : proc_status_field(status.s, "TracerPid");
+	long ret = tracer ? strtol(tracer, NULL, 10) : 0;
+
+	strbuf_fini(&status);
+	return ret;
+}
+
+/* The process's present threads, the first one first. */
+static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigned int max)
+{
+	unsigned int n = 0;
+	struct dirent *e;
+	char path[32];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->t->pid);
+	d = opendir(path);
+	if (!d)
+		return 0;
+	while (n < max && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			tids[n++] = (pid_t)strtol(e->d_name, NULL, 10);
+	closedir(d);
+	return n;
+}
+
+/*
+ * Thread @tid is stopped.  Does it belong to the target, and is that still the same process and program?  If not, @j->g
+ * is marked stale.
+ */
+static bool is_as_known(struct injection *j, pid_t tid)
+{
+	struct target_maps now = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)j->t->pid, (int)tid);
+	j->is_stale = target_poll(j->t) == TARGET_EXITED || access(path, F_OK) || target_maps(j->t, &now, NULL) ||
+		      !guest_holds(j->a, j->t, &j->g, &now);
+	target_maps_fini(&now);
+	return !j->is_stale;
+}
+
+/*
+ * The process is stopped by job control, so its other threads cannot release a lock that thread @tid may need: they
+ * must be at safe points, too.  NULL: they are.
+ */
+static const char *others_refusal(struct injection *j, pid_t tid)
+{
+	pid_t tids[INJECT_THREADS];
+	unsigned int n = list_threads(j, tids, INJECT_THREADS);
+	const char *refusal = NULL;
+
+	for (unsigned int i = 0; i < n && !refusal; i++) {
+		struct remote_thread at;
+		int status;
+
+		if (tids[i] == tid)
+			continue;
+		if (is_stuck(j, tids[i]) || stop(j, tids[i], &status))
+			return "is not alone: another one cannot be stopped";
+		if (arch_remote()->look(tids[i], &at))
+			refusal = "is not alone: another one cannot be looked at";
+		else
+			refusal = safepoint_refusal(&j->g, tids[i], &at);
+		detach(j, tids[i], status);
+	}
+	return refusal;
+}
+
+/* Seccomp mode and number of filters combined in one number; 0: none. */
+static long filters_of(pid_t tid)
+{
+	struct strbuf status = { 0 };
+	const char *mode, *n;
+	long ret = 0;
+
+	if (!proc_read(tid, "status", &status)) {
+		mode = proc_status_field(status.s, "Seccomp");
+		n = proc_status_field(status.s, "Seccomp_filters");
+		ret = (mode ? strtol(mode, NULL, 10) : 0) + (n ? strtol(n, NULL, 10) * 4 : 0);
+	}
+	strbuf_fini(&status);
+	return ret;
+}
+
+/*
+ * Check the filters of all threads: of thread @tid, from which the agent's thread inherits them, and of the others, in
+ * which events occur.  A thread with as many filters as @tid is assumed to have the same ones.
+ */
+static int check_calls(struct injection *j, pid_t tid)
+{
+	int err = seccomp_check(j->t->pid, tid, j->g.is_musl, &j->forbidden, j->why), status;
+	long own = filters_of(tid), filters;
+	struct dirent *e;
+	char path[32];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->t->pid);
+	d = opendir(path);
+	while (!err && d && (e = readdir(d))) {
+		pid_t other = (pid_t)strtol(e->d_name, NULL, 10);
+
+		filters = other <= 0 || other == tid ? own : filters_of(other);
+		if (filters == own || !filters)
+			continue;
+		if (is_stuck(j, other) || stop(j, other, &status)) {
+			err = target_fail(j->why, -EBUSY, "process %d has a thread with limits to its system calls (seccomp) that "
+					  "cannot be looked at", (int)j->t->pid);
+		} else {
+			err = seccomp_check(j->t->pid, other, j->g.is_musl, &j->forbidden, j->why);
+			detach(j, other, status);
+		}
+	}
+	if (d)
+		closedir(d);
+	return err;
+}
+
+/* Try thread @tid.  True: it was used, or trying others is no use; j->err is the result. */
+static bool try_thread(struct injection *j, pid_t tid)
+{
+	int status, err = stop(j, tid, &status);
+
+	if (err == -EPERM && target_poll(j->t) == TARGET_EXITED) {
+		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		return true;
+	}
+	/* Try again: another dtap may be loading its agent and detaches soon; or TracerPid may not be set yet. */
+	if (err == -EPERM && now_ms() < j->begin + (tracer_of(tid) ? GIVE_UP_MS : REFUSED_MS)) {
+		j->unsafe = "cannot be traced";
+		return false;
+	}
+	if (err == -EPERM) {
+		j->err = target_fail(j->why, err, "process %d: ptrace is not permitted (kernel.yama.ptrace_scope, a seccomp "
+				     "filter or a security module forbids it, or somebody else traces it)", (int)j->t->pid);
+		return true;
+	}
+	if (err) {
+		j->unsafe = err == -ETIMEDOUT ? "waits in the kernel for something that cannot be interrupted" : j->unsafe;
+		return false;
+	}
+	j->is_stopped = WSTOPSIG(status) != SIGTRAP;
+	if (!is_as_known(j, tid)) {
+		j->unsafe = "has just changed";
+	} else {
+		err = chain_init(&j->c, &j->g, tid, INJECT_CALLS);
+		j->unsafe = err == -ENOSPC ? "is near the end of its stack" : "cannot be looked at";
+	}
+	if (!j->is_stale && !err)
+		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
+	if (!j->unsafe && j->is_polite && arch_remote()->ends_call(&j->c.at))
+		j->unsafe = "waits in the kernel";
+	if (!j->unsafe && j->is_stopped)
+		j->unsafe = others_refusal(j, tid);
+	if (!j->unsafe) {
+		permit_learn(&j->a->permits, j->t->pid, tid);
+		j->err = check_calls(j, tid);
+		if (!j->err)
+			j->err = inject(j);
+	}
+	detach(j, tid, status);	/* if it is still running, it is detached by the end of this thread */
+	chain_fini(&j->c);
+	return !j->unsafe;
+}
+
+/*
+ * Another process that shares this one's memory.  0: none, or not known (that takes CONFIG_KCMP, and
+ * permission to trace the other process).
+ */
+static pid_t shares_memory(const struct injection *j)
+{
+	struct dirent *e;
+	pid_t ret = 0;
+	DIR *d = opendir("/proc");
+
+	while (d && !ret && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (pid > 0 && pid != j->t->pid && !syscall(SYS_kcmp, (long)j->t->pid, (long)pid, (long)KCMP_VM, 0L, 0L))
+			ret = pid;
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+/* The process has changed: examine it anew.  It may be starting only just now, so try for a while before giving up. */
+static void find_anew(struct injection *j)
+{
+	struct strbuf why = { 0 };
+	uint64_t ms;
+	int err;
+
+	guest_fini(&j->g);
+	err = target_poll(j->t) == TARGET_EXITED ? -ESRCH : guest_find(j->a, j->t, &j->g, &why);
+	ms = guest_is_starting(&j->g) ? STARTING_MS : REFUSED_MS;
+	if (err == -ESRCH)
+		j->err = target_fail(j->why, err, "process %d has ended", (int)j->t->pid);
+	else if (err && (j->is_hasty || now_ms() > j->begin + ms))
+		j->err = target_fail(j->why, err, "%s", strbuf_str(&why));
+	j->is_stale = err;
+	strbuf_fini(&why);
+}
+
+/* Try each thread once.  True: j->err is the result. */
+static bool try_all(struct injection *j, bool may_be_polite)
+{
+	pid_t tids[INJECT_THREADS];
+	unsigned int n = list_threads(j, tids, INJECT_THREADS);
+
+	if (!n) {
+		j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		return true;
+	}
+	j->is_polite = n > 1 && may_be_polite;
+	for (unsigned int i = 0; i < n && !j->is_stale; i++)
+		if (!is_stuck(j, tids[i]) && try_thread(j, tids[i]))
+			return true;
+	return false;
+}
+
+static void find_thread(struct injection *j)
+{
+	uint64_t end = (j->begin = now_ms()) + (j->is_hasty ? HASTY_MS : GIVE_UP_MS);
+	struct timespec nap = { .tv_nsec = 500000 };
+	unsigned int round = 0;
+	pid_t sharer;
+
+	do {
+		if (j->is_stale)
+			find_anew(j);
+		sharer = shares_memory(j);
+		/* An exiting process has no memory, so it compares equal to kernel threads and other exiting ones. */
+		if (sharer && target_poll(j->t) == TARGET_EXITED)
+			j->err = target_fail(j->why, -ESRCH, "process %d has ended", (int)j->t->pid);
+		if (j->err || (!sharer && !j->is_stale && try_all(j, round < POLITE_ROUNDS)))
+			return;
+		if (agents_interrupted(j->a)) {
+			j->err = target_fail_errno(j->why, -EINTR, "waiting for process %d", (int)j->t->pid);
+			return;
+		}
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < NAP_MAX_NS)
+			nap.tv_nsec += nap.tv_nsec / 8;
+		round++;
+		free_stuck(j);
+	} while (now_ms() < end && !(j->is_stopped && round > POLITE_ROUNDS));
+	if (sharer)
+		j->err = target_fail(j->why, -EBUSY, "process %d shares its memory with process %d (vfork, or clone with CLONE_VM): "
+				     "an agent would be in both", (int)j->t->pid, (int)sharer);
+	else if (j->is_stopped)
+		j->err = target_fail(j->why, -EBUSY, "process %d is stopped where the agent cannot be loaded without danger: let it "
+				     "go on (SIGCONT) and try again", (int)j->t->pid);
+	else
+		j->err = target_fail(j->why, -EBUSY, "process %d has no thread at a point where the agent can be loaded without danger; "
+				     "the last one looked at %s", (int)j->t->pid, j->unsafe ? j->unsafe : "has ended");
+}
+
+static void *attach_main(void *arg)
+{
+	find_thread(arg);
+	return NULL;
+}
+
+/* Search in a new thread, with all signals blocked, whose end detaches everything. */
+static void attach_running(struct injection *j)
+{
+	enum { REAP_NS = 2000000 };
+	sigset_t all, old;
+	pthread_t thread;
+	struct timespec until;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, attach_main, j);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		j->err = target_fail_errno(j->why, -err, "cannot start a thread");
+		return;
+	}
+	do {
+		reap(j);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += REAP_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+	} while (pthread_timedjoin_np(thread, NULL, &until));
+}
+
+/* A created target that is held at its entry point: it stays held. */
+static void attach_held(struct injection *j)
+{
+	pid_t pid = j->t->pid;
+
+	if (j->g.entry)
+		return;
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD));
+	j->err = chain_init(&j->c, &j->g, pid, INJECT_CALLS);
+	if (j->err)
+		target_fail_errno(j->why, j->err, "cannot load dtap's agent into process %d", (int)pid);
+	else
+		j->err = seccomp_check(pid, pid, j->g.is_musl, &j->forbidden, j->why);
+	if (!j->err && j->forbidden & ~(uint32_t)ABI_CALLS_MEMORY)	/* this one is sent with the segment */
+		j->err = target_fail(j->why, -EPERM, "process %d has limited its system calls (seccomp) so that dtap's agent cannot "
+				     "come along with it: attach to it when it runs (-p)", (int)pid);
+	permit_learn(&j->a->permits, pid, pid);
+	if (!j->err)
+		j->err = inject(j);
+	chain_fini(&j->c);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
+}
+
+/* Is the target traced already?  It can have one tracer only.  One that has just ended may not be detached yet. */
+static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *why)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	long pid = tracer_of(t->pid);
+	int i;
+
+	for (i = is_hasty ? 100 : 0; pid && i < 100; i++) {
+		nanosleep(&nap, NULL);
+		pid = tracer_of(t->pid);
+	}
+	if (pid)
+		return target_fail(why, -EPERM, "process %d is traced by process %ld already (a debugger or strace)",
+				   (int)t->pid, pid);
+	return 0;
+}
+
+static int attach(struct agents *a, struct target *t, bool is_hasty, struct strbuf *why)
+{
+	struct injection j = { .a = a, .t = t, .why = why, .is_hasty = is_hasty, .fd = -1 };
+	int err;
+
+	if (t->state != TARGET_RUNNING && (t->state != TARGET_AT_ENTRY || t->is_moving))
+		return target_fail(why, -EINVAL, "process %d is not in a state to load the agent", (int)t->pid);
+	j.at_entry = t->state == TARGET_AT_ENTRY;
+	err = guest_find(a, t, &j.g, why);
+	if (err && !j.at_entry && !is_hasty && guest_is_starting(&j.g)) {
+		strbuf_clear(why);
+		j.is_stale = true;
+		err = 0;
+	}
+	if (!err && !j.at_entry)
+		err = check_tracer(t, is_hasty, why);
+	if (!err) {
+		if (j.at_entry)
+			attach_held(&j);
+		else
+			attach_running(&j);
+		err = j.err;
+	}
+	guest_fini(&j.g);
+	if (!err && !j.at_entry) {
+		err = channels_add(a, j.fd, t);
+		if (err == -ESRCH)
+			target_fail(why, err, "process %d has ended", (int)t->pid);
+		else if (err)
+			target_fail_errno(why, err, "the agent in process %d", (int)t->pid);
+		return err;
+	}
+	if (j.fd >= 0)
+		close(j.fd);
+	return err;
+}
+
+int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
+{
+	return attach(a, t, false, why);
+}
+
+int agents_try(struct agents *a, struct target *t, struct strbuf *why)
+{
+	return attach(a, t, true, why);
+}

@@ -1,0 +1,952 @@
+"""The ready-made commands.  The witness is the traced program itself: what sys.setprofile counts in it."""
+import csv
+import fcntl
+import gzip
+import html
+import io
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+import harness
+
+DTAP = harness.BUILD / "dtap"
+COMMANDS = harness.TOP / "share" / "commands"
+PROGRAM = pathlib.Path(__file__).parent / "data" / "calling.py"
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+
+pytestmark = pytest.mark.needs_root
+
+
+def dtap(*words, before=(), **kwargs):
+    return harness.run([*before, DTAP, *words], **kwargs)
+
+
+def witness(interp):
+    """What the program itself says: calls by name, and by path."""
+    said = subprocess.run(interp.argv_of(PROGRAM, "witness"), stdout=subprocess.PIPE, check=True, text=True).stdout
+    return json.loads(said)
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
+def own(rows):
+    return [row for row in rows if row["file"].endswith("/calling.py")]
+
+
+def by_path(rows):
+    """The paths of a tree whose nodes come with their depth, of the program's own functions alone."""
+    stack, found = [], {}
+    for row in rows:
+        del stack[row["depth"]:]
+        stack.append(row["function"] if row["file"].endswith("/calling.py") else None)
+        path = ";".join(name for name in stack if name)
+        if stack[-1] and row["calls"]:
+            found[path] = found.get(path, 0) + row["calls"]
+    return found
+
+
+def functions(paths):
+    """Without what runs before the witness looks: the module and the body of a class."""
+    return {path: n for path, n in paths.items() if path not in ("<module>", "<module>;Shop")}
+
+
+# --- counts against the program's own ------------------------------------------------------------------
+
+def test_calls(interp):
+    result = dtap("calls", "--json", "-c", interp.command(PROGRAM))
+    assert (result.code, result.err) == (0, ""), result
+    rows = own(lines(result.out))
+    counted = {row["function"]: row["calls"] for row in rows}
+    assert counted.pop("<module>") == counted.pop("Shop") == 1       # before the witness looks
+    assert counted == witness(interp)[0]
+    assert [row["calls"] for row in rows] == sorted((row["calls"] for row in rows), reverse=True)
+
+
+def test_record(interp, tmp_path):
+    """Every call, by its path; and a function that sleeps has that time of its own."""
+    result = dtap("record", "-o", tmp_path / "tree.jsonl", "-c", interp.command(PROGRAM))
+    assert (result.code, result.out, result.err) == (0, "", ""), result
+    rows = lines((tmp_path / "tree.jsonl").read_text())
+    found = by_path(rows)
+    # The path of a function of the main thread begins with the module, that of another thread with its first function.
+    assert functions(found) == witness(interp)[1]
+    naps = [row for row in own(rows) if row["function"] == "nap"]
+    assert all(row["self_ns"] >= 50_000_000 * row["calls"] for row in naps), naps
+    assert all(row["total_ns"] >= row["self_ns"] >= 0 for row in rows)
+
+
+@pytest.mark.interps("3.9", "3.13")
+def test_time(interp):
+    result = dtap("time", "--json", "-c", interp.command(PROGRAM))
+    assert (result.code, result.err) == (0, ""), result
+    rows = {row["function"].rpartition(".")[2]: row for row in own(lines(result.out)) if "<" not in row["function"]}
+    counts = witness(interp)[0]
+    assert {name: row["calls"] for name, row in rows.items()} == \
+        {"Shop": 1} | {name: n for name, n in counts.items() if "<" not in name}
+    assert rows["nap"]["self_ns"] >= 5 * 50_000_000
+    assert rows["outer"]["total_ns"] >= rows["outer"]["self_ns"] + rows["nap"]["total_ns"]
+    # Once, though it calls itself.
+    assert rows["recurses"]["total_ns"] <= rows["outer"]["total_ns"]
+
+
+@pytest.mark.interps("3.13")
+def test_deep_recursion(interp):
+    """No call is lost where a stack is deeper than what is recorded of it."""
+    program = """
+import sys
+def deep(n):
+    if n:
+        deep(n - 1)
+sys.setrecursionlimit(3000)
+deep(500)
+deep(3)
+"""
+    result = dtap("record", "--json", "-c", interp.command(program))
+    rows = [row for row in lines(result.out) if row["function"] in ("deep", "(in deeper stacks)")]
+    assert sum(row["calls"] for row in rows) == 505 and max(row["depth"] for row in rows) == 120, result
+
+
+# --- events ---------------------------------------------------------------------------------------------
+
+@pytest.mark.interps("3.9", "3.13")
+def test_flow(interp):
+    """Calls and returns nest as the program's own do."""
+    result = dtap("flow", "--json", "-c", interp.command(PROGRAM), "calling.py:main", "calling.py:outer")
+    assert (result.code, result.err) == (0, ""), result
+    stacks, paths = {}, {}
+    for row in own(lines(result.out)):
+        stack = stacks.setdefault(row["tid"], [])
+        if row["event"] == "return":
+            assert (stack.pop(), row["depth"]) == (row["function"], len(stack)) and row["duration_ns"] >= 0
+            continue
+        assert row["duration_ns"] is None and len(stack) == row["depth"]
+        stack.append(row["function"])
+        paths[";".join(stack)] = paths.get(";".join(stack), 0) + 1
+    said = {}
+    for path, n in witness(interp)[1].items():      # by qualified names
+        path = ";".join(name.rpartition(".")[2] for name in path.removeprefix("<module>;").split(";"))
+        said[path] = said.get(path, 0) + n
+    assert paths == said
+
+
+@pytest.mark.interps("3.13")
+def test_flow_as_text(interp):
+    result = dtap("flow", "-n", "2", "-c", interp.command(PROGRAM), "sell")
+    rows = [line.split() for line in result.out.splitlines()]
+    assert rows[0] == ["TIME", "PID", "TID", "DURATION", "FUNCTION", "LINE", "FILE"]
+    assert [row[3:5] for row in rows[1:]] == [["->", "sell"], ["->", "leaf"]], result
+    # The second is indented by a level.
+    assert result.out.splitlines()[2].index("leaf") == result.out.splitlines()[1].index("sell") + 2
+
+
+@pytest.mark.first
+@pytest.mark.interps("3.9", "3.13")
+def test_trace(interp):
+    result = dtap("trace", "--json", "-c", interp.command(PROGRAM), "outer", "nap", "leaf")
+    rows, counts = lines(result.out), witness(interp)[0]
+    assert all(row["arguments"] == f"n={row['result']}" for row in rows if row["function"] == "leaf"), rows
+    assert len([row for row in rows if row["function"] == "leaf"]) == counts["leaf"]
+    rows = [row for row in rows if row["function"] != "leaf"]
+    assert sorted(row["function"] for row in rows) == ["nap"] * counts["nap"] + ["outer"] * counts["outer"]
+    assert all(row["duration_ns"] >= 50_000_000 and row["depth"] == (row["function"] == "nap") for row in rows), rows
+    assert all(row["end"] == "return" and row["module"] == "__main__" for row in rows)
+    assert {(row["arguments"], row["result"]) for row in rows} == {("", "None")}
+    assert dtap("trace", "--json", "--least", "60000000", "-c", interp.command(PROGRAM), "leaf").out == ""
+    rows = lines(dtap("trace", "--json", "-c", interp.command(PROGRAM), "__main__:Shop.*", "raises", "generates").out)
+    assert {row["result"] for row in rows if row["function"] == "raises"} == {"ValueError()"}
+    ends = {}
+    for row in rows:
+        ends[row["function"], row["end"]] = ends.get((row["function"], row["end"]), 0) + 1
+    n = counts["outer"]
+    assert ends == {("Shop.__init__", "return"): n, ("Shop.sell", "return"): n, ("Shop.close", "return"): n,
+                    ("Shop.close.<locals>.<genexpr>", "yield"): 3 * n, ("Shop.close.<locals>.<genexpr>", "return"): n,
+                    ("generates", "yield"): 3 * n, ("generates", "return"): n, ("raises", "raise"): n}, ends
+    result = dtap("trace", "-c", "true", "x.py:f")
+    assert result.code == 2 and "it is MODULE:FUNCTION here" in result.err
+    result = dtap("trace", "-c", "true", "f{exit(0);}")
+    assert result.code == 2 and "a name has letters" in result.err
+    assert "name the functions" in dtap("trace", "-c", "true").err
+
+
+@pytest.mark.interps("3.9", "3.13")
+def test_slow(interp):
+    command, counts = interp.command(PROGRAM), witness(interp)[0]
+    rows = lines(dtap("slow", "--json", "-c", command, "nap").out)
+    assert sum(row["count"] for row in rows) == counts["nap"] and all(row["calls"] == counts["nap"] for row in rows)
+    assert all(row["from_ns"] >= 33_554_432 and row["longest_ns"] >= row["average_ns"] >= 50_000_000 for row in rows), rows
+    rows = lines(dtap("slow", "--json", "--by", "n", "-c", command, "recurses").out)
+    found = {row["by"]: row["calls"] for row in rows}
+    assert found == {str(n): counts["outer"] for n in range(6)}, rows
+    text = dtap("slow", "-c", command, "nap").out
+    assert re.match(r"nap, __main__, pid \d+: calls 5, average [\d.]+ m?s, longest ", text), text
+    assert sum(int(n) for n in re.findall(r"\| *#* +(\d+)$", text, re.M)) == counts["nap"]
+
+
+# --- other markers --------------------------------------------------------------------------------------
+
+WORLD = """
+import gc, os, sys
+gc.disable()
+def fails(kind):
+    raise kind
+def tries():
+    for kind in (KeyError, KeyError, OSError):
+        try:
+            fails(kind)
+        except kind:
+            pass
+def loops():
+    for i in range(3):
+        x = i
+    return x
+tries()
+loops()
+folder = os.path.dirname(__file__)
+for name, text in (("inner_one", ""), ("outer_one", "import inner_one")):
+    with open(os.path.join(folder, name + ".py"), "w") as f:
+        f.write(text)
+import outer_one
+try:
+    import not_there
+except ImportError:
+    pass
+for i in range(4):
+    sys.audit("shop.sale", i)
+for i in range(5):
+    loop = []
+    loop.append(loop)
+    del loop
+    gc.collect(0)
+"""
+
+
+@pytest.mark.interps("3.13")        # the markers themselves are tests/agent's, on all
+@pytest.mark.parametrize("name", ["exceptions", "gc", "imports", "audit", "lines"])
+def test_markers(interp, name):
+    """What the program above does, as it can be read there."""
+    result = dtap(name, "--json", "-c", interp.command(WORLD))
+    assert (result.code, result.err) == (0, ""), result
+    rows = lines(result.out)
+    if name == "exceptions":
+        found = {}
+        for row in rows:
+            if row["file"].endswith("/script.py") and row["function"] != "<module>":
+                count, caught = found.get((row["function"], row["type"]), (0, 0))
+                found[row["function"], row["type"]] = count + row["count"], caught + row["caught"]
+        assert found == {("fails", "KeyError"): (2, 0), ("tries", "KeyError"): (2, 2),
+                         ("fails", "OSError"): (1, 0), ("tries", "OSError"): (1, 1)}
+    elif name == "gc":
+        young, = (row for row in rows if row["generation"] == 0)
+        assert young["runs"] >= 5 and young["objects"] >= 5 and young["total_ns"] >= young["longest_ns"] > 0
+        assert young["average_ns"] == young["total_ns"] // young["runs"]
+    elif name == "imports":
+        found = {row["module"]: row for row in rows}
+        assert found["outer_one"]["times"] == found["outer_one"]["found"] == 1
+        assert found["outer_one"]["total_ns"] >= found["outer_one"]["self_ns"] + found["inner_one"]["total_ns"]
+        assert found["not_there"]["found"] == 0
+    elif name == "audit":
+        assert {"event": "shop.sale", "count": 4}.items() <= next(r for r in rows if r["event"] == "shop.sale").items()
+    else:
+        found = {row["line"]: row["count"] for row in rows if row["function"] == "loops"}
+        first = WORLD.splitlines().index("def loops():") + 1
+        assert found == {first + 1: 4, first + 2: 3, first + 3: 1}
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.11")
+def test_sample(interp):
+    """In a second of work there are samples, in the function that works."""
+    program = """
+import time
+def spins():
+    while time.process_time() < 0.5:
+        pass
+spins()
+"""
+    result = dtap("sample", "--hz", "997", "--json", "-c", interp.command(program))
+    assert result.code == 0, result
+    assert sum(row["self"] for row in lines(result.out) if row["function"] == "spins") > 50, result
+
+
+@pytest.mark.in_turn
+def test_tasks(interp):
+    """A task has as many turns as it is let go on, and one that blocks keeps the loop."""
+    program = """
+import asyncio, time
+async def query(n):
+    for i in range(n):
+        await asyncio.sleep(0)
+async def blocks():
+    await asyncio.sleep(0)
+    time.sleep(0.06)
+async def main():
+    tasks = [asyncio.create_task(query(n), name=f"query-{n}") for n in (1, 2, 5)]
+    tasks.append(asyncio.create_task(blocks(), name="blocks"))
+    await asyncio.gather(*tasks)
+    await asyncio.sleep(0.001)
+asyncio.run(main())
+"""
+    result = dtap("tasks", "--json", "-c", interp.command(program))
+    assert (result.code, result.err) == (0, ""), result
+    rows = {row["task"]: row for row in lines(result.out)}
+    assert [row["turns"] for row in rows.values() if row["coroutine"] == "main"] == [3], rows
+    assert {name: row["turns"] for name, row in rows.items() if name.startswith("query")} == \
+        {"query-1": 2, "query-2": 3, "query-5": 6}, rows
+    assert rows["query-5"]["coroutine"] == "query" and rows["blocks"]["turns"] == 2
+    assert rows["blocks"]["longest_ns"] >= 60_000_000 and rows["blocks"]["busy_ns"] >= rows["blocks"]["longest_ns"]
+
+
+MEMORY = """
+import os
+def leaks(n):
+    for i in range(n):
+        block = bytes(5000)
+        kept.append(block)
+def churns(n):
+    for i in range(n):
+        bytes(70000)
+def small(n):
+    return [bytes(40) for i in range(n)]
+kept = []
+leaks(100)
+churns(50)
+small(10)
+if not os.fork():
+    kept.clear()
+    leaks(3)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.in_turn
+def test_memory(interp):
+    """What is kept is in use at the end, where it was made; what is freed again is not; small blocks are left out.  A child has
+    what it makes itself."""
+    result = dtap("memory", "--least", "4000", "--frames", "2", "--json", "-c", interp.command(MEMORY))
+    assert (result.code, result.err) == (0, ""), result
+    rows = [row for row in lines(result.out) if row["where"] and re.search(r"script\.py:\d+ \((leaks|churns)\)", row["where"][0])]
+    at = {MEMORY.splitlines()[int(re.search(r":(\d+) ", row["where"][0])[1]) - 1].strip(): row
+          for row in sorted(rows, key=lambda row: row["allocs"])}
+    assert [(row["live"], row["blocks"]) for row in rows if row["allocs"] == 3] == [(3 * 5033, 3)], rows
+    size = 5000 + sys.getsizeof(b"")
+    leak, churn = at["block = bytes(5000)"], at["bytes(70000)"]
+    assert (leak["live"], leak["blocks"], leak["allocs"], leak["allocated"]) == (100 * size, 100, 100, 100 * size), rows
+    assert (churn["live"], churn["blocks"], churn["allocs"], churn["allocated"]) == (0, 0, 50, 50 * (65000 + size)), rows
+    assert churn["rate"] > leak["rate"] > 0 and all("<module>" in row["where"][1] for row in (leak, churn)), rows
+    assert lines(result.out)[0]["live"] == max(row["live"] for row in lines(result.out))
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.in_turn
+def test_io(interp):
+    """Files and sockets, with what the program moves, by the function that does it."""
+    program = """
+import os, socket
+def stores(path):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
+    for i in range(7):
+        os.write(fd, b"x" * 100)
+    os.fsync(fd)
+    os.lseek(fd, 0, 0)
+    os.read(fd, 1000)
+    os.close(fd)
+def talks():
+    a, b = socket.socketpair()
+    for i in range(3):
+        a.send(b"hello")
+        b.recv(100)
+def misses():
+    try:
+        os.open("/not/there", 0)
+    except OSError:
+        pass
+stores(__file__ + ".data")
+talks()
+misses()
+"""
+    result = dtap("io", "--json", "-c", interp.command(program))
+    assert (result.code, result.err) == (0, ""), result
+    rows = [row for row in lines(result.out) if row["where"] and "script.py" in row["where"][0]]
+    found = {}
+    for row in rows:
+        key = re.search(r"\((\w+)\)$", row["where"][0])[1], row["what"], row["file"].rpartition("/")[2]
+        calls, moved = found.get(key, (0, 0))
+        found[key] = calls + row["calls"], moved + row["bytes"]
+        assert row["time_ns"] >= row["longest_ns"] > 0
+    data = "script.py.data"
+    assert found == {("stores", "open", data): (1, 0), ("stores", "write", data): (7, 700), ("stores", "sync", data): (1, 0),
+                     ("stores", "read", data): (1, 700), ("talks", "write", "(socket)"): (3, 15),
+                     ("talks", "read", "(socket)"): (3, 15), ("misses", "failed", "there"): (1, 0)}, found
+
+
+# --- formats --------------------------------------------------------------------------------------------
+
+@pytest.mark.first
+@pytest.mark.interps("3.13")
+def test_formats_of_a_tree(interp, tmp_path):
+    """The same run is not the same twice, but its calls are: every format has the program's paths."""
+    def written(suffix):
+        result = dtap("record", "-o", tmp_path / f"tree{suffix}", "-c", interp.command(PROGRAM))
+        assert result.code == 0, result
+        return (tmp_path / f"tree{suffix}").read_text()
+
+    paths = witness(interp)[1]
+    rows = list(csv.DictReader(io.StringIO(written(".csv"))))
+    for row in rows:
+        row.update(depth=int(row["depth"]), calls=int(row["calls"]))
+    assert functions(by_path(rows)) == paths
+    folded = dict(line.rsplit(" ", 1) for line in written(".folded").splitlines())
+    assert any(path.endswith("outer;nap") and int(n) >= 50_000_000 for path, n in folded.items()), folded
+    scope = json.loads(written(".json"))
+    profile, frames = scope["profiles"][0], scope["shared"]["frames"]
+    assert scope["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    assert len(profile["samples"]) == len(profile["weights"]) and sum(profile["weights"]) == profile["endValue"]
+    stacks = {";".join(frames[i]["name"] for i in sample) for sample in profile["samples"]}
+    assert any(stack.endswith("main;outer;nap") for stack in stacks)
+    assert "<title>nap (" in (svg := written(".svg")) and svg.endswith("</svg>\n")
+    page = written(".html")
+    data = json.loads(re.search(r"^const data = (.*);$", page, re.M)[1])
+    assert "http" not in page.partition("const data")[0], "it is to be read without a network"
+
+    def nodes(node):
+        yield node
+        for child in node[5]:
+            yield from nodes(child)
+    assert sum(node[2] for node in nodes(data) if node[0] == "leaf") == witness(interp)[0]["leaf"]
+    assert all(node[4] == node[3] + sum(child[4] for child in node[5]) for node in nodes(data))
+
+
+# --- protobuf: a decoder of its own, by protobuf.dev's "Encoding" ---------------------------------------------
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte, at = data[at], at + 1
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def message(data):
+    """{field: [numbers and bytes]} of a message."""
+    found, at = {}, 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        else:
+            assert tag & 7 == 0, "neither a number nor a length"
+        found.setdefault(tag >> 3, []).append(value)
+    assert at == len(data)
+    return found
+
+
+def packed(data):
+    found, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        found.append(value)
+    return found
+
+
+@pytest.mark.interps("3.13")
+def test_pprof(interp, tmp_path):
+    """By profile.proto: every path of the program with its calls, and the time of those that sleep."""
+    assert dtap("record", "-o", tmp_path / "x.pb.gz", "-c", interp.command(PROGRAM)).code == 0
+    profile = message(gzip.decompress((tmp_path / "x.pb.gz").read_bytes()))
+    texts = [text.decode() for text in profile[6]]
+    types = [[texts[message(one)[k][0]] for k in (1, 2)] for one in profile[1]]
+    assert texts[0] == "" and types == [["calls", "count"], ["wall", "nanoseconds"]]
+    functions = {one[1][0]: (texts[one[2][0]], texts[one[4][0]]) for one in map(message, profile[5])}
+    locations = {one[1][0]: functions[message(one[4][0])[1][0]] for one in map(message, profile[4])}
+    paths, naps = {}, 0
+    for sample in map(message, profile[2]):
+        stack = [locations[number] for number in reversed(packed(sample[1][0]))]
+        calls, wall = packed(sample[2][0])
+        path = ";".join(name for name, file in stack if file.endswith("/calling.py"))
+        if stack[-1][1].endswith("/calling.py"):
+            paths[path] = paths.get(path, 0) + calls
+            naps += wall if stack[-1][0] == "nap" else 0
+        label = message(sample[3][0])
+        assert texts[label[1][0]] == "pid" and label[3][0] > 0
+    found = {path: n for path, n in paths.items() if path not in ("<module>", "<module>;Shop") and n}
+    assert found == witness(interp)[1]
+    assert naps >= 5 * 50_000_000
+    assert dtap("record", "-o", tmp_path / "x.pprof", "-c", interp.command("pass")).code == 0
+    assert message(gzip.decompress((tmp_path / "x.pprof").read_bytes()))[6][0] == b""
+
+
+@pytest.mark.interps("3.13")
+def test_callgrind(interp, tmp_path):
+    """By valgrind's "Callgrind Format Specification": names are said once, costs are those of the tree."""
+    assert dtap("record", "-o", tmp_path / "x.callgrind", "-c", interp.command(PROGRAM)).code == 0
+    names, costs, calls, total, at = {}, {}, {}, {}, {}
+    lines = (tmp_path / "x.callgrind").read_text().splitlines()
+    assert lines[0] == "# callgrind format" and "events: Nanoseconds" in lines and "positions: line" in lines
+    for line in lines[1:]:
+        named = re.fullmatch(r"(c?f[ln])=\((\d+)\)(?: (.*))?", line)
+        if named:
+            key = named[1][-1], named[2]
+            assert (named[3] is None) == (key in names), line
+            names.setdefault(key, named[3])
+            at[named[1]] = names[key]
+        elif line.startswith("calls="):
+            at["calls"] = int(line.split()[0][6:])
+        elif re.match(r"0 \d+$", line) and "calls" in at:
+            key = at["cfn"]
+            calls[key] = calls.get(key, 0) + at.pop("calls")
+            total[key] = total.get(key, 0) + int(line[2:])
+        elif re.match(r"0 \d+$", line):
+            costs[at["fn"]] = costs.get(at["fn"], 0) + int(line[2:])
+    counts = witness(interp)[0]
+    assert (calls["leaf"], calls["nap"]) == (counts["leaf"], counts["nap"])
+    assert total["nap"] >= costs["nap"] >= 5 * 50_000_000
+
+
+@pytest.mark.interps("3.13")
+def test_trace_for_perfetto(interp, tmp_path):
+    """By Perfetto's trace_packet.proto: slices begin and end in the tracks of their threads, which are below a process's."""
+    counts = witness(interp)[0]
+    for words, functions in ((["flow"], ["outer"]), (["trace"], ["nap", "leaf"])):
+        path = tmp_path / f"{words[0]}.pftrace"
+        assert dtap(*words, "-o", path, "-c", interp.command(PROGRAM), *functions).code == 0
+        packets = [message(packet) for packet in message(path.read_bytes())[1]]
+        assert packets[0][13] == [1] and all(packet[10] == [1] for packet in packets)
+        tracks = {track[1][0]: track for track in (message(packet[60][0]) for packet in packets if 60 in packet)}
+        assert all(5 not in track or tracks[track[5][0]][3] for track in tracks.values())
+        events = sorted(((packet[8][0], i, message(packet[11][0])) for i, packet in enumerate(packets) if 11 in packet),
+                        key=lambda event: event[:2])
+        stacks, begun = {}, {}
+        for time, _, event in events:
+            stack = stacks.setdefault(event[11][0], [])
+            assert 4 in tracks[event[11][0]], "a slice is of a thread"
+            if event[9] == [1]:
+                stack.append(time)
+                name = event[23][0].decode()
+                begun[name] = begun.get(name, 0) + 1
+                notes = [message(note)[10][0].decode() for note in event[4]]
+                assert "file" in notes or {"arguments", "result", "end"} <= set(notes)
+            else:
+                assert event[9] == [2] and time >= stack.pop()
+        assert not any(stacks.values()) and begun[functions[0]] == counts[functions[0]]
+        assert words == ["flow"] or begun == {"nap": counts["nap"], "leaf": counts["leaf"]}
+
+
+@pytest.mark.interps("3.13")
+def test_trace_for_chrome(interp, tmp_path):
+    """Each call begins and ends, in its thread; a line that is a whole call has its duration."""
+    counts = witness(interp)[0]
+    assert dtap("flow", "-o", tmp_path / "x.json", "-c", interp.command(PROGRAM), "outer").code == 0
+    open_calls, total = {}, 0
+    for event in json.loads((tmp_path / "x.json").read_text()):
+        stack = open_calls.setdefault((event["pid"], event["tid"]), [])
+        if event["ph"] == "B":
+            stack.append(event["name"])
+            total += 1
+        else:
+            assert (event["ph"], stack.pop()) == ("E", event["name"])
+        assert event["ts"] > 0 and event["args"]["file"].endswith(".py")
+    assert total >= counts["outer"] + counts["leaf"] - 1 and not any(open_calls.values())
+    assert dtap("trace", "-o", tmp_path / "x.json", "-c", interp.command(PROGRAM), "nap").code == 0
+    events = json.loads((tmp_path / "x.json").read_text())
+    assert [(e["ph"], e["name"]) for e in events] == [("X", "nap")] * counts["nap"]
+    assert all(e["dur"] >= 50_000 for e in events)
+
+
+ACTS = """
+<script>
+// Each step is what a hand would do; what the page then shows is kept for the test.
+const steps = [], boxes = () => [...graph.children].map(div => [div.textContent, div.style.top, div.className, div.title]);
+const keep = (name, act) => {
+	act();
+	steps.push([name, boxes(), document.getElementById("found").textContent, search.validationMessage]);
+};
+const type = text => { search.value = text; search.oninput(); };
+const named = title => [...graph.children].find(div => title.test(div.title));
+keep("whole", () => {});
+keep("zoomed", () => named(/^main .*calling\\.py/).click());
+keep("searched", () => type("^(nap|leaf) "));
+keep("wrong", () => type("("));
+keep("inverted", () => { type(""); document.getElementById("invert").click(); });
+keep("reset", () => document.getElementById("reset").click());
+document.body.textContent = "STEPS" + JSON.stringify(steps) + "END";
+</script>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+@pytest.mark.interps("3.13")
+def test_flame_graph_in_a_browser(interp, tmp_path):
+    """The page as a browser has it: it zooms, searches, turns over and goes back."""
+    assert dtap("record", "-o", tmp_path / "x.html", "-c", interp.command(PROGRAM)).code == 0
+    page = (tmp_path / "x.html").read_text()
+    (tmp_path / "acts.html").write_text(page.replace("</body>", ACTS + "</body>"))
+    seen = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
+                           f"--user-data-dir={tmp_path}/profile", f"file://{tmp_path}/acts.html"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=True, timeout=harness.TIMEOUT_S).stdout
+    steps = {name: rest for name, *rest in json.loads(html.unescape(seen.partition("STEPS")[2].partition("END")[0]))}
+    names = {step: {text for text, *_ in boxes if text} for step, (boxes, *_) in steps.items()}
+    assert {"<module>", "main", "outer", "nap"} <= names["whole"], names
+    # What is around the zoomed function stays, paler; what is beside it goes.
+    around = {text for text, _, kind, _ in steps["zoomed"][0] if "around" in kind}
+    assert "<module>" in around and {"main", "outer", "nap"} <= names["zoomed"], steps["zoomed"]
+    assert "Thread.run" in names["whole"] - names["zoomed"]
+    hits = [title.split(" ")[0] for _, _, kind, title in steps["searched"][0] if "hit" in kind]
+    assert set(hits) <= {"nap", "leaf"} and "nap" in hits
+    assert re.fullmatch(r"found: \d+\.\d\d %", steps["searched"][1])
+    assert steps["wrong"][2], "a pattern that is none is said to be"
+    tops = {step: {text: int(top[:-2]) for text, top, _, _ in steps[step][0] if text} for step in ("zoomed", "inverted")}
+    assert tops["zoomed"]["main"] < tops["zoomed"]["nap"] and tops["inverted"]["main"] > tops["inverted"]["nap"]
+    assert names["reset"] == names["whole"]
+
+
+@pytest.mark.interps("3.13")
+def test_hostile_names(interp):
+    """What a terminal would act upon, and what JSON cannot have, comes from the program."""
+    program = 'd = {}\nexec(compile("def f(): pass\\nf()", "a\\x1b[2Jb\\x9bc\\n", "exec"), d)\n'
+    text = dtap("calls", "-c", interp.command(program), "f")
+    assert text.code == 0 and "a?[2Jb?c?" in text.out and "\x1b" not in text.out, text
+    row, = lines(dtap("calls", "--json", "-c", interp.command(program), "f").out)
+    assert row["file"] == "a\x1b[2Jb\x9bc\n", row
+
+
+@pytest.mark.parametrize("words", [["calls"], ["record"], ["flow"], ["slow", "f"], ["exceptions", "--json"]])
+def test_nothing_to_see(words):
+    """Silence has a reason, which is told."""
+    result = dtap(*words, "-c", "/bin/true")
+    assert result.code == 0 and result.err.startswith(f"# dtap {words[0]}: nothing was seen: no Python "), result
+
+
+@pytest.mark.interps("3.13")
+def test_text_and_csv_of_a_table(interp):
+    result = dtap("calls", "-n", "3", "-c", interp.command(PROGRAM), "leaf", "calling.py:out*")
+    counts = witness(interp)[0]
+    rows = [line.split() for line in result.out.splitlines()]
+    assert rows[0] == ["CALLS", "PID", "FUNCTION", "FILE"]
+    assert [(row[0], row[2]) for row in rows[1:]] == [(str(counts["leaf"]), "leaf"), (str(counts["outer"]), "outer")]
+
+
+def test_no_program(tmp_path):
+    """What a command that is no Python leaves: an empty table, and the command's own exit code."""
+    result = dtap("calls", "-o", tmp_path / "x.csv", "-c", "sh -c 'exit 7'")
+    assert (result.code, (tmp_path / "x.csv").read_text()) == (7, "calls,pid,function,file\n"), result
+    assert dtap("calls", "-c", "sh -c 'kill -9 $$'").code == 128 + signal.SIGKILL
+
+
+# --- targets --------------------------------------------------------------------------------------------
+
+FAMILY = """
+import os, subprocess, sys
+def leaf(): pass
+def child():
+    leaf()
+    os._exit(0)
+leaf()
+if len(sys.argv) == 1:
+    pid = os.fork()
+    child() if pid == 0 else os.waitpid(pid, 0)
+    subprocess.run([sys.executable, __file__, "executed"])
+"""
+
+
+@pytest.mark.interps("3.11")
+def test_children(interp):
+    """Those that are forked, and later Pythons; other Pythons of the machine are not touched."""
+    result = dtap("calls", "--json", "-c", interp.command(FAMILY), "leaf")
+    rows = lines(result.out)
+    assert sorted(row["calls"] for row in rows) == [1, 1, 1] and len({row["pid"] for row in rows}) == 3, result
+
+
+@pytest.mark.interps("3.13")
+def test_processes(interp, start):
+    """Two of three that run; an interval; Ctrl-C."""
+    loops = [harness.running(start, interp) for _ in range(3)]
+    traced = {loop.pid for loop in loops[:2]}
+    child = subprocess.Popen([str(w) for w in (DTAP, "calls", "--json", "-i", "0.2", *(f"-p{pid}" for pid in traced), "leaf")],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    rows = []
+    while {row["pid"] for row in rows} != traced or len(rows) < 6:
+        line = child.stdout.readline()
+        assert line, harness.finish(child, child.args)
+        rows.append(json.loads(line))
+    child.send_signal(signal.SIGINT)
+    result = harness.finish(child, child.args)
+    assert result.code == 0, result
+    assert {row["pid"] for row in rows + lines(result.out)} == traced
+    assert all(loop.poll() is None for loop in loops)
+
+
+@pytest.mark.interps("3.13")
+def test_duration(interp):
+    """-d ends the run, not the command, which is told to run on: until a file is there, or for a minute."""
+    program = """
+import os, time
+os.close(1)
+os.close(2)
+deadline = time.monotonic() + 60
+while not os.path.exists(__file__ + ".stop") and time.monotonic() < deadline:
+    time.sleep(0.01)
+"""
+    command = interp.command(program)
+    result = dtap("calls", "-d", "0.5", "-c", command)
+    (interp.dir / "script.py.stop").touch()
+    assert result.code == 0 and "# dtap calls: the command runs on\n" in result.err, result
+
+
+@pytest.mark.interps("3.11")
+def test_ordinary_user(interp):
+    script = interp.add(PROGRAM)
+    os.chmod(script, 0o644)
+    for command in ("calls", "record"):
+        result = dtap(command, "--json", "-c", f"{interp.argv[0]} {script}", before=NOBODY)
+        assert result.code == 0, result
+        counted = {}
+        for row in own(lines(result.out)):
+            name = row["function"].rpartition(".")[2]
+            counted[name] = counted.get(name, 0) + row["calls"]
+        assert counted["leaf"] == witness(interp)[0]["leaf"] and counted["outer"] == 5, result
+
+
+EVERYBODY = """
+import os, subprocess, sys, time
+def leaf(): pass
+if len(sys.argv) > 1:
+    os.setuid(int(sys.argv[1]))
+    print("ready", flush=True)
+    while True:
+        leaf()
+        time.sleep(0.001)
+children = [subprocess.Popen([sys.executable, __file__, user], stdout=subprocess.PIPE) for user in ("0", "65534")]
+for child in children:
+    child.stdout.readline()
+found = subprocess.run(WORDS, stdout=subprocess.PIPE, text=True).stdout
+print([str(child.pid) for child in children])
+print(found, end="")
+for child in children:
+    child.kill()
+    child.wait()
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("words, seen", [(["-a"], [0, 1]), (["-u", "65534"], [1]), (["-u", "root"], [0])])
+def test_all_and_users(interp, words, seen):
+    """In a pid namespace, whose Pythons these are all: one of root, one of nobody, and one that starts them."""
+    words = [str(DTAP), "calls", "--json", "-d", "2", *words, "leaf"]
+    program = EVERYBODY.replace("WORDS", repr(words))
+    result = harness.run(["unshare", "--pid", "--mount-proc", "--fork", *interp.argv_of(program)])
+    pids, _, found = result.out.partition("\n")
+    pids = json.loads(pids.replace("'", '"'))
+    assert {str(row["pid"]) for row in lines(found)} == {pids[i] for i in seen}, result
+
+
+@pytest.mark.interps("3.13")
+def test_top(interp, start):
+    """On a terminal: a table that is drawn anew, sorted as keys say, until q; elsewhere lines."""
+    loop = harness.running(start, interp)
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(slave)
+    child = subprocess.Popen([DTAP, "top", "-i", "0.2", "-p", str(loop.pid)], stdin=slave, stdout=slave, stderr=slave)
+    screen = ""
+
+    def until(text):
+        nonlocal screen
+        while text not in screen:
+            screen += os.read(master, 65536).decode()
+        screen = screen.partition(text)[2]
+    until("by self")
+    until("leaf")
+    for key, column in (("c", "calls"), ("t", "total"), ("f", "function")):
+        os.write(master, key.encode())
+        until(f"by {column}")
+    os.write(master, b"/leag\x7f")         # a letter that is taken back
+    until("filter: lea_")
+    os.write(master, b"f\n")
+    until("FILE")
+    until("leaf")
+    os.write(master, b"/nothing_is_called_so\n")
+    until("so\033[K")
+    until("FILE")
+    assert "leaf" not in screen.partition("\033[H")[0]
+    os.write(master, b"/\x1b")
+    until("\033[2J")
+    until("leaf")
+    os.write(master, b"p")
+    until(", paused:")
+    os.write(master, b"q")
+    until("\033[?1049l")
+    assert child.wait(harness.TIMEOUT_S) == 0 and loop.poll() is None
+    assert termios.tcgetattr(slave) == before
+    os.close(slave)
+    os.close(master)
+    result = dtap("top", "-d", "2", "-i", "0.2", "-p", str(loop.pid))
+    assert result.code == 0 and result.out.count("FUNCTION") >= 2 and "\033" not in result.out, result
+
+
+# --- the frame ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("path", sorted(COMMANDS.glob("*.d")), ids=lambda path: path.stem)
+def test_command_is_sound(path):
+    """It compiles, also as the script that --script prints, and help tells of it."""
+    name = path.stem
+    listed = dtap("--help").out
+    assert re.search(rf"^  {name} +\w", listed, re.M)
+    assert f"usage: dtap {name} " in dtap(name, "--help").out
+    script = dtap(name, "--script", *(["f"] if "@functions: required" in path.read_text() else [])).out
+    assert script.startswith("#!/usr/bin/env -S dtrace -s\n")
+    result = harness.run([harness.DTRACE, "-e", "-Z", "-s", "/dev/stdin", "-c", "/bin/true"], stdin=given(script))
+    assert result.code == 0, result
+
+
+def given(text):
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as f:
+        f.write(text)
+    return read
+
+
+HEAD = "/*\n * @summary: what it does\n * @output: table\n * @value: n N count\n * @key: f F text\n"
+CLAUSE = " */\npython*:::function-entry { @n[copyinstr(arg1)] = count(); }\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A user's own folder of commands: folder(text) writes one, and runs it."""
+    (tmp_path / "dtap/commands").mkdir(parents=True)
+
+    def run(text, *words, **kwargs):
+        (tmp_path / "dtap/commands/mine.d").write_text(text)
+        return dtap("mine", *words, env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}, **kwargs)
+    return run
+
+
+@pytest.mark.interps("3.13")
+def test_own_command(interp, folder):
+    text = HEAD + " * @option: least int 3 no fewer\n * @option: name text none a name\n" + CLAUSE.replace(
+        "{ @n", "/option_least < 5 && copyinstr(arg1) == option_name/ { @n")
+    result = folder(text, "--json", "--name", "leaf", "-c", interp.command(PROGRAM))
+    assert lines(result.out) == [{"n": witness(interp)[0]["leaf"], "f": "leaf"}], result
+    assert folder(text, "--least=5", "--json", "-c", interp.command(PROGRAM)).out == ""
+    result = folder(text, "--least=many", "-c", "true")
+    assert (result.code, result.err) == (2, "dtap mine: 'many' is no number for --least; dtap mine --help explains it\n")
+
+
+@pytest.mark.interps("3.13")
+def test_stacks_in_a_table(interp, folder):
+    """A stack that is a key is a row of its own, and a list in JSON."""
+    head = HEAD.replace("f F text", "stack STACK stack")
+    clause = ' */\npython*:::function-entry /copyinstr(arg1) == "nap"/ { @n[pystack(2)] = count(); }\n'
+    command = interp.command(PROGRAM)
+    row, = lines(folder(head + clause, "--json", "-c", command).out)
+    assert row["n"] == witness(interp)[0]["nap"] and len(row["stack"]) == 2, row
+    assert re.fullmatch(r".*/calling\.py:\d+ \(nap\)", row["stack"][0]) and row["stack"][1].endswith("outer)"), row
+    assert " < " in folder(head + clause, "-c", command).out
+
+
+@pytest.mark.parametrize("text, message", [
+    ("python*:::function-entry { }", "1: a command begins with a comment"),
+    (HEAD + " * @sort: nothing\n" + CLAUSE, "1: @sort: there is no column 'nothing'"),
+    (HEAD + " * @colour: red\n" + CLAUSE, "6: there is no line '@colour:' in the head of a command"),
+    (HEAD + " * @value: a\n" + CLAUSE, "6: @value: takes 3 words"),
+    (HEAD + " * @value: a A colour\n" + CLAUSE, "6: there is no kind 'colour', but int, count"),
+    (HEAD.replace("@summary", "summary") + CLAUSE, "1: the head has no line '@summary:'"),
+])
+def test_mistakes_in_a_head(folder, text, message):
+    result = folder(text, "-c", "true")
+    assert result.code == 1 and f"mine.d:{message}" in result.err, result
+
+
+def test_another_users_command(folder, tmp_path):
+    """Where sudo has kept HOME, a file there is not to be what root runs."""
+    assert folder(HEAD + CLAUSE, "--script").code == 0
+    os.chown(tmp_path / "dtap/commands/mine.d", 65534, 65534)
+    result = dtap("mine", "--script", env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)})
+    assert result.code == 2 and "there is no command 'mine'" in result.err, result
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "name what to trace: -p PID, -c COMMAND, -u USER or -a"),
+    (["-a", "-p", "1"], "it is -a, or -u, or -c and -p"),
+    (["-p", "x"], "'x' is no process id"),
+    (["-d", "0", "-a"], "'0' is no number of seconds"),
+    (["-n", "0", "-a"], "'0' is no number of rows"),
+    (["-u", "nobody-at-all"], "there is no user 'nobody-at-all'"),
+    (["--nosuch"], "there is no option --nosuch"),
+    (["-o"], "option -o requires an argument"),
+    (["-o", "x.pdf", "-c", "true"], "the suffix of 'x.pdf' says nothing; it is .txt"),
+    (["-c", "true", "a.b"], "function pattern 'a.b': functions are known by their own names"),
+    (["-c", "true", "f?"], "function pattern 'f?': of the shell's patterns only * is known"),
+    (["-c", "true", ":f"], "function pattern ':f': a name is missing"),
+])
+def test_wrong_command_lines(words, message):
+    result = dtap("calls", *words)
+    assert (result.code, result.out) == (2, "") and message in result.err, result
+
+
+PACKAGE = """
+import sys, os
+folder = os.path.dirname(__file__) + "/shop/orders"
+os.makedirs(folder, exist_ok=True)
+for name in ("shop/__init__", "shop/orders/__init__", "shop/orders/basket"):
+    with open(os.path.dirname(__file__) + f"/{name}.py", "w") as f:
+        f.write("def add_one(): pass\\ndef get_it(): pass\\ndef get_all(): pass\\n")
+import shop, shop.orders, shop.orders.basket
+for module in (shop, shop.orders, shop.orders.basket):
+    module.add_one(), module.get_it(), module.get_all()
+"""
+
+
+@pytest.mark.first
+@pytest.mark.interps("3.11")
+def test_patterns(interp):
+    """Which functions of which modules a pattern means."""
+    command = interp.command(PACKAGE)
+    init, orders, basket = "shop/__init__", "orders/__init__", "basket"
+
+    def found(*patterns):
+        result = dtap("calls", "--json", "-c", command, *patterns)
+        assert result.code == 0, result
+        return {(re.search(r"(\w+/__init__|\w+)\.py$", row["file"])[1], row["function"]) for row in lines(result.out)
+                if "/shop/" in row["file"] and row["function"] != "<module>"}
+
+    everything = {(file, name) for file in (init, orders, basket) for name in ("add_one", "get_it", "get_all")}
+    assert found("*") == found() == everything
+    assert found("get_*") == {(f, n) for f, n in everything if n.startswith("get_")}
+    assert found("*_one", "*et_i*") == {(f, n) for f, n in everything if n in ("add_one", "get_it")}
+    assert found("get*all") == {(f, n) for f, n in everything if n == "get_all"}
+    assert found("shop.orders:add_one") == {(orders, "add_one")}
+    assert found("shop.orders.basket:*") == {(basket, n) for n in ("add_one", "get_it", "get_all")}
+    assert found("orders.*:get_it") == {(orders, "get_it"), (basket, "get_it")}
+    assert found("basket.py:get_it", 'x"y') == {(basket, "get_it")}
+
+
+# --- the documents --------------------------------------------------------------------------------------
+
+def test_manual():
+    """The commands, the options that all have, and the words of a head."""
+    page = (harness.TOP / "doc/man/dtap.1").read_text()
+    section = page.partition(".Sh COMMANDS")[2].partition(".Sh OPTIONS")[0]
+    assert set(re.findall(r"^\.It Cm (\w+)(?: Ar .*)?$", section, re.M)) == {path.stem for path in COMMANDS.glob("*.d")}
+    shown = set(re.findall(r"^  -(\w), --(\w+)", dtap("calls", "--help").out, re.M))
+    assert set(re.findall(r"^\.It Fl (\w) , Fl -(\w+)", page, re.M)) == shown
+    head = (harness.TOP / "src/cmd/ready/head.c").read_text()
+    assert set(re.findall(r"^\.It Li @(\w+):", page, re.M)) == set(re.findall(r'{ "(\w+)", \d, \w+, ', head))

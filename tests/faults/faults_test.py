@@ -1,0 +1,56 @@
+"""Calls that fail: see sweep.py.  Each run takes a few of them, make nightly all."""
+import errno
+import os
+import random
+
+import pytest
+
+import harness
+import inject
+import sweep
+
+SEED = os.environ.get("DTAP_SEED", "14")
+# What a run takes that is not the nightly one.
+FAULTS = 4
+KINDS = ("memory", "map", "memfd", "open", "bpf")
+WAYS = ("c-target", "p-target", "p-kernel", "stap-p-target", "dump", "alone")
+
+WAY_FRESH = next(way for way in sweep.WAYS if way.name == "p-first")
+
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("way", sweep.AGENT_WAYS if harness.NIGHTLY else [WAY_FRESH], ids=lambda way: way.name)
+def test_agent(way, tmp_path):
+    """The first calls of a kind, in a target that has never seen the agent."""
+    rnd = random.Random(f"{SEED} agent {way.name}")
+    run = sweep.AgentSweep(way, tmp_path, rnd)
+    try:
+        if harness.NIGHTLY:
+            run.sweep(inject.KINDS)
+        else:
+            run.clean()
+            for n in (1, 4, 7):
+                run.fault("memory", n, errno.ENOMEM)
+    finally:
+        run.close()
+    assert not run.wrong, f"{len(run.wrong)} of {run.runs}:\n" + "\n".join(run.wrong)
+
+
+@pytest.mark.parametrize("way", [way for way in sweep.WAYS if harness.NIGHTLY or way.name in WAYS], ids=lambda way: way.name)
+def test_tracer(way, tmp_path):
+    if way.python and isinstance(harness.interpreters()[way.python], str):
+        pytest.skip(harness.interpreters()[way.python])
+    rnd = random.Random(f"{SEED} {way.name}")
+    print(f"DTAP_SEED={SEED}")
+    tmp_path.chmod(0o755)
+    run = sweep.Sweep(way, tmp_path, rnd)
+    try:
+        if harness.NIGHTLY:
+            run.sweep(inject.KINDS)
+        else:
+            run.sweep(rnd.sample(KINDS, 2), FAULTS)
+    finally:
+        run.close()
+    print(f"{run.runs} faults, {run.ends[1]} commands failed")
+    assert not run.wrong, f"{len(run.wrong)} of {run.runs}:\n" + "\n".join(run.wrong)

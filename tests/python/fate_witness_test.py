@@ -1,0 +1,46 @@
+"""The witness of tests/fate.py itself: it tells of crashes, of whoever's child, and of nothing else."""
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import fate
+import harness
+
+
+@pytest.fixture
+def watch(request):
+    if not request.config.fate:
+        pytest.skip("the kernel's process connector is for root in the first pid namespace")
+    return request.config.fate
+
+
+DIE = "import os, signal; os.kill(os.getpid(), signal.{})"
+
+
+@pytest.mark.dies("SIGSEGV")
+@pytest.mark.parametrize("way", ["child", "grandchild", "orphan"])
+def test_crash_is_told(watch, way):
+    words = [sys.executable, "-c", DIE.format("SIGSEGV")]
+    if way == "grandchild":
+        words = ["sh", "-c", '"$@"; true', "sh", *words]
+    if way == "orphan":     # nobody of ours waits for it
+        words = ["sh", "-c", 'setsid "$@" & exit 0', "sh", *words]
+    subprocess.run(words)
+    deaths = harness.wait_until(watch.deaths)
+    assert [death.signal for death in deaths] == ["SIGSEGV"] and "os.kill" in str(deaths[0])
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT"])
+def test_other_ends_are_no_crash(watch, name):
+    subprocess.run([sys.executable, "-c", DIE.format(name)])
+    subprocess.run(["false"])
+    assert not watch.deaths()
+
+
+def test_foreign_process_is_not_ours(watch):
+    """One that another family starts: here of a second watch's point of view."""
+    assert os.getpid() in watch._family and 1 not in watch._family
+    assert signal.SIGSEGV in fate.CRASHES
