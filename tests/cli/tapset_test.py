@@ -226,7 +226,12 @@ probe end { foreach (p+ in names) println(p, names[p]) }""")
 @pytest.mark.needs_bpf
 @pytest.mark.alone
 def test_scheduler(tmp_path):
-    """A process that sleeps is switched away from as often as the kernel counts, and woken each time."""
+    """A process that sleeps is switched away from as often as the kernel counts, and woken each time.
+
+    Not quite each time: the kernel runs no program at a tracepoint that is met on a CPU inside another program
+    (trace_call_bpf, bpf_prog_active), as the timer's wakeup may be inside the one at a page fault; it counts none of
+    them.
+    """
     program = """
 import json, resource, time
 for i in range(40): time.sleep(0.002)
@@ -242,7 +247,7 @@ probe vm.pagefault { if (pid() == target()) faults++ }
 probe end { printf("%d %d %d %d %d\\n", off, to, from, woken, faults) }""")
     off, to, away, woken, faults = map(int, lines[0].split())
     assert abs(off - said["voluntary"] - said["other"]) <= 20 and abs(off - away) <= 5 and abs(to - away) <= 5, (said, lines)
-    assert 40 <= woken <= off + 5 and faults > 100, (said, lines)
+    assert 40 - 5 <= woken <= off + 5 and faults > 100, (said, lines)
 
 
 # --- system calls -----------------------------------------------------------------------------------------------------
