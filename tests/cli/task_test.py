@@ -69,7 +69,10 @@ def test_commands_of_begin(dtrace):
 
 
 def test_switches_are_the_kernels(dtrace):
-    """off-cpu as often as the process was switched away from; on-cpu as often as back to it."""
+    """off-cpu as often as the process was switched away from; on-cpu as often as back to it.
+
+    But for a few: the kernel runs no program at a tracepoint inside another program, and counts none of them.
+    """
     result = dtrace("-q", "-n", """
         sched:::on-cpu /pid == $target/ { self->ts = timestamp; @["on"] = count(); }
         sched:::off-cpu /pid == $target/ { @["off"] = count(); }
@@ -79,9 +82,9 @@ def test_switches_are_the_kernels(dtrace):
               "r = resource.getrusage(0); print(\"usage\", r.ru_nvcsw, r.ru_nivcsw)'")
     rows = dict(re.findall(r"^ +(\w+) +(\d+)$", result.out, re.M))
     voluntary, other = map(int, re.search(r"usage (\d+) (\d+)", result.out).groups())
-    assert 40 <= int(rows["sleep"]) <= voluntary + 10, result
+    assert 40 - 5 <= int(rows["sleep"]) <= voluntary + 10, result
     assert abs(int(rows["off"]) - voluntary - other) <= 20, result
-    assert abs(int(rows["off"]) - int(rows["on"])) <= 2 and abs(int(rows["again"]) - int(rows["on"])) <= 2, result
+    assert abs(int(rows["off"]) - int(rows["on"])) <= 5 and abs(int(rows["again"]) - int(rows["on"])) <= 5, result
 
 
 def test_on_cpu_is_about_the_one_who_comes(dtrace):
