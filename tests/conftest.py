@@ -15,8 +15,13 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-import fate  # noqa: E402
 import harness  # noqa: E402
+
+# pytest's rewritten tests are kept for the next worker and turn; programs that tests start write none (tools/check).
+sys.dont_write_bytecode = False
+sys.pycache_prefix = str(harness.BUILD / "pycache")
+
+import fate  # noqa: E402
 from golden import collector_of  # noqa: E402
 
 collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ways.py"]

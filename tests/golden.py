@@ -98,13 +98,22 @@ class RunFile(pytest.File):
             item = item_class.from_parent(self, name=name, directives=directives, version=version, place="kernel")
             item.add_marker("needs_bpf")
             yield item
-            if self.has_target_place(directives):
-                item = item_class.from_parent(self, name=f"{name}-target", directives=directives, version=version,
-                                              place="target")
-                item.add_marker("needs_root")  # for the interpreters' chroot only
-                yield item
-                if not version and self.can_be_inside(directives):
-                    yield from self.inside(item_class, directives)
+            yield from self.in_turn(list(self.beside_the_kernel(item_class, directives, name, version)))
+
+    def beside_the_kernel(self, item_class, directives, name, version):
+        if not self.has_target_place(directives):
+            return
+        item = item_class.from_parent(self, name=f"{name}-target", directives=directives, version=version, place="target")
+        item.add_marker("needs_root")       # for the interpreters' chroot only
+        yield item
+        if not version and self.can_be_inside(directives):
+            yield from self.inside(item_class, directives)
+
+    def in_turn(self, items):
+        """With --in-turn one of them, by the script's name."""
+        if not items or not self.config.getoption("--in-turn") or harness.NIGHTLY:
+            return items
+        return [items[zlib.crc32(self.path.name.encode()) // len(harness.VERSIONS) % len(items)]]
 
     def can_be_inside(self, directives):
         text = self.path.read_text()
