@@ -1,5 +1,8 @@
 /*
- * run [-v] FILE.ir...: run IR programs in the kernel and check what they leave behind.
+ * run [-v] [-1] [-w WAY]... FILE.ir...: run IR programs and check what they leave behind.
+ *
+ * The ways: in the kernel (kernel; turns: with a call for each turn of a loop), and in this process as in a traced one, by
+ * the interpreter (interpreted) and compiled (compiled).  Without -w it is all of them.
  *
  * All clauses of a file make one program, but those for a probe named ERROR, which run for its faults.  Lines that
  * begin with "#:" say what happens; they are carried out in order:
@@ -16,15 +19,19 @@
  *	#: drops N = COUNT		enum abi_drop
  *	#: entries MAP = COUNT		the eBPF map of that number (struct ebpf_unit) has so many elements
  *	#: refused TEXT			it is no program for the kernel, and the message has TEXT in it
+ *	#: only WAY... [because ...]	it can run in these ways only
+ *	#: page ADDRESS none|r|rw "HEX"	there is a page of memory that begins with these bytes
+ *	#: bytes ADDRESS "HEX"		these bytes are there now
  *
- * Behind the last line no record may be left.  Every program is also loaded as one for uprobes, sleepable
- * and not, and for perf events; with functions that the kernel looks at with each call, and by themselves; with loops
- * that come round, and with a call for each turn.  Needs CAP_BPF and CAP_PERFMON: exits with 77 without.
+ * Behind the last line no record may be left.  In the kernel every program is also loaded as one for uprobes, sleepable
+ * and not, and for perf events, and with functions that the kernel looks at with each call, and by themselves; -1: it is
+ * loaded once.  That needs CAP_BPF and CAP_PERFMON: exits with 77 without, when all that can be run has been.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +47,16 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "bpf/ebpf.h"
+#include "inside.h"
 #include "ir/layout.h"
 #include "place/func_info.h"
+#include "vm/record.h"
 
 enum { MAX_MAPS = 512, MAX_ARGS = 10, MAX_VALUES = 160 };
+
+enum way { KERNEL, TURNS, INTERPRETED, COMPILED, WAYS };
+
+static const char *const way_names[WAYS] = { "kernel", "turns", "interpreted", "compiled" };
 
 struct value {
 	bool is_str, is_none, indexed;
@@ -60,21 +73,24 @@ struct run {
 	struct ebpf_unit *unit;
 	struct ir_clause **clauses, **errors;
 	unsigned int nclauses, nerrors;
-	int fds[MAX_MAPS], prog_fd;
+	enum way way;
+	bool once;
+	int fds[MAX_MAPS], prog_fd;	/* in the kernel */
 	struct abi_control *control;
 	struct ring_buffer *ring;
+	struct inside *in;		/* in this process */
 	char **records;
 	size_t *record_sizes;
 	size_t nrecords, nread, records_cap, sizes_cap;
 	unsigned int failures;
-	bool verbose, turns_called;
+	bool verbose;
 };
 
 static void complain(struct run *r, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s:%u: ", r->path, r->line);
+	fprintf(stderr, "%s:%u: %s: ", r->path, r->line, way_names[r->way]);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -96,6 +112,16 @@ static int keep_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+/* Is there eBPF in the kernel for this process? */
+static bool has_kernel(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ir", 4, 4, 1, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != EPERM;
+}
+
 static bool create_maps(struct run *r)
 {
 	uint32_t zero = 0;
@@ -108,13 +134,7 @@ static bool create_maps(struct run *r)
 			continue;
 		r->fds[k] = bpf_map_create(m->type, m->name, m->key_size, m->value_size, m->max_entries, &opts);
 		if (r->fds[k] < 0) {
-			int e = errno;
-
-			if (e == EPERM && k == 0) {
-				printf("%s: skipped: the kernel refuses BPF: %s\n", r->path, strerror(e));
-				exit(77);
-			}
-			complain(r, "cannot create the map %s: %s", m->name, strerror(e));
+			complain(r, "cannot create the map %s: %s", m->name, strerror(errno));
 			return false;
 		}
 		if (m->init && (bpf_map_update_elem(r->fds[k], &zero, m->init, 0) || bpf_map_freeze(r->fds[k]))) {
@@ -125,17 +145,20 @@ static bool create_maps(struct run *r)
 	return true;
 }
 
+static const struct abi_probe probes[] = {
+	{ .id = 7, .epid = 10, .flags = ABI_PROBE_PID_SUFFIX, .prov = "python", .mod = "libpython.so", .func = "eval",
+	  .name = "function-entry" },
+	{ .id = 3, .epid = 20, .prov = "dtrace", .name = "ERROR" },
+};
+
 static bool open_maps(struct run *r)
 {
-	struct abi_probe probe = { .id = 7, .epid = 10, .flags = ABI_PROBE_PID_SUFFIX, .prov = "python",
-				   .mod = "libpython.so", .func = "eval", .name = "function-entry" };
-	struct abi_probe error = { .id = 3, .epid = 20, .prov = "dtrace", .name = "ERROR" };
 	uint32_t zero = 0, one = 1;
 
 	if (!create_maps(r))
 		return false;
-	bpf_map_update_elem(r->fds[EBPF_MAP_PROBES], &zero, &probe, 0);
-	bpf_map_update_elem(r->fds[EBPF_MAP_PROBES], &one, &error, 0);
+	bpf_map_update_elem(r->fds[EBPF_MAP_PROBES], &zero, &probes[0], 0);
+	bpf_map_update_elem(r->fds[EBPF_MAP_PROBES], &one, &probes[1], 0);
 	r->control = mmap(NULL, sizeof(*r->control), PROT_READ | PROT_WRITE, MAP_SHARED, r->fds[EBPF_MAP_CONTROL], 0);
 	if (r->control == MAP_FAILED) {
 		complain(r, "cannot map the control block: %s", strerror(errno));
@@ -237,7 +260,7 @@ static int load(struct run *r, const struct ebpf_env *env, const char *what)
 		insns[p->relocs[k].insn].imm = fd;
 	}
 	fd = load_as(r, p, insns, false, what);
-	if (fd >= 0 && p->nfuncs && has_globals()) {
+	if (fd >= 0 && p->nfuncs && has_globals() && !r->once) {
 		close(fd);
 		fd = load_as(r, p, insns, true, what);
 	}
@@ -252,8 +275,10 @@ static void load_all(struct run *r)
 				.task_runtime = 24, .task_exec_start = 32 };
 	int fd;
 
-	env.turns_called = r->turns_called;
+	env.turns_called = r->way == TURNS;
 	r->prog_fd = load(r, &env, "run");
+	if (r->once)
+		return;
 	env.ctx = EBPF_CTX_PERF;
 	fd = load(r, &env, "perf");
 	close(fd);
@@ -273,6 +298,60 @@ static void load_all(struct run *r)
 	env.ns_ino = 4026531836;
 	fd = load(r, &env, "sleepable uprobe");
 	close(fd);
+}
+
+/* --- in either place ----------------------------------------------------------------------------------- */
+
+static bool run_once(struct run *r, const uint64_t ctx[1 + MAX_ARGS])
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = (1 + MAX_ARGS) * sizeof(*ctx));
+
+	return r->in ? inside_run(r->in, ctx) : !bpf_prog_test_run_opts(r->prog_fd, &opts);
+}
+
+static int keep_copy(void *r, const struct record *rec)
+{
+	char *copy = arena_alloc(((struct run *)r)->arena, rec->size);
+
+	memcpy(copy, rec->hdr, rec->size);
+	return keep_record(r, copy, rec->size);
+}
+
+static void take_records(struct run *r)
+{
+	if (!r->in)
+		ring_buffer__consume(r->ring);
+	else if (inside_place(r->in)->ops->drain(inside_place(r->in), keep_copy, r) < 0)
+		complain(r, "cannot read the records");
+}
+
+/* All elements of map number @map; values of several CPUs are one after the other. */
+static void each_element(struct run *r, uint32_t map,
+			 void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx)
+{
+	static char key[1 << 20], value[1 << 20];
+	const struct ebpf_map *m = &r->unit->maps[map];
+	bool first = true, per_cpu = m->type == BPF_MAP_TYPE_PERCPU_HASH || m->type == BPF_MAP_TYPE_PERCPU_ARRAY;
+
+	if (r->in) {
+		inside_place(r->in)->ops->map_each(inside_place(r->in), map, each, ctx);
+		return;
+	}
+	while (!bpf_map_get_next_key(r->fds[map], first ? NULL : key, key)) {
+		first = false;
+		if (!bpf_map_lookup_elem(r->fds[map], key, value))
+			each(ctx, key, value, per_cpu ? (unsigned int)libbpf_num_possible_cpus() : 1);
+	}
+}
+
+static uint64_t drops(struct run *r, enum abi_drop kind)
+{
+	struct place_told told;
+
+	if (!r->in)
+		return r->control->drops[kind];
+	inside_place(r->in)->ops->told(inside_place(r->in), &told);
+	return told.drops[kind];
 }
 
 /* --- values ------------------------------------------------------------------------------------------ */
@@ -384,44 +463,49 @@ static void show(struct strbuf *b, const struct ir_value *v)
 
 /* --- what the lines say ------------------------------------------------------------------------------- */
 
-static void do_run(struct run *r, const char *p)
+/* The probe's number and arguments; the number of those. */
+static unsigned int arguments(const struct value *v, unsigned int n, uint64_t ctx[1 + MAX_ARGS])
 {
-	uint64_t ctx[1 + MAX_ARGS] = { 0 };
-	struct value v[MAX_VALUES];
-	unsigned int n = values(r, p, v);
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
-
+	memset(ctx, 0, (1 + MAX_ARGS) * sizeof(*ctx));
 	for (unsigned int k = 0; k < n && k < MAX_ARGS; k++)
 		ctx[1 + k] = v[k].is_str ? (uint64_t)(uintptr_t)v[k].s : (uint64_t)v[k].i;
-	if (r->prog_fd < 0)
-		return;
-	if (bpf_prog_test_run_opts(r->prog_fd, &opts))
+	return n;
+}
+
+static void do_run(struct run *r, const char *p)
+{
+	uint64_t ctx[1 + MAX_ARGS];
+	struct value v[MAX_VALUES];
+
+	arguments(v, values(r, p, v), ctx);
+	if (!run_once(r, ctx))
 		complain(r, "cannot run the program: %s", strerror(errno));
-	ring_buffer__consume(r->ring);
+	take_records(r);
 }
 
 struct parallel {
-	int prog_fd;
+	struct run *r;
+	const uint64_t *ctx;
 	int64_t times;
-	struct bpf_test_run_opts opts;
-	unsigned int refused;
+	bool refused;
 };
 
 static void *run_often(void *arg)
 {
 	struct parallel *p = arg;
 
-	for (int64_t k = 0; k < p->times; k++)
-		p->refused += bpf_prog_test_run_opts(p->prog_fd, &p->opts) != 0;
+	if (p->r->in)
+		p->refused = !inside_run_often(p->r->in, p->ctx, p->times);
+	for (int64_t k = 0; k < p->times && !p->r->in; k++)
+		p->refused |= !run_once(p->r, p->ctx);
 	return NULL;
 }
 
 static void do_parallel(struct run *r, const char *p)
 {
-	uint64_t ctx[1 + MAX_ARGS] = { 0 };
+	uint64_t ctx[1 + MAX_ARGS];
 	struct value v[MAX_VALUES];
 	unsigned int n = values(r, p, v), started = 0;
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = ctx, .ctx_size_in = sizeof(ctx));
 	struct parallel par[16];
 	pthread_t threads[16];
 
@@ -429,10 +513,9 @@ static void do_parallel(struct run *r, const char *p)
 		complain(r, "how many threads, how often?");
 		return;
 	}
-	for (unsigned int k = 2; k < n && k - 2 < MAX_ARGS; k++)
-		ctx[1 + k - 2] = v[k].is_str ? (uint64_t)(uintptr_t)v[k].s : (uint64_t)v[k].i;
+	arguments(v + 2, n - 2, ctx);
 	for (; started < (unsigned int)v[0].i; started++) {
-		par[started] = (struct parallel){ r->prog_fd, v[1].i, opts, 0 };
+		par[started] = (struct parallel){ r, ctx, v[1].i, false };
 		if (pthread_create(&threads[started], NULL, run_often, &par[started]))
 			break;
 	}
@@ -441,7 +524,7 @@ static void do_parallel(struct run *r, const char *p)
 		if (par[k].refused)
 			complain(r, "cannot run the program");
 	}
-	ring_buffer__consume(r->ring);
+	take_records(r);
 }
 
 static const struct abi_record *next_record(struct run *r, size_t *size)
@@ -562,9 +645,36 @@ static uint32_t make_key(struct run *r, const struct ir_slot *parts, uint32_t n,
 	return first + cls;
 }
 
+/* The value under a key. */
+struct search {
+	const char *key;
+	size_t key_size;
+	uint64_t *value;		/* summed over the CPUs, if there is room for words */
+	uint32_t words, each;		/* words of it, and from one CPU's value to the next */
+	char *bytes;			/* or as it is */
+	size_t size;
+	unsigned int found;
+};
+
+static void look(void *ctx, const void *key, const void *value, unsigned int ncpus)
+{
+	struct search *s = ctx;
+
+	if (memcmp(key, s->key, s->key_size))
+		return;
+	s->found++;
+	if (s->bytes)
+		memcpy(s->bytes, value, s->size);
+	for (unsigned int c = 0; c < ncpus && s->value; c++) {
+		for (uint32_t w = 0; w < s->words; w++)
+			s->value[w] += ((const uint64_t *)value)[c * s->each + w];
+	}
+}
+
 static void do_map(struct run *r, const char *p)
 {
 	static char key[1 << 20], value[1 << 17];
+	struct search s = { .key = key, .bytes = value };
 	struct value v[MAX_VALUES], *want;
 	unsigned int n = values(r, p, v);
 	const struct ir_map *m;
@@ -576,14 +686,17 @@ static void do_map(struct run *r, const char *p)
 		return;
 	}
 	m = r->prog->maps[v[0].i];
-	if (n != 1 + m->nkeys + 2 || !is_equals(&v[1 + m->nkeys])) {
+	if (n < 1 + m->nkeys + 2 || !is_equals(&v[1 + m->nkeys])) {
 		complain(r, "expected the keys, = and a value");
 		return;
 	}
-	want = &v[n - 1];
+	want = &v[2 + m->nkeys];
 	ebpf_map_maps(r->unit, m, &first);
 	map = make_key(r, m->keys, m->nkeys, m->cls == IR_THREAD, v + 1, first, key, sizeof(key));
-	if (bpf_map_lookup_elem(r->fds[map], key, value)) {
+	s.key_size = r->unit->maps[map].key_size;
+	s.size = r->unit->maps[map].value_size;
+	each_element(r, map, look, &s);
+	if (!s.found) {
 		if (!want->is_none)
 			complain(r, "no such element");
 		return;
@@ -603,19 +716,18 @@ static void do_map(struct run *r, const char *p)
 static void do_agg(struct run *r, const char *p)
 {
 	static char key[1 << 20];
+	struct search s = { .key = key };
 	struct value v[MAX_VALUES];
 	unsigned int n = values(r, p, v), from;
-	int ncpus = libbpf_num_possible_cpus();
 	const struct ir_agg *g;
-	uint32_t first, map, words, each;
-	uint64_t *raw, *sum;
+	uint32_t first, map;
 
 	if (!n || v[0].i < 0 || v[0].i >= r->prog->naggs) {
 		complain(r, "there is no such aggregation");
 		return;
 	}
 	g = r->prog->aggs[v[0].i];
-	words = ir_agg_words(g);
+	s.words = ir_agg_words(g);
 	from = 1 + g->nkeys + 1;
 	if (n < from || !is_equals(&v[from - 1])) {
 		complain(r, "expected the keys, = and words");
@@ -623,45 +735,50 @@ static void do_agg(struct run *r, const char *p)
 	}
 	ebpf_agg_maps(r->unit, g, &first);
 	map = make_key(r, g->keys, g->nkeys, 0, v + 1, first, key, sizeof(key));
-	each = (r->unit->maps[map].value_size + 7) / 8;
-	raw = arena_alloc(r->arena, (size_t)ncpus * each * 8);
-	sum = arena_alloc(r->arena, words * 8);
-	if (bpf_map_lookup_elem(r->fds[map], key, raw)) {
-		complain(r, "no such key");
+	s.key_size = r->unit->maps[map].key_size;
+	s.each = (r->unit->maps[map].value_size + 7) / 8;
+	s.value = arena_alloc(r->arena, s.words * 8);
+	each_element(r, map, look, &s);
+	if (n > from && v[from].is_none) {
+		if (s.found)
+			complain(r, "there is such a key");
 		return;
 	}
-	for (int c = 0; c < ncpus; c++) {
-		for (uint32_t w = 0; w < words; w++)
-			sum[w] += raw[(uint32_t)c * each + w];
+	if (!s.found) {
+		complain(r, "no such key");
+		return;
 	}
 	for (unsigned int k = from; k < n; k++) {
 		uint32_t w = v[k].indexed ? v[k].index : k - from;
 
-		if (w >= words || sum[w] != (uint64_t)v[k].i)
-			complain(r, "word %u is %" PRId64, w, w < words ? (int64_t)sum[w] : 0);
+		if (w >= s.words || s.value[w] != (uint64_t)v[k].i)
+			complain(r, "word %u is %" PRId64, w, w < s.words ? (int64_t)s.value[w] : 0);
 		else
-			sum[w] = 0;
+			s.value[w] = 0;
 	}
-	for (uint32_t w = 0; w < words; w++) {
-		if (sum[w])
-			complain(r, "word %u is %" PRId64 " still", w, (int64_t)sum[w]);
+	for (uint32_t w = 0; w < s.words; w++) {
+		if (s.value[w])
+			complain(r, "word %u is %" PRId64 " still", w, (int64_t)s.value[w]);
 	}
 }
 
 static void do_global(struct run *r, const char *p)
 {
+	static const char key[8];
+	struct search s = { .key = key, .key_size = 4 };
 	struct value v[MAX_VALUES];
 	unsigned int n = values(r, p, v);
-	uint32_t zero = 0, off = 0;
 	struct ir_value got = { 0 };
-	char *all;
+	uint32_t off = 0;
 
 	if (n != 3 || v[0].i < 0 || v[0].i >= r->prog->nvars) {
 		complain(r, "expected a variable, = and a value");
 		return;
 	}
-	all = arena_alloc(r->arena, r->unit->maps[EBPF_MAP_GLOBALS].value_size);
-	if (bpf_map_lookup_elem(r->fds[EBPF_MAP_GLOBALS], &zero, all)) {
+	s.size = r->unit->maps[EBPF_MAP_GLOBALS].value_size;
+	s.bytes = arena_alloc(r->arena, s.size);
+	each_element(r, EBPF_MAP_GLOBALS, look, &s);
+	if (!s.found) {
 		complain(r, "no variables");
 		return;
 	}
@@ -674,8 +791,8 @@ static void do_global(struct run *r, const char *p)
 				continue;
 			if (k == v[0].i) {
 				got.type = var->slot.type;
-				got.s = all + off;
-				memcpy(&got.i, all + off, 8);
+				got.s = s.bytes + off;
+				memcpy(&got.i, s.bytes + off, 8);
 			}
 			off += pass ? ir_str_room(r->prog) : 8;
 		}
@@ -694,29 +811,90 @@ static void do_drops(struct run *r, const char *p)
 	struct value v[MAX_VALUES];
 	unsigned int n = values(r, p, v);
 
-	if (n != 3 || v[0].i < 0 || v[0].i >= ABI_DROP_MAX || r->control->drops[v[0].i] != (uint64_t)v[2].i)
-		complain(r, "the count is %llu", n ? (unsigned long long)r->control->drops[v[0].i] : 0ull);
+	if (n != 3 || v[0].i < 0 || v[0].i >= ABI_DROP_MAX || drops(r, (enum abi_drop)v[0].i) != (uint64_t)v[2].i)
+		complain(r, "the count is %" PRIu64, n ? drops(r, (enum abi_drop)v[0].i) : 0);
+}
+
+static void count(void *ctx, const void *key, const void *value, unsigned int ncpus)
+{
+	(void)key;
+	(void)value;
+	(void)ncpus;
+	++*(int64_t *)ctx;
 }
 
 static void do_entries(struct run *r, const char *p)
 {
-	static char key[1 << 20], after[1 << 20];
 	struct value v[MAX_VALUES];
 	unsigned int n = values(r, p, v);
-	int64_t count = 0;
-	bool first = true;
+	int64_t entries = 0;
 
 	if (n != 3 || v[0].i < 0 || v[0].i >= r->unit->nmaps) {
 		complain(r, "expected a map, = and a count");
 		return;
 	}
-	while (!bpf_map_get_next_key(r->fds[v[0].i], first ? NULL : key, after)) {
-		memcpy(key, after, sizeof(key));
-		first = false;
-		count++;
+	each_element(r, (uint32_t)v[0].i, count, &entries);
+	if (entries != v[2].i)
+		complain(r, "the map has %" PRId64 " elements", entries);
+}
+
+/* The bytes of a string of hexadecimal digits. */
+static size_t unhex(const char *s, uint8_t *out, size_t room)
+{
+	size_t n = 0;
+	unsigned int byte;
+
+	while (n < room && sscanf(s + 2 * n, "%2x", &byte) == 1)
+		out[n++] = (uint8_t)byte;
+	return n;
+}
+
+static void do_page(struct run *r, const char *p)
+{
+	uint8_t bytes[4096] = { 0 };
+	struct value v[MAX_VALUES];
+	char *end;
+	void *at = (void *)(uintptr_t)strtoull(p, &end, 0);
+	int prot = PROT_READ | PROT_WRITE;
+
+	end += strspn(end, " ");
+	if (!strncmp(end, "none", 4))
+		prot = PROT_NONE;
+	else if (!strncmp(end, "r ", 2))
+		prot = PROT_READ;
+	if (values(r, end + strcspn(end, " \n"), v) == 1 && v[0].is_str)
+		unhex(v[0].s, bytes, sizeof(bytes));
+	if (mmap(at, sizeof(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+		complain(r, "cannot map the page: %s", strerror(errno));
+	else
+		memcpy(at, bytes, sizeof(bytes));
+	mprotect(at, sizeof(bytes), prot);
+}
+
+static void do_bytes(struct run *r, const char *p)
+{
+	uint8_t bytes[4096];
+	struct value v[MAX_VALUES];
+	size_t n;
+
+	if (values(r, p, v) != 2 || !v[1].is_str) {
+		complain(r, "expected an address and bytes");
+		return;
 	}
-	if (count != v[2].i)
-		complain(r, "the map has %" PRId64 " elements", count);
+	n = unhex(v[1].s, bytes, sizeof(bytes));
+	for (size_t k = 0; k < n; k++) {
+		if (((const uint8_t *)(uintptr_t)v[0].i)[k] != bytes[k]) {
+			complain(r, "byte %zu is %02x", k, ((const uint8_t *)(uintptr_t)v[0].i)[k]);
+			return;
+		}
+	}
+}
+
+/* Read before anything runs. */
+static void do_nothing(struct run *r, const char *p)
+{
+	(void)r;
+	(void)p;
 }
 
 static void carry_out(struct run *r, const char *line)
@@ -725,8 +903,9 @@ static void carry_out(struct run *r, const char *line)
 		const char *word;
 		void (*fn)(struct run *r, const char *p);
 	} verbs[] = {
-		{ "run", do_run },     { "parallel", do_parallel }, { "record", do_record }, { "error", do_error }, { "map", do_map },
-		{ "agg", do_agg },     { "global", do_global }, { "drops", do_drops }, { "entries", do_entries },
+		{ "run", do_run },	   { "parallel", do_parallel }, { "record", do_record }, { "error", do_error },
+		{ "map", do_map },	   { "agg", do_agg },	        { "global", do_global }, { "drops", do_drops },
+		{ "entries", do_entries }, { "page", do_page },		{ "bytes", do_bytes },	 { "only", do_nothing },
 	};
 	size_t len = strcspn(line, " \n");
 
@@ -781,9 +960,63 @@ static bool prepare(struct run *r, const char *text)
 	return true;
 }
 
-static unsigned int run_file(const char *path, bool verbose, bool turns_called)
+/* May the file's program run in this way? */
+static bool may_run(const char *text, enum way way)
 {
-	struct run r = { .path = path, .prog_fd = -1, .verbose = verbose, .turns_called = turns_called };
+	const char *only = strstr(text, "#: only ");
+	size_t len = strlen(way_names[way]);
+
+	if (!only)
+		return true;
+	for (only += 8; *only && *only != '\n'; only += strcspn(only, " \n")) {
+		only += strspn(only, " ");
+		if (!strncmp(only, way_names[way], len) && strchr(" \n", only[len]))
+			return true;
+		if (!strncmp(only, "because", 7))
+			break;
+	}
+	return false;
+}
+
+/* The values of one CPU are those of the key, unless several threads run. */
+static void stay(const char *text)
+{
+	cpu_set_t all, one;
+
+	if (strstr(text, "#: parallel") || sched_getaffinity(0, sizeof(all), &all))
+		return;
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &all)) {
+			CPU_SET(cpu, &one);
+			break;
+		}
+	}
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static bool open_way(struct run *r)
+{
+	struct inside_code code = { r->unit, r->clauses, r->errors, r->nclauses, r->nerrors, probes,
+				    sizeof(probes) / sizeof(probes[0]) };
+	char *err;
+
+	if (r->way < INTERPRETED) {
+		if (open_maps(r))
+			load_all(r);
+		return r->prog_fd >= 0;
+	}
+	r->in = inside_open(&code, r->way == COMPILED, &err);
+	if (!r->in) {
+		complain(r, "%s", err);
+		free(err);
+	}
+	return r->in != NULL;
+}
+
+static unsigned int run_file(const char *path, enum way way, bool verbose, bool once)
+{
+	struct run r = { .path = path, .prog_fd = -1, .way = way, .verbose = verbose, .once = once };
 	char *text;
 
 	r.arena = arena_new();
@@ -791,15 +1024,15 @@ static unsigned int run_file(const char *path, bool verbose, bool turns_called)
 	text = read_file(r.arena, path);
 	if (!text) {
 		complain(&r, "cannot read it");
-	} else if (prepare(&r, text) && open_maps(&r)) {
-		load_all(&r);
-		for (char *p = text; p && r.prog_fd >= 0; p = strchr(p, '\n')) {
+	} else if (may_run(text, way) && prepare(&r, text) && open_way(&r)) {
+		stay(text);
+		for (char *p = text; p; p = strchr(p, '\n')) {
 			p += *p == '\n';
 			r.line++;
 			if (!strncmp(p, "#: ", 3))
 				carry_out(&r, p + 3);
 		}
-		if (r.nread < r.nrecords && r.prog_fd >= 0)
+		if (r.nread < r.nrecords)
 			complain(&r, "%zu records more than expected, of layout %d", r.nrecords - r.nread,
 				 (int)((struct abi_record *)r.records[r.nread])->rec);
 	}
@@ -812,21 +1045,47 @@ static unsigned int run_file(const char *path, bool verbose, bool turns_called)
 		if (r.fds[k] >= 0)
 			close(r.fds[k]);
 	}
+	inside_close(r.in);
 	arena_free(r.arena);
 	return r.failures;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int failed = 0;
-	bool verbose = false;
+	unsigned int failed = 0, wanted = 0;
+	bool verbose = false, once = false, kernel = has_kernel(), skipped = false;
+	int c;
 
-	for (int k = 1; k < argc; k++) {
-		if (!strcmp(argv[k], "-v"))
+	while ((c = getopt(argc, argv, "v1w:")) != -1) {
+		switch (c) {
+		case 'v':
 			verbose = true;
-		else
-			failed += (has_may_goto() && run_file(argv[k], verbose, false)) ||
-				  run_file(argv[k], verbose, true);
+			break;
+		case '1':
+			once = true;
+			break;
+		default:
+			for (unsigned int k = 0; k < WAYS; k++)
+				wanted |= c == 'w' && !strcmp(optarg, way_names[k]) ? 1u << k : 0;
+			if (!wanted) {
+				fprintf(stderr, "usage: ir_run [-v] [-1] [-w WAY]... FILE...\n");
+				return 2;
+			}
+		}
 	}
-	return failed ? 1 : 0;
+	for (int k = optind; k < argc; k++) {
+		for (unsigned int way = 0; way < WAYS; way++) {
+			if ((wanted && !(wanted >> way & 1)) || (way == KERNEL && !has_may_goto()))
+				continue;
+			if (way <= TURNS && !kernel) {
+				printf("%s: skipped: the kernel refuses BPF\n", argv[k]);
+				skipped = true;
+				continue;
+			}
+			failed += run_file(argv[k], (enum way)way, verbose, once);
+		}
+	}
+	if (failed)
+		return 1;
+	return skipped ? 77 : 0;
 }
