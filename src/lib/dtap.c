@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/proc.h"
 #include "probe/probe.h"
 #include "session/supply.h"
-#include "target/proc.h"
 #include "target/target.h"
 
 const char *dtap_version(void)

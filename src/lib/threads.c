@@ -15,12 +15,12 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "probe/provider.h"
 #include "probe/pycode.h"
 #include "probe/pystacks.h"
 #include "probe/symbols.h"
-#include "target/proc.h"
 
 enum { TEXT_MAX = 4096 };
 

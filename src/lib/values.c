@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/record.h"
+#include "base/grow.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
 #include "lib/lib.h"
@@ -28,19 +29,6 @@ struct lib_values {
 	size_t nowned, owned_cap;
 	bool failed;			/* out of memory: the record is dropped */
 };
-
-static void *grow(void *v, size_t *cap, size_t n, size_t size)
-{
-	size_t want = *cap ? 2 * *cap : 16;
-	void *more;
-
-	if (n < *cap)
-		return v;
-	more = realloc(v, want * size);
-	if (more)
-		*cap = want;
-	return more;
-}
 
 static void forget(struct lib_values *v)
 {
@@ -64,14 +52,11 @@ void lib_values_free(struct lib_values *v)
 /* Take ownership of @p, which is released with the record.  Returns @p; NULL if @p is NULL or memory is short. */
 static void *own(struct lib_values *v, void *p)
 {
-	void **more = p ? grow(v->owned, &v->owned_cap, v->nowned, sizeof(*v->owned)) : NULL;
-
-	if (!more) {
+	if (!p || !grow_array(&v->owned, &v->owned_cap, v->nowned, sizeof(*v->owned))) {
 		free(p);
 		v->failed = true;
 		return NULL;
 	}
-	v->owned = more;
 	return v->owned[v->nowned++] = p;
 }
 
@@ -146,21 +131,16 @@ static void action(void *ctx, const char *name, const char *text, const struct i
 	struct dtap *t = ctx;
 	struct lib_values *to = t->values;
 	const struct names *names = session_names(t->session);
-	struct dtap_action *more = grow(to->actions, &to->actions_cap, to->record.nactions, sizeof(*more));
 
-	if (!more) {
+	if (!grow_array(&to->actions, &to->actions_cap, to->record.nactions, sizeof(*to->actions))) {
 		to->failed = true;
 		return;
 	}
-	to->actions = more;
 	for (size_t i = 0; i < n; i++) {
-		struct dtap_value *values = grow(to->values, &to->values_cap, to->nvalues, sizeof(*values));
-
-		if (!values) {
+		if (!grow_array(&to->values, &to->values_cap, to->nvalues, sizeof(*to->values))) {
 			to->failed = true;
 			return;
 		}
-		to->values = values;
 		to->values[to->nvalues++] = value_of(to, names, &v[i], &slots[i]);
 	}
 	to->actions[to->record.nactions++] = (struct dtap_action){
@@ -213,11 +193,8 @@ static int add_buckets(struct rows *r, const struct out_agg *a, const uint64_t *
 
 	out_hist_range(a->agg, words, &i, &to);
 	for (; i <= to; i++) {
-		struct dtap_bucket *more = grow(r->buckets, &r->buckets_cap, row->nbuckets, sizeof(*more));
-
-		if (!more)
+		if (!grow_array(&r->buckets, &r->buckets_cap, row->nbuckets, sizeof(*r->buckets)))
 			return -ENOMEM;
-		r->buckets = more;
 		r->buckets[row->nbuckets++] = (struct dtap_bucket){
 			.from = out_hist_from(a->agg, i), .count = out_normalize(out_hist_count(words, i), a->normal),
 		};

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/strbuf.h"
 #include "place/named.h"
 #include "place/segment.h"
@@ -97,23 +98,6 @@ static int set_probe(struct place *place, uint32_t index, const struct abi_probe
 	return 0;
 }
 
-/* Make room for one more element of @size bytes in the array *v. */
-static bool grow(void *v, size_t *cap, size_t n, size_t size)
-{
-	size_t more = *cap ? *cap * 2 : 16;
-	void *p;
-
-	if (n < *cap)
-		return true;
-	memcpy(&p, v, sizeof(p));
-	p = realloc(p, more * size);
-	if (!p)
-		return false;
-	memcpy(v, &p, sizeof(p));
-	*cap = more;
-	return true;
-}
-
 static int load(struct place *place, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log)
 {
 	struct target_place *t = of(place);
@@ -124,7 +108,7 @@ static int load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 		strbuf_puts(err, "too many probes for the target place: use -x place=kernel");
 		return -E2BIG;
 	}
-	if (!grow(&t->progs, &t->progs_cap, t->nprogs, sizeof(*t->progs))) {
+	if (!grow_array(&t->progs, &t->progs_cap, t->nprogs, sizeof(*t->progs))) {
 		strbuf_puts(err, "out of memory");
 		return -ENOMEM;
 	}
@@ -146,7 +130,7 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 {
 	struct target_place *t = of(place);
 
-	if (!grow(&t->fires, &t->fires_cap, t->nfires, sizeof(*t->fires))) {
+	if (!grow_array(&t->fires, &t->fires_cap, t->nfires, sizeof(*t->fires))) {
 		strbuf_puts(err, "out of memory");
 		return -ENOMEM;
 	}

@@ -12,10 +12,10 @@
 #include <strings.h>
 
 #include "base/arena.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "lang/similar.h"
 #include "probe/provider.h"
-#include "target/proc.h"
 
 enum { NBEST = 24 };
 

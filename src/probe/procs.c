@@ -14,8 +14,8 @@
 
 #include "abi/unwind.h"
 #include "base/file.h"
+#include "base/proc.h"
 #include "target/maps.h"
-#include "target/proc.h"
 
 int procs_maps(uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx)
 {

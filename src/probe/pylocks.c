@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "probe/provider.h"
 #include "probe/pycode.h"
 #include "probe/pystacks_priv.h"
-#include "target/proc.h"
 
 enum {
 	TRIES = 3,			/* attempts to find a thread waiting in one place */

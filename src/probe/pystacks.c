@@ -17,6 +17,7 @@
 #include "abi/python.h"
 #include "base/arena.h"
 #include "base/now.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "probe/natives.h"
 #include "probe/pycode.h"
@@ -24,7 +25,6 @@
 #include "probe/pyoffsets.h"
 #include "probe/symbols.h"
 #include "probe/walks.h"
-#include "target/proc.h"
 #include "vm/record.h"
 
 enum {

@@ -6,8 +6,8 @@
 
 #include <sys/ptrace.h>
 
+#include "base/proc.h"
 #include "base/strbuf.h"
-#include "target/proc.h"
 #include "target/target.h"
 
 /* A thread under ptrace. */

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/bytemap.h"
+#include "base/grow.h"
 #include "base/strbuf.h"
 #include "cmd/ready/opts.h"
 #include "cmd/serve/config.h"
@@ -273,22 +274,6 @@ static void put_labels(const struct family *m, const struct dtap_row *row, struc
 	strbuf_fini(&value);
 }
 
-/* Make room for an element of @size bytes more.  0 or -ENOMEM. */
-static int grow(void *array, size_t *cap, size_t n, size_t size)
-{
-	void **v = array, *more;
-	size_t want = *cap ? 2 * *cap : 8;
-
-	if (n < *cap)
-		return 0;
-	more = realloc(*v, want * size);
-	if (!more)
-		return -ENOMEM;
-	*v = more;
-	*cap = want;
-	return 0;
-}
-
 static int add_bucket(struct series *s, struct dtap_bucket b)
 {
 	size_t at = 0;
@@ -299,7 +284,7 @@ static int add_bucket(struct series *s, struct dtap_bucket b)
 		s->buckets[at].count += b.count;
 		return 0;
 	}
-	if (grow(&s->buckets, &s->buckets_cap, s->nbuckets, sizeof(*s->buckets)))
+	if (!grow_array(&s->buckets, &s->buckets_cap, s->nbuckets, sizeof(*s->buckets)))
 		return -ENOMEM;
 	memmove(&s->buckets[at + 1], &s->buckets[at], (s->nbuckets++ - at) * sizeof(b));
 	s->buckets[at] = b;
@@ -392,7 +377,7 @@ static int add_bounds(struct family *m, const struct dtap_row *row)
 			at++;
 		if (at < m->nbounds && m->bounds[at] == from)
 			continue;
-		if (grow(&m->bounds, &m->bounds_cap, m->nbounds, sizeof(*m->bounds)))
+		if (!grow_array(&m->bounds, &m->bounds_cap, m->nbounds, sizeof(*m->bounds)))
 			return -ENOMEM;
 		memmove(&m->bounds[at + 1], &m->bounds[at], (m->nbounds++ - at) * sizeof(from));
 		m->bounds[at] = from;
@@ -423,7 +408,7 @@ int families_add(struct families *f, const struct dtap_row *row)
 static int admit(struct family *m, struct series *more)
 {
 	struct series *s = malloc(sizeof(*s));
-	int e = s ? grow(&m->series, &m->cap, m->n, sizeof(struct series *)) : -ENOMEM;
+	int e = s && grow_array(&m->series, &m->cap, m->n, sizeof(struct series *)) ? 0 : -ENOMEM;
 
 	if (!e)
 		e = bytemap_set(&m->by_labels, more->labels, strlen(more->labels) + 1, s);

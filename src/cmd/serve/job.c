@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/now.h"
 #include "base/strbuf.h"
 #include "cmd/ready/opts.h"
@@ -59,30 +60,25 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- counts -------------------------------------------------------------------------------------------- */
 
-static void *grow(void *v, size_t *cap, size_t n, size_t size)
+static struct job_count *known_count(const struct job_counts *c, const char *name)
 {
-	size_t want = *cap ? 2 * *cap : 8;
-	void *more = n < *cap ? v : realloc(v, want * size);
-
-	if (n >= *cap && more)
-		*cap = want;
-	return more;
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].name, name))
+			return &c->v[i];
+	return NULL;
 }
 
 /* The count of that name; NULL: out of memory. */
 static struct job_count *count_of(struct job_counts *c, const char *name)
 {
-	struct job_count *v;
+	struct job_count *known = known_count(c, name);
 
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->v[i].name, name))
-			return &c->v[i];
-	v = grow(c->v, &c->cap, c->n, sizeof(*v));
-	if (!v)
+	if (known)
+		return known;
+	if (!grow_array(&c->v, &c->cap, c->n, sizeof(*c->v)))
 		return NULL;
-	c->v = v;
-	v[c->n] = (struct job_count){ .name = strdup(name) };
-	return v[c->n].name ? &v[c->n++] : NULL;
+	c->v[c->n] = (struct job_count){ .name = strdup(name) };
+	return c->v[c->n].name ? &c->v[c->n++] : NULL;
 }
 
 static void fini_counts(struct job_counts *c)
@@ -104,7 +100,9 @@ static void count_refused(struct job *j, const char *why)
 			strbuf_putc(&reason, *p);
 		else if (!isdigit((unsigned char)p[1]))
 			strbuf_putc(&reason, 'N');
-	c = count_of(&j->refused, j->refused.n < REASONS ? strbuf_str(&reason) : "(other)");
+	c = known_count(&j->refused, strbuf_str(&reason));
+	if (!c)
+		c = count_of(&j->refused, j->refused.n < REASONS ? strbuf_str(&reason) : "(other)");
 	if (c)
 		c->n++;
 	strbuf_fini(&reason);
@@ -125,13 +123,10 @@ static bool forget_pid(struct job *j, pid_t pid)
 static void keep_pid(struct job *j, pid_t pid)
 {
 	bool known = forget_pid(j, pid);
-	pid_t *pids = grow(j->pids, &j->pids_cap, j->npids, sizeof(*pids));
 
 	j->traced += !known;
-	if (!pids)
-		return;
-	j->pids = pids;
-	pids[j->npids++] = pid;
+	if (grow_array(&j->pids, &j->pids_cap, j->npids, sizeof(*j->pids)))
+		j->pids[j->npids++] = pid;
 }
 
 /* --- the library's calls, in the job's thread ---------------------------------------------------------- */
@@ -214,7 +209,6 @@ static int prepare(struct dtap *t, const struct serve_script *s)
 	bool in_kernel = s->command && s->command->head.needs_kernel;
 	int e = 0;
 
-	dtap_set(t, "quiet", NULL);
 	if (s->rule)
 		dtap_select(t, DTAP_SELECT_RULE, 0);
 	else if (!in_kernel)
@@ -228,8 +222,10 @@ static int prepare(struct dtap *t, const struct serve_script *s)
 		dtap_argument(t, s->arguments.v[i]);
 	if (e || (s->command && ready_script_add(s->command, t)))
 		return e ? e : -EINVAL;
-	if (!s->command)
+	if (!s->command) {
+		dtap_set(t, "quiet", NULL);
 		dtap_script(t, s->file ? DTAP_FILE : DTAP_TEXT, s->file ? s->file : s->program);
+	}
 	return 0;
 }
 

@@ -1,41 +1,15 @@
 #include "cmd/serve/rule.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "cmd/serve/config.h"
 
 enum { READ_MAX = 1 << 20 };	/* of a command line or an environment; more is not looked at */
-
-static int open_of(pid_t pid, const char *what)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* The content of /proc/PID/@what.  False: it cannot be read. */
-static bool read_of(pid_t pid, const char *what, struct strbuf *out)
-{
-	int fd = open_of(pid, what);
-	char part[4096];
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return false;
-	while (out->len < READ_MAX && ((n = read(fd, part, sizeof(part))) > 0 || (n < 0 && errno == EINTR)))
-		if (n > 0)
-			strbuf_add(out, part, (size_t)n);
-	close(fd);
-	return n >= 0;
-}
 
 static bool matches(const struct serve_texts *patterns, const char *text)
 {
@@ -45,13 +19,11 @@ static bool matches(const struct serve_texts *patterns, const char *text)
 	return false;
 }
 
-static bool has_user(const struct serve_rule *rule, pid_t pid)
+static bool has_user(const struct serve_rule *rule, int proc)
 {
-	char path[32];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (stat(path, &st))
+	if (fstat(proc, &st))
 		return false;
 	for (size_t i = 0; i < rule->nusers; i++)
 		if (rule->users[i] == st.st_uid)
@@ -71,13 +43,13 @@ static bool has_part(const struct serve_texts *patterns, char *path)
 }
 
 /* cgroups(7): lines "NUMBER:CONTROLLERS:PATH", of version 2 one. */
-static bool has_cgroup(const struct serve_rule *rule, pid_t pid)
+static bool has_cgroup(const struct serve_rule *rule, int proc)
 {
 	bool unit = !rule->units.n, cgroup = !rule->cgroups.n;
 	struct strbuf text = { 0 };
 	char *rest, *line, *path;
 
-	if (read_of(pid, "cgroup", &text) && text.len) {
+	if (!proc_read_at(proc, "cgroup", READ_MAX, &text) && text.len) {
 		for (line = strtok_r(text.s, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 			path = strchr(line, ':');
 			path = path ? strchr(path + 1, ':') : NULL;
@@ -91,12 +63,12 @@ static bool has_cgroup(const struct serve_rule *rule, pid_t pid)
 	return unit && cgroup;
 }
 
-static bool has_command(const struct serve_rule *rule, pid_t pid)
+static bool has_command(const struct serve_rule *rule, int proc)
 {
 	struct strbuf text = { 0 };
 	bool found = false;
 
-	if (read_of(pid, "cmdline", &text) && text.len) {
+	if (!proc_read_at(proc, "cmdline", READ_MAX, &text) && text.len) {
 		for (size_t i = 0; i + 1 < text.len; i++)
 			if (!text.s[i])
 				text.s[i] = ' ';
@@ -118,10 +90,10 @@ static bool has_variable(const struct strbuf *environment, const struct serve_pa
 	return false;
 }
 
-static bool has_environment(const struct serve_rule *rule, pid_t pid)
+static bool has_environment(const struct serve_rule *rule, int proc)
 {
 	struct strbuf text = { 0 };
-	bool has = read_of(pid, "environ", &text);
+	bool has = !proc_read_at(proc, "environ", READ_MAX, &text);
 
 	for (size_t i = 0; has && i < rule->environment.n; i++)
 		has = has_variable(&text, &rule->environment.v[i]);
@@ -131,8 +103,13 @@ static bool has_environment(const struct serve_rule *rule, pid_t pid)
 
 bool rule_selects(const struct serve_rule *rule, pid_t pid)
 {
-	return (!rule->nusers || has_user(rule, pid)) &&
-	       ((!rule->units.n && !rule->cgroups.n) || has_cgroup(rule, pid)) &&
-	       (!rule->commands.n || has_command(rule, pid)) &&
-	       (!rule->environment.n || has_environment(rule, pid));
+	int proc = proc_open(pid);	/* all that is asked is of one process, whoever has its number later */
+	bool yes = proc >= 0 && (!rule->nusers || has_user(rule, proc)) &&
+		   ((!rule->units.n && !rule->cgroups.n) || has_cgroup(rule, proc)) &&
+		   (!rule->commands.n || has_command(rule, proc)) &&
+		   (!rule->environment.n || has_environment(rule, proc));
+
+	if (proc >= 0)
+		close(proc);
+	return yes;
 }

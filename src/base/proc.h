@@ -1,9 +1,10 @@
 /*
  * Reading the text files in /proc/PID.
  */
-#ifndef DTAP_TARGET_PROC_H
-#define DTAP_TARGET_PROC_H
+#ifndef DTAP_BASE_PROC_H
+#define DTAP_BASE_PROC_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,6 +12,15 @@
 
 /* Append all of /proc/@pid/@file to @out, which the caller releases in each case.  0 or a negative errno. */
 int proc_read(pid_t pid, const char *file, struct strbuf *out);
+
+/*
+ * A descriptor of the folder /proc/@pid: what is read through it is of this process, also when another one has its number
+ * later.  -ESRCH, or another negative errno.
+ */
+int proc_open(pid_t pid);
+
+/* Append @file of the process that @proc is a folder of.  A process says how long its environment is: at most @max bytes. */
+int proc_read_at(int proc, const char *file, size_t max, struct strbuf *out);
 
 /* The value of "@name:" in @status, the text of /proc/PID/status, or NULL. */
 const char *proc_status_field(const char *status, const char *name);

@@ -1,61 +1,61 @@
-/*
- * Reading the files of /proc/PID, and error messages about processes.
- */
+#include "base/proc.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "target/priv.h"
-
-int target_fail(struct strbuf *why, int err, const char *fmt, ...)
+/* Append the content of @fd, which is closed. */
+static int read_all(int fd, size_t max, struct strbuf *out)
 {
-	va_list ap;
+	char buf[8192];
+	size_t left = max;
+	ssize_t n = 0;
+	int err = 0;
 
-	if (!why)
-		return err;
-	va_start(ap, fmt);
-	strbuf_vprintf(why, fmt, ap);
-	va_end(ap);
-	return err;
-}
-
-int target_fail_errno(struct strbuf *why, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!why)
-		return err;
-	va_start(ap, fmt);
-	strbuf_vprintf(why, fmt, ap);
-	va_end(ap);
-	strbuf_printf(why, ": %s", strerror(-err));
+	while (left && (n = read(fd, buf, left < sizeof(buf) ? left : sizeof(buf))) != 0) {
+		if (n > 0) {
+			strbuf_add(out, buf, (size_t)n);
+			left -= (size_t)n;
+		} else if (errno != EINTR) {
+			err = -errno;
+			break;
+		}
+	}
+	close(fd);
 	return err;
 }
 
 int proc_read(pid_t pid, const char *file, struct strbuf *out)
 {
-	char path[64], buf[8192];
-	ssize_t n;
-	int fd, err = 0;
+	char path[64];
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while ((n = read(fd, buf, sizeof(buf))) != 0) {
-		if (n > 0)
-			strbuf_add(out, buf, (size_t)n);
-		else if (errno != EINTR)
-			break;
-	}
-	if (n < 0)
-		err = -errno;
-	close(fd);
-	return err;
+	return read_all(fd, SIZE_MAX, out);
+}
+
+int proc_open(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	fd = open(path, O_DIRECTORY | O_PATH | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+int proc_read_at(int proc, const char *file, size_t max, struct strbuf *out)
+{
+	int fd = openat(proc, file, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_all(fd, max, out);
 }
 
 const char *proc_status_field(const char *status, const char *name)
