@@ -18,7 +18,6 @@ OURS = {
     "cmd/ready/head.c": USER,
     "cmd/ready/output.c": USER,
     "cmd/ready/tree_out.c": "a page that is installed with dtap",
-    "cmd/serve/rule.c": KERNEL,
     "cmd/serve/serve.c": "a new file (O_EXCL), in the folder of the text file that the configuration names",
     "cmd/stap.c": "/dev/null",
     "cmd/stap_output.c": USER,
