@@ -312,14 +312,15 @@ struct tasks {
 	size_t n, cap;
 };
 
-/* The last number of "NSpid:", that in the innermost pid namespace. */
-static uint32_t inner_tid(uint32_t pid, uint32_t tid)
+/* The last number of "NSpid:", that in the innermost pid namespace.  *depth: how many there are. */
+static uint32_t inner_tid(uint32_t pid, uint32_t tid, size_t *depth)
 {
 	struct strbuf text = { 0 };
 	const char *number;
 	uint32_t ret = tid;
 	char file[32];
 
+	*depth = 0;
 	snprintf(file, sizeof(file), "task/%" PRIu32 "/status", tid);
 	number = proc_read((pid_t)pid, file, &text) ? NULL : proc_status_field(strbuf_str(&text), "NSpid");
 	for (char *end; number && *number != '\n'; number = end) {
@@ -328,6 +329,7 @@ static uint32_t inner_tid(uint32_t pid, uint32_t tid)
 		if (end == number)
 			break;
 		ret = (uint32_t)n;
+		++*depth;
 	}
 	strbuf_fini(&text);
 	return ret;
@@ -336,10 +338,13 @@ static uint32_t inner_tid(uint32_t pid, uint32_t tid)
 static void read_tasks(struct pystacks_reader *r, struct tasks *ts)
 {
 	char path[32];
+	uint32_t pid = r->mem.pid;
 	struct dirent *e;
+	size_t depth;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", r->mem.pid);
+	inner_tid(pid, pid, &depth);	/* all threads are in the same namespace */
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", pid);
 	d = opendir(path);
 	while (d && ts->n < THREADS_MAX && (e = readdir(d))) {
 		uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
@@ -347,7 +352,7 @@ static void read_tasks(struct pystacks_reader *r, struct tasks *ts)
 		if (!tid)
 			continue;
 		ts->v = arena_grow(r->arena, ts->v, &ts->cap, ts->n, sizeof(*ts->v));
-		ts->v[ts->n++] = (struct task){ tid, inner_tid(r->mem.pid, tid) };
+		ts->v[ts->n++] = (struct task){ tid, depth == 1 ? tid : inner_tid(pid, tid, &depth) };
 	}
 	if (d)
 		closedir(d);

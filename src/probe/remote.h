@@ -1,6 +1,6 @@
 /*
  * The memory of another, running process (process_vm_readv(2)), read by whole pages, since related data is often
- * adjacent.  Pages are cached until remote_forget().
+ * adjacent.  Pages are cached until remote_forget(); those that were used before are then read together.
  */
 #ifndef DTAP_PROBE_REMOTE_H
 #define DTAP_PROBE_REMOTE_H
@@ -14,7 +14,7 @@ enum { REMOTE_PAGE = 4096 };
 struct remote {
 	uint32_t pid;
 	int fd;				/* pidfd_open(2) */
-	struct remote_page *pages;
+	struct remote_cache *cache;
 };
 
 /*
