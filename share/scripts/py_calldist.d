@@ -4,7 +4,7 @@
  *
  *	py_calldist.d [-c COMMAND]
  *
- * Exclusive is the time in a function itself, inclusive with what it calls.  A function that is still running at the end
+ * Of each process, by id, file and function.  Exclusive is the time in a function itself, inclusive with what it calls.  A function that is still running at the end
  * is not counted, nor is one that the script did not see start.
  */
 #pragma D option quiet
@@ -30,8 +30,8 @@ python*:::function-return
 	self->inner[self->depth] = 0;
 	this->file = basename(copyinstr(arg0));
 	this->func = copyinstr(arg1);
-	@exclusive[this->file, this->func] = quantize(this->exclusive / 1000);
-	@inclusive[this->file, this->func] = quantize(this->inclusive / 1000);
+	@exclusive[pid, this->file, this->func] = quantize(this->exclusive / 1000);
+	@inclusive[pid, this->file, this->func] = quantize(this->inclusive / 1000);
 	self->depth--;
 	self->inner[self->depth] += this->inclusive;
 }
@@ -39,7 +39,7 @@ python*:::function-return
 dtrace:::END
 {
 	printf("\nExclusive elapsed times (us),\n");
-	printa("   %s, %s %@d\n", @exclusive);
+	printa("   %d, %s, %s %@d\n", @exclusive);
 	printf("\nInclusive elapsed times (us),\n");
-	printa("   %s, %s %@d\n", @inclusive);
+	printa("   %d, %s, %s %@d\n", @inclusive);
 }

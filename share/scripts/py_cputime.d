@@ -4,7 +4,7 @@
  *
  *	py_cputime.d [-c COMMAND]
  *
- * Exclusive is the time in a function itself, inclusive with what it calls.  A function that is still running at the end
+ * Of each process, which is PID.  Exclusive is the time in a function itself, inclusive with what it calls.  A function that is still running at the end
  * is not counted, nor is one that the script did not see start.
  */
 #pragma D option quiet
@@ -29,19 +29,19 @@ python*:::function-return
 	self->inner[self->depth] = 0;
 	this->file = basename(copyinstr(arg0));
 	this->func = copyinstr(arg1);
-	@calls[this->file, this->func] = count();
-	@exclusive[this->file, this->func] = sum(this->exclusive / 1000);
-	@inclusive[this->file, this->func] = sum(this->inclusive / 1000);
+	@calls[pid, this->file, this->func] = count();
+	@exclusive[pid, this->file, this->func] = sum(this->exclusive / 1000);
+	@inclusive[pid, this->file, this->func] = sum(this->inclusive / 1000);
 	self->depth--;
 	self->inner[self->depth] += this->inclusive;
 }
 
 dtrace:::END
 {
-	printf("\nCount,\n   %-32s %-32s %10s\n", "FILE", "FUNC", "CALLS");
-	printa("   %-32s %-32s %@10d\n", @calls);
-	printf("\nExclusive CPU times (us),\n   %-32s %-32s %10s\n", "FILE", "FUNC", "TOTAL");
-	printa("   %-32s %-32s %@10d\n", @exclusive);
-	printf("\nInclusive CPU times (us),\n   %-32s %-32s %10s\n", "FILE", "FUNC", "TOTAL");
-	printa("   %-32s %-32s %@10d\n", @inclusive);
+	printf("\nCount,\n   %6s %-32s %-32s %10s\n", "PID", "FILE", "FUNC", "CALLS");
+	printa("   %6d %-32s %-32s %@10d\n", @calls);
+	printf("\nExclusive CPU times (us),\n   %6s %-32s %-32s %10s\n", "PID", "FILE", "FUNC", "TOTAL");
+	printa("   %6d %-32s %-32s %@10d\n", @exclusive);
+	printf("\nInclusive CPU times (us),\n   %6s %-32s %-32s %10s\n", "PID", "FILE", "FUNC", "TOTAL");
+	printa("   %6d %-32s %-32s %@10d\n", @inclusive);
 }

@@ -4,6 +4,7 @@
  *
  *	py_flowtime.d [-c COMMAND]
  *
+ *	C PID		CPU and process
  *	TIME(us)	since the machine started
  *	DELTA(us)	since the line before, in the same thread
  *	FILE		base name of the source file
@@ -14,7 +15,7 @@
 
 self int depth;
 
-dtrace:::BEGIN { printf("%3s %-16s %-10s  %-24s -- %s\n", "C", "TIME(us)", "DELTA(us)", "FILE", "FUNC"); }
+dtrace:::BEGIN { printf("%3s %6s %-16s %-10s  %-24s -- %s\n", "C", "PID", "TIME(us)", "DELTA(us)", "FILE", "FUNC"); }
 
 python*:::function-entry, python*:::function-return
 /!self->last/
@@ -24,7 +25,7 @@ python*:::function-entry, python*:::function-return
 
 python*:::function-entry
 {
-	printf("%3d %-16d %-10d  %-24s -- %*s-> %s\n", cpu, timestamp / 1000, (timestamp - self->last) / 1000,
+	printf("%3d %6d %-16d %-10d  %-24s -- %*s-> %s\n", cpu, pid, timestamp / 1000, (timestamp - self->last) / 1000,
 	    basename(copyinstr(arg0)), self->depth * 2, "", copyinstr(arg1));
 	self->depth++;
 	self->last = timestamp;
@@ -33,7 +34,7 @@ python*:::function-entry
 python*:::function-return
 {
 	self->depth -= self->depth > 0 ? 1 : 0;
-	printf("%3d %-16d %-10d  %-24s -- %*s<- %s\n", cpu, timestamp / 1000, (timestamp - self->last) / 1000,
+	printf("%3d %6d %-16d %-10d  %-24s -- %*s<- %s\n", cpu, pid, timestamp / 1000, (timestamp - self->last) / 1000,
 	    basename(copyinstr(arg0)), self->depth * 2, "", copyinstr(arg1));
 	self->last = timestamp;
 }

@@ -4,6 +4,7 @@
  *
  *	py_funccalls.d [-c COMMAND]
  *
+ *	PID	process
  *	FILE	base name of the source file
  *	FUNC	function
  *	CALLS	how often it was called
@@ -14,10 +15,10 @@
 
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 
-python*:::function-entry { @funcs[basename(copyinstr(arg0)), copyinstr(arg1)] = count(); }
+python*:::function-entry { @funcs[pid, basename(copyinstr(arg0)), copyinstr(arg1)] = count(); }
 
 dtrace:::END
 {
-	printf(" %-32s %-32s %8s\n", "FILE", "FUNC", "CALLS");
-	printa(" %-32s %-32s %@8d\n", @funcs);
+	printf(" %6s %-32s %-32s %8s\n", "PID", "FILE", "FUNC", "CALLS");
+	printa(" %6d %-32s %-32s %@8d\n", @funcs);
 }

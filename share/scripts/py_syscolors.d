@@ -2,7 +2,8 @@
 /*
  * py_syscolors.d - calls of Python functions and the system calls in them, in colours.
  *
- *	py_syscolors.d [-c COMMAND]
+ *	py_syscolors.d -c COMMAND
+ *	py_syscolors.d -p PID
  *
  * Functions are violet, system calls red.
  */
@@ -18,13 +19,13 @@ dtrace:::BEGIN
 	printf("%3s %6s %10s  %24s:%-4s %-8s %s\n", "C", "PID", "DELTA(us)", "FILE", "LINE", "TYPE", "NAME");
 }
 
-python*:::function-entry, python*:::function-return
+python$target:::function-entry, python$target:::function-return
 /!self->last/
 {
 	self->last = timestamp;
 }
 
-python*:::function-entry
+python$target:::function-entry
 {
 	printf("%s%3d %6d %10d  %24s:%-4d %-8s %*s-> %s%s\n", colour_func, cpu, pid, (timestamp - self->last) / 1000,
 	    basename(copyinstr(arg0)), arg2, "func", self->depth * 2, "", copyinstr(arg1), colour_off);
@@ -32,7 +33,7 @@ python*:::function-entry
 	self->last = timestamp;
 }
 
-python*:::function-return
+python$target:::function-return
 {
 	self->depth -= self->depth > 0 ? 1 : 0;
 	printf("%s%3d %6d %10d  %24s:%-4d %-8s %*s<- %s%s\n", colour_func, cpu, pid, (timestamp - self->last) / 1000,

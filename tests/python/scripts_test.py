@@ -21,11 +21,12 @@ FUNCTIONS = {"<module>": 1, "leaf": 5, "work": 1, "nap": 1, "spin": 1, "big": 1,
 
 @pytest.fixture
 def run(interp):
-    """run(name) -> what the script prints of the program, all rows.  In a pid namespace, since the scripts are about
-    every Python there is."""
+    """run(name) -> what the script prints of the program, all rows.  In a pid namespace where the script is about every
+    Python there is."""
     def run(name):
-        result = harness.run(["unshare", "--pid", "--mount-proc", "--fork", harness.DTRACE, "-Z", "-s",
-                              TOP / "share" / "scripts" / f"py_{name}.d", "-c", interp.command(PROGRAM)])
+        script = TOP / "share" / "scripts" / f"py_{name}.d"
+        inside = [] if "$target" in script.read_text() else ["unshare", "--pid", "--mount-proc", "--fork"]
+        result = harness.run([*inside, harness.DTRACE, "-Z", "-s", script, "-c", interp.command(PROGRAM)])
         # Other Pythons of the machine may have more functions than there is room for; the program's own are looked at.
         err = re.sub(r"\d+ aggregation drops?", "", result.err)
         assert result.code == 0 and "drop" not in err and "error" not in err, result
@@ -39,9 +40,9 @@ def rows(text, pattern):
 
 
 def section(text, title):
-    """The rows FILE FUNC NUMBER of toolkit.py under a title."""
+    """The rows PID FILE FUNC NUMBER of toolkit.py under a title."""
     part = text[text.index(title):]
-    return {func: int(n) for func, n in rows(part.split("\n\n")[0], r"^ +toolkit.py +(\S+) +(\d+) *$")}
+    return {func: int(n) for func, n in rows(part.split("\n\n")[0], r"^ +\d+ +toolkit.py +(\S+) +(\d+) *$")}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
@@ -58,7 +59,7 @@ def test_runs_as_a_command(script=SCRIPTS[0]):
 
 
 def test_funccalls(run):
-    assert {f: int(n) for f, n in rows(run("funccalls"), r"^ toolkit.py +(\S+) +(\d+)$")} == FUNCTIONS
+    assert {f: int(n) for f, n in rows(run("funccalls"), r"^ +\d+ toolkit.py +(\S+) +(\d+)$")} == FUNCTIONS
 
 
 def test_calls(run):
@@ -95,7 +96,7 @@ def test_distributions(run, name):
     out = run(name)
     for title in ("Exclusive", "Inclusive"):
         part = out[out.index(title):]
-        picture = part[part.index("toolkit.py, spin"):].split("\n\n")[0]
+        picture = part[re.search(r"^ +\d+, toolkit.py, spin", part, re.M).start():].split("\n\n")[0]
         (bucket,), = rows(picture, r"^ +(\d+) \|@+ +1 *$")
         assert 131072 <= int(bucket) and (name == "calldist" or int(bucket) <= 262144), out
 
@@ -115,7 +116,7 @@ def nest(out, pattern):
 @pytest.mark.parametrize("name, pattern", [
     ("flow", r"^ *\d+ +\d+ +(->|<-) toolkit.py:(\S+)$"),
     ("flowinfo", r"^ *\d+ +\d+ +\d+ +toolkit.py:\d+ +func +(->|<-) (\S+)$"),
-    ("flowtime", r"^ *\d+ +\d+ +\d+ +toolkit.py +-- +(->|<-) (\S+)$"),
+    ("flowtime", r"^ *\d+ +\d+ +\d+ +\d+ +toolkit.py +-- +(->|<-) (\S+)$"),
     ("syscolors", r"toolkit.py:\d+ +func +(->|<-) (\S+?)\033\[0m$"),
 ])
 def test_flow(run, name, pattern):
@@ -131,10 +132,14 @@ def test_flow_indents(run):
         len(blanks) + 2 for blanks, func in lines if func == "work"}
 
 
+# The innermost function of a stack, after its row.
+LEAF = r"\n +\[ \S*toolkit.py:\d+ \(%s\) \]$"
+
+
 def test_syscalls(run):
     out = run("syscalls")
-    assert rows(out, r"^ +\d+ toolkit.py +leaf +(\S+) +(\d+)$") == [("getppid", "5")], out
-    assert rows(out, r"^ +\d+ toolkit.py +nap +(\w*(?:sleep|select)\w*) +(\d+)$"), out
+    assert rows(out, r"^ +\d+ (\S+) +(\d+)" + LEAF % "leaf") == [("getppid", "5")], out
+    assert rows(out, r"^ +\d+ (\w*(?:sleep|select)\w*) +(\d+)" + LEAF % "nap"), out
 
 
 def test_syscolors(run):
@@ -145,9 +150,10 @@ def test_syscolors(run):
 def test_profile(run):
     """Ninety-seven samples a second: a quarter of a second of spinning gives some two dozen, sleeping next to none."""
     out = run("profile")
-    samples = section(out, "Samples by Python function")
-    assert 15 <= samples["spin"] <= 60 and samples.get("nap", 0) <= 3, out
-    assert rows(out, r"^ +toolkit.py +spin +(\S+`\S+) +\d+ *$"), out
+    functions, code = out.split("Samples by the code that ran")
+    (spin,), nap = rows(functions, r"^ +\d+ +(\d+)" + LEAF % "spin"), rows(functions, r"^ +\d+ +(\d+)" + LEAF % "nap")
+    assert 15 <= int(*spin) <= 60 and sum(int(n) for n, in nap) <= 3, out
+    assert rows(code, r"^ +\d+ (\S+`\S+) +\d+" + LEAF % "spin"), out
 
 
 def test_malloc(run):
@@ -203,9 +209,7 @@ class Job:
 
     @property
     def pid(self):
-        """As the namespace has it."""
-        status = pathlib.Path(f"/proc/{child_of(self.enter.pid)}/status").read_text()
-        return re.search(r"^NSpid:.*\t(\d+)$", status, re.M).group(1)
+        return child_of(self.enter.pid)
 
     def close(self):
         self.enter.wait()
@@ -241,18 +245,17 @@ def test_all_interpreters_at_once(five, script, tmp_path):
     """Without a target: every Python that runs, of whatever version, in one session."""
     init, jobs = five
     out = tmp_path / "out"
-    target = []
-    if "$target" in script.read_text():     # what asks for functions of a library is about one process
+    inside, target = ["nsenter", "-t", str(init), "-p", "-m"], []
+    if "$target" in script.read_text():     # about one process, and progenyof() is for the first namespace
         jobs = jobs[-1:]
-        target = ["-p", jobs[0].pid]
-    enter = subprocess.Popen(["nsenter", "-t", str(init), "-p", "-m", harness.DTRACE, "-Z", "-x", "aggsize=16m", "-o", out,
-                              "-s", script, *target], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+        inside, target = [], ["-p", str(jobs[0].pid)]
+    enter = subprocess.Popen([*inside, harness.DTRACE, "-Z", "-x", "aggsize=16m", "-o", out, "-s", script, *target],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     harness.wait_until(lambda: enter.poll() is not None or out.exists() and out.stat().st_size)
     if enter.poll() is None:
         for job in jobs:
             job.done(12 if script.stem == "py_profile" else 2)      # samples, not events
-        os.kill(child_of(enter.pid), signal.SIGINT)
+        os.kill(child_of(enter.pid) if inside else enter.pid, signal.SIGINT)
     result = harness.finish(enter, enter.args)
     err = re.sub(r"\d+ (aggregation )?drops?", "", result.err)     # the machine may be slow
     assert result.code == 0 and "error" not in err, result
