@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/help.h"
 #include "dtap.h"
 
 static void put_json_string(const char *s)
@@ -321,14 +322,13 @@ int cmd_dump(int argc, char **argv)
 		case 'n':
 			natives = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return CMD_OK;
 		default:
-			return CMD_USAGE;
+			return help_or_mistake(c, help);
 		}
 	}
-	if (!n || optind < argc) {
+	if (!help_has_words(argc, 0, help))
+		return CMD_USAGE;
+	if (!n) {
 		fputs(help, stderr);
 		return CMD_USAGE;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "cmd/help.h"
 #include "cmd/ready/output.h"
 
 static const char help[] =
@@ -108,17 +109,9 @@ static int view(const char *path)
 int cmd_view(int argc, char **argv)
 {
 	static const struct option options[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
-	int c;
+	int c = getopt_long(argc, argv, "h", options, NULL);
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c != 'h')
-			return CMD_USAGE;
-		fputs(help, stdout);
-		return CMD_OK;
-	}
-	if (argc - optind != 1) {
-		fputs(help, stderr);
-		return CMD_USAGE;
-	}
-	return view(argv[optind]);
+	if (c != -1)
+		return help_or_mistake(c, help);
+	return help_has_words(argc, 1, help) ? view(argv[optind]) : CMD_USAGE;
 }

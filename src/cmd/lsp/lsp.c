@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "cmd/cmd.h"
+#include "cmd/help.h"
 #include "cmd/lsp/server.h"
 #include "lib/lib.h"
 #include "lib/stp_env.h"
@@ -107,17 +108,12 @@ static int options(struct lsp *s, int argc, char **argv)
 			break;
 		case 's':
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return CMD_OK;
 		default:
-			return CMD_USAGE;
+			return help_or_mistake(c, help);
 		}
 	}
-	if (optind < argc) {
-		fputs(help, stderr);
+	if (!help_has_words(argc, 0, help))
 		return CMD_USAGE;
-	}
 	return -1;
 }
 

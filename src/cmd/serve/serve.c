@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/now.h"
 #include "base/strbuf.h"
+#include "cmd/help.h"
 #include "cmd/serve/config.h"
 #include "cmd/serve/health.h"
 #include "cmd/serve/http.h"
@@ -389,16 +390,11 @@ int cmd_serve(int argc, char **argv)
 		case 'c':
 			checks = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return CMD_OK;
 		default:
-			return CMD_USAGE;
+			return help_or_mistake(c, help);
 		}
 	}
-	if (optind < argc) {
-		fputs(help, stderr);
+	if (!help_has_words(argc, 0, help))
 		return CMD_USAGE;
-	}
 	return checks ? check(path) : serve(path);
 }
