@@ -2,8 +2,8 @@
 /*
  * @summary: memory of Python objects by where it was allocated: what is still in use, what leaks, how much a second
  * @output: table
- * @value: live LIVE count
- * @value: blocks BLOCKS count
+ * @level: live LIVE count
+ * @level: blocks BLOCKS count
  * @value: allocs ALLOCS count
  * @value: allocated ALLOCATED count
  * @rate: rate RATE/S count allocated
@@ -14,8 +14,9 @@
  * @option: least int 1 only blocks of so many bytes at least
  *
  * LIVE bytes in BLOCKS were allocated while this ran and were not freed until it ended, or until the program began to end:
- * what grows with each run of the same work is a leak.  With -i they are what an interval has added.  ALLOCATED bytes in
- * ALLOCS are all that was allocated, also what was freed again.  WHERE is the function that allocated it, with its line,
+ * what grows with each run of the same work is a leak.  With -i they are what there is at the end of the interval, of all
+ * since the start, and the other columns what was allocated in it.  ALLOCATED bytes in ALLOCS are all that was allocated,
+ * also what was freed again.  WHERE is the function that allocated it, with its line,
  * and those that called it.  A list or dictionary that grows is allocated anew where it does.
  * Each allocation costs about a microsecond: --least leaves the many small ones out.
  */

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import select
 import shutil
 import signal
 import struct
@@ -348,6 +349,50 @@ def test_memory(interp):
     assert (churn["live"], churn["blocks"], churn["allocs"], churn["allocated"]) == (0, 0, 50, 50 * (65000 + size)), rows
     assert churn["rate"] > leak["rate"] > 0 and all("<module>" in row["where"][1] for row in (leak, churn)), rows
     assert lines(result.out)[0]["live"] == max(row["live"] for row in lines(result.out))
+
+
+LEAK = """
+import sys
+kept = []
+def leaks():
+    kept.append(bytes(5000))
+print("ready", flush=True)
+for line in sys.stdin:
+    for i in range(int(line)):
+        leaks()
+    print("leaked", flush=True)
+"""
+
+
+@pytest.mark.interps("3.13")
+def test_memory_at_intervals(interp, start):
+    """What is in use is that since the start, also where an interval has added nothing; allocations are the interval's."""
+    program = start(interp.argv_of(LEAK), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "ready\n"
+    command = start([DTAP, "memory", "--json", "-i", "0.2", "--least", "4000", "-p", str(program.pid)], stdout=subprocess.PIPE,
+                    text=True)
+    size = 5000 + sys.getsizeof(b"")
+    for total in range(2, 200, 2):          # until it is traced, what is allocated is not seen
+        program.stdin.write("2\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "leaked\n"
+        if select.select([command.stdout], [], [], 0.5)[0]:
+            break
+    program.stdin.write("10\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == "leaked\n"
+    rows, quiet = [], []
+    while len(quiet) < 2:                   # tables in which nothing is new
+        row = json.loads(command.stdout.readline())
+        if "leaks" in row["where"][0]:
+            rows.append(row)
+            quiet = [*quiet, row] if row["allocs"] == 0 else []
+    seen = sum(row["allocs"] for row in rows)
+    assert seen >= 12 and all((row["live"], row["blocks"]) == (seen * size, seen) for row in quiet), rows
+    command.send_signal(signal.SIGINT)
+    assert command.wait() == 0
+    program.stdin.close()
+    assert program.wait() == 0
 
 
 @pytest.mark.needs_bpf
@@ -860,6 +905,30 @@ def test_stacks_in_a_table(interp, folder):
     assert row["n"] == witness(interp)[0]["nap"] and len(row["stack"]) == 2, row
     assert re.fullmatch(r".*/calling\.py:\d+ \(nap\)", row["stack"][0]) and row["stack"][1].endswith("outer)"), row
     assert " < " in folder(head + clause, "-c", command).out
+
+
+ALIKE = """
+def f(n):
+    pass
+def g(n):
+    pass
+def calls():
+    f(3); f(5)
+    g(5); g(3)
+calls()
+"""
+
+
+@pytest.mark.interps("3.13")
+def test_stacks_that_look_alike(interp, folder):
+    """Two calls on one line are one row: the least, the greatest and the average of both."""
+    head = "/*\n * @summary: what it does\n * @output: table\n * @value: n N count\n * @value: least L int\n * @value: most M int\n" \
+        " * @value: mean A int\n * @key: stack STACK stack\n * @functions: required\n */\n"
+    clause = "$selected:entry { this->at = pystack(2, \"line\"); this->n = pyint(pyarg(0)); @n[this->at] = count();\n" \
+        "@least[this->at] = min(this->n); @most[this->at] = max(this->n); @mean[this->at] = avg(this->n); }\n"
+    result = folder(head + clause, "--json", "-c", interp.command(ALIKE), "f", "g")
+    rows = [{name: row[name] for name in ("n", "least", "most", "mean")} for row in lines(result.out)]
+    assert rows == 2 * [{"n": 2, "least": 3, "most": 5, "mean": 4}], result
 
 
 @pytest.mark.parametrize("text, message", [

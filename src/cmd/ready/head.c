@@ -100,6 +100,15 @@ static int add_value(struct reading *r, char **words)
 	return add_column(r, words, false, words[0], NULL);
 }
 
+static int add_level(struct reading *r, char **words)
+{
+	int e = add_column(r, words, false, words[0], NULL);
+
+	if (!e)
+		r->h->columns[r->h->ncolumns - 1].is_level = true;
+	return e;
+}
+
 static int add_ratio(struct reading *r, char **words)
 {
 	return add_column(r, words, false, words[3], words[4]);
@@ -175,10 +184,11 @@ static const struct directive {
 } directives[] = {
 	{ "summary", 1, true, set_summary },	{ "output", 1, false, set_output },
 	{ "key", 3, false, add_key },		{ "value", 3, false, add_value },
-	{ "ratio", 5, false, add_ratio },	{ "field", 3, false, add_field },
-	{ "rate", 4, false, add_rate },		{ "sort", 1, false, set_sort },		{ "functions", 1, false, set_functions },
+	{ "level", 3, false, add_level },	{ "ratio", 5, false, add_ratio },
+	{ "rate", 4, false, add_rate },		{ "field", 3, false, add_field },
+	{ "sort", 1, false, set_sort },		{ "functions", 1, false, set_functions },
 	{ "needs", 1, false, set_needs },	{ "live", 1, false, set_live },
-		{ "option", 4, true, add_option },
+	{ "option", 4, true, add_option },
 };
 
 /* Parse "@NAME: WORDS"; @line starts after the @. */

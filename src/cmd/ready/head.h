@@ -8,6 +8,7 @@
  *					computed from a tree)
  *	@key: NAME TITLE KIND		the next part of the aggregations' keys
  *	@value: NAME TITLE KIND		the aggregation @NAME
+ *	@level: NAME TITLE KIND		tables: the same, with -i since the start and not of the interval: what there is now
  *	@ratio: NAME TITLE KIND OF BY	the aggregation @OF divided by the aggregation @BY
  *	@rate: NAME TITLE KIND OF	tables: the aggregation @OF divided by the seconds that it took
  *	@field: NAME TITLE KIND		events: the next argument of printf()
@@ -53,7 +54,7 @@ struct ready_column {
 	enum ready_kind kind;
 	bool is_key;
 	const char *of, *by;	/* a value's aggregation; @by: the divisor of a ratio, else NULL */
-	bool per_second;
+	bool per_second, is_level;
 };
 
 struct ready_option {

@@ -2,7 +2,7 @@
  * The form "table": aggregations with the same keys, in columns.
  *
  * With -i a count or a sum is that of the last interval: the previous value is subtracted.  Others, such as a
- * maximum, are those since the start.  Keys that look alike, as stacks at two instructions of a line do, are one.
+ * maximum, are those since the start, as are levels (head.h).  Keys that look alike, as stacks at two instructions of a line do, are one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 struct entry {
 	struct dtap_value *cells;	/* ncolumns: the keys are set, texts are on the heap */
 	int64_t *now, *before;		/* 2 * ncolumns: values of ->of, then, for ratios, of ->by */
+	uint64_t *counts;		/* 2 * ncolumns: how many values *now stands for */
 };
 
 struct table {
@@ -38,6 +39,7 @@ static void free_entry(const struct ready_head *h, struct entry *e)
 	free(e->cells);
 	free(e->now);
 	free(e->before);
+	free(e->counts);
 	free(e);
 }
 
@@ -72,8 +74,9 @@ static struct entry *new_entry(const struct ready_head *h, const struct dtap_row
 		e->cells = calloc(h->ncolumns, sizeof(*e->cells));
 		e->now = calloc(2 * h->ncolumns, sizeof(*e->now));
 		e->before = calloc(2 * h->ncolumns, sizeof(*e->before));
+		e->counts = calloc(2 * h->ncolumns, sizeof(*e->counts));
 	}
-	if (!e || !e->cells || !e->now || !e->before) {
+	if (!e || !e->cells || !e->now || !e->before || !e->counts) {
 		free_entry(h, e);
 		return NULL;
 	}
@@ -106,13 +109,26 @@ static struct entry *entry_of(struct table *t, const struct dtap_row *row)
 	return e;
 }
 
-/* Add the value of another row of the same entry, or take that of the first. */
-static void take(const struct dtap_row *row, int64_t *value)
+/*
+ * Merge the value of another row of the same entry into *value, which is 0 before the first.  *n: how many values it
+ * stands for so far.  Of stddev() the largest is taken.
+ */
+static void take(const struct dtap_row *row, int64_t *value, uint64_t *n)
 {
+	int64_t v = row->value.i;
+	uint64_t count = row->count ? row->count : 1;
+
 	if (!strcmp(row->function, "count") || !strcmp(row->function, "sum"))
-		*value += row->value.i;
-	else if (strcmp(row->function, "max") || row->value.i > *value)
-		*value = row->value.i;
+		*value += v;
+	else if (!*n)
+		*value = v;
+	else if (!strcmp(row->function, "min"))
+		*value = v < *value ? v : *value;
+	else if (!strcmp(row->function, "avg"))
+		*value += (int64_t)((double)(v - *value) * (double)count / (double)(*n + count));
+	else
+		*value = v > *value ? v : *value;
+	*n += count;
 }
 
 static int take_row(void *ctx, const struct dtap_row *row)
@@ -131,16 +147,16 @@ static int take_row(void *ctx, const struct dtap_row *row)
 		bool of = c->of && !strcmp(c->of, row->aggregation), by = c->by && !strcmp(c->by, row->aggregation);
 
 		if (of)
-			take(row, &e->now[i]);
+			take(row, &e->now[i], &e->counts[i]);
 		if (by)
-			take(row, &e->now[h->ncolumns + i]);
+			take(row, &e->now[h->ncolumns + i], &e->counts[h->ncolumns + i]);
 		if (of && !c->by)
 			t->lasts[i] = strcmp(row->function, "count") && strcmp(row->function, "sum");
 	}
 	return 0;
 }
 
-/* Fill the cells of @e's values.  False: no value has changed since it was last shown. */
+/* Fill the cells of @e's values.  False: no value has changed since it was last shown, and all levels are 0. */
 static bool fill(const struct table *t, const struct ready_head *h, struct entry *e, uint64_t took_ns)
 {
 	bool some = false;
@@ -154,10 +170,10 @@ static bool fill(const struct table *t, const struct ready_head *h, struct entry
 			of = by ? of / by : 0;
 		if (h->columns[i].per_second)
 			of = (int64_t)((double)of * 1e9 / (double)(took_ns ? took_ns : 1));
-		if (t->lasts[i])
+		if (t->lasts[i] || h->columns[i].is_level)
 			of = e->now[i];
 		e->cells[i] = (struct dtap_value){ .type = DTAP_INT, .i = of };
-		some = some || (!t->lasts[i] && e->now[i] != e->before[i]);
+		some = some || (h->columns[i].is_level && of) || (!t->lasts[i] && e->now[i] != e->before[i]);
 	}
 	memcpy(e->before, e->now, 2 * h->ncolumns * sizeof(*e->now));
 	return some;
@@ -181,8 +197,10 @@ static int show(struct ready_run *r, bool last)
 		t->shown_ns = r->began_ns;
 		t->rows = (struct ready_rows){ .columns = h->columns, .ncolumns = h->ncolumns };
 	}
-	while ((e = bytemap_next(&t->entries, &pos)))
+	while ((e = bytemap_next(&t->entries, &pos))) {
 		memset(e->now, 0, 2 * h->ncolumns * sizeof(*e->now));
+		memset(e->counts, 0, 2 * h->ncolumns * sizeof(*e->counts));
+	}
 	pos = 0;
 	err = dtap_aggregations(r->t, NULL, take_row, t);
 	while (!err && (e = bytemap_next(&t->entries, &pos)))
