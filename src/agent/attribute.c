@@ -340,6 +340,11 @@ bool attribute_is_a(struct shm_run *r, uint64_t type, uint64_t base)
 	return false;
 }
 
+uint64_t attribute_basic_size(struct shm_run *r, uint64_t type)
+{
+	return word_at(r, type + TYPE_BASICSIZE);
+}
+
 /* From 3.12 on, the dictionaries of the interpreter's own types are not in the types. */
 static uint64_t dict_of_type(struct shm_run *r, uint64_t type)
 {

@@ -70,6 +70,9 @@ int attribute_list(const struct object *o, uint64_t *items, uint64_t *n);
 /* Is @type equal to @base or derived from it?  Only the first base of each class (tp_base) is followed. */
 bool attribute_is_a(struct shm_run *r, uint64_t type, uint64_t base);
 
+/* The size of @type's instances without their items; 0: it cannot be read. */
+uint64_t attribute_basic_size(struct shm_run *r, uint64_t type);
+
 /* Measure the rest of the layouts; part of object_measure(). */
 void attribute_measure(void);
 

@@ -17,6 +17,14 @@ struct shm_run *object_reader(void)
 	return &reader;
 }
 
+struct shm_run *object_reader_of_living(struct shm_run *r)
+{
+	static struct shm none;
+	static struct shm_run reader = { .shm = &none, .is_alive = true };
+
+	return agent_thread.allocating || agent.engine.has_subinterpreters ? r : &reader;
+}
+
 void object_lives(uint64_t addr)
 {
 	struct object_state *s = &agent.objects;
@@ -58,7 +66,7 @@ int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 {
 	if (!addr || addr & 7 || !object_at->type_flags)
 		return ABI_FAULT_BADADDR;
-	if (is_living(addr)) {
+	if (r->is_alive || is_living(addr)) {
 		object_open_alive(r, addr, ret);
 		return 0;
 	}

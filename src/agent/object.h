@@ -46,6 +46,14 @@ void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret);
 /* For reading where no program runs. */
 struct shm_run *object_reader(void);
 
+/*
+ * In place of @r, to read objects that are reached by references, and only so, from objects that are alive: these are
+ * alive, too, as long as this thread keeps the GIL, and so is the memory that they own.  Such objects are read directly.
+ * Inside an allocator an object may be in the middle of a change, and objects of another interpreter change at any time:
+ * then @r is returned.
+ */
+struct shm_run *object_reader_of_living(struct shm_run *r);
+
 /* Copy the @size bytes at offset @off of @o.  False: they cannot be read. */
 bool object_read(const struct object *o, void *dst, uint32_t size, uint32_t off);
 

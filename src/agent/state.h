@@ -327,6 +327,7 @@ struct task_state {
 	struct pyobj *current;		/* _asyncio._current_tasks, held, or NULL */
 	struct pyobj *modules;		/* sys.modules, held */
 	long dict_off, loop_off, task_off;	/* in the thread's state */
+	uint64_t loop_hash;		/* of the loop's key in the thread's dictionary; 0: not computed yet */
 	long name_off, size;		/* in a C task: its name; the size of the task */
 	long coro_name_off;		/* in a coroutine object: its qualified name */
 	long coro_frame_off;		/* in a coroutine object: its frame, or a pointer to it */

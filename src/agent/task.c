@@ -236,7 +236,7 @@ static int loop_of_thread(struct shm_run *r, uint64_t *ret)
 {
 	static const char key[] = "__asyncio_running_event_loop__";
 	uint64_t dict = thread_word(agent.tasks.dict_off);
-	struct attribute_key k;
+	struct attribute_key k = { .text = key, .length = sizeof(key) - 1, .hash = agent.tasks.loop_hash };
 	struct object o;
 	int err;
 
@@ -244,7 +244,9 @@ static int loop_of_thread(struct shm_run *r, uint64_t *ret)
 	if (!dict)
 		return 0;
 	open_alive(r, dict, &o);
-	attribute_text_key(&k, key, sizeof(key) - 1);
+	if (!k.hash)
+		attribute_text_key(&k, key, sizeof(key) - 1);
+	agent.tasks.loop_hash = k.no_hash ? 0 : k.hash;
 	err = attribute_item(&o, &k, ret);
 	return err == ABI_FAULT_VALUE_NONE ? 0 : err;
 }
@@ -253,10 +255,12 @@ static int loop_of_thread(struct shm_run *r, uint64_t *ret)
 static bool is_loop(struct shm_run *r, uint64_t key, uint64_t running)
 {
 	uint64_t words[2];
+	struct object o;
 
 	if (key == running || agent.tasks.loop_off)
 		return key == running;
-	return !memory_read(r, words, sizeof(words), running + HEAD) && (key == words[0] || key == words[1]);
+	return !object_open(r, running, &o) && attribute_basic_size(r, o.type) >= HEAD + sizeof(words) &&
+	       !memory_read(r, words, sizeof(words), running + HEAD) && (key == words[0] || key == words[1]);
 }
 
 /* The value for the loop in the dictionary @tasks; 0: none. */
@@ -305,7 +309,7 @@ static int current_of_python(struct shm_run *r, uint64_t running, uint64_t *ret)
 	return current_of_loop(r, found, running, ret);
 }
 
-/* The running task; 0: none. */
+/* The running task; 0: none.  @r: object_reader_of_living() */
 static int current(struct shm_run *r, uint64_t *ret)
 {
 	const struct task_state *t = &agent.tasks;
@@ -405,10 +409,11 @@ static uint64_t coroutine_of(const struct object *task)
 			open_alive(task->run, w, &o);
 		return w && is_coroutine(&o) ? w : 0;
 	}
+	/* Not all of its words are addresses. */
 	for (long off = HEAD; off + 8 <= agent.tasks.size; off += 8) {
 		uint64_t w = object_word(task, (uint32_t)off);
 
-		if (w && w % 8 == 0 && !object_open(task->run, w, &o) && is_coroutine(&o))
+		if (w && w % 8 == 0 && !object_open(object_reader(), w, &o) && is_coroutine(&o))
 			return w;
 	}
 	return 0;
@@ -439,6 +444,7 @@ int64_t task_text_of(struct shm_run *r, uint64_t addr, bool coroutine, char *dst
 	struct object task;
 	bool of_c;
 
+	r = object_reader_of_living(r);
 	open_alive(r, addr, &task);
 	of_c = attribute_is_a(r, task.type, agent.tasks.type);
 	return (coroutine ? put_coroutine : put_name)(&task, of_c, dst, size);
@@ -447,7 +453,7 @@ int64_t task_text_of(struct shm_run *r, uint64_t addr, bool coroutine, char *dst
 int64_t task_text(struct shm_run *r, bool coroutine, char *dst, uint32_t size)
 {
 	uint64_t addr;
-	int err = current(r, &addr);
+	int err = current(object_reader_of_living(r), &addr);
 
 	dst[0] = '\0';
 	if (err || !addr)
@@ -473,8 +479,8 @@ static bool is_frame_of(struct shm_run *r, uint64_t addr, const char *frame)
 		return false;
 	if (t->coro_has_frame)
 		return addr + (uint64_t)t->coro_frame_off == (uint64_t)(uintptr_t)frame;
-	return !memory_read(r, &w, sizeof(w), addr + (uint64_t)t->coro_frame_off) && w == (uint64_t)(uintptr_t)frame &&
-	       !object_open(r, addr, &o) && is_coroutine(&o);
+	return !object_open(r, addr, &o) && is_coroutine(&o) && object_read(&o, &w, sizeof(w), (uint32_t)t->coro_frame_off) &&
+	       w == (uint64_t)(uintptr_t)frame;
 }
 
 /* Does the task, implemented in C, run the coroutine of @frame?  Where a task has its coroutine shows at the first one. */
@@ -485,7 +491,7 @@ static bool runs_frame(const struct object *task, const char *frame)
 	if (t->coro_off)
 		return is_frame_of(task->run, object_word(task, (uint32_t)t->coro_off), frame);
 	for (long off = HEAD; !t->coro_off && off + 8 <= t->size; off += 8)
-		if (is_frame_of(task->run, object_word(task, (uint32_t)off), frame))
+		if (is_frame_of(object_reader(), object_word(task, (uint32_t)off), frame))
 			t->coro_off = off;
 	return t->coro_off;
 }
@@ -495,6 +501,7 @@ uint64_t task_of_frame(struct shm_run *r, const char *frame)
 	uint64_t addr, coroutine;
 	struct object task;
 
+	r = object_reader_of_living(r);
 	if (!agent.tasks.known || !agent.tasks.coro_frame_off || current(r, &addr) || !addr)
 		return 0;
 	open_alive(r, addr, &task);

@@ -187,7 +187,7 @@ int memory_read(struct shm_run *r, void *dst, uint64_t size, uint64_t addr)
 {
 	int saved = errno, err = 0;
 
-	if (room_at(r, addr) >= size) {
+	if (r->is_alive || room_at(r, addr) >= size) {
 		memmove(dst, (const void *)(uintptr_t)addr, size);
 		return 0;
 	}
@@ -206,7 +206,7 @@ int64_t memory_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t
 	uint64_t room, len;
 	int64_t n;
 
-	if (memory_is_known(r, addr))
+	if (r->is_alive || memory_is_known(r, addr))
 		return copy_string(dst, size, src, strnlen(src, size));
 	room = room_at(r, addr);
 	len = room ? strnlen(src, room < size ? room : size) : 0;

@@ -5,7 +5,8 @@
  * memory are read directly: the program's own stack, the session's segment, and the strings that the agent passed as
  * this event's arguments.  All other memory is copied by the kernel (process_vm_readv(2), process_vm_writev(2)),
  * which returns an error where a load would kill the process.  A handler for SIGSEGV is not an option: it would
- * replace the traced program's own.
+ * replace the traced program's own.  No program has a reader with shm_run.is_alive: with it the agent reads objects that
+ * it knows to be alive, and nothing else.
  *
  * In a process whose seccomp filter would kill it for those two calls (shm.no_memory) they are not made; access to
  * other memory is a fault.
