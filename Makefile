@@ -9,6 +9,7 @@
 #	make fuzz		a short run of each fuzz driver
 #	make install		into DESTDIR, prefix (default /usr/local)
 #	make uninstall		remove what the last install has put there
+#	make package		Debian packages, or with KIND=rpm or KIND=static those, in OUT (default packages)
 #	make clean		remove the build folders
 #	make help		this list
 #
@@ -20,6 +21,8 @@ BUILD = build
 SAN = $(BUILD)-san
 FUZZ = $(BUILD)-fuzz
 FUZZ_SECONDS = 20
+KIND = deb
+OUT = packages
 PYTEST_ARGS =
 UNIT_ARGS ?=
 export UNIT_ARGS
@@ -62,6 +65,7 @@ check-san:
 	@$(PYTHON) tools/check $(SAN) $(PYTEST_ARGS)
 
 nightly:
+	@tools/need packages
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
@@ -83,10 +87,14 @@ install: all
 uninstall:
 	@ninja -C $(BUILD) uninstall
 
+package:
+	@tools/need build packages
+	@tools/package $(KIND) $(OUT)
+
 clean:
 	rm -rf $(BUILD) $(SAN) $(FUZZ)
 
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-san nightly bench fuzz install uninstall clean help
+.PHONY: all demo check check-san nightly bench fuzz install uninstall package clean help

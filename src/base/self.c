@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* For a program, dladdr() returns argv[0], which need not be a path: so only a library's name is used. */
@@ -30,4 +31,28 @@ bool self_dir(char *buf, size_t size)
 	slash[1] = '\0';
 	memcpy(buf, path, strlen(path) + 1);
 	return true;
+}
+
+static bool by_others(const struct stat *st)
+{
+	return (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && st->st_gid && st->st_gid != st->st_uid);
+}
+
+bool self_is_writable(const char *path, char *buf, size_t size)
+{
+	struct stat st;
+	char *slash;
+
+	if (strlen(path) >= size)
+		return false;
+	strcpy(buf, path);
+	if (stat(buf, &st))
+		return false;
+	if (by_others(&st))
+		return true;
+	slash = strrchr(buf, '/');
+	if (!slash)
+		return false;
+	slash[slash == buf] = '\0';
+	return !stat(buf, &st) && by_others(&st) && !(st.st_mode & S_ISVTX);
 }

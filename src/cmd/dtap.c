@@ -4,12 +4,15 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/oom.h"
+#include "base/self.h"
 #include "cmd/ready/ready.h"
 #include "dtap.h"
 
@@ -85,6 +88,22 @@ static int run(const char *name, int argc, char **argv)
 	return c->run(argc - 1, argv + 1);
 }
 
+/* Who can write the program that root runs has root's rights. */
+static bool is_safe_for_root(const char *name)
+{
+	char path[PATH_MAX], what[PATH_MAX];
+	ssize_t n;
+
+	if (geteuid())
+		return true;
+	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	if (n <= 0 || !self_is_writable(path, what, sizeof(what)))
+		return true;
+	fprintf(stderr, "%s: refused for root: others can write %s: chmod go-w it, or install dtap\n", name, what);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -92,7 +111,7 @@ int main(int argc, char **argv)
 
 	oom_set_handler(out_of_memory);
 	name = name ? name + 1 : argc > 0 ? argv[0] : "dtap";
-	code = run(name, argc, argv);
+	code = is_safe_for_root(name) ? run(name, argc, argv) : CMD_ERROR;
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;

@@ -51,6 +51,7 @@ static int find_object(struct agents *a, const char *path, struct strbuf *why)
 {
 	struct strbuf own = { 0 };
 	struct stat st;
+	char real[PATH_MAX];
 	int err = path ? 0 : agents_object(&own, why);
 
 	if (err)
@@ -58,6 +59,10 @@ static int find_object(struct agents *a, const char *path, struct strbuf *why)
 	a->object = realpath(path ? path : strbuf_str(&own), NULL);
 	if (!a->object || stat(a->object, &st)) {
 		err = target_fail_errno(why, -errno, "dtap's agent %s", path ? path : strbuf_str(&own));
+		goto out;
+	}
+	if (!geteuid() && self_is_writable(a->object, real, sizeof(real))) {
+		err = target_fail(why, -EPERM, "dtap's agent is refused for root: others can write %s: chmod go-w it", real);
 		goto out;
 	}
 	a->dev = st.st_dev;

@@ -17,6 +17,11 @@
  * with it, and this file loads it when a server starts.
  */
 #define OBJECT "libmicrohttpd.so.12"	/* the ABI of 0.9 */
+#ifdef DTAP_STATIC
+#define NO_OBJECT "the static program has no HTTP server: install dtap from a package, or build it"
+#else
+#define NO_OBJECT "the library " OBJECT " is not there (Debian: libmicrohttpd12)"
+#endif
 
 #define FUNCTIONS(X) \
 	X(MHD_start_daemon) X(MHD_stop_daemon) X(MHD_create_response_from_buffer) X(MHD_add_response_header) \
@@ -165,7 +170,7 @@ static int load(struct http *h, struct strbuf *err)
 {
 	h->object = dlopen(OBJECT, RTLD_NOW | RTLD_LOCAL);
 	if (!h->object)
-		return fail(&h->conf, -ENOENT, "the library " OBJECT " is not there (Debian: libmicrohttpd12)", err);
+		return fail(&h->conf, -ENOENT, NO_OBJECT, err);
 #define LOAD(name) \
 	h->mhd.name = (__typeof__(&name))(uintptr_t)dlsym(h->object, #name); \
 	if (!h->mhd.name) \
