@@ -48,6 +48,7 @@ enum {
 	ABI_SEGMENT_PYTHON = 4,	/* ... with Python frames */
 	ABI_SEGMENT_VALUES = 8,	/* programs use Python values ... */
 	ABI_SEGMENT_TASKS = 16,	/* ... and asyncio tasks */
+	ABI_SEGMENT_VTIME = 32,	/* programs read vtimestamp: the time of events is not part of it */
 };
 
 enum abi_map_kind {
@@ -86,7 +87,7 @@ enum { ABI_ADD_STRING_MAX = 4096 };
 /* Helpers that the kernel does not have; their numbers are above the kernel's. */
 enum {
 	ABI_HELPER_PARENT = 0x10000,	/* the parent's pid */
-	ABI_HELPER_THREAD_TIME,		/* CPU time of this thread in ns */
+	ABI_HELPER_THREAD_TIME,		/* CPU time of this thread in ns, without that of the events in it */
 	ABI_HELPER_SCRATCH,		/* the lane's scratch memory, or 0 */
 	ABI_HELPER_CTX,			/* the context */
 	ABI_HELPER_ADD_BY_STRING,	/* (map, string, classes, word, value): see vm/add.c */

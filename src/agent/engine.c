@@ -26,6 +26,7 @@
 #include "agent/stacks.h"
 #include "agent/task.h"
 #include "agent/variable.h"
+#include "agent/vtime.h"
 #include "base/glob.h"
 #include "vm/calls.h"
 #include "vm/shm.h"
@@ -380,11 +381,14 @@ static void sum_up(void)
 	unsigned markers = 0, functions = 0;
 	bool values = false, stacks = false;
 
+	agent.engine.vtime = NULL;
 	memset(agent.engine.uses, 0, sizeof(agent.engine.uses));
 	for (struct session *s = agent.engine.active; s; s = s->next) {
 		markers |= s->markers;
 		functions |= s->functions;
 		values |= (s->shm.flags & ABI_SEGMENT_VALUES) != 0;
+		if (s->shm.flags & ABI_SEGMENT_VTIME && !agent.engine.vtime)
+			agent.engine.vtime = &s->shm;
 		stacks |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0 && s->markers & WANT_function__entry;
 		for (unsigned k = 0; k < ABI_MARKERS; k++)
 			agent.engine.uses[k] |= s->uses[k];
@@ -529,6 +533,7 @@ static void in_child(void)
 	agent.engine.held = agent.engine.active;
 	agent.engine.active = NULL;
 	agent_thread.tid = 0;
+	vtime_forked();
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
 }
@@ -552,6 +557,7 @@ void engine_forked(void)
 	agent.engine.held = NULL;
 	agent.engine.forked = false;
 	agent_thread.tid = 0;
+	vtime_forked();
 	agent.engine.pending = NULL;		/* from a thread that is not in the child: leaked */
 	memset(agent.engine.ended, 0, sizeof(agent.engine.ended));
 	agent.engine.some_ended = false;
@@ -581,6 +587,21 @@ void engine_orphaned(void)
 
 /* --- events ------------------------------------------------------------------------------------------- */
 
+static inline const struct shm *begin_vtime(void)
+{
+	const struct shm *clock = agent.engine.vtime;
+
+	if (__builtin_expect(clock != NULL, 0))
+		vtime_begin(clock);
+	return clock;
+}
+
+static inline void end_vtime(const struct shm *clock)
+{
+	if (__builtin_expect(clock != NULL, 0))
+		vtime_end(clock);
+}
+
 static bool take_lane(struct session *s)
 {
 	struct abi_data *d = s->data;
@@ -595,6 +616,7 @@ static bool take_lane(struct session *s)
 			s->run.wake = s->wake;
 			s->run.stacks = s->stacks;
 			s->run.values = &pyval_values;
+			s->run.thread_time = s->shm.flags & ABI_SEGMENT_VTIME ? vtime_now : NULL;
 			find_counts();
 			return true;
 		}
@@ -658,24 +680,31 @@ static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uin
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
+	const struct shm *vtime;
 	enum entered how;
 
 	if (__builtin_expect(agent.engine.forked, 0))
 		engine_forked();
 	how = enter();
+	vtime = begin_vtime();
 	agent.engine.frame = __builtin_frame_address(0);
 	object_forget();
 	run(marker, arg0, arg1, arg2, arg3, strings);
+	end_vtime(vtime);
 	leave(how);
 }
 
 void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings)
 {
+	const struct shm *vtime;
+
 	if (agent.engine.forked || !enter_sub())
 		return;
+	vtime = begin_vtime();
 	agent.engine.frame = __builtin_frame_address(0);
 	object_forget();
 	run(marker, args[0], args[1], args[2], args[3], strings);
+	end_vtime(vtime);
 	leave(ENTERED_IN_TURN);
 }
 
@@ -814,6 +843,7 @@ static void run_matches(const struct engine_match *m, unsigned n, uint64_t file,
 
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line)
 {
+	const struct shm *vtime;
 	unsigned uses = 0;
 	uint64_t file, name;
 	enum entered how;
@@ -823,9 +853,11 @@ void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *
 	file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	how = enter();
+	vtime = begin_vtime();
 	agent.engine.frame = __builtin_frame_address(0);
 	object_forget();
 	run_matches(m, n, file, name, line);
+	end_vtime(vtime);
 	leave(how);
 }
 

@@ -47,6 +47,7 @@ struct engine_state {
 	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
 	unsigned epoch;				/* counts changes of the set of programs */
 	bool values;				/* some program wants Python values */
+	const struct shm *vtime;		/* of a session whose programs read vtimestamp, or NULL */
 	const void *frame;			/* frame address of engine_run() at the last event */
 	struct session *active;
 	struct session *pending;		/* pushed by the agent's thread; atomic */
@@ -436,6 +437,16 @@ struct cstack {
 	char *low, *high;	/* it may grow down to @low */
 };
 
+/* vtime.c; in ns. */
+struct thread_vtime {
+	unsigned depth;		/* of nested events; 0: no event */
+	uint32_t lead_ns;	/* from the event's beginning to the reading of the thread's clock */
+	uint64_t since_ns;	/* CLOCK_MONOTONIC soon after that reading ... */
+	uint64_t began_ns;	/* ... and the thread's clock at the event's beginning */
+	uint64_t hidden_ns;	/* spent in events so far */
+	uint64_t now_ns;	/* vtimestamp at the event */
+};
+
 /*
  * Written only by its thread.  Thread-local in the initial-exec model: an access is one instruction and allocates
  * nothing.
@@ -454,6 +465,7 @@ struct agent_thread {
 	bool stack_asked;
 	bool in_setter;			/* slot.c: the program is calling a replaced setter */
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
+	struct thread_vtime vtime;
 };
 
 #define STACK_UNKNOWN ((char *)-1)

@@ -619,6 +619,7 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 		   (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
 		   (unit->asks_values ? ABI_SEGMENT_VALUES : 0) |
 		   (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) |
+		   (unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_VTIME : 0) |
 		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 	t->woken = epoll_create1(EPOLL_CLOEXEC);
 	t->probes = calloc(t->named.first, sizeof(*t->probes));

@@ -243,6 +243,8 @@ HELPER(thread_time)
 	struct timespec ts = { 0 };
 
 	UNUSED5();
+	if (run_of(t)->thread_time)
+		return run_of(t)->thread_time();
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }

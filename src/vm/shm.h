@@ -106,6 +106,7 @@ struct shm_run {
 	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */
 	const struct shm_values *values;	/* NULL: there are none */
+	uint64_t (*thread_time)(void);	/* for vtimestamp; NULL: the thread's CPU time */
 	struct cookie_fd wake;		/* a socket; a write to it wakes the tracer */
 };
 

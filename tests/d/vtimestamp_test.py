@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+import harness
+
 pytestmark = [pytest.mark.needs_bpf, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")]
 
 PROGRAM = """
@@ -55,3 +57,83 @@ def test_is_the_threads_time(dtrace, tmp_path):
     assert result.code == 0 and len(seen) == len(own) == 200, result
     apart = sorted(abs(x - y) for x, y in zip(seen, own))
     assert apart[100] < 1_000_000 and apart[-10] < 100_000_000, apart
+
+
+# --- without the time of probes ------------------------------------------------------------------------
+
+COSTLY = """
+    this->s = strjoin(copyinstr(arg0), "%s");
+    @[index(this->s, "aab"), index(this->s, "aaab"), index(this->s, "aaaab"), strstr(this->s, "aaac")] = count();
+""" % ("a" * 200)
+
+WORK = """
+import time
+def f():
+    end = time.thread_time_ns() + LENGTH
+    while time.thread_time_ns() < end: pass
+def measured():
+    for i in range(CALLS): f()
+begin = time.thread_time_ns()
+measured()
+print("took", time.thread_time_ns() - begin)
+"""
+
+
+def took(text):
+    return int(re.search(r"took (\d+)", text)[1])
+
+
+def work(interp, calls, length):
+    return WORK.replace("CALLS", str(calls)).replace("LENGTH", str(length))
+
+
+def traced(dtrace, interp, program):
+    """The program's thread as it says itself, and by vtimestamp, with a costly probe on every call."""
+    result = dtrace("-q", "-x", "place=target", "-n", """
+        python$target:::function-entry /copyinstr(arg1) == "f"/ { %s }
+        python$target:::function-entry /copyinstr(arg1) == "measured"/ { self->v = vtimestamp; }
+        python$target:::function-return /copyinstr(arg1) == "measured"/ { printf("seen %%d\\n", vtimestamp - self->v); }
+        """ % COSTLY, "-c", interp.command(program))
+    assert result.code == 0, result
+    return took(result.out), int(re.search(r"seen (\d+)", result.out)[1])
+
+
+@pytest.mark.interps("3.9", "3.14")
+def test_is_without_costly_probes(dtrace, interp):
+    """What the program takes untraced, though most of its time is the probe's by now."""
+    program = work(interp, 5000, 0)
+    alone = took(harness.run(interp.argv_of(program)).out)
+    whole, seen = traced(dtrace, interp, program)
+    assert abs(seen - alone) < (whole - alone) / 4, (alone, whole, seen)
+
+
+@pytest.mark.interps("3.11", "3.15")
+def test_has_all_but_the_probes(dtrace, interp):
+    """Nothing of the program's own time is taken for a probe's, though the thread loses its CPU in both."""
+    whole, seen = traced(dtrace, interp, work(interp, 100, 1_000_000))
+    assert 100_000_000 <= seen <= whole, (whole, seen)
+
+
+FORKS = """
+import os, threading
+def f(): pass
+def run():
+    for i in range(2000): f()
+threads = [threading.Thread(target=run) for i in range(3)]
+for t in threads: t.start()
+for t in threads: t.join()
+pid = os.fork()
+run()
+if pid: os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.interps("3.9", "3.13")
+def test_never_back_inside(dtrace, interp):
+    """Nor in a child of fork, whose time begins anew."""
+    result = dtrace("-q", "-x", "place=target", "-x", "family", "-n", """
+        self uint64_t last;
+        python*:::function-entry /copyinstr(arg1) == "f"/ {
+            @[(int64_t)(vtimestamp - self->last) < 0, vtimestamp >> 40 != 0] = count(); self->last = vtimestamp;
+        }""", "-c", interp.command(FORKS))
+    assert result.code == 0 and re.fullmatch(r"\s*0\s+0\s+10000\s*", result.out), result
