@@ -156,6 +156,7 @@ struct ebpf_env {
 	/* Offsets in struct task_struct of what no helper returns (bytes); 0: unknown, programs that need it are
 	 * refused. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
+	uint32_t task_last_arrival;	/* 0: not known; only vtimestamp is less exact then */
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	/* On to the executed file: offsets in struct mm_struct, file, inode twice, super_block. */
 	uint32_t mm_exe, file_inode, inode_number, inode_super, super_dev;
@@ -190,7 +191,7 @@ enum {
 	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable; the tracer fills it */
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: code objects that the tracer was sent recently */
-	EBPF_MAP_VTIMES,	/* hash by thread: its last vtimestamp */
+	EBPF_MAP_VTIMES,	/* hash by struct task_struct: the last vtimestamp, the time spent in programs */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,

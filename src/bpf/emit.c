@@ -299,6 +299,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		g->needs |= needs_of(g, errors, nerrors);
 	if (g->env->only_pid || gen_tp_other_task(g))
 		g->needs |= NEED_TASK;
+	if (gen_hides_time(g))
+		g->needs |= NEED_TIME;
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
 		gen_take_scratch(g, busy);
@@ -327,6 +329,8 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 	asm_bind(as, over);
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
+	if (gen_hides_time(g))
+		gen_hide_time(g);
 	asm_bind(as, out);
 	asm_imm(as, R0, 0);
 	asm_exit(as);

@@ -256,40 +256,108 @@ static void need_task(struct gen *g, const char *builtin, bool known)
 		gen_refuse(g, builtin);
 }
 
-/* Clocks that differ by more belong to two threads, of which the second got the first one's number. */
+/* An element of EBPF_MAP_VTIMES. */
+enum { VTIME_LAST = 0, VTIME_HIDDEN = 8 };
+
+/* Clocks that differ by more belong to two threads, of which the second got the first one's address. */
 enum { VTIME_BACK_NS = 1000000000 };
 
-/* R1 = the time in R1, or this thread's last vtimestamp if that is later. */
-static void never_back(struct gen *g)
+/* The element of a thread that has none: the time at FRAME_TMP2, nothing hidden. */
+static void vtime_new(struct gen *g)
 {
 	struct assembler *as = &g->as;
-	uint32_t known = asm_label(as), later = asm_label(as), done = asm_label(as);
 
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	asm_helper(as, BPF_FUNC_get_current_pid_tgid);
-	asm_st(as, BPF_DW, R10, FRAME_THREAD, R0);
-	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_THREAD);
-	asm_ji(as, BPF_JNE, R0, 0, known);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_st(as, BPF_DW, R10, FRAME_KEY + VTIME_LAST, R1);
+	asm_sti(as, BPF_DW, R10, FRAME_KEY + VTIME_HIDDEN, 0);
 	asm_map(as, R1, EBPF_MAP_VTIMES);
 	asm_mov(as, R2, R10);
 	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
 	asm_mov(as, R3, R10);
-	asm_alui(as, BPF_ADD, R3, FRAME_TMP2);
+	asm_alui(as, BPF_ADD, R3, FRAME_KEY);
 	asm_imm(as, R4, BPF_ANY);
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+}
+
+/* R1 = the time in R1 without that of programs, or this thread's last vtimestamp if that is later. */
+static void virtual_time(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t known = asm_label(as), same = asm_label(as), later = asm_label(as), done = asm_label(as);
+
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	gen_current_task(g);
+	asm_st(as, BPF_DW, R10, FRAME_THREAD, R0);
+	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_THREAD);
+	asm_ji(as, BPF_JNE, R0, 0, known);
+	vtime_new(g);
 	asm_ja(as, done);
 	asm_bind(as, known);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
-	asm_ld(as, BPF_DW, R2, R0, 0);
+	asm_ld(as, BPF_DW, R2, R0, VTIME_HIDDEN);
+	asm_j(as, BPF_JGE, R1, R2, same);
+	/* A thread that has run for less than what is hidden from it is a new one. */
+	asm_sti(as, BPF_DW, R0, VTIME_LAST, 0);
+	asm_sti(as, BPF_DW, R0, VTIME_HIDDEN, 0);
+	asm_imm(as, R2, 0);
+	asm_bind(as, same);
+	asm_alu(as, BPF_SUB, R1, R2);
+	asm_ld(as, BPF_DW, R2, R0, VTIME_LAST);
 	asm_mov(as, R3, R2);
 	asm_alu(as, BPF_SUB, R3, R1);
 	asm_ji(as, BPF_JLT, R3, VTIME_BACK_NS, later);
-	asm_st(as, BPF_DW, R0, 0, R1);
+	asm_st(as, BPF_DW, R0, VTIME_LAST, R1);
 	asm_ja(as, done);
 	asm_bind(as, later);
 	asm_mov(as, R1, R2);
 	asm_bind(as, done);
+}
+
+bool gen_hides_time(const struct gen *g)
+{
+	return !g->env->user_space && g->env->ctx != EBPF_CTX_RUN && g->env->task_runtime && !gen_tp_other_task(g) &&
+	       g->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC;
+}
+
+/* A program that took longer may have been preempted, or have slept. */
+enum { HIDE_LONG_NS = 20000 };
+
+/*
+ * Add the time since the program began to what is hidden from its thread's vtimestamp, if that has been asked for.  If
+ * the thread has lost its CPU meanwhile, only the time since it got it back.
+ */
+void gen_hide_time(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), add = asm_label(as);
+
+	gen_current_task(g);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_TMP2);
+	asm_ji(as, BPF_JEQ, R0, 0, none);
+	asm_mov(as, R6, R0);
+	asm_helper(as, BPF_FUNC_ktime_get_ns);
+	asm_mov(as, R7, R0);
+	asm_mov(as, R8, R0);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+	asm_alu(as, BPF_SUB, R7, R1);
+	asm_ji(as, BPF_JLT, R7, HIDE_LONG_NS, add);
+	if (g->env->task_last_arrival) {
+		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
+		peek(g, BPF_DW, g->env->task_last_arrival);
+		asm_alu(as, BPF_SUB, R8, R1);
+		asm_map_value(as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, sched_off_ns));
+		asm_ld(as, BPF_DW, R1, R1, 0);
+		asm_alu(as, BPF_ADD, R8, R1);
+		asm_j(as, BPF_JGE, R8, R7, add);
+		asm_mov(as, R7, R8);
+	} else {
+		asm_ja(as, none);
+	}
+	asm_bind(as, add);
+	asm_atomic(as, BPF_ADD, BPF_DW, R6, VTIME_HIDDEN, R7);
+	asm_bind(as, none);
 }
 
 /* R1 = the word at @off of the thread's struct task_struct. */
@@ -337,7 +405,7 @@ static void sched_version(struct gen *g)
  * A thread's CPU time is the sum that the scheduler stored last plus the time since then, on the task clock of the
  * CPU.  That is the scheduler's clock without the time taken by interrupts and a hypervisor, so it differs from CPU to
  * CPU.  The time taken since its last update is unknown: a thread that changes CPUs could see its time go back
- * (never_back).  If the scheduler adds up during these reads, they are repeated.
+ * (virtual_time).  If the scheduler adds up during these reads, they are repeated.
  */
 static void vtimestamp(struct gen *g)
 {
@@ -380,7 +448,7 @@ static void vtimestamp(struct gen *g)
 	}
 	asm_bind(as, done);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
-	never_back(g);
+	virtual_time(g);
 }
 
 /* R1 = the value of an integer builtin. */

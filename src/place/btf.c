@@ -152,11 +152,16 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 #endif
 }
 
-/* The path from struct sched_entity, at @se in struct task_struct, to the clocks of its CPU. */
-static void find_clocks(const struct btf *btf, uint32_t se, uint32_t se_type, struct btf_task *ret)
+/*
+ * The time of the last switch, and the path from struct sched_entity, at @se in struct task_struct, to the clocks of its
+ * CPU.
+ */
+static void find_clocks(const struct btf *btf, uint32_t task, uint32_t se, uint32_t se_type, struct btf_task *ret)
 {
-	uint32_t off, type;
+	uint32_t info, off, type;
 
+	if (!find_member(btf, task, "sched_info", &info, &type) && !find_member(btf, type, "last_arrival", &off, &type))
+		ret->last_arrival = info + off;
 	if (!find_member(btf, se_type, "cfs_rq", &off, &type) && !find_in(btf, "cfs_rq", "rq", &ret->rq) &&
 	    !find_in(btf, "rq", "clock", &ret->clock) && !find_in(btf, "rq", "clock_task", &ret->clock_task))
 		ret->cfs_rq = se + off;
@@ -237,7 +242,7 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	if (!e)
 		e = find_member(btf, (uint32_t)mm, "start_stack", &ret->start_stack, &type);
 	if (!e)
-		find_clocks(btf, se, se_type, ret);
+		find_clocks(btf, (uint32_t)task, se, se_type, ret);
 	if (!e)
 		find_paths(btf, (uint32_t)task, &ret->paths);
 	if (!e)

@@ -183,6 +183,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->kernel.task.tgid;
 	env.task_runtime = s->kernel.task.sum_exec_runtime;
 	env.task_exec_start = s->kernel.task.exec_start;
+	env.task_last_arrival = s->kernel.task.last_arrival;
 	env.task_cfs_rq = s->kernel.task.cfs_rq;
 	env.cfs_rq_rq = s->kernel.task.rq;
 	env.rq_clock = s->kernel.task.clock;
