@@ -121,6 +121,9 @@ struct obj_func {
 /* The function that contains @addr, from .symtab, else from .dynsym and .gnu_debugdata, ignoring damaged symbols. */
 bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret);
 
+/* The same for a variable of known size. */
+bool obj_data_find(struct obj *o, uint64_t addr, struct obj_func *ret);
+
 /* Its name, or NULL; *off (@off may be NULL): the distance of @addr from its start. */
 const char *obj_func_at(struct obj *o, uint64_t addr, uint64_t *off);
 

@@ -34,7 +34,7 @@ struct func {
 };
 
 struct object {
-	uint64_t addr;
+	uint64_t addr, end;		/* @end is @addr where its size is unknown */
 	const char *name;
 };
 
@@ -65,7 +65,7 @@ static void add_symbol(struct obj *o, struct obj_symtab *t, Elf *elf, const GElf
 
 	if (type == STT_OBJECT || type == STT_NOTYPE) {
 		t->objects = arena_grow(o->arena, t->objects, &t->objects_cap, t->nobjects, sizeof(*t->objects));
-		t->objects[t->nobjects++] = (struct object){ sym->st_value, name };
+		t->objects[t->nobjects++] = (struct object){ sym->st_value, type == STT_OBJECT ? end : sym->st_value, name };
 		return;
 	}
 	if (type != STT_FUNC && type != STT_GNU_IFUNC)
@@ -255,6 +255,18 @@ bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
 		*ret = described(&t->funcs[lo]);
 		return true;
 	}
+	return false;
+}
+
+bool obj_data_find(struct obj *o, uint64_t addr, struct obj_func *ret)
+{
+	const struct obj_symtab *t = symtab(o);
+
+	for (size_t i = 0; i < t->nobjects; i++)
+		if (addr >= t->objects[i].addr && addr < t->objects[i].end) {
+			*ret = (struct obj_func){ .name = t->objects[i].name, .addr = t->objects[i].addr, .end = t->objects[i].end };
+			return true;
+		}
 	return false;
 }
 

@@ -127,31 +127,69 @@ static const struct mapping *find_mapping(const struct process *p, uint64_t addr
 	return NULL;
 }
 
+/* The mapped code that is the last before @addr: a file's data is mapped behind it. */
+static const struct mapping *find_before(const struct process *p, uint64_t addr)
+{
+	const struct mapping *m = NULL;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].end <= addr && (!m || p->v[i].end > m->end))
+			m = &p->v[i];
+	return m;
+}
+
+/* The variable at @addr, an address outside of mapped code; *at: the address in the file. */
+static bool find_data(const struct process *p, uint64_t addr, const struct mapping **m, uint64_t *at, struct obj_func *ret)
+{
+	uint64_t middle;
+
+	*m = find_before(p, addr);
+	if (!*m || !(*m)->object->obj)
+		return false;
+	/* Only its middle is sure to be in the segment: that need not begin or end with a page. */
+	middle = ((*m)->end - (*m)->start) / 2;
+	if (!obj_addr((*m)->object->obj, (*m)->off + middle, at))
+		return false;
+	*at += addr - (*m)->start - middle;
+	return obj_data_find((*m)->object->obj, *at, ret);
+}
+
+static bool find_func(const struct mapping *m, uint64_t addr, uint64_t *at, struct obj_func *ret)
+{
+	return m->object->obj && obj_addr(m->object->obj, addr - m->start + m->off, at) &&
+	       obj_func_find(m->object->obj, *at, ret);
+}
+
+static void set_module(const struct mapping *m, struct symbol *ret)
+{
+	ret->mod = m->object->name;
+	ret->path = m->object->path;
+	ret->mod_off = ret->addr - m->start + m->off;
+}
+
 void symbols_user(struct symbols *s, uint32_t pid, uint64_t stack, struct symbol *ret)
 {
 	struct process *p = symbols_process(s, pid);
 	const struct mapping *m = find_mapping(p, ret->addr);
-	struct obj_func func;
+	struct obj_func found;
 	uint64_t addr;
+	bool known;
 
 	if (!m && p->looked != stack) {		/* once for a stack */
 		p->looked = stack;
 		symbols_look(s, p);
 		m = find_mapping(p, ret->addr);
 	}
-	if (!m)
-		return;
-	ret->mod = m->object->name;
-	ret->path = m->object->path;
-	ret->mod_off = ret->addr - m->start + m->off;
-	if (!m->object->obj || !obj_addr(m->object->obj, ret->mod_off, &addr) ||
-	    !obj_func_find(m->object->obj, addr, &func))
+	known = m ? find_func(m, ret->addr, &addr, &found) : find_data(p, ret->addr, &m, &addr, &found);
+	if (m && (known || ret->addr < m->end))
+		set_module(m, ret);
+	if (!known)
 		return;
 	ret->obj = m->object->obj;
 	ret->obj_addr = addr;
-	ret->func = func.name;		/* belongs to the file, which stays open */
-	ret->off = addr - func.addr;
-	ret->size = func.end - func.addr;
+	ret->func = found.name;		/* belongs to the file, which stays open */
+	ret->off = addr - found.addr;
+	ret->size = found.end - found.addr;
 }
 
 void symbols_kernel(struct symbols *s, struct symbol *ret)

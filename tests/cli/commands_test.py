@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import platform
 import pty
 import re
 import select
@@ -393,6 +394,64 @@ def test_memory_at_intervals(interp, start):
     assert command.wait() == 0
     program.stdin.close()
     assert program.wait() == 0
+
+
+LOCKS = """
+import ctypes, json, sys, threading, time
+
+def waits(lock, times):
+    begin = time.monotonic_ns()
+    with lock:
+        times.append(time.monotonic_ns() - begin)
+
+def holds(lock, times):
+    with lock:
+        thread = threading.Thread(target=waits, args=(lock, times))
+        thread.start()
+        while open(f"/proc/self/task/{thread.native_id}/syscall").read().split()[0] != "202":
+            time.sleep(0.001)
+        time.sleep(0.05)        # in which it waits, whatever else the machine does
+    thread.join()
+
+def spins():
+    end = time.monotonic() + 0.3
+    while time.monotonic() < end:
+        pass
+
+def address(lock):
+    # of its semaphore; what has none is a mutex in the lock itself, 0 while it is free
+    return ctypes.c_uint64.from_address(id(lock) + 16).value or id(lock)
+
+told = {}
+for lock in threading.Lock(), threading.RLock():
+    times = []
+    holds(lock, times)
+    holds(lock, times)
+    told[hex(address(lock))] = times
+spinning = [threading.Thread(target=spins) for _ in range(2)]
+for thread in spinning:
+    thread.start()
+for thread in spinning:
+    thread.join()
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="futex has another number")
+def test_lock(interp):
+    """Who waits for a lock is there with its address, as often and as long as it has waited; and who wants the GIL."""
+    result = dtap("lock", "--json", "--frames", "1", "-c", interp.command(LOCKS))
+    assert (result.code, result.err) == (0, ""), result
+    told, *rows = lines(result.out)
+    assert len(told) == 2, told
+    found = {row["lock"]: row for row in rows if row["lock"] in told and row["where"][0].endswith("(waits)")}
+    for address, times in told.items():
+        row = found[address]
+        assert row["waits"] == 2 and row["what"] == "lock", rows
+        assert 100_000_000 <= row["time_ns"] <= sum(times) and 50_000_000 <= row["longest_ns"] <= max(times), (row, times)
+    gil = [row for row in rows if row["lock"] == "GIL" and row["where"] and row["where"][0].endswith("(spins)")]
+    assert sum(row["waits"] for row in gil if row["what"] == "lock") >= 2, rows
 
 
 @pytest.mark.needs_bpf

@@ -144,8 +144,8 @@ void ready_cell(enum ready_kind kind, const struct dtap_value *v, struct strbuf 
 
 bool ready_is_number(enum ready_kind kind)
 {
-	return kind != READY_TEXT && kind != READY_WORD && kind != READY_PATH && kind != READY_BOOL && kind != READY_ARROW &&
-	       kind != READY_STACK;
+	return kind != READY_TEXT && kind != READY_WORD && kind != READY_LOCK && kind != READY_PATH && kind != READY_BOOL &&
+	       kind != READY_ARROW && kind != READY_STACK;
 }
 
 void ready_name(const struct ready_column *c, struct strbuf *out)

@@ -65,6 +65,14 @@ static void key_bytes(const struct dtap_row *row, struct strbuf *key)
 	strbuf_putc(key, '\0');		/* there may be no keys */
 }
 
+/* Of the locks in the interpreter's _PyRuntime only the GIL's are futexes. */
+static bool is_gil(const struct dtap_value *v)
+{
+	const char *symbol = v->type == DTAP_STRING ? strrchr(v->s, '`') : NULL;
+
+	return symbol && !strcmp(symbol, "`_PyRuntime");
+}
+
 static struct entry *new_entry(const struct ready_head *h, const struct dtap_row *row)
 {
 	struct entry *e = calloc(1, sizeof(*e));
@@ -84,6 +92,8 @@ static struct entry *new_entry(const struct ready_head *h, const struct dtap_row
 		if (!h->columns[i].is_key)
 			continue;
 		e->cells[i] = row->keys[k++];
+		if (h->columns[i].kind == READY_LOCK && is_gil(&e->cells[i]))
+			e->cells[i].s = "GIL";
 		if (ready_value_keep(&e->cells[i]))
 			e->cells[i] = (struct dtap_value){ .type = DTAP_UINT };
 	}
