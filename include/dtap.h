@@ -274,6 +274,7 @@ enum dtap_what {
 	DTAP_STABILITY,		/* D: dtrace -v */
 	DTAP_PROBE_TYPES, DTAP_ALIASES, DTAP_ALL_FUNCTIONS,	/* stap --dump-... */
 	DTAP_PLACES,		/* the facts that decide where scripts run */
+	DTAP_LOCKS,		/* what each probe does to globals, and whose condition that changes (stap -p3 -vvv) */
 };
 
 /* The text; it is valid until the next call.  NULL: not for this language, or not available yet. */

@@ -113,6 +113,8 @@ static int pass_2(struct run *r)
 static int pass_3(struct run *r)
 {
 	pass_begins(r);
+	if (r->o.verbose > 2)
+		fputs(dtap_text(r->t, DTAP_LOCKS), stderr);
 	if (dtap_translate(r->t))
 		return pass_failed(3, "translation");
 	pass_ends(r, "Pass 3: translated to intermediate code");

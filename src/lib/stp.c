@@ -17,6 +17,7 @@
 #include "lib/stp_run.h"
 #include "out/dialect.h"
 #include "probe/points.h"
+#include "stp/affect.h"
 #include "stp/preproc.h"
 #include "stp/tapset.h"
 #include "target/agent.h"
@@ -284,6 +285,8 @@ static int text(struct dtap *t, enum dtap_what what, struct strbuf *out)
 		stp_list_tree(out, stp_tree(r->stp), r->name);
 	else if (what == DTAP_CHECKED && t->step >= LIB_CHECKED)
 		stp_list_checked(out, r->prog);
+	else if (what == DTAP_LOCKS && t->step >= LIB_CHECKED)
+		stp_dump_locks(out, r->prog);
 	else if (what == DTAP_CODE && t->prog)
 		ir_print(t->prog, out);
 	else if (what == DTAP_ALIASES && t->step == LIB_PARSED)
