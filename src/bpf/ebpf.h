@@ -72,6 +72,16 @@ struct ebpf_tp_value {
 	uint32_t off[EBPF_TP_DEREFS];
 };
 
+/* What fires a program through the kernel's perf events: perf_event_open(2) has the meaning of type, config, access. */
+struct ebpf_event {
+	uint32_t type;
+	uint64_t config;
+	uint64_t period;	/* fire after so many of what is counted; or, if @is_freq, as often in a second */
+	bool is_freq;
+	uint64_t addr;		/* type PERF_TYPE_BREAKPOINT: the memory, and enum HW_BREAKPOINT_* */
+	uint32_t len, access;
+};
+
 /* A probe on a raw tracepoint. */
 struct ebpf_tp {
 	const char *name;		/* of the tracepoint */

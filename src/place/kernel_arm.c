@@ -248,27 +248,51 @@ size_t kernel_skipped(const struct place *place, size_t *changed)
 	return k->skipped;
 }
 
-int kernel_arm_profile(struct place *place, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err)
+static int refused_event(const struct ebpf_event *event, unsigned int cpu, int e, struct strbuf *err)
+{
+	if (event->type == PERF_TYPE_BREAKPOINT)
+		strbuf_printf(err, "cannot watch %u byte%s of memory at 0x%llx on CPU %u: ", event->len,
+			      event->len == 1 ? "" : "s", (unsigned long long)event->addr, cpu);
+	else if (event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_CPU_CLOCK)
+		strbuf_printf(err, "cannot sample CPU %u: ", cpu);
+	else
+		strbuf_printf(err, "cannot count perf events of type %u, config %llu, on CPU %u: ", event->type,
+			      (unsigned long long)event->config, cpu);
+	if (e == -ENOENT || e == -EOPNOTSUPP || e == -ENODEV)
+		strbuf_puts(err, "this machine has no such counter; a virtual one often has no counters of the processor");
+	else if (e == -ENOSPC)
+		strbuf_puts(err, "all of the processor's debug registers are in use");
+	else
+		strbuf_puts(err, strerror(-e));
+	return e;
+}
+
+int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err)
 {
 	struct kernel_place *k = kernel_of(place);
 	struct perf_event_attr attr;
 	unsigned int cpu;
-	int event, e;
+	int fd, e;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
-	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	attr.sample_period = period_ns;
+	attr.type = event->type;
+	attr.config = event->config;
+	attr.sample_period = event->period;	/* in a union with sample_freq */
+	attr.freq = event->is_freq;
+	attr.disabled = 1;			/* until the program is attached */
+	if (event->type == PERF_TYPE_BREAKPOINT) {
+		attr.bp_type = event->access;
+		attr.bp_addr = event->addr;
+		attr.bp_len = event->len;
+	}
 	for (cpu = 0; cpu < k->ncpus; cpu++) {
-		event = (int)syscall(__NR_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (event < 0 && errno == ENODEV)	/* a possible CPU that is not online */
+		fd = (int)syscall(__NR_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 && errno == ENODEV)	/* a possible CPU that is not online */
 			continue;
-		e = event < 0 ? -errno : link_perf_event(k, kernel_prog_of(k, prog).fd, event, probe);
-		if (e) {
-			strbuf_printf(err, "cannot sample CPU %u: %s", cpu, strerror(-e));
-			return e;
-		}
+		e = fd < 0 ? -errno : link_perf_event(k, kernel_prog_of(k, prog).fd, fd, probe);
+		if (e)
+			return refused_event(event, cpu, e, err);
 	}
 	return 0;
 }

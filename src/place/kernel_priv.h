@@ -107,7 +107,7 @@ bool kernel_use_multi(const struct place *place, uint32_t pid);
 int kernel_arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
 		     struct strbuf *err);
 size_t kernel_skipped(const struct place *place, size_t *changed);
-int kernel_arm_profile(struct place *place, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err);
+int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err);
 int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err);
 void kernel_disarm(struct place *place);
 

@@ -102,8 +102,8 @@ struct place_ops {
 	 */
 	size_t (*skipped)(const struct place *p, size_t *changed);
 
-	/* Fire @prog for probe @probe every @period_ns of each CPU's time. */
-	int (*arm_profile)(struct place *p, int prog, uint64_t period_ns, uint32_t probe, struct strbuf *err);
+	/* Fire @prog for probe @probe by @event on each CPU. */
+	int (*arm_event)(struct place *p, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err);
 
 	/* Fire @prog at the kernel's raw tracepoint @name. */
 	int (*arm_tracepoint)(struct place *p, int prog, const char *name, struct strbuf *err);

@@ -493,7 +493,6 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 
 static const char *const refusals[STP_P_INPUT + 1] = {
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
-	[STP_P_PERF] = "there are no probes of performance counters: use timer.profile",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
 	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
 };
@@ -566,6 +565,12 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 		break;
 	case STP_P_TRACEPOINT:
 		points_find_trace(&s);
+		break;
+	case STP_P_PERF:
+		points_find_perf(&s);
+		break;
+	case STP_P_DATA:
+		points_find_data(&s);
 		break;
 	default:
 		s.why = refusals[kind];

@@ -175,6 +175,10 @@ bool points_kernel_deref(struct points *p, uint32_t type, const struct stp_node 
 			 const char **why);
 void points_trace_vars(const struct points *p, const struct points_found *f, struct strbuf *out);
 
+/* points_event.c */
+void points_find_perf(struct points_search *s);
+void points_find_data(struct points_search *s);
+
 /* points_similar.c: "no match (similar @what: ...)" with names from @name, which returns NULL after the last. */
 const char *points_similar(struct points_search *s, const char *what, const char *pattern,
 			   const char *(*name)(const void *ctx, size_t i), const void *ctx);

@@ -48,6 +48,7 @@ enum probe_kind {
 	PROBE_ERROR,	/* when another probe's clause faults */
 	PROBE_TICK,	/* every period_ns on one CPU */
 	PROBE_PROFILE,	/* every period_ns on each CPU */
+	PROBE_EVENT,	/* after a number of the kernel's perf events, or when memory is used */
 	PROBE_SITES,	/* when a process executes one of its sites */
 	PROBE_TP,	/* at a tracepoint of the kernel */
 	PROBE_FUNCTION,	/* at an event of a function of Python, given by name: agent_marker says which event */
@@ -58,11 +59,12 @@ struct probe {
 	uint32_t id;
 	const char *prov, *mod, *func, *name;	/* never NULL */
 	enum probe_kind kind;
-	uint32_t pid;			/* SITES: fires only in this process; 0: in all, also in later ones */
-	uint64_t exe_dev, exe_ino;	/* SITES: of the only program in which it fires; exe_ino 0: in all */
+	uint32_t pid;			/* SITES, EVENT: fires only in this process; 0: in all, also in later ones */
+	uint64_t exe_dev, exe_ino;	/* SITES, EVENT: of the only program in which it fires; exe_ino 0: in all */
 	bool pid_suffix;		/* prov is a base name, to which the firing process's pid is appended */
 	uint64_t period_ns;		/* TICK, PROFILE */
 	struct ebpf_tp *tp;		/* TP: the set's */
+	const struct ebpf_event *event;	/* EVENT */
 	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to this time */
 	uint8_t agent_marker;		/* SITES: of the agent: 1 + the marker's number; 0: given by its names.
 					   FUNCTION: 1 + ABI_FUNCTION_FIRST + enum abi_function */

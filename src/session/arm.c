@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/perf_event.h>
+
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "base/strbuf.h"
@@ -413,20 +415,29 @@ static int arm_run(struct session *s, struct job *j, int handle)
 	return 0;
 }
 
-static int arm_profile(struct session *s, struct job *j, int handle)
+static int arm_event(struct session *s, struct job *j, int handle)
 {
-	return s->place->ops->arm_profile(s->place, handle, j->en->probe->period_ns, (uint32_t)(j->en - s->on.v),
-					  &j->err);
+	const struct probe *p = j->en->probe;
+	const struct ebpf_event clock = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .period = p->period_ns };
+
+	return s->place->ops->arm_event(s->place, handle, p->kind == PROBE_EVENT ? p->event : &clock,
+					(uint32_t)(j->en - s->on.v), &j->err);
 }
 
 static int enable_other(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
-	bool profile = en->probe->kind == PROBE_PROFILE;
-	struct ebpf_env env = base_env(s, profile ? EBPF_CTX_PERF : EBPF_CTX_RUN);
+	const struct probe *p = en->probe;
+	bool event = p->kind == PROBE_PROFILE || p->kind == PROBE_EVENT;
+	struct ebpf_env env = base_env(s, event ? EBPF_CTX_PERF : EBPF_CTX_RUN);
 
-	if (profile && s->place->in_target)
-		return refuse_place(en->probe, err);
-	add_job(s, jobs, en, &env)->arm = profile ? arm_profile : arm_run;
+	if (event && s->place->in_target)
+		return refuse_place(p, err);
+	if (p->kind == PROBE_EVENT) {
+		env.only_pid = p->pid;
+		env.exe_dev = p->exe_dev;
+		env.exe_ino = p->exe_ino;
+	}
+	add_job(s, jobs, en, &env)->arm = event ? arm_event : arm_run;
 	return 0;
 }
 

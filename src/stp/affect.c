@@ -107,11 +107,14 @@ static void use_stmt(void *ctx, struct stp_stmt **child)
 
 static void dump_locks(struct strbuf *out, size_t number, const struct stp_handler *h, const struct uses *u)
 {
+	struct stp_point bare = *h->point;
 	bool any = false;
 	size_t i = 0;
 
+	bare.cond = NULL;
+	bare.optional = bare.sufficient = false;
 	strbuf_printf(out, "probe %zu ('", number);
-	stp_dump_point(out, h->point);
+	stp_dump_point(out, &bare);
 	strbuf_puts(out, "') locks ");
 	for (const struct stp_var *v = u->prog->globals.first; v; v = v->next, i++) {
 		if (!u->bits[i])

@@ -115,7 +115,7 @@ ir_reg stp_func_probe_type(struct lower *l, struct stp_node *call, const ir_reg 
 		[STP_P_RETURN] = "uretprobe", [STP_P_CALLEE] = "uprobe", [STP_P_STATEMENT] = "uprobe",
 		[STP_P_PLT] = "uprobe", [STP_P_PLT_RETURN] = "uretprobe",
 		[STP_P_PYTHON_CALL] = "python", [STP_P_PYTHON_RETURN] = "python", [STP_P_TRACEPOINT] = "tracepoint",
-		[STP_P_KERNEL] = "kprobe", [STP_P_PERF] = "perf", [STP_P_PROCFS] = "procfs", [STP_P_INPUT] = "input",
+		[STP_P_KERNEL] = "kprobe", [STP_P_PERF] = "perf", [STP_P_DATA] = "hwbkpt", [STP_P_PROCFS] = "procfs", [STP_P_INPUT] = "input",
 	};
 
 	(void)call;

@@ -92,7 +92,10 @@ ir_reg stp_func_uaddr(struct lower *l, struct stp_node *call, const ir_reg *args
 	ir_reg both[2] = { stp_lower_const(l, pc->off), stp_lower_const(l, pc->width) };
 
 	(void)args;
-	if (kind != STP_P_FUNCTION && kind != STP_P_INLINE && kind != STP_P_STATEMENT && kind != STP_P_MARK && kind != STP_P_PLT) {
+	if (kind == STP_P_TIMER_PROFILE || kind == STP_P_PERF || kind == STP_P_DATA)
+		return ir_arg(&l->b, 1);	/* EBPF_CTX_PERF */
+	if (kind != STP_P_FUNCTION && kind != STP_P_INLINE && kind != STP_P_STATEMENT && kind != STP_P_MARK && kind != STP_P_PLT &&
+	    kind != STP_P_RETURN && kind != STP_P_PLT_RETURN) {
 		stp_lower_refuse(l, call, "print usymname(uaddr()) or usymdata(uaddr())", "the address is not known as a number here");
 		return stp_lower_const(l, 0);
 	}
