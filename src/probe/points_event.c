@@ -18,10 +18,10 @@
 #include <linux/perf_event.h>
 
 #include "base/arena.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/procs.h"
-#include "target/proc.h"
 
 enum { DEFAULT_PERIOD = 1000000, MAX_HZ = 5000, MIN_CLOCK_NS = 200000 };
 
