@@ -70,6 +70,7 @@ struct d_ident {
 	const struct type *type;	/* of the value; NULL before the first assignment */
 	bool declared;
 	bool user;			/* SCALAR, ARRAY: holds addresses of the traced process */
+	bool nullable;			/* SCALAR: a string that some assignment makes NULL */
 
 	const struct type **keys;	/* ARRAY, AGG: the signature */
 	size_t nkeys;
@@ -89,7 +90,8 @@ struct d_ident {
 	const struct aggfunc *aggfunc;
 	const struct proto *proto;	/* SUBR, ACTION, AGGFUNC */
 
-	struct ir_var *var;		/* SCALAR: created by the lowering when first needed, like the next two */
+	struct ir_var *var;		/* SCALAR: created by the lowering when first needed, like the next three */
+	struct ir_var *flag;		/* of a string: is it NULL; if thread-local, is it not */
 	struct ir_map *map;
 	struct ir_agg *agg;
 	struct ir_map *strings;		/* of an object (lower_storage.c): its strings, or its words */
@@ -107,12 +109,12 @@ struct builtin {
 	const char *instead;	/* NONE: why, or what works instead */
 };
 
-enum { SUBR_STRSIZE = -1, SUBR_LOWERED = -2 };
+enum { SUBR_STRSIZE = -1, SUBR_LOWERED = -2, SUBR_FINDS = -3 };
 
 struct subr {
 	const char *name, *proto;
 	int fn;			/* enum ir_fn, SUBR_LOWERED, or -1: not supported */
-	int left_out;		/* default of the last argument; SUBR_STRSIZE */
+	int left_out;		/* default of the last argument; SUBR_STRSIZE, SUBR_FINDS */
 	const char *instead;	/* not supported: why, or what works instead; or NULL */
 };
 
@@ -223,6 +225,9 @@ bool type_is_storable(const struct type *t);
 
 /* The slot that holds such a value. */
 struct ir_slot type_slot(const struct type *t);
+
+/* The most bytes of traced memory in one record. */
+enum { TRACED_MAX = 1024 };
 
 /* Does trace() show the bytes of @n, a structure, a union or an array, in a table? */
 bool check_traced_as_bytes(struct d_node *n);

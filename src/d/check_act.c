@@ -221,9 +221,6 @@ bool check_printf(struct check *c, struct d_node *call)
 	return true;
 }
 
-/* The most bytes of traced memory in one record. */
-enum { TRACED_MAX = 1024 };
-
 bool check_traced_as_bytes(struct d_node *n)
 {
 	struct xlated x;

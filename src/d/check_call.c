@@ -20,10 +20,12 @@
 static const struct subr subrs[] = {
 #define IR_FN_LOWERED FN_LOWERED
 #define STRSIZE SUBR_STRSIZE
+#define FINDS SUBR_FINDS
 #define D_SUBR(NAME, PROTO, FUNCTION, LEFT_OUT) { #NAME, PROTO, FN(FUNCTION), LEFT_OUT, NULL },
 #define D_SUBR_NONE(NAME, PROTO, INSTEAD) { #NAME, PROTO, FN_NONE, 0, INSTEAD },
 #include "d/subrs.def"
 #undef D_SUBR
+#undef FINDS
 #undef STRSIZE
 #undef IR_FN_LOWERED
 };

@@ -277,6 +277,33 @@ static bool type_variable(struct check *c, struct d_ident *id, const struct d_no
 	return true;
 }
 
+/* May the string @n be NULL, for a variable that it is assigned to (lower_expr.c)? */
+static bool may_be_null(const struct check *c, const struct d_node *n)
+{
+	const struct d_ident *id = n->ident;
+	int64_t v;
+
+	switch (n->kind) {
+	case D_NAME:
+	case D_INDEX:
+		return id && type_is_string(n->type) &&
+		       (id->nullable || id->kind == ID_ARRAY || (id->kind == ID_SCALAR && id->space == SPACE_SELF));
+	case D_CALL:
+		return id && id->kind == ID_SUBR && id->subr->left_out == SUBR_FINDS;
+	case D_COND:
+		return may_be_null(c, n->lhs) || may_be_null(c, n->rhs);
+	case D_ASSIGN:
+		return may_be_null(c, n->rhs);
+	case D_BINARY:
+		return n->op == D_OP_COMMA && may_be_null(c, n->rhs);
+	case D_CAST:
+	case D_STRINGOF:
+		return may_be_null(c, n->base);
+	default:
+		return type_is_integer(n->type) && d_const(c->prog, n, &v) && !v;
+	}
+}
+
 /* Does @n free a dynamic variable?  x = 0 does, whatever x's type. */
 static bool is_freed(const struct check *c, const struct d_node *n)
 {
@@ -331,6 +358,8 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	}
 	n->used = n != c->stmt;
 	n->user = l->user;
+	if (type_is_string(lt) && l->kind == D_NAME && l->ident && may_be_null(c, n->rhs))
+		l->ident->nullable = true;
 	return lt;
 }
 

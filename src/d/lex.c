@@ -328,11 +328,11 @@ static void lex_int(struct d_lex *l, struct d_token *t)
 
 /*
  * Append the characters from @s to @e to @out, with escapes replaced.  As in DTrace an unknown escape keeps its
- * backslash.
+ * backslash, and so do \' and \?.
  */
 static void unescape(struct strbuf *out, const char *s, const char *e)
 {
-	static const char from[] = "abfnrtv\"'\\?", to[] = "\a\b\f\n\r\t\v\"'\\?";
+	static const char from[] = "abfnrtv\"\\", to[] = "\a\b\f\n\r\t\v\"\\";
 	const char *which;
 	unsigned int n, v;
 

@@ -47,6 +47,8 @@ struct lower {
 	struct src_pos endless;		/* where there were too many, or their inlines too deep */
 	unsigned int depth;		/* nesting of inlines */
 	unsigned int keys;		/* nesting in keys of arrays and aggregations */
+	bool ask_null;			/* whether the next string is NULL is of interest */
+	ir_reg null;			/* 1: the last string of interest is NULL, else 0; IR_NO_REG: it is not */
 };
 
 /* Lower the program that @c has checked without a mistake.  NULL: something does not fit the IR (reported). */
@@ -66,6 +68,9 @@ ir_reg lower_convert(struct lower *l, ir_reg r, const struct type *from, const s
 
 /* The string of @n, which is a string, array of char, pointer to char, or an address. */
 ir_reg lower_string(struct lower *l, struct d_node *n);
+
+/* The same where the string is read: NULL is a fault there. */
+ir_reg lower_text(struct lower *l, struct d_node *n);
 
 /* The string at the address @addr, in the traced process if @user. */
 ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);

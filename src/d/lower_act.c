@@ -26,7 +26,7 @@ static void record(struct lower *l, struct d_node *n)
 	if (type_is_float(n->type))
 		lower_float_field(l, n);
 	else
-		lower_field(l, lower_as(l, n, t), t);
+		lower_field(l, type_is_string(t) ? lower_text(l, n) : lower_as(l, n, t), t);
 }
 
 static void format(struct lower *l, struct d_node *call, enum ir_act_kind kind)
@@ -92,6 +92,11 @@ void lower_trace(struct lower *l, struct d_node *call)
 	if (!check_traced_as_bytes(n)) {
 		ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACE, call->pos);
 		record(l, n);
+		if (type_is_char_array(n->type) && type_size(n->type) <= TRACED_MAX && (check_root(n) || !n->ident)) {
+			/* Whether it is text is seen when it is printed. */
+			lower_storage(l, n, &o);
+			lower_bytes(l, lower_in_memory(l, &o, n->type), o.user, type_size(n->type));
+		}
 		return;
 	}
 	ir_rec_act(l->prog, lower_rec(l), IR_ACT_TRACEMEM, call->pos);

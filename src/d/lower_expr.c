@@ -45,11 +45,59 @@ bool lower_is_user(struct d_node *n)
 
 ir_reg lower_string(struct lower *l, struct d_node *n)
 {
+	ir_reg r;
+
 	if (type_is_string(n->type))
 		return lower_expr(l, n);
-	if (node_is_zero(l->check, n))
+	if (node_is_zero(l->check, n)) {
+		if (l->ask_null)
+			l->null = ir_const(&l->b, 1);
+		l->ask_null = false;
 		return ir_strc(&l->b, "");
-	return lower_string_at(l, lower_expr(l, n), lower_is_user(n));
+	}
+	l->ask_null = false;
+	r = lower_string_at(l, lower_expr(l, n), lower_is_user(n));
+	l->null = IR_NO_REG;
+	return r;
+}
+
+/*
+ * NULL as a string has no text: copies and comparisons take it as "", and what reads a string faults.  An element
+ * of an array that was never assigned is NULL, a thread-local variable likewise; so is what strchr() and the like
+ * did not find.  Other variables begin as "", and have a flag if some assignment may make them NULL.
+ */
+static ir_reg lower_maybe_null(struct lower *l, struct d_node *n)
+{
+	ir_reg r;
+
+	l->ask_null = true;
+	l->null = IR_NO_REG;
+	r = lower_string(l, n);
+	l->ask_null = false;
+	return r;
+}
+
+/* The read of a string at address 0, if @null. */
+static void fault_null(struct lower *l, ir_reg null)
+{
+	struct ir_block *bad, *on;
+
+	if (null == IR_NO_REG)
+		return;
+	bad = ir_block_new(&l->b);
+	on = ir_block_new(&l->b);
+	ir_br(&l->b, null, bad, on);
+	ir_at(&l->b, bad);
+	ir_fault(&l->b, ABI_FAULT_BADADDR, ir_const(&l->b, 0));
+	ir_at(&l->b, on);
+}
+
+ir_reg lower_text(struct lower *l, struct d_node *n)
+{
+	ir_reg r = lower_maybe_null(l, n);
+
+	fault_null(l, l->null);
+	return r;
 }
 
 ir_reg lower_as(struct lower *l, struct d_node *n, const struct type *to)
@@ -74,6 +122,19 @@ struct ir_var *lower_var(struct lower *l, struct d_ident *id)
 	return id->var;
 }
 
+/* The flag of the string @id; NULL: it is never NULL. */
+static struct ir_var *lower_flag(struct lower *l, struct d_ident *id)
+{
+	const struct type *t = l->check->t_int;
+
+	if (!type_is_string(id->type) || (id->space != SPACE_SELF && !id->nullable))
+		return NULL;
+	if (!id->flag)
+		id->flag = ir_var_new(l->prog, arena_printf(l->prog->arena, "%s.null", id->name), classes[id->space],
+				      type_slot(t));
+	return id->flag;
+}
+
 static struct ir_map *lower_map(struct lower *l, struct d_ident *id)
 {
 	struct ir_map *m = id->map;
@@ -85,7 +146,7 @@ static struct ir_map *lower_map(struct lower *l, struct d_ident *id)
 	for (size_t i = 0; i < id->nkeys; i++)
 		m->keys[i] = type_slot(id->keys[i]);
 	m->value = type_slot(id->type);
-	m->zero_frees = true;
+	m->zero_frees = !type_is_string(id->type);	/* "" is a string, and NULL is none */
 	return m;
 }
 
@@ -152,6 +213,77 @@ static ir_reg get(struct lower *l, const struct lvalue *p)
 	return p->var ? ir_vld(&l->b, p->var) : ir_mld(&l->b, p->map, p->keys);
 }
 
+/* The element of an array, deleted if @null. */
+static void put_element(struct lower *l, const struct lvalue *p, ir_reg val, ir_reg null)
+{
+	struct ir_block *gone, *kept, *done;
+
+	if (null == IR_NO_REG) {
+		ir_mst(&l->b, p->map, val, p->keys);
+		return;
+	}
+	gone = ir_block_new(&l->b);
+	kept = ir_block_new(&l->b);
+	done = ir_block_new(&l->b);
+	ir_br(&l->b, null, gone, kept);
+	ir_at(&l->b, gone);
+	ir_mdel(&l->b, p->map, p->keys);
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, kept);
+	ir_mst(&l->b, p->map, val, p->keys);
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+}
+
+/* Store the string @val, which @null says is NULL, in @id or in @p, an element of it. */
+static void put_string(struct lower *l, const struct lvalue *p, struct d_ident *id, ir_reg val, ir_reg null)
+{
+	struct ir_var *flag;
+	ir_reg one;
+
+	if (p->map) {
+		put_element(l, p, val, null);
+		return;
+	}
+	ir_vst(&l->b, p->var, val);
+	flag = lower_flag(l, id);
+	if (!flag)
+		return;
+	if (id->space != SPACE_SELF)
+		one = null == IR_NO_REG ? ir_const(&l->b, 0) : null;
+	else
+		one = null == IR_NO_REG ? ir_const(&l->b, 1) : ir_op2(&l->b, IR_EQ, null, ir_const(&l->b, 0));
+	ir_vst(&l->b, flag, one);
+}
+
+/* Is the string @r, which was read from @id or from @p, an element of it, NULL? */
+static ir_reg is_null(struct lower *l, const struct lvalue *p, struct d_ident *id, ir_reg r)
+{
+	struct ir_block *empty, *done;
+	ir_reg args[2], null;
+	struct ir_var *flag;
+
+	if (!p->map) {
+		flag = lower_flag(l, id);
+		if (!flag)
+			return IR_NO_REG;
+		null = ir_vld(&l->b, flag);
+		return id->space == SPACE_SELF ? ir_op2(&l->b, IR_EQ, null, ir_const(&l->b, 0)) : null;
+	}
+	args[0] = r;
+	args[1] = ir_const(&l->b, 0);
+	null = ir_reg_new(&l->b, IR_INT);
+	ir_mov(&l->b, null, args[1]);
+	empty = ir_block_new(&l->b);
+	done = ir_block_new(&l->b);
+	ir_br(&l->b, ir_call(&l->b, IR_FN_BYTEAT, args, 2), done, empty);
+	ir_at(&l->b, empty);
+	ir_mov(&l->b, null, ir_op2(&l->b, IR_EQ, ir_mhas(&l->b, p->map, p->keys), args[1]));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return null;
+}
+
 static void put(struct lower *l, const struct lvalue *p, ir_reg val)
 {
 	if (p->type && type_is_string(p->type))
@@ -180,8 +312,14 @@ static ir_reg lower_assign(struct lower *l, struct d_node *n)
 		lower_assign_storage(l, &p.obj, n->lhs->type, n->rhs);
 		return n->used ? lower_in_memory(l, &p.obj, n->lhs->type) : IR_NO_REG;
 	}
+	if (type_is_string(n->lhs->type) && !p.type) {
+		val = lower_maybe_null(l, n->rhs);
+		put_string(l, &p, n->lhs->ident, val, l->null);
+		return val;
+	}
 	val = lower_as(l, n->rhs, n->lhs->type);
 	put(l, &p, val);
+	l->null = IR_NO_REG;
 	return stored(l, &p, val);
 }
 
@@ -389,28 +527,33 @@ static ir_reg lower_logic(struct lower *l, struct d_node *n)
 	return res;
 }
 
-static ir_reg lower_cond(struct lower *l, struct d_node *n)
+static ir_reg lower_cond(struct lower *l, struct d_node *n, bool ask)
 {
 	struct ir_block *yes = ir_block_new(&l->b), *no = ir_block_new(&l->b), *done = ir_block_new(&l->b);
 	bool has_value = !type_is_void(n->type);
-	ir_reg res = IR_NO_REG, v;
+	ir_reg res = IR_NO_REG, null = IR_NO_REG, v;
 
 	if (has_value)
 		res = ir_reg_new(&l->b, type_slot(n->type).type);
+	if (ask)
+		null = ir_reg_new(&l->b, IR_INT);
 	v = lower_expr(l, n->cond);
 	ir_br(&l->b, v, yes, no);
 	for (int i = 0; i < 2; i++) {
 		ir_at(&l->b, i == 0 ? yes : no);
-		v = lower_as(l, i == 0 ? n->lhs : n->rhs, n->type);
+		v = ask ? lower_maybe_null(l, i == 0 ? n->lhs : n->rhs) : lower_as(l, i == 0 ? n->lhs : n->rhs, n->type);
 		if (has_value)
 			ir_mov(&l->b, res, v);
+		if (ask)
+			ir_mov(&l->b, null, l->null == IR_NO_REG ? ir_const(&l->b, 0) : l->null);
 		ir_jmp(&l->b, done);
 	}
 	ir_at(&l->b, done);
+	l->null = null;
 	return res;
 }
 
-static ir_reg lower_binary(struct lower *l, struct d_node *n)
+static ir_reg lower_binary(struct lower *l, struct d_node *n, bool ask)
 {
 	ir_reg a;
 
@@ -438,7 +581,7 @@ static ir_reg lower_binary(struct lower *l, struct d_node *n)
 		return ir_op2(&l->b, IR_NE, a, lower_truth(l, n->rhs));
 	case D_OP_COMMA:
 		lower_expr(l, n->lhs);
-		return lower_expr(l, n->rhs);
+		return ask ? lower_maybe_null(l, n->rhs) : lower_expr(l, n->rhs);
 	default:
 		return lower_comparison(l, n);
 	}
@@ -447,7 +590,7 @@ static ir_reg lower_binary(struct lower *l, struct d_node *n)
 /* s[at] of a string; 0 behind its end. */
 static ir_reg char_of(struct lower *l, struct d_node *n, ir_reg at)
 {
-	const ir_reg args[] = { lower_expr(l, n->base), at };
+	const ir_reg args[] = { lower_text(l, n->base), at };
 
 	return keep(l, ir_call(&l->b, IR_FN_BYTEAT, args, 2), n->type);
 }
@@ -476,7 +619,7 @@ static ir_reg lower_unary(struct lower *l, struct d_node *n)
 
 /* --- names and calls --------------------------------------------------------------------------------- */
 
-static ir_reg lower_inline(struct lower *l, struct d_node *n)
+static ir_reg lower_inline(struct lower *l, struct d_node *n, bool ask)
 {
 	struct d_ident *id = n->ident;
 	struct d_node *saved[IR_MAX_KEYS];
@@ -491,7 +634,7 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 		saved[i] = id->params[i]->arg;
 		id->params[i]->arg = n->args[i];
 	}
-	r = lower_as(l, id->inl->expr, id->type);
+	r = ask ? lower_maybe_null(l, id->inl->expr) : lower_as(l, id->inl->expr, id->type);
 	for (size_t i = 0; i < id->inl->params.n; i++)
 		id->params[i]->arg = saved[i];
 	l->depth--;
@@ -499,7 +642,7 @@ static ir_reg lower_inline(struct lower *l, struct d_node *n)
 }
 
 /* Lower a member of a translated object, with the parameters of the inline that the object came from. */
-static ir_reg lower_xlated(struct lower *l, struct d_node *n)
+static ir_reg lower_xlated(struct lower *l, struct d_node *n, bool ask)
 {
 	const struct d_node *outer = n->aux;
 	struct d_node *saved[IR_MAX_KEYS];
@@ -509,15 +652,17 @@ static ir_reg lower_xlated(struct lower *l, struct d_node *n)
 		saved[i] = outer->ident->params[i]->arg;
 		outer->ident->params[i]->arg = outer->args[i];
 	}
-	r = lower_inline(l, n);
+	r = lower_inline(l, n, ask);
 	for (size_t i = 0; outer && i < outer->nargs; i++)
 		outer->ident->params[i]->arg = saved[i];
 	return r;
 }
 
-static ir_reg lower_name(struct lower *l, struct d_node *n)
+static ir_reg lower_name(struct lower *l, struct d_node *n, bool ask)
 {
-	const struct d_ident *id = n->ident;
+	struct d_ident *id = n->ident;
+	struct lvalue p;
+	ir_reg r;
 
 	switch (id->kind) {
 	case ID_BUILTIN:
@@ -527,9 +672,9 @@ static ir_reg lower_name(struct lower *l, struct d_node *n)
 			return ir_call(&l->b, (enum ir_fn)id->builtin->number, NULL, 0);
 		return ir_builtin(&l->b, (enum ir_builtin)id->builtin->number);
 	case ID_INLINE:
-		return lower_inline(l, n);
+		return lower_inline(l, n, ask);
 	case ID_PARAM:
-		return lower_as(l, id->arg, id->type);
+		return ask ? lower_maybe_null(l, id->arg) : lower_as(l, id->arg, id->type);
 	default:
 		if (is_composite(n->type)) {
 			struct storage o;
@@ -537,14 +682,19 @@ static ir_reg lower_name(struct lower *l, struct d_node *n)
 			lower_storage(l, n, &o);
 			return lower_in_memory(l, &o, n->type);
 		}
-		return ir_vld(&l->b, lower_var(l, n->ident));
+		r = ir_vld(&l->b, lower_var(l, id));
+		p.map = NULL;
+		if (ask)
+			l->null = is_null(l, &p, id, r);
+		return r;
 	}
 }
 
-static ir_reg lower_index(struct lower *l, struct d_node *n)
+static ir_reg lower_index(struct lower *l, struct d_node *n, bool ask)
 {
-	const struct d_ident *id = n->ident;
+	struct d_ident *id = n->ident;
 	struct lvalue p;
+	ir_reg r;
 
 	if (check_is_char_of(n))
 		return char_of(l, n, lower_as(l, n->args[0], l->check->t_int64));
@@ -552,7 +702,7 @@ static ir_reg lower_index(struct lower *l, struct d_node *n)
 		return lower_load(l, n);
 	switch (id->kind) {
 	case ID_INLINE:
-		return lower_inline(l, n);
+		return lower_inline(l, n, ask);
 	case ID_BUILTIN:	/* args[n], uregs[n] */
 		if (id->builtin->source == BUILTIN_UREGS) {
 			const ir_reg off = ir_const(&l->b, (int64_t)n->value);
@@ -562,19 +712,12 @@ static ir_reg lower_index(struct lower *l, struct d_node *n)
 		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
 	default:
 		lower_lvalue(l, n, &p);
-		return is_composite(n->type) ? lower_in_memory(l, &p.obj, n->type) : get(l, &p);
+		if (is_composite(n->type))
+			return lower_in_memory(l, &p.obj, n->type);
+		r = get(l, &p);
+		l->null = ask && !p.type ? is_null(l, &p, id, r) : IR_NO_REG;
+		return r;
 	}
-}
-
-/* A string that is read at address 0. */
-static void fault_null(struct lower *l)
-{
-	struct ir_block *bad = ir_block_new(&l->b), *on = ir_block_new(&l->b);
-
-	ir_br(&l->b, ir_const(&l->b, 0), on, bad);
-	ir_at(&l->b, bad);
-	ir_fault(&l->b, ABI_FAULT_BADADDR, ir_const(&l->b, 0));
-	ir_at(&l->b, on);
 }
 
 /* The address of the bytes of a string, a copy of them. */
@@ -587,11 +730,11 @@ static ir_reg string_bytes(struct lower *l, struct d_node *n)
 	return put[0];
 }
 
-static ir_reg lower_call(struct lower *l, struct d_node *n)
+static ir_reg lower_call(struct lower *l, struct d_node *n, bool ask)
 {
 	const struct d_ident *id = n->ident;
 	const struct proto *p = id->proto;
-	ir_reg args[PROTO_MAX];
+	ir_reg args[PROTO_MAX], found[2];
 	int64_t left_out, v;
 
 	assert(id->kind == ID_SUBR);
@@ -603,10 +746,7 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 			args[i] = type_is_string(n->args[i]->type) ? string_bytes(l, n->args[i]) :
 								     lower_as(l, n->args[i], p->args[i]);
 		} else if (type_is_char_ptr(p->args[i]) || (p->others[i] && !type_is_integer(n->args[i]->type))) {
-			if (node_is_zero(l->check, n->args[i]) && type_is_integer(n->args[i]->type) &&
-			    strcmp(id->name, "strtok") != 0)
-				fault_null(l);
-			args[i] = lower_string(l, n->args[i]);
+			args[i] = !strcmp(id->name, "strtok") ? lower_string(l, n->args[i]) : lower_text(l, n->args[i]);
 		} else if (type_is_integer(p->args[i]) && type_size(p->args[i]) == 8 &&
 			   d_const(l->check->prog, n->args[i], &v)) {
 			args[i] = ir_const(&l->b, v);	/* a constant, 2 * sizeof (int), limits the call's memory */
@@ -614,15 +754,20 @@ static ir_reg lower_call(struct lower *l, struct d_node *n)
 			args[i] = lower_as(l, n->args[i], p->args[i]);
 		}
 	}
-	if (id->subr->fn == SUBR_LOWERED)
-		return lower_subr(l, n, args);
-	return ir_call(&l->b, (enum ir_fn)id->subr->fn, args, p->nargs);
+	found[0] = id->subr->fn == SUBR_LOWERED ? lower_subr(l, n, args) :
+						  ir_call(&l->b, (enum ir_fn)id->subr->fn, args, p->nargs);
+	l->null = IR_NO_REG;
+	if (ask && id->subr->left_out == SUBR_FINDS) {
+		found[1] = ir_const(&l->b, 0);
+		l->null = ir_op2(&l->b, IR_EQ, ir_call(&l->b, IR_FN_BYTEAT, found, 2), found[1]);
+	}
+	return found[0];
 }
 
-static ir_reg lower_cast(struct lower *l, struct d_node *n)
+static ir_reg lower_cast(struct lower *l, struct d_node *n, bool ask)
 {
 	if (type_is_string(n->ctype))
-		return lower_string(l, n->base);
+		return ask ? lower_maybe_null(l, n->base) : lower_string(l, n->base);
 	if (type_is_void(n->ctype)) {
 		lower_expr(l, n->base);
 		return IR_NO_REG;
@@ -633,8 +778,10 @@ static ir_reg lower_cast(struct lower *l, struct d_node *n)
 ir_reg lower_expr(struct lower *l, struct d_node *n)
 {
 	struct src_pos saved = l->b.pos;
+	bool ask = l->ask_null;
 	ir_reg r;
 
+	l->ask_null = false;
 	if (l->nodes == LOWER_MAX_NODES)
 		l->endless = n->pos;
 	if (++l->nodes > LOWER_MAX_NODES)	/* inlines of inlines grow without bound */
@@ -649,37 +796,40 @@ ir_reg lower_expr(struct lower *l, struct d_node *n)
 		r = ir_strc(&l->b, n->str);
 		break;
 	case D_NAME:
-		r = lower_name(l, n);
+		r = lower_name(l, n, ask);
 		break;
 	case D_INDEX:
-		r = lower_index(l, n);
+		r = lower_index(l, n, ask);
 		break;
 	case D_CALL:
-		r = n->ident->kind == ID_ACTION ? lower_action_value(l, n) : lower_call(l, n);
+		r = n->ident->kind == ID_ACTION ? lower_action_value(l, n) : lower_call(l, n, ask);
 		break;
 	case D_MEMBER:
-		r = n->ident ? lower_xlated(l, n) : lower_load(l, n);
+		r = n->ident ? lower_xlated(l, n, ask) : lower_load(l, n);
+		if (!n->ident)
+			l->null = IR_NO_REG;
 		break;
 	case D_XLATE:		/* without a member: the input */
 		r = lower_expr(l, n->base);
 		break;
 	case D_UNARY:
 		r = lower_unary(l, n);
+		l->null = IR_NO_REG;
 		break;
 	case D_BINARY:
-		r = lower_binary(l, n);
+		r = lower_binary(l, n, ask);
 		break;
 	case D_ASSIGN:
 		r = n->op == D_OP_NONE ? lower_assign(l, n) : lower_op_assign(l, n);
 		break;
 	case D_COND:
-		r = lower_cond(l, n);
+		r = lower_cond(l, n, ask);
 		break;
 	case D_CAST:
-		r = lower_cast(l, n);
+		r = lower_cast(l, n, ask);
 		break;
 	case D_STRINGOF:
-		r = lower_string(l, n->base);
+		r = ask ? lower_maybe_null(l, n->base) : lower_string(l, n->base);
 		break;
 	default:		/* sizeof, offsetof: constants */
 		r = ir_const(&l->b, (int64_t)n->value);

@@ -195,7 +195,29 @@ void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slo
 
 void out_key(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot)
 {
-	put_column(s, v, slot, &key_widths);
+	struct ir_slot shown = *slot;
+	struct ir_value part = *v;
+
+	/* libdtrace reads keys of one and two bytes as unsigned numbers, whatever their type. */
+	if (v->type == IR_INT && !slot->show && slot->width < 4) {
+		shown.sign = false;
+		part.i = (int64_t)((uint64_t)v->i & (((uint64_t)1 << slot->width * 8) - 1));
+	}
+	put_column(s, &part, &shown, &key_widths);
+}
+
+/* A control character that moves the cursor, or rings, is printed as well; an array of NULs alone is no text. */
+bool out_is_text(const unsigned char *bytes, size_t n)
+{
+	size_t len = 0;
+
+	while (len < n && ((bytes[len] >= ' ' && bytes[len] <= '~') || (bytes[len] >= '\a' && bytes[len] <= '\r')))
+		len++;
+	if (!len)
+		return false;
+	while (len < n && !bytes[len])
+		len++;
+	return len == n;
 }
 
 /* DTrace guide, "trace": the table of a buffer that is not text. */

@@ -46,6 +46,9 @@ void out_line_end(struct out_sink *s, const struct out_lines *l);
 /* trace(): the value in a column of its size, or without padding when quiet. */
 void out_trace(struct out_sink *s, const struct ir_value *v, const struct ir_slot *slot, const struct out_lines *l);
 
+/* Are the @n bytes of an array of char text for trace(): nothing but what is printed, then nothing but NULs? */
+bool out_is_text(const unsigned char *bytes, size_t n);
+
 /* tracemem(): the @n bytes as a table in hexadecimal and as text. */
 void out_bytes(struct out_sink *s, const unsigned char *bytes, size_t n);
 

@@ -28,6 +28,13 @@ static int text_printf(const struct reading *r, const struct ir_act *act)
 
 static int text_trace(const struct reading *r, const struct ir_act *act)
 {
+	unsigned char bytes[READING_BYTES];
+	size_t n = act->nfields > 1 ? reading_bytes(r, act, bytes) : 0;
+
+	if (n && !out_is_text(bytes, n)) {
+		out_bytes(r->s->conf.out, bytes, n);
+		return 0;
+	}
 	out_trace(r->s->conf.out, reading_values(r, act), &r->rec->fields[act->field], &r->s->output.lines);
 	return 0;
 }

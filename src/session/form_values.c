@@ -42,6 +42,16 @@ static int values_action(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+/* Of an array of char the text alone: its bytes are for people. */
+static int values_trace(const struct reading *r, const struct ir_act *act)
+{
+	struct ir_act first = *act;
+
+	first.nfields = 1;
+	give(r, &first, NULL);
+	return 0;
+}
+
 static int values_printf(const struct reading *r, const struct ir_act *act)
 {
 	struct out_sink text;
@@ -62,7 +72,7 @@ const struct form form_values = {
 	.end = values_end,
 	.act = {
 		[IR_ACT_PRINTF] = values_printf,
-		[IR_ACT_TRACE] = values_action,
+		[IR_ACT_TRACE] = values_trace,
 		[IR_ACT_TRACEMEM] = values_action,
 		[IR_ACT_STACK] = values_action,
 		[IR_ACT_PRINTA] = values_action,

@@ -41,6 +41,8 @@ size_t reading_bytes(const struct reading *r, const struct ir_act *act, unsigned
 	for (size_t i = 1; i < act->nfields; i++)
 		for (unsigned int k = 0; k < slot[i].width; k++)
 			bytes[n++] = (unsigned char)((uint64_t)v[i].i >> 8 * k);
+	if (v[0].type == IR_STR)
+		return n;
 	return v[0].i >= 0 && (uint64_t)v[0].i < n ? (size_t)v[0].i : n;
 }
 

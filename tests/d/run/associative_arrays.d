@@ -1,4 +1,4 @@
-/* Tuples of integers and strings as keys; an element never assigned is 0 or ""; assigning 0 removes. */
+/* Tuples of integers and strings as keys; an element never assigned is 0 or NULL; assigning 0 removes. */
 BEGIN
 {
 	a["x", 1] = 10;
@@ -7,17 +7,17 @@ BEGIN
 	a["x", 1] += 5;
 	names[7] = "seven";
 	printf("%d %d %d %d\n", a["x", 1], a["x", 2], a["y", 1], a["z", 9]);
-	printf("[%s] [%s]\n", names[7], names[8]);
+	printf("[%s] %d\n", names[7], names[8] == NULL);
 	a["x", 2] = 0;
 	names[7] = 0;
-	printf("%d [%s]\n", a["x", 2], names[7]);
+	printf("%d %d\n", a["x", 2], names[7] == NULL);
 	a[strjoin("x", ""), 3 - 2]++;
 	printf("%d\n", a["x", 1]);
 	exit(0);
 }
 /* @@output
 15 20 30 0
-[seven] []
-0 []
+[seven] 1
+0 1
 16
 */

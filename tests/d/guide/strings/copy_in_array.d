@@ -4,9 +4,9 @@ BEGIN
 	x["a"] = "first";
 	x["b"] = x["a"];
 	x["a"] = "second";
-	printf("%s %s [%s]", x["a"], x["b"], x["c"]);
+	printf("%s %s %d", x["a"], x["b"], x["c"] == NULL);
 	exit(0);
 }
 /* @@output
-second first []
+second first 1
 */

@@ -1,4 +1,4 @@
-/* Character constants and their escapes are integers. */
+/* Character constants and their escapes are integers; \' and \? are two characters, as DTrace has it. */
 BEGIN
 {
 	printf("%d %d %d %d %d\n", 'a', 'A', '0', ' ', '~');
@@ -10,6 +10,6 @@ BEGIN
 /* @@output
 97 65 48 32 126
 7 8 12 10 13 9 11
-92 63 39 34
+92 23615 23591 34
 0 65 65
 */

@@ -6,9 +6,9 @@ BEGIN
 	name[1, 'a'] = "one";
 	total["x"] += 5;
 	total["x"] += 6;
-	printf("%s [%s] %d", name[1, 'a'], name[1, 'b'], total["x"]);
+	printf("%s %d %d", name[1, 'a'], name[1, 'b'] == NULL, total["x"]);
 	exit(0);
 }
 /* @@output
-one [] 11
+one 1 11
 */

@@ -3,9 +3,9 @@ BEGIN
 {
 	a["x", 1] = "one";
 	a["x", 2] = "two";
-	printf("%s %s [%s]", a["x", 1], a["x", 2], a["y", 1]);
+	printf("%s %s %d", a["x", 1], a["x", 2], a["y", 1] == NULL);
 	exit(0);
 }
 /* @@output
-one two []
+one two 1
 */

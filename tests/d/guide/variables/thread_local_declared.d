@@ -1,4 +1,4 @@
-/* A self-> variable is zero before it is assigned and after zero was. */
+/* A self-> variable is zero, or NULL, before it is assigned and after zero was. */
 self int x;
 self string s;
 BEGIN
@@ -9,9 +9,9 @@ BEGIN
 	printf("%d %s ", self->x, self->s);
 	self->x = 0;
 	self->s = 0;
-	printf("%d [%s]", self->x, self->s);
+	printf("%d %d", self->x, self->s == NULL);
 	exit(0);
 }
 /* @@output
-0 5 abc 0 []
+0 5 abc 0 1
 */
