@@ -419,7 +419,7 @@ static const struct type *arg_type(struct check *c, struct d_node *n, const stru
 	t = check_parse_type(c, arg->type);
 	if (t && type_is_array(t))
 		t = type_ptr(c->types, type_target(t));
-	if (t && type_is_storable(t) && !type_is_string(t))
+	if (t && type_is_storable(t) && (!type_is_string(t) || arg->raw))	/* a program's own type may be called string */
 		return t;
 	if (!t && arg->kernel)
 		return type_int(c->types, arg->size, arg->sign);

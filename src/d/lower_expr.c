@@ -709,7 +709,10 @@ static ir_reg lower_index(struct lower *l, struct d_node *n, bool ask)
 
 			return ir_call(&l->b, IR_FN_UREG, &off, 1);
 		}
-		return lower_convert(l, ir_arg(&l->b, (unsigned int)n->value), l->check->t_int64, n->type);
+		r = ir_arg(&l->b, (unsigned int)n->value);
+		if (type_is_string(n->type))
+			return lower_string_at(l, r, true);
+		return lower_convert(l, r, l->check->t_int64, n->type);
 	default:
 		lower_lvalue(l, n, &p);
 		if (is_composite(n->type))

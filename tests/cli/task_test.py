@@ -16,14 +16,14 @@ def test_life_of_processes(dtrace, tmp_path):
     script.write_text("#!/bin/sh\n/bin/true\n/bin/nosuchprogram\nsh -c 'kill -9 $$'\n/bin/false\nexit 3\n")
     result = dtrace("-q", "-n", """
         proc:::create /pid == $target/ { family[arg0] = 1; n++; }
-        proc:::exec /family[pid]/ { printf("exec %s\\n", copyinstr(arg0)); }
+        proc:::exec /family[pid]/ { printf("exec %s\\n", args[0]); }
         proc:::exec-success /family[pid]/ { printf("runs %s\\n", execname); }
         proc:::exec-failure /family[pid]/ { printf("error %d\\n", arg0); }
         proc:::exit /family[pid] || pid == $target/ { printf("exit %s %d\\n", execname, arg0); }
         END { printf("%d children\\n", n); }""", "-c", f"sh {script}")
     assert result.code == 0 and [l for l in result.out.splitlines() if l != "Killed"] == [
         "exec /bin/true", "runs true", "exit true 1",
-        "exec /bin/nosuchprogram", "error 2", "exit sh 1",
+        "exec /bin/nosuchprogram", "error -2", "exit sh 1",
         "exec /usr/bin/sh", "runs sh", "exit sh 2",
         "exec /bin/false", "runs false", "exit false 1",
         "exit sh 1", "4 children"], result
