@@ -396,6 +396,43 @@ def test_memory_at_intervals(interp, start):
     assert program.wait() == 0
 
 
+WAITS = """
+import json, os, sqlite3, time
+def request(n, db):
+    time.sleep(0.01)
+    return helper(n, db)
+def helper(n, db):
+    os.getppid()
+    sorted([3, 1, 2], key=callback)     # what it calls is inside of it
+    return [db.execute("select 1") for i in range(n)]
+def callback(x):
+    return abs(x)
+def other():
+    os.getppid()
+db = sqlite3.connect(":memory:")
+begin = time.monotonic_ns()
+for n in 1, 2, 4:
+    request(n, db)
+took = time.monotonic_ns() - begin
+other()
+print(json.dumps(took))
+"""
+
+
+def test_waits(interp):
+    """The functions of C that calls of a function call, by their number and the program's own clock."""
+    result = dtap("waits", "--json", "-c", interp.command(WAITS), "__main__:request")
+    assert (result.code, result.err) == (0, ""), result
+    took, *rows = lines(result.out)
+    assert all(row["function"].endswith("request") for row in rows), rows
+    calls = {(row["called"], row["caller"].rpartition(".")[2]): row for row in rows}
+    found = {called: row["calls"] for (called, caller), row in calls.items() if caller in ("request", "helper")}
+    listed = {"execute": 7} if ("execute", "helper") in calls else {}        # else in a frame of the list's own
+    assert found == {"(all of it)": 3, "sleep": 3, "getppid": 3, "sorted": 3} | listed, rows
+    assert sum(row["calls"] for row in rows if row["called"] == "execute") == 7 and "abs" not in [r["called"] for r in rows]
+    assert 30_000_000 <= calls["sleep", "request"]["time_ns"] <= calls["(all of it)", "request"]["time_ns"] <= took, rows
+
+
 LOCKS = """
 import ctypes, json, sys, threading, time
 
