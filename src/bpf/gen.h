@@ -95,6 +95,9 @@ void gen_load(struct gen *g, int reg, ir_reg r);
 /* Is the integer @r a constant? */
 bool gen_is_const(const struct gen *g, ir_reg r, int64_t *v);
 
+/* The value of an operand that must be a constant (funcs.def); else the program is refused and it is 0. */
+int64_t gen_constant(struct gen *g, ir_reg r);
+
 /* Store @reg, the result of @i, in its destination. */
 void gen_put(struct gen *g, const struct ir_insn *i, int reg);
 

@@ -83,9 +83,8 @@ void gen_copyoutstr(struct gen *g, const struct ir_insn *i)
 void gen_poke_user(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t width = 8;
+	int64_t width = gen_constant(g, i->args[2]);
 
-	gen_is_const(g, i->args[2], &width);
 	gen_load(g, R3, i->args[0]);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R3);
 	gen_load(g, R3, i->args[1]);

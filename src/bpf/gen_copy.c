@@ -151,9 +151,8 @@ static void inside(struct gen *g, ir_reg addr, int64_t bytes)
 void gen_poke(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t width = 8;
+	int64_t width = gen_constant(g, i->args[2]);
 
-	gen_is_const(g, i->args[2], &width);
 	gen_load(g, R3, i->args[1]);
 	inside(g, i->args[0], width);
 	if (width > 1)
@@ -185,9 +184,8 @@ void gen_poke_string(struct gen *g, const struct ir_insn *i)
 void gen_user_reg(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t off = 0;
+	int64_t off = gen_constant(g, i->args[0]);
 
-	gen_is_const(g, i->args[0], &off);
 	if (g->env->ctx == EBPF_CTX_UPROBE) {
 		asm_ld(as, BPF_DW, R1, R10, FRAME_CTX);
 		asm_ld(as, BPF_DW, R1, R1, (int)off);

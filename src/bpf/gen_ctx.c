@@ -178,10 +178,8 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 
 void gen_register(struct gen *g, const struct ir_insn *i)
 {
-	int64_t off = 0, width = 0;
+	int64_t off = gen_constant(g, i->args[0]), width = gen_constant(g, i->args[1]);
 
-	gen_is_const(g, i->args[0], &off);
-	gen_is_const(g, i->args[1], &width);
 	asm_ld(&g->as, BPF_DW, R2, R10, FRAME_CTX);
 	asm_ld(&g->as, sizes[width], R1, R2, (int)off);
 	gen_put(g, i, R1);

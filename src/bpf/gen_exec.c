@@ -56,11 +56,8 @@ void gen_exe_filter(struct gen *g, uint32_t out)
 void gen_bias(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
-	int64_t dev = 0, ino = 0, start = 0;
+	int64_t dev = gen_constant(g, i->args[0]), ino = gen_constant(g, i->args[1]), start = gen_constant(g, i->args[2]);
 
-	gen_is_const(g, i->args[0], &dev);
-	gen_is_const(g, i->args[1], &ino);
-	gen_is_const(g, i->args[2], &start);
 	if (!g->env->mm_exe || !g->env->mm_start_code) {
 		gen_refuse(g, "@var: the kernel does not say where it keeps a process's program");
 		return;

@@ -52,6 +52,15 @@ bool gen_is_const(const struct gen *g, ir_reg r, int64_t *v)
 	return g->plan->locs[r].kind == LOC_CONST;
 }
 
+int64_t gen_constant(struct gen *g, ir_reg r)
+{
+	int64_t v = 0;
+
+	if (!gen_is_const(g, r, &v))
+		gen_refuse(g, "an operand that must be a constant is none");
+	return v;
+}
+
 void gen_put(struct gen *g, const struct ir_insn *i, int reg)
 {
 	const struct loc *l = &g->plan->locs[i->dst];

@@ -179,9 +179,8 @@ static bool fits(struct gen *g)
 /* How many frames the program asks for. */
 static uint32_t frames_of(struct gen *g, const struct ir_insn *i)
 {
-	int64_t frames = 1;
+	int64_t frames = gen_constant(g, i->args[1]);
 
-	gen_is_const(g, i->args[1], &frames);
 	return (uint32_t)(frames > PLAN_STACK_FRAMES - OWN_FRAMES ? PLAN_STACK_FRAMES - OWN_FRAMES : frames);
 }
 
@@ -194,9 +193,8 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 		[IR_STACK_FUNCTIONS] = ABI_STACK_USER | ABI_STACK_PYTHON | ABI_STACK_FUNCTIONS,
 	};
 	struct assembler *as = &g->as;
-	int64_t whose = IR_STACK_KERNEL;
+	int64_t whose = gen_constant(g, i->args[0]);
 
-	gen_is_const(g, i->args[0], &whose);
 	if (i->fn == IR_FN_ADDR) {
 		gen_load(g, R4, i->args[1]);
 		asm_imm(as, R2, whose ? ABI_STACK_USER : 0);
@@ -226,7 +224,7 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 	}
 	if (!fits(g))
 		return;
-	gen_is_const(g, i->args[0], &whose);
+	whose = gen_constant(g, i->args[0]);
 	if (i->fn == IR_FN_ADDR) {
 		asm_st(as, BPF_DW, R9, (int)g->priv->work_off + ADDRS, gen_use(g, i->args[1], R1));
 		asm_imm(as, R0, 8);

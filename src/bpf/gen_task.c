@@ -86,9 +86,8 @@ void gen_task(struct gen *g, const struct ir_insn *i)
 	const struct ebpf_task_path *p;
 	struct assembler *as = &g->as;
 	bool self = i->fn == IR_FN_SELF;
-	int64_t what = 0;
+	int64_t what = gen_constant(g, i->args[self ? 0 : 1]);
 
-	gen_is_const(g, i->args[self ? 0 : 1], &what);
 	if (g->env->user_space) {
 		if (!in_user_space[what]) {
 			gen_refuse(g, ir_fn_place(IR_FN_TASK).why);

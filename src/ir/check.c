@@ -257,6 +257,10 @@ static bool check_operands(struct checker *c, const struct ir_insn *i)
 		return true;
 	if (i->dst >= c->clause->nregs)
 		return fail(c, "a result that there is not");
+	for (uint32_t k = 0; k < n && result == IR_STR; k++) {
+		if (i->args[k] == i->dst)
+			return fail(c, "a string made from itself");
+	}
 	return c->clause->regs[i->dst] == result || fail(c, "a result of the wrong type");
 }
 

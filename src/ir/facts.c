@@ -183,7 +183,9 @@ uint32_t ir_effects(const struct ir_insn *i)
 {
 	if (i->op == IR_CALL)
 		return fns[i->fn].effects;
-	return i->op == IR_BUILTIN ? builtins[i->bi].effects : ops[i->op].effects;
+	if (i->op == IR_BUILTIN)
+		return builtins[i->bi].effects;
+	return ops[i->op].effects | (i->op == IR_EMIT && i->rec->stat ? IR_FAULTS : 0);
 }
 
 uint32_t ir_needs(const struct ir_insn *i)

@@ -96,7 +96,7 @@ struct ir_op_fact {
 	uint32_t effects, needs;
 };
 
-/* The effects of @i; of CALL and BUILTIN, those of what it calls. */
+/* The effects of @i; of CALL and BUILTIN, those of what it calls.  EMIT also faults if its record has a statistic. */
 uint32_t ir_effects(const struct ir_insn *i);
 
 /* What @i needs, enum ir_need, and where it can run; includes what CALL and BUILTIN call. */

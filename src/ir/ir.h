@@ -5,7 +5,8 @@
  * what the tracer shall do with each record (the actions).  A clause is code: basic blocks of three-address
  * instructions over virtual registers, each register an integer of 64 bits or a string.  A register may be
  * assigned more than once (a conditional expression assigns it in both branches); it must be assigned on
- * every path to a use.  ops.def lists the instructions.
+ * every path to a use.  A string is never made from itself: the register of a string result is none of the operands'.
+ * ops.def lists the instructions.
  *
  * No register is live at these points; values that are needed there are kept in variables (IR_LOCAL):
  *	- at the head of a loop: every cycle of blocks has a block that begins with TURN;

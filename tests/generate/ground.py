@@ -22,7 +22,7 @@ class Fault(Exception):
         self.kind, self.value = kind, value
 
 
-BADADDR, ILLOP, DIVZERO, NOSCRATCH = 1, 3, 4, 5
+BADADDR, BADALIGN, ILLOP, DIVZERO, NOSCRATCH = 1, 2, 3, 4, 5
 
 
 def window(case):

@@ -20,7 +20,7 @@
  *	#: entries MAP = COUNT		the eBPF map of that number (struct ebpf_unit) has so many elements
  *	#: refused TEXT			it is no program for the kernel, and the message has TEXT in it
  *	#: only WAY... [because ...]	it can run in these ways only
- *	#: page ADDRESS none|r|rw "HEX"	there is a page of memory that begins with these bytes
+ *	#: page ADDRESS none|r|rw "HEX"	there is a page of memory, with these bytes again and again
  *	#: bytes ADDRESS "HEX"		these bytes are there now
  *
  * Behind the last line no record may be left.  In the kernel every program is also loaded as one for uprobes, sleepable
@@ -453,6 +453,14 @@ static bool same(const struct value *want, const struct ir_value *got)
 	return got->type == IR_INT && want->i == got->i;
 }
 
+/* An integer in memory takes 8 bytes, of which its low ones count. */
+static int64_t extended(const struct ir_slot *s, int64_t v)
+{
+	unsigned int shift = 64 - 8 * (s->width && s->width < 8 ? s->width : 8);
+
+	return s->sign ? (int64_t)((uint64_t)v << shift) >> shift : (int64_t)((uint64_t)v << shift >> shift);
+}
+
 static void show(struct strbuf *b, const struct ir_value *v)
 {
 	if (v->type == IR_STR)
@@ -704,6 +712,7 @@ static void do_map(struct run *r, const char *p)
 	got.type = m->value.type;
 	got.s = value + (m->ordered ? ABI_ELEMENT_VALUE : 0);
 	memcpy(&got.i, got.s, 8);
+	got.i = extended(&m->value, got.i);
 	if (want->is_none || !same(want, &got)) {
 		struct strbuf text = { 0 };
 
@@ -793,6 +802,7 @@ static void do_global(struct run *r, const char *p)
 				got.type = var->slot.type;
 				got.s = s.bytes + off;
 				memcpy(&got.i, s.bytes + off, 8);
+				got.i = extended(&var->slot, got.i);
 			}
 			off += pass ? ir_str_room(r->prog) : 8;
 		}
@@ -853,6 +863,7 @@ static void do_page(struct run *r, const char *p)
 {
 	uint8_t bytes[4096] = { 0 };
 	struct value v[MAX_VALUES];
+	size_t n = 0;
 	char *end;
 	void *at = (void *)(uintptr_t)strtoull(p, &end, 0);
 	int prot = PROT_READ | PROT_WRITE;
@@ -863,7 +874,9 @@ static void do_page(struct run *r, const char *p)
 	else if (!strncmp(end, "r ", 2))
 		prot = PROT_READ;
 	if (values(r, end + strcspn(end, " \n"), v) == 1 && v[0].is_str)
-		unhex(v[0].s, bytes, sizeof(bytes));
+		n = unhex(v[0].s, bytes, sizeof(bytes));
+	for (size_t k = n; n && k < sizeof(bytes); k++)
+		bytes[k] = bytes[k - n];
 	if (mmap(at, sizeof(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
 		complain(r, "cannot map the page: %s", strerror(errno));
 	else

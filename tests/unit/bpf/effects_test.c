@@ -25,11 +25,12 @@ static const struct ebpf_sizes sizes = { .bufsize = 65536, .aggsize = 1 << 20, .
 static const char objects[] = "var \"i\" global i8\n"
 			      "var \"s\" global s\n"
 			      "map \"m\" global keys s value i8 ordered max 9\n"
-			      "map \"t\" global keys s stat extremes squares log ordered max 9\n"
+			      "map \"t\" global keys i8 stat extremes squares log ordered max 9\n"
 			      "iter 0\n"
 			      "agg \"\" sum keys s\n"
 			      "rec 0 fields i8\n"
-			      "rec 0 fields s\n";
+			      "rec 0 fields s\n"
+			      "rec 0 fields i8 stat 1\n";
 
 /* Operations whose place in a clause matters: the lines of a program around theirs. */
 static const struct {
@@ -68,6 +69,11 @@ static void operands(struct strbuf *defs, struct strbuf *use, const char *types,
 	}
 }
 
+static bool is_of_statistics(enum ir_op op)
+{
+	return op >= IR_STAT && op <= IR_SBUCKET;
+}
+
 static const char *attribute(enum ir_op op)
 {
 	if (op == IR_AGG || op == IR_EMIT || op == IR_MATCH || op == IR_SPRINTF)
@@ -78,7 +84,7 @@ static const char *attribute(enum ir_op op)
 	case IR_ATTR_STR:
 		return " \"text\"";
 	case IR_ATTR_MAP:
-		return op >= IR_STAT && op <= IR_SBUCKET ? " 1" : " 0";
+		return is_of_statistics(op) ? " 1" : " 0";
 	case IR_ATTR_NONE:
 		return "";
 	default:
@@ -100,7 +106,7 @@ static const char *more(enum ir_op op)
 	case IR_MCLEAR:
 		return "";
 	default:
-		return ir_op_fact(op)->attr == IR_ATTR_MAP ? "s" : "";
+		return ir_op_fact(op)->attr != IR_ATTR_MAP ? "" : is_of_statistics(op) ? "i" : "s";
 	}
 }
 
@@ -217,6 +223,16 @@ static void operations(void **state)
 			continue;
 		single(a, f->text, f->text, attribute((enum ir_op)op), types, f->result == '*' ? 'i' : f->result, may);
 	}
+}
+
+/* A record with a statistic, which may have no values. */
+static void statistic_in_record(void **state)
+{
+	const char *text = "regs ii\nb0:\nr0 = vld 0\nemit 2 r0 r0\nret\n";
+	const struct ir_prog *p = unit(*state, text)->prog;
+
+	assert_true(ir_may_fault(&p->clauses[0]->blocks[0]->insns[1]));
+	check(*state, "emit", text, text, true);
 }
 
 static void functions(void **state)
@@ -351,6 +367,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(operations, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(statistic_in_record, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(builtins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(places, set_up, tear_down),

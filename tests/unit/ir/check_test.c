@@ -50,6 +50,13 @@ static void loops(void **state)
 	verdict("clause b0: r0 = const 1 turn ret", "not at its block's");
 }
 
+static void strings(void **state)
+{
+	(void)state;
+	verdict("clause regs ss b0: r0 = strc \"a\" r1 = call basename r0 r0 = call strjoin r1 r1 ret", NULL);
+	verdict("clause regs s b0: r0 = strc \"a\" r0 = call basename r0 ret", "a string made from itself");
+}
+
 static void procedures(void **state)
 {
 	(void)state;
@@ -116,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loops),    cmocka_unit_test(procedures), cmocka_unit_test(faults),
 		cmocka_unit_test(arrays),   cmocka_unit_test(statistics), cmocka_unit_test(formats),
+		cmocka_unit_test(strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
