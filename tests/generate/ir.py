@@ -340,7 +340,7 @@ class Maker:
                 self.add("call", "i", "copyoutstr", [self.value("s"), self.address(True), self.const(rnd.choice((1, 3, 20, 256)))])
             else:
                 source, size = self.pointer()
-                self.add("call", "i", "copyout", [source, self.address(True), self.const(rnd.randint(0, size))])
+                self.add("call", "i", "copyout", [source, self.address(True), self.const(rnd.randint(1, size))])
 
     # --- statements
 
