@@ -24,7 +24,7 @@ sys.pycache_prefix = str(harness.BUILD / "pycache")
 import fate  # noqa: E402
 from golden import collector_of  # noqa: E402
 
-collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ways.py"]
+collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "serving.py", "ways.py"]
 
 
 def pytest_configure(config):

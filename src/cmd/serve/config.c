@@ -3,15 +3,18 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/strbuf.h"
 #include "cmd/ready/find.h"
 #include "cmd/ready/opts.h"
@@ -21,6 +24,7 @@ enum {
 	CONFIG_MAX = 1 << 20,
 	FILE_MAX = 1 << 20,	/* a script, a certificate */
 	TOKEN_MIN = 16,
+	FILE_SIZE = 100 << 20, FILE_COUNT = 5, BATCH = 10000, INTERVAL_MS = 1000, LOCAL_INTERVAL_MS = 100, TIMEOUT_S = 30,
 	SERIES = 1000, SERIES_MAX = 1000000,
 	INTERVAL_S = 15,
 };
@@ -32,7 +36,7 @@ struct reader {
 	struct strbuf text;
 	FILE *err;
 	unsigned int mistakes;
-	const yaml_node_t *listen, *scripts;
+	const yaml_node_t *listen, *outputs, *scripts;
 };
 
 /* A key of a mapping, and the member of the mapping's structure that @read fills in. */
@@ -193,6 +197,17 @@ static void read_series(struct reader *r, const yaml_node_t *node, void *into)
 		*(size_t *)into = (size_t)n;
 }
 
+/* Letters, digits and '_', as of metrics' names. */
+static bool is_name(const char *s, bool colons)
+{
+	if (!*s || isdigit((unsigned char)*s))
+		return false;
+	for (; *s; s++)
+		if (!isascii(*s) || (!isalnum((unsigned char)*s) && *s != '_' && !(colons && *s == ':')))
+			return false;
+	return true;
+}
+
 /* --- files --------------------------------------------------------------------------------------------- */
 
 /* The content of the file that @node names; NULL after a message. */
@@ -336,6 +351,215 @@ static void read_textfile(struct reader *r, const yaml_node_t *node, void *into)
 		mistake(r, node, "textfile: its path ends in .prom, which node_exporter looks for");
 }
 
+/* --- outputs ------------------------------------------------------------------------------------------- */
+
+/* Bytes: a number with K, M or G, of 1024. */
+static void read_size(struct reader *r, const yaml_node_t *node, void *into)
+{
+	static const char units[] = "KMG";
+	const char *text = text_of(r, node), *unit;
+	unsigned long long n;
+	unsigned int shift;
+	char *end;
+
+	if (!text)
+		return;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	shift = unit ? 10 * (unsigned int)(unit - units + 1) : 0;
+	if (!isdigit((unsigned char)*text) || errno || (*end && (!unit || end[1])) || n << shift >> shift != n || n << shift < 4096)
+		mistake(r, node, "'%s' is no size, such as 100M: at least 4K", text);
+	else
+		*(uint64_t *)into = n << shift;
+}
+
+static void read_count(struct reader *r, const yaml_node_t *node, void *into)
+{
+	double n;
+
+	if (read_number(r, node, 0, 1000, &n))
+		*(unsigned int *)into = (unsigned int)n;
+}
+
+static void read_batch(struct reader *r, const yaml_node_t *node, void *into)
+{
+	double n;
+
+	if (read_number(r, node, 1, 1000000, &n))
+		*(uint64_t *)into = (uint64_t)n;
+}
+
+static void read_seconds(struct reader *r, const yaml_node_t *node, void *into)
+{
+	double s;
+
+	if (read_number(r, node, 0.01, 3600, &s))
+		*(uint64_t *)into = (uint64_t)(s * 1000);
+}
+
+static void read_timeout(struct reader *r, const yaml_node_t *node, void *into)
+{
+	double s;
+
+	if (read_number(r, node, 1, 600, &s))
+		*(unsigned int *)into = (unsigned int)s;
+}
+
+/* The first line of a file that not everybody can read. */
+static void read_password(struct reader *r, const yaml_node_t *node, void *into)
+{
+	const char *text = content_of(r, node, true);
+
+	if (text)
+		*(const char **)into = arena_strndup(r->c->arena, text, strcspn(text, "\r\n"));
+}
+
+/* A name that needs no quotes in a query. */
+static void read_identifier(struct reader *r, const yaml_node_t *node, void *into)
+{
+	const char *text = text_of(r, node);
+
+	if (text && !is_name(text, false))
+		mistake(r, node, "'%s' is no name of letters, digits and '_'", text);
+	else if (text)
+		*(const char **)into = text;
+}
+
+static void read_target(struct reader *r, const yaml_node_t *node, struct serve_output *o, enum serve_output_kind kind)
+{
+	const char *text = text_of(r, node);
+
+	if (o->target)
+		mistake(r, node, "an output is one of file, pipe, http and clickhouse");
+	o->kind = kind;
+	o->target = text;
+}
+
+static void read_output_file(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_target(r, node, into, SERVE_FILE);
+}
+
+static void read_output_pipe(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_target(r, node, into, SERVE_PIPE);
+}
+
+static void read_address(struct reader *r, const yaml_node_t *node, void *into, enum serve_output_kind kind)
+{
+	struct serve_output *o = into;
+
+	read_target(r, node, o, kind);
+	if (o->target && strncmp(o->target, "http://", 7) && strncmp(o->target, "https://", 8))
+		mistake(r, node, "'%s' is no address: http://... or https://...", o->target);
+	else if (o->target && (strpbrk(o->target, " \t\r\n#@") || (kind == SERVE_CLICKHOUSE && strchr(o->target, '?'))))
+		mistake(r, node, "'%s': an address without blanks, user or fragment belongs here", o->target);
+}
+
+static void read_output_http(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_address(r, node, into, SERVE_HTTP);
+}
+
+static void read_output_clickhouse(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_address(r, node, into, SERVE_CLICKHOUSE);
+}
+
+static const struct key output_keys[] = {
+	{ "file", 0, read_output_file },
+	{ "pipe", 0, read_output_pipe },
+	{ "http", 0, read_output_http },
+	{ "clickhouse", 0, read_output_clickhouse },
+	{ "size", offsetof(struct serve_output, size), read_size },
+	{ "count", offsetof(struct serve_output, count), read_count },
+	{ "database", offsetof(struct serve_output, database), read_identifier },
+	{ "table", offsetof(struct serve_output, table), read_identifier },
+	{ "user", offsetof(struct serve_output, user), read_text },
+	{ "password_file", offsetof(struct serve_output, password), read_password },
+	{ "token_file", offsetof(struct serve_output, token), read_token },
+	{ "ca", offsetof(struct serve_output, ca), read_text },
+	{ "spool", offsetof(struct serve_output, spool), read_text },
+	{ "spool_size", offsetof(struct serve_output, spool_size), read_size },
+	{ "batch", offsetof(struct serve_output, batch), read_batch },
+	{ "interval", offsetof(struct serve_output, interval_ms), read_seconds },
+	{ "timeout", offsetof(struct serve_output, timeout_s), read_timeout },
+	{ 0 },
+};
+
+/* Which kinds have a key, as bits; those of every kind are not here. */
+static const struct { const char *key; unsigned int kinds; } keys_of_kinds[] = {
+	{ "size", 1 << SERVE_FILE }, { "count", 1 << SERVE_FILE },
+	{ "database", 1 << SERVE_CLICKHOUSE }, { "table", 1 << SERVE_CLICKHOUSE },
+	{ "user", 1 << SERVE_CLICKHOUSE }, { "password_file", 1 << SERVE_CLICKHOUSE },
+	{ "token_file", 1 << SERVE_HTTP },
+	{ "ca", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE }, { "spool", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE },
+	{ "spool_size", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE }, { "timeout", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE },
+};
+
+static void check_kind(struct reader *r, const yaml_node_t *node, const struct serve_output *o)
+{
+	static const char *const names[] = { "file", "pipe", "http", "clickhouse" };
+
+	for (const yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
+		const yaml_node_t *key = node_of(r, p->key);
+
+		for (size_t i = 0; i < sizeof(keys_of_kinds) / sizeof(keys_of_kinds[0]); i++)
+			if (!strcmp(keys_of_kinds[i].key, (const char *)key->data.scalar.value) &&
+			    !(keys_of_kinds[i].kinds & 1U << o->kind))
+				mistake(r, key, "'%s' is not for the output %s, a %s", keys_of_kinds[i].key, o->name, names[o->kind]);
+	}
+}
+
+static bool is_private(const struct serve_output *o)
+{
+	const char *host = o->target + strlen("http://");
+	char *name = strndup(host, *host == '[' ? strcspn(host, "]") : strcspn(host, ":/?"));
+	bool yes = name && is_loopback(*name == '[' ? name + 1 : name);
+
+	free(name);
+	return yes || !strncmp(o->target, "https://", 8);
+}
+
+static void add_output(struct reader *r, const yaml_node_t *key, const char *name, const yaml_node_t *value, void *ctx)
+{
+	struct serve_config *c = ctx;
+	struct serve_output o = { .name = name, .line = key->start_mark.line + 1, .column = key->start_mark.column + 1,
+				  .size = FILE_SIZE, .count = FILE_COUNT, .database = "dtap", .table = "events",
+				  .spool_size = UINT64_C(1) << 30, .batch = BATCH, .timeout_s = TIMEOUT_S };
+	unsigned int before = r->mistakes;
+
+	read_keys(r, value, "an output", output_keys, &o);
+	if (r->mistakes != before)
+		return;
+	if (!o.target) {
+		mistake(r, key, "%s: name one of file, pipe, http and clickhouse", name);
+		return;
+	}
+	check_kind(r, value, &o);
+	if ((o.token || o.password) && !is_private(&o))
+		mistake(r, key, "%s: the secret would go through the network for all to read: use https", name);
+	if ((o.kind == SERVE_FILE || o.kind == SERVE_PIPE) && *o.target != '/')
+		mistake(r, key, "%s: %s is no absolute path", name, o.target);
+	if (o.spool && *o.spool != '/')
+		mistake(r, key, "%s: %s is no absolute path", name, o.spool);
+	for (size_t i = 0; i < c->noutputs; i++) {
+		if (o.spool && c->outputs[i].spool && !strcmp(o.spool, c->outputs[i].spool))
+			mistake(r, key, "%s: the output %s has the same spool", name, c->outputs[i].name);
+		if (o.kind == SERVE_FILE && c->outputs[i].kind == SERVE_FILE && !strcmp(o.target, c->outputs[i].target))
+			mistake(r, key, "%s: the output %s has the same file", name, c->outputs[i].name);
+	}
+	if (!o.interval_ms)
+		o.interval_ms = o.kind == SERVE_FILE || o.kind == SERVE_PIPE ? LOCAL_INTERVAL_MS : INTERVAL_MS;
+	o.identity = arena_printf(c->arena, "%d\n%s\n%" PRIu64 " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n%s\n%s\n%s\n%s\n%s\n%s\n%s",
+				  o.kind, o.target, o.size, o.count, o.spool_size, o.batch, o.interval_ms, o.timeout_s, o.database,
+				  o.table, o.user ? o.user : "", o.password ? o.password : "", o.token ? o.token : "",
+				  o.ca ? o.ca : "", o.spool ? o.spool : "");
+	c->outputs = arena_grow(c->arena, c->outputs, &c->outputs_cap, c->noutputs, sizeof(*c->outputs));
+	c->outputs[c->noutputs++] = o;
+}
+
 /* --- rules --------------------------------------------------------------------------------------------- */
 
 static void read_users(struct reader *r, const yaml_node_t *node, void *into)
@@ -358,6 +582,11 @@ static void read_users(struct reader *r, const yaml_node_t *node, void *into)
 	}
 }
 
+static void read_label_pairs(struct reader *r, const yaml_node_t *node, void *into)
+{
+	each_pair(r, node, "labels", into, add_pair);
+}
+
 static void read_pairs(struct reader *r, const yaml_node_t *node, void *into)
 {
 	each_pair(r, node, "a mapping", into, add_pair);
@@ -371,17 +600,6 @@ static const struct key rule_keys[] = {
 	{ "environment", offsetof(struct serve_rule, environment), read_pairs },
 	{ 0 },
 };
-
-/* Letters, digits and '_', as of metrics' names. */
-static bool is_name(const char *s, bool colons)
-{
-	if (!*s || isdigit((unsigned char)*s))
-		return false;
-	for (; *s; s++)
-		if (!isascii(*s) || (!isalnum((unsigned char)*s) && *s != '_' && !(colons && *s == ':')))
-			return false;
-	return true;
-}
 
 static void add_rule(struct reader *r, const yaml_node_t *key, const char *name, const yaml_node_t *value, void *ctx)
 {
@@ -515,6 +733,20 @@ static void read_program(struct reader *r, const yaml_node_t *node, void *into)
 	strcpy((char *)s->program + above, text);
 }
 
+static void read_output_name(struct reader *r, const yaml_node_t *node, void *into)
+{
+	const char *name = text_of(r, node);
+
+	for (size_t i = 0; name && i < r->c->noutputs; i++) {
+		if (!strcmp(r->c->outputs[i].name, name)) {
+			*(const struct serve_output **)into = &r->c->outputs[i];
+			return;
+		}
+	}
+	if (name)
+		mistake(r, node, "there is no output '%s' under \"outputs\"", name);
+}
+
 /* The words of a ready-made command: a list, or a text with blanks between them. */
 static void read_command_words(struct reader *r, const yaml_node_t *node, struct serve_texts *words)
 {
@@ -568,9 +800,8 @@ static void read_command(struct reader *r, const yaml_node_t *node, void *into)
 	argv[argc++] = arena_strdup(q->arena, "--all");
 	for (size_t i = 1; i < words.n; i++)
 		argv[argc++] = arena_strdup(q->arena, words.v[i]);
-	if (q->head.form != READY_TABLE && q->head.form != READY_DISTRIBUTION)
-		mistake(r, node, "%s prints %s: a service shows tables and distributions", words.v[0],
-			q->head.form == READY_EVENTS ? "events" : "a tree of calls");
+	if (q->head.form != READY_TABLE && q->head.form != READY_DISTRIBUTION && q->head.form != READY_EVENTS)
+		mistake(r, node, "%s prints a tree of calls: a service shows tables, distributions and events", words.v[0]);
 	else if (ready_opts_parse(q, argc, argv))
 		mistake(r, node, "%s is not to be run like that", words.v[0]);
 	else if (unfit(q))
@@ -588,6 +819,8 @@ static const struct key script_keys[] = {
 	{ "arguments", offsetof(struct serve_script, arguments), read_texts },
 	{ "metrics", 0, read_metrics },
 	{ "series", offsetof(struct serve_script, series), read_series },
+	{ "events", offsetof(struct serve_script, output), read_output_name },
+	{ "fields", offsetof(struct serve_script, fields), read_texts },
 	{ 0 },
 };
 
@@ -626,11 +859,21 @@ static const char *identity_of(struct arena *a, const struct serve_script *s)
 		strbuf_printf(&b, "own %s\n", ready_value(&q->head.options[i]));
 	for (size_t i = 0; q && i < q->nfunctions; i++)
 		strbuf_printf(&b, "function %s\n", q->functions[i]);
-	strbuf_printf(&b, "rule %d file %s\n%s", rule != NULL, s->file ? s->file : "",
+	strbuf_printf(&b, "events %d rule %d file %s\n%s", s->output != NULL, rule != NULL, s->file ? s->file : "",
 		      q ? q->head.text : s->program + strspn(s->program, "\n"));
 	text = arena_strdup(a, strbuf_str(&b));
 	strbuf_fini(&b);
 	return text;
+}
+
+/* What sha256sum(1) says of the script's file. */
+static const char *hash_of(struct arena *a, const struct serve_script *s)
+{
+	const char *text = s->command ? s->command->head.text : s->program + (s->file ? 0 : strspn(s->program, "\n"));
+	char hash[SHA256_TEXT];
+
+	sha256_text(text, strlen(text), hash);
+	return arena_strdup(a, hash);
 }
 
 /* The metrics of a ready-made command are its columns. */
@@ -668,6 +911,10 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 	else if (s.command && s.command->head.needs_kernel && s.rule)
 		mistake(r, key, "%s: the probes of %s are in the kernel, where a rule does not reach: leave it out", name,
 			s.command->head.name);
+	if (s.command && s.command->head.form == READY_EVENTS && !s.output)
+		mistake(r, key, "%s: %s prints events: name an output for them (events)", name, s.command->head.name);
+	else if (s.fields.n && (s.command || !s.output))
+		mistake(r, key, "%s: fields are the names of a script's values in its events", name);
 	for (size_t i = 0; s.rule && i < s.options.n; i++)
 		if (!strcmp(s.options.v[i].name, "place"))
 			mistake(r, key, "%s: a rule selects processes in the target place alone: leave out the rule, or the option",
@@ -676,11 +923,18 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 	if (r->mistakes != before)
 		return;
 	s.identity = identity_of(c->arena, &s);
+	s.hash = hash_of(c->arena, &s);
 	c->scripts = arena_grow(c->arena, c->scripts, &c->scripts_cap, c->nscripts, sizeof(*c->scripts));
 	c->scripts[c->nscripts++] = s;
 }
 
-/* Scripts name rules, so they are read when the rules are known. */
+/* Scripts name rules and outputs, so they are read when these are known; what an output's name is, too. */
+static void note_outputs(struct reader *r, const yaml_node_t *node, void *into)
+{
+	(void)into;
+	r->outputs = node;
+}
+
 static void note_scripts(struct reader *r, const yaml_node_t *node, void *into)
 {
 	(void)into;
@@ -695,6 +949,9 @@ static const struct key top_keys[] = {
 	{ "token_file", offsetof(struct serve_config, token), read_token },
 	{ "textfile", 0, read_textfile },
 	{ "series", offsetof(struct serve_config, series), read_series },
+	{ "host", offsetof(struct serve_config, machine), read_text },
+	{ "labels", offsetof(struct serve_config, labels), read_label_pairs },
+	{ "outputs", 0, note_outputs },
 	{ "rules", 0, read_rules },
 	{ "scripts", 0, note_scripts },
 	{ 0 },
@@ -725,8 +982,8 @@ static void check(struct reader *r)
 	if (c->host && c->listens_elsewhere && (!c->certificate || !c->token))
 		mistake(r, r->listen, "%s is not on loopback, so that strangers can connect: give tls (certificate, key) and "
 			"token_file, or listen on 127.0.0.1", c->host);
-	if (!c->host && !c->textfile)
-		mistake(r, r->listen, "with \"listen: none\" there has to be a textfile");
+	if (!c->host && !c->textfile && !c->noutputs)
+		mistake(r, r->listen, "with \"listen: none\" there has to be a textfile or an output");
 	if (!c->nscripts && !r->mistakes)
 		mistake(r, r->scripts, "there is nothing to run: name scripts");
 	check_names(r);
@@ -743,6 +1000,8 @@ static void read_top(struct reader *r)
 	}
 	r->scripts = r->listen = root;
 	read_keys(r, root, "the configuration", top_keys, c);
+	if (r->outputs)
+		each_pair(r, r->outputs, "outputs", c, add_output);
 	if (r->scripts != root)
 		each_pair(r, r->scripts, "scripts", c, add_script);
 	for (size_t i = 0; i < c->nscripts; i++)
@@ -794,9 +1053,11 @@ struct serve_config *serve_config_read(const char *path, FILE *err)
 	struct arena *a = arena_new();
 	struct reader r = { .c = arena_new_of(a, struct serve_config), .err = err };
 	struct serve_config *c = r.c;
+	char machine[256] = "";
 	int e;
 
-	*c = (struct serve_config){ .arena = a, .users = 1, .path = arena_strdup(a, path), .host = "127.0.0.1", .port = "9464",
+	gethostname(machine, sizeof(machine) - 1);
+	*c = (struct serve_config){ .machine = arena_strdup(a, machine), .arena = a, .users = 1, .path = arena_strdup(a, path), .host = "127.0.0.1", .port = "9464",
 				    .interval_s = INTERVAL_S, .series = SERIES };
 	e = read_config(&r);
 	strbuf_fini(&r.text);

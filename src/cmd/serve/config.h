@@ -2,6 +2,8 @@
  * The service's configuration: one YAML file, read by libyaml.
  *
  *	listen: 127.0.0.1:9464
+ *	outputs:
+ *	  store: { clickhouse: "http://127.0.0.1:8123", spool: /var/lib/dtap/store }
  *	rules:
  *	  shop: { unit: "shop-*.service", environment: { STAGE: "prod*" } }
  *	scripts:
@@ -49,6 +51,27 @@ struct serve_rule {
 	struct serve_pairs environment;
 };
 
+/* Where events go: outputs.c. */
+enum serve_output_kind { SERVE_FILE, SERVE_PIPE, SERVE_HTTP, SERVE_CLICKHOUSE };
+
+struct serve_output {
+	const char *name;
+	size_t line, column;
+	enum serve_output_kind kind;
+	const char *target;		/* a path or an address */
+	uint64_t size;			/* of a file, before a new one is begun */
+	unsigned int count;		/* of old files */
+	const char *database, *table;
+	const char *user, *password, *token;	/* contents, or NULL */
+	const char *ca;			/* a file, or NULL */
+	const char *spool;		/* a folder, or NULL */
+	uint64_t spool_size;
+	uint64_t batch;			/* events */
+	uint64_t interval_ms;		/* a batch is delivered when its first event is as old */
+	unsigned int timeout_s;		/* of a request */
+	const char *identity;		/* equal: the one can go on as the other */
+};
+
 enum serve_type { SERVE_BY_FUNCTION, SERVE_COUNTER, SERVE_GAUGE };
 
 /* How an aggregation is shown; members that are NULL or 0 have defaults. */
@@ -71,6 +94,9 @@ struct serve_script {
 	struct serve_metric *metrics;
 	size_t nmetrics, metrics_cap;
 	size_t series;			/* at most that many of each metric */
+	const struct serve_output *output;	/* of events; NULL: they go nowhere */
+	struct serve_texts fields;	/* names of their values, in order */
+	const char *hash;		/* SHA-256 of the script's text */
 	const char *identity;		/* equal: a run of the one can go on as a run of the other */
 };
 
@@ -84,6 +110,10 @@ struct serve_config {
 	const char *textfile;		/* NULL: none */
 	unsigned int interval_s;
 	size_t series;			/* of scripts that do not say it */
+	const char *machine;		/* the label host */
+	struct serve_pairs labels;	/* of events: names, and variables of the processes' environment */
+	struct serve_output *outputs;
+	size_t noutputs, outputs_cap;
 	struct serve_rule *rules;
 	size_t nrules, rules_cap;
 	struct serve_script *scripts;

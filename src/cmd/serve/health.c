@@ -135,6 +135,35 @@ static void dtap_serve_late(const struct sample *s, const struct job_health *j)
 	put(s, NULL, NULL, (double)j->late);
 }
 
+static void dtap_serve_events(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->events);
+}
+
+/* --- of each output ------------------------------------------------------------------------------------ */
+
+#define HEALTH(...)
+#define HEALTH_SCRIPT(...)
+#define HEALTH_OUTPUT(name, TYPE, help, member) \
+	static double name(const struct output_health *o) \
+	{ \
+		return (double)o->member; \
+	}
+#include "cmd/serve/health.def"
+#undef HEALTH
+#undef HEALTH_SCRIPT
+#undef HEALTH_OUTPUT
+
+static void put_output(const struct sample *s, const char *output, double v)
+{
+	struct strbuf labels = { 0 };
+
+	prom_label(&labels, "output", output);
+	prom_sample(s->out, s->name, s->suffix, strbuf_str(&labels));
+	strbuf_printf(s->out, " %.15g\n", v);
+	strbuf_fini(&labels);
+}
+
 /* --- all ----------------------------------------------------------------------------------------------- */
 
 static const struct row {
@@ -142,12 +171,15 @@ static const struct row {
 	enum prom_type type;
 	double (*of_service)(const struct health *h);
 	void (*of_script)(const struct sample *s, const struct job_health *j);
+	double (*of_output)(const struct output_health *o);
 } rows[] = {
-#define HEALTH(name, TYPE, help) { #name, help, PROM_##TYPE, name, NULL },
-#define HEALTH_SCRIPT(name, TYPE, help) { #name, help, PROM_##TYPE, NULL, name },
+#define HEALTH(name, TYPE, help) { #name, help, PROM_##TYPE, name, NULL, NULL },
+#define HEALTH_SCRIPT(name, TYPE, help) { #name, help, PROM_##TYPE, NULL, name, NULL },
+#define HEALTH_OUTPUT(name, TYPE, help, member) { #name, help, PROM_##TYPE, NULL, NULL, name },
 #include "cmd/serve/health.def"
 #undef HEALTH
 #undef HEALTH_SCRIPT
+#undef HEALTH_OUTPUT
 };
 
 void health_write(const struct health *h, enum prom_format format, struct strbuf *out)
@@ -163,5 +195,7 @@ void health_write(const struct health *h, enum prom_format format, struct strbuf
 		}
 		for (size_t k = 0; r->of_script && k < h->njobs; k++)
 			r->of_script(&(struct sample){ r->name, suffix, h->scripts[k], out }, &h->jobs[k]);
+		for (size_t k = 0; r->of_output && k < h->noutputs; k++)
+			put_output(&(struct sample){ r->name, suffix, NULL, out }, h->outputs[k], r->of_output(&h->output_healths[k]));
 	}
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cmd/serve/job.h"
+#include "cmd/serve/output.h"
 #include "cmd/serve/prom.h"
 
 struct strbuf;
@@ -20,6 +21,9 @@ struct health {
 	const char **scripts;		/* names, with the health of each */
 	const struct job_health *jobs;
 	size_t njobs;
+	const char **outputs;		/* names, with the health of each */
+	const struct output_health *output_healths;
+	size_t noutputs;
 };
 
 void health_write(const struct health *h, enum prom_format format, struct strbuf *out);

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/bytemap.h"
 #include "base/grow.h"
 #include "base/now.h"
 #include "base/strbuf.h"
@@ -18,13 +19,23 @@
 #include "cmd/ready/script.h"
 #include "cmd/serve/config.h"
 #include "cmd/serve/family.h"
+#include "cmd/serve/labels.h"
+#include "cmd/serve/output.h"
 #include "cmd/serve/rule.h"
 #include "dtap.h"
 
 enum {
 	PAUSE_MIN_MS = 5000, PAUSE_MAX_MS = 300000,	/* before a run that could not be started is tried again */
 	REASONS = 20,			/* different ones that are told; the others are one */
+	GONE = 1024,			/* processes that have ended and of which events may still come */
 	LINES = 20, LINES_MS = 60000,	/* notes in the log, at most so many in such a time */
+};
+
+/* What is known of processes, for events: of those that are traced, and of some that have ended. */
+struct known {
+	struct bytemap by_pid;		/* struct labels */
+	pid_t gone[GONE];		/* a ring: processes that have ended */
+	size_t ngone;
 };
 
 struct job {
@@ -34,7 +45,11 @@ struct job {
 	/* The thread's own. */
 	struct serve_config *config;
 	const struct serve_script *script;
+	struct output *output;		/* of events, or NULL */
 	struct families *families;
+	struct known known;		/* processes that events tell of */
+	char boot[64];
+	uint64_t wall_off_ns, wall_off_ms;	/* from CLOCK_MONOTONIC to the time of day, and when it was asked for */
 	uint64_t lines_from_ms;
 	unsigned int lines;
 
@@ -43,10 +58,11 @@ struct job {
 	bool stop;
 	struct serve_config *next;	/* NULL, or what shall replace @config and @script */
 	const struct serve_script *next_script;
+	struct output *next_output;
 	uint64_t asked[PROM_FORMATS], given[PROM_FORMATS];
 	struct strbuf text[PROM_FORMATS];
 	bool up;
-	uint64_t starts, traced, late;
+	uint64_t starts, traced, late, events;
 	pid_t *pids;			/* processes that are traced now */
 	size_t npids, pids_cap;
 	struct job_counts refused, lost, series;
@@ -169,10 +185,120 @@ static bool selects(void *ctx, pid_t pid)
 	return rule_selects(j->script->rule, pid);
 }
 
+/* --- events -------------------------------------------------------------------------------------------- */
+
+static struct labels *known_process(const struct known *k, pid_t pid)
+{
+	return bytemap_get(&k->by_pid, &pid, sizeof(pid));
+}
+
+static void forget_process(struct known *k, pid_t pid)
+{
+	struct labels *l = bytemap_del(&k->by_pid, &pid, sizeof(pid));
+
+	if (l)
+		labels_fini(l);
+	free(l);
+}
+
+/* What is known of it is read anew: a process that executes another program is told again. */
+static struct labels *learn_process(struct job *j, pid_t pid)
+{
+	struct labels *l = calloc(1, sizeof(*l));
+
+	forget_process(&j->known, pid);
+	if (!l)
+		return NULL;
+	labels_read(pid, &j->config->labels, l);
+	if (!bytemap_set(&j->known.by_pid, &pid, sizeof(pid), l))
+		return l;
+	labels_fini(l);
+	free(l);
+	return NULL;
+}
+
+/* It has ended: its last events come later.  Those that ended long ago are forgotten. */
+static void retire_process(struct known *k, pid_t pid)
+{
+	pid_t *slot = &k->gone[k->ngone++ % GONE];
+
+	if (*slot && known_process(k, *slot) && known_process(k, *slot)->is_gone)
+		forget_process(k, *slot);
+	*slot = pid;
+	if (known_process(k, pid))
+		known_process(k, pid)->is_gone = true;
+}
+
+static void forget_processes(struct known *k)
+{
+	struct labels *l;
+
+	for (size_t pos = 0; (l = bytemap_next(&k->by_pid, &pos));) {
+		labels_fini(l);
+		free(l);
+	}
+	bytemap_fini(&k->by_pid);
+	*k = (struct known){ 0 };
+}
+
+static uint64_t wall_off(struct job *j)
+{
+	uint64_t now = now_ms();
+
+	if (!j->wall_off_ns || now - j->wall_off_ms >= 1000) {
+		j->wall_off_ns = now_wall_off_ns();
+		j->wall_off_ms = now;
+	}
+	return j->wall_off_ns;
+}
+
+/* A process that was never told of is a child of one that is traced. */
+static const struct labels *labels_of(struct job *j, pid_t pid)
+{
+	struct labels *l = known_process(&j->known, pid);
+
+	if (!l && pid != getpid()) {
+		l = learn_process(j, pid);
+		retire_process(&j->known, pid);
+	}
+	return l;
+}
+
+static uint64_t next_number(void *ctx)
+{
+	return output_next(ctx);
+}
+
+static void record(void *ctx, const struct dtap_record *r)
+{
+	struct job *j = ctx;
+	struct strbuf line = { 0 };
+	struct event e = { .config = j->config, .script = j->script, .boot = j->boot };
+
+	if (!j->output)
+		return;
+	e.labels = labels_of(j, (pid_t)r->pid);
+	e.wall_off_ns = wall_off(j);
+	e.run = output_run(j->output);
+	e.sequence = next_number;
+	e.ctx = j->output;
+	if (event_write(output_form(j->output), &e, r, &line)) {
+		output_put(j->output, &line);
+		pthread_mutex_lock(&j->lock);
+		j->events++;
+		pthread_mutex_unlock(&j->lock);
+	}
+	strbuf_fini(&line);
+}
+
 static void process(void *ctx, const struct dtap_process_event *e)
 {
 	struct job *j = ctx;
 
+	if (j->output && e->what == DTAP_TRACED)
+		learn_process(j, e->pid);
+	else if (j->output)
+		retire_process(&j->known, e->pid);
 	pthread_mutex_lock(&j->lock);
 	switch (e->what) {
 	case DTAP_TRACED:
@@ -234,6 +360,7 @@ static struct dtap *open_run(struct job *j)
 	const struct dtap_conf conf = {
 		.size = sizeof(conf), .language = DTAP_D, .ctx = j, .message = message, .selects = selects,
 		.process = process, .lost = lost, .keep_signals = true,
+		.record = j->output ? record : NULL,
 	};
 	struct dtap *t = dtap_new(&conf);
 	int e;
@@ -316,9 +443,13 @@ static void take_next(struct job *j)
 	if (next) {
 		families_free(j->families);
 		serve_config_drop(j->config);
+		output_drop(j->output);		/* never the last reference: the service has it */
+		forget_processes(&j->known);	/* other labels may be wanted */
 		j->config = next;
 		j->script = j->next_script;
+		j->output = j->next_output;
 		j->next = NULL;
+		j->next_output = NULL;
 		j->families = families_new(j->script);
 		fini_counts(&j->series);
 	}
@@ -419,9 +550,22 @@ static void wake(struct job *j)
 	(void)n;	/* -EAGAIN: it is awake */
 }
 
+static void read_boot(struct job *j)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!f || fscanf(f, "%63s", j->boot) != 1)
+		*j->boot = 0;
+	if (f)
+		fclose(f);
+}
+
 static void release(struct job *j)
 {
 	families_free(j->families);
+	forget_processes(&j->known);
+	output_drop(j->output);
+	output_drop(j->next_output);
 	serve_config_drop(j->config);
 	serve_config_drop(j->next);
 	for (int i = 0; i < PROM_FORMATS; i++)
@@ -437,7 +581,7 @@ static void release(struct job *j)
 	free(j);
 }
 
-int job_start(struct serve_config *config, const struct serve_script *script, struct job **ret)
+int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct job **ret)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	pthread_condattr_t monotonic;
@@ -447,7 +591,9 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 		return -ENOMEM;
 	j->config = serve_config_use(config);
 	j->script = script;
+	j->output = output_use(output);
 	j->families = families_new(script);
+	read_boot(j);
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -479,10 +625,12 @@ void job_stop(struct job *j)
 	release(j);
 }
 
-void job_show(struct job *j, struct serve_config *config, const struct serve_script *script)
+void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct output *output)
 {
 	pthread_mutex_lock(&j->lock);
 	serve_config_drop(j->next);
+	output_drop(j->next_output);
+	j->next_output = output_use(output);
 	j->next = serve_config_use(config);
 	j->next_script = script;
 	pthread_mutex_unlock(&j->lock);
@@ -526,6 +674,7 @@ void job_health(struct job *j, struct job_health *h)
 	h->up = j->up;
 	h->starts = j->starts;
 	h->traced = j->traced;
+	h->events = j->events;
 	h->processes = j->npids;
 	h->late = j->late;
 	copy_counts(&h->refused, &j->refused);

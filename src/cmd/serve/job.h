@@ -22,16 +22,20 @@ struct serve_script;
 struct strbuf;
 
 struct job;
+struct output;
 
-/* Start @script of @config, which it uses.  0 or a negative errno. */
-int job_start(struct serve_config *config, const struct serve_script *script, struct job **ret);
+/* Start @script of @config, which it uses as well as @output (NULL: events go nowhere).  0 or a negative errno. */
+int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct job **ret);
 
 /* Make it end soon; end it and release it, which accepts NULL. */
 void job_end(struct job *j);
 void job_stop(struct job *j);
 
-/* Show the results as @script of @config says from now on, which has the same identity; the counts go on. */
-void job_show(struct job *j, struct serve_config *config, const struct serve_script *script);
+/*
+ * Show the results as @script of @config says from now on, which has the same identity, and give events to @output; the
+ * counts go on.
+ */
+void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct output *output);
 
 /* Ask for a reading; then wait for it until @due_ms (now_ms()), and append it, or the one before if it is late. */
 void job_ask(struct job *j, enum prom_format format);
@@ -51,6 +55,7 @@ struct job_counts {
 struct job_health {
 	bool up;			/* the script runs */
 	uint64_t starts, traced, processes;	/* traced: processes so far; processes: now */
+	uint64_t events;		/* records that were given to the output */
 	uint64_t late;			/* readings that were not there in time */
 	struct job_counts refused, lost, series;
 };

@@ -2,6 +2,7 @@
  * dtap serve: scripts and ready-made commands that run as long as the machine does, and their aggregations as metrics.
  *
  *	configuration (config.h) ─► jobs (job.h), one a script, each in a thread ─► families of series (family.h)
+ *	events (event.h) ─► outputs (output.h), each with a thread that delivers
  *	scrape (http.h) or textfile ─► asks all jobs for a reading ─► text (prom.h)
  *
  * The main thread waits for signals: SIGHUP reads the configuration anew, and jobs whose script stays the same go on;
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/now.h"
 #include "base/strbuf.h"
 #include "cmd/help.h"
@@ -30,9 +32,16 @@
 #include "cmd/serve/health.h"
 #include "cmd/serve/http.h"
 #include "cmd/serve/job.h"
+#include "cmd/serve/output.h"
 #include "dtap.h"
 
 enum { READING_MS = 3000 };	/* a reading that takes longer is not waited for: the one before is shown */
+
+/* Outputs that the configuration names, and those that it no longer names but jobs have not let go of yet. */
+struct outputs {
+	struct output **v;
+	size_t n, cap;
+};
 
 struct entry {
 	struct job *job;
@@ -49,6 +58,7 @@ struct service {
 	struct serve_config *config;
 	struct entry *entries;
 	size_t n;
+	struct outputs outputs;
 	bool config_ok;
 	uint64_t reloads;
 };
@@ -66,6 +76,15 @@ static void say(const char *fmt, ...)
 	strbuf_fini(&line);
 }
 
+/* Does @c, NULL before the first one is in force, have that output? */
+static bool is_named(const struct serve_config *c, const struct serve_output *conf)
+{
+	for (size_t i = 0; c && i < c->noutputs; i++)
+		if (!strcmp(c->outputs[i].name, conf->name) && !strcmp(c->outputs[i].identity, conf->identity))
+			return true;
+	return false;
+}
+
 /* --- the metrics --------------------------------------------------------------------------------------- */
 
 static void put_health(const struct service *s, enum prom_format format, struct strbuf *out)
@@ -73,8 +92,17 @@ static void put_health(const struct service *s, enum prom_format format, struct 
 	struct arena *a = arena_new();
 	const char **names = arena_alloc(a, (s->n + 1) * sizeof(*names));
 	struct job_health *jobs = arena_alloc(a, (s->n + 1) * sizeof(*jobs));
+	const char **output_names = arena_alloc(a, (s->outputs.n + 1) * sizeof(*output_names));
+	struct output_health *outputs = arena_alloc(a, (s->outputs.n + 1) * sizeof(*outputs));
 	struct health h = { .config_ok = s->config_ok, .reloads = s->reloads, .start_ns = s->start_ns, .scripts = names,
-			    .jobs = jobs, .njobs = s->n };
+			    .jobs = jobs, .njobs = s->n, .outputs = output_names, .output_healths = outputs };
+
+	for (size_t i = 0; i < s->outputs.n; i++) {
+		if (!is_named(s->config, output_conf(s->outputs.v[i])))
+			continue;	/* it ends; another one may have its name */
+		output_names[h.noutputs] = output_conf(s->outputs.v[i])->name;
+		output_health(s->outputs.v[i], &outputs[h.noutputs++]);
+	}
 
 	for (size_t i = 0; i < s->n; i++) {
 		names[i] = s->entries[i].script->name;
@@ -175,6 +203,56 @@ static int start_server(struct service *s, struct serve_config *c)
 	return e;
 }
 
+/* The output that @conf, of a script, is; NULL: none, or it could not be started. */
+static struct output *output_of(const struct service *s, const struct serve_output *conf)
+{
+	for (size_t i = 0; conf && i < s->outputs.n; i++) {
+		const struct serve_output *c = output_conf(s->outputs.v[i]);
+
+		if (!strcmp(c->name, conf->name) && !strcmp(c->identity, conf->identity))
+			return s->outputs.v[i];
+	}
+	return NULL;
+}
+
+/* Start the outputs of @c that there are not. */
+static void start_outputs(struct service *s, struct serve_config *c)
+{
+	for (size_t i = 0; i < c->noutputs; i++) {
+		struct output *o;
+		int e;
+
+		if (output_of(s, &c->outputs[i]))
+			continue;
+		e = output_start(c, &c->outputs[i], &o);
+		pthread_mutex_lock(&s->lock);
+		if (!e && grow_array(&s->outputs.v, &s->outputs.cap, s->outputs.n, sizeof(struct output *)))
+			s->outputs.v[s->outputs.n++] = o;
+		else
+			say("output %s: cannot be started: %s", c->outputs[i].name, strerror(e ? -e : ENOMEM));
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
+/* End the outputs that @c does not name (NULL: all) and no job uses. */
+static void end_outputs(struct service *s, const struct serve_config *c)
+{
+	for (size_t i = 0; i < s->outputs.n;) {
+		struct output *o = s->outputs.v[i];
+
+		if (c && (is_named(c, output_conf(o)) || output_is_shared(o))) {
+			i++;
+			continue;
+		}
+		pthread_mutex_lock(&s->lock);
+		s->outputs.v[i] = s->outputs.v[--s->outputs.n];
+		pthread_mutex_unlock(&s->lock);
+		output_drop(o);
+	}
+	if (!c)
+		free(s->outputs.v);
+}
+
 /* The entry whose run can go on as one of @script; NULL: there is none. */
 static struct entry *same_run(const struct service *s, const struct serve_script *script)
 {
@@ -195,7 +273,7 @@ static size_t keep_jobs(struct service *s, struct serve_config *c, struct entry 
 
 		if (!old)
 			continue;
-		job_show(old->job, c, &c->scripts[i]);
+		job_show(old->job, c, &c->scripts[i], output_of(s, c->scripts[i].output));
 		entries[n++] = (struct entry){ old->job, serve_config_use(c), &c->scripts[i] };
 		old->job = NULL;
 	}
@@ -223,7 +301,7 @@ static void start_jobs(struct service *s, struct serve_config *c)
 
 		if (same_run(s, &c->scripts[i]))
 			continue;
-		e = job_start(c, &c->scripts[i], &at->job);
+		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), &at->job);
 		if (e) {
 			say("%s: cannot be started: %s", c->scripts[i].name, strerror(-e));
 			continue;
@@ -248,6 +326,7 @@ static void take_config(struct service *s, struct serve_config *c)
 		say("out of memory");
 		return;
 	}
+	start_outputs(s, c);
 	pthread_mutex_lock(&s->lock);
 	s->n = keep_jobs(s, c, entries);
 	s->entries = entries;
@@ -256,6 +335,7 @@ static void take_config(struct service *s, struct serve_config *c)
 	release_entries(old, nold);
 	serve_config_drop(before);
 	start_jobs(s, c);
+	end_outputs(s, c);
 }
 
 static void set_config_ok(struct service *s, bool ok)
@@ -339,6 +419,7 @@ static int serve(const char *path)
 		follow(&s, signals);
 		stop_server(&s);
 		release_entries(s.entries, s.n);
+		end_outputs(&s, NULL);
 		if (s.config->textfile)		/* what nobody keeps up to date is not to be read */
 			unlink(s.config->textfile);
 		serve_config_drop(s.config);

@@ -1,0 +1,32 @@
+/*
+ * What is known of a traced process, for events: its unit, container, interpreter, and chosen variables of its
+ * environment.  It is read once, when the process is met, and stays known for a while after its end, since events come later.
+ */
+#ifndef DTAP_CMD_SERVE_LABELS_H
+#define DTAP_CMD_SERVE_LABELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct serve_pairs;
+
+struct labels {
+	char *unit;			/* of systemd: "shop-1.service"; "": none */
+	char *container;		/* its number, as the control group has it; "": none */
+	char *interpreter;		/* the executable's name: "python3.13" */
+	char **values;			/* of the variables that were asked for; "": not set */
+	size_t nvalues;
+	uid_t user;			/* (uid_t)-1: unknown */
+	bool is_gone;			/* the process has ended: the owner's */
+};
+
+/* @environment: names of labels with the variables' names.  Of a process that has ended, all is "". */
+void labels_read(pid_t pid, const struct serve_pairs *environment, struct labels *ret);
+void labels_fini(struct labels *l);	/* accepts a zeroed one */
+
+/* The parts of a control group's path that name the unit and the container; appended to @unit and @container. */
+struct strbuf;
+void labels_of_cgroup(const char *path, struct strbuf *unit, struct strbuf *container);
+
+#endif
