@@ -72,6 +72,9 @@ ir_reg lower_string(struct lower *l, struct d_node *n);
 /* The same where the string is read: NULL is a fault there. */
 ir_reg lower_text(struct lower *l, struct d_node *n);
 
+/* The fault of a read at address 0, if @null, which IR_NO_REG never is. */
+void lower_fault_null(struct lower *l, ir_reg null);
+
 /* The string at the address @addr, in the traced process if @user. */
 ir_reg lower_string_at(struct lower *l, ir_reg addr, bool user);
 

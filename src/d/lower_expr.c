@@ -77,8 +77,7 @@ static ir_reg lower_maybe_null(struct lower *l, struct d_node *n)
 	return r;
 }
 
-/* The read of a string at address 0, if @null. */
-static void fault_null(struct lower *l, ir_reg null)
+void lower_fault_null(struct lower *l, ir_reg null)
 {
 	struct ir_block *bad, *on;
 
@@ -96,7 +95,7 @@ ir_reg lower_text(struct lower *l, struct d_node *n)
 {
 	ir_reg r = lower_maybe_null(l, n);
 
-	fault_null(l, l->null);
+	lower_fault_null(l, l->null);
 	return r;
 }
 

@@ -37,6 +37,8 @@ ir_reg lower_addr(struct lower *l, struct d_node *n)
 		if (n->ident)
 			return lower_expr(l, n);
 		base = n->arrow ? lower_expr(l, n->base) : lower_addr(l, n->base);
+		if (n->arrow && n->value / 8)	/* the fault tells of the pointer, not of the member */
+			lower_fault_null(l, ir_op2(&l->b, IR_EQ, base, ir_const(&l->b, 0)));
 		return add_bytes(l, base, n->value / 8);
 	default:		/* a struct as a value: its value is its address */
 		return lower_expr(l, n);
