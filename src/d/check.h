@@ -70,6 +70,7 @@ struct d_ident {
 	const struct type *type;	/* of the value; NULL before the first assignment */
 	bool declared;
 	bool user;			/* SCALAR, ARRAY: holds addresses of the traced process */
+	size_t tag;			/* SCALAR: its place among the addressed, from 1 on; 0: it is not */
 	bool nullable;			/* SCALAR: a string that some assignment makes NULL */
 
 	const struct type **keys;	/* ARRAY, AGG: the signature */
@@ -166,6 +167,8 @@ struct check {
 	struct d_ident *params;			/* of the current inline */
 	struct d_xstate *xlators;
 	unsigned int unknown;			/* number of reports of unknown names */
+	struct d_ident **addressed;		/* variables that & is applied to parts of (lower_mem.c) */
+	size_t naddressed, addressed_cap;
 
 	const struct d_clause *clause;		/* NULL: outside */
 	const struct d_node *stmt;		/* the statement's whole expression */

@@ -599,15 +599,25 @@ static bool is_bit_field(const struct d_node *n)
 
 static const struct type *check_addr(struct check *c, struct d_node *n)
 {
-	struct d_node *b = n->base;
+	struct d_node *b = n->base, *root;
 
 	if (is_bit_field(b)) {
 		check_error(c, n->pos, "D_ADDROF_BITFIELD", "cannot take address of bit-field");
 		return NULL;
 	}
-	if (is_variable(b) || b->kind == D_AGG || node_is_agg(b)) {
+	root = check_root(b);
+	if ((root && (root == b || root->kind != D_NAME)) || b->kind == D_AGG || node_is_agg(b)) {
 		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
 		return NULL;
+	}
+	if (root) {
+		if (!root->ident->tag) {
+			c->addressed = arena_grow(c->arena, c->addressed, &c->addressed_cap, c->naddressed,
+						  sizeof(*c->addressed));
+			c->addressed[c->naddressed++] = root->ident;
+			root->ident->tag = c->naddressed;
+		}
+		return type_ptr(c->types, b->type);
 	}
 	if (!is_lvalue(b) || b->kind == D_NAME || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
 		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");

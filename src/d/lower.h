@@ -105,6 +105,12 @@ ir_reg lower_bits(struct lower *l, enum ir_op op, ir_reg addr, unsigned int off,
 void lower_store(struct lower *l, ir_reg addr, ir_reg v, unsigned int width);
 void lower_store_bits(struct lower *l, ir_reg addr, unsigned int off, unsigned int bits, ir_reg v);
 
+/* Load what is at @addr, outside of the traced process: a @t, or @bits bits of it from bit @bit on (0: all of it). */
+ir_reg lower_load_at(struct lower *l, ir_reg addr, const struct type *t, unsigned int bit, unsigned int bits);
+
+/* lower_store of a @t, or of @bits bits of it from bit @bit on (0: all of it); @addr may be in a variable. */
+void lower_store_at(struct lower *l, ir_reg addr, const struct type *t, unsigned int bit, unsigned int bits, ir_reg v);
+
 /* @ptr + @sign * @i elements of the type that @t points to. */
 ir_reg lower_step(struct lower *l, ir_reg ptr, const struct type *t, ir_reg i, int sign);
 

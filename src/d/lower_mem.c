@@ -3,6 +3,10 @@
  *
  * Addresses in the traced process are read with ULOAD, all others with LOAD; the checker has set which of them a node
  * is.  Only the clause's own memory, from alloca() and copyin(), is written.
+ *
+ * Variables are not in memory.  The address of a part of one has the variable's number in its upper half and the
+ * part's offset in its lower half, and is none that a machine has.  In a program that has such addresses, what
+ * a pointer points to may be in each of those variables, or in memory.
  */
 #include "d/lower.h"
 
@@ -22,10 +26,87 @@ static ir_reg add_bytes(struct lower *l, ir_reg addr, uint64_t n)
 	return n ? ir_op2(&l->b, IR_ADD, addr, ir_const(&l->b, (int64_t)n)) : addr;
 }
 
+enum { VARIABLE_ADDRESS = 0x4454 };	/* bits 48 to 63: not canonical */
+
+static int64_t tag_of(const struct d_ident *id)
+{
+	return (int64_t)VARIABLE_ADDRESS << 16 | (int64_t)id->tag;
+}
+
+/* The address of @n, a part of a variable. */
+static ir_reg part_address(struct lower *l, struct d_node *n)
+{
+	struct storage o;
+	ir_reg addr;
+
+	lower_storage(l, n, &o);
+	addr = ir_const(&l->b, (int64_t)((uint64_t)tag_of(o.id) << 32 | (o.off & UINT32_MAX)));
+	return o.dyn == IR_NO_REG ? addr : ir_op2(&l->b, IR_ADD, addr, o.dyn);
+}
+
+/* If @addr is in the variable @id: go on there, with its storage in @o.  The block for other addresses is returned. */
+static struct ir_block *in_variable(struct lower *l, struct d_ident *id, ir_reg addr, struct storage *o)
+{
+	struct ir_block *here = ir_block_new(&l->b), *other = ir_block_new(&l->b);
+	ir_reg upper = ir_op2(&l->b, IR_SHR, addr, ir_const(&l->b, 32));
+
+	ir_br(&l->b, ir_op2(&l->b, IR_EQ, upper, ir_const(&l->b, tag_of(id))), here, other);
+	ir_at(&l->b, here);
+	*o = (struct storage){ .id = id, .dyn = ir_ext(&l->b, addr, 4, false) };
+	return other;
+}
+
+ir_reg lower_load_at(struct lower *l, ir_reg addr, const struct type *t, unsigned int bit, unsigned int bits)
+{
+	struct ir_slot slot = type_slot(t);
+	struct ir_block *done, *other;
+	struct storage o;
+	ir_reg v;
+
+	if (!l->check->naddressed)
+		return bits ? lower_bits(l, IR_LOAD, addr, bit, bits, slot.sign) :
+			      ir_load(&l->b, IR_LOAD, addr, slot.width, slot.sign);
+	v = ir_reg_new(&l->b, IR_INT);
+	done = ir_block_new(&l->b);
+	for (size_t i = 0; i < l->check->naddressed; i++) {
+		other = in_variable(l, l->check->addressed[i], addr, &o);
+		ir_mov(&l->b, v, lower_get(l, &o, t, bit, bits));
+		ir_jmp(&l->b, done);
+		ir_at(&l->b, other);
+	}
+	ir_mov(&l->b, v, bits ? lower_bits(l, IR_LOAD, addr, bit, bits, slot.sign) :
+				ir_load(&l->b, IR_LOAD, addr, slot.width, slot.sign));
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+	return v;
+}
+
+void lower_store_at(struct lower *l, ir_reg addr, const struct type *t, unsigned int bit, unsigned int bits, ir_reg v)
+{
+	struct ir_block *done = ir_block_new(&l->b), *other;
+	struct storage o;
+
+	for (size_t i = 0; i < l->check->naddressed; i++) {
+		other = in_variable(l, l->check->addressed[i], addr, &o);
+		lower_put(l, &o, t, bit, bits, v);
+		ir_jmp(&l->b, done);
+		ir_at(&l->b, other);
+	}
+	if (bits)
+		lower_store_bits(l, addr, bit, bits, v);
+	else
+		lower_store(l, addr, v, type_slot(t).width);
+	ir_jmp(&l->b, done);
+	ir_at(&l->b, done);
+}
+
 ir_reg lower_addr(struct lower *l, struct d_node *n)
 {
+	struct d_node *root = check_root(n);
 	ir_reg base, i;
 
+	if (root && root != n && root->kind == D_NAME && root->ident->tag)
+		return part_address(l, n);
 	switch (n->kind) {
 	case D_UNARY:		/* *p */
 		return lower_expr(l, n->base);
@@ -110,6 +191,8 @@ ir_reg lower_load(struct lower *l, struct d_node *n)
 		return lower_get(l, &o, n->type, m ? n->value % 8 : 0, m ? m->bits : 0);
 	}
 	addr = lower_addr(l, n);
+	if (!n->user && type_is_scalar(n->type) && !type_is_string(n->type))
+		return lower_load_at(l, addr, n->type, m ? n->value % 8 : 0, m ? m->bits : 0);
 	if (m && m->bits)
 		return lower_bits(l, op, addr, n->value % 8, m->bits, type_is_signed(m->type));
 	if (type_is_string(n->type))

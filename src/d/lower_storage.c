@@ -267,22 +267,21 @@ static void put_bits(struct lower *l, const struct storage *o, uint64_t bit, uns
 
 ir_reg lower_get(struct lower *l, const struct storage *o, const struct type *t, uint64_t bit, unsigned int bits)
 {
-	enum ir_op op = o->user ? IR_ULOAD : IR_LOAD;
 	struct ir_slot slot = type_slot(t);
 
 	if (o->id)
 		return get_bits(l, o, bit, bits ? bits : 8u * slot.width, slot.sign);
+	if (!o->user)
+		return lower_load_at(l, plus(l, o->addr, bit / 8), t, bit % 8, bits);
 	if (bits)
-		return lower_bits(l, op, plus(l, o->addr, bit / 8), bit % 8, bits, slot.sign);
-	return ir_load(&l->b, op, plus(l, o->addr, bit / 8), slot.width, slot.sign);
+		return lower_bits(l, IR_ULOAD, plus(l, o->addr, bit / 8), bit % 8, bits, slot.sign);
+	return ir_load(&l->b, IR_ULOAD, plus(l, o->addr, bit / 8), slot.width, slot.sign);
 }
 
 void lower_put(struct lower *l, const struct storage *o, const struct type *t, uint64_t bit, unsigned int bits, ir_reg v)
 {
-	if (!o->id && bits)
-		lower_store_bits(l, plus(l, o->addr, bit / 8), bit % 8, bits, v);
-	else if (!o->id)
-		lower_store(l, plus(l, o->addr, bit / 8), v, type_slot(t).width);
+	if (!o->id)
+		lower_store_at(l, plus(l, o->addr, bit / 8), t, bit % 8, bits, v);
 	else
 		put_bits(l, o, bit, bits ? bits : 8u * type_slot(t).width, v);
 }
