@@ -2,7 +2,8 @@
  * The procedure linkage table, through which a program calls the functions of its libraries.
  *
  * Its entries, 16 bytes each, are in the order of the relocations in .rela.plt: those of .plt.sec, or without that
- * section those of .plt after its first.  System V ABI, AMD64 supplement: "Procedure Linkage Table".
+ * section those of .plt after its first.  A function whose address the program also takes has its entry in .plt.got: a
+ * jump through a place that a relocation in .rela.dyn fills.  System V ABI, AMD64 supplement: "Procedure Linkage Table".
  */
 #include "elf/obj.h"
 
@@ -10,41 +11,117 @@
 
 #include "elf/priv.h"
 
-enum { ENTRY = 16 };
+enum { ENTRY = 16, JUMP = 6 };
 
-void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+/* A table of relocations and the symbols that they name. */
+struct relocs {
+	Elf *elf;
+	Elf_Data *data, *sym_data;
+	size_t n, nsyms;
+	uint32_t strings;		/* section of the symbols' names */
+};
+
+static bool open_relocs(struct obj *o, const char *section, struct relocs *r)
 {
 	size_t entry = gelf_fsize(o->elf, ELF_T_RELA, 1, EV_CURRENT), sym_size = gelf_fsize(o->elf, ELF_T_SYM, 1, EV_CURRENT);
-	GElf_Shdr rel, plt, syms;
-	Elf_Scn *scn = obj_section(o->elf, ".rela.plt", &rel), *sym_scn;
-	Elf_Data *data, *sym_data;
+	GElf_Shdr rel, syms;
+	Elf_Scn *scn = obj_section(o->elf, section, &rel), *sym_scn;
+
+	if (!scn || rel.sh_type != SHT_RELA || !entry || !sym_size)
+		return false;
+	sym_scn = elf_getscn(o->elf, rel.sh_link);
+	r->elf = o->elf;
+	r->data = elf_getdata(scn, NULL);
+	r->sym_data = sym_scn ? elf_getdata(sym_scn, NULL) : NULL;
+	if (!r->data || !r->sym_data || !gelf_getshdr(sym_scn, &syms))
+		return false;
+	r->strings = syms.sh_link;
+	r->n = r->data->d_size / entry < INT32_MAX ? r->data->d_size / entry : INT32_MAX;
+	r->nsyms = r->sym_data->d_size / sym_size;
+	return true;
+}
+
+/* The name of the symbol in relocation @i, whose type is @type, and the place that it fills; NULL: none. */
+static const char *reloc_name(const struct relocs *r, size_t i, uint32_t type, uint64_t *place)
+{
+	const char *name;
+	GElf_Rela rela;
+	GElf_Sym sym;
+
+	if (!gelf_getrela(r->data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != type ||
+	    GELF_R_SYM(rela.r_info) >= r->nsyms || !gelf_getsym(r->sym_data, (int)GELF_R_SYM(rela.r_info), &sym))
+		return NULL;
+	*place = rela.r_offset;
+	name = elf_strptr(r->elf, r->strings, sym.st_name);
+	return name && *name ? name : NULL;
+}
+
+static void each_in_order(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+{
+	struct relocs r;
+	GElf_Shdr plt;
 	uint64_t first;
 
-	if (o->info.machine != EM_X86_64 || !scn || rel.sh_type != SHT_RELA || !entry || !sym_size)
-		return;
 	if (obj_section(o->elf, ".plt.sec", &plt))
 		first = plt.sh_addr;
 	else if (obj_section(o->elf, ".plt", &plt))
 		first = plt.sh_addr + ENTRY;
 	else
 		return;
-	sym_scn = elf_getscn(o->elf, rel.sh_link);
-	data = elf_getdata(scn, NULL);
-	sym_data = sym_scn ? elf_getdata(sym_scn, NULL) : NULL;
-	if (!data || !sym_data || !gelf_getshdr(sym_scn, &syms))
+	if (!open_relocs(o, ".rela.plt", &r))
 		return;
-	for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX; i++) {
-		uint64_t addr = first + i * ENTRY;
-		const char *name;
-		GElf_Rela r;
-		GElf_Sym sym;
+	for (size_t i = 0; i < r.n; i++) {
+		uint64_t addr = first + i * ENTRY, place;
+		const char *name = reloc_name(&r, i, R_X86_64_JUMP_SLOT, &place);
 
-		if (!gelf_getrela(data, (int)i, &r) || GELF_R_TYPE(r.r_info) != R_X86_64_JUMP_SLOT ||
-		    GELF_R_SYM(r.r_info) >= sym_data->d_size / sym_size ||
-		    !gelf_getsym(sym_data, (int)GELF_R_SYM(r.r_info), &sym))
-			continue;
-		name = elf_strptr(o->elf, syms.sh_link, sym.st_name);
-		if (name && *name && addr >= plt.sh_addr && addr + ENTRY <= plt.sh_addr + plt.sh_size)
+		if (name && addr >= plt.sh_addr && addr + ENTRY <= plt.sh_addr + plt.sh_size)
 			fn(ctx, name, addr);
 	}
+}
+
+/* The bytes of the entry at @p, of which @n are left: jmp *off(%rip), maybe after endbr64.  *off: from the entry's start. */
+static size_t entry_of(const unsigned char *p, size_t n, int64_t *off)
+{
+	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	size_t at = n >= ENTRY && !memcmp(p, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
+	int32_t rel;
+
+	if (n < at + JUMP || p[at] != 0xff || p[at + 1] != 0x25)
+		return 0;
+	memcpy(&rel, p + at + 2, sizeof(rel));
+	*off = (int64_t)(at + JUMP) + rel;
+	return at ? ENTRY : ENTRY / 2;
+}
+
+static void each_jump(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+{
+	struct relocs r;
+	GElf_Shdr plt;
+	Elf_Scn *scn = obj_section(o->elf, ".plt.got", &plt);
+	Elf_Data *code = scn ? elf_getdata(scn, NULL) : NULL;
+	size_t len;
+	int64_t off;
+
+	if (!code || !code->d_buf || !open_relocs(o, ".rela.dyn", &r))
+		return;
+	for (size_t at = 0; (len = entry_of((unsigned char *)code->d_buf + at, code->d_size - at, &off)); at += len) {
+		uint64_t addr = plt.sh_addr + at, slot = addr + (uint64_t)off, place;
+
+		for (size_t i = 0; i < r.n; i++) {
+			const char *name = reloc_name(&r, i, R_X86_64_GLOB_DAT, &place);
+
+			if (name && place == slot)
+				fn(ctx, name, addr);
+		}
+		if (code->d_size - at <= len)
+			break;
+	}
+}
+
+void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+{
+	if (o->info.machine != EM_X86_64)
+		return;
+	each_in_order(o, fn, ctx);
+	each_jump(o, fn, ctx);
 }

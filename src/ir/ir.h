@@ -125,9 +125,15 @@ enum ir_show {
 	IR_SHOW_SOURCE,		/* source, or "0x1234" */
 	IR_SHOW_LINE,		/* line */
 	IR_SHOW_SOURCE_LINE,	/* source:line */
+	/* of a string: in quotes, with escapes, cut as by IR_FN_ESCAPE; nothing, if the value before it is an address */
+	IR_SHOW_QUOTED,
+	/* of a plain number, before such a string: the address that could not be read, or IR_READABLE */
+	IR_SHOW_INSTEAD,
 	/* of a plain number: */
 	IR_SHOW_WORDS = 64,	/* + WORDS_X: in words (lang/words.def) */
 };
+
+enum { IR_READABLE = -1 };	/* no string is at this address */
 
 /* A value's type in memory: an integer of 1, 2, 4 or 8 bytes, or a string in ir_str_room() bytes. */
 struct ir_slot {

@@ -8,6 +8,7 @@
 #include "out/printf.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "lang/words.h"
@@ -49,12 +50,59 @@ static void put_char(struct out_sink *s, const struct out_spec *spec, int64_t v)
 		out_field_bytes(s, &whole, &c, 1);
 }
 
+/* How many bytes @c takes with its escape. */
+static size_t quoted_size(unsigned char c)
+{
+	if (c == '"' || c == '\\' || (c >= '\a' && c <= '\r'))
+		return 2;
+	return c >= 32 && c < 127 ? 1 : 4;
+}
+
+static void put_quoted_byte(struct out_sink *s, unsigned char c)
+{
+	size_t n = quoted_size(c);
+
+	if (n > 1)
+		out_putc(s, '\\');
+	if (n == 4)
+		out_format(s, "%03o", c);
+	else
+		out_putc(s, c >= '\a' && c <= '\r' ? "abtnvfr"[c - '\a'] : (char)c);
+}
+
+/* As bpf/rt/put.c's rt_escape() makes it: at most @limit bytes with both quotes and the three dots after what was cut. */
+static void put_quoted(struct out_sink *s, const char *text, size_t limit)
+{
+	size_t end = (limit < 5 ? 5 : limit) - 1, pos = 1, whole = 0, n, i;
+	const unsigned char *t = (const unsigned char *)text;
+	bool cut = false;
+
+	for (i = 0; t[i] && !cut; i++) {
+		n = quoted_size(t[i]);
+		cut = pos + n > end;
+		if (cut)
+			break;
+		pos += n;
+		if (pos + 3 <= end)
+			whole = i + 1;
+	}
+	out_putc(s, '"');
+	for (size_t k = 0; k < (cut ? whole : i); k++)
+		put_quoted_byte(s, t[k]);
+	out_put(s, "\"...", cut ? 4 : 1);
+}
+
 /* Print names of addresses and numbers, which are looked up only now. */
 static void put_shown(struct out_sink *s, const struct out_spec *spec, enum ir_show show, uint64_t number)
 {
 	char words[WORDS_MAX];
 	struct out_sink text;
 
+	if (show == IR_SHOW_INSTEAD) {
+		if (number != (uint64_t)IR_READABLE)
+			out_format(s, "0x%" PRIx64, number);
+		return;
+	}
 	if (show >= IR_SHOW_WORDS) {
 		out_field_string(s, spec, words_text(show - IR_SHOW_WORDS, number, words));
 		return;
@@ -81,6 +129,11 @@ int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_
 	}
 	if (v->type != (c->kind == FMT_STRING ? IR_STR : IR_INT))
 		return -EINVAL;
+	if (slot->show == IR_SHOW_QUOTED) {
+		if (v[-1].i == IR_READABLE)	/* ir.h: an IR_SHOW_INSTEAD is before it */
+			put_quoted(s, v->s, spec->prec < 0 ? SIZE_MAX : (size_t)spec->prec);
+		return 0;
+	}
 	switch (c->letter) {
 	case 's':
 		out_field_string(s, spec, v->s);

@@ -477,7 +477,8 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 
 	if (kind == STP_P_TIMER_PROFILE) {
 		key.kind = PROBE_PROFILE;
-		key.period_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+		/* timer.profile.tick is the kernel's tick; timer.profile, where kernels have no hook for that, a ms of the clock. */
+		key.period_ns = points_comp(s->point, "tick") ? 1000000000 / (uint64_t)s->p->conf.hz : 1000000;
 	} else if (kind == STP_P_TIMER_HZ) {
 		key.period_ns = 1000000000 / n;
 	}

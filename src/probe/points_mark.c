@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "elf/debug.h"
 #include "elf/obj.h"
 
 /* gc-start -> gc__start */
@@ -121,6 +122,10 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 	found->mark = arena_strdup(s->p->arena, first->name);
 	found->supplied = from == f ? NULL : f->path;
 	found->program = program;
+	if (from == f && probe->nsites == 1) {
+		found->around = f;
+		found->around_pc = first->addr;
+	}
 }
 
 static bool is_first(const struct points_file *f, size_t i)
@@ -179,7 +184,28 @@ void points_find_marks(struct points_search *s)
 	points_each_file(s);
 }
 
-/* $argN, $$name, $$provider, $$vars and $$parms. */
+/* A variable of the function around the marker, as in a probe of a statement there. */
+static bool around_target(struct points *p, const struct points_found *f, const struct stp_node *target,
+			  struct stp_source *source, const char **why)
+{
+	struct points_found at = *f;
+
+	if (f->supplied || !f->around) {
+		*why = f->supplied ? "unable to find a local of that name: the marker has $arg1, $arg2 ... alone" :
+				     "the marker stands at several places: use a probe of one's .statement, or $arg1, $arg2 ...";
+		return false;
+	}
+	if (!obj_debug(f->around->obj)) {
+		*why = arena_printf(p->arena, "unable to find a local of that name: %s has no debuginfo, the marker has $arg1, "
+				    "$arg2 ... alone", f->around->path);
+		return false;
+	}
+	at.file = (struct points_file *)f->around;
+	at.pc = f->around_pc;
+	return points_debug_target(p, &at, target, source, why);
+}
+
+/* $argN, $$name, $$provider, $$vars and $$parms; else a variable of the code around. */
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why)
 {
@@ -190,13 +216,15 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 	unsigned long n;
 	char *end;
 
-	if (target->is_var) {
-		*why = "@var is for probes of functions and statements: a marker has $arg1, $arg2 ...";
+	if (!f) {
+		*why = "the marker is not known";
 		return false;
 	}
+	if (target->is_var || (strncmp(name, "$arg", 4) && strncmp(name, "$$", 2)))
+		return around_target(p, f, target, source, why);
 	if (target->nparts || target->pretty || target->addressed) {
-		*why = arena_printf(p->arena, "type definition '%s_%s' not found in '%s': write @cast(%s, \"type\")",
-				    f ? f->mark : "", name + 1, f ? f->file->path : "", name);
+		*why = arena_printf(p->arena, "type definition '%s_%s' not found: write @cast(%s, \"type\")", f->mark, name + 1,
+				    name);
 		return false;
 	}
 	source->readonly = read_only;
@@ -219,7 +247,7 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
 		return true;
 	}
 	if (strncmp(name, "$arg", 4)) {
-		*why = "unable to find a local of that name: the marker has $arg1, $arg2 ... alone";
+		*why = "the marker has $$name, $$provider, $$vars and $$parms";
 		return false;
 	}
 	n = strtoul(name + 4, &end, 10);

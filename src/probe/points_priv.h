@@ -34,6 +34,8 @@ struct points_found {
 	const char *program;		/* then: the program of processes that get it; NULL: those linked to @supplied */
 	struct points_file *file;	/* a function's file; it is at the address @pc */
 	uint64_t pc;
+	const struct points_file *around;	/* a marker's file; it stands at @around_pc alone; NULL: at several places */
+	uint64_t around_pc;
 	const char *inlined;		/* name of the inlined function of which it is a copy, or NULL */
 	const char *tracepoint;		/* of the kernel */
 	bool pyfunc;			/* functions of Python by name, found by the agent */

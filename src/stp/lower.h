@@ -211,8 +211,18 @@ bool stp_lower_keep_late(struct lower *l, struct stp_node *n);
 ir_reg stp_lower_late_text(struct lower *l, const struct stp_late *late);
 
 /* The text as a part of a print: its format; its values, and their number (@vals may be NULL). */
-const char *stp_lower_late_format(const struct stp_late *late);
+const char *stp_lower_late_format(struct lower *l, const struct stp_late *late);
 unsigned int stp_lower_late_parts(struct lower *l, const struct stp_late *late, ir_reg *vals, enum ir_show *shows);
+
+/* The length of the conversion of printf() at @s, a %. */
+size_t stp_lower_conv_len(const char *s);
+
+/*
+ * lower_mem.c: read the string of user_string_quoted() and its like, @call, into @text; @instead becomes IR_READABLE,
+ * or, if it cannot be read, its address.
+ */
+void stp_lower_read_string(struct lower *l, struct stp_node *call, const ir_reg *args, struct ir_var *text,
+			   struct ir_var *instead);
 
 /* The string from @format and the @n values @vals. */
 ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n);

@@ -244,6 +244,26 @@ ir_reg stp_func_string_nofault(struct lower *l, struct stp_node *call, const ir_
 	return otherwise(l, &g, stp_lower_str(l, ""));
 }
 
+void stp_lower_read_string(struct lower *l, struct stp_node *call, const ir_reg *args, struct ir_var *text,
+			   struct ir_var *instead)
+{
+	struct ir_block *body = ir_block_new(&l->b), *caught = ir_block_new(&l->b), *end = ir_block_new(&l->b);
+	ir_reg r;
+
+	ir_vst(&l->b, instead, args[0]);
+	ir_vst(&l->b, text, stp_lower_str(l, ""));
+	ir_try(&l->b, caught, body);
+	ir_at(&l->b, body);
+	r = copy(l, call, args);
+	ir_endtry(&l->b);
+	ir_vst(&l->b, text, r);
+	ir_vst(&l->b, instead, stp_lower_const(l, IR_READABLE));
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, caught);
+	ir_jmp(&l->b, end);
+	ir_at(&l->b, end);
+}
+
 /* In quotes; the address if it cannot be read. */
 ir_reg stp_func_string_quoted_at(struct lower *l, struct stp_node *call, const ir_reg *args)
 {

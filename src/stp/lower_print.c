@@ -256,8 +256,7 @@ static void add_binary(struct lower *l, struct print_values *p, const struct fmt
 	}
 }
 
-/* The length of the conversion at @s. */
-static size_t conv_len(const char *s)
+size_t stp_lower_conv_len(const char *s)
 {
 	size_t n = 1;
 
@@ -330,7 +329,7 @@ static const struct fmt *expand_dumps(struct lower *l, const struct stp_node *n,
 		}
 		for (int more = c->dyn_width + c->dyn_prec; more >= 0; more--, arg++)
 			add_value(out, in->v[arg], in->shows[arg]);
-		strbuf_add(&text, f->text + c->off, conv_len(f->text + c->off));
+		strbuf_add(&text, f->text + c->off, stp_lower_conv_len(f->text + c->off));
 	}
 	ret = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
 	strbuf_fini(&text);
@@ -359,7 +358,7 @@ static const struct fmt *old_pointers(struct lower *l, const struct fmt *f)
 		if (c->kind == FMT_NONE)
 			continue;
 		if (c->letter != 'p' || c->dyn_width || c->dyn_prec)
-			strbuf_add(&text, s, conv_len(s));
+			strbuf_add(&text, s, stp_lower_conv_len(s));
 		else if (c->has_width && !c->has_prec && (c->flags & FMT_LEFT || c->width <= PLACES))
 			strbuf_printf(&text, "%%0%dp", c->width);
 		else
@@ -420,10 +419,10 @@ static ir_reg print_late(struct lower *l, struct stp_node *n, const struct fmt *
 			continue;
 		late = late_of(n->args[arg]);
 		if (late) {
-			strbuf_puts(&text, stp_lower_late_format(late));
+			strbuf_puts(&text, stp_lower_late_format(l, late));
 			p->n += stp_lower_late_parts(l, late, p->v + p->n, p->shows + p->n);
 		} else {
-			strbuf_add(&text, f->text + c->off, conv_len(f->text + c->off));
+			strbuf_add(&text, f->text + c->off, stp_lower_conv_len(f->text + c->off));
 			add_value(p, vals[arg], shows[arg]);
 		}
 		arg++;

@@ -50,6 +50,9 @@ def test_listed(program):
     assert listed(program, f'function("work@*:{work}")') == [f'function("work@copies.c:{work}")']
     assert listed(program, 'function("work").label("*")') == [f'function("work@copies.c:{work}").label("again")']
     assert {'plt("malloc")', 'plt("free")'} <= set(listed(program, "plt"))
+    # Every program refers to it, and calls it through .plt.got, of which objdump names the entries.
+    named = subprocess.run(["objdump", "-d", "-j", ".plt.got", program], capture_output=True, text=True).stdout
+    assert ("<__cxa_finalize@plt>:" in named) == ('plt("__cxa_finalize")' in listed(program, "plt"))
     assert listed(program, f'statement("work@copies.c:{work + 1}").nearest')
     assert len(listed(program, f'statement("work@copies.c:{line_of("*heap =")},{line_of("free(")}")')) == 2
 
