@@ -1,10 +1,16 @@
 """dtap serve.  The witness is what the traced programs count themselves."""
 import http.client
+import json
+import os
 import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -282,3 +288,126 @@ def test_mistakes(tmp_path, text, said):
     (tmp_path / "short").chmod(0o600)
     result = check(tmp_path, text)
     assert result.code == 1 and result.out == "" and said in result.err, result
+
+
+# --- labels of processes, and Prometheus ----------------------------------------------------------------
+
+PROCESSES = """listen: 127.0.0.1:0
+host: h1
+labels: {{ release: RELEASE }}
+{rule}scripts:
+  calls: {{ command: calls leaf, rule: mine, metrics: {{ calls: {{ labels: [function, process] }} }} }}
+  own:
+    rule: mine
+    program: |
+      python*:::function-entry /copyinstr(arg1) == "leaf"/ {{ @n[pid] = count(); @line[pid] = quantize(arg2); @last[pid] = max(arg2); }}
+    metrics: {{ n: {{ labels: [process] }}, line: {{ labels: [process] }}, last: {{ labels: [process] }} }}
+"""
+
+
+def by_release(found, name):
+    return {release: total(found, name, release=release) for release in ("r1", "r2", "(other)", "")}
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.13")
+def test_processes(interp, serve, programs, monkeypatch):
+    """Processes become their labels; what those counted that have gone stays; a process counts once."""
+    children = []
+    for release in "r1", "r2", "r1":
+        monkeypatch.setenv("RELEASE", release)
+        children.append(programs.start(interp.argv_of(PROGRAM)))
+    service = serve(PROCESSES.format(rule=rule(programs)))
+    for script in "calls", "own":
+        traced(service, script, 3)
+    for i, child in enumerate(children):
+        programs.tell(child, "call", 10 * (i + 1))
+    found = service.metrics()
+    want = {"r1": 40, "r2": 20, "(other)": 0, "": 0}
+    assert by_release(found, "dtap_calls_calls_total") == by_release(found, "dtap_own_n_total") == want
+    programs.end(children[2])
+    traced(service, "own", 2)
+    for i, child in enumerate(children[:2]):
+        programs.tell(child, "call", i + 1)
+    found = service.metrics()
+    want |= {"r1": 41, "r2": 22}
+    assert by_release(found, "dtap_calls_calls_total") == by_release(found, "dtap_own_n_total") == want
+    assert by_release(found, "dtap_own_line_count") == want
+    assert found[("dtap_own_last", ("unit", unit_of(children[0])), ("container", ""), ("interpreter", os.path.basename(
+        os.path.realpath(f"/proc/{children[0].pid}/exe"))), ("release", "r1"))] == 3
+    command = subprocess.run(["sha256sum", harness.TOP / "share/commands/calls.d"], capture_output=True, text=True, check=True)
+    assert found[("dtap_serve_script_info", ("script", "calls"), ("host", "h1"), ("hash", command.stdout.split()[0]))] == 1
+    for child in children[:2]:
+        programs.end(child)
+    assert service.end() == 0
+
+
+def unit_of(child):
+    """Of the innermost service or scope, by its control groups."""
+    with open(f"/proc/{child.pid}/cgroup", encoding="utf-8") as file:
+        parts = [part for line in file for part in line.strip().split(":", 2)[2].split("/")]
+    return ([""] + [part for part in parts if re.search(r".\.(service|scope)$", part)])[-1]
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+@pytest.mark.interps("3.13")
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus: tools/need stores")
+def test_prometheus(interp, serve, programs, tmp_path):
+    """A real Prometheus scrapes: its sums are what the programs counted, also over a service that was killed."""
+    child = programs.start(interp.argv_of(PROGRAM))
+    text = COUNTS.format(rule=rule(programs), more="")
+    service = serve(text)
+    traced(service, "calls", 1)
+    traced(service, "lines", 1)
+    port = service.address().port
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        own = free.getsockname()[1]
+    (tmp_path / "prometheus.yml").write_text(f"""global: {{ scrape_interval: 200ms, scrape_timeout: 200ms }}
+scrape_configs:
+  - job_name: dtap
+    static_configs: [{{ targets: ["127.0.0.1:{port}"] }}]
+""")
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        prometheus = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb",
+                                       f"--web.listen-address=127.0.0.1:{own}"], stdout=log, stderr=log)
+
+    def asked(query):
+        """[(labels, number)]; nothing while it starts."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{own}/api/v1/query?" + urllib.parse.urlencode({"query": query}),
+                                        timeout=harness.TIMEOUT_S) as answer:
+                return [(row["metric"], float(row["value"][1])) for row in json.load(answer)["data"]["result"]]
+        except urllib.error.URLError:
+            assert prometheus.poll() is None, (tmp_path / "log").read_text()
+            return []
+
+    def number(query):
+        return sum(n for _, n in asked(query))
+
+    leaf = 'dtap_calls_calls_total{function="leaf"}'
+    try:
+        harness.wait_until(lambda: number("up") == 1, what="a scrape")
+        programs.tell(child, "call", 100)
+        harness.wait_until(lambda: number(leaf) == 100, what="100 calls")
+        programs.tell(child, "fork", 50)
+        harness.wait_until(lambda: number(leaf) == 150, what="150 calls")
+        # Prometheus asks for OpenMetrics, where a histogram without a sum has no count.
+        assert number('dtap_lines_line_bucket{key1="leaf", le="+Inf"}') == 150 and not asked("dtap_lines_line_count")
+        # The service is killed; another one begins at 0, and Prometheus adds up.
+        service.end(signal.SIGKILL)
+        harness.wait_until(lambda: number("up") == 0, what="a failed scrape")
+        service = serve(text.replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+        traced(service, "calls", 1)
+        programs.tell(child, "call", 30)
+        harness.wait_until(lambda: number(leaf) == 30, what="30 calls")
+        assert number(f"resets({leaf}[5m])") == 1
+        assert number(f"max_over_time({leaf}[5m])") + number(leaf) == programs.called == 180
+        check = subprocess.run(["promtool", "check", "metrics"], input=service.ask()[1], capture_output=True, text=True, check=False)
+        assert "error" not in check.stderr, check.stderr
+    finally:
+        prometheus.terminate()
+        prometheus.wait(harness.TIMEOUT_S)
+    programs.end(child)
+    assert service.end() == 0

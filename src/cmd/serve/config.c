@@ -582,9 +582,17 @@ static void read_users(struct reader *r, const yaml_node_t *node, void *into)
 	}
 }
 
+static void add_label(struct reader *r, const yaml_node_t *key, const char *name, const yaml_node_t *value, void *ctx)
+{
+	if (!is_name(name, false) || !strncmp(name, "__", 2) || !strcmp(name, "le") || !strcmp(name, "quantile"))
+		mistake(r, key, "'%s' is no label's name: letters, digits and '_', but not le, quantile or __...", name);
+	else
+		add_pair(r, key, name, value, ctx);
+}
+
 static void read_label_pairs(struct reader *r, const yaml_node_t *node, void *into)
 {
-	each_pair(r, node, "labels", into, add_pair);
+	each_pair(r, node, "labels", into, add_label);
 }
 
 static void read_pairs(struct reader *r, const yaml_node_t *node, void *into)
@@ -886,6 +894,8 @@ static void check_metrics(struct reader *r, const yaml_node_t *node, const struc
 		if (!c || c->is_key || c->by)
 			mistake(r, node, "%s has no value '%s'", s->command->head.name, m->aggregation);
 		for (size_t k = 0; k < m->labels.n; k++) {
+			if (!strcmp(m->labels.v[k], "process"))
+				continue;
 			c = ready_column(&s->command->head, m->labels.v[k]);
 			if (!c || !c->is_key)
 				mistake(r, node, "%s has no key '%s' for a label", s->command->head.name, m->labels.v[k]);

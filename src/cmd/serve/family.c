@@ -11,9 +11,11 @@
 #include "base/strbuf.h"
 #include "cmd/ready/opts.h"
 #include "cmd/serve/config.h"
+#include "cmd/serve/labels.h"
 #include "dtap.h"
 
 #define OTHER "(other)"
+#define PROCESS "process"	/* the label of a key that becomes the labels of that process */
 
 /* What rows become, and how rows of equal labels become one. */
 enum kind { KIND_SUM, KIND_MIN, KIND_MAX, KIND_SUMMARY, KIND_HISTOGRAM };
@@ -40,6 +42,13 @@ struct series {
 	size_t nbuckets, buckets_cap;
 };
 
+/* What a row of a process had in the reading before. */
+struct tally {
+	uint64_t value, count;
+	struct dtap_bucket *buckets;
+	size_t nbuckets;
+};
+
 /* A row that has no series yet. */
 struct newcomer {
 	struct series s;
@@ -54,6 +63,8 @@ struct family {
 	enum prom_type type;
 	size_t nkeys;
 	const char **labels;		/* of each key; NULL: it is left out */
+	bool has_process;		/* one of them is PROCESS */
+	struct bytemap tallies;		/* struct tally, by the keys' texts */
 	char *others;			/* the labels of the series for the rest */
 	struct bytemap by_labels;
 	struct series **series;		/* in the order of their coming */
@@ -66,17 +77,21 @@ struct family {
 
 struct families {
 	const struct serve_script *script;
+	const struct serve_pairs *asked;
+	families_process_fn *process;
+	void *ctx;
 	struct arena *arena;
 	struct family **v;
 	size_t n, cap;
 };
 
-struct families *families_new(const struct serve_script *script)
+struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, families_process_fn *process,
+			      void *ctx)
 {
 	struct arena *a = arena_new();
 	struct families *f = arena_new_of(a, struct families);
 
-	*f = (struct families){ .script = script, .arena = a };
+	*f = (struct families){ .script = script, .asked = asked, .process = process, .ctx = ctx, .arena = a };
 	return f;
 }
 
@@ -98,6 +113,17 @@ static void drop_newcomers(struct family *m)
 	m->newcomers_by_labels = (struct bytemap){ 0 };
 }
 
+static void fini_tallies(struct family *m)
+{
+	struct tally *t;
+
+	for (size_t pos = 0; (t = bytemap_next(&m->tallies, &pos));) {
+		free(t->buckets);
+		free(t);
+	}
+	bytemap_fini(&m->tallies);
+}
+
 void families_free(struct families *f)
 {
 	if (!f)
@@ -112,6 +138,7 @@ void families_free(struct families *f)
 		}
 		free(m->series);
 		free(m->bounds);
+		fini_tallies(m);
 		bytemap_fini(&m->by_labels);
 	}
 	arena_free(f->arena);
@@ -143,16 +170,32 @@ static bool has(const struct serve_texts *t, const char *text)
 	return false;
 }
 
+/* Is it the number of a process, not of a thread? */
+static bool is_process(const struct ready_column *c)
+{
+	return c->kind == READY_PID && !strcmp(c->name, "pid");
+}
+
 /* The label of key @i, NULL: none.  Of a command's keys those that were named, or all but processes and threads. */
 static const char *label_of(const struct families *f, const struct serve_metric *set, const struct ready_column *c, size_t i)
 {
 	if (c && set && set->has_labels)
-		return has(&set->labels, c->name) ? c->name : NULL;
+		return has(&set->labels, c->name) ? c->name : is_process(c) && has(&set->labels, PROCESS) ? PROCESS : NULL;
 	if (c)
 		return c->kind == READY_PID ? NULL : c->name;
 	if (set && set->has_labels)
 		return i < set->labels.n && strcmp(set->labels.v[i], "-") ? set->labels.v[i] : NULL;
 	return arena_printf(f->arena, "key%zu", i + 1);
+}
+
+/* The labels of @l, or @text in place of what is not known. */
+static void put_process(const struct families *f, const struct labels *l, const char *text, struct strbuf *out)
+{
+	prom_label(out, "unit", l && l->unit ? l->unit : text);
+	prom_label(out, "container", l && l->container ? l->container : text);
+	prom_label(out, "interpreter", l && l->interpreter ? l->interpreter : text);
+	for (size_t i = 0; i < f->asked->n; i++)
+		prom_label(out, f->asked->v[i].name, l && i < l->nvalues && l->values[i] ? l->values[i] : text);
 }
 
 static void set_labels(struct families *f, struct family *m, const struct serve_metric *set)
@@ -162,8 +205,12 @@ static void set_labels(struct families *f, struct family *m, const struct serve_
 	m->labels = arena_alloc(f->arena, (m->nkeys + 1) * sizeof(*m->labels));
 	for (size_t i = 0; i < m->nkeys; i++) {
 		m->labels[i] = label_of(f, set, column_of(f, true, i, NULL), i);
-		if (m->labels[i])
+		if (m->labels[i] && !strcmp(m->labels[i], PROCESS)) {
+			m->has_process = true;
+			put_process(f, NULL, OTHER, &others);
+		} else if (m->labels[i]) {
 			prom_label(&others, m->labels[i], OTHER);
+		}
 	}
 	m->others = arena_strdup(f->arena, strbuf_str(&others));
 	strbuf_fini(&others);
@@ -233,7 +280,7 @@ void families_begin(struct families *f)
 		struct family *m = f->v[i];
 
 		m->over = 0;
-		for (size_t k = 0; k < m->n; k++)
+		for (size_t k = 0; k < m->n && !m->has_process; k++)
 			m->series[k]->is_seen = false;
 	}
 }
@@ -260,7 +307,7 @@ static void put_key(const struct dtap_value *v, struct strbuf *out)
 	}
 }
 
-static void put_labels(const struct family *m, const struct dtap_row *row, struct strbuf *out)
+static void put_labels(const struct families *f, const struct family *m, const struct dtap_row *row, struct strbuf *out)
 {
 	struct strbuf value = { 0 };
 
@@ -269,7 +316,10 @@ static void put_labels(const struct family *m, const struct dtap_row *row, struc
 			continue;
 		strbuf_clear(&value);
 		put_key(&row->keys[i], &value);
-		prom_label(out, m->labels[i], strbuf_str(&value));
+		if (!strcmp(m->labels[i], PROCESS))
+			put_process(f, f->process(f->ctx, (pid_t)row->keys[i].i), "", out);
+		else
+			prom_label(out, m->labels[i], strbuf_str(&value));
 	}
 	strbuf_fini(&value);
 }
@@ -341,6 +391,81 @@ static struct series series_of(const struct family *m, const struct dtap_row *ro
 	return s;
 }
 
+/* --- rows of processes --------------------------------------------------------------------------------- */
+
+static void put_keys(const struct dtap_row *row, struct strbuf *out)
+{
+	struct strbuf key = { 0 };
+
+	for (size_t i = 0; i < row->nkeys; i++) {
+		strbuf_clear(&key);
+		put_key(&row->keys[i], &key);
+		strbuf_printf(out, "%zu:%s", key.len, strbuf_str(&key));
+	}
+	strbuf_fini(&key);
+}
+
+/* The tally of the row; NULL: out of memory. */
+static struct tally *tally_of(struct family *m, const struct dtap_row *row)
+{
+	struct strbuf key = { 0 };
+	struct tally *t;
+
+	put_keys(row, &key);
+	t = bytemap_get(&m->tallies, strbuf_str(&key), key.len);
+	if (!t) {
+		t = calloc(1, sizeof(*t));
+		if (t && bytemap_set(&m->tallies, strbuf_str(&key), key.len, t)) {
+			free(t);
+			t = NULL;
+		}
+	}
+	strbuf_fini(&key);
+	return t;
+}
+
+static int64_t count_from(const struct dtap_bucket *v, size_t n, int64_t from)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].from == from)
+			return v[i].count;
+	return 0;
+}
+
+/*
+ * Make @s, the series of a row, what the row has grown by since the reading before, and remember what it was; the buckets
+ * are the caller's.  1: it has grown; 0: it has not; -ENOMEM.
+ */
+static int take_growth(struct family *m, const struct dtap_row *row, struct series *s)
+{
+	struct tally *t = tally_of(m, row);
+	struct series now = *s;
+	struct dtap_bucket *buckets = s->nbuckets ? malloc(s->nbuckets * sizeof(*buckets)) : NULL;
+	bool is_extreme = m->function->kind == KIND_MIN || m->function->kind == KIND_MAX, grown;
+
+	if (!t || (s->nbuckets && !buckets)) {
+		free(buckets);
+		return -ENOMEM;
+	}
+	grown = now.value != t->value || now.count != t->count;
+	for (size_t i = 0; i < s->nbuckets; i++) {
+		buckets[i] = s->buckets[i];
+		buckets[i].count -= count_from(t->buckets, t->nbuckets, buckets[i].from);
+		grown |= buckets[i].count != 0;
+	}
+	s->value = is_extreme ? now.value : now.value - t->value;
+	s->count = now.count - t->count;
+	s->buckets = buckets;
+	free(t->buckets);
+	*t = (struct tally){ .value = now.value, .count = now.count, .nbuckets = now.nbuckets };
+	t->buckets = now.nbuckets ? malloc(now.nbuckets * sizeof(*t->buckets)) : NULL;
+	if (t->buckets)
+		memcpy(t->buckets, now.buckets, now.nbuckets * sizeof(*t->buckets));
+	else
+		t->nbuckets = 0;
+	return grown;
+}
+
 /* @more has no series: keep it until the end of the reading. */
 static int add_newcomer(struct family *m, const char *labels, const struct series *more)
 {
@@ -385,22 +510,36 @@ static int add_bounds(struct family *m, const struct dtap_row *row)
 	return 0;
 }
 
+static int add_series(struct families *f, struct family *m, const struct dtap_row *row, const struct series *more)
+{
+	struct strbuf labels = { 0 };
+	struct series *s;
+	int e;
+
+	put_labels(f, m, row, &labels);
+	s = bytemap_get(&m->by_labels, strbuf_str(&labels), labels.len + 1);
+	e = s ? merge(m, s, more) : add_newcomer(m, strbuf_str(&labels), more);
+	strbuf_fini(&labels);
+	return e;
+}
+
 int families_add(struct families *f, const struct dtap_row *row)
 {
 	struct family *m = family_of(f, row);
-	struct strbuf labels = { 0 };
-	struct series *s, more;
+	struct series more;
 	int e;
 
 	if (!m)
 		return 0;
 	e = add_bounds(m, row);
-	put_labels(m, row, &labels);
-	s = bytemap_get(&m->by_labels, strbuf_str(&labels), labels.len + 1);
 	more = series_of(m, row);
-	if (!e)
-		e = s ? merge(m, s, &more) : add_newcomer(m, strbuf_str(&labels), &more);
-	strbuf_fini(&labels);
+	if (e || !m->has_process)
+		return e ? e : add_series(f, m, row, &more);
+	e = take_growth(m, row, &more);
+	if (e < 0)
+		return e;
+	e = e ? add_series(f, m, row, &more) : 0;
+	free(more.buckets);
 	return e;
 }
 

@@ -9,22 +9,33 @@
  * Keys become labels.  Rows whose labels are equal, since a key was left out, are added up.  The number of series of a
  * family is bounded: those that were first stay, the larger ones of a reading first; the rest is added up in one series
  * whose labels are all "(other)", so that sums stay right.
+ *
+ * A key that is labelled "process" is a process's number and becomes the labels unit, container, interpreter and those of
+ * the configuration (labels.h).  There are ever new processes, so what a row has grown by since the reading before is added
+ * to the series of its process, which stays when the process is gone.
  */
 #ifndef DTAP_CMD_SERVE_FAMILY_H
 #define DTAP_CMD_SERVE_FAMILY_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "cmd/serve/prom.h"
 
 struct dtap_row;
+struct labels;
+struct serve_pairs;
 struct serve_script;
 struct strbuf;
 
 struct families;
 
-/* @script must outlive it. */
-struct families *families_new(const struct serve_script *script);
+/* What is known of process @pid; NULL: nothing. */
+typedef const struct labels *families_process_fn(void *ctx, pid_t pid);
+
+/* @script and @asked, the configuration's labels, must outlive it. */
+struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, families_process_fn *process,
+			      void *ctx);
 void families_free(struct families *f);			/* accepts NULL */
 
 /* A new reading: begin, add each row, end.  add returns 0 or -ENOMEM. */

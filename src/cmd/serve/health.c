@@ -90,6 +90,18 @@ static void put_counts(const struct sample *s, const char *label, const struct j
 		put(s, label, c->v[i].name, (double)(over ? c->v[i].over : c->v[i].n));
 }
 
+static void dtap_serve_script_info(const struct sample *s, const struct job_health *j)
+{
+	struct strbuf labels = { 0 };
+
+	prom_label(&labels, "script", s->script);
+	prom_label(&labels, "host", j->host);
+	prom_label(&labels, "hash", j->hash);
+	prom_sample(s->out, s->name, s->suffix, strbuf_str(&labels));
+	strbuf_puts(s->out, " 1\n");
+	strbuf_fini(&labels);
+}
+
 static void dtap_serve_script_up(const struct sample *s, const struct job_health *j)
 {
 	put(s, NULL, NULL, j->up);

@@ -269,6 +269,11 @@ static uint64_t next_number(void *ctx)
 	return output_next(ctx);
 }
 
+static const struct labels *process_labels(void *ctx, pid_t pid)
+{
+	return labels_of(ctx, pid);
+}
+
 static void record(void *ctx, const struct dtap_record *r)
 {
 	struct job *j = ctx;
@@ -295,9 +300,9 @@ static void process(void *ctx, const struct dtap_process_event *e)
 {
 	struct job *j = ctx;
 
-	if (j->output && e->what == DTAP_TRACED)
+	if (e->what == DTAP_TRACED)
 		learn_process(j, e->pid);
-	else if (j->output)
+	else
 		retire_process(&j->known, e->pid);
 	pthread_mutex_lock(&j->lock);
 	switch (e->what) {
@@ -450,7 +455,7 @@ static void take_next(struct job *j)
 		j->output = j->next_output;
 		j->next = NULL;
 		j->next_output = NULL;
-		j->families = families_new(j->script);
+		j->families = families_new(j->script, &next->labels, process_labels, j);
 		fini_counts(&j->series);
 	}
 	pthread_mutex_unlock(&j->lock);
@@ -592,7 +597,7 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 	j->config = serve_config_use(config);
 	j->script = script;
 	j->output = output_use(output);
-	j->families = families_new(script);
+	j->families = families_new(script, &config->labels, process_labels, j);
 	read_boot(j);
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);

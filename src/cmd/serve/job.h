@@ -53,6 +53,7 @@ struct job_counts {
 };
 
 struct job_health {
+	const char *host, *hash;	/* the caller's to fill in: of the configuration that shows the results */
 	bool up;			/* the script runs */
 	uint64_t starts, traced, processes;	/* traced: processes so far; processes: now */
 	uint64_t events;		/* records that were given to the output */

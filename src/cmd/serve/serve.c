@@ -107,6 +107,8 @@ static void put_health(const struct service *s, enum prom_format format, struct 
 	for (size_t i = 0; i < s->n; i++) {
 		names[i] = s->entries[i].script->name;
 		job_health(s->entries[i].job, &jobs[i]);
+		jobs[i].host = s->entries[i].config->machine;
+		jobs[i].hash = s->entries[i].script->hash;
 	}
 	health_write(&h, format, out);
 	for (size_t i = 0; i < s->n; i++)
