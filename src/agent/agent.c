@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/agent.h"
@@ -90,6 +92,14 @@ bool agent_changed(void)
 	       (__atomic_load_n(&agent.displaced, __ATOMIC_RELAXED) || engine_changed() ||
 		raised() != __atomic_load_n(&agent.marker_mask, __ATOMIC_RELAXED) ||
 		agent_listeners() != __atomic_load_n(&agent.installed, __ATOMIC_RELAXED));
+}
+
+long long agent_now_ms(void)
+{
+	struct timespec now = { 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
 void agent_why(const char *text)

@@ -41,6 +41,9 @@ unsigned agent_listeners(void);
 bool agent_changed(void);
 /* Record why something that was asked for cannot be supplied. */
 void agent_why(const char *text);
+
+/* CLOCK_MONOTONIC, of a system call. */
+long long agent_now_ms(void);
 /* Install the audit hook, unless it is installed.  False: another audit hook refuses it. */
 bool agent_audits(void);
 /* In a child of fork, before anything else. */

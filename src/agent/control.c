@@ -521,21 +521,13 @@ static bool all_looked(void)
 	return true;
 }
 
-static long long now_ms(void)
-{
-	struct timespec now = { 0 };
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 void control_first_look(void (*look)(void))
 {
-	long long begin = now_ms(), rest;
+	long long begin = agent_now_ms(), rest;
 	struct pollfd polled[CONTROL_POLLED];
 
 	while (!all_looked() &&
-	       (rest = begin + (any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS) - now_ms()) > 0) {
+	       (rest = begin + (any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS) - agent_now_ms()) > 0) {
 		int n = control_waits(polled);
 
 		poll(polled, (unsigned)n, (int)rest);

@@ -106,6 +106,8 @@ struct watch_state {
 	int leave;			/* asks it to end; may be cleared again */
 	int pid;			/* the process it was started in */
 	bool polling;
+	void (*asked)(void);		/* what the main thread is asked to do */
+	bool answered;
 };
 
 /* --- hooks -------------------------------------------------------------------------------------------- */

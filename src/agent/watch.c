@@ -21,7 +21,7 @@
 #include "agent/control.h"
 #include "agent/engine.h"
 
-enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10 };
+enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
 
 /*
  * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
@@ -79,14 +79,72 @@ static void announce(void)
 	}
 }
 
-static void with_gil(void (*fn)(void))
+/*
+ * A thread that takes the GIL allocates its state before, from the raw domain.  Before 3.12.9 and 3.13.2 tracemalloc's
+ * wrapper waits for the GIL there, and uses what tracemalloc.stop() releases meanwhile: the program dies (CPython's
+ * issue 128679).  So while that domain has a wrapper, the main thread, which has a state, is asked.
+ */
+static bool allocation_is_wrapped(void)
+{
+	struct capi_allocator raw = { 0 };
+
+	if (agent.py.PyMem_GetAllocator)
+		agent.py.PyMem_GetAllocator(CAPI_DOMAIN_RAW, &raw);
+	return raw.ctx;
+}
+
+/* A pending call: the main thread runs it between two bytecode instructions. */
+static int answer(void *unused)
+{
+	void (*fn)(void) = __atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
+	struct pyobj *type, *value, *traceback;
+	int saved = errno;
+
+	(void)unused;
+	if (fn) {
+		agent.py.PyErr_Fetch(&type, &value, &traceback);
+		fn();
+		agent.py.PyErr_Restore(type, value, traceback);
+		__atomic_store_n(&agent.watch.answered, true, __ATOMIC_SEQ_CST);
+	}
+	errno = saved;
+	return 0;
+}
+
+/* False: the main thread has not run Python for @ms. */
+static bool ask_main_thread(void (*fn)(void), long ms)
+{
+	long long end = agent_now_ms() + ms;
+
+	__atomic_store_n(&agent.watch.answered, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.asked, fn, __ATOMIC_SEQ_CST);
+	if (!agent.py.Py_AddPendingCall(answer, NULL))
+		while (__atomic_load_n(&agent.watch.asked, __ATOMIC_SEQ_CST) && agent_now_ms() < end)
+			nap();
+	if (__atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST))
+		return false;
+	while (!__atomic_load_n(&agent.watch.answered, __ATOMIC_SEQ_CST))
+		nap();
+	return true;
+}
+
+static void run(void (*fn)(void))
+{
+	int state = agent.py.PyGILState_Ensure();
+
+	fn();
+	agent.py.PyGILState_Release(state);
+}
+
+/* @patient: not now, if it cannot be without danger; there will be another time. */
+static void with_gil(void (*fn)(void), bool patient)
 {
 	announce();
 	if (!watch_closing() && !leaving() && has_interpreter()) {
-		int state = agent.py.PyGILState_Ensure();
-
-		fn();
-		agent.py.PyGILState_Release(state);
+		if (!allocation_is_wrapped())
+			run(fn);
+		else if (!ask_main_thread(fn, patient ? PERIOD_MS : ANSWER_MS) && !patient)
+			run(fn);
 	}
 	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
 }
@@ -95,13 +153,10 @@ static void with_gil(void (*fn)(void))
 static void look(void)
 {
 	if (agent.phase == AGENT_READY && (agent_changed() || agent_listeners() != agent.supplied))
-		with_gil(agent_update_hooks);
+		with_gil(agent_update_hooks, false);
 }
 
-/*
- * Not with the GIL each time: a thread that takes it allocates its state first, and before 3.13 tracemalloc.stop() crashes
- * if a thread allocates without the GIL meanwhile.
- */
+/* Not with the GIL each time. */
 static void look_at_memory(void)
 {
 	bool displaced;
@@ -110,7 +165,7 @@ static void look_at_memory(void)
 	displaced = hook_memory_displaced();
 	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
 	if (displaced)
-		with_gil(hook_memory_again);
+		with_gil(hook_memory_again, true);
 }
 
 static bool hooked_for_others(void)
@@ -148,7 +203,7 @@ static void *watch(void *unused)
 		int timeout_ms = -1, n = control_waits(polled);
 
 		if (agent.phase < AGENT_READY)
-			with_gil(agent_set_up);
+			with_gil(agent_set_up, false);
 		if (agent.phase >= AGENT_READY)
 			control_greet();
 		if (agent_changed())
@@ -195,6 +250,7 @@ static void forget_thread(void)
 	__atomic_store_n(&agent.watch.thread, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.last, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
 }
 
 int watch_start(void)

@@ -137,6 +137,30 @@ def test_against_tracemalloc(dtrace, interp):
     assert len(want) > 20 and lines(out, "after") == ["3"], out
 
 
+RESTLESS = """
+import os, threading, time, tracemalloc
+print("ready", flush=True)
+while not os.path.exists(__file__ + ".stop"):
+    tracemalloc.start()
+    sum(range(2000))
+    tracemalloc.stop()
+    sum(range(500))
+"""
+
+
+@pytest.mark.in_turn
+@pytest.mark.slow
+def test_tracemalloc_comes_and_goes(interp, start):
+    """A tracer comes and goes, too: tracemalloc.stop() must not meet an allocation of the agent's thread."""
+    program = harness.running(start, interp, RESTLESS)
+    for _ in range(12):
+        result = harness.dtrace("-q", "-x", "place=target", "-n", """
+            python$target:::memory-alloc { n++; } python$target:::memory-alloc /n == 3000/ { exit(0); }""", "-p", program.pid)
+        assert result.code == 0, result
+    (interp.dir / "script.py.stop").touch()
+    assert program.wait(harness.TIMEOUT_S) == 0
+
+
 BELOW = """
 import os, sys, time, tracemalloc
 assert tracemalloc.is_tracing()
