@@ -11,10 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/oom.h"
 #include "base/self.h"
+#include "cmd/ready/find.h"
 #include "cmd/ready/ready.h"
 #include "dtap.h"
+#include "lang/similar.h"
 
 static const struct command {
 	const char *name, *what;
@@ -49,6 +52,35 @@ static void usage(FILE *f)
 	fputs("\nA link to dtap named after a command is that command.  'dtap COMMAND --help' tells more.\n", f);
 }
 
+static void add_name(void *ctx, const char *name, const char *path)
+{
+	(void)path;
+	similar_add(ctx, name);
+}
+
+/* There is no command @name: say so, and which ones are called nearly so; if none is, list all. */
+static int unknown(const char *name)
+{
+	struct similar s = similar_to(name);
+	struct arena *a = arena_new();
+	bool some = false;
+
+	fprintf(stderr, "dtap: there is no command '%s'", name);
+	for (int i = 0; i < NCOMMANDS; i++)
+		similar_add(&s, commands[i].name);
+	ready_each(a, add_name, &s);
+	for (unsigned int i = 0; i < s.n; i++)
+		if (s.far[i] <= 2 && s.far[i] + 1 < strlen(name)) {
+			fprintf(stderr, "%s'%s'", some ? " or " : "; did you mean ", s.best[i]);
+			some = true;
+		}
+	fputs(some ? "?\n" : "\n", stderr);
+	if (!some)
+		usage(stderr);
+	arena_free(a);
+	return CMD_USAGE;
+}
+
 /* Memory is exhausted: nothing here may allocate. */
 static void out_of_memory(void)
 {
@@ -80,12 +112,7 @@ static int run(const char *name, int argc, char **argv)
 	c = find(argv[1]);
 	if (!c && ready_is(argv[1]))
 		return ready_main(argc - 1, argv + 1);
-	if (!c) {
-		fprintf(stderr, "dtap: there is no command '%s'\n", argv[1]);
-		usage(stderr);
-		return CMD_USAGE;
-	}
-	return c->run(argc - 1, argv + 1);
+	return c ? c->run(argc - 1, argv + 1) : unknown(argv[1]);
 }
 
 /* Who can write the program that root runs has root's rights. */

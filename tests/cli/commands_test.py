@@ -1048,6 +1048,18 @@ def test_another_users_command(folder, tmp_path):
     assert result.code == 2 and "there is no command 'mine'" in result.err, result
 
 
+@pytest.mark.parametrize("word, answer", [
+    ("recrod", "; did you mean 'record'?"), ("wait", "; did you mean 'waits'?"), ("dtracee", "; did you mean 'dtrace'?"),
+    ("x", ""), ("", ""), ("qwertyuiop" * 10, ""),
+])
+def test_unknown_command(word, answer):
+    """A name that is nearly one is answered with that one, any other with all."""
+    result = dtap(word)
+    first, *rest = result.err.splitlines()
+    assert (result.code, result.out, first) == (2, "", f"dtap: there is no command '{word}'{answer}"), result
+    assert bool(rest) == (not answer)
+
+
 @pytest.mark.parametrize("words, message", [
     ([], "name what to trace: -p PID, -c COMMAND, -u USER or -a"),
     (["-a", "-p", "1"], "it is -a, or -u, or -c and -p"),
