@@ -1049,7 +1049,7 @@ def test_another_users_command(folder, tmp_path):
 
 
 @pytest.mark.parametrize("word, answer", [
-    ("recrod", "; did you mean 'record'?"), ("wait", "; did you mean 'waits'?"), ("dtracee", "; did you mean 'dtrace'?"),
+    ("recrod", "; did you mean 'record'?"), ("wait", "; did you mean 'waits'?"), ("dtracee", "; did you mean 'dtrace' or 'trace'?"),
     ("x", ""), ("", ""), ("qwertyuiop" * 10, ""),
 ])
 def test_unknown_command(word, answer):
