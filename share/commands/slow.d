@@ -1,6 +1,6 @@
 #!/usr/bin/env -S dtrace -s
 /*
- * @summary: how long calls of some functions take, as a distribution
+ * @summary: how long calls of some functions take, as a distribution, and the slowest calls
  * @output: distribution
  * @key: function FUNCTION text
  * @key: module MODULE text
@@ -10,6 +10,13 @@
  * @value: average average time
  * @value: longest longest time
  * @value: took TOOK time
+ * @field: duration DURATION time
+ * @field: began WHEN clock
+ * @field: pid PID pid
+ * @field: tid TID pid
+ * @field: function FUNCTION text
+ * @field: ended END word
+ * @field: arguments ARGUMENTS text
  * @functions: required
  * @option: by text - the parameter whose values have a distribution each
  *
@@ -17,12 +24,18 @@
  * that stops and goes on later is called anew then.  Other functions cost nothing.  With --by PARAMETER each value of that
  * parameter, as repr() has it when the call begins, has a distribution of its own; a call that has no such one is an
  * error, which is told.
+ *
+ * The slowest calls, up to ten or -n, are those of all that took at least half as long as the longest: when they began, how they
+ * ended, and their arguments as these were then, at the end.  dtap waits tells what they waited for.
  */
 #pragma D option quiet
 
 self int depth;
 self uint64_t start[int];
 self string by[int];
+self uint64_t longest;
+self uint64_t began;
+self uint64_t took;
 
 $selected:entry,
 $selected:resume
@@ -45,10 +58,23 @@ $selected:yield
 /self->depth/
 {
 	this->took = timestamp - self->start[self->depth];
+	self->began = this->took >= self->longest / 2 ? self->start[self->depth] : 0;
+	self->took = this->took;
+	self->longest = this->took > self->longest ? this->took : self->longest;
 	self->start[self->depth] = 0;
 	self->depth--;
 	@calls[probefunc, probemod, pid, self->by[self->depth + 1]] = count();
 	@average[probefunc, probemod, pid, self->by[self->depth + 1]] = avg(this->took);
 	@longest[probefunc, probemod, pid, self->by[self->depth + 1]] = max(this->took);
 	@took[probefunc, probemod, pid, self->by[self->depth + 1]] = quantize(this->took);
+}
+
+/* Only what may be among the slowest. */
+$selected:return,
+$selected:raise,
+$selected:yield
+/self->began/
+{
+	printf("%d %d %d %d %s %s %s\n", self->took, self->began, pid, tid, probefunc, probename, pyargs());
+	self->began = 0;
 }

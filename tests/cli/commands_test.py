@@ -186,15 +186,53 @@ def test_trace(interp):
 @pytest.mark.interps("3.9", "3.13")
 def test_slow(interp):
     command, counts = interp.command(PROGRAM), witness(interp)[0]
-    rows = lines(dtap("slow", "--json", "-c", command, "nap").out)
+
+    def ask(*words):
+        """The rows of the distribution, and the slowest calls."""
+        rows = lines(dtap("slow", "--json", *words[:-1], "-c", command, words[-1]).out)
+        return [row for row in rows if "count" in row], [row for row in rows if "count" not in row]
+
+    rows, slowest = ask("nap")
     assert sum(row["count"] for row in rows) == counts["nap"] and all(row["calls"] == counts["nap"] for row in rows)
     assert all(row["from_ns"] >= 33_554_432 and row["longest_ns"] >= row["average_ns"] >= 50_000_000 for row in rows), rows
-    rows = lines(dtap("slow", "--json", "--by", "n", "-c", command, "recurses").out)
+    durations = [row["duration_ns"] for row in slowest]
+    assert durations[0] == rows[0]["longest_ns"] and durations == sorted(durations, reverse=True), (rows, slowest)
+    assert all(row["function"].endswith("nap") and row["ended"] == "return" for row in slowest), slowest
+    rows, slowest = ask("--by", "n", "recurses")
     found = {row["by"]: row["calls"] for row in rows}
     assert found == {str(n): counts["outer"] for n in range(6)}, rows
+    assert re.fullmatch(r"(self=.*, )?n=5", slowest[0]["arguments"]), slowest
     text = dtap("slow", "-c", command, "nap").out
     assert re.match(r"nap, __main__, pid \d+: calls 5, average [\d.]+ m?s, longest ", text), text
     assert sum(int(n) for n in re.findall(r"\| *#* +(\d+)$", text, re.M)) == counts["nap"]
+    assert re.search(r"\n\nDURATION +WHEN +PID +TID +FUNCTION +END +ARGUMENTS\n +[\d.]+ m?s ", text), text
+
+
+SLOWEST = """
+import time
+def f(n):
+    time.sleep(n / 1000)
+    if n == 90:
+        raise KeyError
+for n in 1, 60, 2, 100, 3, 70:
+    f(n)
+try:
+    f(90)
+except KeyError:
+    pass
+"""
+
+
+@pytest.mark.in_turn
+def test_slowest_calls(interp):
+    """Those that took at least half as long as the longest, with the arguments; no more than -n."""
+    def ask(*words):
+        rows = lines(dtap("slow", "--json", *words, "-c", interp.command(SLOWEST), "__main__:f").out)
+        return {row["arguments"]: row["ended"] for row in rows if "arguments" in row}
+    found = ask()
+    assert {"n=100", "n=90"} <= found.keys() <= {"n=100", "n=90", "n=70", "n=60"}, found
+    assert (found["n=100"], found["n=90"]) == ("return", "raise"), found
+    assert len(ask("-n", "1")) == 1
 
 
 # --- other markers --------------------------------------------------------------------------------------

@@ -2,6 +2,9 @@
  * The form "distribution": a histogram for each key of the aggregation with buckets, with other values in its title.
  *
  * The other values are those of the same keys in other aggregations.  In JSON and CSV each bucket is a row.
+ *
+ * A command that has fields, too, prints a record for each event that may be among the greatest, of which the first field
+ * says how great it is.  The greatest are a table behind the histograms; CSV, which has one kind of rows, is without it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +16,7 @@
 #include "cmd/ready/rows.h"
 #include "cmd/ready/run.h"
 
-enum { BAR = 40 };
+enum { BAR = 40, GREATEST = 10, KEPT_MAX = 1024 };
 
 struct showing {
 	struct ready_run *r;
@@ -22,6 +25,11 @@ struct showing {
 	struct dtap_value cells[READY_COLUMNS];
 	size_t shown;
 };
+
+static bool is_field(const struct ready_column *c)
+{
+	return !c->is_key && !c->of;
+}
 
 static bool same_keys(const struct dtap_row *x, const struct dtap_row *y)
 {
@@ -99,7 +107,7 @@ static void put_head(const struct showing *s)
 	for (size_t i = 0; i < h->ncolumns; i++) {
 		const struct ready_column *c = &h->columns[i];
 
-		if (c->is_key || c == s->column)
+		if (c->is_key || c == s->column || is_field(c))
 			continue;
 		strbuf_printf(&b, "%s %s ", nvalues++ ? "," : ":", c->title);
 		ready_cell(c->kind, &s->cells[i], &b);
@@ -117,7 +125,7 @@ static void put_buckets(struct showing *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->ncolumns; i++) {
-		if (&h->columns[i] == s->column)
+		if (&h->columns[i] == s->column || is_field(&h->columns[i]))
 			continue;
 		columns[n] = h->columns[i];
 		cells[n++] = s->cells[i];
@@ -169,6 +177,83 @@ static int take_buckets(void *ctx, const struct dtap_row *row)
 	return 0;
 }
 
+/* --- the greatest events -------------------------------------------------------------------------------- */
+
+struct greatest {
+	struct ready_column columns[READY_COLUMNS];	/* the fields */
+	struct ready_rows rows;
+};
+
+static struct greatest *new_greatest(const struct ready_head *h)
+{
+	struct greatest *g = calloc(1, sizeof(*g));
+
+	for (size_t i = 0; g && i < h->ncolumns; i++)
+		if (is_field(&h->columns[i]))
+			g->columns[g->rows.ncolumns++] = h->columns[i];
+	if (g)
+		g->rows.columns = g->columns;
+	return g;
+}
+
+static size_t limit_of(const struct ready_run *r)
+{
+	return r->req->rows && r->req->rows < KEPT_MAX ? r->req->rows : GREATEST;
+}
+
+static void record(struct ready_run *r, const struct dtap_record *rec)
+{
+	struct dtap_value cells[READY_COLUMNS];
+	struct greatest *g = r->state;
+
+	if (!g)
+		g = r->state = new_greatest(&r->req->head);
+	for (size_t i = 0; g && i < rec->nactions; i++) {
+		const struct dtap_action *a = &rec->actions[i];
+
+		if (strcmp(a->name, "printf") || a->nvalues != g->rows.ncolumns)
+			continue;
+		for (size_t k = 0; k < a->nvalues; k++) {
+			cells[k] = a->values[k];
+			if (g->columns[k].kind == READY_CLOCK)
+				cells[k].u -= r->began_ns;
+		}
+		ready_rows_add(&g->rows, cells);
+	}
+	if (g && g->rows.n > 2 * KEPT_MAX) {
+		ready_rows_sort(&g->rows, 0);
+		ready_rows_cut(&g->rows, KEPT_MAX);
+	}
+}
+
+/* A record is sure to be there only of an event at least half as great as the greatest. */
+static void show_greatest(struct ready_run *r)
+{
+	struct greatest *g = r->state;
+	size_t n = 0;
+
+	if (!g || !g->rows.n || r->format == READY_AS_CSV)
+		return;
+	ready_rows_sort(&g->rows, 0);
+	while (n < g->rows.n && n < limit_of(r) && g->rows.cells[n * g->rows.ncolumns].i >= g->rows.cells[0].i / 2)
+		n++;
+	ready_rows_cut(&g->rows, n);
+	if (r->format == READY_AS_TEXT)
+		fputc('\n', r->out);
+	r->titled = false;
+	ready_rows_print(&g->rows, r, 0);
+}
+
+static void fini(struct ready_run *r)
+{
+	struct greatest *g = r->state;
+
+	if (g)
+		ready_rows_fini(&g->rows);
+	free(g);
+	r->state = NULL;
+}
+
 static int show(struct ready_run *r, bool last)
 {
 	struct showing s = { .r = r };
@@ -176,7 +261,9 @@ static int show(struct ready_run *r, bool last)
 
 	(void)last;
 	r->shown += s.shown;
+	if (!e)
+		show_greatest(r);
 	return e;
 }
 
-const struct ready_form_ops ready_distribution_ops = { .show = show };
+const struct ready_form_ops ready_distribution_ops = { .record = record, .show = show, .fini = fini };

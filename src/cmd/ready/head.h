@@ -11,7 +11,8 @@
  *	@level: NAME TITLE KIND		tables: the same, with -i since the start and not of the interval: what there is now
  *	@ratio: NAME TITLE KIND OF BY	the aggregation @OF divided by the aggregation @BY
  *	@rate: NAME TITLE KIND OF	tables: the aggregation @OF divided by the seconds that it took
- *	@field: NAME TITLE KIND		events: the next argument of printf()
+ *	@field: NAME TITLE KIND		events: the next argument of printf(); distributions: of a record for each event
+ *					that may be among the greatest, the first field says how great
  *	@sort: NAME			the column by which tables are sorted, largest first; for functions: calls,
  *					self or total
  *	@live: SECONDS			functions: print a table at this interval; a terminal shows only the newest

@@ -34,11 +34,18 @@ int ready_rows_add(struct ready_rows *rows, const struct dtap_value *cells)
 	return 0;
 }
 
+void ready_rows_cut(struct ready_rows *rows, size_t n)
+{
+	if (n >= rows->n)
+		return;
+	for (size_t i = n * rows->ncolumns; i < rows->n * rows->ncolumns; i++)
+		ready_value_drop(&rows->cells[i]);
+	rows->n = n;
+}
+
 void ready_rows_clear(struct ready_rows *rows)
 {
-	for (size_t i = 0; i < rows->n * rows->ncolumns; i++)
-		ready_value_drop(&rows->cells[i]);
-	rows->n = 0;
+	ready_rows_cut(rows, 0);
 }
 
 void ready_rows_fini(struct ready_rows *rows)

@@ -31,6 +31,9 @@ void ready_rows_sort(struct ready_rows *rows, size_t column);
 /* Print at most @limit rows (0: all) in the format of @r to @r->out. */
 void ready_rows_print(const struct ready_rows *rows, struct ready_run *r, size_t limit);
 
+/* Remove all rows but the first @n. */
+void ready_rows_cut(struct ready_rows *rows, size_t n);
+
 /* Remove all rows. */
 void ready_rows_clear(struct ready_rows *rows);
 void ready_rows_fini(struct ready_rows *rows);

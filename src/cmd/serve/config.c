@@ -891,7 +891,7 @@ static void check_metrics(struct reader *r, const yaml_node_t *node, const struc
 		const struct serve_metric *m = &s->metrics[i];
 		const struct ready_column *c = ready_column(&s->command->head, m->aggregation);
 
-		if (!c || c->is_key || c->by)
+		if (!c || c->is_key || !c->of || c->by)
 			mistake(r, node, "%s has no value '%s'", s->command->head.name, m->aggregation);
 		for (size_t k = 0; k < m->labels.n; k++) {
 			if (!strcmp(m->labels.v[k], "process"))
