@@ -36,7 +36,7 @@ typedef uint64_t abi_u64;
  * with a message.  Raise the version with each incompatible change; tests/unit/abi detects changes.  What only the
  * tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 7 };
+enum { ABI_VERSION = 8 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -118,6 +118,7 @@ enum abi_drop {
 	ABI_DROP_BUSY,		/* all scratch slots of the CPU were taken by preempted programs */
 	ABI_DROP_ITER,		/* no room for an iteration over an array */
 	ABI_DROP_LOCK,		/* a clause was skipped because locks that it needs were held too long */
+	ABI_DROP_STACK,		/* the stack of a thread that got the CPU was not known */
 	ABI_DROP_MAX,
 };
 
@@ -139,7 +140,7 @@ struct abi_control {
 	abi_u64 errors;			/* number of SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* an errno: why a traced process cannot compile its programs; 0: all can */
 	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
-	abi_u64 reserved[4];
+	abi_u64 reserved[3];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

@@ -166,6 +166,7 @@ struct ebpf_env {
 	/* Offsets in struct task_struct of what no helper returns (bytes); 0: unknown, programs that need it are
 	 * refused. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;
+	uint32_t task_switches, task_preempted;	/* counts of voluntary and other switches, 8 bytes each */
 	uint32_t task_last_arrival;	/* 0: not known; only vtimestamp is less exact then */
 	uint32_t task_mm, mm_arg_start, mm_arg_end;	/* the last two in struct mm_struct */
 	/* On to the executed file: offsets in struct mm_struct, file, inode twice, super_block. */
@@ -202,6 +203,8 @@ enum {
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: code objects that the tracer was sent recently */
 	EBPF_MAP_VTIMES,	/* hash by struct task_struct: the last vtimestamp, the time spent in programs */
+	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
+	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
@@ -227,6 +230,7 @@ struct ebpf_sizes {
 	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named) */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
+	bool switched;		/* clauses ask for stacks of the thread that gets the CPU */
 	bool unwind;		/* native stacks are walked by the tables of abi/unwind.h, where they exist */
 };
 
@@ -323,6 +327,12 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
  * unit whose stacks have Python frames: so the process is known before it runs Python code.
  */
 struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
+
+/*
+ * The program for the tracepoint sched_switch that keeps stacks of threads that leave their CPU, for a unit with
+ * struct ebpf_sizes's switched.
+ */
+struct ebpf_prog *ebpf_compile_keep(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err);
 
 /*
  * Is @c only a count with one string of an argument as its key, @[copyinstr(argN)] = count()?  Then a marker in a

@@ -328,6 +328,17 @@ void gen_ask(struct gen *g);
 /* R1 = the builtin: caller, ucaller, stackdepth or ustackdepth. */
 void gen_stack_builtin(struct gen *g, enum ir_builtin bi);
 
+/* FRAME_TMP2 = the number of this stack of the thread that runs, which is sent to the tracer if it is new. */
+void gen_make_stack(struct gen *g, enum ir_stack whose, uint32_t frames);
+
+/* --- stacks of the thread that gets the CPU (gen_kept.c) ------------------------------------------------- */
+
+/* FRAME_TMP2 = the number of this stack as it was kept, and jump to @done; or continue here if it is not known. */
+void gen_kept_stack(struct gen *g, enum ir_stack whose, uint32_t frames, uint32_t done);
+/* At sched_switch: jump to @out unless the stacks of the running process are wanted; keep the running thread's. */
+void gen_keep_filter(struct gen *g, uint32_t out);
+void gen_keep(struct gen *g);
+
 /* --- execargs (gen_exec.c) ---------------------------------------------------------------------------- */
 
 /* The arguments of the process at @to, as gen_str_to; jump to @none if there are none. */

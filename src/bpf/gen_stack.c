@@ -176,12 +176,29 @@ static bool fits(struct gen *g)
 	return !g->err;
 }
 
+static uint32_t frames_wanted(int64_t frames)
+{
+	return (uint32_t)(frames > PLAN_STACK_FRAMES - OWN_FRAMES ? PLAN_STACK_FRAMES - OWN_FRAMES : frames);
+}
+
 /* How many frames the program asks for. */
 static uint32_t frames_of(struct gen *g, const struct ir_insn *i)
 {
-	int64_t frames = gen_constant(g, i->args[1]);
+	return frames_wanted(gen_constant(g, i->args[1]));
+}
 
-	return (uint32_t)(frames > PLAN_STACK_FRAMES - OWN_FRAMES ? PLAN_STACK_FRAMES - OWN_FRAMES : frames);
+bool gen_stack_form(const struct plan *plan, const struct ir_insn *i, struct kept_form *ret)
+{
+	const struct loc *whose, *frames;
+
+	if (i->op != IR_CALL || i->fn != IR_FN_STACK)
+		return false;
+	whose = &plan->locs[i->args[0]];
+	frames = &plan->locs[i->args[1]];
+	if (whose->kind != LOC_CONST || frames->kind != LOC_CONST)
+		return false;
+	*ret = (struct kept_form){ (enum ir_stack)whose->v, frames_wanted(frames->v) };
+	return true;
 }
 
 /* In vm/, where a helper walks the process's stacks. */
@@ -212,11 +229,34 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 	gen_put(g, i, R0);
 }
 
+void gen_make_stack(struct gen *g, enum ir_stack whose, uint32_t frames)
+{
+	uint32_t read = whose == IR_STACK_PYTHON || whose == IR_STACK_FUNCTIONS ? 0 : frames + (whose ? 0 : OWN_FRAMES);
+
+	read_stack(g, whose, read);
+	hash(g, whose, read);
+	if (whose >= IR_STACK_PYTHON && has_stack(g))
+		gen_python(g, frames, whose != IR_STACK_FUNCTIONS);
+	tell(g, whose, frames);
+}
+
+/* FRAME_TMP2 = the number of the address that @i asks to name. */
+static void make_address(struct gen *g, const struct ir_insn *i, enum ir_stack whose)
+{
+	struct assembler *as = &g->as;
+
+	asm_st(as, BPF_DW, R9, (int)g->priv->work_off + ADDRS, gen_use(g, i->args[1], R1));
+	asm_imm(as, R0, 8);
+	asm_st(as, BPF_DW, R10, FRAME_POS, R0);
+	hash(g, whose, 1);
+	tell(g, whose, 1);
+}
+
 void gen_stack(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 	int64_t whose = IR_STACK_KERNEL;
-	uint32_t read = 1, frames = 1;
+	uint32_t done = asm_label(as);
 
 	if (g->env->user_space) {
 		stack_here(g, i);
@@ -226,18 +266,13 @@ void gen_stack(struct gen *g, const struct ir_insn *i)
 		return;
 	whose = gen_constant(g, i->args[0]);
 	if (i->fn == IR_FN_ADDR) {
-		asm_st(as, BPF_DW, R9, (int)g->priv->work_off + ADDRS, gen_use(g, i->args[1], R1));
-		asm_imm(as, R0, 8);
-		asm_st(as, BPF_DW, R10, FRAME_POS, R0);
+		make_address(g, i, (enum ir_stack)whose);
 	} else {
-		frames = frames_of(g, i);
-		read = whose == IR_STACK_PYTHON || whose == IR_STACK_FUNCTIONS ? 0 : frames + (whose ? 0 : OWN_FRAMES);
-		read_stack(g, whose, read);
+		if (gen_tp_other_task(g) && !g->in_error)
+			gen_kept_stack(g, (enum ir_stack)whose, frames_of(g, i), done);
+		gen_make_stack(g, (enum ir_stack)whose, frames_of(g, i));
 	}
-	hash(g, whose, read);
-	if (i->fn == IR_FN_STACK && whose >= IR_STACK_PYTHON && has_stack(g))
-		gen_python(g, frames, whose != IR_STACK_FUNCTIONS);
-	tell(g, (enum ir_stack)whose, frames);
+	asm_bind(as, done);
 	asm_ld(as, BPF_DW, R0, R10, FRAME_TMP2);
 	gen_put(g, i, R0);
 }
@@ -294,6 +329,11 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi)
 
 	if (!fits(g))
 		return;
+	if (gen_tp_other_task(g) && !g->in_error) {
+		gen_drop(g, ABI_DROP_STACK);
+		asm_imm(as, R1, 0);
+		return;
+	}
 	if (own && !g->env->own[0].hi) {
 		gen_refuse(g, "caller and stackdepth: /proc/kallsyms does not tell which functions are the tracing's own");
 		return;

@@ -32,6 +32,7 @@ enum {
 	STACKS = 16384,			/* each is sent to the tracer once, unless it was evicted */
 	CODES = 32768,			/* the same of Python's code objects */
 	PROCESSES = 512,		/* whose mappings or Python frames are known */
+	KEPT = 16384,			/* threads whose stacks are kept */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, unless evicted */
 };
 
@@ -518,6 +519,29 @@ static bool reads_vtimestamp(const struct ir_insn *i)
 	return i->op == IR_BUILTIN && i->bi == IR_B_VTIMESTAMP;
 }
 
+/* The kinds of stacks that clauses ask for, each once. */
+static void find_kept(const struct ir_prog *prog, struct ebpf_private *p)
+{
+	struct kept_form form;
+
+	for (uint32_t c = 0; c < prog->nclauses; c++) {
+		struct ir_walk w = ir_walk_clause(prog->clauses[c]);
+
+		for (const struct ir_insn *i; (i = ir_next(&w));) {
+			uint32_t k = 0;
+
+			if (!gen_stack_form(p->plans[prog->clauses[c]->id], i, &form))
+				continue;
+			while (k < p->nkept && (p->kept[k].whose != form.whose || p->kept[k].frames != form.frames))
+				k++;
+			if (k < p->nkept)
+				continue;
+			p->kept = arena_grow(prog->arena, p->kept, &p->kept_cap, p->nkept, sizeof(*p->kept));
+			p->kept[p->nkept++] = form;
+		}
+	}
+}
+
 /* Give the maps of arrays and aggregations their numbers, and make room for all. */
 static void number_maps(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *zeros)
 {
@@ -577,6 +601,12 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	}
 	u->asks_values = uses(prog, asks_values);
 	u->asks_tasks = uses(prog, asks_tasks);
+	if (sizes->switched) {
+		find_kept(prog, p);
+		set_map(&u->maps[EBPF_MAP_KEPT], BPF_MAP_TYPE_LRU_HASH, 8, 8 + 8 * p->nkept, KEPT, 0, "kept");
+		set_map(&u->maps[EBPF_MAP_KEEPS], BPF_MAP_TYPE_LRU_HASH, 8, 8, PROCESSES, 0, "keeps");
+		*zeros = max(*zeros, 8 + 8 * p->nkept);
+	}
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 16, VTIMES, 0, "vtimes");
 }

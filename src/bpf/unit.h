@@ -62,6 +62,12 @@ struct keyed {
 	uint32_t sizes[IR_KEY_CLASSES];	/* bytes of the key in each */
 };
 
+/* A kind of stack that is kept of threads that leave their CPU (gen_kept.c). */
+struct kept_form {
+	enum ir_stack whose;
+	uint32_t frames;
+};
+
 struct ebpf_private {
 	struct plan **plans;		/* by clause */
 	uint32_t *var_off;		/* by variable, in its map's value, the scratch slot or its frame */
@@ -74,6 +80,9 @@ struct ebpf_private {
 	size_t regexes_cap;
 	bool python;			/* stacks have frames of Python */
 	bool unwind, unwinds;		/* user stacks are walked by tables: wanted; and a clause has such stacks */
+	struct kept_form *kept;		/* of threads that leave their CPU */
+	uint32_t nkept;
+	size_t kept_cap;
 	bool matched;			/* a clause asks for the last match: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
@@ -97,6 +106,9 @@ struct ebpf_private {
 
 /* The offset of @s, cut to what a string may hold, in the read-only map. */
 uint32_t unit_rodata(const struct ir_prog *prog, struct ebpf_private *p, const char *s);
+
+/* Is @i a stack whose kind and number of frames are constants?  Then *ret is that (gen_stack.c). */
+bool gen_stack_form(const struct plan *plan, const struct ir_insn *i, struct kept_form *ret);
 
 /* Does @fn ask for a value of the traced language (gen_value.c)? */
 bool gen_asks_value(enum ir_fn fn);

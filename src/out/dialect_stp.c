@@ -84,6 +84,9 @@ static void lost(struct out_sink *s, const char *command, unsigned int kind, uin
 	case ABI_DROP_RECORD:
 		out_format(s, "WARNING: There were %" PRIu64 " transport failures.\n", n);
 		break;
+	case ABI_DROP_STACK:
+		out_format(s, "WARNING: %" PRIu64 " stacks of threads that got the CPU were not known.\n", n);
+		break;
 	case ABI_DROP_ITER:
 		out_format(s, "WARNING: %" PRIu64 " foreach loops had no memory to sort in and did nothing.\n", n);
 		break;

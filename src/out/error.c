@@ -57,6 +57,7 @@ static const struct {
 	[ABI_DROP_ITER] = { 2, "iteration", "DTRACEDROP_DYNAMIC", "iteration drop", "" },
 	[ABI_DROP_LOCK] = { 0, "lock", "DTRACEDROP_PRINCIPAL", "drop", " (variables locked)" },
 	[ABI_DROP_BUSY] = { 0, "scratch", "DTRACEDROP_PRINCIPAL", "drop", " (all scratch space busy)" },
+	[ABI_DROP_STACK] = { 0, "stack", "DTRACEDROP_PRINCIPAL", "drop", " (unknown stack of a thread that got the CPU)" },
 	[OUT_DROP_CORRUPT] = { 0, "corrupt", "DTRACEDROP_PRINCIPAL", "drop", " (corrupt data of a traced process)" },
 	[OUT_DROP_NAMELESS] = { 0, "name", "DTRACEDROP_PRINCIPAL", "name drop", " (no room for what a stack is: see the namesize option)" },
 	[OUT_DROP_SPEC] = { 5, "speculation", "DTRACEDROP_SPEC", "speculative drop", "" },

@@ -115,15 +115,32 @@ static bool is_own(const struct frame *f)
 				     !strncmp(f->sym.func, "__bpf_trace_", 12) || !strncmp(f->sym.func, "__traceiter_", 12));
 }
 
-/* Remove frames of tracing itself, and those after the first @most. */
-static void trim(struct stack *st, uint32_t most)
+/* Remove frames of tracing itself, and those after the first that are wanted. */
+static void trim(struct stack *st)
 {
 	while (!st->user && st->nframes && is_own(st->frames)) {
 		st->frames++;
 		st->nframes--;
 	}
-	if (most && st->nframes > most)
-		st->nframes = most;
+	if (st->most && st->nframes > st->most)
+		st->nframes = st->most;
+}
+
+/*
+ * The names of the kernel's functions do not change, and reading them takes long: it is done when a stack is printed, so
+ * that requests of programs do not wait for it.
+ */
+const struct stack *names_stack(const struct names *n, uint64_t number)
+{
+	struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+
+	if (!st || !st->unnamed)
+		return st;
+	for (uint32_t i = 0; i < st->nframes; i++)
+		symbols_kernel(n->symbols, &st->frames[i].sym);
+	trim(st);
+	st->unnamed = false;
+	return st;
 }
 
 int names_add(struct names *n, const struct record *rec)
@@ -145,6 +162,8 @@ int names_add(struct names *n, const struct record *rec)
 	st = arena_new_of(n->arena, struct stack);
 	st->pid = hdr->pid;
 	st->user = slots[1] & ABI_STACK_USER;
+	st->unnamed = !st->user;
+	st->most = (uint32_t)(slots[1] >> 32);
 	naddrs = nslots = (uint32_t)((hdr->size - sizeof(*hdr) - 16) / 8);
 	if (slots[1] & ABI_STACK_PYTHON)
 		naddrs = ABI_STACK_ADDRS(slots[1]);
@@ -159,10 +178,8 @@ int names_add(struct names *n, const struct record *rec)
 		bool one = false;
 
 		*f = (struct frame){ .sym.addr = slots[2 + i] };
-		if (!st->user) {
-			symbols_kernel(n->symbols, &f->sym);
+		if (!st->user)
 			continue;
-		}
 		symbols_user(n->symbols, st->pid, n->nstacks, &f->sym);
 		st->nframes -= is_agents(f);
 		while (run.v < end && runs(f, i, &run) && !(one && run.call == NO_CALL)) {
@@ -173,6 +190,7 @@ int names_add(struct names *n, const struct record *rec)
 	}
 	for (; run.v < end; run = run_at(run.next, end))
 		add_run(n, st, &run);
-	trim(st, (uint32_t)(slots[1] >> 32));
+	if (st->user)
+		trim(st);
 	return bytemap_set(&n->stacks, &slots[0], sizeof(slots[0]), st);
 }

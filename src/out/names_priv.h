@@ -21,6 +21,8 @@ struct frame {
 struct stack {
 	uint32_t pid;
 	bool user;
+	bool unnamed;			/* of the kernel, and nobody has asked for it yet */
+	uint32_t most;			/* unnamed: frames to show; 0: all */
 	uint32_t nframes;
 	struct frame *frames;
 };
@@ -36,6 +38,9 @@ struct names {
 	bool numbers;			/* -x noresolve */
 	size_t max;			/* bytes of memory */
 };
+
+/* Stack @number with its names, or NULL. */
+const struct stack *names_stack(const struct names *n, uint64_t number);
 
 /* Is @max reached? */
 bool names_full(const struct names *n);

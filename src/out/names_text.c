@@ -52,7 +52,7 @@ const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
 
 void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number, unsigned int indent)
 {
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+	const struct stack *st = names_stack(n, number);
 	char text[2048];
 
 	out_putc(s, '\n');
@@ -67,7 +67,7 @@ void names_put_stack(const struct names *n, struct out_sink *s, uint64_t number,
 
 const char *names_text(const struct names *n, enum ir_show show, uint64_t number, char *buf, size_t size)
 {
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+	const struct stack *st = names_stack(n, number);
 
 	if (st && st->nframes && n->numbers && st->user && show != IR_SHOW_MOD)
 		return number_text(&st->frames[0], buf, size);
@@ -86,7 +86,7 @@ uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
 
 	if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
 		return number;
-	st = bytemap_get(&n->stacks, &number, sizeof(number));
+	st = names_stack(n, number);
 	if (!st || !st->nframes)
 		return number;
 	len = snprintf(text, 17, "%08x%d", st->pid, st->user);
@@ -179,7 +179,7 @@ static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show sh
 
 void names_put_shown(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
 {
-	const struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+	const struct stack *st = names_stack(n, number);
 
 	if (show >= IR_SHOW_FUNC) {
 		if (st && st->nframes)

@@ -153,13 +153,17 @@ static void find_tls(const struct btf *btf, uint32_t task, struct btf_task *ret)
 }
 
 /*
- * The time of the last switch, and the path from struct sched_entity, at @se in struct task_struct, to the clocks of its
+ * The counts of switches, the time of the last one, and the path from struct sched_entity, at @se in struct task_struct, to the clocks of its
  * CPU.
  */
 static void find_clocks(const struct btf *btf, uint32_t task, uint32_t se, uint32_t se_type, struct btf_task *ret)
 {
 	uint32_t info, off, type;
 
+	if (!find_member(btf, task, "nvcsw", &off, &type))
+		ret->nvcsw = off;
+	if (!find_member(btf, task, "nivcsw", &off, &type))
+		ret->nivcsw = off;
 	if (!find_member(btf, task, "sched_info", &info, &type) && !find_member(btf, type, "last_arrival", &off, &type))
 		ret->last_arrival = info + off;
 	if (!find_member(btf, se_type, "cfs_rq", &off, &type) && !find_in(btf, "cfs_rq", "rq", &ret->rq) &&

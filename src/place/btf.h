@@ -19,6 +19,7 @@ struct btf_task {
 	uint32_t tgid;			/* of 4 bytes */
 	uint32_t sum_exec_runtime;	/* ns on a CPU up to the last scheduler tick or switch, 8 bytes */
 	uint32_t exec_start;		/* time of that tick or switch, on the run queue's task clock, 8 bytes */
+	uint32_t nvcsw, nivcsw;		/* how often it was switched out, by itself and otherwise, 8 bytes each; 0: unknown */
 	uint32_t last_arrival;		/* when it was last switched in, on the run queue's clock, 8 bytes; 0: unknown */
 	uint32_t mm;			/* pointer to struct mm_struct, in which: */
 	uint32_t arg_start, arg_end;	/* user-space addresses of the arguments, 8 bytes each */

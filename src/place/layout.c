@@ -77,7 +77,8 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
  */
 static bool is_kernels(uint32_t number)
 {
-	return number == EBPF_MAP_CALLS || number == EBPF_MAP_VTIMES || number == EBPF_MAP_STACKS ||
+	return number == EBPF_MAP_CALLS || number == EBPF_MAP_VTIMES || number == EBPF_MAP_KEPT ||
+	       number == EBPF_MAP_KEEPS || number == EBPF_MAP_STACKS ||
 	       number == EBPF_MAP_PYTHONS || number == EBPF_MAP_CODES;
 }
 

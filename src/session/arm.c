@@ -185,6 +185,8 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.task_tgid = s->kernel.task.tgid;
 	env.task_runtime = s->kernel.task.sum_exec_runtime;
 	env.task_exec_start = s->kernel.task.exec_start;
+	env.task_switches = s->kernel.task.nvcsw;
+	env.task_preempted = s->kernel.task.nivcsw;
 	env.task_last_arrival = s->kernel.task.last_arrival;
 	env.task_cfs_rq = s->kernel.task.cfs_rq;
 	env.cfs_rq_rq = s->kernel.task.rq;
@@ -464,6 +466,31 @@ static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 	return 0;
 }
 
+/* Keep the stacks of threads that leave their CPU, if a clause asks for that of the thread that gets it. */
+static int keep_stacks(struct session *s, struct jobs *jobs, struct strbuf *err)
+{
+	static const struct ebpf_tp tp = { .name = "sched_switch" };
+	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
+	const struct ebpf_prog *prog;
+	const char *why = NULL;
+	struct job *j;
+
+	if (s->unit->maps[EBPF_MAP_KEPT].type == BPF_MAP_TYPE_UNSPEC || !s->place->ops->arm_tracepoint)
+		return 0;
+	env.tp = &tp;
+	env.only_cpu = 0;
+	find_own(s, &env);
+	prog = ebpf_compile_keep(s->unit, &env, &why);
+	if (!prog) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	j = add_job(s, jobs, NULL, &env);
+	j->prog = prog;
+	j->arm = arm_tracepoint;
+	return 0;
+}
+
 /* Computed once: it is needed for each probe, and a script may have hundreds with long programs. */
 void session_find_uses(struct session *s)
 {
@@ -550,6 +577,8 @@ int session_arm(struct session *s, struct strbuf *err)
 	}
 	if (!e)
 		e = watch_exec(s, &jobs, err);
+	if (!e)
+		e = keep_stacks(s, &jobs, err);
 	if (!e)
 		e = run_jobs(s, &jobs, err);
 	if (!e && s->place->ops->skipped)

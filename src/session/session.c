@@ -87,6 +87,19 @@ static int set_place(struct session *s, struct strbuf *err)
 	return 0;
 }
 
+/* Do its clauses ask for stacks, and it is about the thread that gets the CPU? */
+static bool asks_who_comes(const struct enabled *en)
+{
+	struct ir_walk w = ir_walk_clauses(en->clauses, en->nclauses);
+
+	if (en->probe->kind != PROBE_TP || !en->probe->tp->task.kind)
+		return false;
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (i->op == IR_CALL && i->fn == IR_FN_STACK)
+			return true;
+	return false;
+}
+
 /* Find the clauses' probes and lay out the programs. */
 static int lay_out(struct session *s, struct strbuf *err)
 {
@@ -112,6 +125,7 @@ static int lay_out(struct session *s, struct strbuf *err)
 	sizes.nprobes = (s->on.n ? s->on.n : 1) + s->on.later;
 	for (i = 0; i < s->on.n; i++) {
 		sizes.syscalls |= s->on.v[i].probe->kind == PROBE_TP && s->on.v[i].probe->tp->syscalls;
+		sizes.switched |= asks_who_comes(&s->on.v[i]);
 		if (s->on.v[i].probe->kind == PROBE_FUNCTION)
 			sizes.nnamed = ABI_NAMED_MAX;
 	}
