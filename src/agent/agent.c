@@ -24,6 +24,7 @@
 #include "agent/environ.h"
 #include "agent/hook_function.h"
 #include "agent/slot.h"
+#include "agent/subinterp.h"
 #include "agent/task.h"
 #include "agent/typename.h"
 #include "agent/watch.h"
@@ -82,6 +83,8 @@ void agent_update_hooks(void)
 		agent.supplied |= agent.supplied_by[i];
 		agent.py.PyErr_Clear();
 	}
+	subinterp_expect();
+	agent.py.PyErr_Clear();
 	agent.updating = false;
 	agent_thread.busy = was_busy;
 }
@@ -217,15 +220,16 @@ static bool has_thread(void)
 	return !agent.py.PyThreadState_GetUnchecked || agent.py.PyThreadState_GetUnchecked();
 }
 
-/* Is this not the main interpreter?  Then it may have a GIL of its own (PEP 684, 3.12). */
-static bool has_other_gil(void)
+/* It may have a GIL of its own (PEP 684, 3.12), and objects of it may not be kept. */
+static bool is_in_subinterpreter(void)
 {
-	return agent.py.minor >= 12 && agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main();
+	return agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main();
 }
 
 static int on_audit(const char *event, struct pyobj *args, void *data)
 {
 	int saved = errno;
+	bool sub;
 
 	(void)data;
 	agent.audit_hook = AUDIT_CALLED;
@@ -240,7 +244,8 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		__atomic_store_n(&agent.displaced, true, __ATOMIC_RELAXED);
 	if (agent_changed())
 		watch_start();
-	if (threads_watched() && agent.py.minor >= 12 &&
+	sub = agent.py.PyGILState_Check() && subinterp_event(event, args);
+	if (!sub && threads_watched() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
@@ -249,7 +254,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		const uint64_t words[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)event, (uint64_t)(uintptr_t)args };
 
 		agent_thread.arguments = args;
-		(has_other_gil() ? engine_run_sub : engine_fire)(ABI_MARKER_audit, words, MARKER_TEXTS_audit);
+		(is_in_subinterpreter() ? engine_run_sub : engine_fire)(ABI_MARKER_audit, words, MARKER_TEXTS_audit);
 		agent_thread.arguments = NULL;
 	}
 	errno = saved;

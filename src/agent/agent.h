@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/marker.h"
 #include "agent/state.h"
 
 struct moment;
@@ -88,6 +89,16 @@ void hook_memory_again(void);
 
 /* The line of a moment whose @where is a frame object. */
 int hook_trace_line(const struct moment *moment);
+
+/*
+ * The same hooks in the subinterpreter that this thread is in (subinterp.h).  hook_monitoring_sub(): @wants of
+ * HOOK_MONITORING_SUB; *tool: the id in its sys.monitoring, or -1.  The others keep what they have to in its dictionary.
+ */
+enum { HOOK_MONITORING_SUB = WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
+			     WANT_exception__raise | WANT_line };
+void hook_monitoring_sub(unsigned wants, int *tool);
+void hook_gc_sub(struct pyobj *dict, bool on);
+void hook_import_sub(struct pyobj *dict, bool on);
 
 static inline void agent_release(struct pyobj *obj)
 {

@@ -97,9 +97,14 @@ static __attribute__((noinline)) enum entered take_turn(void)
 	return ENTERED_IN_TURN;
 }
 
-/* With the main interpreter's GIL; calls may be nested. */
+/*
+ * With the main interpreter's GIL, or in a subinterpreter that has been expected (engine_expect_subinterpreters()); calls
+ * may be nested.
+ */
 static inline enum entered enter(void)
 {
+	if (__builtin_expect(__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 0))
+		return take_turn();
 	__atomic_store_n(&agent.engine.inside, agent.engine.inside + 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(!__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 1))
@@ -126,6 +131,24 @@ void engine_leave(unsigned how)
 	leave((enum entered)how);
 }
 
+/* From now on nothing is done without turns. */
+static void begin_turns(void)
+{
+	__atomic_store_n(&agent.engine.has_subinterpreters, 1, __ATOMIC_SEQ_CST);
+	context_stop();
+	for (unsigned k = 0; k < ABI_MARKERS; k++)
+		agent.engine.counts[k].control = NULL;
+}
+
+/* Nobody is inside: who is, has the main interpreter's GIL. */
+void engine_expect_subinterpreters(void)
+{
+	if (agent.engine.has_subinterpreters)
+		return;
+	begin_turns();
+	variable_forget();
+}
+
 /* In another interpreter.  False: the system does not support the barrier. */
 static bool enter_sub(void)
 {
@@ -133,10 +156,7 @@ static bool enter_sub(void)
 
 	take_turn();
 	if (!agent.engine.has_subinterpreters) {
-		__atomic_store_n(&agent.engine.has_subinterpreters, 1, __ATOMIC_SEQ_CST);
-		context_stop();
-		for (unsigned k = 0; k < ABI_MARKERS; k++)
-			agent.engine.counts[k].control = NULL;
+		begin_turns();
 		if (!calls_may(ABI_CALLS_BARRIER) || syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
 		    syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0)) {
 			agent.engine.has_subinterpreters = 0;
@@ -146,6 +166,14 @@ static bool enter_sub(void)
 	}
 	while (__atomic_load_n(&agent.engine.inside, __ATOMIC_ACQUIRE))
 		syscall(SYS_sched_yield);
+	return true;
+}
+
+bool engine_meet_subinterpreter(void)
+{
+	if (!enter_sub())
+		return false;
+	leave(ENTERED_IN_TURN);
 	return true;
 }
 

@@ -84,7 +84,18 @@ void engine_leave(unsigned how);
  */
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 
-/* The same in an interpreter with a GIL of its own. */
+/*
+ * With the main interpreter's GIL, before hooks are installed in another one: from now on threads take turns at events,
+ * whose GILs may differ.
+ */
+void engine_expect_subinterpreters(void);
+/*
+ * In one that has not been expected.  A count that a thread of the main interpreter is adding at this moment may be lost.
+ * False: the system does not support it, and there may be no events here.
+ */
+bool engine_meet_subinterpreter(void);
+
+/* The same in a subinterpreter that may not have been expected. */
 void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings);
 
 /* With the main interpreter's GIL: is this thread at an event already? */

@@ -49,3 +49,27 @@ void eval_use(enum eval_use use, bool on)
 		agent.eval.in_chain = false;
 	}
 }
+
+static struct pyobj *evaluate_sub(struct pythread *thread, void *frame, int throwing)
+{
+	return hook_eval_run_sub(thread, frame, throwing, agent.eval.sub_next);
+}
+
+/*
+ * There is one @sub_next: all subinterpreters have the interpreter's own evaluator, unless another tool has set one, and
+ * that interpreter is then left as it is.
+ */
+void eval_use_sub(bool on)
+{
+	struct pyinterp *interp = agent.py.PyInterpreterState_Get();
+	capi_evaluator *now = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
+
+	if (!on && now == evaluate_sub)
+		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, agent.eval.sub_next);
+	if (!on || now == evaluate_sub)
+		return;
+	if (!agent.eval.sub_next)
+		agent.eval.sub_next = now;
+	if (now == agent.eval.sub_next)
+		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, evaluate_sub);
+}

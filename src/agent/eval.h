@@ -12,9 +12,12 @@ enum eval_use { EVAL_EVENTS = 1, EVAL_THREADS = 2, EVAL_FUNCTIONS = 4 };
 
 void eval_use(enum eval_use use, bool on);
 bool eval_used(enum eval_use use);
+/* EVAL_EVENTS in the subinterpreter that this thread is in. */
+void eval_use_sub(bool on);
 
-/* EVAL_EVENTS in hook_eval.c: run a frame, with its entry and return. */
+/* EVAL_EVENTS in hook_eval.c: run a frame, with its entry and return.  hook_eval_run_sub(): in a subinterpreter. */
 struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next);
+struct pyobj *hook_eval_run_sub(struct pythread *thread, void *frame, int throwing, capi_evaluator *next);
 
 /* EVAL_FUNCTIONS in hook_function.c: run a frame, with the events of its function if that is probed by name. */
 struct pyobj *hook_function_eval(struct pythread *thread, void *frame, int throwing, capi_evaluator *next);

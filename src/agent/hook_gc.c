@@ -57,6 +57,7 @@ static unsigned update(unsigned wants)
 	gc = agent.py.PyImport_ImportModule("gc");
 	if (gc)
 		callbacks = agent.py.PyObject_GetAttrString(gc, "callbacks");
+	agent.gc.callbacks = callbacks;
 	if (callbacks && wants) {
 		agent.gc.callable = agent_callable(&gc_method);
 		if (agent.gc.callable && agent.py.PyList_Append(callbacks, agent.gc.callable) < 0) {
@@ -71,6 +72,30 @@ static unsigned update(unsigned wants)
 	agent_release(callbacks);
 	agent_release(gc);
 	return agent.gc.callable ? wants : 0;
+}
+
+#define KEY "dtap_gc"
+
+void hook_gc_sub(struct pyobj *dict, bool on)
+{
+	struct pyobj *gc = agent.py.PyImport_ImportModule("gc"), *callable;
+	struct pyobj *callbacks = gc ? agent.py.PyObject_GetAttrString(gc, "callbacks") : NULL;
+
+	/* In 3.9 subinterpreters see the main one's list, and have none for their own collections. */
+	if (callbacks == agent.gc.callbacks) {
+		;
+	} else if (callbacks && on) {
+		callable = agent_callable(&gc_method);
+		if (callable && !agent.py.PyDict_SetItemString(dict, KEY, callable))
+			agent.py.PyList_Append(callbacks, callable);
+		agent_release(callable);
+	} else if (callbacks) {
+		callable = agent.py.PyDict_GetItemString(dict, KEY);
+		if (callable)
+			agent_release(agent.py.PyObject_CallMethod(callbacks, "remove", "O", callable));
+	}
+	agent_release(callbacks);
+	agent_release(gc);
 }
 
 const struct hook hook_gc = { WANT_gc__start | WANT_gc__done, usable, update };

@@ -15,21 +15,23 @@
 
 static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
+static capi_fastcall find_and_load_sub;
+
+static struct capi_method method_sub = { "_find_and_load", find_and_load_sub, CAPI_FASTCALL, NULL };
 static struct capi_method method = { "_find_and_load", find_and_load, CAPI_FASTCALL, NULL };
-static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+static struct pyobj *load(struct pyobj *original, struct pyobj *gcd_import, struct pyobj *const *args, ssize_t nargs)
 {
-	bool from_c = nargs == 2 && args[1] != agent.import.gcd_import && !agent_thread.busy;
+	bool from_c = nargs == 2 && args[1] != gcd_import && !agent_thread.busy;
 	const char *name = from_c ? code_text(args[0]) : NULL;
 	uint64_t words[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)name };
 	struct pyobj *module;
 
-	(void)self;
 	if (from_c && marker_wanted(import__find__load__start))
 		marker_import__find__load__start(name);
 	if (from_c && engine_wanted(import__find__load__start))
 		engine_fire(ABI_MARKER_import__find__load__start, words, MARKER_TEXTS_import__find__load__start);
 	/* There should be two arguments; otherwise the original raises the exception. */
-	module = agent.py.PyObject_CallFunctionObjArgs(agent.import.original, nargs > 0 ? args[0] : NULL,
+	module = agent.py.PyObject_CallFunctionObjArgs(original, nargs > 0 ? args[0] : NULL,
 						       nargs > 1 ? args[1] : NULL,
 						       nargs > 2 ? args[2] : NULL, NULL);
 	if (from_c && marker_wanted(import__find__load__done))
@@ -38,6 +40,19 @@ static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args
 	if (from_c && engine_wanted(import__find__load__done))
 		engine_fire(ABI_MARKER_import__find__load__done, words, MARKER_TEXTS_import__find__load__done);
 	return module;
+}
+
+static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	(void)self;
+	return load(agent.import.original, agent.import.gcd_import, args, nargs);
+}
+
+/* @self: a dictionary with the functions of this interpreter. */
+static struct pyobj *find_and_load_sub(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	return load(agent.py.PyDict_GetItemString(self, "original"), agent.py.PyDict_GetItemString(self, "gcd_import"),
+		    args, nargs);
 }
 
 static bool usable(void)
@@ -78,6 +93,41 @@ static unsigned update(unsigned wants)
 	agent_release(current);
 	agent_release(importlib);
 	return agent.import.wrapper ? wants : 0;
+}
+
+#define NAME "_find_and_load"
+#define KEY "dtap_import"
+
+/* Make the wrapper and put it in place. */
+static void wrap(struct pyobj *dict, struct pyobj *importlib, struct pyobj *current)
+{
+	struct pyobj *gcd_import = agent.py.PyObject_GetAttrString(importlib, "_gcd_import"), *self = agent.py.PyDict_New();
+	struct pyobj *wrapper = NULL;
+
+	if (gcd_import && self && !agent.py.PyDict_SetItemString(self, "original", current) &&
+	    !agent.py.PyDict_SetItemString(self, "gcd_import", gcd_import))
+		wrapper = agent.py.PyCFunction_NewEx(&method_sub, self, NULL);
+	if (wrapper && !agent.py.PyDict_SetItemString(self, "wrapper", wrapper) && !agent.py.PyDict_SetItemString(dict, KEY, self))
+		agent.py.PyObject_SetAttrString(importlib, NAME, wrapper);
+	agent_release(wrapper);
+	agent_release(self);
+	agent_release(gcd_import);
+}
+
+void hook_import_sub(struct pyobj *dict, bool on)
+{
+	struct pyobj *importlib = agent.py.PyImport_ImportModule("_frozen_importlib");
+	struct pyobj *current = importlib ? agent.py.PyObject_GetAttrString(importlib, NAME) : NULL;
+	struct pyobj *self = agent.py.PyDict_GetItemString(dict, KEY);
+	struct pyobj *wrapper = self ? agent.py.PyDict_GetItemString(self, "wrapper") : NULL;
+
+	/* If another tool has replaced the wrapper, that stays, and passes calls on where nobody listens. */
+	if (current && on && current != wrapper)
+		wrap(dict, importlib, current);
+	else if (current && !on && current == wrapper)
+		agent.py.PyObject_SetAttrString(importlib, NAME, agent.py.PyDict_GetItemString(self, "original"));
+	agent_release(current);
+	agent_release(importlib);
 }
 
 const struct hook hook_import = { WANT_import__find__load__start | WANT_import__find__load__done, usable, update };

@@ -18,7 +18,7 @@ static struct pyobj *on_unwind(struct pyobj *self, struct pyobj *const *args, ss
 static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
-static capi_fastcall on_handled, on_instruction;
+static capi_fastcall on_handled, on_instruction, on_line;
 
 static struct capi_method entry_method = { "dtap_entry", on_entry, CAPI_FASTCALL, NULL };
 static struct capi_method return_method = { "dtap_return", on_return, CAPI_FASTCALL, NULL };
@@ -27,6 +27,7 @@ static struct capi_method call_method = { "dtap_call", on_call, CAPI_FASTCALL, N
 static struct capi_method c_return_method = { "dtap_c_return", on_c_return, CAPI_FASTCALL, NULL };
 static struct capi_method raise_method = { "dtap_raise", on_raise, CAPI_FASTCALL, NULL };
 static struct capi_method handled_method = { "dtap_handled", on_handled, CAPI_FASTCALL, NULL };
+static struct capi_method line_method = { "dtap_line", on_line, CAPI_FASTCALL, NULL };
 static struct capi_method instruction_method = { "dtap_instruction", on_instruction, CAPI_FASTCALL, NULL };
 
 /* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
@@ -37,6 +38,7 @@ static const struct event {
 	unsigned want;
 	struct capi_method *method;
 	bool local;		/* enabled in single code objects only */
+	bool sub;		/* in subinterpreters only: in the main one the trace function serves */
 } events[] = {
 	{ "PY_START", WANT_function__entry, &entry_method },
 	{ "PY_RESUME", WANT_function__entry, &entry_method },
@@ -50,6 +52,7 @@ static const struct event {
 	{ "RAISE", WANT_exception__raise, &raise_method },
 	{ "EXCEPTION_HANDLED", WANT_exception__caught, &handled_method },
 	{ "INSTRUCTION", WANT_exception__caught, &instruction_method, .local = true },
+	{ "LINE", WANT_line, &line_method, .sub = true },
 };
 
 /* @where: the offset of the instruction, a Python integer. */
@@ -79,26 +82,37 @@ static inline struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *res
 }
 
 /*
+ * In a subinterpreter, whose callbacks have a @self, hooks are removed at its next audit event.  Until then each place
+ * that has no listener any more disables itself.
+ */
+static struct pyobj *disable(void)
+{
+	agent.py.Py_IncRef(agent.monitoring.disable);
+	return agent.monitoring.disable;
+}
+
+/*
  * The fast path only counts and saves no registers; everything else is in a separate function.  None is immortal from
  * 3.12 on, where this hook is used (PEP 683).
  */
-#define ON(event, name, result, exception)								\
-	static __attribute__((noinline)) struct pyobj *event##_any(struct pyobj *const *args, ssize_t nargs)	\
+#define ON(event, name, result, exception, can_disable)								\
+	static __attribute__((noinline)) struct pyobj *event##_any(struct pyobj *self, struct pyobj *const *args, \
+								    ssize_t nargs)			\
 	{												\
-		(void)nargs;										\
+		if (__builtin_expect(self && can_disable && !fire_wanted(name), 0))			\
+			return disable();								\
 		return fire_at(args, result, exception, fire_##name);					\
 	}												\
 													\
 	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
 	{												\
-		(void)self;										\
 		if (__builtin_expect(!agent_thread.busy && fire_counted(name, args[0]), 1))			\
 			return agent.py.none;								\
-		return event##_any(args, nargs);							\
+		return event##_any(self, args, nargs);							\
 	}
-ON(on_entry, function__entry, NULL, nargs > 2 ? args[2] : NULL)		/* PY_THROW has an exception */
-ON(on_return, function__return, nargs > 2 ? args[2] : NULL, NULL)
-ON(on_unwind, function__return, NULL, nargs > 2 ? args[2] : NULL)
+ON(on_entry, function__entry, NULL, nargs > 2 ? args[2] : NULL, nargs <= 2)	/* PY_THROW has an exception */
+ON(on_return, function__return, nargs > 2 ? args[2] : NULL, NULL, true)
+ON(on_unwind, function__return, NULL, nargs > 2 ? args[2] : NULL, false)
 #undef ON
 
 /* (code, instruction offset, callable, first argument): of any callable. */
@@ -106,7 +120,8 @@ static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssiz
 {
 	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
 
-	(void)self;
+	if (self && !fire_wanted(cfunction__entry) && !fire_wanted(cfunction__return))
+		return disable();
 	if (!agent_thread.busy && nargs > 2 && fire_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
 		fire_cfunction(&moment, args[2], true);
 	return agent_none();
@@ -155,6 +170,25 @@ static struct pyobj *on_handled(struct pyobj *self, struct pyobj *const *args, s
 	return agent_none();
 }
 
+static int line_given(const struct moment *moment)
+{
+	return (int)agent.py.PyLong_AsLong((struct pyobj *)(uintptr_t)moment->where);
+}
+
+/* (code, line) */
+static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_given, .where = args[1] };
+
+	(void)self;
+	(void)nargs;
+	if (!fire_wanted(line))
+		return disable();
+	if (!agent_thread.busy)
+		fire_line(&moment);
+	return agent_none();
+}
+
 /* (code, instruction offset), where a handler has been at work: of all instructions only ends of handlers stay enabled. */
 static struct pyobj *on_instruction(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
@@ -163,10 +197,8 @@ static struct pyobj *on_instruction(struct pyobj *self, struct pyobj *const *arg
 
 	(void)self;
 	(void)nargs;
-	if (!caught_ends(args[0], agent.py.PyLong_AsLong(args[1]))) {
-		agent.py.Py_IncRef(agent.monitoring.disable);
-		return agent.monitoring.disable;
-	}
+	if (!caught_ends(args[0], agent.py.PyLong_AsLong(args[1])))
+		return disable();
 	if (!agent_thread.busy && fire_wanted(exception__caught))
 		caught_fire(&moment);
 	errno = saved;
@@ -187,18 +219,24 @@ static bool dropped(struct pyobj *result)
 	return result != NULL;
 }
 
-static bool take_tool(struct pyobj *monitoring)
+/* A free id, or -1. */
+static int take_tool(struct pyobj *monitoring)
 {
 	for (unsigned i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
-		if (call(monitoring, "use_tool_id", "is", tool_ids[i], "dtap")) {
-			agent.monitoring.has_tool = true;
-			agent.monitoring.tool = tool_ids[i];
-			return true;
-		}
+		if (call(monitoring, "use_tool_id", "is", tool_ids[i], "dtap"))
+			return tool_ids[i];
 		agent.py.PyErr_Clear();
 	}
-	agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
-	return false;
+	return -1;
+}
+
+static bool take_own_tool(struct pyobj *monitoring)
+{
+	agent.monitoring.tool = take_tool(monitoring);
+	agent.monitoring.has_tool = agent.monitoring.tool >= 0;
+	if (!agent.monitoring.has_tool)
+		agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
+	return agent.monitoring.has_tool;
 }
 
 static int event_bit(struct pyobj *monitoring, const char *name)
@@ -216,40 +254,79 @@ static int event_bit(struct pyobj *monitoring, const char *name)
 }
 
 /* Register @method as the callback; NULL: none. */
-static bool register_event(struct pyobj *monitoring, int bit, struct capi_method *method)
+static bool register_event(struct pyobj *monitoring, int tool, int bit, struct capi_method *method, struct pyobj *self)
 {
-	struct pyobj *callable = method ? agent_callable(method) : agent_none();
-	bool done = callable && call(monitoring, "register_callback", "iiO", agent.monitoring.tool, bit, callable);
+	struct pyobj *callable = method ? agent.py.PyCFunction_NewEx(method, self, NULL) : agent_none();
+	bool done = callable && call(monitoring, "register_callback", "iiO", tool, bit, callable);
 
 	agent_release(callable);
 	return done;
 }
 
-/* What exception-caught needs; false: it cannot be had. */
-static bool prepare_caught(struct pyobj *monitoring)
+static bool get_disable(struct pyobj *monitoring)
 {
 	if (!agent.monitoring.disable)
 		agent.monitoring.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
+	return agent.monitoring.disable;
+}
+
+/* What exception-caught needs; false: it cannot be had. */
+static bool prepare_caught(struct pyobj *monitoring)
+{
 	agent.monitoring.instruction = event_bit(monitoring, "INSTRUCTION");
-	return caught_usable() && agent.monitoring.disable && agent.monitoring.instruction > 0;
+	return caught_usable() && get_disable(monitoring) && agent.monitoring.instruction > 0;
+}
+
+/* Register the callbacks for @wants, and none for the others; the bits of events to be enabled for all code. */
+static int register_events(struct pyobj *monitoring, int tool, unsigned wants, struct pyobj *self)
+{
+	int bits = 0;	/* those of C_RETURN and C_RAISE only with that of CALL */
+
+	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		bool wanted = wants & events[i].want;
+		int bit = events[i].sub && !self ? 0 : event_bit(monitoring, events[i].name);
+
+		if (bit > 0 && register_event(monitoring, tool, bit, wanted ? events[i].method : NULL, self) && wanted &&
+		    !events[i].local)
+			bits |= bit;
+	}
+	return bits;
+}
+
+/* sys.monitoring.DISABLE is the same object in all interpreters, and immortal. */
+void hook_monitoring_sub(unsigned wants, int *tool)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	int bits;
+
+	if (!monitoring || !get_disable(monitoring) || (*tool < 0 && !wants))
+		return;
+	if (*tool < 0)
+		*tool = take_tool(monitoring);
+	if (*tool < 0)
+		return;
+	bits = register_events(monitoring, *tool, wants, agent.py.none);
+	agent.py.PyErr_Clear();
+	call(monitoring, "set_events", "ii", *tool, bits);
+	agent.py.PyErr_Clear();
+	if (!wants) {
+		call(monitoring, "free_tool_id", "i", *tool);
+		*tool = -1;
+	} else {
+		call(monitoring, "restart_events", NULL);	/* where disable() was returned before */
+	}
 }
 
 static unsigned update(unsigned wants)
 {
 	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
-	int bits = 0;	/* those of C_RETURN and C_RAISE only with that of CALL */
+	int bits;
 
 	if (monitoring && wants & WANT_exception__caught && !prepare_caught(monitoring))
 		wants &= ~(unsigned)WANT_exception__caught;
-	if (!monitoring || (!agent.monitoring.has_tool && (!wants || !take_tool(monitoring))))
+	if (!monitoring || (!agent.monitoring.has_tool && (!wants || !take_own_tool(monitoring))))
 		return 0;
-	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
-		bool wanted = wants & events[i].want;
-		int bit = event_bit(monitoring, events[i].name);
-
-		if (bit > 0 && register_event(monitoring, bit, wanted ? events[i].method : NULL) && wanted && !events[i].local)
-			bits |= bit;
-	}
+	bits = register_events(monitoring, agent.monitoring.tool, wants, NULL);
 	if (!(wants & WANT_exception__caught))
 		caught_unwatch(monitoring);
 	if (!call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))

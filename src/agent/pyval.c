@@ -93,6 +93,12 @@ static int64_t ask_raised(const struct ask *a)
 	return give(a, 0, !object_word(&o, object_at->traceback_next));
 }
 
+/* The main interpreter is 0. */
+static int64_t ask_interp(const struct ask *a)
+{
+	return give(a, 0, (uint64_t)agent.py.PyInterpreterState_GetID(agent.py.PyInterpreterState_Get()));
+}
+
 static int64_t ask_arg(const struct ask *a)
 {
 	uint64_t value = 0;

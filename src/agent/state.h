@@ -117,6 +117,7 @@ struct eval_state {
 	unsigned uses;			/* enum eval_use */
 	bool in_chain;			/* another evaluator or the interpreter calls ours */
 	capi_evaluator *next;
+	capi_evaluator *sub_next;	/* in subinterpreters */
 };
 
 /* The frame that an evaluator gets before 3.12 (frame.h). */
@@ -142,6 +143,7 @@ struct hook_eval_state {
 
 struct hook_gc_state {
 	struct pyobj *callable;		/* while it is in gc.callbacks */
+	const struct pyobj *callbacks;	/* of the main interpreter: to compare, not held */
 };
 
 /*
