@@ -1,4 +1,5 @@
 """dtap serve.  The witness is what the traced programs count themselves."""
+import ctypes
 import http.client
 import json
 import os
@@ -180,6 +181,53 @@ def test_killed(interp, serve, programs):
     assert child.stdout.readline() == "True\n"
     assert service.end(signal.SIGKILL) == -signal.SIGKILL
     assert child.stdout.readline() == "free\n"
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+
+
+@pytest.mark.needs_root
+@pytest.mark.slow
+@pytest.mark.interps("3.13")
+def test_hung(interp, serve, programs):
+    """A service of which a thread hangs ends, and leaves no hook in the programs."""
+    child = programs.start(interp.argv_of(HOOKED))
+    service = serve("listen: 127.0.0.1:0\nwatchdog: 3\n" + rule(programs) + "scripts: { calls: { command: calls, rule: mine } }\n")
+    traced(service, "calls", 1)
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "True\n"
+    tasks = f"/proc/{service.child.pid}/task"
+    job, = (int(tid) for tid in os.listdir(tasks) if open(f"{tasks}/{tid}/comm", encoding="ascii").read() == "dtap-job\n")
+    libc = ctypes.CDLL(None, use_errno=True)
+    for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+        assert libc.ptrace(request, job, None, None) == 0, os.strerror(ctypes.get_errno())
+    assert "calls: hangs for" in service.heard("the service ends")
+    while True:         # stopped, then gone
+        _, status = os.waitpid(job, WALL)
+        if not os.WIFSTOPPED(status):
+            break
+    assert service.child.wait(harness.TIMEOUT_S) == 70
+    assert child.stdout.readline() == "free\n"
+
+
+@pytest.mark.needs_root
+def test_notify(serve, tmp_path, monkeypatch):
+    """systemd hears that it is ready, that nothing hangs, and that it ends."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.settimeout(harness.TIMEOUT_S)
+        systemd.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "100000")
+        service = serve("listen: 127.0.0.1:0\nscripts: { none: { program: 'BEGIN { @n = count(); }' } }\n")
+        heard = []
+        while heard.count("WATCHDOG=1") < 3 or "READY=1" not in heard:
+            heard.append(systemd.recv(100).decode())
+        assert heard.count("READY=1") == 1 and set(heard) == {"READY=1", "WATCHDOG=1"}
+        service.child.send_signal(signal.SIGTERM)
+        while "STOPPING=1" not in heard:
+            heard.append(systemd.recv(100).decode())
+        assert service.end() == 0
 
 
 # --- strangers ------------------------------------------------------------------------------------------

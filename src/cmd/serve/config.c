@@ -26,7 +26,7 @@ enum {
 	TOKEN_MIN = 16,
 	FILE_SIZE = 100 << 20, FILE_COUNT = 5, BATCH = 10000, INTERVAL_MS = 1000, LOCAL_INTERVAL_MS = 100, TIMEOUT_S = 30,
 	SERIES = 1000, SERIES_MAX = 1000000,
-	INTERVAL_S = 15,
+	INTERVAL_S = 15, WATCHDOG_S = 300,
 };
 
 /* The state while a file is read. */
@@ -331,6 +331,14 @@ static void read_interval(struct reader *r, const yaml_node_t *node, void *into)
 	double s;
 
 	if (read_number(r, node, 1, 86400, &s))
+		*(unsigned int *)into = (unsigned int)s;
+}
+
+static void read_watchdog(struct reader *r, const yaml_node_t *node, void *into)
+{
+	double s;
+
+	if (read_number(r, node, 0, 86400, &s))
 		*(unsigned int *)into = (unsigned int)s;
 }
 
@@ -959,6 +967,7 @@ static const struct key top_keys[] = {
 	{ "token_file", offsetof(struct serve_config, token), read_token },
 	{ "textfile", 0, read_textfile },
 	{ "series", offsetof(struct serve_config, series), read_series },
+	{ "watchdog", offsetof(struct serve_config, watchdog_s), read_watchdog },
 	{ "host", offsetof(struct serve_config, machine), read_text },
 	{ "labels", offsetof(struct serve_config, labels), read_label_pairs },
 	{ "outputs", 0, note_outputs },
@@ -1068,7 +1077,7 @@ struct serve_config *serve_config_read(const char *path, FILE *err)
 
 	gethostname(machine, sizeof(machine) - 1);
 	*c = (struct serve_config){ .machine = arena_strdup(a, machine), .arena = a, .users = 1, .path = arena_strdup(a, path), .host = "127.0.0.1", .port = "9464",
-				    .interval_s = INTERVAL_S, .series = SERIES };
+				    .watchdog_s = WATCHDOG_S, .interval_s = INTERVAL_S, .series = SERIES };
 	e = read_config(&r);
 	strbuf_fini(&r.text);
 	if (!e && !r.mistakes)

@@ -108,6 +108,7 @@ struct serve_config {
 	bool listens_elsewhere;		/* not on loopback */
 	const char *certificate, *key, *token;	/* contents, or NULL */
 	const char *textfile;		/* NULL: none */
+	unsigned int watchdog_s;	/* a thread that hangs so long ends the service; 0: none does */
 	unsigned int interval_s;
 	size_t series;			/* of scripts that do not say it */
 	const char *machine;		/* the label host */

@@ -22,6 +22,7 @@
 #include "cmd/serve/labels.h"
 #include "cmd/serve/output.h"
 #include "cmd/serve/rule.h"
+#include "cmd/serve/watchdog.h"
 #include "dtap.h"
 
 enum {
@@ -49,6 +50,9 @@ struct job {
 	struct families *families;
 	struct known known;		/* processes that events tell of */
 	char boot[64];
+	struct watchdog *watchdog;
+	struct watched watched;
+	char name[64];			/* the script's, as long as the job is there */
 	uint64_t wall_off_ns, wall_off_ms;	/* from CLOCK_MONOTONIC to the time of day, and when it was asked for */
 	uint64_t lines_from_ms;
 	unsigned int lines;
@@ -492,7 +496,8 @@ static bool follow(struct job *j, struct dtap *t)
 	struct pollfd fds[] = { { .fd = dtap_fd(t), .events = POLLIN }, { .fd = j->wake, .events = POLLIN } };
 	int e = 1;
 
-	while (e > 0 && (poll(fds, 2, -1) >= 0 || errno == EINTR)) {
+	while (e > 0 && (poll(fds, 2, watchdog_wait_ms(j->watchdog)) >= 0 || errno == EINTR)) {
+		watchdog_alive(&j->watched);
 		if (!serve(j, t))
 			return false;
 		pthread_mutex_lock(&looking);
@@ -507,20 +512,22 @@ static bool idle(struct job *j, int64_t ms)
 {
 	struct pollfd fd = { .fd = j->wake, .events = POLLIN };
 	uint64_t now, end = now_ms() + (uint64_t)(ms < 0 ? 0 : ms);
+	int most;
 
 	for (;;) {
 		now = now_ms();
 		if (ms >= 0 && now >= end)
 			return true;
-		poll(&fd, 1, ms < 0 ? -1 : (int)(end - now));
+		most = watchdog_wait_ms(j->watchdog);
+		poll(&fd, 1, ms < 0 || (most >= 0 && end - now > (uint64_t)most) ? most : (int)(end - now));
+		watchdog_alive(&j->watched);
 		if (!serve(j, NULL))
 			return false;
 	}
 }
 
-static void *run(void *ctx)
+static void run(struct job *j)
 {
-	struct job *j = ctx;
 	int64_t pause = PAUSE_MIN_MS;
 	struct dtap *t;
 	bool on;
@@ -528,7 +535,7 @@ static void *run(void *ctx)
 	while (!(t = open_run(j))) {
 		fprintf(stderr, "dtap serve: %s: does not run, next try in %" PRId64 " s\n", j->script->name, pause / 1000);
 		if (!idle(j, pause))
-			return NULL;
+			return;
 		pause = 2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
 	}
 	set_up(j, true);
@@ -542,6 +549,15 @@ static void *run(void *ctx)
 	dtap_free(t);
 	if (on)
 		idle(j, -1);
+}
+
+static void *watched_run(void *ctx)
+{
+	struct job *j = ctx;
+
+	watchdog_join(j->watchdog, &j->watched, j->name);
+	run(j);
+	watchdog_leave(j->watchdog, &j->watched);
 	return NULL;
 }
 
@@ -586,7 +602,8 @@ static void release(struct job *j)
 	free(j);
 }
 
-int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct job **ret)
+int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
+	      struct job **ret)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	pthread_condattr_t monotonic;
@@ -597,6 +614,8 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 	j->config = serve_config_use(config);
 	j->script = script;
 	j->output = output_use(output);
+	j->watchdog = watchdog;
+	snprintf(j->name, sizeof(j->name), "%s", script->name);
 	j->families = families_new(script, &config->labels, process_labels, j);
 	read_boot(j);
 	pthread_mutex_init(&j->lock, NULL);
@@ -605,12 +624,14 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 	pthread_cond_init(&j->answered, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	j->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	e = j->wake < 0 ? -errno : -pthread_create(&j->thread, NULL, run, j);
-	if (e)
+	e = j->wake < 0 ? -errno : -pthread_create(&j->thread, NULL, watched_run, j);
+	if (e) {
 		release(j);
-	else
-		*ret = j;
-	return e;
+		return e;
+	}
+	pthread_setname_np(j->thread, "dtap-job");
+	*ret = j;
+	return 0;
 }
 
 void job_end(struct job *j)

@@ -23,9 +23,14 @@ struct strbuf;
 
 struct job;
 struct output;
+struct watchdog;
 
-/* Start @script of @config, which it uses as well as @output (NULL: events go nowhere).  0 or a negative errno. */
-int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct job **ret);
+/*
+ * Start @script of @config, which it uses as well as @output (NULL: events go nowhere).  @watchdog, which must outlive it,
+ * watches its thread.  0 or a negative errno.
+ */
+int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
+	      struct job **ret);
 
 /* Make it end soon; end it and release it, which accepts NULL. */
 void job_end(struct job *j);

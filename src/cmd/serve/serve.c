@@ -33,6 +33,7 @@
 #include "cmd/serve/http.h"
 #include "cmd/serve/job.h"
 #include "cmd/serve/output.h"
+#include "cmd/serve/watchdog.h"
 #include "dtap.h"
 
 enum { READING_MS = 3000 };	/* a reading that takes longer is not waited for: the one before is shown */
@@ -52,6 +53,8 @@ struct entry {
 struct service {
 	const char *path;
 	uint64_t start_ns;
+	struct watchdog *watchdog;
+	struct watched watched;		/* the main thread */
 	struct http *http;
 	struct serve_config *listens;	/* the one that @http was started with, whose texts it has */
 	pthread_mutex_t lock;		/* of what follows: the server's thread reads it */
@@ -303,7 +306,7 @@ static void start_jobs(struct service *s, struct serve_config *c)
 
 		if (same_run(s, &c->scripts[i]))
 			continue;
-		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), &at->job);
+		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), s->watchdog, &at->job);
 		if (e) {
 			say("%s: cannot be started: %s", c->scripts[i].name, strerror(-e));
 			continue;
@@ -379,13 +382,17 @@ static void follow(struct service *s, int signals)
 	for (;;) {
 		struct signalfd_siginfo info;
 		uint64_t now = now_ms();
+		int wait, most;
 
 		if (s->config->textfile && now >= due) {
 			write_textfile(s);
 			due = now_ms() + s->config->interval_s * UINT64_C(1000);
 		}
 		now = now_ms();
-		poll(&fd, 1, !s->config->textfile ? -1 : due > now ? (int)(due - now) : 0);
+		wait = !s->config->textfile ? -1 : due > now ? (int)(due - now) : 0;
+		most = watchdog_wait_ms(s->watchdog);
+		poll(&fd, 1, most >= 0 && (wait < 0 || wait > most) ? most : wait);
+		watchdog_alive(&s->watched);
 		if (read(signals, &info, sizeof(info)) != sizeof(info))
 			continue;
 		if (info.ssi_signo != SIGHUP)
@@ -413,12 +420,16 @@ static int serve(const char *path)
 	if (!c)
 		return CMD_ERROR;
 	pthread_mutex_init(&s.lock, NULL);
-	e = start_server(&s, c);
+	s.watchdog = watchdog_new(c->watchdog_s);
+	e = s.watchdog ? start_server(&s, c) : -ENOMEM;
 	if (e) {
 		serve_config_drop(c);
 	} else {
+		watchdog_join(s.watchdog, &s.watched, "the service");
 		take_config(&s, c);
+		watchdog_tell("READY=1");
 		follow(&s, signals);
+		watchdog_tell("STOPPING=1");
 		stop_server(&s);
 		release_entries(s.entries, s.n);
 		end_outputs(&s, NULL);
@@ -426,6 +437,7 @@ static int serve(const char *path)
 			unlink(s.config->textfile);
 		serve_config_drop(s.config);
 	}
+	watchdog_free(s.watchdog);
 	pthread_mutex_destroy(&s.lock);
 	close(signals);
 	return e ? CMD_ERROR : CMD_OK;
