@@ -4,6 +4,7 @@
 #	sudo make demo		the call hierarchy of a Python program, traced
 #	sudo make check		every test; ends with "N passed, N failed, N skipped"
 #	sudo make check-san	the same tests on a build with the address and undefined-behaviour sanitizers
+#	sudo make coverage	the tests (PYTEST_ARGS, UNIT_ARGS) on a build that counts lines; BUILD-cov/coverage.txt
 #	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
 #	make fuzz		a short run of each fuzz driver
@@ -19,6 +20,7 @@
 
 BUILD = build
 SAN = $(BUILD)-san
+COV = $(BUILD)-cov
 FUZZ = $(BUILD)-fuzz
 FUZZ_SECONDS = 20
 KIND = deb
@@ -64,6 +66,17 @@ check-san:
 	@tools/pythons make
 	@$(PYTHON) tools/check $(SAN) $(PYTEST_ARGS)
 
+$(COV)/build.ninja:
+	@tools/need build
+	@meson setup $(COV) -Db_coverage=true -Dbuildtype=debug -Dc_args=-fprofile-update=atomic
+
+coverage:
+	@tools/need build test pythons kernel
+	@$(MAKE) --no-print-directory $(COV)/build.ninja
+	@ninja -C $(COV)
+	@tools/pythons make
+	@$(PYTHON) tools/coverage $(COV) --run $(PYTEST_ARGS)
+
 nightly:
 	@tools/need packages stores
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
@@ -97,4 +110,4 @@ clean:
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-san nightly bench fuzz install uninstall package clean help
+.PHONY: all demo check check-san coverage nightly bench fuzz install uninstall package clean help

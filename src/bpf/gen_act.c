@@ -23,13 +23,18 @@ void gen_signal(struct gen *g, const struct ir_insn *i)
  * Write R3 bytes, 1 or more, from R2 on to the user address in FRAME_TMP2.  Only in the target place: the kernel lets
  * programs write to processes only if it is not locked down, and logs a warning.
  */
-static void write_user(struct gen *g, const struct ir_insn *i)
+static void write_user(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 	asm_helper(as, BPF_FUNC_probe_write_user);
 	asm_ji(as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+}
+
+static void put_zero(struct gen *g, const struct ir_insn *i)
+{
+	asm_imm(&g->as, R0, 0);
 	gen_put(g, i, R0);
 }
 
@@ -53,8 +58,9 @@ void gen_copyout(struct gen *g, const struct ir_insn *i)
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	gen_scratch(g, R2, g->priv->work_off);
 	asm_ld(as, BPF_DW, R3, R10, FRAME_TMP);
-	write_user(g, i);
+	write_user(g);
 	asm_bind(as, none);
+	put_zero(g, i);
 }
 
 void gen_copyoutstr(struct gen *g, const struct ir_insn *i)
@@ -76,8 +82,9 @@ void gen_copyoutstr(struct gen *g, const struct ir_insn *i)
 	asm_ji(as, BPF_JEQ, R3, 0, none);
 	asm_ji(as, BPF_JGT, R3, (int32_t)g->prog->strsize, none);	/* never: for the verifier */
 	gen_str(g, R2, i->args[0]);
-	write_user(g, i);
+	write_user(g);
 	asm_bind(as, none);
+	put_zero(g, i);
 }
 
 void gen_poke_user(struct gen *g, const struct ir_insn *i)
@@ -92,7 +99,8 @@ void gen_poke_user(struct gen *g, const struct ir_insn *i)
 	asm_mov(as, R2, R10);
 	asm_alui(as, BPF_ADD, R2, FRAME_TMP);
 	asm_imm(as, R3, width);
-	write_user(g, i);
+	write_user(g);
+	put_zero(g, i);
 }
 
 enum { GENERATIONS = 24 };

@@ -337,10 +337,10 @@ class Maker:
             if pick < 0.92:
                 self.add("call", "i", "upoke", [self.address(True), self.value("i"), self.fixed(width)])
             elif pick < 0.96:
-                self.add("call", "i", "copyoutstr", [self.value("s"), self.address(True), self.const(rnd.choice((1, 3, 20, 256)))])
+                self.add("call", "i", "copyoutstr", [self.value("s"), self.address(True), self.const(rnd.choice((0, 1, 3, 20, 256)))])
             else:
                 source, size = self.pointer()
-                self.add("call", "i", "copyout", [source, self.address(True), self.const(rnd.randint(1, size))])
+                self.add("call", "i", "copyout", [source, self.address(True), self.const(rnd.choice((0, size, rnd.randint(0, size))))])
 
     # --- statements
 

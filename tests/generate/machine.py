@@ -570,6 +570,8 @@ class Machine:
         """All or nothing is left open: a page at a time."""
         if number(address) % PAGE + len(what) > PAGE:
             raise Unknown
+        if not what:
+            return
         self.memory.write(address % (1 << 64), what)
 
     def fn_poke(self, i, pointer, v, size):

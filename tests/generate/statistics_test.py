@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import statistics
 import struct
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -20,6 +21,7 @@ import harness
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import ground  # noqa: E402
+import machine  # noqa: E402
 
 pytestmark = pytest.mark.needs_bpf
 
@@ -209,15 +211,33 @@ def test_xml(interp):
 
 STAP = {"count": len, "sum": lambda v: keep(sum(v)), "min": min, "max": max,
         "avg": lambda v: towards_zero(keep(sum(v)), len(v))}
+SHIFTS = (0, 1, 4, 10, 31, 62)
+
+
+def shift_of(k):
+    return SHIFTS[k % len(SHIFTS)]
+
+
+def stap_statistic(values, shift, linear=None):
+    """What SystemTap's runtime makes of the values, step by step (machine.py)."""
+    made = machine.Statistic((True, True, shift, "linear" if linear else "log", linear))
+    for v in values:
+        made.add(v)
+    return made
 
 
 def stap_script(every):
+    """Each list in a statistic, and with a shift, bounds and keys in an array."""
     text = ""
     for k, values in enumerate(every):
-        for s, key in ((f"s{k}", ""), (f"t{k}", '["list", 1]')):
+        shift, bounds = shift_of(k), "%d, %d, %d" % LINEAR
+        for s, key, variance, hist in ((f"s{k}", "", "", "@hist_log({})"),
+                                       (f"t{k}", '["list", 1]', f", {shift}", f"@hist_linear({{}}, {bounds})")):
+            hist = hist.format(s + key)
+            words = [f"@{name}({s}{key})" for name in STAP] + [f"@variance({s}{key}{variance})"]
             text += f"global {s}\nprobe begin({k}) {{ {' '.join(f'{s}{key} <<< {number(v)};' for v in values)}\n"
-            text += f'printf("{k}{"".join(" %d" for _ in STAP)}\\n", {", ".join(f"@{name}({s}{key})" for name in STAP)})\n'
-            text += f'foreach (b in @hist_log({s}{key})) if (@hist_log({s}{key})[b]) printf("log {k} %d %d\\n", b, @hist_log({s}{key})[b])\n'
+            text += f'printf("{s} {" ".join("%d" for _ in words)}\\n", {", ".join(words)})\n'
+            text += f'foreach (b in {hist}) if ({hist}[b]) printf("hist {s} %d %d\\n", b, {hist}[b])\n'
             text += f"delete {s} }}\n"
     return text + "probe begin(1000000) { exit() }\n"
 
@@ -229,12 +249,26 @@ def test_stap(tmp_path, place):
     script.write_text(stap_script(every))
     result = harness.stap(f"--place={place}", script)
     assert result.code == 0, result
-    logs = collections.defaultdict(dict)
-    for k, *values in re.findall(r"^(\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+)$", result.out, flags=re.M):
-        want = [str(fn(every[int(k)])) for fn in STAP.values()]
-        assert values == want, f"{every[int(k)]}: {values}, not {want}"
-    for k, bucket, n in re.findall(r"^log (\d+) (-?\d+) (\d+)$", result.out, flags=re.M):
-        assert logs[int(k)].setdefault(int(bucket), int(n)) == int(n), result
+    hists = collections.defaultdict(dict)
+    rows = re.findall(r"^([st])(\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+)$", result.out, flags=re.M)
+    assert len(rows) == 2 * len(every), result
+    for s, k, *got in rows:
+        values, shift = every[int(k)], shift_of(int(k)) if s == "t" else 0
+        want = [fn(values) for fn in STAP.values()] + [stap_statistic(values, shift).get("svariance")]
+        assert [int(v) for v in got] == want, f"{values}, shift {shift}: {got}, not {want}"
+    for s, bucket, n in re.findall(r"^hist (\w+) (-?\d+) (\d+)$", result.out, flags=re.M):
+        hists[s][int(bucket)] = int(n)
     for k, values in enumerate(every):
-        want = collections.Counter(64 + (v.bit_length() if v >= 0 else -abs(v).bit_length()) for v in values)
-        assert logs[k] == want, f"@hist_log of {values}: {logs[k]}, not {dict(want)}"
+        for s, bounds in ((f"s{k}", None), (f"t{k}", LINEAR)):
+            want = stap_statistic(values, 0, bounds).buckets
+            assert hists[s] == want, f"{s}, {values}: {hists[s]}, not {want}"
+
+
+def test_the_steps_are_near():
+    """What SystemTap's integers make of small values, against the variance itself: a shift makes them exact."""
+    rnd = random.Random(2)
+    for _ in range(300):
+        values = [rnd.randint(-1000, 1000) for _ in range(rnd.randint(2, 40))]
+        exact = statistics.variance(values)
+        assert abs(stap_statistic(values, 16).get("svariance") - exact) <= 1
+        assert abs(stap_statistic(values, 0).get("svariance") - exact) <= exact / 4 + 1000
