@@ -27,7 +27,7 @@ from ground import BASE, NONE, PAGE, READ_ONLY  # noqa: E402
 from machine import Clause, Endless, Insn, Machine, Map, Program, Unknown  # noqa: E402
 
 WAYS = ("kernel", "turns", "interpreted", "compiled")
-STRSIZES = (8, 13, 16, 32, 61, 64, 128, 256)
+STRSIZES = (2, 3, 7, 8, 13, 16, 32, 61, 64, 128, 256, 256)
 INTS = (0, 1, 2, -1, 3, 7, 8, 10, 31, 63, 64, 100, 255, 256, -128, 65535, (1 << 31) - 1, 1 << 31, -(1 << 31), (1 << 32) - 1, 1 << 32,
         (1 << 62), (1 << 63) - 1, -(1 << 63), -(1 << 63) + 1)
 TEXTS = (b"", b"a", b"ab", b"x_.", b"77", b"/a/b.x", b"B1", b"abAB/.x_0", b"-12", b"0x1f", b"//", b"a/", b"  ab  ", b"x" * 31, b"y" * 40,
