@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/parallel.h"
 #include "base/strbuf.h"
 
@@ -25,20 +26,13 @@ enum { UPROBE_MULTI_RETURN = 1 };	/* BPF_F_UPROBE_MULTI_RETURN */
 /* Take over the descriptor of a link.  On failure it is closed. */
 static int keep_link(struct kernel_place *k, int fd)
 {
-	size_t cap = k->links_cap ? k->links_cap * 2 : 16;
-	int e = -ENOMEM, *p;
+	int e = -ENOMEM;
 
 	pthread_mutex_lock(&k->lock);
-	if (k->nlinks == k->links_cap) {
-		p = realloc(k->links, cap * sizeof(*p));
-		if (!p)
-			goto out;
-		k->links = p;
-		k->links_cap = cap;
+	if (grow_array(&k->links, &k->links_cap, k->nlinks, sizeof(*k->links))) {
+		k->links[k->nlinks++] = fd;
+		e = 0;
 	}
-	k->links[k->nlinks++] = fd;
-	e = 0;
-out:
 	pthread_mutex_unlock(&k->lock);
 	if (e)
 		close(fd);

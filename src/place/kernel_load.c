@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/grow.h"
 #include "base/strbuf.h"
 #include "place/func_info.h"
 
@@ -125,21 +126,13 @@ static int load_as(struct kernel_prog *kp, const struct bpf_insn *insns, bool gl
 /* Take over the descriptor of a loaded program; it is closed on failure.  Returns its handle. */
 static int keep_prog(struct kernel_place *k, const struct kernel_prog *kp)
 {
-	size_t cap = k->progs_cap ? k->progs_cap * 2 : 8;
-	struct kernel_prog *p;
 	int handle = -ENOMEM;
 
 	pthread_mutex_lock(&k->lock);
-	if (k->nprogs == k->progs_cap) {
-		p = realloc(k->progs, cap * sizeof(*p));
-		if (!p)
-			goto out;
-		k->progs = p;
-		k->progs_cap = cap;
+	if (grow_array(&k->progs, &k->progs_cap, k->nprogs, sizeof(*k->progs))) {
+		handle = (int)k->nprogs++;
+		k->progs[handle] = *kp;
 	}
-	handle = (int)k->nprogs++;
-	k->progs[handle] = *kp;
-out:
 	pthread_mutex_unlock(&k->lock);
 	if (handle < 0)
 		close(kp->fd);

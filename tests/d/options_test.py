@@ -1,6 +1,7 @@
 """Options of the guide's table: what each changes, or why there is none."""
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -154,12 +155,25 @@ def test_stackindent(dtrace):
     assert re.findall(r"^( *)\S+`", result.out, re.M) == [" " * n for n in (3, 3, 3, 5, 0)], result
 
 
-def test_noresolve(dtrace):
+CALLS = """
+import ctypes, time
+f = ctypes.CDLL(None).getpgid
+f.argtypes = [ctypes.c_int]
+print("ready", flush=True)
+while True:
+    f(0)
+    time.sleep(0.01)
+"""
+
+
+def test_noresolve(dtrace, start):
     """Addresses of programs are numbers, behind the file's name; without it functions have names."""
+    program = start([PYTHON, "-S", "-c", CALLS], stdout=subprocess.PIPE)     # its files are known while it runs
+    assert program.stdout.readline() == b"ready\n"
     script = "syscall::getpgid:entry /pid == $target/ { @[usym(ucaller)] = count(); ustack(1); exit(0); }"
-    number = dtrace("-q", "-x", "noresolve", "-n", script, "-c", calls(1))
+    number = dtrace("-q", "-x", "noresolve", "-n", script, "-p", program.pid)
     assert len(re.findall(r"^\s+\S+:0x[0-9a-f]+\b", number.out, re.M)) == 2, number
-    assert "`" not in number.out and "`" in dtrace("-q", "-n", script, "-c", calls(1)).out
+    assert "`" not in number.out and "`" in dtrace("-q", "-n", script, "-p", program.pid).out
 
 
 def test_sizes_of_all_suffixes(dtrace):
