@@ -3,6 +3,7 @@ import ctypes
 import http.client
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -209,6 +210,26 @@ def test_hung(interp, serve, programs):
             break
     assert service.child.wait(harness.TIMEOUT_S) == 70
     assert child.stdout.readline() == "free\n"
+
+
+@pytest.mark.needs_root
+def test_privileges(serve):
+    """Every thread has the capabilities that the manual lists, and no others."""
+    numbers = dict(re.findall(r"^#define (CAP_\w+)\s+(\d+)$", pathlib.Path("/usr/include/linux/capability.h").read_text(), re.M))
+    names = re.findall(r"^PRIVILEGE\((CAP_\w+)", (harness.TOP / "src/cmd/serve/privileges.def").read_text(), re.M)
+    page = (harness.TOP / "doc/man/dtap-serve.1").read_text()
+    assert len(names) == 7 and all(f".Dv {name}" in page for name in names)
+    own = int(re.search(r"^CapPrm:\s+(\w+)$", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
+    mask = own & sum(1 << int(numbers[name]) for name in names)
+    service = serve("listen: 127.0.0.1:0\nscripts: { none: { program: 'BEGIN { @n = count(); }' } }\n")
+    service.until(lambda found: total(found, "dtap_none_n_total") == 1, "the script")
+    threads = [path.read_text() for path in pathlib.Path(f"/proc/{service.child.pid}/task").glob("*/status")]
+    assert len(threads) >= 3
+    for status in threads:
+        found = dict(re.findall(r"^(\w+):\s+(\w+)$", status, re.M))
+        assert [int(found[name], 16) for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")] == [mask, mask, 0, 0]
+        assert int(found["CapBnd"], 16) & ~mask == 0 and found["NoNewPrivs"] == "1"
+    assert service.end() == 0
 
 
 @pytest.mark.needs_root

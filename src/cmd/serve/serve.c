@@ -33,6 +33,7 @@
 #include "cmd/serve/http.h"
 #include "cmd/serve/job.h"
 #include "cmd/serve/output.h"
+#include "cmd/serve/privileges.h"
 #include "cmd/serve/watchdog.h"
 #include "dtap.h"
 
@@ -407,8 +408,12 @@ static int serve(const char *path)
 	struct service s = { .path = path, .config_ok = true, .start_ns = now_wall_ns() };
 	struct serve_config *c;
 	sigset_t set;
-	int signals, e;
+	int signals, e = privileges_drop();
 
+	if (e) {
+		say("cannot give up privileges: %s", strerror(-e));
+		return CMD_ERROR;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);
