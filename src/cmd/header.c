@@ -35,6 +35,7 @@ struct list {
 struct header_opts {
 	char mode;		/* 'h' or 'G' */
 	struct list scripts;	/* -s */
+	struct list programs;	/* -n -f -m -P: the letter, then the text */
 	struct cpp_args cpp;
 	const char *output;	/* -o, or NULL */
 	bool keep, verbose;
@@ -87,7 +88,7 @@ static void add(struct arena *a, struct list *l, const char *s)
 static int usage(void)
 {
 	fputs("Usage: dtrace -h [-C] [-D name[=def]] [-U name] [-I path] -s script [-o header]\n"
-	      "       dtrace -G [-C ...] [-32|-64] [-kv] -s script [-o object] [object ...]\n", stderr);
+	      "       dtrace -G [-C ...] [-32|-64] [-kv] {-s script | -n program} ... [-o object] [object ...]\n", stderr);
 	return CMD_USAGE;
 }
 
@@ -106,6 +107,12 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 		return 0;
 	case 's':
 		add(a, &o->scripts, arg);
+		return 0;
+	case 'n':
+	case 'f':
+	case 'm':
+	case 'P':
+		add(a, &o->programs, arena_printf(a, "%c%s", c, arg));
 		return 0;
 	case 'o':
 		o->output = arg;
@@ -157,25 +164,28 @@ static int parse_options(struct header_opts *o, struct arena *a, int argc, char 
 	optind = 0;
 	for (;;) {
 		optopt = 0;
-		c = getopt_long(n, args, "-:hGs:o:CD:U:I:Hkv3:6:b:L:qSwx:X:Z", longs, NULL);
+		c = getopt_long(n, args, "-:hGs:n:f:m:P:o:CD:U:I:Hkv3:6:b:L:qSwx:X:Z", longs, NULL);
 		if (c == -1)
 			break;
 		e = one_option(o, a, c, c == '?' ? args[optind - 1] : optarg);
 		if (e)
 			return e;
 	}
-	if (!o->scripts.n) {
+	if (!o->scripts.n && !(o->mode == 'G' && o->programs.n)) {
 		fprintf(stderr, "dtrace: -%c needs a script with provider definitions: -s FILE\n", o->mode);
 		return usage();
 	}
 	return 0;
 }
 
-/* "dir/probes.d": "probes.h" */
+/* "dir/probes.d": "probes.h"; without a script "d.out", as dtrace(1) has it */
 static const char *default_output(struct arena *a, const struct header_opts *o)
 {
-	const char *s = o->scripts.v[0], *slash = strrchr(s, '/'), *dot;
+	const char *s = o->scripts.n ? o->scripts.v[0] : NULL, *slash, *dot;
 
+	if (!s)
+		return "d.out";
+	slash = strrchr(s, '/');
 	s = slash ? slash + 1 : s;
 	dot = strrchr(s, '.');
 	return arena_printf(a, "%.*s.%c", dot && dot != s ? (int)(dot - s) : (int)strlen(s), s,
@@ -261,7 +271,11 @@ static int read_script(struct arena *a, struct header_opts *o, const char *path,
 /* Read, parse and check all scripts.  0, or CMD_ERROR after messages. */
 static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 {
-	const char *argv[] = { o->scripts.v[0] };
+	static const struct {
+		char letter;
+		enum d_spec spec;
+	} specs[] = { { 'n', D_SPEC_NAME }, { 'f', D_SPEC_FUNC }, { 'm', D_SPEC_MOD }, { 'P', D_SPEC_PROV } };
+	const char *argv[] = { o->scripts.n ? o->scripts.v[0] : "dtrace" };
 	struct strbuf text = { 0 };
 	struct d_macros macros;
 	struct source *src;
@@ -280,6 +294,14 @@ static int compile(struct arena *a, struct header_opts *o, struct sdt_defs *ret)
 		if (e)
 			return e;
 		d_parse(p, src, D_SPEC_FILE);
+	}
+	for (i = 0; i < o->programs.n; i++) {
+		const char *program = o->programs.v[i];
+		size_t k = 0;
+
+		while (specs[k].letter != *program)
+			k++;
+		d_parse(p, source_text(a, "command line", program + 1, strlen(program + 1)), specs[k].spec);
 	}
 	if (!diag.errors)
 		d_parse_end(p);
@@ -471,7 +493,7 @@ int header_main(int argc, char **argv)
 	e = parse_options(&o, a, argc, argv);
 	if (e)
 		goto out;
-	name = o.scripts.v[0];
+	name = o.scripts.n ? o.scripts.v[0] : "the command line";
 	if (!o.output && is_stdin(name)) {
 		if (o.mode == 'G') {
 			fputs("dtrace: -G of standard input needs -o FILE\n", stderr);

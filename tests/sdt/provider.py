@@ -232,6 +232,7 @@ def command_lines(report):
         (['-sp.d', '-h'], 'p.h'),
         (['-hs', 'p.d', '-op.h'], 'p.h'),
         (['-G', '-s', 'p.d'], 'p.o'),
+        (['-G', '-xldpath=ld', '-n', 'BEGIN { exit(0); }'], 'd.out'),
     ]
     for args, output in good:
         b.step(DTRACE + args)
