@@ -289,6 +289,7 @@ static void use(struct d_prog *p, struct lib *lib)
 		return;
 	}
 	lib->open = false;
+	p->state->lib_order[p->state->nlib_order++] = (size_t)(lib - p->state->libs->libs);
 	p->state->in_lib++;
 	d_parse(p, lib->src, D_SPEC_FILE);
 	p->state->in_lib--;
@@ -317,7 +318,13 @@ void d_libs_use(struct d_prog *p, struct d_libs *l)
 {
 	p->state->libs = l;
 	p->state->lib_done = arena_alloc(p->arena, MAX_LIBS * sizeof(bool));
+	p->state->lib_order = arena_alloc(p->arena, MAX_LIBS * sizeof(size_t));
 	for (size_t i = 0; l && i < l->n; i++)
 		if (l->libs[i].all)
 			use(p, &l->libs[i]);
+}
+
+const char *d_libs_used(const struct d_prog *p, size_t i)
+{
+	return i < p->state->nlib_order ? p->state->libs->libs[p->state->lib_order[i]].src->name : NULL;
 }

@@ -15,6 +15,7 @@
 #define DTAP_D_LIB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct arena;
 struct d_libs;
@@ -36,6 +37,9 @@ bool d_libs_have(const struct d_prog *p, const char *kind, const char *name);
 
 /* Set the libraries that @p may use from now on.  NULL: none. */
 void d_libs_use(struct d_prog *p, struct d_libs *l);
+
+/* The path of the @i-th library that was parsed, those that it depends on before it; NULL behind the last one. */
+const char *d_libs_used(const struct d_prog *p, size_t i);
 
 enum d_lib_kind { D_LIB_TYPE, D_LIB_VALUE };	/* typedefs and tags; inlines and enumerators */
 

@@ -23,6 +23,8 @@ struct d_state {
 	struct d_libs *libs;		/* or NULL */
 	unsigned int in_lib;		/* is a library being parsed? */
 	bool *lib_done;			/* which of them are parsed or being parsed */
+	size_t *lib_order;		/* those that were parsed, in that order */
+	size_t nlib_order;
 	const char **shadows;		/* variables with the name of a type: the variable takes precedence */
 	size_t nshadows, shadows_cap;
 };

@@ -174,6 +174,19 @@ static const char *const *macro_args(struct dtap *t, struct arena *a)
 }
 
 /* Parse all scripts, with @target as $target. */
+static void tell_libraries(struct dtap *t, const struct d *d)
+{
+	struct strbuf text = { 0 };
+	size_t n = 0, i;
+
+	while (d_libs_used(d_tree(d), n))
+		n++;
+	for (i = n; i--;)
+		strbuf_printf(&text, "dtrace: loaded the library %s (%zu/%zu)\n", d_libs_used(d_tree(d), i), i + 1, n);
+	lib_message(t, DTAP_NOTE, strbuf_str(&text));
+	strbuf_fini(&text);
+}
+
 static struct d *parse_for(struct dtap *t, struct arena *a, struct diag *diag, int32_t target)
 {
 	struct d_macros macros;
@@ -402,6 +415,8 @@ static int parse(struct dtap *t)
 	target = t->ntargets ? (uint32_t)target_pid(t->targets[0]) : 0;
 	probe_set_target(t->probes, target);
 	state_of(t)->d = parse_for(t, t->arena, &t->diag, (int32_t)target);
+	if (t->set.v[OPT_debug])
+		tell_libraries(t, state_of(t)->d);
 	if (d_msg_report(t, &t->diag))
 		return -EINVAL;
 	e = set_script_options(t);

@@ -330,6 +330,8 @@ int options_from_environment(struct options *o, char *const *environ, struct str
 		const char *eq = strchr(*environ, '='), *from = *environ + sizeof(prefix) - 1;
 		int e;
 
+		if (!strncmp(*environ, "DTRACE_DEBUG=", strlen("DTRACE_DEBUG=")))
+			o->v[OPT_debug] = 1;
 		if (!eq || strncmp(*environ, prefix, sizeof(prefix) - 1) || (size_t)(eq - from) >= sizeof(name))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(eq - from), from);

@@ -41,7 +41,7 @@ int options_set(struct options *o, const char *name, const char *value, enum opt
 bool option_is_dynamic(const char *name);
 
 /*
- * Set options from environment variables DTRACE_OPT_NAME=value, like the command line.  Returns as options_set(); the
+ * Set options from environment variables DTRACE_OPT_NAME=value, like the command line, and debug for DTRACE_DEBUG.  Returns as options_set(); the
  * sentence also names the variable.
  */
 int options_from_environment(struct options *o, char *const *environ, struct strbuf *err);

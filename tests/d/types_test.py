@@ -1,5 +1,6 @@
 """Types that a script does not declare: the traced program's from its debug information, those of libraries; and the
 arguments of proc probes, as the traced program tells of itself."""
+import os
 import re
 import shutil
 import subprocess
@@ -93,6 +94,17 @@ def test_libraries(dtrace, tmp_path):
     assert result.code == 1 and "SIGINT: Unknown variable name" in result.err, result
     result = dtrace("-q", "-x", f"syslibdir={tmp_path}", "-n", "BEGIN { trace(SIGHUP); exit(0); }")
     assert result.code == 0 and result.out.strip() == "77", result
+
+
+def test_libraries_told(dtrace, tmp_path):
+    """-x debug, DTRACE_DEBUG: the libraries that are loaded, each before those that it depends on."""
+    for name, other in (("a", "d"), ("b", None), ("c", "e"), ("d", "b"), ("e", "a")):
+        (tmp_path / f"{name}.d").write_text(f"#pragma D depends_on library {other}.d\n" if other else "")
+    order = [f"dtrace: loaded the library {tmp_path}/{name}.d ({5 - i}/5)" for i, name in enumerate("ceadb")]
+    result = dtrace("-e", "-x", "debug", "-L", str(tmp_path), "-n", "BEGIN { exit(0); }")
+    assert result.code == 0 and result.err.splitlines() == order, result
+    result = dtrace("-e", "-L", str(tmp_path), "-n", "BEGIN { exit(0); }", env=dict(os.environ, DTRACE_DEBUG="1"))
+    assert result.code == 0 and result.err.splitlines() == order, result
 
 
 @pytest.mark.parametrize("text, message", [
