@@ -60,6 +60,7 @@ struct d_lex {
 	const char *p, *end;
 	const char *line_start;
 	unsigned int line;
+	bool invalid_control;	/* a control line that D does not have was reported */
 	bool member;			/* after . or ->: a word is a name, never a keyword */
 	bool pred;			/* in a predicate: a '/' may end it */
 	bool quiet;			/* recovering from a mistake: no reports */

@@ -342,7 +342,10 @@ void lex_control(struct d_lex *l)
 		}
 	}
 	switch (where) {
-	case BARE:
+	case BARE:	/* one report is enough for a script that is C */
+		if (l->invalid_control)
+			break;
+		l->invalid_control = true;
 		error(&line, line.pos, "D_PRAGCTL_INVAL", "invalid control directive: #%s", line.words[i]);
 		if (!l->quiet && is_cpp(line.words[i]))
 			diag_hint(l->diag, "use -C to run the script through cpp");
