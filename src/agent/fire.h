@@ -21,9 +21,13 @@ struct moment {
 	struct pyobj *exception;	/* at a raise, a throw() or an unwind, else NULL */
 };
 
-/* The event's values, for agent/pyval.c; NULL after the event. */
+/*
+ * The event's values, for agent/pyval.c; NULL after the event.  They are kept apart: the compiler would copy both with one
+ * load from a moment that has just been stored word by word, and such a load waits until the stores are done.
+ */
 static inline void fire_values(struct pyobj *result, struct pyobj *exception)
 {
+	__asm__("" : "+r"(result), "+r"(exception));
 	agent_thread.result = result;
 	agent_thread.exception = exception;
 }
