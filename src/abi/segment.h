@@ -122,6 +122,12 @@ enum abi_task {
 	ABI_TASK_MAX
 };
 
+/*
+ * What a program of a marker returns: 0, or that the code object's file and name alone have decided that it does nothing.
+ * It is not run again for the same file and name.
+ */
+enum { ABI_RUN_SETTLED = 1 };
+
 /* A program that a marker of the agent runs; those of the same marker run in this order. */
 struct abi_fire {
 	abi_u32 marker;			/* number of the marker, in the order of abi/marker.def */

@@ -396,6 +396,49 @@ void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
 	agent_release((struct pyobj *)(uintptr_t)forgotten);
 }
 
+/* --- what is settled ---------------------------------------------------------------------------------- */
+
+static void forget_settled(void)
+{
+	struct engine_settled *all = agent.engine.settled;
+
+	agent.engine.settled = NULL;
+	agent.engine.all_settled = false;
+	for (unsigned k = 0; all && k < ENGINE_SETTLED; k++) {
+		agent_release(all[k].file);
+		agent_release(all[k].name);
+	}
+	free(all);
+}
+
+/* Notes of contexts need every call. */
+static void expect_settled(void)
+{
+	enum { FILE_OR_NAME = 3 };
+	bool reads = (agent.engine.uses[ABI_MARKER_function__entry] | agent.engine.uses[ABI_MARKER_function__return]) & FILE_OR_NAME;
+
+	if (reads && !context_on() && !agent.engine.has_subinterpreters)
+		agent.engine.settled = calloc(ENGINE_SETTLED, sizeof(*agent.engine.settled));
+}
+
+void engine_settle(enum abi_marker marker, struct pyobj *code)
+{
+	struct engine_settled *s = engine_settled_at(code), was;
+
+	if (s->code != code && (s[1].code == code || !s[1].code || (s->code && !((uintptr_t)code >> 9 & 1))))
+		s++;
+	was = *s;
+	if (s->code == code && s->file == *engine_file_of(code) && s->name == *engine_name_of(code)) {
+		s->markers |= 1u << marker;
+		return;
+	}
+	*s = (struct engine_settled){ code, *engine_file_of(code), *engine_name_of(code), 1u << marker };
+	agent.py.Py_IncRef(s->file);
+	agent.py.Py_IncRef(s->name);
+	agent_release(was.file);
+	agent_release(was.name);
+}
+
 /* Leave the lane and release the objects kept alive for it.  With the GIL. */
 static void leave_lane(struct session *s)
 {
@@ -426,7 +469,9 @@ static void sum_up(void)
 	agent.engine.values = values;
 	agent.engine.epoch++;
 	variable_forget();
+	forget_settled();
 	context_update(stacks && markers & WANT_function__entry && !agent.engine.has_subinterpreters);
+	expect_settled();
 	find_counts();
 }
 
@@ -690,20 +735,27 @@ static uint32_t other_tid(const struct session *s)
 
 static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
+	bool settled = agent.engine.settled;
+
 	thread_id();
 	for (struct session *s = agent.engine.active; s; s = s->next) {
 		uint32_t k = s->first[marker], end = s->first[marker + 1];
 
-		if (k == end || !take_lane(s))
+		if (k == end)
 			continue;
+		if (!take_lane(s)) {
+			settled = false;
+			continue;
+		}
 		set_args(s, arg0, arg1, arg2, arg3);
 		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
 		note_strings(s, strings);
 		for (; k < end; k++) {
 			s->ctx[0] = s->fires[k].probe;
-			shm_run_prog(&s->run, s->fires[k].prog, s->ctx);
+			settled &= shm_run_prog(&s->run, s->fires[k].prog, s->ctx) && s->run.thread.ret == ABI_RUN_SETTLED;
 		}
 	}
+	agent.engine.all_settled = settled;
 }
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)

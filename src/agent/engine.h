@@ -123,6 +123,40 @@ static inline bool engine_counted(enum abi_marker marker, struct pyobj *code)
 	       add_count_object(&c->in, (uint64_t)(uintptr_t)code);
 }
 
+/* Two neighbouring entries for @code. */
+static inline struct engine_settled *engine_settled_at(const struct pyobj *code)
+{
+	uint64_t h = (uint64_t)(uintptr_t)code;
+
+	return &agent.engine.settled[((h >> 7 ^ h >> 21) & (ENGINE_SETTLED / 2 - 1)) * 2];
+}
+
+static inline struct pyobj *const *engine_file_of(const struct pyobj *code)
+{
+	return (struct pyobj *const *)(const void *)((const char *)code + agent.code_file_off);
+}
+
+static inline struct pyobj *const *engine_name_of(const struct pyobj *code)
+{
+	return (struct pyobj *const *)(const void *)((const char *)code + agent.code_name_off);
+}
+
+/* Called after programs have run that returned ABI_RUN_SETTLED. */
+void engine_settle(enum abi_marker marker, struct pyobj *code);
+
+/* Is it known that for @code no program does anything at @marker? */
+static inline bool engine_settled(enum abi_marker marker, const struct pyobj *code)
+{
+	const struct engine_settled *s;
+
+	if (!agent.engine.settled)
+		return false;
+	s = engine_settled_at(code);
+	if (s->code != code)
+		s++;
+	return s->code == code && s->markers >> marker & 1 && s->file == *engine_file_of(code) && s->name == *engine_name_of(code);
+}
+
 /*
  * engine_fire() for the markers with file, function and line of a code object; @line is used only if a program reads
  * it.
@@ -137,6 +171,8 @@ static inline void engine_fire_code(enum abi_marker marker, struct pyobj *code, 
 	engine_run(marker, file, name, (uint64_t)(int64_t)line, 0, 3);
 	if (c->run)
 		engine_learn(marker, code, c->arg ? name : file);
+	if (__builtin_expect(agent.engine.all_settled, 0))
+		engine_settle(marker, code);
 }
 
 #endif

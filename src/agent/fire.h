@@ -79,9 +79,11 @@ void fire_task__step__begin(const struct fire_task *task);
 void fire_task__step__end(const struct fire_task *task, int how);
 
 /*
- * Count an event of @code, if nothing else is wanted of the marker.  True: that is done, and fire_NAME() is not needed.
+ * Count an event of @code, if nothing else is wanted of the marker, or do nothing if that is all that programs would do.
+ * True: that is done, and fire_NAME() is not needed.
  */
-#define fire_counted(name, code) (!marker_wanted(name) && engine_counted(ABI_MARKER_##name, code))
+#define fire_counted(name, code)							\
+	(!marker_wanted(name) && (engine_counted(ABI_MARKER_##name, code) || engine_settled(ABI_MARKER_##name, code)))
 
 /* Does any listener or program want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))

@@ -40,10 +40,24 @@ struct engine_count {
 
 enum { ENGINE_ENDED = 16 };
 
+/*
+ * A code object for whose events of @markers all programs have returned ABI_RUN_SETTLED, with its file and name, strs that
+ * are held: while it refers to them, it is the same to the programs.
+ */
+struct engine_settled {
+	const struct pyobj *code;
+	struct pyobj *file, *name;
+	unsigned markers;
+};
+
+enum { ENGINE_SETTLED = 1 << 14 };
+
 struct engine_state {
 	unsigned markers;			/* enum want: wanted by some program */
 	unsigned char uses[ABI_MARKERS];	/* by marker: arguments read by programs, bit n for argument n */
 	struct engine_count counts[ABI_MARKERS];
+	struct engine_settled *settled;		/* ENGINE_SETTLED of them; NULL: none can be used */
+	bool all_settled;			/* the last event's programs */
 	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
 	unsigned epoch;				/* counts changes of the set of programs */
 	bool values;				/* some program wants Python values */

@@ -150,6 +150,8 @@ struct ebpf_env {
 	bool sleepable;		/* may fault user pages in */
 	bool skips_caller;	/* UPROBE at a function's start: the kernel's walk of the user stack misses the
 				 * caller */
+	uint32_t settling;	/* arguments, bit n for arg n: return ABI_RUN_SETTLED if they alone have decided that
+				 * no clause does anything.  Only with user_space */
 	uint32_t error_probe;	/* the index of the ERROR probe, for its clauses */
 	const struct ebpf_tp *tp;	/* EBPF_CTX_TP */
 	uint32_t probe;		/* TP, but not system calls: the probe's index */

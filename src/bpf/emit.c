@@ -15,6 +15,7 @@
 #include "abi/segment.h"
 #include "base/arena.h"
 #include "ir/facts.h"
+#include "ir/settled.h"
 #include "bpf/gen.h"
 #include "bpf/link.h"
 #include "bpf/lock.h"
@@ -90,6 +91,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);
 	gen_flow_begin(g);
 	gen_match_begin(g);
+	g->settled = g->settles ? ir_settled(c, g->env->settling, g->prog->arena) : NULL;
 	for (uint32_t b = 0; b < plan->nblocks; b++) {
 		const struct ir_block *k = plan->blocks[b];
 
@@ -288,11 +290,21 @@ static bool may_exit(const struct gen *g, struct ir_clause *c, struct ir_clause 
 	return (needs | (needs & NEED_FAULT ? needs_of(g, errors, nerrors) : 0)) & NEED_GATE;
 }
 
+/* Can it be that no clause does anything, and that it is settled?  Clauses that are called have other frames. */
+static bool can_settle(const struct gen *g, struct ir_clause *const *clauses, unsigned int nclauses)
+{
+	for (unsigned int k = 0; k < nclauses; k++)
+		if (!g->env->settling || gen_turns_called(g, g->priv->plans[clauses[k]->id]) ||
+		    !ir_settled(clauses[k], g->env->settling, g->prog->arena))
+			return false;
+	return true;
+}
+
 static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigned int nclauses,
 			struct ir_clause *const *errors, unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
-	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), called;
+	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), settled = asm_label(as), called;
 
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
@@ -301,12 +313,15 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		g->needs |= NEED_TASK;
 	if (gen_hides_time(g))
 		g->needs |= NEED_TIME;
+	g->settles = can_settle(g, clauses, nclauses);
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
 		gen_take_scratch(g, busy);
 	gen_prologue_values(g, g->needs & ~(uint32_t)NEED_TASK);
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
+	if (g->settles)
+		asm_sti(as, BPF_DW, R10, FRAME_SETTLED, -(int32_t)nclauses - 1);
 	called = asm_label(as);
 	for (unsigned int k = 1; k < nclauses; k++)
 		asm_label(as);
@@ -331,8 +346,14 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	if (gen_hides_time(g))
 		gen_hide_time(g);
+	if (g->settles) {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_SETTLED);
+		asm_imm(as, R0, ABI_RUN_SETTLED);
+		asm_ji(as, BPF_JEQ, R1, -1, settled);
+	}
 	asm_bind(as, out);
 	asm_imm(as, R0, 0);
+	asm_bind(as, settled);
 	asm_exit(as);
 	if (g->needs & NEED_SCRATCH) {
 		asm_bind(as, busy);

@@ -37,4 +37,10 @@ enum {
 /* The five words at FRAME_FAULT. */
 enum { FAULT_PROBE, FAULT_CLAUSE, FAULT_OFF, FAULT_KIND, FAULT_VALUE };
 
+/*
+ * Until the first fault the word of the clause's number counts the clauses with a settled end (ir/settled.h), from
+ * minus their number, less 1, up to -1, which is no clause.
+ */
+enum { FRAME_SETTLED = FRAME_FAULT + 8 * FAULT_CLAUSE };
+
 #endif

@@ -42,6 +42,7 @@ struct gen {
 	const struct plan *plan;
 	unsigned int number;		/* in the program's list */
 	bool in_error;			/* it is a clause of ERROR, run for a fault */
+	const bool *settled;		/* ir_settled(), if @settles */
 	const struct ir_block *block, *next;	/* the current one, and the one generated next */
 	uint32_t *labels;		/* by block */
 	uint32_t end;			/* label after the clause */
@@ -62,6 +63,7 @@ struct gen {
 	size_t stubs_cap;
 
 	uint32_t needs;			/* of all clauses: enum plan_need */
+	bool settles;			/* each clause has a settled end, and they are counted */
 	bool faults_in;			/* it reads user memory that may have to be faulted in first */
 	const char *err;		/* the first thing that could not be generated */
 };

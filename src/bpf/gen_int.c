@@ -265,6 +265,11 @@ void gen_br(struct gen *g, const struct ir_insn *i)
 void gen_ret(struct gen *g, const struct ir_insn *i)
 {
 	(void)i;
+	if (g->settled && !g->in_error && g->settled[g->block->id]) {
+		asm_ld(&g->as, BPF_DW, R1, R10, FRAME_SETTLED);
+		asm_alui(&g->as, BPF_ADD, R1, 1);
+		asm_st(&g->as, BPF_DW, R10, FRAME_SETTLED, R1);
+	}
 	asm_ja(&g->as, g->end);
 }
 

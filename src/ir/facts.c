@@ -72,11 +72,16 @@ static const struct {
 	const char *operands;
 	uint32_t effects, needs;
 	struct where where;
+	bool in_library;
 } fns[IR_FN_MAX] = {
-#define IR_FN(NAME, TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE, ...)							\
-	[IR_FN_##NAME] = { TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE },
+#define RT(...) true
+#define BY(...) false
+#define IR_FN(NAME, TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE, CODE, WHAT)						\
+	[IR_FN_##NAME] = { TEXT, RESULT, OPERANDS, EFFECTS, NEEDS, WHERE, CODE },
 #include "ir/funcs.def"
 #undef IR_FN
+#undef BY
+#undef RT
 };
 #undef ANY
 #undef KERNEL
@@ -177,6 +182,12 @@ uint32_t ir_fn_effects(enum ir_fn fn)
 uint32_t ir_builtin_effects(enum ir_builtin bi)
 {
 	return builtins[bi].effects;
+}
+
+/* The runtime library computes from what it is given. */
+bool ir_fn_is_pure(enum ir_fn fn)
+{
+	return fns[fn].in_library && !fns[fn].effects && !fns[fn].needs;
 }
 
 uint32_t ir_effects(const struct ir_insn *i)

@@ -106,6 +106,9 @@ struct ir_place ir_fn_place(enum ir_fn fn);
 
 /* The effects of the runtime function @fn, of the builtin @bi. */
 uint32_t ir_fn_effects(enum ir_fn fn);
+
+/* Does the result of @fn follow from its operands alone, and does it do nothing else? */
+bool ir_fn_is_pure(enum ir_fn fn);
 uint32_t ir_builtin_effects(enum ir_builtin bi);
 
 /* May @i fault?  With IR_FILLS, only if its map, which must be set, can be full. */

@@ -71,3 +71,11 @@ int probe_marker(const struct probe *p)
 	}
 	return -1;
 }
+
+uint32_t probe_settling(const struct probe *p)
+{
+	enum { FILE_AND_NAME = 1 << 0 | 1 << 1 };
+	int marker = probe_marker(p);
+
+	return marker == ABI_MARKER_function__entry || marker == ABI_MARKER_function__return ? FILE_AND_NAME : 0;
+}

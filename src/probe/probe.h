@@ -183,6 +183,9 @@ void probe_agent_say(const struct probe_set *set, struct strbuf *out);
 /* The number (enum abi_marker) of the agent's marker for @p; -1: none. */
 int probe_marker(const struct probe *p);
 
+/* The arguments of that marker, bit n for arg n, for which the agent remembers what they settled (abi/segment.h). */
+uint32_t probe_settling(const struct probe *p);
+
 /* The probe with number @id, from 1; NULL after the last. */
 struct probe *probe_get(const struct probe_set *set, uint32_t id);
 

@@ -395,6 +395,7 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	}
 	if (marker < 0)
 		return refuse_place(en->probe, err);
+	env.settling = probe_settling(en->probe);
 	if (en->probe->kind == PROBE_FUNCTION) {
 		m.module = en->probe->mod;
 		m.function = en->probe->func;

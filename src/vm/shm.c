@@ -429,7 +429,6 @@ static void send_signals(struct shm_run *r)
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 {
 	struct abi_lane *l = (struct abi_lane *)r->lane;
-	uint64_t result;
 	int err;
 
 	if (r->running)
@@ -437,7 +436,7 @@ bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 	r->running = true;
 	__atomic_store_n(&l->busy, 1, __ATOMIC_RELAXED);
 	r->cpu = 0;
-	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &result);
+	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &r->thread.ret);
 	if (__builtin_expect(err, 0))
 		release_buffers(r->shm, r->lane);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
