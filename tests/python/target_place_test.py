@@ -295,7 +295,8 @@ def test_without_privilege(interp, start):
     """A command, a process of one's own, and another user's."""
     script = interp.add(LOOP)
     os.chmod(script, 0o644)
-    clause = "python$target:::function-entry { @[copyinstr(arg1)] = count(); n++; } tick-20ms /n > 2000/ { exit(0); }"
+    clause = ('int n; python$target:::function-entry { @[copyinstr(arg1)] = count(); n += copyinstr(arg1) == "leaf"; } '
+              'tick-20ms /n > 200/ { exit(0); }')
     argv = [*NOBODY, harness.DTRACE, *TARGET, "-n", clause]
     done = subprocess.run([*argv, "-c", f"{interp.argv[0]} {script} 5"], stdout=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S,
                           stdin=subprocess.DEVNULL)
