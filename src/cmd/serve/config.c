@@ -33,7 +33,8 @@ enum {
 struct reader {
 	struct serve_config *c;
 	yaml_document_t doc;
-	struct strbuf text;
+	const char *text;
+	size_t len;
 	FILE *err;
 	unsigned int mistakes;
 	const yaml_node_t *listen, *outputs, *scripts;
@@ -1037,7 +1038,7 @@ static void parse(struct reader *r)
 		mistake(r, NULL, "out of memory");
 		return;
 	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *)strbuf_str(&r->text), r->text.len);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)r->text, r->len);
 	if (yaml_parser_load(&parser, &r->doc)) {
 		read_top(r);
 		yaml_document_delete(&r->doc);
@@ -1050,37 +1051,37 @@ static void parse(struct reader *r)
 	yaml_parser_delete(&parser);
 }
 
-static int read_config(struct reader *r)
-{
-	struct strbuf why = { 0 };
-	struct file *f = NULL;
-	int e = file_open(r->c->path, &f, &why);
-
-	if (e)
-		fprintf(r->err, "dtap serve: %s\n", strbuf_str(&why));
-	else if ((e = file_text(f, CONFIG_MAX, &r->text)))
-		fprintf(r->err, "dtap serve: cannot read %s: %s\n", r->c->path, strerror(-e));
-	else
-		parse(r);
-	file_close(f);
-	strbuf_fini(&why);
-	return e;
-}
-
 struct serve_config *serve_config_read(const char *path, FILE *err)
 {
+	struct strbuf why = { 0 }, text = { 0 };
+	struct serve_config *c = NULL;
+	struct file *f = NULL;
+	int e = file_open(path, &f, &why);
+
+	if (e)
+		fprintf(err, "dtap serve: %s\n", strbuf_str(&why));
+	else if ((e = file_text(f, CONFIG_MAX, &text)))
+		fprintf(err, "dtap serve: cannot read %s: %s\n", path, strerror(-e));
+	else
+		c = serve_config_parse(path, strbuf_str(&text), text.len, err);
+	file_close(f);
+	strbuf_fini(&text);
+	strbuf_fini(&why);
+	return c;
+}
+
+struct serve_config *serve_config_parse(const char *path, const char *text, size_t len, FILE *err)
+{
 	struct arena *a = arena_new();
-	struct reader r = { .c = arena_new_of(a, struct serve_config), .err = err };
+	struct reader r = { .c = arena_new_of(a, struct serve_config), .text = text, .len = len, .err = err };
 	struct serve_config *c = r.c;
 	char machine[256] = "";
-	int e;
 
 	gethostname(machine, sizeof(machine) - 1);
 	*c = (struct serve_config){ .machine = arena_strdup(a, machine), .arena = a, .users = 1, .path = arena_strdup(a, path), .host = "127.0.0.1", .port = "9464",
 				    .watchdog_s = WATCHDOG_S, .interval_s = INTERVAL_S, .series = SERIES };
-	e = read_config(&r);
-	strbuf_fini(&r.text);
-	if (!e && !r.mistakes)
+	parse(&r);
+	if (!r.mistakes)
 		return c;
 	serve_config_drop(c);
 	return NULL;

@@ -124,6 +124,9 @@ struct serve_config {
 /* Read @path.  NULL: after messages on @err, a line for each mistake. */
 struct serve_config *serve_config_read(const char *path, FILE *err);
 
+/* The same from @len bytes of @text, which messages call @path. */
+struct serve_config *serve_config_parse(const char *path, const char *text, size_t len, FILE *err);
+
 /* By any thread. */
 struct serve_config *serve_config_use(struct serve_config *c);
 void serve_config_drop(struct serve_config *c);		/* accepts NULL */
