@@ -322,7 +322,7 @@ class Maker:
                 self.add("call", "s", "stringof", [at])
         elif pick < 0.86:
             to, size = self.pointer()
-            n = rnd.randint(0, size)
+            n = rnd.randint(1, size)            # of none the kernel still says that its own memory is not the user's
             if rnd.random() < 0.5:
                 self.add("call", "i", "copyinto", [self.address(), self.const(n), to])
             else:
