@@ -342,6 +342,50 @@ class Maker:
                 source, size = self.pointer()
                 self.add("call", "i", "copyout", [source, self.address(True), self.const(rnd.choice((0, size, rnd.randint(0, size))))])
 
+    def overtake(self):
+        """A string is read, what it was read from is written, and then it is used: it is what it was."""
+        rnd = self.rnd
+        new = self.value("s")
+        kinds = ["variable", "array", "scratch"] + ["user"] * (2 if self.p.needs_target else 0)
+        kind = rnd.choice(kinds)
+        if kind == "variable":
+            v = rnd.choice(self.vars_of("s"))
+            s = self.add("vld", "s", v)
+            self.add("vst", None, v, [new if new != s else self.literal("s")])
+        elif kind == "array":
+            key = self.key(self.p.maps[1].keys)
+            self.add("mst", None, 1, [new] + key)
+            other, s = self.literal("s"), self.fresh_of("s")
+            self.at.append(Insn("mld", s, 1, key))
+            self.add("mst", None, 1, [other] + key)
+        elif kind == "scratch":
+            pointer, s = self.fresh(), self.fresh_of("s")
+            self.at.append(Insn("call", pointer, "alloca", [self.fixed((self.p.strsize + 7) // 8 * 8)]))
+            other = self.literal("s")
+            self.add("call", "i", "pokestr", [pointer, new])
+            self.at.append(Insn("call", s, "stringof", [pointer]))
+            self.add("call", "i", "pokestr", [pointer, other])
+        else:
+            address, size, v, s = self.const(BASE + rnd.randrange(HELD)), self.const(256), self.value("i"), self.fresh_of("s")
+            width = self.fixed(rnd.choice((1, 2, 4, 8)))
+            self.at.append(Insn("call", s, "copyinstr", [address, size]))
+            self.add("call", "i", "upoke", [address, v, width])
+        self.use(s)
+
+    def use(self, s):
+        pick = self.rnd.random()
+        if pick < 0.4:
+            self.p.recs.append((self.number, ["s"], None))
+            self.add("emit", None, len(self.p.recs) - 1, [s])
+        elif pick < 0.7:
+            n = self.rnd.choice([k for k, (fn, keys, *_) in enumerate(self.p.aggs) if "s" in keys] or [0])
+            fn, keys = self.p.aggs[n][:2]
+            takes = {"count": 0, "quantize": 2, "lquantize": 2}.get(fn, 1)
+            made = [s if slot == "s" else self.const(1) for slot in keys]
+            self.add("agg", None, n, self.args("i" * takes) + made)
+        else:
+            self.add("mst", None, 1, [s] + self.key(self.p.maps[1].keys))
+
     # --- statements
 
     def statements(self, n, depth):
@@ -350,7 +394,7 @@ class Maker:
 
     def statement(self, depth):
         rnd = self.rnd
-        makes = [(8, self.integer), (6, self.text), (7, self.touch), (6, self.store), (7, self.array), (4, self.aggregate), (6, self.emit)]
+        makes = [(8, self.integer), (6, self.text), (7, self.touch), (6, self.store), (7, self.array), (4, self.aggregate), (6, self.emit), (4, self.overtake)]
         if depth:
             makes += [(4, lambda: self.branch(depth - 1))]
         if depth and not self.c.error:          # what no language has in ERROR
