@@ -797,6 +797,17 @@ def test_flame_graph_in_a_browser(interp, tmp_path):
 
 
 @pytest.mark.interps("3.13")
+def test_lines_are_whole(interp):
+    """The program writes to the same pipe: between lines, never within one."""
+    program = "import os\ndef f(n):\n    os.write(1, b'said\\n')\nfor n in range(3000):\n    f(n)\n"
+    result = dtap("trace", "--json", "-c", interp.command(program), "__main__:f")
+    said = [line for line in result.out.splitlines() if line == "said"]
+    rows = [json.loads(line) for line in result.out.splitlines() if line != "said"]
+    assert (result.code, len(said)) == (0, 3000), result.err
+    assert [row["arguments"] for row in rows] == [f"n={n}" for n in range(3000)]
+
+
+@pytest.mark.interps("3.13")
 def test_hostile_names(interp):
     """What a terminal would act upon, and what JSON cannot have, comes from the program."""
     program = 'd = {}\nexec(compile("def f(): pass\\nf()", "a\\x1b[2Jb\\x9bc\\n", "exec"), d)\n'

@@ -95,6 +95,7 @@ static void put_line(struct ready_run *r, const struct dtap_value *v)
 		strbuf_printf(&line, "%*s%s", room, strbuf_str(&cell), end_of(h, i));
 	}
 	fputs(strbuf_str(&line), r->out);
+	ready_line_end(r->out);
 	strbuf_fini(&line);
 	strbuf_fini(&cell);
 }

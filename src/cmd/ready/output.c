@@ -65,6 +65,7 @@ const char *ready_output_what(const char *file)
 
 int ready_output_open(struct ready_run *r)
 {
+	static char buffer[1 << 16];	/* for stdout, which lasts as long; setvbuf(3) makes none of a given size */
 	struct winsize size;
 
 	r->out = stdout;
@@ -74,6 +75,8 @@ int ready_output_open(struct ready_run *r)
 		fprintf(stderr, "dtap %s: cannot write %s: %s\n", r->req->head.name, r->req->output, strerror(errno));
 		return CMD_ERROR;
 	}
+	if (r->out == stdout && !isatty(STDOUT_FILENO))
+		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));	/* ready_line_end() writes it in time */
 	if (!r->req->output && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		r->width = size.ws_col;
 	return 0;

@@ -122,9 +122,7 @@ static void say_nothing(const struct ready_run *r)
 	const struct ready_request *q = r->req;
 
 	fprintf(stderr, "# dtap %s: nothing was seen: ", q->head.name);
-	if (q->head.needs_kernel)
-		fputs("no Python ran on a CPU", stderr);
-	else if (q->nfunctions)
+	if (q->nfunctions)
 		fputs("no Python called such a function, or none that was traced", stderr);
 	else
 		fputs("no Python came there, or none that was traced", stderr);

@@ -1,6 +1,8 @@
 #include "cmd/ready/rows.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,12 +188,19 @@ static void print_text(const struct ready_rows *rows, struct ready_run *r, size_
 				 i == rows->ncolumns - 1);
 		}
 		fputc('\n', r->out);
+		ready_line_end(r->out);
 	}
 	strbuf_fini(&b);
 	free(widths);
 }
 
 /* --- for programs -------------------------------------------------------------------------------------- */
+
+void ready_line_end(FILE *out)
+{
+	if (__fpending(out) > PIPE_BUF / 2)
+		fflush(out);
+}
 
 void ready_row_json(const struct ready_column *columns, size_t n, const struct dtap_value *cells, FILE *out)
 {
@@ -206,6 +215,7 @@ void ready_row_json(const struct ready_column *columns, size_t n, const struct d
 		ready_json(columns[i].kind, &cells[i], &b);
 	}
 	fprintf(out, "%s}\n", n ? strbuf_str(&b) : "{");
+	ready_line_end(out);
 	strbuf_fini(&b);
 	strbuf_fini(&name);
 }
@@ -219,6 +229,7 @@ void ready_row_csv(const struct ready_column *columns, size_t n, const struct dt
 		ready_csv(columns[i].kind, &cells[i], &b);
 	}
 	fprintf(out, "%s\n", strbuf_str(&b));
+	ready_line_end(out);
 	strbuf_fini(&b);
 }
 
@@ -231,6 +242,7 @@ void ready_titles_csv(const struct ready_column *columns, size_t n, FILE *out)
 		ready_name(&columns[i], &b);
 	}
 	fprintf(out, "%s\n", strbuf_str(&b));
+	ready_line_end(out);
 	strbuf_fini(&b);
 }
 

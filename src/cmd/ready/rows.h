@@ -38,6 +38,12 @@ void ready_rows_cut(struct ready_rows *rows, size_t n);
 void ready_rows_clear(struct ready_rows *rows);
 void ready_rows_fini(struct ready_rows *rows);
 
+/*
+ * A line ends here: write what is buffered before it fills the buffer, so that the lines of a traced command, whose output
+ * goes to the same pipe, come between lines and not within one.  write(2) is whole up to PIPE_BUF bytes.
+ */
+void ready_line_end(FILE *out);
+
 /* Print one row or the titles in another format. */
 void ready_row_json(const struct ready_column *columns, size_t n, const struct dtap_value *cells, FILE *out);
 void ready_row_csv(const struct ready_column *columns, size_t n, const struct dtap_value *cells, FILE *out);
