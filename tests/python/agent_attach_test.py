@@ -108,7 +108,7 @@ def test_message(interp, start):
     """Who supplies what is said once, in a line that begins with #, and not with -q."""
     target = Busy(interp, start, 1)
     for quiet in ([], ["-q"]):
-        result = harness.dtrace(*quiet, "-p", target.pid, "-n", "python$target:::line", "-n", "python$target:::function-*",
+        result = harness.dtrace(*quiet, "-p", target.pid, "-n", "python$target:::line { n++; }", "-n", "python$target:::function-* { n++; }",
                                 "-n", "tick-100ms { exit(0); }")
         said = [line for line in result.err.splitlines() if line.startswith("#")]
         want = f"# dtrace: dtap's agent supplies line, function-entry and function-return of Python {interp.version}"
