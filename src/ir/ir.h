@@ -133,7 +133,8 @@ enum ir_show {
 	IR_SHOW_WORDS = 64,	/* + WORDS_X: in words (lang/words.def) */
 };
 
-enum { IR_READABLE = -1 };	/* no string is at this address */
+/* No memory is at this address, which is not canonical, and nobody passes it. */
+#define IR_READABLE INT64_C(-0x70c2a3f164e58dba)
 
 /* A value's type in memory: an integer of 1, 2, 4 or 8 bytes, or a string in ir_str_room() bytes. */
 struct ir_slot {

@@ -41,6 +41,7 @@ struct stp_lower_call {
 	const struct stp_node *site;	/* the call; NULL for a procedure, which may have several */
 	unsigned int tries;		/* around it */
 	struct stp_lower_loop *loop;		/* the caller's */
+	struct stp_lower_choice *choice;	/* takes the texts that are returned (lower_late.c), or NULL */
 	struct stp_lower_call *outer;
 };
 
@@ -206,13 +207,28 @@ bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_s
  * text instead.
  */
 struct stp_late;
+struct stp_lower_choice;
 void stp_lower_find_late(const struct stp_handler *h);
 bool stp_lower_keep_late(struct lower *l, struct stp_node *n);
 ir_reg stp_lower_late_text(struct lower *l, const struct stp_late *late);
 
-/* The text as a part of a print: its format; its values, and their number (@vals may be NULL). */
-const char *stp_lower_late_format(struct lower *l, const struct stp_late *late);
+/* Put the text @n, which a function returns, into @c.  False: it is none that can be made later; nothing was done. */
+bool stp_lower_return_late(struct lower *l, struct stp_lower_choice *c, struct stp_node *n);
+
+/*
+ * The text in a print.  Where it is one of several, each way is a print: call @fn for each of the first open choice, at
+ * the start of a block of its own; in it the choice is made.  When nothing is open: its format; its values, and their
+ * number, at most stp_lower_late_room().
+ */
+unsigned int stp_lower_late_ways(const struct stp_late *late);
+unsigned int stp_lower_late_room(const struct stp_late *late);
+struct stp_lower_choice *stp_lower_late_open(const struct stp_late *late);
+void stp_lower_late_each(struct lower *l, struct stp_lower_choice *c, void (*fn)(void *ctx), void *ctx);
+void stp_lower_late_format(struct lower *l, const struct stp_late *late, struct strbuf *out);
 unsigned int stp_lower_late_parts(struct lower *l, const struct stp_late *late, ir_reg *vals, enum ir_show *shows);
+
+/* The format @text as printf() reads it. */
+const struct fmt *stp_lower_parse_format(struct lower *l, const char *text, size_t len);
 
 /* The length of the conversion of printf() at @s, a %. */
 size_t stp_lower_conv_len(const char *s);
@@ -228,6 +244,9 @@ void stp_lower_read_string(struct lower *l, struct stp_node *call, const ir_reg 
 ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n);
 
 /* --- lower_call.c ------------------------------------------------------------------------------------ */
+
+/* Expand the call @n; @c takes the texts that can be made later.  Returns the variable that has any other. */
+struct ir_var *stp_lower_call_late(struct lower *l, struct stp_node *n, struct stp_lower_choice *c);
 
 /* A call of a function, $target->member, string =~ regex. */
 ir_reg stp_lower_call(struct lower *l, struct stp_node *n);

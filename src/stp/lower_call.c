@@ -105,14 +105,26 @@ static void lower_bodies(struct lower *l, struct stp_func *f, struct stp_lower_c
 	l->loop = c->loop;
 }
 
-static ir_reg lower_inline(struct lower *l, struct stp_node *n, const ir_reg *args)
+/* Parameters that nothing is assigned to have the number of the call: a function is expanded for one call at a time. */
+static void know_params(const struct stp_node *n, bool known)
+{
+	size_t i = 0;
+
+	for (struct stp_var *p = n->func->params.first; p && i < n->nargs; p = p->next, i++) {
+		p->known = known && !p->writes && n->args[i]->kind == STP_NUM;
+		p->known_value = n->args[i]->value;
+	}
+}
+
+static struct ir_var *lower_inline(struct lower *l, struct stp_node *n, const ir_reg *args, struct stp_lower_choice *choice)
 {
 	enum stp_type type = result_type(n->func);
-	struct stp_lower_call c = { .site = n, .result = type == STP_UNKNOWN ? NULL : stp_lower_temp(l, type) };
+	struct stp_lower_call c = { .site = n, .result = type == STP_UNKNOWN ? NULL : stp_lower_temp(l, type),
+				    .choice = choice };
 
 	if (l->calls >= LOW_MAX_CALLS) {
 		l->nodes = LOW_MAX_NODES + 1;
-		return stp_lower_dummy(l, n->type);
+		return c.result;
 	}
 	for (struct stp_func *f = n->func; f; f = f->overload) {
 		const ir_reg *arg = args;
@@ -121,10 +133,12 @@ static ir_reg lower_inline(struct lower *l, struct stp_node *n, const ir_reg *ar
 			if (p->type != STP_UNKNOWN)
 				ir_vst(&l->b, stp_lower_var(l, p), *arg);
 	}
+	know_params(n, true);
 	l->calls++;
 	lower_bodies(l, n->func, &c);
 	l->calls--;
-	return c.result ? ir_vld(&l->b, c.result) : IR_NO_REG;
+	know_params(n, false);
+	return c.result;
 }
 
 /* --- procedures -------------------------------------------------------------------------------------- */
@@ -210,13 +224,25 @@ static ir_reg lower_builtin(struct lower *l, struct stp_node *n, const ir_reg *a
 ir_reg stp_lower_call(struct lower *l, struct stp_node *n)
 {
 	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
+	struct ir_var *result;
 
 	if (n->builtin && n->builtin->how == STP_BY_CODE && n->builtin->lower == stp_func_print_usyms)
 		return lower_builtin(l, n, args);	/* its argument is not evaluated */
 	stp_lower_values(l, n->args, n->nargs, args);
 	if (n->builtin)
 		return lower_builtin(l, n, args);
-	return n->func->recursive ? lower_enter(l, n, args) : lower_inline(l, n, args);
+	if (n->func->recursive)
+		return lower_enter(l, n, args);
+	result = lower_inline(l, n, args, NULL);
+	return result ? ir_vld(&l->b, result) : IR_NO_REG;
+}
+
+struct ir_var *stp_lower_call_late(struct lower *l, struct stp_node *n, struct stp_lower_choice *c)
+{
+	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
+
+	stp_lower_values(l, n->args, n->nargs, args);
+	return lower_inline(l, n, args, c);
 }
 
 /* --- context variables ------------------------------------------------------------------------------- */

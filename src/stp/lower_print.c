@@ -11,9 +11,10 @@
 #include "lang/diag.h"
 #include "lang/format.h"
 
+enum { MAX_WAYS = 100 };		/* records that one print may write, for texts made later */
 enum { MAX_ARGS = 32 };		/* SystemTap's limit for one print */
 
-static const struct fmt *parse_format(struct lower *l, const char *text, size_t len)
+const struct fmt *stp_lower_parse_format(struct lower *l, const char *text, size_t len)
 {
 	const char *err;
 	size_t off;
@@ -42,17 +43,17 @@ static void emit(struct lower *l, enum ir_act_kind kind, const struct fmt *fmt, 
 void stp_lower_record(struct lower *l, enum ir_act_kind kind, const char *format, const ir_reg *vals, unsigned int n,
 		      struct src_pos pos)
 {
-	emit(l, kind, format ? parse_format(l, format, strlen(format)) : NULL, vals, NULL, n, pos);
+	emit(l, kind, format ? stp_lower_parse_format(l, format, strlen(format)) : NULL, vals, NULL, n, pos);
 }
 
 void stp_lower_record_shown(struct lower *l, ir_reg val, enum ir_show show, struct src_pos pos)
 {
-	emit(l, IR_ACT_PRINTF, parse_format(l, "%s", 2), &val, &show, 1, pos);
+	emit(l, IR_ACT_PRINTF, stp_lower_parse_format(l, "%s", 2), &val, &show, 1, pos);
 }
 
 ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n)
 {
-	return n ? ir_sprintf(&l->b, parse_format(l, format, strlen(format)), vals) : stp_lower_str(l, format);
+	return n ? ir_sprintf(&l->b, stp_lower_parse_format(l, format, strlen(format)), vals) : stp_lower_str(l, format);
 }
 
 /* --- formats ----------------------------------------------------------------------------------------- */
@@ -79,7 +80,7 @@ static const struct fmt *own_format(struct lower *l, const struct stp_node *n)
 	}
 	if (n->print->newline)
 		strbuf_putc(&b, '\n');
-	ret = parse_format(l, arena_strndup(l->arena, strbuf_str(&b), b.len), b.len);
+	ret = stp_lower_parse_format(l, arena_strndup(l->arena, strbuf_str(&b), b.len), b.len);
 	strbuf_fini(&b);
 	return ret;
 }
@@ -331,7 +332,7 @@ static const struct fmt *expand_dumps(struct lower *l, const struct stp_node *n,
 			add_value(out, in->v[arg], in->shows[arg]);
 		strbuf_add(&text, f->text + c->off, stp_lower_conv_len(f->text + c->off));
 	}
-	ret = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
+	ret = stp_lower_parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
 	strbuf_fini(&text);
 	return ret;
 }
@@ -364,7 +365,7 @@ static const struct fmt *old_pointers(struct lower *l, const struct fmt *f)
 		else
 			strbuf_printf(&text, "%*s%%0%dp", c->has_width && c->width > PLACES ? c->width - PLACES : 0, "", PLACES);
 	}
-	ret = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
+	ret = stp_lower_parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
 	strbuf_fini(&text);
 	return ret;
 }
@@ -378,6 +379,7 @@ static const struct stp_late *late_of(const struct stp_node *n)
 static bool has_late(const struct stp_node *n, const struct fmt *f)
 {
 	size_t arg = 0, values = n->nargs;
+	unsigned int ways = 1, several = 0, own;
 	bool found = false;
 
 	for (size_t i = 0; i < f->n; i++) {
@@ -389,27 +391,58 @@ static bool has_late(const struct stp_node *n, const struct fmt *f)
 			continue;
 		if (c->letter != 's' || c->has_width || c->has_prec)
 			return false;
-		values += stp_lower_late_parts(NULL, late_of(n->args[arg - 1]), NULL, NULL);
+		values += stp_lower_late_room(late_of(n->args[arg - 1]));
+		own = stp_lower_late_ways(late_of(n->args[arg - 1]));
+		several += own > 1;
+		if (several > 1 || __builtin_mul_overflow(ways, own, &ways))
+			return false;
 		found = true;
 	}
-	return found && values <= MAX_ARGS + MAX_DUMP;
+	return found && values <= MAX_ARGS + MAX_DUMP && ways <= MAX_WAYS;
 }
 
-/* Print with the formats of such texts inserted. */
-static ir_reg print_late(struct lower *l, struct stp_node *n, const struct fmt *f)
-{
-	struct print_values *p = arena_new_of(l->arena, struct print_values);
-	struct stp_node *args[MAX_ARGS];
+/* A print with such texts: what each way of it has in common. */
+struct late_print {
+	struct lower *l;
+	struct stp_node *n;
+	const struct fmt *f;
+	struct ir_var *kept[MAX_ARGS];		/* the other arguments, or NULL */
 	enum ir_show shows[MAX_ARGS];
+};
+
+static struct stp_lower_choice *open_choice(const struct stp_node *n)
+{
+	struct stp_lower_choice *open = NULL;
+
+	for (size_t i = 0; i < n->nargs && !open; i++)
+		open = late_of(n->args[i]) ? stp_lower_late_open(late_of(n->args[i])) : NULL;
+	return open;
+}
+
+/* Print with the formats of such texts inserted; first make the choices that are open. */
+static void print_way(void *ctx)
+{
+	struct late_print *way = ctx;
+	struct lower *l = way->l;
+	struct print_values *p;
+	struct stp_lower_choice *open = open_choice(way->n);
+	struct stp_node *args[MAX_ARGS];
 	ir_reg vals[MAX_ARGS];
 	struct strbuf text = {0};
+	const struct fmt *f = way->f;
 	size_t arg = 0;
 
-	for (size_t i = 0; i < n->nargs; i++) {
-		shows[i] = IR_SHOW_NUMBER;
-		args[i] = late_of(n->args[i]) || stp_lower_shown(l, n->args[i], &vals[i], &shows[i]) ? NULL : n->args[i];
+	if (open) {
+		stp_lower_late_each(l, open, print_way, way);
+		return;
 	}
-	stp_lower_values(l, args, n->nargs, vals);
+	for (size_t i = 0; i < way->n->nargs; i++)
+		args[i] = late_of(way->n->args[i]) || way->kept[i] ? NULL : way->n->args[i];
+	stp_lower_values(l, args, way->n->nargs, vals);
+	for (size_t i = 0; i < way->n->nargs; i++)
+		if (way->kept[i])
+			vals[i] = ir_vld(&l->b, way->kept[i]);
+	p = arena_new_of(l->arena, struct print_values);
 	for (size_t i = 0; i < f->n; i++) {
 		const struct fmt_conv *c = &f->convs[i];
 		const struct stp_late *late;
@@ -417,19 +450,47 @@ static ir_reg print_late(struct lower *l, struct stp_node *n, const struct fmt *
 		add_text(&text, c->lit, c->lit_len);
 		if (c->kind == FMT_NONE)
 			continue;
-		late = late_of(n->args[arg]);
+		late = late_of(way->n->args[arg]);
 		if (late) {
-			strbuf_puts(&text, stp_lower_late_format(l, late));
+			stp_lower_late_format(l, late, &text);
 			p->n += stp_lower_late_parts(l, late, p->v + p->n, p->shows + p->n);
 		} else {
 			strbuf_add(&text, f->text + c->off, stp_lower_conv_len(f->text + c->off));
-			add_value(p, vals[arg], shows[arg]);
+			add_value(p, vals[arg], way->shows[arg]);
 		}
 		arg++;
 	}
-	f = parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
+	f = stp_lower_parse_format(l, arena_strndup(l->arena, strbuf_str(&text), text.len), text.len);
 	strbuf_fini(&text);
-	emit(l, IR_ACT_PRINTF, f, p->v, p->shows, p->n, n->pos);
+	emit(l, IR_ACT_PRINTF, f, p->v, p->shows, p->n, way->n->pos);
+}
+
+/* Can @n's value be read again? */
+static bool is_steady(const struct stp_node *n)
+{
+	return n->kind == STP_NUM || n->kind == STP_STR || (n->kind == STP_NAME && n->var && !n->var->is_global);
+}
+
+static ir_reg print_late(struct lower *l, struct stp_node *n, const struct fmt *f)
+{
+	struct late_print way = { .l = l, .n = n, .f = f };
+	ir_reg r;
+
+	for (size_t i = 0; i < n->nargs; i++) {
+		bool shown;
+
+		way.shows[i] = IR_SHOW_NUMBER;
+		if (late_of(n->args[i]))
+			continue;
+		shown = stp_lower_shown(l, n->args[i], &r, &way.shows[i]);
+		if (!shown && is_steady(n->args[i]))
+			continue;
+		if (!shown)
+			r = stp_lower_expr(l, n->args[i]);
+		way.kept[i] = stp_lower_temp(l, shown ? STP_LONG : n->args[i]->type);
+		ir_vst(&l->b, way.kept[i], r);
+	}
+	print_way(&way);
 	return stp_lower_const(l, 0);
 }
 

@@ -79,7 +79,8 @@ static void lower_next(struct lower *l, struct stp_stmt *s)
 
 static void lower_return(struct lower *l, struct stp_stmt *s)
 {
-	ir_reg val = s->expr ? stp_lower_expr(l, s->expr) : IR_NO_REG;
+	bool late = s->expr && l->call->choice && stp_lower_return_late(l, l->call->choice, s->expr);
+	ir_reg val = s->expr && !late ? stp_lower_expr(l, s->expr) : IR_NO_REG;
 
 	if (val != IR_NO_REG && l->call->result)
 		ir_vst(&l->b, l->call->result, val);
@@ -101,12 +102,40 @@ static void lower_branch(struct lower *l, struct ir_block *at, struct stp_stmt *
 	ir_jmp(&l->b, to);
 }
 
+static bool is_known(const struct stp_node *n, int64_t *value)
+{
+	bool var = n->kind == STP_NAME && n->var && n->var->known;
+
+	*value = var ? n->var->known_value : n->value;
+	return var || n->kind == STP_NUM;
+}
+
+/* Is the condition of @s a comparison whose result the call of the function decides? */
+static bool is_decided(const struct stp_stmt *s, bool *yes)
+{
+	const struct stp_node *n = s->expr;
+	int64_t a, b;
+
+	if (n->kind != STP_BINARY || (n->op != STP_EQ && n->op != STP_NE) || !is_known(n->l, &a) || !is_known(n->r, &b))
+		return false;
+	*yes = (a == b) == (n->op == STP_EQ);
+	return true;
+}
+
 static void lower_if(struct lower *l, struct stp_stmt *s)
 {
-	struct ir_block *yes = ir_block_new(&l->b), *end = ir_block_new(&l->b);
-	struct ir_block *no = s->no ? ir_block_new(&l->b) : end;
+	struct ir_block *yes, *no, *end;
+	bool decided;
 
 	count(l, s, 1, true);
+	if (is_decided(s, &decided)) {
+		if (decided ? s->yes : s->no)
+			stp_lower_stmt(l, decided ? s->yes : s->no);
+		return;
+	}
+	yes = ir_block_new(&l->b);
+	end = ir_block_new(&l->b);
+	no = s->no ? ir_block_new(&l->b) : end;
 	stp_lower_cond(l, s->expr, yes, no);
 	lower_branch(l, yes, s->yes, end);
 	if (s->no)

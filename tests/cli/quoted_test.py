@@ -18,7 +18,7 @@ for n in range(495, 520):
 for n in range(120, 130):
     libc.chdir(b"/" + b"\xff" * n)
     libc.chdir(b"/" * 3 + b"\n" * (2 * n))
-for address in (0, 1, 0x7fffffffffff):
+for address in (0, 1, 0x7fffffffffff, 2**64 - 1, 2**63):
     libc.chdir(ctypes.c_void_p(address))
 """
 
@@ -31,7 +31,7 @@ def test_same(tmp_path, options):
                   printf("%s\\n", argstr); println(argstr . "") }"""
     result = harness.stap(*options, "-e", script, "-c", f"/usr/bin/python3 {tmp_path}/p.py", env=ENV)
     lines = result.out.splitlines()
-    assert result.code == 0 and len(lines) == 2 * 55 and lines[0::2] == lines[1::2], result
+    assert result.code == 0 and len(lines) == 2 * 57 and lines[0::2] == lines[1::2], result
 
 
 def test_values(tmp_path):
@@ -40,7 +40,7 @@ def test_values(tmp_path):
     script = 'probe syscall.chdir { if (pid() == target()) printf("%s|%s\\n", name, argstr) }'
     result = harness.stap("-e", script, "-c", f"/usr/bin/python3 {tmp_path}/p.py", env=ENV)
     texts = [line.partition("|")[2] for line in result.out.splitlines()]
-    assert result.code == 0 and texts[-3:] == ["0x0", "0x1", "0x7fffffffffff"], result
+    assert result.code == 0 and texts[-5:] == ["0x0", "0x1", "0x7fffffffffff", "0xffffffffffffffff", "0x8000000000000000"], result
     wanted = [b"/nosuch/" + text for text in (b"", b"plain", b'a"b\\c', b"\a\b\t\n\v\f\r\x1b\x7f\x80\xff", b"a%sb%%", "\u00e9".encode(),
                                              b"\x01" + b"x" * 3)]
     assert [eval("b" + text) for text in texts[:7]] == wanted
