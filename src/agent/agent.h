@@ -118,9 +118,11 @@ static inline struct pyobj *agent_callable(struct capi_method *def)
 	return agent.py.PyCFunction_NewEx(def, NULL, NULL);
 }
 
+/* None as a result.  From 3.12 on it is immortal (PEP 683). */
 static inline struct pyobj *agent_none(void)
 {
-	agent.py.Py_IncRef(agent.py.none);
+	if (agent.py.minor < 12)
+		agent.py.Py_IncRef(agent.py.none);
 	return agent.py.none;
 }
 

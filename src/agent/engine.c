@@ -675,13 +675,11 @@ static inline void end_vtime(const struct shm *clock)
 		vtime_end(clock);
 }
 
-static bool take_lane(struct session *s)
+static __attribute__((noinline)) bool take_new_lane(struct session *s)
 {
 	struct abi_data *d = s->data;
 	struct timespec now;
 
-	if (s->run.lane)
-		return true;
 	if (!s->unserved) {
 		clock_gettime(CLOCK_BOOTTIME, &now);
 		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
@@ -697,6 +695,11 @@ static bool take_lane(struct session *s)
 	}
 	__atomic_fetch_add(&d->no_lane, 1, __ATOMIC_RELAXED);
 	return false;
+}
+
+static inline bool take_lane(struct session *s)
+{
+	return __builtin_expect(s->run.lane != NULL, 1) || take_new_lane(s);
 }
 
 /* Tell the helpers which words of the event are strings. */

@@ -144,13 +144,13 @@ static bool fire_at(enum abi_function what, struct pyobj *const *args, struct py
 	return agent_thread.busy || tell(&event);
 }
 
-/* The return value of a callback.  None and DISABLE may not be immortal, so a reference is taken. */
+/* The return value of a callback.  DISABLE may not be immortal, so a reference is taken. */
 static struct pyobj *answer(bool wanted)
 {
-	struct pyobj *ret = wanted ? agent.py.none : agent.functions.disable;
-
-	agent.py.Py_IncRef(ret);
-	return ret;
+	if (__builtin_expect(wanted, 1))
+		return agent_none();
+	agent.py.Py_IncRef(agent.functions.disable);
+	return agent.functions.disable;
 }
 
 /* (code, offset), (code, offset, value), (code, offset, exception) */
