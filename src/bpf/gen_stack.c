@@ -291,10 +291,10 @@ static void frame_at(struct gen *g, uint32_t k)
 }
 
 /*
- * R1 = the first frame of a kernel stack that is not the tracing's own: at a tracepoint the program's frame is followed
- * by kernel functions that called it.  R3 = how many frames precede it.
+ * R1 = the caller of the first frame of a kernel stack that is not the tracing's own: at a tracepoint the program's
+ * frame is followed by kernel functions that called it.  R3 = how many frames precede that first one.
  */
-static void first_frame(struct gen *g)
+static void first_caller(struct gen *g)
 {
 	struct assembler *as = &g->as;
 	uint32_t found = asm_label(as);
@@ -315,6 +315,7 @@ static void first_frame(struct gen *g)
 			asm_j(as, BPF_JLT, R1, R2, own);
 			asm_bind(as, other);
 		}
+		frame_at(g, k + 1);	/* leaves R3 alone */
 		asm_ja(as, found);
 		asm_bind(as, own);
 	}
@@ -338,9 +339,9 @@ void gen_stack_builtin(struct gen *g, enum ir_builtin bi)
 		gen_refuse(g, "caller and stackdepth: /proc/kallsyms does not tell which functions are the tracing's own");
 		return;
 	}
-	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2 + (own ? OWN_FRAMES : 0));
+	read_stack(g, user, depth ? PLAN_STACK_FRAMES : 2 + (own ? OWN_FRAMES + 1 : 0));
 	if (own)
-		first_frame(g);
+		first_caller(g);
 	else
 		frame_at(g, 1);
 	if (depth) {

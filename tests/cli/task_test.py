@@ -1,4 +1,5 @@
 """Providers proc, sched and rawtp: against the shell's own account, the kernel's counters, and bpftrace."""
+import pathlib
 import re
 import shutil
 import subprocess
@@ -108,8 +109,17 @@ def test_raw_tracepoints(dtrace):
         "-c", f"{PYTHON} -c 'import os\nfor i in range(21): os.getpid()'")
     assert re.search(r"^ +1 +21$", result.out, re.M), result
     listed = dtrace("-l", "-P", "rawtp")
-    names = re.findall(r"^ +\d+ +rawtp +vmlinux +(\w+)$", listed.out, re.M)
-    assert {"sched_switch", "sys_enter", "sched_process_fork"} <= set(names), listed.out[:500]
+    found = set(re.findall(r"^ +\d+ +rawtp +(\w+) +(\w+)$", listed.out, re.M))
+    assert {"sched_switch", "sys_enter", "sched_process_fork"} <= {name for _, name in found}, listed.out[:500]
+    if "tracefs" in pathlib.Path("/proc/filesystems").read_text():
+        assert {("sched", "sched_switch"), ("raw_syscalls", "sys_enter")} <= found, listed.out[:500]
+        listed = dtrace("-l", "-n", "rawtp:sched::")
+        names = {name for _, name in re.findall(r"^ +\d+ +rawtp +(sched) +(\w+)$", listed.out, re.M)}
+        mount = "mount -t tracefs none /mnt && ls /mnt/events/sched"
+        events = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, text=True, check=True).stdout.split()
+        assert listed.code == 0 and names and names <= set(events), listed
+        listed = dtrace("-l", "-n", "rawtp:vmlinux::sched_switch")
+        assert listed.code == 0 and "sched_switch" in listed.out, listed
 
 
 @pytest.mark.slow
@@ -119,7 +129,7 @@ def test_list_is_bpftraces(dtrace):
         pytest.skip("needs bpftrace")
     theirs = subprocess.run(["bpftrace", "-l", "rawtracepoint:*"], capture_output=True, text=True).stdout.split()
     names = {name.split(":")[-1] for name in theirs}
-    ours = set(re.findall(r"^ +\d+ +rawtp +vmlinux +(\w+)$", dtrace("-l", "-P", "rawtp").out, re.M))
+    ours = set(re.findall(r"^ +\d+ +rawtp +\w+ +(\w+)$", dtrace("-l", "-P", "rawtp").out, re.M))
     if not names:
         pytest.skip("bpftrace lists no raw tracepoints here")
     assert len(names & ours) >= 0.9 * len(names), sorted(names - ours)
