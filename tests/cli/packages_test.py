@@ -196,8 +196,10 @@ class Root:
         return harness.run(["unshare", "-m", "sh", "-c", inner, self.folder, *argv], timeout=600)
 
 
-def bare(suite, folder):
+@pytest.fixture(params=["bookworm", "trixie"])
+def bare(request, tmp_path):
     """A minimal Debian, as debootstrap makes it: nothing in it but what apt needs."""
+    suite, folder = request.param, tmp_path / request.param
     need("debootstrap")
     if os.geteuid():
         pytest.skip("debootstrap needs root")
@@ -205,14 +207,14 @@ def bare(suite, folder):
                           capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode:
         pytest.skip(f"no Debian {suite}: {done.stdout.strip().splitlines()[-1]}")
-    return Root(folder)
+    yield Root(folder)
+    shutil.rmtree(folder)
 
 
 @pytest.mark.nightly
 @pytest.mark.needs_bpf
-@pytest.mark.parametrize("suite", ["bookworm", "trixie"])
-def test_in_a_bare_debian(debs, tarball, suite, tmp_path):
-    root = bare(suite, tmp_path / suite)
+def test_in_a_bare_debian(debs, tarball, bare):
+    root = bare
     for path in [*debs.values(), TOP / "tests/python/data/howto_call_stack.d", TOP / "tests/python/data/call_stack.py"]:
         shutil.copy(path, root.folder / "tmp")
     version = re.search(r"\((.*)\)", (DEBIAN / "changelog").read_text())[1]
