@@ -113,6 +113,7 @@ enum { EBPF_TASK_ADDR = 0, EBPF_TASK_NR = 16 };
 struct ebpf_tasks {
 	struct ebpf_task_path facts[ABI_TASK_MAX];
 	uint32_t pid_level, pid_numbers, number_size;	/* struct pid: numbers of this size, one per level */
+	uint32_t number_ns, ns_inum;	/* in a number the pointer to its namespace; in that the inode */
 };
 
 /*
@@ -165,6 +166,7 @@ struct ebpf_env {
 				 * scratch slot and per-CPU values */
 	bool pid_ns;		/* the tracer is in this pid namespace (device and inode): pids are those in it */
 	uint64_t ns_dev, ns_ino;
+	uint32_t ns_level;	/* how many namespaces that one is in; 0: not known */
 	/* Offsets in struct task_struct of what no helper returns (bytes); 0: unknown, programs that need it are
 	 * refused. */
 	uint32_t task_parent, task_tgid, task_runtime, task_exec_start;

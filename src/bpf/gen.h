@@ -302,6 +302,14 @@ void gen_tp_task_addr(struct gen *g);	/* R1 = its struct task_struct */
 /* R0 = the struct task_struct of the thread that the firing is about (gen_task.c). */
 void gen_current_task(struct gen *g);
 
+/*
+ * In a pid namespace: is it known where the kernel keeps numbers?  Then: R3 = the number in the tracer's namespace of the
+ * process whose struct task_struct is at R3, 0 if it is not in there; R3 = its parent.  Both use FRAME_KEY, 8 bytes.
+ */
+bool gen_knows_numbers(const struct gen *g);
+void gen_process_number(struct gen *g);
+void gen_process_parent(struct gen *g);
+
 /* R1 = its fact @what, a number; 0 if it cannot be read. */
 void gen_task_id(struct gen *g, enum abi_task what);
 /* That thread's command name into the 16 bytes at FRAME_KEY. */

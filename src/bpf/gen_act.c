@@ -120,6 +120,36 @@ static void read_task(struct gen *g, uint32_t off, int size)
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 }
 
+/* Compare the process of the task at FRAME_TMP2, and go on to its parent. */
+static void generation(struct gen *g, const struct ir_insn *i, uint32_t yes, uint32_t no)
+{
+	struct assembler *as = &g->as;
+
+	read_task(g, g->env->task_tgid, 4);
+	asm_ji(as, BPF_JEQ, R1, 0, no);
+	asm_mov(as, R0, R1);
+	gen_load(g, R2, i->args[0]);
+	asm_j(as, BPF_JEQ, R0, R2, yes);
+	read_task(g, g->env->task_parent, 8);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+}
+
+/* The same for the task at FRAME_KEY + 8, by numbers in the tracer's pid namespace. */
+static void generation_in_ns(struct gen *g, const struct ir_insn *i, uint32_t yes, uint32_t no)
+{
+	struct assembler *as = &g->as;
+
+	asm_ld(as, BPF_DW, R3, R10, FRAME_KEY + 8);
+	gen_process_number(g);
+	asm_ji(as, BPF_JEQ, R3, 0, no);
+	asm_mov(as, R0, R3);
+	gen_load(g, R2, i->args[0]);
+	asm_j(as, BPF_JEQ, R0, R2, yes);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_KEY + 8);
+	gen_process_parent(g);
+	asm_st(as, BPF_DW, R10, FRAME_KEY + 8, R3);
+}
+
 /* From parent to parent; the kernel's own first process has number 0. */
 void gen_progenyof(struct gen *g, const struct ir_insn *i)
 {
@@ -135,22 +165,15 @@ void gen_progenyof(struct gen *g, const struct ir_insn *i)
 		gen_put(g, i, R0);
 		return;
 	}
-	if (e->pid_ns || !e->task_parent || !e->task_tgid) {
-		gen_refuse(g, e->pid_ns ? "progenyof() cannot be told in a pid namespace" :
+	if (!e->task_parent || !e->task_tgid || (e->pid_ns && !gen_knows_numbers(g))) {
+		gen_refuse(g, e->pid_ns ? "progenyof(): the kernel does not say how it numbers processes in a pid namespace" :
 					  "progenyof(): the kernel does not say where it keeps a process's parent");
 		return;
 	}
 	gen_current_task(g);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
-	for (int k = 0; k < GENERATIONS; k++) {
-		read_task(g, e->task_tgid, 4);
-		asm_ji(as, BPF_JEQ, R1, 0, no);
-		asm_mov(as, R0, R1);
-		gen_load(g, R2, i->args[0]);
-		asm_j(as, BPF_JEQ, R0, R2, yes);
-		read_task(g, e->task_parent, 8);
-		asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
-	}
+	asm_st(as, BPF_DW, R10, e->pid_ns ? FRAME_KEY + 8 : FRAME_TMP2, R0);
+	for (int k = 0; k < GENERATIONS; k++)
+		(e->pid_ns ? generation_in_ns : generation)(g, i, yes, no);
 	asm_bind(as, no);
 	asm_imm(as, R1, 0);
 	asm_ja(as, done);

@@ -496,6 +496,12 @@ static void ppid(struct gen *g)
 		  g->env->task_parent && g->env->task_tgid);
 	gen_current_task(g);
 	asm_mov(as, R3, R0);
+	if (g->env->pid_ns && gen_knows_numbers(g)) {
+		gen_process_parent(g);
+		gen_process_number(g);
+		asm_mov(as, R1, R3);
+		return;
+	}
 	peek(g, BPF_DW, g->env->task_parent);
 	asm_mov(as, R3, R1);
 	peek(g, BPF_W, g->env->task_tgid);

@@ -64,12 +64,41 @@ void gen_task_id(struct gen *g, enum abi_task what)
 	asm_mov(&g->as, R1, R3);
 }
 
+/* R3 = the number of the struct pid at R3 in the tracer's pid namespace; 0: it has none there. */
+static void number_in_ns(struct gen *g, bool faults)
+{
+	const struct ebpf_tasks *t = g->env->tasks;
+	uint32_t at = t->pid_numbers + g->env->ns_level * t->number_size;
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), done = asm_label(as);
+
+	asm_ji(as, BPF_JEQ, R3, 0, none);	/* of a thread that has ended */
+	asm_st(as, BPF_DW, R10, FRAME_KEY, R3);
+	follow(g, t->pid_level, 4, faults);
+	asm_ji(as, BPF_JLT, R3, (int32_t)g->env->ns_level, none);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_KEY);
+	follow(g, at + t->number_ns, 8, faults);
+	follow(g, t->ns_inum, 4, faults);
+	asm_imm(as, R1, (int64_t)g->env->ns_ino);
+	asm_j(as, BPF_JNE, R3, R1, none);
+	asm_ld(as, BPF_DW, R3, R10, FRAME_KEY);
+	follow(g, at, 4, faults);
+	asm_ja(as, done);
+	asm_bind(as, none);
+	asm_imm(as, R3, 0);
+	asm_bind(as, done);
+}
+
 /* R3 = the number of the struct pid at R3. */
 static void number(struct gen *g, bool faults)
 {
 	const struct ebpf_tasks *t = g->env->tasks;
 	struct assembler *as = &g->as;
 
+	if (g->env->pid_ns && g->env->ns_level) {
+		number_in_ns(g, faults);
+		return;
+	}
 	if (g->env->pid_ns) {
 		/* The number in its innermost pid namespace, which is the tracer's if they share it. */
 		asm_st(as, BPF_DW, R10, FRAME_KEY, R3);
@@ -79,6 +108,25 @@ static void number(struct gen *g, bool faults)
 		asm_alu(as, BPF_ADD, R3, R1);
 	}
 	follow(g, t->pid_numbers, 4, faults);
+}
+
+bool gen_knows_numbers(const struct gen *g)
+{
+	return g->env->tasks && g->env->tasks->facts[ABI_TASK_PID].n && g->env->ns_level;
+}
+
+void gen_process_number(struct gen *g)
+{
+	const struct ebpf_task_path *p = &g->env->tasks->facts[ABI_TASK_PID];
+
+	for (unsigned int k = 0; k < p->n; k++)
+		follow(g, p->off[k], 8, false);
+	number_in_ns(g, false);
+}
+
+void gen_process_parent(struct gen *g)
+{
+	follow(g, g->env->task_parent, 8, false);
 }
 
 void gen_task(struct gen *g, const struct ir_insn *i)

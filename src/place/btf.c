@@ -80,6 +80,14 @@ static int find_path(const struct btf *btf, uint32_t type, const char *path, str
 	}
 }
 
+static int find_in(const struct btf *btf, const char *name, const char *member, uint32_t *off)
+{
+	int type = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+	uint32_t of;
+
+	return type < 0 ? type : find_member(btf, (uint32_t)type, member, off, &of);
+}
+
 #define NR EBPF_TASK_NR
 #define ADDR EBPF_TASK_ADDR
 
@@ -93,12 +101,16 @@ static void find_facts(const struct btf *btf, uint32_t task, struct ebpf_tasks *
 	int pid = btf__find_by_name_kind(btf, "pid", BTF_KIND_STRUCT);
 	int number = btf__find_by_name_kind(btf, "upid", BTF_KIND_STRUCT);
 	bool numbers = pid > 0 && number > 0;
-	uint32_t type;
+	uint32_t type, inum = 0;
 
 	if (numbers) {
 		ret->number_size = (uint32_t)btf__resolve_size(btf, (uint32_t)number);
 		numbers = !find_member(btf, (uint32_t)pid, "level", &ret->pid_level, &type) &&
-			  !find_member(btf, (uint32_t)pid, "numbers", &ret->pid_numbers, &type);
+			  !find_member(btf, (uint32_t)pid, "numbers", &ret->pid_numbers, &type) &&
+			  !find_member(btf, (uint32_t)number, "ns", &ret->number_ns, &type) &&
+			  !find_in(btf, "pid_namespace", "ns", &ret->ns_inum) &&
+			  !find_in(btf, "ns_common", "inum", &inum);
+		ret->ns_inum += inum;
 	}
 	for (int i = 0; i < ABI_TASK_MAX; i++) {
 		struct ebpf_task_path *p = &ret->facts[i];
@@ -107,14 +119,6 @@ static void find_facts(const struct btf *btf, uint32_t task, struct ebpf_tasks *
 		if (find_path(btf, task, facts[i].path, p) || (p->kind == EBPF_TASK_NR && !numbers))
 			p->n = 0;
 	}
-}
-
-static int find_in(const struct btf *btf, const char *name, const char *member, uint32_t *off)
-{
-	int type = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
-	uint32_t of;
-
-	return type < 0 ? type : find_member(btf, (uint32_t)type, member, off, &of);
 }
 
 /* The path from struct mm_struct to the file that the process executes. */

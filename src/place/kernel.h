@@ -20,6 +20,12 @@ struct strbuf;
  */
 int kernel_available(struct strbuf *err);
 
+/*
+ * In how many pid namespaces that of this process is; 0: it is the first, or @tasks or the kernel do not tell.  Runs a
+ * program that reads it.
+ */
+uint32_t kernel_pid_level(const struct ebpf_tasks *tasks);
+
 /* Create the maps of @unit, which must outlive the place.  state is ABI_STATE_OFF. */
 int kernel_new(const struct ebpf_unit *unit, struct place **ret, struct strbuf *err);
 

@@ -135,3 +135,37 @@ void kernel_find_features(struct kernel_features *f)
 	if (!uname(&uts) && sscanf(uts.release, "%u.%u", &major, &minor) == 2)
 		f->multi_pid = f->uprobe_multi && (major > 6 || (major == 6 && minor >= 10));
 }
+
+#define MOV(dst, src) { .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = dst, .src_reg = src }
+#define IMM(dst, v) { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = dst, .imm = v }
+#define ADD(dst, v) { .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = dst, .imm = v }
+#define HELPER(fn) { .code = BPF_JMP | BPF_CALL, .imm = fn }
+#define LOAD(dst, v) { .code = BPF_LDX | BPF_DW | BPF_MEM, .dst_reg = dst, .src_reg = BPF_REG_10, .off = v }
+
+/* r3 = @size bytes at r3 + @off, by the word at r10 - 8 */
+#define READ(at, size)									\
+	ADD(BPF_REG_3, (int32_t)(at)), MOV(BPF_REG_1, BPF_REG_10), ADD(BPF_REG_1, -8),		\
+	IMM(BPF_REG_2, size), { .code = BPF_ST | BPF_DW | BPF_MEM, .dst_reg = BPF_REG_10, .off = -8 }, \
+	HELPER(BPF_FUNC_probe_read_kernel), LOAD(BPF_REG_3, -8)
+
+uint32_t kernel_pid_level(const struct ebpf_tasks *tasks)
+{
+	const struct ebpf_task_path *pid = &tasks->facts[ABI_TASK_TID];
+	const struct bpf_insn insns[] = {
+		HELPER(BPF_FUNC_get_current_task), MOV(BPF_REG_3, BPF_REG_0),
+		READ(pid->off[0], 8), READ(tasks->pid_level, 4),
+		MOV(BPF_REG_0, BPF_REG_3), { .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int fd, e;
+
+	if (pid->n != 1)
+		return 0;
+	fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "dtap_ask", KERNEL_LICENSE, insns, sizeof(insns) / sizeof(insns[0]),
+			   NULL);
+	if (fd < 0)
+		return 0;
+	e = bpf_prog_test_run_opts(fd, &opts);
+	close(fd);
+	return e ? 0 : opts.retval;
+}

@@ -23,6 +23,7 @@
 #include "base/strbuf.h"
 #include "elf/ksyms.h"
 #include "ir/facts.h"
+#include "place/kernel.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
 {
@@ -181,6 +182,7 @@ static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 	env.pid_ns = s->kernel.pid_ns && !env.user_space;
 	env.ns_dev = s->kernel.ns_dev;
 	env.ns_ino = s->kernel.ns_ino;
+	env.ns_level = s->kernel.ns_level;
 	env.task_parent = s->kernel.task.real_parent;
 	env.task_tgid = s->kernel.task.tgid;
 	env.task_runtime = s->kernel.task.sum_exec_runtime;
@@ -528,7 +530,11 @@ static bool asks_of_tasks(const struct session *s)
 /* Reading the kernel's type information is slow: only for scripts that need it. */
 static int find_task(struct session *s, struct strbuf *err)
 {
-	return asks_of_tasks(s) ? btf_task(&s->kernel.task, err) : 0;
+	int e = asks_of_tasks(s) ? btf_task(&s->kernel.task, err) : 0;
+
+	if (!e && s->kernel.pid_ns && asks_of_tasks(s))
+		s->kernel.ns_level = kernel_pid_level(&s->kernel.task.tasks);
+	return e;
 }
 
 /* Report sites that could not be armed: on instructions that cannot be probed, or in files that have changed. */

@@ -79,7 +79,8 @@ struct program_uses {
 /* Private to arm.c: facts about the kernel for programs.  session.c sets the pid namespace. */
 struct kernel_facts {
 	bool pid_ns;			/* this process is in another than the initial pid namespace ... */
-	uint64_t ns_dev, ns_ino;	/* ... of this device and inode */
+	uint64_t ns_dev, ns_ino;	/* ... of this device and inode ... */
+	uint32_t ns_level;		/* ... in so many others; with @task; 0: not known */
 	struct btf_task task;
 	struct ksyms *ksyms;		/* NULL: not needed so far */
 };

@@ -63,3 +63,29 @@ def test_progenyof(dtrace):
     assert re.findall(r"^ +python3 +0 +(\d+)$", result.out, re.M) == ["3"], result
     result = dtrace("-q", "-n", "BEGIN { printf(\"%d %d %d\", progenyof($pid), progenyof(1), progenyof(999999)); exit(0); }")
     assert result.out == "1 1 0", result
+
+
+OUTSIDE = "import os\nwhile True:\n    os.getsid(0)\n    os.fork() or os._exit(os.getsid(0) * 0)\n    os.wait()\n"
+FAMILY = """
+{python} -c 'import os; print("said", os.getpid(), os.getppid(), flush=True); os.getsid(0)'
+unshare --pid --fork {python} -c 'import os; os.getsid(0)'
+true
+"""
+
+
+@pytest.mark.needs_bpf
+def test_ids_in_a_pid_namespace(start, tmp_path):
+    """As they are seen there; processes in another namespace, with the same numbers, are nobody's children here."""
+    start(["unshare", "--pid", "--kill-child", "--fork", "--mount-proc", PYTHON, "-c", OUTSIDE])
+    family = tmp_path / "family.sh"
+    family.write_text(FAMILY.format(python=PYTHON))
+    script = """BEGIN { printf("begin %d %d\\n", progenyof($pid), progenyof(99999)); }
+        syscall::getsid:entry /progenyof($target)/ { printf("seen %d %d\\n", pid, ppid); }"""
+    result = harness.run(["unshare", "--pid", "--fork", "--mount-proc", harness.DTRACE, "-q", "-n", script,
+                          "-c", f"/bin/sh {family}"])
+    lines = [line.split() for line in result.out.splitlines()]
+    said = next(line[1:] for line in lines if line[0] == "said")
+    seen = [line[1:] for line in lines if line[0] == "seen"]
+    assert result.code == 0 and ["begin", "1", "0"] in lines and len(seen) == 2, result
+    # The one in a namespace within is a child of unshare's, which began after the first.
+    assert seen[0] == said and int(seen[1][1]) > int(said[0]), result
