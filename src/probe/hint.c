@@ -11,11 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "abi/cpython.h"
 #include "base/arena.h"
 #include "base/proc.h"
 #include "base/strbuf.h"
 #include "lang/similar.h"
 #include "probe/provider.h"
+#include "probe/python.h"
 
 enum { NBEST = 24 };
 
@@ -165,6 +167,17 @@ static const char *shifted(struct probe_set *set, struct arena *a, const struct 
 			    "%s:::%s", prov, d->name);
 }
 
+/* "is CPython 3.99, ..." for a version that dtap does not know; or NULL. */
+static const char *of_version(struct probe_set *set, struct arena *a, long pid)
+{
+	struct python_process p = { 0 };
+
+	if (pid <= 0 || pid > INT32_MAX || python_look(&p, set, (uint32_t)pid) || !p.version ||
+	    (p.version >= 0x0300 + CPYTHON_FIRST && p.version <= 0x0300 + CPYTHON_LAST))
+		return NULL;
+	return arena_printf(a, "is CPython %d.%d, and dtap knows " CPYTHON_RANGE, p.version >> 8, p.version & 0xff);
+}
+
 static const char *of_process(struct probe_set *set, struct arena *a, const struct probe_desc *d)
 {
 	const char *base = without_pid(a, d->prov), *pid = d->prov + strlen(base);
@@ -177,6 +190,8 @@ static const char *of_process(struct probe_set *set, struct arena *a, const stru
 	if (!*pid)
 		return arena_printf(a, "each process has a provider of its own: %s$target is that of -c or -p, %s* are all; "
 				    "quote it, since the shell, too, knows $ and *", base, base);
+	if (!strcmp(base, "python") && of_version(set, a, number))
+		return arena_printf(a, "process %s %s", pid, of_version(set, a, number));
 	if (number <= INT32_MAX && !proc_read((pid_t)number, "comm", &comm) && comm.len)
 		was = arena_printf(a, "is a program \"%.*s\" that has no such probes", (int)strcspn(comm.s, "\n"), comm.s);
 	strbuf_fini(&comm);
