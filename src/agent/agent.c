@@ -172,6 +172,7 @@ void agent_set_up(void)
 		return;
 	agent_thread.busy = true;
 	agent.phase = AGENT_SETTING_UP;
+	early_stop();
 	agent_why("this CPython refuses to load or call its own modules");
 	if (has_gil() && measured() && load_modules() && watch_register()) {
 		agent.why[0] = 0;
@@ -206,10 +207,13 @@ static void look_here(void)
 	if (!at_safe_point() || agent.py.PyErr_Occurred() || agent.py.PyEval_GetFrame())
 		return;
 	agent_set_up();
+	if (agent.phase != AGENT_READY)
+		early_forget();
 	if (agent.phase < AGENT_READY)
 		return;
 	control_greet();
 	control_first_look(agent_update_hooks);
+	early_replay();
 	if (agent.phase == AGENT_READY)
 		watch_start();
 }
@@ -236,8 +240,11 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	early_event(event);
 	if (agent_thread.busy)
 		return 0;
-	if (!watch_closing() && agent.phase == AGENT_WAITING)
+	if (!watch_closing() && agent.phase == AGENT_WAITING) {
+		if (control_has_channel())
+			early_watch();
 		look_here();
+	}
 	if (agent.tasks.waits && at_safe_point())
 		task_loaded();
 	if (slot_displaced(event))

@@ -736,28 +736,30 @@ static uint32_t other_tid(const struct session *s)
 	return agent_thread.tid == process_id() ? s->pid : agent_thread.tid;
 }
 
+/* Run the programs of @s, which has a lane.  True: all are settled. */
+static inline bool run_session(struct session *s, enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2,
+			       uint64_t arg3, unsigned strings)
+{
+	bool settled = true;
+
+	set_args(s, arg0, arg1, arg2, arg3);
+	shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
+	note_strings(s, strings);
+	for (uint32_t k = s->first[marker]; k < s->first[marker + 1]; k++) {
+		s->ctx[0] = s->fires[k].probe;
+		settled &= shm_run_prog(&s->run, s->fires[k].prog, s->ctx) && s->run.thread.ret == ABI_RUN_SETTLED;
+	}
+	return settled;
+}
+
 static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	bool settled = agent.engine.settled;
 
 	thread_id();
-	for (struct session *s = agent.engine.active; s; s = s->next) {
-		uint32_t k = s->first[marker], end = s->first[marker + 1];
-
-		if (k == end)
-			continue;
-		if (!take_lane(s)) {
-			settled = false;
-			continue;
-		}
-		set_args(s, arg0, arg1, arg2, arg3);
-		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
-		note_strings(s, strings);
-		for (; k < end; k++) {
-			s->ctx[0] = s->fires[k].probe;
-			settled &= shm_run_prog(&s->run, s->fires[k].prog, s->ctx) && s->run.thread.ret == ABI_RUN_SETTLED;
-		}
-	}
+	for (struct session *s = agent.engine.active; s; s = s->next)
+		if (s->first[marker] != s->first[marker + 1])
+			settled &= take_lane(s) && run_session(s, marker, arg0, arg1, arg2, arg3, strings);
 	agent.engine.all_settled = settled;
 }
 
@@ -789,6 +791,36 @@ void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS]
 	run(marker, args[0], args[1], args[2], args[3], strings);
 	end_vtime(vtime);
 	leave(ENTERED_IN_TURN);
+}
+
+/* Are the marker's arguments, the process and the time all that its programs can ask for? */
+static bool can_replay(const struct session *s)
+{
+	return !(s->shm.flags & (ABI_SEGMENT_STACKS | ABI_SEGMENT_PYTHON | ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS |
+				 ABI_SEGMENT_VTIME));
+}
+
+void engine_replay(enum abi_marker marker, struct pyobj *code, int line, uint64_t time_ns)
+{
+	uint64_t file = (uint64_t)(uintptr_t)code_file(code), name = (uint64_t)(uintptr_t)code_name(code);
+	enum entered how = enter();
+
+	thread_id();
+	for (struct session *s = agent.engine.active; s; s = s->next) {
+		if (s->first[marker] == s->first[marker + 1] || !can_replay(s) || !take_lane(s))
+			continue;
+		s->run.at_ns = time_ns;
+		run_session(s, marker, file, name, (uint64_t)(int64_t)line, 0, 3);
+		s->run.at_ns = 0;
+	}
+	leave(how);
+}
+
+void engine_lost(uint64_t n)
+{
+	for (struct session *s = agent.engine.active; s; s = s->next)
+		if (can_replay(s) && (s->markers & (WANT_function__entry | WANT_function__return)))
+			__atomic_fetch_add(&((struct abi_data *)s->data)->control.drops[ABI_DROP_RECORD], n, __ATOMIC_RELAXED);
 }
 
 /* --- functions by name -------------------------------------------------------------------------------- */

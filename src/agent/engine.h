@@ -111,6 +111,14 @@ static inline void engine_fire(enum abi_marker marker, const uint64_t args[ABI_M
 	engine_run(marker, args[0], args[1], args[2], args[3], strings);
 }
 
+/*
+ * Run the programs for function-entry or function-return of @code, which happened at @time_ns, before the programs were there;
+ * except those of sessions that look at more than the marker's arguments (stacks, values, tasks, vtimestamp).
+ */
+void engine_replay(enum abi_marker marker, struct pyobj *code, int line, uint64_t time_ns);
+/* Count @n such events as lost. */
+void engine_lost(uint64_t n);
+
 /* Called after the program has run: learn that the string at @address is @code's. */
 void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address);
 

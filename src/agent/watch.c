@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/control.h"
+#include "agent/early.h"
 #include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
@@ -191,6 +192,16 @@ static bool gone(int self)
 	       !__atomic_compare_exchange_n(&agent.watch.thread, &none, self, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+/* Not at a safe point of the program: functions may be running, so what was noted of their calls is of no use. */
+static void set_up_late(void)
+{
+	bool waiting = agent.phase == AGENT_WAITING;
+
+	agent_set_up();
+	if (waiting)
+		early_forget();
+}
+
 static void *watch(void *unused)
 {
 	struct pollfd polled[CONTROL_POLLED];
@@ -203,7 +214,7 @@ static void *watch(void *unused)
 		int timeout_ms = -1, n = control_waits(polled);
 
 		if (agent.phase < AGENT_READY)
-			with_gil(agent_set_up, false);
+			with_gil(set_up_late, false);
 		if (agent.phase >= AGENT_READY)
 			control_greet();
 		if (agent_changed())

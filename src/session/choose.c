@@ -7,8 +7,9 @@
  * process could run them:
  *
  * - Correct markers of the interpreter itself (all of 3.9, and gc, import and audit).  They also fire before the agent
- *   installs its hooks, and after it has removed them: 3.9 makes some 500 calls before the program's first.  And a
- *   process that needs no agent should not get one.
+ *   installs its hooks, and after it has removed them: 3.9 makes some 500 calls before the program's first, of which the
+ *   agent notes function-entry and function-return alone (agent/early.h).  And a process that needs no agent should not get
+ *   one.
  * - Patterns for all processes (python*): most of them have no agent.
  * - Processes with an address space limit (RLIMIT_AS).
  * - Processes of another pid namespace: only the kernel knows the numbers of their threads and parents.

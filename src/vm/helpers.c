@@ -162,6 +162,8 @@ HELPER(value)	/* dst, size, what, object, name */
 HELPER(ktime)
 {
 	UNUSED5();
+	if (__builtin_expect(run_of(t)->at_ns != 0, 0))
+		return run_of(t)->at_ns;
 	return shm_now_and_cpu(run_of(t)->shm, &run_of(t)->cpu);
 }
 

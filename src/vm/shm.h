@@ -97,6 +97,7 @@ struct shm_run {
 	bool is_tracer;			/* programs can read only the segment and the tracer's command line */
 	bool is_alive;			/* not of a program: what it reads is known to be readable (agent/object.h) */
 	uint64_t signals;		/* to send to this process after the program: bit n - 1 for signal n */
+	uint64_t at_ns;			/* the time of an event that is run for later; 0: now */
 	uint64_t random;		/* state of rand(); 0: not seeded */
 	const uint64_t *strings;	/* addresses of strings that are known to be readable and end in a NUL */
 	uint32_t nstrings;		/* number of strings */
