@@ -64,6 +64,8 @@ struct ebpf_tp_value {
 		EBPF_TP_EXIT_REASON,	/* an exit code as in wait(2), converted to CLD_EXITED, CLD_KILLED or
 					 * CLD_DUMPED */
 		EBPF_TP_CURRENT,	/* as VALUE, from the running thread's struct task_struct, not argument @word */
+		EBPF_TP_SIGNAL,		/* argument @word, but of a signal that ends the whole process, which the kernel
+					 * delivers as SIGKILL, the code that is found as for CURRENT, if there is one */
 		EBPF_TP_ERRNO,		/* minus a value from -4095 to -1, else 0 */
 	} kind;
 	uint8_t word, derefs;

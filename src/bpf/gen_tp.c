@@ -7,6 +7,7 @@
  */
 #include "bpf/gen.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 enum { MAX_ERRNO = 4095 };
@@ -61,6 +62,22 @@ static void to_reason(struct gen *g)
 	asm_bind(as, done);
 }
 
+/* R1 = the signal in argument @word; where that is SIGKILL, the one in the exit code R1, if there is one. */
+static void to_signal(struct gen *g, unsigned int word)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	asm_alui(as, BPF_AND, R1, 0x7f);
+	asm_st(as, BPF_DW, R10, FRAME_TMP, R1);
+	load_word(g, word);
+	asm_ji(as, BPF_JNE, R1, SIGKILL, done);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP);
+	asm_ji(as, BPF_JEQ, R2, 0, done);
+	asm_mov(as, R1, R2);
+	asm_bind(as, done);
+}
+
 /* R1 = @v. */
 static void value(struct gen *g, const struct ebpf_tp_value *v)
 {
@@ -70,7 +87,7 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 		asm_imm(as, R1, v->kind == EBPF_TP_CONST ? v->off[0] : 0);
 		return;
 	}
-	if (v->kind == EBPF_TP_CURRENT) {
+	if (v->kind == EBPF_TP_CURRENT || v->kind == EBPF_TP_SIGNAL) {
 		asm_helper(as, BPF_FUNC_get_current_task);
 		asm_mov(as, R1, R0);
 	} else {
@@ -91,6 +108,8 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 		to_errno(g);
 	if (v->kind == EBPF_TP_EXIT_REASON)
 		to_reason(g);
+	if (v->kind == EBPF_TP_SIGNAL)
+		to_signal(g, v->word);
 }
 
 /* --- system calls ------------------------------------------------------------------------------------- */

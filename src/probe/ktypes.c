@@ -221,10 +221,12 @@ bool ktypes_member(const struct ktypes *k, const char *path, uint32_t *off, uint
 
 bool ktypes_value(const struct ktypes *k, const char *name, const char *text, struct ebpf_tp_value *v)
 {
+	bool is_signal = !strncmp(text, "signal ", 7);
 	const struct btf_param *p;
 	unsigned int n = 0;
 	char *end;
 
+	text += is_signal ? 7 : 0;
 	memset(v, 0, sizeof(*v));
 	v->kind = EBPF_TP_VALUE;
 	if (!strncmp(text, "errno ", 6)) {
@@ -237,7 +239,7 @@ bool ktypes_value(const struct ktypes *k, const char *name, const char *text, st
 	v->word = (uint8_t)strtoul(text, &end, 10);
 	p = params(btf_of(k), name, &n);
 	if (!strncmp(text, "current", 7)) {
-		v->kind = EBPF_TP_CURRENT;
+		v->kind = is_signal ? EBPF_TP_SIGNAL : EBPF_TP_CURRENT;
 		v->width = 8;
 		end = (char *)text + 7;
 	} else if (!p || v->word >= n || !scalar(btf_of(k), p[v->word].type, &v->width, &v->sign))

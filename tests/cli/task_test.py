@@ -2,6 +2,7 @@
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -100,6 +101,14 @@ def test_wakeup(dtrace):
     result = dtrace("-q", "-n", "sched:::wakeup /arg1 == $target/ { @ = count(); }",
                     "-c", f"{PYTHON} -c 'import time\nfor i in range(30): time.sleep(0.001)'")
     assert int(result.out.split()[-1]) >= 30, result
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGKILL])
+def test_signal_that_ends_the_process(dtrace, number):
+    """It has no handler and is delivered all the same, as what was sent."""
+    result = dtrace("-q", "-n", 'proc:::signal-handle /pid == $target/ { printf("%d %d\\n", args[0], arg0); }',
+                    "-c", f"{PYTHON} -c 'import os; os.kill(os.getpid(), {int(number)})'")
+    assert result.out.split() == [str(int(number))] * 2, result
 
 
 def test_raw_tracepoints(dtrace):
