@@ -40,8 +40,8 @@ static bool same(const struct eval_value *a, const struct eval_value *b)
 	return a->type == b->type && (a->type == IR_STR ? strcmp(a->s, b->s) == 0 : a->i == b->i);
 }
 
-/* The element of @m under @keys, made when there is none. */
-static struct eval_value *element(struct eval *e, const struct ir_map *m, const struct eval_value *keys)
+/* The element of @m under @keys, or NULL. */
+static struct eval_value *find(struct eval *e, const struct ir_map *m, const struct eval_value *keys)
 {
 	struct eval_element *el;
 	uint32_t k;
@@ -53,6 +53,16 @@ static struct eval_value *element(struct eval *e, const struct ir_map *m, const 
 		if (el->map == m && k == m->nkeys)
 			return &el->value;
 	}
+	return NULL;
+}
+
+/* The same, made when there is none. */
+static struct eval_value *element(struct eval *e, const struct ir_map *m, const struct eval_value *keys)
+{
+	struct eval_element *el;
+
+	if (find(e, m, keys))
+		return find(e, m, keys);
 	if (e->nelements == EVAL_MAX)
 		abort();
 	el = &e->elements[e->nelements++];
@@ -90,11 +100,17 @@ static void call(const struct ir_insn *i, const struct eval_value *a, struct eva
 	case IR_FN_STRLEN:
 		*r = (struct eval_value){ .type = IR_INT, .i = (int64_t)strlen(a[0].s) };
 		break;
+	case IR_FN_BYTEAT:
+		*r = (struct eval_value){ .type = IR_INT };
+		if (a[1].i >= 0 && a[1].i < (int64_t)strlen(a[0].s))
+			r->i = (unsigned char)a[0].s[a[1].i];
+		break;
 	case IR_FN_STRJOIN:
 		snprintf(joined, sizeof(joined), "%s%s", a[0].s, a[1].s);
 		set_str(r, joined);
 		break;
 	default:
+		fprintf(stderr, "eval.c has no %s\n", ir_fn_text(i->fn));
 		abort();
 	}
 }
@@ -198,10 +214,14 @@ static void step(struct eval *e, const struct ir_insn *i, const struct eval_valu
 		v->i = extend((int64_t)((uint64_t)v->i + (uint64_t)a[0].i), i->var->slot.width, i->var->slot.sign);
 		break;
 	case IR_MLD:
-		*r = *element(e, i->map, a);
+		v = find(e, i->map, a);
+		*r = v ? *v : (struct eval_value){ .type = i->map->value.type };
 		break;
 	case IR_MST:
 		*element(e, i->map, a + 1) = kept(&i->map->value, &a[0]);
+		break;
+	case IR_MHAS:
+		r->i = find(e, i->map, a) != NULL;
 		break;
 	case IR_MADD:
 		v = element(e, i->map, a + 1);
@@ -243,8 +263,10 @@ void eval_run(struct eval *e, const struct ir_clause *c)
 			abort();
 		for (uint32_t n = 0; n < i->nargs; n++)
 			args[n] = regs[i->args[n]];
-		if (i->op == IR_RET)
+		if (i->op == IR_RET || i->op == IR_FAULT) {
+			e->faulted = i->op == IR_FAULT;
 			break;
+		}
 		if (i->op == IR_JMP || i->op == IR_BR) {
 			b = i->op == IR_JMP || args[0].i ? i->target[0] : i->target[1];
 			k = UINT32_MAX;		/* the next one is 0 */

@@ -2,7 +2,7 @@
  * Runs a clause of IR as ops.def and funcs.def say, slowly and plainly: what the lowering is tested with.
  *
  * Memory is the test's own, kernel's and user's alike.  Of the runtime library only what needs no thought is
- * here: copyin, copyinstr, stringof, strlen, strjoin.
+ * here: copyin, copyinstr, stringof, strlen, strjoin, byteat.
  */
 #ifndef DTAP_TESTS_D_EVAL_H
 #define DTAP_TESTS_D_EVAL_H

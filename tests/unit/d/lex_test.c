@@ -85,11 +85,11 @@ static void characters(void **state)
 	struct lexed x;
 
 	(void)state;
-	start(&x, "'a' 'ab' '\\n' '\\'' '\\101' '\\x41' '\\0'");
+	start(&x, "'a' 'ab' '\\n' '\\\"' '\\101' '\\x41' '\\0'");
 	assert_int_equal(get(&x, TOK_INT).value, 'a');
 	assert_int_equal(get(&x, TOK_INT).value, 'a' << 8 | 'b');
 	assert_int_equal(get(&x, TOK_INT).value, '\n');
-	assert_int_equal(get(&x, TOK_INT).value, '\'');
+	assert_int_equal(get(&x, TOK_INT).value, '"');
 	assert_int_equal(get(&x, TOK_INT).value, 'A');
 	assert_int_equal(get(&x, TOK_INT).value, 'A');
 	assert_int_equal(get(&x, TOK_INT).value, 0);
