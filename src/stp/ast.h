@@ -52,6 +52,8 @@ struct stp_var {
 	bool synthetic;			/* created by a pass */
 
 	int arity;			/* indexes of an array; 0: scalar; STP_ARITY_UNKNOWN */
+	const struct stp_node *named;	/* [sym] the first use of a global, with @named_arity indexes */
+	size_t named_arity;
 	enum stp_type *index_types;	/* [type] @arity of them */
 	struct src_pos type_pos, arity_pos, *index_pos;	/* [type] where that was first found, for messages */
 	const char *type_what, *arity_what, **index_what;	/* the token there */

@@ -62,6 +62,7 @@ struct sem {
 	struct stp_func *func;
 	struct stp_handler *context;	/* sem_symbols: the handler, also in its copies of functions; or NULL */
 	bool in_cond;			/* in a probe's condition */
+	bool any_arity;			/* sem_symbols: in delete NAME, of a scalar or a whole array */
 	bool final;			/* sem_infer: report what is still unknown */
 	unsigned int searches;		/* sem_loops: numbers them */
 	unsigned int news;		/* sem_infer, sem_elide: number of changes in this round */

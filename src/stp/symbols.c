@@ -77,6 +77,18 @@ static void count_use(struct stp_var *v, enum use use)
 	v->writes += use != USE_READ;
 }
 
+/* A global has the same number of indexes everywhere, also in code that is eliminated later. */
+static void name_arity(struct sem *s, const struct stp_node *n, struct stp_var *v, size_t arity)
+{
+	if (!v->named) {
+		v->named = n;
+		v->named_arity = arity;
+	} else if (v->named_arity != arity) {
+		sem_error(s, n, "S_ARITY", "inconsistent arity (%zu vs %zu)", v->named_arity, arity);
+		diag_hint(s->diag, "arity %zu first inferred here: %s", v->named_arity, sem_position(s, v->named->what, v->named->pos));
+	}
+}
+
 /* Resolve the variable of a STP_NAME; an unknown name becomes a local. */
 static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
 {
@@ -92,6 +104,8 @@ static void resolve_name(struct sem *s, struct stp_node *n, enum use use)
 	}
 	n->var = v;
 	count_use(v, use);
+	if (v->is_global && !s->any_arity)
+		name_arity(s, n, v, 0);
 }
 
 /* Resolve the array @n, used with @arity indexes. */
@@ -112,6 +126,7 @@ static void resolve_array(struct sem *s, struct stp_node *n, size_t arity, enum 
 	}
 	n->var = v;
 	count_use(v, use);
+	name_arity(s, n, v, arity);
 }
 
 static bool is_lvalue(const struct stp_node *n)
@@ -439,7 +454,9 @@ static void resolve_delete(struct sem *s, struct stp_stmt *st)
 			if (n->args[i])
 				resolve(s, n->args[i], USE_READ);
 	} else if (n->kind == STP_NAME) {
+		s->any_arity = true;
 		resolve(s, n, USE_WRITE);
+		s->any_arity = false;
 	} else {
 		sem_error(s, n, "S_DELETE", "invalid operand of delete expression");
 	}
