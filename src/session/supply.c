@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/now.h"
 #include "base/oom.h"
 #include "base/strbuf.h"
@@ -40,6 +41,8 @@ struct supply {
 	uint64_t spent_ms;		/* of PATIENCE_MS */
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
+	uint32_t *wanted;		/* newcomers that are to be traced and of whose agents nothing is heard yet */
+	size_t nwanted, wanted_cap;
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
@@ -95,6 +98,7 @@ void supply_free(struct supply *s)
 	busy_free(s->busy);
 	agents_free(s->agents);
 	free(s->awaited_pids);
+	free(s->wanted);
 	strbuf_fini(&s->missed_why);
 	strbuf_fini(&s->only_refused);
 	strbuf_fini(&s->object);
@@ -120,6 +124,35 @@ static void say(struct supply *s, const struct agents_event *e, const char *what
 	if (s->conf.message)
 		s->conf.message(s->conf.ctx, strbuf_str(&b));
 	strbuf_fini(&b);
+}
+
+/* Keep it in @wanted. */
+static void want(struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (s->wanted[i] == pid)
+			return;
+	if (grow_array(&s->wanted, &s->wanted_cap, s->nwanted, sizeof(*s->wanted)))
+		s->wanted[s->nwanted++] = pid;
+}
+
+/* Was it one? */
+static bool forget_wanted(struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nwanted; i++) {
+		if (s->wanted[i] == pid) {
+			s->wanted[i] = s->wanted[--s->nwanted];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* It was to be traced, and has ended too early. */
+static void tell_ended(struct supply *s, uint32_t pid)
+{
+	if (forget_wanted(s, pid))
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
 }
 
 static void heard(void *ctx, const struct agents_event *e)
@@ -149,9 +182,12 @@ static void heard(void *ctx, const struct agents_event *e)
 			say(s, e, "does not supply everything in");
 		break;
 	case AGENTS_GONE:
+		tell_ended(s, (uint32_t)e->pid);
 		tell(s, SUPPLY_GONE, e->pid, "");
 		break;
 	}
+	if (e->what != AGENTS_READY)
+		forget_wanted(s, (uint32_t)e->pid);
 }
 
 static int need_agents(struct supply *s, struct strbuf *err)
@@ -481,12 +517,18 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 	struct strbuf err = { 0 };
 	int e;
 
-	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid))
+	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid)) {
+		if (!procs_is_alive(pid))
+			tell_ended(s, pid);
+		forget_wanted(s, pid);
 		return NEWCOMER_DONE;
+	}
 	switch (probe_is_python(s->conf.probes, pid)) {
 	case PROBE_PYTHON_GONE:
+		tell_ended(s, pid);
 		return NEWCOMER_DONE;
 	case PROBE_PYTHON_NO:
+		forget_wanted(s, pid);
 		return NEWCOMER_HARDLY;
 	case PROBE_PYTHON_LOADING:
 		return NEWCOMER_SOON;
@@ -500,6 +542,7 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 	if (!needs_agent_later(s, pid))
 		return NEWCOMER_DONE;
 	agents_turn(s->agents);
+	want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
 		return NEWCOMER_HARDLY;
@@ -507,7 +550,9 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 	if (!e)
 		e = agents_try(s->agents, t, &err);
 	target_free(t);
-	if (e && e != -ESRCH && last)
+	if (e == -ESRCH)
+		tell_ended(s, pid);
+	else if (e && last && forget_wanted(s, pid))
 		say_missed(s, pid, strbuf_str(&err));
 	strbuf_fini(&err);
 	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -184,7 +185,32 @@ def test_killed(interp, serve, programs):
     assert child.stdout.readline() == "free\n"
 
 
-PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.13")
+def test_missed(interp, serve, programs):
+    """A Python that ends before it could be traced is told: here another tracer has it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    service = serve("listen: 127.0.0.1:0\n" + rule(programs) + "scripts: { calls: { command: calls leaf, rule: mine } }\n")
+    service.until(lambda found: total(found, "dtap_serve_script_up") == 1, "the script")
+    missed = subprocess.Popen(interp.argv_of(PROGRAM), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env={**os.environ, "DTAP_SERVE_TEST": programs.mark}, preexec_fn=lambda: libc.ptrace(0, 0, None, None))
+    programs.children.append(missed)
+    while not select.select([missed.stdout], [], [], 0.01)[0]:      # it stops at each exec and signal
+        if os.waitpid(missed.pid, os.WNOHANG)[0]:
+            assert libc.ptrace(PTRACE_CONT, missed.pid, None, None) == 0
+    assert missed.stdout.readline() == b"ready\n"
+    # Whoever is traced now was started later, and looked at later.
+    child = programs.start(interp.argv_of(PROGRAM))
+    traced(service, "calls", 1)
+    missed.kill()
+    missed.wait(harness.TIMEOUT_S)
+    found = service.until(lambda found: total(found, "dtap_serve_refused_total") > 0, "what was missed")
+    assert total(found, "dtap_serve_refused_total", reason="it had ended before it could be traced") == 1
+    programs.end(child)
+    assert service.end() == 0
 
 
 @pytest.mark.needs_root

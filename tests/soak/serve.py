@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""
+The service and Pythons that come and go: its memory and descriptors, and what it missed.
+
+	tests/soak/serve.py --pythons 5000
+
+Short Pythons run a few at a time, each with its own number of calls, some forking.  The service counts them all, and the
+sum is compared with the programs' own; those that it never came to trace are told, with their calls.  At the end: growth of
+memory and descriptors between the first quarter and the end, CPU time, bytes and time of a scrape.
+"""
+import argparse
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+sys.dont_write_bytecode = True
+
+import harness  # noqa: E402
+from serving import Service, total  # noqa: E402
+
+# Its time is that of its sleep: it is to be traced before it begins, or it is short on purpose.
+PROGRAM = """
+import os, sys, time
+def leaf(n):
+    pass
+wait, calls, forks = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "fork"
+time.sleep(wait)
+if forks:
+    pid = os.fork()
+    if not pid:
+        for i in range(calls):
+            leaf(i)
+        os._exit(0)
+    os.waitpid(pid, 0)
+else:
+    for i in range(calls):
+        leaf(i)
+"""
+
+CONFIG = """listen: 127.0.0.1:0
+rules: {{ soak: {{ environment: {{ DTAP_SOAK: "{mark}" }} }} }}
+outputs: {{ log: {{ file: {folder}/log, size: 1M, count: 1 }} }}
+scripts:
+  calls: {{ command: calls leaf, rule: soak }}
+  ends:
+    rule: soak
+    events: log
+    program: |
+      python*:::function-entry /copyinstr(arg1) == "leaf"/ {{ @n = count(); @by[pid] = count(); }}
+      python*:::function-return /copyinstr(arg1) == "leaf"/ {{ printf("%d", arg2); }}
+"""
+
+
+def readings(service):
+    found = service.metrics()
+    return {"memory": total(found, "process_resident_memory_bytes"), "descriptors": total(found, "process_open_fds"),
+            "cpu": total(found, "process_cpu_seconds_total"), "attached": total(found, "dtap_serve_attached_total", script="calls"),
+            "refused": total(found, "dtap_serve_refused_total"), "lost": total(found, "dtap_serve_lost_total"),
+            "calls": total(found, "dtap_calls_calls_total"), "events": total(found, "dtap_serve_output_events_total")}
+
+
+def show(what, values):
+    print(f"{what}: " + ", ".join(f"{name} {value:.0f}" if name != "cpu" else f"cpu {value:.2f} s" for name, value in values.items()),
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pythons", type=int, default=1000)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
+    parser.add_argument("--python", default="/usr/bin/python3")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    rand = random.Random(args.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "serve.yaml")
+        config.write_text(CONFIG.format(mark=folder, folder=folder))
+        service = Service(config)
+        service.until(lambda found: total(found, "dtap_serve_script_up") == 2, "the scripts")
+        running, made, first, begun = [], 0, None, time.monotonic()
+        for i in range(args.pythons):
+            if len(running) == args.at_once:
+                assert running.pop(0).wait(harness.TIMEOUT_S) == 0
+            calls = rand.randrange(200)
+            made += calls
+            running.append(subprocess.Popen([args.python, "-c", PROGRAM, str(args.wait), str(calls),
+                                             "fork" if rand.random() < 0.2 else "call"], env={**os.environ, "DTAP_SOAK": folder}))
+            if i == args.pythons // 4:
+                first = readings(service)
+                show(f"after {i}", first)
+        for child in running:
+            assert child.wait(harness.TIMEOUT_S) == 0
+        took = time.monotonic() - begun
+        last = readings(service)
+        show(f"after {args.pythons} in {took:.0f} s", last)
+        began = time.monotonic()
+        size = len(service.ask()[1])
+        print(f"a scrape: {size} bytes, {(time.monotonic() - began) * 1e3:.1f} ms")
+        print(f"calls: {made} made, {last['calls']:.0f} counted; {args.pythons - last['attached']:.0f} Pythons never traced")
+        print(f"growth: {(last['memory'] - first['memory']) / 1024:.0f} KiB, {last['descriptors'] - first['descriptors']:.0f} descriptors")
+        for line in service.lines[:5]:
+            print("log:", line.rstrip())
+        return service.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
