@@ -138,13 +138,18 @@ static void begin_turns(void)
 	context_stop();
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
+	/* Its memory is left to who may be reading it. */
+	__atomic_store_n(&agent.engine.settled, NULL, __ATOMIC_RELAXED);
 }
+
+static void forget_settled(void);
 
 /* Nobody is inside: who is, has the main interpreter's GIL. */
 void engine_expect_subinterpreters(void)
 {
 	if (agent.engine.has_subinterpreters)
 		return;
+	forget_settled();
 	begin_turns();
 	variable_forget();
 }
@@ -423,8 +428,11 @@ static void expect_settled(void)
 
 void engine_settle(enum abi_marker marker, struct pyobj *code)
 {
-	struct engine_settled *s = engine_settled_at(code), was;
+	struct engine_settled *all = __atomic_load_n(&agent.engine.settled, __ATOMIC_RELAXED), *s, was;
 
+	if (!all)
+		return;
+	s = engine_settled_at(all, code);
 	if (s->code != code && (s[1].code == code || !s[1].code || (s->code && !((uintptr_t)code >> 9 & 1))))
 		s++;
 	was = *s;

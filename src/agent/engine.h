@@ -132,11 +132,11 @@ static inline bool engine_counted(enum abi_marker marker, struct pyobj *code)
 }
 
 /* Two neighbouring entries for @code. */
-static inline struct engine_settled *engine_settled_at(const struct pyobj *code)
+static inline struct engine_settled *engine_settled_at(struct engine_settled *all, const struct pyobj *code)
 {
 	uint64_t h = (uint64_t)(uintptr_t)code;
 
-	return &agent.engine.settled[((h >> 7 ^ h >> 21) & (ENGINE_SETTLED / 2 - 1)) * 2];
+	return &all[((h >> 7 ^ h >> 21) & (ENGINE_SETTLED / 2 - 1)) * 2];
 }
 
 static inline struct pyobj *const *engine_file_of(const struct pyobj *code)
@@ -155,11 +155,12 @@ void engine_settle(enum abi_marker marker, struct pyobj *code);
 /* Is it known that for @code no program does anything at @marker? */
 static inline bool engine_settled(enum abi_marker marker, const struct pyobj *code)
 {
+	struct engine_settled *all = __atomic_load_n(&agent.engine.settled, __ATOMIC_RELAXED);
 	const struct engine_settled *s;
 
-	if (!agent.engine.settled)
+	if (!all)
 		return false;
-	s = engine_settled_at(code);
+	s = engine_settled_at(all, code);
 	if (s->code != code)
 		s++;
 	return s->code == code && s->markers >> marker & 1 && s->file == *engine_file_of(code) && s->name == *engine_name_of(code);

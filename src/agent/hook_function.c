@@ -79,6 +79,9 @@ static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT]
 
 static __attribute__((noinline)) void fire_step(const struct function_event *event, bool begins)
 {
+	enum { NAME = 1 << 0, COROUTINE = 1 << 1 };	/* arguments of both markers */
+	enum abi_marker marker = begins ? ABI_MARKER_task__step__begin : ABI_MARKER_task__step__end;
+	unsigned reads = agent.marker_mask & 1u << marker ? NAME | COROUTINE : agent.engine.uses[marker];
 	static const int how[ABI_FUNCTIONS] = { [ABI_FUNCTION_RETURN] = 1, [ABI_FUNCTION_RAISE] = 2 };
 	char name[TEXT], coroutine[TEXT];
 	uint64_t code, task = 0;
@@ -93,7 +96,8 @@ static __attribute__((noinline)) void fire_step(const struct function_event *eve
 	if (pyframes_top(&frame, &code) && code == (uint64_t)(uintptr_t)event->at.code)
 		task = task_of_frame(object_reader(), frame);
 	if (task) {
-		t = (struct fire_task){ text_of(task, false, name), text_of(task, true, coroutine), (struct pyobj *)(uintptr_t)task };
+		t = (struct fire_task){ reads & NAME ? text_of(task, false, name) : NULL,
+					reads & COROUTINE ? text_of(task, true, coroutine) : NULL, (struct pyobj *)(uintptr_t)task };
 		fire_values(event->result, event->exception);
 		if (begins)
 			fire_task__step__begin(&t);

@@ -22,7 +22,10 @@ struct shm_run *object_reader_of_living(struct shm_run *r)
 	static struct shm none;
 	static struct shm_run reader = { .shm = &none, .is_alive = true };
 
-	return agent_thread.allocating || agent.engine.has_subinterpreters ? r : &reader;
+	if (agent_thread.allocating || (agent.engine.has_subinterpreters &&
+					agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main()))
+		return r;
+	return &reader;
 }
 
 void object_lives(uint64_t addr)

@@ -49,8 +49,8 @@ struct shm_run *object_reader(void);
 /*
  * In place of @r, to read objects that are reached by references, and only so, from objects that are alive: these are
  * alive, too, as long as this thread keeps the GIL, and so is the memory that they own.  Such objects are read directly.
- * Inside an allocator an object may be in the middle of a change, and objects of another interpreter change at any time:
- * then @r is returned.
+ * Inside an allocator an object may be in the middle of a change, and another interpreter than the main one shares objects
+ * with it that change at any time: there @r is returned.
  */
 struct shm_run *object_reader_of_living(struct shm_run *r);
 

@@ -56,7 +56,7 @@ struct engine_state {
 	unsigned markers;			/* enum want: wanted by some program */
 	unsigned char uses[ABI_MARKERS];	/* by marker: arguments read by programs, bit n for argument n */
 	struct engine_count counts[ABI_MARKERS];
-	struct engine_settled *settled;		/* ENGINE_SETTLED of them; NULL: none can be used */
+	struct engine_settled *settled;		/* ENGINE_SETTLED of them; NULL: none can be used; atomic */
 	bool all_settled;			/* the last event's programs */
 	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
 	unsigned epoch;				/* counts changes of the set of programs */
