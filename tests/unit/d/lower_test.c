@@ -237,7 +237,7 @@ static void strings(void **state)
 	assert_int_equal(r.e.fields[7].i, 1);
 	assert_int_equal(r.e.fields[8].i, 9);
 	run_free(&r);
-	run(&r, "BEGIN { s = 0; trace(strlen(s)); }");
+	run(&r, "BEGIN { s = \"a\"; s = NULL; trace(strlen(s)); }");
 	run_all(&r);
 	assert_true(r.e.faulted);
 	run_free(&r);
