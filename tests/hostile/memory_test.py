@@ -104,6 +104,8 @@ def d_cases():
                 yield Case(f'{call}; printf("@N\\n");', name, need)
             elif result == "double":
                 yield Case(f'printf("@N %f\\n", {call});', name, need)
+            elif function in D_FINDS:           # what it does not find is NULL, which could not be printed
+                yield Case(f'printf("@N %d\\n", {call} == NULL);', name, need)
             elif result == "string":
                 yield Case(f'printf("@N %s\\n", {call});', name, need)
             elif result == "void *":
@@ -122,6 +124,8 @@ def d_cases():
         for text, need in D_PREDICATES:
             yield Case('printf("@N\\n");', name, need, text.replace("ADDR", address))
 
+
+D_FINDS = ("strchr", "strrchr", "strstr", "strtok")
 
 # Their first argument is a constant or an object: D_MORE has them.
 D_FORMATS = ("print", "printa", "printf", "tracemem", "setopt", "system", "freopen")
