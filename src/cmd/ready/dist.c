@@ -211,7 +211,7 @@ static void record(struct ready_run *r, const struct dtap_record *rec)
 	for (size_t i = 0; g && i < rec->nactions; i++) {
 		const struct dtap_action *a = &rec->actions[i];
 
-		if (strcmp(a->name, "printf") || a->nvalues != g->rows.ncolumns)
+		if (strcmp(a->name, "printf") || !a->nvalues || a->nvalues != g->rows.ncolumns)
 			continue;
 		for (size_t k = 0; k < a->nvalues; k++) {
 			cells[k] = a->values[k];
