@@ -40,6 +40,30 @@ struct stp_lower_choice {
 	const struct stp_late *chosen;		/* the one that is printed where code is generated now, or NULL */
 };
 
+/* A variable whose text is used otherwise than in a print or another text is made at once: each use would make it anew. */
+static void find_other_uses(void *ctx, struct stp_node **child)
+{
+	struct stp_node *n = *child;
+
+	if (n->kind == STP_NAME && n->var)
+		n->var->assigned = NULL;
+	for (size_t i = 0; n->kind == STP_PRINT && i < n->nargs; i++)
+		if (n->args[i]->kind != STP_NAME)
+			find_other_uses(ctx, &n->args[i]);
+	if (n->kind == STP_ASSIGN && n->l->kind == STP_NAME && n->op == STP_OP_NONE) {
+		if (n->r->kind != STP_NAME || n->l->var->is_global)
+			find_other_uses(ctx, &n->r);
+	} else if (n->kind != STP_PRINT) {
+		stp_each_node(n, find_other_uses, ctx);
+	}
+}
+
+static void find_other_uses_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, find_other_uses, ctx);
+	stp_each_stmt(*child, find_other_uses_stmt, ctx);
+}
+
 void stp_lower_find_late(const struct stp_handler *h)
 {
 	for (size_t b = 0; b < h->nblocks; b++)
@@ -52,6 +76,8 @@ void stp_lower_find_late(const struct stp_handler *h)
 			if (!n->l->var->is_global && n->l->var->type == STP_STRINGS && n->l->var->writes == 1)
 				n->l->var->assigned = n;
 		}
+	for (size_t b = 0; b < h->nblocks; b++)
+		find_other_uses_stmt(NULL, &h->blocks[b]);
 }
 
 static bool is_words(const struct stp_node *n)
