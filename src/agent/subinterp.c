@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/code.h"
 #include "agent/engine.h"
 #include "agent/eval.h"
 
@@ -93,9 +92,6 @@ static void look(struct pyinterp *interp)
 	errno = saved;
 }
 
-/* The modules that make them. */
-static const char *const makers[] = { "_interpreters", "_xxsubinterpreters" };
-
 static bool has_thread(void)
 {
 	if (agent.py.PyThreadState_GetUnchecked)
@@ -103,15 +99,7 @@ static bool has_thread(void)
 	return !agent.py._PyThreadState_UncheckedGet || agent.py._PyThreadState_UncheckedGet();
 }
 
-static bool is_maker(const char *name)
-{
-	for (unsigned i = 0; i < sizeof(makers) / sizeof(*makers); i++)
-		if (!strcmp(name, makers[i]))
-			return true;
-	return false;
-}
-
-bool subinterp_event(const char *event, struct pyobj *args)
+bool subinterp_event(const char *event)
 {
 	struct pyinterp *interp, *main = agent.py.PyInterpreterState_Main();
 
@@ -119,8 +107,8 @@ bool subinterp_event(const char *event, struct pyobj *args)
 		return false;
 	interp = agent.py.PyInterpreterState_Get();
 	if (interp == main) {
-		/* A program of C that has subinterpreters imports nothing: those are met at their first event. */
-		if (!strcmp(event, "import") && is_maker(code_text(agent.py.PyTuple_GetItem(args, 0))))
+		/* Not when a module that makes them is imported: from 3.14 on asyncio does that. */
+		if (!strcmp(event, "cpython.PyInterpreterState_New"))
 			engine_expect_subinterpreters();
 		return false;
 	}
@@ -132,18 +120,21 @@ bool subinterp_event(const char *event, struct pyobj *args)
 	return true;
 }
 
+/* The modules that make them. */
+static const char *const makers[] = { "_interpreters", "_xxsubinterpreters" };
+
 void subinterp_expect(void)
 {
 	struct pyobj *modules = agent.py.PySys_GetObject("modules");
 	/* The newest comes first. */
-	bool expected = agent.py.PyInterpreterState_Head() != agent.py.PyInterpreterState_Main();
+	bool exist = agent.py.PyInterpreterState_Head() != agent.py.PyInterpreterState_Main(), expected = exist;
 
 	if (!(agent_listeners() & served()))
 		return;
 	for (unsigned i = 0; modules && i < sizeof(makers) / sizeof(*makers); i++)
 		expected |= agent.py.PyDict_GetItemString(modules, makers[i]) != NULL;
-	if (expected) {
+	if (exist)
 		engine_expect_subinterpreters();
+	if (expected)
 		agent_audits();
-	}
 }
