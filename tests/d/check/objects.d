@@ -22,8 +22,8 @@ BEGIN
 	d.p[4].x = 1;			/* error: D_ARR_BOUNDS */
 	a["text"] = 1;			/* error: D_OP_INCOMPAT */
 	this->q = &p;			/* error: D_ADDROF_VAR */
-	this->q = &d.p[1];		/* error: D_ADDROF_VAR */
-	this->q = &a[1];		/* error: D_ADDROF_VAR */
+	this->q = &d.p[1];
+	this->r = &a[1];
 	p->x = 1;			/* error: D_OP_PTR */
 	d.nosuch = 1;			/* error: D_TYPE_MEMBER */
 	trace(p);
