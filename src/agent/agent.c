@@ -251,7 +251,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 		__atomic_store_n(&agent.displaced, true, __ATOMIC_RELAXED);
 	if (agent_changed())
 		watch_start();
-	sub = agent.py.PyGILState_Check() && subinterp_event(event);
+	sub = agent.py.PyGILState_Check() && subinterp_event(event, args);
 	if (!sub && threads_watched() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
 		threads_expect();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/code.h"
 #include "agent/engine.h"
 #include "agent/eval.h"
 
@@ -92,6 +93,18 @@ static void look(struct pyinterp *interp)
 	errno = saved;
 }
 
+/* The modules that make them.  From 3.14 on asyncio imports _interpreters; who makes any by concurrent does the other. */
+static const struct {
+	const char *name;
+	int until;		/* 0, or the first minor version of which it does not tell */
+} makers[] = { { "_interpreters", 14 }, { "_interpqueues", 0 }, { "_xxsubinterpreters", 0 } };
+enum { MAKERS = sizeof(makers) / sizeof(*makers) };
+
+static bool tells(unsigned maker)
+{
+	return !makers[maker].until || agent.py.minor < makers[maker].until;
+}
+
 static bool has_thread(void)
 {
 	if (agent.py.PyThreadState_GetUnchecked)
@@ -99,7 +112,15 @@ static bool has_thread(void)
 	return !agent.py._PyThreadState_UncheckedGet || agent.py._PyThreadState_UncheckedGet();
 }
 
-bool subinterp_event(const char *event)
+static bool is_maker(const char *name)
+{
+	for (unsigned i = 0; i < MAKERS; i++)
+		if (tells(i) && !strcmp(name, makers[i].name))
+			return true;
+	return false;
+}
+
+bool subinterp_event(const char *event, struct pyobj *args)
 {
 	struct pyinterp *interp, *main = agent.py.PyInterpreterState_Main();
 
@@ -107,8 +128,12 @@ bool subinterp_event(const char *event)
 		return false;
 	interp = agent.py.PyInterpreterState_Get();
 	if (interp == main) {
-		/* Not when a module that makes them is imported: from 3.14 on asyncio does that. */
-		if (!strcmp(event, "cpython.PyInterpreterState_New"))
+		/*
+		 * A program of C that has subinterpreters imports nothing, and most versions do not tell here that one is
+		 * made: those are met at their first event.
+		 */
+		if (!strcmp(event, "cpython.PyInterpreterState_New") ||
+		    (!strcmp(event, "import") && is_maker(code_text(agent.py.PyTuple_GetItem(args, 0)))))
 			engine_expect_subinterpreters();
 		return false;
 	}
@@ -120,21 +145,22 @@ bool subinterp_event(const char *event)
 	return true;
 }
 
-/* The modules that make them. */
-static const char *const makers[] = { "_interpreters", "_xxsubinterpreters" };
-
 void subinterp_expect(void)
 {
 	struct pyobj *modules = agent.py.PySys_GetObject("modules");
 	/* The newest comes first. */
-	bool exist = agent.py.PyInterpreterState_Head() != agent.py.PyInterpreterState_Main(), expected = exist;
+	bool expected = agent.py.PyInterpreterState_Head() != agent.py.PyInterpreterState_Main(), possible = false;
 
 	if (!(agent_listeners() & served()))
 		return;
-	for (unsigned i = 0; modules && i < sizeof(makers) / sizeof(*makers); i++)
-		expected |= agent.py.PyDict_GetItemString(modules, makers[i]) != NULL;
-	if (exist)
-		engine_expect_subinterpreters();
+	for (unsigned i = 0; modules && i < MAKERS; i++) {
+		bool is_there = agent.py.PyDict_GetItemString(modules, makers[i].name);
+
+		expected |= is_there && tells(i);
+		possible |= is_there;
+	}
 	if (expected)
+		engine_expect_subinterpreters();
+	if (expected || possible)
 		agent_audits();
 }

@@ -13,11 +13,13 @@
 
 #include <stdbool.h>
 
+struct pyobj;
+
 /*
  * At an audit event, with a GIL: is this thread in a subinterpreter?  Hooks are installed or removed there then, if that
  * has to be.  Keeps the exception that may be set, and errno.
  */
-bool subinterp_event(const char *event);
+bool subinterp_event(const char *event, struct pyobj *args);
 
 /*
  * With the main interpreter's GIL, when hooks have changed: if there are subinterpreters, or the module that makes them
