@@ -96,6 +96,7 @@ int main(void)
 """
 
 
+@pytest.mark.alone              # a processor has four such registers
 @pytest.mark.needs_bpf
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
 @pytest.mark.parametrize("flags", ["-no-pie", "-pie"])
@@ -114,6 +115,7 @@ def test_memory(tmp_path, flags):
     assert result.code == 0 and result.out.splitlines() == ["main"] * 5 + ["a 1", "both 3", "rw 8", "write 5"], result
 
 
+@pytest.mark.alone
 @pytest.mark.needs_bpf
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
 def test_memory_of_a_file(tmp_path):

@@ -8,7 +8,7 @@ import itertools
 
 import ground
 import words
-from ground import Fault, DIVZERO
+from ground import BADADDR, DIVZERO, Fault
 from numbers_of_c import I8, I32, I64, U32, U64, TYPES, arith, integer, pad, promote, quotient, remainder, wider
 from tree import STR, Expr, Form, Writer
 
@@ -145,6 +145,11 @@ def choice(cond, a, b):
         return v if t == STR else t.keep(v)
 
     return of_constants(Expr(t, lambda c, x, y: f"({c} ? {x} : {y})", fn, (cond, a, b), lazy=True))
+
+
+def known(a):
+    """The string @a, which may be NULL: to read that is a fault, to compare it is none.  @a changes nothing."""
+    return choice(compare("==", a, text_literal("")), text_literal(""), a)
 
 
 def cast(t, a):
@@ -401,6 +406,8 @@ class Tokens:
         rest = self.s.value(state)
         for ends in (self.ends, *self.more):
             one, rest = words.token(rest, state.cut(ends.encode()))
+            if not one:
+                raise Fault(BADADDR, 0)
             state.show(f"@{self.case} <".encode() + one + b">")
 
 
@@ -608,7 +615,8 @@ class Case:
         rnd = self.rnd
         if depth <= 0:
             if hasattr(self, "clauses") and rnd.random() < 0.5:
-                return rnd.choice(self.strings).read()
+                string = rnd.choice(self.strings)
+                return known(string.read()) if string.text.startswith("self->") else string.read()
             n = rnd.choice((0, 1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 40)) if rnd.random() < 0.5 else rnd.randint(0, 6)
             return text_literal(rnd.choice(("0x1f", "-12", "", *ground.WORDS)) if rnd.random() < 0.3 else
                                 "".join(rnd.choice(LETTERS) for _ in range(n)))
@@ -624,9 +632,9 @@ class Case:
             (4, lambda: call("strjoin", STR, lambda a, b: a + b, sub(), sub())),
             (2, lambda: self.rest_of(sub(), num())),
             (2, lambda: call("substr", STR, as_int(words.substr, 1, 2), sub(), num(), num())),
-            (1, lambda: call("strchr", STR, lambda s, c: words.strchr(s, c & 255), sub(), byte())),
-            (1, lambda: call("strrchr", STR, lambda s, c: words.strrchr(s, c & 255), sub(), byte())),
-            (1, lambda: call("strstr", STR, words.strstr, sub(), self.text(0))),
+            (1, lambda: known(call("strchr", STR, lambda s, c: words.strchr(s, c & 255), self.text(depth - 1, True), byte()))),
+            (1, lambda: known(call("strrchr", STR, lambda s, c: words.strrchr(s, c & 255), self.text(depth - 1, True), byte()))),
+            (1, lambda: known(call("strstr", STR, words.strstr, self.text(depth - 1, True), self.text(0)))),
             (1, lambda: call("basename", STR, words.basename, sub())),
             (1, lambda: call("dirname", STR, words.dirname, sub())),
             (1, lambda: call("toupper", STR, words.upper, sub())),
@@ -638,7 +646,7 @@ class Case:
             (2, lambda: choice(self.int(depth - 1, pure), sub(), sub())),
         ]
         if any(m[2] == STR for m in self.maps):
-            kinds += [(2, lambda: self.element(rnd.choice([m for m in self.maps if m[2] == STR]), depth - 1, pure).read())]
+            kinds += [(2, lambda: known(self.element(rnd.choice([m for m in self.maps if m[2] == STR]), depth - 1, True).read()))]
         if not pure:
             kinds += [(1, lambda: self.string_place(depth).assign(sub()))]
         return rnd.choices([make for _, make in kinds], [weight for weight, _ in kinds])[0]()
