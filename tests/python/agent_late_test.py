@@ -80,9 +80,9 @@ def test_stap(interp, tmp_path):
 FORKS = """
 import os
 import re
-def tick(): pass
+def forked_tick(): pass
 pid = os.fork()
-tick()
+forked_tick()
 if pid:
     os.waitpid(pid, 0)
 """
@@ -91,7 +91,7 @@ if pid:
 @pytest.mark.interps("3.9", "3.13")
 def test_stap_children(interp):
     """A point that names a program means every process that executes it, the command's children as well."""
-    script = ('global n; probe process("%s").mark("function__entry") { if (user_string($arg2) == "tick") n++ } '
+    script = ('global n; probe process("%s").mark("function__entry") { if (user_string($arg2) == "forked_tick") n++ } '
               'probe end { println(n) }')
     result = harness.stap("-w", "-e", script % interp.executable, "-c", interp.command(FORKS))
     assert (result.code, result.err, result.out) == (0, "", "2\n"), result
