@@ -20,9 +20,10 @@ bool early_add_hook(capi_audithook *hook);
 void early_event(const char *event);
 
 /*
- * The calls before the agent is set up, on CPythons whose frames are objects (up to 3.10): 3.9 makes some 500 of them before
- * the program's first.  Layouts are not measured yet, and no object may be made: the evaluator's pointer is set, and each
- * call is noted with its code object, line and time.  When the programs of tracers are there they run for what was noted.
+ * The calls before the agent is set up, on CPythons whose frames are objects (up to 3.10): 3.9 makes some 2,300 calls and
+ * returns before the program's first.  Layouts are not measured yet, and no object may be made: the evaluator's pointer is
+ * set, and each call is noted with its code object, line and time.  When the programs of tracers are there they run for
+ * what was noted.
  *
  * early_watch(): at an audit event before the interpreter is initialised; does nothing if that is not possible, or done.
  * early_stop(): takes no more notes.  early_replay(): runs the programs, and forgets.  The last three with the GIL.

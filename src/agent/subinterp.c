@@ -93,7 +93,10 @@ static void look(struct pyinterp *interp)
 	errno = saved;
 }
 
-/* The modules that make them.  From 3.14 on asyncio imports _interpreters; who makes any by concurrent does the other. */
+/*
+ * The modules whose import tells that subinterpreters will be made.  From 3.14 on _interpreters does not: asyncio imports
+ * it.  What makes them by the package concurrent imports _interpqueues as well.
+ */
 static const struct {
 	const char *name;
 	int until;		/* 0, or the first minor version of which it does not tell */

@@ -137,7 +137,10 @@ static void run(void (*fn)(void))
 	agent.py.PyGILState_Release(state);
 }
 
-/* @patient: not now, if it cannot be without danger; there will be another time. */
+/*
+ * While the allocation is wrapped and the main thread does not answer, @fn is run with the GIL all the same; if @patient,
+ * it is not run, since the caller asks again.
+ */
 static void with_gil(void (*fn)(void), bool patient)
 {
 	announce();
