@@ -428,7 +428,9 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 	return finish(&g, err);
 }
 
-struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err)
+/* A program that is no clause's: @fn's instructions, for a process that is traced; @filter, or NULL, may jump to @out. */
+static struct ebpf_prog *compile_own(const struct ebpf_unit *u, const struct ebpf_env *env,
+				     void (*filter)(struct gen *g, uint32_t out), void (*fn)(struct gen *g), const char **err)
 {
 	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
 	struct assembler *as = &g.as;
@@ -438,9 +440,11 @@ struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_
 		return NULL;
 	g.needs = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
 	gen_filter(&g, out);
+	if (filter)
+		filter(&g, out);
 	gen_take_scratch(&g, out);
 	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
-	gen_ask(&g);
+	fn(&g);
 	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_bind(as, out);
 	asm_imm(as, R0, 0);
@@ -448,25 +452,14 @@ struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_
 	return finish(&g, err);
 }
 
+struct ebpf_prog *ebpf_compile_ask(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err)
+{
+	return compile_own(u, env, NULL, gen_ask, err);
+}
+
 struct ebpf_prog *ebpf_compile_keep(const struct ebpf_unit *u, const struct ebpf_env *env, const char **err)
 {
-	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
-	struct assembler *as = &g.as;
-	uint32_t out = asm_label(as);
-
-	if (!knows_machine(&g, err))
-		return NULL;
-	g.needs = NEED_SCRATCH | NEED_TIME | NEED_PROBE | NEED_TASK;
-	gen_filter(&g, out);
-	gen_keep_filter(&g, out);
-	gen_take_scratch(&g, out);
-	gen_prologue_values(&g, g.needs & ~(uint32_t)NEED_TASK);
-	gen_keep(&g);
-	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
-	asm_bind(as, out);
-	asm_imm(as, R0, 0);
-	asm_exit(as);
-	return finish(&g, err);
+	return compile_own(u, env, gen_keep_filter, gen_keep, err);
 }
 
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn)
