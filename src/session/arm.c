@@ -446,6 +446,22 @@ static int enable_other(struct session *s, struct jobs *jobs, struct enabled *en
 	return 0;
 }
 
+/* Arm @prog, a program of dtap's own, at the tracepoint of @env; NULL: it cannot be made, for the reason @why. */
+static int add_own(struct session *s, struct jobs *jobs, const struct ebpf_env *env, const struct ebpf_prog *prog,
+		   const char *why, struct strbuf *err)
+{
+	struct job *j;
+
+	if (!prog) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	j = add_job(s, jobs, NULL, env);
+	j->prog = prog;
+	j->arm = arm_tracepoint;
+	return 0;
+}
+
 /* Watch for processes that start, if walking their stacks needs more than the kernel knows. */
 static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 {
@@ -453,20 +469,12 @@ static int watch_exec(struct session *s, struct jobs *jobs, struct strbuf *err)
 	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
 	const struct ebpf_prog *prog;
 	const char *why = NULL;
-	struct job *j;
 
 	if (!walks(s) || !s->place->ops->arm_tracepoint)
 		return 0;
 	env.tp = &tp;
 	prog = ebpf_compile_ask(s->unit, &env, &why);
-	if (!prog) {
-		strbuf_puts(err, why);
-		return -EINVAL;
-	}
-	j = add_job(s, jobs, NULL, &env);
-	j->prog = prog;
-	j->arm = arm_tracepoint;
-	return 0;
+	return add_own(s, jobs, &env, prog, why, err);
 }
 
 /* Keep the stacks of threads that leave their CPU, if a clause asks for that of the thread that gets it. */
@@ -476,7 +484,6 @@ static int keep_stacks(struct session *s, struct jobs *jobs, struct strbuf *err)
 	struct ebpf_env env = base_env(s, EBPF_CTX_TP);
 	const struct ebpf_prog *prog;
 	const char *why = NULL;
-	struct job *j;
 
 	if (s->unit->maps[EBPF_MAP_KEPT].type == BPF_MAP_TYPE_UNSPEC || !s->place->ops->arm_tracepoint)
 		return 0;
@@ -484,14 +491,7 @@ static int keep_stacks(struct session *s, struct jobs *jobs, struct strbuf *err)
 	env.only_cpu = 0;
 	find_own(s, &env);
 	prog = ebpf_compile_keep(s->unit, &env, &why);
-	if (!prog) {
-		strbuf_puts(err, why);
-		return -EINVAL;
-	}
-	j = add_job(s, jobs, NULL, &env);
-	j->prog = prog;
-	j->arm = arm_tracepoint;
-	return 0;
+	return add_own(s, jobs, &env, prog, why, err);
 }
 
 /* Computed once: it is needed for each probe, and a script may have hundreds with long programs. */
