@@ -214,7 +214,10 @@ struct abi_lane {
 	abi_u32 changing;		/* 1: a table's index is being changed; stays 1 if the owner is killed */
 	abi_u32 given_back;		/* how often an element was taken from its key; used only by the owner */
 	abi_u64 owner_start;		/* when the owner started, to recognise a later process with the same pid */
-	abi_u64 reserved[5];
+	/* Written by the owner; never set back, so that a later owner goes on from there. */
+	abi_u64 events;			/* that have come to the session */
+	abi_u64 spent_ps;		/* what its events have cost the owner, in 10^-12 s */
+	abi_u64 reserved[3];
 	/* The ring buffer: total bytes written and read. */
 	abi_u64 head __attribute__((aligned(64)));	/* written by the owner */
 	abi_u64 tail __attribute__((aligned(64)));	/* written by the tracer */
