@@ -8,7 +8,7 @@
 #include "agent/code.h"
 
 /* The same in 3.9 and 3.10; qualname_usable() checks that. */
-enum { OP_BUILD_CLASS = 71, OP_LOAD_CONST = 100, OP_MAKE_FUNCTION = 132, OP_EXTENDED_ARG = 144, NESTING = 64, FILE_INPUT = 257 };
+enum { OP_STORE_NAME = 90, OP_LOAD_CONST = 100, OP_LOAD_NAME = 101, OP_EXTENDED_ARG = 144, NESTING = 64, FILE_INPUT = 257 };
 enum { CO_OPTIMIZED = 1 };
 
 static void release(void *name)
@@ -109,51 +109,59 @@ static bool is_function(struct pyobj *code)
 	return is;
 }
 
-/* The qualified name of a class body, whose constant has only the last part; a new reference. */
-static struct pyobj *class_name(struct pyobj *around, const char *outer, struct pyobj *code)
+/*
+ * The qualified name of a class, a new reference, if @code is its body, which begins with __module__ = __name__ and
+ * __qualname__ = the name; else NULL.
+ */
+static struct pyobj *class_name(struct pyobj *code)
 {
-	const char *dot = !outer ? "" : is_function(around) ? ".<locals>." : ".", *name = code_name(code);
-	size_t size = (outer ? strlen(outer) : 0) + strlen(dot) + strlen(name) + 1;
-	char *text = malloc(size);
-	struct pyobj *ret;
+	static const int begin[] = { OP_LOAD_NAME, OP_STORE_NAME, OP_LOAD_CONST, OP_STORE_NAME };
+	struct pyobj *value = NULL, *names, *last;
+	unsigned arg = 0;
+	ssize_t at = 0;
+	struct body b;
 
-	if (!text)
+	if (is_function(code) || !open_body(code, &b))
 		return NULL;
-	strcpy(text, outer ? outer : "");
-	strcat(text, dot);
-	strcat(text, name);
-	ret = agent.py.PyUnicode_FromString(text);
-	free(text);
-	return ret;
+	names = attribute(code, "co_names");
+	for (unsigned k = 0; k < 4; k++) {
+		if (next_instr(&b, &at, &arg) != begin[k]) {
+			value = NULL;
+			break;
+		}
+		if (k == 2)
+			value = constant(&b, arg);
+	}
+	last = value && names && arg < (size_t)agent.py.PyTuple_Size(names) ? agent.py.PyTuple_GetItem(names, arg) : NULL;
+	if (last && !strcmp(code_text(last), "__qualname__"))
+		agent.py.Py_IncRef(value);
+	else
+		value = NULL;
+	agent_release(names);
+	close_body(&b);
+	return value;
 }
 
-/* Record the names of all code nested in @code, whose own name is @outer; NULL: a module or other top-level code. */
-static void learn_nested(struct pyobj *code, const char *outer, unsigned depth)
+/* Record the names of all code nested in @code: of a class its own, of a function the constant after its code. */
+static void learn_nested(struct pyobj *code, unsigned depth)
 {
 	struct pyobj *inner = NULL, *name;
-	int op, before = -1, last = -1;
-	bool is_class = false;
 	struct body b;
 	unsigned arg;
+	int op;
 
 	if (depth == NESTING || !open_body(code, &b))
 		return;
-	for (ssize_t at = 0; (op = next_instr(&b, &at, &arg)) >= 0; before = last, last = op) {
+	for (ssize_t at = 0; (op = next_instr(&b, &at, &arg)) >= 0;) {
 		struct pyobj *value = op == OP_LOAD_CONST ? constant(&b, arg) : NULL;
 
-		if (value && is_code(value)) {
-			inner = value;
-			is_class = last == OP_BUILD_CLASS || (before == OP_BUILD_CLASS && last != OP_LOAD_CONST);
-		} else if (inner && value && last == OP_LOAD_CONST) {
-			name = is_class ? class_name(code, outer, inner) : value;
-			keep(inner, name);
-			learn_nested(inner, code_text(name ? name : value), depth + 1);
-			if (is_class)
-				agent_release(name);
-			inner = NULL;
-		} else {
-			inner = NULL;
+		if (inner && value) {
+			name = class_name(inner);
+			keep(inner, name ? name : value);
+			agent_release(name);
+			learn_nested(inner, depth + 1);
 		}
+		inner = !inner && value && is_code(value) ? value : NULL;
 	}
 	close_body(&b);
 	agent.py.PyErr_Clear();
@@ -165,11 +173,14 @@ const char *qualname_of(struct pyobj *code)
 
 	if (name)
 		return code_text(name);
-	name = attribute(code, "co_name");
+	name = class_name(code);
+	if (!name)
+		name = attribute(code, "co_name");
 	keep(code, name);
-	learn_nested(code, is_function(code) ? code_name(code) : NULL, 0);
 	agent_release(name);
-	return code_name(code);
+	learn_nested(code, 0);
+	name = kept(code);
+	return name ? code_text(name) : code_name(code);
 }
 
 /* --- the functions that there are --------------------------------------------------------------------- */
@@ -189,10 +200,8 @@ static void each_function(struct pyobj *objects, void (*fn)(struct pyobj *functi
 
 static void learn_inside(struct pyobj *function, struct pyobj *code)
 {
-	struct pyobj *name = attribute(function, "__qualname__");
-
-	learn_nested(code, name ? code_text(name) : NULL, 0);
-	agent_release(name);
+	(void)function;
+	learn_nested(code, 0);
 }
 
 /* For code not found as nested code: the function's __qualname__, which a wrapping decorator may have changed. */
@@ -251,14 +260,14 @@ static unsigned count_named(struct pyobj *code, const char *const names[], unsig
 static bool reads_specimen(void)
 {
 	static const char source[] = "class A:\n class B:\n  def f(self):\n   return lambda: 1\n"
-				     "def g():\n class C:\n  pass\n def h(): pass\n";
-	static const char *const names[] = { "A", "A.B", "A.B.f", "A.B.f.<locals>.<lambda>", "g", "g.<locals>.C", "g.<locals>.h" };
+				     "def g():\n class C:\n  pass\n def h(): pass\n global D\n class D:\n  pass\n";
+	static const char *const names[] = { "A", "A.B", "A.B.f", "A.B.f.<locals>.<lambda>", "g", "g.<locals>.C", "g.<locals>.h", "D" };
 	enum { NAMES = sizeof(names) / sizeof(*names) };
 	struct pyobj *code = agent.py.Py_CompileString(source, "<dtap>", FILE_INPUT);
 	bool good = false;
 
 	if (code) {
-		learn_nested(code, NULL, 0);
+		learn_nested(code, 0);
 		good = count_named(code, names, NAMES) == NAMES;
 	}
 	agent_release(code);

@@ -2,8 +2,8 @@
 /*
  * Qualified names of code objects before 3.11; from 3.11 on, code objects contain them.
  *
- * The code that creates a function has the qualified name as a constant, next to the function's code object.  So if the
- * name of some code is known, the names of all code nested in it are known.  Code without a known name when it first
+ * The code that creates a function has the qualified name as a constant, next to the function's code object; a class's
+ * body has its own.  So the names of all code nested in some code are known.  Other code without a known name when it first
  * runs was not nested in code that ran while names were recorded: it is a module, the argument of exec(), or an older
  * function, whose name is taken from the existing function objects.  If there is none, the name is co_name: for a
  * method whose class was created before and that has no function object left, and for unpickled code.
