@@ -10,7 +10,7 @@
 #	make fuzz		a short run of each fuzz driver
 #	make install		into DESTDIR, prefix (default /usr/local)
 #	make uninstall		remove what the last install has put there
-#	make package		Debian packages, or with KIND=rpm or KIND=static those, in OUT (default packages)
+#	make package		Debian packages, or with KIND=rpm, static or wheel those, in OUT (default packages)
 #	make clean		remove the build folders
 #	make help		this list
 #

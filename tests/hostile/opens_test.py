@@ -18,6 +18,7 @@ OURS = {
     "cmd/ready/head.c": USER,
     "cmd/ready/output.c": USER,
     "cmd/ready/tree_out.c": "a page that is installed with dtap",
+    "cmd/stream.c": "/dev/null",
     "cmd/serve/outputs.c": "a file or pipe that the configuration names, no link, of its kind alone (fstat); a pipe does not wait",
     "cmd/serve/serve.c": "a new file (O_EXCL), in the folder of the text file that the configuration names",
     "cmd/serve/spool.c": "a folder of the service alone, which others cannot write to (fstat), and files in it by its descriptor",

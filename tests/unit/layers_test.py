@@ -21,7 +21,8 @@ NOT_LIVE = ("stp", "ir", "bpf", "lang", "type")
 LIVE = re.compile(r"\b(sysconf|[fl]?stat|get(pid|ppid|uid|euid|gid|egid|tid)|uname|gethostname|getenv|clock_gettime|time)\(")
 
 # The commands that trace are callers of the library: they know its header and nothing below it.
-CALLERS = ("dtrace.c", "dtrace_opts.c", "stap.c", "stap_opts.c", "stap_output.c", "dump.c", "diff.c", "view.c")
+CALLERS = ("dtrace.c", "dtrace_opts.c", "stap.c", "stap_opts.c", "stap_output.c", "dump.c", "diff.c", "view.c",
+           "stream.c")
 
 
 def includes(path):

@@ -1,0 +1,4 @@
+"""python -m dtap: the command dtap."""
+from dtap._program import main
+
+main()
