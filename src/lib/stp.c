@@ -99,6 +99,8 @@ static int read_scripts(struct dtap *t)
 	r->msg.nscripts = t->nscripts;
 	for (size_t i = 0; i < t->nscripts; i++)
 		stp_tapset_script(r->tapset, all[i]);
+	for (size_t i = 0; i < t->args.n; i++)
+		stp_tapset_argument(r->tapset, source_text(t->arena, "", t->args.v[i], strlen(t->args.v[i])));
 	return 0;
 }
 

@@ -408,6 +408,65 @@ static unsigned int expand_rows(struct expansion *x, const struct stp_point *p, 
 
 /* --- aliases ----------------------------------------------------------------------------------------- */
 
+/* Is the variable @of assigned to? */
+struct written {
+	const struct load *load;
+	const struct stp_node *of;
+	bool found;
+};
+
+static void find_write(void *ctx, struct stp_node **child)
+{
+	const struct stp_node *n = *child;
+	struct written *w = ctx;
+
+	if ((n->kind == STP_ASSIGN || n->kind == STP_PRE || n->kind == STP_POST) && n->l->kind == w->of->kind &&
+	    n->l->name && w->of->name && !strcmp(n->l->name, w->of->name))
+		w->found = true;
+	stp_each_node(*child, find_write, w);
+}
+
+static void find_write_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, find_write, ctx);
+	stp_each_stmt(*child, find_write_stmt, ctx);
+}
+
+/* @probewrite(var) becomes 1 where the probe that uses the alias assigns to the variable, else 0. */
+static void settle_written(void *ctx, struct stp_node **child)
+{
+	struct stp_node *n = *child;
+	struct written *w = ctx;
+
+	if (n->kind != STP_WRITTEN) {
+		stp_each_node(n, settle_written, ctx);
+		return;
+	}
+	w->of = n->l;
+	w->found = false;
+	for (size_t i = 0; i < w->load->nblocks; i++)
+		find_write_stmt(w, &w->load->blocks[i]);
+	n->kind = STP_NUM;
+	n->value = w->found;
+	n->l = NULL;
+}
+
+static void settle_written_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, settle_written, ctx);
+	stp_each_stmt(*child, settle_written_stmt, ctx);
+}
+
+/* An alias's block for the handler whose other blocks are @load. */
+static struct stp_stmt *alias_block(struct expansion *x, const struct stp_stmt *block, const struct load *load)
+{
+	struct written w = { .load = load };
+	struct stp_stmt *copy = stp_copy_stmt(x->arena, block);
+
+	settle_written_stmt(&w, &copy);
+	return copy;
+}
+
 /* Expand all points of @probe, with the components of @p behind the alias's name as their suffix. */
 static unsigned int expand_alias(struct expansion *x, struct stp_probe *probe, const struct stp_point *p,
 				 size_t prefix, const struct load *load, bool quiet)
@@ -421,10 +480,12 @@ static unsigned int expand_alias(struct expansion *x, struct stp_probe *probe, c
 				   "semantic error: recursive loop in alias expansion of %s", p->comps[0].name);
 		return 0;
 	}
-	with.blocks = arena_alloc(x->arena, (load->nblocks + 1) * sizeof(*with.blocks));
+	with.blocks = arena_alloc(x->arena, (load->nblocks + 2) * sizeof(*with.blocks));
 	memcpy(with.blocks + !probe->epilogue, load->blocks, load->nblocks * sizeof(*with.blocks));
-	with.blocks[probe->epilogue ? load->nblocks : 0] = probe->body;
+	with.blocks[probe->epilogue ? load->nblocks : 0] = alias_block(x, probe->body, load);
 	with.nblocks++;
+	if (probe->after)
+		with.blocks[with.nblocks++] = alias_block(x, probe->after, load);
 	probe->expanding = true;
 	x->depth++;
 	for (size_t i = 0; i < probe->points.n; i++) {

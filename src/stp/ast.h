@@ -244,13 +244,13 @@ struct stp_points {
 	size_t n, cap;
 };
 
-/* probe points { body }; an alias, if it has names: probe name = points { body } */
+/* probe points { body }; an alias, if it has names: probe name = points { body }, { after } */
 struct stp_probe {
 	struct src_pos pos;
 	struct stp_points names;	/* of an alias: aliases of one body */
 	bool epilogue;			/* += */
 	struct stp_points points;
-	struct stp_stmt *body;
+	struct stp_stmt *body, *after;	/* @after: the second block of an alias, its epilogue, or NULL */
 	bool is_private;
 	bool from_library;
 	bool expanding;			/* alias.c: to see an alias that names itself */

@@ -415,6 +415,10 @@ void stp_dump(struct strbuf *out, const struct stp_prog *p)
 		strbuf_puts(out, a->epilogue ? " += " : " = ");
 		dump_points(out, &a->points, ", ");
 		dump_stmt(out, a->body);
+		if (a->after) {
+			strbuf_puts(out, ",");
+			dump_stmt(out, a->after);
+		}
 		strbuf_putc(out, '\n');
 	}
 	for (const struct stp_probe *b = p->probes; b; b = b->next) {

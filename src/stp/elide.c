@@ -229,6 +229,13 @@ static void elide_if(struct sem *s, struct stp_stmt *st)
 	s->news++;
 }
 
+/* Does nobody see that the loop has run? */
+static bool is_idle(const struct stp_stmt *loop)
+{
+	return is_empty(loop->yes) && !(loop->init && has_effect(loop->init)) &&
+	       !(loop->expr && has_effect(loop->expr)) && !(loop->incr && has_effect(loop->incr));
+}
+
 static bool leaves(const struct stp_stmt *st)
 {
 	return st->kind == STP_S_NEXT || st->kind == STP_S_RETURN || st->kind == STP_S_BREAK ||
@@ -270,6 +277,11 @@ static void elide_stmt(void *ctx, struct stp_stmt **stmt)
 		elide_if(s, st);
 		break;
 	case STP_S_FOR:
+		if (is_idle(st)) {
+			diag_warn(s->diag, st->pos, "S_ELIDED", "Eliding side-effect-free 'for' statement: %s", st->what);
+			make_null(s, st);
+			break;
+		}
 		if (!st->expr || !is_const(st->expr, &truth) || truth)
 			break;
 		st->expr = st->init;

@@ -408,8 +408,14 @@ static enum stp_type infer(struct sem *s, struct stp_node *n, enum stp_type want
 	case STP_CAST:
 	case STP_DEREF:
 		return infer_target(s, n, want);
-	case STP_ENTRY:
+	case STP_ENTRY:		/* entry.c has taken those in probes of returns */
+		if (s->final)
+			sem_error(s, n, "S_ENTRY", "@entry is only valid in .return probes");
 		return expect(s, n, want, infer(s, n->l, want));
+	case STP_WRITTEN:	/* alias.c has taken those of aliases */
+		if (s->final)
+			sem_error(s, n, "S_WRITTEN", "unexpected @probewrite");
+		return expect(s, n, want, STP_LONG);
 	case STP_EXTRACT:
 	case STP_HIST:
 		return infer_stat(s, n, want);

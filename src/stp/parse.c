@@ -279,10 +279,12 @@ static bool multiply(struct stp_parser *p, struct stp_points *heads, const struc
 	return true;
 }
 
-/* Does the token follow the one before it without a blank?  For parts of macros that is not known. */
+/* Does the token follow the one before it without a blank?  For parts of macros and arguments that is not known. */
 static bool touches(const struct stp_tok *t)
 {
-	return t->from || t[-1].from || t->pos.src != t[-1].pos.src ||
+	bool of_argument = t->pos.line == t[-1].pos.line && t->pos.col == t[-1].pos.col;
+
+	return t->from || t[-1].from || t->pos.src != t[-1].pos.src || of_argument ||
 	       (t->pos.line == t[-1].pos.line && t->pos.col == t[-1].pos.col + t[-1].len);
 }
 
@@ -372,7 +374,7 @@ static bool parse_points(struct stp_parser *p, struct stp_points *to)
 
 /* --- probes ------------------------------------------------------------------------------------------ */
 
-/* probe := 'probe' { point ('=' | '+=') } points block */
+/* probe := 'probe' { point ('=' | '+=') } points block [ ',' block ] */
 static bool parse_probe(struct stp_parser *p)
 {
 	struct stp_probe *probe = arena_new_of(p->arena, struct stp_probe);
@@ -408,6 +410,17 @@ static bool parse_probe(struct stp_parser *p)
 	probe->body = stp_parse_block(p);
 	if (!probe->body)
 		return false;
+	if (probe->names.n && stp_at_op(p, ",")) {
+		if (probe->epilogue)
+			return stp_parse_error(p, p->t, "S_EPILOGUE",
+					       "Combined prologue and epilogue cannot be defined with '+='");
+		p->t++;
+		if (!stp_at_op(p, "{"))
+			return stp_expected(p, "'{'");
+		probe->after = stp_parse_block(p);
+		if (!probe->after)
+			return false;
+	}
 	*p->prog->probes_tail = probe;
 	p->prog->probes_tail = &probe->next;
 	return true;

@@ -407,11 +407,6 @@ static void resolve(struct sem *s, struct stp_node *n, enum use use)
 		resolve(s, n->l, USE_READ);
 		set_number(n, is_defined(n->l));
 		break;
-	case STP_ENTRY:
-		if (s->handler && !is_return(s->handler->kind))
-			sem_error(s, n, "S_ENTRY", "@entry is only valid in .return probes");
-		resolve(s, n->l, USE_READ);
-		break;
 	default:
 		stp_each_node(n, resolve_child, s);
 		break;

@@ -547,6 +547,11 @@ void stp_tapset_script(struct stp_tapset *t, const struct source *src)
 	use(t, src, 0, src->len);
 }
 
+void stp_tapset_argument(struct stp_tapset *t, const struct source *src)
+{
+	use(t, src, 0, src->len);
+}
+
 void stp_tapset_all(struct stp_tapset *t)
 {
 	t->all = true;

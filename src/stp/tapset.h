@@ -33,6 +33,9 @@ void stp_tapset_dir(struct stp_tapset *t, const char *dir, const char *skip);
 /* Add a script: its uses count, and its definitions hide those in folders. */
 void stp_tapset_script(struct stp_tapset *t, const struct source *src);
 
+/* Add an argument of the script, which $1 and its like may put into it: its words count as used. */
+void stp_tapset_argument(struct stp_tapset *t, const struct source *src);
+
 /* Treat everything as needed: for lists. */
 void stp_tapset_all(struct stp_tapset *t);
 
