@@ -75,6 +75,7 @@ struct arch_kept {
 	const char *mode_field;
 	uint8_t mode_32;
 	const struct arch_ureg *uregs;	/* the last one has no name */
+	const struct arch_reg *others;	/* of struct pt_regs, what operands do not name; the last one has no name; or NULL */
 };
 
 struct arch {

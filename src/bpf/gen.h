@@ -84,7 +84,7 @@ void gen_check_own(struct gen *g);
 gen_fn gen_copyin, gen_alloca, gen_copy_into, gen_poke, gen_poke_string, gen_user_reg;	/* gen_copy.c: the clause's memory */
 gen_fn gen_rand, gen_signal, gen_copyout, gen_copyoutstr, gen_poke_user, gen_progenyof;	/* gen_act.c: the process */
 gen_fn gen_value;								/* gen_value.c */
-gen_fn gen_stack, gen_task, gen_path, gen_register;				/* gen_stack.c, gen_task.c, gen_path.c, gen_ctx.c */
+gen_fn gen_stack, gen_frame, gen_task, gen_path, gen_register;				/* gen_stack.c, gen_task.c, gen_path.c, gen_ctx.c */
 
 /* --- operands ---------------------------------------------------------------------------------------- */
 

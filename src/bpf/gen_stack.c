@@ -290,6 +290,20 @@ static void frame_at(struct gen *g, uint32_t k)
 	asm_bind(as, out);
 }
 
+void gen_frame(struct gen *g, const struct ir_insn *i)
+{
+	int64_t n = gen_constant(g, i->args[0]);
+
+	if (!fits(g))
+		return;
+	asm_imm(&g->as, R1, 0);
+	if (n >= 0 && n < PLAN_STACK_FRAMES - OWN_FRAMES) {
+		read_stack(g, true, (uint32_t)n + 1 < 2 ? 2 : (uint32_t)n + 1);
+		frame_at(g, (uint32_t)n);
+	}
+	gen_put(g, i, R1);
+}
+
 /*
  * R1 = the caller of the first frame of a kernel stack that is not the tracing's own: at a tracepoint the program's
  * frame is followed by kernel functions that called it.  R3 = how many frames precede that first one.

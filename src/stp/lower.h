@@ -206,6 +206,7 @@ bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_s
  * lower_late.c: find the locals of @h whose texts can be made later; for such an assignment @n keep the parts of the
  * text instead.
  */
+struct arch_reg;
 struct stp_late;
 struct stp_lower_choice;
 void stp_lower_find_late(const struct stp_handler *h);
@@ -251,6 +252,12 @@ struct ir_var *stp_lower_call_late(struct lower *l, struct stp_node *n, struct s
 /* A call of a function, $target->member, string =~ regex. */
 ir_reg stp_lower_call(struct lower *l, struct stp_node *n);
 ir_reg stp_lower_target(struct lower *l, struct stp_node *n);
+
+/* lower_mem.c: a register of the process, zero-extended; of the handler's probe, or refused at @n. */
+ir_reg stp_lower_register(struct lower *l, const struct stp_node *n, const struct arch_reg *reg);
+
+/* @uregister(n), @kregister(n). */
+ir_reg stp_lower_numbered_register(struct lower *l, const struct stp_node *n);
 
 /* Write @value to the location of @n, such a node.  Returns what was written. */
 ir_reg stp_lower_write(struct lower *l, struct stp_node *n, struct stp_node *value);

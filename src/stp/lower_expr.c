@@ -170,9 +170,6 @@ static ir_reg lower_later(struct lower *l, struct stp_node *n)
 	case STP_CONST:
 		stp_lower_refuse(l, n, "write the number itself", "@const needs a C compiler");
 		break;
-	case STP_REGISTER:
-		stp_lower_refuse(l, n, "use the context variables of the probe", "registers are not available");
-		break;
 	case STP_ENTRY:
 		stp_lower_refuse(l, n, "use it in a probe of a function's .return", "@entry has no entry here");
 		break;
@@ -241,6 +238,8 @@ static ir_reg expr(struct lower *l, struct stp_node *n, bool used)
 		return stp_lower_extract(l, n);
 	case STP_PRINT:
 		return stp_lower_print(l, n);
+	case STP_REGISTER:
+		return stp_lower_numbered_register(l, n);
 	case STP_MEMORY:
 		return lower_memory(l, n);
 	default:

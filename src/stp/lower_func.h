@@ -45,7 +45,7 @@ stp_lower_func stp_func_kernel_string_or, stp_func_kernel_string_n, stp_func_ker
 stp_lower_func stp_func_words;		/* WITH: a row of lang/words.def (lower_words.c) */
 
 /* stacks (lower_show.c); WITH: enum ir_show */
-stp_lower_func stp_func_uaddr, stp_func_print_stack, stp_func_print_backtrace, stp_func_print_usyms;
+stp_lower_func stp_func_uaddr, stp_func_addr, stp_func_user_mode, stp_func_ustack, stp_func_print_stack, stp_func_print_backtrace, stp_func_print_usyms;
 
 /* output and the session */
 stp_lower_func stp_func_abort, stp_func_assert, stp_func_error, stp_func_exit, stp_func_log, stp_func_warn;

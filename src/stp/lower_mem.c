@@ -65,6 +65,14 @@ ir_reg stp_func_kernel_memory(struct lower *l, struct stp_node *call, const ir_r
 	return memory(l, call, args, IR_LOAD);
 }
 
+/* The 8 bytes at @off of the registers that the kernel kept when it was entered. */
+static ir_reg user_register(struct lower *l, int64_t off)
+{
+	ir_reg at = stp_lower_const(l, off);
+
+	return ir_call(&l->b, IR_FN_UREG, &at, 1);
+}
+
 /* int_arg(n): the n-th argument, from 1.  process.syscall has the call's number before them. */
 ir_reg stp_func_arg(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
@@ -72,8 +80,12 @@ ir_reg stp_func_arg(struct lower *l, struct stp_node *call, const ir_reg *args)
 	unsigned int type = call->builtin->number, first;
 
 	(void)args;
+	/* When a system call returns, the registers of its arguments are as they were. */
+	if (n->kind == STP_NUM && n->value >= 1 && n->value <= 6 && l->handler &&
+	    l->handler->kind == STP_P_SYSCALL_RETURN && arch_host())
+		return ir_ext(&l->b, user_register(l, arch_host()->kept.syscall_args[n->value - 1]), type & ~SIGNED,
+			      type & SIGNED);
 	if (n->kind != STP_NUM || n->value < 1 || n->value > 6 || !l->handler || l->handler->kind == STP_P_RETURN ||
-	    l->handler->kind == STP_P_SYSCALL_RETURN ||
 	    l->handler->kind == STP_P_STATEMENT || l->handler->kind == STP_P_INLINE || l->handler->point->inlined) {
 		stp_lower_refuse(l, call, "write a number from 1 to 6, in a probe of a function's .call",
 				 "the argument is not known");
@@ -89,32 +101,83 @@ static bool is_register(const struct arch *arch, const char *name, struct arch_o
 	return !arch->parse(name, strlen(name), op) && op->loc == ARCH_LOC_REG && op->reg && op->reg->kind <= ARCH_REG_PC;
 }
 
-/* A register of the processor by its name in assembler. */
-ir_reg stp_func_register(struct lower *l, struct stp_node *call, const ir_reg *args)
+/* The register of that name in assembler, with % before it or not, or of struct pt_regs; or NULL. */
+static const struct arch_reg *find_register(struct lower *l, const struct arch *arch, const char *name)
 {
-	const struct arch *arch = arch_host();
-	const struct stp_node *n = call->args[0];
 	struct arch_operand op = { 0 };
-	int kind = l->handler ? (int)l->handler->kind : -1;
-	bool known = false;
-	ir_reg both[2];
 
-	(void)args;
-	if (n->kind == STP_STR && arch)
-		known = is_register(arch, n->str, &op) || is_register(arch, arena_printf(l->arena, "%%%s", n->str), &op);
-	if (!known) {
-		stp_lower_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
-		return stp_lower_const(l, 0);
-	}
-	if (kind != STP_P_FUNCTION && kind != STP_P_RETURN && kind != STP_P_STATEMENT && kind != STP_P_MARK &&
-	    kind != STP_P_INLINE && kind != STP_P_PLT && kind != STP_P_PLT_RETURN) {
-		stp_lower_refuse(l, call, "they are known in probes of functions and marks",
+	if (is_register(arch, name, &op) || is_register(arch, arena_printf(l->arena, "%%%s", name), &op))
+		return op.reg;
+	for (const struct arch_reg *r = arch->kept.others; r && r->name; r++)
+		if (!strcmp(r->name, name))
+			return r;
+	return NULL;
+}
+
+ir_reg stp_lower_register(struct lower *l, const struct stp_node *n, const struct arch_reg *reg)
+{
+	enum stp_point_kind kind = l->handler ? (enum stp_point_kind)l->handler->kind : STP_P_BEGIN;
+	unsigned int within = 8 * (reg->off % 8);
+	ir_reg both[2], whole;
+
+	switch (kind) {
+	case STP_P_FUNCTION: case STP_P_RETURN: case STP_P_STATEMENT: case STP_P_MARK:
+	case STP_P_INLINE: case STP_P_PLT: case STP_P_PLT_RETURN:
+		both[0] = stp_lower_const(l, reg->off);
+		both[1] = stp_lower_const(l, reg->width);
+		return ir_call(&l->b, IR_FN_REG, both, 2);
+	case STP_P_SYSCALL_ENTRY: case STP_P_SYSCALL_RETURN: case STP_P_TRACEPOINT: case STP_P_TIMER_PROFILE:
+	case STP_P_PERF: case STP_P_DATA:
+		whole = user_register(l, reg->off - reg->off % 8);
+		if (within)
+			whole = ir_op2(&l->b, IR_SHR, whole, stp_lower_const(l, within));
+		return reg->width < 8 ? ir_ext(&l->b, whole, reg->width, false) : whole;
+	default:
+		stp_lower_refuse(l, n, "they are known in probes of functions, marks and system calls",
 				 "cannot access CPU registers in this context");
 		return stp_lower_const(l, 0);
 	}
-	both[0] = stp_lower_const(l, op.reg->off);
-	both[1] = stp_lower_const(l, op.reg->width);
-	return ir_ext(&l->b, ir_call(&l->b, IR_FN_REG, both, 2), op.reg->width, call->builtin->number);
+}
+
+/* The text that @n always is, or NULL: of a literal, or of a global that nobody assigns to. */
+static const char *constant_text(const struct stp_node *n)
+{
+	if (n->kind == STP_NAME && n->var && n->var->is_global && !n->var->writes && n->var->init)
+		n = n->var->init;
+	return n->kind == STP_STR ? n->str : NULL;
+}
+
+/* A register of the processor by its name in assembler. */
+ir_reg stp_func_register(struct lower *l, struct stp_node *call, const ir_reg *args)
+{
+	const char *name = constant_text(call->args[0]);
+	const struct arch_reg *reg = name && arch_host() ? find_register(l, arch_host(), name) : NULL;
+
+	(void)args;
+	if (!reg) {
+		stp_lower_refuse(l, call, "write the name of one that is for integers, as \"rdi\"", "unknown register");
+		return stp_lower_const(l, 0);
+	}
+	return ir_ext(&l->b, stp_lower_register(l, call, reg), reg->width, call->builtin->number);
+}
+
+/* @uregister(n), @kregister(n): the register of that number in DWARF. */
+ir_reg stp_lower_numbered_register(struct lower *l, const struct stp_node *n)
+{
+	enum { MAX_NUMBERS = 40 };
+	struct arch_operand ops[MAX_NUMBERS] = { 0 };
+	const struct arch *arch = arch_host();
+	unsigned int known = arch ? arch_operands(arch, arch->dwarf_regs, ops, MAX_NUMBERS) : 0;
+
+	if (known > MAX_NUMBERS)
+		known = MAX_NUMBERS;
+	if (n->l->kind != STP_NUM || n->l->value < 0 || n->l->value >= known || ops[n->l->value].loc != ARCH_LOC_REG ||
+	    !ops[n->l->value].reg || ops[n->l->value].reg->kind > ARCH_REG_PC) {
+		stp_lower_refuse(l, n, "write DWARF's number of one that is for integers: 0 is \"rax\" on x86-64",
+				 "unknown register");
+		return stp_lower_const(l, 0);
+	}
+	return stp_lower_register(l, n, ops[n->l->value].reg);
 }
 
 /* --- strings ----------------------------------------------------------------------------------------- */

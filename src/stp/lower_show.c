@@ -87,19 +87,54 @@ bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_s
 /* As a number it is the program counter. */
 ir_reg stp_func_uaddr(struct lower *l, struct stp_node *call, const ir_reg *args)
 {
-	const struct arch_reg *pc = arch_host()->pc;
+	(void)args;
+	return stp_lower_register(l, call, arch_host()->pc);
+}
+
+/* Do programs of perf events run here, whose arguments are the program counters of the kernel and of the process? */
+static bool at_perf_event(const struct lower *l)
+{
 	int kind = l->handler->kind;
-	ir_reg both[2] = { stp_lower_const(l, pc->off), stp_lower_const(l, pc->width) };
+
+	return kind == STP_P_TIMER_PROFILE || kind == STP_P_PERF || kind == STP_P_DATA;
+}
+
+/* Was it the process that ran, and not the kernel, when the probe fired? */
+ir_reg stp_func_user_mode(struct lower *l, struct stp_node *call, const ir_reg *args)
+{
+	int kind = l->handler->kind;
+
+	(void)call;
+	(void)args;
+	if (at_perf_event(l))
+		return ir_op2(&l->b, IR_NE, ir_arg(&l->b, 1), stp_lower_const(l, 0));
+	return stp_lower_const(l, kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_STATEMENT ||
+			       kind == STP_P_MARK || kind == STP_P_PLT || kind == STP_P_RETURN || kind == STP_P_PLT_RETURN ||
+			       kind == STP_P_PYTHON_CALL || kind == STP_P_PYTHON_RETURN);
+}
+
+ir_reg stp_func_addr(struct lower *l, struct stp_node *call, const ir_reg *args)
+{
+	if (at_perf_event(l))
+		return ir_op2(&l->b, IR_OR, ir_arg(&l->b, 0), ir_arg(&l->b, 1));	/* one is 0 */
+	return stp_func_uaddr(l, call, args);
+}
+
+/* ustack(n): the address of frame n. */
+ir_reg stp_func_ustack(struct lower *l, struct stp_node *call, const ir_reg *args)
+{
+	const struct stp_node *n = call->args[0];
+	ir_reg at;
 
 	(void)args;
-	if (kind == STP_P_TIMER_PROFILE || kind == STP_P_PERF || kind == STP_P_DATA)
-		return ir_arg(&l->b, 1);	/* EBPF_CTX_PERF */
-	if (kind != STP_P_FUNCTION && kind != STP_P_INLINE && kind != STP_P_STATEMENT && kind != STP_P_MARK && kind != STP_P_PLT &&
-	    kind != STP_P_RETURN && kind != STP_P_PLT_RETURN) {
-		stp_lower_refuse(l, call, "print usymname(uaddr()) or usymdata(uaddr())", "the address is not known as a number here");
+	if (n->kind != STP_NUM || n->value < 0) {
+		stp_lower_refuse(l, call, "write it as a number, from 0", "the number of a frame must be a constant");
 		return stp_lower_const(l, 0);
 	}
-	return ir_call(&l->b, IR_FN_REG, both, 2);
+	if (!n->value)
+		return stp_func_uaddr(l, call, args);
+	at = stp_lower_const(l, n->value);
+	return ir_call(&l->b, IR_FN_FRAME, &at, 1);
 }
 
 ir_reg stp_func_print_stack(struct lower *l, struct stp_node *call, const ir_reg *args)

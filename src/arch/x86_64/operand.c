@@ -176,6 +176,14 @@ static const struct arch_ureg uregs[] = {
 	{ NULL, 0 }
 };
 
+/* What struct pt_regs has besides, by SystemTap's names (tapset reference, register()). */
+static const struct arch_reg others[] = {
+	{ "orig_rax", ARCH_REG_INT, 8, 120 }, { "xcs", ARCH_REG_INT, 8, 136 }, { "eflags", ARCH_REG_INT, 8, 144 },
+	{ "xss", ARCH_REG_INT, 8, 160 }, { "orig_eax", ARCH_REG_INT, 4, 120 }, { "eip", ARCH_REG_INT, 4, 128 },
+	{ "orig_ax", ARCH_REG_INT, 2, 120 }, { "ip", ARCH_REG_INT, 2, 128 }, { "cs", ARCH_REG_INT, 2, 136 },
+	{ "flags", ARCH_REG_INT, 2, 144 }, { "ss", ARCH_REG_INT, 2, 160 }, { NULL, ARCH_REG_INT, 0, 0 },
+};
+
 const struct arch arch_x86_64 = {
 	.name = "x86_64",
 	.e_machine = EM_X86_64,
@@ -185,7 +193,7 @@ const struct arch arch_x86_64 = {
 		.syscall_args = { 14 * 8, 13 * 8, 12 * 8, 7 * 8, 9 * 8, 8 * 8 },	/* rdi rsi rdx r10 r8 r9 */
 		.syscall_field = "orig_ax", .syscall_arg_fields = { "di", "si", "dx", "r10", "r8", "r9" },
 		.mode = 17 * 8, .mode_field = "cs", .mode_32 = 0x23,
-		.uregs = uregs,
+		.uregs = uregs, .others = others,
 	},
 	.pc = &rip,
 	.call_args = "-8@%rdi -8@%rsi -8@%rdx -8@%rcx -8@%r8 -8@%r9 -8@8(%rsp) -8@16(%rsp) -8@24(%rsp) -8@32(%rsp)",
