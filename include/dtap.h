@@ -101,6 +101,8 @@ enum dtap_fate {
 	DTAP_TRACED,		/* its probes fire from now on; may be told again */
 	DTAP_REFUSED,		/* it cannot be traced: @why */
 	DTAP_GONE,		/* a traced one has ended, or executes another program */
+	DTAP_RESTS,		/* a traced one is not traced for a while, to keep to the budget ... */
+	DTAP_GOES_ON,		/* ... and is again */
 };
 
 struct dtap_process_event {
@@ -108,6 +110,14 @@ struct dtap_process_event {
 	pid_t pid;
 	const char *why;	/* DTAP_REFUSED: a line without a newline; else "" */
 };
+
+/*
+ * What tracing may cost each process, of its CPU time, over all runs that have the same struct dtap_budget: events in
+ * the process, and the tracer's time for them.  In a process where it costs more, the run that costs most rests until that
+ * has evened out, and what happens meanwhile is lost; this is told as a loss of the kind "budget".  It bounds runs in the
+ * target place.
+ */
+struct dtap_budget;
 
 struct dtap_conf {
 	size_t size;			/* sizeof(struct dtap_conf): tells the library which members exist */
@@ -129,6 +139,7 @@ struct dtap_conf {
 	/* @n data of a kind ("record", "aggregation", "variable" ...) were lost, beside the message; may be NULL. */
 	void (*lost)(void *ctx, const char *kind, uint64_t n);
 	bool keep_signals;		/* SIGINT, SIGTERM and SIGHUP do not end the run: they are the caller's */
+	struct dtap_budget *budget;	/* NULL: that of the option budget, if there is one */
 };
 
 /* NULL: out of memory, or @conf is invalid. */
@@ -136,6 +147,12 @@ DTAP_API struct dtap *dtap_new(const struct dtap_conf *conf);
 
 /* Release everything, at any step.  Accepts NULL. */
 DTAP_API void dtap_free(struct dtap *t);
+
+/* @share: such as "1%".  0, -EINVAL, -ENOMEM. */
+DTAP_API int dtap_budget_new(const char *share, struct dtap_budget **ret);
+
+/* Accepts NULL.  It may be called before the runs that have it end. */
+DTAP_API void dtap_budget_free(struct dtap_budget *b);
 
 /* Call it before dtap_parse(); the default is DTAP_TO_RUN. */
 DTAP_API void dtap_purpose(struct dtap *t, enum dtap_purpose purpose);
@@ -352,6 +369,21 @@ struct dtap_row {
  * no such aggregation.
  */
 DTAP_API int dtap_aggregations(struct dtap *t, const char *name, int (*row)(void *ctx, const struct dtap_row *r), void *ctx);
+
+/* What a run has cost so far, all processes together.  Members from cpu_ns on need a budget. */
+struct dtap_cost {
+	size_t size;			/* sizeof(struct dtap_cost), set by the caller */
+	uint64_t events, spent_ns;	/* events in the target place, and what they have cost the processes */
+	uint64_t tracer_ns;		/* the tracer's CPU time for their records */
+	uint64_t cpu_ns;		/* of the processes, since their first event */
+	uint64_t rests, rested_ns;	/* how often the run had to rest in a process, and how long */
+	uint32_t resting;		/* processes in which it rests now */
+	double ratio;			/* what all runs of the budget cost the dearest process lately, of its CPU time */
+	bool is_bounded;		/* the budget holds for this run */
+};
+
+/* From dtap_enable() to dtap_free(). */
+DTAP_API int dtap_cost(struct dtap *t, struct dtap_cost *ret);
 
 /* --- what a process does now ----------------------------------------------------------------------------- */
 

@@ -64,12 +64,16 @@ enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF };
 /* Is the process in another pid namespace than the tracer?  Then neither can use the other's pids. */
 enum abi_agent_pids { ABI_AGENT_SAME_PIDS, ABI_AGENT_OTHER_PIDS };
 
+/* Do the programs of the channel's segment run?  While they rest, what hooks there are for them alone is removed. */
+enum abi_agent_rest { ABI_AGENT_RUN, ABI_AGENT_REST };
+
 struct abi_agent_msg {
 	uint16_t version;	/* ABI_AGENT_VERSION; any other: close the channel */
 	uint16_t kind;		/* enum abi_agent_kind */
 	uint32_t seq;		/* of a LOOK, repeated in its answer */
 	uint32_t pid;		/* the agent's, in its own pid namespace; SEGMENT: in the tracer's */
-	uint32_t phase;		/* HELLO, STATE: enum abi_agent_phase; SEGMENT: enum abi_agent_pids */
+	uint32_t phase;		/* HELLO, STATE: enum abi_agent_phase; SEGMENT: enum abi_agent_pids; LOOK: enum
+				 * abi_agent_rest */
 	uint32_t python;	/* HELLO: the interpreter's PY_VERSION_HEX */
 	uint32_t can;		/* HELLO: the markers it can supply, a bit each in the order of abi/marker.def */
 	uint32_t supplied;	/* STATE: the markers it supplies now */

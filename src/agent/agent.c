@@ -19,6 +19,7 @@
 #include "abi/agent.h"
 #include "agent/code.h"
 #include "agent/control.h"
+#include "agent/cost.h"
 #include "agent/early.h"
 #include "agent/engine.h"
 #include "agent/environ.h"
@@ -32,8 +33,6 @@
 
 struct agent agent;
 __thread struct agent_thread agent_thread = { .stack_limit = STACK_UNKNOWN };
-
-static const struct hook hook_audit;
 
 /* A marker is supplied by the first usable hook of the table that serves it. */
 static const struct hook *const hooks[] = {
@@ -83,10 +82,19 @@ void agent_update_hooks(void)
 		agent.supplied |= agent.supplied_by[i];
 		agent.py.PyErr_Clear();
 	}
+	cost_update();
 	subinterp_expect();
 	agent.py.PyErr_Clear();
 	agent.updating = false;
 	agent_thread.busy = was_busy;
+}
+
+unsigned agent_supplied_by(const struct hook *hook)
+{
+	for (unsigned i = 0; i < AGENT_HOOKS; i++)
+		if (hooks[i] == hook)
+			return agent.supplied_by[i];
+	return 0;
 }
 
 bool agent_changed(void)
@@ -180,6 +188,7 @@ void agent_set_up(void)
 		for (unsigned i = 0; i < AGENT_HOOKS; i++)
 			agent.can |= hooks[i]->usable() ? hooks[i]->serves : 0;
 		environ_hide();
+		cost_measure();
 		engine_watch_forks();
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
@@ -303,7 +312,7 @@ static unsigned audit_update(unsigned wants)
 	return wants && agent_audits() ? wants : 0;
 }
 
-static const struct hook hook_audit = { WANT_audit, audit_usable, audit_update };
+const struct hook hook_audit = { WANT_audit, audit_usable, audit_update };
 
 static bool resolve(void)
 {

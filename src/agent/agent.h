@@ -28,7 +28,10 @@ struct hook {
 };
 
 extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, hook_gc, hook_import, hook_thread,
-	hook_task, hook_memory;
+	hook_task, hook_memory, hook_audit;
+
+/* The markers that the hook supplies now. */
+unsigned agent_supplied_by(const struct hook *hook);
 
 /*
  * With the GIL, in the main interpreter, no exception set.  agent_set_up() is called first; if it fails, the agent does

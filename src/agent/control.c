@@ -101,7 +101,7 @@ static int add(int fd, const char *address, bool connected, unsigned *row)
 			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
 			return high;
 		}
-		channels[i].greeted = channels[i].looked = false;
+		channels[i].greeted = channels[i].looked = channels[i].rests = false;
 		channels[i].connected = connected;
 		channels[i].proof = 0;
 		memset(channels[i].address, 0, sizeof(channels[i].address));
@@ -224,6 +224,14 @@ static void sum_up_left(void)
 	}
 	if (looked || !control_has_channel())
 		__atomic_store_n(&agent.control.left, looked ? all : 0, __ATOMIC_RELAXED);
+}
+
+bool control_rests(uint64_t cookie)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (__atomic_load_n(&channels[i].fd, __ATOMIC_SEQ_CST) && channels[i].cookie == cookie)
+			return __atomic_load_n(&channels[i].rests, __ATOMIC_RELAXED);
+	return false;
 }
 
 bool control_has_channel(void)
@@ -475,6 +483,10 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 	}
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;
+		if (channel->rests != (msg.phase == ABI_AGENT_REST)) {
+			__atomic_store_n(&channel->rests, msg.phase == ABI_AGENT_REST, __ATOMIC_RELAXED);
+			engine_rest_changed();
+		}
 		memcpy(channel->address, msg.why, sizeof(channel->address) - 1);
 		channel->looked = true;
 		sum_up_left();

@@ -29,6 +29,8 @@ void control_take_back(unsigned row);
  */
 int control_connect(void);
 bool control_has_channel(void);
+/* Do the programs rest that the channel with this cookie has brought? */
+bool control_rests(uint64_t cookie);
 /* For an agent that is off: send HELLO to a channel that is not taken over. */
 void control_refuse(int fd);
 /* In a child of fork: close the parent's channels and connect to each tracer whose address is known. */

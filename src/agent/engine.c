@@ -20,6 +20,7 @@
 #include "agent/agent.h"
 #include "agent/context.h"
 #include "agent/control.h"
+#include "agent/cost.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
 #include "agent/pyval.h"
@@ -64,6 +65,7 @@ struct session {
 	struct shm_stacks *stacks;	/* NULL: no program records stacks */
 	struct cookie_fd wake;
 	bool unserved;			/* no lane is left */
+	bool rests;			/* no event is for it */
 };
 
 #define INHERITED UINT64_MAX		/* in place of a channel: from the parent */
@@ -290,6 +292,32 @@ static int sort_fires(struct session *s)
 	return 0;
 }
 
+/* With no programs in any row it wants nothing. */
+static void rest(struct session *s)
+{
+	memset(s->first, 0, sizeof(s->first));
+	memset(s->uses, 0, sizeof(s->uses));
+	s->markers = s->functions = 0;
+	s->rests = true;
+}
+
+/* Let sessions rest or go on.  Without memory one rests until it is asked again. */
+static void set_rests(void)
+{
+	for (struct session *s = agent.engine.active; s; s = s->next) {
+		bool rests = s->channel != INHERITED && control_rests(s->channel);
+
+		if (s->rests == rests)
+			continue;
+		if (!rests)
+			free(s->fires);
+		if (rests || sort_fires(s))
+			rest(s);
+		else
+			s->rests = false;
+	}
+}
+
 static uint32_t process_id(void)
 {
 	return (uint32_t)syscall(SYS_getpid);
@@ -349,10 +377,33 @@ void engine_channel_ended(uint64_t channel)
 	__atomic_store_n(&agent.engine.some_ended, true, __ATOMIC_RELEASE);
 }
 
+void engine_rest_changed(void)
+{
+	__atomic_store_n(&agent.engine.some_rest, true, __ATOMIC_RELEASE);
+}
+
 bool engine_changed(void)
 {
 	return __atomic_load_n(&agent.engine.pending, __ATOMIC_RELAXED) ||
-	       __atomic_load_n(&agent.engine.some_ended, __ATOMIC_RELAXED);
+	       __atomic_load_n(&agent.engine.some_ended, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&agent.engine.some_rest, __ATOMIC_RELAXED);
+}
+
+static struct abi_lane *lane_of(const struct session *s)
+{
+	return (struct abi_lane *)(void *)s->run.lane;
+}
+
+/* The first session that wants such events pays for the hook. */
+static void find_payers(void)
+{
+	for (unsigned k = 0; k < COST_KINDS; k++) {
+		const struct session *s = agent.engine.active;
+
+		while (s && !(k < ABI_MARKERS ? s->markers >> k & 1 : s->functions))
+			s = s->next;
+		cost_set_payer(k, s ? lane_of(s) : NULL);
+	}
 }
 
 /*
@@ -376,7 +427,7 @@ static void find_count(enum abi_marker marker)
 		return;
 	*c = (struct engine_count){
 		.control = s->data,
-		.in = { s->run.objects, (const struct abi_lane *)s->run.lane,
+		.in = { s->run.objects, lane_of(s),
 			f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, (uint16_t)f->count_map },
 		.run = &s->run, .classes = f->count_classes, .arg = f->count_arg - 1,
 	};
@@ -386,6 +437,7 @@ static void find_counts(void)
 {
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		find_count((enum abi_marker)k);
+	find_payers();
 }
 
 void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
@@ -455,6 +507,16 @@ static void leave_lane(struct session *s)
 	shm_run_fini(&s->run);
 }
 
+static bool try_lane(struct session *s);
+
+/* Where an evaluator sees each call, functions by name cost before the first event. */
+static void take_lanes_early(void)
+{
+	for (struct session *s = agent.engine.active; s && agent.py.minor < 12; s = s->next)
+		if (s->functions)
+			try_lane(s);
+}
+
 static void sum_up(void)
 {
 	unsigned markers = 0, functions = 0;
@@ -463,6 +525,8 @@ static void sum_up(void)
 	agent.engine.vtime = NULL;
 	memset(agent.engine.uses, 0, sizeof(agent.engine.uses));
 	for (struct session *s = agent.engine.active; s; s = s->next) {
+		if (s->rests)
+			continue;
 		markers |= s->markers;
 		functions |= s->functions;
 		values |= (s->shm.flags & ABI_SEGMENT_VALUES) != 0;
@@ -583,6 +647,7 @@ void engine_update(void)
 	if (!engine_changed())
 		return;
 	__atomic_store_n(&agent.engine.some_ended, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.engine.some_rest, false, __ATOMIC_SEQ_CST);
 	/* Ended channels first: the segments of a channel were pending before it ended. */
 	for (unsigned k = 0; k < ENGINE_ENDED; k++)
 		gone[k] = __atomic_exchange_n(&agent.engine.ended[k], 0, __ATOMIC_ACQUIRE);
@@ -598,7 +663,9 @@ void engine_update(void)
 			remove_session(gone[k]);
 	if (!control_has_channel())
 		remove_session(INHERITED);
+	set_rests();
 	sum_up();
+	take_lanes_early();
 	leave(how);
 }
 
@@ -617,6 +684,7 @@ static void in_child(void)
 	vtime_forked();
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
+	find_payers();
 }
 
 void engine_watch_forks(void)
@@ -646,6 +714,7 @@ void engine_forked(void)
 		s->run.lane = NULL;	/* it still belongs to the parent */
 		leave_lane(s);
 		s->channel = INHERITED;
+		s->rests = false;
 		free(s->fires);
 		s->fires = NULL;
 		s->pid = process_id();
@@ -683,25 +752,29 @@ static inline void end_vtime(const struct shm *clock)
 		vtime_end(clock);
 }
 
-static __attribute__((noinline)) bool take_new_lane(struct session *s)
+static bool try_lane(struct session *s)
 {
-	struct abi_data *d = s->data;
 	struct timespec now;
 
-	if (!s->unserved) {
-		clock_gettime(CLOCK_BOOTTIME, &now);
-		if (!shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 +
-				  (uint64_t)now.tv_nsec)) {
-			s->run.wake = s->wake;
-			s->run.stacks = s->stacks;
-			s->run.values = &pyval_values;
-			s->run.thread_time = s->shm.flags & ABI_SEGMENT_VTIME ? vtime_now : NULL;
-			find_counts();
-			return true;
-		}
-		s->unserved = true;
-	}
-	__atomic_fetch_add(&d->no_lane, 1, __ATOMIC_RELAXED);
+	if (s->run.lane || s->unserved)
+		return s->run.lane;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	s->unserved = shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	if (s->unserved)
+		return false;
+	s->run.wake = s->wake;
+	s->run.stacks = s->stacks;
+	s->run.values = &pyval_values;
+	s->run.thread_time = s->shm.flags & ABI_SEGMENT_VTIME ? vtime_now : NULL;
+	find_counts();
+	return true;
+}
+
+static __attribute__((noinline)) bool take_new_lane(struct session *s)
+{
+	if (try_lane(s))
+		return true;
+	__atomic_fetch_add(&((struct abi_data *)s->data)->no_lane, 1, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -760,14 +833,62 @@ static inline bool run_session(struct session *s, enum abi_marker marker, uint64
 	return settled;
 }
 
+/* The same for an event that is measured, for @weight of them; returns the ns in *took. */
+static __attribute__((noinline)) bool run_measured(struct session *s, enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS],
+						   unsigned strings, uint32_t weight, uint64_t *took)
+{
+	uint64_t from = shm_now(&s->shm), ns;
+	bool settled = run_session(s, marker, args[0], args[1], args[2], args[3], strings);
+
+	ns = shm_now(&s->shm) - from;
+	cost_measured(lane_of(s), weight, ns);
+	*took = ns > *took ? ns : *took;
+	return settled;
+}
+
+static __attribute__((noinline)) void run_all_measured(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings,
+						       uint32_t weight)
+{
+	bool settled = agent.engine.settled, first = true;
+	uint64_t took = 0;
+
+	for (struct session *s = agent.engine.active; s; s = s->next) {
+		if (s->first[marker] == s->first[marker + 1])
+			continue;
+		if (!take_lane(s)) {
+			settled = false;
+			continue;
+		}
+		cost_pay(lane_of(s), first ? cost_hook(marker) : 0);
+		first = false;
+		settled &= run_measured(s, marker, args, strings, weight, &took);
+	}
+	cost_next(took);
+	agent.engine.all_settled = settled;
+}
+
 static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	bool settled = agent.engine.settled;
+	uint64_t hook = cost_hook(marker);
+	uint32_t weight = cost_due();
 
 	thread_id();
-	for (struct session *s = agent.engine.active; s; s = s->next)
-		if (s->first[marker] != s->first[marker + 1])
-			settled &= take_lane(s) && run_session(s, marker, arg0, arg1, arg2, arg3, strings);
+	if (__builtin_expect(weight, 0)) {
+		run_all_measured(marker, (const uint64_t[]){ arg0, arg1, arg2, arg3 }, strings, weight);
+		return;
+	}
+	for (struct session *s = agent.engine.active; s; s = s->next) {
+		if (s->first[marker] == s->first[marker + 1])
+			continue;
+		if (!take_lane(s)) {
+			settled = false;
+			continue;
+		}
+		cost_pay(lane_of(s), hook);
+		hook = 0;
+		settled &= run_session(s, marker, arg0, arg1, arg2, arg3, strings);
+	}
 	agent.engine.all_settled = settled;
 }
 
@@ -950,18 +1071,32 @@ unsigned engine_match(enum abi_function what, const char *module, const char *sc
 
 static void run_matches(const struct engine_match *m, unsigned n, uint64_t file, uint64_t name, int line)
 {
+	uint64_t hook = cost_hook(COST_FUNCTIONS), from = 0, ns, took = 0;
+	uint32_t weight = cost_due();
+
 	thread_id();
 	for (unsigned k = 0; k < n; k++) {
 		struct session *s = m[k].session;
 
 		if ((m[k].line && m[k].line != (uint32_t)line) || !take_lane(s))
 			continue;
+		cost_pay(lane_of(s), hook);
+		hook = 0;
+		if (__builtin_expect(weight, 0))
+			from = shm_now(&s->shm);
 		set_args(s, file, name, (uint64_t)(int64_t)line, 0);
 		shm_set_tid(&s->run, __builtin_expect(s->shm.other_pids, 0) ? other_tid(s) : agent_thread.tid);
 		note_strings(s, 3);
 		s->ctx[0] = m[k].probe;
 		shm_run_prog(&s->run, m[k].prog, s->ctx);
+		if (__builtin_expect(weight, 0)) {
+			ns = shm_now(&s->shm) - from;
+			cost_measured(lane_of(s), weight, ns);
+			took = ns > took ? ns : took;
+		}
 	}
+	if (__builtin_expect(weight, 0))
+		cost_next(took);
 }
 
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line)

@@ -14,6 +14,7 @@
 
 #include "abi/segment.h"
 #include "agent/code.h"
+#include "agent/cost.h"
 #include "agent/state.h"
 
 /* This process's pid for the tracer; @other_pids: the tracer is in another pid namespace. */
@@ -28,6 +29,8 @@ struct engine_who {
  * and data; wake is taken over on success.  0 or -errno with a reason in *why.
  */
 int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *who, const char **why);
+/* The programs of a channel are to rest, or to go on (control_rests()), from the next engine_update() on. */
+void engine_rest_changed(void);
 /* The channel has ended: the next engine_update() removes its segments. */
 void engine_channel_ended(uint64_t channel);
 
@@ -127,8 +130,10 @@ static inline bool engine_counted(enum abi_marker marker, struct pyobj *code)
 {
 	const struct engine_count *c = &agent.engine.counts[marker];
 
-	return c->control && c->control->state == ABI_STATE_ACTIVE &&
-	       add_count_object(&c->in, (uint64_t)(uintptr_t)code);
+	if (!c->control || c->control->state != ABI_STATE_ACTIVE || !add_count_object(&c->in, (uint64_t)(uintptr_t)code))
+		return false;
+	cost_pay(c->in.lane, cost_hook(marker));
+	return true;
 }
 
 /* Two neighbouring entries for @code. */
@@ -163,7 +168,10 @@ static inline bool engine_settled(enum abi_marker marker, const struct pyobj *co
 	s = engine_settled_at(all, code);
 	if (s->code != code)
 		s++;
-	return s->code == code && s->markers >> marker & 1 && s->file == *engine_file_of(code) && s->name == *engine_name_of(code);
+	if (s->code != code || !(s->markers >> marker & 1) || s->file != *engine_file_of(code) || s->name != *engine_name_of(code))
+		return false;
+	cost_pass(marker);
+	return true;
 }
 
 /*

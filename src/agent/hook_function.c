@@ -463,6 +463,7 @@ struct pyobj *hook_function_eval(struct pythread *thread, void *frame, int throw
 {
 	struct pyobj *code = frame_code(layout, frame);
 
+	cost_see();
 	if (hook_eval_near_end((char *)__builtin_frame_address(0)) || (function_is_nothing(code) && !may_step(code)))
 		return next(thread, frame, throwing);
 	return eval_named(thread, frame, throwing, next);

@@ -67,6 +67,7 @@ struct engine_state {
 	struct session *pending;		/* pushed by the agent's thread; atomic */
 	uint64_t ended[ENGINE_ENDED];		/* channels; 0: a free entry; atomic */
 	bool some_ended;			/* atomic */
+	bool some_rest;				/* a channel's rest begins or ends; atomic */
 	bool forks_told;			/* the C library reports forks */
 	bool forked;				/* in a child in which engine_forked() has not been called yet ... */
 	struct session *held;			/* ... the parent's sessions */
@@ -74,6 +75,20 @@ struct engine_state {
 	int has_subinterpreters;		/* atomic */
 	int inside;				/* written with the GIL; atomic */
 	uint32_t turn;				/* the thread whose turn it is; atomic */
+};
+
+/* --- what events cost (cost.h) ------------------------------------------------------------------------ */
+
+/* After the markers: an event of a function by name; a call that the evaluator sees because of those. */
+enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_KINDS };
+
+struct abi_lane;
+
+struct cost_state {
+	uint32_t slowness;		/* of this machine, in 1/64 of that of cost.def */
+	uint32_t ps[COST_KINDS];	/* of the hook, an event */
+	struct abi_lane *payers[COST_KINDS];	/* lanes of the first sessions that want such events ... */
+	struct abi_lane *nobody;	/* ... or this one */
 };
 
 /* --- the channels to tracers -------------------------------------------------------------------------- */
@@ -85,6 +100,7 @@ struct channel {
 	int fd;			/* atomic */
 	bool greeted, looked;	/* HELLO was sent; a LOOK was received */
 	uint32_t leave;		/* of the last LOOK */
+	bool rests;		/* likewise; atomic */
 	bool connected;		/* by this process: the tracer sends ASK, and HELLO must wait for that */
 	uint64_t proof;		/* the number in the tracer's ASK, or 0 */
 	char address[ABI_AGENT_ADDRESS];	/* of the last LOOK: for children of fork; empty: they do not connect */
@@ -427,6 +443,7 @@ struct agent {
 	long type_name_off;		/* offset in a type that the program has created (typename.h); 0: not known */
 
 	struct engine_state engine;
+	struct cost_state cost;
 	struct control_state control;
 	struct watch_state watch;
 	struct eval_state eval;
@@ -465,6 +482,12 @@ struct thread_vtime {
 	uint64_t now_ns;	/* vtimestamp at the event */
 };
 
+/* cost.c: when an event is measured next. */
+struct thread_cost {
+	uint32_t left, interval;	/* events to come; events that it will stand for */
+	uint32_t random;
+};
+
 /*
  * Written only by its thread.  Thread-local in the initial-exec model: an access is one instruction and allocates
  * nothing.
@@ -484,6 +507,7 @@ struct agent_thread {
 	bool in_setter;			/* slot.c: the program is calling a replaced setter */
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
 	struct thread_vtime vtime;
+	struct thread_cost cost;
 };
 
 #define STACK_UNKNOWN ((char *)-1)

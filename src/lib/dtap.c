@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/proc.h"
 #include "probe/probe.h"
+#include "session/budget.h"
 #include "session/supply.h"
 #include "target/target.h"
 
@@ -149,6 +150,7 @@ void dtap_free(struct dtap *t)
 	if (!t)
 		return;
 	session_free(t->session);
+	budget_drop(t->budget);
 	out_close(&t->out);
 	for (size_t i = 0; i < t->ntargets; i++)
 		target_free(t->targets[i]);
@@ -346,6 +348,15 @@ static void session_lost(void *ctx, const char *kind, uint64_t n)
 		t->conf.lost(t->conf.ctx, kind, n);
 }
 
+static void session_rests(void *ctx, uint32_t pid, bool rest)
+{
+	const struct dtap *t = ctx;
+	const struct dtap_process_event e = { rest ? DTAP_RESTS : DTAP_GOES_ON, (pid_t)pid, "" };
+
+	if (t->conf.process)
+		t->conf.process(t->conf.ctx, &e);
+}
+
 static void session_written(void *ctx)
 {
 	struct dtap *t = ctx;
@@ -395,11 +406,26 @@ static int open_output(struct dtap *t)
 	return e;
 }
 
+/* The caller's budget, or the option's. */
+static int open_budget(struct dtap *t)
+{
+	double share;
+
+	if (t->conf.budget)
+		t->budget = budget_use((struct budget *)t->conf.budget);
+	else if (budget_parse(t->set.text[OPT_budget], &share))
+		t->budget = budget_new(share, NULL);
+	else
+		return 0;
+	return t->budget ? 0 : -ENOMEM;
+}
+
 static int enable(struct dtap *t)
 {
 	struct session_conf conf = {
 		.opts = &t->set, .prog = t->prog, .probes = t->probes, .out = &t->out, .command = t->lang->command,
 		.message = session_message, .message_ctx = t, .written = session_written, .lost = session_lost,
+		.rests = session_rests,
 		.keep_signals = t->conf.keep_signals,
 		.only_loads = t->purpose == DTAP_TO_COMPILE,
 		.verifier_log = t->set.v[OPT_verifierlog] ? &t->log : NULL,
@@ -408,6 +434,9 @@ static int enable(struct dtap *t)
 	struct strbuf err = { 0 };
 	int e = open_output(t);
 
+	if (!e)
+		e = open_budget(t);
+	conf.budget = t->budget;
 	if (!e)
 		e = t->lang->enable(t, &conf);
 	if (!e && t->conf.record)
@@ -625,7 +654,39 @@ int dtap_status(const struct dtap *t)
 	return t->session ? session_status(t->session) : 0;
 }
 
+int dtap_budget_new(const char *share, struct dtap_budget **ret)
+{
+	double d;
+
+	if (!budget_parse(share, &d))
+		return -EINVAL;
+	*ret = (struct dtap_budget *)budget_new(d, NULL);
+	return *ret ? 0 : -ENOMEM;
+}
+
+void dtap_budget_free(struct dtap_budget *b)
+{
+	budget_drop((struct budget *)b);
+}
+
 /* --- queries -------------------------------------------------------------------------------------------- */
+
+int dtap_cost(struct dtap *t, struct dtap_cost *ret)
+{
+	struct session_cost c;
+	struct dtap_cost all;
+
+	if (!t->session || ret->size < offsetof(struct dtap_cost, events))
+		return -EINVAL;
+	session_cost(t->session, &c);
+	all = (struct dtap_cost){
+		.size = ret->size, .events = c.events, .spent_ns = c.spent_ns, .tracer_ns = c.tracer_ns,
+		.cpu_ns = c.of_budget.cpu_ns, .rests = c.of_budget.rests, .rested_ns = c.of_budget.rested_ns,
+		.resting = c.of_budget.resting, .ratio = c.of_budget.ratio, .is_bounded = c.is_bounded,
+	};
+	memcpy(ret, &all, all.size < sizeof(all) ? all.size : sizeof(all));
+	return 0;
+}
 
 size_t dtap_count(const struct dtap *t, enum dtap_count what)
 {

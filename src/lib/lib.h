@@ -76,6 +76,7 @@ struct dtap {
 	int output_fd;			/* the caller's, -1: none */
 	struct out_sink out;
 	struct session *session;
+	struct budget *budget;		/* or NULL */
 	int stop_fd;			/* dtap_stop()'s eventfd */
 	const char *sampler;		/* D: a probe that fires only for what is on a CPU, or NULL */
 	uint64_t *cpu_ticks;		/* of each target at the start */

@@ -81,6 +81,9 @@ static void lost(struct out_sink *s, const char *command, unsigned int kind, uin
 	case OUT_DROP_NAMELESS:
 		out_format(s, "WARNING: %" PRIu64 " stacks or functions of Python have no names: there was no room for more.\n", n);
 		break;
+	case OUT_DROP_BUDGET:
+		out_format(s, "WARNING: %" PRIu64 " times a process was not traced for a while, to keep to the budget.\n", n);
+		break;
 	case ABI_DROP_RECORD:
 		out_format(s, "WARNING: There were %" PRIu64 " transport failures.\n", n);
 		break;

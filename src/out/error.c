@@ -60,6 +60,7 @@ static const struct {
 	[ABI_DROP_STACK] = { 0, "stack", "DTRACEDROP_PRINCIPAL", "drop", " (unknown stack of a thread that got the CPU)" },
 	[OUT_DROP_CORRUPT] = { 0, "corrupt", "DTRACEDROP_PRINCIPAL", "drop", " (corrupt data of a traced process)" },
 	[OUT_DROP_NAMELESS] = { 0, "name", "DTRACEDROP_PRINCIPAL", "name drop", " (no room for what a stack is: see the namesize option)" },
+	[OUT_DROP_BUDGET] = { 0, "budget", "DTRACEDROP_PRINCIPAL", "drop", " (a process not traced for a while: see the budget option)" },
 	[OUT_DROP_SPEC] = { 5, "speculation", "DTRACEDROP_SPEC", "speculative drop", "" },
 	[OUT_DROP_SPEC_NONE] = { 7, "no_speculation", "DTRACEDROP_SPECUNAVAIL", "failed speculation", " (no speculative buffer available)" },
 };

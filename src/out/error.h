@@ -37,6 +37,7 @@ enum out_drop {
 	OUT_DROP_SPEC_NONE,
 	OUT_DROP_CORRUPT,	/* a traced process wrote invalid data */
 	OUT_DROP_NAMELESS,	/* no memory left for the names of a stack or code object */
+	OUT_DROP_BUDGET,	/* processes were not traced for a while, since that would have cost too much */
 	OUT_DROP_MAX
 };
 

@@ -26,7 +26,7 @@ static uint32_t power_of_two(uint64_t at_least)
 }
 
 /* Maps of self-> variables, and of arrays whose keys begin with a thread, are used by that thread's process only. */
-static bool is_thread_map(const struct ebpf_unit *u, uint32_t number)
+bool layout_is_thread_map(const struct ebpf_unit *u, uint32_t number)
 {
 	uint32_t first;
 
@@ -61,7 +61,7 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 	case BPF_MAP_TYPE_ARRAY:
 		return ABI_MAP_ARRAY;
 	case BPF_MAP_TYPE_HASH:
-		return is_thread_map(u, number) ? ABI_MAP_LANE_HASH : ABI_MAP_SHARED_HASH;
+		return layout_is_thread_map(u, number) ? ABI_MAP_LANE_HASH : ABI_MAP_SHARED_HASH;
 	case BPF_MAP_TYPE_PERCPU_HASH:
 		return ABI_MAP_LANE_HASH;
 	case BPF_MAP_TYPE_PERCPU_ARRAY:

@@ -20,4 +20,7 @@ struct layout {
 int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct layout *ret);
 void layout_fini(struct layout *l);
 
+/* Does map number @map have what programs keep for a thread? */
+bool layout_is_thread_map(const struct ebpf_unit *unit, uint32_t map);
+
 #endif

@@ -53,6 +53,12 @@ struct place_told {
 	int interpreted;		/* why a traced process cannot compile its programs, an errno; 0: all can */
 };
 
+/* What events have cost process @pid; 0: one that is not known any more. */
+struct place_cost {
+	uint32_t pid;
+	uint64_t events, spent_ns;
+};
+
 /*
  * An operation is NULL if the place does not have it; the session then does not call it.
  *
@@ -147,6 +153,15 @@ struct place_ops {
 
 	/* Set an element. */
 	int (*map_set)(struct place *p, uint32_t map, const void *key, const void *value);
+
+	/*
+	 * Call @each with what events have cost processes since the last call, not more than there was time.  A process can come
+	 * several times.
+	 */
+	void (*costs)(struct place *p, void (*each)(void *ctx, const struct place_cost *cost), void *ctx);
+
+	/* Forget what programs keep for the threads of process @pid: self-> variables, arrays by thread. */
+	void (*forget_threads)(struct place *p, uint32_t pid);
 
 	/* Has process @pid mapped the memory in which programs run?  Only such processes need data about them there. */
 	bool (*is_inside)(struct place *p, uint32_t pid);

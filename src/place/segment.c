@@ -56,6 +56,7 @@ int segment_init(struct segment *s, const struct layout *l, struct checked *chec
 void segment_fini(struct segment *s)
 {
 	reader_free(s->reader);
+	free(s->costs);
 	named_here_fini(&s->named_here);
 	shm_fini(&s->shm);
 	if (s->image)
@@ -208,6 +209,51 @@ int segment_drain(struct segment *s, int (*record)(void *ctx, const struct recor
 	n = s->reader ? reader_drain(s->reader, s->made_ns, one_record, &d) : 0;
 	clock_keep(&s->clock);
 	return n;
+}
+
+/*
+ * A lane has one owner at a time, and an owner one processor: more time than there was is what a process has written, or a
+ * measurement that went wrong.
+ */
+static uint64_t time_spent(struct segment *s, uint64_t spent_ps, uint64_t most_ns)
+{
+	s->told.bad += spent_ps / 1000 > 4 * most_ns + 1000000000;
+	return spent_ps / 1000 < most_ns ? spent_ps / 1000 : most_ns;
+}
+
+void segment_costs(struct segment *s, void (*each)(void *ctx, const struct place_cost *cost), void *ctx)
+{
+	uint64_t now = now_ns(), most_ns = now - (s->costs_ns ? s->costs_ns : s->made_ns);
+	uint32_t n = s->reader ? reader_lanes(s->reader) : 0;
+
+	if (n && !s->costs)
+		s->costs = calloc(s->shm.nlanes, sizeof(*s->costs));
+	for (uint32_t k = 1; s->costs && k < n; k++) {		/* lane 0 is the tracer's */
+		struct segment_cost *c = &s->costs[k];
+		struct reader_lane l;
+		struct place_cost cost;
+
+		reader_lane(s->reader, k, &l);
+		cost = (struct place_cost){ .pid = l.owner ? l.owner : c->owner, .events = l.events - c->events,
+					    .spent_ns = time_spent(s, l.spent_ps - c->spent_ps, most_ns) };
+		if (l.events != c->events || l.spent_ps != c->spent_ps)
+			each(ctx, &cost);
+		*c = (struct segment_cost){ l.owner, l.events, l.spent_ps };
+	}
+	s->costs_ns = now;
+}
+
+void segment_clear(struct segment *s, uint32_t map, uint32_t pid)
+{
+	uint32_t n = s->reader ? reader_lanes(s->reader) : 0;
+
+	for (uint32_t k = 1; k < n; k++) {
+		struct reader_lane l;
+
+		reader_lane(s->reader, k, &l);
+		if (l.owner == pid)
+			shm_map_clear(&s->shm, map, k);
+	}
 }
 
 struct each {

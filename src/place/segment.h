@@ -16,6 +16,11 @@
 #include "target/peer.h"
 #include "vm/reader.h"
 
+struct segment_cost {
+	uint32_t owner;
+	uint64_t events, spent_ps;
+};
+
 struct segment {
 	int image_fd, data_fd;
 	int wake_fd, woken_fd;		/* a socket pair: the targets' end for writing, the tracer's for reading */
@@ -34,6 +39,8 @@ struct segment {
 	struct domain domain;
 	bool is_foreign;		/* @domain is not the tracer's own */
 	struct { uint64_t failed, unserved, drops[ABI_DROP_MAX]; } seen;
+	struct segment_cost *costs;	/* by lane, as they were last read; NULL: never */
+	uint64_t costs_ns;		/* and when */
 	struct place_told told;		/* checked values: sums; errors, interpreted and over: present values */
 };
 
@@ -56,8 +63,12 @@ void segment_publish(struct segment *s, const struct segment_own *own);
 /* Bring s->told up to date; @events_end as in struct place. */
 void segment_hear(struct segment *s, const struct segment_own *own, bool events_end);
 
-/* As place_ops.drain and map_each, for this segment.  Sets record.is_foreign. */
+/* Clear @map, a lane's table, in the lanes of process @pid. */
+void segment_clear(struct segment *s, uint32_t map, uint32_t pid);
+
+/* As place_ops.drain, costs and map_each, for this segment.  Sets record.is_foreign. */
 int segment_drain(struct segment *s, int (*record)(void *ctx, const struct record *rec), void *ctx);
+void segment_costs(struct segment *s, void (*each)(void *ctx, const struct place_cost *cost), void *ctx);
 int segment_each(struct segment *s, uint32_t map,
 		 void (*each)(void *ctx, const void *key, const void *value, unsigned int ncpus), void *ctx);
 

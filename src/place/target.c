@@ -431,6 +431,23 @@ static int map_write(struct place *place, uint32_t map, size_t off, const void *
 	return 0;
 }
 
+static void costs(struct place *place, void (*each)(void *ctx, const struct place_cost *cost), void *ctx)
+{
+	struct target_place *t = of(place);
+
+	for (size_t i = 0; i < t->nsegments; i++)
+		segment_costs(t->segments[i], each, ctx);
+}
+
+static void forget_threads(struct place *place, uint32_t pid)
+{
+	struct target_place *t = of(place);
+
+	for (uint32_t map = 0; map < t->unit->nmaps; map++)
+		for (size_t i = 0; i < t->nsegments && layout_is_thread_map(t->unit, map); i++)
+			segment_clear(t->segments[i], map, pid);
+}
+
 /* Has process @pid mapped the data of one of the first @n segments? */
 static bool maps_one_of(const struct target_place *t, size_t n, uint32_t pid)
 {
@@ -598,6 +615,8 @@ static const struct place_ops ops = {
 	.map_each = map_each,
 	.map_write = map_write,
 	.map_set = map_set,
+	.costs = costs,
+	.forget_threads = forget_threads,
 	.is_inside = is_inside,
 	.map_delete = map_delete,
 };

@@ -40,13 +40,22 @@ static bool is(const struct options *o, enum option_id id, const char *value)
 	return !strcmp(o->text[id], value);
 }
 
+/* An option that is for the target place alone, and why; or NULL. */
+static const char *target_option(const struct options *o, const char **why)
+{
+	*why = is(o, OPT_bufpolicy, "wait") ? "programs in the kernel cannot wait; make bufsize larger instead" :
+					      "what programs in the kernel cost a process is not known";
+	return is(o, OPT_bufpolicy, "wait") ? "bufpolicy=wait" : is(o, OPT_budget, "none") ? NULL : "budget";
+}
+
 bool session_in_target(const struct options *o)
 {
 	struct strbuf why = { 0 };
+	const char *only;
 	bool in_target = is(o, OPT_place, "target");
 
 	if (is(o, OPT_place, "auto"))
-		in_target = is(o, OPT_bufpolicy, "wait") || kernel_available(&why);
+		in_target = target_option(o, &only) || kernel_available(&why);
 	strbuf_fini(&why);
 	return in_target;
 }
@@ -159,7 +168,8 @@ static void say_without(const struct session *s, struct strbuf *err)
 static int choose(struct session *s, struct strbuf *err)
 {
 	const struct options *o = s->conf.opts;
-	bool is_auto = is(o, OPT_place, "auto"), wait = is(o, OPT_bufpolicy, "wait"), by_cpu = o->v[OPT_cpu] >= 0;
+	bool is_auto = is(o, OPT_place, "auto"), by_cpu = o->v[OPT_cpu] >= 0;
+	const char *why, *option = target_option(o, &why);
 	struct strbuf refusal = { 0 };
 	int e;
 
@@ -181,11 +191,12 @@ static int choose(struct session *s, struct strbuf *err)
 	e = s->choice.in_target ? 0 : kernel_available(&refusal);
 	if (!e && is_auto && by_cpu) {
 		because(&s->choice, NULL, "-x cpu is for that place");
-	} else if (!e && is_auto && !wait) {
+	} else if (!e && is_auto && !option) {
 		s->choice.in_target = s->choice.may_move = is_alike(s);
-	} else if (is_auto && !by_cpu && (e || wait) && !s->on.later && !kernel_probe(&s->on)) {
+	} else if (is_auto && !by_cpu && (e || option) && !s->on.later && !kernel_probe(&s->on)) {
 		s->choice.in_target = true;
-		because(&s->choice, NULL, e ? strbuf_str(&refusal) : "bufpolicy=wait is for that place");
+		strbuf_clear(&s->choice.why);
+		strbuf_printf(&s->choice.why, "%s%s", e ? strbuf_str(&refusal) : option, e ? "" : " is for that place");
 		e = 0;
 	}
 	if (!e && s->choice.in_target && session_spans(s, err)) {
@@ -197,9 +208,8 @@ static int choose(struct session *s, struct strbuf *err)
 	if (e && !err->len) {
 		strbuf_puts(err, strbuf_str(&refusal));
 		say_without(s, err);
-	} else if (!e && !s->choice.in_target && wait) {
-		strbuf_puts(err, "bufpolicy=wait is for the target place: programs in the kernel cannot wait; make bufsize"
-				 " larger instead");
+	} else if (!e && !s->choice.in_target && option) {
+		strbuf_printf(err, "%s is for the target place: %s", option, why);
 		e = -EINVAL;
 	}
 	strbuf_fini(&refusal);

@@ -61,7 +61,9 @@ void session_notice_exit(struct session *s)
 static void buffer_ready(struct session *s, struct source_fd *src)
 {
 	(void)src;
+	session_spend_begin(s);
 	s->finish.error = session_drain(s, false);
+	session_spend_end(s);
 }
 
 static void status_ready(struct session *s, struct source_fd *src)
@@ -80,9 +82,10 @@ static void switch_ready(struct session *s, struct source_fd *src)
 	uint64_t ticks;
 
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
-		s->finish.error = session_drain(s, false);
+		buffer_ready(s, src);
 		if (!s->finish.error)
 			s->finish.error = session_look_again(s);
+		session_spend(s);
 		session_notice_exit(s);
 	}
 }

@@ -117,6 +117,7 @@ struct losses {
 	uint64_t nfull, nbad;		/* to report, counted by buffer.c: records without room, invalid records */
 	uint64_t spec_busy;		/* to report: refused speculations */
 	uint64_t nnameless;		/* to report, counted by know.c: stacks, code objects without room for names */
+	uint64_t nrests;		/* the same, counted by spend.c: processes that were not traced for a while */
 	bool interpreted;		/* it was reported that a process interprets its programs */
 };
 
@@ -138,6 +139,18 @@ struct other_domains {
 	session_peers_fn *each;		/* or NULL */
 	void *ctx;
 	uint64_t nrefused;		/* actions that were not carried out for them */
+};
+
+/* Private to spend.c. */
+struct spending {
+	struct budget *budget;		/* NULL: none */
+	session_rest_fn *rest;		/* or NULL */
+	void *rest_ctx;
+	struct place_cost *costs;	/* since the last look */
+	size_t ncosts, costs_cap;
+	uint64_t drain_from_ns, drained_ns;	/* this thread's CPU time for records, since the last look */
+	uint64_t looked_ns;
+	struct session_cost sum;
 };
 
 /* Private to times.c: both clocks at the start. */
@@ -180,6 +193,7 @@ struct session {
 	struct output output;
 	struct fault_counts faults;
 	struct other_domains others;
+	struct spending spending;
 	struct began began;
 	struct finish finish;
 };
@@ -300,6 +314,16 @@ int session_pull(void *session);
 void session_notice_exit(struct session *s);	/* events.c */
 int session_fire(struct session *s, const struct enabled *en, const uint64_t args[10]);
 bool session_loops(const struct session *s);	/* does such a program have a loop? */
+
+/*
+ * spend.c: begin and end to be bounded by the budget; before and after records are taken; look at what was spent, if it is
+ * time.
+ */
+void session_spend_open(struct session *s);
+void session_spend_close(struct session *s);
+void session_spend_begin(struct session *s);
+void session_spend_end(struct session *s);
+void session_spend(struct session *s);
 
 /* buffer.c: the same, then process those that are due; all of them if @last. */
 int session_drain(struct session *s, bool last);

@@ -394,6 +394,8 @@ void session_report_drops(struct session *s)
 	s->losses.bad = told.bad;
 	tell_drops(s, OUT_DROP_NAMELESS, s->losses.nnameless);
 	s->losses.nnameless = 0;
+	tell_drops(s, OUT_DROP_BUDGET, s->losses.nrests);
+	s->losses.nrests = 0;
 	for (kind = 0; kind < ABI_DROP_MAX; kind++) {
 		tell_drops(s, (unsigned int)kind, told.drops[kind] - s->losses.drops[kind] +
 			   (kind == ABI_DROP_RECORD ? s->losses.nfull : 0));

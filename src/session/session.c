@@ -227,6 +227,7 @@ void session_free(struct session *s)
 		return;
 	if (s->place)
 		session_set_state(s, ABI_STATE_OFF);
+	session_spend_close(s);
 	event_loop_close(&s->loop);
 	aggs_free(s->aggs);
 	if (s->known.names)
@@ -255,6 +256,8 @@ int session_enable(struct session *s, struct strbuf *err)
 	}
 	if (!e)
 		session_say_place(s);
+	if (!e)
+		session_spend_open(s);
 	return e;
 }
 

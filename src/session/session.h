@@ -24,8 +24,10 @@
 
 #include "ir/ir.h"
 #include "ir/layout.h"
+#include "session/budget.h"
 #include "session/options.h"
 
+struct budget;
 struct probe_set;
 struct session;
 struct out_sink;
@@ -84,6 +86,9 @@ struct session_conf {
 	uint64_t timeout_ns;		/* end after that time; 0: never */
 	const struct session_taker *taker;	/* NULL: records are printed */
 	bool print_aggs;		/* at the end, even if the output is a document (dtrace -O) */
+	struct budget *budget;		/* of what tracing may cost each process (budget.h), or NULL */
+	/* Called with message_ctx when the session rests in process @pid because of that, or goes on there; may be NULL. */
+	void (*rests)(void *ctx, uint32_t pid, bool rest);
 	bool keep_signals;		/* the signals of session_signals() do not end the session */
 	bool only_loads;		/* programs are loaded, but session_start does not follow */
 	struct strbuf *verifier_log;	/* if not NULL: gets the log of a refused program */
@@ -133,6 +138,23 @@ int session_segment(struct session *s, const struct domain *domain, int fds[3], 
 /* @each calls @fn for each process that has a segment or may have inherited one. */
 typedef void session_peers_fn(void *ctx, void (*fn)(void *fn_ctx, pid_t pid), void *fn_ctx);
 void session_set_peers(struct session *s, session_peers_fn *each, void *ctx);
+
+/* The owner lets the session's programs rest in process @pid, or go on.  False: that is not possible now. */
+typedef bool session_rest_fn(void *ctx, uint32_t pid, bool rest);
+void session_set_rest(struct session *s, session_rest_fn *rest, void *ctx);
+
+/* Process @pid has no agent any more: it has ended, or executes another program. */
+void session_forget_cost(struct session *s, uint32_t pid);
+
+/* What the session's events have cost processes so far, in the target place. */
+struct session_cost {
+	uint64_t events, spent_ns;	/* in the processes */
+	uint64_t tracer_ns;		/* the tracer's CPU time for their records; with a budget */
+	struct budget_sum of_budget;	/* with a budget */
+	bool is_bounded;		/* there is one, and it bounds this session */
+};
+
+void session_cost(struct session *s, struct session_cost *ret);
 
 /* Add the events that wake the session; call it after session_start, when held targets have been released. */
 void session_ready(struct session *s);

@@ -41,6 +41,7 @@ struct supply {
 	uint64_t spent_ms;		/* of PATIENCE_MS */
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
+	struct session *session;	/* NULL before supply_start() */
 	uint32_t *wanted;		/* newcomers that are to be traced and of whose agents nothing is heard yet */
 	size_t nwanted, wanted_cap;
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
@@ -183,6 +184,8 @@ static void heard(void *ctx, const struct agents_event *e)
 		break;
 	case AGENTS_GONE:
 		tell_ended(s, (uint32_t)e->pid);
+		if (s->session)
+			session_forget_cost(s->session, (uint32_t)e->pid);
 		tell(s, SUPPLY_GONE, e->pid, "");
 		break;
 	}
@@ -640,6 +643,13 @@ static void each_peer(void *ctx, void (*fn)(void *fn_ctx, pid_t pid), void *fn_c
 	agents_each(s->agents, fn, fn_ctx);
 }
 
+static bool let_rest(void *ctx, uint32_t pid, bool rest)
+{
+	struct supply *s = ctx;
+
+	return agents_rest(s->agents, (pid_t)pid, rest);
+}
+
 int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
 	int e;
@@ -649,6 +659,8 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 		return 0;
 	agents_offer(s->agents, segment_of, session);
 	session_set_peers(session, each_peer, s);
+	session_set_rest(session, let_rest, s);
+	s->session = session;
 	s->is_starting = true;
 	e = agents_look(s->agents, patience(s) > LOOK_MIN_MS ? patience(s) : LOOK_MIN_MS);
 	s->is_starting = false;

@@ -114,6 +114,12 @@ int agents_wait(struct agents *a, const pid_t *pids, size_t n, int timeout_ms);
 /* The markers (bits) that process @pid's agent must not supply for this tracer, from its next LOOK on. */
 void agents_leave(struct agents *a, pid_t pid, uint32_t leave);
 
+/*
+ * Let the programs of the session's segment rest in process @pid, or go on: its agent is sent a LOOK.  False: it has no
+ * agent that is ready.
+ */
+bool agents_rest(struct agents *a, pid_t pid, bool rest);
+
 /* Make children that attached processes fork open channels, too, as those of preloaded agents do. */
 void agents_follow_forks(struct agents *a);
 

@@ -223,6 +223,7 @@ static void send_look(struct agents *a, struct channel *c)
 {
 	struct abi_agent_msg m = {
 		.version = ABI_AGENT_VERSION, .kind = ABI_AGENT_LOOK, .seq = a->seq, .leave = c->leave,
+		.phase = c->rests ? ABI_AGENT_REST : ABI_AGENT_RUN,
 	};
 
 	if (a->follows_forks)
@@ -362,6 +363,20 @@ void agents_leave(struct agents *a, pid_t pid, uint32_t leave)
 	for (c = a->channels; c; c = c->next)
 		if (c->peer.pid == pid)
 			c->leave = leave;
+}
+
+bool agents_rest(struct agents *a, pid_t pid, bool rest)
+{
+	bool found = false;
+
+	for (struct channel *c = a->channels; c; c = c->next) {
+		if (c->peer.pid != pid || c->state != CHANNEL_READY)
+			continue;
+		c->rests = rest;
+		send_look(a, c);
+		found = true;
+	}
+	return found;
 }
 
 /* Milliseconds until @end, at least 0. */

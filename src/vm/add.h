@@ -18,7 +18,7 @@ uint64_t add_by_string(uint64_t map, uint64_t address, uint64_t classes, uint64_
  */
 struct add_objects {
 	struct shm_object *objects;
-	const struct abi_lane *lane;
+	struct abi_lane *lane;
 	long ref;
 	uint16_t map;			/* the aggregation's first map */
 };

@@ -78,6 +78,20 @@ static uint32_t lanes_used(struct reader *r)
 	return r->lanes;
 }
 
+uint32_t reader_lanes(struct reader *r)
+{
+	return lanes_used(r);
+}
+
+void reader_lane(const struct reader *r, uint32_t n, struct reader_lane *ret)
+{
+	const struct abi_lane *l = (const struct abi_lane *)(const void *)shm_lane(r->shm, n);
+
+	ret->owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
+	ret->events = __atomic_load_n(&l->events, __ATOMIC_RELAXED);
+	ret->spent_ps = __atomic_load_n(&l->spent_ps, __ATOMIC_RELAXED);
+}
+
 /* --- records ------------------------------------------------------------------------------------------ */
 
 struct draining {

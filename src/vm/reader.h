@@ -41,6 +41,15 @@ int reader_each(struct reader *r, uint32_t map, void (*each)(void *ctx, const vo
 /* A copy of the control block. */
 void reader_control(const struct reader *r, struct abi_control *ret);
 
+/* What the header of lane @n says; @n must be below reader_lanes(), the number of lanes that are or were in use. */
+struct reader_lane {
+	uint32_t owner;
+	uint64_t events, spent_ps;
+};
+
+uint32_t reader_lanes(struct reader *r);
+void reader_lane(const struct reader *r, uint32_t n, struct reader_lane *ret);
+
 /* Records and elements that were skipped since the last call because they were invalid. */
 uint64_t reader_bad(struct reader *r);
 

@@ -572,6 +572,12 @@ int shm_map_delete(const struct shm *s, uint32_t map, const void *key)
 	}
 }
 
+void shm_map_clear(const struct shm *s, uint32_t map, uint32_t n)
+{
+	if (s->maps[map].kind == ABI_MAP_LANE_HASH)
+		lane_table_kill_all(&s->maps[map], shm_lane(s, n));
+}
+
 bool shm_busy(const struct shm *s)
 {
 	for (uint32_t k = 1; k < lanes_used(s); k++) {

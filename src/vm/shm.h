@@ -187,6 +187,9 @@ int shm_map_set(const struct shm *s, uint32_t map, const void *key, const void *
 /* Remove @key, in all lanes.  0 or -ENOENT; an array's element becomes zero. */
 int shm_map_delete(const struct shm *s, uint32_t map, const void *key);
 
+/* Remove all keys of @map, a lane's table, in lane @n. */
+void shm_map_clear(const struct shm *s, uint32_t map, uint32_t n);
+
 /* Lane @n; @n must be below nlanes. */
 uint8_t *shm_lane(const struct shm *s, uint32_t n);
 

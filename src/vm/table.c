@@ -209,20 +209,33 @@ int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key)
 	return live ? 0 : -ENOENT;
 }
 
-int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
+static bool kill_element(const struct shm_map *m, uint8_t *lane, struct abi_elem *e)
 {
-	uint32_t slot, live = ABI_ELEM_LIVE;
-	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
-	uint64_t *words;
+	uint32_t live = ABI_ELEM_LIVE;
+	uint64_t *words = (uint64_t *)table_value(m, e);
 
-	if (!e || !__atomic_compare_exchange_n(&e->state, &live, ABI_ELEM_DEAD, false, __ATOMIC_ACQ_REL,
-					       __ATOMIC_RELAXED))
-		return -ENOENT;
-	words = (uint64_t *)table_value(m, e);
+	if (!__atomic_compare_exchange_n(&e->state, &live, ABI_ELEM_DEAD, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
 	for (uint32_t k = 0; k < m->value_size / 8; k++)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&table_header(m, lane)->dead, 1, __ATOMIC_RELEASE);
-	return 0;
+	return true;
+}
+
+int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint32_t slot;
+	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
+
+	return e && kill_element(m, lane, e) ? 0 : -ENOENT;
+}
+
+void lane_table_kill_all(const struct shm_map *m, uint8_t *lane)
+{
+	uint32_t used = __atomic_load_n(&table_header(m, lane)->used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++)
+		kill_element(m, lane, table_elem_at(m, lane, n));
 }
 
 void lane_table_repair(const struct shm_map *m, uint8_t *lane)

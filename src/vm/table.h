@@ -27,6 +27,9 @@ int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key);	/* 
 /* For any other process: zero the element's value and mark it dead; the owner frees it. */
 int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key);
 
+/* The same for all of its elements. */
+void lane_table_kill_all(const struct shm_map *m, uint8_t *lane);
+
 /* Rebuild the index from the elements, after an owner was killed while changing it. */
 void lane_table_repair(const struct shm_map *m, uint8_t *lane);
 

@@ -306,7 +306,7 @@ static void process(void *ctx, const struct dtap_process_event *e)
 
 	if (e->what == DTAP_TRACED)
 		learn_process(j, e->pid);
-	else
+	else if (e->what == DTAP_GONE || e->what == DTAP_REFUSED)
 		retire_process(&j->known, e->pid);
 	pthread_mutex_lock(&j->lock);
 	switch (e->what) {
@@ -319,6 +319,9 @@ static void process(void *ctx, const struct dtap_process_event *e)
 		break;
 	case DTAP_GONE:
 		forget_pid(j, e->pid);
+		break;
+	case DTAP_RESTS:
+	case DTAP_GOES_ON:
 		break;
 	}
 	pthread_mutex_unlock(&j->lock);

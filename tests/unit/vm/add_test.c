@@ -41,7 +41,7 @@ static int setup(void **state)
 	f->map = &f->shm.maps[SEG_LANE_HASH];
 	f->run.strings = f->strings;
 	f->run.nstrings = 1;
-	f->in = (struct add_objects){ f->run.objects, (const struct abi_lane *)f->run.lane, offsetof(struct owner, name),
+	f->in = (struct add_objects){ f->run.objects, (struct abi_lane *)f->run.lane, offsetof(struct owner, name),
 				      SEG_LANE_HASH };
 	*state = f;
 	return 0;

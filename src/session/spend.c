@@ -1,0 +1,136 @@
+/*
+ * The session's part of the budget (budget.h): what its events have cost each process, read from the place, with the CPU
+ * time that the tracer has used for their records; and that the session rests in a process, or goes on.
+ *
+ * What programs keep for a thread is forgotten before they go on: a time since the beginning of a call whose end they
+ * have not seen would be wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/now.h"
+#include "session/budget.h"
+#include "session/private.h"
+
+static uint64_t thread_ns(void)
+{
+	return now_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void session_spend_begin(struct session *s)
+{
+	if (s->spending.budget)
+		s->spending.drain_from_ns = thread_ns();
+}
+
+void session_spend_end(struct session *s)
+{
+	struct spending *p = &s->spending;
+
+	if (p->budget)
+		p->drained_ns += thread_ns() - p->drain_from_ns;
+}
+
+static void keep_cost(void *ctx, const struct place_cost *cost)
+{
+	struct spending *p = ctx;
+
+	p->sum.events += cost->events;
+	p->sum.spent_ns += cost->spent_ns;
+	if (cost->pid && p->budget && grow_array(&p->costs, &p->costs_cap, p->ncosts, sizeof(*p->costs)))
+		p->costs[p->ncosts++] = *cost;
+}
+
+static bool advise(void *ctx, const struct budget_advice *a)
+{
+	struct session *s = ctx;
+	const struct spending *p = &s->spending;
+
+	if (!a->rest)
+		s->place->ops->forget_threads(s->place, a->pid);
+	if (!p->rest || !p->rest(p->rest_ctx, a->pid, a->rest))
+		return false;
+	if (a->rest) {
+		s->losses.nrests++;
+		session_warn(s, "process %u is not traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
+			     "%.3g %%", a->pid, (unsigned long long)(a->pause_ms / 1000), 100 * a->ratio,
+			     100 * budget_share(p->budget));
+	}
+	if (s->conf.rests)
+		s->conf.rests(s->conf.message_ctx, a->pid, a->rest);
+	return true;
+}
+
+/* Each process pays for the tracer's time by its part of the events. */
+static void share_out(struct session *s)
+{
+	struct spending *p = &s->spending;
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < p->ncosts; i++)
+		events += p->costs[i].events;
+	for (size_t i = 0; i < p->ncosts; i++) {
+		const struct place_cost *c = &p->costs[i];
+		double part = events ? (double)c->events / (double)events : 0;
+
+		budget_spend(p->budget, s, c->pid, c->spent_ns + (uint64_t)((double)p->drained_ns * part));
+	}
+	p->ncosts = 0;
+	p->sum.tracer_ns += p->drained_ns;
+	p->drained_ns = 0;
+}
+
+void session_spend(struct session *s)
+{
+	struct spending *p = &s->spending;
+	uint64_t now = now_ns();
+
+	if (!p->budget || now - p->looked_ns < (uint64_t)BUDGET_PERIOD_MS * 1000000 * 9 / 10)
+		return;
+	p->looked_ns = now;
+	s->place->ops->costs(s->place, keep_cost, p);
+	share_out(s);
+	budget_look(p->budget, s, now, advise, s, &p->sum.of_budget);
+}
+
+void session_spend_open(struct session *s)
+{
+	struct spending *p = &s->spending;
+
+	if (s->conf.budget && s->place->in_target)
+		p->budget = budget_use(s->conf.budget);
+}
+
+void session_spend_close(struct session *s)
+{
+	struct spending *p = &s->spending;
+
+	if (p->budget)
+		budget_leave(p->budget, s);
+	budget_drop(p->budget);
+	free(p->costs);
+	*p = (struct spending){ 0 };
+}
+
+void session_set_rest(struct session *s, session_rest_fn *rest, void *ctx)
+{
+	s->spending.rest = rest;
+	s->spending.rest_ctx = ctx;
+}
+
+void session_forget_cost(struct session *s, uint32_t pid)
+{
+	if (s->spending.budget)
+		budget_forget(s->spending.budget, s, pid);
+}
+
+void session_cost(struct session *s, struct session_cost *ret)
+{
+	struct spending *p = &s->spending;
+
+	if (s->place->in_target)
+		s->place->ops->costs(s->place, keep_cost, p);
+	*ret = p->sum;
+	ret->is_bounded = p->budget != NULL;
+}
