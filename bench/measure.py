@@ -72,7 +72,7 @@ def traced(interp, calls, tracer_argv=None, env=None, output=os.devnull, listens
 def added_cost(calls, dtap_clause, peer_clause, rounds=ROUNDS, check=None):
     """Print the nanoseconds that each tracer adds to a call of leaf(): function-entry on Python 3.9."""
     interp = interpreter("3.9")
-    dtap_argv = [str(harness.DTRACE), "-q", "-p", "PID", "-n", f"python$target:::function-entry {dtap_clause}"]
+    dtap_argv = [str(harness.DTRACE), "-q", "-x", "place=kernel", "-p", "PID", "-n", f"python$target:::function-entry {dtap_clause}"]
     peer_argv = peer.argv(f"{peer.marker(interp, 'function-entry')} {peer_clause}")
     added = {"dtap": [], peer.VERSION: []}
     notes = collections.defaultdict(list)

@@ -925,8 +925,7 @@ void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS]
 /* Are the marker's arguments, the process and the time all that its programs can ask for? */
 static bool can_replay(const struct session *s)
 {
-	return !(s->shm.flags & (ABI_SEGMENT_STACKS | ABI_SEGMENT_PYTHON | ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS |
-				 ABI_SEGMENT_VTIME));
+	return !(s->shm.flags & SHM_NOW);
 }
 
 void engine_replay(enum abi_marker marker, struct pyobj *code, int line, uint64_t time_ns)

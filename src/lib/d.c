@@ -257,6 +257,13 @@ static int select_family(struct dtap *t)
 	return 0;
 }
 
+/* May it run in the target, if that changes only the cost? */
+static bool prefers_target(const struct dtap *t)
+{
+	return t->purpose == DTAP_TO_RUN && !strcmp(t->set.text[OPT_place], "auto") &&
+	       !strcmp(t->set.text[OPT_agent], "auto") && t->set.v[OPT_cpu] < 0;
+}
+
 /*
  * Whether the command needs the agent must be known before it is started, so the programs are parsed a first time
  * before $target exists.  Their mistakes are reported by the second parse.
@@ -296,6 +303,8 @@ static int foresee(struct dtap *t, const struct target_preload **preload)
 	descs = d_descs(d, &n);
 	if (!e)
 		say_missing(t, descs, n);
+	if (!e && prefers_target(t))
+		supply_prefer(t->supply, descs, n);
 	if (!e && t->command)
 		e = supply_foresee(t->supply, descs, n, t->command, preload, &err);
 	arena_free(a);

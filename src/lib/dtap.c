@@ -427,6 +427,7 @@ static int enable(struct dtap *t)
 		.message = session_message, .message_ctx = t, .written = session_written, .lost = session_lost,
 		.rests = session_rests,
 		.keep_signals = t->conf.keep_signals,
+		.starts = t->command,
 		.only_loads = t->purpose == DTAP_TO_COMPILE,
 		.verifier_log = t->set.v[OPT_verifierlog] ? &t->log : NULL,
 		.bytecode = t->set.v[OPT_bytecode] ? &t->code : NULL,

@@ -621,6 +621,21 @@ static const struct place_ops ops = {
 	.map_delete = map_delete,
 };
 
+/* What its programs use: of ABI_SEGMENT_*. */
+static uint32_t flags_of(const struct ebpf_unit *unit)
+{
+	return (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
+	       (unit->asks_values ? ABI_SEGMENT_VALUES : 0) |
+	       (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) |
+	       (unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_VTIME : 0) |
+	       (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
+}
+
+bool target_place_runs_later(const struct ebpf_unit *unit)
+{
+	return !(flags_of(unit) & SHM_NOW);
+}
+
 int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
 		     struct strbuf *err)
 {
@@ -634,12 +649,7 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	t->place = (struct place){ .ops = &ops, .in_target = true };
 	t->unit = unit;
 	t->named.first = unit->maps[EBPF_MAP_PROBES].max_entries - unit->nnamed;
-	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) |
-		   (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
-		   (unit->asks_values ? ABI_SEGMENT_VALUES : 0) |
-		   (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) |
-		   (unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_VTIME : 0) |
-		   (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
+	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) | flags_of(unit);
 	t->woken = epoll_create1(EPOLL_CLOEXEC);
 	t->probes = calloc(t->named.first, sizeof(*t->probes));
 	t->checked = checked_new(unit);

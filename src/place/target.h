@@ -21,6 +21,9 @@ struct strbuf;
 int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
 		     struct strbuf *err);
 
+/* Can @unit's programs also be run for an event that is over (agent/early.h)? */
+bool target_place_runs_later(const struct ebpf_unit *unit);
+
 /* What an agent needs: descriptors, which the place owns. */
 struct target_place_fds {
 	int image, data, wake;

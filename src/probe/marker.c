@@ -72,10 +72,15 @@ int probe_marker(const struct probe *p)
 	return -1;
 }
 
+int probe_marker_or_twin(const struct probe *p)
+{
+	return p->twin ? p->twin - 1 : probe_marker(p);
+}
+
 uint32_t probe_settling(const struct probe *p)
 {
 	enum { FILE_AND_NAME = 1 << 0 | 1 << 1 };
-	int marker = probe_marker(p);
+	int marker = probe_marker_or_twin(p);
 
 	return marker == ABI_MARKER_function__entry || marker == ABI_MARKER_function__return ? FILE_AND_NAME : 0;
 }

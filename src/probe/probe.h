@@ -68,6 +68,8 @@ struct probe {
 	uint64_t random_ns;		/* TICK: each period is longer or shorter by up to this time */
 	uint8_t agent_marker;		/* SITES: of the agent: 1 + the marker's number; 0: given by its names.
 					   FUNCTION: 1 + ABI_FUNCTION_FIRST + enum abi_function */
+	uint8_t twin;			/* SITES, the interpreter's own: 1 + the number of the agent's marker with the same
+					   events, which the process also has; 0: none */
 	uint32_t line;			/* FUNCTION: line of ABI_FUNCTION_LINE */
 	const char *const *params;	/* FUNCTION in a listing: its parameters, "n", "*rest" */
 	uint32_t nparams;
@@ -97,9 +99,10 @@ struct probe_list {
 
 /*
  * Which of CPython's markers come from dtap's agent, an object loaded into the interpreter: those that are missing or
- * unsound (probe/python.def), all, or none.
+ * unsound (probe/python.def), all, or none.  EITHER: as AUTO, but processes that are named get the agent also for sound
+ * markers of which it supplies the same events; both are known then (probe.twin).
  */
-enum python_mode { PYTHON_AUTO, PYTHON_ALWAYS, PYTHON_NEVER };
+enum python_mode { PYTHON_AUTO, PYTHON_ALWAYS, PYTHON_NEVER, PYTHON_EITHER };
 
 /* Create a set with BEGIN, END and ERROR.  NULL: out of memory.  The caller frees it. */
 struct probe_set *probe_set_new(void);
@@ -144,6 +147,16 @@ const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, str
  */
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent);
 
+/* From PYTHON_AUTO to PYTHON_EITHER and back: for probes that are found from now on. */
+void probe_set_either(struct probe_set *set, bool either);
+bool probe_is_either(const struct probe_set *set);
+
+/*
+ * Can agents fire all that the descriptions name, with the same events as the interpreters themselves, in processes that
+ * are named, and does that change anything?  Beside such probes there can be those that the tracer fires.
+ */
+bool probe_agent_replaces(struct probe_set *set, const struct probe_desc *descs, size_t n);
+
 /* Can @desc match a marker of the agent in some process? */
 bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc);
 
@@ -182,6 +195,9 @@ void probe_agent_say(const struct probe_set *set, struct strbuf *out);
 
 /* The number (enum abi_marker) of the agent's marker for @p; -1: none. */
 int probe_marker(const struct probe *p);
+
+/* The same, also if the probe is the interpreter's own marker and the agent has its twin. */
+int probe_marker_or_twin(const struct probe *p);
 
 /* The arguments of that marker, bit n for arg n, for which the agent remembers what they settled (abi/segment.h). */
 uint32_t probe_settling(const struct probe *p);

@@ -9,6 +9,7 @@
 
 #include "abi/agent.h"
 #include "abi/cpython.h"
+#include "abi/marker.h"
 #include "base/arena.h"
 #include "base/oom.h"
 #include "elf/obj.h"
@@ -165,9 +166,51 @@ bool python_takes(const struct python_process *p, enum python_mode mode, const s
 		return true;
 	if (mode == PYTHON_NEVER)
 		agent = false;
-	else if (mode == PYTHON_AUTO && agent)
+	else if (mode != PYTHON_ALWAYS && agent)
 		agent = !has_own(p, name) || python_unsound(p->version, name);
 	return agent ? m == p->agent : !m->python.is_agent;
+}
+
+/*
+ * The agent has all events of these two, also the calls before it is set up (agent/early.h); its others begin later, or
+ * end sooner.
+ */
+static bool has_same_events(const char *name)
+{
+	return !strcmp(name, "function__entry") || !strcmp(name, "function__return");
+}
+
+/* Are all of its own markers of that name in the same function, so that they are one probe? */
+static bool is_one_probe(const struct python_process *p, const char *name)
+{
+	const char *func = NULL;
+
+	for (size_t i = 0; i < p->nmodules; i++) {
+		const struct module *m = p->modules[i];
+
+		for (size_t k = 0; k < m->nmarkers && !m->python.is_agent; k++) {
+			if (strcmp(m->markers[k].prov, PYTHON_PROVIDER) || strcmp(m->markers[k].raw, name))
+				continue;
+			if (func && strcmp(func, m->markers[k].func))
+				return false;
+			func = m->markers[k].func;
+		}
+	}
+	return func;
+}
+
+/* Does it name a process, and neither a file nor a function? */
+static bool is_of_process(const struct probe_desc *desc)
+{
+	return *desc->prov && !desc_is_glob(desc->prov) && !*desc->mod && !*desc->func;
+}
+
+int python_twin(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc, const char *name)
+{
+	if (mode != PYTHON_EITHER || !p->agent || !is_of_process(desc) || !has_same_events(name) ||
+	    !find_marker(p->agent, name) || python_unsound(p->version, name) || !is_one_probe(p, name))
+		return -1;
+	return marker_number(name);
 }
 
 /* --- what a tracer asks before it loads the agent ------------------------------------------------------- */
@@ -202,13 +245,58 @@ bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc)
 	return false;
 }
 
+/* Is it one that the tracer fires? */
+static bool is_tracers(const struct probe_desc *desc)
+{
+	bool own = !strcmp(desc->name, "BEGIN") || !strcmp(desc->name, "END") || !strcmp(desc->name, "ERROR");
+
+	return !desc->id && !*desc->mod && !*desc->func &&
+	       ((own && (!*desc->prov || !strcmp(desc->prov, "dtrace"))) ||
+		(!strncmp(desc->name, "tick-", 5) && (!*desc->prov || !strcmp(desc->prov, "profile"))));
+}
+
+/* Do the agent's markers that @desc matches, one at least, have the events of the interpreter's, or no equal there? */
+static bool is_replaced(const struct module *agent, const struct probe_desc *desc, bool *some)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < agent->nmarkers; i++) {
+		const struct marker *mk = &agent->markers[i];
+
+		if (!describes(desc, agent, mk))
+			continue;
+		if (has_same_events(mk->raw))
+			*some = true;
+		else if (marker_number(mk->raw) <= ABI_MARKER_audit)	/* CPython's own come first */
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+bool probe_agent_replaces(struct probe_set *set, const struct probe_desc *descs, size_t n)
+{
+	const struct module *agent = set_agent(set);
+	bool some = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_tracers(&descs[i]) || (agent && pyfunc_describes(&descs[i])))
+			continue;
+		if (!agent || descs[i].id || !is_of_process(&descs[i]) || !names_python(&descs[i]) ||
+		    !is_replaced(agent, &descs[i], &some))
+			return false;
+	}
+	return some;
+}
+
 /* Does @desc take one of the agent's markers in the process? */
 static bool takes_agent(const struct python_process *p, struct probe_set *set, const struct probe_desc *desc)
 {
 	for (size_t i = 0; p->agent && i < p->agent->nmarkers; i++) {
 		const struct marker *mk = &p->agent->markers[i];
 
-		if (describes(desc, p->agent, mk) && python_takes(p, set_python_mode(set), desc, p->agent, mk->raw))
+		if (describes(desc, p->agent, mk) && (python_takes(p, set_python_mode(set), desc, p->agent, mk->raw) ||
+						      python_twin(p, set_python_mode(set), desc, mk->raw) >= 0))
 			return true;
 	}
 	return false;

@@ -45,6 +45,12 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name);
 
+/*
+ * The number of the agent's marker whose events are the same as those of the process's own marker @name, if both can
+ * be used for @desc (PYTHON_EITHER); else -1.
+ */
+int python_twin(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc, const char *name);
+
 /* Does the description name a file?  Then that file's markers are used, even if others are better. */
 bool python_names_file(const struct probe_desc *desc);
 

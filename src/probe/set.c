@@ -178,6 +178,17 @@ void probe_set_python(struct probe_set *set, enum python_mode mode, const char *
 	set->agent = agent && mode != PYTHON_NEVER ? module_open(set, agent) : NULL;
 }
 
+void probe_set_either(struct probe_set *set, bool either)
+{
+	if (set->python_mode == (either ? PYTHON_AUTO : PYTHON_EITHER))
+		set->python_mode = either ? PYTHON_EITHER : PYTHON_AUTO;
+}
+
+bool probe_is_either(const struct probe_set *set)
+{
+	return set->python_mode == PYTHON_EITHER;
+}
+
 void set_supplies(struct probe_set *set, uint16_t version, const char *name)
 {
 	struct supplied *v = set->supplied;

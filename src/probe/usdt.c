@@ -83,6 +83,9 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	bool wide = !l->base && l->f->want == PROBE_ENABLE && fits_any_pid(desc->prov, mk->prov), made;
 	struct probe key = { .mod = m->name, .func = mk->func, .name = mk->name, .kind = PROBE_SITES,
 			     .pid = wide ? 0 : l->python.pid, .pid_suffix = wide };
+	int number = wide || m->python.is_agent || strcmp(mk->prov, PYTHON_PROVIDER) ?
+			     -1 : python_twin(&l->python, set_python_mode(l->f->set), desc, mk->raw);
+	uint8_t twin = (uint8_t)(number + 1);
 	char prov[256];
 	struct probe *p;
 
@@ -94,8 +97,12 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 		return;
 	key.prov = prov;
 	p = set_probe(l->f->set, &key, &made);
-	if (made)
+	if (made) {
 		fill_sig(&p->sig, mk);
+		p->twin = twin;
+	}
+	if (!twin)	/* for one description it has none */
+		p->twin = 0;
 	probe_add_site(l->f->set, p, set_site(l->f->set, &mk->site));
 	found_add(l->f, p);
 	if (l->f->want == PROBE_ENABLE) {

@@ -385,7 +385,7 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 {
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
 	struct place_marker m = { .probe = (uint32_t)(en - s->on.v), .pid = en->probe->pid, .uses = uses_of(en) };
-	int marker = probe_marker(en->probe);
+	int marker = probe_marker_or_twin(en->probe);
 	uint32_t arg, map;
 	unsigned int classes;
 	struct job *j;

@@ -6,10 +6,10 @@
  * events are the same, from the same hooks, in the same processes.  These scripts run in the kernel although a
  * process could run them:
  *
- * - Correct markers of the interpreter itself (all of 3.9, and gc, import and audit).  They also fire before the agent
- *   installs its hooks, and after it has removed them: 3.9 makes some 500 calls before the program's first, of which the
- *   agent notes function-entry and function-return alone (agent/early.h).  And a process that needs no agent should not get
- *   one.
+ * - Correct markers of the interpreter itself (on 3.9 line, and everywhere gc, import and audit).  They also fire before the
+ *   agent installs its hooks, and after it has removed them.  Not so function-entry and function-return of 3.9, of which the
+ *   agent notes the first calls (agent/early.h): they have a twin (probe.twin) where the process is named and has got the
+ *   agent, which is brought in if no other of the interpreter's markers is asked for.
  * - Patterns for all processes (python*): most of them have no agent.
  * - Processes with an address space limit (RLIMIT_AS).
  * - Processes of another pid namespace: only the kernel knows the numbers of their threads and parents.
@@ -70,7 +70,7 @@ bool session_is_tracers(const struct probe *p)
 static const struct probe *kernel_probe(const struct enabled_probes *on)
 {
 	for (uint32_t i = 0; i < on->n; i++)
-		if (!session_is_tracers(on->v[i].probe) && probe_marker(on->v[i].probe) < 0)
+		if (!session_is_tracers(on->v[i].probe) && probe_marker_or_twin(on->v[i].probe) < 0)
 			return on->v[i].probe;
 	return NULL;
 }
@@ -80,6 +80,15 @@ static const struct probe *target_probe(const struct enabled_probes *on)
 {
 	for (uint32_t i = 0; i < on->n; i++)
 		if (on->v[i].probe->kind == PROBE_FUNCTION)
+			return on->v[i].probe;
+	return NULL;
+}
+
+/* A probe of the interpreter's own that has a twin, or NULL. */
+static const struct probe *twin_probe(const struct enabled_probes *on)
+{
+	for (uint32_t i = 0; i < on->n; i++)
+		if (on->v[i].probe->twin)
 			return on->v[i].probe;
 	return NULL;
 }
@@ -102,8 +111,8 @@ static bool has_limit(uint32_t pid)
 /* Is the target place equivalent for the script? */
 static bool is_alike(struct session *s)
 {
-	const struct probe *p = kernel_probe(&s->on);
-	const char *why = NULL;
+	const struct probe *p = kernel_probe(&s->on), *twin = twin_probe(&s->on);
+	const char *why = NULL, *ours = twin ? "dtap's agent has the same events" : "all its markers come from dtap's agent";
 	bool some = false, paths = session_uses(s, IR_B_CWD) || session_uses(s, IR_B_ROOT);
 
 	if (p) {
@@ -113,6 +122,13 @@ static bool is_alike(struct session *s)
 	}
 	if (s->on.later) {
 		because(&s->choice, NULL, "functions of libraries fire there alone");
+		return false;
+	}
+	if (twin && (s->unit->asks_values || s->unit->asks_tasks))
+		ours = "values of Python are read there";
+	else if (twin && s->conf.starts && (!target_place_runs_later(s->unit) || s->conf.opts->v[OPT_destructive])) {
+		because(&s->choice, twin, "fires before the agent is set up, when programs that look at stacks, values, tasks or "
+			"vtimestamp, or change something, must run at once");
 		return false;
 	}
 	for (uint32_t i = 0; i < s->on.n; i++) {
@@ -136,7 +152,7 @@ static bool is_alike(struct session *s)
 	strbuf_clear(&s->choice.why);
 	if (session_spans(s, &s->choice.why) || session_acts_for_others(s, &s->choice.why))
 		return false;
-	because(&s->choice, NULL, some ? "all its markers come from dtap's agent" : "it has no probe in a process");
+	because(&s->choice, NULL, some ? ours : "it has no probe in a process");
 	return some;
 }
 

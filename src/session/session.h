@@ -90,6 +90,7 @@ struct session_conf {
 	/* Called with message_ctx when the session rests in process @pid because of that, or goes on there; may be NULL. */
 	void (*rests)(void *ctx, uint32_t pid, bool rest);
 	bool keep_signals;		/* the signals of session_signals() do not end the session */
+	bool starts;			/* a target is held at its start */
 	bool only_loads;		/* programs are loaded, but session_start does not follow */
 	struct strbuf *verifier_log;	/* if not NULL: gets the log of a refused program */
 	struct strbuf *bytecode;	/* if not NULL: gets the disassembly of all programs */

@@ -18,9 +18,9 @@
 /*
  * An agent answers as soon as its program releases the GIL: within 5 ms, or later if a C function holds it.
  * PATIENCE_MS is the time limit for all agents together to be loaded, to start and to answer.  A process that takes
- * longer is not traced until it answers.
+ * longer is not traced until it answers; one whose own markers do as well has SPARED_MS.
  */
-enum { PATIENCE_MS = 5000, LOOK_MIN_MS = 200 };
+enum { PATIENCE_MS = 5000, SPARED_MS = 500, LOOK_MIN_MS = 200 };
 
 /* A younger process may still be starting its interpreter. */
 enum { YOUNG_MS = 10000 };
@@ -35,6 +35,7 @@ struct supply {
 	struct busy *busy;		/* processes into which the agent cannot be brought now, or NULL */
 	pid_t *awaited_pids;	/* processes that have it, but had not answered when last checked */
 	size_t nawaited, awaited_cap;
+	bool all_spared;		/* the own markers of all targets that have it would do as well */
 	size_t nexplicit;		/* the number of targets, which come first and which the session needs */
 	pid_t only;			/* the only target; 0: none, or several */
 	struct strbuf only_refused;	/* why @only gets no segment, before the session runs */
@@ -213,6 +214,12 @@ static bool is_of_target(const struct probe_desc *desc)
 	return *desc->prov && !desc_is_glob(desc->prov);
 }
 
+void supply_prefer(struct supply *s, const struct probe_desc *descs, size_t n)
+{
+	if (probe_agent_replaces(s->conf.probes, descs, n))
+		probe_set_either(s->conf.probes, true);
+}
+
 int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, const char *command,
 		   const struct target_preload **preload, struct strbuf *err)
 {
@@ -245,6 +252,29 @@ static bool needs_agent(const struct supply *s, const struct probe_desc *descs, 
 	return false;
 }
 
+/* Would the process's own markers do as well as the agent's? */
+static bool is_spared(struct supply *s, const struct probe_desc *descs, size_t n, pid_t pid)
+{
+	bool needed;
+
+	if (!probe_is_either(s->conf.probes))
+		return false;
+	probe_set_either(s->conf.probes, false);
+	needed = needs_agent(s, descs, n, pid);
+	probe_set_either(s->conf.probes, true);
+	return !needed;
+}
+
+/* A process that is spared has not got the agent: use the interpreters' own markers. */
+static int do_without(struct supply *s, int e, struct strbuf *err)
+{
+	if (e == -EINTR)
+		return e;
+	probe_set_either(s->conf.probes, false);
+	strbuf_clear(err);
+	return 0;
+}
+
 int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err)
 {
 	int e = 0;
@@ -258,8 +288,12 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 		e = target_to_entry(t, err);
 	if (!e && target_state(t) == TARGET_AT_ENTRY) {
 		e = agents_attach(s->agents, t, err);
-		if (e)
+		if (e && is_spared(s, descs, n, target_pid(t))) {
+			s->awaited = false;
+			e = do_without(s, e, err);
+		} else if (e) {
 			without(e, err);
+		}
 	}
 	return e;
 }
@@ -360,14 +394,21 @@ static int needs_none(const struct supply *s, pid_t pid, struct strbuf *err)
 
 int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err)
 {
+	bool spared;
 	int e;
 
 	if (!needs_agent(s, descs, n, target_pid(t)))
 		return needs_none(s, target_pid(t), err);
+	spared = is_spared(s, descs, n, target_pid(t));
 	e = need_agents(s, err);
 	if (!e)
-		e = bring_or_skip(s, t, err);
+		e = spared ? bring(s, t, err) : bring_or_skip(s, t, err);
+	if (!e && spared)
+		e = await(s, target_pid(t));
+	s->all_spared = spared && (s->all_spared || !s->nexplicit);
 	s->nexplicit = s->nawaited;
+	if (e && spared)
+		return do_without(s, e, err);
 	return e && e != -EINTR && target_poll(t) != TARGET_EXITED ? without(e, err) : e;
 }
 
@@ -454,7 +495,8 @@ static void say_skipped(struct supply *s, struct strbuf *why)
 int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_why, struct strbuf *err)
 {
 	uint64_t begin = now_ms();
-	int e = s->nawaited ? agents_wait(s->agents, s->awaited_pids, s->nawaited, patience(s)) : 0;
+	int ms = s->all_spared && s->nawaited == s->nexplicit && patience(s) > SPARED_MS ? SPARED_MS : patience(s);
+	int e = s->nawaited ? agents_wait(s->agents, s->awaited_pids, s->nawaited, ms) : 0;
 
 	s->spent_ms += now_ms() - begin;
 	if (e == -EINTR)
@@ -462,8 +504,13 @@ int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_w
 	e = 0;
 	for (size_t i = 0; i < s->nawaited && !e; i++) {
 		struct strbuf why = { 0 };
+		enum agents_said said = agents_said(s->agents, s->awaited_pids[i], &why);
 
-		switch (agents_said(s->agents, s->awaited_pids[i], &why)) {
+		if (said != AGENTS_SAID_READY && i < s->nexplicit && s->all_spared) {
+			do_without(s, 0, &why);
+			said = AGENTS_SAID_READY;
+		}
+		switch (said) {
 		case AGENTS_SAID_READY:
 			break;
 		case AGENTS_SAID_NOTHING:

@@ -51,6 +51,12 @@ void supply_free(struct supply *s);	/* accepts NULL */
 const char *supply_missing(const struct supply *s);
 
 /*
+ * With PYTHON_AUTO: if agents can fire all that the script describes with the same events, processes that it names get
+ * one, too; where that is not possible their own markers remain.  Before the following functions.
+ */
+void supply_prefer(struct supply *s, const struct probe_desc *descs, size_t n);
+
+/*
  * The script has these descriptions, with any number as $target, and will trace @command, a command line.  *preload is
  * for target_create(); NULL if no description needs the agent, or the command is an interpreter that does not need
  * it.

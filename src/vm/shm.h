@@ -25,6 +25,11 @@ struct shm_values {
 	int64_t (*value)(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst, uint32_t size);
 };
 
+/* Flags of a segment whose programs ask for what is only known while an event happens: they cannot be run for it later. */
+enum {
+	SHM_NOW = ABI_SEGMENT_STACKS | ABI_SEGMENT_PYTHON | ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS | ABI_SEGMENT_VTIME,
+};
+
 struct shm_map {
 	enum abi_map_kind kind;
 	uint32_t key_size, value_size, max_entries;

@@ -10,6 +10,7 @@ from harness import semaphore, wait_until
 
 DATA = pathlib.Path(__file__).parent / "data"
 COUNT = "python$target:::%s { @[copyinstr(arg1)] = count(); }"
+KERNEL = ("-x", "place=kernel")     # where semaphores tell who listens
 
 pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone]
 
@@ -63,7 +64,7 @@ def test_attached(interp, start, how):
     process = start(target.argv)
     pid = target.wait_started()
     assert semaphore(pid, interp, listened) == 0
-    tracer = harness.dtrace_start("-q", "-p", pid, "-n", COUNT % listened)
+    tracer = harness.dtrace_start("-q", *KERNEL, "-p", pid, "-n", COUNT % listened)
     wait_until(lambda: semaphore(pid, interp, listened) > 0 or tracer.poll() is not None, what="armed probe")
     target.goes_on()
     assert tracer.poll() is None, tracer.communicate()
@@ -81,7 +82,7 @@ def test_child_survives_sigkill(interp):
     """-c: the target is dtrace's child, and outlives it."""
     listened, markers = markers_of(interp)
     target = Target(interp)
-    tracer = harness.dtrace_start("-q", "-n", COUNT % listened, "-c", " ".join(target.argv),
+    tracer = harness.dtrace_start("-q", *KERNEL, "-n", COUNT % listened, "-c", " ".join(target.argv),
                                   start_new_session=True)
     try:
         pid = target.wait_started()
@@ -105,7 +106,7 @@ def test_target_killed(interp, start):
     target = Target(interp)
     process = start(target.argv)
     pid = target.wait_started()
-    tracer = harness.dtrace_start("-q", "-p", pid, "-n", COUNT % "function-entry")
+    tracer = harness.dtrace_start("-q", *KERNEL, "-p", pid, "-n", COUNT % "function-entry")
     wait_until(lambda: semaphore(pid, interp, "function-entry") > 0, what="armed probe")
     target.goes_on()
     process.kill()
@@ -120,7 +121,7 @@ def test_two_tracers(interp, start):
     target = Target(interp)
     start(target.argv)
     pid = target.wait_started()
-    tracers = [harness.dtrace_start("-q", "-p", pid, "-n", COUNT % "function-entry",
+    tracers = [harness.dtrace_start("-q", *KERNEL, "-p", pid, "-n", COUNT % "function-entry",
                                     "-n", 'BEGIN { printf("up\\n"); }') for _ in range(2)]
     for tracer in tracers:
         assert tracer.stdout.readline() == b"up\n"
