@@ -244,6 +244,7 @@ struct ebpf_map {
 	enum bpf_map_type type;
 	uint32_t key_size, value_size, max_entries, map_flags;
 	const void *init;	/* RODATA: value_size bytes; else NULL */
+	const uint32_t *inner;	/* of type BPF_MAP_TYPE_ARRAY_OF_MAPS: the max_entries maps in it; for the kernel alone */
 	char name[BPF_OBJ_NAME_LEN];
 };
 

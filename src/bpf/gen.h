@@ -188,6 +188,9 @@ struct keyed_use {
 
 void gen_keyed(struct gen *g, const struct keyed_use *k);
 
+/* R1 = the map, for a helper's call; R0 to R5 are used.  Jumps to @other if there is none, which does not happen. */
+void gen_key_map(struct gen *g, const struct keyed_use *k, uint32_t map);
+
 /* R2 = the key. */
 void gen_key_addr(struct gen *g, const struct keyed_use *k);
 

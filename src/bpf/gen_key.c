@@ -138,9 +138,25 @@ void gen_key_addr(struct gen *g, const struct keyed_use *k)
 	}
 }
 
+void gen_key_map(struct gen *g, const struct keyed_use *k, uint32_t map)
+{
+	const struct map_place *at = &g->priv->places[map];
+	struct assembler *as = &g->as;
+
+	if (!at->outer || g->env->user_space) {
+		asm_map(as, R1, map);
+		return;
+	}
+	asm_map(as, R1, at->outer);
+	asm_map_value(as, R2, EBPF_MAP_RODATA, g->priv->index_off + 4 * at->index);
+	asm_helper(as, BPF_FUNC_map_lookup_elem);
+	asm_ji(as, BPF_JEQ, R0, 0, k->other);
+	asm_mov(as, R1, R0);
+}
+
 static void lookup(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
-	asm_map(&g->as, R1, map);
+	gen_key_map(g, k, map);
 	gen_key_addr(g, k);
 	asm_helper(&g->as, BPF_FUNC_map_lookup_elem);
 }
@@ -259,7 +275,7 @@ void gen_key_get(struct gen *g, const struct keyed_use *k, uint32_t map)
 	}
 	lookup(g, k, map);
 	asm_ji(as, BPF_JNE, R0, 0, found);
-	asm_map(as, R1, map);
+	gen_key_map(g, k, map);
 	gen_key_addr(g, k);
 	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
 	asm_imm(as, R4, BPF_NOEXIST);
@@ -275,7 +291,7 @@ void gen_key_delete(struct gen *g, const struct keyed_use *k, uint32_t map)
 {
 	struct assembler *as = &g->as;
 
-	asm_map(as, R1, map);
+	gen_key_map(g, k, map);
 	gen_key_addr(g, k);
 	asm_helper(as, BPF_FUNC_map_delete_elem);
 	if (k->map) {

@@ -308,14 +308,15 @@ static void store_element(struct gen *g, const struct keyed_use *k, uint32_t map
 	gen_key_find(g, &here, map);
 	asm_ja(as, found);
 	asm_bind(as, none);
+	if (g->clause->regs[value] != IR_STR)
+		asm_st(as, BPF_DW, R10, FRAME_TMP, narrowed(g, value, k->value));
+	gen_key_map(g, k, map);
 	if (g->clause->regs[value] == IR_STR) {
 		gen_str(g, R3, value);
 	} else {
-		asm_st(as, BPF_DW, R10, FRAME_TMP, narrowed(g, value, k->value));
 		asm_mov(as, R3, R10);
 		asm_alui(as, BPF_ADD, R3, FRAME_TMP);
 	}
-	asm_map(as, R1, map);
 	gen_key_addr(g, k);
 	asm_imm(as, R4, BPF_ANY);
 	asm_helper(as, BPF_FUNC_map_update_elem);

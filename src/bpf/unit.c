@@ -34,6 +34,8 @@ enum {
 	PROCESSES = 512,		/* whose mappings or Python frames are known */
 	KEPT = 16384,			/* threads whose stacks are kept */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, unless evicted */
+	DIRECT_MAX = 56,		/* maps that a program names; the kernel's limit is 64 (MAX_USED_MAPS) */
+	FULL_SIZE_MAX = 64,		/* maps that have all of aggsize or dynvarsize each */
 };
 
 static uint32_t align8(uint32_t n)
@@ -61,10 +63,11 @@ static void set_map(struct ebpf_map *m, enum bpf_map_type type, uint32_t key_siz
 	snprintf(m->name, sizeof(m->name), "%.*s", (int)sizeof(m->name) - 1, name);
 }
 
-/* How many elements of that size @bytes hold. */
-static uint32_t entries(uint32_t bytes, uint32_t key_size, uint32_t value_size)
+/* How many elements of that size @bytes hold.  Of very many maps, @nmaps, each has less. */
+static uint32_t entries(uint32_t bytes, uint32_t nmaps, uint32_t key_size, uint32_t value_size)
 {
-	uint32_t n = bytes / (key_size + value_size + ELEMENT_OVERHEAD);
+	uint64_t share = nmaps > FULL_SIZE_MAX ? (uint64_t)bytes * FULL_SIZE_MAX / nmaps : bytes;
+	uint32_t n = (uint32_t)(share / (key_size + value_size + ELEMENT_OVERHEAD));
 
 	return n < 16 ? 16 : n;
 }
@@ -135,7 +138,7 @@ static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *siz
 			snprintf(name, sizeof(name), "array%u_%u", i, c);
 			set_map(&u->maps[k->first + c], BPF_MAP_TYPE_HASH, k->sizes[c], value,
 				m->max_entries ? m->max_entries + (m->ordered ? ORDERED_SLACK : 0) :
-						 entries(sizes->dynvarsize, k->sizes[c], value),
+						 entries(sizes->dynvarsize, prog->nmaps, k->sizes[c], value),
 				element_flags(m, k->sizes[c], value), name);
 		}
 	}
@@ -165,12 +168,69 @@ static const char *plan_aggs(struct ebpf_unit *u, const struct ebpf_sizes *sizes
 			snprintf(name, sizeof(name), "agg%u_%u", i, c);
 			if (g->nkeys)
 				set_map(m, BPF_MAP_TYPE_PERCPU_HASH, k->sizes[c], value,
-					entries(sizes->aggsize, k->sizes[c], value), BPF_F_NO_PREALLOC, name);
+					entries(sizes->aggsize, prog->naggs, k->sizes[c], value), BPF_F_NO_PREALLOC, name);
 			else
 				set_map(m, BPF_MAP_TYPE_PERCPU_ARRAY, 4, value, 1, 0, name);
 		}
 	}
 	return NULL;
+}
+
+/* --- more maps than a program may name ------------------------------------------------------------------- */
+
+static bool alike(const struct ebpf_map *a, const struct ebpf_map *b)
+{
+	return a->type == b->type && a->key_size == b->key_size && a->value_size == b->value_size &&
+	       a->map_flags == b->map_flags;
+}
+
+/* Is @number one of an array that is iterated over?  Walks name its map. */
+static bool is_ordered(const struct ebpf_unit *u, uint32_t number)
+{
+	for (uint32_t i = 0; i < u->prog->nmaps; i++) {
+		const struct keyed *k = &u->priv->maps[i];
+
+		if (u->prog->maps[i]->ordered && number >= k->first && number < k->first + k->n)
+			return true;
+	}
+	return false;
+}
+
+/* Put map @first and those after it that are like it, of the first @n, into a map of maps, if they are several. */
+static void group(struct ebpf_unit *u, struct ebpf_private *p, uint32_t first, uint32_t n)
+{
+	uint32_t *inner = arena_alloc(u->prog->arena, n * sizeof(*inner)), count = 0;
+	struct ebpf_map *outer = &u->maps[u->nmaps];
+
+	for (uint32_t k = first; k < n; k++) {
+		if (!p->places[k].outer && alike(&u->maps[k], &u->maps[first]) && !is_ordered(u, k))
+			inner[count++] = k;
+	}
+	if (count < 2)
+		return;
+	for (uint32_t k = 0; k < count; k++)
+		p->places[inner[k]] = (struct map_place){ u->nmaps, k };
+	set_map(outer, BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, count, 0, "maps");
+	outer->inner = inner;
+	u->nmaps++;
+	if (p->nindexes < count)
+		p->nindexes = count;
+}
+
+/*
+ * The kernel has a limit on the maps of a program.  Beyond it those of arrays and aggregations that are alike are put
+ * into maps of maps, and programs look them up there.
+ */
+static void group_maps(struct ebpf_unit *u, struct ebpf_private *p)
+{
+	uint32_t used = 0, n = u->nmaps;
+
+	for (uint32_t k = 0; k < n; k++)
+		used += u->maps[k].type != BPF_MAP_TYPE_UNSPEC;
+	for (uint32_t k = EBPF_MAP_FIRST; used > DIRECT_MAX && k < n; k++) {
+		if (!p->places[k].outer && !is_ordered(u, k))
+			group(u, p, k, n);
+	}
 }
 
 /* --- variables ---------------------------------------------------------------------------------------- */
@@ -211,7 +271,7 @@ static const char *plan_vars(struct ebpf_unit *u, struct ebpf_private *p, const 
 		set_map(&u->maps[EBPF_MAP_GLOBALS], BPF_MAP_TYPE_ARRAY, 4, globals, 1, BPF_F_MMAPABLE, "globals");
 	if (p->threads_size)
 		set_map(&u->maps[EBPF_MAP_THREADS], BPF_MAP_TYPE_HASH, 8, p->threads_size,
-			entries(sizes->dynvarsize, 8, p->threads_size), BPF_F_NO_PREALLOC, "threads");
+			entries(sizes->dynvarsize, 1, 8, p->threads_size), BPF_F_NO_PREALLOC, "threads");
 	return NULL;
 }
 
@@ -406,12 +466,15 @@ static void plan_rodata(struct ebpf_unit *u, struct ebpf_private *p, uint32_t ze
 
 	p->zeros_off = p->rodata_size;
 	p->zeros_size = align8(zeros) + 64;
-	init = arena_alloc(u->prog->arena, p->zeros_off + p->zeros_size);
+	p->index_off = p->zeros_off + p->zeros_size;
+	init = arena_alloc(u->prog->arena, p->index_off + 4 * p->nindexes);
+	for (uint32_t k = 0; k < p->nindexes; k++)
+		memcpy(init + p->index_off + 4 * k, &k, sizeof(k));
 	for (uint32_t k = 0; k < p->nstrs; k++)
 		strcpy(init + p->strs[k].off, p->strs[k].s);
 	for (uint32_t k = 0; k < p->nregexes; k++)
 		memcpy(init + p->regexes[k].off, p->regexes[k].re->words, 8 * p->regexes[k].re->nwords);
-	set_map(&u->maps[EBPF_MAP_RODATA], BPF_MAP_TYPE_ARRAY, 4, p->zeros_off + p->zeros_size, 1, BPF_F_RDONLY_PROG,
+	set_map(&u->maps[EBPF_MAP_RODATA], BPF_MAP_TYPE_ARRAY, 4, p->index_off + 4 * p->nindexes, 1, BPF_F_RDONLY_PROG,
 		"rodata");
 	u->maps[EBPF_MAP_RODATA].init = init;
 }
@@ -561,7 +624,8 @@ static void number_maps(struct ebpf_unit *u, struct ebpf_private *p, uint32_t *z
 		*zeros = max(*zeros, p->aggs[i].sizes[p->aggs[i].n - 1]);
 	}
 	u->nmaps = next;
-	u->maps = arena_alloc(prog->arena, next * sizeof(*u->maps));
+	u->maps = arena_alloc(prog->arena, (next + next / 2) * sizeof(*u->maps));	/* each group has two or more */
+	p->places = arena_alloc(prog->arena, next * sizeof(*p->places));
 }
 
 /* The maps with fixed numbers: those of every session, and those that the clauses need. */
@@ -647,6 +711,7 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
 		*err = plan_scratch(u, p, sizes);
 	if (*err)
 		return NULL;
+	group_maps(u, p);
 	plan_rodata(u, p, max(max(zeros, p->alloca_max), p->threads_size));
 	return u;
 }

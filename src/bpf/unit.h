@@ -62,6 +62,11 @@ struct keyed {
 	uint32_t sizes[IR_KEY_CLASSES];	/* bytes of the key in each */
 };
 
+/* Where programs in the kernel find a map: by its number, or, if outer is not 0, as an element of the map outer. */
+struct map_place {
+	uint32_t outer, index;
+};
+
 /* A kind of stack that is kept of threads that leave their CPU (gen_kept.c). */
 struct kept_form {
 	enum ir_stack whose;
@@ -72,6 +77,9 @@ struct ebpf_private {
 	struct plan **plans;		/* by clause */
 	uint32_t *var_off;		/* by variable, in its map's value, the scratch slot or its frame */
 	struct keyed *maps, *aggs;	/* by id */
+	struct map_place *places;	/* by map */
+	uint32_t index_off;		/* in the read-only map: the numbers 0, 1 ..., 4 bytes each, that maps have in others */
+	uint32_t nindexes;
 	struct rodata_str *strs;
 	uint32_t nstrs;
 	size_t strs_cap;

@@ -61,6 +61,7 @@ void lower_signal(struct lower *l, struct d_node *call)
 	ir_reg sig = call->nargs ? lower_as(l, call->args[0], l->check->t_int) : ir_const(&l->b, SIGSTOP);
 
 	ir_call(&l->b, IR_FN_SIGNAL, &sig, 1);
+	ir_rec_act(l->prog, lower_rec(l), IR_ACT_SHOWPROBE, call->pos);
 }
 
 void lower_setopt(struct lower *l, struct d_node *call)

@@ -25,15 +25,41 @@ static enum bpf_map_type type_of(const struct ebpf_map *m)
 	return m->type == BPF_MAP_TYPE_PERCPU_HASH && m->value_size > PERCPU_HASH_VALUE_MAX ? BPF_MAP_TYPE_HASH : m->type;
 }
 
+/*
+ * Put the maps into @number that belong there: all at once (Linux 5.14), because the kernel waits after each update until
+ * no program can have the map that was there before.
+ */
+static int fill_outer(struct kernel_place *k, uint32_t number)
+{
+	const struct ebpf_map *m = &k->unit->maps[number];
+	uint32_t *keys = malloc(2 * m->max_entries * sizeof(*keys)), *fds = keys + m->max_entries, n = m->max_entries;
+	int e = 0;
+
+	if (!keys)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		keys[i] = i;
+		fds[i] = (uint32_t)k->map_fds[m->inner[i]];
+	}
+	if (bpf_map_update_batch(k->map_fds[number], keys, fds, &n, NULL)) {
+		for (uint32_t i = 0; !e && i < m->max_entries; i++)
+			e = bpf_map_update_elem(k->map_fds[number], &i, &fds[i], BPF_ANY) ? -errno : 0;
+	}
+	free(keys);
+	return e;
+}
+
 int kernel_create_map(struct kernel_place *k, uint32_t number, struct strbuf *err)
 {
 	const struct ebpf_map *m = &k->unit->maps[number];
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = m->map_flags);
 	uint32_t zero = 0;
-	int fd;
+	int fd, e;
 
 	if (m->type == BPF_MAP_TYPE_UNSPEC || number == EBPF_MAP_CALLS)
 		return 0;
+	if (m->inner)
+		opts.inner_map_fd = (uint32_t)k->map_fds[m->inner[0]];
 	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
 	if (fd < 0) {
 		fd = -errno;
@@ -45,13 +71,15 @@ int kernel_create_map(struct kernel_place *k, uint32_t number, struct strbuf *er
 	if (m->init) {
 		if (bpf_map_update_elem(fd, &zero, m->init, BPF_ANY) ||
 		    (number == EBPF_MAP_RODATA && bpf_map_freeze(fd))) {
-			int e = -errno;
-
+			e = -errno;
 			strbuf_printf(err, "cannot fill the BPF map %s: %s", m->name, strerror(-e));
 			return e;
 		}
 	}
-	return 0;
+	e = m->inner ? fill_outer(k, number) : 0;
+	if (e)
+		strbuf_printf(err, "cannot fill the BPF map %s: %s", m->name, strerror(-e));
+	return e;
 }
 
 static bool is_percpu(const struct ebpf_map *m)

@@ -135,7 +135,7 @@ int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct lay
 	for (uint32_t i = 0; i < unit->nmaps; i++) {
 		struct abi_map *m = &l.maps[i];
 
-		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || is_kernels(i))
+		if (unit->maps[i].type == BPF_MAP_TYPE_UNSPEC || unit->maps[i].inner || is_kernels(i))
 			continue;
 		m->kind = kind_of(unit, i);
 		size_map(m, &unit->maps[i]);

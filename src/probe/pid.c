@@ -37,7 +37,10 @@
 
 extern const struct provider provider_pid;
 
-enum { CODE_MAX = 1 << 20 };	/* bytes of a function that are decoded */
+enum {
+	CODE_MAX = 1 << 20,		/* bytes of a function that are decoded */
+	ALL_CODE_MAX = 32 << 10,	/* bytes of several functions together, each instruction of which is armed */
+};
 
 /* A function that can be armed. */
 struct func {
@@ -65,6 +68,7 @@ struct look {
 	const char *prov;
 	uint32_t pid;
 	uint64_t exe_dev, exe_ino;
+	bool each_insn;		/* of the module that is looked at: a pattern of names means its instructions, too */
 };
 
 /* The pid in the provider's name "pid1234", or in a pattern of it such as "p*d1234"; 0: it is none. */
@@ -234,8 +238,7 @@ static void look_at_func(const struct look *l, const struct pid_file *pf, const 
 	if (desc_glob(desc->name, "return"))
 		add_probe(l, pf, fn, "return", 0, true);
 	if (!*desc->name || desc_is_glob(desc->name)) {
-		/* Not for patterns of functions: nobody wants all instructions of all functions. */
-		if (*desc->func && !desc_is_glob(desc->func))
+		if (l->each_insn)
 			add_offsets(l, pf, fn, UINT64_MAX);
 	} else if (isxdigit((unsigned char)*desc->name)) {
 		uint64_t off = strtoull(desc->name, &end, 16);
@@ -272,6 +275,23 @@ static bool module_matches(const struct look *l, const struct procs_map *map)
 	return desc_glob(mod, name) || !strcmp(mod, map->path) || is_versioned(name, mod);
 }
 
+/*
+ * Does the description mean each instruction of the functions in @pf that it matches?  Of one function it does; of a
+ * pattern of functions only in a module that it names, and if that is small: to arm all of a library takes minutes.
+ */
+static bool means_insns(const struct probe_desc *desc, const struct pid_file *pf)
+{
+	uint64_t bytes = 0;
+
+	if (*desc->func && !desc_is_glob(desc->func))
+		return true;
+	if (!*desc->mod || desc_is_glob(desc->mod))
+		return false;
+	for (size_t i = 0; i < pf->nfuncs; i++)
+		bytes += desc_glob(desc->func, pf->funcs[i].name) ? pf->funcs[i].size : 0;
+	return bytes <= ALL_CODE_MAX;
+}
+
 static int look_at_map(void *ctx, const struct procs_map *map)
 {
 	struct look *l = ctx;
@@ -284,6 +304,7 @@ static int look_at_map(void *ctx, const struct procs_map *map)
 	pf = file_get(l->f->set, map);
 	if (pf->why && *desc->mod && !desc_is_glob(desc->mod))
 		strbuf_printf(set_why(l->f->set), "%s", pf->why);
+	l->each_insn = means_insns(desc, pf);
 	for (size_t i = 0; i < pf->nfuncs; i++) {
 		const struct func *fn = &pf->funcs[i];
 

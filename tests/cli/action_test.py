@@ -58,3 +58,9 @@ def test_rand(dtrace):
     result = dtrace("-q", "-n", 'tick-1ms { @n = min(rand()); @m = max(rand()); } tick-1ms /++i == 50/ { exit(0); }')
     least, most = map(int, result.out.split())
     assert 0 <= least < most < 2 ** 31, result
+
+
+def test_lines(dtrace):
+    """A firing has its line if a clause records something or acts; assignments alone have none."""
+    result = dtrace("-w", "-n", "BEGIN { x = 1; } BEGIN { raise(0); } BEGIN { exit(0); }")
+    assert result.code == 0 and len(re.findall(r" :BEGIN *$", result.out, re.M)) == 2, result

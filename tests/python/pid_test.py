@@ -67,6 +67,10 @@ def test_offsets(dtrace, program):
     at = instructions(program, "fact")
     listed = dtrace("-l", "-n", "pid$target:a.out:fact:", "-c", program)
     assert re.findall(r" fact (\S+)$", listed.out, re.M) == ["entry", "return"] + at, listed
+    listed = dtrace("-l", "-n", "pid$target:a.out::", "-c", program)
+    for func in ("fact", "nine"):
+        each = ["entry", "return"] + instructions(program, func)
+        assert re.findall(rf" {func} (\S+)$", listed.out, re.M) == each, listed
     counted = dtrace("-q", "-n", "pid$target:a.out:fact:%s { @ = count(); }" % at[1], "-c", program)
     assert counted.code == 0 and counted.out.split()[-1] == "5", counted
     middle = next(f"{n:x}" for n in range(1, 64) if f"{n:x}" not in at)
