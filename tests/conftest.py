@@ -103,6 +103,16 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("interp", versions, indirect=True, ids=[f"py{v}" for v in versions])
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What a failed test shows may be bytes that are no text: xdist cannot send those, and would end the whole run."""
+    report = (yield).get_result()
+    shown = str(report.longrepr or "")
+    if shown != harness.text_of(shown):
+        report.longrepr = harness.text_of(shown)
+    report.sections = [(title, harness.text_of(text)) for title, text in report.sections]
+
+
 # --- the fate of traced programs (fate.py) ---------------------------------------------------------------
 
 def pytest_sessionstart(session):

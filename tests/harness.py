@@ -103,6 +103,11 @@ def interpreters():
     return found
 
 
+def text_of(text):
+    """@text with what UTF-8 cannot have as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 # --- what the machine allows -----------------------------------------------------------------------
 
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}

@@ -11,7 +11,6 @@
 #include "agent/object.h"
 
 enum { TYPE_DICT = 1 << 29, TYPE_EXCEPTION = 1 << 30 };
-#define TYPE_TYPE (1ull << 31)
 
 /* A key to look up: a text or a number. */
 struct attribute_key {

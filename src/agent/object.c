@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/object.h"
 
+#include "agent/agent.h"
 #include "vm/memory.h"
 
 enum { DIGIT_BITS = 30, DIGITS_MAX = 3 };
@@ -65,6 +66,27 @@ void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret)
 	memcpy(&ret->flags, (const char *)(uintptr_t)ret->type + object_at->type_flags, sizeof(ret->flags));
 }
 
+/*
+ * Is there a type at @type?  Its own type is the type of types, or a metaclass, whose type is ...  Without this any pointer behind an
+ * address would do: characters would be an object if what follows them in memory looks like one.
+ */
+static bool is_type(struct shm_run *r, uint64_t type)
+{
+	enum { METACLASSES = 4 };
+	const uint64_t top = (uintptr_t)agent_type(agent_type(agent.py.none));
+	uint64_t flags;
+
+	for (unsigned k = 0; k < METACLASSES && !(type & 7); k++) {
+		if (memory_read(r, &type, sizeof(type), type + 8))
+			return false;
+		if (type == top)
+			return true;
+		if (memory_read(r, &flags, sizeof(flags), type + object_at->type_flags) || !(flags & TYPE_TYPE))
+			return false;
+	}
+	return false;
+}
+
 int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 {
 	if (!addr || addr & 7 || !object_at->type_flags)
@@ -80,7 +102,9 @@ int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 	if (!ret->have)
 		return ABI_FAULT_BADADDR;
 	memcpy(&ret->type, ret->head + 8, sizeof(ret->type));
-	return memory_read(r, &ret->flags, sizeof(ret->flags), ret->type + object_at->type_flags) ? ABI_FAULT_BADADDR : 0;
+	if (!is_type(r, ret->type) || memory_read(r, &ret->flags, sizeof(ret->flags), ret->type + object_at->type_flags))
+		return ABI_FAULT_BADADDR;
+	return 0;
 }
 
 bool object_read(const struct object *o, void *dst, uint32_t size, uint32_t off)

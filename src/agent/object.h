@@ -23,6 +23,7 @@ enum {
 	TYPE_HEAP = 1 << 9, TYPE_INT = 1 << 24, TYPE_LIST = 1 << 25, TYPE_TUPLE = 1 << 26, TYPE_BYTES = 1 << 27,
 	TYPE_STR = 1 << 28,
 };
+#define TYPE_TYPE (1ull << 31)
 
 /* Written by objectmeasure.c and attributemeasure.c; the living objects by object.c. */
 static struct object_state *const object_at = &agent.objects;

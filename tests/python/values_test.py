@@ -553,6 +553,41 @@ def test_no_objects(dtrace, interp):
     assert len(re.findall("invalid address|an object of another kind", result.err)) == len(calls), result
 
 
+FORGED = """
+import ctypes
+kept = []
+def block(*words):      # memory that holds these, and whose other words are @rest
+    kept.append((ctypes.c_uint64 * 64)(*words, *[rest] * (64 - len(words))))
+    return ctypes.addressof(kept[-1])
+def probe(at): pass
+n = 0
+for rest in 0, 1, 2**64 - 1, id(str), id("text"), id(kept), id(None):
+    own = block()
+    ctypes.c_uint64.from_address(own + 8).value = own           # a type of itself
+    for meta in 0, 1, own, id("text"), id(kept), id(print), 2**63, id(None):
+        probe(block(1, block(1, meta)))
+        n += 1
+    probe(block(1, own))
+    n += 1
+class Meta(type): pass
+class Far(metaclass=type("MetaMeta", (type,), {})("Meta", (Meta,), {})): pass
+probe(id(Far()))
+print("want", n)
+"""
+
+
+def test_forged(dtrace, interp):
+    """What looks like an object but for its type's type is none; a metaclass of a metaclass makes objects."""
+    names = "pyint", "pylen", "pystr", "pyshow"
+    script = "".join(CLAUSE % f'trace({name}((pyobj)pyint(pyarg("at"))));' for name in names)
+    script += CLAUSE % 'printf("type %s\\n", pytype((pyobj)pyint(pyarg("at"))));'
+    result = dtrace(*TARGET, "-x", "bufsize=16m", "-n", script, "-c", interp.command(FORGED))
+    assert result.code == 0, result
+    want = int(re.search(r"^want (\d+)$", result.out, re.M).group(1))
+    assert re.findall(r"type (\S+)", result.out) == ["Far"], result
+    assert len(re.findall("invalid address", result.err)) == 5 * want, result
+
+
 CALLED = """
 class Shop:
     def probe(self, kind, count=1, *rest, key=None, **others):
