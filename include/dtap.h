@@ -148,8 +148,12 @@ DTAP_API struct dtap *dtap_new(const struct dtap_conf *conf);
 /* Release everything, at any step.  Accepts NULL. */
 DTAP_API void dtap_free(struct dtap *t);
 
-/* @share: such as "1%".  0, -EINVAL, -ENOMEM. */
+/*
+ * @share: such as "1%", or "none": what runs cost is summed up, and not bounded.  0, -EINVAL, -ENOMEM.  It can be set anew
+ * at any time, by any thread.
+ */
 DTAP_API int dtap_budget_new(const char *share, struct dtap_budget **ret);
+DTAP_API int dtap_budget_set(struct dtap_budget *b, const char *share);
 
 /* Accepts NULL.  It may be called before the runs that have it end. */
 DTAP_API void dtap_budget_free(struct dtap_budget *b);
@@ -379,7 +383,7 @@ struct dtap_cost {
 	uint64_t rests, rested_ns;	/* how often the run had to rest in a process, and how long */
 	uint32_t resting;		/* processes in which it rests now */
 	double ratio;			/* what all runs of the budget cost the dearest process lately, of its CPU time */
-	bool is_bounded;		/* the budget holds for this run */
+	bool is_bounded;		/* there is a budget, and it is for this run's place */
 };
 
 /* From dtap_enable() to dtap_free(). */

@@ -12,7 +12,7 @@
  * REFERENCE_NS is what ROUNDS rounds took on the machine of cost.def.  A round calls through a pointer and waits for memory,
  * as interpreters do.  The least of some tries counts: in the others the thread may have lost its processor.
  */
-enum { ROUNDS = 2048, TRIES = 5, REFERENCE_NS = 4600, SLOWEST = 8 };
+enum { ROUNDS = 2048, TRIES = 5, REFERENCE_NS = 3900, SLOWEST = 8 };
 
 static uint64_t clock_ns(void)
 {

@@ -25,10 +25,15 @@ static inline void cost_pay(struct abi_lane *lane, uint64_t ps)
 	lane->spent_ps += ps;
 }
 
-/* The hook's part of an event of @kind, a marker or enum cost_kind. */
+/* The hook's part of an event of @kind, a marker or enum cost_kind; with the way to programs. */
 static inline uint64_t cost_hook(unsigned kind)
 {
 	return agent.cost.ps[kind];
+}
+
+static inline uint64_t cost_hook_and_way(unsigned kind)
+{
+	return (uint64_t)agent.cost.ps[kind] + agent.cost.ps[COST_WAY];
 }
 
 /* An event that no program runs for, since they have nothing to do there: only its hook costs. */

@@ -859,7 +859,7 @@ static __attribute__((noinline)) void run_all_measured(enum abi_marker marker, c
 			settled = false;
 			continue;
 		}
-		cost_pay(lane_of(s), first ? cost_hook(marker) : 0);
+		cost_pay(lane_of(s), first ? cost_hook_and_way(marker) : 0);
 		first = false;
 		settled &= run_measured(s, marker, args, strings, weight, &took);
 	}
@@ -870,7 +870,7 @@ static __attribute__((noinline)) void run_all_measured(enum abi_marker marker, c
 static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	bool settled = agent.engine.settled;
-	uint64_t hook = cost_hook(marker);
+	uint64_t hook = cost_hook_and_way(marker);
 	uint32_t weight = cost_due();
 
 	thread_id();
@@ -1070,7 +1070,7 @@ unsigned engine_match(enum abi_function what, const char *module, const char *sc
 
 static void run_matches(const struct engine_match *m, unsigned n, uint64_t file, uint64_t name, int line)
 {
-	uint64_t hook = cost_hook(COST_FUNCTIONS), from = 0, ns, took = 0;
+	uint64_t hook = cost_hook_and_way(COST_FUNCTIONS), from = 0, ns, took = 0;
 	uint32_t weight = cost_due();
 
 	thread_id();

@@ -79,8 +79,11 @@ struct engine_state {
 
 /* --- what events cost (cost.h) ------------------------------------------------------------------------ */
 
-/* After the markers: an event of a function by name; a call that the evaluator sees because of those. */
-enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_KINDS };
+/*
+ * After the markers: an event of a function by name; a call that the evaluator sees because of those; the way to the
+ * programs, for an event that is not only counted.
+ */
+enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_KINDS };
 
 struct abi_lane;
 

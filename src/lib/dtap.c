@@ -413,7 +413,7 @@ static int open_budget(struct dtap *t)
 
 	if (t->conf.budget)
 		t->budget = budget_use((struct budget *)t->conf.budget);
-	else if (budget_parse(t->set.text[OPT_budget], &share))
+	else if (budget_parse(t->set.text[OPT_budget], &share) && share > 0)
 		t->budget = budget_new(share, NULL);
 	else
 		return 0;
@@ -582,6 +582,19 @@ static void say_ended(struct dtap *t, struct target *of)
 	strbuf_fini(&b);
 }
 
+/* -x showcost. */
+static void say_cost(struct dtap *t)
+{
+	struct session_cost c;
+
+	session_cost(t->session, &c);
+	if (c.events)
+		lib_note(t, "%llu events have cost the traced processes %.6f s, %.1f ns each", (unsigned long long)c.events,
+			 (double)c.spent_ns / 1e9, (double)c.spent_ns / (double)c.events);
+	else
+		lib_note(t, "what events have cost is not known: there were none in the target place");
+}
+
 static int finish(struct dtap *t)
 {
 	struct strbuf err = { 0 };
@@ -592,6 +605,8 @@ static int finish(struct dtap *t)
 	if (t->watched)
 		say_ended(t, t->watched);
 	say_blocked(t);
+	if (t->set.v[OPT_showcost])
+		say_cost(t);
 	if (e && e != -EPIPE)	/* -EPIPE: the reader has closed the pipe, as head(1) does */
 		return lib_fail(t, e, &err);
 	strbuf_fini(&err);
@@ -663,6 +678,16 @@ int dtap_budget_new(const char *share, struct dtap_budget **ret)
 		return -EINVAL;
 	*ret = (struct dtap_budget *)budget_new(d, NULL);
 	return *ret ? 0 : -ENOMEM;
+}
+
+int dtap_budget_set(struct dtap_budget *b, const char *share)
+{
+	double d;
+
+	if (!budget_parse(share, &d))
+		return -EINVAL;
+	budget_set((struct budget *)b, d);
+	return 0;
 }
 
 void dtap_budget_free(struct dtap_budget *b)

@@ -96,15 +96,30 @@ void budget_drop(struct budget *b)
 	free(b);
 }
 
-double budget_share(const struct budget *b)
+double budget_share(struct budget *b)
 {
-	return b->share;
+	double share;
+
+	pthread_mutex_lock(&b->lock);
+	share = b->share;
+	pthread_mutex_unlock(&b->lock);
+	return share;
+}
+
+void budget_set(struct budget *b, double share)
+{
+	pthread_mutex_lock(&b->lock);
+	b->share = share;
+	pthread_mutex_unlock(&b->lock);
 }
 
 bool budget_parse(const char *text, double *share)
 {
 	char *end;
 
+	*share = 0;
+	if (!strcmp(text, "none"))
+		return true;
 	*share = strtod(text, &end) / 100;
 	if (end == text)
 		return false;
@@ -235,12 +250,12 @@ static bool is_dearest(const struct process *p, const struct part *part)
 /* Is it too much, also without those that rest already? */
 static bool is_over(const struct budget *b, const struct process *p)
 {
-	return p->credit_ns < 0 && p->credit_ns < p->low_ns - (p->low_ns < 0 ? most(b) / 20 : 0);
+	return b->share > 0 && p->credit_ns < 0 && p->credit_ns < p->low_ns - (p->low_ns < 0 ? most(b) / 20 : 0);
 }
 
 static bool is_due(const struct budget *b, const struct process *p, const struct part *part, uint64_t now_ns)
 {
-	return part->rests && now_ns >= part->until_ns && p->credit_ns >= most(b) / 2;
+	return part->rests && (b->share <= 0 || (now_ns >= part->until_ns && p->credit_ns >= most(b) / 2));
 }
 
 /* --- advice -------------------------------------------------------------------------------------------- */
@@ -276,7 +291,7 @@ struct looking {
 /* What is @part to do now?  @advise is quick, so that it may be called with the lock. */
 static void advise(struct budget *b, struct process *p, struct part *part, const struct looking *l, uint64_t now_ns)
 {
-	struct budget_advice a = { .pid = p->pid, .rest = !part->rests, .ratio = ratio_of(p) };
+	struct budget_advice a = { .pid = p->pid, .rest = !part->rests, .ratio = ratio_of(p), .share = b->share };
 
 	if (part->rests ? !is_due(b, p, part, now_ns) : !is_over(b, p) || !is_dearest(p, part))
 		return;

@@ -22,15 +22,16 @@ enum { BUDGET_PERIOD_MS = 100 };
 struct budget;
 
 /*
- * @share: 0.01 for a hundredth.  @cpu: the CPU time of a process in ns, 0 if it has ended; NULL: as the kernel says.  NULL: out
+ * @share: 0.01 for a hundredth, 0: no bound, what is spent is summed up all the same.  @cpu: the CPU time of a process in ns, 0 if it has ended; NULL: as the kernel says.  NULL: out
  * of memory.  The last user frees it.
  */
 struct budget *budget_new(double share, uint64_t (*cpu)(uint32_t pid));
 struct budget *budget_use(struct budget *b);
 void budget_drop(struct budget *b);	/* accepts NULL */
-double budget_share(const struct budget *b);
+double budget_share(struct budget *b);
+void budget_set(struct budget *b, double share);
 
-/* The share that @text says, such as "0.5 %".  False: it is none from 0.01 % to 50 %. */
+/* The share that @text says, such as "0.5 %", or "none": 0.  False: it is none from 0.01 % to 50 %. */
 bool budget_parse(const char *text, double *share);
 
 /* Has process @pid cost session @who something more?  @who is any address that no other session has.  0 or -ENOMEM. */
@@ -41,7 +42,7 @@ struct budget_advice {
 	uint32_t pid;
 	bool rest;		/* or go on */
 	uint64_t pause_ms;	/* rest: for so long at least */
-	double ratio;		/* rest: what all sessions have cost the process lately, of its CPU time */
+	double ratio, share;	/* rest: what all sessions have cost the process lately, of its CPU time; and may cost */
 };
 
 /* What has become of @who so far; all sums are of all processes, also of those that have ended. */

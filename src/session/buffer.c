@@ -62,6 +62,7 @@ static int hold_record(void *session, const struct record *rec)
 	struct session *s = session;
 	int e;
 
+	s->spending.has_records = true;
 	if (hdr->rec >= ABI_REC_CODE && hdr->rec <= ABI_REC_STACK)
 		return forgive(s, session_name_record(s, rec));
 	if (calls_exit(s, hdr))

@@ -214,7 +214,7 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 	if (id == OPT_bufpolicy && strcmp(text, "switch") && strcmp(text, "ring") && strcmp(text, "fill") &&
 	    strcmp(text, "wait"))
 		return "switch, ring, fill or wait";
-	if (id == OPT_budget && strcmp(text, "none") && !budget_parse(text, &(double){ 0 }))
+	if (id == OPT_budget && !budget_parse(text, &(double){ 0 }))
 		return "a part such as 1%, from 0.01% to 50%, or none";
 	if (id == OPT_oformat && strcmp(text, "text") && strcmp(text, "json") && strcmp(text, "xml"))
 		return "text, json or xml";

@@ -149,6 +149,7 @@ struct spending {
 	struct place_cost *costs;	/* since the last look */
 	size_t ncosts, costs_cap;
 	uint64_t drain_from_ns, drained_ns;	/* this thread's CPU time for records, since the last look */
+	bool has_records;		/* there were some since session_spend_begin(); set by buffer.c */
 	uint64_t looked_ns;
 	struct session_cost sum;
 };

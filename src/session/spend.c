@@ -20,6 +20,7 @@ static uint64_t thread_ns(void)
 
 void session_spend_begin(struct session *s)
 {
+	s->spending.has_records = false;
 	if (s->spending.budget)
 		s->spending.drain_from_ns = thread_ns();
 }
@@ -28,7 +29,7 @@ void session_spend_end(struct session *s)
 {
 	struct spending *p = &s->spending;
 
-	if (p->budget)
+	if (p->budget && p->has_records)
 		p->drained_ns += thread_ns() - p->drain_from_ns;
 }
 
@@ -55,7 +56,7 @@ static bool advise(void *ctx, const struct budget_advice *a)
 		s->losses.nrests++;
 		session_warn(s, "process %u is not traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
 			     "%.3g %%", a->pid, (unsigned long long)(a->pause_ms / 1000), 100 * a->ratio,
-			     100 * budget_share(p->budget));
+			     100 * a->share);
 	}
 	if (s->conf.rests)
 		s->conf.rests(s->conf.message_ctx, a->pid, a->rest);

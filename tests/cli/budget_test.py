@@ -103,6 +103,16 @@ def test_goes_on(interp, start):
     assert "the budget is 20 %" in err
 
 
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+def test_cost_is_told(interp, start, dtrace):
+    child = harness.running(start, interp)
+    result = dtrace("-x", "showcost", "-p", child.pid, "-x", "place=target", "-n", COUNT, "-n", "tick-200ms { exit(0); }")
+    found = re.search(r"# dtrace: (\d+) events have cost the traced processes (0\.\d+) s, [\d.]+ ns each", result.err)
+    counted = sum(int(n) for n in re.findall(r"^ +\w+ +(\d+)$", result.out, re.MULTILINE))
+    assert result.code == 0 and found and int(found[1]) >= counted > 0 and float(found[2]) > 0, result
+
+
 def test_mistakes(dtrace):
     for text in "1", "0%", "60%", "x":
         result = dtrace("-x", f"budget={text}", "-n", "BEGIN { exit(0); }")

@@ -343,6 +343,18 @@ static void read_watchdog(struct reader *r, const yaml_node_t *node, void *into)
 		*(unsigned int *)into = (unsigned int)s;
 }
 
+static void read_budget(struct reader *r, const yaml_node_t *node, void *into)
+{
+	const char *text = text_of(r, node);
+	struct dtap_budget *b = NULL;
+
+	if (text && dtap_budget_new(text, &b) == -EINVAL)
+		mistake(r, node, "'%s' is no budget: a part of a process's CPU time such as 1%%, from 0.01%% to 50%%, or none", text);
+	else
+		*(const char **)into = text;
+	dtap_budget_free(b);
+}
+
 static const struct key textfile_keys[] = {
 	{ "path", offsetof(struct serve_config, textfile), read_text },
 	{ "interval", offsetof(struct serve_config, interval_s), read_interval },
@@ -969,6 +981,7 @@ static const struct key top_keys[] = {
 	{ "textfile", 0, read_textfile },
 	{ "series", offsetof(struct serve_config, series), read_series },
 	{ "watchdog", offsetof(struct serve_config, watchdog_s), read_watchdog },
+	{ "budget", offsetof(struct serve_config, budget), read_budget },
 	{ "host", offsetof(struct serve_config, machine), read_text },
 	{ "labels", offsetof(struct serve_config, labels), read_label_pairs },
 	{ "outputs", 0, note_outputs },
@@ -1079,7 +1092,7 @@ struct serve_config *serve_config_parse(const char *path, const char *text, size
 
 	gethostname(machine, sizeof(machine) - 1);
 	*c = (struct serve_config){ .machine = arena_strdup(a, machine), .arena = a, .users = 1, .path = arena_strdup(a, path), .host = "127.0.0.1", .port = "9464",
-				    .watchdog_s = WATCHDOG_S, .interval_s = INTERVAL_S, .series = SERIES };
+				    .watchdog_s = WATCHDOG_S, .interval_s = INTERVAL_S, .series = SERIES, .budget = "none" };
 	parse(&r);
 	if (!r.mistakes)
 		return c;

@@ -112,6 +112,7 @@ struct serve_config {
 	unsigned int interval_s;
 	size_t series;			/* of scripts that do not say it */
 	const char *machine;		/* the label host */
+	const char *budget;		/* of dtap_budget_new() */
 	struct serve_pairs labels;	/* of events: names, and variables of the processes' environment */
 	struct serve_output *outputs;
 	size_t noutputs, outputs_cap;

@@ -152,6 +152,56 @@ static void dtap_serve_events(const struct sample *s, const struct job_health *j
 	put(s, NULL, NULL, (double)j->events);
 }
 
+static void dtap_budget_bounded(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, j->cost.is_bounded);
+}
+
+static void dtap_budget_exact(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, !j->cost.rests);
+}
+
+static void dtap_budget_events(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.events);
+}
+
+static void dtap_budget_spent_seconds(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.spent_ns / 1e9);
+}
+
+static void dtap_budget_tracer_seconds(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.tracer_ns / 1e9);
+}
+
+static void dtap_budget_cpu_seconds(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.cpu_ns / 1e9);
+}
+
+static void dtap_budget_ratio(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, j->cost.ratio);
+}
+
+static void dtap_budget_rests(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.rests);
+}
+
+static void dtap_budget_rested_seconds(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->cost.rested_ns / 1e9);
+}
+
+static void dtap_budget_resting(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, j->cost.resting);
+}
+
 /* --- of each output ------------------------------------------------------------------------------------ */
 
 #define HEALTH(...)

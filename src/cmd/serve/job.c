@@ -51,6 +51,7 @@ struct job {
 	struct known known;		/* processes that events tell of */
 	char boot[64];
 	struct watchdog *watchdog;
+	struct dtap_budget *budget;
 	struct watched watched;
 	char name[64];			/* the script's, as long as the job is there */
 	uint64_t wall_off_ns, wall_off_ms;	/* from CLOCK_MONOTONIC to the time of day, and when it was asked for */
@@ -67,6 +68,7 @@ struct job {
 	struct strbuf text[PROM_FORMATS];
 	bool up;
 	uint64_t starts, traced, late, events;
+	struct dtap_cost cost;
 	pid_t *pids;			/* processes that are traced now */
 	size_t npids, pids_cap;
 	struct job_counts refused, lost, series;
@@ -371,7 +373,7 @@ static struct dtap *open_run(struct job *j)
 {
 	const struct dtap_conf conf = {
 		.size = sizeof(conf), .language = DTAP_D, .ctx = j, .message = message, .selects = selects,
-		.process = process, .lost = lost, .keep_signals = true,
+		.process = process, .lost = lost, .keep_signals = true, .budget = j->budget,
 		.record = j->output ? record : NULL,
 	};
 	struct dtap *t = dtap_new(&conf);
@@ -420,6 +422,17 @@ static void count_series(struct job *j)
 	}
 }
 
+static void keep_cost(struct job *j, struct dtap *t)
+{
+	struct dtap_cost cost = { .size = sizeof(cost) };
+
+	if (dtap_cost(t, &cost))
+		return;
+	pthread_mutex_lock(&j->lock);
+	j->cost = cost;
+	pthread_mutex_unlock(&j->lock);
+}
+
 /* Read the aggregations of @t, and give @format to who asked. */
 static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_t number)
 {
@@ -427,6 +440,7 @@ static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_
 	int e = 0;
 
 	if (t) {
+		keep_cost(j, t);
 		families_begin(j->families);
 		e = dtap_aggregations(t, NULL, take_row, j->families);
 		if (!e)
@@ -529,6 +543,14 @@ static bool idle(struct job *j, int64_t ms)
 	}
 }
 
+static void say_unbounded(const struct job *j, struct dtap *t)
+{
+	struct dtap_cost cost = { .size = sizeof(cost) };
+
+	if (strcmp(j->config->budget, "none") && !dtap_cost(t, &cost) && !cost.is_bounded)
+		fprintf(stderr, "dtap serve: %s: it runs in the kernel, where the budget does not bound it\n", j->script->name);
+}
+
 static void run(struct job *j)
 {
 	int64_t pause = PAUSE_MIN_MS;
@@ -542,6 +564,7 @@ static void run(struct job *j)
 		pause = 2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
 	}
 	set_up(j, true);
+	say_unbounded(j, t);
 	on = follow(j, t);
 	dtap_finish(t);
 	set_up(j, false);
@@ -606,7 +629,7 @@ static void release(struct job *j)
 }
 
 int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
-	      struct job **ret)
+	      struct dtap_budget *budget, struct job **ret)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	pthread_condattr_t monotonic;
@@ -618,6 +641,7 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 	j->script = script;
 	j->output = output_use(output);
 	j->watchdog = watchdog;
+	j->budget = budget;
 	snprintf(j->name, sizeof(j->name), "%s", script->name);
 	j->families = families_new(script, &config->labels, process_labels, j);
 	read_boot(j);
@@ -706,6 +730,7 @@ void job_health(struct job *j, struct job_health *h)
 	h->events = j->events;
 	h->processes = j->npids;
 	h->late = j->late;
+	h->cost = j->cost;
 	copy_counts(&h->refused, &j->refused);
 	copy_counts(&h->lost, &j->lost);
 	copy_counts(&h->series, &j->series);

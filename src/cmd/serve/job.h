@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "cmd/serve/prom.h"
+#include "dtap.h"
 
+struct dtap_budget;
 struct serve_config;
 struct serve_script;
 struct strbuf;
@@ -27,10 +29,10 @@ struct watchdog;
 
 /*
  * Start @script of @config, which it uses as well as @output (NULL: events go nowhere).  @watchdog, which must outlive it,
- * watches its thread.  0 or a negative errno.
+ * watches its thread.  @budget, likewise, is for all jobs.  0 or a negative errno.
  */
 int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
-	      struct job **ret);
+	      struct dtap_budget *budget, struct job **ret);
 
 /* Make it end soon; end it and release it, which accepts NULL. */
 void job_end(struct job *j);
@@ -63,6 +65,7 @@ struct job_health {
 	uint64_t starts, traced, processes;	/* traced: processes so far; processes: now */
 	uint64_t events;		/* records that were given to the output */
 	uint64_t late;			/* readings that were not there in time */
+	struct dtap_cost cost;		/* of its run, at the last reading */
 	struct job_counts refused, lost, series;
 };
 

@@ -56,6 +56,7 @@ struct service {
 	uint64_t start_ns;
 	struct watchdog *watchdog;
 	struct watched watched;		/* the main thread */
+	struct dtap_budget *budget;	/* of all jobs */
 	struct http *http;
 	struct serve_config *listens;	/* the one that @http was started with, whose texts it has */
 	pthread_mutex_t lock;		/* of what follows: the server's thread reads it */
@@ -307,7 +308,7 @@ static void start_jobs(struct service *s, struct serve_config *c)
 
 		if (same_run(s, &c->scripts[i]))
 			continue;
-		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), s->watchdog, &at->job);
+		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), s->watchdog, s->budget, &at->job);
 		if (e) {
 			say("%s: cannot be started: %s", c->scripts[i].name, strerror(-e));
 			continue;
@@ -333,6 +334,7 @@ static void take_config(struct service *s, struct serve_config *c)
 		return;
 	}
 	start_outputs(s, c);
+	dtap_budget_set(s->budget, c->budget);
 	pthread_mutex_lock(&s->lock);
 	s->n = keep_jobs(s, c, entries);
 	s->entries = entries;
@@ -426,7 +428,9 @@ static int serve(const char *path)
 		return CMD_ERROR;
 	pthread_mutex_init(&s.lock, NULL);
 	s.watchdog = watchdog_new(c->watchdog_s);
-	e = s.watchdog ? start_server(&s, c) : -ENOMEM;
+	e = s.watchdog ? dtap_budget_new(c->budget, &s.budget) : -ENOMEM;
+	if (!e)
+		e = start_server(&s, c);
 	if (e) {
 		serve_config_drop(c);
 	} else {
@@ -442,6 +446,7 @@ static int serve(const char *path)
 			unlink(s.config->textfile);
 		serve_config_drop(s.config);
 	}
+	dtap_budget_free(s.budget);
 	watchdog_free(s.watchdog);
 	pthread_mutex_destroy(&s.lock);
 	close(signals);

@@ -163,14 +163,35 @@ static void sums_outlive_processes(void **state)
 	budget_drop(b);
 }
 
+/* Without a bound all is summed up; what rests goes on when there is none any more. */
+static void the_share_can_change(void **state)
+{
+	struct budget *b = budget_new(0, cpu);
+	struct budget_sum sums[SESSIONS];
+
+	(void)state;
+	cost[0][1] = 0.4;
+	let_run(b, 5, sums);
+	assert_int_equal(sums[0].rests, 0);
+	assert_in_range((uint64_t)(sums[0].ratio * 1000), 390, 410);
+	budget_set(b, 0.01);
+	let_run(b, 1, sums);
+	assert_int_equal(sums[0].resting, 1);
+	budget_set(b, 0);
+	let_run(b, 1, sums);
+	assert_int_equal(sums[0].resting, 0);
+	budget_drop(b);
+}
+
 static void shares_are_read(void **state)
 {
-	static const char *const wrong[] = { "", "1", "%", "0%", "51%", "1%%", "1 percent", "-1%", "nan%", "0.001%" };
+	static const char *const wrong[] = { "", "1", "%", "0%", "51%", "1%%", "nothing", "1 percent", "-1%", "nan%", "0.001%" };
 	double share;
 
 	(void)state;
 	assert_true(budget_parse("1%", &share) && share > 0.0099 && share < 0.0101);
 	assert_true(budget_parse("0.5 %", &share) && share > 0.0049 && share < 0.0051);
+	assert_true(budget_parse("none", &share) && share <= 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		assert_false(budget_parse(wrong[i], &share));
 }
@@ -180,7 +201,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_process_pays_the_share, set_up), cmocka_unit_test_setup(who_keeps_to_it_goes_on, set_up),
 		cmocka_unit_test_setup(the_dearest_rests, set_up), cmocka_unit_test_setup(what_cannot_rest_is_asked_again, set_up),
-		cmocka_unit_test_setup(sums_outlive_processes, set_up), cmocka_unit_test(shares_are_read),
+		cmocka_unit_test_setup(sums_outlive_processes, set_up), cmocka_unit_test_setup(the_share_can_change, set_up),
+		cmocka_unit_test(shares_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
