@@ -520,7 +520,7 @@ static void take_lanes_early(void)
 static void sum_up(void)
 {
 	unsigned markers = 0, functions = 0;
-	bool values = false, stacks = false;
+	bool values = false, stacks = false, frames = false;
 
 	agent.engine.vtime = NULL;
 	memset(agent.engine.uses, 0, sizeof(agent.engine.uses));
@@ -530,6 +530,7 @@ static void sum_up(void)
 		markers |= s->markers;
 		functions |= s->functions;
 		values |= (s->shm.flags & ABI_SEGMENT_VALUES) != 0;
+		frames |= (s->shm.flags & SHM_NOW) != 0;
 		if (s->shm.flags & ABI_SEGMENT_VTIME && !agent.engine.vtime)
 			agent.engine.vtime = &s->shm;
 		stacks |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0 && s->markers & WANT_function__entry;
@@ -539,6 +540,7 @@ static void sum_up(void)
 	agent.engine.markers = markers;
 	agent.engine.functions = functions;
 	agent.engine.values = values;
+	agent.engine.frames = frames;
 	agent.engine.epoch++;
 	variable_forget();
 	forget_settled();

@@ -61,18 +61,19 @@ __attribute__((noinline)) bool hook_eval_stack_ends(char *here)
 }
 
 /*
- * An exception may be set: it enters by throw(), or leaves.  The frame is linked as the thread's innermost one for
- * stack walks, as it is at the events of other hooks.
+ * An exception may be set: it enters by throw(), or leaves.  For who looks at the thread the frame is linked as its innermost
+ * one, as it is at the events of other hooks.
  */
 static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *frame, struct pyobj *result, bool exception,
 						   fire *to)
 {
 	struct pyobj *type, *value, *traceback;
-	struct pyframes_link link;
+	struct pyframes_link link = { .top = NULL };
 	struct moment moment;
 
 	frame_moment(layout, frame, &moment);
-	pyframes_link(thread, frame, &link);
+	if (agent.engine.frames || agent.marker_mask)
+		pyframes_link(thread, frame, &link);
 	moment.result = result;
 	if (__builtin_expect(!exception, 1)) {
 		context_begin(to == fire_function__entry);

@@ -128,7 +128,7 @@ int object_int(const struct object *o, int64_t *ret)
 		return ABI_FAULT_VALUE_KIND;
 	if (!object_at->int_digits)
 		return ABI_FAULT_VALUE_UNKNOWN;
-	if (object_at->int_tagged && size >> 3 == 1 && o->have == UINT32_MAX) {	/* one digit: the usual case */
+	if (o->have == UINT32_MAX && (object_at->int_tagged ? size >> 3 == 1 : size + 1 == 2 || size + 1 == 0)) {	/* one digit */
 		memcpy(digits, o->bytes + object_at->int_digits, sizeof(*digits));
 		*ret = below ? -(int64_t)digits[0] : (int64_t)digits[0];
 		return 0;

@@ -61,6 +61,7 @@ struct engine_state {
 	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
 	unsigned epoch;				/* counts changes of the set of programs */
 	bool values;				/* some program wants Python values */
+	bool frames;				/* some program looks at the thread (SHM_NOW) */
 	const struct shm *vtime;		/* of a session whose programs read vtimestamp, or NULL */
 	const void *frame;			/* frame address of engine_run() at the last event */
 	struct session *active;

@@ -198,7 +198,7 @@ bool variable_hinted(uint64_t id, bool parameters, uint64_t *ret)
 		return false;
 	names = word_at(code, object_at->code_names ? object_at->code_names : object_at->code_locals);
 	if (h->slot >= word_at(names, object_at->size) || word_at(names, object_at->tuple_items + 8 * h->slot) != h->name ||
-	    (parameters && h->slot >= nparameters(code)))
+	    (parameters && h->slot >= int_at(code, object_at->code_args) && h->slot >= nparameters(code)))
 		return false;
 	*ret = plain_value(frame, code, h->slot);
 	if (!*ret)

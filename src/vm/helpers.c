@@ -49,19 +49,69 @@ static uint64_t error(int err)
 
 /*
  * Most lookups in a map have the same key as the one before: a thread's variable, a loop's aggregation.  So the element
- * found last is tried before the table; if it is live and has the key, it is the right one.
+ * found last is tried before the table; if it is in the index and has the key, it is the right one.
  */
+static inline struct shm_recent *recent_of(const struct shm_run *r, const struct shm_map *m)
+{
+	return __builtin_expect(r->recent != NULL, 1) ? &r->recent[m - r->shm->maps] : NULL;
+}
+
+/* The element found last if it is that of @key, live or dead; else NULL. */
+static inline struct abi_elem *found_before(const struct shm_recent *recent, const struct shm_map *m, const void *key)
+{
+	struct abi_elem *e = __builtin_expect(recent != NULL, 1) ? recent->found : NULL;
+
+	return __builtin_expect(e && table_is_indexed(e) && table_same_key(m, e, key), 1) ? e : NULL;
+}
+
 static inline void *find_recent(struct shm_run *r, const struct shm_map *m, const void *key)
 {
-	struct abi_elem **recent = r->recent ? &r->recent[m - r->shm->maps] : NULL;
+	struct shm_recent *recent = recent_of(r, m);
+	struct abi_elem *e = found_before(recent, m, key);
 	void *value;
 
-	if (__builtin_expect(recent && *recent && (*recent)->state == ABI_ELEM_LIVE && table_same_key(m, *recent, key), 1))
-		return table_value(m, *recent);
+	if (__builtin_expect(e != NULL, 1))
+		return e->state == ABI_ELEM_LIVE ? table_value(m, e) : NULL;
 	value = lane_table_find(m, r->lane, key);
 	if (value && recent)
-		*recent = (struct abi_elem *)((uint8_t *)value - m->key_size - sizeof(struct abi_elem));
+		recent->found = (struct abi_elem *)((uint8_t *)value - m->key_size - sizeof(struct abi_elem));
 	return value;
+}
+
+static int put_recent(struct shm_run *r, const struct shm_map *m, const void *key, const void *value, uint64_t flags)
+{
+	struct shm_recent *recent = recent_of(r, m);
+	struct abi_elem *e = found_before(recent, m, key);
+	int err;
+
+	if (e)
+		return lane_table_set(m, e, value, flags);
+	err = lane_table_put(m, r->lane, key, value, flags);
+	if (err == -E2BIG && recent && recent->dead) {
+		lane_table_bury(m, r->lane, recent->dead);
+		recent->dead = NULL;
+		err = lane_table_put(m, r->lane, key, value, flags);
+	}
+	return err;
+}
+
+/*
+ * A thread's variable is often set and reset, event by event: so the element found last is not removed, but the one that
+ * was left before is.
+ */
+static int delete_recent(struct shm_run *r, const struct shm_map *m, const void *key)
+{
+	struct shm_recent *recent = recent_of(r, m);
+	struct abi_elem *e = found_before(recent, m, key);
+
+	if (!e)
+		return lane_table_del(m, r->lane, key);
+	if (!lane_table_mark_dead(e))
+		return -ENOENT;
+	if (recent->dead && recent->dead != e)
+		lane_table_bury(m, r->lane, recent->dead);
+	recent->dead = e;
+	return 0;
 }
 
 HELPER(map_lookup)
@@ -99,7 +149,7 @@ HELPER(map_update)
 
 	(void)r5;
 	if (m->kind == ABI_MAP_LANE_HASH)
-		return error(lane_table_put(m, r->lane, pointer(r2), pointer(r3), r4));
+		return error(put_recent(r, m, pointer(r2), pointer(r3), r4));
 	if (m->kind == ABI_MAP_SHARED_HASH)
 		return error(shared_table_put(m, r->shm->data, pointer(r2), pointer(r3), r4, shm_locker(r)));
 	return error(-EINVAL);
@@ -112,7 +162,7 @@ HELPER(map_delete)
 
 	(void)r3, (void)r4, (void)r5;
 	if (m->kind == ABI_MAP_LANE_HASH)
-		return error(lane_table_del(m, r->lane, pointer(r2)));
+		return error(delete_recent(r, m, pointer(r2)));
 	if (m->kind == ABI_MAP_SHARED_HASH)
 		return error(shared_table_del(m, r->shm->data, pointer(r2), shm_locker(r)));
 	return error(-EINVAL);

@@ -364,6 +364,9 @@ static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pi
 	if (!__atomic_compare_exchange_n(&l->owner, &owner, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	l->owner_start = start;
+	for (uint32_t k = 0; owner && k < s->nmaps; k++)
+		if (s->maps[k].kind == ABI_MAP_LANE_HASH)
+			lane_table_expect_dead(&s->maps[k], (uint8_t *)l);
 	repair(s, (uint8_t *)l);
 	high = __atomic_load_n(&d->lanes_high, __ATOMIC_RELAXED);
 	while (high <= n && !__atomic_compare_exchange_n(&d->lanes_high, &high, n + 1, false, __ATOMIC_ACQ_REL,
@@ -404,6 +407,9 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 
 void shm_run_fini(struct shm_run *r)
 {
+	for (uint32_t k = 0; r->lane && r->recent && k < r->shm->nmaps; k++)
+		if (r->recent[k].dead)
+			lane_table_bury(&r->shm->maps[k], r->lane, r->recent[k].dead);
 	if (r->lane)
 		__atomic_store_n(&((struct abi_lane *)r->lane)->owner, 0, __ATOMIC_RELEASE);
 	r->lane = NULL;

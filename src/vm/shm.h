@@ -91,6 +91,14 @@ _Static_assert(sizeof(struct shm_object) == 32, "two lie in a cache line");
 
 enum { SHM_OBJECTS = 32768 };
 
+/*
+ * Elements of a lane's table, or NULL: the one found last, and one that was removed but is left dead in the index, where
+ * its key finds it again (enum abi_elem_state).
+ */
+struct shm_recent {
+	struct abi_elem *found, *dead;
+};
+
 /* One user of a lane: its struct vm_thread and the state of the helpers.  Private to the process. */
 struct shm_run {
 	struct vm_thread thread;	/* user: this struct */
@@ -107,7 +115,7 @@ struct shm_run {
 	const uint64_t *strings;	/* addresses of strings that are known to be readable and end in a NUL */
 	uint32_t nstrings;		/* number of strings */
 	struct shm_cached *cache;	/* for add.c: SHM_CACHED entries; NULL: out of memory */
-	struct abi_elem **recent;	/* by map: the element found last, or NULL; NULL: out of memory */
+	struct shm_recent *recent;	/* by map, for helpers.c; NULL: out of memory */
 	struct shm_object *objects;	/* for add.c: SHM_OBJECTS entries; NULL: out of memory */
 	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */

@@ -162,19 +162,23 @@ static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n
 	return e;
 }
 
+int lane_table_set(const struct shm_map *m, struct abi_elem *e, const void *value, uint64_t flags)
+{
+	if (flags == BPF_NOEXIST && e->state == ABI_ELEM_LIVE)
+		return -EEXIST;
+	set_value(m, e, value);
+	set_state(e, ABI_ELEM_LIVE);
+	return 0;
+}
+
 int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags)
 {
 	uint32_t hash = table_hash(key, m->key_size), slot, n;
 	struct abi_elem *e = probe(m, lane, key, hash, &slot);
 	struct abi_table *t = table_header(m, lane);
 
-	if (e) {
-		if (flags == BPF_NOEXIST && e->state == ABI_ELEM_LIVE)
-			return -EEXIST;
-		set_value(m, e, value);
-		set_state(e, ABI_ELEM_LIVE);
-		return 0;
-	}
+	if (e)
+		return lane_table_set(m, e, value, flags);
 	set_changing(lane, 1);
 	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
 	if (!e) {
@@ -209,6 +213,25 @@ int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key)
 	return live ? 0 : -ENOENT;
 }
 
+bool lane_table_mark_dead(struct abi_elem *e)
+{
+	bool live = e->state == ABI_ELEM_LIVE;
+
+	set_state(e, ABI_ELEM_DEAD);
+	return live;
+}
+
+void lane_table_expect_dead(const struct shm_map *m, uint8_t *lane)
+{
+	__atomic_store_n(&table_header(m, lane)->dead, 1, __ATOMIC_RELEASE);
+}
+
+void lane_table_bury(const struct shm_map *m, uint8_t *lane, struct abi_elem *e)
+{
+	if (e->state == ABI_ELEM_DEAD)
+		lane_table_del(m, lane, table_key(e));
+}
+
 static bool kill_element(const struct shm_map *m, uint8_t *lane, struct abi_elem *e)
 {
 	uint32_t live = ABI_ELEM_LIVE;
@@ -218,7 +241,7 @@ static bool kill_element(const struct shm_map *m, uint8_t *lane, struct abi_elem
 		return false;
 	for (uint32_t k = 0; k < m->value_size / 8; k++)
 		__atomic_store_n(&words[k], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&table_header(m, lane)->dead, 1, __ATOMIC_RELEASE);
+	lane_table_expect_dead(m, lane);
 	return true;
 }
 

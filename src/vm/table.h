@@ -24,6 +24,15 @@ void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key);
 int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags);
 int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key);	/* 0, -ENOENT */
 
+/*
+ * Of element @e, which is in the index: set its value as lane_table_put() does; mark it as dead, false if it is already;
+ * remove it if it is dead.
+ */
+int lane_table_set(const struct shm_map *m, struct abi_elem *e, const void *value, uint64_t flags);
+bool lane_table_mark_dead(struct abi_elem *e);
+void lane_table_expect_dead(const struct shm_map *m, uint8_t *lane);	/* look for such elements when it is full */
+void lane_table_bury(const struct shm_map *m, uint8_t *lane, struct abi_elem *e);
+
 /* For any other process: zero the element's value and mark it dead; the owner frees it. */
 int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key);
 

@@ -81,6 +81,12 @@ static inline struct abi_elem *table_elem(const struct shm_map *m, uint8_t *base
 	return ref - 1 < m->max_entries ? table_elem_at(m, base, ref - 1) : NULL;
 }
 
+/* Of a lane's table: is it in the index, where its key finds it? */
+static inline bool table_is_indexed(const struct abi_elem *e)
+{
+	return e->state == ABI_ELEM_LIVE || e->state == ABI_ELEM_DEAD;
+}
+
 static inline uint8_t *table_key(struct abi_elem *e)
 {
 	return (uint8_t *)(e + 1);

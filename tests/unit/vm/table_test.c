@@ -91,26 +91,39 @@ static unsigned int walk(const struct shm_map *m, uint8_t *base, bool shared)
 	return n;
 }
 
-/* Random operations; @shared or the lane's. */
-static void against_model(struct fixture *f, bool shared)
+/* A program's call of the helper @number; a table of a lane, whose own functions know nothing of what was found last. */
+static uint64_t help(struct shm_run *r, uint32_t number, const struct shm_map *m, const void *key, const void *value,
+		     uint64_t flags)
+{
+	uint32_t k = 0;
+
+	while (shm_helpers[k].number != number)
+		k++;
+	return shm_helpers[k].fn((uintptr_t)m, (uintptr_t)key, (uintptr_t)value, flags, 0, &r->thread);
+}
+
+/* Random operations, often with the key of the one before: of the shared table; else of the lane's, by @helpers or without. */
+static void against_model(struct fixture *f, bool shared, struct shm_run *helpers)
 {
 	const struct shm_map *m = &f->shm.maps[shared ? SEG_SHARED : SEG_LANE_HASH];
-	uint8_t *base = shared ? f->seg.data : f->seg.data + f->shm.lanes_off;
+	uint8_t *base = shared ? f->seg.data : helpers ? helpers->lane : f->seg.data + f->shm.lanes_off;
 	uint64_t model[KEYS] = { 0 }, key[2], v, *p;
-	unsigned int live = 0;
+	unsigned int live = 0, k = 0;
 
 	srand(7);
 	for (int step = 0; step < 200000; step++) {
-		unsigned int k = (unsigned int)rand() % KEYS, op = (unsigned int)rand() % 4;
+		unsigned int op = (unsigned int)rand() % 4;
 		int err;
 
+		k = rand() % 2 ? k : (unsigned int)rand() % KEYS;
 		make_key(key, k);
 		v = (uint64_t)step + 1;
 		if (op < 2) {
 			uint64_t flags = op ? BPF_NOEXIST : BPF_ANY;
 
 			err = shared ? shared_table_put(m, base, key, &v, flags, 1) :
-				       lane_table_put(m, base, key, &v, flags);
+			      helpers ? (int)help(helpers, BPF_FUNC_map_update_elem, m, key, &v, flags) :
+					lane_table_put(m, base, key, &v, flags);
 			if (model[k] && op) {
 				assert_int_equal(err, -EEXIST);
 			} else if (!model[k] && live == SEG_ENTRIES) {
@@ -121,12 +134,16 @@ static void against_model(struct fixture *f, bool shared)
 				model[k] = v;
 			}
 		} else if (op == 2) {
-			err = shared ? shared_table_del(m, base, key, 1) : lane_table_del(m, base, key);
+			err = shared ? shared_table_del(m, base, key, 1) :
+			      helpers ? (int)help(helpers, BPF_FUNC_map_delete_elem, m, key, NULL, 0) :
+					lane_table_del(m, base, key);
 			assert_int_equal(err, model[k] ? 0 : -ENOENT);
 			live -= !!model[k];
 			model[k] = 0;
 		}
-		p = shared ? shared_table_find(m, base, key) : lane_table_find(m, base, key);
+		p = shared ? shared_table_find(m, base, key) :
+		    helpers ? (uint64_t *)(uintptr_t)help(helpers, BPF_FUNC_map_lookup_elem, m, key, NULL, 0) :
+			      lane_table_find(m, base, key);
 		assert_true(model[k] ? p && *p == model[k] : !p);
 		if (step % 1000 == 0) {
 			struct seen seen = { .n = 0 };
@@ -143,12 +160,71 @@ static void against_model(struct fixture *f, bool shared)
 
 static void lane_table(void **state)
 {
-	against_model(*state, false);
+	against_model(*state, false, NULL);
+}
+
+static unsigned int fill(const struct shm_map *m, uint8_t *lane)
+{
+	unsigned int n = 0;
+	uint64_t key[2], one = 1;
+
+	for (unsigned int k = 0; k < KEYS; k++) {
+		make_key(key, k);
+		n += !lane_table_put(m, lane, key, &one, BPF_ANY);
+	}
+	return n;
+}
+
+/* Helpers leave an element that they removed in the table: it never takes the room of another, nor from the lane's next user. */
+static void lane_table_by_helpers(void **state)
+{
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint64_t key[2], one = 1;
+	struct shm_run r;
+
+	assert_int_equal(shm_run_init(&r, &f->shm, 0, (uint32_t)getpid(), 1), 0);
+	against_model(f, false, &r);
+	for (unsigned int k = 0; k < KEYS; k++) {
+		make_key(key, k);
+		help(&r, BPF_FUNC_map_update_elem, m, key, &one, BPF_ANY);
+		help(&r, BPF_FUNC_map_lookup_elem, m, key, NULL, 0);
+		help(&r, BPF_FUNC_map_delete_elem, m, key, NULL, 0);
+	}
+	assert_int_equal(walk(m, r.lane, false), 0);
+	shm_run_fini(&r);
+	assert_int_equal(fill(m, f->seg.data + f->shm.lanes_off), SEG_ENTRIES);
+}
+
+/* The same where the user of the lane was killed. */
+static void left_by_the_dead(void **state)
+{
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint64_t key[2] = { KEYS, 1 }, one = 1;
+	struct shm_run r;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		bool good = !shm_run_init(&r, &f->shm, 1, (uint32_t)getpid(), 1) &&
+			    !help(&r, BPF_FUNC_map_update_elem, m, key, &one, BPF_ANY) &&
+			    help(&r, BPF_FUNC_map_lookup_elem, m, key, NULL, 0) &&
+			    !help(&r, BPF_FUNC_map_delete_elem, m, key, NULL, 0) &&
+			    !help(&r, BPF_FUNC_map_lookup_elem, m, key, NULL, 0);
+
+		_exit(good ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(shm_run_init(&r, &f->shm, 1, (uint32_t)getpid(), 2), 0);
+	assert_int_equal(fill(m, r.lane), SEG_ENTRIES);
+	shm_run_fini(&r);
 }
 
 static void shared_table(void **state)
 {
-	against_model(*state, true);
+	against_model(*state, true, NULL);
 }
 
 /* What the tracer removes makes room for others, and comes back when its key does. */
@@ -324,6 +400,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lane_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(lane_table_by_helpers, setup, teardown),
+		cmocka_unit_test_setup_teardown(left_by_the_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(tracer_removes, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_by_processes, setup, teardown),
