@@ -67,14 +67,20 @@ static bool find_target(struct obj *o, const struct arch *arch, const struct par
 	bool found = false;
 	unsigned int len;
 	struct obj_func f;
-	uint32_t other;
+	uint32_t other, known = UINT32_MAX;
+	uint64_t known_end = 0;
 
 	for (size_t at = 0; at < n; at += len) {
 		len = arch->insn_len(code + at, n - at);
 		if (!len)
 			return false;	/* the start of the next instruction is not known */
 		if (!arch->jump(code + at, len, start + at, &to) || (to >= start && to - start < n) ||
-		    !find_part(p, to, &other) || to == start_of(p, other) || to >= end_of(o, p, other))
+		    !find_part(p, to, &other) || to == start_of(p, other))
+			continue;
+		if (other != known)	/* most jumps lead to the same part */
+			known_end = end_of(o, p, other);
+		known = other;
+		if (to >= known_end)
 			continue;
 		if (!obj_func_find(o, to, &f) || f.addr != start_of(p, other) || (found && f.addr != ret->addr))
 			return false;

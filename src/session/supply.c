@@ -612,7 +612,7 @@ static void add_young(void *ctx, uint32_t pid)
 {
 	struct supply *s = ctx;
 
-	if (is_young(pid))
+	if ((!s->also || s->also(s->also_ctx, pid)) && is_young(pid))
 		newcomers_add(s->newcomers, pid);
 }
 
