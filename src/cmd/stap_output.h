@@ -1,5 +1,5 @@
 /*
- * stap's output: standard output, the file of -o, or with -S a series of files.
+ * stap's output: standard output, the file of -o, or with -S or switch_file() a series of files.
  */
 #ifndef DTAP_CMD_STAP_OUTPUT_H
 #define DTAP_CMD_STAP_OUTPUT_H
@@ -18,7 +18,7 @@ struct stap_output {
 	int bulk_fd;			/* -b: FILE_0, and fd is a memfd; else -1 */
 	uint32_t sequence;		/* -b: of the next piece */
 	bool lost;
-	unsigned int files;		/* -S: begun so far */
+	unsigned int files;		/* begun after the first one */
 };
 
 /* 0, or a negative errno after a message on standard error. */

@@ -492,10 +492,9 @@ static void find_timer(struct points_search *s, enum stp_point_kind kind)
 	points_add(s, s->point, points_make(s->p, s->point, &key));
 }
 
-static const char *const refusals[STP_P_INPUT + 1] = {
+static const char *const refusals[STP_P_PROCFS + 1] = {
 	[STP_P_KERNEL] = "dtap has no probes in the kernel's functions: it traces processes",
 	[STP_P_PROCFS] = "procfs probes need a kernel module: print from a timer probe",
-	[STP_P_INPUT] = "input.char is not supported: use a timer probe",
 };
 
 static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind kind,
@@ -512,6 +511,9 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 		break;
 	case STP_P_ERROR:
 		find_tracer(&s, PROBE_FAILED);
+		break;
+	case STP_P_INPUT:
+		find_tracer(&s, PROBE_INPUT);
 		break;
 	case STP_P_NEVER:
 		points_add(&s, point, NULL);
@@ -601,6 +603,10 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 		return points_trace_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_PYTHON_CALL || kind == STP_P_PYTHON_RETURN)
 		return points_pyfunc_target(p, kind == STP_P_PYTHON_RETURN, target, source, why);
+	if (kind == STP_P_INPUT && !strcmp(target->name, "$value") && !target->nparts) {
+		*source = (struct stp_source){ .kind = STP_SRC_ARG, .type = STP_LONG, .arg = 0 };
+		return true;
+	}
 	*why = "this probe point has no context variables";
 	return false;
 }

@@ -52,6 +52,7 @@ enum probe_kind {
 	PROBE_SITES,	/* when a process executes one of its sites */
 	PROBE_TP,	/* at a tracepoint of the kernel */
 	PROBE_FUNCTION,	/* at an event of a function of Python, given by name: agent_marker says which event */
+	PROBE_INPUT,	/* for each byte of the tracer's standard input: argument 0 */
 	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
 };
 

@@ -1,15 +1,17 @@
 /*
  * The events that wake a session's loop (session_turn): records, timers of rates and tick probes, signals, the end of
- * a target, and descriptors of the session's owner.
+ * a target, standard input, and descriptors of the session's owner.
  */
 #include "session/private.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,6 +41,8 @@ static struct source_fd *add_source(struct session *s, int fd, bool owned, uint3
 
 void event_loop_close(struct event_loop *l)
 {
+	if (l->terminal)
+		tcsetattr(STDIN_FILENO, TCSANOW, l->terminal);
 	for (size_t i = 0; i < l->n; i++)
 		if (l->sources[i]->owned)
 			close(l->sources[i]->fd);
@@ -128,6 +132,60 @@ static void tick_ready(struct session *s, struct source_fd *src)
 			s->finish.error = session_drain(s, false);
 		session_notice_exit(s);
 	}
+}
+
+/* --- standard input ---------------------------------------------------------------------------------- */
+
+static void input_ready(struct session *s, struct source_fd *src)
+{
+	uint64_t args[10] = { 0 };
+	unsigned char bytes[256];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0)
+		epoll_ctl(s->loop.epoll, EPOLL_CTL_DEL, src->fd, NULL);
+	for (ssize_t k = 0; k < n; k++) {
+		args[0] = bytes[k];
+		for (uint32_t i = 0; i < s->on.n && !s->finish.is_due && !s->finish.error; i++) {
+			if (s->on.v[i].probe->kind != PROBE_INPUT)
+				continue;
+			s->finish.error = session_fire(s, &s->on.v[i], args);
+			if (!s->finish.error)
+				s->finish.error = session_drain(s, false);
+			session_notice_exit(s);
+		}
+	}
+}
+
+/* What is typed on a terminal arrives at once, and is not shown by the terminal. */
+static void watch_keys(struct session *s)
+{
+	struct termios t;
+
+	if (tcgetattr(STDIN_FILENO, &t))
+		return;
+	s->loop.terminal = arena_new_of(s->arena, struct termios);
+	*s->loop.terminal = t;
+	t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &t);
+}
+
+static int add_input(struct session *s)
+{
+	int always;
+
+	watch_keys(s);
+	if (add_source(s, STDIN_FILENO, false, EPOLLIN, input_ready))
+		return 0;
+	if (errno != EPERM)	/* closed; what has its number now is another's */
+		return errno == EBADF || errno == EEXIST ? 0 : -errno;
+	/* A file, which is not waited for. */
+	always = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (always < 0)
+		return -errno;
+	return add_source(s, always, true, EPOLLIN, input_ready) ? 0 : -errno;
 }
 
 static void signal_ready(struct session *s, struct source_fd *src)
@@ -274,5 +332,8 @@ int session_add_sources(struct session *s)
 		if (s->on.v[i].probe->kind == PROBE_TICK)
 			e = add_timer(s, (int64_t)s->on.v[i].probe->period_ns, &s->on.v[i], tick_ready,
 				      NULL);
+	for (i = 0; i < s->on.n && !e; i++)
+		if (s->on.v[i].probe->kind == PROBE_INPUT)
+			return add_input(s);
 	return e;
 }

@@ -30,6 +30,8 @@ struct enabled {
 
 enum { BUF_CPUS = 256 };		/* number of per-CPU counters; further CPUs share them */
 
+struct termios;
+
 /* Something with a descriptor that wakes the loop. */
 struct source_fd {
 	int fd;
@@ -107,6 +109,7 @@ struct event_loop {
 	struct source_fd **sources;
 	size_t n, cap;
 	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
+	struct termios *terminal;		/* what standard input's was like, to set again; or NULL */
 	unsigned int targets;		/* still running */
 };
 

@@ -124,3 +124,14 @@ def test_where_an_error_was_called():
 def test_points_of_system_calls(point):
     """Man page stapprobes: a return's .maxactive, which needs no room here; a call that newer kernels only know by number."""
     assert harness.stap("-p2", "-w", "-e", f"probe {point} {{ println(name) }}").code == 0
+
+
+def test_switch_file(tmp_path):
+    """What is printed behind switch_file() is in the next file; without -o nothing happens."""
+    script = 'probe begin { println("one") switch_file() println("two") } probe end { println(3) switch_file() println(4) }'
+    script += " probe timer.ms(1) { exit() }"
+    result = harness.stap("-o", str(tmp_path / "out"), "-e", script)
+    assert (result.code, result.out, result.err) == (0, "", "")
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert texts == {"out": "one\n", "out.1": "two\n3\n", "out.2": "4\n"}
+    assert harness.stap("-e", script).out == "one\ntwo\n3\n4\n"
