@@ -103,6 +103,7 @@ enum dtap_fate {
 	DTAP_GONE,		/* a traced one has ended, or executes another program */
 	DTAP_RESTS,		/* a traced one is not traced for a while, to keep to the budget ... */
 	DTAP_GOES_ON,		/* ... and is again */
+	DTAP_UNSEEN,		/* one named python had ended before it could be looked at: whether it was to be traced is not known */
 };
 
 struct dtap_process_event {

@@ -17,7 +17,7 @@
 #include "target/target.h"
 
 enum {
-	RING_BYTES = 64 << 10,	/* room for 4,096 execs that execs_take() has not reported yet; further ones are lost */
+	RING_BYTES = 128 << 10,	/* room for 4,096 execs that execs_take() has not reported yet; further ones are lost */
 	LOOK_MS = 250,
 };
 
@@ -27,13 +27,19 @@ struct running {
 	uint64_t dev, ino;	/* of its program */
 };
 
+/* What the program writes. */
+struct report {
+	uint32_t pid;
+	char name[EXECS_NAME];
+};
+
 struct execs {
 	struct ring_buffer *ring;	/* NULL: /proc is searched */
 	int map, prog, link;
 	int timer;
 	struct running *known;
 	size_t nknown;
-	void (*fn)(void *ctx, uint32_t pid);	/* during execs_take */
+	execs_fn *fn;			/* during execs_take */
 	void *ctx;
 };
 
@@ -48,8 +54,8 @@ struct execs {
 #define IMM64(DST, SRC, V)	INSN(BPF_LD | BPF_IMM | BPF_DW, DST, SRC, 0, V), INSN(0, 0, 0, 0, (uint64_t)(V) >> 32)
 
 /*
- * Load the program that writes the id of a process in the tracer's pid namespace to the ring buffer.  struct
- * bpf_pidns_info is at r10 - 8: pid, then tgid.  Processes that are not in the namespace are skipped.
+ * Load the program that writes the id of a process in the tracer's pid namespace, and its name, to the ring buffer.  struct
+ * bpf_pidns_info is at r10 - 8: pid, then tgid; struct report at r10 - 32.  Processes that are not in the namespace are skipped.
  */
 static int load(struct execs *e)
 {
@@ -65,12 +71,18 @@ static int load(struct execs *e)
 		ADDI(BPF_REG_3, -8),
 		MOVI(BPF_REG_4, 8),
 		CALL(get_ns_current_pid_tgid),
-		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 7, 0),		/* to the end */
+		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 13, 0),		/* to the end */
 	}, rest[] = {
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_10, -4, 0),
+		INSN(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_1, -32, 0),
+		MOV(BPF_REG_1, BPF_REG_10),
+		ADDI(BPF_REG_1, -28),
+		MOVI(BPF_REG_2, EXECS_NAME),
+		CALL(get_current_comm),
 		IMM64(BPF_REG_1, BPF_PSEUDO_MAP_FD, e->map),
 		MOV(BPF_REG_2, BPF_REG_10),
-		ADDI(BPF_REG_2, -4),
-		MOVI(BPF_REG_3, 4),
+		ADDI(BPF_REG_2, -32),
+		MOVI(BPF_REG_3, sizeof(struct report)),
 		MOVI(BPF_REG_4, 0),
 		CALL(ringbuf_output),
 		MOVI(BPF_REG_0, 0),
@@ -92,11 +104,12 @@ static int load(struct execs *e)
 static int taken(void *ctx, void *data, size_t size)
 {
 	const struct execs *e = ctx;
-	uint32_t pid;
+	struct report r;
 
-	if (size == sizeof(pid)) {
-		memcpy(&pid, data, sizeof(pid));
-		e->fn(e->ctx, pid);
+	if (size == sizeof(r)) {
+		memcpy(&r, data, sizeof(r));
+		r.name[EXECS_NAME - 1] = 0;
+		e->fn(e->ctx, r.pid, r.name);
 	}
 	return 0;
 }
@@ -146,7 +159,7 @@ static bool is_same(const struct running *a, const struct running *b)
 }
 
 /* List all processes, in order of their ids, and call @fn (or NULL) for each that is new or runs another program. */
-static void look(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx)
+static void look(struct execs *e, execs_fn *fn, void *ctx)
 {
 	struct running *now = NULL, *p;
 	size_t n = 0, cap = 0, old = 0;
@@ -176,7 +189,7 @@ static void look(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx
 		while (old < e->nknown && e->known[old].pid < r.pid)
 			old++;
 		if (fn && !(old < e->nknown && is_same(&e->known[old], &r)))
-			fn(ctx, r.pid);
+			fn(ctx, r.pid, "");
 	}
 	if (d)
 		closedir(d);
@@ -231,7 +244,7 @@ int execs_fd(const struct execs *e)
 	return e->ring ? ring_buffer__epoll_fd(e->ring) : e->timer;
 }
 
-void execs_take(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx)
+void execs_take(struct execs *e, execs_fn *fn, void *ctx)
 {
 	uint64_t ticks;
 

@@ -10,6 +10,9 @@
 
 #include <stdint.h>
 
+/* Of a program's name, with its NUL, that the kernel keeps (TASK_COMM_LEN). */
+enum { EXECS_NAME = 16 };
+
 struct execs;
 
 /* Start watching.  0, or a negative errno. */
@@ -21,8 +24,9 @@ int execs_fd(const struct execs *e);
 
 /*
  * Call @fn for each process in the tracer's pid namespace that has executed a program since the last call, once for
- * each exec.  It may have ended by now.
+ * each exec.  It may have ended by now.  @name: the program's, cut; "" if the kernel does not report them.
  */
-void execs_take(struct execs *e, void (*fn)(void *ctx, uint32_t pid), void *ctx);
+typedef void execs_fn(void *ctx, uint32_t pid, const char *name);
+void execs_take(struct execs *e, execs_fn *fn, void *ctx);
 
 #endif

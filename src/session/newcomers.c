@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ enum {
 struct newcomer_pid {
 	uint32_t pid;
 	uint32_t step;		/* index in naps */
+	bool named;		/* its program has the name of a Python */
 	uint64_t due_ms;
 };
 
@@ -51,7 +53,7 @@ static void set_timer(struct newcomers *n)
 }
 
 /* @pid has executed a program, perhaps after another one that was looked at. */
-static void add(void *ctx, uint32_t pid)
+static void add(void *ctx, uint32_t pid, const char *name)
 {
 	struct newcomers *n = ctx;
 	struct newcomer_pid *p;
@@ -67,13 +69,14 @@ static void add(void *ctx, uint32_t pid)
 		n->v = p;
 		n->cap = cap;
 	}
-	n->v[i] = (struct newcomer_pid){ .pid = pid, .due_ms = now_ms() + naps[0], .step = 1 };
+	n->v[i] = (struct newcomer_pid){ .pid = pid, .due_ms = now_ms() + naps[0], .step = 1,
+					   .named = !strncmp(name, "python", 6) };
 	n->n += i == n->n;
 }
 
 void newcomers_add(struct newcomers *n, uint32_t pid)
 {
-	add(n, pid);
+	add(n, pid, "");
 	set_timer(n);
 }
 
@@ -83,7 +86,7 @@ static bool look(struct newcomers *n, size_t i)
 	struct newcomer_pid *p = &n->v[i];
 	bool last = p->step >= NAPS;
 
-	switch (n->conf.look(n->conf.ctx, p->pid, last)) {
+	switch (n->conf.look(n->conf.ctx, p->pid, last, p->named)) {
 	case NEWCOMER_DONE:
 		return false;
 	case NEWCOMER_SOON:

@@ -20,8 +20,8 @@ enum newcomer {
 };
 
 struct newcomers_conf {
-	/* Look at @pid, for the last time if @last. */
-	enum newcomer (*look)(void *ctx, uint32_t pid, bool last);
+	/* Look at @pid, for the last time if @last.  @named: its program has the name of a Python. */
+	enum newcomer (*look)(void *ctx, uint32_t pid, bool last, bool named);
 	void *ctx;
 };
 

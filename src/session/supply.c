@@ -25,6 +25,9 @@ enum { PATIENCE_MS = 5000, SPARED_MS = 500, LOOK_MIN_MS = 200 };
 /* A younger process may still be starting its interpreter. */
 enum { YOUNG_MS = 10000 };
 
+/* Processes whose agents were heard of last. */
+enum { HEARD = 1024 };
+
 struct supply {
 	struct supply_conf conf;
 	struct strbuf object;	/* path of the agent's object; empty: none */
@@ -45,6 +48,9 @@ struct supply {
 	struct session *session;	/* NULL before supply_start() */
 	uint32_t *wanted;		/* newcomers that are to be traced and of whose agents nothing is heard yet */
 	size_t nwanted, wanted_cap;
+	uint32_t heard_of[HEARD];	/* a ring: processes that are, or were, traced */
+	size_t nheard;
+	uint64_t unseen;		/* Pythons, by their name, that had ended before they could be looked at */
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
@@ -88,6 +94,16 @@ const char *supply_missing(const struct supply *s)
 	return strbuf_str(&s->missing);
 }
 
+static void say_unseen(const struct supply *s)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_printf(&b, "%llu program%s named python had ended before %s could be looked at, and %s not covered", (unsigned long long)s->unseen, s->unseen == 1 ? "" : "s", s->unseen == 1 ? "it" : "they",
+		      s->unseen == 1 ? "is" : "are");
+	s->conf.message(s->conf.ctx, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
 void supply_free(struct supply *s)
 {
 	if (!s)
@@ -96,6 +112,8 @@ void supply_free(struct supply *s)
 	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
+	if (s->unseen && s->conf.message)
+		say_unseen(s);
 	newcomers_free(s->newcomers);
 	busy_free(s->busy);
 	agents_free(s->agents);
@@ -157,11 +175,26 @@ static void tell_ended(struct supply *s, uint32_t pid)
 		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
 }
 
+/*
+ * A program named python has ended before anybody could look at it: whether it is one, and to be traced, is not known.  An
+ * agent that it has brought itself was heard of.
+ */
+static void tell_unseen(struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < HEARD; i++)
+		if (s->heard_of[i] == pid)
+			return;
+	s->unseen++;
+	tell(s, SUPPLY_UNSEEN, (pid_t)pid, "");
+}
+
 static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
 
 	s->heard = true;
+	if (e->what == AGENTS_READY)
+		s->heard_of[s->nheard++ % HEARD] = (uint32_t)e->pid;
 	switch (e->what) {
 	case AGENTS_READY:
 		agents_leave(s->agents, e->pid, probe_agent_leave(s->conf.probes, (uint32_t)e->pid));
@@ -560,7 +593,17 @@ static bool needs_agent_later(const struct supply *s, uint32_t pid)
 	return false;
 }
 
-static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
+/* It has ended.  Of which processes the session is, only a living one can tell. */
+static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
+{
+	if (forget_wanted(s, pid))
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
+	else if (named && !s->also)
+		tell_unseen(s, pid);
+	return NEWCOMER_DONE;
+}
+
+static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 {
 	struct supply *s = ctx;
 	struct target *t = NULL;
@@ -569,14 +612,13 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last)
 
 	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid)) {
 		if (!procs_is_alive(pid))
-			tell_ended(s, pid);
+			return has_ended(s, pid, named);
 		forget_wanted(s, pid);
 		return NEWCOMER_DONE;
 	}
 	switch (probe_is_python(s->conf.probes, pid)) {
 	case PROBE_PYTHON_GONE:
-		tell_ended(s, pid);
-		return NEWCOMER_DONE;
+		return has_ended(s, pid, named);
 	case PROBE_PYTHON_NO:
 		forget_wanted(s, pid);
 		return NEWCOMER_HARDLY;

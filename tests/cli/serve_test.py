@@ -90,6 +90,22 @@ def test_counts(interp, serve, programs):
 
 
 @pytest.mark.needs_root
+@pytest.mark.needs_bpf
+@pytest.mark.in_turn
+def test_short_ones_are_told(interp, serve, programs):
+    """Each Python that ends before it is traced is counted: as one of the rule, or as one that nobody could look at."""
+    service = serve(f"listen: 127.0.0.1:0\n{rule(programs)}scripts: {{ calls: {{ command: calls, rule: mine }} }}\n")
+    service.until(lambda found: total(found, "dtap_serve_script_up", script="calls") == 1, "the script's start")
+    for _ in range(8):
+        subprocess.run(interp.argv_of("pass"), env={**os.environ, "DTAP_SERVE_TEST": programs.mark}, check=True)
+
+    def told(found):
+        return sum(total(found, f"dtap_serve_{what}_total", script="calls") for what in ("attached", "refused", "unseen"))
+    service.until(lambda found: told(found) >= 8, "all of them")
+    assert service.end() == 0
+
+
+@pytest.mark.needs_root
 @pytest.mark.interps("3.13")
 def test_openmetrics_and_bound(interp, serve, programs, tmp_path):
     """A bound on series, beyond which sums stay right; OpenMetrics' own rules; a text file; a refused configuration."""

@@ -127,6 +127,11 @@ static void dtap_serve_refused(const struct sample *s, const struct job_health *
 	put_counts(s, "reason", &j->refused, false);
 }
 
+static void dtap_serve_unseen(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->unseen);
+}
+
 static void dtap_serve_lost(const struct sample *s, const struct job_health *j)
 {
 	put_counts(s, "kind", &j->lost, false);

@@ -67,7 +67,7 @@ struct job {
 	uint64_t asked[PROM_FORMATS], given[PROM_FORMATS];
 	struct strbuf text[PROM_FORMATS];
 	bool up;
-	uint64_t starts, traced, late, events;
+	uint64_t starts, traced, late, events, unseen;
 	struct dtap_cost cost;
 	pid_t *pids;			/* processes that are traced now */
 	size_t npids, pids_cap;
@@ -111,6 +111,8 @@ static void fini_counts(struct job_counts *c)
 	*c = (struct job_counts){ 0 };
 }
 
+static void log_power(struct job *j, uint64_t n, const char *why);
+
 /* Reasons with numbers in them, of processes and addresses, would be too many. */
 static void count_refused(struct job *j, const char *why)
 {
@@ -127,6 +129,8 @@ static void count_refused(struct job *j, const char *why)
 		c = count_of(&j->refused, j->refused.n < REASONS ? strbuf_str(&reason) : "(other)");
 	if (c)
 		c->n++;
+	if (c)
+		log_power(j, c->n, c->name);
 	strbuf_fini(&reason);
 }
 
@@ -172,6 +176,13 @@ static bool may_log(struct job *j)
 	if (++j->lines == LINES)
 		fprintf(stderr, "dtap serve: %s: more messages are left out for a minute\n", j->script->name);
 	return j->lines < LINES;
+}
+
+/* Ever fewer lines about processes that are not traced. */
+static void log_power(struct job *j, uint64_t n, const char *why)
+{
+	if (!(n & (n - 1)) && may_log(j))
+		fprintf(stderr, "dtap serve: %s: not traced, %" PRIu64 " so far: %s\n", j->script->name, n, why);
 }
 
 static void message(void *ctx, enum dtap_level level, const char *text)
@@ -321,6 +332,10 @@ static void process(void *ctx, const struct dtap_process_event *e)
 		break;
 	case DTAP_GONE:
 		forget_pid(j, e->pid);
+		break;
+	case DTAP_UNSEEN:
+		j->unseen++;
+		log_power(j, j->unseen, "named python, and had ended before anybody could look whether the rule selects it");
 		break;
 	case DTAP_RESTS:
 	case DTAP_GOES_ON:
@@ -730,6 +745,7 @@ void job_health(struct job *j, struct job_health *h)
 	h->events = j->events;
 	h->processes = j->npids;
 	h->late = j->late;
+	h->unseen = j->unseen;
 	h->cost = j->cost;
 	copy_counts(&h->refused, &j->refused);
 	copy_counts(&h->lost, &j->lost);
