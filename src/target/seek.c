@@ -470,6 +470,41 @@ static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *wh
 	return 0;
 }
 
+/*
+ * Runs of several threads may come to a process at the same time, which can have one tracer only: they come one after the
+ * other.  It is state of the whole program because the kernel's is; @claims: processes that some thread is attaching to.
+ */
+enum { CLAIMS = 64 };
+static pthread_mutex_t claims_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t claims_changed = PTHREAD_COND_INITIALIZER;
+static pid_t claims[CLAIMS];
+
+/* Where @pid is in the table; 0: where there is room.  NULL: nowhere. */
+static pid_t *find_claim(pid_t pid)
+{
+	for (int i = 0; i < CLAIMS; i++)
+		if (claims[i] == pid)
+			return &claims[i];
+	return NULL;
+}
+
+static void claim(pid_t pid)
+{
+	pthread_mutex_lock(&claims_lock);
+	while (find_claim(pid) || !find_claim(0))
+		pthread_cond_wait(&claims_changed, &claims_lock);
+	*find_claim(0) = pid;
+	pthread_mutex_unlock(&claims_lock);
+}
+
+static void release_claim(pid_t pid)
+{
+	pthread_mutex_lock(&claims_lock);
+	*find_claim(pid) = 0;
+	pthread_cond_broadcast(&claims_changed);
+	pthread_mutex_unlock(&claims_lock);
+}
+
 static int attach(struct agents *a, struct target *t, bool is_hasty, struct strbuf *why)
 {
 	struct injection j = { .a = a, .t = t, .why = why, .is_hasty = is_hasty, .fd = -1 };
@@ -509,10 +544,20 @@ static int attach(struct agents *a, struct target *t, bool is_hasty, struct strb
 
 int agents_attach(struct agents *a, struct target *t, struct strbuf *why)
 {
-	return attach(a, t, false, why);
+	int err;
+
+	claim(t->pid);
+	err = attach(a, t, false, why);
+	release_claim(t->pid);
+	return err;
 }
 
 int agents_try(struct agents *a, struct target *t, struct strbuf *why)
 {
-	return attach(a, t, true, why);
+	int err;
+
+	claim(t->pid);
+	err = attach(a, t, true, why);
+	release_claim(t->pid);
+	return err;
 }

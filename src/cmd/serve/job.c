@@ -74,11 +74,8 @@ struct job {
 	struct job_counts refused, lost, series;
 };
 
-/*
- * One job at a time looks for processes: two runs that come to one process together would be in each other's way, since
- * ptrace(2) has one tracer, and the process would be refused.
- */
-static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+/* One job at a time starts: together they would take all processors, and none would begin soon. */
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- counts -------------------------------------------------------------------------------------------- */
 
@@ -398,13 +395,13 @@ static struct dtap *open_run(struct job *j)
 		fprintf(stderr, "dtap serve: %s: out of memory\n", j->script->name);
 		return NULL;
 	}
-	pthread_mutex_lock(&looking);
+	pthread_mutex_lock(&starting);
 	e = prepare(t, j->script);
 	if (!e)
 		e = dtap_open(t);
 	if (!e)
 		e = dtap_start(t);
-	pthread_mutex_unlock(&looking);
+	pthread_mutex_unlock(&starting);
 	if (!e)
 		return t;
 	dtap_free(t);
@@ -532,9 +529,7 @@ static bool follow(struct job *j, struct dtap *t)
 		watchdog_alive(&j->watched);
 		if (!serve(j, t))
 			return false;
-		pthread_mutex_lock(&looking);
 		e = dtap_turn(t, 0);
-		pthread_mutex_unlock(&looking);
 	}
 	return true;
 }
