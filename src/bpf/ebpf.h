@@ -72,6 +72,7 @@ struct ebpf_tp_value {
 	uint8_t width;			/* bytes of the last read */
 	bool sign;
 	uint32_t off[EBPF_TP_DEREFS];
+	uint32_t other_call, other_off;	/* sys_enter: in this system call off[0] is other_off; 0: no such call */
 };
 
 /* What fires a program through the kernel's perf events: perf_event_open(2) has the meaning of type, config, access. */
@@ -94,6 +95,8 @@ struct ebpf_tp {
 	struct {			/* the probe fires only if (value & mask) == want; with @differs, if != want */
 		struct ebpf_tp_value value;
 		uint32_t mask, want;	/* mask 0: the whole value */
+		uint32_t or_want;	/* another value that is as good, if has_or */
+		bool has_or;
 		bool differs;
 	} filters[EBPF_TP_FILTERS];
 	unsigned int nfilters;

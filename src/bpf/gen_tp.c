@@ -78,6 +78,19 @@ static void to_signal(struct gen *g, unsigned int word)
 	asm_bind(as, done);
 }
 
+/* R4 = the first offset of @v in the system call that begins, whose number is argument 1 of sys_enter. */
+static void choose_offset(struct gen *g, const struct ebpf_tp_value *v)
+{
+	struct assembler *as = &g->as;
+	uint32_t done = asm_label(as);
+
+	load_word(g, 1);
+	asm_imm(as, R4, v->off[0]);
+	asm_ji(as, BPF_JNE, R1, (int32_t)v->other_call, done);
+	asm_imm(as, R4, v->other_off);
+	asm_bind(as, done);
+}
+
 /* R1 = @v. */
 static void value(struct gen *g, const struct ebpf_tp_value *v)
 {
@@ -91,13 +104,18 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 		asm_helper(as, BPF_FUNC_get_current_task);
 		asm_mov(as, R1, R0);
 	} else {
+		if (v->other_off)
+			choose_offset(g, v);
 		load_word(g, v->word);
 	}
 	for (unsigned int k = 0; k < v->derefs; k++) {
 		bool last = k + 1 == v->derefs;
 
 		asm_mov(as, R3, R1);
-		asm_alui(as, BPF_ADD, R3, (int32_t)v->off[k]);
+		if (!k && v->other_off)
+			asm_alu(as, BPF_ADD, R3, R4);
+		else
+			asm_alui(as, BPF_ADD, R3, (int32_t)v->off[k]);
 		asm_sti(as, BPF_DW, R10, FRAME_TMP, 0);
 		read_kernel(g, FRAME_TMP, last ? v->width : 8);
 		asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
@@ -193,10 +211,15 @@ void gen_tp_filter(struct gen *g, uint32_t out)
 	if (tp->syscalls)
 		syscall_filter(g, out);
 	for (unsigned int k = 0; k < tp->nfilters; k++) {
+		uint32_t good = asm_label(&g->as);
+
 		value(g, &tp->filters[k].value);
 		if (tp->filters[k].mask)
 			asm_alui(&g->as, BPF_AND, R1, (int32_t)tp->filters[k].mask);
+		if (tp->filters[k].has_or)
+			asm_ji(&g->as, BPF_JEQ, R1, (int32_t)tp->filters[k].or_want, good);
 		asm_ji(&g->as, tp->filters[k].differs ? BPF_JEQ : BPF_JNE, R1, (int32_t)tp->filters[k].want, out);
+		asm_bind(&g->as, good);
 	}
 }
 

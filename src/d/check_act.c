@@ -303,7 +303,14 @@ bool check_tracemem(struct check *c, struct d_node *call)
 /* system(format, ...), freopen(format, ...), ftruncate() */
 bool check_command(struct check *c, struct d_node *call)
 {
-	return !call->nargs || check_printf(c, call);
+	if (!call->nargs)
+		return true;
+	if (call->ident->action->what == IR_ACT_FREOPEN && call->args[0]->kind == D_STR && !strcmp(call->args[0]->str, ".")) {
+		check_error(c, call->args[0]->pos, "D_FREOPEN_INVALID", "freopen( ) argument #1 cannot be \".\"");
+		diag_hint(c->diag, "\"\" is standard output");
+		return false;
+	}
+	return check_printf(c, call);
 }
 
 bool check_signal(struct check *c, struct d_node *call)

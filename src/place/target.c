@@ -654,12 +654,14 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	t->probes = calloc(t->named.first, sizeof(*t->probes));
 	t->checked = checked_new(unit);
 	if (t->probes && t->checked)
-		e = layout_make(unit, processes, &t->layout);
+		e = unit->nmaps > ABI_MAX_MAPS ? -ENFILE : layout_make(unit, processes, &t->layout);
 	if (!e)
 		e = t->woken < 0 ? -EMFILE : add_segment(t);
 	if (e) {
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", e == -E2BIG ?
-			      "it would be too large; lower aggsize, dynvarsize or bufsize" : strerror(-e));
+			      "it would be too large; lower aggsize, dynvarsize or bufsize" : e == -ENFILE ?
+			      "the script has too many arrays and aggregations; the kernel has room: -x place=kernel" :
+			      strerror(-e));
 		free_place(&t->place);
 		return e;
 	}

@@ -56,13 +56,36 @@ static const char *next_item(const char **p, char *buf, size_t size)
 	return buf;
 }
 
+static bool describe_value(const struct ktypes *k, const struct ebpf_tp *tp, const char *item, struct ebpf_tp_value *ret);
+
+/* The value @first, but in the system call that @other names, "%call call.argN", that of @other. */
+static bool describe_choice(const struct ktypes *k, const struct ebpf_tp *tp, const char *first, const char *other,
+			    struct ebpf_tp_value *ret)
+{
+	struct ebpf_tp_value of_other;
+	char name[32];
+	size_t len = strcspn(other, " ");
+
+	snprintf(name, sizeof(name), "%.*s", (int)len - 1, other + 1);
+	if (!describe_value(k, tp, first, ret) || !describe_value(k, tp, other + len + 1, &of_other))
+		return false;
+	ret->other_call = (uint32_t)syscall_number(name);
+	ret->other_off = of_other.off[0];
+	return true;
+}
+
 /* Describe the value that a list calls @item.  False: this kernel, or the description of this machine, lacks it. */
 static bool describe_value(const struct ktypes *k, const struct ebpf_tp *tp, const char *item, struct ebpf_tp_value *ret)
 {
+	const char *other = strstr(item, " or ");
 	const struct arch *arch = arch_host();
 	const char *field;
 	char text[128];
 
+	if (other) {
+		snprintf(text, sizeof(text), "%.*s", (int)(other - item), item);
+		return describe_choice(k, tp, text, other + strlen(" or "), ret);
+	}
 	if (strncmp(item, "call", strlen("call")))
 		return ktypes_value(k, tp->name, item, ret);
 	if (item[strlen("call")] == '.')
@@ -75,11 +98,24 @@ static bool describe_value(const struct ktypes *k, const struct ebpf_tp *tp, con
 	return ktypes_value(k, tp->name, text, ret);
 }
 
+/* A number, or that of the system call %name. */
+static uint32_t number_of(const char *text, char **end)
+{
+	char name[32];
+	size_t len;
+
+	if (*text != '%')
+		return (uint32_t)strtol(text, end, 0);
+	len = strcspn(++text, "|");
+	*end = (char *)text + len;
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return (uint32_t)syscall_number(name);
+}
+
 static bool add_filter(const struct ktypes *k, struct ebpf_tp *tp, char *text)
 {
 	char *op = strpbrk(text, "&!="), *end = op;
 	bool differs;
-	int number;
 
 	if (tp->nfilters == EBPF_TP_FILTERS || !op)
 		return false;
@@ -90,9 +126,12 @@ static bool add_filter(const struct ktypes *k, struct ebpf_tp *tp, char *text)
 	differs = *end == '!';
 	*end = '\0';
 	end += differs ? 2 : 1;
-	number = *end == '%' ? syscall_number(end + 1) : (int)strtol(end, NULL, 0);
-	tp->filters[tp->nfilters].want = (uint32_t)number;
+	tp->filters[tp->nfilters].want = number_of(end, &end);
 	tp->filters[tp->nfilters].differs = differs;
+	if (*end == '|') {
+		tp->filters[tp->nfilters].has_or = true;
+		tp->filters[tp->nfilters].or_want = number_of(end + 1, &end);
+	}
 	return describe_value(k, tp, text, &tp->filters[tp->nfilters++].value);
 }
 

@@ -31,6 +31,14 @@ def test_life_of_processes(dtrace, tmp_path):
         "exit sh 1", "4 children"], result
 
 
+def test_execveat(dtrace):
+    """The path is the second argument; relative to a folder it is told as it was given."""
+    calls = "import ctypes; call = ctypes.CDLL(None).syscall; call(322, -100, b'x/nosuch', 0, 0, 0); call(59, b'/nosuch', 0, 0)"
+    result = dtrace("-q", "-n", """proc:::exec /pid == $target/ { printf("%s\\n", args[0]); }
+        proc:::exec-failure /pid == $target/ { printf("%d\\n", args[0]); }""", "-c", f'{PYTHON} -c "{calls}"')
+    assert result.out.split()[-4:] == ["x/nosuch", "-2", "/nosuch", "-2"], result
+
+
 def test_threads(dtrace):
     result = dtrace("-q", "-n", """
         proc:::lwp-create /pid == $target/ { @["made", arg1 == pid, arg0 != pid] = count(); }

@@ -10,4 +10,5 @@ BEGIN
 	setopt(execname, "1");	/* error: D_SETOPT_NAME */
 	setopt("quiet", pid);	/* error: D_PROTO_ARG */
 	freopen(1);	/* error: D_PRINTF_ARG_FMT */
+	freopen(".");	/* error: D_FREOPEN_INVALID */
 }
