@@ -1,5 +1,6 @@
 /*
- * print(): a value with its type, structs and unions member by member.
+ * print(): a value with its type, structs and unions member by member.  Of a pointer: its value, and below it the
+ * object that it points to, as an initializer in C, without the members that are zero.
  *
  * It is lowered like a printf() whose format has the types and names, and whose values are the members.
  *
@@ -199,8 +200,114 @@ static void print_node(struct printing *p, struct d_node *n, unsigned int depth)
 	}
 }
 
+/* --- what a pointer points to ------------------------------------------------------------------------- */
+
+enum { COLUMN = 44, SHOWN_OBJECT = 64 };	/* the column of the default output behind the probe's name */
+
+static void show_at(struct printing *p, const char *name, const struct type *t, const struct storage *o, uint64_t bit,
+		    unsigned int bits, unsigned int depth);
+
+/* The end of a value, or of a part. */
+static void end_line(struct printing *p, unsigned int depth)
+{
+	strbuf_puts(&p->text, depth ? ",\n" : "\n");
+}
+
+static void close_part(struct printing *p, char bracket, unsigned int depth)
+{
+	strbuf_printf(&p->text, "%*s%c", (int)(COLUMN + depth), "", bracket);
+	end_line(p, depth);
+}
+
+/* The scalar @v; if it decides whether its line is left out, as a value of out/shown.h. */
+static void show_value(struct printing *p, const struct type *t, ir_reg v, bool decides)
+{
+	const struct type *base = type_strip(t);
+	bool as_it_is = base->kind == TYPE_INT && !is_char(t);
+	const char *number = base->kind == TYPE_INT && !base->integer.sign ? "%u" : "%d";
+
+	if (decides) {
+		strbuf_printf(&p->text, "%c%s%c", SHOWN_VALUE, number, as_it_is ? SHOWN_AS_IT_IS : SHOWN_OTHERWISE);
+		lower_field(p->l, v, t);
+		if (as_it_is)
+			return;
+	}
+	if (as_it_is) {
+		strbuf_puts(&p->text, number);
+		lower_field(p->l, v, t);
+	} else {
+		print_value(p, t, v);
+	}
+}
+
+static void show_members(struct printing *p, const struct type *t, const struct storage *o, unsigned int depth)
+{
+	type_load(t);
+	for (size_t i = 0; i < t->nmembers; i++) {
+		const struct type_member *m = &t->members[i];
+		struct storage at = lower_part(p->l, o, m->bits ? 0 : m->bit_off / 8);
+
+		show_at(p, m->name, m->type, &at, m->bits ? m->bit_off : 0, m->bits, depth + 1);
+	}
+}
+
+static void show_elements(struct printing *p, const struct type *t, const struct storage *o, unsigned int depth)
+{
+	for (uint64_t i = 0; i < t->count && i < SHOWN_OBJECT; i++) {
+		struct storage at = lower_part(p->l, o, i * type_stride(t->to));
+
+		show_at(p, NULL, t->to, &at, 0, 0, depth + 1);
+	}
+	if (t->count > SHOWN_OBJECT)
+		strbuf_printf(&p->text, "%*s...\n", (int)(COLUMN + depth + 1), "");
+}
+
+/* A line, or a part, for the @t at bit @bit of @o. */
+static void show_at(struct printing *p, const char *name, const struct type *t, const struct storage *o, uint64_t bit,
+		    unsigned int bits, unsigned int depth)
+{
+	const struct type *base = type_strip(t);
+
+	strbuf_printf(&p->text, "%*s%s%s%s(", (int)(COLUMN + depth), "", name ? "." : "", name ? name : "", name ? " = " : "");
+	if (type_is_sou(t) && base == t && !base->name)
+		strbuf_puts(&p->text, base->kind == TYPE_UNION ? "union" : "struct");
+	else
+		type_print(&p->text, t, NULL);
+	strbuf_puts(&p->text, ")");
+	if (depth > MAX_DEPTH || !type_is_complete(t) || (type_is_float(t) && type_size(t) > 8)) {
+		strbuf_puts(&p->text, "...");
+		end_line(p, depth);
+	} else if (type_is_array(t)) {
+		strbuf_puts(&p->text, " [\n");
+		show_elements(p, base, o, depth);
+		close_part(p, ']', depth);
+	} else if (type_is_sou(t)) {
+		strbuf_puts(&p->text, " {\n");
+		show_members(p, base, o, depth);
+		close_part(p, '}', depth);
+	} else if (type_is_float(t)) {
+		strbuf_puts(&p->text, "%g");
+		lower_float_field_at(p->l, o, t);
+		end_line(p, depth);
+	} else {
+		show_value(p, t, lower_get(p->l, o, t, bit, bits), depth > 0);
+		end_line(p, depth);
+	}
+}
+
+static void show_object(struct printing *p, struct d_node *object)
+{
+	struct storage o;
+
+	lower_storage(p->l, object, &o);
+	strbuf_puts(&p->text, "0x%x = *\n");
+	lower_field(p->l, o.addr, object->base->type);
+	show_at(p, NULL, object->type, &o, 0, 0, 0);
+}
+
 void lower_print(struct lower *l, struct d_node *call)
 {
+	bool pointer = call->nargs > 1;
 	struct ir_rec *rec = lower_rec(l);
 	struct printing p = { .l = l, .pos = call->pos };
 	struct d_node *n = call->args[0];
@@ -208,11 +315,15 @@ void lower_print(struct lower *l, struct d_node *call)
 	const char *err;
 	size_t off, act;
 
-	ir_rec_act(l->prog, rec, IR_ACT_PRINTF, call->pos);
+	ir_rec_act(l->prog, rec, pointer ? IR_ACT_PRINT : IR_ACT_PRINTF, call->pos);
 	act = rec->nacts - 1;
-	type_print(&p.text, n->type, NULL);
-	strbuf_puts(&p.text, " ");
-	print_node(&p, n, 0);
+	if (pointer) {
+		show_object(&p, call->args[1]);
+	} else {
+		type_print(&p.text, n->type, NULL);
+		strbuf_puts(&p.text, " ");
+		print_node(&p, n, 0);
+	}
 	f = fmt_parse(l->prog->arena, FMT_D, strbuf_str(&p.text), p.text.len, &err, &off);
 	strbuf_fini(&p.text);
 	rec->acts[act].fmt = f;

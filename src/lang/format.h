@@ -72,4 +72,10 @@ struct fmt *fmt_parse(struct arena *a, enum fmt_lang lang, const char *s, size_t
 /* How many arguments the format takes, with dynamic widths and precisions, without FMT_AGG conversions. */
 size_t fmt_nargs(const struct fmt *f);
 
+/*
+ * In the format of IR_ACT_PRINT, around a conversion: SHOWN_VALUE, the number that decides whether the line is left out,
+ * and then SHOWN_AS_IT_IS if the number is printed, or SHOWN_OTHERWISE if what follows is printed in its place.
+ */
+enum { SHOWN_VALUE = 1, SHOWN_AS_IT_IS = 2, SHOWN_OTHERWISE = 3 };
+
 #endif

@@ -21,6 +21,16 @@ static void text_end(struct session *s)
 	out_line_end(s->conf.out, &s->output.lines);
 }
 
+static int text_print(const struct reading *r, const struct ir_act *act)
+{
+	struct out_sink text;
+	int e = reading_text(r, act, &text);
+
+	out_puts(r->s->conf.out, out_text(&text));
+	out_close(&text);
+	return e;
+}
+
 static int text_printf(const struct reading *r, const struct ir_act *act)
 {
 	return out_printf(r->s->conf.out, act->fmt, reading_values(r, act), reading_slots(r, act), act->nfields);
@@ -88,6 +98,7 @@ const struct form form_text = {
 	.end = text_end,
 	.act = {
 		[IR_ACT_PRINTF] = text_printf,
+		[IR_ACT_PRINT] = text_print,
 		[IR_ACT_TRACE] = text_trace,
 		[IR_ACT_TRACEMEM] = text_tracemem,
 		[IR_ACT_STACK] = text_stack,

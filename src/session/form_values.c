@@ -72,6 +72,7 @@ const struct form form_values = {
 	.end = values_end,
 	.act = {
 		[IR_ACT_PRINTF] = values_printf,
+		[IR_ACT_PRINT] = values_printf,
 		[IR_ACT_TRACE] = values_trace,
 		[IR_ACT_TRACEMEM] = values_action,
 		[IR_ACT_STACK] = values_action,

@@ -17,6 +17,7 @@
 #include "out/dialect.h"
 #include "out/error.h"
 #include "out/printf.h"
+#include "out/shown.h"
 #include "out/sink.h"
 #include "out/trace.h"
 
@@ -26,10 +27,20 @@ static int carry_out(struct session *s, const struct record *rec, const struct r
 
 int reading_text(const struct reading *r, const struct ir_act *act, struct out_sink *text)
 {
+	struct out_sink all;
+	int e;
+
 	out_open_mem(text);
 	text->dialect = r->s->conf.out->dialect;
 	text->names = r->s->conf.out->names;
-	return out_printf(text, act->fmt, reading_values(r, act), reading_slots(r, act), act->nfields);
+	e = out_printf(text, act->fmt, reading_values(r, act), reading_slots(r, act), act->nfields);
+	if (act->kind != IR_ACT_PRINT)
+		return e;
+	all = *text;
+	out_open_mem(text);
+	out_shown(text, out_text(&all));
+	out_close(&all);
+	return e;
 }
 
 size_t reading_bytes(const struct reading *r, const struct ir_act *act, unsigned char bytes[READING_BYTES])

@@ -328,6 +328,7 @@ const struct form form_document = {
 	.end = document_end,
 	.act = {
 		[IR_ACT_PRINTF] = document_printf,
+		[IR_ACT_PRINT] = document_printf,
 		[IR_ACT_TRACE] = document_trace,
 		[IR_ACT_TRACEMEM] = document_tracemem,
 		[IR_ACT_STACK] = document_stack,

@@ -70,3 +70,60 @@ def test_floating_point_arguments(dtrace, tmp_path):
     }""", "-c", tmp_path / "floats")
     bits = struct.unpack("<Q", struct.pack("<d", 1 / 3))[0]
     assert result.out == f"{1 / 3:.15f} -2.5 1 {bits:x} float -2.5000000e+00", result
+
+
+PRINTED = """
+enum color { RED, GREEN = 5 };
+struct in { short s; char c; };
+struct all {
+    int a, zero;
+    unsigned int b:3, d:9;
+    char name[6];
+    unsigned char bytes[3];
+    uint64_t big;
+    struct in in, none, two[2];
+    void *p, *null;
+    enum color e, red;
+    union { int i; char first; } u;
+};
+BEGIN
+{
+    this->a = (struct all *)alloca(sizeof(struct all));
+    this->a->a = -1;
+    this->a->b = 5;
+    this->a->name[0] = 'h';
+    this->a->name[1] = 'i';
+    this->a->bytes[1] = 200;
+    this->a->big = 18446744073709551615;
+    this->a->in.s = -2;
+    this->a->two[1].c = 'z';
+    this->a->p = (void *)0x10;
+    this->a->e = GREEN;
+    this->a->u.i = 65;
+    print(this->a);
+    this->n = (int *)alloca(4);
+    print(this->n);
+    print(&this->a->two[1]);
+    print(&this->a->none);
+    exit(0);
+}
+"""
+
+
+def test_print_of_a_pointer(dtrace):
+    """As in DTrace for Linux: the address and the object as C initializes it, without what is zero."""
+    result = dtrace("-q", "-n", PRINTED)
+    lines = [re.sub("^0x[0-9a-f]+ = ", "P = ", line.strip()) for line in result.out.splitlines() if line.strip()]
+    object_ = """(struct all) {
+        .a = (int)-1, .b = (unsigned int)5,
+        .name = (char [6]) [ (char)'h', (char)'i', ],
+        .bytes = (unsigned char [3]) [ (unsigned char)200, ],
+        .big = (uint64_t)18446744073709551615,
+        .in = (struct in) { .s = (short)-2, },
+        .two = (struct in [2]) [ (struct in) { .c = (char)'z', }, ],
+        .p = (void *)0x10, .e = (enum color)GREEN,
+        .u = (union) { .i = (int)65, .first = (char)'A', },
+        }"""
+    want = f"P = * {object_} P = * (int)0 P = * (struct in) {{ .c = (char)'z', }} P = * (struct in) {{ }}"
+    assert result.code == 0 and " ".join(lines) == " ".join(want.split()), result
+    assert "\n" + 45 * " " + ".a = (int)-1,\n" in result.out, result
