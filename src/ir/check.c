@@ -8,6 +8,7 @@
 #include "abi/record.h"
 #include "base/arena.h"
 #include "ir/facts.h"
+#include "lang/desc.h"
 #include "lang/format.h"
 
 struct checker {
@@ -459,6 +460,32 @@ static bool check_loops(struct checker *c)
 	return true;
 }
 
+/* Does it name the probe that fires when another clause faults? */
+static bool is_of_error(const struct ir_clause *cl)
+{
+	for (uint32_t k = 0; k < cl->ndescs; k++) {
+		const struct probe_desc *d = &cl->descs[k];
+
+		if (!strcmp(d->name, "ERROR") && desc_glob(d->prov, "dtrace"))
+			return true;
+	}
+	return false;
+}
+
+/* The code of ERROR's clauses is among that of others, whose faults it has no part in: it catches none. */
+static bool check_tries(struct checker *c)
+{
+	struct ir_walk w = ir_walk_clause(c->clause);
+
+	for (const struct ir_insn *i; (i = ir_next(&w));) {
+		if (i->op == IR_TRY && is_of_error(c->clause)) {
+			c->block = NULL;
+			return fail(c, "a clause of ERROR catches faults");
+		}
+	}
+	return true;
+}
+
 static bool check_clause(struct checker *c)
 {
 	const struct ir_clause *cl = c->clause;
@@ -475,7 +502,7 @@ static bool check_clause(struct checker *c)
 		if (!check_block(c, cl->blocks[b]))
 			return false;
 	}
-	return check_assigned(c) && check_loops(c);
+	return check_assigned(c) && check_loops(c) && check_tries(c);
 }
 
 const char *ir_check(const struct ir_prog *p)
