@@ -79,6 +79,7 @@ coverage:
 
 nightly:
 	@tools/need packages stores
+	@tools/pythons make-free
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000

@@ -34,8 +34,9 @@ struct abi_python {
 	abi_u32 first_instr, file, name, table, line;
 	/* str and bytes */
 	abi_u32 length, state, ascii_data, other_data, bytes_size, bytes_data;
+	abi_u32 type, pad;	/* any object: ob_type */
 };
-_Static_assert(sizeof(struct abi_python) == 120, "what is known of a Python");
+_Static_assert(sizeof(struct abi_python) == 128, "what is known of a Python");
 
 enum { ABI_PYTHON_FRAME = 112, ABI_PYTHON_CODE = 168 };		/* the most bytes read of each */
 

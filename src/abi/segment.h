@@ -15,7 +15,7 @@
  *
  * A lane has one writer at a time, which needs no atomic operations in it, and any number of readers.  Lane 0 is for
  * the programs that the tracer runs itself.  Each target process takes one lane: its events are serialised by the
- * interpreter's lock.
+ * interpreter's lock.  Without that lock, its threads take lanes of their own.
  *
  *	| abi_lane | ABI_MAP_SCRATCH | ABI_MAP_OUT | ABI_MAP_LANE_* ... |
  *
@@ -49,6 +49,7 @@ enum {
 	ABI_SEGMENT_VALUES = 8,	/* programs use Python values ... */
 	ABI_SEGMENT_TASKS = 16,	/* ... and asyncio tasks */
 	ABI_SEGMENT_VTIME = 32,	/* programs read vtimestamp: the time of events is not part of it */
+	ABI_SEGMENT_APART = 64,	/* no event depends on another's ending first: they may come at the same time */
 };
 
 enum abi_map_kind {

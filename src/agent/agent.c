@@ -53,14 +53,42 @@ unsigned agent_listeners(void)
 	return raised() | agent.engine.markers;
 }
 
+static unsigned served_by(const struct hook *hook)
+{
+	return agent.py.free_threaded ? hook->serves_free : hook->serves;
+}
+
+/* Say what a free-threaded interpreter's hooks do not supply, unless something else has been said. */
+static void miss(unsigned markers)
+{
+	static const char prefix[] = "not in a free-threaded CPython:", *const names[] = {
+#define ABI_MARKER(name, ...) #name,
+#include "abi/marker.def"
+#undef ABI_MARKER
+	};
+	unsigned n = sizeof(prefix) - 1;
+
+	if (!agent.py.free_threaded || !markers || agent.why[0])
+		return;
+	agent_why(prefix);
+	for (unsigned k = 0; k < ABI_MARKERS; k++) {
+		if (!(markers >> k & 1) || n + 2 + strlen(names[k]) > sizeof(agent.why))
+			continue;
+		agent.why[n++] = ' ';
+		for (const char *s = names[k]; *s; s += 1 + (s[0] == '_' && s[1] == '_'))
+			agent.why[n++] = *s == '_' ? '-' : *s;
+		agent.why[n] = 0;
+	}
+}
+
 void agent_update_hooks(void)
 {
 	unsigned listeners, left;
 	bool was_busy = agent_thread.busy;
 
-	if (agent.updating)
+	if (__atomic_exchange_n(&agent.updating, true, __ATOMIC_ACQUIRE))
 		return;
-	agent.updating = agent_thread.busy = true;
+	agent_thread.busy = true;
 	agent.why[0] = 0;
 	engine_update();
 	hook_function_update();
@@ -72,7 +100,7 @@ void agent_update_hooks(void)
 	__atomic_store_n(&agent.installed, listeners, __ATOMIC_RELAXED);
 	agent.supplied = 0;
 	for (unsigned i = 0; i < AGENT_HOOKS; i++) {
-		unsigned wants = left & hooks[i]->serves;
+		unsigned wants = left & served_by(hooks[i]);
 
 		if (!hooks[i]->usable())
 			continue;
@@ -83,9 +111,10 @@ void agent_update_hooks(void)
 		agent.py.PyErr_Clear();
 	}
 	cost_update();
+	miss(left);
 	subinterp_expect();
 	agent.py.PyErr_Clear();
-	agent.updating = false;
+	__atomic_store_n(&agent.updating, false, __ATOMIC_RELEASE);
 	agent_thread.busy = was_busy;
 }
 
@@ -129,18 +158,6 @@ void agent_forked(void)
 	engine_forked();
 }
 
-/* An interpreter without a GIL needs locks that the hooks do not take. */
-static bool has_gil(void)
-{
-	struct pyobj *flags = agent.py.PySys_GetObject("abiflags");
-	const char *text = flags ? agent.py.PyUnicode_AsUTF8(flags) : NULL;
-
-	if (text && !strchr(text, 't'))
-		return true;
-	agent_why("a free-threaded CPython");
-	return false;
-}
-
 static bool measured(void)
 {
 	if (code_measure()) {
@@ -176,17 +193,20 @@ static void read_version(void)
 
 void agent_set_up(void)
 {
-	if (agent.phase != AGENT_WAITING)
+	__typeof__(agent.phase) waiting = AGENT_WAITING;
+
+	if (!__atomic_compare_exchange_n(&agent.phase, &waiting, AGENT_SETTING_UP, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	agent_thread.busy = true;
-	agent.phase = AGENT_SETTING_UP;
 	early_stop();
 	agent_why("this CPython refuses to load or call its own modules");
-	if (has_gil() && measured() && load_modules() && watch_register()) {
+	if (agent.py.free_threaded)
+		engine_expect_threads();
+	if (measured() && load_modules() && watch_register()) {
 		agent.why[0] = 0;
 		read_version();
 		for (unsigned i = 0; i < AGENT_HOOKS; i++)
-			agent.can |= hooks[i]->usable() ? hooks[i]->serves : 0;
+			agent.can |= hooks[i]->usable() ? served_by(hooks[i]) : 0;
 		environ_hide();
 		cost_measure();
 		engine_watch_forks();
@@ -312,7 +332,7 @@ static unsigned audit_update(unsigned wants)
 	return wants && agent_audits() ? wants : 0;
 }
 
-const struct hook hook_audit = { WANT_audit, audit_usable, audit_update };
+const struct hook hook_audit = { WANT_audit, WANT_audit, audit_usable, audit_update };
 
 static bool resolve(void)
 {

@@ -17,12 +17,12 @@
 struct moment;
 
 /*
- * A way to hook the interpreter.  @serves: the markers it can supply.  @usable: does it work in this interpreter?
+ * A way to hook the interpreter.  @serves: the markers it can supply; @serves_free: in a free-threaded one.  @usable: does it work in this interpreter?
  * @update: supply the markers @wants (a subset of @serves, 0 removes the hook); called with the GIL in the main
  * interpreter and only on a change; returns the markers that it now supplies.  The caller clears exceptions.
  */
 struct hook {
-	unsigned serves;
+	unsigned serves, serves_free;
 	bool (*usable)(void);
 	unsigned (*update)(unsigned wants);
 };
@@ -109,10 +109,10 @@ static inline void agent_release(struct pyobj *obj)
 		agent.py.Py_DecRef(obj);
 }
 
-/* PyObject's ob_type, in a build with a GIL. */
+/* PyObject's ob_type. */
 static inline struct pyobj *agent_type(struct pyobj *obj)
 {
-	return ((struct pyobj **)obj)[1];
+	return ((struct pyobj **)obj)[agent.py.type_slot];
 }
 
 /* A Python callable from a static method definition. */

@@ -31,6 +31,7 @@ static int minor_of(const char *version)
 
 const char *capi_resolve(struct capi *api)
 {
+	void *reference = NULL;
 	static const char no_api[] = "no CPython that exports its C API", too_old[] = "CPython before 3.9",
 			  too_new[] = "a CPython newer than this agent", odd[] = "CPython of an unknown build";
 
@@ -57,6 +58,11 @@ const char *capi_resolve(struct capi *api)
 	find(&api->PyCode_Type, "PyCode_Type", false);
 	find(&api->PyFunction_Type, "PyFunction_Type", false);
 	find(&api->_PyRuntime, "_PyRuntime", false);
+	/* PEP 703: an object begins with its thread, locks and two reference counts. */
+	api->free_threaded = find(&reference, "_Py_DecRefShared", false) && reference;
+	api->type_slot = api->free_threaded ? 3 : 1;
+	if (api->free_threaded && (api->minor < CPYTHON_FREE_FIRST || api->minor > CPYTHON_FREE_LAST))
+		return "a free-threaded CPython of another version than " CPYTHON_FREE_RANGE;
 	find(&api->rseq_offset, "__rseq_offset", false);
 	find(&api->rseq_size, "__rseq_size", false);
 	if (api->minor >= 12 ? !api->PyEval_SetTraceAllThreads : !api->_PyEval_SetTrace || !api->_PyEval_SetProfile)

@@ -64,6 +64,8 @@ struct capi {
 	struct pyobj *none, *PyFrame_Type, *PyCFunction_Type, *PyCMethod_Type, *PyMethodDescr_Type;
 	struct pyobj *PyCode_Type, *PyFunction_Type;	/* or NULL */
 	const uint64_t *_PyRuntime;	/* likewise */
+	unsigned type_slot;		/* ob_type in an object, in words */
+	bool free_threaded;		/* a build without a GIL (PEP 703), whatever PYTHON_GIL says */
 	const long *rseq_offset;	/* the C library's, from glibc 2.35 on, or NULL: see shm_use_rseq() */
 	const unsigned *rseq_size;
 #define NEED(type, name, params) type (*name) params;

@@ -49,6 +49,7 @@ struct session {
 	struct session *next;
 	uint64_t channel;
 	uint32_t pid;			/* of this process, for the tracer */
+	uint64_t start;			/* when this process was given the segment: of all lanes that it takes */
 	void *image, *data;
 	uint64_t image_size, data_size;
 	struct shm shm;
@@ -66,6 +67,15 @@ struct session {
 	struct cookie_fd wake;
 	bool unserved;			/* no lane is left */
 	bool rests;			/* no event is for it */
+	/*
+	 * Seats of threads: copies of the session, linked by @next, in which everything that is not written at events is
+	 * the session's, and lane and context are the thread's own.
+	 */
+	struct session *seats;
+	unsigned since;			/* the epoch from which on it is active */
+	bool seats_lock;		/* for the list; atomic */
+	uint32_t sitter;		/* in a seat: its thread */
+	void *seat_memory;		/* in a seat: of the allocation */
 };
 
 #define INHERITED UINT64_MAX		/* in place of a channel: from the parent */
@@ -76,8 +86,16 @@ struct session {
  * With one interpreter its GIL serialises events; a thread only marks that it is inside (agent.engine.inside).  The
  * first event of a subinterpreter makes these marks visible to itself (membarrier) and waits until nobody is inside.
  * From then on agent.engine.turn holds the number of the thread whose turn it is, and all threads take turns.
+ *
+ * Without a GIL, threads are at events at the same time: each marks that it is inside, in memory of its own, and runs
+ * programs in a seat, which has a lane of its own (ENGINE_SEATED).  Who changes the set of sessions takes the turn, has
+ * all others wait for theirs (ENGINE_IN_TURN), makes the marks visible to itself (membarrier) and waits until nobody is
+ * inside.  Threads take turns, and run programs in the session itself, where there is no seat for them (no lane is left),
+ * while programs read more than the marker's arguments (stacks), where there are subinterpreters, and where the system
+ * has no membarrier.  A thread that is inside or has the turn never detaches from the interpreter: another one that stops
+ * the world would wait for those that wait for their turn, and these for the one that it has stopped.
  */
-enum entered { ENTERED_ALONE, ENTERED_IN_TURN, ENTERED_AGAIN };
+enum entered { ENTERED_ALONE, ENTERED_IN_TURN, ENTERED_AGAIN, ENTERED_SEATED };
 
 static uint32_t thread_id(void)
 {
@@ -99,17 +117,107 @@ static __attribute__((noinline)) enum entered take_turn(void)
 	return ENTERED_IN_TURN;
 }
 
+/* Has thread @tid of this process ended?  False if that cannot be told. */
+static bool has_ended(uint32_t tid)
+{
+	int saved = errno;
+	bool ret = calls_may(ABI_CALLS_SIGNAL) && syscall(SYS_tkill, (int)tid, 0) < 0 && errno == ESRCH;
+
+	errno = saved;
+	return ret;
+}
+
+enum { LINE = 64, MARKS = 256 };	/* bytes of a cache line; marks before those of ended threads are looked for */
+
+/* @size bytes, zeroed, that share no cache line with others; *@memory is to be freed. */
+static void *own_lines(size_t size, void **memory)
+{
+	*memory = calloc(1, (size + 2 * LINE - 1) & ~(size_t)(LINE - 1));
+	return *memory ? (void *)(((uintptr_t)*memory + LINE - 1) & ~(uintptr_t)(LINE - 1)) : NULL;
+}
+
+static struct engine_mark *find_mark(void)
+{
+	uint32_t self = thread_id();
+	bool many = __atomic_load_n(&agent.engine.nmarks, __ATOMIC_RELAXED) >= MARKS;
+
+	for (struct engine_mark *m = __atomic_load_n(&agent.engine.marks, __ATOMIC_ACQUIRE); m; m = m->next) {
+		uint32_t was = __atomic_load_n(&m->tid, __ATOMIC_RELAXED);
+
+		/* The number of a thread that has ended may be this one's. */
+		if (was == self || (many && has_ended(was) &&
+				    __atomic_compare_exchange_n(&m->tid, &was, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)))
+			return m;
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) struct engine_mark *take_mark(void)
+{
+	struct engine_mark *m = find_mark();
+	void *memory;
+
+	if (!m) {
+		m = own_lines(sizeof(*m), &memory);
+		if (!m)
+			return NULL;
+		m->tid = thread_id();
+		m->next = __atomic_load_n(&agent.engine.marks, __ATOMIC_RELAXED);
+		while (!__atomic_compare_exchange_n(&agent.engine.marks, &m->next, m, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			;
+		__atomic_fetch_add(&agent.engine.nmarks, 1, __ATOMIC_RELAXED);
+	}
+	agent_thread.mark = m;
+	return m;
+}
+
+static void take_seats(void);
+
+/* Take the turn, and seats. */
+static __attribute__((noinline)) enum entered take_turn_seated(void)
+{
+	enum entered how = take_turn();
+
+	if (agent_thread.seated != agent.engine.epoch)
+		take_seats();
+	return how;
+}
+
+static __attribute__((noinline)) enum entered enter_without_gil(void)
+{
+	struct engine_mark *m = agent_thread.mark ? agent_thread.mark : take_mark();
+
+	if (!m)
+		return take_turn_seated();
+	if (m->inside) {
+		__atomic_store_n(&m->inside, m->inside + 1, __ATOMIC_RELAXED);
+		return ENTERED_SEATED;
+	}
+	__atomic_store_n(&m->inside, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED) == ENGINE_SEATED, 1)) {
+		if (__builtin_expect(agent_thread.seated != agent.engine.epoch, 0))
+			take_seats();
+		if (__builtin_expect(!agent_thread.shares, 1))
+			return ENTERED_SEATED;
+	}
+	__atomic_store_n(&m->inside, 0, __ATOMIC_RELEASE);
+	return take_turn_seated();
+}
+
 /*
- * With the main interpreter's GIL, or in a subinterpreter that has been expected (engine_expect_subinterpreters()); calls
- * may be nested.
+ * With the main interpreter's GIL, or in a subinterpreter that has been expected (engine_expect_subinterpreters()), or
+ * attached to an interpreter without a GIL; calls may be nested.
  */
 static inline enum entered enter(void)
 {
-	if (__builtin_expect(__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 0))
-		return take_turn();
+	enum engine_turns turns = __atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(turns, 0))
+		return agent.py.free_threaded ? enter_without_gil() : take_turn();
 	__atomic_store_n(&agent.engine.inside, agent.engine.inside + 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 1))
+	if (__builtin_expect(!__atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED), 1))
 		return ENTERED_ALONE;
 	__atomic_store_n(&agent.engine.inside, agent.engine.inside - 1, __ATOMIC_RELEASE);
 	return take_turn();
@@ -121,6 +229,8 @@ static inline void leave(enum entered how)
 		__atomic_store_n(&agent.engine.inside, agent.engine.inside - 1, __ATOMIC_RELEASE);
 	else if (how == ENTERED_IN_TURN)
 		__atomic_store_n(&agent.engine.turn, 0, __ATOMIC_RELEASE);
+	else if (how == ENTERED_SEATED)
+		__atomic_store_n(&agent_thread.mark->inside, agent_thread.mark->inside - 1, __ATOMIC_RELEASE);
 }
 
 unsigned engine_enter(void)
@@ -136,7 +246,7 @@ void engine_leave(unsigned how)
 /* From now on nothing is done without turns. */
 static void begin_turns(void)
 {
-	__atomic_store_n(&agent.engine.has_subinterpreters, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.engine.turns, ENGINE_IN_TURN, __ATOMIC_SEQ_CST);
 	context_stop();
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
@@ -144,12 +254,57 @@ static void begin_turns(void)
 	__atomic_store_n(&agent.engine.settled, NULL, __ATOMIC_RELAXED);
 }
 
+/* Make what other threads have written before visible to this one, and the reverse.  False: not supported. */
+static bool barrier(void)
+{
+	enum { PRIVATE_EXPEDITED = 8, REGISTER_PRIVATE_EXPEDITED = 16 };	/* Linux 4.14 */
+
+	return calls_may(ABI_CALLS_BARRIER) && !syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
+}
+
+void engine_expect_threads(void)
+{
+	agent.engine.turns_stay = !barrier();
+	begin_turns();
+}
+
+/* Without a GIL: take the turn, when nobody is inside any more. */
+static enum entered enter_alone(void)
+{
+	enum entered how;
+
+	if (!agent.py.free_threaded)
+		return enter();
+	how = take_turn();
+	__atomic_store_n(&agent.engine.turns, ENGINE_IN_TURN, __ATOMIC_SEQ_CST);
+	if (!agent.engine.turns_stay)
+		barrier();
+	for (struct engine_mark *m = __atomic_load_n(&agent.engine.marks, __ATOMIC_ACQUIRE); m; m = m->next)
+		while (__atomic_load_n(&m->inside, __ATOMIC_ACQUIRE))
+			syscall(SYS_sched_yield);
+	return how;
+}
+
+/* Without a GIL: from now on nothing is done without turns. */
+static void stay_in_turn(void)
+{
+	enum entered how;
+
+	if (!agent.py.free_threaded || agent.engine.turns_stay)
+		return;
+	how = enter_alone();
+	agent.engine.turns_stay = true;
+	leave(how);
+}
+
 static void forget_settled(void);
 
 /* Nobody is inside: who is, has the main interpreter's GIL. */
 void engine_expect_subinterpreters(void)
 {
-	if (agent.engine.has_subinterpreters)
+	stay_in_turn();
+	if (agent.engine.turns)
 		return;
 	forget_settled();
 	begin_turns();
@@ -159,14 +314,12 @@ void engine_expect_subinterpreters(void)
 /* In another interpreter.  False: the system does not support the barrier. */
 static bool enter_sub(void)
 {
-	enum { PRIVATE_EXPEDITED = 8, REGISTER_PRIVATE_EXPEDITED = 16 };	/* Linux 4.14 */
-
+	stay_in_turn();
 	take_turn();
-	if (!agent.engine.has_subinterpreters) {
+	if (!agent.engine.turns) {
 		begin_turns();
-		if (!calls_may(ABI_CALLS_BARRIER) || syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
-		    syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0)) {
-			agent.engine.has_subinterpreters = 0;
+		if (!barrier()) {
+			agent.engine.turns = ENGINE_BY_GIL;
 			leave(ENTERED_IN_TURN);
 			return false;
 		}
@@ -187,11 +340,13 @@ bool engine_meet_subinterpreter(void)
 /* --- taking in ---------------------------------------------------------------------------------------- */
 
 static void leave_lane(struct session *s);
+static void free_seats(struct session *s);
 
 static void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	free_seats(s);
 	leave_lane(s);
 	for (uint32_t k = 0; s->progs && k < s->shm.nprogs; k++)
 		vm_free(s->progs[k]);
@@ -323,6 +478,14 @@ static uint32_t process_id(void)
 	return (uint32_t)syscall(SYS_getpid);
 }
 
+static uint64_t boot_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *who, const char **why)
 {
 	enum { SIZE = F_SEAL_SHRINK | F_SEAL_GROW };
@@ -335,6 +498,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		return err;
 	s->channel = channel;
 	s->pid = who->other_pids ? who->pid : process_id();
+	s->start = boot_time_ns();
 	s->wake.fd = -1;
 	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
 	if (!err)
@@ -345,6 +509,11 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		*why = no_memory;	/* the reason for later errors; the call does not set it on success */
 	s->shm.other_pids = who->other_pids;
 	s->shm.no_memory = who->no_memory;
+	if (!err && agent.py.free_threaded && s->shm.flags & (ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS)) {
+		/* Another thread may change or free what is being read. */
+		*why = "values and tasks of Python cannot be read in a free-threaded CPython";
+		err = -ENOTSUP;
+	}
 	if (!err && s->shm.flags & ABI_SEGMENT_STACKS) {
 		s->stacks = stacks_new();
 		err = s->stacks ? 0 : -ENOMEM;
@@ -417,7 +586,7 @@ static void find_count(enum abi_marker marker)
 	const struct abi_fire *f;
 
 	*c = (struct engine_count){ .control = NULL };
-	if (agent.engine.has_subinterpreters || context_on() || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 ||
+	if (agent.engine.turns || context_on() || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 ||
 	    !s->run.lane || !s->run.cache || !s->run.objects ||
 	    (marker != ABI_MARKER_function__entry && marker != ABI_MARKER_function__return))
 		return;
@@ -474,7 +643,7 @@ static void expect_settled(void)
 	enum { FILE_OR_NAME = 3 };
 	bool reads = (agent.engine.uses[ABI_MARKER_function__entry] | agent.engine.uses[ABI_MARKER_function__return]) & FILE_OR_NAME;
 
-	if (reads && !context_on() && !agent.engine.has_subinterpreters)
+	if (reads && !context_on() && !agent.engine.turns)
 		agent.engine.settled = calloc(ENGINE_SETTLED, sizeof(*agent.engine.settled));
 }
 
@@ -517,13 +686,130 @@ static void take_lanes_early(void)
 			try_lane(s);
 }
 
+/* --- seats --------------------------------------------------------------------------------------------- */
+
+static void free_seats(struct session *s)
+{
+	struct session *seat, *next;
+
+	for (seat = s->seats; seat; seat = next) {
+		next = seat->next;
+		shm_run_fini(&seat->run);
+		free(seat->seat_memory);
+	}
+	s->seats = NULL;
+}
+
+/* In a child of fork: the lanes belong to the parent. */
+static void forget_seats(struct session *s)
+{
+	for (struct session *seat = s->seats; seat; seat = seat->next)
+		seat->run.lane = NULL;
+	free_seats(s);
+	s->seats_lock = false;
+}
+
+/* The seat of this thread, or of one that has ended; NULL: there is none. */
+static struct session *find_seat(struct session *s, bool of_ended)
+{
+	struct session *seat = s->seats;
+
+	while (seat && !(of_ended ? has_ended(seat->sitter) : seat->sitter == agent_thread.tid))
+		seat = seat->next;
+	if (seat)
+		seat->sitter = agent_thread.tid;
+	return seat;
+}
+
+static bool init_run(struct session *s, struct shm_run *run);
+
+/* A new seat; NULL: there is no lane, or no memory. */
+static struct session *make_seat(struct session *s)
+{
+	void *memory;
+	struct session *seat = own_lines(sizeof(*seat), &memory);
+
+	if (!seat)
+		return NULL;
+	*seat = *s;
+	if (!init_run(s, &seat->run)) {
+		free(memory);
+		return NULL;
+	}
+	seat->seat_memory = memory;
+	seat->sitter = agent_thread.tid;
+	seat->next = s->seats;
+	s->seats = seat;
+	return seat;
+}
+
+/* Are there seats?  Not if programs look at more than the event and its thread: what that needs, a session has once. */
+static bool has_seats(const struct session *s)
+{
+	return !(s->shm.flags & SHM_NOW & ~(uint32_t)ABI_SEGMENT_VTIME);
+}
+
+/* A thread keeps its seat, in which its variables are. */
+static struct session *seat_in(struct session *s)
+{
+	struct session *seat = NULL;
+
+	while (__atomic_exchange_n(&s->seats_lock, true, __ATOMIC_ACQUIRE))
+		syscall(SYS_sched_yield);
+	if (has_seats(s))
+		seat = find_seat(s, false);
+	if (!seat && has_seats(s) && !agent_thread.shares) {
+		seat = make_seat(s);
+		if (!seat)
+			seat = find_seat(s, true);
+		agent_thread.shares = !seat;
+	}
+	__atomic_store_n(&s->seats_lock, false, __ATOMIC_RELEASE);
+	return seat ? seat : s;
+}
+
+/* Find the thread's seats, inside or in turn. */
+static void take_seats(void)
+{
+	unsigned n = 0;
+
+	thread_id();
+	for (struct session *s = agent.engine.active; s && n < ENGINE_SEATS; s = s->next)
+		agent_thread.seats[n++] = seat_in(s);
+	agent_thread.seated = agent.engine.epoch;
+}
+
+/* Alone: a session that has begun or stopped to rest has other programs at its markers. */
+static void refresh_seats(struct session *s)
+{
+	for (struct session *seat = s->seats; seat; seat = seat->next) {
+		seat->fires = s->fires;
+		memcpy(seat->first, s->first, sizeof(seat->first));
+	}
+}
+
+/* In an interpreter without a GIL, alone: how threads run programs from now on. */
+static void choose_turns(void)
+{
+	bool sit = !agent.engine.turns_stay;
+	unsigned n = 0;
+
+	for (struct session *s = agent.engine.active; s; s = s->next, n++) {
+		/* Before the seats take all lanes, the one in which the threads without a seat will take turns. */
+		try_lane(s);
+		refresh_seats(s);
+		sit &= n < ENGINE_SEATS && has_seats(s) && s->shm.flags & ABI_SEGMENT_APART;
+	}
+	__atomic_store_n(&agent.engine.turns, sit ? ENGINE_SEATED : ENGINE_IN_TURN, __ATOMIC_RELEASE);
+}
+
 static void sum_up(void)
 {
 	unsigned markers = 0, functions = 0;
 	bool values = false, stacks = false, frames = false;
+	unsigned char uses[ABI_MARKERS] = { 0 };
 
 	agent.engine.vtime = NULL;
-	memset(agent.engine.uses, 0, sizeof(agent.engine.uses));
 	for (struct session *s = agent.engine.active; s; s = s->next) {
 		if (s->rests)
 			continue;
@@ -535,17 +821,22 @@ static void sum_up(void)
 			agent.engine.vtime = &s->shm;
 		stacks |= (s->shm.flags & ABI_SEGMENT_PYTHON) != 0 && s->markers & WANT_function__entry;
 		for (unsigned k = 0; k < ABI_MARKERS; k++)
-			agent.engine.uses[k] |= s->uses[k];
+			uses[k] |= s->uses[k];
 	}
+	/* Without a GIL other threads read them meanwhile: what a session needs is there all the time. */
+	for (unsigned k = 0; k < ABI_MARKERS; k++)
+		__atomic_store_n(&agent.engine.uses[k], uses[k], __ATOMIC_RELAXED);
 	agent.engine.markers = markers;
 	agent.engine.functions = functions;
 	agent.engine.values = values;
 	agent.engine.frames = frames;
-	agent.engine.epoch++;
+	__atomic_store_n(&agent.engine.epoch, agent.engine.epoch + 1, __ATOMIC_RELEASE);
 	variable_forget();
 	forget_settled();
-	context_update(stacks && markers & WANT_function__entry && !agent.engine.has_subinterpreters);
+	context_update(stacks && markers & WANT_function__entry && !agent.engine.turns);
 	expect_settled();
+	if (agent.py.free_threaded)
+		choose_turns();
 	find_counts();
 }
 
@@ -655,11 +946,13 @@ void engine_update(void)
 		gone[k] = __atomic_exchange_n(&agent.engine.ended[k], 0, __ATOMIC_ACQUIRE);
 	news = __atomic_exchange_n(&agent.engine.pending, NULL, __ATOMIC_ACQUIRE);
 	prepare_stacks(news);
-	how = enter();
+	how = enter_alone();
 	news = take_over(news);
 	while (*end)
 		end = &(*end)->next;
 	*end = news;
+	for (struct session *s = news; s; s = s->next)
+		s->since = agent.engine.epoch + 1;
 	for (unsigned k = 0; k < ENGINE_ENDED; k++)
 		if (gone[k])
 			remove_session(gone[k]);
@@ -680,6 +973,10 @@ static void in_child(void)
 	agent.engine.forked = true;
 	agent.engine.turn = 0;		/* its thread is not in the child */
 	agent.engine.inside = 0;
+	for (struct engine_mark *m = agent.engine.marks; m; m = m->next)
+		m->inside = 0;
+	agent_thread.mark = NULL;
+	agent_thread.seated = 0;
 	agent.engine.held = agent.engine.active;
 	agent.engine.active = NULL;
 	agent_thread.tid = 0;
@@ -713,6 +1010,7 @@ void engine_forked(void)
 	memset(agent.engine.ended, 0, sizeof(agent.engine.ended));
 	agent.engine.some_ended = false;
 	while ((s = *link)) {
+		forget_seats(s);
 		s->run.lane = NULL;	/* it still belongs to the parent */
 		leave_lane(s);
 		s->channel = INHERITED;
@@ -720,6 +1018,7 @@ void engine_forked(void)
 		free(s->fires);
 		s->fires = NULL;
 		s->pid = process_id();
+		s->start = boot_time_ns();
 		/* With other pids, the tracer's number for this process is not known until the channel is connected. */
 		if (s->shm.other_pids || sort_fires(s) || (!s->markers && !s->functions)) {
 			*link = s->next;
@@ -754,20 +1053,25 @@ static inline void end_vtime(const struct shm *clock)
 		vtime_end(clock);
 }
 
+/* Take a lane of @s for @run.  False: none is left. */
+static bool init_run(struct session *s, struct shm_run *run)
+{
+	if (shm_run_init(run, &s->shm, -1, s->pid, s->start))
+		return false;
+	run->wake = s->wake;
+	run->stacks = s->stacks;
+	run->values = &pyval_values;
+	run->thread_time = s->shm.flags & ABI_SEGMENT_VTIME ? vtime_now : NULL;
+	return true;
+}
+
 static bool try_lane(struct session *s)
 {
-	struct timespec now;
-
 	if (s->run.lane || s->unserved)
 		return s->run.lane;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	s->unserved = shm_run_init(&s->run, &s->shm, -1, s->pid, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	s->unserved = !init_run(s, &s->run);
 	if (s->unserved)
 		return false;
-	s->run.wake = s->wake;
-	s->run.stacks = s->stacks;
-	s->run.values = &pyval_values;
-	s->run.thread_time = s->shm.flags & ABI_SEGMENT_VTIME ? vtime_now : NULL;
 	find_counts();
 	return true;
 }
@@ -894,6 +1198,38 @@ static inline void run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uin
 	agent.engine.all_settled = settled;
 }
 
+/* Where the thread runs the programs of @s, the @k-th active session; NULL: there is no lane. */
+static inline struct session *place_of(struct session *s, unsigned k)
+{
+	if (agent.py.free_threaded && k < ENGINE_SEATS)
+		s = agent_thread.seats[k];
+	return take_lane(s) ? s : NULL;
+}
+
+/* The same in the thread's seats. */
+static __attribute__((noinline)) void run_seated(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings)
+{
+	uint64_t hook = cost_hook(marker), took = 0;
+	uint32_t weight = cost_due();
+	unsigned k = 0;
+
+	for (struct session *s = agent.engine.active; s; s = s->next, k++) {
+		bool is_late = agent_thread.asked && (int)(s->since - agent_thread.asked) > 0;
+		struct session *at = is_late || s->first[marker] == s->first[marker + 1] ? NULL : place_of(s, k);
+
+		if (!at)
+			continue;
+		cost_pay(lane_of(at), hook);
+		hook = 0;
+		if (__builtin_expect(weight, 0))
+			run_measured(at, marker, args, strings, weight, &took);
+		else
+			run_session(at, marker, args[0], args[1], args[2], args[3], strings);
+	}
+	if (__builtin_expect(weight, 0))
+		cost_next(took);
+}
+
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	const struct shm *vtime;
@@ -903,9 +1239,14 @@ void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t a
 		engine_forked();
 	how = enter();
 	vtime = begin_vtime();
-	agent.engine.frame = __builtin_frame_address(0);
-	object_forget();
-	run(marker, arg0, arg1, arg2, arg3, strings);
+	if (__builtin_expect(how != ENTERED_SEATED, 1)) {
+		agent.engine.frame = __builtin_frame_address(0);
+		object_forget();
+	}
+	if (__builtin_expect(how == ENTERED_ALONE || !agent.py.free_threaded, 1))
+		run(marker, arg0, arg1, arg2, arg3, strings);
+	else
+		run_seated(marker, (const uint64_t[]){ arg0, arg1, arg2, arg3 }, strings);
 	end_vtime(vtime);
 	leave(how);
 }
@@ -935,13 +1276,17 @@ void engine_replay(enum abi_marker marker, struct pyobj *code, int line, uint64_
 	uint64_t file = (uint64_t)(uintptr_t)code_file(code), name = (uint64_t)(uintptr_t)code_name(code);
 	enum entered how = enter();
 
+	unsigned k = 0;
+
 	thread_id();
-	for (struct session *s = agent.engine.active; s; s = s->next) {
-		if (s->first[marker] == s->first[marker + 1] || !can_replay(s) || !take_lane(s))
+	for (struct session *s = agent.engine.active; s; s = s->next, k++) {
+		struct session *at = s->first[marker] == s->first[marker + 1] || !can_replay(s) ? NULL : place_of(s, k);
+
+		if (!at)
 			continue;
-		s->run.at_ns = time_ns;
-		run_session(s, marker, file, name, (uint64_t)(int64_t)line, 0, 3);
-		s->run.at_ns = 0;
+		at->run.at_ns = time_ns;
+		run_session(at, marker, file, name, (uint64_t)(int64_t)line, 0, 3);
+		at->run.at_ns = 0;
 	}
 	leave(how);
 }

@@ -47,6 +47,23 @@ void engine_forked(void);
 void engine_orphaned(void);
 
 #define engine_wanted(name) __builtin_expect((agent.engine.markers & WANT_##name) != 0, 0)
+/*
+ * Called around an event for which only those arguments are computed that programs read (engine_reads_line(),
+ * engine_fire_code()).  Without a GIL the set of programs may change before they run: the event is none of those that come
+ * only then.
+ */
+static inline void engine_begin_arguments(void)
+{
+	if (__builtin_expect(agent.py.free_threaded, 0))
+		agent_thread.asked = __atomic_load_n(&agent.engine.epoch, __ATOMIC_ACQUIRE);
+}
+
+static inline void engine_end_arguments(void)
+{
+	if (__builtin_expect(agent.py.free_threaded, 0))
+		agent_thread.asked = 0;
+}
+
 #define engine_reads_line(marker) ((agent.engine.uses[marker] & 4) != 0)
 
 /*
@@ -87,6 +104,9 @@ void engine_leave(unsigned how);
  */
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 
+/* In an interpreter without a GIL, before there are hooks and segments: events of several threads come at once. */
+void engine_expect_threads(void);
+
 /*
  * With the main interpreter's GIL, before hooks are installed in another one: from now on threads take turns at events,
  * whose GILs may differ.
@@ -101,11 +121,13 @@ bool engine_meet_subinterpreter(void);
 /* The same in a subinterpreter that may not have been expected. */
 void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS], unsigned strings);
 
-/* With the main interpreter's GIL: is this thread at an event already? */
+/* With the main interpreter's GIL, or attached to one without: is this thread at an event already? */
 static inline bool engine_is_inside(void)
 {
-	if (__builtin_expect(!__atomic_load_n(&agent.engine.has_subinterpreters, __ATOMIC_RELAXED), 1))
+	if (__builtin_expect(!__atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED), 1))
 		return agent.engine.inside != 0;
+	if (agent_thread.mark && agent_thread.mark->inside)
+		return true;
 	return agent_thread.tid && __atomic_load_n(&agent.engine.turn, __ATOMIC_RELAXED) == agent_thread.tid;
 }
 

@@ -45,6 +45,7 @@ struct pyobj *fire_exception_object(struct pyobj **type, struct pyobj **value, s
 		bool marker = marker_wanted(name);						\
 		int saved = errno, line = 0;							\
 												\
+		engine_begin_arguments();							\
 		if (marker || engine_reads_line(ABI_MARKER_##name))				\
 			line = moment->line(moment);						\
 		if (marker)									\
@@ -54,6 +55,7 @@ struct pyobj *fire_exception_object(struct pyobj **type, struct pyobj **value, s
 			engine_fire_code(ABI_MARKER_##name, moment->code, line);		\
 			fire_values(NULL, NULL);						\
 		}										\
+		engine_end_arguments();								\
 		errno = saved;									\
 	}
 FIRE(function__entry)

@@ -127,6 +127,11 @@ bool function_usable(void)
 		if (agent.function.usable)
 			measure_tag();
 	}
+	if (agent.py.free_threaded) {
+		/* The decisions in code objects are read and written without a lock. */
+		agent_why("functions by name cannot be traced in a free-threaded CPython");
+		return false;
+	}
 	if (!agent.function.usable)
 		agent_why("functions by name: this CPython does not tell qualified names, or has no room beside code objects");
 	return agent.function.usable;

@@ -181,4 +181,4 @@ static unsigned update(unsigned wants)
 	return wants;
 }
 
-const struct hook hook_eval = { WANT_function__entry | WANT_function__return, usable, update };
+const struct hook hook_eval = { WANT_function__entry | WANT_function__return, 0, usable, update };

@@ -98,4 +98,4 @@ void hook_gc_sub(struct pyobj *dict, bool on)
 	agent_release(gc);
 }
 
-const struct hook hook_gc = { WANT_gc__start | WANT_gc__done, usable, update };
+const struct hook hook_gc = { WANT_gc__start | WANT_gc__done, WANT_gc__start | WANT_gc__done, usable, update };

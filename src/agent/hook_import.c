@@ -130,4 +130,7 @@ void hook_import_sub(struct pyobj *dict, bool on)
 	agent_release(importlib);
 }
 
-const struct hook hook_import = { WANT_import__find__load__start | WANT_import__find__load__done, usable, update };
+const struct hook hook_import = {
+	WANT_import__find__load__start | WANT_import__find__load__done,
+	WANT_import__find__load__start | WANT_import__find__load__done, usable, update
+};

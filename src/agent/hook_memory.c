@@ -289,4 +289,6 @@ void hook_memory_again(void)
 	agent_thread.busy = was_busy;
 }
 
-const struct hook hook_memory = { WANT_memory__alloc | WANT_memory__free, usable, update };
+const struct hook hook_memory = {
+	WANT_memory__alloc | WANT_memory__free, WANT_memory__alloc | WANT_memory__free, usable, update
+};

@@ -18,7 +18,7 @@ static struct pyobj *on_unwind(struct pyobj *self, struct pyobj *const *args, ss
 static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
-static capi_fastcall on_handled, on_instruction, on_line;
+static capi_fastcall on_handled, on_instruction, on_line, on_jump;
 
 static struct capi_method entry_method = { "dtap_entry", on_entry, CAPI_FASTCALL, NULL };
 static struct capi_method return_method = { "dtap_return", on_return, CAPI_FASTCALL, NULL };
@@ -27,6 +27,7 @@ static struct capi_method call_method = { "dtap_call", on_call, CAPI_FASTCALL, N
 static struct capi_method c_return_method = { "dtap_c_return", on_c_return, CAPI_FASTCALL, NULL };
 static struct capi_method raise_method = { "dtap_raise", on_raise, CAPI_FASTCALL, NULL };
 static struct capi_method handled_method = { "dtap_handled", on_handled, CAPI_FASTCALL, NULL };
+static struct capi_method jump_method = { "dtap_jump", on_jump, CAPI_FASTCALL, NULL };
 static struct capi_method line_method = { "dtap_line", on_line, CAPI_FASTCALL, NULL };
 static struct capi_method instruction_method = { "dtap_instruction", on_instruction, CAPI_FASTCALL, NULL };
 
@@ -38,7 +39,7 @@ static const struct event {
 	unsigned want;
 	struct capi_method *method;
 	bool local;		/* enabled in single code objects only */
-	bool sub;		/* in subinterpreters only: in the main one the trace function serves */
+	bool sub;		/* only in subinterpreters and without a GIL: elsewhere the trace function serves */
 } events[] = {
 	{ "PY_START", WANT_function__entry, &entry_method },
 	{ "PY_RESUME", WANT_function__entry, &entry_method },
@@ -53,6 +54,7 @@ static const struct event {
 	{ "EXCEPTION_HANDLED", WANT_exception__caught, &handled_method },
 	{ "INSTRUCTION", WANT_exception__caught, &instruction_method, .local = true },
 	{ "LINE", WANT_line, &line_method, .sub = true },
+	{ "JUMP", WANT_line, &jump_method, .sub = true },
 };
 
 /* @where: the offset of the instruction, a Python integer. */
@@ -180,11 +182,27 @@ static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssiz
 {
 	struct moment moment = { .code = args[0], .line = line_given, .where = args[1] };
 
-	(void)self;
 	(void)nargs;
-	if (!fire_wanted(line))
+	if (self && !fire_wanted(line))
 		return disable();
-	if (!agent_thread.busy)
+	if (!agent_thread.busy && fire_wanted(line))
+		fire_line(&moment);
+	return agent_none();
+}
+
+/*
+ * (code, instruction offset, offset of the next one): a loop in a single line begins again, which is a line for
+ * sys.settrace.  Other places never have such an event.
+ */
+static struct pyobj *on_jump(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
+{
+	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1] };
+	int from = (int)agent.py.PyLong_AsLong(args[1]), to = nargs > 2 ? (int)agent.py.PyLong_AsLong(args[2]) : from;
+
+	(void)self;
+	if (to >= from || agent.py.PyCode_Addr2Line(args[0], from) != agent.py.PyCode_Addr2Line(args[0], to))
+		return disable();
+	if (!agent_thread.busy && fire_wanted(line))
 		fire_line(&moment);
 	return agent_none();
 }
@@ -284,7 +302,7 @@ static int register_events(struct pyobj *monitoring, int tool, unsigned wants, s
 
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		bool wanted = wants & events[i].want;
-		int bit = events[i].sub && !self ? 0 : event_bit(monitoring, events[i].name);
+		int bit = events[i].sub && !self && !agent.py.free_threaded ? 0 : event_bit(monitoring, events[i].name);
 
 		if (bit > 0 && register_event(monitoring, tool, bit, wanted ? events[i].method : NULL, self) && wanted &&
 		    !events[i].local)
@@ -326,6 +344,8 @@ static unsigned update(unsigned wants)
 		wants &= ~(unsigned)WANT_exception__caught;
 	if (!monitoring || (!agent.monitoring.has_tool && (!wants || !take_own_tool(monitoring))))
 		return 0;
+	if (wants & WANT_line && !get_disable(monitoring))
+		wants &= ~(unsigned)WANT_line;
 	bits = register_events(monitoring, agent.monitoring.tool, wants, NULL);
 	if (!(wants & WANT_exception__caught))
 		caught_unwatch(monitoring);
@@ -342,5 +362,6 @@ static unsigned update(unsigned wants)
 const struct hook hook_monitoring = {
 	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
 		WANT_exception__raise | WANT_exception__caught,
+	HOOK_MONITORING_SUB,
 	usable, update
 };

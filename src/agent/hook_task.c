@@ -34,4 +34,4 @@ static unsigned update(unsigned wants)
 	return hook_function_steps(wants) ? wants : 0;
 }
 
-const struct hook hook_task = { WANT_task__step__begin | WANT_task__step__end, usable, update };
+const struct hook hook_task = { WANT_task__step__begin | WANT_task__step__end, 0, usable, update };

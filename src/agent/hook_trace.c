@@ -199,6 +199,6 @@ void hook_trace_again(void)
 
 const struct hook hook_profile = {
 	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return,
-	profile_usable, profile_update
+	0, profile_usable, profile_update
 };
-const struct hook hook_trace = { WANT_line | WANT_exception__raise | WANT_exception__caught, trace_usable, trace_update };
+const struct hook hook_trace = { WANT_line | WANT_exception__raise | WANT_exception__caught, 0, trace_usable, trace_update };

@@ -23,7 +23,7 @@ struct shm_run *object_reader_of_living(struct shm_run *r)
 	static struct shm none;
 	static struct shm_run reader = { .shm = &none, .is_alive = true };
 
-	if (agent_thread.allocating || (agent.engine.has_subinterpreters &&
+	if (agent_thread.allocating || (agent.engine.turns &&
 					agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main()))
 		return r;
 	return &reader;
@@ -48,7 +48,7 @@ static bool is_living(uint64_t addr)
 /* Read an object's first bytes, as many as are readable; returns their number. */
 static uint32_t read_head(struct shm_run *r, uint64_t addr, uint8_t head[OBJECT_HEAD])
 {
-	static const uint32_t sizes[] = { OBJECT_HEAD, 32, 24, 16 };
+	static const uint32_t sizes[] = { OBJECT_HEAD, 32, 24, 16 };	/* a free-threaded one has 32 at least */
 
 	for (unsigned k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
 		if (!memory_read(r, head, sizes[k], addr))
@@ -62,7 +62,7 @@ void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret)
 	ret->addr = addr;
 	ret->bytes = (const uint8_t *)(uintptr_t)addr;
 	ret->have = UINT32_MAX;
-	memcpy(&ret->type, ret->bytes + 8, sizeof(ret->type));
+	memcpy(&ret->type, ret->bytes + agent.py.type_slot * sizeof(void *), sizeof(ret->type));
 	memcpy(&ret->flags, (const char *)(uintptr_t)ret->type + object_at->type_flags, sizeof(ret->flags));
 }
 
@@ -101,7 +101,7 @@ int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 	ret->have = read_head(r, addr, ret->head);
 	if (!ret->have)
 		return ABI_FAULT_BADADDR;
-	memcpy(&ret->type, ret->head + 8, sizeof(ret->type));
+	memcpy(&ret->type, ret->head + agent.py.type_slot * sizeof(void *), sizeof(ret->type));
 	if (!is_type(r, ret->type) || memory_read(r, &ret->flags, sizeof(ret->flags), ret->type + object_at->type_flags))
 		return ABI_FAULT_BADADDR;
 	return 0;

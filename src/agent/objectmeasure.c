@@ -26,6 +26,12 @@ static inline uint64_t word_of(const void *bytes, uint32_t off)
 	return w;
 }
 
+/* The first byte after ob_type. */
+static uint32_t after_head(void)
+{
+	return (agent.py.type_slot + 1) * 8;
+}
+
 enum { SPECIMENS = 40 };
 static struct pyobj *specimens[SPECIMENS];	/* while measuring */
 static unsigned nspecimens;
@@ -137,16 +143,16 @@ static void measure_types(void)
 			object_at->type_flags = off;
 	}
 	/* The word after ob_size in every version so far; verified on two types. */
-	if (!strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_STR]), 24), "str") &&
-	    !strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_TUPLE]), 24), "tuple"))
-		object_at->type_name = 24;
+	if (!strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_STR]), after_head() + 8), "str") &&
+	    !strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_TUPLE]), after_head() + 8), "tuple"))
+		object_at->type_name = after_head() + 8;
 }
 
 static void measure_sizes(void)
 {
 	uint32_t limit;
 
-	for (uint32_t off = 16; off < 32; off += 8)
+	for (uint32_t off = after_head(); off < after_head() + 16; off += 8)
 		if (word_of(bytes_of(S_BYTES), off) == 17 && word_of(bytes_of(S_TUPLE), off) == 3 &&
 		    word_of(bytes_of(S_LIST), off) == 5)
 			object_at->size = off;
@@ -308,7 +314,7 @@ static void measure_text(void)
 	static const uint8_t latin[] = { 0xe9, 't', 0xe9, ' ', 0xff };
 	uint32_t limit;
 
-	for (uint32_t off = 16; !object_at->str_length && off < 32; off += 8) {
+	for (uint32_t off = after_head(); !object_at->str_length && off < after_head() + 16; off += 8) {
 		bool same = true;
 
 		for (unsigned k = 0; k < 5; k++)

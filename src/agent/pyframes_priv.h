@@ -40,7 +40,7 @@ static inline uint64_t pyframes_code(const char *frame)
 {
 	uint64_t code = pyframes_word(frame, pyframes_at->code) & ~(uint64_t)PYFRAMES_TAG_BITS;
 
-	return code && pyframes_word((const void *)(uintptr_t)code, 8) == pyframes_at->code_type ? code : 0;
+	return code && pyframes_word((const void *)(uintptr_t)code, pyframes_at->type) == pyframes_at->code_type ? code : 0;
 }
 
 /*

@@ -52,6 +52,22 @@ struct engine_settled {
 
 enum { ENGINE_SETTLED = 1 << 14 };
 
+/* How the events of several threads are kept apart: see "turns" in engine.c. */
+enum engine_turns {
+	ENGINE_BY_GIL,
+	ENGINE_IN_TURN,
+	ENGINE_SEATED,			/* without a GIL: each thread has its own seat in each session */
+};
+
+enum { ENGINE_SEATS = 8 };
+
+/* Says to others whether a thread is at an event.  Never freed; another thread gets that of one that has ended. */
+struct engine_mark {
+	struct engine_mark *next;
+	uint32_t tid;			/* atomic */
+	int inside;			/* written by its thread; atomic */
+};
+
 struct engine_state {
 	unsigned markers;			/* enum want: wanted by some program */
 	unsigned char uses[ABI_MARKERS];	/* by marker: arguments read by programs, bit n for argument n */
@@ -73,7 +89,10 @@ struct engine_state {
 	bool forked;				/* in a child in which engine_forked() has not been called yet ... */
 	struct session *held;			/* ... the parent's sessions */
 	/* See "turns" in engine.c. */
-	int has_subinterpreters;		/* atomic */
+	enum engine_turns turns;		/* atomic */
+	bool turns_stay;			/* without a GIL: never ENGINE_SEATED again */
+	struct engine_mark *marks;		/* of threads; atomic */
+	unsigned nmarks;
 	int inside;				/* written with the GIL; atomic */
 	uint32_t turn;				/* the thread whose turn it is; atomic */
 };
@@ -500,6 +519,11 @@ struct agent_thread {
 	bool busy;			/* the agent is running code of its own, whose audit events are not reported */
 	bool allocating;		/* at an event of an allocator: nothing may be allocated from Python */
 	uint32_t tid;			/* engine.c: the kernel's; 0: not known yet */
+	unsigned seated;		/* the engine's epoch for which @seats are right; 0: none */
+	unsigned asked;			/* the epoch for which the event's arguments were computed; 0: they are complete */
+	bool shares;			/* there was no lane for it: it takes turns, in the sessions' own lanes */
+	struct engine_mark *mark;	/* or NULL */
+	struct session *seats[ENGINE_SEATS];	/* in the active sessions, in their order */
 	/* The objects of the current event, besides its frame; NULL: none. */
 	struct pyobj *result;		/* at a return or yield: its value */
 	struct pyobj *exception;	/* at a raise: the exception; before 3.12 there may be no object yet */

@@ -140,7 +140,7 @@ bool subinterp_event(const char *event, struct pyobj *args)
 			engine_expect_subinterpreters();
 		return false;
 	}
-	if (!agent.engine.has_subinterpreters && !engine_meet_subinterpreter())
+	if (!agent.engine.turns && !engine_meet_subinterpreter())
 		return true;
 	/* "cpython.": the interpreter is made, or ends. */
 	if (agent.phase == AGENT_READY && !agent_thread.busy && strncmp(event, "cpython.", 8) != 0)

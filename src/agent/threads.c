@@ -234,4 +234,4 @@ static unsigned update(unsigned wants)
 	return wants;
 }
 
-const struct hook hook_thread = { WANT_thread__start | WANT_thread__finish, usable, update };
+const struct hook hook_thread = { WANT_thread__start | WANT_thread__finish, 0, usable, update };

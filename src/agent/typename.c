@@ -18,11 +18,9 @@
 #define FLAG_IS_TYPE (1ul << 31)
 
 /* After the object header and ob_size in every version so far; this is verified. */
-enum { BUILTIN_OFF = 24 };
-
 static const char *builtin_name(struct pyobj *type)
 {
-	return *(const char **)(void *)((char *)type + BUILTIN_OFF);
+	return ((const char **)(void *)type)[agent.py.type_slot + 2];
 }
 
 /* A class whose qualified name is not its name, or NULL. */

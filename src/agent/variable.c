@@ -86,7 +86,7 @@ static bool is_called(const struct function *f, uint32_t slot, const struct vari
 /* The contents of the cell @addr; 0: empty, or not a cell. */
 static uint64_t in_cell(uint64_t addr)
 {
-	return addr && word_at(addr, 8) == object_at->cell ? word_at(addr, object_at->cell_value) : 0;
+	return addr && word_at(addr, agent.py.type_slot * 8) == object_at->cell ? word_at(addr, object_at->cell_value) : 0;
 }
 
 /*
@@ -142,7 +142,7 @@ static inline struct variable_hint *hint_of(uint64_t code, uint64_t id)
 static void note_hint(const struct function *f, uint64_t id, uint32_t slot)
 {
 	struct variable_hint *h = hint_of(f->code, id);
-	uint64_t name = agent.engine.has_subinterpreters ? 0 : name_at(f, slot), was = h->name;
+	uint64_t name = agent.engine.turns ? 0 : name_at(f, slot), was = h->name;
 
 	if (agent_thread.allocating)
 		return;		/* the former name may be the program's no more: releasing it could change the interpreter */

@@ -106,8 +106,7 @@ uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t 
 	bool *shared = arena_alloc(prog->arena, nglobals * sizeof(*shared) + 1);
 
 	p->locks = arena_alloc(prog->arena, prog->nclauses * sizeof(*p->locks) + 1);
-	if (!prog->exclusive)
-		return off;
+	p->is_apart = true;
 	for (uint32_t k = 0; k < nglobals; k++)
 		v[k].group = k;
 	for (uint32_t c = 0; c < prog->nclauses; c++) {
@@ -124,6 +123,12 @@ uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t 
 		used[c] = pass.first;
 		if (pass.n)
 			p->locks[c].how = pass.n > 1 ? LOCK_TAKE : LOCK_SHARE;
+		p->is_apart &= pass.n <= 1;
+	}
+	if (!prog->exclusive) {
+		for (uint32_t c = 0; c < prog->nclauses; c++)
+			p->locks[c].how = LOCK_NONE;
+		return off;
 	}
 	p->lock_slots = slots_for(ncpus);
 	off = (off + LOCK_LINE - 1) & ~(LOCK_LINE - 1u);

@@ -29,7 +29,7 @@ struct lock_use {
 	uint32_t off;		/* of the lock in EBPF_MAP_ORDER */
 };
 
-/* Set @p's locks; they begin at @off.  Returns where they end. */
+/* Set @p's locks, which begin at @off, and is_apart.  Returns where they end. */
 uint32_t lock_plan(const struct ir_prog *prog, struct ebpf_private *p, uint32_t ncpus, uint32_t off);
 
 /* Before and after @c; jump to @skipped if the lock cannot be taken in time. */

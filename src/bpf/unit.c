@@ -643,6 +643,7 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");
 	order = lock_plan(prog, p, sizes->ncpus, has_ordered(prog) ? 16 * prog->nmaps : 0);
+	u->is_apart = p->is_apart;
 	if (order)
 		set_map(&u->maps[EBPF_MAP_ORDER], BPF_MAP_TYPE_ARRAY, 4, order, 1, 0, "order");
 	if (sizes->syscalls)

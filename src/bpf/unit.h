@@ -99,6 +99,7 @@ struct ebpf_private {
 	uint32_t threads_size;		/* bytes of a thread's variables */
 	uint32_t scratch_slots;		/* a power of two */
 	struct lock_use *locks;		/* by clause */
+	bool is_apart;			/* no clause has several operations on what others write */
 	uint32_t lock_slots;		/* a power of two */
 	uint32_t state_off, work_off, strs_off, raise_off, frames_off, copyin_off;
 	uint32_t frame_size;		/* bytes of a procedure's frame */

@@ -126,8 +126,9 @@ static int check_python(const struct agent_run *r)
 		return complain("%s is Python %s; the agent serves " CPYTHON_RANGE, r->python, r->facts[VERSION]);
 	if (strcmp(r->facts[BITS], "64"))
 		return complain("%s is a 32-bit program, which the agent does not serve", r->python);
-	if (strcmp(r->facts[THREADING], "gil"))
-		return complain("%s is a free-threaded build, which the agent does not serve", r->python);
+	if (strcmp(r->facts[THREADING], "gil") && (minor < CPYTHON_FREE_FIRST || minor > CPYTHON_FREE_LAST))
+		return complain("%s is a free-threaded build of Python %s; of these the agent serves " CPYTHON_FREE_RANGE, r->python,
+				r->facts[VERSION]);
 	if (!*r->facts[FOLDER])
 		return complain("%s has no site-packages folder", r->python);
 	return 0;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LANES_MAX = 64, LANES_MIN = 4, ELEM_ALIGN = 64 };
+enum { LANES_MAX = 64, LANES_MIN = 4, LANES_OF_PROCESS = 32, ELEM_ALIGN = 64 };
 
 /* Events can come ten times faster than in the kernel place, and memory that a burst has used is given back. */
 enum { RING_FACTOR = 16, RING_MAX = 256 << 20 };
@@ -156,8 +156,11 @@ int layout_make(const struct ebpf_unit *unit, unsigned int processes, struct lay
 		layout_fini(&l);
 		return -E2BIG;
 	}
-	/* One lane for the tracer, and two for each process, because an exec may take a new one. */
-	l.nlanes = processes && processes < LANES_MAX / 2 ? 2 + 2 * processes : LANES_MAX;
+	/*
+	 * One lane for the tracer; for each process one or, without a GIL, one for each thread as far as they go; an exec may
+	 * take new ones.  Lanes that are never taken cost no memory.
+	 */
+	l.nlanes = processes && processes < LANES_MAX / LANES_OF_PROCESS ? 2 + LANES_OF_PROCESS * processes : LANES_MAX;
 	while (shared + l.nlanes * l.lane_size > data_max)
 		l.nlanes--;
 	l.data_size = shared + l.nlanes * l.lane_size;

@@ -626,7 +626,7 @@ static uint32_t flags_of(const struct ebpf_unit *unit)
 {
 	return (unit->maps[EBPF_MAP_STACKS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_STACKS : 0) |
 	       (unit->asks_values ? ABI_SEGMENT_VALUES : 0) |
-	       (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) |
+	       (unit->asks_tasks ? ABI_SEGMENT_TASKS : 0) | (unit->is_apart ? ABI_SEGMENT_APART : 0) |
 	       (unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_VTIME : 0) |
 	       (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 }

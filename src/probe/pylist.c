@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "lang/desc.h"
 #include "probe/pycode.h"
+#include "probe/pyoffsets.h"
 #include "probe/remote.h"
 #include "probe/symbols.h"
 #include "probe/walks.h"
@@ -433,6 +434,8 @@ int pylist_read(struct arena *a, uint32_t pid, const char *module, const char *n
 	err = remote_init(&l.mem, pid);
 	if (!err)
 		err = symbols ? walks_python(symbols, pid, &l.py) : -ENOMEM;
+	if (!err && pyoffsets_free_threaded(&l.py))
+		err = -ENOTSUP;
 	if (!err && !remote_get_now(&l.mem, l.py.runtime, &first, sizeof(first)))
 		err = -errno;
 	if (!err) {

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "abi/cpython.h"
+
 static const struct {
 	uint16_t version;
 	struct abi_python python;
@@ -16,7 +18,7 @@ static const struct {
 	    .next_thread = (NEXT_THREAD), .thread_id = (THREAD_ID), .frame = (FRAME), .cframe_frame = (CFRAME_FRAME),	\
 	    .back = (BACK), .code = (CODE), .instr = (INSTR), .lasti_scale = (LASTI_SCALE), .owner = (OWNER),		\
 	    .frame_size = (FRAME_SIZE), .first_instr = (FIRST_INSTR), .file = (FILE), .name = (NAME), .table = (TABLE),	\
-	    .line = (LINE), .length = 16, .state = 32, .ascii_data = (ASCII), .other_data = (OTHER), .bytes_size = 16,	\
+	    .line = (LINE), .type = 8, .length = 16, .state = 32, .ascii_data = (ASCII), .other_data = (OTHER), .bytes_size = 16,	\
 	    .bytes_data = 32 } },
 #define PUBLISHED(...)
 #define GIL(...)
@@ -50,16 +52,24 @@ static const struct published {
 /* Words of _Py_DebugOffsets. */
 enum { VERSION = 1, FREE_THREADED = 2, INTERP = 5, NEXT_INTERP = 8, THREADS = 9 };
 
-/* The layouts of str and bytes behind the object's type, the same since 3.12. */
-enum { TYPE_AT = 8, LENGTH_AT = 16, STATE_AT = 32, ASCII_AT = 40, OTHER_AT = 56, BYTES_AT = 32 };
+/*
+ * The layouts of str and bytes behind the object's type, the same since 3.12.  In a free-threaded build the type is
+ * FREE_MORE further behind.
+ */
+enum { TYPE_AT = 8, LENGTH_AT = 16, STATE_AT = 32, ASCII_AT = 40, OTHER_AT = 56, BYTES_AT = 32, FREE_MORE = 16 };
+
+static uint32_t more_of(const uint64_t *w)
+{
+	return w[FREE_THREADED] ? FREE_MORE : 0;
+}
 
 /* Are all offsets plausible? */
 static bool makes_sense(const uint64_t *w, const struct published *p)
 {
-	uint64_t thread = w[p->thread], frame = w[p->frame], code = w[p->code];
+	uint64_t thread = w[p->thread], frame = w[p->frame], code = w[p->code], more = more_of(w);
 
-	if (w[p->object + 1] != TYPE_AT || w[p->bytes + 1] != LENGTH_AT || w[p->bytes + 2] != BYTES_AT ||
-	    w[p->str + 1] != STATE_AT || w[p->str + 2] != LENGTH_AT || w[p->str + 3] != ASCII_AT)
+	if (w[p->object + 1] != TYPE_AT + more || w[p->bytes + 1] != LENGTH_AT + more || w[p->bytes + 2] != BYTES_AT + more ||
+	    w[p->str + 1] != STATE_AT + more || w[p->str + 2] != LENGTH_AT + more || w[p->str + 3] != ASCII_AT + more)
 		return false;
 	if (thread > 4096 || w[p->thread + 2] + 8 > thread || w[p->thread + 4] + 8 > thread || w[p->thread_id] + 8 > thread)
 		return false;
@@ -87,9 +97,21 @@ int pyoffsets_publishes(uint16_t version)
 	return publishes(version) != NULL;
 }
 
+/* Is it a build with a GIL, or one without of a version that is served? */
+static bool serves_free(uint16_t version, const uint64_t *w)
+{
+	return !w[FREE_THREADED] || (version >= 0x0300 + CPYTHON_FREE_FIRST && version <= 0x0300 + CPYTHON_FREE_LAST);
+}
+
+bool pyoffsets_free_threaded(const struct abi_python *python)
+{
+	return python->type != TYPE_AT;
+}
+
 int pyoffsets_find(uint16_t version, const uint64_t *w, struct abi_python *ret)
 {
 	const struct published *p = publishes(version);
+	uint32_t more;
 
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		if (layouts[i].version != version)
@@ -97,8 +119,9 @@ int pyoffsets_find(uint16_t version, const uint64_t *w, struct abi_python *ret)
 		*ret = layouts[i].python;
 		return 0;
 	}
-	if (!p || !w || memcmp(w, "xdebugpy", 8) || w[VERSION] >> 16 != version || w[FREE_THREADED] || !makes_sense(w, p))
+	if (!p || !w || memcmp(w, "xdebugpy", 8) || w[VERSION] >> 16 != version || !serves_free(version, w) || !makes_sense(w, p))
 		return -ENOTSUP;
+	more = more_of(w);
 	*ret = (struct abi_python){
 		.version = version, .runs = ABI_PYTHON_SHIM,
 		.interp = (uint32_t)w[INTERP], .next_interp = (uint32_t)w[NEXT_INTERP], .threads = (uint32_t)w[THREADS],
@@ -108,8 +131,8 @@ int pyoffsets_find(uint16_t version, const uint64_t *w, struct abi_python *ret)
 		.instr = (uint32_t)w[p->frame + 3], .owner = (uint32_t)w[p->frame + 5],
 		.file = (uint32_t)w[p->code + 1], .name = (uint32_t)w[p->code + 3], .table = (uint32_t)w[p->code + 4],
 		.line = (uint32_t)w[p->code + 5], .first_instr = (uint32_t)w[p->code + 9],
-		.length = LENGTH_AT, .state = STATE_AT, .ascii_data = ASCII_AT, .other_data = OTHER_AT,
-		.bytes_size = LENGTH_AT, .bytes_data = BYTES_AT,
+		.type = TYPE_AT + more, .length = LENGTH_AT + more, .state = STATE_AT + more, .ascii_data = ASCII_AT + more,
+		.other_data = OTHER_AT + more, .bytes_size = LENGTH_AT + more, .bytes_data = BYTES_AT + more,
 	};
 	return 0;
 }

@@ -21,9 +21,12 @@ int pyoffsets_publishes(uint16_t version);
 
 /*
  * Fill *ret, except for addresses, for CPython @version; @words are the published ones, if the version publishes
- * them.  0; -ENOTSUP: unknown version or build (free-threaded), or implausible words.
+ * them.  0; -ENOTSUP: unknown version or build, or implausible words.
  */
 int pyoffsets_find(uint16_t version, const uint64_t *words, struct abi_python *ret);
+
+/* Is it a build without a GIL (PEP 703)? */
+bool pyoffsets_free_threaded(const struct abi_python *python);
 
 /* How to find the thread that holds a GIL: one for all interpreters, or one for each. */
 struct pyoffsets_gil {

@@ -69,7 +69,7 @@ size_t pystacks_walk(const struct pystacks_reader *r, uint64_t state, struct pys
 				v[i].entry = at;
 			continue;
 		}
-		if (remote_word(&r->mem, code + 8) != py->code_type)
+		if (remote_word(&r->mem, code + py->type) != py->code_type)
 			return n;
 		v[n].addr = at;
 		v[n].code = code;
@@ -510,7 +510,7 @@ int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, bool n
 	if (!err && !remote_get_now(&r.mem, r.py.runtime, words, sizeof(words)))
 		err = -errno;
 	if (err == -ENOENT)
-		strbuf_printf(why, "process %" PRIu32 " is no CPython that dtap knows: " CPYTHON_RANGE " with a GIL", pid);
+		strbuf_printf(why, "process %" PRIu32 " is no CPython that dtap knows: " CPYTHON_RANGE ", and " CPYTHON_FREE_RANGE " without a GIL", pid);
 	else if (err == -EPERM || err == -EACCES)
 		strbuf_printf(why, "process %" PRIu32 ": permission denied: its memory is for its own user, and for root", pid);
 	else if (err)
@@ -518,9 +518,10 @@ int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, bool n
 	if (err)
 		goto out;
 	ret->version = (uint16_t)r.py.version;
-	ret->knows_gil = !pyoffsets_gil(ret->version, words, &gil);
+	ret->knows_gil = !pyoffsets_free_threaded(&r.py) && !pyoffsets_gil(ret->version, words, &gil);
 	read_threads(&r, ret->knows_gil ? &gil : NULL, ret);
-	ret->knows_locks = !pyoffsets_slots(ret->version, words, &slots);
+	/* A free-threaded build has other locks. */
+	ret->knows_locks = !pyoffsets_free_threaded(&r.py) && !pyoffsets_slots(ret->version, words, &slots);
 	if (ret->knows_locks)
 		pylocks_read(&r, &slots, ret);
 	if (!remote_lives(&r.mem)) {

@@ -1,6 +1,6 @@
 /*
  * This relies on these facts: CPython 3.8 and later exports PySys_AddAuditHook; a free-threaded one exports
- * _Py_DecRefShared; PyPy exports pypy_main_startup.  glibc has dlopen and threads in libc since 2.34, before that in
+ * _Py_DecRefShared, 3.14 and later Py_HashBuffer; PyPy exports pypy_main_startup.  glibc has dlopen and threads in libc since 2.34, before that in
  * libdl, to which every CPython is linked, and in libpthread; musl has loader and C library in one file.
  */
 #include "target/guest.h"
@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/cpython.h"
 #include "arch/arch.h"
 #include "arch/remote.h"
 #include "base/file.h"
@@ -182,7 +183,7 @@ static void use_libc(struct guest *g, const struct mapped *f)
 /* --- the interpreter ------------------------------------------------------------------------------------ */
 
 struct python {
-	bool has_api, is_old, is_pypy, is_free_threaded;
+	bool has_api, is_old, is_pypy, is_new_free_threaded;
 };
 
 static void look_for_python(struct guest *g, struct python *p, const struct mapped *f)
@@ -203,7 +204,7 @@ static void look_for_python(struct guest *g, struct python *p, const struct mapp
 	} else {
 		p->is_old = true;
 	}
-	p->is_free_threaded |= obj_exports(f->o, "_Py_DecRefShared", &addr);
+	p->is_new_free_threaded |= obj_exports(f->o, "_Py_DecRefShared", &addr) && obj_exports(f->o, "Py_HashBuffer", &addr);
 }
 
 static bool may_be_python(const char *base)
@@ -282,8 +283,8 @@ static int check_python(const struct target *t, const struct python *p, struct s
 {
 	if (p->is_pypy)
 		return refuse(t, "it is a PyPy; the agent is for CPython", why);
-	if (p->is_free_threaded)
-		return refuse(t, "it is a CPython without a GIL (free-threaded), which the agent cannot hook yet", why);
+	if (p->is_new_free_threaded)
+		return refuse(t, "it is a CPython without a GIL (free-threaded) after " CPYTHON_FREE_RANGE ", which the agent does not know", why);
 	if (p->is_old && !p->has_api)
 		return refuse(t, "its CPython is older than 3.8", why);
 	if (!p->has_api)

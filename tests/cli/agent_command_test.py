@@ -101,7 +101,7 @@ def answers(tmp_path, *lines):
     (("cpython", "3.8.3", "64", "gil", "/nowhere", "/", "no"), "3.9 to 3.15"),
     (("cpython", "3.16.0", "64", "gil", "/nowhere", "/", "no"), "3.9 to 3.15"),
     (("cpython", "3.12.1", "32", "gil", "/nowhere", "/", "no"), "32-bit"),
-    (("cpython", "3.13.1", "64", "free", "/nowhere", "/", "no"), "free-threaded"),
+    (("cpython", "3.14.1", "64", "free", "/nowhere", "/", "no"), "free-threaded"),
     (("cpython", "3.13.1", "64", "gil", "", "/", "no"), "no site-packages"),
     (("cpython", "3.13.1", "64", "gil", "/nowhere/it's", "/", "no"), "cannot stand"),
     ((), "no Python 3"),

@@ -41,6 +41,8 @@ EXPORTED void PySys_AddAuditHook(void) { }
 #ifdef FREE_THREADED
 EXPORTED void _Py_DecRefShared(void);
 EXPORTED void _Py_DecRefShared(void) { }
+EXPORTED void Py_HashBuffer(void);
+EXPORTED void Py_HashBuffer(void) { }
 #endif
 #ifdef PYPY
 EXPORTED void pypy_main_startup(void);

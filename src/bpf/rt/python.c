@@ -154,7 +154,7 @@ static long next_frame(u32 k, struct stack_walk *c)
 		tell_call(w, frame);
 		return 0;
 	}
-	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + 8) != PY(c)->code_type)
+	if (rt_read_user(w->code_bytes, ABI_PYTHON_CODE, code) || *(u64 *)(w->code_bytes + (PY(c)->type & 0x1f)) != PY(c)->code_type)
 		return 1;
 	if (is_hidden(c))
 		return 0;

@@ -1,0 +1,164 @@
+"""CPython without a GIL: events of threads that run at the same time, against what the program counts itself."""
+import re
+import subprocess
+
+import harness
+import pytest
+
+from pathlib import Path
+
+pytestmark = [pytest.mark.needs_root, pytest.mark.interps("3.13t")]
+
+PROGRAM = Path(__file__).parent / "data" / "free_threads.py"
+THREADS, CALLS = 8, 2000
+
+# Each thread's own variable, an aggregation by string, and a global variable that all threads add to.
+SCRIPT = """
+python$target:::function-entry /copyinstr(arg1) == "leaf"/ { @["leaf"] = count(); n++; self->in = 1; }
+python$target:::function-return /copyinstr(arg1) == "leaf" && self->in/ { @["returned"] = count(); self->in = 0; }
+python$target:::exception-raise /copyinstr(arg0) == "Odd"/ { @["Odd"] = count(); }
+python$target:::cfunction-entry /copyinstr(arg3) == "abs"/ { @["abs"] = count(); }
+END { printf("n %d\\n", n); }
+"""
+
+
+def rows(text, prefix=""):
+    return {name: int(count) for name, count in re.findall(rf"^\s*{prefix}(\w+) +(\d+)$", text, re.M)}
+
+
+def check(result):
+    own, got = rows(result.out, "own "), rows(result.out)
+    assert result.code == 0 and not result.err and own["leaf"] >= THREADS * CALLS, result
+    assert got == {**own, "returned": own["leaf"], "n": own["leaf"]}, result
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.parametrize("place", ["target", "kernel"])
+def test_counts(dtrace, interp, place):
+    check(dtrace("-q", "-x", f"place={place}", "-n", SCRIPT, "-c", interp.command(PROGRAM, "runs", THREADS, CALLS)))
+
+
+def test_fork(dtrace, interp):
+    """The child, whose parent has threads at events, goes on in lanes of its own."""
+    script = SCRIPT.replace("python$target:", "python*:")
+    script = re.sub(r"^(python.*?) /", r"\1 /progenyof($target) && ", script, flags=re.M)
+    result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(PROGRAM, "forks", THREADS, CALLS))
+    result.err = ""         # other programs may not let an agent in
+    check(result)
+
+
+def test_more_threads_than_lanes(dtrace, interp):
+    check(dtrace("-q", "-x", "place=target", "-n", SCRIPT, "-c", interp.command(PROGRAM, "runs", 50, CALLS // 4)))
+
+
+def test_attached(start, interp):
+    child = start(interp.argv_of(PROGRAM, "waits", THREADS, CALLS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    tracer = harness.dtrace_start("-q", "-x", "place=target", "-n", "tick-20ms /!up/ { up = 1; printf(\"up\\n\"); }", "-n", SCRIPT,
+                                  "-p", child.pid)
+    assert tracer.stdout.readline() == b"up\n", tracer.communicate()
+    own = child.communicate("\n", timeout=harness.TIMEOUT_S)[0]
+    result = harness.finish(tracer, [SCRIPT])
+    result.out += own
+    check(result)
+
+
+def test_clauses_that_are_not_apart(interp):
+    """A handler's two steps on one array: no other thread's come between."""
+    result = harness.stap("-e", """
+        global before, seen, twice
+        probe python.function.entry { if (funcname == "leaf") { before = seen[0]; seen[0] = before + 1; twice += seen[0] == before + 1 } }
+        probe end { printf("seen %d\\ntwice %d\\n", seen[0], twice) }""", "-c", interp.command(PROGRAM, "runs", THREADS, CALLS))
+    own = rows(result.out, "own ")["leaf"]
+    assert result.code == 0 and rows(result.out) == {"seen": own, "twice": own}, result
+
+
+def test_stacks(dtrace, interp):
+    """Of each thread its own frames, with the lines that the program's text has."""
+    lines = PROGRAM.read_text().splitlines()
+    want = "".join(f"{PROGRAM.name}:{1 + lines.index(text)} ({name})\n" for name, text in (
+        ("leaf", "    return abs(i)"), ("work", "        leaf(i)"), ("run.<locals>.begin", "        work(n)")))
+    result = dtrace("-q", "-x", "place=target", "-n", """
+        python$target:::cfunction-entry /copyinstr(arg3) == "abs"/ { n++; pystack(3); }
+        END { printf("n %d\\n", n); }""", "-c", interp.command(PROGRAM, "runs", THREADS, 20))
+    frames = re.findall(r"^ *\[ .*/(.*\n)", result.out.replace(" ]\n", "\n"), re.M)
+    stacks = ["".join(frames[k:k + 3]) for k in range(0, len(frames), 3)]
+    assert result.code == 0 and rows(result.out)["n"] == len(stacks) == THREADS * 20 and set(stacks) == {want}, result
+
+
+LINES = """
+import sys
+def work(n):
+    for i in range(n): leaf(i)
+def leaf(i):
+    if i:
+        x = [
+            i,
+            2]
+    while i: i -= 1
+    return 1
+def gen():
+    for i in range(3):
+        yield i
+def rest():
+    for g in gen():
+        while g:
+            g -= 1
+    with open("/dev/null") as f:
+        pass
+    try: raise KeyError
+    except KeyError: pass
+    finally: 1
+seen = {}
+def tracer(frame, what, arg):
+    if what == "line" and frame.f_code.co_filename == __file__:
+        seen[frame.f_code.co_name] = seen.get(frame.f_code.co_name, 0) + 1
+    return tracer
+def both():
+    work(10)
+    rest()
+if sys.argv[1:]:
+    sys.settrace(tracer)
+both()
+sys.settrace(None)
+for name, count in seen.items(): print("own", name, count)
+"""
+
+
+def test_lines(dtrace, interp):
+    """They come from sys.monitoring there, and are those of sys.settrace."""
+    result = dtrace("-q", "-x", "place=target", "-n", """
+        python$target:::line /basename(copyinstr(arg0)) == "lines.py" && copyinstr(arg1) != "<module>"/
+        { @[copyinstr(arg1)] = count(); }""", "-c", " ".join([*interp.argv, interp.add(LINES, "lines.py")]))
+    own = harness.run([*interp.argv, interp.add(LINES, "lines.py"), "1"])
+    assert result.code == 0 and rows(result.out) == rows(own.out, "own ") != {}, (result, own)
+
+
+MEMORY = """
+import sys, threading
+def work():
+    for _ in range(200): bytes(100_003)
+started = [threading.Thread(target=work) for _ in range(8)]
+for t in started: t.start()
+for t in started: t.join()
+print("size", sys.getsizeof(bytes(100_003)))
+"""
+
+
+def test_memory(dtrace, interp):
+    size = int(harness.run([*interp.argv, "-c", MEMORY]).out.split()[1])
+    result = dtrace("-q", "-x", "place=target", "-n", f"""
+        python$target:::memory-alloc /arg1 == {size}/ {{ @["alloc"] = count(); self->at = arg2; }}
+        python$target:::memory-free /self->at && arg1 == self->at/ {{ @["free"] = count(); self->at = 0; }}
+        """, "-c", interp.command(MEMORY))
+    assert result.code == 0 and rows(result.out) == {"size": size, "alloc": 1601, "free": 1601}, result
+
+
+@pytest.mark.parametrize("script, why", [
+    ("python$target:::function-return { print(pyresult()); }", "values and tasks of Python cannot be read in a free-threaded CPython"),
+    ("py$target:__main__:leaf:entry { @ = count(); }", "functions by name cannot be traced in a free-threaded CPython"),
+    ("python$target:::thread-start, python$target:::exception-caught { @ = count(); }",
+     "not in a free-threaded CPython: thread-start exception-caught")])
+def test_refused(dtrace, interp, script, why):
+    result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(PROGRAM, "runs", 1, 10))
+    assert why in result.err and not re.search(r"^ +\d+$", result.out, re.M), result
