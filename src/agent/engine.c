@@ -67,6 +67,7 @@ struct session {
 	struct cookie_fd wake;
 	bool unserved;			/* no lane is left */
 	bool rests;			/* no event is for it */
+	bool by_name;			/* some program is for functions by name */
 	/*
 	 * Seats of threads: copies of the session, linked by @next, in which everything that is not written at events is
 	 * the session's, and lane and context are the thread's own.
@@ -522,6 +523,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		err = load_programs(s, why);
 	if (!err)
 		err = sort_fires(s);
+	s->by_name = s->functions;
 	if (err) {
 		session_free(s);
 		return err;
@@ -743,10 +745,13 @@ static struct session *make_seat(struct session *s)
 	return seat;
 }
 
-/* Are there seats?  Not if programs look at more than the event and its thread: what that needs, a session has once. */
+/*
+ * Are there seats?  Not if programs look at more than the event and its thread, or at functions by name: what that needs, a
+ * session has once.
+ */
 static bool has_seats(const struct session *s)
 {
-	return !(s->shm.flags & SHM_NOW & ~(uint32_t)ABI_SEGMENT_VTIME);
+	return !s->by_name && !(s->shm.flags & SHM_NOW & ~(uint32_t)ABI_SEGMENT_VTIME);
 }
 
 /* A thread keeps its seat, in which its variables are. */

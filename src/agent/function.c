@@ -2,6 +2,10 @@
 /*
  * Decisions about a code object are stored in its "extra" memory (PEP 523), which the interpreter frees with it.  Of
  * the program's objects, only names of modules are kept alive.
+ *
+ * Without a GIL decisions are read and written in turn (engine.c).  What may wait for another thread is done before: the
+ * name of the module is looked up and held, and the texts are asked for, which the interpreter then has.  Names that are
+ * kept are never released there, since that may wait, too.
  */
 #include "agent/function.h"
 
@@ -40,7 +44,8 @@ static void free_verdicts(void *kept)
 
 	for (; v; v = next) {
 		next = v->next;
-		agent_release(v->module);
+		if (!agent.py.free_threaded)
+			agent_release(v->module);
 		free(v);
 	}
 }
@@ -126,11 +131,6 @@ bool function_usable(void)
 			measure_extra();
 		if (agent.function.usable)
 			measure_tag();
-	}
-	if (agent.py.free_threaded) {
-		/* The decisions in code objects are read and written without a lock. */
-		agent_why("functions by name cannot be traced in a free-threaded CPython");
-		return false;
 	}
 	if (!agent.function.usable)
 		agent_why("functions by name: this CPython does not tell qualified names, or has no room beside code objects");
@@ -324,10 +324,39 @@ unsigned function_fits(struct pyobj *code)
 	return fits;
 }
 
+/* Without a GIL: the module's name, held, or NULL; all texts exist that a decision needs. */
+static struct pyobj *hold_module(struct pyobj *code, struct pyobj *globals)
+{
+	struct pyobj *module = NULL;
+
+	if (globals && agent.py.PyDict_GetItemRef(globals, agent.function.name_key, &module) < 0)
+		agent.py.PyErr_Clear();
+	text_of(module);
+	code_file(code);
+	code_name(code);
+	code_qualname(code);
+	return module;
+}
+
+static __attribute__((noinline)) bool is_elsewhere_in_turn(struct pyobj *code, struct pyobj *globals)
+{
+	struct pyobj *module = hold_module(code, globals);
+	unsigned how = engine_enter();
+	struct verdict *all = agent.engine.functions ? known(code) : NULL;
+	bool ret = all && !find(all, module);
+
+	engine_leave(how);
+	agent_release(module);
+	return ret;
+}
+
 bool function_is_elsewhere(struct pyobj *code, struct pyobj *globals)
 {
-	struct verdict *all = known(code);
+	struct verdict *all;
 
+	if (agent.py.free_threaded)
+		return is_elsewhere_in_turn(code, globals);
+	all = known(code);
 	return all && !find(all, module_of(globals));
 }
 
@@ -349,17 +378,14 @@ static bool is_wanted_elsewhere(struct pyobj *code, enum abi_function what)
 	return false;
 }
 
-bool function_fire(const struct function_event *event)
+/* Run the programs of @v for @event; the same result as function_fire(). */
+static inline bool fire_by(const struct verdict *v, const struct function_event *event)
 {
 	struct pyobj *code = event->at.code;
-	int saved = errno, line = event->line;
+	int line = event->line;
 	const struct engine_match *m;
-	struct verdict *v;
-	unsigned n;
+	unsigned n = v ? v->first[event->what + 1] - v->first[event->what] : 0;
 
-	engine_look_at_forks();
-	v = verdict_in(code, event->globals);
-	n = v ? v->first[event->what + 1] - v->first[event->what] : 0;
 	if (n) {
 		m = v->matches + v->first[event->what];
 		if (event->what != ABI_FUNCTION_LINE && reads_line(m, n))
@@ -369,6 +395,28 @@ bool function_fire(const struct function_event *event)
 		engine_run_matches(m, n, code, line);
 		agent_thread.result = agent_thread.exception = NULL;
 	}
-	errno = saved;
 	return n || is_wanted_elsewhere(code, event->what);
+}
+
+static __attribute__((noinline)) bool fire_in_turn(const struct function_event *event)
+{
+	struct pyobj *module = hold_module(event->at.code, event->globals);
+	unsigned how = engine_enter();
+	/* Without such programs there are no turns. */
+	bool ret = agent.engine.functions && fire_by(verdict_of(event->at.code, module), event);
+
+	engine_leave(how);
+	agent_release(module);
+	return ret;
+}
+
+bool function_fire(const struct function_event *event)
+{
+	int saved = errno;
+	bool ret;
+
+	engine_look_at_forks();
+	ret = agent.py.free_threaded ? fire_in_turn(event) : fire_by(verdict_in(event->at.code, event->globals), event);
+	errno = saved;
+	return ret;
 }

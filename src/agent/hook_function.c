@@ -292,6 +292,12 @@ static void monitor(struct pyobj *monitoring)
 		agent_why("functions by name: sys.monitoring refuses its events");
 	agent.functions.bits = bits;
 	call(monitoring, "restart_events", NULL);
+	/*
+	 * Without a GIL a thread may be about to disable an event that was unwanted until now.  It has done so when the world
+	 * has been stopped for the call before, unless it waits for another thread that instruments the same code.
+	 */
+	if (agent.py.free_threaded)
+		call(monitoring, "restart_events", NULL);
 }
 
 static void update_monitoring(struct pyobj *monitoring)

@@ -77,7 +77,7 @@ static bool is_type(struct shm_run *r, uint64_t type)
 	uint64_t flags;
 
 	for (unsigned k = 0; k < METACLASSES && !(type & 7); k++) {
-		if (memory_read(r, &type, sizeof(type), type + 8))
+		if (memory_read(r, &type, sizeof(type), type + agent.py.type_slot * sizeof(void *)))
 			return false;
 		if (type == top)
 			return true;
