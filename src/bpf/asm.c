@@ -207,6 +207,12 @@ void asm_exit(struct assembler *a)
 /* A far conditional jump becomes three instructions: the jump (to the third), a jump over the third, a long jump. */
 enum { FAR_INSNS = 3 };
 
+/*
+ * The farthest that a jump of 16 bits goes here.  The kernel replaces instructions, calls of helpers above all, by
+ * several of its own, and refuses a program whose jumps become too far by that.
+ */
+enum { NEAR = 1 << 14 };
+
 static bool is_address(const struct bpf_insn *i)
 {
 	return BPF_CLASS(i->code) == BPF_LD;
@@ -218,7 +224,7 @@ static bool is_always(const struct bpf_insn *i)
 }
 
 /*
- * Mark in @far the jumps whose distance does not fit in 16 bits when instruction k is at at[k].  Returns how many are
+ * Mark in @far the jumps that go farther than NEAR when instruction k is at at[k].  Returns how many are
  * new: a jump that becomes longer can make other jumps far.
  */
 static uint32_t find_far(const struct assembler *a, const uint32_t *at, bool *far)
@@ -229,7 +235,7 @@ static uint32_t find_far(const struct assembler *a, const uint32_t *at, bool *fa
 		const struct asm_fix *f = &a->fixes[k];
 		int64_t off = (int64_t)at[a->labels[f->label]] - at[f->insn] - 1;
 
-		if (far[f->insn] || off == (int16_t)off || is_address(&a->insns[f->insn]))
+		if (far[f->insn] || (off >= -NEAR && off <= NEAR) || is_address(&a->insns[f->insn]))
 			continue;
 		far[f->insn] = true;
 		n++;

@@ -2,7 +2,8 @@
  * The assembler: a growing list of eBPF instructions with labels, and what its linker and loader need (maps, runtime
  * functions, script lines).
  *
- * Jumps reach any label; a jump farther than 32 Ki instructions takes several instructions, and Linux 6.6.
+ * Jumps reach any label; in a program of more than 32 Ki instructions, one farther than 16 Ki takes several, and needs
+ * Linux 6.6.
  */
 #ifndef DTAP_BPF_ASM_H
 #define DTAP_BPF_ASM_H
