@@ -144,7 +144,7 @@ static void check_decl(struct check *c, const struct d_decl *d)
 	id->keys = arena_alloc(c->arena, d->keys.n * sizeof(*id->keys));
 	for (size_t i = 0; i < d->keys.n; i++) {
 		id->keys[i] = d->keys.v[i].type;
-		if (!type_is_storable(id->keys[i]))
+		if (!type_is_storable(id->keys[i]) && !check_is_bytes(id->keys[i]))
 			check_unsupported(c, d->keys.v[i].pos, "a key of this type",
 					  "use integers, pointers and strings");
 	}

@@ -265,6 +265,9 @@ bool check_is_uregs(struct check *c, const struct d_node *n);
 const struct type *check_uregs(struct check *c, struct d_node *n);
 bool check_is_args(struct check *c, const struct d_node *n);
 
+/* Is @t a struct or union that is known by its bytes, and so can be a key of an array: short, and no string in it? */
+bool check_is_bytes(const struct type *t);
+
 /* Set the key types of @id from @n's arguments, or compare them.  False: reported. */
 bool check_keys(struct check *c, struct d_ident *id, struct d_node *n);
 

@@ -265,9 +265,36 @@ bool check_is_array_ref(struct check *c, struct d_node *n)
 	       (id->kind == ID_SCALAR && !id->type);
 }
 
+bool check_is_bytes(const struct type *t)
+{
+	const struct type *base = type_strip(t);
+
+	if (!type_is_sou(t) || !type_is_complete(t) || type_size(t) > 8 * (IR_MAX_KEYS - 1))
+		return false;
+	type_load(base);
+	for (size_t i = 0; i < base->nmembers; i++) {
+		const struct type *m = base->members[i].type;
+
+		while (type_is_array(m) && !type_is_string(m))
+			m = type_target(m);
+		if (type_is_string(m) || (type_is_sou(m) && !check_is_bytes(m)))
+			return false;
+	}
+	return true;
+}
+
+/* Is @n a struct or union that can be a key, and not translated? */
+static bool is_bytes(struct d_node *n)
+{
+	struct xlated x;
+
+	return check_is_bytes(n->type) && !check_xlated(n, &x);
+}
+
 bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 {
 	const char *at = id->kind == ID_AGG ? "@" : prefixes[id->space];
+	uint64_t words = 0;
 	bool ok = true;
 
 	for (size_t i = 0; i < n->nargs; i++) {
@@ -286,15 +313,23 @@ bool check_keys(struct check *c, struct d_ident *id, struct d_node *n)
 		} else if (type_is_array(n->args[i]->type) && !type_is_char_array(n->args[i]->type) && check_root(n->args[i])) {
 			check_unsupported(c, n->args[i]->pos, "an array that is a variable as key", "use its elements as keys");
 			ok = false;
-		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type)) {
+		} else if (!type_is_storable(n->args[i]->type) && !type_is_array(n->args[i]->type) &&
+			   !(id->kind == ID_ARRAY && is_bytes(n->args[i]))) {
 			check_unsupported(c, n->args[i]->pos, type_is_float(n->args[i]->type) ? "a floating-point number as key" :
 					  "a struct or union as key", "use its members as keys");
 			ok = false;
+		} else {
+			words += type_is_sou(n->args[i]->type) ? (type_size(n->args[i]->type) + 7) / 8 : 1;
 		}
 	}
 	if (n->nargs > IR_MAX_KEYS) {
 		check_error(c, n->pos, "D_KEY_TYPE", "%s%s[ ] has %zu keys, at most %d are possible", at, id->name,
 			    n->nargs, IR_MAX_KEYS);
+		return false;
+	}
+	if (words > n->nargs && words >= IR_MAX_KEYS) {
+		check_error(c, n->pos, "D_KEY_TYPE", "%s%s[ ] has keys of %d words, at most %d are possible", at, id->name,
+			    (int)words, IR_MAX_KEYS - 1);
 		return false;
 	}
 	if (!ok)

@@ -199,6 +199,12 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args);
 ir_reg lower_speculation(struct lower *l);
 void lower_spec_field(struct lower *l);
 
+/*
+ * The number of keys that @id's array has in the IR, and (@slots not NULL) their types: a struct or union is as many words
+ * as it is long.
+ */
+uint32_t lower_key_slots(const struct d_ident *id, struct ir_slot *slots);
+
 /* Lower the keys of @n, by the signature of @id, into @keys[IR_MAX_KEYS]. */
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys);
 

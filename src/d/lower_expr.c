@@ -141,9 +141,7 @@ static struct ir_map *lower_map(struct lower *l, struct d_ident *id)
 	if (m)
 		return m;
 	m = id->map = ir_map_new(l->prog, id->name, classes[id->space]);
-	m->nkeys = (uint32_t)id->nkeys;
-	for (size_t i = 0; i < id->nkeys; i++)
-		m->keys[i] = type_slot(id->keys[i]);
+	m->nkeys = lower_key_slots(id, m->keys);
 	m->value = type_slot(id->type);
 	m->zero_frees = !type_is_string(id->type);	/* "" is a string, and NULL is none */
 	return m;
@@ -159,10 +157,45 @@ ir_reg lower_key(struct lower *l, struct d_node *n, const struct type *to)
 	return r;
 }
 
+uint32_t lower_key_slots(const struct d_ident *id, struct ir_slot *slots)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < id->nkeys; i++) {
+		uint64_t words = type_is_sou(id->keys[i]) ? (type_size(id->keys[i]) + 7) / 8 : 1;
+
+		for (uint64_t w = 0; w < words; w++, n++) {
+			if (slots)
+				slots[n] = type_is_sou(id->keys[i]) ? (struct ir_slot){ IR_INT, 8, false, 0 } : type_slot(id->keys[i]);
+		}
+	}
+	return n;
+}
+
+/* The words of the struct or union @n into @keys; returns how many. */
+static uint32_t lower_object_key(struct lower *l, struct d_node *n, ir_reg *keys)
+{
+	const struct type *word = type_int(l->check->types, 8, false);
+	uint64_t size = type_size(n->type);
+	struct storage o, part;
+	uint32_t count = 0;
+
+	lower_storage(l, n, &o);
+	for (uint64_t at = 0; at < size; at += 8) {
+		part = lower_part(l, &o, at);
+		keys[count++] = lower_get(l, &part, word, 0, size - at < 8 ? (unsigned int)(8 * (size - at)) : 0);
+	}
+	return count;
+}
+
 void lower_keys(struct lower *l, const struct d_ident *id, struct d_node *n, ir_reg *keys)
 {
-	for (size_t i = 0; i < id->nkeys; i++)
-		keys[i] = lower_key(l, n->args[i], id->keys[i]);
+	for (size_t i = 0; i < id->nkeys; i++) {
+		if (type_is_sou(id->keys[i]))
+			keys += lower_object_key(l, n->args[i], keys);
+		else
+			*keys++ = lower_key(l, n->args[i], id->keys[i]);
+	}
 }
 
 /* A variable, an element of an associative array, or (type) a scalar or string in an object; its keys computed once. */

@@ -33,10 +33,8 @@ static struct ir_map *map_of(struct lower *l, struct d_ident *id, bool strings)
 	if (*m)
 		return *m;
 	*m = ir_map_new(l->prog, id->name, id->space == SPACE_SELF ? IR_THREAD : IR_GLOBAL);
-	for (size_t i = 0; i < id->nkeys; i++)
-		(*m)->keys[i] = type_slot(id->keys[i]);
-	(*m)->keys[id->nkeys] = word_slot();
-	(*m)->nkeys = (uint32_t)id->nkeys + 1;
+	(*m)->nkeys = lower_key_slots(id, (*m)->keys) + 1;
+	(*m)->keys[(*m)->nkeys - 1] = word_slot();
 	(*m)->value = strings ? (struct ir_slot){ .type = IR_STR } : word_slot();
 	(*m)->zero_frees = true;
 	return *m;
@@ -143,7 +141,7 @@ static ir_reg get_word(struct lower *l, const struct storage *o, uint64_t off)
 
 	if (o->id->space != SPACE_THIS) {
 		memcpy(keys, o->keys, sizeof(keys));
-		keys[o->id->nkeys] = word_number(l, o, off);
+		keys[lower_key_slots(o->id, NULL)] = word_number(l, o, off);
 		return ir_mld(&l->b, map_of(l, o->id, false), keys);
 	}
 	if (o->dyn == IR_NO_REG)
@@ -174,7 +172,7 @@ static void put_word(struct lower *l, const struct storage *o, uint64_t off, ir_
 
 	if (o->id->space != SPACE_THIS) {
 		memcpy(keys, o->keys, sizeof(keys));
-		keys[o->id->nkeys] = word_number(l, o, off);
+		keys[lower_key_slots(o->id, NULL)] = word_number(l, o, off);
 		ir_mst(&l->b, map_of(l, o->id, false), v, keys);
 		return;
 	}
@@ -296,7 +294,7 @@ ir_reg lower_add(struct lower *l, const struct storage *o, uint64_t bit, ir_reg 
 	ir_reg keys[IR_MAX_KEYS];
 
 	memcpy(keys, o->keys, sizeof(keys));
-	keys[o->id->nkeys] = word_number(l, o, o->off + bit / 8);
+	keys[lower_key_slots(o->id, NULL)] = word_number(l, o, o->off + bit / 8);
 	return ir_madd(&l->b, map_of(l, o->id, false), v, keys);
 }
 
@@ -315,9 +313,9 @@ ir_reg lower_get_string(struct lower *l, const struct storage *o)
 		return ir_vld(&l->b, var_of(l, o->id, o->off, true));
 	}
 	memcpy(keys, o->keys, sizeof(keys));
-	keys[o->id->nkeys] = ir_const(&l->b, (int64_t)o->off);
+	keys[lower_key_slots(o->id, NULL)] = ir_const(&l->b, (int64_t)o->off);
 	if (o->dyn != IR_NO_REG)
-		keys[o->id->nkeys] = plus(l, o->dyn, o->off);
+		keys[lower_key_slots(o->id, NULL)] = plus(l, o->dyn, o->off);
 	return ir_mld(&l->b, map_of(l, o->id, true), keys);
 }
 
@@ -344,9 +342,9 @@ void lower_put_string(struct lower *l, const struct storage *o, ir_reg v)
 		return;
 	}
 	memcpy(keys, o->keys, sizeof(keys));
-	keys[o->id->nkeys] = ir_const(&l->b, (int64_t)o->off);
+	keys[lower_key_slots(o->id, NULL)] = ir_const(&l->b, (int64_t)o->off);
 	if (o->dyn != IR_NO_REG)
-		keys[o->id->nkeys] = plus(l, o->dyn, o->off);
+		keys[lower_key_slots(o->id, NULL)] = plus(l, o->dyn, o->off);
 	ir_mst(&l->b, map_of(l, o->id, true), v, keys);
 }
 

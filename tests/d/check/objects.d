@@ -8,7 +8,7 @@ int a[10];
 this int small[256];
 this int large[257];			/* error: D_UNKNOWN */
 self int many[100000];
-struct point by[struct point];		/* error: D_UNKNOWN */
+struct point by[struct big];		/* error: D_UNKNOWN */
 
 BEGIN
 {
@@ -31,5 +31,5 @@ BEGIN
 	self->many[99999] = this->small[255];
 	by2[1] = p;
 	by2[1].x++;
-	by2[p] = p;			/* error: D_UNKNOWN */
+	by2[p] = p;			/* error: D_PROTO_ARG */
 }
