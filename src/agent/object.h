@@ -80,6 +80,28 @@ static inline void object_forget(void)
 /* The value of an int or bool.  ABI_FAULT_VALUE_RANGE: it has more than 64 bits. */
 int object_int(const struct object *o, int64_t *ret);
 
+/* Is the object known to be alive, and an int of one digit that is not negative before 3.12? */
+static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, int64_t *ret)
+{
+	const struct object_state *s = &agent.objects;
+	uint64_t type, flags, size;
+	uint32_t digit;
+	unsigned k = 0;
+
+	while (k < s->nliving && s->living[k] != addr)
+		k++;
+	if ((k == s->nliving && !r->is_alive) || !addr || addr & 7 || !s->type_flags || !s->int_digits)
+		return false;
+	memcpy(&type, (const char *)(uintptr_t)addr + 8, sizeof(type));
+	memcpy(&size, (const char *)(uintptr_t)addr + s->size, sizeof(size));
+	memcpy(&flags, (const char *)(uintptr_t)type + s->type_flags, sizeof(flags));
+	if (!(flags & TYPE_INT) || (s->int_tagged ? size >> 3 != 1 : size != 1))
+		return false;
+	memcpy(&digit, (const char *)(uintptr_t)addr + s->int_digits, sizeof(digit));
+	*ret = s->int_tagged && (size & 3) == 2 ? -(int64_t)digit : (int64_t)digit;
+	return true;
+}
+
 /* The characters of a str. */
 struct object_text {
 	uint64_t data, length;		/* in characters */
