@@ -3,7 +3,8 @@
 #	make			build
 #	sudo make demo		the call hierarchy of a Python program, traced
 #	sudo make check		every test; ends with "N passed, N failed, N skipped"
-#	sudo make check-san	the same tests on a build with the address and undefined-behaviour sanitizers
+#	make san		build with the address and undefined-behaviour sanitizers, in BUILD-san
+#	sudo make check-san	the same tests on that build
 #	sudo make coverage	the tests (PYTEST_ARGS, UNIT_ARGS) on a build that counts lines; BUILD-cov/coverage.txt
 #	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
@@ -59,10 +60,12 @@ check:
 	@tools/pythons make
 	@$(PYTHON) tools/check $(BUILD) $(PYTEST_ARGS)
 
+san: $(SAN)/build.ninja
+	@ninja -C $(SAN)
+
 check-san:
 	@tools/need build test pythons kernel
-	@$(MAKE) --no-print-directory $(SAN)/build.ninja
-	@ninja -C $(SAN)
+	@$(MAKE) --no-print-directory san
 	@tools/pythons make
 	@$(PYTHON) tools/check $(SAN) $(PYTEST_ARGS)
 
@@ -111,4 +114,4 @@ clean:
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-san coverage nightly bench fuzz install uninstall package clean help
+.PHONY: all demo check san check-san coverage nightly bench fuzz install uninstall package clean help
