@@ -129,6 +129,16 @@ enum abi_task {
  */
 enum { ABI_RUN_SETTLED = 1 };
 
+/*
+ * If a program only adds the thread's time since its last event to an element whose key is the process and the stack of
+ * Python functions, and stores the time of this event:
+ */
+enum abi_lap {
+	ABI_LAP_NONE,			/* it does something else */
+	ABI_LAP_ALL,			/* it counts the event and adds the time; 0 if there was no event before */
+	ABI_LAP_LATER,			/* it only adds the time; nothing if there was no event before */
+};
+
 /* A program that a marker of the agent runs; those of the same marker run in this order. */
 struct abi_fire {
 	abi_u32 marker;			/* number of the marker, in the order of abi/marker.def */
@@ -142,8 +152,14 @@ struct abi_fire {
 	/* For functions by name: patterns of the module and the qualified name, as offsets in the texts; the line. */
 	abi_u32 module, function, line;
 	abi_u32 by_script;		/* 1: __main__ also has the name of its file, without the .py */
+	/*
+	 * enum abi_lap; the map of the elements; the map of the thread's variables, and in its value the offset of the
+	 * time; the most frames in a stack.
+	 */
+	abi_u32 lap, lap_map, lap_threads, lap_last, lap_frames;
+	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_fire) == 48, "fire of a segment");
+_Static_assert(sizeof(struct abi_fire) == 72, "fire of a segment");
 
 /*
  * Events of Python functions given by name: in struct abi_fire.marker from ABI_FUNCTION_FIRST on, above the numbers of

@@ -16,39 +16,58 @@ static struct context_state *const state = &agent.context;
 
 /* --- nodes -------------------------------------------------------------------------------------------- */
 
-static uint32_t *bucket_of(uint32_t parent, uint64_t code)
+static inline uint64_t hash_of(uint32_t parent, uint64_t code)
 {
-	uint64_t h = (code ^ (uint64_t)parent << 40) * 0x9e3779b97f4a7c15;
-
-	return &state->buckets[h >> (64 - CONTEXT_BITS)];
+	return (code ^ (uint64_t)parent << 40) * 0x9e3779b97f4a7c15;
 }
+
+static inline uint32_t tag_of(uint64_t code)
+{
+	return (uint32_t)(code >> 4);
+}
+
+/* The slot of the child of @parent with that code, or the free one where it would be: half of them are free. */
+static uint32_t *slot_of(uint32_t parent, uint64_t code)
+{
+	uint64_t hash = hash_of(parent, code);
+	uint32_t tag = (uint32_t)hash & 0xffff0000;
+
+	for (uint64_t at = hash >> (64 - CONTEXT_SLOT_BITS);; at++) {
+		uint32_t *slot = &state->slots[at & (CONTEXT_SLOTS - 1)];
+		const struct context_node *node = &state->nodes[*slot & 0xffff];
+
+		if (!*slot || ((*slot & 0xffff0000) == tag && node->code == code && node->parent == parent))
+			return slot;
+	}
+}
+_Static_assert(CONTEXT_NODES <= 1 << 16 && CONTEXT_SLOTS >= 2 * CONTEXT_NODES, "context_state.slots");
 
 /* The child of @parent with that code, created if necessary.  0: no room. */
 static __attribute__((noinline)) uint32_t other_child(uint32_t parent, uint64_t code)
 {
-	uint32_t *bucket = bucket_of(parent, code), n;
-	struct context_node *node;
+	struct context_node *node = &state->nodes[parent];
+	uint32_t *slot = slot_of(parent, code), n = *slot & 0xffff;
 
-	for (n = *bucket; n; n = state->nodes[n].next)
-		if (state->nodes[n].parent == parent && state->nodes[n].code == code)
-			break;
 	if (!n) {
 		if (state->nnodes == CONTEXT_NODES)
 			return 0;
 		n = state->nnodes++;
-		node = &state->nodes[n];
-		*node = (struct context_node){ .code = code, .parent = parent, .next = *bucket,
-					       .depth = state->nodes[parent].depth + 1 };
+		state->nodes[n] = (struct context_node){ .code = code, .parent = parent,
+							 .depth = (uint16_t)(node->depth + (node->depth < UINT16_MAX)) };
 		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)code);	/* so that its address is not reused */
-		*bucket = n;
+		*slot = ((uint32_t)hash_of(parent, code) & 0xffff0000) | n;
 	}
-	state->nodes[parent].last_child = n;
+	node->codes[1] = node->codes[0];
+	node->children[1] = node->children[0];
+	node->codes[0] = tag_of(code);
+	node->children[0] = n;
 	return n;
 }
 
 static inline uint32_t child(uint32_t parent, uint64_t code)
 {
-	uint32_t n = state->nodes[parent].last_child;
+	const struct context_node *node = &state->nodes[parent];
+	uint32_t n = node->codes[0] == tag_of(code) ? node->children[0] : node->children[1];
 
 	return __builtin_expect(n && state->nodes[n].code == code, 1) ? n : other_child(parent, code);
 }
@@ -84,11 +103,14 @@ static inline bool is_generator(const char *frame)
 	       ((const uint8_t *)frame)[pyframes_at->owner + (pyframes_at->runs == ABI_PYTHON_MARKED)] == OWNER_GENERATOR;
 }
 
-/* Does the note match @frame, without a look at its caller's note? */
+/*
+ * Does the note match @frame, without a look at its caller's note?  A node's code is alive, so what refers to the same
+ * address is that code object.
+ */
 static inline bool is_alike(const struct context_note *note, const char *frame)
 {
 	return note->frame == frame && note->back == back_of(frame) &&
-	       state->nodes[note->node].code == pyframes_code(frame);
+	       state->nodes[note->node].code == pyframes_code_word(frame);
 }
 
 static bool good_caller(const struct context_note *note);
@@ -157,33 +179,49 @@ static __attribute__((noinline)) uint64_t note_all(const char *frame, uint32_t *
 	return number;
 }
 
-static const char *innermost(void)
+/* The thread's innermost frame, which is that of the event's code object. */
+static inline const char *innermost(void)
 {
 	const char *frame = *pyframes_top_of(agent.py.PyThreadState_Get());
 
+	if (__builtin_expect(frame && !pyframes_is_shim(frame) && pyframes_code_word(frame) == state->code, 1))
+		return frame;
 	return called_by(frame);
+}
+
+/* The node of the frame that @back, a pointer to the previous frame, refers to; ROOT: there is none; 0: no room. */
+static inline uint32_t caller_of(const char *back, uint64_t *number)
+{
+	const struct context_note *note;
+	uint32_t node = 0;
+
+	while (back && pyframes_is_shim(back))
+		back = back_of(back);
+	*number = 0;
+	if (!back)
+		return ROOT;
+	note = note_of(back);
+	if (__builtin_expect(is_good(note, back), 1)) {
+		*number = note->number;
+		return note->node;
+	}
+	back = called_by(back);
+	if (!back)
+		return ROOT;
+	*number = note_all(back, &node);
+	return *number ? node : 0;
 }
 
 void context_enter(void)
 {
-	const char *frame = innermost(), *caller;
-	const struct context_note *note;
-	uint64_t number = 0;
-	uint32_t node = ROOT;
+	const char *frame = innermost();
+	uint64_t number;
+	uint32_t node;
 
 	if (!frame)
 		return;
-	caller = called_by(back_of(frame));
-	if (caller) {
-		note = note_of(caller);
-		node = note->node;
-		number = note->number;
-		if (__builtin_expect(!is_good(note, caller), 0))
-			number = note_all(caller, &node);
-		if (!number)
-			node = 0;
-	}
-	node = node ? child(node, pyframes_code(frame)) : 0;
+	node = caller_of(back_of(frame), &number);
+	node = node ? child(node, pyframes_code_word(frame)) : 0;
 	if (!node) {
 		note_of(frame)->frame = NULL;	/* any note here belongs to another frame */
 		return;
@@ -215,11 +253,12 @@ static void forget(void)
 {
 	for (uint32_t n = ROOT + 1; state->nodes && n < state->nnodes; n++)
 		agent_release((struct pyobj *)(uintptr_t)state->nodes[n].code);
-	free(state->nodes);
-	free(state->buckets);
+	free(state->memory);
+	free(state->slots);
 	free(state->notes);
+	state->memory = NULL;
 	state->nodes = NULL;
-	state->buckets = NULL;
+	state->slots = NULL;
 	state->notes = NULL;
 }
 
@@ -236,15 +275,19 @@ void context_update(bool wanted)
 		forget();
 		return;
 	}
+	for (uint32_t n = 0; state->nodes && n < state->nnodes; n++)
+		state->nodes[n].stacks = NULL;
 	if (state->nodes)
 		return;
-	state->nodes = calloc(CONTEXT_NODES, sizeof(*state->nodes));
-	state->buckets = calloc(1 << CONTEXT_BITS, sizeof(*state->buckets));
+	state->memory = calloc(CONTEXT_NODES + 1, sizeof(*state->nodes));
+	state->slots = calloc(CONTEXT_SLOTS, sizeof(*state->slots));
 	state->notes = calloc(CONTEXT_NOTES, sizeof(*state->notes));
-	if (!state->nodes || !state->buckets || !state->notes) {
+	if (!state->memory || !state->slots || !state->notes) {
 		forget();
 		return;
 	}
+	state->nodes = (struct context_node *)(((uintptr_t)state->memory + sizeof(*state->nodes) - 1) &
+					       ~(uintptr_t)(sizeof(*state->nodes) - 1));
 	state->nnodes = ROOT + 1;
 	state->on = true;
 }

@@ -45,12 +45,13 @@ static inline bool context_on(void)
 	return agent.context.on;
 }
 
-/* Called around an event, in the thread's innermost frame, of the hook that sees every call. */
-static inline void context_begin(bool entry)
+/* Called around an event of @code, in the thread's innermost frame, of the hook that sees every call. */
+static inline void context_begin(const struct pyobj *code, bool entry)
 {
 	if (__builtin_expect(!context_on(), 1))
 		return;
 	agent.context.at_event = true;
+	agent.context.code = (uint64_t)(uintptr_t)code;
 	agent.context.entered = NULL;
 	if (entry)
 		context_enter();

@@ -21,6 +21,7 @@
 #include "agent/context.h"
 #include "agent/control.h"
 #include "agent/cost.h"
+#include "agent/lap.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
 #include "agent/pyval.h"
@@ -251,6 +252,7 @@ static void begin_turns(void)
 	context_stop();
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
+	agent.laps.control = NULL;
 	/* Its memory is left to who may be reading it. */
 	__atomic_store_n(&agent.engine.settled, NULL, __ATOMIC_RELAXED);
 }
@@ -604,11 +606,36 @@ static void find_count(enum abi_marker marker)
 	};
 }
 
+/* The program of @marker, if it is the only one of all sessions' and a lap, else NULL. */
+static const struct abi_fire *find_lap(const struct session *s, enum abi_marker marker)
+{
+	const struct abi_fire *f = s->first[marker + 1] - s->first[marker] == 1 ? s->fires[s->first[marker]].from : NULL;
+
+	return f && f->lap && lap_good(&s->shm, f) ? f : NULL;
+}
+
+/* Both programs are needed: each stores the time that the other reads.  Not before the lane is taken. */
+static void find_laps(void)
+{
+	const struct session *s = agent.engine.active;
+	const struct abi_fire *entry, *ret;
+
+	lap_stop();
+	if (agent.engine.vtime || !context_on() || !s || s->next || !s->run.lane ||
+	    !s->run.recent)
+		return;
+	entry = find_lap(s, ABI_MARKER_function__entry);
+	ret = find_lap(s, ABI_MARKER_function__return);
+	if (entry && ret)
+		lap_start(&s->run, entry, ret);
+}
+
 static void find_counts(void)
 {
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		find_count((enum abi_marker)k);
 	find_payers();
+	find_laps();
 }
 
 void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
@@ -989,6 +1016,7 @@ static void in_child(void)
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		agent.engine.counts[k].control = NULL;
 	find_payers();
+	agent.laps.control = NULL;
 }
 
 void engine_watch_forks(void)

@@ -17,6 +17,7 @@
 #include "agent/eval.h"
 #include "agent/frame.h"
 #include "agent/hook_function.h"
+#include "agent/lap.h"
 #include "agent/pyframes.h"
 
 static struct frame_layout *const layout = &agent.hook_eval.layout;
@@ -76,8 +77,11 @@ static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *
 		pyframes_link(thread, frame, &link);
 	moment.result = result;
 	if (__builtin_expect(!exception, 1)) {
-		context_begin(to == fire_function__entry);
-		to(&moment);
+		context_begin(moment.code, to == fire_function__entry);
+		if (!lap_take(to == fire_function__entry)) {
+			to(&moment);
+			lap_learn(to == fire_function__entry);
+		}
 		context_end();
 		pyframes_unlink(&link);
 		return;
@@ -85,7 +89,7 @@ static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
 	moment.exception = fire_exception_object(&type, &value, &traceback);
 	agent_thread.traceback = traceback;
-	context_begin(to == fire_function__entry);
+	context_begin(moment.code, to == fire_function__entry);
 	to(&moment);
 	context_end();
 	agent_thread.traceback = NULL;

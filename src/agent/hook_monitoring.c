@@ -10,6 +10,7 @@
 #include "agent/caught.h"
 #include "agent/context.h"
 #include "agent/fire.h"
+#include "agent/lap.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -76,8 +77,11 @@ static inline struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *res
 				 .result = result, .exception = exception };
 
 	if (!agent_thread.busy) {
-		context_begin(to == fire_function__entry);
-		to(&moment);
+		context_begin(args[0], to == fire_function__entry);
+		if (!lap_take(to == fire_function__entry)) {
+			to(&moment);
+			lap_learn(to == fire_function__entry);
+		}
 		context_end();
 	}
 	return agent_none();

@@ -35,10 +35,16 @@ static inline bool pyframes_is_shim(const char *frame)
 	return pyframes_at->runs == ABI_PYTHON_SHIM && ((const uint8_t *)frame)[pyframes_at->owner] >= PYFRAMES_SHIM_OWNER;
 }
 
+/* Where @frame has the address of its code object. */
+static inline uint64_t pyframes_code_word(const char *frame)
+{
+	return pyframes_word(frame, pyframes_at->code) & ~(uint64_t)PYFRAMES_TAG_BITS;
+}
+
 /* The code object of @frame, which is not a shim; 0: not a code object. */
 static inline uint64_t pyframes_code(const char *frame)
 {
-	uint64_t code = pyframes_word(frame, pyframes_at->code) & ~(uint64_t)PYFRAMES_TAG_BITS;
+	uint64_t code = pyframes_code_word(frame);
 
 	return code && pyframes_word((const void *)(uintptr_t)code, pyframes_at->type) == pyframes_at->code_type ? code : 0;
 }

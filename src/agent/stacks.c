@@ -127,7 +127,7 @@ static bool find(struct shm_run *r, uint32_t flags, uint32_t frames, uint64_t *n
 	if (node && node->depth > frames)
 		node = NULL;
 	agent.stacks.node = node;
-	if (!node || node->stacks != r->stacks || node->frames != frames || node->epoch != agent.engine.epoch)
+	if (!node || node->stacks != r->stacks || node->frames != frames)
 		return false;
 	*number = node->number;
 	return true;
@@ -137,11 +137,10 @@ static void learn(struct shm_run *r, uint32_t frames, uint64_t number)
 {
 	struct context_node *node = agent.stacks.node;
 
-	if (!node)
+	if (!node || frames > UINT16_MAX)
 		return;
 	node->stacks = r->stacks;
-	node->frames = frames;
-	node->epoch = agent.engine.epoch;
+	node->frames = (uint16_t)frames;
 	node->number = number;
 }
 

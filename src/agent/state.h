@@ -38,6 +38,24 @@ struct engine_count {
 	unsigned arg;				/* the string's argument, from 0 */
 };
 
+/*
+ * lap.c: if the markers function-entry and function-return have a single program each, which is a lap (abi/segment.h): its
+ * events are added without running the program.
+ */
+struct lap {
+	enum abi_lap what;			/* ABI_LAP_NONE: there is no such program */
+	uint32_t map;				/* of the elements */
+};
+
+struct lap_state {
+	struct lap at[2];			/* by event: entry, return */
+	const struct abi_control *control;	/* NULL: there is none */
+	const struct shm_run *run;
+	uint32_t threads, last, frames;		/* as in struct abi_fire */
+	uint32_t given_back;			/* abi_lane.given_back when the nodes' elements were found */
+	unsigned epoch;				/* raised when they are forgotten */
+};
+
 enum { ENGINE_ENDED = 16 };
 
 /*
@@ -101,9 +119,9 @@ struct engine_state {
 
 /*
  * After the markers: an event of a function by name; a call that the evaluator sees because of those; the way to the
- * programs, for an event that is not only counted.
+ * programs, for an event that is not only counted; adding a lap.
  */
-enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_KINDS };
+enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_LAP, COST_KINDS };
 
 struct abi_lane;
 
@@ -406,20 +424,29 @@ struct variable_state {
 	struct variable_hint hints[VARIABLE_HINTS];
 };
 
-enum { CONTEXT_BITS = 16, CONTEXT_NODES = 1 << 16, CONTEXT_NOTE_BITS = 13, CONTEXT_NOTES = 1 << CONTEXT_NOTE_BITS };
+enum {
+	CONTEXT_NODES = 1 << 16,
+	CONTEXT_SLOT_BITS = 17, CONTEXT_SLOTS = 1 << CONTEXT_SLOT_BITS,
+	CONTEXT_NOTE_BITS = 13, CONTEXT_NOTES = 1 << CONTEXT_NOTE_BITS,
+};
+
+enum { CONTEXT_RECENT = 2 };
 
 /* A call of @code in the parent's context.  The node keeps @code alive. */
 struct context_node {
 	uint64_t code;
-	uint32_t parent, next, last_child, depth;	/* indices of nodes, except @depth; @next: in the bucket */
+	/* The children found last: low bits of their codes, so that only the right one is looked at, and their indices. */
+	uint32_t codes[CONTEXT_RECENT], children[CONTEXT_RECENT];
+	uint32_t parent;
+	uint16_t depth, frames;		/* @depth: at most UINT16_MAX */
+	struct abi_elem *laps[2];	/* lap.c: by event; NULL: not known */
 	/*
-	 * The number of its stack of at most @frames frames in the session that owns @stacks; valid if @stacks, @frames
-	 * and @epoch are equal.
+	 * The number of its stack of at most @frames frames in the session that owns @stacks; NULL: not known.
 	 */
 	const void *stacks;
 	uint64_t number;
-	uint32_t frames, epoch;		/* epoch: the engine's */
 };
+_Static_assert(sizeof(struct context_node) == 64, "a cache line");
 
 /* The note of one frame. */
 struct context_note {
@@ -432,9 +459,11 @@ struct context_note {
 struct context_state {
 	bool wanted, on;
 	bool at_event;			/* of the hook that sees every call: notes are valid */
+	uint64_t code;			/* at an event: its code object */
 	struct context_node *entered;	/* at function-entry: the frame's node, or NULL */
-	struct context_node *nodes;
-	uint32_t *buckets;
+	struct context_node *nodes;	/* aligned to its size */
+	void *memory;			/* that they are in */
+	uint32_t *slots;		/* a hash table of children: index and, in the high half, bits of the hash; 0: free */
 	struct context_note *notes;
 	uint32_t nnodes;
 	uint64_t numbers;
@@ -488,6 +517,7 @@ struct agent {
 	struct task_state tasks;
 	struct stacks_state stacks;
 	struct context_state context;
+	struct lap_state laps;
 };
 
 /* A thread's C stack (cstack.h). */
@@ -536,6 +566,8 @@ struct agent_thread {
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
 	struct thread_vtime vtime;
 	struct thread_cost cost;
+	struct abi_elem *last;		/* lap.c: the element of the thread's variables in the lane; valid if ... */
+	unsigned last_epoch;		/* ... this is agent.laps.epoch */
 };
 
 #define STACK_UNKNOWN ((char *)-1)

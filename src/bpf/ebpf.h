@@ -352,6 +352,17 @@ struct ebpf_prog *ebpf_compile_keep(const struct ebpf_unit *u, const struct ebpf
 bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *arg, uint32_t *map,
 		   unsigned int *classes);
 
+/*
+ * Does @c only add the time since the thread's last event to an element of its calling context (lap.c)?  Then a marker in
+ * a process can do it without the program.
+ */
+struct ebpf_lap {
+	uint32_t map;			/* of the aggregation */
+	uint32_t threads, last;		/* the map of thread variables, and in its value the offset of the last time */
+	uint32_t frames;		/* at most so many in a stack */
+};
+enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret);
+
 /* The instruction that @insn belongs to in the script, or NULL. */
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn);
 

@@ -388,12 +388,19 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	int marker = probe_marker_or_twin(en->probe);
 	uint32_t arg, map;
 	unsigned int classes;
+	struct ebpf_lap lap;
 	struct job *j;
 
 	if (en->nclauses == 1 && ebpf_is_count(s->unit, en->clauses[0], &arg, &map, &classes)) {
 		m.count_arg = arg + 1;
 		m.count_map = map;
 		m.count_classes = classes;
+	}
+	if (en->nclauses == 1 && (m.lap = ebpf_is_lap(s->unit, en->clauses[0], &lap))) {
+		m.lap_map = lap.map;
+		m.lap_threads = lap.threads;
+		m.lap_last = lap.last;
+		m.lap_frames = lap.frames;
 	}
 	if (marker < 0)
 		return refuse_place(en->probe, err);

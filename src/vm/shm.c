@@ -464,13 +464,6 @@ static uint64_t system_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t shm_now(const struct shm *s)
-{
-	uint32_t cpu;
-
-	return shm_now_and_cpu(s, &cpu);
-}
-
 static long rseq_off;
 
 void shm_use_rseq(long off)
@@ -499,26 +492,53 @@ static inline uint64_t cycles(uint32_t *cpu)
 	*cpu = (*cpu & 0xfff) + 1;	/* Linux keeps the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */
 	return tsc;
 }
+
+/* CLOCK_MONOTONIC from the cycle counter, which @read reads; false: not known. */
+static inline bool counted_now(const struct abi_clock *c, uint64_t (*read)(uint32_t *cpu), uint32_t *cpu, uint64_t *ns)
+{
+	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
+		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
+		uint64_t tsc = read(cpu);
+
+		*ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
+			return true;
+	}
+	return false;
+}
+
+static inline uint64_t cycles_alone(uint32_t *cpu)
+{
+	(void)cpu;
+	return __builtin_ia32_rdtsc();
+}
 #endif
 
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 {
 #if defined(__x86_64__)
-	const struct abi_clock *c = s->clock;
+	uint64_t ns;
 
-	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
-		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
-		uint64_t tsc = cycles(cpu), ns;
-
-		ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
-			return ns;
-	}
+	if (counted_now(s->clock, cycles, cpu, &ns))
+		return ns;
 #else
 	(void)s;
 #endif
 	*cpu = 0;
+	return system_now();
+}
+
+uint64_t shm_now(const struct shm *s)
+{
+#if defined(__x86_64__)
+	uint64_t ns;
+
+	if (counted_now(s->clock, cycles_alone, NULL, &ns))
+		return ns;
+#else
+	(void)s;
+#endif
 	return system_now();
 }
 

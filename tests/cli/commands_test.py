@@ -90,6 +90,21 @@ def test_record(interp, tmp_path):
     assert all(row["total_ns"] >= row["self_ns"] >= 0 for row in rows)
 
 
+def test_record_of_frames_that_resume(interp):
+    """The same calls by path as the interpreter's own witness counts, where most of them are added without the program."""
+    program = PROGRAM.parent / "resuming.py"
+    said = subprocess.run(interp.argv_of(program, "witness"), stdout=subprocess.PIPE, check=True, text=True).stdout
+    want = [{path: n for path, n in paths.items() if not path.endswith("profile")} for paths in json.loads(said)]
+    result = dtap("record", "--json", "-c", interp.command(program))
+    assert (result.code, result.err) == (0, ""), result
+    rows = lines(result.out.replace("/resuming.py", "/calling.py"))
+    found = [by_path([row for row in rows if row["pid"] == pid]) for pid in dict.fromkeys(row["pid"] for row in rows)]
+    for paths in found:
+        for path in ("<module>", "<module>;Pair", "<module>;Ready"):        # before the witness looks
+            paths.pop(path, None)
+    assert found == want or found[::-1] == want
+
+
 @pytest.mark.interps("3.9", "3.13")
 def test_time(interp):
     result = dtap("time", "--json", "-c", interp.command(PROGRAM))

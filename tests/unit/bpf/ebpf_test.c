@@ -177,9 +177,56 @@ static void check_finds(void **state)
 	}
 }
 
+/* What clauses of laps begin and end with; between them is what differs. */
+#define LAP_VARS "var \"last\" thread u8\nvar \"this\" clause u8\n"
+#define LAP_KEYS "r2 = builtin pid\nr3 = const 4\nr4 = const 120\nr5 = call stack r3 r4\n"
+#define LAP_ALL(keys, first, since)									\
+	LAP_VARS "agg \"\" avg keys i4 u8\nclause\nregs iiiiiiiiiiii\nb0:\n"			\
+	"r0 = vld 0\nvst 1 r0\nr1 = builtin timestamp\nvst 0 r1\n" keys "r7 = vld 1\nbr b1 b2 r7\n"	\
+	"b1:\nr8 = builtin timestamp\nr9 = vld 1\nr10 = sub " since "\nr6 = mov r10\njmp b3\n"	\
+	"b2:\nr11 = const " first "\nr6 = mov r11\njmp b3\nb3:\nagg 0 r6 r2 r5\nret\n"
+#define LAP_LATER(fn, last)										\
+	LAP_VARS "agg \"\" " fn " keys i4 u8\nclause\nregs iiiiiiiii\nb0:\n"				\
+	"r0 = vld 0\nvst 1 r0\nbr b1 b2 r0\nb1:\nr1 = builtin timestamp\n" last LAP_KEYS			\
+	"r6 = builtin timestamp\nr7 = vld 1\nr8 = sub r6 r7\nagg 0 r8 r2 r5\nret\nb2:\nret\n"
+
+static void laps(void **state)
+{
+	static const struct {
+		const char *text;
+		enum abi_lap want;
+	} cases[] = {
+		{ LAP_ALL(LAP_KEYS, "0", "r8 r9"), ABI_LAP_ALL },
+		{ LAP_LATER("sum", "vst 0 r1\n"), ABI_LAP_LATER },
+		/* Written in another way, with the same effect. */
+		{ LAP_VARS "agg \"\" sum keys i4 u8\nclause\nregs iiiiiiiii\nb0:\nr0 = vld 0\nbr b1 b2 r0\nb1:\n" LAP_KEYS
+		  "r1 = builtin timestamp\nr8 = sub r1 r0\nagg 0 r8 r2 r5\nvst 0 r1\nret\nb2:\nret\n", ABI_LAP_LATER },
+		/* Something else: a first time, a difference, a key, a stack, a function, a time that is not stored. */
+		{ LAP_ALL(LAP_KEYS, "1", "r8 r9"), ABI_LAP_NONE },
+		{ LAP_ALL(LAP_KEYS, "0", "r9 r8"), ABI_LAP_NONE },
+		{ LAP_ALL("r2 = builtin uid\nr3 = const 4\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_LAP_NONE },
+		{ LAP_ALL("r2 = builtin pid\nr3 = const 2\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_LAP_NONE },
+		{ LAP_LATER("max", "vst 0 r1\n"), ABI_LAP_NONE },
+		{ LAP_LATER("sum", ""), ABI_LAP_NONE },
+		{ LAP_LATER("sum", "vst 0 r0\n"), ABI_LAP_NONE },
+		{ "clause\nb0: ret\n", ABI_LAP_NONE },
+	};
+	struct ebpf_lap lap;
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct ebpf_unit *u = unit(*state, cases[k].text);
+
+		if (ebpf_is_lap(u, u->prog->clauses[0], &lap) != cases[k].want)
+			fail_msg("case %zu", k);
+		if (cases[k].want)
+			assert_int_equal(lap.frames, 120);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(laps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_needed_maps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_inside, set_up, tear_down),
