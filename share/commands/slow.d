@@ -18,12 +18,12 @@
  * @field: ended END word
  * @field: arguments ARGUMENTS text
  * @functions: required
- * @option: by text - the parameter whose values have a distribution each
+ * @option: by text - the parameter whose values have a distribution each; :task is asyncio's task
  *
  * The number behind a bar is how many calls took as long as it says, or up to twice as long.  A generator or coroutine
  * that stops and goes on later is called anew then.  Other functions cost nothing.  With --by PARAMETER each value of that
  * parameter, as repr() has it when the call begins, has a distribution of its own; a call that has no such one is an
- * error, which is told.
+ * error, which is told.  With --by :task each of asyncio's tasks has one, by its name; (none) is outside of tasks.
  *
  * The slowest calls, up to ten or -n, are those of all that took at least half as long as the longest: when they began, how they
  * ended, and their arguments as these were then, at the end.  dtap waits tells what they waited for.
@@ -47,9 +47,16 @@ $selected:resume
 
 $selected:entry,
 $selected:resume
-/option_by != "-"/
+/option_by != "-" && option_by != ":task"/
 {
 	self->by[self->depth] = pyshow(pyarg(option_by));
+}
+
+$selected:entry,
+$selected:resume
+/option_by == ":task"/
+{
+	self->by[self->depth] = pytask != "" ? pytask : "(none)";
 }
 
 $selected:return,

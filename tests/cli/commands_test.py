@@ -243,11 +243,64 @@ def test_slowest_calls(interp):
     """Those that took at least half as long as the longest, with the arguments; no more than -n."""
     def ask(*words):
         rows = lines(dtap("slow", "--json", *words, "-c", interp.command(SLOWEST), "__main__:f").out)
-        return {row["arguments"]: row["ended"] for row in rows if "arguments" in row}
+        return {row["arguments"]: row for row in rows if "arguments" in row}
     found = ask()
-    assert {"n=100", "n=90"} <= found.keys() <= {"n=100", "n=90", "n=70", "n=60"}, found
-    assert (found["n=100"], found["n=90"]) == ("return", "raise"), found
+    took = [row["duration_ns"] for row in found.values()]
+    assert {"n=100", "n=90"} <= found.keys() and min(took) >= max(took) // 2 and took == sorted(took, reverse=True), found
+    assert (found["n=100"]["ended"], found["n=90"]["ended"]) == ("return", "raise"), found
     assert len(ask("-n", "1")) == 1
+
+
+TASKS = """
+import asyncio, time
+def busy(n):
+    time.sleep(n / 1000)
+async def works(n, times):
+    for _ in range(times):
+        busy(n)
+        await asyncio.sleep(0)
+async def main():
+    await asyncio.gather(*[asyncio.create_task(works(n, times), name=name)
+                           for name, n, times in (("short", 1, 3), ("long", 40, 2), ("middle", 10, 4))])
+busy(0)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.interps("3.9", "3.14")
+def test_slow_by_task(interp):
+    """By the names of asyncio's tasks; the first are those that took most time, and -n cuts the others off."""
+    command = interp.command(TASKS)
+    rows = [row for row in lines(dtap("slow", "--json", "--by", ":task", "-c", command, "busy").out) if "count" in row]
+    assert {row["by"]: row["calls"] for row in rows} == {"short": 3, "long": 2, "middle": 4, "(none)": 1}, rows
+    spent = [sum(row["from_ns"] * row["count"] for row in rows if row["by"] == name) for name in dict.fromkeys(row["by"] for row in rows)]
+    assert spent == sorted(spent, reverse=True), rows
+    text = dtap("slow", "-n", "1", "--by", ":task", "-c", command, "busy").out
+    assert text.count(": calls ") == 1 and "\nand 3 more, in which less time was spent: -n 4 shows all\n" in text, text
+
+
+def pending_interrupt():
+    """Before execve(2): Ctrl-C has come already when the program begins."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("command, suffix", [("flow", "json"), ("record", "json"), ("record", "html"), ("slow", "jsonl"), ("calls", "csv")])
+def test_interrupted_at_once(tmp_path, command, suffix):
+    """What is written is complete, though empty."""
+    program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"])
+    functions = ["f"] if command == "slow" else []
+    try:
+        result = dtap(command, "-o", tmp_path / f"x.{suffix}", "-p", program.pid, *functions, preexec_fn=pending_interrupt)
+    finally:
+        program.kill()
+        program.wait()
+    assert result.code == 1 and result.err.endswith(f"# dtap {command}: interrupted before tracing began\n"), result
+    written = (tmp_path / f"x.{suffix}").read_text()
+    if suffix == "json":
+        json.loads(written)
+    elif suffix == "html":
+        assert written.endswith("</html>\n")
 
 
 # --- other markers --------------------------------------------------------------------------------------

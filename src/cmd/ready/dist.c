@@ -1,7 +1,8 @@
 /*
  * The form "distribution": a histogram for each key of the aggregation with buckets, with other values in its title.
  *
- * The other values are those of the same keys in other aggregations.  In JSON and CSV each bucket is a row.
+ * The other values are those of the same keys in other aggregations.  In JSON and CSV each bucket is a row.  The histograms
+ * in which most time was spent come first.
  *
  * A command that has fields, too, prints a record for each event that may be among the greatest, of which the first field
  * says how great it is.  The greatest are a table behind the histograms; CSV, which has one kind of rows, is without it.
@@ -16,10 +17,18 @@
 #include "cmd/ready/rows.h"
 #include "cmd/ready/run.h"
 
-enum { BAR = 40, GREATEST = 10, KEPT_MAX = 1024 };
+enum { BAR = 40, GREATEST = 10, GROUPS = 20, KEPT_MAX = 1024 };
+
+/* A histogram, by its place among the aggregations' rows, and the sum of what is in its buckets. */
+struct group {
+	size_t at;
+	double sum;
+};
 
 struct showing {
 	struct ready_run *r;
+	struct group *groups;		/* the largest sum first */
+	size_t ngroups, cap, at;
 	const struct dtap_row *row;	/* with buckets */
 	const struct ready_column *column;
 	struct dtap_value cells[READY_COLUMNS];
@@ -144,6 +153,36 @@ static void put_buckets(struct showing *s)
 	}
 }
 
+static int take_group(void *ctx, const struct dtap_row *row)
+{
+	struct showing *s = ctx;
+	struct group *more;
+	double sum = 0;
+
+	if (!row->nbuckets || row->nkeys != s->r->req->head.nkeys)
+		return 0;
+	if (s->ngroups == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 64;
+		more = realloc(s->groups, s->cap * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		s->groups = more;
+	}
+	for (size_t i = 0; i < row->nbuckets; i++)
+		sum += (double)row->buckets[i].count * (row->buckets[i].from == INT64_MIN ? 0 : (double)row->buckets[i].from);
+	s->groups[s->ngroups] = (struct group){ s->ngroups, sum };
+	s->ngroups++;
+	return 0;
+}
+
+static int by_sum(const void *x, const void *y)
+{
+	const struct group *a = x, *b = y;
+
+	return a->sum != b->sum ? (a->sum < b->sum ? 1 : -1) : (a->at > b->at) - (a->at < b->at);
+}
+
+/* The row whose turn it is. */
 static int take_buckets(void *ctx, const struct dtap_row *row)
 {
 	struct showing *s = ctx;
@@ -151,7 +190,7 @@ static int take_buckets(void *ctx, const struct dtap_row *row)
 	size_t k = 0;
 	int e;
 
-	if (!row->nbuckets || row->nkeys != h->nkeys || (s->r->req->rows && s->shown == s->r->req->rows))
+	if (!row->nbuckets || row->nkeys != h->nkeys || s->at++ != s->groups[s->shown].at)
 		return 0;
 	s->column = NULL;
 	memset(s->cells, 0, sizeof(s->cells));
@@ -164,7 +203,7 @@ static int take_buckets(void *ctx, const struct dtap_row *row)
 	if (!s->column)
 		return 0;
 	s->row = row;
-	e = dtap_aggregations(s->r->t, NULL, take_value, s);
+	e = ready_aggregations(s->r, take_value, s);
 	if (e)
 		return e;
 	if (s->r->format == READY_AS_TEXT) {
@@ -173,8 +212,31 @@ static int take_buckets(void *ctx, const struct dtap_row *row)
 	} else {
 		put_buckets(s);
 	}
-	s->shown++;
 	return 0;
+}
+
+/* How many histograms are shown: a text with hundreds of them is not read. */
+static size_t most_groups(const struct showing *s)
+{
+	size_t most = s->r->req->rows ? s->r->req->rows : s->r->format == READY_AS_TEXT ? GROUPS : SIZE_MAX;
+
+	return s->ngroups < most ? s->ngroups : most;
+}
+
+static int show_groups(struct showing *s)
+{
+	int e = ready_aggregations(s->r, take_group, s);
+	size_t most = most_groups(s);
+
+	if (s->ngroups)
+		qsort(s->groups, s->ngroups, sizeof(*s->groups), by_sum);
+	for (; !e && s->shown < most; s->shown++) {
+		s->at = 0;
+		e = ready_aggregations(s->r, take_buckets, s);
+	}
+	if (!e && s->r->format == READY_AS_TEXT && most < s->ngroups)
+		fprintf(s->r->out, "\nand %zu more, in which less time was spent: -n %zu shows all\n", s->ngroups - most, s->ngroups);
+	return e;
 }
 
 /* --- the greatest events -------------------------------------------------------------------------------- */
@@ -257,9 +319,10 @@ static void fini(struct ready_run *r)
 static int show(struct ready_run *r, bool last)
 {
 	struct showing s = { .r = r };
-	int e = dtap_aggregations(r->t, NULL, take_buckets, &s);
+	int e = show_groups(&s);
 
 	(void)last;
+	free(s.groups);
 	r->shown += s.shown;
 	if (!e)
 		show_greatest(r);

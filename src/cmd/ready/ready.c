@@ -65,6 +65,7 @@ static void select_processes(struct ready_run *r)
 		dtap_select(r->t, q->by_user ? DTAP_SELECT_USER : DTAP_SELECT_FAMILIES, q->user);
 }
 
+/* 0, the exit code after a message, or -EINTR: by Ctrl-C, before anything was traced. */
 static int prepare(struct ready_run *r)
 {
 	int e = ready_script_add(r->req, r->t);
@@ -74,7 +75,10 @@ static int prepare(struct ready_run *r)
 	select_processes(r);
 	e = dtap_open(r->t);
 	r->began_ns = now_ns();
-	return e || dtap_start(r->t) ? CMD_ERROR : 0;
+	if (!e)
+		e = dtap_start(r->t);
+	r->started = !e;
+	return e == -EINTR ? e : e ? CMD_ERROR : 0;
 }
 
 static int show(struct ready_run *r, bool last)
@@ -145,8 +149,12 @@ static int run(struct ready_run *r)
 {
 	int e = prepare(r), later;
 
+	if (e == -EINTR) {
+		fprintf(stderr, "# dtap %s: interrupted before tracing began\n", r->req->head.name);
+		show(r, true);		/* what is written is complete, though empty */
+	}
 	if (e)
-		return e;
+		return e == -EINTR ? CMD_ERROR : e;
 	e = r->live ? ready_live(r) : follow(r);
 	later = dtap_finish(r->t);
 	if (later && later != -EPIPE)

@@ -26,6 +26,7 @@ struct ready_run {
 	size_t width;			/* of the terminal; 0: no terminal, lines are not limited */
 	bool titled;			/* the titles have been printed */
 	size_t shown;			/* rows, so far */
+	bool started;			/* else there are no aggregations */
 	uint64_t began_ns;		/* CLOCK_MONOTONIC */
 	uint64_t interval_ns;		/* between tables; 0: one at the end */
 	bool live;			/* redrawn on the whole terminal */
@@ -33,6 +34,12 @@ struct ready_run {
 	const char *filter;		/* functions: only those with this text in name or file; NULL or "": all */
 	void *state;			/* private to the form */
 };
+
+/* dtap_aggregations(), of all; without any if Ctrl-C came before tracing began. */
+static inline int ready_aggregations(const struct ready_run *r, int (*row)(void *ctx, const struct dtap_row *row), void *ctx)
+{
+	return r->started ? dtap_aggregations(r->t, NULL, row, ctx) : 0;
+}
 
 struct ready_form_ops {
 	/* An event's record; NULL: the form has none. */

@@ -212,7 +212,7 @@ static int show(struct ready_run *r, bool last)
 		memset(e->counts, 0, 2 * h->ncolumns * sizeof(*e->counts));
 	}
 	pos = 0;
-	err = dtap_aggregations(r->t, NULL, take_row, t);
+	err = ready_aggregations(r, take_row, t);
 	while (!err && (e = bytemap_next(&t->entries, &pos)))
 		if (fill(t, h, e, now - t->shown_ns))
 			err = ready_rows_add(&t->rows, e->cells);

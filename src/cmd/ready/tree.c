@@ -246,7 +246,7 @@ int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 	int e = ready_tree_begin(t);
 
 	if (!e)
-		e = dtap_aggregations(r->t, NULL, take_row, &reading);
+		e = ready_aggregations(r, take_row, &reading);
 	return e ? e : ready_tree_end(t);
 }
 
