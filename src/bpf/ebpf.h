@@ -49,6 +49,17 @@ struct ebpf_operand {
 	bool has_base;		/* MEM */
 };
 
+/*
+ * Events of CPython's lock.  Their sites are calls of pthread_cond_signal() and pthread_cond_timedwait(), whose first
+ * argument is the first of ebpf_env.args; what the program sees as arguments is rt/gil.h's.
+ */
+enum ebpf_gil {
+	EBPF_GIL_NONE,
+	EBPF_GIL_WAIT,		/* arg0: the lock's address */
+	EBPF_GIL_TAKE,		/* arg0: ns that the thread has waited, 0: none; arg1: the lock's address */
+	EBPF_GIL_DROP,		/* arg0: ns that the thread has had it, 0: unknown; arg1: the lock's address */
+};
+
 enum { EBPF_TP_DEREFS = 5, EBPF_TP_ARGS = 12, EBPF_TP_FILTERS = 4, EBPF_TP_OWN = 3 };
 
 /*
@@ -148,6 +159,7 @@ struct ebpf_env {
 	enum ebpf_ctx ctx;
 	struct ebpf_operand args[PROBE_MAX_ARGS];
 	unsigned int nargs;
+	enum ebpf_gil gil;	/* UPROBE: fire for this only */
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	uint32_t only_cpu;	/* 1 + the only CPU to run on; 0: any */
 	/* Do nothing in processes that execute another file: its device and inode (procs_identify); exe_ino 0: any.
@@ -214,6 +226,7 @@ enum {
 	EBPF_MAP_VTIMES,	/* hash by struct task_struct: the last vtimestamp, the time spent in programs */
 	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
 	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
+	EBPF_MAP_GILS,		/* hash by thread and probe: since when (rt/gil.c) */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
@@ -239,6 +252,7 @@ struct ebpf_sizes {
 	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named) */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
+	bool gil;		/* there are probes of an interpreter's lock */
 	bool switched;		/* clauses ask for stacks of the thread that gets the CPU */
 	bool unwind;		/* native stacks are walked by the tables of abi/unwind.h, where they exist */
 };

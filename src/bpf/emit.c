@@ -223,6 +223,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 	}
 	if (g->env->exe_ino)
 		gen_exe_filter(g, out);
+	if (g->env->gil)
+		gen_gil_filter(g, out);
 }
 
 /*
@@ -313,11 +315,15 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		g->needs |= NEED_TASK;
 	if (gen_hides_time(g))
 		g->needs |= NEED_TIME;
+	if (g->env->gil)
+		g->needs |= NEED_SCRATCH | GIL_NEEDS;
 	g->settles = can_settle(g, clauses, nclauses);
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
 		gen_take_scratch(g, busy);
-	gen_prologue_values(g, g->needs & ~(uint32_t)NEED_TASK);
+	if (g->env->gil)
+		gen_gil_keep(g);
+	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0)));
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	if (g->settles)

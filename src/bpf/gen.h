@@ -280,6 +280,16 @@ void gen_probe_entry(struct gen *g, uint32_t none);
 void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct dest to);
 
+/* --- the interpreter's lock (gen_gil.c) --------------------------------------------------------------- */
+
+enum { GIL_NEEDS = NEED_TIME | NEED_PROBE };
+
+/* Jump to @out if the event is not for this program.  GIL_NEEDS are in place then. */
+void gen_gil_filter(struct gen *g, uint32_t out);
+/* When there is a scratch slot: keep the arguments.  R1 = argument @n. */
+void gen_gil_keep(struct gen *g);
+void gen_gil_arg(struct gen *g, int64_t n);
+
 /* --- iterations (gen_iter.c) --------------------------------------------------------------------------- */
 
 /* Before and after a clause with @plan; in the end its buffers are released. */

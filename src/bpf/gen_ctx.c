@@ -168,6 +168,8 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 		} else {
 			asm_imm(&g->as, R1, 0);
 		}
+	} else if (i->imm < g->env->nargs && g->env->gil) {
+		gen_gil_arg(g, i->imm);
 	} else if (i->imm < g->env->nargs) {
 		uprobe_arg(g, &g->env->args[i->imm]);
 	} else {

@@ -33,6 +33,7 @@ enum {
 	CODES = 32768,			/* the same of Python's code objects */
 	PROCESSES = 512,		/* whose mappings or Python frames are known */
 	KEPT = 16384,			/* threads whose stacks are kept */
+	GILS = 16384,			/* threads that wait for an interpreter's lock, or have it, by probe */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, unless evicted */
 	DIRECT_MAX = 56,		/* maps that a program names; the kernel's limit is 64 (MAX_USED_MAPS) */
 	FULL_SIZE_MAX = 64,		/* maps that have all of aggsize or dynvarsize each */
@@ -397,7 +398,7 @@ static const char *plan_iters(struct ebpf_unit *u, struct ebpf_private *p)
 
 static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
-	uint32_t spills = 0, work = 0, strs = 0, needs = 0, off;
+	uint32_t spills = 0, work = 0, strs = 0, needs = sizes->gil ? NEED_SCRATCH : 0, off;
 	const uint32_t *users;
 	const char *err;
 	uint64_t size;
@@ -672,6 +673,8 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 		set_map(&u->maps[EBPF_MAP_KEEPS], BPF_MAP_TYPE_LRU_HASH, 8, 8, PROCESSES, 0, "keeps");
 		*zeros = max(*zeros, 8 + 8 * p->nkept);
 	}
+	if (sizes->gil)
+		set_map(&u->maps[EBPF_MAP_GILS], BPF_MAP_TYPE_LRU_HASH, 16, 8, GILS, 0, "gils");
 	if (uses(prog, reads_vtimestamp))
 		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 16, VTIMES, 0, "vtimes");
 }

@@ -17,7 +17,8 @@
  */
 enum {
 	SCRATCH_BUSY = 0,
-	SCRATCH_SPILLS = 8,
+	SCRATCH_GIL = 8,	/* two arguments (gen_gil.c) */
+	SCRATCH_SPILLS = 24,
 	SCRATCH_TRIES = 8,	/* slots a program tries before it gives up */
 };
 

@@ -62,6 +62,7 @@ struct obj_marker {
 	unsigned int ntyped;
 	uint64_t addr, off;		/* of the marked instruction */
 	uint64_t sem_addr, sem_off;	/* of the 16-bit semaphore; both 0: there is none */
+	unsigned int event;		/* 0: it is from a note; else for the caller that adds markers of its own */
 };
 
 /*
@@ -153,6 +154,13 @@ bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 
 /* Call @fn for each function that the file calls through its procedure linkage table, with the entry's address. */
 void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx);
+
+/*
+ * Call @fn for each direct call of, or jump to, one of the addresses @targets, with its number there and the address of
+ * the instruction.  0; -ENOENT: there is no .eh_frame_hdr to tell code by; -ENOTSUP: the machine is not x86-64; -ENOMEM,
+ * or the error of reading.
+ */
+int obj_each_call(struct obj *o, const uint64_t *targets, size_t n, void (*fn)(void *ctx, size_t target, uint64_t addr), void *ctx);
 
 /* Does it import one of the functions @names, a list that ends with NULL, from a shared library? */
 bool obj_imports(struct obj *o, const char *const *names);

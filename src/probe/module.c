@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/procs.h"
+#include "probe/pygil.h"
 #include "probe/provider.h"
 #include "target/maps.h"
 
@@ -51,6 +52,7 @@ static void fill_marker(struct marker *mk, struct arena *a, struct module *m, st
 	s->ino = m->ino;
 	s->off = om->off;
 	s->sem_off = om->sem_off;
+	s->gil = pygil_event(om);
 	s->args_text = arena_strdup(a, om->args);
 	s->nargs = obj_operands(o, om, s->args, PROBE_MAX_ARGS);
 	if (s->nargs > PROBE_MAX_ARGS)
@@ -82,6 +84,7 @@ static void read_file(struct module *m, struct arena *a, struct file *f)
 	if (arch && arch != arch_host())
 		goto out;
 	python_facts(o, &m->python);
+	n = pygil_markers(o, m->python.version, a, &markers, n);
 	if (m->python.is_agent)
 		m->name = PYTHON_AGENT;
 	if (!n)
@@ -121,6 +124,20 @@ static void module_read(struct module *m, struct arena *a, const struct procs_ma
 				m->markers[i].is_named |= old.markers[k].is_named;
 			}
 	file_close(old.file);
+}
+
+bool module_gil_calls(struct probe_set *set, struct module *m, struct marker *mk)
+{
+	struct obj *o = NULL;
+	uint64_t *calls = NULL;
+
+	if (!mk->is_searched && !obj_open_file(m->file, &o, NULL)) {
+		mk->ncalls = pygil_calls(o, mk->site.gil, set_arena(set), &calls);
+		mk->calls = calls;
+		mk->is_searched = true;
+		obj_close(o);
+	}
+	return mk->ncalls;
 }
 
 void modules_close(struct module *m)

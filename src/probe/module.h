@@ -19,6 +19,9 @@ struct marker {
 	const struct marker_type {
 		const char *native, *type;	/* the type that the program passes, and the one that scripts see */
 	} *types;			/* of each argument, or NULL if the file does not have them */
+	const uint64_t *calls;		/* of an event of Python's lock: the sites' offsets (module_gil_calls) */
+	size_t ncalls;
+	bool is_searched;		/* they have been looked for */
 	bool is_used;		/* a description to be enabled matched it */
 	bool is_named;		/* and named its file */
 };
@@ -40,6 +43,9 @@ struct module *module_get(struct probe_set *set, const struct procs_map *map);
 
 /* The module of a file by its name, or NULL when there is no such file. */
 struct module *module_open(struct probe_set *set, const char *path);
+
+/* Find the calls of @mk, a marker of Python's lock in @m (pygil.h).  False: they are not known. */
+bool module_gil_calls(struct probe_set *set, struct module *m, struct marker *mk);
 
 /* Close the files of all modules in the list. */
 void modules_close(struct module *m);

@@ -19,6 +19,7 @@
 #include "elf/obj.h"
 #include "probe/exec.h"
 #include "probe/points_priv.h"
+#include "probe/pygil.h"
 #include "probe/python.h"
 #include "target/words.h"
 
@@ -59,13 +60,14 @@ struct points_file *points_open(struct points *p, const char *path)
 		arch = arch_find(obj_info(f->obj)->machine);
 		f->err = arch && arch != arch_host() ? -ENOEXEC : obj_markers(f->obj, &markers, &f->nmarkers, &why);
 	}
-	f->markers = markers;
 	if (!f->err) {
 		struct python_facts facts;
 
 		python_facts(f->obj, &facts);
 		f->python = facts.is_agent ? 0 : facts.version;
+		f->nmarkers = pygil_markers(f->obj, f->python, p->arena, &markers, f->nmarkers);
 	}
+	f->markers = markers;
 	if (f->err)
 		f->why = arena_strdup(p->arena, strbuf_str(&why));
 	strbuf_fini(&why);

@@ -4,6 +4,7 @@
  */
 #include "probe/points_priv.h"
 #include "probe/procs.h"
+#include "probe/pygil.h"
 #include "probe/python.h"
 
 #include <fnmatch.h>
@@ -41,12 +42,12 @@ static const char *mark_name(const void *file, size_t i)
 	return i < f->nmarkers ? f->markers[i].name : NULL;
 }
 
-static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m)
+static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off)
 {
 	const struct obj_info *info = obj_info(f->obj);
 	struct site key = {
-		.file = obj_file(f->obj), .dev = info->dev, .ino = info->ino, .off = m->off, .sem_off = m->sem_off,
-		.args_text = arena_strdup(set_arena(p->set), m->args),
+		.file = obj_file(f->obj), .dev = info->dev, .ino = info->ino, .off = off, .sem_off = m->sem_off,
+		.args_text = arena_strdup(set_arena(p->set), m->args), .gil = pygil_event(m),
 	};
 
 	key.nargs = obj_operands(f->obj, m, key.args, PROBE_MAX_ARGS);
@@ -93,6 +94,28 @@ static const char *find_program(const struct points_search *s, struct probe *pro
 	return s->program;
 }
 
+static void add_sites(struct points_search *s, struct probe *probe, struct points_file *f, const struct obj_marker *m)
+{
+	uint64_t *calls;
+	size_t n;
+
+	if (!pygil_event(m)) {
+		probe_add_site(s->p->set, probe, make_site(s->p, f, m, m->off));
+		return;
+	}
+	n = pygil_calls(f->obj, pygil_event(m), s->p->arena, &calls);
+	for (size_t i = 0; i < n; i++)
+		probe_add_site(s->p->set, probe, make_site(s->p, f, m, calls[i]));
+}
+
+/* Does the pattern @mark leave @m, of Python's lock, out, or are its calls not known? */
+static bool is_hidden(struct points_search *s, struct points_file *f, const struct obj_marker *m, const char *mark)
+{
+	uint64_t *calls;
+
+	return pygil_event(m) && (!pygil_is_meant(mark) || !pygil_calls(f->obj, pygil_event(m), s->p->arena, &calls));
+}
+
 /* Add a point of file @f for marker @first, whose sites are in @from: @f itself, or the agent's object. */
 static void add_mark(struct points_search *s, struct points_file *f, struct points_file *from,
 		     const struct obj_marker *first)
@@ -110,7 +133,7 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 	probe = points_make(s->p, point, &key);
 	for (size_t i = 0; i < from->nmarkers; i++)
 		if (same_mark(&from->markers[i], first))
-			probe_add_site(s->p->set, probe, make_site(s->p, from, &from->markers[i]));
+			add_sites(s, probe, from, &from->markers[i]);
 	fill_sig(probe);
 	if (from != f) {
 		probe->agent_marker = points_agent_marker(first->name);
@@ -146,7 +169,7 @@ static void add_marks(struct points_search *s, struct points_file *f, struct poi
 		bool python = !strcmp(m->prov, PYTHON_PROVIDER);
 
 		if (fnmatch(mark, m->name, 0) || (prov && fnmatch(prov, m->prov, 0)) || !is_first(from, i) ||
-		    (python && points_python_file(s->p, f, m->name) != from))
+		    (python && points_python_file(s->p, f, m->name) != from) || is_hidden(s, from, m, mark))
 			continue;
 		add_mark(s, f, from, m);
 	}

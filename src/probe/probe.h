@@ -27,7 +27,7 @@ struct probe_set;
 struct strbuf;
 struct type_source;
 
-/* Where a probe is armed.  Two sites differ in file, offset, semaphore or operands. */
+/* Where a probe is armed.  Two sites differ in file, offset, semaphore, operands or event. */
 struct site {
 	struct file *file;		/* in which it was found; the site holds a reference */
 	uint64_t dev, ino;		/* of the file, as /proc/PID/maps has them */
@@ -36,6 +36,7 @@ struct site {
 	const char *args_text;		/* the note's text of the operands */
 	unsigned int nargs;
 	struct arch_operand args[PROBE_MAX_ARGS];
+	enum ebpf_gil gil;		/* fires at this event of Python's lock (pygil.h) */
 	bool ret;			/* fires when the function that starts here returns */
 	bool skips_caller;		/* a function's start, where a walk by frame pointers misses the caller */
 	struct site *next;		/* list of the set */

@@ -123,7 +123,7 @@ struct site *set_site(struct probe_set *set, const struct site *key)
 			shared = s->sem_off;
 		else if (key->sem_off)
 			s->shared_sem_off = key->sem_off;
-		if (s->sem_off == key->sem_off &&
+		if (s->sem_off == key->sem_off && s->gil == key->gil &&
 		    !strcmp(s->args_text, key->args_text)) {
 			keep_file(s, key->file);	/* the newest: a changed file is read again */
 			return s;

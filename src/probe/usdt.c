@@ -26,6 +26,7 @@
 #include "base/strbuf.h"
 #include "probe/module.h"
 #include "probe/procs.h"
+#include "probe/pygil.h"
 #include "probe/python.h"
 
 extern const struct provider provider_usdt;
@@ -77,6 +78,26 @@ static void fill_sig(struct probe_sig *sig, const struct marker *mk)
 	}
 }
 
+/* Markers of Python's lock have sites only when they are to be enabled, since these have to be searched for. */
+static void add_sites(struct look *l, struct probe *p, struct marker *mk)
+{
+	struct site site = mk->site;
+
+	if (!site.gil)
+		probe_add_site(l->f->set, p, set_site(l->f->set, &site));
+	for (size_t i = 0; i < mk->ncalls; i++) {
+		site.off = mk->calls[i];
+		probe_add_site(l->f->set, p, set_site(l->f->set, &site));
+	}
+}
+
+/* Is @mk one of Python's lock that @l's description does not mean, or whose sites are not known? */
+static bool is_hidden(struct look *l, struct module *m, struct marker *mk)
+{
+	return mk->site.gil && l->f->want == PROBE_ENABLE &&
+	       (!pygil_is_meant(l->f->desc->name) || !module_gil_calls(l->f->set, m, mk));
+}
+
 static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 {
 	const struct probe_desc *desc = l->f->desc;
@@ -93,7 +114,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 		snprintf(prov, sizeof(prov), "%s", mk->prov);
 	else
 		snprintf(prov, sizeof(prov), "%s%" PRIu32, mk->prov, l->python.pid);
-	if (!l->base && !wide && !desc_glob(desc->prov, prov))
+	if ((!l->base && !wide && !desc_glob(desc->prov, prov)) || is_hidden(l, m, mk))
 		return;
 	key.prov = prov;
 	p = set_probe(l->f->set, &key, &made);
@@ -103,7 +124,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	}
 	if (!twin)	/* for one description it has none */
 		p->twin = 0;
-	probe_add_site(l->f->set, p, set_site(l->f->set, &mk->site));
+	add_sites(l, p, mk);
 	found_add(l->f, p);
 	if (l->f->want == PROBE_ENABLE) {
 		mk->is_used = true;

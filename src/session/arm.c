@@ -227,7 +227,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 {
 	unsigned int i;
 
-	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller || a->exe_dev != b->exe_dev ||
+	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller || a->gil != b->gil || a->exe_dev != b->exe_dev ||
 	    a->exe_ino != b->exe_ino)
 		return false;
 	for (i = 0; i < a->nargs; i++)
@@ -278,6 +278,7 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 		env.exe_dev = p->exe_dev;
 		env.exe_ino = p->exe_ino;
 		env.skips_caller = site->skips_caller;
+		env.gil = site->gil;
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);

@@ -1,0 +1,111 @@
+/*
+ * Direct calls: where the code of a file calls a function, or jumps to it, by a distance of 32 bits.
+ *
+ * Any bytes may look like such an instruction.  One counts if decoding arrives at it from the start of the part of a
+ * function that it is in (.eh_frame), so that a breakpoint there is safe.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/obj.h"
+#include "elf/priv.h"
+
+enum { CALL = 0xe8, JUMP = 0xe9, LENGTH = 5, CHUNK = 1 << 20, PART_MAX = 1 << 20, CODE_MAX = 1 << 28 };
+
+struct searching {
+	struct obj *o;
+	const struct arch *arch;
+	uint64_t base;			/* obj_frames() */
+	int32_t *parts;
+	uint32_t nparts;
+	const uint64_t *targets;
+	size_t ntargets;
+	void (*fn)(void *ctx, size_t target, uint64_t addr);
+	void *ctx;
+};
+
+/* The start of the part that @addr is in, or of the last one before it; false: there is none. */
+static bool start_before(const struct searching *s, uint64_t addr, uint64_t *ret)
+{
+	uint32_t lo = 0, hi = s->nparts;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->base + (uint64_t)(int64_t)s->parts[2 * mid] <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo)
+		*ret = s->base + (uint64_t)(int64_t)s->parts[2 * (lo - 1)];
+	return lo;
+}
+
+/* Does an instruction start at @addr? */
+static bool is_instruction(const struct searching *s, uint64_t addr)
+{
+	uint64_t start, off;
+	uint8_t *code = NULL;
+	unsigned int len = 1;
+	size_t at = 0, n;
+
+	if (!start_before(s, addr, &start) || addr - start > PART_MAX || !obj_offset(s->o, start, true, &off))
+		return false;
+	n = (size_t)(addr - start) + LENGTH;
+	code = malloc(n);
+	if (!code || obj_read(s->o, off, code, n))
+		at = n;
+	while (at < addr - start && len) {
+		len = s->arch->insn_len(code + at, n - at);
+		at += len;
+	}
+	free(code);
+	return at == addr - start;
+}
+
+/* The @n bytes of code at @code, which is loaded at @addr. */
+static void search(const struct searching *s, uint64_t addr, const uint8_t *code, size_t n)
+{
+	int32_t rel;
+
+	for (size_t i = 0; i + LENGTH <= n; i++) {
+		if (code[i] != CALL && code[i] != JUMP)
+			continue;
+		memcpy(&rel, code + i + 1, sizeof(rel));
+		for (size_t k = 0; k < s->ntargets; k++)
+			if (addr + i + LENGTH + (uint64_t)(int64_t)rel == s->targets[k] && is_instruction(s, addr + i))
+				s->fn(s->ctx, k, addr + i);
+	}
+}
+
+static int search_segment(const struct searching *s, const struct obj_seg *seg, uint8_t *code)
+{
+	for (uint64_t at = 0; at + LENGTH <= seg->filesz; at += CHUNK) {
+		uint64_t left = seg->filesz - at;
+		size_t n = left < CHUNK + LENGTH - 1 ? (size_t)left : CHUNK + LENGTH - 1;
+		int err = obj_read(s->o, seg->off + at, code, n);
+
+		if (err)
+			return err;
+		search(s, seg->addr + at, code, n);
+	}
+	return 0;
+}
+
+int obj_each_call(struct obj *o, const uint64_t *targets, size_t n, void (*fn)(void *ctx, size_t target, uint64_t addr), void *ctx)
+{
+	struct searching s = { .o = o, .arch = arch_find(o->info.machine), .targets = targets, .ntargets = n, .fn = fn, .ctx = ctx };
+	uint8_t *code = malloc(CHUNK + LENGTH);
+	int err = code ? obj_frames(o, &s.base, &s.parts, &s.nparts) : -ENOMEM;
+
+	if (!err && o->info.machine != EM_X86_64)
+		err = -ENOTSUP;
+	for (size_t i = 0; i < o->nsegs && !err; i++)
+		if (o->segs[i].exec && o->segs[i].filesz <= CODE_MAX)
+			err = search_segment(&s, &o->segs[i], code);
+	free(s.parts);
+	free(code);
+	return err;
+}
