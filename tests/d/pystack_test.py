@@ -98,6 +98,16 @@ python$target:::function-entry, python$target:::function-return
 """
 
 
+def check_contexts(out, least):
+    """At each event the stack that is kept is that which a walk finds."""
+    events = out.split("event ")[1:]
+    assert len(events) > least
+    for event in events:
+        kept, walked = ([re.sub(r":\d+ \(", " (", line) for line in part.splitlines() if line.startswith("[")]
+                        for part in event.split("=\n"))
+        assert kept and kept == walked, event
+
+
 @pytest.mark.parametrize("attach", [False, True], ids=["start", "late"])
 def test_contexts(dtrace, start, interp, attach):
     """The stack that is kept as calls come and go is that which a walk finds, at each of thousands of events: generators that
@@ -109,13 +119,18 @@ def test_contexts(dtrace, start, interp, attach):
         result = dtrace("-x", "place=target", "-n", CONTEXTS, "-c", interp.command(program, "now"))
         assert (result.code, result.err) == (0, ""), result
         out = result.out
-    events = out.split("event ")[1:]
-    assert len(events) > 2000
-    for event in events:
-        kept, walked = ([re.sub(r":\d+ \(", " (", line) for line in part.splitlines() if line.startswith("[")]
-                        for part in event.split("=\n"))
-        assert kept and kept == walked, event
+    check_contexts(out, 2000)
     assert not re.search(r"\[ __init__:", out)         # what the interpreter puts in front of a class's own __init__()
+
+
+@pytest.mark.interps("3.11")
+def test_contexts_of_greenlets(dtrace, interp):
+    """The same where a function's frame is put aside in the middle of other calls, and goes on in the middle of others."""
+    if subprocess.run([*interp.argv, "-c", "import greenlet"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("greenlet is not installed")
+    result = dtrace("-x", "place=target", "-n", CONTEXTS, "-c", interp.command(HERE / "greenlets.py"))
+    assert (result.code, result.err) == (0, ""), result
+    check_contexts(result.out, 1000)
 
 
 @pytest.mark.interps("3.11")

@@ -267,12 +267,11 @@ def in_order(text, *prefixes):
     return [line for line in text.splitlines() if line.split(" ")[0] in prefixes]
 
 
-@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=[pytest.mark.needs_bpf, pytest.mark.in_turn])])
-def test_steps(dtrace, interp, place):
+def check_steps(dtrace, interp, program, place):
     """As the interpreter's own profile function sees the frames of the tasks' coroutines, of all kinds of tasks."""
-    want = subprocess.run([*interp.argv_of(STEPS), "witness"], stdout=subprocess.PIPE, text=True, check=True, timeout=harness.TIMEOUT_S).stdout
+    want = subprocess.run([*interp.argv_of(program), "witness"], stdout=subprocess.PIPE, text=True, check=True, timeout=harness.TIMEOUT_S).stdout
     script = STEPS_SCRIPT if place == "target" else re.sub(r".*pytask.*\n", "", STEPS_SCRIPT)
-    result = dtrace("-q", "-x", f"place={place}", "-n", script, "-c", interp.command(STEPS))
+    result = dtrace("-q", "-x", f"place={place}", "-n", script, "-c", interp.command(program))
     assert result.code == 0 and not in_order(result.out, "odd"), result
     got, steps = in_order(result.out, "begin", "end"), in_order(want, "begin", "end")
     # asyncio.run()'s own tasks have other numbers with a profile function that makes some; their order is the same.
@@ -281,6 +280,20 @@ def test_steps(dtrace, interp, place):
     last = [line.split(" ", 1)[1] for line in in_order(want, "last")]
     ended = [line.split(" ", 1)[1] for line in in_order(result.out, "ended")]
     assert sorted(last) == sorted(line for line in ended if not re.match(r"\d (eager|Task-)", line)), result
+
+
+@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=[pytest.mark.needs_bpf, pytest.mark.in_turn])])
+def test_steps(dtrace, interp, place):
+    check_steps(dtrace, interp, STEPS, place)
+
+
+@pytest.mark.interps("3.11")
+def test_steps_of_uvloop(dtrace, interp):
+    if subprocess.run([*interp.argv, "-c", "import uvloop"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("uvloop is not installed")
+    program = STEPS.replace("import asyncio, os, sys\n", "import asyncio, os, sys, uvloop\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())\n")
+    assert "uvloop" in program
+    check_steps(dtrace, interp, program, "target")
 
 
 # After some steps, this thread's system calls that read memory fail.
