@@ -443,17 +443,38 @@ def instances(rng):
     yield from ("Color.GREEN", "Code.OK", "Error()", "probe", "Pair", "type", "object()", "Order(1).__eq__.__func__", "StopIteration")
 
 
+# A debugger's trace function and a coverage tool at work at the same time; before 3.12 the latter has the profile function.
+BESIDE = """
+import sys
+lines = [0, 0]
+def debugger(frame, what, arg):
+    lines[0] += 1
+    return debugger
+def coverage(*at): lines[1] += 1
+if hasattr(sys, "monitoring"):
+    m = sys.monitoring
+    m.use_tool_id(m.COVERAGE_ID, "test coverage")
+    m.register_callback(m.COVERAGE_ID, m.events.LINE, coverage)
+    m.set_events(m.COVERAGE_ID, m.events.LINE)
+else:
+    sys.setprofile(coverage)
+sys.settrace(debugger)
+import atexit
+atexit.register(lambda: min(lines) > 100 or print("not beside", lines))
+"""
+
+
 @pytest.mark.parametrize("kind", [leaves, trees, instances], ids=lambda f: f.__name__)
 def test_shown_as_repr(dtrace, interp, kind):
-    """As the program's own repr has it; none of its special methods is called."""
-    script = interp.add(SHOWN)
+    """As the program's own repr has it; none of its special methods is called.  Also with -O, and beside other tools."""
+    script = interp.add((BESIDE if kind is trees else "") + SHOWN)
     (interp.dir / "script.py.values").write_text("[" + ",\n".join(kind(random.Random(kind.__name__))) + "]")
     (interp.dir / "show.d").write_text(CLAUSE % 'printf("\\n%s", pyshow(pyarg(0)));')
     out = interp.dir / "out"
     options = ["-O"] if kind is instances else []
     result = dtrace(*TARGET, "-x", "strsize=65536", "-x", "bufsize=64m", "-s", interp.dir / "show.d", "-o", out,
                     "-c", " ".join([*interp.argv, *options, script]))
-    assert result.code == 0 and not result.err, result
+    assert result.code == 0 and not result.err and "not beside" not in result.out, result
     want = (interp.dir / "script.py.want").read_bytes().split(b"\n")
     found = out.read_bytes().strip(b"\n").split(b"\n")
     assert want[-1] == b"called: []", want[-1]
