@@ -81,8 +81,9 @@ coverage:
 	@$(PYTHON) tools/coverage $(COV) --run $(PYTEST_ARGS)
 
 nightly:
-	@tools/need packages stores
+	@tools/need packages stores musl
 	@tools/pythons make-free
+	@tools/pythons musl || true
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000

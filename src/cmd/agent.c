@@ -34,7 +34,7 @@
 #define PTH "dtap-agent.pth"
 
 /* What @ask prints about an interpreter: one line each, in this order. */
-enum fact { NAME, VERSION, BITS, THREADING, FOLDER, PREFIX, LOADED, NFACTS };
+enum fact { NAME, VERSION, BITS, THREADING, FOLDER, PREFIX, LOADED, LIBC, NFACTS };
 
 static const char ask[] =
 	"import os, site, sys\n"
@@ -45,7 +45,10 @@ static const char ask[] =
 	"print('free' if 't' in getattr(sys, 'abiflags', '') else 'gil')\n"
 	"print(os.path.realpath(folders[0]) if folders and not sys.flags.no_site else '')\n"
 	"print(sys.prefix)\n"
-	"print('yes' if '/" OBJECT "' in open('/proc/self/maps').read() else 'no')\n";
+	"print('yes' if '/" OBJECT "' in open('/proc/self/maps').read() else 'no')\n"
+	"try: libc = os.confstr('CS_GNU_LIBC_VERSION')\n"	/* musl knows the name, and has no version */
+	"except (OSError, ValueError): libc = ''\n"
+	"print('glibc' if libc and libc.startswith('glibc') else 'musl')\n";
 
 struct agent_run {
 	const char *python, *root;	/* root: "" or the root folder of the interpreter (chroot) */
@@ -147,6 +150,23 @@ static int find_python(struct agent_run *r)
 	return 0;
 }
 
+/* Append the path of dtap's object for the interpreter's C library.  0 or -ENOENT. */
+static int find_object(const struct agent_run *r, struct strbuf *path, struct strbuf *why)
+{
+	struct strbuf object = { 0 };
+	int e = agents_object(&object, why);
+
+	if (!e && strcmp(r->facts[LIBC], "musl")) {
+		strbuf_puts(path, strbuf_str(&object));
+	} else if (!e && !agents_object_musl(strbuf_str(&object), path)) {
+		if (why)
+			strbuf_printf(why, "dtap's agent for musl is not installed: there is no %s", strbuf_str(path));
+		e = -ENOENT;
+	}
+	strbuf_fini(&object);
+	return e;
+}
+
 /* --- files ---------------------------------------------------------------------------------------------- */
 
 /* Write @len bytes as file @path atomically: a program that starts meanwhile sees the old or the new file. */
@@ -234,13 +254,13 @@ static int install(struct agent_run *r)
 	struct strbuf folder = { 0 }, from = { 0 }, why = { 0 };
 	int e, err;
 
-	if (agents_object(&from, &why)) {
-		e = complain("%s", strbuf_str(&why));
-		goto out;
-	}
 	e = find_python(r);
 	if (e)
 		goto out;
+	if (find_object(r, &from, &why)) {
+		e = complain("%s", strbuf_str(&why));
+		goto out;
+	}
 	/* Quotes, backslashes and newlines would break the string in the line. */
 	if (strpbrk(r->facts[FOLDER], "'\"\\\n")) {
 		e = complain("%s: a folder of that name cannot stand in a .pth file", r->facts[FOLDER]);
@@ -303,7 +323,7 @@ static int status(struct agent_run *r)
 
 	if (e)
 		return e;
-	agents_object(&mine, NULL);
+	find_object(r, &mine, NULL);
 	printf("python: %s, CPython %s%s%s\n", r->python, r->facts[VERSION], *r->root ? " in " : "", r->root);
 	printf("folder: %s%s\n", r->root, r->facts[FOLDER]);
 	if (!is_installed(r)) {

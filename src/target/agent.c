@@ -11,7 +11,9 @@
 #include "base/self.h"
 #include "target/agent_priv.h"
 
-#define OBJECT "dtap-agent.so"
+#define SUFFIX ".so"
+#define MUSL_SUFFIX "-musl.so"
+#define OBJECT "dtap-agent" SUFFIX
 
 /* Characters that a path in LD_PRELOAD cannot have: the loaders split it there, and expand $NAME (ld.so(8)). */
 #define NOT_IN_PRELOAD " :\t\n$"
@@ -46,30 +48,58 @@ int agents_object(struct strbuf *path, struct strbuf *why)
 	return -ENOENT;
 }
 
-/* Find the object @path; NULL: the one of agents_object(). */
-static int find_object(struct agents *a, const char *path, struct strbuf *why)
+/* Take the object @path, if others than root and its owner cannot write it. */
+static int take_file(struct agents_file *f, const char *path, struct strbuf *why)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	f->path = realpath(path, NULL);
+	if (!f->path || stat(f->path, &st))
+		return target_fail_errno(why, -errno, "dtap's agent %s", path);
+	if (!geteuid() && self_is_writable(f->path, real, sizeof(real)))
+		return target_fail(why, -EPERM, "dtap's agent is refused for root: others can write %s: chmod go-w it", real);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	return 0;
+}
+
+bool agents_object_musl(const char *object, struct strbuf *path)
+{
+	const char *suffix = strrchr(object, '.');
+
+	if (!suffix || strcmp(suffix, SUFFIX))
+		return false;
+	strbuf_printf(path, "%.*s" MUSL_SUFFIX, (int)(suffix - object), object);
+	return !access(strbuf_str(path), F_OK);
+}
+
+static int take_musl(struct agents *a, struct strbuf *why)
+{
+	struct strbuf path = { 0 };
+	int err = agents_object_musl(a->object.path, &path) ? take_file(&a->musl, strbuf_str(&path), why) : 0;
+
+	strbuf_fini(&path);
+	return err;
+}
+
+/* Find the objects: @path, NULL: the one of agents_object(); and that for musl. */
+static int find_objects(struct agents *a, const char *path, struct strbuf *why)
 {
 	struct strbuf own = { 0 };
-	struct stat st;
-	char real[PATH_MAX];
 	int err = path ? 0 : agents_object(&own, why);
 
-	if (err)
-		goto out;
-	a->object = realpath(path ? path : strbuf_str(&own), NULL);
-	if (!a->object || stat(a->object, &st)) {
-		err = target_fail_errno(why, -errno, "dtap's agent %s", path ? path : strbuf_str(&own));
-		goto out;
-	}
-	if (!geteuid() && self_is_writable(a->object, real, sizeof(real))) {
-		err = target_fail(why, -EPERM, "dtap's agent is refused for root: others can write %s: chmod go-w it", real);
-		goto out;
-	}
-	a->dev = st.st_dev;
-	a->ino = st.st_ino;
-out:
+	if (!err)
+		err = take_file(&a->object, path ? path : strbuf_str(&own), why);
+	if (!err)
+		err = take_musl(a, why);
 	strbuf_fini(&own);
 	return err;
+}
+
+const struct agents_file *agents_file_for(const struct agents *a, bool is_musl)
+{
+	return is_musl ? &a->musl : &a->object;
 }
 
 int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx, struct strbuf *why)
@@ -82,7 +112,7 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 	a->epoll = a->listener = a->timer = a->signals = -1;
 	a->fn = fn;
 	a->ctx = ctx;
-	err = find_object(a, object, why);
+	err = find_objects(a, object, why);
 	if (!err)
 		err = listen_open(a, why);
 	if (err) {
@@ -92,7 +122,7 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 	snprintf(a->env, sizeof(a->env), "%s=%s", ABI_AGENT_ENV, a->address);
 	a->environ[0] = a->env;
 	a->preload = (struct target_preload){
-		.path = strpbrk(a->object, NOT_IN_PRELOAD) ? NULL : a->object, .environ = a->environ,
+		.path = strpbrk(a->object.path, NOT_IN_PRELOAD) ? NULL : a->object.path, .environ = a->environ,
 	};
 	*ret = a;
 	return 0;
@@ -104,7 +134,8 @@ void agents_free(struct agents *a)
 		return;
 	channels_close(a);
 	permits_fini(&a->permits);
-	free(a->object);
+	free(a->object.path);
+	free(a->musl.path);
 	free(a);
 }
 

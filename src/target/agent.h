@@ -62,6 +62,12 @@ void agents_free(struct agents *a);	/* accepts NULL */
 int agents_object(struct strbuf *path, struct strbuf *why);
 
 /*
+ * Append the path of the object that musl's dlopen() takes, which is beside @object.  False: there is none; processes on
+ * musl that run already are refused then.
+ */
+bool agents_object_musl(const char *object, struct strbuf *path);
+
+/*
  * The preload for target_create() with which the command loads the object.  Lives as long as @a.  An object whose path
  * LD_PRELOAD cannot hold (with blanks) can be loaded by agents_attach() only; after an exec, children do not have it.
  */

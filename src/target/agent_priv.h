@@ -34,9 +34,18 @@ struct channel {
 	char *why;		/* or NULL */
 };
 
+struct agents_file {
+	char *path;		/* NULL: there is none */
+	uint64_t dev, ino;
+};
+
 struct agents {
-	char *object;
-	uint64_t dev, ino;	/* the object's */
+	struct agents_file object;
+	/*
+	 * The same, for a process on musl that runs already: its dynamic loader cannot add the thread-local variables that
+	 * the other one has in the static block to threads that exist.
+	 */
+	struct agents_file musl;
 	agents_fn *fn;
 	void *ctx;
 	struct channel *channels, *strangers, *ended;
@@ -55,6 +64,9 @@ struct agents {
 	struct target_preload preload;
 	struct permits permits;
 };
+
+/* agent.c: the object to load into a process that runs; its path may be NULL. */
+const struct agents_file *agents_file_for(const struct agents *a, bool is_musl);
 
 /* listen.c: open and close the listening socket.  listen_close() may be called after a failed open. */
 int listen_open(struct agents *a, struct strbuf *why);

@@ -304,16 +304,16 @@ static bool has_shadow_stack(const struct target *t)
 	return ret;
 }
 
-static bool sees_object(const struct agents *a, const struct target *t)
+static bool sees_object(const struct agents_file *object, const struct target *t)
 {
 	struct strbuf rooted = { 0 }, status = { 0 };
 	const char *uid = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "Uid");
 	struct stat st;
 	bool ret;
 
-	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, a->object);
-	ret = uid && strtoul(uid, NULL, 10) == geteuid() && !stat(strbuf_str(&rooted), &st) && st.st_dev == a->dev &&
-	      st.st_ino == a->ino;
+	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, object->path ? object->path : "");
+	ret = uid && strtoul(uid, NULL, 10) == geteuid() && !stat(strbuf_str(&rooted), &st) && st.st_dev == object->dev &&
+	      st.st_ino == object->ino;
 	strbuf_fini(&rooted);
 	strbuf_fini(&status);
 	return ret;
@@ -370,8 +370,10 @@ int guest_find(const struct agents *a, const struct target *t, struct guest *ret
 		err = refuse(t, "it runs with a shadow stack", why);
 	for (i = 0; i < ret->maps.n; i++)
 		ret->has_allocator |= ret->maps.v[i].is_exec && is_allocator_name(base_name(ret->maps.v[i].path));
-	ret->sees_object = sees_object(a, t);
+	ret->sees_object = sees_object(agents_file_for(a, ret->is_musl), t);
 	ret->entry = guest_entry(a, t);
+	if (!err && !ret->entry && !agents_file_for(a, ret->is_musl)->path)
+		err = refuse(t, "it runs on musl, and dtap-agent-musl.so is not installed", why);
 	set_anchors(ret);
 	program_of(t, &ret->program_dev, &ret->program_ino);
 out:
@@ -390,19 +392,24 @@ void guest_fini(struct guest *g)
 	memset(g, 0, sizeof(*g));
 }
 
+static bool is_file(const struct agents_file *f, uint64_t dev, uint64_t ino)
+{
+	return f->path && f->dev == dev && f->ino == ino;
+}
+
 /* Is @m a mapping of our object, or of another copy of it? */
 static bool is_object(const struct agents *a, const struct target *t, const struct target_map *m)
 {
 	struct file *f;
 	bool ret;
 
-	if (m->ino == a->ino && m->dev == a->dev)
+	if (is_file(&a->object, m->dev, m->ino) || is_file(&a->musl, m->dev, m->ino))
 		return true;
-	if (m->ino != a->ino && !strstr(base_name(m->path), "dtap-agent"))
+	if (m->ino != a->object.ino && m->ino != a->musl.ino && !strstr(base_name(m->path), "dtap-agent"))
 		return false;
 	if (maps_open((uint32_t)t->pid, m, &f, NULL))
 		return false;
-	ret = (f->dev == a->dev && f->ino == a->ino) || strstr(base_name(m->path), "dtap-agent");
+	ret = is_file(&a->object, f->dev, f->ino) || is_file(&a->musl, f->dev, f->ino) || strstr(base_name(m->path), "dtap-agent");
 	file_close(f);
 	return ret;
 }
@@ -446,7 +453,7 @@ bool guest_holds(const struct agents *a, const struct target *t, struct guest *g
 		    was->is_exec != is->is_exec || !same_file(was, is))
 			return false;
 	}
-	g->sees_object = sees_object(a, t);	/* its user id may have changed */
+	g->sees_object = sees_object(agents_file_for(a, g->is_musl), t);	/* its user id may have changed */
 	target_maps_fini(&g->maps);
 	g->maps = *now;
 	*now = (struct target_maps){ 0 };

@@ -132,10 +132,11 @@ static int send_object(struct injection *j)
 	union { struct cmsghdr h; char room[CMSG_SPACE(sizeof(int))]; } control = { 0 };
 	struct iovec iov = { (void *)(uintptr_t)"", 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	int fd = open(j->a->object, O_RDONLY | O_CLOEXEC), err = 0;
+	const char *path = agents_file_for(j->a, j->g.is_musl)->path;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
 
 	if (fd < 0)
-		return target_fail_errno(j->why, -errno, "dtap's agent %s", j->a->object);
+		return target_fail_errno(j->why, -errno, "dtap's agent %s", path);
 	control.h.cmsg_level = SOL_SOCKET;
 	control.h.cmsg_type = SCM_RIGHTS;
 	control.h.cmsg_len = CMSG_LEN(sizeof(int));
@@ -212,7 +213,7 @@ static int take_pair(struct injection *j, int *own, bool by_path)
 	set(j, CLOSE_PEER, j->g.close, (uint64_t)pair[1], 0, 0);
 	set(j, CLOSE_OBJECT, j->g.close, UINT32_MAX, 0, 0);
 	set(j, ENTER, j->g.close, (uint64_t)pair[0], 0, 0);
-	err = by_path ? set_load(j, LOAD_PATH, j->a->object) : 0;
+	err = by_path ? set_load(j, LOAD_PATH, agents_file_for(j->a, j->g.is_musl)->path) : 0;
 	if (!err && j->at_entry && j->g.setenv)
 		err = set_tracer(j);
 	return err ? err : store(j, CLOSE_PEER);
@@ -256,10 +257,6 @@ static int load(struct injection *j, int own, bool by_path, uint64_t *entry)
 		if (!err)
 			*entry = guest_entry(j->a, j->t);
 	}
-	/* musl cannot add the agent's static TLS variables to threads that exist already. */
-	if (!err && !*entry && j->g.is_musl)
-		err = target_fail(j->why, -ENOTSUP, "process %d runs on musl, whose dynamic loader takes dtap's agent at a "
-				  "program's start alone: have dtap start it (-c)", (int)j->t->pid);
 	if (!err && !*entry)
 		err = target_fail(j->why, -ENOTSUP, "process %d's dynamic loader refuses dtap's agent; is /proc mounted in its "
 				  "root?", (int)j->t->pid);
@@ -305,7 +302,8 @@ static int enter(struct injection *j, int own, uint64_t entry)
 
 int inject(struct injection *j)
 {
-	bool by_path = !j->g.entry && j->g.sees_object && strlen(j->a->object) < PATH_ROOM;
+	const char *path = agents_file_for(j->a, j->g.is_musl)->path;
+	bool by_path = !j->g.entry && j->g.sees_object && strlen(path) < PATH_ROOM;
 	uint64_t entry = j->g.entry;
 	int own = -1, err;
 

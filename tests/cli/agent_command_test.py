@@ -91,7 +91,7 @@ def test_not_writable(venv):
 def answers(tmp_path, *lines):
     """A program that answers as an interpreter would."""
     fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\n" + "".join(f'echo "{line}"\n' for line in lines))
+    fake.write_text("#!/bin/sh\n" + "".join(f'echo "{line}"\n' for line in lines and (*lines, "glibc")))
     fake.chmod(0o755)
     return fake
 
