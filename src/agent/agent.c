@@ -19,6 +19,7 @@
 #include "abi/agent.h"
 #include "agent/code.h"
 #include "agent/control.h"
+#include "agent/copies.h"
 #include "agent/cost.h"
 #include "agent/early.h"
 #include "agent/engine.h"
@@ -406,6 +407,8 @@ __attribute__((constructor)) static void start(void)
 	}
 	if (polling)
 		watch_poll();
+	/* The interpreter loads its own copy after a preloaded one, which has connected: with both, each event is two. */
+	agent.is_second = polling && getenv(ABI_AGENT_ENV) && copies_other();
 	if (control_connect() && !polling)
 		return;
 	/*

@@ -202,7 +202,7 @@ int control_connect(void)
 {
 	const char *address = getenv(ABI_AGENT_ENV);
 
-	return address ? connect_to(address) : -ENOENT;
+	return address && !agent.is_second ? connect_to(address) : -ENOENT;
 }
 
 unsigned control_left(void)

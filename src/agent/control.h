@@ -25,7 +25,7 @@ int control_add(int fd, unsigned *row);
 void control_take_back(unsigned row);
 /*
  * Connect to the socket whose address is in DTAP_AGENT, and send the word of that address.  0, or -errno: -ENOENT
- * without an address, others as control_add().  Waits some milliseconds at most, if others connect all the time.
+ * without an address, or in the second copy of the agent in a process; others as control_add().  Waits some milliseconds at most, if others connect all the time.
  */
 int control_connect(void);
 bool control_has_channel(void);

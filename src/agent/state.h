@@ -482,6 +482,7 @@ struct agent {
 	/* agent.c */
 	struct capi py;
 	bool resolved;			/* capi_resolve() has been called */
+	bool is_second;			/* a preloaded copy serves the tracer that started the program */
 	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
 	unsigned marker_mask;		/* enum want: markers to be fired; read by marker_wanted() */
 	unsigned can, installed, supplied;	/* enum want: markers with usable hooks; requested (atomic); supplied */

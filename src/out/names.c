@@ -85,7 +85,7 @@ static struct pyrun run_at(const struct abi_pyframe *v, const struct abi_pyframe
 /* Is it a frame of dtap's agent? */
 static bool is_agents(const struct frame *f)
 {
-	return f->sym.mod && !strcmp(f->sym.mod, "dtap-agent.so");
+	return f->sym.mod && !strncmp(f->sym.mod, "dtap-agent", sizeof("dtap-agent") - 1);
 }
 
 static void add_run(struct names *n, struct stack *st, const struct pyrun *run)

@@ -60,6 +60,19 @@ def test_install_and_remove(venv):
     assert venv.run(LOADED).out == "False\n"
 
 
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.11", "3.13")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_beside_the_tracers_own(venv, interp, place):
+    """A program that dtap starts has its agent, too; and a child that it forks.  Each call is one."""
+    assert venv.agent("install").code == 0
+    program = interp.add("import os\ndef f(): pass\nfor i in range(7): f()\nif not os.fork(): f()\nelse: os.wait()\n", "beside.py")
+    result = harness.dtrace("-x", f"place={place}", "-x", "agent=always", "-qn",
+                            'python*:::function-entry /progenyof($target) && copyinstr(arg1) == "f"/ { @ = count(); }',
+                            "-c", " ".join([*venv.argv, program]))
+    assert result.code == 0 and result.out.strip() == "8", result
+
+
 @pytest.mark.interps("3.13")
 def test_lost_object(venv):
     """Without its object the line in site-packages says nothing."""
