@@ -483,10 +483,47 @@ def test_completes_the_scripts_own(server):
 
 
 @pytest.mark.parametrize("text,name", [
-    ("BEGIN { /* tr| */ }", "x.d"), ('BEGIN { trace("tr|"); }', "x.d"), ('BEGIN { trace("tr|', "x.d"), ("BEGIN { curpsinfo->p|", "x.d"),
+    ("BEGIN { /* tr| */ }", "x.d"), ('BEGIN { trace("tr|"); }', "x.d"), ('BEGIN { trace("tr|', "x.d"), ("BEGIN { pid->p|", "x.d"), ("BEGIN { nosuch(1)->p|", "x.d"),
     ("probe begin { # pri|", "x.stp"), ('probe begin { print("pri|") }', "x.stp"), ("probe begin { x = $a|", "x.stp")])
 def test_completes_nothing(server, text, name):
     assert server.complete(text, name) == {}
+
+
+MEMBERS = set(re.findall(r"\b(pr_\w+)(?:\[\w*\])?;", re.search(r"struct psinfo {(.*?)} psinfo_t;", (SHARE / "dlib/procfs.d").read_text(), re.S)[1]))
+
+
+@pytest.mark.parametrize("text", [
+    "BEGIN { trace(curpsinfo->|", "BEGIN { trace(curpsinfo->|); }\nEND { x = 1; }", "BEGIN /curpsinfo->|/ { trace(1); }",
+    "proc:::create { trace(args[0]->|", "BEGIN { if (1) { trace((*curpsinfo).|) } }"])
+def test_completes_members(server, text):
+    """Those of D's libraries, where the script goes on and where it ends."""
+    found = server.complete(text)
+    assert MEMBERS <= set(found) and all(name.startswith("pr_") for name in found)
+    assert found["pr_pid"]["detail"] == "pid_t pr_pid"
+    assert set(server.complete(text.replace("|", "pr_pi|"))) == {"pr_pid"}
+
+
+def test_completes_members_of_the_script(server):
+    script = ("struct in { int x; union { int y; char z[4]; }; };\nstruct out { struct in i; struct in *p; };\n"
+              "BEGIN { this->o = (struct out *)alloca(8); trace(this->o->%s); }")
+    assert set(server.complete(script % "|")) == {"i", "p"}
+    assert set(server.complete(script % "i.|")) == set(server.complete(script % "p->|")) == {"x", "y", "z"}
+    assert server.complete(script % "i.x.|") == {}
+
+
+@pytest.mark.parametrize("text, name, wanted", [
+    ('probe process("x").mark("m") { print($|) }', "x.stp", {"arg1", "arg6"}),
+    ('probe process("x").mark("m") { print($$|) }', "x.stp", {"parms", "name", "provider"}),
+    ('probe process("x").function("f") { print($$|) }', "x.stp", {"parms", "locals", "vars"}),
+    ('probe process("x").function("f").return { print($r|) }', "x.stp", {"return"}),
+    ('probe process("x").function("f") { a = $own; print($o|) }', "x.stp", {"own"}),
+    ("function f() { return $$v|", "x.stp", {"vars"}),
+    ("probe begin { print($|) }", "x.stp", set()),
+    ("BEGIN { trace($t|); }", "x.d", {"target"}),
+])
+def test_completes_context_variables(server, text, name, wanted):
+    found = set(server.complete(text, name))
+    assert wanted <= found and (wanted or not found)
 
 
 def test_completes_options(server):

@@ -33,4 +33,11 @@ struct text_span answer_variable(const struct verdict *c, const struct answer_at
 /* Call @fn for each variable, maybe several times, that is written after @prefix: "self->", "this->", "@" or "". */
 void answer_each_variable(const struct answer_at *at, const char *prefix, void (*fn)(void *ctx, const char *name), void *ctx);
 
+/*
+ * D: call @fn for each member, with its declaration, of the structure that stands before the "->" or "." before the word;
+ * for none where its type is not known.
+ */
+void answer_each_member(struct lsp *s, const struct answer_at *at, void (*fn)(void *ctx, const char *name, const char *type),
+			void *ctx);
+
 #endif

@@ -14,7 +14,7 @@
 #include "cmd/lsp/words.h"
 
 /* LSP: CompletionItemKind. */
-enum item_kind { ITEM_FUNCTION = 3, ITEM_VARIABLE = 6, ITEM_PROPERTY = 10, ITEM_KEYWORD = 14, ITEM_STRUCT = 22, ITEM_EVENT = 23,
+enum item_kind { ITEM_FUNCTION = 3, ITEM_FIELD = 5, ITEM_VARIABLE = 6, ITEM_PROPERTY = 10, ITEM_KEYWORD = 14, ITEM_STRUCT = 22, ITEM_EVENT = 23,
 		 ITEM_OPERATOR = 24 };
 
 /* The items so far, all for the same bytes of the document. */
@@ -43,6 +43,16 @@ static void add(struct list *l, const char *label, enum item_kind kind, const ch
 static void add_variable(void *ctx, const char *name)
 {
 	add(ctx, name, ITEM_VARIABLE, NULL, "A variable of the script.");
+}
+
+static void add_own_context(void *ctx, const char *name)
+{
+	add(ctx, name, ITEM_VARIABLE, NULL, "A context variable that the script has elsewhere, too.");
+}
+
+static void add_member(void *ctx, const char *name, const char *type)
+{
+	add(ctx, name, ITEM_FIELD, type, NULL);
 }
 
 static void add_probe(void *ctx, const char *desc, const char *args, const char *doc)
@@ -120,6 +130,54 @@ static bool is_after(const struct answer_at *at, const char *text)
 	return at->word.from >= len && !memcmp(at->doc->text + at->word.from - len, text, len);
 }
 
+/* The text from the last declaration before @off that begins a line up to @off. */
+static struct text_span last_declaration(struct text t, size_t off)
+{
+	static const char *const words[] = { "probe", "function" };
+	struct text_span found = { 0, 0 };
+
+	for (size_t i = 0; i < off; i++) {
+		if (i && t.s[i - 1] != '\n')
+			continue;
+		while (i < off && (t.s[i] == ' ' || t.s[i] == '\t'))
+			i++;
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+			size_t len = strlen(words[k]);
+
+			if (t.len - i > len && !memcmp(t.s + i, words[k], len) && !text_is_word(t.s[i + len]))
+				found = (struct text_span){ i, off };
+		}
+	}
+	return found;
+}
+
+/* What is written behind "$", of which the second one of "$$" is a part of the name. */
+static void add_context(struct list *l, const struct answer_at *at)
+{
+	static const struct {
+		enum dtap_language language;
+		const char *point, *name, *doc;
+	} rows[] = {
+#define CONTEXT(language, point, name, doc) { DTAP_##language, point, name, doc },
+#include "cmd/lsp/context.def"
+#undef CONTEXT
+	};
+	struct text t = lsp_text(at->doc);
+	bool twice = is_after(at, "$$");
+	struct text_span d = last_declaration(t, at->word.from);
+	bool anywhere = at->doc->language == DTAP_D || t.s[d.from] == 'f';
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool has = *rows[i].name == '$';
+
+		if (rows[i].language == at->doc->language && has == twice &&
+		    (anywhere || memmem(t.s + d.from, d.to - d.from, rows[i].point, strlen(rows[i].point))))
+			add(l, rows[i].name + has, ITEM_VARIABLE, NULL, rows[i].doc);
+	}
+	if (!twice)
+		answer_each_variable(at, "$", add_own_context, l);
+}
+
 static void add_code(struct list *l, struct lsp *s, const struct answer_at *at, const struct index *own)
 {
 	bool d = at->doc->language == DTAP_D;
@@ -128,7 +186,11 @@ static void add_code(struct list *l, struct lsp *s, const struct answer_at *at, 
 		answer_each_variable(at, at->before == '@' ? "@" : is_after(at, "self->") ? "self->" : "this->", add_variable, l);
 		return;
 	}
-	if (is_after(at, "->") || at->before == '$' || (d && at->before == '.'))	/* members and context variables */
+	if (at->before == '$')
+		add_context(l, at);
+	else if (d && (is_after(at, "->") || at->before == '.'))
+		answer_each_member(s, at, add_member, l);
+	if (at->before == '$' || is_after(at, "->") || (d && at->before == '.'))
 		return;
 	if (at->before != '@')
 		answer_each_variable(at, "", add_variable, l);
