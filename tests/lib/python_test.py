@@ -1,6 +1,7 @@
 """The Python package dtap: runs, counts, and the wheel."""
 import json
 import os
+import pathlib
 import platform
 import re
 import shutil
@@ -9,9 +10,11 @@ import zipfile
 
 import pytest
 
+import harness
 from harness import BUILD, TOP, run
 
 PYTHON = "/usr/bin/python3"
+MUSL = pathlib.Path(os.environ.get("DTAP_CACHE", "/var/cache/dtap")) / "musl/3.11/bin/python3"
 ENV = {**os.environ, "PYTHONPATH": str(TOP / "python"), "DTAP_PROGRAM": str(BUILD / "dtap"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 # What is done in one process of its own.  The witness of counts is the interpreter's profile function.
@@ -185,10 +188,11 @@ def check_wheel(wheel):
         record = next(name for name in names if name.endswith("/RECORD"))
         assert names[-1] == record and sorted(names) == sorted(
             row.split(",")[0] for row in files.read(record).decode().splitlines())
-        tag = re.search(r"^Tag: (.*)$", files.read(record.replace("RECORD", "WHEEL")).decode(), re.M)[1]
-        assert wheel.name.endswith(f"-{tag}.whl") and f"_{platform.machine()}" in tag
+        tags = re.findall(r"^Tag: py3-none-(.*)$", files.read(record.replace("RECORD", "WHEEL")).decode(), re.M)
+        assert wheel.name.endswith(f"-py3-none-{'.'.join(tags)}.whl") and all(tag.endswith(f"_{platform.machine()}") for tag in tags)
         assert files.getinfo("dtap/_program_files/bin/dtap").external_attr >> 16 & 0o111
         assert {"dtap/__init__.py", "dtap/py.typed"} <= set(names)
+        assert {"dtap-agent.so", "dtap-agent-musl.so"} <= {os.path.basename(name) for name in names}
 
 
 def check_installed(interp, site):
@@ -234,12 +238,26 @@ def test_package_is_installed(package, interp, tmp_path):
     """By pip, without a network and a compiler, for each interpreter."""
     check_wheel(package)
     result = run([PYTHON, "-m", "pip", "install", "--quiet", "--no-index", "--no-compile", "--only-binary=:all:", "--platform",
-                  re.search(r"(manylinux\w+)\.whl", package.name)[1], "--python-version", interp.version, "--target",
+                  re.search(r"manylinux\w+", package.name)[0], "--python-version", interp.version, "--target",
                   interp.dir / "site", package],
                  env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(tmp_path)})
     assert result.code == 0, result
     assert "from dtap._program import main" in (interp.dir / "site/bin/dtap").read_text()
     check_installed(interp, interp.dir / "site")
+
+
+@pytest.mark.nightly
+@pytest.mark.needs_bpf
+@pytest.mark.skipif(not MUSL.exists(), reason="no CPython on musl: sudo tools/pythons musl")
+def test_package_on_musl(package, tmp_path):
+    interp = harness.Interp("3.11", [str(MUSL)])
+    try:
+        with zipfile.ZipFile(package) as files:
+            files.extractall(interp.dir / "site")
+        (interp.dir / "site/dtap/_program_files/bin/dtap").chmod(0o755)
+        check_installed(interp, interp.dir / "site")
+    finally:
+        interp.close()
 
 
 @pytest.mark.nightly
