@@ -8,6 +8,7 @@ KERNEL = "a file of /proc or /sys, which the kernel makes"       # where the pat
 USER = "named on the command line or by the script, for us to read or write with our own user's rights; may be a pipe on purpose"
 
 OURS = {
+    "agent/copies.c": "/proc/self/maps, in the traced process",
     "base/file.c": "the one module",
     "bpf/rt/rtgen.c": "a tool of the build",
     "cmd/agent.c": "/dev/null, and a new file (O_EXCL)",
