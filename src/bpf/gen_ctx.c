@@ -47,6 +47,9 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 			asm_helper(as, BPF_FUNC_get_ns_current_pid_tgid);
 			asm_ji(as, BPF_JEQ, R0, 0, ok);
 			asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
+			/* The helper knows the tasks of that very namespace alone, and not those of namespaces in it. */
+			if (gen_knows_numbers(g))
+				gen_current_numbers(g);
 			asm_bind(as, ok);
 		} else {
 			asm_helper(as, BPF_FUNC_get_current_pid_tgid);

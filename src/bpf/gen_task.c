@@ -115,13 +115,31 @@ bool gen_knows_numbers(const struct gen *g)
 	return g->env->tasks && g->env->tasks->facts[ABI_TASK_PID].n && g->env->ns_level;
 }
 
-void gen_process_number(struct gen *g)
+/* R3 = the number, in the tracer's namespace, that @what of the task at R3 is. */
+static void number_of(struct gen *g, enum abi_task what)
 {
-	const struct ebpf_task_path *p = &g->env->tasks->facts[ABI_TASK_PID];
+	const struct ebpf_task_path *p = &g->env->tasks->facts[what];
 
 	for (unsigned int k = 0; k < p->n; k++)
 		follow(g, p->off[k], 8, false);
 	number_in_ns(g, false);
+}
+
+void gen_process_number(struct gen *g)
+{
+	number_of(g, ABI_TASK_PID);
+}
+
+void gen_current_numbers(struct gen *g)
+{
+	static const enum abi_task of[2] = { ABI_TASK_TID, ABI_TASK_PID };
+
+	for (int i = 0; i < 2; i++) {
+		asm_helper(&g->as, BPF_FUNC_get_current_task);
+		asm_mov(&g->as, R3, R0);
+		number_of(g, of[i]);
+		asm_st(&g->as, BPF_W, R10, (int16_t)(FRAME_TASK + 4 * i), R3);
+	}
 }
 
 void gen_process_parent(struct gen *g)

@@ -535,12 +535,20 @@ static bool asks_of_tasks(const struct session *s)
 	return s->uses.effects & IR_TASKS || walks(s);
 }
 
-/* Reading the kernel's type information is slow: only for scripts that need it. */
+/*
+ * Reading the kernel's type information is slow: only for scripts that need it, and in a pid namespace.  There, without it,
+ * processes of namespaces within have no numbers.
+ */
 static int find_task(struct session *s, struct strbuf *err)
 {
-	int e = asks_of_tasks(s) ? btf_task(&s->kernel.task, err) : 0;
+	bool asks = asks_of_tasks(s);
+	int e = asks || s->kernel.pid_ns ? btf_task(&s->kernel.task, err) : 0;
 
-	if (!e && s->kernel.pid_ns && asks_of_tasks(s))
+	if (e && !asks) {
+		strbuf_clear(err);
+		return 0;
+	}
+	if (!e && s->kernel.pid_ns)
 		s->kernel.ns_level = kernel_pid_level(&s->kernel.task.tasks);
 	return e;
 }

@@ -88,4 +88,4 @@ def test_ids_in_a_pid_namespace(start, tmp_path):
     seen = [line[1:] for line in lines if line[0] == "seen"]
     assert result.code == 0 and ["begin", "1", "0"] in lines and len(seen) == 2, result
     # The one in a namespace within is a child of unshare's, which began after the first.
-    assert seen[0] == said and int(seen[1][1]) > int(said[0]), result
+    assert seen[0] == said and int(seen[1][0]) > int(seen[1][1]) > int(said[0]), result
