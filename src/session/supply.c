@@ -598,7 +598,7 @@ static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 {
 	if (forget_wanted(s, pid))
 		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
-	else if (named && !s->also)
+	else if (named && !s->also && !s->conf.few)
 		tell_unseen(s, pid);
 	return NEWCOMER_DONE;
 }
