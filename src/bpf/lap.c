@@ -64,10 +64,14 @@ static bool store(struct run *r, const struct ir_var *v, struct value what)
 
 static struct value stack(const struct run *r, const struct ir_insn *i)
 {
-	const struct value *which = &r->regs[i->args[0]], *frames = &r->regs[i->args[1]];
+	const struct value *which, *frames;
 
-	return i->nargs == 2 && which->kind == CONSTANT && which->n == IR_STACK_FUNCTIONS && frames->kind == CONSTANT ?
-		of(STACK, frames->n) : of(OTHER, 0);
+	if (i->nargs != 2)
+		return of(OTHER, 0);
+	which = &r->regs[i->args[0]];
+	frames = &r->regs[i->args[1]];
+	return which->kind == CONSTANT && which->n == IR_STACK_FUNCTIONS && frames->kind == CONSTANT ? of(STACK, frames->n) :
+												       of(OTHER, 0);
 }
 
 static struct value difference(struct value a, struct value b)
@@ -77,9 +81,7 @@ static struct value difference(struct value a, struct value b)
 
 static bool add(struct run *r, const struct ir_insn *i)
 {
-	const struct value *keys = &r->regs[i->args[1]];
-
-	if (r->agg || i->nargs != 3 || i->agg->nkeys != 2 || keys->kind != PID || r->regs[i->args[2]].kind != STACK)
+	if (r->agg || i->nargs != 3 || i->agg->nkeys != 2 || r->regs[i->args[1]].kind != PID || r->regs[i->args[2]].kind != STACK)
 		return false;
 	r->agg = i->agg;
 	r->added = r->regs[i->args[0]];

@@ -159,12 +159,14 @@ static void input_ready(struct session *s, struct source_fd *src)
 	}
 }
 
-/* What is typed on a terminal arrives at once, and is not shown by the terminal. */
-static void watch_keys(struct session *s)
+void session_watch_keys(struct session *s)
 {
+	bool watched = false;
 	struct termios t;
 
-	if (tcgetattr(STDIN_FILENO, &t))
+	for (uint32_t i = 0; i < s->on.n; i++)
+		watched |= s->on.v[i].probe->kind == PROBE_INPUT;
+	if (!watched || tcgetattr(STDIN_FILENO, &t))
 		return;
 	s->loop.terminal = arena_new_of(s->arena, struct termios);
 	*s->loop.terminal = t;
@@ -176,7 +178,6 @@ static int add_input(struct session *s)
 {
 	int always;
 
-	watch_keys(s);
 	if (add_source(s, STDIN_FILENO, false, EPOLLIN, input_ready))
 		return 0;
 	if (errno != EPERM)	/* closed; what has its number now is another's */

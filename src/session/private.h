@@ -293,6 +293,12 @@ void session_set_state(struct session *s, enum abi_state state);
 /* session.c: update the offset of the scheduler's clock, which drifts from CLOCK_MONOTONIC (vtimestamp). */
 void session_keep_clock(struct session *s);
 
+/*
+ * events.c: if there are probes of standard input: what is typed on a terminal arrives at once, and is not shown by the
+ * terminal, until the loop is closed.
+ */
+void session_watch_keys(struct session *s);
+
 /* events.c: add all sources of events to the loop.  0 or a negative errno. */
 int session_add_sources(struct session *s);
 

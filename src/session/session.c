@@ -356,6 +356,7 @@ bool session_start(struct session *s)
 	s->place->events_end = events_may_end(s);
 	session_set_state(s, ABI_STATE_WARMUP);
 	session_times_start(s);
+	session_watch_keys(s);
 	s->finish.error = open_form(s);
 	if (!s->finish.error)
 		s->finish.error = fire(s, PROBE_BEGIN);

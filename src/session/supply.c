@@ -8,6 +8,7 @@
 #include "base/now.h"
 #include "base/oom.h"
 #include "base/strbuf.h"
+#include "lang/desc.h"
 #include "probe/procs.h"
 #include "session/busy.h"
 #include "session/newcomers.h"
@@ -593,12 +594,21 @@ static bool needs_agent_later(const struct supply *s, uint32_t pid)
 	return false;
 }
 
+/* Is the session about processes that no description names? */
+static bool is_for_everybody(const struct supply *s)
+{
+	for (size_t i = 0; i < s->ndescs; i++)
+		if (desc_is_glob(s->descs[i].prov))
+			return !s->also && !s->conf.few;
+	return false;
+}
+
 /* It has ended.  Of which processes the session is, only a living one can tell. */
 static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 {
 	if (forget_wanted(s, pid))
 		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
-	else if (named && !s->also && !s->conf.few)
+	else if (named && is_for_everybody(s))
 		tell_unseen(s, pid);
 	return NEWCOMER_DONE;
 }

@@ -209,6 +209,7 @@ static void laps(void **state)
 		{ LAP_LATER("max", "vst 0 r1\n"), ABI_LAP_NONE },
 		{ LAP_LATER("sum", ""), ABI_LAP_NONE },
 		{ LAP_LATER("sum", "vst 0 r0\n"), ABI_LAP_NONE },
+		{ "agg \"\" count keys\nclause\nregs i\nb0:\nr0 = const 1\nagg 0\nret\n", ABI_LAP_NONE },
 		{ "clause\nb0: ret\n", ABI_LAP_NONE },
 	};
 	struct ebpf_lap lap;
