@@ -135,13 +135,17 @@ uint64_t procs_age_ms(uint32_t pid)
 	return now > start ? now - start : 0;
 }
 
-/* proc_pid_stat(5), field 3; '\0': there is no such process. */
+/*
+ * proc_pid_stat(5), field 3; '\0': there is no such process.  One that has given its memory back and is not yet a zombie
+ * (PF_EXITING in field 9) has ended: nothing can be told of it any more.
+ */
 static char state_of(uint32_t pid)
 {
-	enum { STATE = 3 };
+	enum { STATE = 3, FLAGS = 9, EXITING = 4 };
 	struct strbuf text = { 0 };
 	const char *at = proc_read((pid_t)pid, "stat", &text) ? NULL : proc_stat_at(strbuf_str(&text), STATE);
-	char state = at ? *at : '\0';
+	const char *flags = at ? proc_stat_at(strbuf_str(&text), FLAGS) : NULL;
+	char state = flags && strtoul(flags, NULL, 10) & EXITING ? 'X' : at ? *at : '\0';
 
 	strbuf_fini(&text);
 	return state;

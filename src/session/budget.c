@@ -205,6 +205,8 @@ int budget_spend(struct budget *b, const void *who, uint32_t pid, uint64_t ns)
 		part->recent_ns += (double)ns;
 		p->recent_spent_ns += (double)ns;
 		p->credit_ns -= (double)ns;
+		if (part->rests)	/* until the process has heard of it; no other session is to rest for that */
+			p->low_ns -= (double)ns;
 	}
 	pthread_mutex_unlock(&b->lock);
 	return part ? 0 : -ENOMEM;

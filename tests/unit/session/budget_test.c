@@ -15,6 +15,7 @@ enum { PIDS = 3, SESSIONS = 2 };
 /* Processes that use a CPU each; sessions that cost a part of that where they do not rest.  All that the budget sees. */
 static uint64_t cpu_ns[PIDS];
 static double cost[SESSIONS][PIDS];
+static double late;			/* what the first session still costs while it rests: nobody has told the process */
 static bool rests[SESSIONS][PIDS], refuses;
 static uint64_t spent_ns[SESSIONS][PIDS], pauses_ms[64];
 static size_t npauses;
@@ -49,6 +50,7 @@ static int set_up(void **state)
 		}
 	}
 	refuses = false;
+	late = 0;
 	npauses = 0;
 	return 0;
 }
@@ -62,7 +64,7 @@ static void let_run(struct budget *b, unsigned int seconds, struct budget_sum su
 		for (uint32_t p = 1; p < PIDS; p++) {
 			cpu_ns[p] += cpu_ns[p] ? PERIOD_NS : 0;
 			for (int s = 0; s < SESSIONS; s++) {
-				uint64_t ns = rests[s][p] ? 0 : (uint64_t)(cost[s][p] * (double)PERIOD_NS);
+				uint64_t ns = (uint64_t)((!rests[s][p] ? cost[s][p] : s ? 0 : late) * (double)PERIOD_NS);
 
 				spent_ns[s][p] += ns;
 				if (ns)
@@ -121,6 +123,20 @@ static void the_dearest_rests(void **state)
 	assert_true(sums[1].rests > 2);
 	assert_false(rests[1][2]);
 	assert_true(spent_ns[0][1] + spent_ns[1][1] < 1200000000 + 20000000 + 2 * 30000000);
+	budget_drop(b);
+}
+
+static void nobody_rests_for_another(void **state)
+{
+	struct budget *b = budget_new(0.01, cpu);
+	struct budget_sum sums[SESSIONS];
+
+	(void)state;
+	cost[0][1] = late = 0.5;
+	cost[1][1] = 0.0005;
+	let_run(b, 20, sums);
+	assert_true(sums[0].rests >= 1);
+	assert_int_equal(sums[1].rests, 0);
 	budget_drop(b);
 }
 
@@ -200,7 +216,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_process_pays_the_share, set_up), cmocka_unit_test_setup(who_keeps_to_it_goes_on, set_up),
-		cmocka_unit_test_setup(the_dearest_rests, set_up), cmocka_unit_test_setup(what_cannot_rest_is_asked_again, set_up),
+		cmocka_unit_test_setup(the_dearest_rests, set_up), cmocka_unit_test_setup(nobody_rests_for_another, set_up),
+		cmocka_unit_test_setup(what_cannot_rest_is_asked_again, set_up),
 		cmocka_unit_test_setup(sums_outlive_processes, set_up), cmocka_unit_test_setup(the_share_can_change, set_up),
 		cmocka_unit_test(shares_are_read),
 	};
