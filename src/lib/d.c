@@ -292,7 +292,7 @@ static int foresee(struct dtap *t, const struct target_preload **preload)
 		return e;
 	}
 	conf.selects = t->select == DTAP_SELECT_ALL ? NULL : is_selected;
-	conf.few = t->select == DTAP_SELECT_FAMILIES || t->select == DTAP_SELECT_USER;
+	conf.few = t->command || t->npids || t->select == DTAP_SELECT_FAMILIES || t->select == DTAP_SELECT_USER;
 	conf.mode = session_in_target(&t->set) ? PYTHON_ALWAYS : mode_of(t->set.text[OPT_agent]);
 	e = supply_new(&conf, &t->supply, &err);
 	if (e == -ENOENT && !strcmp(t->set.text[OPT_place], "auto") && strcmp(t->set.text[OPT_agent], "always")) {

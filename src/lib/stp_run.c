@@ -118,6 +118,7 @@ static int foresee(struct dtap *t, const struct target_preload **preload)
 	int e;
 
 	*preload = NULL;
+	conf.few = t->command || t->npids;
 	conf.mode = stp_in_target(t) ? PYTHON_ALWAYS : PYTHON_AUTO;
 	points.agent_always = stp_in_target(t);
 	e = supply_new(&conf, &t->supply, &err);

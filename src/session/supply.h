@@ -44,7 +44,7 @@ struct supply_conf {
 	void (*process)(void *ctx, enum supply_fate fate, uint32_t pid, const char *why);
 	/* Must process @pid, which no description names, get the agent?  NULL: all must.  Called with @ctx. */
 	bool (*selects)(void *ctx, uint32_t pid);
-	bool few;	/* @selects allows few of the machine's processes: one that ended before anybody could look was none */
+	bool few;	/* it is about few of the machine's processes: one that ended before anybody could look was none of them */
 };
 
 /* Without an object PYTHON_AUTO is PYTHON_NEVER, and PYTHON_ALWAYS is -ENOENT. */

@@ -60,6 +60,7 @@ def ended(script):
 
 
 @pytest.mark.needs_root
+@pytest.mark.alone      # other tests' scripts about every Python would hook it, too
 def test_rests(interp, start):
     """What costs too much is taken out of the process, which is told: there is no hook and no event any more."""
     child = harness.running(start, interp, RESTS)
@@ -91,6 +92,7 @@ python$target:::function-return /copyinstr(arg1) == "outer" && self->began/ { @s
 
 
 @pytest.mark.needs_root
+@pytest.mark.alone
 @pytest.mark.interps("3.13")
 def test_goes_on(interp, start):
     """When it has evened out the script goes on; what it knew of a call that began before is forgotten."""

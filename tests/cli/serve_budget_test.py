@@ -39,6 +39,7 @@ def value(found, name, script):
 
 
 @pytest.mark.needs_root
+@pytest.mark.alone      # other tests' scripts about every Python would hook it, too
 @pytest.mark.interps("3.13")
 def test_budget(interp, serve, programs):
     """Without a budget what is spent is told; with one, the dearest script rests, and the others stay exact."""

@@ -56,8 +56,9 @@ class Busy:
         rounds = []
         for _ in range(3):
             calls, cpu = self.calls(), self.cpu_s()
-            time.sleep(1)
-            rounds.append((self.calls() - calls) / max(self.cpu_s() - cpu, 0.1))
+            time.sleep(0.5)
+            wait_until(lambda: self.cpu_s() - cpu >= 0.5, what="half a second of processor time")
+            rounds.append((self.calls() - calls) / (self.cpu_s() - cpu))
         return sorted(rounds)[1]
 
     def is_as_fast(self, before):
