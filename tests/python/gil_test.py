@@ -94,6 +94,8 @@ def check(out):
         assert any(tid == thread and held < a < waited and end < b for tid, a, b in waits)
 
 
+@pytest.mark.in_turn
+@pytest.mark.alone
 def test_times(dtrace, interp):
     result = dtrace("-q", "-x", "bufsize=8m", "-n", SCRIPT, "-c", interp.command(PROGRAM))
     assert result.code == 0 and not result.err, result
