@@ -22,8 +22,8 @@ enum { BUDGET_PERIOD_MS = 100 };
 struct budget;
 
 /*
- * @share: 0.01 for a hundredth, 0: no bound, what is spent is summed up all the same.  @cpu: the CPU time of a process in ns, 0 if it has ended; NULL: as the kernel says.  NULL: out
- * of memory.  The last user frees it.
+ * @share: 0.01 for a hundredth, 0: no bound, what is spent is summed up all the same.  @cpu: the CPU time of a process in
+ * ns, 0 if it has ended; NULL: as the kernel says.  NULL: out of memory.  The last user frees it.
  */
 struct budget *budget_new(double share, uint64_t (*cpu)(uint32_t pid));
 struct budget *budget_use(struct budget *b);

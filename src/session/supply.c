@@ -99,7 +99,8 @@ static void say_unseen(const struct supply *s)
 {
 	struct strbuf b = { 0 };
 
-	strbuf_printf(&b, "%llu program%s named python had ended before %s could be looked at, and %s not covered", (unsigned long long)s->unseen, s->unseen == 1 ? "" : "s", s->unseen == 1 ? "it" : "they",
+	strbuf_printf(&b, "%llu program%s named python had ended before %s could be looked at, and %s not covered",
+		      (unsigned long long)s->unseen, s->unseen == 1 ? "" : "s", s->unseen == 1 ? "it" : "they",
 		      s->unseen == 1 ? "is" : "are");
 	s->conf.message(s->conf.ctx, strbuf_str(&b));
 	strbuf_fini(&b);

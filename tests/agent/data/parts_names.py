@@ -147,7 +147,6 @@ for number in range(30):
         parts.parts_learn()
     for of, name in names.items():
         got = told(parts.parts_qualname, of)
-        # A class whose body's code is not nested in a known one has no other name than its own.
         assert got == name, (number, got, name, source)
         codes += 1
     late.append(space)
