@@ -1,7 +1,8 @@
 """
 Stacks in sched:::on-cpu are those of the thread that gets the CPU, though it does not run yet; what is not known is counted.
 
-The programs say themselves which thread waits in which function, and how often it was switched out.
+The programs say themselves which thread waits in which function, and how often it was switched out there.  A short sleep on
+a busy machine may end before its thread has left the CPU, so the number of sleeps says little.
 """
 import re
 
@@ -17,9 +18,10 @@ def first():
 def second():
     for i in range(40): wait()
 def run(inner):
+    old = resource.getrusage(resource.RUSAGE_THREAD)
     inner()
-    used = resource.getrusage(resource.RUSAGE_THREAD)
-    print(f"{inner.__name__} {threading.get_native_id()} {used.ru_nvcsw} {used.ru_nivcsw}", flush=True)
+    new = resource.getrusage(resource.RUSAGE_THREAD)
+    print(inner.__name__, threading.get_native_id(), new.ru_nvcsw - old.ru_nvcsw, new.ru_nivcsw - old.ru_nivcsw, flush=True)
 threads = [threading.Thread(target=run, args=(f,)) for f in (first, second)]
 for t in threads: t.start(); t.join()
 """
@@ -41,10 +43,10 @@ def test_is_of_the_one_who_comes(dtrace, interp):
     on, off = [dict(re.findall(r"^(\d+) (\d+)$", text, re.M)) for text in (on, off)]
     told = re.findall(r"^(\w+) (\d+) (\d+) (\d+)$", own, re.M)
     assert [name for name, *_ in told] == ["first", "second"], result
-    for (name, tid, waits, preempted), (other, times) in zip(told, (("second", 60), ("first", 40))):
+    for (name, tid, waits, preempted), other in zip(told, ("second", "first")):
         rows = [(text, int(n)) for at, text, n in re.findall(r"^tid (\d+)\n(.*?)^end (\d+)$", stacks, re.M | re.S) if at == tid]
-        waiting = sum(n for text, n in rows if "(wait)" in text and f"({name})" in text)
-        assert times - 5 <= waiting <= int(waits) + int(preempted), result
+        there = sum(n for text, n in rows if f"({name})" in text)
+        assert 10 < int(waits) <= there <= int(waits) + int(preempted), result
         assert not any(f"({other})" in text for text, _ in rows), result
         assert sum(n for _, n in rows) == int(on[tid]) and abs(int(on[tid]) - int(off[tid])) <= 5, result
     tops = re.findall(r"^\s+vmlinux`(\w+)\+.*\n(?:.*\n)*?end (\d+)$", kernel, re.M)
