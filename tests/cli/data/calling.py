@@ -1,23 +1,23 @@
 """Calls of all shapes; with "witness" as argument it prints what sys.setprofile counts: calls by function, and by path."""
+import collections
 import json
 import sys
 import threading
 import time
 
-calls, paths = {}, {}
+calls, paths = [], []        # appending is one step, for threads, too
 
 
 def profile(frame, event, arg):
     if event != "call" or frame.f_code.co_filename != __file__:
         return
     name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-    calls[frame.f_code.co_name] = calls.get(frame.f_code.co_name, 0) + 1
+    calls.append(frame.f_code.co_name)
     path = [name]
     while (frame := frame.f_back):
         if frame.f_code.co_filename == __file__:
             path.append(getattr(frame.f_code, "co_qualname", frame.f_code.co_name))
-    path = ";".join(reversed(path))
-    paths[path] = paths.get(path, 0) + 1
+    paths.append(";".join(reversed(path)))
 
 
 def leaf(n):
@@ -87,4 +87,4 @@ if "witness" in sys.argv:
 main()
 sys.setprofile(None)
 if "witness" in sys.argv:
-    print(json.dumps([calls, paths]))
+    print(json.dumps([collections.Counter(calls), collections.Counter(paths)]))

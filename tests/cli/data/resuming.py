@@ -2,12 +2,13 @@
 Frames that resume under other callers, in threads and in a child, often enough that no call is new any more; with "witness"
 as argument it prints the calls by path that sys.setprofile counts, of the parent and of the child.
 """
+import collections
 import json
 import os
 import sys
 import threading
 
-paths = {}
+paths = []        # appending is one step, for threads, too
 
 
 def name(frame):
@@ -22,8 +23,7 @@ def profile(frame, event, arg):
         if frame.f_code.co_filename == __file__:
             path.append(name(frame))
         frame = frame.f_back
-    path = ";".join(reversed(path))
-    paths[path] = paths.get(path, 0) + 1
+    paths.append(";".join(reversed(path)))
 
 
 class Pair:
@@ -130,7 +130,7 @@ if "witness" in sys.argv:
     sys.setprofile(profile)
 main()
 sys.setprofile(None)
-parents, paths = paths, {}
+parents, paths = paths, []
 pid = os.fork()
 if not pid:
     if "witness" in sys.argv:
@@ -139,6 +139,6 @@ if not pid:
     child()
     sys.setprofile(None)
     if "witness" in sys.argv:
-        print(json.dumps([parents, paths]), flush=True)
+        print(json.dumps([collections.Counter(parents), collections.Counter(paths)]), flush=True)
     os._exit(0)
 os.waitpid(pid, 0)
