@@ -59,7 +59,8 @@ enum abi_agent_kind {
  */
 enum { ABI_AGENT_WAIT_MS = 2000, ABI_AGENT_ASKED_MS = 3000 };
 
-enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF };
+/* LATE, in the first STATE only: as READY, but the program went on before the tracer's first LOOK came. */
+enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF, ABI_AGENT_LATE };
 
 /* Is the process in another pid namespace than the tracer?  Then neither can use the other's pids. */
 enum abi_agent_pids { ABI_AGENT_SAME_PIDS, ABI_AGENT_OTHER_PIDS };

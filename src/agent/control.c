@@ -101,7 +101,7 @@ static int add(int fd, const char *address, bool connected, unsigned *row)
 			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
 			return high;
 		}
-		channels[i].greeted = channels[i].looked = channels[i].rests = false;
+		channels[i].greeted = channels[i].looked = channels[i].late = channels[i].rests = false;
 		channels[i].connected = connected;
 		channels[i].proof = 0;
 		memset(channels[i].address, 0, sizeof(channels[i].address));
@@ -276,7 +276,14 @@ static void copy_why(char *to)
 	to[length] = 0;
 }
 
-static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof)
+static enum abi_agent_phase phase(bool late)
+{
+	if (agent.phase != AGENT_READY)
+		return ABI_AGENT_OFF;
+	return late ? ABI_AGENT_LATE : ABI_AGENT_READY;
+}
+
+static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof, bool late)
 {
 	struct abi_agent_msg msg;
 
@@ -288,7 +295,7 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_
 	msg.seq = seq;
 	msg.proof = proof;
 	msg.pid = (uint32_t)syscall(SYS_getpid);
-	msg.phase = agent.phase == AGENT_READY ? ABI_AGENT_READY : ABI_AGENT_OFF;
+	msg.phase = phase(late);
 	if (kind == ABI_AGENT_HELLO) {
 		msg.python = agent.py.version_hex;
 		msg.can = agent.phase == AGENT_READY ? agent.can : 0;
@@ -302,7 +309,7 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_
 static void greet(struct channel *channel)
 {
 	channel->greeted = true;
-	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof);
+	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof, false);
 }
 
 void control_greet(void)
@@ -320,7 +327,7 @@ void control_greet(void)
 
 void control_refuse(int fd)
 {
-	send_message(fd, ABI_AGENT_HELLO, 0, 0);
+	send_message(fd, ABI_AGENT_HELLO, 0, 0, false);
 }
 
 static void set_end(struct channel *end, int fd)
@@ -455,7 +462,7 @@ static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const st
 			close(wake);
 	}
 	close_all(fds);
-	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0);
+	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0, false);
 }
 
 /* Serve one message; false: the channel has ended. */
@@ -491,7 +498,8 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 		channel->looked = true;
 		sum_up_left();
 		look();
-		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0);
+		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0, channel->late);
+		channel->late = false;
 	}
 	return true;
 }
@@ -545,4 +553,6 @@ void control_first_look(void (*look)(void))
 		poll(polled, (unsigned)n, (int)rest);
 		control_serve(polled, n, look);
 	}
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		channels[i].late = fd_of(&channels[i]) >= 0 && !channels[i].looked;
 }

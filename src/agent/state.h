@@ -140,6 +140,7 @@ enum { CONTROL_CHANNELS = 8, CONTROL_WAKERS = 16 };
 struct channel {
 	int fd;			/* atomic */
 	bool greeted, looked;	/* HELLO was sent; a LOOK was received */
+	bool late;		/* the program has gone on without it; the next STATE says so */
 	uint32_t leave;		/* of the last LOOK */
 	bool rests;		/* likewise; atomic */
 	bool connected;		/* by this process: the tracer sends ASK, and HELLO must wait for that */

@@ -213,6 +213,9 @@ static void heard(void *ctx, const struct agents_event *e)
 		else
 			say(s, e, "cannot run the script in");
 		break;
+	case AGENTS_LATE:
+		say(s, e, "was answered too late, and what came before that is not traced, in");
+		break;
 	case AGENTS_STATE:
 		tell(s, SUPPLY_READY, e->pid, "");
 		if (*e->why)

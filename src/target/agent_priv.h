@@ -29,6 +29,7 @@ struct channel {
 	uid_t uid;		/* STRANGER: the user who connected */
 	bool has_segment;	/* the segment was sent, or refused to it */
 	bool is_asked;		/* has not answered the last LOOK */
+	bool has_answered;	/* one LOOK at least */
 	bool rests;		/* as agents_rest() */
 	uint32_t python, can, leave;
 	char *why;		/* or NULL */

@@ -120,6 +120,8 @@ static void end(struct agents *a, struct channel *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	if (c->state == CHANNEL_READY && !c->has_answered)
+		channel_tell(a, c, AGENTS_LATE, 0);
 	channel_tell(a, c, AGENTS_GONE, 0);
 	channel_end(a, c);
 	listen_again(a);
@@ -316,6 +318,9 @@ static bool take_message(struct agents *a, struct channel *c)
 		keep_why(c, m.why, sizeof(m.why));
 		if (m.seq == a->seq)
 			c->is_asked = false;
+		c->has_answered = true;
+		if (m.phase == ABI_AGENT_LATE)
+			channel_tell(a, c, AGENTS_LATE, m.supplied);
 		channel_tell(a, c, AGENTS_STATE, m.supplied);
 	}
 	return true;

@@ -300,3 +300,36 @@ def test_children_of_an_attached_process(interp, waiting, start, place, provider
     process.stdin.close()
     assert process.wait(timeout=harness.TIMEOUT_S) == 0
     assert sorted(counts(tracer.communicate(timeout=harness.TIMEOUT_S)[0]).values()) == want
+
+
+# The tracer is stopped while a second program starts, which waits for it in vain.
+SLOW = """
+import os, signal, subprocess, sys, time
+tracer = os.getppid()
+os.kill(tracer, signal.SIGSTOP)
+child = subprocess.Popen([sys.executable, "-c", %r], stdout=subprocess.PIPE)
+child.stdout.readline()
+os.kill(tracer, signal.SIGCONT)
+while os.getppid() == tracer: time.sleep(0.01)
+child.kill()
+"""
+GOES_ON = """
+def early(): pass
+def later(): pass
+early()
+print("goes on", flush=True)
+while True: later()
+"""
+
+
+@pytest.mark.interps("3.11")
+def test_answer_comes_late(dtrace, interp):
+    """What a program has done before its hooks were installed is lost, and that is told."""
+    result = dtrace("-q", "-x", "place=target", "-n", """
+        python*:::function-entry /copyinstr(arg1) == "early"/ { early++; }
+        python*:::function-entry /copyinstr(arg1) == "later"/ { later++; }
+        tick-10ms /later && ++n == 30/ { exit(0); } END { printf("%d\\n", early); }""",
+        "-c", interp.command(SLOW % GOES_ON))
+    assert result.out == "0\n", result
+    assert re.search(r"^# dtrace: the agent was answered too late, and what came before that is not traced, in process \d+ "
+                     r"\(Python 3\.\d+\)$", result.err, re.M), result

@@ -28,7 +28,7 @@ static struct strbuf heard;
 
 static void hear(void *ctx, const struct agents_event *e)
 {
-	static const char *const names[] = { "ready", "off", "state", "lost", "refused", "gone" };
+	static const char *const names[] = { "ready", "off", "late", "state", "lost", "refused", "gone" };
 
 	(void)ctx;
 	assert_int_equal(e->pid, getpid());
@@ -223,7 +223,24 @@ static void an_agent_that_goes_is_not_waited_for(void **state)
 	agents_turn(agents);
 	close(fd);
 	assert_int_equal(agents_look(agents, 5000), 0);
-	expect("ready 30d0000 ff 0 \ngone 30d0000 ff 0 \n");
+	expect("ready 30d0000 ff 0 \nlate 30d0000 ff 0 \ngone 30d0000 ff 0 \n");
+}
+
+static void an_agent_that_went_on_says_so(void **state)
+{
+	struct abi_agent_msg m, a = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_STATE, .phase = ABI_AGENT_LATE, .supplied = 1 };
+	int fd = hello(ABI_AGENT_READY, "");
+
+	(void)state;
+	agents_turn(agents);
+	assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+	a.seq = m.seq;
+	say(fd, &a);
+	agents_turn(agents);
+	expect("ready 30d0000 ff 0 \nlate 30d0000 ff 1 \nstate 30d0000 ff 1 \n");
+	close(fd);
+	agents_turn(agents);
+	expect("gone 30d0000 ff 0 \n");
 }
 
 static void another_version_is_lost(void **state)
@@ -413,6 +430,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_agent_that_cannot_work_says_why, start, finish),
 		cmocka_unit_test_setup_teardown(a_silent_agent_is_not_waited_for_for_ever, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
+		cmocka_unit_test_setup_teardown(an_agent_that_went_on_says_so, start, finish),
 		cmocka_unit_test_setup_teardown(another_version_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(junk_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(a_stranger_gets_nothing, start, finish),
