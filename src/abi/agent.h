@@ -35,7 +35,7 @@ enum { ABI_AGENT_WHY = 200, ABI_AGENT_ADDRESS = 96, ABI_AGENT_WORD = 32 };
  * (ABI_VERSION in abi/record.h): with an agent of another ABI_VERSION the kernel place still works.  Raise it by the
  * same rule.
  */
-enum { ABI_AGENT_VERSION = 5 };
+enum { ABI_AGENT_VERSION = 6 };
 
 enum abi_agent_kind {
 	/* From the agent. */

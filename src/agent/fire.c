@@ -94,6 +94,19 @@ void fire_thread__finish(const struct moment *moment, const char *name)
 	fire_named(ABI_MARKER_thread__finish, marker_thread__finish, moment, name);
 }
 
+void fire_task__create(const struct fire_task *t)
+{
+	const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)t->name, (uint64_t)(uintptr_t)t->coroutine,
+					     (uint64_t)(uintptr_t)t->task };
+	int saved = errno;
+
+	if (marker_wanted(task__create))
+		marker_task__create(t->name, t->coroutine, t->task);
+	if (engine_wanted(task__create))
+		engine_fire(ABI_MARKER_task__create, args, MARKER_TEXTS_task__create);
+	errno = saved;
+}
+
 void fire_task__step__begin(const struct fire_task *t)
 {
 	const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)t->name, (uint64_t)(uintptr_t)t->coroutine,

@@ -76,6 +76,8 @@ void fire_thread__finish(const struct moment *moment, const char *name);
 /* The names of a task and its coroutine, or NULL: they cannot be told; the task object. */
 struct fire_task { const char *name, *coroutine; struct pyobj *task; };
 
+void fire_task__create(const struct fire_task *task);
+
 /* A step of a task begins, or ends: @how is 0 if the task waits, 1 if its coroutine has returned, 2 if it has raised. */
 void fire_task__step__begin(const struct fire_task *task);
 void fire_task__step__end(const struct fire_task *task, int how);

@@ -49,7 +49,7 @@ static const struct event {
 
 enum { EVENTS = sizeof(events) / sizeof(*events), TOOLS = 6 };
 
-/* --- steps of tasks ----------------------------------------------------------------------------------- */
+/* --- tasks -------------------------------------------------------------------------------------------- */
 
 /* A step begins or ends where the frame of the coroutine that the running task was given does. */
 enum { STEP = bit(ENTRY) | bit(RESUME) | bit(RETURN) | bit(YIELD) | bit(RAISE), TEXT = 256 };
@@ -58,18 +58,24 @@ enum { CO_GENERATOR = 0x20, CO_COROUTINE = 0x80, CO_ITERABLE_COROUTINE = 0x100 }
 /* Kinds of events that somebody wants. */
 static unsigned kinds(void)
 {
-	return agent.engine.functions | (agent.functions.steps ? STEP : 0);
+	return agent.engine.functions | agent.functions.tasks.steps | agent.functions.tasks.making;
 }
 
-/* Are steps wanted, and may a task run code such as this? */
-static inline bool may_step(struct pyobj *code)
+/* Kinds of events that are wanted of code such as this because a task may run it; bits. */
+static inline unsigned steps_in(struct pyobj *code)
 {
 	int flags;
 
-	if (__builtin_expect(!agent.functions.steps, 1))
-		return false;
+	if (__builtin_expect(!agent.functions.tasks.steps, 1))
+		return 0;
 	memcpy(&flags, (const char *)code + object_at->code_flags, sizeof(flags));
-	return flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | (agent.py.minor < 12 ? CO_GENERATOR : 0));
+	return flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | (agent.py.minor < 12 ? CO_GENERATOR : 0)) ? agent.functions.tasks.steps : 0;
+}
+
+/* The same because asyncio calls it where a task is made. */
+static inline unsigned makings_in(struct pyobj *code)
+{
+	return __builtin_expect(agent.functions.tasks.making, 0) && task_is_maker(code) ? agent.functions.tasks.making : 0;
 }
 
 static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT])
@@ -77,51 +83,82 @@ static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT]
 	return task_text_of(object_reader(), task, coroutine, text, TEXT) < 0 ? NULL : text;
 }
 
-static __attribute__((noinline)) void fire_step(const struct function_event *event, bool begins)
+/* Fire a marker of the task, whose first arguments are the same for all of them. */
+static void fire_task(enum abi_marker marker, uint64_t task, int how)
 {
-	enum { NAME = 1 << 0, COROUTINE = 1 << 1 };	/* arguments of both markers */
-	enum abi_marker marker = begins ? ABI_MARKER_task__step__begin : ABI_MARKER_task__step__end;
+	enum { NAME = 1 << 0, COROUTINE = 1 << 1 };
 	unsigned reads = agent.marker_mask & 1u << marker ? NAME | COROUTINE : agent.engine.uses[marker];
-	static const int how[ABI_FUNCTIONS] = { [ABI_FUNCTION_RETURN] = 1, [ABI_FUNCTION_RAISE] = 2 };
 	char name[TEXT], coroutine[TEXT];
-	uint64_t code, task = 0;
-	struct fire_task t;
+	const struct fire_task t = { reads & NAME ? text_of(task, false, name) : NULL,
+				     reads & COROUTINE ? text_of(task, true, coroutine) : NULL, (struct pyobj *)(uintptr_t)task };
+
+	if (marker == ABI_MARKER_task__create)
+		fire_task__create(&t);
+	else if (marker == ABI_MARKER_task__step__begin)
+		fire_task__step__begin(&t);
+	else
+		fire_task__step__end(&t, how);
+}
+
+static void fire_step(const struct function_event *event, const char *frame)
+{
+	static const int how[ABI_FUNCTIONS] = { [ABI_FUNCTION_RETURN] = 1, [ABI_FUNCTION_RAISE] = 2 };
+	uint64_t task = task_of_frame(object_reader(), frame);
+
+	if (!task)
+		return;
+	if (event->what == ABI_FUNCTION_ENTRY && agent.functions.tasks.making && task_is_eager(object_reader(), task, frame))
+		fire_task(ABI_MARKER_task__create, task, 0);
+	fire_values(event->result, event->exception);
+	fire_task(event->what == ABI_FUNCTION_ENTRY || event->what == ABI_FUNCTION_RESUME ? ABI_MARKER_task__step__begin :
+											   ABI_MARKER_task__step__end,
+		  task, how[event->what]);
+	fire_values(NULL, NULL);
+}
+
+static void fire_making(const struct function_event *event)
+{
+	uint64_t task = task_made(object_reader(), event->at.code);
+
+	if (task)
+		fire_task(ABI_MARKER_task__create, task, 0);
+}
+
+static __attribute__((noinline)) void fire_tasks(const struct function_event *event, bool step)
+{
 	const char *frame;
+	uint64_t code;
 	unsigned turn;
 	int saved = errno;
 
 	engine_look_at_forks();
 	turn = engine_enter();
 	object_forget();
-	if (pyframes_top(&frame, &code) && code == (uint64_t)(uintptr_t)event->at.code)
-		task = task_of_frame(object_reader(), frame);
-	if (task) {
-		t = (struct fire_task){ reads & NAME ? text_of(task, false, name) : NULL,
-					reads & COROUTINE ? text_of(task, true, coroutine) : NULL, (struct pyobj *)(uintptr_t)task };
-		fire_values(event->result, event->exception);
-		if (begins)
-			fire_task__step__begin(&t);
+	if (pyframes_top(&frame, &code) && code == (uint64_t)(uintptr_t)event->at.code) {
+		if (step)
+			fire_step(event, frame);
 		else
-			fire_task__step__end(&t, how[event->what]);
-		fire_values(NULL, NULL);
+			fire_making(event);
 	}
 	object_forget();
 	engine_leave(turn);
 	errno = saved;
 }
 
-/* Run the programs for an event of a function, and those for a step.  False: nobody wants such events of the code. */
+/* Run the programs for an event of a function, and those for tasks.  False: nobody wants such events of the code. */
 static bool tell(const struct function_event *event)
 {
-	bool steps = may_step(event->at.code), begins = event->what == ABI_FUNCTION_ENTRY || event->what == ABI_FUNCTION_RESUME, wanted;
+	bool step = steps_in(event->at.code) >> event->what & 1, making = makings_in(event->at.code) >> event->what & 1, wanted;
+	bool begins = event->what == ABI_FUNCTION_ENTRY || event->what == ABI_FUNCTION_RESUME;
 
-	steps = steps && STEP >> event->what & 1;
-	if (__builtin_expect(steps && begins, 0))
-		fire_step(event, true);
+	if (__builtin_expect(making, 0))
+		fire_tasks(event, false);
+	if (__builtin_expect(step && begins, 0))
+		fire_tasks(event, true);
 	wanted = function_fire(event);
-	if (__builtin_expect(steps && !begins, 0))
-		fire_step(event, false);
-	return wanted || steps;
+	if (__builtin_expect(step && !begins, 0))
+		fire_tasks(event, true);
+	return wanted || step || making;
 }
 
 /* --- callbacks ---------------------------------------------------------------------------------------- */
@@ -430,7 +467,7 @@ static unsigned wanted_in(void *frame)
 {
 	struct pyobj *code = frame_code(layout, frame);
 
-	return function_wanted(code, globals_of(frame)) | (may_step(code) ? STEP : 0);
+	return function_wanted(code, globals_of(frame)) | steps_in(code) | makings_in(code);
 }
 
 static __attribute__((noinline)) unsigned wanted_while_throwing(void *frame)
@@ -470,7 +507,7 @@ struct pyobj *hook_function_eval(struct pythread *thread, void *frame, int throw
 	struct pyobj *code = frame_code(layout, frame);
 
 	cost_see();
-	if (hook_eval_near_end((char *)__builtin_frame_address(0)) || (function_is_nothing(code) && !may_step(code)))
+	if (hook_eval_near_end((char *)__builtin_frame_address(0)) || (function_is_nothing(code) && !steps_in(code) && !makings_in(code)))
 		return next(thread, frame, throwing);
 	return eval_named(thread, frame, throwing, next);
 }
@@ -538,23 +575,30 @@ static void update_evaluator(void)
 
 /* ------------------------------------------------------------------------------------------------------- */
 
+static bool tasks_are_as_before(void)
+{
+	return agent.functions.had.steps == agent.functions.tasks.steps && agent.functions.had.making == agent.functions.tasks.making;
+}
+
 void hook_function_update(void)
 {
 	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
 
-	if (agent.functions.epoch == agent.engine.epoch && agent.functions.has_steps == agent.functions.steps)
+	if (agent.functions.epoch == agent.engine.epoch && tasks_are_as_before())
 		return;
 	agent.functions.epoch = agent.engine.epoch;
-	agent.functions.has_steps = agent.functions.steps;
+	agent.functions.had = agent.functions.tasks;
 	if (monitoring)
 		update_monitoring(monitoring);
 	else if (kinds() || agent.functions.evaluates || agent.trace.functions)
 		update_evaluator();
 }
 
-bool hook_function_steps(bool wanted)
+bool hook_function_tasks(bool steps, bool making)
 {
-	agent.functions.steps = wanted;
+	agent.functions.tasks.making = making ? bit(ENTRY) : 0;
+	/* From 3.12 on there are eager tasks, which are made where they begin. */
+	agent.functions.tasks.steps = steps ? STEP : making && agent.py.minor >= 12 ? bit(ENTRY) : 0;
 	hook_function_update();
-	return !wanted || agent.functions.tool || agent.functions.evaluates;
+	return !kinds() || agent.functions.tool || agent.functions.evaluates;
 }

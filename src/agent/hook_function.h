@@ -14,10 +14,10 @@ struct pyobj;
 void hook_function_update(void);
 
 /*
- * task-step-begin and task-step-end: events of the same hooks.  hook_function_steps() says whether they are wanted; false:
- * they cannot be had.
+ * task-step-begin and task-step-end (@steps), task-create (@making): events of the same hooks.  hook_function_tasks() says
+ * which are wanted; false: they cannot be had.
  */
-bool hook_function_steps(bool wanted);
+bool hook_function_tasks(bool steps, bool making);
 
 /* Before 3.12: profile functions take over from the evaluator. */
 void hook_function_hand_over(void);

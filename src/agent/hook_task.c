@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * task-create: a task of asyncio is made (taskmade.c).
+ *
  * task-step-begin and task-step-end: an event loop lets a task of asyncio go on until it waits or ends.
  *
  * A step runs the coroutine that the task was given, so it begins and ends where the frame of that coroutine does; it passes
  * through it even if another coroutine, which that one awaits, does the work.  The frame is compared with that of the running
  * task (task.h), which all event loops and kinds of tasks keep in the same way.  The events are those that functions by name
  * have (hook_function.c), in all functions that may be coroutines.
- *
- * Nothing tells when a task is made: up to 3.13 a task of C is put into a set of Python's, from 3.14 on into a list in C, and
- * it may be made by C code.
  */
 #include "agent/agent.h"
 #include "agent/hook_function.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
 #include "agent/task.h"
+
+enum { STEPS = WANT_task__step__begin | WANT_task__step__end };
 
 static bool usable(void)
 {
@@ -30,8 +31,12 @@ static unsigned update(unsigned wants)
 			agent_why("steps of tasks: where this CPython keeps tasks, or their frames, cannot be told");
 			wants = 0;
 		}
+		if (wants & WANT_task__create && (!object_at->frame_locals || !task_has_makers())) {
+			agent_why("task-create: where this CPython notes tasks that are made cannot be told");
+			wants &= ~(unsigned)WANT_task__create;
+		}
 	}
-	return hook_function_steps(wants) ? wants : 0;
+	return hook_function_tasks(wants & STEPS, wants & WANT_task__create) ? wants : 0;
 }
 
-const struct hook hook_task = { WANT_task__step__begin | WANT_task__step__end, 0, usable, update };
+const struct hook hook_task = { STEPS | WANT_task__create, 0, usable, update };

@@ -105,17 +105,36 @@ uint32_t pyframes_walk(uint32_t pid, bool lines, uint32_t most, uint32_t calls, 
 	return n;
 }
 
-bool pyframes_top(const char **frame, uint64_t *code)
+/* @frame, or the next one behind it that is not the interpreter's own. */
+static bool visible(const char **frame, uint64_t *code)
 {
-	if (!agent.pyframes.known)
-		return false;
-	*frame = *pyframes_top_of(agent.py.PyThreadState_Get());
 	while (*frame && pyframes_is_shim(*frame))
 		*frame = (const char *)(uintptr_t)pyframes_word(*frame, at->back);
 	if (!*frame)
 		return false;
 	*code = pyframes_code(*frame);
 	return *code != 0;
+}
+
+bool pyframes_top(const char **frame, uint64_t *code)
+{
+	if (!agent.pyframes.known)
+		return false;
+	*frame = *pyframes_top_of(agent.py.PyThreadState_Get());
+	return visible(frame, code);
+}
+
+bool pyframes_caller(const char **frame, uint64_t *code)
+{
+	*frame = (const char *)(uintptr_t)pyframes_word(*frame, at->back);
+	return visible(frame, code);
+}
+
+int pyframes_instruction(const char *frame)
+{
+	if (!agent.pyframes.known || at->lasti_scale)
+		return -1;
+	return *(const unsigned char *)(uintptr_t)pyframes_word(frame, at->instr);
 }
 
 bool pyframes_begun(const char *frame, uint64_t code)

@@ -43,6 +43,15 @@ bool pyframes_top(const char **frame, uint64_t *code);
 bool pyframes_begun(const char *frame, uint64_t code);
 
 /*
+ * The operation of the instruction at which @frame is, which lives in a generator or coroutine (3.11 and later); -1: frames
+ * are not known.
+ */
+int pyframes_instruction(const char *frame);
+
+/* The frame that has called @frame, and its code object.  False: there is none.  With the GIL. */
+bool pyframes_caller(const char **frame, uint64_t *code);
+
+/*
  * Fill in @code's record, without the header, in at most @most bytes; returns its size.  Leaves no exception set.  With
  * the GIL.
  */

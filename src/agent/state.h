@@ -266,7 +266,8 @@ struct hook_function_state {
 	int tool;			/* 1 + its id in sys.monitoring; 0: none */
 	int bits;			/* events that are enabled */
 	unsigned epoch;			/* the engine's at the last update */
-	bool steps, has_steps;		/* steps of tasks are wanted; were at the last update */
+	/* Kinds of events in which steps of tasks begin and end, and tasks are made; bits; 0: not wanted. */
+	struct hook_function_tasks { unsigned steps, making; } tasks, had;	/* @had: at the last update */
 	struct pyobj *disable;		/* sys.monitoring.DISABLE, held */
 	int watcher;			/* 1 + the id of the function watcher; 0: none */
 	/* Before 3.12: */
@@ -410,6 +411,10 @@ struct task_state {
 	long coro_frame_off;		/* in a coroutine object: its frame, or a pointer to it */
 	bool coro_has_frame;		/* the former */
 	long coro_off;			/* in a C task: its coroutine */
+	/* taskmade.c */
+	int created;			/* where a coroutine's frame is that has not begun: pyframes_instruction() */
+	struct pyobj *registrar;	/* up to 3.11: the code object of WeakSet.add, held */
+	uint64_t starter;		/* from 3.14 on: the type of what a task lets its loop call, held; 0: not seen yet */
 };
 
 enum { VARIABLE_HINTS = 128 };

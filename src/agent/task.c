@@ -9,14 +9,12 @@
  * The offsets are measured with objects of our own, which are set as loop and task for a moment, in a thread that runs
  * no loop.  Only C functions of _asyncio are called for that.
  */
-#include "agent/task.h"
+#include "agent/task_priv.h"
 
-#include "agent/agent.h"
-#include "agent/attribute.h"
-#include "agent/object.h"
+#include "agent/pyframes.h"
 #include "vm/memory.h"
 
-enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64, HEAD = 16 };
+enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64, HEAD = TASK_HEAD };
 
 /* --- measuring ---------------------------------------------------------------------------------------- */
 
@@ -43,14 +41,19 @@ static long find_word(const void *base, long from, long size, const void *value)
 	return found > 0 ? found : 0;
 }
 
-/* sys.modules["_asyncio"], if that is a module; or NULL. */
-static struct pyobj *find_module(void)
+/* sys.modules[@name], if that is a module; or NULL. */
+static struct pyobj *module_called(const char *name)
 {
 	struct pyobj *modules = agent.py.PySys_GetObject("modules");
-	struct pyobj *module = modules ? agent.py.PyDict_GetItemString(modules, "_asyncio") : NULL;
+	struct pyobj *module = modules ? agent.py.PyDict_GetItemString(modules, name) : NULL;
 	struct pyobj *builtins = modules ? agent.py.PyDict_GetItemString(modules, "builtins") : NULL;
 
 	return module && builtins && agent_type(module) == agent_type(builtins) ? module : NULL;
+}
+
+static struct pyobj *find_module(void)
+{
+	return module_called("_asyncio");
 }
 
 /* Is the module initialised?  If not, it may be incomplete. */
@@ -103,6 +106,8 @@ static void measure_frame(struct task_state *t, struct pyobj *c)
 		t->coro_has_frame = true;
 		t->coro_frame_off = found > 0 ? found : 0;
 	}
+	if (t->coro_has_frame && t->coro_frame_off)
+		t->created = pyframes_instruction((const char *)c + t->coro_frame_off);
 	agent_release(frame);
 }
 
@@ -152,6 +157,22 @@ static void measure_thread(struct task_state *t, struct pyobj *module, struct py
 	dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", py->none));
 }
 
+/* Up to 3.11: WeakSet.add, of Python's own module. */
+static void find_registrar(struct task_state *t)
+{
+	struct pyobj *module = agent.py.minor < 12 ? module_called("_weakrefset") : NULL, *class = NULL, *add = NULL;
+
+	if (module)
+		class = agent.py.PyObject_GetAttrString(module, "WeakSet");
+	if (class)
+		add = agent.py.PyObject_GetAttrString(class, "add");
+	if (add)
+		t->registrar = agent.py.PyObject_GetAttrString(add, "__code__");
+	agent_release(add);
+	agent_release(class);
+	agent.py.PyErr_Clear();
+}
+
 /* False: not possible now, since this thread runs a loop. */
 static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *type)
 {
@@ -162,6 +183,7 @@ static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *ty
 
 	if (running == py->none && name) {
 		t->asked = true;
+		pyframes_measure();
 		t->current = py->PyObject_GetAttrString(module, "_current_tasks");	/* held; to 3.13 */
 		py->PyErr_Clear();
 		task = py->PyObject_CallMethod(type, "__new__", "O", type);
@@ -177,6 +199,7 @@ static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *ty
 		py->Py_IncRef(t->modules);
 		t->type = (uint64_t)(uintptr_t)type;
 		py->Py_IncRef(type);
+		find_registrar(t);
 		t->known = t->name_off && t->coro_name_off && ((t->task_off && t->loop_off) || (t->current && (t->loop_off || t->dict_off)));
 	}
 	agent_release(task);
@@ -225,12 +248,6 @@ static uint64_t thread_word(long off)
 	return w;
 }
 
-static void open_alive(struct shm_run *r, uint64_t addr, struct object *o)
-{
-	object_lives(addr);
-	object_open_alive(r, addr, o);
-}
-
 /* The thread dictionary's entry for the loop: the loop, an object that refers to it, or 0. */
 static int loop_of_thread(struct shm_run *r, uint64_t *ret)
 {
@@ -243,7 +260,7 @@ static int loop_of_thread(struct shm_run *r, uint64_t *ret)
 	*ret = 0;
 	if (!dict)
 		return 0;
-	open_alive(r, dict, &o);
+	task_open(r, dict, &o);
 	if (!k.hash)
 		attribute_text_key(&k, key, sizeof(key) - 1);
 	agent.tasks.loop_hash = k.no_hash ? 0 : k.hash;
@@ -271,7 +288,7 @@ static int current_of_loop(struct shm_run *r, uint64_t tasks, uint64_t running, 
 	uint64_t key, value;
 	int err;
 
-	open_alive(r, tasks, &o);
+	task_open(r, tasks, &o);
 	err = attribute_dict(&o, &t);
 	for (uint64_t k = 0; !err && k < attribute_count(&t) && k < LOOPS; k++) {
 		err = attribute_entry(&t, k, &key, &value);
@@ -285,32 +302,41 @@ static int current_of_loop(struct shm_run *r, uint64_t tasks, uint64_t running, 
 	return err;
 }
 
-/* From 3.14 on tasks implemented in Python are in a separate dictionary, asyncio.tasks._current_tasks. */
-static int current_of_python(struct shm_run *r, uint64_t running, uint64_t *ret)
+int task_global(struct shm_run *r, const char *name, uint64_t *ret)
 {
-	static const char module[] = "asyncio.tasks", tasks[] = "_current_tasks";
+	static const char module[] = "asyncio.tasks";
 	struct attribute_key k;
 	struct object o;
-	uint64_t found = 0;
 	int err;
 
-	if (!running)
-		return 0;
-	open_alive(r, (uint64_t)(uintptr_t)agent.tasks.modules, &o);
+	*ret = 0;
+	task_open(r, (uint64_t)(uintptr_t)agent.tasks.modules, &o);
 	attribute_text_key(&k, module, sizeof(module) - 1);
-	err = attribute_item(&o, &k, &found);
+	err = attribute_item(&o, &k, ret);
 	if (!err) {
-		open_alive(r, found, &o);
-		attribute_text_key(&k, tasks, sizeof(tasks) - 1);
-		err = attribute_find(&o, &k, &found);
+		task_open(r, *ret, &o);
+		attribute_text_key(&k, name, (uint32_t)strlen(name));
+		err = attribute_find(&o, &k, ret);
 	}
 	if (err)
-		return err == ABI_FAULT_VALUE_NONE ? 0 : err;
-	return current_of_loop(r, found, running, ret);
+		*ret = 0;
+	return err == ABI_FAULT_VALUE_NONE ? 0 : err;
 }
 
-/* The running task; 0: none.  @r: object_reader_of_living() */
-static int current(struct shm_run *r, uint64_t *ret)
+/* From 3.14 on tasks implemented in Python are in a separate dictionary. */
+static int current_of_python(struct shm_run *r, uint64_t running, uint64_t *ret)
+{
+	uint64_t tasks;
+	int err;
+
+	*ret = 0;
+	if (!running)
+		return 0;
+	err = task_global(r, "_current_tasks", &tasks);
+	return err || !tasks ? err : current_of_loop(r, tasks, running, ret);
+}
+
+int task_current(struct shm_run *r, uint64_t *ret)
 {
 	const struct task_state *t = &agent.tasks;
 	uint64_t running;
@@ -347,7 +373,7 @@ static int64_t put_str(struct shm_run *r, uint64_t str, char *dst, uint32_t size
 	struct object o;
 	int err;
 
-	open_alive(r, str, &o);
+	task_open(r, str, &o);
 	err = object_text(&o, &text);
 	return err ? -(int64_t)err : object_put_text(r, &text, dst, size);
 }
@@ -384,17 +410,11 @@ static int64_t put_name(const struct object *task, bool of_c, char *dst, uint32_
 		err = attribute(task, "_name", &name);
 	if (err || !name)
 		return -(int64_t)(err ? err : ABI_FAULT_VALUE_NONE);
-	open_alive(task->run, name, &o);
+	task_open(task->run, name, &o);
 	if (!(o.flags & TYPE_INT))
 		return put_str(task->run, name, dst, size);
 	err = object_int(&o, &n);
 	return err || n < 0 ? -(int64_t)ABI_FAULT_VALUE_RANGE : put_number(n, dst, size);
-}
-
-/* Also a generator, which a task may run up to 3.11. */
-static bool is_coroutine(const struct object *o)
-{
-	return o->type == agent.tasks.coro_type || o->type == agent.tasks.gen_type;
 }
 
 /* The first coroutine that a task implemented in C refers to; 0: none. */
@@ -406,36 +426,46 @@ static uint64_t coroutine_of(const struct object *task)
 		uint64_t w = object_word(task, (uint32_t)agent.tasks.coro_off);
 
 		if (w)
-			open_alive(task->run, w, &o);
-		return w && is_coroutine(&o) ? w : 0;
+			task_open(task->run, w, &o);
+		return w && task_is_coroutine(&o) ? w : 0;
 	}
 	/* Not all of its words are addresses. */
 	for (long off = HEAD; off + 8 <= agent.tasks.size; off += 8) {
 		uint64_t w = object_word(task, (uint32_t)off);
 
-		if (w && w % 8 == 0 && !object_open(object_reader(), w, &o) && is_coroutine(&o))
+		if (w && w % 8 == 0 && !object_open(object_reader(), w, &o) && task_is_coroutine(&o))
 			return w;
 	}
+	return 0;
+}
+
+int task_coroutine(const struct object *task, bool of_c, uint64_t *ret)
+{
+	struct object o;
+	int err = 0;
+
+	*ret = 0;
+	if (of_c)
+		*ret = coroutine_of(task);
+	else
+		err = attribute(task, "_coro", ret);
+	if (err || !*ret)
+		return err;
+	task_open(task->run, *ret, &o);
+	if (!task_is_coroutine(&o))
+		*ret = 0;
 	return 0;
 }
 
 static int64_t put_coroutine(const struct object *task, bool of_c, char *dst, uint32_t size)
 {
 	struct object o;
-	uint64_t coroutine = 0;
-	int err = 0;
+	uint64_t coroutine;
+	int err = task_coroutine(task, of_c, &coroutine);
 
-	if (of_c)
-		coroutine = coroutine_of(task);
-	else
-		err = attribute(task, "_coro", &coroutine);
-	if (err)
-		return -(int64_t)err;
-	if (!coroutine)
-		return -(int64_t)ABI_FAULT_VALUE_KIND;
-	open_alive(task->run, coroutine, &o);
-	if (!is_coroutine(&o))
-		return -(int64_t)ABI_FAULT_VALUE_KIND;	/* a coroutine of another compiler */
+	if (err || !coroutine)
+		return -(int64_t)(err ? err : ABI_FAULT_VALUE_KIND);	/* a coroutine of another compiler */
+	task_open(task->run, coroutine, &o);
 	return put_str(task->run, object_word(&o, (uint32_t)agent.tasks.coro_name_off), dst, size);
 }
 
@@ -445,7 +475,7 @@ int64_t task_text_of(struct shm_run *r, uint64_t addr, bool coroutine, char *dst
 	bool of_c;
 
 	r = object_reader_of_living(r);
-	open_alive(r, addr, &task);
+	task_open(r, addr, &task);
 	of_c = attribute_is_a(r, task.type, agent.tasks.type);
 	return (coroutine ? put_coroutine : put_name)(&task, of_c, dst, size);
 }
@@ -453,7 +483,7 @@ int64_t task_text_of(struct shm_run *r, uint64_t addr, bool coroutine, char *dst
 int64_t task_text(struct shm_run *r, bool coroutine, char *dst, uint32_t size)
 {
 	uint64_t addr;
-	int err = current(object_reader_of_living(r), &addr);
+	int err = task_current(object_reader_of_living(r), &addr);
 
 	dst[0] = '\0';
 	if (err || !addr)
@@ -479,7 +509,7 @@ static bool is_frame_of(struct shm_run *r, uint64_t addr, const char *frame)
 		return false;
 	if (t->coro_has_frame)
 		return addr + (uint64_t)t->coro_frame_off == (uint64_t)(uintptr_t)frame;
-	return !object_open(r, addr, &o) && is_coroutine(&o) && object_read(&o, &w, sizeof(w), (uint32_t)t->coro_frame_off) &&
+	return !object_open(r, addr, &o) && task_is_coroutine(&o) && object_read(&o, &w, sizeof(w), (uint32_t)t->coro_frame_off) &&
 	       w == (uint64_t)(uintptr_t)frame;
 }
 
@@ -496,16 +526,31 @@ static bool runs_frame(const struct object *task, const char *frame)
 	return t->coro_off;
 }
 
-uint64_t task_of_frame(struct shm_run *r, const char *frame)
+/* Does the task at @addr run the coroutine of @frame? */
+static bool is_task_of(struct shm_run *r, uint64_t addr, const char *frame)
 {
-	uint64_t addr, coroutine;
+	uint64_t coroutine;
 	struct object task;
 
-	r = object_reader_of_living(r);
-	if (!agent.tasks.known || !agent.tasks.coro_frame_off || current(r, &addr) || !addr)
-		return 0;
-	open_alive(r, addr, &task);
+	if (!addr)
+		return false;
+	task_open(r, addr, &task);
 	if (attribute_is_a(r, task.type, agent.tasks.type))
-		return runs_frame(&task, frame) ? addr : 0;
-	return !attribute(&task, "_coro", &coroutine) && is_frame_of(r, coroutine, frame) ? addr : 0;
+		return runs_frame(&task, frame);
+	return !attribute(&task, "_coro", &coroutine) && is_frame_of(r, coroutine, frame);
+}
+
+uint64_t task_of_frame(struct shm_run *r, const char *frame)
+{
+	uint64_t addr;
+
+	r = object_reader_of_living(r);
+	if (!agent.tasks.known || !agent.tasks.coro_frame_off || task_current(r, &addr))
+		return 0;
+	if (is_task_of(r, addr, frame))
+		return addr;
+	/* From 3.14 on an eager task of Python does not displace the task of C that has made it. */
+	if (!addr || !agent.tasks.task_off || current_of_python(r, thread_word(agent.tasks.loop_off), &addr))
+		return 0;
+	return is_task_of(r, addr, frame) ? addr : 0;
 }

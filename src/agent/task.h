@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pyobj;
 struct shm_run;
 
 /*
@@ -41,5 +42,15 @@ uint64_t task_of_frame(struct shm_run *r, const char *frame);
 
 /* False: asyncio is loaded, and task_of_frame() cannot tell. */
 bool task_has_steps(void);
+
+/*
+ * taskmade.c: a task is made where a function that task_is_maker() has been entered and task_made() is not 0; and where the
+ * first step of a task, in @frame of its coroutine, is that of task_is_eager().  With the GIL.  task_has_makers() is false
+ * if asyncio is loaded and that cannot be told.
+ */
+bool task_is_maker(struct pyobj *code);
+uint64_t task_made(struct shm_run *r, struct pyobj *code);
+bool task_is_eager(struct shm_run *r, uint64_t task, const char *frame);
+bool task_has_makers(void);
 
 #endif

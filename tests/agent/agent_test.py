@@ -26,7 +26,7 @@ PROGRAMS = sorted((HERE / "programs").glob("*.py"))
 NAMES = ["function__entry", "function__return", "line", "gc__start", "gc__done", "import__find__load__start",
          "import__find__load__done", "audit", "cfunction__entry", "cfunction__return", "exception__raise",
          "thread__start", "exception__caught", "thread__finish", "task__step__begin", "task__step__end",
-         "memory__alloc", "memory__free"]
+         "memory__alloc", "memory__free", "task__create"]
 
 
 def bits(*names):
@@ -258,8 +258,7 @@ def test_note_arguments():
         "exception__raise": ["8", *function], "thread__start": function,
         "exception__caught": ["8", *function], "thread__finish": ["8", *function],
         "task__step__begin": ["8"] * 3, "task__step__end": ["8", "8", "8", "-4"],
-
-        "memory__alloc": ["8", "-8", "8"], "memory__free": ["8", "8"]}
+        "task__create": ["8"] * 3, "memory__alloc": ["8", "-8", "8"], "memory__free": ["8", "8"]}
 
 
 def dynamic_symbols(path):

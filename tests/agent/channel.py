@@ -6,7 +6,7 @@ import socket
 import struct
 
 LAYOUT = struct.Struct("=HHIIIIIIIQ200s")
-VERSION = 5
+VERSION = 6
 HELLO, STATE, LOOK, SEGMENT, PROOF, ASK = 1, 2, 3, 4, 5, 6
 READY, OFF = 1, 2
 TIMEOUT_S = 60

@@ -235,7 +235,7 @@ def test_refused(dtrace, interp, script, says):
 
 
 @pytest.mark.parametrize("name, says", [
-    ("gil-hold", "gil-wait, gil-take and gil-drop"), ("task-create", "task-step-begin, where arg2 has not been seen"), ("task-end", "task-step-end where arg3 is not 0"),
+    ("gil-hold", "gil-wait, gil-take and gil-drop"), ("task-new", "task-create is when asyncio makes one"), ("task-end", "task-step-end where arg3 is not 0"),
     ("thread-end", "thread-finish"),
     ("object-alloc", "memory-alloc tells of each allocation"), ("memory-release-free", "memory-free tells of the end"),
 ])

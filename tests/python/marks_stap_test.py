@@ -37,13 +37,14 @@ probe process.mark("cfunction__entry"), process.mark("cfunction__return") {
 probe process.mark("thread__start") { n[$$name]++ }
 probe process.mark("thread__finish") { if (user_string($arg1) == "a thread") n[$$name]++ }
 probe process.mark("task__step__begin"), process.mark("task__step__end") { if (user_string($arg1) == "job") n[$$name]++ }
+probe process.mark("task__create") { if (user_string($arg2) == "work") n[$$name]++ }
 probe process.mark("memory__alloc") { if ($arg2 > 123456 && $arg2 < 123600) { n[$$name]++; blocks[$arg3] = 1 } }
 probe process.mark("memory__free") { if (blocks[$arg2]) { n[$$name]++; delete blocks[$arg2] } }
 probe end { foreach (name+ in n) printf("%s %d\\n", name, n[name]) }
 """
 
 WANT = {"exception__raise": 4, "exception__caught": 4, "cfunction__entry": 1, "cfunction__return": 1, "thread__start": 1,
-        "thread__finish": 1, "task__step__begin": 2, "task__step__end": 2, "memory__alloc": 1, "memory__free": 1}
+        "thread__finish": 1, "task__create": 1, "task__step__begin": 2, "task__step__end": 2, "memory__alloc": 1, "memory__free": 1}
 
 
 @pytest.mark.in_turn

@@ -296,6 +296,119 @@ def test_steps_of_uvloop(dtrace, interp):
     check_steps(dtrace, interp, program, "target")
 
 
+# A task factory, or from 3.12 on an eager task itself, notes what is made.
+MADE = """
+import asyncio, sys, weakref
+class Own(asyncio.Task): pass
+class OwnPython(asyncio.tasks._PyTask): pass
+class Loop(asyncio.SelectorEventLoop):      # another loop: what it is to call is not what a task gave it
+    def call_soon(self, callback, *args, context=None):
+        return super().call_soon(lambda: callback(*args), context=context)
+witness, mine = "witness" in sys.argv, weakref.WeakSet()
+def note(task):
+    if witness: print("made", task.get_name() + "|" + task.get_coro().__qualname__)
+def current():
+    return sys.version_info >= (3, 14) and asyncio.tasks._py_current_task() or asyncio.current_task()
+async def work(n):
+    for _ in range(n): await asyncio.sleep(0)
+async def outer(n):
+    mine.add(asyncio.ensure_future(work(n)))        # a set of tasks that is not asyncio's
+    await asyncio.sleep(0)
+async def noting(coro):
+    note(current())
+    return await coro
+def factory(kind):
+    def make(loop, coro, name=None, context=None):
+        task = kind(coro, loop=loop, name=name)
+        note(task)
+        return task
+    return make
+def eager_factory(kind):
+    def make(loop, coro, name=None, context=None, eager_start=True):
+        if witness:
+            name, coro = coro.__qualname__, noting(coro)
+            coro.__qualname__ = name
+        return kind(coro, loop=loop, eager_start=True)
+    return make
+async def main(kind):
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(factory(kind))
+    tasks = [loop.create_task(work(k)) for k in range(4)] + [loop.create_task(outer(k)) for k in range(3)]
+    mine.update(tasks)
+    tasks[0].cancel()                   # before it has begun
+    await asyncio.gather(*tasks, work(2), return_exceptions=True)
+    await asyncio.wait_for(work(1), 10)
+    if hasattr(asyncio, "eager_task_factory"):
+        loop.set_task_factory(eager_factory(kind))
+        tasks = [asyncio.create_task(work(k)) for k in range(3)] + [asyncio.create_task(outer(k)) for k in range(3)]
+        mine.update(tasks)
+        await asyncio.gather(*tasks)
+    loop.set_task_factory(None)
+    await asyncio.gather(*(task for task in mine if isinstance(task, asyncio.tasks._PyTask)), return_exceptions=True)
+for kind in asyncio.Task, Own, asyncio.tasks._PyTask, OwnPython:
+    asyncio.run(main(kind))
+if "loops" in sys.argv:
+    loop = Loop()
+    loop.run_until_complete(main(asyncio.Task))
+    loop.close()
+"""
+
+
+def check_made(dtrace, interp, program, *args, place="target"):
+    """In their order; without those of asyncio.run(), which is not asked to note them, and the numbers in their names."""
+    want = subprocess.run([*interp.argv_of(program), "witness", *args], stdout=subprocess.PIPE, text=True, check=True, timeout=harness.TIMEOUT_S).stdout
+    script = 'python$target:::task-create { printf("made %s|%s\\n", copyinstr(arg0), copyinstr(arg1)); }'
+    result = dtrace("-q", "-x", f"place={place}", "-n", script, "-c", " ".join([interp.command(program), *args]))
+    rest = r"made .*\|(main|BaseEventLoop\..*)$"
+    want, got = ([re.sub(r"Task-\d+", "Task", line) for line in in_order(text, "made") if not re.match(rest, line)]
+                 for text in (want, result.out))
+    assert result.code == 0 and len(want) > 40, result
+    return want, got, result
+
+
+@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=[pytest.mark.needs_bpf, pytest.mark.in_turn])])
+def test_made(dtrace, interp, place):
+    want, got, result = check_made(dtrace, interp, MADE, place=place)
+    assert got == want and not result.err, result
+
+
+def test_made_by_another_loop(dtrace, interp):
+    """From 3.14 on tasks of C are seen there when they begin; the one that is cancelled before is not."""
+    want, got, result = check_made(dtrace, interp, MADE, "loops")
+    missed = tuple(map(int, interp.version.split("."))) >= (3, 14)
+    assert len(got) == len(want) - missed and (missed or got == want) and not result.err, result
+
+
+@pytest.mark.interps("3.11")
+def test_made_with_uvloop(dtrace, interp):
+    if subprocess.run([*interp.argv, "-c", "import uvloop"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("uvloop is not installed")
+    program = MADE.replace("import asyncio, sys, weakref\n", "import asyncio, sys, uvloop, weakref\nasyncio.set_event_loop_policy(uvloop.EventLoopPolicy())\n")
+    assert "uvloop" in program
+    want, got, _ = check_made(dtrace, interp, program)          # it has coroutines of its own, without a name
+    assert got == want
+
+
+def test_made_while_it_runs(dtrace, interp, start):
+    """Of a program that has made tasks before, those that are made now; tasks that go on are not made again."""
+    program = RUNNING.replace("    while True:\n", "    while True:\n        await asyncio.create_task(short(), name='short %d' % n)\n")
+    child = start(interp.argv_of(program.replace("async def work", "async def short(): await asyncio.sleep(0)\nasync def work").replace(
+        "assert len(asyncio.all_tasks()) == 4", "")), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    script = ('python$target:::task-create { @[copyinstr(arg0), copyinstr(arg1)] = count(); made[arg2] = 1; n++; } '
+              'python$target:::task-step-begin /copyinstr(arg1) == "short" && made[arg2] != 1/ { @old = count(); } '
+              'python$target:::task-step-end /made[arg2] && arg3/ { made[arg2] = 0; } tick-50ms /n > 50/ { exit(0); }')
+    result = dtrace("-q", "-p", child.pid, "-n", script)
+    assert result.code == 0 and not result.err, result
+    rows = [line.split() for line in result.out.splitlines() if "short" in line]
+    if interp.version in ("3.9", "3.11"):       # asyncio.create_task() gives the name afterwards
+        assert len(rows) > 50 and all(re.fullmatch(r"Task-\d+", name) and rest == ["short", "1"] for name, *rest in rows), result
+    else:
+        assert {tuple(row[:3]) for row in rows} == {("short", str(k), "short") for k in range(1, 4)}, result
+    out, _ = child.communicate()
+    assert out == b"well\n" and child.returncode == 0
+
+
 # After some steps, this thread's system calls that read memory fail.
 LIMITED = """
 import asyncio, ctypes, struct, sys
