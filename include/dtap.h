@@ -427,6 +427,11 @@ struct dtap_wait {
 	bool cycle_is_sure;		/* false: it holds unless a thread has released a Lock inside its `with` */
 };
 
+/* A variable of a Python frame. */
+struct dtap_local {
+	const char *name, *value;	/* the value as by repr(), shortened; of instances their attributes; "?" if unreadable */
+};
+
 struct dtap_frame {
 	bool is_python;			/* false: a native frame */
 	bool is_evaluator;		/* native: the call of the evaluator that runs the Python frames after it */
@@ -436,6 +441,8 @@ struct dtap_frame {
 	uint64_t address;		/* native only */
 	const struct dtap_lock *locks;	/* Python only */
 	size_t nlocks;
+	const struct dtap_local *locals;	/* the same */
+	size_t nlocals;
 };
 
 /* A thread and its stack, valid until the callback returns. */
@@ -445,6 +452,7 @@ struct dtap_thread {
 	const char *command;		/* the process's arguments, separated by spaces */
 	uint16_t version;		/* 0x030b: CPython 3.11 */
 	const char *name, *state;	/* the kernel's name of the thread; "running", "in futex" or "" */
+	const char *python_name;	/* threading.Thread.name; NULL: unknown, as of the main thread */
 	bool is_python;			/* false: a thread unknown to Python, with native frames only */
 	bool knows_gil, has_gil;	/* has_gil is valid for this version of Python; this thread has the GIL */
 	bool is_exact;			/* false: it ran while it was read, so frames may be from different moments */
@@ -453,15 +461,22 @@ struct dtap_thread {
 	size_t nframes;
 	bool knows_locks;		/* wait and frames' locks are valid for this version of Python */
 	struct dtap_wait wait;
+	bool knows_locals;		/* frames' locals were read (DTAP_THREADS_LOCALS) */
+};
+
+/* What dtap_threads() gives besides Python frames. */
+enum {
+	DTAP_THREADS_NATIVES = 1,	/* native frames, and threads unknown to Python */
+	DTAP_THREADS_LOCALS = 2,	/* the frames' variables; no code of the process runs for their text */
 };
 
 /*
- * Call @thread for each thread of the Python process @pid, the first one first, with its stack, if @natives with native
- * frames, until it does not return 0.  The process is read from outside: nothing is loaded into it, and none of its
+ * Call @thread for each thread of the Python process @pid, the first one first, with its stack and @what
+ * (DTAP_THREADS_...), until it does not return 0.  The process is read from outside: nothing is loaded into it, and none of its
  * locks is waited for.  Returns what @thread returned, or a negative errno with a line in @why, of @size bytes: -ENOENT
  * for a process that is no CPython known to dtap, -ESRCH, -EPERM.
  */
-DTAP_API int dtap_threads(uint32_t pid, bool natives, char *why, size_t size,
+DTAP_API int dtap_threads(uint32_t pid, unsigned int what, char *why, size_t size,
 			  int (*thread)(void *ctx, const struct dtap_thread *t), void *ctx);
 
 #ifdef __cplusplus

@@ -67,6 +67,13 @@ static void put_frame(const struct dtap_frame *f)
 		putchar(']');
 	put_locks(f);
 	putchar('\n');
+	for (size_t i = 0; i < f->nlocals; i++) {
+		printf("        ");
+		put_plain(f->locals[i].name);
+		printf(" = ");
+		put_plain(f->locals[i].value);
+		putchar('\n');
+	}
 }
 
 /* Evaluator frames are left out: the Python frames that they run are shown instead. */
@@ -128,9 +135,14 @@ static void put_wait(const struct dtap_wait *w)
 static void put_thread(const struct dtap_thread *t)
 {
 	if (t->tid)
-		printf("\nThread %" PRIu32 " \"%s\"", t->tid, t->name);
+		printf("\nThread %" PRIu32, t->tid);
 	else
 		printf("\nThread with ident 0x%" PRIx64, t->ident);
+	if (t->tid || t->python_name) {
+		printf(" \"");
+		put_plain(t->python_name ? t->python_name : t->name);
+		putchar('"');
+	}
 	printf("%s%s", *t->state ? ": " : "", t->state);
 	if (t->knows_gil && t->has_gil)
 		printf("%s has the GIL", *t->state ? "," : ":");
@@ -166,6 +178,19 @@ static void put_json_locks(const struct dtap_frame *f)
 		putchar(']');
 }
 
+static void put_json_locals(const struct dtap_frame *f)
+{
+	printf(",\"locals\":{");
+	for (size_t i = 0; i < f->nlocals; i++) {
+		if (i)
+			putchar(',');
+		put_json_string(f->locals[i].name);
+		putchar(':');
+		put_json_string(f->locals[i].value);
+	}
+	putchar('}');
+}
+
 static void put_json_frames(const struct dtap_thread *t, bool python)
 {
 	size_t n = 0;
@@ -181,6 +206,8 @@ static void put_json_frames(const struct dtap_thread *t, bool python)
 		put_json_string(f->file ? f->file : "");
 		printf(python ? ",\"line\":%" PRIu64 : ",\"address\":%" PRIu64, python ? f->line : f->address);
 		put_json_locks(f);
+		if (t->knows_locals && python)
+			put_json_locals(f);
 		putchar('}');
 	}
 }
@@ -230,6 +257,10 @@ static void put_json_thread(const struct dtap_thread *t)
 		natives |= !t->frames[i].is_python;
 	printf("{\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ident\":%" PRIu64 ",\"name\":", t->pid, t->tid, t->ident);
 	put_json_string(t->name);
+	if (t->python_name) {
+		printf(",\"python_name\":");
+		put_json_string(t->python_name);
+	}
 	printf(",\"state\":");
 	put_json_string(t->state);
 	if (t->knows_gil)
@@ -264,25 +295,26 @@ static int put(void *ctx, const struct dtap_thread *t)
 	return 0;
 }
 
-static int dump(uint32_t pid, bool json, bool natives)
+static int dump(uint32_t pid, bool json, unsigned int what)
 {
 	struct dump d = { .json = json };
 	char why[512];
 
-	if (!dtap_threads(pid, natives, why, sizeof(why), put, &d))
+	if (!dtap_threads(pid, what, why, sizeof(why), put, &d))
 		return CMD_OK;
 	fprintf(stderr, "dtap dump: %s\n", why);
 	return CMD_ERROR;
 }
 
 static const char help[] =
-	"usage: dtap dump [-jn] -p PID [-p PID]...\n"
+	"usage: dtap dump [-jln] -p PID [-p PID]...\n"
 	"\n"
 	"Show what each thread of a Python does now: its stack, the system call and the lock that it waits for,\n"
 	"who has that lock, deadlocks, and who has the GIL.  Nothing is loaded into the process, and a process\n"
 	"that hangs is shown as well.\n"
 	"\n"
 	"  -p, --pid PID     the process\n"
+	"  -l, --locals      the variables of each frame, as by repr(); no code of the process runs for it\n"
 	"  -n, --native      native frames as well\n"
 	"  -j, --json        a line of JSON for each thread of Python's\n"
 	"  -h, --help        this text\n";
@@ -291,15 +323,16 @@ int cmd_dump(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "pid", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
-		{ "native", no_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' },
+		{ "native", no_argument, NULL, 'n' }, { "locals", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	bool json = false, natives = false;
+	unsigned int what = 0;
+	bool json = false;
 	uint32_t pids[64];
 	size_t n = 0;
 	int c, code = CMD_OK;
 
-	while ((c = getopt_long(argc, argv, "p:jnh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "p:jlnh", options, NULL)) != -1) {
 		unsigned long long pid;
 		char *end;
 
@@ -320,7 +353,10 @@ int cmd_dump(int argc, char **argv)
 			json = true;
 			break;
 		case 'n':
-			natives = true;
+			what |= DTAP_THREADS_NATIVES;
+			break;
+		case 'l':
+			what |= DTAP_THREADS_LOCALS;
 			break;
 		default:
 			return help_or_mistake(c, help);
@@ -337,7 +373,7 @@ int cmd_dump(int argc, char **argv)
 
 		if (i && !json)
 			putchar('\n');
-		one = dump(pids[i], json, natives);
+		one = dump(pids[i], json, what);
 		code = one ? one : code;
 	}
 	return code;

@@ -81,11 +81,15 @@ static struct dtap_object object(const struct pystack_object *o)
 static void add_python(struct arena *a, struct dtap_thread *t, struct dtap_frame *frames, const struct pystack_frame *f)
 {
 	struct dtap_lock *locks = arena_alloc(a, f->nlocks * sizeof(*locks) + 1);
+	struct dtap_local *locals = arena_alloc(a, f->nlocals * sizeof(*locals) + 1);
 
 	for (size_t i = 0; i < f->nlocks; i++)
 		locks[i] = (struct dtap_lock){ object(&f->locks[i].lock), f->locks[i].in_with, f->locks[i].may_be_free };
+	for (size_t i = 0; i < f->nlocals; i++)
+		locals[i] = (struct dtap_local){ f->locals[i].name, f->locals[i].value };
 	frames[t->nframes++] = (struct dtap_frame){ .is_python = true, .function = f->code->name, .file = f->code->file,
-						    .line = f->line, .locks = locks, .nlocks = f->nlocks };
+						    .line = f->line, .locks = locks, .nlocks = f->nlocks,
+						    .locals = locals, .nlocals = f->nlocals };
 }
 
 /* Python frames follow the evaluator's frame that runs them; those without one come last. */
@@ -149,9 +153,10 @@ static int give(struct arena *a, uint32_t pid, const struct pystacks *all,
 		struct dtap_thread t = {
 			.pid = pid, .tid = st->tid, .ident = st->ident, .command = command, .version = all->version,
 			.name = st->tid ? task_text(a, pid, st->tid, "comm") : "", .state = st->tid ? doing(a, pid, st->tid) : "",
-			.is_python = st->is_python, .knows_gil = all->knows_gil, .has_gil = st->has_gil,
+			.python_name = st->name, .is_python = st->is_python, .knows_gil = all->knows_gil, .has_gil = st->has_gil,
 			.is_exact = !st->is_unsure, .is_complete = !st->is_cut, .natives_complete = !st->natives_cut,
 			.knows_locks = all->knows_locks, .wait = wait_of(a, all, &st->wait),
+			.knows_locals = st->has_locals,
 		};
 
 		add_frames(a, &t, st);
@@ -160,14 +165,15 @@ static int give(struct arena *a, uint32_t pid, const struct pystacks *all,
 	return ret;
 }
 
-int dtap_threads(uint32_t pid, bool natives, char *why, size_t size, int (*thread)(void *ctx, const struct dtap_thread *t),
+int dtap_threads(uint32_t pid, unsigned int what, char *why, size_t size, int (*thread)(void *ctx, const struct dtap_thread *t),
 		 void *ctx)
 {
+	unsigned int flags = (what & DTAP_THREADS_NATIVES ? PYSTACKS_NATIVES : 0) | (what & DTAP_THREADS_LOCALS ? PYSTACKS_LOCALS : 0);
 	struct symbols *symbols = symbols_new();
 	struct arena *a = arena_new();
 	struct strbuf text = { 0 };
 	struct pystacks all;
-	int err = symbols ? pystacks_read(a, symbols, pid, natives, &all, &text) : -ENOMEM;
+	int err = symbols ? pystacks_read(a, symbols, pid, flags, &all, &text) : -ENOMEM;
 
 	if (!symbols)
 		strbuf_puts(&text, "out of memory");

@@ -21,6 +21,7 @@
 #include "base/strbuf.h"
 #include "probe/natives.h"
 #include "probe/pycode.h"
+#include "probe/pylocals.h"
 #include "probe/pylocks.h"
 #include "probe/pyoffsets.h"
 #include "probe/symbols.h"
@@ -36,6 +37,7 @@ enum {
 	PTHREAD_MAX = 2304,		/* bytes of the C library's structure for a thread */
 	STACK_COPY = 1 << 18,		/* bytes of a stack that are copied while its thread is stopped */
 	NATIVES_MAX = 1 << 12,		/* native frames of a thread */
+	LOCALS_NS = 2000000,		/* for which a thread is stopped at most while its variables are read */
 };
 
 /* --- a stack ------------------------------------------------------------------------------------------- */
@@ -257,12 +259,45 @@ static const struct pycode *code_at(struct pystacks_reader *r, uint64_t addr)
 	return c;
 }
 
+/* The frames of @st from the @n in @raw.  Returns the entries of their calls of the evaluator. */
+static const uint64_t *add_frames(struct pystacks_reader *r, const struct pystacks_raw *raw, size_t n, struct pystack *st)
+{
+	uint64_t *entries = arena_alloc(r->arena, n * sizeof(*entries) + 1);
+
+	st->frames = arena_alloc(r->arena, n * sizeof(*st->frames) + 1);
+	st->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct pycode *c = code_at(r, raw[i].code);
+
+		if (!c)
+			continue;
+		entries[st->n] = raw[i].entry;
+		st->frames[st->n++] = (struct pystack_frame){
+			.code = c, .line = pycode_line(c, (int32_t)raw[i].instr), .first = raw[i].first, .native = SIZE_MAX,
+			.at = raw[i].addr, .code_at = raw[i].code, .instr = raw[i].instr,
+		};
+	}
+	return entries;
+}
+
+/* The variables of a waiting thread.  False: it has gone on meanwhile. */
+static bool read_locals(struct pystacks_reader *r, uint64_t state, const struct pystacks_raw *now, struct pystacks_raw *again,
+			size_t n, struct pystack *st)
+{
+	bool whole;
+
+	r->values.until_ns = 0;
+	pylocals_read(r, st);
+	return pystacks_walk(r, state, again, &whole) == n && whole && same(now, again, n);
+}
+
 static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack *st)
 {
 	struct natives_regs regs = { 0 }, again = { 0 };
-	bool stopped = false, stable = false, whole, has_regs = r->natives && waiting_regs(r, st->tid, &regs);
+	bool stopped = false, stable = false, whole, needs_regs = r->natives || r->locals;
+	bool has_regs = needs_regs && waiting_regs(r, st->tid, &regs);
 	struct copy copy = { .r = r };
-	uint64_t *entries;
+	const uint64_t *entries = NULL;
 	size_t n = pystacks_walk(r, state, r->raw[0], &whole), next;
 	int now = 0, signal = 0;
 
@@ -270,35 +305,35 @@ static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack
 		next = pystacks_walk(r, state, r->raw[!now], &whole);
 		stable = whole && next == n && same(r->raw[0], r->raw[1], n);
 	}
+	if (stable && has_regs && r->locals) {
+		entries = add_frames(r, r->raw[now], n, st);
+		stable = read_locals(r, state, r->raw[now], r->raw[!now], n, st);
+	}
 	if (has_regs)
 		has_regs = waiting_regs(r, st->tid, &again) && again.ip == regs.ip && again.sp == regs.sp;
-	if (!stable || (r->natives && !has_regs)) {
+	if (!stable || (needs_regs && !has_regs)) {
 		stopped = stop(st->tid, &signal);
 		n = pystacks_walk(r, state, r->raw[now], &whole);
 		st->is_unsure = !stopped || !whole;
 		has_regs = r->natives && stopped && stopped_regs(r, st->tid, &regs, &copy);
 	}
-	/* The code objects are read while the thread is still in these frames. */
-	st->frames = arena_alloc(r->arena, n * sizeof(*st->frames) + 1);
-	entries = arena_alloc(r->arena, n * sizeof(*entries) + 1);
-	for (size_t i = 0; i < n; i++) {
-		const struct pystacks_raw *raw = &r->raw[now][i];
-		const struct pycode *c = code_at(r, raw->code);
-
-		if (c)
-			entries[st->n] = raw->entry;
-		if (c)
-			st->frames[st->n++] = (struct pystack_frame){
-				.code = c, .line = pycode_line(c, (int32_t)raw->instr), .first = raw->first, .native = SIZE_MAX,
-				.at = raw->addr, .code_at = raw->code, .instr = raw->instr,
-			};
+	/* The code objects and variables are read while the thread is still in these frames. */
+	if (!st->has_locals || stopped || !stable || !has_regs) {
+		st->has_locals = false;
+		entries = add_frames(r, r->raw[now], n, st);
+	}
+	if (stopped && r->locals) {
+		r->values.until_ns = now_ns() + LOCALS_NS;
+		pylocals_read(r, st);
 	}
 	if (stopped)
 		let_go(st->tid, signal);
-	if (has_regs)
+	st->is_cut = n == PYSTACKS_FRAMES;
+	if (r->slots)
+		st->name = pylocals_thread_name(r, st);
+	if (has_regs && r->natives)
 		walk_natives(r, &regs, &copy, entries, st);
 	free(copy.bytes);
-	st->is_cut = n == PYSTACKS_FRAMES;
 }
 
 /* --- threads ------------------------------------------------------------------------------------------- */
@@ -490,9 +525,10 @@ static void read_threads(struct pystacks_reader *r, const struct pyoffsets_gil *
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_tid);
 }
 
-int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, bool natives, struct pystacks *ret,
+int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, unsigned int what, struct pystacks *ret,
 		  struct strbuf *why)
 {
+	bool natives = what & PYSTACKS_NATIVES, knows_slots;
 	struct pystacks_reader r = { .arena = a };
 	uint64_t words[PYOFFSETS_WORDS];
 	struct pyoffsets_slots slots;
@@ -519,9 +555,12 @@ int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, bool n
 		goto out;
 	ret->version = (uint16_t)r.py.version;
 	ret->knows_gil = !pyoffsets_free_threaded(&r.py) && !pyoffsets_gil(ret->version, words, &gil);
+	knows_slots = !pyoffsets_slots(ret->version, words, &slots);
+	r.slots = knows_slots && !pyvalue_init(&r.values, &r.mem, &r.py) ? &slots : NULL;
+	ret->knows_locals = r.locals = what & PYSTACKS_LOCALS && r.slots;
 	read_threads(&r, ret->knows_gil ? &gil : NULL, ret);
 	/* A free-threaded build has other locks. */
-	ret->knows_locks = !pyoffsets_free_threaded(&r.py) && !pyoffsets_slots(ret->version, words, &slots);
+	ret->knows_locks = !pyoffsets_free_threaded(&r.py) && knows_slots;
 	if (ret->knows_locks)
 		pylocks_read(&r, &slots, ret);
 	if (!remote_lives(&r.mem)) {

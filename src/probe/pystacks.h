@@ -57,6 +57,10 @@ struct pystack_wait {
 	bool cycle_is_sure;	/* else it supposes that who is inside a `with` of a Lock has it */
 };
 
+struct pystack_local {
+	const char *name, *value;	/* the value as pyvalue.h has it */
+};
+
 struct pystack_frame {
 	const struct pycode *code;
 	uint32_t line;
@@ -65,15 +69,19 @@ struct pystack_frame {
 	uint64_t at, code_at, instr;	/* as it was read: addresses, and the offset of the instruction */
 	struct pystack_lock *locks;
 	size_t nlocks;
+	struct pystack_local *locals;
+	size_t nlocals;
 };
 
 struct pystack {
 	bool is_python;		/* else it is a thread without Python state, and has only native frames */
 	uint64_t ident;		/* threading.get_ident() */
 	uint32_t tid;		/* the thread's id in our /proc; 0: unknown */
+	const char *name;	/* threading.Thread.name; NULL: unknown, or the thread was not made by threading */
 	bool has_gil;
 	bool is_unsure;		/* it ran while it was read and could not be stopped, or was creating a frame */
 	bool is_cut;		/* there are more frames */
+	bool has_locals;	/* the frames' variables were read, at the moment of the frames */
 	struct pystack_frame *frames;	/* the innermost first */
 	size_t n;
 	const struct symbol *natives;	/* the native frames, if they were asked for */
@@ -85,16 +93,19 @@ struct pystack {
 
 struct pystacks {
 	uint16_t version;	/* 0x030b for 3.11 */
-	bool knows_gil, knows_locks;
+	bool knows_gil, knows_locks, knows_locals;
 	struct pystack *v;	/* by tid, the main thread first; includes threads without Python state */
 	size_t n;
 };
 
+/* What is read besides the stacks of Python frames. */
+enum { PYSTACKS_NATIVES = 1, PYSTACKS_LOCALS = 2 };
+
 /*
- * The stacks of process @pid, in @a, with @natives also native ones, which are valid as long as @symbols.  0;
+ * The stacks of process @pid, in @a; native frames are valid as long as @symbols.  @what: PYSTACKS_....  0;
  * -ENOENT: not a CPython that dtap knows; -ESRCH; -EPERM and other errors of process_vm_readv(2).  @why gets a line.
  */
-int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, bool natives, struct pystacks *ret,
+int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, unsigned int what, struct pystacks *ret,
 		  struct strbuf *why);
 
 #endif

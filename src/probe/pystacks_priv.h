@@ -7,6 +7,7 @@
 #include "abi/python.h"
 #include "probe/pyoffsets.h"
 #include "probe/pystacks.h"
+#include "probe/pyvalue.h"
 #include "probe/remote.h"
 
 struct natives;
@@ -26,6 +27,9 @@ struct pystacks_reader {
 	struct abi_python py;
 	struct pystacks_raw *raw[2];	/* of the last two attempts, PYSTACKS_FRAMES each */
 	struct natives *natives;	/* NULL: not needed */
+	const struct pyoffsets_slots *slots;	/* for variables; NULL: they are unknown */
+	bool locals;			/* all of them are asked for */
+	struct pyvalues values;
 	struct pycode **codes;		/* code objects read, and their addresses */
 	uint64_t *code_addrs;
 	size_t ncodes, codes_cap, addrs_cap;
