@@ -240,6 +240,7 @@ enum { EBPF_SYSCALLS = 1024 };	/* more than exist */
 
 struct ebpf_syscall {
 	uint32_t group;		/* the program that runs for it; 0: none */
+	uint32_t section;	/* ... and which section of it */
 	uint32_t probe;		/* the probe's index */
 };
 
@@ -346,6 +347,22 @@ struct ebpf_prog {
 struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env *env,
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err);
+
+/*
+ * The same for system calls that run different clauses but share a program: the verifier takes long for what all
+ * programs have, the start, the end and the functions.  A firing runs one section, that which EBPF_MAP_SYSCALLS names.
+ */
+struct ebpf_section {
+	struct ir_clause *const *clauses;
+	unsigned int n;
+};
+
+struct ebpf_prog *ebpf_compile_sections(const struct ebpf_unit *u, const struct ebpf_env *env,
+					const struct ebpf_section *sections, unsigned int nsections,
+					struct ir_clause *const *errors, unsigned int nerrors, const char **err);
+
+/* Instructions of the IR in the clauses of @s: how long its program will be, roughly. */
+uint32_t ebpf_section_size(const struct ebpf_section *s);
 
 /*
  * The program for the tracepoint sched_process_exec that asks the tracer about each new process (abi/python.h), for a

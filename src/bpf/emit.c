@@ -2,6 +2,7 @@
  * A program: the clauses of a firing in order, and the code that they share.
  *
  *	state, process filter; take a scratch slot; time, probe, task
+ *	to the first clause of the section, if there are several (each ends in a jump to the end)
  *	clause 0 ... clause n - 1	each followed by the stubs of its faults, the error record and the ERROR
  *					clauses
  *	after a clause that calls D's exit(): is it over?  (DTrace: probes of other providers than dtrace fire
@@ -302,11 +303,33 @@ static bool can_settle(const struct gen *g, struct ir_clause *const *clauses, un
 	return true;
 }
 
-static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigned int nclauses,
-			struct ir_clause *const *errors, unsigned int nerrors)
+/* Jump to the code of the section that the system call names; if it names none, to @over. */
+static void gen_choose_section(struct gen *g, uint32_t starts, unsigned int nsections, uint32_t over)
+{
+	asm_ld(&g->as, BPF_DW, R1, R10, FRAME_SECTION);
+	for (unsigned int k = 0; k < nsections; k++)
+		asm_ji(&g->as, BPF_JEQ, R1, (int32_t)k, starts + k);
+	asm_ja(&g->as, over);
+}
+
+/* A label for each of @n things, the first is returned. */
+static uint32_t labels(struct assembler *as, unsigned int n)
+{
+	uint32_t first = asm_label(as);
+
+	while (n-- > 1)
+		asm_label(as);
+	return first;
+}
+
+/* @clauses: those of all sections. */
+static void gen_program(struct gen *g, const struct ebpf_section *sections, unsigned int nsections,
+			struct ir_clause *const *clauses, unsigned int nclauses, struct ir_clause *const *errors,
+			unsigned int nerrors)
 {
 	struct assembler *as = &g->as;
-	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), settled = asm_label(as), called;
+	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), settled = asm_label(as), called, starts;
+	unsigned int section = 0, first = 0;
 
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
@@ -328,24 +351,34 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_clear_clause_vars(g);
 	if (g->settles)
 		asm_sti(as, BPF_DW, R10, FRAME_SETTLED, -(int32_t)nclauses - 1);
-	called = asm_label(as);
-	for (unsigned int k = 1; k < nclauses; k++)
-		asm_label(as);
+	called = labels(as, nclauses);
+	starts = labels(as, nsections);
+	if (nsections > 1)
+		gen_choose_section(g, starts, nsections, over);
 	for (unsigned int k = 0; k < nclauses; k++) {
 		const struct plan *plan = g->priv->plans[clauses[k]->id];
 		uint32_t skipped = asm_label(as);
+		bool last = k + 1 == first + sections[section].n;
 
+		if (k == first)
+			asm_bind(as, starts + section);
 		gen_lock(g, clauses[k], skipped);
 		gen_iters_begin(g, plan);
 		if (gen_turns_called(g, plan))
 			gen_call_turns(g, called + k);
 		else
-			gen_one(g, clauses[k], k, errors, nerrors);
+			gen_one(g, clauses[k], k - first, errors, nerrors);
 		gen_iters_end(g, plan);
 		gen_unlock(g, clauses[k]);
 		asm_bind(as, skipped);
-		if (k + 1 < nclauses && may_exit(g, clauses[k], errors, nerrors))
+		if (!last && may_exit(g, clauses[k], errors, nerrors))
 			gen_exit_check(g, over);
+		if (!last)
+			continue;
+		if (k + 1 < nclauses)
+			asm_ja(as, over);
+		first = k + 1;
+		section++;
 	}
 	asm_bind(as, over);
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
@@ -367,14 +400,17 @@ static void gen_program(struct gen *g, struct ir_clause *const *clauses, unsigne
 		gen_own_stack(g);
 		asm_ja(as, out);
 	}
+	section = first = 0;
 	for (unsigned int k = 0; k < nclauses; k++) {
 		const struct plan *plan = g->priv->plans[clauses[k]->id];
 
+		if (k == first + sections[section].n)
+			first += sections[section++].n;
 		if (!gen_turns_called(g, plan))
 			continue;
 		asm_bind(as, called + k);
 		gen_turns_begin(g);
-		gen_one(g, clauses[k], k, errors, nerrors);
+		gen_one(g, clauses[k], k - first, errors, nerrors);
 		gen_turns_end(g, plan);
 	}
 }
@@ -426,12 +462,40 @@ struct ebpf_prog *ebpf_compile(const struct ebpf_unit *u, const struct ebpf_env 
 			       struct ir_clause *const *clauses, unsigned int nclauses,
 			       struct ir_clause *const *errors, unsigned int nerrors, const char **err)
 {
+	struct ebpf_section all = { clauses, nclauses };
+
+	return ebpf_compile_sections(u, env, &all, 1, errors, nerrors, err);
+}
+
+struct ebpf_prog *ebpf_compile_sections(const struct ebpf_unit *u, const struct ebpf_env *env,
+					const struct ebpf_section *sections, unsigned int nsections,
+					struct ir_clause *const *errors, unsigned int nerrors, const char **err)
+{
 	struct gen g = { .as.arena = u->prog->arena, .unit = u, .priv = u->priv, .prog = u->prog, .env = env };
+	struct ir_clause **clauses;
+	unsigned int n = 0;
 
 	if (!knows_machine(&g, err))
 		return NULL;
-	gen_program(&g, clauses, nclauses, errors, nerrors);
+	for (unsigned int k = 0; k < nsections; k++)
+		n += sections[k].n;
+	clauses = arena_alloc(u->prog->arena, (n + 1) * sizeof(*clauses));
+	n = 0;
+	for (unsigned int k = 0; k < nsections; k++)
+		for (unsigned int i = 0; i < sections[k].n; i++)
+			clauses[n++] = sections[k].clauses[i];
+	gen_program(&g, sections, nsections, clauses, n, errors, nerrors);
 	return finish(&g, err);
+}
+
+uint32_t ebpf_section_size(const struct ebpf_section *s)
+{
+	uint32_t n = 0;
+
+	for (unsigned int k = 0; k < s->n; k++)
+		for (uint32_t b = 0; b < s->clauses[k]->nblocks; b++)
+			n += s->clauses[k]->blocks[b]->n;
+	return n;
 }
 
 /* A program that is no clause's: @fn's instructions, for a process that is traced; @filter, or NULL, may jump to @out. */

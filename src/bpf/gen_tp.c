@@ -158,6 +158,8 @@ static void syscall_filter(struct gen *g, uint32_t out)
 	asm_ji(as, BPF_JNE, R1, (int32_t)g->env->group, out);
 	asm_ld(as, BPF_W, R1, R0, offsetof(struct ebpf_syscall, probe));
 	asm_st(as, BPF_DW, R10, FRAME_PROBE, R1);
+	asm_ld(as, BPF_W, R1, R0, offsetof(struct ebpf_syscall, section));
+	asm_st(as, BPF_DW, R10, FRAME_SECTION, R1);
 }
 
 /* R1 = the system call's result; -1 for an error, as from the C library, with the error in errno. */

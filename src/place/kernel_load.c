@@ -170,7 +170,7 @@ int kernel_load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	if (prog->nfuncs && k->features.globals)
 		fd = load_as(&kp, insns, true, false, err, log);
 	if (fd < 0) {
-		fd = load_as(&kp, insns, false, true, err, log);
+		fd = load_as(&kp, insns, false, err, err, log);
 		/* An older kernel, which would reject global functions each time: do not try them again. */
 		if (fd >= 0 && prog->nfuncs)
 			k->features.globals = false;
@@ -185,6 +185,7 @@ int kernel_load(struct place *place, const struct ebpf_prog *prog, bool multi, s
 	if (fd >= 0)
 		return fd;
 no_memory:
-	strbuf_puts(err, "out of memory");
+	if (err)
+		strbuf_puts(err, "out of memory");
 	return -ENOMEM;
 }

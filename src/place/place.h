@@ -90,8 +90,8 @@ struct place_ops {
 
 	/*
 	 * Load @prog (which must outlive the place).  Returns its handle, from 0 on, or a negative errno.  @multi: the
-	 * result of use_multi for its sites.  If the kernel's verifier rejects it, @log (which may be NULL) gets the
-	 * whole log.
+	 * result of use_multi for its sites.  If the kernel's verifier rejects it, @err (which may be NULL: nobody
+	 * wants to know) gets the reason and @log (which may be NULL) the whole log.
 	 */
 	int (*load)(struct place *p, const struct ebpf_prog *prog, bool multi, struct strbuf *err, struct strbuf *log);
 

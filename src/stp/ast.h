@@ -69,6 +69,7 @@ struct stp_var {
 	const struct stp_node *assigned;	/* lower_late.c: the only assignment to a handler's local, or NULL */
 	bool settled;			/* lower_late.c: that assignment has been lowered */
 	const struct stp_late *late;	/* lower_late.c: the parts of its text, or NULL */
+	enum { STP_USE_UNKNOWN, STP_USE_PRINTED, STP_USE_ANY } use;	/* lower_late.c: of a parameter */
 	bool known;			/* lower_call.c: a parameter that is @known_value in the call that is expanded */
 	int64_t known_value;
 	bool used;			/* display.c: its value is used */

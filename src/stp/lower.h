@@ -210,6 +210,9 @@ struct arch_reg;
 struct stp_late;
 struct stp_lower_choice;
 void stp_lower_find_late(const struct stp_handler *h);
+
+/* Is the argument @n, for the parameter @p of the function @f, a text that can be made where @f prints it? */
+bool stp_lower_passes_late(const struct stp_func *f, struct stp_var *p, const struct stp_node *n);
 bool stp_lower_keep_late(struct lower *l, struct stp_node *n);
 ir_reg stp_lower_late_text(struct lower *l, const struct stp_late *late);
 

@@ -116,6 +116,23 @@ static void know_params(const struct stp_node *n, bool known)
 	}
 }
 
+/* The arguments of @n; those whose texts are made where they are printed are none. */
+static ir_reg *lower_args(struct lower *l, const struct stp_node *n)
+{
+	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
+	struct stp_node **made = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*made));
+	struct stp_var *p = n->func->params.first;
+
+	for (size_t i = 0; i < n->nargs; i++, p = p ? p->next : NULL) {
+		bool late = p && !n->func->overload && stp_lower_passes_late(n->func, p, n->args[i]);
+
+		args[i] = IR_NO_REG;
+		made[i] = late ? NULL : n->args[i];
+	}
+	stp_lower_values(l, made, n->nargs, args);
+	return args;
+}
+
 static struct ir_var *lower_inline(struct lower *l, struct stp_node *n, const ir_reg *args, struct stp_lower_choice *choice)
 {
 	enum stp_type type = result_type(n->func);
@@ -129,15 +146,20 @@ static struct ir_var *lower_inline(struct lower *l, struct stp_node *n, const ir
 	for (struct stp_func *f = n->func; f; f = f->overload) {
 		const ir_reg *arg = args;
 
-		for (struct stp_var *p = f->params.first; p; p = p->next, arg++)
-			if (p->type != STP_UNKNOWN)
+		for (struct stp_var *p = f->params.first; p; p = p->next, arg++) {
+			if (p->type == STP_STRINGS && *arg == IR_NO_REG)
+				p->late = n->args[arg - args]->var->late;
+			else if (p->type != STP_UNKNOWN)
 				ir_vst(&l->b, stp_lower_var(l, p), *arg);
+		}
 	}
 	know_params(n, true);
 	l->calls++;
 	lower_bodies(l, n->func, &c);
 	l->calls--;
 	know_params(n, false);
+	for (struct stp_var *p = n->func->params.first; p; p = p->next)
+		p->late = NULL;
 	return c.result;
 }
 
@@ -228,21 +250,17 @@ ir_reg stp_lower_call(struct lower *l, struct stp_node *n)
 
 	if (n->builtin && n->builtin->how == STP_BY_CODE && n->builtin->lower == stp_func_print_usyms)
 		return lower_builtin(l, n, args);	/* its argument is not evaluated */
+	if (!n->builtin && !n->func->recursive) {
+		result = lower_inline(l, n, lower_args(l, n), NULL);
+		return result ? ir_vld(&l->b, result) : IR_NO_REG;
+	}
 	stp_lower_values(l, n->args, n->nargs, args);
-	if (n->builtin)
-		return lower_builtin(l, n, args);
-	if (n->func->recursive)
-		return lower_enter(l, n, args);
-	result = lower_inline(l, n, args, NULL);
-	return result ? ir_vld(&l->b, result) : IR_NO_REG;
+	return n->builtin ? lower_builtin(l, n, args) : lower_enter(l, n, args);
 }
 
 struct ir_var *stp_lower_call_late(struct lower *l, struct stp_node *n, struct stp_lower_choice *c)
 {
-	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
-
-	stp_lower_values(l, n->args, n->nargs, args);
-	return lower_inline(l, n, args, c);
+	return lower_inline(l, n, lower_args(l, n), c);
 }
 
 /* --- context variables ------------------------------------------------------------------------------- */

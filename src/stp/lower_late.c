@@ -4,7 +4,8 @@
  * If a local of a handler is assigned only once, at the top of a block, from words (lang/words.def), a string of the
  * process in quotes, sprintf(), a ?: of them or a function that returns them, the parts of its text are kept.  Which of
  * several texts it is, the program knows: it prints each by a record of its own.  When it is printed, the parts become values of the record and the tracer makes the
- * text; for any other use the program makes it there.  syscall.*'s argstr and retstr are such locals.
+ * text; for any other use the program makes it there.  syscall.*'s argstr and retstr are such locals.  So is a parameter
+ * that is only printed, in a call with such a local.
  */
 #include "stp/lower.h"
 
@@ -40,6 +41,34 @@ struct stp_lower_choice {
 	const struct stp_late *chosen;		/* the one that is printed where code is generated now, or NULL */
 };
 
+static void find_other_uses(void *ctx, struct stp_node **child);
+static void find_other_uses_stmt(void *ctx, struct stp_stmt **child);
+
+/* Is @p, a parameter of @f, only printed? */
+static bool is_printed(const struct stp_func *f, struct stp_var *p)
+{
+	static const struct stp_node some = { 0 };
+	struct stp_stmt *body = f->body;
+
+	if (p->use == STP_USE_UNKNOWN) {
+		p->assigned = &some;
+		find_other_uses_stmt(NULL, &body);
+		p->use = p->assigned && !p->writes && p->type == STP_STRINGS ? STP_USE_PRINTED : STP_USE_ANY;
+		p->assigned = NULL;
+	}
+	return p->use == STP_USE_PRINTED;
+}
+
+/* The arguments of the call @n that are not printed alone are other uses. */
+static void find_uses_of_call(const struct stp_node *n)
+{
+	struct stp_var *p = n->func->params.first;
+
+	for (size_t i = 0; i < n->nargs; i++, p = p ? p->next : NULL)
+		if (!p || n->args[i]->kind != STP_NAME || !is_printed(n->func, p))
+			find_other_uses(NULL, &n->args[i]);
+}
+
 /* A variable whose text is used otherwise than in a print or another text is made at once: each use would make it anew. */
 static void find_other_uses(void *ctx, struct stp_node **child)
 {
@@ -53,6 +82,8 @@ static void find_other_uses(void *ctx, struct stp_node **child)
 	if (n->kind == STP_ASSIGN && n->l->kind == STP_NAME && n->op == STP_OP_NONE) {
 		if (n->r->kind != STP_NAME || n->l->var->is_global)
 			find_other_uses(ctx, &n->r);
+	} else if (n->kind == STP_CALL && n->func && !n->func->recursive && !n->func->overload) {
+		find_uses_of_call(n);
 	} else if (n->kind != STP_PRINT) {
 		stp_each_node(n, find_other_uses, ctx);
 	}
@@ -78,6 +109,11 @@ void stp_lower_find_late(const struct stp_handler *h)
 		}
 	for (size_t b = 0; b < h->nblocks; b++)
 		find_other_uses_stmt(NULL, &h->blocks[b]);
+}
+
+bool stp_lower_passes_late(const struct stp_func *f, struct stp_var *p, const struct stp_node *n)
+{
+	return n->kind == STP_NAME && n->var && n->var->late && is_printed(f, p);
 }
 
 static bool is_words(const struct stp_node *n)
