@@ -90,6 +90,81 @@ def test_record(interp, tmp_path):
     assert all(row["total_ns"] >= row["self_ns"] >= 0 for row in rows)
 
 
+BUSY = """
+import json, os, sys, threading, time
+def busy():
+    end = time.thread_time_ns() + 200_000_000
+    while time.thread_time_ns() < end:
+        pass
+def sleeps():
+    time.sleep(0.2)
+def calls():
+    for i in range(1000):
+        one(i)
+def one(i):
+    return i
+def in_turn():
+    for f in busy, sleeps, calls:
+        wall, cpu = time.monotonic_ns(), time.thread_time_ns()
+        f()
+        told[name[threading.current_thread()], f.__name__] = time.thread_time_ns() - cpu, time.monotonic_ns() - wall
+def aside():
+    in_turn()
+told, other = {}, threading.Thread(target=aside)
+name = {threading.current_thread(): "<module>", other: "aside"}
+other.start()
+in_turn()
+other.join()
+print(json.dumps([[*key, *value] for key, value in told.items()]))
+"""
+
+
+def of_threads(rows):
+    """{(outermost function of the program's own, function): row}"""
+    stack, found = [], {}
+    for row in rows:
+        del stack[row["depth"]:]
+        stack.append(row["function"] if row["file"].endswith("/script.py") else None)
+        if stack[-1]:
+            found[next(name for name in stack if name), row["function"]] = row
+    return found
+
+
+def test_record_cpu(interp):
+    """The same calls as without; and of each thread its own CPU time, which its own clock encloses."""
+    result = dtap("record", "--cpu", "--json", "-c", interp.command(PROGRAM))
+    assert (result.code, result.err) == (0, ""), result
+    assert functions(by_path(lines(result.out))) == witness(interp)[1]
+    result = dtap("record", "--cpu", "--json", "-c", interp.command(BUSY))
+    assert (result.code, result.err) == (0, ""), result
+    told, *rows = lines(result.out)
+    rows = of_threads(rows)
+    for thread, name, cpu, wall in told:
+        row = rows[thread, name]
+        assert 0 <= row["cpu_self_ns"] <= row["cpu_total_ns"] <= cpu and row["total_ns"] <= wall, (row, cpu, wall)
+        if name == "busy":
+            assert row["cpu_self_ns"] >= 198_000_000 and row["self_ns"] >= 198_000_000, row
+        elif name == "sleeps":
+            assert row["self_ns"] >= 199_000_000, row
+        else:
+            assert rows[thread, "one"]["calls"] == 1000, rows
+    assert len(told) == 6
+
+
+@pytest.mark.needs_bpf
+def test_record_sample(interp):
+    """What computes is sampled on a CPU; what sleeps is not, and all of its sleep is there."""
+    result = dtap("record", "--sample", "997", "--json", "-c", interp.command(BUSY))
+    assert (result.code, result.err) == (0, ""), result
+    told, *rows = lines(result.out)
+    rows = of_threads(rows)
+    for thread in "<module>", "aside":
+        busy, sleeps = rows[thread, "busy"], rows[thread, "sleeps"]
+        assert 100_000_000 <= busy["cpu_total_ns"] <= 300_000_000, busy
+        assert sleeps["total_ns"] >= 199_000_000 and sleeps["cpu_total_ns"] <= 50_000_000, sleeps
+    assert "calls" not in rows["<module>", "busy"]
+
+
 def test_record_of_frames_that_resume(interp):
     """The same calls by path as the interpreter's own witness counts, where most of them are added without the program."""
     program = PROGRAM.parent / "resuming.py"
@@ -739,6 +814,66 @@ def test_pprof(interp, tmp_path):
     assert message(gzip.decompress((tmp_path / "x.pprof").read_bytes()))[6][0] == b""
 
 
+@pytest.mark.first
+@pytest.mark.interps("3.13")
+def test_formats_with_cpu_time(interp, tmp_path):
+    """Each has both times of a function that computes and of one that sleeps: 200 ms, and next to nothing on a CPU."""
+    def written(suffix):
+        result = dtap("record", "--cpu", "-o", tmp_path / f"x{suffix}", "-c", interp.command(BUSY))
+        assert result.code == 0, result
+        return (tmp_path / f"x{suffix}").read_bytes()
+
+    def is_right(name, wall, cpu):
+        assert wall >= 198_000_000 and (cpu >= 198_000_000 if name == "busy" else cpu < 150_000_000), (name, wall, cpu)
+        seen.append(name)
+    seen = []
+    for row in csv.DictReader(io.StringIO(written(".csv").decode())):
+        if row["function"] in ("busy", "sleeps"):
+            is_right(row["function"], int(row["self_ns"]), int(row["cpu_self_ns"]))
+    for line in written(".folded").decode().splitlines():
+        if line.split(" ")[0].endswith(";sleeps"):
+            is_right("sleeps", int(line.split(" ")[-1]), 0)
+    for line in written(".cpu.folded").decode().splitlines():
+        name, n = line.rsplit(" ", 1)
+        if name.endswith((";busy", ";sleeps")):
+            is_right(name.rpartition(";")[2], 200_000_000, int(n))
+    scope = json.loads(written(".json"))
+    wall, cpu = [{tuple(scope["shared"]["frames"][i]["name"] for i in sample): weight
+                  for sample, weight in zip(profile["samples"], profile["weights"])} for profile in scope["profiles"]]
+    for stack, n in wall.items():
+        if stack and stack[-1] in ("busy", "sleeps"):
+            is_right(stack[-1], n, cpu.get(stack, 0))
+    profile = message(gzip.decompress(written(".pprof")))
+    texts = [text.decode() for text in profile[6]]
+    assert [[texts[message(one)[k][0]] for k in (1, 2)] for one in profile[1]] == \
+        [["calls", "count"], ["wall", "nanoseconds"], ["cpu", "nanoseconds"]]
+    names = {one[1][0]: texts[one[2][0]] for one in map(message, profile[5])}
+    for sample in map(message, profile[2]):
+        calls, wall, cpu = packed(sample[2][0])
+        name = names[packed(sample[1][0])[0]]      # a location has the number of its function
+        if name in ("busy", "sleeps"):
+            is_right(name, wall, cpu)
+    text = written(".callgrind").decode()
+    assert "\nevents: Nanoseconds CPU_nanoseconds\n" in text
+    for number, name in re.findall(r"^fn=\((\d+)\) (busy|sleeps)$", text, re.M):
+        for wall, cpu in re.findall(rf"^fn=\({number}\).*\n0 (\d+) (\d+)$", text, re.M):
+            is_right(name, int(wall), int(cpu))
+    page = written(".html").decode()
+    nodes = [json.loads(re.search(r"^const data = (.*);$", page, re.M)[1])]
+    for name, _, _, wall, _, children, cpu, _ in nodes:
+        nodes += children
+        if name in ("busy", "sleeps"):
+            is_right(name, wall, cpu)
+    # Two threads each; of .folded one function, and callgrind names it where it is first, as a caller or as what is called.
+    assert seen.count("busy") >= 10 and seen.count("sleeps") >= 12, seen
+    assert "<title>sleeps (" in written(".svg").decode() and "<title>busy (" in (svg := written(".cpu.svg").decode())
+    width = {name: max(float(n) for n in re.findall(rf'<title>{name} \(.*?width="([\d.]+)"', svg)) for name in ("busy", "sleeps")
+             if f"<title>{name} (" in svg}
+    assert width["busy"] > 2 * width.get("sleeps", 0), width
+    result = dtap("record", "-o", tmp_path / "x.cpu.svg", "-c", "true")
+    assert result.code == 2 and "is of CPU time, which is not recorded; record --cpu and" in result.err, result
+
+
 @pytest.mark.interps("3.13")
 def test_callgrind(interp, tmp_path):
     """By valgrind's "Callgrind Format Specification": names are said once, costs are those of the tree."""
@@ -832,6 +967,7 @@ keep("searched", () => type("^(nap|leaf) "));
 keep("wrong", () => type("("));
 keep("inverted", () => { type(""); document.getElementById("invert").click(); });
 keep("reset", () => document.getElementById("reset").click());
+keep("cpu", () => document.getElementById("cpu").click());
 document.body.textContent = "STEPS" + JSON.stringify(steps) + "END";
 </script>
 """
@@ -842,7 +978,7 @@ document.body.textContent = "STEPS" + JSON.stringify(steps) + "END";
 @pytest.mark.interps("3.13")
 def test_flame_graph_in_a_browser(interp, tmp_path):
     """The page as a browser has it: it zooms, searches, turns over and goes back."""
-    assert dtap("record", "-o", tmp_path / "x.html", "-c", interp.command(PROGRAM)).code == 0
+    assert dtap("record", "--cpu", "-o", tmp_path / "x.html", "-c", interp.command(PROGRAM)).code == 0
     page = (tmp_path / "x.html").read_text()
     (tmp_path / "acts.html").write_text(page.replace("</body>", ACTS + "</body>"))
     seen = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom",
@@ -862,6 +998,8 @@ def test_flame_graph_in_a_browser(interp, tmp_path):
     tops = {step: {text: int(top[:-2]) for text, top, _, _ in steps[step][0] if text} for step in ("zoomed", "inverted")}
     assert tops["zoomed"]["main"] < tops["zoomed"]["nap"] and tops["inverted"]["main"] > tops["inverted"]["nap"]
     assert names["reset"] == names["whole"]
+    # The boxes' width is then CPU time: a function that sleeps has none.
+    assert "<module>" in names["cpu"] and "nap" not in names["cpu"], names["cpu"]
 
 
 @pytest.mark.interps("3.13")
@@ -1062,14 +1200,16 @@ def test_top(interp, start):
 
 # --- the frame ------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("path", sorted(COMMANDS.glob("*.d")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.d")), ids=lambda path: path.stem)
 def test_command_is_sound(path):
     """It compiles, also as the script that --script prints, and help tells of it."""
-    name = path.stem
+    words = [path.stem] if path.parent == COMMANDS else \
+        [path.parent.name, f"--{path.stem}", *(["9"] if f"@option: {path.stem} int" in path.read_text() else [])]
     listed = dtap("--help").out
-    assert re.search(rf"^  {name} +\w", listed, re.M)
-    assert f"usage: dtap {name} " in dtap(name, "--help").out
-    script = dtap(name, "--script", *(["f"] if "@functions: required" in path.read_text() else [])).out
+    assert re.search(rf"^  {words[0]} +\w", listed, re.M)
+    told = dtap(*words, "--help").out
+    assert f"usage: dtap {words[0]} " in told and re.search(r"@summary: (.*)", path.read_text())[1] in told, told
+    script = dtap(*words, "--script", *(["f"] if "@functions: required" in path.read_text() else [])).out
     assert script.startswith("#!/usr/bin/env -S dtrace -s\n")
     result = harness.run([harness.DTRACE, "-e", "-Z", "-s", "/dev/stdin", "-c", "/bin/true"], stdin=given(script))
     assert result.code == 0, result
@@ -1106,6 +1246,33 @@ def test_own_command(interp, folder):
     assert folder(text, "--least=5", "--json", "-c", interp.command(PROGRAM)).out == ""
     result = folder(text, "--least=many", "-c", "true")
     assert (result.code, result.err) == (2, "dtap mine: 'many' is no number for --least; dtap mine --help explains it\n")
+
+
+@pytest.mark.interps("3.13")
+def test_variants(interp, folder, tmp_path):
+    """With an option another script is the command, with the option's value; of two options it is one."""
+    command = interp.command(PROGRAM)
+    (tmp_path / "dtap/commands/mine").mkdir(parents=True)
+    for name, head, least in ("wide", "", "0"), ("deep", " * @option: deep int 2 so deep\n", "option_deep"):
+        (tmp_path / f"dtap/commands/mine/{name}.d").write_text(HEAD + head + CLAUSE.replace(
+            "{ @n", '/copyinstr(arg1) == "leaf"/ { @n').replace("count()", f"sum(1 + {least})"))
+    text = HEAD + " * @option: least int 3 no fewer\n * @variant: wide bool all of them\n * @variant: deep int so deep\n" + CLAUSE.replace(
+        "{ @n", '/copyinstr(arg1) == "leaf" && $1 == 3/ { @n')
+    calls = witness(interp)[0]["leaf"]
+    for words, n in ([], 1), (["--wide"], 1), (["--deep", "4"], 5), (["--least=4"], 0):
+        result = folder(text, "--json", *words, "-c", command)
+        assert lines(result.out) == ([{"n": n * calls, "f": "leaf"}] if n else []), result
+    for words, message in ((["--wide", "--deep", "1"], "it is --wide or --deep"), (["--deep", "x"], "'x' is no number for --deep"),
+                           (["--deep"], "option --deep requires an argument"), (["--wide", "--least=3"], "there is no option --least")):
+        result = folder(text, "-c", "true", *words)
+        assert result.code == 2 and message in result.err, result
+    told = folder(text, "--help").out
+    assert re.search(r"^ +--wide +all of them$", told, re.M) and re.search(r"^ +--deep N +so deep$", told, re.M), told
+    os.remove(tmp_path / "dtap/commands/mine/wide.d")
+    result = folder(text, "--wide", "-c", "true")
+    assert result.code == 1 and "dtap mine: it has no script 'wide'" in result.err, result
+    result = folder(HEAD + " * @variant: all stack x\n" + CLAUSE, "-c", "true")
+    assert result.code == 1 and "mine.d:6: an option's kind is int or text, that of a variant may be bool" in result.err, result
 
 
 @pytest.mark.interps("3.13")

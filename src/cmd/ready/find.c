@@ -76,6 +76,13 @@ const char *ready_find(struct arena *a, const char *name)
 	return NULL;
 }
 
+const char *ready_find_variant(struct arena *a, const char *path, const char *name)
+{
+	const char *file = arena_printf(a, "%.*s/%s.d", (int)(strlen(path) - strlen(".d")), path, name);
+
+	return is_name(name, strlen(name)) && is_own(file) ? file : NULL;
+}
+
 struct list {
 	struct arena *a;
 	struct entry {

@@ -13,6 +13,9 @@ struct arena;
 /* The file of the command, or NULL. */
 const char *ready_find(struct arena *a, const char *name);
 
+/* The file of a variant of the command whose file is @path (head.h), or NULL. */
+const char *ready_find_variant(struct arena *a, const char *path, const char *name);
+
 /* The path of @what in dtap's share folder, or NULL. */
 const char *ready_share(struct arena *a, const char *what);
 

@@ -161,7 +161,7 @@ static int set_needs(struct reading *r, char **words)
 	return one_of(r, "need", words[0], names, 1) ? -EINVAL : 0;
 }
 
-static int add_option(struct reading *r, char **words)
+static int new_option(struct reading *r, const struct ready_option *option, const char *kind)
 {
 	struct ready_head *h = r->h;
 	struct ready_option *o;
@@ -169,11 +169,21 @@ static int add_option(struct reading *r, char **words)
 
 	h->options = arena_grow(r->a, h->options, &h->options_cap, h->noptions, sizeof(*h->options));
 	o = &h->options[h->noptions++];
-	*o = (struct ready_option){ .name = words[0], .preset = words[2], .what = words[3] };
-	e = kind_of(r, words[1], &o->kind);
-	if (!e && o->kind != READY_INT && o->kind != READY_TEXT)
-		return mistake(r, "an option's kind is int or text");
+	*o = *option;
+	e = kind_of(r, kind, &o->kind);
+	if (!e && o->kind != READY_INT && o->kind != READY_TEXT && !(o->is_variant && o->kind == READY_BOOL))
+		return mistake(r, "an option's kind is int or text%s", o->is_variant ? ", that of a variant may be bool" : "");
 	return e;
+}
+
+static int add_option(struct reading *r, char **words)
+{
+	return new_option(r, &(struct ready_option){ .name = words[0], .preset = words[2], .what = words[3] }, words[1]);
+}
+
+static int add_variant(struct reading *r, char **words)
+{
+	return new_option(r, &(struct ready_option){ .name = words[0], .what = words[2], .is_variant = true }, words[1]);
 }
 
 static const struct directive {
@@ -188,7 +198,7 @@ static const struct directive {
 	{ "rate", 4, false, add_rate },		{ "field", 3, false, add_field },
 	{ "sort", 1, false, set_sort },		{ "functions", 1, false, set_functions },
 	{ "needs", 1, false, set_needs },	{ "live", 1, false, set_live },
-	{ "option", 4, true, add_option },
+	{ "option", 4, true, add_option },	{ "variant", 3, true, add_variant },
 };
 
 /* Parse "@NAME: WORDS"; @line starts after the @. */
@@ -328,6 +338,15 @@ int ready_head_read(struct arena *a, const char *name, const char *path, struct 
 	h->about = arena_strdup(a, strbuf_str(&r.about));
 	strbuf_fini(&r.about);
 	return e;
+}
+
+void ready_head_inherit(struct arena *a, struct ready_head *variant, const struct ready_option *o)
+{
+	for (size_t i = 0; i < variant->noptions; i++)
+		if (!strcmp(variant->options[i].name, o->name))
+			return;
+	variant->options = arena_grow(a, variant->options, &variant->options_cap, variant->noptions, sizeof(*variant->options));
+	variant->options[variant->noptions++] = *o;
 }
 
 const struct ready_column *ready_column(const struct ready_head *h, const char *name)

@@ -21,6 +21,9 @@
  *					"targeted", true in the selected processes
  *	@option: NAME KIND DEFAULT WORDS	an option of the command; the script gets its value as inline
  *					option_NAME, and as $1 (first option), $2 (second) ...
+ *	@variant: NAME KIND WORDS	with the option NAME another script is the command: NAME.d in the folder that
+ *					is called as the command and is beside its file.  Its head says of its own what
+ *					it is; with KIND int it has an @option NAME, which gets the value
  *
  * KIND is a row of kinds.def.  The script has a predicate "selected", true for the functions that were named.
  */
@@ -60,8 +63,9 @@ struct ready_column {
 
 struct ready_option {
 	const char *name, *preset, *what;
-	enum ready_kind kind;
+	enum ready_kind kind;	/* int, text; of variants bool: it has no value */
 	const char *value;	/* from the command line, NULL: @preset */
+	bool is_variant;	/* another script is then the command */
 };
 
 struct ready_head {
@@ -85,6 +89,9 @@ struct ready_head {
  * in @err that names the file and, for a mistake, the line.
  */
 int ready_head_read(struct arena *a, const char *name, const char *path, struct ready_head *h, struct strbuf *err);
+
+/* Give a variant an option of the command that it is a variant of, unless its own head has it. */
+void ready_head_inherit(struct arena *a, struct ready_head *variant, const struct ready_option *o);
 
 /* The column of that name, or NULL. */
 const struct ready_column *ready_column(const struct ready_head *h, const char *name);

@@ -130,6 +130,11 @@ static int take_own(struct ready_request *r, struct ready_option *o, const char 
 {
 	char *end;
 
+	if (o->is_variant && r->variant && r->variant != o)
+		return usage(r, "it is --%s or --%s", r->variant->name, o->name);
+	r->variant = o->is_variant ? o : r->variant;
+	if (o->kind == READY_BOOL)
+		return 0;
 	errno = 0;
 	if (o->kind == READY_INT && (strtoll(arg, &end, 10), errno || end == arg || *end))
 		return usage(r, "'%s' is no number for --%s", arg, o->name);
@@ -172,7 +177,8 @@ int ready_opts_parse(struct ready_request *r, int argc, char **argv)
 	}
 	*p = '\0';
 	for (i = 0; i < h->noptions; i++)
-		longs[ROWS + i] = (struct option){ h->options[i].name, required_argument, NULL, OWN + (int)i };
+		longs[ROWS + i] = (struct option){ h->options[i].name, h->options[i].kind == READY_BOOL ? no_argument : required_argument,
+						   NULL, OWN + (int)i };
 	opterr = optopt = 0;
 	optind = 0;
 	while (!e && (c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -210,6 +216,7 @@ static void put_option(int letter, const char *name, const char *arg, const char
 void ready_opts_help(const struct ready_head *h)
 {
 	static const char *const functions[] = { "", " [FUNCTION ...]", " FUNCTION ..." };
+	static const char *const args[READY_KINDS] = { [READY_INT] = "N", [READY_TEXT] = "TEXT" };
 	size_t i;
 
 	printf("usage: dtap %s [-p PID]... [-c COMMAND] [-u USER] [-a] [OPTION ...]%s\n\n%s.\n", h->name, functions[h->functions],
@@ -220,8 +227,9 @@ void ready_opts_help(const struct ready_head *h)
 	for (i = 0; i < ROWS; i++)
 		put_option(rows[i].letter, rows[i].name, rows[i].arg, rows[i].what);
 	for (i = 0; i < h->noptions; i++) {
-		put_option(0, h->options[i].name, h->options[i].kind == READY_INT ? "N" : "TEXT", h->options[i].what);
-		printf("%27s(%s without it)\n", "", h->options[i].preset);
+		put_option(0, h->options[i].name, args[h->options[i].kind], h->options[i].what);
+		if (h->options[i].preset)
+			printf("%27s(%s without it)\n", "", h->options[i].preset);
 	}
 	if (h->functions)
 		puts("\nFUNCTION is a name, MODULE:NAME or FILE.py:NAME; * stands for any text: 'get_*', 'app.orders:*'.");

@@ -22,6 +22,7 @@ struct ready_request {
 	size_t rows;				/* 0: any number */
 	const char *output;			/* NULL: standard output */
 	bool json, script, help;
+	const struct ready_option *variant;	/* that was asked for, or NULL */
 	const char *const *functions;
 	size_t nfunctions;
 	struct arena *arena;

@@ -31,6 +31,20 @@ static bool ends_with(const char *s, const char *end)
 	return n >= k && !strcmp(s + n - k, end);
 }
 
+/* A form of CPU time is for scripts that have it. */
+static int check_cpu(const struct ready_run *r)
+{
+	const struct ready_head *h = &r->req->head;
+	bool is_of_cpu = r->format == READY_AS_CPU_FOLDED || r->format == READY_AS_CPU_SVG;
+
+	for (size_t i = 0; i < h->ncolumns && is_of_cpu; i++)
+		is_of_cpu = h->columns[i].kind != READY_CPU && h->columns[i].kind != READY_BUSY;
+	if (is_of_cpu)
+		fprintf(stderr, "dtap %s: '%s' is of CPU time, which is not recorded; record --cpu and record --sample do\n", h->name,
+			r->req->output);
+	return is_of_cpu ? CMD_USAGE : 0;
+}
+
 int ready_output_choose(struct ready_run *r)
 {
 	const struct ready_request *q = r->req;
@@ -43,7 +57,7 @@ int ready_output_choose(struct ready_run *r)
 	for (size_t i = 0; i < FORMATS; i++) {
 		if ((formats[i].forms & 1u << q->head.form) && ends_with(file, formats[i].suffix)) {
 			r->format = formats[i].format;
-			return 0;
+			return check_cpu(r);
 		}
 	}
 	fprintf(stderr, "dtap %s: the suffix of '%s' says nothing; it is", q->head.name, q->output);

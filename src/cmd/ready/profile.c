@@ -106,7 +106,7 @@ static void put_type(struct pprof *p, const char *type, const char *unit)
 static int put_sample(struct pprof *p, const struct ready_node *n)
 {
 	const struct ready_tree *t = p->t;
-	uint64_t values[2], *stack;
+	uint64_t values[3], *stack;
 	size_t depth = 0, nvalues = 0;
 
 	for (const struct ready_node *m = n; is_function(t, m); m = m->parent)
@@ -120,6 +120,8 @@ static int put_sample(struct pprof *p, const struct ready_node *n)
 	if (t->has_calls)
 		values[nvalues++] = (uint64_t)n->calls;
 	values[nvalues++] = (uint64_t)(n->self > 0 ? n->self : 0);
+	if (t->has_cpu)
+		values[nvalues++] = (uint64_t)(n->cpu_self > 0 ? n->cpu_self : 0);
 	proto_packed(&p->message, SAMPLE_LOCATION, stack, depth);
 	proto_packed(&p->message, SAMPLE_VALUE, values, nvalues);
 	proto_number(&p->inner, LABEL_KEY, text_of(p, "pid"));
@@ -163,6 +165,8 @@ int ready_tree_pprof(const struct ready_tree *t, struct ready_run *r)
 	if (t->has_calls)
 		put_type(&p, "calls", "count");
 	put_type(&p, t->is_samples ? "samples" : "wall", t->is_samples ? "count" : "nanoseconds");
+	if (t->has_cpu)
+		put_type(&p, "cpu", "nanoseconds");
 	for (size_t i = 1; i < t->n && !e; i++)
 		if (is_function(t, t->nodes[i]) && (t->nodes[i]->self > 0 || t->nodes[i]->calls > 0))
 			e = put_sample(&p, t->nodes[i]);
@@ -187,7 +191,7 @@ struct callgrind {
 	FILE *out;
 	struct bytemap names[2];	/* files, functions */
 	uint64_t last[2];
-	bool failed;
+	bool failed, has_cpu;
 };
 
 /* "fn=(3) name"; the name is only written the first time. */
@@ -205,28 +209,39 @@ static void put_name(struct callgrind *c, const char *what, bool is_function_nam
 	fputc('\n', c->out);
 }
 
+/* A line of costs, one for each of the file's events. */
+static void put_values(const struct callgrind *c, int64_t time, int64_t cpu)
+{
+	fprintf(c->out, "0 %" PRId64, time > 0 ? time : 0);
+	if (c->has_cpu)
+		fprintf(c->out, " %" PRId64, cpu > 0 ? cpu : 0);
+	fputc('\n', c->out);
+}
+
 /* Write the node's own cost, and that of its calls. */
 static void put_costs(struct callgrind *c, const struct ready_node *n)
 {
 	put_name(c, "fl", false, *n->file ? n->file : "???");
 	put_name(c, "fn", true, n->function);
-	fprintf(c->out, "0 %" PRId64 "\n", n->self > 0 ? n->self : 0);
+	put_values(c, n->self, n->cpu_self);
 	for (const struct ready_node *k = n->child; k; k = k->next) {
 		put_name(c, "cfl", false, *k->file ? k->file : "???");
 		put_name(c, "cfn", true, k->function);
-		fprintf(c->out, "calls=%" PRId64 " 0\n0 %" PRId64 "\n", k->calls, k->total > 0 ? k->total : 0);
+		fprintf(c->out, "calls=%" PRId64 " 0\n", k->calls);
+		put_values(c, k->total, k->cpu_total);
 	}
 	fputc('\n', c->out);
 }
 
 int ready_tree_callgrind(const struct ready_tree *t, struct ready_run *r)
 {
-	struct callgrind c = { .out = r->out };
+	struct callgrind c = { .out = r->out, .has_cpu = t->has_cpu };
 
 	fprintf(r->out, "# callgrind format\nversion: 1\ncreator: dtap-%s\n", dtap_version());
 	if (r->req->command)
 		fprintf(r->out, "cmd: %.*s\n", (int)strcspn(r->req->command, "\n"), r->req->command);
-	fprintf(r->out, "positions: line\nevents: %s\n\n", t->is_samples ? "Samples" : "Nanoseconds");
+	fprintf(r->out, "positions: line\nevents: %s%s\n\n", t->is_samples ? "Samples" : "Nanoseconds",
+		t->has_cpu ? " CPU_nanoseconds" : "");
 	for (size_t i = 1; i < t->n; i++)
 		if (is_function(t, t->nodes[i]))
 			put_costs(&c, t->nodes[i]);

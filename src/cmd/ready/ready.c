@@ -206,9 +206,8 @@ bool ready_is(const char *name)
 	return is;
 }
 
-static int read_head(struct ready_request *q, const char *name)
+static int read_head(struct ready_request *q, const char *name, const char *path)
 {
-	const char *path = ready_find(q->arena, name);
 	struct strbuf err = { 0 };
 	int e = path ? ready_head_read(q->arena, name, path, &q->head, &err) : -ENOENT;
 
@@ -218,13 +217,37 @@ static int read_head(struct ready_request *q, const char *name)
 	return e ? CMD_ERROR : 0;
 }
 
+/* Another script is the command, with options of its own beside the variants'. */
+static int become_variant(struct ready_request *q, int argc, char **argv)
+{
+	struct ready_request v = { .arena = q->arena };
+	const char *path = ready_find_variant(q->arena, q->head.path, q->variant->name);
+	int e;
+
+	if (!path) {
+		fprintf(stderr, "dtap %s: it has no script '%s' in the folder %.*s\n", q->head.name, q->variant->name,
+			(int)(strlen(q->head.path) - strlen(".d")), q->head.path);
+		return CMD_ERROR;
+	}
+	e = read_head(&v, q->head.name, path);
+	for (size_t i = 0; !e && i < q->head.noptions; i++)
+		if (q->head.options[i].is_variant)
+			ready_head_inherit(q->arena, &v.head, &q->head.options[i]);
+	if (!e)
+		e = ready_opts_parse(&v, argc, argv);
+	*q = v;
+	return e;
+}
+
 int ready_main(int argc, char **argv)
 {
 	struct ready_request q = { .arena = arena_new() };
-	int e = read_head(&q, argv[0]);
+	int e = read_head(&q, argv[0], ready_find(q.arena, argv[0]));
 
 	if (!e)
 		e = ready_opts_parse(&q, argc, argv);
+	if (!e && q.variant)
+		e = become_variant(&q, argc, argv);
 	if (!e && q.help)
 		ready_opts_help(&q.head);
 	else if (!e && q.script)

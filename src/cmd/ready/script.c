@@ -11,6 +11,25 @@
 
 static const char selected[] = "$selected:";
 
+/* The command's own option after @o; the first if that is NULL.  Those that name variants are none of the script's. */
+static const struct ready_option *next_option(const struct ready_head *h, const struct ready_option *o)
+{
+	for (o = o ? o + 1 : h->options; o && o < h->options + h->noptions; o++)
+		if (!o->is_variant)
+			return o;
+	return NULL;
+}
+
+/* The value of $@number, or NULL. */
+static const char *argument(const struct ready_head *h, size_t number)
+{
+	const struct ready_option *o = next_option(h, NULL);
+
+	while (o && --number)
+		o = next_option(h, o);
+	return o ? ready_value(o) : NULL;
+}
+
 /* Does the script use the selected functions as probes, not as a predicate? */
 static bool has_probes(const struct ready_request *q)
 {
@@ -45,8 +64,7 @@ static int prelude(const struct ready_request *q, struct strbuf *out)
 	}
 	if (q->head.needs_kernel)
 		put_targeted(q, out);
-	for (size_t i = 0; i < q->head.noptions; i++) {
-		const struct ready_option *o = &q->head.options[i];
+	for (const struct ready_option *o = next_option(&q->head, NULL); o; o = next_option(&q->head, o)) {
 		const char *value = ready_value(o);
 
 		strbuf_printf(out, "inline %s option_%s = ", o->kind == READY_INT ? "int64_t" : "string", o->name);
@@ -79,8 +97,8 @@ static int put_text(const struct ready_request *q, const char *text, bool values
 			len = strcspn(text, " \t\n,{/");
 			e = ready_descriptions(q->functions, q->nfunctions, text, len, out, &err);
 			text += len;
-		} else if (number && number <= q->head.noptions) {
-			strbuf_puts(out, ready_value(&q->head.options[number - 1]));
+		} else if (number && argument(&q->head, number)) {
+			strbuf_puts(out, argument(&q->head, number));
 			text += 2;
 		} else {
 			strbuf_putc(out, *text++);
@@ -119,8 +137,8 @@ int ready_script_add(const struct ready_request *q, struct dtap *t)
 	if (e)
 		goto out;
 	dtap_set(t, "quiet", NULL);
-	for (size_t i = 0; i < q->head.noptions; i++)
-		dtap_argument(t, ready_value(&q->head.options[i]));
+	for (const struct ready_option *o = next_option(&q->head, NULL); o; o = next_option(&q->head, o))
+		dtap_argument(t, ready_value(o));
 	dtap_set(t, "argref", NULL);
 	if (text.len)
 		dtap_script(t, DTAP_TEXT, strbuf_str(&text));

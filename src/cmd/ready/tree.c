@@ -177,6 +177,16 @@ static int take_row(void *ctx, const struct dtap_row *row)
 		n->calls += (int64_t)row->count;
 		caller->self += row->sum;
 		break;
+	case READY_CPU:
+	case READY_CALLER_CPU:
+		r->t->has_cpu = true;
+		(c->kind == READY_CPU ? n : caller)->cpu_self += row->value.i;
+		break;
+	case READY_BUSY:
+		r->t->has_cpu = true;
+		n->self += row->value.i;
+		n->cpu_self += row->value.i;
+		break;
 	case READY_SAMPLES:
 		r->t->is_samples = true;
 		n->self += row->value.i;
@@ -227,9 +237,11 @@ int ready_tree_end(struct ready_tree *t)
 		struct ready_node *n = t->nodes[i];
 
 		n->total += n->self;
+		n->cpu_total += n->cpu_self;
 		n->was.total += n->was.self;
 		if (i) {
 			n->parent->total += n->total;
+			n->parent->cpu_total += n->cpu_total;
 			n->parent->was.total += n->was.total;
 		}
 	}
@@ -240,6 +252,35 @@ int ready_tree_end(struct ready_tree *t)
 	return e;
 }
 
+int ready_tree_use_cpu(struct ready_tree *t)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		t->nodes[i]->self = t->nodes[i]->cpu_self;
+		t->nodes[i]->total = t->nodes[i]->cpu_total;
+	}
+	for (size_t i = 0; i < t->n && !e; i++)
+		e = sort_children(t->nodes[i]);
+	return e;
+}
+
+/* The kernel's probes fire in every process: leave out those without a function of Python. */
+static void keep_pythons(struct ready_tree *t)
+{
+	struct ready_node **at = &t->nodes[0]->child;
+
+	for (size_t i = 1; i < t->n; i++)
+		if (t->nodes[i]->parent == t->nodes[0] && !t->nodes[i]->child)
+			t->nodes[i]->self = t->nodes[i]->cpu_self = 0;
+	while (*at) {
+		if ((*at)->child)
+			at = &(*at)->next;
+		else
+			*at = (*at)->next;
+	}
+}
+
 int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 {
 	struct reading reading = { t, &r->req->head };
@@ -247,6 +288,8 @@ int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 
 	if (!e)
 		e = ready_aggregations(r, take_row, &reading);
+	if (!e && reading.h->needs_kernel && (r->req->all || r->req->by_user))
+		keep_pythons(t);
 	return e ? e : ready_tree_end(t);
 }
 
@@ -271,8 +314,10 @@ size_t ready_node_depth(const struct ready_node *n)
 
 /* --- the form "tree" as rows --------------------------------------------------------------------------- */
 
+enum { TREE_COLUMNS = 9 };
+
 /* The columns for the values that the tree has. */
-static size_t columns_of(const struct ready_tree *t, struct ready_column v[static 8], bool text)
+static size_t columns_of(const struct ready_tree *t, struct ready_column v[static TREE_COLUMNS], bool text)
 {
 	enum ready_kind kind = t->is_samples ? READY_COUNT : READY_TIME;
 	size_t n = 0;
@@ -281,6 +326,10 @@ static size_t columns_of(const struct ready_tree *t, struct ready_column v[stati
 		v[n++] = (struct ready_column){ .name = "calls", .title = "CALLS", .kind = READY_COUNT };
 	v[n++] = (struct ready_column){ .name = "self", .title = "SELF", .kind = kind };
 	v[n++] = (struct ready_column){ .name = "total", .title = "TOTAL", .kind = kind };
+	if (t->has_cpu) {
+		v[n++] = (struct ready_column){ .name = "cpu_self", .title = "CPU-SELF", .kind = kind };
+		v[n++] = (struct ready_column){ .name = "cpu_total", .title = "CPU-TOTAL", .kind = kind };
+	}
 	if (!text || t->processes > 1)
 		v[n++] = (struct ready_column){ .name = "pid", .title = "PID", .kind = READY_PID };
 	if (!text)
@@ -291,7 +340,7 @@ static size_t columns_of(const struct ready_tree *t, struct ready_column v[stati
 }
 
 static size_t cells_of(const struct ready_tree *t, const struct ready_node *n, const char *function,
-		       struct dtap_value v[static 8], bool text)
+		       struct dtap_value v[static TREE_COLUMNS], bool text)
 {
 	size_t i = 0;
 
@@ -299,6 +348,10 @@ static size_t cells_of(const struct ready_tree *t, const struct ready_node *n, c
 		v[i++] = (struct dtap_value){ .type = DTAP_INT, .i = n->calls };
 	v[i++] = (struct dtap_value){ .type = DTAP_INT, .i = n->self };
 	v[i++] = (struct dtap_value){ .type = DTAP_INT, .i = n->total };
+	if (t->has_cpu) {
+		v[i++] = (struct dtap_value){ .type = DTAP_INT, .i = n->cpu_self };
+		v[i++] = (struct dtap_value){ .type = DTAP_INT, .i = n->cpu_total };
+	}
 	if (!text || t->processes > 1)
 		v[i++] = (struct dtap_value){ .type = DTAP_UINT, .u = n->pid };
 	if (!text)
@@ -320,8 +373,8 @@ static const struct ready_node *next_node(const struct ready_node *n)
 
 static int print_rows(const struct ready_tree *t, struct ready_run *r)
 {
-	struct ready_column columns[8];
-	struct dtap_value cells[8];
+	struct ready_column columns[TREE_COLUMNS];
+	struct dtap_value cells[TREE_COLUMNS];
 	bool text = r->format == READY_AS_TEXT;
 	struct ready_rows rows = { .columns = columns, .ncolumns = columns_of(t, columns, text) };
 	struct strbuf name = { 0 };
@@ -351,12 +404,15 @@ static int show_tree(struct ready_run *r, bool last)
 		[READY_AS_SPEEDSCOPE] = ready_tree_speedscope, [READY_AS_FOLDED] = ready_tree_folded,
 		[READY_AS_HTML] = ready_tree_html, [READY_AS_SVG] = ready_tree_svg,
 		[READY_AS_PPROF] = ready_tree_pprof, [READY_AS_CALLGRIND] = ready_tree_callgrind,
+		[READY_AS_CPU_FOLDED] = ready_tree_folded, [READY_AS_CPU_SVG] = ready_tree_svg,
 	};
 	struct ready_tree t = { 0 };
 	int e = ready_tree_read(&t, r);
 
 	(void)last;
 	r->shown += t.n ? t.n - 1 : 0;
+	if (!e && (r->format == READY_AS_CPU_FOLDED || r->format == READY_AS_CPU_SVG))
+		e = ready_tree_use_cpu(&t);
 	if (!e)
 		e = printers[r->format](&t, r);
 	ready_tree_fini(&t);
@@ -443,7 +499,7 @@ static bool is_wanted(const struct ready_run *r, const struct ready_node *n)
 
 static int add_functions(const struct bytemap *m, const struct ready_tree *t, struct ready_run *r, struct ready_rows *rows)
 {
-	struct dtap_value cells[8];
+	struct dtap_value cells[TREE_COLUMNS];
 	struct ready_function *f;
 	size_t pos = 0;
 	int e = 0;
@@ -466,7 +522,7 @@ static int add_functions(const struct bytemap *m, const struct ready_tree *t, st
 static int show_functions(struct ready_run *r, bool last)
 {
 	struct ready_tree t = { 0 };
-	struct ready_column columns[8];
+	struct ready_column columns[TREE_COLUMNS];
 	struct ready_rows rows = { .columns = columns };
 	struct bytemap *m = r->state;
 	size_t sort = 0;

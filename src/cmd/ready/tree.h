@@ -21,6 +21,7 @@ struct ready_node {
 	char *function, *file;
 	uint64_t pid;
 	int64_t calls, self, total;	/* self and total: ns, or samples */
+	int64_t cpu_self, cpu_total;	/* of these ns, those on a CPU */
 	struct {
 		int64_t calls, self, total;
 	} was;				/* of differences: before */
@@ -36,7 +37,7 @@ struct ready_tree {
 	struct ready_node **nodes;	/* the first is the root; parents come before children */
 	size_t n, cap;
 	struct bytemap by_name;
-	bool has_calls, is_samples;
+	bool has_calls, is_samples, has_cpu;
 	bool is_difference;		/* of two runs, whose processes are one */
 	size_t processes;
 };
@@ -61,6 +62,9 @@ int ready_tree_end(struct ready_tree *t);
  */
 int ready_functions_sum(struct bytemap *m, const struct ready_tree *t);
 void ready_functions_fini(struct bytemap *m);
+
+/* Let self and total be CPU time. */
+int ready_tree_use_cpu(struct ready_tree *t);
 
 /* The number of functions that enclose it. */
 size_t ready_node_depth(const struct ready_node *n);

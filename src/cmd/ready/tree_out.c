@@ -80,10 +80,35 @@ static void put_stack(const struct ready_tree *t, const struct ready_node *n, st
 	strbuf_printf(out, "%s%zu", out->len ? "," : "", (size_t)n->calls);
 }
 
+/* A profile of the nodes' own time or samples, or of their CPU time; node->calls is the number of the node's frame. */
+static void put_profile(const struct ready_tree *t, struct ready_run *r, bool cpu)
+{
+	struct strbuf samples = { 0 }, weights = { 0 }, one = { 0 };
+	const char *sep = "";
+
+	for (size_t i = 1; i < t->n; i++) {
+		int64_t self = cpu ? t->nodes[i]->cpu_self : t->nodes[i]->self;
+
+		if (self <= 0)
+			continue;
+		strbuf_clear(&one);
+		put_stack(t, t->nodes[i], &one);
+		strbuf_printf(&samples, "%s[%s]", sep, strbuf_str(&one));
+		strbuf_printf(&weights, "%s%" PRId64, sep, self);
+		sep = ",";
+	}
+	fprintf(r->out, "{\"type\":\"sampled\",\"name\":\"dtap %s%s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64
+		",\"samples\":[%s],\"weights\":[%s]}", r->req->head.name, cpu ? ", CPU time" : "",
+		t->is_samples ? "none" : "nanoseconds", cpu ? t->nodes[0]->cpu_total : t->nodes[0]->total, strbuf_str(&samples),
+		strbuf_str(&weights));
+	strbuf_fini(&samples);
+	strbuf_fini(&weights);
+	strbuf_fini(&one);
+}
+
 int ready_tree_speedscope(const struct ready_tree *t, struct ready_run *r)
 {
-	struct strbuf frames = { 0 }, samples = { 0 }, weights = { 0 }, one = { 0 }, name = { 0 };
-	const char *sep = "";
+	struct strbuf frames = { 0 }, name = { 0 };
 
 	/* Each node has its own frame; the frame's number replaces node->calls, which is no longer needed. */
 	for (size_t i = 0; i < t->n; i++) {
@@ -98,24 +123,16 @@ int ready_tree_speedscope(const struct ready_tree *t, struct ready_run *r)
 		strbuf_putc(&frames, '}');
 		t->nodes[i]->calls = (int64_t)i;
 	}
-	for (size_t i = 1; i < t->n; i++) {
-		if (t->nodes[i]->self <= 0)
-			continue;
-		strbuf_clear(&one);
-		put_stack(t, t->nodes[i], &one);
-		strbuf_printf(&samples, "%s[%s]", sep, strbuf_str(&one));
-		strbuf_printf(&weights, "%s%" PRId64, sep, t->nodes[i]->self);
-		sep = ",";
-	}
 	fprintf(r->out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"dtap %s\","
-		"\"name\":\"dtap %s\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[%s]},\"profiles\":[{\"type\":\"sampled\","
-		"\"name\":\"dtap %s\",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[%s],\"weights\":[%s]}]}\n",
-		dtap_version(), r->req->head.name, strbuf_str(&frames), r->req->head.name, t->is_samples ? "none" : "nanoseconds",
-		t->nodes[0]->total, strbuf_str(&samples), strbuf_str(&weights));
+		"\"name\":\"dtap %s\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[%s]},\"profiles\":[",
+		dtap_version(), r->req->head.name, strbuf_str(&frames));
+	put_profile(t, r, false);
+	if (t->has_cpu) {
+		fputc(',', r->out);
+		put_profile(t, r, true);
+	}
+	fputs("]}\n", r->out);
 	strbuf_fini(&frames);
-	strbuf_fini(&samples);
-	strbuf_fini(&weights);
-	strbuf_fini(&one);
 	strbuf_fini(&name);
 	return 0;
 }
@@ -137,12 +154,14 @@ static void put_html_text(const char *s, struct strbuf *out)
 	strbuf_fini(&b);
 }
 
-/* The end of a node: of differences what its numbers were before. */
+/* The end of a node: of differences what its numbers were before, else its CPU time if that is known. */
 static void end_node(const struct ready_tree *t, const struct ready_node *n, FILE *out)
 {
 	fputc(']', out);
 	if (t->is_difference)
 		fprintf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64, n->was.calls, n->was.self, n->was.total);
+	else if (t->has_cpu)
+		fprintf(out, ",%" PRId64 ",%" PRId64, n->cpu_self, n->cpu_total);
 	fputc(']', out);
 }
 
@@ -221,8 +240,8 @@ int ready_tree_html(const struct ready_tree *t, struct ready_run *r)
 		put_title(r, &title);
 		put_html_text(strbuf_str(&title), &text);
 		fwrite(page.s, 1, (size_t)(mark - page.s), r->out);
-		fprintf(r->out, "const hasCalls = %s, isSamples = %s, isDifference = %s, title = %s;\nconst data = ",
-			t->has_calls ? "true" : "false", t->is_samples ? "true" : "false", t->is_difference ? "true" : "false",
+		fprintf(r->out, "const hasCalls = %s, hasCpu = %s, isSamples = %s, isDifference = %s, title = %s;\nconst data = ",
+			t->has_calls ? "true" : "false", t->has_cpu ? "true" : "false", t->is_samples ? "true" : "false", t->is_difference ? "true" : "false",
 			strbuf_str(&text));
 		put_nodes(t, r->out);
 		fprintf(r->out, ";\n%s", mark + strlen(here));
@@ -313,6 +332,10 @@ static void draw(const struct drawing *d, const struct ready_node *n, double x, 
 	put_amount(d->t, n->total, &about);
 	if (d->t->has_calls)
 		strbuf_printf(&about, ", %" PRId64 " calls", n->calls);
+	if (d->t->has_cpu) {
+		strbuf_puts(&about, ", on a CPU ");
+		put_amount(d->t, n->cpu_total, &about);
+	}
 	if (d->t->is_difference) {
 		strbuf_puts(&about, "; before ");
 		put_amount(d->t, n->was.total, &about);
