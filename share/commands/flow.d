@@ -38,3 +38,10 @@ python*:::function-return
 	printf("%d %d %d %d %d %d %s %d %s\n", timestamp, pid, tid, this->took, self->depth, 0, copyinstr(arg1), arg2,
 	    copyinstr(arg0));
 }
+
+/* No line: in a trace for Perfetto each task has a track of its own. */
+python*:::task-step-begin,
+python*:::task-step-end
+{
+	printf("%d %d %d %s\n", timestamp, pid, tid, copyinstr(arg0));
+}

@@ -72,3 +72,10 @@ $selected:yield
 	self->arguments[self->depth + 1] = "";
 	self->began = 0;
 }
+
+/* No line: in a trace for Perfetto each task has a track of its own. */
+python*:::task-step-begin,
+python*:::task-step-end
+{
+	printf("%d %d %d %s\n", timestamp, pid, tid, copyinstr(arg0));
+}

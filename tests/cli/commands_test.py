@@ -930,6 +930,78 @@ def test_trace_for_perfetto(interp, tmp_path):
         assert words == ["flow"] or begun == {"nap": counts["nap"], "leaf": counts["leaf"]}
 
 
+STEPS = """
+import asyncio
+def work(n):
+    return n
+async def query(n):
+    for i in range(n):
+        work(i)
+        await asyncio.sleep(0)
+    return work(n)
+async def main():
+    work(0)
+    await asyncio.gather(*[asyncio.create_task(query(n), name=f"query-{n}") for n in (1, 2, 5)])
+work(0)
+asyncio.run(main())
+work(0)
+"""
+
+
+def decoded(path):
+    """What protoc reads there: {field: [texts and such dictionaries]}."""
+    text = subprocess.run(["protoc", "--decode=Trace", f"-I{PROGRAM.parent}", "trace.proto"], stdin=open(path, "rb"),
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+    stack = [{}]
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        assert not name[0].isdigit(), f"a field that is not known: {line}"
+        if value == "{":
+            stack.append({})
+            stack[-2].setdefault(name, []).append(stack[-1])
+        elif name == "}":
+            stack.pop()
+        else:
+            stack[-1].setdefault(name.rstrip(":"), []).append(value.strip('"'))
+    return stack[0]
+
+
+@pytest.mark.skipif(not shutil.which("protoc"), reason="protoc is not installed")
+@pytest.mark.parametrize("words", [["flow"], ["trace", "__main__:work", "__main__:query", "__main__:main"]], ids=lambda words: words[0])
+def test_tasks_for_perfetto(interp, tmp_path, words):
+    """A task's calls are in its own track below the thread's, from each step's begin to its end; others are in the thread's."""
+    path = tmp_path / "x.pftrace"
+    result = dtap(words[0], "-o", path, "-c", interp.command(STEPS), *words[1:])
+    assert (result.code, result.err) == (0, ""), result
+    packets = decoded(path)["packet"]
+    tracks = {track["uuid"][0]: track for packet in packets for track in packet.get("track_descriptor", [])}
+    assert all(packet["trusted_packet_sequence_id"] == ["1"] for packet in packets) and packets[0]["sequence_flags"] == ["1"]
+    events = [(int(packet["timestamp"][0]), i, event) for i, packet in enumerate(packets) for event in packet.get("track_event", [])]
+    stacks, counts = {}, {}
+    for time, _, event in sorted(events, key=lambda e: e[:2]):
+        track, = event["track_uuid"]
+        stack = stacks.setdefault(track, [])
+        if event["type"] == ["TYPE_SLICE_END"]:
+            stack.pop()
+            continue
+        stack.append(event["name"][0])
+        name = tracks[track]["name"][0] if "thread" not in tracks[track] else "(thread)"
+        if stack[-1] in ("work", "query", "main") and (name, stack[-1]) != ("(thread)", "main"):    # there is one of site, too
+            counts[name, stack[-1]] = counts.get((name, stack[-1]), 0) + 1
+    assert not any(stacks.values()), stacks
+    want = {("(thread)", "work"): 2}
+    for n in (1, 2, 5):
+        want |= {(f"query-{n}", "work"): n + 1, (f"query-{n}", "query"): n + 1}
+    main = next(name for name, function in counts if function == "main")
+    assert re.fullmatch(r"Task-\d+", main), counts
+    assert counts == want | {(main, "work"): 1, (main, "main"): 2}, counts
+    for track in tracks.values():
+        if "name" in track:
+            assert "thread" in tracks[track["parent_uuid"][0]]
+        elif "thread" in track:
+            assert "process" in tracks[track["parent_uuid"][0]]
+
+
 @pytest.mark.interps("3.13")
 def test_trace_for_chrome(interp, tmp_path):
     """Each call begins and ends, in its thread; a line that is a whole call has its duration."""

@@ -14,6 +14,8 @@
 #include "cmd/ready/rows.h"
 #include "cmd/ready/run.h"
 
+#define STEP "task-step-"	/* probes, but for "begin" and "end" */
+
 static int width_of(enum ready_kind kind)
 {
 	static const signed char widths[READY_KINDS] = {
@@ -153,6 +155,19 @@ static void put_perfetto(struct ready_run *r, const struct dtap_value *v)
 		perfetto_event(r->state, r, v);
 }
 
+/* Whether a task begins or ends a step is no line, but in a Perfetto trace it tells where other events belong. */
+static void put_step(struct ready_run *r, const struct dtap_record *rec, const struct dtap_action *a)
+{
+	bool is_step = a->nvalues == 4 && a->values[3].type == DTAP_STRING;
+
+	if (r->format != READY_AS_PERFETTO || !is_step)
+		return;
+	if (!r->state)
+		r->state = calloc(1, sizeof(struct perfetto));
+	if (r->state)
+		perfetto_step(r->state, r, a->values, !strcmp(rec->name, STEP "begin"));
+}
+
 static void fini(struct ready_run *r)
 {
 	if (r->state)
@@ -193,6 +208,10 @@ static void record(struct ready_run *r, const struct dtap_record *rec)
 
 		if (strcmp(a->name, "printf") || (r->req->rows && r->shown == r->req->rows))
 			continue;
+		if (!strncmp(rec->name, STEP, strlen(STEP))) {
+			put_step(r, rec, a);
+			continue;
+		}
 		if (!strcmp(rec->provider, "dtrace") || a->nvalues != h->ncolumns) {
 			fputs(r->format == READY_AS_TEXT ? a->text : "", r->out);
 			continue;

@@ -13,6 +13,8 @@
  *	@rate: NAME TITLE KIND OF	tables: the aggregation @OF divided by the seconds that it took
  *	@field: NAME TITLE KIND		events: the next argument of printf(); distributions: of a record for each event
  *					that may be among the greatest, the first field says how great
+ *					events: printf() of time, process, thread and a task's name in the probes
+ *					task-step-begin and -end is no line, but in traces the task has a track
  *	@sort: NAME			the column by which tables are sorted, largest first; for functions: calls,
  *					self or total
  *	@live: SECONDS			functions: print a table at this interval; a terminal shows only the newest
