@@ -76,6 +76,7 @@ enum abi_fault {
 	ABI_FAULT_VALUE_COMPUTED = 24,	/* reading it would run code of the program */
 	ABI_FAULT_VALUE_RANGE = 25,	/* a number that does not fit in 64 bits */
 	ABI_FAULT_VALUE_UNKNOWN = 26,	/* its location in this interpreter is unknown */
+	ABI_FAULT_VALUE_CHANGES = 27,	/* other threads change it, or what it was found in, while it is read */
 	ABI_FAULT_MAX,
 };
 

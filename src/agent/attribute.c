@@ -2,10 +2,11 @@
 #include "agent/attribute.h"
 
 #include "agent/agent.h"
+#include "agent/reads.h"
 #include "vm/memory.h"
 
 enum { TYPE_MANAGED = 1 << 4, TYPE_INLINE = 1 << 2 };	/* Py_TPFLAGS_MANAGED_DICT (3.11), _INLINE_VALUES (3.13) */
-enum { DICT_KEYS = 32, DICT_VALUES = 40, LIST_ITEMS = 24, TYPE_BASICSIZE = 32, TYPE_ITEMSIZE = 40 };
+enum { DICT_KEYS = 16, DICT_VALUES = 24, TYPE_BASICSIZE = 16, TYPE_ITEMSIZE = 24 };	/* from object_body() on */
 enum { ENTRY_GENERAL = 24, ENTRY_TEXT = 16 };		/* hash, key, value; key, value */
 enum { KEYS_GENERAL = 0, KEYS_MAX = 3 };		/* kinds of tables */
 enum { EMPTY = -1 };
@@ -177,8 +178,8 @@ int attribute_dict(const struct object *dict, struct attribute_table *ret)
 		return ABI_FAULT_VALUE_KIND;
 	if (!object_at->keys_form)
 		return ABI_FAULT_VALUE_UNKNOWN;
-	err = open_keys(dict->run, object_word(dict, DICT_KEYS), ret);
-	values = object_word(dict, DICT_VALUES);
+	err = open_keys(dict->run, object_word(dict, object_body() + DICT_KEYS), ret);
+	values = object_word(dict, object_body() + DICT_VALUES);
 	return err || !values ? err : add_values(ret, values);
 }
 
@@ -297,10 +298,13 @@ static int managed(const struct object *o, struct attribute_table *ret)
 		word = word_at(o->run, o->addr - 24);
 		return word & 1 ? shared(o, word + 1, ret) : dict_at(o->run, o->addr - 24, ret);
 	case OBJECT_MANAGED_INLINE:
-		basic = word_at(o->run, o->type + TYPE_BASICSIZE);
+		/* Without a GIL: if there is a dictionary, its lock is that of the values, too. */
+		if (agent.py.free_threaded && (word = word_at(o->run, o->addr - 8)))
+			reads_open(o->run, word);
+		basic = word_at(o->run, o->type + object_body() + TYPE_BASICSIZE);
 		if (o->flags & TYPE_INLINE && read_at(o->run, o->addr + basic + 3, &valid, 1) && valid)
 			return shared(o, o->addr + basic, ret);
-		return dict_at(o->run, o->addr - 24, ret);
+		return dict_at(o->run, o->addr - (agent.py.free_threaded ? 8 : 24), ret);	/* there are no words for gc */
 	default:
 		return ABI_FAULT_VALUE_UNKNOWN;
 	}
@@ -319,8 +323,8 @@ int attribute_instance(const struct object *o, struct attribute_table *ret)
 		return off ? dict_at(o->run, o->addr + (uint64_t)off, ret) : ABI_FAULT_VALUE_NONE;
 	/* Counted from the end of an object of variable size (3.9 to 3.11).  An int's size has the int's sign. */
 	size = (int64_t)object_size(o);
-	basic = (int64_t)word_at(o->run, o->type + TYPE_BASICSIZE);
-	item = (int64_t)word_at(o->run, o->type + TYPE_ITEMSIZE);
+	basic = (int64_t)word_at(o->run, o->type + object_body() + TYPE_BASICSIZE);
+	item = (int64_t)word_at(o->run, o->type + object_body() + TYPE_ITEMSIZE);
 	size = size < 0 ? -size : size;
 	if (size >> 40 || basic < 16 || basic >> 20 || item < 0 || item >> 20)
 		return ABI_FAULT_BADADDR;
@@ -342,7 +346,7 @@ bool attribute_is_a(struct shm_run *r, uint64_t type, uint64_t base)
 
 uint64_t attribute_basic_size(struct shm_run *r, uint64_t type)
 {
-	return word_at(r, type + TYPE_BASICSIZE);
+	return word_at(r, type + object_body() + TYPE_BASICSIZE);
 }
 
 /* From 3.12 on, the dictionaries of the interpreter's own types are not in the types. */
@@ -422,6 +426,7 @@ static int of_exception(const struct object *o, const struct attribute_key *k, u
 
 		if (strlen(name) != k->length || memcmp(name, k->text, k->length) || !object_at->exception[n])
 			continue;
+		reads_loose();
 		*value = object_word(o, object_at->exception[n]);
 		if (!*value)
 			*value = (uint64_t)(uintptr_t)agent.py.none;

@@ -130,13 +130,13 @@ static struct pyobj *builtin(struct pyobj *self, struct pyobj *const *args, ssiz
 	(void)self;
 	if (nargs == 2 && n < OBJECT_BUILTINS) {
 		s->builtins[n].type = address(args[0]);
-		s->builtins[n].dict = word_of(args[1], 16);
+		s->builtins[n].dict = word_of(args[1], object_body());
 		s->nbuiltins++;
 	}
 	return agent_none();
 }
 
-/* The offset, from 16 on, of a pointer to the value of @object's attribute @name; 0: not found. */
+/* The offset of a pointer to the value of @object's attribute @name; 0: not found. */
 static uint32_t find_attribute(struct pyobj *object, const char *name, uint32_t limit)
 {
 	struct pyobj *value = agent.py.PyObject_GetAttrString(object, name);
@@ -144,7 +144,7 @@ static uint32_t find_attribute(struct pyobj *object, const char *name, uint32_t 
 
 	if (limit > bytes)
 		limit = bytes;
-	for (uint32_t off = 16; value && !ret && off + 8 <= limit; off += 8)
+	for (uint32_t off = object_body(); value && !ret && off + 8 <= limit; off += 8)
 		if (word_of(object, off) == address(value))
 			ret = off;
 	agent_release(value);
@@ -182,6 +182,7 @@ static uint64_t type_of(enum specimen which)
 static void measure_kinds(void)
 {
 	struct object_state *s = &agent.objects;
+	const uint32_t body = object_body();
 	double d;
 
 	s->str_type = type_of(S_STR);
@@ -197,18 +198,18 @@ static void measure_kinds(void)
 	s->no = address(specimens[S_FALSE]);
 	s->ellipsis = address(specimens[S_ELLIPSIS]);
 	s->not_implemented = address(specimens[S_NOT_IMPLEMENTED]);
-	memcpy(&d, (const char *)specimens[S_FLOAT] + 16, sizeof(d));
-	s->float_value = d == 1.5 ? 16 : 0;
-	s->list_items = *(struct pyobj **)(uintptr_t)word_of(specimens[S_LIST], 24) == specimens[S_FLOAT] ? 24 : 0;
-	s->descr_member = 40;		/* verified by the slots among the pairs */
+	memcpy(&d, (const char *)specimens[S_FLOAT] + body, sizeof(d));
+	s->float_value = d == 1.5 ? body : 0;
+	s->list_items = *(struct pyobj **)(uintptr_t)word_of(specimens[S_LIST], body + 8) == specimens[S_FLOAT] ? body + 8 : 0;
+	s->descr_member = body + 24;	/* verified by the slots among the pairs */
 	for (unsigned k = 0; k < OBJECT_EXCEPTION; k++)
 		s->exception[k] = find_attribute(specimens[S_RAISED], object_exception_names[k], OBJECT_SIZE);
-	for (uint32_t off = 16; !s->traceback_next && off < 64; off += 8)
+	for (uint32_t off = body; !s->traceback_next && off < body + 48; off += 8)
 		if (word_of(specimens[S_TRACEBACK], off) == address(specimens[S_INNER_TRACEBACK]))
 			s->traceback_next = off;
 	/* fill, used, mask, table */
-	s->has_sets = word_of(specimens[S_SET], 24) == 3 && word_of(specimens[S_SET], 32) == 7 &&
-		      word_of(specimens[S_FROZEN], 24) == 4 && word_of(specimens[S_FROZEN], 32) == 7;
+	s->has_sets = word_of(specimens[S_SET], body + 8) == 3 && word_of(specimens[S_SET], body + 16) == 7 &&
+		      word_of(specimens[S_FROZEN], body + 8) == 4 && word_of(specimens[S_FROZEN], body + 16) == 7;
 }
 
 /* Does the function return the hash that a str used as a key stores after its length? */

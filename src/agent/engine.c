@@ -25,6 +25,7 @@
 #include "agent/object.h"
 #include "agent/pyframes.h"
 #include "agent/pyval.h"
+#include "agent/reads.h"
 #include "agent/stacks.h"
 #include "agent/task.h"
 #include "agent/variable.h"
@@ -93,7 +94,7 @@ struct session {
  * programs in a seat, which has a lane of its own (ENGINE_SEATED).  Who changes the set of sessions takes the turn, has
  * all others wait for theirs (ENGINE_IN_TURN), makes the marks visible to itself (membarrier) and waits until nobody is
  * inside.  Threads take turns, and run programs in the session itself, where there is no seat for them (no lane is left),
- * while programs read more than the marker's arguments (stacks), where there are subinterpreters, and where the system
+ * while programs read more than the marker's arguments (stacks, values), where there are subinterpreters, and where the system
  * has no membarrier.  A thread that is inside or has the turn never detaches from the interpreter: another one that stops
  * the world would wait for those that wait for their turn, and these for the one that it has stopped.
  */
@@ -299,6 +300,12 @@ static void stay_in_turn(void)
 	how = enter_alone();
 	agent.engine.turns_stay = true;
 	leave(how);
+}
+
+bool engine_stay_in_turn(void)
+{
+	stay_in_turn();
+	return reads_prepare();
 }
 
 static void forget_settled(void);
@@ -512,11 +519,8 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 		*why = no_memory;	/* the reason for later errors; the call does not set it on success */
 	s->shm.other_pids = who->other_pids;
 	s->shm.no_memory = who->no_memory;
-	if (!err && agent.py.free_threaded && s->shm.flags & (ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS)) {
-		/* Another thread may change or free what is being read. */
-		*why = "values and tasks of Python cannot be read in a free-threaded CPython";
-		err = -ENOTSUP;
-	}
+	if (!err && agent.py.free_threaded && s->shm.flags & (ABI_SEGMENT_VALUES | ABI_SEGMENT_TASKS))
+		err = reads_prepare() ? 0 : -ENOMEM;
 	if (!err && s->shm.flags & ABI_SEGMENT_STACKS) {
 		s->stacks = stacks_new();
 		err = s->stacks ? 0 : -ENOMEM;
@@ -1280,6 +1284,7 @@ void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t a
 		run(marker, arg0, arg1, arg2, arg3, strings);
 	else
 		run_seated(marker, (const uint64_t[]){ arg0, arg1, arg2, arg3 }, strings);
+	reads_release();
 	end_vtime(vtime);
 	leave(how);
 }
@@ -1294,6 +1299,7 @@ void engine_run_sub(enum abi_marker marker, const uint64_t args[ABI_MARKER_ARGS]
 	agent.engine.frame = __builtin_frame_address(0);
 	object_forget();
 	run(marker, args[0], args[1], args[2], args[3], strings);
+	reads_release();
 	end_vtime(vtime);
 	leave(ENTERED_IN_TURN);
 }
@@ -1494,6 +1500,7 @@ void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *
 	agent.engine.frame = __builtin_frame_address(0);
 	object_forget();
 	run_matches(m, n, file, name, line);
+	reads_release();
 	end_vtime(vtime);
 	leave(how);
 }

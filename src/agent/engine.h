@@ -37,6 +37,11 @@ void engine_channel_ended(uint64_t channel);
 bool engine_changed(void);
 /* Activate new segments and remove those of ended channels.  engine_changed(): there are some. */
 void engine_update(void);
+/*
+ * Without a GIL: from now on threads take turns, for the state that reading objects at an event has.  False: there is no
+ * memory for it.
+ */
+bool engine_stay_in_turn(void);
 /* Have the C library report forks.  With the GIL, once, before the first segment. */
 void engine_watch_forks(void);
 /*

@@ -27,6 +27,7 @@
 #include "agent/object.h"
 #include "agent/pyframes.h"
 #include "agent/qualname.h"
+#include "agent/reads.h"
 #include "agent/task.h"
 
 #define bit(WHAT) (1u << ABI_FUNCTION_##WHAT)
@@ -80,7 +81,17 @@ static inline unsigned makings_in(struct pyobj *code)
 
 static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT])
 {
-	return task_text_of(object_reader(), task, coroutine, text, TEXT) < 0 ? NULL : text;
+	struct shm_run *r = object_reader();
+
+	for (unsigned n = 0; n < READS_TRIES; n++) {
+		int64_t length;
+
+		reads_begin(r, task);
+		length = task_text_of(r, task, coroutine, text, TEXT);
+		if (reads_end(r, 0))
+			return length < 0 ? NULL : text;
+	}
+	return NULL;
 }
 
 /* Fire a marker of the task, whose first arguments are the same for all of them. */
@@ -140,6 +151,7 @@ static __attribute__((noinline)) void fire_tasks(const struct function_event *ev
 		else
 			fire_making(event);
 	}
+	reads_release();
 	object_forget();
 	engine_leave(turn);
 	errno = saved;

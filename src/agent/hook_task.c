@@ -10,6 +10,7 @@
  * have (hook_function.c), in all functions that may be coroutines.
  */
 #include "agent/agent.h"
+#include "agent/engine.h"
 #include "agent/hook_function.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
@@ -35,8 +36,10 @@ static unsigned update(unsigned wants)
 			agent_why("task-create: where this CPython notes tasks that are made cannot be told");
 			wants &= ~(unsigned)WANT_task__create;
 		}
+		if (agent.py.free_threaded && wants && !engine_stay_in_turn())
+			wants = 0;
 	}
 	return hook_function_tasks(wants & STEPS, wants & WANT_task__create) ? wants : 0;
 }
 
-const struct hook hook_task = { STEPS | WANT_task__create, 0, usable, update };
+const struct hook hook_task = { STEPS | WANT_task__create, STEPS, usable, update };

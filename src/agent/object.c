@@ -2,9 +2,11 @@
 #include "agent/object.h"
 
 #include "agent/agent.h"
+#include "agent/reads.h"
 #include "vm/memory.h"
 
 enum { DIGIT_BITS = 30, DIGITS_MAX = 3 };
+enum { TYPE_FIXED = TYPE_INT | TYPE_TUPLE | TYPE_BYTES | TYPE_STR };	/* what never changes as long as it lives */
 
 const char *const object_exception_names[OBJECT_EXCEPTION] = { "args", "__cause__", "__context__", "__traceback__" };
 
@@ -23,7 +25,7 @@ struct shm_run *object_reader_of_living(struct shm_run *r)
 	static struct shm none;
 	static struct shm_run reader = { .shm = &none, .is_alive = true };
 
-	if (agent_thread.allocating || (agent.engine.turns &&
+	if (agent_thread.allocating || agent.py.free_threaded || (agent.engine.turns &&
 					agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main()))
 		return r;
 	return &reader;
@@ -48,7 +50,7 @@ static bool is_living(uint64_t addr)
 /* Read an object's first bytes, as many as are readable; returns their number. */
 static uint32_t read_head(struct shm_run *r, uint64_t addr, uint8_t head[OBJECT_HEAD])
 {
-	static const uint32_t sizes[] = { OBJECT_HEAD, 32, 24, 16 };	/* a free-threaded one has 32 at least */
+	static const uint32_t sizes[] = { OBJECT_HEAD, 32, 24, 16 };
 
 	for (unsigned k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
 		if (!memory_read(r, head, sizes[k], addr))
@@ -64,6 +66,10 @@ void object_open_alive(struct shm_run *r, uint64_t addr, struct object *ret)
 	ret->have = UINT32_MAX;
 	memcpy(&ret->type, ret->bytes + agent.py.type_slot * sizeof(void *), sizeof(ret->type));
 	memcpy(&ret->flags, (const char *)(uintptr_t)ret->type + object_at->type_flags, sizeof(ret->flags));
+	if (agent.py.free_threaded && !(ret->flags & TYPE_FIXED)) {
+		ret->have = 0;
+		reads_open(r, addr);
+	}
 }
 
 /*
@@ -87,6 +93,36 @@ static bool is_type(struct shm_run *r, uint64_t type)
 	return false;
 }
 
+/* Has the question met the type already?  Then it stands in the notes. */
+static bool is_met(uint64_t type)
+{
+	struct reads_state *s = &agent.reads;
+
+	for (unsigned k = 0; k < READS_TYPES; k++)
+		if (s->types[k] == type)
+			return true;
+	s->types[s->ntypes++ % READS_TYPES] = type;
+	return false;
+}
+
+/* Without a GIL: the object from its type on, since the counts before it change all the time. */
+static int open_shared(struct shm_run *r, uint64_t addr, struct object *ret)
+{
+	const uint32_t head = agent.py.type_slot * sizeof(void *);
+
+	*ret = (struct object){ .run = r, .addr = addr };
+	ret->bytes = ret->head;
+	if (memory_read(r, &ret->type, sizeof(ret->type), addr + head) || (!is_met(ret->type) && !is_type(r, ret->type)))
+		return ABI_FAULT_BADADDR;
+	if (memory_read(r, &ret->flags, sizeof(ret->flags), ret->type + object_at->type_flags))
+		return ABI_FAULT_BADADDR;
+	if (!(ret->flags & TYPE_FIXED))
+		reads_open(r, addr);
+	else if (!memory_read(r, ret->head + head, OBJECT_HEAD - head, addr + head))
+		ret->have = OBJECT_HEAD;
+	return 0;
+}
+
 int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 {
 	if (!addr || addr & 7 || !object_at->type_flags)
@@ -95,6 +131,8 @@ int object_open(struct shm_run *r, uint64_t addr, struct object *ret)
 		object_open_alive(r, addr, ret);
 		return 0;
 	}
+	if (agent.py.free_threaded)
+		return open_shared(r, addr, ret);
 	ret->run = r;
 	ret->addr = addr;
 	ret->bytes = ret->head;

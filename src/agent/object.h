@@ -4,7 +4,8 @@
  *
  * An address may come from a script, so everything is read by vm/memory.h, with one exception: objects of the event
  * itself (a variable of the frame, the result, the exception) are alive during the event, because the interpreter has
- * references to them and this thread has the GIL.  Such an object and its type are read directly.
+ * references to them and this thread has the GIL.  Such an object and its type are read directly.  Without a GIL only
+ * those of them are that nobody can change: numbers, texts, tuples.  All else is locked, read by vm/memory.h, and noted (reads.h).
  *
  * Functions return 0 or enum abi_fault.  With the GIL, or in turn (engine.c).
  */
@@ -30,6 +31,12 @@ static struct object_state *const object_at = &agent.objects;
 
 enum { OBJECT_HEAD = 64 };
 
+/* The offset of what follows an object's type: without a GIL objects have a thread, a lock and two counts before it. */
+static inline uint32_t object_body(void)
+{
+	return (agent.py.type_slot + 1) * 8;
+}
+
 struct object {
 	struct shm_run *run;
 	uint64_t addr, type, flags;	/* the type's flags */
@@ -51,7 +58,7 @@ struct shm_run *object_reader(void);
  * In place of @r, to read objects that are reached by references, and only so, from objects that are alive: these are
  * alive, too, as long as this thread keeps the GIL, and so is the memory that they own.  Such objects are read directly.
  * Inside an allocator an object may be in the middle of a change, and another interpreter than the main one shares objects
- * with it that change at any time: there @r is returned.
+ * with it that change at any time: there @r is returned, as it is without a GIL.
  */
 struct shm_run *object_reader_of_living(struct shm_run *r);
 
@@ -75,6 +82,7 @@ void object_lives(uint64_t addr);
 static inline void object_forget(void)
 {
 	agent.objects.nliving = 0;
+	agent.reads.n = agent.reads.nanswers = 0;
 }
 
 /* The value of an int or bool.  ABI_FAULT_VALUE_RANGE: it has more than 64 bits. */
@@ -92,7 +100,7 @@ static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, i
 		k++;
 	if ((k == s->nliving && !r->is_alive) || !addr || addr & 7 || !s->type_flags || !s->int_digits)
 		return false;
-	memcpy(&type, (const char *)(uintptr_t)addr + 8, sizeof(type));
+	memcpy(&type, (const char *)(uintptr_t)addr + agent.py.type_slot * 8, sizeof(type));
 	memcpy(&size, (const char *)(uintptr_t)addr + s->size, sizeof(size));
 	memcpy(&flags, (const char *)(uintptr_t)type + s->type_flags, sizeof(flags));
 	if (!(flags & TYPE_INT) || (s->int_tagged ? size >> 3 != 1 : size != 1))

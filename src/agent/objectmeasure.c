@@ -26,12 +26,6 @@ static inline uint64_t word_of(const void *bytes, uint32_t off)
 	return w;
 }
 
-/* The first byte after ob_type. */
-static uint32_t after_head(void)
-{
-	return (agent.py.type_slot + 1) * 8;
-}
-
 enum { SPECIMENS = 40 };
 static struct pyobj *specimens[SPECIMENS];	/* while measuring */
 static unsigned nspecimens;
@@ -143,21 +137,21 @@ static void measure_types(void)
 			object_at->type_flags = off;
 	}
 	/* The word after ob_size in every version so far; verified on two types. */
-	if (!strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_STR]), after_head() + 8), "str") &&
-	    !strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_TUPLE]), after_head() + 8), "tuple"))
-		object_at->type_name = after_head() + 8;
+	if (!strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_STR]), object_body() + 8), "str") &&
+	    !strcmp((const char *)(uintptr_t)word_of(agent_type(specimens[S_TUPLE]), object_body() + 8), "tuple"))
+		object_at->type_name = object_body() + 8;
 }
 
 static void measure_sizes(void)
 {
 	uint32_t limit;
 
-	for (uint32_t off = after_head(); off < after_head() + 16; off += 8)
+	for (uint32_t off = object_body(); off < object_body() + 16; off += 8)
 		if (word_of(bytes_of(S_BYTES), off) == 17 && word_of(bytes_of(S_TUPLE), off) == 3 &&
 		    word_of(bytes_of(S_LIST), off) == 5)
 			object_at->size = off;
 	limit = room(&specimens[S_BYTES], 1, OBJECT_HEAD, 17);
-	for (uint32_t off = 16; !object_at->bytes_data && off < limit; off++)
+	for (uint32_t off = object_body(); !object_at->bytes_data && off < limit; off++)
 		if (!memcmp((const char *)bytes_of(S_BYTES) + off, "bytes of 17 bytes", 17))
 			object_at->bytes_data = off;
 }
@@ -167,7 +161,7 @@ static uint32_t find_count(const int v[3])
 {
 	uint32_t limit = room(&specimens[S_F0], 3, CODE_BYTES, sizeof(int));
 
-	for (uint32_t off = 16; off < limit; off += 4) {
+	for (uint32_t off = object_body(); off < limit; off += 4) {
 		bool same = true;
 
 		for (unsigned k = 0; k < 3; k++)
@@ -178,7 +172,7 @@ static uint32_t find_count(const int v[3])
 	return 0;
 }
 
-/* The offset, from 16 on, of a pointer to the value of the attribute @name in each of the @n objects; 0: not found. */
+/* The offset of a pointer to the value of the attribute @name in each of the @n objects; 0: not found. */
 static uint32_t find_attribute(struct pyobj *const *objects, unsigned n, const char *name, uint32_t limit)
 {
 	uint64_t values[2];
@@ -192,7 +186,7 @@ static uint32_t find_attribute(struct pyobj *const *objects, unsigned n, const c
 	}
 	agent.py.PyErr_Clear();
 	limit = room(objects, n, limit, sizeof(uint64_t));
-	for (uint32_t off = 16; !ret && off < limit; off += 8) {
+	for (uint32_t off = object_body(); !ret && off < limit; off += 8) {
 		ret = off;
 		for (unsigned k = 0; k < n; k++)
 			if (!values[k] || word_of(objects[k], off) != values[k])
@@ -242,7 +236,7 @@ static bool measure_all_names(void)
 	uint32_t limit = room(&specimens[S_OUTER], 2, CODE_BYTES, 2 * sizeof(uint64_t));
 	struct object o, i;
 
-	for (uint32_t off = 16; off < limit; off += 8) {
+	for (uint32_t off = object_body(); off < limit; off += 8) {
 		if (object_open(&reader, word_of(bytes_of(S_OUTER), off), &o) || !(o.flags & TYPE_TUPLE) ||
 		    object_open(&reader, word_of(bytes_of(S_INNER), off), &i) || !(i.flags & TYPE_TUPLE) ||
 		    !has_names(&o, outer, 7) || !has_names(&i, inner, 4) ||
@@ -281,7 +275,7 @@ static void measure_variables(void)
 	object_at->code_kwargs = find_count((const int[]){ 0, 2, 1 });
 	object_at->code_flags = find_count((const int[]){ flags_of(S_F0), flags_of(S_F1), flags_of(S_F2) });
 	object_at->cell = (uint64_t)(uintptr_t)agent_type(specimens[S_CELL]);
-	object_at->cell_value = find_attribute(&specimens[S_CELL], 1, "cell_contents", 32);
+	object_at->cell_value = find_attribute(&specimens[S_CELL], 1, "cell_contents", object_body() + 16);
 	object_at->function_closure = find_attribute(&specimens[S_FUNCTION], 1, "__closure__", FRAME_BYTES);
 	if (!object_at->function_closure)
 		object_at->frame_function = -1;
@@ -314,7 +308,7 @@ static void measure_text(void)
 	static const uint8_t latin[] = { 0xe9, 't', 0xe9, ' ', 0xff };
 	uint32_t limit;
 
-	for (uint32_t off = after_head(); !object_at->str_length && off < after_head() + 16; off += 8) {
+	for (uint32_t off = object_body(); !object_at->str_length && off < object_body() + 16; off += 8) {
 		bool same = true;
 
 		for (unsigned k = 0; k < 5; k++)
@@ -323,7 +317,7 @@ static void measure_text(void)
 			object_at->str_length = off;
 	}
 	limit = room(&specimens[S_ASCII], 1, OBJECT_HEAD, 11);
-	for (uint32_t off = 16; !object_at->str_ascii && off < limit; off++)
+	for (uint32_t off = object_body(); !object_at->str_ascii && off < limit; off++)
 		if (!memcmp((const char *)bytes_of(S_ASCII) + off, "plain ascii", 11))
 			object_at->str_ascii = off;
 	limit = room(&specimens[S_LATIN], 1, OBJECT_HEAD + 32, sizeof(latin));

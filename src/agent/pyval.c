@@ -4,6 +4,7 @@
 #include "agent/agent.h"
 #include "agent/attribute.h"
 #include "agent/object.h"
+#include "agent/reads.h"
 #include "agent/show.h"
 #include "agent/stapshow.h"
 #include "agent/task.h"
@@ -88,8 +89,10 @@ static int64_t ask_raised(const struct ask *a)
 	}
 	if (err || !traceback || traceback == object_at->none)
 		return fault(err ? err : ABI_FAULT_VALUE_NONE);
-	object_lives(traceback);
-	object_open_alive(a->run, traceback, &o);
+	if (!agent.py.free_threaded)	/* elsewhere another thread may give the exception another one */
+		object_lives(traceback);
+	if (object_open(a->run, traceback, &o))
+		return fault(ABI_FAULT_BADADDR);
 	return give(a, 0, !object_word(&o, object_at->traceback_next));
 }
 
@@ -392,6 +395,24 @@ static inline bool is_quick(struct shm_run *r, uint32_t what, uint64_t object, u
 	return false;
 }
 
+/* Without a GIL. */
+static __attribute__((noinline)) int64_t ask_until_it_holds(const struct ask *a, answer *fn)
+{
+	for (unsigned n = 0; n < READS_TRIES; n++) {
+		uint64_t given = 0;
+		int64_t ret;
+
+		memset(a->dst, 0, n ? a->size : 0);	/* keys are compared with their padding */
+		reads_begin(a->run, a->object);
+		ret = fn(a);
+		if (!ret)
+			memcpy(&given, a->dst, sizeof(given));
+		if (reads_end(a->run, given))
+			return ret;
+	}
+	return fault(ABI_FAULT_VALUE_CHANGES);
+}
+
 static int64_t value(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst, uint32_t size)
 {
 	struct ask a;
@@ -401,7 +422,7 @@ static int64_t value(struct shm_run *r, uint32_t what, uint64_t object, uint64_t
 	a = (struct ask){ r, object, name, dst, size };
 	if (what >= sizeof(answers) / sizeof(*answers) || size < answers[what].least)
 		return fault(ABI_FAULT_VALUE_UNKNOWN);
-	return answers[what].fn(&a);
+	return __builtin_expect(agent.py.free_threaded, 0) ? ask_until_it_holds(&a, answers[what].fn) : answers[what].fn(&a);
 }
 
 const struct shm_values pyval_values = { value };

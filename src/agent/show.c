@@ -17,7 +17,7 @@
 #include "vm/memory.h"
 
 enum { DEPTH = 10, NODES = 4000, CHARS = 64, QUOTE_SCAN = 1 << 16 };
-enum { SET_MASK = 32, SET_TABLE = 40, SET_CHUNK = 8 };
+enum { SET_USED = 8, SET_MASK = 16, SET_TABLE = 24, SET_CHUNK = 8 };	/* from object_body() on; of entries */
 
 struct show {
 	struct shm_run *run;
@@ -391,7 +391,7 @@ static int show_dict(struct show *w, const struct object *o)
 static int show_elements(struct show *w, const struct object *o)
 {
 	struct { uint64_t key, hash; } part[SET_CHUNK];
-	uint64_t mask = object_word(o, SET_MASK), table = object_word(o, SET_TABLE), shown = 0;
+	uint64_t mask = object_word(o, object_body() + SET_MASK), table = object_word(o, object_body() + SET_TABLE), shown = 0;
 	int err = 0;
 
 	PUT(w, "{");
@@ -412,11 +412,11 @@ static int show_elements(struct show *w, const struct object *o)
 
 static int show_set(struct show *w, const struct object *o)
 {
-	uint64_t used = object_word(o, 24);
+	uint64_t used = object_word(o, object_body() + SET_USED);
 	bool plain = o->type == object_at->set_type && used;
 	int err = 0;
 
-	if (!object_at->has_sets || (object_word(o, SET_MASK) & 7) != 7)
+	if (!object_at->has_sets || (object_word(o, object_body() + SET_MASK) & 7) != 7)
 		return ABI_FAULT_VALUE_UNKNOWN;
 	if (!plain)
 		err = show_type_name(w, o->type, false);

@@ -396,6 +396,27 @@ struct object_state {
 	unsigned nliving;
 };
 
+enum { READS_ANSWERS = 64, READS_HELD = 256, READS_TYPES = 8 };
+
+/* reads.c: the notes of this event's answers, one after the other. */
+struct reads_state {
+	struct reads_row { uint64_t addr, sum; uint32_t size; } *rows;	/* NULL: none are needed */
+	uint32_t n;
+	bool fails;			/* a lock was held, or there is no more room */
+	bool loose;			/* what is read now was not found in locked objects */
+	uint64_t held[READS_HELD];	/* objects that are locked */
+	unsigned nheld, was_held;	/* their number; at the question's beginning */
+	uint64_t types[READS_TYPES];	/* types that the question has met last */
+	unsigned ntypes;
+	struct reads_answer {
+		uint64_t given;		/* the object that was found, or another number */
+		uint32_t from, to;	/* its rows */
+		bool loose;
+		unsigned finder;	/* 1 + the index of the answer that gave the object in question; 0: none did */
+	} answers[READS_ANSWERS + 1];	/* the last one: of the question that is being asked */
+	unsigned nanswers;
+};
+
 /* task.c: where _asyncio and a thread's state store tasks; offsets in bytes, 0: does not exist, or not known. */
 struct task_state {
 	bool waits;			/* until _asyncio is imported */
@@ -404,6 +425,7 @@ struct task_state {
 	uint64_t coro_type, gen_type;	/* the types of coroutines and generators */
 	struct pyobj *current;		/* _asyncio._current_tasks, held, or NULL */
 	struct pyobj *modules;		/* sys.modules, held */
+	uint64_t module_type;
 	long dict_off, loop_off, task_off;	/* in the thread's state */
 	uint64_t loop_hash;		/* of the loop's key in the thread's dictionary; 0: not computed yet */
 	long name_off, size;		/* in a C task: its name; the size of the task */
@@ -521,6 +543,7 @@ struct agent {
 	struct pyframes_state pyframes;
 	struct object_state objects;
 	struct variable_state variables;
+	struct reads_state reads;
 	struct task_state tasks;
 	struct stacks_state stacks;
 	struct context_state context;

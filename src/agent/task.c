@@ -12,9 +12,10 @@
 #include "agent/task_priv.h"
 
 #include "agent/pyframes.h"
+#include "agent/reads.h"
 #include "vm/memory.h"
 
-enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64, HEAD = TASK_HEAD };
+enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64 };
 
 /* --- measuring ---------------------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ static void measure_name(struct task_state *t, struct pyobj *task, struct pyobj 
 	if (bytes > TASK_BYTES)
 		bytes = TASK_BYTES;
 	if (dropped(agent.py.PyObject_CallMethod(task, "set_name", "O", name)))
-		t->name_off = find_word(task, HEAD, bytes, name);
+		t->name_off = find_word(task, object_body(), bytes, name);
 	t->size = bytes;
 	agent_release(size);
 }
@@ -96,10 +97,10 @@ static void measure_frame(struct task_state *t, struct pyobj *c)
 
 	if (!frame)
 		return;
-	t->coro_frame_off = find_word(c, HEAD, COROUTINE_BYTES, frame);
-	for (long off = HEAD; agent.py.minor > 10 && off < FRAME_BYTES; off += (long)sizeof(w)) {
+	t->coro_frame_off = find_word(c, object_body(), COROUTINE_BYTES, frame);
+	for (long off = object_body(); agent.py.minor > 10 && off < FRAME_BYTES; off += (long)sizeof(w)) {
 		memcpy(&w, (const char *)frame + off, sizeof(w));
-		if (w > start + HEAD && w < start + COROUTINE_BYTES)
+		if (w > start + object_body() && w < start + COROUTINE_BYTES)
 			found = found ? -1 : (long)(w - start);
 	}
 	if (agent.py.minor > 10) {
@@ -129,7 +130,7 @@ static void measure_coroutine(struct task_state *t, struct pyobj *name)
 		measure_frame(t, c);
 	agent.py.PyErr_Clear();
 	if (c && g && dropped(agent.py.PyObject_CallMethod(c, "close", NULL)) && !agent.py.PyObject_SetAttrString(c, "__qualname__", name)) {
-		t->coro_name_off = find_word(c, HEAD, COROUTINE_BYTES, name);
+		t->coro_name_off = find_word(c, object_body(), COROUTINE_BYTES, name);
 		t->coro_type = (uint64_t)(uintptr_t)agent_type(c);
 		t->gen_type = (uint64_t)(uintptr_t)agent_type(g);
 	}
@@ -195,8 +196,6 @@ static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *ty
 			measure_thread(t, module, task, name);
 		}
 		py->PyErr_Clear();
-		t->modules = py->PySys_GetObject("modules");
-		py->Py_IncRef(t->modules);
 		t->type = (uint64_t)(uintptr_t)type;
 		py->Py_IncRef(type);
 		find_registrar(t);
@@ -228,6 +227,16 @@ static bool try(void)
 
 void task_want(void)
 {
+	struct pyobj *builtins;
+
+	if (!agent.tasks.modules) {
+		agent.tasks.modules = agent.py.PySys_GetObject("modules");
+		if (agent.tasks.modules)
+			agent.py.Py_IncRef(agent.tasks.modules);
+		builtins = agent.py.PyImport_ImportModule("builtins");
+		agent.tasks.module_type = builtins ? (uint64_t)(uintptr_t)agent_type(builtins) : 0;
+		agent_release(builtins);
+	}
 	if (!agent.tasks.asked)
 		agent.tasks.waits = !try() && agent_audits();
 }
@@ -276,8 +285,8 @@ static bool is_loop(struct shm_run *r, uint64_t key, uint64_t running)
 
 	if (key == running || agent.tasks.loop_off)
 		return key == running;
-	return !object_open(r, running, &o) && attribute_basic_size(r, o.type) >= HEAD + sizeof(words) &&
-	       !memory_read(r, words, sizeof(words), running + HEAD) && (key == words[0] || key == words[1]);
+	return !object_open(r, running, &o) && attribute_basic_size(r, o.type) >= object_body() + sizeof(words) &&
+	       !memory_read(r, words, sizeof(words), running + object_body()) && (key == words[0] || key == words[1]);
 }
 
 /* The value for the loop in the dictionary @tasks; 0: none. */
@@ -293,6 +302,7 @@ static int current_of_loop(struct shm_run *r, uint64_t tasks, uint64_t running, 
 	for (uint64_t k = 0; !err && k < attribute_count(&t) && k < LOOPS; k++) {
 		err = attribute_entry(&t, k, &key, &value);
 		if (!err && is_loop(r, key, running)) {
+			reads_forget();		/* other threads change the other entries; this one's stands in old tables, too */
 			*ret = value;
 			return 0;
 		}
@@ -336,6 +346,26 @@ static int current_of_python(struct shm_run *r, uint64_t running, uint64_t *ret)
 	return err || !tasks ? err : current_of_loop(r, tasks, running, ret);
 }
 
+/* Is _asyncio there?  Without a GIL the dictionary of modules may be locked, and who waits for it lets others go on. */
+static bool is_loaded(struct shm_run *r)
+{
+	static const char name[] = "_asyncio";
+	struct attribute_key k;
+	struct object o;
+	uint64_t found;
+
+	if (!agent.py.free_threaded)
+		return find_module();
+	if (!agent.tasks.modules)
+		return false;
+	task_open(r, (uint64_t)(uintptr_t)agent.tasks.modules, &o);
+	attribute_text_key(&k, name, sizeof(name) - 1);
+	if (attribute_item(&o, &k, &found))
+		return false;
+	task_open(r, found, &o);
+	return o.type == agent.tasks.module_type;
+}
+
 int task_current(struct shm_run *r, uint64_t *ret)
 {
 	const struct task_state *t = &agent.tasks;
@@ -344,7 +374,7 @@ int task_current(struct shm_run *r, uint64_t *ret)
 
 	*ret = 0;
 	if (!t->known)
-		return t->asked || (!agent_thread.allocating && find_module()) ? ABI_FAULT_VALUE_UNKNOWN : 0;
+		return t->asked || (!agent_thread.allocating && is_loaded(r)) ? ABI_FAULT_VALUE_UNKNOWN : 0;
 	if (t->task_off) {
 		*ret = thread_word(t->task_off);
 		return *ret ? 0 : current_of_python(r, thread_word(t->loop_off), ret);
@@ -430,7 +460,7 @@ static uint64_t coroutine_of(const struct object *task)
 		return w && task_is_coroutine(&o) ? w : 0;
 	}
 	/* Not all of its words are addresses. */
-	for (long off = HEAD; off + 8 <= agent.tasks.size; off += 8) {
+	for (long off = object_body(); off + 8 <= agent.tasks.size; off += 8) {
 		uint64_t w = object_word(task, (uint32_t)off);
 
 		if (w && w % 8 == 0 && !object_open(object_reader(), w, &o) && task_is_coroutine(&o))
@@ -520,7 +550,7 @@ static bool runs_frame(const struct object *task, const char *frame)
 
 	if (t->coro_off)
 		return is_frame_of(task->run, object_word(task, (uint32_t)t->coro_off), frame);
-	for (long off = HEAD; !t->coro_off && off + 8 <= t->size; off += 8)
+	for (long off = object_body(); !t->coro_off && off + 8 <= t->size; off += 8)
 		if (is_frame_of(object_reader(), object_word(task, (uint32_t)off), frame))
 			t->coro_off = off;
 	return t->coro_off;
@@ -543,9 +573,17 @@ static bool is_task_of(struct shm_run *r, uint64_t addr, const char *frame)
 uint64_t task_of_frame(struct shm_run *r, const char *frame)
 {
 	uint64_t addr;
+	unsigned n = 0;
+	int err;
 
 	r = object_reader_of_living(r);
-	if (!agent.tasks.known || !agent.tasks.coro_frame_off || task_current(r, &addr))
+	if (!agent.tasks.known || !agent.tasks.coro_frame_off)
+		return 0;
+	do {
+		reads_begin(r, 0);
+		err = task_current(r, &addr);
+	} while (!reads_end(r, 0) && ++n < READS_TRIES);
+	if (err)
 		return 0;
 	if (is_task_of(r, addr, frame))
 		return addr;

@@ -6,13 +6,21 @@
 #include "agent/agent.h"
 #include "agent/attribute.h"
 #include "agent/object.h"
+#include "agent/reads.h"
 #include "agent/task.h"
 
-enum { TASK_HEAD = 16 };	/* of an object */
-
-/* Open an object that the interpreter keeps alive. */
+/*
+ * Open an object that the interpreter keeps alive.  Without a GIL even what a task refers to may be exchanged for something
+ * else: then it is no object.
+ */
 static inline void task_open(struct shm_run *r, uint64_t addr, struct object *o)
 {
+	if (agent.py.free_threaded) {
+		reads_loose();
+		if (object_open(r, addr, o))
+			*o = (struct object){ .run = r };
+		return;
+	}
 	object_lives(addr);
 	object_open_alive(r, addr, o);
 }

@@ -5,6 +5,8 @@
 #include "agent/attribute.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
+#include "agent/reads.h"
+#include "vm/memory.h"
 
 enum { TAG_BITS = 7, TAGGED_INT = 3 };			/* of a _PyStackRef (3.14) */
 enum { KIND_CELL = 0x40, KIND_FREE = 0x80 };		/* CO_FAST_..., from 3.11 on */
@@ -83,9 +85,17 @@ static bool is_called(const struct function *f, uint32_t slot, const struct vari
 	return object_is_text(&o, name->text, name->length);
 }
 
-/* The contents of the cell @addr; 0: empty, or not a cell. */
-static uint64_t in_cell(uint64_t addr)
+/* The contents of the cell @addr; 0: empty, or not a cell.  Without a GIL another thread may set it at any time. */
+static uint64_t in_cell(struct shm_run *r, uint64_t addr)
 {
+	uint64_t w;
+
+	if (agent.py.free_threaded && addr) {
+		if (word_at(addr, agent.py.type_slot * 8) != object_at->cell)
+			return 0;
+		reads_open(r, addr);
+		return memory_read(r, &w, sizeof(w), addr + object_at->cell_value) ? 0 : w;
+	}
 	return addr && word_at(addr, agent.py.type_slot * 8) == object_at->cell ? word_at(addr, object_at->cell_value) : 0;
 }
 
@@ -107,7 +117,7 @@ static uint64_t value_before(const struct function *f, uint32_t slot, uint64_t r
 	n = closure ? word_at(closure, object_at->size) : 0;
 	for (uint32_t k = slot; k < f->nslots; k++)
 		after += (f->kinds[k] & KIND_FREE) != 0;
-	return after <= n ? in_cell(word_at(closure, object_at->tuple_items + 8 * (uint32_t)(n - after))) : 0;
+	return after <= n ? in_cell(f->run, word_at(closure, object_at->tuple_items + 8 * (uint32_t)(n - after))) : 0;
 }
 
 /* The value in @slot of the frame, or 0. */
@@ -117,16 +127,21 @@ static uint64_t value_at(const struct function *f, uint32_t slot)
 	bool in = f->kinds ? (f->kinds[slot] & (KIND_CELL | KIND_FREE)) != 0 : slot >= f->parts[0].n;
 
 	raw = (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
-	if (!in)
+	if (!in) {
+		if (raw && agent.py.free_threaded)
+			object_lives(raw);
 		return raw;
-	return f->kinds && !pyframes_begun(f->frame, f->code) ? value_before(f, slot, raw) : in_cell(raw);
+	}
+	return f->kinds && !pyframes_begun(f->frame, f->code) ? value_before(f, slot, raw) : in_cell(f->run, raw);
 }
 
+/* Without a GIL only what stands in the frame itself is sure to be alive (value_at()). */
 static int found(uint64_t value, uint64_t *ret)
 {
 	if (!value)
 		return ABI_FAULT_VALUE_NONE;
-	object_lives(value);
+	if (!agent.py.free_threaded)
+		object_lives(value);
 	*ret = value;
 	return 0;
 }
@@ -265,8 +280,10 @@ int variable_parameter(struct shm_run *r, uint64_t n, uint64_t *ret)
 
 	if (object_at->frame_locals && pyframes_top(&frame, &code) && n < int_at(code, object_at->code_args)) {
 		value = plain_value(frame, code, (uint32_t)n);
-		if (value)
+		if (value) {
+			object_lives(value);
 			return found(value, ret);
+		}
 	}
 	err = find_function(r, &f);
 	if (err)
@@ -309,7 +326,7 @@ int variable_each(struct shm_run *r, unsigned which, int (*fn)(void *ctx, uint64
 		value = value_at(&f, slot);
 		if (!value && is_parameter && !f.kinds)
 			value = find_cell(&f, slot);
-		if (value)
+		if (value && !agent.py.free_threaded)
 			object_lives(value);
 		err = fn(ctx, name_at(&f, slot), value);
 	}

@@ -40,7 +40,7 @@ static void ask(struct gen *g, const struct ir_insn *i, uint32_t size)
 static void check(struct gen *g)
 {
 	static const enum abi_fault kinds[] = { ABI_FAULT_VALUE_KIND, ABI_FAULT_VALUE_NONE, ABI_FAULT_VALUE_COMPUTED,
-						ABI_FAULT_VALUE_RANGE, ABI_FAULT_VALUE_UNKNOWN };
+						ABI_FAULT_VALUE_RANGE, ABI_FAULT_VALUE_UNKNOWN, ABI_FAULT_VALUE_CHANGES };
 	struct assembler *as = &g->as;
 	uint32_t good = asm_label(as);
 

@@ -22,6 +22,7 @@ const char *out_fault_text(uint32_t fault)
 		[ABI_FAULT_VALUE_COMPUTED] = "computed by the program's code, which is not run",
 		[ABI_FAULT_VALUE_RANGE] = "a number of more than 64 bits",
 		[ABI_FAULT_VALUE_UNKNOWN] = "where this interpreter keeps it is not known",
+		[ABI_FAULT_VALUE_CHANGES] = "it is being changed at this moment",
 	};
 
 	return fault < sizeof(texts) / sizeof(texts[0]) && texts[fault] ? texts[fault] : texts[ABI_FAULT_NONE];
@@ -29,7 +30,7 @@ const char *out_fault_text(uint32_t fault)
 
 static bool is_of_value(uint32_t fault)
 {
-	return fault >= ABI_FAULT_VALUE_KIND && fault <= ABI_FAULT_VALUE_UNKNOWN;
+	return fault >= ABI_FAULT_VALUE_KIND && fault <= ABI_FAULT_VALUE_CHANGES;
 }
 
 void out_fault(struct out_sink *s, const char *prog, const struct out_fault *f)

@@ -139,16 +139,23 @@ static bool may_read(const struct shm_run *r, uint64_t addr, uint64_t size)
 	return !r->shm->no_memory && calls_may(ABI_CALLS_MEMORY);
 }
 
+/* Copy between @local and the @n pieces of this process's memory at @remote, with system call @nr.  Changes errno. */
+static bool copy_by_kernel(long nr, const struct iovec *local, const struct iovec *remote, unsigned n)
+{
+	long done = syscall(nr, (long)own_pid(), local, 1L, remote, (long)n, 0L);
+
+	/* After the main thread ended, the process's number no longer gives access to its memory. */
+	if (__builtin_expect(done < 0 && errno == ESRCH, 0))
+		done = syscall(nr, syscall(SYS_gettid), local, 1L, remote, (long)n, 0L);
+	return done == (long)local->iov_len;
+}
+
 /* Copy between @here and this process's memory at @addr, with system call @nr.  Changes errno. */
 static bool call(long nr, void *here, uint64_t addr, uint64_t size)
 {
 	struct iovec local = { here, size }, remote = { (void *)(uintptr_t)addr, size };
-	long done = syscall(nr, (long)own_pid(), &local, 1L, &remote, 1L, 0L);
 
-	/* After the main thread ended, the process's number no longer gives access to its memory. */
-	if (__builtin_expect(done < 0 && errno == ESRCH, 0))
-		done = syscall(nr, syscall(SYS_gettid), &local, 1L, &remote, 1L, 0L);
-	return done == (long)size;
+	return copy_by_kernel(nr, &local, &remote, 1);
 }
 
 static bool kernel_reads(const struct shm_run *r, void *dst, uint64_t size, uint64_t addr)
@@ -194,6 +201,8 @@ int memory_read(struct shm_run *r, void *dst, uint64_t size, uint64_t addr)
 	if (!kernel_reads(r, dst, size, addr)) {
 		memset(dst, 0, size);
 		err = -EFAULT;
+	} else if (r->note) {
+		r->note(addr, dst, size);
 	}
 	errno = saved;
 	return err;
@@ -213,8 +222,29 @@ int64_t memory_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t
 	if (len < room || (room && room >= size))
 		return copy_string(dst, size, src, len);
 	n = kernel_reads_string(r, dst, size, addr);
+	if (n > 0 && r->note)
+		r->note(addr, dst, (uint64_t)n - ((uint64_t)n == size));
 	errno = saved;
 	return n;
+}
+
+int memory_read_pieces(const struct shm_run *r, void *dst, const struct memory_piece *pieces, unsigned n)
+{
+	struct iovec local = { dst, 0 }, remote[MEMORY_PIECES];
+	int saved = errno, err = 0;
+
+	if (n > MEMORY_PIECES)
+		return -EFAULT;
+	for (unsigned k = 0; k < n; k++) {
+		if (!may_read(r, pieces[k].addr, pieces[k].size))
+			return -EFAULT;
+		remote[k] = (struct iovec){ (void *)(uintptr_t)pieces[k].addr, pieces[k].size };
+		local.iov_len += pieces[k].size;
+	}
+	if (!copy_by_kernel(SYS_process_vm_readv, &local, remote, n))
+		err = -EFAULT;
+	errno = saved;
+	return err;
 }
 
 int memory_write(struct shm_run *r, uint64_t addr, const void *src, uint64_t size)

@@ -28,6 +28,14 @@ int memory_read(struct shm_run *r, void *dst, uint64_t size, uint64_t addr);
  */
 int64_t memory_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t addr);
 
+/*
+ * Copy @n pieces of memory, one after the other, to @dst.  0; -EFAULT: not all can be read, and @dst has anything.  Nothing is
+ * noted (shm_run.note).
+ */
+enum { MEMORY_PIECES = 32 };
+struct memory_piece { uint64_t addr, size; };
+int memory_read_pieces(const struct shm_run *r, void *dst, const struct memory_piece *pieces, unsigned n);
+
 /* Write into the process.  0; -EFAULT: not all could be written; always in the tracer. */
 int memory_write(struct shm_run *r, uint64_t addr, const void *src, uint64_t size);
 

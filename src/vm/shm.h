@@ -120,6 +120,8 @@ struct shm_run {
 	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */
 	const struct shm_values *values;	/* NULL: there are none */
+	/* Called with what the kernel has copied for memory_read() and memory_read_string(); NULL: nobody wants to know. */
+	void (*note)(uint64_t addr, const void *copy, uint64_t size);
 	uint64_t (*thread_time)(void);	/* for vtimestamp; NULL: the thread's CPU time */
 	struct cookie_fd wake;		/* a socket; a write to it wakes the tracer */
 };

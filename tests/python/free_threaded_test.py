@@ -170,10 +170,31 @@ def test_memory(dtrace, interp):
     assert result.code == 0 and rows(result.out) == {"size": size, "alloc": 1601, "free": 1601}, result
 
 
+VALUES = Path(__file__).parent / "data" / "free_values.py"
+READS = {"number": 'pyattr(pyarg(0), "number")', "slot": 'pyattr(pyarg(1), "own")', "table": 'pyitem(pyarg(3), "key")'}
+PROBE = 'python$target:::function-entry /copyinstr(arg1) == "probe"/ { %s }\n'
+FAULT = r"it is being changed at this moment \(0x[0-9a-f]+\) at BPF pc \d+$"
+
+
+def test_values_that_others_change(dtrace, interp):
+    """Each is one that was stored, or there is a fault; never one of an object that was freed meanwhile."""
+    script = "".join(PROBE % f'this->n = pyint({read}); @["{name}"] = count(); @[this->n & 0xffffffffff ? "bad" : "good"] = count();'
+                     for name, read in READS.items())
+    script += PROBE % '@[strjoin("text ", pystr(pyattr(pyarg(0), "name")))] = count();' + PROBE % '@["calls"] = count();'
+    result = dtrace("-q", "-x", "place=target", "-x", "aggsize=4m", "-n", script, "-c", interp.command(VALUES, 6, 300))
+    got, own = rows(result.out), rows(result.out, "own ")["calls"]
+    texts = {text: int(n) for text, n in re.findall(r"^ +text (\w+) +(\d+)$", result.out, re.M)}
+    assert result.code == 0 and got["calls"] == own == 1800 and "bad" not in got, result
+    assert all(text == text[0] * 40 for text in texts), result
+    assert all(re.search(FAULT, line) for line in result.err.splitlines()), result
+    lost = len(result.err.splitlines())
+    assert got["good"] == sum(got[name] for name in READS) and got["good"] + sum(texts.values()) + lost == 4 * own, result
+    assert lost < own // 10, result
+
+
 @pytest.mark.parametrize("script, why", [
-    ("python$target:::function-return { print(pyresult()); }", "values and tasks of Python cannot be read in a free-threaded CPython"),
-    ("python$target:::thread-start, python$target:::exception-caught { @ = count(); }",
-     "not in a free-threaded CPython: thread-start exception-caught")])
+    ("python$target:::thread-start, python$target:::exception-caught, python$target:::task-create { @ = count(); }",
+     "not in a free-threaded CPython: thread-start exception-caught task-create")])
 def test_refused(dtrace, interp, script, why):
     result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(PROGRAM, "runs", 1, 10))
     assert why in result.err and not re.search(r"^ +\d+$", result.out, re.M), result

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.interps(*harness.VERSIONS, "3.13t")]
 TARGET = ("-q", "-x", "place=target")
 N = 200
 
@@ -539,14 +539,19 @@ print("done")
 
 
 def test_while_another_thread_changes_it(dtrace, interp):
+    def lost(result):
+        """Without a GIL a list may be locked again and again: then there is no answer, and the script says so."""
+        faults = result.err.count("it is being changed at this moment")
+        assert result.code == 0 and result.out.startswith("done\n") and faults == len(result.err.splitlines()), result
+        assert not faults or interp.version == "3.13t", result
+        return faults
+
     result = dtrace(*TARGET, "-n", CLAUSE % "@[pylen(pyarg(0))] = count();", "-c", interp.command(MUTATED))
-    assert result.code == 0 and result.out.startswith("done\n") and not result.err, result
     counts = dict(map(int, line.split()) for line in result.out.splitlines()[1:] if line.strip())
-    assert sum(counts.values()) == 3000 and set(counts) <= {0, 3, 4}, result
+    assert sum(counts.values()) + lost(result) == 3000 and set(counts) <= {0, 3, 4}, result
     result = dtrace(*TARGET, "-n", CLAUSE % "@[pyshow(pyarg(0))] = count();", "-c", interp.command(MUTATED))
-    assert result.code == 0 and result.out.startswith("done\n") and not result.err, result
     counts = dict(line.strip().rsplit(None, 1) for line in result.out.splitlines()[1:] if line.strip())
-    assert sum(map(int, counts.values())) == 3000, result
+    assert sum(map(int, counts.values())) + lost(result) == 3000, result
     assert set(counts) <= {"[]", "['a', 'b', 'c']", "['a', 'b', 'c', 1]"}, result
 
 
@@ -575,20 +580,22 @@ def test_no_objects(dtrace, interp):
 
 
 FORGED = """
-import ctypes
+import ctypes, sysconfig
+TYPE = 3 if sysconfig.get_config_var("Py_GIL_DISABLED") else 1     # the word that has an object's type
 kept = []
 def block(*words):      # memory that holds these, and whose other words are @rest
     kept.append((ctypes.c_uint64 * 64)(*words, *[rest] * (64 - len(words))))
     return ctypes.addressof(kept[-1])
+def of_type(at): return block(*[1] * TYPE, at)
 def probe(at): pass
 n = 0
 for rest in 0, 1, 2**64 - 1, id(str), id("text"), id(kept), id(None):
     own = block()
-    ctypes.c_uint64.from_address(own + 8).value = own           # a type of itself
+    ctypes.c_uint64.from_address(own + 8 * TYPE).value = own           # a type of itself
     for meta in 0, 1, own, id("text"), id(kept), id(print), 2**63, id(None):
-        probe(block(1, block(1, meta)))
+        probe(of_type(of_type(meta)))
         n += 1
-    probe(block(1, own))
+    probe(of_type(own))
     n += 1
 class Meta(type): pass
 class Far(metaclass=type("MetaMeta", (type,), {})("Meta", (Meta,), {})): pass
