@@ -445,6 +445,16 @@ struct dtap_frame {
 	size_t nlocals;
 };
 
+/* A task of asyncio's that has not ended. */
+struct dtap_task {
+	const char *name;
+	bool runs;			/* it has its turn now: its frames are among the thread's */
+	const struct dtap_frame *frames;	/* of its coroutines and what they await, the innermost first */
+	size_t nframes;
+	struct dtap_object awaits;	/* what the innermost awaits; address 0: nothing, or unknown */
+	const char *awaits_task;	/* the name of that, if it is a task; or NULL */
+};
+
 /* A thread and its stack, valid until the callback returns. */
 struct dtap_thread {
 	uint32_t pid, tid;		/* tid 0: unknown */
@@ -462,6 +472,9 @@ struct dtap_thread {
 	bool knows_locks;		/* wait and frames' locks are valid for this version of Python */
 	struct dtap_wait wait;
 	bool knows_locals;		/* frames' locals were read (DTAP_THREADS_LOCALS) */
+	const struct dtap_task *tasks;	/* of the loop that the thread runs */
+	size_t ntasks;
+	bool tasks_complete;		/* false: there are more */
 };
 
 /* What dtap_threads() gives besides Python frames. */

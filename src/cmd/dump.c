@@ -86,7 +86,7 @@ static void put_frames(const struct dtap_thread *t)
 
 /* The state while a process is printed. */
 struct dump {
-	bool json;
+	bool json, tasks;
 	size_t n;		/* threads so far */
 };
 
@@ -132,7 +132,50 @@ static void put_wait(const struct dtap_wait *w)
 	puts(w->cycle_is_sure ? "" : " (unless a Lock was released inside its `with`)");
 }
 
-static void put_thread(const struct dtap_thread *t)
+static void put_task(const struct dtap_task *k)
+{
+	printf("\nTask \"");
+	put_plain(k->name);
+	putchar('"');
+	if (k->awaits_task) {
+		printf(": awaits task \"");
+		put_plain(k->awaits_task);
+		putchar('"');
+	} else if (k->awaits.address) {
+		printf(": awaits ");
+		put_plain(k->awaits.type);
+		printf(" 0x%" PRIx64, k->awaits.address);
+	}
+	putchar('\n');
+	for (size_t i = 0; i < k->nframes; i++)
+		put_frame(&k->frames[i]);
+}
+
+/* "    runs task "x"; 3 more tasks" */
+static void put_task_names(const struct dtap_thread *t)
+{
+	const char *more = "";
+	size_t waiting = 0;
+
+	if (!t->ntasks)
+		return;
+	printf("    asyncio: ");
+	for (size_t i = 0; i < t->ntasks; i++) {
+		waiting += !t->tasks[i].runs;
+		if (!t->tasks[i].runs)
+			continue;
+		printf("%stask \"", more);
+		put_plain(t->tasks[i].name);
+		printf("\" has its turn");
+		more = ", ";
+	}
+	if (waiting)
+		printf("%s%zu%s task%s wait%s", more, waiting, t->tasks_complete ? "" : " or more", waiting > 1 ? "s" : "",
+		       waiting > 1 ? "" : "s");
+	putchar('\n');
+}
+
+static void put_thread(const struct dtap_thread *t, bool tasks)
 {
 	if (t->tid)
 		printf("\nThread %" PRIu32, t->tid);
@@ -150,11 +193,15 @@ static void put_thread(const struct dtap_thread *t)
 		printf(" (it ran while it was read: frames may be of several moments)");
 	putchar('\n');
 	put_wait(&t->wait);
+	put_task_names(t);
 	put_frames(t);
 	if (!t->is_complete || !t->natives_complete)
 		puts("    ...");
 	else if (!t->nframes && !t->is_python)
 		puts("    (none of Python's)");
+	for (size_t i = 0; i < t->ntasks && tasks; i++)
+		if (!t->tasks[i].runs)
+			put_task(&t->tasks[i]);
 }
 
 static void put_json_object(const struct dtap_object *o)
@@ -191,12 +238,12 @@ static void put_json_locals(const struct dtap_frame *f)
 	putchar('}');
 }
 
-static void put_json_frames(const struct dtap_thread *t, bool python)
+static void put_json_frames(const struct dtap_frame *frames, size_t nframes, bool python, bool locals)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->nframes; i++) {
-		const struct dtap_frame *f = &t->frames[i];
+	for (size_t i = 0; i < nframes; i++) {
+		const struct dtap_frame *f = &frames[i];
 
 		if (f->is_python != python)
 			continue;
@@ -206,7 +253,7 @@ static void put_json_frames(const struct dtap_thread *t, bool python)
 		put_json_string(f->file ? f->file : "");
 		printf(python ? ",\"line\":%" PRIu64 : ",\"address\":%" PRIu64, python ? f->line : f->address);
 		put_json_locks(f);
-		if (t->knows_locals && python)
+		if (locals && python)
 			put_json_locals(f);
 		putchar('}');
 	}
@@ -249,6 +296,31 @@ static void put_json_wait(const struct dtap_wait *w)
 	putchar('}');
 }
 
+static void put_json_tasks(const struct dtap_thread *t)
+{
+	printf(",\"tasks\":[");
+	for (size_t i = 0; i < t->ntasks; i++) {
+		const struct dtap_task *k = &t->tasks[i];
+
+		printf(i ? ",{\"name\":" : "{\"name\":");
+		put_json_string(k->name);
+		printf(",\"runs\":%s", k->runs ? "true" : "false");
+		if (k->awaits_task) {
+			printf(",\"awaits_task\":");
+			put_json_string(k->awaits_task);
+		}
+		if (k->awaits.address && !k->awaits_task) {
+			printf(",\"awaits\":{");
+			put_json_object(&k->awaits);
+			putchar('}');
+		}
+		printf(",\"frames\":[");
+		put_json_frames(k->frames, k->nframes, true, false);
+		printf("]}");
+	}
+	printf("],\"tasks_complete\":%s", t->tasks_complete ? "true" : "false");
+}
+
 static void put_json_thread(const struct dtap_thread *t)
 {
 	bool natives = false;
@@ -268,11 +340,13 @@ static void put_json_thread(const struct dtap_thread *t)
 	if (t->knows_locks)
 		put_json_wait(&t->wait);
 	printf(",\"exact\":%s,\"complete\":%s,\"frames\":[", t->is_exact ? "true" : "false", t->is_complete ? "true" : "false");
-	put_json_frames(t, true);
+	put_json_frames(t->frames, t->nframes, true, t->knows_locals);
 	printf("]");
+	if (t->ntasks)
+		put_json_tasks(t);
 	if (natives) {
 		printf(",\"native\":[");
-		put_json_frames(t, false);
+		put_json_frames(t->frames, t->nframes, false, false);
 		printf("],\"native_complete\":%s", t->natives_complete ? "true" : "false");
 	}
 	puts("}");
@@ -291,13 +365,13 @@ static int put(void *ctx, const struct dtap_thread *t)
 		printf("Process %" PRIu32 ": %s\nPython %d.%d%s%s\n", t->pid, t->command, t->version >> 8, t->version & 0xff,
 		       t->knows_gil ? "" : "; of this version it is not known who has the GIL",
 		       t->knows_locks ? "" : "; of this version it is not known which lock a thread waits for");
-	put_thread(t);
+	put_thread(t, d->tasks);
 	return 0;
 }
 
-static int dump(uint32_t pid, bool json, unsigned int what)
+static int dump(uint32_t pid, bool json, bool tasks, unsigned int what)
 {
-	struct dump d = { .json = json };
+	struct dump d = { .json = json, .tasks = tasks };
 	char why[512];
 
 	if (!dtap_threads(pid, what, why, sizeof(why), put, &d))
@@ -307,7 +381,7 @@ static int dump(uint32_t pid, bool json, unsigned int what)
 }
 
 static const char help[] =
-	"usage: dtap dump [-jln] -p PID [-p PID]...\n"
+	"usage: dtap dump [-jlnt] -p PID [-p PID]...\n"
 	"\n"
 	"Show what each thread of a Python does now: its stack, the system call and the lock that it waits for,\n"
 	"who has that lock, deadlocks, and who has the GIL.  Nothing is loaded into the process, and a process\n"
@@ -316,6 +390,7 @@ static const char help[] =
 	"  -p, --pid PID     the process\n"
 	"  -l, --locals      the variables of each frame, as by repr(); no code of the process runs for it\n"
 	"  -n, --native      native frames as well\n"
+	"  -t, --tasks       the tasks of asyncio that wait: the stacks of their coroutines, and what they await\n"
 	"  -j, --json        a line of JSON for each thread of Python's\n"
 	"  -h, --help        this text\n";
 
@@ -323,16 +398,17 @@ int cmd_dump(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "pid", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
-		{ "native", no_argument, NULL, 'n' }, { "locals", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' },
+		{ "native", no_argument, NULL, 'n' }, { "locals", no_argument, NULL, 'l' },
+		{ "tasks", no_argument, NULL, 't' }, { "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	unsigned int what = 0;
-	bool json = false;
+	bool json = false, tasks = false;
 	uint32_t pids[64];
 	size_t n = 0;
 	int c, code = CMD_OK;
 
-	while ((c = getopt_long(argc, argv, "p:jlnh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "p:jlnth", options, NULL)) != -1) {
 		unsigned long long pid;
 		char *end;
 
@@ -358,6 +434,9 @@ int cmd_dump(int argc, char **argv)
 		case 'l':
 			what |= DTAP_THREADS_LOCALS;
 			break;
+		case 't':
+			tasks = true;
+			break;
 		default:
 			return help_or_mistake(c, help);
 		}
@@ -373,7 +452,7 @@ int cmd_dump(int argc, char **argv)
 
 		if (i && !json)
 			putchar('\n');
-		one = dump(pids[i], json, what);
+		one = dump(pids[i], json, tasks, what);
 		code = one ? one : code;
 	}
 	return code;

@@ -114,6 +114,27 @@ static void add_frames(struct arena *a, struct dtap_thread *t, const struct pyst
 	t->frames = frames;
 }
 
+static void add_tasks(struct arena *a, struct dtap_thread *t, const struct pystack *st)
+{
+	struct dtap_task *tasks = arena_alloc(a, st->ntasks * sizeof(*tasks) + 1);
+
+	for (size_t i = 0; i < st->ntasks; i++) {
+		const struct pystack_task *from = &st->tasks[i];
+		struct dtap_frame *frames = arena_alloc(a, from->n * sizeof(*frames) + 1);
+		struct dtap_thread only = { 0 };
+
+		for (size_t k = 0; k < from->n; k++)
+			add_python(a, &only, frames, &from->frames[k]);
+		tasks[i] = (struct dtap_task){
+			.name = from->name, .runs = from->runs, .frames = frames, .nframes = from->n,
+			.awaits = { from->awaits_type ? from->awaits_type : "", from->awaits }, .awaits_task = from->awaits_task,
+		};
+	}
+	t->tasks = tasks;
+	t->ntasks = st->ntasks;
+	t->tasks_complete = !st->tasks_cut;
+}
+
 /* The tids of the @n threads whose indexes are @v. */
 static const uint32_t *tids(struct arena *a, const struct pystacks *all, const size_t *v, size_t n)
 {
@@ -160,6 +181,7 @@ static int give(struct arena *a, uint32_t pid, const struct pystacks *all,
 		};
 
 		add_frames(a, &t, st);
+		add_tasks(a, &t, st);
 		ret = thread(ctx, &t);
 	}
 	return ret;

@@ -24,6 +24,7 @@
 #include "probe/pylocals.h"
 #include "probe/pylocks.h"
 #include "probe/pyoffsets.h"
+#include "probe/pytasks.h"
 #include "probe/symbols.h"
 #include "probe/walks.h"
 #include "vm/record.h"
@@ -37,7 +38,7 @@ enum {
 	PTHREAD_MAX = 2304,		/* bytes of the C library's structure for a thread */
 	STACK_COPY = 1 << 18,		/* bytes of a stack that are copied while its thread is stopped */
 	NATIVES_MAX = 1 << 12,		/* native frames of a thread */
-	LOCALS_NS = 2000000,		/* for which a thread is stopped at most while its variables are read */
+	STOPPED_NS = 2000000,		/* for which a thread is stopped at most while its variables and tasks are read */
 };
 
 /* --- a stack ------------------------------------------------------------------------------------------- */
@@ -228,8 +229,8 @@ static void tell_text(const struct pystacks_reader *r, uint64_t addr, uint64_t *
 	*length = !(state & COMPACT) || n > UINT32_MAX ? 0 : (uint32_t)n;
 }
 
-/* The code object at @addr, read once: as from a record in which a program has put only the addresses. */
-static const struct pycode *code_at(struct pystacks_reader *r, uint64_t addr)
+/* As from a record in which a program has put only the addresses. */
+const struct pycode *pystacks_code(struct pystacks_reader *r, uint64_t addr)
 {
 	struct abi_code *rec;
 	struct pycode *c;
@@ -267,7 +268,7 @@ static const uint64_t *add_frames(struct pystacks_reader *r, const struct pystac
 	st->frames = arena_alloc(r->arena, n * sizeof(*st->frames) + 1);
 	st->n = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct pycode *c = code_at(r, raw[i].code);
+		const struct pycode *c = pystacks_code(r, raw[i].code);
 
 		if (!c)
 			continue;
@@ -289,6 +290,21 @@ static bool read_locals(struct pystacks_reader *r, uint64_t state, const struct 
 	r->values.until_ns = 0;
 	pylocals_read(r, st);
 	return pystacks_walk(r, state, again, &whole) == n && whole && same(now, again, n);
+}
+
+/* The tasks of a waiting thread.  False: it does not wait, and there are none. */
+static bool read_tasks_of(struct pystacks_reader *r, struct pystack *st)
+{
+	struct natives_regs regs, again;
+
+	if (waiting_regs(r, st->tid, &regs)) {
+		r->values.until_ns = 0;
+		pytasks_read(r, st);
+		if (waiting_regs(r, st->tid, &again) && again.ip == regs.ip && again.sp == regs.sp)
+			return true;
+	}
+	st->ntasks = 0;
+	return false;
 }
 
 static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack *st)
@@ -322,9 +338,20 @@ static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack
 		st->has_locals = false;
 		entries = add_frames(r, r->raw[now], n, st);
 	}
-	if (stopped && r->locals) {
-		r->values.until_ns = now_ns() + LOCALS_NS;
-		pylocals_read(r, st);
+	if (!stopped && r->slots && pytasks_has(st) && !read_tasks_of(r, st)) {
+		stopped = stop(st->tid, &signal);
+		n = pystacks_walk(r, state, r->raw[now], &whole);
+		st->is_unsure = !stopped || !whole;
+		st->has_locals = false;
+		entries = add_frames(r, r->raw[now], n, st);
+		has_regs = r->natives && stopped && stopped_regs(r, st->tid, &regs, &copy);
+	}
+	if (stopped && r->slots) {
+		r->values.until_ns = now_ns() + STOPPED_NS;
+		if (r->locals)
+			pylocals_read(r, st);
+		if (pytasks_has(st))
+			pytasks_read(r, st);
 	}
 	if (stopped)
 		let_go(st->tid, signal);

@@ -73,6 +73,17 @@ struct pystack_frame {
 	size_t nlocals;
 };
 
+/* A task of asyncio's that has not ended. */
+struct pystack_task {
+	const char *name;
+	uint64_t addr;
+	bool runs;		/* it has its turn: its frames are in the thread's stack */
+	struct pystack_frame *frames;	/* of its coroutines, the innermost first */
+	size_t n;
+	uint64_t awaits;	/* the future or other object that the innermost awaits; 0: unknown */
+	const char *awaits_type, *awaits_task;	/* its type, or its name if it is a task */
+};
+
 struct pystack {
 	bool is_python;		/* else it is a thread without Python state, and has only native frames */
 	uint64_t ident;		/* threading.get_ident() */
@@ -88,6 +99,9 @@ struct pystack {
 	size_t nnatives;
 	bool natives_cut;	/* there are more, which needed an unknown register of a waiting thread */
 	struct pystack_wait wait;
+	struct pystack_task *tasks;	/* of the loop that the thread runs */
+	size_t ntasks;
+	bool tasks_cut;		/* there are more */
 	uint64_t state, gil_cond;	/* addresses: of the thread's state; of what those wait for who want the GIL, or 0 */
 };
 

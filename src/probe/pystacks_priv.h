@@ -35,6 +35,9 @@ struct pystacks_reader {
 	size_t ncodes, codes_cap, addrs_cap;
 };
 
+/* The code object at @addr, read once; NULL: it cannot be read. */
+const struct pycode *pystacks_code(struct pystacks_reader *r, uint64_t addr);
+
 /*
  * The frames of the thread whose state is at @state.  *whole: the chain reached the outermost frame, or the limit;
  * the chain is broken while a frame is being created.

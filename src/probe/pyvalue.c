@@ -84,11 +84,14 @@ static uint64_t flags_of_type(const struct pyvalues *v, uint64_t type)
 static bool type_name(const struct pyvalues *v, uint64_t type, char name[NAME_BYTES])
 {
 	uint64_t at = type ? word(v, type + v->head + TYPE_NAME) : 0;
-	size_t n = 0;
+	size_t n = 0, most = REMOTE_PAGE - at % REMOTE_PAGE;
 
-	/* In pieces: the name may be before memory that cannot be read. */
-	while (at && n + 1 < NAME_BYTES && remote_get(v->mem, at + n, name + n, 1) && name[n])
-		n++;
+	/* The name may be before memory that cannot be read. */
+	most = most < NAME_BYTES ? most : NAME_BYTES - 1;
+	if (at && remote_get(v->mem, at, name, most))
+		n = strnlen(name, most);
+	while (n == most && n + 1 < NAME_BYTES && remote_get(v->mem, at + n, name + n, 1) && name[n])
+		most = ++n;
 	name[n] = '\0';
 	return n;
 }
@@ -108,6 +111,19 @@ bool pyvalue_type_is(const struct pyvalues *v, uint64_t obj, const char *name)
 	char text[NAME_BYTES];
 
 	return type_name(v, type_of(v, obj), text) && !strcmp(text, name);
+}
+
+bool pyvalue_is_a(const struct pyvalues *v, uint64_t obj, const char *name, uint64_t *size)
+{
+	uint64_t type = type_of(v, obj);
+	char text[NAME_BYTES];
+
+	for (int i = 0; type && type % 8 == 0 && i < BASES_MAX; i++, type = word(v, type + v->head + TYPE_BASE))
+		if (type_name(v, type, text) && !strcmp(text, name)) {
+			*size = word(v, type + v->head + TYPE_BASIC);
+			return true;
+		}
+	return false;
 }
 
 int pyvalue_init(struct pyvalues *v, const struct remote *mem, const struct abi_python *py)
@@ -323,17 +339,52 @@ static bool open_instance(const struct pyvalues *v, uint64_t obj, struct table *
 	return off > 0 && off < 1 << 20 && open_dict(v, word(v, obj + (uint64_t)off), t);
 }
 
-uint64_t pyvalue_attribute(const struct pyvalues *v, uint64_t obj, const char *name)
+static uint64_t find(const struct pyvalues *v, const struct table *t, const char *key)
 {
-	uint64_t key, value;
-	struct table t;
+	uint64_t k, value;
 
-	if (!open_instance(v, obj, &t))
-		return 0;
-	for (uint64_t i = 0; i < t.n; i++)
-		if (entry(v, &t, i, &key, &value) && word(v, key + v->py->length) == strlen(name) && text_is(v, key, name))
+	for (uint64_t i = 0; i < t->n; i++)
+		if (entry(v, t, i, &k, &value) && word(v, k + v->py->length) == strlen(key) && text_is(v, k, key))
 			return value;
 	return 0;
+}
+
+uint64_t pyvalue_attribute(const struct pyvalues *v, uint64_t obj, const char *name)
+{
+	struct table t;
+
+	return open_instance(v, obj, &t) ? find(v, &t, name) : 0;
+}
+
+uint64_t pyvalue_item(const struct pyvalues *v, uint64_t dict, const char *key)
+{
+	struct table t;
+
+	return open_dict(v, dict, &t) ? find(v, &t, key) : 0;
+}
+
+void pyvalue_each(const struct pyvalues *v, uint64_t set, void (*each)(void *ctx, uint64_t element), void *ctx)
+{
+	uint64_t used = word(v, set + v->head + SET_USED), mask = word(v, set + v->head + SET_MASK);
+	uint64_t table = word(v, set + v->head + SET_TABLE), n = 0;
+
+	if (!pyvalue_type_is(v, set, "set") || mask > ITEMS_MAX)
+		return;
+	for (uint64_t i = 0; i <= mask && n < used; i++) {
+		uint64_t key = word(v, table + 16 * i), hash = word(v, table + 16 * i + 8);
+
+		if (!key || hash == UINT64_MAX)		/* unused, or removed */
+			continue;
+		n++;
+		each(ctx, key);
+	}
+}
+
+void pyvalue_type_name(const struct pyvalues *v, uint64_t obj, struct strbuf *ret)
+{
+	char name[NAME_BYTES];
+
+	strbuf_puts(ret, type_name(v, type_of(v, obj), name) ? name : "?");
 }
 
 /* --- text ---------------------------------------------------------------------------------------------- */

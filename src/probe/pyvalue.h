@@ -46,7 +46,19 @@ uint64_t pyvalue_tuple_item(const struct pyvalues *v, uint64_t tuple, uint64_t i
 /* The type's name as the interpreter has it, "cell" or "_asyncio.Task"; false: @obj is no object. */
 bool pyvalue_type_is(const struct pyvalues *v, uint64_t obj, const char *name);
 
+/* Does the type of @obj, or one that it is derived from (by tp_base), have that name?  *size: bytes of such an object. */
+bool pyvalue_is_a(const struct pyvalues *v, uint64_t obj, const char *name, uint64_t *size);
+
 /* The attribute @name in the instance's own dictionary; 0: there is none. */
 uint64_t pyvalue_attribute(const struct pyvalues *v, uint64_t obj, const char *name);
+
+/* The value of a dictionary's key @key, a text; 0: there is none. */
+uint64_t pyvalue_item(const struct pyvalues *v, uint64_t dict, const char *key);
+
+/* Call @each for each element of a set. */
+void pyvalue_each(const struct pyvalues *v, uint64_t set, void (*each)(void *ctx, uint64_t element), void *ctx);
+
+/* Append the name of an object's type, "?" for what is none. */
+void pyvalue_type_name(const struct pyvalues *v, uint64_t obj, struct strbuf *ret);
 
 #endif

@@ -157,15 +157,16 @@ counts()
 """)
     assert child.stdout.readline() == "ready\n"
     seen = set()
-    for _ in range(30):
+    while len(seen) < 10:
+        assert child.poll() is None
         for frame in frames(child.pid, "counts"):
-            if "locals" not in frame or "pair" not in frame["locals"]:
+            # The time for which it is stopped can end before all is read.
+            if "pair" not in frame.get("locals", ()) or "..." in str(frame["locals"]):
                 continue
             i, pair, text = (frame["locals"][name] for name in ("i", "pair", "text"))
             assert pair in (f"({i}, ['{i}'])", f"({int(i) - 1}, ['{int(i) - 1}'])"), frame
             assert text in (f"'{i}'", f"'{int(i) - 1}'"), frame
             seen.add(i)
-    assert len(seen) > 10 and child.poll() is None
 
 
 @pytest.mark.needs_root
