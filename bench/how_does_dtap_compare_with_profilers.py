@@ -63,6 +63,8 @@ WAYS = {
     "dtap calls": [DTAP, "calls", "-o", "FOLDER/out.csv", "-c", "COMMAND"],
     "dtap time": [DTAP, "time", "-o", "FOLDER/out.csv", "-c", "COMMAND"],
     "dtap record": [DTAP, "record", "-o", "FOLDER/out.jsonl", "-c", "COMMAND"],
+    "dtap record --cpu": [DTAP, "record", "--cpu", "-o", "FOLDER/out.jsonl", "-c", "COMMAND"],
+    "dtap record --sample 97": [DTAP, "record", "--sample", "97", "-o", "FOLDER/out.jsonl", "-c", "COMMAND"],
     "dtrace, kernel": [DTAP, "dtrace", "-q", "-x", "place=kernel", "-o", "FOLDER/out", "-n",
                        f"python$target:::function-entry {COUNT}", "-c", "COMMAND"],
 }

@@ -1,4 +1,5 @@
 """The ready-made commands.  The witness is the traced program itself: what sys.setprofile counts in it."""
+import base64
 import csv
 import fcntl
 import gzip
@@ -1072,6 +1073,30 @@ def test_flame_graph_in_a_browser(interp, tmp_path):
     assert names["reset"] == names["whole"]
     # The boxes' width is then CPU time: a function that sleeps has none.
     assert "<module>" in names["cpu"] and "nap" not in names["cpu"], names["cpu"]
+
+
+SPEEDSCOPE = pathlib.Path(os.environ.get("DTAP_SPEEDSCOPE", "/var/cache/dtap/npm/node_modules/speedscope")) / "dist/release"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+@pytest.mark.skipif(not SPEEDSCOPE.exists(), reason="npm install --prefix /var/cache/dtap/npm speedscope has not been run")
+@pytest.mark.parametrize("suffix, profiles", [(".json", ["dtap record", "dtap record, CPU time"]), (".folded", []), (".pb.gz", []),
+                                              (".callgrind", ["x.callgrind -- Nanoseconds", "x.callgrind -- CPU_nanoseconds"])])
+@pytest.mark.interps("3.13")
+def test_speedscope_reads_it(interp, tmp_path, suffix, profiles):
+    """Its own importer, in a browser, as its command has it load a file; the page then names the file and its profiles."""
+    assert dtap("record", "--cpu", "-o", tmp_path / f"x{suffix}", "-c", interp.command(PROGRAM)).code == 0
+    text = base64.b64encode((tmp_path / f"x{suffix}").read_bytes()).decode()
+    (tmp_path / "load.js").write_text(f"speedscope.loadFileFromBase64('x{suffix}', '{text}')")
+    page = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-dev-shm-usage", "--use-gl=angle", "--use-angle=swiftshader",
+                           "--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--dump-dom",
+                           f"--user-data-dir={tmp_path}/profile", f"file://{SPEEDSCOPE}/index.html#localProfilePath={tmp_path}/load.js"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, timeout=harness.TIMEOUT_S).stdout
+    named = profiles[0].partition(" --")[0] if profiles else f"x{suffix}"
+    assert re.search(rf"<title>{re.escape(named)}.* - speedscope</title>", page), page
+    text = re.sub(r"<[^>]*>", " ", page)
+    assert all(re.search(rf" {re.escape(profile)} +[\d.,]+(ms|s)? ", text) for profile in profiles), text
 
 
 @pytest.mark.interps("3.13")
