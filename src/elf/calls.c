@@ -1,5 +1,6 @@
 /*
- * Direct calls: where the code of a file calls a function, or jumps to it, by a distance of 32 bits.
+ * Calls of known functions: where the code of a file calls one, or jumps to it, by a distance of 32 bits, or through a word at
+ * such a distance that has its address (a slot of the global offset table, -fno-plt).
  *
  * Any bytes may look like such an instruction.  One counts if decoding arrives at it from the start of the part of a
  * function that it is in (.eh_frame), so that a breakpoint there is safe.
@@ -11,7 +12,8 @@
 #include "elf/obj.h"
 #include "elf/priv.h"
 
-enum { CALL = 0xe8, JUMP = 0xe9, LENGTH = 5, CHUNK = 1 << 20, PART_MAX = 1 << 20, CODE_MAX = 1 << 28 };
+enum { CALL = 0xe8, JUMP = 0xe9, BY_WORD = 0xff, WORD_CALL = 0x15, WORD_JUMP = 0x25 };
+enum { LENGTH = 5, WORD_LENGTH = 6, LONGEST = WORD_LENGTH, CHUNK = 1 << 20, PART_MAX = 1 << 20, CODE_MAX = 1 << 28 };
 
 struct searching {
 	struct obj *o;
@@ -53,7 +55,7 @@ static bool is_instruction(const struct searching *s, uint64_t addr)
 
 	if (!start_before(s, addr, &start) || addr - start > PART_MAX || !obj_offset(s->o, start, true, &off))
 		return false;
-	n = (size_t)(addr - start) + LENGTH;
+	n = (size_t)(addr - start) + LENGTH;	/* that of the shorter one: it may be the last */
 	code = malloc(n);
 	if (!code || obj_read(s->o, off, code, n))
 		at = n;
@@ -65,31 +67,42 @@ static bool is_instruction(const struct searching *s, uint64_t addr)
 	return at == addr - start;
 }
 
-/* The @n bytes of code at @code, which is loaded at @addr. */
-static void search(const struct searching *s, uint64_t addr, const uint8_t *code, size_t n)
+/* The length of the call or jump that the @n bytes at @p may be, and what it refers to, from its end; 0: none. */
+static size_t read_call(const uint8_t *p, size_t n, int32_t *rel)
+{
+	bool by_word = n >= WORD_LENGTH && p[0] == BY_WORD && (p[1] == WORD_CALL || p[1] == WORD_JUMP);
+	size_t length = by_word ? WORD_LENGTH : LENGTH;
+
+	if (!by_word && (n < LENGTH || (p[0] != CALL && p[0] != JUMP)))
+		return 0;
+	memcpy(rel, p + length - sizeof(*rel), sizeof(*rel));
+	return length;
+}
+
+/* The @n bytes of code at @code, which is loaded at @addr; the calls that begin in the first @begin of them. */
+static void search(const struct searching *s, uint64_t addr, const uint8_t *code, size_t n, size_t begin)
 {
 	int32_t rel;
 
-	for (size_t i = 0; i + LENGTH <= n; i++) {
-		if (code[i] != CALL && code[i] != JUMP)
-			continue;
-		memcpy(&rel, code + i + 1, sizeof(rel));
-		for (size_t k = 0; k < s->ntargets; k++)
-			if (addr + i + LENGTH + (uint64_t)(int64_t)rel == s->targets[k] && is_instruction(s, addr + i))
+	for (size_t i = 0; i < begin; i++) {
+		size_t length = read_call(code + i, n - i, &rel);
+
+		for (size_t k = 0; length && k < s->ntargets; k++)
+			if (addr + i + length + (uint64_t)(int64_t)rel == s->targets[k] && is_instruction(s, addr + i))
 				s->fn(s->ctx, k, addr + i);
 	}
 }
 
 static int search_segment(const struct searching *s, const struct obj_seg *seg, uint8_t *code)
 {
-	for (uint64_t at = 0; at + LENGTH <= seg->filesz; at += CHUNK) {
+	for (uint64_t at = 0; at < seg->filesz; at += CHUNK) {
 		uint64_t left = seg->filesz - at;
-		size_t n = left < CHUNK + LENGTH - 1 ? (size_t)left : CHUNK + LENGTH - 1;
+		size_t n = left < CHUNK + LONGEST - 1 ? (size_t)left : CHUNK + LONGEST - 1;
 		int err = obj_read(s->o, seg->off + at, code, n);
 
 		if (err)
 			return err;
-		search(s, seg->addr + at, code, n);
+		search(s, seg->addr + at, code, n, n < CHUNK ? n : CHUNK);
 	}
 	return 0;
 }
@@ -97,7 +110,7 @@ static int search_segment(const struct searching *s, const struct obj_seg *seg, 
 int obj_each_call(struct obj *o, const uint64_t *targets, size_t n, void (*fn)(void *ctx, size_t target, uint64_t addr), void *ctx)
 {
 	struct searching s = { .o = o, .arch = arch_find(o->info.machine), .targets = targets, .ntargets = n, .fn = fn, .ctx = ctx };
-	uint8_t *code = malloc(CHUNK + LENGTH);
+	uint8_t *code = malloc(CHUNK + LONGEST);
 	int err = code ? obj_frames(o, &s.base, &s.parts, &s.nparts) : -ENOMEM;
 
 	if (!err && o->info.machine != EM_X86_64)

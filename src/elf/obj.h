@@ -156,8 +156,14 @@ bool obj_exports(struct obj *o, const char *name, uint64_t *addr);
 void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx);
 
 /*
- * Call @fn for each direct call of, or jump to, one of the addresses @targets, with its number there and the address of
- * the instruction.  0; -ENOENT: there is no .eh_frame_hdr to tell code by; -ENOTSUP: the machine is not x86-64; -ENOMEM,
+ * Call @fn for each function of another file whose address the dynamic linker stores when the program is loaded, with the
+ * address of that word: code built with -fno-plt calls functions through such words.
+ */
+void obj_each_got(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx);
+
+/*
+ * Call @fn for each direct call of, or jump to, one of the addresses @targets, or through the word there, with its number
+ * there and the address of the instruction.  0; -ENOENT: there is no .eh_frame_hdr to tell code by; -ENOTSUP: the machine is not x86-64; -ENOMEM,
  * or the error of reading.
  */
 int obj_each_call(struct obj *o, const uint64_t *targets, size_t n, void (*fn)(void *ctx, size_t target, uint64_t addr), void *ctx);

@@ -79,6 +79,21 @@ static void each_in_order(struct obj *o, void (*fn)(void *ctx, const char *name,
 	}
 }
 
+void obj_each_got(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+{
+	struct relocs r;
+
+	if (o->info.machine != EM_X86_64 || !open_relocs(o, ".rela.dyn", &r))
+		return;
+	for (size_t i = 0; i < r.n; i++) {
+		uint64_t place;
+		const char *name = reloc_name(&r, i, R_X86_64_GLOB_DAT, &place);
+
+		if (name)
+			fn(ctx, name, place);
+	}
+}
+
 /* The bytes of the entry at @p, of which @n are left: jmp *off(%rip), maybe after endbr64.  *off: from the entry's start. */
 static size_t entry_of(const unsigned char *p, size_t n, int64_t *off)
 {

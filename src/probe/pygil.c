@@ -26,7 +26,7 @@ static const struct event {
 
 enum { EVENTS = sizeof(events) / sizeof(events[0]) };
 
-/* --- the procedure linkage table ----------------------------------------------------------------------- */
+/* --- the functions that are called ----------------------------------------------------------------------- */
 
 static void note_entry(void *ctx, const char *name, uint64_t addr)
 {
@@ -37,10 +37,13 @@ static void note_entry(void *ctx, const char *name, uint64_t addr)
 			entries[i] = addr;
 }
 
+/* What the calls refer to: the table's entries, or (-fno-plt) the words that have the functions' addresses. */
 static bool find_entries(struct obj *o, uint64_t entries[static CALLS])
 {
 	memset(entries, 0, CALLS * sizeof(*entries));
 	obj_each_plt(o, note_entry, entries);
+	if (!entries[WAIT] && !entries[SIGNAL])
+		obj_each_got(o, note_entry, entries);
 	return entries[WAIT] && entries[SIGNAL];
 }
 
@@ -84,7 +87,7 @@ size_t pygil_markers(struct obj *o, uint16_t version, struct arena *a, const str
 					.event = events[i].event };
 
 		m.args = operands(a, events[i].nargs);
-		if (obj_offset(o, m.addr, true, &m.off))
+		if (obj_offset(o, m.addr, false, &m.off))
 			all[n++] = m;
 	}
 	return n;

@@ -1,14 +1,14 @@
 /*
  * The markers of CPython's lock, the GIL: gil__wait, gil__take and gil__drop.
  *
- * No interpreter has them; they are found where it calls pthread_cond_signal() and pthread_cond_timedwait() through its
- * procedure linkage table, and the program tells the lock's condition variables from others (bpf/rt/gil.c).  Nothing
+ * No interpreter has them; they are found where it calls pthread_cond_signal() and pthread_cond_timedwait(), through its
+ * procedure linkage table or (-fno-plt) through words of its global offset table, and the program tells the lock's condition variables from others (bpf/rt/gil.c).  Nothing
  * else is needed: neither symbols nor addresses in a process.  So they are the file's, like markers in notes, and fire
- * in the kernel place alone.  A breakpoint is at the call, which the kernel emulates; at the entry of the table, which it
- * must execute elsewhere, it would be ten times as dear.
+ * in the kernel place alone.  A breakpoint is at the call.  One of the linkage table is emulated by the kernel; at the
+ * table's entry, which it must execute elsewhere, it would be ten times as dear.
  *
  * A file has none if it is no CPython that dtap knows, is free-threaded (_Py_DecRefShared), has another C library than
- * glibc, or calls it otherwise (-fno-plt).
+ * glibc, or calls it otherwise (linked statically).
  *
  * They are for descriptions that mean them: a pattern of names must begin with "gil".  Each wait for the lock is cheap,
  * but a program takes it often, and a script that wants any marker had no need of the kernel place before.

@@ -5,7 +5,10 @@ A function called through ctypes.PyDLL holds the lock meanwhile, one called thro
 that another thread waits for the lock, the program sees in /proc; its times and those of probes are of one clock.  So the bounds
 are exact, however slow the machine is.
 """
+import platform
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -122,3 +125,14 @@ def test_refused(dtrace, interp):
     """Nobody else than the kernel sees it, so a script with functions of Python by name cannot ask for it."""
     result = dtrace("-x", "place=target", "-n", "python$target:::gil-take {}", "-c", interp.command("pass"))
     assert result.code == 1 and "gil-take cannot fire in the target place" in result.err and "place=kernel" in result.err, result
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or not shutil.which("gcc"), reason="needs x86-64 and a C compiler")
+@pytest.mark.parametrize("flags", ["-fplt", "-fno-plt", "-fno-plt -fno-pie -no-pie", "-fno-plt -O0"])
+def test_calls(tmp_path, dtrace, flags):
+    """A lock like CPython's, whose calls are compiled in this way, says itself how often what has happened."""
+    source = harness.TOP / "tests/python/data/lock.c"
+    subprocess.run(["gcc", "-O2", *flags.split(), "-rdynamic", "-pthread", source, "-o", tmp_path / "python3"], check=True)
+    result = dtrace("-q", "-n", "python$target:::gil-* { @[probename] = count(); }", "-c", tmp_path / "python3")
+    said = sorted(line.split() for line in result.out.splitlines() if line)
+    assert result.code == 0 and len(said) == 6 and said[::2] == said[1::2], result
