@@ -97,8 +97,8 @@ static bool arg_fits(const struct stp_comp *c, char arg)
 }
 
 /*
- * Do the components @p of a point match the names @c of something that exists?  ** matches any number of components
- * without arguments.  @into gets @p with each ** replaced by what it matched; it has room for all of @c.
+ * Do the components @p of a point match the names @c of something that exists?  ** matches any number of components,
+ * which have no arguments; its own argument is that of the last one.  @into gets @p with each ** replaced by what it matched; it has room for all of @c.
  */
 static bool match(const struct stp_comp *p, size_t np, const struct row_comp *c, size_t nc, struct stp_comp *into,
 		  struct arena *a)
@@ -114,12 +114,14 @@ static bool match(const struct stp_comp *p, size_t np, const struct row_comp *c,
 		into->name = is_pattern(p->name) ? arena_strdup(a, c->name) : p->name;
 		return match(p + 1, np - 1, c + 1, nc - 1, into + 1, a);
 	}
-	for (size_t k = 0; k < nc && !c[k].arg; k++) {
+	for (size_t k = 0; k < nc && (!k || !c[k - 1].arg); k++) {
 		strncat(joined, k ? "." : "", sizeof(joined) - strlen(joined) - 1);
 		strncat(joined, c[k].name, sizeof(joined) - strlen(joined) - 1);
 		into[k] = *p;
 		into[k].name = arena_strdup(a, c[k].name);
-		if (!fnmatch(p->name, joined, FNM_NOESCAPE) &&
+		if (k)
+			into[k - 1].arg = NULL;
+		if (!fnmatch(p->name, joined, FNM_NOESCAPE) && arg_fits(p, c[k].arg) &&
 		    match(p + 1, np - 1, c + k + 1, nc - k - 1, into + k + 1, a))
 			return true;
 	}
@@ -238,6 +240,11 @@ static const struct stp_subsystem *subsystem_of(const struct stp_point *p)
 	return about;
 }
 
+static void refuse_point(struct expansion *x, const struct stp_comp *first, const char *tag)
+{
+	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'", first->name);
+}
+
 static void no_match(struct expansion *x, const struct stp_point *p, const char *tag, const char *why)
 {
 	const struct stp_subsystem *about = why ? NULL : subsystem_of(p);
@@ -245,14 +252,18 @@ static void no_match(struct expansion *x, const struct stp_point *p, const char 
 	struct instead in = { .x = x, .point = p };
 	struct strbuf b = { 0 };
 
-	diag_error(x->diag, first->pos, tag, "semantic error: while resolving probe point: identifier '%s'",
-		   first->name);
 	if (why) {
+		refuse_point(x, first, tag);
 		diag_hint(x->diag, "%s", why);
 		return;
 	}
 	if (!about)
 		about = subsystem_of(x->written);	/* the point of an alias does not have such a suffix */
+	if (about && !about->instead) {
+		diag_warn(x->diag, first->pos, "S_POINT_NEVER", "the probe never fires: it is about %s", about->what);
+		return;
+	}
+	refuse_point(x, first, tag);
 	if (about) {
 		diag_hint(x->diag, "it is about %s, which dtap does not trace: %s", about->what, about->instead);
 		return;

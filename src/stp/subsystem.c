@@ -8,8 +8,10 @@ static const struct {
 	const char *points, *functions;
 } rows[] = {
 #define STP_SUBSYSTEM(what, points, functions, instead) { { what, instead }, points, functions },
+#define STP_NEVER(what, points) { { what, NULL }, points, "" },
 #include "stp/subsystems.def"
 #undef STP_SUBSYSTEM
+#undef STP_NEVER
 };
 
 /* Does @name match one of the patterns @s, which are separated by blanks? */

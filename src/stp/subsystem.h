@@ -9,7 +9,8 @@
 
 struct stp_subsystem {
 	const char *what;	/* "the kernel's terminals" */
-	const char *instead;	/* what to use instead, a sentence without its full stop */
+	const char *instead;	/* what to use instead, a sentence without its full stop; NULL: there is nothing to
+				 * trace, so scripts may name it */
 };
 
 /* The subsystem of the function @name, or of the probe point @name ("tty.read"); NULL: none. */

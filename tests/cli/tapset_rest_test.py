@@ -318,6 +318,16 @@ def test_prefixes_of_system_calls(tmp_path):
     assert lines == ["9"] * 5, lines
 
 
+def test_calls_of_other_programs(tmp_path):
+    """A call that no program makes here is named without harm, even with -W; a name that is nobody's is an error."""
+    script = 'probe syscall.mmap2 { println(name, argstr, pgoffset) } probe syscall.%s.return { } probe begin { println("on") exit() }'
+    for options in [], ["-W"]:
+        result = harness.stap(*options, "-e", script % "sigpending")
+        assert (result.out, result.code) == ("on\n", 0) and "never fires" in result.err, result
+    assert stap("-p2", "-e", script % "sigpendant").code == 1
+    assert stap("-p2", "-e", "probe syscall.mmap2 { exit() }").code == 1
+
+
 def test_begins():
     result = stap("-e", 'probe oneshot { println("once") } probe init { println("first") } probe begin(-1) { println("then") }')
     assert result.out == "first\nthen\nonce\n", result
