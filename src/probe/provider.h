@@ -11,6 +11,7 @@
 struct arena;
 struct module;
 struct python_cache;
+struct python_seen;
 struct strbuf;
 
 /* The state of one probe_find. */
@@ -49,8 +50,9 @@ struct module **set_modules(struct probe_set *set);
 enum python_mode set_python_mode(const struct probe_set *set);
 struct module *set_agent(struct probe_set *set);
 
-/* The cache of probe_is_python (python.c). */
+/* The caches of probe_is_python and python_look_again (python.c). */
 struct python_cache **set_python_cache(struct probe_set *set);
+struct python_seen **set_python_seen(struct probe_set *set);
 
 /* Note that the agent supplies marker @name (a text of the set) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);

@@ -11,6 +11,7 @@
 #include "abi/cpython.h"
 #include "abi/marker.h"
 #include "base/arena.h"
+#include "base/now.h"
 #include "base/oom.h"
 #include "elf/obj.h"
 #include "probe/module.h"
@@ -138,6 +139,45 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 	if (!err)	/* else nothing is known of it, not even that it lacks something */
 		recognise(p, set_agent(set));
 	return err;
+}
+
+enum { SEEN = 1024, SEEN_MS = 1000 };	/* processes that are remembered; more replace others */
+
+/* The files of a process that was looked at. */
+struct python_seen {
+	uint32_t pid;
+	uint64_t dev, ino;	/* of its program */
+	uint64_t ms;
+	struct module **modules;
+	size_t n;
+};
+
+int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid)
+{
+	struct python_seen **all = set_python_seen(set), *seen;
+	char path[32];
+	struct stat st = { 0 };
+	int err;
+
+	if (!*all)
+		*all = arena_alloc(set_arena(set), SEEN * sizeof(**all));
+	seen = &(*all)[pid % SEEN];
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	if (stat(path, &st) && errno != ENOENT)		/* a thread of the kernel has none */
+		return python_look(p, set, pid);
+	if (seen->pid == pid && seen->dev == st.st_dev && seen->ino == st.st_ino && now_ms() - seen->ms <= SEEN_MS) {
+		p->pid = pid;
+		p->modules = seen->modules;
+		p->nmodules = seen->n;
+		recognise(p, set_agent(set));
+	} else {
+		err = python_look(p, set, pid);
+		if (err)
+			return err;
+		*seen = (struct python_seen){ pid, st.st_dev, st.st_ino, now_ms(), p->modules, p->nmodules };
+	}
+	p->cap = 0;		/* the array is the row's: another look makes a new one */
+	return 0;
 }
 
 /* Does the process have a marker of that name outside of the agent? */
@@ -346,7 +386,7 @@ static void each_process(void *ctx, uint32_t pid)
 	struct python_process p = { 0 };
 	struct each *e = ctx;
 
-	if (!python_look(&p, e->set, pid) && p.agent)
+	if (!python_look_again(&p, e->set, pid) && p.agent)
 		e->fn(e->ctx, pid);
 }
 

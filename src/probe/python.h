@@ -41,6 +41,9 @@ struct python_process {
 /* Look at process @pid.  0, or a negative errno without any modules. */
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
 
+/* The same for one of many processes that are looked at by turns: what was seen of it in the last second may be told again. */
+int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid);
+
 /* Does module @m of the process supply the marker @name of provider "python" for @desc? */
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name);

@@ -31,6 +31,7 @@ struct probe_set {
 	enum python_mode python_mode;
 	struct module *agent;
 	struct python_cache *python;
+	struct python_seen *seen;
 	struct supplied {
 		uint16_t version;
 		const char *name;
@@ -170,6 +171,11 @@ struct module *set_agent(struct probe_set *set)
 struct python_cache **set_python_cache(struct probe_set *set)
 {
 	return &set->python;
+}
+
+struct python_seen **set_python_seen(struct probe_set *set)
+{
+	return &set->seen;
 }
 
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)

@@ -170,7 +170,7 @@ static void say_refused(struct look *l)
 static int look_at_process(struct look *l, uint32_t pid)
 {
 	struct python_process *p = &l->python;
-	int err = python_look(p, l->f->set, pid);
+	int err = l->base ? python_look(p, l->f->set, pid) : python_look_again(p, l->f->set, pid);
 	size_t i;
 
 	if (l->base)

@@ -35,6 +35,7 @@ struct supply {
 	struct strbuf missing;	/* why it is missing, if it is needed */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent; any agent */
+	pid_t brings;		/* the command, if it loads the agent itself when it goes on */
 	bool started, is_starting;
 	struct busy *busy;		/* processes into which the agent cannot be brought now, or NULL */
 	pid_t *awaited_pids;	/* processes that have it, but had not answered when last checked */
@@ -320,8 +321,10 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 	if (!s->agents || !needs_agent(s, descs, n, target_pid(t)))
 		return 0;
 	s->awaited = true;
-	if (target_brings(t))
+	if (target_brings(t)) {
+		s->brings = target_pid(t);
 		return 0;
+	}
 	if (target_state(t) == TARGET_AT_EXEC)
 		e = target_to_entry(t, err);
 	if (!e && target_state(t) == TARGET_AT_ENTRY) {
@@ -499,8 +502,8 @@ static void attach_one(void *ctx, uint32_t pid)
 	struct strbuf err = { 0 };
 	int e;
 
-	/* A target has it already. */
-	if (a->interrupted || (s->agents && agents_have(s->agents, (pid_t)pid)) || !is_selected(s, pid))
+	/* A target has it already, or will have it. */
+	if (a->interrupted || (pid_t)pid == s->brings || (s->agents && agents_have(s->agents, (pid_t)pid)) || !is_selected(s, pid))
 		return;
 	e = attach_other(s, a->descs, a->n, pid, &err);
 	a->interrupted = e == -EINTR;

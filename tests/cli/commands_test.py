@@ -1508,3 +1508,12 @@ def test_manual():
     assert set(re.findall(r"^\.It Fl (\w) , Fl -(\w+)", page, re.M)) == shown
     head = (harness.TOP / "src/cmd/ready/head.c").read_text()
     assert set(re.findall(r"^\.It Li @(\w+):", page, re.M)) == set(re.findall(r'{ "(\w+)", \d, \w+, ', head))
+
+
+@pytest.mark.interps("3.11")
+def test_own_command_is_not_waited_for(interp, tmp_path):
+    """The command that dtap itself holds gets the agent when it goes on: nobody else lets it go."""
+    naps = tmp_path / "naps"
+    result = harness.run(["strace", "-o", naps, "-e", "trace=clock_nanosleep", harness.BUILD / "dtap", "calls", "-c", interp.command(PROGRAM)])
+    assert (result.code, result.err) == (0, "") and "outer" in result.out, result
+    assert naps.read_text().count("clock_nanosleep(") < 50, naps.read_text()
