@@ -94,6 +94,8 @@ struct ebpf_event {
 	bool is_freq;
 	uint64_t addr;		/* type PERF_TYPE_BREAKPOINT: the memory, and enum HW_BREAKPOINT_* */
 	uint32_t len, access;
+	bool one_cpu;		/* count on @cpu alone, or on the first one behind it that is online */
+	uint32_t cpu;
 };
 
 /* A probe on a raw tracepoint. */

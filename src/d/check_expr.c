@@ -606,7 +606,7 @@ static const struct type *check_addr(struct check *c, struct d_node *n)
 		return NULL;
 	}
 	root = check_root(b);
-	if ((root && (root == b || root->kind != D_NAME)) || b->kind == D_AGG || node_is_agg(b)) {
+	if ((root ? root == b || root->kind != D_NAME : b->kind == D_NAME) || b->kind == D_AGG || node_is_agg(b)) {
 		check_error(c, n->pos, "D_ADDROF_VAR", "cannot take address of dynamic variable");
 		return NULL;
 	}
@@ -619,7 +619,7 @@ static const struct type *check_addr(struct check *c, struct d_node *n)
 		}
 		return type_ptr(c->types, b->type);
 	}
-	if (!is_lvalue(b) || b->kind == D_NAME || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
+	if (!is_lvalue(b) || ((b->kind == D_INDEX || b->kind == D_MEMBER) && b->ident)) {
 		check_error(c, n->pos, "D_ADDROF_LVAL", "unacceptable operand for unary & operator");
 		return NULL;
 	}

@@ -101,13 +101,17 @@ struct ir_prog *d_compile(struct d *d, const struct resolver *resolver, const st
 {
 	struct ir_prog *p;
 	struct check c;
+	bool right;
 
 	if (d->diag->errors)
 		return NULL;
 	d->opts = *opts;
 	d->opts.strsize = strsize_for(opts->strsize);
 	check_init(&c, d->prog, d->diag, resolver, &d->opts);
-	if (!check_prog(&c) || (d->opts.amin && !attr_enforce(d->prog, d->opts.amin, d->diag)))
+	right = check_prog(&c);
+	if (d->opts.amin && !attr_enforce(d->prog, d->opts.amin, d->diag))	/* a name's attributes do not hang on its types */
+		return NULL;
+	if (!right)
 		return NULL;
 	p = lower_prog(&c, d->opts.strsize);
 	assert(!p || !ir_check(p));	/* a refusal would be a bug in dtap, not a mistake in the script */

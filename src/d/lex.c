@@ -482,7 +482,7 @@ static void lex_macro(struct d_lex *l, struct d_token *t)
 		return;
 	}
 	name = arena_strndup(l->prog->arena, start + n, len);
-	text = macro_text(l, name, &why);
+	text = macro_text(l, name, false, &why);
 	if (!text) {
 		error(l, start, "D_MACRO_UNDEF", "macro %s %.*s is not defined",
 		      is_digit((unsigned char)*name) ? "argument" : "variable", (int)(t->end - start), start);

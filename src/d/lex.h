@@ -96,9 +96,10 @@ const char *tok_show(const struct d_lex *l, const struct d_token *t);
 
 /*
  * The value of the macro @name (without $ and $$; "1", "target").  NULL: it has none (*why tells the user what to do,
- * or is NULL).  A missing argument is "" under defaultargs.
+ * or is NULL).  A missing argument is "" under defaultargs.  Without -c and -p $target is 0 in expressions, so that a
+ * script can ask for it; a probe description (@desc) needs a process.
  */
-const char *macro_text(struct d_lex *l, const char *name, const char **why);
+const char *macro_text(struct d_lex *l, const char *name, bool desc, const char **why);
 
 /* --- control lines (pragma.c) ------------------------------------------------------------------------ */
 

@@ -40,7 +40,7 @@ static const char *argument(struct d_lex *l, const char *name, const char **why)
 	return NULL;
 }
 
-const char *macro_text(struct d_lex *l, const char *name, const char **why)
+const char *macro_text(struct d_lex *l, const char *name, bool desc, const char **why)
 {
 	const struct d_macros *m = &l->macros->m;
 	const struct {
@@ -58,7 +58,7 @@ const char *macro_text(struct d_lex *l, const char *name, const char **why)
 		return argument(l, name, why);
 	if (!strcmp(name, "target")) {
 		*why = "a target is given by -c or -p";
-		return m->target || m->defaultargs ? arena_printf(l->prog->arena, "%lld", (long long)m->target) : NULL;
+		return m->target || m->defaultargs || !desc ? arena_printf(l->prog->arena, "%lld", (long long)m->target) : NULL;
 	}
 	for (i = 0; i < sizeof(vars) / sizeof(vars[0]); i++)
 		if (!strcmp(vars[i].name, name))

@@ -320,7 +320,7 @@ static const char *expand_desc(struct parser *p, const char *text, struct src_po
 			while (isalnum((unsigned char)*e) || *e == '_')
 				e++;
 		name = arena_strndup(p->arena, s, (size_t)(e - s));
-		value = *name ? macro_text(&p->lex, name, &why) : NULL;
+		value = *name ? macro_text(&p->lex, name, true, &why) : NULL;
 		if (!value) {
 			parse_error(p, pos, "D_PDESC_INVAL",
 				    "invalid probe description \"%s\": macro %s $%s is not defined", text,

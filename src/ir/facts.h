@@ -51,6 +51,7 @@ enum ir_effect {
 	IR_MAKES = 1 << 17,	/* a string result can be written directly to where another instruction needs it */
 	IR_TAKES = 1 << 18,	/* it can have each string operand written directly to where it needs it; */
 	IR_TAKES_KEYS = 1 << 19,	/* each except the first operand */
+	IR_CURRENT = 1 << 20,	/* what it returns is of the thread that the probe interrupts */
 	IR_MEMORY_READ = IR_R_SCRATCH | IR_R_USER,
 	IR_MEMORY_WRITTEN = IR_W_SCRATCH | IR_W_USER,
 	IR_WRITES = IR_W_VAR | IR_W_MAP | IR_W_SCRATCH | IR_W_USER | IR_W_STATE,

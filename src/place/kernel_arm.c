@@ -280,13 +280,15 @@ int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *eve
 		attr.bp_addr = event->addr;
 		attr.bp_len = event->len;
 	}
-	for (cpu = 0; cpu < k->ncpus; cpu++) {
+	for (cpu = event->one_cpu ? event->cpu : 0; cpu < k->ncpus; cpu++) {
 		fd = (int)syscall(__NR_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd < 0 && errno == ENODEV)	/* a possible CPU that is not online */
 			continue;
 		e = fd < 0 ? -errno : link_perf_event(k, kernel_prog_of(k, prog).fd, fd, probe);
 		if (e)
 			return refused_event(event, cpu, e, err);
+		if (event->one_cpu)
+			break;
 	}
 	return 0;
 }

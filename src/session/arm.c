@@ -534,16 +534,31 @@ static int arm_run(struct session *s, struct job *j, int handle)
 static int arm_event(struct session *s, struct job *j, int handle)
 {
 	const struct probe *p = j->en->probe;
-	const struct ebpf_event clock = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .period = p->period_ns };
+	const struct ebpf_event clock = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .period = p->period_ns,
+		.one_cpu = p->kind == PROBE_TICK, .cpu = s->opts.v[OPT_cpu] > 0 ? (uint32_t)s->opts.v[OPT_cpu] : 0,
+	};
 
 	return s->place->ops->arm_event(s->place, handle, p->kind == PROBE_EVENT ? p->event : &clock,
 					(uint32_t)(j->en - s->on.v), &j->err);
 }
 
+bool session_interrupts(const struct session *s, const struct enabled *en)
+{
+	struct ir_walk w = ir_walk_clauses(en->clauses, en->nclauses);
+
+	if (s->place->in_target || en->probe->kind != PROBE_TICK || strcmp(en->probe->prov, "profile"))
+		return false;
+	for (const struct ir_insn *i; (i = ir_next(&w));)
+		if (ir_effects(i) & IR_CURRENT)
+			return true;
+	return false;
+}
+
 static int enable_other(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
 	const struct probe *p = en->probe;
-	bool event = p->kind == PROBE_PROFILE || p->kind == PROBE_EVENT;
+	bool event = p->kind == PROBE_PROFILE || p->kind == PROBE_EVENT || session_interrupts(s, en);
 	struct ebpf_env env = base_env(s, event ? EBPF_CTX_PERF : EBPF_CTX_RUN);
 
 	if (event && s->place->in_target)
@@ -662,7 +677,7 @@ static void say_skipped(struct session *s)
 	size_t changed, n = s->place->ops->skipped(s->place, &changed);
 	struct strbuf text = { 0 };
 
-	if (n)
+	if (n && !s->opts.v[OPT_quiet])
 		strbuf_printf(&text, "%s: %zu site%s left out: the kernel cannot put a breakpoint on the instruction%s there\n",
 			      s->conf.command, n, n == 1 ? " was" : "s were", n == 1 ? "" : "s");
 	if (changed)

@@ -73,7 +73,10 @@ int session_match(struct session *s, struct strbuf *err)
 		for (j = 0; j < c->ndescs; j++) {
 			found.n = 0;
 			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
-			if (probe_trouble(s->conf.probes)) {
+			if (s->conf.opts->v[OPT_zdefs] && probe_trouble(s->conf.probes)) {
+				session_warn(s, "cannot look for the probes of %s: %s", c->descs[j].prov,
+					     strerror(-probe_trouble(s->conf.probes)));
+			} else if (probe_trouble(s->conf.probes)) {
 				strbuf_printf(err, "cannot look for probes: %s", strerror(-probe_trouble(s->conf.probes)));
 				return probe_trouble(s->conf.probes);
 			}

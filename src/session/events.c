@@ -330,7 +330,7 @@ int session_add_sources(struct session *s)
 	if (!e && s->conf.timeout_ns)
 		e = add_timer(s, (int64_t)s->conf.timeout_ns, NULL, timeout_ready, NULL);
 	for (i = 0; i < s->on.n && !e; i++)
-		if (s->on.v[i].probe->kind == PROBE_TICK)
+		if (s->on.v[i].probe->kind == PROBE_TICK && !session_interrupts(s, &s->on.v[i]))
 			e = add_timer(s, (int64_t)s->on.v[i].probe->period_ns, &s->on.v[i], tick_ready,
 				      NULL);
 	for (i = 0; i < s->on.n && !e; i++)

@@ -218,6 +218,12 @@ bool session_fired(struct session *s, uint32_t probe, const struct enabled **en,
 bool session_uses(const struct session *s, enum ir_builtin bi);
 void session_find_uses(struct session *s);
 
+/*
+ * arm.c: is @en a tick-N whose clauses ask for the thread at hand (pid, execname, curthread, stack() ...)?  In the kernel it
+ * is a clock of one CPU then, and the thread is what runs there, as in DTrace.  All others are fired by the tracer.
+ */
+bool session_interrupts(const struct session *s, const struct enabled *en);
+
 /* arm.c: session_enable() in the current place. */
 int session_arm(struct session *s, struct strbuf *err);
 

@@ -313,8 +313,9 @@ static bool events_may_end(const struct session *s)
 		if (ends_session(s->on.errors[i]))
 			return true;
 	for (uint32_t i = 0; i < s->on.n; i++)
-		for (uint32_t k = 0; k < s->on.v[i].nclauses && !session_is_tracers(s->on.v[i].probe); k++)
-			if (ends_session(s->on.v[i].clauses[k]))
+		for (uint32_t k = 0; k < s->on.v[i].nclauses; k++)
+			if ((!session_is_tracers(s->on.v[i].probe) || session_interrupts(s, &s->on.v[i])) &&
+			    ends_session(s->on.v[i].clauses[k]))
 				return true;
 	return false;
 }

@@ -210,3 +210,26 @@ def test_on_one_cpu(dtrace):
     for cpu in os.sched_getaffinity(0):
         result = dtrace("-q", "-x", f"cpu={cpu}", "-n", "BEGIN { trace(cpu); exit(0); } END { trace(cpu); }")
         assert result.out.split() == [str(cpu) * 2], result
+
+
+# --- ticks ------------------------------------------------------------------------------------------------------------
+
+def test_tick_interrupts_who_runs():
+    """A tick that asks for pid sees what runs on its CPU: here a loop that has to share it at most."""
+    cpu = min(os.sched_getaffinity(0))
+    loop = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    try:
+        result = harness.dtrace("-q", "-x", f"cpu={cpu}", "-n", 'tick-10ms /pid == $1/ { printf("%s %d", execname, cpu); exit(0); }',
+                                str(loop.pid))
+        assert result.out.strip() == f"sh {cpu}", result
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+# --- the least attributes ---------------------------------------------------------------------------------------------
+
+def test_attributes_are_told_beside_a_mistake_of_types():
+    result = harness.dtrace("-e", "-x", "errtags", "-x", "amin=Evolving/Evolving/Common", "-n",
+                            "BEGIN { trace(curthread->no_such_member); }")
+    assert result.code == 1 and "[D_ATTR_MIN]" in result.err and "[D_TYPE_MEMBER]" in result.err, result

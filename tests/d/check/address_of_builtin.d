@@ -1,0 +1,4 @@
+BEGIN
+{
+	trace(&pid);	/* error: D_ADDROF_VAR */
+}

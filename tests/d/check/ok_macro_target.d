@@ -1,0 +1,5 @@
+BEGIN
+/$target == 0 || pid == $target/
+{
+	trace($target);
+}

@@ -1,3 +1,0 @@
-BEGIN {
-	trace($target); /* error: D_MACRO_UNDEF */
-}
