@@ -1305,6 +1305,7 @@ def test_command_is_sound(path):
     listed = dtap("--help").out
     assert re.search(rf"^  {words[0]} +\w", listed, re.M)
     told = dtap(*words, "--help").out
+    assert ("--interval" in told) == bool(re.search(r"@output: (table|functions)$", path.read_text(), re.M)), told
     assert f"usage: dtap {words[0]} " in told and re.search(r"@summary: (.*)", path.read_text())[1] in told, told
     script = dtap(*words, "--script", *(["f"] if "@functions: required" in path.read_text() else [])).out
     assert script.startswith("#!/usr/bin/env -S dtrace -s\n")

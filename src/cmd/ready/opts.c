@@ -225,7 +225,8 @@ void ready_opts_help(const struct ready_head *h)
 		printf("\n%s", h->about);
 	putchar('\n');
 	for (i = 0; i < ROWS; i++)
-		put_option(rows[i].letter, rows[i].name, rows[i].arg, rows[i].what);
+		if (rows[i].letter != 'i' || h->form == READY_TABLE || h->form == READY_FUNCTION_TABLE)
+			put_option(rows[i].letter, rows[i].name, rows[i].arg, rows[i].what);
 	for (i = 0; i < h->noptions; i++) {
 		put_option(0, h->options[i].name, args[h->options[i].kind], h->options[i].what);
 		if (h->options[i].preset)

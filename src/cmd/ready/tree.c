@@ -410,7 +410,7 @@ static int show_tree(struct ready_run *r, bool last)
 	int e = ready_tree_read(&t, r);
 
 	(void)last;
-	r->shown += t.n ? t.n - 1 : 0;
+	r->shown += t.n && t.nodes[0]->child ? t.n - 1 : 0;
 	if (!e && (r->format == READY_AS_CPU_FOLDED || r->format == READY_AS_CPU_SVG))
 		e = ready_tree_use_cpu(&t);
 	if (!e)
