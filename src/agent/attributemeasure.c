@@ -162,11 +162,15 @@ static bool is_descriptor(enum specimen which, bool gets, bool sets)
 static void measure_types(void)
 {
 	struct object_state *s = &agent.objects;
+	uint64_t dealloc;
 
 	s->type_mro = find_attribute(specimens[S_SUB], "__mro__", TYPE_SIZE);
 	s->type_base = find_attribute(specimens[S_SUB], "__base__", TYPE_SIZE);
 	s->type_qualname = find_attribute(specimens[S_PLAIN], "__qualname__", TYPE_SIZE);
 	s->type_keys = s->type_qualname + 8;
+	dealloc = word_of(specimens[S_PLAIN], s->type_name + OBJECT_NAME_TO_DEALLOC);
+	if (s->type_name && dealloc == word_of(specimens[S_SUB], s->type_name + OBJECT_NAME_TO_DEALLOC))
+		s->type_dealloc = dealloc;
 	s->function_qualname = find_attribute(specimens[S_FUNCTION], "__qualname__", OBJECT_SIZE);
 	if (!s->type_base || !is_descriptor(S_FUNCTION, true, false) || !is_descriptor(S_PROPERTY, true, true) ||
 	    !is_descriptor(S_SLOT, true, true) || !is_descriptor(S_STATIC, true, false) || !is_descriptor(S_INT, false, false) ||

@@ -30,6 +30,7 @@ enum {
 static struct object_state *const object_at = &agent.objects;
 
 enum { OBJECT_HEAD = 64 };
+enum { OBJECT_NAME_TO_DEALLOC = 24 };	/* from tp_name to tp_dealloc: tp_basicsize and tp_itemsize are between */
 
 /* The offset of what follows an object's type: without a GIL objects have a thread, a lock and two counts before it. */
 static inline uint32_t object_body(void)

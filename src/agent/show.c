@@ -429,6 +429,17 @@ static int show_set(struct show *w, const struct object *o)
 
 /* --- instances ---------------------------------------------------------------------------------------- */
 
+/* Has the program made the class @type, by a class statement?  Types of C modules are on the heap as well. */
+static bool is_of_program(struct shm_run *r, uint64_t type, uint64_t flags)
+{
+	uint64_t dealloc;
+
+	if (!(flags & TYPE_HEAP) || !object_at->type_dealloc)
+		return flags & TYPE_HEAP;
+	return !memory_read(r, &dealloc, sizeof(dealloc), type + object_at->type_name + OBJECT_NAME_TO_DEALLOC) &&
+	       dealloc == object_at->type_dealloc;
+}
+
 static int in_classes(const struct object *o, const char *name, uint64_t *value)
 {
 	struct attribute_key k;
@@ -575,7 +586,7 @@ static int show_slots(struct show *w, const struct object *o, uint64_t *shown)
 
 		if (flags_of_type(w, class, &flags))
 			return ABI_FAULT_BADADDR;
-		if (!(flags & TYPE_HEAP))
+		if (!is_of_program(w->run, class, flags))
 			continue;
 		if (memory_read(w->run, &addr, sizeof(addr), class + object_at->type_base + 8) || object_open(w->run, addr, &dict) ||
 		    attribute_dict(&dict, &t))
@@ -653,7 +664,7 @@ static shower *by_kind(const struct object *o)
 	if (has_bases && (attribute_is_a(o->run, o->type, object_at->set_type) ||
 			  attribute_is_a(o->run, o->type, object_at->frozenset_type)))
 		return show_set;
-	return o->flags & TYPE_HEAP && has_bases ? show_instance : show_other;
+	return has_bases && is_of_program(o->run, o->type, o->flags) ? show_instance : show_other;
 }
 
 /* An object inside itself. */

@@ -378,6 +378,7 @@ struct object_state {
 	uint32_t float_value, list_items;
 	uint32_t type_mro, type_base;	/* after tp_base: tp_dict, tp_descr_get, tp_descr_set, tp_dictoffset */
 	uint32_t type_qualname, type_keys;	/* of a class that the program has created */
+	uint64_t type_dealloc;		/* tp_dealloc of such classes, which those of C modules have not */
 	uint32_t descr_member, function_qualname;
 	uint32_t traceback_next;	/* in a traceback: that of the called function */
 	uint32_t exception[OBJECT_EXCEPTION];	/* by object_exception_names */

@@ -482,6 +482,31 @@ def test_shown_as_repr(dtrace, interp, kind):
     assert [pair for pair in zip(found, want) if pair[0] != pair[1]] == []
 
 
+def test_shown_of_c(dtrace, interp):
+    """What C implements: type and address, whatever members the type has.  What is derived from it: the own attributes."""
+    out = dtrace(*TARGET, "-n", CLAUSE % r'printf("%s\n", pyshow(pyarg(0)));', "-c", interp.command("""
+import collections, functools, re, sqlite3, threading
+class Mine(collections.deque):
+    pass
+class Slots(sqlite3.Connection):
+    __slots__ = "own",
+def probe(x): pass
+mine, slots = Mine(), Slots(":memory:")
+mine.a, slots.own = 1, "two"
+for x in threading.Lock(), collections.deque([1]), functools.partial(int, "3"), sqlite3.connect(":memory:"), re.compile("a"):
+    probe(x)
+probe(mine)
+probe(slots)
+""")).out
+    *of_c, mine, slots = out.strip().splitlines()
+    names = ["lock", "deque", "partial", "Connection", "Pattern"]
+    assert len(of_c) == len(names) and all(re.fullmatch(rf"<(\w+\.)*{name} object at 0x[0-9a-f]+>", line)
+                                           for name, line in zip(names, of_c)), out
+    assert mine == "Mine(a=1)"
+    assert slots == "Slots(own='two')"
+
+
+
 def test_shown_in_bounds(dtrace, interp):
     """Cut between characters, with dots; deep ones end in dots; as a key it is the text."""
     program = """
