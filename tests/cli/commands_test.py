@@ -1518,3 +1518,12 @@ def test_own_command_is_not_waited_for(interp, tmp_path):
     result = harness.run(["strace", "-o", naps, "-e", "trace=clock_nanosleep", harness.BUILD / "dtap", "calls", "-c", interp.command(PROGRAM)])
     assert (result.code, result.err) == (0, "") and "outer" in result.out, result
     assert naps.read_text().count("clock_nanosleep(") < 50, naps.read_text()
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("options, columns", ((["--sample", "1"], "self_ns,total_ns,cpu_self_ns,cpu_total_ns,"), ([], "calls,self_ns,total_ns,")))
+def test_record_of_nothing(interp, tmp_path, options, columns):
+    """The columns are those of the command, whatever was seen."""
+    dtap("record", *options, "-o", tmp_path / "x.csv", "-c", "/bin/true")
+    assert (tmp_path / "x.csv").read_text().startswith(columns)

@@ -169,27 +169,19 @@ static int take_row(void *ctx, const struct dtap_row *row)
 	switch (c->kind) {
 	case READY_CALLS:
 	case READY_COUNT:
-		r->t->has_calls = true;
 		n->calls += row->value.i;
 		break;
 	case READY_ENTRY:
-		r->t->has_calls = true;
 		n->calls += (int64_t)row->count;
 		caller->self += row->sum;
 		break;
 	case READY_CPU:
 	case READY_CALLER_CPU:
-		r->t->has_cpu = true;
 		(c->kind == READY_CPU ? n : caller)->cpu_self += row->value.i;
 		break;
 	case READY_BUSY:
-		r->t->has_cpu = true;
 		n->self += row->value.i;
 		n->cpu_self += row->value.i;
-		break;
-	case READY_SAMPLES:
-		r->t->is_samples = true;
-		n->self += row->value.i;
 		break;
 	default:
 		n->self += row->value.i;
@@ -281,11 +273,35 @@ static void keep_pythons(struct ready_tree *t)
 	}
 }
 
+/* What the tree has is what the command counts, also where nothing was seen. */
+static void note_kind(struct ready_tree *t, enum ready_kind kind)
+{
+	switch (kind) {
+	case READY_CALLS:
+	case READY_COUNT:
+	case READY_ENTRY:
+		t->has_calls = true;
+		break;
+	case READY_CPU:
+	case READY_CALLER_CPU:
+	case READY_BUSY:
+		t->has_cpu = true;
+		break;
+	case READY_SAMPLES:
+		t->is_samples = true;
+		break;
+	default:
+		break;
+	}
+}
+
 int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 {
 	struct reading reading = { t, &r->req->head };
 	int e = ready_tree_begin(t);
 
+	for (size_t i = 0; i < reading.h->ncolumns; i++)
+		note_kind(t, reading.h->columns[i].kind);
 	if (!e)
 		e = ready_aggregations(r, take_row, &reading);
 	if (!e && reading.h->needs_kernel && (r->req->all || r->req->by_user))
