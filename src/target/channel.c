@@ -120,7 +120,8 @@ static void end(struct agents *a, struct channel *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	if (c->state == CHANNEL_READY && !c->has_answered)
+	/* A child of fork begins with its parent's hooks: it may end before it is asked. */
+	if (c->state == CHANNEL_READY && !c->has_answered && !c->proof)
 		channel_tell(a, c, AGENTS_LATE, 0);
 	channel_tell(a, c, AGENTS_GONE, 0);
 	channel_end(a, c);

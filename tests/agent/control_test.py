@@ -133,7 +133,8 @@ with open(path, "rb") as elf:
     entry = struct.unpack_from("<Q", elf.read(64), 24)[0]
 with open("/proc/self/maps") as maps:
     base = next(int(line.split("-")[0], 16) for line in maps if path in line)
-agent_entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(base + entry)
+entered = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_uint)(base + entry)
+agent_entry = lambda fd: entered(fd, 0)
 
 def full(fd):
     "What it answers when there is one descriptor left; and how many the process has afterwards."

@@ -297,7 +297,8 @@ def test_golden_mistakes(server, folder, suffix):
 
 SOUND = {
     # A command is a script for dtap, which puts some variables before it.
-    "share": lambda: [path for path in SHARE.rglob("*") if path.suffix in (".d", ".stp", ".stpm") and path.parent.name != "commands"],
+    "share": lambda: [path for path in SHARE.rglob("*") if path.suffix in (".d", ".stp", ".stpm")
+                      and "commands" not in path.parts],
     # Those that are refused on purpose, need the C preprocessor, or may match no probe, say so.
     "golden": lambda: [path for path in golden("d/run", "d") + golden("stp/run", "stp") + sorted((TESTS / "d/guide").rglob("*.d"))
                        if not re.search(r"@@exit: 1\b|@@options:.* -[CDUIZ]\b", path.read_text(errors="replace"))],

@@ -223,7 +223,7 @@ static void an_agent_that_goes_is_not_waited_for(void **state)
 	agents_turn(agents);
 	close(fd);
 	assert_int_equal(agents_look(agents, 5000), 0);
-	expect("ready 30d0000 ff 0 \nlate 30d0000 ff 0 \ngone 30d0000 ff 0 \n");
+	expect("ready 30d0000 ff 0 \ngone 30d0000 ff 0 \n");
 }
 
 static void an_agent_that_went_on_says_so(void **state)
