@@ -117,5 +117,7 @@ def test_pictures_are_those_of_the_script(tmp_path):
     for name in shown:
         there, made = ((folder / name).read_text() for folder in (harness.TOP / "doc/pictures", tmp_path))
         assert len(there) < 150_000 and xml.etree.ElementTree.fromstring(there).tag.endswith("}svg")
-        words = [set(re.findall(r">(?:[^<]*[^<\w])?(pay|price|handle|\$ dtap \w+)\b", text)) for text in (there, made)]
+        # The fourth row of a table of times may be another one each time.
+        seen = "main" if name == "flame.svg" else r"pay|price|handle|\$ dtap \w+"
+        words = [set(re.findall(rf">(?:[^<]*[^<\w])?({seen})\b", text)) for text in (there, made)]
         assert words[0] == words[1] and words[0], name
