@@ -10,7 +10,6 @@
 #include "base/strbuf.h"
 #include "lang/desc.h"
 #include "probe/procs.h"
-#include "session/askers.h"
 #include "session/busy.h"
 #include "session/newcomers.h"
 #include "session/session.h"
@@ -38,8 +37,6 @@ struct supply {
 	bool awaited, heard;	/* the command's agent; any agent */
 	pid_t brings;		/* the command, if it loads the agent itself when it goes on */
 	bool started, is_starting;
-	struct askers askers;
-	bool is_asked, is_deaf;		/* somebody has asked; there is no name by which Pythons ask */
 	struct busy *busy;		/* processes into which the agent cannot be brought now, or NULL */
 	pid_t *awaited_pids;	/* processes that have it, but had not answered when last checked */
 	size_t nawaited, awaited_cap;
@@ -51,12 +48,10 @@ struct supply {
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
 	struct session *session;	/* NULL before supply_start() */
-	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late. */
-	struct wanted { uint32_t pid; bool asked, late; } *wanted;
+	uint32_t *wanted;		/* newcomers that are to be traced and of whose agents nothing is heard yet */
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes that are, or were, traced */
 	size_t nheard;
-	uint64_t late;			/* had begun before their hooks were installed */
 	uint64_t unseen;		/* Pythons, by their name, that had ended before they could be looked at */
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
@@ -101,15 +96,6 @@ const char *supply_missing(const struct supply *s)
 	return strbuf_str(&s->missing);
 }
 
-/* Is the session about processes that no description names? */
-static bool is_for_everybody(const struct supply *s)
-{
-	for (size_t i = 0; i < s->ndescs; i++)
-		if (desc_is_glob(s->descs[i].prov))
-			return !s->also && !s->conf.few;
-	return false;
-}
-
 static void say_unseen(const struct supply *s)
 {
 	struct strbuf b = { 0 };
@@ -121,57 +107,6 @@ static void say_unseen(const struct supply *s)
 	strbuf_fini(&b);
 }
 
-static void say_late(const struct supply *s)
-{
-	struct strbuf b = { 0 };
-
-	strbuf_printf(&b, "%llu program%s may have begun before the agent was in %s: the first calls are not covered; where it "
-		      "is installed (dtap agent install) Pythons ask at their start", (unsigned long long)s->late,
-		      s->late == 1 ? "" : "s", s->late == 1 ? "it" : "them");
-	s->conf.message(s->conf.ctx, strbuf_str(&b));
-	strbuf_fini(&b);
-}
-
-static struct wanted *find_wanted(const struct supply *s, uint32_t pid)
-{
-	for (size_t i = 0; i < s->nwanted; i++)
-		if (s->wanted[i].pid == pid)
-			return &s->wanted[i];
-	return NULL;
-}
-
-/* It may have begun before it is traced. */
-static void count_late(struct supply *s, struct wanted *w)
-{
-	s->late += !w->late;
-	w->late = true;
-}
-
-static bool was_heard_of(const struct supply *s, uint32_t pid)
-{
-	for (size_t i = 0; i < HEARD; i++)
-		if (s->heard_of[i] == pid)
-			return true;
-	return false;
-}
-
-/* The session ends before it has looked at a program. */
-static void count_rest(void *ctx, uint32_t pid, bool named)
-{
-	struct supply *s = ctx;
-
-	s->unseen += named && !find_wanted(s, pid) && !was_heard_of(s, pid) && !procs_is_alive(pid);
-}
-
-static void count_rests(struct supply *s)
-{
-	if (!s->started || !s->newcomers || !is_for_everybody(s))
-		return;
-	for (size_t i = 0; i < s->nwanted; i++)
-		count_late(s, &s->wanted[i]);
-	newcomers_each(s->newcomers, count_rest, s);
-}
-
 void supply_free(struct supply *s)
 {
 	if (!s)
@@ -180,12 +115,8 @@ void supply_free(struct supply *s)
 	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
-	count_rests(s);
 	if (s->unseen && s->conf.message)
 		say_unseen(s);
-	/* Elsewhere the agent's start in what runs already and has just begun is not told apart. */
-	if (s->late && (s->unseen || s->is_asked || s->is_deaf) && s->conf.message && is_for_everybody(s))
-		say_late(s);
 	newcomers_free(s->newcomers);
 	busy_free(s->busy);
 	agents_free(s->agents);
@@ -218,46 +149,33 @@ static void say(struct supply *s, const struct agents_event *e, const char *what
 	strbuf_fini(&b);
 }
 
-/* Keep it in @wanted.  NULL: no memory. */
-static struct wanted *want(struct supply *s, uint32_t pid)
+/* Keep it in @wanted. */
+static void want(struct supply *s, uint32_t pid)
 {
-	struct wanted *w = find_wanted(s, pid);
-
-	if (w || !grow_array(&s->wanted, &s->wanted_cap, s->nwanted, sizeof(*s->wanted)))
-		return w;
-	w = &s->wanted[s->nwanted++];
-	*w = (struct wanted){ .pid = pid };
-	return w;
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (s->wanted[i] == pid)
+			return;
+	if (grow_array(&s->wanted, &s->wanted_cap, s->nwanted, sizeof(*s->wanted)))
+		s->wanted[s->nwanted++] = pid;
 }
 
 /* Was it one? */
 static bool forget_wanted(struct supply *s, uint32_t pid)
 {
-	struct wanted *w = find_wanted(s, pid);
-
-	if (w)
-		*w = s->wanted[--s->nwanted];
-	return w;
-}
-
-static void tell_late(struct supply *s, struct wanted *w)
-{
-	if (w->late)
-		return;
-	count_late(s, w);
-	tell(s, SUPPLY_LATE, (pid_t)w->pid, "");
+	for (size_t i = 0; i < s->nwanted; i++) {
+		if (s->wanted[i] == pid) {
+			s->wanted[i] = s->wanted[--s->nwanted];
+			return true;
+		}
+	}
+	return false;
 }
 
 /* It was to be traced, and has ended too early. */
 static void tell_ended(struct supply *s, uint32_t pid)
 {
-	struct wanted *w = find_wanted(s, pid);
-
-	if (!w)
-		return;
-	count_late(s, w);
-	forget_wanted(s, pid);
-	tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
+	if (forget_wanted(s, pid))
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
 }
 
 /*
@@ -266,8 +184,9 @@ static void tell_ended(struct supply *s, uint32_t pid)
  */
 static void tell_unseen(struct supply *s, uint32_t pid)
 {
-	if (was_heard_of(s, pid))
-		return;
+	for (size_t i = 0; i < HEARD; i++)
+		if (s->heard_of[i] == pid)
+			return;
 	s->unseen++;
 	tell(s, SUPPLY_UNSEEN, (pid_t)pid, "");
 }
@@ -275,7 +194,6 @@ static void tell_unseen(struct supply *s, uint32_t pid)
 static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
-	struct wanted *w;
 
 	s->heard = true;
 	if (e->what == AGENTS_READY)
@@ -297,11 +215,7 @@ static void heard(void *ctx, const struct agents_event *e)
 			say(s, e, "cannot run the script in");
 		break;
 	case AGENTS_LATE:
-		w = find_wanted(s, (uint32_t)e->pid);
-		if (w && (w->asked || w->late))
-			tell_late(s, w);
-		else
-			say(s, e, "was answered too late, and what came before that is not traced, in");
+		say(s, e, "was answered too late, and what came before that is not traced, in");
 		break;
 	case AGENTS_STATE:
 		tell(s, SUPPLY_READY, e->pid, "");
@@ -315,7 +229,7 @@ static void heard(void *ctx, const struct agents_event *e)
 		tell(s, SUPPLY_GONE, e->pid, "");
 		break;
 	}
-	if (e->what != AGENTS_READY && e->what != AGENTS_LATE)
+	if (e->what != AGENTS_READY)
 		forget_wanted(s, (uint32_t)e->pid);
 }
 
@@ -687,11 +601,20 @@ static bool needs_agent_later(const struct supply *s, uint32_t pid)
 	return false;
 }
 
+/* Is the session about processes that no description names? */
+static bool is_for_everybody(const struct supply *s)
+{
+	for (size_t i = 0; i < s->ndescs; i++)
+		if (desc_is_glob(s->descs[i].prov))
+			return !s->also && !s->conf.few;
+	return false;
+}
+
 /* It has ended.  Of which processes the session is, only a living one can tell. */
 static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 {
-	if (find_wanted(s, pid))
-		tell_ended(s, pid);
+	if (forget_wanted(s, pid))
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
 	else if (named && is_for_everybody(s))
 		tell_unseen(s, pid);
 	return NEWCOMER_DONE;
@@ -702,7 +625,6 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	struct supply *s = ctx;
 	struct target *t = NULL;
 	struct strbuf err = { 0 };
-	struct wanted *w;
 	int e;
 
 	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid)) {
@@ -729,21 +651,17 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	if (!needs_agent_later(s, pid))
 		return NEWCOMER_DONE;
 	agents_turn(s->agents);
-	w = want(s, pid);
+	want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
 		return NEWCOMER_HARDLY;
-	if (!last && askers_will(&s->askers, pid))
-		return NEWCOMER_SOON;
 	e = target_attach((pid_t)pid, &t, &err);
 	if (!e)
 		e = agents_try(s->agents, t, &err);
 	target_free(t);
-	if (!e && w)
-		tell_late(s, w);
-	else if (e == -ESRCH)
+	if (e == -ESRCH)
 		tell_ended(s, pid);
-	else if (last && forget_wanted(s, pid))
+	else if (e && last && forget_wanted(s, pid))
 		say_missed(s, pid, strbuf_str(&err));
 	strbuf_fini(&err);
 	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
@@ -838,43 +756,6 @@ static bool let_rest(void *ctx, uint32_t pid, bool rest)
 	return agents_rest(s->agents, (pid_t)pid, rest);
 }
 
-/* May a Python that starts, and asks, have the agent? */
-static bool is_answered(void *ctx, pid_t pid, bool has)
-{
-	struct supply *s = ctx;
-	struct wanted *w;
-
-	s->is_asked = true;
-	if (has) {
-		askers_add(&s->askers, (uint32_t)pid);
-		return false;
-	}
-	if ((s->also && !s->also(s->also_ctx, (uint32_t)pid)) || !is_selected(s, (uint32_t)pid) ||
-	    probe_is_python(s->conf.probes, (uint32_t)pid) != PROBE_PYTHON_YES || !needs_agent_later(s, (uint32_t)pid))
-		return false;
-	askers_add(&s->askers, (uint32_t)pid);
-	w = want(s, (uint32_t)pid);
-	if (w)
-		w->asked = true;
-	return w;
-}
-
-/* Sessions about processes that no description names answer those that start. */
-static void answer(struct supply *s)
-{
-	struct strbuf why = { 0 };
-	bool wide = false;
-
-	for (size_t i = 0; i < s->ndescs; i++)
-		wide = wide || !is_of_target(&s->descs[i]);
-	s->is_deaf = wide && agents_answer(s->agents, is_answered, s, &why);
-	if (s->is_deaf) {
-		strbuf_puts(&why, "; they get the agent some milliseconds later");
-		message(s, &why);
-	}
-	strbuf_fini(&why);
-}
-
 int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
 	int e;
@@ -886,8 +767,6 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 	session_set_peers(session, each_peer, s);
 	session_set_rest(session, let_rest, s);
 	s->session = session;
-	if (s->newcomers)
-		answer(s);
 	s->is_starting = true;
 	e = agents_look(s->agents, patience(s) > LOOK_MIN_MS ? patience(s) : LOOK_MIN_MS);
 	s->is_starting = false;

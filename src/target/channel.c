@@ -33,7 +33,6 @@ void channel_end(struct agents *a, struct channel *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
-	answer_given(c);
 	peer_fini(&c->peer);
 	c->state = CHANNEL_ENDED;
 	c->next = a->ended;
@@ -60,7 +59,6 @@ void channels_close(struct agents *a)
 		channel_end(a, c);
 	}
 	listen_close(a);
-	answer_close(a);
 	free_ended(a);
 	if (a->epoll >= 0)
 		close(a->epoll);
@@ -89,7 +87,7 @@ int channels_add(struct agents *a, int fd, const struct target *t)
 	return 0;
 }
 
-struct channel *channel_of(const struct agents *a, pid_t pid)
+static struct channel *find(const struct agents *a, pid_t pid)
 {
 	struct channel *c;
 
@@ -101,7 +99,7 @@ struct channel *channel_of(const struct agents *a, pid_t pid)
 
 bool agents_have(const struct agents *a, pid_t pid)
 {
-	return channel_of(a, pid) != NULL;
+	return find(a, pid) != NULL;
 }
 
 void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied)
@@ -321,14 +319,10 @@ static bool take_message(struct agents *a, struct channel *c)
 		keep_why(c, m.why, sizeof(m.why));
 		if (m.seq == a->seq)
 			c->is_asked = false;
+		c->has_answered = true;
 		if (m.phase == ABI_AGENT_LATE)
 			channel_tell(a, c, AGENTS_LATE, m.supplied);
 		channel_tell(a, c, AGENTS_STATE, m.supplied);
-		c->has_answered = true;
-		if (m.seq != SEGMENT_SEQ) {
-			c->has_looked = true;
-			answer_given(c);
-		}
 	}
 	return true;
 }
@@ -344,8 +338,6 @@ static bool turn(struct agents *a, int timeout_ms)
 
 		if (!c)
 			listen_take(a);
-		else if ((void *)c == &a->asked)
-			answer_take(a);
 		else if ((void *)c == &a->timer)
 			listen_expire(a);
 		else if (c->state == CHANNEL_STRANGER)
@@ -422,7 +414,7 @@ bool agents_interrupted(const struct agents *a)
 
 enum agents_said agents_said(const struct agents *a, pid_t pid, struct strbuf *why)
 {
-	const struct channel *c = channel_of(a, pid);
+	const struct channel *c = find(a, pid);
 
 	if (!c) {
 		target_fail(why, -ESRCH, "the agent in process %d has gone", (int)pid);
