@@ -229,7 +229,8 @@ static void heard(void *ctx, const struct agents_event *e)
 		tell(s, SUPPLY_GONE, e->pid, "");
 		break;
 	}
-	if (e->what != AGENTS_READY)
+	/* One that was answered too late may have ended, which is told then. */
+	if (e->what != AGENTS_READY && e->what != AGENTS_LATE)
 		forget_wanted(s, (uint32_t)e->pid);
 }
 
