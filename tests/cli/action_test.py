@@ -28,9 +28,12 @@ def test_raise(dtrace):
 
 
 def test_stop(dtrace):
-    """It stays stopped until somebody lets it go on."""
+    """It stays stopped until somebody lets it go on; it stops where it leaves the kernel, for which it needs a CPU."""
     result = dtrace("-w", "-q", "-n", """
-        syscall::getppid:entry /pid == $target/ { stop(); system("ps -o stat= -p %d; kill -CONT %d", pid, pid); }""",
+        syscall::getppid:entry /pid == $target/ {
+            stop();
+            system("until ps -o stat= -p %d | grep T; do :; done; kill -CONT %d", pid, pid);
+        }""",
         "-c", f"{PYTHON} -c 'import os\nos.getppid()\nprint(\"on\")'")
     assert re.match(r"T\S*\s+on\n", result.out), result
 
