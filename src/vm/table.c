@@ -306,7 +306,7 @@ enum {
 	BUSY_ROUNDS = 10,	/* rounds of attempts without sleeping in between */
 	ROUNDS = 2000,		/* rounds before the lock is taken from its owner, after about 0.3 s: a live owner is
 				   hardly ever kept from running for so long */
-	RESTARTS = 32,
+	RESTARTS = 256,
 };
 
 /* Has thread @owner ended?  False if thread @tid cannot tell. */
