@@ -18,6 +18,8 @@
  * @field: ended END word
  * @field: arguments ARGUMENTS text
  * @functions: required
+ * @variant: waits bool what the slowest calls waited for, too: the function of C that took longest, with its arguments
+ * @variant: waits bool what the slowest calls waited for, too: the function of C that took longest, with its arguments
  * @option: by text - the parameter whose values have a distribution each; :task is asyncio's task
  *
  * The number behind a bar is how many calls took as long as it says, or up to twice as long.  A generator or coroutine
@@ -26,7 +28,7 @@
  * error, which is told.  With --by :task each of asyncio's tasks has one, by its name; (none) is outside of tasks.
  *
  * The slowest calls, up to ten or -n, are those of all that took at least half as long as the longest: when they began, how they
- * ended, and their arguments as these were then, at the end.  dtap waits tells what they waited for.
+ * ended, and their arguments as these were then, at the end.  --waits tells what they waited for, dtap waits what all did.
  */
 #pragma D option quiet
 

@@ -2,6 +2,7 @@
 /* The markers that have arguments in addition to a moment's. */
 #include "agent/fire.h"
 
+#include "agent/ccall.h"
 #include "agent/typename.h"
 
 bool fire_is_cfunction(struct pyobj *callable)
@@ -38,8 +39,11 @@ struct pyobj *fire_exception_object(struct pyobj **type, struct pyobj **value, s
 	return *value && py->PyType_GetFlags(agent_type(*value)) & EXCEPTION ? *value : NULL;
 }
 
-void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry)
+void fire_cfunction(const struct moment *moment, struct pyobj *callable, struct pyobj *first, bool entry)
 {
+	const bool has_offset = agent.py.minor >= 12;	/* else the moment has a frame */
+	const struct ccall call = { .code = moment->code, .callable = callable, .first = first,
+				    .at = has_offset ? moment->where : NULL, .frame = has_offset ? NULL : moment->where };
 	int saved = errno;
 	struct pyobj *held;
 	const char *name = name_of(callable, &held);
@@ -54,7 +58,9 @@ void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool en
 		const uint64_t args[ABI_MARKER_ARGS] = { (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)function,
 						     (uint64_t)(int64_t)line, (uint64_t)(uintptr_t)name };
 
+		agent_thread.call = entry ? &call : NULL;
 		engine_fire(index, args, MARKER_TEXTS_cfunction__entry);
+		agent_thread.call = NULL;
 	}
 	agent_release(held);
 	errno = saved;

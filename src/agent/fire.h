@@ -64,8 +64,11 @@ FIRE(line)
 FIRE(thread__start)
 #undef FIRE
 
-/* A call of or return from the C function @callable; the moment is the caller's. */
-void fire_cfunction(const struct moment *moment, struct pyobj *callable, bool entry);
+/*
+ * A call of or return from the C function @callable; the moment is the caller's.  @first: the first argument of a call, NULL:
+ * not known.
+ */
+void fire_cfunction(const struct moment *moment, struct pyobj *callable, struct pyobj *first, bool entry);
 bool fire_is_cfunction(struct pyobj *callable);
 /* exception-raise, or (@caught) exception-caught. */
 void fire_exception(const struct moment *moment, struct pyobj *type, bool caught);

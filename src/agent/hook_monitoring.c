@@ -129,7 +129,7 @@ static struct pyobj *on_call(struct pyobj *self, struct pyobj *const *args, ssiz
 	if (self && !fire_wanted(cfunction__entry) && !fire_wanted(cfunction__return))
 		return disable();
 	if (!agent_thread.busy && nargs > 2 && fire_wanted(cfunction__entry) && fire_is_cfunction(args[2]))
-		fire_cfunction(&moment, args[2], true);
+		fire_cfunction(&moment, args[2], nargs > 3 ? args[3] : NULL, true);
 	return agent_none();
 }
 
@@ -139,7 +139,7 @@ static struct pyobj *on_c_return(struct pyobj *self, struct pyobj *const *args, 
 
 	(void)self;
 	if (!agent_thread.busy && nargs > 2 && fire_is_cfunction(args[2]))
-		fire_cfunction(&moment, args[2], false);
+		fire_cfunction(&moment, args[2], NULL, false);
 	return agent_none();
 }
 

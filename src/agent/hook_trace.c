@@ -44,7 +44,7 @@ static void fire_c(struct pyobj *frame, struct pyobj *callable, bool entry)
 	if (agent_thread.busy || !callable || !(agent.trace.profiling & (entry ? WANT_cfunction__entry : WANT_cfunction__return)))
 		return;
 	moment = moment_of(frame);
-	fire_cfunction(&moment, callable, entry);
+	fire_cfunction(&moment, callable, NULL, entry);
 	agent.py.Py_DecRef(moment.code);
 }
 

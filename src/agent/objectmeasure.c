@@ -9,6 +9,8 @@
 
 #include "agent/agent.h"
 #include "agent/attribute.h"
+#include "agent/ccall.h"
+#include "agent/opened.h"
 #include "agent/pyframes.h"
 
 enum { FILE_INPUT = 257 };
@@ -436,4 +438,6 @@ void object_measure(void)
 	py->PyErr_Clear();
 	if (object_at->size && object_at->str_other && object_at->int_digits && object_at->tuple_items)
 		attribute_measure();
+	ccall_measure();
+	opened_measure();
 }

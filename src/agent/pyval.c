@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/attribute.h"
+#include "agent/ccall.h"
 #include "agent/object.h"
 #include "agent/reads.h"
 #include "agent/show.h"
@@ -112,7 +113,8 @@ static int64_t ask_arg(const struct ask *a)
 		object_open_alive(a->run, (uint64_t)(uintptr_t)agent_thread.arguments, &o);
 		return give_own(a, o.flags & TYPE_TUPLE ? object_item(&o, a->object) : 0);
 	}
-	err = variable_parameter(a->run, a->object, &value);
+	err = agent_thread.call ? ccall_argument(a->run, agent_thread.call, a->object, &value) :
+				   variable_parameter(a->run, a->object, &value);
 	return give(a, err, value);
 }
 
@@ -296,7 +298,8 @@ static int64_t ask_vars(const struct ask *a)
 
 static int64_t ask_args(const struct ask *a)
 {
-	return show_parameters(a->run, a->dst, a->size);
+	return agent_thread.call ? show_call(a->run, agent_thread.call, a->dst, a->size) :
+				   show_parameters(a->run, a->dst, a->size);
 }
 
 static int64_t ask_ended(const struct ask *a)

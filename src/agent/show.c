@@ -12,10 +12,13 @@
 
 #include "agent/agent.h"
 #include "agent/attribute.h"
+#include "agent/ccall.h"
 #include "agent/digits.h"
+#include "agent/opened.h"
 #include "agent/variable.h"
 #include "vm/memory.h"
 
+enum { CALL_ARGS = 16 };
 enum { DEPTH = 10, NODES = 4000, CHARS = 64, QUOTE_SCAN = 1 << 16 };
 enum { SET_USED = 8, SET_MASK = 16, SET_TABLE = 24, SET_CHUNK = 8 };	/* from object_body() on; of entries */
 
@@ -793,6 +796,53 @@ int64_t show_parameters(struct shm_run *r, char *dst, uint32_t size)
 
 	variable_each(r, ABI_VARIABLES_PARAMETERS, show_parameter, &p);
 	return finish(&p.w);
+}
+
+/* An object that has a method, which may be anything. */
+static void show_object_of(struct show *w, uint64_t addr)
+{
+	char text[OBJECT_NAME + 1];
+	struct object o;
+	uint32_t n;
+
+	if (object_open(w->run, addr, &o) || !(is_of_program(w->run, o.type, o.flags) || by_kind(&o) == show_other)) {
+		show_whatever(w, addr);
+		return;
+	}
+	n = opened_text(&o, text, sizeof(text));
+	if (!n) {
+		if (show_other(w, &o))
+			PUT(w, "?");
+		return;
+	}
+	PUT(w, "<");
+	if (show_full_name(w, o.type))
+		PUT(w, "?");
+	PUT(w, " ");
+	put(w, text, n);
+	PUT(w, ">");
+}
+
+int64_t show_call(struct shm_run *r, const struct ccall *call, char *dst, uint32_t size)
+{
+	struct show w = { .run = r, .dst = dst, .size = size };
+	uint64_t values[CALL_ARGS] = { 0 };
+	int n = ccall_arguments(r, call, values, CALL_ARGS);
+
+	for (int k = 0; k < n || (n < 0 && !k && values[0]); k++) {
+		if (k)
+			PUT(&w, ", ");
+		if (!k)
+			show_object_of(&w, values[k]);
+		else
+			show_whatever(&w, values[k]);
+	}
+	if (n < 0) {
+		if (values[0])
+			PUT(&w, ", ");
+		PUT(&w, "?");
+	}
+	return finish(&w);
 }
 
 int64_t show_if_any(struct shm_run *r, uint64_t addr, char *dst, uint32_t size)

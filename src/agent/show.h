@@ -23,6 +23,13 @@ int64_t show_object(struct shm_run *r, uint64_t addr, char *dst, uint32_t size);
  */
 int64_t show_parameters(struct shm_run *r, char *dst, uint32_t size);
 
+/*
+ * The arguments of a call of a C function: "'x', 2".  The object of a method is the first, shortened to <type object at 0x...>, of
+ * files and sockets with what they are open on.  What is not certain is "?".  The number of bytes, never a fault.
+ */
+struct ccall;
+int64_t show_call(struct shm_run *r, const struct ccall *call, char *dst, uint32_t size);
+
 /* The object at @addr, "?" if it cannot be read, "" for address 0.  The number of bytes, never a fault. */
 int64_t show_if_any(struct shm_run *r, uint64_t addr, char *dst, uint32_t size);
 

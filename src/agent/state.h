@@ -397,6 +397,19 @@ struct object_state {
 	unsigned nliving;
 };
 
+/* ccall.c: the operations that call, in 3.11 two of them; 0: no more. */
+enum { CCALL_OPS = 2 };
+struct ccall_state {
+	bool usable;
+	uint8_t functions[CCALL_OPS], methods[CCALL_OPS];	/* of any callable; to 3.10 other ones of methods */
+	struct pyobj *module_type;
+};
+
+/* opened.c: offsets in files of the three layers; 0: not known. */
+struct opened_state {
+	uint32_t file_fd, buffered_raw, text_buffer;
+};
+
 enum { READS_ANSWERS = 64, READS_HELD = 256, READS_TYPES = 8 };
 
 /* reads.c: the notes of this event's answers, one after the other. */
@@ -543,6 +556,8 @@ struct agent {
 	struct slot slots[SLOT_KINDS];
 	struct pyframes_state pyframes;
 	struct object_state objects;
+	struct ccall_state ccalls;
+	struct opened_state opened;
 	struct variable_state variables;
 	struct reads_state reads;
 	struct task_state tasks;
@@ -590,6 +605,7 @@ struct agent_thread {
 	struct pyobj *exception;	/* at a raise: the exception; before 3.12 there may be no object yet */
 	struct pyobj *traceback;	/* of that exception, if not stored in it; before 3.12 */
 	struct pyobj *arguments;	/* at an audit event: the tuple of arguments */
+	const struct ccall *call;	/* at a call of a C function; NULL: at another event */
 	char *stack_limit;		/* hook_eval.c: evaluators do not use the stack below; at first STACK_UNKNOWN */
 	struct cstack stack;		/* cstack.c */
 	bool stack_asked;

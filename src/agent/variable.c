@@ -120,13 +120,28 @@ static uint64_t value_before(const struct function *f, uint32_t slot, uint64_t r
 	return after <= n ? in_cell(f->run, word_at(closure, object_at->tuple_items + 8 * (uint32_t)(n - after))) : 0;
 }
 
+uint64_t variable_of_slot(uint64_t raw)
+{
+	return (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
+}
+
+bool variable_stack(struct shm_run *r, const uint64_t **ret)
+{
+	struct function f;
+
+	if (find_function(r, &f))
+		return false;
+	*ret = (const uint64_t *)(uintptr_t)(f.frame + object_at->frame_locals) + f.nslots;
+	return true;
+}
+
 /* The value in @slot of the frame, or 0. */
 static uint64_t value_at(const struct function *f, uint32_t slot)
 {
 	uint64_t raw = word_at((uint64_t)(uintptr_t)f->frame, object_at->frame_locals + 8 * slot);
 	bool in = f->kinds ? (f->kinds[slot] & (KIND_CELL | KIND_FREE)) != 0 : slot >= f->parts[0].n;
 
-	raw = (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
+	raw = variable_of_slot(raw);
 	if (!in) {
 		if (raw && agent.py.free_threaded)
 			object_lives(raw);

@@ -39,6 +39,15 @@ struct variable_name {
 int variable_named(struct shm_run *r, const struct variable_name *name, bool parameters, uint64_t *ret);
 
 /*
+ * Where the values on the stack of the function at an event begin: words of the frame, of which variable_of_slot() has the
+ * objects.  False: not known.
+ */
+bool variable_stack(struct shm_run *r, const uint64_t **ret);
+
+/* The object in a word of a frame; 0: none. */
+uint64_t variable_of_slot(uint64_t raw);
+
+/*
  * Call @fn for each selected variable (enum abi_variables), with its name, a str, and its value, 0: none yet; stop if
  * @fn does not return 0.
  */
