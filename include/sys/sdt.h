@@ -62,6 +62,10 @@
  *		if (__builtin_expect(myserv_query__receive_semaphore, 0))
  *			DTRACE_PROBE2(myserv, query__receive, client, count_rows(query));
  *
+ *	SDT_ENABLED(myserv, query__receive, 8@_SDT_ANY 8@_SDT_ANY) is the same question, 1 or 0, and is itself a
+ *	place of the marker for tracers, with arguments that mean nothing: a marker that the function only asks for
+ *	can be watched, too.  That place is jumped over, so that no event comes from it.
+ *
  *	`dtrace -h` and `dtrace -G` write all this from a provider definition.  In C++ the variable is in the
  *	global namespace.  Without -fPIC, or if it is declared with visibility("hidden"), a reference to it
  *	costs nothing.
@@ -410,6 +414,39 @@ _SDT_ARITHMETIC(long double, 0, 1)
 		__asm__ __volatile__ (_SDT_NOTE(provider, name, template) _SDT_WEIGHT :: __VA_ARGS__); \
 		__asm__ __volatile__ (_SDT_BASE ::: "memory");				\
 	} while (0)
+
+/*
+ * The nop of a question stands behind a jump over it, and only who is watched comes that far.  On other machines
+ * the question has no place of its own.
+ */
+#if defined __x86_64__
+# define _SDT_ANY	%rax
+# define _SDT_OVER	_SDT_LINE(jmp 994f)
+#elif defined __i386__
+# define _SDT_ANY	%eax
+# define _SDT_OVER	_SDT_LINE(jmp 994f)
+#elif defined __aarch64__
+# define _SDT_ANY	x0
+# define _SDT_OVER	_SDT_LINE(b 994f)
+#elif defined __riscv
+# define _SDT_ANY	a0
+# define _SDT_OVER	_SDT_LINE(j 994f)
+#endif
+#ifdef _SDT_HAS_SEMAPHORES
+# ifdef _SDT_OVER
+#  define SDT_ENABLED(provider, name, ...)						\
+	(__builtin_expect(_SDT_SEMAPHORE(provider, name), 0) && __extension__ ({	\
+		_SDT_USE_SEMAPHORE(provider, name);					\
+		__asm__ __volatile__ (_SDT_OVER _SDT_NOTE(provider, name, __VA_ARGS__)	\
+				      _SDT_LINE(994:) _SDT_BASE);			\
+		1;									\
+	}))
+# else
+#  define SDT_ENABLED(provider, name, ...) (__builtin_expect(_SDT_SEMAPHORE(provider, name), 0) != 0)
+# endif
+#else
+# define SDT_ENABLED(provider, name, ...) 1
+#endif
 
 #define STAP_PROBE(p, n)	_SDT_PROBE(p, n, _SDT_TEMPLATE_0, _SDT_OPERANDS_0())
 #define STAP_PROBE1(p, n, a) \

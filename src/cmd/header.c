@@ -22,6 +22,7 @@
 #include "cmd/cpp_args.h"
 #include "d/cpp.h"
 #include "d/parse.h"
+#include "elf/obj.h"
 #include "lang/diag.h"
 #include "lib/d_msg.h"
 #include "lang/source.h"
@@ -35,6 +36,7 @@ struct list {
 struct header_opts {
 	char mode;		/* 'h' or 'G' */
 	struct list scripts;	/* -s */
+	struct list objects;	/* operands of -G */
 	struct list programs;	/* -n -f -m -P: the letter, then the text */
 	struct cpp_args cpp;
 	const char *output;	/* -o, or NULL */
@@ -129,7 +131,10 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 			return usage();
 		o->bits = c == '3' ? 32 : 64;
 		return 0;
-	case 'b':	/* options for running a script, and operands (objects of -G): ignored */
+	case 1:
+		add(a, &o->objects, arg);
+		return 0;
+	case 'b':	/* options for running a script: ignored */
 	case 'L':
 	case 'q':
 	case 'S':
@@ -137,7 +142,6 @@ static int one_option(struct header_opts *o, struct arena *a, int c, const char 
 	case 'x':
 	case 'X':
 	case 'Z':
-	case 1:
 		return 0;
 	case ':':
 		fprintf(stderr, "dtrace: option -%c requires an argument\n", optopt);
@@ -481,6 +485,55 @@ static int write_object(struct arena *a, const struct header_opts *o, const stru
 	return e;
 }
 
+struct definitions {
+	const struct sdt_defs *defs;
+	const char *script, *object;
+};
+
+/* A marker of a provider that is defined here, but not in its definition, is a mistake that a run would not show. */
+static int check_marker(void *ctx, const char *prov, const char *name)
+{
+	const struct definitions *d = ctx;
+	bool defined = false;
+	size_t i, j;
+
+	for (i = 0; i < d->defs->n; i++) {
+		const struct sdt_provider *p = &d->defs->providers[i];
+
+		if (strcmp(p->name, prov) != 0)
+			continue;
+		defined = true;
+		for (j = 0; j < p->nprobes; j++)
+			if (!strcmp(p->probes[j].marker, name))
+				return 0;
+	}
+	if (!defined)
+		return 0;
+	fprintf(stderr, "dtrace: failed to link script %s: undefined probe %s for probe provider %s: %s has such a marker, "
+		"the definition of the provider does not\n", d->script, name, prov, d->object);
+	return CMD_ERROR;
+}
+
+/* What cannot be read as an object is the linker's to complain about: build systems pass scripts and libraries, too. */
+static int check_objects(const struct header_opts *o, const struct sdt_defs *defs, const char *script)
+{
+	struct definitions d = { defs, script, NULL };
+	struct strbuf why = { 0 };
+	struct obj *obj;
+	size_t i;
+	int e = 0;
+
+	for (i = 0; i < o->objects.n && !e; i++) {
+		d.object = o->objects.v[i];
+		if (obj_open(d.object, &obj, &why))
+			continue;
+		e = obj_marker_names(obj, check_marker, &d);
+		obj_close(obj);
+	}
+	strbuf_fini(&why);
+	return e;
+}
+
 int header_main(int argc, char **argv)
 {
 	struct header_opts o = { 0 };
@@ -517,6 +570,10 @@ int header_main(int argc, char **argv)
 		sdt_write_header(&text, &defs, name);
 	else
 		sdt_write_semaphores(&text, &defs, name);
+	if (o.mode == 'G' && check_objects(&o, &defs, name)) {
+		e = CMD_ERROR;
+		goto out;
+	}
 	e = o.mode == 'h' ? write_file(o.output, &text) : write_object(a, &o, &text, o.output);
 out:
 	strbuf_fini(&text);

@@ -158,6 +158,39 @@ static int read_markers(struct obj *o, struct strbuf *why)
 	return 0;
 }
 
+int obj_marker_names(struct obj *o, obj_name_fn *each, void *ctx)
+{
+	size_t addrs = gelf_fsize(o->elf, ELF_T_ADDR, NADDRS, EV_CURRENT), at, next, name, desc;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	GElf_Nhdr nhdr;
+	int e;
+
+	while ((scn = elf_nextscn(o->elf, scn))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (!data || !data->d_buf)
+			continue;
+		for (at = 0; (next = gelf_getnote(data, at, &nhdr, &name, &desc)) > at; at = next) {
+			const char *p = (char *)data->d_buf + desc, *end = p + nhdr.n_descsz, *prov, *marker;
+
+			if (nhdr.n_type != NOTE_TYPE || nhdr.n_namesz != sizeof(owner) || nhdr.n_descsz <= addrs ||
+			    memcmp((char *)data->d_buf + name, owner, sizeof(owner)) != 0)
+				continue;
+			p += addrs;
+			prov = read_string(&p, end);
+			marker = prov ? read_string(&p, end) : NULL;
+			e = marker ? each(ctx, prov, marker) : 0;
+			if (e)
+				return e;
+		}
+	}
+	return 0;
+}
+
 int obj_markers(struct obj *o, const struct obj_marker **ret, size_t *n, struct strbuf *why)
 {
 	int err;

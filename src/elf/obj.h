@@ -96,6 +96,13 @@ const struct obj_links *obj_links(struct obj *o);
 int obj_markers(struct obj *o, const struct obj_marker **ret, size_t *n, struct strbuf *why);
 
 /*
+ * Call @each with provider and name of each of SystemTap's notes, also in an object file that is not linked yet, whose
+ * notes have no addresses.  Damaged notes are passed over.  Returns what @each returned, the first that is not 0.
+ */
+typedef int obj_name_fn(void *ctx, const char *prov, const char *name);
+int obj_marker_names(struct obj *o, obj_name_fn *each, void *ctx);
+
+/*
  * The arguments of marker @m: returns their number; the first @max are stored in @ops.  Symbols are resolved
  * if the operand can then be read at the site; symbol(%rip) gets the displacement from the marker's own
  * address, which is the value of the program counter when the site fires.

@@ -62,6 +62,21 @@ static void write_args(struct strbuf *out, size_t n)
 		strbuf_printf(out, "%sarg%zu", i ? ", " : "", i);
 }
 
+/* "-4@_SDT_ANY 8@_SDT_ANY": what the question whether the probe is enabled has as arguments */
+static void write_any(struct strbuf *out, const struct d_params *params)
+{
+	size_t i;
+
+	for (i = 0; i < params->n; i++) {
+		const struct type *t = params->v[i].type;
+		uint64_t size = type_size(t);
+		bool fits = size == 1 || size == 2 || size == 4 || size == 8;
+
+		strbuf_printf(out, "%s%s%u@_SDT_ANY", i ? " " : "", fits && type_is_signed(t) ? "-" : "",
+			      fits ? (unsigned int)size : 8);
+	}
+}
+
 static void write_probe(struct strbuf *out, const struct sdt_provider *prov, const struct sdt_probe *pr)
 {
 	const char *semaphore = "_semaphore";
@@ -78,12 +93,18 @@ static void write_probe(struct strbuf *out, const struct sdt_provider *prov, con
 	strbuf_puts(out, " */\n");
 	strbuf_printf(out, "#ifdef _SDT_HAS_SEMAPHORES\n"
 		      "extern unsigned short %s_%s%s\n\t%s;\n"
-		      "# define %s_ENABLED() __builtin_expect(%s_%s%s, 0)\n"
+		      "# ifdef SDT_ENABLED\n"
+		      "#  define %s_ENABLED() SDT_ENABLED(%s, %s, ",
+		      prov->name, pr->marker, semaphore, attributes, pr->macro, prov->name, pr->marker);
+	write_any(out, &pr->def->args);
+	strbuf_printf(out, ")\n"
+		      "# else\n"
+		      "#  define %s_ENABLED() __builtin_expect(%s_%s%s, 0)\n"
+		      "# endif\n"
 		      "#else\n"
 		      "# define %s_ENABLED() 1\n"
 		      "#endif\n",
-		      prov->name, pr->marker, semaphore, attributes, pr->macro, prov->name, pr->marker, semaphore,
-		      pr->macro);
+		      pr->macro, prov->name, pr->marker, semaphore, pr->macro);
 	strbuf_printf(out, "#define %s(", pr->macro);
 	write_args(out, n);
 	strbuf_puts(out, ") \\\n\tDTRACE_PROBE");

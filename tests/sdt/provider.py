@@ -317,9 +317,49 @@ def types(report):
                 and not any(n['semaphore'] for n in notes(b.path('use'))))
 
 
+def questions(report):
+    """_ENABLED() is a place of the marker where nothing fires; -G knows the markers of the objects."""
+    b = Build(report, 'questions')
+    b.write('p.d', 'provider asked { probe go(); probe two(int, char *, uint8_t); };\n')
+    b.write('use.c', r'''
+        #include <stdio.h>
+        #include "p.h"
+        __attribute__((noinline)) static void both(int n)
+        {
+            if (ASKED_TWO_ENABLED())
+                ASKED_TWO(n, "x", 7);
+        }
+        int main(void)
+        {
+            printf("%d\n", ASKED_GO_ENABLED());
+            both(5);
+            return 0;
+        }
+        ''')
+    b.step(DTRACE + ['-h', '-s', 'p.d'])
+    for cc, language in (('gcc', []), ('g++', ['-x', 'c++']), ('clang', []), ('clang++', ['-x', 'c++'])):
+        if not have(cc):
+            continue
+        for level in '-O0', '-O2':
+            b.step([cc, level, '-Wall', '-Wextra', '-Werror', '-I', INCLUDE] + language + ['-c', 'use.c'])
+            b.step(DTRACE + ['-G', '-s', 'p.d', 'use.o'])
+            b.step([cc, 'use.o', 'p.o', '-o', 'use'])
+            found = sorted((n['name'], len(n['args'])) for n in notes(b.path('use')))
+            b.ok('%s %s: places of questions' % (cc, level), found == [('go', 0), ('two', 3), ('two', 3)]
+                 and all(n['semaphore'] for n in notes(b.path('use'))), str(found))
+            out = b.run(['./use'])
+            b.ok('%s %s: not asked for' % (cc, level), out == (0, '0\n'), str(out))
+    for name, want in (('gone', 1), ('go', 0)):
+        b.write('bad.c', '#include <sys/sdt.h>\n'
+                'int main(void) { DTRACE_PROBE(asked, %s); DTRACE_PROBE(other, any); return 0; }\n' % name)
+        b.step(['gcc', '-I', INCLUDE, '-c', 'bad.c'])
+        b.step(DTRACE + ['-G', '-s', 'p.d', '-o', 'made.o', 'bad.o', 'no-such.o'], want=want)
+        b.ok('-G with a marker %s' % name, os.path.exists(b.path('made.o')) == (not want))
+
+
 def main():
     report = Report()
-    for case in (cpython, postgresql, glib, definitions, command_lines, objects, types):
+    for case in (cpython, postgresql, glib, definitions, command_lines, objects, types, questions):
         case(report)
     report.finish()
 

@@ -143,7 +143,7 @@ static void writes(void **state)
 	assert_non_null(strstr(strbuf_str(&out), "/* probe a__b(const char *name, int b) : (int b) */\n"));
 	assert_non_null(strstr(strbuf_str(&out), "#define P_A_B(arg0, arg1) \\\n"
 			       "\tDTRACE_PROBE2(p, a__b, arg0, arg1)\n"));
-	assert_non_null(strstr(strbuf_str(&out), "# define P_A_B_ENABLED() __builtin_expect(p_a__b_semaphore, 0)\n"));
+	assert_non_null(strstr(strbuf_str(&out), "#  define P_A_B_ENABLED() __builtin_expect(p_a__b_semaphore, 0)\n"));
 	strbuf_clear(&out);
 	sdt_write_semaphores(&out, &c.defs, "p.d");
 	assert_non_null(strstr(strbuf_str(&out), "unsigned short p_a__b_semaphore __attribute__(("));
