@@ -5,6 +5,7 @@
 #	sudo make check		every test; ends with "N passed, N failed, N skipped"
 #	make san		build with the address and undefined-behaviour sanitizers, in BUILD-san
 #	sudo make check-san	the same tests on that build
+#	sudo make check-kernels	what differs by kernel on Debian's kernels (KERNELS, default all), in virtual machines
 #	sudo make coverage	the tests (PYTEST_ARGS, UNIT_ARGS) on a build that counts lines; BUILD-cov/coverage.txt
 #	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
@@ -24,6 +25,7 @@ SAN = $(BUILD)-san
 COV = $(BUILD)-cov
 FUZZ = $(BUILD)-fuzz
 FUZZ_SECONDS = 20
+KERNELS =
 KIND = deb
 OUT = packages
 PYTEST_ARGS =
@@ -59,6 +61,11 @@ check:
 	@$(MAKE) --no-print-directory all
 	@tools/pythons make
 	@$(PYTHON) tools/check $(BUILD) $(PYTEST_ARGS)
+
+check-kernels: all
+	@tools/need test pythons kernel
+	@tools/pythons make >/dev/null
+	@tools/check-kernels $(BUILD) $(KERNELS)
 
 san: $(SAN)/build.ninja
 	@ninja -C $(SAN)
@@ -115,4 +122,4 @@ clean:
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check san check-san coverage nightly bench fuzz install uninstall package clean help
+.PHONY: all demo check check-kernels san check-san coverage nightly bench fuzz install uninstall package clean help

@@ -5,8 +5,10 @@
 #include "place/kernel_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -68,15 +70,30 @@ static int try_load(const struct kernel_prog *kp, const struct bpf_insn *insns, 
 	return fd < 0 ? -errno : fd;
 }
 
+/* Atomic operations with a result are 5.12's, bpf_loop is 5.17's: what the verifier says of their like helps nobody. */
+static bool is_too_old(struct utsname *uts)
+{
+	unsigned int major, minor;
+
+	return !uname(uts) && sscanf(uts->release, "%u.%u", &major, &minor) == 2 && (major < 5 || (major == 5 && minor < 17));
+}
+
 /* The kernel has rejected the program: load it again to get the log, and word the reason with the script's position. */
 static void explain_refusal(const struct kernel_prog *kp, const struct bpf_insn *insns,
 			    const struct func_info *funcs, int refusal, struct strbuf *err, struct strbuf *log)
 {
 	const size_t size = 16 << 20;
 	const struct ebpf_line *line;
+	struct utsname uts;
 	char *buf;
 
 	strbuf_puts(err, "the kernel refused the program");
+	if (is_too_old(&uts)) {
+		strbuf_printf(err, ": programs in the kernel need Linux 5.17 or later, this is %s; Python's function, line, gc, "
+				   "import and audit markers are there all the same with -x place=target (--place=target)",
+			      uts.release);
+		return;
+	}
 	buf = refusal == -EPERM ? NULL : malloc(size);
 	if (!buf) {
 		strbuf_printf(err, ": %s", strerror(-refusal));
