@@ -815,6 +815,24 @@ def test_pprof(interp, tmp_path):
     assert message(gzip.decompress((tmp_path / "x.pprof").read_bytes()))[6][0] == b""
 
 
+@pytest.mark.skipif(not shutil.which("protoc"), reason="protoc is not installed")
+@pytest.mark.interps("3.13")
+def test_pprof_by_protoc(interp, tmp_path):
+    """No field that pprof's format does not have, and the calls of each function of the program."""
+    assert dtap("record", "-o", tmp_path / "x.pb.gz", "-c", interp.command(PROGRAM)).code == 0
+    profile = decoded(gzip.decompress((tmp_path / "x.pb.gz").read_bytes()), "Profile")
+    texts = profile["string_table"]
+    functions = {one["id"][0]: (texts[int(one["name"][0])], texts[int(one["filename"][0])]) for one in profile["function"]}
+    locations = {one["id"][0]: functions[one["line"][0]["function_id"][0]] for one in profile["location"]}
+    found = {}
+    for sample in profile["sample"]:
+        name, file = locations[sample["location_id"][0]]
+        if file.endswith("/calling.py"):
+            found[name.rpartition(".")[2]] = found.get(name.rpartition(".")[2], 0) + int(sample["value"][0])
+    counts = witness(interp)[0]
+    assert {name: found[name] for name in ("leaf", "outer", "nap")} == {name: counts[name] for name in ("leaf", "outer", "nap")}
+
+
 @pytest.mark.first
 @pytest.mark.interps("3.13")
 def test_formats_with_cpu_time(interp, tmp_path):
@@ -949,10 +967,10 @@ work(0)
 """
 
 
-def decoded(path):
+def decoded(data, kind="Trace"):
     """What protoc reads there: {field: [texts and such dictionaries]}."""
-    text = subprocess.run(["protoc", "--decode=Trace", f"-I{PROGRAM.parent}", "trace.proto"], stdin=open(path, "rb"),
-                          stdout=subprocess.PIPE, check=True, text=True).stdout
+    text = subprocess.run(["protoc", f"--decode={kind}", f"-I{PROGRAM.parent}", f"{kind.lower()}.proto"], input=data,
+                          stdout=subprocess.PIPE, check=True).stdout.decode()
     stack = [{}]
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
@@ -974,7 +992,7 @@ def test_tasks_for_perfetto(interp, tmp_path, words):
     path = tmp_path / "x.pftrace"
     result = dtap(words[0], "-o", path, "-c", interp.command(STEPS), *words[1:])
     assert (result.code, result.err) == (0, ""), result
-    packets = decoded(path)["packet"]
+    packets = decoded(path.read_bytes())["packet"]
     tracks = {track["uuid"][0]: track for packet in packets for track in packet.get("track_descriptor", [])}
     assert all(packet["trusted_packet_sequence_id"] == ["1"] for packet in packets) and packets[0]["sequence_flags"] == ["1"]
     events = [(int(packet["timestamp"][0]), i, event) for i, packet in enumerate(packets) for event in packet.get("track_event", [])]
