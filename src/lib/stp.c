@@ -267,7 +267,13 @@ static int check(struct dtap *t)
 	warn_unused_args(t);
 	r->prog = stp_check(r->stp, &resolver);
 	stp_msg_print(&r->msg, &t->diag);
-	return !r->prog || t->diag.errors || (t->stap.strict_warnings && r->msg.warnings) ? -EINVAL : 0;
+	if (!r->prog || t->diag.errors)
+		return -EINVAL;
+	if (t->stap.strict_warnings && r->msg.warnings) {
+		lib_error(t, "warnings count as errors: leave out -W, or mend what they tell");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* --- queries -------------------------------------------------------------------------------------------- */

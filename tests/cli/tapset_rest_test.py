@@ -328,6 +328,66 @@ def test_calls_of_other_programs(tmp_path):
     assert stap("-p2", "-e", "probe syscall.mmap2 { exit() }").code == 1
 
 
+def test_warnings_as_errors():
+    script = "probe begin { printf(\"%d\", x) exit() }"
+    assert stap("-p2", "-e", script).code == 0
+    result = harness.stap("-W", "-p2", "-e", script)
+    assert result.code == 1 and "never-assigned local variable 'x'" in result.err and "leave out -W" in result.err, result
+
+
+CALLS = """
+import json, os, signal, socket
+port = {}
+for family, name in ((socket.AF_INET, "127.0.0.1"), (socket.AF_UNIX, "\\0dtap-%d" % os.getpid())):
+    with socket.socket(family) as s:
+        s.bind((name, 0) if family == socket.AF_INET else name)
+        port[family.name] = s.getsockname()[1]
+        if family == socket.AF_INET:
+            s.listen()
+            with socket.socket() as other:
+                other.connect(s.getsockname())
+ends = os.pipe()
+status = []
+for how in (7, signal.SIGKILL, signal.SIGSTOP):
+    child = os.fork()
+    if not child:
+        os.kill(os.getpid(), how) if how != 7 else os._exit(7)
+    status.append(os.waitpid(child, os.WUNTRACED)[1])
+    if os.WIFSTOPPED(status[-1]):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+print(json.dumps({"port": port["AF_INET"], "ends": ends, "stopped": status[2]}), flush=True)
+"""
+
+
+def test_names_of_calls(tmp_path):
+    """Addresses beside their texts, those of sockets in parts, and what a call has stored when it returns."""
+    said, lines = traced(tmp_path, CALLS, r"""
+probe syscall.bind, syscall.connect {
+	if (pid() == target() && uaddr_af != "AF_UNIX") println(name, " ", uaddr_af, " ", uaddr_ip, " ", uaddr_ip_port)
+	else if (pid() == target()) println(name, " ", uaddr_af, uaddr_ip, uaddr_ip_port)
+}
+probe syscall.pipe.return { if (pid() == target()) println(name == "pipe2" || name == "pipe", " ", pipe0, " ", pipe1, " ", fildes_uaddr != 0) }
+probe syscall.wait4.return { if (pid() == target()) println(status_str) }
+""")
+    ends = said["ends"]
+    lines = [line for line in lines if line != "connect AF_UNIX"]  # the C library asks its name service
+    assert lines[:3] == ["bind AF_INET 127.0.0.1 0", f"connect AF_INET 127.0.0.1 {said['port']}", "bind AF_UNIX"], lines
+    assert f"1 {ends[0]} {ends[1]} 1" in lines, (said, lines)
+    assert [line for line in lines if "=" in line] == ["WEXITSTATUS=7", "WTERMSIG=SIGKILL", "WSTOPSIG=SIGSTOP", "WTERMSIG=SIGKILL"]
+
+
+def test_addresses_of_texts():
+    """Where a text was read from has the text's name with _uaddr."""
+    names = [("stat", "filename"), ("mkdir", "pathname"), ("unlink", "pathname"), ("truncate", "path"), ("swapon", "path"),
+             ("setxattr", "name"), ("fremovexattr", "name"), ("request_key", "description"), ("utimensat", "filename")]
+    script = " ".join(f"probe syscall.{call} {{ println({name}_uaddr) }}" for call, name in names)
+    script += " probe syscall.dup2, syscall.dup3, syscall.accept, syscall.eventfd { println(flags, flags_str) }"
+    script += " probe syscall.inotify_init, syscall.signalfd, syscall.epoll_create { println(flags) }"
+    result = harness.stap("-W", "-p2", "-e", script)
+    assert result.code == 0 and not result.err, result
+
+
 def test_begins():
     result = stap("-e", 'probe oneshot { println("once") } probe init { println("first") } probe begin(-1) { println("then") }')
     assert result.out == "first\nthen\nonce\n", result
