@@ -104,6 +104,7 @@ enum dtap_fate {
 	DTAP_RESTS,		/* a traced one is not traced for a while, to keep to the budget ... */
 	DTAP_GOES_ON,		/* ... and is again */
 	DTAP_UNSEEN,		/* one named python had ended before it could be looked at: whether it was to be traced is not known */
+	DTAP_LATE,		/* one that was started meanwhile may have begun before it is traced; DTAP_TRACED is told as well */
 };
 
 struct dtap_process_event {

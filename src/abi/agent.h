@@ -3,17 +3,18 @@
  *
  * A channel is a connected AF_UNIX socket of type SOCK_SEQPACKET; each packet is one struct abi_agent_msg.  A process
  * can have several, one for each tracer.  When one end closes it or dies, the other end is notified; the agent then
- * removes what only this tracer needed.  There are two ways to get one:
+ * removes what only this tracer needed.  There are three ways to get one:
  *
  * - A program started by the tracer has the agent in LD_PRELOAD and, in the environment variable DTAP_AGENT, the
  *   address of a socket on which the tracer listens: "dtap-PID-NAME:WORD".  The part before the colon is a name in
  *   the abstract namespace (without the leading NUL), with the tracer's process id; the part after it is a secret
  *   word.  The agent connects, in this process and in each that is forked or executed from it.
  * - In a running process the tracer makes a socket pair, loads the object, and has one thread call the object's
- *   ELF entry point, agent_entry(fd, forbidden), with @forbidden from abi/calls.h.  A second tracer connects to an
+ *   ELF entry point, agent_entry(fd, how), with @how from abi/ask.h.  A second tracer connects to an
  *   already loaded agent in the same way.  An agent that accepts the channel moves it to another descriptor; else
  *   it closes it.  A descriptor that is still open when agent_entry() has returned is closed by the tracer, if it
  *   is alive.
+ * - A Python with an installed agent asks at its start (abi/ask.h).
  *
  * Both ends check the other's credentials (SO_PEERCRED): the same user, or root.  The agent also checks that the
  * socket's owner is the process in the address, if its pid namespace shows it.  Any process can connect to the socket,
@@ -59,7 +60,7 @@ enum abi_agent_kind {
  */
 enum { ABI_AGENT_WAIT_MS = 2000, ABI_AGENT_ASKED_MS = 3000 };
 
-/* LATE, in the first STATE only: as READY, but the program went on before the tracer's first LOOK came. */
+/* LATE, in a STATE: as READY, but the program went on before its hooks were installed for this tracer. */
 enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF, ABI_AGENT_LATE };
 
 /* Is the process in another pid namespace than the tracer?  Then neither can use the other's pids. */

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "abi/agent.h"
+#include "abi/ask.h"
+#include "agent/ask.h"
 #include "agent/code.h"
 #include "agent/control.h"
 #include "agent/copies.h"
@@ -228,13 +230,32 @@ static bool at_safe_point(void)
 	       agent.py.PyInterpreterState_Get() == agent.py.PyInterpreterState_Main();
 }
 
+static bool is_outside_frames(void)
+{
+	return at_safe_point() && !agent.py.PyErr_Occurred() && !agent.py.PyEval_GetFrame();
+}
+
+/*
+ * Ask once, also if a tracer has just come from outside (agent_entry): the program waits for its hooks, too.  A tracer's agent
+ * sets itself up meanwhile in its own thread, whose audit events are no safe points.
+ */
+static void ask_here(void)
+{
+	if (!is_outside_frames())
+		return;
+	agent.asks = false;
+	agent.asking = true;
+	ask_sessions();
+	agent.asking = false;
+}
+
 /*
  * Set up at the first safe point, before the program continues without hooks.  Not inside a frame, which would then
  * have a return without an entry: 3.15 counts as initialised only when it is already looking for the program to run.
  */
 static void look_here(void)
 {
-	if (!at_safe_point() || agent.py.PyErr_Occurred() || agent.py.PyEval_GetFrame())
+	if (!is_outside_frames())
 		return;
 	agent_set_up();
 	if (agent.phase != AGENT_READY)
@@ -270,7 +291,9 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	early_event(event);
 	if (agent_thread.busy)
 		return 0;
-	if (!watch_closing() && agent.phase == AGENT_WAITING) {
+	if (agent.asks && !watch_closing())
+		ask_here();
+	if (!watch_closing() && agent.phase == AGENT_WAITING && !agent.asking) {
 		if (control_has_channel())
 			early_watch();
 		look_here();
@@ -358,28 +381,31 @@ static bool resolve(void)
  * closed on failure: the tracer may have died meanwhile.  Called in any thread, without the GIL, where the thread holds
  * no lock of the C library.  0; or -errno: -EAGAIN before the interpreter has started, -ENOEXEC if this is not a
  * CPython that the agent knows (a HELLO says why), -EPERM if the creator of the channel is neither this user nor root,
- * -EUSERS with too many tracers, others from starting a thread.  @forbidden: system calls that would kill the process
- * (abi/calls.h).
+ * -EUSERS with too many tracers, others from starting a thread.  @how: system calls that would kill the process, and
+ * whether the program waits, as abi/ask.h describes.
  */
-int agent_entry(int fd, uint32_t forbidden);
+int agent_entry(int fd, uint32_t how);
 
-int agent_entry(int fd, uint32_t forbidden)
+int agent_entry(int fd, uint32_t how)
 {
+	uint32_t wait_ms = how >> ABI_ENTRY_WAIT_SHIFT;
 	int saved = errno, err;
 	unsigned row;
 
-	calls_forbid(forbidden);
+	calls_forbid(how & ABI_ENTRY_CALLS);
 	if (!resolve()) {
 		err = -ENOEXEC;
 		control_refuse(fd);
 	} else if (!agent.py.Py_IsInitialized()) {
 		err = -EAGAIN;
 	} else {
-		err = control_add(fd, &row);
+		err = control_add(fd, wait_ms, &row);
 		if (!err) {
 			err = watch_start();
 			if (err)
 				control_take_back(row);
+			else if (wait_ms)
+				control_await(row, wait_ms);
 			errno = saved;
 			return err;
 		}
@@ -407,6 +433,7 @@ __attribute__((constructor)) static void start(void)
 	}
 	if (polling)
 		watch_poll();
+	agent.asks = polling;
 	/* The interpreter loads its own copy after a preloaded one, which has connected: with both, each event is two. */
 	agent.is_second = polling && getenv(ABI_AGENT_ENV) && copies_other();
 	if (control_connect() && !polling)

@@ -24,6 +24,7 @@
 #include "abi/calls.h"
 #include "agent/agent.h"
 #include "agent/engine.h"
+#include "agent/watch.h"
 #include "base/cookie.h"
 
 static struct channel *const channels = agent.control.channels;
@@ -86,7 +87,7 @@ static bool trusted(int fd)
 	       (peer.uid == 0 || (long)peer.uid == syscall(SYS_geteuid));
 }
 
-static int add(int fd, const char *address, bool connected, unsigned *row)
+static int add(int fd, const char *address, bool connected, bool awaited, unsigned *row)
 {
 	if (!trusted(fd))
 		return -EPERM;
@@ -101,8 +102,9 @@ static int add(int fd, const char *address, bool connected, unsigned *row)
 			__atomic_store_n(&channels[i].fd, 0, __ATOMIC_SEQ_CST);
 			return high;
 		}
-		channels[i].greeted = channels[i].looked = channels[i].late = channels[i].rests = false;
+		channels[i].greeted = channels[i].looked = channels[i].rests = false;
 		channels[i].connected = connected;
+		channels[i].start = awaited ? CHANNEL_AWAITED : CHANNEL_FREE;
 		channels[i].proof = 0;
 		memset(channels[i].address, 0, sizeof(channels[i].address));
 		memcpy(channels[i].address, address, strnlen(address, sizeof(channels[i].address) - 1));
@@ -115,9 +117,41 @@ static int add(int fd, const char *address, bool connected, unsigned *row)
 	return -EUSERS;
 }
 
-int control_add(int fd, unsigned *row)
+int control_add(int fd, bool connected, unsigned *row)
 {
-	return add(fd, "", false, row);
+	return add(fd, "", connected, connected, row);
+}
+
+/* Is the next thing the tracer's, ASK or LOOK, not the agent's? */
+static bool is_tracers_turn(const struct channel *channel)
+{
+	return !channel->looked && (!channel->proof || channel->greeted);
+}
+
+void control_await(unsigned row, long long ms)
+{
+	enum { OWN_MS = 3000 };
+	const struct timespec nap = { .tv_nsec = 100000 };
+	struct channel *channel = &channels[row];
+	uint64_t cookie = channel->cookie;
+	__typeof__(channel->start) awaited = CHANNEL_AWAITED;
+	long long own_ms = OWN_MS, last = agent_now_ms(), now;
+	void *thread = agent.py.PyEval_SaveThread();
+
+	while (__atomic_load_n(&channel->start, __ATOMIC_ACQUIRE) == CHANNEL_AWAITED && fd_of(channel) >= 0 &&
+	       channel->cookie == cookie && ms > 0 && own_ms > 0) {
+		nanosleep(&nap, NULL);
+		if (watch_asks()) {
+			agent.py.PyEval_RestoreThread(thread);
+			watch_answer();
+			thread = agent.py.PyEval_SaveThread();
+		}
+		now = agent_now_ms();
+		*(is_tracers_turn(channel) ? &ms : &own_ms) -= now - last;
+		last = now;
+	}
+	__atomic_compare_exchange_n(&channel->start, &awaited, CHANNEL_LATE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	agent.py.PyEval_RestoreThread(thread);
 }
 
 void control_take_back(unsigned row)
@@ -192,7 +226,7 @@ static int connect_to(const char *address)
 	if (!err)
 		err = prove(fd, colon + 1);
 	if (!err)
-		err = add(fd, address, true, &row);
+		err = add(fd, address, true, false, &row);
 	if (err)
 		close(fd);
 	return err;
@@ -276,14 +310,7 @@ static void copy_why(char *to)
 	to[length] = 0;
 }
 
-static enum abi_agent_phase phase(bool late)
-{
-	if (agent.phase != AGENT_READY)
-		return ABI_AGENT_OFF;
-	return late ? ABI_AGENT_LATE : ABI_AGENT_READY;
-}
-
-static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof, bool late)
+static void send_phase(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof, enum abi_agent_phase phase)
 {
 	struct abi_agent_msg msg;
 
@@ -295,7 +322,7 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_
 	msg.seq = seq;
 	msg.proof = proof;
 	msg.pid = (uint32_t)syscall(SYS_getpid);
-	msg.phase = phase(late);
+	msg.phase = phase;
 	if (kind == ABI_AGENT_HELLO) {
 		msg.python = agent.py.version_hex;
 		msg.can = agent.phase == AGENT_READY ? agent.can : 0;
@@ -306,10 +333,21 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_
 	send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t proof)
+{
+	send_phase(fd, kind, seq, proof, agent.phase == AGENT_READY ? ABI_AGENT_READY : ABI_AGENT_OFF);
+}
+
+/* The hooks are installed.  Did the program wait for that, which it may do from its start on? */
+static bool went_on(struct channel *channel)
+{
+	return __atomic_exchange_n(&channel->start, CHANNEL_FREE, __ATOMIC_ACQ_REL) == CHANNEL_LATE;
+}
+
 static void greet(struct channel *channel)
 {
 	channel->greeted = true;
-	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof, false);
+	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof);
 }
 
 void control_greet(void)
@@ -327,7 +365,7 @@ void control_greet(void)
 
 void control_refuse(int fd)
 {
-	send_message(fd, ABI_AGENT_HELLO, 0, 0, false);
+	send_message(fd, ABI_AGENT_HELLO, 0, 0);
 }
 
 static void set_end(struct channel *end, int fd)
@@ -462,7 +500,7 @@ static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const st
 			close(wake);
 	}
 	close_all(fds);
-	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0, false);
+	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0);
 }
 
 /* Serve one message; false: the channel has ended. */
@@ -498,8 +536,10 @@ static bool serve_one(struct channel *channel, int fd, void (*look)(void))
 		channel->looked = true;
 		sum_up_left();
 		look();
-		send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0, channel->late);
-		channel->late = false;
+		if (went_on(channel))
+			send_phase(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0, agent.phase == AGENT_READY ? ABI_AGENT_LATE : ABI_AGENT_OFF);
+		else
+			send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0);
 	}
 	return true;
 }
@@ -554,5 +594,6 @@ void control_first_look(void (*look)(void))
 		control_serve(polled, n, look);
 	}
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
-		channels[i].late = fd_of(&channels[i]) >= 0 && !channels[i].looked;
+		if (fd_of(&channels[i]) >= 0 && !channels[i].looked)
+			channels[i].start = CHANNEL_LATE;
 }

@@ -18,11 +18,17 @@ struct pollfd;
 /*
  * Take over @fd, a connected channel.  It gets a high number, which programs are unlikely to use.  0, or -errno and the
  * caller still owns it; -EPERM if the creator of the other end is neither this user nor root; -EUSERS if there are
- * CONTROL_CHANNELS already.  control_take_back() closes it again, by its *@row, if no thread can be started to serve
- * it.
+ * CONTROL_CHANNELS already.  @connected: by this process, and the program waits (control_await).  control_take_back()
+ * closes it again, by its *@row, if no thread can be started to serve it.
  */
-int control_add(int fd, unsigned *row);
+int control_add(int fd, bool connected, unsigned *row);
 void control_take_back(unsigned row);
+/*
+ * With the GIL, which is released meanwhile: wait until the agent's thread has installed the hooks of channel @row, until the
+ * channel has ended, or for @ms in which it is the tracer's turn.  In the last case the tracer is told, with the next STATE, that
+ * the program went on before.
+ */
+void control_await(unsigned row, long long ms);
 /*
  * Connect to the socket whose address is in DTAP_AGENT, and send the word of that address.  0, or -errno: -ENOENT
  * without an address, or in the second copy of the agent in a process; others as control_add().  Waits some milliseconds at most, if others connect all the time.

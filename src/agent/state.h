@@ -140,10 +140,10 @@ enum { CONTROL_CHANNELS = 8, CONTROL_WAKERS = 16 };
 struct channel {
 	int fd;			/* atomic */
 	bool greeted, looked;	/* HELLO was sent; a LOOK was received */
-	bool late;		/* the program has gone on without it; the next STATE says so */
 	uint32_t leave;		/* of the last LOOK */
 	bool rests;		/* likewise; atomic */
 	bool connected;		/* by this process: the tracer sends ASK, and HELLO must wait for that */
+	enum { CHANNEL_FREE, CHANNEL_AWAITED, CHANNEL_LATE } start;	/* control_await(); atomic */
 	uint64_t proof;		/* the number in the tracer's ASK, or 0 */
 	char address[ABI_AGENT_ADDRESS];	/* of the last LOOK: for children of fork; empty: they do not connect */
 	uint64_t cookie;
@@ -524,6 +524,8 @@ struct agent {
 	/* agent.c */
 	struct capi py;
 	bool resolved;			/* capi_resolve() has been called */
+	bool asks;			/* it has still to ask for sessions: loaded by the interpreter from its site-packages folder (ask.h) */
+	bool asking;			/* the main thread does so now */
 	bool is_second;			/* a preloaded copy serves the tracer that started the program */
 	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
 	unsigned marker_mask;		/* enum want: markers to be fired; read by marker_wanted() */

@@ -112,6 +112,16 @@ static int answer(void *unused)
 	return 0;
 }
 
+bool watch_asks(void)
+{
+	return __atomic_load_n(&agent.watch.asked, __ATOMIC_RELAXED);
+}
+
+void watch_answer(void)
+{
+	answer(NULL);
+}
+
 /* False: the main thread has not run Python for @ms. */
 static bool ask_main_thread(void (*fn)(void), long ms)
 {

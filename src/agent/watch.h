@@ -12,6 +12,12 @@
 int watch_start(void);
 /* With the GIL: register callbacks for fork and for the end of the interpreter.  False leaves an exception. */
 bool watch_register(void);
+/*
+ * Does the agent's thread ask the main thread to do something, since it must not take the GIL itself?  watch_answer(), with the
+ * GIL: do it now; the caller waits for that thread, and runs no Python meanwhile.
+ */
+bool watch_asks(void);
+void watch_answer(void);
 /* Has the end of the interpreter begun? */
 bool watch_closing(void);
 /* Look for foreign listeners every 100 ms. */

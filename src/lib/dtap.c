@@ -105,7 +105,7 @@ void lib_agent_process(void *ctx, enum supply_fate fate, uint32_t pid, const cha
 {
 	static const enum dtap_fate fates[] = {
 		[SUPPLY_READY] = DTAP_TRACED, [SUPPLY_REFUSED] = DTAP_REFUSED, [SUPPLY_GONE] = DTAP_GONE,
-		[SUPPLY_UNSEEN] = DTAP_UNSEEN,
+		[SUPPLY_UNSEEN] = DTAP_UNSEEN, [SUPPLY_LATE] = DTAP_LATE,
 	};
 	const struct dtap *t = ctx;
 	const struct dtap_process_event e = { fates[fate], (pid_t)pid, why };

@@ -119,6 +119,13 @@ void newcomers_turn(struct newcomers *n)
 	set_timer(n);
 }
 
+void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, bool named), void *ctx)
+{
+	execs_take(n->execs, add, n);
+	for (size_t i = 0; i < n->n; i++)
+		fn(ctx, n->v[i].pid, n->v[i].named);
+}
+
 static int watch(struct newcomers *n, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };

@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "lang/desc.h"
 #include "probe/procs.h"
+#include "session/askers.h"
 #include "session/busy.h"
 #include "session/newcomers.h"
 #include "session/session.h"
@@ -37,6 +38,8 @@ struct supply {
 	bool awaited, heard;	/* the command's agent; any agent */
 	pid_t brings;		/* the command, if it loads the agent itself when it goes on */
 	bool started, is_starting;
+	struct askers askers;
+	struct strbuf deaf;		/* why nobody can; empty: they can, or the session is about processes that are named */
 	struct busy *busy;		/* processes into which the agent cannot be brought now, or NULL */
 	pid_t *awaited_pids;	/* processes that have it, but had not answered when last checked */
 	size_t nawaited, awaited_cap;
@@ -48,10 +51,14 @@ struct supply {
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
 	struct session *session;	/* NULL before supply_start() */
-	uint32_t *wanted;		/* newcomers that are to be traced and of whose agents nothing is heard yet */
+	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late. */
+	struct wanted { uint32_t pid; bool asked, late; } *wanted;
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes that are, or were, traced */
 	size_t nheard;
+	uint64_t late;			/* had begun before their hooks were installed */
+	uint32_t *begun;		/* Pythons that ran before the session: of these nothing is late */
+	size_t nbegun, begun_cap;
 	uint64_t unseen;		/* Pythons, by their name, that had ended before they could be looked at */
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
@@ -96,6 +103,15 @@ const char *supply_missing(const struct supply *s)
 	return strbuf_str(&s->missing);
 }
 
+/* Is the session about processes that no description names? */
+static bool is_for_everybody(const struct supply *s)
+{
+	for (size_t i = 0; i < s->ndescs; i++)
+		if (desc_is_glob(s->descs[i].prov))
+			return !s->also && !s->conf.few;
+	return false;
+}
+
 static void say_unseen(const struct supply *s)
 {
 	struct strbuf b = { 0 };
@@ -107,6 +123,69 @@ static void say_unseen(const struct supply *s)
 	strbuf_fini(&b);
 }
 
+static void say_late(const struct supply *s)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_printf(&b, "%llu program%s may have begun before the agent was in %s: the first calls are not covered; ",
+		      (unsigned long long)s->late, s->late == 1 ? "" : "s", s->late == 1 ? "it" : "them");
+	if (s->deaf.len)
+		strbuf_printf(&b, "starting Pythons cannot ask: %s", strbuf_str(&s->deaf));
+	else
+		strbuf_puts(&b, "where it is installed (dtap agent install) Pythons ask at their start");
+	s->conf.message(s->conf.ctx, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
+static struct wanted *find_wanted(const struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (s->wanted[i].pid == pid)
+			return &s->wanted[i];
+	return NULL;
+}
+
+static bool ran_before(const struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nbegun; i++)
+		if (s->begun[i] == pid)
+			return true;
+	return false;
+}
+
+/* It may have begun before it is traced. */
+static void count_late(struct supply *s, struct wanted *w)
+{
+	s->late += !w->late && !ran_before(s, w->pid);
+	w->late = true;
+}
+
+static bool was_heard_of(const struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < HEARD; i++)
+		if (s->heard_of[i] == pid)
+			return true;
+	return false;
+}
+
+/* The session ends before it has looked at a program. */
+static void count_rest(void *ctx, uint32_t pid, bool named)
+{
+	struct supply *s = ctx;
+
+	s->unseen += named && !find_wanted(s, pid) && !was_heard_of(s, pid) && !procs_is_alive(pid);
+}
+
+static void count_rests(struct supply *s)
+{
+	if (!s->started || !s->newcomers || !is_for_everybody(s))
+		return;
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (!was_heard_of(s, s->wanted[i].pid))
+			count_late(s, &s->wanted[i]);
+	newcomers_each(s->newcomers, count_rest, s);
+}
+
 void supply_free(struct supply *s)
 {
 	if (!s)
@@ -115,14 +194,19 @@ void supply_free(struct supply *s)
 	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
+	count_rests(s);
 	if (s->unseen && s->conf.message)
 		say_unseen(s);
+	if (s->late && s->conf.message && is_for_everybody(s))
+		say_late(s);
 	newcomers_free(s->newcomers);
 	busy_free(s->busy);
 	agents_free(s->agents);
 	free(s->awaited_pids);
 	free(s->wanted);
+	free(s->begun);
 	strbuf_fini(&s->missed_why);
+	strbuf_fini(&s->deaf);
 	strbuf_fini(&s->only_refused);
 	strbuf_fini(&s->object);
 	strbuf_fini(&s->missing);
@@ -149,33 +233,51 @@ static void say(struct supply *s, const struct agents_event *e, const char *what
 	strbuf_fini(&b);
 }
 
-/* Keep it in @wanted. */
-static void want(struct supply *s, uint32_t pid)
+/* Keep it in @wanted.  NULL: no memory. */
+static struct wanted *want(struct supply *s, uint32_t pid)
 {
-	for (size_t i = 0; i < s->nwanted; i++)
-		if (s->wanted[i] == pid)
-			return;
-	if (grow_array(&s->wanted, &s->wanted_cap, s->nwanted, sizeof(*s->wanted)))
-		s->wanted[s->nwanted++] = pid;
+	struct wanted *w = find_wanted(s, pid);
+
+	if (w || !grow_array(&s->wanted, &s->wanted_cap, s->nwanted, sizeof(*s->wanted)))
+		return w;
+	w = &s->wanted[s->nwanted++];
+	*w = (struct wanted){ .pid = pid };
+	return w;
 }
 
 /* Was it one? */
 static bool forget_wanted(struct supply *s, uint32_t pid)
 {
-	for (size_t i = 0; i < s->nwanted; i++) {
-		if (s->wanted[i] == pid) {
-			s->wanted[i] = s->wanted[--s->nwanted];
-			return true;
-		}
-	}
-	return false;
+	struct wanted *w = find_wanted(s, pid);
+
+	if (w)
+		*w = s->wanted[--s->nwanted];
+	return w;
+}
+
+static void tell_late(struct supply *s, struct wanted *w)
+{
+	if (w->late)
+		return;
+	count_late(s, w);
+	tell(s, SUPPLY_LATE, (pid_t)w->pid, "");
 }
 
 /* It was to be traced, and has ended too early. */
 static void tell_ended(struct supply *s, uint32_t pid)
 {
-	if (forget_wanted(s, pid))
-		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
+	struct wanted *w = find_wanted(s, pid);
+
+	if (!w)
+		return;
+	/* One that was traced is looked at again if it ends before that is due. */
+	if (was_heard_of(s, pid)) {
+		forget_wanted(s, pid);
+		return;
+	}
+	count_late(s, w);
+	forget_wanted(s, pid);
+	tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
 }
 
 /*
@@ -184,9 +286,8 @@ static void tell_ended(struct supply *s, uint32_t pid)
  */
 static void tell_unseen(struct supply *s, uint32_t pid)
 {
-	for (size_t i = 0; i < HEARD; i++)
-		if (s->heard_of[i] == pid)
-			return;
+	if (was_heard_of(s, pid))
+		return;
 	s->unseen++;
 	tell(s, SUPPLY_UNSEEN, (pid_t)pid, "");
 }
@@ -194,6 +295,7 @@ static void tell_unseen(struct supply *s, uint32_t pid)
 static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
+	struct wanted *w;
 
 	s->heard = true;
 	if (e->what == AGENTS_READY)
@@ -215,7 +317,11 @@ static void heard(void *ctx, const struct agents_event *e)
 			say(s, e, "cannot run the script in");
 		break;
 	case AGENTS_LATE:
-		say(s, e, "was answered too late, and what came before that is not traced, in");
+		w = find_wanted(s, (uint32_t)e->pid);
+		if (w && (w->asked || w->late))
+			tell_late(s, w);
+		else
+			say(s, e, "was answered too late, and what came before that is not traced, in");
 		break;
 	case AGENTS_STATE:
 		tell(s, SUPPLY_READY, e->pid, "");
@@ -602,20 +708,11 @@ static bool needs_agent_later(const struct supply *s, uint32_t pid)
 	return false;
 }
 
-/* Is the session about processes that no description names? */
-static bool is_for_everybody(const struct supply *s)
-{
-	for (size_t i = 0; i < s->ndescs; i++)
-		if (desc_is_glob(s->descs[i].prov))
-			return !s->also && !s->conf.few;
-	return false;
-}
-
 /* It has ended.  Of which processes the session is, only a living one can tell. */
 static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 {
-	if (forget_wanted(s, pid))
-		tell(s, SUPPLY_REFUSED, (pid_t)pid, "it had ended before it could be traced");
+	if (find_wanted(s, pid))
+		tell_ended(s, pid);
 	else if (named && is_for_everybody(s))
 		tell_unseen(s, pid);
 	return NEWCOMER_DONE;
@@ -626,6 +723,7 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	struct supply *s = ctx;
 	struct target *t = NULL;
 	struct strbuf err = { 0 };
+	struct wanted *w;
 	int e;
 
 	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid)) {
@@ -652,17 +750,21 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	if (!needs_agent_later(s, pid))
 		return NEWCOMER_DONE;
 	agents_turn(s->agents);
-	want(s, pid);
+	w = want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
 		return NEWCOMER_HARDLY;
+	if (!last && askers_will(&s->askers, pid))
+		return NEWCOMER_SOON;
 	e = target_attach((pid_t)pid, &t, &err);
 	if (!e)
 		e = agents_try(s->agents, t, &err);
 	target_free(t);
-	if (e == -ESRCH)
+	if (!e && w)
+		tell_late(s, w);
+	else if (e == -ESRCH)
 		tell_ended(s, pid);
-	else if (e && last && forget_wanted(s, pid))
+	else if (last && forget_wanted(s, pid))
 		say_missed(s, pid, strbuf_str(&err));
 	strbuf_fini(&err);
 	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
@@ -672,8 +774,12 @@ static void add_young(void *ctx, uint32_t pid)
 {
 	struct supply *s = ctx;
 
-	if ((!s->also || s->also(s->also_ctx, pid)) && is_young(pid))
-		newcomers_add(s->newcomers, pid);
+	if ((s->also && !s->also(s->also_ctx, pid)) || !is_young(pid))
+		return;
+	newcomers_add(s->newcomers, pid);
+	if (probe_is_python(s->conf.probes, pid) != PROBE_PYTHON_NO &&
+	    grow_array(&s->begun, &s->begun_cap, s->nbegun, sizeof(*s->begun)))
+		s->begun[s->nbegun++] = pid;
 }
 
 int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
@@ -757,6 +863,42 @@ static bool let_rest(void *ctx, uint32_t pid, bool rest)
 	return agents_rest(s->agents, (pid_t)pid, rest);
 }
 
+/* May a Python that starts, and asks, have the agent? */
+static bool is_answered(void *ctx, pid_t pid, bool has)
+{
+	struct supply *s = ctx;
+	struct wanted *w;
+
+	if (has) {
+		askers_add(&s->askers, (uint32_t)pid);
+		return false;
+	}
+	if ((s->also && !s->also(s->also_ctx, (uint32_t)pid)) || !is_selected(s, (uint32_t)pid) ||
+	    probe_is_python(s->conf.probes, (uint32_t)pid) != PROBE_PYTHON_YES || !needs_agent_later(s, (uint32_t)pid))
+		return false;
+	askers_add(&s->askers, (uint32_t)pid);
+	w = want(s, (uint32_t)pid);
+	if (w)
+		w->asked = true;
+	return w;
+}
+
+/* Sessions about processes that no description names answer those that start. */
+static void answer(struct supply *s)
+{
+	bool wide = false;
+	int e;
+
+	for (size_t i = 0; i < s->ndescs; i++)
+		wide = wide || !is_of_target(&s->descs[i]);
+	if (!wide)
+		return;
+	e = agents_answer(s->agents, is_answered, s, &s->deaf);
+	/* That others can write there is nobody's wish; that there is no folder, of a user without a login, is usual. */
+	if (e == -EPERM || e == -ENOTDIR)
+		message(s, &s->deaf);
+}
+
 int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 {
 	int e;
@@ -768,6 +910,8 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 	session_set_peers(session, each_peer, s);
 	session_set_rest(session, let_rest, s);
 	s->session = session;
+	if (s->newcomers)
+		answer(s);
 	s->is_starting = true;
 	e = agents_look(s->agents, patience(s) > LOOK_MIN_MS ? patience(s) : LOOK_MIN_MS);
 	s->is_starting = false;

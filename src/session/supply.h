@@ -30,9 +30,10 @@ struct target_preload;
 
 /*
  * Its agent's hooks are installed (told at each change); it gets none, or none that works; its agent is gone; it is named
- * python and had ended before it could be looked at, so that nothing is known of it.
+ * python and had ended before it could be looked at, so that nothing is known of it; its program, started meanwhile, may have
+ * begun before its hooks are installed.
  */
-enum supply_fate { SUPPLY_READY, SUPPLY_REFUSED, SUPPLY_GONE, SUPPLY_UNSEEN };
+enum supply_fate { SUPPLY_READY, SUPPLY_REFUSED, SUPPLY_GONE, SUPPLY_UNSEEN, SUPPLY_LATE };
 
 struct supply_conf {
 	struct probe_set *probes;	/* must outlive it */

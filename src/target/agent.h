@@ -141,6 +141,15 @@ typedef int agents_segment_fn(void *ctx, const struct domain *domain, int fds[3]
 void agents_offer(struct agents *a, agents_segment_fn *fn, void *ctx);
 
 /*
+ * Let Pythons that start ask (abi/ask.h): those for which @fn returns true get the agent before their first line.  @has: it has
+ * the agent already, which was brought from outside.  An error with a line in @why: there is no folder in which this user's
+ * sessions may be asked (base/guarded.h); they are not heard.
+ */
+typedef bool agents_wanted_fn(void *ctx, pid_t pid, bool has);
+
+int agents_answer(struct agents *a, agents_wanted_fn *fn, void *ctx, struct strbuf *why);
+
+/*
  * Semaphores or the markers of agents_leave() have changed: send a LOOK to all agents that are ready, and wait for
  * their answers.  0; -ETIMEDOUT: some did not answer in time, but will apply the change later; -EINTR as agents_wait().
  */

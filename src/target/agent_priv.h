@@ -5,6 +5,7 @@
 #define DTAP_TARGET_AGENT_PRIV_H
 
 #include "abi/agent.h"
+#include "base/guarded.h"
 #include "target/agent.h"
 #include "target/peer.h"
 #include "target/permit.h"
@@ -29,7 +30,10 @@ struct channel {
 	uid_t uid;		/* STRANGER: the user who connected */
 	bool has_segment;	/* the segment was sent, or refused to it */
 	bool is_asked;		/* has not answered the last LOOK */
-	bool has_answered;	/* one LOOK at least */
+	bool has_answered;	/* one message at least */
+	bool has_looked;	/* has answered a LOOK */
+	bool asks;		/* it came by asking at its start */
+	int asker;		/* a connection of its program, which waits until the hooks are installed; 0: none */
 	bool rests;		/* as agents_rest() */
 	uint32_t python, can, leave;
 	char *why;		/* or NULL */
@@ -39,6 +43,8 @@ struct agents_file {
 	char *path;		/* NULL: there is none */
 	uint64_t dev, ino;
 };
+
+enum { ASKED_PROCESSES = 256, ASKED_USERS = 64, ASK_NAME = 32 };
 
 struct agents {
 	struct agents_file object;
@@ -54,6 +60,13 @@ struct agents {
 	int epoll, listener, timer;	/* the timer is for strangers */
 	int signals;		/* a signalfd, readable when a signal asks the tracer to end */
 	bool is_full;		/* out of descriptors: no connections are accepted */
+	int asked;		/* answer.c: the listener; 0: none, and the next two are unset */
+	struct guarded asked_folder;	/* with the listener's name in it */
+	char asked_name[ASK_NAME];
+	bool is_asked_full;	/* as is_full, for it */
+	struct asked_often { uint32_t id, n; uint64_t since_ms; } by_process[ASKED_PROCESSES], by_user[ASKED_USERS];
+	agents_wanted_fn *wanted;
+	void *wanted_ctx;
 	uint32_t seq;		/* of the last LOOK */
 	agents_segment_fn *segment;	/* NULL: none is offered */
 	void *segment_ctx;
@@ -85,6 +98,11 @@ void listen_hear(struct agents *a, struct channel *c);
 /* Find out which process @c is, and send it ASK.  False: that failed or was done too often; drop @c. */
 bool listen_ask(struct agents *a, struct channel *c);
 
+/* answer.c: a Python that starts asks. */
+void answer_take(struct agents *a);
+void answer_given(struct channel *c);	/* its hooks are installed, or it ends: its program goes on */
+void answer_close(struct agents *a);
+
 /* Descriptors may be free again: accept connections again. */
 void listen_again(struct agents *a);
 
@@ -98,6 +116,9 @@ ssize_t channel_receive(int fd, struct abi_agent_msg *m, pid_t *sender);
 void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied);
 void channel_refuse(struct agents *a, struct channel *c, const char *why);	/* only reports REFUSED */
 void channel_tell_lost(struct agents *a, struct channel *c);
+
+/* The channel of process @pid, or NULL. */
+struct channel *channel_of(const struct agents *a, pid_t pid);
 
 /* Close @c, which must be in no list, and free it later. */
 void channel_end(struct agents *a, struct channel *c);

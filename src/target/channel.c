@@ -33,6 +33,7 @@ void channel_end(struct agents *a, struct channel *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	answer_given(c);
 	peer_fini(&c->peer);
 	c->state = CHANNEL_ENDED;
 	c->next = a->ended;
@@ -59,6 +60,7 @@ void channels_close(struct agents *a)
 		channel_end(a, c);
 	}
 	listen_close(a);
+	answer_close(a);
 	free_ended(a);
 	if (a->epoll >= 0)
 		close(a->epoll);
@@ -87,7 +89,7 @@ int channels_add(struct agents *a, int fd, const struct target *t)
 	return 0;
 }
 
-static struct channel *find(const struct agents *a, pid_t pid)
+struct channel *channel_of(const struct agents *a, pid_t pid)
 {
 	struct channel *c;
 
@@ -99,7 +101,7 @@ static struct channel *find(const struct agents *a, pid_t pid)
 
 bool agents_have(const struct agents *a, pid_t pid)
 {
-	return find(a, pid) != NULL;
+	return channel_of(a, pid) != NULL;
 }
 
 void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied)
@@ -121,7 +123,7 @@ static void end(struct agents *a, struct channel *c)
 		at = &(*at)->next;
 	*at = c->next;
 	/* A child of fork begins with its parent's hooks: it may end before it is asked. */
-	if (c->state == CHANNEL_READY && !c->has_answered && !c->proof)
+	if (c->state == CHANNEL_READY && ((!c->has_answered && !c->proof) || (c->asks && !c->has_looked)))
 		channel_tell(a, c, AGENTS_LATE, 0);
 	channel_tell(a, c, AGENTS_GONE, 0);
 	channel_end(a, c);
@@ -319,10 +321,14 @@ static bool take_message(struct agents *a, struct channel *c)
 		keep_why(c, m.why, sizeof(m.why));
 		if (m.seq == a->seq)
 			c->is_asked = false;
-		c->has_answered = true;
 		if (m.phase == ABI_AGENT_LATE)
 			channel_tell(a, c, AGENTS_LATE, m.supplied);
 		channel_tell(a, c, AGENTS_STATE, m.supplied);
+		c->has_answered = true;
+		if (m.seq != SEGMENT_SEQ) {
+			c->has_looked = true;
+			answer_given(c);
+		}
 	}
 	return true;
 }
@@ -338,6 +344,8 @@ static bool turn(struct agents *a, int timeout_ms)
 
 		if (!c)
 			listen_take(a);
+		else if ((void *)c == &a->asked)
+			answer_take(a);
 		else if ((void *)c == &a->timer)
 			listen_expire(a);
 		else if (c->state == CHANNEL_STRANGER)
@@ -414,7 +422,7 @@ bool agents_interrupted(const struct agents *a)
 
 enum agents_said agents_said(const struct agents *a, pid_t pid, struct strbuf *why)
 {
-	const struct channel *c = find(a, pid);
+	const struct channel *c = channel_of(a, pid);
 
 	if (!c) {
 		target_fail(why, -ESRCH, "the agent in process %d has gone", (int)pid);

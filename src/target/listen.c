@@ -218,6 +218,8 @@ void listen_again(struct agents *a)
 {
 	if (a->is_full)
 		a->is_full = channel_watch(a, a->listener, NULL) != 0;
+	if (a->is_asked_full)
+		a->is_asked_full = channel_watch(a, a->asked, &a->asked) != 0;
 }
 
 /* --- proof ---------------------------------------------------------------------------------------------- */

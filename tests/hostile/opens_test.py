@@ -30,6 +30,7 @@ OURS = {
     "probe/procs.c": KERNEL,
     "probe/pycode.c": KERNEL,
     "probe/pystacks.c": KERNEL,
+    "target/answer.c": "the agent's object, as target/inject.c",
     "target/inject.c": "the agent's object, which is installed with dtap or named by the user",
     "vm/helpers.c": KERNEL,
 }

@@ -127,6 +127,11 @@ static void dtap_serve_refused(const struct sample *s, const struct job_health *
 	put_counts(s, "reason", &j->refused, false);
 }
 
+static void dtap_serve_begun(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->begun);
+}
+
 static void dtap_serve_unseen(const struct sample *s, const struct job_health *j)
 {
 	put(s, NULL, NULL, (double)j->unseen);

@@ -67,7 +67,7 @@ struct job {
 	uint64_t asked[PROM_FORMATS], given[PROM_FORMATS];
 	struct strbuf text[PROM_FORMATS];
 	bool up;
-	uint64_t starts, traced, late, events, unseen;
+	uint64_t starts, traced, late, events, unseen, begun;
 	struct dtap_cost cost;
 	pid_t *pids;			/* processes that are traced now */
 	size_t npids, pids_cap;
@@ -333,6 +333,9 @@ static void process(void *ctx, const struct dtap_process_event *e)
 	case DTAP_UNSEEN:
 		j->unseen++;
 		log_power(j, j->unseen, "named python, and had ended before anybody could look whether the rule selects it");
+		break;
+	case DTAP_LATE:
+		j->begun++;
 		break;
 	case DTAP_RESTS:
 	case DTAP_GOES_ON:
@@ -741,6 +744,7 @@ void job_health(struct job *j, struct job_health *h)
 	h->processes = j->npids;
 	h->late = j->late;
 	h->unseen = j->unseen;
+	h->begun = j->begun;
 	h->cost = j->cost;
 	copy_counts(&h->refused, &j->refused);
 	copy_counts(&h->lost, &j->lost);

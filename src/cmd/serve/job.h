@@ -65,6 +65,7 @@ struct job_health {
 	uint64_t starts, traced, processes;	/* traced: processes so far; processes: now */
 	uint64_t events;		/* records that were given to the output */
 	uint64_t late;			/* readings that were not there in time */
+	uint64_t begun;			/* may have begun before they were traced */
 	uint64_t unseen;		/* named python, and ended before anybody could look */
 	struct dtap_cost cost;		/* of its run, at the last reading */
 	struct job_counts refused, lost, series;
