@@ -9,7 +9,7 @@ ORDER = re.findall(r"^src/(\w+) ", (TOP / "README.md").read_text(), re.MULTILINE
 
 # Folders that know less than stands above them: what they may include of others.
 KNOWS = {
-    "agent": ("abi/", "vm/", "base/cookie.h", "base/glob.h", "base/utf8.h", "probe/pyoffsets.h"),     # all that goes into a traced process
+    "agent": ("abi/", "vm/", "base/cookie.h", "base/glob.h", "base/guarded.h", "base/utf8.h", "probe/pyoffsets.h"),     # all that goes into a traced process
     "vm": ("abi/", "arch/", "base/cookie.h"),
     "bpf": ("abi/", "arch/", "base/", "lang/", "ir/"),  # a pure function
     "d": ("base/", "lang/", "type/", "ir/", "abi/", "arch/"),
