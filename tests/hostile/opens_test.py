@@ -27,6 +27,7 @@ OURS = {
     "cmd/stap_output.c": USER,
     "lang/source.c": USER,
     "out/sink.c": USER,
+    "base/guarded.c": "folders, by O_PATH, whose owner it checks",
     "probe/procs.c": KERNEL,
     "probe/pycode.c": KERNEL,
     "probe/pystacks.c": KERNEL,
