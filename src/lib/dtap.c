@@ -529,7 +529,8 @@ static int start(struct dtap *t)
 		session_know_pid(t->session, (uint32_t)t->pids[0]);
 	if (t->sampler)
 		keep_ticks(t);
-	if (session_start(t->session) && t->command) {
+	/* In D the command runs also when BEGIN has ended the script: what it does is not the script's to prevent. */
+	if ((session_start(t->session) || t->lang->grabs) && t->command) {
 		if (t->lang->grabs)
 			session_know(t->session, t->targets[0]);
 		e = target_release(t->targets[0], &err);
@@ -572,7 +573,7 @@ static void say_ended(struct dtap *t, struct target *of)
 	if (session_exited(t->session) && target_poll(of) != TARGET_EXITED)
 		poll(&end, 1, EXIT_GROUP_MS);
 	if (target_poll(of) != TARGET_EXITED) {
-		if (t->command && of == t->targets[0] && (t->lang->is_talking(t) || holds_pipe(t)))
+		if (t->command && of == t->targets[0] && target_state(of) == TARGET_RUNNING && (t->lang->is_talking(t) || holds_pipe(t)))
 			lib_note(t, "the command runs on, as process %d%s", (int)target_pid(of),
 				 holds_pipe(t) ? ", and has the output's pipe open" : "");
 		return;

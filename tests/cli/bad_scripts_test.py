@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -283,3 +284,17 @@ def test_command_runs_on(dtrace):
     """Who waits for the end of what the command prints is told why there is none yet."""
     result = dtrace("-n", "BEGIN { exit(0); }", "-c", "/bin/sleep 0.3")
     assert result.code == 0 and "# dtrace: the command runs on, as process " in result.err, result
+
+
+@pytest.mark.needs_bpf
+def test_command_of_a_script_that_begin_ends(dtrace, tmp_path):
+    """It is not killed: it does all that it would have done without a tracer."""
+    script = tmp_path / "command.sh"
+    script.write_text(f"#!/bin/sh\nsleep 0.3\necho done > {tmp_path}/new\nmv {tmp_path}/new {tmp_path}/done\n")
+    script.chmod(0o755)
+    result = dtrace("-q", "-n", "BEGIN { exit(0); }", "-c", str(script))
+    assert result.code == 0, result
+    end = time.monotonic() + harness.TIMEOUT_S
+    while not (tmp_path / "done").exists():
+        assert time.monotonic() < end, "the command did not go on"
+        time.sleep(0.05)
