@@ -5,6 +5,7 @@ A function called through ctypes.PyDLL holds the lock meanwhile, one called thro
 that another thread waits for the lock, the program sees in /proc; its times and those of probes are of one clock.  So the bounds
 are exact, however slow the machine is.
 """
+import json
 import platform
 import re
 import shutil
@@ -119,6 +120,26 @@ def test_stap(interp):
     """Each lock is given back as often as it is taken, in some versions but for the last time, and each wait ends."""
     result = harness.stap("-e", STAP, "-c", interp.command(PROGRAM))
     assert result.code == 0 and re.search(r"^[01] 0 1 1$", result.out, re.M), result
+
+
+@pytest.mark.in_turn
+@pytest.mark.alone
+def test_command(interp):
+    """dtap gil: who has kept the lock and who has waited, at least as long as the program says, and how often."""
+    result = harness.run([harness.BUILD / "dtap", "gil", "--json", "--frames", "1", "-c", interp.command(PROGRAM)])
+    assert result.code == 0 and not result.err, result
+    said = [tuple(map(int, row)) for row in re.findall(r"^said (\d+) (\d+) (\d+) (\d+) (\d+)$", result.out, re.M)]
+    rows = [json.loads(line) for line in result.out.splitlines() if line.startswith("{")]
+    main = said[0][0]
+    of = {row["where"][0].rpartition("(")[2]: row for row in rows if row["pid"] == main and row["where"] and "script.py" in row["where"][0]}
+    waits, holds = of["reads)"], of["<module>)"]
+    assert len(said) == 2 and waits["waits"] >= 2 and holds["holds"] > 50, rows
+    assert waits["waited_ns"] >= sum(end - waited for _, _, _, waited, end in said), (waits, said)
+    assert waits["longest_wait_ns"] >= max(end - waited for _, _, _, waited, end in said), (waits, said)
+    assert holds["held_ns"] >= sum(end - held for _, held, _, _, end in said), (holds, said)
+    assert holds["longest_hold_ns"] >= max(end - held for _, held, _, _, end in said), (holds, said)
+    result = harness.run([harness.BUILD / "dtap", "gil", "--json", "--least", "60000000", "-c", interp.command(PROGRAM)])
+    assert result.code == 0 and "{" not in result.out, result
 
 
 def test_refused(dtrace, interp):
