@@ -69,19 +69,24 @@ import os, resource
 cpu = min(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {cpu})
 child = os.fork()
-while resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw < 12 and os.getppid() != 1:
+old = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+os.umask(0o17)
+while resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw < old + 12 and os.getppid() != 1:
     sum(range(20000))
+os.umask(0o27)
 if child:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - old, flush=True)
     os.waitpid(child, 0)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, flush=True)
-    os._exit(0)
+os._exit(0)
 """
 
 
 def test_preemption(dtrace, tmp_path):
-    """Two that share a processor take it from each other, as often as the kernel counts."""
+    """Two that share a processor take it from each other, as often as the kernel counts, between two calls of umask()."""
     (tmp_path / "burners.py").write_text(BURNERS)
-    result = dtrace("-q", "-n", "sched:::preempt /pid == $target/ { n++; } END { printf(\"told %d\\n\", n); }",
+    result = dtrace("-q", "-n", """
+        syscall::umask:entry /pid == $target/ { on = arg0 == 017; }
+        sched:::preempt /pid == $target && on/ { n++; } END { printf("told %d\\n", n); }""",
                     "-c", f"/usr/bin/python3 {tmp_path / 'burners.py'}")
     told, counted = int(re.search(r"^told (\d+)", result.out, re.M)[1]), int(re.search(r"^(\d+)$", result.out, re.M)[1])
     assert abs(told - counted) <= 4, result
