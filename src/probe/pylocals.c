@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "base/strbuf.h"
 #include "probe/pycode.h"
 #include "probe/pystacks_priv.h"
@@ -81,20 +82,13 @@ void pylocals_read(const struct pystacks_reader *r, struct pystack *st)
 	st->has_locals = true;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 /* The thread's outermost function of Python is a method of its threading.Thread. */
 const char *pylocals_thread_name(const struct pystacks_reader *r, const struct pystack *st)
 {
 	const struct pystack_frame *f = st->n ? &st->frames[st->n - 1] : NULL;
 	struct strbuf text = { 0 };
 
-	if (!f || st->is_cut || !ends_in(f->code->file, "/threading.py") || !ends_in(f->code->name, "_bootstrap"))
+	if (!f || st->is_cut || !ends_with(f->code->file, "/threading.py") || !ends_with(f->code->name, "_bootstrap"))
 		return NULL;
 	if (!pyvalue_text(&r->values, pyvalue_attribute(&r->values, pylocals_value(r, f, 0), "_name"), NAME_MAX, &text)) {
 		strbuf_fini(&text);

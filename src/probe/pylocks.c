@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "base/proc.h"
 #include "base/strbuf.h"
 #include "probe/provider.h"
@@ -255,13 +256,6 @@ static bool is_there(const struct locks *l, const struct pystack_frame *f)
 	return (word(l, f->at + py->code) & ~(uint64_t)STACKREF_TAGS) == f->code_at && instr == f->instr;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
-}
-
 /* --- what a thread waits for --------------------------------------------------------------------------- */
 
 /* False: it does not wait in futex(2), or the kernel does not tell. */
@@ -408,7 +402,7 @@ static void add_parts(struct locks *l, const struct pystack *st, struct pystack_
 		uint64_t self;
 		const struct row *row = row_of_self(l, &st->frames[i], &self);
 
-		if (row->kind != PART || !ends_in(st->frames[i].code->file, row->file) || runs_target(st->frames[i].code->name))
+		if (row->kind != PART || !ends_with(st->frames[i].code->file, row->file) || runs_target(st->frames[i].code->name))
 			return;
 		if (!w->nobjects || w->objects[w->nobjects - 1].addr != self)
 			add_object(w, row->shown, self);
@@ -542,7 +536,7 @@ static void find_locks(struct locks *l, const struct pystack *st, struct pystack
 static bool is_library(const struct pystack_frame *f)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].file && ends_in(f->code->file, rows[i].file))
+		if (rows[i].file && ends_with(f->code->file, rows[i].file))
 			return true;
 	return false;
 }

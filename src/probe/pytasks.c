@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "base/now.h"
 #include "base/strbuf.h"
 #include "probe/pycode.h"
@@ -39,13 +40,6 @@ static uint64_t word(const struct tasks *t, uint64_t addr)
 static uint64_t held(const struct tasks *t, uint64_t obj, uint32_t off)
 {
 	return word(t, obj + t->v->head + off);
-}
-
-static bool ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
 }
 
 /* --- coroutines ---------------------------------------------------------------------------------------- */
@@ -213,7 +207,7 @@ static void wait_for(struct tasks *t, uint64_t obj, struct pystack_task *task)
 /* Future.__await__(), as Python has it: it yields the future. */
 static bool is_future_wait(const struct pystack_frame *f)
 {
-	return ends_in(f->code->name, "__await__") && ends_in(f->code->file, "/asyncio/futures.py");
+	return ends_with(f->code->name, "__await__") && ends_with(f->code->file, "/asyncio/futures.py");
 }
 
 static void add_task(struct tasks *t, uint64_t addr)
@@ -318,7 +312,7 @@ static void add_listed(struct tasks *t)
 
 static bool is_asyncio(const struct pystack_frame *f)
 {
-	return ends_in(f->code->file, "/asyncio/base_events.py") || ends_in(f->code->file, "/asyncio/runners.py");
+	return ends_with(f->code->file, "/asyncio/base_events.py") || ends_with(f->code->file, "/asyncio/runners.py");
 }
 
 bool pytasks_has(const struct pystack *st)
@@ -342,7 +336,7 @@ void pytasks_read(struct pystacks_reader *r, struct pystack *st)
 	for (size_t i = 0; i < st->n; i++) {
 		const struct pystack_frame *f = &st->frames[i];
 
-		if (!t.loop && is_asyncio(f) && (ends_in(f->code->name, "run_forever") || ends_in(f->code->name, "_run_once")))
+		if (!t.loop && is_asyncio(f) && (ends_with(f->code->name, "run_forever") || ends_with(f->code->name, "_run_once")))
 			t.loop = pylocals_value(r, f, 0);
 		if (!module && is_asyncio(f))
 			module = find_module(&t, f);

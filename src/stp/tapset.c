@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "base/file.h"
 #include "base/bytemap.h"
 #include "lang/source.h"
@@ -412,13 +413,6 @@ struct stp_tapset *stp_tapset_new(struct arena *a, const char *arch)
 }
 
 /* --- folders ------------------------------------------------------------------------------------------ */
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n > m && !strcmp(s + n - m, end);
-}
 
 static void add_dir(struct stp_tapset *t, const char *dir, const char *skip)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "lang/source.h"
 
 enum { MOST_FILES = 4096, LONGEST_LINE = 400, LONGEST_DOC = 2000 };
@@ -275,13 +276,6 @@ void index_text(struct index *x, enum dtap_language language, const char *path, 
 }
 
 /* --- folders ------------------------------------------------------------------------------------------ */
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n > m && !strcmp(s + n - m, end);
-}
 
 static void one_dir(struct index *x, enum dtap_language language, const char *dir)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytemap.h"
+#include "base/ends.h"
 #include "base/oom.h"
 #include "cmd/lsp/frame.h"
 #include "cmd/lsp/guard.h"
@@ -122,13 +123,6 @@ static char *path_of(const char *uri)
 	}
 	*to = '\0';
 	return path;
-}
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && !strcmp(s + n - m, end);
 }
 
 static enum dtap_language language_of(const char *path, const char *id)

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "cmd/cmd.h"
 
 static const struct format {
@@ -23,13 +24,6 @@ static const struct format {
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
-
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n >= k && !strcmp(s + n - k, end);
-}
 
 /* A form of CPU time is for scripts that have it. */
 static int check_cpu(const struct ready_run *r)

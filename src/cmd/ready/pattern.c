@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/ends.h"
 #include "base/strbuf.h"
 
 static const char arg_file[] = "copyinstr(arg0)", arg_function[] = "copyinstr(arg1)";
@@ -140,24 +141,17 @@ static void is_package(const char *name, size_t len, struct strbuf *out)
 	strbuf_fini(&path);
 }
 
-static bool ends_with(const char *s, size_t len, const char *end)
-{
-	size_t n = strlen(end);
-
-	return len >= n && !memcmp(s + len - n, end, n);
-}
-
 static bool is_in(const char *where, size_t len, struct strbuf *out)
 {
 	if (len == 1 && *where == '*') {
 		strbuf_putc(out, '1');
-	} else if (memchr(where, '/', len) || ends_with(where, len, ".py")) {
+	} else if (memchr(where, '/', len) || ends_in(where, len, ".py")) {
 		if (memchr(where, '*', len))
 			return matches(arg_file, where, len, out);
 		if (*where == '/')
 			return matches(arg_file, where, len, out);
 		is_path(where, len, out);
-	} else if (ends_with(where, len, ".*") && !memchr(where, '*', len - 1)) {
+	} else if (ends_in(where, len, ".*") && !memchr(where, '*', len - 1)) {
 		is_package(where, len - 2, out);
 	} else if (memchr(where, '*', len)) {
 		return false;
@@ -228,7 +222,7 @@ static int describe(const char *pattern, const char *name, size_t len, struct st
 
 	if (!*function || colon == pattern)
 		return refuse(err, pattern, "a name is missing; it is FUNCTION or MODULE:FUNCTION");
-	if (mod && (memchr(pattern, '/', mod) || ends_with(pattern, mod, ".py")))
+	if (mod && (memchr(pattern, '/', mod) || ends_in(pattern, mod, ".py")))
 		return refuse(err, pattern, "it is MODULE:FUNCTION here, as in app.orders:get, not a file");
 	if (!is_describable(pattern, mod) || !is_describable(function, strlen(function)))
 		return refuse(err, pattern, "a name has letters, digits, _ and ., and the shell's patterns");

@@ -7,16 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "base/proc.h"
 #include "base/strbuf.h"
 #include "cmd/serve/config.h"
 
 enum { READ_MAX = 1 << 20, CONTAINER_DIGITS = 64 };
-
-static bool ends_in(const char *text, size_t len, const char *end)
-{
-	return len > strlen(end) && !memcmp(text + len - strlen(end), end, strlen(end));
-}
 
 /* Where the number of a container is in a part: "docker-0123...ef.scope"; NULL: there is none. */
 static const char *container_in(const char *part, size_t len)
