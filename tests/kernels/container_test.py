@@ -25,7 +25,9 @@ ENTER = r"""
         mount -t proc proc "$proc"
     done
     cd "$root$top"
-    exec chroot "$root" sh -c 'cd "$0" && exec "$@"' "$top" "$@"
+    # Process 1 is this shell, which waits for whatever loses its parent, as a container's does.
+    chroot "$root" sh -c 'cd "$0" && exec "$@"' "$top" "$@"
+    exit $?
 """
 TESTS = ("cli/process_test.py", "cli/session_test.py", "cli/stap_process_test.py", "cli/tapset_test.py",
          "cli/commands_test.py", "cli/dump_test.py", "python/pid_test.py", "python/howto_test.py",
