@@ -307,6 +307,16 @@ static bool read_tasks_of(struct pystacks_reader *r, struct pystack *st)
 	return false;
 }
 
+/* Stop the thread and walk its stack.  False: it could not be stopped, and the stack is as it was seen. */
+static bool walk_stopped(struct pystacks_reader *r, uint64_t state, struct pystack *st, struct pystacks_raw *raw, size_t *n, int *signal)
+{
+	bool whole, stopped = stop(st->tid, signal);
+
+	*n = pystacks_walk(r, state, raw, &whole);
+	st->is_unsure = !stopped || !whole;
+	return stopped;
+}
+
 static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack *st)
 {
 	struct natives_regs regs = { 0 }, again = { 0 };
@@ -328,9 +338,7 @@ static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack
 	if (has_regs)
 		has_regs = waiting_regs(r, st->tid, &again) && again.ip == regs.ip && again.sp == regs.sp;
 	if (!stable || (needs_regs && !has_regs)) {
-		stopped = stop(st->tid, &signal);
-		n = pystacks_walk(r, state, r->raw[now], &whole);
-		st->is_unsure = !stopped || !whole;
+		stopped = walk_stopped(r, state, st, r->raw[now], &n, &signal);
 		has_regs = r->natives && stopped && stopped_regs(r, st->tid, &regs, &copy);
 	}
 	/* The code objects and variables are read while the thread is still in these frames. */
@@ -339,9 +347,7 @@ static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack
 		entries = add_frames(r, r->raw[now], n, st);
 	}
 	if (!stopped && r->slots && pytasks_has(st) && !read_tasks_of(r, st)) {
-		stopped = stop(st->tid, &signal);
-		n = pystacks_walk(r, state, r->raw[now], &whole);
-		st->is_unsure = !stopped || !whole;
+		stopped = walk_stopped(r, state, st, r->raw[now], &n, &signal);
 		st->has_locals = false;
 		entries = add_frames(r, r->raw[now], n, st);
 		has_regs = r->natives && stopped && stopped_regs(r, st->tid, &regs, &copy);

@@ -246,22 +246,28 @@ static void add_task(struct tasks *t, uint64_t addr)
 
 /* --- all tasks ----------------------------------------------------------------------------------------- */
 
-static bool is_enough(const struct tasks *t)
+static bool is_late(const struct tasks *t)
 {
-	return t->st->ntasks >= TASKS_MAX || (t->v->until_ns && now_ns() > t->v->until_ns);
+	return t->v->until_ns && now_ns() > t->v->until_ns;
 }
 
-static void add_weak(void *ctx, uint64_t ref)
+static bool is_enough(const struct tasks *t)
+{
+	return t->st->ntasks >= TASKS_MAX || is_late(t);
+}
+
+static bool add_weak(void *ctx, uint64_t ref)
 {
 	struct tasks *t = ctx;
 
 	if (is_enough(t))
-		t->st->tasks_cut = true;
-	else if (pyvalue_type_is(t->v, ref, "weakref.ReferenceType") || pyvalue_type_is(t->v, ref, "weakref") ||
+		return false;
+	if (pyvalue_type_is(t->v, ref, "weakref.ReferenceType") || pyvalue_type_is(t->v, ref, "weakref") ||
 		 pyvalue_type_is(t->v, ref, "KeyedRef"))
 		add_task(t, held(t, ref, WEAKREF_OBJECT));
 	else
 		add_task(t, ref);
+	return true;
 }
 
 /* The dictionary of the module asyncio.tasks, which the module of the frame @f has imported. */
@@ -281,9 +287,12 @@ static void add_known(struct tasks *t, uint64_t module)
 {
 	static const char *const weak_sets[] = { "_all_tasks", "_scheduled_tasks" };
 
+	bool all = true;
+
 	for (size_t i = 0; i < sizeof(weak_sets) / sizeof(weak_sets[0]); i++)
-		pyvalue_each(t->v, pyvalue_attribute(t->v, pyvalue_item(t->v, module, weak_sets[i]), "data"), add_weak, t);
-	pyvalue_each(t->v, pyvalue_item(t->v, module, "_eager_tasks"), add_weak, t);
+		all = pyvalue_each(t->v, pyvalue_attribute(t->v, pyvalue_item(t->v, module, weak_sets[i]), "data"), add_weak, t) && all;
+	all = pyvalue_each(t->v, pyvalue_item(t->v, module, "_eager_tasks"), add_weak, t) && all;
+	t->st->tasks_cut |= !all || is_late(t);
 }
 
 /* The list from 3.14 on: a ring through the tasks and its head in the thread's state. */

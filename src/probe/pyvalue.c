@@ -28,7 +28,7 @@ enum {
 	SIZE = 0, LIST_ITEMS = 8, DIGITS = 8, FLOAT = 0, DICT_KEYS = 16, DICT_VALUES = 24,
 	SET_USED = 8, SET_MASK = 16, SET_TABLE = 24, TYPE_NAME = 8, TYPE_BASIC = 16, TYPE_ITEM = 24, TYPE_FLAGS = 152,
 	TYPE_BASE = 240, TYPE_DICT = 248, TYPE_DICT_OFFSET = 272, TYPE_MRO = 328,
-	 EXCEPTION_ARGS = 8,
+	EXCEPTION_ARGS = 8,
 };
 
 /* In a class of the program: the keys that its instances share; before them is its qualified name. */
@@ -339,11 +339,19 @@ static bool open_instance(const struct pyvalues *v, uint64_t obj, struct table *
 	return off > 0 && off < 1 << 20 && open_dict(v, word(v, obj + (uint64_t)off), t);
 }
 
+/* Asked at each item, the clock would take longer than many of them. */
+static bool is_late(const struct pyvalues *v, uint64_t i)
+{
+	enum { EACH = 64 };
+
+	return v->until_ns && i % EACH == EACH - 1 && now_ns() > v->until_ns;
+}
+
 static uint64_t find(const struct pyvalues *v, const struct table *t, const char *key)
 {
 	uint64_t k, value;
 
-	for (uint64_t i = 0; i < t->n; i++)
+	for (uint64_t i = 0; i < t->n && !is_late(v, i); i++)
 		if (entry(v, t, i, &k, &value) && word(v, k + v->py->length) == strlen(key) && text_is(v, k, key))
 			return value;
 	return 0;
@@ -363,21 +371,27 @@ uint64_t pyvalue_item(const struct pyvalues *v, uint64_t dict, const char *key)
 	return open_dict(v, dict, &t) ? find(v, &t, key) : 0;
 }
 
-void pyvalue_each(const struct pyvalues *v, uint64_t set, void (*each)(void *ctx, uint64_t element), void *ctx)
+bool pyvalue_each(const struct pyvalues *v, uint64_t set, bool (*each)(void *ctx, uint64_t element), void *ctx)
 {
 	uint64_t used = word(v, set + v->head + SET_USED), mask = word(v, set + v->head + SET_MASK);
 	uint64_t table = word(v, set + v->head + SET_TABLE), n = 0;
 
-	if (!pyvalue_type_is(v, set, "set") || mask > ITEMS_MAX)
-		return;
+	if (!pyvalue_type_is(v, set, "set"))
+		return true;
+	if (mask > ITEMS_MAX)
+		return false;
 	for (uint64_t i = 0; i <= mask && n < used; i++) {
 		uint64_t key = word(v, table + 16 * i), hash = word(v, table + 16 * i + 8);
 
+		if (is_late(v, i))
+			return false;
 		if (!key || hash == UINT64_MAX)		/* unused, or removed */
 			continue;
 		n++;
-		each(ctx, key);
+		if (!each(ctx, key))
+			return false;
 	}
+	return true;
 }
 
 void pyvalue_type_name(const struct pyvalues *v, uint64_t obj, struct strbuf *ret)

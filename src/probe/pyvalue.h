@@ -27,7 +27,7 @@ struct pyvalues {
 	uint64_t metatype;		/* PyType_Type */
 	uint32_t head;			/* bytes of an object's header */
 	uint32_t tuple_items;
-	uint64_t until_ns;		/* of now_ns(): objects are "..." after it; 0: no limit of time */
+	uint64_t until_ns;		/* of now_ns(): objects are "..." after it, and nothing is found; 0: no limit of time */
 };
 
 /* -ENOENT: the layout of this Python is unknown. */
@@ -55,8 +55,8 @@ uint64_t pyvalue_attribute(const struct pyvalues *v, uint64_t obj, const char *n
 /* The value of a dictionary's key @key, a text; 0: there is none. */
 uint64_t pyvalue_item(const struct pyvalues *v, uint64_t dict, const char *key);
 
-/* Call @each for each element of a set. */
-void pyvalue_each(const struct pyvalues *v, uint64_t set, void (*each)(void *ctx, uint64_t element), void *ctx);
+/* Call @each for each element of a set, until it returns false.  False: not for all. */
+bool pyvalue_each(const struct pyvalues *v, uint64_t set, bool (*each)(void *ctx, uint64_t element), void *ctx);
 
 /* Append the name of an object's type, "?" for what is none. */
 void pyvalue_type_name(const struct pyvalues *v, uint64_t obj, struct strbuf *ret);
