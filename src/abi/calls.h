@@ -13,6 +13,7 @@ enum abi_calls {
 	ABI_CALLS_NAME = 8,	/* the thread's name is empty */
 	ABI_CALLS_FOLDER = 16,	/* the working directory is empty */
 	ABI_CALLS_BARRIER = 32,	/* events of subinterpreters with their own GIL are lost */
+	ABI_CALLS_OPENED = 64,	/* which file or which peer an object of Python's has is not told */
 };
 
 #endif

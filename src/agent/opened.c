@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/object.h"
+#include "vm/calls.h"
 #include "vm/memory.h"
 
 enum { BASES = 8, LEAST = 128, IO_BYTES = 128 };
@@ -37,10 +38,14 @@ static uint32_t find_fd(struct pyobj *file, int fd)
 
 void opened_measure(void)
 {
-	int fd = (int)syscall(SYS_memfd_create, "dtap", 1u /* MFD_CLOEXEC */);
-	struct pyobj *io = agent.py.PyImport_ImportModule("_io"), *file = NULL, *buffered = NULL, *text = NULL;
+	struct pyobj *io, *file = NULL, *buffered = NULL, *text = NULL;
+	int fd;
 
 	*at = (struct opened_state){ 0 };
+	if (!calls_may(ABI_CALLS_OPENED))
+		return;
+	fd = (int)syscall(SYS_memfd_create, "dtap", 1u /* MFD_CLOEXEC */);
+	io = agent.py.PyImport_ImportModule("_io");
 	if (io && fd >= 0)
 		file = agent.py.PyObject_CallMethod(io, "FileIO", "isi", fd, "rb", 0);
 	if (file)
@@ -231,7 +236,7 @@ uint32_t opened_text(const struct object *o, char *text, uint32_t size)
 	enum kind kind = kind_of(o);
 
 	*text = '\0';
-	if (size < LEAST)
+	if (size < LEAST || !calls_may(ABI_CALLS_OPENED))
 		return 0;
 	for (unsigned n = 0; n < 2 && (kind == FILE_TEXT || kind == FILE_BUFFERED); n++) {
 		uint32_t off = kind == FILE_TEXT ? at->text_buffer : at->buffered_raw;
