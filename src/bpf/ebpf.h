@@ -255,6 +255,7 @@ struct ebpf_sizes {
 	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named) */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
+	bool uninterrupted;	/* there are probes that may fire with interrupts off: other tracepoints of the kernel */
 	bool gil;		/* there are probes of an interpreter's lock */
 	bool switched;		/* clauses ask for stacks of the thread that gets the CPU */
 	bool unwind;		/* native stacks are walked by the tables of abi/unwind.h, where they exist */

@@ -21,6 +21,7 @@ enum {
 	ONE_READY = 256,		/* of larger elements the kernel keeps one ready per CPU
 					 * (kernel/bpf/memalloc.c) */
 	BEFOREHAND_MAX = 4 << 20,
+	AGG_BEFOREHAND_MAX = 32 << 20,
 	PERCPU_VALUE_MAX = 32 * 1024,	/* PCPU_MIN_UNIT_SIZE: what the kernel allows for a per-CPU value */
 	SCRATCH_MAX = 4 << 20,
 	ITERS_MAX = 64 << 20,		/* bytes of all buffers for iterations */
@@ -121,6 +122,18 @@ static uint32_t element_flags(const struct ir_map *m, uint32_t key, uint32_t val
 	return m->max_entries && size > ONE_READY && size * m->max_entries <= BEFOREHAND_MAX ? 0 : BPF_F_NO_PREALLOC;
 }
 
+/*
+ * Of elements that have a value for each CPU it keeps one or two ready, whatever their size: a clause, or several at one event,
+ * that sees two new keys with interrupts off would lose one.  Where that is possible they are preallocated, which takes a
+ * microsecond each.
+ */
+static uint32_t percpu_flags(const struct ebpf_sizes *sizes, uint32_t n, uint32_t key, uint32_t value)
+{
+	uint64_t size = key + HASH_ELEMENT + (uint64_t)value * sizes->ncpus;
+
+	return sizes->uninterrupted && sizes->ncpus && size * n <= AGG_BEFOREHAND_MAX ? 0 : BPF_F_NO_PREALLOC;
+}
+
 static const char *plan_arrays(struct ebpf_unit *u, const struct ebpf_sizes *sizes)
 {
 	const struct ir_prog *prog = u->prog;
@@ -162,14 +175,16 @@ static const char *plan_aggs(struct ebpf_unit *u, const struct ebpf_sizes *sizes
 		for (unsigned int c = 0; c < k->n; c++) {
 			struct ebpf_map *m = &u->maps[k->first + c];
 			char name[32];
+			uint32_t n;
 
 			if (k->sizes[c] > VALUE_MAX)
 				return arena_printf(prog->arena, "the keys of the aggregation @%s are too large: "
 						    "lower strsize", g->name);
 			snprintf(name, sizeof(name), "agg%u_%u", i, c);
+			n = entries(sizes->aggsize, prog->naggs, k->sizes[c], value);
 			if (g->nkeys)
-				set_map(m, BPF_MAP_TYPE_PERCPU_HASH, k->sizes[c], value,
-					entries(sizes->aggsize, prog->naggs, k->sizes[c], value), BPF_F_NO_PREALLOC, name);
+				set_map(m, BPF_MAP_TYPE_PERCPU_HASH, k->sizes[c], value, n,
+					percpu_flags(sizes, n, k->sizes[c], value), name);
 			else
 				set_map(m, BPF_MAP_TYPE_PERCPU_ARRAY, 4, value, 1, 0, name);
 		}

@@ -125,6 +125,7 @@ static int lay_out(struct session *s, struct strbuf *err)
 	sizes.nprobes = (s->on.n ? s->on.n : 1) + s->on.later;
 	for (i = 0; i < s->on.n; i++) {
 		sizes.syscalls |= s->on.v[i].probe->kind == PROBE_TP && s->on.v[i].probe->tp->syscalls;
+		sizes.uninterrupted |= s->on.v[i].probe->kind == PROBE_TP && !s->on.v[i].probe->tp->syscalls;
 		sizes.switched |= asks_who_comes(&s->on.v[i]);
 		sizes.gil |= s->on.v[i].probe->nsites && s->on.v[i].probe->sites[0]->gil;
 		if (s->on.v[i].probe->kind == PROBE_FUNCTION)

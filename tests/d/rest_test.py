@@ -92,6 +92,20 @@ def test_preemption(dtrace, tmp_path):
     assert abs(told - counted) <= 4, result
 
 
+@pytest.mark.parametrize("probe", ["sched:::on-cpu", "sched:::off-cpu", "sched:::wakeup", "proc:::signal-send"])
+def test_new_keys_at_one_event(dtrace, probe):
+    """Several, of one aggregation, where the kernel has its interrupts off: none is lost."""
+    keys = [str(k) for k in range(6)]
+    result = dtrace("-q", "-n", f"""
+        {probe} /progenyof($target)/ {{ @n = count(); {" ".join(f'@["{key}", tid] = count();' for key in keys)} }}
+        {probe} /progenyof($target)/ {{ @q["6", tid] = quantize(1); @q["7", pid] = quantize(1); }}
+        END {{ printa("all %@d\\n", @n); printa("%s %d %@d\\n", @); }}""", "-c", "/bin/sh -c 'kill -URG $$; sleep 0.01; /bin/true'")
+    counts = re.findall(r"^(\d) \d+ (\d+)$", result.out, re.M)
+    told = int(re.search(r"^all (\d+)", result.out, re.M)[1])
+    assert result.code == 0 and not result.err and told > 0, result
+    assert {key: sum(int(n) for k, n in counts if k == key) for key in keys} == dict.fromkeys(keys, told), result
+
+
 def test_who_remains(dtrace):
     listed = dtrace("-l", "-P", "sched").out
     if "remain-cpu" not in listed:
