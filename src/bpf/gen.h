@@ -322,7 +322,10 @@ void gen_current_task(struct gen *g);
 bool gen_knows_numbers(const struct gen *g);
 void gen_process_number(struct gen *g);
 void gen_process_parent(struct gen *g);
-/* FRAME_TASK = the numbers of the running thread and its process in the tracer's namespace, 0 of what is not in there. */
+/*
+ * FRAME_TASK = the numbers of the running thread, or of that which the event is about, and of its process in the tracer's
+ * namespace, 0 of what is not in there.
+ */
 void gen_current_numbers(struct gen *g);
 
 /* R1 = its fact @what, a number; 0 if it cannot be read. */

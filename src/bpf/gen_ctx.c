@@ -34,7 +34,12 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 		asm_st(as, BPF_DW, R10, FRAME_PROBE, R0);
 	}
 	if (needs & NEED_TASK) {
-		if (gen_tp_other_task(g)) {
+		if (gen_tp_other_task(g) && g->env->pid_ns) {
+			/* Where its numbers are not known, it is nobody. */
+			asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
+			if (gen_knows_numbers(g))
+				gen_current_numbers(g);
+		} else if (gen_tp_other_task(g)) {
 			gen_tp_task(g);
 		} else if (g->env->pid_ns) {
 			uint32_t ok = asm_label(as);

@@ -135,7 +135,7 @@ void gen_current_numbers(struct gen *g)
 	static const enum abi_task of[2] = { ABI_TASK_TID, ABI_TASK_PID };
 
 	for (int i = 0; i < 2; i++) {
-		asm_helper(&g->as, BPF_FUNC_get_current_task);
+		gen_current_task(g);
 		asm_mov(&g->as, R3, R0);
 		number_of(g, of[i]);
 		asm_st(&g->as, BPF_W, R10, (int16_t)(FRAME_TASK + 4 * i), R3);

@@ -89,3 +89,44 @@ def test_ids_in_a_pid_namespace(start, tmp_path):
     assert result.code == 0 and ["begin", "1", "0"] in lines and len(seen) == 2, result
     # The one in a namespace within is a child of unshare's, which began after the first.
     assert seen[0] == said and int(seen[1][0]) > int(seen[1][1]) > int(said[0]), result
+
+
+NEWS = """
+import os, threading, time
+inside = threading.Event()
+def wait():
+    print("said", os.getpid(), threading.get_native_id(), flush=True)
+    inside.set()
+    time.sleep(0.01)
+thread = threading.Thread(target=wait)
+thread.start()
+inside.wait()
+thread.join()
+child = os.fork()
+if not child:
+    os._exit(0)
+os.waitpid(child, 0)
+print("said", child, child, flush=True)
+"""
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.parametrize("inside", [(), ("unshare", "--pid", "--fork", "--mount-proc"),
+                                    ("unshare", "--pid", "--fork", "--mount-proc", "unshare", "--pid", "--fork", "--mount-proc")])
+def test_ids_of_other_threads(inside, tmp_path):
+    """Of those that an event is about and that do not run yet, too: they begin, and they get the CPU."""
+    program = tmp_path / "news.py"
+    program.write_text(NEWS)
+    script = """sched:::on-cpu /pid == $target/ { @["on", pid, tid] = count(); }
+        sched:::on-cpu /progenyof($target) && pid != $target/ { @["on", pid, tid] = count(); }
+        sched:::wakeup /pid == $target/ { @["by", pid, tid] = count(); }
+        proc:::lwp-start /pid == $target/ { @["begun", pid, tid] = count(); }
+        proc:::start /progenyof($target)/ { @["begun", pid, tid] = count(); }
+        END { printa("%s %d %d %@d\\n", @); }"""
+    result = harness.run([*inside, harness.DTRACE, "-q", "-n", script, "-c", f"{PYTHON} -S {program}"])
+    rows = [line.split() for line in result.out.splitlines()]
+    said = {(pid, tid) for what, pid, tid, *_ in rows if what == "said"}
+    [main] = {(pid, pid) for pid, tid in said if pid != tid}
+    assert result.code == 0 and len(said) == 2, result
+    assert {(pid, tid) for what, pid, tid, *_ in rows if what == "on"} == said | {main}, result
+    assert {(pid, tid) for what, pid, tid, *_ in rows if what == "begun"} == said, result
