@@ -117,6 +117,8 @@ LISTENER = """
 import array, os, socket, sys
 folder, owner, mode, uid, listens, object_mode = sys.argv[1], *(int(word, 8 if i in (1, 4) else 10) for i, word in enumerate(sys.argv[2:7]))
 link, target, command = sys.argv[7], sys.argv[8], sys.argv[9:]
+# Both sides have a processor when they want it: who asks waits 100 ms, which a busy machine may take.
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 os.umask(0)
 above = os.path.dirname(folder)
 if above != "/run":
