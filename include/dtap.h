@@ -224,6 +224,11 @@ DTAP_API void dtap_select(struct dtap *t, enum dtap_select which, uid_t user);
 /* D: print aggregations at the end even if the output is structured (dtrace -O). */
 DTAP_API void dtap_print_aggregations(struct dtap *t);
 
+/*
+ * SystemTap: dtap_aggregations() gives the script's globals, and they are not printed at the end.  Call it before dtap_parse().
+ */
+DTAP_API void dtap_read_globals(struct dtap *t);
+
 /* Print to @fd, which remains the caller's, from dtap_enable() on.  Without it nothing is printed. */
 DTAP_API void dtap_output(struct dtap *t, int fd);
 
@@ -359,13 +364,13 @@ struct dtap_bucket {
 /* One key of one aggregation. */
 struct dtap_row {
 	const char *aggregation;	/* its name; "" for @ */
-	const char *function;		/* "count", "quantize" ... */
+	const char *function;		/* "count", "quantize" ...; of globals: "counter", "gauge", "stat", "hist_log", "hist_linear" */
 	const struct dtap_value *keys;
 	size_t nkeys;
 	struct dtap_value value;	/* without buckets: normalized by the script's normalize() */
 	const struct dtap_bucket *buckets;
 	size_t nbuckets;
-	uint64_t count;			/* avg() and stddev(): the number of values */
+	uint64_t count;			/* avg(), stddev() and statistics: the number of values */
 	int64_t sum;			/* and their sum, not normalized */
 };
 
@@ -373,6 +378,10 @@ struct dtap_row {
  * Call @row for each row of the aggregation @name (NULL: of all), in the order of printing, until it does not return 0.
  * From dtap_start() on, also after dtap_finish().  Returns what @row returned, or a negative errno; -ENOENT: there is
  * no such aggregation.
+ *
+ * After dtap_read_globals() these are the script's own globals that have been written to, and are numbers or statistics, with
+ * the indexes as keys, in no order: a "counter" if the script only adds to it, else a "gauge"; and a "stat", or a histogram if
+ * the script asks for one of it somewhere.  Statistics without values are left out.  Records are processed first.
  */
 DTAP_API int dtap_aggregations(struct dtap *t, const char *name, int (*row)(void *ctx, const struct dtap_row *r), void *ctx);
 

@@ -264,6 +264,12 @@ void dtap_select(struct dtap *t, enum dtap_select which, uid_t user)
 		dtap_set(t, "place", "target");
 }
 
+void dtap_read_globals(struct dtap *t)
+{
+	t->read_globals = t->conf.language == DTAP_STAP;
+	t->stap.no_globals |= t->read_globals;
+}
+
 void dtap_output(struct dtap *t, int fd)
 {
 	t->output_fd = fd;
@@ -441,7 +447,7 @@ static int enable(struct dtap *t)
 	conf.budget = t->budget;
 	if (!e)
 		e = t->lang->enable(t, &conf);
-	if (!e && t->conf.record)
+	if (!e && (t->conf.record || t->read_globals))
 		e = lib_values_new(t, &conf);
 	if (e)
 		return e;

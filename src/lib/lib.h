@@ -50,6 +50,7 @@ struct dtap {
 	struct dtap_stap stap;
 	enum dtap_purpose purpose;
 	bool print_aggregations;
+	bool read_globals;
 	struct options set;
 	struct lib_script *scripts;
 	size_t nscripts, scripts_cap;

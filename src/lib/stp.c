@@ -180,6 +180,7 @@ static int parse(struct dtap *t)
 	r->env.guru = t->stap.guru;
 	r->env.unoptimized = t->stap.unoptimized;
 	r->env.timing = t->stap.timing;
+	r->env.readings = t->read_globals;
 	r->env.args = (struct stp_args){ t->args.v, t->args.n };
 	if (t->stap.compatible)
 		r->env.systemtap_v = t->stap.compatible;

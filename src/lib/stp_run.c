@@ -303,12 +303,13 @@ static void name_probes(struct dtap *t)
 	for (uint32_t i = 0; i < r->code->prog->nclauses; i++) {
 		const struct stp_clause *c = &r->code->clauses[i];
 		struct probe *probe = c->handler ? points_probe(r->points, c->handler->point) : NULL, *one;
-		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR);
+		bool own = !probe && (c->kind == STP_P_BEGIN || c->kind == STP_P_END || c->kind == STP_P_ERROR ||
+					c->kind == STP_P_READ);
 		size_t cap = 0;
 
 		c->code->descs = NULL;
 		c->code->ndescs = 0;
-		if (own && !(t->stap.no_globals && c->kind != STP_P_BEGIN))
+		if (own && !(t->stap.no_globals && c->kind != STP_P_BEGIN && c->kind != STP_P_READ))
 			probe = points_own(r->points, c->kind);
 		if (!probe)
 			continue;

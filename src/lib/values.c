@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/record.h"
+#include "abi/stat.h"
 #include "base/grow.h"
 #include "ir/ir.h"
 #include "ir/layout.h"
@@ -28,6 +29,21 @@ struct lib_values {
 	void **owned;			/* texts, and arrays of frames */
 	size_t nowned, owned_cap;
 	bool failed;			/* out of memory: the record is dropped */
+	bool is_reading;		/* the record is of a probe of PROBE_READ */
+	struct globals *globals;	/* NULL: nobody asks for them */
+};
+
+/* Globals of a SystemTap script that are being read: sem_readings() tells what their records are. */
+struct globals {
+	struct lib_values v;
+	char *name, *kind;		/* in v.owned */
+	struct dtap_bucket *buckets;
+	size_t nbuckets, buckets_cap;
+	const char *asked;		/* of this name alone, or NULL */
+	int (*row)(void *ctx, const struct dtap_row *r);
+	void *ctx;
+	bool found;
+	int result;			/* what @row has returned, or a negative errno: no more rows */
 };
 
 static void forget(struct lib_values *v)
@@ -42,6 +58,13 @@ void lib_values_free(struct lib_values *v)
 {
 	if (!v)
 		return;
+	if (v->globals) {
+		forget(&v->globals->v);
+		free(v->globals->v.owned);
+		free(v->globals->v.values);
+		free(v->globals->buckets);
+		free(v->globals);
+	}
 	forget(v);
 	free(v->owned);
 	free(v->values);
@@ -112,6 +135,93 @@ static struct dtap_value value_of(struct lib_values *v, const struct names *name
 	return (struct dtap_value){ .type = DTAP_UINT, .u = (uint64_t)i->i };
 }
 
+/* --- globals ------------------------------------------------------------------------------------------- */
+
+/* The values of a statistic in bucket @i and above; see abi/stat.h. */
+static int64_t bucket_from(const struct ir_map *m, uint32_t i)
+{
+	unsigned int n;
+
+	if (m->stat == IR_STAT_LINEAR)
+		return i ? (int64_t)((uint64_t)m->linear[0] + (uint64_t)(i - 1) * (uint64_t)m->linear[2]) : INT64_MIN;
+	if (i >= ABI_STAT_LOG_ZERO)
+		return i == ABI_STAT_LOG_ZERO ? 0 : (int64_t)(UINT64_C(1) << (i - ABI_STAT_LOG_ZERO - 1));
+	n = ABI_STAT_LOG_ZERO - i;
+	return n == ABI_STAT_LOG_ZERO ? INT64_MIN : -(int64_t)((UINT64_C(1) << n) - 1);
+}
+
+/* The buckets that have values, those between them, and one more on each side. */
+static int take_buckets(struct globals *g, const struct ir_map *m, const uint64_t *counts)
+{
+	uint32_t n = ir_stat_words(m) - ABI_STAT_BUCKETS, first = 0, last = n;
+
+	while (first < n && !counts[first])
+		first++;
+	while (last > first && !counts[last - 1])
+		last--;
+	g->nbuckets = 0;
+	for (uint32_t i = first ? first - 1 : 0; i <= last && i < n; i++) {
+		if (!grow_array(&g->buckets, &g->buckets_cap, g->nbuckets, sizeof(*g->buckets)))
+			return -ENOMEM;
+		g->buckets[g->nbuckets++] = (struct dtap_bucket){ bucket_from(m, i), (int64_t)counts[i] };
+	}
+	return 0;
+}
+
+/* Give the global that was read to who asks; @buckets: its histogram is complete. */
+static void give_global(struct globals *g, const char *function, bool buckets)
+{
+	bool is_stat = !strcmp(g->kind, "stat") || !strcmp(g->kind, "hist");
+	size_t fixed = is_stat ? 2 : 1;
+	struct dtap_row row = { .aggregation = g->name, .function = function, .keys = g->v.values };
+	const struct dtap_value *last;
+
+	if (g->result || g->v.nvalues < fixed || (g->asked && strcmp(g->asked, g->name)))
+		return;
+	last = &g->v.values[g->v.nvalues - 1];
+	row.nkeys = g->v.nvalues - fixed;
+	row.value = *last;
+	if (is_stat) {
+		row.count = last[-1].u;
+		row.sum = last->i;
+	}
+	if (buckets) {
+		row.buckets = g->buckets;
+		row.nbuckets = g->nbuckets;
+	}
+	g->found = true;
+	g->result = g->row(g->ctx, &row);
+}
+
+/* "NAME KIND" and more, with the values behind. */
+static void begin_global(struct globals *g, const char *text)
+{
+	char *rest = own(&g->v, strdup(text));
+
+	g->name = rest ? strtok_r(rest, " ", &rest) : NULL;
+	g->kind = g->name ? strtok_r(NULL, " ", &rest) : NULL;
+	if (g->v.failed || !g->kind)
+		g->result = g->result ? g->result : -ENOMEM;
+	else if (strcmp(g->kind, "hist"))
+		give_global(g, g->kind, false);
+}
+
+static void take_hist(void *ctx, const struct ir_map *m, const uint64_t *words)
+{
+	struct dtap *t = ctx;
+	struct globals *g = t->values->globals;
+	int e;
+
+	if (!t->values->is_reading || !g->row || g->result || !g->kind || strcmp(g->kind, "hist"))
+		return;
+	e = take_buckets(g, m, words + ABI_STAT_BUCKETS);
+	if (e)
+		g->result = e;
+	else
+		give_global(g, m->stat == IR_STAT_LOG ? "hist_log" : "hist_linear", true);
+	g->kind = NULL;
+}
+
 /* --- records ------------------------------------------------------------------------------------------- */
 
 static void begin(void *ctx, const struct abi_record *hdr, const struct probe *p)
@@ -119,10 +229,26 @@ static void begin(void *ctx, const struct abi_record *hdr, const struct probe *p
 	struct dtap *t = ctx;
 
 	forget(t->values);
+	t->values->is_reading = p->kind == PROBE_READ;
 	t->values->record = (struct dtap_record){
 		.time_ns = hdr->time_ns, .pid = hdr->pid, .tid = hdr->tid, .cpu = hdr->cpu, .probe = p->id,
 		.provider = p->prov, .module = p->mod, .function = p->func, .name = p->name,
 	};
+}
+
+static void take_global(struct dtap *t, const char *text, const struct ir_value *v, const struct ir_slot *slots, size_t n)
+{
+	struct globals *g = t->values->globals;
+
+	forget(&g->v);
+	for (size_t i = 0; i < n; i++) {
+		if (!grow_array(&g->v.values, &g->v.values_cap, g->v.nvalues, sizeof(*g->v.values))) {
+			g->result = -ENOMEM;
+			return;
+		}
+		g->v.values[g->v.nvalues++] = value_of(&g->v, session_names(t->session), &v[i], &slots[i]);
+	}
+	begin_global(g, text);
 }
 
 static void action(void *ctx, const char *name, const char *text, const struct ir_value *v, const struct ir_slot *slots,
@@ -132,6 +258,11 @@ static void action(void *ctx, const char *name, const char *text, const struct i
 	struct lib_values *to = t->values;
 	const struct names *names = session_names(t->session);
 
+	if (to->is_reading) {
+		if (to->globals && to->globals->row && text)
+			take_global(t, text, v, slots, n);
+		return;
+	}
 	if (!grow_array(&to->actions, &to->actions_cap, to->record.nactions, sizeof(*to->actions))) {
 		to->failed = true;
 		return;
@@ -154,6 +285,8 @@ static void end(void *ctx)
 	struct lib_values *v = t->values;
 	size_t at = 0;
 
+	if (v->is_reading || !t->conf.record)
+		return;
 	for (size_t i = 0; i < v->record.nactions; at += v->actions[i++].nvalues)
 		v->actions[i].values = v->values ? v->values + at : NULL;
 	v->record.actions = v->actions;
@@ -171,7 +304,12 @@ int lib_values_new(struct dtap *t, struct session_conf *conf)
 		lib_error(t, "out of memory");
 		return -ENOMEM;
 	}
-	t->values->taker = (struct session_taker){ begin, action, end, t };
+	t->values->globals = t->read_globals ? calloc(1, sizeof(*t->values->globals)) : NULL;
+	if (t->read_globals && !t->values->globals) {
+		lib_error(t, "out of memory");
+		return -ENOMEM;
+	}
+	t->values->taker = (struct session_taker){ .begin = begin, .action = action, .hist = take_hist, .end = end, .ctx = t };
 	conf->taker = &t->values->taker;
 	return 0;
 }
@@ -237,6 +375,25 @@ static int give_row(void *ctx, const struct out_agg_line *line)
 	return r->row(r->ctx, &row);
 }
 
+static int read_globals(struct dtap *t, const char *name, int (*row)(void *ctx, const struct dtap_row *r), void *ctx)
+{
+	struct globals *g = t->values->globals;
+	int e;
+
+	g->asked = name;
+	g->row = row;
+	g->ctx = ctx;
+	g->found = !name;
+	g->result = 0;
+	g->kind = NULL;
+	e = session_read(t->session);
+	g->row = NULL;
+	forget(&g->v);
+	if (e || g->result)
+		return e ? e : g->result;
+	return g->found ? 0 : -ENOENT;
+}
+
 int dtap_aggregations(struct dtap *t, const char *name, int (*row)(void *ctx, const struct dtap_row *r), void *ctx)
 {
 	struct rows r = { .t = t, .row = row, .ctx = ctx };
@@ -244,6 +401,8 @@ int dtap_aggregations(struct dtap *t, const char *name, int (*row)(void *ctx, co
 
 	if (t->step < LIB_STARTED)
 		return -EINVAL;
+	if (t->read_globals)
+		return read_globals(t, name, row, ctx);
 	e = session_each_row(t->session, name, give_row, &r);
 	forget(&r.v);
 	free(r.v.owned);

@@ -456,8 +456,9 @@ struct probe *points_own(struct points *p, enum stp_point_kind kind)
 {
 	struct probe key = {
 		.prov = "stap", .mod = "", .func = "",
-		.kind = kind == STP_P_BEGIN ? PROBE_BEGIN : kind == STP_P_END ? PROBE_END : PROBE_FAILED,
-		.name = kind == STP_P_BEGIN ? "begin" : kind == STP_P_END ? "end" : "error",
+		.kind = kind == STP_P_BEGIN ? PROBE_BEGIN : kind == STP_P_END ? PROBE_END :
+			kind == STP_P_READ ? PROBE_READ : PROBE_FAILED,
+		.name = kind == STP_P_BEGIN ? "begin" : kind == STP_P_END ? "end" : kind == STP_P_READ ? "read" : "error",
 	};
 	bool made;
 

@@ -49,7 +49,7 @@ struct stp_resolver points_resolver(struct points *p);
 struct probe *points_probe(const struct points *p, const struct stp_point *found);
 struct probe *points_probe_at(const struct points *p, const struct stp_point *found, size_t i);
 
-/* A probe of kind PROBE_BEGIN, END or FAILED for dtap's own handlers. */
+/* A probe of kind PROBE_BEGIN, END, FAILED or READ for dtap's own handlers. */
 struct probe *points_own(struct points *p, enum stp_point_kind kind);
 
 /*

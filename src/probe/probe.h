@@ -55,6 +55,7 @@ enum probe_kind {
 	PROBE_FUNCTION,	/* at an event of a function of Python, given by name: agent_marker says which event */
 	PROBE_INPUT,	/* for each byte of the tracer's standard input: argument 0 */
 	PROBE_FAILED,	/* once, instead of END, when faults ended the session */
+	PROBE_READ,	/* when the session's owner asks for the values of variables */
 };
 
 struct probe {

@@ -63,7 +63,7 @@ bool session_in_target(const struct options *o)
 bool session_is_tracers(const struct probe *p)
 {
 	return p->kind == PROBE_BEGIN || p->kind == PROBE_END || p->kind == PROBE_ERROR || p->kind == PROBE_TICK ||
-	       p->kind == PROBE_FAILED || p->kind == PROBE_INPUT;
+	       p->kind == PROBE_FAILED || p->kind == PROBE_INPUT || p->kind == PROBE_READ;
 }
 
 /* The first probe that the target place cannot fire, or NULL. */

@@ -42,6 +42,19 @@ static int values_action(const struct reading *r, const struct ir_act *act)
 	return 0;
 }
 
+static int values_hist(const struct reading *r, const struct ir_act *act)
+{
+	const struct session_taker *taker = r->s->conf.taker;
+	const uint64_t *words;
+	int e = ir_rec_stat(r->rec, r->record->hdr, r->record->size, &words);
+
+	if (!e && taker->hist)
+		taker->hist(taker->ctx, r->rec->stat, words);
+	if (!e)
+		give(r, act, NULL);
+	return e;
+}
+
 /* Of an array of char the text alone: its bytes are for people. */
 static int values_trace(const struct reading *r, const struct ir_act *act)
 {
@@ -77,7 +90,7 @@ const struct form form_values = {
 		[IR_ACT_TRACEMEM] = values_action,
 		[IR_ACT_STACK] = values_action,
 		[IR_ACT_PRINTA] = values_action,
-		[IR_ACT_HIST] = values_action,
+		[IR_ACT_HIST] = values_hist,
 	},
 	.last_agg = values_last_agg,
 	.stands_apart = true,

@@ -325,10 +325,12 @@ static bool events_may_end(const struct session *s)
 static int fire(struct session *s, enum probe_kind kind)
 {
 	static const uint64_t no_args[10];
-	struct enabled **v = arena_alloc(s->arena, (s->on.n + 1) * sizeof(struct enabled *));
+	struct enabled **v = calloc(s->on.n + 1, sizeof(struct enabled *));
 	uint32_t i, n = 0;
-	int e = 0;
+	int e = v ? 0 : -ENOMEM;
 
+	if (e)
+		return e;
 	for (i = 0; i < s->on.n; i++)
 		if (s->on.v[i].probe->kind == kind && s->on.v[i].prog >= 0)
 			v[n++] = &s->on.v[i];
@@ -338,6 +340,7 @@ static int fire(struct session *s, enum probe_kind kind)
 			break;	/* the other probes are skipped */
 		e = session_fire(s, v[i], no_args);
 	}
+	free(v);
 	return e;
 }
 
@@ -351,6 +354,15 @@ static int open_form(struct session *s)
 	if (!e)
 		s->output.form = form;
 	return e;
+}
+
+int session_read(struct session *s)
+{
+	int e = session_drain(s, true);
+
+	if (!e)
+		e = fire(s, PROBE_READ);
+	return e ? e : session_drain(s, true);
 }
 
 bool session_start(struct session *s)

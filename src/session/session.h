@@ -49,6 +49,8 @@ struct session_taker {
 	void (*begin)(void *ctx, const struct abi_record *hdr, const struct probe *p);
 	void (*action)(void *ctx, const char *action, const char *text, const struct ir_value *v,
 		       const struct ir_slot *slots, size_t n);
+	/* NULL, or: the statistic that a histogram is printed of, of @m; @words as of abi/stat.h. */
+	void (*hist)(void *ctx, const struct ir_map *m, const uint64_t *words);
 	void (*end)(void *ctx);
 	void *ctx;
 };
@@ -185,6 +187,9 @@ void session_signals(sigset_t *set);
  */
 int session_each_row(struct session *s, const char *name, int (*each)(void *ctx, const struct out_agg_line *line),
 		     void *ctx);
+
+/* Fire the probes of PROBE_READ, and process all records until then.  Between session_start() and session_finish(). */
+int session_read(struct session *s);
 
 /* The names for numbers of stacks; NULL: the script uses none. */
 const struct names *session_names(const struct session *s);

@@ -73,6 +73,7 @@ struct stp_var {
 	bool known;			/* lower_call.c: a parameter that is @known_value in the call that is expanded */
 	int64_t known_value;
 	bool used;			/* display.c: its value is used */
+	bool is_set;			/* display.c: it is changed otherwise than by ++ and += */
 	const void *target;		/* autocast.c: what the value, or an element's, points to, or NULL */
 	bool targets;			/* autocast.c: values point to different things */
 	struct ir_var *ir;		/* lower_data.c */

@@ -7,6 +7,8 @@
  *
  * The handlers are created after the type inference, with its annotations.  n++ as a statement does not count as
  * reading n.  Globals of a library are not printed.
+ *
+ * The owner of a run may also ask for globals while it runs; handlers for that print them in the form that sem.h tells.
  */
 #include "stp/sem.h"
 
@@ -15,6 +17,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/format.h"
+#include "stp/point.h"
 
 /* --- which ------------------------------------------------------------------------------------------- */
 
@@ -258,25 +261,32 @@ static struct stp_stmt *show_array(struct arena *a, struct stp_handler *h, struc
 	return s;
 }
 
-static void show(struct stp_prog *p, struct stp_var *v)
+static struct stp_handler *new_handler(struct stp_prog *p, const struct stp_var *v, enum stp_point_kind kind)
 {
 	struct stp_handler *h = arena_new_of(p->arena, struct stp_handler);
 	struct stp_point *end = arena_new_of(p->arena, struct stp_point);
 
 	end->pos = v->pos;
 	end->comps = arena_new_of(p->arena, struct stp_comp);
-	end->comps[0].name = "end";
+	end->comps[0].name = kind == STP_P_END ? "end" : "read";
 	end->comps[0].pos = v->pos;
 	end->n = end->cap = 1;
 	h->pos = v->pos;
 	h->point = h->written = end;
-	h->kind = STP_P_END;
+	h->kind = kind;
 	h->locals.tail = &h->locals.first;
 	h->blocks = arena_new_of(p->arena, struct stp_stmt *);
-	h->blocks[0] = v->arity > 0 ? show_array(p->arena, h, v) : show_scalar(p->arena, v);
 	h->nblocks = h->blocks_cap = 1;
 	*p->handlers_tail = h;
 	p->handlers_tail = &h->next;
+	return h;
+}
+
+static void show(struct stp_prog *p, struct stp_var *v)
+{
+	struct stp_handler *h = new_handler(p, v, STP_P_END);
+
+	h->blocks[0] = v->arity > 0 ? show_array(p->arena, h, v) : show_scalar(p->arena, v);
 }
 
 void sem_display(struct stp_prog *p)
@@ -285,4 +295,148 @@ void sem_display(struct stp_prog *p)
 	for (struct stp_var *v = p->globals.first; v; v = v->next)
 		if (!v->used && v->writes && !v->from_library && v->type != STP_UNKNOWN)
 			show(p, v);
+}
+
+/* --- for the owner of the run ------------------------------------------------------------------------- */
+
+static void find_set(void *ctx, struct stp_node **child)
+{
+	const struct stp_node *n = *child;
+	bool changes = n->kind == STP_PRE || n->kind == STP_POST || n->kind == STP_ASSIGN;
+	struct stp_var *v = changes ? base_var(n->l) : NULL;
+
+	if (v && n->op != STP_ADD)
+		v->is_set = true;
+	stp_each_node(*child, find_set, ctx);
+}
+
+static void find_set_stmt(void *ctx, struct stp_stmt **child)
+{
+	stp_each_expr(*child, find_set, ctx);
+	stp_each_stmt(*child, find_set_stmt, ctx);
+}
+
+static void find_sets(struct stp_prog *p)
+{
+	for (struct stp_handler *h = p->handlers; h; h = h->next)
+		for (size_t i = 0; i < h->nblocks; i++)
+			find_set_stmt(NULL, &h->blocks[i]);
+	for (struct stp_func *f = p->funcs; f; f = f->next)
+		find_set_stmt(NULL, &f->body);
+}
+
+/* The variable, or its element of the keys @call prints. */
+static struct stp_node *element(struct arena *a, struct stp_var *v, const struct stp_node *call)
+{
+	struct stp_node *index;
+
+	if (v->arity <= 0)
+		return name(a, v);
+	index = node(a, STP_INDEX, v, v->type);
+	index->l = name(a, v);
+	for (int i = 0; i < v->arity; i++)
+		add_arg(a, index, name(a, call->args[i]->var));
+	return index;
+}
+
+static void add_extract(struct arena *a, struct stp_var *v, struct stp_node *call, enum stp_stat stat)
+{
+	struct stp_node *x = node(a, STP_EXTRACT, v, STP_LONG);
+
+	x->stat = stat;
+	x->l = element(a, v, call);
+	v->stats |= 1u << stat;
+	add_arg(a, call, x);
+}
+
+static bool has_hist(const struct stp_var *v)
+{
+	return v->stats & (1u << STP_HIST_LOG | 1u << STP_HIST_LINEAR);
+}
+
+static struct stp_stmt *print_hist(struct arena *a, struct stp_var *v, const struct stp_node *keys)
+{
+	static const struct stp_print print_op = { "print" };
+	struct stp_node *call = node(a, STP_PRINT, v, STP_LONG), *hist = node(a, STP_HIST, v, STP_STATS);
+	struct stp_stmt *s = stmt(a, STP_S_EXPR, v);
+
+	hist->stat = v->stats & 1u << STP_HIST_LOG ? STP_HIST_LOG : STP_HIST_LINEAR;
+	memcpy(hist->hist, v->hist, sizeof(hist->hist));
+	hist->l = element(a, v, keys);
+	call->print = &print_op;
+	add_arg(a, call, hist);
+	s->expr = call;
+	return s;
+}
+
+/* Print one value; @call has the keys.  A statistic without values has none to show. */
+static struct stp_stmt *read_value(struct arena *a, struct stp_var *v, struct stp_node *call, struct stp_node *value,
+				   struct strbuf *format)
+{
+	struct stp_stmt *line, *both, *choose;
+
+	if (v->type != STP_STATS) {
+		add_arg(a, call, value);
+		strbuf_puts(format, " %d");
+		return print(a, v, arena_strdup(a, strbuf_str(format)), call);
+	}
+	choose = stmt(a, STP_S_IF, v);
+	add_extract(a, v, call, STP_STAT_COUNT);
+	choose->expr = call->args[call->nargs - 1];
+	add_extract(a, v, call, STP_STAT_SUM);
+	strbuf_puts(format, " %d %d");
+	line = print(a, v, arena_strdup(a, strbuf_str(format)), call);
+	choose->yes = line;
+	if (has_hist(v)) {
+		both = stmt(a, STP_S_BLOCK, v);
+		both->stmts = arena_alloc(a, 2 * sizeof(*both->stmts));
+		both->stmts[0] = line;
+		both->stmts[1] = print_hist(a, v, call);
+		both->n = both->cap = 2;
+		choose->yes = both;
+	}
+	return choose;
+}
+
+static struct stp_stmt *read_array(struct arena *a, struct stp_handler *h, struct stp_var *v, struct stp_node *call,
+				   struct strbuf *format)
+{
+	struct stp_stmt *s = stmt(a, STP_S_FOREACH, v);
+
+	s->array = name(a, v);
+	for (int i = 0; i < v->arity; i++) {
+		struct stp_node *key = local(a, h, v, arena_printf(a, "__idx%d", i), v->index_types[i]);
+
+		strbuf_puts(format, key->type == STP_STRINGS ? " %s" : " %d");
+		s->keys = arena_grow(a, s->keys, &s->keys_cap, s->nkeys, sizeof(*s->keys));
+		s->keys[s->nkeys++] = key;
+		add_arg(a, call, name(a, key->var));
+	}
+	if (v->type != STP_STATS)
+		s->value = local(a, h, v, "__val", v->type);
+	s->yes = read_value(a, v, call, s->value ? name(a, s->value->var) : NULL, format);
+	return s;
+}
+
+static void read_global(struct stp_prog *p, struct stp_var *v)
+{
+	struct stp_handler *h = new_handler(p, v, STP_P_READ);
+	struct stp_node *call = node(p->arena, STP_PRINT, v, STP_LONG);
+	struct strbuf format = {0};
+
+	strbuf_printf(&format, "%s %s", v->name, v->type != STP_STATS ? (v->is_set ? "gauge" : "counter") :
+					has_hist(v) ? "hist" : "stat");
+	if (v->arity > 0)
+		h->blocks[0] = read_array(p->arena, h, v, call, &format);
+	else
+		h->blocks[0] = read_value(p->arena, v, call, name(p->arena, v), &format);
+	strbuf_fini(&format);
+}
+
+void sem_readings(struct stp_prog *p)
+{
+	find_sets(p);
+	for (struct stp_var *v = p->globals.first; v; v = v->next)
+		if (v->writes && !v->from_library && (v->type == STP_LONG || v->type == STP_STATS))
+			read_global(p, v);
 }

@@ -77,7 +77,7 @@ static bool is_ordered(enum stp_point_kind kind)
 /* Does the tracer fire it?  Timers are fired there. */
 static bool is_tracer(enum stp_point_kind kind)
 {
-	return kind >= STP_P_TIMER_S && kind <= STP_P_TIMER_JIFFIES;
+	return (kind >= STP_P_TIMER_S && kind <= STP_P_TIMER_JIFFIES) || kind == STP_P_READ;
 }
 
 static struct stp_clause *new_clause(struct lower *l, struct src_pos pos, const struct stp_handler *h,
@@ -231,6 +231,8 @@ static int64_t budget(const struct lower *l, const struct stp_handler *h)
 {
 	int64_t n = stp_get_limit(l->stp, STP_MAXACTION), own = stp_get_limit(l->stp, STP_MAXACTION_INTERRUPTIBLE);
 
+	if (h->kind == STP_P_READ)
+		return INT64_MAX;	/* it is no handler of the script */
 	if (is_ordered((enum stp_point_kind)h->kind) && n <= INT32_MAX)
 		n = own ? own : n * 10;
 	/* The kernel ends loops long before that. */

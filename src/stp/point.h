@@ -27,6 +27,7 @@ enum stp_point_kind {
 	STP_P_MARK, STP_P_FUNCTION, STP_P_INLINE, STP_P_RETURN, STP_P_CALLEE, STP_P_STATEMENT,
 	STP_P_PLT, STP_P_PLT_RETURN, STP_P_PYTHON_CALL, STP_P_PYTHON_RETURN,
 	STP_P_TRACEPOINT, STP_P_KERNEL, STP_P_PERF, STP_P_DATA, STP_P_PROCFS, STP_P_INPUT,
+	STP_P_READ,			/* display.c: of the owner of the run, which asks for globals */
 };
 
 /* How the value of a context variable is computed: a start, then steps through memory. */

@@ -35,6 +35,7 @@ struct stp_env {
 	const char *privilege;		/* "stapdev" */
 	bool guru;			/* -g */
 	bool unoptimized;		/* -u: code without effect stays */
+	bool readings;			/* the owner of the run asks for globals: handlers of STP_P_READ */
 	bool timing;			/* -t: measure how long handlers take */
 	/* Of the machine, and of the process that runs the script: */
 	uint32_t pid, uid;

@@ -78,6 +78,19 @@ bool sem_loops(struct sem *s);
 /* Append handlers that print the globals which are written and never read. */
 void sem_display(struct stp_prog *p);
 
+/*
+ * Append handlers of STP_P_READ, which print the script's own globals that are written: for each value, and each element of
+ * an array, "NAME KIND", with a blank, and the keys and values.  KIND is
+ *
+ *	counter		the value, which the script only adds to
+ *	gauge		the value
+ *	stat		count and sum
+ *	hist		the same; the histogram follows
+ *
+ * Texts are no values.
+ */
+void sem_readings(struct stp_prog *p);
+
 /* Warn of variables that are read and never assigned.  Between sem_symbols and sem_elide. */
 void sem_warn_unassigned(struct sem *s);
 

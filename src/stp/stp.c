@@ -154,6 +154,8 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 	    !sem_loops(&s))
 		return NULL;
 	sem_display(stp->prog);
+	if (stp->env.readings)
+		sem_readings(stp->prog);
 	return stp->prog;
 }
 

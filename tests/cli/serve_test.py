@@ -379,7 +379,7 @@ S = "scripts: { a: { command: calls } }\n"
     ("rules: { r: { user: 0 } }\nscripts:\n  a: { command: io, rule: r }\n", "x.yaml:3:3: a: the probes of io are in the kernel"),
     ("rules: { r: { user: 0 } }\nscripts:\n  a: { program: x, rule: r, options: { place: kernel } }\n",
      "x.yaml:3:3: a: a rule selects processes in the target place alone"),
-    ("scripts:\n  a: { script: x.stp }\n", "x.yaml:2:16: x.stp is SystemTap's"),
+    ("scripts:\n  a: { script: x.stp }\n", "x.yaml:2:16: x.stp: No such file or directory"),
     ("scripts:\n  a: { command: calls, metrics: { nosuch: { } } }\n", "x.yaml:2:3: calls has no value 'nosuch'"),
     ("scripts:\n  a: { command: calls, metrics: { calls: { labels: [line] } } }\n", "x.yaml:2:3: calls has no key 'line'"),
     ("scripts:\n  a: { command: calls, metrics: { calls: { labels: [le] } } }\n", "x.yaml:2:52: 'le' is no label's name"),

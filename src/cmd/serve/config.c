@@ -741,10 +741,8 @@ static void read_file(struct reader *r, const yaml_node_t *node, void *into)
 	const char *path = text_of(r, node);
 	size_t len = path ? strlen(path) : 0;
 
-	if (len > 4 && !strcmp(path + len - 4, ".stp")) {
-		mistake(r, node, "%s is SystemTap's: metrics are made of D's aggregations", path);
-		return;
-	}
+	if (len > 4 && !strcmp(path + len - 4, ".stp"))
+		s->language = DTAP_STAP;
 	s->file = path;
 	s->program = path ? content_of(r, node, false) : NULL;
 }
@@ -757,9 +755,22 @@ static void read_program(struct reader *r, const yaml_node_t *node, void *into)
 
 	if (!text)
 		return;
+	if (s->program) {
+		mistake(r, node, "a script is one of script, program and stap");
+		return;
+	}
 	/* Empty lines in front, so that the compiler's messages have the line of this file. */
 	s->program = memset(arena_alloc(r->c->arena, above + strlen(text) + 1), '\n', above);
 	strcpy((char *)s->program + above, text);
+}
+
+/* SystemTap's text; that of a file is told by its name. */
+static void read_stap(struct reader *r, const yaml_node_t *node, void *into)
+{
+	struct serve_script *s = into;
+
+	read_program(r, node, s);
+	s->language = DTAP_STAP;
 }
 
 static void read_output_name(struct reader *r, const yaml_node_t *node, void *into)
@@ -843,6 +854,7 @@ static const struct key script_keys[] = {
 	{ "rule", offsetof(struct serve_script, rule), read_rule_name },
 	{ "script", 0, read_file },
 	{ "program", 0, read_program },
+	{ "stap", 0, read_stap },
 	{ "command", 0, read_command },
 	{ "options", offsetof(struct serve_script, options), read_pairs },
 	{ "arguments", offsetof(struct serve_script, arguments), read_texts },
@@ -888,7 +900,7 @@ static const char *identity_of(struct arena *a, const struct serve_script *s)
 		strbuf_printf(&b, "own %s\n", ready_value(&q->head.options[i]));
 	for (size_t i = 0; q && i < q->nfunctions; i++)
 		strbuf_printf(&b, "function %s\n", q->functions[i]);
-	strbuf_printf(&b, "events %d rule %d file %s\n%s", s->output != NULL, rule != NULL, s->file ? s->file : "",
+	strbuf_printf(&b, "events %d rule %d language %d file %s\n%s", s->output != NULL, rule != NULL, s->language, s->file ? s->file : "",
 		      q ? q->head.text : s->program + strspn(s->program, "\n"));
 	text = arena_strdup(a, strbuf_str(&b));
 	strbuf_fini(&b);
@@ -936,7 +948,7 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 	if (r->mistakes != before)
 		return;
 	if ((s.program != NULL) + (s.command != NULL) != 1)
-		mistake(r, key, "%s: name one of script (a file), program (its text) and command (a ready-made one)", name);
+		mistake(r, key, "%s: name one of script (a file), program or stap (its text) and command (a ready-made one)", name);
 	else if (s.command && (s.arguments.n || s.options.n))
 		mistake(r, key, "%s: options and arguments are for scripts; a command has its own", name);
 	else if (s.command && s.command->head.needs_kernel && s.rule)
@@ -946,6 +958,9 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 		mistake(r, key, "%s: %s prints events: name an output for them (events)", name, s.command->head.name);
 	else if (s.fields.n && (s.command || !s.output))
 		mistake(r, key, "%s: fields are the names of a script's values in its events", name);
+	if (s.language == DTAP_STAP && s.rule)
+		mistake(r, key, "%s: a rule is for D and ready-made commands: SystemTap's points name the program, process(\"PATH\"); leave it out",
+			name);
 	for (size_t i = 0; s.rule && i < s.options.n; i++)
 		if (!strcmp(s.options.v[i].name, "place"))
 			mistake(r, key, "%s: a rule selects processes in the target place alone: leave out the rule, or the option",

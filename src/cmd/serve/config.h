@@ -25,6 +25,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "dtap.h"
+
 struct arena;
 struct ready_request;
 
@@ -87,7 +89,8 @@ struct serve_script {
 	const char *name;
 	size_t line, column;
 	const struct serve_rule *rule;	/* NULL: every Python */
-	const char *file, *program;	/* one of the three: a D script, its text in the configuration ... */
+	const char *file, *program;	/* one of the three: a script, its text in the configuration ... */
+	enum dtap_language language;	/* of file and program */
 	const struct ready_request *command;	/* ... or a ready-made command */
 	struct serve_pairs options;	/* of dtap_set() */
 	struct serve_texts arguments;

@@ -30,6 +30,10 @@ static const struct function {
 	{ "avg", KIND_SUMMARY, PROM_SUMMARY },		{ "stddev", KIND_SUMMARY, PROM_SUMMARY },
 	{ "quantize", KIND_HISTOGRAM, PROM_HISTOGRAM }, { "lquantize", KIND_HISTOGRAM, PROM_HISTOGRAM },
 	{ "llquantize", KIND_HISTOGRAM, PROM_HISTOGRAM },
+	/* SystemTap's globals */
+	{ "counter", KIND_SUM, PROM_COUNTER },		{ "gauge", KIND_SUM, PROM_GAUGE },
+	{ "stat", KIND_SUMMARY, PROM_SUMMARY },
+	{ "hist_log", KIND_HISTOGRAM, PROM_HISTOGRAM }, { "hist_linear", KIND_HISTOGRAM, PROM_HISTOGRAM },
 };
 
 struct series {
@@ -239,7 +243,8 @@ static void set_name(struct families *f, struct family *m, const struct serve_me
 	else if (c)
 		m->help = arena_printf(f->arena, "%s (dtap %s)", c->name, f->script->command->head.name);
 	else
-		m->help = arena_printf(f->arena, "@%s of the script %s", m->aggregation, f->script->name);
+		m->help = arena_printf(f->arena, "%s%s of the script %s", f->script->language == DTAP_D ? "@" : "", m->aggregation,
+				       f->script->name);
 }
 
 static struct family *new_family(struct families *f, const struct dtap_row *row, const struct function *function)
@@ -251,7 +256,9 @@ static struct family *new_family(struct families *f, const struct dtap_row *row,
 	m->aggregation = arena_strdup(f->arena, row->aggregation);
 	m->function = function;
 	m->nkeys = row->nkeys;
-	m->type = function->kind == KIND_SUM && set && set->type == SERVE_GAUGE ? PROM_GAUGE : function->type;
+	m->type = function->type;
+	if (function->kind == KIND_SUM && set && set->type)
+		m->type = set->type == SERVE_GAUGE ? PROM_GAUGE : PROM_COUNTER;
 	set_name(f, m, set, c);
 	set_labels(f, m, set);
 	f->v = arena_grow(f->arena, f->v, &f->cap, f->n, sizeof(struct family *));

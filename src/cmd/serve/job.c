@@ -158,7 +158,7 @@ static void keep_pid(struct job *j, pid_t pid)
 static const char *words_of(const char *text)
 {
 	text += !strncmp(text, "# ", 2) ? 2 : 0;
-	return text + (!strncmp(text, "dtrace: ", 8) ? 8 : 0);
+	return text + (!strncmp(text, "dtrace: ", 8) ? 8 : !strncmp(text, "stap: ", 6) ? 6 : 0);
 }
 
 /* May one more line be logged?  Thousands of processes have as many. */
@@ -366,8 +366,10 @@ static int prepare(struct dtap *t, const struct serve_script *s)
 
 	if (s->rule)
 		dtap_select(t, DTAP_SELECT_RULE, 0);
-	else if (!in_kernel)
+	else if (!in_kernel && s->language == DTAP_D)
 		dtap_set(t, "place", "target");
+	if (s->language == DTAP_STAP)
+		dtap_read_globals(t);
 	for (size_t i = 0; i < s->options.n && !e; i++) {
 		const char *value = s->options.v[i].value;
 
@@ -378,7 +380,8 @@ static int prepare(struct dtap *t, const struct serve_script *s)
 	if (e || (s->command && ready_script_add(s->command, t)))
 		return e ? e : -EINVAL;
 	if (!s->command) {
-		dtap_set(t, "quiet", NULL);
+		if (s->language == DTAP_D)
+			dtap_set(t, "quiet", NULL);
 		dtap_script(t, s->file ? DTAP_FILE : DTAP_TEXT, s->file ? s->file : s->program);
 	}
 	return 0;
@@ -387,7 +390,7 @@ static int prepare(struct dtap *t, const struct serve_script *s)
 static struct dtap *open_run(struct job *j)
 {
 	const struct dtap_conf conf = {
-		.size = sizeof(conf), .language = DTAP_D, .ctx = j, .message = message, .selects = selects,
+		.size = sizeof(conf), .language = j->script->language, .ctx = j, .message = message, .selects = selects,
 		.process = process, .lost = lost, .keep_signals = true, .budget = j->budget,
 		.record = j->output ? record : NULL,
 	};
@@ -785,7 +788,7 @@ static bool selects_none(void *ctx, pid_t pid)
 int job_check(const struct serve_config *config, const struct serve_script *script)
 {
 	struct checked c = { config, script };
-	const struct dtap_conf conf = { .size = sizeof(conf), .language = DTAP_D, .ctx = &c, .message = check_message,
+	const struct dtap_conf conf = { .size = sizeof(conf), .language = script->language, .ctx = &c, .message = check_message,
 					.selects = selects_none, .keep_signals = true };
 	struct dtap *t = dtap_new(&conf);
 	int e;
