@@ -1,7 +1,8 @@
 /*
- * Families of addresses and kinds of network devices, for inet_ntop() and link_ntop(): linux/socket.h, linux/if_arp.h.
+ * Families of addresses, kinds of network devices and the address of IP version 6, for inet_ntop(), link_ntop() and
+ * inet_ntoa6(): linux/socket.h, linux/if_arp.h.
  *
- * Guide: "inet_ntop", "link_ntop".
+ * Guide: "inet_ntoa6", "inet_ntop", "link_ntop".
  */
 inline int AF_UNSPEC = 0;
 inline int AF_FILE = 1;
@@ -120,3 +121,6 @@ inline int ARPHRD_6LOWPAN = 825;
 inline int ARPHRD_VSOCKMON = 826;
 inline int ARPHRD_NONE = 65534;
 inline int ARPHRD_VOID = 65535;
+
+/* The address of IP version 6, whose structure is the kernel's: what inet_ntoa6() and inet_ntop() take a pointer to. */
+typedef struct in6_addr in6_addr_t;

@@ -13,11 +13,17 @@
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
+/* Without its sign, modulo 2^64: that of INT64_MIN is 2^63. */
+static uint64_t magnitude(uint64_t v)
+{
+	return (int64_t)v < 0 ? -v : v;
+}
+
 int64_t out_normalize(int64_t v, uint64_t normal)
 {
-	if (normal <= 1)
-		return v;
-	return normal > INT64_MAX ? 0 : v / (int64_t)normal;
+	uint64_t by = normal ? magnitude(normal) : 1, q = magnitude((uint64_t)v) / by;
+
+	return (int64_t)((v < 0) != ((int64_t)normal < 0) ? -q : q);
 }
 
 static uint64_t square_root(unsigned __int128 v)
@@ -39,25 +45,18 @@ static uint64_t square_root(unsigned __int128 v)
 static uint64_t stddev(const struct ir_agg *g, const uint64_t *words, uint64_t normal)
 {
 	unsigned __int128 squares = (unsigned __int128)words[3] << 64 | words[2];
-	uint64_t n = words[0], mag;
-	int64_t avg;
+	uint64_t n = words[0], by = normal ? magnitude(normal) : 1, mag;
 
 	if (!n)
 		return 0;
-	if (normal > 1)
-		squares = squares / normal / normal;
-	if (g->sign) {
-		avg = out_normalize(out_normalize((int64_t)words[1], normal), n);
-		mag = avg < 0 ? -(uint64_t)avg : (uint64_t)avg;
-	} else {
-		mag = words[1] / (normal > 1 ? normal : 1) / n;
-	}
+	squares = squares / by / by;
+	mag = (g->sign ? magnitude(words[1]) : words[1]) / by / n;
 	return square_root(squares / n - (unsigned __int128)mag * mag);
 }
 
 int64_t out_agg_value(const struct ir_agg *g, const uint64_t *words, uint64_t normal, bool *sign)
 {
-	uint64_t v = words ? words[0] : 0, divide = normal > 1 ? normal : 1;
+	uint64_t v = words ? words[0] : 0, by = normal ? magnitude(normal) : 1;
 
 	*sign = g->sign && g->fn != IR_A_COUNT && g->fn != IR_A_STDDEV;
 	if (!words)
@@ -70,7 +69,8 @@ int64_t out_agg_value(const struct ir_agg *g, const uint64_t *words, uint64_t no
 			return 0;
 		if (*sign)
 			return out_normalize(out_normalize((int64_t)words[1], normal), words[0]);
-		return (int64_t)(words[1] / divide / words[0]);
+		v = words[1] / words[0];
+		break;
 	case IR_A_MIN:
 	case IR_A_MAX:
 		if (!words[1])
@@ -79,7 +79,10 @@ int64_t out_agg_value(const struct ir_agg *g, const uint64_t *words, uint64_t no
 	default:
 		break;
 	}
-	return *sign ? out_normalize((int64_t)v, normal) : (int64_t)(v / divide);
+	if (*sign)
+		return out_normalize((int64_t)v, normal);
+	*sign = (int64_t)normal < 0;	/* what has no sign gets that of the factor */
+	return (int64_t)(*sign ? -(v / by) : v / by);
 }
 
 /* --- order ------------------------------------------------------------------------------------------- */

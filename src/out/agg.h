@@ -26,7 +26,7 @@ struct out_agg {
 	const struct ir_agg *agg;
 	const struct out_agg_row *rows;	/* in no order, keys differ */
 	size_t n;
-	uint64_t normal;		/* values are shown divided by it; 0 and 1: not divided */
+	uint64_t normal;		/* values are shown divided by it, an int64_t; 0 and 1: not divided */
 	bool zoom;			/* a distribution's bars are scaled to the longest (aggzoom), not the sum */
 };
 
@@ -71,7 +71,7 @@ int out_agg_each(const struct out_agg *a, const struct out_agg_order *order,
  */
 long out_agg_trunc(const struct out_agg *a, int64_t keep, size_t *index);
 
-/* @v divided as by normalize(). */
+/* @v divided as by normalize(): @normal is an int64_t (0: not divided), and what is left over falls to the side of 0. */
 int64_t out_normalize(int64_t v, uint64_t normal);
 
 /*
