@@ -18,7 +18,7 @@ struct entry {
 	bool truncated;			/* not shown until its value changes */
 	bool idle;			/* truncated twice without a change in between: can be removed */
 	bool seen;			/* it was in the last reading */
-	bool used;			/* its element says that it is: ir_agg_tells_use() */
+	bool used;			/* its element says that it is (ir_agg_tells_use()), or it was cleared */
 	struct entry *same;		/* the next entry of the same row */
 	struct ir_value *keys;		/* decoded from raw_key */
 	void *raw_key;
@@ -465,6 +465,7 @@ int aggs_clear(struct aggs *a, const struct ir_agg *g)
 			e = rebase(a, st, en);
 			if (e)
 				err = e;
+			en->used = true;	/* has a row, also where the extreme of no keys was forgotten */
 			memset(en->shown, 0, st->words * sizeof(uint64_t));
 		}
 	}
