@@ -150,7 +150,7 @@ static int64_t bucket_from(const struct ir_map *m, uint32_t i)
 	return n == ABI_STAT_LOG_ZERO ? INT64_MIN : -(int64_t)((UINT64_C(1) << n) - 1);
 }
 
-/* The buckets that have values, those between them, and one more on each side. */
+/* The buckets that have values, those between them, and one more on each side, but none below 0 for that. */
 static int take_buckets(struct globals *g, const struct ir_map *m, const uint64_t *counts)
 {
 	uint32_t n = ir_stat_words(m) - ABI_STAT_BUCKETS, first = 0, last = n;
@@ -160,7 +160,9 @@ static int take_buckets(struct globals *g, const struct ir_map *m, const uint64_
 	while (last > first && !counts[last - 1])
 		last--;
 	g->nbuckets = 0;
-	for (uint32_t i = first ? first - 1 : 0; i <= last && i < n; i++) {
+	if (first && first < n && bucket_from(m, first) > 0)
+		first--;
+	for (uint32_t i = first; i <= last && i < n; i++) {
 		if (!grow_array(&g->buckets, &g->buckets_cap, g->nbuckets, sizeof(*g->buckets)))
 			return -ENOMEM;
 		g->buckets[g->nbuckets++] = (struct dtap_bucket){ bucket_from(m, i), (int64_t)counts[i] };

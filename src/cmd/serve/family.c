@@ -24,6 +24,7 @@ static const struct function {
 	const char *name;
 	enum kind kind;
 	enum prom_type type;
+	bool has_sum;			/* a histogram that keeps it */
 } functions[] = {
 	{ "count", KIND_SUM, PROM_COUNTER },		{ "sum", KIND_SUM, PROM_COUNTER },
 	{ "min", KIND_MIN, PROM_GAUGE },		{ "max", KIND_MAX, PROM_GAUGE },
@@ -33,14 +34,15 @@ static const struct function {
 	/* SystemTap's globals */
 	{ "counter", KIND_SUM, PROM_COUNTER },		{ "gauge", KIND_SUM, PROM_GAUGE },
 	{ "stat", KIND_SUMMARY, PROM_SUMMARY },
-	{ "hist_log", KIND_HISTOGRAM, PROM_HISTOGRAM }, { "hist_linear", KIND_HISTOGRAM, PROM_HISTOGRAM },
+	{ "hist_log", KIND_HISTOGRAM, PROM_HISTOGRAM, .has_sum = true },
+	{ "hist_linear", KIND_HISTOGRAM, PROM_HISTOGRAM, .has_sum = true },
 };
 
 struct series {
 	char *labels;
 	bool is_seen;			/* in this reading */
 	bool is_signed;
-	uint64_t value;			/* or the sum of a summary */
+	uint64_t value;			/* or the sum of a summary or histogram */
 	uint64_t count;			/* of a summary */
 	struct dtap_bucket *buckets;	/* sorted; those of a reading */
 	size_t nbuckets, buckets_cap;
@@ -390,7 +392,7 @@ static struct series series_of(const struct family *m, const struct dtap_row *ro
 	struct series s = { .is_seen = true, .is_signed = row->value.type == DTAP_INT, .value = row->value.u,
 			    .buckets = (struct dtap_bucket *)row->buckets, .nbuckets = row->nbuckets };
 
-	if (m->function->kind == KIND_SUMMARY) {
+	if (m->function->kind == KIND_SUMMARY || m->function->has_sum) {
 		s.value = (uint64_t)row->sum;
 		s.is_signed = true;
 		s.count = row->count;
@@ -617,6 +619,12 @@ static void put_bucket(const struct family *m, const struct series *s, const cha
 	strbuf_fini(&labels);
 }
 
+/* A sum that can become less is none to OpenMetrics: there may be no bound below 0. */
+static bool shows_sum(const struct family *m)
+{
+	return m->function->has_sum && (m->nbounds < 2 || m->bounds[1] > 0);
+}
+
 /*
  * Buckets are cumulative, and the last one's bound is infinite.  A bucket ends before the next one begins; all series of
  * a family have the same bounds, so that they can be added up.
@@ -639,9 +647,13 @@ static void put_histogram(const struct family *m, const struct series *s, enum p
 	for (; k < s->nbuckets; k++)
 		count += s->buckets[k].count;
 	put_bucket(m, s, "+Inf", count, out);
-	if (format == PROM_TEXT) {
+	if (format == PROM_TEXT || shows_sum(m)) {
 		prom_sample(out, m->name, "_count", s->labels);
 		prom_value(out, (uint64_t)count, true, 0);
+	}
+	if (shows_sum(m)) {
+		prom_sample(out, m->name, "_sum", s->labels);
+		prom_value(out, s->value, true, m->scale);
 	}
 	strbuf_fini(&bound);
 }

@@ -6,7 +6,7 @@
  *	avg, stddev			summary: _sum and _count
  *	quantize, lquantize, llquantize	histogram, without _sum, which these do not keep
  *	counter, gauge, stat, hist_log,
- *	hist_linear			of SystemTap's globals: counter, gauge, summary, histogram
+ *	hist_linear			of SystemTap's globals: counter, gauge, summary, histogram with _sum unless there are values below 0
  *
  * Keys become labels.  Rows whose labels are equal, since a key was left out, are added up.  The number of series of a
  * family is bounded: those that were first stay, the larger ones of a reading first; the rest is added up in one series
