@@ -134,7 +134,10 @@ static void values(void **state)
 			 (int64_t)1 << 39);
 	assert_int_equal(value(IR_A_STDDEV, true, 10, W(2, 0, 80000, 0)), 20);
 	assert_int_equal(value(IR_A_STDDEV, true, 1, W(0, 0, 0, 0)), 0);
-	assert_int_equal(value(IR_A_SUM, true, UINT64_MAX, W((uint64_t)INT64_MIN)), 0);
+	/* A factor has a sign; the one quotient that an int64_t cannot hold is as it wraps. */
+	assert_int_equal(value(IR_A_SUM, true, (uint64_t)-2, W((uint64_t)-7)), 3);
+	assert_int_equal(value(IR_A_SUM, true, UINT64_MAX, W((uint64_t)INT64_MIN)), INT64_MIN);
+	assert_int_equal(value(IR_A_SUM, false, (uint64_t)-2, W(7)), -3);
 	assert_int_equal(value(IR_A_SUM, true, 0, W(5)), 5);
 	assert_int_equal(value(IR_A_AVG, true, 1, NULL), 0);
 	assert_int_equal(out_normalize(-25, 10), -2);
