@@ -54,8 +54,10 @@ struct supply {
 	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late. */
 	struct wanted { uint32_t pid; bool asked, late; } *wanted;
 	size_t nwanted, wanted_cap;
-	uint32_t heard_of[HEARD];	/* a ring: processes that are, or were, traced */
+	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
 	size_t nheard;
+	uint32_t traced[HEARD];		/* a ring: processes that are, or were, traced */
+	size_t ntraced;
 	uint64_t late;			/* had begun before their hooks were installed */
 	uint32_t *begun;		/* Pythons that ran before the session: of these nothing is late */
 	size_t nbegun, begun_cap;
@@ -160,12 +162,17 @@ static void count_late(struct supply *s, struct wanted *w)
 	w->late = true;
 }
 
-static bool was_heard_of(const struct supply *s, uint32_t pid)
+static bool is_in(const uint32_t ring[HEARD], uint32_t pid)
 {
 	for (size_t i = 0; i < HEARD; i++)
-		if (s->heard_of[i] == pid)
+		if (ring[i] == pid)
 			return true;
 	return false;
+}
+
+static bool was_heard_of(const struct supply *s, uint32_t pid)
+{
+	return is_in(s->heard_of, pid);
 }
 
 /* The session ends before it has looked at a program. */
@@ -270,8 +277,8 @@ static void tell_ended(struct supply *s, uint32_t pid)
 
 	if (!w)
 		return;
-	/* One that was traced is looked at again if it ends before that is due. */
-	if (was_heard_of(s, pid)) {
+	/* One that was traced is looked at again if it ends before that is due; an answer alone is no trace yet. */
+	if (is_in(s->traced, pid)) {
 		forget_wanted(s, pid);
 		return;
 	}
@@ -324,6 +331,7 @@ static void heard(void *ctx, const struct agents_event *e)
 			say(s, e, "was answered too late, and what came before that is not traced, in");
 		break;
 	case AGENTS_STATE:
+		s->traced[s->ntraced++ % HEARD] = (uint32_t)e->pid;
 		tell(s, SUPPLY_READY, e->pid, "");
 		if (*e->why)
 			say(s, e, "does not supply everything in");

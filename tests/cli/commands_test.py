@@ -98,7 +98,7 @@ def busy():
     while time.thread_time_ns() < end:
         pass
 def sleeps():
-    time.sleep(0.2)
+    for i in range(20): time.sleep(0.01)
 def calls():
     for i in range(1000):
         one(i)
@@ -162,7 +162,8 @@ def test_record_sample(interp):
     for thread in "<module>", "aside":
         busy, sleeps = rows[thread, "busy"], rows[thread, "sleeps"]
         assert 100_000_000 <= busy["cpu_total_ns"] <= 300_000_000, busy
-        assert sleeps["total_ns"] >= 199_000_000 and sleeps["cpu_total_ns"] <= 50_000_000, sleeps
+        # A few sleeps may be missing: leaving some threads of a machine the kernel tells of no switch (oncpu_test.py).
+        assert sleeps["total_ns"] >= 100_000_000 and sleeps["cpu_total_ns"] <= 50_000_000, sleeps
     assert "calls" not in rows["<module>", "busy"]
 
 
