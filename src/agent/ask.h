@@ -7,7 +7,8 @@
 
 /*
  * At the main interpreter's first safe point outside of any frame, with the GIL: load the agents of the tracers that want this
- * process, and wait until their hooks are installed; ABI_ASK_MS at most.  Where no session listens, this is one failed open for root and two for others.
+ * process, and wait until their hooks are installed; ABI_ASK_MS at most.  Where no session listens, this is one failed open
+ * for root and two for others.
  */
 void ask_sessions(void);
 

@@ -123,7 +123,7 @@ static void look_function_last(struct search *s, uint32_t at)
 		take(s, at, true);
 }
 
-/* The object of the function: NULL if it is none of an object, and of a module. */
+/* The object of a method; 0: a function, whose __self__ is its module or nothing. */
 static uint64_t object_of(const struct ccall *call, bool is_descr)
 {
 	struct pyobj *self = is_descr ? call->first : agent.py.PyObject_GetAttrString(call->callable, "__self__");

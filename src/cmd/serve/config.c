@@ -13,6 +13,7 @@
 #include <yaml.h>
 
 #include "base/arena.h"
+#include "base/ends.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
@@ -739,9 +740,8 @@ static void read_file(struct reader *r, const yaml_node_t *node, void *into)
 {
 	struct serve_script *s = into;
 	const char *path = text_of(r, node);
-	size_t len = path ? strlen(path) : 0;
 
-	if (len > 4 && !strcmp(path + len - 4, ".stp"))
+	if (path && ends_with(path, ".stp"))
 		s->language = DTAP_STAP;
 	s->file = path;
 	s->program = path ? content_of(r, node, false) : NULL;
