@@ -1,4 +1,5 @@
 """Fixtures and markers of the end-to-end tests; tests/README.md shows how to use them."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -152,15 +153,29 @@ def pytest_runtest_setup(item):
         pytest.skip(harness.bpf_refusal())
 
 
+@contextlib.contextmanager
+def interpreter(version):
+    """A harness.Interp; without that Python the test is skipped."""
+    found = harness.interpreters().get(version, "tools/pythons does not know it")
+    if isinstance(found, str):
+        pytest.skip(f"no Python {version}: {found}")
+    interp = harness.Interp(version, found)
+    yield interp
+    interp.close()
+
+
 @pytest.fixture
 def interp(request):
     """The test once for each interpreter of @pytest.mark.interps(...); see harness.Interp."""
-    found = harness.interpreters().get(request.param, "tools/pythons does not know it")
-    if isinstance(found, str):
-        pytest.skip(f"no Python {request.param}: {found}")
-    interp = harness.Interp(request.param, found)
-    yield interp
-    interp.close()
+    with interpreter(request.param) as interp:
+        yield interp
+
+
+@pytest.fixture
+def made(request):
+    """As interp, of a version that the test names itself: @pytest.mark.parametrize(..., indirect=["made"])."""
+    with interpreter(request.param) as interp:
+        yield interp
 
 
 @pytest.fixture

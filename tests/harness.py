@@ -19,9 +19,9 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("DTAP_BUILD", TOP / "build")).resolve()
 DTRACE = BUILD / "dtrace"
 AGENT = BUILD / "src/agent/dtap-agent.so"
+STAP = BUILD / "stap"
 # What a tracer of all Pythons may say of those that it met after their first line.
 LATE = r"(# \w+: \d+ programs? may have begun before the agent was in (it|them): .*\n)?"
-STAP = BUILD / "stap"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
 NIGHTLY = bool(os.environ.get("DTAP_NIGHTLY"))      # what takes long is done as well

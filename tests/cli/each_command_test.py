@@ -193,17 +193,6 @@ def cases(commands, versions, programs=len(PROGRAMS)):
                 yield pytest.param(program, command, version, id=f"{command.replace(' ', '')}-{program}-py{version}")
 
 
-@pytest.fixture
-def made(request):
-    """The interpreter of a version."""
-    found = harness.interpreters().get(request.param, "tools/pythons does not know it")
-    if isinstance(found, str):
-        pytest.skip(f"no Python {request.param}: {found}")
-    interp = harness.Interp(request.param, found)
-    yield interp
-    interp.close()
-
-
 def result_of(made, program, command, words, **how):
     script = made.add(PROGRAMS[program])
     os.chmod(made.dir / "script.py", 0o644)
