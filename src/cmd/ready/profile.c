@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zlib.h>
 
 #include "base/bytemap.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "cmd/ready/proto.h"
 
@@ -124,16 +124,18 @@ static int put_sample(struct pprof *p, const struct ready_node *n)
 		values[nvalues++] = (uint64_t)(n->cpu_self > 0 ? n->cpu_self : 0);
 	proto_packed(&p->message, SAMPLE_LOCATION, stack, depth);
 	proto_packed(&p->message, SAMPLE_VALUE, values, nvalues);
-	proto_number(&p->inner, LABEL_KEY, text_of(p, "pid"));
-	proto_number(&p->inner, LABEL_NUM, n->pid);
-	proto_message(&p->message, SAMPLE_LABEL, &p->inner);
+	if (n->pid) {
+		proto_number(&p->inner, LABEL_KEY, text_of(p, "pid"));
+		proto_number(&p->inner, LABEL_NUM, n->pid);
+		proto_message(&p->message, SAMPLE_LABEL, &p->inner);
+	}
 	proto_message(&p->out, PROFILE_SAMPLE, &p->message);
 	free(stack);
 	return 0;
 }
 
-/* Write @b compressed by gzip. */
-static int put_compressed(const struct strbuf *b, FILE *out)
+/* Append @b compressed by gzip. */
+static int put_compressed(const struct strbuf *b, struct strbuf *out)
 {
 	enum { GZIP = 15 + 16, MEMORY = 8 };
 	z_stream z = { .next_in = (unsigned char *)b->s, .avail_in = (uInt)b->len };
@@ -148,40 +150,63 @@ static int put_compressed(const struct strbuf *b, FILE *out)
 		z.next_out = piece;
 		z.avail_out = sizeof(piece);
 		e = deflate(&z, Z_FINISH);
-		fwrite(piece, 1, sizeof(piece) - z.avail_out, out);
+		strbuf_add(out, (const char *)piece, sizeof(piece) - z.avail_out);
 	}
 	deflateEnd(&z);
 	return e == Z_STREAM_END ? 0 : -EIO;
 }
 
-int ready_tree_pprof(const struct ready_tree *t, struct ready_run *r)
+/* When it was, and what is known of it. */
+static void put_about(struct pprof *p, const struct ready_pprof *about)
+{
+	proto_number(&p->out, PROFILE_TIME, about->time_ns);
+	if (about->duration_ns)
+		proto_number(&p->out, PROFILE_DURATION, about->duration_ns);
+	for (size_t i = 0; i < about->ncomments; i++)
+		proto_number(&p->out, PROFILE_COMMENT, text_of(p, about->comments[i]));
+}
+
+int ready_pprof_write(const struct ready_tree *t, const struct ready_pprof *about, struct strbuf *out)
 {
 	struct pprof p = { .t = t };
-	struct timespec now;
 	int e = 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	proto_text(&p.strings, PROFILE_STRINGS, "");
 	if (t->has_calls)
 		put_type(&p, "calls", "count");
-	put_type(&p, t->is_samples ? "samples" : "wall", t->is_samples ? "count" : "nanoseconds");
+	if (about->type)
+		put_type(&p, about->type, about->unit);
+	else
+		put_type(&p, t->is_samples ? "samples" : "wall", t->is_samples ? "count" : "nanoseconds");
 	if (t->has_cpu)
 		put_type(&p, "cpu", "nanoseconds");
 	for (size_t i = 1; i < t->n && !e; i++)
 		if (is_function(t, t->nodes[i]) && (t->nodes[i]->self > 0 || t->nodes[i]->calls > 0))
 			e = put_sample(&p, t->nodes[i]);
-	proto_number(&p.out, PROFILE_TIME, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	put_about(&p, about);
 	strbuf_add(&p.out, strbuf_str(&p.strings), p.strings.len);
 	if (!e && p.failed)
 		e = -ENOMEM;
 	if (!e)
-		e = put_compressed(&p.out, r->out);
+		e = put_compressed(&p.out, out);
 	strbuf_fini(&p.out);
 	strbuf_fini(&p.strings);
 	strbuf_fini(&p.message);
 	strbuf_fini(&p.inner);
 	bytemap_fini(&p.functions);
 	bytemap_fini(&p.texts);
+	return e;
+}
+
+int ready_tree_pprof(const struct ready_tree *t, struct ready_run *r)
+{
+	const struct ready_pprof about = { .time_ns = now_wall_ns() };
+	struct strbuf out = { 0 };
+	int e = ready_pprof_write(t, &about, &out);
+
+	if (!e)
+		fwrite(strbuf_str(&out), 1, out.len, r->out);
+	strbuf_fini(&out);
 	return e;
 }
 

@@ -147,26 +147,14 @@ static const struct ready_column *value_column(const struct ready_head *h, const
 	return NULL;
 }
 
-static int take_row(void *ctx, const struct dtap_row *row)
+int ready_tree_add(struct ready_tree *t, enum ready_kind kind, const struct dtap_value *stack, uint64_t pid,
+		   const struct dtap_row *row)
 {
-	struct reading *r = ctx;
-	const struct ready_column *c = value_column(r->h, row->aggregation);
-	struct ready_node *n, *caller;
-	uint64_t pid = 0;
-	const struct dtap_value *stack = NULL;
+	struct ready_node *caller, *n = node_of(t, stack, pid, &caller);
 
-	for (size_t i = 0; i < row->nkeys; i++) {
-		if (row->keys[i].type == DTAP_STACK)
-			stack = &row->keys[i];
-		else if (row->keys[i].type != DTAP_STRING)
-			pid = row->keys[i].u;
-	}
-	if (!c || !stack || row->nbuckets)
-		return 0;
-	n = node_of(r->t, stack, pid, &caller);
 	if (!n)
 		return -ENOMEM;
-	switch (c->kind) {
+	switch (kind) {
 	case READY_CALLS:
 	case READY_COUNT:
 		n->calls += row->value.i;
@@ -177,7 +165,7 @@ static int take_row(void *ctx, const struct dtap_row *row)
 		break;
 	case READY_CPU:
 	case READY_CALLER_CPU:
-		(c->kind == READY_CPU ? n : caller)->cpu_self += row->value.i;
+		(kind == READY_CPU ? n : caller)->cpu_self += row->value.i;
 		break;
 	case READY_BUSY:
 		n->self += row->value.i;
@@ -187,6 +175,22 @@ static int take_row(void *ctx, const struct dtap_row *row)
 		n->self += row->value.i;
 	}
 	return 0;
+}
+
+static int take_row(void *ctx, const struct dtap_row *row)
+{
+	struct reading *r = ctx;
+	const struct ready_column *c = value_column(r->h, row->aggregation);
+	const struct dtap_value *stack = NULL;
+	uint64_t pid = 0;
+
+	for (size_t i = 0; i < row->nkeys; i++) {
+		if (row->keys[i].type == DTAP_STACK)
+			stack = &row->keys[i];
+		else if (row->keys[i].type != DTAP_STRING)
+			pid = row->keys[i].u;
+	}
+	return c && stack && !row->nbuckets ? ready_tree_add(r->t, c->kind, stack, pid, row) : 0;
 }
 
 static int by_total(const void *x, const void *y)
@@ -273,8 +277,7 @@ static void keep_pythons(struct ready_tree *t)
 	}
 }
 
-/* What the tree has is what the command counts, also where nothing was seen. */
-static void note_kind(struct ready_tree *t, enum ready_kind kind)
+void ready_tree_note(struct ready_tree *t, enum ready_kind kind)
 {
 	switch (kind) {
 	case READY_CALLS:
@@ -301,7 +304,7 @@ int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 	int e = ready_tree_begin(t);
 
 	for (size_t i = 0; i < reading.h->ncolumns; i++)
-		note_kind(t, reading.h->columns[i].kind);
+		ready_tree_note(t, reading.h->columns[i].kind);
 	if (!e)
 		e = ready_aggregations(r, take_row, &reading);
 	if (!e && reading.h->needs_kernel && (r->req->all || r->req->by_user))

@@ -16,6 +16,8 @@
 #include "base/bytemap.h"
 #include "cmd/ready/run.h"
 
+struct strbuf;
+
 struct ready_node {
 	struct ready_node *parent, *child, *next;	/* child: the first; next: sibling */
 	char *function, *file;
@@ -53,6 +55,13 @@ int ready_tree_begin(struct ready_tree *t);
 struct ready_node *ready_tree_child(struct ready_tree *t, struct ready_node *parent, const char *function, const char *file,
 				    uint64_t pid);
 
+/* The tree has values of that kind: for readers, also where nothing was counted. */
+void ready_tree_note(struct ready_tree *t, enum ready_kind kind);
+
+/* Add @row, whose key has @stack, and whose value is of that kind, to the tree of @pid (0: of no process alone).  0 or -ENOMEM. */
+int ready_tree_add(struct ready_tree *t, enum ready_kind kind, const struct dtap_value *stack, uint64_t pid,
+		   const struct dtap_row *row);
+
 /* Compute the totals when all nodes have their own values, and sort children, largest first.  0 or -ENOMEM. */
 int ready_tree_end(struct ready_tree *t);
 
@@ -76,5 +85,16 @@ int ready_tree_html(const struct ready_tree *t, struct ready_run *r);
 int ready_tree_svg(const struct ready_tree *t, struct ready_run *r);
 int ready_tree_pprof(const struct ready_tree *t, struct ready_run *r);
 int ready_tree_callgrind(const struct ready_tree *t, struct ready_run *r);
+
+/* What a profile says of itself. */
+struct ready_pprof {
+	const char *type, *unit;	/* of the nodes' self; NULL: as the tree says */
+	uint64_t time_ns, duration_ns;	/* when it begins, of the time of day; 0: no duration */
+	const char *const *comments;
+	size_t ncomments;
+};
+
+/* Append the tree as a profile for pprof: profile.proto, compressed by gzip.  0 or a negative errno. */
+int ready_pprof_write(const struct ready_tree *t, const struct ready_pprof *about, struct strbuf *out);
 
 #endif

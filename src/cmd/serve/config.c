@@ -19,13 +19,14 @@
 #include "base/strbuf.h"
 #include "cmd/ready/find.h"
 #include "cmd/ready/opts.h"
+#include "cmd/serve/item.h"
 #include "dtap.h"
 
 enum {
 	CONFIG_MAX = 1 << 20,
 	FILE_MAX = 1 << 20,	/* a script, a certificate */
 	TOKEN_MIN = 16,
-	FILE_SIZE = 100 << 20, FILE_COUNT = 5, BATCH = 10000, INTERVAL_MS = 1000, LOCAL_INTERVAL_MS = 100, TIMEOUT_S = 30,
+	FILE_SIZE = 100 << 20, FILE_COUNT = 5, BATCH = 10000, INTERVAL_MS = 1000, LOCAL_INTERVAL_MS = 100, PROFILE_MS = 15000, TIMEOUT_S = 30,
 	SERIES = 1000, SERIES_MAX = 1000000,
 	INTERVAL_S = 15, WATCHDOG_S = 300,
 };
@@ -375,6 +376,8 @@ static void read_textfile(struct reader *r, const yaml_node_t *node, void *into)
 
 /* --- outputs ------------------------------------------------------------------------------------------- */
 
+#define OUTPUT_KINDS "file, pipe, http, clickhouse, pprof and folder"
+
 /* Bytes: a number with K, M or G, of 1024. */
 static void read_size(struct reader *r, const yaml_node_t *node, void *into)
 {
@@ -453,7 +456,7 @@ static void read_target(struct reader *r, const yaml_node_t *node, struct serve_
 	const char *text = text_of(r, node);
 
 	if (o->target)
-		mistake(r, node, "an output is one of file, pipe, http and clickhouse");
+		mistake(r, node, "an output is one of " OUTPUT_KINDS);
 	o->kind = kind;
 	o->target = text;
 }
@@ -489,11 +492,23 @@ static void read_output_clickhouse(struct reader *r, const yaml_node_t *node, vo
 	read_address(r, node, into, SERVE_CLICKHOUSE);
 }
 
+static void read_output_pprof(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_address(r, node, into, SERVE_PPROF);
+}
+
+static void read_output_folder(struct reader *r, const yaml_node_t *node, void *into)
+{
+	read_target(r, node, into, SERVE_FOLDER);
+}
+
 static const struct key output_keys[] = {
 	{ "file", 0, read_output_file },
 	{ "pipe", 0, read_output_pipe },
 	{ "http", 0, read_output_http },
 	{ "clickhouse", 0, read_output_clickhouse },
+	{ "pprof", 0, read_output_pprof },
+	{ "folder", 0, read_output_folder },
 	{ "size", offsetof(struct serve_output, size), read_size },
 	{ "count", offsetof(struct serve_output, count), read_count },
 	{ "database", offsetof(struct serve_output, database), read_identifier },
@@ -510,19 +525,23 @@ static const struct key output_keys[] = {
 	{ 0 },
 };
 
+#define ADDRESSES (1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE | 1 << SERVE_PPROF)
+#define PROFILES (1 << SERVE_PPROF | 1 << SERVE_FOLDER)
+#define PATHS (1 << SERVE_FILE | 1 << SERVE_PIPE | 1 << SERVE_FOLDER)
+
 /* Which kinds have a key, as bits; those of every kind are not here. */
 static const struct { const char *key; unsigned int kinds; } keys_of_kinds[] = {
-	{ "size", 1 << SERVE_FILE }, { "count", 1 << SERVE_FILE },
+	{ "size", 1 << SERVE_FILE | 1 << SERVE_FOLDER }, { "count", 1 << SERVE_FILE },
 	{ "database", 1 << SERVE_CLICKHOUSE }, { "table", 1 << SERVE_CLICKHOUSE },
 	{ "user", 1 << SERVE_CLICKHOUSE }, { "password_file", 1 << SERVE_CLICKHOUSE },
-	{ "token_file", 1 << SERVE_HTTP },
-	{ "ca", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE }, { "spool", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE },
-	{ "spool_size", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE }, { "timeout", 1 << SERVE_HTTP | 1 << SERVE_CLICKHOUSE },
+	{ "token_file", 1 << SERVE_HTTP | 1 << SERVE_PPROF },
+	{ "ca", ADDRESSES }, { "spool", ADDRESSES }, { "spool_size", ADDRESSES }, { "timeout", ADDRESSES },
+	{ "batch", ~(unsigned int)PROFILES },
 };
 
 static void check_kind(struct reader *r, const yaml_node_t *node, const struct serve_output *o)
 {
-	static const char *const names[] = { "file", "pipe", "http", "clickhouse" };
+	static const char *const names[] = { "file", "pipe", "http", "clickhouse", "pprof", "folder" };
 
 	for (const yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top; p++) {
 		const yaml_node_t *key = node_of(r, p->key);
@@ -532,6 +551,11 @@ static void check_kind(struct reader *r, const yaml_node_t *node, const struct s
 			    !(keys_of_kinds[i].kinds & 1U << o->kind))
 				mistake(r, key, "'%s' is not for the output %s, a %s", keys_of_kinds[i].key, o->name, names[o->kind]);
 	}
+}
+
+static bool has_kind(const struct serve_output *o, unsigned int kinds)
+{
+	return kinds & 1U << o->kind;
 }
 
 static bool is_private(const struct serve_output *o)
@@ -551,29 +575,38 @@ static void add_output(struct reader *r, const yaml_node_t *key, const char *nam
 				  .size = FILE_SIZE, .count = FILE_COUNT, .database = "dtap", .table = "events",
 				  .spool_size = UINT64_C(1) << 30, .batch = BATCH, .timeout_s = TIMEOUT_S };
 	unsigned int before = r->mistakes;
+	char *why = NULL;
 
 	read_keys(r, value, "an output", output_keys, &o);
 	if (r->mistakes != before)
 		return;
 	if (!o.target) {
-		mistake(r, key, "%s: name one of file, pipe, http and clickhouse", name);
+		mistake(r, key, "%s: name one of " OUTPUT_KINDS, name);
 		return;
 	}
 	check_kind(r, value, &o);
 	if ((o.token || o.password) && !is_private(&o))
 		mistake(r, key, "%s: the secret would go through the network for all to read: use https", name);
-	if ((o.kind == SERVE_FILE || o.kind == SERVE_PIPE) && *o.target != '/')
+	if (has_kind(&o, PATHS) && *o.target != '/')
 		mistake(r, key, "%s: %s is no absolute path", name, o.target);
 	if (o.spool && *o.spool != '/')
 		mistake(r, key, "%s: %s is no absolute path", name, o.spool);
 	for (size_t i = 0; i < c->noutputs; i++) {
 		if (o.spool && c->outputs[i].spool && !strcmp(o.spool, c->outputs[i].spool))
 			mistake(r, key, "%s: the output %s has the same spool", name, c->outputs[i].name);
-		if (o.kind == SERVE_FILE && c->outputs[i].kind == SERVE_FILE && !strcmp(o.target, c->outputs[i].target))
-			mistake(r, key, "%s: the output %s has the same file", name, c->outputs[i].name);
+		if (has_kind(&o, 1 << SERVE_FILE | 1 << SERVE_FOLDER) && c->outputs[i].kind == o.kind &&
+		    !strcmp(o.target, c->outputs[i].target))
+			mistake(r, key, "%s: the output %s has the same %s", name, c->outputs[i].name,
+				o.kind == SERVE_FILE ? "file" : "folder");
 	}
+	if (o.kind == SERVE_PPROF && (why = item_mistake(o.target, &c->labels)))
+		mistake(r, key, "%s: %s", name, why);
+	free(why);
+	o.has_profiles = has_kind(&o, PROFILES);
+	if (o.has_profiles)
+		o.batch = 1;
 	if (!o.interval_ms)
-		o.interval_ms = o.kind == SERVE_FILE || o.kind == SERVE_PIPE ? LOCAL_INTERVAL_MS : INTERVAL_MS;
+		o.interval_ms = o.has_profiles ? PROFILE_MS : has_kind(&o, PATHS) ? LOCAL_INTERVAL_MS : INTERVAL_MS;
 	o.identity = arena_printf(c->arena, "%d\n%s\n%" PRIu64 " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n%s\n%s\n%s\n%s\n%s\n%s\n%s",
 				  o.kind, o.target, o.size, o.count, o.spool_size, o.batch, o.interval_ms, o.timeout_s, o.database,
 				  o.table, o.user ? o.user : "", o.password ? o.password : "", o.token ? o.token : "",
@@ -701,6 +734,7 @@ static const struct key metric_keys[] = {
 	{ "labels", 0, read_labels },
 	{ "scale", offsetof(struct serve_metric, scale), read_scale },
 	{ "type", offsetof(struct serve_metric, type), read_type },
+	{ "unit", offsetof(struct serve_metric, unit), read_text },
 	{ 0 },
 };
 
@@ -773,18 +807,32 @@ static void read_stap(struct reader *r, const yaml_node_t *node, void *into)
 	s->language = DTAP_STAP;
 }
 
-static void read_output_name(struct reader *r, const yaml_node_t *node, void *into)
+/* The output of that name; NULL after a message. */
+static const struct serve_output *named_output(struct reader *r, const yaml_node_t *node, bool profiles)
 {
 	const char *name = text_of(r, node);
+	const struct serve_output *o = NULL;
 
-	for (size_t i = 0; name && i < r->c->noutputs; i++) {
-		if (!strcmp(r->c->outputs[i].name, name)) {
-			*(const struct serve_output **)into = &r->c->outputs[i];
-			return;
-		}
-	}
-	if (name)
+	for (size_t i = 0; name && i < r->c->noutputs; i++)
+		if (!strcmp(r->c->outputs[i].name, name))
+			o = &r->c->outputs[i];
+	if (!name)
+		return NULL;
+	if (!o)
 		mistake(r, node, "there is no output '%s' under \"outputs\"", name);
+	else if (o->has_profiles != profiles)
+		mistake(r, node, "the output %s is for %s", name, profiles ? "events: profiles go to one of pprof and folder" : "profiles");
+	return o;
+}
+
+static void read_event_output(struct reader *r, const yaml_node_t *node, void *into)
+{
+	*(const struct serve_output **)into = named_output(r, node, false);
+}
+
+static void read_profile_output(struct reader *r, const yaml_node_t *node, void *into)
+{
+	*(const struct serve_output **)into = named_output(r, node, true);
 }
 
 /* The words of a ready-made command: a list, or a text with blanks between them. */
@@ -840,9 +888,7 @@ static void read_command(struct reader *r, const yaml_node_t *node, void *into)
 	argv[argc++] = arena_strdup(q->arena, "--all");
 	for (size_t i = 1; i < words.n; i++)
 		argv[argc++] = arena_strdup(q->arena, words.v[i]);
-	if (q->head.form != READY_TABLE && q->head.form != READY_DISTRIBUTION && q->head.form != READY_EVENTS)
-		mistake(r, node, "%s prints a tree of calls: a service shows tables, distributions and events", words.v[0]);
-	else if (ready_opts_parse(q, argc, argv))
+	if (ready_opts_parse(q, argc, argv))
 		mistake(r, node, "%s is not to be run like that", words.v[0]);
 	else if (unfit(q))
 		mistake(r, node, "%s", unfit(q));
@@ -860,7 +906,8 @@ static const struct key script_keys[] = {
 	{ "arguments", offsetof(struct serve_script, arguments), read_texts },
 	{ "metrics", 0, read_metrics },
 	{ "series", offsetof(struct serve_script, series), read_series },
-	{ "events", offsetof(struct serve_script, output), read_output_name },
+	{ "events", offsetof(struct serve_script, output), read_event_output },
+	{ "profiles", offsetof(struct serve_script, profiles), read_profile_output },
 	{ "fields", offsetof(struct serve_script, fields), read_texts },
 	{ 0 },
 };
@@ -936,6 +983,22 @@ static void check_metrics(struct reader *r, const yaml_node_t *node, const struc
 	}
 }
 
+/* Stacks are profiles, and profiles are of stacks. */
+static void check_profiles(struct reader *r, const yaml_node_t *node, const struct serve_script *s)
+{
+	const struct ready_head *h = s->command ? &s->command->head : NULL;
+	bool is_tree = h && (h->form == READY_TREE || h->form == READY_FUNCTION_TABLE);
+
+	if (is_tree && !s->profiles)
+		mistake(r, node, "%s: %s counts stacks: name an output for them (profiles)", s->name, h->name);
+	else if (h && s->profiles && !is_tree)
+		mistake(r, node, "%s: %s counts no stacks, which profiles are made of", s->name, h->name);
+	else if (s->profiles && s->language == DTAP_STAP)
+		mistake(r, node, "%s: profiles are of D's aggregations: SystemTap's stacks are texts", s->name);
+	else if (!h && s->profiles && !strstr(s->program, "stack("))
+		mistake(r, node, "%s: profiles are of aggregations with a stack as a key, such as @[pystack()] = count()", s->name);
+}
+
 static void add_script(struct reader *r, const yaml_node_t *key, const char *name, const yaml_node_t *value, void *ctx)
 {
 	struct serve_config *c = ctx;
@@ -966,6 +1029,7 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 			mistake(r, key, "%s: a rule selects processes in the target place alone: leave out the rule, or the option",
 				name);
 	check_metrics(r, key, &s);
+	check_profiles(r, key, &s);
 	if (r->mistakes != before)
 		return;
 	s.identity = identity_of(c->arena, &s);

@@ -53,15 +53,16 @@ struct serve_rule {
 	struct serve_pairs environment;
 };
 
-/* Where events go: outputs.c. */
-enum serve_output_kind { SERVE_FILE, SERVE_PIPE, SERVE_HTTP, SERVE_CLICKHOUSE };
+/* Where events go, and profiles: outputs.c. */
+enum serve_output_kind { SERVE_FILE, SERVE_PIPE, SERVE_HTTP, SERVE_CLICKHOUSE, SERVE_PPROF, SERVE_FOLDER };
 
 struct serve_output {
 	const char *name;
 	size_t line, column;
 	enum serve_output_kind kind;
-	const char *target;		/* a path or an address */
-	uint64_t size;			/* of a file, before a new one is begun */
+	bool has_profiles;		/* they go there, not events */
+	const char *target;		/* a path or an address; of SERVE_PPROF with places for variables (item.h) */
+	uint64_t size;			/* of a file, before a new one is begun; of a folder, before the oldest are removed */
 	unsigned int count;		/* of old files */
 	const char *database, *table;
 	const char *user, *password, *token;	/* contents, or NULL */
@@ -69,7 +70,7 @@ struct serve_output {
 	const char *spool;		/* a folder, or NULL */
 	uint64_t spool_size;
 	uint64_t batch;			/* events */
-	uint64_t interval_ms;		/* a batch is delivered when its first event is as old */
+	uint64_t interval_ms;		/* a batch is delivered when its first event is as old; how long profiles are */
 	unsigned int timeout_s;		/* of a request */
 	const char *identity;		/* equal: the one can go on as the other */
 };
@@ -83,6 +84,7 @@ struct serve_metric {
 	struct serve_texts labels;	/* of the keys in order; "-": the key is left out, rows are added up */
 	double scale;			/* values are multiplied by it; 0: they are not */
 	enum serve_type type;
+	const char *unit;		/* of profiles; NULL: "count" */
 };
 
 struct serve_script {
@@ -98,6 +100,7 @@ struct serve_script {
 	size_t nmetrics, metrics_cap;
 	size_t series;			/* at most that many of each metric */
 	const struct serve_output *output;	/* of events; NULL: they go nowhere */
+	const struct serve_output *profiles;	/* where stacks go; NULL: nowhere */
 	struct serve_texts fields;	/* names of their values, in order */
 	const char *hash;		/* SHA-256 of the script's text */
 	const char *identity;		/* equal: a run of the one can go on as a run of the other */

@@ -12,6 +12,7 @@
 #include "cmd/ready/opts.h"
 #include "cmd/serve/config.h"
 #include "cmd/serve/labels.h"
+#include "cmd/serve/tally.h"
 #include "dtap.h"
 
 #define OTHER "(other)"
@@ -48,13 +49,6 @@ struct series {
 	size_t nbuckets, buckets_cap;
 };
 
-/* What a row of a process had in the reading before. */
-struct tally {
-	uint64_t value, count;
-	struct dtap_bucket *buckets;
-	size_t nbuckets;
-};
-
 /* A row that has no series yet. */
 struct newcomer {
 	struct series s;
@@ -70,7 +64,7 @@ struct family {
 	size_t nkeys;
 	const char **labels;		/* of each key; NULL: it is left out */
 	bool has_process;		/* one of them is PROCESS */
-	struct bytemap tallies;		/* struct tally, by the keys' texts */
+	struct tallies tallies;		/* of has_process */
 	char *others;			/* the labels of the series for the rest */
 	struct bytemap by_labels;
 	struct series **series;		/* in the order of their coming */
@@ -119,17 +113,6 @@ static void drop_newcomers(struct family *m)
 	m->newcomers_by_labels = (struct bytemap){ 0 };
 }
 
-static void fini_tallies(struct family *m)
-{
-	struct tally *t;
-
-	for (size_t pos = 0; (t = bytemap_next(&m->tallies, &pos));) {
-		free(t->buckets);
-		free(t);
-	}
-	bytemap_fini(&m->tallies);
-}
-
 void families_free(struct families *f)
 {
 	if (!f)
@@ -144,7 +127,7 @@ void families_free(struct families *f)
 		}
 		free(m->series);
 		free(m->bounds);
-		fini_tallies(m);
+		tallies_fini(&m->tallies);
 		bytemap_fini(&m->by_labels);
 	}
 	arena_free(f->arena);
@@ -294,28 +277,6 @@ void families_begin(struct families *f)
 	}
 }
 
-static void put_key(const struct dtap_value *v, struct strbuf *out)
-{
-	switch (v->type) {
-	case DTAP_INT:
-		strbuf_printf(out, "%" PRId64, v->i);
-		break;
-	case DTAP_UINT:
-		strbuf_printf(out, "%" PRIu64, v->u);
-		break;
-	case DTAP_FLOAT:
-		strbuf_printf(out, "%g", v->f);
-		break;
-	case DTAP_STRING:
-		strbuf_puts(out, v->s);
-		break;
-	case DTAP_STACK:
-		for (size_t i = 0; i < v->stack.n; i++)
-			strbuf_printf(out, "%s%s", i ? ";" : "", v->stack.frames[i]);
-		break;
-	}
-}
-
 static void put_labels(const struct families *f, const struct family *m, const struct dtap_row *row, struct strbuf *out)
 {
 	struct strbuf value = { 0 };
@@ -324,7 +285,7 @@ static void put_labels(const struct families *f, const struct family *m, const s
 		if (!m->labels[i])
 			continue;
 		strbuf_clear(&value);
-		put_key(&row->keys[i], &value);
+		tally_text(&row->keys[i], &value);
 		if (!strcmp(m->labels[i], PROCESS))
 			put_process(f, f->process(f->ctx, (pid_t)row->keys[i].i), "", out);
 		else
@@ -400,81 +361,6 @@ static struct series series_of(const struct family *m, const struct dtap_row *ro
 	return s;
 }
 
-/* --- rows of processes --------------------------------------------------------------------------------- */
-
-static void put_keys(const struct dtap_row *row, struct strbuf *out)
-{
-	struct strbuf key = { 0 };
-
-	for (size_t i = 0; i < row->nkeys; i++) {
-		strbuf_clear(&key);
-		put_key(&row->keys[i], &key);
-		strbuf_printf(out, "%zu:%s", key.len, strbuf_str(&key));
-	}
-	strbuf_fini(&key);
-}
-
-/* The tally of the row; NULL: out of memory. */
-static struct tally *tally_of(struct family *m, const struct dtap_row *row)
-{
-	struct strbuf key = { 0 };
-	struct tally *t;
-
-	put_keys(row, &key);
-	t = bytemap_get(&m->tallies, strbuf_str(&key), key.len);
-	if (!t) {
-		t = calloc(1, sizeof(*t));
-		if (t && bytemap_set(&m->tallies, strbuf_str(&key), key.len, t)) {
-			free(t);
-			t = NULL;
-		}
-	}
-	strbuf_fini(&key);
-	return t;
-}
-
-static int64_t count_from(const struct dtap_bucket *v, size_t n, int64_t from)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i].from == from)
-			return v[i].count;
-	return 0;
-}
-
-/*
- * Make @s, the series of a row, what the row has grown by since the reading before, and remember what it was; the buckets
- * are the caller's.  1: it has grown; 0: it has not; -ENOMEM.
- */
-static int take_growth(struct family *m, const struct dtap_row *row, struct series *s)
-{
-	struct tally *t = tally_of(m, row);
-	struct series now = *s;
-	struct dtap_bucket *buckets = s->nbuckets ? malloc(s->nbuckets * sizeof(*buckets)) : NULL;
-	bool is_extreme = m->function->kind == KIND_MIN || m->function->kind == KIND_MAX, grown;
-
-	if (!t || (s->nbuckets && !buckets)) {
-		free(buckets);
-		return -ENOMEM;
-	}
-	grown = now.value != t->value || now.count != t->count;
-	for (size_t i = 0; i < s->nbuckets; i++) {
-		buckets[i] = s->buckets[i];
-		buckets[i].count -= count_from(t->buckets, t->nbuckets, buckets[i].from);
-		grown |= buckets[i].count != 0;
-	}
-	s->value = is_extreme ? now.value : now.value - t->value;
-	s->count = now.count - t->count;
-	s->buckets = buckets;
-	free(t->buckets);
-	*t = (struct tally){ .value = now.value, .count = now.count, .nbuckets = now.nbuckets };
-	t->buckets = now.nbuckets ? malloc(now.nbuckets * sizeof(*t->buckets)) : NULL;
-	if (t->buckets)
-		memcpy(t->buckets, now.buckets, now.nbuckets * sizeof(*t->buckets));
-	else
-		t->nbuckets = 0;
-	return grown;
-}
-
 /* @more has no series: keep it until the end of the reading. */
 static int add_newcomer(struct family *m, const char *labels, const struct series *more)
 {
@@ -532,24 +418,46 @@ static int add_series(struct families *f, struct family *m, const struct dtap_ro
 	return e;
 }
 
+/* Of a process: what the row has grown by since the reading before; of extremes, what there is now. */
+static int add_growth(struct families *f, struct family *m, const struct dtap_row *row)
+{
+	struct dtap_row growth;
+	struct series more;
+	int e = tallies_grow(&m->tallies, row, &growth);
+
+	if (e < 0)
+		return e;
+	if (m->function->kind == KIND_MIN || m->function->kind == KIND_MAX)
+		growth.value = row->value;
+	more = series_of(m, &growth);
+	e = e ? add_series(f, m, row, &more) : 0;
+	free(more.buckets);
+	return e;
+}
+
+static bool has_stack(const struct dtap_row *row)
+{
+	for (size_t i = 0; i < row->nkeys; i++)
+		if (row->keys[i].type == DTAP_STACK)
+			return true;
+	return false;
+}
+
 int families_add(struct families *f, const struct dtap_row *row)
 {
-	struct family *m = family_of(f, row);
+	struct family *m = f->script->profiles && has_stack(row) ? NULL : family_of(f, row);
 	struct series more;
 	int e;
 
 	if (!m)
 		return 0;
 	e = add_bounds(m, row);
-	more = series_of(m, row);
-	if (e || !m->has_process)
-		return e ? e : add_series(f, m, row, &more);
-	e = take_growth(m, row, &more);
-	if (e < 0)
+	if (e)
 		return e;
-	e = e ? add_series(f, m, row, &more) : 0;
-	free(more.buckets);
-	return e;
+	if (m->has_process)
+		return add_growth(f, m, row);
+	more = series_of(m, row);
+	return add_series(f, m, row, &more);
 }
 
 /* Make @more a series.  It is emptied. */

@@ -12,6 +12,8 @@
  * family is bounded: those that were first stay, the larger ones of a reading first; the rest is added up in one series
  * whose labels are all "(other)", so that sums stay right.
  *
+ * Rows with a stack are no metrics of a script that has profiles (profile.h): they are these.
+ *
  * A key that is labelled "process" is a process's number and becomes the labels unit, container, interpreter and those of
  * the configuration (labels.h).  There are ever new processes, so what a row has grown by since the reading before is added
  * to the series of its process, which stays when the process is gone.

@@ -162,6 +162,11 @@ static void dtap_serve_events(const struct sample *s, const struct job_health *j
 	put(s, NULL, NULL, (double)j->events);
 }
 
+static void dtap_serve_profiles(const struct sample *s, const struct job_health *j)
+{
+	put(s, NULL, NULL, (double)j->profiles);
+}
+
 static void dtap_budget_bounded(const struct sample *s, const struct job_health *j)
 {
 	put(s, NULL, NULL, j->cost.is_bounded);

@@ -21,6 +21,7 @@
 #include "cmd/serve/family.h"
 #include "cmd/serve/labels.h"
 #include "cmd/serve/output.h"
+#include "cmd/serve/profile.h"
 #include "cmd/serve/rule.h"
 #include "cmd/serve/watchdog.h"
 #include "dtap.h"
@@ -46,8 +47,10 @@ struct job {
 	/* The thread's own. */
 	struct serve_config *config;
 	const struct serve_script *script;
-	struct output *output;		/* of events, or NULL */
+	struct job_outputs outputs;
 	struct families *families;
+	struct profiles *profiles;	/* NULL: none were wanted so far */
+	uint64_t profiles_ms;		/* when they are to be read next; UINT64_MAX: never */
 	struct known known;		/* processes that events tell of */
 	char boot[64];
 	struct watchdog *watchdog;
@@ -63,11 +66,11 @@ struct job {
 	bool stop;
 	struct serve_config *next;	/* NULL, or what shall replace @config and @script */
 	const struct serve_script *next_script;
-	struct output *next_output;
+	struct job_outputs next_outputs;
 	uint64_t asked[PROM_FORMATS], given[PROM_FORMATS];
 	struct strbuf text[PROM_FORMATS];
 	bool up;
-	uint64_t starts, traced, late, events, unseen, begun;
+	uint64_t starts, traced, late, events, profiled, unseen, begun;
 	struct dtap_cost cost;
 	pid_t *pids;			/* processes that are traced now */
 	size_t npids, pids_cap;
@@ -294,15 +297,15 @@ static void record(void *ctx, const struct dtap_record *r)
 	struct strbuf line = { 0 };
 	struct event e = { .config = j->config, .script = j->script, .boot = j->boot };
 
-	if (!j->output)
+	if (!j->outputs.events)
 		return;
 	e.labels = labels_of(j, (pid_t)r->pid);
 	e.wall_off_ns = wall_off(j);
-	e.run = output_run(j->output);
+	e.run = output_run(j->outputs.events);
 	e.sequence = next_number;
-	e.ctx = j->output;
-	if (event_write(output_form(j->output), &e, r, &line)) {
-		output_put(j->output, &line);
+	e.ctx = j->outputs.events;
+	if (event_write(output_form(j->outputs.events), &e, r, &line)) {
+		output_put(j->outputs.events, &line);
 		pthread_mutex_lock(&j->lock);
 		j->events++;
 		pthread_mutex_unlock(&j->lock);
@@ -392,7 +395,7 @@ static struct dtap *open_run(struct job *j)
 	const struct dtap_conf conf = {
 		.size = sizeof(conf), .language = j->script->language, .ctx = j, .message = message, .selects = selects,
 		.process = process, .lost = lost, .keep_signals = true, .budget = j->budget,
-		.record = j->output ? record : NULL,
+		.record = j->outputs.events ? record : NULL,
 	};
 	struct dtap *t = dtap_new(&conf);
 	int e;
@@ -477,6 +480,62 @@ static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_
 	pthread_mutex_unlock(&j->lock);
 }
 
+/* --- profiles ------------------------------------------------------------------------------------------ */
+
+/* From now on, or no longer, as the configuration says. */
+static void plan_profiles(struct job *j)
+{
+	const struct serve_output *conf = j->script->profiles;
+
+	if (j->profiles)
+		profiles_show(j->profiles, j->config, j->script);
+	else if (conf)
+		j->profiles = profiles_new(j->config, j->script, process_labels, j, now_wall_ns());
+	j->profiles_ms = conf && j->profiles && j->outputs.profiles ? now_ms() + conf->interval_ms : UINT64_MAX;
+}
+
+static int take_stack(void *ctx, const struct dtap_row *row)
+{
+	return profiles_add(ctx, row);
+}
+
+/* A period ends: what @t has counted in it is a profile. */
+static void take_profiles(struct job *j, struct dtap *t)
+{
+	uint64_t n;
+	int e;
+
+	if (j->profiles_ms == UINT64_MAX)
+		return;
+	e = dtap_aggregations(t, NULL, take_stack, j->profiles);
+	if (e && may_log(j))
+		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));
+	n = profiles_put(j->profiles, j->outputs.profiles, now_wall_ns());
+	j->profiles_ms = now_ms() + j->script->profiles->interval_ms;
+	pthread_mutex_lock(&j->lock);
+	j->profiled += n;
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* How long to wait in poll(2), at most. */
+static int wait_ms(const struct job *j)
+{
+	int most = watchdog_wait_ms(j->watchdog);
+	uint64_t now = now_ms(), left = j->profiles_ms > now ? j->profiles_ms - now : 0;
+
+	return j->profiles_ms == UINT64_MAX || (most >= 0 && left > (uint64_t)most) ? most : (int)left;
+}
+
+/* The outputs are used from now on, and those of before no longer. */
+static void use_outputs(struct job_outputs *to, struct job_outputs outputs)
+{
+	output_use(outputs.events);
+	output_use(outputs.profiles);
+	output_drop(to->events);
+	output_drop(to->profiles);
+	*to = outputs;
+}
+
 /* The results are to be shown as another configuration says. */
 static void take_next(struct job *j)
 {
@@ -487,15 +546,15 @@ static void take_next(struct job *j)
 	if (next) {
 		families_free(j->families);
 		serve_config_drop(j->config);
-		output_drop(j->output);		/* never the last reference: the service has it */
+		use_outputs(&j->outputs, j->next_outputs);	/* never the last reference: the service has it */
+		use_outputs(&j->next_outputs, (struct job_outputs){ 0 });
 		forget_processes(&j->known);	/* other labels may be wanted */
 		j->config = next;
 		j->script = j->next_script;
-		j->output = j->next_output;
 		j->next = NULL;
-		j->next_output = NULL;
 		j->families = families_new(j->script, &next->labels, process_labels, j);
 		fini_counts(&j->series);
+		plan_profiles(j);
 	}
 	pthread_mutex_unlock(&j->lock);
 }
@@ -531,10 +590,12 @@ static bool follow(struct job *j, struct dtap *t)
 	struct pollfd fds[] = { { .fd = dtap_fd(t), .events = POLLIN }, { .fd = j->wake, .events = POLLIN } };
 	int e = 1;
 
-	while (e > 0 && (poll(fds, 2, watchdog_wait_ms(j->watchdog)) >= 0 || errno == EINTR)) {
+	while (e > 0 && (poll(fds, 2, wait_ms(j)) >= 0 || errno == EINTR)) {
 		watchdog_alive(&j->watched);
 		if (!serve(j, t))
 			return false;
+		if (now_ms() >= j->profiles_ms)
+			take_profiles(j, t);
 		e = dtap_turn(t, 0);
 	}
 	return true;
@@ -581,8 +642,10 @@ static void run(struct job *j)
 	}
 	set_up(j, true);
 	say_unbounded(j, t);
+	plan_profiles(j);
 	on = follow(j, t);
 	dtap_finish(t);
+	take_profiles(j, t);
 	set_up(j, false);
 	if (on) {	/* the script has called exit(), or its run failed: what it has counted stays */
 		fprintf(stderr, "dtap serve: %s: has ended\n", j->script->name);
@@ -626,9 +689,10 @@ static void read_boot(struct job *j)
 static void release(struct job *j)
 {
 	families_free(j->families);
+	profiles_free(j->profiles);
 	forget_processes(&j->known);
-	output_drop(j->output);
-	output_drop(j->next_output);
+	use_outputs(&j->outputs, (struct job_outputs){ 0 });
+	use_outputs(&j->next_outputs, (struct job_outputs){ 0 });
 	serve_config_drop(j->config);
 	serve_config_drop(j->next);
 	for (int i = 0; i < PROM_FORMATS; i++)
@@ -644,7 +708,7 @@ static void release(struct job *j)
 	free(j);
 }
 
-int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
+int job_start(struct serve_config *config, const struct serve_script *script, struct job_outputs outputs, struct watchdog *watchdog,
 	      struct dtap_budget *budget, struct job **ret)
 {
 	struct job *j = calloc(1, sizeof(*j));
@@ -655,7 +719,7 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 		return -ENOMEM;
 	j->config = serve_config_use(config);
 	j->script = script;
-	j->output = output_use(output);
+	use_outputs(&j->outputs, outputs);
 	j->watchdog = watchdog;
 	j->budget = budget;
 	snprintf(j->name, sizeof(j->name), "%s", script->name);
@@ -694,12 +758,11 @@ void job_stop(struct job *j)
 	release(j);
 }
 
-void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct output *output)
+void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct job_outputs outputs)
 {
 	pthread_mutex_lock(&j->lock);
 	serve_config_drop(j->next);
-	output_drop(j->next_output);
-	j->next_output = output_use(output);
+	use_outputs(&j->next_outputs, outputs);
 	j->next = serve_config_use(config);
 	j->next_script = script;
 	pthread_mutex_unlock(&j->lock);
@@ -744,6 +807,7 @@ void job_health(struct job *j, struct job_health *h)
 	h->starts = j->starts;
 	h->traced = j->traced;
 	h->events = j->events;
+	h->profiles = j->profiled;
 	h->processes = j->npids;
 	h->late = j->late;
 	h->unseen = j->unseen;

@@ -27,11 +27,16 @@ struct job;
 struct output;
 struct watchdog;
 
+/* Where events and profiles go; NULL: nowhere. */
+struct job_outputs {
+	struct output *events, *profiles;
+};
+
 /*
- * Start @script of @config, which it uses as well as @output (NULL: events go nowhere).  @watchdog, which must outlive it,
+ * Start @script of @config, which it uses as well as @outputs.  @watchdog, which must outlive it,
  * watches its thread.  @budget, likewise, is for all jobs.  0 or a negative errno.
  */
-int job_start(struct serve_config *config, const struct serve_script *script, struct output *output, struct watchdog *watchdog,
+int job_start(struct serve_config *config, const struct serve_script *script, struct job_outputs outputs, struct watchdog *watchdog,
 	      struct dtap_budget *budget, struct job **ret);
 
 /* Make it end soon; end it and release it, which accepts NULL. */
@@ -39,10 +44,10 @@ void job_end(struct job *j);
 void job_stop(struct job *j);
 
 /*
- * Show the results as @script of @config says from now on, which has the same identity, and give events to @output; the
- * counts go on.
+ * Show the results as @script of @config says from now on, which has the same identity, and give events and profiles to
+ * @outputs; the counts go on.
  */
-void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct output *output);
+void job_show(struct job *j, struct serve_config *config, const struct serve_script *script, struct job_outputs outputs);
 
 /* Ask for a reading; then wait for it until @due_ms (now_ms()), and append it, or the one before if it is late. */
 void job_ask(struct job *j, enum prom_format format);
@@ -64,6 +69,7 @@ struct job_health {
 	bool up;			/* the script runs */
 	uint64_t starts, traced, processes;	/* traced: processes so far; processes: now */
 	uint64_t events;		/* records that were given to the output */
+	uint64_t profiles;		/* likewise */
 	uint64_t late;			/* readings that were not there in time */
 	uint64_t begun;			/* may have begun before they were traced */
 	uint64_t unseen;		/* named python, and ended before anybody could look */

@@ -11,6 +11,7 @@
 #include "base/now.h"
 #include "base/strbuf.h"
 #include "cmd/serve/config.h"
+#include "cmd/serve/item.h"
 #include "cmd/serve/spool.h"
 
 enum {
@@ -68,6 +69,12 @@ static void count_lost(struct output *o, uint64_t n)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* What is delivered, as messages call it. */
+static const char *things(const struct output *o)
+{
+	return o->conf->has_profiles ? "profiles" : "events";
+}
+
 /* --- delivering ---------------------------------------------------------------------------------------- */
 
 /* The state of the kind and the spool, if they are not open yet. */
@@ -76,7 +83,7 @@ static int open_all(struct output *o, struct strbuf *why)
 	int e = 0;
 
 	if (o->conf->spool && !o->spool)
-		e = spool_open(o->conf->spool, o->conf->spool_size, &o->spool, why);
+		e = spool_open(o->conf->spool, o->conf->has_profiles ? "profile" : "jsonl", o->conf->spool_size, &o->spool, why);
 	if (!e && !o->state)
 		e = o->kind->open(o->conf, &o->until_ms, &o->state, why);
 	return e;
@@ -116,7 +123,7 @@ static bool deliver(struct output *o, const struct strbuf *text, uint64_t events
 	if (r == OUTPUT_DONE) {
 		succeed(o, events);
 	} else if (r == OUTPUT_REFUSED) {
-		say(o, "%" PRIu64 " events are refused: %s", events, strbuf_str(&why));
+		say(o, "%" PRIu64 " %s are refused: %s", events, things(o), strbuf_str(&why));
 		count_lost(o, events);
 	} else {
 		fail(o, &why);
@@ -150,13 +157,24 @@ static void to_disk(struct output *o)
 	int e = spool_add(o->spool, &o->batch, o->nbatch, &lost);
 
 	if (lost)
-		say(o, "%s has no room: %" PRIu64 " events are lost", o->conf->spool, lost);
+		say(o, "%s has no room: %" PRIu64 " %s are lost", o->conf->spool, lost, things(o));
 	if (e && !o->spool_failed)
 		say(o, "%s: %s", o->conf->spool, strerror(-e));
 	o->spool_failed = e != 0;
 	count_lost(o, lost);
 	if (!e)
 		o->nbatch = 0;
+}
+
+/* The length of the first event of those that wait behind the first @at bytes. */
+static size_t length_at(const struct output *o, size_t at)
+{
+	const char *text = o->now.s + at;
+	struct item i;
+
+	if (o->conf->has_profiles && item_read(text, o->now.len - at, &i))
+		return (size_t)(i.bytes + i.nbytes - text);
+	return (size_t)(strchr(text, '\n') + 1 - text);
 }
 
 /* Take the first batch of the events that wait; with o->lock. */
@@ -176,7 +194,7 @@ static void take(struct output *o)
 		return;
 	}
 	for (; n < o->conf->batch; n++)
-		len = (size_t)(strchr(o->now.s + len, '\n') + 1 - o->now.s);
+		len += length_at(o, len);
 	strbuf_add(&o->batch, o->now.s, len);
 	memmove(o->now.s, o->now.s + len, o->now.len - len + 1);
 	o->now.len -= len;
@@ -244,7 +262,7 @@ static void finish(struct output *o)
 			break;
 	}
 	if (o->nbatch || o->nnow) {
-		say(o, "%" PRIu64 " events are lost at the end", o->nbatch + o->nnow);
+		say(o, "%" PRIu64 " %s are lost at the end", o->nbatch + o->nnow, things(o));
 		count_lost(o, o->nbatch + o->nnow);
 	}
 }
@@ -364,10 +382,12 @@ uint64_t output_next(struct output *o)
 	return atomic_fetch_add(&o->sequence, 1);
 }
 
-bool output_put(struct output *o, const struct strbuf *line)
+int output_offer(struct output *o, const struct strbuf *line)
 {
 	bool room;
 
+	if (line->len > MEMORY_MAX)
+		return -EFBIG;
 	pthread_mutex_lock(&o->lock);
 	room = o->now.len + line->len <= MEMORY_MAX;
 	if (room) {
@@ -376,10 +396,16 @@ bool output_put(struct output *o, const struct strbuf *line)
 		strbuf_add(&o->now, line->s, line->len);
 		if (o->nnow == 1 || o->nnow == o->conf->batch || o->now.len >= BATCH_BYTES)
 			pthread_cond_signal(&o->changed);
-	} else {
-		o->health.lost++;
 	}
 	pthread_mutex_unlock(&o->lock);
+	return room ? 0 : -ENOBUFS;
+}
+
+bool output_put(struct output *o, const struct strbuf *line)
+{
+	bool room = !output_offer(o, line);
+
+	count_lost(o, !room);
 	return room;
 }
 

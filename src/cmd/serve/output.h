@@ -1,10 +1,12 @@
 /*
- * An output: where events go, with a thread that delivers them.
+ * An output: where events or profiles go, with a thread that delivers them.
  *
  * Whoever has an event puts it and goes on: what cannot be delivered in time is kept in memory up to a bound, and for a
  * store on disk (spool.h); what goes over is lost and counted.  A store can be told the same batch twice, when its answer
  * did not arrive; it knows events by host, boot, run and sequence.  A number that is missing there is an event that was
  * lost.
+ *
+ * Of an output of profiles an event is an item (item.h), which is a batch of its own.
  *
  * outputs.c has the kinds.
  */
@@ -45,6 +47,9 @@ uint64_t output_next(struct output *o);
 /* By any thread; never waits.  False: there was no room, and the event is counted as lost. */
 bool output_put(struct output *o, const struct strbuf *line);
 
+/* The same, but what there is no room for is not lost: the caller has it, and tries again.  -EFBIG: there never will be room. */
+int output_offer(struct output *o, const struct strbuf *line);
+
 struct output_health {
 	uint64_t events;		/* delivered */
 	uint64_t failures;		/* tries that failed */
@@ -66,7 +71,6 @@ enum output_result {
 struct output_kind {
 	const char *name;
 	enum event_form form;
-	bool is_remote;			/* a batch is taken as a whole, and can be spooled */
 	/* 0, or a negative errno with a line in @err; called again later. */
 	int (*open)(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err);
 	/* Deliver @text from *@done on, and move *@done.  If it is not OUTPUT_DONE, @why has a line. */

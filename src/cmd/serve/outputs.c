@@ -1,6 +1,7 @@
 /*
- * The kinds of outputs: a file with rotation, a pipe, HTTP, ClickHouse.
+ * The kinds of outputs: for events a file with rotation, a pipe, HTTP, ClickHouse; for profiles a store's HTTP, a folder.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "base/strbuf.h"
 #include "cmd/serve/config.h"
+#include "cmd/serve/item.h"
 #include "cmd/serve/output.h"
 #include "cmd/serve/web.h"
 
@@ -242,7 +245,7 @@ static void close_remote(void *state)
 
 static int open_remote(struct remote *r, const atomic_ullong *until_ms, void **state, struct strbuf *err)
 {
-	const struct web_conf conf = { .url = strbuf_str(&r->url), .ca = r->conf->ca, .headers = r->header_texts,
+	const struct web_conf conf = { .ca = r->conf->ca, .headers = r->header_texts,
 				       .timeout_s = r->conf->timeout_s, .until_ms = until_ms };
 	int e = web_open(&conf, &r->web, err);
 
@@ -253,7 +256,8 @@ static int open_remote(struct remote *r, const atomic_ullong *until_ms, void **s
 	return e;
 }
 
-static int http_begin(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err)
+static int begin_http(const struct serve_output *conf, const char *type, const atomic_ullong *until_ms, void **state,
+		      struct strbuf *err)
 {
 	struct remote *r = calloc(1, sizeof(*r));
 	struct strbuf bearer = { 0 };
@@ -262,13 +266,23 @@ static int http_begin(const struct serve_output *conf, const atomic_ullong *unti
 		return fail(err, conf->target, -ENOMEM);
 	r->conf = conf;
 	strbuf_puts(&r->url, conf->target);
-	add_header(r, "Content-Type", "application/x-ndjson");
+	add_header(r, "Content-Type", type);
 	if (conf->token) {
 		strbuf_printf(&bearer, "Bearer %s", conf->token);
 		add_header(r, "Authorization", strbuf_str(&bearer));
 		strbuf_fini(&bearer);
 	}
 	return open_remote(r, until_ms, state, err);
+}
+
+static int http_begin(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err)
+{
+	return begin_http(conf, "application/x-ndjson", until_ms, state, err);
+}
+
+static int pprof_begin(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err)
+{
+	return begin_http(conf, "application/octet-stream", until_ms, state, err);
 }
 
 /*
@@ -288,7 +302,7 @@ static int clickhouse_begin(const struct serve_output *conf, const atomic_ullong
 	strbuf_add(&r->url, conf->target, conf->target[len - 1] == '/' ? len - 1 : len);
 	strbuf_puts(&r->url, "/?input_format_skip_unknown_fields=1&query=");
 	strbuf_printf(&query, "INSERT INTO %s.%s FORMAT JSONEachRow", conf->database, conf->table);
-	web_escape(strbuf_str(&query), &r->url);
+	item_escape(strbuf_str(&query), &r->url);
 	strbuf_fini(&query);
 	add_header(r, "Content-Type", "application/x-ndjson");
 	if (conf->user)
@@ -304,11 +318,11 @@ static bool is_at_fault(int status)
 	return status == 400 || status == 413 || status == 422;
 }
 
-static enum output_result remote_deliver(void *state, const struct strbuf *text, size_t *done, struct strbuf *why)
+/* Post to @r->url. */
+static enum output_result post(struct remote *r, const char *data, size_t len, struct strbuf *why)
 {
-	struct remote *r = state;
 	struct strbuf answer = { 0 };
-	int status = web_post(r->web, text->s, text->len, &answer);
+	int status = web_post(r->web, strbuf_str(&r->url), data, len, &answer);
 	enum output_result result = status >= 200 && status < 300 ? OUTPUT_DONE : is_at_fault(status) ? OUTPUT_REFUSED : OUTPUT_LATER;
 
 	for (char *p = answer.s; p && *p; p++)		/* a line, without what a terminal obeys */
@@ -317,15 +331,185 @@ static enum output_result remote_deliver(void *state, const struct strbuf *text,
 		strbuf_printf(why, "%s: %s", r->conf->target, strbuf_str(&answer));
 	else if (result != OUTPUT_DONE)
 		strbuf_printf(why, "%s answers %d: %.300s", r->conf->target, status, strbuf_str(&answer));
-	if (result == OUTPUT_DONE)
-		*done = text->len;
 	strbuf_fini(&answer);
 	return result;
 }
 
+static enum output_result remote_deliver(void *state, const struct strbuf *text, size_t *done, struct strbuf *why)
+{
+	enum output_result result = post(state, text->s, text->len, why);
+
+	if (result == OUTPUT_DONE)
+		*done = text->len;
+	return result;
+}
+
+/* The only item of @text.  False: it is none, as after damage of the spool. */
+static bool read_item(const struct strbuf *text, struct item *i, struct strbuf *why)
+{
+	if (item_read(strbuf_str(text), text->len, i))
+		return true;
+	strbuf_puts(why, "it is damaged");
+	return false;
+}
+
+static enum output_result pprof_deliver(void *state, const struct strbuf *text, size_t *done, struct strbuf *why)
+{
+	struct remote *r = state;
+	enum output_result result;
+	struct item i;
+
+	if (!read_item(text, &i, why))
+		return OUTPUT_REFUSED;
+	strbuf_clear(&r->url);
+	item_address(&i, r->conf->target, &r->url);
+	result = post(r, i.bytes, i.nbytes, why);
+	if (result == OUTPUT_DONE)
+		*done = text->len;
+	return result;
+}
+
+/* --- a folder of profiles ------------------------------------------------------------------------------ */
+
+#define PROFILE_SUFFIX ".pb.gz"
+
+/* Others cannot write to it, so that the files that are removed are the service's own. */
+static int folder_begin(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err)
+{
+	struct stat st;
+	int fd, e;
+
+	(void)until_ms;
+	mkdir(conf->target, 0750);
+	fd = open(conf->target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st)) {
+		e = -errno;
+	} else if (st.st_uid != geteuid() || (st.st_mode & 022)) {
+		strbuf_printf(err, "%s: the folder for profiles is not the service's own, or others can write to it", conf->target);
+		close(fd);
+		return -EPERM;
+	} else {
+		e = new_local(conf, fd, state);
+		fd = -1;
+		if (!e)
+			((struct local *)*state)->size = conf->size;	/* not known: make_room() looks */
+	}
+	if (fd >= 0)
+		close(fd);
+	return e ? fail(err, conf->target, e) : 0;
+}
+
+/* SCRIPT-FROM-RUN-NUMBER.pb.gz, with the type of a script's aggregation behind the script. */
+static void put_name(const struct item *i, struct strbuf *out)
+{
+	static const char *const parts[] = { "script", "type", "from", "run", "number" };
+
+	for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+		size_t len = out->len;
+
+		strbuf_puts(out, len ? "-" : "");
+		item_value(i, parts[k], out);
+		if (len && out->len == len + 1)		/* it has none */
+			out->s[--out->len] = 0;
+	}
+	strbuf_puts(out, PROFILE_SUFFIX);
+}
+
+/* Look at the profiles of the folder: their bytes together, and in @oldest the name of the oldest one. */
+static int look_into(const struct local *l, uint64_t *bytes, struct strbuf *oldest)
+{
+	int fd = openat(l->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), e;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct timespec first = { 0 };
+	const struct dirent *entry;
+	struct stat st;
+
+	if (!d) {
+		e = -errno;
+		if (fd >= 0)
+			close(fd);
+		return e;
+	}
+	*bytes = 0;
+	strbuf_clear(oldest);
+	while ((entry = readdir(d))) {
+		if (!ends_with(entry->d_name, PROFILE_SUFFIX) || fstatat(l->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*bytes += (uint64_t)st.st_size;
+		if (oldest->len && (st.st_mtim.tv_sec > first.tv_sec ||
+				    (st.st_mtim.tv_sec == first.tv_sec && st.st_mtim.tv_nsec >= first.tv_nsec)))
+			continue;
+		first = st.st_mtim;
+		strbuf_clear(oldest);
+		strbuf_puts(oldest, entry->d_name);
+	}
+	closedir(d);
+	return 0;
+}
+
+/* Remove the oldest profiles until @more bytes have room. */
+static void make_room(struct local *l, uint64_t more)
+{
+	struct strbuf oldest = { 0 };
+
+	while (l->size + more > l->conf->size && !look_into(l, &l->size, &oldest) && oldest.len &&
+	       l->size + more > l->conf->size && !unlinkat(l->fd, strbuf_str(&oldest), 0))
+		;
+	strbuf_fini(&oldest);
+}
+
+/* Write @i as a file that is there as a whole or not at all. */
+static int write_item(const struct local *l, const struct item *i)
+{
+	struct strbuf name = { 0 };
+	int fd, e = 0;
+
+	put_name(i, &name);
+	unlinkat(l->fd, "new", 0);
+	fd = openat(l->fd, "new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	if (fd < 0)
+		e = -errno;
+	for (size_t at = 0; !e && at < i->nbytes;) {
+		ssize_t n = write(fd, i->bytes + at, i->nbytes - at);
+
+		e = n > 0 ? 0 : n < 0 ? -errno : -ENOSPC;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0 && close(fd) && !e)
+		e = -errno;
+	if (!e && renameat(l->fd, "new", l->fd, strbuf_str(&name)))
+		e = -errno;
+	if (e && fd >= 0)
+		unlinkat(l->fd, "new", 0);
+	strbuf_fini(&name);
+	return e;
+}
+
+static enum output_result folder_deliver(void *state, const struct strbuf *text, size_t *done, struct strbuf *why)
+{
+	struct local *l = state;
+	struct item i;
+	int e;
+
+	if (!read_item(text, &i, why))
+		return OUTPUT_REFUSED;
+	make_room(l, i.nbytes);
+	e = write_item(l, &i);
+	if (e) {
+		fail(why, l->conf->target, e);
+		return OUTPUT_LATER;
+	}
+	l->size += i.nbytes;
+	*done = text->len;
+	return OUTPUT_DONE;
+}
+
 const struct output_kind output_kinds[] = {
-	[SERVE_FILE] = { "file", EVENT_LINE, false, file_begin, file_deliver, close_local },
-	[SERVE_PIPE] = { "pipe", EVENT_LINE, false, pipe_begin, pipe_deliver, close_local },
-	[SERVE_HTTP] = { "http", EVENT_LINE, true, http_begin, remote_deliver, close_remote },
-	[SERVE_CLICKHOUSE] = { "clickhouse", EVENT_ROW, true, clickhouse_begin, remote_deliver, close_remote },
+	[SERVE_FILE] = { "file", EVENT_LINE, file_begin, file_deliver, close_local },
+	[SERVE_PIPE] = { "pipe", EVENT_LINE, pipe_begin, pipe_deliver, close_local },
+	[SERVE_HTTP] = { "http", EVENT_LINE, http_begin, remote_deliver, close_remote },
+	[SERVE_PPROF] = { "pprof", EVENT_LINE, pprof_begin, pprof_deliver, close_remote },
+	[SERVE_FOLDER] = { "folder", EVENT_LINE, folder_begin, folder_deliver, close_local },
+	[SERVE_CLICKHOUSE] = { "clickhouse", EVENT_ROW, clickhouse_begin, remote_deliver, close_remote },
 };

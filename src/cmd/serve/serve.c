@@ -222,6 +222,11 @@ static struct output *output_of(const struct service *s, const struct serve_outp
 	return NULL;
 }
 
+static struct job_outputs outputs_of(const struct service *s, const struct serve_script *script)
+{
+	return (struct job_outputs){ output_of(s, script->output), output_of(s, script->profiles) };
+}
+
 /* Start the outputs of @c that there are not. */
 static void start_outputs(struct service *s, struct serve_config *c)
 {
@@ -280,7 +285,7 @@ static size_t keep_jobs(struct service *s, struct serve_config *c, struct entry 
 
 		if (!old)
 			continue;
-		job_show(old->job, c, &c->scripts[i], output_of(s, c->scripts[i].output));
+		job_show(old->job, c, &c->scripts[i], outputs_of(s, &c->scripts[i]));
 		entries[n++] = (struct entry){ old->job, serve_config_use(c), &c->scripts[i] };
 		old->job = NULL;
 	}
@@ -308,7 +313,7 @@ static void start_jobs(struct service *s, struct serve_config *c)
 
 		if (same_run(s, &c->scripts[i]))
 			continue;
-		e = job_start(c, &c->scripts[i], output_of(s, c->scripts[i].output), s->watchdog, s->budget, &at->job);
+		e = job_start(c, &c->scripts[i], outputs_of(s, &c->scripts[i]), s->watchdog, s->budget, &at->job);
 		if (e) {
 			say("%s: cannot be started: %s", c->scripts[i].name, strerror(-e));
 			continue;

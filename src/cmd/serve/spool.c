@@ -24,14 +24,15 @@ struct batch {
 struct spool {
 	int dir;
 	char *path;
+	const char *suffix;
 	uint64_t max_bytes, bytes, next;
 	struct batch *v;		/* the oldest first; from @first on */
 	size_t first, n, cap;
 };
 
-static const char *name_of(const struct batch *b, char name[static NAME])
+static const char *name_of(const struct spool *s, const struct batch *b, char name[static NAME])
 {
-	snprintf(name, NAME, "%016" PRIx64 "-%" PRIu64 ".jsonl", b->number, b->events);
+	snprintf(name, NAME, "%016" PRIx64 "-%" PRIu64 ".%s", b->number, b->events, s->suffix);
 	return name;
 }
 
@@ -61,8 +62,8 @@ static int scan(struct spool *s)
 
 		if (!strcmp(entry->d_name, "new"))
 			unlinkat(s->dir, "new", 0);
-		if (sscanf(entry->d_name, "%16" SCNx64 "-%" SCNu64 ".jsonl", &b.number, &b.events) != 2 ||
-		    strcmp(name_of(&b, name), entry->d_name) || fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
+		if (sscanf(entry->d_name, "%16" SCNx64 "-%" SCNu64 ".", &b.number, &b.events) != 2 ||
+		    strcmp(name_of(s, &b, name), entry->d_name) || fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode) || !grow_array(&s->v, &s->cap, s->n, sizeof(*s->v)))
 			continue;
 		b.bytes = (uint64_t)st.st_size;
@@ -82,7 +83,7 @@ static int fail(struct strbuf *err, int e, const char *path, const char *why)
 	return e;
 }
 
-int spool_open(const char *path, uint64_t max_bytes, struct spool **ret, struct strbuf *err)
+int spool_open(const char *path, const char *suffix, uint64_t max_bytes, struct spool **ret, struct strbuf *err)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 	struct stat st;
@@ -90,6 +91,7 @@ int spool_open(const char *path, uint64_t max_bytes, struct spool **ret, struct 
 
 	if (!s)
 		return fail(err, -ENOMEM, path, NULL);
+	s->suffix = suffix;
 	s->max_bytes = max_bytes;
 	s->path = strdup(path);
 	mkdir(path, 0700);
@@ -136,7 +138,7 @@ void spool_remove(struct spool *s)
 	struct batch *b = &s->v[s->first];
 	char name[NAME];
 
-	unlinkat(s->dir, name_of(b, name), 0);
+	unlinkat(s->dir, name_of(s, b, name), 0);
 	s->bytes -= b->bytes;
 	if (++s->first == s->n)
 		s->first = s->n = 0;
@@ -184,7 +186,7 @@ int spool_add(struct spool *s, const struct strbuf *text, uint64_t events, uint6
 		return -errno;
 	e = write_whole(fd, text);
 	close(fd);
-	if (!e && renameat(s->dir, "new", s->dir, name_of(&b, name)))
+	if (!e && renameat(s->dir, "new", s->dir, name_of(s, &b, name)))
 		e = -errno;
 	if (e) {
 		unlinkat(s->dir, "new", 0);
@@ -202,7 +204,7 @@ int spool_first(struct spool *s, struct strbuf *text, uint64_t *events, uint64_t
 
 	while (s->first < s->n) {
 		const struct batch *b = &s->v[s->first];
-		int fd = openat(s->dir, name_of(b, name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		int fd = openat(s->dir, name_of(s, b, name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		struct file *f = NULL;
 		int e = fd < 0 ? -errno : file_from(fd, name, &f, NULL);
 

@@ -1,7 +1,7 @@
 /*
  * Batches of events on disk, while the store that they are for is away.
  *
- * A folder of the service alone, with a file for each batch, NUMBER-EVENTS.jsonl.  What a service left behind when it
+ * A folder of the service alone, with a file for each batch, NUMBER-EVENTS.SUFFIX.  What a service left behind when it
  * ended is delivered by the next one.  The folder has a bound: the oldest batches make room for new ones.
  */
 #ifndef DTAP_CMD_SERVE_SPOOL_H
@@ -15,10 +15,10 @@ struct strbuf;
 struct spool;
 
 /*
- * Open the folder @path, which is created unless it is there.  -EBUSY: another service has it; -EPERM: others than its
+ * Open the folder @path, which is created unless it is there; its files have that suffix.  -EBUSY: another service has it; -EPERM: others than its
  * owner can write to it; or another negative errno, with a line in @err.
  */
-int spool_open(const char *path, uint64_t max_bytes, struct spool **ret, struct strbuf *err);
+int spool_open(const char *path, const char *suffix, uint64_t max_bytes, struct spool **ret, struct strbuf *err);
 void spool_close(struct spool *s);	/* accepts NULL */
 
 /* Keep a batch of @events events.  0 or a negative errno; *lost: events of batches that made room. */

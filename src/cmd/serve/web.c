@@ -1,7 +1,6 @@
 #include "cmd/serve/web.h"
 
 #define CURL_DISABLE_TYPECHECK		/* its macros want functions of these names, not pointers */
-#include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -101,7 +100,6 @@ static bool set(struct web *w)
 	bool bad = false;
 
 #define SET(option, value) (bad |= f->p_curl_easy_setopt(c, option, value) != CURLE_OK)
-	SET(CURLOPT_URL, w->conf.url);
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_PROXY, "");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
@@ -140,7 +138,7 @@ int web_open(const struct web_conf *conf, struct web **ret, struct strbuf *err)
 		w->headers = more ? more : w->headers;
 	}
 	if (!w->curl || !w->headers || !set(w)) {
-		strbuf_printf(err, "libcurl does not take the address %s", conf->url);
+		strbuf_puts(err, "libcurl does not take the options that requests need");
 		web_close(w);
 		return -EINVAL;
 	}
@@ -159,13 +157,15 @@ void web_close(struct web *w)
 	free(w);
 }
 
-int web_post(struct web *w, const char *data, size_t len, struct strbuf *answer)
+int web_post(struct web *w, const char *url, const char *data, size_t len, struct strbuf *answer)
 {
 	CURLcode code;
 	long status = 0;
 
 	w->answer = answer;
 	*w->why = 0;
+	if (w->f.p_curl_easy_setopt(w->curl, CURLOPT_URL, url) != CURLE_OK)
+		return -ENOMEM;
 	w->f.p_curl_easy_setopt(w->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
 	w->f.p_curl_easy_setopt(w->curl, CURLOPT_POSTFIELDS, data);
 	code = w->f.p_curl_easy_perform(w->curl);
@@ -176,14 +176,4 @@ int web_post(struct web *w, const char *data, size_t len, struct strbuf *answer)
 	strbuf_clear(answer);
 	strbuf_puts(answer, *w->why ? w->why : w->f.p_curl_easy_strerror(code));
 	return -EIO;
-}
-
-void web_escape(const char *text, struct strbuf *out)
-{
-	for (; *text; text++) {
-		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
-			strbuf_putc(out, *text);
-		else
-			strbuf_printf(out, "%%%02X", (unsigned char)*text);
-	}
 }

@@ -16,7 +16,6 @@ struct strbuf;
 struct web;
 
 struct web_conf {
-	const char *url;		/* the whole address */
 	const char *ca;			/* a file with the certificates that are trusted; NULL: the system's */
 	const char *const *headers;	/* "Name: value", ends with NULL */
 	unsigned int timeout_s;
@@ -28,12 +27,9 @@ int web_open(const struct web_conf *conf, struct web **ret, struct strbuf *err);
 void web_close(struct web *w);		/* accepts NULL */
 
 /*
- * Post @len bytes.  The status of the answer, with the beginning of its text in @answer; or a negative errno, and @answer
+ * Post @len bytes to the address @url.  The status of the answer, with the beginning of its text in @answer; or a negative errno, and @answer
  * says why there is none.
  */
-int web_post(struct web *w, const char *data, size_t len, struct strbuf *answer);
-
-/* Escape @text for an address; appended to @out. */
-void web_escape(const char *text, struct strbuf *out);
+int web_post(struct web *w, const char *url, const char *data, size_t len, struct strbuf *answer);
 
 #endif

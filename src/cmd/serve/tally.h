@@ -1,0 +1,30 @@
+/*
+ * What rows of aggregations have grown by between two readings.
+ *
+ * A row counts from the script's start on, and stays when its process is gone.  Whoever wants to know what is new, since it
+ * goes to labels that are known now or to a profile of a period, remembers what each row had at the reading before.
+ */
+#ifndef DTAP_CMD_SERVE_TALLY_H
+#define DTAP_CMD_SERVE_TALLY_H
+
+#include "base/bytemap.h"
+
+struct dtap_row;
+struct dtap_value;
+struct strbuf;
+
+struct tallies {
+	struct bytemap by_key;		/* struct tally, by the aggregation's name and the keys' texts */
+};
+
+/*
+ * Make *growth the row with what it has grown by in value, count, sum and buckets, and remember what it has now.  The buckets
+ * are on the heap, and the caller's.  1: it has grown; 0: it has not; -ENOMEM: nothing is remembered.
+ */
+int tallies_grow(struct tallies *t, const struct dtap_row *row, struct dtap_row *growth);
+void tallies_fini(struct tallies *t);	/* accepts a zeroed one */
+
+/* Append a key as text; a stack's frames with ';' between them. */
+void tally_text(const struct dtap_value *v, struct strbuf *out);
+
+#endif
