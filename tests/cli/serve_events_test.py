@@ -115,19 +115,24 @@ class Store(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *behaviours, tls=None, token=None):
+    def __init__(self, *behaviours, tls=None, token=None, port=0):
         self.behaviours, self.token = list(behaviours), token
         self.told, self.events, self.seen, self.held = threading.Lock(), [], [], threading.Event()
-        super().__init__(("127.0.0.1", 0), Request)
+        super().__init__(("127.0.0.1", port), Request)
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
 
+    def take(self, path, body):
+        self.events += [json.loads(line) for line in body.decode().splitlines()]
+
     def handle_error(self, request, client_address):
         pass            # a client that goes away is what is tested
 
     def close(self):
+        if self.held.is_set():
+            return
         self.held.set()
         self.shutdown()
         self.thread.join()
@@ -156,7 +161,7 @@ class Request(http.server.BaseHTTPRequestHandler):
             return self.answer(401, b"a token is needed")
         if how in ("take", "take and cut", "take and fail"):
             with store.told:
-                store.events += [json.loads(line) for line in body.decode().splitlines()]
+                store.take(self.path, body)
         if how == "take":
             self.answer(200, b"")
         elif how == "take and fail":

@@ -335,6 +335,7 @@ def check(tmp_path, text):
 
 
 S = "scripts: { a: { command: calls } }\n"
+P = "outputs:\n  p: { folder: /x }\n  e: { file: /y }\nscripts:\n"
 
 
 @pytest.mark.parametrize("text, said", [
@@ -354,7 +355,7 @@ S = "scripts: { a: { command: calls } }\n"
     (S + "textfile: { path: /tmp/x }\n", "x.yaml:2:11: textfile: its path ends in .prom"),
     (S + "series: many\n", "x.yaml:2:9: 'many' is no number from 1"),
     ("listen: 127.0.0.1:0\n", "x.yaml:1:1: there is nothing to run"),
-    (S + "outputs: { o: { } }\n", "x.yaml:2:12: o: name one of file, pipe, http and clickhouse"),
+    (S + "outputs: { o: { } }\n", "x.yaml:2:12: o: name one of file, pipe, http, clickhouse, pprof and folder"),
     (S + "outputs: { o: { file: /x, pipe: /y } }\n", "x.yaml:2:33: an output is one of"),
     (S + "outputs: { o: { file: x } }\n", "x.yaml:2:12: o: x is no absolute path"),
     (S + "outputs: { o: { file: /x, size: 1K } }\n", "x.yaml:2:33: '1K' is no size, such as 100M"),
@@ -372,7 +373,17 @@ S = "scripts: { a: { command: calls } }\n"
     ("scripts:\n  a: { }\n", "x.yaml:2:3: a: name one of script"),
     ("scripts:\n  a: { command: nosuch }\n", "x.yaml:2:17: there is no such ready-made command"),
     ("scripts:\n  a: { command: flow }\n", "x.yaml:2:3: a: flow prints events: name an output"),
-    ("scripts:\n  a: { command: record }\n", "x.yaml:2:17: record prints a tree of calls"),
+    ("scripts:\n  a: { command: record }\n", "x.yaml:2:3: a: record counts stacks: name an output for them (profiles)"),
+    (P + "  a: { command: calls, profiles: p }\n", "x.yaml:5:3: a: calls counts no stacks"),
+    (P + "  a: { command: record, profiles: e }\n", "x.yaml:5:35: the output e is for events: profiles go to one of pprof and folder"),
+    (P + "  a: { program: 'BEGIN { printf(\"\"); }', events: p }\n", "x.yaml:5:50: the output p is for profiles"),
+    (P + "  a: { program: 'BEGIN { @ = count(); }', profiles: p }\n", "x.yaml:5:3: a: profiles are of aggregations with a stack as a key"),
+    (P + "  a: { stap: 'probe begin { }', profiles: p }\n", "x.yaml:5:3: a: profiles are of D's aggregations"),
+    (S + "outputs: { o: { pprof: \"http://{host}/\" } }\n", "x.yaml:2:12: o: '{host}' is in the host, which is the same for all"),
+    (S + "outputs: { o: { pprof: \"http://a/{a={b}}{pid}\" } }\n", "x.yaml:2:12: o: '{b}' is not known, but {script}, {hash}"),
+    (S + "outputs: { o: { pprof: \"http://a/\", batch: 5 } }\n", "x.yaml:2:37: 'batch' is not for the output o, a pprof"),
+    (S + "outputs: { o: { folder: x } }\n", "x.yaml:2:12: o: x is no absolute path"),
+    (S + "outputs: { o: { folder: /x }, p: { folder: /x } }\n", "x.yaml:2:31: p: the output o has the same folder"),
     ("scripts:\n  a: { command: calls -p 1 }\n", "x.yaml:2:17: calls is not to be run like that"),
     ("scripts:\n  a: { command: calls -d 1 }\n", "x.yaml:2:17: -o, -j, -n, -i and -d are not for a service"),
     ("scripts:\n  a: { command: slow }\n", "x.yaml:2:17: slow is not to be run like that"),

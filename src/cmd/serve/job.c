@@ -536,6 +536,15 @@ static void use_outputs(struct job_outputs *to, struct job_outputs outputs)
 	*to = outputs;
 }
 
+static bool same_pairs(const struct serve_pairs *a, const struct serve_pairs *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = !strcmp(a->v[i].name, b->v[i].name) && !strcmp(a->v[i].value, b->v[i].value);
+	return same;
+}
+
 /* The results are to be shown as another configuration says. */
 static void take_next(struct job *j)
 {
@@ -545,10 +554,11 @@ static void take_next(struct job *j)
 	next = j->next;
 	if (next) {
 		families_free(j->families);
+		if (!same_pairs(&j->config->labels, &next->labels))
+			forget_processes(&j->known);	/* those that have ended have no labels from now on */
 		serve_config_drop(j->config);
 		use_outputs(&j->outputs, j->next_outputs);	/* never the last reference: the service has it */
 		use_outputs(&j->next_outputs, (struct job_outputs){ 0 });
-		forget_processes(&j->known);	/* other labels may be wanted */
 		j->config = next;
 		j->script = j->next_script;
 		j->next = NULL;
