@@ -83,7 +83,8 @@ static void announce(void)
 /*
  * A thread that takes the GIL allocates its state before, from the raw domain.  Before 3.12.9 and 3.13.2 tracemalloc's
  * wrapper waits for the GIL there, and uses what tracemalloc.stop() releases meanwhile: the program dies (CPython's
- * issue 128679).  So while that domain has a wrapper, the main thread, which has a state, is asked.
+ * issue 128679).  So the main thread, which has a state, is asked while that domain has a wrapper, and for ever after: a
+ * program that starts tracemalloc again may do so between this look and the allocation.
  */
 static bool allocation_is_wrapped(void)
 {
@@ -91,17 +92,16 @@ static bool allocation_is_wrapped(void)
 
 	if (agent.py.PyMem_GetAllocator)
 		agent.py.PyMem_GetAllocator(CAPI_DOMAIN_RAW, &raw);
+	agent.watch.was_wrapped |= raw.ctx != NULL;
 	return raw.ctx;
 }
 
-/* A pending call: the main thread runs it between two bytecode instructions. */
-static int answer(void *unused)
+static void answer(void)
 {
 	void (*fn)(void) = __atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
 	struct pyobj *type, *value, *traceback;
 	int saved = errno;
 
-	(void)unused;
 	if (fn) {
 		agent.py.PyErr_Fetch(&type, &value, &traceback);
 		fn();
@@ -109,6 +109,14 @@ static int answer(void *unused)
 		__atomic_store_n(&agent.watch.answered, true, __ATOMIC_SEQ_CST);
 	}
 	errno = saved;
+}
+
+/* The main thread runs it between two bytecode instructions. */
+static int pending_call(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	answer();
 	return 0;
 }
 
@@ -119,17 +127,19 @@ bool watch_asks(void)
 
 void watch_answer(void)
 {
-	answer(NULL);
+	answer();
 }
 
-/* False: the main thread has not run Python for @ms. */
+/* False: the main thread has not run Python for @ms.  Its queue, which is the program's, too, gets one entry at most. */
 static bool ask_main_thread(void (*fn)(void), long ms)
 {
 	long long end = agent_now_ms() + ms;
 
 	__atomic_store_n(&agent.watch.answered, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.asked, fn, __ATOMIC_SEQ_CST);
-	if (!agent.py.Py_AddPendingCall(answer, NULL))
+	if (!__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL))
+		__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	else
 		while (__atomic_load_n(&agent.watch.asked, __ATOMIC_SEQ_CST) && agent_now_ms() < end)
 			nap();
 	if (__atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST))
@@ -155,9 +165,9 @@ static void with_gil(void (*fn)(void), bool patient)
 {
 	announce();
 	if (!watch_closing() && !leaving() && has_interpreter()) {
-		if (!allocation_is_wrapped())
-			run(fn);
-		else if (!ask_main_thread(fn, patient ? PERIOD_MS : ANSWER_MS) && !patient)
+		long ms = allocation_is_wrapped() && !patient ? ANSWER_MS : PERIOD_MS;
+
+		if (!(agent.watch.was_wrapped && ask_main_thread(fn, ms)) && !(patient && allocation_is_wrapped()))
 			run(fn);
 	}
 	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
@@ -275,6 +285,7 @@ static void forget_thread(void)
 	__atomic_store_n(&agent.watch.last, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
 }
 
 int watch_start(void)
