@@ -1,11 +1,15 @@
 """What tests of `dtap serve` share: a service that is asked, and programs that count what they do themselves."""
 import http.client
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -115,6 +119,42 @@ class Service:
         self.child.stderr.close()
         assert not harness.SANITIZER_REPORT.search("".join(self.lines)), "".join(self.lines)
         return code
+
+
+class Prometheus:
+    """A server on loopback, of Debian's package, that scrapes one port of this machine."""
+
+    def __init__(self, folder, port):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.log = folder / "prometheus.log"
+        (folder / "prometheus.yml").write_text(f"""global: {{ scrape_interval: 200ms, scrape_timeout: 200ms }}
+scrape_configs:
+  - job_name: dtap
+    static_configs: [{{ targets: ["127.0.0.1:{port}"] }}]
+""")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.child = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml",
+                                           f"--storage.tsdb.path={folder}/tsdb",
+                                           f"--web.listen-address=127.0.0.1:{self.port}"], stdout=log, stderr=log)
+
+    def asked(self, query):
+        """[(labels, number)]; nothing while it starts."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode({"query": query}),
+                                        timeout=harness.TIMEOUT_S) as answer:
+                return [(row["metric"], float(row["value"][1])) for row in json.load(answer)["data"]["result"]]
+        except urllib.error.URLError:
+            assert self.child.poll() is None, self.log.read_text()
+            return []
+
+    def number(self, query):
+        return sum(n for _, n in self.asked(query))
+
+    def stop(self):
+        self.child.terminate()
+        self.child.wait(harness.TIMEOUT_S)
 
 
 SAMPLE = re.compile(r'([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)')

@@ -1,7 +1,6 @@
 """dtap serve.  The witness is what the traced programs count themselves."""
 import ctypes
 import http.client
-import json
 import os
 import pathlib
 import re
@@ -11,14 +10,11 @@ import signal
 import socket
 import ssl
 import subprocess
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import pytest
 
 import harness
-from serving import DTAP, PROGRAM, parsed, programs, rule, serve, total, traced      # noqa: F401: serve and programs are fixtures
+from serving import DTAP, PROGRAM, Prometheus, parsed, programs, rule, serve, total, traced      # noqa: F401: serve and programs are fixtures
 
 # --- counts ---------------------------------------------------------------------------------------------
 
@@ -483,31 +479,8 @@ def test_prometheus(interp, serve, programs, tmp_path):
     traced(service, "calls", 1)
     traced(service, "lines", 1)
     port = service.address().port
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        own = free.getsockname()[1]
-    (tmp_path / "prometheus.yml").write_text(f"""global: {{ scrape_interval: 200ms, scrape_timeout: 200ms }}
-scrape_configs:
-  - job_name: dtap
-    static_configs: [{{ targets: ["127.0.0.1:{port}"] }}]
-""")
-    with open(tmp_path / "log", "w", encoding="utf-8") as log:
-        prometheus = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb",
-                                       f"--web.listen-address=127.0.0.1:{own}"], stdout=log, stderr=log)
-
-    def asked(query):
-        """[(labels, number)]; nothing while it starts."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{own}/api/v1/query?" + urllib.parse.urlencode({"query": query}),
-                                        timeout=harness.TIMEOUT_S) as answer:
-                return [(row["metric"], float(row["value"][1])) for row in json.load(answer)["data"]["result"]]
-        except urllib.error.URLError:
-            assert prometheus.poll() is None, (tmp_path / "log").read_text()
-            return []
-
-    def number(query):
-        return sum(n for _, n in asked(query))
-
+    prometheus = Prometheus(tmp_path, port)
+    asked, number = prometheus.asked, prometheus.number
     leaf = 'dtap_calls_calls_total{function="leaf"}'
     try:
         harness.wait_until(lambda: number("up") == 1, what="a scrape")
@@ -529,7 +502,6 @@ scrape_configs:
         check = subprocess.run(["promtool", "check", "metrics"], input=service.ask()[1], capture_output=True, text=True, check=False)
         assert "error" not in check.stderr, check.stderr
     finally:
-        prometheus.terminate()
-        prometheus.wait(harness.TIMEOUT_S)
+        prometheus.stop()
     programs.end(child)
     assert service.end() == 0

@@ -118,7 +118,7 @@ static int put_sample(struct pprof *p, const struct ready_node *n)
 	for (const struct ready_node *m = n; is_function(t, m); m = m->parent)
 		stack[depth++] = location_of(p, m);
 	if (t->has_calls)
-		values[nvalues++] = (uint64_t)n->calls;
+		values[nvalues++] = (uint64_t)(n->calls > 0 ? n->calls : 0);
 	values[nvalues++] = (uint64_t)(n->self > 0 ? n->self : 0);
 	if (t->has_cpu)
 		values[nvalues++] = (uint64_t)(n->cpu_self > 0 ? n->cpu_self : 0);

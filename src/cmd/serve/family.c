@@ -272,6 +272,7 @@ void families_begin(struct families *f)
 		struct family *m = f->v[i];
 
 		m->over = 0;
+		tallies_begin(&m->tallies);
 		for (size_t k = 0; k < m->n && !m->has_process; k++)
 			m->series[k]->is_seen = false;
 	}

@@ -507,6 +507,7 @@ static void take_profiles(struct job *j, struct dtap *t)
 
 	if (j->profiles_ms == UINT64_MAX)
 		return;
+	profiles_begin(j->profiles);
 	e = dtap_aggregations(t, NULL, take_stack, j->profiles);
 	if (e && may_log(j))
 		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));

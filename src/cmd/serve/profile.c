@@ -175,6 +175,11 @@ static struct group *group_of(struct profiles *p, const struct dtap_row *row)
 	return g;
 }
 
+void profiles_begin(struct profiles *p)
+{
+	tallies_begin(&p->tallies);
+}
+
 int profiles_add(struct profiles *p, const struct dtap_row *row)
 {
 	const struct dtap_value *stack = stack_of(row);
@@ -189,8 +194,6 @@ int profiles_add(struct profiles *p, const struct dtap_row *row)
 	if (e <= 0)
 		return e;
 	free((void *)growth.buckets);
-	if (growth.value.i < 0 && kind != READY_ENTRY)	/* the script has cleared it: it began anew */
-		growth.value = row->value;
 	g = group_of(p, row);
 	return g ? ready_tree_add(&g->tree, kind, stack, 0, &growth) : -ENOMEM;
 }

@@ -31,7 +31,8 @@ void profiles_free(struct profiles *p);		/* accepts NULL */
 /* The same run is another configuration's from now on. */
 void profiles_show(struct profiles *p, const struct serve_config *config, const struct serve_script *script);
 
-/* Add a row of a new reading.  0 or -ENOMEM. */
+/* A new reading begins; add each row.  add returns 0 or -ENOMEM. */
+void profiles_begin(struct profiles *p);
 int profiles_add(struct profiles *p, const struct dtap_row *row);
 
 /* The reading is whole: give profiles up to @now_ns to @output.  How many it has taken. */

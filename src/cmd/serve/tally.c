@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/strbuf.h"
 #include "dtap.h"
 
-/* What a row had at the reading before. */
-struct tally {
+/* What rows of the same texts have, together. */
+struct amount {
 	uint64_t value, count;
 	int64_t sum;
 	struct dtap_bucket *buckets;
-	size_t nbuckets;
+	size_t nbuckets, buckets_cap;
+};
+
+struct tally {
+	struct amount was, now;		/* at the reading before, and so far in this one */
+	uint64_t reading;
 };
 
 void tally_text(const struct dtap_value *v, struct strbuf *out)
@@ -71,47 +77,82 @@ static struct tally *tally_of(struct tallies *all, const struct dtap_row *row)
 	return t;
 }
 
-static struct dtap_bucket *copy_buckets(const struct dtap_bucket *v, size_t n)
+/* The bucket of @a that begins there; NULL: there is none. */
+static struct dtap_bucket *bucket_from(const struct amount *a, int64_t from)
 {
-	struct dtap_bucket *copy = n ? malloc(n * sizeof(*copy)) : NULL;
-
-	if (copy)
-		memcpy(copy, v, n * sizeof(*copy));
-	return copy;
+	for (size_t i = 0; i < a->nbuckets; i++)
+		if (a->buckets[i].from == from)
+			return &a->buckets[i];
+	return NULL;
 }
 
-static int64_t count_from(const struct tally *t, int64_t from)
+/* Add the row to what its texts have. */
+static int add_row(struct amount *a, const struct dtap_row *row)
 {
-	for (size_t i = 0; i < t->nbuckets; i++)
-		if (t->buckets[i].from == from)
-			return t->buckets[i].count;
+	a->value += row->value.u;
+	a->count += row->count;
+	a->sum += row->sum;
+	for (size_t i = 0; i < row->nbuckets; i++) {
+		struct dtap_bucket *b = bucket_from(a, row->buckets[i].from);
+
+		if (b) {
+			b->count += row->buckets[i].count;
+			continue;
+		}
+		if (!grow_array(&a->buckets, &a->buckets_cap, a->nbuckets, sizeof(*a->buckets)))
+			return -ENOMEM;
+		a->buckets[a->nbuckets++] = row->buckets[i];
+	}
 	return 0;
+}
+
+static void begin_amount(struct tally *t)
+{
+	struct amount was = t->was;
+
+	t->was = t->now;
+	t->now = (struct amount){ .buckets = was.buckets, .buckets_cap = was.buckets_cap };
+}
+
+void tallies_begin(struct tallies *all)
+{
+	all->reading++;
 }
 
 int tallies_grow(struct tallies *all, const struct dtap_row *row, struct dtap_row *growth)
 {
 	struct tally *t = tally_of(all, row);
-	struct dtap_bucket *now = copy_buckets(row->buckets, row->nbuckets), *more = copy_buckets(row->buckets, row->nbuckets);
-	bool grown;
+	struct dtap_bucket *more = row->nbuckets ? malloc(row->nbuckets * sizeof(*more)) : NULL;
+	bool first, grown;
 
-	if (!t || (row->nbuckets && (!now || !more))) {
-		free(now);
+	if (!t || (row->nbuckets && !more)) {
 		free(more);
 		return -ENOMEM;
 	}
-	grown = (!row->nbuckets && row->value.u != t->value) || row->count != t->count || row->sum != t->sum;
+	first = t->reading != all->reading;
+	if (first)
+		begin_amount(t);
+	t->reading = all->reading;
+	*growth = *row;
+	growth->buckets = more;
+	if (first) {		/* the others of these texts add to it */
+		growth->value.u -= t->was.value;
+		growth->count -= t->was.count;
+		growth->sum -= t->was.sum;
+	}
+	grown = (!row->nbuckets && growth->value.u) || growth->count || growth->sum;
 	for (size_t i = 0; i < row->nbuckets; i++) {
-		more[i].count -= count_from(t, more[i].from);
+		const struct dtap_bucket *was = bucket_from(&t->was, row->buckets[i].from);
+		bool is_new = !bucket_from(&t->now, row->buckets[i].from);
+
+		more[i] = row->buckets[i];
+		more[i].count -= is_new && was ? was->count : 0;
 		grown |= more[i].count != 0;
 	}
-	*growth = *row;
-	growth->value.u -= t->value;
-	growth->count -= t->count;
-	growth->sum -= t->sum;
-	growth->buckets = more;
-	free(t->buckets);
-	*t = (struct tally){ row->value.u, row->count, row->sum, now, row->nbuckets };
-	return grown;
+	if (!add_row(&t->now, row))
+		return grown;
+	free(more);
+	return -ENOMEM;
 }
 
 void tallies_fini(struct tallies *all)
@@ -119,7 +160,8 @@ void tallies_fini(struct tallies *all)
 	struct tally *t;
 
 	for (size_t pos = 0; (t = bytemap_next(&all->by_key, &pos));) {
-		free(t->buckets);
+		free(t->was.buckets);
+		free(t->now.buckets);
 		free(t);
 	}
 	bytemap_fini(&all->by_key);

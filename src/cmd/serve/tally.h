@@ -7,6 +7,8 @@
 #ifndef DTAP_CMD_SERVE_TALLY_H
 #define DTAP_CMD_SERVE_TALLY_H
 
+#include <stdint.h>
+
 #include "base/bytemap.h"
 
 struct dtap_row;
@@ -15,11 +17,18 @@ struct strbuf;
 
 struct tallies {
 	struct bytemap by_key;		/* struct tally, by the aggregation's name and the keys' texts */
+	uint64_t reading;
 };
+
+/* A new reading begins. */
+void tallies_begin(struct tallies *t);
 
 /*
  * Make *growth the row with what it has grown by in value, count, sum and buckets, and remember what it has now.  The buckets
  * are on the heap, and the caller's.  1: it has grown; 0: it has not; -ENOMEM: nothing is remembered.
+ *
+ * Several rows of a reading can have the same texts, such as stacks of two programs.  Their growths are right together: one
+ * alone may be below 0.
  */
 int tallies_grow(struct tallies *t, const struct dtap_row *row, struct dtap_row *growth);
 void tallies_fini(struct tallies *t);	/* accepts a zeroed one */
