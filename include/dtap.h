@@ -207,7 +207,10 @@ DTAP_API void dtap_command(struct dtap *t, const char *cmdline);
 /* Trace this process.  Any number in D, one in SystemTap. */
 DTAP_API void dtap_process(struct dtap *t, pid_t pid);
 
-/* D: the processes of descriptions that name no process, such as python*. */
+/*
+ * The processes of D's descriptions that name no process, such as python*, or of those that run the programs that
+ * SystemTap's points name, for which there are DTAP_SELECT_ALL and DTAP_SELECT_RULE.
+ */
 enum dtap_select {
 	DTAP_SELECT_ALL,	/* all processes */
 	DTAP_SELECT_FAMILIES,	/* the command, the processes of dtap_process(), and their descendants */
@@ -216,7 +219,7 @@ enum dtap_select {
 };
 
 /*
- * D: select processes; @user is for DTAP_SELECT_USER.  Any value but DTAP_SELECT_ALL sets the target place: probes in
+ * Select processes; @user is for DTAP_SELECT_USER.  Any value but DTAP_SELECT_ALL sets the target place: probes in
  * the kernel place fire for every process, so a script there needs a predicate instead.
  */
 DTAP_API void dtap_select(struct dtap *t, enum dtap_select which, uid_t user);

@@ -227,22 +227,6 @@ static void say_missing(struct dtap *t, const struct probe_desc *descs, size_t n
 	}
 }
 
-/* Does dtap_select() include @pid in the processes of descriptions that name no process? */
-static bool is_selected(void *ctx, uint32_t pid)
-{
-	const struct dtap *t = ctx;
-	uid_t user;
-
-	if (t->select == DTAP_SELECT_RULE)
-		return t->conf.selects && t->conf.selects(t->conf.ctx, (pid_t)pid);
-	if (t->select == DTAP_SELECT_USER)
-		return !procs_user(pid, &user) && user == t->user;
-	for (size_t i = 0; i < t->ntargets; i++)
-		if (procs_descends(pid, (uint32_t)target_pid(t->targets[i])))
-			return true;
-	return false;
-}
-
 /* "-x family": select the target processes and their descendants.  Without a target the option has no effect. */
 static int select_family(struct dtap *t)
 {
@@ -291,7 +275,7 @@ static int foresee(struct dtap *t, const struct target_preload **preload)
 		arena_free(a);
 		return e;
 	}
-	conf.selects = t->select == DTAP_SELECT_ALL ? NULL : is_selected;
+	conf.selects = lib_is_selected;
 	conf.few = t->command || t->npids || t->select == DTAP_SELECT_FAMILIES || t->select == DTAP_SELECT_USER;
 	conf.mode = session_in_target(&t->set) ? PYTHON_ALWAYS : mode_of(t->set.text[OPT_agent]);
 	e = supply_new(&conf, &t->supply, &err);

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/proc.h"
 #include "probe/probe.h"
+#include "probe/procs.h"
 #include "session/budget.h"
 #include "session/supply.h"
 #include "target/target.h"
@@ -99,6 +100,23 @@ int lib_done(struct dtap *t, int e, struct strbuf *err)
 void lib_agent_message(void *t, const char *text)
 {
 	lib_note(t, "%s", text);
+}
+
+bool lib_is_selected(void *ctx, uint32_t pid)
+{
+	const struct dtap *t = ctx;
+	uid_t user;
+
+	if (t->select == DTAP_SELECT_ALL)
+		return true;
+	if (t->select == DTAP_SELECT_RULE)
+		return t->conf.selects && t->conf.selects(t->conf.ctx, (pid_t)pid);
+	if (t->select == DTAP_SELECT_USER)
+		return !procs_user(pid, &user) && user == t->user;
+	for (size_t i = 0; i < t->ntargets; i++)
+		if (procs_descends(pid, (uint32_t)target_pid(t->targets[i])))
+			return true;
+	return false;
 }
 
 void lib_agent_process(void *ctx, enum supply_fate fate, uint32_t pid, const char *why)

@@ -141,6 +141,9 @@ int lib_open_targets(struct dtap *t, const struct target_preload *preload);
 /* For struct supply_conf.message, with the struct dtap. */
 void lib_agent_message(void *t, const char *text);
 
+/* For struct supply_conf.selects, with the struct dtap: does dtap_select() include @pid? */
+bool lib_is_selected(void *t, uint32_t pid);
+
 /* For struct supply_conf.process, with the struct dtap. */
 void lib_agent_process(void *t, enum supply_fate fate, uint32_t pid, const char *why);
 

@@ -108,7 +108,7 @@ bool stp_in_target(const struct dtap *t)
 static int foresee(struct dtap *t, const struct target_preload **preload)
 {
 	struct supply_conf conf = { .probes = t->probes, .message = lib_agent_message, .process = lib_agent_process,
-				    .ctx = t };
+				    .selects = lib_is_selected, .ctx = t };
 	struct points_conf points = { .command = t->command, .sysroot = t->stap.sysroot, .hz = stp_run_of(t)->env.hz };
 	struct stp_run *r = stp_run_of(t);
 	const struct probe_desc *descs;
@@ -167,7 +167,7 @@ static void bring_to_each(void *ctx, uint32_t pid)
 	struct strbuf err = { 0 };
 	int e;
 
-	if (b->interrupted || !points_is_supplied(stp_run_of(b->t)->points, pid))
+	if (b->interrupted || !points_is_supplied(stp_run_of(b->t)->points, pid) || !lib_is_selected(b->t, pid))
 		return;
 	e = bring_to(b->t, pid, &err);
 	b->interrupted = e == -EINTR;

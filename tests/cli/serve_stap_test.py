@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import harness
-from serving import DTAP, PROGRAM, parsed, programs, serve, total      # noqa: F401: serve and programs are fixtures
+from serving import DTAP, PROGRAM, Programs, parsed, programs, rule, serve, total, traced      # noqa: F401: serve and programs are fixtures
 
 SCRIPT = """global calls, lines, whole, last, deep, flat, words, many
 probe process("@PATH@").mark("function__entry") {
@@ -93,6 +93,58 @@ scripts:
     assert service.end() == 0
 
 
+RULED = """listen: 127.0.0.1:0
+labels: {{ release: RELEASE }}
+{rule}scripts:
+  s:
+    rule: mine
+    metrics: {{ calls: {{ labels: [process] }} }}
+    stap: |
+      global calls, sizes
+      probe process("{path}").mark("function__entry") {{
+        if (user_string($arg2) == "leaf") {{
+          calls[pid()]++
+          sizes <<< $arg3
+        }}
+      }}
+"""
+
+
+@pytest.mark.needs_root
+def test_rule(serve, programs, tmp_path, monkeypatch):
+    """Of the processes that run the program those that the rule selects, and what they fork; the others are left alone."""
+    path = own_python(tmp_path)
+    strangers = Programs("another")
+
+    def untouched(child):
+        return "dtap" not in pathlib.Path(f"/proc/{child.pid}/maps").read_text()
+    try:
+        monkeypatch.setenv("RELEASE", "r1")
+        early = [programs.start([path, "-c", PROGRAM]), strangers.start([path, "-c", PROGRAM])]
+        service = serve(RULED.format(rule=rule(programs), path=path))
+        traced(service, "s", 1)
+        monkeypatch.setenv("RELEASE", "r2")
+        late = [strangers.start([path, "-c", PROGRAM]), programs.start([path, "-c", PROGRAM])]
+        traced(service, "s", 2)
+        for child in early[1], late[0]:
+            strangers.tell(child, "call", 1000)
+        programs.tell(early[0], "call", 10)
+        programs.tell(early[0], "fork", 20)
+        programs.tell(late[1], "call", 5)
+        found = service.until(lambda found: total(found, "dtap_s_calls_total") >= 35, "all calls")
+        assert total(found, "dtap_s_calls_total", release="r1") == 10      # the child was gone before anybody could look
+        assert total(found, "dtap_s_calls_total", release="r2") == 5
+        assert total(found, "dtap_s_calls_total") == programs.called == found[("dtap_s_sizes_count",)] == 35
+        assert total(found, "dtap_serve_processes") == 2 and total(found, "dtap_serve_lost_total") == 0
+        assert untouched(early[1]) and untouched(late[0]) and not untouched(early[0])
+        for child in early[0], late[1]:
+            programs.end(child)
+        assert service.end() == 0
+    finally:
+        for child in strangers.children[:]:
+            strangers.end(child)
+
+
 @pytest.mark.needs_root
 @pytest.mark.needs_bpf
 def test_end(serve):
@@ -153,7 +205,7 @@ def test_mistakes(tmp_path):
     assert re.search(rf"^{re.escape(str(config))}:3:3: a: .*nosuch.* at {re.escape(str(script))}:2:19$", told, re.M), told
     told = said("scripts:\n  a:\n    stap: |\n      global n\n      probe begin { n = nosuch(1) }\n")
     assert re.search(r"serve\.yaml:3:3: a: .*nosuch.* at <input>:6:19$", told, re.M), told
-    told = said("rules: { r: { user: root } }\nscripts:\n  a: { rule: r, stap: 'probe begin { }' }\n")
-    assert "serve.yaml:4:3: a: a rule is for D and ready-made commands" in told
+    told = said("rules: { r: { user: root } }\nscripts:\n  a: { rule: r, stap: 'probe begin { }', options: { place: kernel } }\n")
+    assert "serve.yaml:4:3: a: a rule selects processes in the target place alone" in told
     told = said("scripts:\n  a: { stap: 'probe begin { }', program: 'BEGIN { }' }\n")
     assert re.search(r"serve\.yaml:3:\d+: a script is one of", told)

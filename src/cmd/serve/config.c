@@ -1021,9 +1021,6 @@ static void add_script(struct reader *r, const yaml_node_t *key, const char *nam
 		mistake(r, key, "%s: %s prints events: name an output for them (events)", name, s.command->head.name);
 	else if (s.fields.n && (s.command || !s.output))
 		mistake(r, key, "%s: fields are the names of a script's values in its events", name);
-	if (s.language == DTAP_STAP && s.rule)
-		mistake(r, key, "%s: a rule is for D and ready-made commands: SystemTap's points name the program, process(\"PATH\"); leave it out",
-			name);
 	for (size_t i = 0; s.rule && i < s.options.n; i++)
 		if (!strcmp(s.options.v[i].name, "place"))
 			mistake(r, key, "%s: a rule selects processes in the target place alone: leave out the rule, or the option",
