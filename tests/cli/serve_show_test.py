@@ -171,7 +171,7 @@ def test_show(serve, programs, clickhouse, tmp_path):
         made, lowest = sum(churn.made.values()), sum(churn.made.values()) - churn.crashes
         assert lowest <= first + second <= made, (churn.done, first, second)
         resets = prometheus.asked(f"resets({leaf}[1h])")
-        assert len(resets) == len(interps) and {n for _, n in resets} == {1}, resets
+        assert 1 in {n for _, n in resets} <= {0, 1}, resets        # 0: no program of that file was told anything later
         print(f"{churn.done}: {made} calls, {first:.0f} and {second:.0f} in Prometheus, memory "
               f"{total(found, 'process_resident_memory_bytes') / 2**20:.1f} MiB")
     finally:
