@@ -268,6 +268,9 @@ bool check_is_args(struct check *c, const struct d_node *n);
 /* Is @t a struct or union that is known by its bytes, and so can be a key of an array: short, and no string in it? */
 bool check_is_bytes(const struct type *t);
 
+/* Turn the node into the constant @v. */
+const struct type *check_become_int(struct d_node *n, const struct type *t, int64_t v);
+
 /* Set the key types of @id from @n's arguments, or compare them.  False: reported. */
 bool check_keys(struct check *c, struct d_ident *id, struct d_node *n);
 
@@ -328,6 +331,8 @@ bool check_printa(struct check *c, struct d_node *call);
 bool check_print(struct check *c, struct d_node *call);
 bool check_tracemem(struct check *c, struct d_node *call);
 bool check_stack(struct check *c, struct d_node *call);
+int64_t check_stack_frames(struct check *c, const struct d_node *call);	/* how many it has at most; an option may say */
+const struct type *check_stack_member(struct check *c, struct d_node *n);	/* n->base is a stack; turns @n into its value */
 bool check_symbol(struct check *c, struct d_node *call);
 bool check_command(struct check *c, struct d_node *call);
 bool check_signal(struct check *c, struct d_node *call);

@@ -405,6 +405,64 @@ bool check_stack(struct check *c, struct d_node *call)
 	return true;
 }
 
+int64_t check_stack_frames(struct check *c, const struct d_node *call)
+{
+	const struct d_opts *o = c->opts;
+	const struct {
+		uint32_t option;
+		int64_t frames;		/* without it */
+	} most[] = {
+		[STACK_KERNEL] = { o->stackframes, 20 }, [STACK_USER] = { o->ustackframes, 100 },
+		[STACK_JAVA] = { o->jstackframes, 50 }, [STACK_PYTHON] = { o->ustackframes, 100 },
+	}, *m = &most[call->ident->action->what];
+	int64_t frames = m->option ? m->option : m->frames;
+
+	if (call->nargs)
+		d_const(c->prog, call->args[0], &frames);
+	return frames;
+}
+
+/*
+ * ustack(5).depth and others.  A stack is kept under a number, which does not say what it was asked for with: the members
+ * are those of a call.
+ */
+const struct type *check_stack_member(struct check *c, struct d_node *n)
+{
+	enum { DEPTH, IS_USER, PID, STRSZ, NMEMBERS };
+	static const char *const members[NMEMBERS] = { "depth", "is_user", "pid", "strsz" };
+	struct d_node *call = n->base;
+	bool is_user;
+	int64_t v = 0;
+	int m = 0;
+
+	while (m < NMEMBERS && strcmp(n->name, members[m]))
+		m++;
+	if (m == NMEMBERS) {
+		check_error(c, n->pos, "D_TYPE_MEMBER", "%s is not a member of a stack", n->name);
+		diag_hint(c->diag, "its members are depth, is_user, pid and strsz");
+		return NULL;
+	}
+	if (call->kind != D_CALL) {
+		check_unsupported(c, n->pos, arena_printf(c->arena, "%s of a stack in a variable", n->name),
+				  "write it behind the call, as in ustack(5).depth");
+		return NULL;
+	}
+	is_user = call->ident->action->what != STACK_KERNEL;
+	if (m == PID && is_user) {
+		n->kind = D_NAME;	/* whose stack it is: the process at hand */
+		n->scope = D_GLOBAL_SCOPE;
+		n->mod = NULL;
+		return check_expr(c, n);
+	}
+	if (m == DEPTH)
+		v = check_stack_frames(c, call);
+	else if (m == IS_USER)
+		v = is_user;
+	else if (m == STRSZ && call->nargs > 1 && call->args[1]->kind != D_STR)
+		d_const(c->prog, call->args[1], &v);
+	return check_become_int(n, type_basic(c->types, TYPE_B_UINT), v);
+}
+
 bool check_symbol(struct check *c, struct d_node *call)
 {
 	(void)c;

@@ -560,6 +560,8 @@ static const struct type *check_member(struct check *c, struct d_node *n)
 
 	if (!t)
 		return NULL;
+	if (!n->arrow && type_slot(t).show == IR_SHOW_STACK)
+		return check_stack_member(c, n);
 	if (n->arrow) {
 		if (!node_is_ptr(n->base)) {
 			check_error(c, n->pos, "D_OP_PTR", "operator -> must be applied to a pointer");

@@ -115,8 +115,7 @@ static void undefined(struct check *c, const struct d_node *n, bool variable)
 		  space == SPACE_SELF ? "self " : space == SPACE_THIS ? "this " : "", n->name);
 }
 
-/* Turn the node into the constant @v. */
-static const struct type *become_int(struct d_node *n, const struct type *t, int64_t v)
+const struct type *check_become_int(struct d_node *n, const struct type *t, int64_t v)
 {
 	n->kind = D_INT;
 	n->value = (uint64_t)v;
@@ -155,10 +154,10 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 		id = ident_find(c, space, n->name);
 	if (!id && space == SPACE_GLOBAL) {
 		if (strcmp(n->name, "NULL") == 0)
-			return become_int(n, type_basic(c->types, TYPE_B_LONG), 0);
+			return check_become_int(n, type_basic(c->types, TYPE_B_LONG), 0);
 		en = type_find_enumerator(c->types, n->name);
 		if (en)
-			return become_int(n, en->type, en->value);
+			return check_become_int(n, en->type, en->value);
 		id = check_func_find(c, n->name);
 	}
 	if (!id) {

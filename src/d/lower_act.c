@@ -123,30 +123,23 @@ void lower_tracemem(struct lower *l, struct d_node *call)
 
 static ir_reg stack_value(struct lower *l, struct d_node *call)
 {
-	const struct d_opts *o = l->check->opts;
 	const struct {
-		uint32_t option;
-		int64_t frames;		/* by default; an option changes it */
 		enum ir_stack whose, bare;	/* bare: without the frames of interpreters */
 	} stacks[] = {
-		[STACK_KERNEL] = { o->stackframes, 20, IR_STACK_KERNEL, IR_STACK_KERNEL },
-		[STACK_USER] = { o->ustackframes, 100, IR_STACK_MIXED, IR_STACK_USER },
-		[STACK_JAVA] = { o->jstackframes, 50, IR_STACK_MIXED, IR_STACK_USER },
-		[STACK_PYTHON] = { o->ustackframes, 100, IR_STACK_PYTHON, IR_STACK_PYTHON },
+		[STACK_KERNEL] = { IR_STACK_KERNEL, IR_STACK_KERNEL }, [STACK_USER] = { IR_STACK_MIXED, IR_STACK_USER },
+		[STACK_JAVA] = { IR_STACK_MIXED, IR_STACK_USER }, [STACK_PYTHON] = { IR_STACK_PYTHON, IR_STACK_PYTHON },
 	}, *s = &stacks[call->ident->action->what];
-	int64_t frames = s->option ? s->option : s->frames, strings = 1;
+	int64_t strings = 1;
 	enum ir_stack whose;
 	ir_reg args[2];
 
-	if (call->nargs)
-		d_const(l->check->prog, call->args[0], &frames);
 	if (call->nargs > 1 && call->args[1]->kind != D_STR)
 		d_const(l->check->prog, call->args[1], &strings);
 	whose = strings ? s->whose : s->bare;
 	if (whose == IR_STACK_PYTHON && (call->nargs > 1 ? !strcmp(call->args[1]->str, "function") : l->keys))
 		whose = IR_STACK_FUNCTIONS;
 	args[0] = ir_const(&l->b, whose);
-	args[1] = ir_const(&l->b, frames);
+	args[1] = ir_const(&l->b, check_stack_frames(l->check, call));
 	return ir_call(&l->b, IR_FN_STACK, args, 2);
 }
 
