@@ -215,8 +215,8 @@ def test_bounds(interp, serve, programs, tmp_path):
     traced(service, "own", 1)
     traced(service, "tree", 1)
     for _ in range(20):
-        programs.tell(child, "call", 10)
         given = total(service.metrics(), "dtap_serve_profiles_total")
+        programs.tell(child, "call", 10)
         service.until(lambda found: total(found, "dtap_serve_profiles_total") > given, "a period more")
     service.child.args[3].write_text(text.replace(f"{tmp_path}/a", f"{tmp_path}/open"))
     service.child.send_signal(signal.SIGHUP)

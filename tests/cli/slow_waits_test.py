@@ -77,7 +77,7 @@ WAITED_IN = {"query": "execute", "fetches": "fetchall", "receives": "recv", "rea
 
 
 def check(interp, **how):
-    """Of each call the function of C, with the statement, the addresses, the path; no shorter than the program has slept."""
+    """Of each call the function of C, with the statement, the addresses, the path; no shorter than the call itself has slept."""
     for name in WAITED_IN:
         result = dtap("slow", "--waits", "--json", "-c", interp.command(PROGRAM), f"__main__:{name}", **how)
         assert result.code == 0 and not [line for line in result.err.splitlines() if not line.startswith("#")], result
@@ -86,7 +86,9 @@ def check(interp, **how):
         row, = [row for row in rows if "duration_ns" in row]
         took, what = told[name]
         assert row["function"].endswith(name) and row["called"] == WAITED_IN[name], row
-        assert 50_000_000 <= row["waited_ns"] <= row["duration_ns"] <= took, (row, told)
+        # Who waits for another thread may come late.
+        least = 0 if name in ("receives", "reads") else 50_000_000
+        assert least < row["waited_ns"] <= row["duration_ns"] <= took, (row, told)
         assert what in (row["sql"] if name in ("query", "fetches") else row["with"]), (row, told)
         assert row["where"][0].endswith("(helper)" if name == "query" else f"({name})"), row
 
