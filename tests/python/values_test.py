@@ -464,14 +464,15 @@ atexit.register(lambda: min(lines) > 100 or print("not beside", lines))
 """
 
 
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside"])
 @pytest.mark.parametrize("kind", [leaves, trees, instances], ids=lambda f: f.__name__)
-def test_shown_as_repr(dtrace, interp, kind):
-    """As the program's own repr has it; none of its special methods is called.  Also with -O, and beside other tools."""
-    script = interp.add((BESIDE if kind is trees else "") + SHOWN)
+def test_shown_as_repr(dtrace, interp, kind, beside):
+    """As the program's own repr has it; none of its special methods is called.  Also with -O beside both other tools."""
+    script = interp.add((BESIDE if beside else "") + SHOWN)
     (interp.dir / "script.py.values").write_text("[" + ",\n".join(kind(random.Random(kind.__name__))) + "]")
     (interp.dir / "show.d").write_text(CLAUSE % 'printf("\\n%s", pyshow(pyarg(0)));')
     out = interp.dir / "out"
-    options = ["-O"] if kind is instances else []
+    options = ["-O"] if beside else []
     result = dtrace(*TARGET, "-x", "strsize=65536", "-x", "bufsize=64m", "-s", interp.dir / "show.d", "-o", out,
                     "-c", " ".join([*interp.argv, *options, script]))
     assert result.code == 0 and not result.err and "not beside" not in result.out, result
