@@ -277,6 +277,7 @@ struct ebpf_unit {
 	uint32_t nnamed;	/* as in struct ebpf_sizes */
 	bool asks_values;	/* clauses read values of the traced language: the agent must be ready for that ... */
 	bool asks_tasks;	/* ... and for its tasks */
+	bool is_for_target;	/* an operation can run in the traced process alone */
 	bool is_apart;		/* no clause uses what others write more than once (bpf/lock.h) */
 	const struct ebpf_private *priv;
 };

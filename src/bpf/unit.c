@@ -593,6 +593,11 @@ static bool asks_tasks(const struct ir_insn *i)
 	return i->op == IR_CALL && (i->fn == IR_FN_PYTASK || i->fn == IR_FN_PYCORO);
 }
 
+static bool is_for_target(const struct ir_insn *i)
+{
+	return ir_place(i).where == IR_TARGET;
+}
+
 static bool reads_vtimestamp(const struct ir_insn *i)
 {
 	return i->op == IR_BUILTIN && i->bi == IR_B_VTIMESTAMP;
@@ -682,6 +687,7 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	}
 	u->asks_values = uses(prog, asks_values);
 	u->asks_tasks = uses(prog, asks_tasks);
+	u->is_for_target = uses(prog, is_for_target);
 	if (sizes->switched) {
 		find_kept(prog, p);
 		set_map(&u->maps[EBPF_MAP_KEPT], BPF_MAP_TYPE_LRU_HASH, 8, 8 + 8 * p->nkept, KEPT, 0, "kept");

@@ -18,7 +18,7 @@
  *   has actions that need the tracer's rights (domains.c).
  *
  * Python functions by name only fire in the target place: a script with one runs there with all its probes, or is
- * refused.
+ * refused.  One with an operation that is for that place alone, such as copyout(), runs there if all its probes fire there.
  *
  * If the kernel does not let this user trace, only the target place is possible, and all markers come from the agent.
  * A script that the target place refuses when its programs are compiled (session_enable) moves to the kernel, too.
@@ -156,6 +156,15 @@ static bool is_alike(struct session *s)
 	return some;
 }
 
+/* Must it run in the target place, although that may not be equivalent? */
+static bool must_be_inside(struct session *s)
+{
+	if (!s->unit->is_for_target || s->on.later || kernel_probe(&s->on))
+		return false;
+	because(&s->choice, NULL, "what it does is for programs inside the process");
+	return true;
+}
+
 /* @p is a Python function by name, which only the target place can fire. */
 static int choose_target(struct session *s, const struct probe *p, struct strbuf *err)
 {
@@ -208,7 +217,8 @@ static int choose(struct session *s, struct strbuf *err)
 	if (!e && is_auto && by_cpu) {
 		because(&s->choice, NULL, "-x cpu is for that place");
 	} else if (!e && is_auto && !option) {
-		s->choice.in_target = s->choice.may_move = is_alike(s);
+		s->choice.may_move = is_alike(s);
+		s->choice.in_target = s->choice.may_move || must_be_inside(s);
 	} else if (is_auto && !by_cpu && (e || option) && !s->on.later && !kernel_probe(&s->on)) {
 		s->choice.in_target = true;
 		strbuf_clear(&s->choice.why);

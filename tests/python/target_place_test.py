@@ -549,9 +549,10 @@ def test_copyout_in_the_kernel(dtrace):
     assert result.code == 1 and "use -x place=target" in result.err, result
 
 
-def test_copyout_of_the_tracer(dtrace):
+@pytest.mark.parametrize("place", [TARGET, ["-q"]], ids=["target", "auto"])
+def test_copyout_of_the_tracer(dtrace, place):
     """BEGIN runs in no process that could be written to; and nothing is written without a complaint."""
-    result = dtrace(*TARGET, "-w", "-n", """
+    result = dtrace(*place, "-w", "-n", """
         BEGIN { this->p = alloca(8); copyout(this->p, 4096, 8); printf("never"); }
         BEGIN { copyoutstr("text", 8192, 5); printf("never"); }
         BEGIN { copyout((void *)0, 1, 0); copyoutstr("", 1, 0); printf("nothing to write"); exit(0); }""")
