@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -115,7 +116,7 @@ def test_no_safe_point(guest, mode, reason):
 
 # --- interpreters ----------------------------------------------------------------------------------------
 
-# What the main thread does.  Those that say "up" themselves open files before.
+# What the main thread does.  What is imported is imported before it says "up".
 DOING = {
     "busy": "while True:\n    sum(range(100))",
     "calls": "def f(n): return n and f(n - 1)\nwhile True: f(100)",
@@ -142,7 +143,8 @@ BUSY = ("busy", "calls", "busy_threads", "extension", "regex")
 def run_python(start, argv_of, doing, before="", **kwargs):
     """A program that is where DOING has it; @argv_of makes a command of a script."""
     text = DOING[doing]
-    script = before + ("" if "'up'" in text else "print('up', flush=True)\n") + text + "\n"
+    imports, text = re.match(r"((?:import [^;\n]*(?:; |\n))?)(.*)", text, re.S).groups()
+    script = before + imports.replace("; ", "\n") + ("" if "'up'" in text else "print('up', flush=True)\n") + text + "\n"
     child = start(argv_of(script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **kwargs)
     assert child.stdout.readline() == "up\n"
     if doing not in BUSY:

@@ -29,6 +29,24 @@ void verdict_free(struct verdict *c)
 	arena_free(c->arena);
 }
 
+/*
+ * Is an argument of the script ($1) on the line of @m?  Both languages put it in as it stands, be it a number, a name or
+ * a point, and the one given here is a number.
+ */
+static bool depends_on_argument(const struct diag_msg *m)
+{
+	const char *line;
+	size_t len;
+
+	if (!m->pos.line)
+		return false;
+	line = source_line(m->pos.src, m->pos.line, &len);
+	for (size_t i = 0; i + 1 < len; i++)
+		if (line[i] == '$' && line[i + 1] >= '1' && line[i + 1] <= '9' && !(i && line[i - 1] == '$'))
+			return true;
+	return false;
+}
+
 enum check_weight check_weight(const struct verdict *c, const struct lsp *s, const struct diag_msg *m)
 {
 	static const char anywhere[] = "probe description :::";
@@ -42,6 +60,8 @@ enum check_weight check_weight(const struct verdict *c, const struct lsp *s, con
 	if (!s->destructive && !strcmp(m->tag, "D_DESTRUCTIVE"))
 		return CHECK_WARNING;
 	if (!strcmp(m->tag, "D_PDESC_ZERO") && !strncmp(m->text, anywhere, strlen(anywhere)))
+		return CHECK_WARNING;
+	if (depends_on_argument(m))
 		return CHECK_WARNING;
 	return CHECK_ERROR;
 }
