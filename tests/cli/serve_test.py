@@ -231,7 +231,7 @@ def test_missed(interp, serve, programs):
 def test_hung(interp, serve, programs):
     """A service of which a thread hangs ends, and leaves no hook in the programs."""
     child = programs.start(interp.argv_of(HOOKED))
-    service = serve("listen: 127.0.0.1:0\nwatchdog: 3\n" + rule(programs) + "scripts: { calls: { command: calls, rule: mine } }\n")
+    service = serve("listen: 127.0.0.1:0\nwatchdog: 10\n" + rule(programs) + "scripts: { calls: { command: calls, rule: mine } }\n")
     traced(service, "calls", 1)
     child.stdin.write("go\n")
     child.stdin.flush()
