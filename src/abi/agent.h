@@ -29,6 +29,12 @@
 
 #define ABI_AGENT_ENV "DTAP_AGENT"
 
+/*
+ * The same for one process alone, whose environment a tracer has written (target/starts.h): the agent takes this variable and
+ * itself, the first object of LD_PRELOAD, out of environ before the program or anybody else reads it.
+ */
+#define ABI_AGENT_HELD "DTAP_AGENT_HELD"
+
 enum { ABI_AGENT_WHY = 200, ABI_AGENT_ADDRESS = 96, ABI_AGENT_WORD = 32 };
 
 /*

@@ -424,7 +424,8 @@ __attribute__((constructor)) static void start(void)
 	const char *poll = getenv("DTAP_AGENT_POLL");
 	bool polling = poll && !strcmp(poll, "1");
 
-	if (!polling && !getenv(ABI_AGENT_ENV))
+	environ_take_held();
+	if (!polling && !environ_address())
 		return;
 	if (!resolve()) {
 		if (agent.py.minor && !control_connect())
@@ -435,7 +436,7 @@ __attribute__((constructor)) static void start(void)
 		watch_poll();
 	agent.asks = polling;
 	/* The interpreter loads its own copy after a preloaded one, which has connected: with both, each event is two. */
-	agent.is_second = polling && getenv(ABI_AGENT_ENV) && copies_other();
+	agent.is_second = polling && (environ_address() || environ_was_held()) && copies_other();
 	if (control_connect() && !polling)
 		return;
 	/*

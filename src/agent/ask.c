@@ -25,6 +25,7 @@
 #include "abi/agent.h"
 #include "abi/ask.h"
 #include "agent/agent.h"
+#include "agent/environ.h"
 #include "base/guarded.h"
 
 enum { ASKED = 2 * ABI_ASK_SESSIONS, FILES = 2 };
@@ -296,7 +297,7 @@ void ask_sessions(void)
 	long long end, rest;
 
 	/* A program of a preloaded tree has an agent of its tracer. */
-	if (!agent.py.dlopen || getenv(ABI_AGENT_ENV))
+	if (!agent.py.dlopen || environ_address() || environ_was_held())
 		return;
 	end = agent_now_ms() + ABI_ASK_MS;
 	n = left = connect_all(tracers);

@@ -24,6 +24,7 @@
 #include "abi/calls.h"
 #include "agent/agent.h"
 #include "agent/engine.h"
+#include "agent/environ.h"
 #include "agent/watch.h"
 #include "base/cookie.h"
 
@@ -234,7 +235,7 @@ static int connect_to(const char *address)
 
 int control_connect(void)
 {
-	const char *address = getenv(ABI_AGENT_ENV);
+	const char *address = environ_address();
 
 	return address && !agent.is_second ? connect_to(address) : -ENOENT;
 }
@@ -279,7 +280,7 @@ bool control_has_channel(void)
 void control_forked(void)
 {
 	char addresses[CONTROL_CHANNELS][ABI_AGENT_ADDRESS];
-	const char *own = getenv(ABI_AGENT_ENV);
+	const char *own = environ_address();
 
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
 		bool known = fd_of(&channels[i]) < 0 || (own && !strcmp(own, channels[i].address));

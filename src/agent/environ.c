@@ -52,25 +52,82 @@ static bool without_self(const char *list, char *rest)
 	return there;
 }
 
+/* The C library's; a weak one, as those of capi.c. */
+extern char **environ __attribute__((weak));
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+
+/* Of the preloaded copy, which is in the scope in which dlsym() looks first. */
+extern char dtap_agent_held[ABI_AGENT_ADDRESS];
+__attribute__((visibility("default"))) char dtap_agent_held[ABI_AGENT_ADDRESS];
+
+static bool is_variable(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(text, name, length) && text[length] == '=';
+}
+
+/* Take the first object out of "LD_PRELOAD=..."; false if there is no other. */
+static bool take_first(char *text)
+{
+	char *list = text + sizeof("LD_PRELOAD"), *rest = list;
+
+	while (*rest && !is_separator(*rest))
+		rest++;
+	if (!*rest)
+		return false;
+	memmove(list, rest + 1, strlen(rest + 1) + 1);
+	return true;
+}
+
+void environ_take_held(void)
+{
+	char **from, **to;
+
+	if (!&environ || !environ)
+		return;
+	for (from = environ; *from && !is_variable(*from, ABI_AGENT_HELD); from++)
+		;
+	if (!*from)
+		return;
+	memcpy(dtap_agent_held, *from + sizeof(ABI_AGENT_HELD), strnlen(*from + sizeof(ABI_AGENT_HELD), sizeof(dtap_agent_held) - 1));
+	for (from = to = environ; *from; from++)
+		if (!is_variable(*from, ABI_AGENT_HELD) && (!is_variable(*from, "LD_PRELOAD") || take_first(*from)))
+			*to++ = *from;
+	*to = NULL;
+}
+
+const char *environ_address(void)
+{
+	return *dtap_agent_held ? dtap_agent_held : getenv(ABI_AGENT_ENV);
+}
+
+bool environ_was_held(void)
+{
+	const char *first = dlsym ? dlsym(NULL, "dtap_agent_held") : NULL;	/* RTLD_DEFAULT */
+
+	return first && *first;
+}
+
 void environ_hide(void)
 {
 	static char rest[4096];
 	const struct capi *py = &agent.py;
 	const char *preload = getenv("LD_PRELOAD");
-	struct pyobj *module, *environ;
+	struct pyobj *module, *own;
 
 	if (!getenv(ABI_AGENT_ENV))
 		return;
 	module = py->PyImport_ImportModule("posix");
-	environ = module ? py->PyObject_GetAttrString(module, "environ") : NULL;
-	if (environ) {
-		agent_release(py->PyObject_CallMethod(environ, "pop", "yO", ABI_AGENT_ENV, py->none));
+	own = module ? py->PyObject_GetAttrString(module, "environ") : NULL;
+	if (own) {
+		agent_release(py->PyObject_CallMethod(own, "pop", "yO", ABI_AGENT_ENV, py->none));
 		if (preload && strlen(preload) < sizeof(rest) && without_self(preload, rest))
-			agent_release(*rest ? py->PyObject_CallMethod(environ, "__setitem__", "yy", "LD_PRELOAD",
+			agent_release(*rest ? py->PyObject_CallMethod(own, "__setitem__", "yy", "LD_PRELOAD",
 								      rest)
-					    : py->PyObject_CallMethod(environ, "pop", "yO", "LD_PRELOAD",
+					    : py->PyObject_CallMethod(own, "pop", "yO", "LD_PRELOAD",
 								      py->none));
 	}
-	agent_release(environ);
+	agent_release(own);
 	agent_release(module);
 }

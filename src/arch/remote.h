@@ -73,6 +73,9 @@ struct arch_remote {
 	/* Make the stopped thread continue at the frame at @frame, through the restorer; completely or not at all. */
 	int (*go)(pid_t tid, const struct remote_found *f, uint64_t restorer, uint64_t frame);
 
+	/* In the stop after an exec, before the first instruction: another stack pointer.  0 or a negative errno. */
+	int (*set_sp)(pid_t tid, uint64_t sp);
+
 	/*
 	 * After the chain, in a stop by PTRACE_INTERRUPT, give the thread the registers that it was found with in such
 	 * a stop: the kernel then restarts the interrupted call itself, or delivers a signal that has arrived

@@ -1,8 +1,12 @@
 #include "session/supply.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/now.h"
@@ -15,6 +19,7 @@
 #include "session/newcomers.h"
 #include "session/session.h"
 #include "target/agent.h"
+#include "target/starts.h"
 #include "target/target.h"
 
 /*
@@ -26,6 +31,9 @@ enum { PATIENCE_MS = 5000, SPARED_MS = 500, LOOK_MIN_MS = 200 };
 
 /* A younger process may still be starting its interpreter. */
 enum { YOUNG_MS = 10000 };
+
+/* So long one that was held at its exec may take until its agent connects, of itself. */
+enum { HELD_MS = 1000 };
 
 /* Processes whose agents were heard of last. */
 enum { HEARD = 1024 };
@@ -51,8 +59,9 @@ struct supply {
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
 	struct session *session;	/* NULL before supply_start() */
-	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late. */
-	struct wanted { uint32_t pid; bool asked, late; } *wanted;
+	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late; @held: at its exec, and told to
+	 * bring the agent. */
+	struct wanted { uint32_t pid; bool asked, late, held; } *wanted;
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
 	size_t nheard;
@@ -62,6 +71,7 @@ struct supply {
 	uint32_t *begun;		/* Pythons that ran before the session: of these nothing is late */
 	size_t nbegun, begun_cap;
 	uint64_t unseen;		/* Pythons, by their name, that had ended before they could be looked at */
+	struct starts *starts;		/* NULL: programs are not held at exec */
 	struct newcomers *newcomers;	/* NULL: then the following members are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
@@ -206,6 +216,7 @@ void supply_free(struct supply *s)
 		say_unseen(s);
 	if (s->late && s->conf.message && is_for_everybody(s))
 		say_late(s);
+	starts_close(s->starts);
 	newcomers_free(s->newcomers);
 	busy_free(s->busy);
 	agents_free(s->agents);
@@ -757,12 +768,14 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	}
 	if (!needs_agent_later(s, pid))
 		return NEWCOMER_DONE;
+	if (s->starts)
+		starts_know(s->starts, (pid_t)pid);
 	agents_turn(s->agents);
 	w = want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
 		return NEWCOMER_HARDLY;
-	if (!last && askers_will(&s->askers, pid))
+	if (!last && ((w && w->held && procs_age_ms(pid) < HELD_MS) || askers_will(&s->askers, pid)))
 		return NEWCOMER_SOON;
 	e = target_attach((pid_t)pid, &t, &err);
 	if (!e)
@@ -891,6 +904,78 @@ static bool is_answered(void *ctx, pid_t pid, bool has)
 	return w;
 }
 
+/* Does the interpreter that process @pid has just executed need the agent?  Its libraries are not there yet. */
+static bool will_need(struct supply *s, uint32_t pid)
+{
+	char exe[32], path[4096];
+	struct stat one, other;
+	ssize_t n;
+
+	snprintf(exe, sizeof(exe), "/proc/%u/exe", pid);
+	n = readlink(exe, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	/* Another file by that name here: what it is, is seen when it runs. */
+	if (stat(exe, &one) || stat(path, &other) || one.st_dev != other.st_dev || one.st_ino != other.st_ino)
+		return true;
+	for (size_t i = 0; i < s->ndescs; i++)
+		if (!is_of_target(&s->descs[i]) && probe_agent_named(s->conf.probes, &s->descs[i]) &&
+		    probe_agent_needed(s->conf.probes, path, &s->descs[i]))
+			return true;
+	return false;
+}
+
+/* Is a program that is held at its exec to bring the agent?  Those of which it is known that they ask do so themselves. */
+static bool is_held(void *ctx, pid_t pid)
+{
+	struct supply *s = ctx;
+	struct wanted *w;
+
+	if ((s->also && !s->also(s->also_ctx, (uint32_t)pid)) || !is_selected(s, (uint32_t)pid) ||
+	    askers_will(&s->askers, (uint32_t)pid) || !will_need(s, (uint32_t)pid))
+		return false;
+	w = want(s, (uint32_t)pid);
+	if (w)
+		w->asked = w->held = true;
+	return w;
+}
+
+static void know_if_python(void *ctx, uint32_t pid)
+{
+	struct supply *s = ctx;
+
+	if (probe_is_python(s->conf.probes, pid) == PROBE_PYTHON_YES)
+		starts_know(s->starts, (pid_t)pid);
+}
+
+/* Pythons where distributions and their users put them; others are known when they are met. */
+static void know_installed(struct supply *s)
+{
+	static const char *const patterns[] = { "/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3", "/usr/local/bin/python3.[0-9]*" };
+	glob_t found = { 0 };
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
+		glob(patterns[i], i ? GLOB_APPEND : 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		starts_know_file(s->starts, found.gl_pathv[i]);
+	globfree(&found);
+}
+
+static void turn_starts(void *ctx)
+{
+	struct supply *s = ctx;
+
+	starts_turn(s->starts);
+}
+
+/* Hold programs at exec where the kernel permits it; elsewhere they are looked at as soon as they run. */
+static void hold_starts(struct supply *s)
+{
+	if (geteuid() || starts_open(agents_preload(s->agents), is_held, s, &s->starts))
+		return;
+	know_installed(s);
+	procs_each(know_if_python, s);
+}
+
 /* Sessions about processes that no description names answer those that start. */
 static void answer(struct supply *s)
 {
@@ -901,6 +986,7 @@ static void answer(struct supply *s)
 		wide = wide || !is_of_target(&s->descs[i]);
 	if (!wide)
 		return;
+	hold_starts(s);
 	e = agents_answer(s->agents, is_answered, s, &s->deaf);
 	/* That others can write there is nobody's wish; that there is no folder, of a user without a login, is usual. */
 	if (e == -EPERM || e == -ENOTDIR)
@@ -933,6 +1019,8 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 	e = session_watch_fd(session, agents_fd(s->agents), turn, s);
 	if (!e && s->newcomers)
 		e = session_watch_fd(session, newcomers_fd(s->newcomers), turn_newcomers, s);
+	if (!e && s->starts)
+		e = session_watch_fd(session, starts_fd(s->starts), turn_starts, s);
 	if (!e && s->busy)
 		e = session_watch_fd(session, busy_fd(s->busy), turn_busy, s);
 	if (e)

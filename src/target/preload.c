@@ -104,6 +104,11 @@ static void blot_out(pid_t pid, uint64_t addr, size_t len)
 	strbuf_fini(&blanks);
 }
 
+bool preload_loads(const struct target *t, const char *path)
+{
+	return can_load(t, path);
+}
+
 bool preload_fit(const struct target *t)
 {
 	const char *path = t->preload->path;

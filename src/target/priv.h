@@ -63,6 +63,9 @@ int entry_undo(struct target *t, struct strbuf *why);
  */
 char **preload_environ(const struct target_preload *p);
 
+/* preload.c: is @path the same file for the program, which is one for this machine? */
+bool preload_loads(const struct target *t, const char *path);
+
 /*
  * preload.c: for a target that is AT_EXEC, remove the object from LD_PRELOAD if the program cannot load it.  True: the
  * program's loader will load it.

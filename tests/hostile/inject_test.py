@@ -288,7 +288,7 @@ def test_filter_that_kills_at_a_call_that_is_needed(start, interp, call):
 
 
 # What imports make no system call; those of the dynamic loader and of threads are found by the tests above.
-PURE = """__errno_location dlsym getenv memchr memcmp memcpy memmove memset stpcpy strchr strcmp strcpy strcspn strlen strncmp strnlen strrchr
+PURE = """__errno_location dlsym environ getenv memchr memcmp memcpy memmove memset stpcpy strchr strcmp strcpy strcspn strlen strncmp strnlen strrchr
     syscall vsnprintf""".split()
 
 

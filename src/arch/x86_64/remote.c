@@ -275,6 +275,11 @@ static int go(pid_t tid, const struct remote_found *f, uint64_t at_restorer, uin
 	return 0;
 }
 
+static int set_sp(pid_t tid, uint64_t sp)
+{
+	return ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user_regs_struct, rsp), (void *)(uintptr_t)sp) ? -errno : 0;
+}
+
 static int put_back(pid_t tid, const struct remote_found *f)
 {
 	struct user_regs_struct r = f->regs;
@@ -340,7 +345,7 @@ static const struct arch_remote remote = {
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
 	.ends_call = ends_call,
-	.go = go, .put_back = put_back, .end_call = end_call, .is_at = is_at, .errno_at = errno_at,
+	.go = go, .set_sp = set_sp, .put_back = put_back, .end_call = end_call, .is_at = is_at, .errno_at = errno_at,
 };
 
 const struct arch_remote *arch_remote(void)
