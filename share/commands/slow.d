@@ -19,7 +19,6 @@
  * @field: arguments ARGUMENTS text
  * @functions: required
  * @variant: waits bool what the slowest calls waited for, too: the function of C that took longest, with its arguments
- * @variant: waits bool what the slowest calls waited for, too: the function of C that took longest, with its arguments
  * @option: by text - the parameter whose values have a distribution each; :task is asyncio's task
  *
  * The number behind a bar is how many calls took as long as it says, or up to twice as long.  A generator or coroutine

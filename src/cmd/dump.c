@@ -408,7 +408,7 @@ int cmd_dump(int argc, char **argv)
 	size_t n = 0;
 	int c, code = CMD_OK;
 
-	while ((c = getopt_long(argc, argv, "p:jlnth", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "p:jlnthd:i:", options, NULL)) != -1) {
 		unsigned long long pid;
 		char *end;
 
@@ -437,6 +437,10 @@ int cmd_dump(int argc, char **argv)
 		case 't':
 			tasks = true;
 			break;
+		case 'd':
+		case 'i':
+			fprintf(stderr, "dtap dump: it is of this moment; for some time use dtap sample -d SECONDS\n");
+			return CMD_USAGE;
 		default:
 			return help_or_mistake(c, help);
 		}

@@ -1434,11 +1434,30 @@ def test_stacks_that_look_alike(interp, folder):
     (HEAD + " * @colour: red\n" + CLAUSE, "6: there is no line '@colour:' in the head of a command"),
     (HEAD + " * @value: a\n" + CLAUSE, "6: @value: takes 3 words"),
     (HEAD + " * @value: a A colour\n" + CLAUSE, "6: there is no kind 'colour', but int, count"),
+    (HEAD + " * @option: a int 1 one\n * @variant: a bool two\n" + CLAUSE, "7: option a is there twice"),
     (HEAD.replace("@summary", "summary") + CLAUSE, "1: the head has no line '@summary:'"),
 ])
 def test_mistakes_in_a_head(folder, text, message):
     result = folder(text, "-c", "true")
     assert result.code == 1 and f"mine.d:{message}" in result.err, result
+
+
+@pytest.mark.parametrize("words, remedy", [
+    (["flow", "-i", "1", "-c", "true"], "each event when it happens"), (["trace", "-i", "1", "-c", "true", "f"], "each event when it happens"),
+    (["record", "-i", "1", "-c", "true"], "-d SECONDS"), (["sample", "-i", "1", "-c", "true"], "-d SECONDS"),
+    (["slow", "-i", "1", "-c", "true", "f"], "-d SECONDS"), (["dump", "-d", "1", "-p", "1"], "dtap sample -d SECONDS"),
+    (["dump", "-i", "1", "-p", "1"], "dtap sample -d SECONDS"), (["gc", "-c", "true", "json:*"], "dtap calls, flow"), (["gc", "1234"], "by -p"),
+])
+def test_refusals_say_what_to_use(words, remedy):
+    result = dtap(*words)
+    assert result.code == 2 and result.out == "" and remedy in result.err, result
+
+
+def test_functions_are_for_the_commands_that_are_named():
+    """The list in that refusal is the whole."""
+    about = {path.stem for path in COMMANDS.glob("*.d") if re.search(r"@functions: (required|optional)", path.read_text())}
+    named = re.search(r"those that are: dtap ([\w, ]+)", dtap("gc", "-c", "true", "json:*").err)[1]
+    assert set(named.split(", ")) == about
 
 
 def test_another_users_command(folder, tmp_path):

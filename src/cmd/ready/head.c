@@ -167,6 +167,9 @@ static int new_option(struct reading *r, const struct ready_option *option, cons
 	struct ready_option *o;
 	int e;
 
+	for (size_t i = 0; i < h->noptions; i++)
+		if (!strcmp(h->options[i].name, option->name))
+			return mistake(r, "option %s is there twice", option->name);
 	h->options = arena_grow(r->a, h->options, &h->options_cap, h->noptions, sizeof(*h->options));
 	o = &h->options[h->noptions++];
 	*o = *option;

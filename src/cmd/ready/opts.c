@@ -142,6 +142,11 @@ static int take_own(struct ready_request *r, struct ready_option *o, const char 
 	return 0;
 }
 
+static bool is_number(const char *word)
+{
+	return *word && !word[strspn(word, "0123456789")];
+}
+
 /* Check that the options fit together. */
 static int check(const struct ready_request *r)
 {
@@ -150,7 +155,9 @@ static int check(const struct ready_request *r)
 	if (r->help || r->script)
 		return 0;
 	if (r->nfunctions && r->head.functions == READY_NO_FUNCTIONS)
-		return usage(r, "it is not about functions: '%s'", r->functions[0]);
+		return usage(r, is_number(r->functions[0]) ? "it is not about functions: '%s'; a process is named by -p"
+							   : "it is not about functions: '%s'; those that are: dtap calls, flow, lines, slow, trace, waits",
+			     r->functions[0]);
 	if (!r->nfunctions && r->head.functions == READY_SOME_FUNCTIONS)
 		return usage(r, "name the functions, as FUNCTION, MODULE:FUNCTION or FILE.py:FUNCTION");
 	if (targets > 1)

@@ -173,7 +173,9 @@ static int trace(const struct ready_request *q)
 	int e = ready_output_choose(&r), later;
 
 	if (!e && q->interval_ns && !forms[q->head.form]->repeats) {
-		fprintf(stderr, "dtap %s: option -i is for tables, this is none\n", q->head.name);
+		fprintf(stderr, "dtap %s: option -i is for tables; %s\n", q->head.name,
+			q->head.form == READY_EVENTS ? "this prints each event when it happens"
+						     : "this prints one result at its end: -d SECONDS ends it, in a loop of the shell again and again");
 		e = CMD_USAGE;
 	}
 	if (!e)
