@@ -436,7 +436,7 @@ __attribute__((constructor)) static void start(void)
 		watch_poll();
 	agent.asks = polling;
 	/* The interpreter loads its own copy after a preloaded one, which has connected: with both, each event is two. */
-	agent.is_second = polling && (environ_address() || environ_was_held()) && copies_other();
+	agent.is_second = polling && (environ_address() || ask_is_possible()) && copies_other();
 	if (control_connect() && !polling)
 		return;
 	/*

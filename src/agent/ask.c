@@ -189,6 +189,11 @@ static bool is_there(const char *path)
 	return fd >= 0;
 }
 
+bool ask_is_possible(void)
+{
+	return is_there(ABI_ASK_ROOT);
+}
+
 /* Connect to all tracers that this process may believe. */
 static unsigned connect_all(struct tracer tracers[ASKED])
 {
@@ -297,7 +302,7 @@ void ask_sessions(void)
 	long long end, rest;
 
 	/* A program of a preloaded tree has an agent of its tracer. */
-	if (!agent.py.dlopen || environ_address() || environ_was_held())
+	if (!agent.py.dlopen || environ_address() || agent.is_second)
 		return;
 	end = agent_now_ms() + ABI_ASK_MS;
 	n = left = connect_all(tracers);

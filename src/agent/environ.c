@@ -52,13 +52,10 @@ static bool without_self(const char *list, char *rest)
 	return there;
 }
 
-/* The C library's; a weak one, as those of capi.c. */
-extern char **environ __attribute__((weak));
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+/* The C library's. */
+extern char **environ;
 
-/* Of the preloaded copy, which is in the scope in which dlsym() looks first. */
-extern char dtap_agent_held[ABI_AGENT_ADDRESS];
-__attribute__((visibility("default"))) char dtap_agent_held[ABI_AGENT_ADDRESS];
+static char held_address[ABI_AGENT_ADDRESS];
 
 static bool is_variable(const char *text, const char *name)
 {
@@ -84,13 +81,13 @@ void environ_take_held(void)
 {
 	char **from, **to;
 
-	if (!&environ || !environ)
+	if (!environ)
 		return;
 	for (from = environ; *from && !is_variable(*from, ABI_AGENT_HELD); from++)
 		;
 	if (!*from)
 		return;
-	memcpy(dtap_agent_held, *from + sizeof(ABI_AGENT_HELD), strnlen(*from + sizeof(ABI_AGENT_HELD), sizeof(dtap_agent_held) - 1));
+	memcpy(held_address, *from + sizeof(ABI_AGENT_HELD), strnlen(*from + sizeof(ABI_AGENT_HELD), sizeof(held_address) - 1));
 	for (from = to = environ; *from; from++)
 		if (!is_variable(*from, ABI_AGENT_HELD) && (!is_variable(*from, "LD_PRELOAD") || take_first(*from)))
 			*to++ = *from;
@@ -99,14 +96,7 @@ void environ_take_held(void)
 
 const char *environ_address(void)
 {
-	return *dtap_agent_held ? dtap_agent_held : getenv(ABI_AGENT_ENV);
-}
-
-bool environ_was_held(void)
-{
-	const char *first = dlsym ? dlsym(NULL, "dtap_agent_held") : NULL;	/* RTLD_DEFAULT */
-
-	return first && *first;
+	return *held_address ? held_address : getenv(ABI_AGENT_ENV);
 }
 
 void environ_hide(void)

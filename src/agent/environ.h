@@ -6,8 +6,6 @@
 #ifndef AGENT_ENVIRON_H
 #define AGENT_ENVIRON_H
 
-#include <stdbool.h>
-
 /*
  * At the start, before other constructors: if the process was held at its exec (ABI_AGENT_HELD), take that variable and the
  * agent out of environ.
@@ -16,9 +14,6 @@ void environ_take_held(void);
 
 /* The tracer's address, of either variable, or NULL. */
 const char *environ_address(void);
-
-/* Was the process held?  Also in a second copy of the agent in this process. */
-bool environ_was_held(void);
 
 /* With the GIL.  Takes DTAP_AGENT, and the agent from LD_PRELOAD, out of os.environ; may leave an exception. */
 void environ_hide(void);

@@ -275,7 +275,7 @@ def defined(*paths):
 
 # What the agent imports: in glibc since 2.27, in musl since 1.1.20.
 IMPORTS = set("""
-    __errno_location calloc clock_gettime close connect dlsym fallocate fcntl free ftruncate getegid getenv geteuid getgid
+    __errno_location calloc clock_gettime close connect dlsym environ fallocate fcntl free ftruncate getegid getenv geteuid getgid
     getpgrp getpid getppid getsid getsockopt getuid kill lseek madvise malloc memchr memcmp memcpy memfd_create memmove memset
     mmap munmap nanosleep open poll read realloc recv recvmsg send sigprocmask socket socketpair stpcpy strchr strcmp
     strcpy strcspn strlen strncmp strnlen strrchr syscall vsnprintf write""".split())
