@@ -967,10 +967,13 @@ static void turn_starts(void *ctx)
 	starts_turn(s->starts);
 }
 
-/* Hold programs at exec where the kernel permits it; elsewhere they are looked at as soon as they run. */
+/*
+ * Hold programs at exec where the kernel permits it; elsewhere they are looked at as soon as they run.  Each Python of the
+ * machine then waits for this session when it starts, so it must be about all of them.
+ */
 static void hold_starts(struct supply *s)
 {
-	if (geteuid() || starts_open(agents_preload(s->agents), is_held, s, &s->starts))
+	if (geteuid() || !is_for_everybody(s) || starts_open(agents_preload(s->agents), is_held, s, &s->starts))
 		return;
 	know_installed(s);
 	procs_each(know_if_python, s);
