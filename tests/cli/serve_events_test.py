@@ -420,6 +420,7 @@ for line in sys.stdin:
 @pytest.mark.slow
 @pytest.mark.interps("3.13")
 @pytest.mark.skipif(not shutil.which("clickhouse-server"), reason="there is no clickhouse-server: tools/need stores")
+@pytest.mark.alone
 def test_clickhouse(interp, serve, programs, clickhouse, tmp_path, monkeypatch):
     """Three hosts, two releases, a store that is killed meanwhile: the ten queries' answers are the truth."""
     base = (SHARE / "serve.yaml").read_text()

@@ -228,6 +228,7 @@ def test_missed(interp, serve, programs):
 @pytest.mark.needs_root
 @pytest.mark.slow
 @pytest.mark.interps("3.13")
+@pytest.mark.alone
 def test_hung(interp, serve, programs):
     """A service of which a thread hangs ends, and leaves no hook in the programs."""
     child = programs.start(interp.argv_of(HOOKED))
@@ -471,6 +472,7 @@ def unit_of(child):
 @pytest.mark.slow
 @pytest.mark.interps("3.13")
 @pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus: tools/need stores")
+@pytest.mark.alone
 def test_prometheus(interp, serve, programs, tmp_path):
     """A real Prometheus scrapes: its sums are what the programs counted, also over a service that was killed."""
     child = programs.start(interp.argv_of(PROGRAM))
