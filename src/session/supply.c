@@ -59,8 +59,10 @@ struct supply {
 	unsigned int missed;		/* number of processes that could not get it; missed_why: the first's reason */
 	struct strbuf missed_why;
 	struct session *session;	/* NULL before supply_start() */
-	/* Newcomers that are to be traced and of whose agents nothing is heard yet; @late: counted in late; @held: at its exec, and told to
-	 * bring the agent. */
+	/*
+	 * Newcomers that are to be traced and of whose agents nothing is heard yet.  @late: counted in late; @held: was held at
+	 * its exec, and brings the agent.
+	 */
 	struct wanted { uint32_t pid; bool asked, late, held; } *wanted;
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
@@ -260,6 +262,16 @@ static struct wanted *want(struct supply *s, uint32_t pid)
 		return w;
 	w = &s->wanted[s->nwanted++];
 	*w = (struct wanted){ .pid = pid };
+	return w;
+}
+
+/* Want one that brings the agent itself; NULL: no memory. */
+static struct wanted *want_asked(struct supply *s, uint32_t pid)
+{
+	struct wanted *w = want(s, pid);
+
+	if (w)
+		w->asked = true;
 	return w;
 }
 
@@ -614,6 +626,12 @@ static bool is_selected(const struct supply *s, uint32_t pid)
 	return !s->conf.selects || s->conf.selects(s->conf.ctx, pid);
 }
 
+/* Is the session about a process that starts? */
+static bool is_about(const struct supply *s, uint32_t pid)
+{
+	return (!s->also || s->also(s->also_ctx, pid)) && is_selected(s, pid);
+}
+
 struct attaching {
 	struct supply *s;
 	const struct probe_desc *descs;
@@ -745,7 +763,7 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	struct wanted *w;
 	int e;
 
-	if ((s->also && !s->also(s->also_ctx, pid)) || !is_selected(s, pid)) {
+	if (!is_about(s, pid)) {
 		if (!procs_is_alive(pid))
 			return has_ended(s, pid, named);
 		forget_wanted(s, pid);
@@ -888,20 +906,16 @@ static bool let_rest(void *ctx, uint32_t pid, bool rest)
 static bool is_answered(void *ctx, pid_t pid, bool has)
 {
 	struct supply *s = ctx;
-	struct wanted *w;
 
 	if (has) {
 		askers_add(&s->askers, (uint32_t)pid);
 		return false;
 	}
-	if ((s->also && !s->also(s->also_ctx, (uint32_t)pid)) || !is_selected(s, (uint32_t)pid) ||
+	if (!is_about(s, (uint32_t)pid) ||
 	    probe_is_python(s->conf.probes, (uint32_t)pid) != PROBE_PYTHON_YES || !needs_agent_later(s, (uint32_t)pid))
 		return false;
 	askers_add(&s->askers, (uint32_t)pid);
-	w = want(s, (uint32_t)pid);
-	if (w)
-		w->asked = true;
-	return w;
+	return want_asked(s, (uint32_t)pid);
 }
 
 /* Does the interpreter that process @pid has just executed need the agent?  Its libraries are not there yet. */
@@ -925,17 +939,17 @@ static bool will_need(struct supply *s, uint32_t pid)
 }
 
 /* Is a program that is held at its exec to bring the agent?  Those of which it is known that they ask do so themselves. */
-static bool is_held(void *ctx, pid_t pid)
+static bool is_to_bring(void *ctx, pid_t pid)
 {
 	struct supply *s = ctx;
 	struct wanted *w;
 
-	if ((s->also && !s->also(s->also_ctx, (uint32_t)pid)) || !is_selected(s, (uint32_t)pid) ||
+	if (!is_about(s, (uint32_t)pid) ||
 	    askers_will(&s->askers, (uint32_t)pid) || !will_need(s, (uint32_t)pid))
 		return false;
-	w = want(s, (uint32_t)pid);
+	w = want_asked(s, (uint32_t)pid);
 	if (w)
-		w->asked = w->held = true;
+		w->held = true;
 	return w;
 }
 
@@ -950,7 +964,9 @@ static void know_if_python(void *ctx, uint32_t pid)
 /* Pythons where distributions and their users put them; others are known when they are met. */
 static void know_installed(struct supply *s)
 {
-	static const char *const patterns[] = { "/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3", "/usr/local/bin/python3.[0-9]*" };
+	static const char *const patterns[] = {
+		"/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3", "/usr/local/bin/python3.[0-9]*",
+	};
 	glob_t found = { 0 };
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
@@ -973,7 +989,7 @@ static void turn_starts(void *ctx)
  */
 static void hold_starts(struct supply *s)
 {
-	if (geteuid() || !is_for_everybody(s) || starts_open(agents_preload(s->agents), is_held, s, &s->starts))
+	if (geteuid() || !is_for_everybody(s) || starts_open(agents_preload(s->agents), is_to_bring, s, &s->starts))
 		return;
 	know_installed(s);
 	procs_each(know_if_python, s);

@@ -70,8 +70,7 @@ char **preload_environ(const struct target_preload *p)
 	return ret;
 }
 
-/* Is @path the same file for the program as for us, and the program one for this machine? */
-static bool can_load(const struct target *t, const char *path)
+bool preload_loads(const struct target *t, const char *path)
 {
 	const struct arch *arch = arch_host();
 	struct target_image image;
@@ -104,17 +103,12 @@ static void blot_out(pid_t pid, uint64_t addr, size_t len)
 	strbuf_fini(&blanks);
 }
 
-bool preload_loads(const struct target *t, const char *path)
-{
-	return can_load(t, path);
-}
-
 bool preload_fit(const struct target *t)
 {
 	const char *path = t->preload->path;
 	size_t len = path ? strlen(path) : 0, n, at;
 	struct strbuf env = { 0 }, stat = { 0 };
-	bool loads = path && can_load(t, path), ret = false;
+	bool loads = path && preload_loads(t, path), ret = false;
 	const char *v, *entry;
 
 	if (!path || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))

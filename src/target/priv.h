@@ -63,7 +63,7 @@ int entry_undo(struct target *t, struct strbuf *why);
  */
 char **preload_environ(const struct target_preload *p);
 
-/* preload.c: is @path the same file for the program, which is one for this machine? */
+/* preload.c: is @path the same file for the program as for us, and the program one for this machine? */
 bool preload_loads(const struct target *t, const char *path);
 
 /*

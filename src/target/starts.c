@@ -21,13 +21,6 @@
 #include "target/priv.h"
 #include "target/starts_priv.h"
 
-#ifndef FAN_OPEN_EXEC_PERM
-#define FAN_OPEN_EXEC_PERM 0x00040000
-#endif
-#ifndef FAN_REPORT_TID
-#define FAN_REPORT_TID 0x00000100
-#endif
-
 /* DESCRIPTORS: the holder's need at most, with room (HELD and EVENTS there). */
 enum { KNOWN = 256, TAKEN = 16, DESCRIPTORS = 64 };
 

@@ -23,12 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "target/starts.h"
 #include "target/starts_priv.h"
-
-#ifndef FAN_OPEN_EXEC_PERM
-#define FAN_OPEN_EXEC_PERM 0x00040000
-#endif
 
 enum {
 	HELD = 32,		/* at a time; more are let go */
@@ -58,14 +55,6 @@ static struct {
 	uint64_t turn;
 	bool late;			/* the tracer has not answered in time; nobody is held until it does */
 } holder = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 static void let(int event)
 {
@@ -113,7 +102,10 @@ static bool ask(struct held *h)
 	return ret;
 }
 
-/* Wait for a stop of @h, at most @us.  -1: it has ended, or none came. */
+/* Instead of a status of waitpid(). */
+enum { ENDED = -1, NO_STOP = -2 };
+
+/* Wait for a stop of @h, at most @us: its status, ENDED, or NO_STOP in that time. */
 static int stop_of(const struct held *h, uint64_t us)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
@@ -124,12 +116,12 @@ static int stop_of(const struct held *h, uint64_t us)
 	do {
 		got = waitpid(h->pid, &status, __WALL | WNOHANG);
 		if (got == h->pid)
-			return WIFSTOPPED(status) ? status : -1;
+			return WIFSTOPPED(status) ? status : ENDED;
 		if (got < 0 && errno != EINTR)
-			return -1;
+			return ENDED;
 		nanosleep(&nap, NULL);
 	} while (now_us() < end);
-	return -2;
+	return NO_STOP;
 }
 
 /* Is it stopped where its image begins? */
@@ -150,8 +142,7 @@ static void hold(struct held *h, bool late)
 	if (late)
 		ptrace(PTRACE_INTERRUPT, h->pid, NULL, NULL);
 	status = stop_of(h, STOP_US);
-
-	if (status == -2) {	/* its exec has failed, or it was seized too late */
+	if (status == NO_STOP) {	/* its exec has failed, or it was seized too late */
 		ptrace(PTRACE_INTERRUPT, h->pid, NULL, NULL);
 		status = stop_of(h, 100 * STOP_US);
 	}
@@ -160,6 +151,13 @@ static void hold(struct held *h, bool late)
 	/* A signal on its way arrives.  When a thread ends the kernel lets go what it has seized. */
 	if (status >= 0)
 		ptrace(PTRACE_DETACH, h->pid, NULL, (void *)(uintptr_t)(status >> 16 ? 0 : WSTOPSIG(status)));
+}
+
+static void give_back(struct held *h)
+{
+	pthread_mutex_lock(&holder.lock);
+	h->used = false;
+	pthread_mutex_unlock(&holder.lock);
 }
 
 static void *work(void *arg)
@@ -176,9 +174,7 @@ static void *work(void *arg)
 	late = !allow(h);
 	if (seized)
 		hold(h, late);
-	pthread_mutex_lock(&holder.lock);
-	h->used = false;
-	pthread_mutex_unlock(&holder.lock);
+	give_back(h);
 	return NULL;
 }
 
@@ -232,7 +228,7 @@ static void hear_kernel(const pthread_attr_t *attr)
 			let(e->fd);
 		} else if (pthread_create(&thread, attr, work, h)) {
 			allow(h);
-			h->used = false;
+			give_back(h);
 		}
 	}
 }
@@ -301,11 +297,10 @@ void starts_hold(int fan, int sock, const struct starts_bring *bring)
 {
 	struct pollfd fds[] = { { .fd = sock, .events = POLLIN }, { .fd = fan, .events = POLLIN } };
 	const struct timespec soon = { .tv_nsec = ALLOW_US * 1000 / 2 }, knocks = { .tv_sec = 1 };
+	const struct sched_param first = { .sched_priority = 1 };
 	pthread_condattr_t clock;
 	pthread_attr_t attr;
 	bool late;
-
-	const struct sched_param first = { .sched_priority = 1 };
 
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
 	holder.fan = fan;

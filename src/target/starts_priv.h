@@ -31,7 +31,10 @@ struct starts_bring {
 	char address[ABI_AGENT_ADDRESS];
 };
 
-/* The holder's whole life; @fan is fanotify's descriptor, @sock the tracer's socket.  Async-signal state is the fork's. */
+/*
+ * Run the holder, in the process that has just been forked for it, until the tracer has ended.  @fan: fanotify's descriptor;
+ * @sock: the tracer's socket.
+ */
 void starts_hold(int fan, int sock, const struct starts_bring *bring);
 
 /*
