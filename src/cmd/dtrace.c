@@ -107,7 +107,9 @@ static int list(struct dtap *t, const struct dtrace_opts *o)
 /* -V; with -v also where a script would run: the given one (it is not run), or any script. */
 static int version(struct dtap *t, const struct dtrace_opts *o)
 {
-	printf("dtrace: dtap %s, D language %s\n", dtap_version(), dtap_language_version(DTAP_D));
+	printf("dtrace: D %s\n", dtap_language_version(DTAP_D));	/* scripts read this line */
+	if (o->verbose || o->full)
+		printf("This is dtap %s\n", dtap_version());
 	if (!o->verbose)
 		return CMD_OK;
 	fflush(stdout);

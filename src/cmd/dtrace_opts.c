@@ -42,7 +42,7 @@ static const struct opt_row {
 	{ 'S', NULL, "show the intermediate code (-x ir)" },
 	{ 'U', "NAME", "undefine a macro for -C" },
 	{ 'v', NULL, "verbose: with -l the probes' arguments, with -V where the script runs, else the scripts' stability" },
-	{ 'V', NULL, "print the version of the D language and of dtap" },
+	{ 'V', NULL, "print the version of the D language, with -v that of dtap, too" },
 	{ 'w', NULL, "permit destructive actions" },
 	{ 'x', "NAME[=VALUE]", "set an option, see below" },
 	{ 'X', "a|c|t", "which ISO C the preprocessor of -C is; accepted" },
@@ -80,7 +80,7 @@ void dtrace_opts_help(void)
 	     "Options of -x, also set by \"#pragma D option NAME=VALUE\":\n");
 	for (i = 0; dtap_option(i, &name, &what); i++)
 		printf("  %-18s %s\n", name, what);
-	puts("\nExit codes: 0, 1 after an error, 2 for a wrong command line; exit(N) in the script gives N.");
+	puts("\nExit codes: 0, 1 after an error, 2 for a command line that is no use; exit(N) in the script gives N.");
 }
 
 static int usage(void)
@@ -106,7 +106,7 @@ static int add_pid(struct dtap *t, const char *text)
 	pid = strtol(text, &end, 10);
 	if (errno || end == text || *end || pid <= 0 || pid > 0x7fffffff) {
 		fprintf(stderr, "dtrace: invalid pid: %s\n", text);
-		return CMD_USAGE;
+		return CMD_ERROR;
 	}
 	dtap_process(t, (pid_t)pid);
 	return 0;
@@ -115,7 +115,7 @@ static int add_pid(struct dtap *t, const char *text)
 /* -x name[=value], and the letters that are short for one. */
 static int set_option(struct dtap *t, const char *name, const char *value)
 {
-	return dtap_set(t, name, value) ? CMD_USAGE : 0;
+	return dtap_set(t, name, value) ? CMD_ERROR : 0;
 }
 
 static enum dtap_script_kind kind_of(int letter)
@@ -281,10 +281,10 @@ void dtrace_opts_fini(struct dtrace_opts *o)
 
 int dtrace_opts_parse(struct dtrace_opts *o, struct dtap *t, int argc, char **argv)
 {
-	enum { HELP = 256 };
+	enum { HELP = 256, VERSION };
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, HELP },
-		{ "version", no_argument, NULL, 'V' },
+		{ "version", no_argument, NULL, VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	char letters[2 * sizeof(rows) / sizeof(rows[0]) + 16], *p = letters;
@@ -302,7 +302,7 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct dtap *t, int argc, char **ar
 	}
 	strcpy(p, "3:6:aAB");
 	if (dtap_set_from_environment(t))
-		return CMD_USAGE;
+		return CMD_ERROR;
 	opterr = optopt = 0;
 	optind = 0;
 	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -311,6 +311,10 @@ int dtrace_opts_parse(struct dtrace_opts *o, struct dtap *t, int argc, char **ar
 		if (c == HELP) {
 			o->mode = DTRACE_HELP;
 			return 0;
+		}
+		if (c == VERSION) {
+			o->full = true;
+			c = 'V';
 		}
 		if (c == '?') {
 			if (optopt)

@@ -29,6 +29,7 @@ struct dtrace_opts {
 	bool command;		/* -c was given */
 	const char *output;	/* -o, or NULL */
 	bool verbose;		/* -v */
+	bool full;		/* --version: dtap's version, too */
 	struct cpp_args cpp;
 	struct arena *arena;
 };

@@ -197,6 +197,7 @@ enum d_pragma_kind { D_PRAGMA_OPTION, D_PRAGMA_ATTRIBUTES, D_PRAGMA_BINDING, D_P
 struct d_pragma {
 	enum d_pragma_kind kind;
 	struct src_pos pos;
+	bool of_lib;			/* it is in a library */
 	const char *name;		/* OPTION: its name; ATTRIBUTES: "Stable/Stable/Common"; BINDING: the version;
 					 * DEPENDS: provider, module or library */
 	const char *value;		/* OPTION: the text after '=', or NULL; the others: what the pragma applies

@@ -99,6 +99,10 @@ static void check_decl(struct check *c, const struct d_decl *d)
 		check_error(c, d->pos, "D_DECL_IDRED", "built-in identifier redeclared: %s", d->name);
 		return;
 	}
+	if (space == SPACE_GLOBAL && type_find_enumerator(c->types, d->name)) {
+		check_error(c, d->pos, "D_DECL_IDRED", "identifier redeclared: %s is an enumerator", d->name);
+		return;
+	}
 	if (d->assoc && space == SPACE_THIS) {
 		check_error(c, d->pos, "D_DECL_LOCASSC", "associative arrays may not be declared as local variables: %s",
 			    d->name);
@@ -395,6 +399,25 @@ void check_new_items(struct check *c, size_t first)
 	c->in_agg_key = in_agg_key;
 }
 
+/* #pragma D attributes or binding: of a variable or inline of the script, before or behind the pragma. */
+static void check_pragma(struct check *c, const struct d_pragma *pr)
+{
+	const char *what = pr->kind == D_PRAGMA_BINDING ? "binding" : "attributes";
+	struct d_ident *id;
+
+	if (pr->of_lib || (pr->kind != D_PRAGMA_BINDING && pr->kind != D_PRAGMA_ATTRIBUTES) || strchr(pr->value, ' '))
+		return;
+	id = ident_known(c, SPACE_GLOBAL, pr->value);
+	if (!id)
+		id = check_func_find(c, pr->value);
+	if (!id && !type_find_enumerator(c->types, pr->value))
+		check_error(c, pr->pos, "D_PRAGMA_UNUSED", "unused #pragma %s: the script has no variable or inline %s", what,
+			    pr->value);
+	else if (id && id->kind != ID_SCALAR && id->kind != ID_ARRAY && id->kind != ID_INLINE)
+		check_error(c, pr->pos, "D_PRAGMA_SCOPE", "#pragma %s cannot modify entity defined outside program scope: %s",
+			    what, pr->value);
+}
+
 bool check_prog(struct check *c)
 {
 	unsigned int errors = c->diag->errors;
@@ -402,5 +425,10 @@ bool check_prog(struct check *c)
 	for (size_t i = 0; i < c->prog->nitems; i++)
 		if (!c->prog->items[i].checked)
 			check_item(c, &c->prog->items[i]);
+	if (c->diag->errors != errors)
+		return false;
+	for (size_t i = 0; i < c->prog->nitems; i++)
+		if (c->prog->items[i].kind == D_ITEM_PRAGMA)
+			check_pragma(c, c->prog->items[i].pragma);
 	return c->diag->errors == errors;
 }

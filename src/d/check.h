@@ -238,6 +238,9 @@ bool check_traced_as_bytes(struct d_node *n);
 /* Is it a character of a string, s[i] or *s?  Such a character can be read but not assigned to. */
 bool check_is_char_of(const struct d_node *n);
 
+/* The string s of s + i or i + s: the text from byte i on, as if s were a pointer.  NULL: @n is something else. */
+struct d_node *check_text_from(const struct d_node *n);
+
 struct d_node *check_root(struct d_node *n);
 
 /* --- expressions (check_name.c, check_expr.c, check_call.c) ------------------------------------------ */

@@ -254,7 +254,7 @@ bool check_trace(struct check *c, struct d_node *call)
  * print() of a pointer to a complete type, not translated: the object that it points to becomes the second argument.
  * (DTrace for Linux guide, "print".)
  */
-static void add_object(struct check *c, struct d_node *call)
+static bool add_object(struct check *c, struct d_node *call)
 {
 	struct d_node *ptr = call->args[0], *object = arena_new_of(c->arena, struct d_node);
 	struct d_node **args = arena_alloc(c->arena, 2 * sizeof(*args));
@@ -262,17 +262,22 @@ static void add_object(struct check *c, struct d_node *call)
 	struct xlated x;
 
 	if (!node_is_ptr(ptr) || type_is_array(ptr->type) || check_xlated(ptr, &x))
-		return;
+		return true;
 	to = type_target(ptr->type);
-	if (type_is_void(to) || type_strip(to)->kind == TYPE_FUNC || type_is_string(to) || !type_is_complete(to) ||
-	    !type_size(to))
-		return;
+	if (type_is_string(to))
+		return true;
+	if (type_is_void(to) || type_strip(to)->kind == TYPE_FUNC || !type_is_complete(to) || !type_size(to)) {
+		check_error(c, ptr->pos, "D_PRINT_SIZE", "print( ) argument #1 reference has type '%s' with size 0; cannot "
+			    "print( ) it", type_text(c->arena, to));
+		return false;
+	}
 	*object = (struct d_node){ .kind = D_UNARY, .op = D_OP_DEREF, .pos = ptr->pos, .base = ptr, .type = to,
 				   .user = ptr->user, .depth = ptr->depth };
 	args[0] = ptr;
 	args[1] = object;
 	call->args = args;
 	call->nargs = 2;
+	return true;
 }
 
 bool check_print(struct check *c, struct d_node *call)
@@ -288,8 +293,7 @@ bool check_print(struct check *c, struct d_node *call)
 		check_error(c, n->pos, "D_PRINT_VOID", "print( ) may not be applied to a void expression");
 		return false;
 	}
-	add_object(c, call);
-	return !type_is_float(n->type) || is_composite(c, n);
+	return add_object(c, call) && (!type_is_float(n->type) || is_composite(c, n));
 }
 
 /* tracemem(address, bytes, [bytes to show]) */

@@ -38,7 +38,18 @@ static const struct type *check_division(struct check *c, struct d_node *n, cons
 	return t;
 }
 
-/* lhs + rhs, lhs - rhs: integers, a pointer and an integer, the difference of two pointers. */
+struct d_node *check_text_from(const struct d_node *n)
+{
+	const struct d_node *l = n->lhs, *r = n->rhs;
+
+	if (n->kind != D_BINARY || n->op != D_OP_ADD)
+		return NULL;
+	if (node_is_string(l) && !node_is_ptr(l) && node_is_int(r))
+		return n->lhs;
+	return node_is_int(l) && node_is_string(r) && !node_is_ptr(r) ? n->rhs : NULL;
+}
+
+/* lhs + rhs, lhs - rhs: a string and an integer, integers, a pointer and an integer, the difference of two pointers. */
 static const struct type *check_additive(struct check *c, struct d_node *n)
 {
 	bool l_ptr = node_is_ptr(n->lhs) && !type_is_blind_ptr(n->lhs->type);
@@ -47,6 +58,8 @@ static const struct type *check_additive(struct check *c, struct d_node *n)
 
 	if (node_is_int(n->lhs) && node_is_int(n->rhs))
 		return type_wider(c->types, n->lhs->type, n->rhs->type);
+	if (check_text_from(n))
+		return c->t_string;
 	if ((l_ptr && !check_not_xlated(c, n->lhs, "arithmetic")) || (r_ptr && !check_not_xlated(c, n->rhs, "arithmetic")))
 		return NULL;
 	if (l_ptr && node_is_int(n->rhs)) {

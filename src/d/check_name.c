@@ -145,8 +145,9 @@ const struct type *check_name(struct check *c, struct d_node *n, enum use use)
 	struct d_ident *id;
 
 	if (n->mod) {
-		check_unsupported(c, n->pos, arena_printf(c->arena, "reading the symbol %s`%s", n->mod, n->name),
-				  "use probe arguments and copyin()");
+		check_error(c, n->pos, "D_IDENT_UNDEF", "failed to resolve %s`%s: variables of the kernel and of programs are "
+			    "not read", n->mod, n->name);
+		diag_hint(c->diag, "use probe arguments, curthread and copyin()");
 		return NULL;
 	}
 	id = ident_known(c, space, n->name);
@@ -235,7 +236,11 @@ const struct type *check_uregs(struct check *c, struct d_node *n)
 		n->value = regs[i].off;
 		return n->type = c->t_uint64;
 	}
-	if (n->nargs != 1 || !check_expr(c, n->args[0]))
+	if (n->nargs != 1) {
+		check_error(c, n->pos, "D_PROTO_LEN", "uregs[ ] prototype mismatch: %zu args passed, 1 expected", n->nargs);
+		return NULL;
+	}
+	if (!check_expr(c, r))
 		return NULL;
 	if (!d_const(c->prog, r, &v)) {
 		check_error(c, r->pos, "D_PROTO_ARG", "uregs[ ] takes the name or the number of a register of this machine: "
@@ -243,8 +248,8 @@ const struct type *check_uregs(struct check *c, struct d_node *n)
 		return NULL;
 	}
 	if (v < 0 || v >= UREGS) {
-		check_error(c, r->pos, "D_UNKNOWN", "uregs[ ] has no register %lld: the numbers are 0 to %d", (long long)v,
-			    UREGS - 1);
+		check_error(c, r->pos, v < 0 ? "D_REGS_IDX" : "D_UNKNOWN",
+			    "uregs[ ] has no register %lld: the numbers are 0 to %d", (long long)v, UREGS - 1);
 		return NULL;
 	}
 	n->value = (uint64_t)v * 8;

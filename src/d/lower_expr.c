@@ -464,11 +464,31 @@ static ir_reg lower_op_assign(struct lower *l, struct d_node *n)
 	return stored(l, &p, a);
 }
 
+/* s + i: the rest of s from byte i on; nothing behind its end, or before its beginning. */
+static ir_reg text_from(struct lower *l, struct d_node *n)
+{
+	struct d_node *s = check_text_from(n);
+	ir_reg args[3], at;
+
+	if (s == n->lhs) {
+		args[0] = lower_text(l, s);
+		at = lower_expr(l, n->rhs);
+	} else {
+		at = lower_expr(l, n->lhs);
+		args[0] = lower_text(l, s);
+	}
+	args[1] = ir_op2(&l->b, IR_AND, at, ir_const(&l->b, INT32_MAX));	/* substr() counts negative ones from the end */
+	args[2] = ir_const(&l->b, l->prog->strsize);
+	return ir_call(&l->b, IR_FN_SUBSTR, args, 3);
+}
+
 static ir_reg lower_additive(struct lower *l, struct d_node *n)
 {
 	bool l_ptr = node_is_ptr(n->lhs), r_ptr = node_is_ptr(n->rhs);
 	ir_reg a, b;
 
+	if (check_text_from(n))
+		return text_from(l, n);
 	if (!l_ptr && !r_ptr) {
 		a = lower_as(l, n->lhs, n->type);
 		return arith(l, n->op, n->type, a, lower_as(l, n->rhs, n->type));

@@ -192,7 +192,7 @@ static const struct type *combine(struct parser *p, const struct specs *s)
 	} else if ((s->nsigned && s->nunsigned) || (s->nlong && s->nshort) || s->nlong > 2 || s->nshort > 1 ||
 		   s->nsigned > 1 || s->nunsigned > 1 || (s->word == KEY_FLOAT && size) ||
 		   (s->word == KEY_DOUBLE && (s->nshort || s->nlong > 1))) {
-		tag = s->word == KEY_FLOAT || s->word == KEY_DOUBLE ? "D_DECL_COMBO" : "D_UNKNOWN";
+		tag = "D_UNKNOWN";
 		text = "invalid type combination";
 	}
 	if (text)

@@ -121,6 +121,7 @@ static struct d_pragma *add(const struct line *line, enum d_pragma_kind kind, co
 
 	pr->kind = kind;
 	pr->pos = line->pos;
+	pr->of_lib = prog->state->in_lib;
 	pr->name = name;
 	pr->value = value;
 	prog->items = arena_grow(prog->arena, prog->items, &prog->items_cap, prog->nitems, sizeof(*prog->items));

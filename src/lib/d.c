@@ -460,6 +460,17 @@ static int enable(struct dtap *t, struct session_conf *conf)
 	return 0;
 }
 
+static const char *what_is(const struct lib_script *s)
+{
+	return lib_is_script(s) ? "script" : "description";
+}
+
+/* How much of its text names it: of a program of the command line the probe descriptions. */
+static int name_length(const struct lib_script *s)
+{
+	return (int)(lib_is_script(s) ? strlen(s->text) : strcspn(s->text, "{/;"));
+}
+
 /* Report what the agent supplies, and "dtrace: script 'x.d' matched 3 probes" for each script, unless quiet. */
 static void armed(struct dtap *t)
 {
@@ -481,8 +492,8 @@ static void armed(struct dtap *t)
 		unsigned int matched = session_matched(t->session, s->src);
 
 		strbuf_clear(&b);
-		strbuf_printf(&b, "dtrace: %s '%s' matched %u probe%s\n", lib_is_script(s) ? "script" : "description",
-			      s->text, matched, matched == 1 ? "" : "s");
+		strbuf_printf(&b, "dtrace: %s '%.*s' matched %u probe%s\n", what_is(s), name_length(s), s->text, matched,
+			      matched == 1 ? "" : "s");
 		lib_message(t, DTAP_NOTE, strbuf_str(&b));
 	}
 	if (t->set.v[OPT_destructive])
@@ -494,7 +505,7 @@ static void armed(struct dtap *t)
 
 static void put_attributes(struct strbuf *out, const char *what, struct d_attr a)
 {
-	strbuf_printf(out, "\tMinimum %s attributes\n", what);
+	strbuf_printf(out, "\n\tMinimum %s Attributes\n", what);
 	attr_put(out, a);
 }
 
@@ -505,9 +516,9 @@ static void put_stability(const struct dtap *t, struct strbuf *out)
 		const struct lib_script *s = &t->scripts[i];
 		struct d_attrs a = attr_of(d_tree(state_of(t)->d), s->src);
 
-		strbuf_printf(out, "Stability data for %s %s:\n", lib_is_script(s) ? "script" : "description", s->text);
-		put_attributes(out, "probe description", a.descs);
-		put_attributes(out, "probe statement", a.stmts);
+		strbuf_printf(out, "\nStability attributes for %s %.*s:\n", what_is(s), name_length(s), s->text);
+		put_attributes(out, "Probe Description", a.descs);
+		put_attributes(out, "Statement", a.stmts);
 		strbuf_putc(out, '\n');
 	}
 }

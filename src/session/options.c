@@ -94,8 +94,12 @@ int option_rate(const char *s, int64_t *ns)
 	size_t i;
 	char *end;
 
-	if (parse_int(s, &end, &n) || n <= 0)
+	if (parse_int(s, &end, &n) || n < 0)
 		return -EINVAL;
+	if (!n) {	/* as often as possible */
+		*ns = 1;
+		return 0;
+	}
 	if (!*end || !strcasecmp(end, "hz")) {
 		*ns = n > ns_per_s ? 1 : ns_per_s / n;
 		return 0;
@@ -167,7 +171,7 @@ static const char *kind_wants(enum option_kind kind)
 	return "";
 }
 
-/* Is it "1.6" or "1.6.3", not newer than dtap's version of D? */
+/* Is it "1.6" or "1.6.3", not newer than dtap's version of D?  The D of DTrace 2 for Linux is 2.0. */
 static bool version_known(const char *text)
 {
 	unsigned int major, minor, micro = 0;
@@ -175,7 +179,7 @@ static bool version_known(const char *text)
 
 	if (sscanf(text, "%3u.%3u%n.%3u%n", &major, &minor, &end, &micro, &end) < 2 || text[end])
 		return false;
-	return major < 1 || (major == 1 && minor <= 13);
+	return major < 1 || (major == 1 && minor <= 13) || (major == 2 && !minor && !micro);
 }
 
 /* The range of an option's size or number; others are limited only by their kind. */
@@ -234,7 +238,7 @@ static const char *out_of_range(enum option_id id, int64_t v, const char *text)
 	if (id == OPT_amin && !attr_parse(text, &(struct d_attr){ 0 }))
 		return "attributes such as Evolving/Evolving/Common";
 	if (id == OPT_version && !version_known(text))
-		return "a version of D up to 1.13";
+		return "a version of D up to 1.13, or 2.0";
 	if (id == OPT_bufresize && strcmp(text, "auto") && strcmp(text, "manual"))
 		return "auto or manual";
 	if (id == OPT_temporal && !v)

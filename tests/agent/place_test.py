@@ -43,7 +43,7 @@ def said(version, script, *how):
     if isinstance(found, str):
         pytest.skip(f"no Python {version}: {found}")
     result = harness.dtrace("-V", "-v", "-q", "-n", script, *how, "-c", " ".join([*found, "-c", "pass"]))
-    assert result.code == 0 and result.out.startswith("dtrace: dtap "), result
+    assert result.code == 0 and result.out.startswith("dtrace: D "), result
     return re.fullmatch(r"# dtrace: the script runs in the (\w+): (.*)\n", result.err).groups()
 
 

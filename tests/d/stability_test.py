@@ -3,12 +3,15 @@ import pytest
 
 pytestmark = pytest.mark.needs_root
 
-REPORT = """Stability data for description {}:
-\tMinimum probe description attributes
+REPORT = """
+Stability attributes for description {}:
+
+\tMinimum Probe Description Attributes
 \t\tIdentifier Names: {}
 \t\tData Semantics:   {}
 \t\tDependency Class: {}
-\tMinimum probe statement attributes
+
+\tMinimum Statement Attributes
 \t\tIdentifier Names: {}
 \t\tData Semantics:   {}
 \t\tDependency Class: {}
@@ -27,9 +30,9 @@ REPORT = """Stability data for description {}:
 ])
 def test_report(dtrace, text, descs, stmts):
     result = dtrace("-e", "-v", "-n", text)
-    assert result.code == 0 and result.out == REPORT.format(text, *descs.split("/"), *stmts.split("/")), result
+    assert result.code == 0 and result.out == REPORT.format(text.split("{")[0].split("/")[0], *descs.split("/"), *stmts.split("/")), result
 
 
 def test_each_program_for_itself(dtrace):
     result = dtrace("-e", "-v", "-n", "BEGIN { trace(1); }", "-n", "tick-1s { trace(1); }")
-    assert result.out.count("Stability data") == 2 and result.out.count("Names: Evolving") == 1, result
+    assert result.out.count("Stability attributes") == 2 and result.out.count("Names: Evolving") == 1, result

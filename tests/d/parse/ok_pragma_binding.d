@@ -1,4 +1,4 @@
 #pragma D binding "1.0" x
 #pragma D binding "1.2.3" y
 inline int x = 1;
-/* @@then: no probes specified */
+/* @@then: unused #pragma binding */

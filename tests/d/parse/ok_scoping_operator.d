@@ -1,2 +1,2 @@
 BEGIN { trace(`jiffies); trace(vmlinux`jiffies); trace(&`init_task); }
-/* @@then: \[D_UNKNOWN\] */
+/* @@then: \[D_IDENT_UNDEF\] */

@@ -1,4 +1,0 @@
-BEGIN
-{
-	trace(`jiffies);	/* error: D_UNKNOWN */
-}
