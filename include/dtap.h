@@ -160,6 +160,12 @@ DTAP_API int dtap_budget_set(struct dtap_budget *b, const char *share);
 /* Accepts NULL.  It may be called before the runs that have it end. */
 DTAP_API void dtap_budget_free(struct dtap_budget *b);
 
+/*
+ * Can this process have probes in the kernel place?  0, or a negative errno with a line in @why, of @size bytes: -EPERM, if it has
+ * not the right to, and others of bpf(2), if this kernel has no such probes.
+ */
+DTAP_API int dtap_kernel(char *why, size_t size);
+
 /* Call it before dtap_parse(); the default is DTAP_TO_RUN. */
 DTAP_API void dtap_purpose(struct dtap *t, enum dtap_purpose purpose);
 

@@ -12,6 +12,7 @@
  * @key: where WHERE stack
  * @sort: time
  * @needs: kernel
+ * @otherwise: inside
  * @option: least int 0 only calls that took so many microseconds at least
  *
  * Of the system calls that read, write, send and receive by a file descriptor, and of those that open, accept and connect.

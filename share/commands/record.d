@@ -7,7 +7,7 @@
  * @value: at_entry - entry
  * @value: at_return - self
  * @variant: cpu bool CPU time beside wall time, which makes each call dearer by two readings of the thread's clock
- * @variant: sample int samples, so many a second on each CPU, and waits, in place of calls; for root
+ * @variant: sample int samples, so many a second on each CPU, and waits, in place of calls
  *
  * Self is the time in a function itself, total with what it calls.  Memory grows with the tree, not with the run.
  * The suffix of -o's file says what is written: .html is a flame graph for a browser, .svg a picture, .json a profile

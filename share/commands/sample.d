@@ -6,6 +6,7 @@
  * @key: stack STACK stack
  * @value: samples SAMPLES samples
  * @needs: kernel
+ * @otherwise: outside
  * @option: hz int 97 so many samples a second on each CPU
  *
  * What waits is not there: it runs on no CPU.  dtap dump shows what a process that waits is doing, dtap record counts

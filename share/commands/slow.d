@@ -18,7 +18,7 @@
  * @field: ended END word
  * @field: arguments ARGUMENTS text
  * @functions: required
- * @variant: waits bool what the slowest calls waited for, too: the function of C that took longest, with its arguments
+ * @addition: waits what the slowest calls waited for, too: the function of C that took longest, with its arguments
  * @option: by text - the parameter whose values have a distribution each; :task is asyncio's task
  *
  * The number behind a bar is how many calls took as long as it says, or up to twice as long.  A generator or coroutine
@@ -81,7 +81,7 @@ $selected:yield
 $selected:return,
 $selected:raise,
 $selected:yield
-/self->began/
+/self->began && !option_waits/
 {
 	printf("%d %d %d %d %s %s %s\n", self->took, self->began, pid, tid, probefunc, probename, pyargs());
 	self->began = 0;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,14 @@ static bool is_safe_for_root(const char *name)
 	return false;
 }
 
+/* Has who reads the output closed it?  An earlier write that failed for that has left no errno. */
+static bool reader_is_gone(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -142,7 +151,7 @@ int main(int argc, char **argv)
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return code;
-	if (errno != EPIPE)	/* EPIPE: the reader has closed the pipe */
+	if (errno != EPIPE && !reader_is_gone())
 		fprintf(stderr, "%s: failed to write the output%s%s\n", name, errno ? ": " : "",
 			errno ? strerror(errno) : "");
 	return code ? code : CMD_ERROR;

@@ -4,14 +4,20 @@
 #include "cmd/cmd.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/ends.h"
 #include "cmd/help.h"
+#include "cmd/user.h"
 #include "dtap.h"
 
 static void put_json_string(const char *s)
@@ -369,95 +375,177 @@ static int put(void *ctx, const struct dtap_thread *t)
 	return 0;
 }
 
-static int dump(uint32_t pid, bool json, bool tasks, unsigned int what)
+struct request {
+	struct dump dump;
+	unsigned int what;		/* DTAP_THREADS_... */
+	const char *output;		/* a file, or NULL */
+	bool all, by_user;
+	uid_t user;
+	uint32_t pids[64];
+	size_t n;
+};
+
+static int dump(struct request *r, uint32_t pid, char *why, size_t size)
 {
-	struct dump d = { .json = json, .tasks = tasks };
+	/* What is printed before it is a process. */
+	if (r->dump.n && !r->dump.json)
+		putchar('\n');
+	r->dump.n = 0;
+	return dtap_threads(pid, r->what, why, size, put, &r->dump);
+}
+
+static int dump_named(struct request *r)
+{
+	int code = CMD_OK;
 	char why[512];
 
-	if (!dtap_threads(pid, what, why, sizeof(why), put, &d))
-		return CMD_OK;
-	fprintf(stderr, "dtap dump: %s\n", why);
-	return CMD_ERROR;
+	for (size_t i = 0; i < r->n; i++) {
+		if (!dump(r, r->pids[i], why, sizeof(why)))
+			continue;
+		fprintf(stderr, "dtap dump: %s\n", why);
+		code = CMD_ERROR;
+	}
+	return code;
+}
+
+/* Is it a process of the user that is asked for?  /proc/PID is its effective user's, as far as others may see it. */
+static bool is_meant(const struct request *r, const char *pid)
+{
+	struct stat st;
+	char path[32];
+
+	if (!isdigit((unsigned char)*pid) || strtol(pid, NULL, 10) == getpid())
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.10s", pid);
+	return r->all || (!stat(path, &st) && st.st_uid == r->user);
+}
+
+/* Those that are no Pythons, or may not be read, are left out. */
+static int dump_found(struct request *r)
+{
+	DIR *d = opendir("/proc");
+	size_t n = 0;
+	char why[512];
+
+	for (const struct dirent *e; d && (e = readdir(d)); )
+		if (is_meant(r, e->d_name))
+			n += !dump(r, (uint32_t)strtoul(e->d_name, NULL, 10), why, sizeof(why));
+	if (d)
+		closedir(d);
+	if (!n)
+		fprintf(stderr, "dtap dump: there is no Python %s\n", r->all ? "that may be read" : "of that user that may be read");
+	return n ? CMD_OK : CMD_ERROR;
 }
 
 static const char help[] =
-	"usage: dtap dump [-jlnt] -p PID [-p PID]...\n"
+	"usage: dtap dump [-jlnt] [-o FILE] {-p PID [-p PID]... | -u USER | -a}\n"
 	"\n"
 	"Show what each thread of a Python does now: its stack, the system call and the lock that it waits for,\n"
 	"who has that lock, deadlocks, and who has the GIL.  Nothing is loaded into the process, and a process\n"
 	"that hangs is shown as well.\n"
 	"\n"
-	"  -p, --pid PID     the process\n"
-	"  -l, --locals      the variables of each frame, as by repr(); no code of the process runs for it\n"
-	"  -n, --native      native frames as well\n"
-	"  -t, --tasks       the tasks of asyncio that wait: the stacks of their coroutines, and what they await\n"
-	"  -j, --json        a line of JSON for each thread of Python's\n"
-	"  -h, --help        this text\n";
+	"  -p, --pid PID      the process; may be given many times\n"
+	"  -u, --user USER    every Python of that user\n"
+	"  -a, --all          every Python\n"
+	"  -l, --locals       the variables of each frame, as by repr(); no code of the process runs for it\n"
+	"  -n, --native       native frames as well\n"
+	"  -t, --tasks        the tasks of asyncio that wait: the stacks of their coroutines, and what they await\n"
+	"  -j, --json         a line of JSON for each thread of Python's\n"
+	"  -o, --output FILE  write to the file; JSON if its name ends in .json or .jsonl\n"
+	"  -h, --help         this text\n";
+
+static int add_pid(struct request *r, const char *text)
+{
+	unsigned long long pid;
+	char *end;
+
+	pid = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || !pid || pid > INT32_MAX) {
+		fprintf(stderr, "dtap dump: '%s' is no process id\n", text);
+		return CMD_USAGE;
+	}
+	if (r->n == sizeof(r->pids) / sizeof(r->pids[0])) {
+		fprintf(stderr, "dtap dump: no more than %zu processes at a time\n", r->n);
+		return CMD_USAGE;
+	}
+	r->pids[r->n++] = (uint32_t)pid;
+	return CMD_OK;
+}
+
+static int set_user(struct request *r, const char *text)
+{
+	r->by_user = user_of(text, &r->user);
+	if (!r->by_user)
+		fprintf(stderr, "dtap dump: there is no user '%s'\n", text);
+	return r->by_user ? CMD_OK : CMD_USAGE;
+}
+
+/* One option.  CMD_OK, or the exit code. */
+static int take(struct request *r, int c)
+{
+	switch (c) {
+	case 'p':
+		return add_pid(r, optarg);
+	case 'u':
+		return set_user(r, optarg);
+	case 'a':
+		r->all = true;
+		break;
+	case 'j':
+		r->dump.json = true;
+		break;
+	case 'o':
+		r->output = optarg;
+		r->dump.json = r->dump.json || ends_with(optarg, ".json") || ends_with(optarg, ".jsonl");
+		break;
+	case 'n':
+		r->what |= DTAP_THREADS_NATIVES;
+		break;
+	case 'l':
+		r->what |= DTAP_THREADS_LOCALS;
+		break;
+	case 't':
+		r->dump.tasks = true;
+		break;
+	default:
+		fprintf(stderr, "dtap dump: it is of this moment; for some time use dtap sample -d SECONDS\n");
+		return CMD_USAGE;
+	}
+	return CMD_OK;
+}
 
 int cmd_dump(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "pid", required_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' },
+		{ "user", required_argument, NULL, 'u' }, { "all", no_argument, NULL, 'a' },
 		{ "native", no_argument, NULL, 'n' }, { "locals", no_argument, NULL, 'l' },
-		{ "tasks", no_argument, NULL, 't' }, { "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{ "tasks", no_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
-	unsigned int what = 0;
-	bool json = false, tasks = false;
-	uint32_t pids[64];
-	size_t n = 0;
+	struct request r = { 0 };
 	int c, code = CMD_OK;
 
-	while ((c = getopt_long(argc, argv, "p:jlnthd:i:", options, NULL)) != -1) {
-		unsigned long long pid;
-		char *end;
-
-		switch (c) {
-		case 'p':
-			pid = strtoull(optarg, &end, 10);
-			if (!isdigit((unsigned char)*optarg) || *end || !pid || pid > INT32_MAX) {
-				fprintf(stderr, "dtap dump: '%s' is no process id\n", optarg);
-				return CMD_USAGE;
-			}
-			if (n == sizeof(pids) / sizeof(pids[0])) {
-				fprintf(stderr, "dtap dump: no more than %zu processes at a time\n", n);
-				return CMD_USAGE;
-			}
-			pids[n++] = (uint32_t)pid;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'n':
-			what |= DTAP_THREADS_NATIVES;
-			break;
-		case 'l':
-			what |= DTAP_THREADS_LOCALS;
-			break;
-		case 't':
-			tasks = true;
-			break;
-		case 'd':
-		case 'i':
-			fprintf(stderr, "dtap dump: it is of this moment; for some time use dtap sample -d SECONDS\n");
-			return CMD_USAGE;
-		default:
+	while (!code && (c = getopt_long(argc, argv, "p:u:ajlnto:hd:i:", options, NULL)) != -1) {
+		if (c == 'h' || c == '?')
 			return help_or_mistake(c, help);
-		}
+		code = take(&r, c);
+	}
+	if (code)
+		return code;
+	if (argc > optind && !argv[optind][strspn(argv[optind], "0123456789")]) {
+		fprintf(stderr, "dtap dump: a process is named by -p: dtap dump -p %s\n", argv[optind]);
+		return CMD_USAGE;
 	}
 	if (!help_has_words(argc, 0, help))
 		return CMD_USAGE;
-	if (!n) {
-		fputs(help, stderr);
+	if ((r.n > 0) + r.all + r.by_user != 1) {
+		fputs(r.n || r.all || r.by_user ? "dtap dump: it is -p, or -u, or -a\n" : help, stderr);
 		return CMD_USAGE;
 	}
-	for (size_t i = 0; i < n; i++) {
-		int one;
-
-		if (i && !json)
-			putchar('\n');
-		one = dump(pids[i], json, tasks, what);
-		code = one ? one : code;
+	if (r.output && !freopen(r.output, "we", stdout)) {
+		fprintf(stderr, "dtap dump: cannot write %s: %s\n", r.output, strerror(errno));
+		return CMD_ERROR;
 	}
-	return code;
+	return r.n ? dump_named(&r) : dump_found(&r);
 }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,6 +17,8 @@
 
 #include "base/arena.h"
 #include "base/proc.h"
+#include "base/strbuf.h"
+#include "place/kernel.h"
 #include "probe/probe.h"
 #include "probe/procs.h"
 #include "session/budget.h"
@@ -34,6 +37,17 @@ static const size_t nlanguages = sizeof(languages) / sizeof(languages[0]);
 const char *dtap_language_version(enum dtap_language language)
 {
 	return languages[language]->version;
+}
+
+int dtap_kernel(char *why, size_t size)
+{
+	struct strbuf text = { 0 };
+	int e = kernel_available(&text);
+
+	if (size)
+		snprintf(why, size, "%s", strbuf_str(&text));
+	strbuf_fini(&text);
+	return e;
 }
 
 /* --- messages ------------------------------------------------------------------------------------------ */

@@ -92,24 +92,50 @@ size_t pystacks_walk(const struct pystacks_reader *r, uint64_t state, struct pys
 	return n;
 }
 
+/* Is the process a child of ours? */
+static bool is_child(uint32_t pid)
+{
+	struct strbuf text = { 0 };
+	const char *parent = proc_read((pid_t)pid, "status", &text) ? NULL : proc_status_field(strbuf_str(&text), "PPid");
+	bool ret = parent && strtol(parent, NULL, 10) == getpid();
+
+	strbuf_fini(&text);
+	return ret;
+}
+
+/* Has thread @tid ended?  Then take note of it, unless it is a process whose status somebody else here waits for. */
+static bool has_ended(const struct pystacks_reader *r, uint32_t tid)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, tid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL) || !info.si_pid)
+		return false;
+	if (tid != r->mem.pid || !is_child(tid))
+		waitid(P_PID, tid, &info, WEXITED | WNOHANG | __WALL);
+	return true;
+}
+
 /*
  * Stop thread @tid with ptrace.  It may have stopped to receive a signal, which is then in *signal, for let_go() to
  * deliver.
  */
-static bool stop(uint32_t tid, int *signal)
+static bool stop(const struct pystacks_reader *r, uint32_t tid, int *signal)
 {
 	const struct timespec step = { 0, 50000 };
 	uint64_t until = now_ns() + STOP_NS;
-	int status;
 
 	if (!tid || ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return false;
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	while (now_ns() < until) {
-		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) == (pid_t)tid) {
-			*signal = WIFSTOPPED(status) && status >> 16 != PTRACE_EVENT_STOP ? WSTOPSIG(status) : 0;
-			return WIFSTOPPED(status);
+		siginfo_t info = { 0 };
+
+		if (!waitid(P_PID, tid, &info, WSTOPPED | WNOHANG | __WALL) && info.si_pid) {
+			*signal = info.si_status >> 8 == PTRACE_EVENT_STOP ? 0 : info.si_status & 0x7f;
+			return true;
 		}
+		if (has_ended(r, tid))
+			return false;
 		nanosleep(&step, NULL);
 	}
 	return false;		/* it is in the kernel; it is released when this process ends */
@@ -310,7 +336,7 @@ static bool read_tasks_of(struct pystacks_reader *r, struct pystack *st)
 /* Stop the thread and walk its stack.  False: it could not be stopped, and the stack is as it was seen. */
 static bool walk_stopped(struct pystacks_reader *r, uint64_t state, struct pystack *st, struct pystacks_raw *raw, size_t *n, int *signal)
 {
-	bool whole, stopped = stop(st->tid, signal);
+	bool whole, stopped = stop(r, st->tid, signal);
 
 	*n = pystacks_walk(r, state, raw, &whole);
 	st->is_unsure = !stopped || !whole;

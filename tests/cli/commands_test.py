@@ -1146,6 +1146,16 @@ def test_nothing_to_see(words):
     assert result.code == 0 and result.err.startswith(f"# dtap {words[0]}: nothing was seen: no Python "), result
 
 
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("words", [["calls"], ["record"], ["calls", "-i", "0.1"], ["flow"], ["calls", "--help"], ["calls", "--script"]])
+def test_output_that_nobody_reads(interp, words):
+    """As with "| head": it ends, and says nothing of it."""
+    child = subprocess.Popen(["sh", "-c", 'exec "$@" | :', "sh", DTAP, *words, "-c", interp.command(PROGRAM)],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    result = harness.finish(child, child.args)
+    assert not [line for line in result.err.splitlines() if not line.startswith("# ")], result
+
+
 @pytest.mark.interps("3.13")
 def test_text_and_csv_of_a_table(interp):
     result = dtap("calls", "-n", "3", "-c", interp.command(PROGRAM), "leaf", "calling.py:out*")
@@ -1316,17 +1326,28 @@ def test_top(interp, start):
 
 # --- the frame ------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.d")), ids=lambda path: path.stem)
+def words_of(path):
+    """What is the command of the file, and for whom: others than root get what is named by @otherwise."""
+    if path.parent == COMMANDS:
+        return [path.stem], ()
+    above = path.parent.with_suffix(".d")
+    words, user = words_of(above)
+    if f"@otherwise: {path.stem}" in above.read_text():
+        return words, NOBODY
+    return [*words, f"--{path.stem}", *(["9"] if f"@option: {path.stem} int" in path.read_text() else [])], user
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.d")), ids=lambda path: str(path.relative_to(COMMANDS))[:-2].replace("/", "-"))
 def test_command_is_sound(path):
     """It compiles, also as the script that --script prints, and help tells of it."""
-    words = [path.stem] if path.parent == COMMANDS else \
-        [path.parent.name, f"--{path.stem}", *(["9"] if f"@option: {path.stem} int" in path.read_text() else [])]
+    words, user = words_of(path)
     listed = dtap("--help").out
     assert re.search(rf"^  {words[0]} +\w", listed, re.M)
-    told = dtap(*words, "--help").out
+    told = dtap(*words, "--help", before=user).out
     assert ("--interval" in told) == bool(re.search(r"@output: (table|functions)$", path.read_text(), re.M)), told
     assert f"usage: dtap {words[0]} " in told and re.search(r"@summary: (.*)", path.read_text())[1] in told, told
-    script = dtap(*words, "--script", *(["f"] if "@functions: required" in path.read_text() else [])).out
+    required = any("@functions: required" in p.read_text() for p in (path, path.parent.with_suffix(".d")) if p.exists())
+    script = dtap(*words, "--script", *(["f"] if required else []), before=user).out
     assert script.startswith("#!/usr/bin/env -S dtrace -s\n")
     result = harness.run([harness.DTRACE, "-e", "-Z", "-s", "/dev/stdin", "-c", "/bin/true"], stdin=given(script))
     assert result.code == 0, result
@@ -1393,6 +1414,100 @@ def test_variants(interp, folder, tmp_path):
 
 
 @pytest.mark.interps("3.13")
+def test_additions(interp, folder, tmp_path):
+    """With an option another script's clauses and columns come behind the script's; --script prints both."""
+    command = interp.command(PROGRAM)
+    (tmp_path / "dtap/commands/mine").mkdir(parents=True)
+    (tmp_path / "dtap/commands/mine/more.d").write_text(
+        "/*\n * @value: twice T count\n *\n * It counts twice.\n */\npython*:::function-entry "
+        '/copyinstr(arg1) == "leaf"/ { @twice[copyinstr(arg1)] = sum(2); self->more = $2; }\n')
+    text = HEAD + " * @addition: more of it\n * @option: least int 3 no fewer\n *\n * It counts.\n" + CLAUSE.replace(
+        "{ @n", '/copyinstr(arg1) == "leaf" && option_more < 2 && $2 == 3/ { @n')
+    calls = witness(interp)[0]["leaf"]
+    assert lines(folder(text, "--json", "-c", command).out) == [{"n": calls, "f": "leaf"}]
+    assert lines(folder(text, "--json", "--more", "-c", command).out) == [{"n": calls, "f": "leaf", "twice": 2 * calls}]
+    assert "It counts.\n\n  -p" in folder(text, "--help").out
+    assert "It counts.\n\nIt counts twice.\n\n  -p" in folder(text, "--more", "--help").out
+    assert "option_more = 0;" in folder(text, "--script").out and "twice" not in folder(text, "--script").out
+    script = folder(text, "--script", "--more").out
+    assert "option_more = 1;" in script and "self->more = 3;" in script
+    result = harness.run([harness.DTRACE, "-e", "-Z", "-s", "/dev/stdin", "-c", "/bin/true"], stdin=given(script))
+    assert result.code == 0, result
+    (tmp_path / "dtap/commands/mine/more.d").write_text("/*\n * @colour: red\n */\n")
+    result = folder(text, "--more", "-c", "true")
+    assert result.code == 1 and "more.d:2: there is no line '@colour:'" in result.err, result
+
+
+@pytest.mark.interps("3.11")
+def test_otherwise(interp):
+    """Who may not have the kernel's probes gets another script, which says what is different."""
+    mine = interp.dir / "dtap/commands/mine"
+    mine.mkdir(parents=True)
+    (mine / "other.d").write_text(HEAD + " * @note: other numbers\n" + CLAUSE)
+    mine.with_suffix(".d").write_text(HEAD.replace("f F text", "f F int") + " * @needs: kernel\n * @otherwise: other\n */\n"
+                                      "syscall::exit_group:entry /targeted/ { @n[1] = count(); }\n")
+    environment, command = {**os.environ, "XDG_CONFIG_HOME": str(interp.dir)}, interp.command(PROGRAM)
+    os.chmod(interp.dir / "calling.py", 0o644)
+    result = dtap("mine", "--json", "-c", command, env=environment)
+    assert {row["f"] for row in lines(result.out)} == {1} and result.err == "", result
+    for path in (interp.dir / "dtap").rglob("*.d"):
+        os.chown(path, 65534, 65534)
+    result = dtap("mine", "--json", "-c", command, env=environment, before=NOBODY)
+    assert result.err == "# dtap mine: other numbers\n" and "leaf" in {row["f"] for row in lines(result.out)}, result
+
+
+READ = """
+import json, threading, time
+def busy(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+def sleeps():
+    time.sleep(1)
+def aside():
+    busy(0.3)
+thread = threading.Thread(target=aside)
+thread.start()
+busy(0.3)
+sleeps()
+thread.join()
+print(json.dumps(time.process_time_ns()))
+"""
+
+
+def check_times(result):
+    """The program says its CPU time: it is where it was used, and no more; waits are beside it."""
+    used, = [int(line) for line in result.out.splitlines() if line.isdigit()]
+    rows = [row for row in lines("\n".join(line for line in result.out.splitlines() if not line.isdigit()))
+            if row["file"].endswith("/script.py")]
+    cpu = {name: sum(row["cpu_self_ns"] for row in rows if row["function"] == name) for name in ("busy", "sleeps")}
+    assert used / 4 < cpu["busy"] <= used and cpu["sleeps"] < cpu["busy"] / 4, (cpu, result)
+    assert any(row["self_ns"] > row["cpu_self_ns"] for row in rows if row["function"] == "sleeps"), result
+    assert not [row for row in rows if row["cpu_total_ns"] > row["total_ns"]], result
+
+
+def test_stacks_read_from_outside(interp, folder):
+    result = folder((COMMANDS / "record/sample/outside.d").read_text(), "--sample", "97", "--json", "-c", interp.command(READ))
+    assert result.code == 0 and result.err.startswith("# dtap mine: the kernel's samples are for root"), result
+    check_times(result)
+
+
+@pytest.mark.interps("3.11")
+def test_sample_as_an_ordinary_user(interp):
+    command = interp.command(READ)
+    os.chmod(interp.dir / "script.py", 0o644)
+    result = dtap("record", "--sample", "97", "--json", "-c", command, before=NOBODY)
+    assert result.code == 0 and result.err.startswith("# dtap record: the kernel's samples are for root"), result
+    check_times(result)
+    result = dtap("sample", "--hz", "50", "--json", "-c", command, before=NOBODY)
+    used, = [int(line) for line in result.out.splitlines() if line.isdigit()]
+    rows = lines("\n".join(line for line in result.out.splitlines() if not line.isdigit()))
+    assert 5 <= sum(row["self"] for row in rows if row["function"].endswith("busy")) <= 50 * used / 1e9 + 5, result
+    result = dtap("sample", "--hz", "0", "-c", command, before=NOBODY)
+    assert result.code == 2 and "--hz: stacks can be read 1 to 1000 times a second" in result.err, result
+
+
+@pytest.mark.interps("3.13")
 def test_stacks_in_a_table(interp, folder):
     """A stack that is a key is a row of its own, and a list in JSON."""
     head = HEAD.replace("f F text", "stack STACK stack")
@@ -1435,6 +1550,8 @@ def test_stacks_that_look_alike(interp, folder):
     (HEAD + " * @value: a\n" + CLAUSE, "6: @value: takes 3 words"),
     (HEAD + " * @value: a A colour\n" + CLAUSE, "6: there is no kind 'colour', but int, count"),
     (HEAD + " * @option: a int 1 one\n * @variant: a bool two\n" + CLAUSE, "7: option a is there twice"),
+    (HEAD + " * @reads: hz\n" + CLAUSE, "1: @reads: is for the output tree"),
+    (HEAD.replace("table", "tree") + " * @reads: hz\n" + CLAUSE, "1: @reads: there is no @option 'hz' of the kind int"),
     (HEAD.replace("@summary", "summary") + CLAUSE, "1: the head has no line '@summary:'"),
 ])
 def test_mistakes_in_a_head(folder, text, message):

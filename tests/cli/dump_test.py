@@ -328,3 +328,53 @@ def test_python_among_native_frames(running):
     key, caller = (next(i for i, line in enumerate(lines) if name in line) for name in ("<lambda> (", "through_c ("))
     assert caller - key > 1 and all("[" in line for line in lines[key + 1:caller]), thread
     assert "_PyEval_EvalFrameDefault" not in thread
+
+
+FAMILY = """
+import json, os, subprocess, sys
+def waits():
+    sys.stdin.readline()
+if len(sys.argv) > 1:
+    print("ready", flush=True)
+    waits()
+    sys.exit()
+children = []
+for user in (0, 65534):
+    children.append(subprocess.Popen([sys.executable, __file__, "child"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user))
+    children[-1].stdout.readline()
+pids = [child.pid for child in children]
+said = [subprocess.run([*DUMP, *words.replace("PIDS", " ".join(f"-p {pid}" for pid in pids)).split()], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True) for words in WORDS]
+print(json.dumps([pids, [[done.returncode, done.stdout, done.stderr] for done in said]]))
+for child in children:
+    child.stdin.close()
+    child.wait()
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11")
+def test_all_and_of_a_user(interp, tmp_path):
+    """In a pid namespace: every Python, those of a user, several by number; what is no Python is left out."""
+    words = ["--json -a", "--json -u 65534", "--json -u root", "PIDS", "-u 65533", f"-o {tmp_path}/all.jsonl -a"]
+    program = FAMILY.replace("WORDS", repr(words)).replace("DUMP", repr([str(harness.BUILD / "dtap"), "dump"]))
+    result = harness.run(["unshare", "--pid", "--mount-proc", "--fork", *interp.argv_of(program)])
+    pids, said = json.loads(result.out)
+    waits = [{row["pid"] for row in map(json.loads, out.splitlines()) if row["frames"][0]["function"] == "waits"}
+             for _, out, _ in said[:3]]
+    assert waits == [set(pids), {pids[1]}, {pids[0]}], result
+    assert [code for code, _, _ in said] == [0, 0, 0, 0, 1, 0], result
+    assert re.findall(r"^Process (\d+)", said[3][1], re.M) == [str(pid) for pid in pids] and "\n\nProcess" in said[3][1], result
+    assert said[4][2] == "dtap dump: there is no Python of that user that may be read\n"
+    assert said[5][1] == "" and set(pids) <= {json.loads(line)["pid"] for line in (tmp_path / "all.jsonl").read_text().splitlines()}
+
+
+@pytest.mark.parametrize("words, message", [
+    (["1234"], "dtap dump: a process is named by -p: dtap dump -p 1234\n"), (["-a", "-p", "1"], "dtap dump: it is -p, or -u, or -a\n"),
+    (["-u", "nobody-at-all"], "dtap dump: there is no user 'nobody-at-all'\n"),
+    (["-p", "1", "-o", "/nosuch/x"], "dtap dump: cannot write /nosuch/x: No such file or directory\n"),
+])
+def test_wrong_command_lines(words, message):
+    result = dump(*words)
+    assert result.code in (1, 2) and (result.out, result.err) == ("", message), result

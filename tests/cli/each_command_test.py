@@ -12,7 +12,7 @@ import zlib
 import pytest
 
 import harness
-from commands_test import NOBODY, dtap, lines
+from commands_test import COMMANDS, NOBODY, dtap, lines
 
 pytestmark = pytest.mark.needs_root
 
@@ -231,8 +231,31 @@ def test_each_other_command(made, program, command):
     assert bool(rows) == (program == "asyncio") or command != "tasks", result
 
 
+def otherwise(command):
+    """Has it a script for who may not have the kernel's probes?"""
+    name, *options = command.split()
+    path = COMMANDS / f"{name}.d" if not options else COMMANDS / name / f"{options[0][2:]}.d"
+    return "@otherwise:" in path.read_text()
+
+
+# What that one counts, if it counts.
+INSTEAD = {
+    "io": lambda rows: summed(rows, "calls", lambda row: row["what"] == "write" and row["file"].isdigit() and at_step(row)),
+}
+
+
+@pytest.mark.parametrize("program, command, made", cases([c for c in sorted(KERNEL) if otherwise(c)], ["3.11"]), indirect=["made"])
+def test_what_an_ordinary_user_gets_instead(made, program, command):
+    """Another script, which tells what is different."""
+    rows, told, result = result_of(made, program, command, [], before=NOBODY)
+    assert result.err.startswith(f"# dtap {command.split()[0]}: ") and " for root: " in result.err, result
+    assert rows and {row["pid"] for row in rows} <= told.keys(), result
+    if command in INSTEAD:
+        assert INSTEAD[command](rows) == {pid: n for pid, n in told.items() if n}, result
+
+
 @pytest.mark.interps("3.11")
-@pytest.mark.parametrize("command", sorted(KERNEL))
+@pytest.mark.parametrize("command", [c for c in sorted(KERNEL) if not otherwise(c)])
 def test_what_an_ordinary_user_cannot(interp, command):
     """It is said why, and what one can do."""
     result = dtap(*command.split(), "-c", interp.command("pass"), before=NOBODY)

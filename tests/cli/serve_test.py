@@ -409,6 +409,14 @@ def test_mistakes(tmp_path, text, said):
     assert result.code == 1 and result.out == "" and said in result.err, result
 
 
+@pytest.mark.parametrize("words, there", [("record", False), ("record --cpu", True), ("record --sample 9", False)])
+def test_option_that_names_another_script(tmp_path, words, there):
+    """It is that script that runs, with its values."""
+    result = check(tmp_path, f'scripts:\n  a: {{ command: "{words}", metrics: {{ cpu_at_return: {{ }} }} }}\n')
+    assert ("has no value 'cpu_at_return'" in result.err) == (not there), result
+    assert "name an output for them (profiles)" in result.err or not there, result
+
+
 # --- labels of processes, and Prometheus ----------------------------------------------------------------
 
 PROCESSES = """listen: 127.0.0.1:0

@@ -7,6 +7,7 @@
  * @value: ran - busy
  * @value: waited - self
  * @needs: kernel
+ * @otherwise: outside
  * @option: sample int 97 so many samples a second on each CPU
  *
  * Time on a CPU is sampled: each sample stands for a second divided by their number.  Time off it is that of each wait, from where

@@ -1,37 +1,11 @@
 #!/usr/bin/env -S dtrace -s
 /*
  * @summary: how long calls of some functions take, as a distribution, and the slowest calls with what they waited for
- * @output: distribution
- * @key: function FUNCTION text
- * @key: module MODULE text
- * @key: pid PID pid
- * @key: by BY text
- * @value: calls calls count
- * @value: average average time
- * @value: longest longest time
- * @value: took TOOK time
- * @field: duration DURATION time
- * @field: began WHEN clock
- * @field: pid PID pid
- * @field: tid TID pid
- * @field: function FUNCTION text
- * @field: ended END word
- * @field: arguments ARGUMENTS text
  * @field: waited WAITED time
  * @field: called IN text
  * @field: with WITH text
  * @field: sql SQL text
  * @field: where WHERE stack
- * @functions: required
- * @option: by text - the parameter whose values have a distribution each; :task is asyncio's task
- *
- * The number behind a bar is how many calls took as long as it says, or up to twice as long.  A generator or coroutine
- * that stops and goes on later is called anew then.  Other functions cost nothing.  With --by PARAMETER each value of that
- * parameter, as repr() has it when the call begins, has a distribution of its own; a call that has no such one is an
- * error, which is told.  With --by :task each of asyncio's tasks has one, by its name; (none) is outside of tasks.
- *
- * The slowest calls, up to ten or -n, are those of all that took at least half as long as the longest: when they began, how they
- * ended, and their arguments as these were then, at the end.
  *
  * IN is the function of C that took the longest of each of them, WAITED for how long: sleep, recv, read, acquire, execute of
  * a database; one that computes is there like one that waits.  WITH has its arguments, of files the path, of sockets the addresses,
@@ -41,14 +15,7 @@
  * ordinary user can: for root dtap record --sample has it, and dtap lock who waits for locks.
  * Each call of a function of C in the program costs some ten nanoseconds, each within calls of FUNCTION a microsecond.
  */
-#pragma D option quiet
 
-self int depth;
-self uint64_t start[int];
-self string by[int];
-self uint64_t longest;
-self uint64_t began;
-self uint64_t took;
 /* Of each call that is going on, the longest of the functions of C. */
 self uint64_t most[int];
 self string called[int];
@@ -63,27 +30,10 @@ self string ran;
 $selected:entry,
 $selected:resume
 {
-	self->depth++;
-	self->start[self->depth] = timestamp;
-	self->by[self->depth] = "";
 	self->most[self->depth] = 0;
 	self->called[self->depth] = "(nothing)";
 	self->with[self->depth] = "";
 	self->sql[self->depth] = "";
-}
-
-$selected:entry,
-$selected:resume
-/option_by != "-" && option_by != ":task"/
-{
-	self->by[self->depth] = pyshow(pyarg(option_by));
-}
-
-$selected:entry,
-$selected:resume
-/option_by == ":task"/
-{
-	self->by[self->depth] = pytask != "" ? pytask : "(none)";
 }
 
 python*:::cfunction-entry
@@ -113,22 +63,13 @@ python*:::cfunction-return
 	self->where[self->depth] = self->at;
 }
 
+/* The call is over: depth is its caller's already. */
 $selected:return,
 $selected:raise,
 $selected:yield
-/self->depth/
+/self->took/
 {
-	this->took = timestamp - self->start[self->depth];
-	self->began = this->took >= self->longest / 2 ? self->start[self->depth] : 0;
-	self->took = this->took;
-	self->longest = this->took > self->longest ? this->took : self->longest;
-	self->start[self->depth] = 0;
-	self->depth--;
 	self->inside = self->depth ? self->inside : 0;
-	@calls[probefunc, probemod, pid, self->by[self->depth + 1]] = count();
-	@average[probefunc, probemod, pid, self->by[self->depth + 1]] = avg(this->took);
-	@longest[probefunc, probemod, pid, self->by[self->depth + 1]] = max(this->took);
-	@took[probefunc, probemod, pid, self->by[self->depth + 1]] = quantize(this->took);
 }
 
 /* What a call within waited for, its caller did, too. */

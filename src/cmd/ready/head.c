@@ -15,6 +15,7 @@ enum { TEXT_MAX = 1 << 20, WORDS_MAX = 5 };
 struct reading {
 	struct arena *a;
 	struct ready_head *h;
+	const char *path;
 	struct strbuf about;
 	unsigned int line;
 	struct strbuf *err;
@@ -24,7 +25,7 @@ static int __attribute__((format(printf, 2, 3))) mistake(struct reading *r, cons
 {
 	va_list ap;
 
-	strbuf_printf(r->err, "%s:%u: ", r->h->path, r->line);
+	strbuf_printf(r->err, "%s:%u: ", r->path, r->line);
 	va_start(ap, fmt);
 	strbuf_vprintf(r->err, fmt, ap);
 	va_end(ap);
@@ -153,6 +154,24 @@ static int set_functions(struct reading *r, char **words)
 	return i < 3 ? 0 : -EINVAL;
 }
 
+static int set_otherwise(struct reading *r, char **words)
+{
+	r->h->otherwise = words[0];
+	return 0;
+}
+
+static int set_note(struct reading *r, char **words)
+{
+	r->h->note = words[0];
+	return 0;
+}
+
+static int set_reads(struct reading *r, char **words)
+{
+	r->h->reads = words[0];
+	return 0;
+}
+
 static int set_needs(struct reading *r, char **words)
 {
 	static const char *const names[] = { "kernel" };
@@ -174,7 +193,7 @@ static int new_option(struct reading *r, const struct ready_option *option, cons
 	o = &h->options[h->noptions++];
 	*o = *option;
 	e = kind_of(r, kind, &o->kind);
-	if (!e && o->kind != READY_INT && o->kind != READY_TEXT && !(o->is_variant && o->kind == READY_BOOL))
+	if (!e && o->kind != READY_INT && o->kind != READY_TEXT && !((o->is_variant || o->is_addition) && o->kind == READY_BOOL))
 		return mistake(r, "an option's kind is int or text%s", o->is_variant ? ", that of a variant may be bool" : "");
 	return e;
 }
@@ -187,6 +206,11 @@ static int add_option(struct reading *r, char **words)
 static int add_variant(struct reading *r, char **words)
 {
 	return new_option(r, &(struct ready_option){ .name = words[0], .what = words[2], .is_variant = true }, words[1]);
+}
+
+static int add_addition(struct reading *r, char **words)
+{
+	return new_option(r, &(struct ready_option){ .name = words[0], .preset = "0", .what = words[1], .is_addition = true }, "bool");
 }
 
 static const struct directive {
@@ -202,6 +226,8 @@ static const struct directive {
 	{ "sort", 1, false, set_sort },		{ "functions", 1, false, set_functions },
 	{ "needs", 1, false, set_needs },	{ "live", 1, false, set_live },
 	{ "option", 4, true, add_option },	{ "variant", 3, true, add_variant },
+	{ "addition", 2, true, add_addition },	{ "otherwise", 1, false, set_otherwise },
+	{ "note", 1, true, set_note },		{ "reads", 1, false, set_reads },
 };
 
 /* Parse "@NAME: WORDS"; @line starts after the @. */
@@ -257,15 +283,15 @@ static int take_line(struct reading *r, char *line)
 	return 0;
 }
 
-static int take_comment(struct reading *r)
+static int take_comment(struct reading *r, const char *script)
 {
-	const char *begin = strstr(r->h->text, "/*"), *end = begin ? strstr(begin, "*/") : NULL;
+	const char *begin = strstr(script, "/*"), *end = begin ? strstr(begin, "*/") : NULL;
 	char *text, *line;
 	int e = 0;
 
 	if (!end)
 		return mistake(r, "a command begins with a comment that says what it is: /* @summary: ... */");
-	for (const char *s = r->h->text; s < begin; s++)
+	for (const char *s = script; s < begin; s++)
 		r->line += *s == '\n';
 	text = arena_strndup(r->a, begin + 2, (size_t)(end - begin - 2));
 	for (; !e && text; r->line++) {
@@ -290,9 +316,25 @@ static int find_sort(struct reading *r)
 	return 0;
 }
 
+/* The option that says how often stacks are read. */
+static int find_reads(struct reading *r)
+{
+	struct ready_head *h = r->h;
+
+	if (!h->reads)
+		return 0;
+	if (h->form != READY_TREE)
+		return mistake(r, "@reads: is for the output tree");
+	for (size_t i = 0; i < h->noptions; i++)
+		if (!strcmp(h->options[i].name, h->reads) && h->options[i].kind == READY_INT)
+			return 0;
+	return mistake(r, "@reads: there is no @option '%s' of the kind int", h->reads);
+}
+
 static int check(struct reading *r)
 {
 	struct ready_head *h = r->h;
+	int e;
 
 	r->line = 1;
 	if (!h->summary)
@@ -300,12 +342,13 @@ static int check(struct reading *r)
 	for (size_t i = 0; i < h->ncolumns; i++)
 		if (h->form < READY_TREE && h->columns[i].kind > READY_STACK)
 			return mistake(r, "column '%s' is of a kind for trees", h->columns[i].name);
-	return find_sort(r);
+	e = find_reads(r);
+	return e ? e : find_sort(r);
 }
 
-static int read_text(struct reading *r)
+static int read_text(struct reading *r, const char **ret)
 {
-	FILE *f = fopen(r->h->path, "re");
+	FILE *f = fopen(r->path, "re");
 	struct strbuf text = { 0 };
 	char piece[4096];
 	int e = f ? 0 : -errno;
@@ -321,24 +364,51 @@ static int read_text(struct reading *r)
 	if (f)
 		fclose(f);
 	if (e)
-		strbuf_printf(r->err, "cannot read %s: %s", r->h->path, strerror(-e));
-	r->h->text = arena_strdup(r->a, strbuf_str(&text));
+		strbuf_printf(r->err, "cannot read %s: %s", r->path, strerror(-e));
+	*ret = arena_strdup(r->a, strbuf_str(&text));
 	strbuf_fini(&text);
 	return e;
 }
 
+/* The description, without empty lines at its end. */
+static const char *about(const struct reading *r)
+{
+	const char *text = strbuf_str(&r->about);
+	size_t n = r->about.len;
+
+	while (n > 1 && text[n - 1] == '\n' && text[n - 2] == '\n')
+		n--;
+	return arena_strndup(r->a, text, n);
+}
+
 int ready_head_read(struct arena *a, const char *name, const char *path, struct ready_head *h, struct strbuf *err)
 {
-	struct reading r = { .a = a, .h = h, .line = 1, .err = err };
+	struct reading r = { .a = a, .h = h, .path = path, .line = 1, .err = err };
 	int e;
 
 	*h = (struct ready_head){ .name = arena_strdup(a, name), .path = arena_strdup(a, path) };
-	e = read_text(&r);
+	e = read_text(&r, &h->text);
 	if (!e)
-		e = take_comment(&r);
+		e = take_comment(&r, h->text);
 	if (!e)
 		e = check(&r);
-	h->about = arena_strdup(a, strbuf_str(&r.about));
+	h->about = about(&r);
+	strbuf_fini(&r.about);
+	return e;
+}
+
+int ready_head_extend(struct arena *a, const char *path, struct ready_head *h, struct strbuf *err)
+{
+	struct reading r = { .a = a, .h = h, .path = path, .line = 1, .err = err };
+	const char *text;
+	int e = read_text(&r, &text);
+
+	if (!e)
+		e = take_comment(&r, text);
+	if (!e)
+		e = check(&r);
+	h->more = arena_printf(a, "%s%s", h->more ? h->more : "", text);
+	h->about = arena_printf(a, "%s%s%s", h->about, *h->about && r.about.len ? "\n" : "", about(&r));
 	strbuf_fini(&r.about);
 	return e;
 }

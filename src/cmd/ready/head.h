@@ -26,6 +26,12 @@
  *	@variant: NAME KIND WORDS	with the option NAME another script is the command: NAME.d in the folder that
  *					is called as the command and is beside its file.  Its head says of its own what
  *					it is; with KIND int it has an @option NAME, which gets the value
+ *	@addition: NAME WORDS		with the option NAME that file's clauses come behind the script's, and its columns
+ *					behind the script's own; option_NAME is then 1, else 0
+ *	@otherwise: NAME		with @needs: who may not have the kernel's probes gets that file as a variant
+ *	@note: WORDS			told on standard error when the run begins: what is different, and why
+ *	@reads: NAME			trees: the stacks are read from outside, as dtap dump does, so many times a second
+ *					as the option NAME says (reads.h); the script only says which processes
  *
  * KIND is a row of kinds.def.  The script has a predicate "selected", true for the functions that were named.
  */
@@ -68,15 +74,19 @@ struct ready_option {
 	enum ready_kind kind;	/* int, text; of variants bool: it has no value */
 	const char *value;	/* from the command line, NULL: @preset */
 	bool is_variant;	/* another script is then the command */
+	bool is_addition;	/* another script is then a part of it */
 };
 
 struct ready_head {
 	const char *name, *path;
 	const char *text;		/* the whole file */
+	const char *more;		/* those of the additions that were asked for, or NULL */
 	const char *summary, *about;	/* @about: the description, lines ending in \n */
 	enum ready_form form;
 	enum ready_functions functions;
 	bool needs_kernel;
+	const char *otherwise;		/* the variant for who may not have the kernel's probes, or NULL */
+	const char *note, *reads;	/* or NULL */
 	struct ready_column *columns;
 	size_t ncolumns, columns_cap, nkeys;
 	struct ready_option *options;
@@ -91,6 +101,9 @@ struct ready_head {
  * in @err that names the file and, for a mistake, the line.
  */
 int ready_head_read(struct arena *a, const char *name, const char *path, struct ready_head *h, struct strbuf *err);
+
+/* Add the file @path to @h, as an addition.  Returns as ready_head_read() does. */
+int ready_head_extend(struct arena *a, const char *path, struct ready_head *h, struct strbuf *err);
 
 /* Give a variant an option of the command that it is a variant of, unless its own head has it. */
 void ready_head_inherit(struct arena *a, struct ready_head *variant, const struct ready_option *o);

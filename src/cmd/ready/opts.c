@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/user.h"
 
 /* getopt's value of the first of the command's own options, which have long names only. */
 enum { OWN = 256 };
@@ -46,19 +46,8 @@ static int add_pid(struct ready_request *r, const char *text)
 
 static int set_user(struct ready_request *r, const char *text)
 {
-	struct passwd *user = getpwnam(text);
-	unsigned long number;
-	char *end;
-
-	if (!user) {
-		errno = 0;
-		number = strtoul(text, &end, 10);
-		if (errno || end == text || *end || *text == '-' || number >= UINT32_MAX)
-			return usage(r, "there is no user '%s'", text);
-		r->user = (uid_t)number;
-	} else {
-		r->user = user->pw_uid;
-	}
+	if (!user_of(text, &r->user))
+		return usage(r, "there is no user '%s'", text);
 	r->by_user = true;
 	return 0;
 }
@@ -133,8 +122,10 @@ static int take_own(struct ready_request *r, struct ready_option *o, const char 
 	if (o->is_variant && r->variant && r->variant != o)
 		return usage(r, "it is --%s or --%s", r->variant->name, o->name);
 	r->variant = o->is_variant ? o : r->variant;
-	if (o->kind == READY_BOOL)
+	if (o->kind == READY_BOOL) {
+		o->value = "1";
 		return 0;
+	}
 	errno = 0;
 	if (o->kind == READY_INT && (strtoll(arg, &end, 10), errno || end == arg || *end))
 		return usage(r, "'%s' is no number for --%s", arg, o->name);
@@ -236,7 +227,7 @@ void ready_opts_help(const struct ready_head *h)
 			put_option(rows[i].letter, rows[i].name, rows[i].arg, rows[i].what);
 	for (i = 0; i < h->noptions; i++) {
 		put_option(0, h->options[i].name, args[h->options[i].kind], h->options[i].what);
-		if (h->options[i].preset)
+		if (h->options[i].preset && !h->options[i].is_addition && strcmp(h->options[i].preset, "-"))
 			printf("%27s(%s without it)\n", "", h->options[i].preset);
 	}
 	if (h->functions)

@@ -14,6 +14,7 @@
 #include "cmd/ready/find.h"
 #include "cmd/ready/live.h"
 #include "cmd/ready/output.h"
+#include "cmd/ready/request.h"
 #include "cmd/ready/run.h"
 #include "cmd/ready/script.h"
 
@@ -24,7 +25,7 @@ static const struct ready_form_ops *const forms[READY_FORMS] = {
 
 /* --- the run ------------------------------------------------------------------------------------------- */
 
-/* The library's messages are dtrace's; replace that name by the command's, and drop some notes. */
+/* The library's messages are dtrace's; replace that name by the command's, in each line, and drop some notes. */
 static void message(void *ctx, enum dtap_level level, const char *text)
 {
 	const struct ready_run *r = ctx;
@@ -34,10 +35,25 @@ static void message(void *ctx, enum dtap_level level, const char *text)
 	if (level == DTAP_NOTE && (strstr(text, "matched ") || strstr(text, "has exited") || strstr(text, "used no CPU time") ||
 				    strstr(text, "dtap's agent supplies")))
 		return;
-	if (!strncmp(text, "dtrace: ", 8))
-		fprintf(stderr, "%sdtap %s: %s", mark, r->req->head.name, text + 8);
-	else
-		fprintf(stderr, "%s%s", mark, text);
+	fputs(mark, stderr);
+	for (size_t n; *text; text += n) {
+		bool named = !strncmp(text, "dtrace: ", 8);
+
+		text += named ? 8 : 0;
+		n = strcspn(text, "\n");
+		n += text[n] == '\n';
+		if (named)
+			fprintf(stderr, "dtap %s: ", r->req->head.name);
+		fprintf(stderr, "%.*s", (int)n, text);
+	}
+}
+
+static void process(void *ctx, const struct dtap_process_event *e)
+{
+	struct ready_run *r = ctx;
+
+	if (r->reads)
+		ready_reads_process(r->reads, e);
 }
 
 static void record(void *ctx, const struct dtap_record *rec)
@@ -97,11 +113,17 @@ static int until(uint64_t now, uint64_t due)
 	return !due ? -1 : due <= now ? 0 : due - now > 60000 ? 60000 : (int)(due - now);
 }
 
+/* Of two times, of which 0 is never. */
+static uint64_t earlier(uint64_t x, uint64_t y)
+{
+	return x && (!y || x < y) ? x : y;
+}
+
 static int follow(struct ready_run *r)
 {
 	uint64_t now = now_ms(), interval = r->interval_ns / 1000000, end = r->req->duration_ns / 1000000;
-	uint64_t due = interval ? now + interval : 0;
-	int e = 0, wait;
+	uint64_t due = interval ? now + interval : 0, next, read;
+	int e = 0;
 
 	end = end || !r->req->duration_ns ? end : 1;
 	end = end ? now + end : 0;
@@ -113,10 +135,11 @@ static int follow(struct ready_run *r)
 			e = show(r, false);
 			due += interval * ((now - due) / interval + 1);
 		}
-		wait = until(now, due && (!end || due < end) ? due : end);
+		read = r->reads ? ready_reads_turn(r->reads) : 0;
+		next = earlier(read, earlier(due, end));
 		if (e || ferror(r->out))
 			dtap_stop(r->t);
-	} while (dtap_turn(r->t, wait) > 0);
+	} while (dtap_turn(r->t, until(now, next)) > 0);
 	return e;
 }
 
@@ -169,7 +192,8 @@ static int run(struct ready_run *r)
 static int trace(const struct ready_request *q)
 {
 	struct ready_run r = { .req = q, .interval_ns = q->interval_ns, .sort = "self" };
-	struct dtap_conf conf = { .size = sizeof(conf), .language = DTAP_D, .message = message, .record = record, .ctx = &r };
+	struct dtap_conf conf = { .size = sizeof(conf), .language = DTAP_D, .message = message, .record = record, .process = process,
+				  .ctx = &r };
 	int e = ready_output_choose(&r), later;
 
 	if (!e && q->interval_ns && !forms[q->head.form]->repeats) {
@@ -178,10 +202,16 @@ static int trace(const struct ready_request *q)
 						     : "this prints one result at its end: -d SECONDS ends it, in a loop of the shell again and again");
 		e = CMD_USAGE;
 	}
+	if (!e && q->head.reads) {
+		r.reads = ready_reads_new(&r);
+		e = r.reads ? 0 : CMD_USAGE;
+	}
 	if (!e)
 		e = ready_output_open(&r);
 	if (e)
-		return e;
+		goto out;
+	if (q->head.note)
+		fprintf(stderr, "# dtap %s: %s\n", q->head.name, q->head.note);
 	if (q->head.sort_name)
 		r.sort = q->head.sort_name;
 	if (!r.interval_ns)
@@ -194,7 +224,10 @@ static int trace(const struct ready_request *q)
 		forms[q->head.form]->fini(&r);
 	dtap_free(r.t);
 	later = ready_output_close(&r);
-	return e ? e : later;
+	e = e ? e : later;
+out:
+	ready_reads_free(r.reads);
+	return e;
 }
 
 /* --- the command --------------------------------------------------------------------------------------- */
@@ -208,48 +241,11 @@ bool ready_is(const char *name)
 	return is;
 }
 
-static int read_head(struct ready_request *q, const char *name, const char *path)
-{
-	struct strbuf err = { 0 };
-	int e = path ? ready_head_read(q->arena, name, path, &q->head, &err) : -ENOENT;
-
-	if (e)
-		fprintf(stderr, "dtap %s: %s\n", name, path ? strbuf_str(&err) : "there is no such command");
-	strbuf_fini(&err);
-	return e ? CMD_ERROR : 0;
-}
-
-/* Another script is the command, with options of its own beside the variants'. */
-static int become_variant(struct ready_request *q, int argc, char **argv)
-{
-	struct ready_request v = { .arena = q->arena };
-	const char *path = ready_find_variant(q->arena, q->head.path, q->variant->name);
-	int e;
-
-	if (!path) {
-		fprintf(stderr, "dtap %s: it has no script '%s' in the folder %.*s\n", q->head.name, q->variant->name,
-			(int)(strlen(q->head.path) - strlen(".d")), q->head.path);
-		return CMD_ERROR;
-	}
-	e = read_head(&v, q->head.name, path);
-	for (size_t i = 0; !e && i < q->head.noptions; i++)
-		if (q->head.options[i].is_variant)
-			ready_head_inherit(q->arena, &v.head, &q->head.options[i]);
-	if (!e)
-		e = ready_opts_parse(&v, argc, argv);
-	*q = v;
-	return e;
-}
-
 int ready_main(int argc, char **argv)
 {
 	struct ready_request q = { .arena = arena_new() };
-	int e = read_head(&q, argv[0], ready_find(q.arena, argv[0]));
+	int e = ready_request_read(&q, argc, argv);
 
-	if (!e)
-		e = ready_opts_parse(&q, argc, argv);
-	if (!e && q.variant)
-		e = become_variant(&q, argc, argv);
 	if (!e && q.help)
 		ready_opts_help(&q.head);
 	else if (!e && q.script)
@@ -274,7 +270,7 @@ static void list_one(void *ctx, const char *name, const char *path)
 	if (ready_head_read(l->a, name, path, &h, &err))
 		fprintf(l->f, "  %-10s (%s)\n", name, strbuf_str(&err));
 	else
-		fprintf(l->f, "  %-10s %s\n", name, h.summary);
+		fprintf(l->f, "  %-10s %s%s\n", name, h.summary, h.needs_kernel && !h.otherwise ? " (for root)" : "");
 	strbuf_fini(&err);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cmd/ready/opts.h"
+#include "cmd/ready/reads.h"
 #include "dtap.h"
 
 enum ready_format {
@@ -20,6 +21,7 @@ enum ready_format {
 struct ready_run {
 	const struct ready_request *req;
 	struct dtap *t;
+	struct ready_reads *reads;	/* of commands with @reads, else NULL */
 	FILE *out;
 	enum ready_format format;
 	const char *title;		/* of a picture; NULL: made of the request */
@@ -35,9 +37,11 @@ struct ready_run {
 	void *state;			/* private to the form */
 };
 
-/* dtap_aggregations(), of all; without any if Ctrl-C came before tracing began. */
+/* dtap_aggregations(), of all, or what was read instead; without any if Ctrl-C came before tracing began. */
 static inline int ready_aggregations(const struct ready_run *r, int (*row)(void *ctx, const struct dtap_row *row), void *ctx)
 {
+	if (r->reads)
+		return ready_reads_rows(r->reads, row, ctx);
 	return r->started ? dtap_aggregations(r->t, NULL, row, ctx) : 0;
 }
 

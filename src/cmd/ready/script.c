@@ -30,10 +30,15 @@ static const char *argument(const struct ready_head *h, size_t number)
 	return o ? ready_value(o) : NULL;
 }
 
+static const char *more(const struct ready_request *q)
+{
+	return q->head.more ? q->head.more : "";
+}
+
 /* Does the script use the selected functions as probes, not as a predicate? */
 static bool has_probes(const struct ready_request *q)
 {
-	return strstr(q->head.text, selected) != NULL;
+	return strstr(q->head.text, selected) || strstr(more(q), selected);
 }
 
 /* In the kernel place the script itself must select the processes. */
@@ -67,11 +72,11 @@ static int prelude(const struct ready_request *q, struct strbuf *out)
 	for (const struct ready_option *o = next_option(&q->head, NULL); o; o = next_option(&q->head, o)) {
 		const char *value = ready_value(o);
 
-		strbuf_printf(out, "inline %s option_%s = ", o->kind == READY_INT ? "int64_t" : "string", o->name);
-		if (o->kind == READY_INT)
-			strbuf_puts(out, value);
-		else
+		strbuf_printf(out, "inline %s option_%s = ", o->kind == READY_TEXT ? "string" : "int64_t", o->name);
+		if (o->kind == READY_TEXT)
 			ready_literal(value, strlen(value), out);
+		else
+			strbuf_puts(out, value);
 		strbuf_puts(out, ";\n");
 	}
 	if (e)
@@ -122,6 +127,8 @@ int ready_script_print(const struct ready_request *q)
 	if (!e)
 		e = put_text(q, behind, true, &text);
 	if (!e)
+		e = put_text(q, more(q), true, &text);
+	if (!e)
 		fputs(strbuf_str(&text), stdout);
 	strbuf_fini(&text);
 	return e;
@@ -129,11 +136,13 @@ int ready_script_print(const struct ready_request *q)
 
 int ready_script_add(const struct ready_request *q, struct dtap *t)
 {
-	struct strbuf text = { 0 }, script = { 0 };
+	struct strbuf text = { 0 }, script = { 0 }, script_more = { 0 };
 	int e = prelude(q, &text);
 
 	if (!e && has_probes(q))
 		e = put_text(q, q->head.text, false, &script);
+	if (!e)
+		e = put_text(q, more(q), false, &script_more);
 	if (e)
 		goto out;
 	dtap_set(t, "quiet", NULL);
@@ -143,7 +152,10 @@ int ready_script_add(const struct ready_request *q, struct dtap *t)
 	if (text.len)
 		dtap_script(t, DTAP_TEXT, strbuf_str(&text));
 	dtap_script(t, script.len ? DTAP_TEXT : DTAP_FILE, script.len ? strbuf_str(&script) : q->head.path);
+	if (script_more.len)
+		dtap_script(t, DTAP_TEXT, strbuf_str(&script_more));
 out:
+	strbuf_fini(&script_more);
 	strbuf_fini(&text);
 	strbuf_fini(&script);
 	return e;

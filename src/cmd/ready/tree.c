@@ -307,7 +307,7 @@ int ready_tree_read(struct ready_tree *t, struct ready_run *r)
 		ready_tree_note(t, reading.h->columns[i].kind);
 	if (!e)
 		e = ready_aggregations(r, take_row, &reading);
-	if (!e && reading.h->needs_kernel && (r->req->all || r->req->by_user))
+	if (!e && reading.h->needs_kernel)
 		keep_pythons(t);
 	return e ? e : ready_tree_end(t);
 }

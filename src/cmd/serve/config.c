@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,9 @@
 #include "base/sha256.h"
 #include "base/strbuf.h"
 #include "cmd/ready/find.h"
-#include "cmd/ready/opts.h"
+#include "cmd/ready/request.h"
 #include "cmd/serve/item.h"
+#include "cmd/user.h"
 #include "dtap.h"
 
 enum {
@@ -624,16 +624,14 @@ static void read_users(struct reader *r, const yaml_node_t *node, void *into)
 
 	read_texts(r, node, &names);
 	for (size_t i = 0; i < names.n; i++) {
-		const struct passwd *user = getpwnam(names.v[i]);
-		char *end;
-		unsigned long number = strtoul(names.v[i], &end, 10);
+		uid_t user;
 
-		if (!user && (!isdigit((unsigned char)*names.v[i]) || *end || number >= UINT32_MAX)) {
+		if (!user_of(names.v[i], &user)) {
 			mistake(r, node, "there is no user '%s'", names.v[i]);
 			continue;
 		}
 		rule->users = arena_grow(r->c->arena, rule->users, &rule->users_cap, rule->nusers, sizeof(*rule->users));
-		rule->users[rule->nusers++] = user ? user->pw_uid : (uid_t)number;
+		rule->users[rule->nusers++] = user;
 	}
 }
 
@@ -858,6 +856,8 @@ static const char *unfit(const struct ready_request *q)
 		return "-p, -c and -u are not for a service: write a rule";
 	if (q->output || q->json || q->rows || q->interval_ns || q->duration_ns)
 		return "-o, -j, -n, -i and -d are not for a service";
+	if (q->head.reads)
+		return "it reads stacks from outside, which is not for a service, and may not have the kernel's probes";
 	return q->help || q->script ? "-h and -s are not for a service" : NULL;
 }
 
@@ -866,8 +866,6 @@ static void read_command(struct reader *r, const yaml_node_t *node, void *into)
 	struct serve_script *s = into;
 	struct ready_request *q = arena_new_of(r->c->arena, struct ready_request);
 	struct serve_texts words = { 0 };
-	struct strbuf why = { 0 };
-	const char *path;
 	char **argv;
 	int argc = 0;
 
@@ -877,10 +875,8 @@ static void read_command(struct reader *r, const yaml_node_t *node, void *into)
 		return;
 	}
 	q->arena = r->c->arena;
-	path = ready_find(q->arena, words.v[0]);
-	if (!path || ready_head_read(q->arena, words.v[0], path, &q->head, &why)) {
-		mistake(r, node, "%s", path ? strbuf_str(&why) : "there is no such ready-made command; dtap --help lists them");
-		strbuf_fini(&why);
+	if (!ready_find(q->arena, words.v[0])) {
+		mistake(r, node, "there is no such ready-made command; dtap --help lists them");
 		return;
 	}
 	argv = arena_alloc(q->arena, (words.n + 2) * sizeof(*argv));
@@ -888,7 +884,7 @@ static void read_command(struct reader *r, const yaml_node_t *node, void *into)
 	argv[argc++] = arena_strdup(q->arena, "--all");
 	for (size_t i = 1; i < words.n; i++)
 		argv[argc++] = arena_strdup(q->arena, words.v[i]);
-	if (ready_opts_parse(q, argc, argv))
+	if (ready_request_read(q, argc, argv))
 		mistake(r, node, "%s is not to be run like that", words.v[0]);
 	else if (unfit(q))
 		mistake(r, node, "%s", unfit(q));
