@@ -6,12 +6,13 @@
 
 #include "vm/prog.h"
 
-enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC };
+/* ELEM: an element of a map, which a helper has found; MAYBE: the same, or 0. */
+enum kind { UNSET, NUMBER, FRAME, CTX, VALUE, SCRATCH, MAP, FUNC, ELEM, MAYBE };
 
 struct val {
 	uint8_t kind;
-	uint32_t index;		/* VALUE, MAP: the map; FUNC: the function; NUMBER: 1 if it is known */
-	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH: the offset; a known NUMBER: its value, not negative */
+	uint32_t index;		/* VALUE, MAP, ELEM, MAYBE: the map; FUNC: the function; NUMBER: 1 if it is known */
+	int32_t off;		/* FRAME, CTX, VALUE, SCRATCH, ELEM: the offset; a known NUMBER: its value, not negative */
 };
 
 struct state {

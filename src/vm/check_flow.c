@@ -96,6 +96,14 @@ static int access(struct check *c, struct vm_func *f, uint32_t at, struct val ba
 		if (write && map->readonly)
 			return vm_refuse(c, at, "map %u is read-only", base.index);
 		break;
+	case ELEM:
+		if (off < 0 || off + size > spec->maps[base.index].value_size || (atomic && off % size) ||
+		    (write && spec->maps[base.index].readonly)) {
+			c->p->notes[at].safe = false;
+			return 0;
+		}
+		break;
+	case MAYBE:
 	case NUMBER:
 		c->p->notes[at].safe = false;	/* an earlier pass over the function may have set it */
 		return 0;
@@ -117,7 +125,7 @@ static struct val pointer_alu(struct vm_func *f, const struct bpf_insn *i, struc
 		return src;
 	if (i->code == (BPF_ALU64 | BPF_MOV | BPF_K) && i->imm >= 0)
 		return (struct val){ .kind = NUMBER, .index = 1, .off = i->imm };
-	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE && dst.kind != SCRATCH)
+	if (dst.kind != FRAME && dst.kind != CTX && dst.kind != VALUE && dst.kind != SCRATCH && dst.kind != ELEM)
 		return number;
 	if (i->code == (BPF_ALU64 | BPF_ADD | BPF_K))
 		off += i->imm;
@@ -182,6 +190,8 @@ static bool decided(const struct vm_spec *spec, struct val v, int64_t size, bool
 		return v.off >= 0 && end <= spec->scratch;
 	case VALUE:
 		return v.off >= 0 && (uint64_t)end <= spec->maps[v.index].size && !(write && spec->maps[v.index].readonly);
+	case ELEM:
+		return v.off >= 0 && end <= spec->maps[v.index].value_size && !(write && spec->maps[v.index].readonly);
 	default:
 		return false;
 	}
@@ -241,6 +251,8 @@ static int helper_flow(struct check *c, uint32_t at, struct state *s)
 		s->r[0] = (struct val){ .kind = CTX };
 	else if (h->ret == VM_RET_SCRATCH)
 		s->r[0] = (struct val){ .kind = SCRATCH };
+	else if (h->ret == VM_RET_ELEM && note->map != VM_ANY_MAP)
+		s->r[0] = (struct val){ .kind = MAYBE, .index = note->map };
 	else
 		s->r[0] = h->ret == VM_RET_VOID ? unset : number;
 	return 0;
@@ -360,6 +372,21 @@ static int insn_flow(struct check *c, struct vm_func *f, uint32_t at, struct sta
 	}
 }
 
+/* What the branch at @at shows of a register where it goes to its @k-th follower. */
+static void learn(const struct check *c, uint32_t at, int k, struct state *s)
+{
+	const struct bpf_insn *i = &c->p->insns[at];
+	bool jumps = k == 1;
+
+	if (BPF_CLASS(i->code) != BPF_JMP || BPF_SRC(i->code) != BPF_K || i->imm || !is_branch(i) ||
+	    s->r[i->dst_reg].kind != MAYBE || (BPF_OP(i->code) != BPF_JEQ && BPF_OP(i->code) != BPF_JNE))
+		return;
+	if (jumps == (BPF_OP(i->code) == BPF_JNE))
+		s->r[i->dst_reg].kind = ELEM;
+	else
+		s->r[i->dst_reg] = number;
+}
+
 static int func_flow(struct check *c, struct vm_func *f)
 {
 	bool again = true;
@@ -377,7 +404,11 @@ static int func_flow(struct check *c, struct vm_func *f)
 				return err;
 			for (int k = 0; s.reached && k < 2; k++) {
 				uint32_t to = vm_follower(c, at, k);
-				bool changed = to && merge(&c->states[to], &s);
+				struct state there = s;
+				bool changed;
+
+				learn(c, at, k, &there);
+				changed = to && merge(&c->states[to], &there);
 
 				again |= changed && is_may_goto(&c->p->insns[at]);
 			}

@@ -108,7 +108,7 @@ static void emit_check(struct compiler *c, bool write, unsigned int size)
 	struct code_buf *b = &c->b;
 
 	c->checks[write][size] = b->n;
-	for (uint32_t k = 0; k < s->nmaps; k++) {
+	for (uint32_t k = s->nmaps; k--;) {	/* the last map contains most of the others */
 		if (!code_usable(s, k, write, size) || covered(s, k, write, size))
 			continue;
 		jit_mov_imm(b, JIT_T2, (uint64_t)(uintptr_t)s->maps[k].base);
@@ -243,12 +243,14 @@ static void emit_branch(struct compiler *c, const struct bpf_insn *i, uint32_t a
 	int dst = i->dst_reg, src = i->src_reg;
 	struct code_buf *b = &c->b;
 
-	if (BPF_SRC(i->code) == BPF_K) {
+	if (BPF_SRC(i->code) == BPF_K && BPF_OP(i->code) == BPF_JSET) {
 		jit_mov_imm(b, JIT_T1, (uint64_t)(int64_t)i->imm);
 		src = JIT_T1;
 	}
 	if (BPF_OP(i->code) == BPF_JSET)
 		jit_test(b, wide, dst, src);
+	else if (BPF_SRC(i->code) == BPF_K)
+		jit_alu_imm(b, wide, JIT_CMP, dst, i->imm);
 	else
 		jit_alu(b, wide, JIT_CMP, dst, src);
 	jump_to(c, jit_jump_if(b, ccs[BPF_OP(i->code) >> 4]), at + 1 + (uint32_t)i->off);

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "abi/segment.h"
+
 static void emit_call(struct compiler *c, const struct vm_func *from, const struct vm_func *to)
 {
 	struct code_buf *b = &c->b;
@@ -141,6 +143,57 @@ static size_t emit_memory_call(struct compiler *c, const struct vm_helper *h, in
 	return jit_jump(b);
 }
 
+/* Set in @slow: the jumps of emit_quick_last(), at most. */
+enum { QUICK_JUMPS = 6, QUICK_WORDS = 3 };
+
+/* R0 = the element found last in @map if it is live and has the key at R2; else one of the *n jumps in @slow is taken. */
+static void emit_quick_last(struct compiler *c, const struct vm_map *map, size_t slow[QUICK_JUMPS], unsigned *n)
+{
+	struct code_buf *b = &c->b;
+
+	jit_load(b, 8, false, JIT_T1, JIT_THREAD, THREAD(values) + 8 * (int32_t)map->word);
+	jit_test(b, true, JIT_T1, JIT_T1);
+	slow[(*n)++] = jit_jump_if(b, JIT_EQ);
+	jit_load(b, 8, false, JIT_T1, JIT_T1, (int32_t)map->off);
+	jit_test(b, true, JIT_T1, JIT_T1);
+	slow[(*n)++] = jit_jump_if(b, JIT_EQ);
+	jit_load(b, 4, false, JIT_T2, JIT_T1, offsetof(struct abi_elem, state));
+	jit_alu_imm(b, false, JIT_CMP, JIT_T2, ABI_ELEM_LIVE);
+	slow[(*n)++] = jit_jump_if(b, JIT_NE);
+	for (uint32_t k = 0; k < map->key_size; k += 8) {
+		jit_load(b, 8, false, JIT_T2, JIT_R2, (int32_t)k);
+		jit_cmp_mem(b, JIT_T2, JIT_T1, (int32_t)(sizeof(struct abi_elem) + k));
+		slow[(*n)++] = jit_jump_if(b, JIT_NE);
+	}
+	jit_lea(b, JIT_R0, JIT_T1, (int32_t)(sizeof(struct abi_elem) + map->key_size));
+}
+
+/*
+ * The call of a helper that finds an element, without the call where the map says how.  The key is known to be readable.
+ */
+static void emit_find(struct compiler *c, const struct vm_map *map, const struct vm_helper *helper)
+{
+	struct code_buf *b = &c->b;
+	size_t slow[QUICK_JUMPS], done;
+	unsigned n = 0;
+
+	if (map->quick == VM_QUICK_FIXED && map->off <= INT32_MAX) {
+		jit_load(b, 8, false, JIT_R0, JIT_THREAD, THREAD(values) + 8 * (int32_t)map->word);
+		jit_alu_imm(b, true, JIT_ADD, JIT_R0, (int32_t)map->off);
+		return;
+	}
+	if (map->quick != VM_QUICK_LAST || map->off > INT32_MAX || map->key_size % 8 || map->key_size > 8 * QUICK_WORDS) {
+		emit_helper_call(c, helper);
+		return;
+	}
+	emit_quick_last(c, map, slow, &n);
+	done = jit_jump(b);
+	while (n)
+		jit_land(b, slow[--n], b->n);
+	emit_helper_call(c, helper);
+	jit_land(b, done, b->n);
+}
+
 static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t at)
 {
 	const struct vm_spec *s = &c->p->spec;
@@ -152,6 +205,10 @@ static void emit_helper(struct compiler *c, const struct vm_note *note, uint32_t
 	if (note->call == VM_CALL_HELPER && !helper->fn) {
 		jit_load(b, 8, false, JIT_R0, JIT_THREAD, helper->ret == VM_RET_CTX ? THREAD(ctx) :
 			 THREAD(values) + 8 * (int32_t)helper->value);
+		return;
+	}
+	if (note->call == VM_CALL_HELPER && helper->ret == VM_RET_ELEM) {
+		emit_find(c, &s->maps[note->map], helper);
 		return;
 	}
 	if (note->call == VM_CALL_HELPER) {

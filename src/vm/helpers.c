@@ -512,7 +512,7 @@ HELPER(ring_query)	/* map, what: programs ask only for the bytes not yet read */
 #define INTO_FROM { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY }
 
 const struct vm_helper shm_helpers[] = {
-	{ BPF_FUNC_map_lookup_elem, map_lookup, VM_RET_VALUE, MAP_KEY },
+	{ BPF_FUNC_map_lookup_elem, map_lookup, VM_RET_ELEM, MAP_KEY },
 	{ BPF_FUNC_map_update_elem, map_update, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_KEY, VM_ARG_VALUE, VM_ARG_ANY } },
 	{ BPF_FUNC_map_delete_elem, map_delete, VM_RET_VALUE, MAP_KEY },
 	{ BPF_FUNC_probe_read_user, probe_read, VM_RET_VALUE, INTO_FROM },

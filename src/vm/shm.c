@@ -10,6 +10,7 @@
 
 #include "vm/add.h"
 #include "vm/calls.h"
+#include "vm/enter.h"
 #include "vm/prog.h"
 #include "vm/ring.h"
 #include "abi/unwind.h"
@@ -144,6 +145,20 @@ static void find_probes(struct shm *s, const struct abi_image *h)
 	s->nprobes = h->nprobes;
 }
 
+/* Where compiled code finds the element of a lane's map, as map_lookup() does (helpers.c). */
+static void set_quick(struct vm_map *row, const struct shm_map *m, uint32_t number)
+{
+	if (m->kind == ABI_MAP_SCRATCH || m->kind == ABI_MAP_LANE_ARRAY) {
+		row->quick = VM_QUICK_FIXED;
+		row->word = SHM_LANE;
+		row->off = m->off;
+	} else if (m->kind == ABI_MAP_LANE_HASH) {
+		row->quick = VM_QUICK_LAST;
+		row->word = SHM_RECENT;
+		row->off = number * sizeof(struct shm_recent) + offsetof(struct shm_recent, found);
+	}
+}
+
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
 		     const char **why)
 {
@@ -193,6 +208,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 		row->walked = maps[k].kind == ABI_MAP_LANE_HASH || maps[k].kind == ABI_MAP_SHARED_HASH;
 		row->key_size = maps[k].key_size;
 		row->value_size = maps[k].value_size;
+		set_quick(row, &s.maps[k], k);
 		if (maps[k].kind == ABI_MAP_IMAGE) {
 			row->base = (void *)(uintptr_t)(s.image + maps[k].off);
 			row->size = maps[k].size;
@@ -402,6 +418,8 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
 	r->recent = calloc(s->nmaps, sizeof(*r->recent));
+	r->thread.values[SHM_LANE] = (uint64_t)(uintptr_t)r->lane;
+	r->thread.values[SHM_RECENT] = (uint64_t)(uintptr_t)r->recent;
 	return 0;
 }
 
@@ -422,7 +440,7 @@ void shm_run_fini(struct shm_run *r)
 }
 
 /* Sent after the lane is released, because a signal may stop or end the process. */
-static void send_signals(struct shm_run *r)
+void shm_run_signals(struct shm_run *r)
 {
 	uint64_t signals = r->signals;
 
@@ -432,26 +450,15 @@ static void send_signals(struct shm_run *r)
 			kill(getpid(), k);
 }
 
+void shm_run_failed(struct shm_run *r)
+{
+	release_buffers(r->shm, r->lane);
+	__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
+}
+
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11])
 {
-	struct abi_lane *l = (struct abi_lane *)r->lane;
-	int err;
-
-	if (r->running)
-		return false;
-	r->running = true;
-	__atomic_store_n(&l->busy, 1, __ATOMIC_RELAXED);
-	r->cpu = 0;
-	err = p->entry ? vm_enter(p, &r->thread, ctx) : vm_interpret(p, &r->thread, ctx, &r->thread.ret);
-	if (__builtin_expect(err, 0))
-		release_buffers(r->shm, r->lane);
-	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
-	r->running = false;
-	if (__builtin_expect(r->signals != 0, 0))
-		send_signals(r);
-	if (err)
-		__atomic_fetch_add(&data_of(r->shm)->failed_runs, 1, __ATOMIC_RELAXED);
-	return !err;
+	return shm_run_inline(r, p, ctx);
 }
 
 /* --- time --------------------------------------------------------------------------------------------- */

@@ -65,6 +65,8 @@ struct shm {
 enum {
 	SHM_SCRATCH,			/* address of the lane's scratch memory; 0: none */
 	SHM_TASK,			/* as from get_current_pid_tgid: pid in the upper half, tid in the lower */
+	SHM_LANE,			/* address of the lane */
+	SHM_RECENT,			/* shm_run.recent */
 };
 
 /* A cache entry: where a string was found before.  Only a hint, because another string may be at the address now. */
@@ -169,7 +171,11 @@ static inline uint32_t shm_locker(const struct shm_run *r)
 /* Set the thread that runs programs from now on. */
 static inline void shm_set_tid(struct shm_run *r, uint32_t tid)
 {
-	r->thread.values[SHM_TASK] = (r->thread.values[SHM_TASK] & ~(uint64_t)UINT32_MAX) | tid;
+	uint64_t task = (r->thread.values[SHM_TASK] & ~(uint64_t)UINT32_MAX) | tid;
+
+	/* Stored whole, as programs load it: a load of more than was stored waits for the store. */
+	__asm__("" : "+r"(task));
+	r->thread.values[SHM_TASK] = task;
 }
 
 /*

@@ -8,10 +8,11 @@
  *   same function and make no loop without may_goto, calls do not recurse and nest 8 deep at most, registers are
  *   written before they are read, the frames of a chain of calls fit the 512 bytes of stack, helpers get arguments of
  *   the types in their row.  Pointers to the stack, the context or a map's value plus a constant are tracked, and
- *   accesses through them are checked here, too.
+ *   accesses through them are checked here, too; as are those to an element that a helper has found, once a branch has
+ *   compared it with 0.
  * - At run time every other access is compared with the few regions that the program may access (its stack, its
- *   context, the maps' memory).  Proving those accesses at load time would need the kernel verifier's value ranges,
- *   null checks and spilled pointers.  The comparison costs about a nanosecond and is right about pointers from
+ *   context, the maps' memory).  Proving those accesses at load time would need the kernel verifier's value ranges
+ *   and spilled pointers.  The comparison costs about a nanosecond and is right about pointers from
  *   shared memory, too; an access outside ends the run with -EFAULT.
  *
  * Every run ends.  Each loop made of jumps contains a may_goto, so a run takes at most VM_MAX_COST instructions from
@@ -73,6 +74,16 @@ struct vm_map {
 	uint32_t key_size, value_size;
 	bool readonly;
 	bool walked;			/* vm_spec.next can iterate over it */
+	/*
+	 * Where compiled code finds an element without the call of a VM_RET_ELEM helper, which gives the same; @word is an
+	 * index into vm_thread.values, @off an offset from the address there.
+	 *
+	 * FIXED: the element, for every key.  LAST: a pointer, NULL or a struct abi_elem that is followed by its key and its
+	 * value; it is the one if it is live and its key is equal.
+	 */
+	enum { VM_QUICK_NONE, VM_QUICK_FIXED, VM_QUICK_LAST } quick;
+	uint32_t word;
+	uint64_t off;
 };
 
 /* One element of a map; numbers ascend from 0. */
@@ -92,6 +103,7 @@ enum vm_arg {
 
 enum vm_ret {
 	VM_RET_VALUE,
+	VM_RET_ELEM,			/* of the map in the first argument, the key is the second: value_size bytes; or 0 */
 	VM_RET_VOID,			/* the program must not read r0 */
 	VM_RET_CTX,			/* the context; there is no function */
 	VM_RET_SCRATCH,			/* memory of vm_spec.scratch's size; there is no function */

@@ -5,13 +5,13 @@
  * A file is a list of cases:
  *
  *	-- asm		a program (asm.h); its context is 12 words, map 0 has 64 bytes, map 1 is to be walked: it has 10, 20
- *			and 30 under 1, 2 and 3
+ *			and 30 under 1, 2 and 3; compiled code knows where the element under 3 is, and that of map 0
  *	-- args A B...	the context's first words; they follow each other with results:
  *	-- result R	what r0 must be then, or "fault" or "time"
  *	-- refused TEXT	instead: the check says something with TEXT in it
  *	-- user		the kernel is not asked: it wants a proof where we compare, or is older than the instruction
  *
- * Helper 5 (the kernel's clock) gives 42 here, so its result is not to be returned; 1000 is
+ * Helper 1 finds an element; 5 (the kernel's clock) gives 42 here, so its result is not to be returned; 1000 is
  * fill(mem, size, byte), 1001 sum(a, b, c, d, e).
  */
 #include <errno.h>
@@ -23,6 +23,7 @@
 
 #include <bpf/bpf.h>
 
+#include "abi/segment.h"
 #include "asm.h"
 #include "place/func_info.h"
 #include "vm/vm.h"
@@ -47,8 +48,18 @@ struct test {
 enum { ELEMS = 5 };
 
 /* Map 1; a key of 0 is none. */
-static const uint64_t all_elems[ELEMS][2] = { { 0, 7 }, { 1, 10 }, { 0, 7 }, { 3, 30 }, { 2, 20 } };
-static uint64_t elems[ELEMS][2];
+static const struct elem { struct abi_elem head; uint64_t key, value; } all_elems[ELEMS] = {
+	{ .value = 7 },
+	{ { .state = ABI_ELEM_LIVE }, 1, 10 },
+	{ .value = 7 },
+	{ { .state = ABI_ELEM_LIVE }, 3, 30 },
+	{ { .state = ABI_ELEM_LIVE }, 2, 20 },
+};
+static struct elem elems[ELEMS];
+
+/* What vm_thread.values lead to: map 0, and the element of map 1 that was found last. */
+enum { AT_MEM, AT_LAST };
+static struct { uint64_t other; struct elem *found; } last = { 0, &elems[3] };
 
 static void complain(struct test *t, const char *what, const char *text)
 {
@@ -80,27 +91,41 @@ static uint64_t delete(uint64_t map, uint64_t key, uint64_t c, uint64_t d, uint6
 {
 	(void)c, (void)d, (void)e, (void)t;
 	for (int k = 0; (void *)(uintptr_t)map == elems && k < ELEMS; k++) {
-		if (*(const uint64_t *)(uintptr_t)key == elems[k][0] && elems[k][0]) {
-			elems[k][0] = 0;
+		if (*(const uint64_t *)(uintptr_t)key == elems[k].key && elems[k].key) {
+			elems[k].key = 0;
+			elems[k].head.state = ABI_ELEM_FREE;
 			return 0;
 		}
 	}
 	return (uint64_t)-ENOENT;
 }
 
+/* map_lookup_elem */
+static uint64_t find(uint64_t map, uint64_t key, uint64_t c, uint64_t d, uint64_t e, struct vm_thread *t)
+{
+	(void)c, (void)d, (void)e;
+	if ((void *)(uintptr_t)map != elems)
+		return t->values[AT_MEM];
+	for (int k = 0; k < ELEMS; k++)
+		if (*(const uint64_t *)(uintptr_t)key == elems[k].key && elems[k].key)
+			return (uint64_t)(uintptr_t)&elems[k].value;
+	return 0;
+}
+
 static bool next(void *handle, struct vm_thread *t, uint64_t from, struct vm_elem *ret)
 {
 	(void)t;
 	for (; handle == elems && from < ELEMS; from++) {
-		if (!elems[from][0])
+		if (!elems[from].key)
 			continue;
-		*ret = (struct vm_elem){ from, (uint64_t)(uintptr_t)&elems[from][0], (uint64_t)(uintptr_t)&elems[from][1] };
+		*ret = (struct vm_elem){ from, (uint64_t)(uintptr_t)&elems[from].key, (uint64_t)(uintptr_t)&elems[from].value };
 		return true;
 	}
 	return false;
 }
 
 static const struct vm_helper helpers[] = {
+	{ 1, find, VM_RET_ELEM, { VM_ARG_MAP, VM_ARG_KEY } },
 	{ 3, delete, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_KEY } },
 	{ 5, clock42, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ 1000, fill, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY } },
@@ -164,7 +189,7 @@ static void kernel_run(struct test *t, uint64_t want, const uint8_t *mem)
 	if (t->kernel < 0 || bpf_map_update_elem(t->kernel_mem, &key, got, 0))
 		return;
 	for (int k = 0; k < ELEMS; k++) {
-		if (all_elems[k][0] && bpf_map_update_elem(t->kernel_elems, &all_elems[k][0], &all_elems[k][1], 0))
+		if (all_elems[k].key && bpf_map_update_elem(t->kernel_elems, &all_elems[k].key, &all_elems[k].value, 0))
 			return;
 	}
 	if (bpf_prog_test_run_opts(t->kernel, &opts) || bpf_map_lookup_elem(t->kernel_mem, &key, got)) {
@@ -204,6 +229,7 @@ static void expect(struct test *t, const char *engine, int err, uint64_t ret, co
 
 static void result(struct test *t, const char *want)
 {
+	const uint64_t values[VM_VALUES] = { [AT_MEM] = (uint64_t)(uintptr_t)t->mem, [AT_LAST] = (uint64_t)(uintptr_t)&last };
 	struct vm_thread thread = { .budget = 0 };
 	uint32_t fault;
 	uint8_t first[MEM];
@@ -215,12 +241,14 @@ static void result(struct test *t, const char *want)
 	t->cases++;
 	memset(t->mem, 0, sizeof(t->mem));
 	memcpy(elems, all_elems, sizeof(elems));
+	memcpy(thread.values, values, sizeof(values));
 	err = vm_interpret(t->prog, &thread, t->ctx, &ret);
 	expect(t, "interpreter", err, ret, want);
 	memcpy(first, t->mem, MEM);
 	fault = thread.fault_insn;
 	memset(t->mem, 0, sizeof(t->mem));
 	memset(&thread, 0, sizeof(thread));
+	memcpy(thread.values, values, sizeof(values));
 	memcpy(elems, all_elems, sizeof(elems));
 	expect(t, "vm_run", vm_run(t->prog, &thread, t->ctx, &ret), ret, want);
 	if (err && fault != thread.fault_insn)
@@ -248,14 +276,15 @@ static void finish_program(struct test *t)
 
 static void load(struct test *t, const char *refused)
 {
-	struct vm_map map = { .handle = t->mem, .base = t->mem, .size = MEM, .key_size = 4, .value_size = MEM };
+	struct vm_map map = { .handle = t->mem, .base = t->mem, .size = MEM, .key_size = 4, .value_size = MEM,
+			      .quick = VM_QUICK_FIXED, .word = AT_MEM };
 	static struct vm_map maps[2];
 	struct vm_error why = { 0 };
 	char err[200];
 
 	maps[0] = map;
 	maps[1] = (struct vm_map){ .handle = elems, .base = elems, .size = sizeof(elems), .key_size = 8, .value_size = 8,
-				   .walked = true };
+				   .walked = true, .quick = VM_QUICK_LAST, .word = AT_LAST, .off = 8 };
 	t->n = asm_read(t->asm_text, t->insns, MAX_INSNS, err);
 	if (t->n < 0) {
 		complain(t, "", err);
