@@ -32,6 +32,7 @@
 #include "agent/vtime.h"
 #include "base/glob.h"
 #include "vm/calls.h"
+#include "vm/enter.h"
 #include "vm/shm.h"
 
 /* A program run by a marker. */
@@ -246,14 +247,23 @@ void engine_leave(unsigned how)
 	leave((enum entered)how);
 }
 
+/* Have all events go the way that is always right. */
+static void forget_quick(void)
+{
+	for (unsigned k = 0; k < ABI_MARKERS; k++) {
+		agent.engine.counts[k].control = NULL;
+		agent.engine.quick[k].prog = NULL;
+	}
+	agent.engine.functions_quick = false;
+	agent.laps.control = NULL;
+}
+
 /* From now on nothing is done without turns. */
 static void begin_turns(void)
 {
 	__atomic_store_n(&agent.engine.turns, ENGINE_IN_TURN, __ATOMIC_SEQ_CST);
 	context_stop();
-	for (unsigned k = 0; k < ABI_MARKERS; k++)
-		agent.engine.counts[k].control = NULL;
-	agent.laps.control = NULL;
+	forget_quick();
 	/* Its memory is left to who may be reading it. */
 	__atomic_store_n(&agent.engine.settled, NULL, __ATOMIC_RELAXED);
 }
@@ -634,10 +644,33 @@ static void find_laps(void)
 		lap_start(&s->run, entry, ret);
 }
 
+static bool can_be_quick(void)
+{
+	return !agent.engine.turns && !agent.engine.vtime && !agent.engine.forked;
+}
+
+/* Of markers whose arguments are file, function and line.  Not before the lane is taken. */
+static void find_quick(enum abi_marker marker)
+{
+	const bool hot = marker == ABI_MARKER_function__entry || marker == ABI_MARKER_function__return || marker == ABI_MARKER_line;
+	struct session *s = agent.engine.active;
+	const struct fire *f;
+
+	agent.engine.quick[marker] = (struct engine_quick){ .prog = NULL };
+	if (!hot || !can_be_quick() || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 || !s->run.lane ||
+	    s->shm.other_pids)
+		return;
+	f = &s->fires[s->first[marker]];
+	agent.engine.quick[marker] = (struct engine_quick){ f->prog, s, f->probe };
+}
+
 static void find_counts(void)
 {
-	for (unsigned k = 0; k < ABI_MARKERS; k++)
+	for (unsigned k = 0; k < ABI_MARKERS; k++) {
 		find_count((enum abi_marker)k);
+		find_quick((enum abi_marker)k);
+	}
+	agent.engine.functions_quick = can_be_quick();
 	find_payers();
 	find_laps();
 }
@@ -1017,10 +1050,8 @@ static void in_child(void)
 	agent.engine.active = NULL;
 	agent_thread.tid = 0;
 	vtime_forked();
-	for (unsigned k = 0; k < ABI_MARKERS; k++)
-		agent.engine.counts[k].control = NULL;
+	forget_quick();
 	find_payers();
-	agent.laps.control = NULL;
 }
 
 void engine_watch_forks(void)
@@ -1267,6 +1298,84 @@ static __attribute__((noinline)) void run_seated(enum abi_marker marker, const u
 		cost_next(took);
 }
 
+/*
+ * Enter where run_quick() may be called.  False: the event must go the other way, for it is to be measured, or another
+ * interpreter has come.
+ */
+static inline bool enter_quick(void)
+{
+	if (__builtin_expect(agent_thread.cost.left <= 1 || !agent_thread.tid, 0))
+		return false;
+	__atomic_store_n(&agent.engine.inside, agent.engine.inside + 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED), 0)) {
+		__atomic_store_n(&agent.engine.inside, agent.engine.inside - 1, __ATOMIC_RELEASE);
+		return false;
+	}
+	agent_thread.cost.left--;
+	agent.engine.frame = __builtin_frame_address(0);
+	object_forget();
+	return true;
+}
+
+/*
+ * What run_session() does, for one program.  What differs from event to event is written, word by word, as it is read: a load
+ * of another size would wait for the store.
+ */
+static inline bool run_quick(struct session *s, const struct vm_prog *prog, uint64_t probe, uint64_t file, uint64_t name,
+			     uint64_t line, uint64_t hook)
+{
+	cost_pay(lane_of(s), hook);
+	s->ctx[0] = probe;
+	set_args(s, file, name, line, 0);
+	shm_set_tid(&s->run, agent_thread.tid);
+	note_strings(s, 3);
+	return shm_run_inline(&s->run, prog, s->ctx);
+}
+
+static inline bool try_quick(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
+{
+	const struct engine_quick *q = &agent.engine.quick[marker];
+	bool settled;
+
+	if (__builtin_expect(!q->prog, 0) || !enter_quick())
+		return false;
+	settled = run_quick(q->session, q->prog, q->probe, file, name, line, cost_hook_and_way(marker)) &&
+		  q->session->run.thread.ret == ABI_RUN_SETTLED;
+	agent.engine.all_settled = settled && agent.engine.settled;
+	leave(ENTERED_ALONE);
+	return true;
+}
+
+bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
+{
+	return try_quick(marker, file, name, line);
+}
+
+bool engine_try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result, struct pyobj *exception)
+{
+	unsigned uses = agent.engine.uses[marker];
+	uint64_t file = 0, name = 0;
+	int saved;
+	bool ran;
+
+	if (__builtin_expect(!agent.engine.quick[marker].prog, 0) || uses & 4)
+		return false;
+	saved = errno;
+	if (uses & 3) {
+		file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
+		name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+	}
+	agent_thread.result = result;
+	agent_thread.exception = exception;
+	ran = try_quick(marker, file, name, 0);
+	agent_thread.result = agent_thread.exception = NULL;
+	if (ran)
+		engine_fired(marker, code, file, name);
+	errno = saved;
+	return ran;
+}
+
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
 	const struct shm *vtime;
@@ -1484,6 +1593,27 @@ static void run_matches(const struct engine_match *m, unsigned n, uint64_t file,
 		cost_next(took);
 }
 
+/* False: the matches are to be run by run_matches(). */
+static inline bool run_matches_quick(const struct engine_match *m, unsigned n, uint64_t file, uint64_t name, int line)
+{
+	uint64_t hook = cost_hook_and_way(COST_FUNCTIONS);
+
+	if (!agent.engine.functions_quick)
+		return false;
+	for (unsigned k = 0; k < n; k++)
+		if (__builtin_expect(!m[k].session->run.lane || m[k].session->shm.other_pids, 0))
+			return false;
+	if (!enter_quick())
+		return false;
+	for (unsigned k = 0; k < n; k++)
+		if (!m[k].line || m[k].line == (uint32_t)line) {
+			run_quick(m[k].session, m[k].prog, m[k].probe, file, name, (uint64_t)(int64_t)line, hook);
+			hook = 0;
+		}
+	leave(ENTERED_ALONE);
+	return true;
+}
+
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line)
 {
 	const struct shm *vtime;
@@ -1495,6 +1625,8 @@ void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *
 		uses |= m[k].uses;
 	file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+	if (__builtin_expect(run_matches_quick(m, n, file, name, line), 1))
+		return;
 	how = enter();
 	vtime = begin_vtime();
 	agent.engine.frame = __builtin_frame_address(0);

@@ -109,6 +109,14 @@ void engine_leave(unsigned how);
  */
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings);
 
+/*
+ * The same for a marker whose arguments are a file, a function and a line, if there is only one program to run and
+ * nothing else to do (struct engine_quick).  False: nothing was done.
+ */
+bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line);
+/* The same with the event's values (fire_values()), if the program reads no line; keeps errno. */
+bool engine_try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result, struct pyobj *exception);
+
 /* In an interpreter without a GIL, before there are hooks and segments: events of several threads come at once. */
 void engine_expect_threads(void);
 
@@ -201,22 +209,30 @@ static inline bool engine_settled(enum abi_marker marker, const struct pyobj *co
 	return true;
 }
 
+/* The programs have run for an event of @code, with these arguments: learn from it. */
+static inline void engine_fired(enum abi_marker marker, struct pyobj *code, uint64_t file, uint64_t name)
+{
+	const struct engine_count *c = &agent.engine.counts[marker];
+
+	if (c->run)
+		engine_learn(marker, code, c->arg ? name : file);
+	if (__builtin_expect(agent.engine.all_settled, 0))
+		engine_settle(marker, code);
+}
+
 /*
  * engine_fire() for the markers with file, function and line of a code object; @line is used only if a program reads
  * it.
  */
 static inline void engine_fire_code(enum abi_marker marker, struct pyobj *code, int line)
 {
-	const struct engine_count *c = &agent.engine.counts[marker];
 	unsigned uses = agent.engine.uses[marker];
 	uint64_t file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	uint64_t name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 
-	engine_run(marker, file, name, (uint64_t)(int64_t)line, 0, 3);
-	if (c->run)
-		engine_learn(marker, code, c->arg ? name : file);
-	if (__builtin_expect(agent.engine.all_settled, 0))
-		engine_settle(marker, code);
+	if (!__builtin_expect(engine_try(marker, file, name, (uint64_t)(int64_t)line), 1))
+		engine_run(marker, file, name, (uint64_t)(int64_t)line, 0, 3);
+	engine_fired(marker, code, file, name);
 }
 
 #endif

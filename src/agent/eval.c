@@ -23,11 +23,20 @@ static struct pyobj *run(struct pythread *thread, void *frame, int throwing)
 	return agent.eval.next(thread, frame, throwing);
 }
 
-static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
+static __attribute__((noinline)) struct pyobj *evaluate_any(struct pythread *thread, void *frame, int throwing)
 {
 	if (agent.eval.uses & EVAL_THREADS && threads_seen(thread, frame))
 		return threads_run(thread, frame, throwing, run);
 	return run(thread, frame, throwing);
+}
+
+static struct pyobj *evaluate(struct pythread *thread, void *frame, int throwing)
+{
+	if (__builtin_expect(agent.eval.uses == EVAL_EVENTS, 1))
+		return hook_eval_run(thread, frame, throwing, agent.eval.next);
+	if (__builtin_expect(agent.eval.uses == EVAL_FUNCTIONS, 1))
+		return hook_function_eval(thread, frame, throwing, agent.eval.next);
+	return evaluate_any(thread, frame, throwing);
 }
 
 bool eval_used(enum eval_use use)

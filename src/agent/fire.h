@@ -92,6 +92,13 @@ void fire_task__step__end(const struct fire_task *task, int how);
 #define fire_counted(name, code)							\
 	(!marker_wanted(name) && (engine_counted(ABI_MARKER_##name, code) || engine_settled(ABI_MARKER_##name, code)))
 
+/*
+ * Fire function-entry or function-return the quick way, if nothing but one program wants it.  False: nothing was done, and
+ * fire_NAME() is needed.
+ */
+#define fire_quick(name, code, result, exception)					\
+	(!marker_wanted(name) && engine_try_code(ABI_MARKER_##name, code, result, exception))
+
 /* Does any listener or program want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))
 

@@ -61,73 +61,119 @@ __attribute__((noinline)) bool hook_eval_stack_ends(char *here)
 	return here < agent_thread.stack_limit;
 }
 
-/*
- * An exception may be set: it enters by throw(), or leaves.  For who looks at the thread the frame is linked as its innermost
- * one, as it is at the events of other hooks.
- */
-static __attribute__((noinline)) void fire_frame(struct pythread *thread, void *frame, struct pyobj *result, bool exception,
-						   fire *to)
+/* Code of the moment that a frame is at, and nothing else of it, is needed by most events: the rest is read if it must be. */
+static __attribute__((noinline)) void fire_whole(void *frame, struct pyobj *result, struct pyobj *exception, fire *to)
 {
-	struct pyobj *type, *value, *traceback;
-	struct pyframes_link link = { .top = NULL };
 	struct moment moment;
 
 	frame_moment(layout, frame, &moment);
+	moment.result = result;
+	moment.exception = exception;
+	to(&moment);
+}
+
+/*
+ * Without an exception.  For who looks at the thread the frame is linked as its innermost one, as it is at the events of other
+ * hooks.
+ */
+static inline __attribute__((always_inline)) void fire_plain(struct pythread *thread, void *frame, struct pyobj *result,
+							      bool entry)
+{
+	struct pyobj *code = frame_code(layout, frame);
+	bool linked = agent.engine.frames || agent.marker_mask;
+	struct pyframes_link link;
+
+	if (linked)
+		pyframes_link(thread, frame, &link);
+	context_begin(code, entry);
+	if (!lap_take(entry)) {
+		if (!(entry ? fire_quick(function__entry, code, result, NULL) : fire_quick(function__return, code, result, NULL)))
+			fire_whole(frame, result, NULL, entry ? fire_function__entry : fire_function__return);
+		lap_learn(entry);
+	}
+	context_end();
+	if (linked)
+		pyframes_unlink(&link);
+}
+
+/* An exception is set: it enters by throw(), or leaves. */
+static __attribute__((noinline)) void fire_raising(struct pythread *thread, void *frame, bool entry)
+{
+	struct pyobj *type, *value, *traceback;
+	struct pyframes_link link = { .top = NULL };
+
 	if (agent.engine.frames || agent.marker_mask)
 		pyframes_link(thread, frame, &link);
-	moment.result = result;
-	if (__builtin_expect(!exception, 1)) {
-		context_begin(moment.code, to == fire_function__entry);
-		if (!lap_take(to == fire_function__entry)) {
-			to(&moment);
-			lap_learn(to == fire_function__entry);
-		}
-		context_end();
-		pyframes_unlink(&link);
-		return;
-	}
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
-	moment.exception = fire_exception_object(&type, &value, &traceback);
 	agent_thread.traceback = traceback;
-	context_begin(moment.code, to == fire_function__entry);
-	to(&moment);
+	context_begin(frame_code(layout, frame), entry);
+	fire_whole(frame, NULL, fire_exception_object(&type, &value, &traceback),
+		   entry ? fire_function__entry : fire_function__return);
 	context_end();
 	agent_thread.traceback = NULL;
 	pyframes_unlink(&link);
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
-static __attribute__((noinline)) struct pyobj *run_any(struct pythread *thread, void *frame, int throwing,
-						      capi_evaluator *next)
+static __attribute__((noinline)) void fire_entry(struct pythread *thread, void *frame, int throwing)
 {
-	char *here = __builtin_frame_address(0);
-	struct pyobj *result;
-	unsigned begun = agent.hook_eval.generation;
+	if (__builtin_expect(throwing, 0))
+		fire_raising(thread, frame, true);
+	else
+		fire_plain(thread, frame, NULL, true);
+}
 
-	if (agent_thread.busy || hook_eval_near_end(here) ||
-	    frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
-		return next(thread, frame, throwing);
-	if (!fire_counted(function__entry, frame_code(layout, frame)) && fire_wanted(function__entry))
-		fire_frame(thread, frame, NULL, throwing, fire_function__entry);
-	/* Listeners that start later see only the returns of frames that begin later. */
-	if (!fire_wanted(function__return))
-		return next(thread, frame, throwing);
-	result = next(thread, frame, throwing);
+static __attribute__((noinline)) void fire_return(struct pythread *thread, void *frame, struct pyobj *result)
+{
+	if (__builtin_expect(!result, 0))
+		fire_raising(thread, frame, false);
+	else
+		fire_plain(thread, frame, result, false);
+}
+
+/* Run the frame, which starts, with its return. */
+static __attribute__((noinline)) struct pyobj *run_returning(struct pythread *thread, void *frame, int throwing,
+							    capi_evaluator *next)
+{
+	unsigned begun = agent.hook_eval.generation;
+	struct pyobj *result = next(thread, frame, throwing);
+
 	if (begun == agent.hook_eval.generation && !fire_counted(function__return, frame_code(layout, frame)) &&
 	    fire_wanted(function__return))
-		fire_frame(thread, frame, result, !result, fire_function__return);
+		fire_return(thread, frame, result);
 	return result;
 }
 
-/* If function entries are only counted, this is a tail call and uses no stack. */
+/* Run a frame that starts.  Its entry is not counted yet. */
+static inline struct pyobj *run_starting(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+{
+	if (fire_wanted(function__entry))
+		fire_entry(thread, frame, throwing);
+	/* Listeners that start later see only the returns of frames that begin later. */
+	return fire_wanted(function__return) ? run_returning(thread, frame, throwing, next) : next(thread, frame, throwing);
+}
+
+/* Where it is not as clear as hook_eval_run() needs it. */
+static __attribute__((noinline)) struct pyobj *run_any(struct pythread *thread, void *frame, int throwing,
+						      capi_evaluator *next)
+{
+	if (agent_thread.busy || hook_eval_near_end((char *)__builtin_frame_address(0)) ||
+	    frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
+		return next(thread, frame, throwing);
+	if (fire_counted(function__entry, frame_code(layout, frame)))
+		return fire_wanted(function__return) ? run_returning(thread, frame, throwing, next) : next(thread, frame, throwing);
+	return run_starting(thread, frame, throwing, next);
+}
+
+/* If there are no events of returns, this ends in tail calls and uses no stack. */
 struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
 {
-	if (__builtin_expect(!agent_thread.busy && (char *)__builtin_frame_address(0) >= agent_thread.stack_limit &&
-			     !fire_wanted(function__return) && !frame_makes_generator(layout, frame) &&
-			     frame_can_start(layout, thread) &&
-			     fire_counted(function__entry, frame_code(layout, frame)), 1))
-		return next(thread, frame, throwing);
-	return run_any(thread, frame, throwing, next);
+	if (__builtin_expect(agent_thread.busy || (char *)__builtin_frame_address(0) < agent_thread.stack_limit ||
+			     frame_makes_generator(layout, frame) || !frame_can_start(layout, thread), 0))
+		return run_any(thread, frame, throwing, next);
+	if (!fire_counted(function__entry, frame_code(layout, frame)))
+		return run_starting(thread, frame, throwing, next);
+	return fire_wanted(function__return) ? run_returning(thread, frame, throwing, next) : next(thread, frame, throwing);
 }
 
 /*
@@ -147,10 +193,10 @@ struct pyobj *hook_eval_run_sub(struct pythread *thread, void *frame, int throwi
 	if (agent_thread.busy || frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
 		return next(thread, frame, throwing);
 	if (fire_wanted(function__entry))
-		fire_frame(thread, frame, NULL, throwing, fire_function__entry);
+		fire_entry(thread, frame, throwing);
 	result = next(thread, frame, throwing);
 	if (fire_wanted(function__return))
-		fire_frame(thread, frame, result, !result, fire_function__return);
+		fire_return(thread, frame, result);
 	return result;
 }
 

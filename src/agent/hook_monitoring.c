@@ -71,19 +71,30 @@ static int line_of_offset(const struct moment *moment)
 }
 
 /* The arguments of every callback begin with (code, instruction offset). */
-static inline struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *result, struct pyobj *exception, fire *to)
+static __attribute__((noinline)) void fire_whole(struct pyobj *const *args, struct pyobj *result, struct pyobj *exception,
+						   fire *to)
 {
-	struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1],
-				 .result = result, .exception = exception };
+	const struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1],
+				       .result = result, .exception = exception };
 
-	if (!agent_thread.busy) {
-		context_begin(args[0], to == fire_function__entry);
-		if (!lap_take(to == fire_function__entry)) {
-			to(&moment);
-			lap_learn(to == fire_function__entry);
-		}
-		context_end();
+	to(&moment);
+}
+
+static inline __attribute__((always_inline)) struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *result,
+								   struct pyobj *exception, bool entry)
+{
+	struct pyobj *code = args[0];
+
+	if (agent_thread.busy)
+		return agent_none();
+	context_begin(code, entry);
+	if (!lap_take(entry)) {
+		if (!(entry ? fire_quick(function__entry, code, result, exception) :
+			      fire_quick(function__return, code, result, exception)))
+			fire_whole(args, result, exception, entry ? fire_function__entry : fire_function__return);
+		lap_learn(entry);
 	}
+	context_end();
 	return agent_none();
 }
 
@@ -107,7 +118,7 @@ static struct pyobj *disable(void)
 	{												\
 		if (__builtin_expect(self && can_disable && !fire_wanted(name), 0))			\
 			return disable();								\
-		return fire_at(args, result, exception, fire_##name);					\
+		return fire_at(args, result, exception, ABI_MARKER_##name == ABI_MARKER_function__entry);	\
 	}												\
 													\
 	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\

@@ -56,6 +56,16 @@ struct lap_state {
 	unsigned epoch;				/* raised when they are forgotten */
 };
 
+/*
+ * The program of a marker if it is the only one of all sessions' and nothing else is to be done at its events: turns,
+ * vtimestamp.
+ */
+struct engine_quick {
+	const struct vm_prog *prog;		/* NULL: there is no such program */
+	struct session *session;
+	uint64_t probe;
+};
+
 enum { ENGINE_ENDED = 16 };
 
 /*
@@ -90,6 +100,8 @@ struct engine_state {
 	unsigned markers;			/* enum want: wanted by some program */
 	unsigned char uses[ABI_MARKERS];	/* by marker: arguments read by programs, bit n for argument n */
 	struct engine_count counts[ABI_MARKERS];
+	struct engine_quick quick[ABI_MARKERS];
+	bool functions_quick;			/* events of functions by name need nothing but their programs */
 	struct engine_settled *settled;		/* ENGINE_SETTLED of them; NULL: none can be used; atomic */
 	bool all_settled;			/* the last event's programs */
 	unsigned functions;			/* bits by enum abi_function: wanted by some program, by name */
