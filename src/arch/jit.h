@@ -96,4 +96,9 @@ void jit_leave(struct code_buf *b, uint32_t used);
 void jit_func_enter(struct code_buf *b);
 void jit_func_leave(struct code_buf *b);
 
+/* --- caches ------------------------------------------------------------------------------------------ */
+
+/* The @size bytes at @code were written, by another mapping of the same memory: before they are executed. */
+void jit_flush(void *code, size_t size);
+
 #endif

@@ -342,6 +342,7 @@ int vm_code_new(struct vm_prog *p)
 	if (!err)
 		err = vm_exec_map(c.b.p, c.b.n, &at);
 	if (!err) {
+		jit_flush(at, c.b.n);
 		code->size = c.b.n;
 		code->base = at;
 		p->entry = (int (*)(struct vm_thread *, void *))((uintptr_t)at + c.entry);
