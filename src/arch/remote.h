@@ -3,10 +3,10 @@
  *
  * A stopped thread runs through a chain of calls that is on its own stack, below the part in use.  Each
  * call has a frame like the kernel's for a signal handler, with all registers.  The called function returns to
- * the two instructions to which signal handlers return in the C library, the "restorer"; so each return is an
+ * the two instructions to which signal handlers return, in the C library or the vDSO, the "restorer"; so each return is an
  * rt_sigreturn, which loads the next frame.  The last frame has the registers that the thread was found with.
  *
- *	low  [frame 0][frame 1] ... [frame n-1][found registers]  data  [vector registers]  red zone  the thread's stack  high
+ *	low  [frame 0][frame 1] ... [frame n-1][found registers]  [vector registers]  data  red zone  the thread's stack  high
  *	              ▲ stack of call 0: overwrites frames that are no longer needed
  *
  * Once the thread's registers point to frame 0, it runs through the whole chain and then continues where it was,
@@ -30,9 +30,15 @@ struct remote_thread {
 	uint64_t pc, sp;
 	uint64_t tls;			/* the thread pointer */
 	bool is_native;			/* runs 64-bit code, not 32-bit */
+	uint64_t link;			/* the return address, where a register has it; or 0 */
 	long nr;			/* number of the system call that it is in, or -1 */
 	long result;			/* of that call; may be the kernel's internal -ERESTART... */
 	uint64_t arg[REMOTE_ARGS];	/* of that call */
+	/*
+	 * The kernel has left the call, and the thread will make it again or has its result, -EINTR, in which case arg[0] is
+	 * unknown.  A thread that has not begun the call looks the same.
+	 */
+	bool left;
 };
 
 struct remote_call {
@@ -46,7 +52,12 @@ struct arch_remote {
 	const uint8_t *restorer;	/* the instructions of the restorer */
 	size_t restorer_len;
 	size_t red_zone;		/* bytes below the stack pointer that belong to the thread */
-	size_t frame;			/* bytes of a frame, a multiple of 16 */
+	size_t frame;			/* bytes from a frame to the next, a multiple of 16 */
+	size_t frame_written;		/* bytes of a frame that differ from call to call: @frame, or more where frames overlap */
+	size_t frame_len;		/* all bytes of a frame: likewise */
+	size_t frame_mod;		/* the address of a frame modulo 16 */
+	bool found_apart;		/* the last frame is where the vector registers are, not behind the others */
+	bool tls_points_back;		/* the first or third word at the thread pointer is that pointer */
 	size_t arg0;			/* offset in a frame of a call's first argument, 8 bytes */
 	size_t arg0_before;		/* bytes before that offset which are unused in a call's frame */
 
@@ -60,7 +71,7 @@ struct arch_remote {
 	void (*put_fp)(const struct remote_found *f, void *to);
 
 	/*
-	 * Write a frame: of a call; the last one.  @next is the address of the following frame, 8 above a multiple of 16;
+	 * Write a frame: of a call; the last one.  @next is the address of the following frame;
 	 * @fp_at is the address for the vector registers.
 	 */
 	void (*put_call)(const struct remote_found *f, void *to, const struct remote_call *c, uint64_t restorer,

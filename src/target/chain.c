@@ -71,7 +71,9 @@ int chain_write(const struct chain *c, uint64_t addr, const void *from, size_t l
 
 static uint64_t frame_at(const struct chain *c, unsigned int i)
 {
-	return c->base + i * arch_remote()->frame;
+	const struct arch_remote *arch = arch_remote();
+
+	return i == c->n && arch->found_apart ? c->fp : c->base + i * arch->frame;
 }
 
 /*
@@ -99,7 +101,7 @@ static bool has_room(const struct chain *c, uint64_t lowest_written)
 int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n)
 {
 	const struct arch_remote *arch = arch_remote();
-	size_t fp_len, fp_align, frames;
+	size_t fp_len, fp_align, frames, written;
 	unsigned int i;
 	char path[32];
 	int err;
@@ -112,25 +114,26 @@ int chain_init(struct chain *c, const struct guest *g, pid_t tid, unsigned int n
 		err = arch->save(tid, &c->found, &fp_len, &fp_align);
 	if (err)
 		return err;
-	c->fp = (c->at.sp - arch->red_zone - fp_len) & ~(uint64_t)(fp_align - 1);
-	c->data = (c->fp - CHAIN_DATA) & ~15ull;
+	c->data = (c->at.sp - arch->red_zone - CHAIN_DATA) & ~15ull;
+	c->fp = (c->data - fp_len) & ~(uint64_t)(fp_align - 1);
 	/*
 	 * Put the frames in one page: a tracer that is killed while it writes to several pages may have written only a
 	 * part of them.  Frame sizes are multiples of 16.
 	 */
-	frames = (n + 1) * arch->frame;
-	c->base = c->data - frames - 8;
-	if (c->base / PAGE != (c->base + frames - 1) / PAGE)
-		c->base = (c->base + frames) / PAGE * PAGE - frames - 8;
+	frames = (arch->found_apart ? n - 1 : n) * arch->frame;		/* up to the last one's start */
+	written = frames + arch->frame_written;
+	c->base = ((c->fp - frames - arch->frame_len) & ~15ull) - arch->frame_mod;
+	if (c->base / PAGE != (c->base + written - 1) / PAGE)
+		c->base = (c->base + written) / PAGE * PAGE - written - arch->frame_mod;
 	if (!has_room(c, c->base))
 		return -ENOSPC;
-	c->len = (size_t)(c->fp + fp_len - c->base);
+	c->len = (size_t)(c->data + CHAIN_DATA - c->base);
 	c->mem = calloc(1, c->len);
 	if (!c->mem)
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		chain_set(c, i, NULL);
-	arch->put_found(c->found, c->mem + n * arch->frame, g->restorer, c->fp);
+	arch->put_found(c->found, c->mem + (frame_at(c, n) - c->base), g->restorer, c->fp);
 	arch->put_fp(c->found, c->mem + (c->fp - c->base));
 	return 0;
 }
@@ -157,9 +160,10 @@ void chain_set(struct chain *c, unsigned int i, const struct remote_call *call)
 
 int chain_store(struct chain *c, unsigned int from)
 {
-	size_t frame = arch_remote()->frame;
+	const struct arch_remote *arch = arch_remote();
 
-	return chain_write(c, frame_at(c, from), c->mem + from * frame, (c->n - from) * frame);
+	return chain_write(c, frame_at(c, from), c->mem + from * arch->frame,
+			   (c->n - from - 1) * arch->frame + arch->frame_written);
 }
 
 uint64_t chain_arg0(const struct chain *c, unsigned int i)
@@ -199,7 +203,7 @@ static int has_come(const struct chain *c, unsigned int i)
 		return err;
 	if (i < c->n)
 		return arch_remote()->is_at(&t, frame_at(c, i + 1));
-	return t.nr < 0 && t.sp == c->at.sp;	/* what rt_sigreturn leaves */
+	return (t.nr < 0 || t.left) && t.sp == c->at.sp;	/* what rt_sigreturn leaves */
 }
 
 int chain_run(struct chain *c, unsigned int i, int timeout_ms)

@@ -26,7 +26,7 @@ struct chain {
 	uint64_t base;			/* address of frame 0 */
 	uint64_t data;			/* address of CHAIN_DATA bytes that calls may use */
 	uint64_t fp;
-	uint8_t *mem;			/* a copy of the memory from @base to the end of the saved vector registers */
+	uint8_t *mem;			/* a copy of the memory from @base to the end of @data */
 	size_t len;
 };
 

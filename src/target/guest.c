@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "abi/cpython.h"
@@ -166,6 +167,26 @@ static uint64_t find_restorer(const struct mapped *f)
 	return ret;
 }
 
+/* On machines whose C library has none, it is in the vDSO. */
+static uint64_t find_restorer_of_kernel(const struct target *t, const struct target_maps *maps)
+{
+	enum { VDSO_MAX = 4 * 4096 };
+	const struct arch_remote *arch = arch_remote();
+	uint8_t text[VDSO_MAX], *at;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct target_map *m = &maps->v[i];
+		size_t len = m->end - m->start < VDSO_MAX ? (size_t)(m->end - m->start) : VDSO_MAX;
+		struct iovec here = { text, len }, there = { (void *)(uintptr_t)m->start, len };
+
+		if (strcmp(m->path, "[vdso]") || process_vm_readv(t->pid, &here, 1, &there, 1, 0) != (ssize_t)len)
+			continue;
+		at = memmem(text, len, arch->restorer, arch->restorer_len);
+		return at ? m->start + (uint64_t)(at - text) : 0;
+	}
+	return 0;
+}
+
 static void use_libc(struct guest *g, const struct mapped *f)
 {
 	g->syscall = find(f, "syscall");
@@ -267,7 +288,7 @@ static int check_image(const struct target *t, const struct target_image *i, str
 	bool is_static;
 
 	if (!arch_remote() || !host)
-		return refuse(t, "dtap can do that on x86-64 only", why);
+		return refuse(t, "dtap can do that on x86-64 and aarch64 only", why);
 	if (i->elf_class == ELFCLASS32)
 		return refuse(t, "it is a 32-bit program", why);
 	if (i->machine && i->machine != host->e_machine)
@@ -364,6 +385,8 @@ int guest_find(const struct agents *a, const struct target *t, struct guest *ret
 	err = check_python(t, &py, why);
 	if (err)
 		goto out;
+	if (!ret->restorer)
+		ret->restorer = find_restorer_of_kernel(t, &ret->maps);
 	if (!ret->dlopen || !ret->syscall || !ret->close || !ret->recvmsg || !ret->swab || !ret->restorer)
 		err = refuse(t, "its C library is none that dtap knows", why);
 	else if (has_shadow_stack(t))

@@ -24,9 +24,27 @@
 
 enum { NEAR = 2048 };	/* bytes of stack to search for the return address of a handler or into the loader */
 
+/*
+ * Could the thread be about to make a system call of malloc's or the loader's?  They are not calls in which a thread waits.
+ * malloc reads a single digit of a file of the kernel's (check_may_shrink_heap in glibc's sysdeps/unix/sysv/linux).
+ */
+static bool may_begin(const struct remote_thread *t)
+{
+	static const int nrs[] = { SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_prctl, SYS_getrandom,
+				   SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_pread64, SYS_rt_sigprocmask, SYS_set_robust_list,
+				   SYS_membarrier, SYS_sched_yield, SYS_clone };
+
+	for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
+		if (t->nr == nrs[i])
+			return true;
+	return t->nr == SYS_read && t->arg[2] == 1 && t->arg[1] - t->sp < NEAR;
+}
+
 /* Was a waiting system call interrupted?  ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK (include/linux/errno.h) */
 static bool is_waiting(const struct remote_thread *t)
 {
+	if (t->left && t->result != -EINTR && may_begin(t))
+		return false;
 	return t->nr >= 0 && (t->result == -512 || t->result == -514 || t->result == -516 || t->result == -EINTR);
 }
 
@@ -57,8 +75,9 @@ static bool has_own_tls(pid_t tid, const struct remote_thread *t)
 	uint64_t head[3] = { 0 };
 	struct iovec here = { head, sizeof(head) }, there = { (void *)(uintptr_t)t->tls, sizeof(head) };
 
-	/* Its first or third word points to itself, in glibc both (the TLS ABI of x86-64, and tcbhead_t). */
-	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(head) && (head[0] == t->tls || head[2] == t->tls);
+	/* On x86-64 its first or third word points to itself, in glibc both (the TLS ABI of x86-64, and tcbhead_t). */
+	return process_vm_readv(tid, &here, 1, &there, 1, 0) == sizeof(head) &&
+	       (!arch_remote()->tls_points_back || head[0] == t->tls || head[2] == t->tls);
 }
 
 /* Do the top words of the stack contain a return address to the restorer or into the loader? */
@@ -69,7 +88,7 @@ static bool is_called_back(const struct guest *g, pid_t tid, const struct remote
 	struct iovec here = { words, sizeof(words) }, there = { (void *)(uintptr_t)at, sizeof(words) };
 	ssize_t n, i;
 
-	if (!m)
+	if (!m || t->link == g->restorer || (code != GUEST_PYTHON && guest_code(g, t->link) == GUEST_LOADER))
 		return true;
 	if (m->end - at < sizeof(words))
 		here.iov_len = there.iov_len = (size_t)(m->end - at);

@@ -342,6 +342,7 @@ static bool errno_at(const uint8_t *code, size_t len, uint64_t pc, uint64_t tls,
 
 static const struct arch_remote remote = {
 	.restorer = restorer, .restorer_len = sizeof(restorer), .red_zone = RED_ZONE, .frame = sizeof(struct frame),
+	.frame_written = sizeof(struct frame), .frame_len = sizeof(struct frame), .frame_mod = 8, .tls_points_back = true,
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
 	.ends_call = ends_call,
