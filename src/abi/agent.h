@@ -62,9 +62,10 @@ enum abi_agent_kind {
 /*
  * An agent that is loaded at the program's start sends HELLO before the program's first line runs, and waits for the
  * answering LOOK: at most ABI_AGENT_WAIT_MS, or ABI_AGENT_ASKED_MS if the tracer has sent ASK, since it is then alive
- * but may be slow.  A marker that is in the @leave of all tracers is not supplied.
+ * but may be slow.  One that was held at its exec, which nobody has started for the tracer's sake, waits
+ * ABI_AGENT_HELD_MS, anew after each message.  A marker that is in the @leave of all tracers is not supplied.
  */
-enum { ABI_AGENT_WAIT_MS = 2000, ABI_AGENT_ASKED_MS = 3000 };
+enum { ABI_AGENT_WAIT_MS = 2000, ABI_AGENT_ASKED_MS = 3000, ABI_AGENT_HELD_MS = 1000 };
 
 /* LATE, in a STATE: as READY, but the program went on before its hooks were installed for this tracer. */
 enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF, ABI_AGENT_LATE };

@@ -2,8 +2,9 @@
  * How a Python that starts asks for sessions.
  *
  * Each session that is about processes which nobody has named listens on a socket of type SOCK_SEQPACKET in its user's folder
- * (ABI_ASK_ROOT, ABI_ASK_USER).  The agent that "dtap agent install" has put into an interpreter connects, before the program's
- * first line, to those in root's folder, and in its own user's.  It sends nothing: the kernel says which process it is, and the
+ * (ABI_ASK_ROOT, ABI_ASK_USER).  The agent that "dtap agent install" has put into an interpreter, and one that a process has
+ * brought since it was held at its exec (target/starts.h), connects, before the program's first line, to those in root's folder,
+ * and in its own user's.  It sends nothing: the kernel says which process it is, and the
  * tracer decides by that alone.
  *
  *	not for this process	the tracer closes the connection
@@ -27,9 +28,13 @@
 
 #define ABI_ASK_ROOT "/run/dtap"
 #define ABI_ASK_USER "/run/user/%u/dtap"
-#define ABI_ASK_NAME "ask-1-"		/* and what is the tracer's own */
+/*
+ * And the last digits of the name in the tracer's address (abi/agent.h), so that a process that has brought that tracer's agent
+ * asks the others alone.
+ */
+#define ABI_ASK_NAME "ask-1-"
 
-enum { ABI_ASK_PATH = 40, ABI_ASK_SESSIONS = 32, ABI_ASK_MS = 100 };
+enum { ABI_ASK_PATH = 40, ABI_ASK_SESSIONS = 32, ABI_ASK_MS = 100, ABI_ASK_DIGITS = 16 };
 
 /*
  * The second argument of agent_entry(): calls that are forbidden (abi/calls.h), and how many milliseconds the caller, who is

@@ -291,13 +291,16 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	early_event(event);
 	if (agent_thread.busy)
 		return 0;
-	if (agent.asks && !watch_closing())
+	if (agent.asks && !environ_is_held() && !watch_closing())
 		ask_here();
 	if (!watch_closing() && agent.phase == AGENT_WAITING && !agent.asking) {
 		if (control_has_channel())
 			early_watch();
 		look_here();
 	}
+	/* Its own tracer's hooks are installed, so the others find an agent that is ready. */
+	if (agent.asks && environ_is_held() && agent.phase != AGENT_WAITING && !watch_closing())
+		ask_here();
 	if (agent.tasks.waits && at_safe_point())
 		task_loaded();
 	if (slot_displaced(event))
@@ -434,10 +437,10 @@ __attribute__((constructor)) static void start(void)
 	}
 	if (polling)
 		watch_poll();
-	agent.asks = polling;
+	agent.asks = polling || environ_is_held();
 	/* The interpreter loads its own copy after a preloaded one, which has connected: with both, each event is two. */
 	agent.is_second = polling && (environ_address() || ask_is_possible()) && copies_other();
-	if (control_connect() && !polling)
+	if (control_connect() && !agent.asks)
 		return;
 	/*
 	 * If loaded at the interpreter's start, the loading thread sets the agent up at its next safe point: the

@@ -151,6 +151,15 @@ static struct tracer tracer_connect(const struct guarded *folder, const char *pa
 	return (struct tracer){ .fd = fd, .uid = folder->owner };
 }
 
+/* Is @name, of a listener in the folder, that of the tracer whose agent this process has brought? */
+static bool is_own(const char *name)
+{
+	const char *address = environ_address(), *colon = address ? strchr(address, ':') : NULL;
+
+	return colon && colon - address > ABI_ASK_DIGITS && strlen(name) == sizeof(ABI_ASK_NAME) - 1 + ABI_ASK_DIGITS &&
+	       !memcmp(name + sizeof(ABI_ASK_NAME) - 1, colon - ABI_ASK_DIGITS, ABI_ASK_DIGITS);
+}
+
 /* Connect to the tracers in folder @path of user @uid, @max at most.  How many. */
 static unsigned connect_in(const char *path, uint32_t uid, struct tracer *tracers, unsigned max)
 {
@@ -167,7 +176,7 @@ static unsigned connect_in(const char *path, uint32_t uid, struct tracer *tracer
 		for (const char *at = rows; at < rows + got && n < max; at += ((const struct row *)at)->size) {
 			const char *name = ((const struct row *)at)->name;
 
-			if (strncmp(name, ABI_ASK_NAME, sizeof(ABI_ASK_NAME) - 1))
+			if (strncmp(name, ABI_ASK_NAME, sizeof(ABI_ASK_NAME) - 1) || is_own(name))
 				continue;
 			tracers[n] = tracer_connect(&folder, path, name);
 			n += tracers[n].fd >= 0;
@@ -301,8 +310,8 @@ void ask_sessions(void)
 	unsigned n, left;
 	long long end, rest;
 
-	/* A program of a preloaded tree has an agent of its tracer. */
-	if (!agent.py.dlopen || environ_address() || agent.is_second)
+	/* A program of a preloaded tree has an agent of its tracer; one that was held has one for itself. */
+	if (!agent.py.dlopen || (environ_address() && !environ_is_held()) || agent.is_second)
 		return;
 	end = agent_now_ms() + ABI_ASK_MS;
 	n = left = connect_all(tracers);

@@ -582,16 +582,22 @@ static bool all_looked(void)
 	return true;
 }
 
+/* How long to wait for a tracer that is silent. */
+static long long patience(void)
+{
+	return environ_is_held() ? ABI_AGENT_HELD_MS : any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS;
+}
+
 void control_first_look(void (*look)(void))
 {
 	long long begin = agent_now_ms(), rest;
 	struct pollfd polled[CONTROL_POLLED];
 
-	while (!all_looked() &&
-	       (rest = begin + (any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS) - agent_now_ms()) > 0) {
+	while (!all_looked() && (rest = begin + patience() - agent_now_ms()) > 0) {
 		int n = control_waits(polled);
 
-		poll(polled, (unsigned)n, (int)rest);
+		if (poll(polled, (unsigned)n, (int)rest) > 0 && environ_is_held())
+			begin = agent_now_ms();
 		control_serve(polled, n, look);
 	}
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)

@@ -99,6 +99,11 @@ const char *environ_address(void)
 	return *held_address ? held_address : getenv(ABI_AGENT_ENV);
 }
 
+bool environ_is_held(void)
+{
+	return *held_address;
+}
+
 void environ_hide(void)
 {
 	static char rest[4096];

@@ -6,6 +6,8 @@
 #ifndef AGENT_ENVIRON_H
 #define AGENT_ENVIRON_H
 
+#include <stdbool.h>
+
 /*
  * At the start, before other constructors: if the process was held at its exec (ABI_AGENT_HELD), take that variable and the
  * agent out of environ.
@@ -14,6 +16,9 @@ void environ_take_held(void);
 
 /* The tracer's address, of either variable, or NULL. */
 const char *environ_address(void);
+
+/* Was the process held at its exec? */
+bool environ_is_held(void);
 
 /* With the GIL.  Takes DTAP_AGENT, and the agent from LD_PRELOAD, out of os.environ; may leave an exception. */
 void environ_hide(void);

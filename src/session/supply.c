@@ -902,19 +902,28 @@ static bool let_rest(void *ctx, uint32_t pid, bool rest)
 	return agents_rest(s->agents, (pid_t)pid, rest);
 }
 
+/* Process @pid has asked.  One that was held at its exec does so for that reason, and others of its interpreter may not. */
+static void learn_asker(struct supply *s, uint32_t pid)
+{
+	const struct wanted *w = find_wanted(s, pid);
+
+	if (!w || !w->held)
+		askers_add(&s->askers, pid);
+}
+
 /* May a Python that starts, and asks, have the agent? */
 static bool is_answered(void *ctx, pid_t pid, bool has)
 {
 	struct supply *s = ctx;
 
 	if (has) {
-		askers_add(&s->askers, (uint32_t)pid);
+		learn_asker(s, (uint32_t)pid);
 		return false;
 	}
 	if (!is_about(s, (uint32_t)pid) ||
 	    probe_is_python(s->conf.probes, (uint32_t)pid) != PROBE_PYTHON_YES || !needs_agent_later(s, (uint32_t)pid))
 		return false;
-	askers_add(&s->askers, (uint32_t)pid);
+	learn_asker(s, (uint32_t)pid);
 	return want_asked(s, (uint32_t)pid);
 }
 
@@ -938,14 +947,13 @@ static bool will_need(struct supply *s, uint32_t pid)
 	return false;
 }
 
-/* Is a program that is held at its exec to bring the agent?  Those of which it is known that they ask do so themselves. */
+/* Is a program that is held at its exec to bring the agent?  What costs most to find out comes last. */
 static bool is_to_bring(void *ctx, pid_t pid)
 {
 	struct supply *s = ctx;
 	struct wanted *w;
 
-	if (!is_about(s, (uint32_t)pid) ||
-	    askers_will(&s->askers, (uint32_t)pid) || !will_need(s, (uint32_t)pid))
+	if (!is_about(s, (uint32_t)pid) || !will_need(s, (uint32_t)pid) || !starts_can_bring(s->starts, pid))
 		return false;
 	w = want_asked(s, (uint32_t)pid);
 	if (w)
@@ -983,16 +991,24 @@ static void turn_starts(void *ctx)
 	starts_turn(s->starts);
 }
 
+static void know_all(void *ctx)
+{
+	struct supply *s = ctx;
+
+	know_installed(s);
+	procs_each(know_if_python, s);
+}
+
 /*
  * Hold programs at exec where the kernel permits it; elsewhere they are looked at as soon as they run.  Each Python of the
  * machine then waits for this session when it starts, so it must be about all of them.
  */
 static void hold_starts(struct supply *s)
 {
-	if (geteuid() || !is_for_everybody(s) || starts_open(agents_preload(s->agents), is_to_bring, s, &s->starts))
-		return;
-	know_installed(s);
-	procs_each(know_if_python, s);
+	const struct starts_conf conf = { agents_preload(s->agents), is_to_bring, know_all, s };
+
+	if (!geteuid() && is_for_everybody(s) && !starts_open(&conf, &s->starts))
+		know_all(s);
 }
 
 /* Sessions about processes that no description names answer those that start. */

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,6 +22,7 @@
 #include "abi/ask.h"
 #include "base/now.h"
 #include "target/agent_priv.h"
+#include "target/askfolder.h"
 
 /*
  * To look at a process takes about a millisecond, so who connects often is not looked at: a Python asks once.  Those beyond that
@@ -30,40 +30,8 @@
  */
 enum { BACKLOG = 1024, TAKEN = 16, FILES = 2, OFTEN_MS = 1000, PROCESS_OFTEN = 8, USER_OFTEN = 256 };
 
-/* A socket has this name until it listens, so that one with a final name that refuses connections is a dead tracer's. */
-#define NEW_NAME ".ask-"
-
 /* Of this age and refusing, such a name is a dead tracer's, too. */
 enum { NEW_S = 60 };
-
-static void folder_path(char path[ABI_ASK_PATH])
-{
-	if (geteuid())
-		snprintf(path, ABI_ASK_PATH, ABI_ASK_USER, (unsigned int)geteuid());
-	else
-		snprintf(path, ABI_ASK_PATH, "%s", ABI_ASK_ROOT);
-}
-
-static socklen_t address(struct sockaddr_un *to, const char *folder, const char *name)
-{
-	*to = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(to->sun_path, sizeof(to->sun_path), "%s/%.60s", folder, name);
-	return sizeof(*to);
-}
-
-/* Does nobody listen on the socket @name? */
-static bool is_dead(const char *folder, const char *name)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un to;
-	bool dead;
-
-	if (fd < 0)
-		return false;
-	dead = connect(fd, (struct sockaddr *)&to, address(&to, folder, name)) && errno == ECONNREFUSED;
-	close(fd);
-	return dead;
-}
 
 /* Remove the sockets of tracers that were killed. */
 static void clean(const struct guarded *folder, const char *path)
@@ -79,56 +47,30 @@ static void clean(const struct guarded *folder, const char *path)
 		return;
 	}
 	while ((e = readdir(dir))) {
-		bool is_new = !strncmp(e->d_name, NEW_NAME, sizeof(NEW_NAME) - 1);
+		bool is_new = !strncmp(e->d_name, ASKFOLDER_NEW, sizeof(ASKFOLDER_NEW) - 1);
 
 		if (!is_new && strncmp(e->d_name, ABI_ASK_NAME, sizeof(ABI_ASK_NAME) - 1))
 			continue;
 		if (fstatat(folder->fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
 		    (is_new && time(NULL) - st.st_mtime < NEW_S))
 			continue;
-		if (is_dead(path, e->d_name))
+		if (askfolder_is_dead(path, e->d_name))
 			unlinkat(folder->fd, e->d_name, 0);
 	}
 	closedir(dir);
 }
 
-/* Open the folder, which is made if it is not there.  Another tracer that ends may remove it meanwhile. */
-static int open_folder(const char *path, struct guarded *folder)
-{
-	int err = -ENOENT;
-
-	for (int tries = 0; err == -ENOENT && tries < 3; tries++) {
-		mode_t mode = geteuid() ? 0700 : 0755;
-		bool made = !mkdir(path, mode);
-
-		if (!made && errno != EEXIST)
-			return -errno;
-		err = guarded_open(path, geteuid(), folder);
-		/* Whatever the mask of modes is. */
-		if (!err && made && chmod(path, mode))
-			err = -errno;
-		if (err && err != -ENOENT && made)
-			rmdir(path);
-		if (err)
-			guarded_close(folder);
-	}
-	return err;
-}
-
-/* Bind @fd in the folder @path, and listen. */
-static int bind_in(int fd, const struct guarded *folder, const char *path, char name[ASK_NAME])
+/* Bind @fd in the folder @path, and listen.  @digits: of the tracer's address (abi/ask.h). */
+static int bind_in(int fd, const struct guarded *folder, const char *path, const char *digits, char name[ASK_NAME])
 {
 	struct sockaddr_un at;
 	char fresh[ASK_NAME];
-	uint64_t random;
 	socklen_t len;
 	int err = 0;
 
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -EIO;
-	snprintf(fresh, sizeof(fresh), NEW_NAME "%016llx", (unsigned long long)random);
-	snprintf(name, ASK_NAME, ABI_ASK_NAME "%016llx", (unsigned long long)random);
-	len = address(&at, path, fresh);
+	snprintf(fresh, sizeof(fresh), ASKFOLDER_NEW "%.*s", ABI_ASK_DIGITS, digits);
+	snprintf(name, ASK_NAME, ABI_ASK_NAME "%.*s", ABI_ASK_DIGITS, digits);
+	len = askfolder_address(&at, path, fresh);
 	if (bind(fd, (struct sockaddr *)&at, len))
 		return -errno;
 	if (fchmodat(folder->fd, fresh, geteuid() ? 0600 : 0666, 0) || listen(fd, BACKLOG) ||
@@ -145,17 +87,17 @@ int agents_answer(struct agents *a, agents_wanted_fn *fn, void *ctx, struct strb
 	char path[ABI_ASK_PATH];
 	int fd = -1, err = -ENOENT, on = 1;
 
-	folder_path(path);
+	askfolder_path(path);
 	for (int tries = 0; err == -ENOENT && tries < 3; tries++) {
 		guarded_close(&folder);
 		if (fd >= 0)
 			close(fd);
 		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		/* Accepted sockets inherit it: each packet then says who has sent it. */
-		err = fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : open_folder(path, &folder);
+		err = fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : askfolder_open(&folder);
 		if (!err) {
 			clean(&folder, path);
-			err = bind_in(fd, &folder, path, a->asked_name);
+			err = bind_in(fd, &folder, path, a->word - 1 - ABI_ASK_DIGITS, a->asked_name);
 		}
 	}
 	if (!err) {
@@ -180,14 +122,11 @@ int agents_answer(struct agents *a, agents_wanted_fn *fn, void *ctx, struct strb
 
 void answer_close(struct agents *a)
 {
-	char path[ABI_ASK_PATH];
-
 	if (!a->asked)
 		return;
 	unlinkat(a->asked_folder.fd, a->asked_name, 0);
 	guarded_close(&a->asked_folder);
-	folder_path(path);
-	rmdir(path);	/* unless others are in it */
+	askfolder_remove();
 	close(a->asked);
 	a->asked = 0;
 }

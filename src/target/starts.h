@@ -2,14 +2,16 @@
  * Programs that start, held at exec until the tracer has said whether they are to bring the agent along.
  *
  * Of each interpreter that is known to the tracer the kernel asks before it executes it (fanotify(7), FAN_OPEN_EXEC_PERM on
- * its inode).  It asks a small process of its own, the holder, which has the only descriptor: so a tracer that is stopped or
+ * its inode).  It asks a small process, the holder, which has the only descriptor: so a tracer that is stopped or
  * hangs holds nobody for longer than STARTS_MS, once, and whoever waits goes on when the holder ends, however that happens.
- * The holder ends with the tracer.
+ * The holder ends with the last of the machine's tracers.
  *
- *	exec ──► the kernel asks ──► holder: PTRACE_SEIZE, "go on" ──► PTRACE_EVENT_EXEC ──► holder asks the tracer
+ *	exec ──► the kernel asks ──► holder: PTRACE_SEIZE, "go on" ──► PTRACE_EVENT_EXEC ──► holder asks all tracers
  *	                                                                    │ yes: the new image's environment is written
- *	                                                                    ▼      anew, with the preload
+ *	                                                                    ▼      anew, with the preload of one that wants it
  *	                                                              PTRACE_DETACH
+ *
+ * The agent that is brought so asks the other tracers itself (abi/ask.h).
  *
  * No instruction of the program is ever changed, and nothing of it depends on the holder or the tracer at any moment: an image
  * whose environment is not complete yet is still on its old stack pointer.  A process that is traced already, of another libc,
@@ -25,7 +27,7 @@
 
 #include "target/target.h"
 
-/* The longest that a program is held for the tracer's answer. */
+/* The longest that a program is held for the tracers' answers. */
 enum { STARTS_MS = 100 };
 
 struct starts;
@@ -33,14 +35,27 @@ struct starts;
 /* Is process @pid, which has just executed a program and is held, to bring the agent? */
 typedef bool starts_wanted_fn(void *ctx, pid_t pid);
 
-/*
- * Start the holder.  @preload: what a process brings; its path and first variable are copied.  0, or a negative errno: -EPERM,
- * -EINVAL and others where the kernel does not ask this user; -ENOTSUP: the machine's processes cannot be held.
- */
-int starts_open(const struct target_preload *preload, starts_wanted_fn *wanted, void *ctx, struct starts **ret);
+struct starts_conf {
+	const struct target_preload *preload;	/* what a process brings: its path and first variable are copied */
+	starts_wanted_fn *wanted;
+	void (*again)(void *ctx);		/* the holder had ended, and another one knows no interpreter yet */
+	void *ctx;
+};
 
-/* The holder ends, and lets all go.  Accepts NULL. */
+/*
+ * Find the holder, or start it.  0, or a negative errno: -EPERM, -EINVAL and others where the kernel does not ask this user;
+ * -ENOTSUP: the machine's processes cannot be held.
+ */
+int starts_open(const struct starts_conf *conf, struct starts **ret);
+
+/* The holder lets all go, or serves others.  Accepts NULL. */
 void starts_close(struct starts *s);
+
+/*
+ * For @wanted: can process @pid load the object?  It is linked to glibc's loader, sees the object at its path, does not run with
+ * the rights of its file (ld.so(8), secure-execution mode), and no filter would kill it at one of the agent's system calls.
+ */
+bool starts_can_bring(const struct starts *s, pid_t pid);
 
 /* From now on the interpreter of process @pid, or the program @path, is asked for.  One that cannot be is not. */
 void starts_know(struct starts *s, pid_t pid);

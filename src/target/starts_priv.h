@@ -1,5 +1,8 @@
 /*
  * The two halves of starts.h, and what they say to each other: packets on a socket.
+ *
+ * One holder serves all tracers of the machine: of two, only one could seize a process, and neither knows whether the other
+ * wants it.  The first tracer starts it; others find it by its name in the folder of abi/ask.h, and JOIN.
  */
 #ifndef DTAP_TARGET_STARTS_PRIV_H
 #define DTAP_TARGET_STARTS_PRIV_H
@@ -11,10 +14,16 @@
 
 #include "abi/agent.h"
 
+/* The number is that of these messages: tracers of another build may join. */
+#define STARTS_NAME "hold-1"
+
 enum starts_kind {
-	STARTS_ASK = 1,		/* from the holder: about @pid */
+	STARTS_ASK = 1,		/* from the holder: about @pid; 0: about nobody, is the tracer there? */
 	STARTS_ANSWER,		/* with the @turn of ASK */
 	STARTS_KNOW,		/* with a descriptor (SCM_RIGHTS) of the program, O_PATH */
+	STARTS_JOIN,		/* struct starts_join: the first one of a tracer that has found the holder by its name */
+	STARTS_READY,		/* from the holder: it holds for this tracer, and can be found */
+	STARTS_LEFT,		/* its last word to a tracer that has shut its end, if it goes on for others */
 };
 
 struct starts_msg {
@@ -31,11 +40,19 @@ struct starts_bring {
 	char address[ABI_AGENT_ADDRESS];
 };
 
+struct starts_join {
+	struct starts_msg head;
+	struct starts_bring bring;
+};
+
 /*
- * Run the holder, in the process that has just been forked for it, until the tracer has ended.  @fan: fanotify's descriptor;
- * @sock: the tracer's socket.
+ * Run the holder, in the process that has just been forked for it, until all tracers have ended.  @fan: fanotify's descriptor;
+ * @sock: the first tracer's socket.
  */
 void starts_hold(int fan, int sock, const struct starts_bring *bring);
+
+/* Is process @pid root's, in this process's user and pid namespaces, and may it trace others anyway? */
+bool starts_is_tracer(pid_t pid);
 
 /*
  * Write the environment of process @pid, which is in the stop of PTRACE_EVENT_EXEC of this thread, anew: @bring->path in front

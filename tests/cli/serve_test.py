@@ -102,6 +102,31 @@ def test_short_ones_are_told(interp, serve, programs):
 
 
 @pytest.mark.needs_root
+@pytest.mark.needs_bpf
+@pytest.mark.alone
+@pytest.mark.interps("3.11")
+def test_each_script_counts_short_ones(interp, serve, programs):
+    """Scripts of one service, of which each selects other processes and one all: short Pythons count whole in each, or are told."""
+    n, calls = 5, 10
+    rules = "".join(f"  r{i}: {{ environment: {{ DTAP_SERVE_TEST: \"{programs.mark}{i}*\" }} }}\n" for i in ("", 0, 1))
+    service = serve(f"listen: 127.0.0.1:0\nrules:\n{rules}scripts:\n" +
+                    "".join(f"  s{i}: {{ command: calls leaf, rule: r{i} }}\n" for i in ("", 0, 1)))
+    service.until(lambda found: total(found, "dtap_serve_script_up") == 3, "the scripts")
+    program = f"def leaf(n): pass\nfor i in range({calls}): leaf(i)\n"
+    for i in (0, 1) * n:
+        subprocess.run(interp.argv_of(program), env={**os.environ, "DTAP_SERVE_TEST": f"{programs.mark}{i}"}, check=True)
+
+    def told(found, script, *what):
+        return sum(total(found, f"dtap_serve_{name}_total", script=script) for name in what)
+    for script, mine in ("s", 2 * n), ("s0", n), ("s1", n):
+        found = service.until(lambda found, script=script, mine=mine: told(found, script, "attached", "refused", "unseen") >= mine,
+                              f"all of {script}")
+        short = mine - told(found, script, "begun", "refused", "unseen")
+        assert calls * short <= total(found, f"dtap_{script}_calls_total") <= calls * mine, (found, service.lines)
+    assert service.end() == 0
+
+
+@pytest.mark.needs_root
 @pytest.mark.interps("3.13")
 def test_openmetrics_and_bound(interp, serve, programs, tmp_path):
     """A bound on series, beyond which sums stay right; OpenMetrics' own rules; a text file; a refused configuration."""
