@@ -48,9 +48,9 @@ for line in sys.stdin:
 class Service:
     """A dtap serve that has said where its metrics are."""
 
-    def __init__(self, config, *options):
+    def __init__(self, config, *options, wrapper=()):
         self.lines, self.late = [], 0
-        self.child = subprocess.Popen([DTAP, "serve", "-f", config, *options], stdin=subprocess.DEVNULL,
+        self.child = subprocess.Popen([*wrapper, DTAP, "serve", "-f", config, *options], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.told = threading.Condition()
         self.reader = threading.Thread(target=self._read)

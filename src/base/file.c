@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/self.h"
 #include "base/strbuf.h"
 
 enum {
@@ -340,4 +342,40 @@ int file_text(const struct file *f, size_t max, struct strbuf *out)
 		at += (size_t)n;
 	}
 	return n < 0 ? -errno : 0;
+}
+
+static bool is_foreign(const struct stat *st)
+{
+	return (st->st_uid && st->st_uid != geteuid()) || self_is_others(st);
+}
+
+static bool is_foreign_folder(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return true;
+	st.st_mode &= st.st_mode & S_ISVTX ? ~(mode_t)(S_IWGRP | S_IWOTH) : ~(mode_t)0;
+	return is_foreign(&st);
+}
+
+bool file_is_others(const struct file *f, struct strbuf *what)
+{
+	char link[FILE_LINK_MAX], path[PATH_MAX];
+	ssize_t n = readlink(file_link(f, link), path, sizeof(path) - 1);
+	bool found;
+
+	path[n < 0 ? 0 : n] = '\0';
+	found = n <= 0 || is_foreign(&f->st);
+	for (char *slash = path; !found && (slash = strrchr(path, '/'));) {
+		bool is_root = slash == path;
+
+		slash[is_root] = '\0';
+		found = is_foreign_folder(path);
+		if (is_root)
+			break;
+	}
+	if (found && what)
+		strbuf_puts(what, path);
+	return found;
 }

@@ -68,6 +68,13 @@ bool file_same(const struct file *a, const struct file *b);
 /* Do the paths lead to the same file now?  Only for uses where a later change does not matter. */
 bool file_same_path(const char *a, const char *b);
 
+/*
+ * Can others than root and this process's user write to @f, or put another file in its place?  Looks at the file and at all
+ * folders of the path that its link led to; in one with the sticky bit others cannot replace files.  A group that is 0 or has
+ * the owner's number is not of others.  True: *@what is the one of them, if it is not NULL.
+ */
+bool file_is_others(const struct file *f, struct strbuf *what);
+
 /* A path for the kernel or for functions that need one: it leads to the open file and to no other. */
 enum { FILE_LINK_MAX = 32 };
 const char *file_link(const struct file *f, char buf[static FILE_LINK_MAX]);

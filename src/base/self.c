@@ -33,7 +33,7 @@ bool self_dir(char *buf, size_t size)
 	return true;
 }
 
-static bool by_others(const struct stat *st)
+bool self_is_others(const struct stat *st)
 {
 	return (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && st->st_gid && st->st_gid != st->st_uid);
 }
@@ -48,11 +48,11 @@ bool self_is_writable(const char *path, char *buf, size_t size)
 	strcpy(buf, path);
 	if (stat(buf, &st))
 		return false;
-	if (by_others(&st))
+	if (self_is_others(&st))
 		return true;
 	slash = strrchr(buf, '/');
 	if (!slash)
 		return false;
 	slash[slash == buf] = '\0';
-	return !stat(buf, &st) && by_others(&st) && !(st.st_mode & S_ISVTX);
+	return !stat(buf, &st) && self_is_others(&st) && !(st.st_mode & S_ISVTX);
 }

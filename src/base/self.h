@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct stat;
+
 /*
  * The folder, ending in a slash, of the shared library that contains this code, or else of the running program.
  * False: it is not known, or @size is too small.
@@ -19,5 +21,8 @@ bool self_dir(char *buf, size_t size);
  * in a folder with the sticky bit others cannot replace files.  A path that is not there is nobody's.
  */
 bool self_is_writable(const char *path, char *buf, size_t size);
+
+/* Can others than root and its owner write to what @st is of?  As above, without the folder. */
+bool self_is_others(const struct stat *st);
 
 #endif

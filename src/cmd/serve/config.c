@@ -211,6 +211,9 @@ static bool is_name(const char *s, bool colons)
 	return true;
 }
 
+/* What a service of root's, or another user's, does is not for others to say. */
+#define OTHERS "%s is refused: others than root and this user own %s, or can write to it"
+
 /* --- files --------------------------------------------------------------------------------------------- */
 
 /* The content of the file that @node names; NULL after a message. */
@@ -231,6 +234,8 @@ static const char *content_of(struct reader *r, const yaml_node_t *node, bool is
 	e = file_text(f, FILE_MAX, &text);
 	if (e)
 		mistake(r, node, "cannot read %s: %s", path, strerror(-e));
+	else if (file_is_others(f, &why))
+		mistake(r, node, OTHERS, path, strbuf_str(&why));
 	else if (is_secret && (f->st.st_mode & S_IROTH))
 		mistake(r, node, "%s is a secret that everybody can read: chmod o-r %s", path, path);
 	else if (strlen(strbuf_str(&text)) != text.len)
@@ -1147,6 +1152,8 @@ struct serve_config *serve_config_read(const char *path, FILE *err)
 		fprintf(err, "dtap serve: %s\n", strbuf_str(&why));
 	else if ((e = file_text(f, CONFIG_MAX, &text)))
 		fprintf(err, "dtap serve: cannot read %s: %s\n", path, strerror(-e));
+	else if (file_is_others(f, &why))
+		fprintf(err, "dtap serve: " OTHERS "\n", path, strbuf_str(&why));
 	else
 		c = serve_config_parse(path, strbuf_str(&text), text.len, err);
 	file_close(f);

@@ -58,18 +58,21 @@ static void close_local(void *state)
 
 /* --- a file -------------------------------------------------------------------------------------------- */
 
-/* A regular file, which no link leads elsewhere. */
+/*
+ * A regular file, which no link leads elsewhere.  One that somebody else has put there is refused: its owner would read what
+ * other users' programs do.
+ */
 static int open_file(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (!st.st_uid || st.st_uid == geteuid()))
 		return fd;
 	close(fd);
-	return -EINVAL;
+	return S_ISREG(st.st_mode) ? -EPERM : -EINVAL;
 }
 
 static int file_begin(const struct serve_output *conf, const atomic_ullong *until_ms, void **state, struct strbuf *err)
