@@ -395,6 +395,9 @@ class Odd(Exception):
     pass
 def raises():
     raise Odd
+def fails():
+    time.sleep(0.002)
+    raise Odd
 def slow():
     time.sleep(0.002)
 def fast():
@@ -403,17 +406,39 @@ print("ready", flush=True)
 for line in sys.stdin:
     what, n = line.split()
     for i in range(int(n)):
-        if what == "raise":
-            try:
-                raises()
-            except Odd:
-                pass
-        elif what == "collect":
+        if what == "collect":
             gc.collect()
-        else:
+            continue
+        try:
             globals()[what]()
+        except Odd:
+            pass
     print(0, flush=True)
 """
+
+HOSTS = 10 if harness.NIGHTLY else 3
+
+
+class Host:
+    """A service of its own, with a program, and what the program does: before the store is killed, and while it is away."""
+
+    def __init__(self, i):
+        self.name, self.release = f"h{i}", f"r{i % 2 + 1}"
+        self.before = {"slow": i % 5 + 1, "fast": 10, "raises": 2 * (i % 3), "fails": i % 2, "collect": 3}
+        self.later = {"slow": 5, "raises": 1}
+
+    def done(self, what):
+        return self.before.get(what, 0) + self.later.get(what, 0)
+
+    @property
+    def calls(self):
+        """Those that take a millisecond."""
+        return self.done("slow") + self.done("fails")
+
+    @staticmethod
+    def events(done):
+        """An exception is told in each of two functions."""
+        return sum(n * {"slow": 1, "fast": 0, "raises": 2, "fails": 3, "collect": 1}[what] for what, n in done.items())
 
 
 @pytest.mark.needs_root
@@ -422,60 +447,86 @@ for line in sys.stdin:
 @pytest.mark.skipif(not shutil.which("clickhouse-server"), reason="there is no clickhouse-server: tools/need stores")
 @pytest.mark.alone
 def test_clickhouse(interp, serve, programs, clickhouse, tmp_path, monkeypatch):
-    """Three hosts, two releases, a store that is killed meanwhile: the ten queries' answers are the truth."""
+    """Hosts, two releases, a store that is killed meanwhile: the ten queries' answers are the truth."""
     base = (SHARE / "serve.yaml").read_text()
     assert "http://127.0.0.1:8123" in base and "/var/lib/dtap/store" in base
-    services, children = [], []
-    for i, release in enumerate(("r1", "r2", "r1")):
-        mark = f"{programs.mark}.{i}"
-        config = tmp_path / f"{i}.yaml"
-        text = base.replace("8123", str(clickhouse.port)).replace("/var/lib/dtap/store", f"{tmp_path}/spool{i}\n    interval: 0.1")
-        text = text.replace("    events: store", "    events: store\n    rule: mine").replace("__main__.*", "slow fast raises")
-        config.write_text(f"listen: 127.0.0.1:0\nhost: h{i}\nrules: {{ mine: {{ environment: {{ RELEASE_TEST: \"{mark}\" }} }} }}\n" + text)
+    hosts = [Host(i) for i in range(HOSTS)]
+    for host in hosts:
+        mark = f"{programs.mark}.{host.name}"
+        config = tmp_path / f"{host.name}.yaml"
+        text = base.replace("8123", str(clickhouse.port))
+        text = text.replace("/var/lib/dtap/store", f"{tmp_path}/spool.{host.name}\n    interval: 0.1")
+        text = text.replace("    events: store", "    events: store\n    rule: mine").replace("__main__.*", "slow fast raises fails")
+        config.write_text(f"listen: 127.0.0.1:0\nhost: {host.name}\n"
+                          f"rules: {{ mine: {{ environment: {{ RELEASE_TEST: \"{mark}\" }} }} }}\n" + text)
         monkeypatch.setenv("RELEASE_TEST", mark)
-        monkeypatch.setenv("RELEASE", release)
-        children.append(programs.start(interp.argv_of(RELEASE)))
-        services.append(Service(config))
+        monkeypatch.setenv("RELEASE", host.release)
+        host.child = programs.start(interp.argv_of(RELEASE))
+        host.service = Service(config)
     try:
-        for service in services:
+        for host in hosts:
             for script in "calls", "exceptions", "pauses":
-                traced(service, script, 1)
-        tell(programs, children, lambda i: {"slow": i + 1, "fast": 10, "raise": 2 * i, "collect": 3})
-        for service, n in zip(services, (1 + 0 + 3, 2 + 4 + 3, 3 + 8 + 3)):      # an exception is told in each function
-            service.until(lambda found, n=n: total(found, "dtap_serve_output_events_total") == n, f"{n} events")
+                traced(host.service, script, 1)
+            do(programs, host.child, host.before)
+        for host in hosts:
+            n = host.events(host.before)
+            host.service.until(lambda found, n=n: total(found, "dtap_serve_output_events_total") == n, f"{n} events")
         clickhouse.stop(signal.SIGKILL)
-        tell(programs, children, lambda i: {"slow": 5, "raise": 1})
-        for service in services:
-            service.until(lambda found: total(found, "dtap_serve_output_spooled_bytes") > 0, "events on disk")
+        for host in hosts:
+            do(programs, host.child, host.later)
+        for host in hosts:
+            host.service.until(lambda found: total(found, "dtap_serve_output_spooled_bytes") > 0, "events on disk")
         clickhouse.start()
-        for service, n in zip(services, (4, 9, 14)):
-            service.until(lambda found, n=n: total(found, "dtap_serve_output_events_total") == n + 7, f"{n + 7} events")
+        for host in hosts:
+            n = host.events(host.before) + host.events(host.later)
+            host.service.until(lambda found, n=n: total(found, "dtap_serve_output_events_total") == n, f"{n} events")
     finally:
-        for service in services:
-            assert service.end() == 0
+        for host in hosts:
+            assert host.service.end() == 0
     # A batch that comes again changes nothing, in the materialised views neither.
     clickhouse.tell("INSERT INTO dtap.events SELECT * FROM dtap.events")
-    assert clickhouse.ask("SELECT count() AS n FROM dtap.events")[0]["n"] > 4 + 9 + 14 + 21
+    events = {host.name: host.events(host.before) + host.events(host.later) for host in hosts}
+    assert clickhouse.ask("SELECT count() AS n FROM dtap.events")[0]["n"] > sum(events.values())
     answers = {name: clickhouse.ask(sql) for name, sql in statements(SHARE / "queries.sql").items()}
     assert len(answers) == 10
-    slow = {row["release"]: row for row in answers["slowest functions by release"] if row["function"] == "slow"}
-    assert {release: row["calls"] for release, row in slow.items()} == {"r1": 1 + 3 + 10, "r2": 2 + 5}
-    assert all(row["p99_ms"] >= 2 and row["total_s"] >= 0.002 * row["calls"] for row in slow.values())
-    assert {row["function"] for row in answers["slowest functions by release"]} == {"slow"}     # fast() takes no millisecond
+
+    def sums(key, *what):
+        """{a host's key: what all hosts of that key have done}, without those that have done nothing"""
+        found = collections.Counter()
+        for host in hosts:
+            found[getattr(host, key)] += sum(map(host.done, what))
+        return +found
+
+    slow = answers["slowest functions by release"]      # fast() takes no millisecond
+    assert {row["release"]: row["calls"] for row in slow if row["function"] == "slow"} == sums("release", "slow")
+    assert {row["release"]: row["calls"] for row in slow if row["function"] == "fails"} == sums("release", "fails")
+    assert {row["function"] for row in slow} == {"slow", "fails"}
+    assert all(row["p99_ms"] >= 2 and row["total_s"] >= 0.002 * row["calls"] for row in slow)
     medians = answers["functions that became slower from one release to the next"]
-    assert [(row["function"], row["release"]) for row in medians] == [("slow", "r1"), ("slow", "r2")]
-    assert {row["host"]: row["calls"] for row in answers["slow calls by host"]} == {"h0": 6, "h1": 7, "h2": 8}
+    assert {(row["function"], row["release"]) for row in medians} == {("slow", "r1"), ("slow", "r2"), ("fails", "r2")}
+    assert all(row["median_ms"] >= 2 for row in medians)
+    assert {row["host"]: row["calls"] for row in answers["slow calls by host"]} == sums("name", "slow", "fails")
     places = answers["exceptions by place"]
-    assert {(row["function"], row["type"], row["times"]) for row in places} == {("raises", "Odd", 9), ("<module>", "Odd", 9)}
-    assert {row["release"]: row["times"] for row in answers["exceptions by release"]} == {"r1": 2 * 6, "r2": 2 * 3}
-    assert answers["calls that ended by an exception, by function"] == []
-    assert {(row["host"], row["pauses"]) for row in answers["garbage collections by host"]} == {("h0", 3), ("h1", 3), ("h2", 3)}
-    assert {row["pid"] for row in answers["longest pauses by unit and process"]} == {child.pid for child in children}
-    assert sum(row["events"] for row in answers["events by script, host and minute"]) == 11 + 16 + 21
-    assert [(row["host"], row["missing"]) for row in answers["what was lost"]] == [("h0", 0), ("h1", 0), ("h2", 0)]
+    raised, failed = sum(host.done("raises") for host in hosts), sum(host.done("fails") for host in hosts)
+    assert {(row["function"], row["type"]): row["times"] for row in places} == {
+        ("raises", "Odd"): raised, ("fails", "Odd"): failed, ("<module>", "Odd"): raised + failed}
+    assert {row["release"]: row["times"] for row in answers["exceptions by release"]} == {
+        release: 2 * n for release, n in sums("release", "raises", "fails").items()}
+    ended = answers["calls that ended by an exception, by function"]
+    assert [(row["function"], row["raised"], row["calls"]) for row in ended] == [("fails", failed, failed)]
+    collected = answers["garbage collections by host"]
+    assert {(row["host"], row["generation"], row["pauses"]) for row in collected} == {(host.name, 2, 3) for host in hosts}
+    assert all(0 < row["longest_ms"] <= row["total_ms"] for row in collected)
+    pauses = answers["longest pauses by unit and process"]
+    assert {row["host"]: row["pid"] for row in pauses} == {host.name: host.child.pid for host in hosts}
+    told = collections.Counter()
+    for row in answers["events by script, host and minute"]:
+        told[row["host"], row["script"]] += row["events"]
+    assert told == {(host.name, script): n for host in hosts for script, n in {
+        "calls": host.calls, "exceptions": 2 * (host.done("raises") + host.done("fails")), "pauses": 3}.items()}
+    assert [(row["host"], row["missing"]) for row in answers["what was lost"]] == [(host.name, 0) for host in hosts]
 
 
-def tell(programs, children, what):
-    for i, child in enumerate(children):
-        for how, n in what(i).items():
-            programs.tell(child, how, n)
+def do(programs, child, what):
+    for how, n in what.items():
+        programs.tell(child, how, n)

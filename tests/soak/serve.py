@@ -6,7 +6,8 @@ The service and Pythons that come and go: its memory and descriptors, and what i
 
 Short Pythons run a few at a time, each with its own number of calls, some forking.  The service counts them all, and the
 sum is compared with the programs' own; those that it never came to trace are told, with their calls.  At the end: growth of
-memory and descriptors between the first quarter and the end, CPU time, bytes and time of a scrape.
+memory and descriptors between the first quarter and the end, CPU time, bytes and time of a scrape.  Then one Python calls
+thousands of functions: how many series that makes, and what the service says of it.
 """
 import argparse
 import os
@@ -38,6 +39,8 @@ if forks:
             leaf(i)
         os._exit(0)
     os.waitpid(pid, 0)
+elif sys.argv[3] == "many":
+    exec("".join(f"def leaf_{i}(): pass\\nleaf_{i}()\\n" for i in range(calls)))
 else:
     for i in range(calls):
         leaf(i)
@@ -47,7 +50,7 @@ CONFIG = """listen: 127.0.0.1:0
 rules: {{ soak: {{ environment: {{ DTAP_SOAK: "{mark}" }} }} }}
 outputs: {{ log: {{ file: {folder}/log, size: 1M, count: 1 }} }}
 scripts:
-  calls: {{ command: calls leaf, rule: soak }}
+  calls: {{ command: calls leaf leaf_*, rule: soak }}
   ends:
     rule: soak
     events: log
@@ -62,6 +65,7 @@ def readings(service):
     return {"memory": total(found, "process_resident_memory_bytes"), "descriptors": total(found, "process_open_fds"),
             "cpu": total(found, "process_cpu_seconds_total"), "attached": total(found, "dtap_serve_attached_total", script="calls"),
             "refused": total(found, "dtap_serve_refused_total"), "lost": total(found, "dtap_serve_lost_total"),
+            "series": total(found, "dtap_serve_series", script="calls"), "over": total(found, "dtap_serve_series_over", script="calls"),
             "calls": total(found, "dtap_calls_calls_total"), "events": total(found, "dtap_serve_output_events_total")}
 
 
@@ -70,12 +74,17 @@ def show(what, values):
           flush=True)
 
 
+def start(args, folder, calls, how):
+    return subprocess.Popen([args.python, "-c", PROGRAM, str(args.wait), str(calls), how], env={**os.environ, "DTAP_SOAK": folder})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pythons", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
     parser.add_argument("--python", default="/usr/bin/python3")
+    parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rand = random.Random(args.seed)
@@ -90,8 +99,7 @@ def main():
                 assert running.pop(0).wait(harness.TIMEOUT_S) == 0
             calls = rand.randrange(200)
             made += calls
-            running.append(subprocess.Popen([args.python, "-c", PROGRAM, str(args.wait), str(calls),
-                                             "fork" if rand.random() < 0.2 else "call"], env={**os.environ, "DTAP_SOAK": folder}))
+            running.append(start(args, folder, calls, "fork" if rand.random() < 0.2 else "call"))
             if i == args.pythons // 4:
                 first = readings(service)
                 show(f"after {i}", first)
@@ -105,6 +113,13 @@ def main():
         print(f"a scrape: {size} bytes, {(time.monotonic() - began) * 1e3:.1f} ms")
         print(f"calls: {made} made, {last['calls']:.0f} counted; {args.pythons - last['attached']:.0f} Pythons never traced")
         print(f"growth: {(last['memory'] - first['memory']) / 1024:.0f} KiB, {last['descriptors'] - first['descriptors']:.0f} descriptors")
+        assert start(args, folder, args.functions, "many").wait(harness.TIMEOUT_S) == 0
+        many = readings(service)
+        show(f"after {args.functions} functions", many)
+        began = time.monotonic()
+        size = len(service.ask()[1])
+        print(f"a scrape: {size} bytes, {(time.monotonic() - began) * 1e3:.1f} ms; of {args.functions} calls "
+              f"{many['calls'] - last['calls']:.0f} are counted, {many['lost'] - last['lost']:.0f} told as lost")
         for line in service.lines[:5]:
             print("log:", line.rstrip())
         return service.end()
