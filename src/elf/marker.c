@@ -126,11 +126,13 @@ static int read_section(struct obj *o, const char *sec, Elf_Data *data, uint64_t
 	return 0;
 }
 
+static const char types_section[] = ".note.dtap";
+
 static int read_markers(struct obj *o, struct strbuf *why)
 {
+	Elf_Data *data, *types = NULL;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr, base;
-	Elf_Data *data;
 	bool has_base;
 	int err;
 
@@ -150,12 +152,16 @@ static int read_markers(struct obj *o, struct strbuf *why)
 				return obj_fail(o, why, -ENOEXEC, "notes: section %s is outside of the file", sec);
 			continue;
 		}
+		if (!strcmp(sec, types_section)) {
+			types = data;
+			continue;
+		}
 		err = strcmp(sec, ".note.usdt") ? read_section(o, sec, data, has_base ? base.sh_addr : 0, has_base, why)
 						: notes_usdt(o, data, sec, why);
 		if (err)
 			return err;
 	}
-	return 0;
+	return types ? notes_types(o, types, types_section, why) : 0;
 }
 
 int obj_marker_names(struct obj *o, obj_name_fn *each, void *ctx)

@@ -12,6 +12,9 @@
  *		| name | u8 n | n native types | u8 m | m times: script's type, u8 number of its native type | align |
  *	dver	the program that made the notes
  *
+ * dtap's own "dtrace -G" writes notes of owner dtap in the section .note.dtap, with the contents of prov's, for the
+ * markers of <sys/sdt.h> of that file.
+ *
  * An is-enabled check (type 2) needs a tracer that writes to the program's memory, which dtap does not do: a probe with
  * such a check does not fire.  Only 64-bit little-endian files are read.  Source: readelf -n of such programs.
  */
@@ -154,8 +157,8 @@ static bool is_of(const GElf_Nhdr *nhdr, const char *name, const char *owner)
 	return nhdr->n_namesz == strlen(owner) + 1 && !memcmp(name, owner, nhdr->n_namesz);
 }
 
-/* Called first with @sites, then without: types can be set only for sites that are known. */
-static int read_notes(struct obj *o, Elf_Data *data, const char *sec, bool sites, struct strbuf *why)
+/* Read the providers of owner @prov, or, without one, the sites: types can be set only for sites that are known. */
+static int read_notes(struct obj *o, Elf_Data *data, const char *sec, const char *prov, struct strbuf *why)
 {
 	size_t at, next, name, off;
 	GElf_Nhdr nhdr;
@@ -165,9 +168,9 @@ static int read_notes(struct obj *o, Elf_Data *data, const char *sec, bool sites
 		struct desc d = { start, start, start + nhdr.n_descsz };
 		int err = 0;
 
-		if (sites && nhdr.n_type == NOTE_PROBE && is_of(&nhdr, owner, "usdt"))
+		if (!prov && nhdr.n_type == NOTE_PROBE && is_of(&nhdr, owner, "usdt"))
 			err = add_site(o, d, sec, why);
-		else if (!sites && is_of(&nhdr, owner, "prov"))
+		else if (prov && is_of(&nhdr, owner, prov))
 			err = add_provider(o, d, sec, why);
 		if (err)
 			return err;
@@ -177,13 +180,21 @@ static int read_notes(struct obj *o, Elf_Data *data, const char *sec, bool sites
 	return 0;
 }
 
-int notes_usdt(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why)
+static bool is_readable(struct obj *o)
 {
 	const char *ident = elf_getident(o->elf, NULL);
-	int err;
 
-	if (o->info.elf_class != ELFCLASS64 || !ident || ident[EI_DATA] != ELFDATA2LSB)
-		return 0;
-	err = read_notes(o, data, sec, true, why);
-	return err ? err : read_notes(o, data, sec, false, why);
+	return o->info.elf_class == ELFCLASS64 && ident && ident[EI_DATA] == ELFDATA2LSB;
+}
+
+int notes_usdt(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why)
+{
+	int err = is_readable(o) ? read_notes(o, data, sec, NULL, why) : 0;
+
+	return err || !is_readable(o) ? err : read_notes(o, data, sec, "prov", why);
+}
+
+int notes_types(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why)
+{
+	return is_readable(o) ? read_notes(o, data, sec, "dtap", why) : 0;
 }

@@ -53,6 +53,9 @@ void obj_symtab_fini(struct obj_symtab *t);
 /* note_usdt.c: add the sites of the notes in @data, which is section @sec.  0, or -ENOEXEC with a line in @why. */
 int notes_usdt(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why);
 
+/* The same for the types in the notes of dtap's own -G: after all sites of the file. */
+int notes_types(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why);
+
 /* limits.c: is the memory limited that libelf needs to open @f (limits_begin), and to load its sections? */
 bool limits_begin(const struct file *f);
 bool limits_sections(Elf *elf, const struct file *f, bool debug);

@@ -81,16 +81,15 @@ static void check_args(struct check *c, const struct d_probe_def *def)
 		   "probe %s has %zu arguments, a marker has at most %d", def->name, def->args.n, (int)PROBE_MAX_ARGS);
 }
 
-/* The input argument that output argument @i is made of: that of its name, or an unnamed one at its position. */
-static const struct d_param *mapped(const struct d_probe_def *def, size_t i)
+/* That of its name, or an unnamed one at its position. */
+size_t sdt_mapped(const struct d_probe_def *def, size_t i)
 {
 	const struct d_param *x = &def->xargs.v[i];
-	size_t j;
 
-	for (j = 0; x->name && j < def->args.n; j++)
+	for (size_t j = 0; x->name && j < def->args.n; j++)
 		if (def->args.v[j].name && !strcmp(x->name, def->args.v[j].name))
-			return &def->args.v[j];
-	return i < def->args.n ? &def->args.v[i] : NULL;
+			return j;
+	return i < def->args.n ? i : def->args.n;
 }
 
 /* Is there a translator from @in to @out?  The output argument of a probe points to what one makes. */
@@ -123,11 +122,12 @@ static bool convertible(const struct type *in, const struct type *out)
 static void check_mapping(struct check *c, const struct sdt_provider *prov, const struct d_probe_def *def)
 {
 	const struct d_param *x, *in;
-	size_t i;
+	size_t i, from;
 
 	for (i = 0; def->has_xargs && i < def->xargs.n; i++) {
 		x = &def->xargs.v[i];
-		in = mapped(def, i);
+		from = sdt_mapped(def, i);
+		in = from < def->args.n ? &def->args.v[from] : NULL;
 		if (!in || convertible(in->type, x->type) || has_translator(c, in->type, x->type))
 			continue;	/* none: the parser has said so */
 		diag_error(c->diag, x->pos, "D_PROV_PRXLATOR",

@@ -57,7 +57,13 @@ bool sdt_check(struct arena *a, struct diag *diag, const struct d_prog *p, struc
 /* Add the header's text; @source is the definition's name for its first comment. */
 void sdt_write_header(struct strbuf *out, const struct sdt_defs *defs, const char *source);
 
-/* Add C text that defines the semaphores.  It includes nothing. */
+/*
+ * Add C text that defines the semaphores, and a note that tells scripts the types of the arguments and which of them
+ * they see (elf/note_usdt.c reads it).  It includes nothing.
+ */
 void sdt_write_semaphores(struct strbuf *out, const struct sdt_defs *defs, const char *source);
+
+/* The number of the input argument that output argument @i of @def is made of; def->args.n: there is none. */
+size_t sdt_mapped(const struct d_probe_def *def, size_t i);
 
 #endif

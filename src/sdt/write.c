@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/strbuf.h"
 #include "d/ast.h"
 #include "type/type.h"
@@ -129,6 +130,80 @@ void sdt_write_header(struct strbuf *out, const struct sdt_defs *defs, const cha
 	strbuf_puts(out, epilogue);
 }
 
+/* --- the note with the types ---------------------------------------------------------------------------- */
+
+/*
+ * A type as a script can read it: D has the typedefs of <stdint.h> and its own; others are written as what they stand
+ * for, and so are enumerations.  A string is passed as an address; of what is neither a number nor an address the size
+ * in the marker's note says all.
+ */
+static void write_type(struct strbuf *out, struct arena *a, const struct types *known, const struct type *t)
+{
+	const char *text;
+
+	while (t->kind == TYPE_TYPEDEF && !type_find_typedef(known, t->name) && !type_is_sou(t))
+		t = t->to;
+	if (type_is_string(t))
+		text = "char *";
+	else if (type_strip(t)->kind == TYPE_ENUM)
+		text = "int";
+	else
+		text = type_is_integer(t) || type_is_float(t) || type_is_ptr(t) ? type_text(a, t) : "";
+	strbuf_printf(out, "\t\"\\t.asciz \\\"%s\\\"\\n\"\n", text);
+}
+
+static void write_byte(struct strbuf *out, size_t byte)
+{
+	strbuf_printf(out, "\t\"\\t.byte %zu\\n\"\n", byte);
+}
+
+static void write_signature(struct strbuf *out, struct arena *a, const struct types *known, const struct sdt_probe *pr)
+{
+	const struct d_probe_def *def = pr->def;
+	size_t n = 0;
+
+	strbuf_printf(out, "\t\"\\t.asciz \\\"%s\\\"\\n\"\n", pr->marker);
+	write_byte(out, def->args.n);
+	for (size_t i = 0; i < def->args.n; i++)
+		write_type(out, a, known, def->args.v[i].type);
+	for (size_t i = 0; i < def->xargs.n; i++)
+		n += sdt_mapped(def, i) < def->args.n;
+	write_byte(out, n);
+	for (size_t i = 0; i < def->xargs.n; i++) {
+		size_t from = sdt_mapped(def, i);
+
+		if (from == def->args.n)
+			continue;
+		write_type(out, a, known, def->xargs.v[i].type);
+		write_byte(out, from);
+	}
+	strbuf_puts(out, "\t\"\\t.balign 4\\n\"\n");
+}
+
+/*
+ * A note of owner dtap, else as those of owner prov (elf/note_usdt.c).  It is not loaded with the program.  Labels are
+ * numbers, so that they cannot collide.
+ */
+static void write_types(struct strbuf *out, const struct sdt_provider *prov)
+{
+	struct arena *a = arena_new();
+	const struct types *known = types_new(a);
+
+	strbuf_printf(out, "__asm__ (\".pushsection .note.dtap,\\\"\\\",\\\"note\\\"\\n\"\n"
+		      "\t\"\\t.balign 4\\n\"\n"
+		      "\t\"\\t.long 9912f-9911f, 9914f-9913f, 1\\n\"\n"
+		      "\t\"9911:\\t.asciz \\\"dtap\\\"\\n\"\n"
+		      "\t\"9912:\\t.balign 4\\n\"\n"
+		      "\t\"9913:\\t.asciz \\\"%s\\\"\\n\"\n"
+		      "\t\"\\t.balign 4\\n\"\n"
+		      "\t\"\\t.long 0, 0, 0, 0, 0, %zu\\n\"\n", prov->name, prov->nprobes);
+	for (size_t i = 0; i < prov->nprobes; i++)
+		write_signature(out, a, known, &prov->probes[i]);
+	strbuf_puts(out, "\t\"9914:\\t.balign 4\\n\"\n"
+		    "\t\"\\t.popsection\\n\");\n");
+	arena_free(a);
+}
+
 void sdt_write_semaphores(struct strbuf *out, const struct sdt_defs *defs, const char *source)
 {
 	size_t i, j;
@@ -138,8 +213,10 @@ void sdt_write_semaphores(struct strbuf *out, const struct sdt_defs *defs, const
 	strbuf_puts(out, ". */\n");
 	/* A program with markers and no provider's semaphores gets an object all the same: it is not empty C. */
 	strbuf_puts(out, "extern int dtap_sdt_object;\n");
-	for (i = 0; i < defs->n; i++)
+	for (i = 0; i < defs->n; i++) {
 		for (j = 0; j < defs->providers[i].nprobes; j++)
 			strbuf_printf(out, "unsigned short %s_%s_semaphore %s;\n", defs->providers[i].name,
 				      defs->providers[i].probes[j].marker, attributes);
+		write_types(out, &defs->providers[i]);
+	}
 }

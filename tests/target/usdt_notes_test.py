@@ -1,5 +1,6 @@
 """Programs built with "dtrace -G" of DTrace for Linux: their notes' types and order of arguments; semaphores in .bss."""
 import re
+import subprocess
 
 import pytest
 
@@ -31,3 +32,57 @@ def test_semaphore_in_bss(dtrace):
 def test_not_traced(dtrace):
     result = dtrace("-qn", "BEGIN { }", "-c", PROGRAM)
     assert result.out.split() == ["0"], result
+
+
+DEFINITION = """
+typedef unsigned int number;
+enum color { RED };
+struct later;
+provider own {
+	probe plain(uint8_t a, int16_t b, number c, enum color d, string e, struct later *f, double g);
+	probe turned__about(int a, const char *b, int c) : (int c, const char *b);
+	probe none();
+};
+"""
+
+OWN = r"""
+#include <stdint.h>
+#include "own.h"
+static void __attribute__((noinline)) work(uint8_t a, int16_t b, unsigned int c, double g)
+{
+	OWN_PLAIN(a, b, c, 1, "text", (void *)0, g);
+	OWN_TURNED_ABOUT(1, "two", 3);
+	OWN_NONE();
+}
+int main(int argc, char **argv) { work(250, -3, 4000000000u, argc + 0.5); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A program built with dtap's own -h and -G, stripped of what strip takes."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "own.d").write_text(DEFINITION)
+    (folder / "own.c").write_text(OWN)
+    dtrace = str(harness.BUILD / "dtrace")
+    for step in ([dtrace, "-h", "-s", "own.d"], [dtrace, "-G", "-s", "own.d", "-o", "own_d.o"],
+                 ["cc", "-O2", "-I", str(harness.TOP / "include"), "-o", "own", "own.c", "own_d.o"], ["strip", "own"]):
+        done = subprocess.run(step, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, (step, done)
+    return folder / "own"
+
+
+def test_types_of_own_objects(dtrace, own):
+    """The definition's types, as far as a script can know them, and the arguments that it shows, in its order."""
+    result = dtrace("-lvP", "own$target", "-c", own)
+    assert re.findall(r"args\[\d\]: .*", result.out) == [
+        "args[0]: uint8_t", "args[1]: int16_t", "args[2]: unsigned int", "args[3]: int", "args[4]: char *",
+        "args[5]: struct later *", "args[6]: double", "args[0]: int", "args[1]: const char *"], result
+
+
+def test_arguments_of_own_objects(dtrace, own):
+    result = dtrace("-qn", """own$target:::plain { printf("%d %d %u %d %s %p %.1f\\n", args[0], args[1], args[2], args[3],
+            stringof(args[4]), args[5], args[6]); }
+        own$target:::turned-about { printf("%d %s %d %s\\n", args[0], stringof(args[1]), arg0, copyinstr(arg1)); }
+        own$target:::none { printf("%s\\n", probename); }""", "-c", own)
+    assert result.out.split("\n")[:3] == ["250 -3 4000000000 1 text 0 1.5", "3 two 3 two", "none"], result
