@@ -36,7 +36,7 @@ typedef uint64_t abi_u64;
  * with a message.  Raise the version with each incompatible change; tests/unit/abi detects changes.  What only the
  * tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 10 };
+enum { ABI_VERSION = 11 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -96,6 +96,7 @@ enum {
 	ABI_STACK_PYTHON = 2,
 	ABI_STACK_NATIVE = 4,	/* in the target place: native frames are requested, too */
 	ABI_STACK_FUNCTIONS = 8,	/* Python frames without position in the function: abi_pyframe.instr is -1 */
+	ABI_STACK_AWAITERS = 16,	/* in the target place: behind the running task's frames those of the tasks that wait for it */
 };
 #define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 

@@ -68,6 +68,12 @@ bool pyframes_measured(void)
 	return agent.pyframes.known;
 }
 
+void pyframes_put(uint32_t pid, bool lines, const char *frame, uint64_t code, uint64_t words[2])
+{
+	words[0] = number_of(pid, code);
+	words[1] = lines ? instr_of(frame, code) : UINT32_MAX;
+}
+
 uint32_t pyframes_walk(uint32_t pid, bool lines, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes)
 {
 	const char *frame = *pyframes_top_of(agent.py.PyThreadState_Get());

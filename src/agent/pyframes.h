@@ -34,6 +34,9 @@ bool pyframes_measured(void);	/* the result, without measuring */
  */
 uint32_t pyframes_walk(uint32_t pid, bool lines, uint32_t most, uint32_t calls, uint64_t *words, struct pyobj **codes);
 
+/* The words of one frame, of @code: also of one that stands in a generator or coroutine.  Without flags. */
+void pyframes_put(uint32_t pid, bool lines, const char *frame, uint64_t code, uint64_t words[2]);
+
 /*
  * This thread's innermost frame and its code object, whose type has been checked.  False: there is none.  With the GIL.
  */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "agent/awaiters.h"
 #include "agent/cframes.h"
 #include "agent/context.h"
 #include "agent/engine.h"
@@ -82,6 +83,11 @@ static uint32_t walk(struct shm_run *r, const struct shm_map *out, uint32_t flag
 	if (!(flags & ABI_STACK_PYTHON) || !pyframes_measured())
 		return *naddrs;
 	words += *naddrs;
+	if (flags & ABI_STACK_AWAITERS) {
+		agent.stacks.ncodes = awaiters_walk(r, (uint32_t)(r->thread.values[SHM_TASK] >> 32), !(flags & ABI_STACK_FUNCTIONS),
+						    frames, words, agent.stacks.codes);
+		return *naddrs + 2 * agent.stacks.ncodes;
+	}
 	agent.stacks.ncodes = pyframes_walk((uint32_t)(r->thread.values[SHM_TASK] >> 32),
 			       !(flags & ABI_STACK_FUNCTIONS), frames, *naddrs ? (STACK_WORDS_MAX - *naddrs) / 2 : 0, words, agent.stacks.codes);
 	for (uint32_t k = 0; k < agent.stacks.ncodes; k++) {

@@ -461,6 +461,10 @@ struct task_state {
 	long coro_frame_off;		/* in a coroutine object: its frame, or a pointer to it */
 	bool coro_has_frame;		/* the former */
 	long coro_off;			/* in a C task: its coroutine */
+	/* awaiters.c: the types of asynchronous generators, methods, functions of C, and of futures of C, held */
+	bool awaiters;			/* all of this is known */
+	uint64_t agen_type, method_type, builtin_type, future_type;
+	long callback_off;		/* in a future of C: the first callback; 16 bytes behind it a list of the others */
 	/* taskmade.c */
 	int created;			/* where a coroutine's frame is that has not begun: pyframes_instruction() */
 	struct pyobj *registrar;	/* up to 3.11: the code object of WeakSet.add, held */

@@ -11,6 +11,7 @@
  */
 #include "agent/task_priv.h"
 
+#include "agent/awaiters.h"
 #include "agent/pyframes.h"
 #include "agent/reads.h"
 #include "vm/memory.h"
@@ -199,6 +200,8 @@ static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *ty
 		t->type = (uint64_t)(uintptr_t)type;
 		py->Py_IncRef(type);
 		find_registrar(t);
+		py->PyErr_Clear();
+		awaiters_measure(t, module);
 		t->known = t->name_off && t->coro_name_off && ((t->task_off && t->loop_off) || (t->current && (t->loop_off || t->dict_off)));
 	}
 	agent_release(task);

@@ -221,7 +221,8 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 		return;
 	} else {
 		asm_imm(as, R4, 0);
-		asm_imm(as, R2, (uint64_t)whose < sizeof(flags) / sizeof(flags[0]) ? flags[whose] : ABI_STACK_USER);
+		asm_imm(as, R2, ((uint64_t)whose < sizeof(flags) / sizeof(flags[0]) ? flags[whose] : ABI_STACK_USER) |
+					(i->fn == IR_FN_AWAITERS ? ABI_STACK_AWAITERS : 0));
 		asm_imm(as, R3, has_stack(g) ? frames_of(g, i) : 0);
 	}
 	asm_map(as, R1, EBPF_MAP_OUT);

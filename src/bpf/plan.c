@@ -446,7 +446,7 @@ static void need_stack(struct planner *p, enum ir_stack whose)
 /* Whose frames does the stack have that @i asks for? */
 static enum ir_stack whose_stack(const struct planner *p, const struct ir_insn *i)
 {
-	const struct loc *whose = i->op == IR_CALL && i->fn == IR_FN_STACK ? &p->plan->locs[i->args[0]] : NULL;
+	const struct loc *whose = i->op == IR_CALL && (i->fn == IR_FN_STACK || i->fn == IR_FN_AWAITERS) ? &p->plan->locs[i->args[0]] : NULL;
 
 	return whose && whose->kind == LOC_CONST ? (enum ir_stack)whose->v : IR_STACK_KERNEL;
 }

@@ -580,17 +580,17 @@ static bool has_ordered(const struct ir_prog *prog)
 
 static bool makes_stack(const struct ir_insn *i)
 {
-	return i->op == IR_CALL && (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR);
+	return i->op == IR_CALL && (i->fn == IR_FN_STACK || i->fn == IR_FN_ADDR || i->fn == IR_FN_AWAITERS);
 }
 
 static bool asks_values(const struct ir_insn *i)
 {
-	return i->op == IR_CALL && gen_asks_value(i->fn);
+	return i->op == IR_CALL && (gen_asks_value(i->fn) || i->fn == IR_FN_AWAITERS);
 }
 
 static bool asks_tasks(const struct ir_insn *i)
 {
-	return i->op == IR_CALL && (i->fn == IR_FN_PYTASK || i->fn == IR_FN_PYCORO);
+	return i->op == IR_CALL && (i->fn == IR_FN_PYTASK || i->fn == IR_FN_PYCORO || i->fn == IR_FN_AWAITERS);
 }
 
 static bool is_for_target(const struct ir_insn *i)

@@ -374,11 +374,25 @@ bool check_exit(struct check *c, struct d_node *call)
 /* What the frames of pystack() are to tell: its second argument. */
 static bool check_detail(struct check *c, const struct d_node *n)
 {
-	if (n->kind == D_STR && (!strcmp(n->str, "line") || !strcmp(n->str, "function")))
+	if (n->kind == D_STR && check_pystack_detail(n->str) >= 0)
 		return true;
 	check_error(c, n->pos, "D_PYSTACK_DETAIL", "pystack( ) argument #2 must be \"line\", for the line that each frame is "
-		    "at, or \"function\", for the function alone");
+		    "at, or \"function\", for the function alone, or \"async\", for those behind the running task, or \"async line\", "
+		    "\"async function\"");
 	return false;
+}
+
+int check_pystack_detail(const char *text)
+{
+	static const struct { const char *text; int details; } words[] = {
+		{ "line", PYSTACK_LINE }, { "function", PYSTACK_FUNCTION }, { "async", PYSTACK_ASYNC },
+		{ "async line", PYSTACK_ASYNC | PYSTACK_LINE }, { "async function", PYSTACK_ASYNC | PYSTACK_FUNCTION },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(text, words[i].text))
+			return words[i].details;
+	return -1;
 }
 
 /* stack([frames]), ustack([frames, [string size]]), jstack(), pystack([frames, [detail]]) */

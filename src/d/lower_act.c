@@ -132,15 +132,18 @@ static ir_reg stack_value(struct lower *l, struct d_node *call)
 	int64_t strings = 1;
 	enum ir_stack whose;
 	ir_reg args[2];
+	int details = 0;
 
 	if (call->nargs > 1 && call->args[1]->kind != D_STR)
 		d_const(l->check->prog, call->args[1], &strings);
 	whose = strings ? s->whose : s->bare;
-	if (whose == IR_STACK_PYTHON && (call->nargs > 1 ? !strcmp(call->args[1]->str, "function") : l->keys))
+	if (whose == IR_STACK_PYTHON && call->nargs > 1)
+		details = check_pystack_detail(call->args[1]->str);
+	if (whose == IR_STACK_PYTHON && (details & (PYSTACK_LINE | PYSTACK_FUNCTION) ? details & PYSTACK_FUNCTION : l->keys))
 		whose = IR_STACK_FUNCTIONS;
 	args[0] = ir_const(&l->b, whose);
 	args[1] = ir_const(&l->b, check_stack_frames(l->check, call));
-	return ir_call(&l->b, IR_FN_STACK, args, 2);
+	return ir_call(&l->b, details & PYSTACK_ASYNC ? IR_FN_AWAITERS : IR_FN_STACK, args, 2);
 }
 
 static ir_reg symbol_value(struct lower *l, struct d_node *call)

@@ -7,6 +7,7 @@ BEGIN
 	ustack(1, -1);	/* error: D_USTACK_STRSIZE */
 	pystack(1, 2);	/* error: D_PYSTACK_DETAIL */
 	pystack(1, "lines");	/* error: D_PYSTACK_DETAIL */
+	pystack(1, "line async");	/* error: D_PYSTACK_DETAIL */
 	ustack(1, 2, 3);	/* error: D_USTACK_PROTO */
 	y = usym(1);	/* error: D_CG_EXPR */
 	z[usym(1)] = 1;	/* error: D_CG_EXPR */
