@@ -57,6 +57,18 @@ struct abi_unwind_row {
 	abi_u16 base;			/* enum abi_unwind_base; ABI_UNWIND_RBP in the upper bits */
 	abi_s32 cfa;
 };
+/*
+ * On machines with a link register (struct arch_kept: links) rbp is the frame pointer, and the number of the CFA has 24
+ * bits; the 8 above them say where the return address is: 0, still in the link register; ABI_UNWIND_BEHIND, behind the
+ * caller's frame pointer; n, at CFA - 8 * n.
+ */
+enum { ABI_UNWIND_BEHIND = 255, ABI_UNWIND_CFA_BITS = 24 };
+#define ABI_UNWIND_LINK_CFA(CFA) ((abi_s32)((abi_u32)(CFA) << 8) >> 8)
+#define ABI_UNWIND_LINK_AT(CFA) ((abi_u32)(CFA) >> ABI_UNWIND_CFA_BITS)
+#define ABI_UNWIND_LINK_PACK(CFA, AT) ((abi_s32)(((abi_u32)(CFA) & 0xffffff) | (abi_u32)(AT) << ABI_UNWIND_CFA_BITS))
+/* The bits of an address of user space there: the others may be a signature of it (pointer authentication). */
+#define ABI_UNWIND_LINK_ADDR 0xffffffffffffull
+
 #define ABI_UNWIND_BASE(BASE) ((BASE) & 3)
 #define ABI_UNWIND_RBP(BASE) ((abi_s16)(BASE) >> 2)
 #define ABI_UNWIND_PACK(BASE, RBP) ((abi_u16)((abi_u16)(BASE) | (abi_u16)(RBP) << 2))

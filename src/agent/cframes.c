@@ -11,9 +11,17 @@ enum { FAR = 1 << 20 };		/* maximum distance of a frame pointer from the stack p
 /* Defined by the linker: this object's ELF header in memory. */
 extern const Elf64_Ehdr __ehdr_start[] __attribute__((visibility("hidden")));
 
+/* Does the machine have a link register (abi/unwind.h)? */
+#if defined(__aarch64__)
+enum { LINKS = 1 };
+#else
+enum { LINKS = 0 };
+#endif
+
 /* The registers that the tables restore, for one frame after the other. */
 struct regs {
 	uint64_t ip, sp, bp;
+	bool loose;		/* @sp is only a lower bound: where there is a link register, a frame has its record anywhere */
 	uint64_t low, high;	/* the readable range */
 };
 
@@ -31,6 +39,9 @@ static bool by_pointer(struct regs *r)
 
 	if (bp < r->sp || bp - r->sp > FAR || bp & 7 || !read_word(r, bp, &r->bp) || !read_word(r, bp + 8, &r->ip))
 		return false;
+	if (LINKS)
+		r->ip &= ABI_UNWIND_LINK_ADDR;
+	r->loose = LINKS;
 	r->sp = bp + 16;
 	return true;
 }
@@ -89,6 +100,29 @@ static struct abi_unwind_row find_row(const struct abi_ranges *ranges, const str
 	return u->rows[(row + at) & (ABI_UNWIND_ROWS - 1)];
 }
 
+/*
+ * The same where there is a link register.  All frames have called another one, so none has its return address there; and
+ * one that saves the frame pointer has made a record, to which that leads.
+ */
+static bool by_link(struct regs *r, struct abi_unwind_row row)
+{
+	uint64_t rbp = (uint64_t)(int64_t)ABI_UNWIND_RBP(row.base), at = ABI_UNWIND_LINK_AT(row.cfa), cfa;
+
+	if (!r->loose || ABI_UNWIND_BASE(row.base) == ABI_UNWIND_BP)
+		cfa = (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_SP ? r->sp : r->bp) + (uint64_t)(int64_t)ABI_UNWIND_LINK_CFA(row.cfa);
+	else if (rbp)
+		cfa = r->bp - rbp;
+	else
+		return by_pointer(r);
+	if (!at || cfa <= r->sp || !read_word(r, at == ABI_UNWIND_BEHIND ? cfa + rbp + 8 : cfa - 8 * at, &r->ip) ||
+	    (rbp && !read_word(r, cfa + rbp, &r->bp)))
+		return false;
+	r->ip &= ABI_UNWIND_LINK_ADDR;
+	r->sp = cfa;
+	r->loose = false;
+	return true;
+}
+
 /* Restore the caller's registers by @row. */
 static bool by_row(struct regs *r, struct abi_unwind_row row)
 {
@@ -124,7 +158,8 @@ uint32_t cframes_walk(const void *engine, const struct abi_ranges *ranges, const
 			row = find_row(ranges, tables, r.ip - 1, missing);	/* a function may end with a call */
 		if (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_END)
 			break;
-		more = ABI_UNWIND_BASE(row.base) == ABI_UNWIND_UNKNOWN ? by_pointer(&r) : by_row(&r, row);
+		more = ABI_UNWIND_BASE(row.base) == ABI_UNWIND_UNKNOWN ? by_pointer(&r) :
+		       LINKS ? by_link(&r, row) : by_row(&r, row);
 	} while (more);
 	return n;
 }

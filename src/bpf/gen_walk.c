@@ -51,6 +51,8 @@ static void identify(struct gen *g)
 	gen_follow(g, e->task_tls);
 	gen_scratch(g, R5, (uint32_t)WORK(self));
 	asm_st(as, BPF_DW, R5, 0, R1);
+	/* In C libraries for x86-64 the thread pointer is pthread_self(), in those for aarch64 it is that structure's end. */
+	asm_sti(as, BPF_DW, R5, FROM(self, self_room), g->kept->links ? 4096 : 1);
 }
 
 /* R0 = the process's entry in @map, or NULL. */
@@ -169,6 +171,12 @@ static void load_registers(struct gen *g)
 	asm_st(as, BPF_DW, R5, FROM(ip, sp), R1);
 	asm_ld(as, BPF_DW, R1, R0, g->kept->fp);
 	asm_st(as, BPF_DW, R5, FROM(ip, bp), R1);
+	if (g->kept->links) {
+		asm_ld(as, BPF_DW, R1, R0, g->kept->link);
+		asm_st(as, BPF_DW, R5, FROM(ip, link), R1);
+	}
+	asm_sti(as, BPF_DW, R5, FROM(ip, links), g->kept->links);
+	asm_sti(as, BPF_DW, R5, FROM(ip, loose), 0);
 }
 
 /* The innermost call that a return probe waits for, and the offsets in the kernel's struct return_instance. */

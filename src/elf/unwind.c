@@ -9,8 +9,17 @@
 
 #include "elf/priv.h"
 
-/* Register numbers of DWARF (System V ABI, AMD64 supplement, 3.6.2). */
-enum { REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
+/* Register numbers of DWARF (System V ABI, AMD64 supplement, 3.6.2; DWARF for the Arm 64-bit Architecture, 4.1). */
+struct machine {
+	uint16_t e_machine;
+	uint8_t fp, sp, ra;
+	bool links;			/* a call leaves the return address in register @ra, not at CFA - 8 */
+};
+
+static const struct machine machines[] = { { EM_X86_64, 6, 7, 16, false }, { EM_AARCH64, 29, 31, 30, true } };
+
+/* On aarch64: the return address is signed from here on, or no longer.  Its signature is removed anyway. */
+enum { CFA_NEGATE_RA_STATE = 0x2d };
 
 enum { RBP_MAX = 8191, PAGE = 1 << ABI_UNWIND_SHIFT, SAVED_MAX = 8 };
 
@@ -79,6 +88,8 @@ struct rules {
 	int64_t off;
 	int64_t rbp;			/* saved at CFA + rbp; 0: not saved */
 	bool rbp_known, ends;
+	int64_t ra;			/* where there is a link register: saved at CFA + ra; 0: not saved */
+	bool ra_known;
 };
 
 struct reading {
@@ -139,6 +150,7 @@ static void skip_block(struct reading *r)
 
 /* The initial state of a function, from its CIE. */
 struct origin {
+	const struct machine *machine;
 	Dwarf_Off off;			/* of the CIE */
 	bool usable;
 	uint64_t code_align;
@@ -154,53 +166,75 @@ struct running {
 	struct rules now;
 };
 
-static struct abi_unwind_row row_of(const struct rules *s)
+/* Where the return address is, in the words of abi/unwind.h; -1: nowhere that they can say. */
+static int link_at(const struct rules *s)
+{
+	if (!s->ra_known)
+		return -1;
+	if (!s->ra)
+		return 0;
+	if (s->rbp && s->ra == s->rbp + 8)
+		return ABI_UNWIND_BEHIND;
+	return s->ra < 0 && s->ra % 8 == 0 && -s->ra / 8 < ABI_UNWIND_BEHIND ? (int)(-s->ra / 8) : -1;
+}
+
+static struct abi_unwind_row row_of(const struct machine *m, const struct rules *s)
 {
 	struct abi_unwind_row row = { 0 };
+	int at = m->links ? link_at(s) : 0;
 
 	if (s->ends) {
 		row.base = ABI_UNWIND_END;
 		return row;
 	}
-	if (!s->known || !s->rbp_known || (s->reg != REG_RSP && s->reg != REG_RBP) || s->off != (int32_t)s->off ||
+	if (!s->known || !s->rbp_known || (s->reg != m->sp && s->reg != m->fp) || s->off != (int32_t)s->off ||
 	    s->rbp < -RBP_MAX || s->rbp > RBP_MAX)
 		return row;
-	row.base = ABI_UNWIND_PACK(s->reg == REG_RSP ? ABI_UNWIND_SP : ABI_UNWIND_BP, s->rbp);
-	row.cfa = (int32_t)s->off;
+	if (m->links && (at < 0 || s->off != ABI_UNWIND_LINK_CFA(s->off)))
+		return row;
+	row.base = ABI_UNWIND_PACK(s->reg == m->sp ? ABI_UNWIND_SP : ABI_UNWIND_BP, s->rbp);
+	row.cfa = m->links ? ABI_UNWIND_LINK_PACK(s->off, at) : (int32_t)s->off;
 	return row;
 }
 
 /* The present rules are valid for the next @delta code units: add their row. */
 static int advance(struct running *f, uint64_t delta)
 {
-	int e = f->m && delta ? add(f->m, f->addr, row_of(&f->now)) : 0;
+	int e = f->m && delta ? add(f->m, f->addr, row_of(f->from->machine, &f->now)) : 0;
 
 	f->addr += delta * f->from->code_align;
 	return e;
 }
 
 /* Register @reg is saved at CFA + @off, or (!@saved) in a way that rows cannot express. */
-static void set_register(struct rules *s, uint64_t reg, bool saved, int64_t off)
+static void set_register(const struct machine *m, struct rules *s, uint64_t reg, bool saved, int64_t off)
 {
-	if (reg == REG_RBP) {
+	if (reg == m->fp) {
 		s->rbp_known = saved && off;
 		s->rbp = off;
-	} else if (reg == REG_RA && (!saved || off != -8)) {
+	} else if (reg == m->ra && m->links) {
+		s->ra_known = saved && off;
+		s->ra = off;
+	} else if (reg == m->ra && (!saved || off != -8)) {
 		s->known = false;
 	}
 }
 
-static void restore_register(struct rules *s, uint64_t reg, const struct rules *first)
+static void restore_register(const struct machine *m, struct rules *s, uint64_t reg, const struct rules *first)
 {
-	if (reg != REG_RBP)
-		return;
-	s->rbp = first->rbp;
-	s->rbp_known = first->rbp_known;
+	if (reg == m->fp) {
+		s->rbp = first->rbp;
+		s->rbp_known = first->rbp_known;
+	} else if (reg == m->ra) {
+		s->ra = first->ra;
+		s->ra_known = first->ra_known;
+	}
 }
 
 /* Execute one instruction.  0, or a negative errno: it is invalid. */
 static int run_one(struct running *f, struct reading *r, struct rules *saved, unsigned int *nsaved)
 {
+	const struct machine *m = f->from->machine;
 	const struct rules *first = &f->from->rules;
 	int64_t align = f->from->data_align;
 	uint8_t op = (uint8_t)read_fixed(r, 1);
@@ -211,10 +245,10 @@ static int run_one(struct running *f, struct reading *r, struct rules *saved, un
 	case DW_CFA_advance_loc:
 		return advance(f, op & 0x3f);
 	case DW_CFA_offset:
-		set_register(s, op & 0x3f, true, (int64_t)read_uleb(r) * align);
+		set_register(m, s, op & 0x3f, true, (int64_t)read_uleb(r) * align);
 		return 0;
 	case DW_CFA_restore:
-		restore_register(s, op & 0x3f, first);
+		restore_register(m, s, op & 0x3f, first);
 		return 0;
 	default:
 		break;
@@ -230,34 +264,38 @@ static int run_one(struct running *f, struct reading *r, struct rules *saved, un
 		return advance(f, read_fixed(r, 4));
 	case DW_CFA_offset_extended:
 		reg = read_uleb(r);
-		set_register(s, reg, true, (int64_t)read_uleb(r) * align);
+		set_register(m, s, reg, true, (int64_t)read_uleb(r) * align);
 		return 0;
 	case DW_CFA_offset_extended_sf:
 		reg = read_uleb(r);
-		set_register(s, reg, true, read_sleb(r) * align);
+		set_register(m, s, reg, true, read_sleb(r) * align);
 		return 0;
 	case DW_CFA_restore_extended:
-		restore_register(s, read_uleb(r), first);
+		restore_register(m, s, read_uleb(r), first);
 		return 0;
 	case DW_CFA_undefined:
 		reg = read_uleb(r);
-		s->ends |= reg == REG_RA;
+		s->ends |= reg == m->ra;
 		return 0;
 	case DW_CFA_same_value:
-		if (read_uleb(r) == REG_RBP) {
+		reg = read_uleb(r);
+		if (reg == m->fp) {
 			s->rbp = 0;
 			s->rbp_known = true;
+		} else if (reg == m->ra) {
+			s->ra = 0;
+			s->ra_known = true;
 		}
 		return 0;
 	case DW_CFA_register:
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
-		set_register(s, read_uleb(r), false, 0);
+		set_register(m, s, read_uleb(r), false, 0);
 		read_uleb(r);
 		return 0;
 	case DW_CFA_expression:
 	case DW_CFA_val_expression:
-		set_register(s, read_uleb(r), false, 0);
+		set_register(m, s, read_uleb(r), false, 0);
 		skip_block(r);
 		return 0;
 	case DW_CFA_remember_state:
@@ -296,6 +334,8 @@ static int run_one(struct running *f, struct reading *r, struct rules *saved, un
 	case DW_CFA_GNU_args_size:
 		read_uleb(r);
 		return 0;
+	case CFA_NEGATE_RA_STATE:
+		return m->links ? 0 : -EINVAL;
 	default:
 		return -EINVAL;
 	}
@@ -331,12 +371,12 @@ static void read_origin(struct section *s, Dwarf_Off off)
 	Dwarf_Off next;
 	const char *aug;
 
-	*o = (struct origin){ .off = off };
+	*o = (struct origin){ .machine = o->machine, .off = off };
 	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || !dwarf_cfi_cie_p(&entry))
 		return;
 	aug = entry.cie.augmentation;
 	/* Addresses must be relative and of 4 bytes, as compilers write them.  Augmentation data has a size. */
-	if (aug[0] != 'z' || entry.cie.return_address_register != REG_RA)
+	if (aug[0] != 'z' || entry.cie.return_address_register != o->machine->ra)
 		return;
 	o->has_size = true;
 	for (size_t i = 1, at = 0; aug[i]; i++) {
@@ -351,7 +391,7 @@ static void read_origin(struct section *s, Dwarf_Off off)
 	}
 	o->code_align = entry.cie.code_alignment_factor;
 	o->data_align = (int64_t)entry.cie.data_alignment_factor;
-	f.now.rbp_known = true;
+	f.now.rbp_known = f.now.ra_known = true;
 	o->usable = !run(&f, entry.cie.initial_instructions, entry.cie.initial_instructions_end);
 	o->rules = f.now;
 }
@@ -384,7 +424,7 @@ static int add_function(struct making *m, struct section *s, Dwarf_Off off, uint
 	if (e == -EINVAL)
 		return add(m, f.addr > addr ? f.addr : addr, unknown);
 	if (!e && f.addr < addr + size)
-		e = add(m, f.addr, row_of(&f.now));
+		e = add(m, f.addr, row_of(s->origin.machine, &f.now));
 	return e ? e : add(m, addr + size, unknown);
 }
 
@@ -429,7 +469,10 @@ int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const stru
 	Elf_Scn *scn;
 	int e;
 
-	if (o->info.machine != EM_X86_64)
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		if (machines[i].e_machine == o->info.machine)
+			s.origin.machine = &machines[i];
+	if (!s.origin.machine)
 		return -ENOTSUP;
 	scn = obj_section(o->elf, ".eh_frame", &shdr);
 	s.ident = (const uint8_t *)elf_getident(o->elf, NULL);

@@ -16,7 +16,8 @@ struct obj;
 
 /*
  * Call @page for each page of code with known rules, in order, with its @n rows, until it does not return 0.  Returns
- * 0, the result of @page, -ENOENT: there is no such information, or -ENOTSUP: the machine is not x86-64.
+ * 0, the result of @page, -ENOENT: there is no such information, or -ENOTSUP: the machine is
+ * neither x86-64 nor aarch64.
  */
 int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const struct abi_unwind_row *rows, uint32_t n), void *ctx);
 

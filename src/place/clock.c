@@ -10,21 +10,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
+#include "arch/cycles.h"
+
+#if defined(ARCH_CYCLES)
 
 enum { TRIES = 5, CATCH_UP_NS = 1000000000, LEAP_NS = 10000000 };
 
 static bool is_clock_source(void)
 {
 	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-	char name[8] = "";
+	char name[32] = "";
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
 	n = read(fd, name, sizeof(name) - 1);
 	close(fd);
-	return n >= 4 && !memcmp(name, "tsc\n", 4);
+	return n > 0 && !strcmp(name, ARCH_CYCLES "\n");
 }
 
 /* Read both clocks at the same moment: the shortest of several tries. */
@@ -34,10 +36,10 @@ static void sample(uint64_t *tsc, uint64_t *ns)
 
 	for (int k = 0; k < TRIES; k++) {
 		struct timespec ts;
-		uint64_t before = __builtin_ia32_rdtsc(), after;
+		uint64_t before = arch_cycles(), after;
 
 		clock_gettime(CLOCK_MONOTONIC, &ts);
-		after = __builtin_ia32_rdtsc();
+		after = arch_cycles();
 		if (!k || after - before < best) {
 			best = after - before;
 			*tsc = before + best / 2;

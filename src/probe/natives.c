@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/unwind.h"
+#include "arch/arch.h"
 #include "elf/obj.h"
 #include "elf/unwind.h"
 #include "probe/symbols_priv.h"
@@ -134,14 +135,31 @@ static bool find_row(struct natives *n, uint64_t ip, struct abi_unwind_row *ret)
 	return false;
 }
 
+/* Where the caller's return address is by @row, and the CFA.  0: it is in the link register. */
+static uint64_t return_at(const struct natives_regs *r, struct abi_unwind_row row, bool links, uint64_t *cfa)
+{
+	uint64_t from = ABI_UNWIND_BASE(row.base) == ABI_UNWIND_SP ? r->sp : r->bp, at;
+
+	if (!links) {
+		*cfa = from + (uint64_t)(int64_t)row.cfa;
+		return *cfa - 8;
+	}
+	*cfa = from + (uint64_t)(int64_t)ABI_UNWIND_LINK_CFA(row.cfa);
+	at = ABI_UNWIND_LINK_AT(row.cfa);
+	if (at == ABI_UNWIND_BEHIND)
+		return *cfa + (uint64_t)(int64_t)ABI_UNWIND_RBP(row.base) + 8;
+	return at ? *cfa - 8 * at : 0;
+}
+
 size_t natives_walk(struct natives *n, const struct natives_regs *regs,
 		    bool (*read)(void *ctx, uint64_t addr, void *buf, size_t size), void *ctx, struct symbol *v,
 		    uint64_t *ends, size_t max, bool *whole)
 {
 	struct natives_regs r = *regs;
 	struct abi_unwind_row row;
+	bool links = arch_host() && arch_host()->kept.links;
 	size_t count = 0;
-	uint64_t cfa;
+	uint64_t cfa, at;
 
 	*whole = false;
 	while (count < max && r.ip) {
@@ -156,10 +174,16 @@ size_t natives_walk(struct natives *n, const struct natives_regs *regs,
 			break;
 		if (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_UNKNOWN || (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_BP && !r.has_bp))
 			return count;
-		cfa = (ABI_UNWIND_BASE(row.base) == ABI_UNWIND_SP ? r.sp : r.bp) + (uint64_t)(int64_t)row.cfa;
+		at = return_at(&r, row, links, &cfa);
 		ends[count - 1] = cfa;
-		if (cfa <= r.sp || !read(ctx, cfa - 8, &r.ip, 8))
+		if (!at && (count > 1 || !r.link))
 			return count;
+		if (at ? cfa <= r.sp || !read(ctx, at, &r.ip, 8) : cfa < r.sp)
+			return count;
+		if (!at)
+			r.ip = r.link;
+		if (links)
+			r.ip &= ABI_UNWIND_LINK_ADDR;
 		if (ABI_UNWIND_RBP(row.base)) {
 			if (!read(ctx, cfa + (uint64_t)(int64_t)ABI_UNWIND_RBP(row.base), &r.bp, 8))
 				return count;

@@ -19,6 +19,7 @@ struct symbols;
 struct natives_regs {
 	uint64_t ip, sp, bp;
 	bool has_bp;
+	uint64_t link;		/* the link register, where the machine has one; 0: unknown */
 };
 
 /* For process @pid, whose mappings are read now; @s must outlive it.  NULL: no memory. */

@@ -1,6 +1,7 @@
 #include "probe/pystacks_priv.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -184,16 +185,20 @@ static bool get_copied(void *ctx, uint64_t addr, void *buf, size_t n)
 /* Read a stopped thread's registers and copy its stack. */
 static bool stopped_regs(const struct pystacks_reader *r, uint32_t tid, struct natives_regs *ret, struct copy *c)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 	struct user_regs_struct regs;
-	struct iovec to, from;
+	struct iovec to = { &regs, sizeof(regs) }, from;
 	ssize_t n;
 
-	if (ptrace(PTRACE_GETREGS, tid, NULL, &regs))
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) || to.iov_len != sizeof(regs))
 		return false;
-	*ret = (struct natives_regs){ regs.rip, regs.rsp, regs.rbp, true };
+#if defined(__x86_64__)
+	*ret = (struct natives_regs){ .ip = regs.rip, .sp = regs.rsp, .bp = regs.rbp, .has_bp = true };
+#else
+	*ret = (struct natives_regs){ .ip = regs.pc, .sp = regs.sp, .bp = regs.regs[29], .has_bp = true, .link = regs.regs[30] };
+#endif
 	c->bytes = malloc(STACK_COPY);
-	c->start = regs.rsp;
+	c->start = ret->sp;
 	/* In pieces: the stack mostly ends before STACK_COPY bytes. */
 	for (c->n = 0; c->bytes && c->n < STACK_COPY; c->n += (size_t)n) {
 		to = (struct iovec){ c->bytes + c->n, REMOTE_PAGE - (c->start + c->n) % REMOTE_PAGE };

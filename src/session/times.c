@@ -10,17 +10,14 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
+#include "arch/cycles.h"
 #include "base/now.h"
 #include "out/sink.h"
 
 static uint64_t cycles(void)
 {
-#if defined(__x86_64__)
-	return __rdtsc();
+#if defined(ARCH_CYCLES)
+	return arch_cycles();
 #else
 	return now_ns();
 #endif

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/cycles.h"
 #include "vm/add.h"
 #include "vm/calls.h"
 #include "vm/enter.h"
@@ -493,13 +494,26 @@ static inline uint64_t cycles(uint32_t *cpu)
 		__asm__ volatile("movl %%fs:4(%1), %0" : "=r"(id) : "r"(rseq_off));	/* cpu_id */
 	if (__builtin_expect(id >= 0, 1)) {
 		*cpu = (uint32_t)id + 1;
-		return __builtin_ia32_rdtsc();
+		return arch_cycles();
 	}
 	tsc = __builtin_ia32_rdtscp(cpu);
 	*cpu = (*cpu & 0xfff) + 1;	/* Linux keeps the number in the lowest 12 bits (VDSO_CPUNODE_BITS) */
 	return tsc;
 }
+#elif defined(ARCH_CYCLES)
+/* The counter; *cpu becomes 1 + the processor's number where the kernel keeps that in struct rseq, or 0. */
+static inline uint64_t cycles(uint32_t *cpu)
+{
+	int32_t id = -1;
 
+	if (rseq_off)
+		id = *(const volatile int32_t *)((const char *)__builtin_thread_pointer() + rseq_off + 4);	/* cpu_id */
+	*cpu = id >= 0 ? (uint32_t)id + 1 : 0;
+	return arch_cycles();
+}
+#endif
+
+#if defined(ARCH_CYCLES)
 /* CLOCK_MONOTONIC from the cycle counter, which @read reads; false: not known. */
 static inline bool counted_now(const struct abi_clock *c, uint64_t (*read)(uint32_t *cpu), uint32_t *cpu, uint64_t *ns)
 {
@@ -518,13 +532,13 @@ static inline bool counted_now(const struct abi_clock *c, uint64_t (*read)(uint3
 static inline uint64_t cycles_alone(uint32_t *cpu)
 {
 	(void)cpu;
-	return __builtin_ia32_rdtsc();
+	return arch_cycles();
 }
 #endif
 
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 {
-#if defined(__x86_64__)
+#if defined(ARCH_CYCLES)
 	uint64_t ns;
 
 	if (counted_now(s->clock, cycles, cpu, &ns))
@@ -538,7 +552,7 @@ uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 
 uint64_t shm_now(const struct shm *s)
 {
-#if defined(__x86_64__)
+#if defined(ARCH_CYCLES)
 	uint64_t ns;
 
 	if (counted_now(s->clock, cycles_alone, NULL, &ns))

@@ -48,7 +48,7 @@ static long find_thread(u32 k, struct stack_walk *c)
 		w->thread = word(w->interp + PY(c)->threads);
 		return 0;
 	}
-	if (word(w->thread + PY(c)->thread_id) == w->self)
+	if (w->self - word(w->thread + PY(c)->thread_id) < w->self_room)
 		return 1;
 	w->thread = word(w->thread + PY(c)->next_thread);
 	return 0;
@@ -194,7 +194,7 @@ RT s64 rt_python(struct stack_walk *c)
 		return 0;
 	w->thread = word(w->interp + PY(c)->threads);
 	rt_loop(STACK_THREADS, find_thread, c, 0);
-	if (!w->thread || word(w->thread + PY(c)->thread_id) != w->self)
+	if (!w->thread || w->self - word(w->thread + PY(c)->thread_id) >= w->self_room)
 		return 0;
 	addr = word(w->thread + PY(c)->frame);
 	if (addr && PY(c)->cframe_frame != ABI_PYTHON_NONE)

@@ -22,8 +22,11 @@ struct stack_work {
 	/* Input: words in use, how many of them are addresses, frames wanted, the thread's pthread_self(); lines:
 	 * the position of each Python frame in its function is part of the stack. */
 	abi_u64 pos, addrs, most, self, lines;
+	abi_u64 self_room;		/* pthread_self() is at most this less 1 below @self, which is the thread pointer */
 	/* The registers of the current frame. */
 	abi_u64 ip, sp, bp;
+	/* Where the machine has a link register: what it had (abi/unwind.h); loose: @sp is only a lower bound. */
+	abi_u64 link, links, loose;
 	/* The kernel's struct return_instance of the innermost call whose return a probe waits for, or 0; where its
 	 * return address was; offsets in it: of the caller's, of that place and of the address. */
 	abi_u64 call, call_slot;

@@ -59,6 +59,9 @@ INLINE long by_pointer(struct stack_walk *c)
 
 	if (bp < w->sp || bp - w->sp > FAR || bp & 7 || rt_read_user(pair, sizeof(pair), bp))
 		return 1;
+	if (w->links)
+		pair[1] &= ABI_UNWIND_LINK_ADDR;
+	w->loose = w->links;		/* a frame has its record anywhere */
 	w->sp = bp + 16;
 	w->bp = pair[0];
 	w->ip = w->call ? returns_to(c, bp + 8, pair[1]) : pair[1];
@@ -102,6 +105,38 @@ static __attribute__((noinline)) u64 find_row(struct stack_walk *c, u64 pc)
 	return u->rows[row].base | (u64)(u32)u->rows[row].cfa << 32;
 }
 
+/*
+ * The caller by @row, where the machine has a link register.  A frame that saves the frame pointer has made a record, to
+ * which the frame pointer leads, so its CFA is known without the stack pointer.
+ */
+static __attribute__((noinline)) long by_link(struct stack_walk *c, u64 row, u64 pos)
+{
+	struct stack_work *w = c->work;
+	u64 at = row >> 56, rbp = (u64)(s64)ABI_UNWIND_RBP(row), cfa, v = w->link;
+
+	if (!w->loose || ABI_UNWIND_BASE(row) == ABI_UNWIND_BP)
+		cfa = (ABI_UNWIND_BASE(row) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)((s64)(row << 8) >> 40);
+	else if (rbp)
+		cfa = w->bp - rbp;
+	else
+		return by_pointer(c);
+	if (cfa < w->sp || (!at && pos))
+		return 1;
+	if (at && rt_read_user(&v, 8, at == ABI_UNWIND_BEHIND ? cfa + rbp + 8 : cfa - 8 * at))
+		return 1;
+	v &= ABI_UNWIND_LINK_ADDR;
+	/* The kernel notes a call's stack pointer at its start, which is the CFA. */
+	w->ip = w->call ? returns_to(c, cfa, v) : v;
+	if (rbp) {
+		if (rt_read_user(&v, 8, cfa + rbp))
+			return 1;
+		w->bp = v;
+	}
+	w->sp = cfa;
+	w->loose = 0;
+	return 0;
+}
+
 static long next_caller(u32 k, struct stack_walk *c)
 {
 	struct stack_work *w = c->work;
@@ -117,6 +152,8 @@ static long next_caller(u32 k, struct stack_walk *c)
 		return 1;
 	if (ABI_UNWIND_BASE(row) == ABI_UNWIND_UNKNOWN)
 		return by_pointer(c);
+	if (w->links)
+		return by_link(c, row, pos);
 	cfa = (ABI_UNWIND_BASE(row) == ABI_UNWIND_SP ? w->sp : w->bp) + (u64)((s64)row >> 32);
 	if (cfa <= w->sp)
 		return 1;
