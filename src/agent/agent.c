@@ -32,6 +32,7 @@
 #include "agent/task.h"
 #include "agent/typename.h"
 #include "agent/watch.h"
+#include "agent/watched.h"
 #include "vm/calls.h"
 
 struct agent agent;
@@ -158,6 +159,8 @@ void agent_why(const char *text)
 void agent_forked(void)
 {
 	agent.updating = false;
+	watched_forked(&agent.caught.codes);
+	watched_forked(&agent.threads.codes);
 	engine_forked();
 }
 
@@ -310,7 +313,7 @@ static int on_audit(const char *event, struct pyobj *args, void *data)
 	sub = agent.py.PyGILState_Check() && subinterp_event(event, args);
 	if (!sub && threads_watched() && agent.py.minor >= 12 &&
 	    !strncmp(event, "_thread.start_", sizeof("_thread.start_") - 1))
-		threads_expect();
+		threads_expect(args);
 	if (marker_wanted(audit) || (agent.phase < AGENT_READY && marker_raised(audit)))
 		marker_audit(event, args);
 	if (engine_wanted(audit) && agent.py.PyGILState_Check() && has_thread()) {

@@ -56,16 +56,19 @@ void agent_forked(void);
 /*
  * New threads.  Trace and profile functions belong to a thread, and the agent learns of a new thread only where it is
  * started.  threads_watch() sets the uses for which thread starts are watched; threads_expect() is called when a thread
- * is about to be started, threads_seen() before each frame; true: it is a thread's first, and threads_run() must run it by
+ * is about to be started, with the arguments of its audit event (NULL: it has none), threads_seen() before each frame; true: it is a thread's first, and threads_run() must run it by
  * @run, since somebody wants to know when it ends.
  */
 enum threads_use { THREADS_TRACE = 1, THREADS_PROFILE = 2, THREADS_MARKER = 4 };
 
 void threads_watch(enum threads_use use, bool on);
 bool threads_watched(void);
-void threads_expect(void);
+void threads_expect(struct pyobj *args);
 bool threads_seen(struct pythread *thread, void *frame);
 struct pyobj *threads_run(struct pythread *thread, void *frame, int throwing, capi_evaluator *run);
+
+/* Is it the first function of the threads of the module threading? */
+bool threads_is_bootstrap(struct pyobj *code);
 
 /* In a new thread: install the trace and profile functions that the other threads have. */
 void hook_trace_adopt(void);

@@ -57,6 +57,7 @@ const char *capi_resolve(struct capi *api)
 		return odd;
 	find(&api->PyCode_Type, "PyCode_Type", false);
 	find(&api->PyFunction_Type, "PyFunction_Type", false);
+	find(&api->PyMethod_Type, "PyMethod_Type", false);
 	find(&api->_PyRuntime, "_PyRuntime", false);
 	/* PEP 703: an object begins with its thread, locks and two reference counts. */
 	api->free_threaded = find(&reference, "_Py_DecRefShared", false) && reference;

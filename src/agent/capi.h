@@ -62,7 +62,7 @@ struct capi {
 	int minor;		/* 3.MINOR; 0: not a CPython that exports its API */
 	uint32_t version_hex;	/* PY_VERSION_HEX, without the last 16 bits until sys.hexversion has been read */
 	struct pyobj *none, *PyFrame_Type, *PyCFunction_Type, *PyCMethod_Type, *PyMethodDescr_Type;
-	struct pyobj *PyCode_Type, *PyFunction_Type;	/* or NULL */
+	struct pyobj *PyCode_Type, *PyFunction_Type, *PyMethod_Type;	/* or NULL */
 	const uint64_t *_PyRuntime;	/* likewise */
 	unsigned type_slot;		/* ob_type in an object, in words */
 	bool free_threaded;		/* a build without a GIL (PEP 703), whatever PYTHON_GIL says */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/caught.h"
 
-#include <stdlib.h>
-
 #include "agent/agent.h"
 #include "agent/frame.h"
+#include "agent/watched.h"
 
 static struct caught_state *const caught = &agent.caught;
 
@@ -118,76 +117,7 @@ static long number(struct pyobj *o, const char *name)
 	return n;
 }
 
-/* --- a list of objects -------------------------------------------------------------------------------- */
-
-static bool add(struct caught_list *l, struct pyobj *o)
-{
-	if (l->n == l->room) {
-		unsigned room = l->room ? 2 * l->room : 64;
-		struct pyobj **v = realloc(l->v, room * sizeof(struct pyobj *));
-
-		if (!v)
-			return false;
-		l->v = v;
-		l->room = room;
-	}
-	l->v[l->n++] = o;
-	return true;
-}
-
-static void empty(struct caught_list *l)
-{
-	free(l->v);
-	*l = (struct caught_list){ .v = NULL };
-}
-
 /* --- from 3.12 on ------------------------------------------------------------------------------------- */
-
-/* What the weak reference is to; None when that is gone.  Released by the caller. */
-static struct pyobj *referent(struct pyobj *reference)
-{
-	return agent.py.PyObject_CallFunctionObjArgs(reference, NULL);
-}
-
-/* Drop references to code that is gone, before the list would have to grow. */
-static void prune(void)
-{
-	struct caught_list *l = &caught->codes;
-	unsigned n = 0;
-
-	if (l->n < l->room)
-		return;
-	for (unsigned k = 0; k < l->n; k++) {
-		struct pyobj *code = referent(l->v[k]);
-
-		if (code == agent.py.none)
-			agent_release(l->v[k]);
-		else
-			l->v[n++] = l->v[k];
-		agent_release(code);
-	}
-	l->n = n;
-}
-
-static bool set_events(struct pyobj *monitoring, struct pyobj *code, int events)
-{
-	struct pyobj *result = agent.py.PyObject_CallMethod(monitoring, "set_local_events", "iOi", agent.monitoring.tool, code, events);
-
-	agent_release(result);
-	if (!result)
-		agent.py.PyErr_Clear();
-	return result != NULL;
-}
-
-static bool has_events(struct pyobj *monitoring, struct pyobj *code)
-{
-	struct pyobj *events = agent.py.PyObject_CallMethod(monitoring, "get_local_events", "iO", agent.monitoring.tool, code);
-	bool has = !events || agent.py.PyLong_AsLong(events) != 0;
-
-	agent_release(events);
-	agent.py.PyErr_Clear();
-	return has;
-}
 
 /*
  * CPython (3.12 to 3.15) forgets which instructions a tool watches when a second one begins to watch those of the same code, as
@@ -198,41 +128,22 @@ static void watch_again(struct pyobj *monitoring, int event, struct pyobj *code)
 	struct pyobj *frame = agent.py.PyEval_GetFrame();
 
 	if (frame && number(frame, "f_trace_opcodes")) {
-		set_events(monitoring, code, 0);
-		set_events(monitoring, code, event);
+		watched_set(monitoring, agent.monitoring.tool, code, 0);
+		watched_set(monitoring, agent.monitoring.tool, code, event);
 	}
 }
 
 void caught_watch(struct pyobj *monitoring, int event, struct pyobj *code)
 {
-	struct pyobj *reference;
-
-	if (has_events(monitoring, code)) {
+	if (watched_has(monitoring, agent.monitoring.tool, code))
 		watch_again(monitoring, event, code);
-		return;
-	}
-	reference = agent.py.PyWeakref_NewRef(code, NULL);
-	agent.py.PyErr_Clear();
-	if (reference)
-		prune();
-	if (reference && add(&caught->codes, reference))
-		set_events(monitoring, code, event);
 	else
-		agent_release(reference);
+		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, event);
 }
 
 void caught_unwatch(struct pyobj *monitoring)
 {
-	for (unsigned k = 0; k < caught->codes.n; k++) {
-		struct pyobj *code = referent(caught->codes.v[k]);
-
-		if (code && code != agent.py.none)
-			set_events(monitoring, code, 0);
-		agent_release(code);
-		agent_release(caught->codes.v[k]);
-	}
-	empty(&caught->codes);
-	agent.py.PyErr_Clear();
+	watched_drop(&caught->codes, monitoring, agent.monitoring.tool);
 }
 
 /* --- before ------------------------------------------------------------------------------------------- */
@@ -266,7 +177,7 @@ static int row_of(const struct pyobj *frame)
 
 static void begin(struct pyobj *frame)
 {
-	if (row_of(frame) >= 0 || number(frame, "f_trace_opcodes") || !add(&caught->frames, frame))
+	if (row_of(frame) >= 0 || number(frame, "f_trace_opcodes") || !watched_list_add(&caught->frames, frame))
 		return;
 	if (!tell_instrs(frame, true))
 		caught->frames.n--;

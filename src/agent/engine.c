@@ -199,7 +199,8 @@ static __attribute__((noinline)) enum entered enter_without_gil(void)
 	}
 	__atomic_store_n(&m->inside, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_load_n(&agent.engine.turns, __ATOMIC_RELAXED) == ENGINE_SEATED, 1)) {
+	/* The partner of choose_turns(): what it has changed is seen. */
+	if (__builtin_expect(__atomic_load_n(&agent.engine.turns, __ATOMIC_ACQUIRE) == ENGINE_SEATED, 1)) {
 		if (__builtin_expect(agent_thread.seated != agent.engine.epoch, 0))
 			take_seats();
 		if (__builtin_expect(!agent_thread.shares, 1))
@@ -797,7 +798,14 @@ static struct session *make_seat(struct session *s)
 
 	if (!seat)
 		return NULL;
-	*seat = *s;
+	/* What does not change at events: another thread may be at one, in turn. */
+	*seat = (struct session){
+		.channel = s->channel, .pid = s->pid, .start = s->start, .image = s->image, .data = s->data,
+		.image_size = s->image_size, .data_size = s->data_size, .shm = s->shm, .progs = s->progs, .fires = s->fires,
+		.markers = s->markers, .functions = s->functions, .stacks = s->stacks, .wake = s->wake, .since = s->since,
+	};
+	memcpy(seat->first, s->first, sizeof(seat->first));
+	memcpy(seat->uses, s->uses, sizeof(seat->uses));
 	if (!init_run(s, &seat->run)) {
 		free(memory);
 		return NULL;
@@ -895,7 +903,7 @@ static void sum_up(void)
 	/* Without a GIL other threads read them meanwhile: what a session needs is there all the time. */
 	for (unsigned k = 0; k < ABI_MARKERS; k++)
 		__atomic_store_n(&agent.engine.uses[k], uses[k], __ATOMIC_RELAXED);
-	agent.engine.markers = markers;
+	__atomic_store_n(&agent.engine.markers, markers, __ATOMIC_RELAXED);
 	agent.engine.functions = functions;
 	agent.engine.values = values;
 	agent.engine.frames = frames;

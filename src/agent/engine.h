@@ -51,7 +51,7 @@ void engine_watch_forks(void);
 void engine_forked(void);
 void engine_orphaned(void);
 
-#define engine_wanted(name) __builtin_expect((agent.engine.markers & WANT_##name) != 0, 0)
+#define engine_wanted(name) __builtin_expect((__atomic_load_n(&agent.engine.markers, __ATOMIC_RELAXED) & WANT_##name) != 0, 0)
 /*
  * Called around an event for which only those arguments are computed that programs read (engine_reads_line(),
  * engine_fire_code()).  Without a GIL the set of programs may change before they run: the event is none of those that come

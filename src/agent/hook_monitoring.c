@@ -11,6 +11,7 @@
 #include "agent/context.h"
 #include "agent/fire.h"
 #include "agent/lap.h"
+#include "agent/watched.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 static struct pyobj *on_return(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -307,7 +308,10 @@ static bool get_disable(struct pyobj *monitoring)
 static bool prepare_caught(struct pyobj *monitoring)
 {
 	agent.monitoring.instruction = event_bit(monitoring, "INSTRUCTION");
-	return caught_usable() && get_disable(monitoring) && agent.monitoring.instruction > 0;
+	if (!caught_usable() || !get_disable(monitoring) || agent.monitoring.instruction <= 0)
+		return false;
+	watched_open(&agent.caught.codes);
+	return true;
 }
 
 /* Register the callbacks for @wants, and none for the others; the bits of events to be enabled for all code. */
@@ -377,6 +381,6 @@ static unsigned update(unsigned wants)
 const struct hook hook_monitoring = {
 	WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
 		WANT_exception__raise | WANT_exception__caught,
-	HOOK_MONITORING_SUB,
+	HOOK_MONITORING_SUB | WANT_exception__caught,
 	usable, update
 };

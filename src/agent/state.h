@@ -289,14 +289,15 @@ struct hook_function_state {
 	unsigned generation;		/* counts hand-overs and removals */
 };
 
-/* caught.c; @v has room for @room. */
-struct caught_list { struct pyobj **v; unsigned n, room; };
+/* watched.c; @v has room for @room. */
+struct watched_list { struct pyobj **v; unsigned n, room; };
+struct watched { bool lock, open; unsigned adding; struct watched_list list; };	/* code objects, by weak references */
 
 struct caught_state {
 	bool asked, usable;		/* measured, once, and the result */
 	int pop, reraise, push;		/* POP_EXCEPT; from 3.11 on RERAISE and PUSH_EXC_INFO, before -1 */
-	struct caught_list codes;	/* from 3.12 on: weak references to code objects that are watched */
-	struct caught_list frames;	/* before: running frames, not held, whose f_trace_opcodes the agent has set */
+	struct watched codes;		/* from 3.12 on: where handlers are at work */
+	struct watched_list frames;	/* before: running frames, not held, whose f_trace_opcodes the agent has set */
 };
 
 struct hook_monitoring_state {
@@ -323,6 +324,10 @@ struct threads_state {
 	/* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
 	struct capi_method *starters[2];
 	capi_varargs *start_thread;
+	/* Without a GIL (threadcode.c): */
+	int tool;			/* 1 + its id in sys.monitoring; 0: none */
+	int local, global;		/* its events in first functions; everywhere */
+	struct watched codes;		/* first functions of threads */
 };
 
 enum { SLOT_ROWS = 256, SLOT_SETTERS = 2 };
@@ -631,6 +636,7 @@ struct agent_thread {
 	bool stack_asked;
 	bool in_setter;			/* slot.c: the program is calling a replaced setter */
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
+	const struct pyobj *first;	/* threadcode.c: the code of its first function while that runs, not held */
 	struct thread_vtime vtime;
 	struct thread_cost cost;
 	struct abi_elem *last;		/* lap.c: the element of the thread's variables in the lane; valid if ... */

@@ -7,7 +7,7 @@
  * crashes at 100,000).  So it is installed when a thread is about to be started, and removed when all expected threads
  * have run their first frame.  From 3.12 on, a thread's start is announced by its audit event.  Before 3.12 there is
  * none: the C function of _thread.start_new_thread is replaced in its method definition, which every reference to it
- * shares.  A thread that C code starts and attaches by PyGILState_Ensure is not noticed.
+ * shares.  A thread that C code starts and attaches by PyGILState_Ensure is not noticed.  Without a GIL: threadcode.h.
  */
 #include "agent/agent.h"
 
@@ -19,6 +19,7 @@
 #include "agent/fire.h"
 #include "agent/methods.h"
 #include "agent/pyframes.h"
+#include "agent/threadcode.h"
 #include "agent/variable.h"
 
 static int first_line(const struct moment *moment)
@@ -46,7 +47,7 @@ static void fire_start(void *frame)
 	agent.py.Py_DecRef(moment.code);
 }
 
-static bool is_bootstrap(struct pyobj *code)
+bool threads_is_bootstrap(struct pyobj *code)
 {
 	return !strcmp(code_name(code), "_bootstrap");
 }
@@ -61,7 +62,7 @@ static struct pyobj *find_thread(struct pythread *thread, void *frame, struct py
 	uint64_t self = 0;
 	unsigned how;
 
-	if (!is_bootstrap(code))
+	if (!threads_is_bootstrap(code))
 		return NULL;
 	how = engine_enter();
 	object_forget();
@@ -113,7 +114,7 @@ static void fire_finish(struct pyobj *code, struct pyobj *thread)
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
 	agent_thread.busy = true;
 	if (fire_wanted(thread__finish))
-		fire_thread__finish(&moment, thread ? name_of(thread) : is_bootstrap(code) ? NULL : "");
+		fire_thread__finish(&moment, thread ? name_of(thread) : threads_is_bootstrap(code) ? NULL : "");
 	agent_thread.busy = was_busy;
 	agent.py.PyErr_Restore(type, value, traceback);
 	errno = saved;
@@ -152,10 +153,14 @@ bool threads_seen(struct pythread *thread, void *frame)
 	return first && agent.threads.uses & THREADS_MARKER && fire_wanted(thread__finish);
 }
 
-void threads_expect(void)
+void threads_expect(struct pyobj *args)
 {
 	if (agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
 		return;
+	if (agent.py.free_threaded) {
+		threadcode_expect(args);
+		return;
+	}
 	agent.threads.expected++;
 	eval_use(EVAL_THREADS, true);
 }
@@ -163,7 +168,7 @@ void threads_expect(void)
 /* Before 3.12. */
 static struct pyobj *announce(struct pyobj *self, struct pyobj *args)
 {
-	threads_expect();
+	threads_expect(NULL);
 	return agent.threads.start_thread(self, args);
 }
 
@@ -221,11 +226,15 @@ void threads_watch(enum threads_use use, bool on)
 
 static bool usable(void)
 {
+	if (agent.py.free_threaded)
+		return hook_monitoring.usable();
 	return agent.py.PyUnstable_InterpreterFrame_GetCode || hook_eval.usable();
 }
 
 static unsigned update(unsigned wants)
 {
+	if (agent.py.free_threaded)
+		return threadcode_update(wants);
 	if (wants & WANT_thread__finish) {
 		object_measure();	/* for the name */
 		pyframes_measure();
@@ -234,4 +243,4 @@ static unsigned update(unsigned wants)
 	return wants;
 }
 
-const struct hook hook_thread = { WANT_thread__start | WANT_thread__finish, 0, usable, update };
+const struct hook hook_thread = { WANT_thread__start | WANT_thread__finish, WANT_thread__start | WANT_thread__finish, usable, update };

@@ -4,9 +4,10 @@ import random
 import re
 import subprocess
 
+import harness
 import pytest
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.interps(*harness.VERSIONS, "3.13t")]
 
 # Each function counts what is about to happen in it: "here" or "passes".
 PROGRAM = """
@@ -418,7 +419,7 @@ print("want", want)
 """
 
 
-@pytest.mark.interps("3.9", "3.11", "3.13", "3.15")
+@pytest.mark.interps("3.9", "3.11", "3.13", "3.15", "3.13t")
 @pytest.mark.in_turn
 def test_caught_beside(dtrace, interp):
     """A trace function of the program, also of instructions, has the events that it has without."""

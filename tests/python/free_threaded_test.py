@@ -1,5 +1,6 @@
 """CPython without a GIL: events of threads that run at the same time, against what the program counts itself."""
 import re
+import signal
 import subprocess
 
 import harness
@@ -192,9 +193,133 @@ def test_values_that_others_change(dtrace, interp):
     assert lost < own // 10, result
 
 
+# Threads by the hundred, that begin and end while others do, and handlers in all of them.
+MANY = """
+import sys, threading
+def leaf(i):
+    try: raise KeyError(i)
+    except KeyError: return i
+def outer(i):
+    try: leaf(i); raise ValueError
+    except ValueError: pass
+    finally: i += 1
+def work(n):
+    for i in range(n): outer(i)
+def starts(n):
+    for _ in range(n):
+        t = threading.Thread(target=work, args=(3,))
+        t.start()
+        t.join()
+rounds, width = int(sys.argv[1]), 8
+if sys.argv[2:]:
+    print("ready", flush=True)
+    sys.stdin.readline()
+outside = [threading.Thread(target=starts, args=(rounds,)) for _ in range(width)]
+for t in outside: t.start()
+for t in outside: t.join()
+threads = width * (rounds + 1)
+print("own threads", threads, "\\nown KeyError", 3 * width * rounds, "\\nown ValueError", 3 * width * rounds, flush=True)
+"""
+MANY_SCRIPT = """
+python$target:::thread-start { @["threads"] = count(); }
+python$target:::thread-finish { @["ends"] = count(); }
+python$target:::thread-finish /copyinstr(arg0) != ""/ { @["names"] = count(); }
+python$target:::exception-caught /basename(copyinstr(arg1)) == "script.py"/ { @[copyinstr(arg0)] = count(); }
+"""
+
+
+def check_many(result):
+    own, got = {name: int(n) for name, n in re.findall(r"^own (\w+) (\d+) *$", result.out, re.M)}, rows(result.out)
+    threads = own["threads"]
+    assert result.code == 0 and not result.err and got == {**own, "ends": threads, "names": threads}, result
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.parametrize("place", ["target", "kernel"])
+def test_threads_and_handlers(dtrace, interp, place):
+    check_many(dtrace("-q", "-x", f"place={place}", "-n", MANY_SCRIPT, "-c", interp.command(MANY, 25)))
+
+
+def attach(program, script, *options):
+    """A tracer of @program that has begun."""
+    tracer = harness.dtrace_start("-q", "-x", "place=target", *options, "-n", "tick-20ms /!up/ { up = 1; printf(\"up\\n\"); }", "-n", script,
+                                  "-p", program.pid)
+    assert tracer.stdout.raw.readline() == b"up\n", tracer.communicate()     # and not what follows
+    return tracer
+
+
+def test_threads_and_handlers_attached(start, interp):
+    child = start(interp.argv_of(MANY, 25, "waits"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    tracer = attach(child, MANY_SCRIPT)
+    own = child.communicate("\n", timeout=harness.TIMEOUT_S)[0]
+    result = harness.finish(tracer, [MANY_SCRIPT])
+    result.out += "\n" + own
+    check_many(result)
+
+
+# Threads come and go, raise, catch and change values as long as the program is let.
+CHURN = """
+import os, sys, threading
+class Own(Exception): pass
+class Box: pass
+box, stop, counts = Box(), threading.Event(), [0] * 6
+def leaf(k, i):
+    box.value = [i] * 3
+    box.__dict__["k%d" % (i % 7)] = i
+    try: raise Own(i)
+    except Own: return box
+def inner(k):
+    for i in range(20): leaf(k, i)
+    counts[k] += 20
+def outer(k):
+    while not stop.is_set():
+        t = threading.Thread(target=inner, args=(k,))
+        t.start()
+        t.join()
+threads = [threading.Thread(target=outer, args=(k,)) for k in range(6)]
+for t in threads: t.start()
+print("ready", flush=True)
+sys.stdin.readline()
+stop.set()
+for t in threads: t.join()
+print("alive", all(n > 0 for n in counts), flush=True)
+"""
+CHURN_SCRIPTS = (
+    'python$target:::function-entry { @[copyinstr(arg1)] = count(); n++; self->t = timestamp; }'
+    ' python$target:::function-return /self->t/ { @q = quantize(timestamp - self->t); self->t = 0; }',
+    'python$target:::thread-start, python$target:::thread-finish { @[probename] = count(); n++; }'
+    ' python$target:::exception-caught, python$target:::exception-raise { @[copyinstr(arg0)] = count(); n++; }',
+    'py$target:__main__:leaf:entry { @[pyint(pyarg(0))] = count(); @s[pystack(4)] = count(); n++; }'
+    ' py$target:__main__:leaf:return { @n[pylen(pyattr(pyret, "value"))] = count(); }',
+    'python$target:::line { @ = count(); n++; } python$target:::memory-alloc { @a = sum(arg1); } python$target:::gc-start { @g = count(); }',
+)
+ENDS = " tick-20ms /n > 40/ { exit(0); }"
+
+
+@pytest.mark.parametrize("rounds", [6, pytest.param(300, marks=pytest.mark.nightly)])
+def test_tracers_come_and_go_while_threads_do(start, interp, rounds):
+    """The program lives, each tracer sees events and ends by itself, and the one that stays has not lost its threads."""
+    child = start(interp.argv_of(CHURN), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    stays = attach(child, CHURN_SCRIPTS[0])
+    for k in range(rounds):
+        pair = [attach(child, CHURN_SCRIPTS[n % len(CHURN_SCRIPTS)] + ENDS) for n in (k, k + 1)]
+        if k % 3 == 2:
+            pair[0].kill()
+            pair.pop(0).communicate()
+        for tracer in pair:
+            result = harness.finish(tracer, ["dtrace"])
+            assert result.code == 0 and re.search(r"\d", result.out), result
+            assert all(re.search(FAULT, line) for line in result.err.splitlines()), result
+    stays.send_signal(signal.SIGINT)
+    result = harness.finish(stays, ["dtrace"])
+    assert result.code == 0 and not result.err and rows(result.out)["leaf"] > 0, result
+    assert child.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive True\n" and child.returncode == 0
+
+
 @pytest.mark.parametrize("script, why", [
-    ("python$target:::thread-start, python$target:::exception-caught, python$target:::task-create { @ = count(); }",
-     "not in a free-threaded CPython: thread-start exception-caught task-create")])
+    ("python$target:::task-create { @ = count(); }", "not in a free-threaded CPython: task-create")])
 def test_refused(dtrace, interp, script, why):
     result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(PROGRAM, "runs", 1, 10))
     assert why in result.err and not re.search(r"^ +\d+$", result.out, re.M), result

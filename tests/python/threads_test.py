@@ -1,9 +1,10 @@
 """The ends of threads, with their names, against what the program says itself."""
 import re
 
+import harness
 import pytest
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.needs_root, pytest.mark.interps(*harness.VERSIONS, "3.13t")]
 
 PROGRAM = """
 import _thread, concurrent.futures, sys, threading, time
@@ -78,3 +79,49 @@ def test_finish(dtrace, interp):
 def test_in_the_kernel(dtrace, interp):
     result = dtrace("-q", "-x", "place=kernel", "-x", "strsize=1024", "-n", SCRIPT, "-c", interp.command(PROGRAM))
     assert result.code == 0 and rows(result.out, "got") == rows(result.out, "want"), result
+
+
+# What a thread begins with, if not with threading's own function: what is known beforehand, and what is not.
+BEGINNINGS = """
+import _thread, functools, sys, threading, time
+done = threading.Semaphore(0)
+def plain(n=0): nested(n); done.release()
+def nested(n):
+    if n: plain_again(n - 1)
+def plain_again(n): nested(n)
+def raises():
+    done.release()
+    raise SystemExit
+def recurses(n):
+    if n: recurses(n - 1)
+    else: done.release()
+class Work:
+    def method(self): done.release()
+    def __call__(self): done.release()
+    @classmethod
+    def of_class(cls): done.release()
+    @staticmethod
+    def of_none(): done.release()
+plain()
+done.acquire()
+want = {"plain": (plain, ()), "again": (plain, (3,)), "raises": (raises, ()), "recurses": (recurses, (4,)), "method": (Work().method, ()),
+        "of_class": (Work.of_class, ()), "of_none": (Work.of_none, ()), "partial": (functools.partial(plain, 2), ()),
+        "called": (Work(), ()), "late": (plain, ())}
+running = _thread._count()
+for fn, args in want.values():
+    for k in range(3):
+        _thread.start_new_thread(fn, args)
+        done.acquire()
+        while _thread._count() > running: time.sleep(0.001)
+plain()
+"""
+
+
+def test_what_a_thread_begins_with(dtrace, interp):
+    result = dtrace("-q", "-x", "place=target", "-n", """
+        python$target:::thread-start { @[strjoin("start ", copyinstr(arg1))] = count(); self->began = 1; }
+        python$target:::thread-finish /self->began/ { @[strjoin("finish ", copyinstr(arg2))] = count(); self->began = 0; }
+        END { printa("got %s %@d\\n", @); }""", "-c", interp.command(BEGINNINGS))
+    want = {"plain": 12, "raises": 3, "recurses": 3, "method": 3, "of_class": 3, "of_none": 3, "__call__": 3}
+    assert result.code == 0 and not result.err and rows(result.out, "got") == sorted(
+        f"{what} {name} {n}" for what in ("start", "finish") for name, n in want.items()), result
