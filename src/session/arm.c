@@ -485,6 +485,30 @@ static int arm_marker(struct session *s, struct job *j, int handle)
 	return s->place->ops->arm_marker(s->place, handle, &j->marker, &j->err);
 }
 
+static bool has_clause(const struct enabled *en, const struct ir_clause *clause)
+{
+	for (size_t i = 0; i < en->nclauses; i++)
+		if (en->clauses[i] == clause)
+			return true;
+	return false;
+}
+
+/*
+ * A pattern such as python* also means the markers of a program that is no Python and calls its provider so.  That it is not
+ * served there must not keep it from Pythons: does each clause of @en have a marker of the agent's as well?
+ */
+static bool is_of_another_program(const struct session *s, const struct enabled *en)
+{
+	bool others = en->probe->kind == PROBE_SITES && en->probe->pid_suffix;
+
+	for (size_t i = 0; i < en->nclauses && others; i++) {
+		others = false;
+		for (size_t k = 0; k < s->on.n && !others; k++)
+			others = probe_marker_or_twin(s->on.v[k].probe) >= 0 && has_clause(&s->on.v[k], en->clauses[i]);
+	}
+	return others;
+}
+
 static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
@@ -507,7 +531,7 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 		m.lap_frames = lap.frames;
 	}
 	if (marker < 0)
-		return refuse_place(en->probe, err);
+		return is_of_another_program(s, en) ? 0 : refuse_place(en->probe, err);
 	env.settling = probe_settling(en->probe);
 	if (en->probe->kind == PROBE_FUNCTION) {
 		m.module = en->probe->mod;

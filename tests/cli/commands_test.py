@@ -1324,6 +1324,26 @@ def test_top(interp, start):
     assert result.code == 0 and result.out.count("FUNCTION") >= 2 and "\033" not in result.out, result
 
 
+@pytest.mark.alone
+@pytest.mark.interps("3.11")
+def test_provider_of_another_program(interp, start, tmp_path):
+    """A program that is no Python and has a provider "python" is not traced, and keeps nobody from Pythons."""
+    (tmp_path / "x.c").write_text("""
+#include <sys/sdt.h>
+#include <unistd.h>
+int main(void) { write(1, "ready\\n", 6); for (;;) { DTRACE_PROBE3(python, function__entry, "f", "g", 1); usleep(10000); } }
+""")
+    subprocess.run(["gcc", "-I", harness.TOP / "include", "-o", tmp_path / "x", tmp_path / "x.c"], check=True)
+    other = start([tmp_path / "x"], stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"ready\n"
+    for words in (["calls", "--json", "-c", interp.command(PROGRAM)], ["calls", "--json", "-u", "0", "-d", "1"]):
+        result = dtap(*words)
+        assert result.code == 0 and str(other.pid) not in {row["pid"] for row in lines(result.out)}, result
+    result = harness.run([harness.DTRACE, "-x", "place=target", "-n", "python*:::nosuch-entry { }"])
+    assert result.code != 0, result
+    assert other.poll() is None
+
+
 # --- the frame ------------------------------------------------------------------------------------------
 
 def words_of(path):

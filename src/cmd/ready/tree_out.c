@@ -293,14 +293,21 @@ static void put_change(const struct ready_node *n, int64_t most, FILE *out)
 	fprintf(out, "hsl(%d,%d%%,%.0f%%)", change < 0 ? 215 : 5, change ? 85 : 0, change ? 92 - 36 * part : 90);
 }
 
-/* A warm colour that depends on the function's file. */
-static void put_colour(const struct ready_node *n, FILE *out)
+static uint32_t hash_of(const char *text)
 {
 	uint32_t h = 2166136261u;
 
-	for (const char *s = n->file; *s; s++)
+	for (const char *s = text; *s; s++)
 		h = (h ^ (unsigned char)*s) * 16777619u;
-	fprintf(out, "hsl(%u,%u%%,%u%%)", h % 50 + 5, 70 + h / 64 % 20, 58 + h / 4096 % 10);
+	return h ^ h >> 15;
+}
+
+/* A warm colour that depends on the function's file, and of it a shade that depends on the function; as share/flame.html has it. */
+static void put_colour(const struct ready_node *n, FILE *out)
+{
+	uint32_t file = hash_of(n->file), function = hash_of(n->function);
+
+	fprintf(out, "hsl(%u,%u%%,%u%%)", file % 44 + 5 + function / 64 % 8, 74 + file / 64 % 16, 58 + function % 20);
 }
 
 struct drawing {
