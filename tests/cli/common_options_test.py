@@ -243,4 +243,5 @@ def test_all_and_users(interp, command):
         rows = lines("\n".join(line for line in text.splitlines() if line.startswith("{")))
         seen = {row["pid"] for row in rows} & set(pids)
         assert code == 0 and seen <= {pids[i] for i in who}, (more, text, result)
-        assert seen == {pids[i] for i in who} or command in MAYBE, (more, text, result)
+        # What frees of other threads share, processes of several users do not.
+        assert seen == {pids[i] for i in who} or command in MAYBE or "is in another trust domain" in text, (more, text, result)
