@@ -9,11 +9,12 @@
  *
  * IN is the function of C that took the longest of each of them, WAITED for how long: sleep, recv, read, acquire, execute of
  * a database; one that computes is there like one that waits.  WITH has its arguments, of files the path, of sockets the addresses,
- * "?" for what is not certain; SQL the statement of sqlite3 that it runs, or whose rows it fetches; WHERE the functions of Python
+ * "?" for what is not certain, and for the first call that waits in a function of C that had been quick; SQL the statement of sqlite3 that it runs, or whose rows it fetches; WHERE the functions of Python
  * that called it, with their lines.  What an operator, an await or a with statement does is no call of a function: (nothing) is in
  * IN if none was called.  The stack in C and in the kernel is not there, since they are told from within the process, as an
  * ordinary user can: for root dtap record --sample has it, and dtap lock who waits for locks.
- * Each call of a function of C in the program costs some ten nanoseconds, each within calls of FUNCTION a microsecond.
+ * Each call of a function of C in the program costs some ten nanoseconds, each within calls of FUNCTION a microsecond, and where it
+ * can wait some ten, since its arguments are shown.
  */
 
 /* Of each call that is going on, the longest of the functions of C. */
@@ -23,9 +24,16 @@ self string with[int];
 self string sql[int];
 /* The function of C that is going on, and the statement that was run last. */
 self int inside;
-self uint64_t entered;
+self uint64_t entered, span;
+self int asks;
 self string arguments;
 self string ran;
+/* Of each function of C, by its name; one that was slow, and has not been asked, is asked the next 16 times. */
+enum { WAITS = -1, QUICK = 1 };
+int manner[string];
+inline int can_wait = index(" accept acquire close commit connect execute executemany fetchall fetchmany fetchone fsync get "
+    "getaddrinfo join open poll put read readinto readline recv recv_into select send sendall sleep wait write ",
+    strjoin(" ", strjoin(copyinstr(arg3), " ")));
 
 $selected:entry,
 $selected:resume
@@ -40,8 +48,28 @@ python*:::cfunction-entry
 /self->depth && ++self->inside == 1/
 {
 	self->entered = timestamp;
+	self->arguments = "?";
+	self->asks = manner[copyinstr(arg3)];
+}
+
+python*:::cfunction-entry
+/self->inside == 1 && !self->asks/
+{
+	self->asks = can_wait >= 0 ? WAITS : QUICK;
+	manner[copyinstr(arg3)] = self->asks;
+}
+
+python*:::cfunction-entry
+/self->inside == 1 && self->asks > QUICK/
+{
+	manner[copyinstr(arg3)] = self->asks - 1;
+}
+
+/* The arguments are dear to show, so not of what only computes, and quickly. */
+python*:::cfunction-entry
+/self->inside == 1 && self->asks != QUICK/
+{
 	self->arguments = pyargs();
-	self->at = pystack(3, "line");
 }
 
 python*:::cfunction-entry
@@ -52,15 +80,33 @@ python*:::cfunction-entry
 }
 
 python*:::cfunction-return
-/self->depth && self->inside && --self->inside == 0 && timestamp - self->entered > self->most[self->depth]/
+/self->depth && self->inside && --self->inside == 0/
+{
+	self->span = timestamp - self->entered;
+}
+
+python*:::cfunction-return
+/self->span > 20000 && self->asks == QUICK/
+{
+	manner[copyinstr(arg3)] = QUICK + 16;
+}
+
+python*:::cfunction-return
+/self->span > self->most[self->depth]/
 {
 	this->is_sqlite = index(self->arguments, "<sqlite3.") == 0;
 	this->runs = index(copyinstr(arg3), "execute") == 0 || index(copyinstr(arg3), "fetch") == 0;
-	self->most[self->depth] = timestamp - self->entered;
+	self->most[self->depth] = self->span;
 	self->called[self->depth] = copyinstr(arg3);
 	self->with[self->depth] = self->arguments;
 	self->sql[self->depth] = this->is_sqlite && this->runs ? self->ran : "";
-	self->where[self->depth] = self->at;
+	self->where[self->depth] = pystack(3, "line");
+}
+
+python*:::cfunction-return
+/self->span/
+{
+	self->span = 0;
 }
 
 /* The call is over: depth is its caller's already. */
