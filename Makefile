@@ -6,6 +6,7 @@
 #	make san		build with the address and undefined-behaviour sanitizers, in BUILD-san
 #	sudo make check-san	the same tests on that build
 #	sudo make check-kernels	what differs by kernel on Debian's kernels (KERNELS, default all), in virtual machines
+#	sudo make check-arm64	a cross build for arm64 by qemu-user and in a virtual machine; emulated, so it takes an hour
 #	sudo make coverage	the tests (PYTEST_ARGS, UNIT_ARGS) on a build that counts lines; BUILD-cov/coverage.txt
 #	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
@@ -24,6 +25,7 @@ BUILD = build
 SAN = $(BUILD)-san
 COV = $(BUILD)-cov
 FUZZ = $(BUILD)-fuzz
+ARM64 = $(BUILD)-arm64
 FUZZ_SECONDS = 20
 KERNELS =
 KIND = deb
@@ -67,6 +69,16 @@ check-kernels: all
 	@tools/pythons make >/dev/null
 	@tools/check-kernels $(BUILD) $(KERNELS)
 
+# Debian for arm64 is unpacked beside this machine's packages; tools/arm64 says where.
+$(ARM64)/build.ninja:
+	@tools/arm64 setup $(ARM64)
+
+check-arm64:
+	@tools/need build arm64
+	@$(MAKE) --no-print-directory $(ARM64)/build.ninja
+	@ninja -C $(ARM64)
+	@tools/check-arm64 $(ARM64)
+
 san: $(SAN)/build.ninja
 	@ninja -C $(SAN)
 
@@ -95,6 +107,7 @@ nightly:
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+	@$(MAKE) --no-print-directory check-arm64
 
 bench: all
 	@tools/need pythons bench
@@ -117,9 +130,9 @@ package:
 	@tools/package $(KIND) $(OUT)
 
 clean:
-	rm -rf $(BUILD) $(SAN) $(FUZZ)
+	rm -rf $(BUILD) $(SAN) $(FUZZ) $(ARM64)
 
 help:
 	@sed -n 's/^#\t//p' Makefile
 
-.PHONY: all demo check check-kernels san check-san coverage nightly bench fuzz install uninstall package clean help
+.PHONY: all demo check check-kernels check-arm64 san check-san coverage nightly bench fuzz install uninstall package clean help

@@ -1,6 +1,7 @@
 /*
  * Calls of known functions: where the code of a file calls one, or jumps to it, by a distance of 32 bits, or through a word at
- * such a distance that has its address (a slot of the global offset table, -fno-plt).
+ * such a distance that has its address (a slot of the global offset table, -fno-plt).  On aarch64 by a distance of 26 bits,
+ * in words.
  *
  * Any bytes may look like such an instruction.  One counts if decoding arrives at it from the start of the part of a
  * function that it is in (.eh_frame), so that a breakpoint there is safe.
@@ -67,6 +68,20 @@ static bool is_instruction(const struct searching *s, uint64_t addr)
 	return at == addr - start;
 }
 
+/* Of aarch64: BL and B (Arm ARM, C4.1, "Branches"). */
+static void search_words(const struct searching *s, uint64_t addr, const uint8_t *code, size_t n)
+{
+	uint32_t insn;
+
+	for (size_t i = addr % 4 ? 4 - addr % 4 : 0; i + 4 <= n; i += 4) {
+		memcpy(&insn, code + i, sizeof(insn));
+		for (size_t k = 0; (insn & 0x7c000000) == 0x14000000 && k < s->ntargets; k++)
+			if (addr + i + (uint64_t)((int64_t)((int32_t)(insn << 6) >> 6) * 4) == s->targets[k] &&
+			    is_instruction(s, addr + i))
+				s->fn(s->ctx, k, addr + i);
+	}
+}
+
 /* The length of the call or jump that the @n bytes at @p may be, and what it refers to, from its end; 0: none. */
 static size_t read_call(const uint8_t *p, size_t n, int32_t *rel)
 {
@@ -102,7 +117,10 @@ static int search_segment(const struct searching *s, const struct obj_seg *seg, 
 
 		if (err)
 			return err;
-		search(s, seg->addr + at, code, n, n < CHUNK ? n : CHUNK);
+		if (s->o->info.machine == EM_AARCH64)
+			search_words(s, seg->addr + at, code, n < CHUNK ? n : CHUNK);
+		else
+			search(s, seg->addr + at, code, n, n < CHUNK ? n : CHUNK);
 	}
 	return 0;
 }
@@ -113,7 +131,7 @@ int obj_each_call(struct obj *o, const uint64_t *targets, size_t n, void (*fn)(v
 	uint8_t *code = malloc(CHUNK + LONGEST);
 	int err = code ? obj_frames(o, &s.base, &s.parts, &s.nparts) : -ENOMEM;
 
-	if (!err && o->info.machine != EM_X86_64)
+	if (!err && o->info.machine != EM_X86_64 && o->info.machine != EM_AARCH64)
 		err = -ENOTSUP;
 	for (size_t i = 0; i < o->nsegs && !err; i++)
 		if (o->segs[i].exec && o->segs[i].filesz <= CODE_MAX)

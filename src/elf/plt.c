@@ -133,8 +133,35 @@ static void each_jump(struct obj *o, void (*fn)(void *ctx, const char *name, uin
 	}
 }
 
+/*
+ * Of aarch64: a head of 32 bytes, then entries in the order of the relocations, each of 16 bytes, or of 24 where calls and
+ * returns are protected (ELF for the Arm 64-bit Architecture, "Procedure Linkage Table").
+ */
+static void each_of_words(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
+{
+	enum { HEAD = 32 };
+	struct relocs r;
+	GElf_Shdr plt;
+	uint64_t entry;
+
+	if (!obj_section(o->elf, ".plt", &plt) || !open_relocs(o, ".rela.plt", &r) || !r.n || plt.sh_size < HEAD)
+		return;
+	entry = (plt.sh_size - HEAD) / r.n;
+	if (entry != 16 && entry != 24)
+		return;
+	for (size_t i = 0; i < r.n; i++) {
+		uint64_t place;
+		const char *name = reloc_name(&r, i, R_AARCH64_JUMP_SLOT, &place);
+
+		if (name)
+			fn(ctx, name, plt.sh_addr + HEAD + i * entry);
+	}
+}
+
 void obj_each_plt(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
 {
+	if (o->info.machine == EM_AARCH64)
+		each_of_words(o, fn, ctx);
 	if (o->info.machine != EM_X86_64)
 		return;
 	each_in_order(o, fn, ctx);
