@@ -212,8 +212,7 @@ int object_text(const struct object *o, struct object_text *ret)
 	if (!compact) {
 		if (!object_read(o, &ret->data, sizeof(ret->data), object_at->str_other))
 			return ABI_FAULT_BADADDR;
-		if (ret->bytes)
-			ret->bytes = (const uint8_t *)(uintptr_t)ret->data;
+		ret->bytes = NULL;		/* they are not in the object */
 	}
 	return ret->width == 1 || ret->width == 2 || ret->width == 4 ? 0 : ABI_FAULT_BADADDR;
 }

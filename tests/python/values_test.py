@@ -2,6 +2,7 @@
 import random
 import re
 import struct
+import zlib
 
 import pytest
 
@@ -640,6 +641,91 @@ def test_forged(dtrace, interp):
     want = int(re.search(r"^want (\d+)$", result.out, re.M).group(1))
     assert re.findall(r"type (\S+)", result.out) == ["Far"], result
     assert len(re.findall("invalid address", result.err)) == 5 * want, result
+
+
+# Objects of each kind of which one word is anything, what a damaged extension leaves: the word is put back after the call.
+BROKEN = """
+import array, collections, ctypes, dataclasses, datetime, decimal, enum, functools, gc, mmap, random, sys, sysconfig, types, weakref
+gc.disable()
+rng = random.Random(%d)
+TYPE = 3 if sysconfig.get_config_var("Py_GIL_DISABLED") else 1
+def probe(o): pass
+@dataclasses.dataclass
+class Data:
+    a: int = 5
+    b: str = "xy"
+class Slots:
+    __slots__ = "a", "b"
+    def __init__(self): self.a, self.b = 1, "t"
+class Plain:
+    def __init__(self): self.a, self.b = 1, [1, 2]
+class List(list): pass
+class Number(int): pass
+class Tuple(tuple): pass
+class Text(str): pass
+class Own(Exception): pass
+Pair = collections.namedtuple("Pair", "x y")
+def failed():
+    try:
+        try: raise KeyError("a")
+        except KeyError as e: raise Own("m", 2) from e
+    except Own as e: return e
+def closure():
+    v = [1]
+    return lambda: v
+def generator(): yield 1
+n = 0
+def number():
+    global n
+    n += 1
+    return n
+MAKE = [lambda: 12345678901234567890123 + number(), lambda: 10**7 + number(), lambda: 1.5 * number(), lambda: "text%%d" %% number(),
+        lambda: "\u20ac%%d" %% number(), lambda: "\U0001f600%%d" %% number(), lambda: b"bytes%%d" %% number(), lambda: bytearray(b"abc"),
+        lambda: [1, "a", [2]], lambda: (1, "b", (number(),)), lambda: {"a": 1, 0: "z"}, lambda: {k: k for k in range(50)},
+        lambda: {str(k): k for k in range(50)}, lambda: {1, 2, "x"}, lambda: frozenset("abc"), Data, Slots, Plain,
+        lambda: List([1, 2]), lambda: Number(7), lambda: Tuple((1, 2)), lambda: Text("abc"), lambda: Pair(1, 2), failed, closure,
+        generator, lambda: types.SimpleNamespace(a=1), lambda: range(5), lambda: slice(1, 2), lambda: complex(1, number()),
+        lambda: collections.deque([1, 2]), lambda: collections.OrderedDict(a=1), lambda: collections.Counter("aab"),
+        lambda: collections.defaultdict(list, a=[1]), lambda: array.array("i", [1, 2]), lambda: decimal.Decimal("1.5"),
+        lambda: datetime.datetime(2020, 1, 1), lambda: functools.partial(len, [1]), lambda: memoryview(b"abc"),
+        lambda: Plain().__init__, lambda: property(len), lambda: types.ModuleType("m"), lambda: weakref.ref(Plain)]
+# Two pages that can be read and one behind them that cannot.
+pages = mmap.mmap(-1, 3 * mmap.PAGESIZE)
+pages[:] = b"A" * len(pages)
+end = ctypes.addressof(ctypes.c_char.from_buffer(pages)) + 2 * mmap.PAGESIZE
+ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), mmap.PAGESIZE, 0)
+WORDS = [0, 1, 2, 7, 8, 0xff, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**47 - 8, 2**62, 2**63, 2**63 - 1, 2**64 - 1, 2**64 - 2, 2**64 - 8,
+         2**64 - 4096, end - 8, end - 1, end, end - 24, end - 4096, id("text"), id(None), id(str), id([]), 0xdeadbeefdeadbeef]
+calls = 0
+for make in MAKE:
+    for at in range(TYPE + 1, 14):
+        for v in rng.sample(WORDS, 6):
+            o = make()
+            kind = type(o)
+            room = sys.getsizeof(o) - 16 * gc.is_tracked(o) if kind in (int, str, bytes, tuple) else kind.__basicsize__
+            if 8 * at + 8 > room: break
+            w = ctypes.c_uint64.from_address(id(o) + 8 * at)
+            was = w.value
+            w.value = v
+            probe(o)
+            w.value = was
+            calls += 1
+print("want", calls, flush=True)
+"""
+
+
+@pytest.mark.in_turn
+def test_broken(dtrace, interp):
+    """What the agent reads of a broken object is another value or a fault, in bounds, and the program goes on."""
+    questions = ["pyshow(pyarg(0))", "pystr(pyarg(0))", "pytype(pyarg(0))", 'pyshow(pyattr(pyarg(0), "a"))', "pyargs()",
+                 'pyshow(pyattr(pyarg(0), "__cause__"))', "pyshow(pyitem(pyarg(0), 0))", 'pyshow(pyitem(pyarg(0), "a"))']
+    script = CLAUSE % "calls++;" + "".join(CLAUSE % f"@[{question}] = count();" for question in questions)
+    script += CLAUSE % "@n = sum(pyint(pyarg(0)));" + CLAUSE % "@l = sum(pylen(pyarg(0)));"
+    script += ' END { trunc(@); trunc(@n); trunc(@l); printf("got %d\\n", calls); }'
+    seed = zlib.crc32(interp.version.encode())
+    result = dtrace(*TARGET, "-x", "bufsize=16m", "-n", script, "-c", interp.command(BROKEN % seed))
+    want, got = re.search(r"^want (\d+)$", result.out, re.M), re.search(r"got (\d+)$", result.out, re.M)
+    assert result.code == 0 and want and got and want[1] == got[1] and int(got[1]) > 800, (seed, result.code, result.out[-500:])
 
 
 CALLED = """
