@@ -157,9 +157,11 @@ struct abi_fire {
 	 * time; the most frames in a stack.
 	 */
 	abi_u32 lap, lap_map, lap_threads, lap_last, lap_frames;
+	/* For functions by name: a pattern of the file's path or of its end, 0: any; is @line counted from the first one? */
+	abi_u32 file, from_first;
 	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_fire) == 72, "fire of a segment");
+_Static_assert(sizeof(struct abi_fire) == 80, "fire of a segment");
 
 /*
  * Events of Python functions given by name: in struct abi_fire.marker from ABI_FUNCTION_FIRST on, above the numbers of

@@ -429,7 +429,7 @@ static int load_programs(struct session *s, const char **why)
 static bool is_function(const struct session *s, const struct abi_fire *f)
 {
 	return f->marker >= ABI_FUNCTION_FIRST && f->marker < ABI_FUNCTION_FIRST + ABI_FUNCTIONS && f->prog < s->shm.nprogs &&
-	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && (!f->pid || f->pid == s->pid);
+	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && f->file < s->shm.texts_size && (!f->pid || f->pid == s->pid);
 }
 
 /* Find the kinds of events of functions by name. */
@@ -1547,15 +1547,27 @@ static uint32_t probe_of(struct session *s, const struct abi_fire *f, const char
 }
 
 /* Does the pattern match the module? */
-static bool is_module(const struct session *s, const struct abi_fire *f, const char *module, const char *script)
+static bool is_module(const struct session *s, const struct abi_fire *f, const struct engine_function *fn)
 {
 	const char *pattern = s->shm.texts + f->module;
 
-	return glob_match(pattern, module) || (f->by_script && script && glob_match(pattern, script));
+	return glob_match(pattern, fn->module) || (f->by_script && fn->script && glob_match(pattern, fn->script));
 }
 
-unsigned engine_match(enum abi_function what, const char *module, const char *script, const char *function,
-		      struct engine_match *found, unsigned most)
+/* Does the pattern, if there is one, match the file's path, or what is behind one of its slashes? */
+static bool is_file(const struct session *s, const struct abi_fire *f, const char *file)
+{
+	const char *pattern = s->shm.texts + f->file;
+
+	if (!f->file || glob_match(pattern, file))
+		return true;
+	while ((file = strchr(file, '/')))
+		if (glob_match(pattern, ++file))
+			return true;
+	return false;
+}
+
+unsigned engine_match(enum abi_function what, const struct engine_function *fn, struct engine_match *found, unsigned most)
 {
 	unsigned n = 0;
 
@@ -1564,9 +1576,9 @@ unsigned engine_match(enum abi_function what, const char *module, const char *sc
 			const struct abi_fire *f = &s->shm.fires[k];
 
 			if (f->marker == ABI_FUNCTION_FIRST + (uint32_t)what && is_function(s, f) &&
-			    glob_match(s->shm.texts + f->function, function) && is_module(s, f, module, script))
-				found[n++] = (struct engine_match){ s, s->progs[f->prog], probe_of(s, f, module, function),
-								    f->line, f->uses };
+			    glob_match(s->shm.texts + f->function, fn->name) && is_module(s, f, fn) && is_file(s, f, fn->file))
+				found[n++] = (struct engine_match){ s, s->progs[f->prog], probe_of(s, f, fn->module, fn->name),
+								    f->line + (f->from_first ? fn->first : 0), f->uses };
 		}
 	return n;
 }

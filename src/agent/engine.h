@@ -88,12 +88,14 @@ struct engine_match {
 
 /* The kinds of events for which the function part of some pattern matches @function; bits by enum abi_function. */
 unsigned engine_fits(const char *function);
-/*
- * Find the programs for events @what of @function in @module, in the order in which they run, @most at most.  @script:
- * another name of the module, or NULL.
- */
-unsigned engine_match(enum abi_function what, const char *module, const char *script, const char *function,
-		      struct engine_match *found, unsigned most);
+/* A function of Python: @script is another name of the module, or NULL; @first its first line. */
+struct engine_function {
+	const char *module, *script, *name, *file;
+	uint32_t first;
+};
+
+/* Find the programs for events @what of @function, in the order in which they run, @most at most. */
+unsigned engine_match(enum abi_function what, const struct engine_function *function, struct engine_match *found, unsigned most);
 /* Run the @n programs at an event of @code.  Changes errno. */
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line);
 /* In a child of fork: engine_forked(), if it has not been called yet.  The epoch may change. */

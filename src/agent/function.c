@@ -158,6 +158,7 @@ static const char *text_of(struct pyobj *module)
 }
 
 enum { SCRIPT = 256 };
+enum { BEFORE_FIRST = -1 };	/* as an instruction: its line is the first one of the code */
 
 /* The name of @code's file without folders and ".py". */
 static bool script_of(struct pyobj *code, char name[static SCRIPT])
@@ -181,6 +182,8 @@ static struct engine_match *match_all(struct pyobj *code, struct pyobj *module, 
 {
 	char script[SCRIPT];
 	bool has_script = !strcmp(text_of(module), "__main__") && script_of(code, script);
+	const struct engine_function function = { text_of(module), has_script ? script : NULL, code_qualname(code), code_file(code),
+						  (uint32_t)agent.py.PyCode_Addr2Line(code, BEFORE_FIRST) };
 	struct engine_match *found;
 	unsigned n, most = 16;
 
@@ -191,8 +194,7 @@ static struct engine_match *match_all(struct pyobj *code, struct pyobj *module, 
 		n = 0;
 		for (unsigned k = 0; k < ABI_FUNCTIONS; k++) {
 			first[k] = n;
-			n += engine_match((enum abi_function)k, text_of(module), has_script ? script : NULL, code_qualname(code),
-					  found + n, most - n);
+			n += engine_match((enum abi_function)k, &function, found + n, most - n);
 		}
 		first[ABI_FUNCTIONS] = n;
 		if (n < most)

@@ -40,6 +40,8 @@ struct place_marker {
 	const char *module, *function;	/* for functions by name: patterns; else NULL */
 	uint32_t line;
 	bool by_script;		/* __main__ also matches by the name of its file */
+	bool from_first;	/* as in struct probe, also the next */
+	const char *file;
 };
 
 /*

@@ -138,7 +138,9 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 						   .pid = m->pid, .uses = m->uses, .count_arg = m->count_arg,
 						   .count_map = m->count_map, .count_classes = m->count_classes,
 						   .module = add_text(t, m->module), .function = add_text(t, m->function),
-						   .line = m->line, .by_script = m->by_script, .lap = m->lap,
+						   .file = m->file ? add_text(t, m->file) : 0,
+						   .line = m->line, .by_script = m->by_script, .from_first = m->from_first,
+						   .lap = m->lap,
 						   .lap_map = m->lap_map, .lap_threads = m->lap_threads,
 						   .lap_last = m->lap_last, .lap_frames = m->lap_frames };
 	return 0;

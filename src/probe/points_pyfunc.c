@@ -10,6 +10,8 @@
  */
 #include "probe/points_priv.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/segment.h"
@@ -23,8 +25,46 @@ enum { MOST = 3 };
 static const struct event {
 	enum abi_function what;
 	const char *prov;		/* of the set's probe; users see only the point */
-} calls[MOST] = { { ABI_FUNCTION_ENTRY, "stap" }, { ABI_FUNCTION_RESUME, "stap-resume" } },
+} lines[MOST] = { { ABI_FUNCTION_LINE, "stap" } },
+  calls[MOST] = { { ABI_FUNCTION_ENTRY, "stap" }, { ABI_FUNCTION_RESUME, "stap-resume" } },
   returns[MOST] = { { ABI_FUNCTION_RETURN, "stap" }, { ABI_FUNCTION_YIELD, "stap-yield" }, { ABI_FUNCTION_RAISE, "stap-raise" } };
+
+/*
+ * A pattern of functions: NAME, NAME@FILE, and for a line of it NAME@FILE:LINE, or NAME@FILE+LINE counted from the function's
+ * first one.
+ */
+struct pattern {
+	const char *name, *file;	/* @file: NULL if there is none */
+	uint32_t line;
+	bool has_line, from_first;
+};
+
+/* Returns why it is none, or NULL. */
+static const char *take_pattern(struct points *p, const char *text, struct pattern *ret)
+{
+	const char *at = strchr(text, '@'), *digits = text + strlen(text);
+	unsigned long line;
+
+	*ret = (struct pattern){ .name = text };
+	if (!at)
+		return NULL;
+	ret->name = arena_strndup(p->arena, text, (size_t)(at - text));
+	while (digits > at + 1 && isdigit((unsigned char)digits[-1]))
+		digits--;
+	if (*digits && (digits[-1] == ':' || digits[-1] == '+')) {
+		line = strtoul(digits, NULL, 10);
+		if (line > INT32_MAX)
+			return "a line's number is too large";
+		ret->has_line = true;
+		ret->from_first = digits[-1] == '+';
+		ret->line = (uint32_t)line;
+		digits--;
+	} else {
+		digits = text + strlen(text);
+	}
+	ret->file = arena_strndup(p->arena, at + 1, (size_t)(digits - at - 1));
+	return *ret->name && *ret->file ? NULL : "a function's pattern is NAME, NAME@FILE, NAME@FILE:LINE or NAME@FILE+LINE";
+}
 
 /* Why the point is refused, or NULL. */
 static const char *refusal(const struct points_search *s, const char *function)
@@ -33,9 +73,8 @@ static const char *refusal(const struct points_search *s, const char *function)
 		return "there are no probes in Python 2: write python3.module(...)";
 	if (!s->p->conf.agent && !s->p->conf.listing)
 		return "functions of Python by name are found by dtap's agent, which is not there or not allowed";
-	if (strchr(function, '@'))
-		return "a function's file and lines are not supported: name the module, and lines in D as "
-		       "py$target:MODULE:FUNCTION:line-42";
+	if (strchr(function, '@') && s->p->conf.listing)
+		return "functions are listed by their module and name: leave the file away";
 	if (!*function || !*points_text(s->point, "module"))
 		return "no match: an empty name";
 	return NULL;
@@ -124,14 +163,21 @@ void points_find_pyfuncs(struct points_search *s, bool at_return)
 {
 	const char *module = points_text(s->point, "module"), *function = points_text(s->point, "function");
 	const struct event *events = at_return ? returns : calls;
+	struct pattern pattern;
 	struct points *p = s->p;
 	struct points_found *found;
 	struct probe *probes[MOST], *probe;
 	size_t n = 0;
 
 	s->why = refusal(s, function);
+	if (!s->why)
+		s->why = take_pattern(p, function, &pattern);
+	if (!s->why && pattern.has_line && (at_return || points_comp(s->point, "call")))
+		s->why = "a line of a function has neither .call nor .return";
 	if (s->why)
 		return;
+	if (pattern.has_line)
+		events = lines;
 	if (p->conf.listing) {
 		s->why = "no such function of Python is there now";
 		if (p->conf.pid)
@@ -141,7 +187,8 @@ void points_find_pyfuncs(struct points_search *s, bool at_return)
 		return;
 	}
 	for (size_t i = 0; i < MOST && events[i].prov; i++) {
-		struct probe key = { .kind = PROBE_FUNCTION, .mod = module, .func = function, .by_script = true,
+		struct probe key = { .kind = PROBE_FUNCTION, .mod = module, .func = pattern.name, .by_script = true,
+				     .file = pattern.file, .line = pattern.line, .from_first = pattern.from_first,
 				     .agent_marker = (uint8_t)(1 + ABI_FUNCTION_FIRST + events[i].what) };
 
 		probe = points_make_as(p, s->point, &key, events[i].prov);

@@ -77,6 +77,8 @@ struct probe {
 	const char *const *params;	/* FUNCTION in a listing: its parameters, "n", "*rest" */
 	uint32_t nparams;
 	bool by_script;			/* FUNCTION: the file's name stands for the module __main__, too */
+	bool from_first;		/* FUNCTION: line is counted from the function's first one, which is 0 */
+	const char *file;		/* FUNCTION: a pattern of its file's path, or of a part of that behind a slash; NULL: any */
 	int64_t order;			/* BEGIN, END, FAILED: in ascending order, equal ones by id */
 	struct probe_sig sig;
 	struct site **sites;

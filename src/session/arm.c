@@ -538,6 +538,8 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 		m.function = en->probe->func;
 		m.line = en->probe->line;
 		m.by_script = en->probe->by_script;
+		m.from_first = en->probe->from_first;
+		m.file = en->probe->file;
 	}
 	m.marker = (uint32_t)marker;
 	j = add_job(s, jobs, en, &env);

@@ -53,13 +53,73 @@ def test_against_settrace(interp, module):
 
 @pytest.mark.parametrize("point, says", [
     ('python2.module("m").function("f")', "no probes in Python 2"),
-    ('python3.module("m").function("f@m.py:3")', "file and lines are not supported"),
+    ('python3.module("m").function("f@m.py:3").call', "a line of a function has neither .call nor .return"),
+    ('python3.module("m").function("f@m.py+3").return', "a line of a function has neither .call nor .return"),
+    ('python3.module("m").function("f@:3")', "a function's pattern is NAME, NAME@FILE"),
+    ('python3.module("m").function("@m.py")', "a function's pattern is NAME, NAME@FILE"),
 ])
 @pytest.mark.needs_root
 @pytest.mark.interps("3.13")
 def test_refused(interp, point, says):
     result = harness.stap("-e", f"probe {point} {{ println(1) }}", "-c", interp.command("pass"))
     assert result.code == 1 and says in result.err, result
+
+
+# Functions of one name in two files of one module, and the lines that sys.settrace sees them come to.
+FILES = """
+import sys
+want = {}
+def tracer(frame, what, arg):
+    if what in ("call", "line", "return"):
+        key = frame.f_code.co_filename.rsplit("/")[-1], frame.f_code.co_name, what, frame.f_lineno if what == "line" else 0
+        want[key] = want.get(key, 0) + 1
+    return tracer
+SOURCE = '''def work(n):
+    total = 0
+    for k in range(n):
+        total += k
+    return total
+def wait(n):
+    yield n
+    if n:
+        yield -n
+'''
+spaces = []
+for file in "/srv/app/one.py", "/srv/app/two.py", "/srv/lib/one.py":
+    spaces.append({"__name__": "app"})
+    exec(compile(SOURCE, file, "exec"), spaces[-1])
+sys.settrace(tracer)
+for n, space in enumerate(spaces):
+    space["work"](n + 1)
+    list(space["wait"](n))
+sys.settrace(None)
+for (file, name, what, line), n in sorted(want.items()):
+    print("want", file, name, what, line, n)
+"""
+
+FILES_SCRIPT = """
+global n
+probe python3.module("app").function("work@one.py").call { n["one.py work call 0"]++ }
+probe python3.module("app").function("work@/srv/app/*").call { n["app work"]++ }
+probe python3.module("app").function("w*@one.py").return { if (probefunc() == "wait") n["one.py wait return 0"]++ }
+probe python3.module("app").function("work@one.py:4") { n["one.py work line 4"]++; if ($total != "0" && $k == "0") println("bad") }
+probe python3.module("app").function("work@t?o.py+3") { n["two.py work line 4"]++ }
+probe python3.module("app").function("wait@app/*.py+1") { n["app wait line 7"]++ }
+probe python3.module("app").function("wait@two.py:9") { n["two.py wait line 9"]++ }
+probe python3.module("app").function("wait@three.py") { println("bad") }
+probe end { foreach (what in n) printf("got %s %d\\n", what, n[what]) }
+"""
+
+
+@pytest.mark.needs_root
+def test_files_and_lines(interp):
+    """NAME@FILE, and a line of that file or of the function, as sys.settrace sees them."""
+    result = harness.stap("-e", FILES_SCRIPT, "-c", interp.command(FILES))
+    want = dict(line[5:].rsplit(" ", 1) for line in result.out.splitlines() if line.startswith("want "))
+    got = dict(line[4:].rsplit(" ", 1) for line in result.out.splitlines() if line.startswith("got "))
+    assert result.code == 0 and "bad" not in result.out, result
+    assert got.pop("app work") == "2" and got.pop("app wait line 7") == "2", result
+    assert got == {key: want[key] for key in got} and len(got) == 5, result
 
 
 # The program writes each value as SystemTap's tapset python3.stp does, and a line for each event.
