@@ -58,7 +58,10 @@ const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
  */
 void names_put_shown(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number);
 
-/* One number for all those that @show prints like @number: for addresses in the same function or module. */
+/*
+ * One number for all those that @show prints like @number: for addresses in the same function or module, and for stacks with
+ * frames of Python in the same lines, at whatever instruction of these.
+ */
 uint64_t names_same(struct names *n, enum ir_show show, uint64_t number);
 
 #endif

@@ -25,6 +25,7 @@ struct stack {
 	uint32_t most;			/* unnamed: frames to show; 0: all */
 	uint32_t nframes;
 	struct frame *frames;
+	const uint64_t *same;		/* of names_same(): the first number with these frames; NULL: not asked yet */
 };
 
 struct names {
@@ -32,7 +33,7 @@ struct names {
 	struct symbols *symbols;
 	struct bytemap stacks;		/* by number */
 	struct bytemap codes;		/* struct pycode by number */
-	struct bytemap texts;		/* of names_same: pid and text -> the number, in the arena */
+	struct bytemap texts;		/* of names_same: pid and text, or a stack's digest -> the number, in the arena */
 	uint64_t nstacks;
 	uint32_t npages, nrows;		/* used entries of the tables of abi/unwind.h */
 	bool numbers;			/* -x noresolve */

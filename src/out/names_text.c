@@ -77,13 +77,73 @@ const char *names_text(const struct names *n, enum ir_show show, uint64_t number
 	return buf;
 }
 
+/* The number that @key has had first; that is @number if there was none.  NULL: no room. */
+static const uint64_t *first_of(struct names *n, const void *key, size_t size, uint64_t number)
+{
+	uint64_t *first = bytemap_get(&n->texts, key, size);
+
+	if (first || names_full(n))
+		return first;
+	first = arena_alloc(n->arena, sizeof(*first));
+	*first = number;
+	return bytemap_set(&n->texts, key, size, first) ? NULL : first;
+}
+
+static void digest_add(uint64_t digest[2], uint64_t v)
+{
+	digest[0] = (digest[0] ^ v) * 0x9e3779b97f4a7c15;
+	digest[0] ^= digest[0] >> 32;
+	digest[1] = (digest[1] ^ v) * 0xe7037ed1a0b428db;
+	digest[1] ^= digest[1] >> 29;
+}
+
+static void digest_text(uint64_t digest[2], const char *text)
+{
+	do
+		digest_add(digest, (uint8_t)*text);
+	while (*text++);
+}
+
+/* Of what is shown of a stack.  False: it has no frames of Python, so that another number has other frames. */
+static bool digest_of(const struct stack *st, uint64_t digest[2])
+{
+	bool python = false;
+
+	digest[0] = digest[1] = st->pid;
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		const struct frame *f = &st->frames[i];
+
+		digest_add(digest, f->code ? f->line : f->sym.addr);
+		if (!f->code)
+			continue;
+		python = true;
+		digest_text(digest, f->code->file);
+		digest_text(digest, f->code->name);
+	}
+	return python;
+}
+
+static uint64_t same_stack(struct names *n, uint64_t number)
+{
+	struct stack *st = bytemap_get(&n->stacks, &number, sizeof(number));
+	uint64_t digest[2];
+
+	if (!st || !st->user)
+		return number;
+	if (!st->same && digest_of(st, digest))
+		st->same = first_of(n, digest, sizeof(digest), number);
+	return st->same ? *st->same : number;
+}
+
 uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
 {
+	const uint64_t *first;
 	const struct stack *st;
 	char text[512 + 16];
-	uint64_t *first;
 	int len;
 
+	if (show == IR_SHOW_STACK)
+		return same_stack(n, number);
 	if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
 		return number;
 	st = names_stack(n, number);
@@ -91,15 +151,8 @@ uint64_t names_same(struct names *n, enum ir_show show, uint64_t number)
 		return number;
 	len = snprintf(text, 17, "%08x%d", st->pid, st->user);
 	frame_text(&st->frames[0], show, text + len, sizeof(text) - (size_t)len);
-	first = bytemap_get(&n->texts, text, strlen(text));
-	if (first)
-		return *first;
-	if (names_full(n))
-		return number;
-	first = arena_alloc(n->arena, sizeof(*first));
-	*first = number;
-	bytemap_set(&n->texts, text, strlen(text), first);
-	return number;
+	first = first_of(n, text, strlen(text), number);
+	return first ? *first : number;
 }
 
 /* --- SystemTap ---------------------------------------------------------------------------------------- */

@@ -297,7 +297,7 @@ static bool same_names(struct aggs *a, const struct ir_agg *g, struct entry *e)
 	for (i = 0; i < g->nkeys; i++) {
 		enum ir_show show = (enum ir_show)g->keys[i].show;
 
-		if (show != IR_SHOW_SYM && show != IR_SHOW_MOD)
+		if (show != IR_SHOW_SYM && show != IR_SHOW_MOD && show != IR_SHOW_STACK)
 			continue;
 		e->keys[i].i = (int64_t)names_same(a->names, show, (uint64_t)e->keys[i].i);
 		any = true;

@@ -70,6 +70,45 @@ def test_key(dtrace, interp, stack, lines):
     assert result.out == "".join(frames), result
 
 
+ALIKE = """
+def leaf(): pass
+def one():
+    leaf(); leaf(); leaf()
+    leaf()
+def made():
+    space = {"leaf": leaf}
+    exec(compile("def again(): leaf(); leaf()", "again.py", "exec"), space)
+    space["again"]()
+for k in range(4):
+    one(); one()
+    made()
+"""
+
+
+def keyed(text):
+    """Rows of printa("%k%@d"): the frames as lines and functions, and the number."""
+    return {" ".join(f"{name}:{line}" for line, name in re.findall(r":(\d+) \((\S+)\)", frames)): int(n)
+            for frames, n in re.findall(r"((?:\[ .*\n)+)(\d+)\n", text)}
+
+
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_no_two_keys_look_alike(dtrace, interp, place):
+    """Calls of one line, and of functions that are made anew, are one key: for all aggregations, and trunc()."""
+    clause = 'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { %s }\n'
+    script = (clause % 'n++; @[pystack(3, "line")] = count();' + clause % '@max[pystack(3, "line")] = max(n);' +
+              clause % '@avg[pystack(2)] = avg(n);' + clause % '@top[pystack(2, "line")] = count();' +
+              'END { printa("%k%@d\\n", @); printf("=\\n"); printa("%k%@d\\n", @max); printf("=\\n"); printa("%k%@d\\n", @avg); '
+              'printf("=\\n"); trunc(@top, 1); printa("%k%@d\\n", @top); }')
+    result = dtrace("-q", *(["-x", "agent=always"] if place == "kernel" else []), "-x", f"place={place}", "-x", "stackindent=0",
+                    "-n", script, "-c", interp.command(ALIKE))
+    counts, most, means, top = map(keyed, result.out.split("=\n"))
+    assert result.code == 0 and result.out.count("(leaf)") == 3 + 3 + 2 + 1, result
+    assert counts == {"leaf:2 one:4 <module>:11": 24, "leaf:2 one:5 <module>:11": 8, "leaf:2 again:1 made:9": 8}, result
+    assert most == {"leaf:2 one:4 <module>:11": 37, "leaf:2 one:5 <module>:11": 38, "leaf:2 again:1 made:9": 40}, result
+    assert means == {"leaf:2 one:3": 19, "leaf:2 again:1": 24}, result
+    assert top == {"leaf:2 one:4": 24}, result
+
+
 @pytest.mark.interps("3.11", "3.14")
 @pytest.mark.parametrize("place", ["kernel", "target"])
 def test_no_room_for_names(dtrace, interp, place):
