@@ -83,7 +83,8 @@ struct dtap_stap {
 	bool timing;			/* -t */
 	bool no_warnings;		/* -w */
 	bool strict_warnings;		/* -W */
-	bool all_messages;		/* -v: do not suppress similar messages */
+	bool all_messages;		/* -v: do not suppress similar messages; name internal functions, too */
+	bool expansions;		/* -vv: say which programs a pattern names */
 	bool skip_badvars;		/* --skip-badvars */
 	bool no_time_limits;		/* --suppress-time-limits */
 	bool no_handler_errors;		/* --suppress-handler-errors */

@@ -340,7 +340,7 @@ static int new_run(struct run *r)
 
 	r->stap = (struct dtap_stap){
 		.guru = o->guru, .unoptimized = o->unoptimized, .timing = o->timing, .no_warnings = o->no_warnings,
-		.strict_warnings = o->strict_warnings, .all_messages = o->verbose, .skip_badvars = o->skip_badvars,
+		.strict_warnings = o->strict_warnings, .all_messages = o->verbose, .expansions = o->verbose > 1, .skip_badvars = o->skip_badvars,
 		.no_time_limits = o->no_time_limits, .no_handler_errors = o->no_handler_errors,
 		.no_globals = o->no_globals, .compatible = o->compatible, .sysroot = o->sysroot,
 		.timeout_ns = o->timeout_ns,

@@ -222,8 +222,10 @@ static const char *locate(struct debug *d, const struct debug_scopes *s, Dwarf_D
 		ret->is_value = true;
 		return NULL;
 	}
-	if (!dwarf_attr_integrate(var, DW_AT_location, &attr) || dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
-		return "it was optimized away, or has no value at this place yet";
+	if (!dwarf_attr_integrate(var, DW_AT_location, &attr))
+		return "failed to retrieve location attribute: it was optimized away";
+	if (dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
+		return "not accessible at this address: it was optimized away, or has no value at this place yet";
 	return debug_eval(d, s, &attr, ops, n, ret);
 }
 
@@ -518,23 +520,39 @@ static void declared(Dwarf_Die *die, struct debug_callee *c)
 	c->file = declared_at(die, &c->line);
 }
 
-static void callees(const Dwarf_Die *outer, int depth, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
+struct calls {
+	unsigned int depth;
+	void (*fn)(void *ctx, const struct debug_callee *c);
+	void *ctx;
+};
+
+/* @outer: the function, an inlined copy or a block in them; @in: the copy that it is or is in, or NULL. */
+static void callees(const struct calls *s, const Dwarf_Die *outer, const struct debug_callee *in, int level)
 {
 	Dwarf_Die die, func;
 
-	if (depth > DEBUG_MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
+	if (level > DEBUG_MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
 		return;
 	do {
-		struct debug_callee c = { 0 };
+		struct debug_callee c = { .depth = 1 };
 		Dwarf_Addr pc;
+
+		if (in) {
+			c.caller = in->name;
+			c.caller_file = in->file;
+			c.caller_line = in->line;
+			c.depth = in->depth + 1;
+		}
 
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_inlined_subroutine:
 			declared(&die, &c);
-			if (c.name && begin_of(&die, &pc)) {
-				c.pc = pc;
-				fn(ctx, &c);
-			}
+			if (!c.name || !begin_of(&die, &pc))
+				break;
+			c.pc = pc;
+			s->fn(s->ctx, &c);
+			if (c.depth < s->depth)
+				callees(s, &die, &c, level + 1);
 			break;
 		case DW_TAG_call_site:
 		case DW_TAG_GNU_call_site:
@@ -545,10 +563,10 @@ static void callees(const Dwarf_Die *outer, int depth, void (*fn)(void *ctx, con
 			if (!dwarf_entrypc(&func, &pc))
 				c.pc = pc;
 			if (c.name)
-				fn(ctx, &c);
+				s->fn(s->ctx, &c);
 			break;
 		case DW_TAG_lexical_block:
-			callees(&die, depth + 1, fn, ctx);
+			callees(s, &die, in, level + 1);
 			break;
 		default:
 			break;
@@ -556,10 +574,19 @@ static void callees(const Dwarf_Die *outer, int depth, void (*fn)(void *ctx, con
 	} while (!dwarf_siblingof(&die, &die));
 }
 
-void debug_each_callee(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
+void debug_each_callee(struct debug *d, uint64_t entry, unsigned int depth,
+		       void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
 {
+	struct calls s = { depth, fn, ctx };
 	struct debug_scopes at;
 
 	if (debug_find_scopes(d, entry, NULL, &at) && at.func)
-		callees(&at.v[at.func], 0, fn, ctx);
+		callees(&s, &at.v[at.func], NULL, 0);
+}
+
+const char *debug_name(struct debug *d, uint64_t entry)
+{
+	struct debug_scopes at;
+
+	return debug_find_scopes(d, entry, NULL, &at) && at.func ? dwarf_diename(&at.v[at.func]) : NULL;
 }

@@ -3,7 +3,7 @@
  *
  * Uses libdw, which reads DWARF 2 to 5.  The information is in the file itself, or found by its build id below
  * /usr/lib/debug.  Addresses are the file's, as in obj.h.  A location that is neither a register and a displacement
- * nor parts in registers (thread-local storage, values that were optimized away) is refused with a reason.
+ * nor parts in registers (values that were optimized away) is refused with a reason.
  *
  * DWARF 5: 2.5 location expressions, 2.6 location descriptions, 4.1 data objects, 5.5 arrays, 5.7 structures.
  */
@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #include <elfutils/libdw.h>
+
+#include "arch/calc.h"
 
 struct debug;
 struct obj;
@@ -48,13 +50,26 @@ struct debug_callee {
 	int line;
 	uint64_t pc;			/* where it begins; 0: not in this unit */
 	uint64_t return_pc;		/* 0: it is inlined */
+	const char *caller, *caller_file;	/* the inlined function that calls it; @caller NULL: the function itself */
+	int caller_line;
+	unsigned int depth;		/* 1: a callee of the function itself, 2: of a function inlined in it ... */
 };
 
 /*
  * Call @fn for each callee of the function that starts at @entry, as optimizing compilers describe them (DWARF 5, 3.4);
- * neither for calls through pointers nor for tail calls.
+ * neither for calls through pointers nor for tail calls.  Also for those of functions inlined in it, up to @depth deep.
  */
-void debug_each_callee(struct debug *d, uint64_t entry, void (*fn)(void *ctx, const struct debug_callee *c), void *ctx);
+void debug_each_callee(struct debug *d, uint64_t entry, unsigned int depth,
+		       void (*fn)(void *ctx, const struct debug_callee *c), void *ctx);
+
+/*
+ * At @pc: how far the address behind its function's return address is from the stack pointer; false: that is not known, or
+ * counts from another register.
+ */
+bool debug_frame_size(struct debug *d, uint64_t pc, int64_t *ret);
+
+/* The name of the function that starts at @entry, or NULL. */
+const char *debug_name(struct debug *d, uint64_t entry);
 
 /* A label; in an inlined copy also that function's name and declaration (@file NULL: not known). */
 struct debug_label {
@@ -92,6 +107,7 @@ enum debug_base {
 	DEBUG_CONST,		/* 0 */
 	DEBUG_REG,		/* the value of register @reg, in DWARF's numbering for the machine */
 	DEBUG_ADDR,		/* the load bias: the address in the process of the file's address 0 */
+	DEBUG_TLS,		/* the thread's copy of the file's block of thread-local variables */
 };
 
 enum { DEBUG_MAX_PARTS = 8, DEBUG_NO_REG = 0xffff };
@@ -102,9 +118,12 @@ struct debug_part {
 };
 
 /*
- * A variable: at the address @base + @off; if @is_value, that sum itself; if @nparts is not 0, in parts.
+ * A variable: at the address @base + @off; if @is_value, that sum itself; if @nparts is not 0, in parts.  If @nsteps is not 0
+ * the address or value is what they compute, plus @off.
  */
 struct debug_var {
+	struct calc_step steps[CALC_MAX_STEPS];
+	unsigned int nsteps;
 	enum debug_base base;
 	unsigned int reg;
 	int64_t off;

@@ -6,7 +6,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-enum { MAX_STACK = 8, MAX_DEPTH = 4 };
+enum { MAX_STACK = 8, MAX_DEPTH = 4, X86_64_SP = 7 };
 
 struct sum {
 	enum debug_base base;
@@ -146,7 +146,10 @@ static bool run_one(struct eval *e, const Dwarf_Op *op)
 		return true;
 	case DW_OP_form_tls_address:
 	case DW_OP_GNU_push_tls_address:
-		return refuse(e, "it is thread-local");
+		if (!top || top->base != DEBUG_CONST)
+			break;
+		top->base = DEBUG_TLS;
+		return true;
 	case DW_OP_piece:
 	case DW_OP_bit_piece:
 		return refuse(e, "it is kept in pieces");
@@ -193,6 +196,142 @@ static bool in_parts(const Dwarf_Op *ops, size_t n, struct debug_var *ret)
 	return any && ret->nparts && ops[n - 1].atom == DW_OP_piece;
 }
 
+bool debug_frame_size(struct debug *d, uint64_t pc, int64_t *ret)
+{
+	Dwarf_CFI *cfis[2] = { d->eh, dwarf_getcfi(d->dw) };
+	bool done = false;
+
+	for (int i = 0; i < 2 && !done; i++) {
+		Dwarf_Frame *frame = NULL;
+		Dwarf_Op *ops;
+		size_t n;
+
+		if (!cfis[i] || dwarf_cfi_addrframe(cfis[i], pc, &frame))
+			continue;
+		done = !dwarf_frame_cfa(frame, &ops, &n) && n == 1 &&
+		       (ops[0].atom == DW_OP_breg7 || (ops[0].atom == DW_OP_bregx && ops[0].number == X86_64_SP));
+		if (done)
+			*ret = (int64_t)(ops[0].atom == DW_OP_breg7 ? ops[0].number : ops[0].number2);
+		free(frame);
+	}
+	return done;
+}
+
+/* The computation for one operation, or false. */
+static bool step_of(struct eval *e, const Dwarf_Op *op, struct calc_step *s)
+{
+	static const enum calc_kind kinds[] = { [DEBUG_CONST] = CALC_CONST, [DEBUG_REG] = CALC_REG, [DEBUG_ADDR] = CALC_ADDR };
+	static const struct { uint8_t atom; enum calc_kind kind; } plain[] = {
+		{ DW_OP_drop, CALC_DROP }, { DW_OP_swap, CALC_SWAP }, { DW_OP_rot, CALC_ROT }, { DW_OP_plus, CALC_ADD },
+		{ DW_OP_minus, CALC_SUB }, { DW_OP_mul, CALC_MUL }, { DW_OP_and, CALC_AND }, { DW_OP_or, CALC_OR },
+		{ DW_OP_xor, CALC_XOR }, { DW_OP_shl, CALC_SHL }, { DW_OP_shr, CALC_SHR }, { DW_OP_shra, CALC_SAR },
+		{ DW_OP_eq, CALC_EQ }, { DW_OP_ne, CALC_NE }, { DW_OP_lt, CALC_LT }, { DW_OP_le, CALC_LE },
+		{ DW_OP_neg, CALC_NEG }, { DW_OP_not, CALC_NOT },
+	};
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		if (plain[i].atom != op->atom)
+			continue;
+		s->kind = plain[i].kind;
+		return true;
+	}
+	switch (op->atom) {
+	case DW_OP_dup:
+		s->kind = CALC_PICK;
+		return true;
+	case DW_OP_over:
+		s->kind = CALC_PICK;
+		s->n = 1;
+		return true;
+	case DW_OP_pick:
+		s->kind = CALC_PICK;
+		s->n = (int64_t)op->number;
+		return true;
+	case DW_OP_deref:
+		s->kind = CALC_LOAD;
+		s->n = 8;
+		return true;
+	case DW_OP_deref_size:
+		s->kind = CALC_LOAD;
+		s->n = (int64_t)op->number;
+		return s->n == 1 || s->n == 2 || s->n == 4 || s->n == 8;
+	default:
+		break;
+	}
+	/* A sum: of registers, constants, the frame. */
+	e->n = 0;
+	if (op->atom == DW_OP_plus_uconst || !run_one(e, op) || e->n != 1 || e->stack[0].base == DEBUG_TLS)
+		return false;
+	*s = (struct calc_step){ kinds[e->stack[0].base], e->stack[0].reg, e->stack[0].off };
+	return true;
+}
+
+/* Follow the number of values on the stack; false: there are too few or too many. */
+static bool keeps_stack(const struct calc_step *s, int *depth)
+{
+	int takes = 2, gives = 1;
+
+	switch (s->kind) {
+	case CALC_CONST: case CALC_REG: case CALC_ADDR:
+		takes = 0;
+		break;
+	case CALC_PICK:
+		if (s->n < 0 || s->n >= CALC_MAX_STACK)
+			return false;
+		takes = (int)s->n + 1;
+		gives = takes + 1;
+		break;
+	case CALC_DROP:
+		takes = 1;
+		gives = 0;
+		break;
+	case CALC_SWAP:
+		gives = 2;
+		break;
+	case CALC_ROT:
+		takes = gives = 3;
+		break;
+	case CALC_LOAD: case CALC_NEG: case CALC_NOT:
+		takes = 1;
+		break;
+	default:
+		break;
+	}
+	if (*depth < takes)
+		return false;
+	*depth += gives - takes;
+	return *depth <= CALC_MAX_STACK;
+}
+
+/* What no register plus a number is: a computation. */
+static bool compute(struct eval *e, const Dwarf_Op *ops, size_t n, struct debug_var *ret)
+{
+	int depth = 0;
+
+	ret->nsteps = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct calc_step s = { 0 };
+
+		if (ops[i].atom == DW_OP_stack_value && i + 1 == n) {
+			ret->is_value = true;
+			continue;
+		}
+		if (ret->nsteps + 2 > CALC_MAX_STEPS)
+			return false;
+		if (ops[i].atom == DW_OP_plus_uconst) {
+			ret->steps[ret->nsteps++] = (struct calc_step){ .kind = CALC_CONST, .n = (int64_t)ops[i].number };
+			s.kind = CALC_ADD;
+			depth++;
+		} else if (!step_of(e, &ops[i], &s)) {
+			return false;
+		}
+		if (!keeps_stack(&s, &depth))
+			return false;
+		ret->steps[ret->nsteps++] = s;
+	}
+	return depth == 1;
+}
+
 const char *debug_eval(struct debug *d, const struct debug_scopes *s, Dwarf_Attribute *attr, const Dwarf_Op *ops, size_t n,
 		       struct debug_var *ret)
 {
@@ -202,8 +341,16 @@ const char *debug_eval(struct debug *d, const struct debug_scopes *s, Dwarf_Attr
 	if (in_parts(ops, n, ret))
 		return NULL;
 	ret->nparts = 0;
-	if (!run(&e, ops, n))
-		return e.why;
+	if (!run(&e, ops, n)) {
+		struct eval again = { .d = d, .scopes = s, .attr = attr };
+
+		/* A register alone is no value on the stack. */
+		if (n < 2 || e.is_reg || !compute(&again, ops, n, ret)) {
+			ret->nsteps = 0;
+			return e.why;
+		}
+		return NULL;
+	}
 	ret->base = e.stack[0].base;
 	ret->reg = e.stack[0].reg;
 	ret->off = e.stack[0].off;

@@ -118,6 +118,24 @@ bool obj_offset(const struct obj *o, uint64_t addr, bool exec, uint64_t *off);
 /* The address at which offset @off of the file is loaded; false: it is not loaded. */
 bool obj_addr(const struct obj *o, uint64_t off, uint64_t *addr);
 
+/*
+ * Where a thread has the file's block of thread-local variables.  FIXED: at the thread pointer + @off.  DISTANCE: at the
+ * thread pointer + the number of 8 bytes at the file's address @slot + @off.  NUMBER: that number is the block's in the
+ * thread's table, whose entries are 16 bytes, beginning with the block's address; the table's address is 8 bytes behind the
+ * thread pointer.
+ */
+struct obj_tls {
+	enum { OBJ_TLS_FIXED, OBJ_TLS_DISTANCE, OBJ_TLS_NUMBER } kind;
+	uint64_t slot;
+	int64_t off;
+};
+
+/*
+ * @name: what the file says about the block of that variable, of another file; NULL: about its own.  False: there is no such
+ * block, or the file does not tell.
+ */
+bool obj_tls(struct obj *o, const char *name, struct obj_tls *ret);
+
 /* One function of the file, from its symbol. */
 struct obj_func {
 	const char *name;

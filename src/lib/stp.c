@@ -237,10 +237,16 @@ static void warn_unused_args(struct dtap *t)
 	}
 }
 
+static void say_expanded(void *ctx, const char *pattern, const char *path)
+{
+	lib_note(ctx, "Expanded process(\"%s\") to process(\"%s\")", pattern, path);
+}
+
 /* The command is started before its program is read. */
 static int find_points(struct dtap *t)
 {
-	struct points_conf conf = { t->command, (uint32_t)stp_pid(t), t->stap.sysroot, .hz = stp_run_of(t)->env.hz, .next_image = stp_next_image, .ctx = t };
+	struct points_conf conf = { t->command, (uint32_t)stp_pid(t), t->stap.sysroot, .hz = stp_run_of(t)->env.hz, .next_image = stp_next_image,
+				    .expanded = t->stap.expansions ? say_expanded : NULL, .ctx = t };
 	struct stp_run *r = stp_run_of(t);
 	int e;
 
@@ -301,7 +307,7 @@ static int text(struct dtap *t, enum dtap_what what, struct strbuf *out)
 	else if (what == DTAP_ALIASES && t->step == LIB_PARSED)
 		stp_list_aliases(out, stp_parsed(r->stp));
 	else if (what == DTAP_ALL_FUNCTIONS && t->step == LIB_PARSED)
-		stp_list_functions(out, stp_parsed(r->stp));
+		stp_list_functions(out, stp_parsed(r->stp), t->stap.all_messages);
 	else
 		return -EINVAL;
 	return 0;
@@ -332,7 +338,8 @@ static size_t count(const struct dtap *t, enum dtap_count what)
 
 static size_t list(struct dtap *t, bool verbose, struct strbuf *out)
 {
-	struct points_conf conf = { t->command, (uint32_t)stp_pid(t), t->stap.sysroot, .hz = stp_run_of(t)->env.hz, .listing = true };
+	struct points_conf conf = { t->command, (uint32_t)stp_pid(t), t->stap.sysroot, .hz = stp_run_of(t)->env.hz, .listing = true,
+				    .expanded = t->stap.expansions ? say_expanded : NULL, .ctx = t };
 	struct stp_run *r = stp_run_of(t);
 
 	stp_parsed(r->stp);

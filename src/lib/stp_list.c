@@ -46,11 +46,11 @@ static unsigned int put_lines(struct strbuf *out, struct lines *l)
 
 /* --- -l and -L ---------------------------------------------------------------------------------------- */
 
-/* One listed alias or point, and the @n handlers, from @first on, that it expands to. */
+/* One line: an alias or a point, and the handlers that it expands to, of a point those of its inlined copies. */
 struct listed {
-	const char *alias;
-	const struct stp_handler *first;
-	size_t n;
+	const char *text;
+	const struct stp_handler **v;
+	size_t n, cap;
 };
 
 struct list {
@@ -62,25 +62,49 @@ struct list {
 	size_t n, cap;
 };
 
+/* The point of @h as it is listed. */
+static const char *point_text(struct list *l, const struct stp_handler *h)
+{
+	struct stp_point plain = *h->point;
+	struct strbuf b = { 0 };
+	const char *text;
+
+	plain.optional = plain.sufficient = false;
+	plain.cond = NULL;
+	stp_dump_point(&b, &plain);
+	text = arena_strdup(l->arena, strbuf_str(&b));
+	strbuf_fini(&b);
+	return text;
+}
+
+/* Add @h to the line @text: one of those from @from on, or a new one. */
+static void add_to(struct list *l, size_t from, const char *text, const struct stp_handler *h)
+{
+	size_t i = from;
+
+	while (i < l->n && strcmp(l->v[i].text, text))
+		i++;
+	if (i == l->n) {
+		l->v = arena_grow(l->arena, l->v, &l->cap, l->n, sizeof(*l->v));
+		l->v[l->n++] = (struct listed){ .text = text };
+	}
+	l->v[i].v = arena_grow(l->arena, l->v[i].v, &l->v[i].cap, l->v[i].n, sizeof(*l->v[i].v));
+	l->v[i].v[l->v[i].n++] = h;
+}
+
 /* Expand the probe with @point as its only point.  @alias: the alias's text, NULL: @point is no alias. */
 static void add_expanded(struct list *l, struct stp_point *point, const char *alias)
 {
 	struct stp_handler **tail = l->prog->handlers_tail;
-	struct listed *found;
+	size_t from = l->n;
 	struct diag quiet;
 
 	diag_init(&quiet, l->arena);
 	l->probe->points.v = &point;
 	l->probe->points.n = 1;
 	stp_expand(l->prog, &quiet, &l->resolver);
-	for (struct stp_handler *h = *tail; h; h = h->next) {
-		if (h == *tail || !alias) {
-			l->v = arena_grow(l->arena, l->v, &l->cap, l->n, sizeof(*l->v));
-			l->v[l->n++] = (struct listed){ alias, h, 0 };
-		}
-		found = &l->v[l->n - 1];
-		found->n++;
-	}
+	for (struct stp_handler *h = *tail; h; h = h->next)
+		add_to(l, from, alias ? alias : point_text(l, h), h);
 }
 
 /* Is @text one of the texts in @b, each of which begins with a space? */
@@ -96,11 +120,10 @@ static bool has_text(const struct strbuf *b, const char *text, size_t len)
 static void put_context(struct points *points, const struct listed *l, struct strbuf *out)
 {
 	struct strbuf all = { 0 }, one = { 0 }, text = { 0 };
-	const struct stp_handler *h = l->first;
 	bool everywhere;
 	const char *next;
 
-	points_vars(points, h->point, &all);
+	points_vars(points, l->v[0]->point, &all);
 	for (const char *s = strbuf_str(&all); *s; s = next) {
 		next = strstr(s + 1, " $");
 		if (!next)
@@ -108,11 +131,9 @@ static void put_context(struct points *points, const struct listed *l, struct st
 		strbuf_clear(&text);
 		strbuf_add(&text, s, (size_t)(next - s));
 		everywhere = true;
-		h = l->first;
 		for (size_t i = 1; i < l->n && everywhere; i++) {
-			h = h->next;
 			strbuf_clear(&one);
-			points_vars(points, h->point, &one);
+			points_vars(points, l->v[i]->point, &one);
 			everywhere = has_text(&one, text.s, text.len);
 		}
 		if (everywhere)
@@ -126,14 +147,11 @@ static void put_context(struct points *points, const struct listed *l, struct st
 /* The variables that the alias has at all of its points. */
 static void put_locals(const struct listed *l, struct strbuf *out)
 {
-	for (const struct stp_var *v = l->first->locals.first; v; v = v->next) {
-		const struct stp_handler *h = l->first;
+	for (const struct stp_var *v = l->v[0]->locals.first; v; v = v->next) {
 		size_t i = 1;
 
-		while (i < l->n && stp_var_find(&h->next->locals, v->name)) {
-			h = h->next;
+		while (i < l->n && stp_var_find(&l->v[i]->locals, v->name))
 			i++;
-		}
 		if (i == l->n)
 			strbuf_printf(out, " %s:%s", v->name, stp_type_text(v->type));
 	}
@@ -145,15 +163,8 @@ static unsigned int put_list(struct strbuf *out, const struct list *l, struct po
 	struct strbuf b = { 0 };
 
 	for (size_t i = 0; i < l->n; i++) {
-		struct stp_point plain = *l->v[i].first->point;
-
 		strbuf_clear(&b);
-		plain.optional = plain.sufficient = false;
-		plain.cond = NULL;
-		if (l->v[i].alias)
-			strbuf_puts(&b, l->v[i].alias);
-		else
-			stp_dump_point(&b, &plain);
+		strbuf_puts(&b, l->v[i].text);
 		if (vars) {
 			put_locals(&l->v[i], &b);
 			put_context(points, &l->v[i], &b);
@@ -258,12 +269,12 @@ static void put_function(struct strbuf *b, const struct stp_func *f)
 	strbuf_putc(b, ')');
 }
 
-void stp_list_functions(struct strbuf *out, const struct stp_prog *prog)
+void stp_list_functions(struct strbuf *out, const struct stp_prog *prog, bool all)
 {
 	static const struct {
-		const char *name, *proto;
+		const char *name, *proto, *effect, *how;
 	} rows[] = {
-#define STP_FUNC(name, proto, ...) { #name, proto },
+#define STP_FUNC(name, proto, effect, how) { #name, proto, #effect, #how },
 #include "stp/functions.def"
 #undef STP_FUNC
 	};
@@ -271,7 +282,7 @@ void stp_list_functions(struct strbuf *out, const struct stp_prog *prog)
 	struct strbuf b = { 0 };
 
 	for (const struct stp_func *f = prog->funcs; f; f = f->next) {
-		if (f->is_private || *f->name == '_')
+		if (f->is_private || (!all && *f->name == '_'))
 			continue;
 		strbuf_clear(&b);
 		put_function(&b, f);
@@ -281,12 +292,20 @@ void stp_list_functions(struct strbuf *out, const struct stp_prog *prog)
 		static const char *const types[] = { ['l'] = "long", ['s'] = "string", ['v'] = "unknown" };
 		const char *s = rows[i].proto;
 
+		if (!all && *rows[i].name == '_')
+			continue;
 		strbuf_clear(&b);
 		strbuf_printf(&b, "%s:%s (", rows[i].name, types[(unsigned char)*s]);
 		for (s += 2; *s != ')'; s++)
 			strbuf_printf(&b, "%sarg%d:%s", s > rows[i].proto + 2 ? ", " : "",
 				      (int)(s - rows[i].proto - 1), types[(unsigned char)*s]);
 		strbuf_putc(&b, ')');
+		if (all && !strcmp(rows[i].effect, "PURE"))
+			strbuf_puts(&b, " /* pure */");
+		if (!strncmp(rows[i].how, "GURU", 4))
+			strbuf_puts(&b, " /* guru */");
+		else if (!strcmp(rows[i].effect, "PURE"))
+			strbuf_puts(&b, " /* unprivileged */");
 		add_line(&l, strbuf_str(&b));
 	}
 	put_lines(out, &l);

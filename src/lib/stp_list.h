@@ -21,7 +21,7 @@ unsigned int stp_list_points(struct strbuf *out, struct stp *stp, struct points 
 /* --dump-probe-types, --dump-probe-aliases, --dump-functions: sorted by name. */
 void stp_list_types(struct strbuf *out);
 void stp_list_aliases(struct strbuf *out, const struct stp_prog *prog);
-void stp_list_functions(struct strbuf *out, const struct stp_prog *prog);
+void stp_list_functions(struct strbuf *out, const struct stp_prog *prog, bool all);
 
 /* After passes 1 and 2. */
 void stp_list_tree(struct strbuf *out, const struct stp_prog *prog, const char *name);

@@ -282,8 +282,11 @@ static void each_program(struct points_search *s, const char *pattern)
 
 			again = realpath(g.gl_pathv[k], other) && !strcmp(real, other);
 		}
-		if (!again)
-			one_executable(s, arena_strdup(s->p->arena, real));
+		if (again)
+			continue;
+		if (s->p->conf.expanded)
+			s->p->conf.expanded(s->p->conf.ctx, pattern, real);
+		one_executable(s, arena_strdup(s->p->arena, real));
 	}
 	globfree(&g);
 }
@@ -536,7 +539,10 @@ static size_t find(void *ctx, const struct stp_point *point, enum stp_point_kind
 	case STP_P_FUNCTION:
 	case STP_P_INLINE:
 	case STP_P_RETURN:
-		points_find_funcs(&s, kind == STP_P_RETURN);
+		if (points_comp(point, "callee"))
+			points_find_callees(&s);
+		else
+			points_find_funcs(&s, kind == STP_P_RETURN);
 		break;
 	case STP_P_CALLEE:
 		points_find_callees(&s);
@@ -593,7 +599,7 @@ static bool find_target(struct points *p, const struct stp_point *point, enum st
 	bool of_code = kind == STP_P_FUNCTION || kind == STP_P_INLINE || kind == STP_P_RETURN || kind == STP_P_STATEMENT;
 
 	if (target->is_var && target->module && *target->module && !of_code)
-		return points_debug_elsewhere(p, target, source, why);
+		return points_debug_elsewhere(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_MARK)
 		return points_mark_target(p, find_found(p, point), target, source, why);
 	if (kind == STP_P_PLT || kind == STP_P_PLT_RETURN)

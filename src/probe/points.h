@@ -36,6 +36,8 @@ struct points_conf {
 	bool listing;			/* for listings: functions of Python are those that exist now */
 	/* Let the held process continue to its next exec; false: there is none.  NULL if @held is 0. */
 	bool (*next_image)(void *ctx);
+	/* Called for each program that a pattern names; or NULL. */
+	void (*expanded)(void *ctx, const char *pattern, const char *path);
 	void *ctx;
 };
 

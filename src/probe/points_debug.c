@@ -396,7 +396,73 @@ bool walk_operand(struct walk *w, const struct points_found *f, const char *text
 /* Is its location a distance from the probe's address? */
 static bool is_relative(const struct points_found *f, const struct debug_var *v)
 {
-	return v->base == DEBUG_ADDR && obj_info(f->file->obj)->type != ET_EXEC;
+	return v->base == DEBUG_ADDR && !v->nsteps && obj_info(f->file->obj)->type != ET_EXEC;
+}
+
+/*
+ * The thread-local variable @name of @file.  Where a library's block is says a place that the dynamic loader fills: in the
+ * library, or in another one, that of the probe, if it uses the variable.
+ */
+static bool in_thread(struct walk *w, const struct points_found *f, struct points_file *file, const char *name)
+{
+	static const char unknown[] = "it is thread-local, and its file does not say where its threads have such variables";
+	struct arch_operand pc = { .loc = ARCH_LOC_REG, .size = 8, .reg = arch_host()->pc };
+	struct stp_tls *block = arena_new_of(w->p->arena, struct stp_tls);
+	struct obj_tls tls;
+
+	w->source->kind = STP_SRC_THREAD;
+	if (!obj_tls(file->obj, NULL, &tls))
+		return refuse(w, unknown);
+	if (tls.kind == OBJ_TLS_FIXED) {
+		w->off += tls.off;
+		return true;
+	}
+	name = arena_strndup(w->p->arena, name, strcspn(name, "@"));
+	if (!f || !f->file || (f->file != file && !obj_tls(f->file->obj, name, &tls)))
+		return refuse(w, "where threads have a library's variables is known in probes of files that use them");
+	if (f->probe->nsites != 1 || f->probe->sites[0]->ret)
+		return refuse(w, "at a return the place of a library's thread-local variables is not known: write "
+				 "@entry(@var(\"...\"))");
+	/* That of a symbol is the variable's own. */
+	w->off = tls.kind == OBJ_TLS_DISTANCE && f->file != file ? 0 : w->off + tls.off;
+	block->off = (int64_t)(tls.slot - f->pc);
+	block->is_number = tls.kind == OBJ_TLS_NUMBER;
+	w->source->tls = block;
+	return add_operand(w, f->probe->sites[0], &pc);
+}
+
+/* A variable whose address or value is computed of several registers. */
+static bool computed(struct walk *w, const struct points_found *f, const struct debug_var *v)
+{
+	const struct arch *arch = arch_host();
+	struct arch_operand regs[MAX_REGS], pc = { .loc = ARCH_LOC_REG, .size = 8, .reg = arch->pc };
+	unsigned int n = arch_operands(arch, arch->dwarf_regs, regs, MAX_REGS);
+	struct calc_step *steps = arena_alloc(w->p->arena, v->nsteps * sizeof(*steps));
+
+	for (unsigned int i = 0; i < v->nsteps; i++) {
+		struct calc_step s = v->steps[i];
+
+		if (s.kind == CALC_ADDR && obj_info(f->file->obj)->type == ET_EXEC) {
+			s.kind = CALC_CONST;
+		} else if (s.kind == CALC_ADDR) {
+			if (f->probe->sites[0]->ret)
+				return refuse(w, "at a return the place of global variables is not known");
+			if (!add_operand(w, f->probe->sites[0], &pc))
+				return false;
+			s = (struct calc_step){ CALC_REG, w->source->arg, s.n - (int64_t)f->pc };
+		} else if (s.kind == CALC_REG) {
+			if (s.reg >= n)
+				return refuse(w, "it is in a vector register");
+			if (!add_operand(w, f->probe->sites[0], &regs[s.reg]))
+				return false;
+			s.reg = w->source->arg;
+		}
+		steps[i] = s;
+	}
+	w->source->kind = STP_SRC_CALC;
+	w->source->calc = steps;
+	w->source->ncalc = v->nsteps;
+	return true;
 }
 
 bool walk_begin(struct walk *w, const struct points_found *f, const struct debug_var *v)
@@ -433,6 +499,10 @@ bool walk_begin(struct walk *w, const struct points_found *f, const struct debug
 		}
 		return true;
 	}
+	if (v->nsteps)
+		return computed(w, f, v);
+	if (v->base == DEBUG_TLS)
+		return in_thread(w, f, f->file, "");
 	if (v->base == DEBUG_REG) {
 		if (v->reg >= n)
 			return refuse(w, "it is in a vector register");
@@ -605,30 +675,50 @@ static bool is_program(const struct points_file *file)
 	return (info->is_pie || info->type == ET_EXEC) && !obj_links(file->obj)->soname;
 }
 
+bool points_debug_bias(const struct points_file *file, struct arena *a, struct stp_source *source)
+{
+	struct stp_program *program = arena_new_of(a, struct stp_program);
+
+	if (!is_program(file) || procs_identify(obj_file(file->obj), &program->dev, &program->ino))
+		return false;
+	program->start = obj_code_start(file->obj);
+	source->kind = STP_SRC_PROGRAM;
+	source->type = STP_LONG;
+	source->program = program;
+	return true;
+}
+
 /* The variable @v of the program @file, which a process may have at any address. */
 static bool of_program(struct points *p, struct points_file *file, const struct stp_node *target,
 		       const struct debug_var *v, struct stp_source *source, const char **why)
 {
 	struct walk w = { .p = p, .file = file, .source = source, .type = v->type, .off = v->off, .in_memory = !v->is_value };
-	struct stp_program *program = arena_new_of(p->arena, struct stp_program);
-	struct obj *o = file->obj;
 
-	if (v->base != DEBUG_ADDR || v->nparts || !is_program(file) ||
-	    procs_identify(obj_file(o), &program->dev, &program->ino)) {
+	if (v->base != DEBUG_ADDR || v->nparts || v->nsteps || !points_debug_bias(file, p->arena, source)) {
 		*why = arena_printf(p->arena, "where %s is in memory is known in probes of that file alone", file->path);
 		return false;
 	}
-	program->start = obj_code_start(o);
-	source->kind = STP_SRC_PROGRAM;
-	source->type = STP_LONG;
-	source->program = program;
 	if (walk(&w, target))
 		return true;
 	*why = w.why;
 	return false;
 }
 
-bool points_debug_elsewhere(struct points *p, const struct stp_node *target, struct stp_source *source, const char **why)
+/* A thread-local variable of @file, which may be another one than the probe's (@f, or NULL). */
+static bool thread_local(struct points *p, const struct points_found *f, struct points_file *file, const struct stp_node *target,
+			 const struct debug_var *v, struct stp_source *source, const char **why)
+{
+	struct walk w = { .p = p, .file = file, .source = source, .type = v->type, .off = v->off, .in_memory = !v->is_value };
+
+	source->type = STP_LONG;
+	if (in_thread(&w, f, file, target->name) && walk(&w, target))
+		return true;
+	*why = w.why;
+	return false;
+}
+
+bool points_debug_elsewhere(struct points *p, const struct points_found *f, const struct stp_node *target,
+			    struct stp_source *source, const char **why)
 {
 	const char *modules = target->module, *name;
 
@@ -640,10 +730,14 @@ bool points_debug_elsewhere(struct points *p, const struct stp_node *target, str
 		struct debug_var v;
 
 		if (!d) {
-			*why = arena_printf(p->arena, file ? "%s has no debuginfo" : "there is no program %s", name);
+			*why = file ? arena_printf(p->arena, "%s has no debuginfo. Missing separate debuginfos, use: "
+						   "find-dbgsym-packages %s", name, path) :
+				      arena_printf(p->arena, "there is no program %s", name);
 			continue;
 		}
 		missing = find_global(p, d, target->name, &v);
+		if (!missing && v.base == DEBUG_TLS)
+			return thread_local(p, f, file, target, &v, source, why);
 		if (!missing)
 			return of_program(p, file, target, &v, source, why);
 		*why = arena_printf(p->arena, "%s: %s", target->name, missing);
@@ -661,10 +755,11 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 	struct debug_var v;
 
 	if (target->is_var && target->module && *target->module && !(d && is_file(p, f->file, target->module)))
-		return points_debug_elsewhere(p, target, source, why);
+		return points_debug_elsewhere(p, f, target, source, why);
 	if (!d) {
 		*why = f && f->file ? arena_printf(p->arena, "%s has no debuginfo (compile it with -g, or install its debug "
-						   "package): use int_arg(1), pointer_arg(2) ...", f->file->path)
+						   "package): use int_arg(1), pointer_arg(2) ... Missing separate debuginfos, use: "
+						   "find-dbgsym-packages %s", f->file->path, f->file->path)
 				    : "the point has no debuginfo";
 		return false;
 	}
@@ -696,7 +791,7 @@ static struct points_file *cast_file(struct points *p, const struct points_found
 	struct points_file *file;
 
 	if (!module || !*module)
-		return f ? f->file : NULL;
+		return !f ? NULL : f->file ? f->file : f->around;
 	path = points_find_program(p, module);
 	file = path ? points_open(p, path) : NULL;
 	return file && !file->err ? file : NULL;

@@ -89,10 +89,14 @@ static void add_entry(struct points_search *s, struct points_file *f, const stru
 
 /* --- callees ------------------------------------------------------------------------------------------ */
 
-/* Variables internal to the resolver: the return address, and the probe's address. */
-#define RETURN_ADDR "$.return"
-#define FRAMED_RETURN_ADDR "$.framed_return"
+/*
+ * Variables internal to the resolver: the probe's address; how far the process has the file from the file's addresses; the
+ * word at a distance from the stack pointer, or from the frame pointer.
+ */
 #define PROBE_ADDR "$.pc"
+#define BIAS "$.bias"
+#define ON_STACK "$.stack"
+#define IN_FRAME "$.frame"
 
 static struct stp_node *node(struct points_search *s, enum stp_kind kind, const char *name)
 {
@@ -115,16 +119,56 @@ static struct stp_node *binary(struct points_search *s, enum stp_op op, struct s
 	return n;
 }
 
-/*
- * A condition: the function returns to @return_pc.  Both addresses are in the same file, so their distance is fixed.
- */
-static struct stp_node *returns_to(struct points_search *s, uint64_t return_pc, uint64_t pc, bool at_entry)
+/* The address of @addr, of the file, in the process: at a return from the file's bias, else from the probe's own at @pc. */
+static struct stp_node *in_process(struct points_search *s, uint64_t addr, uint64_t pc)
 {
-	struct stp_node *distance = node(s, STP_NUM, NULL);
+	struct stp_node *n = node(s, STP_NUM, NULL);
 
-	distance->value = (int64_t)(return_pc - pc);
-	return binary(s, STP_EQ, binary(s, STP_SUB, node(s, STP_TARGET, at_entry ? RETURN_ADDR : FRAMED_RETURN_ADDR),
-					node(s, STP_TARGET, PROBE_ADDR)), distance);
+	n->value = (int64_t)(s->at_return ? addr : addr - pc);
+	return binary(s, STP_ADD, node(s, STP_TARGET, s->at_return ? BIAS : PROBE_ADDR), n);
+}
+
+/* A condition: the return address @off bytes from the register that @name says is that of @return_pc. */
+static struct stp_node *returns_to(struct points_search *s, const char *name, int64_t off, uint64_t return_pc, uint64_t pc)
+{
+	return binary(s, STP_EQ, node(s, STP_TARGET, arena_printf(s->p->arena, "%s%jd", name, (intmax_t)off)),
+		      in_process(s, return_pc, pc));
+}
+
+static struct stp_node *both(struct points_search *s, struct stp_node *l, struct stp_node *r)
+{
+	struct stp_node *n;
+
+	if (!l)
+		return r;
+	n = binary(s, STP_LAND, l, r);
+	n->kind = STP_LOGIC;
+	return n;
+}
+
+/*
+ * A condition: the callers are those of s->chain.  @name, @off: where the return address to the innermost is.  Its frame
+ * ends where the return address to the next one is.
+ */
+static struct stp_node *called_by_chain(struct points_search *s, struct stp_node *so_far, const char *name, int64_t off,
+					uint64_t pc)
+{
+	for (unsigned int k = s->nchain; k--;) {
+		so_far = both(s, so_far, returns_to(s, name, off, s->chain[k].return_pc, pc));
+		off += s->chain[k].frame;
+	}
+	return so_far;
+}
+
+static bool word_operand(struct walk *w, const struct points_found *f, const char *name)
+{
+	const struct arch *arch = arch_host();
+	bool frame = !strncmp(name, IN_FRAME, strlen(IN_FRAME));
+	long off = strtol(name + strlen(frame ? IN_FRAME : ON_STACK), NULL, 10);
+
+	if (arch->e_machine == EM_X86_64)
+		return walk_operand(w, f, arena_printf(w->p->arena, "8@%ld(%%%s)", off, frame ? "rbp" : "rsp"));
+	return walk_operand(w, f, frame ? arch->framed_return_addr : arch->return_addr);
 }
 
 static bool own_target(struct points *p, const struct points_found *f, const char *name, struct stp_source *source)
@@ -134,9 +178,7 @@ static bool own_target(struct points *p, const struct points_found *f, const cha
 
 	if (!strcmp(name, PROBE_ADDR))
 		return walk_operand(&w, f, arena_printf(p->arena, "8@%s%s", arch->e_machine == EM_X86_64 ? "%" : "", arch->pc->name));
-	if (!strcmp(name, RETURN_ADDR))
-		return walk_operand(&w, f, arch->return_addr);
-	return !strcmp(name, FRAMED_RETURN_ADDR) && walk_operand(&w, f, arch->framed_return_addr);
+	return strcmp(name, BIAS) ? word_operand(&w, f, name) : points_debug_bias(f->file, p->arena, source);
 }
 
 /* Find a function of the file by its name, also in other units than the caller's. */
@@ -148,7 +190,7 @@ static bool find_named(struct points_file *f, const char *name, struct obj_func 
 	return false;
 }
 
-/* The point of the one callee: function("caller@file:line").callee("callee@file:line"), or that with .call. */
+/* The point of the one callee: function("caller@file:line").callee("callee@file:line"), or that with .call or .return. */
 static struct stp_point *callee_point(struct points_search *s, const struct points_file *f, const struct debug_callee *c)
 {
 	struct stp_point *point = points_in_file(s, f->path);
@@ -157,31 +199,72 @@ static struct stp_point *callee_point(struct points_search *s, const struct poin
 	while (strncmp(point->comps[i].name, "callee", 6))
 		i++;
 	point->comps[i].name = "callee";
-	points_set(s->p, point, "function", s->func);
+	points_set(s->p, point, "function", c->caller ? full_name(s, c->caller, c->caller_file, c->caller_line) : s->func);
 	points_set(s->p, point, "callee", full_name(s, c->name, c->file, c->line));
 	return point;
 }
+
+/* A callee that is inlined: it is the right one if the function that it is in was called by the chain. */
+static void add_inlined_callee(struct points_search *s, struct points_file *f, const struct debug_callee *c)
+{
+	struct stp_point *point = callee_point(s, f, c);
+	int64_t frame = 0;
+
+	if (s->at_return || (s->nchain && !debug_frame_size(obj_debug(f->obj), c->pc, &frame)))
+		return;
+	point->filter = called_by_chain(s, NULL, ON_STACK, frame - 8, c->pc);
+	add_at(s, f, c->name, point, c->pc, false, true);
+}
+
+static void add_called(struct points_search *s, struct points_file *f, const struct debug_callee *c, const struct obj_func *of)
+{
+	struct debug *debug = obj_debug(f->obj);
+	uint64_t pc = s->at_return ? of->addr : debug_body(debug, of->addr);
+	bool at_entry = pc == of->addr;
+	struct stp_point *point = callee_point(s, f, c);
+	int64_t frame = 0;
+
+	if (s->nchain && !debug_frame_size(debug, c->return_pc, &frame))
+		return;
+	if (s->at_return)	/* the function has just returned, to the address that is the probe's */
+		point->filter = called_by_chain(s, binary(s, STP_EQ, node(s, STP_TARGET, PROBE_ADDR),
+							  in_process(s, c->return_pc, pc)), ON_STACK, frame - 8, pc);
+	else
+		point->filter = called_by_chain(s, returns_to(s, at_entry ? ON_STACK : IN_FRAME, at_entry ? 0 : 8, c->return_pc, pc),
+						at_entry ? ON_STACK : IN_FRAME, (at_entry ? 0 : 8) + frame, pc);
+	add_at(s, f, of->name, point, pc, at_entry, false);
+}
+
+static void add_callees(struct points_search *s, struct points_file *f, const struct obj_func *of);
 
 static void add_callee(void *ctx, const struct debug_callee *c)
 {
 	struct points_search *s = ctx;
 	struct points_file *f = points_open(s->p, s->in->path);
-	struct stp_point *point;
+	const char *func = s->func;
+	unsigned int depth = s->depth;
 	struct obj_func of;
-	uint64_t pc = c->pc;
+	int64_t frame;
 
-	if (fnmatch(s->callee, c->name, 0))
-		return;
 	if (!c->return_pc) {
-		add_at(s, f, c->name, callee_point(s, f, c), pc, false, true);
+		if (!fnmatch(s->callee, c->name, 0))
+			add_inlined_callee(s, f, c);
 		return;
 	}
-	if (!(pc ? obj_func_find(f->obj, pc, &of) : find_named(f, c->name, &of)))
+	if (!(c->pc ? obj_func_find(f->obj, c->pc, &of) : find_named(f, c->name, &of)))
 		return;		/* a library's */
-	point = callee_point(s, f, c);
-	pc = debug_body(obj_debug(f->obj), of.addr);
-	point->filter = returns_to(s, c->return_pc, pc, pc == of.addr);
-	add_at(s, f, of.name, point, pc, pc == of.addr, false);
+	if (!fnmatch(s->callee, c->name, 0))
+		add_called(s, f, c, &of);
+	if (depth <= c->depth || s->nchain == POINTS_MAX_CHAIN || arch_host()->e_machine != EM_X86_64 ||
+	    !debug_frame_size(obj_debug(f->obj), c->return_pc, &frame))
+		return;
+	s->chain[s->nchain].return_pc = c->return_pc;
+	s->chain[s->nchain++].frame = frame;
+	s->depth = depth - c->depth;
+	add_callees(s, f, &of);
+	s->nchain--;
+	s->depth = depth;
+	s->func = func;
 }
 
 static void add_callees(struct points_search *s, struct points_file *f, const struct obj_func *of)
@@ -195,7 +278,7 @@ static void add_callees(struct points_search *s, struct points_file *f, const st
 		file = NULL;
 	s->func = full_name(s, of->name, file, line);
 	if (debug)
-		debug_each_callee(debug, of->addr, add_callee, s);
+		debug_each_callee(debug, of->addr, s->depth, add_callee, s);
 }
 
 static void add_line(struct points_search *s, struct points_file *f, const struct obj_func *of, const char *file, int line,
@@ -272,6 +355,12 @@ static void add_label(void *ctx, const struct debug_label *l)
 	add_at(s, f, l->func ? l->func : s->name, point, l->pc, false, l->func != NULL);
 }
 
+/* Is @of another name of the function that is called @name?  That function is *ret then. */
+static bool is_alias(struct points_file *f, const struct obj_func *of, const char *name, struct obj_func *ret)
+{
+	return name && strcmp(name, of->name) && find_named(f, name, ret) && ret->addr == of->addr;
+}
+
 /* A function with a matching name: does its source match, too? */
 static void consider(struct points_search *s, struct points_file *f, const struct obj_func *of)
 {
@@ -279,7 +368,11 @@ static void consider(struct points_search *s, struct points_file *f, const struc
 	const char *file = NULL;
 	int declared = 0;
 	bool known = debug && debug_source(debug, of->addr, &file, &declared);
+	struct obj_func named;
 
+	/* Another name of a function, __attribute__((alias)): it is listed by that of its declaration. */
+	if (known && is_alias(f, of, debug_name(debug, of->addr), &named))
+		of = &named;
 	if (s->addr && !s->statement && (s->addr < of->addr || s->addr >= of->end))
 		return;
 	if (s->callee) {
@@ -484,13 +577,12 @@ void points_find_callees(struct points_search *s)
 
 	s->callee = points_text(s->point, "callee");
 	s->callee = s->callee ? s->callee : "*";
+	s->callee = arena_strndup(s->p->arena, s->callee, strcspn(s->callee, "@"));	/* as .entry of a .return names it */
+	s->at_return = points_comp(s->point, "return") != NULL;
+	s->depth = depth && depth->arg && depth->arg->value > 1 ? (unsigned int)depth->arg->value : 1;
 	s->in_file = in_file;
-	if (points_comp(s->point, "return"))
-		s->why = "where a call came from is known at its entry alone: write .function(\"NAME\").return";
-	else if (depth && depth->arg && depth->arg->value < 1)
-		s->why = ".callees(N) only acceptable for N >= 1";
-	else if (depth && depth->arg && depth->arg->value > 1)
-		s->why = "the direct callees alone are known: write .callees, and .function(\"NAME\").callees of each";
+	if (depth && depth->arg && (depth->arg->value < 1 || depth->arg->value > POINTS_MAX_CHAIN))
+		s->why = depth->arg->value < 1 ? ".callees(N) only acceptable for N >= 1" : ".callees(N): at most 8 calls deep";
 	else if (!read_name(s, points_text(s->point, "function")))
 		s->why = "write function@file:line";
 	else

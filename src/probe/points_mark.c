@@ -145,9 +145,9 @@ static void add_mark(struct points_search *s, struct points_file *f, struct poin
 	found->mark = arena_strdup(s->p->arena, first->name);
 	found->supplied = from == f ? NULL : f->path;
 	found->program = program;
-	if (from == f && probe->nsites == 1) {
+	if (from == f) {
 		found->around = f;
-		found->around_pc = first->addr;
+		found->around_pc = probe->nsites == 1 ? first->addr : 0;
 	}
 }
 
@@ -213,7 +213,7 @@ static bool around_target(struct points *p, const struct points_found *f, const 
 {
 	struct points_found at = *f;
 
-	if (f->supplied || !f->around) {
+	if (f->supplied || !f->around || !f->around_pc) {
 		*why = f->supplied ? "unable to find a local of that name: the marker has $arg1, $arg2 ... alone" :
 				     "the marker stands at several places: use a probe of one's .statement, or $arg1, $arg2 ...";
 		return false;
@@ -223,7 +223,7 @@ static bool around_target(struct points *p, const struct points_found *f, const 
 				    "$arg2 ... alone", f->around->path);
 		return false;
 	}
-	at.file = (struct points_file *)f->around;
+	at.file = f->around;
 	at.pc = f->around_pc;
 	return points_debug_target(p, &at, target, source, why);
 }

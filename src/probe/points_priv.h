@@ -11,7 +11,7 @@ struct obj_marker;
 struct points_target;
 struct pylist_function;
 
-enum { POINTS_MAX_LINES = 16 };
+enum { POINTS_MAX_LINES = 16, POINTS_MAX_CHAIN = 8 };
 
 struct points_file {
 	const char *path;
@@ -34,8 +34,8 @@ struct points_found {
 	const char *program;		/* then: the program of processes that get it; NULL: those linked to @supplied */
 	struct points_file *file;	/* a function's file; it is at the address @pc */
 	uint64_t pc;
-	const struct points_file *around;	/* a marker's file; it stands at @around_pc alone; NULL: at several places */
-	uint64_t around_pc;
+	struct points_file *around;	/* a marker's file, or NULL */
+	uint64_t around_pc;		/* where it stands in it; 0: at several places */
 	const char *inlined;		/* name of the inlined function of which it is a copy, or NULL */
 	const char *tracepoint;		/* of the kernel */
 	bool pyfunc;			/* functions of Python by name, found by the agent */
@@ -73,6 +73,12 @@ struct points_search {
 	const char *func;		/* the current function */
 	const struct points_file *in;
 	const char *callee;		/* pattern for called functions, or NULL */
+	unsigned int depth;		/* how deep called functions may be, 1: direct calls */
+	struct {
+		uint64_t return_pc;	/* of a call, in the file */
+		int64_t frame;		/* there, from the stack pointer to behind the caller's own return address */
+	} chain[POINTS_MAX_CHAIN];	/* the calls that led to the current function, the outermost first */
+	unsigned int nchain;
 	const char *program;		/* the program whose file it is */
 	void (*in_file)(struct points_search *s, const char *path);	/* called for each program or library */
 	void (*file)(struct points_search *s, const char *path);	/* private to points_each_file */
@@ -149,7 +155,11 @@ bool points_debug_target(struct points *p, const struct points_found *f, const s
 			 struct stp_source *source, const char **why);
 /* $return, located by the calling convention. */
 /* @var with a module: a variable of another file than the point's. */
-bool points_debug_elsewhere(struct points *p, const struct stp_node *target, struct stp_source *source, const char **why);
+bool points_debug_elsewhere(struct points *p, const struct points_found *f, const struct stp_node *target,
+			    struct stp_source *source, const char **why);
+
+/* How far a process has the program @file from the file's addresses; false: it is a library, of which that is not known. */
+bool points_debug_bias(const struct points_file *file, struct arena *a, struct stp_source *source);
 bool points_debug_result(struct points *p, const struct points_found *f, const struct stp_node *target,
 			 struct stp_source *source, const char **why);
 bool points_cast(struct points *p, const struct points_found *f, const struct stp_node *cast, struct stp_source *source,

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "abi/segment.h"
+#include "arch/calc.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "lang/diag.h"
@@ -384,6 +386,76 @@ static ir_reg bias_of(struct lower *l, const struct stp_program *p)
 	return ir_call(&l->b, IR_FN_BIAS, args, 3);
 }
 
+static ir_reg calculate(struct lower *l, const struct stp_source *src)
+{
+	static const enum ir_op ops[] = {
+		[CALC_ADD] = IR_ADD, [CALC_SUB] = IR_SUB, [CALC_MUL] = IR_MUL, [CALC_AND] = IR_AND, [CALC_OR] = IR_OR,
+		[CALC_XOR] = IR_XOR, [CALC_SHL] = IR_SHL, [CALC_SHR] = IR_SHR, [CALC_SAR] = IR_SAR, [CALC_EQ] = IR_EQ,
+		[CALC_NE] = IR_NE, [CALC_LT] = IR_SLT, [CALC_LE] = IR_SLE,
+	};
+	ir_reg stack[CALC_MAX_STACK + 1], r;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < src->ncalc; i++) {
+		const struct calc_step *s = &src->calc[i];
+
+		switch (s->kind) {
+		case CALC_CONST: case CALC_ADDR:
+			stack[n++] = stp_lower_const(l, s->n);
+			break;
+		case CALC_REG:
+			stack[n++] = ir_op2(&l->b, IR_ADD, ir_arg(&l->b, s->reg), stp_lower_const(l, s->n));
+			break;
+		case CALC_PICK:
+			stack[n] = stack[n - 1 - (unsigned int)s->n];
+			n++;
+			break;
+		case CALC_DROP:
+			n--;
+			break;
+		case CALC_SWAP: case CALC_ROT:
+			r = stack[n - 1];
+			stack[n - 1] = stack[n - 2];
+			stack[n - 2] = r;
+			if (s->kind == CALC_ROT) {
+				stack[n - 2] = stack[n - 3];
+				stack[n - 3] = r;
+			}
+			break;
+		case CALC_LOAD:
+			stack[n - 1] = ir_load(&l->b, IR_ULOAD, stack[n - 1], (unsigned int)s->n, false);
+			break;
+		case CALC_NEG:
+			stack[n - 1] = ir_op2(&l->b, IR_SUB, stp_lower_const(l, 0), stack[n - 1]);
+			break;
+		case CALC_NOT:
+			stack[n - 1] = ir_op2(&l->b, IR_XOR, stack[n - 1], stp_lower_const(l, -1));
+			break;
+		default:
+			n--;
+			stack[n - 1] = ir_op2(&l->b, ops[s->kind], stack[n - 1], stack[n]);
+			break;
+		}
+	}
+	return stack[0];
+}
+
+/* The address from which the offsets of thread-local variables count. */
+static ir_reg thread_block(struct lower *l, const struct stp_source *src)
+{
+	ir_reg fact = stp_lower_const(l, ABI_TASK_TLS), thread = ir_call(&l->b, IR_FN_SELF, &fact, 1), slot, table;
+
+	if (!src->tls)
+		return thread;
+	slot = ir_op2(&l->b, IR_ADD, ir_arg(&l->b, src->arg), stp_lower_const(l, src->tls->off));
+	slot = ir_load(&l->b, IR_ULOAD, slot, 8, false);
+	if (!src->tls->is_number)
+		return ir_op2(&l->b, IR_ADD, thread, slot);
+	table = ir_load(&l->b, IR_ULOAD, ir_op2(&l->b, IR_ADD, thread, stp_lower_const(l, 8)), 8, false);
+	table = ir_op2(&l->b, IR_ADD, table, ir_op2(&l->b, IR_SHL, slot, stp_lower_const(l, 4)));
+	return ir_load(&l->b, IR_ULOAD, table, 8, false);
+}
+
 /* The value at the end of @src's steps or, with @address, its address. */
 static ir_reg lower_steps(struct lower *l, struct stp_node *n, const struct stp_source *src, bool address)
 {
@@ -402,6 +474,10 @@ static ir_reg lower_steps(struct lower *l, struct stp_node *n, const struct stp_
 		r = base ? ir_vld(&l->b, base) : vals[STP_MAX_STEPS];
 	else if (src->kind == STP_SRC_PROGRAM)
 		r = bias_of(l, src->program);
+	else if (src->kind == STP_SRC_CALC)
+		r = calculate(l, src);
+	else if (src->kind == STP_SRC_THREAD)
+		r = thread_block(l, src);
 	else
 		r = ir_arg(&l->b, src->arg);
 	for (unsigned int i = 0; i < src->nsteps; i++) {

@@ -35,6 +35,8 @@ enum stp_source_kind {
 	STP_SRC_ARG,		/* the probe's argument @arg (ir.h, ARG) */
 	STP_SRC_VALUE,		/* the value of the expression of STP_CAST or STP_DEREF */
 	STP_SRC_PROGRAM,	/* how far from its file's addresses the process has @program */
+	STP_SRC_CALC,		/* what the @ncalc steps @calc compute */
+	STP_SRC_THREAD,		/* the thread pointer; with @tls the block of thread-local variables that it says */
 	STP_SRC_UNKNOWN,	/* @text, as an item of a LIST: "?" */
 	STP_SRC_TEXT,		/* @text itself: $$name, $$provider */
 	STP_SRC_FORMAT,		/* the @nnames sources @items printed by the format @text; strings in quotes */
@@ -61,11 +63,25 @@ struct stp_program {
 	uint64_t dev, ino, start;
 };
 
+/*
+ * A library's block of thread-local variables: the 8 bytes at @off from the probe's argument @arg are its distance from
+ * the thread pointer or, @is_number, its number in the thread's table, whose address is 8 bytes behind the thread pointer.
+ */
+struct stp_tls {
+	int64_t off;
+	bool is_number;
+};
+
+struct calc_step;
+
 struct stp_source {
 	enum stp_source_kind kind;
 	enum stp_type type;		/* STP_LONG, STP_STRINGS: with a LONG source the string at that address */
 	uint32_t arg;
 	const struct stp_program *program;
+	const struct stp_tls *tls;
+	const struct calc_step *calc;
+	unsigned int ncalc;
 	const char *text;
 	const char **names;		/* LIST: the texts before the = */
 	const struct stp_source *items;

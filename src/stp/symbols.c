@@ -249,6 +249,12 @@ static void resolve_index(struct sem *s, struct stp_node *n, enum use use)
 	}
 }
 
+static void check_no_write(struct sem *s, const struct stp_node *n)
+{
+	if (s->in_cond)
+		sem_error(s, n, "S_COND_WRITE", "probe condition must not modify any variables");
+}
+
 static void resolve_assign(struct sem *s, struct stp_node *n)
 {
 	if (!is_lvalue(n->l)) {
@@ -383,10 +389,12 @@ static void resolve(struct sem *s, struct stp_node *n, enum use use)
 		resolve_call(s, n);
 		break;
 	case STP_ASSIGN:
+		check_no_write(s, n);
 		resolve_assign(s, n);
 		break;
 	case STP_PRE:
 	case STP_POST:
+		check_no_write(s, n);
 		resolve(s, n->l, is_lvalue(n->l) ? USE_WRITE : USE_READ);
 		break;
 	case STP_EXTRACT:

@@ -306,7 +306,7 @@ class Call:
 def stap_functions():
     """(name, what it gives, types of its arguments), all of them."""
     listed = harness.stap("--dump-functions").out
-    for name, gives, args in re.findall(r"^(\w+):(\w+) \((.*)\)$", listed, flags=re.M):
+    for name, gives, args in re.findall(r"^(\w+):(\w+) \(([^)]*)\)", listed, flags=re.M):
         yield name, gives, [a.split(":")[1] for a in args.split(", ")] if args else []
 
 

@@ -230,9 +230,138 @@ def test_all_callees(callers, tmp_path):
     assert sorted(traced) == ["copy"] * 2 + ["other"] * 2 + ["second other", "second work"] + ["work"] * 4
 
 
+def test_returns_of_callees(callers, tmp_path):
+    """A return belongs to the call from one function; the parameter is that of the entry."""
+    traced, _ = run(callers, '''probe process("PROGRAM").function("second").callee("work").return { println("second ", $n) }
+    probe process("PROGRAM").function("first").callee("work").return { println("first ", $n, " ", $return > 0) }
+    probe process("PROGRAM").function("work").callee("work").return { println("itself ", $n) }''', tmp_path)
+    assert sorted(traced) == ["first 1 1", "first 2 1", "first 3 1", "first 4 1", "itself 2", "second 102"]
+
+
+def test_callees_of_callees(callers, tmp_path):
+    """The callers of the caller count, too: work() is called by work() only if second() called that."""
+    traced, _ = run(callers, '''probe process("PROGRAM").function("second").callees(2) { println("second ", ppfunc(), " ", $n) }
+    probe process("PROGRAM").function("first").callees(2) { n[ppfunc()]++ }
+    global n
+    probe end { foreach (name+ in n) println("first ", name, " ", n[name]) }''', tmp_path)
+    assert sorted(traced) == ["first copy 2", "first other 2", "first work 4", "second other 102", "second work 102",
+                              "second work 2"]
+
+
+ALIAS = "int real(int n) { return n + 1; }\nint also(int n) __attribute__((alias(\"real\")));\nint main(void) { return real(1) - 2; }\n"
+
+
+def test_alias_of_a_function(tmp_path):
+    """It is listed under the name that its declaration has."""
+    (tmp_path / "alias.c").write_text(ALIAS)
+    subprocess.run(["gcc", "-g", tmp_path / "alias.c", "-o", tmp_path / "alias"], check=True)
+    for name in ("also", "als*", "real"):
+        listed = harness.stap("-l", f'process("{tmp_path}/alias").function("{name}")').out
+        assert re.findall(r'\.function\("(\w+)@\S*alias\.c:1"\)', listed) == ["real"], listed
+
+
+def test_copies_are_one_line(callers):
+    """-L has an inlined function once, with the variables that all its copies have."""
+    listed = harness.stap("-L", f'process("{callers}").function("copy")').out.splitlines()
+    assert len(listed) == 1 and "copy@" in listed[0], listed
+
+
+def test_programs_of_a_pattern(callers):
+    result = harness.stap("-vv", "-l", f'process("{str(callers)[:-1]}?").function("main")')
+    assert f'Expanded process("{str(callers)[:-1]}?") to process("{callers}")\n' in result.err, result
+
+
+THREADS = """#include <stdio.h>
+#include <pthread.h>
+extern __thread int shared;
+int bump(int n);
+static __thread long own = 3;
+static void *run(void *arg)
+{
+	for (int i = 1; i < 4; i++) {
+		own += i;
+		bump((int)(long)arg + i);
+		printf("%ld %d\\n", own, shared);
+	}
+	return 0;
+}
+int main(void)
+{
+	pthread_t t;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	run((void *)100);
+	pthread_create(&t, 0, run, (void *)200);
+	pthread_join(t, 0);
+	return 0;
+}
+"""
+LIBRARY = """__thread int shared = 7;
+static __thread long hidden = 70;
+int bump(int n)
+{
+	shared += n;
+	hidden -= n;
+done:
+	return shared;
+}
+"""
+
+
+@pytest.mark.parametrize("how", [[], ["-no-pie"], ["-O2"]], ids=str)
+def test_thread_local_variables(tmp_path, how):
+    """Of the program and of a library, in probes of either; each thread has its own."""
+    (tmp_path / "threads.c").write_text(THREADS)
+    (tmp_path / "library.c").write_text(LIBRARY)
+    library, program = tmp_path / "libthreads.so", tmp_path / "threads"
+    subprocess.run(["gcc", "-g", "-fPIC", "-shared", tmp_path / "library.c", "-o", library], check=True)
+    subprocess.run(["gcc", "-g", *how, tmp_path / "threads.c", "-o", program, f"-L{tmp_path}", "-lthreads", "-pthread",
+                    f"-Wl,-rpath,{tmp_path}"], check=True)
+    traced, own = run(program, f'''probe process("{library}").function("bump").label("done") {{
+        printf("%d %d\\n", @var("own@threads.c", "PROGRAM"), @var("shared"))
+        if (@var("hidden") != 77 - @var("shared")) println("hidden ", @var("hidden"))
+    }}
+    probe process("PROGRAM").function("main").return {{ println("main ", @var("own"), " ", @var("shared", "{library}") > 0) }}''',
+                      tmp_path)
+    assert len(own) == 6 and traced == [*own, "main 9 1"]
+
+
+COMPUTED = """#include <stdio.h>
+struct item { int id, weight; };
+__attribute__((noipa)) int sink(int n) { return n; }
+int main(int argc, char **argv)
+{
+	struct item items[3] = { { 1, 10 }, { 2, 20 }, { 3, 30 } };
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 0; i < 3; i++) {
+		int doubled = 2 * items[i].weight + argc;
+		int masked = (items[i].weight << 2) ^ i;
+		printf("%d %d\\n", doubled, masked);
+		sink(items[i].weight);
+here:
+		__asm__ volatile ("nop" :: "m" (items[i].id));
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["-O0", "-O1", "-O2", "-Og"])
+def test_computed_variables(tmp_path, how):
+    """What a compiler keeps as a computation of registers is computed, or it is said that it is not there."""
+    (tmp_path / "computed.c").write_text(COMPUTED)
+    subprocess.run(["gcc", "-g", how, tmp_path / "computed.c", "-o", tmp_path / "computed"], check=True)
+    shown = {"doubled": 0, "masked": 1}
+    for name, column in shown.items():
+        result = harness.stap("-o", str(tmp_path / "out"), "-e", f'''probe process("{tmp_path}/computed").statement("main@computed.c:12") {{
+            println(@defined(${name}) ? sprint(${name}) : "gone") }}''', "-c", str(tmp_path / "computed"))
+        assert result.code == 0, result
+        traced = (tmp_path / "out").read_text().split()
+        own = [line.split()[column] for line in result.out.splitlines()]
+        assert traced in (own, ["gone"] * 3), (how, name, traced, own)
+
+
 @pytest.mark.parametrize("what, why", [
-    ('callee("work").return', "where a call came from is known at its entry alone"),
-    ("callees(2)", "the direct callees alone are known"), ("callees(0)", ".callees(N) only acceptable for N >= 1"),
+    ("callees(0)", ".callees(N) only acceptable for N >= 1"), ("callees(9)", "at most 8 calls deep"),
     ('callee("main")', "no call of that name is known"),
 ])
 def test_no_callees(tmp_path, what, why):
