@@ -38,6 +38,27 @@ static const struct type *check_division(struct check *c, struct d_node *n, cons
 	return t;
 }
 
+/*
+ * The array @n as a pointer to its first element: &n[0], if it is (in) a variable, whose elements have one address each.
+ * Arrays of char are texts, and stay.
+ */
+static struct d_node *as_pointer(struct check *c, struct d_node *n)
+{
+	struct d_node *zero, *first, *addr;
+
+	if (!type_is_array(n->type) || type_is_char_array(n->type) || !check_root(n))
+		return n;
+	zero = arena_new_of(c->arena, struct d_node);
+	first = arena_new_of(c->arena, struct d_node);
+	addr = arena_new_of(c->arena, struct d_node);
+	*zero = (struct d_node){ .kind = D_INT, .pos = n->pos, .type = c->t_int };
+	*first = (struct d_node){ .kind = D_INDEX, .pos = n->pos, .base = n, .nargs = 1, .depth = n->depth };
+	first->args = arena_alloc(c->arena, sizeof(*first->args));
+	first->args[0] = zero;
+	*addr = (struct d_node){ .kind = D_UNARY, .op = D_OP_ADDR, .pos = n->pos, .base = first, .depth = n->depth };
+	return check_expr(c, addr) ? addr : n;
+}
+
 struct d_node *check_text_from(const struct d_node *n)
 {
 	const struct d_node *l = n->lhs, *r = n->rhs;
@@ -70,8 +91,11 @@ static const struct type *check_additive(struct check *c, struct d_node *n)
 		n->user = n->rhs->user;
 		return type_is_array(n->rhs->type) ? type_ptr(c->types, type_target(n->rhs->type)) : n->rhs->type;
 	}
-	if (l_ptr && r_ptr && n->op == D_OP_SUB && type_ptr_compat(c, n->lhs, n->rhs, &t))
+	if (l_ptr && r_ptr && n->op == D_OP_SUB && type_ptr_compat(c, n->lhs, n->rhs, &t)) {
+		n->lhs = as_pointer(c, n->lhs);
+		n->rhs = as_pointer(c, n->rhs);
 		return type_basic(c->types, TYPE_B_LONG);
+	}
 	incompatible(c, n, d_op_text(n->op));
 	if (node_is_string(n->lhs) && node_is_string(n->rhs))
 		diag_hint(c->diag, "strjoin() joins strings");
@@ -82,15 +106,18 @@ static const struct type *check_additive(struct check *c, struct d_node *n)
 
 static const struct type *check_comparison(struct check *c, struct d_node *n)
 {
-	const struct d_node *l = n->lhs, *r = n->rhs;
+	struct d_node *l = n->lhs, *r = n->rhs;
 	const struct type *t;
 
 	if (node_is_int(l) && node_is_int(r))
 		return c->t_int;
 	if (type_is_str_like(l->type) && type_is_str_like(r->type) && (node_is_string(l) || node_is_string(r)))
 		return c->t_int;
-	if (type_ptr_compat(c, l, r, &t))
+	if (type_ptr_compat(c, l, r, &t)) {
+		n->lhs = as_pointer(c, l);
+		n->rhs = as_pointer(c, r);
 		return c->t_int;
+	}
 	incompatible(c, n, d_op_text(n->op));
 	return NULL;
 }
@@ -362,6 +389,8 @@ static const struct type *check_assign(struct check *c, struct d_node *n)
 	}
 	if (type_is_ptr(n->rhs->type) && !check_not_xlated(c, n->rhs, "operator ="))
 		return NULL;
+	if (type_is_ptr(lt))
+		n->rhs = as_pointer(c, n->rhs);
 	if (!check_writable(c, l, "="))
 		return NULL;
 	if (type_is_sou(lt) && type_size(lt) > STORAGE_COPY_MAX) {
