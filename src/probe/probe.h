@@ -134,6 +134,15 @@ size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum pro
 bool probe_wants_libraries(const struct probe_desc *desc);
 bool probe_has_module(const struct probe_desc *desc);
 
+/*
+ * Is @desc about markers of any program, and so of programs that start later as well?  A pattern for the provider says
+ * so.  Python's have a way of their own (session/supply.h).
+ */
+bool probe_wants_programs(const struct probe_desc *desc);
+
+/* From now on, searches of all processes look only at process @pid; 0: at all again. */
+void probe_set_only(struct probe_set *set, uint32_t pid);
+
 /* From now on find only the probes of the machine, and look at no process. */
 void probe_set_general(struct probe_set *set);
 

@@ -95,6 +95,9 @@ void set_trouble(struct probe_set *set, int err);
 /* Add @p to the result, unless it is there. */
 void found_add(struct finding *f, struct probe *p);
 
+/* The process that searches of all processes are restricted to, or 0. */
+uint32_t set_only(const struct probe_set *set);
+
 /* Does the description match these names? */
 bool found_match(const struct finding *f, const char *prov, const char *mod, const char *func, const char *name);
 

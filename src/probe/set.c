@@ -47,6 +47,7 @@ struct probe_set {
 	int trouble;			/* what kept the last finding from its answer, or 0 */
 	uint32_t finds;			/* number of the finding, for probe.found */
 	bool general_only;
+	uint32_t only;			/* searches of all processes look at this one; 0: at all */
 };
 
 #define PROVIDER(NAME) extern const struct provider provider_##NAME;
@@ -356,6 +357,16 @@ static void ask_providers(struct probe_set *set, const struct probe_desc *desc, 
 			providers[i]->find(&f);
 	if (out->n > f.before)
 		qsort(out->probes + f.before, out->n - f.before, sizeof(*out->probes), by_id);
+}
+
+void probe_set_only(struct probe_set *set, uint32_t pid)
+{
+	set->only = pid;
+}
+
+uint32_t set_only(const struct probe_set *set)
+{
+	return set->only;
 }
 
 void probe_set_general(struct probe_set *set)

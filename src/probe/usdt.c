@@ -37,6 +37,7 @@ struct look {
 	const char *base;	/* the provider without the pid; NULL: f->desc->prov is a pattern */
 	size_t base_len;
 	struct python_process python;	/* the current process */
+	bool fresh;		/* nothing seen of it before is told again */
 };
 
 /* Does the pattern match provider @base with any pid? */
@@ -170,7 +171,7 @@ static void say_refused(struct look *l)
 static int look_at_process(struct look *l, uint32_t pid)
 {
 	struct python_process *p = &l->python;
-	int err = l->base ? python_look(p, l->f->set, pid) : python_look_again(p, l->f->set, pid);
+	int err = l->base || l->fresh ? python_look(p, l->f->set, pid) : python_look_again(p, l->f->set, pid);
 	size_t i;
 
 	if (l->base)
@@ -234,6 +235,19 @@ static void find_named(struct finding *f)
 		strbuf_clear(set_why(f->set));
 }
 
+bool probe_wants_programs(const struct probe_desc *desc)
+{
+	static const char *const others[] = { "dtrace", "profile", "tick", "pid1", "syscall", "proc", "sched", "rawtp", "py1",
+					      "python1" };
+
+	if (!desc_is_glob(desc->prov))
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (desc_glob(desc->prov, others[i]))
+			return false;
+	return true;
+}
+
 static void find(struct finding *f)
 {
 	struct look l = { .f = f };
@@ -246,6 +260,11 @@ static void find(struct finding *f)
 	/* "BEGIN" or "tick-1s" alone was found already and needs no search of all processes. */
 	if (!*f->desc->prov && *f->desc->name && !desc_is_glob(f->desc->name) && f->out->n > f->before)
 		return;
+	if (set_only(f->set)) {
+		l.fresh = true;
+		look_at_process(&l, set_only(f->set));
+		return;
+	}
 	err = procs_each(look_at_any, &l);
 	look_at_later(&l);
 	if (err)

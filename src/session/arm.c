@@ -24,6 +24,7 @@
 #include "elf/ksyms.h"
 #include "ir/facts.h"
 #include "place/kernel.h"
+#include "session/newcomers.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
 {
@@ -369,13 +370,14 @@ static struct job *job_for(struct session *s, struct jobs *jobs, struct enabled 
 	return j;
 }
 
+/* Arm the sites of @en that are not armed. */
 static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *en)
 {
 	const struct probe *p = en->probe;
 	unsigned int i, n;
 	struct job *j;
 
-	for (i = 0; i < p->nsites; i++) {
+	for (i = en->narmed; i < p->nsites; i++) {
 		const struct site *site = p->sites[i];
 		struct ebpf_env env = base_env(s, EBPF_CTX_UPROBE);
 
@@ -396,6 +398,7 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 							  site->sem_off ? site->sem_off : site->shared_sem_off,
 							      (uint32_t)(en - s->on.v), site->ret };
 	}
+	en->narmed = p->nsites;
 }
 
 static int refuse_place(const struct probe *p, struct strbuf *err)
@@ -755,22 +758,56 @@ int session_arm(struct session *s, struct strbuf *err)
 	return e;
 }
 
-int session_look_again(struct session *s)
+/* Look at what was loaded since, or (@pid is not 0) at process @pid, which has started its program since. */
+static void look_again(struct session *s, uint32_t pid)
 {
-	uint32_t first = session_match_again(s), i;
+	uint32_t first = session_match_again(s, pid);
 	struct strbuf err = { 0 };
 	struct jobs jobs = { 0 };
-	int e;
+	int e = first < s->on.n ? fill_probe_table(s, first) : 0;
 
-	if (first == s->on.n)
-		return 0;
-	e = fill_probe_table(s, first);
-	for (i = first; i < s->on.n; i++)
-		enable_sites(s, &jobs, &s->on.v[i]);
+	for (uint32_t i = pid ? 0 : first; i < s->on.n; i++)
+		if (s->on.v[i].probe->kind == PROBE_SITES && s->on.v[i].narmed < s->on.v[i].probe->nsites)
+			enable_sites(s, &jobs, &s->on.v[i]);
+	if (!jobs.n)
+		return;
 	if (!e)
 		e = run_jobs(s, &jobs, &err);
 	if (e)
 		session_warn(s, "cannot trace what was loaded later: %s", err.len ? strbuf_str(&err) : strerror(-e));
 	strbuf_fini(&err);
+}
+
+int session_look_again(struct session *s)
+{
+	if (s->on.libraries)
+		look_again(s, 0);
 	return 0;
+}
+
+/* It maps its libraries within milliseconds, and plug-ins later: it is looked at several times. */
+static enum newcomer look_at_newcomer(void *session, uint32_t pid, bool last, bool named)
+{
+	(void)named;
+	look_again(session, pid);
+	return last ? NEWCOMER_DONE : NEWCOMER_SOON;
+}
+
+static void turn_newcomers(void *session)
+{
+	struct session *s = session;
+
+	newcomers_turn(s->on.newcomers);
+}
+
+int session_watch_programs(struct session *s, struct strbuf *err)
+{
+	const struct newcomers_conf conf = { look_at_newcomer, s };
+	int e = s->on.programs && !s->place->in_target ? newcomers_new(&conf, &s->on.newcomers) : 0;
+
+	if (!e && s->on.newcomers)
+		e = session_watch_fd(s, newcomers_fd(s->on.newcomers), turn_newcomers, s);
+	if (e)
+		strbuf_printf(err, "cannot watch for programs that are started: %s", strerror(-e));
+	return e;
 }

@@ -121,7 +121,7 @@ static bool is_alike(struct session *s)
 		return false;
 	}
 	if (s->on.later) {
-		because(&s->choice, NULL, "functions of libraries fire there alone");
+		because(&s->choice, NULL, "functions and markers that are loaded later fire there alone");
 		return false;
 	}
 	if (twin && (s->unit->asks_values || s->unit->asks_tasks))
@@ -209,8 +209,8 @@ static int choose(struct session *s, struct strbuf *err)
 		return -EINVAL;
 	}
 	if (s->choice.in_target && s->on.later) {
-		strbuf_puts(err, "functions of libraries, whenever they are loaded, cannot fire in the target place: use -x "
-				 "place=kernel");
+		strbuf_puts(err, "functions of libraries, whenever they are loaded, and markers of programs that start later cannot "
+				 "fire in the target place: use -x place=kernel");
 		return -EINVAL;
 	}
 	e = s->choice.in_target ? 0 : kernel_available(&refusal);

@@ -34,17 +34,19 @@ static void add_clause(struct enabled_probes *on, struct arena *a, const struct 
 	en->clauses[en->nclauses++] = c;
 }
 
-/* Does the script name functions of libraries that a process may load later? */
-static bool looks_again(const struct session *s)
+/* Does the script name functions of libraries that a process may load later, or markers of programs that start later? */
+static bool looks_again(struct session *s)
 {
 	const struct ir_prog *prog = s->conf.prog;
-	uint32_t i, j;
 
-	for (i = 0; s->conf.opts->v[OPT_zdefs] && i < prog->nclauses; i++)
-		for (j = 0; j < prog->clauses[i]->ndescs; j++)
-			if (probe_wants_libraries(&prog->clauses[i]->descs[j]))
-				return true;
-	return false;
+	for (uint32_t i = 0; i < prog->nclauses; i++)
+		for (uint32_t j = 0; j < prog->clauses[i]->ndescs; j++) {
+			const struct probe_desc *d = &prog->clauses[i]->descs[j];
+
+			s->on.libraries = s->on.libraries || (s->conf.opts->v[OPT_zdefs] && probe_wants_libraries(d));
+			s->on.programs = s->on.programs || probe_wants_programs(d);
+		}
+	return s->on.libraries || s->on.programs;
 }
 
 /* Number the clauses of the probes from @first on. */
@@ -116,7 +118,7 @@ unsigned int session_matched(const struct session *s, const struct source *src)
 	return n;
 }
 
-uint32_t session_match_again(struct session *s)
+uint32_t session_match_again(struct session *s, uint32_t pid)
 {
 	const struct ir_prog *prog = s->conf.prog;
 	struct enabled_probes *on = &s->on;
@@ -124,11 +126,12 @@ uint32_t session_match_again(struct session *s)
 	struct probe_list found = { 0 };
 	size_t k;
 
-	for (i = 0; on->later && i < prog->nclauses; i++) {
+	probe_set_only(s->conf.probes, pid);
+	for (i = 0; (pid ? on->programs : on->libraries) && i < prog->nclauses; i++) {
 		struct ir_clause *c = prog->clauses[i];
 
 		for (j = 0; j < c->ndescs; j++) {
-			if (!probe_wants_libraries(&c->descs[j]))
+			if (pid ? !probe_wants_programs(&c->descs[j]) : !probe_wants_libraries(&c->descs[j]))
 				continue;
 			found.n = 0;
 			probe_find(s->conf.probes, &c->descs[j], PROBE_ENABLE, &found);
@@ -137,6 +140,7 @@ uint32_t session_match_again(struct session *s)
 					add_clause(on, s->arena, found.probes[k], c);
 		}
 	}
+	probe_set_only(s->conf.probes, 0);
 	number(on, first);
 	return first;
 }

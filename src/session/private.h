@@ -26,6 +26,7 @@ struct enabled {
 	size_t cap;
 	uint32_t epid;			/* of the first clause */
 	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
+	uint32_t narmed;		/* SITES: how many of its sites are armed in the kernel */
 };
 
 enum { BUF_CPUS = 256 };		/* number of per-CPU counters; further CPUs share them */
@@ -53,7 +54,9 @@ struct enabled_probes {
 	struct enabled *v;
 	uint32_t n;
 	size_t cap;
-	uint32_t later;			/* entries reserved for libraries that are loaded later; 0: not looked for */
+	uint32_t later;			/* entries reserved for what is loaded later; 0: not looked for */
+	bool libraries, programs;	/* then: by processes that are named; markers of programs that start later */
+	struct newcomers *newcomers;	/* programs: those that have started */
 	struct ir_clause **errors;	/* the ERROR clauses */
 	uint32_t nerrors;
 	uint32_t error_probe;		/* ERROR's index in the table, if nerrors is not 0 */
@@ -205,8 +208,11 @@ struct session {
 /* enable.c: find each clause's probes and number them. */
 int session_match(struct session *s, struct strbuf *err);
 
-/* enable.c: the same for probes of libraries that were loaded since.  Returns the index of the first new one. */
-uint32_t session_match_again(struct session *s);
+/*
+ * enable.c: the same for probes of libraries that were loaded since, or, if @pid is not 0, for those of this new process.
+ * Returns the index of the first new one; others may have got sites.
+ */
+uint32_t session_match_again(struct session *s, uint32_t pid);
 
 /*
  * fired.c: resolve index @probe of a record: the entry whose clauses ran, and the probe that fired, which has other
@@ -261,6 +267,9 @@ enum { LATER_PROBES = 4096 };
 
 /* arm.c: look for functions of libraries that were loaded since, and arm them.  0, or a negative errno. */
 int session_look_again(struct session *s);
+
+/* arm.c: from now on trace the markers of programs that start, if the script has a pattern for them. */
+int session_watch_programs(struct session *s, struct strbuf *err);
 
 /* records.c: run a record's actions; @next: the record after it, or NULL.  0 or a negative errno: the output failed. */
 int session_record(struct session *s, const struct record *rec, const struct record *next);

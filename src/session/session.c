@@ -19,6 +19,7 @@
 #include "out/sink.h"
 #include "place/sched_clock.h"
 #include "session/form.h"
+#include "session/newcomers.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -230,6 +231,7 @@ void session_free(struct session *s)
 	if (s->place)
 		session_set_state(s, ABI_STATE_OFF);
 	session_spend_close(s);
+	newcomers_free(s->on.newcomers);
 	event_loop_close(&s->loop);
 	aggs_free(s->aggs);
 	if (s->known.names)
@@ -256,6 +258,8 @@ int session_enable(struct session *s, struct strbuf *err)
 		if (!e)
 			e = session_arm(s, err);
 	}
+	if (!e)
+		e = session_watch_programs(s, err);
 	if (!e)
 		session_say_place(s);
 	if (!e)

@@ -1,5 +1,7 @@
 """Programs built with "dtrace -G" of DTrace for Linux: their notes' types and order of arguments; semaphores in .bss."""
 import re
+import shutil
+import signal
 import subprocess
 
 import pytest
@@ -86,3 +88,28 @@ def test_arguments_of_own_objects(dtrace, own):
         own$target:::turned-about { printf("%d %s %d %s\\n", args[0], stringof(args[1]), arg0, copyinstr(arg1)); }
         own$target:::none { printf("%s\\n", probename); }""", "-c", own)
     assert result.out.split("\n")[:3] == ["250 -3 4000000000 1 text 0 1.5", "3 two 3 two", "none"], result
+
+
+LATER = """
+#include <unistd.h>
+#include "own.h"
+int main(void) { for (int i = 0; i < 300; i++) { OWN_TURNED_ABOUT(1, "two", i); usleep(10000); } return 0; }
+"""
+
+
+def test_programs_that_start_later(own, start, tmp_path):
+    """A pattern for the provider reaches them, each call once, whether they share a file or not."""
+    (tmp_path / "later.c").write_text(LATER)
+    subprocess.run(["cc", "-I", str(own.parent), "-I", str(harness.TOP / "include"), "-o", "later", "later.c",
+                    str(own.parent / "own_d.o")], cwd=tmp_path, check=True)
+    shutil.copy(tmp_path / "later", tmp_path / "copy")
+    tracer = start([harness.BUILD / "dtrace", "-Zqn", 'BEGIN { printf("begun\\n"); } own*:::turned-about /arg0 > 250/ '
+                    '{ @[probemod, pid] = count(); } END { printa("%s %d %@d\\n", @); }'],
+                   stdout=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "begun\n"
+    programs = [start([tmp_path / name]) for name in ("later", "copy", "later")]
+    assert [program.wait(timeout=harness.TIMEOUT_S) for program in programs] == [0, 0, 0]
+    tracer.send_signal(signal.SIGINT)
+    out = tracer.communicate(timeout=harness.TIMEOUT_S)[0]
+    expected = [f"{name} {program.pid} 49" for name, program in zip(("later", "copy", "later"), programs)]
+    assert sorted(filter(None, out.split("\n"))) == sorted(expected)
