@@ -67,6 +67,7 @@ struct arch_kept {
 	uint16_t pc, sp, fp;
 	bool links;			/* at a function's entry, the return address is in @link, not on the stack */
 	uint16_t link;
+	uint16_t mutex_size;		/* sizeof(pthread_mutex_t) in glibc */
 	/* In a system call: its number, with its size in bytes, and its arguments; their names in BTF, or NULL. */
 	uint16_t syscall, syscall_bytes, syscall_args[6];
 	const char *syscall_field, *syscall_arg_fields[6];

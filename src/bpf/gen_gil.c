@@ -23,7 +23,8 @@ void gen_gil_filter(struct gen *g, uint32_t out)
 	asm_st(as, BPF_DW, R10, EVENT(probe), R1);
 	asm_sti(as, BPF_DW, R10, EVENT(ns), 0);
 	asm_sti(as, BPF_DW, R10, EVENT(lock), 0);
-	asm_sti(as, BPF_DW, R10, EVENT(what), what[g->env->gil]);
+	asm_sti(as, BPF_W, R10, EVENT(what), what[g->env->gil]);
+	asm_sti(as, BPF_W, R10, EVENT(mutex_size), g->kept->mutex_size);
 	asm_map(as, R1, EBPF_MAP_GILS);
 	asm_mov(as, R2, R10);
 	asm_alui(as, BPF_ADD, R2, FRAME_EARLY);

@@ -197,7 +197,7 @@ const struct arch arch_aarch64 = {
 	.name = "aarch64",
 	.e_machine = EM_AARCH64,
 	.kept = {
-		.pc = 32 * 8, .sp = 31 * 8, .fp = 29 * 8, .links = true, .link = 30 * 8,
+		.pc = 32 * 8, .sp = 31 * 8, .fp = 29 * 8, .links = true, .link = 30 * 8, .mutex_size = 48,
 		.syscall = 35 * 8, .syscall_bytes = 4,
 		.syscall_args = { 34 * 8, 8, 16, 24, 32, 40 },	/* orig_x0 x1 ... x5 */
 		.syscall_field = "syscallno", .syscall_arg_fields = { "orig_x0" },	/* others: in an array */

@@ -188,7 +188,7 @@ const struct arch arch_x86_64 = {
 	.name = "x86_64",
 	.e_machine = EM_X86_64,
 	.kept = {
-		.pc = 16 * 8, .sp = 19 * 8, .fp = 4 * 8,
+		.pc = 16 * 8, .sp = 19 * 8, .fp = 4 * 8, .mutex_size = 40,
 		.syscall = 15 * 8, .syscall_bytes = 8,
 		.syscall_args = { 14 * 8, 13 * 8, 12 * 8, 7 * 8, 9 * 8, 8 * 8 },	/* rdi rsi rdx r10 r8 r9 */
 		.syscall_field = "orig_ax", .syscall_arg_fields = { "di", "si", "dx", "r10", "r8", "r9" },

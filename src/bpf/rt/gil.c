@@ -4,7 +4,7 @@
  *
  *	struct _gil_runtime_state (pycore_gil.h), the same in 3.9 to 3.15, with glibc's types
  *	  0 interval	  8 last_holder	 16 locked, an int	 24 switch_number
- *	 32 cond	 80 mutex	120 switch_cond		168 switch_mutex
+ *	 32 cond	 80 mutex	120 switch_cond		168 switch_mutex	128 and 176 on aarch64
  *
  *	take_gil()	locks mutex; waits for cond while locked; sets locked, last_holder and switch_number; locks
  *			switch_mutex; signals switch_cond
@@ -25,7 +25,7 @@ static long (*const rt_read_user)(void *dst, u32 size, u64 src) = (void *)112;	/
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { COND = 32, MUTEX = 80, SWITCH_COND = 120, SWITCH_MUTEX = 168 };
+enum { COND = 32, MUTEX = 80, COND_SIZE = 48 };
 enum { INTERVAL, HOLDER, LOCKED, SWITCHES, WORDS };
 #define INTERVAL_MAX 0xffffffffull	/* in a mutex, the number of its users is in the upper half of this word */
 
@@ -51,16 +51,17 @@ INLINE u32 changer(u64 addr, u32 *locked)
 	return *locked > 1 ? 0 : owner(addr + MUTEX);
 }
 
-INLINE u64 find(u64 cond, u64 *lock)
+INLINE u64 find(u64 cond, u64 mutex_size, u64 *lock)
 {
+	u64 switch_cond = MUTEX + mutex_size;
 	u32 locked = 0, thread;
 
 	*lock = cond - COND;
 	if (changer(*lock, &locked))
 		return locked ? GIL_WAIT : GIL_DROP;
-	*lock = cond - SWITCH_COND;
+	*lock = cond - switch_cond;
 	thread = changer(*lock, &locked);
-	return thread && locked && owner(*lock + SWITCH_MUTEX) == thread ? GIL_TAKE : GIL_NOTHING;
+	return thread && locked && owner(*lock + switch_cond + COND_SIZE) == thread ? GIL_TAKE : GIL_NOTHING;
 }
 
 /*
@@ -69,7 +70,7 @@ INLINE u64 find(u64 cond, u64 *lock)
  */
 RT s64 rt_gil(void *map, struct gil_event *e, u64 cond, u64 now)
 {
-	u64 lock, what = find(cond, &lock), wanted = e->what;
+	u64 lock, what = find(cond, e->mutex_size, &lock), wanted = e->what;
 	u64 begins = wanted == GIL_DROP ? GIL_TAKE : GIL_WAIT, ends = wanted == GIL_DROP ? GIL_DROP : GIL_TAKE;
 	u64 *since;
 

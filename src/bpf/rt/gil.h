@@ -19,7 +19,7 @@ struct gil_event {
 	abi_u64 thread, probe;
 	/* Output: how long the thread has waited, or has had the lock; the lock's address. */
 	abi_u64 ns, lock;
-	abi_u64 what;
+	abi_u32 what, mutex_size;	/* input, too: the bytes of a pthread_mutex_t */
 };
 _Static_assert(sizeof(struct gil_event) == 40, "it is in the frame's FRAME_EARLY");
 
