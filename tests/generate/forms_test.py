@@ -1,8 +1,10 @@
 """
 Values of every integer type, extremes included, and strings with whatever may be in them: as records, as keys and as what an
-aggregation holds; printed as text, JSON and XML and read back.  SystemTap: printed and extracted.
+aggregation holds; printed as text, JSON and XML and read back.  SystemTap: printed and extracted.  Stacks: the same, frame by
+frame, against what the program says of itself.
 """
 import json
+import random
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -114,3 +116,83 @@ def test_stap(tmp_path, place):
     for k, v in enumerate(values):
         want = "|".join([str(v)] * 5) + ("" if isinstance(v, str) else f" {v} {v}")
         assert rows[str(k)] == want, f"{rows[str(k)]!r}, not {want!r}"
+
+
+# --- stacks -----------------------------------------------------------------------------------------------------------
+
+# Functions that call each other at random, each from some line; what the innermost one sees is printed.
+CALLS = """
+import sys
+def show(frame):
+    while frame:
+        print(f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})")
+        frame = frame.f_back
+def leaf():
+    show(sys._getframe())
+"""
+STACKS = """
+python$target:::line /copyinstr(arg1) == "leaf" && !done/ {
+    done = 1;
+    pystack(DEPTH, "line"); @key[pystack(DEPTH, "line")] = count(); @second[7, pystack(DEPTH, "line"), "x"] = sum(-3);
+    @user[ustack(99)] = count();
+}
+END { printa(@key); printa(@second); printa(@user); }
+"""
+
+
+def calls(rng):
+    """A program of up to nine functions, one inside the other, and how many."""
+    depth = rng.randint(1, 9)
+    text, inner = CALLS, "leaf"
+    for k in range(depth):
+        text += f"def f{k}():\n" + "    pass\n" * rng.randint(0, 5) + f"    {inner}()\n"
+        inner = f"f{k}"
+    return text + f"{inner}()\n", depth + 2
+
+
+def of_json(text):
+    """Stacks as lists of frames: the record's, those of the keys."""
+    outputs = [output for probe in json.loads(text)["dtrace"]["probes"] for output in probe["output"]]
+    [record] = [output for output in outputs if "ustack-frames" in output]
+    rows = {output["aggregation-name"]: output["aggregation-data"] for output in outputs if "aggregation-data" in output}
+    [[key], [second], [user]] = rows["key"], rows["second"], rows["user"]
+    assert key["count"] == 1 and second["sum"] == -3 and second["keys"][0] == 7 and second["keys"][2] == "x"
+    return [[frame["symbol"] for frame in stack["ustack-frames"]] for stack in
+            (record, key["keys"][0], second["keys"][1], user["keys"][0])]
+
+
+def of_xml(text):
+    outputs = list(ElementTree.fromstring(text).iter("output"))
+    [record] = [output for output in outputs if output.find("ustack-frames") is not None]
+    rows = {output.findtext("aggregation-name"): output.find("aggregation-data") for output in outputs}
+    return [[frame.findtext("symbol") for frame in stack.iter("ustack-frames")] for stack in
+            (record, rows["key"], rows["second"], rows["user"])]
+
+
+def of_text(text):
+    """What is indented by fourteen, a stack a run of lines."""
+    stacks = [[]]
+    for line in text.splitlines():
+        if line.startswith(" " * 14 + "[") or "`" in line:
+            stacks[-1].append(line.strip())
+        elif stacks[-1]:
+            stacks.append([])
+    return stacks[:4]
+
+
+@pytest.mark.in_turn
+@PLACES
+@pytest.mark.parametrize("form,read", [("json", of_json), ("xml", of_xml), ("text", of_text)], ids=["json", "xml", "text"])
+def test_stacks(tmp_path, interp, place, form, read):
+    rng = random.Random(f"{interp.version} {form}")
+    program, depth = calls(rng)
+    taken = rng.randint(1, depth)
+    script = tmp_path / "stacks.d"
+    script.write_text(STACKS.replace("DEPTH", str(taken)))
+    result = harness.dtrace("-q", "-x", f"place={place}", "-x", "agent=always", *(["-x", f"oformat={form}"] if form != "text" else []),
+                            "-o", tmp_path / "out", "-s", script, "-c", interp.command(program))
+    assert result.code == 0, result
+    own = [f"[ {line} ]" for line in result.out.splitlines()]
+    stacks = read((tmp_path / "out").read_text())
+    assert len(own) == depth and stacks[:3] == [own[:taken]] * 3, (own, stacks)
+    assert [frame for frame in stacks[3] if frame.startswith("[")] == own and not any(frame.isdigit() for frame in stacks[3])
