@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,10 +233,54 @@ static void long_strings(void **state)
 	arena_free(a);
 }
 
+/*
+ * Patterns and strings at random that reach the machine's limits: what it says is what regexec says, or that it has not
+ * come to an end.  With REG_NOSUB regexec does not think for ever.
+ */
+static void at_random_and_long(void **state)
+{
+	int ends = 0, gives_up = 0;
+
+	(void)state;
+	srandom(2);
+	for (int n = 0; n < 150; n++) {
+		struct arena *a = arena_new();
+		const char *err;
+		char text[512], inner[256], s[601];
+		unsigned int len = 50 + below(sizeof(s) - 50);
+		struct regex *re;
+
+		make(inner, 1 + (int)below(2), false);
+		snprintf(text, sizeof(text), "((%s)?){%u}%s", inner, 1 + below(30), below(2) ? "b" : "c");
+		if (below(2))
+			snprintf(text, sizeof(text), "(((%s)?){%u}b?){%u}c", inner, 1 + below(20), 1 + below(30));
+		for (unsigned int i = 0; i < len; i++)
+			s[i] = "aaab"[below(4)];
+		s[len] = '\0';
+		re = regex_compile(a, text, false, &err);
+		if (re) {
+			s64 got = run(re, s);
+			regex_t posix;
+
+			assert_int_equal(regcomp(&posix, text, REG_EXTENDED | REG_NOSUB), 0);
+			if (got == -1)
+				gives_up++;
+			else if (got == !regexec(&posix, s, 0, NULL, 0))
+				ends++;
+			else
+				fail_msg("\"%s\" =~ \"%s\": %d", s, text, (int)got);
+			regfree(&posix);
+		}
+		arena_free(a);
+	}
+	assert_true(ends > 20 && gives_up > 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(refused), cmocka_unit_test(groups), cmocka_unit_test(as_regexec),
-					    cmocka_unit_test(at_random), cmocka_unit_test(long_strings) };
+					    cmocka_unit_test(at_random), cmocka_unit_test(long_strings),
+					    cmocka_unit_test(at_random_and_long) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
