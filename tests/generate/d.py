@@ -362,6 +362,16 @@ class Write:
         state.memory.write(at, raw[:self.size.value(state)])
 
 
+def writing(what, address, size, e):
+    """@e, after copyoutstr(): a write amid an expression, whose other parts may read the same bytes before it and after it."""
+    def fn(state, text, at, n, value):
+        text, at, n = text(), at(), n()
+        state.memory.write(at % (1 << 64), (text + b"\0")[:n])
+        return value()
+
+    return Expr(e.type, lambda text, at, n, value: f"(copyoutstr({text}, {at}, {n}), {value})", fn, (what, address, size, e), lazy=True, pure=False)
+
+
 class Block:
     """Memory of the clause's own, written and read: @steps are (offset, type, expression) and offsets that are shown."""
 
@@ -573,6 +583,9 @@ class Case:
                 (1, lambda: self.int_place(depth).update(rnd.choice("/%"), binary("|", sub(), number(1)))),
                 (1, lambda: self.int_place(depth).step(rnd.choice(("++", "--")), rnd.random() < 0.5)),
             ]
+            if self.writes:
+                at = number(ground.window(self.number) + rnd.randint(0, 56), U64)
+                kinds += [(3, lambda: writing(self.text(depth - 1), at, number(rnd.choice((1, 2, 8)), U64), sub()))]
         return rnd.choices([make for _, make in kinds], [weight for weight, _ in kinds])[0]()
 
     def strtoll(self, depth, pure):

@@ -194,7 +194,7 @@ class Runner:
                 told += f"\nsmaller, {forms}: {why}\n{text}"
                 if self.options.keep:
                     name = f"{language.name}-{self.options.seed}-{number}{language.suffix}"
-                    (pathlib.Path(self.options.keep) / name).write_text(text, encoding="latin1")
+                    (self.options.keep / name).write_text(text, encoding="latin1")
             return told
         return None
 
@@ -214,7 +214,7 @@ def arguments(words=None):
     p.add_argument("--python", default="3.13")
     p.add_argument("--every", action="store_true", help="each script in every way, not in one of them")
     p.add_argument("--no-reduce", dest="reduce", action="store_false")
-    p.add_argument("--keep", help="a folder for what fails")
+    p.add_argument("--keep", type=ground.folder, help="a folder for what fails; made if it is not there")
     options = p.parse_args(words)
     if options.seed is None:
         options.seed = random.randrange(1 << 32)

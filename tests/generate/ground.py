@@ -4,6 +4,8 @@ The memory that generated programs read and write, and what it holds by the rule
 The traced program maps it at a fixed address, so that a script can name its bytes.  Each case of a script has a window of
 its own; all share the places that are bad to read or write.
 """
+import pathlib
+
 BASE = 0x220000000000
 PAGE = 0x1000
 WINDOW, WINDOWS = 64, 64
@@ -23,6 +25,13 @@ class Fault(Exception):
 
 
 BADADDR, BADALIGN, ILLOP, DIVZERO, NOSCRATCH = 1, 2, 3, 4, 5
+
+
+def folder(text):
+    """An option's folder, which is made if it is not there."""
+    made = pathlib.Path(text)
+    made.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def window(case):

@@ -877,7 +877,7 @@ def arguments(words=None):
     p.add_argument("--seconds", type=float, default=None)
     p.add_argument("--way", choices=WAYS, action="append")
     p.add_argument("--no-reduce", dest="reduce", action="store_false")
-    p.add_argument("--keep", help="a folder for what fails")
+    p.add_argument("--keep", type=ground.folder, help="a folder for what fails; made if it is not there")
     p.add_argument("--show", action="store_true", help="show the programs and run nothing")
     options = p.parse_args(words)
     options.seed = options.seed or str(random.randrange(1 << 32))
@@ -911,7 +911,7 @@ def generate(options):
                     failed.append(told)
                     print(told, flush=True)
                     if options.keep:
-                        (pathlib.Path(options.keep) / f"{case.name}-{way}.ir").write_text(made)
+                        (options.keep / f"{case.name}-{way}.ir").write_text(made)
                     break
     print(f"{number - options.first} programs, {len(failed)} wrong")
     return failed

@@ -1,4 +1,5 @@
 """Integers of C, and printf(3)'s conversions, as Python says them."""
+import re
 
 
 class Int:
@@ -54,9 +55,13 @@ def remainder(a, b):
     return a - b * quotient(a, b)
 
 
+UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]"
+                  rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}")
+
+
 def pad(text, flags, width, zeros=False):
-    """@text, bytes, in a field."""
-    gap = max(0, width - len(text))
+    """@text, bytes, in a field, whose width is in characters."""
+    gap = max(0, width - len(UTF8.sub(b"c", text)))
     if "-" in flags:
         return text + b" " * gap
     if zeros:
