@@ -99,7 +99,14 @@ enum {
 	ABI_HELPER_VALUE,		/* (dst, size, enum abi_value, object, address of a name): 0, the bytes of a
 					 * string with its NUL, or minus enum abi_fault */
 	ABI_HELPER_STRCMP,		/* (a, size, b, size): as IR_STRCMP, for strings that end within their sizes */
+	ABI_HELPER_QUANTIZE,		/* (value): the number of its bucket for quantize() */
 };
+
+/*
+ * A flag of map_update_elem, beside the kernel's: an element whose value is all zero is like none, and may be used for another
+ * key when the table is full.
+ */
+enum { ABI_UPDATE_ZERO_IS_NONE = 1 << 16 };
 
 /* The queries of ABI_HELPER_VALUE. */
 enum abi_value {

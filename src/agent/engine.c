@@ -1634,6 +1634,23 @@ static inline bool run_matches_quick(const struct engine_match *m, unsigned n, u
 	return true;
 }
 
+bool engine_try_match(const struct engine_match *m, struct pyobj *code)
+{
+	uint64_t file = 0, name = 0;
+
+	if (!agent.engine.functions_quick || m->line || m->uses & 4 || !m->session->run.lane || m->session->shm.other_pids)
+		return false;
+	if (m->uses & 3) {
+		file = m->uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
+		name = m->uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+	}
+	if (!enter_quick())
+		return false;
+	run_quick(m->session, m->prog, m->probe, file, name, 0, cost_hook_and_way(COST_FUNCTIONS));
+	leave(ENTERED_ALONE);
+	return true;
+}
+
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line)
 {
 	const struct shm *vtime;

@@ -98,6 +98,11 @@ struct engine_function {
 unsigned engine_match(enum abi_function what, const struct engine_function *function, struct engine_match *found, unsigned most);
 /* Run the @n programs at an event of @code.  Changes errno. */
 void engine_run_matches(const struct engine_match *m, unsigned n, struct pyobj *code, int line);
+/*
+ * The same for one match whose program reads no line, if there is nothing else to do (struct engine_quick).  False: nothing was
+ * done.
+ */
+bool engine_try_match(const struct engine_match *m, struct pyobj *code);
 /* In a child of fork: engine_forked(), if it has not been called yet.  The epoch may change. */
 void engine_look_at_forks(void);
 

@@ -276,10 +276,49 @@ static struct verdict *verdict_in(struct pyobj *code, struct pyobj *globals)
 	return v;
 }
 
+/* verdict_in() if it is the first one of the code's, and nothing must be decided; else NULL. */
+static inline const struct verdict *quick_verdict(struct pyobj *code, struct pyobj *globals)
+{
+	void *kept = function_kept(code);
+	const struct verdict *v = kept;
+
+	if (!kept || is_nothing(kept) || v->epoch != agent.engine.epoch || !globals)
+		return NULL;
+	if (agent.function.tag_off)
+		return v->globals == globals && v->tag && v->tag == tag_of(globals) ? v : NULL;
+	return v->module && v->module == module_of(globals) ? v : NULL;
+}
+
+bool function_fire_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
+			 struct pyobj *exception)
+{
+	const struct verdict *v;
+	int saved;
+	bool ran;
+
+	if (!agent.engine.functions_quick)
+		return false;
+	v = quick_verdict(code, globals);
+	if (!v || v->first[what + 1] - v->first[what] != 1)
+		return false;
+	saved = errno;
+	agent_thread.result = result;
+	agent_thread.exception = exception;
+	ran = engine_try_match(&v->matches[v->first[what]], code);
+	agent_thread.result = agent_thread.exception = NULL;
+	errno = saved;
+	return ran;
+}
+
 unsigned function_wanted(struct pyobj *code, struct pyobj *globals)
 {
 	const struct verdict *v;
 
+	if (agent.engine.functions_quick) {
+		v = quick_verdict(code, globals);
+		if (v)
+			return v->has;
+	}
 	engine_look_at_forks();
 	v = verdict_in(code, globals);
 	return v ? v->has : 0;

@@ -58,6 +58,13 @@ bool function_usable(void);
  */
 bool function_fire(const struct function_event *event);
 
+/*
+ * The same for an event that is as most are: the decision about the code is known, and one program wants it, which reads no
+ * line.  False: nothing was done, and function_fire() is needed.
+ */
+bool function_fire_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
+			 struct pyobj *exception);
+
 /* Kinds of events of this code object that a program may want, in any module; bits. */
 unsigned function_fits(struct pyobj *code);
 

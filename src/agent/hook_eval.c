@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) void fire_plain(struct pythread *th
 {
 	struct pyobj *code = frame_code(layout, frame);
 	bool linked = agent.engine.frames || agent.marker_mask;
-	struct pyframes_link link;
+	struct pyframes_link link = { .top = NULL };
 
 	if (linked)
 		pyframes_link(thread, frame, &link);

@@ -173,6 +173,14 @@ static bool tell(const struct function_event *event)
 	return wanted || step || making;
 }
 
+/* The same where no task is asked about, if it is known what to run.  False: nothing was done. */
+static inline bool tell_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
+			      struct pyobj *exception)
+{
+	return !(agent.functions.tasks.steps | agent.functions.tasks.making) &&
+	       function_fire_quick(what, code, globals, result, exception);
+}
+
 /* --- callbacks ---------------------------------------------------------------------------------------- */
 
 /* @where: the offset of the instruction, a Python integer. */
@@ -186,15 +194,26 @@ static int line_of_offset(const struct moment *moment)
 	return line;
 }
 
-/* Run the programs; false: none wants the event here. */
-static bool fire_at(enum abi_function what, struct pyobj *const *args, struct pyobj *result, struct pyobj *exception)
+static __attribute__((noinline)) bool fire_any(enum abi_function what, struct pyobj *const *args, struct pyobj *globals,
+						 struct pyobj *result, struct pyobj *exception)
 {
 	const struct function_event event = {
 		.what = what, .at = { .code = args[0], .line = line_of_offset, .where = args[1] },
-		.globals = agent.py.PyEval_GetGlobals(), .result = result, .exception = exception,
+		.globals = globals, .result = result, .exception = exception,
 	};
 
-	return agent_thread.busy || tell(&event);
+	return tell(&event);
+}
+
+/* Run the programs; false: none wants the event here. */
+static inline bool fire_at(enum abi_function what, struct pyobj *const *args, struct pyobj *result, struct pyobj *exception)
+{
+	struct pyobj *globals;
+
+	if (agent_thread.busy)
+		return true;
+	globals = agent.py.PyEval_GetGlobals();
+	return tell_quick(what, args[0], globals, result, exception) || fire_any(what, args, globals, result, exception);
 }
 
 /* The return value of a callback.  DISABLE may not be immortal, so a reference is taken. */
@@ -416,7 +435,7 @@ static enum abi_function end_of(struct pyobj *code, void *frame)
 												   ABI_FUNCTION_RETURN;
 }
 
-static struct pyobj *globals_of(void *frame)
+static inline struct pyobj *globals_of(void *frame)
 {
 	struct pyobj *globals;
 
@@ -426,12 +445,14 @@ static struct pyobj *globals_of(void *frame)
 
 static void fire_frame(struct pythread *thread, void *frame, struct function_event *event)
 {
-	struct pyframes_link link;
+	struct pyframes_link link = { .top = NULL };
 
-	frame_moment(layout, frame, &event->at);
 	event->globals = globals_of(frame);
 	pyframes_link(thread, frame, &link);
-	tell(event);
+	if (!tell_quick(event->what, frame_code(layout, frame), event->globals, event->result, event->exception)) {
+		frame_moment(layout, frame, &event->at);
+		tell(event);
+	}
 	pyframes_unlink(&link);
 }
 

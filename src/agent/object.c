@@ -31,14 +31,6 @@ struct shm_run *object_reader_of_living(struct shm_run *r)
 	return &reader;
 }
 
-void object_lives(uint64_t addr)
-{
-	struct object_state *s = &agent.objects;
-
-	if (s->nliving < OBJECT_LIVING)
-		s->living[s->nliving++] = addr;
-}
-
 static bool is_living(uint64_t addr)
 {
 	for (unsigned k = 0; k < object_at->nliving; k++)

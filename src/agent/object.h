@@ -79,7 +79,14 @@ static inline uint64_t object_word(const struct object *o, uint32_t off)
 }
 
 /* Mark the object as alive until the next event, which begins with object_forget(). */
-void object_lives(uint64_t addr);
+static inline void object_lives(uint64_t addr)
+{
+	struct object_state *s = &agent.objects;
+
+	if (s->nliving < OBJECT_LIVING)
+		s->living[s->nliving++] = addr;
+}
+
 static inline void object_forget(void)
 {
 	agent.objects.nliving = 0;
@@ -95,11 +102,11 @@ static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, i
 	const struct object_state *s = &agent.objects;
 	uint64_t type, flags, size;
 	uint32_t digit;
-	unsigned k = 0;
+	unsigned k = s->nliving;
 
-	while (k < s->nliving && s->living[k] != addr)
-		k++;
-	if ((k == s->nliving && !r->is_alive) || !addr || addr & 7 || !s->type_flags || !s->int_digits)
+	while (k && s->living[k - 1] != addr)	/* mostly the one that was found last */
+		k--;
+	if ((!k && !r->is_alive) || !addr || addr & 7 || !s->type_flags || !s->int_digits)
 		return false;
 	memcpy(&type, (const char *)(uintptr_t)addr + agent.py.type_slot * 8, sizeof(type));
 	memcpy(&size, (const char *)(uintptr_t)addr + s->size, sizeof(size));

@@ -186,30 +186,6 @@ uint32_t pyframes_tell(struct pyobj *code, uint64_t number, struct abi_code *rec
 	return (uint32_t)(TABLE + ((n + 7) & ~7ull));
 }
 
-void pyframes_link(struct pythread *thread, void *frame, struct pyframes_link *ret)
-{
-	*ret = (struct pyframes_link){ .top = NULL };
-	if (!agent.pyframes.known)
-		return;
-	ret->top = pyframes_top_of(thread);
-	ret->was = *ret->top;
-	if (at->runs == ABI_PYTHON_MARKED) {	/* a frame object has its caller from the start */
-		ret->back = (void **)(void *)((char *)frame + at->back);
-		ret->was_back = *ret->back;
-		*ret->back = ret->was;
-	}
-	*ret->top = frame;
-}
-
-void pyframes_unlink(const struct pyframes_link *link)
-{
-	if (!link->top)
-		return;
-	*link->top = link->was;
-	if (link->back)
-		*link->back = link->was_back;
-}
-
 /* --- measuring ---------------------------------------------------------------------------------------- */
 
 /* Is the pointer at offset @off of @code the value of its attribute @name? */

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/state.h"
+
 struct pyobj;
 struct pythread;
 struct abi_code;
@@ -64,8 +66,38 @@ uint32_t pyframes_tell(struct pyobj *code, uint64_t number, struct abi_code *rec
  * While a frame evaluator runs, its frame is not yet, or no longer, the thread's innermost frame.  Make it so until
  * pyframes_unlink().  Code between the two must not release the GIL.
  */
-struct pyframes_link { void **top, *was; void **back, *was_back; };
-void pyframes_link(struct pythread *thread, void *frame, struct pyframes_link *ret);
-void pyframes_unlink(const struct pyframes_link *link);
+struct pyframes_link { void **top, *was; void **back, *was_back; const char *outer; };
+
+static inline void pyframes_link(struct pythread *thread, void *frame, struct pyframes_link *ret)
+{
+	const struct abi_python *at = &agent.pyframes.at;
+
+	ret->top = NULL;
+	if (!agent.pyframes.known)
+		return;
+	ret->top = (void **)(void *)((char *)thread + at->frame);
+	if (at->cframe_frame != ABI_PYTHON_NONE)
+		ret->top = (void **)(void *)((char *)*ret->top + at->cframe_frame);
+	ret->was = *ret->top;
+	ret->back = NULL;
+	if (at->runs == ABI_PYTHON_MARKED) {	/* a frame object has its caller from the start */
+		ret->back = (void **)(void *)((char *)frame + at->back);
+		ret->was_back = *ret->back;
+		*ret->back = ret->was;
+	}
+	*ret->top = frame;
+	ret->outer = agent.pyframes.linked;
+	agent.pyframes.linked = frame;
+}
+
+static inline void pyframes_unlink(const struct pyframes_link *link)
+{
+	if (!link->top)
+		return;
+	agent.pyframes.linked = link->outer;
+	*link->top = link->was;
+	if (link->back)
+		*link->back = link->was_back;
+}
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the interpreter's frames; for pyframes.c and context.c only. */
+/* Reading the interpreter's frames; for pyframes.c, context.c and variable.c only. */
 #ifndef AGENT_PYFRAMES_PRIV_H
 #define AGENT_PYFRAMES_PRIV_H
 
 #include "agent/agent.h"
+#include "agent/pyframes.h"
 
 /* The slow path of pyframes_is_hidden(), in pyframes.c. */
 bool pyframes_learn_hidden(uint64_t code);
@@ -64,6 +65,23 @@ static inline bool pyframes_is_hidden(uint64_t code)
 		return code == agent.pyframes.hidden;
 	return __builtin_expect(pyframes_word(c, pyframes_at->file) == pyframes_word(c, pyframes_at->name), 0) &&
 	       pyframes_learn_hidden(code);
+}
+
+/* pyframes_top() inline: the frame that a hook has linked, or the thread's. */
+static inline bool pyframes_innermost(const char **frame, uint64_t *code)
+{
+	const char *top = agent.pyframes.linked;
+
+	if (!top) {
+		if (!agent.pyframes.known)
+			return false;
+		top = *pyframes_top_of(agent.py.PyThreadState_Get());
+		if (!top || pyframes_is_shim(top))
+			return pyframes_top(frame, code);
+	}
+	*frame = top;
+	*code = pyframes_code(top);
+	return *code != 0;
 }
 
 #endif

@@ -381,23 +381,6 @@ static const struct {
 #undef ABI_VALUE
 };
 
-/* The questions that are asked most, in their usual case; false: the others' way. */
-static inline bool is_quick(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst)
-{
-	uint64_t found;
-	int64_t number;
-
-	if (what == ABI_VALUE_NAMED && variable_hinted(name, true, &found)) {
-		memcpy(dst, &found, sizeof(found));
-		return true;
-	}
-	if (what == ABI_VALUE_INT && object_is_short_int(r, object, &number)) {
-		memcpy(dst, &number, sizeof(number));
-		return true;
-	}
-	return false;
-}
-
 /* Without a GIL. */
 static __attribute__((noinline)) int64_t ask_until_it_holds(const struct ask *a, answer *fn)
 {
@@ -416,16 +399,41 @@ static __attribute__((noinline)) int64_t ask_until_it_holds(const struct ask *a,
 	return fault(ABI_FAULT_VALUE_CHANGES);
 }
 
-static int64_t value(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst, uint32_t size)
+static __attribute__((noinline)) uint64_t any_value(uint64_t dst, uint64_t size, uint64_t what, uint64_t object, uint64_t name,
+						     struct vm_thread *t)
 {
-	struct ask a;
+	struct ask a = { t->user, object, name, (void *)(uintptr_t)dst, (uint32_t)size };
+	int64_t ret = fault(ABI_FAULT_VALUE_UNKNOWN);
 
-	if (size >= sizeof(uint64_t) && is_quick(r, what, object, name, dst))
-		return 0;
-	a = (struct ask){ r, object, name, dst, size };
-	if (what >= sizeof(answers) / sizeof(*answers) || size < answers[what].least)
-		return fault(ABI_FAULT_VALUE_UNKNOWN);
-	return __builtin_expect(agent.py.free_threaded, 0) ? ask_until_it_holds(&a, answers[what].fn) : answers[what].fn(&a);
+	if (what < sizeof(answers) / sizeof(*answers) && size >= answers[what].least)
+		ret = __builtin_expect(agent.py.free_threaded, 0) ? ask_until_it_holds(&a, answers[what].fn) : answers[what].fn(&a);
+	if (ret < 0)
+		memset(a.dst, 0, size);
+	return (uint64_t)ret;
+}
+
+/* The questions that are asked most have functions of their own, which save no registers, for their usual case. */
+static __attribute__((noinline)) uint64_t named_value(uint64_t dst, uint64_t size, uint64_t what, uint64_t object,
+						       uint64_t name, struct vm_thread *t)
+{
+	uint64_t found;
+
+	if (__builtin_expect(!variable_hinted(name, true, &found), 0))
+		return any_value(dst, size, what, object, name, t);
+	memcpy((void *)(uintptr_t)dst, &found, sizeof(found));
+	return 0;
+}
+
+static uint64_t value(uint64_t dst, uint64_t size, uint64_t what, uint64_t object, uint64_t name, struct vm_thread *t)
+{
+	int64_t number;
+
+	if (what == ABI_VALUE_NAMED && size >= sizeof(uint64_t))
+		return named_value(dst, size, what, object, name, t);
+	if (what != ABI_VALUE_INT || size < sizeof(number) || !object_is_short_int(t->user, object, &number))
+		return any_value(dst, size, what, object, name, t);
+	memcpy((void *)(uintptr_t)dst, &number, sizeof(number));
+	return 0;
 }
 
 const struct shm_values pyval_values = { value };

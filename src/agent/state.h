@@ -361,6 +361,7 @@ struct slot {
 struct pyframes_state {
 	bool asked, known;		/* measured, once, and the result */
 	uint64_t hidden;		/* the code object for which pyframes_is_hidden() is true; 0: not seen yet */
+	const char *linked;		/* the frame that is linked (pyframes_link()), or NULL */
 	struct abi_python at;
 };
 

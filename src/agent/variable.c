@@ -5,6 +5,7 @@
 #include "agent/attribute.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
+#include "agent/pyframes_priv.h"
 #include "agent/reads.h"
 #include "vm/memory.h"
 
@@ -221,7 +222,7 @@ bool variable_hinted(uint64_t id, bool parameters, uint64_t *ret)
 	const char *frame;
 	uint64_t code, names;
 
-	if (!object_at->frame_locals || !pyframes_top(&frame, &code))
+	if (!object_at->frame_locals || !pyframes_innermost(&frame, &code))
 		return false;
 	h = hint_of(code, id);
 	if (h->code != code || h->id != id || !h->name)
@@ -293,7 +294,7 @@ int variable_parameter(struct shm_run *r, uint64_t n, uint64_t *ret)
 	uint64_t value, code;
 	int err;
 
-	if (object_at->frame_locals && pyframes_top(&frame, &code) && n < int_at(code, object_at->code_args)) {
+	if (object_at->frame_locals && pyframes_innermost(&frame, &code) && n < int_at(code, object_at->code_args)) {
 		value = plain_value(frame, code, (uint32_t)n);
 		if (value) {
 			object_lives(value);

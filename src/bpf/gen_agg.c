@@ -196,14 +196,31 @@ static void take_stddev(struct gen *g, const struct ir_insn *i)
 	call_with_value(g, i, RT_SQUARES);
 }
 
+/* In user space a helper counts the bits: before the element is looked up, since it keeps no register. */
+static bool is_helped(const struct gen *g, const struct ir_insn *i)
+{
+	return g->env->user_space && i->agg->fn == IR_A_QUANTIZE;
+}
+
+/* R0 = the number of the bucket */
+static void ask_bucket(struct gen *g, const struct ir_insn *i)
+{
+	gen_load(g, R1, i->args[0]);
+	asm_helper(&g->as, ABI_HELPER_QUANTIZE);
+}
+
 static void take_bucket(struct gen *g, const struct ir_insn *i,
 			void (*bucket)(struct gen *g, const struct ir_agg *agg))
 {
 	struct assembler *as = &g->as;
 	uint32_t done = asm_label(as);
 
-	gen_load(g, R2, i->args[0]);
-	bucket(g, i->agg);
+	if (is_helped(g, i)) {
+		asm_ld(as, BPF_DW, R2, R10, FRAME_ELEM);
+	} else {
+		gen_load(g, R2, i->args[0]);
+		bucket(g, i->agg);
+	}
 	asm_ji(as, BPF_JGE, R2, (int32_t)ir_agg_words(i->agg), done);
 	asm_alui(as, BPF_LSH, R2, 3);
 	asm_alu(as, BPF_ADD, R0, R2);
@@ -289,8 +306,13 @@ static void one_word(struct gen *g, const struct ir_insn *i, uint32_t done)
 		i->agg->fn == IR_A_LQUANTIZE ? lquantize : i->agg->fn == IR_A_LLQUANTIZE ? llquantize : NULL;
 
 	if (bucket) {
-		gen_load(g, R2, i->args[0]);
-		bucket(g, i->agg);
+		if (is_helped(g, i)) {
+			ask_bucket(g, i);
+			asm_mov(as, R2, R0);
+		} else {
+			gen_load(g, R2, i->args[0]);
+			bucket(g, i->agg);
+		}
 		asm_ji(as, BPF_JGE, R2, (int32_t)ir_agg_words(i->agg), done);
 		asm_mov(as, R4, R2);
 		gen_load(g, R5, i->args[1]);
@@ -345,6 +367,10 @@ void gen_agg(struct gen *g, const struct ir_insn *i)
 	if (copy) {
 		add_by_string(g, i, copy);
 		return;
+	}
+	if (is_helped(g, i)) {
+		ask_bucket(g, i);
+		asm_st(&g->as, BPF_DW, R10, FRAME_ELEM, R0);
 	}
 	gen_keyed(g, &k);
 	if (ir_agg_tells_use(i->agg)) {

@@ -6,7 +6,20 @@
  */
 #include "bpf/gen.h"
 
+#include "abi/segment.h"
 #include "abi/stat.h"
+
+/*
+ * Are variables whose values are all zero kept until there is no room (ABI_UPDATE_ZERO_IS_NONE), so that setting and resetting
+ * them at each event costs little?  Bytes after the end of a string would not be zero.
+ */
+static bool keeps_zeros(const struct gen *g)
+{
+	for (uint32_t k = 0; k < g->prog->nvars; k++)
+		if (g->prog->vars[k]->cls == IR_THREAD && g->prog->vars[k]->slot.type == IR_STR)
+			return false;
+	return g->env->user_space;
+}
 
 /* R0 = this thread's variables; jump to @none if it has none. */
 static void find_thread(struct gen *g, uint32_t none)
@@ -31,7 +44,7 @@ static void get_thread(struct gen *g, uint32_t lost)
 	asm_mov(as, R2, R10);
 	asm_alui(as, BPF_ADD, R2, FRAME_THREAD);
 	asm_map_value(as, R3, EBPF_MAP_RODATA, g->priv->zeros_off);
-	asm_imm(as, R4, BPF_NOEXIST);
+	asm_imm(as, R4, BPF_NOEXIST | (keeps_zeros(g) ? ABI_UPDATE_ZERO_IS_NONE : 0));
 	asm_helper(as, BPF_FUNC_map_update_elem);
 	find_thread(g, full);
 	asm_ja(as, found);
@@ -187,7 +200,8 @@ static void store_thread(struct gen *g, const struct ir_insn *i)
 	asm_mov(as, R2, R0);
 	asm_alui(as, BPF_ADD, R2, (int32_t)g->priv->var_off[v->id]);
 	asm_sti(as, v->slot.type == IR_STR ? BPF_B : BPF_DW, R2, 0, 0);
-	free_thread(g, done);
+	if (!keeps_zeros(g))
+		free_thread(g, done);
 	asm_bind(as, done);
 }
 

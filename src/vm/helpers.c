@@ -78,8 +78,29 @@ static inline void *find_recent(struct shm_run *r, const struct shm_map *m, cons
 	return value;
 }
 
-static int put_recent(struct shm_run *r, const struct shm_map *m, const void *key, const void *value, uint64_t flags)
+/*
+ * A thread's variables are freed only here, when there is no room for another thread's: in most clauses they are set and reset
+ * at each event.  To look for some takes long, so after a search without success the next ones wait.
+ */
+static __attribute__((noinline)) bool free_zeros(struct shm_run *r, const struct shm_map *m, struct shm_recent *recent)
 {
+	enum { WAIT = 1000 };
+
+	if (!recent)
+		return false;
+	if (recent->waits) {
+		recent->waits--;
+		return false;
+	}
+	if (lane_table_free_zeros(m, r->lane))
+		return true;
+	recent->waits = WAIT;
+	return false;
+}
+
+static int put_recent(struct shm_run *r, const struct shm_map *m, const void *key, const void *value, uint64_t all_flags)
+{
+	uint64_t flags = all_flags & ~(uint64_t)ABI_UPDATE_ZERO_IS_NONE;
 	struct shm_recent *recent = recent_of(r, m);
 	struct abi_elem *e = found_before(recent, m, key);
 	int err;
@@ -87,6 +108,8 @@ static int put_recent(struct shm_run *r, const struct shm_map *m, const void *ke
 	if (e)
 		return lane_table_set(m, e, value, flags);
 	err = lane_table_put(m, r->lane, key, value, flags);
+	if (err == -E2BIG && all_flags & ABI_UPDATE_ZERO_IS_NONE && free_zeros(r, m, recent))
+		err = lane_table_put(m, r->lane, key, value, flags);
 	if (err == -E2BIG && recent && recent->dead) {
 		lane_table_bury(m, r->lane, recent->dead);
 		recent->dead = NULL;
@@ -195,16 +218,25 @@ HELPER(compare_strings)	/* a, size, b, size */
 	return (uint64_t)(int64_t)strncmp(pointer(r1), pointer(r3), r2);
 }
 
+/* 63 plus or minus the number of bits of the value's magnitude; INT64_MIN shares the last bucket. */
+HELPER(quantize)	/* value */
+{
+	uint64_t magnitude = (int64_t)r1 < 0 ? -r1 : r1;
+	unsigned bits = magnitude ? 64 - (unsigned)__builtin_clzll(magnitude) : 0;
+
+	(void)r2, (void)r3, (void)r4, (void)r5, (void)t;
+	bits -= bits == 64;
+	return (int64_t)r1 < 0 ? 63 - bits : 63 + bits;
+}
+
 HELPER(value)	/* dst, size, what, object, name */
 {
-	struct shm_run *r = run_of(t);
-	int64_t n = -ABI_FAULT_VALUE_UNKNOWN;
+	const struct shm_values *values = run_of(t)->values;
 
-	if (r->values && r2)
-		n = r->values->value(r, (uint32_t)r3, r4, r5, pointer(r1), (uint32_t)r2);
-	if (n < 0 && r2)
-		memset(pointer(r1), 0, r2);
-	return (uint64_t)n;
+	if (__builtin_expect(values && r2, 1))
+		return values->value(r1, r2, r3, r4, r5, t);
+	memset(pointer(r1), 0, r2);
+	return error(-ABI_FAULT_VALUE_UNKNOWN);
 }
 
 /* --- where and when ----------------------------------------------------------------------------------- */
@@ -539,6 +571,7 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_get_prandom_u32, prandom, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_STACK, stack_number, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ ABI_HELPER_STRCMP, compare_strings, VM_RET_VALUE, { VM_ARG_READ, VM_ARG_SIZE, VM_ARG_READ, VM_ARG_SIZE } },
+	{ ABI_HELPER_QUANTIZE, quantize, VM_RET_VALUE, { VM_ARG_ANY } },
 	{ ABI_HELPER_VALUE, value, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };

@@ -18,11 +18,11 @@ struct shm_stacks;
 struct shm_run;
 
 /*
- * Reads values of the traced language: @what is enum abi_value, the other arguments are those of ABI_HELPER_VALUE.
- * Preserves errno.
+ * Reads values of the traced language: ABI_HELPER_VALUE, whose arguments it has, so that the helper only jumps to it.  @size is
+ * not 0; after a fault @dst is zero.  Preserves errno.
  */
 struct shm_values {
-	int64_t (*value)(struct shm_run *r, uint32_t what, uint64_t object, uint64_t name, void *dst, uint32_t size);
+	uint64_t (*value)(uint64_t dst, uint64_t size, uint64_t what, uint64_t object, uint64_t name, struct vm_thread *t);
 };
 
 /* Flags of a segment whose programs ask for what is only known while an event happens: they cannot be run for it later. */
@@ -95,10 +95,11 @@ enum { SHM_OBJECTS = 32768 };
 
 /*
  * Elements of a lane's table, or NULL: the one found last, and one that was removed but is left dead in the index, where
- * its key finds it again (enum abi_elem_state).
+ * its key finds it again (enum abi_elem_state).  @waits: see free_zeros() in helpers.c.
  */
 struct shm_recent {
 	struct abi_elem *found, *dead;
+	uint64_t waits;
 };
 
 /* One user of a lane: its struct vm_thread and the state of the helpers.  Private to the process. */

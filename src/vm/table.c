@@ -144,6 +144,35 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 	}
 }
 
+static bool is_zero(const struct shm_map *m, struct abi_elem *e)
+{
+	const uint64_t *words = (const uint64_t *)(void *)table_value(m, e);
+	uint64_t all = 0;
+
+	for (uint32_t k = 0; k < m->value_size / 8; k++)
+		all |= __atomic_load_n(&words[k], __ATOMIC_RELAXED);
+	return !all;
+}
+
+bool lane_table_free_zeros(const struct shm_map *m, uint8_t *lane)
+{
+	uint32_t used = table_word(&table_header(m, lane)->used), slot;
+	bool any = false;
+
+	set_changing(lane, 1);
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
+		struct abi_elem *e = table_elem_at(m, lane, n);
+
+		if (e->state == ABI_ELEM_LIVE && is_zero(m, e) && probe(m, lane, table_key(e), e->hash, &slot) == e) {
+			close_hole(m, lane, slot);
+			give_back(m, lane, e);
+			any = true;
+		}
+	}
+	set_changing(lane, 0);
+	return any;
+}
+
 static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n)
 {
 	struct abi_table *t = table_header(m, lane);

@@ -33,6 +33,9 @@ bool lane_table_mark_dead(struct abi_elem *e);
 void lane_table_expect_dead(const struct shm_map *m, uint8_t *lane);	/* look for such elements when it is full */
 void lane_table_bury(const struct shm_map *m, uint8_t *lane, struct abi_elem *e);
 
+/* Remove all elements whose values are all zero.  False: there were none. */
+bool lane_table_free_zeros(const struct shm_map *m, uint8_t *lane);
+
 /* For any other process: zero the element's value and mark it dead; the owner frees it. */
 int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key);
 

@@ -43,6 +43,31 @@ def test_counts(dtrace, interp):
     assert counts(result.out)["leaf"] == 1235 and counts(result.out)["outer"] == 2, result
 
 
+# More threads than there is room for variables of, one after the other; each one's are reset.
+VARIABLES = """
+import threading
+
+def leaf():
+    pass
+
+for _ in range(600):
+    thread = threading.Thread(target=leaf)
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("reset, drops", [("self->t = 0; self->u = 0;", False), ("self->t = 0;", True), ("", True)])
+def test_thread_variables_make_room(dtrace, interp, reset, drops):
+    result = dtrace(*TARGET, "-x", "dynvarsize=4k", "-n",
+                    "py$target:__main__:leaf:entry { self->t = timestamp; self->u = tid; } "
+                    "py$target:__main__:leaf:return /self->u == tid/ { @[\"kept\"] = count(); @q = quantize(timestamp - self->t); "
+                    + reset + " }", "-c", interp.command(VARIABLES))
+    assert ("dynamic variable drop" in result.err) == drops, result
+    assert (counts(result.out)["kept"] == 600) == (not drops), result
+
+
 # Functions that come and go take each other's addresses, and those of their names.
 NAMES = """
 import collections, gc

@@ -41,10 +41,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void make_key(uint64_t key[2], unsigned int n)
+static const uint64_t *make_key(uint64_t key[2], unsigned int n)
 {
 	key[0] = n;
 	key[1] = n % 7;
+	return key;
 }
 
 /* Each element in use of the table at @at, in place: nobody writes to it meanwhile. */
@@ -194,6 +195,50 @@ static void lane_table_by_helpers(void **state)
 	assert_int_equal(walk(m, r.lane, false), 0);
 	shm_run_fini(&r);
 	assert_int_equal(fill(m, f->seg.data + f->shm.lanes_off), SEG_ENTRIES);
+}
+
+/*
+ * Elements that are all zero make room for others, for those who say so and when there is none left; what is not zero stays.
+ * Without such elements what does not fit is lost, and once there are some again they are found, at the latest after some losses.
+ */
+static void zeros_make_room(void **state)
+{
+	enum { FLAGS = BPF_NOEXIST | ABI_UPDATE_ZERO_IS_NONE, LOSSES = 2000 };
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint64_t key[2], one = 1, zero = 0, *v;
+	struct shm_run r;
+	unsigned int n = 0;
+
+	assert_int_equal(shm_run_init(&r, &f->shm, 0, (uint32_t)getpid(), 1), 0);
+	for (unsigned int k = 0; k < SEG_ENTRIES; k++) {
+		make_key(key, k);
+		assert_int_equal(help(&r, BPF_FUNC_map_update_elem, m, key, k % 3 ? &zero : &one, FLAGS), 0);
+		assert_int_equal((int)help(&r, BPF_FUNC_map_update_elem, m, key, &zero, FLAGS), -EEXIST);
+	}
+	make_key(key, SEG_ENTRIES);
+	assert_int_equal((int)help(&r, BPF_FUNC_map_update_elem, m, key, &one, BPF_NOEXIST), -E2BIG);
+	for (unsigned int k = SEG_ENTRIES; k < KEYS; k++) {
+		make_key(key, k);
+		assert_int_equal(help(&r, BPF_FUNC_map_update_elem, m, key, &one, FLAGS), 0);
+	}
+	for (unsigned int k = 0; k < SEG_ENTRIES; k++) {
+		make_key(key, k);
+		v = lane_table_find(m, r.lane, key);
+		assert_true(k % 3 ? !v || !*v : v && *v == 1);
+	}
+	for (n = 0; !lane_table_put(m, r.lane, make_key(key, KEYS + n), &one, BPF_NOEXIST); n++)
+		;
+	assert_int_equal((int)help(&r, BPF_FUNC_map_update_elem, m, key, &one, FLAGS), -E2BIG);
+	make_key(key, 0);
+	v = lane_table_find(m, r.lane, key);
+	*v = 0;
+	make_key(key, KEYS + n);
+	for (n = 0; n < LOSSES && (int)help(&r, BPF_FUNC_map_update_elem, m, key, &one, FLAGS) == -E2BIG; n++)
+		;
+	assert_in_range(n, 0, LOSSES - 1);
+	assert_non_null(lane_table_find(m, r.lane, key));
+	shm_run_fini(&r);
 }
 
 /* The same where the user of the lane was killed. */
@@ -401,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lane_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(lane_table_by_helpers, setup, teardown),
+		cmocka_unit_test_setup_teardown(zeros_make_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(left_by_the_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(tracer_removes, setup, teardown),
