@@ -60,25 +60,30 @@ class Bare:
         address = lambda fn: ctypes.cast(fn, ctypes.c_void_p).value
         if sys.version_info >= (3, 12):
             ctypes.c_void_p.in_dll(self.lib, "bare_none").value = id(None)
-            self.definition = self.Def(b"bare", address(self.lib.bare_callback), 0x80, None)
             api.PyCFunction_NewEx.restype = ctypes.py_object
-            self.callback = api.PyCFunction_NewEx(ctypes.byref(self.definition), None, None)
+            functions = self.lib.bare_callback, self.lib.bare_pair_entry, self.lib.bare_pair_return
+            self.definitions = [self.Def(b"bare", address(fn), 0x80, None) for fn in functions]
+            self.callback, *self.pair = (api.PyCFunction_NewEx(ctypes.byref(d), None, None) for d in self.definitions)
         else:
             self.api = api
             api.PyInterpreterState_Get.restype = ctypes.c_void_p
             ctypes.c_void_p.in_dll(self.lib, "bare_next").value = address(api._PyEval_EvalFrameDefault)
 
-    def use(self, on):
+    def use(self, on, pair):
         if sys.version_info >= (3, 12):
             mon = sys.monitoring
+            callbacks = {mon.events.PY_START: self.pair[0], mon.events.PY_RETURN: self.pair[1]} if pair else \
+                        {mon.events.PY_START: self.callback}
             if on:
                 mon.use_tool_id(4, "bare")
-                mon.register_callback(4, mon.events.PY_START, self.callback)
-            mon.set_events(4, mon.events.PY_START if on else 0)
+                for event, callback in callbacks.items():
+                    mon.register_callback(4, event, callback)
+            mon.set_events(4, sum(callbacks) if on else 0)
             if not on:
                 mon.free_tool_id(4)
         else:
-            fn = self.lib.bare_evaluator if on else self.api._PyEval_EvalFrameDefault
+            own = self.lib.bare_pair_evaluator if pair else self.lib.bare_evaluator
+            fn = own if on else self.api._PyEval_EvalFrameDefault
             self.api._PyInterpreterState_SetEvalFrameFunc(ctypes.c_void_p(self.api.PyInterpreterState_Get()), fn)
 
 bare = Bare(sys.argv[1])
@@ -87,8 +92,8 @@ profile = None
 print("ready", flush=True)
 for line in sys.stdin:
     words = line.split()
-    if words[0] == "bare":
-        bare.use(words[1] == "on")
+    if words[0] in ("bare", "pair"):
+        bare.use(words[1] == "on", words[0] == "pair")
         print("ok", flush=True)
     elif words[0] == "profile":
         if words[1] == "on":
@@ -141,7 +146,8 @@ class Tracer:
 
 
 class Switch:
-    """What the program itself does about its calls, by a word: "bare", a C hook that only counts, or "profile"."""
+    """What the program itself does about its calls, by a word: "bare", a C hook that only counts, "pair", two that measure each
+    call's time, or "profile"."""
 
     def __init__(self, program, word):
         self.program, self.word = program, word
