@@ -384,8 +384,12 @@ struct dtap_row {
 	int64_t sum;			/* and their sum, not normalized */
 };
 
+/* What a row's function may return: remove the row, and go on.  For keys that nobody counts any more, as of a process that has ended. */
+enum { DTAP_FORGET = 0x1000 };
+
 /*
- * Call @row for each row of the aggregation @name (NULL: of all), in the order of printing, until it does not return 0.
+ * Call @row for each row of the aggregation @name (NULL: of all), in the order of printing, until it returns neither 0 nor
+ * DTAP_FORGET, which is the same for globals.
  * From dtap_start() on, also after dtap_finish().  Returns what @row returned, or a negative errno; -ENOENT: there is
  * no such aggregation.
  *

@@ -193,6 +193,8 @@ static void give_global(struct globals *g, const char *function, bool buckets)
 	}
 	g->found = true;
 	g->result = g->row(g->ctx, &row);
+	if (g->result == DTAP_FORGET)
+		g->result = 0;
 }
 
 /* "NAME KIND" and more, with the values behind. */
@@ -374,7 +376,8 @@ static int give_row(void *ctx, const struct out_agg_line *line)
 	}
 	if (e || r->v.failed)
 		return -ENOMEM;
-	return r->row(r->ctx, &row);
+	e = r->row(r->ctx, &row);
+	return e == DTAP_FORGET ? SESSION_FORGET : e;
 }
 
 static int read_globals(struct dtap *t, const char *name, int (*row)(void *ctx, const struct dtap_row *r), void *ctx)

@@ -359,6 +359,20 @@ static bool is_wanted(const struct aggs *a, const struct agg_state *st, const st
 	return st->entries.n > a->unit->maps[e->map].max_entries / 2;
 }
 
+/* Remove @e.  False: there is no memory. */
+static bool forget(struct aggs *a, struct agg_state *st, struct entry *e)
+{
+	void *name = table_key(e->map, e->raw_key, e->key_size);
+
+	if (!name)
+		return false;
+	a->place->ops->map_delete(a->place, e->map, e->raw_key);
+	bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
+	free(name);
+	free(e);
+	return true;
+}
+
 /*
  * Remove keys that were truncated twice without a change, where memory is needed.  A concurrent event may be lost
  * with its key, if its program has found the element already.  If out of memory, keys stay until the next time.
@@ -367,22 +381,31 @@ static void forget_idle(struct aggs *a, struct agg_state *st)
 {
 	struct entry *e, **idle = malloc(st->entries.n * sizeof(struct entry *) + 1);
 	size_t pos = 0, n = 0;
-	void *name;
 
 	while (idle && (e = bytemap_next(&st->entries, &pos)))
 		if (e->truncated && e->idle && st->agg->nkeys && is_wanted(a, st, e))
 			idle[n++] = e;
-	while (n--) {
-		e = idle[n];
-		name = table_key(e->map, e->raw_key, e->key_size);
-		if (!name)
-			break;
-		a->place->ops->map_delete(a->place, e->map, e->raw_key);
-		bytemap_del(&st->entries, name, sizeof(e->map) + e->key_size);
-		free(name);
-		free(e);
-	}
+	while (n && forget(a, st, idle[n - 1]))
+		n--;
 	free(idle);
+}
+
+void aggs_forget(struct aggs *a, const struct ir_agg *g, const struct ir_value *const *keys, size_t n)
+{
+	struct agg_state *st = &a->states[g->id];
+
+	if (!n || !g->nkeys)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct entry *same, *e = (struct entry *)(uintptr_t)keys[i] - 1;	/* entry_new(): the keys are behind it */
+
+		for (; e; e = same) {
+			same = e->same;
+			forget(a, st, e);
+		}
+	}
+	st->nrows = 0;
+	st->fresh = false;
 }
 
 /* Read the maps of @st's aggregation. */

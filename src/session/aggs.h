@@ -49,6 +49,12 @@ int aggs_clear(struct aggs *a, const struct ir_agg *g);
 /* Remove the keys of @n rows of the last aggs_read, named by their index in its array. */
 int aggs_trunc(struct aggs *a, const struct ir_agg *g, const size_t *index, size_t n);
 
+/*
+ * Forget @n rows of the last aggs_read(), named by the addresses of their keys in it: what comes to their keys later makes new
+ * ones.  What comes to them at this moment may be lost.  Without memory rows stay.
+ */
+void aggs_forget(struct aggs *a, const struct ir_agg *g, const struct ir_value *const *keys, size_t n);
+
 /* Divide shown values by @n; 1: no longer. */
 void aggs_normalize(struct aggs *a, const struct ir_agg *g, uint64_t n);
 uint64_t aggs_normal(const struct aggs *a, const struct ir_agg *g);

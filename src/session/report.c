@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "out/agg.h"
 
 static struct out_agg_order order_of(const struct options *o)
@@ -90,11 +91,31 @@ int session_print_aggs(struct session *s)
 	return e;
 }
 
+struct each_row {
+	int (*each)(void *ctx, const struct out_agg_line *line);
+	void *ctx;
+	const struct ir_value **over;	/* keys of rows that are to be removed */
+	size_t n, cap;
+};
+
+static int see_row(void *ctx, const struct out_agg_line *line)
+{
+	struct each_row *r = ctx;
+	int e = r->each(r->ctx, line);
+
+	if (e != SESSION_FORGET)
+		return e;
+	if (grow_array(&r->over, &r->cap, r->n, sizeof(*r->over)))
+		r->over[r->n++] = line->keys;
+	return 0;
+}
+
 int session_each_row(struct session *s, const char *name, int (*each)(void *ctx, const struct out_agg_line *line),
 		     void *ctx)
 {
 	const struct ir_prog *prog = s->conf.prog;
 	struct out_agg_order order = order_of(s->conf.opts);
+	struct each_row r = { each, ctx, NULL, 0, 0 };
 	bool found = !name;
 	struct out_agg snap;
 	int e = session_drain(s, false);
@@ -106,8 +127,11 @@ int session_each_row(struct session *s, const char *name, int (*each)(void *ctx,
 		found = true;
 		e = snapshot(s, prog->aggs[i], &snap);
 		if (!e)
-			e = out_agg_each(&snap, &order, each, ctx);
+			e = out_agg_each(&snap, &order, see_row, &r);
+		aggs_forget(s->aggs, prog->aggs[i], r.over, r.n);
+		r.n = 0;
 	}
+	free(r.over);
 	return e || found ? e : -ENOENT;
 }
 

@@ -181,9 +181,12 @@ void session_end(struct session *s);
 /* The signals that end a session: SIGINT, SIGTERM, SIGHUP. */
 void session_signals(sigset_t *set);
 
+/* What @each may return: remove the row when all have been seen.  An event of its key that comes meanwhile may be lost. */
+enum { SESSION_FORGET = 0x1000 };
+
 /*
- * Call @each for each row of aggregation @name (NULL: of all), in the order of printing, until it does not return 0.
- * Returns what it returned, or a negative errno; -ENOENT: there is no such aggregation.
+ * Call @each for each row of aggregation @name (NULL: of all), in the order of printing, until it returns neither 0 nor
+ * SESSION_FORGET.  Returns what it returned, or a negative errno; -ENOENT: there is no such aggregation.
  */
 int session_each_row(struct session *s, const char *name, int (*each)(void *ctx, const struct out_agg_line *line),
 		     void *ctx);

@@ -755,6 +755,20 @@ static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 	return NEWCOMER_DONE;
 }
 
+/* It has not got the agent in all this time.  One that is busy, or has another tracer, may get it later. */
+static void miss(struct supply *s, uint32_t pid, int e, struct strbuf *why)
+{
+	struct target *t = NULL;
+
+	if ((e == -EBUSY || (e == -EPERM && !geteuid())) && !target_attach((pid_t)pid, &t, NULL)) {
+		tell(s, SUPPLY_REFUSED, (pid_t)pid, strbuf_str(why));
+		e = skip(s, t, why);
+		target_free(t);
+	}
+	if (e && forget_wanted(s, pid))
+		say_missed(s, pid, strbuf_str(why));
+}
+
 static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 {
 	struct supply *s = ctx;
@@ -803,8 +817,8 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 		tell_late(s, w);
 	else if (e == -ESRCH)
 		tell_ended(s, pid);
-	else if (last && forget_wanted(s, pid))
-		say_missed(s, pid, strbuf_str(&err));
+	else if (last && w)
+		miss(s, pid, e, &err);
 	strbuf_fini(&err);
 	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
 }

@@ -365,6 +365,13 @@ static bool has_died(uint32_t pid)
 	return calls_may(ABI_CALLS_SIGNAL) && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
+static uint32_t lanes_used(const struct shm *s)
+{
+	uint32_t high = __atomic_load_n(&data_of(s)->lanes_high, __ATOMIC_ACQUIRE);
+
+	return high < s->nlanes ? high : s->nlanes;
+}
+
 /* Take lane @n if it has no owner or, with @inherit, no live owner. */
 static bool take_lane(const struct shm *s, uint32_t n, bool inherit, uint32_t pid, uint64_t start)
 {
@@ -397,9 +404,12 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	uint32_t n = (uint32_t)number;
 	bool taken = number >= 0 && n < s->nlanes && take_lane(s, n, true, pid, start);
 
-	for (int inherit = 0; number < 0 && !taken && inherit < 2; inherit++) {
-		for (n = 1; !taken && n < s->nlanes; n++)
-			taken = take_lane(s, n, inherit, pid, start);
+	/* Before a new one those that were used: a lane keeps the memory that its owners have touched. */
+	for (int tries = 0; number < 0 && !taken && tries < 3; tries++) {
+		uint32_t end = tries < 2 ? lanes_used(s) : s->nlanes;
+
+		for (n = 1; !taken && n < end; n++)
+			taken = take_lane(s, n, tries, pid, start);
 		n--;
 	}
 	if (!taken)
@@ -564,13 +574,6 @@ uint64_t shm_now(const struct shm *s)
 }
 
 /* --- the tracer --------------------------------------------------------------------------------------- */
-
-static uint32_t lanes_used(const struct shm *s)
-{
-	uint32_t high = __atomic_load_n(&data_of(s)->lanes_high, __ATOMIC_ACQUIRE);
-
-	return high < s->nlanes ? high : s->nlanes;
-}
 
 static void clear_words(void *at, uint32_t size)
 {

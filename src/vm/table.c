@@ -126,15 +126,16 @@ static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e
 	t->live--;
 }
 
-/* The table is full: free the elements that the tracer removed. */
+/* Free the elements that the tracer removed. */
 static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 {
-	uint32_t slot;
+	struct abi_table *t = table_header(m, lane);
+	uint32_t used = table_word(&t->used), slot;
 
-	/* One pass frees all of them.  Until the tracer removes more, a key that does not fit costs no pass. */
-	if (!__atomic_exchange_n(&table_header(m, lane)->dead, 0, __ATOMIC_ACQUIRE))
+	/* One pass frees all of them.  Until the tracer removes more, a key costs no pass. */
+	if (!__atomic_exchange_n(&t->dead, 0, __ATOMIC_ACQUIRE))
 		return;
-	for (uint32_t n = 0; n < m->max_entries; n++) {
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
 		struct abi_elem *e = table_elem_at(m, lane, n);
 
 		if (e->state == ABI_ELEM_DEAD && probe(m, lane, table_key(e), e->hash, &slot) == e) {
@@ -209,12 +210,12 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 	if (e)
 		return lane_table_set(m, e, value, flags);
 	set_changing(lane, 1);
-	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
-	if (!e) {
+	/* Before memory that was never used, that of removed elements. */
+	if (slot == UINT32_MAX || !table_word(&t->free)) {
 		recycle_dead(m, lane);
 		probe(m, lane, key, hash, &slot);
-		e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
 	}
+	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
 	if (e) {
 		fill(m, e, hash, key, value);
 		set_state(e, ABI_ELEM_LIVE);
@@ -274,10 +275,29 @@ static bool kill_element(const struct shm_map *m, uint8_t *lane, struct abi_elem
 	return true;
 }
 
+/*
+ * The element of @key in a table of FEW.  The index, of which few elements have touched few pages, is not asked: a tracer that asks
+ * all lanes for many keys would make all pages of all of them.
+ */
+enum { FEW = 32 };
+static struct abi_elem *find_of_few(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t used)
+{
+	for (uint32_t n = 0; n < used; n++) {
+		struct abi_elem *e = table_elem_at(m, lane, n);
+
+		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ABI_ELEM_LIVE && e->hash == hash &&
+		    !memcmp(table_key(e), key, m->key_size))
+			return e;
+	}
+	return NULL;
+}
+
 int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 {
-	uint32_t slot;
-	struct abi_elem *e = probe(m, lane, key, table_hash(key, m->key_size), &slot);
+	uint32_t used = __atomic_load_n(&table_header(m, lane)->used, __ATOMIC_ACQUIRE), slot;
+	uint32_t hash = table_hash(key, m->key_size);
+	struct abi_elem *e = used <= FEW && used <= m->max_entries ? find_of_few(m, lane, key, hash, used) :
+								     probe(m, lane, key, hash, &slot);
 
 	return e && kill_element(m, lane, e) ? 0 : -ENOENT;
 }

@@ -494,6 +494,44 @@ def test_processes(interp, serve, programs, monkeypatch):
     assert service.end() == 0
 
 
+MANY = """listen: 127.0.0.1:0
+labels: {{ release: RELEASE }}
+{rule}scripts:
+  own:
+    rule: mine
+    options: {{ aggsize: 8k }}
+    program: |
+      python*:::function-entry /copyinstr(arg1) == "leaf"/ {{ @n[pid] = count(); @most[pid] = max(arg2); @line[pid] = quantize(arg2); }}
+    metrics: {{ n: {{ {name}labels: [process] }}, most: {{ labels: [process] }}, line: {{ labels: [process] }} }}
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps("3.11", "3.14")
+def test_processes_without_end(interp, serve, programs, monkeypatch):
+    """More processes come and go than there is room for keys: what those counted that have ended is kept, not their keys; also when
+    it is shown by another name from then on."""
+    monkeypatch.setenv("RELEASE", "r1")
+    child = programs.start(interp.argv_of(PROGRAM))
+    service = serve(MANY.format(rule=rule(programs), name=""))
+    traced(service, "own", 1)
+    for i in range(60):
+        for _ in range(5):
+            programs.tell(child, "fork", 3)
+        found = service.until(lambda found: total(found, "dtap_own_n_total") == programs.called, f"{programs.called} calls")
+    assert total(found, "dtap_serve_lost_total") == 0, service.lines
+    assert programs.called == 900
+    service.child.args[3].write_text(MANY.format(rule=rule(programs), name="name: all_calls, "))
+    service.child.send_signal(signal.SIGHUP)
+    service.heard("the configuration was read again")
+    programs.tell(child, "call", 1)
+    found = service.until(lambda found: total(found, "all_calls_total") == 901, "all calls")
+    assert total(found, "dtap_own_line_count") == 901 and total(found, "dtap_own_n_total") == 0
+    assert {n for (name, *_), n in found.items() if name == "dtap_own_most"} == {3}
+    programs.end(child)
+    assert service.end() == 0
+
+
 def unit_of(child):
     """Of the innermost service or scope, by its control groups."""
     with open(f"/proc/{child.pid}/cgroup", encoding="utf-8") as file:

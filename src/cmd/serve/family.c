@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "base/strbuf.h"
 #include "cmd/ready/opts.h"
 #include "cmd/serve/config.h"
+#include "cmd/serve/fold.h"
 #include "cmd/serve/labels.h"
 #include "cmd/serve/tally.h"
 #include "dtap.h"
@@ -63,8 +66,8 @@ struct family {
 	enum prom_type type;
 	size_t nkeys;
 	const char **labels;		/* of each key; NULL: it is left out */
-	bool has_process;		/* one of them is PROCESS */
-	struct tallies tallies;		/* of has_process */
+	size_t process;			/* the key that is a process, shown or not; nkeys: none */
+	struct tallies tallies;		/* of families with such a key */
 	char *others;			/* the labels of the series for the rest */
 	struct bytemap by_labels;
 	struct series **series;		/* in the order of their coming */
@@ -78,6 +81,7 @@ struct family {
 struct families {
 	const struct serve_script *script;
 	const struct serve_pairs *asked;
+	struct folds *folds;
 	families_process_fn *process;
 	void *ctx;
 	struct arena *arena;
@@ -85,14 +89,9 @@ struct families {
 	size_t n, cap;
 };
 
-struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, families_process_fn *process,
-			      void *ctx)
+static bool has_process(const struct family *m)
 {
-	struct arena *a = arena_new();
-	struct families *f = arena_new_of(a, struct families);
-
-	*f = (struct families){ .script = script, .asked = asked, .process = process, .ctx = ctx, .arena = a };
-	return f;
+	return m->process < m->nkeys;
 }
 
 static void fini_series(struct series *s)
@@ -192,10 +191,15 @@ static void set_labels(struct families *f, struct family *m, const struct serve_
 	struct strbuf others = { 0 };
 
 	m->labels = arena_alloc(f->arena, (m->nkeys + 1) * sizeof(*m->labels));
+	m->process = m->nkeys;
 	for (size_t i = 0; i < m->nkeys; i++) {
-		m->labels[i] = label_of(f, set, column_of(f, true, i, NULL), i);
+		const struct ready_column *c = column_of(f, true, i, NULL);
+
+		m->labels[i] = label_of(f, set, c, i);
+		if (c && is_process(c))
+			m->process = i;
 		if (m->labels[i] && !strcmp(m->labels[i], PROCESS)) {
-			m->has_process = true;
+			m->process = i;
 			put_process(f, NULL, OTHER, &others);
 		} else if (m->labels[i]) {
 			prom_label(&others, m->labels[i], OTHER);
@@ -273,12 +277,14 @@ void families_begin(struct families *f)
 
 		m->over = 0;
 		tallies_begin(&m->tallies);
-		for (size_t k = 0; k < m->n && !m->has_process; k++)
+		for (size_t k = 0; k < m->n && !has_process(m); k++)
 			m->series[k]->is_seen = false;
 	}
 }
 
-static void put_labels(const struct families *f, const struct family *m, const struct dtap_row *row, struct strbuf *out)
+/* @l: of the row's process, if it has one. */
+static void put_labels(const struct families *f, const struct family *m, const struct dtap_row *row, const struct labels *l,
+		       struct strbuf *out)
 {
 	struct strbuf value = { 0 };
 
@@ -288,7 +294,7 @@ static void put_labels(const struct families *f, const struct family *m, const s
 		strbuf_clear(&value);
 		tally_text(&row->keys[i], &value);
 		if (!strcmp(m->labels[i], PROCESS))
-			put_process(f, f->process(f->ctx, (pid_t)row->keys[i].i), "", out);
+			put_process(f, l, "", out);
 		else
 			prom_label(out, m->labels[i], strbuf_str(&value));
 	}
@@ -406,17 +412,37 @@ static int add_bounds(struct family *m, const struct dtap_row *row)
 	return 0;
 }
 
-static int add_series(struct families *f, struct family *m, const struct dtap_row *row, const struct series *more)
+static int add_series(struct families *f, struct family *m, const struct dtap_row *row, const struct labels *l, const struct series *more)
 {
 	struct strbuf labels = { 0 };
 	struct series *s;
 	int e;
 
-	put_labels(f, m, row, &labels);
+	put_labels(f, m, row, l, &labels);
 	s = bytemap_get(&m->by_labels, strbuf_str(&labels), labels.len + 1);
 	e = s ? merge(m, s, more) : add_newcomer(m, strbuf_str(&labels), more);
 	strbuf_fini(&labels);
 	return e;
+}
+
+static const struct labels *process_of(const struct families *f, const struct family *m, const struct dtap_row *row)
+{
+	return f->process(f->ctx, (pid_t)row->keys[m->process].i);
+}
+
+/* The row has not grown: DTAP_FORGET if it cannot any more, since its process has ended, else 0; or -ENOMEM. */
+static int end_row(struct families *f, struct family *m, const struct dtap_row *row)
+{
+	int e;
+
+	if (f->script->language != DTAP_D || !kill((pid_t)row->keys[m->process].i, 0) || errno != ESRCH ||
+	    !tallies_is_over(&m->tallies, row))
+		return 0;
+	e = folds_add(f->folds, row, m->process, process_of(f, m, row));
+	if (e)
+		return e;
+	tallies_forget(&m->tallies, row);
+	return DTAP_FORGET;
 }
 
 /* Of a process: what the row has grown by since the reading before; of extremes, what there is now. */
@@ -431,7 +457,7 @@ static int add_growth(struct families *f, struct family *m, const struct dtap_ro
 	if (m->function->kind == KIND_MIN || m->function->kind == KIND_MAX)
 		growth.value = row->value;
 	more = series_of(m, &growth);
-	e = e ? add_series(f, m, row, &more) : 0;
+	e = e ? add_series(f, m, row, process_of(f, m, row), &more) : end_row(f, m, row);
 	free(more.buckets);
 	return e;
 }
@@ -455,10 +481,37 @@ int families_add(struct families *f, const struct dtap_row *row)
 	e = add_bounds(m, row);
 	if (e)
 		return e;
-	if (m->has_process)
+	if (has_process(m))
 		return add_growth(f, m, row);
 	more = series_of(m, row);
-	return add_series(f, m, row, &more);
+	return add_series(f, m, row, NULL, &more);
+}
+
+/* What processes that have ended had counted. */
+static int add_fold(void *ctx, const struct dtap_row *row, const struct labels *l)
+{
+	struct families *f = ctx;
+	struct family *m = family_of(f, row);
+	struct series more;
+	int e = m ? add_bounds(m, row) : 0;
+
+	if (e || !m)
+		return e;
+	more = series_of(m, row);
+	return add_series(f, m, row, l, &more);
+}
+
+struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, struct folds *folds,
+			      families_process_fn *process, void *ctx)
+{
+	struct arena *a = arena_new();
+	struct families *f = arena_new_of(a, struct families);
+
+	*f = (struct families){ .script = script, .asked = asked, .folds = folds, .process = process, .ctx = ctx, .arena = a };
+	families_begin(f);
+	if (folds_each(folds, add_fold, f) || families_end(f))
+		fprintf(stderr, "dtap serve: %s: out of memory: what processes that have ended had counted is not shown\n", script->name);
+	return f;
 }
 
 /* Make @more a series.  It is emptied. */

@@ -37,12 +37,16 @@ struct families;
 /* What is known of process @pid; NULL: nothing. */
 typedef const struct labels *families_process_fn(void *ctx, pid_t pid);
 
-/* @script and @asked, the configuration's labels, must outlive it. */
-struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, families_process_fn *process,
-			      void *ctx);
+/*
+ * @script, @asked, the configuration's labels, and @folds must outlive it.  It begins with what is in @folds, to which it adds the
+ * rows of processes that have ended.
+ */
+struct folds;
+struct families *families_new(const struct serve_script *script, const struct serve_pairs *asked, struct folds *folds,
+			      families_process_fn *process, void *ctx);
 void families_free(struct families *f);			/* accepts NULL */
 
-/* A new reading: begin, add each row, end.  add returns 0 or -ENOMEM. */
+/* A new reading: begin, add each row, end.  add returns 0, DTAP_FORGET or -ENOMEM. */
 void families_begin(struct families *f);
 int families_add(struct families *f, const struct dtap_row *row);
 int families_end(struct families *f);

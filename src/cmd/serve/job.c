@@ -19,6 +19,7 @@
 #include "cmd/ready/script.h"
 #include "cmd/serve/config.h"
 #include "cmd/serve/family.h"
+#include "cmd/serve/fold.h"
 #include "cmd/serve/labels.h"
 #include "cmd/serve/output.h"
 #include "cmd/serve/profile.h"
@@ -31,6 +32,7 @@ enum {
 	REASONS = 20,			/* different ones that are told; the others are one */
 	GONE = 1024,			/* processes that have ended and of which events may still come */
 	LINES = 20, LINES_MS = 60000,	/* notes in the log, at most so many in such a time */
+	UNREAD_MS = 60000,		/* rows of processes that have ended are not kept for a reader who does not come */
 };
 
 /* What is known of processes, for events: of those that are traced, and of some that have ended. */
@@ -49,6 +51,8 @@ struct job {
 	const struct serve_script *script;
 	struct job_outputs outputs;
 	struct families *families;
+	struct folds folds;		/* what processes that have ended had counted */
+	uint64_t read_ms;		/* when the aggregations were read last */
 	struct profiles *profiles;	/* NULL: none were wanted so far */
 	uint64_t profiles_ms;		/* when they are to be read next; UINT64_MAX: never */
 	struct known known;		/* processes that events tell of */
@@ -454,6 +458,28 @@ static void keep_cost(struct job *j, struct dtap *t)
 	pthread_mutex_unlock(&j->lock);
 }
 
+static int read_rows(struct job *j, struct dtap *t)
+{
+	int e;
+
+	families_begin(j->families);
+	e = dtap_aggregations(t, NULL, take_row, j->families);
+	if (!e)
+		e = families_end(j->families);
+	j->read_ms = now_ms();
+	return e;
+}
+
+/* Nobody has asked for long.  The probes of a SystemTap script would wait for it. */
+static void read_unread(struct job *j, struct dtap *t)
+{
+	int e = j->script->language == DTAP_D ? read_rows(j, t) : 0;
+
+	if (e && may_log(j))
+		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));
+	j->read_ms = now_ms();
+}
+
 /* Read the aggregations of @t, and give @format to who asked. */
 static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_t number)
 {
@@ -462,10 +488,7 @@ static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_
 
 	if (t) {
 		keep_cost(j, t);
-		families_begin(j->families);
-		e = dtap_aggregations(t, NULL, take_row, j->families);
-		if (!e)
-			e = families_end(j->families);
+		e = read_rows(j, t);
 	}
 	if (e)
 		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));
@@ -522,9 +545,10 @@ static void take_profiles(struct job *j, struct dtap *t)
 static int wait_ms(const struct job *j)
 {
 	int most = watchdog_wait_ms(j->watchdog);
-	uint64_t now = now_ms(), left = j->profiles_ms > now ? j->profiles_ms - now : 0;
+	uint64_t now = now_ms(), read = j->read_ms + UNREAD_MS, due = j->profiles_ms < read ? j->profiles_ms : read;
+	uint64_t left = due > now ? due - now : 0;
 
-	return j->profiles_ms == UINT64_MAX || (most >= 0 && left > (uint64_t)most) ? most : (int)left;
+	return most >= 0 && left > (uint64_t)most ? most : (int)left;
 }
 
 /* The outputs are used from now on, and those of before no longer. */
@@ -555,15 +579,17 @@ static void take_next(struct job *j)
 	next = j->next;
 	if (next) {
 		families_free(j->families);
-		if (!same_pairs(&j->config->labels, &next->labels))
-			forget_processes(&j->known);	/* those that have ended have no labels from now on */
+		if (!same_pairs(&j->config->labels, &next->labels)) {	/* those that have ended have none from now on */
+			forget_processes(&j->known);
+			folds_unlabel(&j->folds);
+		}
 		serve_config_drop(j->config);
 		use_outputs(&j->outputs, j->next_outputs);	/* never the last reference: the service has it */
 		use_outputs(&j->next_outputs, (struct job_outputs){ 0 });
 		j->config = next;
 		j->script = j->next_script;
 		j->next = NULL;
-		j->families = families_new(j->script, &next->labels, process_labels, j);
+		j->families = families_new(j->script, &next->labels, &j->folds, process_labels, j);
 		fini_counts(&j->series);
 		plan_profiles(j);
 	}
@@ -607,6 +633,8 @@ static bool follow(struct job *j, struct dtap *t)
 			return false;
 		if (now_ms() >= j->profiles_ms)
 			take_profiles(j, t);
+		if (now_ms() - j->read_ms >= UNREAD_MS)
+			read_unread(j, t);
 		e = dtap_turn(t, 0);
 	}
 	return true;
@@ -651,6 +679,7 @@ static void run(struct job *j)
 			return;
 		pause = 2 * pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : 2 * pause;
 	}
+	j->read_ms = now_ms();
 	set_up(j, true);
 	say_unbounded(j, t);
 	plan_profiles(j);
@@ -700,6 +729,7 @@ static void read_boot(struct job *j)
 static void release(struct job *j)
 {
 	families_free(j->families);
+	folds_fini(&j->folds);
 	profiles_free(j->profiles);
 	forget_processes(&j->known);
 	use_outputs(&j->outputs, (struct job_outputs){ 0 });
@@ -734,7 +764,7 @@ int job_start(struct serve_config *config, const struct serve_script *script, st
 	j->watchdog = watchdog;
 	j->budget = budget;
 	snprintf(j->name, sizeof(j->name), "%s", script->name);
-	j->families = families_new(script, &config->labels, process_labels, j);
+	j->families = families_new(script, &config->labels, &j->folds, process_labels, j);
 	read_boot(j);
 	pthread_mutex_init(&j->lock, NULL);
 	pthread_condattr_init(&monotonic);

@@ -1,6 +1,7 @@
 #include "cmd/serve/labels.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,25 @@ void labels_read(pid_t pid, const struct serve_pairs *environment, struct labels
 	read_values(proc, environment, ret);
 	if (proc >= 0)
 		close(proc);
+}
+
+int labels_copy(const struct labels *l, struct labels *ret)
+{
+	bool failed;
+
+	*ret = (struct labels){ .user = l->user, .is_gone = l->is_gone, .unit = strdup(l->unit ? l->unit : ""),
+				.container = strdup(l->container ? l->container : ""),
+				.interpreter = strdup(l->interpreter ? l->interpreter : ""),
+				.values = calloc(l->nvalues ? l->nvalues : 1, sizeof(*ret->values)) };
+	failed = !ret->unit || !ret->container || !ret->interpreter || !ret->values;
+	for (size_t i = 0; i < l->nvalues && !failed; i++) {
+		ret->values[i] = strdup(l->values[i] ? l->values[i] : "");
+		failed = !ret->values[i];
+		ret->nvalues++;
+	}
+	if (failed)
+		labels_fini(ret);
+	return failed ? -ENOMEM : 0;
 }
 
 void labels_fini(struct labels *l)

@@ -23,6 +23,7 @@ struct labels {
 
 /* @environment: names of labels with the variables' names.  Of a process that has ended, all is "". */
 void labels_read(pid_t pid, const struct serve_pairs *environment, struct labels *ret);
+int labels_copy(const struct labels *l, struct labels *ret);	/* 0 or -ENOMEM: *ret is empty */
 void labels_fini(struct labels *l);	/* accepts a zeroed one */
 
 /* The parts of a control group's path that name the unit and the container; appended to @unit and @container. */

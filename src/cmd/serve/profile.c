@@ -1,6 +1,7 @@
 #include "cmd/serve/profile.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,20 @@ void profiles_begin(struct profiles *p)
 	tallies_begin(&p->tallies);
 }
 
+/* The row has not grown, and is forgotten if its process has ended. */
+static int end_row(struct profiles *p, const struct dtap_row *row)
+{
+	for (size_t i = 0; i < row->nkeys; i++) {
+		if (row->keys[i].type == DTAP_STACK || row->keys[i].type == DTAP_STRING || !is_process(p->script, row->aggregation, i))
+			continue;
+		if (!kill((pid_t)row->keys[i].i, 0) || errno != ESRCH || !tallies_is_over(&p->tallies, row))
+			return 0;
+		tallies_forget(&p->tallies, row);
+		return DTAP_FORGET;
+	}
+	return 0;
+}
+
 int profiles_add(struct profiles *p, const struct dtap_row *row)
 {
 	const struct dtap_value *stack = stack_of(row);
@@ -191,7 +206,11 @@ int profiles_add(struct profiles *p, const struct dtap_row *row)
 	if (!stack || row->nbuckets || !kind_of(p->script, row, &kind))
 		return 0;
 	e = tallies_grow(&p->tallies, row, &growth);
-	if (e <= 0)
+	if (!e) {
+		free((void *)growth.buckets);
+		return end_row(p, row);
+	}
+	if (e < 0)
 		return e;
 	free((void *)growth.buckets);
 	g = group_of(p, row);

@@ -20,6 +20,7 @@ struct amount {
 struct tally {
 	struct amount was, now;		/* at the reading before, and so far in this one */
 	uint64_t reading;
+	bool is_over;			/* tallies_is_over() has been asked, and it has not grown since */
 };
 
 void tally_text(const struct dtap_value *v, struct strbuf *out)
@@ -114,9 +115,56 @@ static void begin_amount(struct tally *t)
 	t->now = (struct amount){ .buckets = was.buckets, .buckets_cap = was.buckets_cap };
 }
 
+static void release(struct tally *t)
+{
+	if (t) {
+		free(t->was.buckets);
+		free(t->now.buckets);
+	}
+	free(t);
+}
+
+static void forget_over(struct tallies *all)
+{
+	for (size_t i = 0; i < all->nover; i++) {
+		release(bytemap_del(&all->by_key, all->over[i].s, all->over[i].len));
+		free(all->over[i].s);
+	}
+	all->nover = 0;
+}
+
 void tallies_begin(struct tallies *all)
 {
+	forget_over(all);
 	all->reading++;
+}
+
+bool tallies_is_over(struct tallies *all, const struct dtap_row *row)
+{
+	struct strbuf key = { 0 };
+	struct tally *t;
+	bool was = false;
+
+	put_keys(row, &key);
+	t = bytemap_get(&all->by_key, strbuf_str(&key), key.len);
+	if (t) {
+		was = t->is_over;
+		t->is_over = true;
+	}
+	strbuf_fini(&key);
+	return was;
+}
+
+void tallies_forget(struct tallies *all, const struct dtap_row *row)
+{
+	struct strbuf key = { 0 };
+
+	put_keys(row, &key);
+	/* Without memory it stays: a row of its keys that comes later is smaller than it, which is a growth below 0. */
+	if (grow_array(&all->over, &all->over_cap, all->nover, sizeof(*all->over)))
+		all->over[all->nover++] = (struct tally_key){ key.s, key.len };
+	else
+		strbuf_fini(&key);
 }
 
 int tallies_grow(struct tallies *all, const struct dtap_row *row, struct dtap_row *growth)
@@ -149,6 +197,7 @@ int tallies_grow(struct tallies *all, const struct dtap_row *row, struct dtap_ro
 		more[i].count -= is_new && was ? was->count : 0;
 		grown |= more[i].count != 0;
 	}
+	t->is_over = t->is_over && !grown;
 	if (!add_row(&t->now, row))
 		return grown;
 	free(more);
@@ -159,10 +208,9 @@ void tallies_fini(struct tallies *all)
 {
 	struct tally *t;
 
-	for (size_t pos = 0; (t = bytemap_next(&all->by_key, &pos));) {
-		free(t->was.buckets);
-		free(t->now.buckets);
-		free(t);
-	}
+	forget_over(all);
+	free(all->over);
+	for (size_t pos = 0; (t = bytemap_next(&all->by_key, &pos));)
+		release(t);
 	bytemap_fini(&all->by_key);
 }

@@ -7,6 +7,7 @@
 #ifndef DTAP_CMD_SERVE_TALLY_H
 #define DTAP_CMD_SERVE_TALLY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytemap.h"
@@ -18,6 +19,8 @@ struct strbuf;
 struct tallies {
 	struct bytemap by_key;		/* struct tally, by the aggregation's name and the keys' texts */
 	uint64_t reading;
+	struct tally_key { char *s; size_t len; } *over;	/* forgotten with the next reading */
+	size_t nover, over_cap;
 };
 
 /* A new reading begins. */
@@ -31,6 +34,16 @@ void tallies_begin(struct tallies *t);
  * alone may be below 0.
  */
 int tallies_grow(struct tallies *t, const struct dtap_row *row, struct dtap_row *growth);
+
+/*
+ * The row has not grown in this reading, and its process has ended.  True if that was so in the reading before, too: nothing can
+ * come any more.
+ */
+bool tallies_is_over(struct tallies *t, const struct dtap_row *row);
+
+/* The row is forgotten after this reading; one of its keys is a new one then. */
+void tallies_forget(struct tallies *t, const struct dtap_row *row);
+
 void tallies_fini(struct tallies *t);	/* accepts a zeroed one */
 
 /* Append a key as text; a stack's frames with ';' between them. */

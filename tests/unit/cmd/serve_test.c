@@ -10,7 +10,9 @@
 
 #include "base/strbuf.h"
 #include "cmd/serve/config.h"
+#include "cmd/serve/fold.h"
 #include "cmd/serve/item.h"
+#include "cmd/serve/labels.h"
 #include "cmd/serve/tally.h"
 #include "dtap.h"
 
@@ -98,6 +100,114 @@ static void test_buckets(void **state)
 	tallies_fini(&t);
 }
 
+/* A row that has not grown in two readings after its process's end is over; one that is forgotten begins anew. */
+static void test_over(void **state)
+{
+	struct dtap_value key = { .type = DTAP_INT, .i = 7 };
+	struct dtap_row row = { .aggregation = "n", .function = "count", .keys = &key, .nkeys = 1, .value = { .type = DTAP_UINT, .u = 5 } };
+	struct dtap_row growth;
+	struct tallies t = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		tallies_begin(&t);
+		assert_int_equal(tallies_grow(&t, &row, &growth), 1);
+		assert_int_equal(growth.value.u, 5);
+		tallies_begin(&t);
+		assert_int_equal(tallies_grow(&t, &row, &growth), 0);
+		assert_false(tallies_is_over(&t, &row));
+		row.value.u = 6;	/* one that was on its way */
+		tallies_begin(&t);
+		assert_int_equal(tallies_grow(&t, &row, &growth), 1);
+		tallies_begin(&t);
+		assert_int_equal(tallies_grow(&t, &row, &growth), 0);
+		assert_false(tallies_is_over(&t, &row));
+		tallies_begin(&t);
+		assert_int_equal(tallies_grow(&t, &row, &growth), 0);
+		assert_true(tallies_is_over(&t, &row));
+		tallies_forget(&t, &row);
+		row.value.u = 5;
+	}
+	tallies_fini(&t);
+}
+
+/* --- folds --------------------------------------------------------------------------------------------- */
+
+struct seen { size_t n; uint64_t value; int64_t count; const char *release; };
+
+static int see(void *ctx, const struct dtap_row *row, const struct labels *l)
+{
+	struct seen *s = ctx;
+
+	s->n++;
+	s->value += row->value.u;
+	for (size_t i = 0; i < row->nbuckets; i++)
+		s->count += row->buckets[i].count;
+	s->release = l->nvalues ? l->values[0] : "none";
+	assert_string_equal(row->keys[1].s, "leaf");
+	return 0;
+}
+
+static void test_folds(void **state)
+{
+	char unit[] = "u", r1[] = "r1", r2[] = "r2", *values[][1] = { { r1 }, { r2 }, { r1 } };
+	struct dtap_bucket buckets[] = { { .from = 0, .count = 2 }, { .from = 1, .count = 4 } };
+	struct dtap_value keys[] = { { .type = DTAP_INT }, { .type = DTAP_STRING, .s = "leaf" } };
+	struct folds f = { 0 };
+	struct seen s = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct labels l = { .unit = unit, .values = values[i], .nvalues = 1 };
+		struct dtap_row row = { .aggregation = "n", .function = "sum", .keys = keys, .nkeys = 2,
+					.value = { .type = DTAP_UINT, .u = 10 }, .buckets = buckets, .nbuckets = 2 };
+
+		keys[0].i = 100 + i;
+		assert_int_equal(folds_add(&f, &row, 0, &l), 0);
+	}
+	folds_each(&f, see, &s);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.value, 30);
+	assert_int_equal(s.count, 18);
+	assert_int_equal(folds_unlabel(&f), 0);
+	s = (struct seen){ 0 };
+	folds_each(&f, see, &s);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.value, 30);
+	assert_string_equal(s.release, "none");
+	folds_fini(&f);
+}
+
+/* The least and the largest of all, signed or not. */
+static int see_value(void *ctx, const struct dtap_row *row, const struct labels *l)
+{
+	(void)l;
+	*(int64_t *)ctx = row->value.i;
+	return 0;
+}
+
+static void test_folded_extremes(void **state)
+{
+	static const int64_t given[] = { 3, -5, 9, 0 };
+
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct folds f = { 0 };
+		int64_t found = 77;
+
+		for (int i = 0; i < 4; i++) {
+			struct dtap_value key = { .type = DTAP_INT, .i = i };
+			struct dtap_row row = { .aggregation = "n", .function = most ? "max" : "min", .keys = &key, .nkeys = 1,
+						.value = { .type = DTAP_INT, .i = given[i] } };
+
+			assert_int_equal(folds_add(&f, &row, 0, NULL), 0);
+		}
+		folds_each(&f, see_value, &found);
+		assert_int_equal(found, most ? 9 : -5);
+		folds_fini(&f);
+	}
+}
+
 /* --- items --------------------------------------------------------------------------------------------- */
 
 static void test_item(void **state)
@@ -152,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readings), cmocka_unit_test(test_same_texts), cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_over), cmocka_unit_test(test_folds), cmocka_unit_test(test_folded_extremes),
 		cmocka_unit_test(test_item), cmocka_unit_test(test_addresses),
 	};
 

@@ -72,13 +72,27 @@ static void changed_image(void **state)
 	segment_free(&seg);
 }
 
+/* The number of a lane that a process has taken, and died with. */
+static int lane_of_dead(const struct shm *shm)
+{
+	struct shm_run run;
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		shm_run_init(&run, shm, -1, (uint32_t)getpid(), 6);
+		_exit((int)run.number);
+	}
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+
 static void lanes(void **state)
 {
 	uint32_t me = (uint32_t)getpid();
 	struct segment seg;
 	struct shm_run a, b, c, d, e;
 	struct shm shm;
-	pid_t child;
 
 	(void)state;
 	segment_make(&seg);
@@ -86,30 +100,21 @@ static void lanes(void **state)
 	assert_int_equal(shm_run_init(&a, &shm, 0, me, 5), 0);
 	assert_int_equal(shm_run_init(&b, &shm, -1, me, 5), 0);
 	assert_int_equal(b.number, 1);
-	child = fork();
-	if (!child) {
-		shm_run_init(&c, &shm, -1, (uint32_t)getpid(), 6);
-		_exit((int)c.number);
-	}
-	{
-		int status;
-
-		waitpid(child, &status, 0);
-		assert_int_equal(WEXITSTATUS(status), 2);
-	}
-	/* Free ones come first, then those of the dead. */
+	assert_int_equal(lane_of_dead(&shm), 2);
+	/* Those of the dead come before those that nobody has used. */
 	assert_int_equal(shm_run_init(&c, &shm, -1, me, 5), 0);
-	assert_int_equal(c.number, 3);
+	assert_int_equal(c.number, 2);
+	assert_int_equal(lane_of_dead(&shm), 3);
 	/* Who knows other numbers of processes cannot tell who is dead. */
 	shm.other_pids = true;
 	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), -EAGAIN);
 	shm.other_pids = false;
 	assert_int_equal(shm_run_init(&d, &shm, -1, me, 5), 0);
-	assert_int_equal(d.number, 2);
+	assert_int_equal(d.number, 3);
 	assert_int_equal(shm_run_init(&e, &shm, -1, me, 5), -EAGAIN);
 	shm_run_fini(&c);
 	assert_int_equal(shm_run_init(&e, &shm, -1, me, 5), 0);
-	assert_int_equal(e.number, 3);
+	assert_int_equal(e.number, 2);
 	shm_run_fini(&a);
 	shm_run_fini(&b);
 	shm_run_fini(&d);
