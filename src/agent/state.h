@@ -66,7 +66,7 @@ struct engine_quick {
 	uint64_t probe;
 };
 
-enum { ENGINE_ENDED = 16 };
+enum { ENGINE_ENDED = 64 };
 
 /*
  * A code object for whose events of @markers all programs have returned ABI_RUN_SETTLED, with its file and name, strs that
@@ -146,7 +146,7 @@ struct cost_state {
 
 /* --- the channels to tracers -------------------------------------------------------------------------- */
 
-enum { CONTROL_CHANNELS = 8, CONTROL_WAKERS = 16 };
+enum { CONTROL_CHANNELS = 32, CONTROL_WAKERS = 16 };
 
 /* @fd is set last and cleared first: 0 means that the row is free, 1 that a thread is filling it. */
 struct channel {

@@ -127,6 +127,22 @@ def test_each_script_counts_short_ones(interp, serve, programs):
 
 
 @pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.13")
+def test_many_scripts(interp, serve, programs):
+    """Twelve scripts, each a session of its own in the process."""
+    child = programs.start(interp.argv_of(PROGRAM))
+    scripts = "".join(f"  s{i}: {{ command: calls leaf, rule: mine }}\n" for i in range(12))
+    service = serve(f"listen: 127.0.0.1:0\n{rule(programs)}scripts:\n{scripts}")
+    for i in range(12):
+        traced(service, f"s{i}", 1)
+    programs.tell(child, "call", 7)
+    programs.tell(child, "fork", 3)
+    service.until(lambda found: all(total(found, f"dtap_s{i}_calls_total", function="leaf") == 10 for i in range(12)), "10 calls in each")
+    programs.end(child)
+    assert service.end() == 0
+
+
+@pytest.mark.needs_root
 @pytest.mark.interps("3.13")
 def test_openmetrics_and_bound(interp, serve, programs, tmp_path):
     """A bound on series, beyond which sums stay right; OpenMetrics' own rules; a text file; a refused configuration."""
@@ -210,11 +226,14 @@ print("free", flush=True)
 
 @pytest.mark.needs_root
 @pytest.mark.interps("3.13")
-def test_killed(interp, serve, programs):
-    """A service that is killed leaves no hook in the programs."""
+@pytest.mark.parametrize("n", [1, 12])
+def test_killed(interp, serve, programs, n):
+    """A service that is killed leaves no hook in the programs, also one with many scripts."""
     child = programs.start(interp.argv_of(HOOKED))
-    service = serve("listen: 127.0.0.1:0\n" + rule(programs) + "scripts: { calls: { command: calls, rule: mine } }\n")
-    traced(service, "calls", 1)
+    scripts = "".join(f"  s{i}: {{ command: calls, rule: mine }}\n" for i in range(n))
+    service = serve(f"listen: 127.0.0.1:0\n{rule(programs)}scripts:\n{scripts}")
+    for i in range(n):
+        traced(service, f"s{i}", 1)
     child.stdin.write("go\n")
     child.stdin.flush()
     assert child.stdout.readline() == "True\n"
