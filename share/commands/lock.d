@@ -12,6 +12,7 @@
  * @key: where WHERE stack
  * @sort: time
  * @needs: kernel
+ * @otherwise: outside
  * @option: frames int 3 so many functions of the stack make a row
  * @option: least int 0 only waits of so many microseconds at least
  *

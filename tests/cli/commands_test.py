@@ -1527,6 +1527,46 @@ def test_sample_as_an_ordinary_user(interp):
     assert result.code == 2 and "--hz: stacks can be read 1 to 1000 times a second" in result.err, result
 
 
+LOCKS_READ = """
+import json, threading, time
+def holds(lock):
+    with lock:
+        told.set()
+        go.wait()
+def wants(lock):
+    ready.set()
+    lock.acquire()
+    lock.release()
+for lock in threading.RLock(), threading.Lock():
+    told, ready, go = threading.Event(), threading.Event(), threading.Event()
+    threads = [threading.Thread(target=holds, args=(lock,))]
+    threads[0].start()
+    told.wait()
+    threads.append(threading.Thread(target=wants, args=(lock,)))
+    threads[1].start()
+    print(json.dumps({"lock": hex(id(lock)), "owner": threads[0].native_id}), flush=True)
+    ready.wait()
+    time.sleep(0.6)
+    go.set()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_locks_read_from_outside(interp, folder):
+    """Of a wait for an RLock and one for a Lock: which it is, who has it, where one waits, once."""
+    if interp.version.endswith("t"):
+        pytest.skip("its locks are not known")
+    result = folder((COMMANDS / "lock/outside.d").read_text(), "--json", "--hz", "50", "-c", interp.command(LOCKS_READ))
+    assert result.code == 0, result
+    rows = [row for row in lines(result.out) if row.get("where") and row["where"][0].endswith("(wants)") and row["what"] == "lock"]
+    told = [row for row in lines(result.out) if "where" not in row]
+    owners = {row["lock"].split()[-1]: row["owner"] for row in rows}
+    assert owners == {told[0]["lock"]: told[0]["owner"], told[1]["lock"]: 0}, result
+    assert {row["lock"].split()[0] for row in rows} == {"threading.RLock", "threading.Lock"}, result
+    assert {row["waits"] for row in rows} == {1} and all(row["longest_ns"] == row["time_ns"] > 0 for row in rows), result
+
+
 @pytest.mark.interps("3.13")
 def test_stacks_in_a_table(interp, folder):
     """A stack that is a key is a row of its own, and a list in JSON."""
@@ -1570,7 +1610,7 @@ def test_stacks_that_look_alike(interp, folder):
     (HEAD + " * @value: a\n" + CLAUSE, "6: @value: takes 3 words"),
     (HEAD + " * @value: a A colour\n" + CLAUSE, "6: there is no kind 'colour', but int, count"),
     (HEAD + " * @option: a int 1 one\n * @variant: a bool two\n" + CLAUSE, "7: option a is there twice"),
-    (HEAD + " * @reads: hz\n" + CLAUSE, "1: @reads: is for the output tree"),
+    (HEAD.replace("table", "events") + " * @reads: hz\n" + CLAUSE, "1: @reads: is for the outputs tree and table"),
     (HEAD.replace("table", "tree") + " * @reads: hz\n" + CLAUSE, "1: @reads: there is no @option 'hz' of the kind int"),
     (HEAD.replace("@summary", "summary") + CLAUSE, "1: the head has no line '@summary:'"),
 ])

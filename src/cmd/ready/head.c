@@ -323,8 +323,8 @@ static int find_reads(struct reading *r)
 
 	if (!h->reads)
 		return 0;
-	if (h->form != READY_TREE)
-		return mistake(r, "@reads: is for the output tree");
+	if (h->form != READY_TREE && h->form != READY_TABLE)
+		return mistake(r, "@reads: is for the outputs tree and table");
 	for (size_t i = 0; i < h->noptions; i++)
 		if (!strcmp(h->options[i].name, h->reads) && h->options[i].kind == READY_INT)
 			return 0;

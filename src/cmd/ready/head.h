@@ -30,8 +30,9 @@
  *					behind the script's own; option_NAME is then 1, else 0
  *	@otherwise: NAME		with @needs: who may not have the kernel's probes gets that file as a variant
  *	@note: WORDS			told on standard error when the run begins: what is different, and why
- *	@reads: NAME			trees: the stacks are read from outside, as dtap dump does, so many times a second
- *					as the option NAME says (reads.h); the script only says which processes
+ *	@reads: NAME			the stacks are read from outside, as dtap dump does, so many times a second as the
+ *					option NAME says (reads.h): trees of them, tables of what threads wait for; the
+ *					script only says which processes
  *
  * KIND is a row of kinds.def.  The script has a predicate "selected", true for the functions that were named.
  */

@@ -15,9 +15,21 @@
 
 enum { RATE_MAX = 1000, DEPTH = 120 };		/* frames, as those of the kernel's stacks: option ustackframes */
 
+/* What threads wait for at a place. */
+struct wait {
+	uint64_t pid, owner;
+	const char *what;
+	char *lock;
+	char **frames;			/* the innermost first */
+	size_t n;
+	int64_t waits, ns, longest_ns;
+};
+
 /* A thread at the last reading. */
 struct seen {
 	uint32_t tid;
+	struct wait *waits;		/* NULL: it does not */
+	uint64_t since_ns;		/* when that began */
 	uint64_t ran_ns, at_ns;		/* its CPU time, and when that was read */
 	uint64_t left_ns;		/* of its CPU time, what is not yet a sample */
 };
@@ -42,7 +54,8 @@ struct ready_reads {
 	uint64_t period_ns, due_ns;
 	struct process *v;
 	size_t n, cap;
-	struct bytemap stacks;
+	struct bytemap stacks, waits;
+	size_t frames;			/* of a wait */
 	struct strbuf text;		/* scratch */
 };
 
@@ -50,11 +63,17 @@ struct ready_reads *ready_reads_new(const struct ready_run *r)
 {
 	const struct ready_head *h = &r->req->head;
 	struct ready_reads *s = calloc(1, sizeof(*s));
+	size_t frames = DEPTH;
 	long rate = 0;
 
-	for (size_t i = 0; i < h->noptions; i++)
+	for (size_t i = 0; i < h->noptions; i++) {
+		long n = h->options[i].kind == READY_INT ? strtol(ready_value(&h->options[i]), NULL, 10) : 0;
+
 		if (!strcmp(h->options[i].name, h->reads))
-			rate = strtol(ready_value(&h->options[i]), NULL, 10);
+			rate = n;
+		else if (!strcmp(h->options[i].name, "frames"))
+			frames = n > 0 && n < DEPTH ? (size_t)n : DEPTH;
+	}
 	if (!s)
 		fprintf(stderr, "dtap %s: out of memory\n", h->name);
 	if (s && (rate < 1 || rate > RATE_MAX)) {
@@ -64,6 +83,7 @@ struct ready_reads *ready_reads_new(const struct ready_run *r)
 	}
 	if (s) {
 		s->head = h;
+		s->frames = frames;
 		s->period_ns = 1000000000 / (uint64_t)rate;
 	}
 	return s;
@@ -75,6 +95,15 @@ static void free_stack(struct stack *k)
 		free(k->frames[i]);
 	free(k ? k->frames : NULL);
 	free(k);
+}
+
+static void free_wait(struct wait *w)
+{
+	for (size_t i = 0; w && i < w->n; i++)
+		free(w->frames[i]);
+	free(w ? w->frames : NULL);
+	free(w ? w->lock : NULL);
+	free(w);
 }
 
 /* What is there of a process goes, when it ends or the run does. */
@@ -100,6 +129,10 @@ void ready_reads_free(struct ready_reads *s)
 	for (struct stack *k; (k = bytemap_next(&s->stacks, &pos)); )
 		free_stack(k);
 	bytemap_fini(&s->stacks);
+	pos = 0;
+	for (struct wait *w; (w = bytemap_next(&s->waits, &pos)); )
+		free_wait(w);
+	bytemap_fini(&s->waits);
 	while (s->n)
 		forget(s, s->n - 1);
 	free(s->v);
@@ -197,6 +230,78 @@ static struct stack *stack_of(struct ready_reads *s, const struct dtap_thread *t
 	return k;
 }
 
+/* --- waits --------------------------------------------------------------------------------------------- */
+
+static struct wait *new_wait(const struct ready_reads *s, const struct dtap_thread *t, const char *what, const char *lock)
+{
+	struct wait *w = calloc(1, sizeof(*w));
+	struct strbuf text = { 0 };
+
+	if (!w)
+		return NULL;
+	*w = (struct wait){ .pid = t->pid, .owner = t->wait.owner_tid, .what = what, .lock = strdup(lock),
+			    .frames = calloc(s->frames, sizeof(*w->frames)) };
+	for (size_t i = 0; w->frames && i < t->nframes && w->n < s->frames; i++) {
+		strbuf_clear(&text);
+		strbuf_printf(&text, "[ %s:%" PRIu32 " (%s) ]", t->frames[i].file, t->frames[i].line, t->frames[i].function);
+		w->frames[w->n] = strdup(strbuf_str(&text));
+		if (!w->frames[w->n])
+			break;
+		w->n++;
+	}
+	strbuf_fini(&text);
+	if (!w->lock || !w->frames) {
+		free_wait(w);
+		return NULL;
+	}
+	return w;
+}
+
+/* What the thread waits for, there; NULL: for nothing that is known. */
+static struct wait *wait_of(struct ready_reads *s, const struct dtap_thread *t)
+{
+	static const char *const whats[] = { [DTAP_WAIT_GIL] = "GIL", [DTAP_WAIT_LOCK] = "lock", [DTAP_WAIT_THREAD] = "thread" };
+	enum dtap_wait_kind kind = t->knows_locks || t->knows_gil ? t->wait.kind : DTAP_WAIT_UNKNOWN;
+	uint64_t key[] = { t->pid, kind, t->wait.owner_tid, kind == DTAP_WAIT_LOCK && t->wait.nobjects ? t->wait.objects[0].address : 0 };
+	char lock[128] = "";
+	struct wait *w;
+
+	if (kind == DTAP_WAIT_UNKNOWN || kind >= sizeof(whats) / sizeof(whats[0]) || !t->nframes)
+		return NULL;
+	if (key[3])
+		snprintf(lock, sizeof(lock), "%.80s 0x%" PRIx64, t->wait.objects[0].type, key[3]);
+	strbuf_clear(&s->text);
+	strbuf_add(&s->text, (const char *)key, sizeof(key));
+	for (size_t i = 0; i < t->nframes && i < s->frames; i++)
+		strbuf_printf(&s->text, "%s:%" PRIu32 " %s", t->frames[i].file, t->frames[i].line, t->frames[i].function);
+	w = bytemap_get(&s->waits, s->text.s, s->text.len);
+	if (w)
+		return w;
+	w = new_wait(s, t, whats[kind], kind == DTAP_WAIT_GIL ? "GIL" : lock);
+	if (w && bytemap_set(&s->waits, s->text.s, s->text.len, w)) {
+		free_wait(w);
+		w = NULL;
+	}
+	return w;
+}
+
+/* The thread waits at @now: since then, or the same wait as at the last reading. */
+static void add_wait(struct ready_reads *s, const struct dtap_thread *t, const struct seen *was, struct seen *now)
+{
+	struct wait *w = now->waits = wait_of(s, t);
+	int64_t took;
+
+	if (!w)
+		return;
+	now->since_ns = was->waits == w ? was->since_ns : was->at_ns;
+	took = (int64_t)(now->at_ns - now->since_ns);
+	w->waits += was->waits != w;
+	w->ns += (int64_t)(now->at_ns - was->at_ns);
+	w->longest_ns = took > w->longest_ns ? took : w->longest_ns;
+}
+
+/* --- a reading's threads ------------------------------------------------------------------------------- */
+
 struct reading {
 	struct ready_reads *s;
 	struct process *p;
@@ -216,6 +321,10 @@ static void add_time(struct reading *r, const struct dtap_thread *t, struct seen
 	was = r->at < p->nbefore ? &p->before[r->at] : NULL;
 	if (!was || was->tid != now->tid || now->ran_ns < was->ran_ns)
 		return;
+	if (r->s->head->form == READY_TABLE) {
+		add_wait(r->s, t, was, now);
+		return;
+	}
 	took = now->at_ns - was->at_ns;
 	ran = now->ran_ns - was->ran_ns;
 	now->left_ns = was->left_ns + ran;
@@ -289,12 +398,48 @@ static int64_t value_of(const struct stack *k, enum ready_kind kind)
 	return kind == READY_BUSY ? k->ran_ns : kind == READY_SAMPLES ? k->samples : k->waited_ns;
 }
 
+static struct dtap_value key_of(const struct wait *w, const char *name)
+{
+	if (!strcmp(name, "what") || !strcmp(name, "lock"))
+		return (struct dtap_value){ .type = DTAP_STRING, .s = *name == 'w' ? w->what : w->lock };
+	if (!strcmp(name, "where"))
+		return (struct dtap_value){ .type = DTAP_STACK, .stack = { (const char *const *)w->frames, w->n } };
+	return (struct dtap_value){ .type = DTAP_UINT, .u = !strcmp(name, "owner") ? w->owner : w->pid };
+}
+
+static int wait_rows(const struct ready_reads *s, int (*row)(void *ctx, const struct dtap_row *row), void *ctx)
+{
+	const struct ready_head *h = s->head;
+	struct dtap_value keys[READY_COLUMNS];
+	const struct wait *w;
+	size_t pos = 0;
+	int e = 0;
+
+	while (!e && (w = bytemap_next(&s->waits, &pos))) {
+		const struct { const char *name, *function; int64_t n; } values[] = {
+			{ "waits", "count", w->waits }, { "time", "sum", w->ns }, { "longest", "max", w->longest_ns },
+		};
+		size_t nkeys = 0;
+
+		for (size_t i = 0; i < h->ncolumns; i++)
+			if (h->columns[i].is_key)
+				keys[nkeys++] = key_of(w, h->columns[i].name);
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !e; i++) {
+			struct dtap_row one = { .aggregation = values[i].name, .function = values[i].function, .keys = keys, .nkeys = nkeys,
+						.value = { .type = DTAP_INT, .i = values[i].n } };
+
+			e = row(ctx, &one);
+		}
+	}
+	return e;
+}
+
 int ready_reads_rows(const struct ready_reads *s, int (*row)(void *ctx, const struct dtap_row *row), void *ctx)
 {
 	const struct ready_head *h = s->head;
 	const struct stack *k;
 	size_t pos = 0;
-	int e = 0;
+	int e = h->form == READY_TABLE ? wait_rows(s, row, ctx) : 0;
 
 	while (!e && (k = bytemap_next(&s->stacks, &pos))) {
 		const struct dtap_value keys[] = {
