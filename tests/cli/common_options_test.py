@@ -133,11 +133,9 @@ def test_rows(interp, command):
         result = dtap(*command.split(), "-n", "2", "--json", "-c", interp.command(STEPS), *words_for(command))
         assert sum("duration_ns" in row for row in lines(result.out)) == 2, result
         return
-    for words, titles in (([], 1), (["--json"], 0), (["-o", "/dev/stdout.csv"], 1)):
-        if words[:1] == ["-o"]:
-            os.makedirs(interp.dir, exist_ok=True)
-            words = ["-o", interp.dir / "rows.csv"]
-        result = dtap(*command.split(), "-n", "2", *words, "-c", interp.command(STEPS), *words_for(command))
+    for words, titles in (([], 1), (["--json"], 0), (["-o", interp.dir / "rows.csv"], 1)):
+        once = ["-i", "1000"] if head(command, "live") else []
+        result = dtap(*command.split(), *once, "-n", "2", *words, "-c", interp.command(STEPS), *words_for(command))
         assert result.code == 0, result
         text = result.out if words[:1] != ["-o"] else (interp.dir / "rows.csv").read_text()
         rows = [line for line in text.splitlines() if line and '"told"' not in line]
@@ -154,7 +152,7 @@ def test_intervals(interp, start, command):
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert program.stdout.readline() == "ready\n"
     tracer = subprocess.Popen([str(w) for w in (DTAP, command, "-o", interp.dir / "all.jsonl", "-i", "0.3", "-p", program.pid,
-                                                *words_for(command))], stderr=subprocess.PIPE)
+                                                *words_for(command))], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     text = interp.dir / "all.jsonl"
     silent = {"imports", "tasks", "lock", "gil"}        # of which this program does nothing, or not for sure
 

@@ -13,8 +13,8 @@
  * that called it, with their lines.  What an operator, an await or a with statement does is no call of a function: (nothing) is in
  * IN if none was called.  The stack in C and in the kernel is not there, since they are told from within the process, as an
  * ordinary user can: for root dtap record --sample has it, and dtap lock who waits for locks.
- * Each call of a function of C in the program costs some ten nanoseconds, each within calls of FUNCTION a microsecond, and where it
- * can wait some ten, since its arguments are shown.
+ * Each call of a function of C in the program costs some ten nanoseconds, each within calls of FUNCTION one to three microseconds,
+ * and where it can wait up to a hundred, since its arguments are shown: name functions that are called some hundred times a second.
  */
 
 /* Of each call that is going on, the longest of the functions of C. */
