@@ -96,12 +96,8 @@ int option_rate(const char *s, int64_t *ns)
 
 	if (parse_int(s, &end, &n) || n < 0)
 		return -EINVAL;
-	if (!n) {	/* as often as possible */
-		*ns = 1;
-		return 0;
-	}
 	if (!*end || !strcasecmp(end, "hz")) {
-		*ns = n > ns_per_s ? 1 : ns_per_s / n;
+		*ns = !n || n > ns_per_s ? 1 : ns_per_s / n;
 		return 0;
 	}
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -109,7 +105,7 @@ int option_rate(const char *s, int64_t *ns)
 			continue;
 		if (n > INT64_MAX / units[i].ns)
 			return -EINVAL;
-		*ns = n * units[i].ns;
+		*ns = n ? n * units[i].ns : 1;
 		return 0;
 	}
 	return -EINVAL;

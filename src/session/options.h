@@ -46,7 +46,7 @@ bool option_is_dynamic(const char *name);
  */
 int options_from_environment(struct options *o, char *const *environ, struct strbuf *err);
 
-/* Values as users write them: "4m" in bytes; "10ms" or "20hz" in ns.  0 or -EINVAL. */
+/* Values as users write them: "4m" in bytes; "10ms" or "20hz" in ns, of 0 the least, 1.  0 or -EINVAL. */
 int option_size(const char *s, int64_t *bytes);
 int option_rate(const char *s, int64_t *ns);
 

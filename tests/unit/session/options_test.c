@@ -36,8 +36,9 @@ static void reads_rates(void **state)
 		const char *text;
 		int64_t ns;
 	} good[] = { { "1hz", 1000000000 }, { "20", 50000000 }, { "10ms", 10000000 }, { "2s", 2000000000 },
-		     { "1min", 60000000000 }, { "3us", 3000 }, { "1day", 86400000000000 } };
-	static const char *const bad[] = { "", "0", "-1hz", "1fortnight", "hz", "9999999999d" };
+		     { "1min", 60000000000 }, { "3us", 3000 }, { "1day", 86400000000000 },
+		     { "0", 1 }, { "0hz", 1 }, { "0ms", 1 } };
+	static const char *const bad[] = { "", "-1hz", "1fortnight", "0fortnight", "hz", "9999999999d" };
 	int64_t v;
 	size_t i;
 
@@ -82,7 +83,7 @@ static void says_what_an_option_takes(void **state)
 		{ "quiet", "-1", "option 'quiet' takes no value, or on or off, not '-1'", -EINVAL },
 		{ "linktype", "coff", "option 'linktype' takes elf or dof, not 'coff'", -EINVAL },
 		{ "quiet", "maybe", "option 'quiet' takes no value, or on or off, not 'maybe'", -EINVAL },
-		{ "switchrate", "0", "option 'switchrate' takes a rate such as 10hz or 50ms, not '0'", -EINVAL },
+		{ "switchrate", "-1", "option 'switchrate' takes a rate such as 10hz or 50ms, not '-1'", -EINVAL },
 		{ "place", "moon", "option 'place' takes auto, kernel or target, not 'moon'", -EINVAL },
 	};
 	struct strbuf err = { 0 };
