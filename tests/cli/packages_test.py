@@ -12,6 +12,7 @@ import harness
 
 TOP = harness.TOP
 DEBIAN = TOP / "debian"
+MUSL = pathlib.Path(os.environ.get("DTAP_CACHE", "/var/cache/dtap")) / "musl/3.11"
 BINARIES = ("dtap", "dtap-compat", "libdtap0", "libdtap-dev")
 RPMS = {"": "dtap", "compat": "dtap-compat", "libs": "libdtap0", "devel": "libdtap-dev"}
 # What a package of a distribution leaves to a build with pandoc.
@@ -161,6 +162,9 @@ def debs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tarball(tmp_path_factory):
+    """The static program; DTAP_TARBALL names one that is made."""
+    if os.environ.get("DTAP_TARBALL"):
+        return pathlib.Path(os.environ["DTAP_TARBALL"])
     need("meson", "clang")
     found = package("static", tmp_path_factory.mktemp("static"))
     assert len(found) == 1
@@ -256,6 +260,28 @@ def test_static_program_needs_nothing(tarball, tmp_path):
     assert result.code == 0 and result.out.strip() == "odd 4322", result
     result = Root(root).run(inside, "calls", "--user", "nobody-of-that-name")
     assert "there is no user" in result.err, result
+
+
+@pytest.mark.nightly
+@pytest.mark.needs_bpf
+@pytest.mark.skipif(not (MUSL / "bin/python3").exists(), reason="no CPython on musl: sudo tools/pythons musl")
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_in_a_root_of_musl_alone(tarball, tmp_path, place):
+    """As in Alpine: no glibc, and nothing but the interpreter, its C library and the static program."""
+    root = tmp_path / "root"
+    for folder in "etc", "proc", "sys", "dev", "tmp", "lib":
+        (root / folder).mkdir(parents=True)
+    loader = pathlib.Path(f"/lib/ld-musl-{os.uname().machine}.so.1")
+    shutil.copy(loader.resolve(), root / "lib" / loader.name)
+    shutil.copytree(MUSL, root / str(MUSL).lstrip("/"), symlinks=True)
+    shutil.unpack_archive(tarball, root / "opt")
+    for name in "howto_call_stack.d", "call_stack.py":
+        shutil.copy(TOP / "tests/python/data" / name, root / "tmp")
+    [program] = root.glob("opt/*/bin/dtrace")
+    done = Root(root).run(f"/{program.relative_to(root)}", "-q", "-x", f"place={place}", "-x", "agent=always", "-s", "/tmp/howto_call_stack.d", "-c",
+                          f"{MUSL}/bin/python3 -S /tmp/call_stack.py")
+    wanted = (TOP / "tests/python/data/howto_call_stack.out").read_text().splitlines()
+    assert done.code == 0 and harness.in_time_order(done.out) == wanted, done
 
 
 @pytest.mark.nightly

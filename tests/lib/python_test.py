@@ -195,10 +195,10 @@ def check_wheel(wheel):
         assert {"dtap-agent.so", "dtap-agent-musl.so"} <= {os.path.basename(name) for name in names}
 
 
-def check_installed(interp, site):
-    """The command of the package in folder @site and its API, in a process of the interpreter."""
-    env = {name: text for name, text in os.environ.items() if name != "DTAP_PROGRAM"}
-    env.update(PYTHONPATH=interp.inside(site), PYTHONDONTWRITEBYTECODE="1")
+def check_installed(interp, site=None):
+    """The command of the package and its API, in a process of the interpreter that has it, or by the folder @site."""
+    env = {name: text for name, text in os.environ.items() if name not in ("DTAP_PROGRAM", "PYTHONPATH")}
+    env.update({"PYTHONPATH": interp.inside(site)} if site else {}, PYTHONDONTWRITEBYTECODE="1")
     env["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", "")     # the agent is preloaded, too
     program = interp.add('import dtap\ndef f(): pass\nwith dtap.calls("f") as c: f(); f()\nprint(dtap.version(), c["f"])')
     result = run([*interp.argv, program], env=env)
@@ -225,9 +225,11 @@ def test_wheel(interp, tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """The wheel as it is given to others."""
+    """The wheel as it is given to others; DTAP_WHEEL names one that is made."""
     if not shutil.which("clang"):
         pytest.skip("clang is not installed: tools/need packages")
+    if os.environ.get("DTAP_WHEEL"):
+        return pathlib.Path(os.environ["DTAP_WHEEL"])
     folder = tmp_path_factory.mktemp("package")
     subprocess.run([TOP / "tools/package", "wheel", folder], stdin=subprocess.DEVNULL, check=True, timeout=3000)
     return next(folder.iterdir())
@@ -236,15 +238,20 @@ def package(tmp_path_factory):
 @pytest.mark.nightly
 @pytest.mark.needs_bpf
 def test_package_is_installed(package, interp, tmp_path):
-    """By pip, without a network and a compiler, for each interpreter."""
+    """In a new virtual environment of each interpreter, by pip, without a network and a compiler."""
     check_wheel(package)
+    assert run([*interp.argv, "-m", "venv", "--without-pip", interp.inside(interp.dir / "env")]).code == 0
+    [site] = (interp.dir / "env").glob("lib/python*/site-packages")
     result = run([PYTHON, "-m", "pip", "install", "--quiet", "--no-index", "--no-compile", "--only-binary=:all:", "--platform",
-                  re.search(r"manylinux\w+", package.name)[0], "--python-version", interp.version, "--target",
-                  interp.dir / "site", package],
+                  re.search(r"manylinux\w+", package.name)[0], "--python-version", interp.version, "--target", site, package],
                  env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "HOME": str(tmp_path)})
     assert result.code == 0, result
-    assert "from dtap._program import main" in (interp.dir / "site/bin/dtap").read_text()
-    check_installed(interp, interp.dir / "site")
+    assert "from dtap._program import main" in (site / "bin/dtap").read_text()
+    inside = harness.Interp(interp.version, [*interp.argv[:-1], interp.inside(interp.dir / "env/bin/python")])
+    try:
+        check_installed(inside)
+    finally:
+        inside.close()
 
 
 @pytest.mark.nightly
