@@ -46,6 +46,9 @@ class Calls(Mapping[str, int]):
         finally:
             self._is_done = True
             self._run.__exit__(kind, error, trace)
+        missed = [m.text for m in self._run.messages if "does not supply everything" in m.text]
+        if missed and not kind:
+            raise Error(f"not all calls were counted: {missed[0].strip().lstrip('# ')}", self._run.messages)
         if self._run.lost and not kind:
             words = ", ".join([f"{n} {what}s" for what, n in self._run.lost.items()])
             raise Error(f"not all calls were counted: {words} lost", self._run.messages)
