@@ -133,6 +133,15 @@ enum ir_show {
 	IR_SHOW_WORDS = 64,	/* + WORDS_X: in words (lang/words.def) */
 };
 
+/*
+ * In a string: IR_MARK, the hexadecimal numbers of an enum ir_show and of a list of addresses with a comma between,
+ * IR_MARK_END stand for that text.  IR_MARK_AS, a hexadecimal enum ir_show, IR_MARK_AS before a mark say how it is shown
+ * instead.
+ */
+#define IR_MARK "\001"
+#define IR_MARK_END "\002"
+#define IR_MARK_AS "\003"
+
 /* No memory is at this address, which is not canonical, and nobody passes it. */
 #define IR_READABLE INT64_C(-0x70c2a3f164e58dba)
 

@@ -29,6 +29,15 @@ static struct target *held(const struct dtap *t)
 
 /* --- pass 3 ------------------------------------------------------------------------------------------- */
 
+static bool is_number(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	strtoll(text, &end, 0);
+	return end != text && !*end && !errno;
+}
+
 /* Set a global's initial value, converted to its type. */
 static void set_global(struct dtap *t, struct stp_var *v, const char *value)
 {
@@ -43,15 +52,21 @@ static void set_global(struct dtap *t, struct stp_var *v, const char *value)
 	v->init = n;
 }
 
-static bool set_global_named(struct dtap *t, const char *name, const char *value)
+static struct stp_var *find_global(const struct dtap *t, const char *name)
 {
-	for (struct stp_var *v = stp_run_of(t)->prog->globals.first; v; v = v->next) {
-		if (strcmp(v->name, name) || v->arity > 0 || v->is_private)
-			continue;
+	struct stp_var *v = stp_run_of(t)->prog->globals.first;
+
+	while (v && (strcmp(v->name, name) || v->arity > 0 || v->is_private || v->type == STP_STATS))
+		v = v->next;
+	return v;
+}
+
+static void set_own(struct dtap *t, const char *name, const char *value)
+{
+	struct stp_var *v = find_global(t, name);
+
+	if (v)
 		set_global(t, v, value);
-		return true;
-	}
-	return false;
 }
 
 /* Set the globals whose values the tapset cannot determine. */
@@ -62,9 +77,9 @@ static void set_own_globals(struct dtap *t)
 	struct tm tm = { 0 };
 
 	localtime_r(&now, &tm);
-	set_global_named(t, "_stap_target", arena_printf(t->arena, "%d", (int)target));
-	set_global_named(t, "_stap_tz_west", arena_printf(t->arena, "%ld", -tm.tm_gmtoff));
-	set_global_named(t, "_stap_tz_name", arena_strdup(t->arena, tm.tm_zone ? tm.tm_zone : "UTC"));
+	set_own(t, "_stap_target", arena_printf(t->arena, "%d", (int)target));
+	set_own(t, "_stap_tz_west", arena_printf(t->arena, "%ld", -tm.tm_gmtoff));
+	set_own(t, "_stap_tz_name", arena_strdup(t->arena, tm.tm_zone ? tm.tm_zone : "UTC"));
 }
 
 static int set_globals(struct dtap *t)
@@ -73,10 +88,16 @@ static int set_globals(struct dtap *t)
 	for (size_t i = 0; i < t->globals.n; i++) {
 		const char *text = t->globals.v[i], *eq = strchr(text, '=');
 		char *name = arena_strndup(t->arena, text, eq ? (size_t)(eq - text) : strlen(text));
+		struct stp_var *v = eq ? find_global(t, name) : NULL;
 
-		if (eq && set_global_named(t, name, eq + 1))
+		if (v && (v->type == STP_STRINGS || is_number(eq + 1))) {
+			set_global(t, v, eq + 1);
 			continue;
-		lib_error(t, "-G %s: the script has no global variable of that name that is no array", text);
+		}
+		if (v)
+			lib_error(t, "-G %s: the variable is a number, and '%s' is none", text, eq + 1);
+		else
+			lib_error(t, "-G %s: the script has no global variable of that name that is no array", text);
 		return -EINVAL;
 	}
 	return 0;

@@ -56,6 +56,7 @@ const char *names_kernel(struct names *n, uint64_t addr, char *buf, size_t size)
  * Print stack @number by @show, IR_SHOW_FRAMES_FULL or a later one (SystemTap's tapset reference, "User-space stack and
  * symbol functions").
  */
+bool names_knows(const struct names *n, uint64_t number);
 void names_put_shown(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number);
 
 /*

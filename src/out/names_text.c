@@ -230,6 +230,11 @@ static void put_frame(struct out_sink *s, const struct frame *f, enum ir_show sh
 	}
 }
 
+bool names_knows(const struct names *n, uint64_t number)
+{
+	return names_stack(n, number) != NULL;
+}
+
 void names_put_shown(const struct names *n, struct out_sink *s, enum ir_show show, uint64_t number)
 {
 	const struct stack *st = names_stack(n, number);

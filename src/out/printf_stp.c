@@ -7,8 +7,10 @@
  */
 #include "out/printf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/words.h"
@@ -114,6 +116,56 @@ static void put_shown(struct out_sink *s, const struct out_spec *spec, enum ir_s
 	out_close(&text);
 }
 
+/* The mark at @text (ir.h, IR_MARK): its end, or NULL if it is none.  *show is changed by a mark alone. */
+static const char *read_mark(const char *text, enum ir_show *show, uint64_t *number)
+{
+	unsigned int how;
+	char *end;
+
+	if (*text != *IR_MARK || !isxdigit((unsigned char)text[1]))
+		return NULL;
+	how = (unsigned int)strtoul(text + 1, &end, 16);
+	if (*end != ',' || !isxdigit((unsigned char)end[1]) || how < IR_SHOW_FRAMES_FULL || how > IR_SHOW_SOURCE_LINE)
+		return NULL;
+	*number = strtoull(end + 1, &end, 16);
+	if (*end != *IR_MARK_END)
+		return NULL;
+	*show = (enum ir_show)how;
+	return end + 1;
+}
+
+/* Print a string with the texts that its marks stand for. */
+static void put_marked(struct out_sink *s, const struct out_spec *spec, const char *text)
+{
+	struct out_sink all;
+
+	out_open_mem(&all);
+	while (*text) {
+		enum ir_show show = IR_SHOW_NUMBER, as = IR_SHOW_NUMBER;
+		const char *at = text, *end;
+		uint64_t number;
+		char *behind;
+
+		while (*at == *IR_MARK_AS) {	/* the first one counts: sprint_usyms() of what sprint_usyms() gave */
+			unsigned int how = (unsigned int)strtoul(at + 1, &behind, 16);
+
+			if (*behind != *IR_MARK_AS || how < IR_SHOW_FRAMES_FULL || how > IR_SHOW_SOURCE_LINE)
+				break;
+			as = as ? as : (enum ir_show)how;
+			at = behind + 1;
+		}
+		end = read_mark(at, &show, &number);
+		if (end && s->names && names_knows(s->names, number)) {
+			names_put_shown(s->names, &all, as ? as : show, number);
+			text = end;
+		} else {	/* also what only looks like one: a string of the traced process */
+			out_putc(&all, *text++);
+		}
+	}
+	out_field_string(s, spec, out_text(&all));
+	out_close(&all);
+}
+
 int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_spec *spec,
 		 const struct ir_value *v, const struct ir_slot *slot)
 {
@@ -136,7 +188,10 @@ int out_conv_stp(struct out_sink *s, const struct fmt_conv *c, const struct out_
 	}
 	switch (c->letter) {
 	case 's':
-		out_field_string(s, spec, v->s);
+		if (strchr(v->s, *IR_MARK))
+			put_marked(s, spec, v->s);
+		else
+			out_field_string(s, spec, v->s);
 		return 0;
 	case 'd':
 	case 'i':

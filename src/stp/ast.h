@@ -44,6 +44,9 @@ enum stp_stat {
 };
 
 /* A global, or a local or parameter of a function or handler. */
+/* What a text may contain that only the tracer knows (places.c). */
+enum stp_mark { STP_MARK_NONE, STP_MARK_STACK, STP_MARK_NAME };
+
 struct stp_var {
 	const char *name;
 	struct src_pos pos;		/* global, parameter: of the declaration; local: of the first use */
@@ -72,6 +75,7 @@ struct stp_var {
 	enum { STP_USE_UNKNOWN, STP_USE_PRINTED, STP_USE_ANY } use;	/* lower_late.c: of a parameter */
 	bool known;			/* lower_call.c: a parameter that is @known_value in the call that is expanded */
 	int64_t known_value;
+	enum stp_mark mark, key_mark;	/* places.c: of values, and of an array's keys */
 	bool used;			/* display.c: its value is used */
 	bool is_set;			/* display.c: it is changed otherwise than by ++ and += */
 	const void *target;		/* autocast.c: what the value, or an element's, points to, or NULL */
@@ -160,6 +164,7 @@ struct stp_node {
 	int64_t hist[3];		/* HIST */
 	const char *str;		/* STR MATCH PRINT (format or delimiter); CAST: the type; NUL-terminated */
 	size_t str_len;
+	struct src_pos str_pos;		/* MATCH: of the expression */
 	const char *module;		/* @cast @var, or NULL */
 	struct stp_part *parts;		/* TARGET CAST DEREF */
 	size_t nparts, parts_cap;
@@ -276,6 +281,7 @@ struct stp_func {
 	bool pure;			/* elide.c: nobody sees that it was called */
 	const void *target;		/* autocast.c: what the result points to, or NULL */
 	bool targets;			/* autocast.c: values point to different things */
+	enum stp_mark mark_of_result;	/* places.c */
 	unsigned int mark;		/* loops.c: seen in the search of that number */
 	bool recursive;			/* lower_call.c: it calls itself, maybe through others */
 	const struct stp_func *seen;	/* lower_call.c: where that was looked for last */

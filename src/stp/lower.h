@@ -245,6 +245,9 @@ void stp_lower_read_string(struct lower *l, struct stp_node *call, const ir_reg 
 			   struct ir_var *instead);
 
 /* The string from @format and the @n values @vals. */
+/* The name of an address, or a stack, that is @n's value: a string with a mark (ir.h, IR_MARK). */
+ir_reg stp_lower_mark(struct lower *l, struct stp_node *n);
+
 ir_reg stp_lower_sprintf(struct lower *l, const char *format, const ir_reg *vals, unsigned int n);
 
 /* --- lower_call.c ------------------------------------------------------------------------------------ */

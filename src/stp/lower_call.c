@@ -236,9 +236,7 @@ static ir_reg lower_builtin(struct lower *l, struct stp_node *n, const ir_reg *a
 	case STP_BY_CODE:
 		return b->lower(l, n, args);
 	case STP_BY_SHOW:
-		stp_lower_refuse(l, n, "make it an argument of print, printf or another print",
-				 "names of addresses are known only where they are printed");
-		return stp_lower_dummy(l, b->result);
+		return stp_lower_mark(l, n);
 	default:
 		stp_lower_refuse(l, n, b->instead, "the function is not available");
 		return b->result == STP_UNKNOWN ? IR_NO_REG : stp_lower_dummy(l, b->result);
@@ -250,8 +248,8 @@ ir_reg stp_lower_call(struct lower *l, struct stp_node *n)
 	ir_reg *args = arena_alloc(l->arena, (n->nargs + 1) * sizeof(*args));
 	struct ir_var *result;
 
-	if (n->builtin && n->builtin->how == STP_BY_CODE && n->builtin->lower == stp_func_print_usyms)
-		return lower_builtin(l, n, args);	/* its argument is not evaluated */
+	if (n->builtin && (n->builtin->how == STP_BY_SHOW || n->builtin->lower == stp_func_print_usyms))
+		return lower_builtin(l, n, args);	/* which evaluates its argument, if necessary */
 	if (!n->builtin && !n->func->recursive) {
 		result = lower_inline(l, n, lower_args(l, n), NULL);
 		return result ? ir_vld(&l->b, result) : IR_NO_REG;

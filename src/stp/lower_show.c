@@ -1,6 +1,6 @@
 /*
- * Stacks and names of addresses.  A program has only their numbers; the tracer knows the names.  So they can only be
- * printed.
+ * Stacks and names of addresses.  A program has only their numbers; the tracer knows the names.  So they are records'
+ * values, or marks in strings (places.c).
  *
  * Stacks are walked by frame pointers.  Tapset reference, "User-space stack and symbol functions".
  */
@@ -47,6 +47,31 @@ static ir_reg callers(struct lower *l, const struct stp_node *n)
 	return stack(l, true, levels->value + 1 < max ? levels->value + 1 : max);
 }
 
+/* The stack that the string @n has a mark of, shown otherwise. */
+static ir_reg shown_as(struct lower *l, struct stp_node *n, enum ir_show show)
+{
+	ir_reg args[2] = { stp_lower_const(l, show), stp_lower_expr(l, n) };
+
+	return stp_lower_sprintf(l, IR_MARK_AS "%x" IR_MARK_AS "%s", args, 2);
+}
+
+static bool is_of_variable(const struct stp_node *n)
+{
+	return n->nargs == 1 && n->args[0]->type == STP_STRINGS && !is_call(n->args[0], "ubacktrace");
+}
+
+ir_reg stp_lower_mark(struct lower *l, struct stp_node *n)
+{
+	enum ir_show show;
+	ir_reg args[2];
+
+	if (is_of_variable(n))
+		return shown_as(l, n->args[0], (enum ir_show)n->builtin->number);
+	stp_lower_shown(l, n, &args[1], &show);
+	args[0] = stp_lower_const(l, show);
+	return stp_lower_sprintf(l, IR_MARK "%x,%x" IR_MARK_END, args, 2);
+}
+
 bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_show *show)
 {
 	ir_reg args[2];
@@ -58,7 +83,7 @@ bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_s
 		*show = (enum ir_show)(IR_SHOW_WORDS + n->builtin->number);
 		return true;
 	}
-	if (n->builtin->how != STP_BY_SHOW)
+	if (n->builtin->how != STP_BY_SHOW || is_of_variable(n))
 		return false;
 	*show = (enum ir_show)n->builtin->number;
 	if (*show == IR_SHOW_ADDRS) {
@@ -67,11 +92,6 @@ bool stp_lower_shown(struct lower *l, struct stp_node *n, ir_reg *val, enum ir_s
 	}
 	if (!n->nargs || is_call(n->args[0], "ubacktrace")) {
 		*val = whole_stack(l, true);
-		return true;
-	}
-	if (n->args[0]->type == STP_STRINGS) {
-		stp_lower_refuse(l, n, "write sprint_usyms(ubacktrace())", "only the stack at hand has names");
-		*val = stp_lower_const(l, 0);
 		return true;
 	}
 	if (is_call(n->args[0], "uaddr")) {
@@ -155,6 +175,6 @@ ir_reg stp_func_print_usyms(struct lower *l, struct stp_node *call, const ir_reg
 {
 	if (is_call(call->args[0], "ubacktrace"))
 		return stp_func_print_stack(l, call, args);
-	stp_lower_refuse(l, call, "write print_usyms(ubacktrace())", "only the stack at hand has names");
+	stp_lower_record_shown(l, shown_as(l, call->args[0], (enum ir_show)call->builtin->number), IR_SHOW_NUMBER, call->pos);
 	return IR_NO_REG;
 }

@@ -734,6 +734,7 @@ static struct stp_node *parse_comparison(struct stp_parser *p)
 		s = parse_strings(p);
 		n->str = s->str;
 		n->str_len = s->str_len;
+		n->str_pos = s->pos;
 		return hang(p, n, l) ? n : NULL;
 	}
 	while (n && (row = find_op(p, ops)))

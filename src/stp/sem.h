@@ -6,6 +6,7 @@
  *	sem_infer	types, over the whole program at once
  *	sem_autocast	-> behind values that context variables or casts gave a type
  *	sem_loops	what loops allow and forbid
+ *	sem_places	where stacks and names of addresses may be used
  *
  * SystemTap's rules: the order of declarations does not matter; a name that is neither a global nor a parameter is a
  * local of its function or handler; a variable has one type, inferred from any of its uses; eliminated code may be
@@ -74,6 +75,7 @@ bool sem_elide(struct sem *s);
 bool sem_infer(struct sem *s);
 bool sem_autocast(struct sem *s);
 bool sem_loops(struct sem *s);
+bool sem_places(struct sem *s);
 
 /* Append handlers that print the globals which are written and never read. */
 void sem_display(struct stp_prog *p);

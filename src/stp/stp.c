@@ -151,7 +151,7 @@ struct stp_prog *stp_check(struct stp *stp, const struct stp_resolver *resolver)
 		return NULL;
 	sem_warn_unassigned(&s);
 	if ((!stp->env.unoptimized && !sem_elide(&s)) || !sem_infer(&s) || !sem_autocast(&s) ||
-	    !sem_loops(&s))
+	    !sem_loops(&s) || !sem_places(&s))
 		return NULL;
 	sem_display(stp->prog);
 	if (stp->env.readings)

@@ -367,7 +367,7 @@ static void check_regex(struct sem *s, struct stp_node *n)
 	if (re)
 		n->groups = re->ngroups;
 	else
-		diag_error(s->diag, n->pos, "S_REGEX", "semantic error: regex compilation error: %s: string '%s'", why, n->str);
+		diag_error(s->diag, n->str_pos, "S_REGEX", "semantic error: regex compilation error: %s: string '%s'", why, n->str);
 }
 
 static void resolve(struct sem *s, struct stp_node *n, enum use use)

@@ -234,6 +234,9 @@ def test_limits_and_values():
     assert run('probe begin { println(strlen("12345678901234567890")) exit() }', "-DMAXSTRINGLEN=16") == ["15"]
     result = harness.stap("-e", "probe begin { exit() }", "-DMAXSTRINGLEN=1")
     assert result.code == 1 and "MAXSTRINGLEN from 2 to 65536" in result.err, result
+    for bad in ("x", "1x", "99999999999999999999"):
+        result = harness.stap("-G", f"g={bad}", "-e", "global g = 1 probe begin { println(g) exit() }")
+        assert result.code == 1 and "is none" in result.err and not result.out, result
     result = harness.stap("-G", "nosuch=1", "-e", "probe begin { println(1) exit() }")
     assert result.code == 1 and "-G nosuch=1" in result.err
 
