@@ -101,5 +101,7 @@ bool obj_tls(struct obj *o, const char *name, struct obj_tls *ret)
 		return of_library(o, name, ret);
 	if (!find_segment(o, &tls))
 		return false;
-	return o->info.type == ET_EXEC || o->info.is_pie ? of_program(o, &tls, ret) : of_library(o, NULL, ret);
+	/* A library may have a loader, too: libc.so.6 can be run. */
+	return (o->info.type == ET_EXEC || o->info.is_pie) && !obj_links(o)->soname ? of_program(o, &tls, ret) :
+										      of_library(o, NULL, ret);
 }

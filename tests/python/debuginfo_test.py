@@ -313,7 +313,10 @@ def test_thread_local_variables(tmp_path, how):
     (tmp_path / "threads.c").write_text(THREADS)
     (tmp_path / "library.c").write_text(LIBRARY)
     library, program = tmp_path / "libthreads.so", tmp_path / "threads"
-    subprocess.run(["gcc", "-g", "-fPIC", "-shared", tmp_path / "library.c", "-o", library], check=True)
+    loader = tmp_path / "loader.c"	# a library that can be run, as the C library, has an interpreter, too
+    loader.write_text('const char interp[] __attribute__((section(".interp"))) = "/lib64/ld-linux-x86-64.so.2";')
+    subprocess.run(["gcc", "-g", "-fPIC", "-shared", tmp_path / "library.c", loader, "-Wl,-soname,libthreads.so", "-o", library],
+                   check=True)
     subprocess.run(["gcc", "-g", *how, tmp_path / "threads.c", "-o", program, f"-L{tmp_path}", "-lthreads", "-pthread",
                     f"-Wl,-rpath,{tmp_path}"], check=True)
     traced, own = run(program, f'''probe process("{library}").function("bump").label("done") {{
