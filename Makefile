@@ -106,6 +106,8 @@ nightly:
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
+	@DTAP_BUILD=$(BUILD) nice tests/soak/serve.py --pythons 5000
+	@DTAP_BUILD=$(BUILD) nice tests/soak/budget.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 	@$(MAKE) --no-print-directory check-arm64
 
