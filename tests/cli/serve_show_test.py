@@ -152,6 +152,10 @@ def test_show(serve, programs, clickhouse, tmp_path):
         clickhouse.stop(signal.SIGKILL)
         go_on(time.monotonic() + 2)
         clickhouse.start()
+        # One whose series begins anew for sure, with less.
+        steady = programs.children[0]
+        programs.tell(steady, "call", 500)
+        churn.made[steady.pid] += 500
         found = delivered(service)
         first = counts(found)
         assert not lost(found), (lost(found), service.lines)
@@ -164,6 +168,9 @@ def test_show(serve, programs, clickhouse, tmp_path):
         harness.wait_until(lambda: prometheus.number("up") == 0, what="a failed scrape")
         service = serve(text(port))
         met(service)
+        programs.tell(steady, "call", 1)
+        churn.made[steady.pid] += 1
+        harness.wait_until(lambda: prometheus.number(leaf) == 1, what="the first call in Prometheus")
         go_on(begun + WHOLE_S)
         found = delivered(service)
         second = counts(found)
