@@ -27,6 +27,8 @@
 #include "base/arena.h"
 #include "elf/priv.h"
 
+static const char OWN[] = "dtap";
+
 enum { NOTE_PROBE = 1, NOTE_ALIGN = 4, PROV_ATTRS = 5, FUNC_NAME_MAX = 512 };
 
 /* A descriptor that is being read; @p becomes NULL when a field exceeds the descriptor. */
@@ -108,8 +110,19 @@ static int add_site(struct obj *o, struct desc d, const char *sec, struct strbuf
 	return 0;
 }
 
-/* Read the types of one probe of provider @prov and set them for all its sites. */
-static bool add_types(struct obj *o, struct desc *d, const char *prov)
+/*
+ * May the types of a definition with @n arguments be those of @m?  C may use <sys/sdt.h> for a marker without the header that was
+ * made of the definition, with other arguments: these are then as the site has them.
+ */
+static bool takes_types(struct obj *o, const struct obj_marker *m, unsigned int n)
+{
+	struct arch_operand first;
+
+	return !m->typed && obj_operands(o, m, &first, 1) == n;
+}
+
+/* Read the types of one probe of provider @prov and set them for its sites: for all, or with @check for those that fit. */
+static bool add_types(struct obj *o, struct desc *d, const char *prov, bool check)
 {
 	const char *name = take_string(d), *natives[UINT8_MAX + 1];
 	unsigned int n = take_byte(d), nargs;
@@ -130,7 +143,7 @@ static bool add_types(struct obj *o, struct desc *d, const char *prov)
 	for (size_t i = 0; d->p && i < o->nmarkers; i++) {
 		struct obj_marker *m = &o->markers[i];
 
-		if (strcmp(m->prov, prov) || strcmp(m->name, name))
+		if (strcmp(m->prov, prov) || strcmp(m->name, name) || (check && !takes_types(o, m, n)))
 			continue;
 		m->typed = args;
 		m->ntyped = nargs;
@@ -138,7 +151,7 @@ static bool add_types(struct obj *o, struct desc *d, const char *prov)
 	return d->p;
 }
 
-static int add_provider(struct obj *o, struct desc d, const char *sec, struct strbuf *why)
+static int add_provider(struct obj *o, struct desc d, const char *sec, bool check, struct strbuf *why)
 {
 	uint32_t attrs[PROV_ATTRS], n;
 	const char *prov = take_string(&d);
@@ -147,7 +160,7 @@ static int add_provider(struct obj *o, struct desc d, const char *sec, struct st
 	take(&d, attrs, sizeof(attrs));
 	take(&d, &n, sizeof(n));
 	while (d.p && n--)
-		if (!add_types(o, &d, prov))
+		if (!add_types(o, &d, prov, check))
 			return obj_fail(o, why, -ENOEXEC, "notes: a damaged note of owner prov in %s", sec);
 	return d.p ? 0 : obj_fail(o, why, -ENOEXEC, "notes: a damaged note of owner prov in %s", sec);
 }
@@ -171,7 +184,7 @@ static int read_notes(struct obj *o, Elf_Data *data, const char *sec, const char
 		if (!prov && nhdr.n_type == NOTE_PROBE && is_of(&nhdr, owner, "usdt"))
 			err = add_site(o, d, sec, why);
 		else if (prov && is_of(&nhdr, owner, prov))
-			err = add_provider(o, d, sec, why);
+			err = add_provider(o, d, sec, !strcmp(prov, OWN), why);
 		if (err)
 			return err;
 	}
@@ -196,5 +209,5 @@ int notes_usdt(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *wh
 
 int notes_types(struct obj *o, Elf_Data *data, const char *sec, struct strbuf *why)
 {
-	return is_readable(o) ? read_notes(o, data, sec, "dtap", why) : 0;
+	return is_readable(o) ? read_notes(o, data, sec, OWN, why) : 0;
 }

@@ -49,8 +49,10 @@ static struct site *make_site(struct points *p, struct points_file *f, const str
 		.file = obj_file(f->obj), .dev = info->dev, .ino = info->ino, .off = off, .sem_off = m->sem_off,
 		.args_text = arena_strdup(set_arena(p->set), m->args), .gil = pygil_event(m),
 	};
+	struct obj_marker raw = *m;	/* $arg1 ... are the site's, whatever a provider definition makes of them for D */
 
-	key.nargs = obj_operands(f->obj, m, key.args, PROBE_MAX_ARGS);
+	raw.typed = NULL;
+	key.nargs = obj_operands(f->obj, &raw, key.args, PROBE_MAX_ARGS);
 	if (key.nargs > PROBE_MAX_ARGS)
 		key.nargs = PROBE_MAX_ARGS;
 	for (unsigned int i = 0; i < key.nargs; i++)	/* the symbol's name belongs to the file */

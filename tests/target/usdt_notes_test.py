@@ -90,6 +90,27 @@ def test_arguments_of_own_objects(dtrace, own):
     assert result.out.split("\n")[:3] == ["250 -3 4000000000 1 text 0 1.5", "3 two 3 two", "none"], result
 
 
+# Markers without the header: one with another number of arguments than the definition says.
+PLAIN = """
+#include <sys/sdt.h>
+unsigned short own_none_semaphore __attribute__((section(".probes"))), own_turned__about_semaphore __attribute__((section(".probes")));
+int main(void) { STAP_PROBE1(own, none, 7); DTRACE_PROBE3(own, turned__about, 1, "two", 3); return 0; }
+"""
+
+
+def test_sites_that_the_definition_does_not_describe(dtrace, own, tmp_path):
+    """They have the arguments of the site; and SystemTap's script sees those of every site."""
+    (tmp_path / "plain.c").write_text(PLAIN)
+    subprocess.run(["objcopy", "-O", "binary", "--only-section=.note.dtap", str(own), "note"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", "-I", str(harness.TOP / "include"), "-o", "plain", "plain.c"], cwd=tmp_path, check=True)
+    subprocess.run(["objcopy", "--add-section", ".note.dtap=note", "plain", "typed"], cwd=tmp_path, check=True)
+    result = dtrace("-qn", 'own$target:::none { printf("%d\\n", arg0); }', "-c", tmp_path / "typed")
+    assert result.out.split("\n")[0] == "7", result
+    result = harness.stap("-e", 'probe process.mark("none") { println($arg1) } '
+                          'probe process.mark("turned__about") { println($arg1, user_string($arg2), $arg3) }', "-c", tmp_path / "typed")
+    assert result.code == 0 and result.out == "7\n1two3\n", result
+
+
 LATER = """
 #include <unistd.h>
 #include "own.h"
