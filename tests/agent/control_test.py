@@ -169,9 +169,12 @@ for line in sys.stdin:
 """
 
 
+MOST = 32       # tracers that an agent has room for (CONTROL_CHANNELS)
+
+
 def enter(interp, *args):
     """A child that loads the agent; socket pairs made beforehand, as descriptors cannot follow it."""
-    pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
+    pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(MOST + 4)]
     child = subprocess.Popen([*interp.argv, interp.add(ENTERED, "entered.py"), agent(interp), *args],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              pass_fds=[theirs.fileno() for _, theirs in pairs])
@@ -245,10 +248,10 @@ def test_entry_too_many(interp):
     try:
         before = len(os.listdir(f"/proc/{child.pid}/fd"))
         got = [int(ask(child, f"enter {number}")) for number in numbers]
-        assert got == [0] * 8 + [-87] * 4          # -EUSERS
+        assert got == [0] * MOST + [-87] * 4       # -EUSERS
         # Four are closed, and there is the pair by which the agent's thread is woken.
         harness.wait_until(lambda: len(os.listdir(f"/proc/{child.pid}/fd")) == before - 4 + 2, what="the others' end")
-        assert all(channel.receive().kind == HELLO for channel in channels[:8])
+        assert all(channel.receive().kind == HELLO for channel in channels[:MOST])
         assert end(child) == []
     finally:
         child.kill()
@@ -259,11 +262,11 @@ def test_entry_without_a_thread(interp):
     child, channels, numbers = enter(interp)
     try:
         had = len(os.listdir(f"/proc/{child.pid}/fd"))
-        for i, number in enumerate(numbers[:9]):        # one more than there are places
+        for i, number in enumerate(numbers[:MOST + 1]):        # one more than there are places
             assert ask(child, f"full {number}") == f"-24 {had - i}"         # -EMFILE; listdir has one itself
             assert channels[i].receive() is None
-        assert ask(child, f"enter {numbers[9]}") == "0"
-        assert channels[9].receive().kind == HELLO
+        assert ask(child, f"enter {numbers[MOST + 1]}") == "0"
+        assert channels[MOST + 1].receive().kind == HELLO
         assert end(child) == []
     finally:
         child.kill()

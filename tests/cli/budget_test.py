@@ -118,7 +118,7 @@ def test_cost_is_told(interp, start, dtrace):
 def test_mistakes(dtrace):
     for text in "1", "0%", "60%", "x":
         result = dtrace("-x", f"budget={text}", "-n", "BEGIN { exit(0); }")
-        assert result.code == 2 and "a part such as 1%, from 0.01% to 50%, or none" in result.err, result
+        assert result.code == 1 and "a part such as 1%, from 0.01% to 50%, or none" in result.err, result
 
 
 @pytest.mark.needs_bpf

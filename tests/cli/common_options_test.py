@@ -131,7 +131,9 @@ def test_rows(interp, command):
     """-n: no more rows, in text, JSON and CSV, and these are the first ones of all."""
     if form(command) == "distribution":
         result = dtap(*command.split(), "-n", "2", "--json", "-c", interp.command(STEPS), *words_for(command))
-        assert sum("duration_ns" in row for row in lines(result.out)) == 2, result
+        # Those that took half as long as the longest.
+        took = [row["duration_ns"] for row in lines(result.out) if "duration_ns" in row]
+        assert 1 <= len(took) <= 2 and min(took) >= max(took) // 2, result
         return
     for words, titles in (([], 1), (["--json"], 0), (["-o", interp.dir / "rows.csv"], 1)):
         once = ["-i", "1000"] if head(command, "live") else []

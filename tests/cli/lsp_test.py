@@ -324,7 +324,7 @@ def test_first_line_and_options(server):
     with running("-w", "-g") as client:
         assert client.open(destructive) == []
     # An argument may be a number, a name or a string: a mistake on its line may be none.
-    for text, weight in (('printf("%s", $1)', WARNING), ('x = $1 + "a"', WARNING), ('printf("%s", $$1 + 1)', ERROR),
+    for text, weight in (('printf("%s", $1)', WARNING), ('x = $1 * "a"', WARNING), ('printf("%s", $$1 * 2)', ERROR),
                          ('printf("%s", 1)', ERROR)):
         found = server.open("BEGIN { %s; exit(0); }" % text)
         assert found and {d["severity"] for d in found} == {weight}, (text, found)
