@@ -123,7 +123,7 @@ while sys.argv[1] == "forever":
 def test_under_another_root(interp, provider):
     """What is executed there does not find the agent's file by itself."""
     script = (f'{provider}:::function-entry /copyinstr(arg1) == "tick"/ {{ n++; }} '
-              f'{provider}:::function-entry /n > 3/ {{ printf("more\\n"); exit(0); }}')
+              f'{provider}:::function-entry /n > 3/ {{ exit(0); }} END {{ printf("more\\n"); }}')
     result = harness.run([*ALONE, harness.DTRACE, "-q", "-x", "agent=always", "-n", script, "-c",
                           interp.command(EXECS, "forever")])
     assert (result.code, result.err, result.out) == (0, "", "more\n"), result
