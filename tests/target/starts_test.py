@@ -101,8 +101,9 @@ os.execv("/usr/bin/env", ["env"])
         assert run(argv, env=env) == found
     count, err = tracer.end()
     assert agrees(count, 6, err), (count, err)
+    found = found.replace(os.getcwd(), "")      # a checkout's folder may be called so
     assert "DTAP" not in found and "dtap" not in found
-    assert found == run(argv, env=env)
+    assert found == run(argv, env=env).replace(os.getcwd(), "")
 
 
 def test_arguments_and_many_variables(tracer):
