@@ -286,7 +286,7 @@ def test_children_of_an_attached_process(interp, waiting, start, place, provider
         with open(f"/proc/{pid}/task/{pid}/children") as children:
             return int(children.read())
 
-    init = start(["unshare", "-pf", "--mount-proc", "sleep", "1000"])
+    init = start(["unshare", "-pf", "--kill-child", "--mount-proc", "sleep", "1000"])
     harness.wait_until(lambda: open(f"/proc/{init.pid}/task/{init.pid}/children").read(), what="a namespace")
     into = ["nsenter", "-t", child(init.pid), "-p", "-m"]
     process = waiting(ATTACHED_FORKS, *into)
