@@ -111,8 +111,8 @@ static int add_site(struct obj *o, struct desc d, const char *sec, struct strbuf
 }
 
 /*
- * May the types of a definition with @n arguments be those of @m?  C may use <sys/sdt.h> for a marker without the header that was
- * made of the definition, with other arguments: these are then as the site has them.
+ * Does a definition with @n arguments describe site @m?  Not if the site has another number of arguments: a program can use
+ * <sys/sdt.h> directly, without the header made from the definition.  The arguments of such a site stay those of its note.
  */
 static bool takes_types(struct obj *o, const struct obj_marker *m, unsigned int n)
 {
