@@ -87,6 +87,16 @@ static void assign(struct places *p, struct stp_node *to, enum stp_mark mark)
 		refuse(p, to, "keep it in a variable of the script");
 }
 
+static void add_param(struct places *p, struct stp_func *f, size_t i, enum stp_mark mark)
+{
+	struct stp_var *v = f->params.first;
+
+	for (; v && i; i--)
+		v = v->next;
+	if (v)
+		add(p, &v->mark, mark);
+}
+
 static enum stp_mark call(struct places *p, struct stp_node *n)
 {
 	enum stp_mark mark = STP_MARK_NONE;
@@ -110,13 +120,15 @@ static enum stp_mark call(struct places *p, struct stp_node *n)
 		stp_each_node(n, plain_child, p);
 		return STP_MARK_NONE;
 	}
-	for (struct stp_func *f = n->func; f; f = f->overload) {
-		struct stp_var *v = f->params.first;
+	/* Each argument once, however many functions have the name: calls are arguments of calls. */
+	for (size_t i = 0; i < n->nargs; i++) {
+		enum stp_mark arg = value(p, n->args[i]);
 
-		for (size_t i = 0; i < n->nargs && v; i++, v = v->next)
-			add(p, &v->mark, value(p, n->args[i]));
-		mark = most(mark, f->mark_of_result);
+		for (struct stp_func *f = n->func; f; f = f->overload)
+			add_param(p, f, i, arg);
 	}
+	for (struct stp_func *f = n->func; f; f = f->overload)
+		mark = most(mark, f->mark_of_result);
 	return mark;
 }
 
