@@ -62,10 +62,16 @@ def test_thread_variables(dtrace):
 
 
 def test_principal_buffer(dtrace):
-    """Records are taken out seldom, so that the buffer is full in between."""
-    result = dtrace("-q", "-x", "bufsize=4k", "-x", "switchrate=10s", "-n",
+    """Nobody takes records out while the program stops its tracer, so the buffer gets full."""
+    program = ("import os, signal, time\ntracer = os.getppid()\nos.kill(tracer, signal.SIGSTOP)\n"
+               "def states():\n for thread in os.listdir(f'/proc/{tracer}/task'):\n"
+               "  yield open(f'/proc/{tracer}/task/{thread}/stat').read().rsplit(')', 1)[1].split()[0]\n"
+               "while set(states()) != {'T'}: time.sleep(0.01)\n"
+               "for i in range(20000):\n try: os.getpgid(1000000000 + i)\n except OSError: pass\n"
+               "os.kill(tracer, signal.SIGCONT)")
+    result = dtrace("-q", "-x", "bufsize=4k", "-n",
                     'syscall::getpgid:entry /pid == $target/ { printf("%d\\n", arg0); n++; }'
-                    'END { printf("all %d\\n", n); }', "-c", calls(20000))
+                    'END { printf("all %d\\n", n); }', "-c", f'{PYTHON} -S -c "{program}"')
     lines = result.out.splitlines()
     assert result.code == 0 and len(set(lines)) == len(lines), result.code
     # END's own record finds the buffer empty again.
