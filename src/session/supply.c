@@ -44,7 +44,7 @@ struct supply {
 	struct strbuf missing;	/* why it is missing, if it is needed */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent; any agent */
-	pid_t brings;		/* the command, if it loads the agent itself when it goes on */
+	pid_t brings;		/* the command, if it has the agent when it goes on */
 	bool started, is_starting;
 	struct askers askers;
 	struct strbuf deaf;		/* why nobody can; empty: they can, or the session is about processes that are named */
@@ -467,6 +467,8 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 		e = target_to_entry(t, err);
 	if (!e && target_state(t) == TARGET_AT_ENTRY) {
 		e = agents_attach(s->agents, t, err);
+		if (!e)
+			s->brings = target_pid(t);
 		if (e && is_spared(s, descs, n, target_pid(t))) {
 			s->awaited = false;
 			e = do_without(s, e, err);
