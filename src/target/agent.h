@@ -34,7 +34,7 @@ enum agents_what {
 	AGENTS_READY,	/* in working order; it is then sent a LOOK */
 	AGENTS_OFF,	/* it cannot work in this process: @why */
 	AGENTS_LATE,	/* the program has gone on without hooks, and maybe ended, since the tracer was slow */
-	AGENTS_STATE,	/* the answer to a LOOK */
+	AGENTS_STATE,	/* the answer to a LOOK, or a reason why a segment cannot be used */
 	AGENTS_LOST,	/* its protocol version is another one: @why; the channel is closed */
 	AGENTS_REFUSED,	/* it gets no segment: @why */
 	AGENTS_GONE,	/* the process has ended, or executes another program */

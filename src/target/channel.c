@@ -323,7 +323,9 @@ static bool take_message(struct agents *a, struct channel *c)
 			c->is_asked = false;
 		if (m.phase == ABI_AGENT_LATE)
 			channel_tell(a, c, AGENTS_LATE, m.supplied);
-		channel_tell(a, c, AGENTS_STATE, m.supplied);
+		/* The answer to SEGMENT comes before its hooks: LOOK's tells of those. */
+		if (m.seq != SEGMENT_SEQ || (c->why && *c->why))
+			channel_tell(a, c, AGENTS_STATE, m.supplied);
 		c->has_answered = true;
 		if (m.seq != SEGMENT_SEQ) {
 			c->has_looked = true;

@@ -243,6 +243,42 @@ static void an_agent_that_went_on_says_so(void **state)
 	expect("gone 30d0000 ff 0 \n");
 }
 
+static int offer(void *ctx, const struct domain *domain, int fds[3], struct strbuf *why)
+{
+	(void)ctx, (void)domain, (void)why;
+	fds[0] = fds[1] = fds[2] = 0;
+	return 1;
+}
+
+/* Hooks come with the answer to LOOK: to have taken a segment is no state, but for a reason why it cannot be used. */
+static void an_agent_with_a_segment_is_not_yet_there(void **state)
+{
+	static const char *const reasons[] = { "", "no room" };
+	struct abi_agent_msg m, a = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_STATE };
+
+	(void)state;
+	agents_offer(agents, offer, NULL);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		int fd = hello(ABI_AGENT_READY, "");
+
+		agents_turn(agents);
+		expect("ready 30d0000 ff 0 \n");
+		assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+		assert_int_equal(m.kind, ABI_AGENT_SEGMENT);
+		a.seq = m.seq;
+		strcpy(a.why, reasons[i]);
+		say(fd, &a);
+		agents_turn(agents);
+		expect(i ? "state 30d0000 ff 0 no room\n" : "");
+		answer(fd, 1);
+		agents_turn(agents);
+		expect("state 30d0000 ff 1 \n");
+		close(fd);
+		agents_turn(agents);
+		expect("gone 30d0000 ff 0 \n");
+	}
+}
+
 static void another_version_is_lost(void **state)
 {
 	int fd = connect_stranger();
@@ -431,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_silent_agent_is_not_waited_for_for_ever, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_went_on_says_so, start, finish),
+		cmocka_unit_test_setup_teardown(an_agent_with_a_segment_is_not_yet_there, start, finish),
 		cmocka_unit_test_setup_teardown(another_version_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(junk_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(a_stranger_gets_nothing, start, finish),
