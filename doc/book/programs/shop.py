@@ -22,7 +22,7 @@ def price(item):
 
 def pay(order):
     if order.customer == "carol":
-        time.sleep(0.02)
+        time.sleep(0.02 if len(order.items) == 3 else 0.01)
     return order.total()
 
 
