@@ -37,7 +37,6 @@ def pytest_configure(config):
     for line in ("needs_root: skipped for others",
                  "needs_bpf: skipped, with the kernel's reason, where BPF or uprobes are refused",
                  "interps(*versions): the interpreters of a test that uses the fixture interp (default: all)",
-                 "in_turn: with interp: on 3.9, and on one of the others in turn; on all under make nightly",
                  "dies(*signals): programs of this test may die of these: \"SIGSEGV\" (see fate.py)",
                  "first: takes a minute, and so begins with the first ones",
                  "slow: takes seconds; left out of the sanitizer run of continuous integration",
@@ -49,7 +48,8 @@ def pytest_configure(config):
 def pytest_addoption(parser):
     parser.addoption("--turn", choices=["together", "alone"],
                      help="only the tests that may run beside others, or only those marked alone (default: all)")
-    parser.addoption("--in-turn", action="store_true", help="take every test with interp for one marked in_turn")
+    parser.addoption("--whole", action="store_true", default=harness.NIGHTLY,
+                     help="every test with interp on each of its interpreters (default: on 3.9, and on one of the others in turn)")
 
 
 class OneByOne(LoadScheduling or object):
@@ -96,8 +96,7 @@ def pytest_generate_tests(metafunc):
     if "interp" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("interps")
         versions = marker.args if marker else harness.VERSIONS
-        in_turn = metafunc.config.getoption("--in-turn") or metafunc.definition.get_closest_marker("in_turn")
-        if in_turn and not harness.NIGHTLY:
+        if not metafunc.config.getoption("--whole"):
             others = [version for version in versions if version != "3.9"]
             turn = zlib.crc32(metafunc.function.__name__.encode())
             versions = [version for version in versions if version == "3.9" or version == others[turn % len(others)]]

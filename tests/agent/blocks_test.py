@@ -34,7 +34,6 @@ print("want", sys.getsizeof(bytes(12345)), sys.getsizeof(bytes(23456)))
 """
 
 
-@pytest.mark.in_turn
 @PLACES
 def test_known_sizes(dtrace, interp, place):
     """A bytes object is one block, of the size that the program says: made and freed, or kept."""
@@ -79,7 +78,6 @@ for domain in "PyMem", "PyObject":
 """
 
 
-@pytest.mark.in_turn
 @PLACES
 def test_calls(dtrace, interp, place):
     """Each function of the C API, in order, with both domains; what is refused or nothing has no events."""
@@ -120,7 +118,6 @@ for i in range(3):
 """
 
 
-@pytest.mark.in_turn
 def test_against_tracemalloc(dtrace, interp):
     """Large blocks that are in use are those of tracemalloc, whose wrappers lie above ours; without them there are ours."""
     out = traced(dtrace, interp, TRACEMALLOC, """
@@ -148,7 +145,6 @@ while not os.path.exists(__file__ + ".stop"):
 """
 
 
-@pytest.mark.in_turn
 @pytest.mark.slow
 def test_tracemalloc_comes_and_goes(interp, start):
     """A tracer comes and goes, too: tracemalloc.stop() must not meet an allocation of the agent's thread."""
@@ -173,7 +169,6 @@ while not os.path.exists(__file__ + ".stop"):
 """
 
 
-@pytest.mark.in_turn
 def test_tool_below_goes(interp, start):
     """A tool that was there before takes its wrappers away, and ours with them: they come back."""
     argv = interp.argv_of(BELOW)
@@ -211,7 +206,6 @@ print("want", os.getpid())
 """
 
 
-@pytest.mark.in_turn
 @PLACES
 def test_threads_and_forks(dtrace, interp, place):
     """None is lost, none twice; a child has none of it."""
@@ -343,7 +337,6 @@ def tracer_of(target):
     return tracer
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
 def test_leaves(interp, start, how):
     """When the tracer goes, however it does, the allocators are what they were; and again."""
@@ -358,7 +351,6 @@ def test_leaves(interp, start, how):
     target.end()
 
 
-@pytest.mark.in_turn
 def test_leaves_under_another_tool(interp, start):
     """What another tool has put on top stays, with ours below, which pass calls on; with the next tracer they serve again."""
     target = Target(start, interp)
@@ -375,7 +367,6 @@ def test_leaves_under_another_tool(interp, start):
     target.end()
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("allocator", ["debug", "malloc", "pymalloc_debug"])
 def test_other_allocators(interp, start, allocator):
     """What is below may be anything, and is there again afterwards."""

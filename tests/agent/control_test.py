@@ -18,7 +18,7 @@ from agent.agent_test import AGENT, NAMES, agent, bits, end, environment, notes,
 from agent.channel import HELLO, READY, Channel, Listener
 from hostile.stepper import DETACH, SEIZE, Stepper, ptrace
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.in_turn]
+pytestmark = pytest.mark.needs_root
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -17,7 +17,7 @@ from agent.agent_test import HERE, agent, environment, ready, semaphore, start
 
 sys.path.insert(0, str(harness.TOP / "bench"))
 
-pytestmark = [pytest.mark.in_turn, pytest.mark.needs_bpf, pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace")]
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace")]
 
 # Every body is a program; functions whose file has "mine" in its globals are looked at, their names begin with my_.
 BODY = """

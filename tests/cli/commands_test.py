@@ -315,7 +315,6 @@ except KeyError:
 """
 
 
-@pytest.mark.in_turn
 def test_slowest_calls(interp):
     """Those that took at least half as long as the longest, with the arguments; no more than -n."""
     def ask(*words):
@@ -466,7 +465,6 @@ spins()
     assert sum(row["self"] for row in lines(result.out) if row["function"] == "spins") > 50, result
 
 
-@pytest.mark.in_turn
 def test_tasks(interp):
     """A task has as many turns as it is let go on, and one that blocks keeps the loop."""
     program = """
@@ -517,7 +515,6 @@ os.wait()
 """
 
 
-@pytest.mark.in_turn
 def test_memory(interp):
     """What is kept is in use at the end, where it was made; what is freed again is not; small blocks are left out.  A child has
     what it makes itself."""
@@ -675,7 +672,6 @@ def test_lock(interp):
 
 
 @pytest.mark.needs_bpf
-@pytest.mark.in_turn
 def test_io(interp):
     """Files and sockets, with what the program moves, by the function that does it."""
     program = """

@@ -110,7 +110,6 @@ MAYBE = {"lock", "gil"}
 
 
 @pytest.mark.interps("3.11", "3.14")
-@pytest.mark.in_turn
 @pytest.mark.parametrize("command", EACH)
 def test_output_by_suffix(interp, command, tmp_path):
     """Each form of result, in each format that it has: a whole file, and nothing on a terminal."""
@@ -125,7 +124,6 @@ def test_output_by_suffix(interp, command, tmp_path):
 
 
 @pytest.mark.interps("3.9", "3.13")
-@pytest.mark.in_turn
 @pytest.mark.parametrize("command", EACH)
 def test_rows(interp, command):
     """-n: no more rows, in text, JSON and CSV, and these are the first ones of all."""
@@ -197,9 +195,9 @@ for user in (0, 65534):
     assert child.stdout.readline() == "ready\\n"
     children.append(child)
 print([child.pid for child in children])
-for words in WORDS:
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print([done.returncode, done.stdout])
+for tracer in [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for words in WORDS]:
+    text = tracer.communicate()[0]
+    print([tracer.returncode, text])
 for child in children:
     child.kill()
     child.wait()
@@ -229,7 +227,7 @@ print("ready\"""")
 @pytest.mark.interps("3.11")
 @pytest.mark.parametrize("command", EACH)
 def test_all_and_users(interp, command):
-    """In a pid namespace, whose Pythons these are all: one of root, one of nobody, and one that starts them."""
+    """Three tracers at once in a pid namespace, whose Pythons these are all: one of root, one of nobody, and one that starts them."""
     made = interp.add(ALL_DO, "everybody.py")
     os.chmod(made, 0o644)
     os.chmod(interp.dir, 0o777)

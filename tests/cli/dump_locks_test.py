@@ -263,7 +263,6 @@ def test_waits(interp, start):
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 def test_text(interp, start):
     p = Program(interp, start)
     blocks = {int(block.split()[0]): block.splitlines() for block in dump(p.child.pid).split("\nThread ")[1:]}
@@ -315,7 +314,6 @@ threading.Event().wait()
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 def test_damaged(interp, start):
     """What is no lock any more is not told as one, and an owner that is no thread is none."""
     child = start(interp.argv_of("""
@@ -357,7 +355,6 @@ words(lock)[1], words(rlock)[3] = keep
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 def test_no_deadlock(interp, start):
     """Threads that wait for each other one after the other, and never at the same time."""
     child = start(interp.argv_of("""

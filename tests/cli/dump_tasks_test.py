@@ -117,7 +117,6 @@ def test_tasks(child):
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 def test_text(child):
     (mine, tid, told), _ = json.loads(child.stdout.readline())
     plain, full = dump(child.pid), dump(child.pid, "-t")

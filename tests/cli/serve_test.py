@@ -35,7 +35,6 @@ COUNTS = """listen: 127.0.0.1:0
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 def test_counts(interp, serve, programs):
     """Programs that run already, come, go and fork; and what is reloaded meanwhile goes on."""
     argv = interp.argv_of(PROGRAM)
@@ -87,7 +86,6 @@ def test_counts(interp, serve, programs):
 
 @pytest.mark.needs_root
 @pytest.mark.needs_bpf
-@pytest.mark.in_turn
 def test_short_ones_are_told(interp, serve, programs):
     """Each Python that ends before it is traced is counted: as one of the rule, or as one that nobody could look at."""
     service = serve(f"listen: 127.0.0.1:0\n{rule(programs)}scripts: {{ calls: {{ command: calls, rule: mine }} }}\n")

@@ -260,7 +260,6 @@ while len(sys.argv) > 1 and not os.path.exists(__file__ + ".stop"):
 
 
 @pytest.mark.interps("3.9", "3.13")
-@pytest.mark.in_turn
 def test_family(dtrace, interp, start):
     """python* of the command and its children; not of a Python beside it."""
     foreign = harness.running(start, interp)

@@ -163,7 +163,6 @@ def by(rows, value, *keys):
     return found
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("command", ["time", "top", "calls", "record"])
 def test_cprofile(interp, command):
     """How often each function is called."""
@@ -174,7 +173,6 @@ def test_cprofile(interp, command):
         assert all(row["total_ns"] >= row["self_ns"] >= 0 for row in rows), rows
 
 
-@pytest.mark.in_turn
 def test_setprofile_flow(interp):
     """Calls and returns, one after the other."""
     told = [event for event in witness(interp, "setprofile")["flow"] if event[1] in OWN]
@@ -182,7 +180,6 @@ def test_setprofile_flow(interp):
     assert [[row["event"], last(row["function"])] for row in rows if last(row["function"]) in OWN] == told
 
 
-@pytest.mark.in_turn
 def test_setprofile_waits(interp):
     """Functions of C by who calls them."""
     told = {(*key,): n for key, n in witness(interp, "setprofile").items() if key != "flow" and key[0] in OWN}
@@ -195,7 +192,6 @@ def test_setprofile_waits(interp):
     assert found.items() <= told.items() and {("audits", "audit"), ("writes", "write"), ("work", "sorted")} <= found.keys(), (found, told)
 
 
-@pytest.mark.in_turn
 def test_settrace(interp):
     """Exceptions where they are raised and where they come to; each line as often as it runs."""
     told = witness(interp, "settrace")
@@ -205,7 +201,6 @@ def test_settrace(interp):
     assert found == {key[1:]: n for key, n in told.items() if key[0] == "line" and key[1] in ("keeps", "outer", "inner", "cycles")}
 
 
-@pytest.mark.in_turn
 def test_gc_stats(interp):
     """What the interpreter itself counts, in the same run."""
     result = dtap("gc", "--json", "-c", interp.command(WORK, "gc"))
@@ -221,14 +216,12 @@ def test_gc_stats(interp):
     assert found.keys() >= {1, 2}, result
 
 
-@pytest.mark.in_turn
 def test_audit_hook(interp):
     told = witness(interp, "audit")
     found = {row["event"]: row["count"] for row in rows_of(interp, "audit")}
     assert found["witness.one"] == told["witness.one",] == 9 and found["open"] >= told["open",]
 
 
-@pytest.mark.in_turn
 def test_importtime(interp):
     """Each module that -X importtime has, and no other."""
     program = "import json, wave, colorsys\n"
@@ -241,7 +234,6 @@ def test_importtime(interp):
     assert wanted >= {"json", "json.decoder", "wave", "colorsys"} and {name: found.get(name) for name in wanted} == dict.fromkeys(wanted, 1)
 
 
-@pytest.mark.in_turn
 def test_tracemalloc(interp):
     """What is kept: bytes and blocks of the line that keeps it."""
     line = WORK.splitlines().index("        kept.append(bytes(3000 + i))") + 1
@@ -255,7 +247,6 @@ def test_tracemalloc(interp):
 
 @pytest.mark.needs_bpf
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
-@pytest.mark.in_turn
 def test_strace(interp):
     """Reads and writes of a file: how many, and how many bytes."""
     log = interp.dir / "log"

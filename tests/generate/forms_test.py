@@ -180,7 +180,6 @@ def of_text(text):
     return stacks[:4]
 
 
-@pytest.mark.in_turn
 @PLACES
 @pytest.mark.parametrize("form,read", [("json", of_json), ("xml", of_xml), ("text", of_text)], ids=["json", "xml", "text"])
 def test_stacks(tmp_path, interp, place, form, read):

@@ -82,7 +82,6 @@ def test_raised_or_passing(dtrace, interp):
     assert result.code == 0 and not result.err and got == rows(result.out, "want"), result
 
 
-@pytest.mark.in_turn
 def test_leaving(dtrace, interp):
     """The same of functions by name, where an exception leaves them; once for each exception."""
     result = dtrace("-q", "-n", "py$target:__main__::raise { @[copyinstr(arg1), pyraised, pyshow(pyexc)] = count(); }"
@@ -94,7 +93,6 @@ def test_leaving(dtrace, interp):
         "steps 1 Own('fifth') 1"]), result
 
 
-@pytest.mark.in_turn
 def test_nothing_raised(dtrace, interp):
     result = dtrace("-q", "-n", "py$target:__main__:deep:entry { trace(pyraised); printf(\"there\"); }", "-c", interp.command(PROGRAM))
     assert result.code == 0 and "there" not in result.out and "no such argument" in result.err, result
@@ -362,7 +360,6 @@ class Maker:
         return "\n".join(self.lines) + "\n"
 
 
-@pytest.mark.in_turn
 def test_caught_random(dtrace, interp):
     script = """python$target:::exception-caught /basename(copyinstr(arg1)) == "script.py"/ { @[copyinstr(arg2), copyinstr(arg0)] = count(); }
                 END { printa("got %s %s %@d\\n", @); }"""
@@ -420,7 +417,6 @@ print("want", want)
 
 
 @pytest.mark.interps("3.9", "3.11", "3.13", "3.15", "3.13t")
-@pytest.mark.in_turn
 def test_caught_beside(dtrace, interp):
     """A trace function of the program, also of instructions, has the events that it has without."""
     alone = subprocess.run(interp.argv_of(BESIDE), stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -98,7 +98,6 @@ def check(out):
         assert any(tid == thread and held < a < waited and end < b for tid, a, b in waits)
 
 
-@pytest.mark.in_turn
 @pytest.mark.alone
 def test_times(dtrace, interp):
     result = dtrace("-q", "-x", "bufsize=8m", "-n", SCRIPT, "-c", interp.command(PROGRAM))
@@ -115,14 +114,12 @@ probe end { foreach (l in takes) printf("%d %d %d %d\\n", takes[l] - drops[l], w
 """
 
 
-@pytest.mark.in_turn
 def test_stap(interp):
     """Each lock is given back as often as it is taken, in some versions but for the last time, and each wait ends."""
     result = harness.stap("-e", STAP, "-c", interp.command(PROGRAM))
     assert result.code == 0 and re.search(r"^[01] 0 1 1$", result.out, re.M), result
 
 
-@pytest.mark.in_turn
 @pytest.mark.alone
 def test_command(interp):
     """dtap gil: who has kept the lock and who has waited, at least as long as the program says, and how often."""

@@ -137,7 +137,6 @@ while time.time() < end:
 
 @pytest.mark.slow
 @pytest.mark.alone
-@pytest.mark.in_turn
 def test_top(interp, copy, tmp_path, start):
     """Two programs for three seconds: each second both are there, the busier function first."""
     env = path_with_python(interp, tmp_path)

@@ -47,7 +47,6 @@ WANT = {"exception__raise": 4, "exception__caught": 4, "cfunction__entry": 1, "c
         "thread__finish": 1, "task__create": 1, "task__step__begin": 2, "task__step__end": 2, "memory__alloc": 1, "memory__free": 1}
 
 
-@pytest.mark.in_turn
 def test_marks(interp):
     result = harness.stap("--place=target", "-e", SCRIPT, "-c", interp.command(PROGRAM))
     assert result.code == 0 and {name: int(n) for name, n in map(str.split, result.out.splitlines())} == WANT, result

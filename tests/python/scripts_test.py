@@ -10,7 +10,7 @@ import pytest
 import harness
 
 # All of them on all interpreters at once below.
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone, pytest.mark.in_turn, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.alone, pytest.mark.slow]
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = pathlib.Path(__file__).parent / "data" / "toolkit.py"

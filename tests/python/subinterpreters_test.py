@@ -104,7 +104,6 @@ def test_counts(dtrace, interp, lock):
     assert found == {**WANTED, **(WANTED_LATER if later else {})}, result
 
 
-@pytest.mark.in_turn
 def test_which_interpreter(dtrace, interp):
     """pyinterp, in both languages: the numbers that the program itself has."""
     program = PROGRAM.replace("own_work()\ngc", "own_work()\nimport sys\nsys.audit('mine')\ngc") + """
@@ -159,7 +158,6 @@ print("failed", failed, flush=True)
 
 
 @pytest.mark.needs_root
-@pytest.mark.in_turn
 @pytest.mark.parametrize("lock", ["own", "shared"])
 def test_tracers_come_and_go(interp, start, lock):
     """One ends, one is killed, one more comes: the program's work is right all the time, and calls are whole."""

@@ -157,7 +157,6 @@ def test_other_modules(dtrace, interp):
     assert result.err.count("where this interpreter keeps it is not known") == 1, result
 
 
-@pytest.mark.in_turn
 def test_times_and_keys(dtrace, interp):
     """The loop's time by task, and SystemTap's functions."""
     step = "py$target:__main__:Work.step:"
@@ -286,7 +285,7 @@ def check_steps(dtrace, interp, program, place):
     assert sorted(last) == sorted(line for line in ended if not re.match(r"\d (eager|Task-)", line)), result
 
 
-@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=[pytest.mark.needs_bpf, pytest.mark.in_turn])])
+@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=pytest.mark.needs_bpf)])
 def test_steps(dtrace, interp, place):
     check_steps(dtrace, interp, STEPS, place)
 
@@ -370,7 +369,7 @@ def check_made(dtrace, interp, program, *args, place="target"):
     return want, got, result
 
 
-@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=[pytest.mark.needs_bpf, pytest.mark.in_turn])])
+@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=pytest.mark.needs_bpf)])
 @pytest.mark.interps(*harness.VERSIONS)
 def test_made(dtrace, interp, place):
     want, got, result = check_made(dtrace, interp, MADE, place=place)

@@ -75,7 +75,6 @@ def test_finish(dtrace, interp):
 
 
 @pytest.mark.needs_bpf
-@pytest.mark.in_turn
 def test_in_the_kernel(dtrace, interp):
     result = dtrace("-q", "-x", "place=kernel", "-x", "strsize=1024", "-n", SCRIPT, "-c", interp.command(PROGRAM))
     assert result.code == 0 and rows(result.out, "got") == rows(result.out, "want"), result

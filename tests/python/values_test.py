@@ -714,7 +714,6 @@ print("want", calls, flush=True)
 """
 
 
-@pytest.mark.in_turn
 def test_broken(dtrace, interp):
     """What the agent reads of a broken object is another value or a fault, in bounds, and the program goes on."""
     questions = ["pyshow(pyarg(0))", "pystr(pyarg(0))", "pytype(pyarg(0))", 'pyshow(pyattr(pyarg(0), "a"))', "pyargs()",

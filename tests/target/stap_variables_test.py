@@ -6,7 +6,7 @@ import pytest
 
 import harness
 
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.in_turn]
+pytestmark = pytest.mark.needs_bpf
 
 # Prints what it has before it changes it, as a probe of the function's entry sees it.
 UNIT = """
