@@ -3,6 +3,8 @@
 The runner of tests/vm is built by a cross compiler, with the compiler and the interpreter alone: no library of that machine
 is needed.  `make check-arm64` runs everything else.
 """
+import fcntl
+import os
 import re
 import shutil
 import struct
@@ -38,15 +40,24 @@ def test_words_are_the_assemblers(tmp_path):
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory):
     needs(GCC, QEMU)
-    made = tmp_path_factory.mktemp("arm64") / "run"
+    folder = tmp_path_factory.getbasetemp()
+    made = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "arm64-run"
+    with open(f"{made}.lock", "w") as lock:     # all workers have one
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            build(made)
+    return made
+
+
+def build(made):
     # All of the engine but its machine-independent stub for machines that have no compiler.
     engine = [path for path in sorted((SRC / "vm").glob("*.c")) if path.name not in ("code_none.c", "drain.c", "reader.c")]
     result = harness.run([GCC, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", "-static", "-I", SRC, "-I",
                           harness.TOP / "include", "-idirafter", "/usr/include", TESTS / "vm/run.c", TESTS / "vm/asm.c",
                           TESTS / "arm64/no_kernel.c", *engine, SRC / "arch/codebuf.c", SRC / "arch/aarch64/enc.c",
-                          SRC / "arch/aarch64/jit.c", "-o", made], timeout=300)
+                          SRC / "arch/aarch64/jit.c", "-o", f"{made}.new"], timeout=300)
     assert result.code == 0, result
-    return made
+    os.rename(f"{made}.new", made)
 
 
 def runs(runner, path):
