@@ -8,7 +8,7 @@
 #	sudo make check-kernels	what differs by kernel on Debian's kernels (KERNELS, default all), in virtual machines
 #	sudo make check-arm64	a cross build for arm64 by qemu-user and in a virtual machine; emulated, so it takes an hour
 #	sudo make coverage	the tests (PYTEST_ARGS, UNIT_ARGS) on a build that counts lines; BUILD-cov/coverage.txt
-#	sudo make nightly	what takes hours: check on all interpreters, repetitions, random scripts, fuzzing
+#	sudo make nightly	what takes hours: check on all interpreters, check-san, repetitions, random scripts, fuzzing
 #	sudo make bench		what an event costs, beside bpftrace, in one run
 #	make fuzz		a short run of each fuzz driver
 #	make install		into DESTDIR, prefix (default /usr/local)
@@ -104,6 +104,7 @@ nightly:
 	@tools/pythons make-free
 	@tools/pythons musl || true
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check-san
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
 	@DTAP_BUILD=$(BUILD) nice tests/soak/serve.py --pythons 5000

@@ -48,6 +48,8 @@ def pytest_configure(config):
 def pytest_addoption(parser):
     parser.addoption("--turn", choices=["together", "alone"],
                      help="only the tests that may run beside others, or only those marked alone (default: all)")
+    parser.addoption("--part", metavar="K/N", type=lambda text: tuple(map(int, text.split("/"))), default=(1, 1),
+                     help="only the Kth of N parts of the tests, by their names")
     parser.addoption("--whole", action="store_true", default=harness.NIGHTLY,
                      help="every test with interp on each of its interpreters (default: on 3.9, and on one of the others in turn)")
 
@@ -75,9 +77,11 @@ if LoadScheduling:
 
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: (not item.get_closest_marker("first"), not item.get_closest_marker("slow")))
-    turn = config.getoption("--turn")
-    if turn or not harness.NIGHTLY:
+    turn, (part, parts) = config.getoption("--turn"), config.getoption("--part")
+    if turn or parts > 1 or not harness.NIGHTLY:
         def is_mine(item):
+            if zlib.crc32(item.nodeid.encode()) % parts != part - 1:
+                return False
             if item.get_closest_marker("nightly") and not harness.NIGHTLY:
                 return False
             return not turn or bool(item.get_closest_marker("alone")) == (turn == "alone")
