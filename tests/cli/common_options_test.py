@@ -123,7 +123,7 @@ def test_output_by_suffix(interp, command, tmp_path):
             check_file(path, suffix)
 
 
-@pytest.mark.interps("3.9", "3.13")
+@pytest.mark.interps("3.13")
 @pytest.mark.parametrize("command", EACH)
 def test_rows(interp, command):
     """-n: no more rows, in text, JSON and CSV, and these are the first ones of all."""

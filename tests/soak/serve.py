@@ -7,7 +7,8 @@ The service and Pythons that come and go: its memory and descriptors, and what i
 Short Pythons run a few at a time, each with its own number of calls, some forking.  The service counts them all, and the
 sum is compared with the programs' own; those that it never came to trace are told, with their calls.  At the end: growth of
 memory and descriptors between the first quarter and the end, CPU time, bytes and time of a scrape.  Then one Python calls
-thousands of functions: how many series that makes, and what the service says of it.
+thousands of functions: how many series that makes, and what the service says of it.  The exit status is 1 if a call was counted
+twice, or neither counted nor told as missed, if descriptors are left, or if memory grows by more than --growth.
 """
 import argparse
 import os
@@ -65,6 +66,7 @@ def readings(service):
     return {"memory": total(found, "process_resident_memory_bytes"), "descriptors": total(found, "process_open_fds"),
             "cpu": total(found, "process_cpu_seconds_total"), "attached": total(found, "dtap_serve_attached_total", script="calls"),
             "refused": total(found, "dtap_serve_refused_total"), "lost": total(found, "dtap_serve_lost_total"),
+            "missed": sum(total(found, f"dtap_serve_{how}_total", script="calls") for how in ("refused", "unseen", "late", "begun")),
             "series": total(found, "dtap_serve_series", script="calls"), "over": total(found, "dtap_serve_series_over", script="calls"),
             "calls": total(found, "dtap_calls_calls_total"), "events": total(found, "dtap_serve_output_events_total")}
 
@@ -85,6 +87,7 @@ def main():
     parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
+    parser.add_argument("--growth", type=float, default=512, help="KiB between the first quarter and the end")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rand = random.Random(args.seed)
@@ -112,7 +115,8 @@ def main():
         size = len(service.ask()[1])
         print(f"a scrape: {size} bytes, {(time.monotonic() - began) * 1e3:.1f} ms")
         print(f"calls: {made} made, {last['calls']:.0f} counted; {args.pythons - last['attached']:.0f} Pythons never traced")
-        print(f"growth: {(last['memory'] - first['memory']) / 1024:.0f} KiB, {last['descriptors'] - first['descriptors']:.0f} descriptors")
+        growth, left = (last["memory"] - first["memory"]) / 1024, last["descriptors"] - first["descriptors"]
+        print(f"growth: {growth:.0f} KiB, {left:.0f} descriptors")
         assert start(args, folder, args.functions, "many").wait(harness.TIMEOUT_S) == 0
         many = readings(service)
         show(f"after {args.functions} functions", many)
@@ -122,7 +126,13 @@ def main():
               f"{many['calls'] - last['calls']:.0f} are counted, {many['lost'] - last['lost']:.0f} told as lost")
         for line in service.lines[:5]:
             print("log:", line.rstrip())
-        return service.end()
+        missed = 0 < made - last["calls"] <= 200 * last["missed"] or made == last["calls"]
+        wrong = [what for what, is_so in (("counts", not missed or last["calls"] > made), ("memory", growth > args.growth),
+                                          ("descriptors", left > 0),
+                                          ("series", many["calls"] - last["calls"] + many["lost"] - last["lost"] != args.functions)) if is_so]
+        if wrong:
+            print("wrong:", ", ".join(wrong))
+        return service.end() or bool(wrong)
 
 
 if __name__ == "__main__":
