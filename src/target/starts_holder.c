@@ -40,6 +40,8 @@ enum {
 	ALLOW_MOST_US = 20000,	/* since the kernel has asked */
 	STOP_US = 50000,	/* for PTRACE_EVENT_EXEC, after the kernel has been answered */
 	NAP_NS = 50000,
+	LEASE_MS = 200,
+	RENEW_MS = 50,
 	STACK = 256 * 1024,
 };
 
@@ -478,13 +480,34 @@ static void turn(const struct timespec *most, const pthread_attr_t *attr)
 		hear_newcomer();
 }
 
+/*
+ * The kernel ends the holder with SIGKILL if it does not renew its lease in time: a signal that stops it, or the freezer of a
+ * cgroup, would else let no program of the machine start.  The timer is the kernel's, so it needs nobody who runs.  False: none
+ * can be had.
+ */
+static bool begin_lease(timer_t *lease)
+{
+	struct sigevent end = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+
+	return !timer_create(CLOCK_MONOTONIC, &end, lease);
+}
+
+static void renew(timer_t lease)
+{
+	const struct itimerspec end = { .it_value.tv_nsec = LEASE_MS * 1000000l };
+
+	timer_settime(lease, 0, &end, NULL);
+}
+
 void starts_hold(int fan, int sock, const struct starts_bring *bring)
 {
-	const struct timespec soon = { .tv_nsec = ALLOW_US * 1000 / 2 }, knocks = { .tv_sec = 1 };
+	const struct timespec soon = { .tv_nsec = ALLOW_US * 1000 / 2 }, renewal = { .tv_nsec = RENEW_MS * 1000000l };
 	const struct sched_param first = { .sched_priority = 1 };
 	pthread_condattr_t clock;
 	uint64_t knocked_ms = 0;
 	pthread_attr_t attr;
+	timer_t lease;
+	bool leased;
 
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
 	holder.fan = fan;
@@ -496,13 +519,16 @@ void starts_hold(int fan, int sock, const struct starts_bring *bring)
 	pthread_attr_setstacksize(&attr, STACK);
 	listen_for_tracers();
 	join(add_tracer(sock), bring);
+	leased = begin_lease(&lease);
 	for (;;) {
-		bool waits = allow_waiting(), late = has_late();
+		bool waits = allow_waiting();
 
-		if (late && now_ms() - knocked_ms >= 1000) {
+		if (leased)
+			renew(lease);
+		if (has_late() && now_ms() - knocked_ms >= 1000) {
 			knock();
 			knocked_ms = now_ms();
 		}
-		turn(waits ? &soon : late ? &knocks : NULL, &attr);
+		turn(waits ? &soon : &renewal, &attr);
 	}
 }

@@ -22,8 +22,9 @@ class Tracer:
     """A system-wide script that counts the leaf's calls; its holder, unless another tracer has one."""
 
     def __init__(self, *wrapper, holds=True):
-        self.child = subprocess.Popen([*wrapper, harness.BUILD / "dtrace", "-q", "-x", "place=target", "-n",
-                                       'BEGIN { printf("begun\\n"); } ' + SCRIPT],
+        # It ends with the tests, however those end: else it would go on to hold each start of a Python.
+        self.child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *wrapper, harness.BUILD / "dtrace", "-q", "-x", "place=target",
+                                       "-n", 'BEGIN { printf("begun\\n"); } ' + SCRIPT],
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.child.stdout.readline() == "begun\n"
         self.begun = time.monotonic()
@@ -128,9 +129,10 @@ def test_script_with_its_interpreter_in_the_first_line(tracer, tmp_path):
     assert agrees(count, 10, err), (count, err)
 
 
-@pytest.mark.parametrize("who, how", [("tracer", signal.SIGSTOP), ("tracer", signal.SIGKILL), ("holder", signal.SIGKILL)])
+@pytest.mark.parametrize("who, how", [("tracer", signal.SIGSTOP), ("tracer", signal.SIGKILL), ("holder", signal.SIGKILL),
+                                      ("holder", signal.SIGSTOP)])
 def test_end_of_those_who_hold(tracer, who, how):
-    """Programs start nevertheless.  A holder that somebody stops is the one whom the kernel asks: nothing helps but its end."""
+    """Programs start nevertheless.  A holder that somebody stops is the one whom the kernel asks: its lease ends it."""
     os.kill(tracer.child.pid if who == "tracer" else tracer.holder, how)
     for _ in range(3):
         run(["/usr/bin/python3", "-c", PROGRAM])
@@ -141,6 +143,34 @@ def test_end_of_those_who_hold(tracer, who, how):
     if how == signal.SIGSTOP:
         tracer.child.send_signal(signal.SIGCONT)
     run(["/usr/bin/python3", "-c", PROGRAM])
+    tracer.end()
+
+
+@pytest.fixture
+def freezer(tmp_path):
+    """A cgroup of version 2, in which processes can be frozen."""
+    folder = tmp_path / "cgroups"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "cgroup2", "none", folder], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("cgroup2 cannot be mounted")
+    group = folder / f"dtap-test-{os.getpid()}"
+    group.mkdir()
+    yield group
+    (group / "cgroup.freeze").write_text("0")
+    harness.wait_until(lambda: not (group / "cgroup.procs").read_text(), what="the end of all in the cgroup")
+    group.rmdir()
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_all_are_frozen(freezer):
+    """The tracer and its holder at once, as a paused container's are."""
+    tracer = Tracer()
+    for pid in tracer.child.pid, tracer.holder:
+        (freezer / "cgroup.procs").write_text(str(pid))
+    (freezer / "cgroup.freeze").write_text("1")
+    for _ in range(3):
+        run(["/usr/bin/python3", "-c", PROGRAM])
+    (freezer / "cgroup.freeze").write_text("0")
     tracer.end()
 
 
