@@ -310,8 +310,11 @@ void ask_sessions(void)
 	unsigned n, left;
 	long long end, rest;
 
-	/* A program of a preloaded tree has an agent of its tracer; one that was held has one for itself. */
-	if (!agent.py.dlopen || (environ_address() && !environ_is_held()) || agent.is_second)
+	/*
+	 * A program of a preloaded tree has an agent of its tracer; one that was held has one for itself.  A second copy asks, too:
+	 * its tracer, which has brought the first from outside, answers when that has its hooks.
+	 */
+	if (!agent.py.dlopen || (environ_address() && !environ_is_held()))
 		return;
 	end = agent_now_ms() + ABI_ASK_MS;
 	n = left = connect_all(tracers);

@@ -73,6 +73,7 @@ def test_every_call(venv, interp, tmp_path, place):
     counted, told, result = run(tmp_path, interp, n, " ".join([*venv.argv, program]), "-x", f"place={place}")
     print(f"Python {interp.version}: of {CALLS * n} calls {counted} counted, {told} programs told")
     assert CALLS * (n - told) <= counted <= CALLS * n, result
+    assert not harness.NIGHTLY or told <= n // 100, result
 
 
 def test_tracemalloc(venv, interp, tmp_path):
