@@ -101,8 +101,12 @@ def dump(pid, *args):
 
 
 def frames(pid, function):
-    threads = [json.loads(line) for line in dump(pid, "--json", "--locals").splitlines()]
-    return [f for t in threads for f in t["frames"] if f["function"] == function]
+    """The time for which it is stopped can end before the values are read: then another look."""
+    def look():
+        threads = [json.loads(line) for line in dump(pid, "--json", "--locals").splitlines()]
+        found = [f for t in threads for f in t["frames"] if f["function"] == function]
+        return found if all("locals" in f for f in found) else None
+    return harness.wait_until(look, what="the values")
 
 
 @pytest.fixture
@@ -199,18 +203,22 @@ for line in iter(sys.stdin.buffer.raw.readline, b""):
     print("sound", flush=True)
 """)
     assert child.stdout.readline() == "ready\n"
+    names = {"items", "text", "table", "plain", "octets", "group", "number"}
+
+    def whole():
+        return harness.wait_until(lambda: next((f for f in frames(child.pid, "holds") if names == set(f.get("locals", ()))), None),
+                                  what="a look at all locals")
     for value in (1 << 63) - 1, 1 << 40, 7, (1 << 64) - 1, 1, 0x7ffffffffff8:
         child.stdin.write(f"{value}\n")
         child.stdin.flush()
         assert child.stdout.readline() == "damaged\n"
-        frame, = frames(child.pid, "holds")
+        frame = whole()
         assert frame["locals"]["plain"] == "'sound'"
-        assert set(frame["locals"]) == {"items", "text", "table", "plain", "octets", "group", "number"}
         assert all(len(v) <= 250 for v in frame["locals"].values())
         child.stdin.write("\n")
         child.stdin.flush()
         assert child.stdout.readline() == "sound\n"
-    frame, = frames(child.pid, "holds")
+    frame = whole()
     assert frame["locals"]["items"] == "[1, 2]" and frame["locals"]["table"] == "{'k': 1}"
     child.stdin.close()
     assert child.wait() == 0
