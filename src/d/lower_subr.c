@@ -78,13 +78,37 @@ static void prefixed(struct lower *l, ir_reg text, const char *prefix, ir_reg di
 	ir_jmp(&l->b, done);
 }
 
+/* A base that no number has is an illegal operation, as in illumos (DIF_SUBR_LLTOSTR, DIF_SUBR_STRTOLL). */
+static void check_base(struct lower *l, const struct d_node *call, ir_reg base)
+{
+	struct ir_block *good, *bad;
+	int64_t n = 10;
+
+	if (call->nargs < 2 || (d_const(l->check->prog, call->args[1], &n) && n >= 2 && n <= 36))
+		return;
+	good = ir_block_new(&l->b);
+	bad = ir_block_new(&l->b);
+	ir_br(&l->b, ir_op2(&l->b, IR_ULE, ir_op2(&l->b, IR_SUB, base, ir_const(&l->b, 2)), ir_const(&l->b, 34)), good, bad);
+	ir_at(&l->b, bad);
+	ir_fault(&l->b, ABI_FAULT_ILLOP, base);
+	ir_at(&l->b, good);
+}
+
+static ir_reg strtoll_in(struct lower *l, struct d_node *call, const ir_reg *args)
+{
+	check_base(l, call, args[1]);
+	return call2(l, IR_FN_STRTOL, args[0], args[1]);
+}
+
 /* Numbers in base 16 begin with 0x, those in base 8 with 0, as illumos's do (DIF_SUBR_LLTOSTR). */
 static ir_reg lltostr(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	struct ir_block *hex, *other, *octal, *plain, *done;
-	ir_reg digits = call2(l, IR_FN_LLTOSTR, args[0], args[1]), text;
+	ir_reg digits, text;
 	int64_t base = 10;
 
+	check_base(l, call, args[1]);
+	digits = call2(l, IR_FN_LLTOSTR, args[0], args[1]);
 	if (call->nargs < 2 || (d_const(l->check->prog, call->args[1], &base) && base != 8 && base != 16))
 		return digits;
 	hex = ir_block_new(&l->b);
@@ -303,7 +327,7 @@ ir_reg lower_subr(struct lower *l, struct d_node *call, const ir_reg *args)
 		{ "inet_ntop", inet_ntop }, { "link_ntop", link_ntop }, { "lltostr", lltostr },
 		{ "ntohl", swap32 }, { "ntohll", swap64 },
 		{ "ntohs", swap16 },	  { "pyarg", pyarg }, { "pyitem", pyitem }, { "speculation", speculation },
-		{ "strtok", next_token },
+		{ "strtok", next_token }, { "strtoll", strtoll_in },
 		{ "_task_egid", task_fact }, { "_task_euid", task_fact }, { "_task_gid", task_fact },
 		{ "_task_pgrp", task_fact }, { "_task_pid", task_fact },  { "_task_sid", task_fact },
 		{ "_task_tid", task_fact },  { "_task_uid", task_fact },
