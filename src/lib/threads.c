@@ -10,6 +10,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +189,44 @@ static int give(struct arena *a, uint32_t pid, const struct pystacks *all,
 	return ret;
 }
 
+struct look {
+	struct arena *a;
+	struct symbols *symbols;
+	uint32_t pid;
+	unsigned int flags;
+	struct pystacks *all;
+	struct strbuf *why;
+	int err;
+};
+
+static void *look(void *arg)
+{
+	struct look *l = arg;
+
+	l->err = pystacks_read(l->a, l->symbols, l->pid, l->flags, l->all, l->why);
+	return NULL;
+}
+
+/*
+ * In a thread of its own, when which ends the kernel lets go what it has seized (ptrace(2)): one of the process's threads may
+ * stop only later, when it gets a processor, and would stay so as long as its tracer lives.
+ */
+static int look_apart(struct look *l)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, look, l);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	pthread_join(thread, NULL);
+	return l->err;
+}
+
 int dtap_threads(uint32_t pid, unsigned int what, char *why, size_t size, int (*thread)(void *ctx, const struct dtap_thread *t),
 		 void *ctx)
 {
@@ -195,7 +235,7 @@ int dtap_threads(uint32_t pid, unsigned int what, char *why, size_t size, int (*
 	struct arena *a = arena_new();
 	struct strbuf text = { 0 };
 	struct pystacks all;
-	int err = symbols ? pystacks_read(a, symbols, pid, flags, &all, &text) : -ENOMEM;
+	int err = symbols ? look_apart(&(struct look){ a, symbols, pid, flags, &all, &text, 0 }) : -ENOMEM;
 
 	if (!symbols)
 		strbuf_puts(&text, "out of memory");

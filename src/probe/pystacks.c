@@ -139,7 +139,7 @@ static bool stop(const struct pystacks_reader *r, uint32_t tid, int *signal)
 			return false;
 		nanosleep(&step, NULL);
 	}
-	return false;		/* it is in the kernel; it is released when this process ends */
+	return false;		/* it is in the kernel, or has no processor; it is let go when this thread ends */
 }
 
 static void let_go(uint32_t tid, int signal)

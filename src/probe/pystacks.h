@@ -118,6 +118,7 @@ enum { PYSTACKS_NATIVES = 1, PYSTACKS_LOCALS = 2 };
 /*
  * The stacks of process @pid, in @a; native frames are valid as long as @symbols.  @what: PYSTACKS_....  0;
  * -ENOENT: not a CPython that dtap knows; -ESRCH; -EPERM and other errors of process_vm_readv(2).  @why gets a line.
+ * The calling thread may be left as the tracer of a thread that did not stop in time, so it must end.
  */
 int pystacks_read(struct arena *a, struct symbols *symbols, uint32_t pid, unsigned int what, struct pystacks *ret,
 		  struct strbuf *why);

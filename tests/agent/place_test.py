@@ -322,6 +322,7 @@ while True: later()
 """
 
 
+@pytest.mark.alone
 @pytest.mark.interps("3.11")
 def test_answer_comes_late(dtrace, interp):
     """What a program has done before its hooks were installed is lost, and that is told."""

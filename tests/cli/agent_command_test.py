@@ -61,6 +61,7 @@ def test_install_and_remove(venv):
     assert venv.run(LOADED).out == "False\n"
 
 
+@pytest.mark.alone
 @pytest.mark.needs_bpf
 @pytest.mark.interps("3.11", "3.13")
 @pytest.mark.parametrize("place", ["kernel", "target"])

@@ -1523,6 +1523,29 @@ def test_sample_as_an_ordinary_user(interp):
     assert result.code == 2 and "--hz: stacks can be read 1 to 1000 times a second" in result.err, result
 
 
+GOES_ON = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    pass
+print("ended")
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("rate", [97, 1000])
+def test_reading_lets_a_process_go(interp, start, rate):
+    """On a busy processor it stops only after who reads it has given up waiting: it must not stay so."""
+    command = interp.command(GOES_ON)
+    os.chmod(interp.dir / "script.py", 0o644)
+    for _ in range(4):
+        os.sched_setaffinity(start(["sh", "-c", "while :; do :; done"]).pid, {min(os.sched_getaffinity(0))})
+    result = dtap("record", "--sample", rate, "--json", "-c", command, before=NOBODY)
+    assert result.code == 0 and result.out.startswith("ended\n"), result
+
+
 LOCKS_READ = """
 import json, threading, time
 def holds(lock):

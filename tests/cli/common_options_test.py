@@ -174,6 +174,7 @@ def test_intervals(interp, start, command):
         assert 0 < found[told["told"]] <= told["steps"], (found, told)
 
 
+@pytest.mark.alone
 @pytest.mark.interps("3.11")
 @pytest.mark.parametrize("command", [c for c in EACH if c in COUNTS and form(c) == "table" and c not in ("waits", "io")])
 def test_script_is_the_command(interp, command):

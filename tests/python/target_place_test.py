@@ -149,6 +149,7 @@ while True:
 """
 
 
+@pytest.mark.alone
 @pytest.mark.needs_root
 @pytest.mark.interps("3.11")
 @pytest.mark.parametrize("provider, want", [("python*", [100, 1000, 2000, 3000, 4000]), ("python$target", [100])])

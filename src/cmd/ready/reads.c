@@ -15,6 +15,12 @@
 
 enum { RATE_MAX = 1000, DEPTH = 120 };		/* frames, as those of the kernel's stacks: option ustackframes */
 
+/*
+ * A process is left alone for so many times as long as a look at it has taken.  That is a bound for the time in which it is
+ * stopped, and lets it run on a busy machine, too, where it stops only when it gets a processor and goes on when it gets one again.
+ */
+enum { LEFT_ALONE = 9 };
+
 /* What threads wait for at a place. */
 struct wait {
 	uint64_t pid, owner;
@@ -38,6 +44,7 @@ struct process {
 	pid_t pid;
 	struct seen *threads, *before;	/* by tid */
 	size_t n, cap, nbefore, cap_before;
+	uint64_t due_ns;		/* not read before */
 	bool was_read;
 	char *why;			/* or why it could not be */
 };
@@ -360,10 +367,14 @@ static int take_thread(void *ctx, const struct dtap_thread *t)
 static void read_process(struct ready_reads *s, struct process *p)
 {
 	struct reading r = { .s = s, .p = p };
+	uint64_t begin = now_ns(), end;
 	struct seen *v = p->before;
 	size_t cap = p->cap_before;
 	char why[512];
 	int e;
+
+	if (begin < p->due_ns)
+		return;
 
 	p->before = p->threads;
 	p->nbefore = p->n;
@@ -372,6 +383,8 @@ static void read_process(struct ready_reads *s, struct process *p)
 	p->cap = cap;
 	p->n = 0;
 	e = dtap_threads((uint32_t)p->pid, 0, why, sizeof(why), take_thread, &r);
+	end = now_ns();
+	p->due_ns = end + LEFT_ALONE * (end - begin);
 	p->was_read |= !e;
 	if (e && e != -ESRCH && !p->why)
 		p->why = strdup(why);
