@@ -88,7 +88,7 @@ def main():
     parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
-    parser.add_argument("--growth", type=float, default=6, help="KiB a Python, between the first quarter and the end")
+    parser.add_argument("--growth", type=float, default=10, help="KiB a Python, between the first quarter and the end")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rand = random.Random(args.seed)
