@@ -208,7 +208,7 @@ static void *look(void *arg)
 }
 
 /*
- * In a thread of its own, when which ends the kernel lets go what it has seized (ptrace(2)): one of the process's threads may
+ * In a thread of its own: when that ends, the kernel lets go what it has seized (ptrace(2)).  One of the process's threads may
  * stop only later, when it gets a processor, and would stay so as long as its tracer lives.
  */
 static int look_apart(struct look *l)
@@ -221,8 +221,10 @@ static int look_apart(struct look *l)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, NULL, look, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
+	if (err) {
+		strbuf_printf(l->why, "cannot start a thread: %s", strerror(err));
 		return -err;
+	}
 	pthread_join(thread, NULL);
 	return l->err;
 }
