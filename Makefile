@@ -107,10 +107,10 @@ nightly:
 	@$(MAKE) --no-print-directory check-san
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
-	@DTAP_BUILD=$(BUILD) nice tests/soak/serve.py --pythons 5000
 	@DTAP_BUILD=$(BUILD) nice tests/soak/budget.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 	@$(MAKE) --no-print-directory check-arm64
+	@DTAP_BUILD=$(BUILD) nice tests/soak/serve.py --pythons 5000
 
 bench: all
 	@tools/need pythons bench

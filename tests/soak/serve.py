@@ -8,8 +8,7 @@ Short Pythons run a few at a time, each with its own number of calls, some forki
 sum is compared with the programs' own; those that it never came to trace are told, with their calls.  At the end: growth of
 memory and descriptors between the first quarter and the end, CPU time, bytes and time of a scrape.  Then one Python calls
 thousands of functions: how many series that makes, and what the service says of it.  The exit status is 1 if a call was counted
-twice, or neither counted nor told as missed, if descriptors are left, or if memory grows by more than --growth a Python: each
-new key of @by touches a page of its table that was not used before, until all of the table is.
+twice, or neither counted nor told as missed, if descriptors are left, or if memory grows by more than --growth in all.
 """
 import argparse
 import os
@@ -88,7 +87,7 @@ def main():
     parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
-    parser.add_argument("--growth", type=float, default=10, help="KiB a Python, between the first quarter and the end")
+    parser.add_argument("--growth", type=float, default=512, help="KiB between the first quarter and the end")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rand = random.Random(args.seed)
@@ -128,7 +127,7 @@ def main():
         for line in service.lines[:5]:
             print("log:", line.rstrip())
         missed = 0 < made - last["calls"] <= 200 * last["missed"] or made == last["calls"]
-        wrong = [what for what, is_so in (("counts", not missed or last["calls"] > made), ("memory", growth > args.growth * args.pythons * 3 / 4),
+        wrong = [what for what, is_so in (("counts", not missed or last["calls"] > made), ("memory", growth > args.growth),
                                           ("descriptors", left > 0),
                                           ("series", many["calls"] - last["calls"] + many["lost"] - last["lost"] != args.functions)) if is_so]
         if wrong:
