@@ -151,7 +151,8 @@ void caught_unwatch(struct pyobj *monitoring)
 /*
  * A frame whose f_trace_opcodes is set has an event of the trace function before each instruction.  The agent sets it when an
  * exception comes to a frame, and clears it when no exception is being handled any more, or the frame ends or waits.  A
- * frame in which the program has set it is left alone.
+ * frame in which the program has set it is left alone, and so is one of another agent's: both have its events, unless the
+ * program has a trace function of its own, which must not see them.  Then only one agent has them.
  */
 
 enum { GENERATORS = 0x20 | 0x80 | 0x200 };	/* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */

@@ -60,39 +60,44 @@ static bool usable(void)
 	return true;
 }
 
+/* Put the wrapper in place of @current.  What it has called before is kept: another thread may be inside. */
+static void put_on(struct pyobj *importlib, struct pyobj *current)
+{
+	const struct capi *py = &agent.py;
+
+	if (!agent.import.gcd_import)
+		agent.import.gcd_import = py->PyObject_GetAttrString(importlib, "_gcd_import");
+	if (!agent.import.wrapper && agent.import.gcd_import)
+		agent.import.wrapper = agent_callable(&method);
+	if (!agent.import.wrapper)
+		return;
+	if (agent.import.original != current) {
+		agent.import.original = current;
+		py->Py_IncRef(current);
+	}
+	agent.import.in_chain = !py->PyObject_SetAttrString(importlib, "_find_and_load", agent.import.wrapper);
+}
+
+/* Another tool, or agent, may have replaced the wrapper: that goes on calling it, and it only passes calls on. */
 static unsigned update(unsigned wants)
 {
 	const struct capi *py = &agent.py;
 	struct pyobj *importlib, *current;
 
-	if (!!wants == !!agent.import.wrapper)
+	if (!!wants == agent.import.on)
 		return wants;
 	importlib = py->PyImport_ImportModule("_frozen_importlib");
 	if (!importlib)
 		return 0;
 	current = py->PyObject_GetAttrString(importlib, "_find_and_load");
-	if (!wants) {
-		/* A later replacement by another tool keeps calling the wrapper, which then only passes calls on. */
-		if (current == agent.import.wrapper)
-			py->PyObject_SetAttrString(importlib, "_find_and_load", agent.import.original);
-		agent_release(agent.import.wrapper);
-		agent.import.wrapper = NULL;
-	} else if (current) {
-		if (!agent.import.gcd_import)
-			agent.import.gcd_import = py->PyObject_GetAttrString(importlib, "_gcd_import");
-		if (!agent.import.original) {
-			agent.import.original = current;
-			py->Py_IncRef(agent.import.original);
-		}
-		agent.import.wrapper = agent.import.gcd_import ? agent_callable(&method) : NULL;
-		if (agent.import.wrapper && py->PyObject_SetAttrString(importlib, "_find_and_load", agent.import.wrapper) < 0) {
-			agent_release(agent.import.wrapper);
-			agent.import.wrapper = NULL;
-		}
-	}
+	if (current && wants && !agent.import.in_chain)
+		put_on(importlib, current);
+	else if (current && !wants && current == agent.import.wrapper)
+		agent.import.in_chain = py->PyObject_SetAttrString(importlib, "_find_and_load", agent.import.original) < 0;
+	agent.import.on = wants && agent.import.in_chain;
 	agent_release(current);
 	agent_release(importlib);
-	return agent.import.wrapper ? wants : 0;
+	return agent.import.on ? wants : 0;
 }
 
 #define NAME "_find_and_load"
@@ -107,7 +112,8 @@ static void wrap(struct pyobj *dict, struct pyobj *importlib, struct pyobj *curr
 	if (gcd_import && self && !agent.py.PyDict_SetItemString(self, "original", current) &&
 	    !agent.py.PyDict_SetItemString(self, "gcd_import", gcd_import))
 		wrapper = agent.py.PyCFunction_NewEx(&method_sub, self, NULL);
-	if (wrapper && !agent.py.PyDict_SetItemString(self, "wrapper", wrapper) && !agent.py.PyDict_SetItemString(dict, KEY, self))
+	if (wrapper && !agent.py.PyDict_SetItemString(self, "wrapper", wrapper) &&
+	    !agent.py.PyDict_SetItemString(self, "in_chain", wrapper) && !agent.py.PyDict_SetItemString(dict, KEY, self))
 		agent.py.PyObject_SetAttrString(importlib, NAME, wrapper);
 	agent_release(wrapper);
 	agent_release(self);
@@ -120,12 +126,15 @@ void hook_import_sub(struct pyobj *dict, bool on)
 	struct pyobj *current = importlib ? agent.py.PyObject_GetAttrString(importlib, NAME) : NULL;
 	struct pyobj *self = agent.py.PyDict_GetItemString(dict, KEY);
 	struct pyobj *wrapper = self ? agent.py.PyDict_GetItemString(self, "wrapper") : NULL;
+	bool in_chain = self && agent.py.PyDict_GetItemString(self, "in_chain") != agent.py.none;
 
-	/* If another tool has replaced the wrapper, that stays, and passes calls on where nobody listens. */
-	if (current && on && current != wrapper)
+	/* As in the main interpreter. */
+	if (current && on && !in_chain) {
 		wrap(dict, importlib, current);
-	else if (current && !on && current == wrapper)
+	} else if (current && !on && in_chain && current == wrapper) {
 		agent.py.PyObject_SetAttrString(importlib, NAME, agent.py.PyDict_GetItemString(self, "original"));
+		agent.py.PyDict_SetItemString(self, "in_chain", agent.py.none);
+	}
 	agent_release(current);
 	agent_release(importlib);
 }

@@ -57,6 +57,8 @@ static void fire_named(struct pyobj *frame, int what, struct pyobj *value)
 
 static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
+	if (slot_is_again(SLOT_PROFILE, frame))
+		return slot_pass(SLOT_PROFILE, arg, frame, what, value);
 	if (what == CAPI_TRACE_CALL && agent.trace.profiling & WANT_function__entry)
 		fire_frame(frame, NULL, fire_function__entry);
 	else if (what == CAPI_TRACE_RETURN && agent.trace.profiling & WANT_function__return)
@@ -95,11 +97,15 @@ static void fire_raise(struct pyobj *frame, struct pyobj *value)
 
 static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
+	if (slot_is_again(SLOT_TRACE, frame))
+		return slot_pass(SLOT_TRACE, arg, frame, what, value);
 	if (what == CAPI_TRACE_LINE && fire_wanted(line))
 		fire_frame(frame, NULL, fire_line);
 	else if (what == CAPI_TRACE_EXCEPTION && agent.trace.tracing & WANT_exception__raise)
 		fire_raise(frame, value);
-	if ((agent.trace.tracing & WANT_exception__caught || agent.caught.frames.n) && caught_traced(frame, what))
+	/* Another agent may want what this one has asked for; where the program has a function, that must not see it. */
+	if ((agent.trace.tracing & WANT_exception__caught || agent.caught.frames.n) && caught_traced(frame, what) &&
+	    slot_is_programs(SLOT_TRACE))
 		return 0;
 	if (agent.trace.tracing & HOOK_FUNCTION_LINES && what == CAPI_TRACE_LINE)
 		fire_named(frame, what, value);

@@ -30,3 +30,19 @@ struct capi_method *methods_find(const char *module_name, const char *name)
 	agent.py.PyErr_Clear();
 	return def;
 }
+
+void methods_replace(struct method_replaced *r, capi_varargs *ours, bool on)
+{
+	capi_fastcall *fn = (capi_fastcall *)(void *)ours;
+
+	if (!r->def)
+		return;
+	if (on && !r->in_chain) {
+		r->former = (capi_varargs *)(void *)r->def->fn;
+		r->def->fn = fn;
+		r->in_chain = true;
+	} else if (!on && r->in_chain && r->def->fn == fn) {
+		r->def->fn = (capi_fastcall *)(void *)r->former;
+		r->in_chain = false;
+	}
+}

@@ -14,4 +14,10 @@
  */
 struct capi_method *methods_find(const char *module_name, const char *name);
 
+/*
+ * Let @r's definition, if it has one, call @ours, or no longer.  @ours calls @r->former.  If another agent has replaced it
+ * since, ours stays below that, which calls it, and only passes calls on.
+ */
+void methods_replace(struct method_replaced *r, capi_varargs *ours, bool on);
+
 #endif

@@ -6,6 +6,11 @@
  * pointer: the interpreter's counts and the program's object stay.  From 3.12 on, empty slots can be set only for all
  * threads at once, which overwrites the program's objects; they are restored afterwards.
  *
+ * Several agents: those of other builds of dtap do the same in the same slots.  Each takes what it finds for the program's
+ * function, so when one that is below comes on top once more, they call each other in a circle.  So ours remembers what it has
+ * found, the last first: called again for an event that it is passing on, it passes that to the one before, which is what was
+ * there when it was put below.  An agent that is removed while another one is on top stays below, and passes events on.
+ *
  * sys.settrace() and sys.setprofile() are replaced in place to notice what the program sets.  C code that calls
  * PyEval_SetTrace() (coverage.py) is noticed only by its audit event.
  */
@@ -102,6 +107,20 @@ static void drop_dead_rows(struct slot *slot)
 	}
 }
 
+/*
+ * @fn is found in the slot.  What was found before it can be reached if the function found last has led back to ours; of
+ * one that has not, only that function itself; as long as there was no event, any of them.
+ */
+static void find_former(struct slot_row *row, capi_tracefunc *fn)
+{
+	unsigned kept = row->passed && !row->led_back ? 1 : row->n, from = row->led_back || kept == SLOT_FORMER ? 1 : 0;
+
+	memmove(&row->former[1], &row->former[from], (kept - from) * sizeof(*row->former));
+	row->former[0] = fn;
+	row->n = kept - from + 1;
+	row->passed = row->led_back = false;
+}
+
 /* Put our function into the slot.  If there are too many to remember, the program's function stays. */
 static void take(struct slot *slot, struct pythread *thread)
 {
@@ -111,10 +130,25 @@ static void take(struct slot *slot, struct pythread *thread)
 		drop_dead_rows(slot);
 	if (!row && slot->n == SLOT_ROWS)
 		return;
-	if (!row)
+	if (!row) {
 		row = &slot->rows[slot->n++];
-	*row = (struct slot_row){ thread, agent.py.PyThreadState_GetID(thread), *fn_of(slot, thread), NULL };
+		*row = (struct slot_row){ .thread = thread, .id = agent.py.PyThreadState_GetID(thread) };
+	}
+	find_former(row, *fn_of(slot, thread));
 	*fn_of(slot, thread) = slot->ours;
+}
+
+/* Put back what was found last.  If that has led back to ours, it may do so again: the row stays. */
+static void give_back(struct slot *slot, struct pythread *thread, struct slot_row *row)
+{
+	*fn_of(slot, thread) = row->former[0];
+	if (row->n == 1 || (row->passed && !row->led_back)) {
+		drop_row(slot, row);
+		return;
+	}
+	row->n--;
+	memmove(&row->former[0], &row->former[1], row->n * sizeof(*row->former));
+	row->passed = row->led_back = false;
 }
 
 static void adopt(struct slot *slot)
@@ -184,7 +218,7 @@ static struct pyobj *program_sets(enum slot_kind kind, unsigned which, struct py
 	struct pyobj *result;
 
 	agent_thread.in_setter = true;
-	result = slot->setters[which].original(self, arg);
+	result = slot->setters[which].former(self, arg);
 	agent_thread.in_setter = false;
 	if (!result || !slot->on || agent.py.PyInterpreterState_Get() != agent.py.PyInterpreterState_Main())
 		return result;
@@ -219,15 +253,14 @@ static void replace_setters(enum slot_kind kind, bool on)
 	struct slot *slot = &agent.slots[kind];
 
 	for (unsigned i = 0; i < SLOT_SETTERS; i++) {
-		struct slot_setter *setter = &slot->setters[i];
+		struct method_replaced *setter = &slot->setters[i];
 
-		if (!setter->original) {
-			setter->def = methods_find("sys", names[kind].setters[i]);
-			if (!setter->def || setter->def->flags != CAPI_O)
-				continue;
-			setter->original = (capi_varargs *)(void *)setter->def->fn;
+		if (!setter->def) {
+			struct capi_method *def = methods_find("sys", names[kind].setters[i]);
+
+			setter->def = def && def->flags == CAPI_O ? def : NULL;
 		}
-		setter->def->fn = (capi_fastcall *)(void *)(on ? replacements[kind][i] : setter->original);
+		methods_replace(setter, replacements[kind][i], on);
 	}
 }
 
@@ -306,13 +339,12 @@ void slot_remove(enum slot_kind kind)
 		if (*fn_of(slot, thread) != slot->ours) {
 			used |= *fn_of(slot, thread) != NULL;
 		} else if (row) {
-			*fn_of(slot, thread) = row->fn;
+			give_back(slot, thread, row);
 			used = true;
 		} else if (!sets_all()) {
 			set_thread(slot, thread, NULL);
 		}
 	}
-	slot->n = 0;
 	if (sets_all() && !used)
 		set_all(slot, NULL);
 }
@@ -331,6 +363,11 @@ bool slot_displaced(const char *event)
 	       (agent.slots[SLOT_PROFILE].on && !strcmp(event + 4, names[SLOT_PROFILE].setters[0]));
 }
 
+bool slot_is_programs(enum slot_kind kind)
+{
+	return *obj_of(&agent.slots[kind], agent.py.PyThreadState_Get()) != NULL;
+}
+
 /* The program's function may have set another one, or none; it is also removed if it fails. */
 static void adopt_again(struct slot *slot)
 {
@@ -345,25 +382,56 @@ static void adopt_again(struct slot *slot)
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
+/* Ours is removed, but this thread still calls it.  What it calls now; NULL: nothing. */
+static capi_tracefunc *leave(struct slot *slot, struct pythread *thread, struct slot_row *row)
+{
+	capi_tracefunc *fn = row ? row->former[0] : NULL;
+
+	if (row)
+		give_back(slot, thread, row);
+	else
+		set_own(slot, NULL, NULL);
+	return fn;
+}
+
+/* Call the function that was found before those that have led back to ours. */
+static int pass(enum slot_kind kind, struct slot_row *row, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+{
+	struct slot_passing *at = &agent_thread.passing[kind], was = *at;
+	unsigned depth = was.frame == frame ? was.depth + 1 : 0;
+	int result;
+
+	row->passed = true;
+	row->led_back |= depth > 0;
+	if (depth >= row->n)
+		return 0;
+	*at = (struct slot_passing){ frame, depth };
+	result = row->former[depth](arg, frame, what, value);
+	*at = was;
+	return result;
+}
+
 int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
 	struct slot *slot = &agent.slots[kind];
 	struct pythread *thread;
 	struct slot_row *row;
+	capi_tracefunc *was;
 	int result;
 
-	if (__builtin_expect(!slot->on, 0)) {
-		set_own(slot, NULL, NULL);
-		return 0;
-	}
-	if (__builtin_expect(!slot->n, 1))
+	if (__builtin_expect(slot->on && !slot->n, 1))
 		return 0;
 	thread = agent.py.PyThreadState_Get();
 	row = find_row(slot, thread);
+	was = *fn_of(slot, thread);
+	if (!slot->on && was == slot->ours) {
+		was = leave(slot, thread, row);
+		return was ? was(arg, frame, what, value) : 0;
+	}
 	if (!row)
 		return 0;
-	result = row->fn(arg, frame, what, value);
-	if (slot->on && *fn_of(slot, thread) != slot->ours)
+	result = pass(kind, row, arg, frame, what, value);
+	if (slot->on && *fn_of(slot, thread) != was && *fn_of(slot, thread) != slot->ours)
 		adopt_again(slot);
 	return result;
 }

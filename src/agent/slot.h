@@ -26,6 +26,18 @@ void slot_adopt(enum slot_kind kind);
 /* At an audit event: is C code about to set one?  If true, slot_install() must be called again soon. */
 bool slot_displaced(const char *event);
 
+/*
+ * Has the agent had this event already?  Then another agent's function, which ours has called, calls it again: it is only to
+ * be passed on.
+ */
+static inline bool slot_is_again(enum slot_kind kind, const struct pyobj *frame)
+{
+	return __builtin_expect(agent_thread.passing[kind].frame == frame, 0);
+}
+
+/* Has the program a function of its own in the slot of the calling thread? */
+bool slot_is_programs(enum slot_kind kind);
+
 /* Pass an event on to the program's function, if there is one, after the agent's part. */
 int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value);
 

@@ -238,6 +238,8 @@ struct hook_gc_state {
  */
 struct hook_import_state {
 	struct pyobj *original, *gcd_import, *wrapper;
+	bool in_chain;			/* importlib, or another agent's wrapper, calls ours */
+	bool on;
 };
 
 enum memory_domain { MEMORY_MEM, MEMORY_OBJ, MEMORY_DOMAINS };
@@ -316,34 +318,42 @@ struct hook_trace_state {
 	unsigned functions;		/* enum hook_trace_use: what functions by name need */
 };
 
+/* methods.h: a C function of the interpreter. */
+struct method_replaced {
+	struct capi_method *def;	/* NULL: not known */
+	capi_varargs *former;		/* valid if it was replaced once */
+	bool in_chain;			/* the definition, or who has replaced it since, calls ours */
+};
+
 /* threads.c: new threads. */
 struct threads_state {
 	unsigned uses;			/* enum threads_use */
 	unsigned expected;		/* threads announced but not seen yet */
 	uint64_t last_covered;		/* highest id of the threads whose hooks have been set */
-	/* Before 3.12: the definitions of start_new_thread and its old name start_new, and the function of both. */
-	struct capi_method *starters[2];
-	capi_varargs *start_thread;
+	struct method_replaced starters[2];	/* before 3.12: start_new_thread and its old name start_new */
 	/* Without a GIL (threadcode.c): */
 	int tool;			/* 1 + its id in sys.monitoring; 0: none */
 	int local, global;		/* its events in first functions; everywhere */
 	struct watched codes;		/* first functions of threads */
 };
 
-enum { SLOT_ROWS = 256, SLOT_SETTERS = 2 };
+enum { SLOT_ROWS = 256, SLOT_SETTERS = 2, SLOT_FORMER = 4 };
 enum slot_kind { SLOT_TRACE, SLOT_PROFILE, SLOT_KINDS };
 
-/* The program's contents of a thread's slot. */
+/* What was in a thread's slot. */
 struct slot_row {
 	struct pythread *thread;
 	uint64_t id;
-	capi_tracefunc *fn;
-	struct pyobj *obj;		/* saved while all threads are set at once */
+	capi_tracefunc *former[SLOT_FORMER];	/* the last one first; see "Several agents" in slot.c */
+	unsigned n;				/* how many; at least 1 */
+	bool passed, led_back;			/* to the first of them; and that has called ours */
+	struct pyobj *obj;			/* saved while all threads are set at once */
 };
 
-struct slot_setter {
-	struct capi_method *def;
-	capi_varargs *original;
+/* The event that this thread is passing on to a row's former[@depth]. */
+struct slot_passing {
+	const struct pyobj *frame;		/* NULL: none */
+	unsigned depth;
 };
 
 /* The slots of all threads for a trace function, or for a profile function. */
@@ -351,7 +361,7 @@ struct slot {
 	capi_tracefunc *ours;
 	bool on;
 	long fn_off, obj_off;		/* in the thread state; 0: not measured */
-	struct slot_setter setters[SLOT_SETTERS];
+	struct method_replaced setters[SLOT_SETTERS];
 	struct slot_row rows[SLOT_ROWS];
 	unsigned n;
 };
@@ -636,6 +646,7 @@ struct agent_thread {
 	struct cstack stack;		/* cstack.c */
 	bool stack_asked;
 	bool in_setter;			/* slot.c: the program is calling a replaced setter */
+	struct slot_passing passing[SLOT_KINDS];
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
 	const struct pyobj *first;	/* threadcode.c: the code of its first function while that runs, not held */
 	struct thread_vtime vtime;

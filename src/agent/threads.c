@@ -165,30 +165,25 @@ void threads_expect(struct pyobj *args)
 	eval_use(EVAL_THREADS, true);
 }
 
-/* Before 3.12. */
+/* Before 3.12; the starters are replaced together, and have the same former function. */
 static struct pyobj *announce(struct pyobj *self, struct pyobj *args)
 {
-	threads_expect(NULL);
-	return agent.threads.start_thread(self, args);
-}
-
-static void find_starters(void)
-{
-	static const char *const names[] = { "start_new_thread", "start_new" };
-
-	for (unsigned i = 0; i < 2; i++)
-		agent.threads.starters[i] = methods_find("_thread", names[i]);
+	if (threads_watched())
+		threads_expect(NULL);
+	return agent.threads.starters[0].former(self, args);
 }
 
 static void replace_starters(bool on)
 {
-	if (!agent.threads.start_thread)
-		find_starters();
-	if (!agent.threads.start_thread && agent.threads.starters[0])
-		agent.threads.start_thread = (capi_varargs *)(void *)agent.threads.starters[0]->fn;
-	for (unsigned i = 0; agent.threads.start_thread && i < 2; i++)
-		if (agent.threads.starters[i])
-			agent.threads.starters[i]->fn = (capi_fastcall *)(void *)(on ? announce : agent.threads.start_thread);
+	static const char *const names[] = { "start_new_thread", "start_new" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct method_replaced *starter = &agent.threads.starters[i];
+
+		if (!starter->def)
+			starter->def = methods_find("_thread", names[i]);
+		methods_replace(starter, announce, on);
+	}
 }
 
 /* Note that all existing threads have the hooks. */

@@ -32,10 +32,10 @@ def listener():
     listener.close()
 
 
-def listen(pid, name, on=1):
-    """Raise or lower a semaphore."""
+def listen(pid, name, on=1, file=AGENT.name):
+    """Raise or lower a semaphore of an agent."""
     with open(f"/proc/{pid}/maps") as maps:
-        base = next(int(line.split("-")[0], 16) for line in maps if AGENT.name in line)
+        base = next(int(line.split("-")[0], 16) for line in maps if file in line)
     with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
         memory.seek(base + notes()[name][0])
         memory.write(struct.pack("<H", on))

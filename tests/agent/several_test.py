@@ -1,0 +1,174 @@
+"""Agents of several builds of dtap in one process, as when their tracers ask for all Pythons: each has its own hooks.
+
+One agent is loaded by dtrace, which counts.  The other is a copy under a name that dtrace does not take for its agent's; its
+hooks come and go by a channel of its own.  The witness is the program: its own trace and profile functions, which it has set
+before any agent came, or a number that it is known to do.
+"""
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import harness
+from agent.agent_test import AGENT, bits, end, ready
+from agent.channel import READY
+from agent.control_test import ask, listen, listener  # noqa: F401
+
+pytestmark = pytest.mark.needs_root
+
+OTHER = "another-build.so"
+
+WORK = """
+import gc, threading
+def leaf(n):
+    return n
+def begun():
+    leaf(3)
+def work():
+    for i in range(3):
+        leaf(i)
+    try:
+        raise KeyError(1)
+    except KeyError:
+        pass
+    len("")
+    bytes(234567)
+    gc.collect()
+    try:
+        import nosuchmodule
+    except ImportError:
+        pass
+    thread = threading.Thread(target=begun)
+    thread.start()
+    thread.join()
+"""
+
+# Loads the other agent, and gives it a channel.  At the word "work" it says how many events its own functions have seen.
+PROGRAM = """
+import ctypes, socket, struct, sys, threading
+from work import work
+ctypes.CDLL(sys.argv[1])
+with open(sys.argv[1], "rb") as elf:
+    entry = struct.unpack_from("<Q", elf.read(64), 24)[0]
+with open("/proc/self/maps") as maps:
+    base = next(int(line.split("-")[0], 16) for line in maps if sys.argv[1] in line)
+entered = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_uint)(base + entry)
+def connect(name):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.connect("\\0" + name)
+    return entered(sock.detach(), 0)
+
+seen = dict.fromkeys(("line", "function-entry", "exception-raise", "cfunction-entry"), 0)
+def note(name, frame):
+    seen[name] += frame.f_code.co_filename == work.__code__.co_filename
+def trace(frame, event, arg):
+    if event in ("line", "exception"):
+        note("line" if event == "line" else "exception-raise", frame)
+    return trace
+def profile(frame, event, arg):
+    if event in ("call", "c_call"):
+        note("function-entry" if event == "call" else "cfunction-entry", frame)
+def run():
+    seen.update(dict.fromkeys(seen, 0))
+    work()
+    print(*seen.values(), flush=True)
+def own(on):
+    for module in threading, sys:
+        module.settrace(trace if on else None)
+        module.setprofile(profile if on else None)
+print("ready", flush=True)
+for line in sys.stdin:
+    word, *rest = line.split()
+    if word == "go":
+        break
+    elif word == "connect":
+        print(connect(*rest), flush=True)
+    elif word == "own":
+        own(rest == ["on"])
+        print(flush=True)
+    else:
+        run()
+"""
+
+OWN = "line", "function-entry", "exception-raise", "cfunction-entry"
+
+# Marker -> (which of its events are counted, how many of them a work() has: a number, or as many as the program's own
+# functions see of this marker).
+MARKERS = {
+    "line": ('copyinstr(arg0) == "{file}"', "line"),
+    "function-entry": ('copyinstr(arg0) == "{file}"', "function-entry"),
+    "function-return": ('copyinstr(arg0) == "{file}"', "function-entry"),
+    "cfunction-entry": ('copyinstr(arg0) == "{file}"', "cfunction-entry"),
+    "exception-raise": ('copyinstr(arg1) == "{file}"', "exception-raise"),
+    "exception-caught": ('copyinstr(arg1) == "{file}"', 2),
+    "gc-start": ("arg0 == 2", 1),
+    "import-find-load-start": ('copyinstr(arg0) == "nosuchmodule"', 1),
+    "thread-start": ("1", 1),
+    "thread-finish": ("1", 1),
+    "memory-alloc": ("arg1 > 234567 && arg1 < 234667", 1),
+}
+
+
+class Counter:
+    """A dtrace that counts."""
+
+    def __init__(self, pid, marker, where):
+        self.child = harness.dtrace_start("-q", "-x", "place=target", "-p", pid, "-n",
+                                          f'python$target:::{marker} /{where}/ {{ n++; }}'
+                                          'tick-10ms /!up/ { up = 1; printf("up\\n"); } END { printf("%d\\n", n); }')
+        assert self.child.stdout.readline() == b"up\n", self.child.communicate()
+
+    def end(self):
+        self.child.send_signal(signal.SIGINT)
+        result = harness.finish(self.child, [])
+        assert result.code == 0 and result.err == "", result
+        return int(result.out)
+
+
+def witnessed(child):
+    return dict(zip(OWN, map(int, ask(child, "work").split())))
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["alone", "own"])
+@pytest.mark.parametrize("marker", MARKERS)
+def test_come_and_go(interp, listener, marker, own):  # noqa: F811
+    if marker == "exception-caught" and own and interp.version in ("3.9", "3.11"):
+        pytest.skip("only one agent has these events beside a trace function of the program's (caught.c)")
+    shutil.copy(AGENT, interp.dir / OTHER)
+    where, each = MARKERS[marker]
+    where = where.format(file=interp.add(WORK, "work.py"))
+    child = subprocess.Popen([*interp.argv, interp.add(PROGRAM, "program.py"), interp.inside(interp.dir / OTHER)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    counters, due, others = {}, {}, False
+    try:
+        ready(child)
+        ask(child, "own on")
+        seen = plain = witnessed(child)
+        each = plain.get(each, each)
+        assert each > 0
+        if not own:
+            ask(child, "own off")
+            seen = dict.fromkeys(OWN, 0)
+        assert ask(child, f"connect {listener.name}") == "0"
+        channel = listener.accept_plain()
+        assert channel.receive().phase == READY
+        # Who comes, or goes: the other agent's hooks; dtraces a and b, of one agent.
+        for step in "other a other b other a a other b a other a other".split():
+            if step == "other":
+                others = not others
+                listen(child.pid, marker.replace("-", "__"), others, OTHER)
+                assert channel.look().supplied == (bits(marker.replace("-", "__")) if others else 0)
+            elif step in counters:
+                assert counters.pop(step).end() == due.pop(step), step
+            else:
+                counters[step], due[step] = Counter(child.pid, marker, where), 0
+            for _ in range(2):
+                assert witnessed(child) == seen, step
+                due.update((key, due[key] + each) for key in counters)
+        ask(child, "own off")
+        assert end(child) == []
+    finally:
+        child.kill()
+        for counter in counters.values():
+            counter.child.kill()
