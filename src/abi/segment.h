@@ -254,15 +254,27 @@ _Static_assert(sizeof(struct abi_lane) == 192, "lane's header");
 /* Before each record in a ring: its size, a multiple of 8; or this: skip the rest of the ring. */
 enum { ABI_RING_SKIP = 0xffffffff };
 
+/* The name of the memory that has a segment's code in a process, for memfd_create(2): a new file each time. */
+#define ABI_CODE "dtap-code"
+
 struct abi_table {
 	abi_u32 used;			/* elements allocated from the front so far */
 	abi_u32 free;			/* LANE_HASH: 1 + first of the freed elements, chained by next */
 	abi_u64 free_tagged;		/* SHARED_HASH: the same in the low half, a count of changes in the high */
 	abi_u32 live;			/* approximate number of elements in use */
 	abi_u32 dead;			/* LANE_HASH: not 0 if the tracer has removed elements; atomic */
-	abi_u64 reserved[5];
+	abi_u32 mask;			/* LANE_HASH: of the index, the words that are in use - 1; the first ABI_TABLE_FIRST always
+					   are, and all others are 0 */
+	abi_u32 pad;
+	abi_u64 reserved[4];
 };
 _Static_assert(sizeof(struct abi_table) == 64, "table's header");
+
+/*
+ * An index grows to ABI_TABLE_GROWTH times its words when half of them are in use: keys that come and go touch the pages that
+ * so many at once need, not one page each.
+ */
+enum { ABI_TABLE_FIRST = 64, ABI_TABLE_GROWTH = 8 };
 
 enum abi_elem_state {
 	ABI_ELEM_FREE,

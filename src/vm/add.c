@@ -60,9 +60,9 @@ static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const
 	uint32_t hash = table_mix(w[0] * table_factors[0] + w[1] * table_factors[1] + w[2] * table_factors[2] +
 				  w[3] * table_factors[3]);
 	const uint32_t *index = table_index(m, lane);
-	uint32_t at = hash & m->mask;
+	uint32_t mask = table_mask(m, lane), at = hash & mask;
 
-	for (int k = 0; k < 64; k++, at = (at + 1) & m->mask) {
+	for (int k = 0; k < 64; k++, at = (at + 1) & mask) {
 		uint32_t ref = table_word(&index[at]);
 		struct abi_elem *e = table_elem(m, lane, ref);
 		uint64_t have[4];

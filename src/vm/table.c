@@ -56,9 +56,9 @@ enum { STEPS = 2048 };
 static struct abi_elem *probe(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t *slot)
 {
 	const uint32_t *index = table_index(m, lane);
-	uint32_t at = hash & m->mask;
+	uint32_t mask = table_mask(m, lane), at = hash & mask;
 
-	for (uint32_t k = 0; k <= m->mask && k < STEPS; k++, at = (at + 1) & m->mask) {
+	for (uint32_t k = 0; k <= mask && k < STEPS; k++, at = (at + 1) & mask) {
 		uint32_t ref = table_word(&index[at]);
 		struct abi_elem *e;
 
@@ -94,19 +94,19 @@ static void set_changing(uint8_t *lane, uint32_t v)
 /* Clear index word @hole.  Words after it that a search would no longer reach are moved forward. */
 static void close_hole(const struct shm_map *m, uint8_t *lane, uint32_t hole)
 {
-	uint32_t *index = table_index(m, lane), at = hole;
+	uint32_t *index = table_index(m, lane), mask = table_mask(m, lane), at = hole;
 
-	for (uint32_t k = 0; k < m->mask && k < STEPS; k++) {
+	for (uint32_t k = 0; k < mask && k < STEPS; k++) {
 		struct abi_elem *e;
 		uint32_t ref;
 
-		at = (at + 1) & m->mask;
+		at = (at + 1) & mask;
 		ref = table_word(&index[at]);
 		if (!ref)
 			break;
 		e = table_elem(m, lane, ref);
 		/* Its search begins after the hole (cyclically): it stays. */
-		if (e && ((at - e->hash) & m->mask) < ((at - hole) & m->mask))
+		if (e && ((at - e->hash) & mask) < ((at - hole) & mask))
 			continue;
 		index[hole] = ref;
 		hole = at;
@@ -192,6 +192,30 @@ static struct abi_elem *take(const struct shm_map *m, uint8_t *lane, uint32_t *n
 	return e;
 }
 
+/*
+ * Use more of the index if half of what is used of it is taken.  False: it stays as it is.  The owner may be killed at any
+ * instruction: all words that are not 0 are within the mask, before and after.
+ */
+static bool grow(const struct shm_map *m, uint8_t *lane)
+{
+	struct abi_table *t = table_header(m, lane);
+	uint32_t *index = table_index(m, lane), mask = table_mask(m, lane), used = table_word(&t->used), slot;
+
+	if (mask == m->mask || t->live <= mask / 2)
+		return false;
+	/* lane_table_kill() relies on "changing" before it relies on the index. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memset(index, 0, ((size_t)mask + 1) * sizeof(*index));
+	__atomic_store_n(&t->mask, (mask + 1) * ABI_TABLE_GROWTH - 1, __ATOMIC_RELEASE);
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
+		struct abi_elem *e = table_elem_at(m, lane, n);
+
+		if (table_is_indexed(e) && !probe(m, lane, table_key(e), e->hash, &slot) && slot != UINT32_MAX)
+			index[slot] = n + 1;
+	}
+	return true;
+}
+
 int lane_table_set(const struct shm_map *m, struct abi_elem *e, const void *value, uint64_t flags)
 {
 	if (flags == BPF_NOEXIST && e->state == ABI_ELEM_LIVE)
@@ -215,6 +239,8 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 		recycle_dead(m, lane);
 		probe(m, lane, key, hash, &slot);
 	}
+	if (grow(m, lane))
+		probe(m, lane, key, hash, &slot);
 	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
 	if (e) {
 		fill(m, e, hash, key, value);
@@ -275,18 +301,15 @@ static bool kill_element(const struct shm_map *m, uint8_t *lane, struct abi_elem
 	return true;
 }
 
-/*
- * The element of @key in a table of FEW.  The index, of which few elements have touched few pages, is not asked: a tracer that asks
- * all lanes for many keys would make all pages of all of them.
- */
-enum { FEW = 32 };
-static struct abi_elem *find_of_few(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t used)
+/* The element of @key, which the index may not lead to now. */
+static struct abi_elem *find_without_index(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash)
 {
-	for (uint32_t n = 0; n < used; n++) {
+	uint32_t used = __atomic_load_n(&table_header(m, lane)->used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
 		struct abi_elem *e = table_elem_at(m, lane, n);
 
-		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ABI_ELEM_LIVE && e->hash == hash &&
-		    !memcmp(table_key(e), key, m->key_size))
+		if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ABI_ELEM_LIVE && e->hash == hash && table_same_key(m, e, key))
 			return e;
 	}
 	return NULL;
@@ -294,11 +317,14 @@ static struct abi_elem *find_of_few(const struct shm_map *m, uint8_t *lane, cons
 
 int lane_table_kill(const struct shm_map *m, uint8_t *lane, const void *key)
 {
-	uint32_t used = __atomic_load_n(&table_header(m, lane)->used, __ATOMIC_ACQUIRE), slot;
-	uint32_t hash = table_hash(key, m->key_size);
-	struct abi_elem *e = used <= FEW && used <= m->max_entries ? find_of_few(m, lane, key, hash, used) :
-								     probe(m, lane, key, hash, &slot);
+	const struct abi_lane *l = (const struct abi_lane *)lane;
+	uint32_t hash = table_hash(key, m->key_size), mask = table_mask(m, lane), slot;
+	uint32_t changing = __atomic_load_n(&l->changing, __ATOMIC_ACQUIRE);
+	struct abi_elem *e = probe(m, lane, key, hash, &slot);
 
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (!e && (changing || __atomic_load_n(&l->changing, __ATOMIC_RELAXED) || table_mask(m, lane) != mask))
+		e = find_without_index(m, lane, key, hash);
 	return e && kill_element(m, lane, e) ? 0 : -ENOENT;
 }
 
@@ -316,7 +342,7 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane)
 	struct abi_table *t = table_header(m, lane);
 
 	((struct abi_lane *)lane)->given_back++;
-	memset(index, 0, ((size_t)m->mask + 1) * sizeof(*index));
+	memset(index, 0, ((size_t)table_mask(m, lane) + 1) * sizeof(*index));
 	used = table_word(&t->used);
 	if (used > m->max_entries)
 		used = m->max_entries;

@@ -61,6 +61,12 @@ static inline uint32_t *table_index(const struct shm_map *m, uint8_t *base)
 	return (uint32_t *)(base + m->off + sizeof(struct abi_table));
 }
 
+/* Of a lane's table: what a hash is cut to.  Never more than the index has, whatever is in the header. */
+static inline uint32_t table_mask(const struct shm_map *m, uint8_t *lane)
+{
+	return (__atomic_load_n(&table_header(m, lane)->mask, __ATOMIC_RELAXED) | (ABI_TABLE_FIRST - 1)) & m->mask;
+}
+
 static inline struct abi_elem *table_elem_at(const struct shm_map *m, uint8_t *base, uint32_t n)
 {
 	return (struct abi_elem *)(base + m->off + m->elems_off + (uint64_t)n * m->stride);

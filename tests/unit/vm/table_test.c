@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "segment.h"
-#include "vm/table.h"
+#include "vm/table_priv.h"
 
 enum { KEYS = 3 * SEG_ENTRIES / 2 };
 
@@ -303,6 +303,86 @@ static void tracer_removes(void **state)
 	assert_non_null(lane_table_find(m, lane, key));
 }
 
+/* How far the index of the lane's table is in use: 1 + its last word that is not 0. */
+static uint32_t index_used(const struct shm_map *m, uint8_t *lane)
+{
+	const uint32_t *index = table_index(m, lane);
+	uint32_t n = m->mask + 1;
+
+	while (n && !index[n - 1])
+		n--;
+	return n;
+}
+
+static void put_keys(const struct shm_map *m, uint8_t *lane, unsigned int from, unsigned int to)
+{
+	uint64_t key[2], v = 1;
+
+	for (unsigned int k = from; k < to; k++)
+		assert_int_equal(lane_table_put(m, lane, make_key(key, k), &v, BPF_NOEXIST), 0);
+}
+
+/* Keys that come and go stay where a few of them fit; more of them at once have the whole index. */
+static void index_grows(void **state)
+{
+	enum { FEW = ABI_TABLE_FIRST / 2 - 1 };
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint8_t *lane = f->seg.data + f->shm.lanes_off;
+	uint64_t key[2];
+
+	for (unsigned int k = 0; k < 1000; k++) {
+		put_keys(m, lane, k, k + 1);
+		if (k >= FEW)
+			assert_int_equal(lane_table_del(m, lane, make_key(key, k - FEW)), 0);
+		if (k >= FEW)
+			assert_non_null(lane_table_find(m, lane, make_key(key, k - 1)));
+	}
+	assert_in_range(index_used(m, lane), FEW, ABI_TABLE_FIRST);
+	assert_int_equal(table_mask(m, lane), ABI_TABLE_FIRST - 1);
+	put_keys(m, lane, 0, SEG_ENTRIES - FEW);
+	assert_int_equal(table_mask(m, lane), m->mask);
+	assert_in_range(index_used(m, lane), ABI_TABLE_FIRST + 1, m->mask + 1);
+	assert_int_equal(walk(m, lane, false), SEG_ENTRIES);
+}
+
+/* While the index grows the tracer finds a key all the same; and each moment of it can be an owner's last. */
+static void growth_cut_off(void **state)
+{
+	enum { KEYS_THEN = ABI_TABLE_FIRST / 2 + 1 };	/* with the last one it grew */
+	struct fixture *f = *state;
+	const struct shm_map *m = &f->shm.maps[SEG_LANE_HASH];
+	uint8_t *lane = f->seg.data + f->shm.lanes_off;
+	struct abi_table *t = table_header(m, lane);
+	uint32_t *index = table_index(m, lane);
+	uint64_t key[2];
+
+	put_keys(m, lane, 0, KEYS_THEN);
+	for (unsigned int step = 0; step <= KEYS_THEN + 1; step++) {
+		struct abi_lane *l = (struct abi_lane *)lane;
+		unsigned int left = 0;
+
+		/* The old mask and no index, the new one and none, with the first element ... */
+		for (uint32_t k = 0; k <= m->mask; k++) {
+			if (!step || index[k] > step - 1)
+				index[k] = 0;
+		}
+		t->mask = step ? m->mask : 0;
+		l->changing = 1;
+		if (step % 10 == 3) {
+			assert_int_equal(lane_table_kill(m, lane, make_key(key, step % KEYS_THEN)), 0);
+			assert_int_equal(lane_table_kill(m, lane, key), -ENOENT);
+			left++;
+		}
+		lane_table_repair(m, lane);
+		l->changing = 0;
+		assert_int_equal(t->live, KEYS_THEN);
+		assert_int_equal(walk(m, lane, false), KEYS_THEN - left);
+		if (left)
+			put_keys(m, lane, step % KEYS_THEN, step % KEYS_THEN + 1);
+	}
+}
+
 /* Several processes add to the same keys; what they added is what is there. */
 static void shared_by_processes(void **state)
 {
@@ -450,6 +530,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(left_by_the_dead, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(tracer_removes, setup, teardown),
+		cmocka_unit_test_setup_teardown(index_grows, setup, teardown),
+		cmocka_unit_test_setup_teardown(growth_cut_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_by_processes, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(scribbled, setup, teardown),
