@@ -171,11 +171,14 @@ static const char *shifted(struct probe_set *set, struct arena *a, const struct 
 static const char *of_version(struct probe_set *set, struct arena *a, long pid)
 {
 	struct python_process p = { 0 };
+	int version = 0;
 
-	if (pid <= 0 || pid > INT32_MAX || python_look(&p, set, (uint32_t)pid) || !p.version ||
-	    (p.version >= 0x0300 + CPYTHON_FIRST && p.version <= 0x0300 + CPYTHON_LAST))
+	if (pid > 0 && pid <= INT32_MAX && !python_look(&p, set, (uint32_t)pid))
+		version = p.version;
+	python_done(&p, set);
+	if (!version || (version >= 0x0300 + CPYTHON_FIRST && version <= 0x0300 + CPYTHON_LAST))
 		return NULL;
-	return arena_printf(a, "is CPython %d.%d, and dtap knows " CPYTHON_RANGE, p.version >> 8, p.version & 0xff);
+	return arena_printf(a, "is CPython %d.%d, and dtap knows " CPYTHON_RANGE, version >> 8, version & 0xff);
 }
 
 static const char *of_process(struct probe_set *set, struct arena *a, const struct probe_desc *d)

@@ -182,7 +182,7 @@ static void find_named(struct finding *f)
 
 	if (!err && e.process.agent) {
 		add_names(f, pid);
-		return;
+		goto out;
 	}
 	strbuf_printf(why, "%sprocess %" PRIu32, why->len ? "; " : "", pid);
 	if (err)
@@ -192,6 +192,8 @@ static void find_named(struct finding *f)
 	else
 		strbuf_printf(why, " runs Python %d.%d, whose functions are found by name from " CPYTHON_RANGE, e.process.version >> 8,
 			      e.process.version & 0xff);
+out:
+	python_done(&e.process, f->set);
 }
 
 static void find(struct finding *f)
@@ -214,6 +216,7 @@ static void find(struct finding *f)
 		add_names(f, 0);
 	else
 		procs_each(look_at, &e);
+	python_done(&e.process, f->set);
 }
 
 const struct provider provider_pyfunc = { find };

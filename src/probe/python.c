@@ -10,6 +10,7 @@
 #include "abi/agent.h"
 #include "abi/cpython.h"
 #include "abi/marker.h"
+#include "abi/segment.h"
 #include "base/arena.h"
 #include "base/now.h"
 #include "base/oom.h"
@@ -94,9 +95,13 @@ static int collect(void *ctx, const struct procs_map *map)
 {
 	struct collecting *c = ctx;
 	struct python_process *p = c->p;
-	struct module *m = module_get(c->set, map);
+	struct module *m;
 	size_t i;
 
+	/* A process that is traced has dozens of these, of which none comes again in another. */
+	if (!strcmp(map->path, "/memfd:" ABI_CODE))
+		return 0;
+	m = module_get(c->set, map);
 	for (i = 0; i < p->nmodules; i++)
 		if (p->modules[i] == m)
 			return 0;
@@ -126,11 +131,37 @@ static void recognise(struct python_process *p, struct module *agent)
 		p->agent = agent;
 }
 
+enum { PROGRAMS = 512 };	/* programs in the cache; more replace others */
+
+struct python_cache {
+	struct {
+		uint64_t dev, ino;
+		enum probe_is_python is;	/* GONE: an empty row */
+	} rows[PROGRAMS];
+	struct module **spare;		/* of a look that is done: a next one's */
+	size_t cap;
+};
+
+static struct python_cache *get_cache(struct probe_set *set)
+{
+	struct python_cache **cache = set_python_cache(set);
+
+	if (!*cache)
+		*cache = arena_alloc(set_arena(set), sizeof(**cache));
+	return *cache;
+}
+
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 {
+	struct python_cache *cache = get_cache(set);
 	struct collecting c = { p, set };
 	int err;
 
+	if (!p->cap) {
+		p->modules = cache->spare;
+		p->cap = cache->cap;
+		cache->cap = 0;
+	}
 	p->pid = pid;
 	p->nmodules = 0;
 	p->agent = NULL;
@@ -141,6 +172,17 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 	return err;
 }
 
+void python_done(struct python_process *p, struct probe_set *set)
+{
+	struct python_cache *cache = get_cache(set);
+
+	if (p->cap > cache->cap) {
+		cache->spare = p->modules;
+		cache->cap = p->cap;
+	}
+	*p = (struct python_process){ 0 };
+}
+
 enum { SEEN = 1024, SEEN_MS = 1000 };	/* processes that are remembered; more replace others */
 
 /* The files of a process that was looked at. */
@@ -149,16 +191,30 @@ struct python_seen {
 	uint64_t dev, ino;	/* of its program */
 	uint64_t ms;
 	struct module **modules;
-	size_t n;
+	size_t n, cap;
 };
+
+/* Keep the modules of @p in a row, whose own array they become; that array. */
+static struct module **take_row(struct python_seen *seen, const struct python_process *p, struct probe_set *set)
+{
+	if (seen->cap < p->nmodules) {
+		seen->cap = p->nmodules;
+		seen->modules = arena_alloc(set_arena(set), seen->cap * sizeof(*seen->modules));
+	}
+	seen->n = p->nmodules;
+	if (seen->n)
+		memcpy(seen->modules, p->modules, seen->n * sizeof(*seen->modules));
+	return seen->modules;
+}
 
 int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid)
 {
 	struct python_seen **all = set_python_seen(set), *seen;
 	char path[32];
 	struct stat st = { 0 };
-	int err;
+	int err = 0;
 
+	python_done(p, set);
 	if (!*all)
 		*all = arena_alloc(set_arena(set), SEEN * sizeof(**all));
 	seen = &(*all)[pid % SEEN];
@@ -171,13 +227,19 @@ int python_look_again(struct python_process *p, struct probe_set *set, uint32_t 
 		p->nmodules = seen->n;
 		recognise(p, set_agent(set));
 	} else {
-		err = python_look(p, set, pid);
-		if (err)
-			return err;
-		*seen = (struct python_seen){ pid, st.st_dev, st.st_ino, now_ms(), p->modules, p->nmodules };
+		struct python_process fresh = { 0 };
+
+		err = python_look(&fresh, set, pid);
+		*p = fresh;
+		p->modules = take_row(seen, &fresh, set);
+		seen->pid = err ? 0 : pid;
+		seen->dev = st.st_dev;
+		seen->ino = st.st_ino;
+		seen->ms = now_ms();
+		python_done(&fresh, set);
 	}
-	p->cap = 0;		/* the array is the row's: another look makes a new one */
-	return 0;
+	p->cap = 0;		/* the array is the row's */
+	return err;
 }
 
 /* Does the process have a marker of that name outside of the agent? */
@@ -358,10 +420,14 @@ static bool look_at_meant(struct python_process *p, struct probe_set *set, uint3
 bool probe_agent_serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
 {
 	struct python_process p = { 0 };
+	bool is;
 
 	if (pyfunc_describes(desc))
-		return pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
-	return look_at_meant(&p, set, pid, desc) && takes_agent(&p, set, desc);
+		is = pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
+	else
+		is = look_at_meant(&p, set, pid, desc) && takes_agent(&p, set, desc);
+	python_done(&p, set);
+	return is;
 }
 
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc)
@@ -399,25 +465,6 @@ int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid),
 
 /* --- processes that may become Pythons ------------------------------------------------------------------ */
 
-enum { PROGRAMS = 512 };	/* programs in the cache; more replace others */
-
-struct python_cache {
-	struct {
-		uint64_t dev, ino;
-		enum probe_is_python is;	/* GONE: an empty row */
-	} rows[PROGRAMS];
-	struct python_process process;	/* the last one looked at */
-};
-
-static struct python_cache *get_cache(struct probe_set *set)
-{
-	struct python_cache **cache = set_python_cache(set);
-
-	if (!*cache)
-		*cache = arena_alloc(set_arena(set), sizeof(**cache));
-	return *cache;
-}
-
 /* Can the program at @path be a Python? */
 static enum probe_is_python classify_file(const char *path)
 {
@@ -453,6 +500,8 @@ static int is_mapped(void *ctx, const struct procs_map *map)
 enum probe_is_python probe_is_python(struct probe_set *set, uint32_t pid)
 {
 	struct python_cache *cache = get_cache(set);
+	enum probe_is_python is_python;
+	struct python_process p = { 0 };
 	char path[32];
 	struct stat st;
 	size_t i;
@@ -480,8 +529,10 @@ enum probe_is_python probe_is_python(struct probe_set *set, uint32_t pid)
 	}
 	if (mapped <= 0)
 		return mapped < 0 ? PROBE_PYTHON_GONE : cache->rows[i].is;
-	python_look(&cache->process, set, pid);
-	return cache->process.version ? PROBE_PYTHON_YES : PROBE_PYTHON_LOADING;
+	python_look(&p, set, pid);
+	is_python = p.version ? PROBE_PYTHON_YES : PROBE_PYTHON_LOADING;
+	python_done(&p, set);
+	return is_python;
 }
 
 /* Does the process have a marker of that name outside of the agent that a description matched? */
@@ -496,22 +547,28 @@ static bool has_used(const struct python_process *p, const char *name)
 	return false;
 }
 
-bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+/* Are there markers of @desc that the agent has, and that are not yet used from the process's own files? */
+static bool lacks_used(const struct python_process *p, struct probe_set *set, const struct probe_desc *desc)
 {
-	struct python_process *p = &get_cache(set)->process;
-
-	if (pyfunc_describes(desc))
-		return pyfunc_is_of(desc, pid) && !python_look(p, set, pid) && p->agent;
-	if (!look_at_meant(p, set, pid, desc))
-		return false;
-	if (takes_agent(p, set, desc))
-		return true;
 	if (python_names_file(desc) || set_python_mode(set) == PYTHON_NEVER || !desc_is_glob(desc->prov))
 		return false;
 	for (size_t i = 0; p->agent && i < p->agent->nmarkers; i++)
 		if (describes(desc, p->agent, &p->agent->markers[i]) && !has_used(p, p->agent->markers[i].raw))
 			return true;
 	return false;
+}
+
+bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+{
+	struct python_process p = { 0 };
+	bool is;
+
+	if (pyfunc_describes(desc))
+		is = pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
+	else
+		is = look_at_meant(&p, set, pid, desc) && (takes_agent(&p, set, desc) || lacks_used(&p, set, desc));
+	python_done(&p, set);
+	return is;
 }
 
 uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
@@ -534,5 +591,6 @@ uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
 				leave |= 1u << marker_number(m->markers[j].raw);
 		}
 	}
+	python_done(&p, set);
 	return leave;
 }

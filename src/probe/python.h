@@ -38,8 +38,12 @@ struct python_process {
 	size_t nmodules, cap;
 };
 
-/* Look at process @pid.  0, or a negative errno without any modules. */
+/*
+ * Look at process @pid.  0, or a negative errno without any modules.  @p: zeros, or a process that was looked at before, whose
+ * memory it takes; after the last look the owner calls python_done().
+ */
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
+void python_done(struct python_process *p, struct probe_set *set);	/* what was seen is no longer valid */
 
 /* The same for one of many processes that are looked at by turns: what was seen of it in the last second may be told again. */
 int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid);

@@ -199,7 +199,6 @@ static void look_at_later(struct look *l)
 
 	if (l->f->want != PROBE_ENABLE || !agent || !fits_any_pid(desc->prov, PYTHON_PROVIDER))
 		return;
-	l->python = (struct python_process){ 0 };
 	for (size_t i = 0; desc_glob(desc->mod, agent->name) && i < agent->nmarkers; i++)
 		if (desc_glob(desc->name, agent->markers[i].name) && desc_glob(desc->func, agent->markers[i].func))
 			look_at_marker(l, agent, &agent->markers[i]);
@@ -230,6 +229,7 @@ static void find_named(struct finding *f)
 		matched = f->out->n > before;
 		if (err && digits == longest && !set_why(f->set)->len)
 			strbuf_printf(set_why(f->set), "process %llu: %s", pid, strerror(-err));
+		python_done(&l.python, f->set);
 	}
 	if (matched)
 		strbuf_clear(set_why(f->set));
@@ -263,9 +263,11 @@ static void find(struct finding *f)
 	if (set_only(f->set)) {
 		l.fresh = true;
 		look_at_process(&l, set_only(f->set));
+		python_done(&l.python, f->set);
 		return;
 	}
 	err = procs_each(look_at_any, &l);
+	python_done(&l.python, f->set);
 	look_at_later(&l);
 	if (err)
 		strbuf_printf(set_why(f->set), "/proc: %s", strerror(-err));

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi/segment.h"
 #include "vm/calls.h"
 
 #ifndef MFD_EXEC
@@ -26,10 +27,10 @@ static int new_file(void)
 
 	if (!calls_may(ABI_CALLS_CODE))
 		return -EPERM;
-	fd = memfd_create("dtap-code", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	fd = memfd_create(ABI_CODE, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
 	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("dtap-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		fd = memfd_create(ABI_CODE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	return fd < 0 ? -errno : fd;
 }
 
