@@ -5,10 +5,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "abi/segment.h"
+#include "base/arena.h"
 #include "probe/module.h"
+#include "probe/provider.h"
 #include "probe/python.h"
 
 enum { V39 = 0x0309, V310 = 0x030a, V311 = 0x030b, V313 = 0x030d, V315 = 0x030f };
@@ -88,11 +93,99 @@ static void reasons(void **state)
 	assert_non_null(python_unsound(V315 + 1, "function__return"));
 }
 
+/* --- looks at a process, each of which leaves nothing -------------------------------------------------- */
+
+static const struct probe_desc any = { .prov = "python*", .mod = "", .func = "", .name = "function-entry" };
+
+static void look(struct probe_set *set, uint32_t pid)
+{
+	struct python_process p = { 0 };
+
+	assert_int_equal(python_look(&p, set, pid), 0);
+	assert_true(p.nmodules > 1);
+	python_done(&p, set);
+}
+
+static void look_again(struct probe_set *set, uint32_t pid)
+{
+	struct python_process p = { 0 };
+
+	assert_int_equal(python_look_again(&p, set, pid), 0);
+	assert_true(p.nmodules > 1);
+}
+
+/* Of another process at each turn, by what the row has. */
+static void look_by_turns(struct probe_set *set, uint32_t pid)
+{
+	struct python_process p = { 0 };
+
+	python_look_again(&p, set, pid + 1024);
+	look_again(set, pid);
+}
+
+static void serves(struct probe_set *set, uint32_t pid)
+{
+	probe_agent_serves(set, pid, &any);
+}
+
+static void serves_later(struct probe_set *set, uint32_t pid)
+{
+	probe_agent_serves_later(set, pid, &any);
+}
+
+static void leave(struct probe_set *set, uint32_t pid)
+{
+	probe_agent_leave(set, pid);
+}
+
+static void is_python(struct probe_set *set, uint32_t pid)
+{
+	probe_is_python(set, pid);
+}
+
+/* An executable mapping of a new file, as a segment's code has. */
+static void map_code(void **at)
+{
+	int fd = memfd_create(ABI_CODE, MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	if (*at)
+		munmap(*at, 4096);
+	*at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(*at, MAP_FAILED);
+	close(fd);
+}
+
+static void nothing_is_kept(void **state)
+{
+	static void (*const looks[])(struct probe_set *set, uint32_t pid) = {
+		look, look_again, look_by_turns, serves, serves_later, leave, is_python,
+	};
+	void *code = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		struct probe_set *set = probe_set_new();
+		size_t used;
+
+		map_code(&code);
+		looks[i](set, (uint32_t)getpid());
+		used = arena_used(set_arena(set));
+		for (int k = 0; k < 100; k++) {
+			map_code(&code);
+			looks[i](set, (uint32_t)getpid());
+		}
+		assert_int_equal(arena_used(set_arena(set)), used);
+		probe_set_free(set);
+	}
+	munmap(code, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(automatic), cmocka_unit_test(by_option), cmocka_unit_test(by_name),
-		cmocka_unit_test(reasons),
+		cmocka_unit_test(reasons),   cmocka_unit_test(nothing_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
