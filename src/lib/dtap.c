@@ -318,10 +318,9 @@ int lib_open_targets(struct dtap *t, const struct target_preload *preload)
 	t->targets = arena_alloc(t->arena, (t->npids + 1) * sizeof(struct target *));
 	if (t->command) {
 		e = target_create(t->command, preload, &t->targets[0], &err);
-		if (e)
+		if (e && e != -EINTR)
 			t->lang->bad_command(t, strbuf_str(&err));
-		else
-			t->ntargets++;
+		t->ntargets += !e;
 	}
 	for (i = 0; i < t->npids && !e && t->lang->grabs; i++) {
 		e = target_attach(t->pids[i], &t->targets[t->ntargets], &err);
@@ -569,11 +568,13 @@ static int start(struct dtap *t)
 		keep_ticks(t);
 	/* In D the command runs also when BEGIN has ended the script: what it does is not the script's to prevent. */
 	if ((session_start(t->session) || t->lang->grabs) && t->command) {
-		if (t->lang->grabs)
-			session_know(t->session, t->targets[0]);
-		e = target_release(t->targets[0], &err);
+		e = t->lang->grabs ? session_know(t->session, t->targets[0]) : 0;
+		if (!e)
+			e = target_release(t->targets[0], &err);
+		if (e == -EINTR)	/* BEGIN has fired: so does END */
+			session_finish(t->session, &err);
 		if (e)
-			return lib_fail(t, e, &err);
+			return lib_done(t, e, &err);
 	}
 	strbuf_fini(&err);
 	session_ready(t->session);

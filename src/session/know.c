@@ -134,14 +134,15 @@ void session_know_pid(struct session *s, uint32_t pid)
 	know_process(s, pid);
 }
 
-void session_know(struct session *s, struct target *t)
+int session_know(struct session *s, struct target *t)
 {
 	if (!s->known.names)
-		return;
-	if (target_state(t) == TARGET_AT_EXEC)
-		target_to_entry(t, NULL);
+		return 0;
+	if (target_state(t) == TARGET_AT_EXEC && target_to_entry(t, NULL) == -EINTR)
+		return -EINTR;
 	if (target_state(t) != TARGET_EXITED)
 		session_know_pid(s, (uint32_t)target_pid(t));
+	return 0;
 }
 
 /* A stack or code object for whose names there is no room is counted, and shown without names. */

@@ -112,9 +112,10 @@ bool session_start(struct session *s);
 
 /*
  * Between session_start and target_release: if the program uses stacks, run a held target to its entry point, so that
- * its libraries are known even if it ends at once.
+ * its libraries are known even if it ends at once.  0, or -EINTR: a signal asks the tracer to end, and the target cannot be
+ * released any more.
  */
-void session_know(struct session *s, struct target *t);
+int session_know(struct session *s, struct target *t);
 void session_know_pid(struct session *s, uint32_t pid);
 
 /* End the session when all the targets named so far have exited; they must outlive it. */

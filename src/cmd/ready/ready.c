@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -189,6 +190,14 @@ static int run(struct ready_run *r)
 	return e ? e : exit_code(r);
 }
 
+/* @path NULL: no. */
+static bool is_fifo(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISFIFO(st.st_mode);
+}
+
 static int trace(const struct ready_request *q)
 {
 	struct ready_run r = { .req = q, .interval_ns = q->interval_ns, .sort = "self" };
@@ -206,6 +215,9 @@ static int trace(const struct ready_request *q)
 		r.reads = ready_reads_new(&r);
 		e = r.reads ? 0 : CMD_USAGE;
 	}
+	/* From the moment a file is there Ctrl-C completes it; but a FIFO's reader may never come. */
+	if (!e && !is_fifo(q->output))
+		dtap_block_signals();
 	if (!e)
 		e = ready_output_open(&r);
 	if (e)
