@@ -24,7 +24,7 @@ static struct abi_lane *lane_of(const struct reader *r, uint32_t number)
  * room.  A record that it is writing at that moment, based on the old tail, starts at the head that is read
  * afterwards, which is far from the released part.
  */
-enum { KEPT = 1 << 20, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20 };
+enum { KEPT = 1 << 18, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20 };
 
 static void punch(const struct reader *r, uint64_t base, uint64_t begin, uint64_t end)
 {
