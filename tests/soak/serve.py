@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
     parser.add_argument("--growth", type=float, default=512, help="KiB between the first quarter and the end")
     parser.add_argument("--rest", type=float, default=70, help="seconds before memory is looked at")
+    parser.add_argument("--scrape", type=float, default=15, help="seconds between two readings")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     rand = random.Random(args.seed)
@@ -108,7 +109,11 @@ def main():
         service = Service(config)
         service.until(lambda found: total(found, "dtap_serve_script_up") == 2, "the scripts")
         running, made, first, begun = [], 0, None, time.monotonic()
+        due = begun
         for i in range(args.pythons):
+            if time.monotonic() >= due:     # as Prometheus does
+                readings(service)
+                due = time.monotonic() + args.scrape
             if len(running) == args.at_once:
                 assert running.pop(0).wait(harness.TIMEOUT_S) == 0
             calls = rand.randrange(200)
