@@ -417,19 +417,6 @@ static bool look_at_meant(struct python_process *p, struct probe_set *set, uint3
 	return !err;
 }
 
-bool probe_agent_serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
-{
-	struct python_process p = { 0 };
-	bool is;
-
-	if (pyfunc_describes(desc))
-		is = pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
-	else
-		is = look_at_meant(&p, set, pid, desc) && takes_agent(&p, set, desc);
-	python_done(&p, set);
-	return is;
-}
-
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc)
 {
 	struct module *m = module_open(set, path);
@@ -454,6 +441,7 @@ static void each_process(void *ctx, uint32_t pid)
 
 	if (!python_look_again(&p, e->set, pid) && p.agent)
 		e->fn(e->ctx, pid);
+	python_done(&p, e->set);
 }
 
 int probe_agent_each(struct probe_set *set, void (*fn)(void *ctx, uint32_t pid), void *ctx)
@@ -558,7 +546,8 @@ static bool lacks_used(const struct python_process *p, struct probe_set *set, co
 	return false;
 }
 
-bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+/* Does the agent serve @desc in the process; with @later, also for markers of its own files that are not in use? */
+static bool serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc, bool later)
 {
 	struct python_process p = { 0 };
 	bool is;
@@ -566,9 +555,19 @@ bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct 
 	if (pyfunc_describes(desc))
 		is = pyfunc_is_of(desc, pid) && !python_look(&p, set, pid) && p.agent;
 	else
-		is = look_at_meant(&p, set, pid, desc) && (takes_agent(&p, set, desc) || lacks_used(&p, set, desc));
+		is = look_at_meant(&p, set, pid, desc) && (takes_agent(&p, set, desc) || (later && lacks_used(&p, set, desc)));
 	python_done(&p, set);
 	return is;
+}
+
+bool probe_agent_serves(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+{
+	return serves(set, pid, desc, false);
+}
+
+bool probe_agent_serves_later(struct probe_set *set, uint32_t pid, const struct probe_desc *desc)
+{
+	return serves(set, pid, desc, true);
 }
 
 uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)

@@ -40,7 +40,7 @@ struct python_process {
 
 /*
  * Look at process @pid.  0, or a negative errno without any modules.  @p: zeros, or a process that was looked at before, whose
- * memory it takes; after the last look the owner calls python_done().
+ * memory it takes; after the last look, of either kind, the owner calls python_done().
  */
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
 void python_done(struct python_process *p, struct probe_set *set);	/* what was seen is no longer valid */

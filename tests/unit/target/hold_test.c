@@ -664,7 +664,7 @@ int main(void)
 	};
 	struct target *t = NULL;
 
-	signal(SIGHUP, SIG_DFL);	/* begun under nohup: what the programs inherit is what a test says */
+	signal(SIGHUP, SIG_DFL);	/* under nohup it is ignored, and programs inherit that */
 	if (target_create("true", NULL, &t, NULL) == -EPERM) {
 		printf("ptrace is forbidden here\n");
 		return 77;	/* skipped */
