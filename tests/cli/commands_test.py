@@ -379,6 +379,23 @@ def test_interrupted_at_once(tmp_path, command, suffix):
         assert written.endswith("</html>\n")
 
 
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.parametrize("command, suffix, end", [("record", "html", "</html>"), ("flow", "json", "]")])
+def test_interrupted_when_the_file_is_opened(tmp_path, start, command, suffix, end):
+    """The signal is not lost, and the file is whole, whether it is noticed before tracing began or after it."""
+    written = tmp_path / f"x.{suffix}"
+    child = start(["strace", "-o", tmp_path / "log", "-P", written, "-e", "trace=openat", "-e", "inject=openat:delay_exit=500000:when=1",
+                   DTAP, command, "-o", written, "-c", "sleep 5"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not written.exists():
+        assert child.poll() is None
+    [pid] = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    os.kill(int(pid), signal.SIGINT)
+    result = harness.finish(child, child.args)      # with the end of sleep, which has the pipes too if it runs on
+    at_once = result.code == 1 and result.err.endswith(f"# dtap {command}: interrupted before tracing began\n")
+    assert at_once or result.code == 0 and result.err.endswith(f"# dtap {command}: the command runs on\n"), result
+    assert written.read_text().rstrip().endswith(end), result
+
+
 def test_interrupted_without_a_reader(tmp_path, start):
     """A FIFO that nobody opens."""
     os.mkfifo(tmp_path / "x.csv")
