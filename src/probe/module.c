@@ -6,14 +6,27 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 #include "probe/procs.h"
 #include "probe/pygil.h"
-#include "probe/provider.h"
 #include "target/maps.h"
 
-enum { TYPE_NAME_MAX = 256 };
+enum { TYPE_NAME_MAX = 256, BUCKETS = 1024 };
+
+/* How many that nobody uses are remembered: without markers they are some 100 bytes, with them some KB and a descriptor. */
+enum kind { WITHOUT_MARKERS, WITH_MARKERS, KINDS };
+static const size_t idle_max[KINDS] = { 2048, 32 };
+
+struct modules {
+	struct module *by_file[BUCKETS];
+	struct idle {
+		struct module *oldest, *newest;
+		size_t n;
+	} idle[KINDS];
+	size_t n;
+};
 
 /* Types in a file are untrusted text: accept only words and stars. */
 static const char *take_type(struct arena *a, const char *type)
@@ -63,20 +76,30 @@ static void fill_marker(struct marker *mk, struct arena *a, struct module *m, st
 	mk->types = om->typed ? take_types(a, om) : NULL;
 }
 
+static char *copy(const char *text)
+{
+	char *ret = strdup(text);
+
+	if (!ret)
+		oom();
+	return ret;
+}
+
 /* Read @m's markers and facts from its file. */
-static void read_file(struct module *m, struct arena *a, struct file *f)
+static void read_file(struct module *m, struct file *f)
 {
 	const struct obj_marker *markers = NULL;
 	struct strbuf why = { 0 };
 	const struct arch *arch;
 	struct obj *o = NULL;
+	struct arena *a = m->arena ? m->arena : arena_new();
 	size_t n = 0;
 	int err = obj_open_file(f, &o, &why);
 
 	if (!err)
 		err = obj_markers(o, &markers, &n, &why);
 	if (err) {
-		m->why = arena_strdup(a, strbuf_str(&why));
+		m->why = copy(strbuf_str(&why));
 		goto out;
 	}
 	/* A program for another machine runs in an emulator and cannot be traced. */
@@ -90,16 +113,19 @@ static void read_file(struct module *m, struct arena *a, struct file *f)
 	if (!n)
 		goto out;
 	m->file = file_use(f);
+	m->arena = a;
 	m->markers = arena_alloc(a, n * sizeof(*m->markers));
 	for (m->nmarkers = 0; m->nmarkers < n; m->nmarkers++)
 		fill_marker(&m->markers[m->nmarkers], a, m, o, &markers[m->nmarkers]);
 out:
+	if (a != m->arena)
+		arena_free(a);
 	obj_close(o);
 	strbuf_fini(&why);
 }
 
-/* Read @m again; only the notes about which markers were found are kept. */
-static void module_read(struct module *m, struct arena *a, const struct procs_map *map)
+/* Read @m again; only the notes about which markers were found are kept, and the texts that the set has. */
+static void module_read(struct module *m, const struct procs_map *map)
 {
 	const struct module old = *m;
 	struct strbuf why = { 0 };
@@ -107,15 +133,18 @@ static void module_read(struct module *m, struct arena *a, const struct procs_ma
 	int err = procs_open(map, &f, &why);
 
 	m->is_unread = err;
-	m->why = err ? arena_strdup(a, strbuf_str(&why)) : NULL;
+	m->why = err ? copy(strbuf_str(&why)) : NULL;
+	free(old.why);
 	strbuf_fini(&why);
 	if (err)
 		return;
+	if (!m->is_kept)
+		m->arena = NULL;
 	m->file = NULL;
 	m->markers = NULL;
 	m->nmarkers = 0;
 	m->python = (struct python_facts){ 0 };
-	read_file(m, a, f);
+	read_file(m, f);
 	file_close(f);
 	for (size_t i = 0; i < m->nmarkers; i++)
 		for (size_t k = 0; k < old.nmarkers; k++)
@@ -124,15 +153,17 @@ static void module_read(struct module *m, struct arena *a, const struct procs_ma
 				m->markers[i].is_named |= old.markers[k].is_named;
 			}
 	file_close(old.file);
+	if (!m->is_kept)
+		arena_free(old.arena);
 }
 
-bool module_gil_calls(struct probe_set *set, struct module *m, struct marker *mk)
+bool module_gil_calls(struct module *m, struct marker *mk)
 {
 	struct obj *o = NULL;
 	uint64_t *calls = NULL;
 
 	if (!mk->is_searched && !obj_open_file(m->file, &o, NULL)) {
-		mk->ncalls = pygil_calls(o, mk->site.gil, set_arena(set), &calls);
+		mk->ncalls = pygil_calls(o, mk->site.gil, m->arena, &calls);
 		mk->calls = calls;
 		mk->is_searched = true;
 		obj_close(o);
@@ -140,40 +171,141 @@ bool module_gil_calls(struct probe_set *set, struct module *m, struct marker *mk
 	return mk->ncalls;
 }
 
-void modules_close(struct module *m)
+/* --- who uses it ---------------------------------------------------------------------------------------- */
+
+static struct module **bucket(struct modules *all, uint64_t dev, uint64_t ino)
 {
-	for (; m; m = m->next)
-		file_close(m->file);
+	return &all->by_file[(ino ^ ino >> 10 ^ dev * 31) % BUCKETS];
 }
 
-struct module *module_get(struct probe_set *set, const struct procs_map *map)
+struct modules *modules_new(void)
 {
-	struct module **head = set_modules(set), *m;
-	const char *slash;
+	struct modules *all = calloc(1, sizeof(*all));
 
-	for (m = *head; m; m = m->next) {
-		if (m->ino == map->ino && m->dev == map->dev) {
-			/*
-			 * Its process may have ended before the file could be opened; or the file was rewritten in
-			 * place.
-			 */
-			if (m->is_unread || (m->file && file_check(m->file)))
-				module_read(m, set_arena(set), map);
-			return m;
+	if (!all)
+		oom();
+	return all;
+}
+
+static void free_module(struct module *m)
+{
+	file_close(m->file);
+	arena_free(m->arena);
+	free(m->why);
+	free(m->own_name);
+	free(m);
+}
+
+void modules_free(struct modules *all)
+{
+	struct module *m, *next;
+
+	for (size_t i = 0; all && i < BUCKETS; i++)
+		for (m = all->by_file[i]; m; m = next) {
+			next = m->next;
+			free_module(m);
 		}
-	}
-	m = arena_new_of(set_arena(set), struct module);
-	m->dev = map->dev;
-	m->ino = map->ino;
-	slash = strrchr(map->path, '/');
-	m->name = arena_strdup(set_arena(set), slash ? slash + 1 : map->path);
-	module_read(m, set_arena(set), map);
-	m->next = *head;
-	*head = m;
+	free(all);
+}
+
+size_t modules_count(const struct modules *all)
+{
+	return all->n;
+}
+
+static struct idle *idle_of(struct modules *all, const struct module *m)
+{
+	return &all->idle[m->nmarkers ? WITH_MARKERS : WITHOUT_MARKERS];
+}
+
+/* Out of the list of those that nobody uses. */
+static void awake(struct modules *all, struct module *m)
+{
+	struct idle *l = idle_of(all, m);
+
+	*(m->before ? &m->before->after : &l->oldest) = m->after;
+	*(m->after ? &m->after->before : &l->newest) = m->before;
+	m->before = m->after = NULL;
+	l->n--;
+}
+
+static void forget(struct modules *all, struct module *m)
+{
+	struct module **at = bucket(all, m->dev, m->ino);
+
+	awake(all, m);
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	all->n--;
+	free_module(m);
+}
+
+struct module *module_use(struct modules *all, struct module *m)
+{
+	if (!m->users++)
+		awake(all, m);
 	return m;
 }
 
-struct module *module_open(struct probe_set *set, const char *path)
+void module_drop(struct modules *all, struct module *m)
+{
+	struct idle *l;
+
+	if (!m || --m->users)
+		return;
+	l = idle_of(all, m);
+	m->before = l->newest;
+	*(l->newest ? &l->newest->after : &l->oldest) = m;
+	l->newest = m;
+	if (++l->n > idle_max[l - all->idle])
+		forget(all, l->oldest);
+}
+
+void module_keep(struct modules *all, struct module *m)
+{
+	if (m->is_kept)
+		return;
+	m->is_kept = true;
+	module_use(all, m);
+}
+
+static struct module *add(struct modules *all, const struct procs_map *map)
+{
+	struct module *m = calloc(1, sizeof(*m)), **head = bucket(all, map->dev, map->ino);
+	const char *slash = strrchr(map->path, '/');
+
+	if (!m)
+		oom();
+	m->dev = map->dev;
+	m->ino = map->ino;
+	m->name = m->own_name = copy(slash ? slash + 1 : map->path);
+	m->users = 1;
+	m->next = *head;
+	*head = m;
+	all->n++;
+	return m;
+}
+
+struct module *module_get(struct modules *all, const struct procs_map *map)
+{
+	struct module *m;
+
+	for (m = *bucket(all, map->dev, map->ino); m; m = m->next) {
+		if (m->ino != map->ino || m->dev != map->dev)
+			continue;
+		module_use(all, m);
+		/* Its process may have ended before the file could be opened; or the file was rewritten in place. */
+		if (m->is_unread || (m->file && file_check(m->file)))
+			module_read(m, map);
+		return m;
+	}
+	m = add(all, map);
+	module_read(m, map);
+	return m;
+}
+
+struct module *module_open(struct modules *all, const char *path)
 {
 	char *real = realpath(path, NULL);	/* the path in /proc/PID/maps */
 	struct procs_map map = { .pid = (uint32_t)getpid(), .path = real };
@@ -186,7 +318,7 @@ struct module *module_open(struct probe_set *set, const char *path)
 			map.dev = f->dev;
 			map.ino = f->ino;
 		}
-		m = module_get(set, &map);
+		m = module_get(all, &map);
 		file_close(f);
 	}
 	free(real);

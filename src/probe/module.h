@@ -1,5 +1,10 @@
 /*
- * Files with markers: each is read once and cached by device and inode, even if it has none.
+ * Files that processes execute: each is read once, whether it has markers or not, and known by device and inode.
+ *
+ * A module is counted: whoever looks at a process uses its modules while it looks, and a module whose markers became probes
+ * belongs to the set for good (module_keep), since sites and signatures have its texts.  Of those that nobody uses the latest
+ * are remembered, so that the next process with the same files costs no reading.  On a machine on which containers come and
+ * go each brings files of its own.
  */
 #ifndef DTAP_PROBE_MODULE_H
 #define DTAP_PROBE_MODULE_H
@@ -8,6 +13,7 @@
 #include "probe/python.h"
 
 struct arena;
+struct modules;
 struct procs_map;
 
 /* A marker's site, with all that a probe needs. */
@@ -27,27 +33,45 @@ struct marker {
 };
 
 struct module {
-	struct module *next;
+	struct module *next;		/* in its bucket */
+	struct module *before, *after;	/* among those that nobody uses */
+	uint32_t users;
+	bool is_kept;			/* the set has its texts; one of the users */
 	uint64_t dev, ino;
 	const char *name;		/* the base name of the path in its process */
+	char *own_name;			/* its memory */
+	struct arena *arena;		/* of what it has if it has markers; else NULL */
 	struct file *file;		/* stays open if it has markers; else NULL */
 	struct marker *markers;
 	size_t nmarkers;
 	struct python_facts python;
-	const char *why;		/* why the file was refused; else NULL */
+	char *why;			/* why the file was refused; else NULL */
 	bool is_unread;			/* it could not be opened */
 };
 
-/* The module of a mapped file. */
-struct module *module_get(struct probe_set *set, const struct procs_map *map);
+/* The modules of a set; never NULL.  modules_free() also frees those that are in use. */
+struct modules *modules_new(void);
+void modules_free(struct modules *all);
 
-/* The module of a file by its name, or NULL when there is no such file. */
-struct module *module_open(struct probe_set *set, const char *path);
+/* The number of modules that are remembered. */
+size_t modules_count(const struct modules *all);
+
+/* The module of a mapped file.  The caller is a user of it, until module_drop(). */
+struct module *module_get(struct modules *all, const struct procs_map *map);
+
+/* The same of a file by its name; NULL: there is no such file. */
+struct module *module_open(struct modules *all, const char *path);
+
+/* Become one more user; returns @m. */
+struct module *module_use(struct modules *all, struct module *m);
+
+/* No longer use @m.  Accepts NULL. */
+void module_drop(struct modules *all, struct module *m);
+
+/* Its texts are used from now on. */
+void module_keep(struct modules *all, struct module *m);
 
 /* Find the calls of @mk, a marker of Python's lock in @m (pygil.h).  False: they are not known. */
-bool module_gil_calls(struct probe_set *set, struct module *m, struct marker *mk);
-
-/* Close the files of all modules in the list. */
-void modules_close(struct module *m);
+bool module_gil_calls(struct module *m, struct marker *mk);
 
 #endif

@@ -10,6 +10,7 @@
 
 struct arena;
 struct module;
+struct modules;
 struct python_cache;
 struct python_seen;
 struct strbuf;
@@ -43,8 +44,8 @@ void probe_add_site(struct probe_set *set, struct probe *p, struct site *s);
 
 struct arena *set_arena(struct probe_set *set);
 
-/* The files read so far, for module.c. */
-struct module **set_modules(struct probe_set *set);
+/* The files of the processes that were looked at (module.h). */
+struct modules *set_modules(struct probe_set *set);
 
 /* The choice for Python's markers, and the agent's object or NULL. */
 enum python_mode set_python_mode(const struct probe_set *set);
@@ -53,6 +54,7 @@ struct module *set_agent(struct probe_set *set);
 /* The caches of probe_is_python and python_look_again (python.c). */
 struct python_cache **set_python_cache(struct probe_set *set);
 struct python_seen **set_python_seen(struct probe_set *set);
+void python_seen_free(struct python_seen *seen);	/* not its modules */
 
 /* Note that the agent supplies marker @name (a text of the set) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);

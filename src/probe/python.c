@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 #include "abi/marker.h"
 #include "abi/segment.h"
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/now.h"
 #include "base/oom.h"
 #include "elf/obj.h"
@@ -91,6 +93,20 @@ struct collecting {
 	struct probe_set *set;
 };
 
+/* @p becomes the user in the caller's place. */
+static void add_module(struct python_process *p, struct module *m)
+{
+	if (!grow_array(&p->modules, &p->cap, p->nmodules, sizeof(*p->modules)))
+		oom();
+	p->modules[p->nmodules++] = m;
+}
+
+static void drop_modules(struct probe_set *set, struct module **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		module_drop(set_modules(set), v[i]);
+}
+
 static int collect(void *ctx, const struct procs_map *map)
 {
 	struct collecting *c = ctx;
@@ -101,12 +117,13 @@ static int collect(void *ctx, const struct procs_map *map)
 	/* A process that is traced has dozens of these, of which none comes again in another. */
 	if (!strcmp(map->path, "/memfd:" ABI_CODE))
 		return 0;
-	m = module_get(c->set, map);
+	m = module_get(set_modules(c->set), map);
 	for (i = 0; i < p->nmodules; i++)
-		if (p->modules[i] == m)
+		if (p->modules[i] == m) {
+			module_drop(set_modules(c->set), m);
 			return 0;
-	p->modules = arena_grow(set_arena(c->set), p->modules, &p->cap, p->nmodules, sizeof(*p->modules));
-	p->modules[p->nmodules++] = m;
+		}
+	add_module(p, m);
 	return 0;
 }
 
@@ -138,8 +155,6 @@ struct python_cache {
 		uint64_t dev, ino;
 		enum probe_is_python is;	/* GONE: an empty row */
 	} rows[PROGRAMS];
-	struct module **spare;		/* of a look that is done: a next one's */
-	size_t cap;
 };
 
 static struct python_cache *get_cache(struct probe_set *set)
@@ -151,95 +166,115 @@ static struct python_cache *get_cache(struct probe_set *set)
 	return *cache;
 }
 
+/* Forget what was seen of it, but not the memory for it. */
+static void forget(struct python_process *p, struct probe_set *set, uint32_t pid)
+{
+	drop_modules(set, p->modules, p->nmodules);
+	*p = (struct python_process){ .pid = pid, .modules = p->modules, .cap = p->cap };
+}
+
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 {
-	struct python_cache *cache = get_cache(set);
 	struct collecting c = { p, set };
 	int err;
 
-	if (!p->cap) {
-		p->modules = cache->spare;
-		p->cap = cache->cap;
-		cache->cap = 0;
-	}
-	p->pid = pid;
-	p->nmodules = 0;
-	p->agent = NULL;
-	p->loaded = false;
+	forget(p, set, pid);
 	err = procs_maps(pid, collect, &c);
-	if (!err)	/* else nothing is known of it, not even that it lacks something */
+	if (err)	/* nothing is known of it, not even that it lacks something */
+		forget(p, set, pid);
+	else
 		recognise(p, set_agent(set));
 	return err;
 }
 
 void python_done(struct python_process *p, struct probe_set *set)
 {
-	struct python_cache *cache = get_cache(set);
-
-	if (p->cap > cache->cap) {
-		cache->spare = p->modules;
-		cache->cap = p->cap;
-	}
+	forget(p, set, 0);
+	free(p->modules);
 	*p = (struct python_process){ 0 };
 }
 
-enum { SEEN = 1024, SEEN_MS = 1000 };	/* processes that are remembered; more replace others */
+enum { SEEN = 1024, SEEN_MS = 1000 };	/* processes that are remembered, for how long; more replace others */
 
-/* The files of a process that was looked at. */
+/* What was seen last of many processes. */
 struct python_seen {
-	uint32_t pid;
-	uint64_t dev, ino;	/* of its program */
-	uint64_t ms;
-	struct module **modules;
-	size_t n, cap;
+	uint64_t swept_ms;	/* when those that were too old were forgotten */
+	struct seen {
+		uint32_t pid;		/* 0: nothing */
+		uint64_t dev, ino;	/* of its program */
+		uint64_t ms;
+		struct module **modules;
+		size_t n;
+	} rows[SEEN];
 };
 
-/* Keep the modules of @p in a row, whose own array they become; that array. */
-static struct module **take_row(struct python_seen *seen, const struct python_process *p, struct probe_set *set)
+static void empty_row(struct seen *row, struct probe_set *set)
 {
-	if (seen->cap < p->nmodules) {
-		seen->cap = p->nmodules;
-		seen->modules = arena_alloc(set_arena(set), seen->cap * sizeof(*seen->modules));
+	drop_modules(set, row->modules, row->n);
+	free(row->modules);
+	*row = (struct seen){ 0 };
+}
+
+void python_seen_free(struct python_seen *seen)
+{
+	for (size_t i = 0; seen && i < SEEN; i++)
+		free(seen->rows[i].modules);
+	free(seen);
+}
+
+static struct python_seen *get_seen(struct probe_set *set, uint64_t now)
+{
+	struct python_seen **at = set_python_seen(set), *seen = *at;
+
+	if (!seen) {
+		seen = *at = calloc(1, sizeof(*seen));
+		if (!seen)
+			oom();
 	}
-	seen->n = p->nmodules;
-	if (seen->n)
-		memcpy(seen->modules, p->modules, seen->n * sizeof(*seen->modules));
-	return seen->modules;
+	for (size_t i = 0; now - seen->swept_ms > SEEN_MS && i < SEEN; i++)
+		if (seen->rows[i].pid && now - seen->rows[i].ms > SEEN_MS)
+			empty_row(&seen->rows[i], set);
+	if (now - seen->swept_ms > SEEN_MS)
+		seen->swept_ms = now;
+	return seen;
+}
+
+static void fill_row(struct seen *row, struct probe_set *set, const struct python_process *p, const struct stat *program)
+{
+	empty_row(row, set);
+	row->modules = calloc(p->nmodules + 1, sizeof(*row->modules));
+	if (!row->modules)
+		oom();
+	for (; row->n < p->nmodules; row->n++)
+		row->modules[row->n] = module_use(set_modules(set), p->modules[row->n]);
+	row->pid = p->pid;
+	row->dev = program->st_dev;
+	row->ino = program->st_ino;
+	row->ms = now_ms();
 }
 
 int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid)
 {
-	struct python_seen **all = set_python_seen(set), *seen;
-	char path[32];
+	uint64_t now = now_ms();
+	struct seen *row = &get_seen(set, now)->rows[pid % SEEN];
 	struct stat st = { 0 };
-	int err = 0;
+	char path[32];
+	int err;
 
-	python_done(p, set);
-	if (!*all)
-		*all = arena_alloc(set_arena(set), SEEN * sizeof(**all));
-	seen = &(*all)[pid % SEEN];
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
 	if (stat(path, &st) && errno != ENOENT)		/* a thread of the kernel has none */
 		return python_look(p, set, pid);
-	if (seen->pid == pid && seen->dev == st.st_dev && seen->ino == st.st_ino && now_ms() - seen->ms <= SEEN_MS) {
-		p->pid = pid;
-		p->modules = seen->modules;
-		p->nmodules = seen->n;
-		recognise(p, set_agent(set));
-	} else {
-		struct python_process fresh = { 0 };
-
-		err = python_look(&fresh, set, pid);
-		*p = fresh;
-		p->modules = take_row(seen, &fresh, set);
-		seen->pid = err ? 0 : pid;
-		seen->dev = st.st_dev;
-		seen->ino = st.st_ino;
-		seen->ms = now_ms();
-		python_done(&fresh, set);
+	if (row->pid != pid || row->dev != st.st_dev || row->ino != st.st_ino || now - row->ms > SEEN_MS) {
+		err = python_look(p, set, pid);
+		if (!err)
+			fill_row(row, set, p, &st);
+		return err;
 	}
-	p->cap = 0;		/* the array is the row's */
-	return err;
+	forget(p, set, pid);
+	for (size_t i = 0; i < row->n; i++)
+		add_module(p, module_use(set_modules(set), row->modules[i]));
+	recognise(p, set_agent(set));
+	return 0;
 }
 
 /* Does the process have a marker of that name outside of the agent? */
@@ -419,13 +454,18 @@ static bool look_at_meant(struct python_process *p, struct probe_set *set, uint3
 
 bool probe_agent_needed(struct probe_set *set, const char *path, const struct probe_desc *desc)
 {
-	struct module *m = module_open(set, path);
-	struct python_process p = { .modules = &m, .nmodules = 1 };
+	struct module *m = module_open(set_modules(set), path);
+	struct python_process p = { 0 };
+	bool needed = true;
 
-	if (!m || !m->python.version)
-		return true;
-	recognise(&p, set_agent(set));
-	return pyfunc_describes(desc) ? p.agent != NULL : takes_agent(&p, set, desc);
+	if (m)
+		add_module(&p, m);
+	if (m && m->python.version) {
+		recognise(&p, set_agent(set));
+		needed = pyfunc_describes(desc) ? p.agent != NULL : takes_agent(&p, set, desc);
+	}
+	python_done(&p, set);
+	return needed;
 }
 
 struct each {

@@ -34,16 +34,16 @@ struct python_process {
 	uint16_t version;
 	struct module *agent;		/* in the process, or can be loaded into it; NULL: neither */
 	bool loaded;			/* it is in the process */
-	struct module **modules;	/* all files that it maps for execution; they belong to the set */
+	struct module **modules;	/* all files that it maps for execution, of which it is a user */
 	size_t nmodules, cap;
 };
 
 /*
- * Look at process @pid.  0, or a negative errno without any modules.  @p: zeros, or a process that was looked at before, whose
- * memory it takes; after the last look, of either kind, the owner calls python_done().
+ * Look at process @pid.  0, or a negative errno without any modules.  @p: zeros, or a process that was looked at before; after
+ * the last look, of either kind, the owner calls python_done().
  */
 int python_look(struct python_process *p, struct probe_set *set, uint32_t pid);
-void python_done(struct python_process *p, struct probe_set *set);	/* what was seen is no longer valid */
+void python_done(struct python_process *p, struct probe_set *set);	/* frees what was seen; @p is zeros again */
 
 /* The same for one of many processes that are looked at by turns: what was seen of it in the last second may be told again. */
 int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid);

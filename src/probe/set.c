@@ -27,7 +27,7 @@ struct probe_set {
 	size_t nprobes, probes_cap;
 	struct probe *by_name[BUCKETS];
 	struct site *by_location[BUCKETS];
-	struct module *modules;
+	struct modules *modules;
 	enum python_mode python_mode;
 	struct module *agent;
 	struct python_cache *python;
@@ -154,9 +154,9 @@ struct arena *set_arena(struct probe_set *set)
 	return set->arena;
 }
 
-struct module **set_modules(struct probe_set *set)
+struct modules *set_modules(struct probe_set *set)
 {
-	return &set->modules;
+	return set->modules;
 }
 
 enum python_mode set_python_mode(const struct probe_set *set)
@@ -182,7 +182,8 @@ struct python_seen **set_python_seen(struct probe_set *set)
 void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
 {
 	set->python_mode = mode;
-	set->agent = agent && mode != PYTHON_NEVER ? module_open(set, agent) : NULL;
+	module_drop(set->modules, set->agent);
+	set->agent = agent && mode != PYTHON_NEVER ? module_open(set->modules, agent) : NULL;
 }
 
 void probe_set_either(struct probe_set *set, bool either)
@@ -281,6 +282,7 @@ struct probe_set *probe_set_new(void)
 		return NULL;
 	set->python_mode = PYTHON_NEVER;
 	set->arena = arena_new();
+	set->modules = modules_new();
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		set_probe(set, &first[i], &made);
 	return set;
@@ -297,7 +299,8 @@ void probe_set_free(struct probe_set *set)
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (const struct site *s = set->by_location[i]; s; s = s->next)
 			file_close(s->file);
-	modules_close(set->modules);
+	python_seen_free(set->seen);
+	modules_free(set->modules);
 	pid_files_close(set->pid_files);
 	arena_free(set->arena);
 	free(set);

@@ -96,7 +96,7 @@ static void add_sites(struct look *l, struct probe *p, struct marker *mk)
 static bool is_hidden(struct look *l, struct module *m, struct marker *mk)
 {
 	return mk->site.gil && l->f->want == PROBE_ENABLE &&
-	       (!pygil_is_meant(l->f->desc->name) || !module_gil_calls(l->f->set, m, mk));
+	       (!pygil_is_meant(l->f->desc->name) || !module_gil_calls(m, mk));
 }
 
 static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
@@ -118,6 +118,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	if ((!l->base && !wide && !desc_glob(desc->prov, prov)) || is_hidden(l, m, mk))
 		return;
 	key.prov = prov;
+	module_keep(set_modules(l->f->set), m);
 	p = set_probe(l->f->set, &key, &made);
 	if (made) {
 		fill_sig(&p->sig, mk);

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -34,7 +33,6 @@ enum {
 	GONE = 1024,			/* processes that have ended and of which events may still come */
 	LINES = 20, LINES_MS = 60000,	/* notes in the log, at most so many in such a time */
 	UNREAD_MS = 60000,		/* rows of processes that have ended are not kept for a reader who does not come */
-	TIDY_MS = 60000,
 };
 
 /* What is known of processes, for events: of those that are traced, and of some that have ended. */
@@ -55,7 +53,6 @@ struct job {
 	struct families *families;
 	struct folds folds;		/* what processes that have ended had counted */
 	uint64_t read_ms;		/* when the aggregations were read last */
-	uint64_t tidied_ms;		/* when unused memory was given back last */
 	struct profiles *profiles;	/* NULL: none were wanted so far */
 	uint64_t profiles_ms;		/* when they are to be read next; UINT64_MAX: never */
 	struct known known;		/* processes that events tell of */
@@ -483,13 +480,6 @@ static void read_unread(struct job *j, struct dtap *t)
 	j->read_ms = now_ms();
 }
 
-/* What a burst of processes took, and has given back, is in pieces between what stays; the system gets them now and then. */
-static void tidy(struct job *j)
-{
-	malloc_trim(0);
-	j->tidied_ms = now_ms();
-}
-
 /* Read the aggregations of @t, and give @format to who asked. */
 static void give(struct job *j, struct dtap *t, enum prom_format format, uint64_t number)
 {
@@ -645,8 +635,6 @@ static bool follow(struct job *j, struct dtap *t)
 			take_profiles(j, t);
 		if (now_ms() - j->read_ms >= UNREAD_MS)
 			read_unread(j, t);
-		if (now_ms() - j->tidied_ms >= TIDY_MS)
-			tidy(j);
 		e = dtap_turn(t, 0);
 	}
 	return true;

@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
@@ -381,32 +382,40 @@ static void reload(struct service *s)
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
+enum { TIDY_MS = 60000 };
+
 /* Until SIGINT or SIGTERM. */
 static void follow(struct service *s, int signals)
 {
 	struct pollfd fd = { .fd = signals, .events = POLLIN };
-	uint64_t due = now_ms();
+	uint64_t written = now_ms(), tidied = written;
 
 	for (;;) {
 		struct signalfd_siginfo info;
-		uint64_t now = now_ms();
+		uint64_t now = now_ms(), next;
 		int wait, most;
 
-		if (s->config->textfile && now >= due) {
+		if (s->config->textfile && now >= written) {
 			write_textfile(s);
-			due = now_ms() + s->config->interval_s * UINT64_C(1000);
+			written = now_ms() + s->config->interval_s * UINT64_C(1000);
+		}
+		/* What a burst of processes took, and has given back, is in pieces between what stays: the system gets them. */
+		if (now >= tidied) {
+			malloc_trim(0);
+			tidied = now_ms() + TIDY_MS;
 		}
 		now = now_ms();
-		wait = !s->config->textfile ? -1 : due > now ? (int)(due - now) : 0;
+		next = s->config->textfile && written < tidied ? written : tidied;
+		wait = next > now ? (int)(next - now) : 0;
 		most = watchdog_wait_ms(s->watchdog);
-		poll(&fd, 1, most >= 0 && (wait < 0 || wait > most) ? most : wait);
+		poll(&fd, 1, most >= 0 && wait > most ? most : wait);
 		watchdog_alive(&s->watched);
 		if (read(signals, &info, sizeof(info)) != sizeof(info))
 			continue;
 		if (info.ssi_signo != SIGHUP)
 			return;
 		reload(s);
-		due = now_ms();
+		written = now_ms();
 	}
 }
 

@@ -112,6 +112,7 @@ static void look_again(struct probe_set *set, uint32_t pid)
 
 	assert_int_equal(python_look_again(&p, set, pid), 0);
 	assert_true(p.nmodules > 1);
+	python_done(&p, set);
 }
 
 /* Of another process at each turn, by what the row has. */
@@ -120,6 +121,7 @@ static void look_by_turns(struct probe_set *set, uint32_t pid)
 	struct python_process p = { 0 };
 
 	python_look_again(&p, set, pid + 1024);
+	python_done(&p, set);
 	look_again(set, pid);
 }
 
