@@ -496,6 +496,7 @@ struct dtap_thread {
 	bool knows_locks;		/* wait and frames' locks are valid for this version of Python */
 	struct dtap_wait wait;
 	bool knows_locals;		/* frames' locals were read (DTAP_THREADS_LOCALS) */
+	bool locals_complete;		/* false: some were not, in the time for which a thread is stopped */
 	const struct dtap_task *tasks;	/* of the loop that the thread runs */
 	size_t ntasks;
 	bool tasks_complete;		/* false: there are more */

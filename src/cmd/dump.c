@@ -92,7 +92,7 @@ static void put_frames(const struct dtap_thread *t)
 
 /* The state while a process is printed. */
 struct dump {
-	bool json, tasks;
+	bool json, tasks, locals;
 	size_t n;		/* threads so far */
 };
 
@@ -181,7 +181,15 @@ static void put_task_names(const struct dtap_thread *t)
 	putchar('\n');
 }
 
-static void put_thread(const struct dtap_thread *t, bool tasks)
+static void put_missing_locals(const struct dtap_thread *t)
+{
+	if (!t->is_python || !t->nframes || t->locals_complete)
+		return;
+	puts(t->knows_locals ? "    (it was stopped for 2 ms, in which not all variables could be read)" :
+			       "    (without variables: it could not be stopped, or this version's layout is not known)");
+}
+
+static void put_thread(const struct dtap_thread *t, const struct dump *d)
 {
 	if (t->tid)
 		printf("\nThread %" PRIu32, t->tid);
@@ -200,12 +208,14 @@ static void put_thread(const struct dtap_thread *t, bool tasks)
 	putchar('\n');
 	put_wait(&t->wait);
 	put_task_names(t);
+	if (d->locals)
+		put_missing_locals(t);
 	put_frames(t);
 	if (!t->is_complete || !t->natives_complete)
 		puts("    ...");
 	else if (!t->nframes && !t->is_python)
 		puts("    (none of Python's)");
-	for (size_t i = 0; i < t->ntasks && tasks; i++)
+	for (size_t i = 0; i < t->ntasks && d->tasks; i++)
 		if (!t->tasks[i].runs)
 			put_task(&t->tasks[i]);
 }
@@ -327,7 +337,7 @@ static void put_json_tasks(const struct dtap_thread *t)
 	printf("],\"tasks_complete\":%s", t->tasks_complete ? "true" : "false");
 }
 
-static void put_json_thread(const struct dtap_thread *t)
+static void put_json_thread(const struct dtap_thread *t, bool locals)
 {
 	bool natives = false;
 
@@ -348,6 +358,8 @@ static void put_json_thread(const struct dtap_thread *t)
 	printf(",\"exact\":%s,\"complete\":%s,\"frames\":[", t->is_exact ? "true" : "false", t->is_complete ? "true" : "false");
 	put_json_frames(t->frames, t->nframes, true, t->knows_locals);
 	printf("]");
+	if (locals)
+		printf(",\"locals_complete\":%s", t->locals_complete ? "true" : "false");
 	if (t->ntasks)
 		put_json_tasks(t);
 	if (natives) {
@@ -364,14 +376,14 @@ static int put(void *ctx, const struct dtap_thread *t)
 
 	if (d->json) {
 		if (t->is_python)
-			put_json_thread(t);
+			put_json_thread(t, d->locals);
 		return 0;
 	}
 	if (!d->n++)
 		printf("Process %" PRIu32 ": %s\nPython %d.%d%s%s\n", t->pid, t->command, t->version >> 8, t->version & 0xff,
 		       t->knows_gil ? "" : "; of this version it is not known who has the GIL",
 		       t->knows_locks ? "" : "; of this version it is not known which lock a thread waits for");
-	put_thread(t, d->tasks);
+	put_thread(t, d);
 	return 0;
 }
 
@@ -503,6 +515,7 @@ static int take(struct request *r, int c)
 		break;
 	case 'l':
 		r->what |= DTAP_THREADS_LOCALS;
+		r->dump.locals = true;
 		break;
 	case 't':
 		r->dump.tasks = true;

@@ -179,7 +179,7 @@ static int give(struct arena *a, uint32_t pid, const struct pystacks *all,
 			.python_name = st->name, .is_python = st->is_python, .knows_gil = all->knows_gil, .has_gil = st->has_gil,
 			.is_exact = !st->is_unsure, .is_complete = !st->is_cut, .natives_complete = !st->natives_cut,
 			.knows_locks = all->knows_locks, .wait = wait_of(a, all, &st->wait),
-			.knows_locals = st->has_locals,
+			.knows_locals = st->has_locals, .locals_complete = st->has_locals && !st->locals_cut,
 		};
 
 		add_frames(a, &t, st);

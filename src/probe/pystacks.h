@@ -93,6 +93,7 @@ struct pystack {
 	bool is_unsure;		/* it ran while it was read and could not be stopped, or was creating a frame */
 	bool is_cut;		/* there are more frames */
 	bool has_locals;	/* the frames' variables were read, at the moment of the frames */
+	bool locals_cut;	/* there was no time for some of them, since the thread was stopped for it */
 	struct pystack_frame *frames;	/* the innermost first */
 	size_t n;
 	const struct symbol *natives;	/* the native frames, if they were asked for */

@@ -104,7 +104,7 @@ def frames(pid, function):
     """The time for which it is stopped can end before the values are read: then another look."""
     def look():
         threads = [json.loads(line) for line in dump(pid, "--json", "--locals").splitlines()]
-        found = [f for t in threads for f in t["frames"] if f["function"] == function]
+        found = [{**f, "complete": t["locals_complete"]} for t in threads for f in t["frames"] if f["function"] == function]
         return found if all("locals" in f for f in found) else None
     return harness.wait_until(look, what="the values")
 
@@ -166,11 +166,42 @@ counts()
         for frame in frames(child.pid, "counts"):
             # The time for which it is stopped can end before all is read.
             if "pair" not in frame.get("locals", ()) or "..." in str(frame["locals"]):
+                assert not frame["complete"]
                 continue
             i, pair, text = (frame["locals"][name] for name in ("i", "pair", "text"))
             assert pair in (f"({i}, ['{i}'])", f"({int(i) - 1}, ['{int(i) - 1}'])"), frame
             assert text in (f"'{i}'", f"'{int(i) - 1}'"), frame
             seen.add(i)
+
+
+@pytest.mark.needs_root
+def test_too_many_for_the_time(running):
+    """A thread that runs is stopped for 2 ms: what is missing after these is told, and none of what is there is wrong."""
+    child = running("""
+import sys
+sys.setrecursionlimit(10 ** 6)
+def deep(n, table):
+    text, more = [n, str(n)], [table, table]
+    if n:
+        return deep(n - 1, table)
+    print("ready", flush=True)
+    while True:
+        pass
+deep(900, {str(i): [i] for i in range(1000)})
+""")
+    assert child.stdout.readline() == "ready\n"
+
+    def cut():
+        thread = json.loads(dump(child.pid, "--json", "--locals"))
+        return None if thread["locals_complete"] else thread
+    thread = harness.wait_until(cut, what="a look that has no time for all")
+    known = [f["locals"] for f in thread["frames"] if f.get("locals")]
+    assert len(known) < 901
+    for i, values in enumerate(known):
+        text = values.get("text", "...")
+        assert "..." in text or text == f"[{i}, '{i}']", (i, values)
+    harness.wait_until(lambda: "\n    (it was stopped for 2 ms, in which not all variables could be read)\n" in dump(child.pid, "-l"),
+                       what="a look that says so")
 
 
 @pytest.mark.needs_root
