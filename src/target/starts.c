@@ -115,17 +115,20 @@ static int fork_holder(struct starts *s)
 		close_others(fan, ends[1]);
 		take_room();
 		starts_hold(fan, ends[1], &s->bring);
-		_exit(0);
+		_exit(1);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	close(fan);
 	close(ends[1]);
-	if (err) {
-		close(ends[0]);
-	} else {
-		s->sock = ends[0];
-		await_ready(s->sock);	/* it holds also if it cannot be found */
+	/* It holds also if it cannot be found, and if it is not ready yet; but it may have ended. */
+	if (!err && !await_ready(ends[0]) && waitpid(s->holder, NULL, WNOHANG) == s->holder) {
+		s->holder = 0;
+		err = -EAGAIN;
 	}
+	if (err)
+		close(ends[0]);
+	else
+		s->sock = ends[0];
 	return err;
 }
 

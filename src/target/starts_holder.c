@@ -40,8 +40,8 @@ enum {
 	ALLOW_MOST_US = 20000,	/* since the kernel has asked */
 	STOP_US = 50000,	/* for PTRACE_EVENT_EXEC, after the kernel has been answered */
 	NAP_NS = 50000,
-	LEASE_MS = 200,
-	RENEW_MS = 50,
+	LEASE_MS = 100,
+	RENEW_MS = 20,
 	STACK = 256 * 1024,
 };
 
@@ -483,7 +483,7 @@ static void turn(const struct timespec *most, const pthread_attr_t *attr)
 /*
  * The kernel ends the holder with SIGKILL if it does not renew its lease in time: a signal that stops it, or the freezer of a
  * cgroup, would else let no program of the machine start.  The timer is the kernel's, so it needs nobody who runs.  False: none
- * can be had.
+ * can be had (RLIMIT_SIGPENDING), so nobody may be held.
  */
 static bool begin_lease(timer_t *lease)
 {
@@ -507,8 +507,9 @@ void starts_hold(int fan, int sock, const struct starts_bring *bring)
 	uint64_t knocked_ms = 0;
 	pthread_attr_t attr;
 	timer_t lease;
-	bool leased;
 
+	if (!begin_lease(&lease))
+		return;
 	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
 	holder.fan = fan;
 	pthread_condattr_init(&clock);
@@ -519,12 +520,10 @@ void starts_hold(int fan, int sock, const struct starts_bring *bring)
 	pthread_attr_setstacksize(&attr, STACK);
 	listen_for_tracers();
 	join(add_tracer(sock), bring);
-	leased = begin_lease(&lease);
 	for (;;) {
 		bool waits = allow_waiting();
 
-		if (leased)
-			renew(lease);
+		renew(lease);
 		if (has_late() && now_ms() - knocked_ms >= 1000) {
 			knock();
 			knocked_ms = now_ms();

@@ -46,8 +46,8 @@ struct starts_join {
 };
 
 /*
- * Run the holder, in the process that has just been forked for it, until all tracers have ended.  @fan: fanotify's descriptor;
- * @sock: the first tracer's socket.
+ * Run the holder, in the process that has just been forked for it, until all tracers have ended.  Returns at once if the kernel
+ * would not end it should it hang.  @fan: fanotify's descriptor; @sock: the first tracer's socket.
  */
 void starts_hold(int fan, int sock, const struct starts_bring *bring);
 

@@ -18,7 +18,7 @@ static struct abi_lane *lane_of(const struct reader *r, uint32_t number)
 /*
  * Rings are large, so that a burst fits.  While records arrive, the ring keeps its memory: allocating it again would
  * cost the writer more than the records do.  Afterwards the memory is released, except for the ring's beginning and a
- * part ahead of the writer.
+ * part ahead of the writer; the beginning, too, when the lane's owner has ended.
  *
  * The writer must not write to memory that is being released.  So the tail is first moved back, which leaves it less
  * room.  A record that it is writing at that moment, based on the old tail, starts at the head that is read
@@ -26,10 +26,14 @@ static struct abi_lane *lane_of(const struct reader *r, uint32_t number)
  */
 enum { KEPT = 1 << 18, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20 };
 
+/* What a ring keeps, in bytes from its beginning. */
+static uint64_t kept(const struct reader *r, uint32_t number)
+{
+	return __atomic_load_n(&lane_of(r, number)->owner, __ATOMIC_ACQUIRE) ? KEPT : 0;
+}
+
 static void punch(const struct reader *r, uint64_t base, uint64_t begin, uint64_t end)
 {
-	if (begin < KEPT)
-		begin = KEPT;
 	if (begin < end)
 		fallocate(r->punch_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base + begin), (off_t)(end - begin));
 }
@@ -49,7 +53,7 @@ static void move_tail(struct reader *r, uint32_t number, uint64_t to)
 void drain_give_back(struct reader *r, uint32_t number)
 {
 	uint64_t ring = r->out->max_entries, margin = ring / 4, tail = r->rings[number].told, from;
-	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off;
+	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off, first = kept(r, number);
 
 	if (margin < 4 * RECORD_MOST)
 		return;
@@ -57,21 +61,22 @@ void drain_give_back(struct reader *r, uint32_t number)
 	if (__atomic_load_n(&lane_of(r, number)->head, __ATOMIC_SEQ_CST) - tail <= margin - 2 * RECORD_MOST) {
 		from = (tail + margin) & (ring - 1);
 		if (from + (ring - margin) <= ring) {
-			punch(r, base, from, from + (ring - margin));
+			punch(r, base, from > first ? from : first, from + (ring - margin));
 		} else {
-			punch(r, base, from, ring);
-			punch(r, base, 0, from + (ring - margin) - ring);
+			punch(r, base, from > first ? from : first, ring);
+			punch(r, base, first, from + (ring - margin) - ring);
 		}
 	}
 	tell_tail(r, number, tail);
 }
 
 /* All records are read, @n this time: should memory be released now? */
-static bool calm(const struct reader *r, struct reader_ring *ring, int n)
+static bool calm(const struct reader *r, uint32_t number, int n)
 {
+	struct reader_ring *ring = &r->rings[number];
 	struct timespec now;
 
-	if (r->punch_fd < 0 || ring->off - ring->given_back < KEPT)
+	if (r->punch_fd < 0 || ring->off == ring->given_back || ring->off - ring->given_back < kept(r, number))
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (n)
@@ -163,7 +168,7 @@ int drain_lane(struct reader *r, uint32_t number, int (*record)(void *ctx, void 
 	}
 	move_tail(r, number, tail);
 	r->rings[number].off = tail;
-	if (tail == head && calm(r, &r->rings[number], n))
+	if (tail == head && calm(r, number, n))
 		drain_give_back(r, number);
 	return err < 0 ? err : n;
 }

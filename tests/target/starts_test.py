@@ -130,6 +130,15 @@ def test_script_with_its_interpreter_in_the_first_line(tracer, tmp_path):
     assert agrees(count, 10, err), (count, err)
 
 
+def test_nobody_is_held_without_a_lease():
+    """The kernel gives no timer that would end a holder that hangs: then there is none, and late Pythons are told."""
+    tracer = Tracer("prlimit", "--sigpending=0", holds=False)
+    run(["/usr/bin/python3", "-c", f"{PROGRAM}\nimport time; time.sleep(0.5)"])
+    assert not tracer.find()
+    count, err = tracer.end()
+    assert count == 100 or "# dtrace: 1 program " in err, (count, err)
+
+
 @pytest.mark.parametrize("who, how", [("tracer", signal.SIGSTOP), ("tracer", signal.SIGKILL), ("holder", signal.SIGKILL),
                                       ("holder", signal.SIGSTOP)])
 def test_end_of_those_who_hold(tracer, who, how):

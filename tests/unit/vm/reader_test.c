@@ -183,6 +183,48 @@ static void memory_made_ahead(void **state)
 	close(fd);
 }
 
+/* An owner that lives keeps the ring's beginning for its next records; one that has ended keeps nothing. */
+static void memory_of_an_ended_owner(void **state)
+{
+	enum { RING = 16 << 20, RECORDS = 500 };
+	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
+	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct reader *reader;
+	struct heard r = { 0 };
+	struct stat st;
+	int fd;
+
+	(void)state;
+	s.data_size = s.lane_size;
+	fd = memfd_create("ring", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(fd, (off_t)s.data_size), 0);
+	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(s.data != MAP_FAILED);
+	assert_int_equal(reader_new(&s, fd, 4096, &reader), 0);
+	for (abi_u32 owner = 2; owner--;) {
+		((struct abi_lane *)s.data)->owner = owner;
+		r = (struct heard){ 0 };
+		write_records(&m, s.data, RECORDS, false);		/* not so much that memory is made ahead */
+		drain_lane(reader, 0, read_record, &r);
+		assert_true(reader->rings[0].off < 1 << 18);
+		reader->rings[0].when = reader->rings[0].last = 1;	/* long ago */
+		drain_lane(reader, 0, read_record, &r);
+		assert_int_equal(fstat(fd, &st), 0);
+		if (owner)
+			assert_true((uint64_t)st.st_blocks * 512 > reader->rings[0].off);
+		else		/* the lane's header, and the page that the writer is in */
+			assert_true((uint64_t)st.st_blocks * 512 <= 3 * 4096);
+	}
+	r = (struct heard){ 0 };
+	write_records(&m, s.data, RECORDS, false);
+	drain_lane(reader, 0, read_record, &r);
+	assert_false(r.wrong);
+	assert_int_equal(reader_bad(reader), 0);
+	reader_free(reader);
+	munmap(s.data, s.data_size);
+	close(fd);
+}
+
 /* --- others write what they like ------------------------------------------------------------------------ */
 
 static uint64_t now_ns(void)
@@ -404,7 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ring),
-		cmocka_unit_test(memory_given_back),
+		cmocka_unit_test(memory_given_back), cmocka_unit_test(memory_of_an_ended_owner),
 		cmocka_unit_test(memory_made_ahead),
 		cmocka_unit_test(second_thread),
 		cmocka_unit_test(flipped_key),
