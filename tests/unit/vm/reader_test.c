@@ -99,26 +99,38 @@ static void ring(void **state)
 	close_it(&seg, &shm, reader);
 }
 
+/* A lane that has a ring and nothing else. */
+struct lone_ring {
+	struct shm_map map;
+	struct shm shm;
+	int fd;
+};
+
+static void lone_ring(struct lone_ring *l, uint32_t size)
+{
+	l->map = (struct shm_map){ .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = size };
+	l->shm = (struct shm){ .nlanes = 1, .lane_size = ABI_ALIGN + size, .nmaps = 1, .maps = &l->map };
+	l->shm.data_size = l->shm.lane_size;
+	l->fd = memfd_create("ring", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(l->fd, (off_t)l->shm.data_size), 0);
+	l->shm.data = mmap(NULL, l->shm.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
+	assert_true(l->shm.data != MAP_FAILED);
+}
+
 /* Memory is given back again and again while a writer is at work: nothing of what it writes is lost. */
 static void memory_given_back(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 250000 };
-	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
-	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct lone_ring l;
 	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
-	int fd;
 
 	(void)state;
-	s.data_size = s.lane_size;
-	fd = memfd_create("ring", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(fd, (off_t)s.data_size), 0);
-	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(s.data != MAP_FAILED);
-	assert_int_equal(reader_new(&s, fd, 4096, &reader), 0);
+	lone_ring(&l, RING);
+	assert_int_equal(reader_new(&l.shm, l.fd, 4096, &reader), 0);
 	if (!fork()) {
-		write_records(&m, s.data, RECORDS, true);
+		write_records(&l.map, l.shm.data, RECORDS, true);
 		_exit(0);
 	}
 	while (r.n < RECORDS && !r.wrong) {
@@ -129,40 +141,34 @@ static void memory_given_back(void **state)
 	assert_false(r.wrong);
 	assert_int_equal(reader_bad(reader), 0);
 	assert_int_equal(r.n, RECORDS);
-	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(fstat(l.fd, &st), 0);
 	assert_true((uint64_t)st.st_blocks * 512 < RING / 2);
 	reader_free(reader);
-	munmap(s.data, s.data_size);
-	close(fd);
+	munmap(l.shm.data, l.shm.data_size);
+	close(l.fd);
 }
 
 /* While much is written there is memory ahead of the writer, a part of the ring at most. */
 static void memory_made_ahead(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 2000, POPULATE_WRITE = 23 };
-	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
-	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct lone_ring l;
 	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
 	uint64_t bytes;
-	int fd;
 
 	(void)state;
-	s.data_size = s.lane_size;
-	fd = memfd_create("ring", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(fd, (off_t)s.data_size), 0);
-	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(s.data != MAP_FAILED);
-	assert_int_equal(reader_new(&s, -1, 4096, &reader), 0);
-	if (madvise(s.data, ABI_ALIGN, POPULATE_WRITE))
+	lone_ring(&l, RING);
+	assert_int_equal(reader_new(&l.shm, -1, 4096, &reader), 0);
+	if (madvise(l.shm.data, ABI_ALIGN, POPULATE_WRITE))
 		skip();		/* before Linux 5.14 */
 	for (int k = 0; k < 100; k++) {
-		write_records(&m, s.data, RECORDS, false);
-		assert_int_equal(fstat(fd, &st), 0);
+		write_records(&l.map, l.shm.data, RECORDS, false);
+		assert_int_equal(fstat(l.fd, &st), 0);
 		bytes = (uint64_t)st.st_blocks * 512;
 		drain_lane(reader, 0, read_record, &r);
-		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(fstat(l.fd, &st), 0);
 		if (k < 2) {
 			assert_true((uint64_t)st.st_blocks * 512 >= reader->rings[0].off + (k ? 1 << 18 : 1 << 20));
 			assert_true((uint64_t)st.st_blocks * 512 <= reader->rings[0].off + RING / 4 + 2 * ABI_ALIGN);
@@ -171,58 +177,52 @@ static void memory_made_ahead(void **state)
 	}
 	/* All that there is, it is not made again. */
 	assert_int_equal((uint64_t)st.st_blocks * 512, bytes);
-	assert_true(bytes <= s.data_size);
+	assert_true(bytes <= l.shm.data_size);
 	/* Nor is it given back as soon as much was read: that takes room from a writer in its first burst. */
-	reader->punch_fd = fd;
-	write_records(&m, s.data, RECORDS, false);
+	reader->punch_fd = l.fd;
+	write_records(&l.map, l.shm.data, RECORDS, false);
 	drain_lane(reader, 0, read_record, &r);
 	assert_int_equal(reader->rings[0].given_back, 0);
 	assert_int_equal(reader_bad(reader), 0);
 	reader_free(reader);
-	munmap(s.data, s.data_size);
-	close(fd);
+	munmap(l.shm.data, l.shm.data_size);
+	close(l.fd);
 }
 
 /* An owner that lives keeps the ring's beginning for its next records; one that has ended keeps nothing. */
 static void memory_of_an_ended_owner(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 500 };
-	struct shm_map m = { .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = RING };
-	struct shm s = { .nlanes = 1, .lane_size = ABI_ALIGN + RING, .nmaps = 1, .maps = &m };
+	struct lone_ring l;
 	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
-	int fd;
 
 	(void)state;
-	s.data_size = s.lane_size;
-	fd = memfd_create("ring", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(fd, (off_t)s.data_size), 0);
-	s.data = mmap(NULL, s.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(s.data != MAP_FAILED);
-	assert_int_equal(reader_new(&s, fd, 4096, &reader), 0);
+	lone_ring(&l, RING);
+	assert_int_equal(reader_new(&l.shm, l.fd, 4096, &reader), 0);
 	for (abi_u32 owner = 2; owner--;) {
-		((struct abi_lane *)s.data)->owner = owner;
+		((struct abi_lane *)l.shm.data)->owner = owner;
 		r = (struct heard){ 0 };
-		write_records(&m, s.data, RECORDS, false);		/* not so much that memory is made ahead */
+		write_records(&l.map, l.shm.data, RECORDS, false);		/* not so much that memory is made ahead */
 		drain_lane(reader, 0, read_record, &r);
 		assert_true(reader->rings[0].off < 1 << 18);
 		reader->rings[0].when = reader->rings[0].last = 1;	/* long ago */
 		drain_lane(reader, 0, read_record, &r);
-		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(fstat(l.fd, &st), 0);
 		if (owner)
 			assert_true((uint64_t)st.st_blocks * 512 > reader->rings[0].off);
 		else		/* the lane's header, and the page that the writer is in */
 			assert_true((uint64_t)st.st_blocks * 512 <= 3 * 4096);
 	}
 	r = (struct heard){ 0 };
-	write_records(&m, s.data, RECORDS, false);
+	write_records(&l.map, l.shm.data, RECORDS, false);
 	drain_lane(reader, 0, read_record, &r);
 	assert_false(r.wrong);
 	assert_int_equal(reader_bad(reader), 0);
 	reader_free(reader);
-	munmap(s.data, s.data_size);
-	close(fd);
+	munmap(l.shm.data, l.shm.data_size);
+	close(l.fd);
 }
 
 /* --- others write what they like ------------------------------------------------------------------------ */
