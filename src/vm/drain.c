@@ -18,19 +18,13 @@ static struct abi_lane *lane_of(const struct reader *r, uint32_t number)
 /*
  * Rings are large, so that a burst fits.  While records arrive, the ring keeps its memory: allocating it again would
  * cost the writer more than the records do.  Afterwards the memory is released, except for the ring's beginning and a
- * part ahead of the writer; the beginning, too, when the lane's owner has ended.
+ * part ahead of the writer; the beginning, too, when nothing came for QUIET_S: in a service most lanes' owners have ended.
  *
  * The writer must not write to memory that is being released.  So the tail is first moved back, which leaves it less
  * room.  A record that it is writing at that moment, based on the old tail, starts at the head that is read
  * afterwards, which is far from the released part.
  */
-enum { KEPT = 1 << 18, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20 };
-
-/* What a ring keeps, in bytes from its beginning. */
-static uint64_t kept(const struct reader *r, uint32_t number)
-{
-	return __atomic_load_n(&lane_of(r, number)->owner, __ATOMIC_ACQUIRE) ? KEPT : 0;
-}
+enum { KEPT = 1 << 18, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20, CALM_S = 2, QUIET_S = 10 };
 
 static void punch(const struct reader *r, uint64_t base, uint64_t begin, uint64_t end)
 {
@@ -50,10 +44,10 @@ static void move_tail(struct reader *r, uint32_t number, uint64_t to)
 	tell_tail(r, number, to & ~(uint64_t)(PAGE - 1));
 }
 
-void drain_give_back(struct reader *r, uint32_t number)
+void drain_give_back(struct reader *r, uint32_t number, bool all)
 {
 	uint64_t ring = r->out->max_entries, margin = ring / 4, tail = r->rings[number].told, from;
-	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off, first = kept(r, number);
+	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off, first = all ? 0 : KEPT;
 
 	if (margin < 4 * RECORD_MOST)
 		return;
@@ -70,21 +64,22 @@ void drain_give_back(struct reader *r, uint32_t number)
 	tell_tail(r, number, tail);
 }
 
-/* All records are read, @n this time: should memory be released now? */
-static bool calm(const struct reader *r, uint32_t number, int n)
+/* All records are read, @n this time: should memory be released now, and *@all of it? */
+static bool calm(const struct reader *r, uint32_t number, int n, bool *all)
 {
 	struct reader_ring *ring = &r->rings[number];
 	struct timespec now;
 
-	if (r->punch_fd < 0 || ring->off == ring->given_back || ring->off - ring->given_back < kept(r, number))
+	if (r->punch_fd < 0 || ring->off == ring->given_back)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (n)
 		ring->last = now.tv_sec;
 	if (!ring->when)
 		ring->when = now.tv_sec;	/* not during the first burst: releasing reduces the room */
 	/* Nothing came for a while, or records keep coming. */
-	if (now.tv_sec <= (n ? ring->when : ring->last) + 2)
+	*all = now.tv_sec > ring->last + QUIET_S;
+	if (!*all && (ring->off - ring->given_back < KEPT || now.tv_sec <= (n ? ring->when : ring->last) + CALM_S))
 		return false;
 	ring->given_back = ring->off;
 	ring->when = now.tv_sec;
@@ -137,6 +132,7 @@ int drain_lane(struct reader *r, uint32_t number, int (*record)(void *ctx, void 
 	uint64_t ring = r->out->max_entries, head, tail = r->rings[number].off;
 	uint8_t *base = shm_lane(r->shm, number) + r->out->off;
 	int n = 0, err = 0;
+	bool all;
 
 	head = __atomic_load_n(&lane_of(r, number)->head, __ATOMIC_ACQUIRE);
 	if (head - tail > ring || head % 8) {
@@ -151,16 +147,16 @@ int drain_lane(struct reader *r, uint32_t number, int (*record)(void *ctx, void 
 		if (size == ABI_RING_SKIP && rest <= head - tail) {
 			tail += rest;
 		} else {
-			uint64_t all = (uint64_t)size + ABI_RING_HEADER;
+			uint64_t whole = (uint64_t)size + ABI_RING_HEADER;
 
-			if (size % 8 || size < sizeof(struct abi_record) || size > r->record_max || all > rest ||
-			    all > head - tail) {
+			if (size % 8 || size < sizeof(struct abi_record) || size > r->record_max || whole > rest ||
+			    whole > head - tail) {
 				skip_to(r, number, head);
 				return n;
 			}
 			reader_copy(r->record, base + pos + ABI_RING_HEADER, size);
 			err = record(ctx, r->record, size);
-			tail += all;
+			tail += whole;
 			n++;
 		}
 		if (tail - r->rings[number].told >= AT_ONCE || !(tail & (ring - 1)))
@@ -168,7 +164,7 @@ int drain_lane(struct reader *r, uint32_t number, int (*record)(void *ctx, void 
 	}
 	move_tail(r, number, tail);
 	r->rings[number].off = tail;
-	if (tail == head && calm(r, number, n))
-		drain_give_back(r, number);
+	if (tail == head && calm(r, number, n, &all))
+		drain_give_back(r, number, all);
 	return err < 0 ? err : n;
 }

@@ -49,8 +49,9 @@ static inline void reader_copy(void *to, const uint8_t *from, size_t n)
 int drain_lane(struct reader *r, uint32_t number, int (*record)(void *ctx, void *rec, size_t size), void *ctx);
 
 /*
- * Release memory of the part of the ring that was read; the writer may be active.  drain_lane does so now and then.
+ * Release memory of the part of the ring that was read, not @all of it: but for the ring's beginning.  The writer may be active.
+ * drain_lane does so now and then.
  */
-void drain_give_back(struct reader *r, uint32_t number);
+void drain_give_back(struct reader *r, uint32_t number, bool all);
 
 #endif

@@ -332,7 +332,7 @@ static void jump(struct input *in, uint32_t n)
 static void give_back(struct input *in, uint32_t n)
 {
 	(void)in;
-	drain_give_back(w->reader, n);
+	drain_give_back(w->reader, n, n % 2);
 }
 
 static void time_passes(struct input *in, uint32_t n)
