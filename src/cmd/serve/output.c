@@ -16,6 +16,7 @@
 
 enum {
 	MEMORY_MAX = 16 << 20,		/* bytes of events that wait in memory */
+	KEPT_BYTES = 64 << 10,		/* of an empty buffer */
 	BATCH_BYTES = 4 << 20,		/* a batch is delivered when it has as many */
 	PAUSE_MIN_MS = 250, PAUSE_MAX_MS = 15000,
 	END_MS = 5000,			/* for the last tries */
@@ -239,6 +240,8 @@ static void work(struct output *o, bool ends)
 		o->nbatch = 0;
 	else if (o->nbatch && o->spool)
 		to_disk(o);
+	if (!o->nbatch && o->batch.cap > KEPT_BYTES)	/* as large as the largest burst */
+		strbuf_fini(&o->batch);
 	pthread_mutex_lock(&o->lock);
 	o->health.spooled_bytes = o->spool ? spool_bytes(o->spool) : 0;
 	pthread_mutex_unlock(&o->lock);
