@@ -20,6 +20,7 @@
 #include "cmd/serve/config.h"
 #include "cmd/serve/family.h"
 #include "cmd/serve/fold.h"
+#include "cmd/serve/known.h"
 #include "cmd/serve/labels.h"
 #include "cmd/serve/output.h"
 #include "cmd/serve/profile.h"
@@ -30,16 +31,9 @@
 enum {
 	PAUSE_MIN_MS = 5000, PAUSE_MAX_MS = 300000,	/* before a run that could not be started is tried again */
 	REASONS = 20,			/* different ones that are told; the others are one */
-	GONE = 1024,			/* processes that have ended and of which events may still come */
+	LATE_MS = 5000,			/* events of a process that has ended come so much later at most */
 	LINES = 20, LINES_MS = 60000,	/* notes in the log, at most so many in such a time */
 	UNREAD_MS = 60000,		/* rows of processes that have ended are not kept for a reader who does not come */
-};
-
-/* What is known of processes, for events: of those that are traced, and of some that have ended. */
-struct known {
-	struct bytemap by_pid;		/* struct labels */
-	pid_t gone[GONE];		/* a ring: processes that have ended */
-	size_t ngone;
 };
 
 struct job {
@@ -52,7 +46,8 @@ struct job {
 	struct job_outputs outputs;
 	struct families *families;
 	struct folds folds;		/* what processes that have ended had counted */
-	uint64_t read_ms;		/* when the aggregations were read last */
+	uint64_t read_ms;		/* when the aggregations were read last, or left unread */
+	uint64_t rows_ms, stacks_ms;	/* when they were read last for metrics, and for profiles */
 	struct profiles *profiles;	/* NULL: none were wanted so far */
 	uint64_t profiles_ms;		/* when they are to be read next; UINT64_MAX: never */
 	struct known known;		/* processes that events tell of */
@@ -208,60 +203,6 @@ static bool selects(void *ctx, pid_t pid)
 
 /* --- events -------------------------------------------------------------------------------------------- */
 
-static struct labels *known_process(const struct known *k, pid_t pid)
-{
-	return bytemap_get(&k->by_pid, &pid, sizeof(pid));
-}
-
-static void forget_process(struct known *k, pid_t pid)
-{
-	struct labels *l = bytemap_del(&k->by_pid, &pid, sizeof(pid));
-
-	if (l)
-		labels_fini(l);
-	free(l);
-}
-
-/* What is known of it is read anew: a process that executes another program is told again. */
-static struct labels *learn_process(struct job *j, pid_t pid)
-{
-	struct labels *l = calloc(1, sizeof(*l));
-
-	forget_process(&j->known, pid);
-	if (!l)
-		return NULL;
-	labels_read(pid, &j->config->labels, l);
-	if (!bytemap_set(&j->known.by_pid, &pid, sizeof(pid), l))
-		return l;
-	labels_fini(l);
-	free(l);
-	return NULL;
-}
-
-/* It has ended: its last events come later.  Those that ended long ago are forgotten. */
-static void retire_process(struct known *k, pid_t pid)
-{
-	pid_t *slot = &k->gone[k->ngone++ % GONE];
-
-	if (*slot && known_process(k, *slot) && known_process(k, *slot)->is_gone)
-		forget_process(k, *slot);
-	*slot = pid;
-	if (known_process(k, pid))
-		known_process(k, pid)->is_gone = true;
-}
-
-static void forget_processes(struct known *k)
-{
-	struct labels *l;
-
-	for (size_t pos = 0; (l = bytemap_next(&k->by_pid, &pos));) {
-		labels_fini(l);
-		free(l);
-	}
-	bytemap_fini(&k->by_pid);
-	*k = (struct known){ 0 };
-}
-
 static uint64_t wall_off(struct job *j)
 {
 	uint64_t now = now_ms();
@@ -276,11 +217,11 @@ static uint64_t wall_off(struct job *j)
 /* A process that was never told of is a child of one that is traced. */
 static const struct labels *labels_of(struct job *j, pid_t pid)
 {
-	struct labels *l = known_process(&j->known, pid);
+	const struct labels *l = known_process(&j->known, pid);
 
 	if (!l && pid != getpid()) {
-		l = learn_process(j, pid);
-		retire_process(&j->known, pid);
+		l = known_learn(&j->known, pid, &j->config->labels);
+		known_retire(&j->known, pid, now_ms());
 	}
 	return l;
 }
@@ -322,9 +263,9 @@ static void process(void *ctx, const struct dtap_process_event *e)
 	struct job *j = ctx;
 
 	if (e->what == DTAP_TRACED)
-		learn_process(j, e->pid);
+		known_learn(&j->known, e->pid, &j->config->labels);
 	else if (e->what == DTAP_GONE || e->what == DTAP_REFUSED)
-		retire_process(&j->known, e->pid);
+		known_retire(&j->known, e->pid, now_ms());
 	pthread_mutex_lock(&j->lock);
 	switch (e->what) {
 	case DTAP_TRACED:
@@ -458,6 +399,14 @@ static void keep_cost(struct job *j, struct dtap *t)
 	pthread_mutex_unlock(&j->lock);
 }
 
+/* Those whose rows were read after their last events. */
+static void forget_ended(struct job *j)
+{
+	uint64_t read = j->profiles_ms != UINT64_MAX && j->stacks_ms < j->rows_ms ? j->stacks_ms : j->rows_ms;
+
+	known_forget(&j->known, read > LATE_MS ? read - LATE_MS : 0);
+}
+
 static int read_rows(struct job *j, struct dtap *t)
 {
 	int e;
@@ -466,7 +415,8 @@ static int read_rows(struct job *j, struct dtap *t)
 	e = dtap_aggregations(t, NULL, take_row, j->families);
 	if (!e)
 		e = families_end(j->families);
-	j->read_ms = now_ms();
+	j->read_ms = j->rows_ms = now_ms();
+	forget_ended(j);
 	return e;
 }
 
@@ -535,6 +485,8 @@ static void take_profiles(struct job *j, struct dtap *t)
 	if (e && may_log(j))
 		fprintf(stderr, "dtap serve: %s: cannot read the aggregations: %s\n", j->script->name, strerror(-e));
 	n = profiles_put(j->profiles, j->outputs.profiles, now_wall_ns());
+	j->stacks_ms = now_ms();
+	forget_ended(j);
 	j->profiles_ms = now_ms() + j->script->profiles->interval_ms;
 	pthread_mutex_lock(&j->lock);
 	j->profiled += n;
@@ -580,7 +532,7 @@ static void take_next(struct job *j)
 	if (next) {
 		families_free(j->families);
 		if (!same_pairs(&j->config->labels, &next->labels)) {	/* those that have ended have none from now on */
-			forget_processes(&j->known);
+			known_fini(&j->known);
 			folds_unlabel(&j->folds);
 		}
 		serve_config_drop(j->config);
@@ -731,7 +683,7 @@ static void release(struct job *j)
 	families_free(j->families);
 	folds_fini(&j->folds);
 	profiles_free(j->profiles);
-	forget_processes(&j->known);
+	known_fini(&j->known);
 	use_outputs(&j->outputs, (struct job_outputs){ 0 });
 	use_outputs(&j->next_outputs, (struct job_outputs){ 0 });
 	serve_config_drop(j->config);

@@ -122,7 +122,7 @@ int labels_copy(const struct labels *l, struct labels *ret)
 {
 	bool failed;
 
-	*ret = (struct labels){ .user = l->user, .is_gone = l->is_gone, .unit = strdup(l->unit ? l->unit : ""),
+	*ret = (struct labels){ .user = l->user, .gone_ms = l->gone_ms, .unit = strdup(l->unit ? l->unit : ""),
 				.container = strdup(l->container ? l->container : ""),
 				.interpreter = strdup(l->interpreter ? l->interpreter : ""),
 				.values = calloc(l->nvalues ? l->nvalues : 1, sizeof(*ret->values)) };

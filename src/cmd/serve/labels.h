@@ -5,8 +5,8 @@
 #ifndef DTAP_CMD_SERVE_LABELS_H
 #define DTAP_CMD_SERVE_LABELS_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct serve_pairs;
@@ -18,7 +18,7 @@ struct labels {
 	char **values;			/* of the variables that were asked for; "": not set */
 	size_t nvalues;
 	uid_t user;			/* (uid_t)-1: unknown */
-	bool is_gone;			/* the process has ended: the owner's */
+	uint64_t gone_ms;		/* when the process ended, 0: it lives; the owner's */
 };
 
 /* @environment: names of labels with the variables' names.  Of a process that has ended, all is "". */

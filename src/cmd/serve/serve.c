@@ -382,7 +382,7 @@ static void reload(struct service *s)
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
-enum { TIDY_MS = 60000 };
+enum { TIDY_MS = 60000, LARGE = 64 << 10 };
 
 /* Until SIGINT or SIGTERM. */
 static void follow(struct service *s, int signals)
@@ -430,6 +430,8 @@ static int serve(const char *path)
 		say("cannot give up privileges: %s", strerror(-e));
 		return CMD_ERROR;
 	}
+	/* Large buffers, which come and go, are given back whole, and have nothing that stays above them in the heap. */
+	mallopt(M_MMAP_THRESHOLD, LARGE);
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);

@@ -12,6 +12,7 @@
 #include "cmd/serve/config.h"
 #include "cmd/serve/fold.h"
 #include "cmd/serve/item.h"
+#include "cmd/serve/known.h"
 #include "cmd/serve/labels.h"
 #include "cmd/serve/tally.h"
 #include "dtap.h"
@@ -258,12 +259,65 @@ static void test_addresses(void **state)
 	free(why);
 }
 
+static size_t count_known(const struct known *k, pid_t from, pid_t to)
+{
+	size_t n = 0;
+
+	for (pid_t pid = from; pid < to; pid++)
+		n += known_process(k, pid) != NULL;
+	return n;
+}
+
+/* Numbers that no process has. */
+enum { NOBODY = 1 << 23 };
+
+/* Those that have ended are known until what they have left was read, however many they are. */
+static void test_known(void **state)
+{
+	const struct serve_pairs none = { 0 };
+	struct known k = { 0 };
+
+	(void)state;
+	for (pid_t i = 0; i < 5000; i++) {
+		assert_non_null(known_learn(&k, NOBODY + i, &none));
+		if (i % 2)
+			known_retire(&k, NOBODY + i, 1000 + (uint64_t)i);
+	}
+	assert_int_equal(count_known(&k, NOBODY, NOBODY + 5000), 5000);
+	known_forget(&k, 1000 + 1001);
+	assert_int_equal(count_known(&k, NOBODY, NOBODY + 5000), 4500);
+	assert_null(known_process(&k, NOBODY + 999));
+	assert_non_null(known_process(&k, NOBODY + 1000));	/* it lives */
+	assert_non_null(known_process(&k, NOBODY + 1001));
+	/* A later process with the same number. */
+	assert_non_null(known_learn(&k, NOBODY + 1001, &none));
+	assert_non_null(known_learn(&k, NOBODY + 1003, &none));
+	known_retire(&k, NOBODY + 1003, 9000);
+	known_forget(&k, 8000);
+	assert_int_equal(count_known(&k, NOBODY, NOBODY + 5000), 2502);
+	known_forget(&k, 9001);
+	assert_null(known_process(&k, NOBODY + 1003));
+	assert_non_null(known_process(&k, NOBODY + 1001));
+	/* Nobody reads: the last ones. */
+	for (pid_t i = 0; i < KNOWN_GONE + 100; i++) {
+		known_learn(&k, NOBODY + 10000 + i, &none);
+		known_retire(&k, NOBODY + 10000 + i, 10000);
+	}
+	assert_int_equal(count_known(&k, NOBODY + 10000, NOBODY + 10000 + KNOWN_GONE + 100), KNOWN_GONE);
+	assert_null(known_process(&k, NOBODY + 10099));
+	known_retire(&k, 1, 20000);		/* not known */
+	known_forget(&k, UINT64_MAX);
+	assert_int_equal(k.n, 0);
+	assert_int_equal(k.by_pid.n, 2501);
+	known_fini(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readings), cmocka_unit_test(test_same_texts), cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_over), cmocka_unit_test(test_folds), cmocka_unit_test(test_folded_extremes),
-		cmocka_unit_test(test_item), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_item), cmocka_unit_test(test_addresses), cmocka_unit_test(test_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
