@@ -97,7 +97,8 @@ static void check_base(struct lower *l, const struct d_node *call, ir_reg base)
 static ir_reg strtoll_in(struct lower *l, struct d_node *call, const ir_reg *args)
 {
 	check_base(l, call, args[1]);
-	return call2(l, IR_FN_STRTOL, args[0], args[1]);
+	/* As in illumos, dtrace_strtoll(). */
+	return call2(l, IR_FN_STRTOL, args[0], ir_op2(&l->b, IR_OR, args[1], ir_const(&l->b, IR_STRTOL_LOOSE)));
 }
 
 /* Numbers in base 16 begin with 0x, those in base 8 with 0, as illumos's do (DIF_SUBR_LLTOSTR). */

@@ -83,6 +83,7 @@ typedef uint32_t ir_reg;	/* a virtual register's number in its clause */
 enum { IR_NO_REG = 0xffffffff };
 
 enum { IR_MAX_KEYS = 32, IR_MAX_FIELDS = 1024, IR_MAX_NESTING = 1000, IR_NESTING = 10, IR_MAX_TRIES = 32 };
+enum { IR_STRTOL_LOOSE = 256 };	/* beside the base of IR_FN_STRTOL */
 enum { IR_STRSIZE_MIN = 2, IR_STRSIZE_MAX = 64 << 10 };
 
 /* Where a variable or an associative array lives. */

@@ -320,22 +320,41 @@ static long add_digit(u32 k, struct number *c)
 	return 0;
 }
 
+INLINE u8 byte_of(const struct number *c, u64 at)
+{
+	return at < c->size ? c->s[at] : 0;
+}
+
+static long skip_blank(u32 k, struct number *c)
+{
+	u8 byte = byte_of(c, c->from);
+
+	if (byte != ' ' && byte != '\t')
+		return 1;
+	c->from++;
+	return 0;
+}
+
+enum { LOOSE = 256 };	/* IR_STRTOL_LOOSE */
+
 RT s64 rt_strtol(const char *s, u64 size, s64 base)
 {
-	struct number c = { (const u8 *)s, size, (u64)base, 0, 0 };
-	u64 minus = c.s[0] == '-';
+	u64 loose = base & LOOSE, minus;
+	struct number c = { (const u8 *)s, size, (u64)base & ~(u64)LOOSE, 0, 0 };
 
-	if (base != 0 && (base < 2 || base > 36))
+	if (c.base == 1 || c.base > 36)
 		return 0;
-	c.from = minus;
-	/* A string's buffer is readable for 8 bytes beyond its end. */
-	if (c.s[minus] == '0' && (c.s[minus + 1] | 32) == 'x' && (base == 0 || base == 16)) {
-		c.from = minus + 2;
+	if (loose)
+		rt_loop((u32)size, skip_blank, &c, 0);
+	minus = byte_of(&c, c.from) == '-';
+	c.from += minus || (loose && byte_of(&c, c.from) == '+');
+	if (byte_of(&c, c.from) == '0' && (byte_of(&c, c.from + 1) | 32) == 'x' && (c.base == 0 || c.base == 16)) {
+		c.from += 2;
 		c.base = 16;
-	} else if (base == 0) {
-		c.base = c.s[minus] == '0' ? 8 : 10;
+	} else if (c.base == 0) {
+		c.base = byte_of(&c, c.from) == '0' ? 8 : 10;
 	}
-	rt_loop(66, add_digit, &c, 0);
+	rt_loop((u32)size, add_digit, &c, 0);
 	return (s64)(minus ? -c.v : c.v);
 }
 
