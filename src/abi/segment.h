@@ -146,6 +146,9 @@ enum abi_lap {
 	ABI_LAP_LATER,			/* it only adds the time; nothing if there was no event before */
 };
 
+/* Of struct abi_fire's count_arg; larger than that of any argument that is a text. */
+enum { ABI_COUNT_BY_CODE = 3 };
+
 /* A program that a marker of the agent runs; those of the same marker run in this order. */
 struct abi_fire {
 	abi_u32 marker;			/* number of the marker, in the order of abi/marker.def */
@@ -153,8 +156,8 @@ struct abi_fire {
 	abi_u32 probe;			/* index in the probe table, the program's first argument */
 	abi_u32 pid;			/* in this process only; 0: in all */
 	abi_u32 uses;			/* arguments that the program reads: bit n for arg n */
-	/* If the program is only @[copyinstr(argN)] = count(): 1 + N, else 0; the first of the maps that it counts
-	 * in, and their number. */
+	/* If the program is only @[copyinstr(argN)] = count(): 1 + N; if it is another count() and its keys follow from
+	 * the process, arg0 and arg1: ABI_COUNT_BY_CODE; else 0; the first of the maps that it counts in, and their number. */
 	abi_u32 count_arg, count_map, count_classes;
 	/* For functions by name: patterns of the module and the qualified name, as offsets in the texts; the line. */
 	abi_u32 module, function, line;

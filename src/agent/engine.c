@@ -594,6 +594,16 @@ static void find_payers(void)
 	}
 }
 
+/* Is what @f says of its counting right, so far as it can be told? */
+static bool counts_well(const struct session *s, const struct abi_fire *f)
+{
+	const struct shm_map *m = &s->shm.maps[f->count_map];
+
+	if (f->count_arg == ABI_COUNT_BY_CODE)
+		return s->run.recent && shm_good_tables(&s->shm, m, f->count_classes);
+	return (f->count_arg == 1 || f->count_arg == 2) && shm_good_classes(&s->shm, m, f->count_classes);
+}
+
 /*
  * If @marker runs a single program that only counts, count its events without running it.  Not before the lane is
  * taken, which is when the program has run once.
@@ -603,22 +613,29 @@ static void find_count(enum abi_marker marker)
 	struct engine_count *c = &agent.engine.counts[marker];
 	const struct session *s = agent.engine.active;
 	const struct abi_fire *f;
+	const struct shm_map *m;
 
 	*c = (struct engine_count){ .control = NULL };
 	if (agent.engine.turns || context_on() || !s || s->next || s->first[marker + 1] - s->first[marker] != 1 ||
-	    !s->run.lane || !s->run.cache || !s->run.objects ||
+	    !s->run.lane || !s->run.cache || !s->run.objects || !s->run.others ||
 	    (marker != ABI_MARKER_function__entry && marker != ABI_MARKER_function__return))
 		return;
 	f = s->fires[s->first[marker]].from;
-	if (f->count_arg < 1 || f->count_arg > 2 || f->count_map >= s->shm.nmaps ||
-	    !shm_good_classes(&s->shm, &s->shm.maps[f->count_map], f->count_classes))
+	if (f->count_map >= s->shm.nmaps || !counts_well(s, f))
 		return;
 	*c = (struct engine_count){
 		.control = s->data,
 		.in = { s->run.objects, lane_of(s),
 			f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, (uint16_t)f->count_map },
-		.run = &s->run, .classes = f->count_classes, .arg = f->count_arg - 1,
+		.run = &s->run, .classes = f->count_classes, .arg = f->count_arg - 1, .by_code = f->count_arg == ABI_COUNT_BY_CODE,
 	};
+	m = &s->shm.maps[f->count_map];
+	if (c->by_code && m->kind == ABI_MAP_LANE_ARRAY) {
+		c->word = (uint64_t *)(void *)(s->run.lane + m->off);
+	} else if (c->by_code) {
+		c->in.others = s->run.others;
+		c->in.other = agent.code_file_off;
+	}
 }
 
 /* The program of @marker, if it is the only one of all sessions' and a lap, else NULL. */
@@ -679,14 +696,18 @@ static void find_counts(void)
 void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
 {
 	const struct engine_count *c = &agent.engine.counts[marker];
-	uint64_t learned, forgotten;
+	struct add_pair learned, forgotten;
 
-	if (!c->control)
+	if (!c->control || c->word)
 		return;
-	learned = add_learn_object(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, address, &forgotten);
-	if (learned)
-		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)learned);
-	agent_release((struct pyobj *)(uintptr_t)forgotten);
+	learned = c->by_code ? add_learn_found(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, &forgotten) :
+			       add_learn_object(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, address, &forgotten);
+	if (learned.object)
+		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)learned.object);
+	if (learned.other)
+		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)learned.other);
+	agent_release((struct pyobj *)(uintptr_t)forgotten.object);
+	agent_release((struct pyobj *)(uintptr_t)forgotten.other);
 }
 
 /* --- what is settled ---------------------------------------------------------------------------------- */
@@ -740,6 +761,8 @@ static void leave_lane(struct session *s)
 {
 	for (unsigned k = 0; s->run.objects && k < SHM_OBJECTS; k++)
 		agent_release((struct pyobj *)(uintptr_t)s->run.objects[k].object);
+	for (unsigned k = 0; s->run.others && k < SHM_OBJECTS; k++)
+		agent_release((struct pyobj *)(uintptr_t)s->run.others[k]);
 	shm_run_fini(&s->run);
 }
 
@@ -1370,6 +1393,7 @@ bool engine_try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *r
 	if (__builtin_expect(!agent.engine.quick[marker].prog, 0) || uses & 4)
 		return false;
 	saved = errno;
+	engine_before(marker);
 	if (uses & 3) {
 		file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;

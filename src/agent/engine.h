@@ -172,7 +172,11 @@ static inline bool engine_counted(enum abi_marker marker, struct pyobj *code)
 {
 	const struct engine_count *c = &agent.engine.counts[marker];
 
-	if (!c->control || c->control->state != ABI_STATE_ACTIVE || !add_count_object(&c->in, (uint64_t)(uintptr_t)code))
+	if (!c->control || c->control->state != ABI_STATE_ACTIVE)
+		return false;
+	if (c->word)
+		++*c->word;
+	else if (!add_count_object(&c->in, (uint64_t)(uintptr_t)code))
 		return false;
 	cost_pay(c->in.lane, cost_hook(marker));
 	return true;
@@ -216,6 +220,15 @@ static inline bool engine_settled(enum abi_marker marker, const struct pyobj *co
 	return true;
 }
 
+/* The programs are to run for an event of a code object, after which engine_fired() is called. */
+static inline void engine_before(enum abi_marker marker)
+{
+	const struct engine_count *c = &agent.engine.counts[marker];
+
+	if (c->control && c->by_code && !c->word)
+		add_forget_found(c->run, &c->in, c->classes);
+}
+
 /* The programs have run for an event of @code, with these arguments: learn from it. */
 static inline void engine_fired(enum abi_marker marker, struct pyobj *code, uint64_t file, uint64_t name)
 {
@@ -237,6 +250,7 @@ static inline void engine_fire_code(enum abi_marker marker, struct pyobj *code, 
 	uint64_t file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 	uint64_t name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 
+	engine_before(marker);
 	if (!__builtin_expect(engine_try(marker, file, name, (uint64_t)(int64_t)line), 1))
 		engine_run(marker, file, name, (uint64_t)(int64_t)line, 0, 3);
 	engine_fired(marker, code, file, name);

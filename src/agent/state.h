@@ -27,8 +27,8 @@ enum { AGENT_HOOKS = 10 };
 /* --- the engine --------------------------------------------------------------------------------------- */
 
 /*
- * For a marker with a single program, which counts by a string of the code object (at offset @in.ref): its events are
- * counted without running the program (vm/add.h).
+ * For a marker with a single program, which counts by a string of the code object (at offset @in.ref), or by what follows from
+ * its strings: its events are counted without running the program (vm/add.h).
  */
 struct engine_count {
 	const struct abi_control *control;	/* NULL: no such program */
@@ -36,6 +36,8 @@ struct engine_count {
 	const struct shm_run *run;
 	uint32_t classes;
 	unsigned arg;				/* the string's argument, from 0 */
+	bool by_code;				/* by what the program finds */
+	uint64_t *word;				/* the count, if there are no keys; else NULL */
 };
 
 /*

@@ -388,6 +388,13 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 		   unsigned int *classes);
 
 /*
+ * Is @c only a count whose keys follow from the process and from arguments 0 and 1, file and name of a code object,
+ * @[pid, basename(copyinstr(arg0)), copyinstr(arg1)] = count()?  Then a marker can count again, for the same code object, in the
+ * element that the program has found.  Without keys there is but one.
+ */
+bool ebpf_is_count_by_code(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *map, unsigned int *classes);
+
+/*
  * Does @c only add the time since the thread's last event to an element of its calling context (lap.c)?  Then a marker in
  * a process can do it without the program.
  */

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "abi/segment.h"
+#include "ir/facts.h"
 
 /* --- buckets ----------------------------------------------------------------------------------------- */
 /* R2 = the number of the bucket of the value in R2.  They use R1, R3, R4 and R5, not R0, and hardly branch: each path
@@ -295,6 +296,45 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 		return false;
 	*arg = (uint32_t)i[0].imm;
 	*classes = ebpf_agg_maps(u, i[3].agg, map);
+	return true;
+}
+
+static const struct ir_insn *made_by(const struct ir_block *b, ir_reg reg)
+{
+	for (uint32_t k = 0; k < b->n; k++)
+		if (b->insns[k].dst == reg)
+			return &b->insns[k];
+	return NULL;
+}
+
+/* Does what @i, of @b, results in follow from the process, from arguments 0 and 1 and from its operands? */
+static bool is_by_code(const struct ir_block *b, const struct ir_insn *i)
+{
+	const struct ir_insn *from = i->op == IR_CALL && i->fn == IR_FN_COPYINSTR ? made_by(b, i->args[0]) : NULL;
+
+	if (i->op == IR_ARG)
+		return i->imm == 0 || i->imm == 1;
+	if (i->op == IR_BUILTIN)
+		return i->bi == IR_B_PID;
+	if (from)	/* other texts of the process can change */
+		return from->op == IR_ARG;
+	if (i->op == IR_CALL)
+		return ir_fn_is_pure(i->fn);
+	return !ir_effects(i);
+}
+
+bool ebpf_is_count_by_code(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *map, unsigned int *classes)
+{
+	const struct ir_block *b = c->blocks[0];
+	const struct ir_insn *agg = b->n >= 2 ? &b->insns[b->n - 2] : NULL;
+
+	if (c->nblocks != 1 || !agg || agg->op != IR_AGG || agg->agg->fn != IR_A_COUNT || ir_agg_tells_use(agg->agg) ||
+	    b->insns[b->n - 1].op != IR_RET)
+		return false;
+	for (uint32_t k = 0; k < b->n - 2; k++)
+		if (!is_by_code(b, &b->insns[k]))
+			return false;
+	*classes = ebpf_agg_maps(u, agg->agg, map);
 	return true;
 }
 

@@ -128,9 +128,14 @@ static void lower_block(struct lower *l, const struct d_block *b)
 
 static void lower_pred(struct lower *l, struct d_node *pred)
 {
-	struct ir_block *body = ir_block_new(&l->b), *end = ir_block_new(&l->b);
+	struct ir_block *body, *end;
+	int64_t always;
 	ir_reg r;
 
+	if (d_const(l->check->prog, pred, &always) && always)	/* /selected/ of a ready-made command, which selects all */
+		return;
+	body = ir_block_new(&l->b);
+	end = ir_block_new(&l->b);
 	l->b.pos = pred->pos;
 	r = lower_expr(l, pred);
 	ir_br(&l->b, r, body, end);

@@ -526,6 +526,10 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 		m.count_arg = arg + 1;
 		m.count_map = map;
 		m.count_classes = classes;
+	} else if (en->nclauses == 1 && ebpf_is_count_by_code(s->unit, en->clauses[0], &map, &classes)) {
+		m.count_arg = ABI_COUNT_BY_CODE;
+		m.count_map = map;
+		m.count_classes = classes;
 	}
 	if (en->nclauses == 1 && (m.lap = ebpf_is_lap(s->unit, en->clauses[0], &lap))) {
 		m.lap_map = lap.map;

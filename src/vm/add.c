@@ -133,31 +133,62 @@ static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_ma
 	return (uint64_t *)table_value(m, e);
 }
 
-uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
-			  uint64_t address, uint64_t *forgotten)
+/* Remember @e, of map @m, in one of the entries of @owner. */
+static struct add_pair keep(const struct shm_run *r, const struct add_objects *a, uint64_t owner, const struct shm_map *m,
+			    struct abi_elem *e, struct add_pair *forgotten)
+{
+	struct shm_object *o = add_objects_at(a, owner);
+	struct add_pair pair = { 0 };
+
+	/* The first of the two entries is found faster, so it is replaced only half of the time. */
+	if (o->owner && o->owner != owner && (o[1].owner == owner || !o[1].owner || !(owner >> 9 & 1)))
+		o++;
+	memcpy(&pair.object, (const char *)(uintptr_t)owner + a->ref, sizeof(pair.object));
+	if (a->others)
+		memcpy(&pair.other, (const char *)(uintptr_t)owner + a->other, sizeof(pair.other));
+	*forgotten = (struct add_pair){ o->object, r->others[o - a->objects] };
+	*o = (struct shm_object){ owner, pair.object, (uint8_t *)e, ((const struct abi_lane *)r->lane)->given_back,
+				  (uint16_t)(sizeof(*e) + m->key_size), a->map };
+	r->others[o - a->objects] = pair.other;
+	return pair;
+}
+
+void add_forget_found(const struct shm_run *r, const struct add_objects *a, uint32_t classes)
+{
+	for (uint32_t c = 0; c < classes; c++)
+		r->recent[a->map + c].found = NULL;
+}
+
+struct add_pair add_learn_found(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
+				struct add_pair *forgotten)
+{
+	*forgotten = (struct add_pair){ 0 };
+	for (uint32_t c = 0; c < classes; c++) {
+		struct abi_elem *e = r->recent[a->map + c].found;
+
+		if (e && e->state == ABI_ELEM_LIVE)
+			return keep(r, a, owner, &r->shm->maps[a->map + c], e, forgotten);
+	}
+	return (struct add_pair){ 0 };
+}
+
+struct add_pair add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
+				 uint64_t address, struct add_pair *forgotten)
 {
 	const struct shm_map *first = &r->shm->maps[a->map], *m;
 	const struct shm_cached *c = cached_at(r, first, address);
-	struct shm_object *o = add_objects_at(a, owner);
-	uint64_t object, class = c->map - (uint64_t)a->map;
+	uint64_t class = c->map - (uint64_t)a->map;
 	struct abi_elem *e;
 
-	*forgotten = 0;
+	*forgotten = (struct add_pair){ 0 };
 	if (!address || c->address != address || class >= classes)
-		return 0;
+		return (struct add_pair){ 0 };
 	m = first + class;
 	e = table_elem(m, r->lane, c->elem + 1);
 	/* The cache entry may be out of date: another string may be at that address now. */
 	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
-		return 0;
-	/* The first of the two entries is found faster, so it is replaced only half of the time. */
-	if (o->owner && o->owner != owner && (o[1].owner == owner || !o[1].owner || !(owner >> 9 & 1)))
-		o++;
-	memcpy(&object, (const char *)(uintptr_t)owner + a->ref, sizeof(object));
-	*forgotten = o->object;
-	*o = (struct shm_object){ owner, object, (uint8_t *)e, ((const struct abi_lane *)r->lane)->given_back,
-				  (uint16_t)(sizeof(*e) + m->key_size), a->map };
-	return object;
+		return (struct add_pair){ 0 };
+	return keep(r, a, owner, m, e, forgotten);
 }
 _Static_assert(ABI_MAX_MAPS <= UINT16_MAX && ABI_ADD_STRING_MAX + sizeof(struct abi_elem) + 8 <= UINT16_MAX,
 	       "fields of struct shm_object");

@@ -21,7 +21,12 @@ struct add_objects {
 	struct abi_lane *lane;
 	long ref;
 	uint16_t map;			/* the aggregation's first map */
+	uint64_t *others;		/* shm_run.others if the key follows from a second object, too, at offset @other; else NULL */
+	long other;
 };
+
+/* The objects that an entry knows its key by: both are kept alive while it is there.  0: none. */
+struct add_pair { uint64_t object, other; };
 
 /*
  * The first of the two neighbouring entries that @owner can have.  Objects created one after the other have
@@ -46,17 +51,33 @@ static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
 			     o->object != *(const uint64_t *)(uintptr_t)(owner + (uint64_t)a->ref) ||
 			     ((const struct abi_elem *)o->elem)->state != ABI_ELEM_LIVE, 0))
 		return false;
+	if (a->others && __builtin_expect(a->others[o - a->objects] != *(const uint64_t *)(uintptr_t)(owner + (uint64_t)a->other), 0))
+		return false;
 	++*(uint64_t *)(o->elem + o->value);
 	return true;
 }
 
 /*
  * After the program has run: remember that @owner refers to the object with the string at @address, a key of one of
- * the @classes maps.  Returns the object if it was remembered, else 0; the caller keeps it alive.  *@forgotten is an
- * object that need not be kept alive any more, or 0.  Both can be the same.
+ * the @classes maps.  Returns what was remembered, which the caller keeps alive.  *@forgotten need not be kept alive any more.
+ * Both can have the same objects.
  */
-uint64_t add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
-			  uint64_t address, uint64_t *forgotten);
+struct add_pair add_learn_object(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
+				 uint64_t address, struct add_pair *forgotten);
+
+/*
+ * The same by what the program has found, of which add_forget_found() was called before it ran: the key follows from the
+ * process, and from the object, or objects, that @owner refers to.
+ */
+struct add_pair add_learn_found(const struct shm_run *r, const struct add_objects *a, uint32_t classes, uint64_t owner,
+				struct add_pair *forgotten);
+void add_forget_found(const struct shm_run *r, const struct add_objects *a, uint32_t classes);
+
+/*
+ * Are the @classes maps from @m on tables that add_learn_found() can remember elements of, or one array, whose element needs no
+ * finding?
+ */
+bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t classes);
 
 /* Are the @classes maps from @m on the tables of one aggregation by string? */
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes);

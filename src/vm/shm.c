@@ -268,6 +268,19 @@ bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret)
 	       memchr(ret->func, 0, sizeof(ret->func));
 }
 
+bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t classes)
+{
+	uint64_t first = (uint64_t)(m - s->maps);
+
+	if (!classes || first >= s->nmaps || classes > s->nmaps - first)
+		return false;
+	for (uint32_t c = 0; c < classes; c++)
+		if ((m[c].kind != ABI_MAP_LANE_HASH && (m[c].kind != ABI_MAP_LANE_ARRAY || classes != 1)) || m[c].value_size < 8 ||
+		    sizeof(struct abi_elem) + m[c].key_size > UINT16_MAX)
+			return false;
+	return true;
+}
+
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
 {
 	uint64_t first = (uint64_t)(m - s->maps);
@@ -428,6 +441,7 @@ int shm_run_init(struct shm_run *r, const struct shm *s, int number, uint32_t pi
 	r->wake.fd = -1;
 	r->cache = calloc(SHM_CACHED, sizeof(*r->cache));
 	r->objects = calloc(SHM_OBJECTS, sizeof(*r->objects));
+	r->others = calloc(SHM_OBJECTS, sizeof(*r->others));
 	r->recent = calloc(s->nmaps, sizeof(*r->recent));
 	r->thread.values[SHM_LANE] = (uint64_t)(uintptr_t)r->lane;
 	r->thread.values[SHM_RECENT] = (uint64_t)(uintptr_t)r->recent;
@@ -444,9 +458,11 @@ void shm_run_fini(struct shm_run *r)
 	r->lane = NULL;
 	free(r->cache);
 	free(r->objects);
+	free(r->others);
 	free(r->recent);
 	r->cache = NULL;
 	r->objects = NULL;
+	r->others = NULL;
 	r->recent = NULL;
 }
 

@@ -120,6 +120,7 @@ struct shm_run {
 	struct shm_cached *cache;	/* for add.c: SHM_CACHED entries; NULL: out of memory */
 	struct shm_recent *recent;	/* by map, for helpers.c; NULL: out of memory */
 	struct shm_object *objects;	/* for add.c: SHM_OBJECTS entries; NULL: out of memory */
+	uint64_t *others;		/* for add.c: of each of these entries a second object of the owner's, or 0; NULL: the same */
 	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */
 	const struct shm_values *values;	/* NULL: there are none */

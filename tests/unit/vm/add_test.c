@@ -42,7 +42,7 @@ static int setup(void **state)
 	f->run.strings = f->strings;
 	f->run.nstrings = 1;
 	f->in = (struct add_objects){ f->run.objects, (struct abi_lane *)f->run.lane, offsetof(struct owner, name),
-				      SEG_LANE_HASH };
+				      SEG_LANE_HASH, NULL, 0 };
 	*state = f;
 	return 0;
 }
@@ -67,7 +67,12 @@ static uint64_t add(struct fixture *f, const char *s)
 
 static uint64_t learn(struct fixture *f, const struct owner *o, uint64_t *forgotten)
 {
-	return add_learn_object(&f->run, &f->in, 1, (uint64_t)(uintptr_t)o, (uint64_t)(uintptr_t)o->name, forgotten);
+	struct add_pair was, pair = add_learn_object(&f->run, &f->in, 1, (uint64_t)(uintptr_t)o, (uint64_t)(uintptr_t)o->name, &was);
+
+	assert_int_equal(pair.other, 0);
+	assert_int_equal(was.other, 0);
+	*forgotten = was.object;
+	return pair.object;
 }
 
 static bool count(struct fixture *f, const struct owner *o)
@@ -130,6 +135,76 @@ static void by_object(void **state)
 	assert_int_equal(value(f, "new"), 0);
 }
 
+/* The way of a program that finds the element by itself; NULL: it finds none. */
+static bool learn_found(struct fixture *f, const struct owner *o, const char *key, struct add_pair *learned, struct add_pair *forgotten)
+{
+	add_forget_found(&f->run, &f->in, 1);
+	if (key)
+		f->run.recent[SEG_LANE_HASH].found = (struct abi_elem *)((uint8_t *)lane_table_find(f->map, f->run.lane, key) -
+									  f->map->key_size - sizeof(struct abi_elem));
+	*learned = add_learn_found(&f->run, &f->in, 1, (uint64_t)(uintptr_t)o, forgotten);
+	return learned->object;
+}
+
+/* By two objects of the owner: the element is another one if either is another. */
+static void by_what_was_found(void **state)
+{
+	struct fixture *f = *state;
+	static const char abc[32] = "abc", xyz[32] = "xyz";
+	struct owner o = { .name = abc, .rest = { (uint64_t)(uintptr_t)xyz } };
+	struct add_pair learned, forgotten;
+	char key[16] = "key", two[16] = "two";
+
+	f->in.others = f->run.others;
+	f->in.other = offsetof(struct owner, rest);
+	assert_int_equal(lane_table_put(f->map, f->run.lane, key, NULL, BPF_ANY), 0);
+	assert_int_equal(lane_table_put(f->map, f->run.lane, two, NULL, BPF_ANY), 0);
+	assert_false(learn_found(f, &o, NULL, &learned, &forgotten));	/* its run has faulted, or there was no room */
+	assert_false(count(f, &o));
+	assert_true(learn_found(f, &o, key, &learned, &forgotten));
+	assert_int_equal(learned.object, (uint64_t)(uintptr_t)abc);
+	assert_int_equal(learned.other, (uint64_t)(uintptr_t)xyz);
+	assert_int_equal(forgotten.object | forgotten.other, 0);
+	assert_true(count(f, &o));
+	assert_int_equal(value(f, key), 1);
+
+	o.rest[0] = (uint64_t)(uintptr_t)abc;
+	assert_false(count(f, &o));
+	assert_true(learn_found(f, &o, two, &learned, &forgotten));
+	assert_int_equal(forgotten.object, (uint64_t)(uintptr_t)abc);
+	assert_int_equal(forgotten.other, (uint64_t)(uintptr_t)xyz);
+	assert_true(count(f, &o));
+	assert_int_equal(value(f, two), 1);
+	assert_int_equal(value(f, key), 1);
+	o.name = xyz;
+	assert_false(count(f, &o));
+	o.name = abc;
+	assert_true(count(f, &o));
+
+	/* The tracer removes it; an element goes to another key. */
+	assert_int_equal(lane_table_kill(f->map, f->run.lane, two), 0);
+	assert_false(count(f, &o));
+	assert_true(learn_found(f, &o, key, &learned, &forgotten));
+	assert_true(count(f, &o));
+	assert_int_equal(lane_table_del(f->map, f->run.lane, key), 0);
+	assert_int_equal(lane_table_put(f->map, f->run.lane, two, NULL, BPF_ANY), 0);
+	assert_false(count(f, &o));
+}
+
+/* What an image says of its maps is not believed. */
+static void tables(void **state)
+{
+	const struct fixture *f = *state;
+
+	assert_true(shm_good_tables(&f->shm, f->map, 1));
+	assert_false(shm_good_tables(&f->shm, f->map, 0));
+	assert_false(shm_good_tables(&f->shm, f->map, f->shm.nmaps));
+	assert_false(shm_good_tables(&f->shm, f->map, UINT32_MAX));
+	for (uint32_t k = 0; k < f->shm.nmaps; k++)
+		assert_int_equal(shm_good_tables(&f->shm, &f->shm.maps[k], 1), f->shm.maps[k].value_size >= 8 &&
+				 (f->shm.maps[k].kind == ABI_MAP_LANE_HASH || f->shm.maps[k].kind == ABI_MAP_LANE_ARRAY));
+}
+
 /* What was remembered by an address is not believed when another string is there and was not counted. */
 static void address_of_another(void **state)
 {
@@ -182,6 +257,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(by_object, setup, teardown),
+		cmocka_unit_test_setup_teardown(by_what_was_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(address_of_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(many, setup, teardown),
 	};
