@@ -74,10 +74,11 @@ def readings(service):
 
 
 def rested(args, service):
-    for _ in range(3):      # a row of a process that has ended is told once, and forgotten at the next reading
+    """What a burst took is given back some time after what its processes have left was read, which goes on as ever."""
+    end = time.monotonic() + args.rest
+    while time.monotonic() < end:
         readings(service)
-        time.sleep(1)
-    time.sleep(args.rest)
+        time.sleep(args.scrape)
     return readings(service)
 
 

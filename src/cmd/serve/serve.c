@@ -382,7 +382,7 @@ static void reload(struct service *s)
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
-enum { TIDY_MS = 60000, LARGE = 64 << 10 };
+enum { TIDY_MS = 30000, LARGE = 64 << 10 };
 
 /* Until SIGINT or SIGTERM. */
 static void follow(struct service *s, int signals)
