@@ -82,3 +82,18 @@ def test_without_keys(dtrace, interp):
                    "-c", interp.command(program))
     assert result.code == named.code == 0
     assert int(result.out.split()[-1]) == sum(counts(named.out).values()) >= 1000
+
+
+@pytest.mark.parametrize("key", ["n++ % 2", "(self->n++) % 2", "(timestamp / 1000) % 2", "rand() % 2", "tid % 2"])
+def test_keys_that_change(dtrace, interp, key):
+    """What does not follow from the code object is asked each time: no count goes to another key's element."""
+    result = dtrace("-q", "-x", "place=target", "-n", "int n; self int n; " + E + "{ @[copyinstr(arg1), %s] = count(); }" % key +
+                    ' END { printa("row %s,%d : %@d\\n", @); }', "-c", interp.command(PROGRAM))
+    ran = [(name, int(times)) for name, times in re.findall(r"^ran (\w+) \w+ (\d+)$", result.out, flags=re.M)]
+    assert result.code == 0 and not result.err and len(ran) == 6, result
+    found = counts(result.out)
+    for name in {name for name, _ in ran}:
+        both = [found.get((name, 0), 0), found.get((name, 1), 0)]
+        assert sum(both) == sum(times for one, times in ran if one == name), result
+        if key != "tid % 2":
+            assert min(both) > 100, result
