@@ -17,24 +17,19 @@ const struct labels *known_process(const struct known *k, pid_t pid)
 
 static void forget(struct known *k, pid_t pid)
 {
-	struct labels *l = bytemap_del(&k->by_pid, &pid, sizeof(pid));
-
-	if (l)
-		labels_fini(l);
-	free(l);
+	free(bytemap_del(&k->by_pid, &pid, sizeof(pid)));
 }
 
 const struct labels *known_learn(struct known *k, pid_t pid, const struct serve_pairs *environment)
 {
-	struct labels *l = calloc(1, sizeof(*l));
+	struct labels read, *l;
 
 	forget(k, pid);
-	if (!l)
-		return NULL;
-	labels_read(pid, environment, l);
-	if (!bytemap_set(&k->by_pid, &pid, sizeof(pid), l))
+	labels_read(pid, environment, &read);
+	l = labels_pack(&read);
+	labels_fini(&read);
+	if (l && !bytemap_set(&k->by_pid, &pid, sizeof(pid), l))
 		return l;
-	labels_fini(l);
 	free(l);
 	return NULL;
 }
@@ -97,10 +92,8 @@ void known_fini(struct known *k)
 {
 	struct labels *l;
 
-	for (size_t pos = 0; (l = bytemap_next(&k->by_pid, &pos));) {
-		labels_fini(l);
+	for (size_t pos = 0; (l = bytemap_next(&k->by_pid, &pos));)
 		free(l);
-	}
 	bytemap_fini(&k->by_pid);
 	free(k->gone);
 	*k = (struct known){ 0 };

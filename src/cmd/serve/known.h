@@ -19,7 +19,7 @@ enum { KNOWN_GONE = 16384 };
 
 /* Zeroed is empty. */
 struct known {
-	struct bytemap by_pid;		/* struct labels */
+	struct bytemap by_pid;		/* struct labels, each one block */
 	struct known_gone {
 		pid_t pid;
 		uint64_t ms;		/* when it ended */

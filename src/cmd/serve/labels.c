@@ -137,6 +137,44 @@ int labels_copy(const struct labels *l, struct labels *ret)
 	return failed ? -ENOMEM : 0;
 }
 
+static size_t size_of(const char *text)
+{
+	return text ? strlen(text) + 1 : 1;
+}
+
+/* Put @text at *@to, behind which it is then. */
+static char *put(char **to, const char *text)
+{
+	char *ret = *to;
+
+	memcpy(ret, text ? text : "", size_of(text));
+	*to += size_of(text);
+	return ret;
+}
+
+struct labels *labels_pack(const struct labels *l)
+{
+	size_t size = sizeof(*l) + l->nvalues * sizeof(*l->values) + size_of(l->unit) + size_of(l->container) +
+		      size_of(l->interpreter);
+	struct labels *ret;
+	char *to;
+
+	for (size_t i = 0; i < l->nvalues; i++)
+		size += size_of(l->values[i]);
+	ret = malloc(size);
+	if (!ret)
+		return NULL;
+	*ret = *l;
+	ret->values = (char **)(ret + 1);
+	to = (char *)(ret->values + l->nvalues);
+	ret->unit = put(&to, l->unit);
+	ret->container = put(&to, l->container);
+	ret->interpreter = put(&to, l->interpreter);
+	for (size_t i = 0; i < l->nvalues; i++)
+		ret->values[i] = put(&to, l->values[i]);
+	return ret;
+}
+
 void labels_fini(struct labels *l)
 {
 	free(l->unit);

@@ -26,6 +26,12 @@ void labels_read(pid_t pid, const struct serve_pairs *environment, struct labels
 int labels_copy(const struct labels *l, struct labels *ret);	/* 0 or -ENOMEM: *ret is empty */
 void labels_fini(struct labels *l);	/* accepts a zeroed one */
 
+/*
+ * A copy in one block, for free(): of processes that come and go, many small ones would leave the heap in pieces.  NULL: out of
+ * memory.
+ */
+struct labels *labels_pack(const struct labels *l);
+
 /* The parts of a control group's path that name the unit and the container; appended to @unit and @container. */
 struct strbuf;
 void labels_of_cgroup(const char *path, struct strbuf *unit, struct strbuf *container);

@@ -271,6 +271,25 @@ static size_t count_known(const struct known *k, pid_t from, pid_t to)
 /* Numbers that no process has. */
 enum { NOBODY = 1 << 23 };
 
+static void test_packed(void **state)
+{
+	char unit[] = "shop.service", interpreter[] = "python3", release[] = "r1", empty[] = "";
+	char *values[] = { release, NULL, empty };
+	const struct labels l = { .unit = unit, .interpreter = interpreter, .values = values, .nvalues = 3, .user = 7 };
+	struct labels *p = labels_pack(&l);
+
+	(void)state;
+	assert_string_equal(p->unit, "shop.service");
+	assert_string_equal(p->container, "");
+	assert_string_equal(p->interpreter, "python3");
+	assert_int_equal(p->nvalues, 3);
+	assert_string_equal(p->values[0], "r1");
+	assert_string_equal(p->values[1], "");
+	assert_string_equal(p->values[2], "");
+	assert_int_equal(p->user, 7);
+	free(p);
+}
+
 /* Those that have ended are known until what they have left was read, however many they are. */
 static void test_known(void **state)
 {
@@ -317,7 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readings), cmocka_unit_test(test_same_texts), cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_over), cmocka_unit_test(test_folds), cmocka_unit_test(test_folded_extremes),
-		cmocka_unit_test(test_item), cmocka_unit_test(test_addresses), cmocka_unit_test(test_known),
+		cmocka_unit_test(test_item), cmocka_unit_test(test_addresses), cmocka_unit_test(test_known), cmocka_unit_test(test_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
