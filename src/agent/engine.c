@@ -759,10 +759,12 @@ void engine_settle(enum abi_marker marker, struct pyobj *code)
 /* Leave the lane and release the objects kept alive for it.  With the GIL. */
 static void leave_lane(struct session *s)
 {
-	for (unsigned k = 0; s->run.objects && k < SHM_OBJECTS; k++)
+	for (unsigned k = 0; s->run.objects && s->run.others && k < SHM_OBJECTS; k++) {
+		if (!s->run.objects[k].object)	/* nor has it another one, whose memory is not touched */
+			continue;
 		agent_release((struct pyobj *)(uintptr_t)s->run.objects[k].object);
-	for (unsigned k = 0; s->run.others && k < SHM_OBJECTS; k++)
 		agent_release((struct pyobj *)(uintptr_t)s->run.others[k]);
+	}
 	shm_run_fini(&s->run);
 }
 

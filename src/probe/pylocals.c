@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/ends.h"
-#include "base/now.h"
 #include "base/strbuf.h"
 #include "probe/pycode.h"
 #include "probe/pystacks_priv.h"
@@ -75,15 +74,13 @@ static void read_frame(const struct pystacks_reader *r, struct pystack_frame *f)
 
 void pylocals_read(const struct pystacks_reader *r, struct pystack *st)
 {
-	const uint64_t until = r->values.until_ns;
-
 	remote_forget(&r->mem);
 	for (size_t i = 0; i < st->n; i++)
 		st->frames[i].nlocals = 0;
-	for (size_t i = 0; i < st->n && !(until && now_ns() > until); i++)
+	for (size_t i = 0; i < st->n && !pyvalue_is_late(&r->values); i++)
 		read_frame(r, &st->frames[i]);
 	st->has_locals = true;
-	st->locals_cut = until && now_ns() > until;
+	st->locals_cut = pyvalue_is_late(&r->values);
 }
 
 /* The thread's outermost function of Python is a method of its threading.Thread. */

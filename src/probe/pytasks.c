@@ -5,7 +5,6 @@
 
 #include "base/arena.h"
 #include "base/ends.h"
-#include "base/now.h"
 #include "base/strbuf.h"
 #include "probe/pycode.h"
 #include "probe/pylocals.h"
@@ -248,7 +247,7 @@ static void add_task(struct tasks *t, uint64_t addr)
 
 static bool is_late(const struct tasks *t)
 {
-	return t->v->until_ns && now_ns() > t->v->until_ns;
+	return pyvalue_is_late(t->v);
 }
 
 static bool is_enough(const struct tasks *t)

@@ -344,7 +344,7 @@ static bool is_late(const struct pyvalues *v, uint64_t i)
 {
 	enum { EACH = 64 };
 
-	return v->until_ns && i % EACH == EACH - 1 && now_ns() > v->until_ns;
+	return i % EACH == EACH - 1 && pyvalue_is_late(v);
 }
 
 static uint64_t find(const struct pyvalues *v, const struct table *t, const char *key)
@@ -824,7 +824,7 @@ static void show(struct show *w, uint64_t obj)
 	if (w->full)
 		return;
 	type = type_of(w->v, obj);
-	if (!type || ++w->nodes > NODES || (w->v->until_ns && now_ns() > w->v->until_ns)) {
+	if (!type || ++w->nodes > NODES || pyvalue_is_late(w->v)) {
 		put(w, type ? "..." : "?");
 		return;
 	}

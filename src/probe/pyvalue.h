@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/now.h"
+
 struct abi_python;
 struct remote;
 struct strbuf;
@@ -29,6 +31,12 @@ struct pyvalues {
 	uint32_t tuple_items;
 	uint64_t until_ns;		/* of now_ns(): objects are "..." after it, and nothing is found; 0: no limit of time */
 };
+
+/* Is the time over for which there is a limit? */
+static inline bool pyvalue_is_late(const struct pyvalues *v)
+{
+	return v->until_ns && now_ns() > v->until_ns;
+}
 
 /* -ENOENT: the layout of this Python is unknown. */
 int pyvalue_init(struct pyvalues *v, const struct remote *mem, const struct abi_python *py);

@@ -74,8 +74,8 @@ struct add_pair add_learn_found(const struct shm_run *r, const struct add_object
 void add_forget_found(const struct shm_run *r, const struct add_objects *a, uint32_t classes);
 
 /*
- * Are the @classes maps from @m on tables that add_learn_found() can remember elements of, or one array, whose element needs no
- * finding?
+ * Are the @classes maps from @m on hash tables of a lane, whose elements add_learn_found() can remember, or one array of a lane,
+ * which has one element?
  */
 bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t classes);
 

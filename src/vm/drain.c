@@ -26,8 +26,11 @@ static struct abi_lane *lane_of(const struct reader *r, uint32_t number)
  */
 enum { KEPT = 1 << 18, PAGE = 4096, AT_ONCE = 1 << 20, RECORD_MOST = 1 << 20, CALM_S = 2, QUIET_S = 10 };
 
-static void punch(const struct reader *r, uint64_t base, uint64_t begin, uint64_t end)
+/* From @begin to @end, but not before @least. */
+static void punch(const struct reader *r, uint64_t base, uint64_t least, uint64_t begin, uint64_t end)
 {
+	if (begin < least)
+		begin = least;
 	if (begin < end)
 		fallocate(r->punch_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(base + begin), (off_t)(end - begin));
 }
@@ -47,7 +50,7 @@ static void move_tail(struct reader *r, uint32_t number, uint64_t to)
 void drain_give_back(struct reader *r, uint32_t number, bool all)
 {
 	uint64_t ring = r->out->max_entries, margin = ring / 4, tail = r->rings[number].told, from;
-	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off, first = all ? 0 : KEPT;
+	uint64_t base = (uint64_t)(shm_lane(r->shm, number) - r->shm->data) + r->out->off, least = all ? 0 : KEPT;
 
 	if (margin < 4 * RECORD_MOST)
 		return;
@@ -55,10 +58,10 @@ void drain_give_back(struct reader *r, uint32_t number, bool all)
 	if (__atomic_load_n(&lane_of(r, number)->head, __ATOMIC_SEQ_CST) - tail <= margin - 2 * RECORD_MOST) {
 		from = (tail + margin) & (ring - 1);
 		if (from + (ring - margin) <= ring) {
-			punch(r, base, from > first ? from : first, from + (ring - margin));
+			punch(r, base, least, from, from + (ring - margin));
 		} else {
-			punch(r, base, from > first ? from : first, ring);
-			punch(r, base, first, from + (ring - margin) - ring);
+			punch(r, base, least, from, ring);
+			punch(r, base, least, 0, from + (ring - margin) - ring);
 		}
 	}
 	tell_tail(r, number, tail);

@@ -283,15 +283,11 @@ bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t clas
 
 bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
 {
-	uint64_t first = (uint64_t)(m - s->maps);
-
-	if (!classes || first >= s->nmaps || classes > s->nmaps - first || m[classes - 1].key_size > ABI_ADD_STRING_MAX)
+	if (!shm_good_tables(s, m, classes) || m->kind != ABI_MAP_LANE_HASH || m[classes - 1].key_size > ABI_ADD_STRING_MAX)
 		return false;
-	for (uint32_t c = 0; c < classes; c++) {
-		if (m[c].kind != ABI_MAP_LANE_HASH || m[c].value_size != m->value_size ||
-		    (c && m[c].key_size < m[c - 1].key_size))
+	for (uint32_t c = 1; c < classes; c++)
+		if (m[c].value_size != m->value_size || m[c].key_size < m[c - 1].key_size)
 			return false;
-	}
 	return true;
 }
 

@@ -240,7 +240,7 @@ static void work(struct output *o, bool ends)
 		o->nbatch = 0;
 	else if (o->nbatch && o->spool)
 		to_disk(o);
-	if (!o->nbatch && o->batch.cap > KEPT_BYTES)	/* as large as the largest burst */
+	if (!o->nbatch && o->batch.cap > KEPT_BYTES)	/* else it stays as large as the largest burst */
 		strbuf_fini(&o->batch);
 	pthread_mutex_lock(&o->lock);
 	o->health.spooled_bytes = o->spool ? spool_bytes(o->spool) : 0;

@@ -11,9 +11,9 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -382,30 +382,33 @@ static void reload(struct service *s)
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
-enum { TIDY_MS = 30000, LARGE = 64 << 10 };
+enum {
+	TIDY_MS = 30000,		/* between two times that unused memory is given back */
+	LARGE = 64 << 10,		/* bytes of a buffer that is mapped */
+};
 
 /* Until SIGINT or SIGTERM. */
 static void follow(struct service *s, int signals)
 {
 	struct pollfd fd = { .fd = signals, .events = POLLIN };
-	uint64_t written = now_ms(), tidied = written;
+	uint64_t write_due = now_ms(), tidy_due = write_due;
 
 	for (;;) {
 		struct signalfd_siginfo info;
 		uint64_t now = now_ms(), next;
 		int wait, most;
 
-		if (s->config->textfile && now >= written) {
+		if (s->config->textfile && now >= write_due) {
 			write_textfile(s);
-			written = now_ms() + s->config->interval_s * UINT64_C(1000);
+			write_due = now_ms() + s->config->interval_s * UINT64_C(1000);
 		}
 		/* What a burst of processes took, and has given back, is in pieces between what stays: the system gets them. */
-		if (now >= tidied) {
+		if (now >= tidy_due) {
 			malloc_trim(0);
-			tidied = now_ms() + TIDY_MS;
+			tidy_due = now_ms() + TIDY_MS;
 		}
 		now = now_ms();
-		next = s->config->textfile && written < tidied ? written : tidied;
+		next = s->config->textfile && write_due < tidy_due ? write_due : tidy_due;
 		wait = next > now ? (int)(next - now) : 0;
 		most = watchdog_wait_ms(s->watchdog);
 		poll(&fd, 1, most >= 0 && wait > most ? most : wait);
@@ -415,7 +418,7 @@ static void follow(struct service *s, int signals)
 		if (info.ssi_signo != SIGHUP)
 			return;
 		reload(s);
-		written = now_ms();
+		write_due = now_ms();
 	}
 }
 

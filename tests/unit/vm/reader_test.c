@@ -104,9 +104,10 @@ struct lone_ring {
 	struct shm_map map;
 	struct shm shm;
 	int fd;
+	struct reader *reader;
 };
 
-static void lone_ring(struct lone_ring *l, uint32_t size)
+static void lone_ring(struct lone_ring *l, uint32_t size, bool gives_back)
 {
 	l->map = (struct shm_map){ .kind = ABI_MAP_OUT, .off = ABI_ALIGN, .max_entries = size };
 	l->shm = (struct shm){ .nlanes = 1, .lane_size = ABI_ALIGN + size, .nmaps = 1, .maps = &l->map };
@@ -115,6 +116,15 @@ static void lone_ring(struct lone_ring *l, uint32_t size)
 	assert_int_equal(ftruncate(l->fd, (off_t)l->shm.data_size), 0);
 	l->shm.data = mmap(NULL, l->shm.data_size, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
 	assert_true(l->shm.data != MAP_FAILED);
+	assert_int_equal(reader_new(&l->shm, gives_back ? l->fd : -1, 4096, &l->reader), 0);
+}
+
+static void end_lone_ring(struct lone_ring *l)
+{
+	assert_int_equal(reader_bad(l->reader), 0);
+	reader_free(l->reader);
+	munmap(l->shm.data, l->shm.data_size);
+	close(l->fd);
 }
 
 /* Memory is given back again and again while a writer is at work: nothing of what it writes is lost. */
@@ -122,30 +132,25 @@ static void memory_given_back(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 250000 };
 	struct lone_ring l;
-	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
 
 	(void)state;
-	lone_ring(&l, RING);
-	assert_int_equal(reader_new(&l.shm, l.fd, 4096, &reader), 0);
+	lone_ring(&l, RING, true);
 	if (!fork()) {
 		write_records(&l.map, l.shm.data, RECORDS, true);
 		_exit(0);
 	}
 	while (r.n < RECORDS && !r.wrong) {
-		drain_lane(reader, 0, read_record, &r);
-		drain_give_back(reader, 0, false);
+		drain_lane(l.reader, 0, read_record, &r);
+		drain_give_back(l.reader, 0, false);
 	}
 	wait(NULL);
 	assert_false(r.wrong);
-	assert_int_equal(reader_bad(reader), 0);
 	assert_int_equal(r.n, RECORDS);
 	assert_int_equal(fstat(l.fd, &st), 0);
 	assert_true((uint64_t)st.st_blocks * 512 < RING / 2);
-	reader_free(reader);
-	munmap(l.shm.data, l.shm.data_size);
-	close(l.fd);
+	end_lone_ring(&l);
 }
 
 /* While much is written there is memory ahead of the writer, a part of the ring at most. */
@@ -153,25 +158,23 @@ static void memory_made_ahead(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 2000, POPULATE_WRITE = 23 };
 	struct lone_ring l;
-	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
 	uint64_t bytes;
 
 	(void)state;
-	lone_ring(&l, RING);
-	assert_int_equal(reader_new(&l.shm, -1, 4096, &reader), 0);
+	lone_ring(&l, RING, false);
 	if (madvise(l.shm.data, ABI_ALIGN, POPULATE_WRITE))
 		skip();		/* before Linux 5.14 */
 	for (int k = 0; k < 100; k++) {
 		write_records(&l.map, l.shm.data, RECORDS, false);
 		assert_int_equal(fstat(l.fd, &st), 0);
 		bytes = (uint64_t)st.st_blocks * 512;
-		drain_lane(reader, 0, read_record, &r);
+		drain_lane(l.reader, 0, read_record, &r);
 		assert_int_equal(fstat(l.fd, &st), 0);
 		if (k < 2) {
-			assert_true((uint64_t)st.st_blocks * 512 >= reader->rings[0].off + (k ? 1 << 18 : 1 << 20));
-			assert_true((uint64_t)st.st_blocks * 512 <= reader->rings[0].off + RING / 4 + 2 * ABI_ALIGN);
+			assert_true((uint64_t)st.st_blocks * 512 >= l.reader->rings[0].off + (k ? 1 << 18 : 1 << 20));
+			assert_true((uint64_t)st.st_blocks * 512 <= l.reader->rings[0].off + RING / 4 + 2 * ABI_ALIGN);
 		}
 		r = (struct heard){ 0 };
 	}
@@ -179,14 +182,11 @@ static void memory_made_ahead(void **state)
 	assert_int_equal((uint64_t)st.st_blocks * 512, bytes);
 	assert_true(bytes <= l.shm.data_size);
 	/* Nor is it given back as soon as much was read: that takes room from a writer in its first burst. */
-	reader->punch_fd = l.fd;
+	l.reader->punch_fd = l.fd;
 	write_records(&l.map, l.shm.data, RECORDS, false);
-	drain_lane(reader, 0, read_record, &r);
-	assert_int_equal(reader->rings[0].given_back, 0);
-	assert_int_equal(reader_bad(reader), 0);
-	reader_free(reader);
-	munmap(l.shm.data, l.shm.data_size);
-	close(l.fd);
+	drain_lane(l.reader, 0, read_record, &r);
+	assert_int_equal(l.reader->rings[0].given_back, 0);
+	end_lone_ring(&l);
 }
 
 /* A ring keeps its beginning for the next records, unless none have come for long. */
@@ -194,32 +194,27 @@ static void memory_of_a_quiet_lane(void **state)
 {
 	enum { RING = 16 << 20, RECORDS = 500 };
 	struct lone_ring l;
-	struct reader *reader;
 	struct heard r = { 0 };
 	struct stat st;
 
 	(void)state;
-	lone_ring(&l, RING);
-	assert_int_equal(reader_new(&l.shm, l.fd, 4096, &reader), 0);
+	lone_ring(&l, RING, true);
 	write_records(&l.map, l.shm.data, RECORDS, false);		/* not so much that memory is made ahead */
-	drain_lane(reader, 0, read_record, &r);
-	assert_true(reader->rings[0].off < 1 << 18);
-	drain_lane(reader, 0, read_record, &r);
+	drain_lane(l.reader, 0, read_record, &r);
+	assert_true(l.reader->rings[0].off < 1 << 18);
+	drain_lane(l.reader, 0, read_record, &r);
 	assert_int_equal(fstat(l.fd, &st), 0);
-	assert_true((uint64_t)st.st_blocks * 512 > reader->rings[0].off);
-	reader->rings[0].last = 1;	/* long ago */
-	drain_lane(reader, 0, read_record, &r);
+	assert_true((uint64_t)st.st_blocks * 512 > l.reader->rings[0].off);
+	l.reader->rings[0].last = 1;	/* long ago */
+	drain_lane(l.reader, 0, read_record, &r);
 	assert_int_equal(fstat(l.fd, &st), 0);
 	/* The lane's header, and the page that the writer is in. */
 	assert_true((uint64_t)st.st_blocks * 512 <= 3 * 4096);
 	r = (struct heard){ 0 };
 	write_records(&l.map, l.shm.data, RECORDS, false);
-	drain_lane(reader, 0, read_record, &r);
+	drain_lane(l.reader, 0, read_record, &r);
 	assert_false(r.wrong);
-	assert_int_equal(reader_bad(reader), 0);
-	reader_free(reader);
-	munmap(l.shm.data, l.shm.data_size);
-	close(l.fd);
+	end_lone_ring(&l);
 }
 
 /* --- others write what they like ------------------------------------------------------------------------ */
