@@ -408,7 +408,7 @@ struct dtap_cost {
 	uint64_t rests, rested_ns;	/* how often the run had to rest in a process, and how long */
 	uint32_t resting;		/* processes in which it rests now */
 	double ratio;			/* what all runs of the budget cost the dearest process lately, of its CPU time */
-	bool is_bounded;		/* there is a budget, and it is for this run's place */
+	bool is_bounded;		/* there is a budget; without one what is spent is known all the same */
 };
 
 /* From dtap_enable() to dtap_free(). */

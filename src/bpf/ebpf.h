@@ -181,6 +181,7 @@ struct ebpf_env {
 	/* TP: the kernel functions on the stack between the tracepoint and the program; hi 0: none, in the first:
 	 * unknown. */
 	struct { uint64_t lo, hi; } own[EBPF_TP_OWN];
+	uint32_t hook_ns;	/* what a firing takes without the program, to be summed up; 0: costs are not asked for */
 	bool user_space;	/* runs in vm/, not in the kernel: has the helpers of abi/segment.h, and its own
 				 * scratch slot and per-CPU values */
 	bool pid_ns;		/* the tracer is in this pid namespace (device and inode): pids are those in it */
@@ -229,6 +230,7 @@ enum {
 	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
 	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
 	EBPF_MAP_GILS,		/* hash by thread and probe: since when (rt/gil.c) */
+	EBPF_MAP_COSTS,		/* hash by process of struct ebpf_cost; the tracer removes what it has read */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
 	EBPF_MAP_FIRST,
@@ -246,6 +248,11 @@ struct ebpf_syscall {
 	uint32_t probe;		/* the probe's index */
 };
 
+/* What programs have cost a process, with their hooks. */
+struct ebpf_cost {
+	uint64_t events, spent_ns;
+};
+
 /* Sizes that the session's options decide. */
 struct ebpf_sizes {
 	uint32_t bufsize;	/* bytes of the ring buffer, a power of two of pages */
@@ -258,6 +265,7 @@ struct ebpf_sizes {
 	bool uninterrupted;	/* there are probes that may fire with interrupts off: other tracepoints of the kernel */
 	bool gil;		/* there are probes of an interpreter's lock */
 	bool switched;		/* clauses ask for stacks of the thread that gets the CPU */
+	bool costs;		/* programs in the kernel sum up what they cost (ebpf_env.hook_ns) */
 	bool unwind;		/* native stacks are walked by the tables of abi/unwind.h, where they exist */
 };
 

@@ -204,6 +204,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 	struct assembler *as = &g->as;
 
 	asm_st(as, BPF_DW, R10, FRAME_CTX, R1);
+	if (gen_charges(g))
+		gen_prologue_values(g, NEED_TIME);
 	asm_map_value(as, R2, EBPF_MAP_CONTROL, offsetof(struct abi_control, state));
 	asm_ld(as, BPF_W, R2, R2, 0);
 	if (g->env->ctx == EBPF_CTX_RUN)
@@ -336,7 +338,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 		g->needs |= needs_of(g, errors, nerrors);
 	if (g->env->only_pid || gen_tp_other_task(g))
 		g->needs |= NEED_TASK;
-	if (gen_hides_time(g))
+	if (gen_hides_time(g) || gen_charges(g))
 		g->needs |= NEED_TIME;
 	if (g->env->gil)
 		g->needs |= NEED_SCRATCH | GIL_NEEDS;
@@ -346,7 +348,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 		gen_take_scratch(g, busy);
 	if (g->env->gil)
 		gen_gil_keep(g);
-	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0)));
+	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0) | (gen_charges(g) ? NEED_TIME : 0)));
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	if (g->settles)
@@ -391,6 +393,8 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 		asm_ji(as, BPF_JEQ, R1, -1, settled);
 	}
 	asm_bind(as, out);
+	if (gen_charges(g))
+		gen_charge(g);
 	asm_imm(as, R0, 0);
 	asm_bind(as, settled);
 	asm_exit(as);
@@ -517,6 +521,8 @@ static struct ebpf_prog *compile_own(const struct ebpf_unit *u, const struct ebp
 	fn(&g);
 	asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	asm_bind(as, out);
+	if (gen_charges(&g))
+		gen_charge(&g);
 	asm_imm(as, R0, 0);
 	asm_exit(as);
 	return finish(&g, err);

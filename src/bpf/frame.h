@@ -21,6 +21,7 @@ enum {
 	FRAME_POS = -56,		/* bytes of the key or record built so far */
 	FRAME_SECTION = FRAME_POS,	/* before the clauses: which of them run (struct ebpf_section) */
 	FRAME_FAULT = -96,		/* ERROR's arg1 to arg5, in that order */
+	FRAME_COST = FRAME_FAULT,	/* after the clauses: struct ebpf_cost */
 	FRAME_EARLY = FRAME_FAULT,	/* before the clauses: what the filter reads, up to 40 bytes */
 	/* A program whose clauses are functions (gen_turn.c) uses only the words above. */
 	FRAME_THREAD = -104,		/* a thread's key */

@@ -231,6 +231,12 @@ void gen_clear_frame(struct gen *g);
 /* @reg = the address of the IR_FRAME variable @v, or (@next) its address in the call that is ENTERed next. */
 void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
+/* --- costs (gen_cost.c) ----------------------------------------------------------------------------------- */
+
+/* Does the program sum up what it costs?  Then NEED_TIME is its first instruction, and gen_charge() its last. */
+bool gen_charges(const struct gen *g);
+void gen_charge(struct gen *g);
+
 /* --- turns of loops (gen_turn.c) ---------------------------------------------------------------------- */
 
 /* A word of the clause's state. */

@@ -33,6 +33,7 @@ enum {
 	STACKS = 16384,			/* each is sent to the tracer once, unless it was evicted */
 	CODES = 32768,			/* the same of Python's code objects */
 	PROCESSES = 512,		/* whose mappings or Python frames are known */
+	COSTS = 16384,			/* processes with events since the tracer last looked */
 	KEPT = 16384,			/* threads whose stacks are kept */
 	GILS = 16384,			/* threads that wait for an interpreter's lock, or have it, by probe */
 	VTIMES = 8192,			/* threads whose vtimestamp never goes back, unless evicted */
@@ -694,6 +695,8 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 		set_map(&u->maps[EBPF_MAP_KEEPS], BPF_MAP_TYPE_LRU_HASH, 8, 8, PROCESSES, 0, "keeps");
 		*zeros = max(*zeros, 8 + 8 * p->nkept);
 	}
+	if (sizes->costs)
+		set_map(&u->maps[EBPF_MAP_COSTS], BPF_MAP_TYPE_LRU_HASH, 4, sizeof(struct ebpf_cost), COSTS, 0, "costs");
 	if (sizes->gil)
 		set_map(&u->maps[EBPF_MAP_GILS], BPF_MAP_TYPE_LRU_HASH, 16, 8, GILS, 0, "gils");
 	if (uses(prog, reads_vtimestamp))

@@ -633,7 +633,7 @@ static void say_cost(struct dtap *t)
 		lib_note(t, "%llu events have cost the traced processes %.6f s, %.1f ns each", (unsigned long long)c.events,
 			 (double)c.spent_ns / 1e9, (double)c.spent_ns / (double)c.events);
 	else
-		lib_note(t, "what events have cost is not known: there were none in the target place");
+		lib_note(t, "what events have cost is not known: there were none");
 }
 
 static int finish(struct dtap *t)

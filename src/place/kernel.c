@@ -41,6 +41,7 @@ static void free_place(struct place *place)
 	free(k->map_fds);
 	free(k->progs);
 	free(k->links);
+	kernel_forget_armed(k);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
@@ -141,6 +142,10 @@ static const struct place_ops ops = {
 	.arm_event = kernel_arm_event,
 	.arm_tracepoint = kernel_arm_tracepoint,
 	.set_syscall = set_syscall,
+	.rest = kernel_rest,
+	.costs = kernel_costs,
+	.hook_ns = kernel_hook_ns,
+	.forget_threads = kernel_forget_threads,
 	.disarm = kernel_disarm,
 	.run = run,
 	.out_fd = out_fd,

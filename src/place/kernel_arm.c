@@ -200,10 +200,8 @@ static int arm_run(struct kernel_place *k, const struct kernel_prog *kp, const s
 	return r->n - before == n ? e : 0;
 }
 
-int kernel_arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
-		     struct strbuf *err)
+static int arm_sites(struct kernel_place *k, int prog, const struct place_site *sites, size_t n, uint32_t pid, struct strbuf *err)
 {
-	struct kernel_place *k = kernel_of(place);
 	const struct kernel_prog kp = kernel_prog_of(k, prog);
 	struct refused r = { 0 };
 	int e = 0, refusal = 0;
@@ -261,9 +259,8 @@ static int refused_event(const struct ebpf_event *event, unsigned int cpu, int e
 	return e;
 }
 
-int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err)
+static int arm_event(struct kernel_place *k, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err)
 {
-	struct kernel_place *k = kernel_of(place);
 	struct perf_event_attr attr;
 	unsigned int cpu;
 	int fd, e;
@@ -293,9 +290,8 @@ int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *eve
 	return 0;
 }
 
-int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err)
+static int arm_tracepoint(struct kernel_place *k, int prog, const char *name, struct strbuf *err)
 {
-	struct kernel_place *k = kernel_of(place);
 	int fd = bpf_raw_tracepoint_open(name, kernel_prog_of(k, prog).fd), e;
 
 	e = fd < 0 ? -errno : keep_link(k, fd);
@@ -303,6 +299,124 @@ int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struc
 		strbuf_printf(err, "cannot attach to the kernel's tracepoint %s: %s", name, strerror(-e));
 	k->tracepoints = true;
 	return e;
+}
+
+/* --- what was armed ------------------------------------------------------------------------------------- */
+
+static void fini_armed(struct kernel_armed *a)
+{
+	free(a->sites);
+	free(a->name);
+}
+
+void kernel_forget_armed(struct kernel_place *k)
+{
+	for (size_t i = 0; i < k->narmed; i++)
+		fini_armed(&k->armed[i]);
+	free(k->armed);
+	k->armed = NULL;
+	k->narmed = k->armed_cap = 0;
+}
+
+static int arm(struct kernel_place *k, const struct kernel_armed *a, struct strbuf *err)
+{
+	switch (a->as) {
+	case KERNEL_SITES:
+		return arm_sites(k, a->prog, a->sites, a->n, a->pid, err);
+	case KERNEL_EVENT:
+		return arm_event(k, a->prog, &a->event, a->probe, err);
+	case KERNEL_TRACEPOINT:
+		return arm_tracepoint(k, a->prog, a->name, err);
+	}
+	return -EINVAL;
+}
+
+/* Arm @a, or while the place rests only remember it.  Takes over what @a points to. */
+static int arm_and_keep(struct kernel_place *k, struct kernel_armed *a, struct strbuf *err)
+{
+	int e = k->rests ? 0 : arm(k, a, err);
+	bool kept = false;
+
+	/* A place that never rests need not know. */
+	if (!e && k->unit->maps[EBPF_MAP_COSTS].type != BPF_MAP_TYPE_UNSPEC) {
+		pthread_mutex_lock(&k->lock);
+		kept = grow_array(&k->armed, &k->armed_cap, k->narmed, sizeof(*k->armed));
+		if (kept)
+			k->armed[k->narmed++] = *a;
+		pthread_mutex_unlock(&k->lock);
+		e = kept ? 0 : -ENOMEM;
+	}
+	if (!kept)
+		fini_armed(a);
+	return e;
+}
+
+int kernel_arm_sites(struct place *place, int prog, const struct place_site *sites, size_t n, uint32_t pid,
+		     struct strbuf *err)
+{
+	struct kernel_armed a = { .prog = prog, .as = KERNEL_SITES, .sites = malloc(n * sizeof(*sites)), .n = n, .pid = pid };
+
+	if (n && !a.sites)
+		return -ENOMEM;
+	memcpy(a.sites, sites, n * sizeof(*sites));
+	return arm_and_keep(kernel_of(place), &a, err);
+}
+
+int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err)
+{
+	struct kernel_armed a = { .prog = prog, .as = KERNEL_EVENT, .event = *event, .probe = probe };
+
+	return arm_and_keep(kernel_of(place), &a, err);
+}
+
+int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err)
+{
+	struct kernel_armed a = { .prog = prog, .as = KERNEL_TRACEPOINT, .name = strdup(name) };
+
+	return a.name ? arm_and_keep(kernel_of(place), &a, err) : -ENOMEM;
+}
+
+struct rearming {
+	struct kernel_place *k;
+	pthread_mutex_t lock;
+	struct strbuf err;
+	int e;
+};
+
+static void arm_again(void *ctx, size_t i)
+{
+	struct rearming *r = ctx;
+	struct strbuf err = { 0 };
+	int e = arm(r->k, &r->k->armed[i], &err);
+
+	pthread_mutex_lock(&r->lock);
+	if (e && e != -ESRCH && !r->e) {
+		r->e = e;
+		strbuf_puts(&r->err, strbuf_str(&err));
+	}
+	pthread_mutex_unlock(&r->lock);
+	strbuf_fini(&err);
+}
+
+int kernel_rest(struct place *place, bool rest, struct strbuf *err)
+{
+	struct kernel_place *k = kernel_of(place);
+	struct rearming r = { .k = k, .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	k->rests = rest;
+	if (rest) {
+		kernel_disarm(place);
+		return 0;
+	}
+	/* What is skipped now was told the first time. */
+	const size_t skipped = k->skipped, changed = k->changed;
+
+	parallel_each(k->narmed, arm_again, &r);
+	k->skipped = skipped;
+	k->changed = changed;
+	strbuf_puts(err, strbuf_str(&r.err));
+	strbuf_fini(&r.err);
+	return r.e;
 }
 
 static void close_link(void *place, size_t i)

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "base/strbuf.h"
+#include "place/layout.h"
 
 /*
  * The kernel keeps little per-CPU memory ready for programs: a burst of new keys with long values (quantize() has 1 kB)
@@ -176,4 +177,24 @@ int kernel_map_delete(struct place *place, uint32_t map, const void *key)
 	e = bpf_map_update_elem(k->map_fds[map], key, zero, BPF_ANY) ? -errno : 0;
 	free(zero);
 	return e;
+}
+
+/* Of all threads: where one process rests, all do. */
+void kernel_forget_threads(struct place *place, uint32_t pid)
+{
+	struct kernel_place *k = kernel_of(place);
+	void *key = NULL, *p;
+
+	(void)pid;
+	for (uint32_t map = 0; map < k->unit->nmaps; map++) {
+		if (k->map_fds[map] < 0 || !layout_is_thread_map(k->unit, map))
+			continue;
+		p = realloc(key, k->unit->maps[map].key_size);
+		if (!p)
+			break;
+		key = p;
+		while (!bpf_map_get_next_key(k->map_fds[map], NULL, key) && !bpf_map_delete_elem(k->map_fds[map], key))
+			;
+	}
+	free(key);
 }

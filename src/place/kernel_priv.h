@@ -6,6 +6,7 @@
  *	kernel_maps.c	maps
  *	kernel_load.c	programs, and the verifier's messages about them
  *	kernel_arm.c	what fires programs
+ *	kernel_cost.c	what that costs
  */
 #ifndef DTAP_PLACE_KERNEL_PRIV_H
 #define DTAP_PLACE_KERNEL_PRIV_H
@@ -53,9 +54,24 @@ struct kernel_place {
 	size_t nprogs, progs_cap;
 	int *links;			/* links and perf events, closed to detach */
 	size_t nlinks, links_cap;
+	struct kernel_armed *armed;	/* what was armed, to arm it again after a rest */
+	size_t narmed, armed_cap;
+	bool rests;			/* nothing is armed for the time being; the session's thread alone changes it */
 	atomic_size_t skipped;		/* sites that the kernel refused */
 	atomic_size_t changed;		/* sites in files that were rewritten */
 	atomic_bool tracepoints;	/* some are armed */
+};
+
+/* One call of an operation that arms something. */
+struct kernel_armed {
+	int prog;
+	enum kernel_armed_as { KERNEL_SITES, KERNEL_EVENT, KERNEL_TRACEPOINT } as;
+	struct place_site *sites;	/* KERNEL_SITES: @n, for process @pid or 0 */
+	size_t n;
+	uint32_t pid;
+	struct ebpf_event event;	/* KERNEL_EVENT, with the probe's index */
+	uint32_t probe;
+	char *name;			/* KERNEL_TRACEPOINT */
 };
 
 static inline struct kernel_place *kernel_of(struct place *place)
@@ -92,6 +108,7 @@ int kernel_map_each(struct place *place, uint32_t map,
 int kernel_map_write(struct place *place, uint32_t map, size_t off, const void *bytes, size_t n);
 int kernel_map_set(struct place *place, uint32_t map, const void *key, const void *value);
 int kernel_map_delete(struct place *place, uint32_t map, const void *key);
+void kernel_forget_threads(struct place *place, uint32_t pid);
 
 /* --- kernel_load.c --- */
 
@@ -110,5 +127,14 @@ size_t kernel_skipped(const struct place *place, size_t *changed);
 int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *event, uint32_t probe, struct strbuf *err);
 int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err);
 void kernel_disarm(struct place *place);
+int kernel_rest(struct place *place, bool rest, struct strbuf *err);
+
+/* Forget what was armed. */
+void kernel_forget_armed(struct kernel_place *k);
+
+/* --- kernel_cost.c: struct place_ops --- */
+
+void kernel_costs(struct place *place, void (*each)(void *ctx, const struct place_cost *cost), void *ctx);
+uint32_t kernel_hook_ns(const struct place *place, enum place_hook hook);
 
 #endif

@@ -56,6 +56,9 @@ struct place_told {
 	int interpreted;		/* why a traced process cannot compile its programs, an errno; 0: all can */
 };
 
+/* What fires a program, by how it costs: a breakpoint, one at a return, a tracepoint, a clock or a counter of a CPU. */
+enum place_hook { PLACE_SITE, PLACE_SITE_RETURN, PLACE_TRACEPOINT, PLACE_EVENT, PLACE_HOOKS };
+
 /* What events have cost process @pid; 0: one that is not known any more. */
 struct place_cost {
 	uint32_t pid;
@@ -163,7 +166,16 @@ struct place_ops {
 	 */
 	void (*costs)(struct place *p, void (*each)(void *ctx, const struct place_cost *cost), void *ctx);
 
-	/* Forget what programs keep for the threads of process @pid: self-> variables, arrays by thread. */
+	/* What a firing of @hook costs the process in which it happens, beside the program (ns). */
+	uint32_t (*hook_ns)(const struct place *p, enum place_hook hook);
+
+	/*
+	 * Disarm everything, for the time being: what is armed meanwhile waits.  Or (@rest false) arm it again, except what is
+	 * gone; @err has the first other reason why something was not armed.
+	 */
+	int (*rest)(struct place *p, bool rest, struct strbuf *err);
+
+	/* Forget what programs keep for the threads of process @pid (0: of all): self-> variables, arrays by thread. */
 	void (*forget_threads)(struct place *p, uint32_t pid);
 
 	/* Has process @pid mapped the memory in which programs run?  Only such processes need data about them there. */

@@ -277,11 +277,24 @@ static int run_jobs(struct session *s, struct jobs *jobs, struct strbuf *err)
 
 /* --- sites -------------------------------------------------------------------------------------------- */
 
+/* What a firing of @hook takes, if costs are asked for. */
+static uint32_t hook_ns(const struct session *s, enum place_hook hook)
+{
+	bool asked = s->place->ops->hook_ns && s->unit->maps[EBPF_MAP_COSTS].type != BPF_MAP_TYPE_UNSPEC;
+
+	return asked ? s->place->ops->hook_ns(s->place, hook) : 0;
+}
+
 /* The part of the environment that is the same for all programs. */
 static struct ebpf_env base_env(const struct session *s, enum ebpf_ctx ctx)
 {
+	static const enum place_hook hooks[] = {
+		[EBPF_CTX_UPROBE] = PLACE_SITE, [EBPF_CTX_TP] = PLACE_TRACEPOINT, [EBPF_CTX_PERF] = PLACE_EVENT,
+	};
 	struct ebpf_env env = { .ctx = ctx };
 
+	if (ctx == EBPF_CTX_UPROBE || ctx == EBPF_CTX_TP || ctx == EBPF_CTX_PERF)
+		env.hook_ns = hook_ns(s, hooks[ctx]);
 	env.error_probe = s->on.error_probe;
 	if (ctx != EBPF_CTX_RUN)
 		env.only_cpu = (uint32_t)(s->opts.v[OPT_cpu] + 1);
@@ -389,6 +402,8 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 		env.exe_ino = p->exe_ino;
 		env.skips_caller = site->skips_caller;
 		env.gil = site->gil;
+		if (site->ret)
+			env.hook_ns = hook_ns(s, PLACE_SITE_RETURN);
 		env.nargs = site->nargs;
 		for (n = 0; n < site->nargs; n++)
 			probe_site_arg(site, n, &env.args[n]);

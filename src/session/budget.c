@@ -11,6 +11,9 @@
 
 enum { PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 60000, SOON_MS = 10000 };
 
+/* A process that has cost nothing is looked at as rarely: a script about the kernel has all of a machine. */
+enum { IDLE_MS = 1000 };
+
 /* What is recent: sums of it lose half each time that so much CPU time was used. */
 #define RECENT_NS UINT64_C(5000000000)
 
@@ -21,6 +24,8 @@ struct part {
 	uint64_t cpu_ns;		/* of the process, as far as @who has been told of it */
 	bool rests, is_stuck;		/* is_stuck: it could not do what it was told */
 	uint64_t since_ns, until_ns, pause_ms;	/* of the rest, or of going on */
+	uint64_t looked_ns;		/* when @who looked last */
+	bool has_spent;			/* ... and since then this */
 };
 
 struct process {
@@ -43,7 +48,7 @@ struct budget {
 	unsigned int users;
 	double share;
 	uint64_t (*cpu)(uint32_t pid);
-	struct process *v;
+	struct process *v;		/* by pid */
 	size_t n, cap;
 	struct member *members;
 	size_t nmembers, members_cap;
@@ -129,12 +134,27 @@ bool budget_parse(const char *text, double *share)
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 
+/* The first process whose number is not below @pid. */
+static size_t place_of(const struct budget *b, uint32_t pid)
+{
+	size_t low = 0, high = b->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->v[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 static struct process *find(struct budget *b, uint32_t pid)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (b->v[i].pid == pid)
-			return &b->v[i];
-	return NULL;
+	size_t i = place_of(b, pid);
+
+	return i < b->n && b->v[i].pid == pid ? &b->v[i] : NULL;
 }
 
 static struct part *part_of(struct process *p, const void *who)
@@ -161,10 +181,17 @@ static double most(const struct budget *b)
 /* NULL: out of memory. */
 static struct process *add_process(struct budget *b, uint32_t pid)
 {
+	const uint64_t period_ns = (uint64_t)BUDGET_PERIOD_MS * 1000000;
+	size_t i = place_of(b, pid);
+	uint64_t cpu = b->cpu(pid);
+
 	if (!grow_array(&b->v, &b->cap, b->n, sizeof(*b->v)))
 		return NULL;
-	b->v[b->n] = (struct process){ .pid = pid, .cpu_ns = b->cpu(pid), .credit_ns = most(b) };
-	return &b->v[b->n++];
+	memmove(&b->v[i + 1], &b->v[i], (b->n++ - i) * sizeof(*b->v));
+	/* What it has cost first, it has cost since the last look: in so much CPU time at most. */
+	b->v[i] = (struct process){ .pid = pid, .cpu_ns = cpu, .credit_ns = most(b),
+				    .recent_cpu_ns = (double)(cpu < period_ns ? cpu : period_ns) };
+	return &b->v[i];
 }
 
 static struct part *add_part(struct budget *b, struct process *p, const void *who)
@@ -183,7 +210,7 @@ static struct part *add_part(struct budget *b, struct process *p, const void *wh
 static void remove_process(struct budget *b, struct process *p)
 {
 	free(p->parts);
-	*p = b->v[--b->n];
+	memmove(p, p + 1, (size_t)(&b->v[b->n--] - (p + 1)) * sizeof(*p));
 }
 
 /* --- what is spent ------------------------------------------------------------------------------------- */
@@ -202,6 +229,7 @@ int budget_spend(struct budget *b, const void *who, uint32_t pid, uint64_t ns)
 	if (p && !part)
 		part = add_part(b, p, who);
 	if (part) {
+		part->has_spent = true;
 		part->recent_ns += (double)ns;
 		p->recent_spent_ns += (double)ns;
 		p->credit_ns -= (double)ns;
@@ -314,17 +342,25 @@ static void end_rests(struct budget *b, struct process *p, uint64_t now_ns)
 			member_of(b, p->parts[i].who)->rested_ns += now_ns - p->parts[i].since_ns;
 }
 
+/* Add what @part is now to @sum. */
+static void note(const struct process *p, const struct part *part, uint64_t now_ns, struct budget_sum *sum)
+{
+	sum->resting += part->rests;
+	sum->rested_ns += part->rests ? now_ns - part->since_ns : 0;
+	if (ratio_of(p) > sum->ratio)
+		sum->ratio = ratio_of(p);
+}
+
 static void look_at(struct budget *b, struct process *p, struct part *part, const struct looking *l, uint64_t now_ns,
 		    struct budget_sum *sum)
 {
 	member_of(b, part->who)->cpu_ns += p->used_ns - part->cpu_ns;
 	part->cpu_ns = p->used_ns;
+	part->looked_ns = now_ns;
+	part->has_spent = false;
 	advise(b, p, part, l, now_ns);
 	part->recent_ns /= 2;
-	sum->resting += part->rests;
-	sum->rested_ns += part->rests ? now_ns - part->since_ns : 0;
-	if (ratio_of(p) > sum->ratio)
-		sum->ratio = ratio_of(p);
+	note(p, part, now_ns, sum);
 }
 
 void budget_look(struct budget *b, const void *who, uint64_t now_ns, bool (*advise_fn)(void *ctx, const struct budget_advice *a),
@@ -338,6 +374,11 @@ void budget_look(struct budget *b, const void *who, uint64_t now_ns, bool (*advi
 	for (size_t i = 0; i < b->n;) {
 		struct part *part = part_of(&b->v[i], who);
 
+		if (part && !part->has_spent && !part->rests && now_ns - part->looked_ns < (uint64_t)IDLE_MS * 1000000) {
+			note(&b->v[i], part, now_ns, sum);
+			i++;
+			continue;
+		}
 		if (part && !give_credit(b, &b->v[i])) {
 			end_rests(b, &b->v[i], now_ns);
 			remove_process(b, &b->v[i]);

@@ -40,22 +40,24 @@ static bool is(const struct options *o, enum option_id id, const char *value)
 	return !strcmp(o->text[id], value);
 }
 
-/* An option that is for the target place alone, and why; or NULL. */
-static const char *target_option(const struct options *o, const char **why)
+/* An option that is for the target place: alone, or because one process can rest there without the others; or NULL. */
+static const char *target_option(const struct options *o)
 {
-	*why = is(o, OPT_bufpolicy, "wait") ? "programs in the kernel cannot wait; make bufsize larger instead" :
-					      "what programs in the kernel cost a process is not known";
 	return is(o, OPT_bufpolicy, "wait") ? "bufpolicy=wait" : is(o, OPT_budget, "none") ? NULL : "budget";
+}
+
+static bool must_wait(const struct options *o)
+{
+	return is(o, OPT_bufpolicy, "wait");
 }
 
 bool session_in_target(const struct options *o)
 {
 	struct strbuf why = { 0 };
-	const char *only;
 	bool in_target = is(o, OPT_place, "target");
 
 	if (is(o, OPT_place, "auto"))
-		in_target = target_option(o, &only) || kernel_available(&why);
+		in_target = target_option(o) || kernel_available(&why);
 	strbuf_fini(&why);
 	return in_target;
 }
@@ -194,7 +196,7 @@ static int choose(struct session *s, struct strbuf *err)
 {
 	const struct options *o = s->conf.opts;
 	bool is_auto = is(o, OPT_place, "auto"), by_cpu = o->v[OPT_cpu] >= 0;
-	const char *why, *option = target_option(o, &why);
+	const char *option = target_option(o);
 	struct strbuf refusal = { 0 };
 	int e;
 
@@ -234,8 +236,8 @@ static int choose(struct session *s, struct strbuf *err)
 	if (e && !err->len) {
 		strbuf_puts(err, strbuf_str(&refusal));
 		say_without(s, err);
-	} else if (!e && !s->choice.in_target && option) {
-		strbuf_printf(err, "%s is for the target place: %s", option, why);
+	} else if (!e && !s->choice.in_target && must_wait(o)) {
+		strbuf_printf(err, "%s is for the target place: programs in the kernel cannot wait; make bufsize larger instead", option);
 		e = -EINVAL;
 	}
 	strbuf_fini(&refusal);

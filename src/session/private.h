@@ -157,6 +157,7 @@ struct spending {
 	uint64_t drain_from_ns, drained_ns;	/* this thread's CPU time for records, since the last look */
 	bool has_records;		/* there were some since session_spend_begin(); set by buffer.c */
 	uint64_t looked_ns;
+	bool all_rest;			/* the place rests, for all processes */
 	struct session_cost sum;
 };
 

@@ -113,6 +113,7 @@ static int lay_out(struct session *s, struct strbuf *err)
 		.aggsize = (uint32_t)o->v[OPT_aggsize],
 		.dynvarsize = (uint32_t)o->v[OPT_dynvarsize],
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.costs = s->conf.budget || o->v[OPT_showcost],
 		.unwind = !strcmp(o->text[OPT_ustackunwind], "auto"),
 	};
 	const char *why = NULL;

@@ -1,12 +1,14 @@
 /*
  * The session's part of the budget (budget.h): what its events have cost each process, read from the place, with the CPU
- * time that the tracer has used for their records; and that the session rests in a process, or goes on.
+ * time that the tracer has used for their records; and that the session rests in a process, or goes on.  In the kernel it
+ * rests as a whole.
  *
  * What programs keep for a thread is forgotten before they go on: a time since the beginning of a call whose end they
  * have not seen would be wrong.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/grow.h"
 #include "base/now.h"
@@ -39,24 +41,56 @@ static void keep_cost(void *ctx, const struct place_cost *cost)
 
 	p->sum.events += cost->events;
 	p->sum.spent_ns += cost->spent_ns;
-	if (cost->pid && p->budget && grow_array(&p->costs, &p->costs_cap, p->ncosts, sizeof(*p->costs)))
+	if (cost->pid && cost->pid != (uint32_t)getpid() && p->budget && grow_array(&p->costs, &p->costs_cap, p->ncosts, sizeof(*p->costs)))
 		p->costs[p->ncosts++] = *cost;
+}
+
+/* What fires in the kernel does so in all processes: where one is to rest, all do. */
+static bool let_all_rest(struct session *s)
+{
+	struct strbuf err = { 0 };
+
+	if (!s->spending.all_rest)
+		s->place->ops->rest(s->place, true, &err);
+	s->spending.all_rest = true;
+	strbuf_fini(&err);
+	return true;
+}
+
+static void let_all_go_on(struct session *s)
+{
+	struct strbuf err = { 0 };
+
+	s->place->ops->forget_threads(s->place, 0);
+	if (s->place->ops->rest(s->place, false, &err))
+		session_warn(s, "after a rest: %s", strbuf_str(&err));
+	s->spending.all_rest = false;
+	strbuf_fini(&err);
+}
+
+static bool let_rest(struct session *s, const struct budget_advice *a)
+{
+	const struct spending *p = &s->spending;
+
+	if (!s->place->in_target)
+		return !a->rest || let_all_rest(s);
+	if (!a->rest)
+		s->place->ops->forget_threads(s->place, a->pid);
+	return p->rest && p->rest(p->rest_ctx, a->pid, a->rest);
 }
 
 static bool advise(void *ctx, const struct budget_advice *a)
 {
 	struct session *s = ctx;
-	const struct spending *p = &s->spending;
 
-	if (!a->rest)
-		s->place->ops->forget_threads(s->place, a->pid);
-	if (!p->rest || !p->rest(p->rest_ctx, a->pid, a->rest))
+	if (!let_rest(s, a))
 		return false;
 	if (a->rest) {
 		s->losses.nrests++;
-		session_warn(s, "process %u is not traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
-			     "%.3g %%", a->pid, (unsigned long long)(a->pause_ms / 1000), 100 * a->ratio,
-			     100 * a->share);
+		session_warn(s, "%s %u%s traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
+			     "%.3g %%", s->place->in_target ? "process" : "because of process", a->pid,
+			     s->place->in_target ? " is not" : " nothing is", (unsigned long long)(a->pause_ms / 1000),
+			     100 * a->ratio, 100 * a->share);
 	}
 	if (s->conf.rests)
 		s->conf.rests(s->conf.message_ctx, a->pid, a->rest);
@@ -93,13 +127,15 @@ void session_spend(struct session *s)
 	s->place->ops->costs(s->place, keep_cost, p);
 	share_out(s);
 	budget_look(p->budget, s, now, advise, s, &p->sum.of_budget);
+	if (p->all_rest && !p->sum.of_budget.resting)
+		let_all_go_on(s);
 }
 
 void session_spend_open(struct session *s)
 {
 	struct spending *p = &s->spending;
 
-	if (s->conf.budget && s->place->in_target)
+	if (s->conf.budget)
 		p->budget = budget_use(s->conf.budget);
 }
 
@@ -130,8 +166,7 @@ void session_cost(struct session *s, struct session_cost *ret)
 {
 	struct spending *p = &s->spending;
 
-	if (s->place->in_target)
-		s->place->ops->costs(s->place, keep_cost, p);
+	s->place->ops->costs(s->place, keep_cost, p);
 	*ret = p->sum;
-	ret->is_bounded = p->budget != NULL;
+	ret->is_bounded = p->budget && budget_share(p->budget) > 0;
 }

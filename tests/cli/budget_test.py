@@ -1,5 +1,6 @@
 """-x budget.  The witness of whether a process is traced is its interpreter: its tools of sys.monitoring, or its evaluator."""
 import re
+import subprocess
 
 import pytest
 
@@ -121,7 +122,93 @@ def test_mistakes(dtrace):
         assert result.code == 1 and "a part such as 1%, from 0.01% to 50%, or none" in result.err, result
 
 
+IN_KERNEL = """
+import ctypes, os, select, sys
+getppid = ctypes.CDLL(None).getppid
+
+def say(*words):
+    print(*words, flush=True)
+    return sys.stdin.readline()
+
+def hot():
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        for _ in range(1000):
+            getppid()
+    sys.stdin.readline()
+
+say("ready")
+os.getsid(0)
+hot()
+for _ in range(1000):
+    os.getpgid(0)
+say("done")
+"""
+
+KERNEL = {
+    "syscall": ("2%", "syscall::getppid:entry"),
+    "pid": ("2%", "pid$target:libc*:getppid:entry"),
+    "return": ("2%", "pid$target:libc*:getppid:return"),
+    "profile": ("0.3%", "profile-4999"),
+}
+WATCH = r""" { @hot = count(); }
+BEGIN { printf("ready\n"); }
+syscall::getsid:entry /pid == $target/ { self->began = 1; }
+syscall::getpgid:entry /pid == $target/ { @after = count(); }
+syscall::getpgid:entry /self->began/ { @stale = count(); }
+END { printa("hot %@d\n", @hot); printa("after %@d\n", @after); printa("stale %@d\n", @stale); }"""
+
+
+def till_armed(tracer, armed):
+    """Until the tracer has links of the kernel's, which keep its probes in place, or has none."""
+    def links():
+        return subprocess.run(["ls", "-l", f"/proc/{tracer.pid}/fd"], stdout=subprocess.PIPE, text=True).stdout.count("bpf_link")
+    harness.wait_until(lambda: tracer.poll() is not None or bool(links()) == armed, what=f"armed: {armed}")
+    assert tracer.poll() is None, tracer.communicate()
+
+
+def in_kernel(start, interp, budget, probe):
+    child = harness.running(start, interp, IN_KERNEL)
+    script = harness.dtrace_start("-q", "-x", "budget=" + budget, "-x", "place=kernel", "-p", child.pid, "-n", probe + WATCH)
+    assert script.stdout.readline() == b"ready\n"
+    child.stdin.write("\n")
+    child.stdin.flush()
+    till_armed(script, False)
+    return child, script
+
+
 @pytest.mark.needs_bpf
-def test_kernel(dtrace):
-    result = dtrace("-x", "budget=1%", "-n", "syscall::read:entry { @ = count(); } tick-1ms { exit(0); }")
-    assert result.code == 1 and "budget is for the target place: what programs in the kernel cost" in result.err, result
+@pytest.mark.alone      # every process of the machine is bounded
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("budget, probe", KERNEL.values(), ids=KERNEL)
+def test_kernel_rests(budget, probe, interp, start):
+    """What fires in the kernel does so in all processes: the whole script rests, and nothing of it is armed."""
+    child, script = in_kernel(start, interp, budget, probe)
+    assert told(child) == ["done"]
+    out, err = ended(script)
+    assert re.search(r"^hot [1-9]", out, re.MULTILINE) and "after" not in out, (out, err)
+    assert re.search(rf"because of process \d+ nothing is traced for .* budget is {budget[:-1]} %", err) and LOST[1:-1] in err, err
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.alone
+@pytest.mark.interps("3.11")
+@pytest.mark.parametrize("probe", [KERNEL["syscall"][1], KERNEL["pid"][1]], ids=["syscall", "pid"])
+def test_kernel_goes_on(probe, interp, start):
+    """It is armed again, and what it knew of threads is forgotten."""
+    child, script = in_kernel(start, interp, "20%", probe)
+    till_armed(script, True)
+    assert told(child) == ["done"]
+    out, err = ended(script)
+    assert "after 1000\n" in out and "stale" not in out, (out, err)
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.11")
+def test_kernel_cost_is_told(interp, start, dtrace):
+    child = harness.running(start, interp, IN_KERNEL)
+    child.stdin.write("\n")
+    child.stdin.flush()
+    result = dtrace("-x", "showcost", "-p", child.pid, "-n", KERNEL["syscall"][1] + " /pid == $target/ { @ = count(); } "
+                    "tick-300ms { exit(0); }")
+    found = re.search(r"# dtrace: (\d+) events have cost the traced processes (0\.\d+) s, [\d.]+ ns each", result.err)
+    assert result.code == 0 and found and int(found[1]) > 0.9 * int(result.out.split()[-1]) > 0 and float(found[2]) > 0, result

@@ -5,9 +5,9 @@ The service and Pythons that come and go: its memory and descriptors, and what i
 	tests/soak/serve.py --pythons 5000
 
 Short Pythons run a few at a time, each with its own number of calls, some forking.  The service counts them all, and the
-sum is compared with the programs' own; those that it never came to trace are told, with their calls.  At the end: growth of
-memory and descriptors between the first quarter and the end, both after a rest of a minute, in which what a burst took is given
-back; CPU time, bytes and time of a scrape.  Then one Python calls thousands of functions: how many series that makes, and what
+sum is compared with the programs' own; those that it never came to trace are told, with their calls.  After each quarter, and a
+rest of a minute, in which what a burst took is given back: memory and descriptors.  At the end: their growth since the first; CPU
+time, bytes and time of a scrape.  Then one Python calls thousands of functions: how many series that makes, and what
 the service says of it.  The exit status is 1 if a call was counted twice, or neither counted nor told as missed, if descriptors
 are left, or if memory grows by more than --growth in all.
 """
@@ -98,7 +98,8 @@ def main():
     parser.add_argument("--wait", type=float, default=0.3, help="seconds that each sleeps before its calls")
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--functions", type=int, default=20000, help="that one Python calls at the end")
-    parser.add_argument("--growth", type=float, default=512, help="KiB between the first quarter and the end")
+    parser.add_argument("--growth", type=float, default=512, help="KiB between the first part and the end")
+    parser.add_argument("--parts", type=int, default=4, help="how often memory is looked at")
     parser.add_argument("--rest", type=float, default=70, help="seconds before memory is looked at")
     parser.add_argument("--scrape", type=float, default=15, help="seconds between two readings")
     parser.add_argument("--seed", type=int, default=1)
@@ -120,9 +121,10 @@ def main():
             calls = rand.randrange(200)
             made += calls
             running.append(start(args, folder, calls, "fork" if rand.random() < 0.2 else "call"))
-            if i == args.pythons // 4:
-                first = rested(args, service)
-                show(f"after {i}", first)
+            if i % (args.pythons // args.parts) == 0 and 0 < i < args.pythons - args.parts:
+                now = rested(args, service)
+                first = first or now
+                show(f"after {i}", now)
         for child in running:
             assert child.wait(harness.TIMEOUT_S) == 0
         took = time.monotonic() - begun

@@ -611,14 +611,6 @@ static bool idle(struct job *j, int64_t ms)
 	}
 }
 
-static void say_unbounded(const struct job *j, struct dtap *t)
-{
-	struct dtap_cost cost = { .size = sizeof(cost) };
-
-	if (strcmp(j->config->budget, "none") && !dtap_cost(t, &cost) && !cost.is_bounded)
-		fprintf(stderr, "dtap serve: %s: it runs in the kernel, where the budget does not bound it\n", j->script->name);
-}
-
 static void run(struct job *j)
 {
 	int64_t pause = PAUSE_MIN_MS;
@@ -633,7 +625,6 @@ static void run(struct job *j)
 	}
 	j->read_ms = now_ms();
 	set_up(j, true);
-	say_unbounded(j, t);
 	plan_profiles(j);
 	on = follow(j, t);
 	dtap_finish(t);
