@@ -44,6 +44,13 @@ enum { ABI_AGENT_WHY = 200, ABI_AGENT_ADDRESS = 96, ABI_AGENT_WORD = 32 };
  */
 enum { ABI_AGENT_VERSION = 6 };
 
+/* What the object exports under this name, for a tracer who finds it in a process: what it understands. */
+#define ABI_AGENT_VERSIONS "dtap_agent_versions"
+
+struct abi_agent_versions {
+	uint32_t segment, messages;	/* ABI_VERSION, ABI_AGENT_VERSION */
+};
+
 enum abi_agent_kind {
 	/* From the agent. */
 	ABI_AGENT_HELLO = 1,	/* when the agent is ready, or with ABI_AGENT_OFF and @why */

@@ -382,6 +382,9 @@ static bool resolve(void)
 	return false;
 }
 
+extern const struct abi_agent_versions dtap_agent_versions;
+__attribute__((visibility("default"))) const struct abi_agent_versions dtap_agent_versions = { ABI_VERSION, ABI_AGENT_VERSION };
+
 /*
  * The object's ELF entry point: a tracer connects to a running process (abi/agent.h).  @fd is always taken over, and
  * closed on failure: the tracer may have died meanwhile.  Called in any thread, without the GIL, where the thread holds

@@ -14,7 +14,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "abi/agent.h"
 #include "abi/cpython.h"
+#include "abi/record.h"
 #include "arch/arch.h"
 #include "arch/remote.h"
 #include "base/file.h"
@@ -420,6 +422,22 @@ static bool is_file(const struct agents_file *f, uint64_t dev, uint64_t ino)
 	return f->path && f->dev == dev && f->ino == ino;
 }
 
+/*
+ * Is it our object, or one that understands us as well, of another build?  With one of another version beside it the process
+ * gets ours, too.
+ */
+static bool understands(const struct agents *a, const struct mapped *f)
+{
+	const struct obj_info *i = obj_info(f->o);
+	struct abi_agent_versions v;
+	uint64_t addr, off;
+
+	if (is_file(&a->object, i->dev, i->ino) || is_file(&a->musl, i->dev, i->ino))
+		return true;
+	return obj_exports(f->o, ABI_AGENT_VERSIONS, &addr) && obj_offset(f->o, addr, false, &off) &&
+	       !obj_read(f->o, off, &v, sizeof(v)) && v.segment == ABI_VERSION && v.messages == ABI_AGENT_VERSION;
+}
+
 /* Is @m a mapping of our object, or of another copy of it? */
 static bool is_object(const struct agents *a, const struct target *t, const struct target_map *m)
 {
@@ -449,7 +467,7 @@ uint64_t guest_entry(const struct agents *a, const struct target *t)
 	for (i = 0; i < maps.n && !ret; i++) {
 		if (!is_first(&maps, i) || !is_object(a, t, &maps.v[i]) || !open_mapped(&f, t, &maps, &maps.v[i]))
 			continue;
-		if (obj_info(f.o)->entry)
+		if (obj_info(f.o)->entry && understands(a, &f))
 			ret = place(&f, obj_info(f.o)->entry);
 		close_mapped(&f);
 	}

@@ -172,3 +172,39 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
         child.kill()
         for counter in counters.values():
             counter.child.kill()
+
+
+def other_version(path):
+    """Make the object of another version: what it exports says so (readelf says where that is)."""
+    def fields(option, mark):
+        out = subprocess.run(["readelf", "-W", option, path], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return [line.split() for line in out.splitlines() if mark in line]
+    address = next(int(row[1], 16) for row in fields("--dyn-syms", "dtap_agent_versions"))
+    offset = next(address - int(row[2], 16) + int(row[1], 16) for row in fields("-l", "LOAD")
+                  if 0 <= address - int(row[2], 16) < int(row[4], 16))
+    data = bytearray(path.read_bytes())
+    assert 0 < data[offset] < 255
+    data[offset] += 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=["same version", "other version"])
+def test_which_is_used(interp, start, fits):
+    """An agent of another build serves, if it is of this version; if not, the process gets one beside it."""
+    copy = interp.dir / "dtap-agent-of-others.so"
+    shutil.copy(AGENT, copy)
+    if not fits:
+        other_version(copy)
+    child = harness.running(start, interp, f"""
+import ctypes, sys
+ctypes.CDLL({interp.inside(copy)!r})
+def leaf(): pass
+print("ready", flush=True)
+for line in sys.stdin:
+    for i in range(3):
+        leaf()
+    print(sum("/dtap-agent.so" in row and " r-xp " in row for row in open("/proc/self/maps")), flush=True)
+""")
+    counter = Counter(child.pid, "function-entry", 'copyinstr(arg1) == "leaf"')
+    assert ask(child, "work") == str(int(not fits))
+    assert counter.end() == 3
