@@ -186,3 +186,12 @@ def test_sizes_of_all_suffixes(dtrace):
         assert tuple(result) == (0, "", ""), result
     result = dtrace("-q", "-b", "2t", "-x", "quietresize", "-n", "BEGIN { trace(1); exit(0); }")
     assert result.code == 0 and result.out == "1", result
+
+
+def test_limited_address_space():
+    """Where the tracer may not have the addresses that the shared memory takes, it says which limit that is."""
+    if b"__asan" in harness.DTRACE.read_bytes():
+        pytest.skip("a sanitizer takes more")
+    child = subprocess.run(["sh", "-c", f"ulimit -v 300000; exec {harness.DTRACE} -x place=target -n 'BEGIN {{ exit(0); }}'"],
+                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=harness.TIMEOUT_S)
+    assert child.returncode == 1 and "raise ulimit -v, or lower aggsize" in child.stderr, child
