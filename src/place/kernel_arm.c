@@ -305,6 +305,8 @@ static int arm_tracepoint(struct kernel_place *k, int prog, const char *name, st
 
 static void fini_armed(struct kernel_armed *a)
 {
+	for (size_t i = 0; i < a->n; i++)
+		file_close((struct file *)a->sites[i].file);
 	free(a->sites);
 	free(a->name);
 }
@@ -358,7 +360,10 @@ int kernel_arm_sites(struct place *place, int prog, const struct place_site *sit
 
 	if (n && !a.sites)
 		return -ENOMEM;
-	memcpy(a.sites, sites, n * sizeof(*sites));
+	for (size_t i = 0; i < n; i++) {
+		a.sites[i] = sites[i];
+		file_use((struct file *)sites[i].file);	/* until it is armed again, others may have forgotten it */
+	}
 	return arm_and_keep(kernel_of(place), &a, err);
 }
 
