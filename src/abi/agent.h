@@ -44,8 +44,9 @@ enum { ABI_AGENT_WHY = 200, ABI_AGENT_ADDRESS = 96, ABI_AGENT_WORD = 32 };
  */
 enum { ABI_AGENT_VERSION = 6 };
 
-/* What the object exports under this name, for a tracer who finds it in a process: what it understands. */
-#define ABI_AGENT_VERSIONS "dtap_agent_versions"
+/* A note in the object, for a tracer who finds it in a process: what it understands. */
+#define ABI_AGENT_OWNER "dtap-agent"
+enum { ABI_AGENT_VERSIONS = 1 };	/* the note's type */
 
 struct abi_agent_versions {
 	uint32_t segment, messages;	/* ABI_VERSION, ABI_AGENT_VERSION */

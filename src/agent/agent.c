@@ -382,8 +382,15 @@ static bool resolve(void)
 	return false;
 }
 
-extern const struct abi_agent_versions dtap_agent_versions;
-__attribute__((visibility("default"))) const struct abi_agent_versions dtap_agent_versions = { ABI_VERSION, ABI_AGENT_VERSION };
+/* The layout of a note: System V ABI, chapter 5, "Note Section". */
+static const struct {
+	uint32_t owner_size, size, type;
+	char owner[12];			/* padded to 4 bytes */
+	struct abi_agent_versions versions;
+} note __attribute__((section(".note.dtap.agent"), used, aligned(4))) = {
+	sizeof(ABI_AGENT_OWNER), sizeof(struct abi_agent_versions), ABI_AGENT_VERSIONS, ABI_AGENT_OWNER,
+	{ ABI_VERSION, ABI_AGENT_VERSION },
+};
 
 /*
  * The object's ELF entry point: a tracer connects to a running process (abi/agent.h).  @fd is always taken over, and

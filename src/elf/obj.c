@@ -233,9 +233,10 @@ static int read_segments(struct obj *o, struct strbuf *why)
 	return 0;
 }
 
-static void read_build_id(struct obj *o)
+/* The bytes of the first note of that owner and type, *n of them; or NULL. */
+static const uint8_t *find_note(struct obj *o, const char *owner, uint32_t type, size_t *n)
 {
-	size_t at, next, name, desc;
+	size_t at, next, name, desc, size = strlen(owner) + 1;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 	GElf_Nhdr nhdr;
@@ -243,14 +244,24 @@ static void read_build_id(struct obj *o)
 
 	while ((scn = obj_next_section(o->elf, scn, SHT_NOTE, &shdr, &data))) {
 		for (at = 0; (next = gelf_getnote(data, at, &nhdr, &name, &desc)) > at; at = next) {
-			if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != sizeof("GNU") ||
-			    memcmp((char *)data->d_buf + name, "GNU", sizeof("GNU")))
+			if (nhdr.n_type != type || nhdr.n_namesz != size || memcmp((char *)data->d_buf + name, owner, size))
 				continue;
-			o->info.build_id = (uint8_t *)data->d_buf + desc;
-			o->info.build_id_len = nhdr.n_descsz;
-			return;
+			*n = nhdr.n_descsz;
+			return (const uint8_t *)data->d_buf + desc;
 		}
 	}
+	return NULL;
+}
+
+bool obj_note(struct obj *o, const char *owner, uint32_t type, void *buf, size_t n)
+{
+	size_t size;
+	const uint8_t *found = find_note(o, owner, type, &size);
+
+	if (!found || size != n)
+		return false;
+	memcpy(buf, found, n);
+	return true;
 }
 
 static int read_headers(struct obj *o, struct strbuf *why)
@@ -295,7 +306,7 @@ int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why)
 		obj_close(o);
 		return err;
 	}
-	read_build_id(o);
+	o->info.build_id = find_note(o, "GNU", NT_GNU_BUILD_ID, &o->info.build_id_len);
 	*ret = o;
 	return 0;
 }

@@ -35,7 +35,7 @@ struct obj_info {
 	bool is_pie;			/* a program that may be loaded at any address */
 	bool is_static;			/* a program without a dynamic loader */
 	const uint8_t *build_id;	/* or NULL */
-	unsigned int build_id_len;
+	size_t build_id_len;
 };
 
 /* The names in the dynamic section. */
@@ -84,6 +84,9 @@ uint64_t obj_code_start(const struct obj *o);
 
 /* The results of the following functions live as long as @o. */
 const struct obj_info *obj_info(const struct obj *o);
+
+/* Read the @n bytes of the first note of that owner and type.  False: there is none, or it has another size. */
+bool obj_note(struct obj *o, const char *owner, uint32_t type, void *buf, size_t n);
 
 /* Never NULL; empty if there is no dynamic section or a damaged one. */
 const struct obj_links *obj_links(struct obj *o);

@@ -430,12 +430,11 @@ static bool understands(const struct agents *a, const struct mapped *f)
 {
 	const struct obj_info *i = obj_info(f->o);
 	struct abi_agent_versions v;
-	uint64_t addr, off;
 
 	if (is_file(&a->object, i->dev, i->ino) || is_file(&a->musl, i->dev, i->ino))
 		return true;
-	return obj_exports(f->o, ABI_AGENT_VERSIONS, &addr) && obj_offset(f->o, addr, false, &off) &&
-	       !obj_read(f->o, off, &v, sizeof(v)) && v.segment == ABI_VERSION && v.messages == ABI_AGENT_VERSION;
+	return obj_note(f->o, ABI_AGENT_OWNER, ABI_AGENT_VERSIONS, &v, sizeof(v)) && v.segment == ABI_VERSION &&
+	       v.messages == ABI_AGENT_VERSION;
 }
 
 /* Is @m a mapping of our object, or of another copy of it? */

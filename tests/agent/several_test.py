@@ -4,6 +4,7 @@ One agent is loaded by dtrace, which counts.  The other is a copy under a name t
 hooks come and go by a channel of its own.  The witness is the program: its own trace and profile functions, which it has set
 before any agent came, or a number that it is known to do.
 """
+import re
 import shutil
 import signal
 import subprocess
@@ -175,13 +176,9 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
 
 
 def other_version(path):
-    """Make the object of another version: what it exports says so (readelf says where that is)."""
-    def fields(option, mark):
-        out = subprocess.run(["readelf", "-W", option, path], check=True, stdout=subprocess.PIPE, text=True).stdout
-        return [line.split() for line in out.splitlines() if mark in line]
-    address = next(int(row[1], 16) for row in fields("--dyn-syms", "dtap_agent_versions"))
-    offset = next(address - int(row[2], 16) + int(row[1], 16) for row in fields("-l", "LOAD")
-                  if 0 <= address - int(row[2], 16) < int(row[4], 16))
+    """Make the object of another version: its note says so (readelf says where that is)."""
+    out = subprocess.run(["readelf", "-WS", path], check=True, stdout=subprocess.PIPE, text=True).stdout
+    offset = int(re.search(r" \.note\.dtap\.agent +NOTE +[0-9a-f]+ ([0-9a-f]+) 000020 ", out)[1], 16) + 24     # the owner takes 12 of them
     data = bytearray(path.read_bytes())
     assert 0 < data[offset] < 255
     data[offset] += 1
