@@ -36,7 +36,7 @@ pytestmark = pytest.mark.interps("3.11", "3.14")
 
 
 def child_of(result):
-    found = re.search(r"^child (\d+) calls (\d+)$", result.out, flags=re.M)
+    found = re.search(r"^child (\d+) calls (\d+)$", result.err, flags=re.M)
     assert found, result
     return int(found[1]), int(found[2])
 
