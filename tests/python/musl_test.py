@@ -38,6 +38,8 @@ def check_counts(text):
     assert [n for _, n in re.findall(r"^(\d+) (\d+)$", text, re.M)] == ["500"] * 4, text
 
 
+# Alone: a tracer of all Pythons that comes while -c's agent is being loaded brings musl's beside it, and both count.
+@pytest.mark.alone
 @pytest.mark.needs_bpf
 @pytest.mark.parametrize("place", ["kernel", "target"])
 def test_from_the_start(place, tmp_path):
