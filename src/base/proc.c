@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Append the content of @fd, which is closed. */
@@ -84,4 +85,11 @@ uint64_t proc_stat_field(const char *stat, int nr)
 	const char *s = proc_stat_at(stat, nr);
 
 	return s ? strtoull(s, NULL, 10) : 0;
+}
+
+bool proc_is_limited(pid_t pid)
+{
+	struct rlimit limit;
+
+	return !prlimit(pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }

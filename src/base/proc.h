@@ -5,6 +5,7 @@
 #define DTAP_BASE_PROC_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -36,5 +37,8 @@ enum { PROCESS_EXITING = 0x4, PROCESS_KTHREAD = 0x00200000 };
  */
 const char *proc_stat_at(const char *stat, int nr);
 uint64_t proc_stat_field(const char *stat, int nr);
+
+/* Is the address space of process @pid (0: this one) limited (RLIMIT_AS)? */
+bool proc_is_limited(pid_t pid);
 
 #endif

@@ -233,7 +233,7 @@ void gen_frame_var(struct gen *g, int reg, const struct ir_var *v, bool next);
 
 /* --- costs (gen_cost.c) ----------------------------------------------------------------------------------- */
 
-/* Does the program sum up what it costs?  Then NEED_TIME is its first instruction, and gen_charge() its last. */
+/* Does the program sum up what it costs?  Then it reads the clock first of all, and gen_charge() is the last that it does. */
 bool gen_charges(const struct gen *g);
 void gen_charge(struct gen *g);
 
@@ -333,6 +333,9 @@ void gen_process_parent(struct gen *g);
  * namespace, 0 of what is not in there.
  */
 void gen_current_numbers(struct gen *g);
+
+/* FRAME_TASK = the numbers of the thread that runs, in the tracer's namespace; 0: it has none there. */
+void gen_thread_numbers(struct gen *g);
 
 /* R1 = its fact @what, a number; 0 if it cannot be read. */
 void gen_task_id(struct gen *g, enum abi_task what);

@@ -17,19 +17,7 @@ enum {
 
 bool gen_charges(const struct gen *g)
 {
-	return g->env->hook_ns && g->unit->maps[EBPF_MAP_COSTS].type != BPF_MAP_TYPE_UNSPEC;
-}
-
-/* FRAME_TASK = numbers of the thread that runs. */
-static void current(struct gen *g)
-{
-	struct ebpf_env here = *g->env;
-	const struct ebpf_env *env = g->env;
-
-	here.ctx = EBPF_CTX_RUN;	/* a tracepoint may be about another one */
-	g->env = &here;
-	gen_prologue_values(g, NEED_TASK);
-	g->env = env;
+	return g->env->hook_ns;
 }
 
 void gen_charge(struct gen *g)
@@ -50,7 +38,7 @@ void gen_charge(struct gen *g)
 	asm_alui(as, BPF_ADD, R0, (int32_t)g->env->hook_ns + (some ? CHARGE_PART_NS : CHARGE_NS));
 	asm_alui(as, BPF_MUL, R0, weight);
 	asm_st(as, BPF_DW, R10, FRAME_COST + (int)offsetof(struct ebpf_cost, spent_ns), R0);
-	current(g);
+	gen_thread_numbers(g);	/* a tracepoint may be about another one */
 	asm_lookup(as, EBPF_MAP_COSTS, FRAME_TASK + 4);
 	asm_ji(as, BPF_JEQ, R0, 0, is_new);
 	asm_imm(as, R1, weight);

@@ -11,6 +11,31 @@ static const uint8_t sizes[9] = { [1] = BPF_B, [2] = BPF_H, [4] = BPF_W, [8] = B
 
 /* --- once per firing ---------------------------------------------------------------------------------- */
 
+void gen_thread_numbers(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t ok;
+
+	if (!g->env->pid_ns) {
+		asm_helper(as, BPF_FUNC_get_current_pid_tgid);
+		asm_st(as, BPF_DW, R10, FRAME_TASK, R0);
+		return;
+	}
+	ok = asm_label(as);
+	asm_imm(as, R1, (int64_t)g->env->ns_dev);
+	asm_imm(as, R2, (int64_t)g->env->ns_ino);
+	asm_mov(as, R3, R10);
+	asm_alui(as, BPF_ADD, R3, FRAME_TASK);
+	asm_imm(as, R4, 8);
+	asm_helper(as, BPF_FUNC_get_ns_current_pid_tgid);
+	asm_ji(as, BPF_JEQ, R0, 0, ok);
+	asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
+	/* The helper knows the tasks of that very namespace alone, and not those of namespaces in it. */
+	if (gen_knows_numbers(g))
+		gen_current_numbers(g);
+	asm_bind(as, ok);
+}
+
 void gen_prologue_values(struct gen *g, uint32_t needs)
 {
 	struct assembler *as = &g->as;
@@ -41,24 +66,8 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 				gen_current_numbers(g);
 		} else if (gen_tp_other_task(g)) {
 			gen_tp_task(g);
-		} else if (g->env->pid_ns) {
-			uint32_t ok = asm_label(as);
-
-			asm_imm(as, R1, (int64_t)g->env->ns_dev);
-			asm_imm(as, R2, (int64_t)g->env->ns_ino);
-			asm_mov(as, R3, R10);
-			asm_alui(as, BPF_ADD, R3, FRAME_TASK);
-			asm_imm(as, R4, 8);
-			asm_helper(as, BPF_FUNC_get_ns_current_pid_tgid);
-			asm_ji(as, BPF_JEQ, R0, 0, ok);
-			asm_sti(as, BPF_DW, R10, FRAME_TASK, 0);
-			/* The helper knows the tasks of that very namespace alone, and not those of namespaces in it. */
-			if (gen_knows_numbers(g))
-				gen_current_numbers(g);
-			asm_bind(as, ok);
 		} else {
-			asm_helper(as, BPF_FUNC_get_current_pid_tgid);
-			asm_st(as, BPF_DW, R10, FRAME_TASK, R0);
+			gen_thread_numbers(g);
 		}
 	}
 }

@@ -145,7 +145,6 @@ static const struct place_ops ops = {
 	.rest = kernel_rest,
 	.costs = kernel_costs,
 	.hook_ns = kernel_hook_ns,
-	.forget_threads = kernel_forget_threads,
 	.disarm = kernel_disarm,
 	.run = run,
 	.out_fd = out_fd,

@@ -105,7 +105,7 @@ static int link_perf_event(struct kernel_place *k, int prog_fd, int event, uint3
 	return keep_link(k, link);
 }
 
-static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site *site, uint32_t pid)
+int kernel_open_site(const struct file *f, uint64_t off, uint64_t sem_off, bool ret, uint32_t tid)
 {
 	struct perf_event_attr attr;
 	char buf[32], link[FILE_LINK_MAX];
@@ -120,14 +120,18 @@ static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
-	attr.config = site->sem_off << 32 | site->ret;	/* format/ref_ctr_offset: config:32-63, retprobe: config:0 */
-	attr.config1 = (uintptr_t)file_link(site->file, link);
-	attr.config2 = site->off;
-	event = (int)syscall(__NR_perf_event_open, &attr, pid ? (int)pid : -1, pid ? -1 : 0, -1,
-			     PERF_FLAG_FD_CLOEXEC);
-	if (event < 0)
-		return -errno;
-	return link_perf_event(k, prog_fd, event, site->probe);
+	attr.config = sem_off << 32 | ret;	/* format/ref_ctr_offset: config:32-63, retprobe: config:0 */
+	attr.config1 = (uintptr_t)file_link(f, link);
+	attr.config2 = off;
+	event = (int)syscall(__NR_perf_event_open, &attr, tid ? (int)tid : -1, tid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return event < 0 ? -errno : event;
+}
+
+static int arm_perf(struct kernel_place *k, int prog_fd, const struct place_site *site, uint32_t pid)
+{
+	int event = kernel_open_site(site->file, site->off, site->sem_off, site->ret, pid);
+
+	return event < 0 ? event : link_perf_event(k, prog_fd, event, site->probe);
 }
 
 static int refused_site(const struct place_site *s, int e, struct strbuf *err)
@@ -416,6 +420,7 @@ int kernel_rest(struct place *place, bool rest, struct strbuf *err)
 	/* What is skipped now was told the first time. */
 	const size_t skipped = k->skipped, changed = k->changed;
 
+	kernel_forget_threads(k);
 	parallel_each(k->narmed, arm_again, &r);
 	k->skipped = skipped;
 	k->changed = changed;

@@ -16,6 +16,7 @@
 #include <bpf/bpf.h>
 #include <linux/perf_event.h>
 
+#include "base/file.h"
 #include "base/now.h"
 #include "bpf/asm.h"
 
@@ -95,12 +96,10 @@ static int load_empty(enum bpf_prog_type type)
 	return bpf_prog_load(type, "dtap_cost", KERNEL_LICENSE, insns, 2, NULL);
 }
 
-static void measure_site(int prog, unsigned int type, const struct where *w, bool ret)
+static void measure_site(int prog, const struct file *f, uint64_t off, bool ret)
 {
-	struct perf_event_attr attr = { .size = sizeof(attr), .type = type, .config = ret,
-					.config1 = (uintptr_t)w->path, .config2 = w->off };
 	uint64_t without = time_of(called);
-	int event = (int)syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC), link;
+	int event = kernel_open_site(f, off, 0, ret, (uint32_t)gettid()), link;
 
 	if (event < 0)
 		return;
@@ -115,15 +114,16 @@ static void measure_site(int prog, unsigned int type, const struct where *w, boo
 static void measure_sites(void)
 {
 	struct where w = { .addr = (uintptr_t)called };
-	char buf[32];
+	struct file *f = NULL;
 	int prog = load_empty(BPF_PROG_TYPE_KPROBE);
 
 	if (prog < 0)
 		return;
-	if (dl_iterate_phdr(find, &w) && !kernel_setting("/sys/bus/event_source/devices/uprobe/type", buf, sizeof(buf))) {
-		measure_site(prog, (unsigned int)strtoul(buf, NULL, 10), &w, false);
-		measure_site(prog, (unsigned int)strtoul(buf, NULL, 10), &w, true);
+	if (dl_iterate_phdr(find, &w) && !file_open_link(w.path, w.path, &f, NULL)) {
+		measure_site(prog, f, w.off, false);
+		measure_site(prog, f, w.off, true);
 	}
+	file_close(f);
 	close(prog);
 }
 
@@ -160,7 +160,7 @@ uint32_t kernel_hook_ns(const struct place *place, enum place_hook hook)
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 struct read_costs {
-	struct kernel_place *k;
+	struct place *place;
 	void (*each)(void *ctx, const struct place_cost *cost);
 	void *ctx;
 };
@@ -175,7 +175,7 @@ static void read_cost(void *ctx, const void *key, const void *value, unsigned in
 	(void)ncpus;
 	memcpy(&told.pid, key, sizeof(told.pid));
 	memcpy(&cost, value, sizeof(cost));
-	if (bpf_map_delete_elem(r->k->map_fds[EBPF_MAP_COSTS], key))
+	if (kernel_map_delete(r->place, EBPF_MAP_COSTS, key))
 		return;
 	told.events = cost.events;
 	told.spent_ns = cost.spent_ns;
@@ -184,7 +184,7 @@ static void read_cost(void *ctx, const void *key, const void *value, unsigned in
 
 void kernel_costs(struct place *place, void (*each)(void *ctx, const struct place_cost *cost), void *ctx)
 {
-	struct read_costs r = { kernel_of(place), each, ctx };
+	struct read_costs r = { place, each, ctx };
 
 	kernel_map_each(place, EBPF_MAP_COSTS, read_cost, &r);
 }

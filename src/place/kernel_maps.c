@@ -179,13 +179,10 @@ int kernel_map_delete(struct place *place, uint32_t map, const void *key)
 	return e;
 }
 
-/* Of all threads: where one process rests, all do. */
-void kernel_forget_threads(struct place *place, uint32_t pid)
+void kernel_forget_threads(struct kernel_place *k)
 {
-	struct kernel_place *k = kernel_of(place);
 	void *key = NULL, *p;
 
-	(void)pid;
 	for (uint32_t map = 0; map < k->unit->nmaps; map++) {
 		if (k->map_fds[map] < 0 || !layout_is_thread_map(k->unit, map))
 			continue;

@@ -108,7 +108,9 @@ int kernel_map_each(struct place *place, uint32_t map,
 int kernel_map_write(struct place *place, uint32_t map, size_t off, const void *bytes, size_t n);
 int kernel_map_set(struct place *place, uint32_t map, const void *key, const void *value);
 int kernel_map_delete(struct place *place, uint32_t map, const void *key);
-void kernel_forget_threads(struct place *place, uint32_t pid);
+
+/* Forget what programs keep for threads. */
+void kernel_forget_threads(struct kernel_place *k);
 
 /* --- kernel_load.c --- */
 
@@ -128,6 +130,12 @@ int kernel_arm_event(struct place *place, int prog, const struct ebpf_event *eve
 int kernel_arm_tracepoint(struct place *place, int prog, const char *name, struct strbuf *err);
 void kernel_disarm(struct place *place);
 int kernel_rest(struct place *place, bool rest, struct strbuf *err);
+
+/*
+ * Open a perf event, disabled, at offset @off of @f, for thread @tid or (0) for all processes.  Its descriptor or a negative
+ * errno.
+ */
+int kernel_open_site(const struct file *f, uint64_t off, uint64_t sem_off, bool ret, uint32_t tid);
 
 /* Forget what was armed. */
 void kernel_forget_armed(struct kernel_place *k);

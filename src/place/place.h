@@ -170,12 +170,12 @@ struct place_ops {
 	uint32_t (*hook_ns)(const struct place *p, enum place_hook hook);
 
 	/*
-	 * Disarm everything, for the time being: what is armed meanwhile waits.  Or (@rest false) arm it again, except what is
-	 * gone; @err has the first other reason why something was not armed.
+	 * Disarm everything, for the time being: what is armed meanwhile waits.  Or (@rest false) forget what programs keep for
+	 * threads and arm it again, except what is gone; @err has the first other reason why something was not armed.
 	 */
 	int (*rest)(struct place *p, bool rest, struct strbuf *err);
 
-	/* Forget what programs keep for the threads of process @pid (0: of all): self-> variables, arrays by thread. */
+	/* Forget what programs keep for the threads of process @pid: self-> variables, arrays by thread. */
 	void (*forget_threads)(struct place *p, uint32_t pid);
 
 	/* Has process @pid mapped the memory in which programs run?  Only such processes need data about them there. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "place/named.h"
 #include "place/segment.h"
@@ -636,13 +636,6 @@ static uint32_t flags_of(const struct ebpf_unit *unit)
 	       (unit->maps[EBPF_MAP_PYTHONS].type != BPF_MAP_TYPE_UNSPEC ? ABI_SEGMENT_PYTHON : 0);
 }
 
-static bool is_limited(void)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
-}
-
 bool target_place_runs_later(const struct ebpf_unit *unit)
 {
 	return !(flags_of(unit) & SHM_NOW);
@@ -673,7 +666,7 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 		strbuf_printf(err, "cannot make the memory to be shared with the target: %s", e == -E2BIG ?
 			      "it would be too large; lower aggsize, dynvarsize or bufsize" : e == -ENFILE ?
 			      "the script has too many arrays and aggregations; the kernel has room: -x place=kernel" :
-			      e == -ENOMEM && is_limited() ?
+			      e == -ENOMEM && proc_is_limited(0) ?
 			      "this process's address space is too limited; raise ulimit -v, or lower aggsize, dynvarsize or bufsize" :
 			      strerror(-e));
 		free_place(&t->place);

@@ -11,7 +11,7 @@
 
 enum { PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 60000, SOON_MS = 10000 };
 
-/* A process that has cost nothing is looked at as rarely: a script about the kernel has all of a machine. */
+/* Processes that have cost nothing since the last look are looked at each second: a script about the kernel has all of a machine. */
 enum { IDLE_MS = 1000 };
 
 /* What is recent: sums of it lose half each time that so much CPU time was used. */

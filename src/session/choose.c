@@ -25,8 +25,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "base/proc.h"
 #include "base/strbuf.h"
 #include "place/kernel.h"
 #include "place/target.h"
@@ -40,15 +40,16 @@ static bool is(const struct options *o, enum option_id id, const char *value)
 	return !strcmp(o->text[id], value);
 }
 
-/* An option that is for the target place: alone, or because one process can rest there without the others; or NULL. */
-static const char *target_option(const struct options *o)
-{
-	return is(o, OPT_bufpolicy, "wait") ? "bufpolicy=wait" : is(o, OPT_budget, "none") ? NULL : "budget";
-}
-
+/* Programs in the kernel cannot wait. */
 static bool must_wait(const struct options *o)
 {
 	return is(o, OPT_bufpolicy, "wait");
+}
+
+/* An option that asks for the target place, or prefers it, since one process can rest there without the others; or NULL. */
+static const char *target_option(const struct options *o)
+{
+	return must_wait(o) ? "bufpolicy=wait" : is(o, OPT_budget, "none") ? NULL : "budget";
 }
 
 bool session_in_target(const struct options *o)
@@ -103,13 +104,6 @@ static void because(struct place_choice *c, const struct probe *p, const char *w
 	strbuf_puts(&c->why, why);
 }
 
-static bool has_limit(uint32_t pid)
-{
-	struct rlimit limit;
-
-	return !prlimit((pid_t)pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY;
-}
-
 /* Is the target place equivalent for the script? */
 static bool is_alike(struct session *s)
 {
@@ -143,7 +137,7 @@ static bool is_alike(struct session *s)
 			why = "is in another pid namespace";
 		else if (paths && target_other_root((pid_t)p->pid))
 			why = "is in a process with another root directory";
-		else if (has_limit(p->pid))
+		else if (proc_is_limited((pid_t)p->pid))
 			why = "is in a process whose memory is limited (RLIMIT_AS)";
 		if (why) {
 			because(&s->choice, p, why);

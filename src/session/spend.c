@@ -41,7 +41,8 @@ static void keep_cost(void *ctx, const struct place_cost *cost)
 
 	p->sum.events += cost->events;
 	p->sum.spent_ns += cost->spent_ns;
-	if (cost->pid && cost->pid != (uint32_t)getpid() && p->budget && grow_array(&p->costs, &p->costs_cap, p->ncosts, sizeof(*p->costs)))
+	if (cost->pid && cost->pid != (uint32_t)getpid() && p->budget &&
+	    grow_array(&p->costs, &p->costs_cap, p->ncosts, sizeof(*p->costs)))
 		p->costs[p->ncosts++] = *cost;
 }
 
@@ -61,7 +62,6 @@ static void let_all_go_on(struct session *s)
 {
 	struct strbuf err = { 0 };
 
-	s->place->ops->forget_threads(s->place, 0);
 	if (s->place->ops->rest(s->place, false, &err))
 		session_warn(s, "after a rest: %s", strbuf_str(&err));
 	s->spending.all_rest = false;
@@ -87,9 +87,9 @@ static bool advise(void *ctx, const struct budget_advice *a)
 		return false;
 	if (a->rest) {
 		s->losses.nrests++;
-		session_warn(s, "%s %u%s traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
-			     "%.3g %%", s->place->in_target ? "process" : "because of process", a->pid,
-			     s->place->in_target ? " is not" : " nothing is", (unsigned long long)(a->pause_ms / 1000),
+		session_warn(s, "%sprocess %u %s traced for %llu s or longer: that costs %.3g %% of its CPU time, and the budget is "
+			     "%.3g %%", s->place->in_target ? "" : "because of ", a->pid,
+			     s->place->in_target ? "is not" : "nothing is", (unsigned long long)(a->pause_ms / 1000),
 			     100 * a->ratio, 100 * a->share);
 	}
 	if (s->conf.rests)

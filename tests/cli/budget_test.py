@@ -145,9 +145,9 @@ say("done")
 """
 
 KERNEL = {
-    "syscall": ("2%", "syscall::getppid:entry"),
-    "pid": ("2%", "pid$target:libc*:getppid:entry"),
-    "return": ("2%", "pid$target:libc*:getppid:return"),
+    "syscall": ("1%", "syscall::getppid:entry"),
+    "pid": ("1%", "pid$target:libc*:getppid:entry"),
+    "return": ("1%", "pid$target:libc*:getppid:return"),
     "profile": ("0.3%", "profile-4999"),
 }
 WATCH = r""" { @hot = count(); }

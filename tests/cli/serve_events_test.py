@@ -454,7 +454,8 @@ def test_clickhouse(interp, serve, programs, clickhouse, tmp_path, monkeypatch):
         config = tmp_path / f"{host.name}.yaml"
         text = base.replace("8123", str(clickhouse.port))
         text = text.replace("/var/lib/dtap/store", f"{tmp_path}/spool.{host.name}\n    interval: 0.1")
-        text = text.replace("    events: store", "    events: store\n    rule: mine").replace("__main__.*", "slow fails")     # others take a millisecond on a busy machine
+        text = text.replace("    events: store", "    events: store\n    rule: mine")
+        text = text.replace("__main__.*", "slow fails")     # any other can take a millisecond on a busy machine
         config.write_text(f"listen: 127.0.0.1:0\nhost: {host.name}\n"
                           f"rules: {{ mine: {{ environment: {{ RELEASE_TEST: \"{mark}\" }} }} }}\n" + text)
         monkeypatch.setenv("RELEASE_TEST", mark)

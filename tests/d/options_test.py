@@ -60,12 +60,10 @@ def test_nothing_is_printed_before_the_end(policy, tmp_path):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_cpu(dtrace):
+def test_cpu(dtrace, start):
     cpu = max(os.sched_getaffinity(0))
-    busy = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"])      # an idle one has no clock
+    start(["taskset", "-c", cpu, "sh", "-c", "while :; do :; done"])     # an idle one has no clock
     result = dtrace("-q", "-x", f"cpu={cpu}", "-n", "profile-997 { @[cpu] = count(); } tick-200ms { exit(0); }")
-    busy.kill()
-    busy.wait()
     assert result.code == 0 and [row.split()[0] for row in result.out.splitlines() if row] == [str(cpu)], result
 
 
