@@ -33,7 +33,7 @@ static void ask(struct shm_run *r, const struct shm_map *out, const struct abi_p
 static struct abi_ranges *find_ranges(struct shm_run *r, const struct shm_map *out, const struct abi_process_key *key)
 {
 	static const struct abi_ranges none;
-	struct abi_ranges *found = shared_table_find(r->shm->ranges, r->shm->data, key);
+	struct abi_ranges *found = shared_table_find(r->shm->ranges, r->shm->data, key, shm_locker(r));
 
 	if (found)
 		return found->n ? found : NULL;

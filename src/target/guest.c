@@ -474,6 +474,23 @@ uint64_t guest_entry(const struct agents *a, const struct target *t)
 	return ret;
 }
 
+/* Is one of the object's copies in @now that @was does not show?  Loaders map an object first and its code a moment later. */
+static bool is_object_new(const struct agents *a, const struct target *t, const struct target_maps *was,
+			  const struct target_maps *now)
+{
+	const struct target_map *before;
+	size_t i;
+
+	for (i = 0; i < now->n; i++) {
+		if (!is_first(now, i) || !is_object(a, t, &now->v[i]))
+			continue;
+		before = guest_map(was, now->v[i].start);
+		if (!before || !before->is_exec || !same_file(before, &now->v[i]))
+			return true;
+	}
+	return false;
+}
+
 bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now)
 {
 	uint64_t dev, ino;
@@ -493,6 +510,8 @@ bool guest_holds(const struct agents *a, const struct target *t, struct guest *g
 		    was->is_exec != is->is_exec || !same_file(was, is))
 			return false;
 	}
+	if (!g->entry && is_object_new(a, t, &g->maps, now))
+		return false;
 	g->sees_object = sees_object(agents_file_for(a, g->is_musl), t);	/* its user id may have changed */
 	target_maps_fini(&g->maps);
 	g->maps = *now;

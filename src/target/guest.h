@@ -44,7 +44,7 @@ bool guest_is_starting(const struct guest *g);
 
 /*
  * Is @g still true of process @t, whose mappings are @now?  That is so if it runs the same program and the anchors are
- * in the same mappings of the same files.  Then @g takes over @now.
+ * in the same mappings of the same files, and no object has come since.  Then @g takes over @now.
  */
 bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now);
 

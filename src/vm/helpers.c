@@ -148,7 +148,7 @@ HELPER(map_lookup)
 		return (uint64_t)(uintptr_t)find_recent(r, m, pointer(r2));
 	switch (m->kind) {
 	case ABI_MAP_SHARED_HASH:
-		return (uint64_t)(uintptr_t)shared_table_find(m, r->shm->data, pointer(r2));
+		return (uint64_t)(uintptr_t)shared_table_find(m, r->shm->data, pointer(r2), shm_locker(r));
 	case ABI_MAP_SCRATCH:
 	case ABI_MAP_LANE_ARRAY:
 		return (uint64_t)(uintptr_t)(r->lane + m->off);

@@ -447,8 +447,12 @@ static bool has_left(const struct shm_map *m, const struct abi_elem *e, uint32_t
 	       __atomic_load_n(&e->next, __ATOMIC_RELAXED) != next;
 }
 
-/* The live element of @key, or NULL; *link is the word that refers to it. */
-static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const void *key, uint32_t hash, uint32_t **link)
+/*
+ * The live element of @key, or NULL; *link is the word that refers to it.  Without the bucket's lock it may also be that the
+ * chain changes faster than it is followed, which tells nothing: NULL, and *link is NULL.
+ */
+static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const void *key, uint32_t hash, bool is_locked,
+			       uint32_t **link)
 {
 	uint32_t *at = &table_index(m, base)[hash & m->mask];
 
@@ -467,21 +471,26 @@ static struct abi_elem *follow(const struct shm_map *m, uint8_t *base, const voi
 				return e;
 			*link = &e->next;
 			ref = __atomic_load_n(*link, __ATOMIC_ACQUIRE);
-			strayed = has_left(m, e, hash, ref, restart + 1 < RESTARTS);
+			strayed = has_left(m, e, hash, ref, !is_locked || restart + 1 < RESTARTS);
 			if (strayed)
 				break;
 		}
 		if (!strayed)
 			return NULL;
 	}
+	*link = NULL;
 	return NULL;
 }
 
-void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key)
+void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key, uint32_t tid)
 {
-	uint32_t *link;
-	struct abi_elem *e = follow(m, base, key, table_hash(key, m->key_size), &link);
+	uint32_t hash = table_hash(key, m->key_size), *link;
+	struct abi_elem *e = follow(m, base, key, hash, false, &link);
 
+	if (!e && !link && lock(m, base, hash & m->mask, tid)) {
+		e = follow(m, base, key, hash, true, &link);
+		unlock(m, base, hash & m->mask, tid);
+	}
 	return e ? table_value(m, e) : NULL;
 }
 
@@ -542,7 +551,7 @@ int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, co
 		return -EBUSY;
 	do {
 		first = __atomic_load_n(&table_index(m, base)[bucket], __ATOMIC_ACQUIRE);
-		e = follow(m, base, key, hash, &link);
+		e = follow(m, base, key, hash, true, &link);
 		if (e)
 			break;
 		if (!made) {
@@ -600,7 +609,7 @@ int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, ui
 
 	if (!lock(m, base, bucket, tid))
 		return -EBUSY;
-	e = follow(m, base, key, hash, &link);
+	e = follow(m, base, key, hash, true, &link);
 	if (e) {
 		ref = (uint32_t)(((uint8_t *)e - (base + m->off + m->elems_off)) / m->stride) + 1;
 		deleted = change_state(e, ABI_ELEM_LIVE, ABI_ELEM_FREE);

@@ -47,8 +47,11 @@ void lane_table_repair(const struct shm_map *m, uint8_t *lane);
 
 /* --- shared: @base is the data, @tid the calling thread --- */
 
-/* Like those of a lane.  A put or del that finds the bucket's lock held by a dead thread takes it over. */
-void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key);
+/*
+ * Like those of a lane.  A put or del that finds the bucket's lock held by a dead thread takes it over; a find takes the lock
+ * only where others change the chain faster than it is followed.
+ */
+void *shared_table_find(const struct shm_map *m, uint8_t *base, const void *key, uint32_t tid);
 int shared_table_put(const struct shm_map *m, uint8_t *base, const void *key, const void *value, uint64_t flags,
 		     uint32_t tid);
 int shared_table_del(const struct shm_map *m, uint8_t *base, const void *key, uint32_t tid);

@@ -4,6 +4,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -38,8 +39,6 @@ def check_counts(text):
     assert [n for _, n in re.findall(r"^(\d+) (\d+)$", text, re.M)] == ["500"] * 4, text
 
 
-# Alone: a tracer of all Pythons that comes while -c's agent is being loaded brings musl's beside it, and both count.
-@pytest.mark.alone
 @pytest.mark.needs_bpf
 @pytest.mark.parametrize("place", ["kernel", "target"])
 def test_from_the_start(place, tmp_path):
@@ -47,6 +46,30 @@ def test_from_the_start(place, tmp_path):
     result = harness.dtrace("-x", f"place={place}", "-x", "agent=always", "-qn", SCRIPT, "-c", f"{PYTHON} -S {tmp_path}/program.py")
     assert result.code == 0, result
     check_counts(result.out)
+
+
+@pytest.mark.needs_root
+def test_from_the_start_beside_others(tmp_path):
+    """Tracers of all Pythons come while -c's agent is being loaded, and do not bring a second one, which would count as well."""
+    (tmp_path / "program.py").write_text(PROGRAM.replace("WAITS", "False"))
+    is_over = threading.Event()
+
+    def others():
+        while not is_over.is_set():
+            harness.dtrace("-x", "place=target", "-qn", "python*:::function-entry { @ = count(); } tick-300ms { exit(0); }")
+
+    tracers = [threading.Thread(target=others) for _ in range(2)]
+    for tracer in tracers:
+        tracer.start()
+    try:
+        for _ in range(12):
+            result = harness.dtrace("-x", "place=target", "-x", "agent=always", "-qn", SCRIPT, "-c", f"{PYTHON} -S {tmp_path}/program.py")
+            assert result.code == 0, result
+            check_counts(result.out)
+    finally:
+        is_over.set()
+        for tracer in tracers:
+            tracer.join()
 
 
 @pytest.mark.needs_bpf

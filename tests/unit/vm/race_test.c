@@ -168,7 +168,7 @@ static void *change_shared(void *ctx)
 			if (err && err != -ENOENT)
 				wrong(a);
 		} else {
-			shared_table_find(m, a->seg.data, key);
+			shared_table_find(m, a->seg.data, key, tid);
 		}
 	}
 	done(a);
@@ -212,7 +212,7 @@ static void *find_steady(void *ctx)
 
 	chained_key(m, 0, key);
 	while (__atomic_load_n(&a->writing, __ATOMIC_ACQUIRE) > 1)
-		if (!shared_table_find(m, a->seg.data, key))
+		if (!shared_table_find(m, a->seg.data, key, own_tid()))
 			wrong(a);
 	done(a);
 	return NULL;

@@ -83,7 +83,7 @@ static unsigned int walk(const struct shm_map *m, uint8_t *base, bool shared)
 
 	for (uint64_t from = 0; table_next(m, base, from, &e); from = e.number + 1) {
 		const void *key = (const void *)(uintptr_t)e.key;
-		void *found = shared ? shared_table_find(m, base, key) : lane_table_find(m, base, key);
+		void *found = shared ? shared_table_find(m, base, key, 1) : lane_table_find(m, base, key);
 
 		assert_true(e.number >= from);
 		assert_ptr_equal(found, (void *)(uintptr_t)e.value);
@@ -142,7 +142,7 @@ static void against_model(struct fixture *f, bool shared, struct shm_run *helper
 			live -= !!model[k];
 			model[k] = 0;
 		}
-		p = shared ? shared_table_find(m, base, key) :
+		p = shared ? shared_table_find(m, base, key, 1) :
 		    helpers ? (uint64_t *)(uintptr_t)help(helpers, BPF_FUNC_map_lookup_elem, m, key, NULL, 0) :
 			      lane_table_find(m, base, key);
 		assert_true(model[k] ? p && *p == model[k] : !p);
@@ -399,10 +399,10 @@ static void shared_by_processes(void **state)
 			uint64_t *p;
 
 			make_key(key, k % SEG_ENTRIES);
-			p = shared_table_find(m, f->seg.data, key);
+			p = shared_table_find(m, f->seg.data, key, (uint32_t)getpid());
 			if (!p) {
 				shared_table_put(m, f->seg.data, key, &zero, BPF_NOEXIST, (uint32_t)getpid());
-				p = shared_table_find(m, f->seg.data, key);
+				p = shared_table_find(m, f->seg.data, key, (uint32_t)getpid());
 			}
 			__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 		}
@@ -478,7 +478,7 @@ static void killed_writers(void **state)
 		shm_run_fini(&r);
 		assert_int_equal(shared_table_put(shared, f->seg.data, key, &v, BPF_ANY, 1), 0);
 		assert_int_equal(shared_table_del(shared, f->seg.data, key, 1), 0);
-		assert_null(shared_table_find(shared, f->seg.data, key));
+		assert_null(shared_table_find(shared, f->seg.data, key, 1));
 	}
 }
 
@@ -502,7 +502,7 @@ static void scribbled(void **state)
 
 				memset(f->seg.data + m->off + m->locks_off, 0, shared ? ((size_t)m->mask + 1) * 4 : 0);
 				if (shared) {
-					shared_table_find(m, base, key);
+					shared_table_find(m, base, key, 1);
 					shared_table_put(m, base, key, &v, BPF_ANY, 1);
 					shared_table_del(m, base, key, 1);
 				} else {
