@@ -303,10 +303,6 @@ bool check_tracemem(struct check *c, struct d_node *call)
 	const struct d_node *n = call->args[0];
 	int64_t bytes;
 
-	if (call->nargs > 3) {
-		check_error(c, call->pos, "D_TRACEMEM_PROTO", "tracemem( ) prototype mismatch: expected 2 or 3 args");
-		return false;
-	}
 	if (!node_is_int(n) && !type_is_ptr(n->type) && !type_is_array(n->type)) {
 		check_error(c, n->pos, "D_TRACEMEM_ADDR", "tracemem( ) argument #1 is incompatible with prototype:\n"
 			    "\tprototype: pointer or integer\n\t argument: %s", check_text(c, n));
@@ -320,11 +316,6 @@ bool check_tracemem(struct check *c, struct d_node *call)
 	if (bytes > most) {
 		check_unsupported(c, call->args[1]->pos, arena_printf(c->arena, "tracemem( ) of more than %lld bytes",
 				  (long long)most), "use several of them, in several clauses");
-		return false;
-	}
-	if (call->nargs > 2 && !node_is_int(call->args[2])) {
-		check_error(c, call->args[2]->pos, "D_TRACEMEM_DYNSIZE", "tracemem( ) argument #3 is incompatible with "
-			    "prototype:\n\tprototype: integer\n\t argument: %s", check_text(c, call->args[2]));
 		return false;
 	}
 	return true;
@@ -401,14 +392,8 @@ bool check_stack(struct check *c, struct d_node *call)
 	const char *func = call->base->name;
 	int whose = call->ident->action->what;
 	bool user = whose != STACK_KERNEL;
-	size_t most = whose == STACK_KERNEL ? 1 : 2;
 	int64_t v;
 
-	if (call->nargs > most) {
-		check_error(c, call->pos, user ? "D_USTACK_PROTO" : "D_STACK_PROTO", "%s( ) prototype mismatch: too many "
-			    "arguments", func);
-		return false;
-	}
 	for (size_t i = 0; i < call->nargs; i++) {
 		const struct d_node *n = call->args[i];
 
@@ -491,12 +476,18 @@ bool check_symbol(struct check *c, struct d_node *call)
 /* --- aggregations ------------------------------------------------------------------------------------ */
 
 /* Argument @i must be an aggregation. */
-static bool check_agg_arg(struct check *c, const struct d_node *call, size_t i, const char *tag)
+static bool check_agg_arg(struct check *c, const struct d_node *call, size_t i, const char *tag, const char *unknown)
 {
 	const struct d_node *n = call->args[i];
 
-	if (n->kind == D_AGG)
+	if (n->kind == D_AGG && n->ident->fn)
 		return true;
+	if (n->kind == D_AGG) {
+		c->unknown++;
+		check_error(c, n->pos, unknown, "undefined aggregation: @%s", n->name);
+		diag_hint(c->diag, "an aggregation must be assigned before the text that uses it");
+		return false;
+	}
 	check_error(c, n->pos, tag, "%s( ) argument #%zu is incompatible with prototype:\n"
 		    "\tprototype: aggregation\n\t argument: %s", call->base->name, i + 1, check_text(c, n));
 	if (node_is_agg(n))
@@ -505,18 +496,17 @@ static bool check_agg_arg(struct check *c, const struct d_node *call, size_t i, 
 }
 
 /*
- * clear(@a), trunc(@a, [n]), normalize(@a, n), denormalize(@a).  One row each, with the tags for no
- * aggregation and for a wrong second argument.
+ * clear(@a), trunc(@a, [n]), normalize(@a, n), denormalize(@a).  One row each, with the tags for what is no aggregation and
+ * for one that nothing was assigned to.
  */
 static const struct aggact {
 	enum ir_act_kind kind;
-	size_t least, most;
-	const char *tags[2];
+	const char *tag, *unknown;
 } aggacts[] = {
-	{ IR_ACT_CLEAR, 1, 1, { "D_CLEAR_AGGARG", NULL } },
-	{ IR_ACT_DENORMALIZE, 1, 1, { "D_NORMALIZE_AGGARG", NULL } },
-	{ IR_ACT_NORMALIZE, 2, 2, { "D_NORMALIZE_AGGARG", "D_NORMALIZE_SCALAR" } },
-	{ IR_ACT_TRUNC, 1, 2, { "D_TRUNC_AGGARG", "D_TRUNC_SCALAR" } },
+	{ IR_ACT_CLEAR, "D_CLEAR_AGGARG", "D_CLEAR_AGGBAD" },
+	{ IR_ACT_DENORMALIZE, "D_NORMALIZE_AGGARG", "D_NORMALIZE_AGGBAD" },
+	{ IR_ACT_NORMALIZE, "D_NORMALIZE_AGGARG", "D_NORMALIZE_AGGBAD" },
+	{ IR_ACT_TRUNC, "D_TRUNC_AGGARG", "D_TRUNC_AGGBAD" },
 };
 
 bool check_aggact(struct check *c, struct d_node *call)
@@ -525,21 +515,7 @@ bool check_aggact(struct check *c, struct d_node *call)
 
 	while ((int)a->kind != call->ident->action->what)
 		a++;
-	if (call->nargs < a->least || call->nargs > a->most) {
-		bool few = call->nargs < a->least;
-
-		check_error(c, call->pos, "D_PROTO_LEN", "%s( ) prototype mismatch: %zu args passed, %s%zu expected",
-			    call->base->name, call->nargs, a->least == a->most ? "" : few ? "at least " : "no more than ",
-			    few ? a->least : a->most);
-		return false;
-	}
-	if (!check_agg_arg(c, call, 0, a->tags[0]))
-		return false;
-	if (call->nargs == 2 && !node_is_scalar(call->args[1])) {
-		check_error(c, call->args[1]->pos, a->tags[1], "%s( ) argument #2 must be of scalar type", call->base->name);
-		return false;
-	}
-	return true;
+	return check_agg_arg(c, call, 0, a->tag, a->unknown);
 }
 
 /* Aggregations printed together have keys of the same types. */
@@ -580,7 +556,7 @@ bool check_printa(struct check *c, struct d_node *call)
 		return false;
 	}
 	for (size_t i = first; i < call->nargs; i++)
-		if (!check_agg_arg(c, call, i, "D_PRINTA_AGGARG") ||
+		if (!check_agg_arg(c, call, i, "D_PRINTA_AGGARG", "D_PRINTA_AGGBAD") ||
 		    (i > first && !same_keys(c, call->args[first], call->args[i])))
 			return false;
 	if (has_fmt) {

@@ -860,6 +860,7 @@ static const struct type *check_offsetof(struct check *c, struct d_node *n)
 	return c->t_size;
 }
 
+/* Only actions take an aggregation, and report one that nothing was assigned to. */
 static const struct type *check_agg_ref(struct check *c, struct d_node *n)
 {
 	const struct d_node *name = check_agg_name(c, n);
@@ -868,13 +869,7 @@ static const struct type *check_agg_ref(struct check *c, struct d_node *n)
 	if (!name)
 		return NULL;
 	id = ident_find(c, SPACE_AGG, name->name);
-	if (!id || !id->fn) {
-		c->unknown++;
-		check_error(c, n->pos, "D_IDENT_UNDEF", "failed to resolve @%s: Unknown variable name", name->name);
-		diag_hint(c->diag, "an aggregation must be assigned before the text that uses it");
-		return NULL;
-	}
-	n->ident = id;
+	n->ident = id ? id : ident_new(c, ID_AGG, SPACE_AGG, name->name, name->pos);
 	return &check_agg_type;
 }
 

@@ -1,4 +1,4 @@
 BEGIN
 {
-	trace(@nosuch);	/* error: D_IDENT_UNDEF */
+	trace(@nosuch);	/* error: D_TRACE_DYN */
 }

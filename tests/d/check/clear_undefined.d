@@ -1,4 +1,4 @@
 BEGIN
 {
-	clear(@nosuch);	/* error: D_IDENT_UNDEF */
+	clear(@nosuch);	/* error: D_CLEAR_AGGBAD */
 }

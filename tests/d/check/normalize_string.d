@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	normalize(@a, "x");	/* error: D_NORMALIZE_SCALAR */
+	normalize(@a, "x");	/* error: D_PROTO_ARG */
 }

@@ -1,4 +1,4 @@
 BEGIN
 {
-	normalize(@nosuch, 2);	/* error: D_IDENT_UNDEF */
+	normalize(@nosuch, 2);	/* error: D_NORMALIZE_AGGBAD */
 }

@@ -1,4 +1,4 @@
 BEGIN
 {
-	printa(@nosuch);	/* error: D_IDENT_UNDEF */
+	printa(@nosuch);	/* error: D_PRINTA_AGGBAD */
 }

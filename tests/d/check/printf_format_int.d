@@ -1,4 +1,4 @@
 BEGIN
 {
-	printf(1);	/* error: D_PRINTF_ARG_FMT */
+	printf(1);	/* error: D_PROTO_ARG */
 }

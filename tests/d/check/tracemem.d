@@ -15,12 +15,12 @@ BEGIN
 
 BEGIN
 {
-	tracemem(arg0, 16, "x");	/* error: D_TRACEMEM_DYNSIZE */
+	tracemem(arg0, 16, "x");	/* error: D_PROTO_ARG */
 }
 
 BEGIN
 {
-	tracemem(arg0, 16, 1, 2);	/* error: D_TRACEMEM_PROTO */
+	tracemem(arg0, 16, 1, 2);	/* error: D_PROTO_LEN */
 }
 
 BEGIN

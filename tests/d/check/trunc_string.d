@@ -1,5 +1,5 @@
 BEGIN
 {
 	@a = count();
-	trunc(@a, "x");	/* error: D_TRUNC_SCALAR */
+	trunc(@a, "x");	/* error: D_PROTO_ARG */
 }

@@ -1,4 +1,4 @@
 BEGIN
 {
-	trunc(@nosuch);	/* error: D_IDENT_UNDEF */
+	trunc(@nosuch);	/* error: D_TRUNC_AGGBAD */
 }

@@ -1,2 +1,2 @@
 BEGIN { @a = count(); printa(@a); printa("%@d\n", @a); printa("%@d %@d\n", @a, @b); }
-/* @@then: \[D_IDENT_UNDEF\] */
+/* @@then: \[D_PRINTA_AGGBAD\] */
