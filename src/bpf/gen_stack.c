@@ -89,7 +89,19 @@ static void read_stack(struct gen *g, bool user, uint32_t frames)
 	asm_st(&g->as, BPF_DW, R10, FRAME_POS, R0);
 }
 
-/* FRAME_TMP2 = the hash of the up to @frames addresses.  Mixing: a multiplication and a shift for each. */
+/* R0 = R0, mixed by a multiplication with R3 and a shift; R2 is lost. */
+static void mix(struct assembler *as)
+{
+	asm_alu(as, BPF_MUL, R0, R3);
+	asm_mov(as, R2, R0);
+	asm_alui(as, BPF_RSH, R2, 32);
+	asm_alu(as, BPF_XOR, R0, R2);
+}
+
+/*
+ * FRAME_TMP2 = the hash of the up to @frames addresses.  The process is mixed before the first of them: processes that were
+ * forked from one have the same addresses, and neighbouring numbers.
+ */
 static void hash(struct gen *g, bool user, uint32_t frames)
 {
 	struct assembler *as = &g->as;
@@ -105,15 +117,13 @@ static void hash(struct gen *g, bool user, uint32_t frames)
 	if (user) {
 		asm_ld(as, BPF_W, R0, R10, FRAME_TASK + 4);
 		asm_alui(as, BPF_ADD, R0, 2);
+		mix(as);
 	}
 	for (uint32_t k = 0; k < frames; k++) {
 		asm_ji(as, BPF_JLE, R1, (int32_t)(8 * k), done);
 		asm_ld(as, BPF_DW, R2, R9, addrs + 8 * (int)k);
 		asm_alu(as, BPF_XOR, R0, R2);
-		asm_alu(as, BPF_MUL, R0, R3);
-		asm_mov(as, R2, R0);
-		asm_alui(as, BPF_RSH, R2, 32);
-		asm_alu(as, BPF_XOR, R0, R2);
+		mix(as);
 	}
 	asm_bind(as, done);
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);

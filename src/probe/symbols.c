@@ -9,6 +9,7 @@
 #include "elf/debug.h"
 #include "elf/ksyms.h"
 #include "elf/obj.h"
+#include "probe/maplog.h"
 #include "probe/procs.h"
 #include "probe/symbols_priv.h"
 
@@ -29,6 +30,7 @@ void symbols_free(struct symbols *s)
 	for (struct process *p = s->processes; p; p = p->next)
 		free(p->v);
 	ksyms_free(s->ksyms);
+	maplog_close(s->log);
 	for (struct object *f = s->objects; f; f = f->next)
 		obj_close(f->obj);
 	arena_free(s->arena);
@@ -83,6 +85,14 @@ static int add_mapping(void *ctx, const struct procs_map *map)
 	return 0;
 }
 
+static void replace_mappings(struct process *p, const struct process *new)
+{
+	free(p->v);
+	p->v = new->v;
+	p->n = new->n;
+	p->cap = new->cap;
+}
+
 /* False: the process has ended; what was known is kept. */
 bool symbols_look(struct symbols *s, struct process *p)
 {
@@ -93,10 +103,7 @@ bool symbols_look(struct symbols *s, struct process *p)
 		free(new.v);
 		return false;
 	}
-	free(p->v);
-	p->v = new.v;
-	p->n = new.n;
-	p->cap = new.cap;
+	replace_mappings(p, &new);
 	return true;
 }
 
@@ -112,6 +119,69 @@ struct process *symbols_process(struct symbols *s, uint32_t pid)
 	p->next = s->processes;
 	s->processes = p;
 	return p;
+}
+
+int symbols_follow(struct symbols *s)
+{
+	s->log = maplog_open();
+	return s->log ? maplog_fd(s->log) : -1;
+}
+
+void symbols_followed(struct symbols *s)
+{
+	maplog_read(s->log);
+}
+
+static void add_known(struct looking *l, const struct process *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->n && !err; i++) {
+		const struct mapping *m = &p->v[i];
+		const struct procs_map map = { p->pid, m->start, m->end, m->off, m->object->dev, m->object->ino, m->object->path };
+
+		err = add_mapping(l, &map);
+	}
+}
+
+/* A process that has only been forked has what its parent had, which may be older than the log. */
+static void add_parents(struct symbols *s, struct looking *l)
+{
+	uint32_t pid = maplog_parent(s->log, l->p->pid);
+	struct process *parent;
+
+	if (!pid)
+		return;
+	parent = symbols_process(s, pid);
+	symbols_look(s, parent);
+	add_known(l, parent);
+}
+
+/* Take the mappings of a process that has ended from the log. */
+static void recall(struct symbols *s, struct process *p)
+{
+	struct process new = { .pid = p->pid };
+	struct looking l = { s, &new };
+
+	maplog_each(s->log, p->pid, add_mapping, &l);
+	add_parents(s, &l);
+	add_known(&l, p);
+	replace_mappings(p, &new);
+}
+
+/* Has the process become another one, or another program?  Its mappings are not true any more then. */
+static void check_life(struct symbols *s, struct process *p, uint64_t stack)
+{
+	uint64_t life;
+
+	if (!s->log || p->asked == stack)
+		return;
+	p->asked = stack;
+	maplog_read(s->log);
+	life = maplog_life(s->log, p->pid);
+	if (life != p->life)
+		p->n = 0;
+	p->life = life;
 }
 
 void symbols_watch(struct symbols *s, uint32_t pid)
@@ -170,14 +240,17 @@ static void set_module(const struct mapping *m, struct symbol *ret)
 void symbols_user(struct symbols *s, uint32_t pid, uint64_t stack, struct symbol *ret)
 {
 	struct process *p = symbols_process(s, pid);
-	const struct mapping *m = find_mapping(p, ret->addr);
+	const struct mapping *m;
 	struct obj_func found;
 	uint64_t addr;
 	bool known;
 
+	check_life(s, p, stack);
+	m = find_mapping(p, ret->addr);
 	if (!m && p->looked != stack) {		/* once for a stack */
 		p->looked = stack;
-		symbols_look(s, p);
+		if (!symbols_look(s, p) && s->log)
+			recall(s, p);
 		m = find_mapping(p, ret->addr);
 	}
 	known = m ? find_func(m, ret->addr, &addr, &found) : find_data(p, ret->addr, &m, &addr, &found);

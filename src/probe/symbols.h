@@ -1,8 +1,8 @@
 /*
  * Names for addresses: file, function and line in a process; functions of the kernel.
  *
- * Mappings come from /proc, functions from the mapped files, those of the kernel from /proc/kallsyms.  What was found
- * is kept after the process has ended.
+ * Mappings come from /proc, or the kernel's log where a process has ended before they were read (maplog.h); functions from
+ * the mapped files, those of the kernel from /proc/kallsyms.  What was found is kept after the process has ended.
  */
 #ifndef DTAP_PROBE_SYMBOLS_H
 #define DTAP_PROBE_SYMBOLS_H
@@ -25,6 +25,13 @@ struct symbol {
 
 struct symbols *symbols_new(void);	/* NULL: out of memory */
 void symbols_free(struct symbols *s);	/* accepts NULL */
+
+/*
+ * Follow what all processes map from now on, so that also addresses in those that have ended by now get names.  If the kernel
+ * refuses, all stays as without.  A descriptor that becomes readable when symbols_followed() is to be called, or -1.
+ */
+int symbols_follow(struct symbols *s);
+void symbols_followed(struct symbols *s);
 
 /* Read the current mappings of process @pid. */
 void symbols_watch(struct symbols *s, uint32_t pid);

@@ -9,6 +9,7 @@
 
 struct arena;
 struct ksyms;
+struct maplog;
 struct procs_map;
 
 /* A file that was mapped somewhere. */
@@ -33,6 +34,7 @@ struct process {
 	struct mapping *v;	/* on the heap */
 	size_t n, cap;
 	uint64_t looked;	/* number of the stack for which its mappings were last read */
+	uint64_t asked, life;	/* number of the stack for which the log was last asked which program this is, and its answer */
 	size_t nunwound;	/* mappings sent to programs */
 	unsigned int in_vain;	/* requests of programs that found nothing new */
 };
@@ -43,6 +45,7 @@ struct symbols {
 	struct process *processes;
 	struct object *objects;
 	struct ksyms *ksyms;		/* NULL: not read yet */
+	struct maplog *log;		/* NULL: not followed */
 };
 
 struct process *symbols_process(struct symbols *s, uint32_t pid);

@@ -312,6 +312,12 @@ static int add_signals(struct session *s)
 	return 0;
 }
 
+static void log_ready(struct session *s, struct source_fd *src)
+{
+	(void)src;
+	session_followed(s);
+}
+
 int session_add_sources(struct session *s)
 {
 	int fd = s->place->ops->out_fd(s->place), e;
@@ -321,6 +327,8 @@ int session_add_sources(struct session *s)
 	if (fd >= 0 && !add_source(s, fd, false, EPOLLIN | EPOLLET, buffer_ready))
 		return -errno;
 	e = s->conf.keep_signals ? 0 : add_signals(s);
+	if (!e && s->known.log_fd >= 0 && !add_source(s, s->known.log_fd, false, EPOLLIN, log_ready))
+		e = -errno;
 	if (!e)
 		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->loop.switcher);
 	if (!e)

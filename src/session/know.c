@@ -134,6 +134,16 @@ void session_know_pid(struct session *s, uint32_t pid)
 	know_process(s, pid);
 }
 
+void session_follow(struct session *s)
+{
+	s->known.log_fd = symbols_follow(s->known.symbols);
+}
+
+void session_followed(struct session *s)
+{
+	symbols_followed(s->known.symbols);
+}
+
 int session_know(struct session *s, struct target *t)
 {
 	if (!s->known.names)

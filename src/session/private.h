@@ -95,6 +95,7 @@ struct known_names {
 	struct symbols *symbols;	/* of addresses, private to know.c; or NULL */
 	struct names *names;		/* the stacks behind numbers; or NULL */
 	unsigned int nasked;		/* requests about processes that were answered with "not yet" */
+	int log_fd;			/* for session_followed(); -1: none */
 };
 
 /* Of buffer.c: records between the place and their actions.  session.c sets policy and max; fire.c reads the length. */
@@ -329,6 +330,13 @@ void session_know_pythons(struct session *s);
 
 /* know.c: handle @rec, a stack, a code object or a request (ABI_REC_CODE to ABI_REC_STACK).  0 or a negative errno. */
 int session_name_record(struct session *s, const struct record *rec);
+
+/*
+ * know.c, for a program with stacks: follow what processes map from now on, so that addresses in those that end at once have
+ * names.  known_names.log_fd becomes readable when session_followed() is to be called.
+ */
+void session_follow(struct session *s);
+void session_followed(struct session *s);
 
 /* The most bytes of held records; then the kernel's buffer fills, and records that do not fit are drops. */
 enum { HELD_MAX_BYTES = 8 << 20 };

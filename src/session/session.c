@@ -190,6 +190,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	s->arena = conf->prog->arena;
 	s->held.max = HELD_MAX_BYTES;
 	s->output.form = &form_text;
+	s->known.log_fd = -1;
 	s->loop.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->loop.epoll < 0) {
 		e = -errno;
@@ -216,6 +217,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct st
 	e = set_place(s, err);
 	if (e)
 		goto fail;
+	if (has_stacks(s))
+		session_follow(s);
 	*ret = s;
 	return 0;
 no_memory:

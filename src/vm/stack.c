@@ -26,10 +26,13 @@ void stack_note_sent(uint64_t *table, uint32_t n, uint64_t number)
 	w[0] = number;
 }
 
-/* Two words at a time, so that one multiplication does not wait for the other. */
-static uint64_t hash_words(const uint64_t *w, uint32_t n, uint64_t hash)
+/*
+ * Two words at a time, so that one multiplication does not wait for the other.  The process is mixed before the first of them:
+ * processes that were forked from one have the same addresses, and neighbouring numbers.
+ */
+static uint64_t hash_words(const uint64_t *w, uint32_t n, uint64_t pid)
 {
-	uint64_t other = n;
+	uint64_t hash = stack_mix(pid, 0), other = n;
 
 	for (; n >= 2; n -= 2, w += 2) {
 		hash = stack_mix(hash, w[0]);

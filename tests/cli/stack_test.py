@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+import harness
+
 pytestmark = pytest.mark.needs_bpf
 
 # The empty assembly keeps calls from becoming jumps.
@@ -171,3 +173,30 @@ def test_below_return_probes(dtrace, program):
     chain = ["chain`leaf", "chain`middle", "chain`outer", "chain`main"]
     short = [chain[0], chain[1], chain[3]]
     assert stacks == [s[k:] for s in (chain, short) for k in range(3 if s is chain else 2)] + [short[2:]], result
+
+
+HASTY = r"""
+#include <unistd.h>
+#define F __attribute__((noinline, noclone))
+F int leaf(int n) { __asm__ volatile("" : : "r"(n)); return n; }
+int main(void) {
+    if (!fork()) _exit(leaf(1) - 1);
+    _exit(leaf(0));
+}
+"""
+
+
+def test_processes_that_end_at_once(dtrace, tmp_path):
+    """
+    They have ended before their stacks are looked at: a program that a shell started, and its child that only forked.  Both
+    have the same addresses, and their pids differ in few bits.
+    """
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if not compiler:
+        pytest.skip("needs a C compiler")
+    subprocess.run([compiler, "-O1", "-fno-omit-frame-pointer", "-x", "c", "-", "-o", tmp_path / "hasty"], input=HASTY, text=True, check=True)
+    (tmp_path / "run.sh").write_text(f"for i in $(seq 80); do {tmp_path}/hasty; done; sleep 0.2\n")
+    script = f'probe process("{tmp_path}/hasty").function("leaf") {{ printf("%s %s\\n", usymname(uaddr()), usymname(ustack(1))) }}'
+    result = harness.run([harness.BUILD / "stap", "-e", script, "-c", f"sh {tmp_path}/run.sh"])
+    assert result.code == 0, result
+    assert result.out == "leaf main\n" * 160, result

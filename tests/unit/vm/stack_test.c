@@ -236,6 +236,34 @@ static void many(void **state)
 	}
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Processes forked from one have the same addresses and neighbouring numbers: no two of their stacks have one number. */
+static void siblings_differ(void **state)
+{
+	enum { N = 64 };
+	static uint64_t numbers[N * N];
+	uint64_t task = f.run.thread.values[SHM_TASK];
+
+	(void)state;
+	for (uint64_t pid = 0; pid < N; pid++) {
+		f.run.thread.values[SHM_TASK] = (1000 + pid) << 32;
+		for (uint64_t k = 0; k < N; k++) {
+			numbers[pid * N + k] = number(ABI_STACK_USER, 1, 0x555500001000 + k);
+			records();
+		}
+	}
+	f.run.thread.values[SHM_TASK] = task;
+	qsort(numbers, N * N, sizeof(numbers[0]), by_number);
+	for (size_t k = 1; k < N * N; k++)
+		assert_true(numbers[k - 1] < numbers[k]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(none, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(as_many_frames_as_there_is_room_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(siblings_differ, setup, teardown),
 		cmocka_unit_test(many),
 	};
 
