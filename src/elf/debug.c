@@ -374,10 +374,18 @@ uint64_t debug_body(struct debug *d, uint64_t entry)
 
 /* --- contents of functions ---------------------------------------------------------------------------- */
 
+/* Whose callees are asked for: those of a function, and of what is inlined in it. */
+struct calls {
+	unsigned int depth;
+	void (*fn)(void *ctx, const struct debug_callee *c);
+	void *ctx;
+};
+
 struct search {
 	void (*inlined)(void *ctx, const char *name, uint64_t pc, const char *file, int line);
 	void (*label)(void *ctx, const struct debug_label *l);
-	const char *copied;	/* only labels in inlined copies of functions that match this pattern; or NULL */
+	const struct calls *calls;
+	const char *copied;	/* only labels and calls in inlined copies of functions that match this pattern; or NULL */
 	struct debug_label in;	/* the function of the labels */
 	void *ctx;
 };
@@ -416,6 +424,25 @@ static const char *declared_at(Dwarf_Die *die, int *line)
 	return file;
 }
 
+static void callees(const struct calls *s, const Dwarf_Die *outer, const struct debug_callee *in, int level);
+
+static void search(const struct search *s, const Dwarf_Die *outer, int depth);
+
+/* An inlined copy of a function whose labels or calls are asked for. */
+static void search_copy(const struct search *s, Dwarf_Die *copy, const char *name, int depth)
+{
+	struct search labels = { .label = s->label, .in.func = name, .ctx = s->ctx };
+	struct debug_callee caller = { .name = name };
+
+	if (s->label) {
+		labels.in.file = declared_at(copy, &labels.in.line);
+		search(&labels, copy, depth);
+	} else {
+		caller.file = declared_at(copy, &caller.line);
+		callees(s->calls, copy, &caller, 0);
+	}
+}
+
 static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 {
 	Dwarf_Die die;
@@ -432,12 +459,8 @@ static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 		case DW_TAG_inlined_subroutine:
 			if (s->label && !s->copied)	/* its labels are another function's */
 				continue;
-			if (s->label && name && !fnmatch(s->copied, name, 0)) {
-				struct search in_copy = { .label = s->label, .in.func = name, .ctx = s->ctx };
-
-				in_copy.in.file = declared_at(&die, &in_copy.in.line);
-				search(&in_copy, &die, depth + 1);
-			}
+			if (s->copied && name && !fnmatch(s->copied, name, 0))
+				search_copy(s, &die, name, depth + 1);
 			if (!s->inlined || !name || !begin_of(&die, &pc))
 				break;
 			file = declared_at(&die, &line);
@@ -520,12 +543,6 @@ static void declared(Dwarf_Die *die, struct debug_callee *c)
 	c->file = declared_at(die, &c->line);
 }
 
-struct calls {
-	unsigned int depth;
-	void (*fn)(void *ctx, const struct debug_callee *c);
-	void *ctx;
-};
-
 /* @outer: the function, an inlined copy or a block in them; @in: the copy that it is or is in, or NULL. */
 static void callees(const struct calls *s, const Dwarf_Die *outer, const struct debug_callee *in, int level)
 {
@@ -582,6 +599,18 @@ void debug_each_callee(struct debug *d, uint64_t entry, unsigned int depth,
 
 	if (debug_find_scopes(d, entry, NULL, &at) && at.func)
 		callees(&s, &at.v[at.func], NULL, 0);
+}
+
+void debug_each_copied_callee(struct debug *d, const char *pattern, unsigned int depth,
+			      void (*fn)(void *ctx, const struct debug_callee *c), void *ctx)
+{
+	const struct calls calls = { depth, fn, ctx };
+	struct search s = { .calls = &calls, .copied = pattern };
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+		search(&s, &unit, 0);
 }
 
 const char *debug_name(struct debug *d, uint64_t entry)

@@ -62,6 +62,10 @@ struct debug_callee {
 void debug_each_callee(struct debug *d, uint64_t entry, unsigned int depth,
 		       void (*fn)(void *ctx, const struct debug_callee *c), void *ctx);
 
+/* The same for each inlined copy of a function whose name matches @pattern: it is the caller of depth 1. */
+void debug_each_copied_callee(struct debug *d, const char *pattern, unsigned int depth,
+			      void (*fn)(void *ctx, const struct debug_callee *c), void *ctx);
+
 /*
  * At @pc: how far the address behind its function's return address is from the stack pointer; false: that is not known, or
  * counts from another register.

@@ -430,6 +430,11 @@ static void consider_inlined(struct points_search *s, struct points_file *f)
 		debug_each_copied_label(debug, s->name, add_label, s);
 		return;
 	}
+	if (debug && s->callee && !s->source) {
+		s->in = f;
+		debug_each_copied_callee(debug, s->name, s->depth, add_callee, s);
+		return;
+	}
 	if (s->statement || s->at_return || s->addr || s->callee || !debug || points_comp(p, "call") || points_comp(p, "exported"))
 		return;
 	s->in = f;

@@ -248,6 +248,30 @@ def test_callees_of_callees(callers, tmp_path):
                               "second work 2"]
 
 
+COPIES = r"""
+int seen;
+__attribute__((noinline)) int called(int n) { __asm__ volatile("" : : "r"(n)); return n; }
+static inline __attribute__((always_inline)) int inner(int n) { seen += n; return n + called(n); }
+static inline __attribute__((always_inline)) int outer(int n) { seen -= n; return inner(n + 10); }
+int main(int argc, char **argv) { return outer(argc) + called(100) + inner(1) + outer(argc + 1) - seen ? 0 : 1; }
+"""
+
+
+def test_callees_of_copies(tmp_path):
+    """
+    A function that exists only in inlined copies: what it calls, and what is inlined in it, from those copies alone.  (clang
+    describes the calls of a copy as those of the function that it is in.)
+    """
+    (tmp_path / "copies.c").write_text(COPIES)
+    subprocess.run(["gcc", "-O2", "-g", tmp_path / "copies.c", "-o", tmp_path / "copies"], check=True)
+    traced, _ = run(tmp_path / "copies", '''probe process("PROGRAM").function("inner").callees { println("inner ", ppfunc()) }
+    probe process("PROGRAM").function("outer").callee("inner") { println("outer ", ppfunc()) }
+    probe process("PROGRAM").function("outer").callees(2) { n[ppfunc()]++ }
+    global n
+    probe end { foreach (name+ in n) println(name, " ", n[name]) }''', tmp_path)
+    assert sorted(traced) == ["called 2", "inner 2"] + ["inner called"] * 3 + ["outer inner"] * 2
+
+
 ALIAS = "int real(int n) { return n + 1; }\nint also(int n) __attribute__((alias(\"real\")));\nint main(void) { return real(1) - 2; }\n"
 
 
