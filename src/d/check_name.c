@@ -42,19 +42,30 @@ struct d_ident *ident_find(struct check *c, enum ident_space space, const char *
 	return ident_known(c, space, name);
 }
 
+static const struct builtin *builtin_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+		if (strcmp(builtins[i].name, name) == 0)
+			return &builtins[i];
+	return NULL;
+}
+
+bool d_is_builtin(const char *name)
+{
+	return builtin_named(name) != NULL;
+}
+
 static struct d_ident *find_builtin(struct check *c, const char *name)
 {
+	const struct builtin *b = builtin_named(name);
 	struct d_ident *id;
 
-	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-		if (strcmp(builtins[i].name, name) != 0)
-			continue;
-		id = ident_new(c, ID_BUILTIN, SPACE_GLOBAL, name, (struct src_pos){ 0 });
-		id->builtin = &builtins[i];
-		id->type = d_parse_type(c->prog, builtins[i].type);
-		return id;
-	}
-	return NULL;
+	if (!b)
+		return NULL;
+	id = ident_new(c, ID_BUILTIN, SPACE_GLOBAL, name, (struct src_pos){ 0 });
+	id->builtin = b;
+	id->type = d_parse_type(c->prog, b->type);
+	return id;
 }
 
 struct d_ident *ident_new(struct check *c, enum d_ident_kind kind, enum ident_space space, const char *name,

@@ -52,6 +52,9 @@ bool d_parse_end(struct d_prog *p);
 /* The C type written in @text ("const char *", "struct foo"), or NULL, which is not reported. */
 const struct type *d_parse_type(struct d_prog *p, const char *text);
 
+/* Is it the name of a variable that every script has (globals.def)?  check_name.c has the table. */
+bool d_is_builtin(const char *name);
+
 /* The value of a constant integer expression (enumerators, sizeof and scalar inlines allowed), or false. */
 bool d_const(const struct d_prog *p, const struct d_node *n, int64_t *ret);
 /* The same, with the value's type in *type. */

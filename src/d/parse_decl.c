@@ -961,6 +961,8 @@ static void declare_typedef(struct parser *p, const struct declarator *d, const 
 {
 	if (is_assoc(d))
 		parse_error(p, d->pos, "D_DECL_DYNOBJ", "an associative array cannot be part of another type");
+	else if (d_is_builtin(d->name))
+		parse_error(p, d->pos, "D_DECL_IDRED", "global variable identifier redeclared: %s", d->name);
 	else if (!type_typedef(p->types, d->name, type))
 		parse_error(p, d->pos, "D_DECL_IDRED", "identifier redeclared: %s", d->name);
 }
@@ -1069,11 +1071,13 @@ bool parse_inline_head(struct parser *p, struct d_inline *inl)
 	inl->name = d.name;
 	inl->assoc = is_assoc(&d);
 	inl->type = apply(p, &d, s.type);
-	if (s.class != TOK_EOF && s.class != KEY_STATIC)
+	if (s.class != TOK_EOF)
 		parse_error(p, s.class_pos, "D_DECL_BADCLASS",
 			    "specified storage class not appropriate for inline declaration");
 	if (type_strip(inl->type)->kind == TYPE_FUNC)
 		parse_error(p, d.pos, "D_DECL_COMBO", "cannot declare inline function: %s", d.name);
+	else if (type_is_array(inl->type) && type_is_complete(inl->type) && !inl->assoc)
+		parse_error(p, d.pos, "D_DECL_ARRNULL", "inline declaration cannot be of scalar array type: %s", d.name);
 	else
 		check_declared(p, inl->type, d.pos, d.name);
 	if (inl->assoc) {

@@ -81,11 +81,35 @@ static void status_ready(struct session *s, struct source_fd *src)
 	}
 }
 
+static int set_period(int fd, int64_t period_ns)
+{
+	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
+	struct itimerspec it = { period, period };
+
+	return timerfd_settime(fd, 0, &it, NULL) ? -errno : 0;
+}
+
+/*
+ * Somebody waits for the first records, so the buffer is looked at after 1 ms, 2 ms, 4 ms ... until that is switchrate.  One that
+ * is slower than QUICK_NS was chosen by the user.
+ */
+enum { FIRST_NS = 1000000, QUICK_NS = 100000000 };
+
+static void slow_down(struct session *s)
+{
+	s->loop.quick_ns *= 2;
+	if (s->loop.quick_ns >= s->opts.v[OPT_switchrate])
+		s->loop.quick_ns = 0;
+	set_period(s->loop.switcher->fd, s->loop.quick_ns ? s->loop.quick_ns : s->opts.v[OPT_switchrate]);
+}
+
 static void switch_ready(struct session *s, struct source_fd *src)
 {
 	uint64_t ticks;
 
 	if (read(src->fd, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+		if (s->loop.quick_ns)
+			slow_down(s);
 		buffer_ready(s, src);
 		if (!s->finish.error)
 			s->finish.error = session_look_again(s);
@@ -251,14 +275,6 @@ int session_watch_fd(struct session *s, int fd, void (*ready)(void *ctx), void *
 
 /* --- timers and signals --------------------------------------------------------------------------------- */
 
-static int set_period(int fd, int64_t period_ns)
-{
-	struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
-	struct itimerspec it = { period, period };
-
-	return timerfd_settime(fd, 0, &it, NULL) ? -errno : 0;
-}
-
 /* Call @ready each @period_ns. */
 static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
 		     void (*ready)(struct session *s, struct source_fd *src), struct source_fd **ret)
@@ -282,6 +298,7 @@ static int add_timer(struct session *s, int64_t period_ns, struct enabled *tick,
 
 void session_set_rates(struct session *s)
 {
+	s->loop.quick_ns = 0;
 	if (s->loop.switcher)
 		set_period(s->loop.switcher->fd, s->opts.v[OPT_switchrate]);
 	if (s->loop.teller)
@@ -331,6 +348,10 @@ int session_add_sources(struct session *s)
 		e = -errno;
 	if (!e)
 		e = add_timer(s, s->opts.v[OPT_switchrate], NULL, switch_ready, &s->loop.switcher);
+	if (!e && s->opts.v[OPT_switchrate] > FIRST_NS && s->opts.v[OPT_switchrate] <= QUICK_NS) {
+		s->loop.quick_ns = FIRST_NS;
+		e = set_period(s->loop.switcher->fd, s->loop.quick_ns);
+	}
 	if (!e)
 		/* Too many skipped handlers may end the session. */
 		e = add_timer(s, s->opts.v[out_dialect(s->conf.out)->counts ? OPT_switchrate : OPT_statusrate], NULL,

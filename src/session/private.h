@@ -113,6 +113,7 @@ struct event_loop {
 	struct source_fd **sources;
 	size_t n, cap;
 	struct source_fd *switcher, *teller;	/* the timers of switchrate and statusrate */
+	int64_t quick_ns;			/* the switcher's period at the start; 0: it is switchrate */
 	struct termios *terminal;		/* what standard input's was like, to set again; or NULL */
 	unsigned int targets;		/* still running */
 };
