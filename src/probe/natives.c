@@ -33,6 +33,10 @@ struct natives *natives_new(struct symbols *s, uint32_t pid)
 		return NULL;
 	n->symbols = s;
 	n->process = symbols_process(s, pid);
+	if (!n->process) {
+		free(n);
+		return NULL;
+	}
 	symbols_look(s, n->process);
 	return n;
 }

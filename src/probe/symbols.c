@@ -13,6 +13,8 @@
 #include "probe/procs.h"
 #include "probe/symbols_priv.h"
 
+enum { ROOM = 1024 };	/* processes, of which all that have not ended are kept */
+
 struct symbols *symbols_new(void)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
@@ -20,15 +22,22 @@ struct symbols *symbols_new(void)
 	if (!s)
 		return NULL;
 	s->arena = arena_new();
+	s->room = ROOM;
 	return s;
 }
 
 void symbols_free(struct symbols *s)
 {
+	struct process *p;
+	size_t pos = 0;
+
 	if (!s)
 		return;
-	for (struct process *p = s->processes; p; p = p->next)
+	while ((p = bytemap_next(&s->processes, &pos))) {
 		free(p->v);
+		free(p);
+	}
+	bytemap_fini(&s->processes);
 	ksyms_free(s->ksyms);
 	maplog_close(s->log);
 	for (struct object *f = s->objects; f; f = f->next)
@@ -107,18 +116,39 @@ bool symbols_look(struct symbols *s, struct process *p)
 	return true;
 }
 
+/* Forget those that have ended. */
+static void forget_ended(struct symbols *s)
+{
+	struct bytemap alive = { 0 };
+	struct process *p;
+	size_t pos = 0;
+
+	while ((p = bytemap_next(&s->processes, &pos))) {
+		if (procs_is_alive(p->pid) && !bytemap_set(&alive, &p->pid, sizeof(p->pid), p))
+			continue;
+		free(p->v);
+		free(p);
+	}
+	bytemap_fini(&s->processes);
+	s->processes = alive;
+	s->room = 2 * alive.n > ROOM ? 2 * alive.n : ROOM;
+}
+
 struct process *symbols_process(struct symbols *s, uint32_t pid)
 {
-	struct process *p;
+	struct process *p = bytemap_get(&s->processes, &pid, sizeof(pid));
 
-	for (p = s->processes; p; p = p->next)
-		if (p->pid == pid)
-			return p;
-	p = arena_new_of(s->arena, struct process);
-	p->pid = pid;
-	p->next = s->processes;
-	s->processes = p;
-	return p;
+	if (p)
+		return p;
+	if (s->processes.n >= s->room)
+		forget_ended(s);
+	p = calloc(1, sizeof(*p));
+	if (p && !bytemap_set(&s->processes, &pid, sizeof(pid), p)) {
+		p->pid = pid;
+		return p;
+	}
+	free(p);
+	return NULL;
 }
 
 int symbols_follow(struct symbols *s)
@@ -148,13 +178,14 @@ static void add_known(struct looking *l, const struct process *p)
 static void add_parents(struct symbols *s, struct looking *l)
 {
 	uint32_t pid = maplog_parent(s->log, l->p->pid);
-	struct process *parent;
+	const struct process *known = pid ? bytemap_get(&s->processes, &pid, sizeof(pid)) : NULL;
+	struct process now = { .pid = pid };
 
-	if (!pid)
-		return;
-	parent = symbols_process(s, pid);
-	symbols_look(s, parent);
-	add_known(l, parent);
+	if (pid && symbols_look(s, &now))
+		add_known(l, &now);
+	else if (known)
+		add_known(l, known);
+	free(now.v);
 }
 
 /* Take the mappings of a process that has ended from the log. */
@@ -186,7 +217,10 @@ static void check_life(struct symbols *s, struct process *p, uint64_t stack)
 
 void symbols_watch(struct symbols *s, uint32_t pid)
 {
-	symbols_look(s, symbols_process(s, pid));
+	struct process *p = symbols_process(s, pid);
+
+	if (p)
+		symbols_look(s, p);
 }
 
 static const struct mapping *find_mapping(const struct process *p, uint64_t addr)
@@ -245,6 +279,8 @@ void symbols_user(struct symbols *s, uint32_t pid, uint64_t stack, struct symbol
 	uint64_t addr;
 	bool known;
 
+	if (!p)
+		return;
 	check_life(s, p, stack);
 	m = find_mapping(p, ret->addr);
 	if (!m && p->looked != stack) {		/* once for a stack */

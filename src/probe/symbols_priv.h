@@ -5,6 +5,7 @@
 #ifndef DTAP_PROBE_SYMBOLS_PRIV_H
 #define DTAP_PROBE_SYMBOLS_PRIV_H
 
+#include "base/bytemap.h"
 #include "probe/symbols.h"
 
 struct arena;
@@ -29,7 +30,6 @@ struct mapping {
 };
 
 struct process {
-	struct process *next;
 	uint32_t pid;
 	struct mapping *v;	/* on the heap */
 	size_t n, cap;
@@ -42,12 +42,17 @@ struct process {
 struct symbols {
 	struct arena *arena;
 	uint32_t npages, nrows;		/* entries of the tables of abi/unwind.h that are in use */
-	struct process *processes;
+	struct bytemap processes;	/* by pid */
+	size_t room;			/* for so many; then those that have ended are forgotten */
 	struct object *objects;
 	struct ksyms *ksyms;		/* NULL: not read yet */
 	struct maplog *log;		/* NULL: not followed */
 };
 
+/*
+ * The process, known or new; NULL: no memory.  It is valid until the next call, which may forget those that have ended: their
+ * stacks have been named by then.
+ */
 struct process *symbols_process(struct symbols *s, uint32_t pid);
 
 /* Read its mappings.  False: it has ended; what was known is kept. */

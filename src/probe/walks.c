@@ -70,7 +70,7 @@ bool walks_is_loading(struct symbols *s, uint32_t pid)
 	const struct obj *o;
 	size_t have = 0;
 
-	if (!symbols_look(s, p) || !p->v[0].object->obj)
+	if (!p || !symbols_look(s, p) || !p->v[0].object->obj)
 		return false;
 	o = p->v[0].object->obj;
 	links = obj_links(p->v[0].object->obj);
@@ -86,7 +86,7 @@ int walks_unwind(struct symbols *s, uint32_t pid, struct abi_ranges *ret,
 	struct process *p = symbols_process(s, pid);
 	uint64_t addr;
 
-	if (!symbols_look(s, p))
+	if (!p || !symbols_look(s, p))
 		return -ESRCH;
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < p->n; i++) {

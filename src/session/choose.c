@@ -170,8 +170,8 @@ static int choose_target(struct session *s, const struct probe *p, struct strbuf
 	because(&s->choice, p, "fires there alone");
 	if (!other)
 		return session_spans(s, err) ? -EINVAL : 0;
-	strbuf_printf(err, "%s:%s:%s:%s fires in the kernel alone, and %s in the traced process alone: make two scripts of it",
-		      other->prov, other->mod, other->func, other->name, strbuf_str(&s->choice.why));
+	strbuf_printf(err, "%s:%s:%s:%s fires in the kernel alone, and %s:%s:%s:%s in the traced process alone: make two scripts of it",
+		      other->prov, other->mod, other->func, other->name, p->prov, p->mod, p->func, p->name);
 	return -EINVAL;
 }
 
