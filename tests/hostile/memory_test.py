@@ -56,7 +56,7 @@ def rows(path, macro):
         yield name, result.strip(), [a.split("|")[0].strip() for a in args.split(",")] if args else []
 
 
-HARMLESS = {"char": "'c'", "size_t": str(SIZE), "int": "2", "int64_t": "2", "void *": f"alloca({SIZE})",
+HARMLESS = {"char": "'c'", "size_t": str(SIZE), "int": "2", "int64_t": "2", "uint64_t": "2", "void *": f"alloca({SIZE})",
             "const char *": '"end"', "uintptr_t": f"{places.SPARE:#x}", "@": "1", "pyobj": "0"}
 
 
@@ -127,8 +127,8 @@ def d_cases():
 
 D_FINDS = ("strchr", "strrchr", "strstr", "strtok")
 
-# Their first argument is a constant or an object: D_MORE has them.
-D_FORMATS = ("print", "printa", "printf", "tracemem", "setopt", "system", "freopen")
+# Their first argument is a constant or an object, and D_MORE has them, or an aggregation.
+D_FORMATS = ("print", "printa", "printf", "tracemem", "setopt", "system", "freopen", "clear", "denormalize", "normalize", "trunc")
 
 # Ways to an address that no table has; strange sizes.
 D_MORE = [
