@@ -39,3 +39,6 @@ def test_what_is_run_is_there(tmp_path):
     words = " ".join(part[2] for part in check_kernels.parts(tmp_path)).replace("'", "")
     named = re.findall(r"tests/[\w./-]+\.(?:py|d|ir)\b", words)
     assert len(set(named)) > 40 and all((harness.TOP / name).exists() for name in named)
+    collect = check_kernels.pytest(tmp_path, check_kernels.TESTS, "--collect-only")
+    done = subprocess.run(["sh", "-c", collect], cwd=harness.TOP, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and f"{len(check_kernels.TESTS)} tests collected" in done.stdout, done.stdout + done.stderr
