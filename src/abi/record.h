@@ -97,6 +97,7 @@ enum {
 	ABI_STACK_NATIVE = 4,	/* in the target place: native frames are requested, too */
 	ABI_STACK_FUNCTIONS = 8,	/* Python frames without position in the function: abi_pyframe.instr is -1 */
 	ABI_STACK_AWAITERS = 16,	/* in the target place: behind the running task's frames those of the tasks that wait for it */
+	ABI_STACK_INSTRUCTIONS = 32,	/* Python frames are shown with abi_pyframe.instr, too */
 };
 #define ABI_STACK_ADDRS(FLAGS) ((FLAGS) >> 8 & 0xff)
 

@@ -313,9 +313,12 @@ void gen_tp_filter(struct gen *g, uint32_t out);
 void gen_tp_arg(struct gen *g, int64_t n);
 /* R1 = the error of the system call that returns, or 0. */
 void gen_tp_errno(struct gen *g);
-/* Is the event about another thread than the running one?  Then FRAME_TASK has it after gen_tp_task. */
+/*
+ * Is the event about another thread than the running one?  Then gen_tp_task_at stores its numbers, those of the machine's own pid
+ * namespace, at @to of the frame.
+ */
 bool gen_tp_other_task(const struct gen *g);
-void gen_tp_task(struct gen *g);
+void gen_tp_task_at(struct gen *g, int to);
 void gen_tp_task_addr(struct gen *g);	/* R1 = its struct task_struct */
 
 /* R0 = the struct task_struct of the thread that the firing is about (gen_task.c). */

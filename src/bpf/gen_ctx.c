@@ -65,7 +65,7 @@ void gen_prologue_values(struct gen *g, uint32_t needs)
 			if (gen_knows_numbers(g))
 				gen_current_numbers(g);
 		} else if (gen_tp_other_task(g)) {
-			gen_tp_task(g);
+			gen_tp_task_at(g, FRAME_TASK);
 		} else {
 			gen_thread_numbers(g);
 		}

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 
-/* R0 = the thread */
+/* R0 = the thread, by its numbers in the machine's own pid namespace, which each thread has */
 static void thread(struct gen *g)
 {
+	if (gen_tp_other_task(g) && g->env->pid_ns)
+		gen_tp_task_at(g, FRAME_THREAD);
 	if (gen_tp_other_task(g))
-		asm_ld(&g->as, BPF_DW, R0, R10, FRAME_TASK);
+		asm_ld(&g->as, BPF_DW, R0, R10, g->env->pid_ns ? FRAME_THREAD : FRAME_TASK);
 	else
 		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
 }

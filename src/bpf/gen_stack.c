@@ -102,7 +102,7 @@ static void mix(struct assembler *as)
  * FRAME_TMP2 = the hash of the up to @frames addresses.  The process is mixed before the first of them: processes that were
  * forked from one have the same addresses, and neighbouring numbers.
  */
-static void hash(struct gen *g, bool user, uint32_t frames)
+static void hash(struct gen *g, enum ir_stack whose, uint32_t frames)
 {
 	struct assembler *as = &g->as;
 	int base = (int)g->priv->work_off, addrs = base + ADDRS;
@@ -113,10 +113,12 @@ static void hash(struct gen *g, bool user, uint32_t frames)
 	asm_st(as, BPF_DW, R9, base, R0);
 	asm_ld(as, BPF_DW, R1, R9, base);
 	asm_imm(as, R3, (int64_t)0x9e3779b97f4a7c15);
-	asm_imm(as, R0, user);
-	if (user) {
+	asm_imm(as, R0, 0);
+	if (whose) {
 		asm_ld(as, BPF_W, R0, R10, FRAME_TASK + 4);
 		asm_alui(as, BPF_ADD, R0, 2);
+		if (whose == IR_STACK_INSTRUCTIONS)	/* another stack than the same frames by line */
+			asm_alui(as, BPF_OR, R0, 1 << 30);
 		mix(as);
 	}
 	for (uint32_t k = 0; k < frames; k++) {
@@ -143,7 +145,8 @@ static void tell(struct gen *g, enum ir_stack whose, uint32_t frames)
 	struct assembler *as = &g->as;
 	int base = (int)g->priv->work_off;
 	uint32_t known = asm_label(as), lost = asm_label(as);
-	uint32_t flags = (whose ? ABI_STACK_USER : 0) | (whose >= IR_STACK_PYTHON ? ABI_STACK_PYTHON : 0);
+	uint32_t flags = (whose ? ABI_STACK_USER : 0) | (whose >= IR_STACK_PYTHON ? ABI_STACK_PYTHON : 0) |
+			 (whose == IR_STACK_INSTRUCTIONS ? ABI_STACK_INSTRUCTIONS : 0);
 
 	map_and_key(g);
 	asm_helper(as, BPF_FUNC_map_lookup_elem);
@@ -218,6 +221,7 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 		[IR_STACK_USER] = ABI_STACK_USER | ABI_STACK_NATIVE, [IR_STACK_PYTHON] = ABI_STACK_USER | ABI_STACK_PYTHON,
 		[IR_STACK_MIXED] = ABI_STACK_USER | ABI_STACK_NATIVE | ABI_STACK_PYTHON,
 		[IR_STACK_FUNCTIONS] = ABI_STACK_USER | ABI_STACK_PYTHON | ABI_STACK_FUNCTIONS,
+		[IR_STACK_INSTRUCTIONS] = ABI_STACK_USER | ABI_STACK_PYTHON | ABI_STACK_INSTRUCTIONS,
 	};
 	struct assembler *as = &g->as;
 	int64_t whose = gen_constant(g, i->args[0]);
@@ -242,7 +246,8 @@ static void stack_here(struct gen *g, const struct ir_insn *i)
 
 void gen_make_stack(struct gen *g, enum ir_stack whose, uint32_t frames)
 {
-	uint32_t read = whose == IR_STACK_PYTHON || whose == IR_STACK_FUNCTIONS ? 0 : frames + (whose ? 0 : OWN_FRAMES);
+	bool native = whose < IR_STACK_PYTHON || whose == IR_STACK_MIXED;
+	uint32_t read = native ? frames + (whose ? 0 : OWN_FRAMES) : 0;
 
 	read_stack(g, whose, read);
 	hash(g, whose, read);

@@ -274,11 +274,11 @@ void gen_tp_task_addr(struct gen *g)
 	value(g, &g->env->tp->task);
 }
 
-void gen_tp_task(struct gen *g)
+void gen_tp_task_at(struct gen *g, int to)
 {
-	asm_sti(&g->as, BPF_DW, R10, FRAME_TASK, 0);
-	read_task(g, g->env->tp->task_pid, FRAME_TASK, 4);
-	read_task(g, g->env->tp->task_tgid, FRAME_TASK + 4, 4);
+	asm_sti(&g->as, BPF_DW, R10, to, 0);
+	read_task(g, g->env->tp->task_pid, to, 4);
+	read_task(g, g->env->tp->task_tgid, to + 4, 4);
 }
 
 void gen_tp_comm(struct gen *g)

@@ -335,7 +335,7 @@ bool check_print(struct check *c, struct d_node *call);
 bool check_tracemem(struct check *c, struct d_node *call);
 bool check_stack(struct check *c, struct d_node *call);
 /* What pystack()'s second argument asks for; -1: no such word. */
-enum { PYSTACK_LINE = 1, PYSTACK_FUNCTION = 2, PYSTACK_ASYNC = 4 };
+enum { PYSTACK_LINE = 1, PYSTACK_FUNCTION = 2, PYSTACK_ASYNC = 4, PYSTACK_INSTRUCTION = 8 };
 int check_pystack_detail(const char *text);
 int64_t check_stack_frames(struct check *c, const struct d_node *call);	/* how many it has at most; an option may say */
 const struct type *check_stack_member(struct check *c, struct d_node *n);	/* n->base is a stack; turns @n into its value */

@@ -368,16 +368,17 @@ static bool check_detail(struct check *c, const struct d_node *n)
 	if (n->kind == D_STR && check_pystack_detail(n->str) >= 0)
 		return true;
 	check_error(c, n->pos, "D_PYSTACK_DETAIL", "pystack( ) argument #2 must be \"line\", for the line that each frame is "
-		    "at, or \"function\", for the function alone, or \"async\", for those behind the running task, or \"async line\", "
-		    "\"async function\"");
+		    "at, or \"instruction\", for that, too, or \"function\", for the function alone, or \"async\", for those behind the "
+		    "running task, or \"async\" and one of them");
 	return false;
 }
 
 int check_pystack_detail(const char *text)
 {
 	static const struct { const char *text; int details; } words[] = {
-		{ "line", PYSTACK_LINE }, { "function", PYSTACK_FUNCTION }, { "async", PYSTACK_ASYNC },
-		{ "async line", PYSTACK_ASYNC | PYSTACK_LINE }, { "async function", PYSTACK_ASYNC | PYSTACK_FUNCTION },
+		{ "line", PYSTACK_LINE }, { "function", PYSTACK_FUNCTION }, { "instruction", PYSTACK_INSTRUCTION },
+		{ "async", PYSTACK_ASYNC }, { "async line", PYSTACK_ASYNC | PYSTACK_LINE },
+		{ "async function", PYSTACK_ASYNC | PYSTACK_FUNCTION }, { "async instruction", PYSTACK_ASYNC | PYSTACK_INSTRUCTION },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

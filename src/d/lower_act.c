@@ -139,7 +139,9 @@ static ir_reg stack_value(struct lower *l, struct d_node *call)
 	whose = strings ? s->whose : s->bare;
 	if (whose == IR_STACK_PYTHON && call->nargs > 1)
 		details = check_pystack_detail(call->args[1]->str);
-	if (whose == IR_STACK_PYTHON && (details & (PYSTACK_LINE | PYSTACK_FUNCTION) ? details & PYSTACK_FUNCTION : l->keys))
+	if (details & PYSTACK_INSTRUCTION)
+		whose = IR_STACK_INSTRUCTIONS;
+	else if (whose == IR_STACK_PYTHON && (details & (PYSTACK_LINE | PYSTACK_FUNCTION) ? details & PYSTACK_FUNCTION : l->keys))
 		whose = IR_STACK_FUNCTIONS;
 	args[0] = ir_const(&l->b, whose);
 	args[1] = ir_const(&l->b, check_stack_frames(l->check, call));

@@ -102,6 +102,7 @@ enum ir_stack {
 	IR_STACK_PYTHON,	/* Python functions only */
 	IR_STACK_MIXED,		/* the user's, with Python frames after the native frames that run them */
 	IR_STACK_FUNCTIONS,	/* as IR_STACK_PYTHON, but without the position inside each function */
+	IR_STACK_INSTRUCTIONS,	/* as IR_STACK_PYTHON, and shown with the instruction, not only its line */
 };
 
 /* How a value is shown.  A number may be the id of a list of addresses (ABI_REC_STACK). */

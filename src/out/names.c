@@ -96,7 +96,8 @@ static void add_run(struct names *n, struct stack *st, const struct pyrun *run)
 		const struct pycode *c = bytemap_get(&n->codes, &p->code, sizeof(p->code));
 		struct frame *f = &st->frames[st->nframes++];
 
-		*f = (struct frame){ .code = c ? c : &unknown, .line = c ? pycode_line(c, (int32_t)p->instr) : 0 };
+		*f = (struct frame){ .code = c ? c : &unknown, .line = c ? pycode_line(c, (int32_t)p->instr) : 0,
+				     .instr = st->by_instr ? (int32_t)p->instr : -1 };
 	}
 }
 
@@ -162,6 +163,7 @@ int names_add(struct names *n, const struct record *rec)
 	st = arena_new_of(n->arena, struct stack);
 	st->pid = hdr->pid;
 	st->user = slots[1] & ABI_STACK_USER;
+	st->by_instr = slots[1] & ABI_STACK_INSTRUCTIONS;
 	st->unnamed = !st->user;
 	st->most = (uint32_t)(slots[1] >> 32);
 	naddrs = nslots = (uint32_t)((hdr->size - sizeof(*hdr) - 16) / 8);

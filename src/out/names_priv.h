@@ -16,11 +16,12 @@ struct frame {
 	struct symbol sym;
 	const struct pycode *code;	/* set for a Python frame, which has no symbol */
 	uint32_t line;
+	int32_t instr;			/* bytes of its code before the instruction, in a stack by instructions; -1: not shown */
 };
 
 struct stack {
 	uint32_t pid;
-	bool user;
+	bool user, by_instr;
 	bool unnamed;			/* of the kernel, and nobody has asked for it yet */
 	uint32_t most;			/* unnamed: frames to show; 0: all */
 	uint32_t nframes;

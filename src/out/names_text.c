@@ -27,7 +27,9 @@ static const char *number_text(const struct frame *f, char *buf, size_t size)
 
 static const char *frame_text(const struct frame *f, enum ir_show show, char *buf, size_t size)
 {
-	if (f->code)
+	if (f->code && f->instr >= 0)
+		snprintf(buf, size, "[ %s:%" PRIu32 " (%s+0x%" PRIx32 ") ]", f->code->file, f->line, f->code->name, (uint32_t)f->instr);
+	else if (f->code)
 		snprintf(buf, size, "[ %s:%" PRIu32 " (%s) ]", f->code->file, f->line, f->code->name);
 	else if (!f->sym.mod)
 		snprintf(buf, size, "0x%" PRIx64, f->sym.addr);
@@ -117,6 +119,8 @@ static bool digest_of(const struct stack *st, uint64_t digest[2])
 		if (!f->code)
 			continue;
 		python = true;
+		if (st->by_instr)
+			digest_add(digest, (uint32_t)f->instr);
 		digest_text(digest, f->code->file);
 		digest_text(digest, f->code->name);
 	}

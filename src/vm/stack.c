@@ -81,7 +81,8 @@ uint64_t stack_number(uint64_t map, uint64_t flags, uint64_t frames, uint64_t ad
 		n = s->walker->walk(r, out, (uint32_t)flags,
 				    frames < STACK_FRAMES_MAX ? (uint32_t)frames : STACK_FRAMES_MAX, words, &naddrs);
 	}
-	number = hash_words(words, n, r->thread.values[SHM_TASK] >> 32);
+	/* With instructions it is another stack than the same frames by line. */
+	number = hash_words(words, n, r->thread.values[SHM_TASK] >> 32 | (flags & ABI_STACK_INSTRUCTIONS) << 32);
 	if (s && stack_sent(s->sent, STACK_SENT, number)) {
 		if (walked && s->walker->learn)
 			s->walker->learn(r, (uint32_t)frames, number);

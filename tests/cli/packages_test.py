@@ -62,6 +62,12 @@ def test_each_file_is_in_one_package(installed, patterns):
     assert rows - used == set()
 
 
+def test_scripts_of_commands_are_executable():
+    """As lintian wants those that begin with #!"""
+    scripts = [path for path in (harness.TOP / "share/commands").rglob("*.d") if path.read_text().startswith("#!")]
+    assert len(scripts) > 10 and [path for path in scripts if not os.access(path, os.X_OK)] == []
+
+
 def test_versions_agree():
     version = re.search(r"^  version: '(.*)',", (TOP / "meson.build").read_text(), re.M)[1]
     assert re.match(r"dtap \((.*)\)", (DEBIAN / "changelog").read_text())[1] == version

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+import harness
+
 pytestmark = pytest.mark.needs_bpf
 
 PYTHON = "/usr/bin/python3"
@@ -159,3 +161,14 @@ def test_what_is_not_there(dtrace):
                         ("sdt:::sched_switch", "provider rawtp"), ("rawtp:::nosuch", "does not match any probes")):
         result = dtrace("-n", desc)
         assert result.code == 1 and words in result.err, result
+
+
+def test_self_of_the_thread_that_gets_the_cpu(tmp_path):
+    """sched:::on-cpu is about another thread than the running one, and has that one's self->, in a pid namespace as well."""
+    script = """int64_t waited; sched:::off-cpu /pid == $target/ { self->left = timestamp; }
+        sched:::on-cpu /self->left/ { waited += timestamp - self->left; self->left = 0; } END { printf("%d\\n", waited / 100000000); }"""
+    (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(0.35)\n")
+    command = [harness.DTRACE, "-q", "-n", script, "-c", f"{PYTHON} {tmp_path}/sleeps.py"]
+    for within in [], ["unshare", "-mpf", "--mount-proc"]:
+        result = harness.run([*within, *command])
+        assert (result.code, result.out.split()) == (0, ["3"]), result

@@ -70,6 +70,30 @@ def test_key(dtrace, interp, stack, lines):
     assert result.out == "".join(frames), result
 
 
+TWICE = """
+import dis
+def leaf(): pass
+def twice():
+    leaf(); leaf()
+for k in range(3): twice()
+calls = [i.offset for i in dis.get_instructions(twice) if i.opname in ("CALL", "CALL_FUNCTION")]
+print("calls", *calls, flush=True)
+"""
+
+
+@pytest.mark.parametrize("place", ["kernel", "target"])
+def test_instructions(dtrace, interp, place):
+    """Two calls on one line are two keys, each with the offset of its call, as dis has it; by line they are one, in the same script."""
+    clause = 'python$target:::function-entry /copyinstr(arg1) == "leaf"/ { %s }'
+    script = clause % '@i[pystack(2, "instruction")] = count(); @l[pystack(2, "line")] = count();' + 'END { printa("%k%@d\\n", @i); printa("%k%@d\\n", @l); }'
+    result = dtrace("-q", "-x", f"place={place}", "-x", "agent=always", "-n", script, "-c", interp.command(TWICE))
+    offsets = re.search("^calls (.*)$", result.out, re.M)[1].split()
+    rows = re.findall(r"\[ \S+:3 \(leaf(?:\+0x0)?\) \]\n +\[ \S+:5 \(twice(?:\+0x([0-9a-f]+))?\) \]\n(\d+)$", result.out, re.M)
+    by_instruction = sorted((int(offset, 16), n) for offset, n in rows if offset)
+    assert len(offsets) == 2 and by_instruction == [(int(offset), "3") for offset in offsets], result
+    assert [n for offset, n in rows if not offset] == ["6"], result
+
+
 ALIKE = """
 def leaf(): pass
 def one():
