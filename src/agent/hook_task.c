@@ -42,4 +42,4 @@ static unsigned update(unsigned wants)
 	return hook_function_tasks(wants & STEPS, wants & WANT_task__create) ? wants : 0;
 }
 
-const struct hook hook_task = { STEPS | WANT_task__create, STEPS, usable, update };
+const struct hook hook_task = { STEPS | WANT_task__create, STEPS | WANT_task__create, usable, update };

@@ -18,8 +18,9 @@
 #include "agent/variable.h"
 #include "vm/memory.h"
 
-enum { SET_MASK = 32, SET_TABLE = 40, SET_CHUNK = 8, SET_MOST = 4096 };
-enum { STARTER_TASK = 16, STARTER_ARGUMENT = 24, STARTER_BYTES = 32 };	/* TaskStepMethWrapper: sw_task, sw_arg */
+/* From object_body() on: a set; TaskStepMethWrapper: sw_task, sw_arg. */
+enum { SET_MASK = 16, SET_TABLE = 24, SET_CHUNK = 8, SET_MOST = 4096 };
+enum { STARTER_TASK = 0, STARTER_ARGUMENT = 8, STARTER_BYTES = 16 };
 enum { TAG_BITS = 7 };							/* of a _PyStackRef */
 
 static const char STARTER[] = "TaskStepMethWrapper", CALL_SOON[] = "BaseEventLoop.call_soon";
@@ -77,10 +78,10 @@ static uint64_t task_started_by(struct shm_run *r, uint64_t callable)
 
 	task_open(r, callable, &o);
 	if (agent.tasks.starter ? o.type != agent.tasks.starter :
-				  strcmp(typename_of((struct pyobj *)(uintptr_t)o.type), STARTER) || attribute_basic_size(r, o.type) != STARTER_BYTES)
+				  strcmp(typename_of((struct pyobj *)(uintptr_t)o.type), STARTER) || attribute_basic_size(r, o.type) != object_body() + STARTER_BYTES)
 		return 0;
-	addr = object_word(&o, STARTER_TASK);
-	if (!addr || object_word(&o, STARTER_ARGUMENT))
+	addr = object_word(&o, object_body() + STARTER_TASK);
+	if (!addr || object_word(&o, object_body() + STARTER_ARGUMENT))
 		return 0;
 	task_open(r, addr, &task);
 	if (!is_of_c(&task))
@@ -121,11 +122,11 @@ static bool set_has(struct shm_run *r, uint64_t addr, uint64_t item)
 	uint64_t mask;
 
 	task_open(r, addr, &o);
-	mask = object_word(&o, SET_MASK);
+	mask = object_word(&o, object_body() + SET_MASK);
 	if (o.type != object_at->set_type || (mask & 7) != 7 || mask >= SET_MOST)
 		return false;
 	for (uint64_t k = 0; k <= mask; k += SET_CHUNK) {
-		if (memory_read(r, part, sizeof(part), object_word(&o, SET_TABLE) + k * sizeof(*part)))
+		if (memory_read(r, part, sizeof(part), object_word(&o, object_body() + SET_TABLE) + k * sizeof(*part)))
 			return false;
 		for (unsigned i = 0; i < SET_CHUNK; i++)
 			if (part[i].key == item)

@@ -318,8 +318,29 @@ def test_tracers_come_and_go_while_threads_do(start, interp, rounds):
     assert child.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive True\n" and child.returncode == 0
 
 
-@pytest.mark.parametrize("script, why", [
-    ("python$target:::task-create { @ = count(); }", "not in a free-threaded CPython: task-create")])
-def test_refused(dtrace, interp, script, why):
-    result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(PROGRAM, "runs", 1, 10))
-    assert why in result.err and not re.search(r"^ +\d+$", result.out, re.M), result
+TASKS = """
+import asyncio, sys, threading
+made = []
+class Loop(asyncio.SelectorEventLoop):
+    def create_task(self, coro, **more):
+        made.append(1)
+        return super().create_task(coro, **more)
+async def work(n): await asyncio.sleep(0)
+async def main():
+    for k in range(100):
+        await asyncio.gather(*(asyncio.create_task(work(n)) for n in range(5)))
+def run():
+    with asyncio.Runner(loop_factory=Loop) as runner: runner.run(main())
+threads = [threading.Thread(target=run) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("made", len(made), flush=True)
+"""
+
+
+def test_tasks_of_several_loops(dtrace, interp):
+    """Eight event loops at once: each task is made once, as their own create_task() has it."""
+    script = 'python$target:::task-create { n++; } END { printf("seen %d\\n", n); }'
+    result = dtrace("-q", "-x", "place=target", "-n", script, "-c", interp.command(TASKS))
+    made, seen = (int(re.search(rf"^{word} (\d+)$", result.out, re.M)[1]) for word in ("made", "seen"))
+    assert made > 4000 and seen == made and not result.err, result
