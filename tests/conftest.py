@@ -36,6 +36,7 @@ def pytest_configure(config):
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     for line in ("needs_root: skipped for others",
                  "needs_bpf: skipped, with the kernel's reason, where BPF or uprobes are refused",
+                 "machine_pids(): compares with the kernel's own numbers of processes; skipped in a pid namespace, where others are seen",
                  "interps(*versions): the interpreters of a test that uses the fixture interp (default: all)",
                  "dies(*signals): programs of this test may die of these: \"SIGSEGV\" (see fate.py)",
                  "first: takes a minute, and so begins with the first ones",
@@ -149,9 +150,14 @@ def pytest_runtest_teardown(item):
 
 # ---------------------------------------------------------------------------------------------------------
 
+FIRST_PID_NAMESPACE = "pid:[4026531836]"       # PROC_PID_INIT_INO of the kernel
+
+
 def pytest_runtest_setup(item):
     if (item.get_closest_marker("needs_root") or item.get_closest_marker("needs_bpf")) and os.geteuid() != 0:
         pytest.skip("needs root")
+    if item.get_closest_marker("machine_pids") and os.readlink("/proc/self/ns/pid") != FIRST_PID_NAMESPACE:
+        pytest.skip("the kernel's structures have the machine's numbers, and this is a pid namespace")
     if item.get_closest_marker("needs_bpf") and harness.bpf_refusal():
         pytest.skip(harness.bpf_refusal())
 

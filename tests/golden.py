@@ -14,7 +14,7 @@ import pytest
 import harness
 
 DIRECTIVE = re.compile(r"^\s*(?:/?\*+|//)?\s*@@([\w-]+)(?::\s*(.*?))?\s*(?:\*/)?\s*$")
-KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args", "inside"}
+KNOWN = {"program", "args", "python", "options", "sort", "blanks", "exit", "stderr", "output", "script-args", "inside", "pids"}
 # What only the kernel place has.
 KERNEL_ONLY = re.compile(r"\b(profile-|pid\$target|syscall::|proc::|sched::|rawtp:|\bstack\(|curthread|fds\[|rand\()")
 STAP_KERNEL_ONLY = re.compile(r"\.function\(|\bprobe (syscall|kernel)\.")
@@ -97,6 +97,8 @@ class RunFile(pytest.File):
             name = f"py{version}" if version else "run"
             item = item_class.from_parent(self, name=name, directives=directives, version=version, place="kernel")
             item.add_marker("needs_bpf")
+            if directives.get("pids") == "machine":
+                item.add_marker("machine_pids")
             yield item
             yield from self.in_turn(list(self.beside_the_kernel(item_class, directives, name, version)))
 

@@ -87,6 +87,18 @@ uint64_t proc_stat_field(const char *stat, int nr)
 	return s ? strtoull(s, NULL, 10) : 0;
 }
 
+const char *proc_refusal(void)
+{
+	char own[16];
+	ssize_t n = readlink("/proc/self", own, sizeof(own) - 1);
+
+	if (n < 0)
+		return "/proc, which tells the process's state, is not mounted";
+	own[n] = '\0';
+	return strtol(own, NULL, 10) == getpid() ? NULL :
+	       "/proc is that of another pid namespace, where pids mean other processes: mount -t proc proc /proc";
+}
+
 bool proc_is_limited(pid_t pid)
 {
 	struct rlimit limit;

@@ -38,6 +38,9 @@ enum { PROCESS_EXITING = 0x4, PROCESS_KTHREAD = 0x00200000 };
 const char *proc_stat_at(const char *stat, int nr);
 uint64_t proc_stat_field(const char *stat, int nr);
 
+/* Why the pids under /proc are not those that system calls take, in this process's pid namespace; NULL: they are. */
+const char *proc_refusal(void);
+
 /* Is the address space of process @pid (0: this one) limited (RLIMIT_AS)? */
 bool proc_is_limited(pid_t pid);
 

@@ -84,6 +84,11 @@ struct ebpf_tp_value {
 	bool sign;
 	uint32_t off[EBPF_TP_DEREFS];
 	uint32_t other_call, other_off;	/* sys_enter: in this system call off[0] is other_off; 0: no such call */
+	enum ebpf_tp_number {		/* a number of the task that all reads but the last lead to: */
+		EBPF_TP_NO_NUMBER,
+		EBPF_TP_THREAD_NUMBER,	/* where the tracer is in a pid namespace, its number there */
+		EBPF_TP_PROCESS_NUMBER,
+	} number;
 };
 
 /* What fires a program through the kernel's perf events: perf_event_open(2) has the meaning of type, config, access. */

@@ -209,6 +209,9 @@ void gen_walk(struct gen *g, uint32_t map, enum rt_fn fn, int ctx);
 /* Store the thread's key at FRAME_THREAD. */
 void gen_thread_key(struct gen *g);
 
+/* Where in the frame the numbers of gen_tp_other_task()'s thread are, those of the machine's own pid namespace. */
+int gen_other_numbers(struct gen *g);
+
 /* --- control flow (gen_flow.c) ------------------------------------------------------------------------ */
 
 /* Before a clause; after it, the target of its LEAVEs; after its stubs, the code that catches faults. */
@@ -329,7 +332,8 @@ void gen_current_task(struct gen *g);
  * process whose struct task_struct is at R3, 0 if it is not in there; R3 = its parent.  Both use FRAME_KEY, 8 bytes.
  */
 bool gen_knows_numbers(const struct gen *g);
-void gen_process_number(struct gen *g);
+void gen_number_there(struct gen *g, enum abi_task what);
+void gen_process_number(struct gen *g);		/* ABI_TASK_PID's */
 void gen_process_parent(struct gen *g);
 /*
  * FRAME_TASK = the numbers of the running thread, or of that which the event is about, and of its process in the tracer's

@@ -32,7 +32,7 @@ static void stamp(struct gen *g, bool other)
 	asm_alu(as, BPF_ADD, R1, R2);
 	asm_st(as, BPF_DW, R10, SUM, R1);
 	if (other) {
-		asm_ld(as, BPF_W, R1, R10, FRAME_TASK);
+		asm_ld(as, BPF_W, R1, R10, gen_other_numbers(g));
 	} else {
 		asm_helper(as, BPF_FUNC_get_current_pid_tgid);
 		asm_mov(as, R1, R0);
@@ -117,7 +117,7 @@ static void keep_process(struct gen *g)
 {
 	struct assembler *as = &g->as;
 
-	asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
+	asm_ld(as, BPF_W, R1, R10, gen_other_numbers(g) + 4);
 	asm_st(as, BPF_DW, R10, PROCESS, R1);
 	asm_map(as, R1, EBPF_MAP_KEEPS);
 	asm_mov(as, R2, R10);

@@ -6,13 +6,19 @@
 
 #include <errno.h>
 
+int gen_other_numbers(struct gen *g)
+{
+	if (!g->env->pid_ns)
+		return FRAME_TASK;
+	gen_tp_task_at(g, FRAME_THREAD);
+	return FRAME_THREAD;
+}
+
 /* R0 = the thread, by its numbers in the machine's own pid namespace, which each thread has */
 static void thread(struct gen *g)
 {
-	if (gen_tp_other_task(g) && g->env->pid_ns)
-		gen_tp_task_at(g, FRAME_THREAD);
 	if (gen_tp_other_task(g))
-		asm_ld(&g->as, BPF_DW, R0, R10, g->env->pid_ns ? FRAME_THREAD : FRAME_TASK);
+		asm_ld(&g->as, BPF_DW, R0, R10, gen_other_numbers(g));
 	else
 		asm_helper(&g->as, BPF_FUNC_get_current_pid_tgid);
 }

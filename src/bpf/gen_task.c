@@ -115,8 +115,7 @@ bool gen_knows_numbers(const struct gen *g)
 	return g->env->tasks && g->env->tasks->facts[ABI_TASK_PID].n && g->env->ns_level;
 }
 
-/* R3 = the number, in the tracer's namespace, that @what of the task at R3 is. */
-static void number_of(struct gen *g, enum abi_task what)
+void gen_number_there(struct gen *g, enum abi_task what)
 {
 	const struct ebpf_task_path *p = &g->env->tasks->facts[what];
 
@@ -127,7 +126,7 @@ static void number_of(struct gen *g, enum abi_task what)
 
 void gen_process_number(struct gen *g)
 {
-	number_of(g, ABI_TASK_PID);
+	gen_number_there(g, ABI_TASK_PID);
 }
 
 void gen_current_numbers(struct gen *g)
@@ -137,7 +136,7 @@ void gen_current_numbers(struct gen *g)
 	for (int i = 0; i < 2; i++) {
 		gen_current_task(g);
 		asm_mov(&g->as, R3, R0);
-		number_of(g, of[i]);
+		gen_number_there(g, of[i]);
 		asm_st(&g->as, BPF_W, R10, (int16_t)(FRAME_TASK + 4 * i), R3);
 	}
 }

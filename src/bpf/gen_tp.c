@@ -112,6 +112,11 @@ static void value(struct gen *g, const struct ebpf_tp_value *v)
 		bool last = k + 1 == v->derefs;
 
 		asm_mov(as, R3, R1);
+		if (last && v->number && g->env->pid_ns && gen_knows_numbers(g)) {
+			gen_number_there(g, v->number == EBPF_TP_THREAD_NUMBER ? ABI_TASK_TID : ABI_TASK_PID);
+			asm_mov(as, R1, R3);
+			break;
+		}
 		if (!k && v->other_off)
 			asm_alu(as, BPF_ADD, R3, R4);
 		else

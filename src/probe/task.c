@@ -172,6 +172,8 @@ static bool describe(const struct ktypes *k, const struct row *row, struct ebpf_
 		next_item(&list, item, sizeof(item));
 		if (tp->nargs == EBPF_TP_ARGS || !describe_value(k, tp, item, &tp->args[tp->nargs]))
 			return false;
+		tp->args[tp->nargs].number = strstr(item, ":task_struct.pid") ? EBPF_TP_THREAD_NUMBER :
+					     strstr(item, ":task_struct.tgid") ? EBPF_TP_PROCESS_NUMBER : EBPF_TP_NO_NUMBER;
 	}
 	if (!row->who)
 		return true;

@@ -59,6 +59,8 @@ int target_attach(pid_t pid, struct target **ret, struct strbuf *why)
 
 	if (pid <= 0)
 		return target_fail(why, -EINVAL, "%d is no process id", (int)pid);
+	if (proc_refusal())
+		return target_fail(why, -ENOENT, "process %d: %s", (int)pid, proc_refusal());
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return target_fail_errno(why, -ENOMEM, "process %d", (int)pid);

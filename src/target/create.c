@@ -184,8 +184,8 @@ int target_create(const char *cmdline, const struct target_preload *preload, str
 	size_t argc;
 	int err;
 
-	if (access("/proc/self/task", F_OK))
-		return target_fail(why, -ENOENT, "/proc, which tells the process's state, is not mounted");
+	if (proc_refusal())
+		return target_fail(why, -ENOENT, "%s", proc_refusal());
 	err = words_split(cmdline, &argv, &argc);
 	if (err == -EINVAL)
 		return target_fail(why, err, "command has an open quote: %s", cmdline);

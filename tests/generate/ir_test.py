@@ -25,5 +25,6 @@ def test_in_the_target():
 
 
 @pytest.mark.needs_bpf
+@pytest.mark.machine_pids       # ir_run knows no other
 def test_in_the_kernel():
     agree(("kernel", "turns"), 20)

@@ -31,7 +31,8 @@ ENTER = r"""
 """
 TESTS = ("cli/process_test.py", "cli/session_test.py", "cli/stap_process_test.py", "cli/tapset_test.py",
          "cli/commands_test.py", "cli/dump_test.py", "python/pid_test.py", "python/howto_test.py",
-         "python/agent_late_test.py", "python/agent_family_test.py", "python/target_place_test.py", "python/tasks_test.py")
+         "python/agent_late_test.py", "python/agent_family_test.py", "python/target_place_test.py", "python/tasks_test.py",
+         "cli/task_test.py", "d/oncpu_test.py")
 # A task that is gone has no number but the machine's.
 REFUSED = ("not test_processes_signals_and_sockets",)
 

@@ -94,6 +94,7 @@ def test_no_result(program, function, why):
     assert result.code == 1 and why in result.err
 
 
+@pytest.mark.machine_pids
 def test_kernel():
     """Of the kernel's types its own information tells."""
     script = '''probe kernel.trace("sched_process_exit") { if (pid() != target()) next

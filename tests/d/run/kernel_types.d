@@ -1,6 +1,7 @@
 /*
  * The kernel's own structures by its type information, and those of share/dlib that are translated from them.
  * @@python: 3.11
+ * @@pids: machine
  */
 syscall::write:entry
 /pid == $target && copyinstr(arg1, arg2 + 1) == "here"/
