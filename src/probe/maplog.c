@@ -1,6 +1,7 @@
 #include "probe/maplog.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -55,7 +56,11 @@ struct maplog {
 	size_t nended;				/* all that ever ended */
 	struct logged *v;			/* what maplog_read() has just read */
 	size_t n, cap;
+	unsigned int users;
 };
+
+static struct maplog *shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int open_ring(struct maplog *l, struct ring *r, int cpu)
 {
@@ -77,7 +82,9 @@ static int open_ring(struct maplog *l, struct ring *r, int cpu)
 	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, r->fd, &ev) ? -errno : 0;
 }
 
-struct maplog *maplog_open(void)
+static void free_log(struct maplog *l);
+
+static struct maplog *new_log(void)
 {
 	struct maplog *l = calloc(1, sizeof(*l));
 	size_t n = (size_t)sysconf(_SC_NPROCESSORS_CONF);
@@ -96,8 +103,34 @@ struct maplog *maplog_open(void)
 	}
 	if (!err)
 		return l;
-	maplog_close(l);
+	free_log(l);
 	return NULL;
+}
+
+struct maplog *maplog_open(void)
+{
+	struct maplog *l;
+
+	pthread_mutex_lock(&lock);
+	if (!shared)
+		shared = new_log();
+	l = shared;
+	if (l)
+		l->users++;
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+void maplog_close(struct maplog *l)
+{
+	if (!l)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!--l->users) {
+		free_log(l);
+		shared = NULL;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void forget_maps(struct life *p)
@@ -116,13 +149,11 @@ static void free_life(struct life *p)
 	free(p);
 }
 
-void maplog_close(struct maplog *l)
+static void free_log(struct maplog *l)
 {
 	struct life *p;
 	size_t pos = 0;
 
-	if (!l)
-		return;
 	for (size_t i = 0; i < l->nrings; i++) {
 		if (l->rings[i].page)
 			munmap(l->rings[i].page, (1 + PAGES) * l->page_size);
@@ -315,6 +346,7 @@ static int by_time(const void *a, const void *b)
 
 void maplog_read(struct maplog *l)
 {
+	pthread_mutex_lock(&lock);
 	l->n = 0;
 	for (size_t i = 0; i < l->nrings; i++)
 		if (l->rings[i].page)
@@ -339,34 +371,49 @@ void maplog_read(struct maplog *l)
 		free(rec->bytes);
 	}
 	l->n = 0;
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------ */
 
 uint64_t maplog_life(const struct maplog *l, uint32_t pid)
 {
-	const struct life *p = find_life(l, pid);
+	const struct life *p;
+	uint64_t number;
 
-	return p ? p->number : 0;
+	pthread_mutex_lock(&lock);
+	p = find_life(l, pid);
+	number = p ? p->number : 0;
+	pthread_mutex_unlock(&lock);
+	return number;
 }
 
 int maplog_each(const struct maplog *l, uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx)
 {
-	const struct life *p = find_life(l, pid);
-	int err = 0;
+	const struct life *p;
+	int err;
 
+	pthread_mutex_lock(&lock);
+	p = find_life(l, pid);
+	err = p ? 0 : -ESRCH;
 	for (size_t i = p ? p->n : 0; i-- && !err;) {
 		const struct made *m = &p->v[i];
 		const struct procs_map map = { p->pid, m->start, m->end, m->off, m->dev, m->ino, m->path };
 
 		err = fn(ctx, &map);
 	}
-	return p ? err : -ESRCH;
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 uint32_t maplog_parent(const struct maplog *l, uint32_t pid)
 {
-	const struct life *p = find_life(l, pid);
+	const struct life *p;
+	uint32_t parent;
 
-	return p ? p->parent : 0;
+	pthread_mutex_lock(&lock);
+	p = find_life(l, pid);
+	parent = p ? p->parent : 0;
+	pthread_mutex_unlock(&lock);
+	return parent;
 }
