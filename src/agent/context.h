@@ -59,7 +59,9 @@ static inline void context_begin(const struct pyobj *code, bool entry)
 
 static inline void context_end(void)
 {
-	agent.context.at_event = false;
+	/* Not written by those who need not: threads without a GIL would take the line from each other at every event. */
+	if (__builtin_expect(agent.context.at_event, 0))
+		agent.context.at_event = false;
 }
 
 /* The node of the thread's innermost frame, if this is an event of the hook, or NULL. */
