@@ -164,11 +164,14 @@ def test_what_is_not_there(dtrace):
 
 
 def test_self_of_the_thread_that_gets_the_cpu(tmp_path):
-    """sched:::on-cpu is about another thread than the running one, and has that one's self->, in a pid namespace as well."""
+    """sched:::on-cpu is about another thread than the running one, and has that one's self->, in a pid namespace as well.
+
+    Eight sleeps, of which some may be missed: the kernel runs no program at a tracepoint inside another program.
+    """
     script = """int64_t waited; sched:::off-cpu /pid == $target/ { self->left = timestamp; }
-        sched:::on-cpu /self->left/ { waited += timestamp - self->left; self->left = 0; } END { printf("%d\\n", waited / 100000000); }"""
-    (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(0.35)\n")
+        sched:::on-cpu /self->left/ { waited += timestamp - self->left; self->left = 0; } END { printf("%d\\n", waited / 50000000); }"""
+    (tmp_path / "sleeps.py").write_text("import time\nfor i in range(8): time.sleep(0.05)\n")
     command = [harness.DTRACE, "-q", "-n", script, "-c", f"{PYTHON} {tmp_path}/sleeps.py"]
     for within in [], ["unshare", "-mpf", "--mount-proc"]:
         result = harness.run([*within, *command])
-        assert result.code == 0 and 3 <= int(result.out) < 1000, result     # waiting for a busy processor counts as well
+        assert result.code == 0 and 5 <= int(result.out) < 1000, result     # waiting for a busy processor counts as well
