@@ -328,12 +328,12 @@ void gen_tp_task_addr(struct gen *g);	/* R1 = its struct task_struct */
 void gen_current_task(struct gen *g);
 
 /*
- * In a pid namespace: is it known where the kernel keeps numbers?  Then: R3 = the number in the tracer's namespace of the
- * process whose struct task_struct is at R3, 0 if it is not in there; R3 = its parent.  Both use FRAME_KEY, 8 bytes.
+ * In a pid namespace: is it known where the kernel keeps numbers?  Then, of the task whose struct task_struct is at R3: R3 = its
+ * number @what (ABI_TASK_TID or ABI_TASK_PID) in the tracer's namespace, 0 if it is not in there; R3 = its parent.  Both use
+ * FRAME_KEY, 8 bytes.
  */
 bool gen_knows_numbers(const struct gen *g);
 void gen_number_there(struct gen *g, enum abi_task what);
-void gen_process_number(struct gen *g);		/* ABI_TASK_PID's */
 void gen_process_parent(struct gen *g);
 /*
  * FRAME_TASK = the numbers of the running thread, or of that which the event is about, and of its process in the tracer's

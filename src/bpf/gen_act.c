@@ -140,7 +140,7 @@ static void generation_in_ns(struct gen *g, const struct ir_insn *i, uint32_t ye
 	struct assembler *as = &g->as;
 
 	asm_ld(as, BPF_DW, R3, R10, FRAME_KEY + 8);
-	gen_process_number(g);
+	gen_number_there(g, ABI_TASK_PID);
 	asm_ji(as, BPF_JEQ, R3, 0, no);
 	asm_mov(as, R0, R3);
 	gen_load(g, R2, i->args[0]);

@@ -517,7 +517,7 @@ static void ppid(struct gen *g)
 	asm_mov(as, R3, R0);
 	if (g->env->pid_ns && gen_knows_numbers(g)) {
 		gen_process_parent(g);
-		gen_process_number(g);
+		gen_number_there(g, ABI_TASK_PID);
 		asm_mov(as, R1, R3);
 		return;
 	}

@@ -124,11 +124,6 @@ void gen_number_there(struct gen *g, enum abi_task what)
 	number_in_ns(g, false);
 }
 
-void gen_process_number(struct gen *g)
-{
-	gen_number_there(g, ABI_TASK_PID);
-}
-
 void gen_current_numbers(struct gen *g)
 {
 	static const enum abi_task of[2] = { ABI_TASK_TID, ABI_TASK_PID };

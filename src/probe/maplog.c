@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "base/bytemap.h"
+#include "base/grow.h"
 #include "probe/procs.h"
 
 enum {
@@ -206,17 +207,8 @@ static struct life *take_life(struct maplog *l, uint32_t pid, bool is_new)
 
 static void add_map(struct life *p, const struct made *m, const char *path)
 {
-	if (m->time < p->since || p->n == MAX_MAPS)
+	if (m->time < p->since || p->n == MAX_MAPS || !grow_array(&p->v, &p->cap, p->n, sizeof(*p->v)))
 		return;
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 16;
-		struct made *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return;
-		p->v = v;
-		p->cap = cap;
-	}
 	p->v[p->n] = *m;
 	p->v[p->n].path = strdup(path);
 	p->n += p->v[p->n].path != NULL;
@@ -318,15 +310,8 @@ static void read_ring(struct maplog *l, struct ring *r)
 		memcpy(&rec.hdr, data + at % room, sizeof(rec.hdr));	/* records are multiples of 8, so it is in one piece */
 		if (rec.hdr.size < sizeof(rec.hdr) || rec.hdr.size > end - at)
 			break;
-		if (l->n == l->cap) {
-			size_t cap = l->cap ? 2 * l->cap : 256;
-			struct logged *v = realloc(l->v, cap * sizeof(*v));
-
-			if (!v)
-				break;
-			l->v = v;
-			l->cap = cap;
-		}
+		if (!grow_array(&l->v, &l->cap, l->n, sizeof(*l->v)))
+			break;
 		rec.bytes = rec.hdr.size >= sizeof(rec.hdr) + sizeof(rec.time) ? copy(l, data, at, rec.hdr.size) : NULL;
 		if (rec.bytes) {
 			memcpy(&rec.time, rec.bytes + rec.hdr.size - sizeof(rec.time), sizeof(rec.time));
@@ -376,16 +361,23 @@ void maplog_read(struct maplog *l)
 
 /* --- answers ------------------------------------------------------------------------------------------ */
 
-uint64_t maplog_life(const struct maplog *l, uint32_t pid)
+/* What is known of the process that has @pid, but its mappings; zeros: nothing. */
+static struct life facts(const struct maplog *l, uint32_t pid)
 {
+	struct life ret = { 0 };
 	const struct life *p;
-	uint64_t number;
 
 	pthread_mutex_lock(&lock);
 	p = find_life(l, pid);
-	number = p ? p->number : 0;
+	if (p)
+		ret = (struct life){ .pid = pid, .parent = p->parent, .number = p->number, .since = p->since };
 	pthread_mutex_unlock(&lock);
-	return number;
+	return ret;
+}
+
+uint64_t maplog_life(const struct maplog *l, uint32_t pid)
+{
+	return facts(l, pid).number;
 }
 
 int maplog_each(const struct maplog *l, uint32_t pid, int (*fn)(void *ctx, const struct procs_map *m), void *ctx)
@@ -408,12 +400,5 @@ int maplog_each(const struct maplog *l, uint32_t pid, int (*fn)(void *ctx, const
 
 uint32_t maplog_parent(const struct maplog *l, uint32_t pid)
 {
-	const struct life *p;
-	uint32_t parent;
-
-	pthread_mutex_lock(&lock);
-	p = find_life(l, pid);
-	parent = p ? p->parent : 0;
-	pthread_mutex_unlock(&lock);
-	return parent;
+	return facts(l, pid).parent;
 }

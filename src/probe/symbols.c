@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "elf/debug.h"
 #include "elf/ksyms.h"
 #include "elf/obj.h"
@@ -81,15 +82,8 @@ static int add_mapping(void *ctx, const struct procs_map *map)
 	struct looking *l = ctx;
 	struct process *p = l->p;
 
-	if (p->n == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 32;
-		struct mapping *v = realloc(p->v, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		p->v = v;
-		p->cap = cap;
-	}
+	if (!grow_array(&p->v, &p->cap, p->n, sizeof(*p->v)))
+		return -ENOMEM;
 	p->v[p->n++] = (struct mapping){ map->start, map->end, map->off, symbols_object(l->s, map) };
 	return 0;
 }
