@@ -23,12 +23,14 @@ sys.dont_write_bytecode = False
 sys.pycache_prefix = str(harness.BUILD / "pycache")
 
 import fate  # noqa: E402
+import ownroot  # noqa: E402
 from golden import collector_of  # noqa: E402
 
-collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "serving.py", "ways.py"]
+collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ownroot.py", "serving.py", "ways.py"]
 
 
 def pytest_configure(config):
+    ownroot.make_mount_point()
     os.environ.pop("PYTHONUNBUFFERED", None)    # a line of a program would come in pieces, with others' between them
     # A shell's & and nohup leave these ignored, and programs that are started inherit that.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

@@ -639,8 +639,10 @@ static void say_cost(struct dtap *t)
 static int finish(struct dtap *t)
 {
 	struct strbuf err = { 0 };
-	int e = session_finish(t->session, &err);
+	int e;
 
+	supply_end(t->supply, t->command && t->ntargets ? t->targets[0] : NULL);
+	e = session_finish(t->session, &err);
 	for (size_t i = 0; i < t->ntargets; i++)
 		say_ended(t, t->targets[i]);
 	if (t->watched)

@@ -1079,6 +1079,14 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 	return e;
 }
 
+void supply_end(struct supply *s, const struct target *command)
+{
+	if (!s || !s->agents || !s->started)
+		return;
+	agents_turn(s->agents);
+	s->heard |= command && agents_are_in(s->agents, command);
+}
+
 void supply_say(const struct supply *s, struct strbuf *out)
 {
 	probe_agent_say(s->conf.probes, out);

@@ -109,6 +109,12 @@ int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_w
  */
 int supply_start(struct supply *s, struct session *session, struct strbuf *err);
 
+/*
+ * The script's run is over: hear what agents have said meanwhile.  @command: the process of -c, or NULL.  A script can end by
+ * what its command's agent does before the agent's first word is heard.  Accepts NULL for @s.
+ */
+void supply_end(struct supply *s, const struct target *command);
+
 /* Append "function-entry and line of Python 3.13" to @out if agents supply something. */
 void supply_say(const struct supply *s, struct strbuf *out);
 

@@ -95,6 +95,9 @@ int agents_attach(struct agents *a, struct target *t, struct strbuf *why);
  */
 int agents_try(struct agents *a, struct target *t, struct strbuf *why);
 
+/* Is the object in process @t now, whether it has answered or not? */
+bool agents_are_in(const struct agents *a, const struct target *t);
+
 /* Is there a channel to an agent in process @pid? */
 bool agents_have(const struct agents *a, pid_t pid);
 

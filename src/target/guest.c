@@ -474,6 +474,11 @@ uint64_t guest_entry(const struct agents *a, const struct target *t)
 	return ret;
 }
 
+bool agents_are_in(const struct agents *a, const struct target *t)
+{
+	return guest_entry(a, t) != 0;
+}
+
 /* Is one of the object's copies in @now that @was does not show?  Loaders map an object first and its code a moment later. */
 static bool is_object_new(const struct agents *a, const struct target *t, const struct target_maps *was,
 			  const struct target_maps *now)
