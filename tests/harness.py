@@ -2,6 +2,7 @@
 
 conftest.py makes fixtures of these.  The build under test is $DTAP_BUILD (default build/).
 """
+import contextlib
 import ctypes
 import functools
 import os
@@ -176,12 +177,36 @@ def run(argv, timeout=TIMEOUT_S, **kwargs):
     return finish(child, argv, timeout)
 
 
+def family(pid):
+    """A process and what it has started, and so on."""
+    children = []
+    for thread in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            children += map(int, thread.read_text().split())
+    return [pid, *(one for child in children for one in family(child))]
+
+
+def where_they_stand(pid, most=4):
+    """What a process that does not end, and those that it has started, wait for: their states, used time and C stacks."""
+    told = []
+    for one in family(pid)[:most]:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            fields = pathlib.Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            words = pathlib.Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            told.append(f"process {one}, state {fields[0]}, CPU time {(int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')} s: {words}")
+            if shutil.which("gdb"):
+                stacks = subprocess.run(["gdb", "-nx", "-batch", "-p", str(one), "-ex", "thread apply all bt 25"], stdin=subprocess.DEVNULL,
+                                        capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
+                told += [line for line in stacks.stdout.splitlines() if re.match(r"#|Thread ", line)]
+    return "\n".join(told)
+
+
 def finish(child, argv, timeout=TIMEOUT_S):
-    hung = False
+    hung, stands = False, ""
     try:
         out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        hung = True
+        hung, stands = True, where_they_stand(child.pid)
         child.terminate()
         try:
             out, err = child.communicate(timeout=5)
@@ -191,7 +216,7 @@ def finish(child, argv, timeout=TIMEOUT_S):
     result = Result(argv, child.returncode, without_end([str(word) for word in child.args], out.decode(errors="surrogateescape")),
                     err.decode(errors="surrogateescape"))
     check_health(result)
-    assert not hung, f"no end after {timeout} s:\n{result!r}"
+    assert not hung, f"no end after {timeout} s:\n{result!r}\n-- at that time\n{stands}"
     return result
 
 
