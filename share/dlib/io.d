@@ -15,7 +15,10 @@ typedef struct fileinfo {
 } fileinfo_t;
 
 translator fileinfo_t < struct file *F > {
-	fi_name = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_name.name);
+	/* The root of a mount has the name of where it is mounted. */
+	fi_name = F == NULL ? "<none>" :
+		  F->f_path.dentry == F->f_path.mnt->mnt_root ? basename(d_path(&F->f_path)) :
+		  stringof((char *)F->f_path.dentry->d_name.name);
 	fi_dirname = F == NULL ? "<none>" :
 		     F->f_path.dentry == F->f_path.dentry->d_parent && F->f_path.dentry != F->f_path.mnt->mnt_root ?
 		     "<unknown>" : dirname(d_path(&F->f_path));

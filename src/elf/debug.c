@@ -414,7 +414,7 @@ static bool begin_of(Dwarf_Die *die, Dwarf_Addr *pc)
 /* The source file and line of a function's declaration; NULL: not known. */
 static const char *declared_at(Dwarf_Die *die, int *line)
 {
-	const char *file = dwarf_decl_file(die);
+	const char *file = debug_decl_file(die);
 	Dwarf_Attribute attr;
 	Dwarf_Word n = 0;
 

@@ -3,13 +3,32 @@
  */
 #include "elf/debug_priv.h"
 
+#include <dwarf.h>
+
+/* In DWARF 5 the first file has the number 0, which meant "none" before; elfutils 0.188 takes it so in both. */
+const char *debug_decl_file(Dwarf_Die *die)
+{
+	const char *file = dwarf_decl_file(die);
+	Dwarf_Die unit;
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word n;
+	Dwarf_Half version;
+	size_t count;
+
+	if (file || !dwarf_attr_integrate(die, DW_AT_decl_file, &attr) || dwarf_formudata(&attr, &n) || n ||
+	    !dwarf_cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 || dwarf_getsrcfiles(&unit, &files, &count) || !count)
+		return file;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
 bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line)
 {
 	struct debug_scopes s;
 
 	if (!debug_find_scopes(d, entry, NULL, &s) || !s.func)
 		return false;
-	*file = dwarf_decl_file(&s.v[s.func]);
+	*file = debug_decl_file(&s.v[s.func]);
 	return *file && !dwarf_decl_line(&s.v[s.func], line);
 }
 

@@ -34,6 +34,9 @@ bool debug_find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit);
  */
 bool debug_find_scopes(struct debug *d, uint64_t pc, const char *inlined, struct debug_scopes *s);
 
+/* debug_line.c: the path of the file in which @die is declared, as the compiler was given it; NULL: not known. */
+const char *debug_decl_file(Dwarf_Die *die);
+
 /*
  * debug_expr.c: evaluate the expression @ops, @n of them, of attribute @attr, at s->pc: sets all of @ret but its
  * type.  NULL, or why that is not possible.

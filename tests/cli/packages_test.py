@@ -55,7 +55,7 @@ def test_each_file_is_in_one_package(installed, patterns):
     rows = {(name, pattern.replace("${DEB_HOST_MULTIARCH}", "*")) for name, those in patterns().items() for pattern in those}
     used = set()
     for path in installed:
-        exact = re.sub(r"^usr/lib/[^/]*-linux-gnu/", "usr/lib/x86_64-linux-gnu/", path)
+        exact = re.sub(r"^usr/(lib/[^/]*-linux-gnu|lib64)/", "usr/lib/x86_64-linux-gnu/", path)
         those = {row for row in rows for end in ("", "/*") if fnmatch.fnmatch(exact, row[1] + end)}
         assert len({name for name, _ in those}) == 1, (path, those)
         used |= those

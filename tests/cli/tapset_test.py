@@ -344,18 +344,20 @@ def test_entry_values_at_the_return_of_system_calls(tmp_path):
     program = """
 import ctypes, json, time
 call = ctypes.CDLL(None).syscall
+begin = time.time()
 time.sleep(0.05)
+slept = (time.time() - begin) * 1000 + 1
 call(95, 0o22)
 call(95, 0o77)
 call(3, 99)
-print(json.dumps({}), flush=True)
+print(json.dumps({"slept": slept}), flush=True)
 """
-    _, lines = traced(tmp_path, program, """
+    told, lines = traced(tmp_path, program, """
 probe nd_syscall.umask.return { if (pid() == target()) println("mask ", @entry($arg1), " ", @entry(int_arg(1)), " ", returnval()) }
 probe syscall.close.return { if (pid() == target() && retval) println(returnval() == retval, " ", returnval()) }
 probe syscall_any.return { if (pid() == target() && name == "close" && retval < 0) println("any ", returnval()) }
-probe syscall.clock_nanosleep.return { if (pid() == target()) println("slept ", (gettimeofday_ms() - @entry(gettimeofday_ms())) / 40) }""")
-    assert lines[0] == "slept 1" and lines[1].startswith("mask 18 18 ") and lines[2] == "mask 63 63 18", lines
+probe syscall.clock_nanosleep.return { if (pid() == target()) println("slept ", gettimeofday_ms() - @entry(gettimeofday_ms())) }""")
+    assert re.fullmatch("slept [0-9]+", lines[0]) and 49 <= int(lines[0].split()[1]) <= told["slept"] and lines[1].startswith("mask 18 18 ") and lines[2] == "mask 63 63 18", lines
     assert sorted(lines[3:]) == ["1 -9", "any -9"], lines
 
 

@@ -42,6 +42,24 @@ def test_paths(dtrace, tmp_path, strsize):
     assert result.out.splitlines() == wanted, result
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_mounted_files(dtrace, tmp_path):
+    """The root of a mount has the name of its mount point: of a folder and a file that are mounted elsewhere, of a file system."""
+    for name in "folder", "elsewhere", "memory":
+        (tmp_path / name).mkdir()
+    (tmp_path / "folder/inner").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "other").touch()
+    names = [tmp_path / "elsewhere", tmp_path / "elsewhere/inner", tmp_path / "other", tmp_path / "memory"]
+    (tmp_path / "opens.py").write_text("import ctypes, os, sys\nfor name in sys.argv[1:]: ctypes.CDLL(None).getpgid(os.open(name, 0))\n")
+    mount = f"cd {tmp_path} && mount --bind folder elsewhere && mount --bind file other && mount -t tmpfs x memory"
+    result = dtrace("-q", "-n", r"""syscall::getpgid:entry /pid == $target/ {
+            this->fd = (int)arg0;
+            printf("%s %s %s\n", fds[this->fd].fi_pathname, fds[this->fd].fi_dirname, fds[this->fd].fi_name);
+        }""", "-c", f"unshare -m sh -c '{mount} && exec /usr/bin/python3 -S opens.py {' '.join(map(str, names))}'")
+    assert result.out == "".join(f"{name} {name.parent} {name.name}\n" for name in names), result
+
+
 def test_open_files(dtrace, tmp_path):
     """fds[].fi_pathname and d_path(): of files, of what is no file, of what is not open."""
     name = tmp_path / "some file"

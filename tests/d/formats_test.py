@@ -26,7 +26,8 @@ def test_service(dtrace, port):
 
 def test_host(dtrace):
     """%I: an address by the name of its host."""
-    found = re.search(r"^127\.0\.0\.1\s+(\S+)", pathlib.Path("/etc/hosts").read_text(), re.M)
+    hosts = pathlib.Path("/etc/hosts")
+    found = hosts.exists() and re.search(r"^127\.0\.0\.1\s+(\S+)", hosts.read_text(), re.M)
     if not found:
         pytest.skip("/etc/hosts does not know 127.0.0.1")
     assert dtrace("-q", "-n", 'BEGIN { printf("[%I]", "127.0.0.1"); exit(0); }').out == f"[{found[1]}]"

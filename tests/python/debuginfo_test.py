@@ -208,6 +208,20 @@ def callers(request, tmp_path):
     return path
 
 
+@pytest.mark.parametrize("compiler", ["gcc -gdwarf-4", "gcc -gdwarf-5", "clang -gdwarf-4", "clang -gdwarf-5"])
+@pytest.mark.parametrize("cwd", ["source", "above", "elsewhere"])
+def test_files_of_declarations(compiler, cwd, tmp_path):
+    """However the compiler numbers its files: DWARF 5 begins with 0, which meant none before."""
+    source = tmp_path / "below/source.c"
+    source.parent.mkdir()
+    source.write_text("int f(int n) { return n; }\nint main(void) { return f(0); }\n")
+    folder = {"source": source.parent, "above": tmp_path, "elsewhere": "/"}[cwd]
+    subprocess.run([*compiler.split(), source, "-o", tmp_path / "program"], cwd=folder, check=True)
+    listed = harness.stap("-l", f'process("{tmp_path}/program").function("f")').out
+    assert re.search(r'function\("f@\S*source\.c:1"\)', listed), listed
+    assert harness.stap("-l", f'process("{tmp_path}/program").function("f@*source.c:1")').code == 0
+
+
 def test_callees(callers, tmp_path):
     """The calls from one function alone; a function of another unit, without optimization; a copy of one (callees.c)."""
     traced, _ = run(callers, '''probe process("PROGRAM").function("first").callee("work") { println("first ", $n) }
