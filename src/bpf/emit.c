@@ -199,6 +199,12 @@ static void gen_one(struct gen *g, const struct ir_clause *c, unsigned int k, st
 
 /* --- before the clauses ------------------------------------------------------------------------------- */
 
+/* Uprobes are of a file, which other containers can have, too: their processes are not there for this tracer. */
+static bool leaves_out_others(const struct gen *g)
+{
+	return g->env->ctx == EBPF_CTX_UPROBE && g->env->pid_ns && gen_knows_numbers(g) && !g->env->only_pid;
+}
+
 static void gen_filter(struct gen *g, uint32_t out)
 {
 	struct assembler *as = &g->as;
@@ -223,6 +229,10 @@ static void gen_filter(struct gen *g, uint32_t out)
 	if (g->env->only_pid) {
 		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
 		asm_j32i(as, BPF_JNE, R1, (int32_t)g->env->only_pid, out);
+	}
+	if (leaves_out_others(g)) {
+		asm_ld(as, BPF_W, R1, R10, FRAME_TASK + 4);
+		asm_j32i(as, BPF_JEQ, R1, 0, out);
 	}
 	if (g->env->exe_ino)
 		gen_exe_filter(g, out);
@@ -336,7 +346,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
 		g->needs |= needs_of(g, errors, nerrors);
-	if (g->env->only_pid || gen_tp_other_task(g))
+	if (g->env->only_pid || leaves_out_others(g) || gen_tp_other_task(g))
 		g->needs |= NEED_TASK;
 	if (gen_hides_time(g) || gen_charges(g))
 		g->needs |= NEED_TIME;

@@ -91,6 +91,29 @@ def test_ids_in_a_pid_namespace(start, tmp_path):
     assert seen[0] == said and int(seen[1][0]) > int(seen[1][1]) > int(said[0]), result
 
 
+CALLS = """
+import time
+def leafy(): pass
+while True:
+    leafy()
+    time.sleep(0.001)
+"""
+
+
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.9")
+def test_others_of_the_same_file(start, interp):
+    """Probes of a file that processes outside of the pid namespace execute, too: those are not there."""
+    outside = start(interp.argv_of(CALLS))
+    harness.wait_until(lambda: harness.waits(outside.pid), what="the program outside")
+    script = """python*:::function-entry /copyinstr(arg1) == "leafy"/ { @[pid == 0] = count(); }
+        END { printa("%d %@d\\n", @); }"""
+    inside = interp.command(CALLS.replace("while True", "for i in range(100)"))
+    result = harness.run(["unshare", "--pid", "--fork", "--mount-proc", harness.DTRACE, "-q", "-x", "place=kernel", "-n", script, "-c", inside])
+    outside.kill()
+    assert result.out.split() == ["0", "100"], result
+
+
 NEWS = """
 import os, threading, time
 inside = threading.Event()
