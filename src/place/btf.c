@@ -215,6 +215,7 @@ int btf_task(struct btf_task *ret, struct strbuf *err)
 	uint32_t se, se_type, off, type;
 	int task, mm, e;
 
+	*ret = (struct btf_task){ 0 };
 	if (!btf) {
 		e = -errno;
 		strbuf_printf(err, NEEDING " need the kernel's type information (/sys/kernel/btf/vmlinux,"

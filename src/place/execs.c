@@ -14,6 +14,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/strbuf.h"
+#include "place/btf.h"
+#include "place/kernel.h"
 #include "target/target.h"
 
 enum {
@@ -51,15 +54,84 @@ struct execs {
 #define MOVI(DST, V)		INSN(BPF_ALU64 | BPF_MOV | BPF_K, DST, 0, 0, V)
 #define ADDI(DST, V)		INSN(BPF_ALU64 | BPF_ADD | BPF_K, DST, 0, 0, V)
 #define CALL(HELPER)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_##HELPER)
+#define LEAVE(OP, REG, V)	INSN(BPF_JMP | (OP) | BPF_K, REG, 0, LEAVES, V)
 #define IMM64(DST, SRC, V)	INSN(BPF_LD | BPF_IMM | BPF_DW, DST, SRC, 0, V), INSN(0, 0, 0, 0, (uint64_t)(V) >> 32)
+
+enum { INSNS = 96, LEAVES = INT16_MAX /* of a jump: to the last two instructions */ };
+
+struct code {
+	struct bpf_insn insns[INSNS];
+	size_t n;
+};
+
+#define APPEND(c, v)	append(c, v, sizeof(v) / sizeof(*(v)))
+
+static void append(struct code *c, const struct bpf_insn *insns, size_t n)
+{
+	memcpy(c->insns + c->n, insns, n * sizeof(*insns));
+	c->n += n;
+}
+
+/* r3 = @size bytes at r3 + @off */
+static void follow(struct code *c, uint32_t off, uint32_t size)
+{
+	const struct bpf_insn read[] = {
+		ADDI(BPF_REG_3, off), MOV(BPF_REG_1, BPF_REG_10), ADDI(BPF_REG_1, -16), MOVI(BPF_REG_2, size),
+		INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, -16, 0), CALL(probe_read_kernel),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_10, -16, 0),
+	};
+
+	APPEND(c, read);
+}
+
+/*
+ * The helper knows the processes of the very namespace alone.  One of a namespace within has a number in each: that of @level
+ * goes to r10 - 4, if its namespace is @ino.  At an exec the current thread is the process's first one.
+ */
+static void append_within(struct code *c, const struct ebpf_tasks *t, uint32_t level, uint64_t ino)
+{
+	const uint32_t at = t->pid_numbers + level * t->number_size;
+	const struct bpf_insn task[] = { CALL(get_current_task), MOV(BPF_REG_3, BPF_REG_0) }, keep[] = { MOV(BPF_REG_6, BPF_REG_3) },
+	again[] = { MOV(BPF_REG_3, BPF_REG_6) }, is_deep[] = { LEAVE(BPF_JLT, BPF_REG_3, (int32_t)level), MOV(BPF_REG_3, BPF_REG_6) },
+	is_same[] = { IMM64(BPF_REG_1, 0, ino), INSN(BPF_JMP | BPF_JNE | BPF_X, BPF_REG_3, BPF_REG_1, LEAVES, 0) },
+	number[] = { INSN(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_3, -4, 0) };
+
+	APPEND(c, task);
+	follow(c, t->facts[ABI_TASK_TID].off[0], 8);
+	APPEND(c, keep);
+	follow(c, t->pid_level, 4);
+	APPEND(c, is_deep);
+	follow(c, at + t->number_ns, 8);
+	follow(c, t->ns_inum, 4);
+	APPEND(c, is_same);
+	APPEND(c, again);
+	follow(c, at, 4);
+	APPEND(c, number);
+}
+
+/* The level of the tracer's pid namespace, below the machine's own; 0: not known. */
+static uint32_t level_of(struct ebpf_tasks *ret)
+{
+	struct strbuf why = { 0 };
+	struct btf_task task;
+	bool known = !btf_task(&task, &why) && task.tasks.facts[ABI_TASK_TID].n == 1;
+
+	strbuf_fini(&why);
+	*ret = known ? task.tasks : (struct ebpf_tasks){ 0 };
+	return known ? kernel_pid_level(ret) : 0;
+}
 
 /*
  * Load the program that writes the id of a process in the tracer's pid namespace, and its name, to the ring buffer.  struct
- * bpf_pidns_info is at r10 - 8: pid, then tgid; struct report at r10 - 32.  Processes that are not in the namespace are skipped.
+ * bpf_pidns_info is at r10 - 8: pid, then tgid; struct report at r10 - 48.  Processes that are not seen there are skipped.
  */
 static int load(struct execs *e)
 {
 	struct target_pid_ns ns;
+	struct ebpf_tasks tasks;
+	struct code c = { .n = 0 };
+	size_t known;
+	uint32_t level;
 	int err = target_pid_ns(&ns);
 	const struct bpf_insn initial[] = {
 		CALL(get_current_pid_tgid),
@@ -71,33 +143,42 @@ static int load(struct execs *e)
 		ADDI(BPF_REG_3, -8),
 		MOVI(BPF_REG_4, 8),
 		CALL(get_ns_current_pid_tgid),
-		INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 13, 0),		/* to the end */
 	}, rest[] = {
 		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_1, BPF_REG_10, -4, 0),
-		INSN(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_1, -32, 0),
+		INSN(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_1, -48, 0),
 		MOV(BPF_REG_1, BPF_REG_10),
-		ADDI(BPF_REG_1, -28),
+		ADDI(BPF_REG_1, -44),
 		MOVI(BPF_REG_2, EXECS_NAME),
 		CALL(get_current_comm),
 		IMM64(BPF_REG_1, BPF_PSEUDO_MAP_FD, e->map),
 		MOV(BPF_REG_2, BPF_REG_10),
-		ADDI(BPF_REG_2, -32),
+		ADDI(BPF_REG_2, -48),
 		MOVI(BPF_REG_3, sizeof(struct report)),
 		MOVI(BPF_REG_4, 0),
 		CALL(ringbuf_output),
 		MOVI(BPF_REG_0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	struct bpf_insn insns[32];
-	size_t n = 0;
 
 	if (err)
 		return err;
-	memcpy(insns, ns.is_initial ? initial : nested, ns.is_initial ? sizeof(initial) : sizeof(nested));
-	n = ns.is_initial ? sizeof(initial) / sizeof(*insns) : sizeof(nested) / sizeof(*insns);
-	memcpy(insns + n, rest, sizeof(rest));
-	n += sizeof(rest) / sizeof(*rest);
-	e->prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "dtap_execs", "Dual MIT/GPL", insns, n, NULL);
+	if (ns.is_initial) {
+		APPEND(&c, initial);
+	} else {
+		level = level_of(&tasks);
+		APPEND(&c, nested);
+		known = c.n++;
+		c.insns[known] = (struct bpf_insn)LEAVE(BPF_JNE, BPF_REG_0, 0);
+		if (level) {
+			append_within(&c, &tasks, level, ns.ino);
+			c.insns[known] = (struct bpf_insn)INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, (int16_t)(c.n - known - 1), 0);
+		}
+	}
+	APPEND(&c, rest);
+	for (size_t i = 0; i < c.n; i++)
+		if (BPF_CLASS(c.insns[i].code) == BPF_JMP && c.insns[i].off == LEAVES)
+			c.insns[i].off = (int16_t)(c.n - 2 - i - 1);
+	e->prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "dtap_execs", "Dual MIT/GPL", c.insns, c.n, NULL);
 	return e->prog < 0 ? -errno : 0;
 }
 

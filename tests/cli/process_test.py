@@ -114,6 +114,19 @@ def test_others_of_the_same_file(start, interp):
     assert result.out.split() == ["0", "100"], result
 
 
+@pytest.mark.needs_bpf
+@pytest.mark.interps("3.9", "3.13")
+def test_start_in_a_namespace_within(interp):
+    """A Python that starts in a pid namespace below the tracer's own is traced, under the number that it has in the tracer's."""
+    inside = f"unshare --pid --fork {interp.command(CALLS.replace('while True', 'for i in range(2000)'))}"
+    script = """python*:::function-entry /copyinstr(arg1) == "leafy"/ { @[pid == 0 || pid == 1] = count(); n++; }
+        tick-10ms /n > 100/ { exit(0); } END { printa("%d %@d\\n", @); }"""
+    result = harness.run(["unshare", "--pid", "--fork", "--mount-proc", harness.DTRACE, "-q", "-n", script,
+                          "-c", f"sh -c 'sleep 0.3; {inside}; true'"])
+    found = result.out.split()
+    assert found[0] == "0" and int(found[1]) > 100 and len(found) == 2, result
+
+
 NEWS = """
 import os, threading, time
 inside = threading.Event()
