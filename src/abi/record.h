@@ -18,6 +18,7 @@ typedef unsigned short abi_u16;
 typedef short abi_s16;
 typedef int abi_s32;
 typedef unsigned int abi_u32;
+typedef long long abi_s64;
 typedef unsigned long long abi_u64;
 #else
 #include <stdint.h>
@@ -26,6 +27,7 @@ typedef uint16_t abi_u16;
 typedef int16_t abi_s16;
 typedef int32_t abi_s32;
 typedef uint32_t abi_u32;
+typedef int64_t abi_s64;
 typedef uint64_t abi_u64;
 #endif
 
@@ -36,7 +38,7 @@ typedef uint64_t abi_u64;
  * with a message.  Raise the version with each incompatible change; tests/unit/abi detects changes.  What only the
  * tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 13 };
+enum { ABI_VERSION = 14 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */
@@ -143,7 +145,8 @@ struct abi_control {
 	abi_u64 errors;			/* number of SystemTap's errors so far; added to atomically */
 	abi_u64 interpreted;		/* an errno: why a traced process cannot compile its programs; 0: all can */
 	abi_u64 sched_off_ns;		/* add to CLOCK_MONOTONIC for the scheduler's clock */
-	abi_u64 reserved[3];
+	abi_u64 named;			/* functions that programs in the kernel have entered in the probe table; atomic */
+	abi_u64 reserved[2];
 };
 _Static_assert(sizeof(struct abi_control) == 128, "control block");
 

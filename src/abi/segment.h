@@ -5,7 +5,8 @@
  * The image is complete and sealed against writing before it is shared: the header, the layout of the data, the
  * programs, and the maps that programs only read.
  *
- * | abi_image | abi_map[nmaps] | abi_prog[nprogs] | abi_fire[nfires] | texts | instructions ... | read-only maps ... |
+ * | abi_image | abi_map[nmaps] | abi_prog[nprogs] | abi_fire[nfires] | abi_wanted[nwanted] | texts | instructions ... |
+ *	| read-only maps ... |
  *
  * The data is written by all.  It begins with struct abi_data, which starts with the control block that the kernel
  * place has, too; then come the maps that all share, then the lanes, all of the same layout.  Its contents are not
@@ -169,9 +170,11 @@ struct abi_fire {
 	abi_u32 lap, lap_map, lap_threads, lap_last, lap_frames;
 	/* For functions by name: a pattern of the file's path or of its end, 0: any; is @line counted from the first one? */
 	abi_u32 file, from_first;
+	/* Of ABI_FIRE_AWAY: the first of the values that the program there asks for, and their number. */
+	abi_u32 wanted, nwanted;
 	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_fire) == 80, "fire of a segment");
+_Static_assert(sizeof(struct abi_fire) == 88, "fire of a segment");
 
 /*
  * Events of Python functions given by name: in struct abi_fire.marker from ABI_FUNCTION_FIRST on, above the numbers of
@@ -189,6 +192,42 @@ enum abi_function {
 
 enum { ABI_FUNCTION_FIRST = 64 };
 
+/*
+ * In struct abi_fire.prog, for functions by name: the program is in the kernel.  For each such fire the agent fires its
+ * marker "function" of provider "dtap", with the arguments that a program in the process would have (file, function and
+ * line, as far as @uses names them) and with the address of a struct abi_event.  All tracers of the process see it.
+ */
+enum { ABI_FIRE_AWAY = 0xffffffff };
+
+struct abi_event {
+	abi_u64 session;		/* abi_image.id */
+	abi_u32 probe, pad;		/* of struct abi_fire */
+	abi_u64 module, function;	/* addresses of the names: the module's and the function's qualified one */
+	abi_u64 given;			/* address of what the values are, from the first on; 0: none is asked for */
+};
+_Static_assert(sizeof(struct abi_event) == 40, "event for a program elsewhere");
+
+/*
+ * A value of Python that such a program asks for.  The agent reads all of an event, in this order, before it fires the marker:
+ * the parameters of ABI_HELPER_VALUE, of which object and name can be what others before have given.
+ */
+enum { ABI_WANTED_TEXT = 0xffffffff, ABI_GIVEN_MAX = 1 << 22 /* bytes of the values of one fire */ };
+
+struct abi_wanted {
+	abi_u32 what, size;		/* enum abi_value; bytes of the value */
+	/* 1 + the value, counted from the fire's first one, that is the object, the name; 0: it is the number below. */
+	abi_u32 object_from, name_from;	/* ABI_WANTED_TEXT: it is at the offset @name in the texts */
+	abi_u64 object, name;
+	abi_u32 off, pad;		/* of its struct abi_given, behind the first one; a multiple of 8 */
+};
+_Static_assert(sizeof(struct abi_wanted) == 40, "value for a program elsewhere");
+
+struct abi_given {
+	abi_s64 ret;			/* as ABI_HELPER_VALUE returns it */
+	abi_u64 value;			/* a number, or the first bytes of a string; of a fault its object */
+};
+_Static_assert(sizeof(struct abi_given) == 16, "a value");
+
 /* Entries of the probe table after the session's own, for functions that matched patterns: see abi_data.named. */
 enum { ABI_NAMED_MAX = 65536 };
 
@@ -205,9 +244,10 @@ struct abi_image {
 	abi_u32 texts_off, texts_size;	/* of the patterns, each with its NUL, in the image; 0: none */
 	abi_u32 probes;			/* 1 + number of the probe table's map if it has room for names; else 0 */
 	abi_u32 nprobes;		/* the number of its entries that are the session's own */
-	/* struct abi_map[], struct abi_prog[], struct abi_fire[] follow */
+	abi_u32 nwanted, pad;
+	/* struct abi_map[], struct abi_prog[], struct abi_fire[], struct abi_wanted[] follow */
 };
-_Static_assert(sizeof(struct abi_image) == 96, "segment's image");
+_Static_assert(sizeof(struct abi_image) == 104, "segment's image");
 
 /*
  * Converts the processor's cycle counter to CLOCK_MONOTONIC: base_ns + ((tsc - base_tsc) * mult >> 32).  The tracer

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/away.h"
 #include "agent/context.h"
 #include "agent/control.h"
 #include "agent/cost.h"
@@ -71,6 +72,7 @@ struct session {
 	bool unserved;			/* no lane is left */
 	bool rests;			/* no event is for it */
 	bool by_name;			/* some program is for functions by name */
+	void *given;			/* values of an event for programs elsewhere */
 	/*
 	 * Seats of threads: copies of the session, linked by @next, in which everything that is not written at events is
 	 * the session's, and lane and context are the thread's own.
@@ -374,6 +376,7 @@ static void session_free(struct session *s)
 	free(s->progs);
 	free(s->fires);
 	free(s->names);
+	free(s->given);
 	stacks_free(s->stacks);
 	shm_fini(&s->shm);
 	if (s->image)
@@ -428,7 +431,7 @@ static int load_programs(struct session *s, const char **why)
 
 static bool is_function(const struct session *s, const struct abi_fire *f)
 {
-	return f->marker >= ABI_FUNCTION_FIRST && f->marker < ABI_FUNCTION_FIRST + ABI_FUNCTIONS && f->prog < s->shm.nprogs &&
+	return f->marker >= ABI_FUNCTION_FIRST && f->marker < ABI_FUNCTION_FIRST + ABI_FUNCTIONS && (f->prog < s->shm.nprogs || away_good(&s->shm, f)) &&
 	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && f->file < s->shm.texts_size && (!f->pid || f->pid == s->pid);
 }
 
@@ -521,6 +524,8 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	s->pid = who->other_pids ? who->pid : process_id();
 	s->start = boot_time_ns();
 	s->wake.fd = -1;
+	s->run.shm = &s->shm;	/* without a lane it reads values for programs elsewhere */
+	s->run.thread.user = &s->run;
 	err = map_file(fds[0], PROT_READ, SIZE | F_SEAL_WRITE, &s->image, &s->image_size);
 	if (!err)
 		err = map_file(fds[1], PROT_READ | PROT_WRITE, SIZE, &s->data, &s->data_size);
@@ -538,6 +543,8 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	}
 	if (!err)
 		err = load_programs(s, why);
+	if (!err)
+		err = away_room(&s->shm, &s->given);
 	if (!err)
 		err = sort_fires(s);
 	s->by_name = s->functions;
@@ -774,7 +781,7 @@ static bool try_lane(struct session *s);
 static void take_lanes_early(void)
 {
 	for (struct session *s = agent.engine.active; s && agent.py.minor < 12; s = s->next)
-		if (s->functions)
+		if (s->functions && s->shm.nprogs)
 			try_lane(s);
 }
 
@@ -1593,6 +1600,21 @@ static bool is_file(const struct session *s, const struct abi_fire *f, const cha
 	return false;
 }
 
+static struct engine_match match_of(struct session *s, const struct abi_fire *f, const struct engine_function *fn)
+{
+	struct engine_match m = { .session = s, .line = f->line + (f->from_first ? fn->first : 0), .uses = f->uses };
+
+	if (f->prog == ABI_FIRE_AWAY) {
+		m.away = f;
+		m.module = fn->module;
+		m.name = fn->name;
+	} else {
+		m.prog = s->progs[f->prog];
+		m.probe = probe_of(s, f, fn->module, fn->name);
+	}
+	return m;
+}
+
 unsigned engine_match(enum abi_function what, const struct engine_function *fn, struct engine_match *found, unsigned most)
 {
 	unsigned n = 0;
@@ -1603,8 +1625,7 @@ unsigned engine_match(enum abi_function what, const struct engine_function *fn, 
 
 			if (f->marker == ABI_FUNCTION_FIRST + (uint32_t)what && is_function(s, f) &&
 			    glob_match(s->shm.texts + f->function, fn->name) && is_module(s, f, fn) && is_file(s, f, fn->file))
-				found[n++] = (struct engine_match){ s, s->progs[f->prog], probe_of(s, f, fn->module, fn->name),
-								    f->line + (f->from_first ? fn->first : 0), f->uses };
+				found[n++] = match_of(s, f, fn);
 		}
 	return n;
 }
@@ -1618,7 +1639,15 @@ static void run_matches(const struct engine_match *m, unsigned n, uint64_t file,
 	for (unsigned k = 0; k < n; k++) {
 		struct session *s = m[k].session;
 
-		if ((m[k].line && m[k].line != (uint32_t)line) || !take_lane(s))
+		if (m[k].line && m[k].line != (uint32_t)line)
+			continue;
+		if (m[k].away) {
+			const struct away_event event = { &s->run, m[k].away, m[k].module, m[k].name, file, name, line, s->given };
+
+			away_fire(&event);
+			continue;
+		}
+		if (!take_lane(s))
 			continue;
 		cost_pay(lane_of(s), hook);
 		hook = 0;

@@ -80,10 +80,12 @@ struct vm_prog;
 
 struct engine_match {
 	struct session *session;
-	const struct vm_prog *prog;
+	const struct vm_prog *prog;	/* NULL: it is elsewhere, see the last ones */
 	uint32_t probe;			/* index in the probe table: the program's first argument */
 	uint32_t line;			/* ABI_FUNCTION_LINE: the line to probe */
 	uint32_t uses;			/* arguments that the program reads */
+	const struct abi_fire *away;	/* ABI_FIRE_AWAY */
+	const char *module, *name;	/* of the function */
 };
 
 /* The kinds of events for which the function part of some pattern matches @function; bits by enum abi_function. */

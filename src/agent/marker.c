@@ -22,6 +22,12 @@
 #include "abi/marker.def"
 #undef ABI_MARKER
 
+unsigned short dtap_function_semaphore __attribute__((section(".probes")));
+__attribute__((noinline)) void marker_away(const char *file, const char *function, long line, const void *event)
+{
+	STAP_PROBEV(dtap, function, file, function, line, event);
+}
+
 unsigned marker_raised_mask(void)
 {
 	unsigned wants = 0;

@@ -42,6 +42,13 @@ enum marker_texts {
 #undef ABI_MARKER
 
 /*
+ * For programs elsewhere (ABI_FIRE_AWAY in abi/segment.h), of provider "dtap".  It is fired for those whose fires the agent has,
+ * if the semaphore is raised.
+ */
+extern unsigned short dtap_function_semaphore;
+void marker_away(const char *file, const char *function, long line, const void *event);
+
+/*
  * marker_raised(): is the semaphore raised?  marker_wanted(): must the marker be fired?  That is decided when hooks are
  * changed, from the semaphores and from what tracers leave to the interpreter, and stored in agent.marker_mask.
  */

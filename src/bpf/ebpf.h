@@ -161,12 +161,31 @@ struct ebpf_returns {
 	uint32_t slot, address;		/* where on the stack the return address was, and its value */
 };
 
+/*
+ * A value of the traced language that a program in the kernel has from the agent, which has read it at the event: the clauses'
+ * instruction, and what the agent is asked.  @text: the name, or NULL.
+ */
+struct ebpf_wanted {
+	const struct ir_insn *insn;
+	struct abi_wanted abi;
+	const char *text;
+};
+
 /* Where the program will run and what the kernel can do. */
 struct ebpf_env {
 	enum ebpf_ctx ctx;
 	struct ebpf_operand args[PROBE_MAX_ARGS];
 	unsigned int nargs;
 	enum ebpf_gil gil;	/* UPROBE: fire for this only */
+	/*
+	 * UPROBE at the agent's marker of functions by name (ABI_FIRE_AWAY in abi/segment.h): fire for this session's events of the
+	 * probe alone; 0: it is another site.  @named: the probe is a pattern: enter the functions that it has matched in the probe
+	 * table.
+	 */
+	uint64_t away;
+	bool named;
+	const struct ebpf_wanted *wanted;	/* the values that the clauses ask for */
+	uint32_t nwanted;
 	uint32_t only_pid;	/* do nothing in other processes; 0: any */
 	uint32_t only_cpu;	/* 1 + the only CPU to run on; 0: any */
 	/* Do nothing in processes that execute another file: its device and inode (procs_identify); exe_ino 0: any.
@@ -235,6 +254,7 @@ enum {
 	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
 	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
 	EBPF_MAP_GILS,		/* hash by thread and probe: since when (rt/gil.c) */
+	EBPF_MAP_NAMES,		/* hash by struct abi_probe: the indexes of entries for functions that patterns have matched */
 	EBPF_MAP_COSTS,		/* hash by process of struct ebpf_cost; the tracer removes what it has read */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */
@@ -264,7 +284,7 @@ struct ebpf_sizes {
 	uint32_t aggsize;	/* bytes for the keys and values of one aggregation */
 	uint32_t dynvarsize;	/* bytes for the elements of one array and for the thread-local variables */
 	uint32_t nprobes;	/* entries of the probe table */
-	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named) */
+	uint32_t nnamed;	/* ... and more of them that a traced process fills (abi_data.named), or programs in the kernel */
 	uint32_t ncpus;		/* possible CPUs; 0: unknown */
 	bool syscalls;		/* system calls are traced */
 	bool uninterrupted;	/* there are probes that may fire with interrupts off: other tracepoints of the kernel */
@@ -307,6 +327,12 @@ struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_si
  */
 unsigned int ebpf_agg_maps(const struct ebpf_unit *u, const struct ir_agg *g, uint32_t *first);
 unsigned int ebpf_map_maps(const struct ebpf_unit *u, const struct ir_map *m, uint32_t *first);
+
+/*
+ * Programs in the kernel enter fewer functions in the probe table, which is memory of the kernel's: the last entries of
+ * EBPF_MAP_PROBES are not used there.
+ */
+enum { EBPF_NAMED_MAX = 8192 };
 
 /* --- programs ---------------------------------------------------------------------------------------- */
 
@@ -417,6 +443,13 @@ struct ebpf_lap {
 	uint32_t frames;		/* at most so many in a stack */
 };
 enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret);
+
+/*
+ * The values that @clauses ask for, in an array of the unit's arena.  NULL and a message at *err, with the place in the script, if
+ * one cannot be asked for at the event, before the program runs: it depends on more than the event and constants.
+ */
+struct ebpf_wanted *ebpf_wanted(const struct ebpf_unit *u, struct ir_clause *const *clauses, uint32_t nclauses, uint32_t *n,
+				const char **err);
 
 /* The instruction that @insn belongs to in the script, or NULL. */
 const struct ebpf_line *ebpf_line_find(const struct ebpf_prog *p, uint32_t insn);

@@ -72,6 +72,8 @@ static bool has_code(struct gen *g, const struct ir_insn *i)
 	};
 	struct ir_place p = ir_place(i);
 
+	if (p.where == IR_TARGET && gen_is_given(g, i))
+		return true;
 	if (!here[p.where])
 		gen_refuse(g, p.why);
 	return here[p.where];
@@ -238,6 +240,8 @@ static void gen_filter(struct gen *g, uint32_t out)
 		gen_exe_filter(g, out);
 	if (g->env->gil)
 		gen_gil_filter(g, out);
+	if (g->env->away)
+		gen_away_filter(g, out);
 }
 
 /*
@@ -342,6 +346,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 	struct assembler *as = &g->as;
 	uint32_t out = asm_label(as), busy = asm_label(as), over = asm_label(as), settled = asm_label(as), called, starts;
 	unsigned int section = 0, first = 0;
+	bool names;
 
 	g->needs = needs_of(g, clauses, nclauses);
 	if (g->needs & NEED_FAULT)
@@ -352,13 +357,18 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 		g->needs |= NEED_TIME;
 	if (g->env->gil)
 		g->needs |= NEED_SCRATCH | GIL_NEEDS;
+	names = g->env->named && g->needs & (NEED_PROBE | NEED_FAULT);
+	if (g->env->away)
+		g->needs |= NEED_PROBE | (names || g->env->nwanted ? NEED_SCRATCH : 0);
 	g->settles = can_settle(g, clauses, nclauses);
 	gen_filter(g, out);
 	if (g->needs & NEED_SCRATCH)
 		gen_take_scratch(g, busy);
 	if (g->env->gil)
 		gen_gil_keep(g);
-	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0) | (gen_charges(g) ? NEED_TIME : 0)));
+	if (g->env->away)
+		gen_away_keep(g, names);
+	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0) | (g->env->away ? NEED_PROBE : 0) | (gen_charges(g) ? NEED_TIME : 0)));
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	if (g->settles)

@@ -286,6 +286,8 @@ bool gen_hides_time(const struct gen *g);
 void gen_hide_time(struct gen *g);
 /* R0 = the table's entry of the probe that fired; jump to @none if there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
+/* R1 = the argument at @o. */
+void gen_operand_value(struct gen *g, const struct ebpf_operand *o);
 void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct dest to);
 
@@ -298,6 +300,20 @@ void gen_gil_filter(struct gen *g, uint32_t out);
 /* When there is a scratch slot: keep the arguments.  R1 = argument @n. */
 void gen_gil_keep(struct gen *g);
 void gen_gil_arg(struct gen *g, int64_t n);
+
+/* --- functions by name for programs in the kernel (gen_away.c) ------------------------------------------ */
+
+/* Jump to @out if the event is not for this program.  NEED_PROBE is in place then. */
+void gen_away_filter(struct gen *g, uint32_t out);
+/* When there is a scratch slot: keep what values there are; if @names, FRAME_PROBE is the function's own. */
+void gen_away_keep(struct gen *g, bool names);
+/* Is @i a value that the agent gives? */
+bool gen_is_given(const struct gen *g, const struct ir_insn *i);
+/* The generators of such values, as gen_value() and gen_value_str(). */
+void gen_given(struct gen *g, const struct ir_insn *i);
+void gen_given_str(struct gen *g, const struct ir_insn *i, struct dest to);
+/* After ABI_HELPER_VALUE, whose result is in R0: fault, or continue.  The object is at FRAME_TMP2. */
+void gen_value_check(struct gen *g);
 
 /* --- iterations (gen_iter.c) --------------------------------------------------------------------------- */
 

@@ -131,7 +131,7 @@ static void read_user(struct gen *g, unsigned int width)
 	asm_ji(&g->as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 }
 
-static void uprobe_arg(struct gen *g, const struct ebpf_operand *o)
+void gen_operand_value(struct gen *g, const struct ebpf_operand *o)
 {
 	struct assembler *as = &g->as;
 
@@ -188,7 +188,7 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 	} else if (i->imm < g->env->nargs && g->env->gil) {
 		gen_gil_arg(g, i->imm);
 	} else if (i->imm < g->env->nargs) {
-		uprobe_arg(g, &g->env->args[i->imm]);
+		gen_operand_value(g, &g->env->args[i->imm]);
 	} else {
 		asm_imm(&g->as, R1, 0);
 	}

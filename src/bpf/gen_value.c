@@ -1,5 +1,6 @@
 /*
- * Values of the traced language: pyint() and similar functions, which only the agent in the process can read.
+ * Values of the traced language: pyint() and similar functions, which only the agent in the process can read.  A program in the
+ * kernel has them from it (gen_away.c).
  */
 #include "bpf/gen.h"
 
@@ -13,6 +14,11 @@ static const unsigned char asked[IR_FN_MAX] = {
 bool gen_asks_value(enum ir_fn fn)
 {
 	return asked[fn] != 0;
+}
+
+enum abi_value gen_value_asked(enum ir_fn fn)
+{
+	return (enum abi_value)(asked[fn] - 1);
 }
 
 /* R2 to R5 of the helper's call: a number comes before a string.  A fault reports the object's address. */
@@ -37,7 +43,7 @@ static void ask(struct gen *g, const struct ir_insn *i, uint32_t size)
 }
 
 /* After the call: continue if R0 is not a fault. */
-static void check(struct gen *g)
+void gen_value_check(struct gen *g)
 {
 	static const enum abi_fault kinds[] = { ABI_FAULT_VALUE_KIND, ABI_FAULT_VALUE_NONE, ABI_FAULT_VALUE_COMPUTED,
 						ABI_FAULT_VALUE_RANGE, ABI_FAULT_VALUE_UNKNOWN, ABI_FAULT_VALUE_CHANGES };
@@ -55,19 +61,27 @@ void gen_value(struct gen *g, const struct ir_insn *i)
 {
 	struct assembler *as = &g->as;
 
+	if (!g->env->user_space) {
+		gen_given(g, i);
+		return;
+	}
 	ask(g, i, 8);
 	asm_mov(as, R1, R10);
 	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
 	asm_helper(as, ABI_HELPER_VALUE);
-	check(g);
+	gen_value_check(g);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 	gen_put(g, i, R1);
 }
 
 void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to)
 {
+	if (!g->env->user_space) {
+		gen_given_str(g, i, to);
+		return;
+	}
 	ask(g, i, g->prog->strsize);
 	gen_dest(g, R1, to);
 	asm_helper(&g->as, ABI_HELPER_VALUE);
-	check(g);
+	gen_value_check(g);
 }

@@ -414,7 +414,7 @@ static const char *plan_iters(struct ebpf_unit *u, struct ebpf_private *p)
 
 static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, const struct ebpf_sizes *sizes)
 {
-	uint32_t spills = 0, work = 0, strs = 0, needs = sizes->gil ? NEED_SCRATCH : 0, off;
+	uint32_t spills = 0, work = 0, strs = 0, needs = sizes->gil || sizes->nnamed || u->asks_values ? NEED_SCRATCH : 0, off;
 	const uint32_t *users;
 	const char *err;
 	uint64_t size;
@@ -460,6 +460,9 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 	p->match_off = off;
 	if (p->matched)
 		off += 8 * MATCH_KEPT + p->str_buf;
+	p->named_off = off = (uint32_t)align8(off);
+	if (sizes->nnamed)
+		off += sizeof(struct abi_probe);
 	p->copyin_guard = p->alloca_max ? COPYIN_GUARD : 0;
 	p->copyin_off = (uint32_t)align8(off) + p->copyin_guard;
 	size = (uint64_t)p->copyin_off + p->copyin_guard + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + ir_str_room(u->prog);
@@ -661,6 +664,8 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	set_map(&u->maps[EBPF_MAP_PROBES], BPF_MAP_TYPE_ARRAY, 4, sizeof(struct abi_probe),
 		(sizes->nprobes ? sizes->nprobes : 1) + sizes->nnamed, 0, "probes");
 	u->nnamed = sizes->nnamed;
+	if (sizes->nnamed)
+		set_map(&u->maps[EBPF_MAP_NAMES], BPF_MAP_TYPE_HASH, sizeof(struct abi_probe), 4, EBPF_NAMED_MAX, 0, "names");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");

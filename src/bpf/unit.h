@@ -13,11 +13,12 @@
  * A scratch slot.  A program takes one and gives it back when it ends; a program that preempts it takes another.
  *
  *	busy | spilled integers | integer this-> and locals | state | work area | string buffers | this-> strings and
- *	locals | raised text | frames of procedures | iterations | the last match | copyin copies
+ *	locals | raised text | frames of procedures | iterations | the last match | a probe's names | copyin copies
  */
 enum {
 	SCRATCH_BUSY = 0,
 	SCRATCH_GIL = 8,	/* two arguments (gen_gil.c) */
+	SCRATCH_GIVEN = SCRATCH_GIL,	/* the address of the values of Python (gen_away.c) */
 	SCRATCH_SPILLS = 24,
 	SCRATCH_TRIES = 8,	/* slots a program tries before it gives up */
 };
@@ -94,6 +95,7 @@ struct ebpf_private {
 	size_t kept_cap;
 	bool matched;			/* a clause asks for the last match: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
+	uint32_t named_off;		/* struct abi_probe, if functions are entered in the probe table */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
 	uint32_t zeros_off;		/* in the read-only map: zeros_size bytes of 0 */
 	uint32_t zeros_size;
@@ -122,5 +124,6 @@ bool gen_stack_form(const struct plan *plan, const struct ir_insn *i, struct kep
 
 /* Does @fn ask for a value of the traced language (gen_value.c)? */
 bool gen_asks_value(enum ir_fn fn);
+enum abi_value gen_value_asked(enum ir_fn fn);	/* which, if it does */
 
 #endif

@@ -39,6 +39,7 @@ static void free_place(struct place *place)
 			if (k->map_fds[i] >= 0)
 				close(k->map_fds[i]);
 	free(k->map_fds);
+	free(k->named);
 	free(k->progs);
 	free(k->links);
 	kernel_forget_armed(k);
@@ -79,6 +80,23 @@ static int set_probe(struct place *place, uint32_t index, const struct abi_probe
 	if (fd < 0)
 		return 0;
 	return bpf_map_update_elem(fd, &index, probe, BPF_ANY) ? -errno : 0;
+}
+
+/* Entries are never changed once they have an index. */
+static const struct abi_probe *named(const struct place *place, uint32_t probe)
+{
+	struct kernel_place *k = kernel_of((struct place *)(uintptr_t)place);
+	uint32_t first = k->unit->maps[EBPF_MAP_PROBES].max_entries - k->unit->nnamed;
+	struct abi_probe *p;
+
+	if (!k->named)
+		k->named = calloc(EBPF_NAMED_MAX, sizeof(*k->named));
+	if (!k->named || probe < first || probe - first >= EBPF_NAMED_MAX)
+		return NULL;
+	p = &k->named[probe - first];
+	if (!p->pattern && bpf_map_lookup_elem(k->map_fds[EBPF_MAP_PROBES], &probe, p))
+		return NULL;
+	return p->pattern ? p : NULL;
 }
 
 static int set_syscall(struct place *place, uint32_t key, const struct ebpf_syscall *call)
@@ -135,6 +153,7 @@ static const struct place_ops ops = {
 	.set_sched_clock = set_sched_clock,
 	.told = told,
 	.set_probe = set_probe,
+	.named = named,
 	.load = kernel_load,
 	.arm_sites = kernel_arm_sites,
 	.use_multi = kernel_use_multi,

@@ -50,6 +50,14 @@ static int fill_outer(struct kernel_place *k, uint32_t number)
 	return e;
 }
 
+/* Of the probe table only as many entries as programs in the kernel use. */
+static uint32_t entries_of(const struct ebpf_unit *u, uint32_t number)
+{
+	uint32_t n = u->maps[number].max_entries;
+
+	return number == EBPF_MAP_PROBES && u->nnamed > EBPF_NAMED_MAX ? n - u->nnamed + EBPF_NAMED_MAX : n;
+}
+
 int kernel_create_map(struct kernel_place *k, uint32_t number, struct strbuf *err)
 {
 	const struct ebpf_map *m = &k->unit->maps[number];
@@ -61,11 +69,11 @@ int kernel_create_map(struct kernel_place *k, uint32_t number, struct strbuf *er
 		return 0;
 	if (m->inner)
 		opts.inner_map_fd = (uint32_t)k->map_fds[m->inner[0]];
-	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, m->max_entries, &opts);
+	fd = bpf_map_create(type_of(m), m->name, m->key_size, m->value_size, entries_of(k->unit, number), &opts);
 	if (fd < 0) {
 		fd = -errno;
 		strbuf_printf(err, "cannot create the BPF map %s (%u entries of %u bytes): %s", m->name,
-			      m->max_entries, m->key_size + m->value_size, strerror(-fd));
+			      entries_of(k->unit, number), m->key_size + m->value_size, strerror(-fd));
 		return fd;
 	}
 	k->map_fds[number] = fd;

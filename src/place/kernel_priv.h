@@ -44,6 +44,7 @@ struct kernel_place {
 	int *map_fds;			/* -1: not created */
 	unsigned int ncpus;		/* possible ones */
 	struct abi_control *control;
+	struct abi_probe *named;	/* those of the last entries of the probe table that were asked for; or NULL */
 	void *memory;			/* of the map that kernel_map_write() has mapped */
 	size_t memory_size;
 	struct ring_buffer *ring;

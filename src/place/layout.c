@@ -78,7 +78,7 @@ static enum abi_map_kind kind_of(const struct ebpf_unit *u, uint32_t number)
 static bool is_kernels(uint32_t number)
 {
 	return number == EBPF_MAP_CALLS || number == EBPF_MAP_VTIMES || number == EBPF_MAP_KEPT ||
-	       number == EBPF_MAP_KEEPS || number == EBPF_MAP_COSTS || number == EBPF_MAP_STACKS ||
+	       number == EBPF_MAP_KEEPS || number == EBPF_MAP_COSTS || number == EBPF_MAP_STACKS || number == EBPF_MAP_NAMES ||
 	       number == EBPF_MAP_PYTHONS || number == EBPF_MAP_CODES;
 }
 

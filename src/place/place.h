@@ -42,6 +42,8 @@ struct place_marker {
 	bool by_script;		/* __main__ also matches by the name of its file */
 	bool from_first;	/* as in struct probe, also the next */
 	const char *file;
+	const struct ebpf_wanted *wanted;	/* for programs in the kernel: values that they ask for */
+	uint32_t nwanted;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/grow.h"
 #include "base/proc.h"
 #include "base/strbuf.h"
@@ -37,8 +38,11 @@ struct target_place {
 	size_t nprogs, progs_cap;
 	struct abi_fire *fires;
 	size_t nfires, fires_cap;
+	struct abi_wanted *wanted;
+	size_t nwanted, wanted_cap;
 	struct segment *segments[SEGMENTS];	/* the first is also used by the tracer */
 	size_t nsegments;
+	struct arena *arena;		/* of a unit of its own, or NULL */
 	struct abi_prog *placed;	/* position of each program in an image; NULL before the place is ready */
 	uint64_t image_size, id;
 	uint32_t flags;
@@ -83,8 +87,10 @@ static void free_place(struct place *place)
 	layout_fini(&t->layout);
 	free(t->placed);
 	free(t->probes);
+	arena_free(t->arena);
 	free(t->progs);
 	free(t->fires);
+	free(t->wanted);
 	free(t);
 }
 
@@ -127,11 +133,28 @@ static uint32_t add_text(struct target_place *t, const char *text)
 	return at;
 }
 
+static bool add_wanted(struct target_place *t, const struct place_marker *m)
+{
+	for (uint32_t k = 0; k < m->nwanted; k++) {
+		const struct ebpf_wanted *w = &m->wanted[k];
+
+		if (!grow_array(&t->wanted, &t->wanted_cap, t->nwanted, sizeof(*t->wanted)))
+			return false;
+		t->wanted[t->nwanted] = w->abi;
+		if (w->text)
+			t->wanted[t->nwanted].name = add_text(t, w->text);
+		t->nwanted++;
+	}
+	return true;
+}
+
 static int arm_marker(struct place *place, int prog, const struct place_marker *m, struct strbuf *err)
 {
 	struct target_place *t = of(place);
 
-	if (!grow_array(&t->fires, &t->fires_cap, t->nfires, sizeof(*t->fires))) {
+	uint32_t wanted = (uint32_t)t->nwanted;
+
+	if (!grow_array(&t->fires, &t->fires_cap, t->nfires, sizeof(*t->fires)) || !add_wanted(t, m)) {
 		strbuf_puts(err, "out of memory");
 		return -ENOMEM;
 	}
@@ -141,7 +164,7 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 						   .module = add_text(t, m->module), .function = add_text(t, m->function),
 						   .file = m->file ? add_text(t, m->file) : 0,
 						   .line = m->line, .by_script = m->by_script, .from_first = m->from_first,
-						   .lap = m->lap,
+						   .wanted = wanted, .nwanted = m->nwanted, .lap = m->lap,
 						   .lap_map = m->lap_map, .lap_threads = m->lap_threads,
 						   .lap_last = m->lap_last, .lap_frames = m->lap_frames };
 	return 0;
@@ -158,7 +181,8 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 static uint64_t place_in_image(struct target_place *t, struct abi_prog *progs)
 {
 	uint64_t at = sizeof(struct abi_image) + t->unit->nmaps * sizeof(struct abi_map) +
-		      t->nprogs * sizeof(struct abi_prog) + t->nfires * sizeof(struct abi_fire);
+		      t->nprogs * sizeof(struct abi_prog) + t->nfires * sizeof(struct abi_fire) +
+		      t->nwanted * sizeof(struct abi_wanted);
 
 	t->texts_off = at;
 	at += t->texts.len;
@@ -205,6 +229,7 @@ static void fill_image(void *ctx, uint8_t *image)
 		.id = t->id, .number = f->number,
 		.texts_off = t->texts.len ? (uint32_t)t->texts_off : 0, .texts_size = (uint32_t)t->texts.len,
 		.probes = t->unit->nnamed ? map_number(t, EBPF_MAP_PROBES) : 0, .nprobes = t->named.first,
+		.nwanted = (uint32_t)t->nwanted,
 	};
 	memcpy(at, l->maps, t->unit->nmaps * sizeof(*l->maps));
 	at += t->unit->nmaps * sizeof(*l->maps);
@@ -213,6 +238,9 @@ static void fill_image(void *ctx, uint8_t *image)
 	at += t->nprogs * sizeof(*progs);
 	if (t->nfires)
 		memcpy(at, t->fires, t->nfires * sizeof(*t->fires));
+	at += t->nfires * sizeof(*t->fires);
+	if (t->nwanted)
+		memcpy(at, t->wanted, t->nwanted * sizeof(*t->wanted));
 	if (t->texts.len)
 		memcpy(image + t->texts_off, t->texts.s, t->texts.len);
 	for (size_t i = 0; i < t->nprogs; i++) {
@@ -296,8 +324,6 @@ static int ready(struct place *place, struct strbuf *err)
 		return -ENOMEM;
 	}
 	t->image_size = place_in_image(t, t->placed);
-	if (getrandom(&t->id, sizeof(t->id), GRND_NONBLOCK) < 0)
-		t->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)home(t)->data;
 	e = finish(t, home(t), 0, err);
 	if (!e) {
 		e = shm_run_init(&t->run, &home(t)->shm, 0, (uint32_t)getpid(), process_start());
@@ -482,6 +508,11 @@ static bool is_inside(struct place *place, uint32_t pid)
 	return maps_one_of(of(place), of(place)->nsegments, pid);
 }
 
+uint64_t target_place_id(const struct place *p)
+{
+	return ((const struct target_place *)p)->id;
+}
+
 bool target_place_is_home(const struct place *p, uint32_t pid)
 {
 	return maps_one_of((const struct target_place *)p, 1, pid);
@@ -655,6 +686,8 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	t->unit = unit;
 	t->named.first = unit->maps[EBPF_MAP_PROBES].max_entries - unit->nnamed;
 	t->flags = (wait ? ABI_SEGMENT_WAIT : 0) | flags_of(unit);
+	if (getrandom(&t->id, sizeof(t->id), GRND_NONBLOCK) < 0)
+		t->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)t;
 	t->woken = epoll_create1(EPOLL_CLOEXEC);
 	t->probes = calloc(t->named.first, sizeof(*t->probes));
 	t->checked = checked_new(unit);
@@ -674,4 +707,28 @@ int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int proce
 	}
 	*ret = &t->place;
 	return 0;
+}
+
+int target_place_away(bool values, bool tasks, struct place **ret, struct strbuf *err)
+{
+	const struct ebpf_sizes sizes = { .bufsize = 1024, .nprobes = 1, .ncpus = 1 };
+	struct arena *a = arena_new();
+	struct ebpf_unit *unit;
+	const char *why;
+	int e;
+
+	unit = ebpf_unit_new(ir_prog_new(a, 256), &sizes, &why);
+	if (!unit) {
+		strbuf_puts(err, why);
+		arena_free(a);
+		return -EINVAL;
+	}
+	unit->asks_values = values;
+	unit->asks_tasks = tasks;
+	e = target_place_new(unit, false, 1, ret, err);
+	if (e)
+		arena_free(a);
+	else
+		of(*ret)->arena = a;
+	return e;
 }

@@ -21,6 +21,14 @@ struct strbuf;
 int target_place_new(const struct ebpf_unit *unit, bool wait, unsigned int processes, struct place **ret,
 		     struct strbuf *err);
 
+/*
+ * Create memory that has only the patterns of functions by name and the values for programs elsewhere (place_ops.arm_marker with
+ * PLACE_AWAY): the agents find the functions, and fire a marker for them.  @values, @tasks: values are of Python's objects, of its
+ * tasks.  It owns what it needs.
+ */
+enum { PLACE_AWAY = -1 };
+int target_place_away(bool values, bool tasks, struct place **ret, struct strbuf *err);
+
 /* Can @unit's programs also be run for an event that is over (agent/early.h)? */
 bool target_place_runs_later(const struct ebpf_unit *unit);
 
@@ -37,6 +45,9 @@ struct target_place_fds {
  */
 int target_place_segment(struct place *p, const struct domain *domain, bool alone, struct target_place_fds *ret,
 			 struct strbuf *why);
+
+/* A random number that only this place's segments have. */
+uint64_t target_place_id(const struct place *p);
 
 /* Has process @pid mapped the memory in which the tracer's own programs run? */
 bool target_place_is_home(const struct place *p, uint32_t pid);

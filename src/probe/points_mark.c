@@ -42,7 +42,7 @@ static const char *mark_name(const void *file, size_t i)
 	return i < f->nmarkers ? f->markers[i].name : NULL;
 }
 
-static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off)
+struct site *points_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off)
 {
 	const struct obj_info *info = obj_info(f->obj);
 	struct site key = {
@@ -102,12 +102,12 @@ static void add_sites(struct points_search *s, struct probe *probe, struct point
 	size_t n;
 
 	if (!pygil_event(m)) {
-		probe_add_site(s->p->set, probe, make_site(s->p, f, m, m->off));
+		probe_add_site(s->p->set, probe, points_site(s->p, f, m, m->off));
 		return;
 	}
 	n = pygil_calls(f->obj, pygil_event(m), s->p->arena, &calls);
 	for (size_t i = 0; i < n; i++)
-		probe_add_site(s->p->set, probe, make_site(s->p, f, m, calls[i]));
+		probe_add_site(s->p->set, probe, points_site(s->p, f, m, calls[i]));
 }
 
 /* Does the pattern @mark leave @m, of Python's lock, out, or are its calls not known? */
@@ -168,9 +168,9 @@ static void add_marks(struct points_search *s, struct points_file *f, struct poi
 
 	for (size_t i = 0; i < from->nmarkers; i++) {
 		const struct obj_marker *m = &from->markers[i];
-		bool python = !strcmp(m->prov, PYTHON_PROVIDER);
+		bool python = !strcmp(m->prov, PYTHON_PROVIDER), own = from == f;
 
-		if (fnmatch(mark, m->name, 0) || (prov && fnmatch(prov, m->prov, 0)) || !is_first(from, i) ||
+		if ((!own && !python) || fnmatch(mark, m->name, 0) || (prov && fnmatch(prov, m->prov, 0)) || !is_first(from, i) ||
 		    (python && points_python_file(s->p, f, m->name) != from) || is_hidden(s, from, m, mark))
 			continue;
 		add_mark(s, f, from, m);

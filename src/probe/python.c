@@ -88,6 +88,14 @@ static const struct marker *find_marker(const struct module *m, const char *name
 	return NULL;
 }
 
+const struct marker *python_away(const struct module *agent)
+{
+	for (size_t i = 0; i < agent->nmarkers; i++)
+		if (!strcmp(agent->markers[i].prov, PYTHON_AWAY) && !strcmp(agent->markers[i].raw, "function"))
+			return &agent->markers[i];
+	return NULL;
+}
+
 struct collecting {
 	struct python_process *p;
 	struct probe_set *set;
@@ -355,7 +363,8 @@ int python_twin(const struct python_process *p, enum python_mode mode, const str
 /* Does @desc, apart from its provider, match this marker of the agent? */
 static bool describes(const struct probe_desc *desc, const struct module *agent, const struct marker *mk)
 {
-	return desc_glob(desc->mod, agent->name) && desc_glob(desc->func, mk->func) && desc_glob(desc->name, mk->name);
+	return !strcmp(mk->prov, PYTHON_PROVIDER) && desc_glob(desc->mod, agent->name) && desc_glob(desc->func, mk->func) &&
+	       desc_glob(desc->name, mk->name);
 }
 
 /* Can the provider match "python" with some pid? */

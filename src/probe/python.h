@@ -15,8 +15,10 @@
 #include "probe/probe.h"
 
 #define PYTHON_PROVIDER "python"
+#define PYTHON_AWAY "dtap"		/* provider of the marker "function", of functions by name for programs in the kernel */
 #define PYTHON_AGENT "dtap-agent.so"	/* the agent's soname and module name, whatever its file's name */
 
+struct marker;
 struct module;
 struct obj;
 
@@ -57,6 +59,9 @@ bool python_takes(const struct python_process *p, enum python_mode mode, const s
  * be used for @desc (PYTHON_EITHER); else -1.
  */
 int python_twin(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc, const char *name);
+
+/* The agent's marker for functions by name whose programs are in the kernel; NULL: it has none, for it is of another version. */
+const struct marker *python_away(const struct module *agent);
 
 /* Does the description name a file?  Then that file's markers are used, even if others are better. */
 bool python_names_file(const struct probe_desc *desc);

@@ -148,7 +148,8 @@ static void look_at_module(struct look *l, struct module *m)
 
 		if (l->base && (strncmp(mk->prov, l->base, l->base_len) || mk->prov[l->base_len]))
 			continue;
-		if (!desc_glob(desc->name, mk->name) || !desc_glob(desc->func, mk->func))
+		if (!desc_glob(desc->name, mk->name) || !desc_glob(desc->func, mk->func) ||
+		    (m->python.is_agent && !strcmp(mk->prov, PYTHON_AWAY)))
 			continue;
 		if (strcmp(mk->prov, PYTHON_PROVIDER) ||
 		    python_takes(&l->python, set_python_mode(l->f->set), desc, m, mk->raw))
@@ -201,7 +202,8 @@ static void look_at_later(struct look *l)
 	if (l->f->want != PROBE_ENABLE || !agent || !fits_any_pid(desc->prov, PYTHON_PROVIDER))
 		return;
 	for (size_t i = 0; desc_glob(desc->mod, agent->name) && i < agent->nmarkers; i++)
-		if (desc_glob(desc->name, agent->markers[i].name) && desc_glob(desc->func, agent->markers[i].func))
+		if (desc_glob(desc->name, agent->markers[i].name) && desc_glob(desc->func, agent->markers[i].func) &&
+		    strcmp(agent->markers[i].prov, PYTHON_AWAY))
 			look_at_marker(l, agent, &agent->markers[i]);
 }
 

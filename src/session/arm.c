@@ -19,11 +19,13 @@
 #include <linux/perf_event.h>
 
 #include "base/arena.h"
+#include "base/glob.h"
 #include "base/parallel.h"
 #include "base/strbuf.h"
 #include "elf/ksyms.h"
 #include "ir/facts.h"
 #include "place/kernel.h"
+#include "place/target.h"
 #include "session/newcomers.h"
 
 static int fill_probe_table(struct session *s, uint32_t first)
@@ -350,7 +352,7 @@ static bool same_env(const struct ebpf_env *a, const struct ebpf_env *b)
 	unsigned int i;
 
 	if (a->nargs != b->nargs || a->skips_caller != b->skips_caller || a->gil != b->gil || a->exe_dev != b->exe_dev ||
-	    a->exe_ino != b->exe_ino)
+	    a->exe_ino != b->exe_ino || a->away != b->away || a->named != b->named)
 		return false;
 	for (i = 0; i < a->nargs; i++)
 		if (!same_operand(&a->args[i], &b->args[i]))
@@ -402,6 +404,12 @@ static void enable_sites(struct session *s, struct jobs *jobs, struct enabled *e
 		env.exe_ino = p->exe_ino;
 		env.skips_caller = site->skips_caller;
 		env.gil = site->gil;
+		if (p->kind == PROBE_FUNCTION) {
+			env.away = target_place_id(s->away);
+			env.named = session_is_pattern(p);
+			env.wanted = en->wanted;
+			env.nwanted = en->nwanted;
+		}
 		if (site->ret)
 			env.hook_ns = hook_ns(s, PLACE_SITE_RETURN);
 		env.nargs = site->nargs;
@@ -420,13 +428,6 @@ static int refuse_place(const struct probe *p, struct strbuf *err)
 {
 	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the target place, where only Python's markers from dtap's agent do:"
 		      " use -x place=kernel", p->prov, p->mod, p->func, p->name);
-	return -EINVAL;
-}
-
-static int refuse_kernel(const struct probe *p, struct strbuf *err)
-{
-	strbuf_printf(err, "%s:%s:%s:%s cannot fire in the kernel place: functions of Python by name are found by dtap's agent in"
-		      " the process: use -x place=auto or target", p->prov, p->mod, p->func, p->name);
 	return -EINVAL;
 }
 
@@ -527,10 +528,29 @@ static bool is_of_another_program(const struct session *s, const struct enabled 
 	return others;
 }
 
+/* What the agent must know of @en to fire it. */
+static struct place_marker marker_of(const struct session *s, const struct enabled *en)
+{
+	const struct probe *p = en->probe;
+	struct place_marker m = {
+		.marker = (uint32_t)probe_marker_or_twin(p), .probe = (uint32_t)(en - s->on.v), .pid = p->pid, .uses = uses_of(en),
+	};
+
+	if (p->kind == PROBE_FUNCTION) {
+		m.module = p->mod;
+		m.function = p->func;
+		m.line = p->line;
+		m.by_script = p->by_script;
+		m.from_first = p->from_first;
+		m.file = p->file;
+	}
+	return m;
+}
+
 static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
 {
 	struct ebpf_env env = base_env(s, EBPF_CTX_TARGET);
-	struct place_marker m = { .probe = (uint32_t)(en - s->on.v), .pid = en->probe->pid, .uses = uses_of(en) };
+	struct place_marker m = marker_of(s, en);
 	int marker = probe_marker_or_twin(en->probe);
 	uint32_t arg, map;
 	unsigned int classes;
@@ -555,19 +575,43 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	if (marker < 0)
 		return is_of_another_program(s, en) ? 0 : refuse_place(en->probe, err);
 	env.settling = probe_settling(en->probe);
-	if (en->probe->kind == PROBE_FUNCTION) {
-		m.module = en->probe->mod;
-		m.function = en->probe->func;
-		m.line = en->probe->line;
-		m.by_script = en->probe->by_script;
-		m.from_first = en->probe->from_first;
-		m.file = en->probe->file;
-	}
-	m.marker = (uint32_t)marker;
 	j = add_job(s, jobs, en, &env);
 	j->arm = arm_marker;
 	j->marker = m;
 	return 0;
+}
+
+/* --- functions by name, in the kernel ------------------------------------------------------------------- */
+
+bool session_is_pattern(const struct probe *p)
+{
+	return glob_is(p->mod) || glob_is(p->func);
+}
+
+/* The agents find the functions, by what they are told in memory that they share with the tracer. */
+static int make_away(struct session *s, struct strbuf *err)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; i < s->on.n; i++)
+		some = some || s->on.v[i].probe->kind == PROBE_FUNCTION;
+	return some ? target_place_away(s->unit->asks_values, s->unit->asks_tasks, &s->away, err) : 0;
+}
+
+static int enable_away(struct session *s, struct jobs *jobs, struct enabled *en, struct strbuf *err)
+{
+	struct place_marker m = marker_of(s, en);
+	const char *why = NULL;
+
+	en->wanted = ebpf_wanted(s->unit, en->clauses, en->nclauses, &en->nwanted, &why);
+	if (!en->wanted) {
+		strbuf_puts(err, why);
+		return -EINVAL;
+	}
+	m.wanted = en->wanted;
+	m.nwanted = en->nwanted;
+	enable_sites(s, jobs, en);
+	return s->away->ops->arm_marker(s->away, PLACE_AWAY, &m, err);
 }
 
 /* --- what the tracer fires itself, and what the kernel's clock does ------------------------------------- */
@@ -750,13 +794,14 @@ int session_arm(struct session *s, struct strbuf *err)
 		strbuf_printf(err, "cannot fill the probe table: %s", strerror(-e));
 		return e;
 	}
+	e = s->place->in_target ? 0 : make_away(s, err);
 	for (i = 0; i < s->on.n && !e; i++) {
 		struct enabled *en = &s->on.v[i];
 
 		if (s->place->in_target && (en->probe->kind == PROBE_SITES || en->probe->kind == PROBE_FUNCTION))
 			e = enable_marker(s, &jobs, en, err);
 		else if (en->probe->kind == PROBE_FUNCTION)
-			e = refuse_kernel(en->probe, err);
+			e = enable_away(s, &jobs, en, err);
 		else if (en->probe->kind == PROBE_SITES)
 			enable_sites(s, &jobs, en);
 		else if (en->probe->kind == PROBE_TP)
@@ -774,6 +819,8 @@ int session_arm(struct session *s, struct strbuf *err)
 		say_skipped(s);
 	if (!e && s->place->ops->ready)
 		e = s->place->ops->ready(s->place, err);
+	if (!e && s->away)
+		e = s->away->ops->ready(s->away, err);
 	return e;
 }
 

@@ -17,8 +17,9 @@
  * - Processes of several trust domains that would share variables; and of another one than the tracer's if the script
  *   has actions that need the tracer's rights (domains.c).
  *
- * Python functions by name only fire in the target place: a script with one runs there with all its probes, or is
- * refused.  One with an operation that is for that place alone, such as copyout(), runs there if all its probes fire there.
+ * A script with Python functions by name runs in the target place if all its probes fire there, and may share what they share;
+ * else in the kernel, which the agent tells of each event (ABI_FIRE_AWAY).  One with an operation that is for the target place
+ * alone, such as copyout(), runs there if all its probes fire there.
  *
  * If the kernel does not let this user trace, only the target place is possible, and all markers come from the agent.
  * A script that the target place refuses when its programs are compiled (session_enable) moves to the kernel, too.
@@ -78,8 +79,8 @@ static const struct probe *kernel_probe(const struct enabled_probes *on)
 	return NULL;
 }
 
-/* The first probe that only the target place can fire, or NULL. */
-static const struct probe *target_probe(const struct enabled_probes *on)
+/* The first probe that is functions of Python by name, or NULL. */
+static const struct probe *function_probe(const struct enabled_probes *on)
 {
 	for (uint32_t i = 0; i < on->n; i++)
 		if (on->v[i].probe->kind == PROBE_FUNCTION)
@@ -161,18 +162,38 @@ static bool must_be_inside(struct session *s)
 	return true;
 }
 
-/* @p is a Python function by name, which only the target place can fire. */
-static int choose_target(struct session *s, const struct probe *p, struct strbuf *err)
+/* Must a script with functions of Python by name run in the kernel?  Then s->choice.why says why. */
+static bool needs_kernel(struct session *s)
 {
 	const struct probe *other = kernel_probe(&s->on);
 
-	s->choice.in_target = true;
-	because(&s->choice, p, "fires there alone");
-	if (!other)
-		return session_spans(s, err) ? -EINVAL : 0;
-	strbuf_printf(err, "%s:%s:%s:%s fires in the kernel alone, and %s:%s:%s:%s in the traced process alone: make two scripts of it",
-		      other->prov, other->mod, other->func, other->name, p->prov, p->mod, p->func, p->name);
-	return -EINVAL;
+	strbuf_clear(&s->choice.why);
+	if (!other && !s->on.later)
+		return session_spans(s, &s->choice.why);
+	because(&s->choice, other, other ? "fires there alone" : "functions and markers that are loaded later fire there alone");
+	return true;
+}
+
+/* @p is functions of Python by name: they fire in both places. */
+static int choose_by_function(struct session *s, const struct probe *p, struct strbuf *err)
+{
+	struct strbuf refusal = { 0 };
+	int e = kernel_available(&refusal);
+
+	s->choice.in_target = !needs_kernel(s);
+	if (s->choice.in_target) {
+		s->choice.may_move = !e && !must_wait(s->conf.opts);
+		because(&s->choice, p, "costs least there");
+		e = 0;
+	} else if (e) {
+		strbuf_printf(err, "the script must run in the kernel (%s): %s", strbuf_str(&s->choice.why), strbuf_str(&refusal));
+	} else if (must_wait(s->conf.opts)) {
+		strbuf_printf(err, "the script must run in the kernel (%s), where programs cannot wait (bufpolicy=wait): make bufsize larger "
+			      "instead", strbuf_str(&s->choice.why));
+		e = -EINVAL;
+	}
+	strbuf_fini(&refusal);
+	return e;
 }
 
 /* Report the probe that prevents the target place, where the kernel does not let this user trace. */
@@ -195,8 +216,8 @@ static int choose(struct session *s, struct strbuf *err)
 	int e;
 
 	s->choice.may_move = false;
-	if (is_auto && !by_cpu && target_probe(&s->on))
-		return choose_target(s, target_probe(&s->on), err);
+	if (is_auto && !by_cpu && function_probe(&s->on))
+		return choose_by_function(s, function_probe(&s->on), err);
 	s->choice.in_target = is(o, OPT_place, "target");
 	because(&s->choice, NULL, "-x place says so");
 	if (s->choice.in_target && by_cpu) {

@@ -119,10 +119,10 @@ int session_segment(struct session *s, const struct domain *domain, int fds[3], 
 	struct target_place_fds f;
 	int e;
 
-	if (!s->place->in_target)
+	if (!s->place->in_target && !s->away)
 		return 0;
-	shared = session_shared(s);
-	e = target_place_segment(s->place, domain, shared != NULL, &f, why);
+	shared = s->away ? NULL : session_shared(s);
+	e = target_place_segment(s->away ? s->away : s->place, domain, shared != NULL, &f, why);
 	if (e == -EXDEV)
 		strbuf_printf(why, "it is in another trust domain than those that share the variable %s; use -x place=kernel, or "
 			      "trace it on its own", shared);

@@ -38,17 +38,19 @@ bool session_fired(struct session *s, uint32_t probe, const struct enabled **en,
 {
 	const struct abi_probe *met;
 	struct probe **slot;
+	uint32_t first;
 
 	if (probe < s->on.n) {
 		*en = &s->on.v[probe];
 		*fired = (*en)->probe;
 		return true;
 	}
-	met = s->place->ops->named ? s->place->ops->named(s->place, probe) : NULL;
+	first = s->unit->maps[EBPF_MAP_PROBES].max_entries - s->unit->nnamed;
+	met = s->place->ops->named && probe >= first ? s->place->ops->named(s->place, probe) : NULL;
 	if (!met || !met->pattern || met->pattern > s->on.n)
 		return false;
 	*en = &s->on.v[met->pattern - 1];
-	slot = met_slot(s, probe - s->on.n);
+	slot = met_slot(s, probe - first);
 	if (!*slot)
 		*slot = met_function(s, (*en)->probe, met);
 	*fired = *slot;

@@ -27,6 +27,8 @@ struct enabled {
 	uint32_t epid;			/* of the first clause */
 	int prog;			/* BEGIN, END, tick: the program to run; else -1 */
 	uint32_t narmed;		/* SITES: how many of its sites are armed in the kernel */
+	const struct ebpf_wanted *wanted;	/* FUNCTION in the kernel: values that the clauses ask for */
+	uint32_t nwanted;
 };
 
 enum { BUF_CPUS = 256 };		/* number of per-CPU counters; further CPUs share them */
@@ -188,6 +190,7 @@ struct session {
 	struct ebpf_unit *unit;
 	/* Created by choose.c (the place) and session.c (the others). */
 	struct place *place;
+	struct place *away;		/* of arm.c: what tells the agents of functions by name for programs in the kernel; or NULL */
 	struct aggs *aggs;
 	struct specs *specs;		/* records of speculations */
 
@@ -232,6 +235,9 @@ void session_find_uses(struct session *s);
  * is a clock of one CPU then, and the thread is what runs there, as in DTrace.  All others are fired by the tracer.
  */
 bool session_interrupts(const struct session *s, const struct enabled *en);
+
+/* arm.c: can @p, functions of Python by name, be more than one function? */
+bool session_is_pattern(const struct probe *p);
 
 /* arm.c: session_enable() in the current place. */
 int session_arm(struct session *s, struct strbuf *err);

@@ -130,7 +130,7 @@ static int lay_out(struct session *s, struct strbuf *err)
 		sizes.uninterrupted |= s->on.v[i].probe->kind == PROBE_TP && !s->on.v[i].probe->tp->syscalls;
 		sizes.switched |= asks_who_comes(&s->on.v[i]);
 		sizes.gil |= s->on.v[i].probe->nsites && s->on.v[i].probe->sites[0]->gil;
-		if (s->on.v[i].probe->kind == PROBE_FUNCTION)
+		if (s->on.v[i].probe->kind == PROBE_FUNCTION && session_is_pattern(s->on.v[i].probe))
 			sizes.nnamed = ABI_NAMED_MAX;
 	}
 	s->unit = ebpf_unit_new(s->conf.prog, &sizes, &why);
@@ -245,6 +245,7 @@ void session_free(struct session *s)
 	specs_free(s->specs);
 	ksyms_free(s->kernel.ksyms);
 	place_free(s->place);
+	place_free(s->away);
 	stream_fini(&s->held.stream);
 	strbuf_fini(&s->choice.why);
 	free(s->output.doc);

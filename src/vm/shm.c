@@ -104,7 +104,7 @@ static const char *header_wrong(const struct shm *s, const struct abi_image *h)
 	if (h->size != s->image_size || h->data_size != s->data_size)
 		return "the segment has another size than it says";
 	if (!h->nlanes || h->nlanes > ABI_MAX_LANES || h->nmaps > ABI_MAX_MAPS || h->nprogs > ABI_MAX_PROGS ||
-	    h->nfires > ABI_MAX_PROGS * 8)
+	    h->nfires > ABI_MAX_PROGS * 8 || h->nwanted > ABI_MAX_PROGS * 8)
 		return "the segment has impossible numbers";
 	if (h->lanes_off % ABI_ALIGN || h->lane_size % ABI_ALIGN || h->lane_size < sizeof(struct abi_lane) ||
 	    h->lanes_off < sizeof(struct abi_data) || h->lane_size > UINT64_MAX / ABI_MAX_LANES ||
@@ -172,7 +172,8 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	if (*why)
 		return -EINVAL;
 	tables = sizeof(*h) + (uint64_t)h->nmaps * sizeof(struct abi_map) +
-		 (uint64_t)h->nprogs * sizeof(struct abi_prog) + (uint64_t)h->nfires * sizeof(struct abi_fire);
+		 (uint64_t)h->nprogs * sizeof(struct abi_prog) + (uint64_t)h->nfires * sizeof(struct abi_fire) +
+		 (uint64_t)h->nwanted * sizeof(struct abi_wanted);
 	if (tables > image_size) {
 		*why = "the segment's tables are outside of it";
 		return -EINVAL;
@@ -182,6 +183,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	s.nlanes = h->nlanes;
 	s.nprogs = h->nprogs;
 	s.nfires = h->nfires;
+	s.nwanted = h->nwanted;
 	s.flags = h->flags;
 	s.texts = (const char *)s.image + h->texts_off;
 	s.texts_size = h->texts_size;
@@ -189,6 +191,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	s.lane_size = h->lane_size;
 	s.progs = (const struct abi_prog *)(maps + h->nmaps);
 	s.fires = (const struct abi_fire *)(s.progs + h->nprogs);
+	s.wanted = (const struct abi_wanted *)(s.fires + h->nfires);
 	s.maps = calloc((size_t)s.nmaps + 1, sizeof(*s.maps));
 	s.rows = calloc((size_t)s.nmaps + 1, sizeof(*s.rows));
 	s.nrows = s.nmaps + 1;

@@ -45,7 +45,7 @@ struct shm {
 	uint8_t *data;
 	const struct abi_clock *clock;	/* in the data; the tracer uses its own copy */
 	uint64_t image_size, data_size, lanes_off, lane_size;
-	uint32_t nmaps, nlanes, nprogs, nfires;
+	uint32_t nmaps, nlanes, nprogs, nfires, nwanted;
 	uint32_t flags;			/* ABI_SEGMENT_* */
 	const char *texts;		/* in the image; the last byte is NUL */
 	uint32_t texts_size;		/* bytes; 0: there are none */
@@ -56,6 +56,7 @@ struct shm {
 	bool no_memory;			/* system calls that read memory are forbidden in this process (vm/memory.h) */
 	const struct abi_prog *progs;	/* in the image */
 	const struct abi_fire *fires;
+	const struct abi_wanted *wanted;
 	struct shm_map *maps;
 	struct vm_map *rows;		/* for struct vm_spec: one row for each map, then one for the whole data */
 	uint32_t nrows;

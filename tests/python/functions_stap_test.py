@@ -42,11 +42,15 @@ def rows(text, prefix):
     return {(name.split(".")[-1], what): int(n) for name, what, n in re.findall(rf"^{prefix} (\S+) (\S+) (\d+)$", text, flags=re.M)}
 
 
+PLACES = pytest.mark.parametrize("place", ["target", "kernel"])
+
+
 @pytest.mark.needs_root
+@PLACES
 @pytest.mark.parametrize("module", ["__main__", "script", "scr*t"])
-def test_against_settrace(interp, module):
+def test_against_settrace(interp, module, place):
     """What SystemTap's helper in Python traces by: calls and returns as sys.settrace has them, __main__ by its file's name."""
-    result = harness.stap("-e", SCRIPT % (module, module), "-c", interp.command(PROGRAM))
+    result = harness.stap(f"--place={place}", "-e", SCRIPT % (module, module), "-c", interp.command(PROGRAM))
     got = {key: n for key, n in rows(result.out, "got").items() if key[0] in ("total", "numbers", "fails")}
     assert result.code == 0 and got == rows(result.out, "want") and len(got) == 6, result
 
@@ -112,9 +116,10 @@ probe end { foreach (what in n) printf("got %s %d\\n", what, n[what]) }
 
 
 @pytest.mark.needs_root
-def test_files_and_lines(interp):
+@PLACES
+def test_files_and_lines(interp, place):
     """NAME@FILE, and a line of that file or of the function, as sys.settrace sees them."""
-    result = harness.stap("-e", FILES_SCRIPT, "-c", interp.command(FILES))
+    result = harness.stap(f"--place={place}", "-e", FILES_SCRIPT, "-c", interp.command(FILES))
     want = dict(line[5:].rsplit(" ", 1) for line in result.out.splitlines() if line.startswith("want "))
     got = dict(line[4:].rsplit(" ", 1) for line in result.out.splitlines() if line.startswith("got "))
     assert result.code == 0 and "bad" not in result.out, result
@@ -180,10 +185,11 @@ probe python3.module("__main__").function("many") { if (strlen($v) < 100 || subs
 
 
 @pytest.mark.needs_root
-def test_values(interp):
+@PLACES
+def test_values(interp, place):
     """$name, ->, [], $$parms, $$locals and $return, as SystemTap's own tapset shows values; $name$ as repr() does."""
     script = interp.add(VALUES)
-    result = harness.stap("-e", VALUES_SCRIPT, "-c", " ".join([*interp.argv, script]))
+    result = harness.stap(f"--place={place}", "-e", VALUES_SCRIPT, "-c", " ".join([*interp.argv, script]))
     want = (interp.dir / "script.py.want").read_text(encoding="utf-8").splitlines()
     assert result.code == 0 and result.out.splitlines() == want and len(want) > 120, result
 

@@ -84,6 +84,41 @@ static void lines(void **state)
 	assert_ptr_equal(ebpf_line_find(p, p->ninsns), &p->lines[p->nlines - 1]);
 }
 
+/* What the agent is asked for a program in the kernel: in order, each by what others before have given. */
+static void wanted_values(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "clause\nregs sisii\nb0:\nr0 = strc \"self\"\nr1 = call pynamed r0\nr2 = strc \"id\"\n"
+					   "r3 = call pyattr r1 r2\nr4 = call pyint r3\nret\n");
+	const char *err = NULL;
+	uint32_t n = 0;
+	struct ebpf_wanted *w = ebpf_wanted(u, u->prog->clauses, u->prog->nclauses, &n, &err);
+
+	assert_non_null(w);
+	assert_int_equal(n, 3);
+	assert_int_equal(w[0].abi.what, ABI_VALUE_NAMED);
+	assert_int_equal(w[0].abi.name_from, ABI_WANTED_TEXT);
+	assert_string_equal(w[0].text, "self");
+	assert_int_equal(w[1].abi.what, ABI_VALUE_ATTR);
+	assert_int_equal(w[1].abi.object_from, 1);
+	assert_string_equal(w[1].text, "id");
+	assert_int_equal(w[2].abi.what, ABI_VALUE_INT);
+	assert_int_equal(w[2].abi.object_from, 2);
+	assert_null(w[2].text);
+	for (uint32_t k = 0; k < n; k++)
+		assert_int_equal(w[k].abi.off, k * sizeof(struct abi_given));
+}
+
+static void unwanted_values(void **state)
+{
+	struct ebpf_unit *u = unit(*state, "clause\nb0:\nr0 = arg 0\nr1 = call pyint r0\nret\n");
+	const char *err = NULL;
+	uint32_t n = 0;
+
+	assert_null(ebpf_wanted(u, u->prog->clauses, u->prog->nclauses, &n, &err));
+	assert_non_null(strstr(err, ":4:"));
+	assert_non_null(strstr(err, "pyint() of what is not of this event"));
+}
+
 static void all_inside(void **state)
 {
 	struct ebpf_unit *u = unit(*state, "agg \"\" stddev keys s\nclause\nregs iiss\nb0:\nr0 = arg 0\nr1 = const 9\n"
@@ -230,6 +265,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(laps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_needed_maps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(wanted_values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unwanted_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_inside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unknown_kernel_structures, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(read_errors_have_lines, set_up, tear_down),
