@@ -159,16 +159,16 @@ class Switch:
         self.program.say(f"{self.word} off")
 
 
-def dtrace(program, clauses):
-    return Tracer([str(harness.DTRACE), "-q", "-x", "place=target", "-p", str(program.process.pid), "-n",
+def dtrace(program, clauses, place="target"):
+    return Tracer([str(harness.DTRACE), "-q", "-x", f"place={place}", "-p", str(program.process.pid), "-n",
                    'BEGIN { printf("up\\n"); } ' + clauses])
 
 
-def dtraces(program, scripts):
+def dtraces(program, scripts, place="target"):
     """A way for each of the scripts, {name: clauses}, beside the bare C hook, the floor."""
     ways = {"bare C hook": lambda: Switch(program, "bare")}
     for name, clauses in scripts.items():
-        ways[name] = lambda clauses=clauses: dtrace(program, clauses)
+        ways[name] = lambda clauses=clauses: dtrace(program, clauses, place)
     return ways
 
 
