@@ -42,7 +42,7 @@ static const char *mark_name(const void *file, size_t i)
 	return i < f->nmarkers ? f->markers[i].name : NULL;
 }
 
-struct site *points_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off)
+static struct site *make_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off)
 {
 	const struct obj_info *info = obj_info(f->obj);
 	struct site key = {
@@ -102,12 +102,12 @@ static void add_sites(struct points_search *s, struct probe *probe, struct point
 	size_t n;
 
 	if (!pygil_event(m)) {
-		probe_add_site(s->p->set, probe, points_site(s->p, f, m, m->off));
+		probe_add_site(s->p->set, probe, make_site(s->p, f, m, m->off));
 		return;
 	}
 	n = pygil_calls(f->obj, pygil_event(m), s->p->arena, &calls);
 	for (size_t i = 0; i < n; i++)
-		probe_add_site(s->p->set, probe, points_site(s->p, f, m, calls[i]));
+		probe_add_site(s->p->set, probe, make_site(s->p, f, m, calls[i]));
 }
 
 /* Does the pattern @mark leave @m, of Python's lock, out, or are its calls not known? */

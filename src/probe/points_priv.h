@@ -137,9 +137,6 @@ bool points_mark_target(struct points *p, const struct points_found *f, const st
  */
 struct points_file *points_python_file(struct points *p, struct points_file *f, const char *name);
 
-/* points_mark.c: the set's site of marker @m of @f, at offset @off. */
-struct site *points_site(struct points *p, struct points_file *f, const struct obj_marker *m, uint64_t off);
-
 /* points_python.c: probe.agent_marker for the agent's marker @name. */
 uint8_t points_agent_marker(const char *name);
 

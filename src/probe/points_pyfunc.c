@@ -17,10 +17,8 @@
 #include "abi/segment.h"
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "elf/obj.h"
 #include "probe/procs.h"
 #include "probe/pylist.h"
-#include "probe/python.h"
 
 enum { MOST = 3 };
 
@@ -161,19 +159,6 @@ void points_pyfunc_vars(const struct points_found *f, struct strbuf *out)
 		strbuf_puts(out, " $return:string");
 }
 
-/* In the kernel the probe fires where the agent fires its marker for all functions that somebody there asks for. */
-static void add_away(struct points *p, struct probe *probe)
-{
-	struct points_file *agent = points_open(p, p->conf.agent);
-
-	for (size_t i = 0; !agent->err && i < agent->nmarkers; i++) {
-		const struct obj_marker *m = &agent->markers[i];
-
-		if (!strcmp(m->prov, PYTHON_AWAY) && !strcmp(m->name, "function"))
-			probe_add_site(p->set, probe, points_site(p, agent, m, m->off));
-	}
-}
-
 void points_find_pyfuncs(struct points_search *s, bool at_return)
 {
 	const char *module = points_text(s->point, "module"), *function = points_text(s->point, "function");
@@ -207,7 +192,6 @@ void points_find_pyfuncs(struct points_search *s, bool at_return)
 				     .agent_marker = (uint8_t)(1 + ABI_FUNCTION_FIRST + events[i].what) };
 
 		probe = points_make_as(p, s->point, &key, events[i].prov);
-		add_away(p, probe);
 		probes[n++] = probe;
 	}
 	points_add(s, s->point, probes[0]);

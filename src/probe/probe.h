@@ -171,6 +171,12 @@ bool probe_is_either(const struct probe_set *set);
  */
 bool probe_agent_replaces(struct probe_set *set, const struct probe_desc *descs, size_t n);
 
+/*
+ * In the kernel, functions of Python by name fire where agents fire their marker for them: give @p, such functions, these sites:
+ * of this tracer's agent, and of others that its process, or (pid 0) any process, has loaded by now.
+ */
+void probe_add_agents(struct probe_set *set, const struct probe *p);
+
 /* Can @desc match a marker of the agent in some process? */
 bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc);
 

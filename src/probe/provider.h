@@ -50,6 +50,8 @@ struct modules *set_modules(struct probe_set *set);
 /* The choice for Python's markers, and the agent's object or NULL. */
 enum python_mode set_python_mode(const struct probe_set *set);
 struct module *set_agent(struct probe_set *set);
+/* The agent's object for musl, of which the caller is a user; NULL: there is none. */
+struct module *set_agent_musl(struct probe_set *set);
 
 /* The caches of probe_is_python and python_look_again (python.c). */
 struct python_cache **set_python_cache(struct probe_set *set);

@@ -8,7 +8,7 @@
  *
  * Module and function are patterns for the agent in the process: functions come and go with imports, and match when
  * they first run.  So a description that is enabled is one probe, whatever matches it; a record names the function
- * that matched (abi_probe.pattern).  Programs in the kernel are fired by a marker of the agent's, the probe's site.  A listing has the functions that exist now (pylist.h).
+ * that matched (abi_probe.pattern).  In the kernel a marker of the agent's is the probe's site.  A listing has the functions that exist now (pylist.h).
  */
 #include "probe/pyfunc.h"
 
@@ -84,34 +84,8 @@ static struct pylist_function patterns_of(const struct finding *f)
 	return (struct pylist_function){ .module = f->desc->mod, .name = f->desc->func, .yields = true };
 }
 
-/* In the kernel @p fires where the agent @m fires its marker for all functions that somebody there asks for. */
-static void add_away(struct finding *f, struct probe *p, struct module *m)
-{
-	const struct marker *mk = m && f->want == PROBE_ENABLE ? python_away(m) : NULL;
-
-	if (!mk)
-		return;
-	module_keep(set_modules(f->set), m);
-	probe_add_site(f->set, p, set_site(f->set, &mk->site));
-}
-
-/* Agents of processes with other files than ours, for instance in containers. */
-struct others {
-	struct finding *f;
-	struct probe *p;
-	struct python_process process;
-};
-
-static void add_other(void *ctx, uint32_t pid)
-{
-	struct others *o = ctx;
-
-	if (!python_look_again(&o->process, o->f->set, pid) && o->process.loaded)
-		add_away(o->f, o->p, o->process.agent);
-}
-
-static void add(struct finding *f, uint32_t pid, struct module *agent, const struct pylist_function *fn, enum abi_function what,
-		const char *name, uint32_t line)
+static void add(struct finding *f, uint32_t pid, const struct pylist_function *fn, enum abi_function what, const char *name,
+		uint32_t line)
 {
 	static const char *const types[] = { "char *", "char *", "int" };
 	char prov[32] = PROV;
@@ -129,18 +103,11 @@ static void add(struct finding *f, uint32_t pid, struct module *agent, const str
 		for (unsigned int i = 0; i < p->sig.nargs; i++)
 			p->sig.args[i] = (struct probe_arg){ .type = types[i], .size = i < 2 ? 8 : 4, .sign = i == 2 };
 	}
-	add_away(f, p, agent);
-	if (!pid && f->want == PROBE_ENABLE && made) {
-		struct others o = { .f = f, .p = p };
-
-		procs_each(add_other, &o);
-		python_done(&o.process, f->set);
-	}
 	found_add(f, p);
 }
 
 /* Add the matching events of @fn in process @pid, or (0) in all. */
-static void add_events(struct finding *f, uint32_t pid, struct module *agent, const struct pylist_function *fn)
+static void add_events(struct finding *f, uint32_t pid, const struct pylist_function *fn)
 {
 	uint32_t line = line_of(f->desc->name);
 
@@ -148,10 +115,10 @@ static void add_events(struct finding *f, uint32_t pid, struct module *agent, co
 		if ((k == ABI_FUNCTION_YIELD || k == ABI_FUNCTION_RESUME) && !fn->yields)
 			continue;
 		if (desc_glob(f->desc->name, names[k]))
-			add(f, pid, agent, fn, (enum abi_function)k, names[k], 0);
+			add(f, pid, fn, (enum abi_function)k, names[k], 0);
 	}
 	if (line)
-		add(f, pid, agent, fn, ABI_FUNCTION_LINE, f->desc->name, line);
+		add(f, pid, fn, ABI_FUNCTION_LINE, f->desc->name, line);
 }
 
 /* List the matching functions that exist now. */
@@ -162,20 +129,20 @@ static void list_names(struct finding *f, uint32_t pid)
 	if (pylist_read(set_arena(f->set), pid, f->desc->mod, f->desc->func, &list, set_why(f->set)))
 		return;
 	for (size_t i = 0; i < list.n; i++)
-		add_events(f, pid, NULL, &list.v[i]);
+		add_events(f, pid, &list.v[i]);
 	if (!list.n && !desc_is_glob(f->desc->prov))
 		strbuf_printf(set_why(f->set), "%sprocess %" PRIu32 " has no such function now; one that comes later is met when it "
 			      "first runs", set_why(f->set)->len ? "; " : "", pid);
 }
 
-static void add_names(struct finding *f, uint32_t pid, struct module *agent)
+static void add_names(struct finding *f, uint32_t pid)
 {
 	const struct pylist_function patterns = patterns_of(f);
 
 	if (f->want == PROBE_LIST)
 		list_names(f, pid);
 	else
-		add_events(f, pid, agent, &patterns);
+		add_events(f, pid, &patterns);
 }
 
 /* Can a probe have this name? */
@@ -204,7 +171,7 @@ static void look_at(void *ctx, uint32_t pid)
 	struct each *e = ctx;
 
 	if (pyfunc_is_of(e->f->desc, pid) && !python_look(&e->process, e->f->set, pid) && e->process.agent)
-		add_names(e->f, pid, e->process.agent);
+		add_names(e->f, pid);
 }
 
 static void find_named(struct finding *f)
@@ -215,7 +182,7 @@ static void find_named(struct finding *f)
 	int err = python_look(&e.process, f->set, pid);
 
 	if (!err && e.process.agent) {
-		add_names(f, pid, e.process.agent);
+		add_names(f, pid);
 		goto out;
 	}
 	strbuf_printf(why, "%sprocess %" PRIu32, why->len ? "; " : "", pid);
@@ -247,10 +214,51 @@ static void find(struct finding *f)
 	if (!desc_is_glob(f->desc->prov))
 		find_named(f);
 	else if (wide && f->want == PROBE_ENABLE)
-		add_names(f, 0, set_agent(f->set));
+		add_names(f, 0);
 	else
 		procs_each(look_at, &e);
 	python_done(&e.process, f->set);
+}
+
+/* --- in the kernel ------------------------------------------------------------------------------------ */
+
+struct agents_of {
+	struct probe_set *set;
+	struct probe *probe;
+	struct python_process process;
+};
+
+static void add_marker(struct agents_of *a, struct module *agent)
+{
+	const struct marker *mk = agent ? python_away(agent) : NULL;
+
+	if (!mk)
+		return;
+	module_keep(set_modules(a->set), agent);
+	probe_add_site(a->set, a->probe, set_site(a->set, &mk->site));
+}
+
+static void add_loaded(void *ctx, uint32_t pid)
+{
+	struct agents_of *a = ctx;
+
+	if (!python_look(&a->process, a->set, pid) && a->process.loaded)
+		add_marker(a, a->process.agent);
+}
+
+void probe_add_agents(struct probe_set *set, const struct probe *p)
+{
+	struct agents_of a = { .set = set, .probe = probe_get(set, p->id) };
+	struct module *musl = set_agent_musl(set);
+
+	add_marker(&a, set_agent(set));
+	add_marker(&a, musl);
+	module_drop(set_modules(set), musl);
+	if (p->pid)
+		add_loaded(&a, p->pid);
+	else
+		procs_each(add_loaded, &a);
+	python_done(&a.process, set);
 }
 
 const struct provider provider_pyfunc = { find };

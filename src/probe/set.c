@@ -18,6 +18,7 @@
 #include "probe/module.h"
 #include "probe/procs.h"
 #include "probe/provider.h"
+#include "target/agent.h"
 
 enum { BUCKETS = 4096 };	/* a listing of a large system has some ten thousand probes */
 
@@ -30,6 +31,7 @@ struct probe_set {
 	struct modules *modules;
 	enum python_mode python_mode;
 	struct module *agent;
+	const char *agent_path;
 	struct python_cache *python;
 	struct python_seen *seen;
 	struct supplied {
@@ -169,6 +171,17 @@ struct module *set_agent(struct probe_set *set)
 	return set->agent;
 }
 
+struct module *set_agent_musl(struct probe_set *set)
+{
+	struct strbuf path = { 0 };
+	struct module *m = NULL;
+
+	if (set->agent_path && agents_object_musl(set->agent_path, &path))
+		m = module_open(set->modules, strbuf_str(&path));
+	strbuf_fini(&path);
+	return m;
+}
+
 struct python_cache **set_python_cache(struct probe_set *set)
 {
 	return &set->python;
@@ -184,6 +197,7 @@ void probe_set_python(struct probe_set *set, enum python_mode mode, const char *
 	set->python_mode = mode;
 	module_drop(set->modules, set->agent);
 	set->agent = agent && mode != PYTHON_NEVER ? module_open(set->modules, agent) : NULL;
+	set->agent_path = set->agent ? arena_strdup(set->arena, agent) : NULL;
 }
 
 void probe_set_either(struct probe_set *set, bool either)

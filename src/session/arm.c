@@ -610,6 +610,7 @@ static int enable_away(struct session *s, struct jobs *jobs, struct enabled *en,
 	}
 	m.wanted = en->wanted;
 	m.nwanted = en->nwanted;
+	probe_add_agents(s->conf.probes, en->probe);
 	enable_sites(s, jobs, en);
 	return s->away->ops->arm_marker(s->away, PLACE_AWAY, &m, err);
 }

@@ -34,6 +34,10 @@ for thread in threads: thread.join()
 SCRIPT = ('BEGIN { printf("armed\\n"); } python$target:::function-entry /copyinstr(arg1) == "leaf"/ { @n[tid] = count(); } '
           'END { printa("%d %@d\\n", @n); }')
 
+FUNCTION = SCRIPT.replace('python$target:::function-entry /copyinstr(arg1) == "leaf"/', "py$target:__main__:leaf:entry")
+STAP = ('global n, all probe begin { println("armed") } probe python3.module("__main__").function("leaf").call { n[tid()]++; if (++all == 2000) exit() } '
+        'probe end { foreach (t in n) println(t, " ", n[t]) }')
+
 
 def check_counts(text):
     assert [n for _, n in re.findall(r"^(\d+) (\d+)$", text, re.M)] == ["500"] * 4, text
@@ -74,16 +78,20 @@ def test_from_the_start_beside_others(tmp_path):
 
 @pytest.mark.needs_bpf
 @pytest.mark.parametrize("place", ["kernel", "target"])
-def test_while_it_runs(place, tmp_path):
+@pytest.mark.parametrize("tracer", [("dtrace", "-x", "agent=always", "-qn", SCRIPT, "-p"), ("dtrace", "-qn", FUNCTION, "-p"),
+                                    ("stap", "-e", STAP, "-x")], ids=["marker", "function", "stap"])
+def test_while_it_runs(place, tracer, tmp_path):
     """Its threads are older than the agent, which finds their variables there."""
     (tmp_path / "program.py").write_text(PROGRAM.replace("WAITS", "True"))
     program = subprocess.Popen([PYTHON, "-S", tmp_path / "program.py"], stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout.readline() == "started\n"
-        tracer = harness.dtrace_start("-x", f"place={place}", "-x", "agent=always", "-qn", SCRIPT, "-p", program.pid)
+        options = ["-x", f"place={place}"] if tracer[0] == "dtrace" else [f"--place={place}"]
+        tracer = subprocess.Popen([harness.BUILD / tracer[0], *options, *tracer[1:], str(program.pid)], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert tracer.stdout.readline() == b"armed\n"
         program.send_signal(signal.SIGTERM)
-        result = harness.finish(tracer, ["dtrace"])
+        result = harness.finish(tracer, ["tracer"])
         assert result.code == 0 and program.wait(harness.TIMEOUT_S) == 0, result
         check_counts(result.out)
     finally:
