@@ -254,7 +254,7 @@ enum {
 	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
 	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
 	EBPF_MAP_GILS,		/* hash by thread and probe: since when (rt/gil.c) */
-	EBPF_MAP_NAMES,		/* hash by struct abi_probe: the indexes of entries for functions that patterns have matched */
+	EBPF_MAP_NAMES,		/* hash by pattern, module and function (rt/named.h): the indexes of entries for functions that were matched */
 	EBPF_MAP_COSTS,		/* hash by process of struct ebpf_cost; the tracer removes what it has read */
 	EBPF_MAP_CALLS,		/* program array of 1, empty; each program that names it has its own (gen_flow.c,
 				 * gen_own_stack) */

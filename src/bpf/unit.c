@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "bpf/rt/iter.h"
 #include "bpf/rt/match.h"
+#include "bpf/rt/named.h"
 #include "ir/facts.h"
 #include "lang/format.h"
 #include "lang/regex.h"
@@ -462,7 +463,7 @@ static const char *plan_scratch(struct ebpf_unit *u, struct ebpf_private *p, con
 		off += 8 * MATCH_KEPT + p->str_buf;
 	p->named_off = off = (uint32_t)align8(off);
 	if (sizes->nnamed)
-		off += sizeof(struct abi_probe);
+		off += sizeof(struct named_work);
 	p->copyin_guard = p->alloca_max ? COPYIN_GUARD : 0;
 	p->copyin_off = (uint32_t)align8(off) + p->copyin_guard;
 	size = (uint64_t)p->copyin_off + p->copyin_guard + (p->copyin_written ? 2 : 1) * (uint64_t)p->copyin_size + ir_str_room(u->prog);
@@ -665,7 +666,7 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 		(sizes->nprobes ? sizes->nprobes : 1) + sizes->nnamed, 0, "probes");
 	u->nnamed = sizes->nnamed;
 	if (sizes->nnamed)
-		set_map(&u->maps[EBPF_MAP_NAMES], BPF_MAP_TYPE_HASH, sizeof(struct abi_probe), 4, EBPF_NAMED_MAX, 0, "names");
+		set_map(&u->maps[EBPF_MAP_NAMES], BPF_MAP_TYPE_HASH, sizeof(struct named_key), 4, EBPF_NAMED_MAX, 0, "names");
 	set_map(&u->maps[EBPF_MAP_OUT], BPF_MAP_TYPE_RINGBUF, 0, 0, sizes->bufsize, 0, "out");
 	if (has_loops(prog, p))
 		set_map(&u->maps[EBPF_MAP_CALLS], BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0, "calls");

@@ -95,7 +95,7 @@ struct ebpf_private {
 	size_t kept_cap;
 	bool matched;			/* a clause asks for the last match: it is kept at match_off */
 	uint32_t match_off;		/* rt/match.h's slots, the string */
-	uint32_t named_off;		/* struct abi_probe, if functions are entered in the probe table */
+	uint32_t named_off;		/* rt/named.h's work area, if functions are entered in the probe table */
 	uint32_t rodata_size;		/* bytes in use, while strings are added */
 	uint32_t zeros_off;		/* in the read-only map: zeros_size bytes of 0 */
 	uint32_t zeros_size;

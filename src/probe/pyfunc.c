@@ -8,7 +8,8 @@
  *
  * Module and function are patterns for the agent in the process: functions come and go with imports, and match when
  * they first run.  So a description that is enabled is one probe, whatever matches it; a record names the function
- * that matched (abi_probe.pattern).  In the kernel a marker of the agent's is the probe's site.  A listing has the functions that exist now (pylist.h).
+ * that matched (abi_probe.pattern).  In the kernel a marker of the agent's is the probe's site.  A listing has the
+ * functions that exist now (pylist.h).
  */
 #include "probe/pyfunc.h"
 

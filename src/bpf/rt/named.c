@@ -13,39 +13,41 @@ static long (*const rt_read_user_str)(void *dst, u32 size, u64 src) = (void *)11
 
 enum { NEW = 1 };	/* BPF_NOEXIST */
 
-/* Put the string at @addr into @to, of @size bytes, which has zeros behind it: the whole entry is a key. */
+/* Put the string at @addr into @to, of @size bytes, which has zeros behind it. */
 #define put(to, addr)								\
 	do {									\
 		__builtin_memset(to, 0, sizeof(to));				\
 		rt_read_user_str(to, sizeof(to), addr);				\
 	} while (0)
 
-/* The index of the entry, or of the pattern's if there is no room.  @p: work area; @made: how many there are. */
-RT s64 rt_named(void *names, void *probes, struct abi_probe *p, const struct named_event *e, u64 *made)
+/* The index of the entry, or of the pattern's if there is no room.  @made: how many there are. */
+RT s64 rt_named(void *names, void *probes, struct named_work *w, const struct named_event *e, u64 *made)
 {
 	u32 pattern = e->probe, index;
-	void *entry = rt_lookup(probes, &pattern), *known;
+	void *entry, *known;
 	u64 n;
 
-	if (!entry || rt_copy(p, sizeof(*p), entry))
-		return pattern;
-	p->pattern = 1 + pattern;
-	put(p->mod, e->module);
-	put(p->func, e->function);
-	known = rt_lookup(names, p);
+	w->key.pattern = pattern;
+	put(w->key.mod, e->module);
+	put(w->key.func, e->function);
+	known = rt_lookup(names, &w->key);
 	if (known)
 		return *(u32 *)known;
-	if (*made >= e->most)
+	entry = rt_lookup(probes, &pattern);
+	if (!entry || rt_copy(&w->entry, sizeof(w->entry), entry) || *made >= e->most)
 		return pattern;
 	n = __sync_fetch_and_add(made, 1);
 	if (n >= e->most)
 		return pattern;
 	index = e->first + (u32)n;
-	/* Complete before anybody finds it. */
-	if (rt_update(probes, &index, p, 0))
+	w->entry.pattern = 1 + pattern;
+	if (rt_copy(w->entry.mod, sizeof(w->entry.mod), w->key.mod) || rt_copy(w->entry.func, sizeof(w->entry.func), w->key.func))
 		return pattern;
-	if (!rt_update(names, p, &index, NEW))
+	/* Complete before anybody finds it. */
+	if (rt_update(probes, &index, &w->entry, 0))
+		return pattern;
+	if (!rt_update(names, &w->key, &index, NEW))
 		return index;
-	known = rt_lookup(names, p);
+	known = rt_lookup(names, &w->key);
 	return known ? *(u32 *)known : pattern;
 }
