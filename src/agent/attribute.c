@@ -9,6 +9,7 @@ enum { TYPE_MANAGED = 1 << 4, TYPE_INLINE = 1 << 2 };	/* Py_TPFLAGS_MANAGED_DICT
 enum { DICT_KEYS = 16, DICT_VALUES = 24, TYPE_BASICSIZE = 16, TYPE_ITEMSIZE = 24 };	/* from object_body() on */
 enum { ENTRY_GENERAL = 24, ENTRY_TEXT = 16 };		/* hash, key, value; key, value */
 enum { KEYS_GENERAL = 0, KEYS_MAX = 3 };		/* kinds of tables */
+enum { INDEX_LOG2_MAX = 3 };				/* an index has at most 8 bytes */
 enum { EMPTY = -1 };
 enum { PROBES = 1000, SCANNED = 4096, CLASSES = 64, SHARED_MAX = 64 };
 enum { MEMBER_OBJECT = 6, MEMBER_OBJECT_EX = 16 };	/* PyMemberDef.type: a PyObject * */
@@ -96,7 +97,8 @@ static int compare(struct shm_run *r, uint64_t addr, const struct attribute_key 
 	if (o.type == object_at->int_type || o.type == object_at->bool_type)
 		return !k->text && !object_int(&o, &number) && number == k->number ? 0 : ABI_FAULT_VALUE_NONE;
 	if (o.type == object_at->float_type)
-		return !k->text && object_read(&o, &d, sizeof(d), object_at->float_value) && d == (double)k->number &&
+		/* Below 2^63, which INT64_MAX becomes as a double, d is the number exactly if it also is that as an int64_t. */
+		return !k->text && object_read(&o, &d, sizeof(d), object_at->float_value) && d == (double)k->number && d < 0x1p63 &&
 			       (int64_t)d == k->number ? 0 : ABI_FAULT_VALUE_NONE;
 	if (o.type == (uint64_t)(uintptr_t)agent_type(agent.py.none) || o.flags & (TYPE_TUPLE | TYPE_BYTES))
 		return ABI_FAULT_VALUE_NONE;	/* equal to no text and no number */
@@ -115,7 +117,8 @@ static int open_keys(struct shm_run *r, uint64_t keys, struct attribute_table *r
 	if (object_at->keys_form == OBJECT_KEYS_LOG2) {
 		if (!read_at(r, keys, &now, sizeof(now)))
 			return ABI_FAULT_BADADDR;
-		if (now.log2_size > 40 || now.log2_bytes > 43 || now.log2_bytes < now.log2_size || now.kind >= KEYS_MAX)
+		if (now.log2_size > 40 || now.log2_bytes < now.log2_size || now.log2_bytes - now.log2_size > INDEX_LOG2_MAX ||
+		    now.kind >= KEYS_MAX)
 			return ABI_FAULT_BADADDR;
 		ret->indices = keys + sizeof(now);
 		ret->log2_size = now.log2_size;
@@ -497,7 +500,7 @@ int attribute_item(const struct object *o, const struct attribute_key *k, uint64
 {
 	struct attribute_table t;
 	uint64_t items = 0, n = 0;
-	int64_t at = k->number;
+	uint64_t at = (uint64_t)k->number;
 	int err;
 
 	if (o->flags & TYPE_DICT) {
@@ -511,9 +514,9 @@ int attribute_item(const struct object *o, const struct attribute_key *k, uint64
 		return err;
 	if (o->flags & TYPE_TUPLE)
 		n = object_size(o);
-	at = at < 0 ? at + (int64_t)n : at;
-	if (at < 0 || (uint64_t)at >= n)
+	at = k->number < 0 ? at + n : at;		/* of too small a number: more than n */
+	if (at >= n)
 		return ABI_FAULT_VALUE_NONE;
-	*value = o->flags & TYPE_TUPLE ? object_item(o, (uint64_t)at) : word_at(o->run, items + 8 * (uint64_t)at);
+	*value = o->flags & TYPE_TUPLE ? object_item(o, at) : word_at(o->run, items + 8 * at);
 	return *value ? 0 : ABI_FAULT_BADADDR;
 }

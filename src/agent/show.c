@@ -557,6 +557,7 @@ static int show_dataclass(struct show *w, const struct object *o, const struct o
 		struct object key;
 		int64_t length = 0;
 
+		w->full |= ++w->nodes > NODES;
 		if (attribute_entry(&t, n, &name, &field) || !is_shown(w, field))
 			continue;
 		if (object_open(w->run, name, &key) || object_text(&key, &chars))
@@ -611,9 +612,13 @@ static int show_attributes(struct show *w, const struct object *o)
 	uint64_t name, value, shown = 0;
 	int err = attribute_instance(o, &t);
 
-	for (uint64_t n = 0; !err && n < attribute_count(&t) && !w->full; n++)
-		if (!attribute_entry(&t, n, &name, &value))
+	for (uint64_t n = 0; !err && n < attribute_count(&t) && !w->full; n++) {
+		int missing = attribute_entry(&t, n, &name, &value);
+
+		w->full |= missing && ++w->nodes > NODES;
+		if (!missing)
 			err = show_field(w, shown++, name, value);
+	}
 	return err && err != ABI_FAULT_VALUE_NONE ? err : show_slots(w, o, &shown);
 }
 

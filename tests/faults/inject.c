@@ -107,10 +107,11 @@ static bool counts(void *caller)
 	return !order->from[0] || (dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, order->from));
 }
 
+static __thread bool inside;		/* the thread's calls are our own, or a sanitizer's */
+
 /* Is this the call that fails? */
 static bool fails(int kind, void *caller)
 {
-	static __thread bool inside;
 	uint64_t n, at;
 	bool is_it;
 
@@ -223,6 +224,18 @@ char *strndup(const char *s, size_t max)
 		p[len] = '\0';
 	}
 	return p;
+}
+
+/* In a tracer only sanitizers ask this, in each new thread, and do not go on without an answer, which takes memory. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	bool was = inside;
+	int err;
+
+	inside = was || !order->from[0];
+	err = NEXT(pthread_getattr_np)(thread, attr);
+	inside = was;
+	return err;
 }
 
 /* --- the others: result, name, parameters, what is handed on, what a failure returns ----------------------- */
