@@ -105,6 +105,8 @@ nightly:
 	@tools/pythons musl || true
 	@DTAP_NIGHTLY=1 DTAP_KILLS=200 DTAP_ATTACHES=1000 $(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory check-san
+	@DTAP_BUILD=$(SAN) nice tests/faults/sweep.py --share 4
+	@DTAP_BUILD=$(SAN) nice tests/faults/sweep.py --share 4 --agent
 	@DTAP_BUILD=$(BUILD) nice tests/soak/soak.py --seconds 3600
 	@DTAP_BUILD=$(BUILD) nice tests/soak/cycles.py --cycles 2000
 	@DTAP_BUILD=$(BUILD) nice tests/soak/budget.py

@@ -26,7 +26,7 @@ import fate  # noqa: E402
 import ownroot  # noqa: E402
 from golden import collector_of  # noqa: E402
 
-collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ownroot.py", "serving.py", "ways.py"]
+collect_ignore = ["fate.py", "harness.py", "golden.py", "named.py", "ownroot.py", "sanitized.py", "serving.py", "ways.py"]
 
 
 def pytest_configure(config):
@@ -43,6 +43,7 @@ def pytest_configure(config):
                  "dies(*signals): programs of this test may die of these: \"SIGSEGV\" (see fate.py)",
                  "first: takes a minute, and so begins with the first ones",
                  "slow: takes seconds; left out of the sanitizer run of continuous integration",
+                 "sanitizers: is for what sanitizers find: in that run in spite of being slow, and in each part of it",
                  "nightly: takes minutes, or another kernel; only under make nightly",
                  "alone: looks at, or disturbs, processes of other tests; nothing runs beside it under tools/check"):
         config.addinivalue_line("markers", line)
@@ -52,7 +53,7 @@ def pytest_addoption(parser):
     parser.addoption("--turn", choices=["together", "alone"],
                      help="only the tests that may run beside others, or only those marked alone (default: all)")
     parser.addoption("--part", metavar="K/N", type=lambda text: tuple(map(int, text.split("/"))), default=(1, 1),
-                     help="only the Kth of N parts of the tests, by their names")
+                     help="only the Kth of N parts of the tests, by their names, and those marked sanitizers")
     parser.addoption("--whole", action="store_true", default=harness.NIGHTLY,
                      help="every test with interp on each of its interpreters (default: on 3.9, and on one of the others in turn)")
 
@@ -83,7 +84,7 @@ def pytest_collection_modifyitems(config, items):
     turn, (part, parts) = config.getoption("--turn"), config.getoption("--part")
     if turn or parts > 1 or not harness.NIGHTLY:
         def is_mine(item):
-            if zlib.crc32(item.nodeid.encode()) % parts != part - 1:
+            if zlib.crc32(item.nodeid.encode()) % parts != part - 1 and not item.get_closest_marker("sanitizers"):
                 return False
             if item.get_closest_marker("nightly") and not harness.NIGHTLY:
                 return False

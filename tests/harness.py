@@ -310,9 +310,9 @@ def semaphore(pid, interp, marker):
         return struct.unpack("<H", memory.read(2))[0]
 
 
-def agent_semaphores(pid):
-    """Marker -> value in the process, for each agent that is mapped there; None: none is."""
-    notes = subprocess.run(["readelf", "-n", AGENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+def agent_semaphores(pid, agent=AGENT):
+    """Marker -> value in the process, of the agent that is mapped there, the file @agent; None: none is."""
+    notes = subprocess.run(["readelf", "-n", agent], stdout=subprocess.PIPE, text=True, check=True).stdout
     found = re.findall(r"Provider: python\n\s*Name: (\w+)\n.*?Semaphore: (0x[0-9a-f]+)", notes)
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
     bases = [int(line.split("-")[0], 16) for line in maps if "dtap-agent" in line and line.split()[2] == "00000000"]

@@ -1,4 +1,4 @@
-"""Calls that fail: see sweep.py.  Each run takes a few of them, make nightly all."""
+"""Calls that fail: see sweep.py.  Each run takes a few of them, with sanitizers some more, make nightly all."""
 import errno
 import os
 import random
@@ -7,17 +7,18 @@ import pytest
 
 import harness
 import inject
+import sanitized
 import sweep
 
 SEED = os.environ.get("DTAP_SEED", "14")
 # What a run takes that is not the nightly one.
-FAULTS = 4
+FAULTS = 10 if sanitized.AGENT.exists() else 4
 KINDS = ("memory", "map", "memfd", "open", "bpf")
 WAYS = ("c-target", "p-target", "p-kernel", "stap-p-target", "dump", "alone")
 
 WAY_FRESH = next(way for way in sweep.WAYS if way.name == "p-first")
 
-pytestmark = [pytest.mark.needs_bpf, pytest.mark.slow]
+pytestmark = [pytest.mark.needs_bpf, pytest.mark.slow, pytest.mark.sanitizers]
 
 
 @pytest.mark.parametrize("way", sweep.AGENT_WAYS if harness.NIGHTLY else [WAY_FRESH], ids=lambda way: way.name)

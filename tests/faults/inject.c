@@ -265,7 +265,6 @@ FAULT(KIND_SOCKET, int, connect, (int fd, const struct sockaddr *a, socklen_t n)
 FAULT(KIND_SOCKET, int, listen, (int fd, int n), (fd, n), -1)
 FAULT(KIND_SOCKET, int, accept4, (int fd, struct sockaddr *a, socklen_t *n, int flags), (fd, a, n, flags), -1)
 FAULT(KIND_SOCKET, int, setsockopt, (int fd, int level, int what, const void *value, socklen_t n), (fd, level, what, value, n), -1)
-FAULT(KIND_SOCKET, int, getsockopt, (int fd, int level, int what, void *value, socklen_t *n), (fd, level, what, value, n), -1)
 FAULT(KIND_SEND, ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)
 FAULT(KIND_SEND, ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
 FAULT(KIND_RECEIVE, ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)
@@ -292,6 +291,14 @@ FAULT(KIND_STAT, int, fstat64, (int fd, struct stat64 *s), (fd, s), -1)
 FAULT(KIND_STAT, int, stat64, (const char *path, struct stat64 *s), (path, s), -1)
 FAULT(KIND_STAT, int, fstatfs64, (int fd, struct statfs64 *s), (fd, s), -1)
 FAULT(KIND_STAT, ssize_t, readlink, (const char *path, char *to, size_t n), (path, to, n), -1)
+
+/* A socket always has its cookie, by which the agent knows what it may close. */
+int getsockopt(int fd, int level, int what, void *value, socklen_t *n)
+{
+	if (!(level == SOL_SOCKET && what == SO_COOKIE) && FAILS(KIND_SOCKET))
+		return -1;
+	return NEXT(getsockopt)(fd, level, what, value, n);
+}
 
 /* These return what went wrong. */
 FAULT(KIND_THREAD, int, pthread_create, (pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *arg),

@@ -30,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 os.environ.pop("PYTHONUNBUFFERED", None)     # lines would come in pieces, with others' between them
 import harness  # noqa: E402
 import inject  # noqa: E402
+import sanitized  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIMIT_S = 20                # what hangs ends here
@@ -38,9 +39,10 @@ SHORTAGES = (errno.ENOMEM, errno.EMFILE, errno.ENOSPC, errno.ENOBUFS, errno.EAGA
 OURS = re.compile("dtap-(image|data|code)")
 
 EVENTS = 5
+END_S = 4 if sanitized.AGENT.exists() else 2    # a fault may have left the script without events
 D_EVENT = 'python$target:::function-entry /copyinstr(arg1) == "probe"/'
 D_SCRIPT = (D_EVENT + ' { @[copyinstr(arg1)] = count(); printf("call %d\\n", ++n); }' + D_EVENT + f" && n == {EVENTS}/ {{ exit(0); }}"
-            ' END { printf("end\\n"); } tick-2s { exit(0); }').replace('"/ && n', '" && n')
+            ' END { printf("end\\n"); }' + f" tick-{END_S}s {{ exit(0); }}").replace('"/ && n', '" && n')
 D_OUT = [f"call {k + 1}" for k in range(EVENTS)] + ["end", f"probe {EVENTS}"]
 STAP_SCRIPT = ('global n, seen probe python.function.entry { if (pid() == target() && funcname == "probe" && n < %d) '
                '{ seen[funcname]++; printf("call %%d\\n", ++n); if (n == %d) exit() } } '
@@ -58,8 +60,8 @@ def lines_of(text):
 class Target:
     """target.py in an interpreter, with whatever environment; it is asked how it is after each run."""
 
-    def __init__(self, interp, environment=None):
-        self.interp = interp
+    def __init__(self, interp, environment=None, agent=harness.AGENT):
+        self.interp, self.agent = interp, agent
         self.process = subprocess.Popen(interp.argv_of(HERE / "target.py"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=environment)
         self.most = None        # descriptors that it has when nobody traces it
@@ -84,7 +86,7 @@ class Target:
         """What a session that is over has left in the target."""
         maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text()
         left = [line for line in maps.splitlines() if OURS.search(line)]
-        left += [name for name, value in (harness.agent_semaphores(self.pid) or {}).items() if value]
+        left += [name for name, value in (harness.agent_semaphores(self.pid, self.agent) or {}).items() if value]
         left += [name for name in self.interp.markers if harness.semaphore(self.pid, self.interp, name)]
         files = os.listdir(f"/proc/{self.pid}/fd")
         if self.most is not None and len(files) > self.most:
@@ -208,8 +210,11 @@ class Sweep:
             return ["-p", self.target.pid]
         return ["-c", self.interp.command(HERE / "once.py")] if self.way.python else []
 
+    def argv(self):
+        return self.way.argv(self.words())
+
     def run(self):
-        return harness.run(self.way.argv(self.words()), timeout=LIMIT_S, env=self.environment())
+        return harness.run(self.argv(), timeout=LIMIT_S, env=self.environment())
 
     def judge(self, result):
         """The command's end, and its target's."""
@@ -321,20 +326,56 @@ class Sweep:
 
 
 class AgentSweep(Sweep):
-    """The calls of the agent fail, in the target."""
+    """The calls of the agent fail, in the target.  In a build with sanitizers it is the agent that has some."""
 
     def __init__(self, way, folder, rnd, verbose=False):
         super().__init__(way, folder, rnd, verbose)
+        self.build = self.sanitizers = None
         # In another root the agent is loaded through a descriptor, and the loader knows it by that.
         self.source = "thread-self/fd" if self.interp.root else "dtap-agent"
         self.interp.dir.chmod(0o777)
         library = self.interp.dir / "inject.so"
         shutil.copy(inject.built(), library)
         self.order = inject.Order(self.interp.dir / "order", library)
+        if not sanitized.refusal():
+            self.sanitizers = sanitized.library(self.interp)
+        if self.sanitizers:
+            self.build = sanitized.build(folder)
+
+    def argv(self):
+        command, *words = super().argv()
+        return [self.build / command.name if self.build else command, *words]
 
     def start(self):
-        if not self.target:
-            self.target = Target(self.interp, self.order.environment(self.interp.inside))
+        if self.target:
+            return
+        env = self.order.environment(self.interp.inside)
+        if self.sanitizers:
+            reports = f"log_path={self.interp.inside(self.interp.dir)}/report"
+            env["LD_PRELOAD"] += ":" + self.interp.inside(self.sanitizers)
+            env.update(PYTHONMALLOC="malloc", ASAN_OPTIONS=f"verify_asan_link_order=0:detect_leaks=1:exitcode=0:{reports}",
+                       UBSAN_OPTIONS=f"print_stacktrace=1:{reports}")
+        self.target = Target(self.interp, env, sanitized.AGENT if self.sanitizers else harness.AGENT)
+
+    def stop(self):
+        try:
+            super().stop()
+        finally:
+            wrong = self.reported()
+        if wrong:
+            raise Failed("\n".join(wrong))
+
+    def reported(self):
+        """What the sanitizers say of the agent: of leaks, those of memory that it has got itself; the interpreter has some, too."""
+        wrong = []
+        for path in self.interp.dir.glob("report.*"):
+            text = path.read_text(errors="replace")
+            path.unlink()
+            leaks = re.findall(r"^(?:Direct|Indirect) leak.*?(?=^$)", text, re.M | re.S)
+            wrong += [leak for leak in leaks if re.search(r"^ *#1 .*" + self.source, leak, re.M)]
+            if not leaks:
+                wrong.append(text)
+        return wrong
 
     def environment(self):
         return None

@@ -3,15 +3,14 @@ The agent built with sanitizers, in interpreters whose memory is the sanitizer's
 writes belongs to it or to an object.  Only a build with sanitizers has it (make check-san).
 """
 import os
-import pathlib
 import shutil
 import subprocess
 
 import pytest
 
 import harness
+import sanitized as bring
 
-AGENT = harness.BUILD / "src/agent/san/dtap-agent.so"
 PROGRAMS = harness.TOP / "tests/agent/programs"
 # Those that end the process, or wait for another, cannot be run one after the other in one process.
 ALONE = {"exits.py", "signals.py", "pools.py", "closing.py", "recursion.py"}
@@ -19,8 +18,7 @@ ALONE = {"exits.py", "signals.py", "pools.py", "closing.py", "recursion.py"}
 SHAPES = {"classes.py", "coroutines.py", "evals.py", "exceptions.py", "generators.py", "names.py", "threads.py"}
 REPORTS = ("AddressSanitizer", "runtime error:")
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.skipif(not AGENT.exists(), reason="the build has no sanitizers"),
-              pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc, whose library it is")]
+pytestmark = [pytest.mark.needs_root, pytest.mark.skipif(bool(bring.refusal()), reason=bring.refusal())]
 
 SCRIPT = """
 python$target:::function-entry, python$target:::function-return, python$target:::line, python$target:::gc-start,
@@ -53,19 +51,11 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("*.py")):
 @pytest.fixture
 def sanitized(interp, tmp_path):
     """(dtrace that brings the agent with sanitizers, its environment, the words that start the interpreter, its folder)."""
-    library = pathlib.Path(subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()).resolve()
-    (tmp_path / "build/src/agent").mkdir(parents=True)
-    (tmp_path / "share").symlink_to(harness.TOP / "share")
-    shutil.copy(harness.BUILD / "dtap", tmp_path / "build/dtap")
-    (tmp_path / "build/dtrace").symlink_to("dtap")
-    (tmp_path / "build/src/agent/dtap-agent.so").symlink_to(AGENT)
-    shutil.copy(library, interp.dir / library.name)
-    words = ["/usr/bin/env", f"LD_PRELOAD={interp.inside(interp.dir / library.name)}", "PYTHONMALLOC=malloc"]
-    words = [*interp.argv[:2], *words, *interp.argv[2:]] if interp.root else [*words, *interp.argv]
-    env = dict(os.environ, ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0:exitcode=99", UBSAN_OPTIONS="print_stacktrace=1")
-    if subprocess.run([*words, "-c", ""], env=env, stderr=subprocess.PIPE).stderr:
+    library = bring.library(interp)
+    if not library:
         pytest.skip("the sanitizers' library does not run with this interpreter's C library")
-    return tmp_path / "build/dtrace", env, words, interp.dir
+    env = dict(os.environ, ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0:exitcode=99", UBSAN_OPTIONS="print_stacktrace=1")
+    return bring.build(tmp_path) / "dtrace", env, bring.words_with(interp, interp.inside(library), []), interp.dir
 
 
 def traced(sanitized, *more, env=None):

@@ -73,13 +73,22 @@ static void release(struct pyobj *o)
 	((struct code *)(void *)o)->refs--;
 }
 
+static unsigned depth(void)
+{
+	unsigned n = 0;
+
+	for (const struct frame *f = thread->top; f; f = f->back)
+		n++;
+	return n;
+}
+
+/* Mostly where a frame of this depth was before, as on a stack. */
 static struct frame *new_frame(struct code *code, uint8_t owner)
 {
-	struct frame *f;
+	struct frame *f = places[((unsigned)(thread - threads) * 2 * DEEPEST + depth()) % FRAMES];
 
-	do
+	while (f->used || !any(8))
 		f = places[any(FRAMES)];
-	while (f->used);
 	*f = (struct frame){ .code = code, .used = true };
 	f->owner[agent.pyframes.at.runs == ABI_PYTHON_MARKED] = owner;
 	return f;
@@ -94,15 +103,6 @@ static void link_frame(struct frame *f)
 static bool is_shim(const struct frame *f)
 {
 	return agent.pyframes.at.runs == ABI_PYTHON_SHIM && f->owner[0] == OWNER_SHIM;
-}
-
-static unsigned depth(void)
-{
-	unsigned n = 0;
-
-	for (const struct frame *f = thread->top; f; f = f->back)
-		n++;
-	return n;
 }
 
 /* --- events ------------------------------------------------------------------------------------------- */
@@ -142,6 +142,13 @@ static void event(bool entry)
 	context_begin((const struct pyobj *)(const void *)code, entry);
 	if (any(4))
 		check(code);
+	context_end();
+}
+
+static void check_at_event(void)
+{
+	context_begin((const struct pyobj *)(const void *)thread->top->code, false);
+	check(thread->top->code);
 	context_end();
 }
 
@@ -253,6 +260,8 @@ static int clear(void **state)
 	memset(arena, 0, ROOM);
 	memset(generators, 0, sizeof(generators));
 	memset(threads, 0, sizeof(threads));
+	thread = threads;
+	has_generators = true;
 	agent.pyframes.hidden = 0;
 	agent.pyframes.known = true;
 	agent.pyframes.at = (struct abi_python){
@@ -314,6 +323,40 @@ static void shims(void **state)
 {
 	(void)state;
 	run(ABI_PYTHON_SHIM);
+}
+
+/*
+ * Three generators, each waiting for the next, are thrown into from a frame where the one was that has resumed them before: of
+ * the outer two nothing has changed, and they have no event.
+ */
+static void thrown_from_elsewhere(void **state)
+{
+	struct generator chain[3];
+	struct frame *place = places[7];
+
+	(void)state;
+	place->used = true;
+	for (unsigned k = 3; k--;)
+		chain[k] = (struct generator){ new_frame(&codes[k], OWNER_GENERATOR), k < 2 ? &chain[k + 1] : NULL, false };
+	for (unsigned again_by = 0; again_by < 2; again_by++) {
+		if (again_by) {
+			link_frame(new_frame(&codes[10], OWNER_THREAD));
+			event(true);
+		}
+		*place = (struct frame){ .code = &codes[9], .used = true };
+		link_frame(place);
+		event(true);
+		resume(&chain[0], again_by);
+		check_at_event();
+		for (unsigned k = 3; k--;) {
+			event(false);
+			chain[k].running = false;
+			thread->top = thread->top->back;
+		}
+		while (thread->top)
+			leave(true);
+	}
+	assert_int_equal(missing, 0);
 }
 
 /* A stack that is too deep to be walked has no node until its events have all been seen; a full tree has none for new contexts. */
@@ -384,6 +427,7 @@ int main(void)
 		cmocka_unit_test(each),
 		cmocka_unit_test(marked),
 		cmocka_unit_test(shims),
+		cmocka_unit_test_setup_teardown(thrown_from_elsewhere, clear, nothing_held),
 		cmocka_unit_test_setup_teardown(limits, clear, nothing_held),
 		cmocka_unit_test_setup_teardown(not_at_an_event, clear, nothing_held),
 	};
