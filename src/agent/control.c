@@ -504,15 +504,18 @@ static void take_segment(struct channel *channel, int fds[SEGMENT_FDS], const st
 	send_message(fd_of(channel), ABI_AGENT_STATE, msg->seq, 0);
 }
 
-/* Serve one message; false: the channel has ended. */
-static bool serve_one(struct channel *channel, int fd, void (*look)(void))
+/*
+ * Serve one message; false: the channel has ended.  While the tracer is there, a message that there is no memory for waits until
+ * there is some: without it the script would have no events.
+ */
+static bool serve_one(struct channel *channel, int fd, bool is_there, void (*look)(void))
 {
 	struct abi_agent_msg msg;
 	int fds[SEGMENT_FDS];
 	ssize_t got = receive(fd, &msg, fds);
 
 	if (got < 0)
-		return errno == EAGAIN || errno == EINTR;
+		return errno == EAGAIN || errno == EINTR || (is_there && (errno == ENOMEM || errno == ENOBUFS));
 	if (got != sizeof(msg) || msg.version != ABI_AGENT_VERSION) {
 		close_all(fds);
 		return false;
@@ -557,7 +560,7 @@ bool control_serve(const struct pollfd *polled, int n, void (*look)(void))
 
 		if (!polled[i].revents || fd_of(channel) != polled[i].fd)
 			continue;
-		if (serve_one(channel, polled[i].fd, look))
+		if (serve_one(channel, polled[i].fd, !(polled[i].revents & (POLLHUP | POLLERR)), look))
 			continue;
 		drop(channel);
 		sum_up_left();

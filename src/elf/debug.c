@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 #include "elf/debug_priv.h"
 #include "elf/priv.h"
@@ -44,7 +45,7 @@ static void end_strings(Elf *elf, struct debug *d)
 			continue;
 		copy = malloc(data->d_size + 1);
 		if (!copy)
-			continue;
+			oom();		/* without an end it would be read beyond that */
 		memcpy(copy, data->d_buf, data->d_size);
 		copy[data->d_size] = '\0';
 		data->d_buf = d->ended[d->nended++] = copy;

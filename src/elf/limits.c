@@ -5,10 +5,12 @@
  * can have any size; a compressed section can have any size, too.  So the sizes are added up before anything is loaded.
  */
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/oom.h"
 #include "elf/priv.h"
 
 enum { SECTIONS_MAX = 1 << 18 };
@@ -69,11 +71,18 @@ bool limits_sections(Elf *elf, const struct file *f, bool debug)
 	GElf_Shdr shdr;
 	GElf_Chdr chdr;
 
-	if (elf_getshdrstrndx(elf, &strndx))
+	if (elf_getshdrstrndx(elf, &strndx)) {
+		obj_memory();
 		return true;	/* no section has a name then */
+	}
+	/* The first look at a header loads them all; that there was no memory is not what libelf's error is then. */
 	scn = elf_getscn(elf, strndx);
-	if (scn && (!gelf_getshdr(scn, &shdr) || shdr.sh_size > left))
+	errno = 0;
+	if (scn && (!gelf_getshdr(scn, &shdr) || shdr.sh_size > left)) {
+		if (errno == ENOMEM)
+			oom();
 		return false;
+	}
 	for (scn = NULL; (scn = elf_nextscn(elf, scn));) {
 		const char *name;
 
@@ -91,5 +100,6 @@ bool limits_sections(Elf *elf, const struct file *f, bool debug)
 			return false;
 		left -= chdr.ch_size;
 	}
+	obj_memory();
 	return true;
 }

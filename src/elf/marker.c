@@ -161,6 +161,7 @@ static int read_markers(struct obj *o, struct strbuf *why)
 		if (err)
 			return err;
 	}
+	obj_memory();
 	return types ? notes_types(o, types, types_section, why) : 0;
 }
 
@@ -194,6 +195,7 @@ int obj_marker_names(struct obj *o, obj_name_fn *each, void *ctx)
 				return e;
 		}
 	}
+	obj_memory();
 	return 0;
 }
 

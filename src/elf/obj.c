@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/priv.h"
@@ -24,10 +25,19 @@ enum {
 	DYNAMIC_MAX = 1 << 20,		/* bytes of a dynamic section */
 };
 
+void obj_memory(void)
+{
+	enum { NO_MEMORY = 8 };		/* ELF_E_NOMEM, in each version; libelf.h has no names for errors */
+
+	if (elf_errno() == NO_MEMORY)
+		oom();
+}
+
 int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
 {
 	va_list ap;
 
+	obj_memory();
 	if (!why)
 		return err;
 	va_start(ap, fmt);
@@ -46,6 +56,7 @@ Elf_Scn *obj_next_section(Elf *elf, Elf_Scn *scn, GElf_Word type, GElf_Shdr *shd
 		if (*data && (*data)->d_buf && (*data)->d_size)
 			return scn;
 	}
+	obj_memory();
 	return NULL;
 }
 
@@ -56,6 +67,8 @@ const char *obj_section_name(Elf *elf, const GElf_Shdr *shdr)
 
 	if (!elf_getshdrstrndx(elf, &strndx))
 		name = elf_strptr(elf, strndx, shdr->sh_name);
+	if (!name)
+		obj_memory();
 	return name ? name : "";
 }
 
@@ -67,6 +80,7 @@ Elf_Scn *obj_section(Elf *elf, const char *name, GElf_Shdr *shdr)
 		if (gelf_getshdr(scn, shdr) && !strcmp(obj_section_name(elf, shdr), name))
 			return scn;
 	}
+	obj_memory();
 	return NULL;
 }
 
@@ -78,6 +92,8 @@ static const char *read_string(struct obj *o, uint64_t off, uint64_t len)
 	if (!len || len > STRINGS_MAX || off > INT64_MAX || len > o->info.size || off > o->info.size - len)
 		return NULL;
 	data = elf_getdata_rawchunk(o->elf, (int64_t)off, len, ELF_T_BYTE);
+	if (!data)
+		obj_memory();
 	if (!data || !data->d_buf || data->d_size < len || !memchr(data->d_buf, '\0', len))
 		return NULL;
 	return data->d_buf;
@@ -137,6 +153,8 @@ static Elf_Data *read_dynamic(struct obj *o, int *n)
 	if (!ph->p_filesz || ph->p_filesz > DYNAMIC_MAX || ph->p_offset > o->info.size || ph->p_filesz > o->info.size - ph->p_offset)
 		return NULL;
 	data = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_DYN);
+	if (!data)
+		obj_memory();
 	if (!data || !data->d_buf)
 		return NULL;
 	max = data->d_size / gelf_fsize(o->elf, ELF_T_DYN, 1, EV_CURRENT);
@@ -271,6 +289,7 @@ static int read_headers(struct obj *o, struct strbuf *why)
 	o->info.dev = o->file->dev;
 	o->info.ino = o->file->ino;
 	o->info.size = o->file->size;
+	elf_errno();			/* what others did before is not this file's */
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return obj_fail(o, why, -ENOTSUP, "libelf: %s", elf_errmsg(-1));
 	if (!limits_begin(o->file))

@@ -33,8 +33,10 @@ static bool open_relocs(struct obj *o, const char *section, struct relocs *r)
 	r->elf = o->elf;
 	r->data = elf_getdata(scn, NULL);
 	r->sym_data = sym_scn ? elf_getdata(sym_scn, NULL) : NULL;
-	if (!r->data || !r->sym_data || !gelf_getshdr(sym_scn, &syms))
+	if (!r->data || !r->sym_data || !gelf_getshdr(sym_scn, &syms)) {
+		obj_memory();
 		return false;
+	}
 	r->strings = syms.sh_link;
 	r->n = r->data->d_size / entry < INT32_MAX ? r->data->d_size / entry : INT32_MAX;
 	r->nsyms = r->sym_data->d_size / sym_size;
@@ -117,6 +119,8 @@ static void each_jump(struct obj *o, void (*fn)(void *ctx, const char *name, uin
 	size_t len;
 	int64_t off;
 
+	if (!code)
+		obj_memory();
 	if (!code || !code->d_buf || !open_relocs(o, ".rela.dyn", &r))
 		return;
 	for (size_t at = 0; (len = entry_of((unsigned char *)code->d_buf + at, code->d_size - at, &off)); at += len) {

@@ -43,7 +43,13 @@ struct obj {
  */
 bool obj_mapped_offset(const struct obj *o, uint64_t addr, uint64_t *off);
 
-/* Add "PATH: ..." to @why, which may be NULL; returns @err. */
+/*
+ * libelf has failed: if it had no memory, end as everybody does who has none (base/oom.h).  A file that only seems to have no
+ * such section would be one without markers, for as long as the tracer runs.
+ */
+void obj_memory(void);
+
+/* Add "PATH: ..." to @why, which may be NULL; returns @err.  Out of memory: obj_memory(). */
 int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -144,6 +144,8 @@ static void add_debugdata(struct obj *o, struct obj_symtab *t)
 	Elf_Data *data = scn && shdr.sh_type == SHT_PROGBITS ? elf_rawdata(scn, NULL) : NULL;
 	size_t len;
 
+	if (!data)
+		obj_memory();
 	if (!data || !data->d_buf)
 		return;
 	t->mini = unxz(data->d_buf, data->d_size, &len);

@@ -477,6 +477,8 @@ int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const stru
 	scn = obj_section(o->elf, ".eh_frame", &shdr);
 	s.ident = (const uint8_t *)elf_getident(o->elf, NULL);
 	s.data = scn && shdr.sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+	if (!s.data)
+		obj_memory();
 	if (!s.data || !s.ident)
 		return -ENOENT;
 	s.addr = shdr.sh_addr;

@@ -157,9 +157,10 @@ const char *probe_hint(struct probe_set *set, const struct probe_desc *desc, str
 
 /*
  * Set how Python's markers are chosen (initially PYTHON_NEVER).  @agent is the path of the agent's object, whose
- * probes are found in each CPython that can load it; NULL: only in those that have loaded it.
+ * probes are found in each CPython that can load it; NULL: only in those that have loaded it.  Returns NULL, or why that
+ * object cannot be read: then the mode is PYTHON_NEVER.
  */
-void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent);
+const char *probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent);
 
 /* From PYTHON_AUTO to PYTHON_EITHER and back: for probes that are found from now on. */
 void probe_set_either(struct probe_set *set, bool either);

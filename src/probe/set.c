@@ -192,12 +192,27 @@ struct python_seen **set_python_seen(struct probe_set *set)
 	return &set->seen;
 }
 
-void probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
+const char *probe_set_python(struct probe_set *set, enum python_mode mode, const char *agent)
 {
+	const char *why;
+
 	set->python_mode = mode;
 	module_drop(set->modules, set->agent);
-	set->agent = agent && mode != PYTHON_NEVER ? module_open(set->modules, agent) : NULL;
-	set->agent_path = set->agent ? arena_strdup(set->arena, agent) : NULL;
+	set->agent = NULL;
+	set->agent_path = NULL;
+	if (!agent || mode == PYTHON_NEVER)
+		return NULL;
+	set->agent = module_open(set->modules, agent);
+	if (!set->agent || !set->agent->nmarkers || !set->agent->python.is_agent) {
+		why = arena_printf(set->arena, "dtap's agent cannot be read: %s",
+				   set->agent && set->agent->why ? set->agent->why : agent);
+		module_drop(set->modules, set->agent);
+		set->agent = NULL;
+		set->python_mode = PYTHON_NEVER;
+		return why;
+	}
+	set->agent_path = arena_strdup(set->arena, agent);
+	return NULL;
 }
 
 void probe_set_either(struct probe_set *set, bool either)

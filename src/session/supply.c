@@ -85,6 +85,7 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 {
 	struct supply *s = calloc(1, sizeof(*s));
 	struct strbuf why = { 0 };
+	const char *unread;
 	int e = 0;
 
 	if (!s) {
@@ -94,6 +95,11 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 	s->conf = *conf;
 	if (conf->mode != PYTHON_NEVER)
 		e = agents_object(&s->object, &why);
+	unread = probe_set_python(conf->probes, e ? PYTHON_NEVER : conf->mode, s->object.len ? strbuf_str(&s->object) : NULL);
+	if (!e && unread) {
+		strbuf_puts(&why, unread);
+		e = -EIO;
+	}
 	if (e)
 		strbuf_clear(&s->object);
 	if (e && conf->mode == PYTHON_ALWAYS) {
@@ -104,8 +110,6 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 		if (e)
 			strbuf_printf(&s->missing, "%s; markers that a Python lacks or fires wrongly are missing", strbuf_str(&why));
 		e = 0;
-		probe_set_python(conf->probes, s->object.len ? conf->mode : PYTHON_NEVER,
-				 s->object.len ? strbuf_str(&s->object) : NULL);
 		*ret = s;
 	}
 	strbuf_fini(&why);

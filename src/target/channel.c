@@ -403,13 +403,16 @@ static int left(uint64_t end)
 	return now < end ? (int)(end - now) : 0;
 }
 
-/* Wait for events, @ms milliseconds at most, and handle them.  -EINTR: a signal arrived or is pending. */
+/*
+ * Wait for events, @ms milliseconds at most, and handle them.  -EINTR: a signal asks the tracer to end.  A wait that ends for
+ * another reason, by a debugger for example, is one without events.
+ */
 static int wait_turn(struct agents *a, int ms)
 {
 	struct pollfd p[] = { { .fd = a->epoll, .events = POLLIN }, { .fd = a->signals, .events = POLLIN } };
 	int n = poll(p, 2, ms);
 
-	if ((n < 0 && errno == EINTR) || (n > 0 && p[1].revents))
+	if (n > 0 && p[1].revents)
 		return -EINTR;
 	turn(a, 0);
 	return 0;

@@ -72,8 +72,13 @@ int target_image(const struct target *t, struct target_image *ret, struct strbuf
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)t->pid);
 	errno = 0;
 	i.path = read_link(exe);
-	err = !i.path ? errno ? -errno : -ENOMEM : stat(exe, &st) ? -errno : file_open_link(exe, i.path, &i.file, NULL);
-	if (err && err != -EACCES) {
+	err = !i.path ? errno ? -errno : -ENOMEM : stat(exe, &st) ? -errno : 0;
+	if (!err) {
+		err = file_open_link(exe, i.path, &i.file, NULL);
+		if (err == -EACCES)	/* what is known without it must do */
+			err = 0;
+	}
+	if (err) {
 		if (err == -ENOENT)
 			err = -ESRCH;
 		target_image_fini(&i);

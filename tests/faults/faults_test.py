@@ -38,6 +38,31 @@ def test_agent(way, tmp_path):
     assert not run.wrong, f"{len(run.wrong)} of {run.runs}:\n" + "\n".join(run.wrong)
 
 
+# What was wrong once: the way, whose calls, their kind, how they fail, and which.
+FOUND = [
+    ("stap-p-target", "libelf", "memory", errno.ENOMEM, range(1, 13)),      # the agent's file seemed to have no markers
+    ("c-kernel-agent", "", "read", errno.EIO, range(25, 33)),               # likewise
+    ("p-target", "", "poll", errno.EINTR, range(5, 10)),                    # was taken for a signal that asks to end
+    ("p-target", "", "stat", errno.EACCES, range(46, 53)),                  # a null pointer as the executable's path
+]
+
+
+@pytest.mark.parametrize("way, source, kind, how, which", FOUND, ids=lambda value: str(value).replace(" ", ""))
+def test_found(way, source, kind, how, which, tmp_path):
+    tmp_path.chmod(0o755)
+    run = sweep.Sweep(next(one for one in sweep.WAYS if one.name == way), tmp_path, random.Random(1))
+    run.source = source
+    try:
+        run.clean()
+        if run.target:
+            run.target.settle()
+        for n in which:
+            run.fault(kind, n, how)
+    finally:
+        run.close()
+    assert not run.wrong, f"{len(run.wrong)} of {run.runs}:\n" + "\n".join(run.wrong)
+
+
 @pytest.mark.parametrize("way", [way for way in sweep.WAYS if harness.NIGHTLY or way.name in WAYS], ids=lambda way: way.name)
 def test_tracer(way, tmp_path):
     if way.python and isinstance(harness.interpreters()[way.python], str):
