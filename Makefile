@@ -135,7 +135,7 @@ package:
 	@tools/package $(KIND) $(OUT)
 
 clean:
-	rm -rf $(BUILD) $(SAN) $(FUZZ) $(ARM64)
+	rm -rf $(BUILD) $(SAN) $(COV) $(FUZZ) $(ARM64)
 
 help:
 	@sed -n 's/^#\t//p' Makefile
