@@ -18,7 +18,7 @@ from serve_profiles_test import Profile, calls, once
 from serving import PROGRAM, Prometheus, programs, rule, serve, total      # noqa: F401: serve and programs are fixtures
 
 PYTHONS = 20
-WHOLE_S, AWAY_S = (600, 120) if harness.NIGHTLY else (30, 4)
+WHOLE_S, AWAY_S = (600, 120) if harness.NIGHTLY else (12, 3)
 
 # A signal from within: SIGSEGV and SIGKILL leave no time for a last word.
 CRASHING = "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n" + PROGRAM.replace(
