@@ -86,7 +86,10 @@ class Target:
         """What a session that is over has left in the target."""
         maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text()
         left = [line for line in maps.splitlines() if OURS.search(line)]
-        left += [name for name, value in (harness.agent_semaphores(self.pid, self.agent) or {}).items() if value]
+        try:
+            left += [name for name, value in (harness.agent_semaphores(self.pid, self.agent) or {}).items() if value]
+        except OSError:
+            left.append("an agent that was unmapped meanwhile")
         left += [name for name in self.interp.markers if harness.semaphore(self.pid, self.interp, name)]
         files = os.listdir(f"/proc/{self.pid}/fd")
         if self.most is not None and len(files) > self.most:
