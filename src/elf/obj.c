@@ -320,7 +320,10 @@ int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why)
 	o->arena = a;
 	o->file = file_use(f);
 	o->info.path = f->path;
+	errno = 0;
 	err = read_headers(o, why);
+	if (err == -ENOEXEC && errno == EIO)
+		err = -EIO;
 	if (err) {
 		obj_close(o);
 		return err;

@@ -67,7 +67,8 @@ struct obj_marker {
 
 /*
  * Open an ELF file: @path; or @f, of which the obj takes another reference; or @fd, which the obj takes over and which
- * is also closed on failure, with @path for messages.  Errors also as of file_open(): -ENOTSUP, no regular file.
+ * is also closed on failure, with @path for messages.  Errors also as of file_open(): -ENOTSUP, no regular file.  -EIO: its
+ * headers could not be read; all that is wrong with them is -ENOEXEC.
  */
 int obj_open(const char *path, struct obj **ret, struct strbuf *why);
 int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why);

@@ -96,6 +96,7 @@ static void read_file(struct module *m, struct file *f)
 	size_t n = 0;
 	int err = obj_open_file(f, &o, &why);
 
+	m->is_damaged = err == -EIO;
 	if (!err)
 		err = obj_markers(o, &markers, &n, &why);
 	if (err) {
@@ -106,7 +107,7 @@ static void read_file(struct module *m, struct file *f)
 	arch = arch_find(obj_info(o)->machine);
 	if (arch && arch != arch_host())
 		goto out;
-	python_facts(o, &m->python);
+	m->is_damaged = python_facts(o, &m->python) == -EIO;
 	n = pygil_markers(o, m->python.version, a, &markers, n);
 	if (m->python.is_agent)
 		m->name = PYTHON_AGENT;
@@ -296,7 +297,7 @@ struct module *module_get(struct modules *all, const struct procs_map *map)
 			continue;
 		module_use(all, m);
 		/* Its process may have ended before the file could be opened; or the file was rewritten in place. */
-		if (m->is_unread || (m->file && file_check(m->file)))
+		if (m->is_unread || m->is_damaged || (m->file && file_check(m->file)))
 			module_read(m, map);
 		return m;
 	}

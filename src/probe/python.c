@@ -57,27 +57,35 @@ const char *python_unsound(uint16_t version, const char *name)
 }
 
 /* Py_Version is a constant: PY_VERSION_HEX in an unsigned long (C API, "API and ABI Versioning"). */
-static uint16_t version_of(struct obj *o)
+static int version_of(struct obj *o, uint16_t *ret)
 {
 	uint64_t addr, off, hex;
+	int err;
 
+	*ret = 0;
 	if (obj_exports(o, "Py_Version", &addr)) {
-		if (!obj_offset(o, addr, false, &off) || obj_read(o, off, &hex, sizeof(hex)))
+		if (!obj_offset(o, addr, false, &off))
 			return 0;
-		return (uint16_t)(hex >> 16);
+		err = obj_read(o, off, &hex, sizeof(hex));
+		if (!err)
+			*ret = (uint16_t)(hex >> 16);
+		return err;
 	}
 	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++)
-		if (obj_exports(o, exported[i].symbol, &addr))
-			return exported[i].version;
+		if (obj_exports(o, exported[i].symbol, &addr)) {
+			*ret = exported[i].version;
+			return 0;
+		}
 	return 0;
 }
 
-void python_facts(struct obj *o, struct python_facts *ret)
+int python_facts(struct obj *o, struct python_facts *ret)
 {
 	const char *soname = obj_links(o)->soname;
 
 	ret->is_agent = soname && !strcmp(soname, PYTHON_AGENT);
-	ret->version = ret->is_agent ? 0 : version_of(o);
+	ret->version = 0;
+	return ret->is_agent ? 0 : version_of(o, &ret->version);
 }
 
 static const struct marker *find_marker(const struct module *m, const char *name)
@@ -188,10 +196,14 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 
 	forget(p, set, pid);
 	err = procs_maps(pid, collect, &c);
+	if (!err)
+		recognise(p, set_agent(set));
+	/* Is a file that could not be read the interpreter? */
+	for (size_t i = 0; i < p->nmodules && !p->version; i++)
+		if (p->modules[i]->is_damaged)
+			err = -EIO;
 	if (err)	/* nothing is known of it, not even that it lacks something */
 		forget(p, set, pid);
-	else
-		recognise(p, set_agent(set));
 	return err;
 }
 
@@ -508,7 +520,7 @@ static enum probe_is_python classify_file(const char *path)
 	enum probe_is_python is = PROBE_PYTHON_NO;
 	const struct obj_links *links;
 	struct obj *o = NULL;
-
+	uint16_t version;
 	int err = obj_open(path, &o, NULL);
 
 	if (err) {
@@ -519,7 +531,8 @@ static enum probe_is_python classify_file(const char *path)
 	for (unsigned int i = 0; i < links->nneeded; i++)
 		if (strstr(links->needed[i], "python"))
 			is = PROBE_PYTHON_LOADING;
-	if (version_of(o))
+	version_of(o, &version);
+	if (version)
 		is = PROBE_PYTHON_YES;
 	obj_close(o);
 	return is;

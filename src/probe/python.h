@@ -28,7 +28,8 @@ struct python_facts {
 	bool is_agent;
 };
 
-void python_facts(struct obj *o, struct python_facts *ret);
+/* 0, or -EIO: what tells the version could not be read, and is 0. */
+int python_facts(struct obj *o, struct python_facts *ret);
 
 /* The files of one process and their facts.  Zero-initialise it; it can be used for one process after another. */
 struct python_process {

@@ -566,12 +566,12 @@ static int bring_or_skip(struct supply *s, struct target *t, struct strbuf *err)
 	return e ? e : await(s, target_pid(t));
 }
 
-/* Process @pid seems to need no agent: 0, or -errno if it could not be looked at for lack of memory or descriptors. */
+/* Process @pid seems to need no agent: 0, or -errno if it could not be looked at: no memory or descriptors, an I/O error. */
 static int needs_none(const struct supply *s, pid_t pid, struct strbuf *err)
 {
 	int e = probe_trouble(s->conf.probes);
 
-	if (!is_shortage(e))
+	if (!is_shortage(e) && e != -EIO)
 		return 0;
 	strbuf_printf(err, "cannot look at process %d: %s", (int)pid, strerror(-e));
 	return e;

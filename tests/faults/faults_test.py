@@ -41,7 +41,8 @@ def test_agent(way, tmp_path):
 # What was wrong once: the way, whose calls, their kind, how they fail, and which.
 FOUND = [
     ("stap-p-target", "libelf", "memory", errno.ENOMEM, range(1, 13)),      # the agent's file seemed to have no markers
-    ("c-kernel-agent", "", "read", errno.EIO, range(25, 33)),               # likewise
+    ("c-kernel-agent", "", "read", errno.EIO, [*range(25, 33), *range(60, 65)]),    # likewise; and its interpreter no version
+    ("stap-p-target", "", "read", errno.EIO, range(147, 152)),              # the interpreter seemed to be none
     ("p-target", "", "poll", errno.EINTR, range(5, 10)),                    # was taken for a signal that asks to end
     ("p-target", "", "stat", errno.EACCES, range(46, 53)),                  # a null pointer as the executable's path
 ]
