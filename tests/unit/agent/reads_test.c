@@ -16,7 +16,7 @@
 #include "agent/reads.h"
 #include "vm/memory.h"
 
-enum { OBJECTS = 24, ROUNDS = 20000, READINGS = 12, QUESTIONS = 6, LOCK = 10, CONTENT = 16, CONTENT_BYTES = 1200 };
+enum { OBJECTS = 24, ROUNDS = 6000, READINGS = 12, QUESTIONS = 6, LOCK = 10, CONTENT = 16, CONTENT_BYTES = 1200 };
 
 struct shared { uint8_t bytes[CONTENT + CONTENT_BYTES]; } __attribute__((aligned(16)));
 
