@@ -719,7 +719,7 @@ static void corrupt(void **state)
 
 		used = 0;
 		o = any_value(0);
-		for (unsigned n = 0; n < 40 && npieces > kept; n++) {
+		for (unsigned n = 0; n < 15 && npieces > kept; n++) {
 			unsigned in = kept + any(npieces - kept);
 			size_t off = any((uint32_t)pieces[in].size);
 			uint8_t was = pieces[in].p[off];
