@@ -295,11 +295,16 @@ bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
 
 int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n)
 {
-	ssize_t got = off > INT64_MAX ? 0 : pread(o->file->fd, buf, n, (off_t)off);
+	size_t done = 0;
+	ssize_t got = 1;
 
-	if (got < 0)
-		return -errno;
-	return (size_t)got == n ? 0 : -EIO;
+	while (done < n && got && off <= INT64_MAX - done) {
+		got = pread(o->file->fd, (char *)buf + done, n - done, (off_t)(off + done));
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		done += got > 0 ? (size_t)got : 0;
+	}
+	return done == n ? 0 : -EIO;
 }
 
 /* Record a further address for a name.  False: it differs from the first one. */

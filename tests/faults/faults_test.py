@@ -42,6 +42,7 @@ def test_agent(way, tmp_path):
 FOUND = [
     ("stap-p-target", "libelf", "memory", errno.ENOMEM, range(1, 13)),      # the agent's file seemed to have no markers
     ("c-kernel-agent", "", "read", errno.EIO, [*range(25, 33), *range(60, 65)]),    # likewise; and its interpreter no version
+    ("c-kernel-agent", "", "read", errno.EINTR, range(60, 65)),
     ("stap-p-target", "", "read", errno.EIO, range(147, 152)),              # the interpreter seemed to be none
     ("p-target", "", "poll", errno.EINTR, range(5, 10)),                    # was taken for a signal that asks to end
     ("p-target", "", "stat", errno.EACCES, range(46, 53)),                  # a null pointer as the executable's path
