@@ -8,6 +8,7 @@
 #ifndef AGENT_H
 #define AGENT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -105,6 +106,14 @@ enum { HOOK_MONITORING_SUB = WANT_function__entry | WANT_function__return | WANT
 void hook_monitoring_sub(unsigned wants, int *tool);
 void hook_gc_sub(struct pyobj *dict, bool on);
 void hook_import_sub(struct pyobj *dict, bool on);
+
+/* Where this thread's errno is, without the call that the C library has for it. */
+static inline int *agent_errno(void)
+{
+	if (__builtin_expect(!agent_thread.errno_at, 0))
+		agent_thread.errno_at = &errno;
+	return agent_thread.errno_at;
+}
 
 static inline void agent_release(struct pyobj *obj)
 {

@@ -686,7 +686,9 @@ static void find_quick(enum abi_marker marker)
 	    s->shm.other_pids)
 		return;
 	f = &s->fires[s->first[marker]];
-	agent.engine.quick[marker] = (struct engine_quick){ f->prog, s, f->probe };
+	agent.engine.quick[marker] = (struct engine_quick){
+		f->prog, s, f->probe, agent.engine.counts[marker].run || agent.engine.settled,
+	};
 }
 
 static void find_counts(void)
@@ -1373,48 +1375,65 @@ static inline bool run_quick(struct session *s, const struct vm_prog *prog, uint
 	return shm_run_inline(&s->run, prog, s->ctx);
 }
 
-static inline bool try_quick(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
+static inline __attribute__((always_inline)) bool try_quick(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
 {
 	const struct engine_quick *q = &agent.engine.quick[marker];
-	bool settled;
+	bool ran;
 
-	if (__builtin_expect(!q->prog, 0) || !enter_quick())
+	if (!enter_quick())
 		return false;
-	settled = run_quick(q->session, q->prog, q->probe, file, name, line, cost_hook_and_way(marker)) &&
-		  q->session->run.thread.ret == ABI_RUN_SETTLED;
-	agent.engine.all_settled = settled && agent.engine.settled;
+	ran = run_quick(q->session, q->prog, q->probe, file, name, line, cost_hook_and_way(marker));
+	if (q->learns)
+		agent.engine.all_settled = ran && q->session->run.thread.ret == ABI_RUN_SETTLED && agent.engine.settled;
 	leave(ENTERED_ALONE);
 	return true;
 }
 
 bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
 {
-	return try_quick(marker, file, name, line);
+	return __builtin_expect(agent.engine.quick[marker].prog != NULL, 1) && try_quick(marker, file, name, line);
 }
 
-bool engine_try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result, struct pyobj *exception)
+/* @line is used if the program reads it. */
+static inline __attribute__((always_inline)) bool try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result,
+							     struct pyobj *exception, int line)
 {
+	const bool learns = agent.engine.quick[marker].learns;
 	unsigned uses = agent.engine.uses[marker];
+	int *at = agent_errno(), saved = *at;
 	uint64_t file = 0, name = 0;
-	int saved;
 	bool ran;
 
-	if (__builtin_expect(!agent.engine.quick[marker].prog, 0) || uses & 4)
-		return false;
-	saved = errno;
-	engine_before(marker);
+	if (__builtin_expect(learns, 0))
+		engine_before(marker);
 	if (uses & 3) {
 		file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	}
-	agent_thread.result = result;
-	agent_thread.exception = exception;
-	ran = try_quick(marker, file, name, 0);
-	agent_thread.result = agent_thread.exception = NULL;
-	if (ran)
+	if (result)
+		agent_thread.result = result;
+	if (exception)
+		agent_thread.exception = exception;
+	ran = try_quick(marker, file, name, (uint64_t)(int64_t)line);
+	if (result)
+		agent_thread.result = NULL;
+	if (exception)
+		agent_thread.exception = NULL;
+	if (__builtin_expect(learns, 0) && ran)
 		engine_fired(marker, code, file, name);
-	errno = saved;
+	*at = saved;
 	return ran;
+}
+
+/* In two functions, so that each knows its marker. */
+bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
+{
+	return try_code(ABI_MARKER_function__entry, code, NULL, exception, line);
+}
+
+bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
+{
+	return try_code(ABI_MARKER_function__return, code, result, exception, line);
 }
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)

@@ -123,8 +123,18 @@ void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t a
  * nothing else to do (struct engine_quick).  False: nothing was done.
  */
 bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line);
-/* The same with the event's values (fire_values()), if the program reads no line; keeps errno. */
-bool engine_try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result, struct pyobj *exception);
+/*
+ * The same for function-entry and function-return with the event's values (fire_values()), where engine_is_quick(); keeps errno.
+ * @line: only if the program reads it.
+ */
+bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line);
+bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line);
+
+/* Is there only one program to run? */
+static inline bool engine_is_quick(enum abi_marker marker)
+{
+	return __builtin_expect(agent.engine.quick[marker].prog != NULL, 1);
+}
 
 /* In an interpreter without a GIL, before there are hooks and segments: events of several threads come at once. */
 void engine_expect_threads(void);

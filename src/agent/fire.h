@@ -93,11 +93,35 @@ void fire_task__step__end(const struct fire_task *task, int how);
 	(!marker_wanted(name) && (engine_counted(ABI_MARKER_##name, code) || engine_settled(ABI_MARKER_##name, code)))
 
 /*
- * Fire function-entry or function-return the quick way, if nothing but one program wants it.  False: nothing was done, and
- * fire_NAME() is needed.
+ * Fire function-entry or function-return the quick way, if nothing but one program wants it, which reads no line.  False:
+ * nothing was done, and fire_moment() is needed.
  */
-#define fire_quick(name, code, result, exception)					\
-	(!marker_wanted(name) && engine_try_code(ABI_MARKER_##name, code, result, exception))
+static inline bool fire_quick(struct pyobj *code, struct pyobj *result, struct pyobj *exception, bool entry)
+{
+	enum abi_marker marker = entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return;
+
+	if ((entry ? marker_wanted(function__entry) : marker_wanted(function__return)) || !engine_is_quick(marker) ||
+	    engine_reads_line(marker))
+		return false;
+	return entry ? engine_try_entry(code, exception, 0) : engine_try_return(code, result, exception, 0);
+}
+
+/* The same in any case; the quick way if it is only the line that was in its way. */
+static inline void fire_moment(const struct moment *moment, bool entry)
+{
+	enum abi_marker marker = entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return;
+	bool marked = entry ? marker_wanted(function__entry) : marker_wanted(function__return);
+	int *at = agent_errno(), saved = *at, line;
+
+	if (!marked && engine_is_quick(marker) && engine_reads_line(marker)) {
+		line = moment->line(moment);
+		*at = saved;
+		if (entry ? engine_try_entry(moment->code, moment->exception, line) :
+			    engine_try_return(moment->code, moment->result, moment->exception, line))
+			return;
+	}
+	(entry ? fire_function__entry : fire_function__return)(moment);
+}
 
 /* Does any listener or program want it? */
 #define fire_wanted(name) (marker_wanted(name) || engine_wanted(name))

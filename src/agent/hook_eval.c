@@ -62,14 +62,14 @@ __attribute__((noinline)) bool hook_eval_stack_ends(char *here)
 }
 
 /* Code of the moment that a frame is at, and nothing else of it, is needed by most events: the rest is read if it must be. */
-static __attribute__((noinline)) void fire_whole(void *frame, struct pyobj *result, struct pyobj *exception, fire *to)
+static __attribute__((noinline)) void fire_whole(void *frame, struct pyobj *result, struct pyobj *exception, bool entry)
 {
 	struct moment moment;
 
 	frame_moment(layout, frame, &moment);
 	moment.result = result;
 	moment.exception = exception;
-	to(&moment);
+	fire_moment(&moment, entry);
 }
 
 /*
@@ -87,8 +87,8 @@ static inline __attribute__((always_inline)) void fire_plain(struct pythread *th
 		pyframes_link(thread, frame, &link);
 	context_begin(code, entry);
 	if (!lap_take(entry)) {
-		if (!(entry ? fire_quick(function__entry, code, result, NULL) : fire_quick(function__return, code, result, NULL)))
-			fire_whole(frame, result, NULL, entry ? fire_function__entry : fire_function__return);
+		if (!fire_quick(code, result, NULL, entry))
+			fire_whole(frame, result, NULL, entry);
 		lap_learn(entry);
 	}
 	context_end();
@@ -107,8 +107,7 @@ static __attribute__((noinline)) void fire_raising(struct pythread *thread, void
 	agent.py.PyErr_Fetch(&type, &value, &traceback);
 	agent_thread.traceback = traceback;
 	context_begin(frame_code(layout, frame), entry);
-	fire_whole(frame, NULL, fire_exception_object(&type, &value, &traceback),
-		   entry ? fire_function__entry : fire_function__return);
+	fire_whole(frame, NULL, fire_exception_object(&type, &value, &traceback), entry);
 	context_end();
 	agent_thread.traceback = NULL;
 	pyframes_unlink(&link);

@@ -73,12 +73,12 @@ static int line_of_offset(const struct moment *moment)
 
 /* The arguments of every callback begin with (code, instruction offset). */
 static __attribute__((noinline)) void fire_whole(struct pyobj *const *args, struct pyobj *result, struct pyobj *exception,
-						   fire *to)
+						   bool entry)
 {
 	const struct moment moment = { .code = args[0], .line = line_of_offset, .where = args[1],
 				       .result = result, .exception = exception };
 
-	to(&moment);
+	fire_moment(&moment, entry);
 }
 
 static inline __attribute__((always_inline)) struct pyobj *fire_at(struct pyobj *const *args, struct pyobj *result,
@@ -90,9 +90,8 @@ static inline __attribute__((always_inline)) struct pyobj *fire_at(struct pyobj 
 		return agent_none();
 	context_begin(code, entry);
 	if (!lap_take(entry)) {
-		if (!(entry ? fire_quick(function__entry, code, result, exception) :
-			      fire_quick(function__return, code, result, exception)))
-			fire_whole(args, result, exception, entry ? fire_function__entry : fire_function__return);
+		if (!fire_quick(code, result, exception, entry))
+			fire_whole(args, result, exception, entry);
 		lap_learn(entry);
 	}
 	context_end();

@@ -66,6 +66,7 @@ struct engine_quick {
 	const struct vm_prog *prog;		/* NULL: there is no such program */
 	struct session *session;
 	uint64_t probe;
+	bool learns;				/* what its events are is noted: engine_before(), engine_fired() */
 };
 
 enum { ENGINE_ENDED = 64 };
@@ -633,6 +634,7 @@ struct agent_thread {
 	bool busy;			/* the agent is running code of its own, whose audit events are not reported */
 	bool allocating;		/* at an event of an allocator: nothing may be allocated from Python */
 	uint32_t tid;			/* engine.c: the kernel's; 0: not known yet */
+	int *errno_at;			/* agent_errno(); NULL: not asked yet */
 	unsigned seated;		/* the engine's epoch for which @seats are right; 0: none */
 	unsigned asked;			/* the epoch for which the event's arguments were computed; 0: they are complete */
 	bool shares;			/* there was no lane for it: it takes turns, in the sessions' own lanes */
