@@ -101,6 +101,9 @@ enum {
 					 * string with its NUL, or minus enum abi_fault */
 	ABI_HELPER_STRCMP,		/* (a, size, b, size): as IR_STRCMP, for strings that end within their sizes */
 	ABI_HELPER_QUANTIZE,		/* (value): the number of its bucket for quantize() */
+	ABI_HELPER_INTEGER,		/* (dst, 16, enum abi_value, object, address of a name): two answers of
+					 * ABI_HELPER_VALUE at once, an object and the object's VALUE_INT; 0, or 1: nothing
+					 * is known, ask for each */
 };
 
 /*

@@ -96,17 +96,14 @@ static inline void object_forget(void)
 /* The value of an int or bool.  ABI_FAULT_VALUE_RANGE: it has more than 64 bits. */
 int object_int(const struct object *o, int64_t *ret);
 
-/* Is the object known to be alive, and an int of one digit that is not negative before 3.12? */
-static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, int64_t *ret)
+/* Is the object, which is alive, an int of one digit that is not negative before 3.12? */
+static inline bool object_is_short_int_alive(uint64_t addr, int64_t *ret)
 {
 	const struct object_state *s = &agent.objects;
 	uint64_t type, flags, size;
 	uint32_t digit;
-	unsigned k = s->nliving;
 
-	while (k && s->living[k - 1] != addr)	/* mostly the one that was found last */
-		k--;
-	if ((!k && !r->is_alive) || !addr || addr & 7 || !s->type_flags || !s->int_digits)
+	if (!addr || addr & 7 || !s->type_flags || !s->int_digits)
 		return false;
 	memcpy(&type, (const char *)(uintptr_t)addr + agent.py.type_slot * 8, sizeof(type));
 	memcpy(&size, (const char *)(uintptr_t)addr + s->size, sizeof(size));
@@ -116,6 +113,17 @@ static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, i
 	memcpy(&digit, (const char *)(uintptr_t)addr + s->int_digits, sizeof(digit));
 	*ret = s->int_tagged && (size & 3) == 2 ? -(int64_t)digit : (int64_t)digit;
 	return true;
+}
+
+/* The same; false also if it is not known to be alive. */
+static inline bool object_is_short_int(const struct shm_run *r, uint64_t addr, int64_t *ret)
+{
+	const struct object_state *s = &agent.objects;
+	unsigned k = s->nliving;
+
+	while (k && s->living[k - 1] != addr)	/* mostly the one that was found last */
+		k--;
+	return (k || r->is_alive) && object_is_short_int_alive(addr, ret);
 }
 
 /* The characters of a str. */

@@ -436,4 +436,4 @@ static uint64_t value(uint64_t dst, uint64_t size, uint64_t what, uint64_t objec
 	return 0;
 }
 
-const struct shm_values pyval_values = { value };
+const struct shm_values pyval_values = { value, variable_integer };

@@ -492,10 +492,13 @@ struct task_state {
 
 enum { VARIABLE_HINTS = 128 };
 
-/* The slot where a name was found in a code object: tried first, and used only if the name is still there. */
+/*
+ * The slot where a name was found in a code object: tried first.  @names: the code object's tuple of names, held, or 0; while
+ * the code object at this address refers to it, the name is that of the slot.
+ */
 struct variable_hint {
 	uint64_t code, id;
-	uint64_t name;			/* the code object's name, a str, held; or 0 */
+	uint64_t names;
 	uint32_t slot;
 };
 

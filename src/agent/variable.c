@@ -169,24 +169,33 @@ static inline struct variable_hint *hint_of(uint64_t code, uint64_t id)
 	return &agent.variables.hints[((code >> 5) ^ (id >> 3)) % VARIABLE_HINTS];
 }
 
-/* The hint holds a reference to the name, so that a comparison of addresses is enough. */
+/* Where the names of the first slots of @code's frames are: a tuple of strs. */
+static inline uint64_t names_of(uint64_t code)
+{
+	return word_at(code, object_at->code_names ? object_at->code_names : object_at->code_locals);
+}
+
+/*
+ * The hint holds a reference to the tuple of names, so that a comparison of addresses is enough.  Tuples and strs run no
+ * code of the program's when they are released.
+ */
 static void note_hint(const struct function *f, uint64_t id, uint32_t slot)
 {
 	struct variable_hint *h = hint_of(f->code, id);
-	uint64_t name = agent.engine.turns ? 0 : name_at(f, slot), was = h->name;
+	uint64_t names = agent.engine.turns || slot >= f->parts[0].n ? 0 : names_of(f->code), was = h->names;
 
 	if (agent_thread.allocating)
-		return;		/* the former name may be the program's no more: releasing it could change the interpreter */
-	if (name)
-		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)name);
-	*h = (struct variable_hint){ f->code, id, name, slot };
+		return;		/* the former names may be the program's no more: releasing them could change the interpreter */
+	if (names)
+		agent.py.Py_IncRef((struct pyobj *)(uintptr_t)names);
+	*h = (struct variable_hint){ f->code, id, names, slot };
 	agent_release((struct pyobj *)(uintptr_t)was);
 }
 
 void variable_forget(void)
 {
 	for (unsigned k = 0; k < VARIABLE_HINTS; k++) {
-		uint64_t was = agent.variables.hints[k].name;
+		uint64_t was = agent.variables.hints[k].names;
 
 		agent.variables.hints[k] = (struct variable_hint){ 0 };
 		agent_release((struct pyobj *)(uintptr_t)was);
@@ -216,26 +225,71 @@ static inline uint64_t plain_value(const char *frame, uint64_t code, uint32_t sl
 	return (raw & TAGGED_INT) == TAGGED_INT ? 0 : raw & ~(uint64_t)TAG_BITS;
 }
 
+/* The value of variable_hinted() in @frame, of @code; or 0. */
+static inline __attribute__((always_inline)) uint64_t hinted_in(const char *frame, uint64_t code, uint64_t id, bool parameters)
+{
+	const struct variable_hint *h = hint_of(code, id);
+
+	if (h->code != code || h->id != id || !h->names || h->names != names_of(code) ||
+	    (parameters && h->slot >= int_at(code, object_at->code_args) && h->slot >= nparameters(code)))
+		return 0;
+	return plain_value(frame, code, h->slot);
+}
+
 bool variable_hinted(uint64_t id, bool parameters, uint64_t *ret)
 {
-	const struct variable_hint *h;
 	const char *frame;
-	uint64_t code, names;
+	uint64_t code;
 
 	if (!object_at->frame_locals || !pyframes_innermost(&frame, &code))
 		return false;
-	h = hint_of(code, id);
-	if (h->code != code || h->id != id || !h->name)
-		return false;
-	names = word_at(code, object_at->code_names ? object_at->code_names : object_at->code_locals);
-	if (h->slot >= word_at(names, object_at->size) || word_at(names, object_at->tuple_items + 8 * h->slot) != h->name ||
-	    (parameters && h->slot >= int_at(code, object_at->code_args) && h->slot >= nparameters(code)))
-		return false;
-	*ret = plain_value(frame, code, h->slot);
+	*ret = hinted_in(frame, code, id, parameters);
 	if (!*ret)
 		return false;
 	object_lives(*ret);
 	return true;
+}
+
+static inline __attribute__((always_inline)) uint64_t integer_in(const char *frame, uint64_t code, uint64_t dst, uint64_t what,
+								   uint64_t number, uint64_t name)
+{
+	uint64_t value = 0, answer[2];
+	int64_t integer;
+
+	if (what == ABI_VALUE_NAMED)
+		value = hinted_in(frame, code, name, true);
+	else if (number < int_at(code, object_at->code_args))
+		value = plain_value(frame, code, (uint32_t)number);
+	if (!object_is_short_int_alive(value, &integer))
+		return 1;
+	object_lives(value);
+	answer[0] = value;
+	answer[1] = (uint64_t)integer;
+	memcpy((void *)(uintptr_t)dst, &answer[0], 8);
+	memcpy((void *)(uintptr_t)(dst + 8), &answer[1], 8);	/* word by word, as they are read */
+	return 0;
+}
+
+/* Where no hook has linked the frame. */
+static __attribute__((noinline)) uint64_t integer_at_top(uint64_t dst, uint64_t what, uint64_t number, uint64_t name)
+{
+	const char *frame;
+	uint64_t code;
+
+	return pyframes_innermost(&frame, &code) ? integer_in(frame, code, dst, what, number, name) : 1;
+}
+
+/* It calls nothing, so it saves no registers. */
+uint64_t variable_integer(uint64_t dst, uint64_t size, uint64_t what, uint64_t number, uint64_t name, struct vm_thread *t)
+{
+	const char *frame = agent.pyframes.linked;
+
+	(void)size, (void)t;
+	if (__builtin_expect(!object_at->frame_locals || agent.py.free_threaded ||
+			     (what != ABI_VALUE_NAMED && (agent_thread.arguments || agent_thread.call)), 0))
+		return 1;
+	/* An evaluator's frame, if one is linked, has a code object. */
+	return frame ? integer_in(frame, pyframes_code_word(frame), dst, what, number, name) : integer_at_top(dst, what, number, name);
 }
 
 /* In 3.9 and 3.10, the name of a parameter used by an inner function occurs twice; its value is in the second slot. */

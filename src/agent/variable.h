@@ -22,6 +22,11 @@ int variable_parameter(struct shm_run *r, uint64_t n, uint64_t *ret);
  */
 bool variable_hinted(uint64_t id, bool parameters, uint64_t *ret);
 
+struct vm_thread;
+
+/* ABI_HELPER_INTEGER (vm/shm.h): for a parameter that variable_hinted() finds, or a number, and an int of one digit. */
+uint64_t variable_integer(uint64_t dst, uint64_t size, uint64_t what, uint64_t number, uint64_t name, struct vm_thread *t);
+
 /* Forget all hints: the texts may change now.  Called between events. */
 void variable_forget(void);
 

@@ -89,6 +89,7 @@ static void gen_clause(struct gen *g, const struct ir_clause *c, unsigned int nu
 	g->in_error = in_error;
 	g->nstubs = 0;
 	g->uncopied = ASM_UNSET;
+	g->answered = ASM_UNSET;
 	g->labels = arena_alloc(g->prog->arena, c->nblocks * sizeof(*g->labels));
 	for (uint32_t b = 0; b < plan->nblocks; b++)
 		g->labels[plan->blocks[b]->id] = asm_label(&g->as);

@@ -51,6 +51,7 @@ struct gen {
 	const struct region *region;	/* of the current instruction */
 	uint32_t *caught;		/* label by region: the jump to its handler */
 	uint32_t nenters, ntries;
+	uint32_t answered;		/* label behind a question that the one before has answered, too (gen_value.c); or ASM_UNSET */
 	uint32_t uncopied;		/* label of the fault of a string that cannot be copied; or ASM_UNSET */
 	uint32_t leave, catch;		/* labels: where LEAVE goes, and faults when there are tries */
 	uint32_t iter_next;		/* label: to the next element of an iteration */

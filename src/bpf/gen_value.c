@@ -57,14 +57,55 @@ void gen_value_check(struct gen *g)
 	asm_bind(as, good);
 }
 
-void gen_value(struct gen *g, const struct ir_insn *i)
+/* The instruction after @i if it asks for the integer in the object that @i asks for, and nothing else is between; or NULL. */
+static const struct ir_insn *integer_of(const struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_insn *next = i + 1;
+
+	if ((i->fn != IR_FN_PYARG && i->fn != IR_FN_PYNAMED) || next == g->block->insns + g->block->n ||
+	    g->plan->needs & NEED_LOOPS)	/* what an instruction stores in the frame is cleared behind it: gen_tidy() */
+		return NULL;
+	return next->op == IR_CALL && next->fn == IR_FN_PYINT && next->args[0] == i->dst ? next : NULL;
+}
+
+/*
+ * Ask for a parameter and its integer at once.  Where that is not as simple as it is mostly, the questions follow one by
+ * one, and have the faults.
+ */
+static void gen_integer(struct gen *g, const struct ir_insn *i, const struct ir_insn *next)
 {
 	struct assembler *as = &g->as;
+	uint32_t no = asm_label(as);
+
+	_Static_assert(FRAME_TMP2 + 8 == FRAME_TMP, "the object, its integer");
+	g->answered = asm_label(as);
+	ask(g, i, 16);
+	asm_mov(as, R1, R10);
+	asm_alui(as, BPF_ADD, R1, FRAME_TMP2);
+	asm_helper(as, ABI_HELPER_INTEGER);
+	asm_ji(as, BPF_JNE, R0, 0, no);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	gen_put(g, i, R1);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
+	gen_put(g, next, R1);
+	asm_ja(as, g->answered);
+	asm_bind(as, no);
+}
+
+void gen_value(struct gen *g, const struct ir_insn *i)
+{
+	const struct ir_insn *next;
+	struct assembler *as = &g->as;
+	uint32_t answered = g->answered;
 
 	if (!g->env->user_space) {
 		gen_given(g, i);
 		return;
 	}
+	next = integer_of(g, i);
+	g->answered = ASM_UNSET;
+	if (next)
+		gen_integer(g, i, next);
 	ask(g, i, 8);
 	asm_mov(as, R1, R10);
 	asm_alui(as, BPF_ADD, R1, FRAME_TMP);
@@ -72,6 +113,8 @@ void gen_value(struct gen *g, const struct ir_insn *i)
 	gen_value_check(g);
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP);
 	gen_put(g, i, R1);
+	if (answered != ASM_UNSET)
+		asm_bind(as, answered);
 }
 
 void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to)

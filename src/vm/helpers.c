@@ -239,6 +239,16 @@ HELPER(value)	/* dst, size, what, object, name */
 	return error(-ABI_FAULT_VALUE_UNKNOWN);
 }
 
+HELPER(integer)	/* dst, 16, what, object, name */
+{
+	const struct shm_values *values = run_of(t)->values;
+
+	if (__builtin_expect(values && values->integer && r2 == 16, 1))
+		return values->integer(r1, r2, r3, r4, r5, t);
+	memset(pointer(r1), 0, r2);
+	return 1;
+}
+
 /* --- where and when ----------------------------------------------------------------------------------- */
 
 HELPER(ktime)
@@ -573,6 +583,7 @@ const struct vm_helper shm_helpers[] = {
 	{ ABI_HELPER_STRCMP, compare_strings, VM_RET_VALUE, { VM_ARG_READ, VM_ARG_SIZE, VM_ARG_READ, VM_ARG_SIZE } },
 	{ ABI_HELPER_QUANTIZE, quantize, VM_RET_VALUE, { VM_ARG_ANY } },
 	{ ABI_HELPER_VALUE, value, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
+	{ ABI_HELPER_INTEGER, integer, VM_RET_VALUE, { VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY, VM_ARG_ANY, VM_ARG_ANY } },
 	{ BPF_FUNC_send_signal, send_signal, VM_RET_VALUE, { VM_ARG_ANY } },
 };
 const uint32_t shm_nhelpers = sizeof(shm_helpers) / sizeof(*shm_helpers);

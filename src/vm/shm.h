@@ -23,6 +23,8 @@ struct shm_run;
  */
 struct shm_values {
 	uint64_t (*value)(uint64_t dst, uint64_t size, uint64_t what, uint64_t object, uint64_t name, struct vm_thread *t);
+	/* ABI_HELPER_INTEGER; @size is 16. */
+	uint64_t (*integer)(uint64_t dst, uint64_t size, uint64_t what, uint64_t object, uint64_t name, struct vm_thread *t);
 };
 
 /* Flags of a segment whose programs ask for what is only known while an event happens: they cannot be run for it later. */

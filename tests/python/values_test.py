@@ -154,6 +154,49 @@ def test_names(dtrace, interp):
     assert len(re.findall("no such argument, variable, attribute or item", result.err)) == 8, result
 
 
+INTEGERS = """
+class Own(int): pass
+def f(n): pass
+def only(*, n=8): pass
+def cell(n): return lambda: n
+def rest(*n): pass
+def late(n): n = "text"
+for x in (5, 0, -3, 2**30, -2**40, 2**62, True, Own(9), "text", None, 2**70, 1.5):
+    f(x)
+only()
+only(n=2)
+cell(4)
+rest(1, 2)
+late(6)
+# Code objects at the addresses of others, with other variables.
+for k in range(100):
+    space = {}
+    exec("def made(%s): pass" % ("n" if k % 2 else "m, n"), space)
+    space["made"](*([k] if k % 2 else ["m", k]))
+    del space
+f(7)
+"""
+
+
+def test_integers(dtrace, interp):
+    """A parameter and its integer, which are asked for at once: also where they cannot be answered so."""
+    clause = 'python$target:::function-%s /copyinstr(arg1) == "%s"/ { %s }\n'
+    script = "".join(clause % ("entry", name, f'printf("{name} %d\\n", pyint(pyarg("n")));') for name in ("f", "only", "cell", "rest"))
+    script += clause % ("entry", "f", 'printf("again %d %s\\n", pyint(pyarg(0)), pytype(pyarg(0)));')
+    script += clause % ("return", "late", 'printf("late %d\\n", pyint(pyarg("n")));')
+    script += clause % ("entry", "made", '@ = sum(pyint(pyarg("n")));')
+    script += 'END { printa("sum %@d\\n", @); }\n'
+    result = dtrace(*TARGET, "-n", script, "-c", interp.command(INTEGERS))
+    numbers = [(5, "int"), (0, "int"), (-3, "int"), (2**30, "int"), (-2**40, "int"), (2**62, "int"), (1, "bool"), (9, "Own"), (7, "int")]
+    lines = result.out.split("\n")
+    assert result.code == 0 and [line for line in lines if line[:2] == "f "] == [f"f {n}" for n, _ in numbers], result
+    assert [line for line in lines if line.startswith("again")] == [f"again {n} {kind}" for n, kind in numbers], result
+    assert [line for line in lines if line[:4] in ("only", "cell", "rest", "late", "sum ")] == \
+        ["only 8", "only 2", "cell 4", f"sum {sum(range(100))}"], result
+    # Of each clause: a text, None, a float; too large; a tuple; what the parameter is at the return.
+    assert result.err.count("error in ") == 4 + 4 + 1 + 1, result
+
+
 RESULTS = """
 import sys
 class Own(Exception):
