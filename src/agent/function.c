@@ -16,6 +16,18 @@
 #include "agent/agent.h"
 #include "agent/code.h"
 #include "agent/engine.h"
+#include "agent/object.h"
+#include "vm/memory.h"
+
+/*
+ * Where in a dictionary an entry is: its keys, of which @shape tells the form and the size, and in them the key's address, behind
+ * which the value is.  What stands there now is compared; so a place may be out of date, but nothing beyond a table is read.
+ */
+struct place {
+	const char *keys;		/* NULL: not known */
+	const struct pyobj *const *entry;
+	uint64_t shape, index;
+};
 
 /* The programs' interest in a code object when it runs in one module. */
 struct verdict {
@@ -28,6 +40,7 @@ struct verdict {
 	 */
 	const struct pyobj *globals;
 	uint64_t tag;
+	struct place place;		/* without versions: where the name is in the last globals */
 	unsigned has;			/* kinds of events that are wanted; bits */
 	unsigned n, first[ABI_FUNCTIONS + 1];
 	struct engine_match matches[];
@@ -85,6 +98,82 @@ static uint64_t tag_of(const struct pyobj *globals)
 	return tag;
 }
 
+/*
+ * From 3.12 on a dictionary's keys are counts and sizes, a table of indices, and the entries in the order of their insertion: a
+ * key and its value each, if all keys are strs.
+ */
+enum { DICT_KEYS = 32, DICT_VALUES = 40, KEYS_SHAPE = 8, KEYS_COUNT = 24, KEYS_INDICES = 32, KEYS_TEXT = 1 };
+
+static uint64_t word_of(const char *base, long off)
+{
+	uint64_t w;
+
+	memcpy(&w, base + off, sizeof(w));
+	return w;
+}
+
+static inline const char *keys_of(const struct pyobj *dict)
+{
+	const char *keys;
+
+	memcpy(&keys, (const char *)dict + DICT_KEYS, sizeof(keys));
+	return keys;
+}
+
+/* log2 of the number of indices and of their bytes; the form. */
+static inline uint64_t shape_of(const char *keys)
+{
+	return word_of(keys, KEYS_SHAPE) & 0xffffff;
+}
+
+/* The place of @key, whose value is @value, if it is among the first entries; else one where nothing is. */
+static struct place find_place(const struct pyobj *dict, const struct pyobj *key, const struct pyobj *value)
+{
+	enum { LOG2_MOST = 20, FIRST = 64 };
+	const char *keys = keys_of(dict);
+	uint64_t shape = shape_of(keys), n = word_of(keys, KEYS_COUNT), log2_size = shape & 0xff, log2_bytes = shape >> 8 & 0xff;
+	const struct pyobj *const *entries;
+
+	if (shape >> 16 == KEYS_TEXT && log2_size <= LOG2_MOST && log2_bytes <= LOG2_MOST + 2 && !(n >> log2_size) &&
+	    !word_of((const char *)dict, DICT_VALUES)) {
+		entries = (const struct pyobj *const *)(const void *)(keys + KEYS_INDICES + ((uint64_t)1 << log2_bytes));
+		for (uint64_t k = 0; k < n && k < FIRST; k++)
+			if (entries[2 * k] == key && entries[2 * k + 1] == value)
+				return (struct place){ keys, entries + 2 * k, shape, k };
+	}
+	return (struct place){ keys, NULL, shape, UINT64_MAX };
+}
+
+/* Is it @value that @key has in the dictionary, as it was when @p was found?  False: not known. */
+static inline bool is_at(const struct place *p, const struct pyobj *dict, const struct pyobj *key, const struct pyobj *value)
+{
+	const char *keys = keys_of(dict);
+
+	return p->keys == keys && shape_of(keys) == p->shape && word_of(keys, KEYS_COUNT) > p->index && p->entry[0] == key &&
+	       p->entry[1] == value;
+}
+
+/* Are dictionaries as they are expected?  They are read as memory that need not be there. */
+static void measure_places(void)
+{
+	struct shm_run *r = object_reader();
+	struct pyobj *key = agent.function.name_key;
+	struct pyobj *dict = agent.py.minor >= 12 && !agent.py.free_threaded ? agent.py.PyDict_New() : NULL;
+	uint64_t at = (uint64_t)(uintptr_t)dict, keys = 0, values = 1, shape = 0, n = 0, entries[4] = { 0 };
+
+	if (dict && !agent.py.PyDict_SetItemString(dict, "dtap", agent.py.none) &&
+	    !agent.py.PyDict_SetItemString(dict, "__name__", key) &&
+	    !memory_read(r, &keys, sizeof(keys), at + DICT_KEYS) && !memory_read(r, &values, sizeof(values), at + DICT_VALUES) &&
+	    !memory_read(r, &shape, sizeof(shape), keys + KEYS_SHAPE) && !memory_read(r, &n, sizeof(n), keys + KEYS_COUNT))
+		shape &= 0xffffff;
+	if (!values && n == 2 && shape >> 16 == KEYS_TEXT && (shape >> 8 & 0xff) < 8 &&
+	    !memory_read(r, entries, sizeof(entries), keys + KEYS_INDICES + ((uint64_t)1 << (shape >> 8 & 0xff))))
+		agent.function.places = entries[1] == (uint64_t)(uintptr_t)agent.py.none &&
+					entries[2] == (uint64_t)(uintptr_t)key && entries[3] == entries[2];
+	agent_release(dict);
+	agent.py.PyErr_Clear();
+}
+
 /* Find the pointer to the extra memory in code objects, if it is unique: it is needed at each call. */
 static void measure_extra(void)
 {
@@ -131,6 +220,8 @@ bool function_usable(void)
 			measure_extra();
 		if (agent.function.usable)
 			measure_tag();
+		if (agent.function.usable)
+			measure_places();
 	}
 	if (!agent.function.usable)
 		agent_why("functions by name: this CPython does not tell qualified names, or has no room beside code objects");
@@ -276,38 +367,76 @@ static struct verdict *verdict_in(struct pyobj *code, struct pyobj *globals)
 	return v;
 }
 
+/* Is @v for the module of these globals?  Then it is noted where they have its name. */
+static __attribute__((noinline)) bool is_module_of(struct verdict *v, struct pyobj *globals)
+{
+	if (v->module != module_of(globals))
+		return false;
+	if (agent.function.places && v->module && (v->globals != globals || v->place.keys != keys_of(globals))) {
+		v->globals = globals;
+		v->place = find_place(globals, agent.function.name_key, v->module);
+	}
+	return true;
+}
+
 /* verdict_in() if it is the first one of the code's, and nothing must be decided; else NULL. */
-static inline const struct verdict *quick_verdict(struct pyobj *code, struct pyobj *globals)
+static inline __attribute__((always_inline)) const struct verdict *quick_verdict(struct pyobj *code, struct pyobj *globals)
 {
 	void *kept = function_kept(code);
-	const struct verdict *v = kept;
+	struct verdict *v = kept;
 
 	if (!kept || is_nothing(kept) || v->epoch != agent.engine.epoch || !globals)
 		return NULL;
 	if (agent.function.tag_off)
 		return v->globals == globals && v->tag && v->tag == tag_of(globals) ? v : NULL;
-	return v->module && v->module == module_of(globals) ? v : NULL;
+	if (v->globals == globals && v->place.keys && is_at(&v->place, globals, agent.function.name_key, v->module))
+		return v;
+	return is_module_of(v, globals) ? v : NULL;
+}
+
+/* Run the one program of @v for such an event.  False: there is not just one, or it does not go quickly. */
+static inline bool fire_one(const struct verdict *v, enum abi_function what, struct pyobj *code, struct pyobj *result,
+			    struct pyobj *exception)
+{
+	int *at, saved;
+	bool ran;
+
+	if (v->first[what + 1] - v->first[what] != 1)
+		return false;
+	at = agent_errno();
+	saved = *at;
+	if (result)
+		agent_thread.result = result;
+	if (exception)
+		agent_thread.exception = exception;
+	ran = engine_try_match(&v->matches[v->first[what]], code);
+	if (result)
+		agent_thread.result = NULL;
+	if (exception)
+		agent_thread.exception = NULL;
+	*at = saved;
+	return ran;
 }
 
 bool function_fire_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
 			 struct pyobj *exception)
 {
-	const struct verdict *v;
-	int saved;
-	bool ran;
+	const struct verdict *v = agent.engine.functions_quick ? quick_verdict(code, globals) : NULL;
 
-	if (!agent.engine.functions_quick)
-		return false;
-	v = quick_verdict(code, globals);
-	if (!v || v->first[what + 1] - v->first[what] != 1)
-		return false;
-	saved = errno;
-	agent_thread.result = result;
-	agent_thread.exception = exception;
-	ran = engine_try_match(&v->matches[v->first[what]], code);
-	agent_thread.result = agent_thread.exception = NULL;
-	errno = saved;
-	return ran;
+	return v && fire_one(v, what, code, result, exception);
+}
+
+const struct verdict *function_verdict(struct pyobj *code, struct pyobj *globals, unsigned *wanted)
+{
+	const struct verdict *v = agent.engine.functions_quick ? quick_verdict(code, globals) : NULL;
+
+	*wanted = v ? v->has : 0;
+	return v;
+}
+
+bool function_fire_entry(const struct verdict *v, struct pyobj *code)
+{
+	return fire_one(v, ABI_FUNCTION_ENTRY, code, NULL, NULL);
 }
 
 unsigned function_wanted(struct pyobj *code, struct pyobj *globals)

@@ -65,6 +65,16 @@ bool function_fire(const struct function_event *event);
 bool function_fire_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
 			 struct pyobj *exception);
 
+/*
+ * For a frame's evaluator: the decision about the code in the module of these globals, with the kinds of events that are wanted in
+ * *wanted.  NULL: it is not known, or events do not go the quick way.
+ */
+struct verdict;
+
+const struct verdict *function_verdict(struct pyobj *code, struct pyobj *globals, unsigned *wanted);
+/* function_fire_quick() for the entry, by the decision just made: until anything else has run. */
+bool function_fire_entry(const struct verdict *v, struct pyobj *code);
+
 /* Kinds of events of this code object that a program may want, in any module; bits. */
 unsigned function_fits(struct pyobj *code);
 

@@ -56,10 +56,16 @@ enum { EVENTS = sizeof(events) / sizeof(*events), TOOLS = 6 };
 enum { STEP = bit(ENTRY) | bit(RESUME) | bit(RETURN) | bit(YIELD) | bit(RAISE), TEXT = 256 };
 enum { CO_GENERATOR = 0x20, CO_COROUTINE = 0x80, CO_ITERABLE_COROUTINE = 0x100 };
 
+/* Kinds of events that are wanted because of tasks. */
+static inline unsigned kinds_of_tasks(void)
+{
+	return agent.functions.tasks.steps | agent.functions.tasks.making;
+}
+
 /* Kinds of events that somebody wants. */
 static unsigned kinds(void)
 {
-	return agent.engine.functions | agent.functions.tasks.steps | agent.functions.tasks.making;
+	return agent.engine.functions | kinds_of_tasks();
 }
 
 /* Kinds of events that are wanted of code such as this because a task may run it; bits. */
@@ -177,8 +183,7 @@ static bool tell(const struct function_event *event)
 static inline bool tell_quick(enum abi_function what, struct pyobj *code, struct pyobj *globals, struct pyobj *result,
 			      struct pyobj *exception)
 {
-	return !(agent.functions.tasks.steps | agent.functions.tasks.making) &&
-	       function_fire_quick(what, code, globals, result, exception);
+	return !kinds_of_tasks() && function_fire_quick(what, code, globals, result, exception);
 }
 
 /* --- callbacks ---------------------------------------------------------------------------------------- */
@@ -514,14 +519,65 @@ static __attribute__((noinline)) unsigned wanted_while_throwing(void *frame)
 	return wanted;
 }
 
+/*
+ * Without an exception, of a function that is no generator: its entry by the decision about it, @v, or its return.  For who
+ * looks at the thread the frame is linked.
+ */
+static inline __attribute__((always_inline)) void fire_plain(const struct verdict *v, struct pythread *thread, void *frame,
+							      struct pyobj *result)
+{
+	struct pyobj *code = frame_code(layout, frame);
+	const bool linked = agent.engine.frames;
+	struct pyframes_link link = { .top = NULL };
+	bool fired;
+
+	if (linked)
+		pyframes_link(thread, frame, &link);
+	fired = v ? function_fire_entry(v, code) : function_fire_quick(ABI_FUNCTION_RETURN, code, globals_of(frame), result, NULL);
+	if (linked)
+		pyframes_unlink(&link);
+	if (__builtin_expect(!fired, 0)) {
+		struct function_event event = { .what = v ? ABI_FUNCTION_ENTRY : ABI_FUNCTION_RETURN, .result = result };
+
+		fire_frame(thread, frame, &event);
+	}
+}
+
+/* A call of a function about which the decision is @v. */
+static __attribute__((noinline)) struct pyobj *eval_known(const struct verdict *v, unsigned wanted, struct pythread *thread,
+							  void *frame, capi_evaluator *next)
+{
+	unsigned begun = agent.functions.generation;
+	struct pyobj *result;
+
+	if (wanted & bit(ENTRY))
+		fire_plain(v, thread, frame, NULL);
+	if (!(wanted & (bit(RETURN) | bit(RAISE))))
+		return next(thread, frame, 0);
+	result = next(thread, frame, 0);
+	if (begun != agent.functions.generation)
+		return result;
+	if (__builtin_expect(!result, 0))
+		fire_end(thread, frame, wanted, result);
+	else if (wanted & bit(RETURN))
+		fire_plain(NULL, thread, frame, result);
+	return result;
+}
+
 static __attribute__((noinline)) struct pyobj *eval_named(struct pythread *thread, void *frame, int throwing,
 							 capi_evaluator *next)
 {
 	unsigned wanted, begun = agent.functions.generation;
+	const struct verdict *v;
 	struct pyobj *result;
 
 	if (agent_thread.busy || frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
 		return next(thread, frame, throwing);
+	if (!throwing && !kinds_of_tasks() && !is_generator(frame_code(layout, frame))) {
+		v = function_verdict(frame_code(layout, frame), globals_of(frame), &wanted);
+		if (__builtin_expect(v != NULL, 1))
+			return wanted ? eval_known(v, wanted, thread, frame, next) : next(thread, frame, throwing);
+	}
 	wanted = throwing ? wanted_while_throwing(frame) : wanted_in(frame);
 	if (!wanted)
 		return next(thread, frame, throwing);

@@ -269,6 +269,7 @@ struct function_state {
 	ssize_t index;			/* of our extra memory */
 	long extra_off;			/* in the code object: its extra memory; 0: not known */
 	long tag_off;			/* in a dictionary: its version, unique among all dictionaries; 0: none */
+	bool places;			/* entries of dictionaries can be compared where they are (function.c) */
 	struct pyobj *name_key;		/* "__name__", held */
 	int (*get)(struct pyobj *code, ssize_t index, void **extra);
 	int (*set)(struct pyobj *code, ssize_t index, void *extra);

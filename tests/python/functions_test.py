@@ -510,6 +510,54 @@ def test_code_that_comes_and_goes(placed, interp):
     assert result.code == 0 and rows(result.out, "got") == want, result
 
 
+# The module of code is the name in its globals at each event.
+RENAMED = """
+import types
+def call(): pass
+def renames(): globals()["__name__"] = "elsewhere"
+def calls(function, n):
+    for _ in range(n): function()
+calls(call, 300)
+renames()
+calls(call, 50)
+globals()["__name__"] = "__main__"
+for k in range(200):                            # the dictionary grows
+    globals()["global_%d" % k] = k
+    call()
+other = types.FunctionType(call.__code__, {"__name__": "elsewhere"})
+nameless = types.FunctionType(call.__code__, {})
+for k in range(100):
+    other(); nameless(); call()
+del globals()["__name__"]
+calls(call, 10)
+globals()["__name__"] = "__main__"
+calls(call, 10)
+names = {"__name__": "__main__", 1: 2}          # not all are strs
+mixed = types.FunctionType(call.__code__, names)
+calls(mixed, 70)
+names.clear()
+calls(mixed, 5)
+names.update(first=1, second=2)
+calls(mixed, 5)
+names["__name__"] = "__main__"
+calls(mixed, 5)
+many = {"name_%d" % k: k for k in range(100)}   # the name is not among the first
+many["__name__"] = "__main__"
+calls(types.FunctionType(call.__code__, many), 30)
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.interps(*VERSIONS, "3.13t")
+def test_renamed(dtrace, interp):
+    result = dtrace("-q", "-n", 'py$target:__main__:call:entry, py$target:__main__:call:return, py$target:__main__:renames:entry,'
+                    ' py$target:__main__:renames:return { @[probefunc, probename] = count(); }'
+                    ' END { printa("got %s %s %@d\\n", @); }', "-c", interp.command(RENAMED))
+    calls = 300 + 200 + 100 + 10 + 70 + 5 + 30
+    assert result.code == 0 and rows(result.out, "got") == {
+        ("call", "entry"): calls, ("call", "return"): calls, ("renames", "entry"): 1}, result
+
+
 # A deep recursion on 3.11 uses C stack while the evaluator is there: the profile function takes over.
 DEEP = """
 import sys, threading
