@@ -428,13 +428,19 @@ HELPER(self)	/* what */
 
 /* --- output ------------------------------------------------------------------------------------------- */
 
+/* Has somebody woken the tracer already? */
+static inline bool is_awake(const struct shm_run *r)
+{
+	return __atomic_load_n(&((const struct abi_data *)r->shm->data)->woken, __ATOMIC_RELAXED);
+}
+
 /* Wake the tracer; only the first that finds it asleep makes the system call. */
-static void wake(struct shm_run *r)
+static __attribute__((noinline)) void wake(struct shm_run *r)
 {
 	struct abi_data *d = (struct abi_data *)r->shm->data;
 	int saved = errno;
 
-	if (r->wake.fd < 0 || __atomic_load_n(&d->woken, __ATOMIC_RELAXED) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
+	if (r->wake.fd < 0 || is_awake(r) || __atomic_exchange_n(&d->woken, 1, __ATOMIC_SEQ_CST))
 		return;
 	if (cookie_same(&r->wake))
 		send(r->wake.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -518,9 +524,9 @@ static inline int output(struct shm_run *r, const struct shm_map *m, const void 
 
 	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + size + ABI_RING_HEADER > r->ring_ready, 0))
 		make_ready(r, m, size + ABI_RING_HEADER);
-	err = ring_put(m, r->lane, data, size);
+	err = ring_append(m, r->lane, data, size);
 	/* Waking costs more than the record, and the tracer also looks by itself now and then. */
-	if (ring_used(r->lane) >= m->max_entries / WAKE_PART)
+	if (ring_unread((const struct abi_lane *)(const void *)r->lane) >= m->max_entries / WAKE_PART && !is_awake(r))
 		wake(r);
 	if (__builtin_expect(err && r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer, 0))
 		err = wait_for_room(r, m, data, size);
