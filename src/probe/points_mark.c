@@ -182,6 +182,7 @@ static void in_file(struct points_search *s, const char *path)
 	const char *mark = with_underscores(s->p->arena, points_text(s->point, "mark"));
 	struct points_file *f = points_open(s->p, path);
 	const char *library;
+	struct points_file *agent;
 	size_t before = s->n;
 
 	if (f->err) {
@@ -190,12 +191,13 @@ static void in_file(struct points_search *s, const char *path)
 	}
 	s->p->python |= f->python != 0;
 	add_marks(s, f, f, mark);
-	if (f->python && s->p->conf.agent)
-		add_marks(s, f, points_open(s->p, s->p->conf.agent), mark);
+	agent = points_agent_for(s->p, f);
+	if (agent)
+		add_marks(s, f, agent, mark);
 	if (s->n > before)
 		return;
 	s->why = points_similar(s, "marks", mark, mark_name, f);
-	if (f->python && !s->p->conf.agent)
+	if (f->python && !agent)
 		s->why = arena_printf(s->p->arena, "%s; dtap's agent, which has what a Python lacks, is not installed", s->why);
 	library = s->program == path ? points_linked_python(s->p, f) : NULL;
 	if (library)

@@ -131,6 +131,9 @@ void points_find_marks(struct points_search *s);
 bool points_mark_target(struct points *p, const struct points_found *f, const struct stp_node *target,
 			struct stp_source *source, const char **why);
 
+/* points_python.c: the agent's object for the C library that @f is linked to; NULL: none, or @f is no Python. */
+struct points_file *points_agent_for(struct points *p, const struct points_file *f);
+
 /*
  * points_python.c: the file that supplies marker @name of provider "python" for @f: @f itself, or the agent's object;
  * NULL: none.

@@ -19,6 +19,7 @@
 #include "probe/exec.h"
 #include "probe/pyfunc.h"
 #include "probe/python.h"
+#include "target/agent.h"
 
 static bool has_marker(const struct points_file *f, const char *name)
 {
@@ -28,9 +29,38 @@ static bool has_marker(const struct points_file *f, const char *name)
 	return false;
 }
 
+/* Linked to musl: by its dynamic loader, /lib/ld-musl-MACHINE.so.1, or the library's name, which is not libc.so.6. */
+static bool is_on_musl(const struct points_file *f)
+{
+	const struct obj_info *info = obj_info(f->obj);
+	const struct obj_links *links = obj_links(f->obj);
+
+	if (info->interp && strstr(info->interp, "/ld-musl-"))
+		return true;
+	for (unsigned int i = 0; i < links->nneeded; i++)
+		if (!strcmp(links->needed[i], "libc.so") || !strncmp(links->needed[i], "libc.musl-", strlen("libc.musl-")))
+			return true;
+	return false;
+}
+
+struct points_file *points_agent_for(struct points *p, const struct points_file *f)
+{
+	struct strbuf path = { 0 };
+	struct points_file *agent = NULL;
+
+	if (!f->python || !p->conf.agent)
+		return NULL;
+	if (!is_on_musl(f))
+		agent = points_open(p, p->conf.agent);
+	else if (agents_object_musl(p->conf.agent, &path))
+		agent = points_open(p, arena_strdup(p->arena, strbuf_str(&path)));
+	strbuf_fini(&path);
+	return agent;
+}
+
 struct points_file *points_python_file(struct points *p, struct points_file *f, const char *name)
 {
-	struct points_file *agent = f->python && p->conf.agent ? points_open(p, p->conf.agent) : NULL;
+	struct points_file *agent = points_agent_for(p, f);
 
 	if (agent && (agent->err || !has_marker(agent, name)))
 		agent = NULL;
@@ -159,13 +189,14 @@ struct probe *points_in_process(struct points *p, const struct stp_point *found,
 /* Would the agent supply a marker that matches @pattern in program @path? */
 static bool needs_agent(struct points *p, const char *path, const char *library, const char *pattern)
 {
-	struct points_file *agent = points_open(p, p->conf.agent), *f = path ? points_open(p, path) : NULL;
+	struct points_file *f = path ? points_open(p, path) : NULL, *agent;
 	const char **libs;
 	size_t n;
 
-	if (!f || f->err || agent->err)
+	if (!f || f->err)
 		return false;
-	for (size_t i = 0; i < agent->nmarkers; i++)
+	agent = points_agent_for(p, f);
+	for (size_t i = 0; agent && !agent->err && i < agent->nmarkers; i++)
 		if (desc_glob(pattern, agent->markers[i].name) &&
 		    points_python_file(p, f, agent->markers[i].name) == agent)
 			return true;

@@ -39,6 +39,10 @@ STAP = ('global n, all probe begin { println("armed") } probe python3.module("__
         'probe end { foreach (t in n) println(t, " ", n[t]) }')
 
 
+STAP_MARK = STAP.replace('python3.module("__main__").function("leaf").call { ', 'process(@1).mark("function__entry") { if (user_string($arg2) != "leaf") next; ')
+assert STAP_MARK != STAP
+
+
 def check_counts(text):
     assert [n for _, n in re.findall(r"^(\d+) (\d+)$", text, re.M)] == ["500"] * 4, text
 
@@ -79,7 +83,8 @@ def test_from_the_start_beside_others(tmp_path):
 @pytest.mark.needs_bpf
 @pytest.mark.parametrize("place", ["kernel", "target"])
 @pytest.mark.parametrize("tracer", [("dtrace", "-x", "agent=always", "-qn", SCRIPT, "-p"), ("dtrace", "-qn", FUNCTION, "-p"),
-                                    ("stap", "-e", STAP, "-x")], ids=["marker", "function", "stap"])
+                                    ("stap", "-e", STAP, "-x"), ("stap", "-e", STAP_MARK.replace("@1", f'"{PYTHON}"'), "-x")],
+                         ids=["marker", "function", "stap", "stap's marker"])
 def test_while_it_runs(place, tracer, tmp_path):
     """Its threads are older than the agent, which finds their variables there."""
     (tmp_path / "program.py").write_text(PROGRAM.replace("WAITS", "True"))
