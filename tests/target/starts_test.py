@@ -136,7 +136,7 @@ def test_nobody_is_held_without_a_lease():
     run(["/usr/bin/python3", "-c", f"{PROGRAM}\nimport time; time.sleep(0.5)"])
     assert not tracer.find()
     count, err = tracer.end()
-    assert count == 100 or "# dtrace: 1 program " in err, (count, err)
+    assert count == 100 or re.search(r"# dtrace: [1-9]\d* programs? may have begun", err), (count, err)
 
 
 @pytest.mark.parametrize("who, how", [("tracer", signal.SIGSTOP), ("tracer", signal.SIGKILL), ("holder", signal.SIGKILL),
