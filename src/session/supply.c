@@ -38,6 +38,9 @@ enum { HELD_MS = 1000 };
 /* Processes whose agents were heard of last. */
 enum { HEARD = 1024 };
 
+/* Processes whose channels have ended, until connect_cut(); of more at once the others are only named. */
+enum { CUT = 64 };
+
 struct supply {
 	struct supply_conf conf;
 	struct strbuf object;	/* path of the agent's object; empty: none */
@@ -67,6 +70,8 @@ struct supply {
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
 	size_t nheard;
+	uint32_t cut[CUT];		/* processes that live on, but whose channels have ended */
+	size_t ncut;
 	uint32_t traced[HEARD];		/* a ring: processes that are, or were, traced */
 	size_t ntraced;
 	uint64_t late;			/* had begun before their hooks were installed */
@@ -326,6 +331,16 @@ static void tell_unseen(struct supply *s, uint32_t pid)
 	tell(s, SUPPLY_UNSEEN, (pid_t)pid, "");
 }
 
+static void say_cut(struct supply *s, uint32_t pid, const char *so)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_printf(&b, "process %u has closed the agent's connection, as programs do that close all their descriptors: it is %s", pid, so);
+	if (s->conf.message)
+		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
 static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
@@ -368,6 +383,8 @@ static void heard(void *ctx, const struct agents_event *e)
 		if (s->session)
 			session_forget_cost(s->session, (uint32_t)e->pid);
 		tell(s, SUPPLY_GONE, e->pid, "");
+		if (s->session && s->ncut < CUT && procs_is_alive((uint32_t)e->pid))
+			s->cut[s->ncut++] = (uint32_t)e->pid;
 		break;
 	}
 	/* One that was answered too late may have ended, which is told then. */
@@ -879,11 +896,37 @@ static void turn_newcomers(void *ctx)
 
 /* --- the run -------------------------------------------------------------------------------------------- */
 
+/* Processes that have closed their channels, and did not execute another program, are connected again. */
+static void connect_cut(struct supply *s)
+{
+	for (size_t i = 0; i < s->ncut; i++) {
+		struct target *t = NULL;
+		struct strbuf why = { 0 };
+		int e;
+
+		if (agents_have(s->agents, (pid_t)s->cut[i]) || target_attach((pid_t)s->cut[i], &t, NULL))
+			continue;
+		if (agents_are_in(s->agents, t)) {
+			e = agents_try(s->agents, t, &why);
+			if (e != -ESRCH)
+				say_cut(s, s->cut[i], "connected again, and calls between are missing");
+			if (e == -EBUSY)
+				e = skip(s, t, &why);
+			if (e && e != -ESRCH)
+				message(s, &why);
+		}
+		target_free(t);
+		strbuf_fini(&why);
+	}
+	s->ncut = 0;
+}
+
 static void turn(void *ctx)
 {
 	struct supply *s = ctx;
 
 	agents_turn(s->agents);
+	connect_cut(s);
 }
 
 static void turn_busy(void *ctx)
@@ -1076,7 +1119,9 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 		e = session_watch_fd(session, newcomers_fd(s->newcomers), turn_newcomers, s);
 	if (!e && s->starts)
 		e = session_watch_fd(session, starts_fd(s->starts), turn_starts, s);
-	if (!e && s->busy)
+	if (!e && !s->busy)	/* skip() can need it at any time */
+		e = busy_new(try_again, s, &s->busy);
+	if (!e)
 		e = session_watch_fd(session, busy_fd(s->busy), turn_busy, s);
 	if (e)
 		strbuf_printf(err, "cannot watch the agents: %s", strerror(-e));
