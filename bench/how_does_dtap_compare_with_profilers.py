@@ -76,14 +76,14 @@ def seconds(text):
 
 def bpftrace(interp, kind, number):
     """Of every process, as it cannot find a file in another root with -p; it is there when the marker's semaphore says so."""
-    program = subprocess.Popen(interp.argv_of(PROGRAM, kind, number, "wait"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+    program = measure.start(interp.argv_of(PROGRAM, kind, number, "wait"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True)
     tracer = None
     try:
         program.stdout.readline()
-        tracer = subprocess.Popen(peer.argv(f"{peer.marker(interp, 'function-entry')} {{ @[str(arg1)] = count(); }}"),
-                                  env=peer.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
+        tracer = measure.start(peer.argv(f"{peer.marker(interp, 'function-entry')} {{ @[str(arg1)] = count(); }}"),
+                               env=peer.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
         harness.wait_until(lambda: harness.semaphore(program.pid, interp, "function-entry") > 0, what="bpftrace")
         return seconds(program.communicate("go\n", timeout=300)[0])
     finally:

@@ -65,7 +65,7 @@ def used():
 
 def pause(interp):
     """The longest pauses without and with dumps, in ms."""
-    program = subprocess.Popen(interp.argv_of(RUNS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program = measure.start(interp.argv_of(RUNS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     found = []
     try:
         for dumps in False, True:
@@ -86,7 +86,7 @@ def pause(interp):
 
 
 def ask(interp):
-    program = subprocess.Popen(interp.argv_of(PROGRAM), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program = measure.start(interp.argv_of(PROGRAM), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     wall, cpu, locals_wall = [], [], []
     try:
         assert program.stdout.readline() == "ready\n"

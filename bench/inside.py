@@ -1,8 +1,10 @@
 """Calls inside one process, with each way of looking at them in turns: what the questions about the target place share."""
+import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 
 import harness
@@ -111,8 +113,8 @@ for line in sys.stdin:
 class Program:
     def __init__(self, interp, library, text=PROGRAM):
         self.interp = interp
-        self.process = subprocess.Popen(interp.argv_of(text, interp.add(library, "bare_hook.so")),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = measure.start(interp.argv_of(text, interp.add(library, "bare_hook.so")),
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
     def say(self, words):
@@ -133,13 +135,21 @@ class Tracer:
         self.argv, self.env = argv, env
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+        self.process = measure.start(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL, text=True)
         while self.process.stdout.readline().strip() != "up":
             if self.process.poll() is not None:
                 raise SystemExit(f"{self.argv[0]} ended early")
+        threading.Thread(target=self.drain, args=[os.dup(self.process.stdout.fileno())], daemon=True).start()
         time.sleep(0.3)
         return self
+
+    @staticmethod
+    def drain(fd):
+        """Read what it prints, for a tracer that waits loses records, which are cheaper or dearer than those that it takes."""
+        while os.read(fd, 1 << 16):
+            pass
+        os.close(fd)
 
     def __exit__(self, *_):
         harness.interrupt(self.process)
@@ -192,15 +202,27 @@ def turns(program, ways, rounds, shapes=None, serves=lambda name, shape: True, w
         print(f"    {name + shape:<{width}} {least:8.1f} ns   (median {middle:.1f})", flush=True)
 
 
-def each_python(ask, text=PROGRAM):
-    """Call @ask with the program, running in each Python."""
+def each_interpreter(ask):
+    """Call @ask with each Python and the path of bare_hook.c's library."""
     with tempfile.TemporaryDirectory(prefix="dtap-bench-") as folder:
         library = pathlib.Path(folder) / "bare_hook.so"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-nostdlib", "-o", library, peer.HERE / "bare_hook.c"],
                        check=True)
         for version in harness.VERSIONS:
             interp = measure.interpreter(version)
-            program = Program(interp, library, text)
+            try:
+                ask(interp, library)
+            finally:
+                interp.close()
+
+
+def each_python(ask, text=PROGRAM):
+    """Call @ask with the program, running in each Python."""
+    def started(interp, library):
+        program = Program(interp, library, text)
+        try:
             ask(program)
+        finally:
             program.end()
-            interp.close()
+
+    each_interpreter(started)

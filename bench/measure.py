@@ -1,6 +1,8 @@
 """What the questions share: a program whose calls are the events, rounds, medians."""
 import collections
+import ctypes
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -38,6 +40,22 @@ def interpreter(version):
     return harness.Interp(version, found)
 
 
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1
+
+
+def start(argv, **kwargs):
+    """subprocess.Popen() of what would go on for ever: the kernel kills it when this process ends, however that comes about."""
+    bench = os.getpid()
+
+    def end_with_bench():
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != bench:
+            os._exit(1)
+
+    return subprocess.Popen(argv, preexec_fn=end_with_bench, **kwargs)
+
+
 class Run(collections.namedtuple("Run", "seconds output errors")):
     """One traced run of PROGRAM: its own time, what the tracer printed (a path) and said on stderr."""
 
@@ -45,15 +63,14 @@ class Run(collections.namedtuple("Run", "seconds output errors")):
 def traced(interp, calls, tracer_argv=None, env=None, output=os.devnull, listens="function-entry"):
     """Run PROGRAM while a tracer listens.  The tracer is up when the marker's semaphore says so; "PID" in its
     arguments is replaced.  Without a tracer: untraced."""
-    program = subprocess.Popen(interp.argv_of(PROGRAM, calls), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True)
+    program = start(interp.argv_of(PROGRAM, calls), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout.readline() == "ready\n"
         tracer, errors = None, ""
         if tracer_argv:
             with open(output, "wb") as out:
-                tracer = subprocess.Popen([word.replace("PID", str(program.pid)) for word in tracer_argv],
-                                          env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
+                tracer = start([word.replace("PID", str(program.pid)) for word in tracer_argv], env=env,
+                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
             harness.wait_until(lambda: tracer.poll() is not None or
                                harness.semaphore(program.pid, interp, listens) > 0, what="the tracer's start")
             if tracer.poll() is not None:

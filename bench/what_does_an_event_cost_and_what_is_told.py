@@ -11,6 +11,7 @@ import time
 
 import harness
 import inside
+import measure
 
 ROUNDS = 4
 SCRIPTS = {
@@ -33,8 +34,8 @@ class Told(inside.Tracer):
                           clauses])
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True)
+        self.process = measure.start(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE, text=True)
         time.sleep(1)
         assert self.process.poll() is None, self.process.stderr.read()
         return self

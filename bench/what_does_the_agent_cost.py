@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 
 def start(argv):
-    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = measure.start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     return child
 
 

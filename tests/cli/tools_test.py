@@ -1,9 +1,12 @@
 """The tools around the build: counting results, naming missing packages, installing."""
+import collections
 import contextlib
 import importlib.machinery
 import importlib.util
 import json
 import os
+import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -105,6 +108,59 @@ def test_table_of_benches(monkeypatch, tmp_path, capsys):
         "| dtap | 5.0 ms | 4.0 to 9.0 |", "| ratio | 0.50 |  |"], result
     log.write_text("nothing\n")
     assert "has no results" in harness.run([TOOLS / "bench-table", log]).err
+
+
+BENCH_MODULES = "import sys, types; sys.modules['peer'] = types.SimpleNamespace(VERSION='none'); import measure\n"
+
+
+@pytest.mark.parametrize("ends", ["kill", "terminate"])
+def test_what_a_bench_starts_ends_with_it(ends):
+    """However the bench ends: nothing is left that would run for ever beside whatever is measured next."""
+    text = BENCH_MODULES + """
+child = measure.start([sys.executable, "-c", "print('up', flush=True)\\nwhile True: pass"], stdin=sys.stdin, stdout=-1)
+child.stdout.readline()
+print(child.pid, flush=True)
+child.wait()
+"""
+    paths = os.pathsep.join([str(harness.TOP / "bench"), str(harness.TOP / "tests")])
+    bench = subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             env={**os.environ, "PYTHONPATH": paths})
+    with bench.stdout:
+        pid = int(bench.stdout.readline())
+        getattr(bench, ends)()
+        bench.wait()
+    harness.wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists() or
+                       " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), what="the end of what the bench started")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="single steps are counted on x86-64")
+def test_bench_counts_instructions(monkeypatch):
+    """Of a loop whose calls are known: in single steps, and how they are split."""
+    monkeypatch.syspath_prepend(str(harness.TOP / "bench"))
+    monkeypatch.setitem(sys.modules, "peer", types.SimpleNamespace(VERSION="none"))
+    for name in "measure", "inside":
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    asks = importlib.import_module("how_many_instructions_does_an_event_take")
+    program = subprocess.Popen([sys.executable, "-c", "print('up', flush=True)\nwhile True: abs(-1)"], stdout=subprocess.PIPE)
+    try:
+        assert program.stdout.readline() == b"up\n"
+        asks.steps(program.pid, 5000)       # the end of print()
+        found = asks.calls([asks.steps(program.pid, 15000) for _ in range(2)], asks.Owners(program.pid))
+        assert program.poll() is None
+    finally:
+        program.kill()
+        program.communicate()
+    sizes = collections.Counter(sum(call.values()) for call in found)
+    assert len(found) >= asks.LEAST - 2 and sizes.most_common(1)[0][1] > len(found) / 2, found
+    # The interpreter has 1 to 9; 9 is executed twice for each call, 100 and 101 are elsewhere.
+    owners = {**{at: asks.OWN for at in range(1, 10)}, 100: "agent", 101: "libc"}
+    call = [1, 2, 9, 3, 100, 100, 4, 9, 5, 101]
+    found = asks.calls([[5, 101] + call * 15 + [1, 2], [3] + call * 15 + [5, 5, 5]], owners)
+    assert len(found) in (15 + 14, 15 + 15) and all(one == {asks.OWN: 7, "agent": 2, "libc": 1} for one in found), found
+    assert {asks.outside(one) for one in found} == {3}
+    names = {"/a/libpython3.13.so.1.0": asks.OWN, "/usr/bin/python3.11": asks.OWN, "/x/dtap-agent.so": "agent", "/lib/libc.so.6": "libc",
+             "/memfd:dtap (deleted)": "program", "/tmp/bare_hook.so": "program", "": "program", "[vdso]": "libc"}
+    assert {path: asks.owner(path) for path in names} == names
 
 
 @pytest.mark.needs_root
