@@ -56,13 +56,17 @@ const char *python_unsound(uint16_t version, const char *name)
 	return NULL;
 }
 
-/* Py_Version is a constant: PY_VERSION_HEX in an unsigned long (C API, "API and ABI Versioning"). */
+/*
+ * Py_Version is a constant: PY_VERSION_HEX in an unsigned long (C API, "API and ABI Versioning").  -EIO: the symbols could not be
+ * read, which libelf says like "there are none": the file would seem to be another version, or no Python.
+ */
 static int version_of(struct obj *o, uint16_t *ret)
 {
 	uint64_t addr, off, hex;
 	int err;
 
 	*ret = 0;
+	errno = 0;
 	if (obj_exports(o, "Py_Version", &addr)) {
 		if (!obj_offset(o, addr, false, &off))
 			return 0;
@@ -71,12 +75,12 @@ static int version_of(struct obj *o, uint16_t *ret)
 			*ret = (uint16_t)(hex >> 16);
 		return err;
 	}
-	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++)
+	for (size_t i = 0; errno != EIO && i < sizeof(exported) / sizeof(exported[0]); i++)
 		if (obj_exports(o, exported[i].symbol, &addr)) {
 			*ret = exported[i].version;
 			return 0;
 		}
-	return 0;
+	return errno == EIO ? -EIO : 0;
 }
 
 int python_facts(struct obj *o, struct python_facts *ret)

@@ -41,7 +41,7 @@ def test_agent(way, tmp_path):
 # What was wrong once: the way, whose calls, their kind, how they fail, and which.
 FOUND = [
     ("stap-p-target", "libelf", "memory", errno.ENOMEM, range(1, 13)),      # the agent's file seemed to have no markers
-    ("c-kernel-agent", "", "read", errno.EIO, [*range(25, 33), *range(60, 65)]),    # likewise; and its interpreter no version
+    ("c-kernel-agent", "", "read", errno.EIO, range(20, 90)),               # likewise; and its interpreter no version, or another
     ("c-kernel-agent", "", "read", errno.EINTR, range(60, 65)),
     ("stap-p-target", "", "read", errno.EIO, range(147, 152)),              # the interpreter seemed to be none
     ("p-target", "", "poll", errno.EINTR, range(5, 10)),                    # was taken for a signal that asks to end
