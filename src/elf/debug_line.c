@@ -17,7 +17,8 @@ const char *debug_decl_file(Dwarf_Die *die)
 	size_t count;
 
 	if (file || !dwarf_attr_integrate(die, DW_AT_decl_file, &attr) || dwarf_formudata(&attr, &n) || n ||
-	    !dwarf_cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 || dwarf_getsrcfiles(&unit, &files, &count) || !count)
+	    !dwarf_cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 ||
+	    dwarf_getsrcfiles(&unit, &files, &count) || !count)
 		return file;
 	return dwarf_filesrc(files, 0, NULL, NULL);
 }

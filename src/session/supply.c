@@ -38,7 +38,7 @@ enum { HELD_MS = 1000 };
 /* Processes whose agents were heard of last. */
 enum { HEARD = 1024 };
 
-/* Processes whose channels have ended, until connect_cut(); of more at once the others are only named. */
+/* The most processes of one turn whose channels have ended and that connect_cut() looks at; further ones are not connected again. */
 enum { CUT = 64 };
 
 struct supply {
