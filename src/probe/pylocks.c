@@ -68,7 +68,7 @@ struct slots {
 };
 
 struct locks {
-	const struct pystacks_reader *r;
+	struct pystacks_reader *r;
 	const struct pyoffsets_slots *at;
 	struct pystacks *all;
 	uint64_t metatype;		/* PyType_Type */
@@ -237,23 +237,31 @@ static uint64_t meant(struct locks *l, uint64_t obj)
 	}
 }
 
-/* The row of the type of *self, the first variable of the frame. */
+/*
+ * The row of the type of *self, the first variable of the frame.  Up to 3.10 an argument that inner functions use is moved
+ * to its cell, which stands behind the variables (Python/ceval.c of 3.9, "co_cell2arg").
+ */
 static const struct row *row_of_self(struct locks *l, const struct pystack_frame *f, uint64_t *self)
 {
 	struct slots s;
+	const struct row *row;
 
-	*self = find_slots(l, f, &s) && s.nvars ? meant(l, slot(l, &s, 0)) : 0;
-	return row_of(l, *self);
-}
+	*self = 0;
+	if (!find_slots(l, f, &s) || !s.nvars)
+		return &rows[0];
+	*self = meant(l, slot(l, &s, 0));
+	if (*self)
+		return row_of(l, *self);
+	for (size_t i = 1; i < s.nvars; i++) {
+		uint64_t obj = slot(l, &s, i);
 
-/* Is the frame still where it was when its stack was read? */
-static bool is_there(const struct locks *l, const struct pystack_frame *f)
-{
-	const struct abi_python *py = &l->r->py;
-	uint64_t instr = py->lasti_scale ? (uint64_t)((int64_t)(int32_t)remote_int(&l->r->mem, f->at + py->instr) * py->lasti_scale)
-					 : word(l, f->at + py->instr) - f->code_at - py->first_instr;
-
-	return (word(l, f->at + py->code) & ~(uint64_t)STACKREF_TAGS) == f->code_at && instr == f->instr;
+		*self = kind_of(l, obj) == CELL ? meant(l, obj) : 0;
+		row = row_of(l, *self);
+		if (row->kind == PART)
+			return row;
+	}
+	*self = 0;
+	return &rows[0];
 }
 
 /* --- what a thread waits for --------------------------------------------------------------------------- */
@@ -398,7 +406,7 @@ static bool runs_target(const char *name)
 /* Add the Conditions, Events, Queues ... whose methods wait: the first variable of the inner frames. */
 static void add_parts(struct locks *l, const struct pystack *st, struct pystack_wait *w)
 {
-	for (size_t i = 0; i < st->n && w->nobjects < PARTS_MAX && is_there(l, &st->frames[i]); i++) {
+	for (size_t i = 0; i < st->n && w->nobjects < PARTS_MAX; i++) {
 		uint64_t self;
 		const struct row *row = row_of_self(l, &st->frames[i], &self);
 
@@ -437,11 +445,39 @@ static void find_object(struct locks *l, const struct pystack *st, uint64_t addr
 	add_parts(l, st, w);
 }
 
+/* Is the whole stack as it was read?  Frames whose code could not be read are not in it. */
+static bool is_there_whole(const struct locks *l, const struct pystack *st)
+{
+	const struct pystacks_raw *raw = l->r->raw[0];
+	size_t n, at = 0;
+	bool whole;
+
+	n = pystacks_walk(l->r, st->state, l->r->raw[0], &whole);
+	for (size_t i = 0; i < n; i++)
+		if (at < st->n && raw[i].addr == st->frames[at].at && raw[i].code == st->frames[at].code_at && raw[i].instr == st->frames[at].instr)
+			at++;
+		else if (pystacks_code(l->r, raw[i].code))
+			return false;
+	return whole && at == st->n;
+}
+
+/*
+ * The stack was read before: the thread may have gone to sleep since, in another place.  Now that it sleeps its stack can
+ * be read again.  What is told is of one sleep: the stack, the object, and the futex.
+ */
+static bool has_stack_of_now(struct locks *l, struct pystack *st)
+{
+	if (is_there_whole(l, st))
+		return true;
+	pystacks_read_again(l->r, st);
+	return is_there_whole(l, st);
+}
+
 static void find_wait(struct locks *l, size_t thread)
 {
 	struct pystack_object objects[PARTS_MAX] = { 0 };
 	struct pystack *st = &l->all->v[thread];
-	struct futex f, again;
+	struct futex f;
 
 	for (int i = 0; i < TRIES && waits_in_futex(l, st->tid, &f); i++) {
 		struct pystack_wait w = { .objects = objects, .owner_index = SIZE_MAX, .has_timeout = f.v[FUTEX_TIMEOUT] };
@@ -451,10 +487,12 @@ static void find_wait(struct locks *l, size_t thread)
 		remote_forget(&l->r->mem);
 		if (for_gil)
 			w = (struct pystack_wait){ .what = PYSTACK_WAITS_GIL, .owner_index = SIZE_MAX };
-		else
+		else if (has_stack_of_now(l, st))
 			find_object(l, st, f.v[FUTEX_ADDR], &w);
+		else
+			continue;
 		/* Who waits for the GIL wakes up all the time. */
-		if (!for_gil && (!waits_in_futex(l, st->tid, &again) || memcmp(&f, &again, sizeof(f))))
+		if (!for_gil && !sleeps_still(l, thread))
 			continue;
 		st->wait = w;
 		st->wait.objects = memcpy(arena_alloc(l->r->arena, sizeof(objects)), objects, sizeof(objects));
@@ -684,7 +722,7 @@ static void find_cycles(struct locks *l)
 				all->v[i].wait.ncycle = 0;
 }
 
-void pylocks_read(const struct pystacks_reader *r, const struct pyoffsets_slots *at, struct pystacks *ret)
+void pylocks_read(struct pystacks_reader *r, const struct pyoffsets_slots *at, struct pystacks *ret)
 {
 	struct locks l = { .r = r, .at = at, .all = ret };
 

@@ -16,8 +16,8 @@ struct pystacks_reader;
 
 /*
  * Fill in the waits of all threads of @ret, and the locks of their frames, in the reader's arena.  The threads' stacks
- * have been read; what does not agree with them any more is left out.
+ * have been read; that of a thread which has gone to sleep in another place since is read again.
  */
-void pylocks_read(const struct pystacks_reader *r, const struct pyoffsets_slots *at, struct pystacks *ret);
+void pylocks_read(struct pystacks_reader *r, const struct pyoffsets_slots *at, struct pystacks *ret);
 
 #endif

@@ -400,6 +400,13 @@ static void read_stack(struct pystacks_reader *r, uint64_t state, struct pystack
 	free(copy.bytes);
 }
 
+void pystacks_read_again(struct pystacks_reader *r, struct pystack *st)
+{
+	st->is_unsure = st->is_cut = st->has_locals = st->locals_cut = st->natives_cut = st->tasks_cut = false;
+	st->n = st->nnatives = st->ntasks = 0;
+	read_stack(r, st->state, st);
+}
+
 /* --- threads ------------------------------------------------------------------------------------------- */
 
 struct task {

@@ -44,4 +44,7 @@ const struct pycode *pystacks_code(struct pystacks_reader *r, uint64_t addr);
  */
 size_t pystacks_walk(const struct pystacks_reader *r, uint64_t state, struct pystacks_raw *v, bool *whole);
 
+/* Read the stack of the thread of @st, which has been read, again, with all that belongs to it. */
+void pystacks_read_again(struct pystacks_reader *r, struct pystack *st);
+
 #endif

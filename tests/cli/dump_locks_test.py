@@ -1,5 +1,7 @@
 """dtap dump: what threads wait for, and deadlocks.  The witness is the traced program: its threads' ids, and id(lock)."""
 import json
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -182,7 +184,19 @@ class Program:
         tell, self.ids = json.loads(self.child.stdout.readline())
         self.tid = {name: tid for name, (tid, ident) in tell.items()}
         self.ident = {name: ident for name, (tid, ident) in tell.items()}
-        harness.wait_until(lambda: all(t["waits"] for tid, t in self.read().items() if tid != self.child.pid))
+        harness.wait_until(self.all_sleep)
+        self.read()
+
+    def sleeps(self):
+        """Thread -> its state, and how often it has gone to sleep."""
+        tasks = pathlib.Path(f"/proc/{self.child.pid}/task").iterdir()
+        return {task.name: re.search(r"^State:\s+(\S).*^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M | re.S)
+                .groups() for task in tasks}
+
+    def all_sleep(self):
+        """All at one time: then none of them goes on by itself."""
+        before = self.sleeps()
+        return all(state == "S" for state, _ in before.values()) and self.sleeps() == before
 
     def read(self):
         self.threads = threads(self.child.pid)
@@ -377,5 +391,46 @@ sys.stdin.readline()
     for _ in range(40):
         found = threads(child.pid).values()
         assert len(found) == 4 and not any(t["waits"] and "deadlock" in t["waits"] for t in found), found
+    child.stdin.close()
+    assert child.wait() == 0
+
+
+@pytest.mark.needs_root
+def test_a_wait_and_its_stack(interp, start):
+    """Threads that wait in one place after the other: what is told of a wait is what the stack that is told waits for."""
+    child = start(interp.argv_of("""
+import queue, sys, threading
+def in_queue(q):
+    q.get()
+def in_event(e):
+    e.wait()
+def in_barrier(b):
+    b.wait()
+def in_lock(l):
+    with l:
+        pass
+queues, events, barrier, lock = [queue.Queue() for _ in range(4)], [threading.Event() for _ in range(4)], threading.Barrier(4), threading.Lock()
+def runs(i):
+    while True:
+        queues[(i + 1) % 4].put(0)
+        in_queue(queues[i])
+        events[(i + 1) % 4].set()
+        in_event(events[i])
+        events[i].clear()
+        in_lock(lock)
+        in_barrier(barrier)
+for i in range(4):
+    threading.Thread(target=runs, args=(i,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+"""), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    types = {"in_queue": "queue.Queue", "in_event": "threading.Event", "in_barrier": "threading.Barrier", "in_lock": "threading.Lock"}
+    for _ in range(60):
+        for t in threads(child.pid).values():
+            functions = [f["function"] for f in t["frames"]]
+            if t["waits"] and t["waits"]["for"] == "lock" and (inside := types.keys() & set(functions)):
+                # A Condition's own lock is waited for in __enter__ and __exit__.
+                assert t["waits"]["objects"][-1]["type"] == types[inside.pop()] or functions[0].endswith("__"), (functions, t["waits"])
     child.stdin.close()
     assert child.wait() == 0

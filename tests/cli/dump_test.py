@@ -333,9 +333,9 @@ def test_python_among_native_frames(running):
 FAMILY = """
 import json, os, subprocess, sys
 def waits():
+    os.write(1, b"ready\\n")
     sys.stdin.readline()
 if len(sys.argv) > 1:
-    print("ready", flush=True)
     waits()
     sys.exit()
 children = []
