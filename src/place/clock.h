@@ -14,7 +14,13 @@ struct clock {
 };
 
 /*
- * Measure the counter's rate, which takes a millisecond.  If the kernel does not use the counter as its clock source
+ * A clock will be started soon: look at both clocks now, so that clock_start() need not wait between its two looks.  By any
+ * thread; a look is of use for a second.
+ */
+void clock_foresee(void);
+
+/*
+ * Measure the counter's rate, which takes a millisecond unless it was foreseen so long ago.  If the kernel does not use the counter as its clock source
  * (or on another machine), the shared clock stays unusable, and processes call clock_gettime(2).
  */
 void clock_start(struct clock *c, struct abi_clock *shared);

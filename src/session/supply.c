@@ -13,6 +13,7 @@
 #include "base/oom.h"
 #include "base/strbuf.h"
 #include "lang/desc.h"
+#include "place/clock.h"
 #include "probe/procs.h"
 #include "session/askers.h"
 #include "session/busy.h"
@@ -98,6 +99,7 @@ int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbu
 		return -ENOMEM;
 	}
 	s->conf = *conf;
+	clock_foresee();
 	if (conf->mode != PYTHON_NEVER)
 		e = agents_object(&s->object, &why);
 	unread = probe_set_python(conf->probes, e ? PYTHON_NEVER : conf->mode, s->object.len ? strbuf_str(&s->object) : NULL);

@@ -18,14 +18,13 @@ static uint64_t now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void in_step(void **state)
+static void keeps_step(void)
 {
 	struct abi_data *data = calloc(1, sizeof(*data));
 	struct shm shm = { .data = (uint8_t *)data, .clock = &data->clock };
 	struct clock c;
 	uint64_t last = 0, end = now() + 400000000, keep = 0;
 
-	(void)state;
 	clock_start(&c, &data->clock);
 	while (now() < end) {
 		uint64_t before = now(), t = shm_now(&shm), after = now();
@@ -41,9 +40,28 @@ static void in_step(void **state)
 	free(data);
 }
 
+static void in_step(void **state)
+{
+	(void)state;
+	keeps_step();
+}
+
+/* Foreseen just now, which is of no use, 2 ms ago, and too long ago. */
+static void foreseen(void **state)
+{
+	static const long ago_ns[] = { 0, 2000000, 1100000000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ago_ns) / sizeof(ago_ns[0]); i++) {
+		clock_foresee();
+		nanosleep(&(struct timespec){ ago_ns[i] / 1000000000, ago_ns[i] % 1000000000 }, NULL);
+		keeps_step();
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(in_step) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_step), cmocka_unit_test(foreseen) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
