@@ -48,7 +48,6 @@ def ask(interp):
     """The middle of all rounds' differences: the program's own start takes longer than what is looked for."""
     with contextlib.closing(interp):
         first, again, begins, added = [], [], [], []
-        alone = interp.argv_of("pass")
         for _ in range(ROUNDS):
             calls = measure.start(interp.argv_of(CALLS), stdout=subprocess.PIPE, text=True)
             try:
@@ -59,6 +58,8 @@ def ask(interp):
                 calls.kill()
                 calls.communicate()
             begins.append(ms([*DTRACE, "-n", "BEGIN { exit(0); }"]))
+        alone = interp.argv_of("pass")
+        for _ in range(ROUNDS):
             without = ms(alone)
             added.append(ms([*DTRACE, "-n", ENTRY + " { @ = count(); }", "-c", " ".join(map(str, alone))]) - without)
     print(f"  Python {interp.version}")
