@@ -54,30 +54,6 @@ static inline bool load_short(const char *s, uint64_t w[4])
 }
 #endif
 
-/* The value of the element with key @w, or NULL. */
-static inline uint64_t *find_short(const struct shm_map *m, uint8_t *lane, const uint64_t w[4])
-{
-	uint32_t hash = table_mix(w[0] * table_factors[0] + w[1] * table_factors[1] + w[2] * table_factors[2] +
-				  w[3] * table_factors[3]);
-	const uint32_t *index = table_index(m, lane);
-	uint32_t mask = table_mask(m, lane), at = hash & mask;
-
-	for (int k = 0; k < 64; k++, at = (at + 1) & mask) {
-		uint32_t ref = table_word(&index[at]);
-		struct abi_elem *e = table_elem(m, lane, ref);
-		uint64_t have[4];
-
-		if (!ref)
-			break;
-		if (!e || e->hash != hash)
-			continue;
-		memcpy(have, table_key(e), SHORT);
-		if (!((have[0] ^ w[0]) | (have[1] ^ w[1]) | (have[2] ^ w[2]) | (have[3] ^ w[3])))
-			return e->state == ABI_ELEM_LIVE ? (uint64_t *)table_value(m, e) : NULL;
-	}
-	return NULL;
-}
-
 /* --- by address --- */
 
 static inline struct shm_cached *cached_at(const struct shm_run *r, const struct shm_map *m, uint64_t address)
@@ -212,16 +188,6 @@ static void remember(const struct shm_run *r, const struct shm_map *m, uint32_t 
 
 /* --- the helper --- */
 
-/* Find or create the element of @key, which has the length of @m's keys. */
-static uint64_t *get(const struct shm_map *m, uint8_t *lane, const void *key)
-{
-	uint64_t *words = lane_table_find(m, lane, key);
-
-	if (!words && !lane_table_put(m, lane, key, NULL, BPF_ANY))
-		words = lane_table_find(m, lane, key);
-	return words;
-}
-
 /* The general case, for any string. */
 __attribute__((noinline)) static int64_t get_any(struct shm_run *r, const struct shm_map *m, uint32_t classes,
 						 uint64_t address, uint64_t **words)
@@ -235,7 +201,7 @@ __attribute__((noinline)) static int64_t get_any(struct shm_run *r, const struct
 	while (n > m[c].key_size)
 		c++;
 	memset((char *)buf + n, 0, m[c].key_size - (uint64_t)n);
-	*words = get(&m[c], r->lane, buf);
+	*words = lane_table_get(&m[c], r->lane, buf);
 	return *words ? 0 : -E2BIG;
 }
 
@@ -247,9 +213,12 @@ __attribute__((noinline)) static int64_t find_slowly(struct shm_run *r, const st
 
 	if (!shm_good_classes(r->shm, m, classes))
 		return -EINVAL;
-	if (known && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w))
-		*words = find_short(m, r->lane, w);
-	err = *words ? 0 : get_any(r, m, classes, address, words);
+	if (known && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w)) {
+		*words = lane_table_get(m, r->lane, w);
+		err = *words ? 0 : -E2BIG;
+	} else {
+		err = get_any(r, m, classes, address, words);
+	}
 	if (!err && known && r->cache)
 		remember(r, m, classes, address, *words);
 	return err;

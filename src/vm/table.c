@@ -126,15 +126,15 @@ static void give_back(const struct shm_map *m, uint8_t *lane, struct abi_elem *e
 	t->live--;
 }
 
-/* Free the elements that the tracer removed. */
-static void recycle_dead(const struct shm_map *m, uint8_t *lane)
+/* Free the elements that the tracer removed.  False: there is nothing new. */
+static bool recycle_dead(const struct shm_map *m, uint8_t *lane)
 {
 	struct abi_table *t = table_header(m, lane);
 	uint32_t used = table_word(&t->used), slot;
 
 	/* One pass frees all of them.  Until the tracer removes more, a key costs no pass. */
-	if (!__atomic_exchange_n(&t->dead, 0, __ATOMIC_ACQUIRE))
-		return;
+	if (!__atomic_load_n(&t->dead, __ATOMIC_RELAXED) || !__atomic_exchange_n(&t->dead, 0, __ATOMIC_ACQUIRE))
+		return false;
 	for (uint32_t n = 0; n < used && n < m->max_entries; n++) {
 		struct abi_elem *e = table_elem_at(m, lane, n);
 
@@ -143,6 +143,7 @@ static void recycle_dead(const struct shm_map *m, uint8_t *lane)
 			give_back(m, lane, e);
 		}
 	}
+	return true;
 }
 
 static bool is_zero(const struct shm_map *m, struct abi_elem *e)
@@ -225,20 +226,18 @@ int lane_table_set(const struct shm_map *m, struct abi_elem *e, const void *valu
 	return 0;
 }
 
-int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags)
+/* A new element for @key, which has no element, and whose place in the index is @slot.  NULL: no room. */
+static struct abi_elem *create(const struct shm_map *m, uint8_t *lane, const void *key, uint32_t hash, uint32_t slot,
+			       const void *value)
 {
-	uint32_t hash = table_hash(key, m->key_size), slot, n;
-	struct abi_elem *e = probe(m, lane, key, hash, &slot);
 	struct abi_table *t = table_header(m, lane);
+	struct abi_elem *e;
+	uint32_t n;
 
-	if (e)
-		return lane_table_set(m, e, value, flags);
 	set_changing(lane, 1);
 	/* Before memory that was never used, that of removed elements. */
-	if (slot == UINT32_MAX || !table_word(&t->free)) {
-		recycle_dead(m, lane);
+	if ((slot == UINT32_MAX || !table_word(&t->free)) && recycle_dead(m, lane))
 		probe(m, lane, key, hash, &slot);
-	}
 	if (grow(m, lane))
 		probe(m, lane, key, hash, &slot);
 	e = slot == UINT32_MAX ? NULL : take(m, lane, &n);
@@ -251,7 +250,29 @@ int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, cons
 			__atomic_store_n(&t->used, n + 1, __ATOMIC_RELEASE);
 	}
 	set_changing(lane, 0);
-	return e ? 0 : -E2BIG;
+	return e;
+}
+
+int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags)
+{
+	uint32_t hash = table_hash(key, m->key_size), slot;
+	struct abi_elem *e = probe(m, lane, key, hash, &slot);
+
+	if (e)
+		return lane_table_set(m, e, value, flags);
+	return create(m, lane, key, hash, slot, value) ? 0 : -E2BIG;
+}
+
+void *lane_table_get(const struct shm_map *m, uint8_t *lane, const void *key)
+{
+	uint32_t hash = table_hash(key, m->key_size), slot;
+	struct abi_elem *e = probe(m, lane, key, hash, &slot);
+
+	if (!e)
+		e = create(m, lane, key, hash, slot, NULL);
+	else if (e->state != ABI_ELEM_LIVE)
+		lane_table_set(m, e, NULL, BPF_ANY);
+	return e ? table_value(m, e) : NULL;
 }
 
 int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key)

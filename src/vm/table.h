@@ -22,6 +22,10 @@ void *lane_table_find(const struct shm_map *m, uint8_t *lane, const void *key);
 
 /* @flags: BPF_ANY or BPF_NOEXIST.  @value: NULL for zeros.  0, -EEXIST, -E2BIG. */
 int lane_table_put(const struct shm_map *m, uint8_t *lane, const void *key, const void *value, uint64_t flags);
+
+/* The value of @key, which is created with zeros if there is none.  NULL: no room. */
+void *lane_table_get(const struct shm_map *m, uint8_t *lane, const void *key);
+
 int lane_table_del(const struct shm_map *m, uint8_t *lane, const void *key);	/* 0, -ENOENT */
 
 /*
