@@ -279,6 +279,20 @@ def wait_until(condition, timeout=TIMEOUT_S, what="condition"):
     raise AssertionError(f"{what}: not within {timeout} s")
 
 
+def wait_until_asleep(pid):
+    """All of its threads sleep at one time: then none of them goes on by itself."""
+    def sleeps():
+        tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+        return {task.name: re.search(rb"^State:\s+(\S).*^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_bytes(), re.M | re.S)
+                .groups() for task in tasks}
+
+    def all_sleep():
+        before = sleeps()
+        return all(state == b"S" for state, _ in before.values()) and sleeps() == before
+    wait_until(all_sleep, what="a process that sleeps")
+
+
+
 # Says "ready", then calls leaf() without end.
 LOOP = """
 import time

@@ -120,6 +120,7 @@ def running(interp, start):
 def test_values(running):
     child = running(PROGRAM)
     want = json.loads(child.stdout.readline())
+    harness.wait_until_asleep(child.pid)
     frame, = frames(child.pid, "values")
     got = frame["locals"]
     assert got.pop("also").startswith("<function object at 0x")
@@ -136,6 +137,7 @@ def test_values(running):
 def test_text_and_names(running):
     child = running(PROGRAM)
     child.stdout.readline()
+    harness.wait_until_asleep(child.pid)
     lines = dump(child.pid, "-l").splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("    generates ("))
     assert lines[at + 1] == "        inside = 'a generator'"

@@ -1,7 +1,5 @@
 """dtap dump: what threads wait for, and deadlocks.  The witness is the traced program: its threads' ids, and id(lock)."""
 import json
-import pathlib
-import re
 import subprocess
 
 import pytest
@@ -184,19 +182,8 @@ class Program:
         tell, self.ids = json.loads(self.child.stdout.readline())
         self.tid = {name: tid for name, (tid, ident) in tell.items()}
         self.ident = {name: ident for name, (tid, ident) in tell.items()}
-        harness.wait_until(self.all_sleep)
+        harness.wait_until_asleep(self.child.pid)
         self.read()
-
-    def sleeps(self):
-        """Thread -> its state, and how often it has gone to sleep."""
-        tasks = pathlib.Path(f"/proc/{self.child.pid}/task").iterdir()
-        return {task.name: re.search(r"^State:\s+(\S).*^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M | re.S)
-                .groups() for task in tasks}
-
-    def all_sleep(self):
-        """All at one time: then none of them goes on by itself."""
-        before = self.sleeps()
-        return all(state == "S" for state, _ in before.values()) and self.sleeps() == before
 
     def read(self):
         self.threads = threads(self.child.pid)

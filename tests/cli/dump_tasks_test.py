@@ -97,6 +97,7 @@ def child(interp, start):
 def test_tasks(child):
     """Of two loops in two threads, one with tasks that are written in Python: each has its own."""
     want = json.loads(child.stdout.readline())
+    harness.wait_until_asleep(child.pid)
     threads = {t["tid"]: t for t in map(json.loads, dump(child.pid, "--json", "--tasks").splitlines())}
     assert [tid for tid, t in threads.items() if "tasks" in t] == sorted(tid for _, tid, _ in want)
     for mine, tid, told in want:
@@ -119,6 +120,7 @@ def test_tasks(child):
 @pytest.mark.needs_root
 def test_text(child):
     (mine, tid, told), _ = json.loads(child.stdout.readline())
+    harness.wait_until_asleep(child.pid)
     plain, full = dump(child.pid), dump(child.pid, "-t")
     line = f'    asyncio: task "{mine}" has its turn, {len(told)} tasks wait\n'
     assert f"Thread {tid} " in plain and line in plain and line in full

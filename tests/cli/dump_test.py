@@ -107,6 +107,7 @@ def running(interp, start):
 def test_threads_that_wait(running):
     child = running(PROGRAM)
     want = {int(ident): stack for ident, stack in json.loads(child.stdout.readline()).items()}
+    harness.wait_until_asleep(child.pid)
     found = stacks(child.pid)
     assert len(found) == len(want) + 1
     assert all(thread["exact"] and thread["complete"] for thread in found)
@@ -123,6 +124,7 @@ def test_threads_that_wait(running):
 def test_text(running):
     child = running(PROGRAM)
     want = json.loads(child.stdout.readline())
+    harness.wait_until_asleep(child.pid)
     result = dump("-p", child.pid)
     assert result.code == 0 and not result.err, result
     blocks = result.out.split("\n\n")
@@ -235,6 +237,7 @@ def test_in_a_pid_namespace(interp, start):
     child = start(["unshare", "-p", "-f", *interp.argv, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     want = json.loads(child.stdout.readline())
     inner = int(subprocess.run(["pgrep", "-P", str(child.pid)], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0])
+    harness.wait_until_asleep(inner)
     found = stacks(inner)
     assert sorted(t["tid"] for t in found) == sorted(map(int, os.listdir(f"/proc/{inner}/task")))
     assert {str(t["ident"]): frames(t) for t in found if t["tid"] != inner} == want
@@ -301,6 +304,7 @@ def gdb_frames(pid):
 def test_native_frames(running):
     child = running(PROGRAM)
     child.stdout.readline()
+    harness.wait_until_asleep(child.pid)
     ours = {t["tid"]: t for t in stacks(child.pid, "-n")}
     theirs = gdb_frames(child.pid)
     assert set(ours) == set(theirs)
@@ -321,6 +325,7 @@ def test_python_among_native_frames(running):
     """sorted() calls back: its frame is between two of Python's."""
     child = running(PROGRAM)
     child.stdout.readline()
+    harness.wait_until_asleep(child.pid)
     result = dump("-n", "-p", child.pid)
     assert result.code == 0 and not result.err, result
     thread = next(block for block in result.out.split("\n\n") if "through_c" in block)
