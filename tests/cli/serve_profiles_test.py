@@ -120,8 +120,8 @@ def test_failing_store(interp, serve, programs, profiles, tmp_path, spooled):
     traced(service, "own", 1)
     traced(service, "tree", 1)
     for _ in range(10):
-        programs.tell(child, "call", 25)
         given = total(service.metrics(), "dtap_serve_profiles_total")
+        programs.tell(child, "call", 25)
         service.until(lambda found: total(found, "dtap_serve_profiles_total") > given, "a period more")
     service.until(lambda found: total(found, "dtap_serve_output_events_total") == total(found, "dtap_serve_profiles_total"), "all")
     one.close()
