@@ -204,7 +204,9 @@ def test_failing_store(interp, serve, programs, store, tmp_path, spooled):
     service = serve(configured(programs, [output("store", one, tmp_path / "spool" if spooled else None)], leaf("a", "store")))
     traced(service, "a", 1)
     for _ in range(10):
+        seen = len(one.seen)
         programs.tell(child, "call", 25)
+        harness.wait_until(lambda: len(one.seen) > seen, what="a request for what was called")
     found = service.until(lambda found: total(found, "dtap_serve_output_events_total") == 250 and
                           total(found, "dtap_serve_output_spooled_bytes") == 0, "all events")
     assert total(found, "dtap_serve_output_lost_total") == total(found, "dtap_serve_lost_total") == 0
