@@ -427,6 +427,8 @@ static void find_object(struct locks *l, const struct pystack *st, uint64_t addr
 	if (!obj && st->n)
 		obj = with_semaphore(l, st->frames, addr);
 	row = row_of(l, obj);
+	if (!row->shown)
+		obj = 0;
 	thread = thread_that_releases(l, obj);
 	if (thread != SIZE_MAX) {
 		w->what = PYSTACK_WAITS_THREAD;
@@ -514,16 +516,19 @@ static bool is_waited_for(const struct locks *l, uint64_t obj)
 	return obj && bsearch(&obj, l->waited, l->nwaited, sizeof(obj), by_addr);
 }
 
+/* @obj is one that a thread waits for, by its address; the program may have made something else there since. */
 static void add_lock(struct locks *l, struct pystack_frame *f, uint64_t obj, bool in_with)
 {
+	const struct row *row = row_of(l, obj);
+
 	for (size_t i = 0; i < f->nlocks; i++)
 		if (f->locks[i].lock.addr == obj)
 			return;
-	if (f->nlocks == LOCKS_MAX)
+	if (f->nlocks == LOCKS_MAX || !row->shown)
 		return;
 	if (!f->locks)
 		f->locks = arena_alloc(l->r->arena, LOCKS_MAX * sizeof(*f->locks));
-	f->locks[f->nlocks++] = (struct pystack_lock){ .lock = { row_of(l, obj)->shown, obj }, .in_with = in_with };
+	f->locks[f->nlocks++] = (struct pystack_lock){ .lock = { row->shown, obj }, .in_with = in_with };
 }
 
 /*

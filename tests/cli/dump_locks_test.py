@@ -356,6 +356,35 @@ words(lock)[1], words(rlock)[3] = keep
 
 
 @pytest.mark.needs_root
+@pytest.mark.interps("3.9", "3.11", "3.14")
+def test_what_becomes_another_object(interp, start):
+    """While it is read, a lock becomes something else and a lock again: who waits for it, and who has it, may be told or not."""
+    child = start(interp.argv_of("""
+import ctypes, os, threading
+def holds(lock, taken):
+    with lock:
+        taken.set()
+        threading.Event().wait()
+def wants(lock):
+    lock.acquire()
+lock, taken = threading.Lock(), threading.Event()
+threading.Thread(target=holds, args=(lock, taken), daemon=True).start()
+taken.wait()
+threading.Thread(target=wants, args=(lock,), daemon=True).start()
+word = ctypes.cast(id(lock) + 8, ctypes.POINTER(ctypes.c_uint64))
+a, b = id(type(lock)), id(dict)
+os.write(1, b"ready\\n")
+while True:
+    word[0] = b
+    word[0] = a
+"""), stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    for _ in range(60):
+        found = [o["type"] for t in threads(child.pid).values() if t["waits"] for o in t["waits"]["objects"]]
+        assert set(found) <= {"threading.Lock", "threading.Condition", "threading.Event"}, found
+
+
+@pytest.mark.needs_root
 def test_no_deadlock(interp, start):
     """Threads that wait for each other one after the other, and never at the same time."""
     child = start(interp.argv_of("""
