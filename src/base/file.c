@@ -142,17 +142,31 @@ static uint64_t digest(uint64_t h, unsigned char *bytes, size_t n)
 	return h;
 }
 
+ssize_t file_pread(int fd, void *buf, size_t n, uint64_t off)
+{
+	size_t done = 0;
+	ssize_t got = 1;
+
+	while (done < n && got && off <= INT64_MAX - done) {
+		got = pread(fd, (char *)buf + done, n - done, (off_t)(off + done));
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		done += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)done;
+}
+
 /* In an ELF file the ends have the headers, the build id where linkers put it, and the section headers. */
 static uint64_t digest_ends(int fd, uint64_t size)
 {
 	unsigned char bytes[ENDS + sizeof(uint64_t)];
 	uint64_t h = 0xcbf29ce484222325;
-	ssize_t n = pread(fd, bytes, ENDS, 0);
+	ssize_t n = file_pread(fd, bytes, ENDS, 0);
 
 	h = digest(h, bytes, n > 0 ? (size_t)n : 0);
 	if (size <= ENDS)
 		return h;
-	n = pread(fd, bytes, ENDS, (off_t)(size - ENDS));
+	n = file_pread(fd, bytes, ENDS, size - ENDS);
 	return digest(h, bytes, n > 0 ? (size_t)n : 0);
 }
 
@@ -335,13 +349,13 @@ int file_text(const struct file *f, size_t max, struct strbuf *out)
 	size_t at = 0;
 	ssize_t n;
 
-	while ((n = pread(f->fd, buf, sizeof(buf), (off_t)at)) > 0) {
+	while ((n = file_pread(f->fd, buf, sizeof(buf), at)) > 0) {
 		if ((size_t)n > max - at)
 			return -EFBIG;
 		strbuf_add(out, buf, (size_t)n);
 		at += (size_t)n;
 	}
-	return n < 0 ? -errno : 0;
+	return (int)n;
 }
 
 static bool is_foreign(const struct stat *st)

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 struct strbuf;
 
@@ -78,6 +79,12 @@ bool file_is_others(const struct file *f, struct strbuf *what);
 /* A path for the kernel or for functions that need one: it leads to the open file and to no other. */
 enum { FILE_LINK_MAX = 32 };
 const char *file_link(const struct file *f, char buf[static FILE_LINK_MAX]);
+
+/*
+ * The @n bytes at @off of @fd, all that there are up to the file's end: interrupted and short reads are gone on with.  Returns their
+ * number, or -errno.
+ */
+ssize_t file_pread(int fd, void *buf, size_t n, uint64_t off);
 
 /* Append the file's content to @out.  -EFBIG: it is more than @max bytes. */
 int file_text(const struct file *f, size_t max, struct strbuf *out);

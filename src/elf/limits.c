@@ -35,17 +35,17 @@ bool limits_begin(const struct file *f)
 	bool is64, swap;
 	uint64_t at, n;
 
-	if (pread(f->fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
+	if (file_pread(f->fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG))
 		return true;	/* libelf will report the error */
 	is64 = head[EI_CLASS] == ELFCLASS64;
 	swap = head[EI_DATA] != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB);
-	if (pread(f->fd, &h, is64 ? sizeof(h.h64) : sizeof(h.h32), 0) < (ssize_t)sizeof(h.h32))
+	if (file_pread(f->fd, &h, is64 ? sizeof(h.h64) : sizeof(h.h32), 0) < (ssize_t)sizeof(h.h32))
 		return true;
 	if (is64 ? h.h64.e_shnum : h.h32.e_shnum)
 		return true;	/* 16 bits: few enough */
 	at = is64 ? (swap ? __builtin_bswap64(h.h64.e_shoff) : h.h64.e_shoff) :
 	     swap ? __builtin_bswap32(h.h32.e_shoff) : h.h32.e_shoff;
-	if (!at || at > INT64_MAX || pread(f->fd, &s, is64 ? sizeof(s.s64) : sizeof(s.s32), (off_t)at) < (ssize_t)sizeof(s.s32))
+	if (!at || at > INT64_MAX || file_pread(f->fd, &s, is64 ? sizeof(s.s64) : sizeof(s.s32), at) < (ssize_t)sizeof(s.s32))
 		return true;
 	n = is64 ? (swap ? __builtin_bswap64(s.s64.sh_size) : s.s64.sh_size) :
 	    swap ? __builtin_bswap32(s.s32.sh_size) : s.s32.sh_size;

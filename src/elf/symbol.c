@@ -295,16 +295,9 @@ bool obj_func(struct obj *o, size_t i, struct obj_func *ret)
 
 int obj_read(const struct obj *o, uint64_t off, void *buf, size_t n)
 {
-	size_t done = 0;
-	ssize_t got = 1;
+	ssize_t got = file_pread(o->file->fd, buf, n, off);
 
-	while (done < n && got && off <= INT64_MAX - done) {
-		got = pread(o->file->fd, (char *)buf + done, n - done, (off_t)(off + done));
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		done += got > 0 ? (size_t)got : 0;
-	}
-	return done == n ? 0 : -EIO;
+	return got < 0 ? (int)got : (size_t)got == n ? 0 : -EIO;
 }
 
 /* Record a further address for a name.  False: it differs from the first one. */

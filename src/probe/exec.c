@@ -78,7 +78,7 @@ static char *first_line(struct arena *a, const char *path)
 
 	if (file_open(path, &f, NULL))
 		return NULL;
-	n = pread(f->fd, line, sizeof(line) - 1, 0);
+	n = file_pread(f->fd, line, sizeof(line) - 1, 0);
 	file_close(f);
 	if (n < 2 || memcmp(line, "#!", 2))
 		return NULL;

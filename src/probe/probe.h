@@ -196,7 +196,7 @@ enum probe_is_python {
 	PROBE_PYTHON_NO,	/* no, unless it loads one later, as a plug-in */
 	PROBE_PYTHON_LOADING,	/* it is linked to a Python library, which is not mapped yet */
 	PROBE_PYTHON_YES,		/* yes; its interpreter may still be starting */
-	PROBE_PYTHON_UNKNOWN,	/* there is no memory, or no descriptor, to look at it; errno says which */
+	PROBE_PYTHON_UNKNOWN,	/* it cannot be told: no memory, no descriptor, its file cannot be read; errno says which */
 };
 enum probe_is_python probe_is_python(struct probe_set *set, uint32_t pid);
 

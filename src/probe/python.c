@@ -535,11 +535,12 @@ static enum probe_is_python classify_file(const char *path)
 	for (unsigned int i = 0; i < links->nneeded; i++)
 		if (strstr(links->needed[i], "python"))
 			is = PROBE_PYTHON_LOADING;
-	version_of(o, &version);
+	err = version_of(o, &version);
 	if (version)
 		is = PROBE_PYTHON_YES;
 	obj_close(o);
-	return is;
+	errno = -err;
+	return err ? PROBE_PYTHON_UNKNOWN : is;
 }
 
 static int is_mapped(void *ctx, const struct procs_map *map)

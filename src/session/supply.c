@@ -346,6 +346,7 @@ static void say_cut(struct supply *s, uint32_t pid, const char *so)
 static void heard(void *ctx, const struct agents_event *e)
 {
 	struct supply *s = ctx;
+	struct strbuf b = { 0 };
 	struct wanted *w;
 
 	s->heard = true;
@@ -366,6 +367,12 @@ static void heard(void *ctx, const struct agents_event *e)
 			strbuf_printf(&s->only_refused, "the agent cannot run the script in process %d: %s", (int)e->pid, e->why);
 		else
 			say(s, e, "cannot run the script in");
+		break;
+	case AGENTS_WAIT:
+		strbuf_printf(&b, "processes that start now have to wait for the agent's connection, and may not be traced: %s", e->why);
+		if (s->conf.message)
+			s->conf.message(s->conf.ctx, strbuf_str(&b));
+		strbuf_fini(&b);
 		break;
 	case AGENTS_LATE:
 		w = find_wanted(s, (uint32_t)e->pid);

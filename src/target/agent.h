@@ -29,7 +29,7 @@ struct strbuf;
 struct target;
 struct target_preload;
 
-/* Events of an agent, in this order; OFF and LOST are followed by GONE only, GONE by nothing. */
+/* Events of an agent, in this order but for the last one; OFF and LOST are followed by GONE only, GONE by nothing. */
 enum agents_what {
 	AGENTS_READY,	/* in working order; it is then sent a LOOK */
 	AGENTS_OFF,	/* it cannot work in this process: @why */
@@ -38,6 +38,7 @@ enum agents_what {
 	AGENTS_LOST,	/* its protocol version is another one: @why; the channel is closed */
 	AGENTS_REFUSED,	/* it gets no segment: @why */
 	AGENTS_GONE,	/* the process has ended, or executes another program */
+	AGENTS_WAIT,	/* of none: who connects now is let in later, if there is room then: @why; told once */
 };
 
 struct agents_event {
@@ -46,7 +47,7 @@ struct agents_event {
 	uint32_t python;	/* the interpreter's PY_VERSION_HEX */
 	uint32_t can;		/* the markers that it could supply: bits in the order of abi/marker.def */
 	uint32_t supplied;	/* STATE: those that it supplies now */
-	const char *why;	/* OFF, LOST, REFUSED; STATE when something is missing; else "".  Printable text */
+	const char *why;	/* OFF, LOST, REFUSED, WAIT; STATE when something is missing; else "".  Printable text */
 };
 
 typedef void agents_fn(void *ctx, const struct agents_event *e);

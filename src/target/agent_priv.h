@@ -60,6 +60,7 @@ struct agents {
 	int epoll, listener, timer;	/* the timer is for strangers */
 	int signals;		/* a signalfd, readable when a signal asks the tracer to end */
 	bool is_full;		/* out of descriptors: no connections are accepted */
+	bool told_full;		/* that was said */
 	int asked;		/* answer.c: the listener; 0: none, and the next two are unset */
 	struct guarded asked_folder;	/* with the listener's name in it */
 	char asked_name[ASK_NAME];
@@ -115,6 +116,7 @@ ssize_t channel_receive(int fd, struct abi_agent_msg *m, pid_t *sender);
 /* Report an event of @c to the session. */
 void channel_tell(struct agents *a, const struct channel *c, enum agents_what what, uint32_t supplied);
 void channel_refuse(struct agents *a, struct channel *c, const char *why);	/* only reports REFUSED */
+void channel_not_sent(struct agents *a, struct channel *c);			/* reports, where it needs a report, errno */
 void channel_tell_lost(struct agents *a, struct channel *c);
 
 /* The channel of process @pid, or NULL. */

@@ -195,7 +195,7 @@ void channel_refuse(struct agents *a, struct channel *c, const char *why)
  * Sending to @c has failed with errno.  Some errors need no report: if the agent has ended, the closed channel will be
  * reported, and if its queue is full, its missing answer will be noticed.
  */
-static void not_sent(struct agents *a, struct channel *c)
+void channel_not_sent(struct agents *a, struct channel *c)
 {
 	int e = errno;
 
@@ -217,7 +217,7 @@ static void send_segment(struct agents *a, struct channel *c)
 		n = 0;		/* the channel's end will be reported soon */
 	c->has_segment = n <= 0 || send_fds(a, c, fds);
 	if (!c->has_segment)
-		not_sent(a, c);
+		channel_not_sent(a, c);
 	if (n < 0) {
 		channel_refuse(a, c, strbuf_str(&why));
 	}
@@ -237,7 +237,7 @@ static void send_look(struct agents *a, struct channel *c)
 		send_segment(a, c);
 	c->is_asked = send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
 	if (!c->is_asked)
-		not_sent(a, c);
+		channel_not_sent(a, c);
 }
 
 /* Is @c's HELLO a valid answer to our ASK?  False: not from the verified process, close.  *@again: send ASK again. */

@@ -71,7 +71,7 @@ static void script_interp(const char *path, struct strbuf *interp)
 
 	if (file_open(path, &f, NULL))
 		return;
-	n = pread(f->fd, line, sizeof(line) - 1, 0);
+	n = file_pread(f->fd, line, sizeof(line) - 1, 0);
 	file_close(f);
 	if (n < 2 || memcmp(line, "#!", 2))
 		return;

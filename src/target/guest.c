@@ -160,7 +160,7 @@ static uint64_t find_restorer(const struct mapped *f)
 	const struct arch_remote *arch = arch_remote();
 	uint64_t len = f->m->end - f->m->start, ret = 0;
 	uint8_t *text = len <= TEXT_MAX ? malloc(len) : NULL, *at;
-	ssize_t n = text ? pread(obj_file(f->o)->fd, text, len, (off_t)f->m->off) : 0;
+	ssize_t n = text ? file_pread(obj_file(f->o)->fd, text, len, f->m->off) : 0;
 
 	at = n > 0 ? memmem(text, (size_t)n, arch->restorer, arch->restorer_len) : NULL;
 	if (at)

@@ -25,15 +25,16 @@ static bool is_file(const char *path, uint64_t dev, uint64_t ino)
 }
 
 /* Both ELF classes have these fields in the same places, and the kernel runs its own byte order only. */
-static void read_machine(struct target_image *i)
+static int read_machine(struct target_image *i)
 {
 	Elf64_Ehdr h;
-	ssize_t n = pread(i->file->fd, &h, sizeof(h), 0);
+	ssize_t n = file_pread(i->file->fd, &h, sizeof(h), 0);
 
 	if (n < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(h.e_ident, ELFMAG, SELFMAG))
-		return;
+		return n < 0 ? (int)n : 0;
 	i->machine = h.e_machine;
 	i->elf_class = h.e_ident[EI_CLASS];
+	return 0;
 }
 
 /* The target of symbolic link @link, of any length, on the heap; NULL: not readable. */
@@ -78,6 +79,8 @@ int target_image(const struct target *t, struct target_image *ret, struct strbuf
 		if (err == -EACCES)	/* what is known without it must do */
 			err = 0;
 	}
+	if (!err && i.file)
+		err = read_machine(&i);
 	if (err) {
 		if (err == -ENOENT)
 			err = -ESRCH;
@@ -95,8 +98,6 @@ int target_image(const struct target *t, struct target_image *ret, struct strbuf
 		i.is_deleted = true;
 		i.path[len - (sizeof(deleted) - 1)] = '\0';
 	}
-	if (i.file)
-		read_machine(&i);
 	*ret = i;
 	return 0;
 }

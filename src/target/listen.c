@@ -174,15 +174,29 @@ static bool may_connect(const struct ucred *who)
 	return who->pid > 0 && (geteuid() == 0 || who->uid == 0 || who->uid == geteuid());
 }
 
+/* There is no room for what may be an agent. */
+static void turn_away(struct agents *a, pid_t pid, int err)
+{
+	struct channel c = { .fd = -1, .peer = { .pid = pid, .pidfd = -1 } };
+
+	channel_refuse(a, &c, strerror(-err));
+	free(c.why);
+}
+
 static void take(struct agents *a, int fd)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
 	struct channel *c = NULL;
+	int err = -EPERM;
 
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && may_connect(&who))
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && may_connect(&who)) {
 		c = calloc(1, sizeof(*c));
-	if (!c || channel_watch(a, fd, c)) {
+		err = c ? channel_watch(a, fd, c) : -ENOMEM;
+		if (err)
+			turn_away(a, who.pid, err);
+	}
+	if (err) {
 		free(c);
 		close(fd);
 		return;
@@ -196,7 +210,16 @@ static void take(struct agents *a, int fd)
 	set_timer(a);
 }
 
-/* When descriptors run out, do not accept until a channel's descriptor is free again or the timer expires. */
+static void tell_full(struct agents *a, int err)
+{
+	const struct agents_event e = { .what = AGENTS_WAIT, .why = strerror(err) };
+
+	if (a->fn && !a->told_full)
+		a->fn(a->ctx, &e);
+	a->told_full = true;
+}
+
+/* When descriptors or memory run out, do not accept until a channel's descriptor is free again or the timer expires. */
 void listen_take(struct agents *a)
 {
 	int fd = -1, n;
@@ -208,7 +231,8 @@ void listen_take(struct agents *a)
 		if (fd >= 0)
 			take(a, fd);
 	}
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+	if (fd < 0 && is_shortage(-errno)) {
+		tell_full(a, errno);
 		a->is_full = !epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->listener, NULL);
 		set_timer(a);
 	}
@@ -252,14 +276,17 @@ bool listen_ask(struct agents *a, struct channel *c)
 		close(pidfd);
 	if (err) {
 		c->peer = (struct peer){ .pid = pid, .pidfd = -1 };
-		if (is_shortage(err))	/* not the process's fault: it knows the word */
+		if (err != -ESRCH)	/* not the process's fault: it knows the word */
 			channel_refuse(a, c, strerror(-err));
 		return false;
 	}
 	if (getrandom(&c->proof, sizeof(c->proof), 0) != sizeof(c->proof) || !c->proof)
 		return false;
 	m.proof = c->proof;
-	return send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m);
+	if (send(c->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(m))
+		return true;
+	channel_not_sent(a, c);
+	return false;
 }
 
 static unsigned int channels_of(const struct agents *a, pid_t pid)

@@ -47,7 +47,7 @@ say("off", hooked())
 
 COUNT = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"
 TOLD = r"process {} is not traced for 1 s or longer: that costs [\d.e+]+ % of its CPU time, and the budget is 0.01 %"
-LOST = "1 drop (a process not traced for a while: see the budget option)"
+LOST = r"\d+ drops? \(a process not traced for a while: see the budget option\)"
 
 
 def told(child):
@@ -69,8 +69,8 @@ def test_rests(interp, start):
     assert told(child) == ["off", "False"]
     out, err = ended(script)
     counts = dict(re.findall(r"^ +(\w+) +(\d+)$", out, re.MULTILINE))
-    assert int(counts["leaf"]) > 0 and "quiet" not in counts
-    assert re.search(TOLD.format(child.pid), err) and LOST in err, err
+    assert counts.keys() & {"leaf", "hooked"} and "quiet" not in counts, (out, err)
+    assert re.search(TOLD.format(child.pid), err) and re.search(LOST, err), err
 
 
 GOES_ON = HOOKED + """
@@ -186,7 +186,7 @@ def test_kernel_rests(budget, probe, interp, start):
     assert told(child) == ["done"]
     out, err = ended(script)
     assert re.search(r"^hot [1-9]", out, re.MULTILINE) and "after" not in out, (out, err)
-    assert re.search(rf"because of process \d+ nothing is traced for .* budget is {budget[:-1]} %", err) and LOST[1:-1] in err, err
+    assert re.search(rf"because of process \d+ nothing is traced for .* budget is {budget[:-1]} %", err) and re.search(LOST, err), err
 
 
 @pytest.mark.needs_bpf

@@ -14,7 +14,7 @@ SEED = os.environ.get("DTAP_SEED", "14")
 # What a run takes that is not the nightly one.
 FAULTS = 10 if sanitized.AGENT.exists() else 4
 KINDS = ("memory", "map", "memfd", "open", "bpf")
-WAYS = ("c-target", "p-target", "p-kernel", "stap-p-target", "dump", "alone")
+WAYS = ("c-target", "p-target", "p-kernel", "stap-p-target", "later", "dump", "alone")
 
 WAY_FRESH = next(way for way in sweep.WAYS if way.name == "p-first")
 
@@ -46,6 +46,8 @@ FOUND = [
     ("stap-p-target", "", "read", errno.EIO, range(147, 152)),              # the interpreter seemed to be none
     ("p-target", "", "poll", errno.EINTR, range(5, 10)),                    # was taken for a signal that asks to end
     ("p-target", "", "stat", errno.EACCES, range(46, 53)),                  # a null pointer as the executable's path
+    ("later", "", "read", errno.EINTR, range(35, 42)),                      # the shell seemed to be of another machine
+    ("later", "", "read", errno.EIO, range(290, 310)),                      # who asked for a session was dropped without a word
 ]
 
 

@@ -292,10 +292,10 @@ FAULT(KIND_STAT, int, stat64, (const char *path, struct stat64 *s), (path, s), -
 FAULT(KIND_STAT, int, fstatfs64, (int fd, struct statfs64 *s), (fd, s), -1)
 FAULT(KIND_STAT, ssize_t, readlink, (const char *path, char *to, size_t n), (path, to, n), -1)
 
-/* A socket always has its cookie, by which the agent knows what it may close. */
+/* A socket always has its cookie, by which the agent knows what it may close; and a connected one who is at its other end. */
 int getsockopt(int fd, int level, int what, void *value, socklen_t *n)
 {
-	if (!(level == SOL_SOCKET && what == SO_COOKIE) && FAILS(KIND_SOCKET))
+	if (!(level == SOL_SOCKET && (what == SO_COOKIE || what == SO_PEERCRED)) && FAILS(KIND_SOCKET))
 		return -1;
 	return NEXT(getsockopt)(fd, level, what, value, n);
 }

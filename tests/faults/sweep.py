@@ -132,9 +132,9 @@ class Target:
 class Way:
     """A command over a target.  @argv makes it, of the words that name the target; @out: its lines, None: they are not known."""
 
-    def __init__(self, name, argv, out, python=None, attach=False, fresh=False, sort=False):
+    def __init__(self, name, argv, out, python=None, attach=False, fresh=False, sort=False, later=False):
         self.name, self.argv, self.out, self.python = name, argv, out, python
-        self.attach, self.fresh, self.sort = attach, fresh, sort
+        self.attach, self.fresh, self.sort, self.later = attach, fresh, sort, later
 
 
 def dtrace(*options, script=D_SCRIPT):
@@ -165,6 +165,8 @@ WAYS = [
     Way("stap-c-target", stap("--place=target"), D_OUT, "3.13"),
     Way("stap-p-target", stap("--place=target"), D_OUT, "3.14", attach=True),
     Way("stap-p-kernel", stap("--place=kernel"), D_OUT, "3.9", attach=True),
+    # A Python that begins while it is traced; in a pid namespace, since others' would be, too.
+    Way("later", dtrace("-x", "place=target", script=D_SCRIPT.replace("$target", "*")), D_OUT, "3.11", later=True),
     Way("calls", dtap("calls", "-j"), None, "3.11"),
     Way("dump", dtap("dump"), None, "3.13", attach=True),
     Way("alone", lambda target: [harness.DTRACE, "-q", "-n", ALONE], ["3", "end"] + ["value ------------- Distribution ------------- count",
@@ -211,13 +213,20 @@ class Sweep:
     def words(self):
         if self.way.attach:
             return ["-p", self.target.pid]
-        return ["-c", self.interp.command(HERE / "once.py")] if self.way.python else []
+        if not self.way.python:
+            return []
+        command = self.interp.command(HERE / "once.py")
+        return ["-c", f'sh -c "{command}; true"' if self.way.later else command]
 
     def argv(self):
         return self.way.argv(self.words())
 
     def run(self):
-        return harness.run(self.argv(), timeout=LIMIT_S, env=self.environment())
+        environment = self.environment()
+        if not self.way.later:
+            return harness.run(self.argv(), timeout=LIMIT_S, env=environment)
+        words = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+        return harness.run(["unshare", "--pid", "--mount-proc", "--fork", "env", *words, *self.argv()], timeout=LIMIT_S)
 
     def judge(self, result):
         """The command's end, and its target's."""

@@ -52,7 +52,7 @@ static void hear(void *ctx, const struct agents_event *e)
 	(void)ctx;
 	while (of < PIDS && kernel_pid(of) != e->pid)
 		of++;
-	if (of == PIDS || e->what > AGENTS_GONE)
+	if (e->what != AGENTS_WAIT && (of == PIDS || e->what > AGENTS_GONE))
 		abort();
 	for (const char *s = e->why; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127 || s - e->why > 1000)
