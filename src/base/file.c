@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/self.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 
 enum {
@@ -72,7 +73,7 @@ static int refuse(struct strbuf *why, const char *path, int err)
 {
 	if (why)
 		strbuf_printf(why, "%s: %s", path, strerror(-err));
-	return err;
+	return shortage_note(err);
 }
 
 static int refuse_kind(struct strbuf *why, const char *path, const char *kind)
@@ -150,7 +151,7 @@ ssize_t file_pread(int fd, void *buf, size_t n, uint64_t off)
 	while (done < n && got && off <= INT64_MAX - done) {
 		got = pread(fd, (char *)buf + done, n - done, (off_t)(off + done));
 		if (got < 0 && errno != EINTR)
-			return -errno;
+			return shortage_note(-errno);
 		done += got > 0 ? (size_t)got : 0;
 	}
 	return (ssize_t)done;

@@ -1,5 +1,6 @@
 #include "base/oom.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,4 +25,18 @@ _Noreturn void oom(void)
 {
 	handler();
 	abort();
+}
+
+static atomic_int noted;
+
+int shortage_note(int err)
+{
+	if (is_shortage(err) || err == -EIO || (err == -EACCES && !geteuid()))
+		atomic_store_explicit(&noted, err, memory_order_relaxed);
+	return err;
+}
+
+int shortage_take(void)
+{
+	return atomic_exchange_explicit(&noted, 0, memory_order_relaxed);
 }

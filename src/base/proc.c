@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/oom.h"
+
 /* Append the content of @fd, which is closed. */
 static int read_all(int fd, size_t max, struct strbuf *out)
 {
@@ -22,7 +24,7 @@ static int read_all(int fd, size_t max, struct strbuf *out)
 			strbuf_add(out, buf, (size_t)n);
 			left -= (size_t)n;
 		} else if (errno != EINTR) {
-			err = -errno;
+			err = shortage_note(-errno);
 			break;
 		}
 	}
@@ -38,7 +40,7 @@ int proc_read(pid_t pid, const char *file, struct strbuf *out)
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return errno == ENOENT ? -ESRCH : shortage_note(-errno);
 	return read_all(fd, SIZE_MAX, out);
 }
 
@@ -49,14 +51,14 @@ int proc_open(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	fd = open(path, O_DIRECTORY | O_PATH | O_CLOEXEC);
-	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : shortage_note(-errno);
 }
 
 int proc_read_at(int proc, const char *file, size_t max, struct strbuf *out)
 {
 	int fd = openat(proc, file, O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : read_all(fd, max, out);
+	return fd < 0 ? shortage_note(-errno) : read_all(fd, max, out);
 }
 
 const char *proc_status_field(const char *status, const char *name)

@@ -322,11 +322,11 @@ int obj_open_file(struct file *f, struct obj **ret, struct strbuf *why)
 	o->info.path = f->path;
 	errno = 0;
 	err = read_headers(o, why);
-	if (err == -ENOEXEC && errno == EIO)
+	if (err && err != -ENOMEM && errno == EIO)
 		err = -EIO;
 	if (err) {
 		obj_close(o);
-		return err;
+		return shortage_note(err);
 	}
 	o->info.build_id = find_note(o, "GNU", NT_GNU_BUILD_ID, &o->info.build_id_len);
 	*ret = o;

@@ -85,6 +85,12 @@ static char *copy(const char *text)
 	return ret;
 }
 
+/* Not the file's fault, and not for ever. */
+static int trouble_of(int err)
+{
+	return err == -EIO || is_shortage(err) ? err : 0;
+}
+
 /* Read @m's markers and facts from its file. */
 static void read_file(struct module *m, struct file *f)
 {
@@ -96,10 +102,13 @@ static void read_file(struct module *m, struct file *f)
 	size_t n = 0;
 	int err = obj_open_file(f, &o, &why);
 
-	m->is_damaged = err == -EIO;
-	if (!err)
+	if (!err) {
+		errno = 0;
 		err = obj_markers(o, &markers, &n, &why);
+	}
 	if (err) {
+		/* libelf says of what could not be read that it is not there, or wrong. */
+		m->trouble = trouble_of(errno == EIO ? -EIO : err);
 		m->why = copy(strbuf_str(&why));
 		goto out;
 	}
@@ -107,7 +116,7 @@ static void read_file(struct module *m, struct file *f)
 	arch = arch_find(obj_info(o)->machine);
 	if (arch && arch != arch_host())
 		goto out;
-	m->is_damaged = python_facts(o, &m->python) == -EIO;
+	m->trouble = trouble_of(python_facts(o, &m->python));
 	n = pygil_markers(o, m->python.version, a, &markers, n);
 	if (m->python.is_agent)
 		m->name = PYTHON_AGENT;
@@ -134,6 +143,7 @@ static void module_read(struct module *m, const struct procs_map *map)
 	int err = procs_open(map, &f, &why);
 
 	m->is_unread = err;
+	m->trouble = trouble_of(err);
 	m->why = err ? copy(strbuf_str(&why)) : NULL;
 	free(old.why);
 	strbuf_fini(&why);
@@ -297,7 +307,7 @@ struct module *module_get(struct modules *all, const struct procs_map *map)
 			continue;
 		module_use(all, m);
 		/* Its process may have ended before the file could be opened; or the file was rewritten in place. */
-		if (m->is_unread || m->is_damaged || (m->file && file_check(m->file)))
+		if (m->is_unread || m->trouble || (m->file && file_check(m->file)))
 			module_read(m, map);
 		return m;
 	}

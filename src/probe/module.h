@@ -47,7 +47,7 @@ struct module {
 	struct python_facts python;
 	char *why;			/* why the file was refused; else NULL */
 	bool is_unread;			/* it could not be opened */
-	bool is_damaged;		/* an I/O error: what is in it is not known */
+	int trouble;			/* why what is in it is not known: -EIO, or for a shortage; 0: none */
 };
 
 /* The modules of a set; never NULL.  modules_free() also frees those that are in use. */

@@ -204,8 +204,8 @@ int python_look(struct python_process *p, struct probe_set *set, uint32_t pid)
 		recognise(p, set_agent(set));
 	/* Is a file that could not be read the interpreter? */
 	for (size_t i = 0; i < p->nmodules && !p->version; i++)
-		if (p->modules[i]->is_damaged)
-			err = -EIO;
+		if (p->modules[i]->trouble)
+			err = p->modules[i]->trouble;
 	if (err)	/* nothing is known of it, not even that it lacks something */
 		forget(p, set, pid);
 	return err;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,11 @@ struct supply {
 	 * Newcomers that are to be traced and of whose agents nothing is heard yet.  @late: counted in late; @held: was held at
 	 * its exec, and brings the agent.
 	 */
-	struct wanted { uint32_t pid; bool asked, late, held; } *wanted;
+	struct wanted {
+		uint32_t pid;
+		bool asked, late, held;
+		int trouble;		/* why the last look at it failed, a negative errno; 0: it did not */
+	} *wanted;
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
 	size_t nheard;
@@ -198,6 +203,24 @@ static bool was_heard_of(const struct supply *s, uint32_t pid)
 	return is_in(s->heard_of, pid);
 }
 
+static void tell(struct supply *s, enum supply_fate fate, pid_t pid, const char *why)
+{
+	if (s->conf.process)
+		s->conf.process(s->conf.ctx, fate, (uint32_t)pid, why);
+}
+
+/* Of one that has started since the session began. */
+static void say_missed(struct supply *s, uint32_t pid, const char *why)
+{
+	struct strbuf b = { 0 };
+
+	tell(s, SUPPLY_REFUSED, (pid_t)pid, why);
+	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
+	if (s->conf.message)
+		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	strbuf_fini(&b);
+}
+
 /* The session ends before it has looked at a program. */
 static void count_rest(void *ctx, uint32_t pid, bool named)
 {
@@ -224,6 +247,9 @@ void supply_free(struct supply *s)
 	if (s->started && s->awaited && !s->heard && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (s->wanted[i].trouble)
+			say_missed(s, s->wanted[i].pid, strerror(-s->wanted[i].trouble));
 	count_rests(s);
 	if (s->unseen && s->conf.message)
 		say_unseen(s);
@@ -242,12 +268,6 @@ void supply_free(struct supply *s)
 	strbuf_fini(&s->object);
 	strbuf_fini(&s->missing);
 	free(s);
-}
-
-static void tell(struct supply *s, enum supply_fate fate, pid_t pid, const char *why)
-{
-	if (s->conf.process)
-		s->conf.process(s->conf.ctx, fate, (uint32_t)pid, why);
 }
 
 static void say(struct supply *s, const struct agents_event *e, const char *what)
@@ -308,12 +328,19 @@ static void tell_late(struct supply *s, struct wanted *w)
 static void tell_ended(struct supply *s, uint32_t pid)
 {
 	struct wanted *w = find_wanted(s, pid);
+	int trouble;
 
 	if (!w)
 		return;
 	/* One that was traced is looked at again if it ends before that is due; an answer alone is no trace yet. */
 	if (is_in(s->traced, pid)) {
 		forget_wanted(s, pid);
+		return;
+	}
+	if (w->trouble) {
+		trouble = w->trouble;
+		forget_wanted(s, pid);
+		say_missed(s, pid, strerror(-trouble));
 		return;
 	}
 	count_late(s, w);
@@ -758,17 +785,6 @@ int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_w
 
 /* --- processes that start later ------------------------------------------------------------------------- */
 
-static void say_missed(struct supply *s, uint32_t pid, const char *why)
-{
-	struct strbuf b = { 0 };
-
-	tell(s, SUPPLY_REFUSED, (pid_t)pid, why);
-	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
-	if (s->conf.message)
-		s->conf.message(s->conf.ctx, strbuf_str(&b));
-	strbuf_fini(&b);
-}
-
 static bool needs_agent_later(const struct supply *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->ndescs; i++)
@@ -801,14 +817,38 @@ static void miss(struct supply *s, uint32_t pid, int e, struct strbuf *why)
 		say_missed(s, pid, strbuf_str(why));
 }
 
+/* The look at it has failed: another one is taken, and if it is the last, or it ends before, that is said. */
+static enum newcomer failed(struct supply *s, uint32_t pid, int err, bool last)
+{
+	struct wanted *w = want(s, pid);
+
+	if (w)
+		w->trouble = err;
+	if (last) {
+		forget_wanted(s, pid);
+		say_missed(s, pid, strerror(-err));
+	}
+	return NEWCOMER_SOON;
+}
+
+/* The look came to @found, unless something could not be read for a moment. */
+static enum newcomer unless_trouble(struct supply *s, uint32_t pid, bool last, enum newcomer found)
+{
+	int trouble = shortage_take();
+
+	return trouble && (!kill((pid_t)pid, 0) || errno == EPERM) ? failed(s, pid, trouble, last) : found;
+}
+
 static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 {
 	struct supply *s = ctx;
 	struct target *t = NULL;
 	struct strbuf err = { 0 };
+	enum newcomer found;
 	struct wanted *w;
 	int e;
 
+	shortage_take();
 	if (!is_about(s, pid)) {
 		if (!procs_is_alive(pid))
 			return has_ended(s, pid, named);
@@ -820,18 +860,16 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 		return has_ended(s, pid, named);
 	case PROBE_PYTHON_NO:
 		forget_wanted(s, pid);
-		return NEWCOMER_HARDLY;
+		return named ? unless_trouble(s, pid, last, NEWCOMER_HARDLY) : NEWCOMER_HARDLY;
 	case PROBE_PYTHON_LOADING:
 		return NEWCOMER_SOON;
 	case PROBE_PYTHON_UNKNOWN:
-		if (last)
-			say_missed(s, pid, strerror(errno));
-		return NEWCOMER_SOON;
+		return named || last ? failed(s, pid, -errno, last) : NEWCOMER_SOON;
 	case PROBE_PYTHON_YES:
 		break;
 	}
 	if (!needs_agent_later(s, pid))
-		return NEWCOMER_DONE;
+		return unless_trouble(s, pid, last, NEWCOMER_DONE);
 	if (s->starts)
 		starts_know(s->starts, (pid_t)pid);
 	agents_turn(s->agents);
@@ -845,14 +883,18 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	if (!e)
 		e = agents_try(s->agents, t, &err);
 	target_free(t);
-	if (!e && w)
+	found = e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
+	shortage_note(e);
+	if (e && unless_trouble(s, pid, last, NEWCOMER_DONE) == NEWCOMER_SOON)
+		found = NEWCOMER_SOON;
+	else if (!e && w)
 		tell_late(s, w);
 	else if (e == -ESRCH)
 		tell_ended(s, pid);
 	else if (last && w)
 		miss(s, pid, e, &err);
 	strbuf_fini(&err);
-	return e && e != -ESRCH && !last ? NEWCOMER_SOON : NEWCOMER_DONE;
+	return found;
 }
 
 static void add_young(void *ctx, uint32_t pid)

@@ -27,6 +27,7 @@
 
 #include "abi/calls.h"
 #include "base/now.h"
+#include "base/oom.h"
 #include "base/strbuf.h"
 #include "target/inject.h"
 #include "target/safepoint.h"
@@ -157,8 +158,10 @@ static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigne
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)j->t->pid);
 	d = opendir(path);
-	if (!d)
+	if (!d) {
+		shortage_note(-errno);
 		return 0;
+	}
 	while (n < max && (e = readdir(d)))
 		if (e->d_name[0] != '.')
 			tids[n++] = (pid_t)strtol(e->d_name, NULL, 10);

@@ -48,6 +48,8 @@ FOUND = [
     ("p-target", "", "stat", errno.EACCES, range(46, 53)),                  # a null pointer as the executable's path
     ("later", "", "read", errno.EINTR, range(35, 42)),                      # the shell seemed to be of another machine
     ("later", "", "read", errno.EIO, range(290, 310)),                      # who asked for a session was dropped without a word
+    ("attached", "", "open", errno.EMFILE, range(66, 69)),                  # the file of its mappings: it seemed to need no agent
+    ("attached", "libelf", "read", errno.EIO, range(60, 120, 10)),          # the interpreter's file seemed to be none
 ]
 
 

@@ -132,7 +132,7 @@ class Target:
 class Way:
     """A command over a target.  @argv makes it, of the words that name the target; @out: its lines, None: they are not known."""
 
-    def __init__(self, name, argv, out, python=None, attach=False, fresh=False, sort=False, later=False):
+    def __init__(self, name, argv, out, python=None, attach=False, fresh=False, sort=False, later=None):
         self.name, self.argv, self.out, self.python = name, argv, out, python
         self.attach, self.fresh, self.sort, self.later = attach, fresh, sort, later
 
@@ -152,6 +152,9 @@ def dtap(*words):
 ALONE = 'BEGIN { a["x", 1] = 3; @q = quantize(a["x", 1]); } tick-1ms /++n == 3/ { printf("%d\\n", n); exit(0); } END { printf("end\\n"); }'
 CALLS = 'syscall::write:entry /pid == $target/ { @[probefunc] = count(); } END { printa("%s\\n", @); }'
 C_CALLS = 'pid$target:a.out:f:entry { @[ustack(1)] = count(); }'
+# The first process of a pid namespace: with it all others end.
+FIRST = '"$@"; code=$?; set /proc/[0-9]*; while [ $# -gt 1 ]; do sleep 0.02; set /proc/[0-9]*; done; exit $code'
+SEEN = 'python*:::function-entry /copyinstr(arg1) == "probe" && !n++/ { printf("seen\\n"); }'
 PROFILE = 'profile-997 { @ = count(); } tick-10ms { printf("tick\\n"); exit(0); }'
 
 WAYS = [
@@ -166,7 +169,10 @@ WAYS = [
     Way("stap-p-target", stap("--place=target"), D_OUT, "3.14", attach=True),
     Way("stap-p-kernel", stap("--place=kernel"), D_OUT, "3.9", attach=True),
     # A Python that begins while it is traced; in a pid namespace, since others' would be, too.
-    Way("later", dtrace("-x", "place=target", script=D_SCRIPT.replace("$target", "*")), D_OUT, "3.11", later=True),
+    Way("later", dtrace("-x", "place=target", script=D_SCRIPT.replace("$target", "*")), D_OUT, "3.11", later='sh -c "{}; true"'),
+    # One whose environment does not bring the agent: it is attached to.
+    Way("attached", dtrace("-x", "place=target", script=SEEN), ["seen"], "3.11",
+        later='sh -c "env -i {} slowly; true"'),
     Way("calls", dtap("calls", "-j"), None, "3.11"),
     Way("dump", dtap("dump"), None, "3.13", attach=True),
     Way("alone", lambda target: [harness.DTRACE, "-q", "-n", ALONE], ["3", "end"] + ["value ------------- Distribution ------------- count",
@@ -216,7 +222,7 @@ class Sweep:
         if not self.way.python:
             return []
         command = self.interp.command(HERE / "once.py")
-        return ["-c", f'sh -c "{command}; true"' if self.way.later else command]
+        return ["-c", self.way.later.format(command) if self.way.later else command]
 
     def argv(self):
         return self.way.argv(self.words())
@@ -226,7 +232,8 @@ class Sweep:
         if not self.way.later:
             return harness.run(self.argv(), timeout=LIMIT_S, env=environment)
         words = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
-        return harness.run(["unshare", "--pid", "--mount-proc", "--fork", "env", *words, *self.argv()], timeout=LIMIT_S)
+        return harness.run(["unshare", "--pid", "--mount-proc", "--fork", "sh", "-c", FIRST, "sh", "env", *words, *self.argv()],
+                           timeout=LIMIT_S)
 
     def judge(self, result):
         """The command's end, and its target's."""
