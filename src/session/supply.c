@@ -248,7 +248,7 @@ void supply_free(struct supply *s)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
 	for (size_t i = 0; i < s->nwanted; i++)
-		if (s->wanted[i].trouble)
+		if (s->wanted[i].trouble && !is_in(s->traced, s->wanted[i].pid))
 			say_missed(s, s->wanted[i].pid, strerror(-s->wanted[i].trouble));
 	count_rests(s);
 	if (s->unseen && s->conf.message)
@@ -376,7 +376,7 @@ static void heard(void *ctx, const struct agents_event *e)
 	struct strbuf b = { 0 };
 	struct wanted *w;
 
-	s->heard = true;
+	s->heard |= e->what != AGENTS_WAIT;
 	if (e->what == AGENTS_READY)
 		s->heard_of[s->nheard++ % HEARD] = (uint32_t)e->pid;
 	switch (e->what) {
