@@ -591,19 +591,25 @@ static long long patience(void)
 	return environ_is_held() ? ABI_AGENT_HELD_MS : any_asked() ? ABI_AGENT_ASKED_MS : ABI_AGENT_WAIT_MS;
 }
 
+/*
+ * The agent's thread waits for the same messages.  One that it takes wakes nobody here, so the wait is in slices; and then its look
+ * waits for the lock that this thread has, and would come after the program has gone on: so this thread looks as well.
+ */
 void control_first_look(void (*look)(void))
 {
+	enum { SLICE_MS = 5 };
 	long long begin = agent_now_ms(), rest;
 	struct pollfd polled[CONTROL_POLLED];
 
 	while (!all_looked() && (rest = begin + patience() - agent_now_ms()) > 0) {
 		int n = control_waits(polled);
 
-		if (poll(polled, (unsigned)n, (int)rest) > 0 && environ_is_held())
+		if (poll(polled, (unsigned)n, rest < SLICE_MS ? (int)rest : SLICE_MS) > 0 && environ_is_held())
 			begin = agent_now_ms();
 		control_serve(polled, n, look);
 	}
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
 		if (fd_of(&channels[i]) >= 0 && !channels[i].looked)
 			channels[i].start = CHANNEL_LATE;
+	look();
 }
