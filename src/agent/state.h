@@ -195,8 +195,7 @@ struct watch_state {
 	bool polling;
 	void (*asked)(void);		/* what the main thread is asked to do */
 	bool answered;
-	bool queued;			/* pending_call() is among the interpreter's pending calls */
-	bool wants_gil;			/* the thread waits for the GIL */
+	bool queued;			/* the question is among the interpreter's pending calls */
 	bool was_wrapped;		/* the allocation of thread states, at some time: see watch.c */
 };
 
