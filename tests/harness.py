@@ -292,7 +292,6 @@ def wait_until_asleep(pid):
     wait_until(all_sleep, what="a process that sleeps")
 
 
-
 # Says "ready", then calls leaf() without end.
 LOOP = """
 import time

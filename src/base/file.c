@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/self.h"
 #include "base/oom.h"
+#include "base/self.h"
 #include "base/strbuf.h"
 
 enum {

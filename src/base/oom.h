@@ -24,8 +24,8 @@ static inline bool is_shortage(int err)
 
 /*
  * What cannot be looked at for a moment is often taken for what is not there, some functions above.  So who opens and reads
- * notes @err if it is a shortage, -EIO, or root's -EACCES, and returns it; and who decides by what was found asks for the last note since it
- * asked before, 0: none.  By any thread.
+ * calls shortage_note(), which notes @err if it is a shortage, -EIO, or root's -EACCES, and returns it.  Who decides by what was
+ * found calls shortage_take(), which returns the last note since the call before, or 0.  By any thread.
  */
 int shortage_note(int err);
 int shortage_take(void);

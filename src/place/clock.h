@@ -20,8 +20,9 @@ struct clock {
 void clock_foresee(void);
 
 /*
- * Measure the counter's rate, which takes a millisecond unless it was foreseen so long ago.  If the kernel does not use the counter as its clock source
- * (or on another machine), the shared clock stays unusable, and processes call clock_gettime(2).
+ * Measure the counter's rate, which takes a millisecond unless clock_foresee() was called at least that long ago.  If the kernel
+ * does not use the counter as its clock source (or on another machine), the shared clock stays unusable, and processes call
+ * clock_gettime(2).
  */
 void clock_start(struct clock *c, struct abi_clock *shared);
 

@@ -209,6 +209,12 @@ static void tell(struct supply *s, enum supply_fate fate, pid_t pid, const char 
 		s->conf.process(s->conf.ctx, fate, (uint32_t)pid, why);
 }
 
+static void message(struct supply *s, const struct strbuf *text)
+{
+	if (s->conf.message)
+		s->conf.message(s->conf.ctx, strbuf_str(text));
+}
+
 /* Of one that has started since the session began. */
 static void say_missed(struct supply *s, uint32_t pid, const char *why)
 {
@@ -216,8 +222,7 @@ static void say_missed(struct supply *s, uint32_t pid, const char *why)
 
 	tell(s, SUPPLY_REFUSED, (pid_t)pid, why);
 	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
-	if (s->conf.message)
-		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	message(s, &b);
 	strbuf_fini(&b);
 }
 
@@ -279,8 +284,7 @@ static void say(struct supply *s, const struct agents_event *e, const char *what
 		strbuf_printf(&b, " (Python %u.%u)", e->python >> 24, e->python >> 16 & 0xff);
 	if (*e->why)
 		strbuf_printf(&b, ": %s", e->why);
-	if (s->conf.message)
-		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	message(s, &b);
 	strbuf_fini(&b);
 }
 
@@ -365,8 +369,7 @@ static void say_cut(struct supply *s, uint32_t pid, const char *so)
 	struct strbuf b = { 0 };
 
 	strbuf_printf(&b, "process %u has closed the agent's connection, as programs do that close all their descriptors: it is %s", pid, so);
-	if (s->conf.message)
-		s->conf.message(s->conf.ctx, strbuf_str(&b));
+	message(s, &b);
 	strbuf_fini(&b);
 }
 
@@ -397,8 +400,7 @@ static void heard(void *ctx, const struct agents_event *e)
 		break;
 	case AGENTS_WAIT:
 		strbuf_printf(&b, "processes that start now have to wait for the agent's connection, and may not be traced: %s", e->why);
-		if (s->conf.message)
-			s->conf.message(s->conf.ctx, strbuf_str(&b));
+		message(s, &b);
 		strbuf_fini(&b);
 		break;
 	case AGENTS_LATE:
@@ -537,12 +539,6 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 }
 
 /* --- running processes ---------------------------------------------------------------------------------- */
-
-static void message(struct supply *s, const struct strbuf *text)
-{
-	if (s->conf.message)
-		s->conf.message(s->conf.ctx, strbuf_str(text));
-}
 
 /* Milliseconds left of PATIENCE_MS. */
 static int patience(const struct supply *s)
@@ -831,12 +827,17 @@ static enum newcomer failed(struct supply *s, uint32_t pid, int err, bool last)
 	return NEWCOMER_SOON;
 }
 
-/* The look came to @found, unless something could not be read for a moment. */
+/* The look came to @found, unless something could not be read for a moment; then what an earlier look failed by is forgotten. */
 static enum newcomer unless_trouble(struct supply *s, uint32_t pid, bool last, enum newcomer found)
 {
+	struct wanted *w = find_wanted(s, pid);
 	int trouble = shortage_take();
 
-	return trouble && (!kill((pid_t)pid, 0) || errno == EPERM) ? failed(s, pid, trouble, last) : found;
+	if (trouble && (!kill((pid_t)pid, 0) || errno == EPERM))
+		return failed(s, pid, trouble, last);
+	if (w)
+		w->trouble = 0;
+	return found;
 }
 
 static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
