@@ -55,10 +55,10 @@ static void fire_named(struct pyobj *frame, int what, struct pyobj *value)
 		hook_function_traced(frame, what, value);
 }
 
-static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+SLOT_FUNCTION(hook_profile_function, slot_below_profile);
+
+int hook_profile_function_event(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	if (slot_is_again(SLOT_PROFILE, frame))
-		return slot_pass(SLOT_PROFILE, arg, frame, what, value);
 	if (what == CAPI_TRACE_CALL && agent.trace.profiling & WANT_function__entry)
 		fire_frame(frame, NULL, fire_function__entry);
 	else if (what == CAPI_TRACE_RETURN && agent.trace.profiling & WANT_function__return)
@@ -95,10 +95,10 @@ static void fire_raise(struct pyobj *frame, struct pyobj *value)
 	agent.py.Py_DecRef(moment.code);
 }
 
-static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+SLOT_FUNCTION(hook_trace_function, slot_below_trace);
+
+int hook_trace_function_event(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
-	if (slot_is_again(SLOT_TRACE, frame))
-		return slot_pass(SLOT_TRACE, arg, frame, what, value);
 	if (what == CAPI_TRACE_LINE && fire_wanted(line))
 		fire_frame(frame, NULL, fire_line);
 	else if (what == CAPI_TRACE_EXCEPTION && agent.trace.tracing & WANT_exception__raise)
@@ -119,7 +119,7 @@ static bool profile_usable(void)
 
 bool hook_profile_prepare(void)
 {
-	return slot_measure(SLOT_PROFILE, on_profile);
+	return slot_measure(SLOT_PROFILE, hook_profile_function);
 }
 
 static void profile_apply(void)
@@ -128,7 +128,7 @@ static void profile_apply(void)
 
 	if (!wants)
 		slot_remove(SLOT_PROFILE);
-	else if (!slot_install(SLOT_PROFILE, on_profile))
+	else if (!slot_install(SLOT_PROFILE, hook_profile_function))
 		wants = 0;
 	agent.trace.profiling = wants;
 	threads_watch(THREADS_PROFILE, wants);
@@ -162,7 +162,7 @@ static void trace_apply(void)
 		agent_audits();
 	if (!wants)
 		slot_remove(SLOT_TRACE);
-	else if (!slot_install(SLOT_TRACE, on_trace))
+	else if (!slot_install(SLOT_TRACE, hook_trace_function))
 		wants = 0;
 	agent.trace.tracing = wants;
 	threads_watch(THREADS_TRACE, wants);
@@ -198,9 +198,9 @@ void hook_trace_adopt(void)
 void hook_trace_again(void)
 {
 	if (agent.trace.profiling)
-		slot_install(SLOT_PROFILE, on_profile);
+		slot_install(SLOT_PROFILE, hook_profile_function);
 	if (agent.trace.tracing)
-		slot_install(SLOT_TRACE, on_trace);
+		slot_install(SLOT_TRACE, hook_trace_function);
 }
 
 const struct hook hook_profile = {

@@ -6,21 +6,21 @@
  * pointer: the interpreter's counts and the program's object stay.  From 3.12 on, empty slots can be set only for all
  * threads at once, which overwrites the program's objects; they are restored afterwards.
  *
- * Several agents: those of other builds of dtap do the same in the same slots.  Each takes what it finds for the program's
- * function, so when one that is below comes on top once more, they call each other in a circle.  So ours remembers what it has
- * found, the last first: called again for an event that it is passing on, it passes that to the one before, which is what was
- * there when it was put below.  An agent that is removed while another one is on top stays below, and passes events on.
+ * Several agents: those of other builds of dtap do the same in the same slots.  Their functions form a chain, the program's last:
+ * each keeps, for each thread, what is below its own.  So that one can find its place in the chain, and leave it wherever that is,
+ * all begin with the same link (SLOT_FUNCTION), whatever their version.  Who is in the chain already does not put itself on top.
  *
  * sys.settrace() and sys.setprofile() are replaced in place to notice what the program sets.  C code that calls
  * PyEval_SetTrace() (coverage.py) is noticed only by its audit event.
  */
 #include "agent/slot.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/methods.h"
 
-enum { THREAD_BYTES = 320 };
+enum { THREAD_BYTES = 320, ROWS = 64, CHAIN = 64 };
 
 static const struct {
 	const char *setters[SLOT_SETTERS], *getter;
@@ -107,61 +107,160 @@ static void drop_dead_rows(struct slot *slot)
 	}
 }
 
-/*
- * @fn is found in the slot.  What was found before it can be reached if the function found last has led back to ours; of
- * one that has not, only that function itself; as long as there was no event, any of them.
- */
-static void find_former(struct slot_row *row, capi_tracefunc *fn)
+/* Without a GIL another thread may be reading the old rows: they stay. */
+static bool more_rows(struct slot *slot)
 {
-	unsigned kept = row->passed && !row->led_back ? 1 : row->n, from = row->led_back || kept == SLOT_FORMER ? 1 : 0;
+	unsigned room = slot->room ? slot->room * 2 : ROWS;
+	struct slot_row *rows = calloc(room, sizeof(*rows));
 
-	memmove(&row->former[1], &row->former[from], (kept - from) * sizeof(*row->former));
-	row->former[0] = fn;
-	row->n = kept - from + 1;
-	row->passed = row->led_back = false;
+	if (!rows)
+		return false;
+	if (slot->n)
+		memcpy(rows, slot->rows, slot->n * sizeof(*rows));
+	slot->rows = rows;
+	slot->room = room;
+	return true;
 }
 
-/* Put our function into the slot.  If there are too many to remember, the program's function stays. */
-static void take(struct slot *slot, struct pythread *thread)
+/* A thread's row, with nothing below if it is new.  NULL: no memory. */
+static struct slot_row *row_of(struct slot *slot, struct pythread *thread)
 {
 	struct slot_row *row = find_row(slot, thread);
 
-	if (!row && slot->n == SLOT_ROWS)
+	if (row)
+		return row;
+	if (slot->n == slot->room)
 		drop_dead_rows(slot);
-	if (!row && slot->n == SLOT_ROWS)
-		return;
-	if (!row) {
-		row = &slot->rows[slot->n++];
-		*row = (struct slot_row){ .thread = thread, .id = agent.py.PyThreadState_GetID(thread) };
-	}
-	find_former(row, *fn_of(slot, thread));
-	*fn_of(slot, thread) = slot->ours;
+	if (slot->n == slot->room && !more_rows(slot))
+		return NULL;
+	row = &slot->rows[slot->n++];
+	*row = (struct slot_row){ .thread = thread, .id = agent.py.PyThreadState_GetID(thread) };
+	return row;
 }
 
-/* Put back what was found last.  If that has led back to ours, it may do so again: the row stays. */
-static void give_back(struct slot *slot, struct pythread *thread, struct slot_row *row)
+/* What every version's functions begin with; where the last bytes of @magic are others, the rest has another meaning. */
+struct link {
+	char magic[SLOT_LINK_AT_BELOW];
+	int32_t below;		/* a below_fn, relative to this link */
+	int32_t unused[3];
+};
+_Static_assert(sizeof(struct link) == SLOT_LINK_BYTES, "SLOT_FUNCTION");
+
+/* Where an agent keeps the function that is below its own in a thread; NULL: nowhere, there is none. */
+typedef capi_tracefunc **below_fn(struct pythread *thread);
+
+static capi_tracefunc **below_in(enum slot_kind kind, struct pythread *thread)
 {
-	*fn_of(slot, thread) = row->former[0];
-	if (row->n == 1 || (row->passed && !row->led_back)) {
-		drop_row(slot, row);
-		return;
+	struct slot_row *row = find_row(&agent.slots[kind], thread);
+
+	return row ? &row->below : NULL;
+}
+
+capi_tracefunc **slot_below_trace(struct pythread *thread)
+{
+	return below_in(SLOT_TRACE, thread);
+}
+
+capi_tracefunc **slot_below_profile(struct pythread *thread)
+{
+	return below_in(SLOT_PROFILE, thread);
+}
+
+/* NULL: @fn is not an agent's, or there is nothing below it.  A link is in the same 64 bytes as its function. */
+static capi_tracefunc **below(capi_tracefunc *fn, struct pythread *thread)
+{
+	uintptr_t at = (uintptr_t)fn - SLOT_LINK_BYTES;
+	const struct link *link = (const struct link *)at;
+
+	if (at % (2 * SLOT_LINK_BYTES) || memcmp(link->magic, SLOT_LINK_MAGIC, sizeof(link->magic)))
+		return NULL;
+	return ((below_fn *)(at + (uintptr_t)(intptr_t)link->below))(thread);
+}
+
+/* Where our function is in @thread: the slot itself, or what another agent keeps; NULL: nowhere. */
+static capi_tracefunc **place_of(const struct slot *slot, struct pythread *thread)
+{
+	capi_tracefunc **at = fn_of(slot, thread);
+
+	for (unsigned n = 0; at && *at && n < CHAIN; n++) {
+		if (*at == slot->ours)
+			return at;
+		at = below(*at, thread);
 	}
-	row->n--;
-	memmove(&row->former[0], &row->former[1], row->n * sizeof(*row->former));
-	row->passed = row->led_back = false;
+	return NULL;
+}
+
+/* Put our function into the slot, which is in use, unless it is in the chain.  Without memory things stay as they are. */
+static void take(struct slot *slot, struct pythread *thread)
+{
+	struct slot_row *row;
+
+	if (place_of(slot, thread))
+		return;
+	row = row_of(slot, thread);
+	if (!row)
+		return;
+	row->below = *fn_of(slot, thread);
+	*fn_of(slot, thread) = slot->ours;
 }
 
 static void adopt(struct slot *slot)
 {
 	struct pythread *thread = agent.py.PyThreadState_Get();
-	capi_tracefunc *fn = *fn_of(slot, thread);
 
-	if (fn && fn != slot->ours) {
+	if (*fn_of(slot, thread)) {
 		take(slot, thread);
-	} else if (!fn) {
+	} else {
 		drop_row(slot, find_row(slot, thread));
 		set_own(slot, slot->ours, NULL);
 	}
+}
+
+/* Save what is in the threads' slots.  False: no memory. */
+static bool save(struct slot *slot)
+{
+	for_each_thread(thread) {
+		capi_tracefunc *fn = *fn_of(slot, thread);
+		struct slot_row *row = fn ? row_of(slot, thread) : NULL;
+
+		if (fn && !row)
+			return false;
+		if (!row)
+			continue;
+		row->top = fn;
+		row->obj = *obj_of(slot, thread);
+		if (row->obj)
+			agent.py.Py_IncRef(row->obj);
+	}
+	return true;
+}
+
+/* Put back what save() has found, where nothing else has come meanwhile. */
+static void restore(struct slot *slot)
+{
+	for_each_thread(thread) {
+		struct slot_row *row = find_row(slot, thread);
+
+		if (!row)
+			continue;
+		if (row->top && *fn_of(slot, thread) == slot->ours && !*obj_of(slot, thread)) {
+			*fn_of(slot, thread) = row->top;
+			*obj_of(slot, thread) = row->obj;	/* with its reference */
+		} else if (row->obj) {
+			agent.py.Py_DecRef(row->obj);
+		}
+		row->top = NULL;
+		row->obj = NULL;
+	}
+}
+
+static void drop_empty_rows(struct slot *slot)
+{
+	for (unsigned i = 0; i < slot->n;)
+		if (slot->rows[i].below)
+			i++;
+		else
+			drop_row(slot, &slot->rows[i]);
 }
 
 static void set_unused(struct slot *slot)
@@ -172,27 +271,10 @@ static void set_unused(struct slot *slot)
 				set_thread(slot, thread, slot->ours);
 		return;
 	}
-	for_each_thread(thread) {
-		struct slot_row *row = find_row(slot, thread);
-
-		if (row) {
-			row->obj = *obj_of(slot, thread);
-			if (row->obj)
-				agent.py.Py_IncRef(row->obj);
-		}
-	}
-	set_all(slot, slot->ours);
-	for_each_thread(thread) {
-		struct slot_row *row = find_row(slot, thread);
-
-		if (!row || !row->obj)
-			continue;
-		if (*fn_of(slot, thread) == slot->ours && !*obj_of(slot, thread))
-			*obj_of(slot, thread) = row->obj;	/* with its reference */
-		else
-			agent.py.Py_DecRef(row->obj);
-		row->obj = NULL;
-	}
+	if (save(slot))
+		set_all(slot, slot->ours);
+	restore(slot);
+	drop_empty_rows(slot);
 }
 
 static void put_everywhere(struct slot *slot)
@@ -200,13 +282,11 @@ static void put_everywhere(struct slot *slot)
 	bool unused = false;
 
 	drop_dead_rows(slot);
-	for_each_thread(thread) {
-		capi_tracefunc *fn = *fn_of(slot, thread);
-
-		if (fn && fn != slot->ours)
+	for_each_thread(thread)
+		if (*fn_of(slot, thread))
 			take(slot, thread);
-		unused |= !fn;
-	}
+		else
+			unused = true;
 	if (unused)
 		set_unused(slot);
 }
@@ -324,6 +404,21 @@ bool slot_install(enum slot_kind kind, capi_tracefunc *fn)
 	return true;
 }
 
+/* Leave a thread.  Is its slot used by others? */
+static bool leave_thread(struct slot *slot, struct pythread *thread)
+{
+	capi_tracefunc **at = place_of(slot, thread), **top = fn_of(slot, thread);
+	struct slot_row *row = find_row(slot, thread);
+	capi_tracefunc *rest = row ? row->below : NULL;
+
+	drop_row(slot, row);
+	if (at && (rest || at != top))
+		*at = rest;
+	else if (at && !sets_all())
+		set_thread(slot, thread, NULL);
+	return *top && *top != slot->ours;
+}
+
 void slot_remove(enum slot_kind kind)
 {
 	struct slot *slot = &agent.slots[kind];
@@ -333,18 +428,8 @@ void slot_remove(enum slot_kind kind)
 		return;
 	slot->on = false;
 	replace_setters(kind, false);
-	for_each_thread(thread) {
-		struct slot_row *row = find_row(slot, thread);
-
-		if (*fn_of(slot, thread) != slot->ours) {
-			used |= *fn_of(slot, thread) != NULL;
-		} else if (row) {
-			give_back(slot, thread, row);
-			used = true;
-		} else if (!sets_all()) {
-			set_thread(slot, thread, NULL);
-		}
-	}
+	for_each_thread(thread)
+		used |= leave_thread(slot, thread);
 	if (sets_all() && !used)
 		set_all(slot, NULL);
 }
@@ -382,35 +467,6 @@ static void adopt_again(struct slot *slot)
 	agent.py.PyErr_Restore(type, value, traceback);
 }
 
-/* Ours is removed, but this thread still calls it.  What it calls now; NULL: nothing. */
-static capi_tracefunc *leave(struct slot *slot, struct pythread *thread, struct slot_row *row)
-{
-	capi_tracefunc *fn = row ? row->former[0] : NULL;
-
-	if (row)
-		give_back(slot, thread, row);
-	else
-		set_own(slot, NULL, NULL);
-	return fn;
-}
-
-/* Call the function that was found before those that have led back to ours. */
-static int pass(enum slot_kind kind, struct slot_row *row, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
-{
-	struct slot_passing *at = &agent_thread.passing[kind], was = *at;
-	unsigned depth = was.frame == frame ? was.depth + 1 : 0;
-	int result;
-
-	row->passed = true;
-	row->led_back |= depth > 0;
-	if (depth >= row->n)
-		return 0;
-	*at = (struct slot_passing){ frame, depth };
-	result = row->former[depth](arg, frame, what, value);
-	*at = was;
-	return result;
-}
-
 int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
 	struct slot *slot = &agent.slots[kind];
@@ -424,14 +480,12 @@ int slot_pass(enum slot_kind kind, struct pyobj *arg, struct pyobj *frame, int w
 	thread = agent.py.PyThreadState_Get();
 	row = find_row(slot, thread);
 	was = *fn_of(slot, thread);
-	if (!slot->on && was == slot->ours) {
-		was = leave(slot, thread, row);
-		return was ? was(arg, frame, what, value) : 0;
-	}
-	if (!row)
+	if (!slot->on && !row && was == slot->ours)
+		set_own(slot, NULL, NULL);
+	if (!row || !row->below)
 		return 0;
-	result = pass(kind, row, arg, frame, what, value);
-	if (slot->on && *fn_of(slot, thread) != was && *fn_of(slot, thread) != slot->ours)
+	result = row->below(arg, frame, what, value);
+	if (slot->on && *fn_of(slot, thread) != was)
 		adopt_again(slot);
 	return result;
 }

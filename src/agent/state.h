@@ -341,23 +341,16 @@ struct threads_state {
 	struct watched codes;		/* first functions of threads */
 };
 
-enum { SLOT_ROWS = 256, SLOT_SETTERS = 2, SLOT_FORMER = 4 };
+enum { SLOT_SETTERS = 2 };
 enum slot_kind { SLOT_TRACE, SLOT_PROFILE, SLOT_KINDS };
 
-/* What was in a thread's slot. */
+/* What is below our function in a thread. */
 struct slot_row {
 	struct pythread *thread;
 	uint64_t id;
-	capi_tracefunc *former[SLOT_FORMER];	/* the last one first; see "Several agents" in slot.c */
-	unsigned n;				/* how many; at least 1 */
-	bool passed, led_back;			/* to the first of them; and that has called ours */
-	struct pyobj *obj;			/* saved while all threads are set at once */
-};
-
-/* The event that this thread is passing on to a row's former[@depth]. */
-struct slot_passing {
-	const struct pyobj *frame;		/* NULL: none */
-	unsigned depth;
+	capi_tracefunc *below;		/* NULL: nothing */
+	capi_tracefunc *top;		/* saved, with @obj, while all threads are set at once */
+	struct pyobj *obj;
 };
 
 /* The slots of all threads for a trace function, or for a profile function. */
@@ -366,8 +359,8 @@ struct slot {
 	bool on;
 	long fn_off, obj_off;		/* in the thread state; 0: not measured */
 	struct method_replaced setters[SLOT_SETTERS];
-	struct slot_row rows[SLOT_ROWS];
-	unsigned n;
+	struct slot_row *rows;
+	unsigned n, room;
 };
 
 /* --- frames and values -------------------------------------------------------------------------------- */
@@ -654,7 +647,6 @@ struct agent_thread {
 	struct cstack stack;		/* cstack.c */
 	bool stack_asked;
 	bool in_setter;			/* slot.c: the program is calling a replaced setter */
-	struct slot_passing passing[SLOT_KINDS];
 	uint64_t adopted;		/* threads.c: id of the thread state that was adopted */
 	const struct pyobj *first;	/* threadcode.c: the code of its first function while that runs, not held */
 	struct thread_vtime vtime;

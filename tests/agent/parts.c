@@ -17,19 +17,23 @@
 
 static unsigned long events[2];
 
-static int on_trace(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+SLOT_FUNCTION(parts_trace, slot_below_trace);
+
+int parts_trace_event(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
 	events[SLOT_TRACE]++;
 	return slot_pass(SLOT_TRACE, arg, frame, what, value);
 }
 
-static int on_profile(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
+SLOT_FUNCTION(parts_profile, slot_below_profile);
+
+int parts_profile_event(struct pyobj *arg, struct pyobj *frame, int what, struct pyobj *value)
 {
 	events[SLOT_PROFILE]++;
 	return slot_pass(SLOT_PROFILE, arg, frame, what, value);
 }
 
-static capi_tracefunc *const ours[] = { [SLOT_TRACE] = on_trace, [SLOT_PROFILE] = on_profile };
+static capi_tracefunc *const ours[] = { [SLOT_TRACE] = parts_trace, [SLOT_PROFILE] = parts_profile };
 
 /* The first call.  NULL, or why the agent does nothing here. */
 CALLED(const char *parts_begin(void))

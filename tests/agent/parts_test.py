@@ -30,3 +30,10 @@ def test_names(interp):
 def test_slots(interp):
     """Trace and profile functions of the program, which fail, go and come back, beside the agent's."""
     assert run(interp, "parts_slots.py", random.randrange(1 << 30)) == ["ok", "60"]
+
+
+def test_chain(interp):
+    """Two agents and the program share the slots: each is told of each event once, whoever comes and goes at whatever moment."""
+    other = interp.dir / "other-parts.so"
+    shutil.copy(PARTS, other)
+    assert run(interp, "parts_chain.py", interp.inside(other), random.randrange(1 << 30)) == ["ok"]
