@@ -195,7 +195,8 @@ struct watch_state {
 	bool polling;
 	void (*asked)(void);		/* what the main thread is asked to do */
 	bool answered;
-	bool queued;			/* the question is among the interpreter's pending calls */
+	bool queued;			/* pending_call() is among the interpreter's pending calls */
+	bool wants_gil;			/* the thread waits for the GIL */
 	bool was_wrapped;		/* the allocation of thread states, at some time: see watch.c */
 };
 

@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/breaker.h"
 #include "agent/control.h"
 #include "agent/early.h"
 #include "agent/engine.h"
 
-enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
+enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000, LET_GO_NAPS = 30 };
 
 /*
  * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
@@ -61,6 +62,7 @@ static bool has_interpreter(void)
 	return agent.py.Py_IsInitialized() && !(ending && ending());
 }
 
+/* Some 70 us: the kernel lets it be late by 50. */
 static void nap(void)
 {
 	const struct timespec wait = { .tv_nsec = 20000 };
@@ -111,13 +113,45 @@ static void answer(void)
 	errno = saved;
 }
 
+/*
+ * Let the agent's thread have the GIL, which it waits for.  Without this, who runs Python keeps it for sys.getswitchinterval(),
+ * 5 ms unless the program says otherwise.
+ */
+static void let_go(void)
+{
+	void *thread;
+
+	if (!__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
+		return;
+	thread = agent.py.PyEval_SaveThread();
+	for (int naps = 0; naps < LET_GO_NAPS && __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST); naps++)
+		nap();
+	agent.py.PyEval_RestoreThread(thread);
+}
+
 /* The main thread runs it between two bytecode instructions. */
 static int pending_call(void *unused)
 {
+	int saved = errno;
+
 	(void)unused;
 	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
 	answer();
+	let_go();
+	errno = saved;
 	return 0;
+}
+
+/* Have the main thread do so.  Its queue, which is the program's, too, gets one entry at most.  False: the queue is full. */
+static bool queue_call(void)
+{
+	bool full = !__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL);
+
+	if (full)
+		__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	else
+		breaker_set(pending_call);
+	return !full;
 }
 
 bool watch_asks(void)
@@ -130,16 +164,14 @@ void watch_answer(void)
 	answer();
 }
 
-/* False: the main thread has not run Python for @ms.  Its queue, which is the program's, too, gets one entry at most. */
+/* False: the main thread has not run Python for @ms. */
 static bool ask_main_thread(void (*fn)(void), long ms)
 {
 	long long end = agent_now_ms() + ms;
 
 	__atomic_store_n(&agent.watch.answered, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.asked, fn, __ATOMIC_SEQ_CST);
-	if (!__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL))
-		__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
-	else
+	if (queue_call())
 		while (__atomic_load_n(&agent.watch.asked, __ATOMIC_SEQ_CST) && agent_now_ms() < end)
 			nap();
 	if (__atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST))
@@ -151,8 +183,13 @@ static bool ask_main_thread(void (*fn)(void), long ms)
 
 static void run(void (*fn)(void))
 {
-	int state = agent.py.PyGILState_Ensure();
+	int state;
 
+	__atomic_store_n(&agent.watch.wants_gil, true, __ATOMIC_SEQ_CST);
+	if (!agent.py.free_threaded)
+		queue_call();
+	state = agent.py.PyGILState_Ensure();
+	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
 	fn();
 	agent.py.PyGILState_Release(state);
 }
@@ -286,6 +323,7 @@ static void forget_thread(void)
 	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
 }
 
 int watch_start(void)

@@ -131,6 +131,39 @@ def test_system_calls_it_must_not_make(interp, start, action):
     assert program.communicate("\n", timeout=harness.TIMEOUT_S)[0] == "alive\n" and program.returncode == 0
 
 
+@pytest.mark.parametrize("interval", [1000, 0.005])
+def test_who_does_not_let_go(interp, start, interval):
+    """
+    A loop that gives the lock up to others each 1,000 seconds: the agent has it at once all the same, to install its hooks and to
+    remove them.  Calls that the program's own code has pending run, too, in their order.
+    """
+    program = start(interp.argv_of("""
+import ctypes, sys
+CALL = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+order, add = [], ctypes.pythonapi.Py_AddPendingCall
+add.argtypes = [CALL, ctypes.c_void_p]
+calls = [CALL(lambda _, n=n: order.append(n) or 0) for n in range(10)]
+sys.setswitchinterval(float(sys.argv[1]))
+before = sys.getswitchinterval()
+def leaf(n):
+    if n < 200000:
+        return add(calls[n % 10], None) if n % 5000 == 4000 + n // 5000 % 10 else 0
+print("ready", flush=True)
+n = 0
+while n < 200000 or not sys.stdin.isatty():
+    leaf(n)
+    n += 1
+    if n == 200000:
+        print(len(order), sum(a == b for a, b in zip(order, list(range(10)) * 4)), sys.getswitchinterval() == before, flush=True)
+""", interval), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "ready\n"
+    for _ in range(5):
+        result = harness.finish(attach(program.pid, "-n", "tick-50ms { exit(0); }", place="target"), [])
+        assert result.code == 0 and result.err == "" and re.search(r"^ +leaf +[1-9]", result.out, re.M), result
+    assert program.stdout.readline() == "40 40 True\n"
+    wait_until(lambda: not any((harness.agent_semaphores(program.pid) or {"none": 0}).values()), what="semaphores at zero")
+
+
 @needs_agent
 @pytest.mark.slow
 def test_killed(interp, start):

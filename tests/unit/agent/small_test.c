@@ -1,4 +1,7 @@
-/* Parts of the agent that are a function or two: variables of the environment, other agents in the list of mappings, what is measured. */
+/*
+ * Parts of the agent that are a function or two: variables of the environment, other agents in the list of mappings, what is
+ * measured, the mark of a pending call.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +17,7 @@
 
 #include "abi/agent.h"
 #include "agent/agent.h"
+#include "agent/breaker.h"
 #include "agent/copies.h"
 #include "agent/cost.h"
 #include "agent/environ.h"
@@ -177,6 +181,96 @@ static void measured(void **state)
 	}
 }
 
+/* --- breaker.c ---------------------------------------------------------------------------------------- */
+
+/* An interpreter of words: those that breaker.c looks at, and nothing else. */
+static int interp[1024];
+
+static struct pyinterp *the_interp(void)
+{
+	return (struct pyinterp *)(void *)interp;
+}
+
+static int call(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
+static int other_call(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
+/* By word of the interpreter: struct _ceval_state and _pending_calls of 3.9, 3.10 and 3.11. */
+static const struct layout {
+	int minor, limit, mark, lock, calls_to_do, async_exc, calls, first, last;
+} layouts[] = {
+	{ 9, 16, 18, 20, 22, 23, 24, 152, 153 }, { 10, 16, 17, 20, 22, 23, 24, 152, 153 }, { 11, 24, 25, 28, 30, 31, 32, 160, 161 },
+};
+
+static void put_call(const struct layout *l, int k, int (*fn)(void *))
+{
+	memcpy(&interp[l->calls + 4 * k], &fn, sizeof(fn));
+}
+
+/* @ncalls have been added, the last one at @last - 1. */
+static void lay_out(const struct layout *l, int first, int last)
+{
+	memset(interp, 0, sizeof(interp));
+	interp[l->limit] = 1000;
+	interp[l->lock] = 0x258df100;
+	interp[l->calls_to_do] = 1;
+	interp[l->first] = first;
+	interp[l->last] = last;
+	put_call(l, (last + 31) % 32, call);
+}
+
+/* The mark, and nothing else, is written. */
+static void marks(const struct layout *l, bool expected)
+{
+	static int before[1024];
+
+	memcpy(before, interp, sizeof(before));
+	breaker_set(call);
+	before[l->mark] |= expected;
+	assert_memory_equal(before, interp, sizeof(before));
+}
+
+static void marked(void **state)
+{
+	(void)state;
+	agent.py.PyInterpreterState_Main = the_interp;
+	for (unsigned i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+		const struct layout *l = &layouts[i];
+		const int wrong[][2] = { { l->limit, 0 }, { l->limit, -1 }, { l->mark, 2 }, { l->mark + 1, 5 }, { l->lock, 0 }, { l->lock, 3 },
+					 { l->calls_to_do, 7 }, { l->async_exc, -1 }, { l->first, 32 }, { l->first, -1 }, { l->last, 32 },
+					 { l->last, 3 }, { l->last, -5 } };
+
+		agent.py.minor = l->minor;
+		for (int last = 0; last < 32; last++) {
+			lay_out(l, (last + 20) % 32, last);
+			put_call(l, (last + 13) % 32, call);		/* an earlier one */
+			marks(l, true);
+		}
+		for (unsigned k = 0; k < sizeof(wrong) / sizeof(*wrong); k++) {
+			lay_out(l, 7, 8);
+			interp[wrong[k][0]] = wrong[k][1];
+			marks(l, false);
+		}
+		lay_out(l, 7, 8);
+		put_call(l, 7, other_call);				/* somebody else's was added since */
+		marks(l, false);
+	}
+	lay_out(&layouts[2], 7, 8);
+	for (agent.py.minor = 0; agent.py.minor < 20; agent.py.minor++)
+		if (agent.py.minor != 11)
+			marks(&layouts[2], false);
+	agent.py.minor = 0;
+	agent.py.PyInterpreterState_Main = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +279,7 @@ int main(void)
 		cmocka_unit_test(long_address),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(measured),
+		cmocka_unit_test(marked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
