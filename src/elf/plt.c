@@ -7,8 +7,11 @@
  */
 #include "elf/obj.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/oom.h"
 #include "elf/priv.h"
 
 enum { ENTRY = 16, JUMP = 6 };
@@ -40,6 +43,17 @@ static bool open_relocs(struct obj *o, const char *section, struct relocs *r)
 	r->strings = syms.sh_link;
 	r->n = r->data->d_size / entry < INT32_MAX ? r->data->d_size / entry : INT32_MAX;
 	r->nsyms = r->sym_data->d_size / sym_size;
+	return true;
+}
+
+/* The place that relocation @i fills.  False: its type is not @type. */
+static bool reloc_place(const struct relocs *r, size_t i, uint32_t type, uint64_t *place)
+{
+	GElf_Rela rela;
+
+	if (!gelf_getrela(r->data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != type)
+		return false;
+	*place = rela.r_offset;
 	return true;
 }
 
@@ -110,31 +124,81 @@ static size_t entry_of(const unsigned char *p, size_t n, int64_t *off)
 	return at ? ENTRY : ENTRY / 2;
 }
 
+/* An entry of .plt.got, and the place that it jumps through. */
+struct jump {
+	uint64_t addr, place;
+};
+
+struct jumps {
+	struct jump *v;
+	size_t n, cap;
+};
+
+static int by_place(const void *x, const void *y)
+{
+	const struct jump *a = x, *b = y;
+
+	return a->place != b->place ? (a->place > b->place ? 1 : -1) : (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+/* Sorted by the place. */
+static void read_jumps(const Elf_Data *code, uint64_t start, struct jumps *ret)
+{
+	int64_t off;
+	size_t len;
+
+	for (size_t at = 0; at < code->d_size && (len = entry_of((unsigned char *)code->d_buf + at, code->d_size - at, &off)); at += len) {
+		if (!grow_array(&ret->v, &ret->cap, ret->n, sizeof(*ret->v)))
+			oom();
+		ret->v[ret->n++] = (struct jump){ .addr = start + at, .place = start + at + (uint64_t)off };
+	}
+	if (ret->n)
+		qsort(ret->v, ret->n, sizeof(*ret->v), by_place);
+}
+
+/* The first of those that jump through @place, or the one that would follow it. */
+static size_t first_through(const struct jumps *jumps, uint64_t place)
+{
+	size_t low = 0, high = jumps->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (jumps->v[mid].place < place)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The relocations are many more than the entries, of which there are some ten. */
 static void each_jump(struct obj *o, void (*fn)(void *ctx, const char *name, uint64_t addr), void *ctx)
 {
+	struct jumps jumps = { 0 };
 	struct relocs r;
 	GElf_Shdr plt;
 	Elf_Scn *scn = obj_section(o->elf, ".plt.got", &plt);
 	Elf_Data *code = scn ? elf_getdata(scn, NULL) : NULL;
-	size_t len;
-	int64_t off;
 
 	if (!code)
 		obj_memory();
 	if (!code || !code->d_buf || !open_relocs(o, ".rela.dyn", &r))
 		return;
-	for (size_t at = 0; (len = entry_of((unsigned char *)code->d_buf + at, code->d_size - at, &off)); at += len) {
-		uint64_t addr = plt.sh_addr + at, slot = addr + (uint64_t)off, place;
+	read_jumps(code, plt.sh_addr, &jumps);
+	for (size_t i = 0; i < r.n && jumps.n; i++) {
+		const char *name;
+		uint64_t place;
 
-		for (size_t i = 0; i < r.n; i++) {
-			const char *name = reloc_name(&r, i, R_X86_64_GLOB_DAT, &place);
-
-			if (name && place == slot)
-				fn(ctx, name, addr);
+		if (!reloc_place(&r, i, R_X86_64_GLOB_DAT, &place))
+			continue;
+		for (size_t k = first_through(&jumps, place); k < jumps.n && jumps.v[k].place == place; k++) {
+			name = reloc_name(&r, i, R_X86_64_GLOB_DAT, &place);
+			if (name)
+				fn(ctx, name, jumps.v[k].addr);
 		}
-		if (code->d_size - at <= len)
-			break;
 	}
+	free(jumps.v);
 }
 
 /*

@@ -230,9 +230,10 @@ static void look_for_python(struct guest *g, struct python *p, const struct mapp
 	p->is_new_free_threaded |= obj_exports(f->o, "_Py_DecRefShared", &addr) && obj_exports(f->o, "Py_HashBuffer", &addr);
 }
 
+/* Extension modules have the interpreter's tag in their names, too: _json.cpython-311-x86_64-linux-gnu.so, _cffi.pypy39-... */
 static bool may_be_python(const char *base)
 {
-	return strstr(base, "python") || strstr(base, "pypy");
+	return (strstr(base, "python") && !strstr(base, ".cpython-")) || (strstr(base, "pypy") && !strstr(base, ".pypy"));
 }
 
 /* --- the process ---------------------------------------------------------------------------------------- */
