@@ -81,6 +81,54 @@ static void add_symbol(struct obj *o, struct obj_symtab *t, Elf *elf, const GElf
 	};
 }
 
+/* The names of a table of symbols. */
+struct names {
+	const char *text;
+	size_t size;
+};
+
+static struct names names_of(Elf *elf, size_t section)
+{
+	Elf_Scn *scn = elf_getscn(elf, section);
+	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+
+	if (!data || !data->d_buf) {
+		obj_memory();
+		return (struct names){ 0 };
+	}
+	return (struct names){ data->d_buf, data->d_size };
+}
+
+/* NULL: it is none, or does not end in the section. */
+static const char *name_at(const struct names *names, size_t at)
+{
+	const char *name = at < names->size ? names->text + at : NULL;
+
+	return name && *name && memchr(name, '\0', names->size - at) ? name : NULL;
+}
+
+/* Room for as many symbols as a table with @n has of each kind, so that the arena does not get the halves of growing arrays. */
+static void make_room(struct obj *o, struct obj_symtab *t, const Elf_Data *data, size_t n)
+{
+	size_t funcs = 0, objects = 0;
+	GElf_Sym sym;
+
+	for (size_t i = 0; i < n && gelf_getsym((Elf_Data *)data, (int)i, &sym); i++) {
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		funcs += type == STT_FUNC || type == STT_GNU_IFUNC;
+		objects += type == STT_OBJECT || type == STT_NOTYPE;
+	}
+	if (!t->nfuncs && funcs) {
+		t->funcs = arena_alloc(o->arena, funcs * sizeof(*t->funcs));
+		t->funcs_cap = funcs;
+	}
+	if (!t->nobjects && objects) {
+		t->objects = arena_alloc(o->arena, objects * sizeof(*t->objects));
+		t->objects_cap = objects;
+	}
+}
+
 /* Add the defined symbols of the tables of type @type.  True: there were functions among them. */
 static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word type)
 {
@@ -91,13 +139,17 @@ static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word t
 	GElf_Sym sym;
 
 	while (entry && (scn = obj_next_section(elf, scn, type, &shdr, &data))) {
-		for (size_t i = 0; i < data->d_size / entry && i < INT32_MAX && gelf_getsym(data, (int)i, &sym); i++) {
+		size_t n = data->d_size / entry < INT32_MAX ? data->d_size / entry : INT32_MAX;
+		struct names names = names_of(elf, shdr.sh_link);
+
+		make_room(o, t, data, n);
+		for (size_t i = 0; i < n && gelf_getsym(data, (int)i, &sym); i++) {
 			const char *name;
 
 			if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON)
 				continue;
-			name = elf_strptr(elf, shdr.sh_link, sym.st_name);
-			if (name && *name)
+			name = name_at(&names, sym.st_name);
+			if (name)
 				add_symbol(o, t, elf, &sym, name);
 		}
 	}
