@@ -120,25 +120,66 @@ static long number(struct pyobj *o, const char *name)
 /* --- from 3.12 on ------------------------------------------------------------------------------------- */
 
 /*
- * CPython (3.12 to 3.15) forgets which instructions a tool watches when a second one begins to watch those of the same code, as
- * sys.settrace() does in a frame with f_trace_opcodes.  Then the events are set anew.
+ * CPython (3.12 to 3.15) forgets which of a code's instructions are watched by one tool at the moment when a second one begins to
+ * watch some, as sys.settrace() does in a frame with f_trace_opcodes.  When the agent's comes second, restart_events() gives the
+ * others theirs back; when it was first, its own are set anew.
  */
-static void watch_again(struct pyobj *monitoring, int event, struct pyobj *code)
+enum { TOOLS = 6 };
+
+static bool is_tool(struct pyobj *monitoring, int id)
+{
+	struct pyobj *name = agent.py.PyObject_CallMethod(monitoring, "get_tool", "i", id);
+	bool is = name && name != agent.py.none;
+
+	agent_release(name);
+	agent.py.PyErr_Clear();
+	return is;
+}
+
+static bool has_events(struct pyobj *result, int event)
+{
+	bool has = result && agent.py.PyLong_AsLong(result) & event;
+
+	agent_release(result);
+	agent.py.PyErr_Clear();
+	return has;
+}
+
+/* Are instructions of @code, which is running, watched by others, too? */
+static bool is_shared(struct pyobj *monitoring, int event, struct pyobj *code)
 {
 	struct pyobj *frame = agent.py.PyEval_GetFrame();
 
-	if (frame && number(frame, "f_trace_opcodes")) {
-		watched_set(monitoring, agent.monitoring.tool, code, 0);
-		watched_set(monitoring, agent.monitoring.tool, code, event);
-	}
+	if (frame && number(frame, "f_trace_opcodes"))
+		return true;
+	for (int id = 0; id < TOOLS; id++)
+		if (id != agent.monitoring.tool && is_tool(monitoring, id) &&
+		    (has_events(agent.py.PyObject_CallMethod(monitoring, "get_local_events", "iO", id, code), event) ||
+		     has_events(agent.py.PyObject_CallMethod(monitoring, "get_events", "i", id), event)))
+			return true;
+	return false;
+}
+
+static void restart(struct pyobj *monitoring)
+{
+	agent_release(agent.py.PyObject_CallMethod(monitoring, "restart_events", NULL));
+	agent.py.PyErr_Clear();
 }
 
 void caught_watch(struct pyobj *monitoring, int event, struct pyobj *code)
 {
-	if (watched_has(monitoring, agent.monitoring.tool, code))
-		watch_again(monitoring, event, code);
-	else
+	bool shared = is_shared(monitoring, event, code);
+
+	if (shared)
+		caught->shares = true;
+	if (!watched_has(monitoring, agent.monitoring.tool, code)) {
 		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, event);
+		if (caught->shares)
+			restart(monitoring);	/* a frame that does not run may have f_trace_opcodes, too */
+	} else if (shared) {
+		watched_set(monitoring, agent.monitoring.tool, code, 0);
+		watched_set(monitoring, agent.monitoring.tool, code, event);
+	}
 }
 
 void caught_unwatch(struct pyobj *monitoring)

@@ -304,6 +304,7 @@ struct caught_state {
 	bool asked, usable;		/* measured, once, and the result */
 	int pop, reraise, push;		/* POP_EXCEPT; from 3.11 on RERAISE and PUSH_EXC_INFO, before -1 */
 	struct watched codes;		/* from 3.12 on: where handlers are at work */
+	bool shares;			/* others have watched instructions, too */
 	struct watched_list frames;	/* before: running frames, not held, whose f_trace_opcodes the agent has set */
 };
 

@@ -5,6 +5,7 @@ hooks come and go by a channel of its own.  The witness is the program: its own 
 before any agent came, or a number that it is known to do.
 """
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -71,10 +72,13 @@ def trace(frame, event, arg):
 def profile(frame, event, arg):
     if event in ("call", "c_call"):
         note("function-entry" if event == "call" else "cfunction-entry", frame)
-def run():
-    seen.clear()
-    work()
-    print(*map(seen.count, names), flush=True)
+def run(times):
+    told = set()
+    for _ in range(times):
+        seen.clear()
+        work()
+        told.add(tuple(map(seen.count, names)))
+    print(*("/".join(map(str, counts)) for counts in told), flush=True)
 def own(on):
     for module in threading, sys:
         module.settrace(trace if on else None)
@@ -90,7 +94,7 @@ for line in sys.stdin:
         own(rest == ["on"])
         print(flush=True)
     else:
-        run()
+        run(int(rest[0]))
 """
 
 OWN = "line", "function-entry", "exception-raise", "cfunction-entry"
@@ -128,43 +132,63 @@ class Counter:
         return int(result.out)
 
 
+def counts(told):
+    return dict(zip(OWN, map(int, told.split("/"))))
+
+
 def witnessed(child):
-    return dict(zip(OWN, map(int, ask(child, "work").split())))
+    return counts(ask(child, "work 1"))
+
+
+class Program:
+    """PROGRAM, which runs and has the other agent: what its functions see in a work(), how many of the marker's events there are."""
+
+    def __init__(self, interp, listener, marker, own):
+        if marker == "exception-caught" and own and interp.version in ("3.9", "3.11"):
+            pytest.skip("only one agent has these events beside a trace function of the program's (caught.c)")
+        shutil.copy(AGENT, interp.dir / OTHER)
+        where, each = MARKERS[marker]
+        self.where = where.format(file=interp.add(WORK, "work.py"))
+        self.child = subprocess.Popen([*interp.argv, interp.add(PROGRAM, "program.py"), interp.inside(interp.dir / OTHER)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            ready(self.child)
+            ask(self.child, "own on")
+            self.seen = plain = witnessed(self.child)
+            self.each = plain.get(each, each)
+            assert self.each > 0
+            if not own:
+                ask(self.child, "own off")
+                self.seen = dict.fromkeys(OWN, 0)
+            assert ask(self.child, f"connect {listener.name}") == "0"
+            self.channel = listener.accept_plain()
+            assert self.channel.receive().phase == READY
+        except BaseException:
+            self.child.kill()
+            raise
+
+    def let_other(self, marker, on):
+        """The other agent's hooks come, or go."""
+        listen(self.child.pid, marker.replace("-", "__"), on, OTHER)
+        assert self.channel.look().supplied == (bits(marker.replace("-", "__")) if on else 0)
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["alone", "own"])
 @pytest.mark.parametrize("marker", MARKERS)
 def test_come_and_go(interp, listener, marker, own):  # noqa: F811
-    if marker == "exception-caught" and own and interp.version in ("3.9", "3.11"):
-        pytest.skip("only one agent has these events beside a trace function of the program's (caught.c)")
-    shutil.copy(AGENT, interp.dir / OTHER)
-    where, each = MARKERS[marker]
-    where = where.format(file=interp.add(WORK, "work.py"))
-    child = subprocess.Popen([*interp.argv, interp.add(PROGRAM, "program.py"), interp.inside(interp.dir / OTHER)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = Program(interp, listener, marker, own)
+    child, seen, each = program.child, program.seen, program.each
     counters, due, others = {}, {}, False
     try:
-        ready(child)
-        ask(child, "own on")
-        seen = plain = witnessed(child)
-        each = plain.get(each, each)
-        assert each > 0
-        if not own:
-            ask(child, "own off")
-            seen = dict.fromkeys(OWN, 0)
-        assert ask(child, f"connect {listener.name}") == "0"
-        channel = listener.accept_plain()
-        assert channel.receive().phase == READY
         # Who comes, or goes: the other agent's hooks; dtraces a and b, of one agent.
         for step in "other a other b other a a other b a other a other".split():
             if step == "other":
                 others = not others
-                listen(child.pid, marker.replace("-", "__"), others, OTHER)
-                assert channel.look().supplied == (bits(marker.replace("-", "__")) if others else 0)
+                program.let_other(marker, others)
             elif step in counters:
                 assert counters.pop(step).end() == due.pop(step), step
             else:
-                counters[step], due[step] = Counter(child.pid, marker, where), 0
+                counters[step], due[step] = Counter(child.pid, marker, program.where), 0
             for _ in range(2):
                 assert witnessed(child) == seen, step
                 due.update((key, due[key] + each) for key in counters)
@@ -173,6 +197,31 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
     finally:
         child.kill()
         for counter in counters.values():
+            counter.child.kill()
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["alone", "own"])
+@pytest.mark.parametrize("marker", MARKERS)
+def test_amid(interp, listener, marker, own):  # noqa: F811
+    """The other agent's hooks come and go while the program works."""
+    works = 200
+    program = Program(interp, listener, marker, own)
+    child, others = program.child, False
+    counter = None
+    try:
+        counter = Counter(child.pid, marker, program.where)
+        child.stdin.write(f"work {works}\n")
+        child.stdin.flush()
+        while not select.select([child.stdout], [], [], 0)[0]:
+            others = not others
+            program.let_other(marker, others)
+        assert [counts(told) for told in child.stdout.readline().split()] == [program.seen]
+        assert counter.end() == works * program.each
+        ask(child, "own off")
+        assert end(child) == []
+    finally:
+        child.kill()
+        if counter:
             counter.child.kill()
 
 

@@ -424,3 +424,54 @@ def test_caught_beside(dtrace, interp):
     result = dtrace("-q", "-n", script, "-c", interp.command(BESIDE))
     assert result.code == 0 and rows(result.out, "seen") == rows(alone, "seen"), result
     assert rows(result.out, "got") == rows(alone, "want"), result
+
+
+# Another one watches instructions, too: from the start, or when a handler has been at work.  What it sees in each work().
+INSTRUCTIONS = """
+import sys
+how, when = {how!r}, {when!r}
+seen = 0
+def work():
+    try: raise KeyError
+    except KeyError: pass
+def trace(frame, event, arg):
+    global seen
+    if frame.f_code is not work.__code__: return
+    frame.f_trace_opcodes = True
+    seen += event == "opcode"
+    return trace
+def instruction(code, offset):
+    global seen
+    seen += code is work.__code__
+def begin():
+    if how == "trace":
+        sys.settrace(trace)
+        return
+    m = sys.monitoring
+    m.use_tool_id(4, "another")
+    m.register_callback(4, m.events.INSTRUCTION, instruction)
+    if how == "local": m.set_local_events(4, work.__code__, m.events.INSTRUCTION)
+    else: m.set_events(4, m.events.INSTRUCTION)
+if when == "before": begin()
+work()
+if when == "after": begin()
+for k in range(6):
+    seen = 0
+    work()
+    print("seen", k, seen)
+sys.settrace(None)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("how", ["trace", "local", "global"])
+def test_caught_instructions(dtrace, interp, how, when):
+    """Others that watch instructions have theirs, and dtap has its own."""
+    if how != "trace" and interp.version in ("3.9", "3.11"):
+        pytest.skip("no sys.monitoring")
+    program = INSTRUCTIONS.format(how=how, when=when)
+    alone = subprocess.run(interp.argv_of(program), stdout=subprocess.PIPE, text=True, check=True).stdout
+    script = """python$target:::exception-caught /basename(copyinstr(arg1)) == "script.py"/ { n++; } END { printf("got %d\\n", n); }"""
+    result = dtrace("-q", "-n", script, "-c", interp.command(program))
+    assert result.code == 0 and rows(result.out, "seen") == rows(alone, "seen"), result
+    assert int(rows(alone, "seen")[0].split()[1]) > 5 and rows(result.out, "got") == ["7"], result
