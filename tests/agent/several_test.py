@@ -204,7 +204,7 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
 @pytest.mark.parametrize("marker", MARKERS)
 def test_amid(interp, listener, marker, own):  # noqa: F811
     """The other agent's hooks come and go while the program works."""
-    works = 200
+    works = 60
     program = Program(interp, listener, marker, own)
     child, others = program.child, False
     counter = None
