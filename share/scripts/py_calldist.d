@@ -12,6 +12,8 @@
 #pragma D option aggsortrev
 #pragma D option aggsize=32m
 
+self uint64_t inner[int];	/* its first value would make it an int, which holds four seconds */
+
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 
 python*:::function-entry

@@ -11,6 +11,8 @@
 #pragma D option family
 #pragma D option aggsortrev
 
+self uint64_t inner[int];	/* its first value would make it an int, which holds four seconds */
+
 dtrace:::BEGIN { printf("Tracing... Hit Ctrl-C to end.\n"); }
 
 python*:::function-entry
