@@ -1,7 +1,6 @@
 #include "probe/exec.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/paths.h"
 #include "base/strbuf.h"
 #include "elf/obj.h"
 
@@ -156,7 +156,7 @@ static void read_conf(struct libs *l, const char *path, unsigned int depth)
 	struct strbuf text = { 0 };
 	char *line, *rest;
 	struct file *f;
-	glob_t g = { 0 };
+	const char **v;
 
 	if (file_open(path, &f, NULL))
 		return;
@@ -168,11 +168,10 @@ static void read_conf(struct libs *l, const char *path, unsigned int depth)
 
 		line[n] = '\0';
 		if (!strncmp(line, "include ", 8) && depth < 4) {
-			if (!glob(arena_printf(l->arena, "%s%s", l->root, line + 8), 0, NULL, &g)) {
-				for (size_t i = 0; i < g.gl_pathc; i++)
-					read_conf(l, g.gl_pathv[i], depth + 1);
-				globfree(&g);
-			}
+			size_t found = paths_matching(l->arena, arena_printf(l->arena, "%s%s", l->root, line + 8), false, &v);
+
+			for (size_t i = 0; i < found; i++)
+				read_conf(l, v[i], depth + 1);
 		} else if (line[0] == '/') {
 			add_dir(l, &l->usual, line, n, NULL);
 		}

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include "arch/arch.h"
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/oom.h"
+#include "base/paths.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
 #include "elf/obj.h"
@@ -253,8 +254,9 @@ const char *points_find_program(struct points *p, const char *name)
 
 static void each_program(struct points_search *s, const char *pattern)
 {
-	const char *path;
-	glob_t g;
+	enum { NO_MATCH = 3 };		/* GLOB_NOMATCH, which the original tells */
+	const char *path, **found;
+	size_t n;
 
 	if (!strpbrk(pattern, "*?[")) {
 		path = points_find_program(s->p, pattern);
@@ -267,20 +269,25 @@ static void each_program(struct points_search *s, const char *pattern)
 		return;
 	}
 	path = arena_printf(s->p->arena, "%s%s", s->p->conf.sysroot ? s->p->conf.sysroot : "", pattern);
-	if (glob(path, GLOB_BRACE, NULL, &g)) {
-		s->why = arena_printf(s->p->arena, "glob %s error (%d)", pattern, GLOB_NOMATCH);
+	shortage_take();
+	n = paths_matching(s->p->arena, path, true, &found);
+	if (!n) {
+		int err = shortage_take();
+
+		s->why = err ? arena_printf(s->p->arena, "glob %s: %s", pattern, strerror(-err)) :
+			       arena_printf(s->p->arena, "glob %s error (%d)", pattern, NO_MATCH);
 		return;
 	}
-	for (size_t i = 0; i < g.gl_pathc; i++) {
+	for (size_t i = 0; i < n; i++) {
 		char real[PATH_MAX];
 		bool again = false;
 
-		if (!realpath(g.gl_pathv[i], real))
+		if (!realpath(found[i], real))
 			continue;
 		for (size_t k = 0; k < i && !again; k++) {	/* a link to a file that was found by another name */
 			char other[PATH_MAX];
 
-			again = realpath(g.gl_pathv[k], other) && !strcmp(real, other);
+			again = realpath(found[k], other) && !strcmp(real, other);
 		}
 		if (again)
 			continue;
@@ -288,7 +295,6 @@ static void each_program(struct points_search *s, const char *pattern)
 			s->p->conf.expanded(s->p->conf.ctx, pattern, real);
 		one_executable(s, arena_strdup(s->p->arena, real));
 	}
-	globfree(&g);
 }
 
 /* Does @pattern name the library, by its path or its name? */
@@ -303,11 +309,10 @@ static bool is_library(const char *pattern, const char *path)
 static void each_library(struct points_search *s, const char *program, const char *pattern)
 {
 	struct points_file *f = points_open(s->p, program);
-	const char **libs;
+	const char **libs, **there;
 	char real[PATH_MAX];
 	unsigned int n = 0;
-	glob_t there;
-	size_t i, nlibs;
+	size_t i, nlibs, nthere;
 
 	s->program = program;
 	if (f->err) {
@@ -322,13 +327,13 @@ static void each_library(struct points_search *s, const char *program, const cha
 		n++;
 	}
 	/* From the working folder; a link's name: libpython3.so for libpython3.11.so.1.0; or what the program loads itself. */
-	if (!n && strchr(pattern, '/') && !glob(pattern, 0, NULL, &there)) {
-		for (i = 0; i < there.gl_pathc; i++)
-			if (realpath(there.gl_pathv[i], real)) {
+	if (!n && strchr(pattern, '/')) {
+		nthere = paths_matching(s->p->arena, pattern, false, &there);
+		for (i = 0; i < nthere; i++)
+			if (realpath(there[i], real)) {
 				s->file(s, arena_strdup(s->p->arena, real));
 				n++;
 			}
-		globfree(&there);
 	}
 	if (!n && !s->why)
 		s->why = arena_printf(s->p->arena, "%s is linked to no library '%s'", program, pattern);

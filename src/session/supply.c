@@ -1,7 +1,6 @@
 #include "session/supply.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/grow.h"
 #include "base/now.h"
 #include "base/oom.h"
+#include "base/paths.h"
 #include "base/strbuf.h"
 #include "lang/desc.h"
 #include "place/clock.h"
@@ -1090,13 +1091,16 @@ static void know_installed(struct supply *s)
 	static const char *const patterns[] = {
 		"/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3", "/usr/local/bin/python3.[0-9]*",
 	};
-	glob_t found = { 0 };
+	struct arena *a = arena_new();
+	const char **found;
 
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++)
-		glob(patterns[i], i ? GLOB_APPEND : 0, NULL, &found);
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		starts_know_file(s->starts, found.gl_pathv[i]);
-	globfree(&found);
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		size_t n = paths_matching(a, patterns[i], false, &found);
+
+		for (size_t k = 0; k < n; k++)
+			starts_know_file(s->starts, found[k]);
+	}
+	arena_free(a);
 }
 
 static void turn_starts(void *ctx)
