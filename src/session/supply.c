@@ -949,6 +949,15 @@ static void turn_newcomers(void *ctx)
 
 /* --- the run -------------------------------------------------------------------------------------------- */
 
+/* What becomes of one whose connection was cut: @e is what agents_try() returned. */
+static const char *what_follows(int e)
+{
+	if (!e)
+		return "connected again, and calls between are missing";
+	return e == -EBUSY ? "connected again as soon as that can be, and calls until then are missing" :
+			     "not connected again, and its calls are missing from now on";
+}
+
 /* Processes that have closed their channels, and did not execute another program, are connected again. */
 static void connect_cut(struct supply *s)
 {
@@ -962,7 +971,7 @@ static void connect_cut(struct supply *s)
 		if (agents_are_in(s->agents, t)) {
 			e = agents_try(s->agents, t, &why);
 			if (e != -ESRCH)
-				say_cut(s, s->cut[i], "connected again, and calls between are missing");
+				say_cut(s, s->cut[i], what_follows(e));
 			if (e == -EBUSY)
 				e = skip(s, t, &why);
 			if (e && e != -ESRCH)
