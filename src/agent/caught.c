@@ -120,9 +120,9 @@ static long number(struct pyobj *o, const char *name)
 /* --- from 3.12 on ------------------------------------------------------------------------------------- */
 
 /*
- * CPython (3.12 to 3.15) forgets which of a code's instructions are watched by one tool at the moment when a second one begins to
- * watch some, as sys.settrace() does in a frame with f_trace_opcodes.  When the agent's comes second, restart_events() gives the
- * others theirs back; when it was first, its own are set anew.
+ * What set_first() of watched.c keeps from happening to the agent, its coming does to others who watch instructions alone, as
+ * sys.settrace() does in a frame with f_trace_opcodes: restart_events() gives them theirs back.  Without a second tool id
+ * the agent's events are set anew.
  */
 enum { TOOLS = 6 };
 
@@ -145,10 +145,10 @@ static bool has_events(struct pyobj *result, int event)
 	return has;
 }
 
-/* Are instructions of @code, which is running, watched by others, too? */
-static bool is_shared(struct pyobj *monitoring, int event, struct pyobj *code)
+bool caught_is_shared(struct pyobj *monitoring, struct pyobj *code)
 {
 	struct pyobj *frame = agent.py.PyEval_GetFrame();
+	int event = agent.monitoring.instruction;
 
 	if (frame && number(frame, "f_trace_opcodes"))
 		return true;
@@ -166,20 +166,35 @@ static void restart(struct pyobj *monitoring)
 	agent.py.PyErr_Clear();
 }
 
-void caught_watch(struct pyobj *monitoring, int event, struct pyobj *code)
+void caught_watch(struct pyobj *monitoring, struct pyobj *code)
 {
-	bool shared = is_shared(monitoring, event, code);
+	int events = agent.monitoring.instruction | agent.monitoring.line;
+	bool shared = caught_is_shared(monitoring, code);
 
 	if (shared)
 		caught->shares = true;
 	if (!watched_has(monitoring, agent.monitoring.tool, code)) {
-		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, event);
+		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, events);
 		if (caught->shares)
 			restart(monitoring);	/* a frame that does not run may have f_trace_opcodes, too */
-	} else if (shared) {
+	} else if (shared && !caught->codes.helper) {
 		watched_set(monitoring, agent.monitoring.tool, code, 0);
-		watched_set(monitoring, agent.monitoring.tool, code, event);
+		watched_set(monitoring, agent.monitoring.tool, code, events);
 	}
+}
+
+bool caught_is_at_line(struct pyobj *code, int line)
+{
+	struct pyobj *bytes = agent.py.PyObject_GetAttrString(code, "co_code");
+	const unsigned char *instrs = bytes ? (const unsigned char *)agent.py.PyBytes_AsString(bytes) : NULL;
+	long size = bytes ? agent.py.PyBytes_Size(bytes) : 0;
+	bool is = false;
+
+	for (long at = 0; !is && at + 2 * UNIT <= size; at += UNIT)
+		is = instrs[at] == caught->pop && instrs[at + UNIT] != caught->reraise && agent.py.PyCode_Addr2Line(code, (int)at) == line;
+	agent_release(bytes);
+	agent.py.PyErr_Clear();
+	return is;
 }
 
 void caught_unwatch(struct pyobj *monitoring)

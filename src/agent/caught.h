@@ -25,11 +25,17 @@ bool caught_ends(struct pyobj *code, long at);
 void caught_fire(const struct moment *moment);
 
 /*
- * From 3.12 on: have sys.monitoring's tool of hook_monitoring.c told of each instruction of @code, event number @event,
- * until caught_unwatch().  @monitoring: the module.
+ * From 3.12 on: have sys.monitoring's tool of hook_monitoring.c told of each instruction of @code, which is running, and of its
+ * lines if agent.monitoring.line is not 0, until caught_unwatch().  @monitoring: the module.
  */
-void caught_watch(struct pyobj *monitoring, int event, struct pyobj *code);
+void caught_watch(struct pyobj *monitoring, struct pyobj *code);
 void caught_unwatch(struct pyobj *monitoring);
+
+/* Are instructions of @code, which is running, watched by others, too?  agent.monitoring.instruction is set. */
+bool caught_is_shared(struct pyobj *monitoring, struct pyobj *code);
+
+/* Does an instruction of caught_ends() belong to that line of @code? */
+bool caught_is_at_line(struct pyobj *code, int line);
 
 /*
  * Before 3.12: an event of the trace function; enum capi_trace @what.  True: it is one that the program has not asked for

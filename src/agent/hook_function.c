@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/caught.h"
 #include "agent/engine.h"
 #include "agent/eval.h"
 #include "agent/frame.h"
@@ -246,6 +247,14 @@ ON(on_yield, YIELD, nargs > 2 ? args[2] : NULL, NULL, true)
 ON(on_unwind, RAISE, NULL, nargs > 2 ? args[2] : NULL, false)
 #undef ON
 
+/* Would DISABLE for a line take another tool an instruction's event?  Before 3.14; see on_line() of hook_monitoring.c. */
+static bool hurts(struct pyobj *code)
+{
+	struct pyobj *monitoring = agent.py.minor < 14 ? agent.py.PySys_GetObject("monitoring") : NULL;
+
+	return monitoring && caught_is_shared(monitoring, code);
+}
+
 /* (code, line) */
 static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
@@ -257,7 +266,7 @@ static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssiz
 		return answer(true);
 	event.line = (int)agent.py.PyLong_AsLong(args[1]);
 	event.globals = agent.py.PyEval_GetGlobals();
-	return answer(function_fire(&event));
+	return answer(function_fire(&event) || hurts(args[0]));
 }
 
 /* --- sys.monitoring ----------------------------------------------------------------------------------- */
@@ -359,6 +368,7 @@ static void monitor(struct pyobj *monitoring)
 		if (number > 0 && register_event(monitoring, number, &events[i], wanted) && wanted)
 			bits |= number;
 	}
+	agent.monitoring.instruction = names ? event_bit(names, "INSTRUCTION") : 0;
 	agent_release(names);
 	watch_functions(true);
 	if (!call(monitoring, "set_events", "ii", agent.functions.tool - 1, bits))

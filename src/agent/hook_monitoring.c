@@ -180,7 +180,7 @@ static struct pyobj *on_handled(struct pyobj *self, struct pyobj *const *args, s
 	(void)nargs;
 	if (monitoring && !was_busy && fire_wanted(exception__caught)) {
 		agent_thread.busy = true;
-		caught_watch(monitoring, agent.monitoring.instruction, args[0]);
+		caught_watch(monitoring, args[0]);
 		agent_thread.busy = was_busy;
 	}
 	errno = saved;
@@ -192,15 +192,26 @@ static int line_given(const struct moment *moment)
 	return (int)agent.py.PyLong_AsLong((struct pyobj *)(uintptr_t)moment->where);
 }
 
-/* (code, line) */
+/* Where the trace function does not serve the marker (hook_trace.c). */
+static bool serves_line(struct pyobj *self)
+{
+	return self || agent.py.free_threaded;
+}
+
+/*
+ * (code, line).  Also in functions whose instructions are watched for exception-caught, before 3.14: there an instruction that
+ * begins a line has no event when the last tool returns DISABLE for that line.  Others may watch instructions, too.
+ */
 static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
 	struct moment moment = { .code = args[0], .line = line_given, .where = args[1] };
+	bool wanted = serves_line(self) && fire_wanted(line);
 
 	(void)nargs;
-	if (self && !fire_wanted(line))
+	if (!wanted && (self || !agent.py.free_threaded) && !agent.caught.shares &&
+	    !(fire_wanted(exception__caught) && caught_is_at_line(args[0], line_given(&moment))))
 		return disable();
-	if (!agent_thread.busy && fire_wanted(line))
+	if (wanted && !agent_thread.busy)
 		fire_line(&moment);
 	return agent_none();
 }
@@ -253,10 +264,10 @@ static bool dropped(struct pyobj *result)
 }
 
 /* A free id, or -1. */
-static int take_tool(struct pyobj *monitoring)
+static int take_tool(struct pyobj *monitoring, const char *name)
 {
 	for (unsigned i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
-		if (call(monitoring, "use_tool_id", "is", tool_ids[i], "dtap"))
+		if (call(monitoring, "use_tool_id", "is", tool_ids[i], name))
 			return tool_ids[i];
 		agent.py.PyErr_Clear();
 	}
@@ -265,7 +276,7 @@ static int take_tool(struct pyobj *monitoring)
 
 static bool take_own_tool(struct pyobj *monitoring)
 {
-	agent.monitoring.tool = take_tool(monitoring);
+	agent.monitoring.tool = take_tool(monitoring, "dtap");
 	agent.monitoring.has_tool = agent.monitoring.tool >= 0;
 	if (!agent.monitoring.has_tool)
 		agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
@@ -306,11 +317,27 @@ static bool get_disable(struct pyobj *monitoring)
 /* What exception-caught needs; false: it cannot be had. */
 static bool prepare_caught(struct pyobj *monitoring)
 {
+	int helper = agent.caught.codes.helper - 1;
+
 	agent.monitoring.instruction = event_bit(monitoring, "INSTRUCTION");
+	agent.monitoring.line = agent.py.minor < 14 ? event_bit(monitoring, "LINE") : 0;
 	if (!caught_usable() || !get_disable(monitoring) || agent.monitoring.instruction <= 0)
 		return false;
-	watched_open(&agent.caught.codes);
+	if (helper < 0)
+		helper = take_tool(monitoring, "dtap instructions");
+	watched_open(&agent.caught.codes, helper, event_bit(monitoring, "STOP_ITERATION"));
 	return true;
+}
+
+static void end_caught(struct pyobj *monitoring)
+{
+	caught_unwatch(monitoring);
+	if (agent.caught.codes.helper)
+		call(monitoring, "free_tool_id", "i", agent.caught.codes.helper - 1);
+	agent.py.PyErr_Clear();
+	agent.caught.codes.helper = 0;
+	agent.monitoring.line = 0;
+	agent.caught.shares = false;
 }
 
 /* Register the callbacks for @wants, and none for the others; the bits of events to be enabled for all code. */
@@ -320,10 +347,11 @@ static int register_events(struct pyobj *monitoring, int tool, unsigned wants, s
 
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		bool wanted = wants & events[i].want;
-		int bit = events[i].sub && !self && !agent.py.free_threaded ? 0 : event_bit(monitoring, events[i].name);
+		int bit = event_bit(monitoring, events[i].name);
+		bool local = events[i].local || (events[i].sub && !serves_line(self));
+		bool called = wanted || (events[i].method == &line_method && wants & WANT_exception__caught && agent.monitoring.line);
 
-		if (bit > 0 && register_event(monitoring, tool, bit, wanted ? events[i].method : NULL, self) && wanted &&
-		    !events[i].local)
+		if (bit > 0 && register_event(monitoring, tool, bit, called ? events[i].method : NULL, self) && wanted && !local)
 			bits |= bit;
 	}
 	return bits;
@@ -338,7 +366,7 @@ void hook_monitoring_sub(unsigned wants, int *tool)
 	if (!monitoring || !get_disable(monitoring) || (*tool < 0 && !wants))
 		return;
 	if (*tool < 0)
-		*tool = take_tool(monitoring);
+		*tool = take_tool(monitoring, "dtap");
 	if (*tool < 0)
 		return;
 	bits = register_events(monitoring, *tool, wants, agent.py.none);
@@ -366,7 +394,7 @@ static unsigned update(unsigned wants)
 		wants &= ~(unsigned)WANT_line;
 	bits = register_events(monitoring, agent.monitoring.tool, wants, NULL);
 	if (!(wants & WANT_exception__caught))
-		caught_unwatch(monitoring);
+		end_caught(monitoring);
 	if (!call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))
 		wants = 0;
 	if (!wants) {

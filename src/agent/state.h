@@ -298,7 +298,12 @@ struct hook_function_state {
 
 /* watched.c; @v has room for @room. */
 struct watched_list { struct pyobj **v; unsigned n, room; };
-struct watched { bool lock, open; unsigned adding; struct watched_list list; };	/* code objects, by weak references */
+struct watched {			/* code objects, by weak references */
+	bool lock, open;
+	unsigned adding;
+	int helper, shared;		/* watched_open(); 1 + the tool's id */
+	struct watched_list list;
+};
 
 struct caught_state {
 	bool asked, usable;		/* measured, once, and the result */
@@ -311,7 +316,7 @@ struct caught_state {
 struct hook_monitoring_state {
 	bool has_tool;
 	int tool;			/* the id in sys.monitoring */
-	int instruction;		/* the number of its event INSTRUCTION */
+	int instruction, line;		/* the numbers of its events INSTRUCTION and LINE; the latter 0 where caught.c needs none */
 	struct pyobj *disable;		/* sys.monitoring.DISABLE, held */
 };
 

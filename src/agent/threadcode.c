@@ -209,7 +209,7 @@ unsigned threadcode_update(unsigned wants)
 		return 0;
 	threads->local = register_event(monitoring, "PY_START", &start_method, true) | register_event(monitoring, "PY_RETURN", &end_method, true);
 	threads->global = register_event(monitoring, "PY_UNWIND", &end_method, true);
-	watched_open(&threads->codes);
+	watched_open(&threads->codes, -1, 0);
 	if (!cover() || !call(monitoring, "set_events", "ii", threads->tool - 1, threads->global)) {
 		leave(monitoring);
 		return 0;

@@ -186,7 +186,7 @@ static void replace_starters(bool on)
 	}
 }
 
-/* Note that all existing threads have the hooks. */
+/* Note that all threads that there are were there before. */
 static void cover(void)
 {
 	const struct capi *py = &agent.py;
@@ -205,8 +205,11 @@ bool threads_watched(void)
 	return agent.threads.uses;
 }
 
+/* Threads that are there while others are watched already are not covered: their first frames may still be to come. */
 void threads_watch(enum threads_use use, bool on)
 {
+	bool watched = agent.threads.uses;
+
 	agent.threads.uses = on ? agent.threads.uses | use : agent.threads.uses & ~use;
 	if (!agent.threads.uses) {
 		agent.threads.expected = 0;
@@ -216,7 +219,8 @@ void threads_watch(enum threads_use use, bool on)
 		replace_starters(agent.threads.uses);
 	else if (on)
 		agent_audits();
-	cover();
+	if (!watched)
+		cover();
 }
 
 static bool usable(void)

@@ -109,11 +109,29 @@ bool watched_has(struct pyobj *monitoring, int tool, struct pyobj *code)
 	return has;
 }
 
+/*
+ * CPython (3.12 to 3.15) notes for each instruction which tools watch it from the moment on at which two tools have the same event
+ * of a code object, whichever that is, and forgets who has watched instructions until then.  So two have one here, when
+ * nobody watches the instructions yet.
+ */
+static void set_first(const struct watched *w, struct pyobj *monitoring, int tool, struct pyobj *code, int events)
+{
+	int helper = w->helper - 1;
+
+	if (helper >= 0 && watched_set(monitoring, helper, code, w->shared)) {
+		watched_set(monitoring, tool, code, events | w->shared);
+		watched_set(monitoring, helper, code, 0);
+	}
+	watched_set(monitoring, tool, code, events);
+}
+
 /* --- coming and going --------------------------------------------------------------------------------- */
 
-void watched_open(struct watched *w)
+void watched_open(struct watched *w, int helper, int shared)
 {
 	lock(w);
+	w->helper = 1 + helper;
+	w->shared = shared;
 	w->open = true;
 	unlock(w);
 }
@@ -160,7 +178,7 @@ void watched_add(struct watched *w, struct pyobj *monitoring, int tool, struct p
 	}
 	prune(w);
 	if (put(w, reference))
-		watched_set(monitoring, tool, code, events);
+		set_first(w, monitoring, tool, code, events);
 	else
 		agent_release(reference);
 	end(w);

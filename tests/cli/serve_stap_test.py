@@ -132,7 +132,7 @@ def test_rule(serve, programs, tmp_path, monkeypatch):
         programs.tell(early[0], "fork", 20)
         programs.tell(late[1], "call", 5)
         found = service.until(lambda found: total(found, "dtap_s_calls_total") >= 35, "all calls")
-        assert total(found, "dtap_s_calls_total", release="r1") == 10      # the child was gone before anybody could look
+        assert total(found, "dtap_s_calls_total", release="r1") in (10, 30)      # the child may be gone before anybody could look
         assert total(found, "dtap_s_calls_total", release="r2") == 5
         assert total(found, "dtap_s_calls_total") == programs.called == found[("dtap_s_sizes_count",)] == 35
         assert total(found, "dtap_serve_processes") == 2 and total(found, "dtap_serve_lost_total") == 0

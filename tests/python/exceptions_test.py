@@ -433,7 +433,8 @@ how, when = {how!r}, {when!r}
 seen = 0
 def work():
     try: raise KeyError
-    except KeyError: pass
+    except KeyError:
+        pass
 def trace(frame, event, arg):
     global seen
     if frame.f_code is not work.__code__: return
@@ -443,15 +444,22 @@ def trace(frame, event, arg):
 def instruction(code, offset):
     global seen
     seen += code is work.__code__
+def returned(code, offset, value):
+    global seen
+    seen += 10 * (code is work.__code__)
 def begin():
     if how == "trace":
         sys.settrace(trace)
         return
     m = sys.monitoring
-    m.use_tool_id(4, "another")
-    m.register_callback(4, m.events.INSTRUCTION, instruction)
-    if how == "local": m.set_local_events(4, work.__code__, m.events.INSTRUCTION)
-    else: m.set_events(4, m.events.INSTRUCTION)
+    m.use_tool_id(1, "another")
+    m.register_callback(1, m.events.INSTRUCTION, instruction)
+    m.register_callback(1, m.events.PY_RETURN, returned)
+    m.register_callback(1, m.events.LINE, lambda code, line: m.DISABLE)
+    if how == "local": m.set_local_events(1, work.__code__, m.events.INSTRUCTION)
+    elif how == "global": m.set_events(1, m.events.INSTRUCTION)
+    elif how == "returns": m.set_events(1, m.events.PY_RETURN)
+    else: m.set_events(1, m.events.PY_RETURN | m.events.LINE)
 if when == "before": begin()
 work()
 if when == "after": begin()
@@ -464,14 +472,15 @@ sys.settrace(None)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("how", ["trace", "local", "global"])
+@pytest.mark.parametrize("how", ["trace", "local", "global", "returns", "lines"])
 def test_caught_instructions(dtrace, interp, how, when):
-    """Others that watch instructions have theirs, and dtap has its own."""
+    """Others that watch instructions have theirs, and dtap has its own, whatever else is watched: function-return by both."""
     if how != "trace" and interp.version in ("3.9", "3.11"):
         pytest.skip("no sys.monitoring")
     program = INSTRUCTIONS.format(how=how, when=when)
     alone = subprocess.run(interp.argv_of(program), stdout=subprocess.PIPE, text=True, check=True).stdout
-    script = """python$target:::exception-caught /basename(copyinstr(arg1)) == "script.py"/ { n++; } END { printf("got %d\\n", n); }"""
+    script = """python$target:::exception-caught /basename(copyinstr(arg1)) == "script.py"/ { n++; } python$target:::function-return { m++; }
+                py$target:nowhere:f:line-1 { m++; } END { printf("got %d\\n", n); }"""
     result = dtrace("-q", "-n", script, "-c", interp.command(program))
     assert result.code == 0 and rows(result.out, "seen") == rows(alone, "seen"), result
     assert int(rows(alone, "seen")[0].split()[1]) > 5 and rows(result.out, "got") == ["7"], result

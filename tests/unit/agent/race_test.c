@@ -326,7 +326,7 @@ static void nothing_is_left(void **state)
 	for (uintptr_t k = 0; k < SLOTS; k++)
 		assert_int_equal(pthread_create(&threads[k], NULL, watches, (void *)k), 0);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		watched_open(&watched);
+		watched_open(&watched, -1, 0);
 		for (unsigned int n = 0; n < 20; n++)
 			sched_yield();
 		watched_drop(&watched, NULL, 3);
