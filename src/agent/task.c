@@ -16,7 +16,7 @@
 #include "agent/reads.h"
 #include "vm/memory.h"
 
-enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64 };
+enum { THREAD_BYTES = 4096, TASK_BYTES = 512, COROUTINE_BYTES = 128, FRAME_BYTES = 48, LOOPS = 64, TRIES = 3 };
 
 /* --- measuring ---------------------------------------------------------------------------------------- */
 
@@ -28,19 +28,49 @@ static bool dropped(struct pyobj *result)
 	return result != NULL;
 }
 
-/* The offset, from @from on, of @value in the @size bytes at @base; 0: none or several. */
+/* Words of an object or a thread's state, and of what is behind it, before something is stored in it. */
+struct words {
+	uint64_t v[THREAD_BYTES / sizeof(uint64_t)];
+	long n;
+};
+
+static void read_words(struct words *before, const void *base, long size)
+{
+	for (before->n = 0; (before->n + 1) * (long)sizeof(uint64_t) <= size; before->n++)
+		if (memory_read(object_reader(), &before->v[before->n], sizeof(uint64_t),
+				(uint64_t)(uintptr_t)base + (uint64_t)before->n * sizeof(uint64_t)))
+			break;
+}
+
+/*
+ * The offset, from @from on, of the word at @base that has become @value; 0: none or several.  Memory that is not in use may
+ * have had that value before: objects come to lie where others were.
+ */
+static long find_stored(const struct words *before, const void *base, long from, const void *value)
+{
+	uint64_t wanted = (uint64_t)(uintptr_t)value, w;
+	long found = 0;
+
+	for (long k = from / (long)sizeof(w); k < before->n; k++) {
+		memcpy(&w, (const char *)base + k * (long)sizeof(w), sizeof(w));
+		if (w == wanted && before->v[k] != wanted)
+			found = found ? -1 : k * (long)sizeof(w);
+	}
+	return found > 0 ? found : 0;
+}
+
+/* The first offset, from @from on, of @value in the @size bytes at @base; 0: none. */
 static long find_word(const void *base, long from, long size, const void *value)
 {
 	uint64_t w;
-	long found = 0;
 
 	for (long off = from; off + (long)sizeof(w) <= size; off += (long)sizeof(w)) {
 		if (memory_read(object_reader(), &w, sizeof(w), (uint64_t)(uintptr_t)base + (uint64_t)off))
 			break;
 		if (w == (uint64_t)(uintptr_t)value)
-			found = found ? -1 : off;
+			return off;
 	}
-	return found > 0 ? found : 0;
+	return 0;
 }
 
 /* sys.modules[@name], if that is a module; or NULL. */
@@ -77,11 +107,13 @@ static void measure_name(struct task_state *t, struct pyobj *task, struct pyobj 
 {
 	struct pyobj *size = agent.py.PyObject_GetAttrString(type, "__basicsize__");
 	long bytes = size ? agent.py.PyLong_AsLong(size) : 0;
+	struct words before;
 
 	if (bytes > TASK_BYTES)
 		bytes = TASK_BYTES;
+	read_words(&before, task, bytes);
 	if (dropped(agent.py.PyObject_CallMethod(task, "set_name", "O", name)))
-		t->name_off = find_word(task, object_body(), bytes, name);
+		t->name_off = find_stored(&before, task, object_body(), name);
 	t->size = bytes;
 	agent_release(size);
 }
@@ -120,6 +152,7 @@ static void measure_coroutine(struct task_state *t, struct pyobj *name)
 	enum { FILE_INPUT = 257 };
 	struct pyobj *code = agent.py.Py_CompileString(source, "<dtap>", FILE_INPUT), *space = agent.py.PyDict_New();
 	struct pyobj *c = NULL, *g = NULL, *result = NULL;
+	struct words before;
 
 	if (code && space)
 		result = agent.py.PyEval_EvalCode(code, space, space);
@@ -130,8 +163,10 @@ static void measure_coroutine(struct task_state *t, struct pyobj *name)
 	if (c)
 		measure_frame(t, c);
 	agent.py.PyErr_Clear();
+	if (c)
+		read_words(&before, c, COROUTINE_BYTES);
 	if (c && g && dropped(agent.py.PyObject_CallMethod(c, "close", NULL)) && !agent.py.PyObject_SetAttrString(c, "__qualname__", name)) {
-		t->coro_name_off = find_word(c, object_body(), COROUTINE_BYTES, name);
+		t->coro_name_off = find_stored(&before, c, object_body(), name);
 		t->coro_type = (uint64_t)(uintptr_t)agent_type(c);
 		t->gen_type = (uint64_t)(uintptr_t)agent_type(g);
 	}
@@ -146,14 +181,16 @@ static void measure_thread(struct task_state *t, struct pyobj *module, struct py
 	const struct capi *py = &agent.py;
 	struct pythread *thread = py->PyThreadState_Get();
 	struct pyobj *dict = py->PyThreadState_GetDict ? py->PyThreadState_GetDict() : NULL;
+	struct words before;
 
 	if (dict)
 		t->dict_off = find_word(thread, 0, THREAD_BYTES, dict);
+	read_words(&before, thread, THREAD_BYTES);
 	if (py->minor < 13 || !dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", loop)))
 		return;
-	t->loop_off = find_word(thread, 0, THREAD_BYTES, loop);
+	t->loop_off = find_stored(&before, thread, 0, loop);
 	if (!t->current && dropped(py->PyObject_CallMethod(module, "_swap_current_task", "OO", loop, task))) {
-		t->task_off = find_word(thread, 0, THREAD_BYTES, task);
+		t->task_off = find_stored(&before, thread, 0, task);
 		dropped(py->PyObject_CallMethod(module, "_swap_current_task", "OO", loop, py->none));
 	}
 	dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", py->none));
@@ -175,37 +212,46 @@ static void find_registrar(struct task_state *t)
 	agent.py.PyErr_Clear();
 }
 
+/* With objects that are new. */
+static void measure_objects(struct task_state *t, struct pyobj *module, struct pyobj *type)
+{
+	struct pyobj *name = agent.py.PyUnicode_FromString("dtap measures tasks");
+	struct pyobj *task = name ? agent.py.PyObject_CallMethod(type, "__new__", "O", type) : NULL;
+
+	if (task) {
+		measure_name(t, task, type, name);
+		agent.py.PyErr_Clear();
+		measure_coroutine(t, name);
+		agent.py.PyErr_Clear();
+		measure_thread(t, module, task, name);
+	}
+	agent_release(task);
+	agent_release(name);
+	agent.py.PyErr_Clear();
+}
+
 /* False: not possible now, since this thread runs a loop. */
 static bool measure(struct task_state *t, struct pyobj *module, struct pyobj *type)
 {
 	const struct capi *py = &agent.py;
 	struct pyobj *running = py->PyObject_CallMethod(module, "_get_running_loop", NULL);
-	struct pyobj *name = py->PyUnicode_FromString("dtap measures tasks");
-	struct pyobj *task = NULL;
 
-	if (running == py->none && name) {
+	if (running == py->none) {
 		t->asked = true;
 		pyframes_measure();
 		t->current = py->PyObject_GetAttrString(module, "_current_tasks");	/* held; to 3.13 */
 		py->PyErr_Clear();
-		task = py->PyObject_CallMethod(type, "__new__", "O", type);
-		if (task) {
-			measure_name(t, task, type, name);
-			py->PyErr_Clear();
-			measure_coroutine(t, name);
-			py->PyErr_Clear();
-			measure_thread(t, module, task, name);
+		for (int k = 0; k < TRIES && !t->known; k++) {
+			measure_objects(t, module, type);
+			t->known = t->name_off && t->coro_name_off &&
+				   ((t->task_off && t->loop_off) || (t->current && (t->loop_off || t->dict_off)));
 		}
-		py->PyErr_Clear();
 		t->type = (uint64_t)(uintptr_t)type;
 		py->Py_IncRef(type);
 		find_registrar(t);
 		py->PyErr_Clear();
 		awaiters_measure(t, module);
-		t->known = t->name_off && t->coro_name_off && ((t->task_off && t->loop_off) || (t->current && (t->loop_off || t->dict_off)));
 	}
-	agent_release(task);
-	agent_release(name);
 	agent_release(running);
 	py->PyErr_Clear();
 	return t->asked;

@@ -18,12 +18,15 @@ pytestmark = pytest.mark.needs_root
 WORKS = 60
 WORK = """
 import asyncio, gc, sys, threading
+def between(): pass
 def leaf(n):
+    between()
     return n
 def gen():
     yield 1
     yield 2
 def fails():
+    between()
     raise KeyError(1)
 async def step():
     await asyncio.sleep(0)
@@ -31,14 +34,16 @@ def work():
     for i in range(3):
         leaf(i)
     for i in gen():
-        pass
+        between()
     try:
         fails()
     except KeyError:
         pass
+    between()
     len("")
     bytes(234567)
     gc.collect()
+    between()
     sys.audit("mine")
     try:
         import nosuchmodule
@@ -52,15 +57,79 @@ def many(times):
     for k in range(times):
         work()
 """
+# The program's own tools, which come and go at random, between any two of its lines.
+TOOLS = """
+import cProfile, gc, random, sys, threading, tracemalloc
+dice = random.Random(SEED)
+def trace(frame, event, arg): return trace
+def trace_instructions(frame, event, arg):
+    frame.f_trace_opcodes = True
+    return trace_instructions
+def profile(frame, event, arg): pass
+def collected(phase, info): pass
+def tell(*args): pass
+profiler = cProfile.Profile()
+def callbacks(on):
+    if on:
+        gc.callbacks.insert(dice.randrange(len(gc.callbacks) + 1), collected)
+    else:
+        gc.callbacks.remove(collected)
+tools = {
+    "trace": lambda on: sys.settrace(trace if on else None),
+    "instructions": lambda on: sys.settrace(trace_instructions if on else None),
+    "trace threads": lambda on: threading.settrace(trace if on else None),
+    "profile": lambda on: sys.setprofile(profile if on else None),
+    "profile threads": lambda on: threading.setprofile(profile if on else None),
+    "callbacks": callbacks,
+    "tracemalloc": lambda on: (tracemalloc.start if on else tracemalloc.stop)(),
+    "switches": lambda on: sys.setswitchinterval(0.00001 if on else 0.005),
+}
+m = getattr(sys, "monitoring", None)
+if m:
+    tools["cProfile"] = lambda on: (profiler.enable if on else profiler.disable)()     # before, it takes others' place
+    for tool in 0, 1:
+        m.use_tool_id(tool, f"own {tool}")
+        for name in ("PY_START", "PY_RETURN", "CALL", "RAISE", "EXCEPTION_HANDLED", "PY_UNWIND"):
+            m.register_callback(tool, getattr(m.events, name), tell)
+        m.register_callback(tool, m.events.LINE, lambda *args: m.DISABLE)
+        m.register_callback(tool, m.events.INSTRUCTION, tell)
+        m.register_callback(tool, m.events.JUMP, lambda *args: m.DISABLE)
+        for name in ("PY_START", "PY_RETURN", "CALL", "RAISE", "EXCEPTION_HANDLED", "PY_UNWIND", "LINE", "INSTRUCTION", "JUMP"):
+            def turn(on, tool=tool, bit=getattr(m.events, name)):
+                now = m.get_events(tool)
+                m.set_events(tool, now | bit if on else now & ~bit)
+            tools[f"{tool} {name}"] = turn
+    tools["restart"] = lambda on: m.restart_events()
+is_on = dict.fromkeys(tools, False)
+main = threading.get_ident()
+def between():
+    if threading.get_ident() != main or dice.random() < 0.5:
+        return
+    name = dice.choice(names)
+    is_on[name] = not is_on[name]
+    tools[name](is_on[name])
+names = [*tools]
+def end():
+    for name in names:
+        if is_on[name] and name != "restart":
+            is_on[name] = False
+            tools[name](False)
+"""
+
 PROGRAM = """
 import sys
 sys.path.insert(0, FOLDER)
 import work
+if TOOLS:
+    import tools
+    work.between = tools.between
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "go\\n":
         break
     work.many(int(line))
+    if TOOLS:
+        tools.end()
     print("done", flush=True)
 """
 
@@ -71,7 +140,7 @@ LEAF = OWN % "arg0" + ' && copyinstr(arg1) == "leaf"'
 KINDS = {
     "entry": ("python$target:::function-entry", LEAF, 4),
     "return": ("python$target:::function-return", LEAF, 4),
-    "line": ("python$target:::line", LEAF, 4),
+    "line": ("python$target:::line", LEAF, 8),
     "cfunction": ("python$target:::cfunction-entry", OWN % "arg0" + ' && copyinstr(arg1) == "work" && copyinstr(arg3) == "len"', 1),
     "raise": ("python$target:::exception-raise", OWN % "arg1" + ' && copyinstr(arg0) == "KeyError"', 2),
     "caught": ("python$target:::exception-caught", OWN % "arg1", 2),
@@ -85,7 +154,7 @@ KINDS = {
     "function's return": ("py$target:work:leaf:return", "pyint(pyret) < 4", 4),
     "function's raise": ("py$target:work:fails:raise", "1", 1),
     "function's yield": ("py$target:work:gen:yield", "1", 2),
-    "function's line": ("py$target:work:leaf:line-4", "1", 4),
+    "function's line": ("py$target:work:leaf:line-6", "1", 4),
     "pattern": ("py$target:work:*e*:entry", 'probefunc == "leaf"', 4),
     "stack": ("python$target:::function-entry", LEAF, 4),
 }
@@ -111,29 +180,68 @@ class Session:
         return int(re.search(r"^\d+$", result.out, re.M)[0])
 
 
-@pytest.mark.interps("3.9", "3.11", "3.13", "3.14", "3.15", "3.13t")
-@pytest.mark.parametrize("kind", KINDS)
-def test_amid(interp, kind):
-    """Others come and go; which, a number says (DTAP_SEED)."""
-    dice = random.Random(int(os.environ.get("DTAP_SEED", 14)) + zlib.crc32(f"{kind} {interp.version}".encode()))
-    interp.add(WORK, "work.py")
-    program = interp.add(PROGRAM.replace("FOLDER", repr(interp.inside(interp.dir))), "program.py")
-    child = subprocess.Popen([*interp.argv, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    counter, others = None, []
+class Program:
+    """PROGRAM, at work or about to be."""
+
+    def __init__(self, interp, tools=""):
+        interp.add(WORK, "work.py")
+        interp.add(tools, "tools.py")
+        text = PROGRAM.replace("FOLDER", repr(interp.inside(interp.dir))).replace("TOOLS", str(bool(tools)))
+        self.child = subprocess.Popen([*interp.argv, interp.add(text, "program.py")],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        ready(self.child)
+        assert ask(self.child, "2") == "done"
+
+    def begin(self):
+        self.child.stdin.write(f"{WORKS}\n")
+        self.child.stdin.flush()
+
+    def is_at_work(self):
+        return not select.select([self.child.stdout], [], [], 0)[0]
+
+    def end(self):
+        assert self.child.stdout.readline() == "done\n", self.child.communicate()
+
+
+def dice_of(*words):
+    """What a test does at random, by its name and DTAP_SEED."""
+    return random.Random(int(os.environ.get("DTAP_SEED", 14)) + zlib.crc32(" ".join(words).encode()))
+
+
+def holds(interp, kind, tools, amid):
+    program = Program(interp, tools)
+    counter = None
     try:
-        ready(child)
-        assert ask(child, "2") == "done"
-        counter = Session(child.pid, kind)
-        child.stdin.write(f"{WORKS}\n")
-        child.stdin.flush()
-        while not select.select([child.stdout], [], [], 0)[0]:
-            others.append(dice.choice([*KINDS]))
-            Session(child.pid, others[-1]).end()
-        assert child.stdout.readline() == "done\n"
+        counter = Session(program.child.pid, kind)
+        program.begin()
+        told = amid(program)
+        program.end()
         seen = counter.end()
-        assert seen == WORKS * KINDS[kind][2], (seen, others)
-        assert end(child) == []
+        assert seen == WORKS * KINDS[kind][2], (seen, told)
+        assert end(program.child) == []
     finally:
-        child.kill()
+        program.child.kill()
         if counter:
             counter.child.kill()
+
+
+@pytest.mark.interps("3.9", "3.11", "3.13", "3.14", "3.15", "3.13t")
+@pytest.mark.parametrize("kind", KINDS)
+def test_others_come_and_go(interp, kind):
+    dice = dice_of(kind, interp.version)
+
+    def amid(program):
+        others = []
+        while program.is_at_work():
+            others.append(dice.choice([*KINDS]))
+            Session(program.child.pid, others[-1]).end()
+        return others
+
+    holds(interp, kind, "", amid)
+
+
+@pytest.mark.interps("3.9", "3.11", "3.13", "3.14", "3.15")   # 3.13t crashes of itself
+@pytest.mark.parametrize("kind", KINDS)
+def test_own_tools_come_and_go(interp, kind):
+    seed = dice_of(kind, interp.version, "tools").randrange(1 << 30)
+    holds(interp, kind, TOOLS.replace("SEED", str(seed)), lambda program: seed)
