@@ -160,12 +160,6 @@ bool caught_is_shared(struct pyobj *monitoring, struct pyobj *code)
 	return false;
 }
 
-static void restart(struct pyobj *monitoring)
-{
-	agent_release(agent.py.PyObject_CallMethod(monitoring, "restart_events", NULL));
-	agent.py.PyErr_Clear();
-}
-
 void caught_watch(struct pyobj *monitoring, struct pyobj *code)
 {
 	int events = agent.monitoring.instruction | agent.monitoring.line;
@@ -176,7 +170,7 @@ void caught_watch(struct pyobj *monitoring, struct pyobj *code)
 	if (!watched_has(monitoring, agent.monitoring.tool, code)) {
 		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, events);
 		if (caught->shares)
-			restart(monitoring);	/* a frame that does not run may have f_trace_opcodes, too */
+			hook_monitoring_restart();	/* a frame that does not run may have f_trace_opcodes, too */
 	} else if (shared && !caught->codes.helper) {
 		watched_set(monitoring, agent.monitoring.tool, code, 0);
 		watched_set(monitoring, agent.monitoring.tool, code, events);

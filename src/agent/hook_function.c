@@ -320,16 +320,14 @@ static bool register_event(struct pyobj *monitoring, int number, const struct ev
  */
 static int on_function(int event, struct pyobj *fn, struct pyobj *value)
 {
-	struct pyobj *monitoring, *code;
+	struct pyobj *code;
 
 	if (event != CAPI_FUNCTION_CREATE && event != CAPI_FUNCTION_MODIFY_CODE)
 		return 0;
 	code = event == CAPI_FUNCTION_CREATE ? agent.py.PyFunction_GetCode(fn) : value;
 	if (agent_thread.busy || !agent.functions.bits || !code || !function_is_elsewhere(code, agent.py.PyFunction_GetGlobals(fn)))
 		return 0;
-	monitoring = agent.py.PySys_GetObject("monitoring");
-	if (monitoring && !call(monitoring, "restart_events", NULL))
-		agent.py.PyErr_Clear();
+	hook_monitoring_restart();
 	return 0;
 }
 
@@ -374,13 +372,13 @@ static void monitor(struct pyobj *monitoring)
 	if (!call(monitoring, "set_events", "ii", agent.functions.tool - 1, bits))
 		agent_why("functions by name: sys.monitoring refuses its events");
 	agent.functions.bits = bits;
-	call(monitoring, "restart_events", NULL);
+	hook_monitoring_restart();
 	/*
 	 * Without a GIL a thread may be about to disable an event that was unwanted until now.  It has done so when the world
 	 * has been stopped for the call before, unless it waits for another thread that instruments the same code.
 	 */
 	if (agent.py.free_threaded)
-		call(monitoring, "restart_events", NULL);
+		hook_monitoring_restart();
 }
 
 static void update_monitoring(struct pyobj *monitoring)

@@ -377,8 +377,16 @@ void hook_monitoring_sub(unsigned wants, int *tool)
 		call(monitoring, "free_tool_id", "i", *tool);
 		*tool = -1;
 	} else {
-		call(monitoring, "restart_events", NULL);	/* where disable() was returned before */
+		hook_monitoring_restart();	/* where disable() was returned before */
 	}
+}
+
+void hook_monitoring_restart(void)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+
+	if (monitoring && !call(monitoring, "restart_events", NULL))
+		agent.py.PyErr_Clear();
 }
 
 static unsigned update(unsigned wants)
@@ -395,7 +403,9 @@ static unsigned update(unsigned wants)
 	bits = register_events(monitoring, agent.monitoring.tool, wants, NULL);
 	if (!(wants & WANT_exception__caught))
 		end_caught(monitoring);
-	if (!call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))
+	if (call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))
+		hook_monitoring_restart();
+	else
 		wants = 0;
 	if (!wants) {
 		agent.py.PyErr_Clear();

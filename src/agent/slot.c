@@ -275,6 +275,7 @@ static void set_unused(struct slot *slot)
 		set_all(slot, slot->ours);
 	restore(slot);
 	drop_empty_rows(slot);
+	hook_monitoring_restart();
 }
 
 static void put_everywhere(struct slot *slot)

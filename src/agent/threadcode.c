@@ -214,6 +214,7 @@ unsigned threadcode_update(unsigned wants)
 		leave(monitoring);
 		return 0;
 	}
+	hook_monitoring_restart();
 	threads->uses = THREADS_MARKER;
 	return wants;
 }
@@ -231,8 +232,8 @@ static void watch_all(struct pyobj *monitoring)
 {
 	int was = __atomic_fetch_or(&threads->global, threads->local, __ATOMIC_RELAXED);
 
-	if ((was & threads->local) != threads->local)
-		call(monitoring, "set_events", "ii", threads->tool - 1, was | threads->local);
+	if ((was & threads->local) != threads->local && call(monitoring, "set_events", "ii", threads->tool - 1, was | threads->local))
+		hook_monitoring_restart();
 }
 
 void threadcode_expect(struct pyobj *args)

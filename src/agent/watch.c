@@ -113,9 +113,23 @@ static void answer(void)
 	errno = saved;
 }
 
+static int pending_call(void *unused);
+
+/* Have the main thread do what it is asked for.  Its queue, which is the program's, too, gets one entry at most.  False: it is full. */
+static bool queue_call(void)
+{
+	bool full = !__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL);
+
+	if (full)
+		__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	else
+		breaker_set(pending_call);
+	return !full;
+}
+
 /*
  * Let the agent's thread have the GIL, which it waits for.  Without this, who runs Python keeps it for sys.getswitchinterval(),
- * 5 ms unless the program says otherwise.
+ * 5 ms unless the program says otherwise.  On a busy machine that thread may come too late: then once more, soon.
  */
 static void let_go(void)
 {
@@ -127,6 +141,8 @@ static void let_go(void)
 	for (int naps = 0; naps < LET_GO_NAPS && __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST); naps++)
 		nap();
 	agent.py.PyEval_RestoreThread(thread);
+	if (__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
+		queue_call();
 }
 
 /* The main thread runs it between two bytecode instructions. */
@@ -140,18 +156,6 @@ static int pending_call(void *unused)
 	let_go();
 	errno = saved;
 	return 0;
-}
-
-/* Have the main thread do so.  Its queue, which is the program's, too, gets one entry at most.  False: the queue is full. */
-static bool queue_call(void)
-{
-	bool full = !__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL);
-
-	if (full)
-		__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
-	else
-		breaker_set(pending_call);
-	return !full;
 }
 
 bool watch_asks(void)

@@ -27,6 +27,7 @@ OURS = {
     "cmd/stap_output.c": USER,
     "lang/source.c": USER,
     "out/sink.c": USER,
+    "base/paths.c": "folders, whose names it reads; who opens what it found does so by file_open()",
     "base/guarded.c": "folders, by O_PATH, whose owner it checks",
     "probe/procs.c": KERNEL,
     "probe/pycode.c": KERNEL,
