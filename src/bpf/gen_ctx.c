@@ -337,8 +337,11 @@ bool gen_hides_time(const struct gen *g)
 	       g->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC;
 }
 
-/* A program that took longer may have been preempted, or have slept. */
-enum { HIDE_LONG_NS = 20000 };
+/*
+ * A program that took longer may have been preempted, or have slept.  Hardly one takes HIDE_MOST_NS: then a hypervisor has kept the
+ * processor, which is not in the thread's time either; more would be hidden than there was.
+ */
+enum { HIDE_LONG_NS = 20000, HIDE_MOST_NS = 5000000 };
 
 /*
  * Add the time since the program began to what is hidden from its thread's vtimestamp, if that has been asked for.  If
@@ -373,6 +376,7 @@ void gen_hide_time(struct gen *g)
 		asm_ja(as, none);
 	}
 	asm_bind(as, add);
+	asm_ji(as, BPF_JGE, R7, HIDE_MOST_NS, none);
 	asm_atomic(as, BPF_ADD, BPF_DW, R6, VTIME_HIDDEN, R7);
 	asm_bind(as, none);
 }
