@@ -338,8 +338,8 @@ bool gen_hides_time(const struct gen *g)
 }
 
 /*
- * A program that took longer may have been preempted, or have slept.  Hardly one takes HIDE_MOST_NS: then a hypervisor has kept the
- * processor, which is not in the thread's time either; more would be hidden than there was.
+ * A program that took longer may have been preempted, or have slept.  Hardly one takes HIDE_MOST_NS: then a hypervisor has kept
+ * the processor, which is not in the thread's time either; more would be hidden than there was.
  */
 enum { HIDE_LONG_NS = 20000, HIDE_MOST_NS = 5000000 };
 
