@@ -115,7 +115,7 @@ static void answer(void)
 
 static int pending_call(void *unused);
 
-/* Have the main thread do what it is asked for.  Its queue, which is the program's, too, gets one entry at most.  False: it is full. */
+/* Have the main thread do so.  Its queue, which is the program's, too, gets one entry at most.  False: it is full. */
 static bool queue_call(void)
 {
 	bool full = !__atomic_exchange_n(&agent.watch.queued, true, __ATOMIC_SEQ_CST) && agent.py.Py_AddPendingCall(pending_call, NULL);
