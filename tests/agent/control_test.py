@@ -77,6 +77,7 @@ def test_look(interp, listener):
         assert hello.can & 0xff == 0xff
         ready(child)
         assert report(child) == NOTHING and channel.look().supplied == 0
+        harness.wait_until_asleep(child.pid)    # the agent looks around once more when it has answered
         listen(child.pid, "gc__start")
         listen(child.pid, "import__find__load__done")
         time.sleep(0.3)
