@@ -104,6 +104,8 @@ int hook_trace_line(const struct moment *moment);
 enum { HOOK_MONITORING_SUB = WANT_function__entry | WANT_function__return | WANT_cfunction__entry | WANT_cfunction__return |
 			     WANT_exception__raise | WANT_line };
 void hook_monitoring_sub(unsigned wants, int *tool);
+void hook_gc_sub(struct pyobj *dict, bool on);
+void hook_import_sub(struct pyobj *dict, bool on);
 
 /*
  * From 3.12 on, after the events of a tool of the agent's have been set, with the GIL: sys.monitoring.restart_events().  CPython
@@ -111,8 +113,6 @@ void hook_monitoring_sub(unsigned wants, int *tool);
  * program's trace function with f_trace_opcodes would have none any more.  This gives them back.
  */
 void hook_monitoring_restart(void);
-void hook_gc_sub(struct pyobj *dict, bool on);
-void hook_import_sub(struct pyobj *dict, bool on);
 
 /* Where this thread's errno is, without the call that the C library has for it. */
 static inline int *agent_errno(void)

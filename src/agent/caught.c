@@ -74,11 +74,17 @@ bool caught_usable(void)
 	return caught->usable;
 }
 
+/* Of an instruction and the next one: see caught_ends(). */
+static bool is_end(const unsigned char instrs[2 * UNIT])
+{
+	return instrs[0] == caught->pop && instrs[UNIT] != caught->reraise;
+}
+
 bool caught_ends(struct pyobj *code, long at)
 {
 	unsigned char instrs[2 * UNIT];
 
-	return frame_instrs(code, at, instrs) && instrs[0] == caught->pop && (caught->reraise < 0 || instrs[UNIT] != caught->reraise);
+	return frame_instrs(code, at, instrs) && is_end(instrs);
 }
 
 /* The type of the exception that is being handled in this thread, and the exception; the caller releases both. */
@@ -185,7 +191,7 @@ bool caught_is_at_line(struct pyobj *code, int line)
 	bool is = false;
 
 	for (long at = 0; !is && at + 2 * UNIT <= size; at += UNIT)
-		is = instrs[at] == caught->pop && instrs[at + UNIT] != caught->reraise && agent.py.PyCode_Addr2Line(code, (int)at) == line;
+		is = is_end(instrs + at) && agent.py.PyCode_Addr2Line(code, (int)at) == line;
 	agent_release(bytes);
 	agent.py.PyErr_Clear();
 	return is;

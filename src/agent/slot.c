@@ -138,7 +138,7 @@ static struct slot_row *row_of(struct slot *slot, struct pythread *thread)
 	return row;
 }
 
-/* What every version's functions begin with; where the last bytes of @magic are others, the rest has another meaning. */
+/* What every version's functions begin with; where the last byte of @magic is another, the rest has another meaning. */
 struct link {
 	char magic[SLOT_LINK_AT_BELOW];
 	int32_t below;		/* a below_fn, relative to this link */

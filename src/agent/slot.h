@@ -15,7 +15,7 @@
  * SLOT_FUNCTION(name, below) is a capi_tracefunc @name for a slot: it goes to name##_event(), of the same type.  @below:
  * slot_below_trace or slot_below_profile.  Before it there is a link, for the agents of other builds (slot.c).
  */
-#define SLOT_LINK_MAGIC "dtap: slot link\1"
+#define SLOT_LINK_MAGIC "dtap: slot link1"
 enum { SLOT_LINK_AT_BELOW = sizeof(SLOT_LINK_MAGIC) - 1, SLOT_LINK_BYTES = 32 };
 #if defined(__x86_64__)
 #define SLOT_GO_TO "jmp "
@@ -26,7 +26,7 @@ enum { SLOT_LINK_AT_BELOW = sizeof(SLOT_LINK_MAGIC) - 1, SLOT_LINK_BYTES = 32 };
 	capi_tracefunc name, name##_event;						\
 	__asm__(".pushsection .text\n"							\
 		".balign 64\n"								\
-		"1:\t.ascii \"dtap: slot link\\1\"\n"					\
+		"1:\t.ascii \"" SLOT_LINK_MAGIC "\"\n"					\
 		"\t.long " #below " - 1b, 0, 0, 0\n"					\
 		".globl " #name "\n.hidden " #name "\n.type " #name ", %function\n"	\
 		#name ":\t" SLOT_GO_TO #name "_event\n"				\
@@ -38,8 +38,8 @@ capi_tracefunc **slot_below_profile(struct pythread *thread);
 /*
  * With the GIL, in the main interpreter, no exception set.  slot_measure() needs a thread whose slot the program does
  * not use: the agent's own, or any at the start; slot_install() calls it first.  slot_install() puts @fn into the slots
- * of all threads; call it again for slots that the program has overwritten.  @fn: made by SLOT_FUNCTION.  False, with the reason in agent_why(): not
- * possible.  slot_remove() restores every slot for the program; where this version cannot do that for another thread,
+ * of all threads; call it again for slots that the program has overwritten.  @fn: made by SLOT_FUNCTION.  False, with the
+ * reason in agent_why(): not possible.  slot_remove() restores every slot for the program; where this version cannot do that for another thread,
  * the thread does it at its next event.  slot_adopt() is slot_install() for the calling thread.
  */
 bool slot_measure(enum slot_kind kind, capi_tracefunc *fn);

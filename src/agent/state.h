@@ -301,7 +301,7 @@ struct watched_list { struct pyobj **v; unsigned n, room; };
 struct watched {			/* code objects, by weak references */
 	bool lock, open;
 	unsigned adding;
-	int helper, shared;		/* watched_open(); 1 + the tool's id */
+	int helper, helper_event;	/* watched_open(): 1 + the second tool's id, 0: none; the event that both have */
 	struct watched_list list;
 };
 

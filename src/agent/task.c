@@ -185,8 +185,10 @@ static void measure_thread(struct task_state *t, struct pyobj *module, struct py
 
 	if (dict)
 		t->dict_off = find_word(thread, 0, THREAD_BYTES, dict);
+	if (py->minor < 13)
+		return;
 	read_words(&before, thread, THREAD_BYTES);
-	if (py->minor < 13 || !dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", loop)))
+	if (!dropped(py->PyObject_CallMethod(module, "_set_running_loop", "O", loop)))
 		return;
 	t->loop_off = find_stored(&before, thread, 0, loop);
 	if (!t->current && dropped(py->PyObject_CallMethod(module, "_swap_current_task", "OO", loop, task))) {

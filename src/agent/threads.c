@@ -186,7 +186,7 @@ static void replace_starters(bool on)
 	}
 }
 
-/* Note that all threads that there are were there before. */
+/* Note that all existing threads are older than the watch. */
 static void cover(void)
 {
 	const struct capi *py = &agent.py;
@@ -205,7 +205,7 @@ bool threads_watched(void)
 	return agent.threads.uses;
 }
 
-/* Threads that are there while others are watched already are not covered: their first frames may still be to come. */
+/* Not covered: a thread that was made since the watch began.  Its first frame may still be to come. */
 void threads_watch(enum threads_use use, bool on)
 {
 	bool watched = agent.threads.uses;

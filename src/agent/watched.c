@@ -118,8 +118,8 @@ static void set_first(const struct watched *w, struct pyobj *monitoring, int too
 {
 	int helper = w->helper - 1;
 
-	if (helper >= 0 && watched_set(monitoring, helper, code, w->shared)) {
-		watched_set(monitoring, tool, code, events | w->shared);
+	if (helper >= 0 && watched_set(monitoring, helper, code, w->helper_event)) {
+		watched_set(monitoring, tool, code, events | w->helper_event);
 		watched_set(monitoring, helper, code, 0);
 	}
 	watched_set(monitoring, tool, code, events);
@@ -127,11 +127,11 @@ static void set_first(const struct watched *w, struct pyobj *monitoring, int too
 
 /* --- coming and going --------------------------------------------------------------------------------- */
 
-void watched_open(struct watched *w, int helper, int shared)
+void watched_open(struct watched *w, int helper, int event)
 {
 	lock(w);
 	w->helper = 1 + helper;
-	w->shared = shared;
+	w->helper_event = event;
 	w->open = true;
 	unlock(w);
 }

@@ -12,10 +12,10 @@
 #include "agent/state.h"
 
 /*
- * From now on code can be added.  @helper: a second tool's id, or -1; @shared: an event that nobody listens to.  See
+ * From now on code can be added.  @helper: a second tool's id, or -1; @event: an event that nobody listens to.  See
  * set_first(); needed where events of instructions are set.
  */
-void watched_open(struct watched *w, int helper, int shared);
+void watched_open(struct watched *w, int helper, int event);
 
 /* Does @tool have events in @code?  @monitoring: the module sys.monitoring, here and below. */
 bool watched_has(struct pyobj *monitoring, int tool, struct pyobj *code);

@@ -46,15 +46,10 @@ static bool open_relocs(struct obj *o, const char *section, struct relocs *r)
 	return true;
 }
 
-/* The place that relocation @i fills.  False: its type is not @type. */
-static bool reloc_place(const struct relocs *r, size_t i, uint32_t type, uint64_t *place)
+/* Relocation @i, if its type is @type. */
+static bool reloc_at(const struct relocs *r, size_t i, uint32_t type, GElf_Rela *rela)
 {
-	GElf_Rela rela;
-
-	if (!gelf_getrela(r->data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != type)
-		return false;
-	*place = rela.r_offset;
-	return true;
+	return gelf_getrela(r->data, (int)i, rela) && GELF_R_TYPE(rela->r_info) == type;
 }
 
 /* The name of the symbol in relocation @i, whose type is @type, and the place that it fills; NULL: none. */
@@ -64,7 +59,7 @@ static const char *reloc_name(const struct relocs *r, size_t i, uint32_t type, u
 	GElf_Rela rela;
 	GElf_Sym sym;
 
-	if (!gelf_getrela(r->data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != type ||
+	if (!reloc_at(r, i, type, &rela) ||
 	    GELF_R_SYM(rela.r_info) >= r->nsyms || !gelf_getsym(r->sym_data, (int)GELF_R_SYM(rela.r_info), &sym))
 		return NULL;
 	*place = rela.r_offset;
@@ -188,11 +183,12 @@ static void each_jump(struct obj *o, void (*fn)(void *ctx, const char *name, uin
 	read_jumps(code, plt.sh_addr, &jumps);
 	for (size_t i = 0; i < r.n && jumps.n; i++) {
 		const char *name;
+		GElf_Rela rela;
 		uint64_t place;
 
-		if (!reloc_place(&r, i, R_X86_64_GLOB_DAT, &place))
+		if (!reloc_at(&r, i, R_X86_64_GLOB_DAT, &rela))
 			continue;
-		for (size_t k = first_through(&jumps, place); k < jumps.n && jumps.v[k].place == place; k++) {
+		for (size_t k = first_through(&jumps, rela.r_offset); k < jumps.n && jumps.v[k].place == rela.r_offset; k++) {
 			name = reloc_name(&r, i, R_X86_64_GLOB_DAT, &place);
 			if (name)
 				fn(ctx, name, jumps.v[k].addr);

@@ -1,17 +1,15 @@
 """One session of an agent beside another, whose script comes and goes while the program works: it sees each event once."""
 import os
 import random
-import re
 import select
-import signal
 import subprocess
 import zlib
 
 import pytest
 
-import harness
 from agent.agent_test import end, ready
 from agent.control_test import ask
+from agent.several_test import Counter
 
 pytestmark = pytest.mark.needs_root
 
@@ -64,8 +62,9 @@ dice = random.Random(SEED)
 seen = []       # in any thread
 # Not what the interpreter itself tells by chance: in 3.9 a line that begins while there is no trace function, later an
 # instruction where a line's event is disabled; and not collections, of which there are more where more is allocated.
+CHANCE = "trace line", "trace opcode", "0 INSTRUCTION", "1 INSTRUCTION"
 def note(name, code):
-    if name not in ("trace line", "trace opcode", "0 INSTRUCTION", "1 INSTRUCTION") and code.co_filename.endswith("/work.py") and code.co_name != "between":
+    if name not in CHANCE and code.co_filename.endswith("/work.py") and code.co_name != "between":
         seen.append(name)
 def trace(frame, event, arg):
     note(f"trace {event}", frame.f_code)
@@ -167,24 +166,9 @@ KINDS = {
 }
 
 
-class Session:
-    """A dtrace that counts."""
-
-    def __init__(self, pid, kind):
-        probe, where, _ = KINDS[kind]
-        stacks = "@[pystack()] = count();" if kind == "stack" else ""
-        self.kind = kind
-        self.child = harness.dtrace_start("-q", "-x", "place=target", "-p", pid, "-n",
-                                          f'{probe} /{where}/ {{ n++; {stacks} }} tick-10ms /!up/ {{ up = 1; printf("up\\n"); }} '
-                                          f'END {{ printf("%d\\n", n); {"trunc(@);" if stacks else ""} }}')
-        line = self.child.stdout.readline()
-        assert line == b"up\n", (kind, line, self.child.communicate())
-
-    def end(self):
-        self.child.send_signal(signal.SIGINT)
-        result = harness.finish(self.child, [])
-        assert result.code == 0 and result.err == "", (self.kind, result)
-        return int(re.search(r"^\d+$", result.out, re.M)[0])
+def session(pid, kind):
+    probe, where, _ = KINDS[kind]
+    return Counter(pid, probe, where, "@[pystack()] = count();" if kind == "stack" else "")
 
 
 class Program:
@@ -222,7 +206,7 @@ def holds(interp, kind, tools, amid):
     program = Program(interp, tools)
     counter = None
     try:
-        counter = Session(program.child.pid, kind)
+        counter = session(program.child.pid, kind)
         program.begin()
         told = amid(program)
         own = program.end()
@@ -245,7 +229,7 @@ def test_others_come_and_go(interp, kind):
         others = []
         while program.is_at_work():
             others.append(dice.choice([*KINDS]))
-            Session(program.child.pid, others[-1]).end()
+            session(program.child.pid, others[-1]).end()
         return others
 
     holds(interp, kind, "", amid)
@@ -303,7 +287,7 @@ def test_instructions_stay(interp, kind):
     try:
         ready(child)
         assert ask(child, "go on") == "True"
-        counter = Session(child.pid, kind)
+        counter = session(child.pid, kind)
         assert ask(child, "go on") == "True"
         counter.end()
         assert ask(child, "go on") == "True"

@@ -117,13 +117,15 @@ MARKERS = {
 
 
 class Counter:
-    """A dtrace that counts."""
+    """A dtrace that counts a probe's events, and may do more at them."""
 
-    def __init__(self, pid, marker, where):
+    def __init__(self, pid, probe, where, more=""):
         self.child = harness.dtrace_start("-q", "-x", "place=target", "-p", pid, "-n",
-                                          f'python$target:::{marker} /{where}/ {{ n++; }}'
-                                          'tick-10ms /!up/ { up = 1; printf("up\\n"); } END { printf("%d\\n", n); }')
-        assert self.child.stdout.readline() == b"up\n", self.child.communicate()
+                                          f'{probe} /{where}/ {{ n++; {more} }}'
+                                          'tick-10ms /!up/ { up = 1; printf("up\\n"); } END { printf("%d\\n", n);'
+                                          f'{"trunc(@);" if "@" in more else ""} }}')
+        line = self.child.stdout.readline()
+        assert line == b"up\n", (probe, line, self.child.communicate())
 
     def end(self):
         self.child.send_signal(signal.SIGINT)
@@ -188,7 +190,7 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
             elif step in counters:
                 assert counters.pop(step).end() == due.pop(step), step
             else:
-                counters[step], due[step] = Counter(child.pid, marker, program.where), 0
+                counters[step], due[step] = Counter(child.pid, f"python$target:::{marker}", program.where), 0
             for _ in range(2):
                 assert witnessed(child) == seen, step
                 due.update((key, due[key] + each) for key in counters)
@@ -209,7 +211,7 @@ def test_amid(interp, listener, marker, own):  # noqa: F811
     child, others = program.child, False
     counter = None
     try:
-        counter = Counter(child.pid, marker, program.where)
+        counter = Counter(child.pid, f"python$target:::{marker}", program.where)
         child.stdin.write(f"work {works}\n")
         child.stdin.flush()
         while not select.select([child.stdout], [], [], 0)[0]:
@@ -252,6 +254,6 @@ for line in sys.stdin:
         leaf()
     print(sum("/dtap-agent.so" in row and " r-xp " in row for row in open("/proc/self/maps")), flush=True)
 """)
-    counter = Counter(child.pid, "function-entry", 'copyinstr(arg1) == "leaf"')
+    counter = Counter(child.pid, "python$target:::function-entry", 'copyinstr(arg1) == "leaf"')
     assert ask(child, "work") == str(int(not fits))
     assert counter.end() == 3
