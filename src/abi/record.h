@@ -38,7 +38,7 @@ typedef uint64_t abi_u64;
  * with a message.  Raise the version with each incompatible change; tests/unit/abi detects changes.  What only the
  * tracer and its own programs share (stat.h, python.h, unwind.h) has no version.
  */
-enum { ABI_VERSION = 14 };
+enum { ABI_VERSION = 15 };
 
 struct abi_record {
 	abi_u64 time_ns;	/* CLOCK_MONOTONIC at the firing */

@@ -104,7 +104,17 @@ enum {
 	ABI_HELPER_INTEGER,		/* (dst, 16, enum abi_value, object, address of a name): two answers of
 					 * ABI_HELPER_VALUE at once, an object and the object's VALUE_INT; 0, or 1: nothing
 					 * is known, ask for each */
+	/*
+	 * (ring, record, size, strings, fields | strsize << 32): append the record of so many fields, at most
+	 * ABI_RECORD_FIELDS.  The header at @record has time, rec and probe; a slot has an integer or, if the field's
+	 * bit in @strings is set, the address of a string.  @size is the room for all of it, each string cut to strsize
+	 * bytes.  0; -EAGAIN: there is no room in the ring; 1 + number of the first field whose string cannot be read:
+	 * nothing was appended.
+	 */
+	ABI_HELPER_RECORD,
 };
+
+enum { ABI_RECORD_FIELDS = 32 };
 
 /*
  * A flag of map_update_elem, beside the kernel's: an element whose value is all zero is like none, and may be used for another

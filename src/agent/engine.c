@@ -72,6 +72,7 @@ struct session {
 	bool unserved;			/* no lane is left */
 	bool rests;			/* no event is for it */
 	bool by_name;			/* some program is for functions by name */
+	bool settles;			/* some program may return ABI_RUN_SETTLED */
 	void *given;			/* values of an event for programs elsewhere */
 	/*
 	 * Seats of threads: copies of the session, linked by @next, in which everything that is not written at events is
@@ -256,6 +257,7 @@ static void forget_quick(void)
 	for (unsigned k = 0; k < ABI_MARKERS; k++) {
 		agent.engine.counts[k].control = NULL;
 		agent.engine.quick[k].prog = NULL;
+		agent.engine.quick[k].straight = false;
 	}
 	agent.engine.functions_quick = false;
 	agent.laps.control = NULL;
@@ -421,6 +423,7 @@ static int load_programs(struct session *s, const char **why)
 				*why = "the agent refuses a program of the tracer's";
 			return err;
 		}
+		s->settles |= vm_gives(s->progs[k], ABI_RUN_SETTLED);
 		/* Where compilation is not possible, the interpreter is used. */
 		err = vm_compile(s->progs[k]);
 		if (err)
@@ -608,7 +611,7 @@ static bool counts_well(const struct session *s, const struct abi_fire *f)
 
 	if (f->count_arg == ABI_COUNT_BY_CODE)
 		return s->run.recent && shm_good_tables(&s->shm, m, f->count_classes);
-	return (f->count_arg == 1 || f->count_arg == 2) && shm_good_classes(&s->shm, m, f->count_classes);
+	return (f->count_arg == 1 || f->count_arg == 2) && shm_good_classes(m, f->count_classes);
 }
 
 /*
@@ -687,7 +690,7 @@ static void find_quick(enum abi_marker marker)
 		return;
 	f = &s->fires[s->first[marker]];
 	agent.engine.quick[marker] = (struct engine_quick){
-		f->prog, s, f->probe, agent.engine.counts[marker].run || agent.engine.settled,
+		f->prog, s, f->probe, agent.engine.counts[marker].run || agent.engine.settled, !context_on(),
 	};
 }
 
@@ -739,8 +742,11 @@ static void expect_settled(void)
 {
 	enum { FILE_OR_NAME = 3 };
 	bool reads = (agent.engine.uses[ABI_MARKER_function__entry] | agent.engine.uses[ABI_MARKER_function__return]) & FILE_OR_NAME;
+	const struct session *s = agent.engine.active;
 
-	if (reads && !context_on() && !agent.engine.turns)
+	while (s && !s->settles)
+		s = s->next;
+	if (s && reads && !context_on() && !agent.engine.turns)
 		agent.engine.settled = calloc(ENGINE_SETTLED, sizeof(*agent.engine.settled));
 }
 
@@ -1375,65 +1381,87 @@ static inline bool run_quick(struct session *s, const struct vm_prog *prog, uint
 	return shm_run_inline(&s->run, prog, s->ctx);
 }
 
-static inline __attribute__((always_inline)) bool try_quick(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
+static inline __attribute__((always_inline)) bool try_quick(enum abi_marker marker, uint64_t file, uint64_t name,
+							      uint64_t line, bool learns)
 {
 	const struct engine_quick *q = &agent.engine.quick[marker];
+	struct session *s = q->session;
 	bool ran;
 
 	if (!enter_quick())
 		return false;
-	ran = run_quick(q->session, q->prog, q->probe, file, name, line, cost_hook_and_way(marker));
-	if (q->learns)
-		agent.engine.all_settled = ran && q->session->run.thread.ret == ABI_RUN_SETTLED && agent.engine.settled;
+	ran = run_quick(s, q->prog, q->probe, file, name, line, cost_hook_and_way(marker));
+	if (learns)
+		agent.engine.all_settled = ran && s->run.thread.ret == ABI_RUN_SETTLED && agent.engine.settled;
 	leave(ENTERED_ALONE);
 	return true;
 }
 
 bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line)
 {
-	return __builtin_expect(agent.engine.quick[marker].prog != NULL, 1) && try_quick(marker, file, name, line);
+	return engine_is_quick(marker) && try_quick(marker, file, name, line, agent.engine.quick[marker].learns);
+}
+
+/* code_text(), without its call. */
+static inline uint64_t text_of(struct pyobj *str)
+{
+	const char *text = agent.py.PyUnicode_AsUTF8(str);
+
+	return (uint64_t)(uintptr_t)(__builtin_expect(text != NULL, 1) ? text : code_text(str));
 }
 
 /* @line is used if the program reads it. */
 static inline __attribute__((always_inline)) bool try_code(enum abi_marker marker, struct pyobj *code, struct pyobj *result,
-							     struct pyobj *exception, int line)
+							     struct pyobj *exception, int line, bool learns)
 {
-	const bool learns = agent.engine.quick[marker].learns;
 	unsigned uses = agent.engine.uses[marker];
-	int *at = agent_errno(), saved = *at;
 	uint64_t file = 0, name = 0;
 	bool ran;
 
-	if (__builtin_expect(learns, 0))
+	if (learns)
 		engine_before(marker);
 	if (uses & 3) {
-		file = uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
-		name = uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
+		file = uses & 1 ? text_of(*engine_file_of(code)) : 0;
+		name = uses & 2 ? text_of(*engine_name_of(code)) : 0;
 	}
 	if (result)
 		agent_thread.result = result;
 	if (exception)
 		agent_thread.exception = exception;
-	ran = try_quick(marker, file, name, (uint64_t)(int64_t)line);
+	ran = try_quick(marker, file, name, (uint64_t)(int64_t)line, learns);
 	if (result)
 		agent_thread.result = NULL;
 	if (exception)
 		agent_thread.exception = NULL;
-	if (__builtin_expect(learns, 0) && ran)
+	if (learns && ran)
 		engine_fired(marker, code, file, name);
-	*at = saved;
 	return ran;
 }
 
-/* In two functions, so that each knows its marker. */
+/* In functions of their own, so that each knows its marker, and whether something is learned. */
+static __attribute__((noinline)) bool try_entry_learning(struct pyobj *code, struct pyobj *exception, int line)
+{
+	return try_code(ABI_MARKER_function__entry, code, NULL, exception, line, true);
+}
+
+static __attribute__((noinline)) bool try_return_learning(struct pyobj *code, struct pyobj *result,
+							     struct pyobj *exception, int line)
+{
+	return try_code(ABI_MARKER_function__return, code, result, exception, line, true);
+}
+
 bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
 {
-	return try_code(ABI_MARKER_function__entry, code, NULL, exception, line);
+	if (agent.engine.quick[ABI_MARKER_function__entry].learns)
+		return try_entry_learning(code, exception, line);
+	return try_code(ABI_MARKER_function__entry, code, NULL, exception, line, false);
 }
 
 bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
 {
-	return try_code(ABI_MARKER_function__return, code, result, exception, line);
+	if (agent.engine.quick[ABI_MARKER_function__return].learns)
+		return try_return_learning(code, result, exception, line);
+	return try_code(ABI_MARKER_function__return, code, result, exception, line, false);
 }
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)

@@ -124,8 +124,8 @@ void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t a
  */
 bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t line);
 /*
- * The same for function-entry and function-return with the event's values (fire_values()), where engine_is_quick(); keeps errno.
- * @line: only if the program reads it.
+ * The same for function-entry and function-return with the event's values (fire_values()), where engine_is_quick().
+ * Changes errno.  @line: only if the program reads it.
  */
 bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line);
 bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line);
@@ -134,6 +134,12 @@ bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *e
 static inline bool engine_is_quick(enum abi_marker marker)
 {
 	return __builtin_expect(agent.engine.quick[marker].prog != NULL, 1);
+}
+
+/* Is it, and does nothing need to know of an event besides it: contexts and laps? */
+static inline bool engine_is_straight(enum abi_marker marker)
+{
+	return __builtin_expect(agent.engine.quick[marker].straight, 1);
 }
 
 /* In an interpreter without a GIL, before there are hooks and segments: events of several threads come at once. */

@@ -99,25 +99,51 @@ void fire_task__step__end(const struct fire_task *task, int how);
 static inline bool fire_quick(struct pyobj *code, struct pyobj *result, struct pyobj *exception, bool entry)
 {
 	enum abi_marker marker = entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return;
+	int *at, saved;
+	bool fired;
 
 	if ((entry ? marker_wanted(function__entry) : marker_wanted(function__return)) || !engine_is_quick(marker) ||
 	    engine_reads_line(marker))
 		return false;
-	return entry ? engine_try_entry(code, exception, 0) : engine_try_return(code, result, exception, 0);
+	at = agent_errno();
+	saved = *at;
+	fired = entry ? engine_try_entry(code, exception, 0) : engine_try_return(code, result, exception, 0);
+	*at = saved;
+	return fired;
 }
 
-/* The same in any case; the quick way if it is only the line that was in its way. */
+/*
+ * The same where engine_is_straight() and nobody listens, with the line: @line() computes it from @code and @where.
+ */
+static inline __attribute__((always_inline)) bool fire_straight(struct pyobj *code,
+								 int (*line)(struct pyobj *code, const void *where),
+								 const void *where, struct pyobj *result,
+								 struct pyobj *exception, bool entry)
+{
+	int *at = agent_errno(), saved = *at, number = 0;
+	bool fired;
+
+	if (engine_reads_line(entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return))
+		number = line(code, where);
+	fired = entry ? engine_try_entry(code, exception, number) : engine_try_return(code, result, exception, number);
+	*at = saved;
+	return fired;
+}
+
+/* The events of fire_quick() in any case; the quick way if it is only the line that was in its way. */
 static inline void fire_moment(const struct moment *moment, bool entry)
 {
 	enum abi_marker marker = entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return;
 	bool marked = entry ? marker_wanted(function__entry) : marker_wanted(function__return);
 	int *at = agent_errno(), saved = *at, line;
+	bool fired;
 
 	if (!marked && engine_is_quick(marker) && engine_reads_line(marker)) {
 		line = moment->line(moment);
+		fired = entry ? engine_try_entry(moment->code, moment->exception, line) :
+				engine_try_return(moment->code, moment->result, moment->exception, line);
 		*at = saved;
-		if (entry ? engine_try_entry(moment->code, moment->exception, line) :
-			    engine_try_return(moment->code, moment->result, moment->exception, line))
+		if (fired)
 			return;
 	}
 	(entry ? fire_function__entry : fire_function__return)(moment);

@@ -249,13 +249,25 @@ static int line_of_object(const struct moment *moment)
 	return agent.py.PyFrame_GetLineNumber((struct pyobj *)moment->where);
 }
 
-/* @where is the instruction's offset.  The instructions before the first line, which create cells, have no line. */
+/* The instructions before the first line, which create cells, have no line. */
+static int line_at(struct pyobj *code, long off)
+{
+	int line = agent.py.PyCode_Addr2Line(code, off < 0 ? 0 : (int)off);
+
+	return line < 0 && off < 0 ? agent.py.PyCode_Addr2Line(code, -1) : line;
+}
+
+/* @where is the instruction's offset. */
 static int line_of_instruction(const struct moment *moment)
 {
-	long off = (long)moment->where;
-	int line = agent.py.PyCode_Addr2Line(moment->code, off < 0 ? 0 : (int)off);
+	return line_at(moment->code, (long)moment->where);
+}
 
-	return line < 0 && off < 0 ? agent.py.PyCode_Addr2Line(moment->code, -1) : line;
+int frame_line(const struct frame_layout *layout, struct pyobj *code, const void *frame)
+{
+	if (layout->object)
+		return agent.py.PyFrame_GetLineNumber((struct pyobj *)frame);
+	return line_at(code, frame_instr(layout, frame));
 }
 
 void frame_moment(const struct frame_layout *layout, const void *frame, struct moment *moment)

@@ -68,6 +68,9 @@ long frame_object_at(struct pyobj *frame);
  */
 bool frame_instrs(struct pyobj *code, long at, unsigned char instrs[4]);
 
+/* The line of the frame's current position, in @code. */
+int frame_line(const struct frame_layout *layout, struct pyobj *code, const void *frame);
+
 /* The moment of the frame's current position. */
 void frame_moment(const struct frame_layout *layout, const void *frame, struct moment *moment);
 

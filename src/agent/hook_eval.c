@@ -72,6 +72,29 @@ static __attribute__((noinline)) void fire_whole(void *frame, struct pyobj *resu
 	fire_moment(&moment, entry);
 }
 
+/* The same for who notes contexts. */
+static __attribute__((noinline)) void fire_noting(struct pyobj *code, void *frame, struct pyobj *result, bool entry)
+{
+	context_begin(code, entry);
+	if (!lap_take(entry)) {
+		if (!fire_quick(code, result, NULL, entry))
+			fire_whole(frame, result, NULL, entry);
+		lap_learn(entry);
+	}
+	context_end();
+}
+
+static inline bool is_straight(bool entry)
+{
+	return entry ? engine_is_straight(ABI_MARKER_function__entry) && !marker_wanted(function__entry) :
+		       engine_is_straight(ABI_MARKER_function__return) && !marker_wanted(function__return);
+}
+
+static int line_of(struct pyobj *code, const void *frame)
+{
+	return frame_line(layout, code, frame);
+}
+
 /*
  * Without an exception.  For who looks at the thread the frame is linked as its innermost one, as it is at the events of other
  * hooks.
@@ -85,13 +108,8 @@ static inline __attribute__((always_inline)) void fire_plain(struct pythread *th
 
 	if (linked)
 		pyframes_link(thread, frame, &link);
-	context_begin(code, entry);
-	if (!lap_take(entry)) {
-		if (!fire_quick(code, result, NULL, entry))
-			fire_whole(frame, result, NULL, entry);
-		lap_learn(entry);
-	}
-	context_end();
+	if (!is_straight(entry) || !fire_straight(code, line_of, frame, result, NULL, entry))
+		fire_noting(code, frame, result, entry);
 	if (linked)
 		pyframes_unlink(&link);
 }

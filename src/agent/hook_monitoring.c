@@ -59,16 +59,20 @@ static const struct event {
 	{ "JUMP", WANT_line, &jump_method, .sub = true },
 };
 
-/* @where: the offset of the instruction, a Python integer. */
-static int line_of_offset(const struct moment *moment)
+/* The line of the thread's innermost frame, which is at the offset @where, a Python integer, of @code. */
+static inline int line_at(struct pyobj *code, const void *where)
 {
-	long off = agent.py.PyLong_AsLong((struct pyobj *)moment->where);
-	int line = agent.py.PyCode_Addr2Line(moment->code, (int)off);
+	int line = agent.py.PyCode_Addr2Line(code, (int)agent.py.PyLong_AsLong((struct pyobj *)where));
 
 	/* The cleanup code run by close() and at the end of a generator has no line; its frame has the last one. */
 	if (__builtin_expect(line < 0, 0))
 		line = agent.py.PyFrame_GetLineNumber(agent.py.PyEval_GetFrame());
 	return line;
+}
+
+static int line_of_offset(const struct moment *moment)
+{
+	return line_at(moment->code, moment->where);
 }
 
 /* The arguments of every callback begin with (code, instruction offset). */
@@ -121,10 +125,24 @@ static struct pyobj *disable(void)
 		return fire_at(args, result, exception, ABI_MARKER_##name == ABI_MARKER_function__entry);	\
 	}												\
 													\
+	static __attribute__((noinline)) struct pyobj *event##_straight(struct pyobj *self, struct pyobj *const *args, \
+									 ssize_t nargs)			\
+	{												\
+		const bool entry = ABI_MARKER_##name == ABI_MARKER_function__entry;			\
+													\
+		if (__builtin_expect(fire_straight(args[0], line_at, args[1], result, exception, entry), 1))	\
+			return agent.py.none;								\
+		return event##_any(self, args, nargs);							\
+	}												\
+													\
 	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
 	{												\
-		if (__builtin_expect(!agent_thread.busy && fire_counted(name, args[0]), 1))			\
-			return agent.py.none;								\
+		if (__builtin_expect(!agent_thread.busy && !marker_wanted(name), 1)) {			\
+			if (__builtin_expect(fire_counted(name, args[0]), 1))				\
+				return agent.py.none;							\
+			if (engine_is_straight(ABI_MARKER_##name))					\
+				return event##_straight(self, args, nargs);				\
+		}											\
 		return event##_any(self, args, nargs);							\
 	}
 ON(on_entry, function__entry, NULL, nargs > 2 ? args[2] : NULL, nargs <= 2)	/* PY_THROW has an exception */

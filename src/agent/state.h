@@ -67,6 +67,7 @@ struct engine_quick {
 	struct session *session;
 	uint64_t probe;
 	bool learns;				/* what its events are is noted: engine_before(), engine_fired() */
+	bool straight;				/* engine_is_straight() */
 };
 
 enum { ENGINE_ENDED = 64 };

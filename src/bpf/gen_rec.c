@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "abi/segment.h"
 #include "abi/stat.h"
 #include "ir/layout.h"
 
@@ -103,6 +104,108 @@ static void stat_field(struct gen *g, const struct ir_map *m, int slot, uint32_t
 	asm_st(as, BPF_DW, R10, FRAME_POS, R1);
 }
 
+/* --- in user space ------------------------------------------------------------------------------------ */
+
+/* Is the field's string one that the helper can take by its address: it lies somewhere, or is read whole? */
+static bool has_address(const struct gen *g, ir_reg r)
+{
+	const struct ir_insn *late = g->plan->late[r];
+	int64_t size;
+
+	return !late || (late->op == IR_CALL && late->fn == IR_FN_COPYINSTR && gen_is_const(g, late->args[1], &size) &&
+			 (size < 0 || size >= g->prog->strsize));
+}
+
+/* Can the process build the record straight in its ring (ABI_HELPER_RECORD)? */
+static bool is_direct(const struct gen *g, const struct ir_insn *i)
+{
+	if (!g->env->user_space || i->rec->stat || i->rec->nfields > ABI_RECORD_FIELDS)
+		return false;
+	for (uint32_t k = 0; k < i->rec->nfields; k++)
+		if (i->rec->fields[k].type == IR_STR && !has_address(g, i->args[k]))
+			return false;
+	return true;
+}
+
+/* Go to the fault of the string whose field's number, counted from 1, is in R0. */
+static void string_faults(struct gen *g, const struct ir_insn *i, uint64_t strings, int slots)
+{
+	struct assembler *as = &g->as;
+
+	asm_mov(as, R1, R0);
+	asm_alui(as, BPF_LSH, R1, 3);
+	asm_alu(as, BPF_ADD, R1, R9);
+	asm_ld(as, BPF_DW, R1, R1, slots - 8);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	for (uint32_t k = 0; k < i->rec->nfields; k++) {
+		const struct ir_insn *late = g->plan->late[i->args[k]];
+
+		if (!(strings >> k & 1))
+			continue;
+		g->insn = late ? late : i;	/* as in gen_str_to() */
+		asm_ji(as, BPF_JEQ, R0, (int32_t)k + 1, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+		g->insn = i;
+	}
+}
+
+/* The record's header but for what the helper adds, and its slots. */
+static uint64_t store_fields(struct gen *g, const struct ir_insn *i, int base)
+{
+	int slots = base + (int)sizeof(struct abi_record);
+	struct assembler *as = &g->as;
+	uint64_t strings = 0;
+
+	for (uint32_t k = 0; k < i->rec->nfields; k++) {
+		const struct ir_insn *late = g->plan->late[i->args[k]];
+		bool text = i->rec->fields[k].type == IR_STR;
+		int from = R1;
+
+		strings |= (uint64_t)text << k;
+		if (text && !late)
+			gen_str(g, R1, i->args[k]);
+		else
+			from = gen_use(g, text ? late->args[0] : i->args[k], R1);
+		asm_st(as, BPF_DW, R9, slots + 8 * (int)k, from);
+	}
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+	asm_st(as, BPF_DW, R9, base + (int)offsetof(struct abi_record, time_ns), R1);
+	/* rec and probe at once, as they are read */
+	if (g->in_error) {
+		asm_imm(as, R1, (int64_t)((uint64_t)g->env->error_probe << 32 | i->rec->id));
+	} else {
+		asm_ld(as, BPF_DW, R1, R10, FRAME_PROBE);
+		asm_alui(as, BPF_LSH, R1, 32);
+		asm_alui(as, BPF_OR, R1, (int32_t)i->rec->id);
+	}
+	asm_st(as, BPF_DW, R9, base + (int)offsetof(struct abi_record, rec), R1);
+	return strings;
+}
+
+static void emit_direct(struct gen *g, const struct ir_insn *i, int base)
+{
+	uint32_t size = (uint32_t)ir_rec_max(i->rec, g->prog->strsize), ok = asm_label(&g->as), lost = asm_label(&g->as);
+	struct assembler *as = &g->as;
+	uint64_t strings = store_fields(g, i, base);
+
+	_Static_assert(offsetof(struct abi_record, probe) == offsetof(struct abi_record, rec) + 4, "one word");
+	asm_map(as, R1, EBPF_MAP_OUT);
+	gen_scratch(g, R2, (uint32_t)base);
+	asm_imm(as, R3, size);
+	asm_imm(as, R4, (int64_t)strings);
+	asm_imm(as, R5, (int64_t)((uint64_t)g->prog->strsize << 32 | i->rec->nfields));
+	asm_helper(as, ABI_HELPER_RECORD);
+	asm_ji(as, BPF_JEQ, R0, 0, ok);
+	if (strings) {
+		asm_ji(as, BPF_JSLT, R0, 0, lost);
+		string_faults(g, i, strings, base + (int)sizeof(struct abi_record));
+	}
+	asm_bind(as, lost);
+	gen_drop(g, ABI_DROP_RECORD);
+	asm_bind(as, ok);
+}
+
+/* ------------------------------------------------------------------------------------------------------- */
+
 void gen_emit(struct gen *g, const struct ir_insn *i)
 {
 	const struct ir_rec *rec = i->rec;
@@ -113,6 +216,10 @@ void gen_emit(struct gen *g, const struct ir_insn *i)
 
 	if (base + fixed > INT16_MAX) {
 		gen_refuse(g, "a clause has too many values at a time");
+		return;
+	}
+	if (is_direct(g, i)) {
+		emit_direct(g, i, base);
 		return;
 	}
 	if (rec->stat)

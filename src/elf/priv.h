@@ -53,6 +53,12 @@ void obj_memory(void);
 int obj_fail(const struct obj *o, struct strbuf *why, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Is a dynamic symbol of section @section, with st_info @info, one that other files may use, with its own address? */
+bool obj_is_export(uint16_t section, uint8_t info);
+
+/* obj_exports() without a table of hashes. */
+bool obj_exports_searched(struct obj *o, const char *name, uint64_t *addr);
+
 /* Release what is not in the arena; accepts NULL. */
 void obj_symtab_fini(struct obj_symtab *t);
 

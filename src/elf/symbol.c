@@ -406,19 +406,23 @@ struct export_wanted {
 	uint64_t *addr;
 };
 
+bool obj_is_export(uint16_t section, uint8_t info)
+{
+	/* The value of an IFUNC symbol is the address of its resolver, not of the function. */
+	return section != SHN_UNDEF && GELF_ST_TYPE(info) != STT_GNU_IFUNC && GELF_ST_BIND(info) != STB_LOCAL;
+}
+
 static bool exports(const GElf_Sym *sym, const char *name, void *arg)
 {
 	const struct export_wanted *w = arg;
 
-	/* The value of an IFUNC symbol is the address of its resolver, not of the function. */
-	if (sym->st_shndx == SHN_UNDEF || GELF_ST_TYPE(sym->st_info) == STT_GNU_IFUNC ||
-	    GELF_ST_BIND(sym->st_info) == STB_LOCAL || strcmp(name, w->name))
+	if (!obj_is_export(sym->st_shndx, sym->st_info) || strcmp(name, w->name))
 		return false;
 	*w->addr = sym->st_value;
 	return true;
 }
 
-bool obj_exports(struct obj *o, const char *name, uint64_t *addr)
+bool obj_exports_searched(struct obj *o, const char *name, uint64_t *addr)
 {
 	return any_dynamic(o, exports, &(struct export_wanted){ name, addr });
 }

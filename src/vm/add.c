@@ -211,7 +211,7 @@ __attribute__((noinline)) static int64_t find_slowly(struct shm_run *r, const st
 	uint64_t w[4];
 	int64_t err;
 
-	if (!shm_good_classes(r->shm, m, classes))
+	if (!shm_good_classes(m, classes))
 		return -EINVAL;
 	if (known && m->key_size == SHORT && load_short((const char *)(uintptr_t)address, w)) {
 		*words = lane_table_get(m, r->lane, w);

@@ -265,13 +265,12 @@ HELPER(uid_gid)
 	return (uint64_t)getgid() << 32 | getuid();
 }
 
-HELPER(cpu)
+static inline uint32_t cpu_of(const struct shm_run *r)
 {
 	unsigned int cpu = 0;
 
-	UNUSED5();
-	if (run_of(t)->cpu)
-		return run_of(t)->cpu - 1;
+	if (r->cpu)
+		return r->cpu - 1;
 #if defined(__x86_64__)
 	/*
 	 * The limit of this segment descriptor has the processor's number; the vDSO's getcpu reads it the same way
@@ -283,6 +282,12 @@ HELPER(cpu)
 	syscall(SYS_getcpu, &cpu, NULL, NULL);
 	return cpu;
 #endif
+}
+
+HELPER(cpu)
+{
+	UNUSED5();
+	return cpu_of(run_of(t));
 }
 
 /* Copy a string of dtap's own, cut to @size.  Returns bytes with the NUL. */
@@ -518,19 +523,48 @@ __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct
 	errno = saved;
 }
 
-static inline int output(struct shm_run *r, const struct shm_map *m, const void *data, uint32_t size)
+/* Waking costs more than a record, and the tracer also looks by itself now and then.  @unread: bytes in the ring. */
+static inline __attribute__((always_inline)) void wake_if_due(struct shm_run *r, const struct shm_map *m, uint64_t unread)
 {
-	int err;
-
-	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + size + ABI_RING_HEADER > r->ring_ready, 0))
-		make_ready(r, m, size + ABI_RING_HEADER);
-	err = ring_append(m, r->lane, data, size);
-	/* Waking costs more than the record, and the tracer also looks by itself now and then. */
-	if (ring_unread((const struct abi_lane *)(const void *)r->lane) >= m->max_entries / WAKE_PART && !is_awake(r))
+	if (__builtin_expect(unread >= m->max_entries / WAKE_PART, 0) && !is_awake(r))
 		wake(r);
-	if (__builtin_expect(err && r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer, 0))
-		err = wait_for_room(r, m, data, size);
-	return err;
+}
+
+/* There is no room in the ring. */
+static __attribute__((noinline)) int output_full(struct shm_run *r, const struct shm_map *m, const void *data,
+						  uint32_t size)
+{
+	wake(r);
+	return r->shm->flags & ABI_SEGMENT_WAIT && !r->is_tracer ? wait_for_room(r, m, data, size) : -EAGAIN;
+}
+
+static inline __attribute__((always_inline)) int append(struct shm_run *r, const struct shm_map *m, const void *data,
+							 uint32_t size)
+{
+	uint64_t unread;
+
+	if (__builtin_expect(ring_append(m, r->lane, data, size, &unread), 0))
+		return output_full(r, m, data, size);
+	wake_if_due(r, m, unread);
+	return 0;
+}
+
+/* Once: with a head that a process has made up, or in a small ring, there may be less than is needed. */
+static __attribute__((noinline)) int output_ready(struct shm_run *r, const struct shm_map *m, const void *data,
+						   uint32_t size)
+{
+	make_ready(r, m, size + ABI_RING_HEADER);
+	return append(r, m, data, size);
+}
+
+static inline __attribute__((always_inline)) int output(struct shm_run *r, const struct shm_map *m, const void *data,
+							 uint32_t size)
+{
+	if (__builtin_expect(m->kind != ABI_MAP_OUT, 0))
+		return -EINVAL;
+	if (__builtin_expect(((const struct abi_lane *)r->lane)->head + size + ABI_RING_HEADER > r->ring_ready, 0))
+		return output_ready(r, m, data, size);
+	return append(r, m, data, size);
 }
 
 int shm_output(struct shm_run *r, const struct shm_map *out, const void *data, uint32_t size)
@@ -547,6 +581,95 @@ HELPER(ring_output)	/* map, data, size, flags */
 {
 	(void)r4, (void)r5;
 	return error(output(run_of(t), map_of(r1), pointer(r2), (uint32_t)r3));
+}
+
+/*
+ * ABI_HELPER_RECORD where it is not as simple: the record is built in the program's memory, and copied.  The arguments
+ * have been checked but for the room for strings.
+ */
+static __attribute__((noinline)) uint64_t record_built(struct shm_run *r, const struct shm_map *m,
+							struct abi_record *rec, uint32_t size, uint64_t strings,
+							uint64_t fields)
+{
+	uint32_t n = (uint32_t)fields, max = (uint32_t)(fields >> 32);
+	uint64_t *slots = (uint64_t *)(rec + 1), task = r->thread.values[SHM_TASK], end = sizeof(*rec) + 8 * (uint64_t)n;
+	int64_t len;
+
+	for (uint32_t k = 0; k < n; k++) {
+		if (!(strings >> k & 1))
+			continue;
+		if (!max || end + max > size)
+			return error(-EINVAL);
+		len = memory_read_string(r, (char *)rec + end, max, slots[k]);
+		if (len < 1)
+			return k + 1;
+		slots[k] = (uint64_t)len << 32 | end;
+		end += (uint64_t)len;
+	}
+	rec->tid = (uint32_t)task;
+	rec->pid = (uint32_t)(task >> 32);
+	rec->cpu = cpu_of(r);
+	rec->size = (uint32_t)(end + 7) & ~(uint32_t)7;
+	return rec->size > size ? error(-EINVAL) : error(output(r, m, rec, rec->size));
+}
+
+enum { RECORD_HEADER = sizeof(struct abi_record) / 8 };
+_Static_assert(offsetof(struct abi_record, rec) == 8 && offsetof(struct abi_record, tid) == 16 &&
+	       offsetof(struct abi_record, cpu) == 24 && offsetof(struct abi_record, size) == 28, "as words");
+
+/*
+ * map, record, size, strings, fields | strsize << 32: the record is built in the ring if there is room for the largest
+ * in one piece and all its strings are known.  Nobody sees it before the head is set.
+ */
+HELPER(record)
+{
+	const struct shm_map *m = map_of(r1);
+	struct shm_run *r = run_of(t);
+	const uint64_t *words = pointer(r2);
+	/* The words of a string, and the record's, may end 7 bytes later. */
+	uint64_t size = (uint32_t)r3, need = size + 8 + ABI_RING_HEADER, ring = m->max_entries, left = r4;
+	uint64_t end, head, pos, *to;
+	uint32_t n = (uint32_t)r5;
+	struct abi_lane *l = (struct abi_lane *)(void *)r->lane;
+
+	end = sizeof(struct abi_record) + 8 * (uint64_t)n;
+	if (__builtin_expect(n > ABI_RECORD_FIELDS || end > size || r4 >> n || m->kind != ABI_MAP_OUT, 0))
+		return error(-EINVAL);
+	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED) & ~(uint64_t)7;
+	if (__builtin_expect(head + need > r->ring_ready, 0))
+		make_ready(r, m, (uint32_t)need);
+	pos = head & (ring - 1);
+	if (__builtin_expect(ring - pos < need || head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) > ring - need, 0))
+		return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+	to = (uint64_t *)(void *)(r->lane + m->off + pos + ABI_RING_HEADER);
+	to[0] = words[0];
+	to[1] = words[1];
+	to[2] = r->thread.values[SHM_TASK];
+	((uint32_t *)(to + 3))[0] = cpu_of(r);
+	for (uint32_t k = RECORD_HEADER; k < RECORD_HEADER + n; k++)
+		to[k] = words[k];
+	for (; left; left &= left - 1) {
+		uint64_t *slot = to + RECORD_HEADER + __builtin_ctzll(left), max = r5 >> 32;
+		int64_t len;
+
+		if (__builtin_expect(max - 1 >= size - end, 0))	/* 0, too */
+			return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+		len = memory_is_known(r, *slot) ? memory_copy_words((char *)to + end, max, *slot) : 0;
+		if (__builtin_expect(!len, 0))
+			return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+		*slot = (uint64_t)len << 32 | end;
+		end += (uint64_t)len;
+	}
+	end = (end + 7) & ~(uint64_t)7;
+	((uint32_t *)(to + 3))[1] = (uint32_t)end;
+	*(uint32_t *)(to - 1) = (uint32_t)end;
+	l = (struct abi_lane *)(void *)r->lane;
+	/* Read again, so that fewer registers are kept. */
+	head = (__atomic_load_n(&l->head, __ATOMIC_RELAXED) & ~(uint64_t)7) + end + ABI_RING_HEADER;
+	__builtin_prefetch(r->lane + m->off + ((head + RING_AHEAD) & (m->max_entries - 1)), 1);
+	__atomic_store_n(&l->head, head, __ATOMIC_RELEASE);
+	wake_if_due(r, m, head - __atomic_load_n(&l->tail, __ATOMIC_RELAXED));
+	return 0;
 }
 
 HELPER(ring_query)	/* map, what: programs ask only for the bytes not yet read */
@@ -579,6 +702,7 @@ const struct vm_helper shm_helpers[] = {
 	{ BPF_FUNC_get_current_comm, comm, VM_RET_VALUE, INTO },
 	{ BPF_FUNC_ringbuf_output, ring_output, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_READ, VM_ARG_SIZE, VM_ARG_ANY } },
 	{ BPF_FUNC_ringbuf_query, ring_query, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_ANY } },
+	{ ABI_HELPER_RECORD, record, VM_RET_VALUE, { VM_ARG_MAP, VM_ARG_WRITE, VM_ARG_SIZE, VM_ARG_ANY, VM_ARG_ANY } },
 	{ ABI_HELPER_PATH, path, VM_RET_VALUE, INTO_FROM },
 	{ ABI_HELPER_PARENT, parent, VM_RET_VALUE, { VM_ARG_NONE } },
 	{ ABI_HELPER_THREAD_TIME, thread_time, VM_RET_VALUE, { VM_ARG_NONE } },

@@ -208,19 +208,34 @@ int memory_read(struct shm_run *r, void *dst, uint64_t size, uint64_t addr)
 	return err;
 }
 
-int64_t memory_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t addr)
+/* 0: it is neither in the segment nor on the program's stack. */
+static __attribute__((noinline)) int64_t read_own_string(const struct shm_run *r, char *dst, uint64_t size,
+							  uint64_t addr)
 {
 	const char *src = (const char *)(uintptr_t)addr;
-	int saved = errno;
-	uint64_t room, len;
-	int64_t n;
+	uint64_t room = room_at(r, addr), len;
 
-	if (r->is_alive || memory_is_known(r, addr))
-		return copy_string(dst, size, src, strnlen(src, size));
-	room = room_at(r, addr);
 	len = room ? strnlen(src, room < size ? room : size) : 0;
-	if (len < room || (room && room >= size))
-		return copy_string(dst, size, src, len);
+	return len < room || (room && room >= size) ? copy_string(dst, size, src, len) : 0;
+}
+
+int64_t memory_copy_string(const struct shm_run *r, char *dst, uint64_t size, uint64_t addr)
+{
+	const char *src = (const char *)(uintptr_t)addr;
+
+	if (__builtin_expect(r->is_alive || memory_is_known(r, addr), 1))
+		return copy_string(dst, size, src, strnlen(src, size - 1));
+	return read_own_string(r, dst, size, addr);
+}
+
+int64_t memory_read_string(struct shm_run *r, char *dst, uint64_t size, uint64_t addr)
+{
+	int64_t n = memory_copy_string(r, dst, size, addr);
+	int saved;
+
+	if (__builtin_expect(n != 0, 1))
+		return n;
+	saved = errno;
 	n = kernel_reads_string(r, dst, size, addr);
 	if (n > 0 && r->note)
 		r->note(addr, dst, (uint64_t)n - ((uint64_t)n == size));

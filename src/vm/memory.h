@@ -16,6 +16,8 @@
 #ifndef DTAP_VM_MEMORY_H
 #define DTAP_VM_MEMORY_H
 
+#include <string.h>
+
 #include "abi/unwind.h"
 #include "vm/shm.h"
 
@@ -49,6 +51,36 @@ static inline bool memory_is_known(const struct shm_run *r, uint64_t addr)
 		if (r->strings[k] == addr)
 			return addr != 0;
 	return false;
+}
+
+/* memory_read_string() where that takes no system call; 0: it does. */
+int64_t memory_copy_string(const struct shm_run *r, char *dst, uint64_t size, uint64_t addr);
+
+/*
+ * The same for a string that is known (memory_is_known()), word by word without a call: half the instructions of
+ * strnlen() and memcpy() for a name.  A word that reaches behind the NUL ends in the same page, so it can be read; the sanitizer
+ * would object.  @dst has room for 7 bytes more than @size.  0: the string is longer, or goes on in another page.
+ */
+static inline __attribute__((no_sanitize_address)) int64_t memory_copy_words(char *dst, uint64_t size, uint64_t addr)
+{
+	enum { PAGE_BYTES = 4096 };
+	const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
+	int64_t last = PAGE_BYTES - (int64_t)(addr % PAGE_BYTES) - (int64_t)sizeof(ones);
+	uint64_t word, ends;
+
+	for (int64_t at = 0; at <= last && at < (int64_t)size; at += sizeof(word)) {
+		memcpy(&word, (const char *)(uintptr_t)addr + at, sizeof(word));
+		ends = (word - ones) & ~word & highs;	/* the lowest bit is that of the first NUL */
+		if (!ends) {
+			memcpy(dst + at, &word, sizeof(word));
+			continue;
+		}
+		word &= (ends & -ends) - 1;
+		memcpy(dst + at, &word, sizeof(word));
+		at += __builtin_ctzll(ends) / 8 + 1;
+		return at <= (int64_t)size ? at : 0;
+	}
+	return 0;
 }
 
 /*

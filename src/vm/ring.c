@@ -7,5 +7,7 @@ uint64_t ring_used(const uint8_t *lane)
 
 int ring_put(const struct shm_map *m, uint8_t *lane, const void *data, uint32_t size)
 {
-	return ring_append(m, lane, data, size);
+	uint64_t unread;
+
+	return ring_append(m, lane, data, size, &unread);
 }

@@ -27,8 +27,12 @@ static inline uint64_t ring_unread(const struct abi_lane *l)
 /* Where the next records will be, memory that the tracer's processor may have, is asked for in time. */
 enum { RING_AHEAD = 512 };
 
+/*
+ * ring_put(); *unread: the bytes in the ring afterwards.  What can be done before the copy is done there: what is needed
+ * after a call takes registers.
+ */
 static inline __attribute__((always_inline)) int ring_append(const struct shm_map *m, uint8_t *lane, const void *data,
-							       uint32_t size)
+							       uint32_t size, uint64_t *unread)
 {
 	uint64_t ring = m->max_entries, head, used, pos, need = (uint64_t)size + ABI_RING_HEADER;
 	struct abi_lane *l = (struct abi_lane *)(void *)lane;
@@ -37,6 +41,7 @@ static inline __attribute__((always_inline)) int ring_append(const struct shm_ma
 	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED) & ~(uint64_t)7;
 	used = head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE);
 	pos = head & (ring - 1);
+	*unread = used;
 	if (used > ring || size % 8 || need > ring)
 		return -EAGAIN;
 	if (pos + need > ring) {
@@ -46,14 +51,17 @@ static inline __attribute__((always_inline)) int ring_append(const struct shm_ma
 			return -EAGAIN;
 		*(uint32_t *)(base + pos) = ABI_RING_SKIP;
 		head += rest;
+		used += rest;
 		pos = 0;
 	} else if (used + need > ring) {
 		return -EAGAIN;
 	}
+	*unread = used + need;
+	head += need;
+	__builtin_prefetch(base + ((pos + need + RING_AHEAD) & (ring - 1)), 1);
 	*(uint32_t *)(base + pos) = size;
 	memcpy(base + pos + ABI_RING_HEADER, data, size);
-	__builtin_prefetch(base + ((pos + need + RING_AHEAD) & (ring - 1)), 1);
-	__atomic_store_n(&l->head, head + need, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->head, head, __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -116,6 +116,17 @@ uint64_t vm_imm64(const struct vm_prog *p, const struct bpf_insn *i)
 	}
 }
 
+bool vm_gives(const struct vm_prog *p, int32_t value)
+{
+	for (uint32_t at = p->funcs[0].start; at < p->funcs[0].end; at++) {
+		const struct bpf_insn *i = &p->insns[at];
+
+		if (i->code == (BPF_ALU64 | BPF_MOV | BPF_K) && i->dst_reg == BPF_REG_0 && i->imm == value)
+			return true;
+	}
+	return false;
+}
+
 int vm_compile(struct vm_prog *p)
 {
 	return p->code ? 0 : vm_code_new(p);

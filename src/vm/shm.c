@@ -160,6 +160,23 @@ static void set_quick(struct vm_map *row, const struct shm_map *m, uint32_t numb
 	}
 }
 
+/* Can @m be among the tables of an aggregation by string? */
+static bool is_class(const struct shm_map *m)
+{
+	return m->kind == ABI_MAP_LANE_HASH && m->value_size >= 8 && m->key_size <= ABI_ADD_STRING_MAX;
+}
+
+/* Asked whenever a string is new: so from the last map to the first, once. */
+static void find_classes(struct shm *s)
+{
+	for (uint32_t k = s->nmaps; k--;) {
+		struct shm_map *m = &s->maps[k];
+		bool goes_on = k + 1 < s->nmaps && m[1].value_size == m->value_size && m[1].key_size >= m->key_size;
+
+		m->classes = is_class(m) ? 1 + (goes_on ? m[1].classes : 0) : 0;
+	}
+}
+
 int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_t data_size, struct shm *ret,
 		     const char **why)
 {
@@ -225,6 +242,7 @@ int shm_open_segment(const void *image, uint64_t image_size, void *data, uint64_
 	s.rows[s.nmaps] = (struct vm_map){ .base = s.data, .size = s.data_size };
 	find_unwind(&s, h);
 	find_probes(&s, h);
+	find_classes(&s);
 	*ret = s;
 	return 0;
 }
@@ -280,16 +298,6 @@ bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t clas
 	for (uint32_t c = 0; c < classes; c++)
 		if ((m[c].kind != ABI_MAP_LANE_HASH && (m[c].kind != ABI_MAP_LANE_ARRAY || classes != 1)) || m[c].value_size < 8 ||
 		    sizeof(struct abi_elem) + m[c].key_size > UINT16_MAX)
-			return false;
-	return true;
-}
-
-bool shm_good_classes(const struct shm *s, const struct shm_map *m, uint32_t classes)
-{
-	if (!shm_good_tables(s, m, classes) || m->kind != ABI_MAP_LANE_HASH || m[classes - 1].key_size > ABI_ADD_STRING_MAX)
-		return false;
-	for (uint32_t c = 1; c < classes; c++)
-		if (m[c].value_size != m->value_size || m[c].key_size < m[c - 1].key_size)
 			return false;
 	return true;
 }
@@ -539,19 +547,34 @@ static inline uint64_t cycles(uint32_t *cpu)
 #endif
 
 #if defined(ARCH_CYCLES)
-/* CLOCK_MONOTONIC from the cycle counter, which @read reads; false: not known. */
-static inline bool counted_now(const struct abi_clock *c, uint64_t (*read)(uint32_t *cpu), uint32_t *cpu, uint64_t *ns)
+/* CLOCK_MONOTONIC from the cycle counter, which @read reads; false: not known, or just being set. */
+static inline __attribute__((always_inline)) bool counted_now(const struct abi_clock *c,
+							       uint64_t (*read)(uint32_t *cpu), uint32_t *cpu,
+							       uint64_t *ns)
 {
-	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++) {
-		uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
-		uint64_t tsc = read(cpu);
+	uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_ACQUIRE);
+	uint64_t tsc;
 
-		*ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(seq & 1) && __atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq)
-			return true;
-	}
-	return false;
+	if (__builtin_expect(seq & 1 || !__atomic_load_n(&c->usable, __ATOMIC_RELAXED), 0))
+		return false;
+	tsc = read(cpu);
+	*ns = c->base_ns + (uint64_t)((unsigned __int128)(tsc - c->base_tsc) * c->mult >> 32);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __builtin_expect(__atomic_load_n(&c->seq, __ATOMIC_RELAXED) == seq, 1);
+}
+
+/* When that has failed once: some times more, in case that it is being set, and then the system's clock. */
+static __attribute__((noinline)) uint64_t now_again(const struct abi_clock *c, uint64_t (*read)(uint32_t *cpu),
+						     uint32_t *cpu)
+{
+	uint64_t ns;
+
+	for (int tries = 0; tries < 100 && __atomic_load_n(&c->usable, __ATOMIC_RELAXED); tries++)
+		if (counted_now(c, read, cpu, &ns))
+			return ns;
+	if (cpu)
+		*cpu = 0;
+	return system_now();
 }
 
 static inline uint64_t cycles_alone(uint32_t *cpu)
@@ -566,13 +589,14 @@ uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu)
 #if defined(ARCH_CYCLES)
 	uint64_t ns;
 
-	if (counted_now(s->clock, cycles, cpu, &ns))
+	if (__builtin_expect(counted_now(s->clock, cycles, cpu, &ns), 1))
 		return ns;
+	return now_again(s->clock, cycles, cpu);
 #else
 	(void)s;
-#endif
 	*cpu = 0;
 	return system_now();
+#endif
 }
 
 uint64_t shm_now(const struct shm *s)
@@ -580,12 +604,13 @@ uint64_t shm_now(const struct shm *s)
 #if defined(ARCH_CYCLES)
 	uint64_t ns;
 
-	if (counted_now(s->clock, cycles_alone, NULL, &ns))
+	if (__builtin_expect(counted_now(s->clock, cycles_alone, NULL, &ns), 1))
 		return ns;
+	return now_again(s->clock, cycles_alone, NULL);
 #else
 	(void)s;
-#endif
 	return system_now();
+#endif
 }
 
 /* --- the tracer --------------------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ struct shm_map {
 	uint32_t mask;			/* buckets - 1 */
 	uint32_t stride;
 	uint64_t locks_off, elems_off;	/* from the table's start */
+	uint32_t classes;		/* from this one on so many are the tables of one aggregation by string, at most */
 };
 
 struct shm {

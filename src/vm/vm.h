@@ -168,4 +168,7 @@ int vm_compile(struct vm_prog *p);
 int vm_run(const struct vm_prog *p, struct vm_thread *t, void *ctx, uint64_t *ret);
 int vm_interpret(const struct vm_prog *p, struct vm_thread *t, void *ctx, uint64_t *ret);
 
+/* Is @value among the constants that the program puts in r0, and so perhaps its result? */
+bool vm_gives(const struct vm_prog *p, int32_t value);
+
 #endif

@@ -50,6 +50,7 @@
 #include "inside.h"
 #include "ir/layout.h"
 #include "place/func_info.h"
+#include "target/target.h"
 #include "vm/record.h"
 
 enum { MAX_MAPS = 512, MAX_ARGS = 10, MAX_VALUES = 160 };
@@ -273,9 +274,15 @@ static void load_all(struct run *r)
 {
 	struct ebpf_env env = { .ctx = EBPF_CTX_RUN, .error_probe = 1, .task_parent = 8, .task_tgid = 16,
 				.task_runtime = 24, .task_exec_start = 32 };
+	struct target_pid_ns ns;
 	int fd;
 
 	env.turns_called = r->way == TURNS;
+	if (!target_pid_ns(&ns) && !ns.is_initial) {
+		env.pid_ns = true;
+		env.ns_dev = ns.dev;
+		env.ns_ino = ns.ino;
+	}
 	r->prog_fd = load(r, &env, "run");
 	if (r->once)
 		return;

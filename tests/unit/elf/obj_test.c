@@ -18,8 +18,7 @@
 
 #include "base/strbuf.h"
 #include "elf/obj.h"
-
-#ifdef MARKED
+#include "elf/priv.h"
 
 struct image {
 	char *data;
@@ -39,11 +38,6 @@ static struct image image_of(const char *path)
 	assert_int_equal(fread(im.data, 1, im.len, f), im.len);
 	fclose(f);
 	return im;
-}
-
-static struct image image_read(void)
-{
-	return image_of(MARKED);
 }
 
 static int image_open(const struct image *im, struct obj **o, struct strbuf *why)
@@ -66,6 +60,124 @@ static Elf64_Shdr *image_section(const struct image *im, const char *name)
 			return &sh[i];
 	fail_msg("no section %s", name);
 	return NULL;
+}
+
+/* --- exported symbols ----------------------------------------------------------------------------------- */
+
+/* Is the answer for @name the one of a search of all symbols? */
+static void same_answer(struct obj *o, const char *name)
+{
+	uint64_t found = 1, searched = 1;
+
+	assert_int_equal(obj_exports(o, name, &found), obj_exports_searched(o, name, &searched));
+	if (found != searched)
+		fail_msg("%s: %lx instead of %lx", name, (unsigned long)found, (unsigned long)searched);
+}
+
+/* Each name of a library, and what differs from it in a letter, is longer or shorter. */
+static void each_name(struct obj *o, const struct image *im)
+{
+	const Elf64_Shdr *syms = image_section(im, ".dynsym"), *names = image_section(im, ".dynstr");
+	char name[512];
+
+	for (size_t i = 0; i < syms->sh_size / sizeof(Elf64_Sym); i++) {
+		const Elf64_Sym *sym = (const Elf64_Sym *)(im->data + syms->sh_offset) + i;
+		size_t len;
+
+		snprintf(name, sizeof(name) - 2, "%s", im->data + names->sh_offset + sym->st_name);
+		len = strlen(name);
+		same_answer(o, name);
+		if (i % 16 || !len)
+			continue;
+		name[i % len] ^= 1;
+		same_answer(o, name);
+		name[i % len] ^= 1;
+		strcpy(name + len, "x");
+		same_answer(o, name);
+		name[len - 1] = 0;
+		same_answer(o, name);
+	}
+}
+
+static void exports_are_found(void **state)
+{
+	void *const in[] = { (void *)(uintptr_t)strlen, (void *)(uintptr_t)elf_begin, (void *)(uintptr_t)dlopen };
+	char long_name[1000];
+	struct image im;
+	struct obj *o;
+	Dl_info info;
+
+	(void)state;
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[sizeof(long_name) - 1] = 0;
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
+		assert_true(dladdr(in[i], &info));
+		im = image_of(info.dli_fname);
+		assert_int_equal(obj_open(info.dli_fname, &o, NULL), 0);
+		each_name(o, &im);
+		same_answer(o, "");
+		same_answer(o, long_name);
+		obj_close(o);
+		/* The same without the table. */
+		image_section(&im, ".gnu.hash")->sh_type = SHT_NULL;
+		assert_int_equal(image_open(&im, &o, NULL), 0);
+		same_answer(o, "strlen");
+		same_answer(o, "elf_begin");
+		obj_close(o);
+		free(im.data);
+	}
+}
+
+/* Whatever the table says: an answer, and one of the symbol's own. */
+static void damaged_table(void **state)
+{
+	static const uint32_t values[] = { 0, 1, 2, 63, 0x7fffffff, 0x80000000, UINT32_MAX };
+	Dl_info info;
+	struct image im;
+	Elf64_Shdr *hash;
+	uint32_t *words;
+	size_t n;
+
+	(void)state;
+	assert_true(dladdr((void *)(uintptr_t)elf_begin, &info));
+	im = image_of(info.dli_fname);
+	hash = image_section(&im, ".gnu.hash");
+	words = (uint32_t *)(im.data + hash->sh_offset);
+	n = hash->sh_size / 4;
+	for (size_t i = 0; i < n * 7; i++) {
+		uint32_t *word = &words[i / 7 < 4 ? i / 7 : i / 7 * 997 % n], was = *word;
+		uint64_t found, searched;
+		struct obj *o;
+
+		if (i / 7 >= 200)
+			break;
+		*word = values[i % 7];
+		assert_int_equal(image_open(&im, &o, NULL), 0);
+		if (obj_exports(o, "elf_begin", &found)) {
+			assert_true(obj_exports_searched(o, "elf_begin", &searched));
+			assert_int_equal(found, searched);
+		}
+		obj_close(o);
+		*word = was;
+	}
+	hash->sh_offset = (uint64_t)-8;
+	for (int k = 0; k < 2; k++) {
+		uint64_t addr;
+		struct obj *o;
+
+		assert_int_equal(image_open(&im, &o, NULL), 0);
+		assert_true(obj_exports(o, "elf_begin", &addr));
+		obj_close(o);
+		hash->sh_size = k ? UINT64_MAX : 4;
+	}
+	free(im.data);
+}
+
+#ifdef MARKED
+
+static struct image image_read(void)
+{
+	return image_of(MARKED);
 }
 
 static void sound(void **state)
@@ -443,6 +555,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(not_files),
 		cmocka_unit_test(class32),
+		cmocka_unit_test(exports_are_found),
+		cmocka_unit_test(damaged_table),
 #ifdef MARKED
 		cmocka_unit_test(sound),
 		cmocka_unit_test(exported_functions),

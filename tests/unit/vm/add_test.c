@@ -33,11 +33,8 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const char *why;
 
-	segment_make(&f->seg);
-	assert_int_equal(shm_open_segment(f->seg.image, f->seg.image_size, f->seg.data, f->seg.data_size, &f->shm, &why), 0);
-	assert_int_equal(shm_run_init(&f->run, &f->shm, -1, (uint32_t)getpid(), 1), 0);
+	segment_begin(&f->seg, &f->shm, &f->run);
 	f->map = &f->shm.maps[SEG_LANE_HASH];
 	f->run.strings = f->strings;
 	f->run.nstrings = 1;
@@ -51,9 +48,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	shm_run_fini(&f->run);
-	shm_fini(&f->shm);
-	segment_free(&f->seg);
+	segment_end(&f->seg, &f->shm, &f->run);
 	free(f);
 	return 0;
 }

@@ -28,11 +28,8 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const char *why;
 
-	segment_make(&f->seg);
-	assert_int_equal(shm_open_segment(f->seg.image, f->seg.image_size, f->seg.data, f->seg.data_size, &f->shm, &why), 0);
-	assert_int_equal(shm_run_init(&f->run, &f->shm, -1, (uint32_t)getpid(), 1), 0);
+	segment_begin(&f->seg, &f->shm, &f->run);
 	f->page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(f->page, MAP_FAILED);
 	assert_int_equal(mprotect(f->page + PAGE, PAGE, PROT_NONE), 0);
@@ -50,9 +47,7 @@ static int teardown(void **state)
 
 	assert_int_equal(errno, ERRNO);
 	munmap(f->page, 2 * PAGE);
-	shm_run_fini(&f->run);
-	shm_fini(&f->shm);
-	segment_free(&f->seg);
+	segment_end(&f->seg, &f->shm, &f->run);
 	free(f);
 	return 0;
 }

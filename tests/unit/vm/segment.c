@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PAGE = 4096, TABLE_BYTES = 5 * PAGE, LANE_BYTES = 24 * PAGE, LANES_OFF = 8 * PAGE };
 
@@ -42,4 +43,21 @@ void segment_free(struct segment *s)
 {
 	free(s->image);
 	munmap(s->data, s->data_size);
+}
+
+void segment_begin(struct segment *s, struct shm *shm, struct shm_run *run)
+{
+	const char *why;
+
+	segment_make(s);
+	if (shm_open_segment(s->image, s->image_size, s->data, s->data_size, shm, &why) ||
+	    shm_run_init(run, shm, -1, (uint32_t)getpid(), 1))
+		abort();
+}
+
+void segment_end(struct segment *s, struct shm *shm, struct shm_run *run)
+{
+	shm_run_fini(run);
+	shm_fini(shm);
+	segment_free(s);
 }

@@ -16,6 +16,10 @@ struct segment {
 
 void segment_make(struct segment *s);
 void segment_free(struct segment *s);
+
+/* Make @s and run in it, as a process that finds its lane; segment_end() releases all three. */
+void segment_begin(struct segment *s, struct shm *shm, struct shm_run *run);
+void segment_end(struct segment *s, struct shm *shm, struct shm_run *run);
 struct abi_image *segment_header(struct segment *s);
 struct abi_map *segment_map(struct segment *s, unsigned int n);
 
