@@ -8,6 +8,7 @@
  */
 #include "agent/agent.h"
 #include "agent/eval.h"
+#include "agent/subinterp.h"
 
 static struct pyobj *with_events(struct pythread *thread, void *frame, int throwing)
 {
@@ -59,26 +60,71 @@ void eval_use(enum eval_use use, bool on)
 	}
 }
 
+static capi_evaluator evaluate_first;
+
 static struct pyobj *evaluate_sub(struct pythread *thread, void *frame, int throwing)
 {
 	return hook_eval_run_sub(thread, frame, throwing, agent.eval.sub_next);
+}
+
+/* Where functions by name can be seen, too. */
+static struct pyobj *evaluate_named_sub(struct pythread *thread, void *frame, int throwing)
+{
+	if (agent.functions.evaluates)
+		return hook_function_eval_sub(thread, frame, throwing, evaluate_sub);
+	return evaluate_sub(thread, frame, throwing);
+}
+
+static bool is_ours_sub(capi_evaluator *evaluator)
+{
+	return evaluator == evaluate_sub || evaluator == evaluate_named_sub;
+}
+
+static capi_evaluator *for_uses(unsigned uses)
+{
+	return uses & EVAL_FUNCTIONS ? evaluate_named_sub : uses ? evaluate_sub : agent.eval.sub_next;
 }
 
 /*
  * There is one @sub_next: all subinterpreters have the interpreter's own evaluator, unless another tool has set one, and
  * that interpreter is then left as it is.
  */
-void eval_use_sub(bool on)
+void eval_use_sub(unsigned uses)
 {
 	struct pyinterp *interp = agent.py.PyInterpreterState_Get();
 	capi_evaluator *now = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
 
-	if (!on && now == evaluate_sub)
-		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, agent.eval.sub_next);
-	if (!on || now == evaluate_sub)
-		return;
-	if (!agent.eval.sub_next)
+	if (uses && !agent.eval.sub_next && !is_ours_sub(now))
 		agent.eval.sub_next = now;
-	if (now == agent.eval.sub_next)
-		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, evaluate_sub);
+	if ((is_ours_sub(now) || (uses && now == agent.eval.sub_next)) && now != for_uses(uses))
+		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, for_uses(uses));
+}
+
+static struct pyobj *evaluate_first(struct pythread *thread, void *frame, int throwing)
+{
+	capi_evaluator *next;
+
+	if (agent_thread.busy)
+		return agent.eval.sub_next(thread, frame, throwing);
+	subinterp_meet();
+	next = agent.py._PyInterpreterState_GetEvalFrameFunc(agent.py.PyInterpreterState_Get());
+	return (next == evaluate_first ? agent.eval.sub_next : next)(thread, frame, throwing);
+}
+
+void eval_expect_sub(struct pyinterp *interp)
+{
+	capi_evaluator *now = agent.py._PyInterpreterState_GetEvalFrameFunc(interp);
+
+	if (!agent.eval.sub_next && now != evaluate_first)
+		agent.eval.sub_next = now;
+	if (now == agent.eval.sub_next || is_ours_sub(now))
+		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, evaluate_first);
+}
+
+void eval_met(unsigned uses)
+{
+	struct pyinterp *interp = agent.py.PyInterpreterState_Get();
+
+	if (agent.py._PyInterpreterState_GetEvalFrameFunc(interp) == evaluate_first)
+		agent.py._PyInterpreterState_SetEvalFrameFunc(interp, for_uses(uses));
 }

@@ -17,6 +17,7 @@
 #include "agent/code.h"
 #include "agent/engine.h"
 #include "agent/object.h"
+#include "agent/qualname.h"
 #include "vm/memory.h"
 
 /*
@@ -203,17 +204,25 @@ static void measure_extra(void)
 	agent.py.PyErr_Clear();
 }
 
-bool function_usable(void)
+/* The number of more room beside this interpreter's code objects, from 0 on; negative: there is none. */
+static ssize_t request_room(void (*release)(void *))
 {
 	const struct capi *py = &agent.py;
 	ssize_t (*request)(void (*)(void *)) = py->PyUnstable_Eval_RequestCodeExtraIndex ?
 		py->PyUnstable_Eval_RequestCodeExtraIndex : py->_PyEval_RequestCodeExtraIndex;
 
+	return request ? request(release) : -1;
+}
+
+bool function_usable(void)
+{
+	const struct capi *py = &agent.py;
+
 	if (!agent.function.asked) {
 		agent.function.asked = true;
 		agent.function.get = py->PyUnstable_Code_GetExtra ? py->PyUnstable_Code_GetExtra : py->_PyCode_GetExtra;
 		agent.function.set = py->PyUnstable_Code_SetExtra ? py->PyUnstable_Code_SetExtra : py->_PyCode_SetExtra;
-		agent.function.index = request ? request(free_verdicts) : -1;
+		agent.function.index = request_room(free_verdicts);
 		agent.function.name_key = py->PyUnicode_InternFromString("__name__");
 		agent.function.usable = agent.function.index >= 0 && agent.function.name_key && agent.function.get && agent.function.set && code_has_qualname();
 		if (agent.function.usable)
@@ -226,6 +235,26 @@ bool function_usable(void)
 	if (!agent.function.usable)
 		agent_why("functions by name: this CPython does not tell qualified names, or has no room beside code objects");
 	return agent.function.usable;
+}
+
+/* Request the room with number @index, unless another tool has it in this interpreter. */
+static bool take_room(ssize_t index, void (*release)(void *))
+{
+	ssize_t given;
+
+	do
+		given = request_room(release);
+	while (given >= 0 && given < index);
+	return given == index;
+}
+
+bool function_usable_sub(void)
+{
+	const bool names = agent.code_qualname_off <= 0, first = names && agent.qualname.index < agent.function.index;
+
+	return agent.function.usable && (!first || take_room(agent.qualname.index, qualname_release)) &&
+	       take_room(agent.function.index, free_verdicts) &&
+	       (!names || first || take_room(agent.qualname.index, qualname_release));
 }
 
 static bool keep(struct pyobj *code, void *kept)
@@ -580,13 +609,23 @@ static __attribute__((noinline)) bool fire_in_turn(const struct function_event *
 	return ret;
 }
 
+/* With a GIL: other interpreters may have one of their own. */
+static bool fire_entered(const struct function_event *event)
+{
+	unsigned how = engine_enter();
+	bool ret = agent.engine.functions && fire_by(verdict_in(event->at.code, event->globals), event);
+
+	engine_leave(how);
+	return ret;
+}
+
 bool function_fire(const struct function_event *event)
 {
 	int saved = errno;
 	bool ret;
 
 	engine_look_at_forks();
-	ret = agent.py.free_threaded ? fire_in_turn(event) : fire_by(verdict_in(event->at.code, event->globals), event);
+	ret = agent.py.free_threaded ? fire_in_turn(event) : fire_entered(event);
 	errno = saved;
 	return ret;
 }

@@ -51,6 +51,11 @@ static inline void *function_kept(struct pyobj *code)
 
 /* Called with the GIL before the other functions.  False, with a reason (agent_why): not possible in this CPython. */
 bool function_usable(void);
+/*
+ * The same in a subinterpreter, once in each, after function_usable().  False: another tool has the room beside code objects there
+ * that the agent has in the main one.
+ */
+bool function_usable_sub(void);
 
 /*
  * Run the programs for @event.  False: no program wants such events in any module where this code object has run.  With

@@ -197,17 +197,22 @@ struct pyobj *hook_eval_run(struct pythread *thread, void *frame, int throwing, 
  * The profile function could not take over: it is the main interpreter's threads that it knows.  So where the stack ends
  * there are no more events of this interpreter, and calls are inlined again (3.11).
  */
+bool hook_eval_ends_sub(const char *here)
+{
+	if (__builtin_expect(agent_thread.stack_limit == STACK_UNKNOWN, 0))
+		agent_thread.stack_limit = find_stack_limit();
+	if (__builtin_expect(here >= agent_thread.stack_limit, 1))
+		return false;
+	eval_use_sub(0);
+	return true;
+}
+
 struct pyobj *hook_eval_run_sub(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
 {
 	struct pyobj *result;
 
-	if (__builtin_expect(agent_thread.stack_limit == STACK_UNKNOWN, 0))
-		agent_thread.stack_limit = find_stack_limit();
-	if (__builtin_expect((char *)__builtin_frame_address(0) < agent_thread.stack_limit, 0)) {
-		eval_use_sub(false);
-		return next(thread, frame, throwing);
-	}
-	if (agent_thread.busy || frame_makes_generator(layout, frame) || frame_cannot_start(layout, thread))
+	if (hook_eval_ends_sub(__builtin_frame_address(0)) || agent_thread.busy || frame_makes_generator(layout, frame) ||
+	    frame_cannot_start(layout, thread))
 		return next(thread, frame, throwing);
 	if (fire_wanted(function__entry))
 		fire_entry(thread, frame, throwing);

@@ -69,6 +69,12 @@ static unsigned kinds(void)
 	return agent.engine.functions | kinds_of_tasks();
 }
 
+/* asyncio's types are each interpreter's own. */
+static bool may_have_tasks(void)
+{
+	return agent.py.PyInterpreterState_Get() == agent.py.PyInterpreterState_Main();
+}
+
 /* Kinds of events that are wanted of code such as this because a task may run it; bits. */
 static inline unsigned steps_in(struct pyobj *code)
 {
@@ -77,13 +83,14 @@ static inline unsigned steps_in(struct pyobj *code)
 	if (__builtin_expect(!agent.functions.tasks.steps, 1))
 		return 0;
 	memcpy(&flags, (const char *)code + object_at->code_flags, sizeof(flags));
-	return flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | (agent.py.minor < 12 ? CO_GENERATOR : 0)) ? agent.functions.tasks.steps : 0;
+	return flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE | (agent.py.minor < 12 ? CO_GENERATOR : 0)) && may_have_tasks() ?
+	       agent.functions.tasks.steps : 0;
 }
 
 /* The same because asyncio calls it where a task is made. */
 static inline unsigned makings_in(struct pyobj *code)
 {
-	return __builtin_expect(agent.functions.tasks.making, 0) && task_is_maker(code) ? agent.functions.tasks.making : 0;
+	return __builtin_expect(agent.functions.tasks.making, 0) && task_is_maker(code) && may_have_tasks() ? agent.functions.tasks.making : 0;
 }
 
 static const char *text_of(uint64_t task, bool coroutine, char text[static TEXT])
@@ -211,13 +218,26 @@ static __attribute__((noinline)) bool fire_any(enum abi_function what, struct py
 	return tell(&event);
 }
 
-/* Run the programs; false: none wants the event here. */
-static inline bool fire_at(enum abi_function what, struct pyobj *const *args, struct pyobj *result, struct pyobj *exception)
+/* In 3.12 the code of modules that are in the interpreter's own file is all interpreters', of which each may have a lock of its own. */
+static bool is_shared(const struct pyobj *code)
+{
+	enum { IMMORTAL = 1u << 31 };		/* in the low half of the reference count, see Include/object.h */
+	uint32_t references;
+
+	memcpy(&references, code, sizeof(references));
+	return agent.py.minor == 12 && references & IMMORTAL;
+}
+
+/* Run the programs; false: none wants the event here.  @self: None in subinterpreters. */
+static inline bool fire_at(const struct pyobj *self, enum abi_function what, struct pyobj *const *args, struct pyobj *result,
+			   struct pyobj *exception)
 {
 	struct pyobj *globals;
 
 	if (agent_thread.busy)
 		return true;
+	if (__builtin_expect(self && is_shared(args[0]), 0))
+		return false;
 	globals = agent.py.PyEval_GetGlobals();
 	return tell_quick(what, args[0], globals, result, exception) || fire_any(what, args, globals, result, exception);
 }
@@ -235,9 +255,8 @@ static struct pyobj *answer(bool wanted)
 #define ON(event, what, result, exception, may_disable)							\
 	static struct pyobj *event(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)	\
 	{												\
-		(void)self;										\
 		(void)nargs;										\
-		return answer(fire_at(ABI_FUNCTION_##what, args, result, exception) || !(may_disable));	\
+		return answer(fire_at(self, ABI_FUNCTION_##what, args, result, exception) || !(may_disable));	\
 	}
 ON(on_start, ENTRY, NULL, NULL, true)
 ON(on_resume, RESUME, NULL, NULL, true)
@@ -260,10 +279,11 @@ static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssiz
 {
 	struct function_event event = { .what = ABI_FUNCTION_LINE, .at = { .code = args[0] } };
 
-	(void)self;
 	(void)nargs;
 	if (agent_thread.busy)
 		return answer(true);
+	if (self && is_shared(args[0]))
+		return answer(hurts(args[0]));
 	event.line = (int)agent.py.PyLong_AsLong(args[1]);
 	event.globals = agent.py.PyEval_GetGlobals();
 	return answer(function_fire(&event) || hurts(args[0]));
@@ -281,19 +301,24 @@ static bool dropped(struct pyobj *result)
 }
 
 /* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
-static bool take_tool(struct pyobj *monitoring)
+static int take_tool(struct pyobj *monitoring)
 {
 	static const int ids[TOOLS] = { 4, 5, 3, 2, 1, 0 };
 
 	for (unsigned i = 0; i < TOOLS; i++) {
-		if (call(monitoring, "use_tool_id", "is", ids[i], "dtap functions")) {
-			agent.functions.tool = 1 + ids[i];
-			return true;
-		}
+		if (call(monitoring, "use_tool_id", "is", ids[i], "dtap functions"))
+			return 1 + ids[i];
 		agent.py.PyErr_Clear();
 	}
-	agent_why("functions by name: other tools have taken all six tool ids of sys.monitoring");
-	return false;
+	return 0;
+}
+
+static bool take_own_tool(struct pyobj *monitoring)
+{
+	agent.functions.tool = take_tool(monitoring);
+	if (!agent.functions.tool)
+		agent_why("functions by name: other tools have taken all six tool ids of sys.monitoring");
+	return agent.functions.tool;
 }
 
 static int event_bit(struct pyobj *names, const char *name)
@@ -305,13 +330,35 @@ static int event_bit(struct pyobj *names, const char *name)
 	return number;
 }
 
-static bool register_event(struct pyobj *monitoring, int number, const struct event *e, bool wanted)
+/* @tool: 1 + its id. */
+static bool register_event(struct pyobj *monitoring, int tool, int number, const struct event *e, bool wanted, struct pyobj *self)
 {
-	struct pyobj *callable = wanted ? agent_callable((struct capi_method *)(uintptr_t)&e->method) : agent_none();
-	bool done = callable && call(monitoring, "register_callback", "iiO", agent.functions.tool - 1, number, callable);
+	struct pyobj *callable = wanted ? agent.py.PyCFunction_NewEx((struct capi_method *)(uintptr_t)&e->method, self, NULL) : agent_none();
+	bool done = callable && call(monitoring, "register_callback", "iiO", tool - 1, number, callable);
 
 	agent_release(callable);
 	return done;
+}
+
+/* Register callbacks for those of @wants, and none for the others; the bits of their events. */
+static int register_events(struct pyobj *monitoring, int tool, unsigned wants, struct pyobj *self)
+{
+	struct pyobj *names = agent.py.PyObject_GetAttrString(monitoring, "events");
+	int bits = 0;
+
+	if (!agent.functions.disable)
+		agent.functions.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
+	for (unsigned i = 0; names && agent.functions.disable && i < EVENTS; i++) {
+		bool wanted = wants & events[i].wants;
+		int number = event_bit(names, events[i].name);
+
+		if (number > 0 && register_event(monitoring, tool, number, &events[i], wanted, self) && wanted)
+			bits |= number;
+	}
+	if (!self)
+		agent.monitoring.instruction = names ? event_bit(names, "INSTRUCTION") : 0;
+	agent_release(names);
+	return bits;
 }
 
 /*
@@ -325,53 +372,41 @@ static int on_function(int event, struct pyobj *fn, struct pyobj *value)
 	if (event != CAPI_FUNCTION_CREATE && event != CAPI_FUNCTION_MODIFY_CODE)
 		return 0;
 	code = event == CAPI_FUNCTION_CREATE ? agent.py.PyFunction_GetCode(fn) : value;
-	if (agent_thread.busy || !agent.functions.bits || !code || !function_is_elsewhere(code, agent.py.PyFunction_GetGlobals(fn)))
+	if (agent_thread.busy || !agent.engine.functions || !code || !function_is_elsewhere(code, agent.py.PyFunction_GetGlobals(fn)))
 		return 0;
 	hook_monitoring_restart();
 	return 0;
 }
 
-static void watch_functions(bool wanted)
+/* *@watcher: 1 + its id, or 0. */
+static void watch_functions(bool wanted, int *watcher)
 {
-	if (wanted == (agent.functions.watcher != 0) || !agent.py.PyFunction_AddWatcher || !agent.py.PyFunction_ClearWatcher)
+	if (wanted == (*watcher != 0) || !agent.py.PyFunction_AddWatcher || !agent.py.PyFunction_ClearWatcher)
 		return;
 	if (wanted) {
-		agent.functions.watcher = 1 + agent.py.PyFunction_AddWatcher(on_function);
+		*watcher = 1 + agent.py.PyFunction_AddWatcher(on_function);
 		return;
 	}
-	agent.py.PyFunction_ClearWatcher(agent.functions.watcher - 1);
-	agent.functions.watcher = 0;
+	agent.py.PyFunction_ClearWatcher(*watcher - 1);
+	*watcher = 0;
 }
 
-static void leave(struct pyobj *monitoring)
+static void leave(struct pyobj *monitoring, int *tool, int *watcher)
 {
-	watch_functions(false);
-	call(monitoring, "set_events", "ii", agent.functions.tool - 1, 0);
+	watch_functions(false, watcher);
+	call(monitoring, "set_events", "ii", *tool - 1, 0);
 	agent.py.PyErr_Clear();
-	call(monitoring, "free_tool_id", "i", agent.functions.tool - 1);
-	agent.functions.tool = agent.functions.bits = 0;
+	call(monitoring, "free_tool_id", "i", *tool - 1);
+	*tool = 0;
 }
 
 static void monitor(struct pyobj *monitoring)
 {
-	struct pyobj *names = agent.py.PyObject_GetAttrString(monitoring, "events");
-	int bits = 0;
+	int bits = register_events(monitoring, agent.functions.tool, kinds(), NULL);
 
-	if (!agent.functions.disable)
-		agent.functions.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
-	for (unsigned i = 0; names && agent.functions.disable && i < EVENTS; i++) {
-		bool wanted = kinds() & events[i].wants;
-		int number = event_bit(names, events[i].name);
-
-		if (number > 0 && register_event(monitoring, number, &events[i], wanted) && wanted)
-			bits |= number;
-	}
-	agent.monitoring.instruction = names ? event_bit(names, "INSTRUCTION") : 0;
-	agent_release(names);
-	watch_functions(true);
+	watch_functions(true, &agent.functions.watcher);
 	if (!call(monitoring, "set_events", "ii", agent.functions.tool - 1, bits))
 		agent_why("functions by name: sys.monitoring refuses its events");
-	agent.functions.bits = bits;
 	hook_monitoring_restart();
 	/*
 	 * Without a GIL a thread may be about to disable an event that was unwanted until now.  It has done so when the world
@@ -384,9 +419,29 @@ static void monitor(struct pyobj *monitoring)
 static void update_monitoring(struct pyobj *monitoring)
 {
 	if (!kinds() && agent.functions.tool)
-		leave(monitoring);
-	else if (kinds() && function_usable() && (agent.functions.tool || take_tool(monitoring)))
+		leave(monitoring, &agent.functions.tool, &agent.functions.watcher);
+	else if (kinds() && function_usable() && (agent.functions.tool || take_own_tool(monitoring)))
 		monitor(monitoring);
+}
+
+static void update_monitoring_sub(struct pyobj *monitoring, struct hook_function_sub *sub)
+{
+	if (!agent.engine.functions && sub->tool) {
+		leave(monitoring, &sub->tool, &sub->watcher);
+	} else if (agent.engine.functions) {
+		int bits;
+
+		if (!sub->tool)
+			sub->tool = take_tool(monitoring);
+		if (!sub->tool)
+			return;
+		bits = register_events(monitoring, sub->tool, agent.engine.functions, agent.py.none);
+		watch_functions(true, &sub->watcher);
+		agent.py.PyErr_Clear();
+		call(monitoring, "set_events", "ii", sub->tool - 1, bits);
+		agent.py.PyErr_Clear();
+		hook_monitoring_restart();
+	}
 }
 
 /* --- before 3.12 -------------------------------------------------------------------------------------- */
@@ -609,6 +664,14 @@ struct pyobj *hook_function_eval(struct pythread *thread, void *frame, int throw
 	return eval_named(thread, frame, throwing, next);
 }
 
+struct pyobj *hook_function_eval_sub(struct pythread *thread, void *frame, int throwing, capi_evaluator *next)
+{
+	cost_see();
+	if (hook_eval_ends_sub(__builtin_frame_address(0)) || function_is_nothing(frame_code(layout, frame)))
+		return next(thread, frame, throwing);
+	return eval_named(thread, frame, throwing, next);
+}
+
 void hook_function_traced(struct pyobj *frame, int what, struct pyobj *value)
 {
 	struct function_event event = { .at = { .code = agent.py.PyFrame_GetCode(frame), .where = frame } };
@@ -689,6 +752,21 @@ void hook_function_update(void)
 		update_monitoring(monitoring);
 	else if (kinds() || agent.functions.evaluates || agent.trace.functions)
 		update_evaluator();
+}
+
+void hook_function_update_sub(struct hook_function_sub *sub)
+{
+	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+
+	if (!sub->usable && agent.engine.functions) {
+		if (!function_usable_sub())
+			return;
+		sub->usable = true;
+		if (!monitoring && agent.py.minor < 11)
+			qualname_learn();
+	}
+	if (monitoring)
+		update_monitoring_sub(monitoring, sub);
 }
 
 bool hook_function_tasks(bool steps, bool making)

@@ -13,6 +13,19 @@ struct pyobj;
  */
 void hook_function_update(void);
 
+/* What a subinterpreter has because of functions by name. */
+struct hook_function_sub {
+	bool usable;		/* room beside its code objects */
+	int tool, watcher;	/* 3.12+: 1 + the ids, or 0 */
+};
+
+/*
+ * The same in the subinterpreter that this thread is in, when the engine's epoch is another one: without LINE before 3.12, and
+ * without tasks.  Before 3.12 its evaluator is the caller's (eval_use_sub()).  Where another tool has the room beside code
+ * objects, nothing is done, and @sub is not usable.
+ */
+void hook_function_update_sub(struct hook_function_sub *sub);
+
 /*
  * task-step-begin and task-step-end (@steps), task-create (@making): events of the same hooks.  hook_function_tasks() says
  * which are wanted; false: they cannot be had.

@@ -11,7 +11,7 @@
 enum { OP_STORE_NAME = 90, OP_LOAD_CONST = 100, OP_LOAD_NAME = 101, OP_EXTENDED_ARG = 144, NESTING = 64, FILE_INPUT = 257 };
 enum { CO_OPTIMIZED = 1 };
 
-static void release(void *name)
+void qualname_release(void *name)
 {
 	agent_release(name);
 }
@@ -284,7 +284,7 @@ bool qualname_usable(void)
 		if (!py->_PyEval_RequestCodeExtraIndex || !py->_PyCode_GetExtra || !py->_PyCode_SetExtra || !py->PyCode_Type ||
 		    !py->PyFunction_Type)
 			return false;
-		agent.qualname.index = py->_PyEval_RequestCodeExtraIndex(release);
+		agent.qualname.index = py->_PyEval_RequestCodeExtraIndex(qualname_release);
 		agent.qualname.usable = agent.qualname.index >= 0 && reads_specimen();
 	}
 	return agent.qualname.usable;

@@ -19,6 +19,8 @@ struct pyobj;
 
 /* False: code objects have no extra memory in this interpreter, or its bytecode differs from what is expected. */
 bool qualname_usable(void);
+/* What is done with a name when its code object ends. */
+void qualname_release(void *name);
 
 /* Record the names of all existing functions. */
 void qualname_learn(void);

@@ -211,6 +211,15 @@ struct eval_state {
 	capi_evaluator *sub_next;	/* in subinterpreters */
 };
 
+enum { SUBINTERP_ASKED = 64 };
+
+/* subinterp.c: from 3.12 on. */
+struct subinterp_state {
+	bool measured;
+	long gil_off;			/* in an interpreter: the pointer to its GIL; 0: not known */
+	int64_t asked[SUBINTERP_ASKED];	/* the ids of those that a pending call waits in; 0: a free entry */
+};
+
 /* The frame that an evaluator gets before 3.12 (frame.h). */
 struct frame_layout {
 	bool object;			/* it is a frame object */
@@ -286,7 +295,6 @@ struct qualname_state {
 /* hook_function.c: events of functions by name. */
 struct hook_function_state {
 	int tool;			/* 1 + its id in sys.monitoring; 0: none */
-	int bits;			/* events that are enabled */
 	unsigned epoch;			/* the engine's at the last update */
 	/* Kinds of events in which steps of tasks begin and end, and tasks are made; bits; 0: not wanted. */
 	struct hook_function_tasks { unsigned steps, making; } tasks, had;	/* @had: at the last update */
@@ -586,6 +594,7 @@ struct agent {
 	struct control_state control;
 	struct watch_state watch;
 	struct eval_state eval;
+	struct subinterp_state subinterps;
 	struct hook_eval_state hook_eval;
 	struct hook_gc_state gc;
 	struct hook_import_state import;

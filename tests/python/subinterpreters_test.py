@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 import harness
+from agent.control_test import ask
 
 TARGET = ("-q", "-x", "place=target", "-x", "agent=always")
 
@@ -100,8 +101,33 @@ def test_counts(dtrace, interp, lock):
     found = counts(result.out)
     assert result.code == 0 and "failed []" in result.out and result.err == "", result
     gc = found.pop("gc", 0)
-    assert gc >= 12 or interp.version == "3.9", result     # there gc.callbacks are the main interpreter's alone
+    assert gc >= 12 or interp.version == "3.9", result     # where gc.callbacks are those of who imports gc first
     assert found == {**WANTED, **(WANTED_LATER if later else {})}, result
+
+
+BY_NAME = """
+py$target:__main__:leaf:entry { @["entry leaf"] = count(); @values["numbers"] = sum(pyint(pyarg("n"))); }
+py$target:__main__:leaf:entry /pyinterp == 0/ { @["in the main one"] = count(); }
+py$target:__main__:leaf:return { @["return leaf"] = count(); @values["results"] = sum(pyint(pyret)); }
+py$target:__main__:gen:entry, py$target:__main__:gen:yield, py$target:__main__:gen:resume, py$target:__main__:gen:return
+{ @[strjoin(strjoin(probename, " "), probefunc)] = count(); }
+py$target:__main__:raises:raise { @[strjoin("raise ", pytype(pyexc))] = count(); }
+py$target:*:own_*:return { @[strjoin("own ", probefunc)] = count(); }
+"""
+WANTED_BY_NAME = {"entry leaf": N, "return leaf": N, "numbers": 6 * 499500, "results": 6 * 500000, "entry gen": N, "yield gen": 2 * N,
+                  "resume gen": 2 * N, "return gen": N, "raise KeyError": N, "own own_work": 6}
+
+
+@pytest.mark.parametrize("lock", ["own", "shared"])
+def test_functions_by_name(dtrace, interp, lock):
+    """With their values, in each of them."""
+    if lock == "own" and interp.version in ("3.9", "3.11"):
+        pytest.skip("interpreters have a lock of their own from 3.12 on")
+    interp.add("", "this_is_imported.py")
+    result = dtrace(*TARGET, "-n", BY_NAME, "-c",
+                    interp.command(PROGRAM, "isolated" if lock == "own" else "legacy"))
+    assert result.code == 0 and "failed []" in result.out and result.err == "", result
+    assert counts(result.out) == WANTED_BY_NAME, result
 
 
 def test_which_interpreter(dtrace, interp):
@@ -177,6 +203,8 @@ def test_tracers_come_and_go(interp, start, lock):
         python$target:::function-return /copyinstr(arg1) == "leaf"/ { @n["done"] = count(); }
         python$target:::gc-start { @n["gc"] = count(); }
         python$target:::line { @n["line"] = count(); }
+        py$target:__main__:leaf:entry { @n["named"] = count(); }
+        py$target:__main__:lea?:return /pyint(pyret) > 0/ { @n["named done"] = count(); }
         tick-50ms /calls > 3000/ { exit(0); }"""
     for how in ("exits", "is killed", "exits"):
         tracer = start([harness.DTRACE, *TARGET, "-p", child.pid, "-n", script], stdout=subprocess.PIPE,
@@ -192,8 +220,56 @@ def test_tracers_come_and_go(interp, start, lock):
             found = counts(out)
             assert tracer.returncode == 0 and err == "", (out, err)
             # Two are at work at a time: a call of each may have begun before the first event or end after the last.
-            assert found["leaf"] > 3000 and abs(found["leaf"] - found["done"]) <= 4, out
+            assert found["leaf"] > 3000 and all(abs(found["leaf"] - found[each]) <= 4 for each in ("done", "named", "named done")), out
         before = rounds()
         harness.wait_until(lambda least=before + 4: rounds() > least)
     child.stdin.close()
     assert child.stdout.readline() == "failed []\n" and child.wait() == 0
+
+
+# Another tool has the first room beside code objects in one of two interpreters, and something there that is no pointer.
+TAKEN = PROGRAM[:PROGRAM.index("work = ")] + """
+first, second = make(), make()
+work = '''
+import sys
+def leaf(n): return n
+def works():
+    sys.audit("mine")
+    for n in range(100): leaf(n)
+'''
+for interp in first, second:
+    run(interp, work)
+run(first, '''
+import ctypes
+api = ctypes.pythonapi
+request = getattr(api, "PyUnstable_Eval_RequestCodeExtraIndex", None) or api._PyEval_RequestCodeExtraIndex
+put = getattr(api, "PyUnstable_Code_SetExtra", None) or api._PyCode_SetExtra
+put.argtypes = [ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p]
+assert request(None) == 0
+for code in leaf.__code__, works.__code__:
+    put(code, 0, 0x123456)
+''')
+print("ready", flush=True)
+for line in sys.stdin:
+    for interp in first, second:
+        run(interp, "works()")
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.needs_root
+def test_room_is_taken(interp, start):
+    """Functions by name are not seen there, and that is all; calls are."""
+    child = start(interp.argv_of(TAKEN, "legacy"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    script = """BEGIN { printf("armed\\n"); } py$target:*:leaf:entry { @n["named"] = count(); }
+        python$target:::function-entry /copyinstr(arg1) == "leaf"/ { @n["called"] = count(); }"""
+    tracer = start([harness.DTRACE, *TARGET, "-p", child.pid, "-n", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert tracer.stdout.readline() == b"armed\n"
+    for _ in range(2):
+        assert ask(child, "") == "done"
+    tracer.send_signal(signal.SIGINT)
+    result = harness.finish(tracer, ["dtrace"])
+    assert (result.code, result.err, counts(result.out)) == (0, "", {"named": 200, "called": 400}), result
+    child.stdin.close()
+    assert child.wait(harness.TIMEOUT_S) == 0
