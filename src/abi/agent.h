@@ -75,8 +75,11 @@ enum abi_agent_kind {
  */
 enum { ABI_AGENT_WAIT_MS = 2000, ABI_AGENT_ASKED_MS = 3000, ABI_AGENT_HELD_MS = 1000 };
 
-/* LATE, in a STATE: as READY, but the program went on before its hooks were installed for this tracer. */
-enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF, ABI_AGENT_LATE };
+/*
+ * LATE, in a STATE: as READY, but the program went on before its hooks were installed for this tracer.  ANOTHER, in a STATE that
+ * answers nothing: the interpreter has ended, and its process begins another one, of which the agent sees nothing.
+ */
+enum abi_agent_phase { ABI_AGENT_READY = 1, ABI_AGENT_OFF, ABI_AGENT_LATE, ABI_AGENT_ANOTHER };
 
 /* Is the process in another pid namespace than the tracer?  Then neither can use the other's pids. */
 enum abi_agent_pids { ABI_AGENT_SAME_PIDS, ABI_AGENT_OTHER_PIDS };

@@ -197,6 +197,30 @@ static void read_version(void)
 		agent.py.version_hex = (uint32_t)agent.py.PyLong_AsLong(hex);
 }
 
+/* An audit hook of the next interpreter, of which the agent knows nothing: its hooks and what it has measured were the last one's. */
+static int on_another(const char *event, struct pyobj *args, void *data)
+{
+	static bool told;
+	int saved = errno;
+
+	(void)args;
+	(void)data;
+	early_event(event);
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		control_tell_another();
+	errno = saved;
+	return 0;
+}
+
+/* The interpreter has ended, and a program that embeds it may begin another one: Py_InitializeEx() and Py_AtExit() in CPython's C API. */
+static void at_end(void)
+{
+	agent.phase = AGENT_OFF;
+	agent_why("the interpreter in which it was is no more, and it sees nothing of another one in the same process");
+	if (control_has_channel())
+		early_add_hook(on_another);
+}
+
 void agent_set_up(void)
 {
 	__typeof__(agent.phase) waiting = AGENT_WAITING;
@@ -216,6 +240,7 @@ void agent_set_up(void)
 		environ_hide();
 		cost_measure();
 		engine_watch_forks();
+		agent.py.Py_AtExit(at_end);
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
 		agent_update_hooks();
@@ -422,6 +447,8 @@ int agent_entry(int fd, uint32_t how)
 				control_take_back(row);
 			else if (wait_ms)
 				control_await(row, wait_ms);
+			else
+				watch_hold_main_thread();
 			errno = saved;
 			return err;
 		}

@@ -38,13 +38,18 @@ static int fd_of(const struct channel *channel)
 	return fd > 1 && cookie_of(fd) == channel->cookie ? fd : -1;
 }
 
-/* A duplicate with a number that the program is unlikely to use, or -errno. */
+/*
+ * A duplicate with a number that the program is unlikely to use, or -errno.  Nor does the agent use it again soon: a poll(2) that a
+ * tracer's stop interrupts looks its numbers up anew, and would wait for another file at the number that the program has closed.
+ */
 static int high_duplicate(int fd)
 {
+	enum { NUMBERS = 256 };
 	static const int lowest[] = { 500, 100, 3 };
+	int next = (int)(__atomic_fetch_add(&agent.control.duplicates, 1, __ATOMIC_RELAXED) % NUMBERS);
 
 	for (unsigned i = 0; i < sizeof(lowest) / sizeof(*lowest); i++) {
-		long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest[i]);
+		long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest[i] + (i ? 0 : next));
 
 		if (high >= 0)
 			return (int)high;
@@ -339,6 +344,13 @@ static void send_message(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_
 	send_phase(fd, kind, seq, proof, agent.phase == AGENT_READY ? ABI_AGENT_READY : ABI_AGENT_OFF);
 }
 
+void control_tell_another(void)
+{
+	for (unsigned i = 0; i < CONTROL_CHANNELS; i++)
+		if (channels[i].looked)
+			send_phase(fd_of(&channels[i]), ABI_AGENT_STATE, 0, 0, ABI_AGENT_ANOTHER);
+}
+
 /* The hooks are installed.  Did the program wait for that, which it may do from its start on? */
 static bool went_on(struct channel *channel)
 {
@@ -546,6 +558,11 @@ static bool serve_one(struct channel *channel, int fd, bool is_there, void (*loo
 			send_message(fd_of(channel), ABI_AGENT_STATE, msg.seq, 0);
 	}
 	return true;
+}
+
+bool control_can_wake(const struct pollfd *polled)
+{
+	return polled[0].fd >= 0 && polled[0].fd == waker_fd(true);
 }
 
 bool control_serve(const struct pollfd *polled, int n, void (*look)(void))

@@ -37,6 +37,8 @@ int control_connect(void);
 bool control_has_channel(void);
 /* Do the programs rest that the channel with this cookie has brought? */
 bool control_rests(uint64_t cookie);
+/* Tell the tracers whose hooks there were that this process has begun another interpreter.  By any thread, once. */
+void control_tell_another(void);
 /* For an agent that is off: send HELLO to a channel that is not taken over. */
 void control_refuse(int fd);
 /* In a child of fork: close the parent's channels and connect to each tracer whose address is known. */
@@ -61,6 +63,8 @@ void control_wake(void);
  * calls @look() for each LOOK and answers; true if a channel has ended.
  */
 int control_waits(struct pollfd *polled);
+/* Does control_wake() end a wait for these?  It does not if the program has closed the pair, even if there is a new one by now. */
+bool control_can_wake(const struct pollfd *polled);
 bool control_serve(const struct pollfd *polled, int n, void (*look)(void));
 
 #endif

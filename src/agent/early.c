@@ -30,6 +30,7 @@ bool early_add_hook(capi_audithook *hook)
 	struct capi_allocator noting;
 	bool added;
 
+	early.now.free = NULL;
 	if (!py->PyMem_GetAllocator || !py->PyMem_SetAllocator)
 		return py->PySys_AddAuditHook(hook, NULL) == 0;
 	py->PyMem_GetAllocator(CAPI_DOMAIN_RAW, &early.from);

@@ -180,12 +180,13 @@ struct control_state {
 	 */
 	struct waker wakers[CONTROL_WAKERS];
 	int waker;			/* the row in use, counted from 1; 0: none; atomic */
+	unsigned duplicates;		/* of descriptors, so far; atomic */
 	unsigned left;			/* enum want: what every tracer leaves to the interpreter; atomic */
 };
 
 /* --- the agent's thread ------------------------------------------------------------------------------- */
 
-/* Atomic and sequentially consistent, except for the last two. */
+/* Atomic and sequentially consistent, except for @polling and the last two. */
 struct watch_state {
 	int taking_gil, closing;	/* these two keep the thread and the interpreter's end apart: see watch.c */
 	int forking;			/* the same for forks: the number of threads in one */
@@ -198,6 +199,9 @@ struct watch_state {
 	bool answered;
 	bool queued;			/* pending_call() is among the interpreter's pending calls */
 	bool wants_gil;			/* the thread waits for the GIL */
+	bool sets_up;			/* it sets the agent up, or is about to */
+	bool stay_asked;		/* pending_call() has been queued for that, or need not be */
+	int stay_naps;			/* how long the main thread has stayed for it */
 	bool was_wrapped;		/* the allocation of thread states, at some time: see watch.c */
 };
 

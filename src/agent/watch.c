@@ -23,14 +23,21 @@
 #include "agent/early.h"
 #include "agent/engine.h"
 
-enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000, LET_GO_NAPS = 30 };
+enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
+enum { LET_GO_NAPS = 30, STAY_NAPS = 14000, FULL_NAPS = 100 };
 
 /*
  * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
- * then waits until taking_gil is clear.  This works after agent_set_up(), which takes the GIL itself.  If the end
- * begins before that, or the program has cleared atexit's list, only the interpreter can tell (has_interpreter()).  It
- * does not tell until atexit's functions have run, and admits the thread like any other; if the end then overtakes the
- * thread, that ends, or sleeps forever (3.14), like daemon threads.
+ * then waits until taking_gil is clear.  This works after agent_set_up(), which registers it.
+ *
+ * A thread that the end overtakes ends, or sleeps forever (3.14), like a daemon thread; but what such a thread waits for, the
+ * import lock or that of the pending calls, is freed nevertheless, and then the thread writes there (CPython's
+ * Python/pylifecycle.c).  So the set-up has a pending call before it takes the GIL.  The main thread runs it before it ends the
+ * interpreter (Py_FinalizeEx()), and stays in it until the thread is through (let_go()).  If it was stopped to load the agent, it
+ * does not go on before that call is queued (watch_hold_main_thread()).
+ *
+ * What remains: if the program has cleared atexit's list, or another thread has loaded the agent just when the main thread ends,
+ * only the interpreter can tell (has_interpreter()).  It does not tell until atexit's functions have run.
  *
  * The thread and a fork by another thread: the same, with forking.  Before a thread gets the GIL, the interpreter
  * creates a thread state under a lock.  Up to 3.11 the child of a fork takes that lock before it reinitialises it: if
@@ -67,7 +74,7 @@ static void nap(void)
 {
 	const struct timespec wait = { .tv_nsec = 20000 };
 
-	nanosleep(&wait, NULL);
+	syscall(SYS_clock_nanosleep, CLOCK_REALTIME, 0, &wait, NULL);	/* no cancellation point of the program's thread */
 }
 
 /* Set taking_gil when no thread is forking. */
@@ -127,21 +134,53 @@ static bool queue_call(void)
 	return !full;
 }
 
+/* May this thread be the one that has the import lock?  The agent's, which imports modules, may wait for that. */
+static bool may_be_importing(void)
+{
+	struct pyobj *type, *value, *traceback, *modules, *imp, *held;
+	bool ret;
+
+	agent.py.PyErr_Fetch(&type, &value, &traceback);
+	modules = agent.py.PySys_GetObject("modules");
+	imp = modules ? agent.py.PyDict_GetItemString(modules, "_imp") : NULL;
+	held = imp ? agent.py.PyObject_CallMethod(imp, "lock_held", NULL) : NULL;
+	ret = !held || agent.py.PyLong_AsLong(held);
+	agent_release(held);
+	agent.py.PyErr_Restore(type, value, traceback);
+	return ret;
+}
+
+/* For how many naps the main thread may still stay for the set-up: for a second in all. */
+static int stay_left(void)
+{
+	bool sets_up = __atomic_load_n(&agent.watch.sets_up, __ATOMIC_SEQ_CST);
+
+	return sets_up && agent.watch.stay_naps < STAY_NAPS ? STAY_NAPS - agent.watch.stay_naps : 0;
+}
+
 /*
  * Let the agent's thread have the GIL, which it waits for.  Without this, who runs Python keeps it for sys.getswitchinterval(),
- * 5 ms unless the program says otherwise.  On a busy machine that thread may come too late: then once more, soon.
+ * 5 ms unless the program says otherwise.  On a busy machine that thread may come too late: then once more, soon.  And let it set
+ * the agent up, which the interpreter's end must not overtake.
  */
 static void let_go(void)
 {
+	int naps = 0, stay = stay_left();
 	void *thread;
 
-	if (!__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
+	if (stay > LET_GO_NAPS && may_be_importing())
+		stay = LET_GO_NAPS;		/* the set-up may wait for what this thread does next */
+	if (!stay && !__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
 		return;
 	thread = agent.py.PyEval_SaveThread();
-	for (int naps = 0; naps < LET_GO_NAPS && __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST); naps++)
+	while ((naps < stay && __atomic_load_n(&agent.watch.sets_up, __ATOMIC_SEQ_CST)) ||
+	       (naps < LET_GO_NAPS && __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))) {
 		nap();
+		naps++;
+	}
 	agent.py.PyEval_RestoreThread(thread);
-	if (__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
+	agent.watch.stay_naps += stay ? naps : 0;
+	if (stay_left() || __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
 		queue_call();
 }
 
@@ -185,6 +224,22 @@ static bool ask_main_thread(void (*fn)(void), long ms)
 	return true;
 }
 
+static void ask_to_stay(void)
+{
+	for (int naps = 0; !queue_call() && naps < FULL_NAPS; naps++)
+		nap();
+	__atomic_store_n(&agent.watch.stay_asked, true, __ATOMIC_SEQ_CST);
+}
+
+/* No longer than for a second: it may have been stopped with the lock of the pending calls. */
+void watch_hold_main_thread(void)
+{
+	if (syscall(SYS_gettid) != syscall(SYS_getpid))
+		return;
+	for (int naps = 0; naps < STAY_NAPS && agent.phase < AGENT_READY && !__atomic_load_n(&agent.watch.stay_asked, __ATOMIC_SEQ_CST); naps++)
+		nap();
+}
+
 static void run(void (*fn)(void))
 {
 	int state;
@@ -208,10 +263,30 @@ static void with_gil(void (*fn)(void), bool patient)
 	if (!watch_closing() && !leaving() && has_interpreter()) {
 		long ms = allocation_is_wrapped() && !patient ? ANSWER_MS : PERIOD_MS;
 
+		if (agent.watch.sets_up)
+			ask_to_stay();
 		if (!(agent.watch.was_wrapped && ask_main_thread(fn, ms)) && !(patient && allocation_is_wrapped()))
 			run(fn);
 	}
 	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Not at a safe point of the program: functions may be running, so what was noted of their calls is of no use. */
+static void set_up_late(void)
+{
+	bool waiting = agent.phase == AGENT_WAITING;
+
+	agent_set_up();
+	if (waiting)
+		early_forget();
+}
+
+static void set_up(void)
+{
+	__atomic_store_n(&agent.watch.sets_up, true, __ATOMIC_SEQ_CST);
+	with_gil(set_up_late, false);
+	__atomic_store_n(&agent.watch.sets_up, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.stay_asked, true, __ATOMIC_SEQ_CST);
 }
 
 /* Semaphores may have changed, or something missing may be available now. */
@@ -256,16 +331,6 @@ static bool gone(int self)
 	       !__atomic_compare_exchange_n(&agent.watch.thread, &none, self, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Not at a safe point of the program: functions may be running, so what was noted of their calls is of no use. */
-static void set_up_late(void)
-{
-	bool waiting = agent.phase == AGENT_WAITING;
-
-	agent_set_up();
-	if (waiting)
-		early_forget();
-}
-
 static void *watch(void *unused)
 {
 	struct pollfd polled[CONTROL_POLLED];
@@ -278,7 +343,7 @@ static void *watch(void *unused)
 		int timeout_ms = -1, n = control_waits(polled);
 
 		if (agent.phase < AGENT_READY)
-			with_gil(set_up_late, false);
+			set_up();
 		if (agent.phase >= AGENT_READY)
 			control_greet();
 		if (agent_changed())
@@ -291,6 +356,8 @@ static void *watch(void *unused)
 			timeout_ms = PERIOD_MS;
 		else if (!has_work() && gone(self))
 			return NULL;
+		else if (!control_can_wake(polled))
+			timeout_ms = PERIOD_MS;
 		poll(polled, (unsigned)n, timeout_ms);
 		if (control_serve(polled, n, look))
 			looks = AFTER_END_LOOKS;
@@ -328,6 +395,9 @@ static void forget_thread(void)
 	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.sets_up, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.stay_asked, false, __ATOMIC_SEQ_CST);
+	agent.watch.stay_naps = 0;
 }
 
 int watch_start(void)

@@ -18,6 +18,11 @@ bool watch_register(void);
  */
 bool watch_asks(void);
 void watch_answer(void);
+/*
+ * Before the set-up, after watch_start(): if this is the main thread, wait until the interpreter's end cannot overtake the agent's
+ * thread any more.  Not where this thread has the dynamic loader's lock.
+ */
+void watch_hold_main_thread(void);
 /* Has the end of the interpreter begun? */
 bool watch_closing(void);
 /* Look for foreign listeners every 100 ms. */

@@ -18,6 +18,7 @@
 #ifndef DTAP_ARCH_REMOTE_H
 #define DTAP_ARCH_REMOTE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,7 +44,19 @@ struct remote_thread {
 
 struct remote_call {
 	uint64_t fn, arg[REMOTE_ARGS];
+	uint64_t unblocked;		/* signals that are not blocked in it, besides those for faults: 1 << (number - 1) */
 };
+
+/* The signal mask during a call: blocks all signals except those that a fault raises, and @unblocked. */
+static inline uint64_t remote_sigmask(uint64_t unblocked)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+	uint64_t mask = ~unblocked;
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		mask &= ~(1ull << (faults[i] - 1));
+	return mask;
+}
 
 /* All registers of a stopped thread. */
 struct remote_found;

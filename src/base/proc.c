@@ -73,6 +73,24 @@ const char *proc_status_field(const char *status, const char *name)
 	return NULL;
 }
 
+long proc_innermost_id(const char *status, const char *name, size_t *depth)
+{
+	const char *number = proc_status_field(status, name);
+	size_t n = 0;
+	long ret = 0;
+
+	for (char *end; number && *number != '\n'; number = end, n++) {
+		long id = strtol(number, &end, 10);
+
+		if (end == number)
+			break;
+		ret = id;
+	}
+	if (depth)
+		*depth = n;
+	return ret;
+}
+
 const char *proc_stat_at(const char *stat, int nr)
 {
 	const char *s = strrchr(stat, ')');

@@ -26,6 +26,12 @@ int proc_read_at(int proc, const char *file, size_t max, struct strbuf *out);
 /* The value of "@name:" in @status, the text of /proc/PID/status, or NULL. */
 const char *proc_status_field(const char *status, const char *name);
 
+/*
+ * The last number of such a list as "NSpid:", the id in the innermost pid namespace (proc_pid_status(5)); 0: there is none.
+ * *@depth, unless NULL: how many there are.
+ */
+long proc_innermost_id(const char *status, const char *name, size_t *depth);
+
 /* Fields of /proc/PID/stat, and bits of STAT_FLAGS (include/linux/sched.h, PF_EXITING and PF_KTHREAD). */
 enum { STAT_FLAGS = 9, STAT_START_TIME = 22, STAT_EXIT_CODE = 52 };
 enum { PROCESS_EXITING = 0x4, PROCESS_KTHREAD = 0x00200000 };

@@ -255,7 +255,7 @@ static bool prefers_target(const struct dtap *t)
 static int foresee(struct dtap *t, const struct target_preload **preload)
 {
 	struct supply_conf conf = { .probes = t->probes, .message = lib_agent_message, .process = lib_agent_process,
-				    .ctx = t };
+				    .ctx = t, .keep_signals = t->conf.keep_signals };
 	struct arena *a = arena_new();
 	struct strbuf err = { 0 };
 	const struct probe_desc *descs;
@@ -310,16 +310,16 @@ static bool is_target(void *ctx, uint32_t pid)
 }
 
 /*
- * Follow the processes that get the agent when they execute a program later: all, if a description's provider is
- * empty or a pattern, else the targets.  A command that loads the agent itself also passes it on to its children.
+ * Follow the processes that get the agent when they execute a program later: all, if a description is of whatever
+ * processes there are, else the targets.  A command that loads the agent itself also passes it on to its children.
  */
 static int follow(struct dtap *t, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = false, some = t->npids || (t->command && !target_brings(t->targets[0]));
+	bool all = supply_is_of_any(t->supply, descs, n), some = t->npids || (t->command && !target_brings(t->targets[0]));
 
-	for (size_t i = 0; i < n; i++)
-		all = all || !*descs[i].prov || desc_is_glob(descs[i].prov);
-	return all || some ? supply_follow(t->supply, descs, n, all ? NULL : is_target, t, err) : 0;
+	if (!all)
+		supply_limit(t->supply, is_target, t);
+	return all || some ? supply_follow(t->supply, descs, n, err) : 0;
 }
 
 /* Load the agent into the processes that need it and are already running, or could not load it at their start. */

@@ -129,7 +129,7 @@ bool stp_in_target(const struct dtap *t)
 static int foresee(struct dtap *t, const struct target_preload **preload)
 {
 	struct supply_conf conf = { .probes = t->probes, .message = lib_agent_message, .process = lib_agent_process,
-				    .selects = lib_is_selected, .ctx = t };
+				    .selects = lib_is_selected, .ctx = t, .keep_signals = t->conf.keep_signals };
 	struct points_conf points = { .command = t->command, .sysroot = t->stap.sysroot, .hz = stp_run_of(t)->env.hz };
 	struct stp_run *r = stp_run_of(t);
 	const struct probe_desc *descs;
@@ -211,7 +211,8 @@ static int follow(struct dtap *t, struct strbuf *err)
 	const struct probe_desc *descs;
 	size_t n = points_supplied(stp_run_of(t)->points, 0, &descs);
 
-	return supply_follow(t->supply, descs, n, runs_program, t, err);
+	supply_limit(t->supply, runs_program, t);
+	return supply_follow(t->supply, descs, n, err);
 }
 
 /* Load the agent into the target, or, without one, into all processes that the points name. */

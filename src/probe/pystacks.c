@@ -418,27 +418,19 @@ struct tasks {
 	size_t n, cap;
 };
 
-/* The last number of "NSpid:", that in the innermost pid namespace.  *depth: how many there are. */
+/* The thread's id in the innermost pid namespace, of *depth. */
 static uint32_t inner_tid(uint32_t pid, uint32_t tid, size_t *depth)
 {
 	struct strbuf text = { 0 };
-	const char *number;
-	uint32_t ret = tid;
 	char file[32];
+	long ret = 0;
 
 	*depth = 0;
 	snprintf(file, sizeof(file), "task/%" PRIu32 "/status", tid);
-	number = proc_read((pid_t)pid, file, &text) ? NULL : proc_status_field(strbuf_str(&text), "NSpid");
-	for (char *end; number && *number != '\n'; number = end) {
-		unsigned long n = strtoul(number, &end, 10);
-
-		if (end == number)
-			break;
-		ret = (uint32_t)n;
-		++*depth;
-	}
+	if (!proc_read((pid_t)pid, file, &text))
+		ret = proc_innermost_id(strbuf_str(&text), "NSpid", depth);
 	strbuf_fini(&text);
-	return ret;
+	return *depth ? (uint32_t)ret : tid;
 }
 
 static void read_tasks(struct pystacks_reader *r, struct tasks *ts)

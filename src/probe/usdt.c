@@ -99,11 +99,25 @@ static bool is_hidden(struct look *l, struct module *m, struct marker *mk)
 	       (!pygil_is_meant(l->f->desc->name) || !module_gil_calls(m, mk));
 }
 
+/*
+ * The function that a marker for any process is said to be in.  Agents of other builds of dtap may have it in another one, or not
+ * say in which: it is the same probe, of which a process has one, that of the tracer's own agent.
+ */
+static const char *func_of(const struct look *l, const struct module *m, const struct marker *mk)
+{
+	const struct module *agent = m->python.is_agent ? set_agent(l->f->set) : NULL;
+
+	for (size_t i = 0; agent && i < agent->nmarkers; i++)
+		if (!strcmp(agent->markers[i].prov, mk->prov) && !strcmp(agent->markers[i].raw, mk->raw))
+			return agent->markers[i].func;
+	return mk->func;
+}
+
 static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 {
 	const struct probe_desc *desc = l->f->desc;
 	bool wide = !l->base && l->f->want == PROBE_ENABLE && fits_any_pid(desc->prov, mk->prov), made;
-	struct probe key = { .mod = m->name, .func = mk->func, .name = mk->name, .kind = PROBE_SITES,
+	struct probe key = { .mod = m->name, .func = wide ? func_of(l, m, mk) : mk->func, .name = mk->name, .kind = PROBE_SITES,
 			     .pid = wide ? 0 : l->python.pid, .pid_suffix = wide };
 	int number = wide || m->python.is_agent || strcmp(mk->prov, PYTHON_PROVIDER) ?
 			     -1 : python_twin(&l->python, set_python_mode(l->f->set), desc, mk->raw);

@@ -86,10 +86,10 @@ struct supply {
 	size_t nbegun, begun_cap;
 	uint64_t unseen;		/* Pythons, by their name, that had ended before they could be looked at */
 	struct starts *starts;		/* NULL: programs are not held at exec */
-	struct newcomers *newcomers;	/* NULL: then the following members are unset */
+	struct newcomers *newcomers;	/* NULL: then the following two are unset */
 	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
-	bool (*also)(void *ctx, uint32_t pid);
+	bool (*also)(void *ctx, uint32_t pid);	/* of supply_limit(), or NULL */
 	void *also_ctx;
 };
 
@@ -411,10 +411,15 @@ static void heard(void *ctx, const struct agents_event *e)
 		else
 			say(s, e, "was answered too late, and what came before that is not traced, in");
 		break;
+	case AGENTS_ANOTHER:
+		strbuf_printf(&b, "process %d has ended its interpreter and begun another one, of which the agent sees nothing", (int)e->pid);
+		message(s, &b);
+		strbuf_fini(&b);
+		break;
 	case AGENTS_STATE:
 		s->traced[s->ntraced++ % HEARD] = (uint32_t)e->pid;
 		tell(s, SUPPLY_READY, e->pid, "");
-		if (*e->why)
+		if (*e->why && !e->again)
 			say(s, e, "does not supply everything in");
 		break;
 	case AGENTS_GONE:
@@ -433,7 +438,14 @@ static void heard(void *ctx, const struct agents_event *e)
 
 static int need_agents(struct supply *s, struct strbuf *err)
 {
-	return s->agents ? 0 : agents_new(&s->agents, strbuf_str(&s->object), heard, s, err);
+	int e;
+
+	if (s->agents)
+		return 0;
+	e = agents_new(&s->agents, strbuf_str(&s->object), heard, s, err);
+	if (!e && s->conf.keep_signals)
+		agents_keep_signals(s->agents);
+	return e;
 }
 
 /* Continue without the agent, or fail. */
@@ -449,6 +461,20 @@ static int without(int e, struct strbuf *err)
 static bool is_of_target(const struct probe_desc *desc)
 {
 	return *desc->prov && !desc_is_glob(desc->prov);
+}
+
+/* Can it need the agent in processes that it does not name?  A probe that the tracer fires, such as END, cannot. */
+static bool is_of_any(const struct supply *s, const struct probe_desc *desc)
+{
+	return !is_of_target(desc) && probe_agent_named(s->conf.probes, desc);
+}
+
+bool supply_is_of_any(const struct supply *s, const struct probe_desc *descs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_of_any(s, &descs[i]))
+			return true;
+	return false;
 }
 
 void supply_prefer(struct supply *s, const struct probe_desc *descs, size_t n)
@@ -584,8 +610,8 @@ static bool try_again(void *ctx, struct target *t)
 	return !e || e == -ESRCH || e == -ENOTSUP;
 }
 
-/* Postpone loading the agent into @t until it is at a safe point; @why: what prevented it. */
-static int skip(struct supply *s, struct target *t, struct strbuf *why)
+/* Load the agent into @t when it is at a safe point. */
+static int postpone(struct supply *s, struct target *t)
 {
 	struct target *same = NULL;
 	int e = s->busy ? 0 : busy_new(try_again, s, &s->busy);
@@ -596,8 +622,14 @@ static int skip(struct supply *s, struct target *t, struct strbuf *why)
 		target_free(same);
 		e = -ESRCH;
 	}
-	if (!e)
-		e = busy_add(s->busy, same);
+	return e ? e : busy_add(s->busy, same);
+}
+
+/* As postpone(), and say so; @why: what prevented it. */
+static int skip(struct supply *s, struct target *t, struct strbuf *why)
+{
+	int e = postpone(s, t);
+
 	if (e)
 		return e;
 	strbuf_puts(why, "; it is skipped until the agent can be loaded");
@@ -718,11 +750,8 @@ static void attach_one(void *ctx, uint32_t pid)
 int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n)
 {
 	struct attaching a = { .s = s, .descs = descs, .n = n };
-	bool wide = false;
 
-	for (size_t i = 0; i < n; i++)
-		wide = wide || (!is_of_target(&descs[i]) && probe_agent_named(s->conf.probes, &descs[i]));
-	if (wide)
+	if (supply_is_of_any(s, descs, n))
 		probe_agent_each(s->conf.probes, attach_one, &a);
 	return a.interrupted ? -EINTR : 0;
 }
@@ -800,12 +829,18 @@ static enum newcomer has_ended(struct supply *s, uint32_t pid, bool named)
 	return NEWCOMER_DONE;
 }
 
+/* May what prevents the agent from being loaded pass?  What refuses it to root is another tracer, maybe one of dtap's. */
+static bool passes(int e)
+{
+	return e == -EBUSY || (e == -EPERM && !geteuid());
+}
+
 /* It has not got the agent in all this time.  One that is busy, or has another tracer, may get it later. */
 static void miss(struct supply *s, uint32_t pid, int e, struct strbuf *why)
 {
 	struct target *t = NULL;
 
-	if ((e == -EBUSY || (e == -EPERM && !geteuid())) && !target_attach((pid_t)pid, &t, NULL)) {
+	if (passes(e) && !target_attach((pid_t)pid, &t, NULL)) {
 		tell(s, SUPPLY_REFUSED, (pid_t)pid, strbuf_str(why));
 		e = skip(s, t, why);
 		target_free(t);
@@ -911,8 +946,13 @@ static void add_young(void *ctx, uint32_t pid)
 		s->begun[s->nbegun++] = pid;
 }
 
-int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
-		  void *ctx, struct strbuf *err)
+void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid), void *ctx)
+{
+	s->also = also;
+	s->also_ctx = ctx;
+}
+
+int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
 	const struct newcomers_conf conf = { look_at, s };
 	bool named = false;
@@ -925,13 +965,10 @@ int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bo
 	e = need_agents(s, err);
 	if (e)
 		return e;
-	for (size_t i = 0; i < n; i++)
-		if (!is_of_target(&descs[i]))
-			agents_follow_forks(s->agents);
+	if (supply_is_of_any(s, descs, n))
+		agents_follow_forks(s->agents);
 	s->descs = descs;
 	s->ndescs = n;
-	s->also = also;
-	s->also_ctx = ctx;
 	e = newcomers_new(&conf, &s->newcomers);
 	if (e)
 		strbuf_printf(err, "cannot watch for processes that are started: %s", strerror(-e));
@@ -958,25 +995,35 @@ static const char *what_follows(int e)
 			     "not connected again, and its calls are missing from now on";
 }
 
-/* Processes that have closed their channels, and did not execute another program, are connected again. */
+/* Nothing is said of one whose connecting is interrupted: the session ends, or has something else to do first. */
+static void connect_again(struct supply *s, struct target *t, struct strbuf *why)
+{
+	int e = agents_try(s->agents, t, why);
+
+	if (e == -ESRCH || (e == -EINTR && !postpone(s, t)))
+		return;
+	e = passes(e) ? -EBUSY : e;
+	say_cut(s, (uint32_t)target_pid(t), what_follows(e));
+	if (e == -EBUSY)
+		e = skip(s, t, why);
+	if (e && e != -ESRCH)
+		message(s, why);
+}
+
+/*
+ * Processes that have closed their channels, and did not execute another program, are connected again.  A child that its
+ * parent's environment has connected may be none of the session's.
+ */
 static void connect_cut(struct supply *s)
 {
 	for (size_t i = 0; i < s->ncut; i++) {
 		struct target *t = NULL;
 		struct strbuf why = { 0 };
-		int e;
 
-		if (agents_have(s->agents, (pid_t)s->cut[i]) || target_attach((pid_t)s->cut[i], &t, NULL))
+		if (agents_have(s->agents, (pid_t)s->cut[i]) || !is_about(s, s->cut[i]) || target_attach((pid_t)s->cut[i], &t, NULL))
 			continue;
-		if (agents_are_in(s->agents, t)) {
-			e = agents_try(s->agents, t, &why);
-			if (e != -ESRCH)
-				say_cut(s, s->cut[i], what_follows(e));
-			if (e == -EBUSY)
-				e = skip(s, t, &why);
-			if (e && e != -ESRCH)
-				message(s, &why);
-		}
+		if (agents_are_in(s->agents, t))
+			connect_again(s, t, &why);
 		target_free(t);
 		strbuf_fini(&why);
 	}
@@ -1066,8 +1113,7 @@ static bool will_need(struct supply *s, uint32_t pid)
 	if (stat(exe, &one) || stat(path, &other) || one.st_dev != other.st_dev || one.st_ino != other.st_ino)
 		return true;
 	for (size_t i = 0; i < s->ndescs; i++)
-		if (!is_of_target(&s->descs[i]) && probe_agent_named(s->conf.probes, &s->descs[i]) &&
-		    probe_agent_needed(s->conf.probes, path, &s->descs[i]))
+		if (is_of_any(s, &s->descs[i]) && probe_agent_needed(s->conf.probes, path, &s->descs[i]))
 			return true;
 	return false;
 }
@@ -1142,12 +1188,9 @@ static void hold_starts(struct supply *s)
 /* Sessions about processes that no description names answer those that start. */
 static void answer(struct supply *s)
 {
-	bool wide = false;
 	int e;
 
-	for (size_t i = 0; i < s->ndescs; i++)
-		wide = wide || !is_of_target(&s->descs[i]);
-	if (!wide)
+	if (!supply_is_of_any(s, s->descs, s->ndescs))
 		return;
 	hold_starts(s);
 	e = agents_answer(s->agents, is_answered, s, &s->deaf);

@@ -45,6 +45,7 @@ struct supply_conf {
 	void (*process)(void *ctx, enum supply_fate fate, uint32_t pid, const char *why);
 	/* Must process @pid, which no description names, get the agent?  NULL: all must.  Called with @ctx. */
 	bool (*selects)(void *ctx, uint32_t pid);
+	bool keep_signals;	/* signals are the caller's: they do not end a wait, and no function returns -EINTR */
 	bool few;	/* it is about few of the machine's processes: one that ended before anybody could look was none of them */
 };
 
@@ -75,13 +76,17 @@ int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, c
  */
 int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, struct target *t, struct strbuf *err);
 
+/* Can one of the descriptions need the agent in processes that it does not name? */
+bool supply_is_of_any(const struct supply *s, const struct probe_desc *descs, size_t n);
+
+/* The session is about those processes alone for which @also returns true.  @ctx must outlive @s. */
+void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid), void *ctx);
+
 /*
  * Processes that execute a program from now on, or have just done so, get the agent, too, if one of the descriptions
- * needs it there and @also, unless NULL, returns true.  @descs and @ctx must outlive @s.  message() reports each
- * process that cannot get it.
+ * needs it there.  @descs must outlive @s.  message() reports each process that cannot get it.
  */
-int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, bool (*also)(void *ctx, uint32_t pid),
-		  void *ctx, struct strbuf *err);
+int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err);
 
 /*
  * Load the agent into running @t if one of the descriptions needs it there.  0 also if that is impossible now, for

@@ -29,11 +29,12 @@ struct strbuf;
 struct target;
 struct target_preload;
 
-/* Events of an agent, in this order but for the last one; OFF and LOST are followed by GONE only, GONE by nothing. */
+/* Events of an agent, in this order but for ANOTHER and the last one; OFF and LOST are followed by GONE only, GONE by nothing. */
 enum agents_what {
 	AGENTS_READY,	/* in working order; it is then sent a LOOK */
 	AGENTS_OFF,	/* it cannot work in this process: @why */
 	AGENTS_LATE,	/* the program has gone on without hooks, and maybe ended, since the tracer was slow */
+	AGENTS_ANOTHER,	/* the process has ended its interpreter and begun another one, of which the agent sees nothing; told once */
 	AGENTS_STATE,	/* the answer to a LOOK, or a reason why a segment cannot be used */
 	AGENTS_LOST,	/* its protocol version is another one: @why; the channel is closed */
 	AGENTS_REFUSED,	/* it gets no segment: @why */
@@ -48,6 +49,7 @@ struct agents_event {
 	uint32_t can;		/* the markers that it could supply: bits in the order of abi/marker.def */
 	uint32_t supplied;	/* STATE: those that it supplies now */
 	const char *why;	/* OFF, LOST, REFUSED, WAIT; STATE when something is missing; else "".  Printable text */
+	bool again;		/* the process's event before had the same @why */
 };
 
 typedef void agents_fn(void *ctx, const struct agents_event *e);
@@ -59,6 +61,9 @@ typedef void agents_fn(void *ctx, const struct agents_event *e);
  */
 int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx, struct strbuf *why);
 void agents_free(struct agents *a);	/* accepts NULL */
+
+/* Signals are the caller's, and end no wait: nothing returns -EINTR for one that is pending. */
+void agents_keep_signals(struct agents *a);
 
 /* Find the running program's object: in its build folder, else where it is installed.  -ENOENT. */
 int agents_object(struct strbuf *path, struct strbuf *why);

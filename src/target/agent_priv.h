@@ -32,11 +32,13 @@ struct channel {
 	bool is_asked;		/* has not answered the last LOOK */
 	bool has_answered;	/* one message at least */
 	bool has_looked;	/* has answered a LOOK */
+	bool has_another;	/* and has told that its process has begun another interpreter */
 	bool asks;		/* it came by asking at its start */
 	int asker;		/* a connection of its program, which waits until the hooks are installed; 0: none */
 	bool rests;		/* as agents_rest() */
 	uint32_t python, can, leave;
 	char *why;		/* or NULL */
+	bool says_again;	/* it was the same before */
 };
 
 struct agents_file {

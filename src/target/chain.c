@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,10 +19,10 @@
 
 enum { PAGE = 4096 };
 
-/* The stop mostly takes microseconds, during which the target is held up: do not sleep at first. */
+/* The stop mostly takes microseconds, during which the target is held up: do not sleep at first, and then not for long. */
 int chain_wait(pid_t tid, int timeout_ms, int *status)
 {
-	enum { SPIN_US = 300, NAP_NS = 200000 };
+	enum { SPIN_US = 100, NAP_NS = 20000, NAP_MAX_NS = 500000 };
 	uint64_t begin = now_us(), now = begin;
 	struct timespec nap = { .tv_nsec = NAP_NS };
 	pid_t r;
@@ -35,10 +36,13 @@ int chain_wait(pid_t tid, int timeout_ms, int *status)
 		now = now_us();
 		if (now - begin > (uint64_t)timeout_ms * 1000)
 			return -ETIMEDOUT;
-		if (now - begin < SPIN_US)
+		if (now - begin < SPIN_US) {
 			sched_yield();
-		else
-			nanosleep(&nap, NULL);
+			continue;
+		}
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < NAP_MAX_NS)
+			nap.tv_nsec += nap.tv_nsec / 4;
 	}
 }
 
@@ -156,6 +160,43 @@ void chain_set(struct chain *c, unsigned int i, const struct remote_call *call)
 	const struct arch_remote *arch = arch_remote();
 
 	arch->put_call(c->found, c->mem + i * arch->frame, call ? call : &nothing, c->g->restorer, frame_at(c, i + 1));
+	c->marks &= ~(1u << i);
+}
+
+/* Is SIGURG in the set of signals that @field shows?  Also if there is no such field. */
+static bool has_urgent(const char *status, const char *field)
+{
+	const char *at = proc_status_field(status, field);
+
+	return !at || strtoull(at, NULL, 16) >> (SIGURG - 1) & 1;
+}
+
+bool chain_may_mark(struct chain *c)
+{
+	struct strbuf status = { 0 };
+	const char *seccomp;
+	bool may = !proc_read(c->tid, "status", &status);
+
+	if (may) {
+		c->own_pid = proc_innermost_id(status.s, "NStgid", NULL);
+		c->own_tid = proc_innermost_id(status.s, "NSpid", NULL);
+		seccomp = proc_status_field(status.s, "Seccomp");
+		may = c->own_pid > 0 && c->own_tid > 0 && !(seccomp && strtol(seccomp, NULL, 10)) &&
+		      !has_urgent(status.s, "SigCgt") && !has_urgent(status.s, "SigBlk");
+	}
+	strbuf_fini(&status);
+	return may;
+}
+
+void chain_mark(struct chain *c, unsigned int i)
+{
+	const struct remote_call send = {
+		.fn = c->g->syscall, .arg = { SYS_tgkill, (uint64_t)c->own_pid, (uint64_t)c->own_tid, SIGURG },
+		.unblocked = 1ull << (SIGURG - 1),
+	};
+
+	chain_set(c, i, &send);
+	c->marks |= 1u << i;
 }
 
 int chain_store(struct chain *c, unsigned int from)
@@ -185,6 +226,11 @@ int chain_go(struct chain *c)
 	return err ? err : arch_remote()->go(c->tid, c->found, c->g->restorer, c->base);
 }
 
+int chain_again(struct chain *c, unsigned int i)
+{
+	return arch_remote()->go(c->tid, c->found, c->g->restorer, frame_at(c, i));
+}
+
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
@@ -208,11 +254,12 @@ static int has_come(const struct chain *c, unsigned int i)
 
 int chain_run(struct chain *c, unsigned int i, int timeout_ms)
 {
+	bool is_mark = c->marks >> i & 1;
 	uint64_t end = now_us() + (uint64_t)timeout_ms * 1000, now;
 	int status, sig = 0, err, come;
 
 	for (;;) {
-		if (ptrace(PTRACE_SYSCALL, c->tid, NULL, (void *)(uintptr_t)sig))
+		if (ptrace(is_mark ? PTRACE_CONT : PTRACE_SYSCALL, c->tid, NULL, (void *)(uintptr_t)sig))
 			return -errno;
 		now = now_us();
 		err = chain_wait(c->tid, now < end ? (int)((end - now) / 1000) : 0, &status);
@@ -224,6 +271,8 @@ int chain_run(struct chain *c, unsigned int i, int timeout_ms)
 			return come > 0 ? 0 : come;
 		if (sig == (SIGTRAP | 0x80) || status >> 16) {	/* a group-stop is reported again after the detach */
 			sig = 0;
+		} else if (sig == SIGURG && is_mark) {
+			return chain_again(c, i + 1);	/* another one remains blocked until the end, and is ignored */
 		} else if (is_fault(sig)) {
 			arch_remote()->go(c->tid, c->found, c->g->restorer, frame_at(c, c->n));
 			return -EFAULT;

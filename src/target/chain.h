@@ -23,6 +23,8 @@ struct chain {
 	struct remote_found *found;
 	struct remote_thread at;	/* the thread's original state */
 	unsigned int n;			/* number of calls */
+	uint32_t marks;			/* a bit for each call that is a mark */
+	long own_pid, own_tid;		/* the thread's in its pid namespace; known if it may have marks */
 	uint64_t base;			/* address of frame 0 */
 	uint64_t data;			/* address of CHAIN_DATA bytes that calls may use */
 	uint64_t fp;
@@ -41,6 +43,19 @@ void chain_fini(struct chain *c);
 /* Set call @i; NULL: one that does nothing.  chain_store() writes call @from and all later ones, in a single write. */
 void chain_set(struct chain *c, unsigned int i, const struct remote_call *call);
 int chain_store(struct chain *c, unsigned int from);
+
+/*
+ * Make call @i a mark: chain_run() to it lets the thread run without a stop at each system call that the calls before it make.
+ * In it the thread sends itself SIGURG, which a tracer is told of although the program ignores it.  chain_may_mark(): is that
+ * possible?  Not where the program has a handler for SIGURG, or the thread has it blocked and may wait for it: one of the
+ * program's own could be taken for the mark's, or come while that waits, and be lost.  Not with seccomp filters, which may
+ * forbid the call.
+ */
+bool chain_may_mark(struct chain *c);
+void chain_mark(struct chain *c, unsigned int i);
+
+/* Let the stopped thread continue with call @i, which may have run already. */
+int chain_again(struct chain *c, unsigned int i);
 
 /* The address of the first argument of call @i. */
 uint64_t chain_arg0(const struct chain *c, unsigned int i);

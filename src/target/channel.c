@@ -28,10 +28,16 @@ int channel_watch(struct agents *a, int fd, void *c)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
+/*
+ * Closing the descriptor does not end its events while a child that another thread has just forked has it, too: they would
+ * come for a channel that is freed.
+ */
 void channel_end(struct agents *a, struct channel *c)
 {
-	if (c->fd >= 0)
+	if (c->fd >= 0) {
+		epoll_ctl(a->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 		close(c->fd);
+	}
 	c->fd = -1;
 	answer_given(c);
 	peer_fini(&c->peer);
@@ -64,8 +70,7 @@ void channels_close(struct agents *a)
 	free_ended(a);
 	if (a->epoll >= 0)
 		close(a->epoll);
-	if (a->signals >= 0)
-		close(a->signals);
+	agents_keep_signals(a);
 }
 
 int channels_add(struct agents *a, int fd, const struct target *t)
@@ -108,7 +113,7 @@ void channel_tell(struct agents *a, const struct channel *c, enum agents_what wh
 {
 	struct agents_event e = {
 		.what = what, .pid = c->peer.pid, .python = c->python, .can = c->can, .supplied = supplied,
-		.why = c->why ? c->why : "",
+		.why = c->why ? c->why : "", .again = c->says_again,
 	};
 
 	if (a->fn)
@@ -134,12 +139,14 @@ static void end(struct agents *a, struct channel *c)
 static void keep_why(struct channel *c, const char *why, size_t max)
 {
 	size_t len = strnlen(why, max), i;
+	char *last = c->why;
 
-	free(c->why);
 	c->why = strndup(why, len);
 	for (i = 0; c->why && i < len; i++)
 		if ((unsigned char)c->why[i] < ' ' || c->why[i] == 127)
 			c->why[i] = '?';
+	c->says_again = last && c->why && !strcmp(last, c->why);
+	free(last);
 }
 
 void channel_tell_lost(struct agents *a, struct channel *c)
@@ -317,7 +324,11 @@ static bool take_message(struct agents *a, struct channel *c)
 	}
 	if (m.kind == ABI_AGENT_HELLO)
 		return take_hello(a, c, &m, sender);
-	if (m.kind == ABI_AGENT_STATE && c->state == CHANNEL_READY) {
+	if (m.kind == ABI_AGENT_STATE && m.phase == ABI_AGENT_ANOTHER) {
+		if (c->has_looked && !c->has_another)
+			channel_tell(a, c, AGENTS_ANOTHER, 0);
+		c->has_another |= c->has_looked;
+	} else if (m.kind == ABI_AGENT_STATE && c->state == CHANNEL_READY) {
 		keep_why(c, m.why, sizeof(m.why));
 		if (m.seq == a->seq)
 			c->is_asked = false;
@@ -416,6 +427,13 @@ static int wait_turn(struct agents *a, int ms)
 		return -EINTR;
 	turn(a, 0);
 	return 0;
+}
+
+void agents_keep_signals(struct agents *a)
+{
+	if (a->signals >= 0)
+		close(a->signals);
+	a->signals = -1;	/* poll() ignores it */
 }
 
 bool agents_interrupted(const struct agents *a)

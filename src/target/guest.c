@@ -23,7 +23,7 @@
 #include "elf/obj.h"
 #include "target/agent_priv.h"
 
-enum { TEXT_MAX = 64 << 20 };		/* the largest text of a C library that is searched, bytes */
+enum { TEXT_MAX = 64 << 20, PIECE = 32 << 10 };	/* how much of a C library's text is searched, and at a time, bytes */
 
 static const char *base_name(const char *path)
 {
@@ -158,15 +158,19 @@ static uint64_t find(const struct mapped *f, const char *name)
 static uint64_t find_restorer(const struct mapped *f)
 {
 	const struct arch_remote *arch = arch_remote();
-	uint64_t len = f->m->end - f->m->start, ret = 0;
-	uint8_t *text = len <= TEXT_MAX ? malloc(len) : NULL, *at;
-	ssize_t n = text ? file_pread(obj_file(f->o)->fd, text, len, f->m->off) : 0;
+	uint64_t len = f->m->end - f->m->start, step = PIECE - arch->restorer_len + 1, off;
+	uint8_t text[PIECE], *at;
 
-	at = n > 0 ? memmem(text, (size_t)n, arch->restorer, arch->restorer_len) : NULL;
-	if (at)
-		ret = f->m->start + (uint64_t)(at - text);
-	free(text);
-	return ret;
+	for (off = 0; off < len && off < TEXT_MAX; off += step) {
+		ssize_t n = file_pread(obj_file(f->o)->fd, text, len - off < PIECE ? len - off : PIECE, f->m->off + off);
+
+		at = n > 0 ? memmem(text, (size_t)n, arch->restorer, arch->restorer_len) : NULL;
+		if (at)
+			return f->m->start + off + (uint64_t)(at - text);
+		if (n < PIECE)
+			return 0;
+	}
+	return 0;
 }
 
 /* On machines whose C library has none, it is in the vDSO. */
@@ -201,6 +205,15 @@ static void use_libc(struct guest *g, const struct mapped *f)
 	g->is_musl = !find(f, "gnu_get_libc_version");
 	if (!g->dlopen)
 		g->dlopen = find(f, "dlopen");
+}
+
+/* Up to glibc 2.33; later ones have an empty one, for programs that were linked before: conda's and uv's Pythons. */
+static void use_libdl(struct guest *g, const struct mapped *f)
+{
+	uint64_t addr = find(f, "dlopen");
+
+	if (addr)
+		g->dlopen = addr;
 }
 
 /* --- the interpreter ------------------------------------------------------------------------------------ */
@@ -272,7 +285,7 @@ static void look_at_files(const struct target *t, struct guest *g, struct python
 		if (is_libc_name(base) && !all)
 			use_libc(g, &f);
 		else if (is_libdl_name(base) && !all)
-			g->dlopen = find(&f, "dlopen");
+			use_libdl(g, &f);
 		else
 			look_for_python(g, p, &f);
 		close_mapped(&f);

@@ -30,8 +30,9 @@ enum {
 	RECEIVE,		/* at first: copy the other to the argument of CLOSE_OBJECT */
 	LOAD_FD,		/* at first: close one end */
 	CLOSE_OBJECT,		/* at first: close the other */
+	LOADED,			/* a mark, if may_mark */
 	ENTER,			/* or close the thread's end */
-	CLOSE_OWN,
+	CLOSE_OWN,		/* a mark first, if may_mark */
 	PUT_ERRNO,
 };
 
@@ -213,14 +214,22 @@ static int take_pair(struct injection *j, int *own, bool by_path)
 	set(j, CLOSE_PEER, j->g.close, (uint64_t)pair[1], 0, 0);
 	set(j, CLOSE_OBJECT, j->g.close, UINT32_MAX, 0, 0);
 	set(j, ENTER, j->g.close, (uint64_t)pair[0], 0, 0);
+	if (j->may_mark && !j->g.entry)
+		chain_mark(&j->c, LOADED);
 	err = by_path ? set_load(j, LOAD_PATH, agents_file_for(j->a, j->g.is_musl)->path) : 0;
 	if (!err && j->at_entry && j->g.setenv)
 		err = set_tracer(j);
 	return err ? err : store(j, CLOSE_PEER);
 }
 
-/* Load the object through a descriptor.  The thread is stopped before RECEIVE. */
-static int load_fd(struct injection *j, int own)
+/* Let the thread execute call @i, which loads the object. */
+static int run_loader(struct injection *j, unsigned int i)
+{
+	return run(j, j->may_mark ? LOADED : i);
+}
+
+/* Load the object through a descriptor.  The thread is stopped before RECEIVE, or has @passed it without receiving anything. */
+static int load_fd(struct injection *j, int own, bool passed)
 {
 	/* The loader names the object by this path from now on, so use a spelling that nobody else uses. */
 	char path[64];
@@ -228,6 +237,8 @@ static int load_fd(struct injection *j, int own)
 
 	if (!err)
 		err = store(j, RECEIVE);
+	if (!err && passed)
+		err = chain_again(&j->c, RECEIVE);
 	if (!err)
 		err = run(j, RECEIVE);
 	if (err)
@@ -240,7 +251,7 @@ static int load_fd(struct injection *j, int own)
 	err = set_load(j, LOAD_FD, path);
 	if (!err)
 		err = store(j, LOAD_FD);
-	return err ? err : run(j, LOAD_FD);
+	return err ? err : run_loader(j, LOAD_FD);
 }
 
 /* Let the thread load the object: *entry becomes the address of its entry point. */
@@ -249,11 +260,11 @@ static int load(struct injection *j, int own, bool by_path, uint64_t *entry)
 	int err = 0;
 
 	if (by_path)
-		err = run(j, LOAD_PATH);
+		err = run_loader(j, LOAD_PATH);
 	if (!err && by_path)
 		*entry = guest_entry(j->a, j->t);
 	if (!err && !*entry) {
-		err = load_fd(j, own);
+		err = load_fd(j, own, by_path && j->may_mark);
 		if (!err)
 			*entry = guest_entry(j->a, j->t);
 	}
@@ -282,21 +293,25 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	int err;
 
 	set(j, ENTER, entry, (uint64_t)own, j->forbidden, 0);
+	if (j->may_mark)
+		chain_mark(&j->c, CLOSE_OWN);
 	err = store(j, ENTER);
 	if (!err)
-		err = run(j, ENTER);
+		err = run(j, j->may_mark ? CLOSE_OWN : ENTER);
 	if (err)
 		return err;
 	if (socket_of(j, own) == socket) {
 		set(j, CLOSE_OWN, j->g.close, (uint64_t)own, 0, 0);
 		err = store(j, CLOSE_OWN);
+		if (!err && j->may_mark)
+			err = chain_again(&j->c, CLOSE_OWN);
 		is_refused = !err && recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
 	} else {
 		is_refused = recv(j->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 	}
 	if (is_refused)	/* without a message that says why */
-		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or is only just starting, or "
-				  "already about to end", (int)j->t->pid);
+		err = target_fail(j->why, -EBUSY, "process %d takes no more tracers, or its Python does not run: "
+				  "it is only just starting, about to end, or not begun", (int)j->t->pid);
 	return err;
 }
 
@@ -316,6 +331,7 @@ int inject(struct injection *j)
 		err = take_pair(j, &own, by_path);
 	if (!err && !entry)
 		err = load(j, own, by_path, &entry);
+	seek_release(j);
 	if (!err && !j->at_entry)
 		err = enter(j, own, entry);
 	/* Also after a fault the thread is returning to its original state. */

@@ -9,8 +9,9 @@
 #include "target/guest.h"
 
 enum {
-	INJECT_CALLS = 10,	/* length of the chain */
+	INJECT_CALLS = 11,	/* length of the chain */
 	INJECT_THREADS = 32,	/* at most tried in a round */
+	INJECT_HELD = 256,	/* at most stopped while the object is loaded */
 };
 
 struct injection {
@@ -23,11 +24,14 @@ struct injection {
 	const char *unsafe;	/* why the last thread was refused */
 	pid_t stuck[INJECT_THREADS];	/* seized, but not stopped yet */
 	unsigned int nstuck;
-	pid_t seized[INJECT_THREADS + 2];	/* under ptrace; 0: free.  Atomic */
+	pid_t seized[INJECT_HELD + INJECT_THREADS + 2];	/* under ptrace; 0: free.  Atomic */
+	struct { pid_t tid; int status; } held[INJECT_HELD];	/* stopped while the object is loaded (seek.c) */
+	unsigned int nheld;
 	bool is_stopped;	/* by job control: its threads do not move */
 	bool is_polite;		/* use no thread whose system call would end with EINTR */
 	bool is_stale;		/* the process has changed: @g is not valid any more */
 	bool is_hasty;		/* search for milliseconds, not for seconds */
+	bool may_mark;		/* chain_mark() is possible */
 	bool at_entry;		/* a created target: only load; an environment variable has the tracer's address */
 	uint32_t forbidden;	/* calls that the agent must not make (abi/calls.h) */
 	int fd;			/* our end of the channel */
@@ -40,5 +44,8 @@ struct injection {
  * time; -ESRCH; -ENOTSUP.
  */
 int inject(struct injection *j);
+
+/* seek.c, called by inject() when the object is loaded: the other threads may go on. */
+void seek_release(struct injection *j);
 
 #endif

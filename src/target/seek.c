@@ -8,6 +8,12 @@
  * ptrace is tied to the tracing thread: attaching runs in a thread of its own, whose end makes the kernel detach every
  * thread that did not stop in time.
  *
+ * The loader's data is torn while it loads the object, and a fork by another thread would give a child that torn data: its next
+ * dlopen() would end it.  So the other threads stand still meanwhile, at safe points of their own: who is in fork() or in the
+ * loader is not at one, and lets the search go on.  If that does not come about for a while (many threads, busy in the C
+ * library), those that are at safe points stand still.  One in a system call that such a stop may end goes on: it would have
+ * to return and fork within a millisecond.
+ *
  * An exec waits until the other threads of the process are gone, and those under ptrace are gone only when their tracer
  * has waited for them; meanwhile PTRACE_SEIZE waits for the exec (ptrace(2), the mutex cred_guard_mutex).  To avoid a
  * deadlock of a seizing thread with another one that it has seized before, the caller's thread reaps ended threads.
@@ -41,11 +47,13 @@ enum {
 	STOP_MS = 50,		/* time to wait for a thread to stop */
 	NAP_MAX_NS = 2000000,
 	POLITE_ROUNDS = 5,	/* rounds in which is_polite is used */
+	STILL_MS = 1000,	/* time in which all other threads have to stand still */
+	ROUND_MS = 20,		/* time in which they have to come to that in a round, while those that have stand still */
 };
 
 static void set_seized(struct injection *j, pid_t from, pid_t to)
 {
-	for (unsigned int i = 0; i < INJECT_THREADS + 2; i++) {
+	for (unsigned int i = 0; i < sizeof(j->seized) / sizeof(j->seized[0]); i++) {
 		if (__atomic_load_n(&j->seized[i], __ATOMIC_RELAXED) == from) {
 			__atomic_store_n(&j->seized[i], to, __ATOMIC_RELAXED);
 			return;
@@ -72,7 +80,7 @@ static void detach(struct injection *j, pid_t tid, int status)
  */
 static void reap(struct injection *j)
 {
-	for (unsigned int i = 0; i < INJECT_THREADS + 2; i++) {
+	for (unsigned int i = 0; i < sizeof(j->seized) / sizeof(j->seized[0]); i++) {
 		pid_t tid = __atomic_load_n(&j->seized[i], __ATOMIC_RELAXED);
 		siginfo_t info = { .si_code = 0 };
 
@@ -185,31 +193,98 @@ static bool is_as_known(struct injection *j, pid_t tid)
 	return !j->is_stale;
 }
 
-/*
- * The process is stopped by job control, so its other threads cannot release a lock that thread @tid may need: they
- * must be at safe points, too.  NULL: they are.
- */
-static const char *others_refusal(struct injection *j, pid_t tid)
+static bool is_held(const struct injection *j, pid_t tid)
 {
-	pid_t tids[INJECT_THREADS];
-	unsigned int n = list_threads(j, tids, INJECT_THREADS);
+	for (unsigned int i = 0; i < j->nheld; i++)
+		if (j->held[i].tid == tid)
+			return true;
+	return false;
+}
+
+void seek_release(struct injection *j)
+{
+	while (j->nheld) {
+		j->nheld--;
+		detach(j, j->held[j->nheld].tid, j->held[j->nheld].status);
+	}
+}
+
+/*
+ * Is the thread in a system call that does not go on after a stop, or not if the socket has a timeout?  signal(7), "Interruption of
+ * system calls and library functions by stop signals"; sock_intr_errno() in the kernel's include/net/sock.h.
+ */
+static bool may_end(const struct injection *j, pid_t tid)
+{
+	static const int nrs[] = {
+#ifdef SYS_epoll_wait
+		SYS_epoll_wait,
+#endif
+		SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait, SYS_msgrcv, SYS_msgsnd,
+		SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_accept,
+		SYS_accept4, SYS_connect,
+	};
+	struct strbuf text = { 0 };
+	char name[48], *end;
+	bool ret = false;
+
+	snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
+	if (!proc_read(j->t->pid, name, &text)) {
+		long nr = strtol(text.s, &end, 10);	/* or "running" */
+
+		for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
+			ret |= end != text.s && nr == nrs[i];
+	}
+	strbuf_fini(&text);
+	return ret;
+}
+
+/*
+ * Hold thread @tid at a safe point; it is let go on until it is at one, or until @end.  NULL, also if it has ended; or why not.
+ * Threads that stand still are at safe points, and have no lock that it needs to get to one.
+ */
+static const char *hold(struct injection *j, pid_t tid, uint64_t end)
+{
+	const struct timespec nap = { .tv_nsec = 20000 };
+	struct remote_thread at;
+	const char *refusal;
+	int status, err;
+
+	for (;;) {
+		err = is_stuck(j, tid) ? -ETIMEDOUT : stop(j, tid, &status);
+		if (err == -ESRCH && !j->is_stopped)
+			return NULL;
+		if (err)
+			return "is not alone: another one cannot be stopped";
+		refusal = arch_remote()->look(tid, &at) ? "is not alone: another one cannot be looked at" : safepoint_refusal(&j->g, tid, &at);
+		if (!refusal) {
+			j->held[j->nheld].tid = tid;
+			j->held[j->nheld++].status = status;
+			return NULL;
+		}
+		detach(j, tid, status);
+		if (j->is_stopped || now_ms() >= end)
+			return refusal;
+		nanosleep(&nap, NULL);
+	}
+}
+
+/*
+ * Stop the threads other than @tid.  If @all must stand at safe points: NULL, or why not, with none stopped.  That is so where
+ * the process is stopped by job control, too: they cannot release a lock that @tid may need.
+ */
+static const char *hold_others(struct injection *j, pid_t tid, bool all)
+{
+	pid_t tids[INJECT_HELD];
+	unsigned int n = list_threads(j, tids, INJECT_HELD);
+	uint64_t end = now_ms() + (j->is_hasty ? 0 : ROUND_MS);
 	const char *refusal = NULL;
 
-	for (unsigned int i = 0; i < n && !refusal; i++) {
-		struct remote_thread at;
-		int status;
-
-		if (tids[i] == tid)
-			continue;
-		if (is_stuck(j, tids[i]) || stop(j, tids[i], &status))
-			return "is not alone: another one cannot be stopped";
-		if (arch_remote()->look(tids[i], &at))
-			refusal = "is not alone: another one cannot be looked at";
-		else
-			refusal = safepoint_refusal(&j->g, tids[i], &at);
-		detach(j, tids[i], status);
-	}
-	return refusal;
+	for (unsigned int i = 0; i < n && !(refusal && all); i++)
+		if (tids[i] != tid && (j->is_stopped || !may_end(j, tids[i])))
+			refusal = hold(j, tids[i], end);
+	if (refusal && all)
+		seek_release(j);
+	return all ? refusal : NULL;
 }
 
 /* Seccomp mode and number of filters combined in one number; 0: none. */
@@ -248,7 +323,9 @@ static int check_calls(struct injection *j, pid_t tid)
 		filters = other <= 0 || other == tid ? own : filters_of(other);
 		if (filters == own || !filters)
 			continue;
-		if (is_stuck(j, other) || stop(j, other, &status)) {
+		if (is_held(j, other)) {
+			err = seccomp_check(j->t->pid, other, j->g.is_musl, &j->forbidden, j->why);
+		} else if (is_stuck(j, other) || stop(j, other, &status)) {
 			err = target_fail(j->why, -EBUSY, "process %d has a thread with limits to its system calls (seccomp) that "
 					  "cannot be looked at", (int)j->t->pid);
 		} else {
@@ -295,14 +372,16 @@ static bool try_thread(struct injection *j, pid_t tid)
 		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
 	if (!j->unsafe && j->is_polite && arch_remote()->ends_call(&j->c.at))
 		j->unsafe = "waits in the kernel";
-	if (!j->unsafe && j->is_stopped)
-		j->unsafe = others_refusal(j, tid);
+	if (!j->unsafe && (j->is_stopped || !j->g.entry))
+		j->unsafe = hold_others(j, tid, j->is_stopped || now_ms() < j->begin + (j->is_hasty ? HASTY_MS / 2 : STILL_MS));
 	if (!j->unsafe) {
 		permit_learn(&j->a->permits, j->t->pid, tid);
 		j->err = check_calls(j, tid);
+		j->may_mark = !j->err && chain_may_mark(&j->c);
 		if (!j->err)
 			j->err = inject(j);
 	}
+	seek_release(j);
 	detach(j, tid, status);	/* if it is still running, it is detached by the end of this thread */
 	chain_fini(&j->c);
 	return !j->unsafe;
@@ -411,7 +490,7 @@ static void *attach_main(void *arg)
 static void attach_running(struct injection *j)
 {
 	enum { REAP_NS = 2000000 };
-	sigset_t all, old;
+	sigset_t all, old, here;
 	pthread_t thread;
 	struct timespec until;
 	int err;
@@ -419,8 +498,11 @@ static void attach_running(struct injection *j)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, NULL, attach_main, j);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	here = old;
+	sigaddset(&here, SIGCHLD);	/* each stop sends one, for which this thread need not wake up */
+	pthread_sigmask(SIG_SETMASK, &here, NULL);
 	if (err) {
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		j->err = target_fail_errno(j->why, -err, "cannot start a thread");
 		return;
 	}
@@ -431,6 +513,7 @@ static void attach_running(struct injection *j)
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 	} while (pthread_timedjoin_np(thread, NULL, &until));
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /* A created target that is held at its entry point: it stays held. */
@@ -450,6 +533,7 @@ static void attach_held(struct injection *j)
 		j->err = target_fail(j->why, -EPERM, "process %d has limited its system calls (seccomp) so that dtap's agent cannot "
 				     "come along with it: attach to it when it runs (-p)", (int)pid);
 	permit_learn(&j->a->permits, pid, pid);
+	j->may_mark = !j->err && chain_may_mark(&j->c);
 	if (!j->err)
 		j->err = inject(j);
 	chain_fini(&j->c);

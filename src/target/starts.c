@@ -205,6 +205,7 @@ static void leave_holder(struct starts *s)
 		shutdown(s->sock, SHUT_WR);
 		while (await(s->sock, STARTS_MS) && recv(s->sock, &m, sizeof(m), MSG_DONTWAIT) == sizeof(m))
 			stays = stays || m.kind == STARTS_LEFT;
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->sock, NULL);	/* a child that was just forked may have it, too */
 		close(s->sock);
 		s->sock = -1;
 	}

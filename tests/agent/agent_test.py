@@ -323,6 +323,7 @@ def test_entry_point():
     assert re.search(r"^([0-9a-f]+) t agent_entry$", symbols, re.M)[1] == f"{entry:016x}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", sorted((harness.TOP / "src/agent").glob("*.c")), ids=lambda p: p.stem)
 def test_compiles_for_aarch64(source, tmp_path):
     """With whatever compiles for it: a cross compiler, or clang with that machine's headers."""

@@ -220,6 +220,7 @@ def holds(interp, kind, tools, amid):
             counter.child.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.interps("3.9", "3.11", "3.13", "3.14", "3.15", "3.13t")
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_come_and_go(interp, kind):
@@ -235,6 +236,7 @@ def test_others_come_and_go(interp, kind):
     holds(interp, kind, "", amid)
 
 
+@pytest.mark.slow
 @pytest.mark.interps("3.9", "3.11", "3.13", "3.14", "3.15")   # 3.13t crashes of itself
 @pytest.mark.parametrize("kind", KINDS)
 def test_own_tools_come_and_go(interp, kind):

@@ -175,6 +175,7 @@ class Program:
         assert self.channel.look().supplied == (bits(marker.replace("-", "__")) if on else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True], ids=["alone", "own"])
 @pytest.mark.parametrize("marker", MARKERS)
 def test_come_and_go(interp, listener, marker, own):  # noqa: F811
@@ -202,6 +203,7 @@ def test_come_and_go(interp, listener, marker, own):  # noqa: F811
             counter.child.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True], ids=["alone", "own"])
 @pytest.mark.parametrize("marker", MARKERS)
 def test_amid(interp, listener, marker, own):  # noqa: F811
@@ -257,3 +259,37 @@ for line in sys.stdin:
     counter = Counter(child.pid, "python$target:::function-entry", 'copyinstr(arg1) == "leaf"')
     assert ask(child, "work") == str(int(not fits))
     assert counter.end() == 3
+
+
+# In a pid namespace of its own: Pythons of which one has the agent of another build, and a dtrace for all of them.
+ALL = r"""
+import signal, subprocess, sys
+dtrace, place, copy = sys.argv[1:]
+PROGRAM = "import ctypes, sys\n[ctypes.CDLL(name) for name in sys.argv[1:]]\ndef leaf(): pass\nprint('up', flush=True)\n" \
+          "sys.stdin.readline()\nfor i in range(100): leaf()\nprint('done', flush=True)\nsys.stdin.readline()"
+def start(*argv):
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+    return child
+pythons = [start(sys.executable, "-c", PROGRAM, *names) for names in ([], [copy], [])]
+tracer = start(dtrace, "-q", "-x", "place=" + place, "-n", 'python*:::function-entry /copyinstr(arg1) == "leaf"/ { @[pid] = count(); }'
+               'tick-10ms /!up/ { up = 1; printf("up\\n"); }')
+for child in pythons:
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "done\n"
+tracer.send_signal(signal.SIGINT)
+told = dict(line.split() for line in tracer.communicate()[0].splitlines() if line)
+print(tracer.returncode, [told.get(str(child.pid)) for child in pythons])
+for child in pythons:
+    child.communicate("end\n")
+"""
+
+
+@pytest.mark.parametrize("place", ["target", "kernel"])
+def test_each_event_is_one(tmp_path, place):
+    """Also where another build's agent has its markers in other functions: of a stripped one these are not known."""
+    copy = tmp_path / "dtap-agent-of-others.so"
+    subprocess.run(["strip", "-o", copy, AGENT], check=True)
+    result = harness.run(["unshare", "-pf", "--mount-proc", "/usr/bin/python3", "-c", ALL, harness.DTRACE, place, copy])
+    assert (result.code, result.out, result.err) == (0, "0 ['100', '100', '100']", ""), result

@@ -195,6 +195,7 @@ def test_one_process(interp, peer, body, shape):
     assert [len(events) for events in calls] == [18]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more, processes", [
     (FORK, 3), (EXEC, 1), (RUN, 3), (EXIT, 1), (POOL.replace("METHOD", "fork"), 2),
     (POOL.replace("METHOD", "spawn"), 2), (POOL.replace("METHOD", "forkserver"), 2)],

@@ -579,6 +579,8 @@ int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *e)
 			k.listens = true;
 	} else if (fd < SOCKETS) {
 		k.listens = false;
+	} else if (op == EPOLL_CTL_DEL) {
+		socket_of(fd)->watched = false;
 	} else if (k.unwatched) {
 		return fail(ENOSPC);
 	} else {

@@ -20,7 +20,7 @@ static bool is_quiet;
 
 static void hear(void *ctx, const struct agents_event *e)
 {
-	static const char *const names[] = { "ready", "off", "late", "state", "lost", "refused", "gone" };
+	static const char *const names[] = { "ready", "off", "late", "another", "state", "lost", "refused", "gone" };
 
 	(void)ctx;
 	if (!is_quiet)

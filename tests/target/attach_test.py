@@ -3,10 +3,12 @@
 attach.c does it; guest.c is a target that looks at all that could be spoilt; the interpreters are real.
 """
 import ctypes
+import itertools
 import os
 import platform
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -15,6 +17,7 @@ import time
 import pytest
 
 import harness
+from agent.control_test import ask
 from harness import wait_until
 
 HERE = harness.BUILD / "tests/target"
@@ -105,6 +108,7 @@ def test_malloc_heavy(guest):
         attached(child.pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode, reason", [
     ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"),
     ("stack", "danger")])
@@ -298,6 +302,76 @@ def test_signals_meanwhile(start, interp):
     assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "all 500\n" and tracers > 10
 
 
+URGENT = r"""
+import select, signal, socket, sys, threading
+here, there = socket.socketpair()
+there.setblocking(False)
+signal.set_wakeup_fd(there.fileno())            # a byte from each call of the handler
+signal.signal(signal.SIGURG, lambda *_: None)
+main = threading.main_thread().ident
+def send():
+    for _ in sys.stdin:
+        signal.pthread_kill(main, signal.SIGURG)
+threading.Thread(target=send, daemon=True).start()
+print("up", flush=True)
+n = 0
+while True:
+    select.select([here], [], [])
+    n += len(here.recv(1000))
+    print(n, flush=True)
+"""
+
+
+@pytest.mark.interps("3.9", "3.11", "3.14")
+def test_urgent_signals(start, interp):
+    """The tracer uses SIGURG where the program ignores it: this one gets each of its own, and no other."""
+    child = start(interp.argv_of(URGENT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+    tracers, tracer = 0, None
+    for i in itertools.count(1):
+        if not tracer or tracer.poll() is not None:
+            tracers += bool(tracer and tracer.returncode == 0)
+            if i > 300 and tracers > 5:
+                break
+            tracer = start([ATTACH, random.choice((STANDIN, AGENT)), str(child.pid)], stdout=subprocess.DEVNULL)
+        time.sleep(random.random() * 0.004)
+        if i % 2:
+            os.kill(child.pid, signal.SIGURG)
+        else:
+            child.stdin.write("send\n")
+            child.stdin.flush()
+        assert select.select([child.stdout], [], [], harness.TIMEOUT_S)[0], f"the {i}th was lost"
+        assert child.stdout.readline() == f"{i}\n"
+    assert tracers > 5
+
+
+BLOCKED = r"""
+import os, signal, sys
+calls = []
+signal.signal(signal.SIGURG, lambda *_: calls.append(1))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])
+if sys.argv[1] == "thread":
+    signal.pthread_kill(__import__("threading").get_ident(), signal.SIGURG)
+else:
+    os.kill(os.getpid(), signal.SIGURG)
+print("up", flush=True)
+sys.stdin.readline()
+print(signal.sigpending() == {signal.SIGURG}, len(calls), flush=True)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGURG])
+print(len(calls))
+"""
+
+
+@pytest.mark.parametrize("of", ["thread", "process"])
+def test_urgent_signal_that_waits(start, of):
+    """One that the program has blocked still waits behind the tracers."""
+    child = start(["/usr/bin/python3", "-c", BLOCKED, of], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "up\n"
+    for agent in (STANDIN, STANDIN, AGENT):
+        attached(child.pid, agent=agent)
+    assert child.communicate("go\n", timeout=harness.TIMEOUT_S)[0] == "True 0\n1\n"
+
+
 def test_interrupt_is_not_lost(start):
     """A SIGINT that comes while the agent is loaded interrupts the sleep that it found."""
     script = "import time\nprint('up', flush=True)\ntry: time.sleep(100)\nexcept KeyboardInterrupt: print('interrupted')"
@@ -392,6 +466,89 @@ def test_zombie(start):
     refused(child.pid, "ended already")
 
 
+FORKS = """
+import ctypes, os, sys, threading
+
+stop, bad = [], []
+
+def forks():
+    while not stop:
+        pid = os.fork()
+        if not pid:
+            ctypes.CDLL("libc.so.6")
+            os._exit(0)
+        status = os.waitpid(pid, 0)[1]
+        if status:
+            bad.append(status)
+
+threads = [threading.Thread(target=forks) for _ in range(int(sys.argv[1]))]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(bad, flush=True)
+stop.append(1)
+for thread in threads:
+    thread.join()
+"""
+
+
+def slow_to_load(interp):
+    """An agent that needs 400 libraries, which take the loader a while, with data that nobody else must see meanwhile."""
+    folder = interp.dir / "needed"
+    folder.mkdir()
+    subprocess.run(["as", "-", "-o", folder / "empty.o"], input=".section .note.GNU-stack\n", text=True, check=True)
+    needed = [folder / f"libneeded{n}.so" for n in range(400)]
+    for library in needed:
+        subprocess.run(["ld", "-shared", "-soname", library.name, folder / "empty.o", "-o", library], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-nostdlib", "-Wl,-e,agent_entry", "-I",
+                    harness.TOP / "src", harness.TOP / "tests/target/standin.c", "-o", folder / "agent.so", "-Wl,--no-as-needed",
+                    f"-Wl,-rpath,{interp.inside(folder)}", *needed], check=True)
+    return folder / "agent.so"
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
+@pytest.mark.interps("3.9", "3.11")
+def test_forks_meanwhile(interp, start):
+    """Children of other threads have a loader whose data is whole: with glibc 2.31 that of one that loads something ends them."""
+    agent = slow_to_load(interp)
+    for _ in range(3):
+        child = start(interp.argv_of(FORKS, "3"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        attached(child.pid, agent=agent)
+        assert ask(child, "") == "[]"
+        child.stdin.close()
+        assert child.wait(harness.TIMEOUT_S) == 0
+
+
+ENDS_AMID_SETTING_UP = """
+import sys, time
+
+class Slow:
+    def find_spec(name, path=None, target=None):
+        if name == "gc":
+            print("begins")
+            time.sleep(0.3)
+            print("goes on")
+
+sys.meta_path.insert(0, Slow)
+sys.modules.pop("gc", None)
+sys.stdout.reconfigure(line_buffering=True)
+print("ready")
+sys.stdin.readline()
+"""
+
+
+def test_end_amid_set_up(interp, start):
+    """The agent's thread is importing a module when the program ends, which frees what such a thread waits for: the end waits."""
+    child = harness.running(start, interp, ENDS_AMID_SETTING_UP)
+    tracer = start([ATTACH, AGENT, child.pid], stdout=subprocess.DEVNULL)
+    assert child.stdout.readline() == "begins\n"
+    out, _ = child.communicate("\n", timeout=harness.TIMEOUT_S)
+    assert (out, child.returncode) == ("goes on\n", 0)
+    tracer.wait(harness.TIMEOUT_S)
+
+
 def test_killed_meanwhile(guest, start):
     """A process without memory has as much of it as the kernel's threads: none; it does not share it."""
     child = guest("mutex")
@@ -446,3 +603,17 @@ def test_preload_keeps_what_is_there(tmp_path):
     result = harness.run([ATTACH, STANDIN, "-c", f"/usr/bin/python3 {tmp_path}/s.py"],
                          env={**os.environ, "LD_PRELOAD": other, "ASAN_OPTIONS": sanitizer})
     assert f"True {STANDIN}:{other}\n" in result.out, result
+
+
+@pytest.mark.interps("3.11", "3.13", "3.14", "3.15")        # 3.9's C library has a libdl that is not empty
+def test_empty_libdl(interp, start):
+    """glibc's from 2.34 on, which programs have that were linked before; mapped before the C library and after it."""
+    stubs = [interp.dir / name for name in ("libdl.so.2", "libdl-2.99.so")]
+    for stub in stubs:
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-x", "c", "-", "-o", stub], input="void placeholder(void) { }", text=True, check=True)
+    program = f"import ctypes\nctypes.CDLL('{interp.inside(stubs[1])}')\n" + harness.LOOP
+    child = start([*interp.argv[:-1], "env", f"LD_PRELOAD={interp.inside(stubs[0])}", interp.argv[-1], interp.add(program)],
+                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
+    result = harness.dtrace("-x", "place=target", "-x", "agent=always", "-qn", "python$target:::function-entry { exit(0); }", "-p", child.pid)
+    assert (result.code, result.err) == (0, ""), result

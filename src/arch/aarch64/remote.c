@@ -243,17 +243,6 @@ static void free_found(struct remote_found *f)
 
 /* --- frames ------------------------------------------------------------------------------------------ */
 
-/* The signal mask during a call: blocks all signals except those that a fault raises. */
-static uint64_t call_sigmask(void)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-	uint64_t mask = UINT64_MAX;
-
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		mask &= ~(1ull << (faults[i] - 1));
-	return mask;
-}
-
 static void put_fp(const struct remote_found *f, void *to)
 {
 	(void)f;
@@ -268,7 +257,7 @@ static void put_call(const struct remote_found *f, void *to, const struct remote
 
 	fr->altstack.sp = fr->altstack.size = 0;
 	fr->altstack.flags = NO_ALTSTACK;
-	fr->sigmask = call_sigmask();
+	fr->sigmask = remote_sigmask(c->unblocked);
 	memcpy(fr->regs.x, c->arg, sizeof(c->arg));
 	fr->regs.x[29] = 0;
 	fr->regs.x[30] = at_restorer;
@@ -345,7 +334,7 @@ static void put_found(const struct remote_found *f, void *to, uint64_t at_restor
 static int go(pid_t tid, const struct remote_found *f, uint64_t at_restorer, uint64_t frame)
 {
 	struct user_regs_struct r = f->regs;
-	uint64_t mask = call_sigmask();
+	uint64_t mask = remote_sigmask(0);
 	int err;
 
 	r.pc = at_restorer;

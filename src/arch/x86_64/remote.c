@@ -153,25 +153,13 @@ static void put_fp(const struct remote_found *f, void *to)
 	memcpy((char *)to + f->fp_len, &magic2, sizeof(magic2));
 }
 
-/* The signal mask during a call: blocks all signals except those that a fault raises. */
-static uint64_t call_sigmask(void)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-	uint64_t mask = UINT64_MAX;
-	size_t i;
-
-	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		mask &= ~(1ull << (faults[i] - 1));
-	return mask;
-}
-
 static void put_call(const struct remote_found *f, void *to, const struct remote_call *c, uint64_t at_restorer,
 		     uint64_t next)
 {
 	struct frame fr = {
 		.restorer = at_restorer, .flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS, .altstack.flags = NO_ALTSTACK,
 		.di = c->arg[0], .si = c->arg[1], .dx = c->arg[2], .cx = c->arg[3], .r8 = c->arg[4], .r9 = c->arg[5],
-		.sp = next, .ip = c->fn, .eflags = 0x202, .sigmask = call_sigmask(),
+		.sp = next, .ip = c->fn, .eflags = 0x202, .sigmask = remote_sigmask(c->unblocked),
 		.cs = (uint16_t)f->regs.cs, .ss = (uint16_t)f->regs.ss, .gs = (uint16_t)f->regs.gs,
 		.fs = (uint16_t)f->regs.fs,
 	};
@@ -260,7 +248,7 @@ static void put_found(const struct remote_found *f, void *to, uint64_t at_restor
 static int go(pid_t tid, const struct remote_found *f, uint64_t at_restorer, uint64_t frame)
 {
 	struct user_regs_struct r = f->regs;
-	uint64_t mask = call_sigmask();
+	uint64_t mask = remote_sigmask(0);
 
 	r.rip = at_restorer;
 	r.rsp = frame + sizeof(uint64_t);	/* as if a function had returned */

@@ -28,7 +28,7 @@ static struct strbuf heard;
 
 static void hear(void *ctx, const struct agents_event *e)
 {
-	static const char *const names[] = { "ready", "off", "late", "state", "lost", "refused", "gone", "wait" };
+	static const char *const names[] = { "ready", "off", "late", "another", "state", "lost", "refused", "gone", "wait" };
 
 	(void)ctx;
 	assert_int_equal(e->pid, e->what == AGENTS_WAIT ? 0 : getpid());
@@ -243,6 +243,30 @@ static void an_agent_that_went_on_says_so(void **state)
 	expect("gone 30d0000 ff 0 \n");
 }
 
+static void another_interpreter_is_told_once(void **state)
+{
+	struct abi_agent_msg m, a = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_STATE, .phase = ABI_AGENT_ANOTHER };
+	int fd = hello(ABI_AGENT_READY, "");
+
+	(void)state;
+	agents_turn(agents);
+	assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+	say(fd, &a);	/* before its hooks are there */
+	agents_turn(agents);
+	expect("ready 30d0000 ff 0 \n");
+	a.phase = ABI_AGENT_READY;
+	a.seq = m.seq;
+	say(fd, &a);
+	a.phase = ABI_AGENT_ANOTHER;
+	say(fd, &a);
+	say(fd, &a);
+	agents_turn(agents);
+	expect("state 30d0000 ff 0 \nanother 30d0000 ff 0 \n");
+	close(fd);
+	agents_turn(agents);
+	expect("gone 30d0000 ff 0 \n");
+}
+
 static int offer(void *ctx, const struct domain *domain, int fds[3], struct strbuf *why)
 {
 	(void)ctx, (void)domain, (void)why;
@@ -441,6 +465,32 @@ static void another_process_cannot_answer(void **state)
 	close(fd);
 }
 
+/* As by a thread that forks when a channel is closed. */
+static void what_a_child_still_has_brings_no_events(void **state)
+{
+	int fd = connect_agent(), go[2], status;
+	struct pollfd p = { .fd = agents_fd(agents), .events = POLLIN };
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	child = fork();
+	if (!child) {
+		close(fd);
+		close(go[1]);
+		_exit(read(go[0], &status, 1) != 0);
+	}
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+	agents_turn(agents);
+	expect("gone 0 0 0 \n");
+	assert_int_equal(poll(&p, 1, 0), 0);
+	close(go[0]);
+	close(go[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void signals_end_a_wait(void **state)
 {
 	const struct timespec none = { 0 };
@@ -457,6 +507,8 @@ static void signals_end_a_wait(void **state)
 	say_hello(fd, ABI_AGENT_READY, asked(fd), "");
 	agents_turn(agents);
 	assert_int_equal(agents_look(agents, 60000), -EINTR);
+	agents_keep_signals(agents);
+	assert_int_equal(agents_look(agents, 1), -ETIMEDOUT);
 	assert_int_equal(sigtimedwait(&set, NULL, &none), SIGTERM);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(fd);
@@ -470,6 +522,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_silent_agent_is_not_waited_for_for_ever, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_went_on_says_so, start, finish),
+		cmocka_unit_test_setup_teardown(another_interpreter_is_told_once, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_with_a_segment_is_not_yet_there, start, finish),
 		cmocka_unit_test_setup_teardown(another_version_is_lost, start, finish),
 		cmocka_unit_test_setup_teardown(junk_is_lost, start, finish),
@@ -478,6 +531,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(they_are_taken_when_there_is_room_again, start, finish),
 		cmocka_unit_test_setup_teardown(the_number_has_to_be_right, start, finish),
 		cmocka_unit_test_setup_teardown(another_process_cannot_answer, start, finish),
+		cmocka_unit_test_setup_teardown(what_a_child_still_has_brings_no_events, start, finish),
 		cmocka_unit_test_setup_teardown(signals_end_a_wait, start, finish),
 	};
 

@@ -404,7 +404,8 @@ static void tracer_dies(void **state)
 	assert_string_equal(read_log(), "");
 
 	pid = target_of_dead_tracer(true);
-	usleep(100000);
+	for (int i = 0; i < 500 && strcmp(read_log(), "cm"); i++)
+		usleep(10000);
 	assert_true(is_alive(pid));
 	assert_string_equal(read_log(), "cm");
 	kill(pid, SIGKILL);
