@@ -42,7 +42,7 @@ def pytest_configure(config):
                  "interps(*versions): the interpreters of a test that uses the fixture interp (default: all)",
                  "dies(*signals): programs of this test may die of these: \"SIGSEGV\" (see fate.py)",
                  "first: takes a minute, and so begins with the first ones",
-                 "slow: takes seconds; left out of the sanitizer run of continuous integration",
+                 "slow: takes seconds; only with --more",
                  "sanitizers: is for what sanitizers find: in that run in spite of being slow, and in each part of it",
                  "nightly: takes minutes, or another kernel; only under make nightly",
                  "alone: looks at, or disturbs, processes of other tests; nothing runs beside it under tools/check"):
@@ -54,8 +54,11 @@ def pytest_addoption(parser):
                      help="only the tests that may run beside others, or only those marked alone (default: all)")
     parser.addoption("--part", metavar="K/N", type=lambda text: tuple(map(int, text.split("/"))), default=(1, 1),
                      help="only the Kth of N parts of the tests, by their names, and those marked sanitizers")
+    parser.addoption("--more", action="store_true",
+                     help="what continuous integration has: every test with interp on 3.9 and on one of the others in turn (default: on one "
+                          "of these two), and those marked slow")
     parser.addoption("--whole", action="store_true", default=harness.NIGHTLY,
-                     help="every test with interp on each of its interpreters (default: on 3.9, and on one of the others in turn)")
+                     help="as --more, but every test with interp on each of its interpreters")
 
 
 class OneByOne(LoadScheduling or object):
@@ -79,11 +82,20 @@ if LoadScheduling:
         return OneByOne(config, log)
 
 
+def is_quick(config):
+    """Is it make check's selection, which is less than --more?  Not where tests or a file are named."""
+    return not (config.getoption("--more") or config.getoption("--whole") or config.option.keyword) and \
+        all(os.path.isdir(arg) for arg in config.args)
+
+
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: (not item.get_closest_marker("first"), not item.get_closest_marker("slow")))
     turn, (part, parts) = config.getoption("--turn"), config.getoption("--part")
-    if turn or parts > 1 or not harness.NIGHTLY:
+    quick = is_quick(config)
+    if turn or parts > 1 or quick or not harness.NIGHTLY:
         def is_mine(item):
+            if quick and item.get_closest_marker("slow"):
+                return False
             if zlib.crc32(item.nodeid.encode()) % parts != part - 1 and not item.get_closest_marker("sanitizers"):
                 return False
             if item.get_closest_marker("nightly") and not harness.NIGHTLY:
@@ -108,6 +120,8 @@ def pytest_generate_tests(metafunc):
             others = [version for version in versions if version != "3.9"]
             turn = zlib.crc32(metafunc.function.__name__.encode())
             versions = [version for version in versions if version == "3.9" or version == others[turn % len(others)]]
+            if is_quick(metafunc.config):
+                versions = versions[:1] if turn & 1 << 16 else versions[-1:]
         metafunc.parametrize("interp", versions, indirect=True, ids=[f"py{v}" for v in versions])
 
 

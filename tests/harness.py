@@ -178,11 +178,12 @@ def run(argv, timeout=TIMEOUT_S, **kwargs):
 
 
 def family(pid):
-    """A process and what it has started, and so on."""
+    """A process and what it has started, and so on; each may end at any time."""
     children = []
-    for thread in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            children += map(int, thread.read_text().split())
+    with contextlib.suppress(FileNotFoundError):
+        for thread in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children += map(int, thread.read_text().split())
     return [pid, *(one for child in children for one in family(child))]
 
 
@@ -211,8 +212,15 @@ def finish(child, argv, timeout=TIMEOUT_S):
         try:
             out, err = child.communicate(timeout=5)
         except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
+            # Its output may be held by a program that it has traced.
+            for pid in family(child.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            try:
+                out, err = child.communicate(timeout=5)
+            except subprocess.TimeoutExpired as held:
+                out, err = held.output or b"", held.stderr or b""
+                child.wait()
     result = Result(argv, child.returncode, without_end([str(word) for word in child.args], out.decode(errors="surrogateescape")),
                     err.decode(errors="surrogateescape"))
     check_health(result)

@@ -109,6 +109,7 @@ def check_file(path, suffix):
 MAYBE = {"lock", "gil"}
 
 
+@pytest.mark.slow
 @pytest.mark.interps("3.11", "3.14")
 @pytest.mark.parametrize("command", EACH)
 def test_output_by_suffix(interp, command, tmp_path):
@@ -123,6 +124,7 @@ def test_output_by_suffix(interp, command, tmp_path):
             check_file(path, suffix)
 
 
+@pytest.mark.slow
 @pytest.mark.interps("3.13")
 @pytest.mark.parametrize("command", EACH)
 def test_rows(interp, command):
@@ -229,6 +231,7 @@ print("ready\"""")
 SECONDS = {"sample": 3, "record": 1.5}
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.interps("3.11")
 @pytest.mark.parametrize("command", EACH)

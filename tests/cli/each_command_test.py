@@ -283,6 +283,7 @@ tell()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [c for c in COUNTS if c not in ("io", "memory --least 4000")])
 @pytest.mark.interps("3.13")
 def test_each_command_on_a_process_that_runs(interp, start, command):

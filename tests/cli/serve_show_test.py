@@ -185,8 +185,12 @@ def test_show(serve, programs, clickhouse, tmp_path):
         prometheus.stop()
     rows = clickhouse.ask("SELECT pid, count() AS n FROM dtap.events_once WHERE script = 'events' GROUP BY pid")
     assert lowest <= sum(row["n"] for row in rows) <= made
-    gaps = clickhouse.ask("SELECT run, missing FROM dtap.gaps")
-    assert len(gaps) == 2 and all(row["missing"] == 0 for row in gaps), gaps
+
+    def gaps():
+        return clickhouse.ask("SELECT run, missing FROM dtap.gaps")
+
+    harness.wait_until(lambda: len(gaps()) == 2, what="both gaps")
+    assert all(row["missing"] == 0 for row in gaps()), gaps()
     for child in list(programs.children):
         programs.end(child)
     assert service.end() == 0

@@ -252,7 +252,7 @@ def test_native(blocked, interp):
     finally:
         tracer.kill()
     found = [int(word, 16) for word in result.out.split()]
-    told = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set auto-load off", "-iex", "set sysroot /",
+    told = subprocess.run(["gdb", "-batch", "-nx", "-iex", "set debug-file-directory /nonexistent", "-iex", "set auto-load off", "-iex", "set sysroot /",
                            "-ex", "bt -frame-info location-and-address", "-p", str(blocked.pid)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=harness.TIMEOUT_S).stdout
     want = [int(word, 16) for word in re.findall(r"^#\d+ +0x([0-9a-f]+) in", told, re.M)]

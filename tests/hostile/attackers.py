@@ -24,6 +24,12 @@ def find(pid, seconds=30):
 
 def connect(name):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for _ in range(100):        # it has a name before it listens
+        try:
+            s.connect("\0" + name)
+            return s
+        except ConnectionRefusedError:
+            time.sleep(0.01)
     s.connect("\0" + name)
     return s
 

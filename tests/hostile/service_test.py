@@ -89,6 +89,7 @@ def test_users_believe_root(tmp_path):
 
 # --- what it writes -------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "spool", "folder"])
 def test_outputs_that_another_user_has_made(serve, tmp_path, kind):
     """In a folder where all may write, somebody has been there before: nothing is written, and that is told."""

@@ -94,7 +94,7 @@ def test_while_it_runs(place, tracer, tmp_path):
         options = ["-x", f"place={place}"] if tracer[0] == "dtrace" else [f"--place={place}"]
         tracer = subprocess.Popen([harness.BUILD / tracer[0], *options, *tracer[1:], str(program.pid)], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert tracer.stdout.readline() == b"armed\n"
+        assert tracer.stdout.readline() == b"armed\n", tracer.communicate()
         program.send_signal(signal.SIGTERM)
         result = harness.finish(tracer, ["tracer"])
         assert result.code == 0 and program.wait(harness.TIMEOUT_S) == 0, result

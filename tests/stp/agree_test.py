@@ -23,6 +23,7 @@ def original(tmp_path_factory):
     return agree.Original(tmp_path_factory.mktemp("kernel") / "tree")
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("stage", agree.PASSES)
 def test_verdicts(original, stage):

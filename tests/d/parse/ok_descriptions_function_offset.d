@@ -1,2 +1,2 @@
 pid1:a.out:main:1f { }
-/* @@then: \[D_PDESC_ZERO\] */
+/* @@then: \[D_(PDESC_ZERO|PROC_OFF|PROC_FUNC)\] */
