@@ -758,14 +758,13 @@ void hook_function_update_sub(struct hook_function_sub *sub)
 {
 	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
 
-	if (!sub->usable && agent.engine.functions) {
-		if (!function_usable_sub())
-			return;
-		sub->usable = true;
-		if (!monitoring && agent.py.minor < 11)
+	if (!sub->asked && agent.engine.functions) {
+		sub->asked = true;
+		sub->usable = function_usable_sub();
+		if (sub->usable && !monitoring && agent.py.minor < 11)
 			qualname_learn();
 	}
-	if (monitoring)
+	if (monitoring && sub->usable)
 		update_monitoring_sub(monitoring, sub);
 }
 

@@ -15,7 +15,7 @@ void hook_function_update(void);
 
 /* What a subinterpreter has because of functions by name. */
 struct hook_function_sub {
-	bool usable;		/* room beside its code objects */
+	bool asked, usable;	/* room beside its code objects: requested, and had */
 	int tool, watcher;	/* 3.12+: 1 + the ids, or 0 */
 };
 

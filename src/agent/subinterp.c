@@ -18,7 +18,7 @@ enum { NOTE_WANTS = (1 << 24) - 1, NOTE_TOOL = 24 };	/* enum want; from bit 24 o
 
 #define FUNCTIONS "dtap functions"
 /* struct hook_function_sub; the engine's epoch when that was brought up to date. */
-enum { FUNCTIONS_USABLE = 1, FUNCTIONS_TOOL = 1, FUNCTIONS_WATCHER = 4, FUNCTIONS_EPOCH = 8, ID = 7, WATCHER = 15 };
+enum { FUNCTIONS_USABLE = 1, FUNCTIONS_ASKED = 2, FUNCTIONS_TOOL = 2, FUNCTIONS_WATCHER = 5, FUNCTIONS_EPOCH = 9, ID = 7, WATCHER = 15 };
 
 _Static_assert(ABI_MARKERS <= 24, "NOTE_WANTS");
 
@@ -87,7 +87,7 @@ static bool has_one_gil(void)
 static bool note_functions(struct pyobj *dict, const struct hook_function_sub *sub, unsigned epoch)
 {
 	return note(dict, FUNCTIONS, (long)epoch << FUNCTIONS_EPOCH | (long)sub->watcher << FUNCTIONS_WATCHER |
-		    (long)sub->tool << FUNCTIONS_TOOL | (sub->usable ? FUNCTIONS_USABLE : 0));
+		    (long)sub->tool << FUNCTIONS_TOOL | (sub->asked ? FUNCTIONS_ASKED : 0) | (sub->usable ? FUNCTIONS_USABLE : 0));
 }
 
 /* Functions by name: other ones with each set of programs. */
@@ -95,7 +95,9 @@ static void update_functions(struct pyobj *dict)
 {
 	unsigned epoch = agent.engine.epoch;		/* which others may change meanwhile, with another GIL */
 	long was = noted(dict, FUNCTIONS);
-	struct hook_function_sub sub = { was & FUNCTIONS_USABLE, (int)(was >> FUNCTIONS_TOOL) & ID, (int)(was >> FUNCTIONS_WATCHER) & WATCHER };
+	struct hook_function_sub sub = {
+		was & FUNCTIONS_ASKED, was & FUNCTIONS_USABLE, (int)(was >> FUNCTIONS_TOOL) & ID, (int)(was >> FUNCTIONS_WATCHER) & WATCHER,
+	};
 
 	if (was >> FUNCTIONS_EPOCH == (long)epoch || (!was && !agent.engine.functions) || !note_functions(dict, &sub, epoch))
 		return;
