@@ -99,8 +99,10 @@ def test_budget_in_the_kernel(interp, serve, programs):
     service.until(lambda found: total(found, "dtap_serve_script_up") == 2, "the scripts")
     child = programs.start(interp.argv_of(ASKING))
     found = service.until(lambda found: sum(value(found, "resting", script) for script in ("hot", "cheap")) >= 1, "a rest")
-    assert value(found, "bounded", "hot") == 1 and value(found, "spent_seconds_total", "hot") > 0
-    assert value(found, "ratio", "hot") > 0.01
+    # Either may be the one: each has a program at each system call, and what the other has cost is known when that is looked at next.
+    [rests, *_] = [script for script in ("hot", "cheap") if value(found, "resting", script)]
+    assert value(found, "bounded", "hot") == 1 and value(found, "spent_seconds_total", rests) > 0
+    assert value(found, "ratio", rests) > 0.01
     service.heard("nothing is traced for")
     child.kill()
     child.wait()
