@@ -219,9 +219,9 @@ static bool may_end(const struct injection *j, pid_t tid)
 #ifdef SYS_epoll_wait
 		SYS_epoll_wait,
 #endif
-		SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_io_getevents, SYS_rt_sigtimedwait, SYS_msgrcv, SYS_msgsnd,
-		SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_accept,
-		SYS_accept4, SYS_connect,
+		SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter,
+		SYS_rt_sigtimedwait, SYS_msgrcv, SYS_msgsnd, SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+		SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_sendfile, SYS_splice, SYS_accept, SYS_accept4, SYS_connect,
 	};
 	struct strbuf text = { 0 };
 	char name[48], *end;

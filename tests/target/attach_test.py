@@ -5,6 +5,7 @@ attach.c does it; guest.c is a target that looks at all that could be spoilt; th
 import ctypes
 import itertools
 import os
+import pathlib
 import platform
 import random
 import re
@@ -23,6 +24,7 @@ from harness import wait_until
 HERE = harness.BUILD / "tests/target"
 ATTACH, GUEST, STANDIN = HERE / "attach", HERE / "guest", HERE / "standin.so"
 AGENT = harness.BUILD / "src/agent/dtap-agent.so"
+WAITS = pathlib.Path(__file__).parent / "data/waits.py"
 
 pytestmark = [pytest.mark.needs_root,
               pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is for x86-64 only")]
@@ -300,6 +302,20 @@ def test_signals_meanwhile(start, interp):
         if i % 10 == 9:
             tracers += tracer.wait() == 0
     assert child.communicate(timeout=harness.TIMEOUT_S)[0] == "all 500\n" and tracers > 10
+
+
+def test_calls_of_other_threads(start):
+    """Each that waits goes on as if nobody had attached."""
+    child = start(["/usr/bin/python3", WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    threads, ended = child.stdout.readline().split(maxsplit=1)
+    assert int(threads) >= 40 and ended == "[]\n"
+    try:
+        for _ in range(5):
+            attached(child.pid)
+            assert ask(child, "") == f"{threads} []"
+    finally:
+        child.stdin.close()         # it removes its queues
+        assert child.wait(harness.TIMEOUT_S) == 0
 
 
 URGENT = r"""
