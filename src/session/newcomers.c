@@ -119,11 +119,16 @@ void newcomers_turn(struct newcomers *n)
 	set_timer(n);
 }
 
-void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, bool named), void *ctx)
+void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, bool named, bool due), void *ctx)
 {
+	uint64_t now = now_ms();
+
 	execs_take(n->execs, add, n);
-	for (size_t i = 0; i < n->n; i++)
-		fn(ctx, n->v[i].pid, n->v[i].named);
+	for (size_t i = 0; i < n->n; i++) {
+		const struct newcomer_pid *p = &n->v[i];
+
+		fn(ctx, p->pid, p->named, p->step < HARDLY && (p->step > 1 || p->due_ms <= now));
+	}
 }
 
 static int watch(struct newcomers *n, int fd)

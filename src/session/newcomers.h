@@ -32,8 +32,11 @@ void newcomers_free(struct newcomers *n);	/* accepts NULL */
 /* Add @pid, as if it had just executed its program. */
 void newcomers_add(struct newcomers *n, uint32_t pid);
 
-/* Call @fn for each that is still to be looked at.  @fn adds none. */
-void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, bool named), void *ctx);
+/*
+ * Call @fn for each that is still to be looked at; @due: it may be an interpreter that runs, since it has executed its program
+ * some milliseconds ago, and is no unlikely candidate.  @fn adds none.
+ */
+void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, bool named, bool due), void *ctx);
 
 /* For poll or epoll: readable when there is something for newcomers_turn(), which never waits. */
 int newcomers_fd(const struct newcomers *n);

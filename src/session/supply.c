@@ -204,6 +204,17 @@ static bool was_heard_of(const struct supply *s, uint32_t pid)
 	return is_in(s->heard_of, pid);
 }
 
+/* It has executed another program: forget what is known of the former one. */
+static void forget_former(struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < HEARD; i++)
+		if (s->heard_of[i] == pid)
+			s->heard_of[i] = 0;
+	for (size_t i = 0; i < s->nbegun; i++)
+		if (s->begun[i] == pid)
+			s->begun[i] = 0;
+}
+
 static void tell(struct supply *s, enum supply_fate fate, pid_t pid, const char *why)
 {
 	if (s->conf.process)
@@ -225,55 +236,6 @@ static void say_missed(struct supply *s, uint32_t pid, const char *why)
 	strbuf_printf(&b, "process %u, which was started meanwhile, cannot be given the agent and is not covered: %s", pid, why);
 	message(s, &b);
 	strbuf_fini(&b);
-}
-
-/* The session ends before it has looked at a program. */
-static void count_rest(void *ctx, uint32_t pid, bool named)
-{
-	struct supply *s = ctx;
-
-	s->unseen += named && !find_wanted(s, pid) && !was_heard_of(s, pid) && !procs_is_alive(pid);
-}
-
-static void count_rests(struct supply *s)
-{
-	if (!s->started || !s->newcomers || !is_for_everybody(s))
-		return;
-	for (size_t i = 0; i < s->nwanted; i++)
-		if (!was_heard_of(s, s->wanted[i].pid))
-			count_late(s, &s->wanted[i]);
-	newcomers_each(s->newcomers, count_rest, s);
-}
-
-void supply_free(struct supply *s)
-{
-	if (!s)
-		return;
-	/* For example a set-user-ID program, or a statically linked one. */
-	if (s->started && s->awaited && !s->heard && s->conf.message)
-		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
-				"not fired");
-	for (size_t i = 0; i < s->nwanted; i++)
-		if (s->wanted[i].trouble && !is_in(s->traced, s->wanted[i].pid))
-			say_missed(s, s->wanted[i].pid, strerror(-s->wanted[i].trouble));
-	count_rests(s);
-	if (s->unseen && s->conf.message)
-		say_unseen(s);
-	if (s->late && s->conf.message && is_for_everybody(s))
-		say_late(s);
-	starts_close(s->starts);
-	newcomers_free(s->newcomers);
-	busy_free(s->busy);
-	agents_free(s->agents);
-	free(s->awaited_pids);
-	free(s->wanted);
-	free(s->begun);
-	strbuf_fini(&s->missed_why);
-	strbuf_fini(&s->deaf);
-	strbuf_fini(&s->only_refused);
-	strbuf_fini(&s->object);
-	strbuf_fini(&s->missing);
-	free(s);
 }
 
 static void say(struct supply *s, const struct agents_event *e, const char *what)
@@ -876,6 +838,25 @@ static enum newcomer unless_trouble(struct supply *s, uint32_t pid, bool last, e
 	return found;
 }
 
+/* Is the agent in process @pid, whether it has answered or not? */
+static bool is_agent_in(struct supply *s, uint32_t pid)
+{
+	struct target *t = NULL;
+	bool ret = !target_attach((pid_t)pid, &t, NULL) && agents_are_in(s->agents, t);
+
+	target_free(t);
+	return ret;
+}
+
+/* Has its channel ended in this turn, and it has not? */
+static bool is_cut(const struct supply *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->ncut; i++)
+		if (s->cut[i] == pid)
+			return true;
+	return false;
+}
+
 static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 {
 	struct supply *s = ctx;
@@ -910,6 +891,8 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	if (s->starts)
 		starts_know(s->starts, (pid_t)pid);
 	agents_turn(s->agents);
+	if (is_cut(s, pid) && !is_agent_in(s, pid))
+		forget_former(s, pid);
 	w = want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
@@ -1010,6 +993,14 @@ static void connect_again(struct supply *s, struct target *t, struct strbuf *why
 		message(s, why);
 }
 
+/* It has executed another program; a look before this may have found the channel of the former one. */
+static void look_anew(struct supply *s, uint32_t pid)
+{
+	forget_former(s, pid);
+	if (s->newcomers)
+		newcomers_add(s->newcomers, pid);
+}
+
 /*
  * Processes that have closed their channels, and did not execute another program, are connected again.  A child that its
  * parent's environment has connected may be none of the session's.
@@ -1024,6 +1015,8 @@ static void connect_cut(struct supply *s)
 			continue;
 		if (agents_are_in(s->agents, t))
 			connect_again(s, t, &why);
+		else
+			look_anew(s, s->cut[i]);
 		target_free(t);
 		strbuf_fini(&why);
 	}
@@ -1242,6 +1235,69 @@ void supply_end(struct supply *s, const struct target *command)
 		return;
 	agents_turn(s->agents);
 	s->heard |= command && agents_are_in(s->agents, command);
+}
+
+/* The session ends before it has looked at a program, or has come to an end with it. */
+static void count_rest(void *ctx, uint32_t pid, bool named, bool due)
+{
+	struct supply *s = ctx;
+	struct wanted *w = find_wanted(s, pid);
+
+	if (was_heard_of(s, pid))
+		return;
+	if (!procs_is_alive(pid)) {
+		s->unseen += named && !w && is_for_everybody(s);
+		return;
+	}
+	if (!w && due && is_about(s, pid) && probe_is_python(s->conf.probes, pid) == PROBE_PYTHON_YES && needs_agent_later(s, pid) &&
+	    !is_agent_in(s, pid))
+		w = want(s, pid);
+	if (w)
+		count_late(s, w);
+}
+
+static void count_rests(struct supply *s)
+{
+	if (!s->started || !s->newcomers)
+		return;
+	for (size_t i = 0; i < s->ncut; i++)
+		if (!is_agent_in(s, s->cut[i]))
+			look_anew(s, s->cut[i]);
+	newcomers_each(s->newcomers, count_rest, s);
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (!was_heard_of(s, s->wanted[i].pid))
+			count_late(s, &s->wanted[i]);
+}
+
+void supply_free(struct supply *s)
+{
+	if (!s)
+		return;
+	/* For example a set-user-ID program, or a statically linked one. */
+	if (s->started && s->awaited && !s->heard && s->conf.message)
+		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
+				"not fired");
+	for (size_t i = 0; i < s->nwanted; i++)
+		if (s->wanted[i].trouble && !is_in(s->traced, s->wanted[i].pid))
+			say_missed(s, s->wanted[i].pid, strerror(-s->wanted[i].trouble));
+	count_rests(s);
+	if (s->unseen && s->conf.message)
+		say_unseen(s);
+	if (s->late && s->conf.message)
+		say_late(s);
+	starts_close(s->starts);
+	newcomers_free(s->newcomers);
+	busy_free(s->busy);
+	agents_free(s->agents);
+	free(s->awaited_pids);
+	free(s->wanted);
+	free(s->begun);
+	strbuf_fini(&s->missed_why);
+	strbuf_fini(&s->deaf);
+	strbuf_fini(&s->only_refused);
+	strbuf_fini(&s->object);
+	strbuf_fini(&s->missing);
+	free(s);
 }
 
 void supply_say(const struct supply *s, struct strbuf *out)

@@ -274,3 +274,35 @@ def test_family(dtrace, interp, start):
     result = dtrace("-q", "-x", "family", "-x", "place=kernel", "-n", script, "-c", "/bin/true")
     assert result.code == 1 and "option family is for the target place" in result.err, result
     assert dtrace("-q", "-x", "family", "-n", "BEGIN { exit(0); }").code == 0
+
+
+EXECUTES = """
+import os, sys
+def leaf(): pass
+for _ in range(10): leaf()
+if len(sys.argv) == 1:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os.execv(sys.executable, [sys.executable, __file__, "again"])
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.interps("3.9", "3.13")
+@pytest.mark.parametrize("how", ["family", "target"])
+def test_program_that_begins_before_it_is_traced(interp, start, how):
+    """What may be missing of it is told, also where the session is of few processes."""
+    child = start(interp.argv_of(EXECUTES), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    script = """python$target:::function-entry /copyinstr(arg1) == "leaf"/ { @ = count(); } BEGIN { printf("armed\\n"); }"""
+    options = ["-x", "place=target"] if how == "target" else ["-x", "family"]
+    tracer = start([harness.DTRACE, "-q", *options, "-n", script.replace("$target", "$target" if how == "target" else "*"), "-p", child.pid],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "armed\n"
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "done\n"
+    tracer.send_signal(signal.SIGINT)
+    out, err = tracer.communicate(timeout=harness.TIMEOUT_S)
+    assert tracer.returncode == 0 and re.fullmatch(harness.LATE, err) and (err or out.split() == ["10"]), (out, err)

@@ -121,12 +121,12 @@ while sys.argv[1] == "forever":
 @pytest.mark.interps("3.9", "3.13")
 @pytest.mark.parametrize("provider", ["python*", "python$target"])
 def test_under_another_root(interp, provider):
-    """What is executed there does not find the agent's file by itself."""
+    """What is executed there does not find the agent's file by itself, so that its first calls may be missing."""
     script = (f'{provider}:::function-entry /copyinstr(arg1) == "tick"/ {{ n++; }} '
               f'{provider}:::function-entry /n > 3/ {{ exit(0); }} END {{ printf("more\\n"); }}')
     result = harness.run([*ALONE, harness.DTRACE, "-q", "-x", "agent=always", "-n", script, "-c",
                           interp.command(EXECS, "forever")])
-    assert (result.code, result.err, result.out) == (0, "", "more\n"), result
+    assert (result.code, result.out) == (0, "more\n") and re.fullmatch(harness.LATE, result.err), result
 
 
 # Interpreters in files of their own that come and go, as those of package managers and tests do.
@@ -143,4 +143,4 @@ def test_programs_that_are_removed(tmp_path):
     """Found in a process, gone or half written when it is to be armed: no reason to end a session about all others."""
     result = harness.run([*ALONE, "sh", "-c", CHURN, "sh", harness.DTRACE, "-qn", "python*:::gc-start { n++; } BEGIN { exit(0); }"],
                          cwd=tmp_path, timeout=300)
-    assert result.code == 0 and re.fullmatch(r"(dtrace: \d+ sites? \w+ left out: .*\n)?", result.err), result
+    assert result.code == 0 and re.fullmatch(rf"((dtrace: \d+ sites? \w+ left out: .*\n)|{harness.LATE})*", result.err), result
