@@ -252,17 +252,33 @@ static int has_come(const struct chain *c, unsigned int i)
 	return (t.nr < 0 || t.left) && t.sp == c->at.sp;	/* what rt_sigreturn leaves */
 }
 
+/* chain_wait() until @end, in us; what is to be done at @late is done. */
+static int wait_until(struct chain *c, uint64_t late, uint64_t end, int *status)
+{
+	uint64_t now = now_us();
+	int err = -ETIMEDOUT;
+
+	if (c->late && late < end) {
+		err = chain_wait(c->tid, now < late ? (int)((late - now) / 1000) : 0, status);
+		if (err != -ETIMEDOUT)
+			return err;
+		c->late(c->late_ctx);
+		c->late = NULL;
+		now = now_us();
+	}
+	return chain_wait(c->tid, now < end ? (int)((end - now) / 1000) : 0, status);
+}
+
 int chain_run(struct chain *c, unsigned int i, int timeout_ms)
 {
 	bool is_mark = c->marks >> i & 1;
-	uint64_t end = now_us() + (uint64_t)timeout_ms * 1000, now;
+	uint64_t begin = now_us(), end = begin + (uint64_t)timeout_ms * 1000;
 	int status, sig = 0, err, come;
 
 	for (;;) {
 		if (ptrace(is_mark ? PTRACE_CONT : PTRACE_SYSCALL, c->tid, NULL, (void *)(uintptr_t)sig))
 			return -errno;
-		now = now_us();
-		err = chain_wait(c->tid, now < end ? (int)((end - now) / 1000) : 0, &status);
+		err = wait_until(c, begin + CHAIN_LATE_MS * 1000, end, &status);
 		if (err)
 			return err;
 		sig = WSTOPSIG(status);

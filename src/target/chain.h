@@ -14,7 +14,7 @@
 #include "arch/remote.h"
 #include "target/guest.h"
 
-enum { CHAIN_MAX = 11, CHAIN_DATA = 640, CHAIN_ROOM = 64 << 10 };
+enum { CHAIN_MAX = 11, CHAIN_DATA = 640, CHAIN_ROOM = 64 << 10, CHAIN_LATE_MS = 2000 };
 
 struct chain {
 	const struct guest *g;
@@ -30,6 +30,8 @@ struct chain {
 	uint64_t fp;
 	uint8_t *mem;			/* a copy of the memory from @base to the end of @data */
 	size_t len;
+	void (*late)(void *ctx);	/* unless NULL: called once if a chain_run() takes CHAIN_LATE_MS */
+	void *late_ctx;
 };
 
 /*

@@ -12,7 +12,7 @@
  * dlopen() would end it.  So the other threads stand still meanwhile, at safe points of their own: who is in fork() or in the
  * loader is not at one, and lets the search go on.  If that does not come about for a while (many threads, busy in the C
  * library), those that are at safe points stand still.  One in a system call that such a stop may end goes on: it would have
- * to return and fork within a millisecond.
+ * to return and fork within a millisecond.  All go on if the loader takes long, which must wait for a disk then.
  *
  * An exec waits until the other threads of the process are gone, and those under ptrace are gone only when their tracer
  * has waited for them; meanwhile PTRACE_SEIZE waits for the exec (ptrace(2), the mutex cred_guard_mutex).  To avoid a
@@ -209,6 +209,12 @@ void seek_release(struct injection *j)
 	}
 }
 
+/* The loader takes long, maybe because of a disk: the program's other threads are not to wait for that. */
+static void release_late(void *ctx)
+{
+	seek_release(ctx);
+}
+
 /*
  * Is the thread in a system call that does not go on after a stop, or not if the socket has a timeout?  signal(7), "Interruption of
  * system calls and library functions by stop signals"; sock_intr_errno() in the kernel's include/net/sock.h.
@@ -378,6 +384,8 @@ static bool try_thread(struct injection *j, pid_t tid)
 		permit_learn(&j->a->permits, j->t->pid, tid);
 		j->err = check_calls(j, tid);
 		j->may_mark = !j->err && chain_may_mark(&j->c);
+		j->c.late = release_late;
+		j->c.late_ctx = j;
 		if (!j->err)
 			j->err = inject(j);
 	}

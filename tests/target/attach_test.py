@@ -509,6 +509,14 @@ for thread in threads:
 """
 
 
+def agent_that_needs(interp, folder, needed):
+    """An agent with other libraries, in the same folder."""
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-nostdlib", "-Wl,-e,agent_entry", "-I",
+                    harness.TOP / "src", harness.TOP / "tests/target/standin.c", "-o", folder / "agent.so", "-Wl,--no-as-needed",
+                    f"-Wl,-rpath,{interp.inside(folder)}", *needed], check=True)
+    return folder / "agent.so"
+
+
 def slow_to_load(interp):
     """An agent that needs 400 libraries, which take the loader a while, with data that nobody else must see meanwhile."""
     folder = interp.dir / "needed"
@@ -517,10 +525,49 @@ def slow_to_load(interp):
     needed = [folder / f"libneeded{n}.so" for n in range(400)]
     for library in needed:
         subprocess.run(["ld", "-shared", "-soname", library.name, folder / "empty.o", "-o", library], check=True)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-nostdlib", "-Wl,-e,agent_entry", "-I",
-                    harness.TOP / "src", harness.TOP / "tests/target/standin.c", "-o", folder / "agent.so", "-Wl,--no-as-needed",
-                    f"-Wl,-rpath,{interp.inside(folder)}", *needed], check=True)
-    return folder / "agent.so"
+    return agent_that_needs(interp, folder, needed)
+
+
+GOES_ON = """
+import sys, threading, time
+
+stop, longest = [], 0.0
+
+def goes_on():
+    global longest
+    last = time.monotonic()
+    while not stop:
+        time.sleep(0.001)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+
+thread = threading.Thread(target=goes_on)
+thread.start()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(longest, flush=True)
+stop.append(1)
+thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
+@pytest.mark.interps("3.9", "3.13")
+def test_loader_that_waits(interp, start):
+    """As for a disk that is gone for a while: the thread that loads the agent waits, the others not as long."""
+    waits_s = 8
+    library = interp.dir / "libwaits.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-x", "c", "-", "-o", library], check=True, text=True,
+                   input=f"#include <unistd.h>\n__attribute__((constructor)) static void late(void) {{ sleep({waits_s}); }}\n")
+    agent = agent_that_needs(interp, interp.dir, [library])
+    child = start(interp.argv_of(GOES_ON), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    wait_until(lambda: harness.waits(child.pid), what="the main thread's wait")
+    attached(child.pid, agent=agent)
+    assert float(ask(child, "")) < waits_s * 3 / 4
+    child.stdin.close()
+    assert child.wait(harness.TIMEOUT_S) == 0
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs a C compiler")
