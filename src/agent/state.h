@@ -201,7 +201,7 @@ struct watch_state {
 	bool wants_gil;			/* the thread waits for the GIL */
 	bool sets_up;			/* it sets the agent up, or is about to */
 	bool stay_asked;		/* pending_call() has been queued for that, or need not be */
-	int stay_naps;			/* how long the main thread has stayed for it */
+	long long stayed_ms;		/* how long the main thread has stayed for it */
 	bool was_wrapped;		/* the allocation of thread states, at some time: see watch.c */
 };
 

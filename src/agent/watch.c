@@ -24,7 +24,7 @@
 #include "agent/engine.h"
 
 enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
-enum { LET_GO_NAPS = 30, STAY_NAPS = 14000, FULL_NAPS = 100 };
+enum { LET_GO_NAPS = 30, STAY_MS = 1000, STAY_BRIEFLY_MS = 2, FULL_NAPS = 100 };
 
 /*
  * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
@@ -150,12 +150,12 @@ static bool may_be_importing(void)
 	return ret;
 }
 
-/* For how many naps the main thread may still stay for the set-up: for a second in all. */
-static int stay_left(void)
+/* For how long the main thread may still stay for the set-up, in ms: for a second in all. */
+static long long stay_left(void)
 {
 	bool sets_up = __atomic_load_n(&agent.watch.sets_up, __ATOMIC_SEQ_CST);
 
-	return sets_up && agent.watch.stay_naps < STAY_NAPS ? STAY_NAPS - agent.watch.stay_naps : 0;
+	return sets_up && agent.watch.stayed_ms < STAY_MS ? STAY_MS - agent.watch.stayed_ms : 0;
 }
 
 /*
@@ -165,21 +165,22 @@ static int stay_left(void)
  */
 static void let_go(void)
 {
-	int naps = 0, stay = stay_left();
+	long long begin = agent_now_ms(), stay = stay_left();
 	void *thread;
+	int naps = 0;
 
-	if (stay > LET_GO_NAPS && may_be_importing())
-		stay = LET_GO_NAPS;		/* the set-up may wait for what this thread does next */
+	if (stay > STAY_BRIEFLY_MS && may_be_importing())
+		stay = STAY_BRIEFLY_MS;		/* the set-up may wait for what this thread does next */
 	if (!stay && !__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
 		return;
 	thread = agent.py.PyEval_SaveThread();
-	while ((naps < stay && __atomic_load_n(&agent.watch.sets_up, __ATOMIC_SEQ_CST)) ||
+	while ((agent_now_ms() - begin < stay && __atomic_load_n(&agent.watch.sets_up, __ATOMIC_SEQ_CST)) ||
 	       (naps < LET_GO_NAPS && __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))) {
 		nap();
 		naps++;
 	}
 	agent.py.PyEval_RestoreThread(thread);
-	agent.watch.stay_naps += stay ? naps : 0;
+	agent.watch.stayed_ms += stay ? agent_now_ms() - begin : 0;
 	if (stay_left() || __atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
 		queue_call();
 }
@@ -236,7 +237,8 @@ void watch_hold_main_thread(void)
 {
 	if (syscall(SYS_gettid) != syscall(SYS_getpid))
 		return;
-	for (int naps = 0; naps < STAY_NAPS && agent.phase < AGENT_READY && !__atomic_load_n(&agent.watch.stay_asked, __ATOMIC_SEQ_CST); naps++)
+	for (long long end = agent_now_ms() + STAY_MS; agent_now_ms() < end && agent.phase < AGENT_READY &&
+	     !__atomic_load_n(&agent.watch.stay_asked, __ATOMIC_SEQ_CST);)
 		nap();
 }
 
@@ -397,7 +399,7 @@ static void forget_thread(void)
 	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.sets_up, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&agent.watch.stay_asked, false, __ATOMIC_SEQ_CST);
-	agent.watch.stay_naps = 0;
+	agent.watch.stayed_ms = 0;
 }
 
 int watch_start(void)
