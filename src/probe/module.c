@@ -51,13 +51,13 @@ static const struct marker_type *take_types(struct arena *a, const struct obj_ma
 static void fill_marker(struct marker *mk, struct arena *a, struct module *m, struct obj *o,
 			const struct obj_marker *om)
 {
-	const char *func = om->func ? om->func : obj_func_of(o, om->addr);
 	char *name = arena_strdup(a, om->name);
 	struct site *s = &mk->site;
 
 	marker_dash(om->name, name);
 	mk->prov = arena_strdup(a, om->prov);
-	mk->func = func ? arena_strdup(a, func) : "";
+	mk->func = om->func ? arena_strdup(a, om->func) : NULL;
+	mk->addr = om->addr;
 	mk->raw = arena_strdup(a, om->name);
 	mk->name = name;
 	s->file = m->file;
@@ -166,6 +166,35 @@ static void module_read(struct module *m, const struct procs_map *map)
 	file_close(old.file);
 	if (!m->is_kept)
 		arena_free(old.arena);
+}
+
+/* Of all markers at once: the symbols are sorted for it. */
+static void find_funcs(struct module *m)
+{
+	struct obj *o = NULL;
+
+	if (obj_open_file(m->file, &o, NULL))
+		o = NULL;
+	for (size_t i = 0; i < m->nmarkers; i++) {
+		struct marker *mk = &m->markers[i];
+		const char *func = mk->func || !o ? NULL : obj_func_of(o, mk->addr);
+
+		if (!mk->func)
+			mk->func = func ? arena_strdup(m->arena, func) : "";
+	}
+	obj_close(o);
+}
+
+const char *module_func(const struct module *m, const struct marker *mk)
+{
+	if (!mk->func)
+		find_funcs((struct module *)(uintptr_t)m);
+	return mk->func;
+}
+
+bool module_in_func(const struct module *m, const struct marker *mk, const char *func)
+{
+	return !*func || desc_glob(func, module_func(m, mk));
 }
 
 bool module_gil_calls(struct module *m, struct marker *mk)

@@ -18,7 +18,9 @@ struct procs_map;
 
 /* A marker's site, with all that a probe needs. */
 struct marker {
-	const char *prov, *func;
+	const char *prov;
+	const char *func;	/* NULL: not looked for yet (module_func) */
+	uint64_t addr;
 	const char *raw;	/* the name in the note */
 	const char *name;	/* with dashes */
 	struct site site;
@@ -71,6 +73,13 @@ void module_drop(struct modules *all, struct module *m);
 
 /* Its texts are used from now on. */
 void module_keep(struct modules *all, struct module *m);
+
+/*
+ * The function that @mk, a marker of @m, is in; "": it is not known.  It takes the file's symbols, which are not read before.
+ * module_in_func(): does @func, a pattern, match it?
+ */
+const char *module_func(const struct module *m, const struct marker *mk);
+bool module_in_func(const struct module *m, const struct marker *mk, const char *func);
 
 /* Find the calls of @mk, a marker of Python's lock in @m (pygil.h).  False: they are not known. */
 bool module_gil_calls(struct module *m, struct marker *mk);

@@ -352,9 +352,9 @@ static bool is_one_probe(const struct python_process *p, const char *name)
 		for (size_t k = 0; k < m->nmarkers && !m->python.is_agent; k++) {
 			if (strcmp(m->markers[k].prov, PYTHON_PROVIDER) || strcmp(m->markers[k].raw, name))
 				continue;
-			if (func && strcmp(func, m->markers[k].func))
+			if (func && strcmp(func, module_func(m, &m->markers[k])))
 				return false;
-			func = m->markers[k].func;
+			func = module_func(m, &m->markers[k]);
 		}
 	}
 	return func;
@@ -379,8 +379,8 @@ int python_twin(const struct python_process *p, enum python_mode mode, const str
 /* Does @desc, apart from its provider, match this marker of the agent? */
 static bool describes(const struct probe_desc *desc, const struct module *agent, const struct marker *mk)
 {
-	return !strcmp(mk->prov, PYTHON_PROVIDER) && desc_glob(desc->mod, agent->name) && desc_glob(desc->func, mk->func) &&
-	       desc_glob(desc->name, mk->name);
+	return !strcmp(mk->prov, PYTHON_PROVIDER) && desc_glob(desc->mod, agent->name) && desc_glob(desc->name, mk->name) &&
+	       module_in_func(agent, mk, desc->func);
 }
 
 /* Can the provider match "python" with some pid? */

@@ -109,16 +109,15 @@ static const char *func_of(const struct look *l, const struct module *m, const s
 
 	for (size_t i = 0; agent && i < agent->nmarkers; i++)
 		if (!strcmp(agent->markers[i].prov, mk->prov) && !strcmp(agent->markers[i].raw, mk->raw))
-			return agent->markers[i].func;
-	return mk->func;
+			return module_func(agent, &agent->markers[i]);
+	return module_func(m, mk);
 }
 
 static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 {
 	const struct probe_desc *desc = l->f->desc;
 	bool wide = !l->base && l->f->want == PROBE_ENABLE && fits_any_pid(desc->prov, mk->prov), made;
-	struct probe key = { .mod = m->name, .func = wide ? func_of(l, m, mk) : mk->func, .name = mk->name, .kind = PROBE_SITES,
-			     .pid = wide ? 0 : l->python.pid, .pid_suffix = wide };
+	struct probe key = { .mod = m->name, .name = mk->name, .kind = PROBE_SITES, .pid = wide ? 0 : l->python.pid, .pid_suffix = wide };
 	int number = wide || m->python.is_agent || strcmp(mk->prov, PYTHON_PROVIDER) ?
 			     -1 : python_twin(&l->python, set_python_mode(l->f->set), desc, mk->raw);
 	uint8_t twin = (uint8_t)(number + 1);
@@ -132,6 +131,7 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	if ((!l->base && !wide && !desc_glob(desc->prov, prov)) || is_hidden(l, m, mk))
 		return;
 	key.prov = prov;
+	key.func = wide ? func_of(l, m, mk) : module_func(m, mk);
 	module_keep(set_modules(l->f->set), m);
 	p = set_probe(l->f->set, &key, &made);
 	if (made) {
@@ -162,7 +162,7 @@ static void look_at_module(struct look *l, struct module *m)
 
 		if (l->base && (strncmp(mk->prov, l->base, l->base_len) || mk->prov[l->base_len]))
 			continue;
-		if (!desc_glob(desc->name, mk->name) || !desc_glob(desc->func, mk->func) ||
+		if (!desc_glob(desc->name, mk->name) || !module_in_func(m, mk, desc->func) ||
 		    (m->python.is_agent && !strcmp(mk->prov, PYTHON_AWAY)))
 			continue;
 		if (strcmp(mk->prov, PYTHON_PROVIDER) ||
@@ -216,7 +216,7 @@ static void look_at_later(struct look *l)
 	if (l->f->want != PROBE_ENABLE || !agent || !fits_any_pid(desc->prov, PYTHON_PROVIDER))
 		return;
 	for (size_t i = 0; desc_glob(desc->mod, agent->name) && i < agent->nmarkers; i++)
-		if (desc_glob(desc->name, agent->markers[i].name) && desc_glob(desc->func, agent->markers[i].func) &&
+		if (desc_glob(desc->name, agent->markers[i].name) && module_in_func(agent, &agent->markers[i], desc->func) &&
 		    strcmp(agent->markers[i].prov, PYTHON_AWAY))
 			look_at_marker(l, agent, &agent->markers[i]);
 }

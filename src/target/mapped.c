@@ -8,9 +8,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -18,12 +20,32 @@
 #include "base/strbuf.h"
 #include "target/maps.h"
 
+/* File systems of which stat tells the kernel's own numbers (generic_fillattr() in the kernel's fs/stat.c). */
+static bool tells_numbers(int fd)
+{
+	static const long magic[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
+		if (fs.f_type == magic[i])
+			return true;
+	return false;
+}
+
 int maps_identify(const struct file *f, uint64_t *dev, uint64_t *ino)
 {
-	void *own = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, f->fd, 0);
 	struct target_maps maps;
+	void *own;
 	int err;
 
+	if (tells_numbers(f->fd)) {
+		*dev = f->dev;
+		*ino = f->ino;
+		return 0;
+	}
+	own = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, f->fd, 0);
 	if (own == MAP_FAILED)
 		return -errno;
 	err = maps_read((uint32_t)getpid(), &maps);
