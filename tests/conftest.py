@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -165,12 +166,36 @@ def pytest_runtest_teardown(item):
     check_fate(item)
 
 
+# --- tests that reach others' processes ------------------------------------------------------------------
+
+EVERY_PYTHON = re.compile(r"(?<![\w$:])py(thon)?\*:")
+running = []            # the test
+start_process = subprocess.Popen.__init__
+
+
+def reaches_others(words):
+    """Is it a script about every Python of the machine?  It brings the agent, and its thread, into those of the tests beside this one."""
+    return any(EVERY_PYTHON.search(word) for word in words) and \
+        not any(word in ("family", "unshare") or re.fullmatch(r"-[a-z]*l[a-z]*", word) for word in words)
+
+
+def start_among_others(self, args, *more, **kwargs):
+    words = [args] if isinstance(args, (str, bytes, os.PathLike)) else args
+    assert not reaches_others([os.fsdecode(word) if isinstance(word, (bytes, os.PathLike)) else str(word) for word in words]) or \
+        not running or running[0].get_closest_marker("alone"), f"{words} reaches other tests' processes: mark the test alone"
+    start_process(self, args, *more, **kwargs)
+
+
+subprocess.Popen.__init__ = start_among_others
+
+
 # ---------------------------------------------------------------------------------------------------------
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"       # PROC_PID_INIT_INO of the kernel
 
 
 def pytest_runtest_setup(item):
+    running[:] = [item]
     if (item.get_closest_marker("needs_root") or item.get_closest_marker("needs_bpf")) and os.geteuid() != 0:
         pytest.skip("needs root")
     if item.get_closest_marker("machine_pids") and os.readlink("/proc/self/ns/pid") != FIRST_PID_NAMESPACE:

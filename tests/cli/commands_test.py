@@ -373,7 +373,7 @@ def pending_interrupt():
 
 @pytest.mark.parametrize("command, suffix", [("flow", "json"), ("record", "json"), ("record", "html"), ("slow", "jsonl"), ("calls", "csv")])
 def test_interrupted_at_once(tmp_path, command, suffix):
-    """What is written is complete, though empty."""
+    """What is written is complete, though empty, whether that is noticed before tracing begins or as it does."""
     program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"])
     functions = ["f"] if command == "slow" else []
     try:
@@ -381,7 +381,7 @@ def test_interrupted_at_once(tmp_path, command, suffix):
     finally:
         program.kill()
         program.wait()
-    assert result.code == 1 and result.err.endswith(f"# dtap {command}: interrupted before tracing began\n"), result
+    assert (result.code == 1 and result.err.endswith(f"# dtap {command}: interrupted before tracing began\n")) or result.code == 0, result
     written = (tmp_path / f"x.{suffix}").read_text()
     if suffix == "json":
         json.loads(written)

@@ -62,6 +62,7 @@ def test_against_the_program(dtrace, interp, script):
         assert {key: back.get(key) for key in want} == want
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("beside", ["", "@n[copyinstr(arg1), pid] = count(); "])
 def test_each_process_its_own(dtrace, interp, beside):
     """After a fork the child's elements are others; also where the clause counts twice, which a program does."""

@@ -56,6 +56,7 @@ def test_from_the_start(place, tmp_path):
     check_counts(result.out)
 
 
+@pytest.mark.alone
 @pytest.mark.needs_root
 def test_from_the_start_beside_others(tmp_path):
     """Tracers of all Pythons come while -c's agent is being loaded, and do not bring a second one, which would count as well."""
