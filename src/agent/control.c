@@ -38,18 +38,44 @@ static int fd_of(const struct channel *channel)
 	return fd > 1 && cookie_of(fd) == channel->cookie ? fd : -1;
 }
 
+/* How many numbers the table of descriptors has room for: proc_pid_status(5), FDSize.  0: it is not known. */
+static int table_size(void)
+{
+	static const char field[] = "\nFDSize:\t";
+	const size_t length = sizeof(field) - 1;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC), size = 0;
+	char text[1024];
+	ssize_t n = fd < 0 ? -1 : syscall(SYS_read, fd, text, sizeof(text));
+
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t at = 0; at + (ssize_t)length < n; at++) {
+		if (memcmp(text + at, field, length))
+			continue;
+		for (at += (ssize_t)length; at < n && text[at] >= '0' && text[at] <= '9' && size < 1 << 20; at++)
+			size = 10 * size + text[at] - '0';
+		break;
+	}
+	return size;
+}
+
 /*
  * A duplicate with a number that the program is unlikely to use, or -errno.  Nor does the agent use it again soon: a poll(2) that a
  * tracer's stop interrupts looks its numbers up anew, and would wait for another file at the number that the program has closed.
+ *
+ * The table of descriptors does not grow for it: where threads share that, the kernel waits for each processor to have left what it
+ * does with the old one, which takes some 20 ms, and seconds where BPF programs run long (expand_fdtable() in fs/file.c).
  */
 static int high_duplicate(int fd)
 {
-	enum { NUMBERS = 256 };
-	static const int lowest[] = { 500, 100, 3 };
+	enum { HIGH = 500, NUMBERS = 256, SPARE = 8 };
 	int next = (int)(__atomic_fetch_add(&agent.control.duplicates, 1, __ATOMIC_RELAXED) % NUMBERS);
+	int size = table_size(), half = size / 2, lowest[] = { HIGH + next, 100, 3 };
 
+	if (half > SPARE && size < HIGH + NUMBERS)
+		lowest[0] = half + next % (half - SPARE);
 	for (unsigned i = 0; i < sizeof(lowest) / sizeof(*lowest); i++) {
-		long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest[i] + (i ? 0 : next));
+		long high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest[i]);
 
 		if (high >= 0)
 			return (int)high;

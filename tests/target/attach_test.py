@@ -318,6 +318,19 @@ def test_calls_of_other_threads(start):
         assert child.wait(harness.TIMEOUT_S) == 0
 
 
+def table_size(pid):
+    return int(re.search(r"^FDSize:\s*(\d+)$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)[1])
+
+
+def test_table_of_descriptors(start, interp):
+    """It does not grow: threads that share it would wait in the kernel until each processor has left the old one."""
+    child = run_python(start, interp.argv_of, "threads")
+    size = table_size(child.pid)
+    for _ in range(3):
+        attached(child.pid, agent=AGENT)
+    assert table_size(child.pid) == size
+
+
 URGENT = r"""
 import select, signal, socket, sys, threading
 here, there = socket.socketpair()
