@@ -185,10 +185,10 @@ void dtap_free(struct dtap *t)
 	session_free(t->session);
 	budget_drop(t->budget);
 	out_close(&t->out);
+	supply_free(t->supply);		/* it asks which processes are targets */
 	for (size_t i = 0; i < t->ntargets; i++)
 		target_free(t->targets[i]);
 	target_free(t->watched);
-	supply_free(t->supply);
 	t->lang->fini(t);
 	lib_values_free(t->values);
 	probe_set_free(t->probes);
