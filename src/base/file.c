@@ -99,6 +99,18 @@ static const char *kind_of(mode_t mode)
 	return "something else";
 }
 
+bool file_system_among(int fd, const long *magic, size_t n)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (fs.f_type == magic[i])
+			return true;
+	return false;
+}
+
 /* File systems whose files are kernel functions: a read calls the function, which may never return. */
 static bool is_kernels(int fd)
 {
@@ -107,14 +119,8 @@ static bool is_kernels(int fd)
 		SMACK_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC, PSTOREFS_MAGIC,
 		BINFMTFS_MAGIC, 0x62656570 /* configfs */, 0x19800202 /* mqueue */,
 	};
-	struct statfs fs;
 
-	if (fstatfs(fd, &fs))
-		return false;
-	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
-		if (fs.f_type == magic[i])
-			return true;
-	return false;
+	return file_system_among(fd, magic, sizeof(magic) / sizeof(magic[0]));
 }
 
 /* May the file that @fd names be opened and read?  0, or a negative errno. */

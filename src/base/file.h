@@ -63,6 +63,9 @@ void file_close(struct file *f);
  */
 int file_check(const struct file *f);
 
+/* Is the file of @fd in a file system of one of the @n kinds @magic (statfs(2), f_type)?  False also if that is not known. */
+bool file_system_among(int fd, const long *magic, size_t n);
+
 /* Are both the same file? */
 bool file_same(const struct file *a, const struct file *b);
 

@@ -848,7 +848,7 @@ static bool is_agent_in(struct supply *s, uint32_t pid)
 	return ret;
 }
 
-/* Has its channel ended in this turn, and it has not? */
+/* Has process @pid lost its channel in this turn, and not ended? */
 static bool is_cut(const struct supply *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->ncut; i++)
@@ -1237,7 +1237,7 @@ void supply_end(struct supply *s, const struct target *command)
 	s->heard |= command && agents_are_in(s->agents, command);
 }
 
-/* The session ends before it has looked at a program, or has come to an end with it. */
+/* @pid has executed a program, and the session ends before it has looked at that for the last time. */
 static void count_rest(void *ctx, uint32_t pid, bool named, bool due)
 {
 	struct supply *s = ctx;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -24,14 +23,8 @@
 static bool tells_numbers(int fd)
 {
 	static const long magic[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC };
-	struct statfs fs;
 
-	if (fstatfs(fd, &fs))
-		return false;
-	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
-		if (fs.f_type == magic[i])
-			return true;
-	return false;
+	return file_system_among(fd, magic, sizeof(magic) / sizeof(magic[0]));
 }
 
 int maps_identify(const struct file *f, uint64_t *dev, uint64_t *ino)
