@@ -151,14 +151,22 @@ enum abi_task {
 enum { ABI_RUN_SETTLED = 1 };
 
 /*
- * If a program only adds the thread's time since its last event to an element whose key is the process and the stack of
- * Python functions, and stores the time of this event:
+ * What a program does if it only has to do with a time in one of the thread's variables.  ALL and LATER add the thread's time
+ * since its last event to an element whose key is the process and the stack of Python functions, and store the time of this
+ * event.  START and STOP are for the time between two events, self->t = timestamp at one of them and
+ * @ = quantize(timestamp - self->t), self->t = 0 at the other; the element is the only one of its aggregation, or its keys follow
+ * from the process, the probe, and arg0 and arg1.
  */
 enum abi_lap {
 	ABI_LAP_NONE,			/* it does something else */
 	ABI_LAP_ALL,			/* it counts the event and adds the time; 0 if there was no event before */
 	ABI_LAP_LATER,			/* it only adds the time; nothing if there was no event before */
+	ABI_LAP_START,			/* it only stores the time of the event */
+	ABI_LAP_STOP,			/* it adds the time since the stored one, and stores 0; nothing if 0 is stored */
 };
+
+/* How ABI_LAP_STOP adds: the value to a word; 1 to the first and the value to the second; 1 to its bucket's. */
+enum abi_lap_add { ABI_LAP_SUM, ABI_LAP_AVG, ABI_LAP_QUANTIZE, ABI_LAP_ADDS };
 
 /* Of struct abi_fire's count_arg; larger than that of any argument that is a text. */
 enum { ABI_COUNT_BY_CODE = 3 };
@@ -178,14 +186,14 @@ struct abi_fire {
 	abi_u32 by_script;		/* 1: __main__ also has the name of its file, without the .py */
 	/*
 	 * enum abi_lap; the map of the elements; the map of the thread's variables, and in its value the offset of the
-	 * time; the most frames in a stack.
+	 * time; the most frames in a stack, or of ABI_LAP_STOP enum abi_lap_add.
 	 */
 	abi_u32 lap, lap_map, lap_threads, lap_last, lap_frames;
 	/* For functions by name: a pattern of the file's path or of its end, 0: any; is @line counted from the first one? */
 	abi_u32 file, from_first;
 	/* Of ABI_FIRE_AWAY: the first of the values that the program there asks for, and their number. */
 	abi_u32 wanted, nwanted;
-	abi_u32 pad;
+	abi_u32 lap_classes;		/* of ABI_LAP_STOP: the number of maps from @lap_map on; 0: there are no keys */
 };
 _Static_assert(sizeof(struct abi_fire) == 88, "fire of a segment");
 

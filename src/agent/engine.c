@@ -27,6 +27,7 @@
 #include "agent/pyframes.h"
 #include "agent/pyval.h"
 #include "agent/reads.h"
+#include "agent/span.h"
 #include "agent/stacks.h"
 #include "agent/task.h"
 #include "agent/variable.h"
@@ -41,6 +42,7 @@ struct fire {
 	const struct vm_prog *prog;
 	uint64_t probe;
 	const struct abi_fire *from;
+	const struct span *span;	/* NULL: it is none */
 };
 
 /* A function matched by a pattern, and its entry in the probe table (abi_data.named); @index is never 0. */
@@ -59,6 +61,7 @@ struct session {
 	struct shm shm;
 	struct vm_prog **progs;
 	struct fire *fires;
+	struct span *spans;		/* by the image's fires */
 	uint32_t first[ABI_MARKERS + 1];	/* by marker: index in fires */
 	unsigned char uses[ABI_MARKERS];
 	unsigned markers, functions;
@@ -256,6 +259,7 @@ static void forget_quick(void)
 {
 	for (unsigned k = 0; k < ABI_MARKERS; k++) {
 		agent.engine.counts[k].control = NULL;
+		agent.engine.counts[k].run = NULL;
 		agent.engine.quick[k].prog = NULL;
 		agent.engine.quick[k].straight = false;
 	}
@@ -377,6 +381,7 @@ static void session_free(struct session *s)
 		vm_free(s->progs[k]);
 	free(s->progs);
 	free(s->fires);
+	free(s->spans);
 	free(s->names);
 	free(s->given);
 	stacks_free(s->stacks);
@@ -438,6 +443,22 @@ static bool is_function(const struct session *s, const struct abi_fire *f)
 	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && f->file < s->shm.texts_size && (!f->pid || f->pid == s->pid);
 }
 
+static int find_spans(struct session *s)
+{
+	s->spans = calloc(s->shm.nfires + 1, sizeof(*s->spans));
+	for (uint32_t k = 0; s->spans && k < s->shm.nfires; k++)
+		s->spans[k] = span_of(&s->shm, &s->shm.fires[k]);
+	return s->spans ? 0 : -ENOMEM;
+}
+
+/* What the program of @f does, if it is a span, else NULL. */
+static const struct span *span_in(const struct session *s, const struct abi_fire *f)
+{
+	const struct span *p = &s->spans[f - s->shm.fires];
+
+	return p->what ? p : NULL;
+}
+
 /* Find the kinds of events of functions by name. */
 static void find_functions(struct session *s)
 {
@@ -464,7 +485,7 @@ static int sort_fires(struct session *s)
 
 			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != s->pid))
 				continue;
-			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f };
+			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f, span_in(s, f) };
 			s->uses[marker] |= (unsigned char)f->uses;
 			s->markers |= 1u << marker;
 		}
@@ -549,6 +570,8 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	if (!err)
 		err = away_room(&s->shm, &s->given);
 	if (!err)
+		err = find_spans(s);
+	if (!err)
 		err = sort_fires(s);
 	s->by_name = s->functions;
 	if (err) {
@@ -614,6 +637,24 @@ static bool counts_well(const struct session *s, const struct abi_fire *f)
 	return (f->count_arg == 1 || f->count_arg == 2) && shm_good_classes(m, f->count_classes);
 }
 
+/* How the element of a code object is known, in @classes maps from @map on, whose keys follow from it and the process. */
+static struct engine_count by_code(const struct session *s, uint16_t map, uint32_t classes)
+{
+	return (struct engine_count){
+		.in = { s->run.objects, lane_of(s), agent.code_name_off, map, s->run.others, agent.code_file_off },
+		.run = &s->run, .classes = classes, .by_code = true,
+	};
+}
+
+/* The only program of @marker is a span with keys: learn the elements of code objects. */
+static void learn_elements(struct engine_count *c, const struct session *s, enum abi_marker marker)
+{
+	const struct span *p = s->fires[s->first[marker]].span;
+
+	if (p && p->what == ABI_LAP_STOP && p->classes && s->run.recent)
+		*c = by_code(s, p->map, p->classes);
+}
+
 /*
  * If @marker runs a single program that only counts, count its events without running it.  Not before the lane is
  * taken, which is when the program has run once.
@@ -631,21 +672,20 @@ static void find_count(enum abi_marker marker)
 	    (marker != ABI_MARKER_function__entry && marker != ABI_MARKER_function__return))
 		return;
 	f = s->fires[s->first[marker]].from;
+	learn_elements(c, s, marker);
 	if (f->count_map >= s->shm.nmaps || !counts_well(s, f))
 		return;
-	*c = (struct engine_count){
-		.control = s->data,
-		.in = { s->run.objects, lane_of(s),
-			f->count_arg == 1 ? agent.code_file_off : agent.code_name_off, (uint16_t)f->count_map },
-		.run = &s->run, .classes = f->count_classes, .arg = f->count_arg - 1, .by_code = f->count_arg == ABI_COUNT_BY_CODE,
-	};
 	m = &s->shm.maps[f->count_map];
-	if (c->by_code && m->kind == ABI_MAP_LANE_ARRAY) {
+	*c = by_code(s, (uint16_t)f->count_map, f->count_classes);
+	c->control = s->data;
+	c->by_code = f->count_arg == ABI_COUNT_BY_CODE;
+	if (c->by_code && m->kind == ABI_MAP_LANE_ARRAY)
 		c->word = (uint64_t *)(void *)(s->run.lane + m->off);
-	} else if (c->by_code) {
-		c->in.others = s->run.others;
-		c->in.other = agent.code_file_off;
-	}
+	if (c->by_code)
+		return;
+	c->arg = f->count_arg - 1;
+	c->in.ref = f->count_arg == 1 ? agent.code_file_off : agent.code_name_off;
+	c->in.others = NULL;
 }
 
 /* The program of @marker, if it is the only one of all sessions' and a lap, else NULL. */
@@ -690,7 +730,7 @@ static void find_quick(enum abi_marker marker)
 		return;
 	f = &s->fires[s->first[marker]];
 	agent.engine.quick[marker] = (struct engine_quick){
-		f->prog, s, f->probe, agent.engine.counts[marker].run || agent.engine.settled, !context_on(),
+		f->prog, s, f->span, f->probe, agent.engine.counts[marker].run || agent.engine.settled, !context_on(),
 	};
 }
 
@@ -710,7 +750,7 @@ void engine_learn(enum abi_marker marker, struct pyobj *code, uint64_t address)
 	const struct engine_count *c = &agent.engine.counts[marker];
 	struct add_pair learned, forgotten;
 
-	if (!c->control || c->word)
+	if (!c->run || c->word)
 		return;
 	learned = c->by_code ? add_learn_found(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, &forgotten) :
 			       add_learn_object(c->run, &c->in, c->classes, (uint64_t)(uintptr_t)code, address, &forgotten);
@@ -1402,6 +1442,35 @@ bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t l
 	return engine_is_quick(marker) && try_quick(marker, file, name, line, agent.engine.quick[marker].learns);
 }
 
+/* Do what the program does, if it is a span.  False: nothing was done.  @found: as span_words(). */
+static inline __attribute__((always_inline)) bool try_span(const struct session *s, const struct span *p, const struct span_found *found,
+							     unsigned kind)
+{
+	uint64_t *time = span_time(p, &s->run), *words;
+
+	if (!time)
+		return false;
+	if (p->what == ABI_LAP_START) {
+		span_start(&s->run, time);
+	} else if (*time) {
+		words = span_words(p, &s->run, found);
+		if (__builtin_expect(!words, 0))
+			return false;
+		span_stop(p, &s->run, time, words);
+	}
+	cost_pay(lane_of(s), cost_hook(kind) + cost_hook(COST_SPAN));
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool try_marker_span(enum abi_marker marker, const struct pyobj *code)
+{
+	const struct engine_quick *q = &agent.engine.quick[marker];
+	const struct engine_count *c = &agent.engine.counts[marker];
+	const struct span_found found = { c->run ? &c->in : NULL, code, NULL };
+
+	return try_span(q->session, q->span, &found, marker);
+}
+
 /* code_text(), without its call. */
 static inline uint64_t text_of(struct pyobj *str)
 {
@@ -1429,6 +1498,8 @@ static inline __attribute__((always_inline)) bool try_code(enum abi_marker marke
 	if (exception)
 		agent_thread.exception = exception;
 	ran = try_quick(marker, file, name, (uint64_t)(int64_t)line, learns);
+	if (ran && __builtin_expect(agent.engine.quick[marker].span != NULL, 0))
+		span_learn(agent.engine.quick[marker].span, &agent.engine.quick[marker].session->run);
 	if (result)
 		agent_thread.result = NULL;
 	if (exception)
@@ -1450,18 +1521,41 @@ static __attribute__((noinline)) bool try_return_learning(struct pyobj *code, st
 	return try_code(ABI_MARKER_function__return, code, result, exception, line, true);
 }
 
-bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
+static __attribute__((noinline)) bool run_entry(struct pyobj *code, struct pyobj *exception, int line)
 {
 	if (agent.engine.quick[ABI_MARKER_function__entry].learns)
 		return try_entry_learning(code, exception, line);
 	return try_code(ABI_MARKER_function__entry, code, NULL, exception, line, false);
 }
 
-bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
+static __attribute__((noinline)) bool run_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
 {
 	if (agent.engine.quick[ABI_MARKER_function__return].learns)
 		return try_return_learning(code, result, exception, line);
 	return try_code(ABI_MARKER_function__return, code, result, exception, line, false);
+}
+
+/* In functions of their own, so that others save no registers for them. */
+static __attribute__((noinline)) bool span_entry(struct pyobj *code, struct pyobj *exception, int line)
+{
+	return try_marker_span(ABI_MARKER_function__entry, code) || run_entry(code, exception, line);
+}
+
+static __attribute__((noinline)) bool span_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
+{
+	return try_marker_span(ABI_MARKER_function__return, code) || run_return(code, result, exception, line);
+}
+
+bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
+{
+	return agent.engine.quick[ABI_MARKER_function__entry].span ? span_entry(code, exception, line) :
+								     run_entry(code, exception, line);
+}
+
+bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
+{
+	return agent.engine.quick[ABI_MARKER_function__return].span ? span_return(code, result, exception, line) :
+								      run_return(code, result, exception, line);
 }
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
@@ -1657,6 +1751,8 @@ static struct engine_match match_of(struct session *s, const struct abi_fire *f,
 		m.name = fn->name;
 	} else {
 		m.prog = s->progs[f->prog];
+		m.span = span_in(s, f);
+		m.learns = m.span && m.span->classes;
 		m.probe = probe_of(s, f, fn->module, fn->name);
 	}
 	return m;
@@ -1736,20 +1832,35 @@ static inline bool run_matches_quick(const struct engine_match *m, unsigned n, u
 	return true;
 }
 
+static __attribute__((noinline)) bool try_match_span(const struct engine_match *m)
+{
+	const struct span_found found = { NULL, NULL, m->element };
+
+	return try_span(m->session, m->span, &found, COST_FUNCTIONS);
+}
+
 bool engine_try_match(const struct engine_match *m, struct pyobj *code)
 {
 	uint64_t file = 0, name = 0;
 
 	if (!agent.engine.functions_quick || m->line || m->uses & 4 || !m->session->run.lane || m->session->shm.other_pids)
 		return false;
+	if (m->span && try_match_span(m))
+		return true;
 	if (m->uses & 3) {
 		file = m->uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = m->uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	}
 	if (!enter_quick())
 		return false;
+	if (m->element)
+		span_forget(m->span, &m->session->run);
 	run_quick(m->session, m->prog, m->probe, file, name, 0, cost_hook_and_way(COST_FUNCTIONS));
 	leave(ENTERED_ALONE);
+	if (m->span)
+		span_learn(m->span, &m->session->run);
+	if (m->element)
+		*m->element = span_element(m->span, &m->session->run);
 	return true;
 }
 

@@ -77,10 +77,15 @@ static inline void engine_end_arguments(void)
  */
 struct session;
 struct vm_prog;
+struct span;
+struct span_element;
 
 struct engine_match {
 	struct session *session;
 	const struct vm_prog *prog;	/* NULL: it is elsewhere, see the last ones */
+	const struct span *span;	/* what it does, if span.c can do it; else NULL */
+	bool learns;			/* that has keys: @element, which is the caller's, is needed */
+	struct span_element *element;
 	uint32_t probe;			/* index in the probe table: the program's first argument */
 	uint32_t line;			/* ABI_FUNCTION_LINE: the line to probe */
 	uint32_t uses;			/* arguments that the program reads */
@@ -243,7 +248,7 @@ static inline void engine_before(enum abi_marker marker)
 {
 	const struct engine_count *c = &agent.engine.counts[marker];
 
-	if (c->control && c->by_code && !c->word)
+	if (c->run && c->by_code && !c->word)
 		add_forget_found(c->run, &c->in, c->classes);
 }
 

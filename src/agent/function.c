@@ -18,6 +18,7 @@
 #include "agent/engine.h"
 #include "agent/object.h"
 #include "agent/qualname.h"
+#include "agent/span.h"
 #include "vm/memory.h"
 
 /*
@@ -44,7 +45,7 @@ struct verdict {
 	struct place place;		/* without versions: where the name is in the last globals */
 	unsigned has;			/* kinds of events that are wanted; bits */
 	unsigned n, first[ABI_FUNCTIONS + 1];
-	struct engine_match matches[];
+	struct engine_match matches[];		/* and as many struct span_element, if some of them learn */
 };
 
 static bool is_nothing(const void *kept)
@@ -323,16 +324,25 @@ static struct engine_match *match_all(struct pyobj *code, struct pyobj *module, 
 	}
 }
 
+static bool some_learn(const struct engine_match *m, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		if (m[k].learns)
+			return true;
+	return false;
+}
+
 /* A new verdict about @code in @module. */
 static struct verdict *decide(struct pyobj *code, struct pyobj *module)
 {
 	unsigned n, first[ABI_FUNCTIONS + 1];
 	struct engine_match *found = match_all(code, module, first);
+	struct span_element *elements;
 	struct verdict *v = NULL;
 
 	n = found ? first[ABI_FUNCTIONS] : 0;
 	if (found)
-		v = calloc(1, sizeof(*v) + n * sizeof(*found));
+		v = calloc(1, sizeof(*v) + n * (sizeof(*found) + (some_learn(found, n) ? sizeof(*elements) : 0)));
 	if (!v) {
 		free(found);
 		return NULL;
@@ -342,6 +352,9 @@ static struct verdict *decide(struct pyobj *code, struct pyobj *module)
 	memcpy(v->first, first, sizeof(first));
 	memcpy(v->matches, found, n * sizeof(*found));
 	free(found);
+	elements = (struct span_element *)(void *)(v->matches + n);
+	for (unsigned k = 0; k < n; k++)
+		v->matches[k].element = v->matches[k].learns ? &elements[k] : NULL;
 	if (module)
 		agent.py.Py_IncRef(module);
 	v->module = module;

@@ -40,7 +40,7 @@ bool lap_good(const struct shm *s, const struct abi_fire *f)
 {
 	uint32_t words = f->lap == ABI_LAP_ALL ? 2 : 1;
 
-	return f->lap <= ABI_LAP_LATER && is_table(s, f->lap_map) && is_table(s, f->lap_threads) &&
+	return (f->lap == ABI_LAP_ALL || f->lap == ABI_LAP_LATER) && is_table(s, f->lap_map) && is_table(s, f->lap_threads) &&
 	       s->maps[f->lap_map].key_size == 8 * KEY_WORDS && s->maps[f->lap_map].value_size >= 8 * words &&
 	       s->maps[f->lap_threads].key_size == 8 && f->lap_last % 8 == 0 &&
 	       f->lap_last + (uint64_t)8 <= s->maps[f->lap_threads].value_size;

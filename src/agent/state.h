@@ -28,12 +28,13 @@ enum { AGENT_HOOKS = 10 };
 
 /*
  * For a marker with a single program, which counts by a string of the code object (at offset @in.ref), or by what follows from
- * its strings: its events are counted without running the program (vm/add.h).
+ * its strings: its events are counted without running the program (vm/add.h).  Of a span with keys (span.h): its elements are
+ * known in the same way.
  */
 struct engine_count {
-	const struct abi_control *control;	/* NULL: no such program */
+	const struct abi_control *control;	/* NULL: no such program, or a span */
 	struct add_objects in;			/* strings in the table are kept alive */
-	const struct shm_run *run;
+	const struct shm_run *run;		/* NULL: nothing is learned */
 	uint32_t classes;
 	unsigned arg;				/* the string's argument, from 0 */
 	bool by_code;				/* by what the program finds */
@@ -45,7 +46,7 @@ struct engine_count {
  * events are added without running the program.
  */
 struct lap {
-	enum abi_lap what;			/* ABI_LAP_NONE: there is no such program */
+	enum abi_lap what;			/* ABI_LAP_ALL or ABI_LAP_LATER */
 	uint32_t map;				/* of the elements */
 };
 
@@ -65,6 +66,7 @@ struct lap_state {
 struct engine_quick {
 	const struct vm_prog *prog;		/* NULL: there is no such program */
 	struct session *session;
+	const struct span *span;		/* what the program does, if span.c can do it; else NULL */
 	uint64_t probe;
 	bool learns;				/* what its events are is noted: engine_before(), engine_fired() */
 	bool straight;				/* engine_is_straight() */
@@ -135,9 +137,9 @@ struct engine_state {
 
 /*
  * After the markers: an event of a function by name; a call that the evaluator sees because of those; the way to the
- * programs, for an event that is not only counted; adding a lap.
+ * programs, for an event that is not only counted; adding a lap; beginning or ending a span.
  */
-enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_LAP, COST_KINDS };
+enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_LAP, COST_SPAN, COST_KINDS };
 
 struct abi_lane;
 
@@ -644,6 +646,14 @@ struct thread_cost {
 	uint32_t random;
 };
 
+/* span.c: the element of the thread's variables in a lane; valid while the other three are as they were then. */
+struct thread_span {
+	struct abi_elem *element;
+	const struct abi_lane *lane;
+	unsigned epoch;			/* the engine's */
+	uint32_t given_back;		/* the lane's */
+};
+
 /*
  * Written only by its thread.  Thread-local in the initial-exec model: an access is one instruction and allocates
  * nothing.
@@ -672,6 +682,7 @@ struct agent_thread {
 	const struct pyobj *first;	/* threadcode.c: the code of its first function while that runs, not held */
 	struct thread_vtime vtime;
 	struct thread_cost cost;
+	struct thread_span span;
 	struct abi_elem *last;		/* lap.c: the element of the thread's variables in the lane; valid if ... */
 	unsigned last_epoch;		/* ... this is agent.laps.epoch */
 };

@@ -434,13 +434,14 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 bool ebpf_is_count_by_code(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *map, unsigned int *classes);
 
 /*
- * Does @c only add the time since the thread's last event to an element of its calling context (lap.c)?  Then a marker in
- * a process can do it without the program.
+ * Does @c only store a time in a thread's variable, or add the time since, to an element of its calling context, of its code or
+ * without keys (lap.c)?  Then a marker in a process can do it without the program.
  */
 struct ebpf_lap {
-	uint32_t map;			/* of the aggregation */
+	uint32_t map;			/* of the aggregation, if there is one: the first */
+	uint32_t classes;		/* the number of maps, if it has keys; else 0 */
 	uint32_t threads, last;		/* the map of thread variables, and in its value the offset of the last time */
-	uint32_t frames;		/* at most so many in a stack */
+	uint32_t frames;		/* at most so many in a stack; ABI_LAP_STOP: enum abi_lap_add */
 };
 enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret);
 

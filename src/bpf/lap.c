@@ -4,10 +4,15 @@
  *	last = self->last; self->last = timestamp;
  *	@[pid, pystack()] = avg(last ? timestamp - last : 0)
  *
- * and the same with sum(), done only if @last is not 0.  A process of the target place does this at a fraction of a
- * program's cost (agent/lap.c), so such clauses are recognised: not by how they are written, but by what they do.  The
- * clause is executed twice with symbols for values, once for @last 0 and once for another value, and the effects are
- * compared.
+ * and the same with sum(), done only if @last is not 0; and clauses for the time between two events:
+ *
+ *	self->last = timestamp
+ *	/self->last/ @[probefunc] = quantize(timestamp - self->last); self->last = 0
+ *
+ * without keys, or with such as follow from the process, the probe, and the code object's file and name, arguments 0 and 1.
+ * A process of the target place does this at a fraction of a program's cost (agent/lap.c, agent/span.c), so such clauses are
+ * recognised: not by how they are written, but by what they do.  The clause is executed twice with symbols for values, once for
+ * @last 0 and once for another value, and the effects are compared.
  */
 #include "bpf/ebpf.h"
 
@@ -15,8 +20,10 @@
 
 #include "base/arena.h"
 #include "bpf/unit.h"
+#include "ir/facts.h"
 
-enum kind { OTHER, CONSTANT, LAST, NOW, SINCE, PID, STACK };	/* SINCE: NOW - LAST */
+/* SINCE: NOW - LAST; TEXT: the address of the file or the name; CODE: what follows from them and the probe. */
+enum kind { OTHER, CONSTANT, LAST, NOW, SINCE, PID, STACK, TEXT, CODE };
 
 struct value {
 	enum kind kind;
@@ -28,8 +35,9 @@ struct run {
 	bool running;			/* LAST is not 0 */
 	struct value *regs, *vars;	/* by number */
 	const struct ir_var *last;	/* the thread's variable, or NULL: not seen yet */
-	bool stored;			/* NOW in @last */
+	enum kind stored;		/* in @last: NOW, or CONSTANT, 0; OTHER: nothing */
 	const struct ir_agg *agg;	/* added to, or NULL */
+	bool by_stack;			/* its keys are the process and a stack, of @frames; else by code, if there are any */
 	int64_t frames;
 	struct value added;
 };
@@ -39,14 +47,22 @@ static struct value of(enum kind kind, int64_t n)
 	return (struct value){ kind, n };
 }
 
+/* Is @v the thread's variable? */
+static bool is_last(struct run *r, const struct ir_var *v)
+{
+	if (v->cls != IR_THREAD || v->slot.type != IR_INT || v->slot.width != 8 || (r->last && r->last != v))
+		return false;
+	r->last = v;
+	return true;
+}
+
 static struct value loaded(struct run *r, const struct ir_var *v)
 {
 	if (v->cls == IR_CLAUSE || v->cls == IR_LOCAL)
 		return r->vars[v->id];
-	if (v->cls != IR_THREAD || v->slot.type != IR_INT || v->slot.width != 8 || (r->last && r->last != v))
+	if (!is_last(r, v))
 		return of(OTHER, 0);
-	r->last = v;
-	return r->stored ? of(NOW, 0) : r->running ? of(LAST, 0) : of(CONSTANT, 0);
+	return of(r->stored ? r->stored : r->running ? LAST : CONSTANT, 0);
 }
 
 /* False: not part of a lap. */
@@ -56,10 +72,45 @@ static bool store(struct run *r, const struct ir_var *v, struct value what)
 		r->vars[v->id] = v->slot.type == IR_INT && v->slot.width == 8 ? what : of(OTHER, 0);
 		return true;
 	}
-	if (v != r->last || r->stored || what.kind != NOW)
+	if (!is_last(r, v) || r->stored || (what.kind != NOW && (what.kind != CONSTANT || what.n)))
 		return false;
-	r->stored = true;
+	r->stored = what.kind;
 	return true;
+}
+
+static bool is_settled(struct value v)
+{
+	return v.kind == CODE || v.kind == PID || v.kind == CONSTANT;
+}
+
+/* Do all of @i's operands follow from the code? */
+static bool are_settled(const struct run *r, const ir_reg *regs, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++)
+		if (!is_settled(r->regs[regs[k]]))
+			return false;
+	return true;
+}
+
+static struct value called(const struct run *r, const struct ir_insn *i)
+{
+	if (i->fn == IR_FN_COPYINSTR && r->regs[i->args[0]].kind == TEXT && r->regs[i->args[1]].kind == CONSTANT)
+		return of(CODE, 0);
+	return of(ir_fn_is_pure(i->fn) && are_settled(r, i->args, i->nargs) ? CODE : OTHER, 0);
+}
+
+static struct value builtin(enum ir_builtin bi)
+{
+	switch (bi) {
+	case IR_B_TIMESTAMP:
+		return of(NOW, 0);
+	case IR_B_PID:
+		return of(PID, 0);
+	case IR_B_PROBEPROV: case IR_B_PROBEMOD: case IR_B_PROBEFUNC: case IR_B_PROBENAME:
+		return of(CODE, 0);
+	default:
+		return of(OTHER, 0);
+	}
 }
 
 static struct value stack(const struct run *r, const struct ir_insn *i)
@@ -79,13 +130,26 @@ static struct value difference(struct value a, struct value b)
 	return a.kind == NOW && b.kind == LAST ? of(SINCE, 0) : of(OTHER, 0);
 }
 
+static bool is_one(struct value v)
+{
+	return v.kind == CONSTANT && v.n == 1;
+}
+
 static bool add(struct run *r, const struct ir_insn *i)
 {
-	if (r->agg || i->nargs != 3 || i->agg->nkeys != 2 || r->regs[i->args[1]].kind != PID || r->regs[i->args[2]].kind != STACK)
+	uint32_t operands = ir_agg_operands(i->agg->fn);
+	const ir_reg *keys = i->args + operands;
+
+	if (r->agg || !operands || (operands > 1 && !is_one(r->regs[i->args[1]])))
 		return false;
+	if (i->agg->nkeys == 2 && r->regs[keys[0]].kind == PID && r->regs[keys[1]].kind == STACK) {
+		r->by_stack = true;
+		r->frames = r->regs[keys[1]].n;
+	} else if (!are_settled(r, keys, i->agg->nkeys)) {
+		return false;
+	}
 	r->agg = i->agg;
 	r->added = r->regs[i->args[0]];
-	r->frames = r->regs[i->args[2]].n;
 	return true;
 }
 
@@ -102,7 +166,13 @@ static bool step(struct run *r, const struct ir_insn *i)
 		v = r->regs[i->args[0]];
 		break;
 	case IR_BUILTIN:
-		v = of(i->bi == IR_B_TIMESTAMP ? NOW : i->bi == IR_B_PID ? PID : OTHER, 0);
+		v = builtin(i->bi);
+		break;
+	case IR_ARG:
+		v = of(i->imm == 0 || i->imm == 1 ? TEXT : OTHER, 0);
+		break;
+	case IR_STRC:
+		v = of(CODE, 0);
 		break;
 	case IR_VLD:
 		v = loaded(r, i->var);
@@ -113,9 +183,9 @@ static bool step(struct run *r, const struct ir_insn *i)
 		v = difference(r->regs[i->args[0]], r->regs[i->args[1]]);
 		break;
 	case IR_CALL:
-		if (i->fn != IR_FN_STACK)
+		v = i->fn == IR_FN_STACK ? stack(r, i) : called(r, i);
+		if (v.kind == OTHER && i->fn != IR_FN_STACK)
 			return false;
-		v = stack(r, i);
 		break;
 	case IR_AGG:
 		return add(r, i);
@@ -167,29 +237,64 @@ static void start(struct run *r, const struct ebpf_unit *u, const struct ir_clau
 		r->vars[k] = of(u->prog->vars[k]->cls == IR_CLAUSE ? CONSTANT : OTHER, 0);
 }
 
-static bool has_added(const struct run *r, enum ir_agg_fn fn, enum kind kind)
+static bool has_added(const struct run *r, enum ir_agg_fn fn, bool by_stack, struct value v)
 {
-	return r->stored && r->agg && r->agg->fn == fn && r->added.kind == kind && !r->added.n;
+	return r->agg && r->agg->fn == fn && r->by_stack == by_stack && r->added.kind == v.kind && r->added.n == v.n;
+}
+
+static bool is_idle(const struct run *r)
+{
+	return !r->agg && !r->stored;
+}
+
+/* How the time is added, by code or without keys; ABI_LAP_ADDS: it is not. */
+static enum abi_lap_add added_span(const struct run *r)
+{
+	static const struct { enum ir_agg_fn fn; enum abi_lap_add add; } known[] = {
+		{ IR_A_SUM, ABI_LAP_SUM }, { IR_A_AVG, ABI_LAP_AVG }, { IR_A_QUANTIZE, ABI_LAP_QUANTIZE },
+	};
+
+	for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++)
+		if (has_added(r, known[k].fn, false, of(SINCE, 0)))
+			return known[k].add;
+	return ABI_LAP_ADDS;
+}
+
+static enum abi_lap lap_of(const struct run *first, const struct run *later, struct ebpf_lap *ret)
+{
+	ret->frames = (uint32_t)later->frames;
+	if (later->stored == NOW && first->stored == NOW) {
+		if (!later->agg && !first->agg)
+			return ABI_LAP_START;
+		if (has_added(later, IR_A_AVG, true, of(SINCE, 0)) && has_added(first, IR_A_AVG, true, of(CONSTANT, 0)) &&
+		    first->agg == later->agg && first->frames == later->frames)
+			return ABI_LAP_ALL;
+	}
+	if (!is_idle(first))
+		return ABI_LAP_NONE;
+	if (later->stored == NOW && has_added(later, IR_A_SUM, true, of(SINCE, 0)))
+		return ABI_LAP_LATER;
+	ret->frames = added_span(later);
+	return later->stored == CONSTANT && ret->frames != ABI_LAP_ADDS ? ABI_LAP_STOP : ABI_LAP_NONE;
 }
 
 enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret)
 {
 	struct run first, later;
-	enum abi_lap lap = ABI_LAP_NONE;
+	unsigned int maps = 0;
+	enum abi_lap lap;
 
+	*ret = (struct ebpf_lap){ .threads = EBPF_MAP_THREADS };
 	start(&first, u, c, false);
 	start(&later, u, c, true);
 	if (!execute(&first, c) || !execute(&later, c) || !later.last)
 		return ABI_LAP_NONE;
-	if (has_added(&later, IR_A_AVG, SINCE) && has_added(&first, IR_A_AVG, CONSTANT) && first.agg == later.agg &&
-	    first.frames == later.frames)
-		lap = ABI_LAP_ALL;
-	else if (has_added(&later, IR_A_SUM, SINCE) && !first.stored && !first.agg)
-		lap = ABI_LAP_LATER;
-	if (lap && ebpf_agg_maps(u, later.agg, &ret->map) != 1)
+	lap = lap_of(&first, &later, ret);
+	if (lap && later.agg)
+		maps = ebpf_agg_maps(u, later.agg, &ret->map);
+	if (later.by_stack && maps != 1)
 		return ABI_LAP_NONE;
-	ret->threads = EBPF_MAP_THREADS;
+	ret->classes = later.agg && later.agg->nkeys ? maps : 0;
 	ret->last = u->priv->var_off[later.last->id];
-	ret->frames = (uint32_t)later.frames;
 	return lap;
 }

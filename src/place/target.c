@@ -166,7 +166,8 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 						   .line = m->line, .by_script = m->by_script, .from_first = m->from_first,
 						   .wanted = wanted, .nwanted = m->nwanted, .lap = m->lap,
 						   .lap_map = m->lap_map, .lap_threads = m->lap_threads,
-						   .lap_last = m->lap_last, .lap_frames = m->lap_frames };
+						   .lap_last = m->lap_last, .lap_frames = m->lap_frames,
+						   .lap_classes = m->lap_classes };
 	return 0;
 }
 

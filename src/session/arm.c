@@ -568,6 +568,7 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	}
 	if (en->nclauses == 1 && (m.lap = ebpf_is_lap(s->unit, en->clauses[0], &lap))) {
 		m.lap_map = lap.map;
+		m.lap_classes = lap.classes;
 		m.lap_threads = lap.threads;
 		m.lap_last = lap.last;
 		m.lap_frames = lap.frames;

@@ -94,6 +94,13 @@ static inline bool same_string(const struct shm_map *m, const char *s, const uin
 	return !strncmp(s, (const char *)key, m->key_size);
 }
 
+/* For add_learn_found(). */
+static inline void note_found(const struct shm_run *r, const struct shm_map *m, struct abi_elem *e)
+{
+	if (__builtin_expect(r->recent != NULL, 1))
+		r->recent[m - r->shm->maps].found = e;
+}
+
 static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_map *m, uint64_t classes, uint64_t address)
 {
 	const struct shm_cached *c = cached_at(r, m, address);
@@ -106,6 +113,7 @@ static inline uint64_t *find_cached(const struct shm_run *r, const struct shm_ma
 	e = table_elem(m, r->lane, c->elem + 1);
 	if (!e || e->state != ABI_ELEM_LIVE || !same_string(m, (const char *)(uintptr_t)address, table_key(e)))
 		return NULL;
+	note_found(r, m, e);
 	return (uint64_t *)table_value(m, e);
 }
 

@@ -38,10 +38,10 @@ static inline struct shm_object *add_objects_at(const struct add_objects *a, uin
 }
 
 /*
- * Count by the string of the object that @owner refers to.  Both objects must be alive.  False: the string is not in
- * the cache; the caller runs the program, then calls add_learn_object.
+ * The words of the element for the string of the object that @owner refers to.  Both objects must be alive.  NULL: the string is not
+ * in the cache; the caller runs the program, then calls add_learn_object or add_learn_found.
  */
-static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
+static inline uint64_t *add_find_object(const struct add_objects *a, uint64_t owner)
 {
 	const struct shm_object *o = add_objects_at(a, owner);
 
@@ -50,10 +50,20 @@ static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
 	if (__builtin_expect(o->owner != owner || o->map != a->map || o->given_back != a->lane->given_back ||
 			     o->object != *(const uint64_t *)(uintptr_t)(owner + (uint64_t)a->ref) ||
 			     ((const struct abi_elem *)o->elem)->state != ABI_ELEM_LIVE, 0))
-		return false;
+		return NULL;
 	if (a->others && __builtin_expect(a->others[o - a->objects] != *(const uint64_t *)(uintptr_t)(owner + (uint64_t)a->other), 0))
+		return NULL;
+	return (uint64_t *)(void *)(o->elem + o->value);
+}
+
+/* Count there.  False: the string is not in the cache. */
+static inline bool add_count_object(const struct add_objects *a, uint64_t owner)
+{
+	uint64_t *words = add_find_object(a, owner);
+
+	if (__builtin_expect(!words, 0))
 		return false;
-	++*(uint64_t *)(o->elem + o->value);
+	++*words;
 	return true;
 }
 

@@ -218,15 +218,10 @@ HELPER(compare_strings)	/* a, size, b, size */
 	return (uint64_t)(int64_t)strncmp(pointer(r1), pointer(r3), r2);
 }
 
-/* 63 plus or minus the number of bits of the value's magnitude; INT64_MIN shares the last bucket. */
 HELPER(quantize)	/* value */
 {
-	uint64_t magnitude = (int64_t)r1 < 0 ? -r1 : r1;
-	unsigned bits = magnitude ? 64 - (unsigned)__builtin_clzll(magnitude) : 0;
-
 	(void)r2, (void)r3, (void)r4, (void)r5, (void)t;
-	bits -= bits == 64;
-	return (int64_t)r1 < 0 ? 63 - bits : 63 + bits;
+	return shm_quantize((int64_t)r1);
 }
 
 HELPER(value)	/* dst, size, what, object, name */

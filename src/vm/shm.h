@@ -196,6 +196,19 @@ uint32_t shm_name_probe(const struct shm *s, uint32_t probe, const char *module,
  */
 bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret);
 
+/*
+ * The number of @v's bucket of quantize(), below 127: 63 plus or minus the number of bits of its magnitude; INT64_MIN shares the
+ * last bucket.
+ */
+static inline unsigned shm_quantize(int64_t v)
+{
+	uint64_t magnitude = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	unsigned bits = magnitude ? 64 - (unsigned)__builtin_clzll(magnitude) : 0;
+
+	bits -= bits == 64;
+	return v < 0 ? 63 - bits : 63 + bits;
+}
+
 /* Run @p.  False: a program is running on this lane already, or @p failed (which is counted). */
 bool shm_run_prog(struct shm_run *r, const struct vm_prog *p, uint64_t ctx[11]);
 

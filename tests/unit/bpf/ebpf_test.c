@@ -225,17 +225,61 @@ static void check_finds(void **state)
 	"r0 = vld 0\nvst 1 r0\nbr b1 b2 r0\nb1:\nr1 = builtin timestamp\n" last LAP_KEYS			\
 	"r6 = builtin timestamp\nr7 = vld 1\nr8 = sub r6 r7\nagg 0 r8 r2 r5\nret\nb2:\nret\n"
 
+/* What happens where there is a time in a variable, @is, and afterwards. */
+#define SPAN(fn, keys, is, then)									\
+	LAP_VARS "var \"other\" thread u8\nvar \"short\" thread u4\nagg \"\" " fn " keys " keys "\nclause\n" \
+	"regs iiiiiiiii\nb0:\nr0 = vld 0\nr1 = builtin timestamp\nr2 = const 1\nr3 = sub r1 r0\nr4 = const 0\n"	\
+	"r5 = builtin pid\nr6 = const 2\nr8 = builtin uid\nbr b1 b2 r0\nb1:\n" is "ret\nb2:\n" then "ret\n"
+
+/* The same with keys that are texts: a string of the process at r6, and another one in r7. */
+#define TEXTS(fn, address, text)									\
+	LAP_VARS "agg \"\" " fn " keys s s\nclause\nregs iiiiisiss\nb0:\nr0 = vld 0\nr1 = builtin timestamp\n"	\
+	"r2 = const 1\nr3 = sub r1 r0\nr4 = const 0\n" address "br b1 b2 r0\nb1:\n" text "r2 = const 256\n" \
+	"r5 = call copyinstr r6 r2\nr2 = const 1\nr8 = call strjoin r5 r7\nagg 0 r3 r2 r8 r7\nvst 0 r4\nret\nb2:\nret\n"
+
 static void laps(void **state)
 {
 	static const struct {
 		const char *text;
 		enum abi_lap want;
+		uint32_t frames;
 	} cases[] = {
-		{ LAP_ALL(LAP_KEYS, "0", "r8 r9"), ABI_LAP_ALL },
-		{ LAP_LATER("sum", "vst 0 r1\n"), ABI_LAP_LATER },
+		{ LAP_ALL(LAP_KEYS, "0", "r8 r9"), ABI_LAP_ALL, 120 },
+		{ LAP_LATER("sum", "vst 0 r1\n"), ABI_LAP_LATER, 120 },
 		/* Written in another way, with the same effect. */
 		{ LAP_VARS "agg \"\" sum keys i4 u8\nclause\nregs iiiiiiiii\nb0:\nr0 = vld 0\nbr b1 b2 r0\nb1:\n" LAP_KEYS
-		  "r1 = builtin timestamp\nr8 = sub r1 r0\nagg 0 r8 r2 r5\nvst 0 r1\nret\nb2:\nret\n", ABI_LAP_LATER },
+		  "r1 = builtin timestamp\nr8 = sub r1 r0\nagg 0 r8 r2 r5\nvst 0 r1\nret\nb2:\nret\n", ABI_LAP_LATER, 120 },
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 0 r0\nret\n", ABI_LAP_START, 0 },
+		{ LAP_VARS "clause\nregs ii\nb0:\nr0 = builtin timestamp\nvst 1 r0\nr1 = vld 1\nvst 0 r1\nret\n", ABI_LAP_START, 0 },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_QUANTIZE },
+		{ SPAN("sum", "", "vst 0 r4\nvst 1 r3\nr7 = vld 1\nagg 0 r7\n", ""), ABI_LAP_STOP, ABI_LAP_SUM },
+		{ SPAN("avg", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_AVG },
+		/* With keys. */
+		{ SPAN("sum", "i4 i8", "agg 0 r3 r5 r6\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_SUM },
+		{ TEXTS("quantize", "r6 = arg 1\n", "r7 = builtin probefunc\n"), ABI_LAP_STOP, ABI_LAP_QUANTIZE },
+		{ TEXTS("quantize", "r6 = arg 2\n", "r7 = builtin probefunc\n"), ABI_LAP_NONE },
+		{ TEXTS("quantize", "r6 = arg 0\n", "r7 = builtin execname\n"), ABI_LAP_NONE },
+		/* Something else: a clock, a variable that is too small, another one besides. */
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin walltimestamp\nvst 0 r0\nret\n", ABI_LAP_NONE },
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 1 r0\nret\n", ABI_LAP_NONE },
+		{ SPAN("sum", "", "vst 2 r1\n", "vst 2 r1\n"), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 2 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 3 r4\n", ""), ABI_LAP_NONE },
+		/* No 0, another value, a time that stays; another function, difference, increment or key; what is done without a time. */
+		{ SPAN("quantize", "", "agg 0 r3 r2\n", ""), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r2\n", ""), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r1\n", ""), ABI_LAP_NONE },
+		{ SPAN("max", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "", "agg 0 r1\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "", "r7 = sub r0 r1\nagg 0 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nagg 0 r3\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r6\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "i4", "agg 0 r3 r8\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "u8", "agg 0 r3 r0\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "i8", "r7 = arg 2\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "i8", "r7 = arg 0\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = builtin timestamp\nvst 0 r7\n"), ABI_LAP_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = const 0\nagg 0 r7\n"), ABI_LAP_NONE },
 		/* Something else: a first time, a difference, a key, a stack, a function, a time that is not stored. */
 		{ LAP_ALL(LAP_KEYS, "1", "r8 r9"), ABI_LAP_NONE },
 		{ LAP_ALL(LAP_KEYS, "0", "r9 r8"), ABI_LAP_NONE },
@@ -255,7 +299,7 @@ static void laps(void **state)
 		if (ebpf_is_lap(u, u->prog->clauses[0], &lap) != cases[k].want)
 			fail_msg("case %zu", k);
 		if (cases[k].want)
-			assert_int_equal(lap.frames, 120);
+			assert_int_equal(lap.frames, cases[k].frames);
 	}
 }
 
