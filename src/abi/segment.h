@@ -151,22 +151,35 @@ enum abi_task {
 enum { ABI_RUN_SETTLED = 1 };
 
 /*
- * What a program does if it only has to do with a time in one of the thread's variables.  ALL and LATER add the thread's time
- * since its last event to an element whose key is the process and the stack of Python functions, and store the time of this
- * event.  START and STOP are for the time between two events, self->t = timestamp at one of them and
- * @ = quantize(timestamp - self->t), self->t = 0 at the other; the element is the only one of its aggregation, or its keys follow
- * from the process, the probe, and arg0 and arg1.
+ * What a program does, if that can be said in a few words: then a process may do the same without running it.
+ *
+ * LAP_...: it adds the thread's time since its last event, which is in one of the thread's variables, to an element whose key is the
+ * process and the stack of Python functions, and stores the time of this event.
+ *
+ * START, STOP: the time between two events, self->t = timestamp at one of them and @ = quantize(timestamp - self->t), self->t = 0 at
+ * the other; the element is the only one of its aggregation, or its keys follow from the process, the probe, and arg0 and arg1.
+ *
+ * RECORD: a record, of what follows from the event and the thread.
  */
-enum abi_lap {
-	ABI_LAP_NONE,			/* it does something else */
-	ABI_LAP_ALL,			/* it counts the event and adds the time; 0 if there was no event before */
-	ABI_LAP_LATER,			/* it only adds the time; nothing if there was no event before */
-	ABI_LAP_START,			/* it only stores the time of the event */
-	ABI_LAP_STOP,			/* it adds the time since the stored one, and stores 0; nothing if 0 is stored */
+enum abi_known {
+	ABI_KNOWN_NONE,			/* something else */
+	ABI_KNOWN_LAP_ALL,		/* it counts the event and adds the time; 0 if there was no event before */
+	ABI_KNOWN_LAP_LATER,		/* it only adds the time; nothing if there was no event before */
+	ABI_KNOWN_START,		/* it only stores the time of the event */
+	ABI_KNOWN_STOP,			/* it adds the time since the stored one, and stores 0; nothing if 0 is stored */
+	ABI_KNOWN_RECORD,		/* it only outputs a record */
 };
 
-/* How ABI_LAP_STOP adds: the value to a word; 1 to the first and the value to the second; 1 to its bucket's. */
-enum abi_lap_add { ABI_LAP_SUM, ABI_LAP_AVG, ABI_LAP_QUANTIZE, ABI_LAP_ADDS };
+/* How ABI_KNOWN_STOP adds: the value to a word; 1 to the first and the value to the second; 1 to its bucket's. */
+enum abi_stop { ABI_STOP_SUM, ABI_STOP_AVG, ABI_STOP_QUANTIZE, ABI_STOP_WAYS };
+
+/* The fields of ABI_KNOWN_RECORD, four bits each, the first one's the lowest. */
+enum abi_field {
+	ABI_FIELD_ARG0, ABI_FIELD_ARG1, ABI_FIELD_ARG2, ABI_FIELD_ARG3,		/* an argument, an integer */
+	ABI_FIELD_TEXT0, ABI_FIELD_TEXT1,					/* the string at arg0, at arg1 */
+	ABI_FIELD_TIME, ABI_FIELD_PID, ABI_FIELD_TID,
+	ABI_FIELD_BITS = 4, ABI_FIELD_MOST = 32 / ABI_FIELD_BITS,
+};
 
 /* Of struct abi_fire's count_arg; larger than that of any argument that is a text. */
 enum { ABI_COUNT_BY_CODE = 3 };
@@ -184,16 +197,21 @@ struct abi_fire {
 	/* For functions by name: patterns of the module and the qualified name, as offsets in the texts; the line. */
 	abi_u32 module, function, line;
 	abi_u32 by_script;		/* 1: __main__ also has the name of its file, without the .py */
-	/*
-	 * enum abi_lap; the map of the elements; the map of the thread's variables, and in its value the offset of the
-	 * time; the most frames in a stack, or of ABI_LAP_STOP enum abi_lap_add.
-	 */
-	abi_u32 lap, lap_map, lap_threads, lap_last, lap_frames;
+	abi_u32 known;			/* enum abi_known */
+	union {
+		/*
+		 * LAP_..., START, STOP: the map of the elements; the map of the thread's variables, and in its value the
+		 * offset of the time; the most frames in a stack, or of STOP enum abi_stop.
+		 */
+		struct { abi_u32 lap_map, lap_threads, lap_last, lap_frames; };
+		/* RECORD: abi_record.rec; the fields and their number; the most bytes of a string, with the NUL. */
+		struct { abi_u32 rec, rec_fields, rec_nfields, rec_strsize; };
+	};
 	/* For functions by name: a pattern of the file's path or of its end, 0: any; is @line counted from the first one? */
 	abi_u32 file, from_first;
 	/* Of ABI_FIRE_AWAY: the first of the values that the program there asks for, and their number. */
 	abi_u32 wanted, nwanted;
-	abi_u32 lap_classes;		/* of ABI_LAP_STOP: the number of maps from @lap_map on; 0: there are no keys */
+	abi_u32 lap_classes;		/* of STOP: the number of maps from @lap_map on; 0: there are no keys */
 };
 _Static_assert(sizeof(struct abi_fire) == 88, "fire of a segment");
 

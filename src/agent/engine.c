@@ -22,6 +22,7 @@
 #include "agent/context.h"
 #include "agent/control.h"
 #include "agent/cost.h"
+#include "agent/emit.h"
 #include "agent/lap.h"
 #include "agent/object.h"
 #include "agent/pyframes.h"
@@ -42,7 +43,13 @@ struct fire {
 	const struct vm_prog *prog;
 	uint64_t probe;
 	const struct abi_fire *from;
-	const struct span *span;	/* NULL: it is none */
+	const struct known *known;	/* NULL: what the program does is not known */
+};
+
+/* What a program does that the agent can do without it: one of them. */
+struct known {
+	struct span span;
+	struct emit emit;
 };
 
 /* A function matched by a pattern, and its entry in the probe table (abi_data.named); @index is never 0. */
@@ -61,7 +68,7 @@ struct session {
 	struct shm shm;
 	struct vm_prog **progs;
 	struct fire *fires;
-	struct span *spans;		/* by the image's fires */
+	struct known *known;		/* by the image's fires */
 	uint32_t first[ABI_MARKERS + 1];	/* by marker: index in fires */
 	unsigned char uses[ABI_MARKERS];
 	unsigned markers, functions;
@@ -381,7 +388,7 @@ static void session_free(struct session *s)
 		vm_free(s->progs[k]);
 	free(s->progs);
 	free(s->fires);
-	free(s->spans);
+	free(s->known);
 	free(s->names);
 	free(s->given);
 	stacks_free(s->stacks);
@@ -443,20 +450,20 @@ static bool is_function(const struct session *s, const struct abi_fire *f)
 	       f->module < s->shm.texts_size && f->function < s->shm.texts_size && f->file < s->shm.texts_size && (!f->pid || f->pid == s->pid);
 }
 
-static int find_spans(struct session *s)
+static int find_known(struct session *s)
 {
-	s->spans = calloc(s->shm.nfires + 1, sizeof(*s->spans));
-	for (uint32_t k = 0; s->spans && k < s->shm.nfires; k++)
-		s->spans[k] = span_of(&s->shm, &s->shm.fires[k]);
-	return s->spans ? 0 : -ENOMEM;
+	s->known = calloc(s->shm.nfires + 1, sizeof(*s->known));
+	for (uint32_t k = 0; s->known && k < s->shm.nfires; k++)
+		s->known[k] = (struct known){ span_of(&s->shm, &s->shm.fires[k]), emit_of(&s->shm, &s->shm.fires[k]) };
+	return s->known ? 0 : -ENOMEM;
 }
 
-/* What the program of @f does, if it is a span, else NULL. */
-static const struct span *span_in(const struct session *s, const struct abi_fire *f)
+/* What the program of @f does, if the agent can do it, else NULL. */
+static const struct known *known_of(const struct session *s, const struct abi_fire *f)
 {
-	const struct span *p = &s->spans[f - s->shm.fires];
+	const struct known *known = &s->known[f - s->shm.fires];
 
-	return p->what ? p : NULL;
+	return known->span.what || known->emit.out ? known : NULL;
 }
 
 /* Find the kinds of events of functions by name. */
@@ -485,7 +492,7 @@ static int sort_fires(struct session *s)
 
 			if (f->marker != marker || f->prog >= s->shm.nprogs || (f->pid && f->pid != s->pid))
 				continue;
-			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f, span_in(s, f) };
+			s->fires[n++] = (struct fire){ s->progs[f->prog], f->probe, f, known_of(s, f) };
 			s->uses[marker] |= (unsigned char)f->uses;
 			s->markers |= 1u << marker;
 		}
@@ -570,7 +577,7 @@ int engine_receive(uint64_t channel, const int fds[3], const struct engine_who *
 	if (!err)
 		err = away_room(&s->shm, &s->given);
 	if (!err)
-		err = find_spans(s);
+		err = find_known(s);
 	if (!err)
 		err = sort_fires(s);
 	s->by_name = s->functions;
@@ -649,10 +656,10 @@ static struct engine_count by_code(const struct session *s, uint16_t map, uint32
 /* The only program of @marker is a span with keys: learn the elements of code objects. */
 static void learn_elements(struct engine_count *c, const struct session *s, enum abi_marker marker)
 {
-	const struct span *p = s->fires[s->first[marker]].span;
+	const struct known *known = s->fires[s->first[marker]].known;
 
-	if (p && p->what == ABI_LAP_STOP && p->classes && s->run.recent)
-		*c = by_code(s, p->map, p->classes);
+	if (known && known->span.classes && s->run.recent)
+		*c = by_code(s, known->span.map, known->span.classes);
 }
 
 /*
@@ -693,7 +700,7 @@ static const struct abi_fire *find_lap(const struct session *s, enum abi_marker 
 {
 	const struct abi_fire *f = s->first[marker + 1] - s->first[marker] == 1 ? s->fires[s->first[marker]].from : NULL;
 
-	return f && f->lap && lap_good(&s->shm, f) ? f : NULL;
+	return f && f->known && lap_good(&s->shm, f) ? f : NULL;
 }
 
 /* Both programs are needed: each stores the time that the other reads.  Not before the lane is taken. */
@@ -730,7 +737,7 @@ static void find_quick(enum abi_marker marker)
 		return;
 	f = &s->fires[s->first[marker]];
 	agent.engine.quick[marker] = (struct engine_quick){
-		f->prog, s, f->span, f->probe, agent.engine.counts[marker].run || agent.engine.settled, !context_on(),
+		f->prog, s, f->known, f->probe, agent.engine.counts[marker].run || agent.engine.settled, !context_on(),
 	};
 }
 
@@ -1442,15 +1449,15 @@ bool engine_try(enum abi_marker marker, uint64_t file, uint64_t name, uint64_t l
 	return engine_is_quick(marker) && try_quick(marker, file, name, line, agent.engine.quick[marker].learns);
 }
 
-/* Do what the program does, if it is a span.  False: nothing was done.  @found: as span_words(). */
+/* Do what the program does, a span.  False: nothing was done.  @found: as span_words(); @hook: what the hook has cost. */
 static inline __attribute__((always_inline)) bool try_span(const struct session *s, const struct span *p, const struct span_found *found,
-							     unsigned kind)
+							     uint64_t hook)
 {
 	uint64_t *time = span_time(p, &s->run), *words;
 
 	if (!time)
 		return false;
-	if (p->what == ABI_LAP_START) {
+	if (p->what == ABI_KNOWN_START) {
 		span_start(&s->run, time);
 	} else if (*time) {
 		words = span_words(p, &s->run, found);
@@ -1458,17 +1465,17 @@ static inline __attribute__((always_inline)) bool try_span(const struct session 
 			return false;
 		span_stop(p, &s->run, time, words);
 	}
-	cost_pay(lane_of(s), cost_hook(kind) + cost_hook(COST_SPAN));
+	cost_pay(lane_of(s), hook + cost_hook(COST_SPAN));
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool try_marker_span(enum abi_marker marker, const struct pyobj *code)
+/* The same, a record. */
+static inline bool try_emit(struct session *s, const struct emit *e, const struct emit_event *event, uint64_t hook)
 {
-	const struct engine_quick *q = &agent.engine.quick[marker];
-	const struct engine_count *c = &agent.engine.counts[marker];
-	const struct span_found found = { c->run ? &c->in : NULL, code, NULL };
-
-	return try_span(q->session, q->span, &found, marker);
+	if (!emit_record(e, &s->run, event))
+		return false;
+	cost_pay(lane_of(s), hook + cost_hook(COST_EMIT));
+	return true;
 }
 
 /* code_text(), without its call. */
@@ -1477,6 +1484,28 @@ static inline uint64_t text_of(struct pyobj *str)
 	const char *text = agent.py.PyUnicode_AsUTF8(str);
 
 	return (uint64_t)(uintptr_t)(__builtin_expect(text != NULL, 1) ? text : code_text(str));
+}
+
+static inline __attribute__((always_inline)) bool try_known(enum abi_marker marker, struct pyobj *code, int line)
+{
+	const struct engine_quick *q = &agent.engine.quick[marker];
+	const struct engine_count *c = &agent.engine.counts[marker];
+	unsigned uses = agent.engine.uses[marker];
+	const struct span_found found = { c->run ? &c->in : NULL, code, NULL };
+	struct emit_event event;
+
+	if (q->known->span.what)
+		return try_span(q->session, &q->known->span, &found, cost_hook(marker));
+	event = (struct emit_event){ q->probe, uses & 1 ? text_of(*engine_file_of(code)) : 0,
+				     uses & 2 ? text_of(*engine_name_of(code)) : 0, (uint64_t)(int64_t)line };
+	return try_emit(q->session, &q->known->emit, &event, cost_hook(marker));
+}
+
+/* The program has run: learn what it has found. */
+static void learn_known(const struct session *s, const struct known *known)
+{
+	if (known->span.what)
+		span_learn(&known->span, &s->run);
 }
 
 /* @line is used if the program reads it. */
@@ -1498,8 +1527,8 @@ static inline __attribute__((always_inline)) bool try_code(enum abi_marker marke
 	if (exception)
 		agent_thread.exception = exception;
 	ran = try_quick(marker, file, name, (uint64_t)(int64_t)line, learns);
-	if (ran && __builtin_expect(agent.engine.quick[marker].span != NULL, 0))
-		span_learn(agent.engine.quick[marker].span, &agent.engine.quick[marker].session->run);
+	if (ran && __builtin_expect(agent.engine.quick[marker].known != NULL, 0))
+		learn_known(agent.engine.quick[marker].session, agent.engine.quick[marker].known);
 	if (result)
 		agent_thread.result = NULL;
 	if (exception)
@@ -1536,26 +1565,26 @@ static __attribute__((noinline)) bool run_return(struct pyobj *code, struct pyob
 }
 
 /* In functions of their own, so that others save no registers for them. */
-static __attribute__((noinline)) bool span_entry(struct pyobj *code, struct pyobj *exception, int line)
+static __attribute__((noinline)) bool known_entry(struct pyobj *code, struct pyobj *exception, int line)
 {
-	return try_marker_span(ABI_MARKER_function__entry, code) || run_entry(code, exception, line);
+	return try_known(ABI_MARKER_function__entry, code, line) || run_entry(code, exception, line);
 }
 
-static __attribute__((noinline)) bool span_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
+static __attribute__((noinline)) bool known_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
 {
-	return try_marker_span(ABI_MARKER_function__return, code) || run_return(code, result, exception, line);
+	return try_known(ABI_MARKER_function__return, code, line) || run_return(code, result, exception, line);
 }
 
 bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
 {
-	return agent.engine.quick[ABI_MARKER_function__entry].span ? span_entry(code, exception, line) :
-								     run_entry(code, exception, line);
+	return agent.engine.quick[ABI_MARKER_function__entry].known ? known_entry(code, exception, line) :
+								      run_entry(code, exception, line);
 }
 
 bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
 {
-	return agent.engine.quick[ABI_MARKER_function__return].span ? span_return(code, result, exception, line) :
-								      run_return(code, result, exception, line);
+	return agent.engine.quick[ABI_MARKER_function__return].known ? known_return(code, result, exception, line) :
+								       run_return(code, result, exception, line);
 }
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
@@ -1751,8 +1780,8 @@ static struct engine_match match_of(struct session *s, const struct abi_fire *f,
 		m.name = fn->name;
 	} else {
 		m.prog = s->progs[f->prog];
-		m.span = span_in(s, f);
-		m.learns = m.span && m.span->classes;
+		m.known = known_of(s, f);
+		m.learns = m.known && m.known->span.classes;
 		m.probe = probe_of(s, f, fn->module, fn->name);
 	}
 	return m;
@@ -1811,10 +1840,33 @@ static void run_matches(const struct engine_match *m, unsigned n, uint64_t file,
 		cost_next(took);
 }
 
+/* Do what the program does, if that is known.  False: nothing was done. */
+static __attribute__((noinline)) bool try_match_known(const struct engine_match *m, uint64_t file, uint64_t name, uint64_t line,
+							uint64_t hook)
+{
+	const struct span_found found = { NULL, NULL, m->element };
+	const struct emit_event event = { m->probe, file, name, line };
+
+	return m->known->span.what ? try_span(m->session, &m->known->span, &found, hook) :
+				     try_emit(m->session, &m->known->emit, &event, hook);
+}
+
+/* Inside: run the program, and learn what it has found. */
+static inline void run_match(const struct engine_match *m, uint64_t file, uint64_t name, uint64_t line, uint64_t hook)
+{
+	if (m->element)
+		span_forget(&m->known->span, &m->session->run);
+	run_quick(m->session, m->prog, m->probe, file, name, line, hook);
+	if (m->known)
+		learn_known(m->session, m->known);
+	if (m->element)
+		*m->element = span_element(&m->known->span, &m->session->run);
+}
+
 /* False: the matches are to be run by run_matches(). */
 static inline bool run_matches_quick(const struct engine_match *m, unsigned n, uint64_t file, uint64_t name, int line)
 {
-	uint64_t hook = cost_hook_and_way(COST_FUNCTIONS);
+	uint64_t hook = cost_hook(COST_FUNCTIONS), at = (uint64_t)(int64_t)line;
 
 	if (!agent.engine.functions_quick)
 		return false;
@@ -1825,18 +1877,12 @@ static inline bool run_matches_quick(const struct engine_match *m, unsigned n, u
 		return false;
 	for (unsigned k = 0; k < n; k++)
 		if (!m[k].line || m[k].line == (uint32_t)line) {
-			run_quick(m[k].session, m[k].prog, m[k].probe, file, name, (uint64_t)(int64_t)line, hook);
+			if (!m[k].known || !try_match_known(&m[k], file, name, at, hook))
+				run_match(&m[k], file, name, at, hook ? hook + cost_hook(COST_WAY) : 0);
 			hook = 0;
 		}
 	leave(ENTERED_ALONE);
 	return true;
-}
-
-static __attribute__((noinline)) bool try_match_span(const struct engine_match *m)
-{
-	const struct span_found found = { NULL, NULL, m->element };
-
-	return try_span(m->session, m->span, &found, COST_FUNCTIONS);
 }
 
 bool engine_try_match(const struct engine_match *m, struct pyobj *code)
@@ -1845,22 +1891,16 @@ bool engine_try_match(const struct engine_match *m, struct pyobj *code)
 
 	if (!agent.engine.functions_quick || m->line || m->uses & 4 || !m->session->run.lane || m->session->shm.other_pids)
 		return false;
-	if (m->span && try_match_span(m))
-		return true;
 	if (m->uses & 3) {
 		file = m->uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = m->uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	}
+	if (m->known && try_match_known(m, file, name, 0, cost_hook(COST_FUNCTIONS)))
+		return true;
 	if (!enter_quick())
 		return false;
-	if (m->element)
-		span_forget(m->span, &m->session->run);
-	run_quick(m->session, m->prog, m->probe, file, name, 0, cost_hook_and_way(COST_FUNCTIONS));
+	run_match(m, file, name, 0, cost_hook_and_way(COST_FUNCTIONS));
 	leave(ENTERED_ALONE);
-	if (m->span)
-		span_learn(m->span, &m->session->run);
-	if (m->element)
-		*m->element = span_element(m->span, &m->session->run);
 	return true;
 }
 

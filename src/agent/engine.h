@@ -77,14 +77,14 @@ static inline void engine_end_arguments(void)
  */
 struct session;
 struct vm_prog;
-struct span;
+struct known;
 struct span_element;
 
 struct engine_match {
 	struct session *session;
 	const struct vm_prog *prog;	/* NULL: it is elsewhere, see the last ones */
-	const struct span *span;	/* what it does, if span.c can do it; else NULL */
-	bool learns;			/* that has keys: @element, which is the caller's, is needed */
+	const struct known *known;	/* what it does, if that can be done without it; else NULL */
+	bool learns;			/* a span with keys: @element, which is the caller's, is needed */
 	struct span_element *element;
 	uint32_t probe;			/* index in the probe table: the program's first argument */
 	uint32_t line;			/* ABI_FUNCTION_LINE: the line to probe */

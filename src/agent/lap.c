@@ -38,9 +38,9 @@ static bool is_table(const struct shm *s, uint32_t map)
 
 bool lap_good(const struct shm *s, const struct abi_fire *f)
 {
-	uint32_t words = f->lap == ABI_LAP_ALL ? 2 : 1;
+	uint32_t words = f->known == ABI_KNOWN_LAP_ALL ? 2 : 1;
 
-	return (f->lap == ABI_LAP_ALL || f->lap == ABI_LAP_LATER) && is_table(s, f->lap_map) && is_table(s, f->lap_threads) &&
+	return (f->known == ABI_KNOWN_LAP_ALL || f->known == ABI_KNOWN_LAP_LATER) && is_table(s, f->lap_map) && is_table(s, f->lap_threads) &&
 	       s->maps[f->lap_map].key_size == 8 * KEY_WORDS && s->maps[f->lap_map].value_size >= 8 * words &&
 	       s->maps[f->lap_threads].key_size == 8 && f->lap_last % 8 == 0 &&
 	       f->lap_last + (uint64_t)8 <= s->maps[f->lap_threads].value_size;
@@ -50,8 +50,8 @@ void lap_start(const struct shm_run *run, const struct abi_fire *entry, const st
 {
 	if (entry->lap_threads != ret->lap_threads || entry->lap_last != ret->lap_last || entry->lap_frames != ret->lap_frames)
 		return;
-	laps->at[true] = (struct lap){ (enum abi_lap)entry->lap, entry->lap_map };
-	laps->at[false] = (struct lap){ (enum abi_lap)ret->lap, ret->lap_map };
+	laps->at[true] = (struct lap){ (enum abi_known)entry->known, entry->lap_map };
+	laps->at[false] = (struct lap){ (enum abi_known)ret->known, ret->lap_map };
 	laps->run = run;
 	laps->threads = entry->lap_threads;
 	laps->last = entry->lap_last;
@@ -94,11 +94,11 @@ bool lap_add(bool entry)
 	words = words_of(e, &laps->run->shm->maps[l->map]);
 	cost_pay((struct abi_lane *)(void *)laps->run->lane,
 		 cost_hook(entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return) + cost_hook(COST_LAP));
-	if (l->what == ABI_LAP_LATER && !last)
+	if (l->what == ABI_KNOWN_LAP_LATER && !last)
 		return true;
 	now = shm_now(laps->run->shm);
 	*time = now;
-	if (l->what == ABI_LAP_ALL)
+	if (l->what == ABI_KNOWN_LAP_ALL)
 		*words++ += 1;
 	*words += last ? now - last : 0;
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Laps: adding the time since the thread's last event to its calling context (abi/segment.h, enum abi_lap) without
+ * Laps: adding the time since the thread's last event to its calling context (abi/segment.h, enum abi_known) without
  * running the program that does it.
  *
  * A node of the tree of calling contexts (context.h) knows the two elements of the lane that its program adds to, and a

@@ -19,8 +19,8 @@ static bool is_table(const struct shm *s, const struct abi_fire *f)
 /* Can what @f adds be added to its maps, of which the first is @m? */
 static bool has_words(const struct shm *s, const struct abi_fire *f, const struct shm_map *m, struct span *p)
 {
-	static const uint32_t words[ABI_LAP_ADDS] = { [ABI_LAP_SUM] = 1, [ABI_LAP_AVG] = 2, [ABI_LAP_QUANTIZE] = 127 };
-	uint32_t n = f->lap_frames < ABI_LAP_ADDS ? words[f->lap_frames] : 0;
+	static const uint32_t words[ABI_STOP_WAYS] = { [ABI_STOP_SUM] = 1, [ABI_STOP_AVG] = 2, [ABI_STOP_QUANTIZE] = 127 };
+	uint32_t n = f->lap_frames < ABI_STOP_WAYS ? words[f->lap_frames] : 0;
 
 	if (!n || !shm_good_tables(s, m, f->lap_classes ? f->lap_classes : 1))
 		return false;
@@ -29,7 +29,7 @@ static bool has_words(const struct shm *s, const struct abi_fire *f, const struc
 			return false;
 	if (!f->lap_classes && (m->kind != ABI_MAP_LANE_ARRAY || (m->value_size != 8 * n && m->value_size != 8 * (n + 1))))
 		return false;
-	p->add = (enum abi_lap_add)f->lap_frames;
+	p->add = (enum abi_stop)f->lap_frames;
 	p->map = (uint16_t)f->lap_map;
 	p->classes = (uint16_t)f->lap_classes;
 	p->words = m->off;
@@ -39,12 +39,12 @@ static bool has_words(const struct shm *s, const struct abi_fire *f, const struc
 
 struct span span_of(const struct shm *s, const struct abi_fire *f)
 {
-	const struct shm_map *m = f->lap == ABI_LAP_STOP && f->lap_map < s->nmaps ? &s->maps[f->lap_map] : NULL;
-	struct span p = { .what = ABI_LAP_NONE };
+	const struct shm_map *m = f->known == ABI_KNOWN_STOP && f->lap_map < s->nmaps ? &s->maps[f->lap_map] : NULL;
+	struct span p = { .what = ABI_KNOWN_NONE };
 
-	if (!is_table(s, f) || (f->lap != ABI_LAP_START && (!m || !has_words(s, f, m, &p))))
+	if (!is_table(s, f) || (f->known != ABI_KNOWN_START && (!m || !has_words(s, f, m, &p))))
 		return p;
-	p.what = (enum abi_lap)f->lap;
+	p.what = (enum abi_known)f->known;
 	p.threads = f->lap_threads;
 	p.time = (uint32_t)sizeof(struct abi_elem) + 8 + f->lap_last;
 	return p;

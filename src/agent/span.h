@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spans: the time from one event of a thread to another one, stored and added without running the programs that do it
- * (abi/segment.h, ABI_LAP_START and ABI_LAP_STOP).
+ * (abi/segment.h, ABI_KNOWN_START and ABI_KNOWN_STOP).
  *
  * What only the program finds, or makes, are elements of the lane: that of the thread's variables and, if the aggregation has keys,
  * that of the code object.  They are learned from the program, which runs when they are not known.  So the program's results do not
@@ -16,11 +16,11 @@
 #include "vm/add.h"
 
 struct span {
-	enum abi_lap what;		/* ABI_LAP_NONE: something else */
-	enum abi_lap_add add;
+	enum abi_known what;		/* ABI_KNOWN_NONE: something else */
+	enum abi_stop add;
 	uint32_t threads;		/* the map of threads' variables */
 	uint32_t time;			/* bytes from a thread's element there to the time */
-	/* Of ABI_LAP_STOP: the first of the maps that it adds to, and their number if there are keys, else 0. */
+	/* Of ABI_KNOWN_STOP: the first of the maps that it adds to, and their number if there are keys, else 0. */
 	uint16_t map, classes;
 	uint32_t used;			/* the number of the word that tells use; 0: there is none */
 	uint64_t words;			/* without keys: bytes from the start of the lane to the words that are added to */
@@ -92,10 +92,10 @@ static inline void span_stop(const struct span *p, const struct shm_run *run, ui
 	*time = 0;
 	if (p->used)
 		words[p->used] = 1;
-	if (p->add == ABI_LAP_QUANTIZE) {
+	if (p->add == ABI_STOP_QUANTIZE) {
 		words[shm_quantize((int64_t)ns)]++;
 	} else {
-		if (p->add == ABI_LAP_AVG)
+		if (p->add == ABI_STOP_AVG)
 			*words++ += 1;
 		*words += ns;
 	}

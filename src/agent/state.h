@@ -46,7 +46,7 @@ struct engine_count {
  * events are added without running the program.
  */
 struct lap {
-	enum abi_lap what;			/* ABI_LAP_ALL or ABI_LAP_LATER */
+	enum abi_known what;			/* ABI_KNOWN_LAP_ALL or ABI_KNOWN_LAP_LATER */
 	uint32_t map;				/* of the elements */
 };
 
@@ -66,7 +66,7 @@ struct lap_state {
 struct engine_quick {
 	const struct vm_prog *prog;		/* NULL: there is no such program */
 	struct session *session;
-	const struct span *span;		/* what the program does, if span.c can do it; else NULL */
+	const struct known *known;		/* what the program does, if that can be done without it; else NULL */
 	uint64_t probe;
 	bool learns;				/* what its events are is noted: engine_before(), engine_fired() */
 	bool straight;				/* engine_is_straight() */
@@ -137,9 +137,9 @@ struct engine_state {
 
 /*
  * After the markers: an event of a function by name; a call that the evaluator sees because of those; the way to the
- * programs, for an event that is not only counted; adding a lap; beginning or ending a span.
+ * programs, for an event that is not only counted; adding a lap; beginning or ending a span; a record.
  */
-enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_LAP, COST_SPAN, COST_KINDS };
+enum cost_kind { COST_FUNCTIONS = ABI_MARKERS, COST_SEEN, COST_WAY, COST_LAP, COST_SPAN, COST_EMIT, COST_KINDS };
 
 struct abi_lane;
 

@@ -434,16 +434,20 @@ bool ebpf_is_count(const struct ebpf_unit *u, const struct ir_clause *c, uint32_
 bool ebpf_is_count_by_code(const struct ebpf_unit *u, const struct ir_clause *c, uint32_t *map, unsigned int *classes);
 
 /*
- * Does @c only store a time in a thread's variable, or add the time since, to an element of its calling context, of its code or
- * without keys (lap.c)?  Then a marker in a process can do it without the program.
+ * What @c does, if that can be said in a few words (abi/segment.h, enum abi_known): then a marker in a process can do it without
+ * the program.
  */
-struct ebpf_lap {
+struct ebpf_known {
+	enum abi_known what;
+	/* Laps and spans (lap.c). */
 	uint32_t map;			/* of the aggregation, if there is one: the first */
-	uint32_t classes;		/* the number of maps, if it has keys; else 0 */
+	uint32_t classes;		/* the number of maps, if it has keys that follow from the code; else 0 */
 	uint32_t threads, last;		/* the map of thread variables, and in its value the offset of the last time */
-	uint32_t frames;		/* at most so many in a stack; ABI_LAP_STOP: enum abi_lap_add */
+	uint32_t frames;		/* at most so many in a stack; STOP: enum abi_stop */
+	/* RECORD (gen_rec.c). */
+	uint32_t rec, fields, nfields, strsize;	/* as in struct abi_fire */
 };
-enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret);
+struct ebpf_known ebpf_known(const struct ebpf_unit *u, const struct ir_clause *c);
 
 /*
  * The values that @clauses ask for, in an array of the unit's arena.  NULL and a message at *err, with the place in the script, if

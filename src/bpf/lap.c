@@ -247,54 +247,53 @@ static bool is_idle(const struct run *r)
 	return !r->agg && !r->stored;
 }
 
-/* How the time is added, by code or without keys; ABI_LAP_ADDS: it is not. */
-static enum abi_lap_add added_span(const struct run *r)
+/* How the time is added, by code or without keys; ABI_STOP_WAYS: it is not. */
+static enum abi_stop added_span(const struct run *r)
 {
-	static const struct { enum ir_agg_fn fn; enum abi_lap_add add; } known[] = {
-		{ IR_A_SUM, ABI_LAP_SUM }, { IR_A_AVG, ABI_LAP_AVG }, { IR_A_QUANTIZE, ABI_LAP_QUANTIZE },
+	static const struct { enum ir_agg_fn fn; enum abi_stop add; } known[] = {
+		{ IR_A_SUM, ABI_STOP_SUM }, { IR_A_AVG, ABI_STOP_AVG }, { IR_A_QUANTIZE, ABI_STOP_QUANTIZE },
 	};
 
 	for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++)
 		if (has_added(r, known[k].fn, false, of(SINCE, 0)))
 			return known[k].add;
-	return ABI_LAP_ADDS;
+	return ABI_STOP_WAYS;
 }
 
-static enum abi_lap lap_of(const struct run *first, const struct run *later, struct ebpf_lap *ret)
+static enum abi_known lap_of(const struct run *first, const struct run *later, struct ebpf_known *ret)
 {
 	ret->frames = (uint32_t)later->frames;
 	if (later->stored == NOW && first->stored == NOW) {
 		if (!later->agg && !first->agg)
-			return ABI_LAP_START;
+			return ABI_KNOWN_START;
 		if (has_added(later, IR_A_AVG, true, of(SINCE, 0)) && has_added(first, IR_A_AVG, true, of(CONSTANT, 0)) &&
 		    first->agg == later->agg && first->frames == later->frames)
-			return ABI_LAP_ALL;
+			return ABI_KNOWN_LAP_ALL;
 	}
 	if (!is_idle(first))
-		return ABI_LAP_NONE;
+		return ABI_KNOWN_NONE;
 	if (later->stored == NOW && has_added(later, IR_A_SUM, true, of(SINCE, 0)))
-		return ABI_LAP_LATER;
+		return ABI_KNOWN_LAP_LATER;
 	ret->frames = added_span(later);
-	return later->stored == CONSTANT && ret->frames != ABI_LAP_ADDS ? ABI_LAP_STOP : ABI_LAP_NONE;
+	return later->stored == CONSTANT && ret->frames != ABI_STOP_WAYS ? ABI_KNOWN_STOP : ABI_KNOWN_NONE;
 }
 
-enum abi_lap ebpf_is_lap(const struct ebpf_unit *u, const struct ir_clause *c, struct ebpf_lap *ret)
+struct ebpf_known lap_known(const struct ebpf_unit *u, const struct ir_clause *c)
 {
+	struct ebpf_known known = { .threads = EBPF_MAP_THREADS };
 	struct run first, later;
 	unsigned int maps = 0;
-	enum abi_lap lap;
 
-	*ret = (struct ebpf_lap){ .threads = EBPF_MAP_THREADS };
 	start(&first, u, c, false);
 	start(&later, u, c, true);
 	if (!execute(&first, c) || !execute(&later, c) || !later.last)
-		return ABI_LAP_NONE;
-	lap = lap_of(&first, &later, ret);
-	if (lap && later.agg)
-		maps = ebpf_agg_maps(u, later.agg, &ret->map);
+		return known;
+	known.what = lap_of(&first, &later, &known);
+	if (known.what && later.agg)
+		maps = ebpf_agg_maps(u, later.agg, &known.map);
 	if (later.by_stack && maps != 1)
-		return ABI_LAP_NONE;
-	ret->classes = later.agg && later.agg->nkeys ? maps : 0;
-	ret->last = u->priv->var_off[later.last->id];
-	return lap;
+		known.what = ABI_KNOWN_NONE;
+	known.classes = later.agg && later.agg->nkeys ? maps : 0;
+	known.last = u->priv->var_off[later.last->id];
+	return known;
 }

@@ -126,4 +126,7 @@ bool gen_stack_form(const struct plan *plan, const struct ir_insn *i, struct kep
 bool gen_asks_value(enum ir_fn fn);
 enum abi_value gen_value_asked(enum ir_fn fn);	/* which, if it does */
 
+/* ebpf_known() for laps and spans (lap.c). */
+struct ebpf_known lap_known(const struct ebpf_unit *u, const struct ir_clause *c);
+
 #endif

@@ -36,7 +36,7 @@ struct place_marker {
 	uint32_t pid;		/* in this process only; 0: in all that have the session's segment */
 	uint32_t uses;		/* arguments that the program reads: bit n for arg n */
 	uint32_t count_arg, count_map, count_classes;	/* as in struct abi_fire, also the next */
-	uint32_t lap, lap_map, lap_classes, lap_threads, lap_last, lap_frames;
+	struct ebpf_known known;
 	const char *module, *function;	/* for functions by name: patterns; else NULL */
 	uint32_t line;
 	bool by_script;		/* __main__ also matches by the name of its file */

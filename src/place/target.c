@@ -148,6 +148,24 @@ static bool add_wanted(struct target_place *t, const struct place_marker *m)
 	return true;
 }
 
+/* What its program does. */
+static void add_known(struct abi_fire *f, const struct ebpf_known *known)
+{
+	f->known = known->what;
+	if (known->what == ABI_KNOWN_RECORD) {
+		f->rec = known->rec;
+		f->rec_fields = known->fields;
+		f->rec_nfields = known->nfields;
+		f->rec_strsize = known->strsize;
+	} else {
+		f->lap_map = known->map;
+		f->lap_classes = known->classes;
+		f->lap_threads = known->threads;
+		f->lap_last = known->last;
+		f->lap_frames = known->frames;
+	}
+}
+
 static int arm_marker(struct place *place, int prog, const struct place_marker *m, struct strbuf *err)
 {
 	struct target_place *t = of(place);
@@ -164,10 +182,8 @@ static int arm_marker(struct place *place, int prog, const struct place_marker *
 						   .module = add_text(t, m->module), .function = add_text(t, m->function),
 						   .file = m->file ? add_text(t, m->file) : 0,
 						   .line = m->line, .by_script = m->by_script, .from_first = m->from_first,
-						   .wanted = wanted, .nwanted = m->nwanted, .lap = m->lap,
-						   .lap_map = m->lap_map, .lap_threads = m->lap_threads,
-						   .lap_last = m->lap_last, .lap_frames = m->lap_frames,
-						   .lap_classes = m->lap_classes };
+						   .wanted = wanted, .nwanted = m->nwanted };
+	add_known(&t->fires[t->nfires - 1], &m->known);
 	return 0;
 }
 

@@ -554,7 +554,6 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 	int marker = probe_marker_or_twin(en->probe);
 	uint32_t arg, map;
 	unsigned int classes;
-	struct ebpf_lap lap;
 	struct job *j;
 
 	if (en->nclauses == 1 && ebpf_is_count(s->unit, en->clauses[0], &arg, &map, &classes)) {
@@ -566,13 +565,8 @@ static int enable_marker(struct session *s, struct jobs *jobs, struct enabled *e
 		m.count_map = map;
 		m.count_classes = classes;
 	}
-	if (en->nclauses == 1 && (m.lap = ebpf_is_lap(s->unit, en->clauses[0], &lap))) {
-		m.lap_map = lap.map;
-		m.lap_classes = lap.classes;
-		m.lap_threads = lap.threads;
-		m.lap_last = lap.last;
-		m.lap_frames = lap.frames;
-	}
+	if (en->nclauses == 1)
+		m.known = ebpf_known(s->unit, en->clauses[0]);
 	if (marker < 0)
 		return is_of_another_program(s, en) ? 0 : refuse_place(en->probe, err);
 	env.settling = probe_settling(en->probe);

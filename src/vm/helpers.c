@@ -613,29 +613,25 @@ _Static_assert(offsetof(struct abi_record, rec) == 8 && offsetof(struct abi_reco
 	       offsetof(struct abi_record, cpu) == 24 && offsetof(struct abi_record, size) == 28, "as words");
 
 /*
- * map, record, size, strings, fields | strsize << 32: the record is built in the ring if there is room for the largest
- * in one piece and all its strings are known.  Nobody sees it before the head is set.
+ * Build the record in the ring if there is room for the largest in one piece and all its strings are known.  Nobody sees it before the
+ * head is set.  @words: the record, of which the first two words and the @n slots are used; those whose bits are in @strings have
+ * addresses.  False: nothing was done.
  */
-HELPER(record)
+static inline __attribute__((always_inline)) bool record_in_ring(struct shm_run *r, const struct shm_map *m, const uint64_t *words,
+								  uint64_t size, uint64_t strings, uint32_t n, uint64_t max,
+								  bool known)
 {
-	const struct shm_map *m = map_of(r1);
-	struct shm_run *r = run_of(t);
-	const uint64_t *words = pointer(r2);
 	/* The words of a string, and the record's, may end 7 bytes later. */
-	uint64_t size = (uint32_t)r3, need = size + 8 + ABI_RING_HEADER, ring = m->max_entries, left = r4;
-	uint64_t end, head, pos, *to;
-	uint32_t n = (uint32_t)r5;
+	uint64_t need = size + 8 + ABI_RING_HEADER, ring = m->max_entries, end = sizeof(struct abi_record) + 8 * (uint64_t)n;
 	struct abi_lane *l = (struct abi_lane *)(void *)r->lane;
+	uint64_t head, pos, *to;
 
-	end = sizeof(struct abi_record) + 8 * (uint64_t)n;
-	if (__builtin_expect(n > ABI_RECORD_FIELDS || end > size || r4 >> n || m->kind != ABI_MAP_OUT, 0))
-		return error(-EINVAL);
 	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED) & ~(uint64_t)7;
 	if (__builtin_expect(head + need > r->ring_ready, 0))
 		make_ready(r, m, (uint32_t)need);
 	pos = head & (ring - 1);
 	if (__builtin_expect(ring - pos < need || head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) > ring - need, 0))
-		return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+		return false;
 	to = (uint64_t *)(void *)(r->lane + m->off + pos + ABI_RING_HEADER);
 	to[0] = words[0];
 	to[1] = words[1];
@@ -643,15 +639,15 @@ HELPER(record)
 	((uint32_t *)(to + 3))[0] = cpu_of(r);
 	for (uint32_t k = RECORD_HEADER; k < RECORD_HEADER + n; k++)
 		to[k] = words[k];
-	for (; left; left &= left - 1) {
-		uint64_t *slot = to + RECORD_HEADER + __builtin_ctzll(left), max = r5 >> 32;
+	for (; strings; strings &= strings - 1) {
+		uint64_t *slot = to + RECORD_HEADER + __builtin_ctzll(strings);
 		int64_t len;
 
 		if (__builtin_expect(max - 1 >= size - end, 0))	/* 0, too */
-			return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
-		len = memory_is_known(r, *slot) ? memory_copy_words((char *)to + end, max, *slot) : 0;
+			return false;
+		len = known || memory_is_known(r, *slot) ? memory_copy_words((char *)to + end, max, *slot) : 0;
 		if (__builtin_expect(!len, 0))
-			return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+			return false;
 		*slot = (uint64_t)len << 32 | end;
 		end += (uint64_t)len;
 	}
@@ -664,7 +660,28 @@ HELPER(record)
 	__builtin_prefetch(r->lane + m->off + ((head + RING_AHEAD) & (m->max_entries - 1)), 1);
 	__atomic_store_n(&l->head, head, __ATOMIC_RELEASE);
 	wake_if_due(r, m, head - __atomic_load_n(&l->tail, __ATOMIC_RELAXED));
-	return 0;
+	return true;
+}
+
+bool shm_record(struct shm_run *r, const struct shm_map *out, const uint64_t *words, const struct shm_record *rec)
+{
+	return record_in_ring(r, out, words, rec->size, rec->strings, rec->fields, rec->strsize, true);
+}
+
+/* map, record, size, strings, fields | strsize << 32 */
+HELPER(record)
+{
+	const struct shm_map *m = map_of(r1);
+	struct shm_run *r = run_of(t);
+	uint64_t size = (uint32_t)r3;
+	uint32_t n = (uint32_t)r5;
+
+	if (__builtin_expect(n > ABI_RECORD_FIELDS || sizeof(struct abi_record) + 8 * (uint64_t)n > size || r4 >> n ||
+			     m->kind != ABI_MAP_OUT, 0))
+		return error(-EINVAL);
+	if (__builtin_expect(record_in_ring(r, m, pointer(r2), size, r4, n, r5 >> 32, false), 1))
+		return 0;
+	return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
 }
 
 HELPER(ring_query)	/* map, what: programs ask only for the bytes not yet read */

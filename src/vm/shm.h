@@ -219,6 +219,17 @@ void shm_use_rseq(long off);
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
+/*
+ * ABI_HELPER_RECORD for who knows that all strings of the record, whose addresses are in its slots, are readable and end in a NUL:
+ * @words is a struct abi_record with its slots, of which time, rec and probe are used.  The map @out has the kind ABI_MAP_OUT.  False:
+ * nothing was done, since it is not as simple: no room, a long string.
+ */
+struct shm_record {
+	uint32_t size, fields, strsize;	/* of the largest such record; slots; the most bytes of a string, with the NUL */
+	uint32_t strings;		/* bits of the slots */
+};
+bool shm_record(struct shm_run *r, const struct shm_map *out, const uint64_t *words, const struct shm_record *rec);
+
 /* --- for the tracer, which reads with reader.h --------------------------------------------------------- */
 
 /* Set @key of a shared table.  0, -E2BIG, or -ENOENT if @map is not one. */

@@ -241,65 +241,108 @@ static void laps(void **state)
 {
 	static const struct {
 		const char *text;
-		enum abi_lap want;
+		enum abi_known want;
 		uint32_t frames;
 	} cases[] = {
-		{ LAP_ALL(LAP_KEYS, "0", "r8 r9"), ABI_LAP_ALL, 120 },
-		{ LAP_LATER("sum", "vst 0 r1\n"), ABI_LAP_LATER, 120 },
+		{ LAP_ALL(LAP_KEYS, "0", "r8 r9"), ABI_KNOWN_LAP_ALL, 120 },
+		{ LAP_LATER("sum", "vst 0 r1\n"), ABI_KNOWN_LAP_LATER, 120 },
 		/* Written in another way, with the same effect. */
 		{ LAP_VARS "agg \"\" sum keys i4 u8\nclause\nregs iiiiiiiii\nb0:\nr0 = vld 0\nbr b1 b2 r0\nb1:\n" LAP_KEYS
-		  "r1 = builtin timestamp\nr8 = sub r1 r0\nagg 0 r8 r2 r5\nvst 0 r1\nret\nb2:\nret\n", ABI_LAP_LATER, 120 },
-		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 0 r0\nret\n", ABI_LAP_START, 0 },
-		{ LAP_VARS "clause\nregs ii\nb0:\nr0 = builtin timestamp\nvst 1 r0\nr1 = vld 1\nvst 0 r1\nret\n", ABI_LAP_START, 0 },
-		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_QUANTIZE },
-		{ SPAN("sum", "", "vst 0 r4\nvst 1 r3\nr7 = vld 1\nagg 0 r7\n", ""), ABI_LAP_STOP, ABI_LAP_SUM },
-		{ SPAN("avg", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_AVG },
+		  "r1 = builtin timestamp\nr8 = sub r1 r0\nagg 0 r8 r2 r5\nvst 0 r1\nret\nb2:\nret\n", ABI_KNOWN_LAP_LATER, 120 },
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 0 r0\nret\n", ABI_KNOWN_START, 0 },
+		{ LAP_VARS "clause\nregs ii\nb0:\nr0 = builtin timestamp\nvst 1 r0\nr1 = vld 1\nvst 0 r1\nret\n", ABI_KNOWN_START, 0 },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r4\n", ""), ABI_KNOWN_STOP, ABI_STOP_QUANTIZE },
+		{ SPAN("sum", "", "vst 0 r4\nvst 1 r3\nr7 = vld 1\nagg 0 r7\n", ""), ABI_KNOWN_STOP, ABI_STOP_SUM },
+		{ SPAN("avg", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_KNOWN_STOP, ABI_STOP_AVG },
 		/* With keys. */
-		{ SPAN("sum", "i4 i8", "agg 0 r3 r5 r6\nvst 0 r4\n", ""), ABI_LAP_STOP, ABI_LAP_SUM },
-		{ TEXTS("quantize", "r6 = arg 1\n", "r7 = builtin probefunc\n"), ABI_LAP_STOP, ABI_LAP_QUANTIZE },
-		{ TEXTS("quantize", "r6 = arg 2\n", "r7 = builtin probefunc\n"), ABI_LAP_NONE },
-		{ TEXTS("quantize", "r6 = arg 0\n", "r7 = builtin execname\n"), ABI_LAP_NONE },
+		{ SPAN("sum", "i4 i8", "agg 0 r3 r5 r6\nvst 0 r4\n", ""), ABI_KNOWN_STOP, ABI_STOP_SUM },
+		{ TEXTS("quantize", "r6 = arg 1\n", "r7 = builtin probefunc\n"), ABI_KNOWN_STOP, ABI_STOP_QUANTIZE },
+		{ TEXTS("quantize", "r6 = arg 2\n", "r7 = builtin probefunc\n"), ABI_KNOWN_NONE },
+		{ TEXTS("quantize", "r6 = arg 0\n", "r7 = builtin execname\n"), ABI_KNOWN_NONE },
 		/* Something else: a clock, a variable that is too small, another one besides. */
-		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin walltimestamp\nvst 0 r0\nret\n", ABI_LAP_NONE },
-		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 1 r0\nret\n", ABI_LAP_NONE },
-		{ SPAN("sum", "", "vst 2 r1\n", "vst 2 r1\n"), ABI_LAP_NONE },
-		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 2 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 3 r4\n", ""), ABI_LAP_NONE },
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin walltimestamp\nvst 0 r0\nret\n", ABI_KNOWN_NONE },
+		{ LAP_VARS "clause\nregs i\nb0:\nr0 = builtin timestamp\nvst 1 r0\nret\n", ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "vst 2 r1\n", "vst 2 r1\n"), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 2 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 3 r4\n", ""), ABI_KNOWN_NONE },
 		/* No 0, another value, a time that stays; another function, difference, increment or key; what is done without a time. */
-		{ SPAN("quantize", "", "agg 0 r3 r2\n", ""), ABI_LAP_NONE },
-		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r2\n", ""), ABI_LAP_NONE },
-		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r1\n", ""), ABI_LAP_NONE },
-		{ SPAN("max", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "", "agg 0 r1\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "", "r7 = sub r0 r1\nagg 0 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "", "agg 0 r3\nagg 0 r3\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("quantize", "", "agg 0 r3 r6\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "i4", "agg 0 r3 r8\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "u8", "agg 0 r3 r0\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "i8", "r7 = arg 2\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "i8", "r7 = arg 0\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_LAP_NONE },
-		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = builtin timestamp\nvst 0 r7\n"), ABI_LAP_NONE },
-		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = const 0\nagg 0 r7\n"), ABI_LAP_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r2\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r1\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("max", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "agg 0 r1\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "r7 = sub r0 r1\nagg 0 r7\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nagg 0 r3\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r6\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "i4", "agg 0 r3 r8\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "u8", "agg 0 r3 r0\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "i8", "r7 = arg 2\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "i8", "r7 = arg 0\nagg 0 r3 r7\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = builtin timestamp\nvst 0 r7\n"), ABI_KNOWN_NONE },
+		{ SPAN("sum", "", "agg 0 r3\nvst 0 r4\n", "r7 = const 0\nagg 0 r7\n"), ABI_KNOWN_NONE },
 		/* Something else: a first time, a difference, a key, a stack, a function, a time that is not stored. */
-		{ LAP_ALL(LAP_KEYS, "1", "r8 r9"), ABI_LAP_NONE },
-		{ LAP_ALL(LAP_KEYS, "0", "r9 r8"), ABI_LAP_NONE },
-		{ LAP_ALL("r2 = builtin uid\nr3 = const 4\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_LAP_NONE },
-		{ LAP_ALL("r2 = builtin pid\nr3 = const 2\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_LAP_NONE },
-		{ LAP_LATER("max", "vst 0 r1\n"), ABI_LAP_NONE },
-		{ LAP_LATER("sum", ""), ABI_LAP_NONE },
-		{ LAP_LATER("sum", "vst 0 r0\n"), ABI_LAP_NONE },
-		{ "agg \"\" count keys\nclause\nregs i\nb0:\nr0 = const 1\nagg 0\nret\n", ABI_LAP_NONE },
-		{ "clause\nb0: ret\n", ABI_LAP_NONE },
+		{ LAP_ALL(LAP_KEYS, "1", "r8 r9"), ABI_KNOWN_NONE },
+		{ LAP_ALL(LAP_KEYS, "0", "r9 r8"), ABI_KNOWN_NONE },
+		{ LAP_ALL("r2 = builtin uid\nr3 = const 4\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_KNOWN_NONE },
+		{ LAP_ALL("r2 = builtin pid\nr3 = const 2\nr4 = const 120\nr5 = call stack r3 r4\n", "0", "r8 r9"), ABI_KNOWN_NONE },
+		{ LAP_LATER("max", "vst 0 r1\n"), ABI_KNOWN_NONE },
+		{ LAP_LATER("sum", ""), ABI_KNOWN_NONE },
+		{ LAP_LATER("sum", "vst 0 r0\n"), ABI_KNOWN_NONE },
+		{ "agg \"\" count keys\nclause\nregs i\nb0:\nr0 = const 1\nagg 0\nret\n", ABI_KNOWN_NONE },
+		{ "clause\nb0: ret\n", ABI_KNOWN_NONE },
 	};
-	struct ebpf_lap lap;
+	struct ebpf_known known;
 
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 		struct ebpf_unit *u = unit(*state, cases[k].text);
 
-		if (ebpf_is_lap(u, u->prog->clauses[0], &lap) != cases[k].want)
+		known = ebpf_known(u, u->prog->clauses[0]);
+		if (known.what != cases[k].want)
 			fail_msg("case %zu", k);
 		if (cases[k].want)
-			assert_int_equal(lap.frames, cases[k].frames);
+			assert_int_equal(known.frames, cases[k].frames);
+	}
+}
+
+/* A record of @fields; the instructions before it. */
+#define RECORD(fields, before, registers)								\
+	"rec 0 fields " fields "\nclause\nregs iisiii\nb0:\nr0 = arg 1\nr1 = const 256\n" before "emit 0 " registers "\nret\n"
+
+static void records(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t nfields, fields;	/* nfields 0: something else */
+	} cases[] = {
+		{ RECORD("s i8", "r2 = call copyinstr r0 r1\nr3 = arg 2\n", "r2 r3"), 2, ABI_FIELD_TEXT1 | ABI_FIELD_ARG2 << 4 },
+		{ RECORD("u8 s u8", "r0 = arg 0\nr2 = call copyinstr r0 r1\nr3 = builtin timestamp\n", "r3 r2 r0"), 3,
+		  ABI_FIELD_TIME | ABI_FIELD_TEXT0 << 4 | ABI_FIELD_ARG0 << 8 },
+		{ RECORD("i4 u4 u8", "r3 = builtin pid\nr4 = builtin tid\nr5 = arg 3\n", "r3 r4 r5"), 3,
+		  ABI_FIELD_PID | ABI_FIELD_TID << 4 | ABI_FIELD_ARG3 << 8 },
+		{ RECORD("u8 u8 u8 u8 u8 u8 u8 u8", "", "r0 r0 r0 r0 r0 r0 r0 r0"), 8, 0x11111111 },
+		/* Too many; a string cut shorter, or of another place; another value; a computed one; another action, or what else happens. */
+		{ RECORD("u8 u8 u8 u8 u8 u8 u8 u8 u8", "", "r0 r0 r0 r0 r0 r0 r0 r0 r0"), 0, 0 },
+		{ RECORD("s", "r1 = const 255\nr2 = call copyinstr r0 r1\n", "r2"), 0, 0 },
+		{ RECORD("s", "r0 = arg 2\nr2 = call copyinstr r0 r1\n", "r2"), 0, 0 },
+		{ RECORD("s", "r2 = builtin probefunc\n", "r2"), 0, 0 },
+		{ RECORD("i8", "r3 = builtin uid\n", "r3"), 0, 0 },
+		{ RECORD("i8", "r3 = arg 4\n", "r3"), 0, 0 },
+		{ RECORD("i8", "r3 = add r0 r0\n", "r3"), 0, 0 },
+		{ RECORD("i8", "", "r1"), 0, 0 },
+		{ RECORD("u8", "emit 0 r0\n", "r0"), 0, 0 },
+		{ "var \"x\" global u8\n" RECORD("u8", "vst 0 r0\n", "r0"), 0, 0 },
+	};
+	struct ebpf_known known;
+
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct ebpf_unit *u = unit(*state, cases[k].text);
+
+		known = ebpf_known(u, u->prog->clauses[0]);
+		if (known.what != (cases[k].nfields ? ABI_KNOWN_RECORD : ABI_KNOWN_NONE))
+			fail_msg("case %zu", k);
+		assert_int_equal(known.nfields, cases[k].nfields);
+		assert_int_equal(known.fields, cases[k].fields);
+		assert_int_equal(known.strsize, known.what ? u->prog->strsize : 0);
 	}
 }
 
@@ -307,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(laps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_needed_maps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wanted_values, set_up, tear_down),
