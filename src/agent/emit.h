@@ -11,22 +11,21 @@
 #include "agent/state.h"
 #include "vm/shm.h"
 
-struct emit {
-	const struct shm_map *out;	/* NULL: it is none */
-	struct shm_record rec;
-	uint32_t id;			/* abi_record.rec */
-	uint8_t fields[ABI_FIELD_MOST];	/* enum abi_field */
-};
+/* What @f's program outputs, if all that it says of that is right; else .out is NULL. */
+struct shm_record emit_of(const struct shm *s, const struct abi_fire *f);
 
-/* What @f's program outputs, if all that it says of that is right. */
-struct emit emit_of(const struct shm *s, const struct abi_fire *f);
-
-/* The event: the session's probe, the code object's texts, if they are asked for, and the line. */
-struct emit_event {
-	uint64_t probe, file, name, line;
-};
-
-/* Output the record of this thread's event.  False: nothing was done, and the program must run. */
-bool emit_record(const struct emit *e, struct shm_run *run, const struct emit_event *event);
+/*
+ * Output the record of this thread's event: the session's probe, the code object's texts, if the record has them, and the line.  False:
+ * nothing was done, and the program must run.
+ */
+static inline bool emit_record(const struct shm_record *rec, struct shm_run *run, uint64_t probe, uint64_t file, uint64_t name,
+			       uint64_t line)
+{
+	if (__builtin_expect(!agent_thread.tid || run->running ||
+			     ((const struct abi_control *)(const void *)run->shm->data)->state != ABI_STATE_ACTIVE, 0))
+		return false;
+	shm_set_tid(run, agent_thread.tid);
+	return shm_record(run, rec, probe, file, name, line);
+}
 
 #endif

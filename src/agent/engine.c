@@ -49,7 +49,7 @@ struct fire {
 /* What a program does that the agent can do without it: one of them. */
 struct known {
 	struct span span;
-	struct emit emit;
+	struct shm_record emit;
 };
 
 /* A function matched by a pattern, and its entry in the probe table (abi_data.named); @index is never 0. */
@@ -1470,9 +1470,10 @@ static inline __attribute__((always_inline)) bool try_span(const struct session 
 }
 
 /* The same, a record. */
-static inline bool try_emit(struct session *s, const struct emit *e, const struct emit_event *event, uint64_t hook)
+static inline bool try_emit(struct session *s, const struct shm_record *rec, uint64_t probe, uint64_t file, uint64_t name, uint64_t line,
+			    uint64_t hook)
 {
-	if (!emit_record(e, &s->run, event))
+	if (!emit_record(rec, &s->run, probe, file, name, line))
 		return false;
 	cost_pay(lane_of(s), hook + cost_hook(COST_EMIT));
 	return true;
@@ -1486,19 +1487,22 @@ static inline uint64_t text_of(struct pyobj *str)
 	return (uint64_t)(uintptr_t)(__builtin_expect(text != NULL, 1) ? text : code_text(str));
 }
 
-static inline __attribute__((always_inline)) bool try_known(enum abi_marker marker, struct pyobj *code, int line)
+static inline __attribute__((always_inline)) bool try_marker_span(enum abi_marker marker, const struct pyobj *code)
 {
 	const struct engine_quick *q = &agent.engine.quick[marker];
 	const struct engine_count *c = &agent.engine.counts[marker];
-	unsigned uses = agent.engine.uses[marker];
 	const struct span_found found = { c->run ? &c->in : NULL, code, NULL };
-	struct emit_event event;
 
-	if (q->known->span.what)
-		return try_span(q->session, &q->known->span, &found, cost_hook(marker));
-	event = (struct emit_event){ q->probe, uses & 1 ? text_of(*engine_file_of(code)) : 0,
-				     uses & 2 ? text_of(*engine_name_of(code)) : 0, (uint64_t)(int64_t)line };
-	return try_emit(q->session, &q->known->emit, &event, cost_hook(marker));
+	return try_span(q->session, &q->known->span, &found, cost_hook(marker));
+}
+
+static inline __attribute__((always_inline)) bool try_marker_emit(enum abi_marker marker, struct pyobj *code, int line)
+{
+	const struct engine_quick *q = &agent.engine.quick[marker];
+	const unsigned uses = agent.engine.uses[marker];
+	const uint64_t file = uses & 1 ? text_of(*engine_file_of(code)) : 0, name = uses & 2 ? text_of(*engine_name_of(code)) : 0;
+
+	return try_emit(q->session, &q->known->emit, q->probe, file, name, (uint64_t)(int64_t)line, cost_hook(marker));
 }
 
 /* The program has run: learn what it has found. */
@@ -1565,27 +1569,27 @@ static __attribute__((noinline)) bool run_return(struct pyobj *code, struct pyob
 }
 
 /* In functions of their own, so that others save no registers for them. */
-static __attribute__((noinline)) bool known_entry(struct pyobj *code, struct pyobj *exception, int line)
-{
-	return try_known(ABI_MARKER_function__entry, code, line) || run_entry(code, exception, line);
-}
-
-static __attribute__((noinline)) bool known_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
-{
-	return try_known(ABI_MARKER_function__return, code, line) || run_return(code, result, exception, line);
-}
-
-bool engine_try_entry(struct pyobj *code, struct pyobj *exception, int line)
-{
-	return agent.engine.quick[ABI_MARKER_function__entry].known ? known_entry(code, exception, line) :
-								      run_entry(code, exception, line);
-}
-
-bool engine_try_return(struct pyobj *code, struct pyobj *result, struct pyobj *exception, int line)
-{
-	return agent.engine.quick[ABI_MARKER_function__return].known ? known_return(code, result, exception, line) :
-								       run_return(code, result, exception, line);
-}
+#define KNOWN(event, name, CALL, ...)									\
+	static __attribute__((noinline)) bool span_##event(__VA_ARGS__)					\
+	{												\
+		return try_marker_span(ABI_MARKER_##name, code) || run_##event CALL;			\
+	}												\
+													\
+	static __attribute__((noinline)) bool emit_##event(__VA_ARGS__)					\
+	{												\
+		return try_marker_emit(ABI_MARKER_##name, code, line) || run_##event CALL;		\
+	}												\
+													\
+	bool engine_try_##event(__VA_ARGS__)								\
+	{												\
+		const struct known *known = agent.engine.quick[ABI_MARKER_##name].known;		\
+													\
+		return !known ? run_##event CALL : known->span.what ? span_##event CALL : emit_##event CALL;	\
+	}
+KNOWN(entry, function__entry, (code, exception, line), struct pyobj *code, struct pyobj *exception, int line)
+KNOWN(return, function__return, (code, result, exception, line), struct pyobj *code, struct pyobj *result, struct pyobj *exception,
+      int line)
+#undef KNOWN
 
 void engine_run(enum abi_marker marker, uint64_t arg0, uint64_t arg1, uint64_t arg2, uint64_t arg3, unsigned strings)
 {
@@ -1840,15 +1844,18 @@ static void run_matches(const struct engine_match *m, unsigned n, uint64_t file,
 		cost_next(took);
 }
 
-/* Do what the program does, if that is known.  False: nothing was done. */
-static __attribute__((noinline)) bool try_match_known(const struct engine_match *m, uint64_t file, uint64_t name, uint64_t line,
-							uint64_t hook)
+static __attribute__((noinline)) bool try_match_span(const struct engine_match *m, uint64_t hook)
 {
 	const struct span_found found = { NULL, NULL, m->element };
-	const struct emit_event event = { m->probe, file, name, line };
 
-	return m->known->span.what ? try_span(m->session, &m->known->span, &found, hook) :
-				     try_emit(m->session, &m->known->emit, &event, hook);
+	return try_span(m->session, &m->known->span, &found, hook);
+}
+
+/* Do what the program does, if that is known.  False: nothing was done. */
+static inline bool try_match_known(const struct engine_match *m, uint64_t file, uint64_t name, uint64_t line, uint64_t hook)
+{
+	return m->known->span.what ? try_match_span(m, hook) :
+				     try_emit(m->session, &m->known->emit, m->probe, file, name, line, hook);
 }
 
 /* Inside: run the program, and learn what it has found. */
@@ -1891,11 +1898,13 @@ bool engine_try_match(const struct engine_match *m, struct pyobj *code)
 
 	if (!agent.engine.functions_quick || m->line || m->uses & 4 || !m->session->run.lane || m->session->shm.other_pids)
 		return false;
+	if (m->known && m->known->span.what && try_match_span(m, cost_hook(COST_FUNCTIONS)))
+		return true;
 	if (m->uses & 3) {
 		file = m->uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = m->uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	}
-	if (m->known && try_match_known(m, file, name, 0, cost_hook(COST_FUNCTIONS)))
+	if (m->known && !m->known->span.what && try_match_known(m, file, name, 0, cost_hook(COST_FUNCTIONS)))
 		return true;
 	if (!enter_quick())
 		return false;

@@ -613,18 +613,18 @@ _Static_assert(offsetof(struct abi_record, rec) == 8 && offsetof(struct abi_reco
 	       offsetof(struct abi_record, cpu) == 24 && offsetof(struct abi_record, size) == 28, "as words");
 
 /*
- * Build the record in the ring if there is room for the largest in one piece and all its strings are known.  Nobody sees it before the
- * head is set.  @words: the record, of which the first two words and the @n slots are used; those whose bits are in @strings have
- * addresses.  False: nothing was done.
+ * Build a record in the ring if there is room for the largest in one piece and all its strings are known.  Nobody sees it before the
+ * head is set.  @id: rec and probe.  The slots are the first of @values; if @known, those that @from names, and all strings are known.
+ * False: nothing was done.
  */
-static inline __attribute__((always_inline)) bool record_in_ring(struct shm_run *r, const struct shm_map *m, const uint64_t *words,
-								  uint64_t size, uint64_t strings, uint32_t n, uint64_t max,
-								  bool known)
+static inline __attribute__((always_inline)) bool record_in_ring(struct shm_run *r, const struct shm_map *m, uint64_t time, uint64_t id,
+								  const uint64_t *values, const uint8_t *from,
+								  const struct shm_record *rec, bool known)
 {
 	/* The words of a string, and the record's, may end 7 bytes later. */
-	uint64_t need = size + 8 + ABI_RING_HEADER, ring = m->max_entries, end = sizeof(struct abi_record) + 8 * (uint64_t)n;
+	uint64_t need = (uint64_t)rec->size + 8 + ABI_RING_HEADER, ring = m->max_entries, max = rec->strsize;
+	uint64_t end = sizeof(struct abi_record) + 8 * (uint64_t)rec->fields, head, pos, *to;
 	struct abi_lane *l = (struct abi_lane *)(void *)r->lane;
-	uint64_t head, pos, *to;
 
 	head = __atomic_load_n(&l->head, __ATOMIC_RELAXED) & ~(uint64_t)7;
 	if (__builtin_expect(head + need > r->ring_ready, 0))
@@ -633,17 +633,17 @@ static inline __attribute__((always_inline)) bool record_in_ring(struct shm_run 
 	if (__builtin_expect(ring - pos < need || head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) > ring - need, 0))
 		return false;
 	to = (uint64_t *)(void *)(r->lane + m->off + pos + ABI_RING_HEADER);
-	to[0] = words[0];
-	to[1] = words[1];
+	to[0] = time;
+	to[1] = id;
 	to[2] = r->thread.values[SHM_TASK];
 	((uint32_t *)(to + 3))[0] = cpu_of(r);
-	for (uint32_t k = RECORD_HEADER; k < RECORD_HEADER + n; k++)
-		to[k] = words[k];
-	for (; strings; strings &= strings - 1) {
-		uint64_t *slot = to + RECORD_HEADER + __builtin_ctzll(strings);
+	for (uint32_t k = 0; k < rec->fields; k++)
+		to[RECORD_HEADER + k] = values[known ? from[k] : k];
+	for (uint64_t left = rec->strings; left; left &= left - 1) {
+		uint64_t *slot = to + RECORD_HEADER + __builtin_ctzll(left);
 		int64_t len;
 
-		if (__builtin_expect(max - 1 >= size - end, 0))	/* 0, too */
+		if (__builtin_expect(max - 1 >= rec->size - end, 0))	/* 0, too */
 			return false;
 		len = known || memory_is_known(r, *slot) ? memory_copy_words((char *)to + end, max, *slot) : 0;
 		if (__builtin_expect(!len, 0))
@@ -663,25 +663,32 @@ static inline __attribute__((always_inline)) bool record_in_ring(struct shm_run 
 	return true;
 }
 
-bool shm_record(struct shm_run *r, const struct shm_map *out, const uint64_t *words, const struct shm_record *rec)
+bool shm_record(struct shm_run *r, const struct shm_record *rec, uint64_t probe, uint64_t file, uint64_t name, uint64_t line)
 {
-	return record_in_ring(r, out, words, rec->size, rec->strings, rec->fields, rec->strsize, true);
+	const uint64_t task = r->thread.values[SHM_TASK], time = shm_now_and_cpu(r->shm, &r->cpu);
+	const uint64_t values[] = {
+		[ABI_FIELD_ARG0] = file, [ABI_FIELD_ARG1] = name, [ABI_FIELD_ARG2] = line, [ABI_FIELD_ARG3] = 0,
+		[ABI_FIELD_TEXT0] = file, [ABI_FIELD_TEXT1] = name, [ABI_FIELD_TIME] = time, [ABI_FIELD_PID] = task >> 32,
+		[ABI_FIELD_TID] = (uint32_t)task,
+	};
+
+	return record_in_ring(r, rec->out, time, probe << 32 | rec->id, values, rec->from, rec, true);
 }
 
 /* map, record, size, strings, fields | strsize << 32 */
 HELPER(record)
 {
+	const struct shm_record rec = { .size = (uint32_t)r3, .fields = (uint32_t)r5, .strsize = (uint32_t)(r5 >> 32), .strings = r4 };
 	const struct shm_map *m = map_of(r1);
 	struct shm_run *r = run_of(t);
-	uint64_t size = (uint32_t)r3;
-	uint32_t n = (uint32_t)r5;
+	const uint64_t *words = pointer(r2);
 
-	if (__builtin_expect(n > ABI_RECORD_FIELDS || sizeof(struct abi_record) + 8 * (uint64_t)n > size || r4 >> n ||
-			     m->kind != ABI_MAP_OUT, 0))
+	if (__builtin_expect(rec.fields > ABI_RECORD_FIELDS || sizeof(struct abi_record) + 8 * (uint64_t)rec.fields > rec.size ||
+			     r4 >> rec.fields || m->kind != ABI_MAP_OUT, 0))
 		return error(-EINVAL);
-	if (__builtin_expect(record_in_ring(r, m, pointer(r2), size, r4, n, r5 >> 32, false), 1))
+	if (__builtin_expect(record_in_ring(r, m, words[0], words[1], words + RECORD_HEADER, NULL, &rec, false), 1))
 		return 0;
-	return record_built(r, m, pointer(r2), (uint32_t)size, r4, r5);
+	return record_built(r, m, pointer(r2), rec.size, r4, r5);
 }
 
 HELPER(ring_query)	/* map, what: programs ask only for the bytes not yet read */

@@ -219,16 +219,21 @@ void shm_use_rseq(long off);
 uint64_t shm_now_and_cpu(const struct shm *s, uint32_t *cpu);
 uint64_t shm_now(const struct shm *s);
 
-/*
- * ABI_HELPER_RECORD for who knows that all strings of the record, whose addresses are in its slots, are readable and end in a NUL:
- * @words is a struct abi_record with its slots, of which time, rec and probe are used.  The map @out has the kind ABI_MAP_OUT.  False:
- * nothing was done, since it is not as simple: no room, a long string.
- */
+/* What a record has, for ABI_HELPER_RECORD and shm_record(). */
 struct shm_record {
 	uint32_t size, fields, strsize;	/* of the largest such record; slots; the most bytes of a string, with the NUL */
-	uint32_t strings;		/* bits of the slots */
+	uint64_t strings;		/* bits of the slots that have strings */
+	/* For shm_record(): abi_record.rec; what the slots have, enum abi_field; a map of the kind ABI_MAP_OUT. */
+	uint32_t id;
+	uint8_t from[ABI_FIELD_MOST];
+	const struct shm_map *out;
 };
-bool shm_record(struct shm_run *r, const struct shm_map *out, const uint64_t *words, const struct shm_record *rec);
+
+/*
+ * ABI_HELPER_RECORD for an event of a code object, without a program: its @file and @name are readable and end in a NUL, if the record
+ * has them.  False: nothing was done, since it is not as simple: no room, a long string.
+ */
+bool shm_record(struct shm_run *r, const struct shm_record *rec, uint64_t probe, uint64_t file, uint64_t name, uint64_t line);
 
 /* --- for the tracer, which reads with reader.h --------------------------------------------------------- */
 

@@ -139,13 +139,12 @@ static void one_record(void **state)
 	const struct abi_fire fire = { .known = ABI_KNOWN_RECORD, .rec = 5, .rec_strsize = 8, .rec_nfields = 7,
 				       .rec_fields = ABI_FIELD_TEXT1 | ABI_FIELD_ARG2 << 4 | ABI_FIELD_PID << 8 | ABI_FIELD_TID << 12 |
 						     ABI_FIELD_TIME << 16 | ABI_FIELD_ARG3 << 20 | ABI_FIELD_ARG0 << 24 };
-	const struct emit_event event = { 9, (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)name, (uint64_t)-1 };
-	const struct emit e = emit_of(&real, &fire);
+	const struct shm_record e = emit_of(&real, &fire);
 	const struct abi_record *r = (const struct abi_record *)(const void *)(first_record() + 1);
 	const uint64_t *slots = (const uint64_t *)(const void *)(r + 1);
 
 	(void)state;
-	assert_true(emit_record(&e, &run, &event));
+	assert_true(emit_record(&e, &run, 9, (uint64_t)(uintptr_t)file, (uint64_t)(uintptr_t)name, (uint64_t)-1));
 	assert_int_equal(r->rec, 5);
 	assert_int_equal(r->probe, 9);
 	assert_int_equal(r->tid, 4711);
@@ -158,7 +157,7 @@ static void one_record(void **state)
 	assert_int_equal(slots[3], 4711);
 	assert_int_equal(slots[4], r->time_ns);
 	assert_int_equal(slots[5], 0);
-	assert_int_equal(slots[6], event.file);
+	assert_int_equal(slots[6], (uint64_t)(uintptr_t)file);
 	assert_int_equal(head(), r->size + ABI_RING_HEADER);
 }
 
@@ -166,25 +165,24 @@ static void one_record(void **state)
 static void left_to_the_program(void **state)
 {
 	const struct abi_fire fire = { .known = ABI_KNOWN_RECORD, .rec_strsize = 8, .rec_nfields = 1, .rec_fields = ABI_FIELD_TEXT0 };
-	const struct emit e = emit_of(&real, &fire);
-	struct emit_event event = { 0, (uint64_t)(uintptr_t)"longer than that", 0, 0 };
+	const struct shm_record e = emit_of(&real, &fire);
 	struct abi_control *control = (struct abi_control *)(void *)segment.data;
+	const uint64_t file = (uint64_t)(uintptr_t)"short";
 	unsigned n = 0;
 
 	(void)state;
-	assert_false(emit_record(&e, &run, &event));
-	event.file = (uint64_t)(uintptr_t)"short";
+	assert_false(emit_record(&e, &run, 0, (uint64_t)(uintptr_t)"longer than that", 0, 0));
 	agent_thread.tid = 0;
-	assert_false(emit_record(&e, &run, &event));
+	assert_false(emit_record(&e, &run, 0, file, 0, 0));
 	agent_thread.tid = 4711;
 	control->state = ABI_STATE_DRAINING;
-	assert_false(emit_record(&e, &run, &event));
+	assert_false(emit_record(&e, &run, 0, file, 0, 0));
 	control->state = ABI_STATE_ACTIVE;
 	run.running = true;
-	assert_false(emit_record(&e, &run, &event));
+	assert_false(emit_record(&e, &run, 0, file, 0, 0));
 	run.running = false;
 	assert_int_equal(head(), 0);
-	while (emit_record(&e, &run, &event))
+	while (emit_record(&e, &run, 0, file, 0, 0))
 		assert_true(++n < SEG_RING / 48);
 	assert_true(n > SEG_RING / 64 - 3);
 	assert_true(head() <= SEG_RING);
