@@ -1129,8 +1129,13 @@ def test_flame_graph_in_a_browser(interp, tmp_path):
     assert tops["zoomed"]["main"] < tops["zoomed"]["nap"] and tops["inverted"]["main"] > tops["inverted"]["nap"]
     assert names["reset"] == names["whole"]
     # The boxes' width is then CPU time: a function that sleeps has hardly any, what falling asleep takes.
-    asleep = {step: sum(width for *_, title, width in steps[step][0] if title.startswith("nap ")) for step in ("whole", "cpu")}
-    assert "<module>" in names["cpu"] and asleep["whole"] > 50 and asleep["cpu"] < asleep["whole"] / 3, asleep
+    naps = {step: [(title, width) for *_, title, width in steps[step][0] if title.startswith("nap ")] for step in ("whole", "cpu")}
+    asleep = {step: sum(width for _, width in naps[step]) for step in naps}
+    assert "<module>" in names["cpu"] and asleep["cpu"] < asleep["whole"] / 3, naps
+    # As wide as the time is long, of which the program says how much it is.
+    told = [re.search(r"\): ([\d.]+) (m?)s, .* ([\d.]+) %$", title).groups() for title, _ in naps["whole"]]
+    assert sum(float(time) * (1 if milli else 1000) for time, milli, _ in told) >= 5 * 50, told
+    assert all(abs(width - float(part)) < 0.01 for (_, width), (_, _, part) in zip(naps["whole"], told)), (naps, told)
 
 
 SPEEDSCOPE = pathlib.Path(os.environ.get("DTAP_SPEEDSCOPE", "/var/cache/dtap/npm/node_modules/speedscope")) / "dist/release"
