@@ -329,7 +329,9 @@ struct abi_lane {
 	/* The ring buffer: total bytes written and read. */
 	abi_u64 head __attribute__((aligned(64)));	/* written by the owner */
 	abi_u64 tail __attribute__((aligned(64)));	/* written by the tracer */
-	abi_u64 reserved2[7];
+	/* Written by the tracer: 1 + how often it has given back memory of the ring; 0: it does not say. */
+	abi_u64 released;
+	abi_u64 reserved2[6];
 };
 _Static_assert(sizeof(struct abi_lane) == 192, "lane's header");
 

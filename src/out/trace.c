@@ -1,5 +1,6 @@
 #include "out/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lang/format.h"
@@ -74,11 +75,30 @@ static void flow_line(struct out_sink *s, struct out_lines *l, const struct out_
 	l->last = *f;
 }
 
+/* CPU, probe and name. */
+static void put_firing(struct out_sink *s, struct out_lines *l, const struct out_firing *f)
+{
+	const struct out_firing *of = &l->column_of;
+	size_t names, len;
+
+	if (l->column_len && of->cpu == f->cpu && of->id == f->id && of->func == f->func && of->name == f->name) {
+		out_put(s, l->column, l->column_len);
+		return;
+	}
+	names = strlen(f->func) + 1 + strlen(f->name);
+	len = (size_t)snprintf(l->column, sizeof(l->column), "%3u %6u %*s%s:%s ", f->cpu, f->id, names < 32 ? (int)(32 - names) : 0, "",
+			       f->func, f->name);
+	l->column_len = len < sizeof(l->column) ? len : 0;
+	l->column_of = *f;
+	if (l->column_len)
+		out_put(s, l->column, len);
+	else
+		out_format(s, "%3u %6u %s:%s ", f->cpu, f->id, f->func, f->name);
+}
+
 void out_line_begin(struct out_sink *s, struct out_lines *l, const struct out_firing *f,
 		    const struct out_firing *next)
 {
-	size_t len;
-
 	if (!l->headed && l->flow)
 		out_format(s, "%3s %-*s\n", "CPU", FLOW_WIDTH, "FUNCTION");
 	else if (!l->headed && !l->quiet)
@@ -87,13 +107,7 @@ void out_line_begin(struct out_sink *s, struct out_lines *l, const struct out_fi
 	if (l->flow) {
 		flow_line(s, l, f, next);
 	} else if (!l->quiet) {
-		out_format(s, "%3u %6u ", f->cpu, f->id);
-		len = strlen(f->func) + 1 + strlen(f->name);
-		out_pad(s, ' ', len < 32 ? 32 - len : 0);
-		out_puts(s, f->func);
-		out_putc(s, ':');
-		out_puts(s, f->name);
-		out_putc(s, ' ');
+		put_firing(s, l, f);
 	}
 }
 

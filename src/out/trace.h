@@ -31,6 +31,10 @@ struct out_lines {
 	bool headed;		/* the column titles were printed */
 	struct out_firing last;	/* its names are not used */
 	unsigned int indent;
+	/* The last column of CPU, probe and name, and what it is of, whose names stay as they are; most lines have the same. */
+	char column[128];
+	size_t column_len;	/* 0: there is none */
+	struct out_firing column_of;
 };
 
 /*

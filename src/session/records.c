@@ -334,6 +334,7 @@ static int carry_out(struct session *s, const struct record *rec, const struct r
 	const struct abi_record *hdr = rec->hdr;
 	struct ir_value fields[IR_MAX_FIELDS];
 	struct reading r = { .s = s, .fields = fields, .record = rec };
+	const bool looks_ahead = next && s->output.lines.flow;
 	struct out_firing firing, behind;
 	bool shown;
 	uint32_t i;
@@ -354,7 +355,7 @@ static int carry_out(struct session *s, const struct record *rec, const struct r
 	}
 	shown = is_shown(r.rec);
 	if (shown)
-		s->output.form->begin(&r, &firing, next && firing_of(s, next->hdr, &behind) ? &behind : NULL);
+		s->output.form->begin(&r, &firing, looks_ahead && firing_of(s, next->hdr, &behind) ? &behind : NULL);
 	for (i = 0; i < r.rec->nacts && !e; i++)
 		e = carry_out_act(&r, &r.rec->acts[i]);
 	if (shown)

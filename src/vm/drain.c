@@ -38,6 +38,7 @@ static void punch(const struct reader *r, uint64_t base, uint64_t least, uint64_
 static void tell_tail(struct reader *r, uint32_t number, uint64_t tail)
 {
 	r->rings[number].told = tail;
+	__atomic_store_n(&lane_of(r, number)->released, 1 + r->rings[number].released, __ATOMIC_RELAXED);
 	__atomic_store_n(&lane_of(r, number)->tail, tail, __ATOMIC_SEQ_CST);
 }
 
@@ -64,6 +65,7 @@ void drain_give_back(struct reader *r, uint32_t number, bool all)
 			punch(r, base, least, 0, from + (ring - margin) - ring);
 		}
 	}
+	r->rings[number].released++;
 	tell_tail(r, number, tail);
 }
 

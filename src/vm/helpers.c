@@ -495,13 +495,15 @@ static int wait_for_room(struct shm_run *r, const struct shm_map *m, const void 
 /*
  * A page fault on the ring costs as much as many records do.  Populating several pages at once costs a fraction of
  * that (Linux 5.14).  POPULATE_READ is enough: pages of shared memory are writable then, too, and those that the
- * tracer allocated already are mapped in groups.
+ * tracer allocated already are mapped in groups.  When this was done for the whole ring, nothing is left to do until the tracer gives
+ * some of its memory back.
  */
 enum { READY_LEAST = 1 << 14, READY_MOST = 1 << 18, PAGE = 4096, POPULATE_READ = 22 /* MADV_POPULATE_READ */ };
 
 __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct shm_map *m, uint32_t need)
 {
-	uint64_t head = ((const struct abi_lane *)r->lane)->head, from = head & ~(uint64_t)(PAGE - 1);
+	const struct abi_lane *lane = (const struct abi_lane *)(const void *)r->lane;
+	uint64_t head = lane->head, from = head & ~(uint64_t)(PAGE - 1), released = __atomic_load_n(&lane->released, __ATOMIC_RELAXED);
 	uint64_t pos = from & (m->max_entries - 1), size = READY_LEAST, part;
 	int saved = errno;
 
@@ -510,6 +512,12 @@ __attribute__((noinline)) static void make_ready(struct shm_run *r, const struct
 	if (size > m->max_entries)
 		size = m->max_entries;
 	r->ring_ready = from + size;
+	if (released != r->ring_released) {
+		r->ring_released = released;
+		r->ring_since = from;
+	}
+	if (released && from - r->ring_since >= m->max_entries)
+		return;
 	part = size < m->max_entries - pos ? size : m->max_entries - pos;
 	/* If refused, pages are allocated one by one. */
 	if (syscall(SYS_madvise, r->lane + m->off + pos, part, POPULATE_READ) ||

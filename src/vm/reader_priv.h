@@ -13,6 +13,7 @@
  */
 struct reader_ring {
 	uint64_t off, told, given_back, made;
+	uint64_t released;		/* how often memory was given back */
 	int64_t when, last;
 };
 

@@ -126,6 +126,7 @@ struct shm_run {
 	struct shm_object *objects;	/* for add.c: SHM_OBJECTS entries; NULL: out of memory */
 	uint64_t *others;		/* for add.c: of each of these entries a second object of the owner's, or 0; NULL: the same */
 	uint64_t ring_ready;		/* the ring position up to which memory is known to be present */
+	uint64_t ring_since, ring_released;	/* from which on it was made so when abi_lane.released was that */
 	struct shm_stacks *stacks;	/* vm/stack.h; NULL: no stacks.  Owned by the caller */
 	const struct shm_values *values;	/* NULL: there are none */
 	/* Called with what the kernel has copied for memory_read() and memory_read_string(); NULL: nobody wants to know. */

@@ -24,6 +24,37 @@ static void lines(void **state)
 	out_close(&s);
 }
 
+/* A column that is like the one before, and one in which one thing differs; names of any length. */
+static void columns(void **state)
+{
+	static const char longest[] = "a_name_that_is_longer_than_what_is_kept_of_a_column_which_is_a_hundred_and_twenty_eight_bytes_and_some_"
+				      "more_than_that_to_be_sure";
+	const struct out_firing f[] = {
+		{ .cpu = 1, .id = 7, .func = "f", .name = "entry" }, { .cpu = 1, .id = 7, .func = "f", .name = "entry" },
+		{ .cpu = 2, .id = 7, .func = "f", .name = "entry" }, { .cpu = 2, .id = 8, .func = "f", .name = "entry" },
+		{ .cpu = 2, .id = 8, .func = "g", .name = "entry" }, { .cpu = 2, .id = 8, .func = "g", .name = "return" },
+		{ .cpu = 2, .id = 8, .func = longest, .name = "return" }, { .cpu = 2, .id = 8, .func = longest, .name = "return" },
+		{ .cpu = 2, .id = 8, .func = "g", .name = "return" },
+	};
+	struct out_lines l = { .headed = true };
+	struct out_sink s;
+	char want[2048];
+	size_t n = 0;
+
+	(void)state;
+	out_open_mem(&s);
+	for (size_t k = 0; k < sizeof(f) / sizeof(*f); k++) {
+		char name[256];
+
+		out_line_begin(&s, &l, &f[k], NULL);
+		out_line_end(&s, &l);
+		snprintf(name, sizeof(name), "%s:%s", f[k].func, f[k].name);
+		n += (size_t)snprintf(want + n, sizeof(want) - n, "%3u %6u %32s \n", f[k].cpu, f[k].id, name);
+	}
+	assert_string_equal(out_text(&s), want);
+	out_close(&s);
+}
+
 static void quiet_lines(void **state)
 {
 	struct out_firing f = { .prov = "dtrace", .func = "", .name = "BEGIN" };
@@ -102,7 +133,7 @@ static void traced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines), cmocka_unit_test(quiet_lines), cmocka_unit_test(flow),
+		cmocka_unit_test(lines), cmocka_unit_test(columns), cmocka_unit_test(quiet_lines), cmocka_unit_test(flow),
 		cmocka_unit_test(traced),
 	};
 

@@ -242,12 +242,63 @@ static void heads_that_are_made_up(void **state)
 			}
 }
 
+/* Pages of the ring that are in memory. */
+static unsigned present(struct fixture *f)
+{
+	unsigned char pages[SEG_RING / PAGE];
+	unsigned n = 0;
+
+	assert_int_equal(mincore(f->run.lane + f->shm.maps[SEG_OUT].off, SEG_RING, pages), 0);
+	for (unsigned k = 0; k < SEG_RING / PAGE; k++)
+		n += pages[k] & 1;
+	return n;
+}
+
+/* Write so many bytes, of which all are read at once. */
+static void write_on(struct fixture *f, uint64_t bytes)
+{
+	for (uint64_t end = lane(f)->head + bytes; lane(f)->head < end;) {
+		assert_int_equal(call(f, f->strings[0], 64), 0);
+		lane(f)->tail = lane(f)->head;
+	}
+}
+
+/* Memory of the ring is asked for once, and again when the tracer says that it has given some back. */
+static void memory_is_asked_for_once(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t *ring = f->run.lane + f->shm.maps[SEG_OUT].off;
+
+	f->strings[0] = (uintptr_t)"text";
+	lane(f)->released = 1;
+	write_on(f, 3 * SEG_RING);
+	assert_int_equal(present(f), SEG_RING / PAGE);
+	/* By somebody who does not say it: pages come one by one. */
+	assert_int_equal(madvise(ring, SEG_RING, MADV_REMOVE), 0);
+	write_on(f, 200);
+	assert_in_range(present(f), 1, 2);
+	lane(f)->released = 2;
+	write_on(f, SEG_RING + PAGE);
+	assert_int_equal(madvise(ring, SEG_RING, MADV_REMOVE), 0);
+	lane(f)->released = 3;
+	f->run.ring_ready = 0;
+	write_on(f, 200);
+	assert_int_equal(present(f), SEG_RING / PAGE);
+	/* A tracer that never says it. */
+	f->run.ring_released = lane(f)->released = 0;
+	write_on(f, 3 * SEG_RING);
+	assert_int_equal(madvise(ring, SEG_RING, MADV_REMOVE), 0);
+	f->run.ring_ready = 0;
+	write_on(f, 200);
+	assert_int_equal(present(f), SEG_RING / PAGE);
+}
+
 int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(wherever_strings_lie), TEST(own_strings), TEST(unreadable), TEST(until_it_is_full), TEST(refused),
-		TEST(heads_that_are_made_up),
+		TEST(heads_that_are_made_up), TEST(memory_is_asked_for_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
