@@ -1529,10 +1529,10 @@ def busy(seconds):
 def sleeps():
     time.sleep(1)
 def aside():
-    busy(0.3)
+    busy(0.6)
 thread = threading.Thread(target=aside)
 thread.start()
-busy(0.3)
+busy(0.6)
 sleeps()
 thread.join()
 print(json.dumps(time.process_time_ns()))
