@@ -166,12 +166,15 @@ enum abi_known {
 	ABI_KNOWN_LAP_ALL,		/* it counts the event and adds the time; 0 if there was no event before */
 	ABI_KNOWN_LAP_LATER,		/* it only adds the time; nothing if there was no event before */
 	ABI_KNOWN_START,		/* it only stores the time of the event */
-	ABI_KNOWN_STOP,			/* it adds the time since the stored one, and stores 0; nothing if 0 is stored */
+	ABI_KNOWN_STOP,			/* it adds the time since the stored one, and may store 0; nothing if 0 is stored */
 	ABI_KNOWN_RECORD,		/* it only outputs a record */
 };
 
-/* How ABI_KNOWN_STOP adds: the value to a word; 1 to the first and the value to the second; 1 to its bucket's. */
-enum abi_stop { ABI_STOP_SUM, ABI_STOP_AVG, ABI_STOP_QUANTIZE, ABI_STOP_WAYS };
+/*
+ * How ABI_KNOWN_STOP adds: the value to a word; 1 to the first and the value to the second; 1 to its bucket's.  ABI_STOP_KEEPS, a bit: it
+ * does not store 0.
+ */
+enum abi_stop { ABI_STOP_SUM, ABI_STOP_AVG, ABI_STOP_QUANTIZE, ABI_STOP_WAYS, ABI_STOP_KEEPS = 16 };
 
 /* The fields of ABI_KNOWN_RECORD, four bits each, the first one's the lowest. */
 enum abi_field {

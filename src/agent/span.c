@@ -20,7 +20,7 @@ static bool is_table(const struct shm *s, const struct abi_fire *f)
 static bool has_words(const struct shm *s, const struct abi_fire *f, const struct shm_map *m, struct span *p)
 {
 	static const uint32_t words[ABI_STOP_WAYS] = { [ABI_STOP_SUM] = 1, [ABI_STOP_AVG] = 2, [ABI_STOP_QUANTIZE] = 127 };
-	uint32_t n = f->lap_frames < ABI_STOP_WAYS ? words[f->lap_frames] : 0;
+	uint32_t way = f->lap_frames & ~(uint32_t)ABI_STOP_KEEPS, n = way < ABI_STOP_WAYS ? words[way] : 0;
 
 	if (!n || !shm_good_tables(s, m, f->lap_classes ? f->lap_classes : 1))
 		return false;
@@ -29,7 +29,8 @@ static bool has_words(const struct shm *s, const struct abi_fire *f, const struc
 			return false;
 	if (!f->lap_classes && (m->kind != ABI_MAP_LANE_ARRAY || (m->value_size != 8 * n && m->value_size != 8 * (n + 1))))
 		return false;
-	p->add = (enum abi_stop)f->lap_frames;
+	p->add = (enum abi_stop)way;
+	p->keeps = f->lap_frames & ABI_STOP_KEEPS;
 	p->map = (uint16_t)f->lap_map;
 	p->classes = (uint16_t)f->lap_classes;
 	p->words = m->off;

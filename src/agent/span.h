@@ -18,6 +18,7 @@
 struct span {
 	enum abi_known what;		/* ABI_KNOWN_NONE: something else */
 	enum abi_stop add;
+	bool keeps;			/* the time stays */
 	uint32_t threads;		/* the map of threads' variables */
 	uint32_t time;			/* bytes from a thread's element there to the time */
 	/* Of ABI_KNOWN_STOP: the first of the maps that it adds to, and their number if there are keys, else 0. */
@@ -89,7 +90,8 @@ static inline void span_stop(const struct span *p, const struct shm_run *run, ui
 {
 	uint64_t ns = shm_now(run->shm) - *time;
 
-	*time = 0;
+	if (!p->keeps)
+		*time = 0;
 	if (p->used)
 		words[p->used] = 1;
 	if (p->add == ABI_STOP_QUANTIZE) {

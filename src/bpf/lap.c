@@ -275,7 +275,11 @@ static enum abi_known lap_of(const struct run *first, const struct run *later, s
 	if (later->stored == NOW && has_added(later, IR_A_SUM, true, of(SINCE, 0)))
 		return ABI_KNOWN_LAP_LATER;
 	ret->frames = added_span(later);
-	return later->stored == CONSTANT && ret->frames != ABI_STOP_WAYS ? ABI_KNOWN_STOP : ABI_KNOWN_NONE;
+	if (later->stored == NOW || ret->frames == ABI_STOP_WAYS)
+		return ABI_KNOWN_NONE;
+	if (!later->stored)
+		ret->frames |= ABI_STOP_KEEPS;
+	return ABI_KNOWN_STOP;
 }
 
 struct ebpf_known lap_known(const struct ebpf_unit *u, const struct ir_clause *c)

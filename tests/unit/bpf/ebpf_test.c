@@ -265,8 +265,9 @@ static void laps(void **state)
 		{ SPAN("sum", "", "vst 2 r1\n", "vst 2 r1\n"), ABI_KNOWN_NONE },
 		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 2 r4\n", ""), ABI_KNOWN_NONE },
 		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 3 r4\n", ""), ABI_KNOWN_NONE },
-		/* No 0, another value, a time that stays; another function, difference, increment or key; what is done without a time. */
-		{ SPAN("quantize", "", "agg 0 r3 r2\n", ""), ABI_KNOWN_NONE },
+		{ SPAN("quantize", "", "agg 0 r3 r2\n", ""), ABI_KNOWN_STOP, ABI_STOP_QUANTIZE | ABI_STOP_KEEPS },
+		{ SPAN("sum", "i4", "agg 0 r3 r5\n", ""), ABI_KNOWN_STOP, ABI_STOP_SUM | ABI_STOP_KEEPS },
+		/* Another value, another time; another function, difference, increment or key; what is done without a time. */
 		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r2\n", ""), ABI_KNOWN_NONE },
 		{ SPAN("quantize", "", "agg 0 r3 r2\nvst 0 r1\n", ""), ABI_KNOWN_NONE },
 		{ SPAN("max", "", "agg 0 r3\nvst 0 r4\n", ""), ABI_KNOWN_NONE },
