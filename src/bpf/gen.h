@@ -287,8 +287,8 @@ bool gen_hides_time(const struct gen *g);
 void gen_hide_time(struct gen *g);
 /* R0 = the table's entry of the probe that fired; jump to @none if there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
-/* R1 = the argument at @o. */
-void gen_operand_value(struct gen *g, const struct ebpf_operand *o);
+/* R1 = the argument at @o; jump to @unread if it is in memory that cannot be read, which is a fault if @unread is NULL. */
+void gen_operand_value(struct gen *g, const struct ebpf_operand *o, const uint32_t *unread);
 void gen_value_str(struct gen *g, const struct ir_insn *i, struct dest to);
 void gen_make_builtin_str(struct gen *g, const struct ir_insn *i, struct dest to);
 

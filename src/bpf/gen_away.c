@@ -24,7 +24,7 @@ void gen_away_filter(struct gen *g, uint32_t out)
 	_Static_assert(offsetof(struct abi_event, probe) == offsetof(struct named_event, probe) &&
 		       offsetof(struct abi_event, given) == offsetof(struct named_event, given), "the same words");
 	gen_prologue_values(g, NEED_PROBE);
-	gen_operand_value(g, &g->env->args[EVENT_ARG]);
+	gen_operand_value(g, &g->env->args[EVENT_ARG], &out);
 	asm_mov(as, R3, R1);
 	asm_mov(as, R1, R10);
 	asm_alui(as, BPF_ADD, R1, FRAME_EARLY);

@@ -125,13 +125,14 @@ static void try_user(struct gen *g, unsigned int width)
 	}
 }
 
-static void read_user(struct gen *g, unsigned int width)
+/* The same; jump to @unread if it cannot be read, which is a fault if @unread is NULL. */
+static void read_user(struct gen *g, unsigned int width, const uint32_t *unread)
 {
 	try_user(g, width);
-	asm_ji(&g->as, BPF_JNE, R0, 0, gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
+	asm_ji(&g->as, BPF_JNE, R0, 0, unread ? *unread : gen_fault(g, ABI_FAULT_BADADDR, FRAME_TMP2));
 }
 
-void gen_operand_value(struct gen *g, const struct ebpf_operand *o)
+void gen_operand_value(struct gen *g, const struct ebpf_operand *o, const uint32_t *unread)
 {
 	struct assembler *as = &g->as;
 
@@ -155,7 +156,7 @@ void gen_operand_value(struct gen *g, const struct ebpf_operand *o)
 			asm_alui(as, BPF_MUL, R1, o->scale ? o->scale : 1);
 			asm_alu(as, BPF_ADD, R3, R1);
 		}
-		read_user(g, o->width);
+		read_user(g, o->width, unread);
 		asm_ld(as, sizes[o->width], R1, R10, FRAME_TMP);
 		break;
 	default:
@@ -188,7 +189,7 @@ void gen_arg(struct gen *g, const struct ir_insn *i)
 	} else if (i->imm < g->env->nargs && g->env->gil) {
 		gen_gil_arg(g, i->imm);
 	} else if (i->imm < g->env->nargs) {
-		gen_operand_value(g, &g->env->args[i->imm]);
+		gen_operand_value(g, &g->env->args[i->imm], NULL);
 	} else {
 		asm_imm(&g->as, R1, 0);
 	}
@@ -212,7 +213,7 @@ void gen_load_mem(struct gen *g, const struct ir_insn *i)
 
 	gen_load(g, R3, i->args[0]);
 	if (i->op == IR_ULOAD) {
-		read_user(g, i->width);
+		read_user(g, i->width, NULL);
 	} else if (i->op == IR_UPEEK) {
 		uint32_t ok = asm_label(as);
 

@@ -154,6 +154,29 @@ static void all_inside(void **state)
 	strbuf_fini(&text);
 }
 
+/* The agent's marker of a function by name, wherever its compiler has left the event's address. */
+static void places_of_an_event(void **state)
+{
+	static const struct ebpf_operand places[] = {
+		{ .loc = EBPF_LOC_REG, .width = 8, .reg_off = 16 },
+		{ .loc = EBPF_LOC_CONST, .width = 8, .value = 4096 },
+		{ .loc = EBPF_LOC_MEM, .width = 8, .has_base = true, .reg_off = 32, .value = -24 },
+		{ .loc = EBPF_LOC_MEM, .width = 8, .has_base = true, .has_index = true, .reg_off = 32, .index_off = 40, .scale = 8 },
+		{ .loc = EBPF_LOC_MEM, .width = 8, .value = 4096 },
+	};
+
+	for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++) {
+		struct ebpf_unit *u = unit(*state, "agg \"\" count keys\nclause\nregs i\nb0:\nr0 = const 1\nagg 0\nret\n");
+
+		for (int sleepable = 0; sleepable < 2; sleepable++) {
+			struct ebpf_env env = { .ctx = EBPF_CTX_UPROBE, .sleepable = sleepable, .away = 77, .nargs = 4,
+						.args = { places[0], places[0], places[0], places[k] } };
+
+			assert_true(compile(u, &env)->ninsns > 0);
+		}
+	}
+}
+
 static void unknown_kernel_structures(void **state)
 {
 	struct ebpf_unit *u = unit(*state, "clause\nb0: r0 = builtin ppid\nret\n");
@@ -357,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(wanted_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unwanted_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_inside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(places_of_an_event, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unknown_kernel_structures, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(read_errors_have_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(check_finds, set_up, tear_down),
