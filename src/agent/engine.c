@@ -1904,7 +1904,7 @@ bool engine_try_match(const struct engine_match *m, struct pyobj *code)
 		file = m->uses & 1 ? (uint64_t)(uintptr_t)code_file(code) : 0;
 		name = m->uses & 2 ? (uint64_t)(uintptr_t)code_name(code) : 0;
 	}
-	if (m->known && !m->known->span.what && try_match_known(m, file, name, 0, cost_hook(COST_FUNCTIONS)))
+	if (m->known && m->known->emit.out && try_emit(m->session, &m->known->emit, m->probe, file, name, 0, cost_hook(COST_FUNCTIONS)))
 		return true;
 	if (!enter_quick())
 		return false;

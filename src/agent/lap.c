@@ -16,11 +16,6 @@ static const struct abi_lane *lane(void)
 	return (const struct abi_lane *)(const void *)laps->run->lane;
 }
 
-static uint64_t *words_of(struct abi_elem *e, const struct shm_map *m)
-{
-	return (uint64_t *)(void *)((uint8_t *)(e + 1) + m->key_size);
-}
-
 /* --- coming and going --------------------------------------------------------------------------------- */
 
 static void forget(void)
@@ -89,9 +84,9 @@ bool lap_add(bool entry)
 	if (!e || e->state != ABI_ELEM_LIVE || agent_thread.last_epoch != laps->epoch ||
 	    agent_thread.last->state != ABI_ELEM_LIVE)
 		return false;
-	time = words_of(agent_thread.last, &laps->run->shm->maps[laps->threads]) + laps->last / 8;
+	time = shm_words(&laps->run->shm->maps[laps->threads], agent_thread.last) + laps->last / 8;
 	last = *time;
-	words = words_of(e, &laps->run->shm->maps[l->map]);
+	words = shm_words(&laps->run->shm->maps[l->map], e);
 	cost_pay((struct abi_lane *)(void *)laps->run->lane,
 		 cost_hook(entry ? ABI_MARKER_function__entry : ABI_MARKER_function__return) + cost_hook(COST_LAP));
 	if (l->what == ABI_KNOWN_LAP_LATER && !last)

@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static uint64_t *words_of(struct abi_elem *e, const struct shm_map *m)
-{
-	return (uint64_t *)(void *)((uint8_t *)(e + 1) + m->key_size);
-}
-
 static bool is_table(const struct shm *s, const struct abi_fire *f)
 {
 	const struct shm_map *m = f->lap_threads < s->nmaps ? &s->maps[f->lap_threads] : NULL;
@@ -78,7 +73,7 @@ struct span_element span_element(const struct span *p, const struct shm_run *run
 		struct abi_elem *e = run->recent[p->map + c].found;
 
 		if (e && e->state == ABI_ELEM_LIVE)
-			return (struct span_element){ e, words_of(e, &run->shm->maps[p->map + c]), lane->given_back };
+			return (struct span_element){ e, shm_words(&run->shm->maps[p->map + c], e), lane->given_back };
 	}
 	return (struct span_element){ NULL };
 }

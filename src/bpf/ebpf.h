@@ -443,8 +443,8 @@ struct ebpf_known {
 	uint32_t map;			/* of the aggregation, if there is one: the first */
 	uint32_t classes;		/* the number of maps, if it has keys that follow from the code; else 0 */
 	uint32_t threads, last;		/* the map of thread variables, and in its value the offset of the last time */
-	uint32_t frames;		/* at most so many in a stack; STOP: enum abi_stop */
-	/* RECORD (gen_rec.c). */
+	uint32_t frames;		/* at most so many in a stack; STOP: enum abi_stop, with ABI_STOP_KEEPS */
+	/* RECORD (known.c). */
 	uint32_t rec, fields, nfields, strsize;	/* as in struct abi_fire */
 };
 struct ebpf_known ebpf_known(const struct ebpf_unit *u, const struct ir_clause *c);

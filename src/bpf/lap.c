@@ -83,7 +83,7 @@ static bool is_settled(struct value v)
 	return v.kind == CODE || v.kind == PID || v.kind == CONSTANT;
 }
 
-/* Do all of @i's operands follow from the code? */
+/* Does what is in the @n registers @regs follow from the code? */
 static bool are_settled(const struct run *r, const ir_reg *regs, uint32_t n)
 {
 	for (uint32_t k = 0; k < n; k++)

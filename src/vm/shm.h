@@ -197,6 +197,12 @@ uint32_t shm_name_probe(const struct shm *s, uint32_t probe, const char *module,
  */
 bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret);
 
+/* The words of the value of @e, an element of the table @m. */
+static inline uint64_t *shm_words(const struct shm_map *m, struct abi_elem *e)
+{
+	return (uint64_t *)(void *)((uint8_t *)(e + 1) + m->key_size);
+}
+
 /*
  * The number of @v's bucket of quantize(), below 127: 63 plus or minus the number of bits of its magnitude; INT64_MIN shares the
  * last bucket.
