@@ -857,6 +857,20 @@ static bool is_cut(const struct supply *s, uint32_t pid)
 	return false;
 }
 
+/*
+ * Its channel has ended because it has executed another program, which is being looked at.  connect_cut() may come when the agent is
+ * in that one but has no channel yet, because its interpreter is starting, and would take it for one that has closed its channel.
+ */
+static void forget_cut(struct supply *s, uint32_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->ncut; i++)
+		if (s->cut[i] != pid)
+			s->cut[n++] = s->cut[i];
+	s->ncut = n;
+}
+
 static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 {
 	struct supply *s = ctx;
@@ -891,8 +905,10 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	if (s->starts)
 		starts_know(s->starts, (pid_t)pid);
 	agents_turn(s->agents);
-	if (is_cut(s, pid) && !is_agent_in(s, pid))
+	if (is_cut(s, pid) && !is_agent_in(s, pid)) {
 		forget_former(s, pid);
+		forget_cut(s, pid);
+	}
 	w = want(s, pid);
 	/* A preloaded agent; or that of the former program, whose channel the kernel is about to close. */
 	if (agents_have(s->agents, (pid_t)pid))
