@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 
+# Every build of every program is tried; else each compiler makes one, and another one of the next program (tools/check).
+MORE = bool(os.environ.get('DTAP_MORE'))
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = os.path.join(HERE, '..', '..', 'include')
 SYSTEMTAP = [d for d in ('/usr/include/x86_64-linux-gnu', '/usr/include')
@@ -36,6 +38,11 @@ class Report:
     def finish(self):
         print('%d passed, %d failed, %d skipped' % (self.passed, self.failed, len(self.skips)))
         sys.exit(1 if self.failed else 0 if self.passed else 77)
+
+
+def some(builds, turn):
+    """Those of @builds that are tried at the @turn-th place."""
+    return builds if MORE else [builds[turn % len(builds)]]
 
 
 def have(tool):

@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 
-from common import HERE, INCLUDE, SYSTEMTAP, Report, have, notes, notes_text, run, sizes
+from common import HERE, INCLUDE, SYSTEMTAP, Report, have, notes, notes_text, run, sizes, some
 
 WARNINGS = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-Wsign-conversion', '-Wundef', '-Werror',
             '-pedantic', '-Wno-unused-command-line-argument', '-Wno-deprecated-volatile']
@@ -77,14 +77,14 @@ def main():
     ours, theirs = tmp.name + '/ours.o', tmp.name + '/theirs.o'
     if not SYSTEMTAP:
         report.skip("comparison: SystemTap's sys/sdt.h is not installed")
-    for name in sorted(os.listdir(HERE + '/notes')):
+    for at, name in enumerate(sorted(os.listdir(HERE + '/notes'))):
         source = HERE + '/notes/' + name
         want, flags = directives(source)
-        for label, command in compilers(source):
+        for turn, (label, command) in enumerate(compilers(source), at):
             if not have(command[0]):
                 report.skip(command[0] + ' is not installed')
                 continue
-            for level in LEVELS:
+            for level in some(LEVELS, turn):
                 what = '%s, %s %s' % (name, label, ' '.join(level))
                 warnings = [] if name.endswith('.S') else WARNINGS
                 status, out = run(command + level + warnings
@@ -104,8 +104,8 @@ def main():
                               notes_text(ours) + '\n--- theirs\n' + notes_text(theirs))
         if 'x86_64 only' in flags:
             continue
-        for machine, word, char_signed in MACHINES:
-            for level in LEVELS:
+        for turn, (machine, word, char_signed) in enumerate(MACHINES, at):
+            for level in some(LEVELS, turn):
                 what = '%s, %s %s' % (name, machine, ' '.join(level))
                 if not have('clang'):
                     report.skip('clang is not installed')
