@@ -106,16 +106,18 @@ def trace(built, argv, command, when="AT_LOADING", timeout=120):
     return result
 
 
+# Between two events of a process, which end those with semaphores, it has looked at its semaphore.
 SCRIPTS = {
-    "usdt": lambda pid, path: [harness.DTRACE, "-qn", "hostile$target:::tick { printf(\"tick\"); exit(0); }"
+    "usdt": lambda pid, path, *_: [harness.DTRACE, "-qn", "hostile$target:::tick /n++/ { printf(\"tick\"); exit(0); }"
                                " tick-100s { exit(3); }", "-p", pid],
-    "usdt wide": lambda pid, path: [harness.DTRACE, "-qn", "hostile*:::tick /pid == $1/ { printf(\"tick\"); exit(0); }"
-                                    " tick-100s { exit(3); }", pid],
-    "pid": lambda pid, path: [harness.DTRACE, "-qn", f"pid$target:{os.path.basename(path)}:tick:entry"
+    "usdt wide": lambda pid, path, other=None: [
+        harness.DTRACE, "-qn", "hostile*:::tick { n[pid]++; } hostile*:::tick /n[$1] > 1 && n[$2] > 1/ { printf(\"tick\"); exit(0); }"
+        " tick-100s { exit(3); }", pid, other or pid],
+    "pid": lambda pid, path, *_: [harness.DTRACE, "-qn", f"pid$target:{os.path.basename(path)}:tick:entry"
                               " { printf(\"tick\"); exit(0); } tick-100s { exit(3); }", "-p", pid],
-    "stap mark": lambda pid, path: [harness.STAP, "-e", f'probe process("{path}").mark("tick") {{ if (pid() == $1) {{'
+    "stap mark": lambda pid, path, *_: [harness.STAP, "-e", f'global n; probe process("{path}").mark("tick") {{ if (pid() == $1 && n++) {{'
                                     ' printf("tick"); exit() } } probe timer.s(100) { error("none") }', pid],
-    "stap function": lambda pid, path: [harness.STAP, "-e", f'probe process("{path}").function("tick") {{ if (pid() == $1) {{'
+    "stap function": lambda pid, path, *_: [harness.STAP, "-e", f'probe process("{path}").function("tick") {{ if (pid() == $1) {{'
                                         ' printf("tick"); exit() } } probe timer.s(100) { error("none") }', pid],
 }
 
@@ -126,7 +128,7 @@ SCRIPTS = {
 def test_swapped_for_a_link(built, files, running, how, when):
     """What is armed is the file that was read, not what its path leads to by then."""
     victim, other = running(files / "victim"), running(files / "other")
-    result = trace(built, SCRIPTS[how](victim.pid, str(files / "victim")),
+    result = trace(built, SCRIPTS[how](victim.pid, str(files / "victim"), other.pid),
                    f"mv {files}/victim {files}/moved && ln -s other {files}/victim", when)
     assert (result.code, result.out) == (0, "tick"), result
     assert other.highest() == (how == "usdt wide")
@@ -138,7 +140,7 @@ def test_swapped_for_a_link(built, files, running, how, when):
 def test_replaced(built, files, running, how):
     """As a package manager does it: a new file under the old name; the process still has the old one."""
     victim, other = running(files / "victim"), running(files / "other")
-    result = trace(built, SCRIPTS[how](victim.pid, str(files / "victim")),
+    result = trace(built, SCRIPTS[how](victim.pid, str(files / "victim"), other.pid),
                    f"cp {files}/other {files}/new && mv {files}/new {files}/victim")
     assert (result.code, result.out) == (0, "tick"), result
     assert (victim.highest(), other.highest()) == ("mark" in how or "usdt" in how, how == "usdt wide")

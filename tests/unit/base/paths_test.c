@@ -24,7 +24,8 @@ static int make(void **state)
 	static const char *const names[] = { "a", "b", "ab", "a.b", ".a", "a-b", "{a}", "a/a", "a/b", "a/.b", "b/ab", "b/a.b", "ab/a" };
 
 	(void)state;
-	if (!mkdtemp(folder) || chdir(folder))
+	/* A pattern gets three folders up at most, and there are no others' files there. */
+	if (!mkdtemp(folder) || chdir(folder) || mkdir("1", 0755) || mkdir("1/2", 0755) || mkdir("1/2/3", 0755) || chdir("1/2/3"))
 		return -1;
 	for (int k = 0; k < 3; k++)
 		if (mkdir(names[k], 0755))
