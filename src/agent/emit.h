@@ -21,8 +21,7 @@ struct shm_record emit_of(const struct shm *s, const struct abi_fire *f);
 static inline bool emit_record(const struct shm_record *rec, struct shm_run *run, uint64_t probe, uint64_t file, uint64_t name,
 			       uint64_t line)
 {
-	if (__builtin_expect(!agent_thread.tid || run->running ||
-			     ((const struct abi_control *)(const void *)run->shm->data)->state != ABI_STATE_ACTIVE, 0))
+	if (__builtin_expect(!agent_thread.tid || run->running || !shm_is_active(run->shm), 0))
 		return false;
 	shm_set_tid(run, agent_thread.tid);
 	return shm_record(run, rec, probe, file, name, line);

@@ -26,19 +26,13 @@ static void forget(void)
 	laps->given_back = lane()->given_back;
 }
 
-static bool is_table(const struct shm *s, uint32_t map)
-{
-	return map < s->nmaps && s->maps[map].kind == ABI_MAP_LANE_HASH;
-}
-
 bool lap_good(const struct shm *s, const struct abi_fire *f)
 {
+	const struct shm_map *m = f->lap_map < s->nmaps ? &s->maps[f->lap_map] : NULL;
 	uint32_t words = f->known == ABI_KNOWN_LAP_ALL ? 2 : 1;
 
-	return (f->known == ABI_KNOWN_LAP_ALL || f->known == ABI_KNOWN_LAP_LATER) && is_table(s, f->lap_map) && is_table(s, f->lap_threads) &&
-	       s->maps[f->lap_map].key_size == 8 * KEY_WORDS && s->maps[f->lap_map].value_size >= 8 * words &&
-	       s->maps[f->lap_threads].key_size == 8 && f->lap_last % 8 == 0 &&
-	       f->lap_last + (uint64_t)8 <= s->maps[f->lap_threads].value_size;
+	return (f->known == ABI_KNOWN_LAP_ALL || f->known == ABI_KNOWN_LAP_LATER) && m && m->kind == ABI_MAP_LANE_HASH &&
+	       m->key_size == 8 * KEY_WORDS && m->value_size >= 8 * words && shm_has_thread_word(s, f->lap_threads, f->lap_last);
 }
 
 void lap_start(const struct shm_run *run, const struct abi_fire *entry, const struct abi_fire *ret)
@@ -51,7 +45,7 @@ void lap_start(const struct shm_run *run, const struct abi_fire *entry, const st
 	laps->threads = entry->lap_threads;
 	laps->last = entry->lap_last;
 	laps->frames = entry->lap_frames;
-	laps->control = (const struct abi_control *)(const void *)run->shm->data;
+	laps->control = shm_control(run->shm);
 	forget();
 }
 

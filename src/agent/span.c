@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-static bool is_table(const struct shm *s, const struct abi_fire *f)
-{
-	const struct shm_map *m = f->lap_threads < s->nmaps ? &s->maps[f->lap_threads] : NULL;
-
-	return m && m->kind == ABI_MAP_LANE_HASH && m->key_size == 8 && f->lap_last % 8 == 0 &&
-	       f->lap_last + (uint64_t)8 <= m->value_size;
-}
-
 /* Can what @f adds be added to its maps, of which the first is @m? */
 static bool has_words(const struct shm *s, const struct abi_fire *f, const struct shm_map *m, struct span *p)
 {
@@ -38,7 +30,8 @@ struct span span_of(const struct shm *s, const struct abi_fire *f)
 	const struct shm_map *m = f->known == ABI_KNOWN_STOP && f->lap_map < s->nmaps ? &s->maps[f->lap_map] : NULL;
 	struct span p = { .what = ABI_KNOWN_NONE };
 
-	if (!is_table(s, f) || (f->known != ABI_KNOWN_START && (!m || !has_words(s, f, m, &p))))
+	if (!shm_has_thread_word(s, f->lap_threads, f->lap_last) ||
+	    (f->known != ABI_KNOWN_START && (!m || !has_words(s, f, m, &p))))
 		return p;
 	p.what = (enum abi_known)f->known;
 	p.threads = f->lap_threads;

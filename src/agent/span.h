@@ -61,8 +61,7 @@ static inline __attribute__((always_inline)) uint64_t *span_time(const struct sp
 	const struct abi_lane *lane = (const struct abi_lane *)(const void *)run->lane;
 
 	if (__builtin_expect(t->lane != lane || t->epoch != agent.engine.epoch || t->given_back != lane->given_back ||
-			     t->element->state != ABI_ELEM_LIVE ||
-			     ((const struct abi_control *)(const void *)run->shm->data)->state != ABI_STATE_ACTIVE, 0))
+			     t->element->state != ABI_ELEM_LIVE || !shm_is_active(run->shm), 0))
 		return NULL;
 	return (uint64_t *)(void *)((char *)t->element + p->time);
 }

@@ -289,6 +289,13 @@ bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret)
 	       memchr(ret->func, 0, sizeof(ret->func));
 }
 
+bool shm_has_thread_word(const struct shm *s, uint32_t map, uint32_t at)
+{
+	const struct shm_map *m = map < s->nmaps ? &s->maps[map] : NULL;
+
+	return m && m->kind == ABI_MAP_LANE_HASH && m->key_size == 8 && at % 8 == 0 && at + (uint64_t)8 <= m->value_size;
+}
+
 bool shm_good_tables(const struct shm *s, const struct shm_map *m, uint32_t classes)
 {
 	uint64_t first = (uint64_t)(m - s->maps);

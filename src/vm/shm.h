@@ -197,6 +197,21 @@ uint32_t shm_name_probe(const struct shm *s, uint32_t probe, const char *module,
  */
 bool shm_named(const struct shm *s, uint32_t index, struct abi_probe *ret);
 
+/* What the tracer says to all processes, at the data's start. */
+static inline const struct abi_control *shm_control(const struct shm *s)
+{
+	return (const struct abi_control *)(const void *)s->data;
+}
+
+/* Does the tracer want its programs run now? */
+static inline __attribute__((always_inline)) bool shm_is_active(const struct shm *s)
+{
+	return shm_control(s)->state == ABI_STATE_ACTIVE;
+}
+
+/* Is @map a table of a lane with a value for each thread, and is there a word at byte @at of it? */
+bool shm_has_thread_word(const struct shm *s, uint32_t map, uint32_t at);
+
 /* The words of the value of @e, an element of the table @m. */
 static inline uint64_t *shm_words(const struct shm_map *m, struct abi_elem *e)
 {
