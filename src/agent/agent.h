@@ -107,13 +107,6 @@ void hook_monitoring_sub(unsigned wants, int *tool);
 void hook_gc_sub(struct pyobj *dict, bool on);
 void hook_import_sub(struct pyobj *dict, bool on);
 
-/*
- * From 3.12 on, after the events of a tool of the agent's have been set, with the GIL: sys.monitoring.restart_events().  CPython
- * forgets which instructions others watch in a function when two tools come to have the same event there (watched.c): a
- * program's trace function with f_trace_opcodes would have none any more.  This gives them back.
- */
-void hook_monitoring_restart(void);
-
 /* Where this thread's errno is, without the call that the C library has for it. */
 static inline int *agent_errno(void)
 {

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/frame.h"
+#include "agent/tool.h"
 #include "agent/watched.h"
 
 static struct caught_state *const caught = &agent.caught;
@@ -176,7 +177,7 @@ void caught_watch(struct pyobj *monitoring, struct pyobj *code)
 	if (!watched_has(monitoring, agent.monitoring.tool, code)) {
 		watched_add(&caught->codes, monitoring, agent.monitoring.tool, code, events);
 		if (caught->shares)
-			hook_monitoring_restart();	/* a frame that does not run may have f_trace_opcodes, too */
+			tool_restart();	/* a frame that does not run may have f_trace_opcodes, too */
 	} else if (shared && !caught->codes.helper) {
 		watched_set(monitoring, agent.monitoring.tool, code, 0);
 		watched_set(monitoring, agent.monitoring.tool, code, events);

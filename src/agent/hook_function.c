@@ -30,6 +30,7 @@
 #include "agent/qualname.h"
 #include "agent/reads.h"
 #include "agent/task.h"
+#include "agent/tool.h"
 
 #define bit(WHAT) (1u << ABI_FUNCTION_##WHAT)
 
@@ -269,7 +270,7 @@ ON(on_unwind, RAISE, NULL, nargs > 2 ? args[2] : NULL, false)
 /* Would DISABLE for a line take another tool an instruction's event?  Before 3.14; see on_line() of hook_monitoring.c. */
 static bool hurts(struct pyobj *code)
 {
-	struct pyobj *monitoring = agent.py.minor < 14 ? agent.py.PySys_GetObject("monitoring") : NULL;
+	struct pyobj *monitoring = agent.py.minor < 14 ? tool_monitoring() : NULL;
 
 	return monitoring && caught_is_shared(monitoring, code);
 }
@@ -291,26 +292,12 @@ static struct pyobj *on_line(struct pyobj *self, struct pyobj *const *args, ssiz
 
 /* --- sys.monitoring ----------------------------------------------------------------------------------- */
 
-/* Call sys.monitoring.NAME(...), dropping the result.  False leaves the exception. */
-#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
-
-static bool dropped(struct pyobj *result)
-{
-	agent_release(result);
-	return result != NULL;
-}
-
-/* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
+/* 1 + its id, or 0. */
 static int take_tool(struct pyobj *monitoring)
 {
-	static const int ids[TOOLS] = { 4, 5, 3, 2, 1, 0 };
+	enum { TOOL = 4 };	/* the id, if it is free */
 
-	for (unsigned i = 0; i < TOOLS; i++) {
-		if (call(monitoring, "use_tool_id", "is", ids[i], "dtap functions"))
-			return 1 + ids[i];
-		agent.py.PyErr_Clear();
-	}
-	return 0;
+	return 1 + tool_take(monitoring, TOOL, "dtap functions");
 }
 
 static bool take_own_tool(struct pyobj *monitoring)
@@ -321,43 +308,22 @@ static bool take_own_tool(struct pyobj *monitoring)
 	return agent.functions.tool;
 }
 
-static int event_bit(struct pyobj *names, const char *name)
-{
-	struct pyobj *value = agent.py.PyObject_GetAttrString(names, name);
-	int number = value ? (int)agent.py.PyLong_AsLong(value) : 0;
-
-	agent_release(value);
-	return number;
-}
-
-/* @tool: 1 + its id. */
-static bool register_event(struct pyobj *monitoring, int tool, int number, const struct event *e, bool wanted, struct pyobj *self)
-{
-	struct pyobj *callable = wanted ? agent.py.PyCFunction_NewEx((struct capi_method *)(uintptr_t)&e->method, self, NULL) : agent_none();
-	bool done = callable && call(monitoring, "register_callback", "iiO", tool - 1, number, callable);
-
-	agent_release(callable);
-	return done;
-}
-
-/* Register callbacks for those of @wants, and none for the others; the bits of their events. */
+/* Register callbacks for those of @wants, and none for the others; the bits of their events.  @tool: 1 + its id. */
 static int register_events(struct pyobj *monitoring, int tool, unsigned wants, struct pyobj *self)
 {
-	struct pyobj *names = agent.py.PyObject_GetAttrString(monitoring, "events");
 	int bits = 0;
 
 	if (!agent.functions.disable)
 		agent.functions.disable = agent.py.PyObject_GetAttrString(monitoring, "DISABLE");
-	for (unsigned i = 0; names && agent.functions.disable && i < EVENTS; i++) {
-		bool wanted = wants & events[i].wants;
-		int number = event_bit(names, events[i].name);
+	for (unsigned i = 0; agent.functions.disable && i < EVENTS; i++) {
+		struct capi_method *method = wants & events[i].wants ? (struct capi_method *)(uintptr_t)&events[i].method : NULL;
+		int bit = tool_event(monitoring, events[i].name);
 
-		if (number > 0 && register_event(monitoring, tool, number, &events[i], wanted, self) && wanted)
-			bits |= number;
+		if (bit && tool_call_back(monitoring, tool - 1, bit, method, self) && method)
+			bits |= bit;
 	}
 	if (!self)
-		agent.monitoring.instruction = names ? event_bit(names, "INSTRUCTION") : 0;
-	agent_release(names);
+		agent.monitoring.instruction = tool_event(monitoring, "INSTRUCTION");
 	return bits;
 }
 
@@ -374,7 +340,7 @@ static int on_function(int event, struct pyobj *fn, struct pyobj *value)
 	code = event == CAPI_FUNCTION_CREATE ? agent.py.PyFunction_GetCode(fn) : value;
 	if (agent_thread.busy || !agent.engine.functions || !code || !function_is_elsewhere(code, agent.py.PyFunction_GetGlobals(fn)))
 		return 0;
-	hook_monitoring_restart();
+	tool_restart();
 	return 0;
 }
 
@@ -394,9 +360,7 @@ static void watch_functions(bool wanted, int *watcher)
 static void leave(struct pyobj *monitoring, int *tool, int *watcher)
 {
 	watch_functions(false, watcher);
-	call(monitoring, "set_events", "ii", *tool - 1, 0);
-	agent.py.PyErr_Clear();
-	call(monitoring, "free_tool_id", "i", *tool - 1);
+	tool_free(monitoring, *tool - 1);
 	*tool = 0;
 }
 
@@ -405,15 +369,15 @@ static void monitor(struct pyobj *monitoring)
 	int bits = register_events(monitoring, agent.functions.tool, kinds(), NULL);
 
 	watch_functions(true, &agent.functions.watcher);
-	if (!call(monitoring, "set_events", "ii", agent.functions.tool - 1, bits))
+	if (!tool_enable(monitoring, agent.functions.tool - 1, bits))
 		agent_why("functions by name: sys.monitoring refuses its events");
-	hook_monitoring_restart();
+	tool_restart();
 	/*
 	 * Without a GIL a thread may be about to disable an event that was unwanted until now.  It has done so when the world
 	 * has been stopped for the call before, unless it waits for another thread that instruments the same code.
 	 */
 	if (agent.py.free_threaded)
-		hook_monitoring_restart();
+		tool_restart();
 }
 
 static void update_monitoring(struct pyobj *monitoring)
@@ -437,10 +401,8 @@ static void update_monitoring_sub(struct pyobj *monitoring, struct hook_function
 			return;
 		bits = register_events(monitoring, sub->tool, agent.engine.functions, agent.py.none);
 		watch_functions(true, &sub->watcher);
-		agent.py.PyErr_Clear();
-		call(monitoring, "set_events", "ii", sub->tool - 1, bits);
-		agent.py.PyErr_Clear();
-		hook_monitoring_restart();
+		tool_enable(monitoring, sub->tool - 1, bits);
+		tool_restart();
 	}
 }
 
@@ -742,7 +704,7 @@ static bool tasks_are_as_before(void)
 
 void hook_function_update(void)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 
 	if (agent.functions.epoch == agent.engine.epoch && tasks_are_as_before())
 		return;
@@ -756,7 +718,7 @@ void hook_function_update(void)
 
 void hook_function_update_sub(struct hook_function_sub *sub)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 
 	if (!sub->asked && agent.engine.functions) {
 		sub->asked = true;

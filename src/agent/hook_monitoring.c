@@ -11,6 +11,7 @@
 #include "agent/context.h"
 #include "agent/fire.h"
 #include "agent/lap.h"
+#include "agent/tool.h"
 #include "agent/watched.h"
 
 static struct pyobj *on_entry(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
@@ -33,8 +34,7 @@ static struct capi_method jump_method = { "dtap_jump", on_jump, CAPI_FASTCALL, N
 static struct capi_method line_method = { "dtap_line", on_line, CAPI_FASTCALL, NULL };
 static struct capi_method instruction_method = { "dtap_instruction", on_instruction, CAPI_FASTCALL, NULL };
 
-/* The ids of debuggers, coverage tools and profilers (0, 1, 2) last: such tools use them by convention. */
-static const int tool_ids[] = { 3, 4, 5, 2, 1, 0 };
+enum { TOOL = 3 };	/* its id, if that is free */
 
 static const struct event {
 	const char *name;
@@ -190,7 +190,7 @@ static struct pyobj *on_raise(struct pyobj *self, struct pyobj *const *args, ssi
  */
 static struct pyobj *on_handled(struct pyobj *self, struct pyobj *const *args, ssize_t nargs)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 	bool was_busy = agent_thread.busy;
 	int saved = errno;
 
@@ -269,60 +269,16 @@ static struct pyobj *on_instruction(struct pyobj *self, struct pyobj *const *arg
 
 static bool usable(void)
 {
-	return agent.py.PySys_GetObject("monitoring") != NULL;
-}
-
-/* Call sys.monitoring.NAME(...), dropping the result.  False leaves the exception. */
-#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
-
-static bool dropped(struct pyobj *result)
-{
-	agent_release(result);
-	return result != NULL;
-}
-
-/* A free id, or -1. */
-static int take_tool(struct pyobj *monitoring, const char *name)
-{
-	for (unsigned i = 0; i < sizeof(tool_ids) / sizeof(*tool_ids); i++) {
-		if (call(monitoring, "use_tool_id", "is", tool_ids[i], name))
-			return tool_ids[i];
-		agent.py.PyErr_Clear();
-	}
-	return -1;
+	return tool_monitoring() != NULL;
 }
 
 static bool take_own_tool(struct pyobj *monitoring)
 {
-	agent.monitoring.tool = take_tool(monitoring, "dtap");
+	agent.monitoring.tool = tool_take(monitoring, TOOL, "dtap");
 	agent.monitoring.has_tool = agent.monitoring.tool >= 0;
 	if (!agent.monitoring.has_tool)
 		agent_why("calls: other tools have taken all six tool ids of sys.monitoring");
 	return agent.monitoring.has_tool;
-}
-
-static int event_bit(struct pyobj *monitoring, const char *name)
-{
-	struct pyobj *namespace = agent.py.PyObject_GetAttrString(monitoring, "events"), *value = NULL;
-	int bit = 0;
-
-	if (namespace)
-		value = agent.py.PyObject_GetAttrString(namespace, name);
-	if (value)
-		bit = (int)agent.py.PyLong_AsLong(value);
-	agent_release(value);
-	agent_release(namespace);
-	return bit;
-}
-
-/* Register @method as the callback; NULL: none. */
-static bool register_event(struct pyobj *monitoring, int tool, int bit, struct capi_method *method, struct pyobj *self)
-{
-	struct pyobj *callable = method ? agent.py.PyCFunction_NewEx(method, self, NULL) : agent_none();
-	bool done = callable && call(monitoring, "register_callback", "iiO", tool, bit, callable);
-
-	agent_release(callable);
-	return done;
 }
 
 static bool get_disable(struct pyobj *monitoring)
@@ -337,13 +293,13 @@ static bool prepare_caught(struct pyobj *monitoring)
 {
 	int helper = agent.caught.codes.helper - 1;
 
-	agent.monitoring.instruction = event_bit(monitoring, "INSTRUCTION");
-	agent.monitoring.line = agent.py.minor < 14 ? event_bit(monitoring, "LINE") : 0;
+	agent.monitoring.instruction = tool_event(monitoring, "INSTRUCTION");
+	agent.monitoring.line = agent.py.minor < 14 ? tool_event(monitoring, "LINE") : 0;
 	if (!caught_usable() || !get_disable(monitoring) || agent.monitoring.instruction <= 0)
 		return false;
 	if (helper < 0)
-		helper = take_tool(monitoring, "dtap instructions");
-	watched_open(&agent.caught.codes, helper, event_bit(monitoring, "STOP_ITERATION"));
+		helper = tool_take(monitoring, TOOL, "dtap instructions");
+	watched_open(&agent.caught.codes, helper, tool_event(monitoring, "STOP_ITERATION"));
 	return true;
 }
 
@@ -351,8 +307,7 @@ static void end_caught(struct pyobj *monitoring)
 {
 	caught_unwatch(monitoring);
 	if (agent.caught.codes.helper)
-		call(monitoring, "free_tool_id", "i", agent.caught.codes.helper - 1);
-	agent.py.PyErr_Clear();
+		tool_free(monitoring, agent.caught.codes.helper - 1);
 	agent.caught.codes.helper = 0;
 	agent.monitoring.line = 0;
 	agent.caught.shares = false;
@@ -365,11 +320,11 @@ static int register_events(struct pyobj *monitoring, int tool, unsigned wants, s
 
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
 		bool wanted = wants & events[i].want;
-		int bit = event_bit(monitoring, events[i].name);
+		int bit = tool_event(monitoring, events[i].name);
 		bool local = events[i].local || (events[i].sub && !serves_line(self));
 		bool called = wanted || (events[i].method == &line_method && wants & WANT_exception__caught && agent.monitoring.line);
 
-		if (bit > 0 && register_event(monitoring, tool, bit, called ? events[i].method : NULL, self) && wanted && !local)
+		if (bit > 0 && tool_call_back(monitoring, tool, bit, called ? events[i].method : NULL, self) && wanted && !local)
 			bits |= bit;
 	}
 	return bits;
@@ -378,38 +333,28 @@ static int register_events(struct pyobj *monitoring, int tool, unsigned wants, s
 /* sys.monitoring.DISABLE is the same object in all interpreters, and immortal. */
 void hook_monitoring_sub(unsigned wants, int *tool)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 	int bits;
 
 	if (!monitoring || !get_disable(monitoring) || (*tool < 0 && !wants))
 		return;
 	if (*tool < 0)
-		*tool = take_tool(monitoring, "dtap");
+		*tool = tool_take(monitoring, TOOL, "dtap");
 	if (*tool < 0)
 		return;
 	bits = register_events(monitoring, *tool, wants, agent.py.none);
-	agent.py.PyErr_Clear();
-	call(monitoring, "set_events", "ii", *tool, bits);
-	agent.py.PyErr_Clear();
+	tool_enable(monitoring, *tool, bits);
 	if (!wants) {
-		call(monitoring, "free_tool_id", "i", *tool);
+		tool_free(monitoring, *tool);
 		*tool = -1;
 	} else {
-		hook_monitoring_restart();	/* where disable() was returned before */
+		tool_restart();	/* where disable() was returned before */
 	}
-}
-
-void hook_monitoring_restart(void)
-{
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
-
-	if (monitoring && !call(monitoring, "restart_events", NULL))
-		agent.py.PyErr_Clear();
 }
 
 static unsigned update(unsigned wants)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 	int bits;
 
 	if (monitoring && wants & WANT_exception__caught && !prepare_caught(monitoring))
@@ -421,13 +366,12 @@ static unsigned update(unsigned wants)
 	bits = register_events(monitoring, agent.monitoring.tool, wants, NULL);
 	if (!(wants & WANT_exception__caught))
 		end_caught(monitoring);
-	if (call(monitoring, "set_events", "ii", agent.monitoring.tool, bits))
-		hook_monitoring_restart();
+	if (tool_enable(monitoring, agent.monitoring.tool, bits))
+		tool_restart();
 	else
 		wants = 0;
 	if (!wants) {
-		agent.py.PyErr_Clear();
-		call(monitoring, "free_tool_id", "i", agent.monitoring.tool);
+		tool_free(monitoring, agent.monitoring.tool);
 		agent.monitoring.has_tool = false;
 	}
 	return wants;

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "agent/methods.h"
+#include "agent/tool.h"
 
 enum { THREAD_BYTES = 320, ROWS = 64, CHAIN = 64 };
 
@@ -275,7 +276,7 @@ static void set_unused(struct slot *slot)
 		set_all(slot, slot->ours);
 	restore(slot);
 	drop_empty_rows(slot);
-	hook_monitoring_restart();
+	tool_restart();
 }
 
 static void put_everywhere(struct slot *slot)

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/fire.h"
 #include "agent/object.h"
+#include "agent/tool.h"
 #include "agent/watched.h"
 
 static struct threads_state *const threads = &agent.threads;
@@ -117,44 +118,22 @@ static struct pyobj *on_end(struct pyobj *self, struct pyobj *const *args, ssize
 
 /* --- sys.monitoring ----------------------------------------------------------------------------------- */
 
-#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
-
-static bool dropped(struct pyobj *result)
-{
-	agent_release(result);
-	if (!result)
-		agent.py.PyErr_Clear();
-	return result != NULL;
-}
-
 static bool take_tool(struct pyobj *monitoring)
 {
-	static const int ids[] = { 5, 4, 3, 2, 1, 0 };	/* those of debuggers, coverage tools and profilers last */
+	enum { TOOL = 5 };	/* the id, if it is free */
 
-	for (unsigned i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-		if (call(monitoring, "use_tool_id", "is", ids[i], "dtap threads")) {
-			threads->tool = 1 + ids[i];
-			return true;
-		}
-	agent_why("threads: other tools have taken all six tool ids of sys.monitoring");
-	return false;
+	threads->tool = 1 + tool_take(monitoring, TOOL, "dtap threads");
+	if (!threads->tool)
+		agent_why("threads: other tools have taken all six tool ids of sys.monitoring");
+	return threads->tool;
 }
 
-/* The number of an event for which @method is called from now on; 0: it is not wanted, or cannot be had. */
-static int register_event(struct pyobj *monitoring, const char *name, struct capi_method *method, bool wanted)
+/* The number of an event for which @method is called from now on; 0: it cannot be had, or @method is NULL, and nothing is called. */
+static int register_event(struct pyobj *monitoring, const char *name, struct capi_method *method)
 {
-	struct pyobj *names = agent.py.PyObject_GetAttrString(monitoring, "events");
-	struct pyobj *value = names ? agent.py.PyObject_GetAttrString(names, name) : NULL;
-	int number = value ? (int)agent.py.PyLong_AsLong(value) : 0;
-	struct pyobj *callable = wanted ? agent_callable(method) : agent_none();
+	int bit = tool_event(monitoring, name);
 
-	agent_release(value);
-	agent_release(names);
-	agent.py.PyErr_Clear();
-	if (number > 0 && !(callable && call(monitoring, "register_callback", "iiO", threads->tool - 1, number, callable)))
-		number = 0;
-	agent_release(callable);
-	return wanted ? number : 0;
+	return bit && tool_call_back(monitoring, threads->tool - 1, bit, method, NULL) && method ? bit : 0;
 }
 
 /* Threads have rising numbers: those that exist have lower ones than a new one. */
@@ -176,12 +155,12 @@ static void leave(struct pyobj *monitoring)
 	if (!threads->tool)
 		return;
 	threads->uses = 0;
-	register_event(monitoring, "PY_START", NULL, false);
-	register_event(monitoring, "PY_RETURN", NULL, false);
-	register_event(monitoring, "PY_UNWIND", NULL, false);
-	call(monitoring, "set_events", "ii", threads->tool - 1, 0);
+	register_event(monitoring, "PY_START", NULL);
+	register_event(monitoring, "PY_RETURN", NULL);
+	register_event(monitoring, "PY_UNWIND", NULL);
+	tool_enable(monitoring, threads->tool - 1, 0);
 	watched_drop(&threads->codes, monitoring, threads->tool - 1);
-	call(monitoring, "free_tool_id", "i", threads->tool - 1);
+	tool_free(monitoring, threads->tool - 1);
 	threads->tool = 0;
 }
 
@@ -195,7 +174,7 @@ static bool can(const struct capi *py)
 /* Whichever of the two is wanted: the end is that of a thread whose start was seen. */
 unsigned threadcode_update(unsigned wants)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring");
+	struct pyobj *monitoring = tool_monitoring();
 
 	if (!monitoring || !can(&agent.py))
 		return 0;
@@ -207,14 +186,14 @@ unsigned threadcode_update(unsigned wants)
 		return wants;
 	if (!agent_audits() || !take_tool(monitoring))
 		return 0;
-	threads->local = register_event(monitoring, "PY_START", &start_method, true) | register_event(monitoring, "PY_RETURN", &end_method, true);
-	threads->global = register_event(monitoring, "PY_UNWIND", &end_method, true);
+	threads->local = register_event(monitoring, "PY_START", &start_method) | register_event(monitoring, "PY_RETURN", &end_method);
+	threads->global = register_event(monitoring, "PY_UNWIND", &end_method);
 	watched_open(&threads->codes, -1, 0);
-	if (!cover() || !call(monitoring, "set_events", "ii", threads->tool - 1, threads->global)) {
+	if (!cover() || !tool_enable(monitoring, threads->tool - 1, threads->global)) {
 		leave(monitoring);
 		return 0;
 	}
-	hook_monitoring_restart();
+	tool_restart();
 	threads->uses = THREADS_MARKER;
 	return wants;
 }
@@ -232,13 +211,13 @@ static void watch_all(struct pyobj *monitoring)
 {
 	int was = __atomic_fetch_or(&threads->global, threads->local, __ATOMIC_RELAXED);
 
-	if ((was & threads->local) != threads->local && call(monitoring, "set_events", "ii", threads->tool - 1, was | threads->local))
-		hook_monitoring_restart();
+	if ((was & threads->local) != threads->local && tool_enable(monitoring, threads->tool - 1, was | threads->local))
+		tool_restart();
 }
 
 void threadcode_expect(struct pyobj *args)
 {
-	struct pyobj *monitoring = agent.py.PySys_GetObject("monitoring"), *code;
+	struct pyobj *monitoring = tool_monitoring(), *code;
 	int tool = threads->tool - 1;
 
 	if (!monitoring || tool < 0)
