@@ -1,7 +1,7 @@
 """From the start of `dtrace -p` to the first event that it sees, and what `dtrace -c` adds to a program, on each Python
 
 The program of -p calls a function all the time; the event has the clock's time.  The command's own start is in it:
-`BEGIN { exit(0); }` beside it is that of a script without a program.  The program of -c does nothing; what is added to it is
+`BEGIN { exit(0); }` beside it is that of a script without a program, and true(1) what starting any program takes here.  The program of -c does nothing; what is added to it is
 the time from the command's start to its end, less that of the program alone, in turns.  All of them in the target place.
 
 The goal: at most 5 ms each.
@@ -47,7 +47,7 @@ def tells(name, values):
 def ask(interp):
     """The middle of all rounds' differences: the program's own start takes longer than what is looked for."""
     with contextlib.closing(interp):
-        first, again, begins, added = [], [], [], []
+        first, again, begins, nothing, added = [], [], [], [], []
         for _ in range(ROUNDS):
             calls = measure.start(interp.argv_of(CALLS), stdout=subprocess.PIPE, text=True)
             try:
@@ -58,6 +58,7 @@ def ask(interp):
                 calls.kill()
                 calls.communicate()
             begins.append(ms([*DTRACE, "-n", "BEGIN { exit(0); }"]))
+            nothing.append(ms(["true"]))
         alone = interp.argv_of("pass")
         for _ in range(ROUNDS):
             without = ms(alone)
@@ -66,6 +67,7 @@ def ask(interp):
     tells("-p: to the first event", first)
     tells("the same program a second time", again)
     tells("a command without a program", begins)
+    tells("true(1)", nothing)
     tells("-c: added to a program that does nothing", added)
 
 
