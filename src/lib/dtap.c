@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/now.h"
 #include "base/proc.h"
 #include "base/strbuf.h"
 #include "place/kernel.h"
@@ -596,21 +597,23 @@ int dtap_fd(const struct dtap *t)
 	return t->step == LIB_STARTED ? session_fd(t->session) : -EINVAL;
 }
 
-enum { EXIT_GROUP_MS = 50 };
-
-/*
- * Report how a process ended, if it has.  One that was killed by a signal is reported even under -q, and when exit()
- * ended the run.
- */
-static void say_ended(struct dtap *t, struct target *of)
+/* Scripts call exit() when a process calls exit_group(): wait for the process, until @until at most, in ms. */
+static void await_end(struct target *of, uint64_t until)
 {
 	struct pollfd end = { .fd = target_fd(of), .events = POLLIN };
+	uint64_t now = now_ms();
+
+	if (now < until && target_poll(of) != TARGET_EXITED)
+		poll(&end, 1, (int)(until - now));
+}
+
+/* Report how a process ended, if it has by @until.  One that was killed by a signal is reported even under -q. */
+static void say_ended(struct dtap *t, struct target *of, uint64_t until)
+{
 	struct strbuf b = { 0 };
 	int status = 0;
 
-	/* Scripts call exit() when the process calls exit_group(). */
-	if (session_exited(t->session) && target_poll(of) != TARGET_EXITED)
-		poll(&end, 1, EXIT_GROUP_MS);
+	await_end(of, until);
 	if (target_poll(of) != TARGET_EXITED) {
 		if (t->command && of == t->targets[0] && target_state(of) == TARGET_RUNNING && (t->lang->is_talking(t) || holds_pipe(t)))
 			lib_note(t, "the command runs on, as process %d%s", (int)target_pid(of),
@@ -638,15 +641,18 @@ static void say_cost(struct dtap *t)
 
 static int finish(struct dtap *t)
 {
+	enum { EXIT_GROUP_MS = 50 };
 	struct strbuf err = { 0 };
+	uint64_t until;
 	int e;
 
 	supply_end(t->supply, t->command && t->ntargets ? t->targets[0] : NULL);
 	e = session_finish(t->session, &err);
+	until = session_exited(t->session) ? now_ms() + EXIT_GROUP_MS : 0;
 	for (size_t i = 0; i < t->ntargets; i++)
-		say_ended(t, t->targets[i]);
+		say_ended(t, t->targets[i], until);
 	if (t->watched)
-		say_ended(t, t->watched);
+		say_ended(t, t->watched, until);
 	say_blocked(t);
 	if (t->set.v[OPT_showcost])
 		say_cost(t);
