@@ -108,17 +108,20 @@ def trace(built, argv, command, when="AT_LOADING", timeout=120):
 
 # Between two events of a process, which end those with semaphores, it has looked at its semaphore.
 SCRIPTS = {
-    "usdt": lambda pid, path, *_: [harness.DTRACE, "-qn", "hostile$target:::tick /n++/ { printf(\"tick\"); exit(0); }"
-                               " tick-100s { exit(3); }", "-p", pid],
+    "usdt": lambda pid, path, *_: [
+        harness.DTRACE, "-qn", "hostile$target:::tick /n++/ { printf(\"tick\"); exit(0); } tick-100s { exit(3); }", "-p", pid],
     "usdt wide": lambda pid, path, other=None: [
         harness.DTRACE, "-qn", "hostile*:::tick { n[pid]++; } hostile*:::tick /n[$1] > 1 && n[$2] > 1/ { printf(\"tick\"); exit(0); }"
         " tick-100s { exit(3); }", pid, other or pid],
-    "pid": lambda pid, path, *_: [harness.DTRACE, "-qn", f"pid$target:{os.path.basename(path)}:tick:entry"
-                              " { printf(\"tick\"); exit(0); } tick-100s { exit(3); }", "-p", pid],
-    "stap mark": lambda pid, path, *_: [harness.STAP, "-e", f'global n; probe process("{path}").mark("tick") {{ if (pid() == $1 && n++) {{'
-                                    ' printf("tick"); exit() } } probe timer.s(100) { error("none") }', pid],
-    "stap function": lambda pid, path, *_: [harness.STAP, "-e", f'probe process("{path}").function("tick") {{ if (pid() == $1) {{'
-                                        ' printf("tick"); exit() } } probe timer.s(100) { error("none") }', pid],
+    "pid": lambda pid, path, *_: [
+        harness.DTRACE, "-qn", f"pid$target:{os.path.basename(path)}:tick:entry {{ printf(\"tick\"); exit(0); }} tick-100s {{ exit(3); }}",
+        "-p", pid],
+    "stap mark": lambda pid, path, *_: [
+        harness.STAP, "-e", f'global n; probe process("{path}").mark("tick") {{ if (pid() == $1 && n++) {{ printf("tick"); exit() }} }}'
+        ' probe timer.s(100) { error("none") }', pid],
+    "stap function": lambda pid, path, *_: [
+        harness.STAP, "-e", f'probe process("{path}").function("tick") {{ if (pid() == $1) {{ printf("tick"); exit() }} }}'
+        ' probe timer.s(100) { error("none") }', pid],
 }
 
 
