@@ -80,8 +80,10 @@ def test_cut_strings(dtrace, interp):
 
 @pytest.mark.interps("3.11", "3.14")
 def test_time(dtrace, interp):
-    """By the same clock, within each call."""
+    """By the same clock, within each call.  Events read it some 50 ns off, and more where the tracer gets no CPU time to correct that."""
+    apart_ns = 20000
     told, found = told_and_found(dtrace, interp, NAMED, 'printf("%d %s\\n", timestamp, copyinstr(arg1))')
     times = [int(re.match(rb"(\d+) ", line)[1]) for line in found]
     assert len(times) == len(told)
-    assert all(int(begun) <= at <= int(ended) for at, (_, _, _, begun, ended, _, _) in zip(times, told))
+    assert [(at - int(begun), at - int(ended)) for at, (_, _, _, begun, ended, _, _) in zip(times, told)
+            if not int(begun) - apart_ns <= at <= int(ended) + apart_ns] == []
