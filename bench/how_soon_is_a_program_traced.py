@@ -1,8 +1,9 @@
 """From the start of `dtrace -p` to the first event that it sees, and what `dtrace -c` adds to a program, on each Python
 
 The program of -p calls a function all the time; the event has the clock's time.  The command's own start is in it:
-`BEGIN { exit(0); }` beside it is that of a script without a program, and true(1) what starting any program takes here.  The program of -c does nothing; what is added to it is
-the time from the command's start to its end, less that of the program alone, in turns.  All of them in the target place.
+`BEGIN { exit(0); }` beside it is that of a script without a program, and true(1) what starting any program takes here.  The
+program of -c does nothing; what is added to it is the time from the command's start to its end, less that of the program alone,
+in turns.  All of them in the target place.
 
 The goal: at most 5 ms each.
 """

@@ -131,7 +131,6 @@ static long number(struct pyobj *o, const char *name)
  * sys.settrace() does in a frame with f_trace_opcodes: restart_events() gives them theirs back.  Without a second tool id
  * the agent's events are set anew.
  */
-enum { TOOLS = 6 };
 
 static bool is_tool(struct pyobj *monitoring, int id)
 {
@@ -159,7 +158,7 @@ bool caught_is_shared(struct pyobj *monitoring, struct pyobj *code)
 
 	if (frame && number(frame, "f_trace_opcodes"))
 		return true;
-	for (int id = 0; id < TOOLS; id++)
+	for (int id = 0; id < TOOL_IDS; id++)
 		if (id != agent.monitoring.tool && is_tool(monitoring, id) &&
 		    (has_events(agent.py.PyObject_CallMethod(monitoring, "get_local_events", "iO", id, code), event) ||
 		     has_events(agent.py.PyObject_CallMethod(monitoring, "get_events", "i", id), event)))

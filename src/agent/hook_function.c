@@ -50,7 +50,7 @@ static const struct event {
 	{ "LINE", bit(LINE), { "dtap_function_line", on_line, CAPI_FASTCALL, NULL } },
 };
 
-enum { EVENTS = sizeof(events) / sizeof(*events), TOOLS = 6 };
+enum { EVENTS = sizeof(events) / sizeof(*events) };
 
 /* --- tasks -------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 #include "agent/agent.h"
 
-enum { TOOLS = 6, OTHERS = 3 };		/* ids; those below are debuggers', coverage tools' and profilers' */
+enum { OTHERS = 3 };		/* ids below are debuggers', coverage tools' and profilers' */
 
 /* Call sys.monitoring.NAME(...), dropping the result. */
 #define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
@@ -30,7 +30,7 @@ int tool_take(struct pyobj *monitoring, int first, const char *name)
 {
 	if (take(monitoring, first, name))
 		return first;
-	for (int id = OTHERS; id < TOOLS; id++)
+	for (int id = OTHERS; id < TOOL_IDS; id++)
 		if (id != first && take(monitoring, id, name))
 			return id;
 	for (int id = OTHERS - 1; id >= 0; id--)

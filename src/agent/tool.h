@@ -12,6 +12,8 @@
 
 #include "agent/capi.h"
 
+enum { TOOL_IDS = 6 };		/* 0 to 5 */
+
 /* sys.monitoring, borrowed; NULL: there is none. */
 struct pyobj *tool_monitoring(void);
 

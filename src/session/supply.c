@@ -858,8 +858,8 @@ static bool is_cut(const struct supply *s, uint32_t pid)
 }
 
 /*
- * Its channel has ended because it has executed another program, which is being looked at.  connect_cut() may come when the agent is
- * in that one but has no channel yet, because its interpreter is starting, and would take it for one that has closed its channel.
+ * Process @pid has lost its channel because it has executed another program, which look_at() cares for.  To connect_cut(), which may
+ * find the agent in that program and no channel yet, it would be a process that has closed its channel.
  */
 static void forget_cut(struct supply *s, uint32_t pid)
 {

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-# Every build of every program is tried; else each compiler makes one, and another one of the next program (tools/check).
+# tools/check sets it with --more.  Without it a compiler makes one of its builds of a program, and the next one of the next program.
 MORE = bool(os.environ.get('DTAP_MORE'))
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = os.path.join(HERE, '..', '..', 'include')
