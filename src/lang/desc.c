@@ -1,5 +1,7 @@
 #include "lang/desc.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/glob.h"
@@ -15,6 +17,22 @@ bool desc_glob(const char *glob, const char *s)
 	if (*glob != *s && *glob && !strchr("*?[\\", *glob))
 		return false;
 	return glob_match(glob, s);
+}
+
+const char *desc_digits(const char *prov)
+{
+	const char *digits = prov + strlen(prov);
+
+	while (digits > prov && isdigit((unsigned char)digits[-1]))
+		digits--;
+	return digits;
+}
+
+uint32_t desc_pid(const char *prov)
+{
+	unsigned long long pid = strtoull(desc_digits(prov), NULL, 10);
+
+	return pid > INT32_MAX ? 0 : (uint32_t)pid;
 }
 
 static bool same_text(const char *a, const char *b)

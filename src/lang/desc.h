@@ -55,6 +55,10 @@ struct resolver {
 /* Does @s match the shell-style pattern @glob?  base/glob.h: "" matches anything, ? one character of UTF-8. */
 bool desc_glob(const char *glob, const char *s);
 
+/* The digits at the end of a provider's name, and the process that they are ("python1234"); "" and 0: there are none. */
+const char *desc_digits(const char *prov);
+uint32_t desc_pid(const char *prov);
+
 /* Does @glob have a character that is special in patterns? */
 bool desc_is_glob(const char *glob);
 

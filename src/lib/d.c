@@ -309,6 +309,36 @@ static bool is_target(void *ctx, uint32_t pid)
 	return false;
 }
 
+/* Does the script name this process?  A target is named by $target alone. */
+static bool is_named(void *ctx, uint32_t pid)
+{
+	const struct dtap *t = ctx;
+	size_t n;
+	const struct probe_desc *descs = d_descs(state_of(ctx)->d, &n);
+
+	return pid && !is_target(ctx, pid) && supply_names(t->supply, descs, n, pid);
+}
+
+static bool is_followed(void *ctx, uint32_t pid)
+{
+	return is_target(ctx, pid) || is_named(ctx, pid);
+}
+
+/* Load the agent into running processes that the script names. */
+static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n, struct strbuf *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t pid = desc_pid(descs[i].prov);
+		int e = is_named(t, pid) ? supply_attach_pid(t->supply, descs, n, pid, err) : 0;
+
+		/* Of one that does not exist the compiler tells; one that has just begun is followed. */
+		if (e && e != -ESRCH && e != -EAGAIN)
+			return e;
+		strbuf_clear(err);
+	}
+	return 0;
+}
+
 /*
  * Follow the processes that get the agent when they execute a program later: all, if a description is of whatever
  * processes there are, else the targets.  A command that loads the agent itself also passes it on to its children.
@@ -317,8 +347,10 @@ static int follow(struct dtap *t, const struct probe_desc *descs, size_t n, stru
 {
 	bool all = supply_is_of_any(t->supply, descs, n), some = t->npids || (t->command && !target_brings(t->targets[0]));
 
+	for (size_t i = 0; i < n; i++)
+		some |= is_named(t, desc_pid(descs[i].prov));
 	if (!all)
-		supply_limit(t->supply, is_target, t);
+		supply_limit(t->supply, is_followed, t);
 	return all || some ? supply_follow(t->supply, descs, n, err) : 0;
 }
 
@@ -338,6 +370,8 @@ static int attach_agents(struct dtap *t)
 			    supply_settle(t->supply, descs, n, t->targets[i], &err);
 	if (!e)
 		e = follow(t, descs, n, &err);
+	if (!e)
+		e = attach_named(t, descs, n, &err);
 	if (!e)
 		e = supply_attach_all(t->supply, descs, n);
 	if (!e)

@@ -35,11 +35,7 @@ static struct probe_list find(struct probe_set *set, const char *prov, const cha
 /* python1234 -> python */
 static const char *without_pid(struct arena *a, const char *prov)
 {
-	size_t n = strlen(prov);
-
-	while (n && isdigit((unsigned char)prov[n - 1]))
-		n--;
-	return arena_strndup(a, prov, n);
+	return arena_strndup(a, prov, (size_t)(desc_digits(prov) - prov));
 }
 
 /* Is there such a provider of markers in any process?  CPython's is known even if no Python runs. */

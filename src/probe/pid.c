@@ -74,17 +74,11 @@ struct look {
 /* The pid in the provider's name "pid1234", or in a pattern of it such as "p*d1234"; 0: it is none. */
 static uint32_t pid_of(const char *prov)
 {
-	const char *digits = prov + strlen(prov);
-	unsigned long long pid;
+	uint32_t pid = desc_pid(prov);
 	char name[32];
 
-	while (digits > prov && isdigit((unsigned char)digits[-1]))
-		digits--;
-	snprintf(name, sizeof(name), "pid%.20s", digits);
-	if (*prov != 'p' || !*digits || !desc_glob(prov, name))
-		return 0;
-	pid = strtoull(digits, NULL, 10);
-	return pid > INT32_MAX ? 0 : (uint32_t)pid;
+	snprintf(name, sizeof(name), "pid%.20s", desc_digits(prov));
+	return *prov == 'p' && desc_glob(prov, name) ? pid : 0;
 }
 
 /* --- files -------------------------------------------------------------------------------------------- */

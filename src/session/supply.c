@@ -419,8 +419,8 @@ static int without(int e, struct strbuf *err)
 
 /* --- a command ------------------------------------------------------------------------------------------ */
 
-/* Does it describe one process, $target, not any process? */
-static bool is_of_target(const struct probe_desc *desc)
+/* Does it describe one process, as "python$target" does, not any process? */
+static bool is_of_one(const struct probe_desc *desc)
 {
 	return *desc->prov && !desc_is_glob(desc->prov);
 }
@@ -428,7 +428,15 @@ static bool is_of_target(const struct probe_desc *desc)
 /* Can it need the agent in processes that it does not name?  A probe that the tracer fires, such as END, cannot. */
 static bool is_of_any(const struct supply *s, const struct probe_desc *desc)
 {
-	return !is_of_target(desc) && probe_agent_named(s->conf.probes, desc);
+	return !is_of_one(desc) && probe_agent_named(s->conf.probes, desc);
+}
+
+bool supply_names(const struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_of_one(&descs[i]) && desc_pid(descs[i].prov) == pid && probe_agent_named(s->conf.probes, &descs[i]))
+			return true;
+	return false;
 }
 
 bool supply_is_of_any(const struct supply *s, const struct probe_desc *descs, size_t n)
@@ -457,7 +465,7 @@ int supply_foresee(struct supply *s, const struct probe_desc *descs, size_t n, c
 	target_find_command(command, &path);
 	for (i = 0; i < n && !needed; i++)
 		needed = probe_agent_named(s->conf.probes, &descs[i]) &&
-			 (!is_of_target(&descs[i]) || !path.len ||
+			 (!is_of_one(&descs[i]) || !path.len ||
 			  probe_agent_needed(s->conf.probes, strbuf_str(&path), &descs[i]));
 	strbuf_fini(&path);
 	if (!needed)
@@ -668,7 +676,7 @@ static int attach_other(struct supply *s, const struct probe_desc *descs, size_t
 
 int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
 {
-	return attach_other(s, descs, n, pid, err);
+	return s->agents && agents_have(s->agents, (pid_t)pid) ? 0 : attach_other(s, descs, n, pid, err);
 }
 
 static bool is_selected(const struct supply *s, uint32_t pid)

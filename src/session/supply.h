@@ -79,6 +79,9 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 /* Can one of the descriptions need the agent in processes that it does not name? */
 bool supply_is_of_any(const struct supply *s, const struct probe_desc *descs, size_t n);
 
+/* Does one of the descriptions name process @pid ("python1234"), for which it can need the agent? */
+bool supply_names(const struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid);
+
 /* The session is about those processes alone for which @also returns true.  @ctx must outlive @s. */
 void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid), void *ctx);
 
@@ -98,7 +101,7 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
 /* The same for all other processes, if descriptions are for any process.  0 or -EINTR; see supply_await(). */
 int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n);
 
-/* The same for process @pid; -EAGAIN: not now, but supply_follow() will do it. */
+/* The same for process @pid, which may have it; -EAGAIN: not now, but supply_follow() will do it. */
 int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err);
 
 /*

@@ -594,3 +594,16 @@ def test_allocators_of_the_program(interp, how):
                             interp.command("import sys\ndef leaf(): pass\nleaf()\nsys.addaudithook(lambda *a: None)\nprint('end')\n"),
                             env={**os.environ, **how})
     assert (result.code, result.err, result.out.split()) == (0, "", ["end", "1"]), result
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize("place", ["target", pytest.param("kernel", marks=pytest.mark.needs_bpf)])
+def test_process_that_the_script_names(interp, start, place):
+    """A provider's name ends in the process's number: no -p is needed, and nobody else is traced."""
+    pids = [harness.running(start, interp).pid for _ in range(3)]
+    result = harness.dtrace("-q", "-x", f"place={place}", "-n", f"""
+        python{pids[0]}:::function-entry, py{pids[1]}::leaf:entry {{ @[probeprov] = count(); }}
+        python{pids[0]}:::function-entry {{ a++; }} py{pids[1]}::leaf:entry {{ b++; }} python$target:::function-entry {{ c++; }}
+        tick-10ms /a > 5 && b > 5 && c > 5/ {{ exit(0); }}""", "-p", pids[2])
+    names = {line.split()[0] for line in result.out.splitlines() if line}
+    assert (result.code, result.err, names) == (0, "", {f"python{pids[0]}", f"py{pids[1]}"}), result
