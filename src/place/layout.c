@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LANES_MAX = 64, LANES_MIN = 4, LANES_OF_PROCESS = 32, ELEM_ALIGN = 64 };
+enum { LANES_MAX = ABI_MAX_LANES, LANES_MIN = 4, LANES_OF_PROCESS = 32, ELEM_ALIGN = 64 };
 
 /* Events can come ten times faster than in the kernel place, and memory that a burst has used is given back. */
 enum { RING_FACTOR = 16, RING_MAX = 256 << 20 };
